@@ -1,0 +1,120 @@
+package lang
+
+import (
+	"errors"
+	"fmt"
+
+	"go.starlark.net/resolve"
+	"go.starlark.net/syntax"
+
+	"starling/lang/diagnostic"
+)
+
+// Dialect is the number of the language that this build compiles. It is part of every program's hash, and moves when the same text
+// would come to mean something else: another file option, another order of evaluation.
+const Dialect = 1
+
+// Limits of a script's text. They stand in the table of spec.md, and a test compares the two.
+const (
+	MaxSource  = 1 << 20  // bytes of one file
+	MaxModules = 1000     // files of one bundle
+	MaxBundle  = 16 << 20 // bytes of all files of one bundle
+	MaxNesting = 10_000   // depth of a syntax tree; the parser's own limit covers brackets and blocks, this one chains such as a + b + …
+)
+
+// FileOptions are the options under which every script is parsed, resolved and compiled: sets, statements at top level,
+// reassignment of globals and recursion are on, while is off, because a loop without a bound is written `for _ in forever()`.
+func FileOptions() *syntax.FileOptions {
+	return &syntax.FileOptions{Set: true, TopLevelControl: true, GlobalReassign: true, Recursion: true}
+}
+
+// optionBits writes the options down for the program's hash.
+func optionBits(o *syntax.FileOptions) byte {
+	var bits byte
+	for i, on := range []bool{o.Set, o.While, o.TopLevelControl, o.GlobalReassign, o.LoadBindsGlobally, o.Recursion} {
+		if on {
+			bits |= 1 << i
+		}
+	}
+	return bits
+}
+
+// parse reads one module's text. The error is a diagnostic.List.
+func parse(m *Module) (*syntax.File, error) {
+	f, err := FileOptions().Parse(m.Name, m.Source, 0)
+	if err == nil {
+		err = nesting(f)
+	}
+	var at syntax.Error
+	if errors.As(err, &at) {
+		return nil, diagnostic.List{m.problem("syntax", at.Pos, 1, at.Msg)}
+	}
+	if err != nil {
+		return nil, diagnostic.List{{Kind: "syntax", File: m.Name, Message: err.Error()}}
+	}
+	return f, nil
+}
+
+// nesting refuses trees on which a recursive walk, the resolver's and the compiler's among them, would need an unreasonable Go
+// stack. A chain of operators, suffixes or elif is parsed by a loop and not bounded by the parser. Being recursive itself, the
+// walk stops at the limit.
+func nesting(f *syntax.File) error {
+	depth := 0
+	var deep syntax.Node
+	syntax.Walk(f, func(n syntax.Node) bool {
+		if n == nil {
+			depth--
+			return false
+		}
+		if deep == nil && depth == MaxNesting {
+			deep = n
+		}
+		if deep != nil {
+			return false
+		}
+		depth++
+		return true
+	})
+	if deep == nil {
+		return nil
+	}
+	return syntax.Error{Pos: start(deep), Msg: fmt.Sprintf("nested deeper than %d levels", MaxNesting)}
+}
+
+// start is syntax.Start without its recursion along the left spine of an expression.
+func start(n syntax.Node) syntax.Position {
+	for {
+		switch x := n.(type) {
+		case *syntax.BinaryExpr:
+			n = x.X
+		case *syntax.CallExpr:
+			n = x.Fn
+		case *syntax.DotExpr:
+			n = x.X
+		case *syntax.IndexExpr:
+			n = x.X
+		case *syntax.SliceExpr:
+			n = x.X
+		case *syntax.CondExpr:
+			n = x.True
+		default:
+			return syntax.Start(n)
+		}
+	}
+}
+
+// anything is a predicate for resolving a file of which only the own names matter.
+func anything(string) bool { return true }
+
+// nothing is its opposite.
+func nothing(string) bool { return false }
+
+// isPredeclared tells whether a resolved expression is a use of the predeclared name, one that the file has not bound itself.
+func isPredeclared(e syntax.Expr, name string) bool {
+	id, ok := e.(*syntax.Ident)
+	if !ok || id.Name != name {
+		return false
+	}
+	b, ok := id.Binding.(*resolve.Binding)
+	return ok && b.Scope == resolve.Predeclared
+}

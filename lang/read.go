@@ -1,0 +1,208 @@
+package lang
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"go.starlark.net/resolve"
+	"go.starlark.net/syntax"
+
+	"starling/lang/diagnostic"
+)
+
+// Source reads a file by its slash-separated name. It gives fs.ErrNotExist, perhaps wrapped, for a file that is not there. Names are clean and
+// relative, but a Source must see to symbolic links itself.
+type Source func(name string) ([]byte, error)
+
+// Read reads the script entry and all that it needs. files serves names relative to the root that no load may leave; library serves the
+// names below "@std/", without that prefix, and may be nil.
+//
+// A name in `load` is relative to the file that loads. A literal script of `run` is relative to the folder of the entry, wherever
+// the call stands, since a name that is computed can only be that. Errors are a diagnostic.List: everything that could not be read or parsed, a
+// load cycle, a limit. Names are not resolved: [Compile] and [Check] do that.
+func Read(entry string, files, library Source) (*Bundle, error) {
+	r := reader{files: files, library: library, modules: map[string]*Module{}}
+	name, err := moduleName("", entry)
+	if err != nil {
+		return nil, diagnostic.List{{Kind: "missing_module", File: entry, Message: "cannot read the script: " + err.Error()}}
+	}
+	m := r.module(name, func(message string) diagnostic.Diagnostic {
+		return diagnostic.Diagnostic{Kind: "missing_module", File: entry, Message: "cannot read the script: " + message}
+	})
+	for len(r.waiting) > 0 && m != nil {
+		wanted := r.waiting[0]
+		r.waiting = r.waiting[1:]
+		r.child(wanted, name)
+	}
+	if err := r.problems.Err(); err != nil {
+		return nil, err
+	}
+	return newBundle(m), nil
+}
+
+// reader reads modules depth first along loads, and child scripts after the script that names them.
+type reader struct {
+	files, library Source
+	modules        map[string]*Module // nil while a module is being read, or when it could not be
+	loading        []string           // the chain of loads that led here, outermost first
+	waiting        []childName
+	size           int
+	problems       diagnostic.List
+}
+
+// childName is a literal first argument of run.
+type childName struct {
+	in      *Module
+	literal *syntax.Literal
+}
+
+// refusal makes the diagnostic for a module that cannot be had, at the place that asks for it.
+type refusal func(message string) diagnostic.Diagnostic
+
+// module reads a module and what it loads. It returns nil and notes a problem if it cannot be had; the problem of one file is noted once,
+// where it is first asked for.
+func (r *reader) module(name string, refuse refusal) *Module {
+	if m, known := r.modules[name]; known {
+		if slices.Contains(r.loading, name) {
+			r.problems = append(r.problems, refuse("load cycle: "+r.chain(name)))
+		}
+		return m
+	}
+	r.modules[name] = nil
+	source, err := r.read(name)
+	if err != nil {
+		r.problems = append(r.problems, refuse(err.Error()))
+		return nil
+	}
+	m := &Module{Name: name, Source: source, Hash: sha256.Sum256(source)}
+	r.loading = append(r.loading, name)
+	r.follow(m)
+	r.loading = r.loading[:len(r.loading)-1]
+	r.modules[name] = m
+	return m
+}
+
+// chain shows how the module that is being loaded comes to load itself.
+func (r *reader) chain(name string) string {
+	from := slices.Index(r.loading, name)
+	return strings.Join(append(slices.Clone(r.loading[from:]), name), " -> ")
+}
+
+func (r *reader) read(name string) ([]byte, error) {
+	if len(r.modules) > MaxModules {
+		return nil, fmt.Errorf("too many files, want at most %d", MaxModules)
+	}
+	source, err := r.open(name)
+	r.size += len(source)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("no file %s", name)
+	case err != nil:
+		return nil, err
+	case len(source) > MaxSource:
+		return nil, fmt.Errorf("%s has %d bytes, want at most %d", name, len(source), MaxSource)
+	case r.size > MaxBundle:
+		return nil, fmt.Errorf("the files have more than %d bytes together", MaxBundle)
+	}
+	return source, nil
+}
+
+func (r *reader) open(name string) ([]byte, error) {
+	rest, std := strings.CutPrefix(name, library)
+	switch {
+	case !std:
+		return r.files(name)
+	case r.library == nil:
+		return nil, fs.ErrNotExist
+	}
+	return r.library(rest)
+}
+
+// follow parses a module for what it loads and runs.
+func (r *reader) follow(m *Module) {
+	f, err := parse(m)
+	if err != nil {
+		var list diagnostic.List
+		errors.As(err, &list)
+		r.problems = append(r.problems, list...)
+		return
+	}
+	for _, s := range f.Stmts {
+		if l, ok := s.(*syntax.LoadStmt); ok {
+			r.load(m, l)
+		}
+	}
+	for _, literal := range runLiterals(f) {
+		r.waiting = append(r.waiting, childName{m, literal})
+	}
+}
+
+func (r *reader) load(m *Module, l *syntax.LoadStmt) {
+	refuse := m.refusal("missing_module", "cannot load", l.Module)
+	name, err := moduleName(m.Name, l.ModuleName())
+	if err != nil {
+		r.problems = append(r.problems, refuse(err.Error()))
+		return
+	}
+	if loaded := r.module(name, refuse); loaded != nil && !slices.Contains(m.loads, loaded) {
+		m.loads = append(m.loads, loaded)
+	}
+}
+
+func (r *reader) child(wanted childName, entry string) {
+	refuse := wanted.in.refusal("missing_script", "cannot run", wanted.literal)
+	name, err := moduleName(entry, wanted.literal.Value.(string))
+	if err != nil {
+		r.problems = append(r.problems, refuse(err.Error()))
+		return
+	}
+	if m := r.module(name, refuse); m != nil && !slices.Contains(wanted.in.runs, m) {
+		wanted.in.runs = append(wanted.in.runs, m)
+	}
+}
+
+func (m *Module) refusal(kind, what string, at *syntax.Literal) refusal {
+	return func(message string) diagnostic.Diagnostic {
+		return m.problem(kind, at.TokenPos, len([]rune(at.Raw)), fmt.Sprintf("%s %q: %s", what, at.Value, message))
+	}
+}
+
+// runLiterals lists the literal scripts of all calls of the builtin run. It resolves the file as if every name were predeclared, so as to leave
+// out calls of a run that the file defines itself; a file with other mistakes is left to the compiler.
+func runLiterals(f *syntax.File) []*syntax.Literal {
+	if resolve.File(f, anything, nothing) != nil {
+		return nil
+	}
+	var literals []*syntax.Literal
+	syntax.Walk(f, func(n syntax.Node) bool {
+		if call, ok := n.(*syntax.CallExpr); ok && isPredeclared(call.Fn, "run") {
+			if l := scriptArgument(call); l != nil {
+				literals = append(literals, l)
+			}
+		}
+		return true
+	})
+	return literals
+}
+
+// scriptArgument is the literal string passed as the parameter script of run, or nil.
+func scriptArgument(call *syntax.CallExpr) *syntax.Literal {
+	for i, arg := range call.Args {
+		if named, ok := arg.(*syntax.BinaryExpr); ok && named.Op == syntax.EQ {
+			if named.X.(*syntax.Ident).Name != "script" {
+				continue
+			}
+			arg = named.Y
+		} else if i > 0 {
+			continue
+		}
+		if l, ok := arg.(*syntax.Literal); ok && l.Token == syntax.STRING {
+			return l
+		}
+	}
+	return nil
+}
