@@ -1,0 +1,159 @@
+package compile
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"sort"
+
+	"go.starlark.net/resolve"
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+)
+
+// Source is a file to compile.
+type Source struct {
+	Name        string // canonical name; positions show it
+	Text        []byte
+	Options     syntax.FileOptions
+	Predeclared func(name string) bool          // the names of the environment; nil means none
+	Globals     func(name string) bool          // for a chunk of a REPL: names that earlier chunks bound; nil means none
+	Module      func(path string) (name string) // what a load statement's path stands for; nil means the path itself
+}
+
+// Error is a refusal by the compiler itself; errors of parsing and of name resolution are syntax.Error and resolve.ErrorList.
+type Error struct {
+	Pos syntax.Position
+	Msg string
+}
+
+func (e *Error) Error() string { return e.Pos.String() + ": " + e.Msg }
+
+// Compile compiles one file. Errors are syntax.Error, resolve.ErrorList or *Error.
+func Compile(src Source) (*Module, error) {
+	opts := src.Options
+	file, err := opts.Parse(src.Name, src.Text, 0)
+	if err != nil {
+		return nil, err
+	}
+	return CompileFile(src, file)
+}
+
+// CompileFile compiles a parsed file. Resolving changes the tree, so a tree can be compiled once only.
+func CompileFile(src Source, file *syntax.File) (*Module, error) {
+	if err := checkDepth(file); err != nil {
+		return nil, err
+	}
+	if err := resolve.REPLChunk(file, src.Globals, or(src.Predeclared), starlark.Universe.Has); err != nil {
+		return nil, err
+	}
+	module := file.Module.(*resolve.Module)
+	top := &resolve.Function{Name: "<toplevel>", Pos: start(file), Body: file.Stmts, Locals: module.Locals}
+	return compileModule(src, top, module.Globals, hasMain(file))
+}
+
+// CompileExpr compiles an expression to a module whose top level returns its value.
+func CompileExpr(src Source) (*Module, error) {
+	opts := src.Options
+	expr, err := opts.ParseExpr(src.Name, src.Text, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkDepth(expr); err != nil {
+		return nil, err
+	}
+	locals, err := resolve.ExprOptions(&opts, expr, or(src.Predeclared), starlark.Universe.Has)
+	if err != nil {
+		return nil, err
+	}
+	body := []syntax.Stmt{&syntax.ReturnStmt{Result: expr}}
+	top := &resolve.Function{Name: "<expr>", Pos: syntax.Start(expr), Body: body, Locals: locals}
+	return compileModule(src, top, nil, false)
+}
+
+func or(has func(string) bool) func(string) bool {
+	if has == nil {
+		return func(string) bool { return false }
+	}
+	return has
+}
+
+func start(file *syntax.File) syntax.Position {
+	if len(file.Stmts) > 0 {
+		return syntax.Start(file.Stmts[0])
+	}
+	return syntax.MakePosition(&file.Path, 1, 1)
+}
+
+// hasMain tells whether the top level holds exactly one unconditional def main.
+func hasMain(file *syntax.File) bool {
+	n := 0
+	for _, stmt := range file.Stmts {
+		if def, ok := stmt.(*syntax.DefStmt); ok && def.Name.Name == "main" {
+			n++
+		}
+	}
+	return n == 1
+}
+
+// moduleCompiler holds what the functions of a module share while it is compiled.
+type moduleCompiler struct {
+	src       Source
+	module    *Module
+	constants map[any]int
+	err       error // the first refusal
+}
+
+func compileModule(src Source, top *resolve.Function, globals []*resolve.Binding, hasMain bool) (*Module, error) {
+	m := &moduleCompiler{
+		src: src,
+		module: &Module{
+			Name:    src.Name,
+			Hash:    sha256.Sum256(src.Text),
+			Options: src.Options,
+			Globals: bindings(globals),
+			HasMain: hasMain,
+		},
+		constants: make(map[any]int),
+	}
+	m.function(top)
+	if m.err != nil {
+		return nil, m.err
+	}
+	m.number()
+	return m.module, nil
+}
+
+func (m *moduleCompiler) errorf(pos syntax.Position, format string, args ...any) {
+	if m.err == nil {
+		m.err = &Error{Pos: pos, Msg: fmt.Sprintf(format, args...)}
+	}
+}
+
+// number puts the functions into the order of the source, the top level first: code is generated in order of evaluation, which may change.
+func (m *moduleCompiler) number() {
+	fns := m.module.Functions
+	sort.SliceStable(fns[1:], func(i, j int) bool {
+		f, g := fns[1+i], fns[1+j]
+		return f.Line < g.Line || f.Line == g.Line && f.Col < g.Col
+	})
+	renumbered := make([]uint16, len(fns))
+	for i, f := range fns {
+		renumbered[f.Ordinal] = uint16(i)
+	}
+	for i, f := range fns {
+		f.Ordinal = i
+		for pc := range f.Code {
+			if f.Code[pc].Op == Func {
+				f.Code[pc].C = renumbered[f.Code[pc].C]
+			}
+		}
+	}
+}
+
+func bindings(list []*resolve.Binding) []Binding {
+	res := make([]Binding, len(list))
+	for i, b := range list {
+		res[i] = Binding{b.First.Name, b.First.NamePos.Line, b.First.NamePos.Col}
+	}
+	return res
+}
