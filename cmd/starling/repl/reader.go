@@ -1,0 +1,105 @@
+package repl
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	"go.starlark.net/syntax"
+
+	"starling/lang"
+	"starling/lang/diagnostic"
+)
+
+// Lines gives what a user types, a line at a time without its end. Errors: io.EOF at the end, [ErrAborted] when the user has dropped the
+// line, and the cause of ctx.
+type Lines interface {
+	Line(ctx context.Context, prompt string) (string, error)
+	// Remember adds a statement to what the user can recall.
+	Remember(statement string)
+}
+
+// ErrAborted says that the user has dropped what was being typed.
+var ErrAborted = errors.New("dropped")
+
+// The prompts of a statement's first line and of the others.
+const (
+	prompt     = ">>> "
+	promptMore = "... "
+)
+
+// chunkName is how positions in what is typed are shown.
+const chunkName = "<stdin>"
+
+// statement reads lines up to the end of a statement. command is set instead for a line that begins with a colon. Both are empty when there was
+// nothing but space or a comment.
+func statement(ctx context.Context, lines Lines) (source, command string, err error) {
+	u := unit{ctx: ctx, lines: lines}
+	f, err := lang.FileOptions().ParseCompoundStmt(chunkName, u.read)
+	switch {
+	case u.command != "":
+		return "", u.command, nil
+	case u.stop != nil:
+		return "", "", u.stop
+	case err != nil:
+		return "", "", located(err, u.text.String())
+	case len(f.Stmts) == 0:
+		return "", "", nil
+	}
+	return strings.TrimRight(u.text.String(), "\n"), "", nil
+}
+
+// unit gathers the lines of one statement for the parser, which asks for them one by one.
+type unit struct {
+	ctx     context.Context
+	lines   Lines
+	text    bytes.Buffer
+	begun   bool
+	ended   bool   // the input has ended
+	command string // the line was not for the parser
+	stop    error  // what lines said, which the parser does not pass on
+}
+
+// read gives the parser its next line. An empty answer means that there is none.
+func (u *unit) read() ([]byte, error) {
+	if u.ended {
+		return nil, nil
+	}
+	line, err := u.lines.Line(u.ctx, u.prompt())
+	switch {
+	case err == io.EOF && u.begun:
+		u.ended = true
+		return []byte("\n"), nil // closes a block
+	case err != nil:
+		u.stop = err
+		return nil, err
+	case !u.begun && strings.HasPrefix(line, ":"):
+		u.command = line
+		return nil, errCommand
+	}
+	u.begun = true
+	u.text.WriteString(line + "\n")
+	return []byte(line + "\n"), nil
+}
+
+func (u *unit) prompt() string {
+	if u.begun {
+		return promptMore
+	}
+	return prompt
+}
+
+// errCommand ends the parser when a line is not for it.
+var errCommand = errors.New("a command")
+
+// located turns a syntax error into a diagnostic with the line it speaks of.
+func located(err error, text string) error {
+	var at syntax.Error
+	if !errors.As(err, &at) {
+		return diagnostic.Diagnostic{Kind: "syntax", File: chunkName, Message: err.Error()}
+	}
+	from := diagnostic.Offset(text, int(at.Pos.Line), int(at.Pos.Col))
+	return diagnostic.Diagnostic{Kind: "syntax", Message: at.Msg}.At(chunkName, text, from, from+1)
+}

@@ -1,0 +1,115 @@
+package repl
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+)
+
+// typed serves lines and notes the prompts that were asked with.
+type typed struct {
+	lines   []string
+	prompts []string
+}
+
+func (t *typed) Line(_ context.Context, prompt string) (string, error) {
+	t.prompts = append(t.prompts, prompt)
+	if len(t.lines) == 0 {
+		return "", io.EOF
+	}
+	line := t.lines[0]
+	t.lines = t.lines[1:]
+	if line == "^C" {
+		return "", ErrAborted
+	}
+	return line, nil
+}
+
+func (*typed) Remember(string) {}
+
+func TestStatement(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		lines   []string
+		source  string
+		command string
+		rest    int // lines that are left for the next statement
+	}{
+		{"a line", []string{"x = 1", "y"}, "x = 1", "", 1},
+		{"an open bracket", []string{"x = [", "1,", "]", "y"}, "x = [\n1,\n]", "", 1},
+		{"a block ends with a blank line", []string{"def f():", "  return 1", "", "f()"}, "def f():\n  return 1", "", 1},
+		{"a block ends with the input", []string{"for x in [1]:", "  print(x)"}, "for x in [1]:\n  print(x)", "", 0},
+		{"several lines in one", []string{"def f():\n  return 1", "", "f()"}, "def f():\n  return 1", "", 1},
+		{"a blank line", []string{"", "x"}, "", "", 1},
+		{"a comment", []string{"# nothing", "x"}, "", "", 1},
+		{"a command", []string{":help me", "x"}, "", ":help me", 1},
+		{"no command inside a statement", []string{"x = {1", ":2}"}, "x = {1\n:2}", "", 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			lines := &typed{lines: test.lines}
+			source, command, err := statement(t.Context(), lines)
+			if err != nil || source != test.source || command != test.command {
+				t.Errorf("got %q, %q, %v; want %q, %q", source, command, err, test.source, test.command)
+			}
+			if len(lines.lines) != test.rest {
+				t.Errorf("%d lines are left, want %d", len(lines.lines), test.rest)
+			}
+		})
+	}
+}
+
+func TestStatementErrors(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		lines []string
+		err   string
+	}{
+		{"a syntax error", []string{"x = = 1"}, "<stdin>:1:5: got '=', want primary expression"},
+		{"on a later line", []string{"def f():", "  return )", ""}, "<stdin>:2:10: unexpected ')'"},
+		{"a bracket that the input leaves open", []string{"x = ("}, "<stdin>:2:1: got end of file, want primary expression"},
+		{"the end", nil, "EOF"},
+		{"dropped", []string{"def f():", "^C"}, "dropped"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, _, err := statement(t.Context(), &typed{lines: test.lines})
+			if err == nil || err.Error() != test.err {
+				t.Errorf("got %v, want %s", err, test.err)
+			}
+		})
+	}
+}
+
+func TestPrompts(t *testing.T) {
+	lines := &typed{lines: []string{"if True:", "  x = 1", ""}}
+	if _, _, err := statement(t.Context(), lines); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(lines.prompts, ""); got != ">>> ... ... " {
+		t.Errorf("the prompts were %q", got)
+	}
+}
+
+func TestPipe(t *testing.T) {
+	p := NewPipe(strings.NewReader("one\r\ntwo"))
+	for _, want := range []string{"one", "two"} {
+		if got, err := p.Line(t.Context(), prompt); err != nil || got != want {
+			t.Errorf("got %q, %v; want %q", got, err, want)
+		}
+	}
+	if _, err := p.Line(t.Context(), prompt); err != io.EOF {
+		t.Errorf("at the end: got %v, want EOF", err)
+	}
+}
+
+func TestLineEndsWithItsContext(t *testing.T) {
+	r, w := io.Pipe() // nobody writes
+	defer w.Close()
+	why := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	if _, err := NewPipe(r).Line(ctx, prompt); err != why {
+		t.Errorf("got %v, want %v", err, why)
+	}
+}
