@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"fmt"
 )
 
 // Store is an ordered map of byte keys to byte values with fenced, durable, atomic commits. It is dumb on purpose: what the keys mean
@@ -24,7 +25,9 @@ type Store interface {
 	// Commit applies the batch as a whole or not at all, and returns when it is durable: after a power cut it is there. Waiting commits of several callers
 	// share one transaction and one sync, in which each batch still succeeds or fails alone. Errors: ErrFenced (another epoch, or
 	// a run that is not where the batch expects it: nothing was applied), ErrReadOnly, ErrTooLarge, ErrStoreClosed, and the disk's own,
-	// after which nothing is known to be applied and the store refuses further commits.
+	// after which nothing is known to be applied and the store refuses further commits with that error; reads go on.
+	// The context is looked at only before the batch is handed over: from then on the answer is the batch's own, however long the disk takes.
+	// The batch and its slices must not change until Commit returns.
 	Commit(ctx context.Context, b *Batch) error
 
 	// Close waits for commits in flight and releases the directory. A second Close is harmless.
@@ -46,8 +49,36 @@ type Batch struct {
 	Fences []Fence
 	Writes []Write
 	// Lazy marks telemetry: it may be acknowledged before the disk has it, and lose its last moments in a crash. A lazy batch is never
-	// ordered before an earlier batch of the same caller that was durable.
+	// ordered before an earlier batch of the same caller that was durable, and never after a later one: once a later durable batch has
+	// returned, reads see the lazy ones before it. It has no fences, for nobody waits to hear that one failed.
 	Lazy bool
+}
+
+// MaxKey is the length of the longest key, and of the longest run name in a fence, in bytes.
+const MaxKey = 4096
+
+// Check says what no store accepts in a batch: an empty key, one that is too long or that belongs to the store, a fence without a run or
+// one that goes back, a lazy batch with fences.
+func (b *Batch) Check() error {
+	if b.Lazy && len(b.Fences) > 0 {
+		return fmt.Errorf("a lazy batch has %d fences; it can have none, for nobody waits to hear that one failed", len(b.Fences))
+	}
+	for _, f := range b.Fences {
+		if err := f.check(); err != nil {
+			return err
+		}
+	}
+	for _, w := range b.Writes {
+		switch {
+		case len(w.Key) == 0:
+			return errors.New("a write has an empty key")
+		case w.Key[0] == 0:
+			return fmt.Errorf("key %q begins with a zero byte; such keys belong to the store", w.Key)
+		case len(w.Key) > MaxKey:
+			return fmt.Errorf("%w: a key of %d bytes begins %q; the longest has %d", ErrTooLarge, len(w.Key), w.Key[:32], MaxKey)
+		}
+	}
+	return nil
 }
 
 // Fence moves a run's sequence number: the batch applies only if the run stands at Expect, and leaves it at Next. A run that the store
@@ -56,6 +87,18 @@ type Fence struct {
 	Run    string
 	Expect uint64
 	Next   uint64
+}
+
+func (f Fence) check() error {
+	switch {
+	case f.Run == "":
+		return errors.New("a fence names no run")
+	case len(f.Run) > MaxKey:
+		return fmt.Errorf("%w: a fence names a run of %d bytes; the longest has %d", ErrTooLarge, len(f.Run), MaxKey)
+	case f.Next < f.Expect:
+		return fmt.Errorf("the fence of run %s goes from %d to %d; it cannot go back", f.Run, f.Expect, f.Next)
+	}
+	return nil
 }
 
 // Write sets Key to Value, or deletes Key where Value is nil. An empty non-nil Value is a value.
@@ -73,7 +116,9 @@ var (
 	ErrTooLarge    = errors.New("the batch is larger than the store takes in one commit")
 	ErrStoreClosed = errors.New("the store is closed")
 
-	// ErrNotAStore: the directory exists and is not empty, yet holds no store.
+	// ErrNoStore: there is no store at the path, and opening for reading makes none.
+	ErrNoStore = errors.New("there is no store")
+	// ErrNotAStore: the directory exists and is not empty, yet holds no store; or it lies where no store can be.
 	ErrNotAStore = errors.New("not a store")
 	// ErrNewer: the store was written by a later format.
 	ErrNewer = errors.New("the store is of a newer format")

@@ -1,0 +1,253 @@
+package badger
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	badgerdb "github.com/dgraph-io/badger/v4"
+	"golang.org/x/sys/unix"
+
+	"starling/runtime"
+)
+
+// A committer is the one goroutine that writes. It takes all batches that wait, in the order in which they came, puts them into one
+// transaction, or several where they are larger than one may be, and answers them when it is durable. While it waits for the disk the next
+// ones gather, so that the busier a store is the more of them share a sync, and a batch that comes alone goes at once.
+//
+// For each transaction:
+//
+//  1. the store must still be this owner's (mark.check) and the disk have room for what Badger may write;
+//  2. each batch's fences are compared with where its runs stand after the batches before it, those of the same transaction included;
+//     a batch that is fenced out is left out alone, and answered only with the others: what it lost to must be durable when it hears so;
+//  3. Badger commits and syncs;
+//  4. the directory is synced if its entries changed, since Badger begins new logs without doing so;
+//  5. the mark is written;
+//  6. all are answered.
+//
+// After any failure in 1 or 3 to 5 nothing is known of that transaction, and every later commit is refused with the same error.
+type committer struct {
+	dir    string
+	db     *badgerdb.DB
+	faults *faults
+	mark   *mark
+	disk   disk
+	files  *os.File // Badger's directory
+
+	// What only the committer's goroutine touches.
+	fences   map[string]uint64 // where runs stand, as far as known
+	entries  time.Time         // when the directory's entries last changed
+	sequence uint64
+
+	batches      atomic.Uint64
+	transactions atomic.Uint64
+	done         chan struct{} // closed when the goroutine has ended
+
+	mu      sync.Mutex // guards what is below
+	wake    *sync.Cond
+	queue   []*waiting
+	urgent  bool  // somebody waits for what is in the queue, or it has waited long enough
+	lazy    int64 // bytes of lazy batches in the queue
+	closing bool
+	failed  error
+}
+
+// waiting is a batch in the queue.
+type waiting struct {
+	batch *runtime.Batch
+	cost  cost
+	done  chan error // nil for a lazy batch, whose caller has gone
+}
+
+const (
+	// lazyDelay is the longest that a lazy batch waits for a durable one to go with.
+	lazyDelay = 100 * time.Millisecond
+	// lazyBytes is how much of them may wait; beyond it the caller waits too.
+	lazyBytes = 4 << 20
+	// knownFences bounds the memory for where runs stand; beyond it they are read again.
+	knownFences = 1 << 14
+	// reserve is what must stay free on the disk. Badger writes through memory maps of sparse files, where a full disk is not an error but
+	// kills the process; this much it may need to move what is in memory into tables, and to merge them.
+	reserve = 64 << 20
+)
+
+// startCommitter makes the directory's entries durable and starts the goroutine.
+func startCommitter(s *Store, m *mark, d disk, sequence uint64) (*committer, error) {
+	files, err := os.Open(s.badgerDir())
+	if err != nil {
+		return nil, err
+	}
+	c := &committer{
+		dir: s.dir, db: s.db, faults: s.faults, mark: m, disk: d, files: files,
+		fences: make(map[string]uint64), sequence: sequence, done: make(chan struct{}),
+	}
+	c.batches.Store(sequence)
+	c.wake = sync.NewCond(&c.mu)
+	if err := c.syncEntries(); err != nil {
+		files.Close()
+		return nil, err
+	}
+	go c.run()
+	return c, nil
+}
+
+func (c *committer) stats() Stats { return Stats{c.batches.Load(), c.transactions.Load()} }
+
+// commit queues the batch and waits for its answer.
+func (c *committer) commit(b *runtime.Batch) error {
+	if err := b.Check(); err != nil {
+		return err
+	}
+	w := &waiting{batch: b, cost: costOf(b)}
+	if err := w.cost.check(); err != nil {
+		return err
+	}
+	if err := c.enqueue(w); err != nil || w.done == nil {
+		return err
+	}
+	return <-w.done
+}
+
+func (c *committer) enqueue(w *waiting) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closing {
+		return runtime.ErrStoreClosed
+	}
+	if c.failed != nil {
+		return c.failed
+	}
+	if size := w.cost.bytes + w.cost.large; w.batch.Lazy && c.lazy+size <= lazyBytes {
+		w.batch = clone(w.batch)
+		if c.lazy == 0 {
+			time.AfterFunc(lazyDelay, c.hurry)
+		}
+		c.lazy += size
+	} else {
+		w.done = make(chan error, 1)
+		c.urgent = true
+		c.wake.Signal()
+	}
+	c.queue = append(c.queue, w)
+	return nil
+}
+
+// hurry commits lazy batches that no durable one has come for.
+func (c *committer) hurry() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.urgent = len(c.queue) > 0
+	c.wake.Signal()
+}
+
+// clone copies a lazy batch, which its caller may change while it waits.
+func clone(b *runtime.Batch) *runtime.Batch {
+	writes := make([]runtime.Write, len(b.Writes))
+	for i, w := range b.Writes {
+		writes[i] = runtime.Write{Key: slices.Clone(w.Key), Value: slices.Clone(w.Value)}
+	}
+	return &runtime.Batch{Writes: writes, Lazy: true}
+}
+
+// take waits until something must be written and returns all that waits; nothing means that the store closes.
+func (c *committer) take() []*waiting {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for !c.urgent && !c.closing {
+		c.wake.Wait()
+	}
+	queue := c.queue
+	c.queue, c.urgent, c.lazy = nil, false, 0
+	return queue
+}
+
+func (c *committer) run() {
+	defer close(c.done)
+	for queue := c.take(); len(queue) > 0; queue = c.take() {
+		for len(queue) > 0 {
+			queue = c.transact(queue)
+		}
+	}
+}
+
+// close commits what waits and returns the failure that ended the committer before, if any.
+func (c *committer) close() error {
+	c.mu.Lock()
+	c.closing = true
+	c.wake.Signal()
+	c.mu.Unlock()
+	<-c.done
+	c.files.Close()
+	return c.failure()
+}
+
+func (c *committer) failure() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.failed
+}
+
+func (c *committer) fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failed = fmt.Errorf("%s: a commit failed, and with it all after it: %w", c.dir, err)
+}
+
+// transact writes as much of the queue as one transaction holds, answers it, and returns the rest.
+func (c *committer) transact(queue []*waiting) []*waiting {
+	if err := c.failure(); err != nil {
+		answer(queue, func(int) error { return err })
+		return nil
+	}
+	t := c.begin()
+	defer t.txn.Discard()
+	n := 0
+	for n < len(queue) && t.add(queue[n]) {
+		n++
+	}
+	if err := t.commit(); err != nil {
+		c.fail(err)
+		return queue // to be answered with the failure
+	}
+	answer(queue[:n], func(i int) error { return t.refused[i] })
+	return queue[n:]
+}
+
+func answer(queue []*waiting, err func(int) error) {
+	for i, w := range queue {
+		if w.done != nil {
+			w.done <- err(i)
+		}
+	}
+}
+
+func (c *committer) learn(fences map[string]uint64) {
+	if len(c.fences)+len(fences) > knownFences {
+		clear(c.fences)
+	}
+	for run, at := range fences {
+		c.fences[run] = at
+	}
+}
+
+// syncEntries makes files durable that Badger has begun since the last time: it syncs what is in them, not that they exist.
+func (c *committer) syncEntries() error {
+	st, err := c.files.Stat()
+	if err != nil || st.ModTime().Equal(c.entries) {
+		return err
+	}
+	c.entries = st.ModTime()
+	return c.files.Sync()
+}
+
+// room refuses to write n bytes where less than the reserve would stay free.
+func room(dir string, d disk, n int64) error {
+	free, err := d.free(dir)
+	if err == nil && free < uint64(reserve+n) {
+		err = fmt.Errorf("%w: %d MiB are free, wanted %d; free some and start again", unix.ENOSPC, free>>20, (reserve+n)>>20)
+	}
+	return err
+}

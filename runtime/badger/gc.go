@@ -1,0 +1,36 @@
+package badger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	badgerdb "github.com/dgraph-io/badger/v4"
+
+	"starling/runtime"
+)
+
+// GC gives back the disk space of large values that were overwritten or deleted, and returns how many files it rewrote. What can be given
+// back is known only once Badger has merged the tables that name the values, so a GC soon after deleting finds little. It reads all large
+// values first: rewriting a file that is damaged would drop what follows the damage. The context is looked at between files.
+func (s *Store) GC(ctx context.Context) (files int, err error) {
+	if !s.enter() {
+		return 0, runtime.ErrStoreClosed
+	}
+	defer s.calls.Done()
+	if s.committer == nil {
+		return 0, fmt.Errorf("%s: %w", s.dir, runtime.ErrReadOnly)
+	}
+	if err := inspectValueLogs(s.badgerDir()); err != nil {
+		return 0, err
+	}
+	for ; ctx.Err() == nil; files++ {
+		const half = 0.5 // of a file must be to give back: what is copied is then at most what was written
+		if err := s.db.RunValueLogGC(half); errors.Is(err, badgerdb.ErrNoRewrite) {
+			return files, nil
+		} else if err != nil {
+			return files, fmt.Errorf("%s: value log GC: %w", s.badgerDir(), err)
+		}
+	}
+	return files, ctx.Err()
+}

@@ -1,0 +1,219 @@
+package badger
+
+import (
+	"fmt"
+	"path/filepath"
+
+	badgerdb "github.com/dgraph-io/badger/v4"
+)
+
+// Badger opens whatever it finds and makes it consistent: it ends a write-ahead log at the first record that does not check and deletes
+// the file once what came before is in a table, cuts the newest value log off likewise, leaves out a table whose index does not check, and
+// deletes tables that the manifest does not name. After a power cut that is right, for nobody was told that what is cut off was safe. After
+// a byte has changed it takes acknowledged batches away, and no error says so.
+//
+// So the files are read first, and only read, while the store's own lock is held:
+//
+//  1. Every table is checked whole, and the newest batch number in any of them found.
+//  2. The write-ahead logs, oldest first, must go on from there without a hole: each transaction says which batches it holds.
+//  3. What they reach must be at least what the mark says was acknowledged. A log that ends early and reaches it was torn by a power cut,
+//     or by a kill, in batches that were never acknowledged, and Badger may cut it off.
+//  4. The newest value log, the one that Badger cuts off, must be whole up to the last value that anything points to. Older ones are never
+//     cut, and each value in them is checked when it is read.
+//
+// What this leaves unread cannot hold a batch: DISCARD (an estimate of what value log GC would gain), LOCK, and the start vectors of an
+// encryption that is not used. A changed KEYREGISTRY or log header fails Badger's own open.
+type findings struct {
+	exists    bool   // Badger was here: there is a manifest
+	sequence  uint64 // number of the newest batch
+	crashed   bool   // there are write-ahead logs: the last owner did not close
+	levelZero int    // tables that were not merged yet
+}
+
+// inspection is one reading of the files.
+type inspection struct {
+	findings
+	dir       string // Badger's directory
+	tables    map[uint64]badgerdb.TableManifest
+	valueLog  numbered // the newest; number 0 is none
+	lastValue int64    // largest offset in it that a record of a write-ahead log points to
+	stopped   string   // where a write-ahead log ends in something that is no record, for the message
+}
+
+// inspect reads Badger's files below dir and refuses what has lost or changed any of the acknowledged batches.
+func inspect(dir string, acknowledged uint64) (findings, error) {
+	in := &inspection{dir: dir}
+	for _, step := range []func() error{in.readTables, in.readWriteAhead, in.readValueLog} {
+		if err := step(); err != nil {
+			return findings{}, err
+		}
+	}
+	if in.sequence < acknowledged {
+		return findings{}, in.missing(acknowledged)
+	}
+	return in.findings, nil
+}
+
+func (in *inspection) readTables() error {
+	var err error
+	if in.tables, err = openManifest(in.dir); err != nil {
+		return err
+	}
+	in.exists = in.tables != nil
+	for _, id := range tableIDs(in.tables) {
+		if in.tables[id].Level == 0 {
+			in.levelZero++
+		}
+		err := withTable(in.dir, id, in.tables[id], func(t *tableFile) error {
+			in.sequence = max(in.sequence, t.newest().last)
+			return t.verify()
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (in *inspection) readWriteAhead() error {
+	values, err := numberedFiles(in.dir, ".vlog")
+	if err != nil {
+		return err
+	}
+	if len(values) > 0 {
+		in.valueLog = values[len(values)-1]
+	}
+	logs, err := numberedFiles(in.dir, ".mem")
+	if err != nil {
+		return err
+	}
+	in.crashed = len(logs) > 0
+	for _, file := range logs {
+		if err := in.readLog(file.path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readLog follows the batch numbers through one write-ahead log.
+func (in *inspection) readLog(path string) error {
+	log, err := openLog(path)
+	if err != nil {
+		return err
+	}
+	defer log.close()
+	var hole error
+	end, err := log.transactions(func(records []logRecord) {
+		for _, r := range records {
+			in.notePointer(r)
+			if s, ok := spanOf(r.value); ok && string(r.key) == string(ownKey(tagSequence)) && hole == nil {
+				hole = in.advance(s)
+			}
+		}
+	})
+	if err != nil || hole != nil {
+		return firstError(hole, err)
+	}
+	rests, err := log.restsAt(end)
+	if !rests && in.stopped == "" {
+		in.stopped = fmt.Sprintf("; %s cannot be read from byte %d on", filepath.Base(path), end)
+	}
+	return err
+}
+
+// advance moves on by one transaction. One that a table has already is passed over.
+func (in *inspection) advance(s span) error {
+	if s.first > in.sequence+1 {
+		return in.missing(s.first - 1)
+	}
+	in.sequence = max(in.sequence, s.last)
+	return nil
+}
+
+func (in *inspection) notePointer(r logRecord) {
+	if p, ok := pointerOf(r.value); ok && r.meta&metaPointer != 0 && uint64(p.file) == in.valueLog.number {
+		in.lastValue = max(in.lastValue, int64(p.offset))
+	}
+}
+
+func (in *inspection) readValueLog() error {
+	if in.valueLog.number == 0 {
+		return nil
+	}
+	log, err := openLog(in.valueLog.path)
+	if err != nil {
+		return err
+	}
+	defer log.close()
+	end, err := log.records(false, func(logRecord, int64) {})
+	if err != nil || end == log.size {
+		return err
+	}
+	if !in.crashed {
+		return damaged(log.path, "it was closed with %d bytes, but cannot be read from byte %d on", log.size, end)
+	}
+	last := in.lastValue
+	if rests, err := log.restsAt(end); err != nil || rests && last < end {
+		return err
+	}
+	for _, id := range tableIDs(in.tables) {
+		err := withTable(in.dir, id, in.tables[id], func(t *tableFile) error {
+			last = max(last, t.lastPointer(in.valueLog.number))
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if last >= end {
+		return damaged(log.path, "it cannot be read from byte %d on, and holds values up to byte %d", end, last)
+	}
+	return nil
+}
+
+func (in *inspection) missing(wanted uint64) error {
+	n := wanted - in.sequence
+	batches := fmt.Sprintf("%d acknowledged batches are", n)
+	if n == 1 {
+		batches = "1 acknowledged batch is"
+	}
+	return damaged(in.dir, "%s missing: the newest found is number %d, wanted %d%s", batches, in.sequence, wanted, in.stopped)
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inspectValueLogs checks that every value log but the newest can be read to its end. Value log GC reads a log until the first record that
+// does not check and then deletes the file.
+func inspectValueLogs(dir string) error {
+	logs, err := numberedFiles(dir, ".vlog")
+	if err != nil {
+		return err
+	}
+	for _, file := range logs[:max(len(logs)-1, 0)] {
+		if err := inspectValueLog(file.path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func inspectValueLog(path string) error {
+	log, err := openLog(path)
+	if err != nil {
+		return err
+	}
+	defer log.close()
+	end, err := log.records(false, func(logRecord, int64) {})
+	if err == nil && end != log.size {
+		return damaged(path, "it has %d bytes, but cannot be read from byte %d on", log.size, end)
+	}
+	return err
+}

@@ -1,0 +1,265 @@
+package badger
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	badgerdb "github.com/dgraph-io/badger/v4"
+
+	"starling/runtime"
+)
+
+// Options say how a store is opened. The zero value opens it as its next owner and makes it where there is none.
+type Options struct {
+	// ReadOnly opens an existing store without becoming its owner: the epoch stays, nothing is created, Commit returns
+	// runtime.ErrReadOnly. It still needs the store for itself: after a crash Badger must replay its logs, which writes.
+	ReadOnly bool
+}
+
+// Store is an open store; see runtime.Store for what its methods promise.
+type Store struct {
+	dir       string
+	info      runtime.StoreInfo // but for Sequence
+	lock      *os.File
+	db        *badgerdb.DB
+	faults    *faults
+	committer *committer // nil where ReadOnly
+
+	mu      sync.Mutex // guards what is below
+	closing bool
+	calls   sync.WaitGroup // reads and GC in progress
+	close   func() error   // once
+}
+
+var _ runtime.Store = (*Store)(nil)
+
+// Open opens the store in dir. Errors, each naming path, found and wanted: runtime.ErrNoStore (reading only), ErrNotAStore, ErrNewer,
+// ErrLocked, ErrDamaged, and the disk's own. A store that is refused is left as it was.
+func Open(dir string, o Options) (*Store, error) { return open(dir, o, localDisk{}) }
+
+func open(dir string, o Options, d disk) (*Store, error) {
+	f, err := formatAt(dir, o, d)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := lockDirectory(dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{dir: dir, lock: lock, faults: new(faults)}
+	s.close = sync.OnceValue(s.shut)
+	s.info = runtime.StoreInfo{ID: f.id, Path: dir, Format: f.version, ReadOnly: o.ReadOnly}
+	if err := s.start(d); err != nil {
+		if s.db != nil {
+			s.db.Close()
+		}
+		lock.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func formatAt(dir string, o Options, d disk) (format, error) {
+	if !o.ReadOnly {
+		return prepare(dir, d)
+	}
+	if err := refuseNetwork(dir, d); err != nil {
+		return format{}, err
+	}
+	return readFormat(dir)
+}
+
+// start inspects the files, opens Badger and becomes the owner.
+func (s *Store) start(d disk) error {
+	epoch, acknowledged, marked, err := readMark(s.dir)
+	if err != nil {
+		return err
+	}
+	found, err := inspect(s.badgerDir(), acknowledged)
+	switch {
+	case err != nil:
+		return err
+	case !marked && found.sequence > 0:
+		return damaged(filepath.Join(s.dir, markName), "it does not exist, though %d batches do", found.sequence)
+	case s.info.ReadOnly && !found.exists:
+		return fmt.Errorf("%s: %w: one was begun here, but never opened", s.dir, runtime.ErrNoStore)
+	}
+	if err := s.openBadger(found, d); err != nil {
+		return err
+	}
+	if err := s.identify(epoch, found.sequence); err != nil {
+		return err
+	}
+	if s.info.ReadOnly {
+		s.info.Sequence = found.sequence
+		return nil
+	}
+	return s.own(found.sequence, d)
+}
+
+// openBadger opens Badger. A reader of a store that was closed opens it as read-only, which is quicker and writes nothing; the logs that
+// a crash leaves can only be replayed by one that may write.
+func (s *Store) openBadger(found findings, d disk) error {
+	o := turnedDown(s.badgerDir(), found, s.faults)
+	if o.ReadOnly = s.info.ReadOnly && !found.crashed; !o.ReadOnly {
+		if err := room(s.dir, d, 0); err != nil {
+			return fmt.Errorf("%s: %w", s.dir, err)
+		}
+	}
+	db, err := badgerdb.Open(o)
+	switch {
+	case err == nil:
+		s.db = db
+	case strings.Contains(err.Error(), "Cannot acquire directory lock"): // Badger wraps no cause
+		return fmt.Errorf("%s: %w", s.dir, runtime.ErrLocked)
+	default:
+		return fmt.Errorf("%s: open badger: %w", s.badgerDir(), err)
+	}
+	if err := s.faults.err(); err != nil {
+		return damaged(s.badgerDir(), "%v", err)
+	}
+	return nil
+}
+
+// identify checks that Badger's files are those of this directory, or holds nothing yet: a crash may come between making the directory and
+// the first transaction, but not between that and the first batch. The epoch is the latest that anything tells of.
+func (s *Store) identify(marked, sequence uint64) error {
+	return s.db.View(func(txn *badgerdb.Txn) error {
+		s.info.Epoch = marked
+		id, err := valueIn(txn, ownKey(tagID))
+		switch {
+		case errors.Is(err, runtime.ErrNoKey) && sequence == 0:
+			return nil
+		case err != nil:
+			return damaged(s.badgerDir(), "it holds no store id, though %d batches: %v", sequence, err)
+		case hex.EncodeToString(id) != s.info.ID:
+			return damaged(s.badgerDir(), "it belongs to the store %x, wanted %s as in the file %q", id, s.info.ID, formatName)
+		}
+		epoch, err := valueIn(txn, ownKey(tagEpoch))
+		s.info.Epoch = max(marked, numberOf(epoch))
+		return err
+	})
+}
+
+// own makes this handle the owner: the next epoch is durable before anything else is written with it. The mark comes first, so that where
+// there are batches there is a mark.
+func (s *Store) own(sequence uint64, d disk) error {
+	s.info.Epoch++
+	m, err := openMark(s.dir, s.info.Epoch, sequence)
+	if err != nil {
+		return err
+	}
+	if err = s.db.Update(s.sign); err == nil {
+		err = s.faults.err()
+	}
+	if err == nil {
+		s.committer, err = startCommitter(s, m, d, sequence)
+	}
+	if err != nil {
+		m.close()
+	}
+	return err
+}
+
+// sign writes whose store this is and in which epoch.
+func (s *Store) sign(txn *badgerdb.Txn) error {
+	id, err := hex.DecodeString(s.info.ID)
+	return firstError(err,
+		txn.Set(ownKey(tagID), id),
+		txn.Set(ownKey(tagFormat), number(uint64(s.info.Format))[4:]),
+		txn.Set(ownKey(tagEpoch), number(s.info.Epoch)))
+}
+
+func (s *Store) badgerDir() string { return filepath.Join(s.dir, badgerName) }
+
+// Info tells what was opened; its Sequence is that of now.
+func (s *Store) Info() runtime.StoreInfo {
+	info := s.info
+	if s.committer != nil {
+		info.Sequence = s.committer.stats().Batches
+	}
+	return info
+}
+
+// Commit hands the batch to the committer and waits for its answer; for a lazy batch it does not wait, unless several megabytes of them do.
+func (s *Store) Commit(ctx context.Context, b *runtime.Batch) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if s.committer == nil {
+		if !s.enter() {
+			return runtime.ErrStoreClosed
+		}
+		defer s.calls.Done()
+		return fmt.Errorf("%s: %w", s.dir, runtime.ErrReadOnly)
+	}
+	return s.committer.commit(b)
+}
+
+// Stats counts what was written through this handle.
+type Stats struct {
+	Batches      uint64 // number of the newest batch of the store, earlier owners' included
+	Transactions uint64 // transactions of this handle, each with one sync of the write-ahead log
+}
+
+// Stats tells how many transactions the batches took; it is zero in a reader.
+func (s *Store) Stats() Stats {
+	if s.committer == nil {
+		return Stats{}
+	}
+	return s.committer.stats()
+}
+
+// enter notes a call that Close must wait for.
+func (s *Store) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closing {
+		s.calls.Add(1)
+	}
+	return !s.closing
+}
+
+// Close waits for commits and reads in progress, writes recent changes into a table and gives the directory back. A second Close waits for
+// the first and returns what it returned.
+func (s *Store) Close() error { return s.close() }
+
+func (s *Store) shut() error {
+	s.mu.Lock()
+	s.closing = true
+	s.mu.Unlock()
+	var failed error
+	if s.committer != nil {
+		failed = s.committer.close()
+	}
+	s.calls.Wait()
+	err := s.closeBadger(failed != nil)
+	if s.committer != nil {
+		err = errors.Join(err, s.committer.mark.close())
+	}
+	return errors.Join(err, s.lock.Close())
+}
+
+// closeBadger closes Badger. On a disk that fails Badger tries to write its memory table until it can; then its log is left for the next
+// open to replay, which loses nothing.
+func (s *Store) closeBadger(failed bool) error {
+	if !failed {
+		return s.db.Close()
+	}
+	const patience = 5 * time.Second
+	done := make(chan error, 1)
+	go func() { done <- s.db.Close() }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(patience):
+		return fmt.Errorf("%s: badger did not close within %v of a failed commit", s.badgerDir(), patience)
+	}
+}

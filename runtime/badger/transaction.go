@@ -1,0 +1,170 @@
+package badger
+
+import (
+	"errors"
+	"fmt"
+
+	badgerdb "github.com/dgraph-io/badger/v4"
+
+	"starling/runtime"
+)
+
+// transaction is one Badger transaction in the making.
+type transaction struct {
+	c       *committer
+	txn     *badgerdb.Txn
+	cost    cost
+	fences  map[string]uint64 // where runs stand after the batches so far, if these moved them
+	count   uint64            // batches that are in it
+	refused map[int]error     // by place in the queue: batches that are not
+	seen    int
+	err     error // a read that failed
+}
+
+func (c *committer) begin() *transaction {
+	return &transaction{c: c, txn: c.db.NewTransaction(true), fences: make(map[string]uint64), refused: make(map[int]error)}
+}
+
+// add puts the batch into the transaction, or notes that it is refused. It returns false where there is no room.
+func (t *transaction) add(w *waiting) bool {
+	sum := t.cost.plus(w.cost)
+	if sum.check() != nil || t.err != nil {
+		return false
+	}
+	moved, err := t.move(w.batch.Fences)
+	if err == nil {
+		err = t.write(w.batch.Writes, moved)
+		t.err = err
+	}
+	if t.err != nil {
+		return false
+	}
+	if err != nil {
+		t.refused[t.seen] = err
+	} else {
+		t.cost = sum
+		t.count++
+	}
+	t.seen++
+	return true
+}
+
+// move compares fences with where the runs stand and returns where they are left.
+func (t *transaction) move(fences []runtime.Fence) (map[string]uint64, error) {
+	var moved map[string]uint64
+	for _, f := range fences {
+		at, ok := moved[f.Run]
+		if !ok {
+			at = t.standing(f.Run)
+		}
+		if at != f.Expect {
+			return nil, fmt.Errorf("%w: run %s stands at %d, the batch expects %d", runtime.ErrFenced, f.Run, at, f.Expect)
+		}
+		if moved == nil {
+			moved = make(map[string]uint64, len(fences))
+		}
+		moved[f.Run] = f.Next
+	}
+	return moved, nil
+}
+
+// standing tells where a run stands for the next batch.
+func (t *transaction) standing(run string) uint64 {
+	if at, ok := t.fences[run]; ok {
+		return at
+	}
+	if at, ok := t.c.fences[run]; ok {
+		return at
+	}
+	v, err := valueIn(t.txn, fenceKey(run))
+	if err != nil && !errors.Is(err, runtime.ErrNoKey) {
+		t.err = err
+	}
+	return numberOf(v)
+}
+
+func (t *transaction) write(writes []runtime.Write, moved map[string]uint64) error {
+	for run, at := range moved {
+		t.fences[run] = at
+		if err := t.txn.Set(fenceKey(run), number(at)); err != nil {
+			return err
+		}
+	}
+	for _, w := range writes {
+		var err error
+		if w.Value == nil {
+			err = t.txn.Delete(w.Key)
+		} else {
+			err = t.txn.Set(w.Key, w.Value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// commit makes the transaction durable and marks it.
+func (t *transaction) commit() error {
+	if t.err != nil || t.count == 0 {
+		return t.err
+	}
+	c := t.c
+	s := span{c.sequence + 1, c.sequence + t.count}
+	steps := []func() error{
+		c.mark.check,
+		func() error { return room(c.dir, c.disk, t.cost.bytes+t.cost.large) },
+		func() error { return t.txn.Set(ownKey(tagSequence), s.bytes()) },
+		t.txn.Commit,
+		c.faults.err,
+		c.syncEntries,
+		func() error { return c.mark.write(s.last) },
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	c.sequence = s.last
+	c.batches.Store(s.last)
+	c.transactions.Add(1)
+	c.learn(t.fences)
+	return nil
+}
+
+// cost is what a batch takes of a transaction, as Badger reckons.
+type cost struct {
+	writes int
+	bytes  int64
+	large  int64 // bytes of values that go to the value log
+}
+
+func costOf(b *runtime.Batch) cost {
+	const each = 12 // two bytes of meta, ten for the version; as many for a pointer
+	c := cost{writes: len(b.Writes) + len(b.Fences)}
+	for _, f := range b.Fences {
+		c.bytes += int64(len(f.Run)) + each + 10
+	}
+	for _, w := range b.Writes {
+		c.bytes += int64(len(w.Key)) + each
+		if len(w.Value) >= LargeValue {
+			c.bytes += each
+			c.large += int64(len(w.Value))
+		} else {
+			c.bytes += int64(len(w.Value))
+		}
+	}
+	return c
+}
+
+func (c cost) plus(d cost) cost {
+	return cost{c.writes + d.writes, c.bytes + d.bytes, c.large + d.large}
+}
+
+func (c cost) check() error {
+	if c.writes <= MaxBatchWrites && c.bytes <= MaxBatchBytes && c.large <= MaxBatchLarge {
+		return nil
+	}
+	return fmt.Errorf("%w: %d writes with %d bytes, and %d in values of %d KiB and more; it takes %d writes with %d bytes, and %d",
+		runtime.ErrTooLarge, c.writes, c.bytes, c.large, LargeValue>>10, MaxBatchWrites, MaxBatchBytes, MaxBatchLarge)
+}

@@ -1,0 +1,284 @@
+package runtimetest
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"sync"
+
+	"starling/runtime"
+)
+
+// MemoryStore is a runtime.Store in memory with a crash model. All its methods may be called concurrently.
+//
+// A lazy batch is held back, unseen, until the next durable one or Close, which is the latest that a Store promises; a crash before that
+// loses it. Several handles share one medium: the newest owner is the one whose commits are accepted.
+type MemoryStore struct {
+	medium *medium
+	info   runtime.StoreInfo // but for Sequence
+
+	// Guarded by medium.mu.
+	closed bool
+	failed error
+}
+
+var _ runtime.Store = (*MemoryStore)(nil)
+
+// medium is what outlives a handle, as a disk does.
+type medium struct {
+	mu       sync.Mutex // guards what is below
+	id       string
+	epoch    uint64
+	sequence uint64
+	entries  []pair // by key
+	fences   map[string]uint64
+	lazy     []*runtime.Batch // acknowledged, not durable
+	fault    *fault
+}
+
+type pair struct {
+	key, value []byte
+}
+
+// fault is a commit that is going to fail.
+type fault struct {
+	after  int // commits to let pass
+	err    error
+	moment Moment
+}
+
+// Moment is where a commit fails.
+type Moment int
+
+// The moments. In both the caller gets the same error.
+const (
+	BeforeApply Moment = iota // nothing of the batch is there
+	AfterApply                // the batch is there, and durable
+)
+
+// Memory makes a new, empty store and opens it.
+func Memory() *MemoryStore {
+	id := make([]byte, 16)
+	rand.Read(id) // never fails
+	m := &medium{id: hex.EncodeToString(id), fences: make(map[string]uint64)}
+	return m.open()
+}
+
+// open makes a handle for the next owner.
+func (m *medium) open() *MemoryStore {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.epoch++
+	return &MemoryStore{medium: m, info: runtime.StoreInfo{ID: m.id, Format: 1, Epoch: m.epoch}}
+}
+
+// Reopen opens the same medium as its next owner, with all that was acknowledged. This handle's commits are refused from then on.
+func (s *MemoryStore) Reopen() *MemoryStore {
+	s.medium.mu.Lock()
+	s.medium.settle()
+	s.medium.mu.Unlock()
+	return s.medium.open()
+}
+
+// Crash opens the same medium as its next owner, with what a power cut at this moment would have left: every durable batch, and no lazy one
+// that no durable batch has followed. This handle's commits are refused from then on. A fault that was not reached is forgotten.
+func (s *MemoryStore) Crash() *MemoryStore {
+	s.medium.mu.Lock()
+	s.medium.lazy, s.medium.fault = nil, nil
+	s.medium.mu.Unlock()
+	return s.medium.open()
+}
+
+// Reader opens the same medium for reading.
+func (s *MemoryStore) Reader() *MemoryStore {
+	s.medium.mu.Lock()
+	defer s.medium.mu.Unlock()
+	info := s.info
+	info.Epoch, info.ReadOnly = s.medium.epoch, true
+	return &MemoryStore{medium: s.medium, info: info}
+}
+
+// FailCommit lets the n-th commit from now, counting from 1, fail with err, and every later one of its handle with the same error. Lazy
+// commits and such as are refused for their fences are not counted.
+func (s *MemoryStore) FailCommit(n int, err error, moment Moment) {
+	s.medium.mu.Lock()
+	defer s.medium.mu.Unlock()
+	s.medium.fault = &fault{after: n - 1, err: err, moment: moment}
+}
+
+// Info tells what was opened.
+func (s *MemoryStore) Info() runtime.StoreInfo {
+	s.medium.mu.Lock()
+	defer s.medium.mu.Unlock()
+	info := s.info
+	info.Sequence = s.medium.sequence
+	return info
+}
+
+// Get returns the value of key.
+func (s *MemoryStore) Get(key []byte) ([]byte, error) {
+	s.medium.mu.Lock()
+	defer s.medium.mu.Unlock()
+	if s.closed {
+		return nil, runtime.ErrStoreClosed
+	}
+	i, found := s.medium.find(key)
+	if !found {
+		return nil, runtime.ErrNoKey
+	}
+	return append([]byte{}, s.medium.entries[i].value...), nil
+}
+
+// Scan calls fn for each key in [from, to), as they were when it was called.
+func (s *MemoryStore) Scan(from, to []byte, fn func(key, value []byte) error) error {
+	view, err := s.between(from, to)
+	for _, e := range view {
+		if err == nil {
+			err = fn(e.key, e.value)
+		}
+	}
+	if err == runtime.ErrStopScan {
+		return nil
+	}
+	return err
+}
+
+// between returns the entries in [from, to). What is in the medium is replaced and never changed, so that they stay as they are.
+func (s *MemoryStore) between(from, to []byte) ([]pair, error) {
+	m := s.medium
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s.closed {
+		return nil, runtime.ErrStoreClosed
+	}
+	first, _ := m.find(from)
+	last := len(m.entries)
+	if to != nil {
+		last, _ = m.find(to)
+	}
+	return slices.Clone(m.entries[first:max(first, last)]), nil
+}
+
+// Commit applies the batch. Everything but a lazy batch is durable at once.
+func (s *MemoryStore) Commit(ctx context.Context, b *runtime.Batch) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m := s.medium
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := s.accepts(b); err != nil {
+		return err
+	}
+	if b.Lazy {
+		m.lazy = append(m.lazy, cloneBatch(b))
+		return nil
+	}
+	if err := m.standing(b.Fences); err != nil {
+		return err
+	}
+	failing := m.fault != nil && m.fault.after == 0
+	if failing {
+		s.failed = m.fault.err
+	}
+	if m.fault != nil {
+		m.fault.after--
+	}
+	if !failing || m.fault.moment == AfterApply {
+		m.settle()
+		m.apply(cloneBatch(b))
+	}
+	return s.failed
+}
+
+// accepts tells whether this handle takes the batch at all.
+func (s *MemoryStore) accepts(b *runtime.Batch) error {
+	switch {
+	case s.closed:
+		return runtime.ErrStoreClosed
+	case s.info.ReadOnly:
+		return runtime.ErrReadOnly
+	case s.failed != nil:
+		return s.failed
+	case s.info.Epoch != s.medium.epoch:
+		return fmt.Errorf("%w: the epoch is %d, this owner's is %d", runtime.ErrFenced, s.medium.epoch, s.info.Epoch)
+	}
+	return b.Check()
+}
+
+// Close ends the handle. What its lazy batches hold is durable then.
+func (s *MemoryStore) Close() error {
+	s.medium.mu.Lock()
+	defer s.medium.mu.Unlock()
+	if !s.closed && !s.info.ReadOnly && s.failed == nil && s.info.Epoch == s.medium.epoch {
+		s.medium.settle()
+	}
+	s.closed = true
+	return nil
+}
+
+// standing compares fences with where the runs stand.
+func (m *medium) standing(fences []runtime.Fence) error {
+	moved := make(map[string]uint64, len(fences))
+	for _, f := range fences {
+		at, ok := moved[f.Run]
+		if !ok {
+			at = m.fences[f.Run]
+		}
+		if at != f.Expect {
+			return fmt.Errorf("%w: run %s stands at %d, the batch expects %d", runtime.ErrFenced, f.Run, at, f.Expect)
+		}
+		moved[f.Run] = f.Next
+	}
+	return nil
+}
+
+// settle makes the lazy batches durable.
+func (m *medium) settle() {
+	for _, b := range m.lazy {
+		m.apply(b)
+	}
+	m.lazy = nil
+}
+
+func (m *medium) apply(b *runtime.Batch) {
+	m.sequence++
+	for _, f := range b.Fences {
+		m.fences[f.Run] = f.Next
+	}
+	for _, w := range b.Writes {
+		m.put(w)
+	}
+}
+
+func (m *medium) put(w runtime.Write) {
+	i, found := m.find(w.Key)
+	switch {
+	case found && w.Value == nil:
+		m.entries = slices.Delete(m.entries, i, i+1)
+	case found:
+		m.entries[i].value = w.Value
+	case w.Value != nil:
+		m.entries = slices.Insert(m.entries, i, pair{w.Key, w.Value})
+	}
+}
+
+// find returns where key is, or belongs.
+func (m *medium) find(key []byte) (int, bool) {
+	return slices.BinarySearchFunc(m.entries, key, func(e pair, key []byte) int { return bytes.Compare(e.key, key) })
+}
+
+// cloneBatch copies what the caller may change after Commit.
+func cloneBatch(b *runtime.Batch) *runtime.Batch {
+	c := &runtime.Batch{Fences: b.Fences, Lazy: b.Lazy, Writes: make([]runtime.Write, len(b.Writes))}
+	for i, w := range b.Writes {
+		c.Writes[i].Key = slices.Clone(w.Key)
+		if w.Value != nil {
+			c.Writes[i].Value = append([]byte{}, w.Value...)
+		}
+	}
+	return c
+}
