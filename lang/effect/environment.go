@@ -1,0 +1,35 @@
+package effect
+
+import (
+	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
+)
+
+// Environment is everything that scripts see and all who serve it, in one value: cmd builds it and passes it to compiler, checker, machine,
+// documentation and runtime. It is immutable once built and shared by goroutines.
+type Environment struct {
+	// Names are the predeclared names: *Builtin, *starlark.Builtin, *starlarkstruct.Module and constants.
+	Names starlark.StringDict
+	// Handlers serve the requests by kind.
+	Handlers map[string]*Handler
+	// Behaviour moves when a builtin's result or an error that scripts can see changes; a run recorded under another number is refused.
+	Behaviour uint32
+}
+
+// Lookup finds a predeclared value by the stable name that snapshots store: "http", "http.get", "len".
+func (e *Environment) Lookup(name string) (starlark.Value, bool) {
+	if v, ok := e.Names[name]; ok {
+		return v, true
+	}
+	for i := range name {
+		if name[i] != '.' {
+			continue
+		}
+		if m, ok := e.Names[name[:i]].(*starlarkstruct.Module); ok {
+			v, ok := m.Members[name[i+1:]]
+			return v, ok
+		}
+	}
+	v, ok := starlark.Universe[name]
+	return v, ok
+}

@@ -1,0 +1,78 @@
+package effect
+
+import (
+	"context"
+	"time"
+
+	"go.starlark.net/starlark"
+
+	"starling/lang/contract"
+)
+
+// Handler is the world's side of one kind of request. Its functions are called concurrently.
+type Handler struct {
+	// Resolve completes a request once, when the script makes it and before it is recorded: looks a role name up, fills the policy's defaults,
+	// sets Returns and Resolved. It reads nothing but its arguments. An error settles the step at once. Nil leaves the request as it is.
+	Resolve func(s *Settings, r *Request) *Error
+
+	// Perform performs exactly one attempt and returns when it is over or ctx ends: ctx carries the attempt's deadline and its cancellation. Retrying,
+	// asking again and falling back are decided by the runtime, which journals each attempt before it starts.
+	Perform func(ctx context.Context, a *Attempt) Reply
+}
+
+// Attempt is one try of a request.
+type Attempt struct {
+	Run      string
+	Step     string
+	Branch   string
+	Kind     string
+	Number   int                  // from 1; also the fence: only the newest attempt's reply counts
+	Key      string               // idempotency key: the same for every attempt of the step
+	Args     starlark.Value       // a fresh copy of the arguments
+	Resolved starlark.Value       // a fresh copy of what Resolve added
+	Returns  string               // contract of the reply, canonical text
+	Feedback []contract.Violation // why the previous reply was not accepted
+	Deadline time.Time            // zero when there is none
+	Settings *Settings
+	Env      func(name string) (value string, ok bool) // variables that the project declares, as the client that carries the run has them
+	Emit     func(kind string, data starlark.Value)    // journals an event of the attempt, before the reply
+	Lock     string                                    // path of the step's lock file, for children; "" without a store directory
+}
+
+// Settings are what a run is started with beside its program and inputs. They are pinned: recorded at the start and changed only by
+// a recorded event.
+type Settings struct {
+	Workspace   string   // directory the run works in
+	ProjectFile string   // path of starling.toml, "" without one
+	Project     []byte   // its contents
+	FakeFile    string   // path of the script of scripted agents, "" without one
+	Fake        []byte   // its bundle, as lang.Bundle encodes it
+	Env         []string // names of the environment variables that the project declares
+}
+
+// Reply is what an attempt came to. Exactly one of Err and the values counts.
+type Reply struct {
+	Value    starlark.Value // what the call gives; for agents the output
+	Text     string         // for agents: the text of the reply
+	Note     string
+	Status   string         // for agents: "" for ok, or "stopped", "blocked"
+	Backend  string         // which backend served
+	Usage    starlark.Value // dict of tokens and cost, nil if unknown
+	Degraded bool
+
+	Err   *Error
+	Class Failure       // what Err means for further attempts
+	After time.Duration // for Retryable: wait at least this long (Retry-After)
+}
+
+// Failure classifies a failed attempt.
+type Failure uint8
+
+// The classes of failure.
+const (
+	Final     Failure = iota // trying again is pointless
+	Retryable                // transport: another attempt may succeed
+	Invalid                  // the reply broke its contract: ask again with the violations
+	Missing                  // the backend is not there: the next one may be
+	Cut                      // the process died or lost its peer: nobody knows whether it took effect
+)

@@ -1,0 +1,223 @@
+package effect
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"go.starlark.net/starlark"
+
+	"starling/lang/contract"
+	"starling/lang/diagnostic"
+)
+
+// Param is one parameter of a builtin.
+type Param struct {
+	Name        string
+	Type        string   // the Starlark type wanted, alternatives separated by "|"; "" takes any: "string", "list|dict", "duration", "callable"
+	Default     string   // how the default is written; "" means the argument is required
+	OneOf       []string // for strings: the allowed ones
+	Doc         string   // one sentence
+	KeywordOnly bool
+	Nullable    bool // None is an argument like any other, not the same as leaving it out
+	Variadic    bool // collects the remaining positional arguments as a tuple
+	Keywords    bool // collects the remaining keyword arguments as a dict
+}
+
+// Call is a call of a builtin with its arguments bound to parameters. Get gives nil for an argument that was not passed, or was passed as None
+// to a parameter that has a default and is not Nullable.
+type Call struct {
+	Builtin *Builtin
+	values  []starlark.Value
+}
+
+// Bind matches arguments with the parameters and checks the types that the parameters name. Errors read as those of
+// starlark.UnpackArgs do.
+func (b *Builtin) Bind(args starlark.Tuple, kwargs []starlark.Tuple) (*Call, error) {
+	c := &Call{Builtin: b, values: make([]starlark.Value, len(b.Params))}
+	if err := c.bindPositional(args); err != nil {
+		return nil, err
+	}
+	for _, kv := range kwargs {
+		if err := c.bindKeyword(string(kv[0].(starlark.String)), kv[1]); err != nil {
+			return nil, err
+		}
+	}
+	for i, p := range b.Params {
+		if err := c.check(i, p); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+func (c *Call) bindPositional(args starlark.Tuple) error {
+	n := 0
+	for i, p := range c.Builtin.Params {
+		switch {
+		case p.Variadic:
+			c.values[i] = append(starlark.Tuple(nil), args[min(n, len(args)):]...)
+			return nil
+		case p.KeywordOnly || p.Keywords:
+			return c.tooMany(args, n)
+		case n < len(args):
+			c.values[i] = args[n]
+			n++
+		}
+	}
+	return c.tooMany(args, n)
+}
+
+func (c *Call) tooMany(args starlark.Tuple, want int) error {
+	if len(args) <= want {
+		return nil
+	}
+	return fmt.Errorf("%s: got %d arguments, want at most %d; the signature is %s", c.Builtin.Name, len(args), want, c.Builtin.Signature())
+}
+
+func (c *Call) bindKeyword(name string, v starlark.Value) error {
+	names := make([]string, 0, len(c.Builtin.Params))
+	for i, p := range c.Builtin.Params {
+		switch {
+		case p.Keywords:
+			d, _ := c.values[i].(*starlark.Dict)
+			if d == nil {
+				d = new(starlark.Dict)
+				c.values[i] = d
+			}
+			return d.SetKey(starlark.String(name), v)
+		case p.Name == name && !p.Variadic:
+			if c.values[i] != nil {
+				return fmt.Errorf("%s: got multiple values for keyword argument %q", c.Builtin.Name, name)
+			}
+			c.values[i] = v
+			return nil
+		}
+		names = append(names, p.Name)
+	}
+	err := fmt.Errorf("%s: unexpected keyword argument %q", c.Builtin.Name, name)
+	if near, ok := diagnostic.Nearest(name, names); ok {
+		err = fmt.Errorf("%w (did you mean %s?)", err, near)
+	}
+	return err
+}
+
+func (c *Call) check(i int, p Param) error {
+	v := c.values[i]
+	if v == nil || v == starlark.None && p.Default != "" && !p.Nullable {
+		if p.Default == "" && !p.Variadic && !p.Keywords {
+			return fmt.Errorf("%s: missing argument for %s", c.Builtin.Name, p.Name)
+		}
+		c.values[i] = nil
+		return nil
+	}
+	if p.Variadic || p.Keywords {
+		return nil
+	}
+	if !admits(p.Type, v) {
+		return fmt.Errorf("%s: for parameter %s: got %s, want %s", c.Builtin.Name, p.Name, v.Type(), strings.ReplaceAll(p.Type, "|", " or "))
+	}
+	return c.checkText(p, v)
+}
+
+func (c *Call) checkText(p Param, v starlark.Value) error {
+	s, ok := v.(starlark.String)
+	if !ok {
+		return nil
+	}
+	if p.Type == "duration" {
+		if _, err := contract.ParseDuration(string(s)); err != nil {
+			return fmt.Errorf("%s: for parameter %s: %w", c.Builtin.Name, p.Name, err)
+		}
+	}
+	if len(p.OneOf) == 0 {
+		return nil
+	}
+	for _, w := range p.OneOf {
+		if string(s) == w {
+			return nil
+		}
+	}
+	err := fmt.Errorf("%s: for parameter %s: got %q, want one of %s", c.Builtin.Name, p.Name, string(s), strings.Join(p.OneOf, ", "))
+	if near, ok := diagnostic.Nearest(string(s), p.OneOf); ok {
+		err = fmt.Errorf("%w (did you mean %q?)", err, near)
+	}
+	return err
+}
+
+func admits(types string, v starlark.Value) bool {
+	if types == "" {
+		return true
+	}
+	for t := range strings.SplitSeq(types, "|") {
+		switch t {
+		case v.Type():
+			return true
+		case "any":
+			return true
+		case "duration":
+			if _, ok := v.(starlark.String); ok {
+				return true
+			}
+		case "callable":
+			// By name of type: neither our builtins nor the machine's functions run on a starlark.Thread.
+			if v.Type() == "function" || v.Type() == "builtin_function_or_method" {
+				return true
+			}
+		case "number":
+			switch v.(type) {
+			case starlark.Int, starlark.Float:
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Get returns the argument of a parameter, nil where it was left out or None was passed for a default.
+func (c *Call) Get(name string) starlark.Value {
+	for i, p := range c.Builtin.Params {
+		if p.Name == name {
+			return c.values[i]
+		}
+	}
+	panic("effect: " + c.Builtin.Name + " has no parameter " + name) // a mistake in our own table
+}
+
+// Text returns a string argument, or otherwise.
+func (c *Call) Text(name, otherwise string) string {
+	if s, ok := c.Get(name).(starlark.String); ok {
+		return string(s)
+	}
+	return otherwise
+}
+
+// Flag returns a bool argument, or otherwise.
+func (c *Call) Flag(name string, otherwise bool) bool {
+	if b, ok := c.Get(name).(starlark.Bool); ok {
+		return bool(b)
+	}
+	return otherwise
+}
+
+// Count returns an int argument within [least, most], or otherwise.
+func (c *Call) Count(name string, otherwise, least, most int) (int, error) {
+	v, ok := c.Get(name).(starlark.Int)
+	if !ok {
+		return otherwise, nil
+	}
+	n, ok := v.Int64()
+	if !ok || n < int64(least) || n > int64(most) {
+		return 0, fmt.Errorf("%s: for parameter %s: got %s, want an int from %d to %d", c.Builtin.Name, name, v, least, most)
+	}
+	return int(n), nil
+}
+
+// Duration returns a duration argument such as "90s" or "1d", or otherwise.
+func (c *Call) Duration(name string, otherwise time.Duration) time.Duration {
+	if s, ok := c.Get(name).(starlark.String); ok {
+		d, _ := contract.ParseDuration(string(s)) // checked by Bind
+		return d
+	}
+	return otherwise
+}

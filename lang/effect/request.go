@@ -1,0 +1,68 @@
+package effect
+
+import (
+	"time"
+
+	"go.starlark.net/starlark"
+)
+
+// Request is one thing that a script asks of the world. A builtin fills the first group, the machine the second, the resolver of its kind the third.
+type Request struct {
+	Class   Class   // how the machine treats it; the builtin's class unless its Request function says otherwise
+	Kind    string  // which handler performs it: "agent", "gate", "http", "sleep", "print"
+	Name    string  // step name within its branch: [A-Za-z0-9][A-Za-z0-9._-]*
+	Args    Payload // the arguments, copied when the call was made
+	Policy  Policy
+	Returns string            // contract that a reply must meet, in canonical text; "" admits anything
+	OnEvent starlark.Callable // called on the calling fiber for each event; stays in the machine, never encoded
+	Events  []string          // kinds of events that OnEvent wants beside the usual ones
+	Await   string            // for Await: the step that is waited for
+
+	Step   string // address within the run: branch path, name, "#n" from the second on
+	Branch string // path of the branch, "" for the root
+	Where  string // file:line:col of the call
+
+	Resolved Payload // what the world's side added when it was asked: the role's definition, never a credential
+}
+
+// Policy says what the runtime does about failed attempts.
+type Policy struct {
+	Timeout     time.Duration // of one attempt; for a gate, of the whole wait; 0 means none
+	Retries     int           // further attempts after a retryable failure
+	Reasks      int           // further attempts after a reply that broke the contract
+	OnError     OnError
+	OnUncertain OnUncertain
+	Idempotent  bool // a repeated attempt does no harm
+}
+
+// OnError says what a failed step does to the script.
+type OnError uint8
+
+// The two ways to learn of a failure.
+const (
+	Raise  OnError = iota // the error is raised at the call
+	Return                // the call returns a value that is not ok
+)
+
+// OnUncertain says what becomes of an attempt that a crash cut: nobody knows whether it took effect.
+type OnUncertain uint8
+
+// What may be done about an uncertain attempt.
+const (
+	Retry       OnUncertain = iota // again, with the same idempotency key
+	Ask                            // open the system gate !uncertain:STEP
+	FailAttempt                    // settle the step with an error of kind "uncertain"
+)
+
+// ParseOnUncertain reads "retry", "ask" or "fail".
+func ParseOnUncertain(s string) (OnUncertain, bool) {
+	switch s {
+	case "retry":
+		return Retry, true
+	case "ask":
+		return Ask, true
+	case "fail":
+		return FailAttempt, true
+	}
+	return 0, false
+}

@@ -1,0 +1,133 @@
+package runtime
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Schema names the version of every JSON document.
+const Schema = "starling/v1"
+
+// Status is where a run is in its life.
+type Status string
+
+// The statuses: pending → running ⇄ suspended → completed | failed | cancelled.
+const (
+	Pending   Status = "pending"
+	Running   Status = "running"
+	Suspended Status = "suspended" // nothing is in motion: only signals and timers can move it
+	Completed Status = "completed"
+	Failed    Status = "failed"
+	Cancelled Status = "cancelled"
+)
+
+// Ended tells whether a run in this status is over.
+func (s Status) Ended() bool { return s == Completed || s == Failed || s == Cancelled }
+
+// Statuses lists all of them.
+func Statuses() []Status {
+	return []Status{Pending, Running, Suspended, Completed, Failed, Cancelled}
+}
+
+// Run is one run as it is now.
+type Run struct {
+	Schema  string          `json:"schema"`
+	ID      string          `json:"id"`
+	Status  Status          `json:"status"`
+	Script  string          `json:"script"`
+	Inputs  json.RawMessage `json:"inputs"`
+	Output  json.RawMessage `json:"output"` // null until completed
+	Error   *RunError       `json:"error"`  // null unless failed or cancelled
+	Gates   []Gate          `json:"gates"`  // the open ones, in the order they opened
+	Details *Details        `json:"details,omitempty"`
+}
+
+// Details is what show adds to a run.
+type Details struct {
+	Steps     []Step     `json:"steps"`
+	Program   string     `json:"program"` // hash
+	StartedBy string     `json:"started_by"`
+	StartedAt time.Time  `json:"started_at"`
+	UpdatedAt time.Time  `json:"updated_at"`
+	Seq       uint64     `json:"seq"`              // of the newest record
+	Carried   bool       `json:"carried"`          // somebody drives it
+	InFlight  int        `json:"in_flight"`        // attempts in flight
+	NextDue   *time.Time `json:"next_due"`         // the earliest timer
+	Parent    string     `json:"parent,omitempty"` // RUN@STEP of the run that started it
+	Session   bool       `json:"session,omitempty"`
+	Workspace string     `json:"workspace,omitempty"`
+	Env       []string   `json:"env,omitempty"` // declared variables
+}
+
+// RunError is why a run failed.
+type RunError struct {
+	Kind      string          `json:"kind"`
+	Message   string          `json:"message"`
+	Where     string          `json:"where"`
+	Backtrace string          `json:"backtrace"`
+	Data      json.RawMessage `json:"data,omitempty"`
+}
+
+// Gate is one open gate.
+type Gate struct {
+	Address    string          `json:"address"` // RUN/GATE
+	Gate       string          `json:"gate"`    // address within the run
+	Prompt     string          `json:"prompt"`
+	Options    []Option        `json:"options"` // empty: free form
+	Target     string          `json:"target"`  // "" is anybody
+	Data       json.RawMessage `json:"data"`
+	Schema     json.RawMessage `json:"schema"` // JSON Schema of the payload, null for none
+	OpenedAt   time.Time       `json:"opened_at"`
+	Deadline   *time.Time      `json:"deadline"`
+	AnswerWith string          `json:"answer_with"` // the command that answers it
+}
+
+// Option is one choice of a gate.
+type Option struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+}
+
+// Step is one step of a run.
+type Step struct {
+	Step      string     `json:"step"`
+	Kind      string     `json:"kind"`
+	Status    string     `json:"status"` // waiting, running, ok, error, withdrawn
+	Attempts  int        `json:"attempts"`
+	StartedAt time.Time  `json:"started_at"`
+	EndedAt   *time.Time `json:"ended_at"`
+}
+
+// Listing is the answer of List.
+type Listing struct {
+	Schema string    `json:"schema"`
+	Runs   []Summary `json:"runs,omitempty"`
+	Gates  []Gate    `json:"gates,omitempty"`
+}
+
+// Summary is one run in a list.
+type Summary struct {
+	ID        string     `json:"id"`
+	Status    Status     `json:"status"`
+	Script    string     `json:"script"`
+	StartedAt time.Time  `json:"started_at"`
+	UpdatedAt time.Time  `json:"updated_at"`
+	Gates     int        `json:"gates"` // how many are open
+	NextDue   *time.Time `json:"next_due"`
+	Overdue   bool       `json:"overdue,omitempty"` // NextDue has passed and nobody carries the run
+	Carried   bool       `json:"carried"`
+	Parent    string     `json:"parent,omitempty"`
+	Session   bool       `json:"session,omitempty"`
+	Error     string     `json:"error,omitempty"`
+}
+
+// Event is one journal record as clients see it.
+type Event struct {
+	Seq    uint64          `json:"seq"`
+	Time   time.Time       `json:"time"`
+	Run    string          `json:"run"`
+	Branch string          `json:"branch"`
+	Step   string          `json:"step"`
+	Type   string          `json:"type"`
+	Data   json.RawMessage `json:"data"`
+}

@@ -1,0 +1,146 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"starling/lang/effect"
+)
+
+// Engine runs scripts and keeps them. The one in this process is [Local]; a client of an owner's socket is an Engine too, and so will be whatever runs
+// them on more than one machine: callers see no difference, and one conformance suite holds for all.
+//
+// Who calls is taken from the context (see [WithCaller]), set by whoever owns the connection and never by an argument. Every refusal is a [*Refusal].
+// Each mutating request carries a key: sent again with the same key it has no second effect and gives the same answer. All methods may be called concurrently.
+type Engine interface {
+	// Start makes a run durable and begins it. It returns before the run has done anything; the engine carries the run from then on.
+	Start(ctx context.Context, r StartRequest) (*Run, error)
+
+	// Signal brings something to a run: the answer of a gate, a message, a chunk of a session. The receipt is given when it is durable.
+	Signal(ctx context.Context, s Signal) (*Receipt, error)
+
+	// Cancel ends a run and all it started.
+	Cancel(ctx context.Context, c CancelRequest) (*Receipt, error)
+
+	// Carry makes the engine drive runs: perform their requests, fire their timers. It returns when the runs are loaded, naming those that are carried now.
+	Carry(ctx context.Context, c CarryRequest) ([]string, error)
+
+	// Get returns one run as it is now. The address is an id, a unique prefix of one, or "@last".
+	Get(ctx context.Context, run string) (*Run, error)
+
+	// List returns runs and open gates, newest first.
+	List(ctx context.Context, q Query) (*Listing, error)
+
+	// Watch calls fn for the events of a run in order, each after it is durable. With Follow it goes on until the run has
+	// ended, ctx ends or fn fails; the error of fn is returned as it is. ErrStopWatch ends it with nil.
+	Watch(ctx context.Context, w WatchRequest, fn func(Event) error) error
+
+	// Blob returns content by its hash.
+	Blob(ctx context.Context, hash string) ([]byte, error)
+
+	// Close stops: it starts nothing new, gives calls in flight their grace, writes down what is in memory.
+	Close() error
+}
+
+// StartRequest asks for a new run.
+type StartRequest struct {
+	Key      string            `json:"key"`               // idempotency; "" means the request is not repeatable
+	Bundle   []byte            `json:"bundle"`            // the script and all it loads, encoded
+	Script   string            `json:"script"`            // how people know the script: its path or registered name
+	Inputs   json.RawMessage   `json:"inputs,omitempty"`  // an object
+	Session  bool              `json:"session,omitempty"` // a REPL session: the program grows chunk by chunk
+	Settings effect.Settings   `json:"settings"`
+	Env      map[string]string `json:"env,omitempty"`     // values of the declared variables; kept in memory only
+	Timeout  time.Duration     `json:"timeout,omitempty"` // of the whole run, 0 for none
+}
+
+// SignalKind says what a signal brings.
+type SignalKind string
+
+// The kinds of signal.
+const (
+	SignalAnswer  SignalKind = "answer"  // decides a gate
+	SignalMessage SignalKind = "message" // goes into the run's mailbox under Name
+	SignalChunk   SignalKind = "chunk"   // source text for a session
+)
+
+// Signal brings something to a run.
+type Signal struct {
+	Key    string            `json:"key"`
+	Kind   SignalKind        `json:"kind"`
+	Run    string            `json:"run"`            // id, unique prefix, @last
+	Gate   string            `json:"gate,omitempty"` // gate address within the run, or a suffix of it that is not ambiguous
+	Name   string            `json:"name,omitempty"` // of a message
+	Choice string            `json:"choice,omitempty"`
+	Reason string            `json:"reason,omitempty"`
+	Data   json.RawMessage   `json:"data,omitempty"`   // payload of an answer or a message, JSON
+	Source string            `json:"source,omitempty"` // of a chunk
+	As     string            `json:"as,omitempty"`     // act as another; needs the capability act-as
+	Env    map[string]string `json:"env,omitempty"`    // declared variables: a signal carries the run that it names
+}
+
+// CancelRequest asks for the end of a run.
+type CancelRequest struct {
+	Key    string `json:"key"`
+	Run    string `json:"run"`
+	Reason string `json:"reason,omitempty"`
+	As     string `json:"as,omitempty"`
+}
+
+// CarryRequest names the runs to carry.
+type CarryRequest struct {
+	Runs     []string          `json:"runs,omitempty"`
+	All      bool              `json:"all,omitempty"`      // every run that has not ended
+	Env      map[string]string `json:"env,omitempty"`      // declared variables, for all of them
+	Settings *effect.Settings  `json:"settings,omitempty"` // pins the project file anew, as an event
+}
+
+// Receipt tells what became of a signal or a cancel. It is given after the fact is durable.
+type Receipt struct {
+	Schema   string          `json:"schema"`
+	Accepted bool            `json:"accepted"`
+	Repeated bool            `json:"repeated,omitempty"` // the key was known: this is the answer given before
+	Run      string          `json:"run"`
+	Gate     string          `json:"gate,omitempty"`
+	Seq      uint64          `json:"seq"`    // of the record that accepted it
+	Status   Status          `json:"status"` // of the run at that moment
+	Decision json.RawMessage `json:"decision,omitempty"`
+}
+
+// Query selects runs.
+type Query struct {
+	All    bool     `json:"all,omitempty"`    // ended runs too
+	Status []Status `json:"status,omitempty"` // only these
+	Target string   `json:"target,omitempty"` // only gates targeted at this name, or at nobody
+	Limit  int      `json:"limit,omitempty"`  // at most so many runs, 0 for no bound
+	Gates  bool     `json:"gates,omitempty"`  // list open gates instead of runs
+}
+
+// WatchRequest selects events.
+type WatchRequest struct {
+	Run    string `json:"run"`
+	After  uint64 `json:"after,omitempty"` // only events with a higher sequence number
+	Follow bool   `json:"follow,omitempty"`
+}
+
+// Caller is who asks. The zero Caller may do nothing.
+type Caller struct {
+	Name  string // "local:USER" for the peer of the local socket and for this process
+	Agent string // set when the caller descends from an attempt: the agent's name
+	Run   string // set with Agent: the run of that attempt, whose own gates it may not answer
+	Local bool   // has every capability, act-as included
+}
+
+type callerKey struct{}
+
+// WithCaller returns a context in which the caller is c.
+func WithCaller(ctx context.Context, c Caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, c)
+}
+
+// CallerOf returns who calls, the zero Caller when nobody said.
+func CallerOf(ctx context.Context) Caller {
+	c, _ := ctx.Value(callerKey{}).(Caller)
+	return c
+}

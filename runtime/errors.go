@@ -1,0 +1,117 @@
+package runtime
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// ErrStopWatch ends a Watch from within its function.
+var ErrStopWatch = errors.New("stop watching")
+
+// ErrorKind names a refusal for machines. Each has one exit code, which groups them for shells.
+type ErrorKind string
+
+// The kinds, by when they occur.
+const (
+	// A run's end.
+	ErrRunFailed    ErrorKind = "run_failed"
+	ErrRunCancelled ErrorKind = "run_cancelled"
+	// The command line itself.
+	ErrUsage ErrorKind = "usage"
+	// Something that was handed in is not acceptable; nothing has changed.
+	ErrBadPayload  ErrorKind = "bad_payload"
+	ErrBadChoice   ErrorKind = "bad_choice"
+	ErrBadInput    ErrorKind = "bad_input"
+	ErrCheckFailed ErrorKind = "check_failed"
+	// An address leads nowhere.
+	ErrUnknownRun  ErrorKind = "unknown_run"
+	ErrUnknownGate ErrorKind = "unknown_gate"
+	ErrNotOpen     ErrorKind = "not_open"
+	ErrAmbiguous   ErrorKind = "ambiguous"
+	// A budget is used up.
+	ErrBudget ErrorKind = "budget"
+	// The store or its owner.
+	ErrKindNotAStore    ErrorKind = "not_a_store"
+	ErrKindDamaged      ErrorKind = "damaged"
+	ErrKindNewer        ErrorKind = "newer"
+	ErrOwnerUnreachable ErrorKind = "owner_unreachable"
+	ErrInternal         ErrorKind = "internal" // a defect of ours, or a disk that failed
+	// Somebody was first.
+	ErrDecided     ErrorKind = "decided"
+	ErrExpired     ErrorKind = "expired"
+	ErrClosed      ErrorKind = "closed"
+	ErrKeyConflict ErrorKind = "key_conflict"
+	// Not allowed.
+	ErrDenied      ErrorKind = "denied"
+	ErrWrongTarget ErrorKind = "wrong_target"
+)
+
+var exitCodes = map[ErrorKind]int{
+	ErrRunFailed: 1, ErrRunCancelled: 1, ErrInternal: 1,
+	ErrUsage:      2,
+	ErrBadPayload: 4, ErrBadChoice: 4, ErrBadInput: 4, ErrCheckFailed: 4,
+	ErrUnknownRun: 5, ErrUnknownGate: 5, ErrNotOpen: 5, ErrAmbiguous: 5,
+	ErrBudget:        6,
+	ErrKindNotAStore: 7, ErrKindDamaged: 7, ErrKindNewer: 7, ErrOwnerUnreachable: 7,
+	ErrDecided: 8, ErrExpired: 8, ErrClosed: 8, ErrKeyConflict: 8,
+	ErrDenied: 9, ErrWrongTarget: 9,
+}
+
+// ExitSuspended is the exit code of a command that leaves a run at rest.
+const ExitSuspended = 3
+
+// ExitCode is the process exit code of a kind.
+func (k ErrorKind) ExitCode() int {
+	if c, ok := exitCodes[k]; ok {
+		return c
+	}
+	return 1
+}
+
+// Refusal is an answer that is no: what was wrong, and what to try. It travels over every face of an engine unchanged.
+type Refusal struct {
+	Kind    ErrorKind       `json:"kind"`
+	Message string          `json:"message"`        // where, got, wanted
+	Help    string          `json:"help,omitempty"` // what to try
+	Data    json.RawMessage `json:"data,omitempty"` // for machines: the original decision, the candidates, the violations
+}
+
+func (r *Refusal) Error() string { return r.Message }
+
+// refuse makes a refusal.
+func refuse(kind ErrorKind, format string, args ...any) *Refusal {
+	return &Refusal{Kind: kind, Message: fmt.Sprintf(format, args...)}
+}
+
+// Refuse makes a refusal for packages around the engine.
+func Refuse(kind ErrorKind, help, format string, args ...any) *Refusal {
+	return &Refusal{Kind: kind, Message: fmt.Sprintf(format, args...), Help: help}
+}
+
+func (r *Refusal) help(format string, args ...any) *Refusal {
+	r.Help = fmt.Sprintf(format, args...)
+	return r
+}
+
+func (r *Refusal) with(data any) *Refusal {
+	r.Data, _ = json.Marshal(data) // plain data of ours
+	return r
+}
+
+// AsRefusal turns any error into a refusal; what is not one already is internal.
+func AsRefusal(err error) *Refusal {
+	var r *Refusal
+	if errors.As(err, &r) {
+		return r
+	}
+	for _, k := range []struct {
+		err  error
+		kind ErrorKind
+	}{{ErrNotAStore, ErrKindNotAStore}, {ErrNewer, ErrKindNewer}, {ErrDamaged, ErrKindDamaged}, {ErrLocked, ErrOwnerUnreachable}} {
+		if errors.Is(err, k.err) {
+			return &Refusal{Kind: k.kind, Message: err.Error()}
+		}
+	}
+	return &Refusal{Kind: ErrInternal, Message: err.Error()}
+}
