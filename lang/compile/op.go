@@ -199,7 +199,7 @@ var ops = [opCount]opRow{
 	CallMethod: {"callmethod", "R[a] = R[b].(R[b+1])(R[b+2], ... x of them), after Method", Out, Window, Unused, countCallMethod},
 	Call:       {"call", "R[a] = R[b](R[b+1], ... x of them)", Out, Window, Unused, countCall},
 	CallNamed:  {"callnamed", "R[a] = R[b](R[b+1], ... x of them, then one for each name of shape c)", Out, Window, Number, countCallShape},
-	CallSpread: {"callspread", "as callnamed, then *args and **kwargs as shape c says", Out, Window, Number, countCallShape},
+	CallSpread: {"callspread", "R[a] = R[b](...) as callnamed, then *args and **kwargs as shape c says", Out, Window, Number, countCallShape},
 	Return:     {"return", "return RK[a]", RK, Unused, Unused, nil},
 	Load:       {"load", "R[a], ... = the names of load statement b", OutWindow, Number, Unused, countLoad},
 }

@@ -1,0 +1,110 @@
+package vm
+
+import (
+	"fmt"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+
+	"starling/lang/compile"
+)
+
+// Function is a Starlark function: code, the module it belongs to, the defaults of its parameters and the cells it captured. Only machines make them.
+// It is safe for concurrent calls once frozen.
+type Function struct {
+	code     *compile.Function
+	module   *Module
+	defaults []starlark.Value // of the last parameters; nil for a mandatory keyword-only one
+	free     []*cell
+	direct   int // number of positional arguments that need no binding, -1 if any do
+}
+
+// Module is a loaded file: its code, and the variables that its functions share.
+type Module struct {
+	code    *compile.Module
+	consts  []starlark.Value // code.Constants with the predeclared values filled in
+	globals []starlark.Value // nil is an unset variable
+	loads   []loaded         // one for each load statement
+	index   int              // position in the image
+}
+
+// loaded is what a load statement binds, or why it cannot.
+type loaded struct {
+	values []starlark.Value
+	err    error
+}
+
+func newFunction(m *Module, code *compile.Function, defaults []starlark.Value, free []*cell) *Function {
+	fn := &Function{code: code, module: m, defaults: defaults, free: free, direct: -1}
+	if code.Simple() {
+		fn.direct = code.NumParams
+	}
+	return fn
+}
+
+// Name is the name of the def, or "lambda".
+func (fn *Function) Name() string { return fn.code.Name }
+
+// Doc is the function's docstring, "" without one.
+func (fn *Function) Doc() string { return fn.code.Doc }
+
+// Position is where the def or lambda stands.
+func (fn *Function) Position() syntax.Position {
+	return syntax.MakePosition(&fn.code.Module.Name, fn.code.Line, fn.code.Col)
+}
+
+// NumParams counts the parameters, *args and **kwargs included.
+func (fn *Function) NumParams() int { return fn.code.NumParams }
+
+// Param returns the name and place of the i-th parameter; *args and **kwargs come last.
+func (fn *Function) Param(i int) compile.Binding { return fn.code.Locals[i] }
+
+// Globals returns the module's global variables that are set.
+func (fn *Function) Globals() starlark.StringDict { return fn.module.Globals() }
+
+// Globals returns the global variables that are set.
+func (m *Module) Globals() starlark.StringDict {
+	dict := make(starlark.StringDict, len(m.globals))
+	for i, v := range m.globals {
+		if v != nil {
+			dict[m.code.Globals[i].Name] = v
+		}
+	}
+	return dict
+}
+
+func (fn *Function) String() string { return fmt.Sprintf("<function %s>", fn.Name()) }
+
+// Type is "function".
+func (*Function) Type() string { return "function" }
+
+// Truth is true.
+func (*Function) Truth() starlark.Bool { return true }
+
+// Hash is by name.
+func (fn *Function) Hash() (uint32, error) { return starlark.String(fn.Name()).Hash() }
+
+// Freeze freezes the defaults and what the captured cells hold, but not the module's globals.
+func (fn *Function) Freeze() {
+	for _, v := range fn.defaults {
+		if v != nil {
+			v.Freeze()
+		}
+	}
+	for _, c := range fn.free {
+		c.Freeze()
+	}
+}
+
+// cell is a variable that nested functions share. It is a Value so that registers can hold it; scripts never see one.
+type cell struct{ v starlark.Value }
+
+func (c *cell) String() string        { return "cell" }
+func (c *cell) Type() string          { return "cell" }
+func (c *cell) Truth() starlark.Bool  { return true }
+func (c *cell) Hash() (uint32, error) { return 0, fmt.Errorf("unhashable type: cell") }
+func (c *cell) Freeze() {
+	if c.v != nil {
+		c.v.Freeze()
+	}
+}

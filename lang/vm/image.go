@@ -1,0 +1,128 @@
+package vm
+
+import (
+	"fmt"
+
+	"go.starlark.net/starlark"
+
+	"starling/lang/compile"
+	"starling/lang/diagnostic"
+	"starling/lang/effect"
+)
+
+// Image is a program ready to run: its modules linked to an environment, the pure top levels run and frozen. It is immutable and shared by all runs of the
+// program and by goroutines.
+type Image struct {
+	env     *effect.Environment
+	modules []*Module
+	main    *Module
+	byName  map[string]*Module
+}
+
+// Load links modules, given in order of dependency with the script last, and runs the top level of each library module, and of the script if
+// it has a main. Effects in these are errors. What they made is frozen.
+func Load(modules []*compile.Module, env *effect.Environment) (*Image, error) {
+	img := &Image{env: env, byName: make(map[string]*Module)}
+	for i, code := range modules {
+		m, err := img.link(code)
+		if err != nil {
+			return nil, err
+		}
+		m.index = i
+		img.modules = append(img.modules, m)
+		img.main = m
+		if i < len(modules)-1 || code.HasMain {
+			if err := m.initialize(); err != nil {
+				return nil, err
+			}
+		}
+		img.byName[code.Name] = m
+	}
+	return img, nil
+}
+
+// initialize runs the top level of a module that is shared by all runs, and freezes what it made.
+func (mod *Module) initialize() error {
+	m := newMachine(Limits{})
+	if _, err := m.callTop(newFunction(mod, mod.code.Functions[0], nil, nil)); err != nil {
+		return err
+	}
+	mod.freeze()
+	return nil
+}
+
+func (mod *Module) freeze() {
+	for _, v := range mod.globals {
+		if v != nil {
+			v.Freeze()
+		}
+	}
+}
+
+// link makes a module of code: constants filled in, loads resolved, globals unset.
+func (img *Image) link(code *compile.Module) (*Module, error) {
+	m := &Module{code: code, consts: code.Constants, globals: make([]starlark.Value, len(code.Globals))}
+	if len(code.Names) > 0 {
+		m.consts = append([]starlark.Value(nil), code.Constants...)
+	}
+	for _, n := range code.Names {
+		v := universe[n.Name]
+		if !n.Universal {
+			v = img.env.Names[n.Name]
+		}
+		if v == nil {
+			return nil, fmt.Errorf("%s uses the name %s, which this environment does not have", code.Name, n.Name)
+		}
+		m.consts[n.Const] = v
+	}
+	for _, l := range code.Loads {
+		m.loads = append(m.loads, img.resolve(l))
+	}
+	return m, nil
+}
+
+// resolve finds the values of a load statement. A failure is raised when the statement is executed.
+func (img *Image) resolve(l compile.LoadStmt) loaded {
+	from := img.byName[l.Module]
+	if from == nil {
+		return loaded{err: fmt.Errorf("cannot load %s: no such module", l.Path)}
+	}
+	values := make([]starlark.Value, len(l.Names))
+	globals := from.Globals()
+	for i, name := range l.Names {
+		v, ok := globals[name]
+		if !ok {
+			return loaded{err: noSuchName(name, l.Path, globals)}
+		}
+		values[i] = v
+	}
+	return loaded{values: values}
+}
+
+func noSuchName(name, module string, globals starlark.StringDict) error {
+	if near, ok := diagnostic.Nearest(name, globals.Keys()); ok {
+		return fmt.Errorf("load: name %s not found in module %s (did you mean %s?)", name, module, near)
+	}
+	return fmt.Errorf("load: name %s not found in module %s", name, module)
+}
+
+// load copies the values of load statement n to dst.
+func (mod *Module) load(n uint16, dst []starlark.Value) error {
+	l := &mod.loads[n]
+	copy(dst, l.values)
+	return l.err
+}
+
+// makeFunction makes function number n of its defaults and cells, which lie in that order in window.
+func (mod *Module) makeFunction(n uint16, window []starlark.Value) *Function {
+	code := mod.code.Functions[n]
+	var defaults []starlark.Value
+	if code.NumDefaults > 0 {
+		defaults = append(defaults, window[:code.NumDefaults]...)
+	}
+	var free []*cell
+	for i := range code.Free {
+		free = append(free, window[code.NumDefaults+i].(*cell))
+	}
+	return newFunction(mod, code, defaults, free)
+}

@@ -1,0 +1,125 @@
+package vm
+
+import (
+	"fmt"
+
+	"go.starlark.net/starlark"
+)
+
+// Native is a builtin of the machine itself. A plain one wraps a function of starlark.Universe, with a quick form for the usual call. A
+// resumable one is a frame: it may call script functions, which may wait, and all it knows meanwhile is plain values.
+type Native struct {
+	name    string
+	builtin *starlark.Builtin // the original: errors, hash and all unusual calls are its own
+
+	// quick computes the result of a call with positional arguments only, or returns nil for the original to be called.
+	quick func(args []starlark.Value) starlark.Value
+
+	// start begins a resumable native: it checks the arguments and fills the activation. resume goes on: with nil at first, then with the result of each call
+	// it asked for. Both run on the fiber's top frame.
+	// resumable tells which calls need it; the others are left to the original.
+	resumable func(args []starlark.Value, named []keyword) bool
+	start     func(c *nativeCall, args starlark.Tuple, kwargs []starlark.Tuple) error
+	resume    func(c *nativeCall, result starlark.Value) step
+	iters     int // iterators a frame of it holds open
+}
+
+// nativeCall is what a resumable native works with: its activation and the fiber it is on.
+type nativeCall struct {
+	m   *Machine
+	f   *fiber
+	act *activation
+}
+
+// step is what a resumable native does next: return a value, fail, or call a function and be resumed with its result.
+type step struct {
+	value starlark.Value // to return
+	err   error
+	fn    starlark.Value // to call, nil otherwise
+	args  starlark.Tuple
+}
+
+// call asks for fn to be called with one argument.
+func (c *nativeCall) call(fn, arg starlark.Value) step {
+	c.m.arg[0] = arg
+	return step{fn: fn, args: c.m.arg[:]}
+}
+
+func (n *Native) String() string { return fmt.Sprintf("<built-in function %s>", n.name) }
+
+// Name is the name scripts know it by.
+func (n *Native) Name() string { return n.name }
+
+// Type is that of all builtins.
+func (*Native) Type() string { return "builtin_function_or_method" }
+
+// Freeze does nothing: a native is immutable.
+func (*Native) Freeze() {}
+
+// Truth is true.
+func (*Native) Truth() starlark.Bool { return true }
+
+// Hash is that of the original.
+func (n *Native) Hash() (uint32, error) {
+	if n.builtin != nil {
+		return n.builtin.Hash()
+	}
+	return starlark.String(n.name).Hash()
+}
+
+// CallInternal serves a Go function that was given the native: by the original, whose callbacks then run nested.
+func (n *Native) CallInternal(thread *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	if n.builtin == nil {
+		return nil, fmt.Errorf("%s cannot be called from inside a built-in function; call it from a def or a lambda", n.name)
+	}
+	return n.builtin.CallInternal(thread, args, kwargs)
+}
+
+// callNative calls a native. The originals in starlark.Universe do not keep their arguments, so these may be a window of registers.
+func (m *Machine) callNative(f *fiber, n *Native, args starlark.Tuple, named []keyword) (starlark.Value, signal, error) {
+	m.fuel--
+	if n.quick != nil && len(named) == 0 {
+		if v := n.quick(args); v != nil {
+			return v, sigReturn, nil
+		}
+	}
+	if n.resumable != nil && n.resumable(args, named) {
+		return m.startNative(f, n, args, named)
+	}
+	outer := m.callee
+	m.callee = n
+	v, err := n.builtin.CallInternal(m.thread, args, pairs(named))
+	m.callee = outer
+	if err != nil {
+		return nil, sigError, m.errorIn(f, n.name, err)
+	}
+	return v, sigReturn, nil
+}
+
+// startNative pushes the frame of a resumable native and lets it begin.
+func (m *Machine) startNative(f *fiber, n *Native, args starlark.Tuple, named []keyword) (starlark.Value, signal, error) {
+	act := &activation{kind: nativeFrame, native: n}
+	f.pushActivation(act)
+	if err := n.start(&nativeCall{m, f, act}, append(starlark.Tuple(nil), args...), pairs(named)); err != nil {
+		return nil, sigError, err
+	}
+	return nil, sigEnter, nil
+}
+
+// resumeNative lets the native on top go on with the result of the call it asked for, nil at first.
+func (m *Machine) resumeNative(f *fiber, result starlark.Value) (starlark.Value, signal, error) {
+	fr := &f.frames[len(f.frames)-1]
+	act := fr.act
+	next := act.native.resume(&nativeCall{m, f, act}, result)
+	switch {
+	case next.err != nil:
+		return nil, sigError, next.err
+	case next.fn == nil:
+		f.popFrame()
+		return next.value, sigReturn, nil
+	}
+	base := f.ceiling()
+	f.reserve(base + len(next.args))
+	copy(f.regs[base:], next.args)
+	return m.call(f, next.fn, base, len(next.args), nil)
+}

@@ -1,0 +1,109 @@
+package vm
+
+import (
+	"fmt"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+)
+
+// truth is the truth value of a condition. A value may refuse to have one.
+func truth(v starlark.Value) (bool, error) {
+	switch v := v.(type) {
+	case starlark.Bool:
+		return bool(v), nil
+	case starlark.NoneType:
+		return false, nil
+	case starlark.String:
+		return v != "", nil
+	case interface{ TruthError() error }:
+		if err := v.TruthError(); err != nil {
+			return false, err
+		}
+	}
+	return bool(v.Truth()), nil
+}
+
+// equal is x == y, with short cuts for the types that conditions mostly compare.
+func equal(x, y starlark.Value) (bool, error) {
+	switch x := x.(type) {
+	case starlark.String:
+		if y, ok := y.(starlark.String); ok {
+			return x == y, nil
+		}
+	case starlark.Int:
+		if y, ok := y.(starlark.Int); ok {
+			if x == y {
+				return true, nil
+			}
+			c, err := x.Cmp(y, 1)
+			return c == 0, err
+		}
+	case starlark.NoneType:
+		_, ok := y.(starlark.NoneType)
+		return ok, nil
+	case starlark.Bool:
+		if y, ok := y.(starlark.Bool); ok {
+			return x == y, nil
+		}
+	}
+	return starlark.Compare(syntax.EQL, x, y)
+}
+
+// addTo is x += y. A list is extended in place by any iterable; otherwise it is x + y.
+func addTo(x, y starlark.Value) (starlark.Value, error) {
+	list, ok := x.(*starlark.List)
+	if !ok {
+		return starlark.Binary(syntax.PLUS, x, y)
+	}
+	iterable, ok := y.(starlark.Iterable)
+	if !ok {
+		return starlark.Binary(syntax.PLUS, x, y)
+	}
+	if err := listMutable(list); err != nil {
+		return nil, fmt.Errorf("cannot apply += to %s", err)
+	}
+	return list, extend(list, iterable)
+}
+
+// extend appends the elements of an iterable, which may be the list itself.
+func extend(list *starlark.List, y starlark.Iterable) error {
+	if same, ok := y.(*starlark.List); ok {
+		for i, n := 0, same.Len(); i < n; i++ {
+			if err := list.Append(same.Index(i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	iter := y.Iterate()
+	defer iter.Done()
+	var v starlark.Value
+	for iter.Next(&v) {
+		if err := list.Append(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// orTo is x |= y. A dict is updated in place by a dict; otherwise it is x | y.
+func orTo(x, y starlark.Value) (starlark.Value, error) {
+	dict, ok := x.(*starlark.Dict)
+	if !ok {
+		return starlark.Binary(syntax.PIPE, x, y)
+	}
+	other, ok := y.(*starlark.Dict)
+	if !ok {
+		return starlark.Binary(syntax.PIPE, x, y)
+	}
+	if err := dictMutable(dict); err != nil {
+		return nil, fmt.Errorf("cannot apply |= to %s", err)
+	}
+	for _, item := range other.Items() {
+		if err := dict.SetKey(item[0], item[1]); err != nil {
+			return nil, err
+		}
+	}
+	return dict, nil
+}

@@ -1,0 +1,194 @@
+package vm
+
+import (
+	"fmt"
+	"math"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+
+	"starling/lang/compile"
+)
+
+// This file has the short cuts of the dispatch loop: the operand types that programs mostly use, decided by a type switch, with the general operation behind.
+
+// unaryToken and binaryToken are the operators of go.starlark.net for operations without a short cut.
+var unaryToken = [...]syntax.Token{
+	compile.Plus:   syntax.PLUS,
+	compile.Neg:    syntax.MINUS,
+	compile.Invert: syntax.TILDE,
+}
+
+var binaryToken = [...]syntax.Token{
+	compile.Div:      syntax.SLASH,
+	compile.FloorDiv: syntax.SLASHSLASH,
+	compile.And:      syntax.AMP,
+	compile.Or:       syntax.PIPE,
+	compile.Xor:      syntax.CIRCUMFLEX,
+	compile.Shl:      syntax.LTLT,
+	compile.Shr:      syntax.GTGT,
+}
+
+var orderToken = [...]syntax.Token{
+	compile.Less:           syntax.LT,
+	compile.LessEqual:      syntax.LE,
+	compile.Greater:        syntax.GT,
+	compile.GreaterEqual:   syntax.GE,
+	compile.IfLess:         syntax.LT,
+	compile.IfLessEqual:    syntax.LE,
+	compile.IfGreater:      syntax.GT,
+	compile.IfGreaterEqual: syntax.GE,
+}
+
+// order is x < y, x <= y, x > y or x >= y.
+func order(op compile.Op, x, y starlark.Value) (bool, error) {
+	if xi, ok := x.(starlark.Int); ok {
+		if yi, ok := y.(starlark.Int); ok {
+			c, _ := xi.Cmp(yi, 1)
+			switch op {
+			case compile.Less, compile.IfLess:
+				return c < 0, nil
+			case compile.LessEqual, compile.IfLessEqual:
+				return c <= 0, nil
+			case compile.Greater, compile.IfGreater:
+				return c > 0, nil
+			}
+			return c >= 0, nil
+		}
+	}
+	return starlark.Compare(orderToken[op], x, y)
+}
+
+// contains is x in container.
+func contains(container, x starlark.Value) (bool, error) {
+	switch c := container.(type) {
+	case *starlark.Dict:
+		_, found, _ := c.Get(x) // an unhashable x is not in a dict
+		return found, nil
+	case starlark.String:
+	default:
+	}
+	v, err := starlark.Binary(syntax.IN, x, container)
+	if err != nil {
+		return false, err
+	}
+	return bool(v.Truth()), nil
+}
+
+// binary applies an operator that has no short cut.
+func (m *Machine) binary(op syntax.Token, x, y starlark.Value) (starlark.Value, error) {
+	return starlark.Binary(op, x, y)
+}
+
+func (m *Machine) add(x, y starlark.Value) (starlark.Value, error) {
+	switch x := x.(type) {
+	case starlark.String:
+		if y, ok := y.(starlark.String); ok {
+			return x + y, nil
+		}
+	case starlark.Float:
+		if y, ok := y.(starlark.Float); ok {
+			return x + y, nil
+		}
+	}
+	return m.binary(syntax.PLUS, x, y)
+}
+
+func (m *Machine) multiply(x, y starlark.Value) (starlark.Value, error) {
+	switch x := x.(type) {
+	case starlark.Int:
+		if y, ok := y.(starlark.Int); ok {
+			return x.Mul(y), nil
+		}
+	case starlark.Float:
+		if y, ok := y.(starlark.Float); ok {
+			return x * y, nil
+		}
+	}
+	return m.binary(syntax.STAR, x, y)
+}
+
+func (m *Machine) modulo(x, y starlark.Value) (starlark.Value, error) {
+	if xi, ok := x.(starlark.Int); ok {
+		if yi, ok := y.(starlark.Int); ok && yi.Sign() != 0 {
+			return xi.Mod(yi), nil
+		}
+	}
+	return m.binary(syntax.PERCENT, x, y)
+}
+
+func (m *Machine) addTo(x, y starlark.Value) (starlark.Value, error) {
+	switch x.(type) {
+	case starlark.Int, starlark.String, starlark.Float:
+		return m.add(x, y)
+	}
+	return addTo(x, y)
+}
+
+func (m *Machine) orTo(x, y starlark.Value) (starlark.Value, error) { return orTo(x, y) }
+
+// smallIndex is an index that fits an int and counts from the start, or -1.
+func smallIndex(v starlark.Value) int {
+	if i, ok := v.(starlark.Int); ok {
+		if i, ok := i.Int64(); ok && 0 <= i && i < math.MaxInt32 {
+			return int(i)
+		}
+	}
+	return -1
+}
+
+func quickIndex(x, y starlark.Value) (starlark.Value, error) {
+	switch x := x.(type) {
+	case *starlark.List:
+		if i := smallIndex(y); i >= 0 && i < x.Len() {
+			return x.Index(i), nil
+		}
+	case *starlark.Dict:
+		if v, found, err := x.Get(y); found && err == nil {
+			return v, nil
+		}
+	case starlark.Tuple:
+		if i := smallIndex(y); i >= 0 && i < len(x) {
+			return x[i], nil
+		}
+	}
+	return index(x, y)
+}
+
+func quickSetIndex(x, y, v starlark.Value) error {
+	switch x := x.(type) {
+	case *starlark.List:
+		if i := smallIndex(y); i >= 0 && i < x.Len() {
+			return x.SetIndex(i, v)
+		}
+	case *starlark.Dict:
+		return x.SetKey(y, v)
+	}
+	return setIndex(x, y, v)
+}
+
+// addKey sets a key of a dict display, which must not be there yet.
+func addKey(d *starlark.Dict, k, v starlark.Value) error {
+	before := d.Len()
+	if err := d.SetKey(k, v); err != nil {
+		return err
+	}
+	if d.Len() == before {
+		return fmt.Errorf("duplicate key: %v", k)
+	}
+	return nil
+}
+
+func extendWindow(l *starlark.List, elems []starlark.Value) {
+	for _, v := range elems {
+		_ = l.Append(v) // nobody else has it: cannot fail
+	}
+}
+
+func toTuple(l *starlark.List) starlark.Tuple {
+	t := make(starlark.Tuple, l.Len())
+	for i := range t {
+		t[i] = l.Index(i)
+	}
+	return t
+}

@@ -1,0 +1,292 @@
+//go:build wipsnap
+
+package vm
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"reflect"
+
+	"go.starlark.net/starlark"
+
+	"starling/lang/contract"
+	"starling/lang/effect"
+)
+
+// Codec lets a snapshot hold values of a Go type that the machine does not know. The value is made again from its parts; it may not contain itself
+// except through lists, dicts and functions.
+type Codec struct {
+	Type  string                                               // Type() of the values it is for
+	Parts func(v starlark.Value) ([]starlark.Value, error)     // nil error; parts of v, themselves values
+	Make  func(parts []starlark.Value) (starlark.Value, error) // the value again
+}
+
+// encoder writes a heap. Objects are numbered when they are first met and worked off in that order.
+type encoder struct {
+	img     *Image
+	ids     map[any]uint32
+	objects []starlark.Value
+	texts   map[string]uint32
+	strings [][]byte // bytes of the string table
+	textLen int
+	names   map[string]uint32
+	nameTab []byte
+	err     error
+}
+
+func newEncoder(img *Image) *encoder {
+	return &encoder{img: img, ids: map[any]uint32{}, texts: map[string]uint32{}, names: map[string]uint32{}}
+}
+
+func (e *encoder) fail(format string, args ...any) {
+	if e.err == nil {
+		e.err = fmt.Errorf(format, args...)
+	}
+}
+
+func putUint(b []byte, n int) []byte { return binary.AppendUvarint(b, uint64(n)) }
+
+func putText(b []byte, s string) []byte { return append(putUint(b, len(s)), s...) }
+
+// heap works the objects off and returns names, strings, shells and bodies, in the order of the format.
+func (e *encoder) heap() []byte {
+	var shells, bodies []byte
+	for i := 0; i < len(e.objects); i++ {
+		shells, bodies = e.object(shells, bodies, e.objects[i])
+	}
+	out := putUint(nil, len(e.names))
+	out = append(out, e.nameTab...)
+	out = putUint(out, len(e.strings))
+	for _, s := range e.strings {
+		out = append(out, s...)
+	}
+	out = putUint(out, len(e.objects))
+	out = append(out, shells...)
+	return append(out, bodies...)
+}
+
+// value appends a value to b.
+func (e *encoder) value(b []byte, v starlark.Value) []byte {
+	switch v := v.(type) {
+	case nil:
+		return append(b, tagUnset)
+	case starlark.NoneType:
+		return append(b, tagNone)
+	case starlark.Bool:
+		if v {
+			return append(b, tagTrue)
+		}
+		return append(b, tagFalse)
+	case starlark.Int:
+		return putInt(b, v)
+	case starlark.Float:
+		return binary.BigEndian.AppendUint64(append(b, tagFloat), math.Float64bits(float64(v)))
+	case starlark.String:
+		return e.text(b, string(v))
+	case starlark.Bytes:
+		return putText(append(b, tagBytes), string(v))
+	case forever:
+		return append(b, tagForever)
+	case starlark.Tuple:
+		if len(v) == 0 {
+			return append(b, tagEmpty)
+		}
+	}
+	return e.reference(b, v)
+}
+
+func putInt(b []byte, v starlark.Int) []byte {
+	n, ok := v.Int64()
+	switch {
+	case ok && n >= 0 && n < int64(tagSmallObject-tagSmallInt):
+		return append(b, tagSmallInt+byte(n))
+	case ok:
+		return binary.AppendVarint(append(b, tagInt), n)
+	}
+	big := v.BigInt()
+	sign := byte(0)
+	if big.Sign() < 0 {
+		sign = 1
+	}
+	return putText(append(b, tagBig, sign), string(big.Bytes()))
+}
+
+func (e *encoder) text(b []byte, s string) []byte {
+	if len(s) < shortText {
+		return putText(append(b, tagShort), s)
+	}
+	return putUint(append(b, tagText), e.textNumber(s))
+}
+
+func (e *encoder) textNumber(s string) int {
+	n, ok := e.texts[s]
+	if !ok {
+		n = uint32(len(e.strings))
+		e.texts[s] = n
+		e.strings = append(e.strings, putText(nil, s))
+	}
+	return int(n)
+}
+
+// reference appends a reference to an object, or what stands for one that the image or the environment has.
+func (e *encoder) reference(b []byte, v starlark.Value) []byte {
+	key := identity(v)
+	if key == nil {
+		return e.view(b, v)
+	}
+	if id, ok := e.ids[key]; ok {
+		return putObject(b, id)
+	}
+	if ref, ok := e.img.permanents.refs[key]; ok {
+		return putUint(putUint(append(b, tagPermanent), ref.module), ref.number)
+	}
+	if name, ok := e.img.permanents.names[key]; ok {
+		return putUint(append(b, tagNamed), e.nameNumber(name))
+	}
+	id := uint32(len(e.objects))
+	e.ids[key] = id
+	e.objects = append(e.objects, v)
+	return putObject(b, id)
+}
+
+func putObject(b []byte, id uint32) []byte {
+	if id < uint32(tagSmallObject) {
+		return append(b, tagSmallObject+byte(id))
+	}
+	return putUint(append(b, tagObject), int(id))
+}
+
+func (e *encoder) nameNumber(name string) int {
+	n, ok := e.names[name]
+	if !ok {
+		n = uint32(len(e.names))
+		e.names[name] = n
+		e.nameTab = putText(e.nameTab, name)
+	}
+	return int(n)
+}
+
+// view appends a range, or a view of a text.
+func (e *encoder) view(b []byte, v starlark.Value) []byte {
+	if isRange(v) {
+		r := reflect.ValueOf(v)
+		b = append(b, tagRange)
+		for _, field := range []string{"start", "stop", "step"} {
+			b = binary.AppendVarint(b, r.FieldByName(field).Int())
+		}
+		return b
+	}
+	if kind := viewKind(v); kind >= 0 {
+		return e.value(append(b, tagView, byte(kind)), viewSource(v))
+	}
+	e.fail("a %s cannot be written down", v.Type())
+	return b
+}
+
+// object appends the shell and the body of one object.
+func (e *encoder) object(shells, bodies []byte, v starlark.Value) (_, _ []byte) {
+	switch v := v.(type) {
+	case *starlark.List:
+		shells = putUint(append(shells, objList|frozenBit(listIsFrozen(v))), v.Len())
+		for i := range v.Len() {
+			bodies = e.value(bodies, v.Index(i))
+		}
+	case starlark.Tuple:
+		shells = putUint(append(shells, objTuple), len(v))
+		bodies = e.values(bodies, v)
+	case *starlark.Dict:
+		shells = putUint(append(shells, objDict|frozenBit(dictIsFrozen(v))), v.Len())
+		for k, x := range v.Entries() {
+			bodies = e.value(e.value(bodies, k), x)
+		}
+	case *starlark.Set:
+		shells = putUint(append(shells, objSet|frozenBit(setIsFrozen(v))), v.Len())
+		for x := range v.Elements() {
+			bodies = e.value(bodies, x)
+		}
+	case *cell:
+		shells = append(shells, objCell)
+		bodies = e.value(bodies, v.v)
+	case *Function:
+		shells = putUint(putUint(append(shells, objFunction), v.module.index), v.code.Ordinal)
+		bodies = e.values(bodies, v.defaults)
+		for _, c := range v.free {
+			bodies = e.value(bodies, c)
+		}
+	case *effect.Record:
+		shells = append(shells, objRecord, recordNumber(v.RecordType()))
+		bodies = e.values(bodies, v.Values())
+	default:
+		return e.other(shells, bodies, v)
+	}
+	return shells, bodies
+}
+
+func (e *encoder) values(b []byte, vs []starlark.Value) []byte {
+	for _, v := range vs {
+		b = e.value(b, v)
+	}
+	return b
+}
+
+// other appends objects that are made on demand when they are read.
+func (e *encoder) other(shells, bodies []byte, v starlark.Value) (_, _ []byte) {
+	switch v := v.(type) {
+	case *starlark.Builtin:
+		if v.Receiver() == nil {
+			e.fail("the builtin %s is not part of the environment and cannot be written down", v.Name())
+			return shells, bodies
+		}
+		return append(shells, objMethod), e.text(e.value(bodies, v.Receiver()), v.Name())
+	case *effect.Builtin:
+		recv, name := v.Receiver()
+		if recv == nil {
+			e.fail("the builtin %s is not part of the environment and cannot be written down", v.Name)
+			return shells, bodies
+		}
+		return append(shells, objEffectMethod), e.text(e.value(bodies, recv), name)
+	case *contract.Contract:
+		return append(shells, objContract), e.text(bodies, v.String())
+	case *effect.Secret:
+		return append(shells, objSecret), e.text(e.text(bodies, v.Name), v.Wrap)
+	}
+	for i, c := range e.img.codecs {
+		if c.Type != v.Type() {
+			continue
+		}
+		parts, err := c.Parts(v)
+		if err != nil {
+			e.fail("a %s cannot be written down: %v", v.Type(), err)
+		}
+		return putUint(putUint(append(shells, objHost), i), len(parts)), e.values(bodies, parts)
+	}
+	e.fail("a %s cannot be written down", v.Type())
+	return shells, bodies
+}
+
+func frozenBit(frozen bool) byte {
+	if frozen {
+		return objFrozen
+	}
+	return 0
+}
+
+func recordNumber(t *effect.RecordType) byte {
+	for i, u := range effect.RecordTypes() {
+		if t == u {
+			return byte(i)
+		}
+	}
+	panic("vm: a record type that effect does not list: " + t.Name)
+}
+
+func listIsFrozen(l *starlark.List) bool { return reflect.ValueOf(l).Elem().Field(listFrozen).Bool() }
+
+func dictIsFrozen(d *starlark.Dict) bool {
+	return reflect.ValueOf(d).Elem().Field(dictTable).Field(tableFrozen).Bool()
+}
+
+func setIsFrozen(s *starlark.Set) bool {
+	return reflect.ValueOf(s).Elem().Field(setTable).Field(tableFrozen).Bool()
+}

@@ -1,0 +1,79 @@
+package vm
+
+import (
+	"sort"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+)
+
+// sorted(iterable, key) as a resumable native. Its state is
+//
+//	state[0]  the key function
+//	state[1]  whether to reverse
+//	state[2]  the elements, a list
+//	state[3]  the keys so far, a list
+//
+// and it holds one iterator, used up, which keeps the iterable locked until it returns, as the original does.
+
+func sortedWithKey(args []starlark.Value, named []keyword) bool {
+	return len(args) > 1 || hasKeyword(named, "key")
+}
+
+func startSorted(c *nativeCall, args starlark.Tuple, kwargs []starlark.Tuple) error {
+	var iterable starlark.Iterable
+	var key starlark.Callable
+	var reverse bool
+	if err := starlark.UnpackArgs("sorted", args, kwargs, "iterable", &iterable, "key?", &key, "reverse?", &reverse); err != nil {
+		return err
+	}
+	if err := c.f.pushIterator(iterable); err != nil {
+		return err
+	}
+	var elems []starlark.Value
+	var v starlark.Value
+	for c.f.iters[len(c.f.iters)-1].next(&v) {
+		elems = append(elems, v)
+	}
+	c.m.fuel -= int64(len(elems))
+	c.act.state = []starlark.Value{key, starlark.Bool(reverse), starlark.NewList(elems), starlark.NewList(make([]starlark.Value, 0, len(elems)))}
+	return nil
+}
+
+func resumeSorted(c *nativeCall, result starlark.Value) step {
+	key, elems, keys := c.act.state[0], c.act.state[2].(*starlark.List), c.act.state[3].(*starlark.List)
+	if result != nil {
+		_ = keys.Append(result) // nobody else has it: cannot fail
+	}
+	if n := keys.Len(); n < elems.Len() {
+		return c.call(key, elems.Index(n))
+	}
+	s := &keyed{keys: toTuple(keys), elems: toTuple(elems)}
+	if c.act.state[1] == starlark.True {
+		sort.Stable(sort.Reverse(s))
+	} else {
+		sort.Stable(s)
+	}
+	return step{value: starlark.NewList(s.elems), err: s.err}
+}
+
+// keyed sorts elements by their keys. As in the original, sorting goes on after a comparison has failed, and the last failure counts.
+type keyed struct {
+	keys, elems []starlark.Value
+	err         error
+}
+
+func (s *keyed) Len() int { return len(s.elems) }
+
+func (s *keyed) Less(i, j int) bool {
+	less, err := starlark.Compare(syntax.LT, s.keys[i], s.keys[j])
+	if err != nil {
+		s.err = err
+	}
+	return less
+}
+
+func (s *keyed) Swap(i, j int) {
+	s.keys[i], s.keys[j] = s.keys[j], s.keys[i]
+	s.elems[i], s.elems[j] = s.elems[j], s.elems[i]
+}

@@ -1,0 +1,57 @@
+package vm
+
+import (
+	"go.starlark.net/starlark"
+)
+
+// universe is starlark.Universe with its builtins wrapped in natives, and with those that call back replaced by resumable ones. It never changes.
+var universe = makeUniverse()
+
+func makeUniverse() starlark.StringDict {
+	u := make(starlark.StringDict, len(starlark.Universe))
+	for name, v := range starlark.Universe {
+		if b, ok := v.(*starlark.Builtin); ok {
+			v = &Native{name: name, builtin: b, quick: quickBuiltins[name]}
+		}
+		u[name] = v
+	}
+	sorted := u["sorted"].(*Native)
+	sorted.resumable, sorted.start, sorted.resume, sorted.iters = sortedWithKey, startSorted, resumeSorted, 1
+	for _, name := range []string{"min", "max"} {
+		n := u[name].(*Native)
+		n.resumable, n.start, n.resume, n.iters = extremumWithKey, startExtremum, resumeExtremum, 1
+	}
+	return u
+}
+
+// quickBuiltins compute the usual calls of some builtins directly; they return nil to leave a call to the original.
+var quickBuiltins = map[string]func(args []starlark.Value) starlark.Value{
+	"len":  quickLen,
+	"type": quickType,
+}
+
+func quickLen(args []starlark.Value) starlark.Value {
+	if len(args) != 1 {
+		return nil
+	}
+	if n := starlark.Len(args[0]); n >= 0 {
+		return starlark.MakeInt(n)
+	}
+	return nil
+}
+
+func quickType(args []starlark.Value) starlark.Value {
+	if len(args) != 1 {
+		return nil
+	}
+	return starlark.String(args[0].Type())
+}
+
+func hasKeyword(named []keyword, name string) bool {
+	for _, kw := range named {
+		if kw.name == name {
+			return true
+		}
+	}
+	return false
+}
