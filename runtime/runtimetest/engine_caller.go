@@ -1,0 +1,48 @@
+package runtimetest
+
+import (
+	"context"
+
+	"starling/runtime"
+)
+
+// As returns an engine as a caller in this process sees it.
+func As(e runtime.Engine, c runtime.Caller) runtime.Engine { return called{e, c} }
+
+// called puts a caller into every context.
+type called struct {
+	runtime.Engine
+	by runtime.Caller
+}
+
+func (c called) Start(ctx context.Context, r runtime.StartRequest) (*runtime.Run, error) {
+	return c.Engine.Start(runtime.WithCaller(ctx, c.by), r)
+}
+
+func (c called) Signal(ctx context.Context, s runtime.Signal) (*runtime.Receipt, error) {
+	return c.Engine.Signal(runtime.WithCaller(ctx, c.by), s)
+}
+
+func (c called) Cancel(ctx context.Context, r runtime.CancelRequest) (*runtime.Receipt, error) {
+	return c.Engine.Cancel(runtime.WithCaller(ctx, c.by), r)
+}
+
+func (c called) Carry(ctx context.Context, r runtime.CarryRequest) ([]string, error) {
+	return c.Engine.Carry(runtime.WithCaller(ctx, c.by), r)
+}
+
+func (c called) Get(ctx context.Context, run string) (*runtime.Run, error) {
+	return c.Engine.Get(runtime.WithCaller(ctx, c.by), run)
+}
+
+func (c called) List(ctx context.Context, q runtime.Query) (*runtime.Listing, error) {
+	return c.Engine.List(runtime.WithCaller(ctx, c.by), q)
+}
+
+func (c called) Watch(ctx context.Context, w runtime.WatchRequest, fn func(runtime.Event) error) error {
+	return c.Engine.Watch(runtime.WithCaller(ctx, c.by), w, fn)
+}
+
+func (c called) Blob(ctx context.Context, hash string) ([]byte, error) {
+	return c.Engine.Blob(runtime.WithCaller(ctx, c.by), hash)
+}
