@@ -1,0 +1,182 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+
+	"starling/runtime"
+)
+
+// endpoint answers one request with the bytes and the type of the answer.
+type endpoint func(ctx context.Context, e runtime.Engine, r *http.Request) (content []byte, contentType string, err error)
+
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /hello", s.greeting(nil))
+	mux.Handle("POST /stop", s.greeting(s.options.OnStop))
+	mux.Handle("GET /attach", s.stream(s.attach))
+	mux.Handle("POST /start", s.call(post(runtime.Engine.Start)))
+	mux.Handle("POST /signal", s.call(post(runtime.Engine.Signal)))
+	mux.Handle("POST /cancel", s.call(post(runtime.Engine.Cancel)))
+	mux.Handle("POST /carry", s.call(post(runtime.Engine.Carry)))
+	mux.Handle("GET /run", s.call(getRun))
+	mux.Handle("POST /list", s.call(post(runtime.Engine.List)))
+	mux.Handle("POST /watch", s.stream(s.watch))
+	mux.Handle("GET /blob", s.call(getBlob))
+	mux.Handle("/", s.call(nothing))
+	return mux
+}
+
+// call makes a handler of an endpoint.
+func (s *Server) call(answer endpoint) http.Handler {
+	return s.handler(false, func(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
+		e, err := s.begin()
+		if err != nil {
+			return err
+		}
+		defer s.end()
+		content, contentType, err := answer(ctx, e, r)
+		if err != nil {
+			return err
+		}
+		w.Header().Set("Content-Type", contentType)
+		w.Write(content)
+		return nil
+	})
+}
+
+// greeting makes a handler that says hello after it has done something.
+func (s *Server) greeting(do func()) http.Handler {
+	return s.handler(true, func(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
+		if r.Method == http.MethodPost && !runtime.CallerOf(ctx).Local {
+			return runtime.Refuse(runtime.ErrDenied, "", "%s may not stop the owner of the store: it acts for an agent", runtime.CallerOf(ctx).Name)
+		}
+		if do != nil {
+			do()
+		}
+		content, contentType, err := encode(s.hello())
+		w.Header().Set("Content-Type", contentType)
+		w.Write(content)
+		return err
+	})
+}
+
+// handler checks who asks and turns an error, and a panic of the engine, into an answer.
+func (s *Server) handler(anyProtocol bool, serve func(context.Context, http.ResponseWriter, *http.Request) error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(headerProtocol, strconv.Itoa(Protocol))
+		ctx, err := s.admit(r, anyProtocol)
+		if err == nil {
+			err = guarded(func() error { return serve(ctx, w, r) })
+		}
+		if err != nil {
+			s.refuse(w, err)
+		}
+	})
+}
+
+// guarded calls f and makes an error of a panic: it must not cost the other clients their owner, and the asker must not send it again and again.
+func guarded(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the engine panicked: %v", p)
+		}
+	}()
+	return f()
+}
+
+// refuse answers no. An engine that is closed under a call fails it in its own way; what the client needs to know then is that the owner leaves, and it
+// needs to know it when the store is free.
+func (s *Server) refuse(w http.ResponseWriter, err error) {
+	refusal := runtime.AsRefusal(err)
+	away := (*Away)(nil)
+	if !errors.As(err, &away) && s.cutByLeaving(refusal) {
+		<-s.closed
+		away = &Away{State: Leaving}
+	}
+	if away != nil {
+		w.Header().Set(headerOwner, string(away.State))
+		refusal = runtime.Refuse(runtime.ErrOwnerUnreachable, "try again in a moment", "the owner of the store is %s", away.State)
+	}
+	content, _, _ := encode(refusalBody{refusal})
+	w.Header().Set("Content-Type", typeJSON)
+	w.WriteHeader(statusOf(refusal.Kind))
+	w.Write(content)
+}
+
+// cutByLeaving tells whether an error comes from the engine being closed.
+func (s *Server) cutByLeaving(r *runtime.Refusal) bool {
+	return r.Kind == runtime.ErrInternal && s.leaving()
+}
+
+// post makes an endpoint of an engine's method that takes one document and gives one.
+func post[Q, A any](method func(runtime.Engine, context.Context, Q) (A, error)) endpoint {
+	return func(ctx context.Context, e runtime.Engine, r *http.Request) ([]byte, string, error) {
+		var q Q
+		if err := decode(r, &q); err != nil {
+			return nil, "", err
+		}
+		return encoded(method(e, ctx, q))
+	}
+}
+
+func getRun(ctx context.Context, e runtime.Engine, r *http.Request) ([]byte, string, error) {
+	return encoded(e.Get(ctx, r.URL.Query().Get("run")))
+}
+
+func getBlob(ctx context.Context, e runtime.Engine, r *http.Request) ([]byte, string, error) {
+	content, err := e.Blob(ctx, r.URL.Query().Get("hash"))
+	return content, typeBytes, err
+}
+
+func nothing(_ context.Context, _ runtime.Engine, r *http.Request) ([]byte, string, error) {
+	return nil, "", runtime.Refuse(runtime.ErrUsage, "", "%s %s: protocol %d has no such request", r.Method, r.URL.Path, Protocol)
+}
+
+// decode reads the one JSON value of a body. One that says how large it is, as those of our client do, is refused before it is read.
+func decode(r *http.Request, into any) error {
+	if r.ContentLength > MaxRequest {
+		return tooLargeRequest(r)
+	}
+	d := json.NewDecoder(http.MaxBytesReader(nil, r.Body, MaxRequest))
+	d.DisallowUnknownFields()
+	err := d.Decode(into)
+	if err == nil {
+		if _, err = d.Token(); err == io.EOF {
+			return nil
+		}
+		err = errors.New("more than one value")
+	}
+	if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
+		return tooLargeRequest(r)
+	}
+	return runtime.Refuse(runtime.ErrUsage, "", "%s %s: the body is not what protocol %d expects: %v", r.Method, r.URL.Path, Protocol, err)
+}
+
+func tooLargeRequest(r *http.Request) error {
+	return runtime.Refuse(runtime.ErrBadPayload, "", "%s %s: the body is larger than %d bytes", r.Method, r.URL.Path, MaxRequest)
+}
+
+func encoded[A any](answer A, err error) ([]byte, string, error) {
+	if err != nil {
+		return nil, "", err
+	}
+	return encode(answer)
+}
+
+// encode writes one JSON value and a newline, with <, > and & as they are.
+func encode(v any) ([]byte, string, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, "", err
+	}
+	return b.Bytes(), typeJSON, nil
+}

@@ -1,0 +1,28 @@
+package api
+
+import (
+	"net/http"
+
+	"starling/runtime"
+)
+
+// statusOf is the HTTP status of a refusal. It is for people with curl and for proxies; the client reads the kind.
+func statusOf(kind runtime.ErrorKind) int {
+	switch kind {
+	case runtime.ErrUsage:
+		return http.StatusBadRequest
+	case runtime.ErrBadPayload, runtime.ErrBadChoice, runtime.ErrBadInput, runtime.ErrCheckFailed, runtime.ErrRunFailed, runtime.ErrRunCancelled:
+		return http.StatusUnprocessableEntity
+	case runtime.ErrUnknownRun, runtime.ErrUnknownGate:
+		return http.StatusNotFound
+	case runtime.ErrNotOpen, runtime.ErrAmbiguous, runtime.ErrDecided, runtime.ErrExpired, runtime.ErrClosed, runtime.ErrKeyConflict:
+		return http.StatusConflict
+	case runtime.ErrBudget:
+		return http.StatusPaymentRequired
+	case runtime.ErrDenied, runtime.ErrWrongTarget:
+		return http.StatusForbidden
+	case runtime.ErrKindNotAStore, runtime.ErrKindDamaged, runtime.ErrKindNewer, runtime.ErrOwnerUnreachable:
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusInternalServerError
+}
