@@ -47,7 +47,7 @@ func parse(m *Module) (*syntax.File, error) {
 	}
 	var at syntax.Error
 	if errors.As(err, &at) {
-		return nil, diagnostic.List{m.problem("syntax", at.Pos, 1, at.Msg)}
+		return nil, diagnostic.List{syntaxProblem(m, at)}
 	}
 	if err != nil {
 		return nil, diagnostic.List{{Kind: "syntax", File: m.Name, Message: err.Error()}}

@@ -39,6 +39,13 @@ func (m *Module) problem(kind string, pos syntax.Position, width int, message st
 	return diagnostic.Diagnostic{Kind: kind, Message: message}.At(m.Name, source, from, to)
 }
 
+// wordAt is the number of runes of the word at a place, 1 if there is none.
+func (m *Module) wordAt(pos syntax.Position) int {
+	source := string(m.Source)
+	rest := source[diagnostic.Offset(source, int(pos.Line), int(pos.Col)):]
+	return max(1, len([]rune(rest[:wordLen(rest)])))
+}
+
 // moduleName gives the name of the module that is written as name in the file from. Relative names start at the file's folder, and none
 // leaves the root: neither the script's own nor the library's.
 func moduleName(from, name string) (string, error) {

@@ -1,0 +1,158 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.starlark.net/syntax"
+
+	"starling/lang/diagnostic"
+)
+
+// arguments is a call taken apart.
+type arguments struct {
+	positional []syntax.Expr
+	named      []*syntax.BinaryExpr // NAME = value
+	star       bool                 // *args is passed: further positional arguments are unknown
+	starStar   bool                 // **kwargs is passed: further names are unknown
+}
+
+func argumentsOf(call *syntax.CallExpr) arguments {
+	var a arguments
+	for _, arg := range call.Args {
+		switch x := arg.(type) {
+		case *syntax.BinaryExpr:
+			if x.Op == syntax.EQ {
+				a.named = append(a.named, x)
+				continue
+			}
+		case *syntax.UnaryExpr:
+			if x.Op == syntax.STAR || x.Op == syntax.STARSTAR {
+				a.star = a.star || x.Op == syntax.STAR
+				a.starStar = a.starStar || x.Op == syntax.STARSTAR
+				continue
+			}
+		}
+		a.positional = append(a.positional, arg)
+	}
+	return a
+}
+
+// call checks one call: its arguments against the signature, literal arguments against their parameters, and what is particular to a builtin.
+func (c *checker) call(call *syntax.CallExpr) {
+	sig := c.signature(call.Fn)
+	if sig == nil {
+		return
+	}
+	args := argumentsOf(call)
+	bound := c.bind(call, sig, args)
+	c.literals(sig, bound)
+	switch name, _ := c.builtin(call.Fn); name {
+	case "gate":
+		c.fallback(bound)
+	case "parallel":
+		c.captures(call)
+	case "contract":
+		c.contract(bound)
+	}
+}
+
+// bind matches arguments with parameters as a call does, reports what does not fit and gives the arguments by parameter name.
+func (c *checker) bind(call *syntax.CallExpr, sig *signature, args arguments) map[string]syntax.Expr {
+	bound := make(map[string]syntax.Expr)
+	c.bindPositional(sig, args, bound)
+	known := true
+	for _, n := range args.named {
+		known = c.bindNamed(sig, n, bound) && known
+	}
+	if known { // else what is missing is probably what was misspelled
+		c.missing(call, sig, args, bound)
+	}
+	return bound
+}
+
+func (c *checker) bindPositional(sig *signature, args arguments, bound map[string]syntax.Expr) {
+	n := 0
+	for _, p := range sig.params {
+		if p.Variadic {
+			return
+		}
+		if p.KeywordOnly || p.Keywords {
+			continue
+		}
+		if n < len(args.positional) {
+			bound[p.Name] = args.positional[n]
+		}
+		n++
+	}
+	if len(args.positional) > n {
+		c.at("too_many_arguments", args.positional[n], diagnostic.Diagnostic{
+			Message: fmt.Sprintf("%s: got %d positional %s, want at most %d", sig.name, len(args.positional), plural(len(args.positional), "argument"), n),
+			Hint:    "the signature is " + sig.text,
+		})
+	}
+}
+
+// bindNamed binds one argument that is passed by name and tells whether there is such a parameter.
+func (c *checker) bindNamed(sig *signature, arg *syntax.BinaryExpr, bound map[string]syntax.Expr) bool {
+	id := arg.X.(*syntax.Ident)
+	var known []string
+	for _, p := range sig.params {
+		switch {
+		case p.Keywords:
+			return true
+		case p.Variadic || sig.positional:
+			continue
+		case p.Name != id.Name:
+			known = append(known, p.Name)
+			continue
+		}
+		if bound[p.Name] != nil {
+			c.at("repeated_argument", id, diagnostic.Diagnostic{Message: fmt.Sprintf("%s: got multiple values for keyword argument %q", sig.name, id.Name)})
+		}
+		bound[p.Name] = arg.Y
+		return true
+	}
+	d := diagnostic.Diagnostic{
+		Message: fmt.Sprintf("%s: unexpected keyword argument %q", sig.name, id.Name),
+		Hint:    diagnostic.DidYouMean(id.Name, known),
+	}
+	if d.Hint == "" {
+		d.Hint = "the signature is " + sig.text
+	}
+	c.at("unknown_keyword", id, d)
+	return false
+}
+
+// missing reports required parameters that nothing is passed for.
+func (c *checker) missing(call *syntax.CallExpr, sig *signature, args arguments, bound map[string]syntax.Expr) {
+	if args.starStar {
+		return
+	}
+	var list []string
+	for _, p := range sig.params {
+		optional := p.Default != "" || p.Variadic || p.Keywords
+		if optional || bound[p.Name] != nil || args.star && !p.KeywordOnly {
+			continue
+		}
+		list = append(list, p.Name)
+	}
+	if len(list) == 0 {
+		return
+	}
+	start, end := call.Fn.Span()
+	c.report("missing_argument", start, end, diagnostic.Diagnostic{
+		Message: fmt.Sprintf("%s: missing %s for %s", sig.name, plural(len(list), "argument"), strings.Join(list, ", ")),
+		Hint:    "the signature is " + sig.text,
+	})
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return word
+	}
+	return word + "s"
+}
+
+func contains(list []string, s string) bool { return slices.Contains(list, s) }

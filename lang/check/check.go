@@ -1,0 +1,140 @@
+package check
+
+import (
+	"go.starlark.net/resolve"
+	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
+	"go.starlark.net/syntax"
+
+	"starling/lang/diagnostic"
+	"starling/lang/effect"
+)
+
+// File is one module of a program.
+type File struct {
+	Name   string           // as positions show it
+	Source string           // its text
+	Tree   *syntax.File     // parsed from Source and resolved without error
+	Pure   bool             // its top level must be pure: it is loaded, or has a main
+	Loads  map[string]*File // what its load statements load, by the name that they write
+}
+
+// Files checks the modules of a program against the builtins that it will have. The result is sorted by place.
+func Files(files []*File, env *effect.Environment) diagnostic.List {
+	var all diagnostic.List
+	index := make(map[*File]*names, len(files))
+	for _, f := range files {
+		index[f] = indexNames(f.Tree)
+	}
+	for _, f := range files {
+		c := &checker{file: f, env: env, names: index[f], index: index}
+		c.loads()
+		c.flow()
+		c.unused()
+		c.expressions()
+		c.loadTime()
+		c.found.Sort()
+		all = append(all, c.found...)
+	}
+	return all
+}
+
+// checker applies the rules to one file.
+type checker struct {
+	file  *File
+	env   *effect.Environment
+	names *names
+	index map[*File]*names // of all files
+	found diagnostic.List
+}
+
+// report notes a problem at the text from start to end.
+func (c *checker) report(kind string, start, end syntax.Position, d diagnostic.Diagnostic) {
+	d.Kind = kind
+	from := diagnostic.Offset(c.file.Source, int(start.Line), int(start.Col))
+	to := diagnostic.Offset(c.file.Source, int(end.Line), int(end.Col))
+	c.found = append(c.found, d.At(c.file.Name, c.file.Source, from, to))
+}
+
+// at reports a problem with a node.
+func (c *checker) at(kind string, n syntax.Node, d diagnostic.Diagnostic) {
+	start, end := n.Span()
+	c.report(kind, start, end, d)
+}
+
+// expressions applies the rules that look at one expression at a time.
+func (c *checker) expressions() {
+	syntax.Walk(c.file.Tree, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CallExpr:
+			c.call(n)
+		case *syntax.DotExpr:
+			c.attribute(n)
+		}
+		return true
+	})
+}
+
+// attribute refuses names that a predeclared module does not have.
+func (c *checker) attribute(dot *syntax.DotExpr) {
+	base, ok := c.global(dot.X)
+	if !ok {
+		return
+	}
+	module, ok := c.env.Names[base].(*starlarkstruct.Module)
+	if !ok || module.Members.Has(dot.Name.Name) {
+		return
+	}
+	c.at("unknown_attribute", dot.Name, diagnostic.Diagnostic{
+		Message: base + " has no ." + dot.Name.Name,
+		Hint:    diagnostic.DidYouMean(dot.Name.Name, module.Members.Keys()),
+	})
+}
+
+// global is the name of a predeclared or universal value that an expression denotes.
+func (c *checker) global(e syntax.Expr) (name string, ok bool) {
+	id, ok := unparen(e).(*syntax.Ident)
+	if !ok {
+		return "", false
+	}
+	b, ok := id.Binding.(*resolve.Binding)
+	return id.Name, ok && (b.Scope == resolve.Predeclared || b.Scope == resolve.Universal)
+}
+
+// builtin is the builtin that an expression denotes, with its full name: "gate", "http.get", "len".
+func (c *checker) builtin(e syntax.Expr) (name string, value starlark.Value) {
+	name, ok := c.global(e)
+	if dot, isDot := unparen(e).(*syntax.DotExpr); isDot {
+		if name, ok = c.global(dot.X); ok {
+			name += "." + dot.Name.Name
+		}
+	}
+	if !ok {
+		return "", nil
+	}
+	value, ok = c.env.Lookup(name)
+	if !ok {
+		return "", nil
+	}
+	return name, value
+}
+
+// calls tells whether an expression is a call of the builtin.
+func (c *checker) calls(e syntax.Expr, builtin string) bool {
+	call, ok := unparen(e).(*syntax.CallExpr)
+	if !ok {
+		return false
+	}
+	name, _ := c.builtin(call.Fn)
+	return name == builtin
+}
+
+func unparen(e syntax.Expr) syntax.Expr {
+	for {
+		p, ok := e.(*syntax.ParenExpr)
+		if !ok {
+			return e
+		}
+		e = p.X
+	}
+}

@@ -1,0 +1,115 @@
+package check
+
+import (
+	"maps"
+	"strings"
+
+	"go.starlark.net/syntax"
+
+	"starling/lang/diagnostic"
+)
+
+// fallback refuses a literal fallback that is not among literal options.
+func (c *checker) fallback(bound map[string]syntax.Expr) {
+	choice, ok := text(orNone(bound["fallback"]))
+	if !ok {
+		return
+	}
+	options, ok := optionNames(orNone(bound["options"]))
+	if !ok || contains(options, choice) {
+		return
+	}
+	c.at("bad_fallback", bound["fallback"], diagnostic.Diagnostic{
+		Message: "the fallback is not one of the options",
+		Got:     `"` + choice + `"`,
+		Want:    "one of " + strings.Join(options, ", "),
+		Hint:    diagnostic.DidYouMean(choice, options),
+	})
+}
+
+// orNone lets an argument that was not passed be looked at.
+func orNone(e syntax.Expr) syntax.Expr {
+	if e == nil {
+		return new(syntax.Ident)
+	}
+	return e
+}
+
+// optionNames lists the options of a gate, if all stand literally in the text and there is one.
+func optionNames(e syntax.Expr) (names []string, ok bool) {
+	var elems []syntax.Expr
+	switch e := unparen(e).(type) {
+	case *syntax.ListExpr:
+		elems = e.List
+	case *syntax.DictExpr:
+		for _, entry := range e.List {
+			elems = append(elems, entry.(*syntax.DictEntry).Key)
+		}
+	}
+	for _, elem := range elems {
+		s, ok := text(elem)
+		if !ok {
+			return nil, false
+		}
+		names = append(names, s)
+	}
+	return names, len(names) > 0
+}
+
+// gates is the set of gates that have been opened on the way to a place, by name.
+type gates map[string]*syntax.Literal
+
+// open notes the gates that an expression opens, in the order of the text, and warns of a name that was opened before on the same way: its second
+// opening has the address NAME#2. The two sides of a conditional expression are two ways; the body of a lambda is none.
+func (c *checker) open(seen gates, e syntax.Expr) {
+	if e == nil {
+		return
+	}
+	syntax.Walk(e, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.LambdaExpr:
+			c.open(gates{}, n.Body)
+			return false
+		case *syntax.CondExpr:
+			c.open(seen, n.Cond)
+			other := maps.Clone(seen)
+			c.open(seen, n.True)
+			c.open(other, n.False)
+			maps.Copy(seen, other)
+			return false
+		case *syntax.CallExpr:
+			c.openGate(seen, n)
+		}
+		return true
+	})
+}
+
+func (c *checker) openGate(seen gates, call *syntax.CallExpr) {
+	if !c.calls(call, "gate") {
+		return
+	}
+	args := argumentsOf(call)
+	var name syntax.Expr
+	if len(args.positional) > 0 {
+		name = args.positional[0]
+	}
+	for _, n := range args.named {
+		if n.X.(*syntax.Ident).Name == "name" {
+			name = n.Y
+		}
+	}
+	l, ok := unparen(orNone(name)).(*syntax.Literal)
+	if !ok || l.Token != syntax.STRING {
+		return
+	}
+	s := l.Value.(string)
+	if first := seen[s]; first != nil {
+		c.at("duplicate_gate", l, diagnostic.Diagnostic{
+			Severity: diagnostic.Warning,
+			Message:  "the gate " + l.Raw + " is opened before, on line " + itoa(first.TokenPos.Line),
+			Hint:     "its address is then " + s + "#2; two gates are easier to tell apart by two names",
+		})
+		return
+	}
+	seen[s] = l
+}

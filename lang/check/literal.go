@@ -1,0 +1,129 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.starlark.net/resolve"
+	"go.starlark.net/syntax"
+
+	"starling/lang/contract"
+	"starling/lang/diagnostic"
+	"starling/lang/effect"
+)
+
+// literals checks the arguments of a builtin that stand literally in the text: their type, and for strings what the parameter admits.
+func (c *checker) literals(sig *signature, bound map[string]syntax.Expr) {
+	for _, p := range sig.params {
+		arg := bound[p.Name]
+		if arg == nil || p.Variadic || p.Keywords {
+			continue
+		}
+		got := typeOf(arg)
+		if got == "" || got == "NoneType" && p.Default != "" {
+			continue
+		}
+		if !admits(p.Type, got) {
+			c.at("bad_type", arg, diagnostic.Diagnostic{
+				Message: sig.name + ": for parameter " + p.Name,
+				Got:     got,
+				Want:    strings.ReplaceAll(p.Type, "|", " or "),
+			})
+			continue
+		}
+		if s, ok := text(arg); ok {
+			c.text(sig, p, arg, s)
+		}
+	}
+}
+
+// text checks a literal string argument.
+func (c *checker) text(sig *signature, p effect.Param, arg syntax.Expr, s string) {
+	d := diagnostic.Diagnostic{Message: sig.name + ": for parameter " + p.Name, Got: fmt.Sprintf("%q", s)}
+	switch {
+	case len(p.OneOf) > 0 && !slices.Contains(p.OneOf, s):
+		d.Want = "one of " + strings.Join(p.OneOf, ", ")
+		d.Hint = diagnostic.DidYouMean(s, p.OneOf)
+		c.at("bad_choice", arg, d)
+	case p.Type == "duration":
+		if _, err := contract.ParseDuration(s); err != nil {
+			c.at("bad_duration", arg, diagnostic.Diagnostic{Message: d.Message + ": " + err.Error()})
+		}
+	case sig.effect && p.Name == "name":
+		if err := effect.CheckName(s); err != nil {
+			c.at("bad_name", arg, diagnostic.Diagnostic{Message: d.Message + ": " + err.Error()})
+		}
+	}
+}
+
+// text is the value of a literal string.
+func text(e syntax.Expr) (string, bool) {
+	l, ok := unparen(e).(*syntax.Literal)
+	if !ok || l.Token != syntax.STRING {
+		return "", false
+	}
+	return l.Value.(string), true
+}
+
+// typeOf is the Starlark type of an expression that shows it, "" for any other.
+func typeOf(e syntax.Expr) string {
+	switch e := unparen(e).(type) {
+	case *syntax.Literal:
+		return map[syntax.Token]string{syntax.STRING: "string", syntax.BYTES: "bytes", syntax.INT: "int", syntax.FLOAT: "float"}[e.Token]
+	case *syntax.ListExpr:
+		return "list"
+	case *syntax.DictExpr:
+		return "dict"
+	case *syntax.TupleExpr:
+		return "tuple"
+	case *syntax.LambdaExpr:
+		return "function"
+	case *syntax.Comprehension:
+		if !e.Curly {
+			return "list"
+		}
+	case *syntax.UnaryExpr:
+		if t := typeOf(e.X); e.Op == syntax.MINUS && (t == "int" || t == "float") {
+			return t
+		}
+	case *syntax.Ident:
+		if scope(e) == resolve.Universal {
+			return map[string]string{"True": "bool", "False": "bool", "None": "NoneType"}[e.Name]
+		}
+	}
+	return ""
+}
+
+// admits tells whether a parameter takes a value of the type; see [effect.Param].
+func admits(types, got string) bool {
+	if types == "" {
+		return true
+	}
+	for t := range strings.SplitSeq(types, "|") {
+		switch {
+		case t == got, t == "any",
+			t == "duration" && got == "string",
+			t == "callable" && got == "function",
+			t == "number" && (got == "int" || got == "float"):
+			return true
+		}
+	}
+	return false
+}
+
+// contract checks the text of a literal contract("…"); mistakes are placed where they stand in the file.
+func (c *checker) contract(bound map[string]syntax.Expr) {
+	for _, arg := range bound {
+		l, ok := unparen(arg).(*syntax.Literal)
+		if !ok || l.Token != syntax.STRING {
+			continue
+		}
+		_, err := contract.ParseLiteral(c.file.Name, c.file.Source, l)
+		var list diagnostic.List
+		if errors.As(err, &list) {
+			c.found = append(c.found, list...)
+		}
+	}
+}

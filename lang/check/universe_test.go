@@ -1,0 +1,61 @@
+package check_test
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"go.starlark.net/resolve"
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+
+	"starling/lang/check"
+	"starling/lang/effect"
+)
+
+// aboutArguments recognises how go.starlark.net complains of the number or the names of arguments.
+var aboutArguments = regexp.MustCompile(`got \d+ arguments?, want|got \d+ positional|missing argument|unexpected keyword|does not accept keyword|multiple values|want exactly|at least one|requires|at most \d|must provide|accepts`)
+
+// What check knows of the universe's builtins must agree with what they accept.
+func TestUniverseSignaturesAgreeWithTheReference(t *testing.T) {
+	var calls []string
+	for _, args := range []string{"", "[]", "[], len", "[], len, True", "[], len, True, 0", "[], len, True, 0, 0"} { // of types that sorted takes
+		calls = append(calls, args)
+		for _, name := range []string{"x", "base", "key", "reverse", "sep", "iterable", "start", "default", "name", "nonesuch"} {
+			value := map[string]string{"key": "len", "reverse": "True", "sep": `""`}[name]
+			calls = append(calls, strings.TrimPrefix(args+", "+name+" = "+cmp.Or(value, "0"), ", "))
+		}
+	}
+	for name, v := range starlark.Universe {
+		if _, ok := v.(*starlark.Builtin); !ok {
+			continue
+		}
+		for _, args := range calls {
+			source := name + "(" + args + ")\n"
+			_, err := starlark.Eval(&starlark.Thread{Print: func(*starlark.Thread, string) {}}, "x.star", source, nil)
+			want := err != nil && aboutArguments.MatchString(err.Error())
+			found := checkSource(t, source)
+			if got := len(found) > 0; got != want {
+				t.Errorf("%s: check says %q, the reference %v", strings.TrimSpace(source), found, err)
+			}
+		}
+	}
+}
+
+func checkSource(t *testing.T, source string) []string {
+	t.Helper()
+	f, err := (&syntax.FileOptions{Set: true}).Parse("x.star", source, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := resolve.File(f, func(string) bool { return false }, starlark.Universe.Has); err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, d := range check.Files([]*check.File{{Name: "x.star", Source: source, Tree: f}}, &effect.Environment{}) {
+		out = append(out, fmt.Sprint(d))
+	}
+	return out
+}

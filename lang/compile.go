@@ -1,0 +1,192 @@
+package lang
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"go.starlark.net/resolve"
+	"go.starlark.net/syntax"
+
+	"starling/lang/check"
+	"starling/lang/compile"
+	"starling/lang/contract"
+	"starling/lang/diagnostic"
+	"starling/lang/effect"
+)
+
+// Args is the predeclared name under which a script without main finds its inputs.
+const Args = "args"
+
+// Program is a script compiled, with all that it loads. It is immutable and shared by goroutines and runs.
+type Program struct {
+	Hash    [32]byte           // see [Bundle.Hash]
+	Modules []*compile.Module  // in the order in which they are to run: each after all that it loads, the entry last
+	Main    *Main              // nil for a script without main: its top level is the pipeline
+	Inputs  *contract.Contract // what `inputs = contract(…)` says; nil without that statement
+	Bundle  *Bundle            // what it was compiled from
+}
+
+// Compile compiles a bundle for an environment, of which only the names matter. Errors are a diagnostic.List with everything that was
+// found in all files, each file's in the order of its text.
+func Compile(b *Bundle, env *effect.Environment) (*Program, error) {
+	units, list := compileUnits(b, env, nil)
+	p := program(b, units)
+	list = append(list, p.head(units[len(units)-1])...)
+	if err := list.Err(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// CompileChunk compiles the entry of a bundle as a chunk of a REPL session: it may use and reassign the globals of earlier chunks, and neither main
+// nor inputs mean anything in it. Errors are as for [Compile].
+func CompileChunk(b *Bundle, globals func(name string) bool, env *effect.Environment) (*Program, error) {
+	units, list := compileUnits(b, env, globals)
+	if err := list.Err(); err != nil {
+		return nil, err
+	}
+	return program(b, units), nil
+}
+
+// Check says all that can be said of a script without running it: what [Compile] would refuse, and what starling/lang/check finds. Dependencies come
+// first, each file in the order of its text. Warnings about a file that does not compile are left out, as they may come of the same mistake.
+func Check(b *Bundle, env *effect.Environment) diagnostic.List {
+	units, list := compileUnits(b, env, nil)
+	p := program(b, units)
+	entry := units[len(units)-1]
+	list = append(list, p.head(entry)...)
+
+	files := make([]*check.File, 0, len(units))
+	for _, u := range units {
+		if u.tree == nil || u.tree.Module == nil {
+			continue
+		}
+		u.file = &check.File{Name: u.module.Name, Source: string(u.module.Source), Tree: u.tree, Loads: map[string]*check.File{}}
+		u.file.Pure = u != entry || p.Main != nil
+		for written, v := range u.loads {
+			u.file.Loads[written] = v.file
+		}
+		files = append(files, u.file)
+	}
+	return merge(units, list, check.Files(files, env))
+}
+
+// merge puts the diagnostics into the order of the modules and of their text. What both have found, a mistake in the contract of the inputs, stands once.
+func merge(units []*unit, compiled, checked diagnostic.List) diagnostic.List {
+	var all diagnostic.List
+	for _, u := range units {
+		var own diagnostic.List
+		for _, d := range compiled {
+			if d.File == u.module.Name {
+				own = append(own, d)
+			}
+		}
+		broken := len(own) > 0
+		for _, d := range checked {
+			if d.File == u.module.Name && !slices.Contains(own, d) && (!broken || d.Severity == diagnostic.Error) {
+				own = append(own, d)
+			}
+		}
+		own.Sort()
+		all = append(all, own...)
+	}
+	return all
+}
+
+// unit is a module on its way through the compiler.
+type unit struct {
+	module      *Module
+	predeclared []string // names that the module may use beside those of the universe
+	tree        *syntax.File
+	code        *compile.Module
+	loads       map[string]*unit // by the name that the load statement writes
+	file        *check.File
+}
+
+// compileUnits compiles every module of the program and gathers what is wrong.
+func compileUnits(b *Bundle, env *effect.Environment, globals func(string) bool) ([]*unit, diagnostic.List) {
+	var units []*unit
+	var list diagnostic.List
+	byModule := map[*Module]*unit{}
+	names := slices.Clip(env.Names.Keys())
+	for _, m := range b.Modules() {
+		u := &unit{module: m, predeclared: names, loads: map[string]*unit{}}
+		byModule[m] = u
+		units = append(units, u)
+		tree, err := parse(m)
+		if err == nil {
+			u.tree = tree
+			err = u.link(byModule)
+		}
+		if err == nil {
+			if m == b.entry && globals == nil && len(mains(tree)) == 0 {
+				u.predeclared = append(u.predeclared, Args)
+			}
+			err = u.compile(m == b.entry, globals)
+		}
+		list = append(list, u.problems(err)...)
+	}
+	return units, list
+}
+
+// link finds the modules that the load statements name. The bundle holds them all, unless it was tampered with.
+func (u *unit) link(byModule map[*Module]*unit) error {
+	for _, s := range u.tree.Stmts {
+		l, ok := s.(*syntax.LoadStmt)
+		if !ok {
+			continue
+		}
+		name, err := moduleName(u.module.Name, l.ModuleName())
+		i := slices.IndexFunc(u.module.loads, func(m *Module) bool { return m.Name == name })
+		if err != nil || i < 0 {
+			return diagnostic.List{u.module.refusal("missing_module", "cannot load", l.Module)("the bundle does not hold it")}
+		}
+		u.loads[l.ModuleName()] = byModule[u.module.loads[i]]
+	}
+	return nil
+}
+
+func (u *unit) compile(entry bool, globals func(string) bool) error {
+	src := compile.Source{
+		Name:        u.module.Name,
+		Text:        u.module.Source,
+		Options:     *FileOptions(),
+		Predeclared: func(name string) bool { return slices.Contains(u.predeclared, name) },
+		Module:      func(path string) string { return u.loads[path].module.Name },
+	}
+	if entry {
+		src.Globals = globals
+	}
+	code, err := compile.CompileFile(src, u.tree)
+	u.code = code
+	return err
+}
+
+// problems turns an error of any stage into diagnostics.
+func (u *unit) problems(err error) diagnostic.List {
+	var list diagnostic.List
+	var names resolve.ErrorList
+	var limit *compile.Error
+	switch {
+	case err == nil || errors.As(err, &list):
+		return list
+	case errors.As(err, &names):
+		for _, e := range names {
+			list = append(list, u.nameProblem(e))
+		}
+		list.Sort()
+		return list
+	case errors.As(err, &limit):
+		return diagnostic.List{u.module.problem("limit", limit.Pos, 1, limit.Msg)}
+	}
+	return diagnostic.List{{Kind: "internal", File: u.module.Name, Message: fmt.Sprintf("cannot be compiled: %v", err)}}
+}
+
+func program(b *Bundle, units []*unit) *Program {
+	p := &Program{Hash: b.Hash(), Bundle: b}
+	for _, u := range units {
+		p.Modules = append(p.Modules, u.code)
+	}
+	return p
+}

@@ -1,0 +1,226 @@
+package lang_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"starling/lang"
+	"starling/lang/diagnostic"
+)
+
+func compileScript(t *testing.T, f files) *lang.Program {
+	t.Helper()
+	p, err := lang.Compile(read(t, "main.star", f), environment())
+	if err != nil {
+		t.Fatalf("Compile:\n%v", err)
+	}
+	return p
+}
+
+func TestCompile(t *testing.T) {
+	p := compileScript(t, files{
+		"main.star": `
+load("lib/a.star", "a")
+load("@std/text.star", "join")
+inputs = contract("{url: url, limit: int = 3, note?: string}")
+def main(url, *, limit, **kwargs):
+    return a(join(url), limit, kwargs)
+`,
+		"lib/a.star": "load('b.star', 'b')\ndef a(*args): return b(args)\n",
+		"lib/b.star": "def b(x): return x\n",
+	})
+	var modules []string
+	for _, m := range p.Modules {
+		modules = append(modules, m.Name)
+	}
+	if got, want := strings.Join(modules, " "), "lib/b.star lib/a.star @std/text.star main.star"; got != want {
+		t.Errorf("modules: got %s, want %s", got, want)
+	}
+	entry := p.Modules[len(p.Modules)-1]
+	if got := entry.Loads[0].Module; got != "lib/a.star" {
+		t.Errorf("the first load leads to %q, want lib/a.star", got)
+	}
+	if got := p.Modules[1].Loads[0].Module; got != "lib/b.star" {
+		t.Errorf("the load in lib/a.star leads to %q, want lib/b.star", got)
+	}
+	if p.Main == nil || !p.Main.Kwargs || !slices.Equal(p.Main.Params, []lang.Param{{Name: "url"}, {Name: "limit"}}) {
+		t.Errorf("main: got %+v", p.Main)
+	}
+	if p.Inputs == nil || p.Hash != p.Bundle.Hash() {
+		t.Errorf("got inputs %v and hash %x", p.Inputs, p.Hash)
+	}
+}
+
+func TestMainParameters(t *testing.T) {
+	p := compileScript(t, files{"main.star": "def main(a, b = 1, *, c, d = 2):\n    return a, b, c, d\n"})
+	want := []lang.Param{{Name: "a"}, {Name: "b", Optional: true}, {Name: "c"}, {Name: "d", Optional: true}}
+	if p.Main == nil || p.Main.Kwargs || !slices.Equal(p.Main.Params, want) {
+		t.Errorf("got %+v, want %+v", p.Main, want)
+	}
+	if p := compileScript(t, files{"main.star": "x = args\n"}); p.Main != nil || p.Inputs != nil {
+		t.Errorf("a script without main has main %+v and inputs %v", p.Main, p.Inputs)
+	}
+}
+
+// A decoded bundle is the same program.
+func TestCompileFromTheEncodedBundle(t *testing.T) {
+	b := read(t, "scripts/review.star", project)
+	again, err := lang.Decode(b.Encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := lang.Compile(again, environment())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Hash != b.Hash() {
+		t.Error("another hash")
+	}
+}
+
+// A bundle says itself what its modules load. One that says something else than their text does was tampered with.
+func TestCompileRefusesABundleThatLacksALoad(t *testing.T) {
+	bundle, err := lang.Decode(seal("STB1\x00\x01\x01a\x13" + "load('b.star', 'x')" + "\x00\x00"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = lang.Compile(bundle, environment())
+	if want := `a:1:6: cannot load "b.star": the bundle does not hold it`; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestCompileReportsEverything(t *testing.T) {
+	b := read(t, "main.star", files{
+		"main.star": "load('lib.star', 'x')\ndef main(*rest):\n    return y + z\n",
+		"lib.star":  "x = w\n",
+	})
+	_, err := lang.Compile(b, environment())
+	want := `
+lib.star:1:5: undefined: w
+main.star:3:12: undefined: y
+main.star:3:16: undefined: z
+main.star:2:10: main cannot have *args: inputs have names`
+	if err == nil || err.Error() != want[1:] {
+		t.Errorf("got\n%v\nwant%s", err, want)
+	}
+	var list diagnostic.List
+	if !errors.As(err, &list) || len(list) != 4 {
+		t.Errorf("got %T", err)
+	}
+}
+
+func TestCompileChunk(t *testing.T) {
+	globals := func(name string) bool { return name == "x" }
+	b := read(t, "main.star", files{"main.star": "load('lib.star', 'y')\ndef main(): return x + y\nx = main()\ninputs = 1\n", "lib.star": "y = 1\n"})
+	p, err := lang.CompileChunk(b, globals, environment())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Modules) != 2 || p.Main != nil || p.Inputs != nil {
+		t.Errorf("got %d modules, main %v, inputs %v", len(p.Modules), p.Main, p.Inputs)
+	}
+	b = read(t, "main.star", files{"main.star": "load('lib.star', 'y')\nx = y\n", "lib.star": "y = x\n"})
+	_, err = lang.CompileChunk(b, globals, environment())
+	if want := "lib.star:1:5: undefined: x"; err == nil || err.Error() != want {
+		t.Errorf("the session's globals reach a module: got %v, want %s", err, want)
+	}
+}
+
+func TestCompileKeepsTheCompilersLimits(t *testing.T) {
+	var source strings.Builder
+	source.WriteString("def main():\n")
+	for i := range 33_000 {
+		source.WriteString("    v" + strconv.Itoa(i) + " = 1\n")
+	}
+	_, err := lang.Compile(read(t, "main.star", files{"main.star": source.String()}), environment())
+	if err == nil || !strings.HasPrefix(err.Error(), "main.star:") {
+		t.Errorf("got %v, want a refusal with a place", err)
+	}
+}
+
+// kindAtEnd is the end of a line of the golden files that begins a diagnostic.
+var kindAtEnd = regexp.MustCompile(`^#= .*star:[0-9].* \[([a-z_]+)\]\n$`)
+
+// Every kind of diagnostic that check documents is shown by a case in testdata/check, and none is undocumented.
+func TestEveryKindIsDocumentedAndShown(t *testing.T) {
+	doc, err := os.ReadFile("check/doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := map[string]bool{}
+	paths, _ := filepath.Glob("../testdata/check/*.star")
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if m := kindAtEnd.FindStringSubmatch(line); m != nil {
+				shown[m[1]] = true
+			}
+		}
+	}
+	own := []string{"syntax", "name", "undefined", "main", "inputs", "missing_module", "missing_script"} // of this package
+	for kind := range shown {
+		if !slices.Contains(own, kind) && !strings.Contains(string(doc), kind) {
+			t.Errorf("%s is not in check/doc.go", kind)
+		}
+	}
+	for line := range strings.Lines(string(doc)) {
+		if words, ok := strings.CutPrefix(line, "//\t"); ok {
+			list, _, _ := strings.Cut(words, "  ")
+			for _, kind := range strings.Fields(list) {
+				if !shown[kind] {
+					t.Errorf("no case in testdata/check shows %s", kind)
+				}
+			}
+		}
+	}
+}
+
+// Whatever stands in a file, it is judged and nothing breaks.
+func FuzzCheck(f *testing.F) {
+	paths, _ := filepath.Glob("../testdata/check/*.star")
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for chunk := range strings.SplitSeq(string(text), "---\n") {
+			f.Add(parseCase(chunk).files["main.star"])
+		}
+	}
+	env := environment()
+	f.Fuzz(func(t *testing.T, source string) {
+		b, err := lang.Read("main.star", files{"main.star": source, "lib.star": "x = 1"}.read, standard.read)
+		var list diagnostic.List
+		if err == nil {
+			list = lang.Check(b, env)
+			_, err := lang.Compile(b, env)
+			if err != nil && list.Err() == nil || err == nil && compileErrors(list).Err() != nil {
+				t.Fatalf("check says\n%v\nand Compile %v", list, err)
+			}
+		} else if !errors.As(err, &list) {
+			t.Fatalf("got %T", err)
+		}
+		list.Render()
+	})
+}
+
+// compileErrors leaves the kinds that Compile refuses.
+func compileErrors(list diagnostic.List) diagnostic.List {
+	var own diagnostic.List
+	for _, d := range list {
+		if slices.Contains([]string{"syntax", "name", "undefined", "main", "inputs", "limit", "missing_module"}, d.Kind) {
+			own = append(own, d)
+		}
+	}
+	return own
+}
