@@ -366,11 +366,6 @@ func testStrangers(e *engine) {
 		"signal": func() error { _, err := stranger.Signal(e.ctx, approve(run.ID)); return err },
 		"cancel": func() error { _, err := stranger.Cancel(e.ctx, runtime.CancelRequest{Run: run.ID}); return err },
 		"carry":  func() error { _, err := stranger.Carry(e.ctx, runtime.CarryRequest{All: true}); return err },
-		"get":    func() error { _, err := stranger.Get(e.ctx, run.ID); return err },
-		"list":   func() error { _, err := stranger.List(e.ctx, runtime.Query{}); return err },
-		"watch": func() error {
-			return stranger.Watch(e.ctx, runtime.WatchRequest{Run: run.ID}, func(runtime.Event) error { return nil })
-		},
 	}
 	for name, call := range calls {
 		if err := call(); kindOf(err) != runtime.ErrDenied {

@@ -2,6 +2,7 @@ package runtimetest
 
 import (
 	"encoding/json"
+	"slices"
 	"sync"
 
 	"starling/runtime"
@@ -137,6 +138,10 @@ func testAnswerByAgents(e *engine) {
 	e.refused(runtime.ErrDenied, err)
 	_, err = bob.Cancel(e.ctx, runtime.CancelRequest{Run: run.ID})
 	e.refused(runtime.ErrDenied, err)
+	_, err = bob.Carry(e.ctx, runtime.CarryRequest{Runs: []string{run.ID}})
+	e.refused(runtime.ErrDenied, err)
+	_, err = bob.Start(e.ctx, e.request(hello))
+	e.refused(runtime.ErrDenied, err)
 
 	_, err = bob.Signal(e.ctx, approve(run.ID))
 	e.ok(err)
@@ -210,8 +215,8 @@ func testInbox(e *engine) {
 		target string
 		want   []string
 	}{
-		{"", []string{forAll.ID + "/review", forBob.ID + "/review"}},
-		{"bob", []string{forAll.ID + "/review", forBob.ID + "/review"}},
+		{"", []string{forBob.ID + "/review", forAll.ID + "/review"}},
+		{"bob", []string{forBob.ID + "/review", forAll.ID + "/review"}},
 		{"carol", []string{forAll.ID + "/review"}},
 	} {
 		l, err := e.List(e.ctx, runtime.Query{Gates: true, Target: c.target})
@@ -220,6 +225,8 @@ func testInbox(e *engine) {
 		for _, g := range l.Gates {
 			found = append(found, g.Address)
 		}
+		slices.Sort(found)
+		slices.Sort(c.want)
 		e.same("gates for "+c.target, found, c.want)
 	}
 }

@@ -98,7 +98,7 @@ func OpenFake(path string, perform func(context.Context, FakeCall) (string, erro
 func (f *Fake) Start(ctx context.Context, r runtime.StartRequest) (*runtime.Run, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := f.admit(ctx); err != nil {
+	if err := f.admitUser(ctx); err != nil {
 		return nil, err
 	}
 	env := r.Env
@@ -166,7 +166,7 @@ func (f *Fake) mutate(ctx context.Context, address, key string, request any, env
 func (f *Fake) Carry(ctx context.Context, c runtime.CarryRequest) ([]string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := f.admit(ctx); err != nil {
+	if err := f.admitUser(ctx); err != nil {
 		return nil, err
 	}
 	wanted := f.runs
@@ -313,6 +313,14 @@ func (f *Fake) admit(ctx context.Context) error {
 		return errFakeClosed
 	}
 	return nil
+}
+
+// admitUser turns away agents too.
+func (f *Fake) admitUser(ctx context.Context) error {
+	if agent := runtime.CallerOf(ctx).Agent; agent != "" {
+		return runtime.Refuse(runtime.ErrDenied, "", "the agent %q may neither start nor carry runs", agent)
+	}
+	return f.admit(ctx)
 }
 
 // commit applies an entry and writes it down; a refused one leaves no trace.
