@@ -219,17 +219,35 @@ func TestManyLinesAreNoLimit(t *testing.T) {
 }
 
 func TestTimeout(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
-	defer cancel()
-	r := wait(t, start(t, ctx, sh("echo before; sleep 1000")))
+	v := newVigil(t)
+	cancelled, cancel := context.WithCancel(context.Background())
+	spec := sh(watch+"echo before; echo up >&9; sleep 1000", v.path)
+	spec.Grace = patience
+	child := start(t, deadlined{cancelled}, spec)
+	v.expect("up")
+	cancel()
+	r := wait(t, child)
 	if !r.TimedOut || r.Stopped || r.Signal != "SIGTERM" || r.ExitCode != -1 || string(r.Stdout) != "before\n" || r.Err != nil {
 		t.Errorf("got %+v, want a time-out", r)
 	}
+	v.end()
+}
+
+// deadlined is a context whose deadline comes when the test says so.
+type deadlined struct{ context.Context }
+
+func (d deadlined) Err() error {
+	if d.Context.Err() == nil {
+		return nil
+	}
+	return context.DeadlineExceeded
 }
 
 func TestStop(t *testing.T) {
 	v := newVigil(t)
-	child := start(t, context.Background(), sh(watch+"trap 'echo bye; exit 7' TERM; echo up >&9; while :; do sleep 0.01; done", v.path))
+	spec := sh(watch+"trap 'echo bye; exit 7' TERM; echo up >&9; while :; do sleep 0.01; done", v.path)
+	spec.Grace = patience
+	child := start(t, context.Background(), spec)
 	v.expect("up")
 	child.Stop()
 	child.Stop()

@@ -99,10 +99,11 @@ func TestForkChainIsCaught(t *testing.T) {
 
 // A second SIGTERM means "at once" to many programs; each process gets one.
 func TestSIGTERMComesOnce(t *testing.T) {
+	t.Parallel()
 	v := newVigil(t)
 	count := `n=0; trap 'n=$((n+1)); echo "$1 $n" >&9' TERM; echo "$1 up" >&9; while :; do sleep 0.01; done`
 	spec := sh(watch+`C=$2; sh -c "$C" sh inner & setsid sh -c "$C" sh apart & trap 'trap "" TERM; exit' TERM; echo up >&9; wait`, v.path, count)
-	spec.Grace = 300 * time.Millisecond
+	spec.Grace = 2 * time.Second
 	child := start(t, context.Background(), spec)
 	v.expect("up", "inner up", "apart up")
 	child.Stop()

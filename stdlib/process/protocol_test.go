@@ -60,7 +60,7 @@ func newWire(t *testing.T) *wire {
 // send writes an order for a script; $1 of the script is arg.
 func (w *wire) send(script, arg, rest string) {
 	b := func(s string) string { return `"` + base64.StdEncoding.EncodeToString([]byte(s)) + `"` }
-	fmt.Fprintf(w.control, `{"path":%s,"argv":[%s,%s,%s,%s,%s],"env":[%s],"grace":20000000%s}`+"\n",
+	fmt.Fprintf(w.control, `{"path":%s,"argv":[%s,%s,%s,%s,%s],"env":[%s],"grace":60000000000%s}`+"\n",
 		b("/bin/sh"), b("sh"), b("-c"), b(script), b("sh"), b(arg), b("PATH="+os.Getenv("PATH")), rest)
 }
 
@@ -145,6 +145,22 @@ func TestOwnerThatDiesWaitingStartsNothing(t *testing.T) {
 	if fileExists(mark) {
 		t.Error("the command has run")
 	}
+}
+
+// The owner asks, with a minute of grace, and dies within it.
+func TestOwnerThatDiesStopping(t *testing.T) {
+	v := newVigil(t)
+	w := newWire(t)
+	w.send(watch+`trap 'echo asked >&9' TERM; echo up >&9; while :; do sleep 0.01; done`, v.path, "")
+	w.want(`{"started":PID}`)
+	v.expect("up")
+	w.control.WriteString("stop\n")
+	v.expect("asked")
+	w.control.Close()
+	w.want(`{"signal":"SIGKILL"}`)
+	w.want(`{"gone":true}`)
+	w.end("")
+	v.end()
 }
 
 // Whatever the moment at which a context ends, nothing is left, and what is returned says what happened.
