@@ -33,7 +33,7 @@ func environment() *effect.Environment {
 		builtin("contract(text:string)", effect.Pure),
 		builtin("role(name:string, *, instructions:string, output:contract)", effect.Pure),
 	} {
-		names[b.Name] = b
+		names[b.FullName] = b
 	}
 	return &effect.Environment{Names: names}
 }
@@ -41,7 +41,7 @@ func environment() *effect.Environment {
 // builtin reads a declaration: NAME:TYPE= is an optional parameter of a type, after * all are optional, A/B are the texts allowed.
 func builtin(text string, class effect.Class) *effect.Builtin {
 	name, params, _ := strings.Cut(strings.TrimSuffix(text, ")"), "(")
-	b := &effect.Builtin{Name: name, Class: class}
+	b := &effect.Builtin{FullName: name, Class: class}
 	star := false
 	for p := range strings.SplitSeq(params, ", ") {
 		if p == "*" || p == "" {

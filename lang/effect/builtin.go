@@ -27,11 +27,11 @@ func (c Class) String() string { return classNames[c] }
 // Builtin is a function that scripts see, declared as data: its documentation, its parameters and what a call of it asks for.
 // It is immutable and may be shared by goroutines.
 type Builtin struct {
-	Name   string // the name scripts use, with its module: "http.get". Snapshots refer to it by this name
-	Doc    string // one paragraph; the first sentence is the summary
-	Params []Param
-	Result string // what a call gives, for documentation: "Result", "list"
-	Class  Class
+	FullName string // the name scripts use, with its module: "http.get". Snapshots refer to it by this name
+	Doc      string // one paragraph; the first sentence is the summary
+	Params   []Param
+	Result   string // what a call gives, for documentation: "Result", "list"
+	Class    Class
 
 	// Pure computes the result of a Pure builtin. It must be a function of its arguments alone.
 	Pure func(c *Call) (starlark.Value, error)
@@ -58,7 +58,7 @@ func (b *Builtin) String() string {
 	if b.recv != nil {
 		return fmt.Sprintf("<built-in method %s of %s value>", b.attr, b.recv.Type())
 	}
-	return fmt.Sprintf("<built-in function %s>", b.Name)
+	return fmt.Sprintf("<built-in function %s>", b.FullName)
 }
 
 // Type is the type of all builtins.
@@ -71,13 +71,13 @@ func (*Builtin) Freeze() {}
 func (*Builtin) Truth() starlark.Bool { return true }
 
 // Hash is by name.
-func (b *Builtin) Hash() (uint32, error) { return starlark.String(b.Name).Hash() }
+func (b *Builtin) Hash() (uint32, error) { return starlark.String(b.FullName).Hash() }
 
 // CallInternal runs a pure builtin. Any other class needs the machine: it is refused, because the caller is a Go function on whose stack
 // nothing can wait.
 func (b *Builtin) CallInternal(thread *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	if b.Class != Pure {
-		return nil, fmt.Errorf("%s cannot be called from inside a built-in function; call it from a def or a lambda", b.Name)
+		return nil, fmt.Errorf("%s cannot be called from inside a built-in function; call it from a def or a lambda", b.FullName)
 	}
 	c, err := b.Bind(args, kwargs)
 	if err != nil {
@@ -89,7 +89,7 @@ func (b *Builtin) CallInternal(thread *starlark.Thread, args starlark.Tuple, kwa
 // Signature is how the builtin is written in documentation: `sleep(d, *, name = None)`.
 func (b *Builtin) Signature() string {
 	var s strings.Builder
-	s.WriteString(b.Name)
+	s.WriteString(b.FullName)
 	s.WriteByte('(')
 	star := false
 	for i, p := range b.Params {
@@ -117,3 +117,6 @@ func (b *Builtin) Signature() string {
 	}
 	return s.String()
 }
+
+// Name is FullName: it makes a Builtin a starlark.Callable.
+func (b *Builtin) Name() string { return b.FullName }

@@ -72,7 +72,7 @@ func (c *Call) tooMany(args starlark.Tuple, want int) error {
 	if len(args) <= want {
 		return nil
 	}
-	return fmt.Errorf("%s: got %d arguments, want at most %d; the signature is %s", c.Builtin.Name, len(args), want, c.Builtin.Signature())
+	return fmt.Errorf("%s: got %d arguments, want at most %d; the signature is %s", c.Builtin.FullName, len(args), want, c.Builtin.Signature())
 }
 
 func (c *Call) bindKeyword(name string, v starlark.Value) error {
@@ -88,14 +88,14 @@ func (c *Call) bindKeyword(name string, v starlark.Value) error {
 			return d.SetKey(starlark.String(name), v)
 		case p.Name == name && !p.Variadic:
 			if c.values[i] != nil {
-				return fmt.Errorf("%s: got multiple values for keyword argument %q", c.Builtin.Name, name)
+				return fmt.Errorf("%s: got multiple values for keyword argument %q", c.Builtin.FullName, name)
 			}
 			c.values[i] = v
 			return nil
 		}
 		names = append(names, p.Name)
 	}
-	err := fmt.Errorf("%s: unexpected keyword argument %q", c.Builtin.Name, name)
+	err := fmt.Errorf("%s: unexpected keyword argument %q", c.Builtin.FullName, name)
 	if near, ok := diagnostic.Nearest(name, names); ok {
 		err = fmt.Errorf("%w (did you mean %s?)", err, near)
 	}
@@ -106,7 +106,7 @@ func (c *Call) check(i int, p Param) error {
 	v := c.values[i]
 	if v == nil || v == starlark.None && p.Default != "" && !p.Nullable {
 		if p.Default == "" && !p.Variadic && !p.Keywords {
-			return fmt.Errorf("%s: missing argument for %s", c.Builtin.Name, p.Name)
+			return fmt.Errorf("%s: missing argument for %s", c.Builtin.FullName, p.Name)
 		}
 		c.values[i] = nil
 		return nil
@@ -115,7 +115,7 @@ func (c *Call) check(i int, p Param) error {
 		return nil
 	}
 	if !admits(p.Type, v) {
-		return fmt.Errorf("%s: for parameter %s: got %s, want %s", c.Builtin.Name, p.Name, v.Type(), strings.ReplaceAll(p.Type, "|", " or "))
+		return fmt.Errorf("%s: for parameter %s: got %s, want %s", c.Builtin.FullName, p.Name, v.Type(), strings.ReplaceAll(p.Type, "|", " or "))
 	}
 	return c.checkText(p, v)
 }
@@ -127,7 +127,7 @@ func (c *Call) checkText(p Param, v starlark.Value) error {
 	}
 	if p.Type == "duration" {
 		if _, err := contract.ParseDuration(string(s)); err != nil {
-			return fmt.Errorf("%s: for parameter %s: %w", c.Builtin.Name, p.Name, err)
+			return fmt.Errorf("%s: for parameter %s: %w", c.Builtin.FullName, p.Name, err)
 		}
 	}
 	if len(p.OneOf) == 0 {
@@ -138,7 +138,7 @@ func (c *Call) checkText(p Param, v starlark.Value) error {
 			return nil
 		}
 	}
-	err := fmt.Errorf("%s: for parameter %s: got %q, want one of %s", c.Builtin.Name, p.Name, string(s), strings.Join(p.OneOf, ", "))
+	err := fmt.Errorf("%s: for parameter %s: got %q, want one of %s", c.Builtin.FullName, p.Name, string(s), strings.Join(p.OneOf, ", "))
 	if near, ok := diagnostic.Nearest(string(s), p.OneOf); ok {
 		err = fmt.Errorf("%w (did you mean %q?)", err, near)
 	}
@@ -181,7 +181,7 @@ func (c *Call) Get(name string) starlark.Value {
 			return c.values[i]
 		}
 	}
-	panic("effect: " + c.Builtin.Name + " has no parameter " + name) // a mistake in our own table
+	panic("effect: " + c.Builtin.FullName + " has no parameter " + name) // a mistake in our own table
 }
 
 // Text returns a string argument, or otherwise.
@@ -208,7 +208,7 @@ func (c *Call) Count(name string, otherwise, least, most int) (int, error) {
 	}
 	n, ok := v.Int64()
 	if !ok || n < int64(least) || n > int64(most) {
-		return 0, fmt.Errorf("%s: for parameter %s: got %s, want an int from %d to %d", c.Builtin.Name, name, v, least, most)
+		return 0, fmt.Errorf("%s: for parameter %s: got %s, want an int from %d to %d", c.Builtin.FullName, name, v, least, most)
 	}
 	return int(n), nil
 }

@@ -11,7 +11,7 @@ import (
 
 // sample has one parameter of every shape.
 var sample = &effect.Builtin{
-	Name: "shop.order",
+	FullName: "shop.order",
 	Params: []effect.Param{
 		{Name: "item", Type: "string"},
 		{Name: "count", Type: "int", Default: "1"},
@@ -29,7 +29,7 @@ var sample = &effect.Builtin{
 
 // rest collects everything.
 var rest = &effect.Builtin{
-	Name: "say",
+	FullName: "say",
 	Params: []effect.Param{
 		{Name: "first", Type: "string"},
 		{Name: "args", Variadic: true},
@@ -152,7 +152,7 @@ func TestCallsFromGo(t *testing.T) {
 	if err != nil || v != starlark.String("tea") {
 		t.Errorf("got %v, %v", v, err)
 	}
-	waits := &effect.Builtin{Name: "sleep", Class: effect.Waiting}
+	waits := &effect.Builtin{FullName: "sleep", Class: effect.Waiting}
 	_, err = waits.CallInternal(new(starlark.Thread), nil, nil)
 	if want := "sleep cannot be called from inside a built-in function; call it from a def or a lambda"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
@@ -161,10 +161,10 @@ func TestCallsFromGo(t *testing.T) {
 
 func TestSignature(t *testing.T) {
 	for b, want := range map[*effect.Builtin]string{
-		rest:          `say(first, *args, sep = " ", **fields)`,
-		{Name: "now"}: `now()`,
-		sample:        `shop.order(item, count = 1, *, within = None, paper = "plain", price = None, then = None, gift = False, note = None, otherwise = None) -> Order`,
-		{Name: "a.b", Params: []effect.Param{{Name: "k", Default: "1", KeywordOnly: true}}}: `a.b(*, k = 1)`,
+		rest:              `say(first, *args, sep = " ", **fields)`,
+		{FullName: "now"}: `now()`,
+		sample:            `shop.order(item, count = 1, *, within = None, paper = "plain", price = None, then = None, gift = False, note = None, otherwise = None) -> Order`,
+		{FullName: "a.b", Params: []effect.Param{{Name: "k", Default: "1", KeywordOnly: true}}}: `a.b(*, k = 1)`,
 	} {
 		if got := b.Signature(); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)

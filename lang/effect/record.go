@@ -195,10 +195,10 @@ func (r *Record) MarshalJSON() ([]byte, error) { return contract.ToJSON(r) }
 
 // decision is handle.decision(): it waits for the step that the handle names.
 var decision = &Builtin{
-	Name:   "Handle.decision",
-	Doc:    "Wait for the decision of a gate that was opened with wait = False.",
-	Result: "Decision",
-	Class:  Await,
+	FullName: "Handle.decision",
+	Doc:      "Wait for the decision of a gate that was opened with wait = False.",
+	Result:   "Decision",
+	Class:    Await,
 	Request: func(c *Call) (*Request, error) {
 		recv, _ := c.Builtin.Receiver()
 		step, _ := starlark.AsString(recv.(*Record).Field("step"))

@@ -314,7 +314,7 @@ func TestTimestampsSortAsTheyRead(t *testing.T) {
 }
 
 func TestLookup(t *testing.T) {
-	get := &effect.Builtin{Name: "http.get"}
+	get := &effect.Builtin{FullName: "http.get"}
 	env := &effect.Environment{Names: starlark.StringDict{
 		"http": &starlarkstruct.Module{Name: "http", Members: starlark.StringDict{"get": get}},
 		"len":  starlark.String("ours"),

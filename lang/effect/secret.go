@@ -55,10 +55,10 @@ func (s *Secret) Reveal(value string) string {
 }
 
 var wrapSecret = &Builtin{
-	Name:   "secret.wrap",
-	Doc:    "Put the secret into a text, where {} stands for it: s.wrap(\"Bearer {}\").",
-	Params: []Param{{Name: "text", Type: "string", Doc: "The text around the secret; {} is replaced when the request is performed."}},
-	Result: "secret",
+	FullName: "secret.wrap",
+	Doc:      "Put the secret into a text, where {} stands for it: s.wrap(\"Bearer {}\").",
+	Params:   []Param{{Name: "text", Type: "string", Doc: "The text around the secret; {} is replaced when the request is performed."}},
+	Result:   "secret",
 	Pure: func(c *Call) (starlark.Value, error) {
 		recv, _ := c.Builtin.Receiver()
 		s := recv.(*Secret)

@@ -1,0 +1,155 @@
+package stdlib
+
+import (
+	"go.starlark.net/starlark"
+
+	"starling/lang/effect"
+)
+
+const maxFurther = 100 // retries, reasks
+
+// agentKeywords are the keywords of agent that handoff has too.
+func agentKeywords() []effect.Param {
+	return []effect.Param{
+		{Name: "backend", Type: "string", Default: "None", KeywordOnly: true, Doc: "Name of the agent whose backend answers instead of its own."},
+		timeoutParam("Of one attempt; \"5m\" unless the role or the project says otherwise. Waiting for people is not counted."),
+		{Name: "retries", Type: "int", Default: "None", KeywordOnly: true, Doc: "Further attempts after a failure of the transport, 1 by default."},
+		{Name: "reasks", Type: "int", Default: "None", KeywordOnly: true,
+			Doc: "Further attempts after a reply that broke its contract, 2 by default; each is told the exact paths at fault."},
+		onErrorParam("a Result"),
+		{Name: "on_event", Type: "callable", Default: "None", KeywordOnly: true,
+			Doc: "Called with each Event, one at a time, before the Result is delivered; answers proceed(), stop(reason) or steer(message)."},
+		{Name: "events", Type: "list|tuple", Default: "None", KeywordOnly: true, Doc: "Kinds of events wanted beside the usual ones: \"delta\"."},
+		onUncertainParam(`"retry"`),
+		nameParam("the agent's name"),
+	}
+}
+
+func agentBuiltin() *effect.Builtin {
+	return &effect.Builtin{
+		FullName: "agent",
+		Doc: "Ask an agent and wait for its reply. A reply that does not meet output goes back to the agent with the paths at fault, at most " +
+			"reasks times.",
+		Params: append([]effect.Param{
+			{Name: "who", Type: "string|role", Doc: "A role, or the name of one: it is looked up in the fake, then in the project file."},
+			{Name: "task", Type: "string", Default: `""`, Doc: "What to do, in words."},
+			{Name: "input", Default: "None", KeywordOnly: true, Doc: "What to do it on."},
+			{Name: "context", Default: "None", KeywordOnly: true, Doc: "What may help."},
+			{Name: "output", Type: "contract", Default: "None", KeywordOnly: true, Doc: "What the reply must be."},
+		}, agentKeywords()...),
+		Result: "Result",
+		Class:  effect.Waiting,
+		Request: func(c *effect.Call) (*effect.Request, error) {
+			r, err := ask(c, "who", "who", "task", "input", "context", "output")
+			return r, err
+		},
+	}
+}
+
+func handoffBuiltin() *effect.Builtin {
+	return &effect.Builtin{
+		FullName: "handoff",
+		Doc: "Pass typed work from one role to another and wait for the reply. The payload is checked against accepts before anything is sent, " +
+			"the reply against returns.",
+		Params: append([]effect.Param{
+			{Name: "to", Type: "string|role", Doc: "The receiver: a role, or the name of one."},
+			{Name: "payload", Nullable: true, Doc: "The work."},
+			{Name: "task", Type: "string", Default: `""`, KeywordOnly: true, Doc: "What to do, in words."},
+			{Name: "sender", Type: "string|role", Default: "None", KeywordOnly: true, Doc: "Who hands the work over."},
+			{Name: "accepts", Type: "contract", Default: "None", KeywordOnly: true, Doc: "What the payload must be; the receiver's input by default."},
+			{Name: "returns", Type: "contract", Default: "None", KeywordOnly: true, Doc: "What the reply must be; the receiver's output by default."},
+			{Name: "context", Type: "dict", Default: "{}", KeywordOnly: true,
+				Doc: "What the receiver should know. The keys that its role requires must be there; constraints is a list that it must keep to."},
+			{Name: "cycle", Type: "int", Default: "None", KeywordOnly: true, Doc: "Which round of a cycle this is, from 0."},
+		}, agentKeywords()...),
+		Result: "Result",
+		Class:  effect.Waiting,
+		Request: func(c *effect.Call) (*effect.Request, error) {
+			if _, err := c.Count("cycle", 0, 0, 1<<31-1); err != nil {
+				return nil, err
+			}
+			if err := checkWho(c, "sender"); err != nil {
+				return nil, err
+			}
+			return ask(c, "to", "to", "payload", "task", "sender", "accepts", "returns", "context", "cycle")
+		},
+	}
+}
+
+// ask makes the request of agent and handoff. What the role and the project say about timeout, retries and reasks is not known here: the resolver
+// fills them, so that they travel as arguments.
+func ask(c *effect.Call, who string, fields ...string) (*effect.Request, error) {
+	if err := checkWho(c, who); err != nil {
+		return nil, err
+	}
+	name, err := stepName(c, roleName(c.Get(who)))
+	if err != nil {
+		return nil, err
+	}
+	if err := checkAsking(c); err != nil {
+		return nil, err
+	}
+	r, err := request(c, c.Builtin.FullName, name, append(fields, "backend", "timeout", "retries", "reasks")...)
+	if err != nil {
+		return nil, err
+	}
+	r.Policy = effect.Policy{OnError: onError(c), OnUncertain: onUncertain(c, effect.Retry)}
+	if r.Events, err = texts(c, "events"); err != nil {
+		return nil, err
+	}
+	r.OnEvent, err = callback(c)
+	return r, err
+}
+
+func checkAsking(c *effect.Call) error {
+	if err := positive(c, "timeout"); err != nil {
+		return err
+	}
+	for _, p := range []string{"retries", "reasks"} {
+		if _, err := c.Count(p, 0, 0, maxFurther); err != nil {
+			return err
+		}
+	}
+	if b, ok := c.Get("backend").(starlark.String); ok {
+		if err := effect.CheckName(string(b)); err != nil {
+			return wrong(c, "backend", "%w", err)
+		}
+	}
+	return nil
+}
+
+func callback(c *effect.Call) (starlark.Callable, error) {
+	v := c.Get("on_event")
+	if v == nil {
+		return nil, nil
+	}
+	fn, ok := v.(starlark.Callable)
+	if !ok {
+		return nil, wrong(c, "on_event", "got %s, want a def or a lambda", v)
+	}
+	return fn, nil
+}
+
+// checkWho checks the type and name of a role argument that is there.
+func checkWho(c *effect.Call, param string) error {
+	v := c.Get(param)
+	if r, ok := v.(*effect.Record); ok && r.RecordType() != effect.RoleType {
+		return wrong(c, param, "got %s, want string or role", r.Type())
+	}
+	if v == nil {
+		return nil
+	}
+	if err := effect.CheckName(roleName(v)); err != nil {
+		return wrong(c, param, "%w", err)
+	}
+	return nil
+}
+
+// roleName is the name of a role, or the string that stands for one.
+func roleName(v starlark.Value) string {
+	if r, ok := v.(*effect.Record); ok {
+		v = r.Field("name")
+	}
+	name, _ := starlark.AsString(v)
+	return name
+}

@@ -1,0 +1,214 @@
+package stdlib
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"go.starlark.net/starlark"
+
+	"starling/lang/contract"
+	"starling/lang/effect"
+)
+
+// maxRedirects bounds how far one request is sent on.
+const maxRedirects = 10
+
+// httpHandler performs requests of kind "http". Connections are kept between attempts and shared by all runs.
+func httpHandler() *effect.Handler {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	return &effect.Handler{
+		Perform: func(ctx context.Context, a *effect.Attempt) effect.Reply {
+			e := &exchange{attempt: a, args: effect.ViewOf(a.Args), transport: transport}
+			return e.perform(ctx)
+		},
+	}
+}
+
+// exchange is one attempt of one request.
+type exchange struct {
+	attempt   *effect.Attempt
+	args      effect.View
+	transport http.RoundTripper
+	secret    []string    // names of the headers whose values are secret
+	host      string      // the one that was asked for
+	sent      atomic.Bool // some of a request has left: the other side may have acted on it
+}
+
+func (e *exchange) perform(ctx context.Context) effect.Reply {
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { e.sent.Store(true) }})
+	req, err := e.request(ctx)
+	if err != nil {
+		return e.failed(effect.Errorf(effect.KindRefused, "%s: %v", e.title(), err), effect.Final)
+	}
+	client := http.Client{Transport: e.transport, CheckRedirect: e.redirect}
+	resp, err := client.Do(req)
+	if err != nil {
+		return e.broken(ctx, err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, effect.MaxPayload+1))
+	if err != nil {
+		return e.broken(ctx, err)
+	}
+	return e.response(resp, body)
+}
+
+func (e *exchange) request(ctx context.Context) (*http.Request, error) {
+	body, kind, err := e.body()
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, e.args.Text("method"), e.args.Text("url"), body)
+	if err != nil {
+		return nil, err
+	}
+	e.host = req.URL.Host
+	if kind != "" {
+		req.Header.Set("Content-Type", kind)
+	}
+	req.Header.Set("User-Agent", "starling")
+	req.Header.Set("Idempotency-Key", e.attempt.Key)
+	return req, e.setHeaders(req.Header)
+}
+
+func (e *exchange) body() (body io.Reader, kind string, err error) {
+	if e.args.Has("json") {
+		text, err := contract.ToJSON(e.args.Value("json"))
+		return bytes.NewReader(text), "application/json", err
+	}
+	switch b := e.args.Value("body").(type) {
+	case starlark.String:
+		return strings.NewReader(string(b)), "text/plain; charset=utf-8", nil
+	case starlark.Bytes:
+		return strings.NewReader(string(b)), "application/octet-stream", nil
+	}
+	return nil, "", nil
+}
+
+func (e *exchange) setHeaders(h http.Header) error {
+	headers, _ := e.args.Value("headers").(*starlark.Dict)
+	if headers == nil {
+		return nil
+	}
+	for k, v := range headers.Entries() {
+		name, _ := starlark.AsString(k)
+		switch v := v.(type) {
+		case starlark.String:
+			h.Set(name, string(v))
+		case *effect.Secret:
+			value, ok := e.attempt.Env(v.Name)
+			if !ok {
+				return fmt.Errorf("the secret %s of the header %s has no value; it is an environment variable that the project declares", v.Name, name)
+			}
+			if text := v.Reveal(value); !strings.ContainsAny(text, "\r\n\x00") {
+				h.Set(name, text)
+				e.secret = append(e.secret, name)
+				continue
+			}
+			return fmt.Errorf("the secret %s of the header %s is more than one line", v.Name, name)
+		}
+	}
+	return nil
+}
+
+// redirect bounds redirects, and keeps secrets from any host but the one that they were meant for.
+func (e *exchange) redirect(req *http.Request, via []*http.Request) error {
+	if len(via) > maxRedirects {
+		return errRedirects
+	}
+	if req.URL.Host == e.host && req.URL.Scheme == via[0].URL.Scheme {
+		return nil
+	}
+	for _, name := range e.secret {
+		req.Header.Del(name)
+	}
+	return nil
+}
+
+var errRedirects = fmt.Errorf("redirected more than %d times", maxRedirects)
+
+// broken makes the reply of a request that got no response.
+func (e *exchange) broken(ctx context.Context, err error) effect.Reply {
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return e.failed(effect.Errorf(effect.KindTimeout, "%s: no response before the deadline", e.title()), e.class())
+	case ctx.Err() != nil:
+		return e.failed(effect.Errorf(effect.KindCancelled, "%s: cancelled", e.title()), effect.Final)
+	case errors.Is(err, errRedirects):
+		return e.failed(effect.Errorf(effect.KindEffect, "%s: %v", e.title(), errRedirects), effect.Final)
+	}
+	return e.failed(effect.Errorf(effect.KindEffect, "%s: %s", e.title(), reason(err)), e.class())
+}
+
+// class says whether another attempt can do no harm: of what may be repeated, and of anything that never left.
+func (e *exchange) class() effect.Failure {
+	if e.args.Flag("idempotent") || !e.sent.Load() {
+		return effect.Retryable
+	}
+	return effect.Final
+}
+
+// reason is what went wrong without the URL around it, which title has already said, and without what sockets and
+// redirects may have added to it.
+func reason(err error) string {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	var op *net.OpError
+	if errors.As(err, &op) && op.Err != nil {
+		return op.Err.Error()
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return "the connection ended before the response did"
+	}
+	return strings.TrimPrefix(err.Error(), "net/http: HTTP/1.x transport connection broken: ")
+}
+
+func (e *exchange) title() string { return e.args.Text("method") + " " + e.args.Text("url") }
+
+func (e *exchange) failed(err *effect.Error, class effect.Failure) effect.Reply {
+	return effect.Reply{Err: err, Class: class}
+}
+
+func (e *exchange) response(resp *http.Response, body []byte) effect.Reply {
+	text := strings.ToValidUTF8(string(body), "\uFFFD")
+	value, err := contract.FromJSON(body)
+	if err != nil {
+		value = starlark.None
+	}
+	r := effect.NewRecord(effect.ResponseType, starlark.Bool(resp.StatusCode/100 == 2), starlark.MakeInt(resp.StatusCode), headerDict(resp.Header),
+		starlark.String(text), value)
+	if _, err := effect.Encode(r); err != nil {
+		return e.failed(effect.Errorf(effect.KindEffect, "%s: the response with status %d cannot be kept: %v", e.title(), resp.StatusCode, err),
+			effect.Final)
+	}
+	return effect.Reply{Value: r}
+}
+
+// headerDict has the names in lower case and in order; several values of one name are joined with commas.
+func headerDict(h http.Header) *starlark.Dict {
+	names := make([]string, 0, len(h))
+	for name := range h {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	d := starlark.NewDict(len(names))
+	for _, name := range names {
+		value := strings.ToValidUTF8(strings.Join(h[name], ", "), "\uFFFD")
+		if err := d.SetKey(starlark.String(strings.ToLower(name)), starlark.String(value)); err != nil {
+			panic("stdlib: " + err.Error()) // a fresh dict with keys that are strings
+		}
+	}
+	return d
+}

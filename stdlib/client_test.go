@@ -1,0 +1,302 @@
+package stdlib_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"go.starlark.net/starlark"
+
+	"starling/lang/effect"
+)
+
+// perform makes a request with a call and performs one attempt of it, as the runtime does.
+func perform(t *testing.T, ctx context.Context, call string) effect.Reply {
+	t.Helper()
+	d := newDesk()
+	if _, err := d.eval(call); err != nil {
+		t.Fatal(err)
+	}
+	args, err := d.asked[0].Args.Value()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.env.Handlers["http"].Perform(ctx, &effect.Attempt{
+		Kind: "http", Number: 1, Key: "run1/step1", Args: args,
+		Env: func(name string) (string, bool) { return map[string]string{"TOKEN": "hunter2"}[name], name == "TOKEN" },
+	})
+}
+
+// serve starts a server that ends with the test.
+func serve(t *testing.T, h http.HandlerFunc) string {
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+func TestResponses(t *testing.T) {
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Date", "")
+		w.Header()["X-Two"] = []string{"1", "2"}
+		w.Header().Set("Content-Type", "text/x")
+		switch r.URL.Path {
+		case "/json":
+			fmt.Fprint(w, ` {"items": [1, 2.0]} `)
+		case "/garbage":
+			w.Write([]byte("{\xff"))
+		case "/missing":
+			w.WriteHeader(404)
+			fmt.Fprint(w, "no")
+		case "/empty":
+			w.WriteHeader(204)
+		case "/to":
+			http.Redirect(w, r, "/json", http.StatusFound)
+		}
+	})
+	for _, c := range []struct{ path, want string }{
+		{"/json", `Response(ok = True, status = 200, headers = {"content-length": "21", "content-type": "text/x", "date": "", "x-two": "1, 2"}, ` +
+			`text = " {\"items\": [1, 2.0]} ", json = {"items": [1, 2.0]})`},
+		{"/garbage", `Response(ok = True, status = 200, headers = {"content-length": "2", "content-type": "text/x", "date": "", "x-two": "1, 2"}, ` +
+			`text = "{\uFFFD", json = None)`},
+		{"/missing", `Response(ok = False, status = 404, headers = {"content-length": "2", "content-type": "text/x", "date": "", "x-two": "1, 2"}, ` +
+			`text = "no", json = None)`},
+		{"/empty", `Response(ok = True, status = 204, headers = {"content-type": "text/x", "date": "", "x-two": "1, 2"}, text = "", json = None)`},
+		{"/to", `Response(ok = True, status = 200, headers = {"content-length": "21", "content-type": "text/x", "date": "", "x-two": "1, 2"}, ` +
+			`text = " {\"items\": [1, 2.0]} ", json = {"items": [1, 2.0]})`},
+	} {
+		r := perform(t, t.Context(), fmt.Sprintf("http.get(%q)", url+c.path))
+		if r.Err != nil {
+			t.Errorf("%s: %v", c.path, r.Err)
+			continue
+		}
+		want := strings.ReplaceAll(c.want, `\uFFFD`, "\uFFFD")
+		if got := r.Value.String(); got != want {
+			t.Errorf("%s\ngot  %s\nwant %s", c.path, got, want)
+		}
+	}
+}
+
+func TestWhatIsSent(t *testing.T) {
+	var got string
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		h := r.Header
+		got = fmt.Sprintf("%s %s key=%s type=%s auth=%s x=%s agent=%s body=%s", r.Method, r.URL, h.Get("Idempotency-Key"), h.Get("Content-Type"),
+			h.Get("Authorization"), h.Get("X"), h.Get("User-Agent"), body)
+	})
+	for _, c := range []struct{ call, want string }{
+		{`http.get("URL/a?b=c", headers = {"X": "y"})`, `GET /a?b=c key=run1/step1 type= auth= x=y agent=starling body=`},
+		{`http.post("URL/", json = {"b": 1, "a": [None, b"x"]})`,
+			`POST / key=run1/step1 type=application/json auth= x= agent=starling body={"b":1,"a":[null,"eA=="]}`},
+		{`http.post("URL/", body = "é", headers = {"Idempotency-Key": "mine", "content-type": "text/html"})`,
+			`POST / key=mine type=text/html auth= x= agent=starling body=é`},
+		{`http.request("delete", "URL/", body = b"\x00", headers = {"Authorization": token})`,
+			"DELETE / key=run1/step1 type=application/octet-stream auth=hunter2 x= agent=starling body=\x00"},
+	} {
+		if r := perform(t, t.Context(), strings.Replace(c.call, "URL", url, 1)); r.Err != nil {
+			t.Errorf("%s: %v", c.call, r.Err)
+		}
+		if got != c.want {
+			t.Errorf("%s\ngot  %s\nwant %s", c.call, got, c.want)
+		}
+	}
+}
+
+// speak starts a server below HTTP: it reads the request's head and hands the connection over.
+func speak(t *testing.T, fn func(net.Conn)) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			if _, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
+				fn(conn)
+			}
+			conn.Close()
+		}
+	}()
+	return "http://" + l.Addr().String()
+}
+
+func TestFailuresOfTheTransport(t *testing.T) {
+	reset := speak(t, func(c net.Conn) { c.(*net.TCPConn).SetLinger(0) })
+	half := speak(t, func(c net.Conn) { io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf") })
+	garbage := speak(t, func(c net.Conn) { io.WriteString(c, "220 smtp.example.org\r\n") })
+	silent := speak(t, func(net.Conn) {})
+	closed := "http://" + refusedAddress(t)
+	loop := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/again", http.StatusFound) })
+	huge := serve(t, func(w http.ResponseWriter, r *http.Request) { w.Write(make([]byte, effect.MaxPayload+1)) })
+	double := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, "%q", strings.Repeat("x", effect.MaxPayload/2))
+	})
+
+	for _, c := range []struct {
+		name, url string
+		want      string // URL stands for the URL
+		class     effect.Failure
+		post      effect.Failure // the class of the same failure of a POST
+	}{
+		{"a reset", reset, "read: connection reset by peer", effect.Retryable, effect.Final},
+		{"half a response", half, "the connection ended before the response did", effect.Retryable, effect.Final},
+		{"no response", silent, "the connection ended before the response did", effect.Retryable, effect.Final},
+		{"another protocol", garbage, `malformed HTTP status code "smtp.example.org"`, effect.Retryable, effect.Final},
+		{"nobody there", closed, "connect: connection refused", effect.Retryable, effect.Retryable},
+		{"a loop", loop, "redirected more than 10 times", effect.Final, effect.Final},
+		{"a huge body", huge, "the response with status 200 cannot be kept: the value is larger than 1048576 bytes", effect.Final, effect.Final},
+		{"a body twice as large with its JSON", double, "the response with status 200 cannot be kept: the value is larger than 1048576 bytes",
+			effect.Final, effect.Final},
+	} {
+		for method, class := range map[string]effect.Failure{"get": c.class, "post": c.post} {
+			r := perform(t, t.Context(), fmt.Sprintf("http.%s(%q)", method, c.url))
+			want := strings.ToUpper(method) + " " + c.url + ": " + c.want
+			if r.Err == nil {
+				t.Errorf("%s, %s: got %v", c.name, method, r.Value)
+				continue
+			}
+			if r.Err.Kind != effect.KindEffect || r.Class != class || r.Err.Message != want {
+				t.Errorf("%s, %s: got %s of class %d: %s\nwant of class %d: %s", c.name, method, r.Err.Kind, r.Class, r.Err, class, want)
+			}
+		}
+	}
+}
+
+func refusedAddress(t *testing.T) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func TestCancelledRequest(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		cancel()
+		<-r.Context().Done()
+	})
+	r := perform(t, ctx, fmt.Sprintf("http.get(%q)", url))
+	if r.Err == nil || r.Err.Kind != effect.KindCancelled || r.Err.Message != "GET "+url+": cancelled" || r.Class != effect.Final {
+		t.Errorf("got %v of class %d", r.Err, r.Class)
+	}
+}
+
+// passing is a context whose deadline comes when somebody says so.
+type passing struct {
+	context.Context
+	done chan struct{}
+}
+
+func (p passing) Done() <-chan struct{} { return p.done }
+
+func (p passing) Err() error {
+	select {
+	case <-p.done:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
+// What hangs after it was sent may have been acted on: repeating it is not ours to decide unless it does no harm.
+func TestDeadlineOfWhatWasSent(t *testing.T) {
+	for call, class := range map[string]effect.Failure{
+		`http.get("URL")`:                     effect.Retryable,
+		`http.get("URL", idempotent = False)`: effect.Final,
+		`http.request("head", "URL")`:         effect.Retryable,
+		`http.post("URL")`:                    effect.Final,
+		`http.post("URL", idempotent = True)`: effect.Retryable,
+	} {
+		ctx := passing{t.Context(), make(chan struct{})}
+		url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			close(ctx.done)
+			<-r.Context().Done()
+		})
+		r := perform(t, ctx, strings.Replace(call, "URL", url, 1))
+		if r.Err == nil || r.Err.Kind != effect.KindTimeout || !strings.HasSuffix(r.Err.Message, ": no response before the deadline") || r.Class != class {
+			t.Errorf("%s: got %v of class %d, want class %d", call, r.Err, r.Class, class)
+		}
+	}
+}
+
+// A deadline that passes before anything has left does no harm either way.
+func TestDeadlineOfWhatWasNotSent(t *testing.T) {
+	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	defer cancel()
+	r := perform(t, ctx, `http.post("http://127.0.0.1:1/")`)
+	if r.Err == nil || r.Err.Kind != effect.KindTimeout || r.Class != effect.Retryable {
+		t.Errorf("got %v of class %d", r.Err, r.Class)
+	}
+}
+
+func TestSecretsOfRequests(t *testing.T) {
+	seen := map[string]string{}
+	other := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		seen["other"] = r.Header.Get("X-Key") + "," + r.Header.Get("X-Plain")
+	})
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		seen[r.URL.Path] = r.Header.Get("X-Key")
+		to := "/second"
+		if r.URL.Path == "/second" {
+			to = other
+		}
+		http.Redirect(w, r, to, http.StatusTemporaryRedirect)
+	})
+	r := perform(t, t.Context(), fmt.Sprintf(`http.get(%q, headers = {"X-Key": token, "X-Plain": "p"})`, url+"/first"))
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	if seen["/first"] != "hunter2" || seen["/second"] != "hunter2" {
+		t.Errorf("the host it was meant for got %q", seen)
+	}
+	if seen["other"] != ",p" {
+		t.Errorf("another host got %q", seen["other"])
+	}
+}
+
+func TestSecretsWithoutValue(t *testing.T) {
+	d := newDesk()
+	if _, err := d.eval(`http.get("http://127.0.0.1:1/", headers = {"X-Key": token})`); err != nil {
+		t.Fatal(err)
+	}
+	args, _ := d.asked[0].Args.Value()
+	for value, want := range map[string]string{
+		"":         "GET http://127.0.0.1:1/: the secret TOKEN of the header X-Key has no value; it is an environment variable that the project declares",
+		"hun\nter": "GET http://127.0.0.1:1/: the secret TOKEN of the header X-Key is more than one line",
+	} {
+		r := d.env.Handlers["http"].Perform(t.Context(), &effect.Attempt{Args: args, Env: func(string) (string, bool) { return value, value != "" }})
+		if r.Err == nil || r.Err.Kind != effect.KindRefused || r.Err.Message != want {
+			t.Errorf("got %v, want %s", r.Err, want)
+		}
+	}
+}
+
+// A response is a record that crosses like any other value.
+func TestResponseCrosses(t *testing.T) {
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, `{"a": 1}`) })
+	r := perform(t, t.Context(), fmt.Sprintf("http.get(%q)", url))
+	p, err := effect.Encode(r.Value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := p.Value()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if same, err := starlark.Equal(r.Value, back); err != nil || !same {
+		t.Errorf("got %v, %v", back, err)
+	}
+}

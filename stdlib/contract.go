@@ -1,0 +1,25 @@
+package stdlib
+
+import (
+	"go.starlark.net/starlark"
+
+	"starling/lang/contract"
+	"starling/lang/effect"
+)
+
+func contractBuiltin() *effect.Builtin {
+	return &effect.Builtin{
+		FullName: "contract",
+		Doc: "A type, written in the contract language: c.parse(v) returns the checked value or raises, c.check(v) lists the problems, " +
+			"c.schema is its JSON Schema.",
+		Params: []effect.Param{{Name: "text", Type: "string", Doc: "The type, such as \"{name: string(1..), age: int?}\"."}},
+		Result: "contract",
+		Pure: func(c *effect.Call) (starlark.Value, error) {
+			t, err := contract.Parse("contract", c.Text("text", ""))
+			if err != nil {
+				return nil, err
+			}
+			return t, nil
+		},
+	}
+}

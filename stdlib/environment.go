@@ -1,0 +1,70 @@
+package stdlib
+
+import (
+	"strings"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
+
+	"starling/lang/effect"
+	"starling/stdlib/agent"
+)
+
+// Behaviour is the number that runs are recorded with. It moves when the result of a builtin or the text of an error that scripts can see changes.
+const Behaviour = 1
+
+// Options are what the environment is built from.
+type Options struct {
+	// Natives are the builtins of the machine, such as parallel and attempt; they are predeclared beside those of this package.
+	Natives starlark.StringDict
+	// LoadScript loads files of scripted agents.
+	LoadScript agent.LoadScript
+}
+
+// Environment builds everything that scripts see and all that serves it. It panics if one of the natives has the name of a
+// builtin of this package.
+func Environment(o Options) *effect.Environment {
+	names := predeclared()
+	for name, v := range o.Natives {
+		if _, taken := names[name]; taken {
+			panic("stdlib: two builtins are called " + name)
+		}
+		names[name] = v
+	}
+	names.Freeze()
+	handlers := agent.Handlers(o.LoadScript)
+	handlers["http"] = httpHandler()
+	return &effect.Environment{Names: names, Handlers: handlers, Behaviour: Behaviour}
+}
+
+func predeclared() starlark.StringDict {
+	names := members(agentBuiltin(), handoffBuiltin(), gateBuiltin(), runBuiltin(), sleepBuiltin(), printBuiltin(), emitBuiltin(), failBuiltin(),
+		roleBuiltin(), contractBuiltin(), replyBuiltin())
+	for _, b := range append(verdictBuiltins(), clockBuiltins()...) {
+		names[b.FullName] = b
+	}
+	for name, contents := range map[string]starlark.StringDict{
+		"http":    members(httpModule()...),
+		"json":    members(jsonModule()...),
+		"log":     members(logModule()...),
+		"mailbox": members(mailboxModule()...),
+		"math":    mathModule(),
+		"time":    timeModule(names["now"].(*effect.Builtin)),
+	} {
+		names[name] = &starlarkstruct.Module{Name: name, Members: contents}
+	}
+	return names
+}
+
+// members names builtins by what follows the module in their names.
+func members(builtins ...*effect.Builtin) starlark.StringDict {
+	d := starlark.StringDict{}
+	for _, b := range builtins {
+		_, short, ok := strings.Cut(b.FullName, ".")
+		if !ok {
+			short = b.FullName
+		}
+		d[short] = b
+	}
+	return d
+}

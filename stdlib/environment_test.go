@@ -1,0 +1,370 @@
+package stdlib_test
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
+	"go.starlark.net/syntax"
+
+	"starling/lang/effect"
+	"starling/stdlib"
+)
+
+// desk evaluates expressions with the builtins, on go.starlark.net's own interpreter: what a call computes or asks for is seen without a machine.
+type desk struct {
+	env   *effect.Environment
+	asked []*effect.Request
+}
+
+func newDesk() *desk { return &desk{env: stdlib.Environment(stdlib.Options{})} }
+
+// eval evaluates an expression. A call that would ask the world is noted and gives None.
+func (d *desk) eval(expr string) (starlark.Value, error) {
+	names := starlark.StringDict{"token": &effect.Secret{Name: "TOKEN"}}
+	for name, v := range d.env.Names {
+		names[name] = d.wrap(v)
+	}
+	return starlark.EvalOptions(&syntax.FileOptions{Set: true}, new(starlark.Thread), "test.star", expr, names)
+}
+
+func (d *desk) wrap(v starlark.Value) starlark.Value {
+	switch v := v.(type) {
+	case *effect.Builtin:
+		return starlark.NewBuiltin(v.Name, func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+			c, err := v.Bind(args, kwargs)
+			if err != nil {
+				return nil, err
+			}
+			if v.Class == effect.Pure {
+				return v.Pure(c)
+			}
+			r, err := v.Request(c)
+			d.asked = append(d.asked, r)
+			return starlark.None, err
+		})
+	case *starlarkstruct.Module:
+		members := starlark.StringDict{}
+		for name, m := range v.Members {
+			members[name] = d.wrap(m)
+		}
+		return &starlarkstruct.Module{Name: v.Name, Members: members}
+	}
+	return v
+}
+
+// describe is a request on one line: class, kind, name, arguments, and what the policy says.
+func describe(r *effect.Request) string {
+	args, err := r.Args.Value()
+	if err != nil {
+		return err.Error()
+	}
+	s := fmt.Sprintf("%s %s %s %s", r.Class, r.Kind, r.Name, args)
+	p := r.Policy
+	for _, part := range []struct {
+		word  string
+		value any
+		zero  any
+	}{
+		{"timeout", p.Timeout.String(), "0s"}, {"retries", p.Retries, 0}, {"reasks", p.Reasks, 0}, {"on_error", int(p.OnError), 0},
+		{"on_uncertain", int(p.OnUncertain), 0}, {"idempotent", p.Idempotent, false},
+	} {
+		if part.value != part.zero {
+			s += fmt.Sprintf(" %s=%v", part.word, part.value)
+		}
+	}
+	return s
+}
+
+// TestRequests shows what each call asks for. These shapes are read by the runtime: doc.go has them as a table.
+func TestRequests(t *testing.T) {
+	for _, c := range []struct{ call, want string }{
+		{`agent("reviewer")`, `request agent reviewer {"who": "reviewer"}`},
+		{`agent("reviewer", "look", input = (1, 2), context = {"a": b"x"}, output = contract("{ok: bool}"), timeout = "9m", retries = 0, reasks = 3,
+			on_error = "return", on_uncertain = "ask", name = "first-look", backend = "fast", events = ["delta"])`,
+			`request agent first-look {"who": "reviewer", "task": "look", "input": [1, 2], "context": {"a": b"x"}, "output": {ok: bool}, ` +
+				`"backend": "fast", "timeout": "9m", "retries": 0, "reasks": 3} on_error=1 on_uncertain=1`},
+		{`agent(role("judge", instructions = "Be fair.", retries = 4))`,
+			`request agent judge {"who": role(name = "judge", instructions = "Be fair.", backend = None, tools = None, input = None, output = None, ` +
+				`requires = None, timeout = None, retries = 4, modifies = None, owns = None, limit = None)}`},
+		{`handoff("builder", {"n": 1}, sender = "judge", accepts = contract("{n: int}"), returns = contract("any"), context = {"k": 1}, cycle = 2)`,
+			`request handoff builder {"to": "builder", "payload": {"n": 1}, "sender": "judge", "accepts": {n: int}, "returns": any, ` +
+				`"context": {"k": 1}, "cycle": 2}`},
+		{`handoff("builder", None)`, `request handoff builder {"to": "builder", "payload": None}`},
+
+		{`gate("ship")`, `request gate ship {"name": "ship"}`},
+		{`gate("ship", prompt = "Ship?", options = ["yes", "no"], target = "anna", data = {"v": 1}, timeout = "2h", fallback = "no")`,
+			`request gate ship {"name": "ship", "prompt": "Ship?", "options": ["yes", "no"], "target": "anna", "data": {"v": 1}, "timeout": "2h", ` +
+				`"fallback": "no"} timeout=2h0m0s`},
+		{`gate("ship", options = {"yes": "do it", "no": "do not"}, quorum = 2, editable = True, wait = False, on_timeout = "return", timeout = "1d")`,
+			`open gate ship {"name": "ship", "options": {"yes": "do it", "no": "do not"}, "timeout": "1d", "on_timeout": "return", "quorum": 2, ` +
+				`"editable": True} timeout=24h0m0s`},
+		{`gate("n", schema = contract("int(1..9)"), fallback = 3, escalate = [("lead", "1h"), ("boss", "1d")])`,
+			`request gate n {"name": "n", "schema": int(1..9), "fallback": 3, "escalate": [["lead", "1h"], ["boss", "1d"]]}`},
+		{`gate("ship", options = [])`, `request gate ship {"name": "ship", "options": []}`},
+
+		{`run("sub/child.star", {"n": 1})`, `request run child {"script": "sub/child.star", "inputs": {"n": 1}}`},
+		{`run("child.star", name = "c", timeout = "1h", on_error = "return")`,
+			`request run c {"script": "child.star", "name": "c", "timeout": "1h"} timeout=1h0m0s on_error=1`},
+		{`sleep("90s")`, `request sleep sleep {"duration": "90s"}`},
+		{`sleep("0s", name = "nap")`, `request sleep nap {"duration": "0s"}`},
+		{`mailbox.take("news", timeout = "5s")`, `request mailbox.take mailbox.take {"name": "news", "timeout": "5s"} timeout=5s`},
+		{`now()`, `answer now now {}`},
+		{`time.now()`, `answer now now {}`},
+		{`uuid()`, `answer uuid uuid {}`},
+		{`random()`, `answer random random {}`},
+
+		{`print("a", 1, [None], b"x", sep = "-")`, `output print print {"text": "a-1-[None]-x"}`},
+		{`print()`, `output print print {}`},
+		{`emit("found.it", n = 1, what = "x")`, `output emit emit {"kind": "found.it", "fields": {"n": 1, "what": "x"}}`},
+		{`log.info("done", by = "anna")`, `output log log {"level": "info", "message": "done", "fields": {"by": "anna"}}`},
+		{`log.error("")`, `output log log {"level": "error", "message": ""}`},
+
+		{`http.get("https://example.org/a?b=c")`,
+			`request http http.get {"method": "GET", "url": "https://example.org/a?b=c", "idempotent": True} timeout=30s retries=1 idempotent=true`},
+		{`http.post("http://h/", json = None)`, `request http http.post {"method": "POST", "url": "http://h/"} timeout=30s on_uncertain=1`},
+		{`http.post("http://h/", json = {"a": [1]}, headers = {"Authorization": token}, idempotent = True, timeout = "3s")`,
+			`request http http.post {"method": "POST", "url": "http://h/", "headers": {"Authorization": secret("TOKEN")}, "json": {"a": [1]}, ` +
+				`"idempotent": True} timeout=3s retries=1 idempotent=true`},
+		{`http.request("put", "http://h/", body = b"x", on_uncertain = "fail", retries = 2, name = "save")`,
+			`request http save {"method": "PUT", "url": "http://h/", "body": b"x"} timeout=30s retries=2 on_uncertain=2`},
+		{`http.get("http://h/", idempotent = False)`, `request http http.get {"method": "GET", "url": "http://h/"} timeout=30s on_uncertain=1`},
+	} {
+		d := newDesk()
+		if _, err := d.eval(c.call); err != nil {
+			t.Errorf("%s: %v", c.call, err)
+			continue
+		}
+		if got := describe(d.asked[len(d.asked)-1]); got != c.want {
+			t.Errorf("%s\ngot  %s\nwant %s", c.call, got, c.want)
+		}
+	}
+}
+
+func TestRefusedCalls(t *testing.T) {
+	const name = `letters, digits, '.', '_' and '-', beginning with a letter or a digit`
+	for _, c := range []struct{ call, want string }{
+		{`agent()`, `agent: missing argument for who`},
+		{`agent("")`, `agent: for parameter who: got an empty name`},
+		{`agent("my agent")`, `agent: for parameter who: got the name "my agent", want ` + name},
+		{`agent(proceed())`, `agent: for parameter who: got Verdict, want string or role`},
+		{`agent("a", name = "!x")`, `agent: for parameter name: got the name "!x", want ` + name},
+		{`agent("a", input = [len])`, `agent: for parameter input: [0]: a builtin_function_or_method cannot leave the script`},
+		{`agent("a", input = {"tags": set([1])})`, `agent: for parameter input: tags: a set cannot leave the script; pass a list of its elements`},
+		{`agent("a", input = "x" * (1 << 20))`, `agent: for parameter input: the value is larger than 1048576 bytes`},
+		{`agent("a", input = "x" * 600000, context = "x" * 600000)`, `agent: the arguments are larger than 1048576 bytes together`},
+		{`agent("a", timeout = "0s")`, `agent: for parameter timeout: got "0s", want a duration longer than 0`},
+		{`agent("a", retries = -1)`, `agent: for parameter retries: got -1, want an int from 0 to 100`},
+		{`agent("a", reasks = 101)`, `agent: for parameter reasks: got 101, want an int from 0 to 100`},
+		{`agent("a", on_error = "raise")`, `agent: for parameter on_error: got "raise", want one of fail, return`},
+		{`agent("a", on_uncertain = "retyr")`, `agent: for parameter on_uncertain: got "retyr", want one of retry, ask, fail (did you mean "retry"?)`},
+		{`agent("a", output = "string")`, `agent: for parameter output: got string, want contract`},
+		{`agent("a", events = [1])`, `agent: for parameter events: [0]: got int, want string`},
+		{`agent("a", backend = "a b")`, `agent: for parameter backend: got the name "a b", want ` + name},
+		{`agent("a", outptu = 1)`, `agent: unexpected keyword argument "outptu" (did you mean output?)`},
+		{`handoff("a")`, `handoff: missing argument for payload`},
+		{`handoff("a", 1, sender = "a/b")`, `handoff: for parameter sender: got the name "a/b", want ` + name},
+		{`handoff("a", 1, cycle = -1)`, `handoff: for parameter cycle: got -1, want an int from 0 to 2147483647`},
+		{`handoff("a", 1, context = [1])`, `handoff: for parameter context: got list, want dict`},
+
+		{`gate("")`, `gate: for parameter name: got an empty name`},
+		{`gate("!x")`, `gate: for parameter name: got the name "!x", want ` + name},
+		{`gate("g", options = ["yes", "yes"])`, `gate: for parameter options: "yes" is there twice`},
+		{`gate("g", options = ["yes", 1])`, `gate: for parameter options: [1]: got int, want string`},
+		{`gate("g", options = [""])`, `gate: for parameter options: got an empty name`},
+		{`gate("g", options = {"yes": 1})`, `gate: for parameter options: "yes": got int, want its description`},
+		{`gate("g", options = [str(i) for i in range(101)])`, `gate: for parameter options: got 101, want at most 100`},
+		{`gate("g", options = "yes")`, `gate: for parameter options: got string, want list or tuple or dict`},
+		{`gate("g", options = ["approve", "reject"], fallback = "aprove", timeout = "1h")`,
+			`gate: for parameter fallback: got "aprove", want one of the options approve, reject; did you mean "approve"?`},
+		{`gate("g", options = ["approve"], fallback = 1, timeout = "1h")`, `gate: for parameter fallback: got 1, want one of the options approve`},
+		{`gate("g", schema = contract("{n: int}"), fallback = {"n": "x"}, timeout = "1h")`,
+			`gate: for parameter fallback: it does not meet the schema: n: got "x", want int`},
+		{`gate("g", options = ["a"], fallback = "a")`, `gate: for parameter fallback: it never applies without a deadline; add timeout = "2h"`},
+		{`gate("g", on_timeout = "return")`, `gate: for parameter on_timeout: it never applies without a deadline; add timeout = "2h"`},
+		{`gate("g", timeout = "soon")`, `gate: for parameter timeout: duration: got "soon", want a number with a unit (ns us ms s m h d), such as "90s", "2h" or "1d"`},
+		{`gate("g", timeout = "0s")`, `gate: for parameter timeout: got "0s", want a duration longer than 0`},
+		{`gate("g", quorum = 0)`, `gate: for parameter quorum: got 0, want an int from 1 to 100`},
+		{`gate("g", target = "")`, `gate: for parameter target: got an empty name; leave it out to let anybody decide`},
+		{`gate("g", escalate = [])`, `gate: for parameter escalate: got an empty list; leave it out`},
+		{`gate("g", escalate = [("lead", 1)])`,
+			`gate: for parameter escalate: [0]: got ("lead", 1), want a pair of target and duration, such as ("lead", "1h")`},
+		{`gate("g", escalate = ["ab"])`, `gate: for parameter escalate: [0]: got "ab", want a pair of target and duration, such as ("lead", "1h")`},
+
+		{`role("")`, `role: for parameter name: got an empty name`},
+		{`role("r", tools = [1])`, `role: for parameter tools: [0]: got int, want string`},
+		{`role("r", timeout = "0s")`, `role: for parameter timeout: got "0s", want a duration longer than 0`},
+		{`role("r", retries = 101)`, `role: for parameter retries: got 101, want an int from 0 to 100`},
+		{`role("r", limit = 0)`, `role: for parameter limit: got 0, want an int from 1 to 2147483647`},
+		{`role("r", backend = "!")`, `role: for parameter backend: got the name "!", want ` + name},
+
+		{`run("")`, `run: for parameter script: got an empty path`},
+		{`run("my script.star")`, `run: for parameter script: the step cannot be called "my script"; pass name = "…"`},
+		{`run("a.star", name = "b c")`, `run: for parameter name: got the name "b c", want ` + name},
+		{`run("c.star", timeout = "0s")`, `run: for parameter timeout: got "0s", want a duration longer than 0`},
+		{`sleep(5)`, `sleep: for parameter duration: got int, want duration`},
+		{`mailbox.take("a b")`, `mailbox.take: for parameter name: got the name "a b", want ` + name},
+		{`now(1)`, `now: got 1 arguments, want at most 0; the signature is now() -> timestamp`},
+
+		{`fail("no", "items:", 3)`, `no items: 3`},
+		{`fail("a", "b", sep = "")`, `ab`},
+		{`fail(token)`, `fail: a secret cannot be shown`},
+		{`print(token)`, `print: a secret cannot be shown`},
+		{`emit("a b")`, `emit: for parameter kind: got the name "a b", want ` + name},
+		{`emit("k", f = len)`, `emit: for parameter fields: f: a builtin_function_or_method cannot leave the script`},
+		{`log.warn(1)`, `log.warn: for parameter message: got int, want string`},
+		{`log.warn("x", message = "y")`, `log.warn: got multiple values for keyword argument "message"`},
+
+		{`http.get("example.org")`, `http.get: for parameter url: got "example.org", want a URL that begins with http:// or https:// and a host`},
+		{`http.get("ftp://h/")`, `http.get: for parameter url: got "ftp://h/", want a URL that begins with http:// or https:// and a host`},
+		{`http.get("http:///x")`, `http.get: for parameter url: got "http:///x", want a URL that begins with http:// or https:// and a host`},
+		{`http.get("http://u:p@h/")`, `http.get: for parameter url: it holds a user name or password, which would be recorded; send them as a header`},
+		{`http.get("http://h/", json = 1)`, `http.get: unexpected keyword argument "json"`},
+		{`http.get("http://h/", headers = {"a b": "c"})`, `http.get: for parameter headers: got the name "a b", want letters, digits and '-'`},
+		{`http.get("http://h/", headers = {"a": "b\nc"})`, `http.get: for parameter headers: a: a value is one line`},
+		{`http.get("http://h/", headers = {"a": 1})`, `http.get: for parameter headers: a: got int, want string or secret`},
+		{`http.post("http://h/", json = 1, body = "x")`, `http.post: got both json and body, want one of them`},
+		{`http.post("http://h/", json = {"a": token})`, `http.post: for parameter json: a: got secret, want plain data`},
+		{`http.request("A B", "http://h/")`, `http.request: for parameter method: got "A B", want the name of a method, such as "PUT"`},
+
+		{`stop()["x"]`, `unhandled index operation Verdict[string]`},
+		{`steer()`, `steer: missing argument for message`},
+		{`reply("x")`, `reply: got 1 arguments, want at most 0; the signature is reply(*, output = None, text = None, events = None, usage = None, ` +
+			`delay = None, status = "ok", note = None) -> Reply`},
+		{`reply(status = "bad")`, `reply: for parameter status: got "bad", want one of ok, stopped, blocked, error`},
+		{`contract("{a: strin}")`, `contract:1:5: unknown type strin; did you mean "string"?`},
+		{`json.decode("{")`, `json.decode: at offset 1, unexpected end of file`},
+		{`json.encode(len)`, `json.encode: cannot encode builtin_function_or_method as JSON`},
+		{`math.sqrt("2")`, `math.sqrt: for parameter x: got string, want number`},
+		{`math.log(2, 1)`, `division by zero`},
+		{`time.parse("yesterday")`, `time.parse: for parameter timestamp: got "yesterday", want RFC 3339, such as "2026-01-31T09:30:00Z"`},
+		{`time.format(1e300)`, `time.format: for parameter seconds: got 1e+300, want a time from the year 0 to 9999`},
+		{`time.format(float("nan"))`, `time.format: for parameter seconds: got nan, want a time from the year 0 to 9999`},
+	} {
+		_, err := newDesk().eval(c.call)
+		if err == nil || err.Error() != c.want {
+			t.Errorf("%s\ngot  %v\nwant %s", c.call, err, c.want)
+		}
+	}
+}
+
+func TestPureBuiltins(t *testing.T) {
+	for _, c := range []struct{ expr, want string }{
+		{`contract("{n:int=3}").parse({})`, `{"n": 3}`},
+		{`contract("int") == contract(" int ")`, `True`},
+		{`json.encode({"b": [1, 2.0, None], "a": "é"})`, `"{\"a\":\"é\",\"b\":[1,2.0,null]}"`},
+		{`json.encode(None)`, `"null"`},
+		{`json.encode(stop("x"))`, `"{\"action\":\"stop\",\"message\":\"x\"}"`},
+		{`json.decode("[1, 1.5, {}]")`, `[1, 1.5, {}]`},
+		{`json.decode("nope", default = None)`, `None`},
+		{`json.decode("nope", "x")`, `"x"`},
+		{`json.indent("[1]", indent = " ")`, `"[\n 1\n]"`},
+		{`json.encode_indent([1], prefix = ">", indent = " ")`, `"[\n> 1\n>]"`},
+		{`[math.ceil(1.2), math.floor(-1.2), math.pow(2, 10), math.round(2.5), math.log(8, 2), math.pi > 3]`, `[2, -2, 1024.0, 3.0, 3.0, True]`},
+		{`time.parse("1970-01-01T01:00:00.250+01:00")`, `0.25`},
+		{`time.format(0.0)`, `"1970-01-01T00:00:00.000Z"`},
+		{`time.format(time.parse("2026-01-31T09:30:00.123Z"))`, `"2026-01-31T09:30:00.123Z"`},
+		{`time.duration("1m30s")`, `90.0`},
+		{`proceed()`, `Verdict(action = "proceed", message = "")`},
+		{`stop("enough")`, `Verdict(action = "stop", message = "enough")`},
+		{`steer("left")`, `Verdict(action = "steer", message = "left")`},
+		{`reply(output = [1], delay = "2s")`,
+			`Reply(output = [1], text = None, events = None, usage = None, delay = "2s", status = None, note = None)`},
+		{`role("r", tools = ["a"]).tools`, `("a",)`},
+		{`role("r") == role("r")`, `True`},
+		{`role("r", limit = 1) == role("r", limit = 2)`, `False`},
+	} {
+		v, err := newDesk().eval(c.expr)
+		if err != nil {
+			t.Errorf("%s: %v", c.expr, err)
+		} else if v.String() != c.want {
+			t.Errorf("%s: got %s, want %s", c.expr, v, c.want)
+		}
+	}
+}
+
+func TestFailIsAnErrorOfTheScript(t *testing.T) {
+	b, _ := newDesk().env.Lookup("fail")
+	_, err := b.(*effect.Builtin).CallInternal(nil, starlark.Tuple{starlark.String("100%")}, nil)
+	e, ok := err.(*effect.Error)
+	if !ok || e.Kind != effect.KindScript || e.Message != "100%" {
+		t.Errorf("got %#v", err)
+	}
+}
+
+// walk calls fn for every builtin under the name by which snapshots refer to it.
+func walk(env *effect.Environment, fn func(name string, b *effect.Builtin)) {
+	for name, v := range env.Names {
+		switch v := v.(type) {
+		case *effect.Builtin:
+			fn(name, v)
+		case *starlarkstruct.Module:
+			for member, m := range v.Members {
+				if b, ok := m.(*effect.Builtin); ok {
+					fn(name+"."+member, b)
+				}
+			}
+		}
+	}
+}
+
+// Documentation is data: it is shown by the command line and by editors, so that nothing may lack it.
+func TestEverythingIsDocumented(t *testing.T) {
+	sentence := regexp.MustCompile(`^\S.*[.?]$`)
+	walk(newDesk().env, func(name string, b *effect.Builtin) {
+		if name != b.FullName && name != "time.now" {
+			t.Errorf("%s calls itself %s", name, b.FullName)
+		}
+		if !sentence.MatchString(b.Doc) {
+			t.Errorf("%s: its documentation is no sentence: %q", name, b.Doc)
+		}
+		for _, p := range b.Params {
+			if !sentence.MatchString(p.Doc) {
+				t.Errorf("%s: the documentation of %s is no sentence: %q", name, p.Name, p.Doc)
+			}
+		}
+		if (b.Pure == nil) != (b.Class != effect.Pure) || (b.Request == nil) != (b.Class == effect.Pure) {
+			t.Errorf("%s: its functions do not fit its class %s", name, b.Class)
+		}
+	})
+}
+
+func TestNamesFindTheirBuiltins(t *testing.T) {
+	env := newDesk().env
+	walk(env, func(name string, b *effect.Builtin) {
+		if v, ok := env.Lookup(b.FullName); !ok || v != b {
+			t.Errorf("%s: looked up as %v", name, v)
+		}
+	})
+}
+
+// The names that scripts see, so that adding one is a decision.
+func TestPredeclared(t *testing.T) {
+	var names []string
+	for name := range newDesk().env.Names {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	const want = "agent contract emit fail gate handoff http json log mailbox math now print proceed random reply role run sleep steer stop time uuid"
+	if got := strings.Join(names, " "); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestNativesStandBeside(t *testing.T) {
+	native := starlark.NewBuiltin("parallel", nil)
+	env := stdlib.Environment(stdlib.Options{Natives: starlark.StringDict{"parallel": native}})
+	if v, ok := env.Lookup("parallel"); !ok || v != native {
+		t.Errorf("got %v", v)
+	}
+	defer func() {
+		if r := recover(); r != "stdlib: two builtins are called gate" {
+			t.Errorf("got %v", r)
+		}
+	}()
+	stdlib.Environment(stdlib.Options{Natives: starlark.StringDict{"gate": native}})
+}

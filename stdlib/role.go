@@ -1,0 +1,78 @@
+package stdlib
+
+import (
+	"go.starlark.net/starlark"
+
+	"starling/lang/effect"
+)
+
+func roleBuiltin() *effect.Builtin {
+	return &effect.Builtin{
+		FullName: "role",
+		Doc: "An agent's standing definition: immutable data, which registers nothing. What a role leaves open is that of its name in the " +
+			"project file.",
+		Params: []effect.Param{
+			{Name: "name", Type: "string", Doc: "The agent's name."},
+			{Name: "instructions", Type: "string", Default: "None", KeywordOnly: true, Doc: "What the agent is told with every task."},
+			{Name: "backend", Type: "string", Default: "None", KeywordOnly: true, Doc: "Name of the agent whose backend answers; its own by default."},
+			{Name: "tools", Type: "list|tuple", Default: "None", KeywordOnly: true, Doc: "The tools it may use; none by default."},
+			{Name: "input", Type: "contract", Default: "None", KeywordOnly: true, Doc: "What a handoff to it must carry."},
+			{Name: "output", Type: "contract", Default: "None", KeywordOnly: true, Doc: "What it must reply."},
+			{Name: "requires", Type: "list|tuple", Default: "None", KeywordOnly: true, Doc: "Keys that the context of a handoff to it must have."},
+			timeoutParam("Of one attempt."),
+			{Name: "retries", Type: "int", Default: "None", KeywordOnly: true, Doc: "Further attempts after a failure of the transport."},
+			{Name: "modifies", Type: "bool", Default: "None", KeywordOnly: true, Doc: "Whether it changes the workspace."},
+			{Name: "owns", Type: "list|tuple", Default: "None", KeywordOnly: true, Doc: "Patterns of the paths that are its to change."},
+			{Name: "limit", Type: "int", Default: "None", KeywordOnly: true, Doc: "How many of it may be at work at once."},
+		},
+		Result: "role",
+		Pure:   newRole,
+	}
+}
+
+func newRole(c *effect.Call) (starlark.Value, error) {
+	if err := effect.CheckName(c.Text("name", "")); err != nil {
+		return nil, wrong(c, "name", "%w", err)
+	}
+	if err := checkRole(c); err != nil {
+		return nil, err
+	}
+	fields := make([]starlark.Value, 0, len(effect.RoleType.Fields))
+	for _, name := range effect.RoleType.Fields {
+		v := c.Get(name)
+		if list, ok := v.(starlark.Iterable); ok {
+			v = tupleOf(list) // a role is immutable
+		}
+		fields = append(fields, v)
+	}
+	return effect.NewRecord(effect.RoleType, fields...), nil
+}
+
+func checkRole(c *effect.Call) error {
+	for _, p := range []string{"tools", "requires", "owns"} {
+		if _, err := texts(c, p); err != nil {
+			return err
+		}
+	}
+	if b, ok := c.Get("backend").(starlark.String); ok {
+		if err := effect.CheckName(string(b)); err != nil {
+			return wrong(c, "backend", "%w", err)
+		}
+	}
+	if err := positive(c, "timeout"); err != nil {
+		return err
+	}
+	if _, err := c.Count("retries", 0, 0, maxFurther); err != nil {
+		return err
+	}
+	_, err := c.Count("limit", 1, 1, 1<<31-1)
+	return err
+}
+
+func tupleOf(v starlark.Iterable) starlark.Tuple {
+	var t starlark.Tuple
+	for e := range starlark.Elements(v) {
+		t = append(t, e)
+	}
+	return t
+}

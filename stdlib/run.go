@@ -1,0 +1,57 @@
+package stdlib
+
+import (
+	"path"
+	"strings"
+
+	"starling/lang/effect"
+)
+
+func runBuiltin() *effect.Builtin {
+	return &effect.Builtin{
+		FullName: "run",
+		Doc: "Run another script as a child and wait for what its main returns. Its gates are visible from the top, and it is cancelled with " +
+			"its parent.",
+		Params: []effect.Param{
+			{Name: "script", Type: "string", Doc: "Path of the script, relative to this one's folder. A literal is pinned when the parent starts."},
+			{Name: "inputs", Type: "dict", Default: "{}", Doc: "Inputs of the child, checked before it exists."},
+			timeoutParam("Of the whole child; none by default."),
+			onErrorParam("an Outcome"),
+			nameParam("the script's stem"),
+		},
+		Class: effect.Waiting,
+		Request: func(c *effect.Call) (*effect.Request, error) {
+			name, err := childName(c)
+			if err != nil {
+				return nil, err
+			}
+			if err := positive(c, "timeout"); err != nil {
+				return nil, err
+			}
+			r, err := request(c, "run", name, "script", "inputs", "name", "timeout")
+			if err != nil {
+				return nil, err
+			}
+			r.Policy = effect.Policy{Timeout: c.Duration("timeout", 0), OnError: onError(c)}
+			return r, nil
+		},
+	}
+}
+
+// childName is the name of the step, which is also a segment of the addresses of all that the child does.
+func childName(c *effect.Call) (string, error) {
+	script := c.Text("script", "")
+	if script == "" {
+		return "", wrong(c, "script", "got an empty path")
+	}
+	if c.Get("name") == nil && effect.CheckName(stem(script)) != nil {
+		return "", wrong(c, "script", "the step cannot be called %q; pass name = \"…\"", stem(script))
+	}
+	return stepName(c, stem(script))
+}
+
+// stem is a path's last element without its extension.
+func stem(script string) string {
+	base := path.Base(script)
+	return strings.TrimSuffix(base, path.Ext(base))
+}
