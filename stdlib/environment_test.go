@@ -35,7 +35,7 @@ func (d *desk) eval(expr string) (starlark.Value, error) {
 func (d *desk) wrap(v starlark.Value) starlark.Value {
 	switch v := v.(type) {
 	case *effect.Builtin:
-		return starlark.NewBuiltin(v.Name, func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+		return starlark.NewBuiltin(v.FullName, func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 			c, err := v.Bind(args, kwargs)
 			if err != nil {
 				return nil, err

@@ -35,7 +35,7 @@ func httpBuiltin(name, method, doc string, before, body []effect.Param) *effect.
 	params := append(before, effect.Param{Name: "url", Type: "string", Doc: "An absolute URL, http or https."})
 	params = append(append(params, body...), httpKeywords(method)...)
 	return &effect.Builtin{
-		FullFullName: "http." + name,
+		FullName: "http." + name,
 		Doc: doc + " Every status gives a Response, which is true when the status is 200 to 299; only a failure of the transport and the deadline " +
 			"raise. The step's idempotency key is sent as Idempotency-Key.",
 		Params:  params,

@@ -107,8 +107,8 @@ func logModule() []*effect.Builtin {
 
 func logBuiltin(level, what string) *effect.Builtin {
 	return &effect.Builtin{
-		FullFullName: "log." + level,
-		Doc:          "Write a message of level " + level + " to the run's journal: " + what + ".",
+		FullName: "log." + level,
+		Doc:      "Write a message of level " + level + " to the run's journal: " + what + ".",
 		Params: []effect.Param{
 			{Name: "message", Type: "string", Doc: "The message."},
 			{Name: "fields", Keywords: true, Doc: "Values that belong to it."},

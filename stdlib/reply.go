@@ -40,12 +40,12 @@ func verdictBuiltins() []*effect.Builtin {
 	return []*effect.Builtin{
 		{FullName: "proceed", Doc: "Answer of on_event: go on. None is the same.", Result: "Verdict", Pure: verdict("proceed", "")},
 		{
-			FullFullName: "stop", Doc: "Answer of on_event: end the agent. Its Result has the status stopped.", Result: "Verdict",
+			FullName: "stop", Doc: "Answer of on_event: end the agent. Its Result has the status stopped.", Result: "Verdict",
 			Params: []effect.Param{{Name: "reason", Type: "string", Default: `""`, Doc: "Why."}},
 			Pure:   verdict("stop", "reason"),
 		},
 		{
-			FullFullName: "steer", Doc: "Answer of on_event: tell the agent something while it works.", Result: "Verdict",
+			FullName: "steer", Doc: "Answer of on_event: tell the agent something while it works.", Result: "Verdict",
 			Params: []effect.Param{{Name: "message", Type: "string", Doc: "What."}},
 			Pure:   verdict("steer", "message"),
 		},

@@ -1,0 +1,138 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"starling/lang/contract"
+	"starling/lang/effect"
+)
+
+// answer is what an agent said.
+type answer struct {
+	output starlark.Value // nil when there is text only
+	text   string
+	status string // "ok", "stopped", "blocked" or "error"
+	note   string
+	usage  starlark.Value // a dict, or nil
+	events []starlark.Value
+}
+
+// The statuses that an agent may claim. Timeout and invalid are for others to judge.
+var statuses = []string{"ok", "stopped", "blocked", "error"}
+
+// parseAnswer reads what a command wrote. The last JSON object is its answer if it has an output or a text:
+//
+//	{output: any} or {text: string}, and with either
+//	status?: "ok" | "stopped" | "blocked" | "error"    "ok" when it is not there
+//	note?: string                                       a remark for people
+//	usage?: {string: any}                               tokens and cost
+//	events?: [{kind: string, *: any}]                   what happened meanwhile
+//
+// Anything else is text: an agent may write its reply as prose and the JSON that a contract asks for within it. Other keys are ignored. What has the
+// form of an answer but not its types is the agent's mistake, told to it with the paths.
+func parseAnswer(stdout string) (answer, contract.Violations) {
+	stdout = strings.ToValidUTF8(stdout, "\uFFFD")
+	if object, ok := lastObject(stdout); ok {
+		fields := effect.ViewOf(object)
+		if fields.Has("output") || fields.Has("text") {
+			return answerOf(fields)
+		}
+	}
+	return answer{text: strings.TrimSpace(stdout), status: "ok"}, nil
+}
+
+// answerOf checks the fields of an answer.
+func answerOf(fields effect.View) (answer, contract.Violations) {
+	a := answer{status: "ok"}
+	var wrong contract.Violations
+	if fields.Has("output") {
+		a.output = fields.Value("output")
+	}
+	for _, f := range []struct {
+		name string
+		to   *string
+	}{{"text", &a.text}, {"status", &a.status}, {"note", &a.note}} {
+		v := fields.Value(f.name)
+		s, ok := starlark.AsString(v)
+		switch {
+		case ok:
+			*f.to = s
+		case v != starlark.None:
+			wrong = append(wrong, contract.Violation{Path: f.name, Got: v.Type(), Want: "string"})
+		}
+	}
+	if !slices.Contains(statuses, a.status) {
+		wrong = append(wrong, contract.Violation{Path: "status", Got: fmt.Sprintf("%q", a.status), Want: "one of " + strings.Join(statuses, ", ")})
+	}
+	wrong = append(wrong, a.takeUsage(fields.Value("usage"))...)
+	return a, append(wrong, a.takeEvents(fields.Value("events"))...)
+}
+
+func (a *answer) takeUsage(v starlark.Value) contract.Violations {
+	if _, ok := v.(*starlark.Dict); ok {
+		a.usage = v
+	} else if v != starlark.None {
+		return contract.Violations{{Path: "usage", Got: v.Type(), Want: "dict"}}
+	}
+	return nil
+}
+
+func (a *answer) takeEvents(v starlark.Value) contract.Violations {
+	if v == starlark.None {
+		return nil
+	}
+	list, ok := v.(starlark.Iterable)
+	if _, dict := v.(*starlark.Dict); !ok || dict {
+		return contract.Violations{{Path: "events", Got: v.Type(), Want: "list"}}
+	}
+	var wrong contract.Violations
+	i := 0
+	for e := range starlark.Elements(list) {
+		if kind := effect.ViewOf(e).Text("kind"); effect.CheckName(kind) != nil {
+			wrong = append(wrong, contract.Violation{Path: fmt.Sprintf("events[%d].kind", i), Got: fmt.Sprintf("%q", kind),
+				Want: "the name of a kind of event"})
+		}
+		a.events = append(a.events, e)
+		i++
+	}
+	return wrong
+}
+
+// empty tells whether an agent said nothing, which is a failure whatever else it claims.
+func (a *answer) empty() bool { return a.output == nil && strings.TrimSpace(a.text) == "" }
+
+// reply judges an answer and makes the reply of it. returns is the contract that the runtime will check it against; here it only decides which JSON of a
+// text is meant.
+func (a *answer) reply(agent, returns string) effect.Reply {
+	if a.status == "error" {
+		return failed(effect.Errorf(effect.KindAgent, "%s: %s", agent, firstOf(a.note, a.text, "it reports an error and does not say which")),
+			effect.Final)
+	}
+	if a.empty() && a.status == "ok" {
+		return failed(effect.Errorf(effect.KindAgent, "%s: the reply is empty", agent), effect.Retryable)
+	}
+	r := effect.Reply{Value: a.output, Text: a.text, Note: a.note, Usage: a.usage}
+	if a.status != "ok" {
+		r.Status = a.status
+	}
+	if r.Value == nil && r.Text != "" && returns != "" {
+		r.Value = valueIn(a.text, returns)
+	}
+	return r
+}
+
+// emit journals the events of an answer.
+func (a *answer) emit(to *effect.Attempt) {
+	for _, e := range a.events {
+		to.Emit(effect.ViewOf(e).Text("kind"), e)
+	}
+}
+
+// malformed is the reply for an answer that has the wrong types.
+func malformed(agent string, wrong contract.Violations) effect.Reply {
+	return failed(violations(agent+": the reply has the wrong form", wrong), effect.Invalid)
+}

@@ -1,0 +1,60 @@
+package agent
+
+import (
+	"context"
+
+	"starling/lang/effect"
+)
+
+// Backend asks agents of one kind. It is used concurrently.
+type Backend interface {
+	// Ask performs exactly one attempt and returns when it is over and nothing of it is left, also when ctx ends. What is wrong with an
+	// attempt is in the reply; a reply that came is not checked against the contract.
+	Ask(ctx context.Context, q Question) effect.Reply
+}
+
+// Question is one attempt of one request with what its resolver found.
+type Question struct {
+	*effect.Attempt
+	Definition Definition
+	Request    *effect.Record // what the agent is sent, an effect.QuestionType
+}
+
+// Handlers returns the handlers of agent and handoff. load loads the fakes of runs.
+func Handlers(load LoadScript) map[string]*effect.Handler {
+	fakes := &fakes{load: load}
+	backends := map[string]Backend{backendCommand: command{}, backendScripted: scripted{fakes}}
+	r := resolver{fakes}
+	perform := func(ctx context.Context, a *effect.Attempt) effect.Reply { return ask(ctx, backends, a) }
+	return map[string]*effect.Handler{
+		"agent":   {Resolve: r.agent, Perform: perform},
+		"handoff": {Resolve: r.handoff, Perform: perform},
+	}
+}
+
+func ask(ctx context.Context, backends map[string]Backend, a *effect.Attempt) effect.Reply {
+	d := definitionOf(a.Resolved)
+	request, err := newRequest(a, d)
+	if err != nil {
+		return failed(effect.Errorf(effect.KindAgent, "%s: %v", d.Agent, err), effect.Final)
+	}
+	backend, ok := backends[d.Backend]
+	if !ok {
+		return failed(effect.Errorf(effect.KindRefused, "%s: this build has no backend %q", d.Agent, d.Backend), effect.Missing)
+	}
+	reply := backend.Ask(ctx, Question{a, d, request})
+	reply.Backend = d.Backend
+	return reply
+}
+
+func failed(err *effect.Error, class effect.Failure) effect.Reply {
+	return effect.Reply{Err: err, Class: class}
+}
+
+// cut makes the reply of an attempt that ctx ended.
+func cut(ctx context.Context, agent string) effect.Reply {
+	if context.Cause(ctx) == context.DeadlineExceeded || ctx.Err() == context.DeadlineExceeded {
+		return failed(effect.Errorf(effect.KindTimeout, "%s: no reply before the deadline", agent), effect.Final)
+	}
+	return failed(effect.Errorf(effect.KindCancelled, "%s: cancelled", agent), effect.Final)
+}

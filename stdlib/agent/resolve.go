@@ -1,0 +1,237 @@
+package agent
+
+import (
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"go.starlark.net/starlark"
+
+	"starling/lang/contract"
+	"starling/lang/diagnostic"
+	"starling/lang/effect"
+	"starling/stdlib/project"
+)
+
+// What holds where the call, the role, the agent's own section and the project's defaults are silent.
+const (
+	DefaultTimeout = 5 * time.Minute
+	DefaultRetries = 1
+	DefaultReasks  = 2
+)
+
+// resolver completes requests. It reads nothing but its arguments: a run's settings hold the bytes of everything.
+type resolver struct{ fakes *fakes }
+
+func (r resolver) agent(s *effect.Settings, q *effect.Request) *effect.Error {
+	args, err := q.Args.View()
+	if err != nil {
+		return effect.Errorf(effect.KindRefused, "agent: %v", err)
+	}
+	p, fault := r.find(s, roleOf(args.Value("who")), args.Text("backend"))
+	if fault != nil {
+		return fault
+	}
+	p.complete(q, args, "output")
+	q.Resolved = p.definition.payload()
+	return nil
+}
+
+// party is an agent with all that is known of it.
+type party struct {
+	role       role
+	project    project.Agent // of its name; zero without a section
+	defaults   project.Limits
+	definition Definition
+}
+
+// role is a role, or the name of one with everything else unknown.
+type role struct {
+	name   string
+	record *effect.Record // nil for a name
+}
+
+func roleOf(v starlark.Value) role {
+	if r, ok := v.(*effect.Record); ok {
+		name, _ := starlark.AsString(r.Field("name"))
+		return role{name, r}
+	}
+	name, _ := starlark.AsString(v)
+	return role{name: name}
+}
+
+// field returns what the role says, None where it is silent.
+func (r role) field(name string) starlark.Value {
+	if r.record == nil {
+		return starlark.None
+	}
+	return r.record.Field(name)
+}
+
+func (r role) text(name string) string {
+	s, _ := starlark.AsString(r.field(name))
+	return s
+}
+
+// find looks an agent up: its name in the fake, then the name of its backend (the call's, else the role's, else its own) in the fake and in the
+// project file. What the project says of its own name holds whoever serves, so that an agent under test has the contract of the real one.
+func (r resolver) find(s *effect.Settings, who role, backend string) (*party, *effect.Error) {
+	f, fault := projectOf(s)
+	if fault != nil {
+		return nil, fault
+	}
+	fake, fault := r.fakes.of(s)
+	if fault != nil {
+		return nil, fault
+	}
+	p := &party{role: who, defaults: f.Defaults}
+	p.project, _ = f.Agent(who.name)
+	serves := firstOf(backend, who.text("backend"), who.name)
+	p.definition = Definition{Agent: who.name, Serves: serves, Instructions: firstOf(who.text("instructions"), p.project.Instructions)}
+	for _, name := range []string{who.name, serves} {
+		if _, ok := fake.function(name); ok {
+			p.definition.Backend, p.definition.Function = backendScripted, name
+			return p, fake.ambiguous(name, f.Names())
+		}
+	}
+	a, ok := f.Agent(serves)
+	switch {
+	case !ok:
+		return nil, unknown(s, serves, f, fake)
+	case a.Backend == backendScripted && s.FakeFile == "":
+		return nil, effect.Errorf(effect.KindRefused, "the agent %q is scripted, and there is no fake; run with --fake FILE", serves)
+	case a.Backend == backendScripted:
+		return nil, effect.Errorf(effect.KindRefused, "the agent %q is scripted, and the fake %s has no function %s", serves, s.FakeFile,
+			functionName(serves))
+	}
+	p.definition.Backend, p.definition.Command, p.definition.Env = backendCommand, a.Command, a.Env
+	p.definition.Dir = path.Dir(s.ProjectFile)
+	return p, nil
+}
+
+func firstOf(texts ...string) string {
+	for _, t := range texts {
+		if t != "" {
+			return t
+		}
+	}
+	return ""
+}
+
+// unknown says where an agent was looked for, and what was there.
+func unknown(s *effect.Settings, name string, f *project.File, fake *fake) *effect.Error {
+	var looked []string
+	var names []string
+	if s.FakeFile != "" {
+		looked = append(looked, "the fake "+s.FakeFile)
+		names = append(names, fake.names()...)
+	}
+	if s.ProjectFile != "" {
+		looked = append(looked, s.ProjectFile)
+		names = append(names, f.Names()...)
+	}
+	if len(looked) == 0 {
+		return effect.Errorf(effect.KindRefused, "no agent %q: there is neither a fake nor a %s; add [agents.%s] to a %s, or run with --fake FILE",
+			name, project.Name, name, project.Name)
+	}
+	where := strings.Join(looked, " and ")
+	if hint := diagnostic.DidYouMean(name, names); hint != "" {
+		return effect.Errorf(effect.KindRefused, "no agent %q in %s; %s", name, where, hint)
+	}
+	if len(names) == 0 {
+		return effect.Errorf(effect.KindRefused, "no agent %q in %s, which has none", name, where)
+	}
+	return effect.Errorf(effect.KindRefused, "no agent %q in %s; there are %s", name, where, strings.Join(names, ", "))
+}
+
+// projectOf reads the pinned project file; without one there are no agents.
+func projectOf(s *effect.Settings) (*project.File, *effect.Error) {
+	if len(s.Project) == 0 {
+		return &project.File{}, nil
+	}
+	f, err := project.Parse(s.ProjectFile, s.Project)
+	if err != nil {
+		return nil, effect.Errorf(effect.KindRefused, "%v", err)
+	}
+	return f, nil
+}
+
+// complete sets the policy and the contract of the reply. The call wins over the role, the role over the agent's section, that over
+// the project's defaults.
+func (p *party) complete(q *effect.Request, args effect.View, returns string) {
+	q.Policy.Timeout = firstDuration(textDuration(args.Text("timeout")), textDuration(p.role.text("timeout")), p.project.Limits.Timeout,
+		p.defaults.Timeout, DefaultTimeout)
+	q.Policy.Retries = firstCount(DefaultRetries, args.Value("retries"), p.role.field("retries"), p.project.Limits.Retries, p.defaults.Retries)
+	q.Policy.Reasks = firstCount(DefaultReasks, args.Value("reasks"), nil, p.project.Limits.Reasks, p.defaults.Reasks)
+	q.Returns = p.contract(args.Value(returns), "output", p.project.Output)
+}
+
+// contract is the text of the first of: the call's, the role's, the project's.
+func (p *party) contract(call starlark.Value, field, configured string) string {
+	for _, v := range []starlark.Value{call, p.role.field(field)} {
+		if c, ok := v.(*contract.Contract); ok {
+			return c.String()
+		}
+	}
+	return configured
+}
+
+// textDuration reads what was checked when it was written.
+func textDuration(text string) time.Duration {
+	if text == "" {
+		return 0
+	}
+	d, _ := contract.ParseDuration(text)
+	return d
+}
+
+func firstDuration(ds ...time.Duration) time.Duration {
+	for _, d := range ds {
+		if d > 0 {
+			return d
+		}
+	}
+	return 0
+}
+
+// firstCount takes the first count that is there: Starlark ints and pointers, nil and None are silent.
+func firstCount(otherwise int, vs ...any) int {
+	for _, v := range vs {
+		switch v := v.(type) {
+		case starlark.Int:
+			n, _ := v.Int64()
+			return int(n)
+		case *int:
+			if v != nil {
+				return *v
+			}
+		}
+	}
+	return otherwise
+}
+
+// violations makes the error of a value that does not meet a contract; its data is [{path, got, want, hint}].
+func violations(what string, list contract.Violations) *effect.Error {
+	e := effect.Errorf(effect.KindInvalid, "%s: %v", what, fmt.Sprint(list))
+	e.Data = effect.MustEncode(feedback(list))
+	return e
+}
+
+// feedback is violations as an agent is told of them.
+func feedback(list contract.Violations) *starlark.List {
+	out := make([]starlark.Value, len(list))
+	for i, v := range list {
+		d := starlark.NewDict(4)
+		for _, f := range [...][2]string{{"path", v.Path}, {"got", v.Got}, {"want", v.Want}, {"hint", v.Hint}} {
+			if f[0] == "hint" && f[1] == "" {
+				continue
+			}
+			if err := d.SetKey(starlark.String(f[0]), starlark.String(f[1])); err != nil {
+				panic("agent: " + err.Error()) // a fresh dict with keys that are strings
+			}
+		}
+		out[i] = d
+	}
+	return starlark.NewList(out)
+}

@@ -1,0 +1,105 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.starlark.net/starlark"
+
+	"starling/lang/effect"
+)
+
+// scripted asks agents that are functions of the fake. What a function returns is the output, a string is text, a reply(…) says more; fail(…) is an
+// agent that failed in a way that may pass.
+type scripted struct{ fakes *fakes }
+
+// Ask calls the function, journals the events that it told of, and takes the time that it claims.
+func (s scripted) Ask(ctx context.Context, q Question) effect.Reply {
+	fake, fault := s.fakes.of(q.Settings)
+	if fault != nil {
+		return failed(fault, effect.Final)
+	}
+	fn, ok := fake.function(q.Definition.Function)
+	if !ok {
+		return failed(effect.Errorf(effect.KindRefused, "%s: the fake has no function for it any more", q.Definition.Agent), effect.Missing)
+	}
+	v, err := fake.script.Call(ctx, fn, q.Request)
+	if err != nil {
+		return s.failure(ctx, q.Definition.Agent, err)
+	}
+	return s.answer(ctx, q, v)
+}
+
+func (s scripted) failure(ctx context.Context, agent string, err error) effect.Reply {
+	if ctx.Err() != nil {
+		return cut(ctx, agent)
+	}
+	fault := effect.Errorf(effect.KindAgent, "%s: %v", agent, err)
+	var script *effect.Error
+	if !errors.As(err, &script) {
+		return failed(fault, effect.Final)
+	}
+	fault.Message = agent + ": " + script.Message
+	fault.Backtrace = script.Backtrace
+	if script.Kind == effect.KindScript {
+		return failed(fault, effect.Retryable)
+	}
+	return failed(fault, effect.Final)
+}
+
+func (s scripted) answer(ctx context.Context, q Question, v starlark.Value) effect.Reply {
+	a := answer{status: "ok"}
+	var delay time.Duration
+	switch v := v.(type) {
+	case starlark.String:
+		a.text = string(v)
+	case *effect.Record:
+		if v.RecordType() != effect.ReplyType {
+			a.output = v
+			break
+		}
+		said, wrong := answerOf(replyFields(v))
+		if len(wrong) > 0 {
+			return malformed(q.Definition.Agent, wrong)
+		}
+		a = said
+		text, _ := starlark.AsString(v.Field("delay"))
+		delay = textDuration(text)
+	default:
+		a.output = v
+	}
+	a.emit(q.Attempt)
+	if !pause(ctx, delay) {
+		return cut(ctx, q.Definition.Agent)
+	}
+	return a.reply(q.Definition.Agent, q.Returns)
+}
+
+// replyFields has what reply(…) was given. An output of None is one that was not given.
+func replyFields(r *effect.Record) effect.View {
+	d := new(starlark.Dict)
+	for i, name := range r.RecordType().Fields {
+		if v := r.Values()[i]; v != starlark.None {
+			if err := d.SetKey(starlark.String(name), v); err != nil {
+				panic("agent: " + err.Error()) // a fresh dict with keys that are strings
+			}
+		}
+	}
+	return effect.ViewOf(d)
+}
+
+// pause waits, and tells whether it was left to.
+func pause(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

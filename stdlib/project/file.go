@@ -1,0 +1,85 @@
+package project
+
+import (
+	"path"
+	"slices"
+	"time"
+)
+
+// Name is the name of the project file.
+const Name = "starling.toml"
+
+// The backends that a project may name.
+const (
+	Command  = "command"  // an executable
+	Scripted = "scripted" // a function of the fake
+)
+
+// File is a project file that was read and checked.
+type File struct {
+	Fake     string  // as written; "" without one
+	Defaults Limits  // for agents that do not say
+	Agents   []Agent // in the order of the file
+}
+
+// Agent is one [agents.NAME].
+type Agent struct {
+	Name         string
+	Backend      string   // Command or Scripted
+	Command      []string // program and arguments, not empty for Command
+	Env          []string // names of variables, each once
+	Limits       Limits
+	Instructions string
+	Input        string // contract in canonical text, "" without one
+	Output       string // contract in canonical text, "" without one
+}
+
+// Limits are the bounds of asking an agent.
+type Limits struct {
+	Timeout time.Duration // of one attempt; 0 is not given
+	Retries *int          // nil is not given
+	Reasks  *int          // nil is not given
+}
+
+// Agent finds an agent by name.
+func (f *File) Agent(name string) (Agent, bool) {
+	i := slices.IndexFunc(f.Agents, func(a Agent) bool { return a.Name == name })
+	if i < 0 {
+		return Agent{}, false
+	}
+	return f.Agents[i], true
+}
+
+// Names lists the agents in the order of the file.
+func (f *File) Names() []string {
+	names := make([]string, len(f.Agents))
+	for i, a := range f.Agents {
+		names[i] = a.Name
+	}
+	return names
+}
+
+// Variables lists every environment variable that some agent declares, sorted.
+func (f *File) Variables() []string {
+	var names []string
+	for _, a := range f.Agents {
+		names = append(names, a.Env...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Find looks for the project file in dir and upward, as far as the root of the repository that dir is in, or the root of the file
+// system. dir is a clean absolute path with slashes; exists tells whether there is a file or folder.
+func Find(dir string, exists func(path string) bool) (file string, ok bool) {
+	for {
+		if file := path.Join(dir, Name); exists(file) {
+			return file, true
+		}
+		up := path.Dir(dir)
+		if up == dir || exists(path.Join(dir, ".git")) {
+			return "", false
+		}
+		dir = up
+	}
+}

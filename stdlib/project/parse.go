@@ -1,0 +1,220 @@
+package project
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"starling/lang/contract"
+	"starling/lang/diagnostic"
+	"starling/lang/effect"
+)
+
+// maxFurther bounds retries and reasks.
+const maxFurther = 100
+
+// Parse reads a project file. name is what messages call it. The error is a [diagnostic.List] with everything that is wrong, in the
+// order of the file; a mistake in the TOML itself is found alone.
+func Parse(name string, text []byte) (*File, error) {
+	var root map[string]any
+	if err := toml.Unmarshal(text, &root); err != nil {
+		return nil, diagnostic.List{syntaxError(name, string(text), err)}
+	}
+	r := &reader{file: name, text: string(text), places: locate(text)}
+	f := r.project(table{values: root})
+	r.wrong.Sort()
+	if err := r.wrong.Err(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+func syntaxError(name, text string, err error) diagnostic.Diagnostic {
+	d := diagnostic.Diagnostic{Kind: "syntax", Message: strings.TrimPrefix(err.Error(), "toml: ")}
+	var at *toml.DecodeError
+	if !errors.As(err, &at) {
+		d.File = name
+		return d
+	}
+	line, column := at.Position() // column counts bytes
+	start := diagnostic.Offset(text, line, 1) + column - 1
+	return d.At(name, text, start, start+1)
+}
+
+// reader checks the values of a file and gathers what is wrong with them, each at its place.
+type reader struct {
+	file   string
+	text   string
+	places map[string]place
+	wrong  diagnostic.List
+}
+
+// table is one table of the file with the path that leads to it.
+type table struct {
+	path   []string
+	values map[string]any
+}
+
+// at is the path of a key, element that of an element of the list that it has.
+func (t table) at(key string) []string             { return append(t.path[:len(t.path):len(t.path)], key) }
+func (t table) element(key string, i int) []string { return append(t.at(key), index(i)) }
+
+func (r *reader) project(t table) *File {
+	r.onlyKeys(t, "fake", "defaults", "agents")
+	f := &File{}
+	if fake, ok := r.string(t, "fake"); ok {
+		f.Fake = fake
+		if fake == "" {
+			r.refuse(t.at("fake"), `""`, "the path of a script", "")
+		}
+	}
+	if defaults, ok := r.table(t, "defaults"); ok {
+		r.onlyKeys(defaults, "timeout", "retries", "reasks")
+		f.Defaults = r.limits(defaults)
+	}
+	if agents, ok := r.table(t, "agents"); ok {
+		for _, name := range r.inOrder(agents) {
+			if agent, ok := r.table(agents, name); ok {
+				f.Agents = append(f.Agents, r.agent(name, agent))
+			}
+		}
+	}
+	return f
+}
+
+func (r *reader) agent(name string, t table) Agent {
+	if err := effect.CheckName(name); err != nil {
+		r.complain(t.path, diagnostic.Diagnostic{Message: err.Error()})
+	}
+	r.onlyKeys(t, "backend", "command", "env", "timeout", "retries", "reasks", "instructions", "input", "output")
+	instructions, _ := r.string(t, "instructions")
+	a := Agent{
+		Name:         name,
+		Backend:      r.backend(t),
+		Command:      r.strings(t, "command"),
+		Env:          r.variables(t),
+		Limits:       r.limits(t),
+		Instructions: instructions,
+		Input:        r.contract(t, "input"),
+		Output:       r.contract(t, "output"),
+	}
+	r.checkCommand(t, a)
+	return a
+}
+
+func (r *reader) backend(t table) string {
+	backend, ok := r.string(t, "backend")
+	if !ok {
+		return Command
+	}
+	if backend != Command && backend != Scripted {
+		r.refuse(t.at("backend"), fmt.Sprintf("%q", backend), "command or scripted",
+			diagnostic.DidYouMean(backend, []string{Command, Scripted}))
+	}
+	return backend
+}
+
+func (r *reader) checkCommand(t table, a Agent) {
+	_, given := t.values["command"]
+	switch {
+	case a.Backend == Command && !given:
+		r.complain(t.path, diagnostic.Diagnostic{Message: "this agent has no command",
+			Hint: `add command = ["program", "argument"], or backend = "scripted" for a function of the fake`})
+	case a.Backend == Command && len(a.Command) > 0 && a.Command[0] == "":
+		r.refuse(t.element("command", 0), `""`, "the name of a program", "")
+	case a.Backend == Command && a.Command != nil && len(a.Command) == 0:
+		r.refuse(t.at("command"), "an empty list", "a program and its arguments", "")
+	case a.Backend == Scripted && given:
+		r.complain(t.at("command"), diagnostic.Diagnostic{Message: "a scripted agent runs no command"})
+	case a.Backend == Scripted && len(a.Env) > 0:
+		r.complain(t.at("env"), diagnostic.Diagnostic{Message: "a scripted agent has no environment"})
+	}
+}
+
+func (r *reader) limits(t table) Limits {
+	return Limits{Timeout: r.duration(t, "timeout"), Retries: r.count(t, "retries"), Reasks: r.count(t, "reasks")}
+}
+
+func (r *reader) duration(t table, key string) time.Duration {
+	text, ok := r.string(t, key)
+	if !ok {
+		return 0
+	}
+	d, err := contract.ParseDuration(text)
+	if err != nil || d <= 0 {
+		r.refuse(t.at(key), fmt.Sprintf("%q", text), `a duration such as "90s" or "2h", longer than 0`, "")
+		return 0
+	}
+	return d
+}
+
+func (r *reader) count(t table, key string) *int {
+	v, given := t.values[key]
+	if !given {
+		return nil
+	}
+	n, ok := v.(int64)
+	if !ok || n < 0 || n > maxFurther {
+		r.refuse(t.at(key), show(v), fmt.Sprintf("an int from 0 to %d", maxFurther), "")
+		return nil
+	}
+	count := int(n)
+	return &count
+}
+
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+func (r *reader) variables(t table) []string {
+	names := r.strings(t, "env")
+	seen := map[string]bool{}
+	for i, name := range names {
+		path := t.element("env", i)
+		switch {
+		case !variableName.MatchString(name):
+			r.refuse(path, fmt.Sprintf("%q", name), "the name of an environment variable, without its value", "")
+		case strings.HasPrefix(name, "STARLING_"):
+			r.refuse(path, fmt.Sprintf("%q", name), "a name that does not begin with STARLING_", "these are set for every agent")
+		case seen[name]:
+			r.complain(path, diagnostic.Diagnostic{Message: fmt.Sprintf("%s is named twice", name)})
+		}
+		seen[name] = true
+	}
+	return names
+}
+
+// contract reads a type. What is wrong inside it is shown at its own place where the text stands in the file as it is, without escapes.
+func (r *reader) contract(t table, key string) string {
+	text, ok := r.string(t, key)
+	if !ok {
+		return ""
+	}
+	c, err := contract.Parse(r.file, text)
+	if err == nil {
+		return c.String()
+	}
+	var inner diagnostic.List
+	errors.As(err, &inner)
+	for _, d := range inner {
+		r.placeInside(t.at(key), text, d)
+	}
+	return ""
+}
+
+func (r *reader) placeInside(path []string, text string, d diagnostic.Diagnostic) {
+	d.Path, d.File = dotted(path), ""
+	value := r.places[pathKey(path)].value
+	from := strings.Index(r.text[value.start:value.end], text)
+	if from < 0 || d.Line == 0 {
+		d.Line, d.Col, d.EndCol, d.Text = 0, 0, 0, ""
+		r.wrong = append(r.wrong, d.At(r.file, r.text, value.start, value.end))
+		return
+	}
+	start := diagnostic.Offset(text, d.Line, d.Col)
+	end := max(start+1, diagnostic.Offset(text, d.Line, d.EndCol))
+	from += value.start
+	r.wrong = append(r.wrong, d.At(r.file, r.text, from+start, from+end))
+}

@@ -1,0 +1,292 @@
+package project_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"starling/lang/diagnostic"
+	"starling/stdlib/project"
+)
+
+// Every key there is, in every notation of TOML that may be met.
+const whole = `fake = "agents.star"
+
+[defaults]
+timeout = "2m"
+retries = 0
+reasks = 7
+
+[agents.reviewer]
+command = ["./reviewer.py", "--strict"]
+env = ["REVIEWER_API_KEY", "HTTP_DEBUG"]
+timeout = "90s"
+retries = 3
+reasks = 0
+instructions = """
+You review.
+"""
+input = '{items: [any]}'
+output = "{approved:bool}"
+
+[agents]
+fast = { backend = "command", command = ["fast"], env = ["HTTP_DEBUG"] }
+played.backend = "scripted"
+`
+
+// describe is a file on some lines.
+func describe(f *project.File) string {
+	count := func(n *int) string {
+		if n == nil {
+			return "-"
+		}
+		return fmt.Sprint(*n)
+	}
+	limits := func(l project.Limits) string {
+		return fmt.Sprintf("timeout=%v retries=%s reasks=%s", l.Timeout, count(l.Retries), count(l.Reasks))
+	}
+	s := fmt.Sprintf("fake=%s %s\n", f.Fake, limits(f.Defaults))
+	for _, a := range f.Agents {
+		s += fmt.Sprintf("%s: %s %q env=%v %s instructions=%q input=%s output=%s\n", a.Name, a.Backend, a.Command, a.Env, limits(a.Limits),
+			a.Instructions, a.Input, a.Output)
+	}
+	return s
+}
+
+func TestParse(t *testing.T) {
+	f, err := project.Parse("starling.toml", []byte(whole))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `fake=agents.star timeout=2m0s retries=0 reasks=7
+reviewer: command ["./reviewer.py" "--strict"] env=[REVIEWER_API_KEY HTTP_DEBUG] timeout=1m30s retries=3 reasks=0 instructions="You review.\n" input={items: [any]} output={approved: bool}
+fast: command ["fast"] env=[HTTP_DEBUG] timeout=0s retries=- reasks=- instructions="" input= output=
+played: scripted [] env=[] timeout=0s retries=- reasks=- instructions="" input= output=
+`
+	if got := describe(f); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	if got := fmt.Sprint(f.Names(), f.Variables()); got != "[reviewer fast played] [HTTP_DEBUG REVIEWER_API_KEY]" {
+		t.Errorf("got %s", got)
+	}
+	if a, ok := f.Agent("fast"); !ok || a.Name != "fast" {
+		t.Errorf("got %v", a)
+	}
+	if a, ok := f.Agent("slow"); ok {
+		t.Errorf("got %v", a)
+	}
+}
+
+func TestEmptyFile(t *testing.T) {
+	for _, text := range []string{"", "# nothing\n", "[agents]\n", "[defaults]\n"} {
+		f, err := project.Parse("starling.toml", []byte(text))
+		if err != nil || len(f.Agents) > 0 {
+			t.Errorf("%q: got %v, %v", text, f, err)
+		}
+	}
+}
+
+// A command is required, and few of the mistakes need more of a file than one agent.
+const agent = "[agents.a]\ncommand = ['x']\n"
+
+func TestMistakes(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"fake = \n", `
+starling.toml:1:8: unexpected character U+000A at start of value
+  | fake =
+  |        ^
+`},
+		{"[agents.a]\n[agents.a]\n", `
+starling.toml:2:2: table a already exists
+  | [agents.a]
+  |  ^
+`},
+		{"naem = 1\n", `
+starling.toml:1:1: unknown key naem
+  | naem = 1
+  | ^^^^
+  = help: the keys here are fake, defaults, agents
+`},
+		{agent + "tiemout = '3s'\n", `
+starling.toml:3:1: unknown key agents.a.tiemout
+  | tiemout = '3s'
+  | ^^^^^^^
+  = help: did you mean "timeout"?
+`},
+		{agent + "timeoutt = '3s'\n[agnts.b]\n", `
+starling.toml:3:1: unknown key agents.a.timeoutt
+  | timeoutt = '3s'
+  | ^^^^^^^^
+  = help: did you mean "timeout"?
+starling.toml:4:2: unknown key agnts
+  | [agnts.b]
+  |  ^^^^^
+  = help: did you mean "agents"?
+`},
+		{"[defaults]\nretries = -1\nreasks = 1.5\ntimeout = 90\n", `
+starling.toml:2:11: defaults.retries: got -1, want an int from 0 to 100
+  | retries = -1
+  |           ^^
+starling.toml:3:10: defaults.reasks: got 1.5, want an int from 0 to 100
+  | reasks = 1.5
+  |          ^^^
+starling.toml:4:11: defaults.timeout: got 90, want a string
+  | timeout = 90
+  |           ^^
+`},
+		{agent + "timeout = '0s'\n", `
+starling.toml:3:11: agents.a.timeout: got "0s", want a duration such as "90s" or "2h", longer than 0
+  | timeout = '0s'
+  |           ^^^^
+`},
+		{agent + "timeout = 'soon'\n", `
+starling.toml:3:11: agents.a.timeout: got "soon", want a duration such as "90s" or "2h", longer than 0
+  | timeout = 'soon'
+  |           ^^^^^^
+`},
+		{"[agents.a]\n", `
+starling.toml:1:9: agents.a: this agent has no command
+  | [agents.a]
+  |         ^
+  = help: add command = ["program", "argument"], or backend = "scripted" for a function of the fake
+`},
+		{"[agents.a]\ncommand = 'x'\n", `
+starling.toml:2:11: agents.a.command: got "x", want a list of strings
+  | command = 'x'
+  |           ^^^
+`},
+		{"[agents.a]\ncommand = []\n[agents.b]\ncommand = ['']\n[agents.c]\ncommand = ['x', 1]\n", `
+starling.toml:2:1: agents.a.command: got an empty list, want a program and its arguments
+  | command = []
+  | ^^^^^^^
+starling.toml:4:12: agents.b.command[0]: got "", want the name of a program
+  | command = ['']
+  |            ^^
+starling.toml:6:17: agents.c.command[1]: got 1, want a string
+  | command = ['x', 1]
+  |                 ^
+`},
+		{"[agents.a]\nbackend = 'comand'\n[agents.b]\nbackend = 'scripted'\ncommand = ['x']\nenv = ['A']\n", `
+starling.toml:2:11: agents.a.backend: got "comand", want command or scripted; did you mean "command"?
+  | backend = 'comand'
+  |           ^^^^^^^^
+starling.toml:5:1: agents.b.command: a scripted agent runs no command
+  | command = ['x']
+  | ^^^^^^^
+`},
+		{"[agents.b]\nbackend = 'scripted'\nenv = ['A']\n", `
+starling.toml:3:1: agents.b.env: a scripted agent has no environment
+  | env = ['A']
+  | ^^^
+`},
+		{agent + "env = ['A=1', 'STARLING_KEY', 'B', 'B']\n", `
+starling.toml:3:8: agents.a.env[0]: got "A=1", want the name of an environment variable, without its value
+  | env = ['A=1', 'STARLING_KEY', 'B', 'B']
+  |        ^^^^^
+starling.toml:3:15: agents.a.env[1]: got "STARLING_KEY", want a name that does not begin with STARLING_; these are set for every agent
+  | env = ['A=1', 'STARLING_KEY', 'B', 'B']
+  |               ^^^^^^^^^^^^^^
+starling.toml:3:36: agents.a.env[3]: B is named twice
+  | env = ['A=1', 'STARLING_KEY', 'B', 'B']
+  |                                    ^^^
+`},
+		{"[agents.'a b']\ncommand = ['x']\n", `
+starling.toml:1:9: agents.a b: got the name "a b", want letters, digits, '.', '_' and '-', beginning with a letter or a digit
+  | [agents.'a b']
+  |         ^^^^^
+`},
+		{"agents = 3\nfake = ''\n", `
+starling.toml:1:10: agents: got 3, want a table; write [agents]
+  | agents = 3
+  |          ^
+starling.toml:2:8: fake: got "", want the path of a script
+  | fake = ''
+  |        ^^
+`},
+		{agent + "output = '{approved: boool}'\n", `
+starling.toml:3:22: agents.a.output: unknown type boool; did you mean "bool"?
+  | output = '{approved: boool}'
+  |                      ^^^^^
+`},
+		{agent + "input = '''\n{\n  n: int,\n  m: intt,\n}'''\n", `
+starling.toml:6:6: agents.a.input: unknown type intt; did you mean "int"?
+  |   m: intt,
+  |      ^^^^
+`},
+		// Escapes: the text of the contract does not stand in the file as it is, so that the whole value is shown.
+		{agent + `output = "{a: \"x\" | boool}"` + "\n", `
+starling.toml:3:10: agents.a.output: unknown type boool; did you mean "bool"?
+  | output = "{a: \"x\" | boool}"
+  |          ^^^^^^^^^^^^^^^^^^^^
+`},
+		{agent + "output = 3\n", `
+starling.toml:3:10: agents.a.output: got 3, want a string
+  | output = 3
+  |          ^
+`},
+	} {
+		f, err := project.Parse("starling.toml", []byte(c.text))
+		var list diagnostic.List
+		if !errors.As(err, &list) {
+			t.Errorf("%q: got %v, %v", c.text, f, err)
+			continue
+		}
+		if got := "\n" + list.Render(); got != hints(c.want) {
+			t.Errorf("%q\ngot%s\nwant%s", c.text, got, c.want)
+		}
+	}
+}
+
+// hints puts a hint at the end of a message on the line of its own that a rendering has for it.
+func hints(want string) string {
+	var out []string
+	help := ""
+	for _, line := range strings.Split(want, "\n") {
+		if strings.HasPrefix(line, "starling.toml") {
+			line, help, _ = strings.Cut(line, "; ")
+		}
+		out = append(out, line)
+		if strings.Contains(line, "^") && help != "" {
+			out = append(out, "  = help: "+help)
+			help = ""
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(whole))
+	f.Add([]byte(agent))
+	f.Add([]byte("[[agents]]\na = [{b = 1}]\n"))
+	f.Add([]byte("agents.a.env = [[]]\n\"\" = {\"\" = 1}"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		file, err := project.Parse("f", text)
+		if (file == nil) != (err != nil) {
+			t.Errorf("%q: got %v, %v", text, file, err)
+		}
+		var list diagnostic.List
+		if err != nil && (!errors.As(err, &list) || list.Render() == "") {
+			t.Errorf("%q: %v says nothing", text, err)
+		}
+	})
+}
+
+func TestFind(t *testing.T) {
+	files := []string{"/home/a/starling.toml", "/home/a/repo/.git", "/home/a/other/starling.toml", "/home/a/other/.git"}
+	exists := func(path string) bool { return slices.Contains(files, path) }
+	for dir, want := range map[string]string{
+		"/home/a":           "/home/a/starling.toml",
+		"/home/a/b/c":       "/home/a/starling.toml",
+		"/home/a/other/x/y": "/home/a/other/starling.toml",
+		"/home/a/repo/x":    "", // its repository has none
+		"/home":             "",
+		"/":                 "",
+	} {
+		file, ok := project.Find(dir, exists)
+		if file != want || ok != (want != "") {
+			t.Errorf("%s: got %q, %v, want %q", dir, file, ok, want)
+		}
+	}
+}
