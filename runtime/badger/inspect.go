@@ -2,7 +2,11 @@ package badger
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
+	goruntime "runtime"
+	"slices"
+	"sync"
 
 	badgerdb "github.com/dgraph-io/badger/v4"
 )
@@ -60,19 +64,42 @@ func (in *inspection) readTables() error {
 		return err
 	}
 	in.exists = in.tables != nil
-	for _, id := range tableIDs(in.tables) {
-		if in.tables[id].Level == 0 {
+	for _, t := range in.tables {
+		if t.Level == 0 {
 			in.levelZero++
 		}
-		err := withTable(in.dir, id, in.tables[id], func(t *tableFile) error {
-			in.sequence = max(in.sequence, t.newest().last)
-			return t.verify()
-		})
-		if err != nil {
-			return err
-		}
 	}
-	return nil
+	newest := make([]uint64, len(in.tables))
+	err = in.eachTable(func(i int, t *tableFile) error {
+		newest[i] = t.newest().last
+		return t.verify()
+	})
+	for _, n := range newest {
+		in.sequence = max(in.sequence, n)
+	}
+	return err
+}
+
+// eachTable calls fn with each table and its place in the order of their ids, several at once. Of several errors the first table's is
+// returned, so that what is found wrong does not depend on chance.
+func (in *inspection) eachTable(fn func(i int, t *tableFile) error) error {
+	ids := slices.Sorted(maps.Keys(in.tables))
+	errs := make([]error, len(ids))
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range min(len(ids), goruntime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			for i := range next {
+				errs[i] = withTable(in.dir, ids[i], in.tables[ids[i]], func(t *tableFile) error { return fn(i, t) })
+			}
+		})
+	}
+	for i := range ids {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	return firstError(errs...)
 }
 
 func (in *inspection) readWriteAhead() error {
@@ -157,16 +184,15 @@ func (in *inspection) readValueLog() error {
 	if rests, err := log.restsAt(end); err != nil || rests && last < end {
 		return err
 	}
-	for _, id := range tableIDs(in.tables) {
-		err := withTable(in.dir, id, in.tables[id], func(t *tableFile) error {
-			last = max(last, t.lastPointer(in.valueLog.number))
-			return nil
-		})
-		if err != nil {
-			return err
-		}
+	pointers := make([]int64, len(in.tables))
+	err = in.eachTable(func(i int, t *tableFile) error {
+		pointers[i] = t.lastPointer(in.valueLog.number)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	if last >= end {
+	if last = max(last, slices.Max(append(pointers, 0))); last >= end {
 		return damaged(log.path, "it cannot be read from byte %d on, and holds values up to byte %d", end, last)
 	}
 	return nil

@@ -32,7 +32,7 @@ const valueLog = 64 << 20
 
 // Tables at level zero are merged at close from this many on: a command is over before Badger's own schedule gets to them, and at
 // fifteen every flush would wait for that schedule.
-const levelZeroAtClose = 4
+const levelZeroAtClose = 8
 
 // turnedDown are Badger's options for one small process on one local disk. Each departure from the defaults has its reason here; what is
 // not named stays.

@@ -84,8 +84,8 @@ func valueIn(txn *badgerdb.Txn, key []byte) ([]byte, error) {
 // itemValue calls fn with the value. Where Badger cannot read a large value it logs that and hands out an empty one.
 func itemValue(item *badgerdb.Item, fn func([]byte) error) error {
 	return item.Value(func(v []byte) error {
-		if want := item.ValueSize(); len(v) == 0 && want > 0 {
-			return fmt.Errorf("%w: the %d bytes of key %q cannot be read from the value log", runtime.ErrDamaged, want, item.Key())
+		if len(v) == 0 && item.ValueSize() > 0 {
+			return fmt.Errorf("%w: the large value of key %q cannot be read from the value log", runtime.ErrDamaged, item.Key())
 		}
 		return fn(v)
 	})

@@ -253,7 +253,7 @@ func (s *Store) closeBadger(failed bool) error {
 	if !failed {
 		return s.db.Close()
 	}
-	const patience = 5 * time.Second
+	const patience = time.Second
 	done := make(chan error, 1)
 	go func() { done <- s.db.Close() }()
 	select {

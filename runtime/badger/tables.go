@@ -9,7 +9,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 
 	badgerdb "github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/options"
@@ -147,16 +146,6 @@ func (f *tableFile) lastPointer(log uint64) (offset int64) {
 		}
 	}
 	return offset
-}
-
-// tableIDs returns the ids in order, so that what is found wrong first does not depend on chance.
-func tableIDs(tables map[uint64]badgerdb.TableManifest) []uint64 {
-	ids := make([]uint64, 0, len(tables))
-	for id := range tables {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids
 }
 
 // damaged says what is wrong with a file. Nothing has been changed in the store when it is returned from an open.

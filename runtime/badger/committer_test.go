@@ -1,0 +1,249 @@
+package badger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	goruntime "runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"starling/runtime"
+)
+
+// held makes batches gather: it stops the committer in its next transaction until release is called.
+func held(s *Store) (release func()) {
+	free, asked := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	s.committer.disk = anywhere{space: func() uint64 {
+		once.Do(func() { close(asked); <-free })
+		return 1 << 40
+	}}
+	go s.Commit(context.Background(), batch("first", []byte("v")))
+	<-asked
+	return func() { close(free) }
+}
+
+// waits returns once n batches are in the queue.
+func (c *committer) waits(n int) {
+	for {
+		c.mu.Lock()
+		there := len(c.queue)
+		c.mu.Unlock()
+		if there >= n {
+			return
+		}
+		goruntime.Gosched()
+	}
+}
+
+func TestWaitingBatchesShareATransaction(t *testing.T) {
+	s := filled(t)
+	release := held(s)
+	before := s.Stats()
+	const n = 100
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() {
+			run := fmt.Sprintf("run%d", i%50) // two batches want the same step of each run
+			errs[i] = s.Commit(t.Context(), &runtime.Batch{
+				Fences: []runtime.Fence{{Run: run, Expect: 0, Next: 1}},
+				Writes: batch(fmt.Sprintf("shared/%d", i), []byte("v")).Writes,
+			})
+		})
+	}
+	s.committer.waits(n)
+	release()
+	wg.Wait()
+	refused := 0
+	for i, err := range errs {
+		_, found := s.Get([]byte(fmt.Sprintf("shared/%d", i)))
+		if errors.Is(err, runtime.ErrFenced) && errors.Is(found, runtime.ErrNoKey) {
+			refused++
+		} else if err != nil || found != nil {
+			t.Errorf("batch %d: got %v, and its key %v", i, err, found)
+		}
+	}
+	after := s.Stats()
+	if refused != n/2 || after.Batches != before.Batches+1+n/2 || after.Transactions != before.Transactions+2 {
+		t.Errorf("%d were refused, wanted %d; then %+v after %+v, wanted %d batches more in 2 transactions", refused, n/2, after, before, 1+n/2)
+	}
+}
+
+// Batches of one run that wait together are each compared with what the one before them left.
+func TestWaitingBatchesOfOneRun(t *testing.T) {
+	s := filled(t)
+	release := held(s)
+	const n = 20
+	var wg sync.WaitGroup
+	for i := range uint64(n) {
+		wg.Go(func() {
+			if err := s.Commit(t.Context(), &runtime.Batch{Fences: []runtime.Fence{{Run: "run", Expect: i, Next: i + 1}}}); err != nil {
+				t.Errorf("step %d: %v", i, err)
+			}
+		})
+		s.committer.waits(int(i) + 1)
+	}
+	release()
+	wg.Wait()
+	if n := s.Stats().Transactions; n != filledBatches+2 {
+		t.Errorf("%d transactions, wanted %d", n, filledBatches+2)
+	}
+}
+
+func TestMoreThanOneTransactionHolds(t *testing.T) {
+	s := filled(t)
+	release := held(s)
+	value := make([]byte, LargeValue-1)
+	var wg sync.WaitGroup
+	const n = 3*MaxBatchBytes/LargeValue + 1
+	for i := range n {
+		wg.Go(func() {
+			if err := s.Commit(t.Context(), batch(fmt.Sprintf("much/%d", i), value)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	s.committer.waits(n)
+	release()
+	wg.Wait()
+	if n := s.Stats().Transactions; n != filledBatches+1+4 {
+		t.Errorf("%d transactions, wanted %d", n, filledBatches+1+4)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	s := filled(t)
+	few := func(n, size int) *runtime.Batch {
+		b := new(runtime.Batch)
+		for i := range n {
+			b.Writes = append(b.Writes, runtime.Write{Key: fmt.Appendf(nil, "limit/%06d", i), Value: make([]byte, size)})
+		}
+		return b
+	}
+	const keyAndMore = 12 + 12
+	for name, b := range map[string]*runtime.Batch{
+		"writes": few(MaxBatchWrites, 1),
+		"bytes":  few(MaxBatchBytes/LargeValue, LargeValue-keyAndMore),
+		"large":  few(2, MaxBatchLarge/2),
+		"one":    few(1, MaxBatchLarge),
+	} {
+		if err := s.Commit(t.Context(), b); err != nil {
+			t.Errorf("%s at the limit: %v", name, err)
+		}
+	}
+	const wanted = "; it takes 20000 writes with 2097152 bytes, and 33554432"
+	const text = "the batch is larger than the store takes in one commit: "
+	for want, b := range map[string]*runtime.Batch{
+		"20001 writes with 500025 bytes, and 0 in values of 32 KiB and more": few(MaxBatchWrites+1, 1),
+		"65 writes with 2129920 bytes, and 0 in values of 32 KiB and more":   few(MaxBatchBytes/LargeValue+1, LargeValue-keyAndMore),
+		"1 writes with 36 bytes, and 33554433 in values of 32 KiB and more":  few(1, MaxBatchLarge+1),
+		"3 writes with 108 bytes, and 50331648 in values of 32 KiB and more": few(3, MaxBatchLarge/2),
+	} {
+		before := s.Stats()
+		err := s.Commit(t.Context(), b)
+		if err == nil || err.Error() != text+want+wanted || !errors.Is(err, runtime.ErrTooLarge) {
+			t.Errorf("got    %v\nwanted %s", err, text+want+wanted)
+		}
+		if s.Stats() != before {
+			t.Errorf("%s: something was written", want)
+		}
+	}
+	if _, err := s.Get([]byte("limit/000001")); err != nil {
+		t.Errorf("after refusals: %v", err)
+	}
+}
+
+func TestFullDisk(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	var space atomic.Uint64
+	disk := anywhere{space: space.Load}
+	if _, err := open(dir, Options{}, disk); !errors.Is(err, unix.ENOSPC) {
+		t.Errorf("opened on a full disk: got %v, wanted %v", err, unix.ENOSPC)
+	}
+	space.Store(1 << 30)
+	s, err := open(dir, Options{}, disk)
+	must(t, err)
+	must(t, s.Commit(t.Context(), batch("a", []byte("before"))))
+	space.Store(reserve + 100)
+	want := dir + ": a commit failed, and with it all after it: no space left on device: 64 MiB are free, wanted 64; free some and start again"
+	if err := s.Commit(t.Context(), batch("b", make([]byte, 200))); err == nil || err.Error() != want {
+		t.Errorf("got    %v\nwanted %s", err, want)
+	}
+	space.Store(1 << 30)
+	for range 2 {
+		if err := s.Commit(t.Context(), batch("c", nil)); !errors.Is(err, unix.ENOSPC) {
+			t.Errorf("after a failed commit: got %v, wanted the same error", err)
+		}
+	}
+	if v, err := s.Get([]byte("a")); string(v) != "before" || err != nil {
+		t.Errorf("reading after a failed commit: got %q, %v", v, err)
+	}
+	must(t, s.Close())
+	s, err = open(dir, Options{}, disk)
+	must(t, err)
+	defer s.Close()
+	if n := s.Info().Sequence; n != 1 {
+		t.Errorf("the store has %d batches, wanted 1", n)
+	}
+}
+
+// Badger reports a value log whose sync failed only in its log, and success to the caller.
+func TestFailedSync(t *testing.T) {
+	s := filled(t)
+	s.faults.Errorf("Error while curlf sync: %v\n", unix.EIO)
+	for range 2 {
+		err := s.Commit(t.Context(), batch("a", nil))
+		if want := s.dir + ": a commit failed, and with it all after it: badger: Error while curlf sync: input/output error"; err == nil || err.Error() != want {
+			t.Errorf("got    %v\nwanted %s", err, want)
+		}
+	}
+	if _, err := s.Get([]byte("small/1")); err != nil {
+		t.Errorf("reading after it: %v", err)
+	}
+	_, acknowledged, _, err := readMark(s.dir)
+	if err != nil || acknowledged != filledBatches {
+		t.Errorf("the mark says that %d batches were acknowledged, %v, wanted %d", acknowledged, err, filledBatches)
+	}
+}
+
+// A second owner that was let past the locks, and a directory that was removed, end the first.
+func TestLostStore(t *testing.T) {
+	for want, lose := range map[string]func(dir string){
+		"the epoch is 2, this owner's is 1":       func(dir string) { write(t, dir, markName, string(encodeMark(2, filledBatches))) },
+		"it was removed while the store was open": func(dir string) { must(t, os.RemoveAll(dir)) },
+	} {
+		s := filled(t)
+		lose(s.dir)
+		if err := s.Commit(t.Context(), batch("a", nil)); !errors.Is(err, runtime.ErrFenced) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, wanted it to say that %s", err, want)
+		}
+	}
+}
+
+func TestCloseWaitsForCommits(t *testing.T) {
+	s := filled(t)
+	release := held(s)
+	results := make(chan error, 2)
+	go func() { results <- s.Commit(t.Context(), batch("waiting", []byte("v"))) }()
+	s.committer.waits(1)
+	closing := make(chan error)
+	go func() { closing <- s.Close() }()
+	release()
+	if err := errors.Join(<-results, <-closing); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(s.dir, Options{ReadOnly: true})
+	must(t, err)
+	defer s.Close()
+	if _, err := s.Get([]byte("waiting")); err != nil {
+		t.Error(err)
+	}
+}
