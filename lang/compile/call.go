@@ -154,7 +154,7 @@ func (c *functionCompiler) funcInto(fn *resolve.Function, dst int) {
 			c.emit(Instr{Op: Move, A: t, B: uint16(free.Index)}) // the cell itself
 		}
 	}
-	ordinal := c.m.function(fn)
+	ordinal := c.m.function(fn, c)
 	if ordinal > 0xffff {
 		c.m.errorf(fn.Pos, "too many functions in one file: the limit is 65,536")
 	}

@@ -52,12 +52,13 @@ type Function struct {
 	Line    int32  // of def or lambda
 	Col     int32
 
-	Code         []Instr
-	NumRegisters int       // size of the window
-	Locals       []Binding // registers 0 to len-1; parameters first
-	Free         []Binding // cells captured from enclosing functions
-	Shapes       []Shape   // of the calls with named or spread arguments
-	Sites        []Site    // in the order of the source: a site's ordinal is its index
+	Code          []Instr
+	NumRegisters  int       // size of the window
+	Locals        []Binding // registers 0 to len-1; parameters first
+	Free          []Binding // cells captured from enclosing functions
+	Shapes        []Shape   // of the calls with named or spread arguments
+	Sites         []Site    // in the order of the source: a site's ordinal is its index
+	LoopVariables []string  // loop and comprehension variables of enclosing functions that it uses
 
 	NumParams      int // all parameters, *args and **kwargs included, in registers 0 to NumParams-1
 	NumKeywordOnly int
@@ -96,6 +97,51 @@ type Site struct {
 	PC        int
 	Loop      bool
 	Line, Col int32 // of the call's parenthesis or the loop's keyword
+}
+
+// Rebase returns the module with its globals numbered as in table, to which those that it does not have are added. The chunks of a REPL session
+// share one table of variables in this way.
+func (m *Module) Rebase(table []Binding) (*Module, []Binding) {
+	index := make(map[string]uint16, len(table))
+	table = append([]Binding(nil), table...)
+	for i, b := range table {
+		index[b.Name] = uint16(i)
+	}
+	moved := make([]uint16, len(m.Globals))
+	for i, b := range m.Globals {
+		at, ok := index[b.Name]
+		if !ok {
+			at = uint16(len(table))
+			table = append(table, b)
+		}
+		moved[i] = at
+	}
+	out := *m
+	out.Globals = table
+	out.Functions = make([]*Function, len(m.Functions))
+	for i, f := range m.Functions {
+		out.Functions[i] = f.rebase(&out, moved)
+	}
+	return &out, table
+}
+
+func (f *Function) rebase(m *Module, moved []uint16) *Function {
+	g := &Function{
+		Module: m, Ordinal: f.Ordinal, Name: f.Name, Doc: f.Doc, Line: f.Line, Col: f.Col,
+		NumRegisters: f.NumRegisters, Locals: f.Locals, Free: f.Free, Shapes: f.Shapes, Sites: f.Sites, LoopVariables: f.LoopVariables,
+		NumParams: f.NumParams, NumKeywordOnly: f.NumKeywordOnly, NumDefaults: f.NumDefaults, HasVarargs: f.HasVarargs, HasKwargs: f.HasKwargs,
+		positions: f.positions, entry: f.entry,
+	}
+	g.Code = append([]Instr(nil), f.Code...)
+	for i := range g.Code {
+		switch in := &g.Code[i]; in.Op {
+		case Global:
+			in.B = moved[in.B]
+		case SetGlobal:
+			in.A = moved[in.A]
+		}
+	}
+	return g
 }
 
 type position struct {

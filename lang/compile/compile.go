@@ -16,7 +16,7 @@ type Source struct {
 	Text        []byte
 	Options     syntax.FileOptions
 	Predeclared func(name string) bool          // the names of the environment; nil means none
-	Globals     func(name string) bool          // for a chunk of a REPL: names that earlier chunks bound; nil means none
+	Globals     func(name string) bool          // of a chunk of a REPL session: names that earlier chunks bound; nil for a file
 	Module      func(path string) (name string) // what a load statement's path stands for; nil means the path itself
 }
 
@@ -48,7 +48,22 @@ func CompileFile(src Source, file *syntax.File) (*Module, error) {
 	}
 	module := file.Module.(*resolve.Module)
 	top := &resolve.Function{Name: "<toplevel>", Pos: start(file), Body: file.Stmts, Locals: module.Locals}
+	if src.Globals != nil {
+		top.Body = returnLast(file.Stmts)
+	}
 	return compileModule(src, top, module.Globals, hasMain(file))
+}
+
+// returnLast makes a chunk of a REPL return the value of its last statement if that is an expression.
+func returnLast(stmts []syntax.Stmt) []syntax.Stmt {
+	if len(stmts) == 0 {
+		return stmts
+	}
+	last, ok := stmts[len(stmts)-1].(*syntax.ExprStmt)
+	if !ok {
+		return stmts
+	}
+	return append(stmts[:len(stmts)-1:len(stmts)-1], &syntax.ReturnStmt{Result: last.X})
 }
 
 // CompileExpr compiles an expression to a module whose top level returns its value.
@@ -100,7 +115,8 @@ type moduleCompiler struct {
 	src       Source
 	module    *Module
 	constants map[any]int
-	err       error // the first refusal
+	loopVars  map[*resolve.Binding]bool // variables of for statements and clauses
+	err       error                     // the first refusal
 }
 
 func compileModule(src Source, top *resolve.Function, globals []*resolve.Binding, hasMain bool) (*Module, error) {
@@ -114,8 +130,9 @@ func compileModule(src Source, top *resolve.Function, globals []*resolve.Binding
 			HasMain: hasMain,
 		},
 		constants: make(map[any]int),
+		loopVars:  make(map[*resolve.Binding]bool),
 	}
-	m.function(top)
+	m.function(top, nil)
 	if m.err != nil {
 		return nil, m.err
 	}

@@ -139,6 +139,9 @@ func (c *functionCompiler) moveInto(e syntax.Expr, dst int) {
 		c.loadConst(dst, c.nameConstant(id, b.Scope))
 		return
 	}
+	if b.Scope == resolve.Global && c.parent != nil {
+		c.usesLoopVariable(b)
+	}
 	c.at(id.NamePos)
 	c.emit(Instr{Op: c.loadOp(b.Scope), A: uint16(dst), B: uint16(b.Index)})
 }

@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"slices"
 	"sort"
 
 	"go.starlark.net/resolve"
@@ -11,6 +12,7 @@ import (
 type functionCompiler struct {
 	m      *moduleCompiler
 	f      *Function
+	parent *functionCompiler // of the enclosing function, nil for the top level
 	locals []*resolve.Binding
 	top    int
 	loops  []loop
@@ -35,7 +37,7 @@ type label struct {
 }
 
 // function compiles a function and adds it to the module; it returns its provisional ordinal.
-func (m *moduleCompiler) function(fn *resolve.Function) int {
+func (m *moduleCompiler) function(fn *resolve.Function, parent *functionCompiler) int {
 	f := &Function{
 		Module:         m.module,
 		Ordinal:        len(m.module.Functions),
@@ -53,11 +55,25 @@ func (m *moduleCompiler) function(fn *resolve.Function) int {
 	m.module.Functions = append(m.module.Functions, f)
 	words := (len(fn.Locals) + 63) / 64
 	c := &functionCompiler{
-		m: m, f: f, locals: fn.Locals, top: len(fn.Locals), shapes: make(map[string]int),
+		m: m, f: f, parent: parent, locals: fn.Locals, top: len(fn.Locals), shapes: make(map[string]int),
 		assigned: make(bitset, words), unset: make(bitset, words), pending: fn.Pos,
+	}
+	for _, b := range fn.FreeVars {
+		c.usesLoopVariable(b)
 	}
 	c.compile(fn)
 	return f.Ordinal
+}
+
+// usesLoopVariable notes that the function uses a variable of an enclosing function or of the file, if that is the variable of a loop.
+func (c *functionCompiler) usesLoopVariable(b *resolve.Binding) {
+	captured := c.m.loopVars[b]
+	if parent := c.parent; parent != nil && b.Scope == resolve.Free {
+		captured = slices.Contains(parent.f.LoopVariables, b.First.Name)
+	}
+	if name := b.First.Name; captured && !slices.Contains(c.f.LoopVariables, name) {
+		c.f.LoopVariables = append(c.f.LoopVariables, name)
+	}
 }
 
 // countParams counts parameters (a bare * is none) and defaults: from the first optional parameter on, each parameter has one, if only a placeholder.

@@ -129,6 +129,7 @@ func (c *functionCompiler) loop(pos syntax.Position, vars, x syntax.Expr, stmt b
 	l := loop{exit: newLabel(), again: newLabel()}
 	c.jump(Instr{Op: Jump}, l.again)
 	start := &label{pc: len(c.f.Code)}
+	c.m.markLoopVariables(vars)
 	element, assign := c.loopVariable(pos, vars)
 	assign()
 	if stmt {
@@ -155,6 +156,22 @@ func (c *functionCompiler) loopVariable(pos syntax.Position, vars syntax.Expr) (
 	}
 	t := c.temp()
 	return uint16(t), func() { c.assign(pos, vars, uint16(t)) }
+}
+
+// markLoopVariables remembers which variables a loop assigns: a lambda that uses one sees its last value only.
+func (m *moduleCompiler) markLoopVariables(vars syntax.Expr) {
+	switch vars := unparen(vars).(type) {
+	case *syntax.Ident:
+		m.loopVars[vars.Binding.(*resolve.Binding)] = true
+	case *syntax.TupleExpr:
+		for _, e := range vars.List {
+			m.markLoopVariables(e)
+		}
+	case *syntax.ListExpr:
+		for _, e := range vars.List {
+			m.markLoopVariables(e)
+		}
+	}
 }
 
 // while compiles a while loop; it has no iterator, so its back-edge is a plain Loop.

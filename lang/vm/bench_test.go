@@ -277,8 +277,11 @@ func machineRun(tb testing.TB, w workload) *measured {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	m := image.Start(vm.Options{})
-	if err := m.Run().Err; err != nil {
+	m, err := image.Start(nil)
+	if err == nil {
+		err = finish(m)
+	}
+	if err != nil {
 		tb.Fatal(err)
 	}
 	run := m.Globals()["run"].(*vm.Function)

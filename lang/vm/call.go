@@ -6,6 +6,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"starling/lang/compile"
+	"starling/lang/effect"
 )
 
 // A call never uses the Go stack for Starlark code. m.call and its like begin a call and say how it goes on:
@@ -21,10 +22,10 @@ func (m *Machine) call(f *fiber, fn starlark.Value, base, n int, named []keyword
 		return m.enter(f, fn, base, f.regs[base:base+n], named)
 	case *Native:
 		return m.callNative(f, fn, f.regs[base:base+n:base+n], named)
+	case *effect.Builtin:
+		return m.callEffect(f, fn, f.regs[base:base+n:base+n], named)
 	case starlark.Callable:
-		args := make(starlark.Tuple, n) // who knows what a Go function does with its arguments
-		copy(args, f.regs[base:])
-		return m.callGo(f, fn, args, named)
+		return m.callGo(f, fn, f.regs[base:base+n], named)
 	}
 	return nil, sigError, fmt.Errorf("invalid call of non-function (%s)", fn.Type())
 }
@@ -130,15 +131,19 @@ func (m *Machine) callValues(f *fiber, fn starlark.Value, base int, args starlar
 		return m.enter(f, fn, base, args, named)
 	case *Native:
 		return m.callNative(f, fn, args, named)
+	case *effect.Builtin:
+		return m.callEffect(f, fn, args, named)
 	case starlark.Callable:
 		return m.callGo(f, fn, args, named)
 	}
 	return nil, sigError, fmt.Errorf("invalid call of non-function (%s)", fn.Type())
 }
 
-// callGo calls a Go function that is not ours. It goes through starlark.Call, because such functions may look at the thread's stack.
+// callGo calls a Go function that is not ours. It gets its own copy of the arguments, for who knows what it does with them, and is called through
+// starlark.Call, because it may look at the thread's stack.
 func (m *Machine) callGo(f *fiber, fn starlark.Callable, args starlark.Tuple, named []keyword) (starlark.Value, signal, error) {
 	m.fuel--
+	args = append(starlark.Tuple(nil), args...)
 	outer := m.callee
 	m.callee = fn
 	v, err := starlark.Call(m.thread, fn, args, pairs(named))
@@ -174,10 +179,9 @@ func pairs(named []keyword) []starlark.Tuple {
 func (fn *Function) CallInternal(thread *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	m, ok := thread.Local(machineKey).(*Machine)
 	if !ok {
-		m = newMachine(Limits{})
+		m = newMachine()
 		m.thread = thread
-		f := m.newFiber(nil)
-		m.current = f
+		m.current = m.newFiber(fn, nil, nil)
 	}
 	return m.callNested(m.current, fn, args, kwargs)
 }
@@ -195,9 +199,12 @@ func (m *Machine) callNested(f *fiber, fn *Function, args starlark.Tuple, kwargs
 			f.popFrame()
 		}
 	}()
-	_, sig, err := m.enter(f, fn, border.base, args, named)
+	v, sig, err := m.enter(f, fn, border.base, args, named)
+	if sig == sigEnter {
+		v, sig, err = m.run(f, height+1)
+	}
 	if sig == sigError {
 		return nil, m.errorHere(f, err)
 	}
-	return m.run(f, height+1)
+	return v, nil
 }

@@ -70,8 +70,10 @@ func onMachine(src string, opts syntax.FileOptions) *report {
 		r.globals, r.err = "{}", err.Error()
 		return r
 	}
-	m := image.Start(vm.Options{Limits: vm.Limits{Frames: 100_000}})
-	err = m.Run().Err
+	m, err := image.Start(nil)
+	if err == nil {
+		err = finish(m)
+	}
 	r.globals = m.Globals().String()
 	var e *vm.Error
 	switch {

@@ -1,23 +1,72 @@
 package vm
 
 import (
+	"errors"
 	"fmt"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
+
+	"starling/lang/effect"
 )
 
 // Error is an error of a script, with the calls that were in progress when it arose. Its message and backtrace read as go.starlark.net's.
 type Error struct {
 	Msg   string
+	Kind  effect.Kind
 	Stack starlark.CallStack // outermost call first
 	cause error
+	data  effect.Payload
+	past  *effect.Error // an error of another fiber that is raised again here: its place and backtrace are kept
 }
 
 func (e *Error) Error() string { return e.Msg }
 
 // Unwrap is the error that the operation or the builtin returned.
 func (e *Error) Unwrap() error { return e.cause }
+
+// Effect is the error as data.
+func (e *Error) Effect() *effect.Error {
+	if e.past != nil {
+		return e.past
+	}
+	out := &effect.Error{Kind: e.Kind, Message: e.Msg, Backtrace: e.Backtrace(), Data: e.data}
+	for i := len(e.Stack) - 1; i >= 0 && out.Where == ""; i-- {
+		if pos := e.Stack[i].Pos; pos.Filename() != builtinFile {
+			out.Where = pos.String()
+		}
+	}
+	return out
+}
+
+// newError makes an Error of the kind that its cause says.
+func newError(err error, stack starlark.CallStack) *Error {
+	e := &Error{Msg: err.Error(), Kind: effect.KindScript, Stack: stack, cause: err}
+	var known *effect.Error
+	if errors.As(err, &known) {
+		e.Kind, e.data = known.Kind, known.Data
+		if err == known {
+			e.Msg = known.Message
+		}
+		if known.Where != "" {
+			e.past = known
+		}
+	}
+	return e
+}
+
+// errorOf is the error that an error record describes.
+func errorOf(r *effect.Record) *effect.Error {
+	text := func(field string) string {
+		s, _ := starlark.AsString(r.Field(field))
+		return s
+	}
+	e := &effect.Error{Kind: effect.Kind(text("kind")), Message: text("message"), Where: text("where"), Backtrace: text("backtrace")}
+	if data, err := effect.Encode(r.Field("data")); err == nil && r.Field("data") != starlark.None {
+		e.Data = data
+	}
+	return e
+}
 
 // builtinFile is the file name of a frame that is a builtin.
 const builtinFile = "<builtin>"
@@ -37,7 +86,7 @@ func (m *Machine) errorHere(f *fiber, err error) *Error {
 	if e, ok := err.(*Error); ok {
 		return e
 	}
-	return &Error{Msg: err.Error(), Stack: f.callStack(), cause: err}
+	return newError(err, f.callStack())
 }
 
 // errorIn makes an Error of what a builtin returned. One that came through the builtin from a nested call keeps its own stack.
@@ -50,10 +99,10 @@ func (m *Machine) errorIn(f *fiber, callee string, err error) *Error {
 			return inner
 		}
 		inner := e.CallStack[min(m.thread.CallStackDepth(), len(e.CallStack)):]
-		return &Error{Msg: e.Msg, Stack: append(f.callStack(), inner...), cause: e.Unwrap()}
+		return newError(e, append(f.callStack(), inner...))
 	}
 	stack := append(f.callStack(), starlark.CallFrame{Name: callee, Pos: builtinPosition()})
-	return &Error{Msg: err.Error(), Stack: stack, cause: err}
+	return newError(err, stack)
 }
 
 func builtinPosition() syntax.Position {

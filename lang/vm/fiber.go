@@ -3,7 +3,6 @@ package vm
 import (
 	"go.starlark.net/starlark"
 
-	"starling/lang/compile"
 	"starling/lang/effect"
 )
 
@@ -37,7 +36,7 @@ type fiberState uint8
 const (
 	ready   fiberState = iota // in the run queue
 	waiting                   // its top frame is an activation that waits
-	done                      // its frames are gone; its parent has, or will take, the result
+	ended                     // its frames are gone; its parent has, or will take, the result
 )
 
 // frame is one call in progress. Exactly one of fn and act is set.
@@ -57,26 +56,26 @@ func (f *fiber) window(fr *frame) []starlark.Value {
 // activation is a frame that is not Starlark code. All that it knows between two steps is in these fields.
 type activation struct {
 	kind   activationKind
-	native *Native           // of a native frame; of a root or border frame nil
+	native *Native           // of a native frame
 	callee starlark.Callable // of a border: the Go function whose call is in progress
-	phase  int               // where the native stands; its own numbering
-	state  []starlark.Value  // what the native remembers
-	wait   *wait             // of a wait, or of a native that itself waits
+	phase  int               // where the activation stands; its own numbering
+	state  []starlark.Value  // what it remembers; of a root: the function to call, its arguments (a tuple), its named arguments (a dict)
+	wait   *wait             // of a wait
 }
 
 type activationKind uint8
 
 const (
-	rootFrame   activationKind = iota // bottom of a fiber: returning to it ends the fiber
+	rootFrame   activationKind = iota // bottom of a fiber: phase 0 is about to make the first call, a value returned to it ends the fiber
 	borderFrame                       // a Go function below called back into Starlark: nothing above can wait
 	nativeFrame                       // a resumable native
 	waitFrame                         // a request whose outcome is awaited
 )
 
-// wait is what a frame that waits for a step knows. Callbacks that handle the step's events run, and may wait themselves, above it.
+// wait is what a frame that waits for a step knows. Callbacks that handle the step's events run, and may wait themselves, above it; the frame itself goes on
+// only when it is on top.
 type wait struct {
 	step    string
-	request *effect.Request   // policy and callback; nil after a restore except for OnEvent
 	onEvent starlark.Callable // runs for each event, nil if nobody listens
 	events  []effect.Payload  // events that came and were not yet handed to onEvent
 	outcome *effect.Outcome   // what the step came to, queued behind the events
@@ -154,6 +153,3 @@ func (f *fiber) closeIterators(keep int) {
 		f.popIterator()
 	}
 }
-
-// site is where a frame stands, for backtraces.
-func (fr *frame) site() (fn *compile.Function, pc int) { return fr.fn.code, fr.pc }

@@ -24,7 +24,7 @@ type Image struct {
 func Load(modules []*compile.Module, env *effect.Environment) (*Image, error) {
 	img := &Image{env: env, byName: make(map[string]*Module)}
 	for i, code := range modules {
-		m, err := img.link(code)
+		m, err := img.link(code, img.byName, new(starlark.Dict))
 		if err != nil {
 			return nil, err
 		}
@@ -41,15 +41,31 @@ func Load(modules []*compile.Module, env *effect.Environment) (*Image, error) {
 	return img, nil
 }
 
+// instance makes the module of a script without main for one run: the globals are its own.
+func (img *Image) instance(inputs *starlark.Dict) (*Module, error) {
+	return img.link(img.main.code, img.byName, inputs)
+}
+
 // initialize runs the top level of a module that is shared by all runs, and freezes what it made.
 func (mod *Module) initialize() error {
-	m := newMachine(Limits{})
-	if _, err := m.callTop(newFunction(mod, mod.code.Functions[0], nil, nil)); err != nil {
-		return err
+	m := newMachine()
+	m.main = mod
+	m.enqueue(m.newFiber(mod.top(), nil, nil))
+	for m.ended == nil {
+		m.turn()
+	}
+	if m.ended.cause != nil {
+		return m.ended.cause
 	}
 	mod.freeze()
 	return nil
 }
+
+// top is the module's top level as a function.
+func (mod *Module) top() *Function { return newFunction(mod, mod.code.Functions[0], nil, nil) }
+
+// global returns a global variable by name, nil if it is not set.
+func (mod *Module) global(name string) starlark.Value { return mod.Globals()[name] }
 
 func (mod *Module) freeze() {
 	for _, v := range mod.globals {
@@ -59,8 +75,12 @@ func (mod *Module) freeze() {
 	}
 }
 
-// link makes a module of code: constants filled in, loads resolved, globals unset.
-func (img *Image) link(code *compile.Module) (*Module, error) {
+// argsName is the predeclared name under which a script without main finds its inputs.
+const argsName = "args"
+
+// link makes a module of code: constants filled in, loads resolved among the modules given by name, globals unset. inputs is what args means, if
+// the script has none of its own.
+func (img *Image) link(code *compile.Module, byName map[string]*Module, inputs *starlark.Dict) (*Module, error) {
 	m := &Module{code: code, consts: code.Constants, globals: make([]starlark.Value, len(code.Globals))}
 	if len(code.Names) > 0 {
 		m.consts = append([]starlark.Value(nil), code.Constants...)
@@ -70,20 +90,23 @@ func (img *Image) link(code *compile.Module) (*Module, error) {
 		if !n.Universal {
 			v = img.env.Names[n.Name]
 		}
+		if v == nil && n.Name == argsName && inputs != nil {
+			v = inputs
+		}
 		if v == nil {
 			return nil, fmt.Errorf("%s uses the name %s, which this environment does not have", code.Name, n.Name)
 		}
 		m.consts[n.Const] = v
 	}
 	for _, l := range code.Loads {
-		m.loads = append(m.loads, img.resolve(l))
+		m.loads = append(m.loads, resolve(l, byName))
 	}
 	return m, nil
 }
 
 // resolve finds the values of a load statement. A failure is raised when the statement is executed.
-func (img *Image) resolve(l compile.LoadStmt) loaded {
-	from := img.byName[l.Module]
+func resolve(l compile.LoadStmt, byName map[string]*Module) loaded {
+	from := byName[l.Module]
 	if from == nil {
 		return loaded{err: fmt.Errorf("cannot load %s: no such module", l.Path)}
 	}

@@ -16,6 +16,7 @@ const (
 	sigReturn signal = iota // the frame returned to an activation; the value is the fiber's result
 	sigEnter                // an activation is on top now
 	sigYield                // the slice is over; the top frame continues where it stands
+	sigWait                 // the activation on top waits
 	sigError                // the operation at the top frame's pc failed
 )
 

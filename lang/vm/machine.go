@@ -1,95 +1,248 @@
 package vm
 
 import (
+	"fmt"
+	"slices"
+
 	"go.starlark.net/starlark"
+
+	"starling/lang/compile"
+	"starling/lang/effect"
 )
 
 // Limits bound what a run may use. Zero means the default.
 type Limits struct {
-	Frames int // depth of calls, counted along a fiber and the fibers waiting for it; 256
+	Frames int   // depth of calls, counted along a fiber and the fibers waiting for it
+	Fibers int   // branches that exist at once, and the script itself
+	Steps  int64 // steps of one fiber since its last outcome
 }
 
-// DefaultFrames is the depth of calls that a run may reach unless its limits say otherwise.
-const DefaultFrames = 256
+// The defaults of Limits.
+const (
+	DefaultFrames = 256
+	DefaultFibers = 10_000
+	DefaultSteps  = 1_000_000_000
+)
+
+// A slice ends after so many steps, or so many bytes given out.
+const (
+	sliceSteps = 1 << 20
+	sliceBytes = 64 << 10
+)
 
 // machineKey is the thread-local key under which Go functions that call back find the machine.
 const machineKey = "starling.machine"
 
-// slice is the number of steps after which the dispatch loop looks up from its work.
-const sliceSteps = 1 << 20
-
 // Machine is one run of an image: its fibers and all they hold. It is used by one goroutine at a time.
+//
+// A host starts it, runs it to its stop, makes durable what the stop gives out, performs it, and comes back with outcomes and events:
+//
+//	m, err := image.Start(inputs)
+//	stop := m.Run(answer)     // Done, Failed, Waiting, Yielded or Idle
+//	m.Settle(step, outcome)   // or m.Event(step, event)
+//	stop = m.Run(answer)
 type Machine struct {
-	image  *Image
-	thread *starlark.Thread
-	limits Limits
+	image   *Image
+	limits  Limits
+	main    *Module   // the script's module; of a session the newest chunk's
+	modules []*Module // those that are the run's own, not the image's; a module's index counts the image's first
+	session *session  // nil if it is none
 
-	current *fiber
-	callee  starlark.Callable // the Go function whose call is in progress, for backtraces
+	fibers []*fiber                   // in order of creation; between slices all are alive
+	queue  []*fiber                   // ready, first in, first out
+	nextID int                        // of the next fiber
+	opened map[string]*effect.Outcome // steps with a handle, nil until settled
+	steps  uint64                     // charged in all, up to the last account
 
-	fuel       int64 // steps left in this portion
+	// Derived from the fibers.
+	waits map[string][]*fiber // who waits for a step, in the order in which they began to
+
+	// Of the slice in progress.
+	answer    func(*effect.Request) effect.Outcome // nil while a module is being loaded
+	emissions []Emission
+	emitted   int   // their size, roughly
+	fuel      int64 // steps until the dispatch loop looks up from its work
+	portion   int64 // fuel at the last account
+	spent     int64 // steps of this slice, up to the last account
+	retired   int   // fibers that have ended and are still listed
+	yielded   bool
+	ended     *Stop // how the run, or the chunk, has ended
+
+	thread     *starlark.Thread
+	current    *fiber
+	callee     starlark.Callable // the Go function whose call is in progress, for backtraces
 	frameLimit int
-
-	named []keyword         // scratch for the named arguments of a call
-	arg   [1]starlark.Value // scratch for a call by a native
+	named      []keyword         // scratch for the named arguments of a call
+	arg        [1]starlark.Value // scratch for a call by a native
 }
 
-func newMachine(limits Limits) *Machine {
-	if limits.Frames == 0 {
-		limits.Frames = DefaultFrames
-	}
-	m := &Machine{limits: limits, frameLimit: limits.Frames + 1, fuel: sliceSteps} // a fiber's first frame is its root
+func newMachine() *Machine {
+	m := &Machine{opened: make(map[string]*effect.Outcome), waits: make(map[string][]*fiber)}
+	m.SetLimits(Limits{})
 	m.thread = &starlark.Thread{}
 	m.thread.SetLocal(machineKey, m)
 	return m
 }
 
-func (m *Machine) newFiber(parent *fiber) *fiber {
-	f := &fiber{parent: parent}
-	f.pushActivation(&activation{kind: rootFrame})
+// SetLimits bounds the run, from its start on or from where it was restored. Limits are not part of a snapshot: the host has them with the run's settings.
+func (m *Machine) SetLimits(l Limits) {
+	if l.Frames == 0 {
+		l.Frames = DefaultFrames
+	}
+	if l.Fibers == 0 {
+		l.Fibers = DefaultFibers
+	}
+	if l.Steps == 0 {
+		l.Steps = DefaultSteps
+	}
+	m.limits = l
+	m.frameLimit = l.Frames + 1 // a fiber's first frame is its root
+}
+
+// Start makes a machine that stands before the first instruction of the script: of main with the inputs as named arguments or, for a script without main, of its
+// top level, which sees them as args. Nothing runs yet.
+func (img *Image) Start(inputs *starlark.Dict) (*Machine, error) {
+	m := newMachine()
+	m.image = img
+	if inputs == nil {
+		inputs = new(starlark.Dict)
+	}
+	if img.main.code.HasMain {
+		main, ok := img.main.global("main").(starlark.Callable)
+		if !ok {
+			return nil, fmt.Errorf("%s: main is not a function when the top level has ended", img.main.code.Name)
+		}
+		m.main = img.main
+		m.enqueue(m.newFiber(main, nil, inputs))
+		return m, nil
+	}
+	mod, err := img.instance(inputs)
+	if err != nil {
+		return nil, err
+	}
+	mod.index = len(img.modules)
+	m.main, m.modules = mod, []*Module{mod}
+	m.enqueue(m.newFiber(mod.top(), nil, nil))
+	return m, nil
+}
+
+// newFiber makes a fiber that will call fn.
+func (m *Machine) newFiber(fn starlark.Value, args starlark.Tuple, named *starlark.Dict) *fiber {
+	f := &fiber{id: m.nextID, state: waiting}
+	m.nextID++
+	if named == nil {
+		named = new(starlark.Dict)
+	}
+	f.pushActivation(&activation{kind: rootFrame, state: []starlark.Value{fn, args, named}})
+	m.fibers = append(m.fibers, f)
 	return f
 }
 
-// callTop runs a function without arguments on a fiber of its own.
-func (m *Machine) callTop(fn *Function) (starlark.Value, error) {
-	f := m.newFiber(nil)
-	m.current = f
-	if _, sig, err := m.enter(f, fn, 0, nil, nil); sig == sigError {
-		return nil, m.errorHere(f, err)
+// Run lets the machine go on until every fiber waits, the script or chunk has ended, or the slice is over. answer is asked for the outcome of
+// each request of class Answer, during the slice.
+func (m *Machine) Run(answer func(*effect.Request) effect.Outcome) Stop {
+	m.answer, m.emissions, m.emitted, m.spent, m.yielded = answer, nil, 0, 0, false
+	for len(m.queue) > 0 && m.ended == nil && !m.yielded {
+		m.turn()
 	}
-	return m.run(f, 1)
+	m.sweep()
+	stop := Stop{Status: Waiting}
+	switch {
+	case m.ended != nil:
+		stop = *m.ended
+	case m.yielded:
+		stop.Status = Yielded
+	case m.session != nil && len(m.fibers) == 0:
+		stop = Stop{Status: Idle, Value: starlark.None}
+	}
+	stop.Emissions, m.emissions, m.answer = m.emissions, nil, nil
+	if m.session != nil {
+		m.ended = nil
+	}
+	return stop
 }
 
-// refuel begins a new portion of steps.
-func (m *Machine) refuel(*fiber) (signal, error) {
-	m.fuel = sliceSteps
-	return sigReturn, nil
+// turn runs the first fiber of the queue to its next stop.
+func (m *Machine) turn() {
+	f := m.queue[0]
+	if f.state == ended { // dropped while it was ready
+		m.queue = m.queue[1:]
+		return
+	}
+	m.current = f
+	m.refill(f)
+	v, sig, err := m.run(f, 1)
+	m.account(f)
+	if sig == sigYield {
+		m.yielded = true
+		return // it stays first in the queue
+	}
+	m.queue = m.queue[1:]
+	if sig == sigWait {
+		f.state = waiting
+		return
+	}
+	f.popFrame()
+	m.retire(f)
+	e, _ := err.(*Error)
+	if f.parent != nil {
+		m.branchEnded(f, v, e)
+		return
+	}
+	m.end(v, e)
 }
 
-// Options are what a run is started with.
-type Options struct {
-	Limits Limits
+// end notes how the script, or the chunk of a session, has ended.
+func (m *Machine) end(v starlark.Value, e *Error) {
+	m.ended = &Stop{Status: Done, Value: v}
+	if e != nil {
+		m.ended = &Stop{Status: Failed, Err: e.Effect(), cause: e}
+	}
+	if m.session != nil {
+		m.ended.Status = Idle
+	}
 }
 
-// Stop says why a slice ended.
-type Stop struct {
-	Err   error
-	Value starlark.Value
+// enqueue makes a fiber ready, at the end of the queue.
+func (m *Machine) enqueue(f *fiber) {
+	if f.state == waiting {
+		f.state = ready
+		m.queue = append(m.queue, f)
+	}
 }
 
-// Start begins a run.
-func (img *Image) Start(opts Options) *Machine {
-	m := newMachine(opts.Limits)
-	m.image = img
-	return m
+// retire notes that a fiber has ended. Fibers that have are forgotten now and then, and before the slice ends.
+func (m *Machine) retire(f *fiber) {
+	f.state = ended
+	if m.retired++; m.retired > len(m.fibers)/2+100 {
+		m.sweep()
+	}
 }
 
-// Run runs.
-func (m *Machine) Run() Stop {
-	mod := m.image.main
-	v, err := m.callTop(newFunction(mod, mod.code.Functions[0], nil, nil))
-	return Stop{err, v}
+func (m *Machine) sweep() {
+	gone := func(f *fiber) bool { return f.state == ended }
+	m.fibers = slices.DeleteFunc(slices.Clone(m.fibers), gone) // a copy: somebody may be walking the old one
+	m.queue = slices.DeleteFunc(slices.Clone(m.queue), gone)
+	m.retired = 0
 }
 
-// Globals returns the global variables of the script that are set.
-func (m *Machine) Globals() starlark.StringDict { return m.image.main.Globals() }
+// alive counts the fibers that have not ended.
+func (m *Machine) alive() int { return len(m.fibers) - m.retired }
+
+// Runnable tells whether the last slice has yielded, or something came in since: there is more to do than to wait.
+func (m *Machine) Runnable() bool { return len(m.queue) > 0 }
+
+// Globals returns the global variables of the script, or of the session, that are set.
+func (m *Machine) Globals() starlark.StringDict { return m.main.Globals() }
+
+// Steps is the number of steps charged since the start.
+func (m *Machine) Steps() uint64 { return m.steps }
+
+// Append gives a session its next chunk: modules that it loads, unless the session has them already, and the chunk itself last. Its top level runs next. An
+// error means that nothing was appended.
+func (m *Machine) Append(modules []*compile.Module) error {
+	if m.session == nil {
+		m.session = newSession(m)
+	}
+	return m.session.append(m, modules)
+}

@@ -16,12 +16,15 @@ type Native struct {
 	quick func(args []starlark.Value) starlark.Value
 
 	// start begins a resumable native: it checks the arguments and fills the activation. resume goes on: with nil at first, then with the result of each call
-	// it asked for. Both run on the fiber's top frame.
+	// it asked for. Both run while the native's frame is on top.
 	// resumable tells which calls need it; the others are left to the original.
 	resumable func(args []starlark.Value, named []keyword) bool
 	start     func(c *nativeCall, args starlark.Tuple, kwargs []starlark.Tuple) error
 	resume    func(c *nativeCall, result starlark.Value) step
 	iters     int // iterators a frame of it holds open
+
+	// catch turns an error that unwinds through a frame of it into a result; nil lets it pass.
+	catch func(act *activation, e *Error) starlark.Value
 }
 
 // nativeCall is what a resumable native works with: its activation and the fiber it is on.
@@ -37,6 +40,8 @@ type step struct {
 	err   error
 	fn    starlark.Value // to call, nil otherwise
 	args  starlark.Tuple
+	named []keyword
+	wait  bool // for somebody to make the fiber ready again
 }
 
 // call asks for fn to be called with one argument.
@@ -83,7 +88,7 @@ func (m *Machine) callNative(f *fiber, n *Native, args starlark.Tuple, named []k
 			return v, sigReturn, nil
 		}
 	}
-	if n.resumable != nil && n.resumable(args, named) {
+	if n.builtin == nil || n.resumable != nil && n.resumable(args, named) {
 		return m.startNative(f, n, args, named)
 	}
 	outer := m.callee
@@ -107,19 +112,16 @@ func (m *Machine) startNative(f *fiber, n *Native, args starlark.Tuple, named []
 }
 
 // resumeNative lets the native on top go on with the result of the call it asked for, nil at first.
-func (m *Machine) resumeNative(f *fiber, result starlark.Value) (starlark.Value, signal, error) {
-	fr := &f.frames[len(f.frames)-1]
-	act := fr.act
+func (m *Machine) resumeNative(f *fiber, act *activation, result starlark.Value) (starlark.Value, signal, error) {
 	next := act.native.resume(&nativeCall{m, f, act}, result)
 	switch {
 	case next.err != nil:
 		return nil, sigError, next.err
+	case next.wait:
+		return nil, sigWait, nil
 	case next.fn == nil:
 		f.popFrame()
 		return next.value, sigReturn, nil
 	}
-	base := f.ceiling()
-	f.reserve(base + len(next.args))
-	copy(f.regs[base:], next.args)
-	return m.call(f, next.fn, base, len(next.args), nil)
+	return m.callValues(f, next.fn, f.ceiling(), next.args, next.named)
 }

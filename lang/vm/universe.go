@@ -55,3 +55,8 @@ func hasKeyword(named []keyword, name string) bool {
 	}
 	return false
 }
+
+// Natives are the builtins of the machine that the universe of Starlark does not have. An environment lists them among its names.
+func Natives() starlark.StringDict {
+	return starlark.StringDict{"attempt": attemptNative, "parallel": parallelNative, "forever": foreverNative}
+}

@@ -1,0 +1,261 @@
+package vm
+
+import (
+	"fmt"
+
+	"go.starlark.net/starlark"
+
+	"starling/lang/effect"
+)
+
+// parallel(branches, over, limit, wait, on_error) runs branches as fibers of their own and waits for them. It is the top frame of its fiber from its first step to its
+// return, so a fiber has one at most. Its state is
+//
+//	state[0]  the keys, a tuple of strings, when branches or over is a dict; None for a list
+//	state[1]  the calls, a tuple of tuples (fn, arg, ...)
+//	state[2]  the Outcomes of the branches, a list with None where there is none yet
+//	state[3]  how many may be in motion
+//	state[4]  how many must succeed: all of them, or 1 for "any", or a number
+//	state[5]  what is asked for: "values" (the first failure cancels the rest and raises), "outcomes" (all are run to their end) or "quorum"
+//	state[6]  the path of its branches
+//	state[7]  the error to raise, an error record, or None
+//	state[8]  how many have begun
+//	state[9]  how many have succeeded
+//	state[10] how many have failed
+//
+// and phase 1 means that it is over.
+var parallelNative = &Native{
+	name:   "parallel",
+	start:  startParallel,
+	resume: resumeParallel,
+}
+
+const (
+	parallelKeys = iota
+	parallelCalls
+	parallelOutcomes
+	parallelLimit
+	parallelNeed
+	parallelMode
+	parallelPath
+	parallelError
+	parallelBegun
+	parallelGood
+	parallelBad
+	parallelSize
+)
+
+func startParallel(c *nativeCall, args starlark.Tuple, kwargs []starlark.Tuple) error {
+	if err := c.m.mayWait(c.f, "parallel"); err != nil {
+		return err
+	}
+	o := parallelOptions{onError: "cancel"}
+	if err := o.parse(args, kwargs); err != nil {
+		return fmt.Errorf("parallel: %w", err)
+	}
+	keys, calls, err := branchCalls(o.branches, o.over)
+	if err != nil {
+		return fmt.Errorf("parallel: %w", err)
+	}
+	need, mode, err := o.goal(len(calls))
+	if err != nil {
+		return fmt.Errorf("parallel: %w", err)
+	}
+	if n := c.m.alive() + len(calls); n > c.m.limits.Fibers {
+		return effect.Errorf(effect.KindLimit, "parallel: %d branches would be running at once, the limit is %d", n-1, c.m.limits.Fibers)
+	}
+	outcomes := make([]starlark.Value, len(calls))
+	for i := range outcomes {
+		outcomes[i] = starlark.None
+	}
+	zero := starlark.MakeInt(0)
+	c.act.state = []starlark.Value{
+		keys, calls, starlark.NewList(outcomes), starlark.MakeInt(o.limit), starlark.MakeInt(need), starlark.String(mode),
+		starlark.String(c.f.step("parallel")), starlark.None, zero, zero, zero,
+	}
+	if len(calls) == 0 {
+		c.act.phase = 1
+	}
+	return nil
+}
+
+// resumeParallel begins branches at first, and returns when it is over.
+func resumeParallel(c *nativeCall, _ starlark.Value) step {
+	if c.act.phase == 0 {
+		c.m.beginBranches(c.f, c.act)
+		return step{wait: true}
+	}
+	if e, ok := c.act.state[parallelError].(*effect.Record); ok {
+		return step{err: errorOf(e)}
+	}
+	return step{value: c.act.collect()}
+}
+
+func (act *activation) int(i int) int {
+	n, _ := act.state[i].(starlark.Int).Int64()
+	return int(n)
+}
+
+func (act *activation) add(i, n int) { act.state[i] = starlark.MakeInt(act.int(i) + n) }
+
+// beginBranches starts branches until as many as may be are in motion. They run when their turn comes.
+func (m *Machine) beginBranches(f *fiber, act *activation) {
+	calls := act.state[parallelCalls].(starlark.Tuple)
+	path, _ := starlark.AsString(act.state[parallelPath])
+	for {
+		begun := act.int(parallelBegun)
+		running := begun - act.int(parallelGood) - act.int(parallelBad)
+		if begun == len(calls) || running >= act.int(parallelLimit) {
+			return
+		}
+		call := calls[begun].(starlark.Tuple)
+		child := m.newFiber(call[0], call[1:], nil)
+		child.parent, child.index = f, begun
+		child.depth = f.depth + len(f.frames)
+		child.branch = join(path, act.segment(begun))
+		act.add(parallelBegun, 1)
+		m.enqueue(child)
+	}
+}
+
+// segment is the last part of a branch's path: its key or its index.
+func (act *activation) segment(i int) string {
+	if keys, ok := act.state[parallelKeys].(starlark.Tuple); ok {
+		key, _ := starlark.AsString(keys[i])
+		return segment(key)
+	}
+	return fmt.Sprint(i)
+}
+
+// branchEnded takes what a branch came to and decides what follows. A limit or a cancellation is not the branch's alone: it passes through.
+func (m *Machine) branchEnded(child *fiber, v starlark.Value, e *Error) {
+	f := child.parent
+	act := f.frames[len(f.frames)-1].act
+	outcome := branchOutcome(v, e)
+	_ = act.state[parallelOutcomes].(*starlark.List).SetIndex(child.index, outcome) // nobody else has it: cannot fail
+	if outcome.Truth() {
+		act.add(parallelGood, 1)
+	} else {
+		act.add(parallelBad, 1)
+	}
+	switch {
+	case e != nil && !e.Kind.Catchable():
+		act.state[parallelError] = e.Effect().Record()
+	case !act.over():
+		m.beginBranches(f, act)
+		return
+	}
+	act.phase = 1
+	m.dropBranches(f)
+	m.enqueue(f)
+}
+
+// branchOutcome is the Outcome of a branch: it has succeeded when it returned, unless what it returned is a Result or an Outcome that is not ok.
+func branchOutcome(v starlark.Value, e *Error) *effect.Record {
+	if e != nil {
+		return newOutcome("error", starlark.None, e.Effect().Record())
+	}
+	if r, ok := v.(*effect.Record); ok && !bool(r.Truth()) {
+		if t := r.RecordType(); t == effect.ResultType || t == effect.OutcomeType {
+			return newOutcome("error", v, r.Field("error"))
+		}
+	}
+	return newOutcome("ok", v, starlark.None)
+}
+
+// over tells whether the goal is reached or out of reach, and leaves the error to raise in the latter case.
+func (act *activation) over() bool {
+	all := act.state[parallelOutcomes].(*starlark.List).Len()
+	good, bad, need := act.int(parallelGood), act.int(parallelBad), act.int(parallelNeed)
+	switch act.state[parallelMode].(starlark.String) {
+	case "outcomes":
+		return good+bad == all
+	case "values":
+		if bad > 0 {
+			act.state[parallelError] = act.failures()[0].Record()
+			return true
+		}
+		return good == all
+	}
+	if all-bad < need {
+		act.state[parallelError] = act.outOfReach(need, all).Record()
+		return true
+	}
+	return good >= need
+}
+
+// failures lists the errors of the branches that have failed.
+func (act *activation) failures() []*effect.Error {
+	var list []*effect.Error
+	outcomes := act.state[parallelOutcomes].(*starlark.List)
+	for i := range outcomes.Len() {
+		o, ok := outcomes.Index(i).(*effect.Record)
+		if !ok || bool(o.Truth()) {
+			continue
+		}
+		if e, ok := o.Field("error").(*effect.Record); ok && e.RecordType() == effect.ErrorType {
+			list = append(list, errorOf(e))
+			continue
+		}
+		list = append(list, effect.Errorf(effect.KindScript, "branch %s returned a %s that is not ok", act.segment(i), o.Field("value").Type()))
+	}
+	return list
+}
+
+// outOfReach is the error of a quorum that cannot be reached any more, with all errors attached.
+func (act *activation) outOfReach(need, all int) *effect.Error {
+	failures := act.failures()
+	records := make([]starlark.Value, len(failures))
+	for i, e := range failures {
+		records[i] = e.Record()
+	}
+	e := effect.Errorf(effect.KindScript, "parallel: %d of %d branches must succeed, %d have failed; the last: %s",
+		need, all, len(failures), failures[len(failures)-1].Message)
+	if data, err := effect.Encode(starlark.NewList(records)); err == nil {
+		e.Data = data
+	}
+	return e
+}
+
+// collect makes the result, in the shape of the input. Branches that did not come to an end were cancelled.
+func (act *activation) collect() starlark.Value {
+	outcomes := act.state[parallelOutcomes].(*starlark.List)
+	values := make([]starlark.Value, outcomes.Len())
+	for i := range values {
+		o, ok := outcomes.Index(i).(*effect.Record)
+		switch {
+		case !ok:
+			values[i] = newOutcome("cancelled", starlark.None, starlark.None)
+		case act.state[parallelMode] == starlark.String("values"):
+			values[i] = o.Field("value")
+		default:
+			values[i] = o
+		}
+	}
+	keys, ok := act.state[parallelKeys].(starlark.Tuple)
+	if !ok {
+		return starlark.NewList(values)
+	}
+	dict := starlark.NewDict(len(keys))
+	for i, k := range keys {
+		_ = dict.SetKey(k, values[i]) // strings are hashable
+	}
+	return dict
+}
+
+// dropBranches cancels the branches of a fiber where they wait: no more of their code runs, their locks are released, their writes stay.
+func (m *Machine) dropBranches(f *fiber) {
+	for _, child := range m.fibers {
+		if child.parent == f && child.state != ended {
+			m.drop(child)
+		}
+	}
+}
+
+// drop ends a fiber before its time, innermost frame first.
+func (m *Machine) drop(f *fiber) {
+	for len(f.frames) > 0 {
+		m.abandon(f)
+	}
+	m.retire(f)
+}
