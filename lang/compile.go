@@ -39,8 +39,8 @@ func Compile(b *Bundle, env *effect.Environment) (*Program, error) {
 	return p, nil
 }
 
-// CompileChunk compiles the entry of a bundle as a chunk of a REPL session: it may use and reassign the globals of earlier chunks, and neither main
-// nor inputs mean anything in it. Errors are as for [Compile].
+// CompileChunk compiles the entry of a bundle as a chunk of a REPL session: it may use and reassign the globals of earlier chunks, for which
+// globals, not nil, answers; and neither main nor inputs mean anything in it. Errors are as for [Compile].
 func CompileChunk(b *Bundle, globals func(name string) bool, env *effect.Environment) (*Program, error) {
 	units, list := compileUnits(b, env, globals)
 	if err := list.Err(); err != nil {
