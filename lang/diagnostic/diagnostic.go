@@ -44,10 +44,10 @@ type Diagnostic struct {
 // Error is the diagnostic on one line: `file:line:col: message: got …, want …; hint`.
 func (d Diagnostic) Error() string {
 	s := d.headline()
-	if d.Hint != "" {
-		s += "; " + d.Hint
+	if s != "" && d.Hint != "" {
+		s += "; "
 	}
-	return s
+	return s + d.Hint
 }
 
 // headline is everything but the hint.

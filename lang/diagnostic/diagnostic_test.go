@@ -51,6 +51,7 @@ func TestErrorIsOneLine(t *testing.T) {
 			diagnostic.Diagnostic{File: "a.star", Line: 1, Col: 2, Path: "input.n", Message: "agent()", Got: "a function"},
 			`a.star:1:2: input.n: agent(): got a function`,
 		},
+		{diagnostic.Diagnostic{Hint: "and 3 more"}, `and 3 more`},
 		{diagnostic.Diagnostic{Severity: diagnostic.Note, Want: "a name"}, `note: want a name`},
 	}
 	for _, test := range tests {

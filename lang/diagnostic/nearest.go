@@ -5,6 +5,7 @@ import (
 	"unicode"
 )
 
+// longestWord is the longest word, in bytes, that is looked up.
 const longestWord = 1000
 
 // Nearest is the candidate that a misspelled word most likely meant, and whether there is one: the first of those at

@@ -5,15 +5,23 @@ import (
 	"unicode/utf8"
 )
 
+// longestLine is the longest line that a diagnostic carries, in bytes. Longer ones are machines' work, such as a
+// megabyte of JSON; they would cost more than their snippet tells.
+const longestLine = 8 << 10
+
 // At returns d placed at source[start:end], byte offsets, in file: it sets File, Line, Col, EndCol and Text. Offsets
-// outside the source are brought to its ends; a range that goes on to further lines ends with the first.
+// outside the source are brought to its ends; a range that goes on to further lines ends with the first. Text stays
+// empty when the line is longer than 8 KB.
 func (d Diagnostic) At(file, source string, start, end int) Diagnostic {
 	start = min(max(start, 0), len(source))
 	end = min(max(end, start), len(source))
 	from, to := lineBounds(source, start)
 
 	d.File = file
-	d.Text = source[from:to]
+	d.Text = ""
+	if to-from <= longestLine {
+		d.Text = source[from:to]
+	}
 	d.Line = 1 + strings.Count(source[:from], "\n")
 	d.Col = 1 + utf8.RuneCountInString(source[from:start])
 	d.EndCol = d.Col

@@ -127,6 +127,13 @@ func TestAtClamps(t *testing.T) {
 	}
 }
 
+func TestAtLeavesOutEndlessLines(t *testing.T) {
+	d := diagnostic.Diagnostic{Message: "bad"}.At("f", strings.Repeat("x", 10_000), 9_000, 9_001)
+	if got := d.Render(); got != "f:1:9001: bad\n" {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestOffsetOutside(t *testing.T) {
 	source := "ab\ncd"
 	tests := []struct{ line, col, want int }{{1, 1, 0}, {2, 2, 4}, {1, 99, 2}, {2, 99, 5}, {9, 1, 5}, {0, 0, 0}}
