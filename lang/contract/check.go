@@ -49,6 +49,7 @@ type checker struct {
 
 func newChecker(p Profile, a Audience) *checker { return &checker{profile: p, audience: a} }
 
+// run is a whole check: the outcome for a caller.
 func (c *checker) run(t typ, v starlark.Value) (starlark.Value, Violations) {
 	checked, bad := t.check(c, v)
 	if !bad.none() {
@@ -67,6 +68,8 @@ func tooLarge() problems {
 	return problem("a larger value", fmt.Sprintf("at most %d elements", maxElements), "")
 }
 
+// Under any the levels are those of the value alone, so they have a bound of their own; what is a Plainer is immutable
+// and needs no copy.
 func (anyType) check(c *checker, v starlark.Value) (starlark.Value, problems) {
 	switch v := v.(type) {
 	case starlark.NoneType, starlark.Bool, starlark.Int, starlark.Bytes, Plainer:
@@ -97,6 +100,7 @@ func (t boolType) check(_ *checker, v starlark.Value) (starlark.Value, problems)
 	return v, problems{}
 }
 
+// A float that is whole becomes an int where an int is wanted, and only there: number says nothing of its notation.
 func (t *numberType) check(_ *checker, v starlark.Value) (starlark.Value, problems) {
 	n := v
 	switch x := v.(type) {
@@ -190,6 +194,7 @@ func (t *patternType) check(_ *checker, v starlark.Value) (starlark.Value, probl
 	return v, problems{}
 }
 
+// The literal itself is the outcome, so that 3.0 becomes 3 where the contract says 3.
 func (t *literalType) check(_ *checker, v starlark.Value) (starlark.Value, problems) {
 	if !t.admits(v) {
 		return nil, problem(describe(v), brief(t), misspelled(v, []typ{t}))

@@ -10,6 +10,7 @@ import (
 	"starling/lang/diagnostic"
 )
 
+// A wrong length is said before what is wrong with the items, which are checked all the same.
 func (t *listType) check(c *checker, v starlark.Value) (starlark.Value, problems) {
 	switch v.(type) {
 	case *starlark.List, starlark.Tuple:
@@ -82,6 +83,7 @@ func (c *checker) entriesOf(d *starlark.Dict, elem typ, limit int) (starlark.Val
 	return out, bad
 }
 
+// keyOf is the text of a key.
 func keyOf(k starlark.Value) (string, problems) {
 	s, ok := k.(starlark.String)
 	if !ok {
@@ -93,6 +95,8 @@ func keyOf(k starlark.Value) (string, problems) {
 	return string(s), problems{}
 }
 
+// The members come first, in their order; what the value has besides is looked at only when it has more keys than were
+// found.
 func (t *recordType) check(c *checker, v starlark.Value) (starlark.Value, problems) {
 	d, ok := v.(*starlark.Dict)
 	if !ok {

@@ -29,6 +29,7 @@ func ecmaPattern(source string) string {
 	return b.String()
 }
 
+// writeECMA writes one node of the syntax tree.
 func writeECMA(b *strings.Builder, re *syntax.Regexp) {
 	switch re.Op {
 	case syntax.OpNoMatch:
@@ -73,6 +74,7 @@ func writeECMA(b *strings.Builder, re *syntax.Regexp) {
 	}
 }
 
+// writeGroup writes a node so that it is one operand. Groups never capture: nobody asks for the parts.
 func writeGroup(b *strings.Builder, re *syntax.Regexp) {
 	b.WriteString("(?:")
 	writeECMA(b, re)
@@ -164,6 +166,7 @@ func gaps(pairs []rune) []rune {
 	return between
 }
 
+// writeRange writes one or two runes as they are, more as a range.
 func writeRange(b *strings.Builder, first, last rune) {
 	writeClassRune(b, first)
 	if last > first+1 {

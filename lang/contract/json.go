@@ -44,6 +44,7 @@ type jsonWriter struct {
 	out []byte
 }
 
+// value appends v, or gives the one problem that ends the writing.
 func (w *jsonWriter) value(v starlark.Value) problems {
 	if len(w.out) > maxJSON {
 		return problem("a larger value", fmt.Sprintf("at most %d bytes of JSON", maxJSON), "")
@@ -134,6 +135,7 @@ func (w *jsonWriter) dict(d *starlark.Dict) problems {
 	return problems{}
 }
 
+// plain counts a Plainer as a level: one that stands for itself must end as well.
 func (w *jsonWriter) plain(v Plainer) problems {
 	if bad := w.enter(v, maxJSONDepth); !bad.none() {
 		return bad

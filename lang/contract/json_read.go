@@ -35,12 +35,14 @@ func FromJSON(data []byte) (v starlark.Value, err error) {
 	return v, nil
 }
 
+// A jsonReader is a recursive-descent reader over the whole text; at is the offset of the next byte.
 type jsonReader struct {
 	text  string
 	at    int
 	depth int
 }
 
+// wrong is an error with a place.
 func (r *jsonReader) wrong(start, end int, message, got, want string) error {
 	d := diagnostic.Diagnostic{Kind: "json", Message: message, Got: got, Want: want}
 	return d.At("", r.text, start, end)
@@ -94,6 +96,7 @@ func (r *jsonReader) value() (starlark.Value, error) {
 	return r.word()
 }
 
+// word reads null, true or false, and is also where all that begins no value ends up.
 func (r *jsonReader) word() (starlark.Value, error) {
 	words := [...]struct {
 		text  string
@@ -109,6 +112,7 @@ func (r *jsonReader) word() (starlark.Value, error) {
 	return nil, r.unexpected("a value")
 }
 
+// nested reads what follows an opening bracket.
 func (r *jsonReader) nested(read func() (starlark.Value, error)) (starlark.Value, error) {
 	if r.depth == maxJSONDepth {
 		message := fmt.Sprintf("nested more than %d deep", maxJSONDepth)
@@ -159,6 +163,8 @@ func (r *jsonReader) object() (starlark.Value, error) {
 	}
 }
 
+// entry reads one key and its value. A key that stands twice is refused: which of the two was meant, and which of them
+// another reader would take, nobody can say.
 func (r *jsonReader) entry(d *starlark.Dict) error {
 	r.blank()
 	start := r.at
@@ -204,6 +210,7 @@ func (r *jsonReader) string() (string, error) {
 	return "", r.wrong(start, start+1, `the string that begins here has no closing "`, "", "")
 }
 
+// unquoted is the string whose source began at start and has just ended. The standard library knows the escapes.
 func (r *jsonReader) unquoted(start int, escaped bool) (string, error) {
 	raw := r.text[start:r.at]
 	if !escaped {
@@ -216,6 +223,7 @@ func (r *jsonReader) unquoted(start int, escaped bool) (string, error) {
 	return s, nil
 }
 
+// number reads with the scanner of contracts, whose numbers are JSON's but for leading zeros.
 func (r *jsonReader) number() (starlark.Value, error) {
 	start := r.at
 	kind, n := numberToken(r.text[start:])

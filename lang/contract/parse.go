@@ -61,6 +61,7 @@ func parse(text string, place placer) (*Contract, error) {
 	return c, nil
 }
 
+// read goes through the stages, each of which is reached only by what passed the one before.
 func read(text string, errs *errorList) *Contract {
 	if !acceptable(text, errs) {
 		return nil

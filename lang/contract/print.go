@@ -95,6 +95,7 @@ func (t *recordType) print(p *printer) {
 	p.WriteString("}")
 }
 
+// The default is printed as it was written, not as its type completed it: what an author sees is what was said.
 func (m *member) print(p *printer) {
 	p.key(m.name)
 	if m.optional {

@@ -12,10 +12,14 @@ import (
 	"starling/lang/diagnostic"
 )
 
-// words are the names that the language knows by itself: the types, in the order in which messages list them, and two
-// literals.
-var words = [...]string{
-	"string", "int", "number", "bool", "null", "any", "url", "path", "duration", "timestamp", "true", "false",
+// scalars are the types that have a name by themselves, in the order in which messages list them.
+func scalars() []string {
+	return []string{"string", "int", "number", "bool", "null", "any", "url", "path", "duration", "timestamp"}
+}
+
+// reserved says whether a word has a meaning where a type is due, so that no type can be defined by its name.
+func reserved(word string) bool {
+	return word == "type" || word == "true" || word == "false" || slices.Contains(scalars(), word)
 }
 
 // A resolver turns the syntax tree into types: it looks names up, reads literals, and refuses what the grammar cannot.
@@ -35,6 +39,8 @@ type pendingDefault struct {
 	tokens []lexer.Token
 }
 
+// resolve declares all names before it looks into any definition, since they may be used before they are defined. What
+// follows names (the search for endless types, alternatives, the check of defaults) waits until all are sound.
 func resolve(tree *document, errs *errorList) *Contract {
 	r := &resolver{errorList: errs, byName: map[string]*named{}, places: map[*named]lexer.Token{}}
 	for _, d := range tree.Definitions {
@@ -62,7 +68,7 @@ func (r *resolver) declare(d *definition) {
 	n := &named{name: d.Name.Value}
 	r.definitions = append(r.definitions, n)
 	switch first := r.byName[n.name]; {
-	case slices.Contains(words[:], n.name) || n.name == "type":
+	case reserved(n.name):
 		r.at(d.Name, diagnostic.Diagnostic{Message: quote(n.name) + " is a word of the language and cannot be defined"})
 	case first != nil:
 		r.at(d.Name, diagnostic.Diagnostic{
@@ -113,6 +119,7 @@ func (r *resolver) branch(t *term, seen map[string]bool) []typ {
 	return parts
 }
 
+// term puts range and ? around an atom. (T?)? is T?.
 func (r *resolver) term(t *term) typ {
 	base := r.limited(r.atom(t), t.Interval)
 	if _, already := base.(*optionalType); t.Optional != nil && !already {
@@ -188,13 +195,15 @@ func (r *resolver) typeHint(name string) string {
 		return "a map is written {string: T}, a record {name: T}"
 	}
 	defined := slices.Sorted(maps.Keys(r.byName))
-	if hint := diagnostic.DidYouMean(name, slices.Concat(words[:], defined)); hint != "" {
+	types := slices.Concat(scalars(), defined)
+	if hint := diagnostic.DidYouMean(name, append(types, "true", "false")); hint != "" {
 		return hint
 	}
-	types := shorten(strings.Join(slices.Concat(words[:len(words)-2], defined), ", "), 120)
-	return "a text is written " + quote(shorten(name, 40)) + "; the types are " + types
+	return "a text is written " + quote(shorten(name, 40)) + "; the types are " + shorten(strings.Join(types, ", "), 120)
 }
 
+// pattern compiles twice: alone, for a message without our own brackets and so that the pattern cannot close them, and
+// within them, for use.
 func (r *resolver) pattern(t lexer.Token) typ {
 	source := t.Value[1 : len(t.Value)-1]
 	if source == "" {

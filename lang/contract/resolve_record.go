@@ -75,6 +75,7 @@ func (r *resolver) rest(t *recordType, f *field) {
 	t.rest = r.expression(f.Type)
 }
 
+// member adds a field to its record. One that is defined twice is added all the same; the contract is refused.
 func (r *resolver) member(t *recordType, f *field) {
 	m := &member{name: f.Key.Value, optional: f.Optional != nil}
 	if f.Key.Type == tokenString {
@@ -96,6 +97,7 @@ func (r *resolver) member(t *recordType, f *field) {
 	t.index[m.name] = m
 }
 
+// preset reads a default; whether it fits is seen when all types are known.
 func (r *resolver) preset(m *member, k *mark) {
 	switch {
 	case m.written != nil:

@@ -45,6 +45,7 @@ func (t *unionType) check(c *checker, v starlark.Value) (starlark.Value, problem
 	return checked, found.bad
 }
 
+// try checks against each leaf until one fits.
 func (t *unionType) try(c *checker, v starlark.Value) (starlark.Value, verdict) {
 	attempts := make([]problems, len(t.leaves))
 	for i, leaf := range t.leaves {
@@ -213,6 +214,7 @@ func literals(types []typ) (words []string, ok bool) {
 	return words, true
 }
 
+// literalWord is one literal in a list of them.
 func literalWord(v starlark.Value) string {
 	s, ok := v.(starlark.String)
 	if !ok {

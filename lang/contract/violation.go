@@ -95,6 +95,7 @@ func problem(got, want, hint string) problems {
 	return problems{[]Violation{{Got: got, Want: want, Hint: hint}}, 1}
 }
 
+// keyStep is a key as part of a path.
 func keyStep(key string) string {
 	if isIdentifier(key) {
 		return key
