@@ -12,6 +12,8 @@ type Environment struct {
 	Names starlark.StringDict
 	// Handlers serve the requests by kind.
 	Handlers map[string]*Handler
+	// Codecs write down the values of foreign types; their order is part of the snapshots' format.
+	Codecs []Codec
 	// Behaviour moves when a builtin's result or an error that scripts can see changes; a run recorded under another number is refused.
 	Behaviour uint32
 }
@@ -32,4 +34,12 @@ func (e *Environment) Lookup(name string) (starlark.Value, bool) {
 	}
 	v, ok := starlark.Universe[name]
 	return v, ok
+}
+
+// Codec lets a snapshot hold values of a Go type that the machine does not know. A value is made again from its parts, so it may contain itself only
+// through lists, dicts and functions.
+type Codec struct {
+	Type  string // Type() of the values it is for
+	Parts func(v starlark.Value) ([]starlark.Value, error)
+	Make  func(parts []starlark.Value) (starlark.Value, error)
 }

@@ -160,8 +160,7 @@ func admits(types string, v starlark.Value) bool {
 				return true
 			}
 		case "callable":
-			// By name of type: neither our builtins nor the machine's functions run on a starlark.Thread.
-			if v.Type() == "function" || v.Type() == "builtin_function_or_method" {
+			if _, ok := v.(starlark.Callable); ok {
 				return true
 			}
 		case "number":

@@ -25,6 +25,7 @@ type Module struct {
 	consts  []starlark.Value // code.Constants with the predeclared values filled in
 	globals []starlark.Value // nil is an unset variable
 	loads   []loaded         // one for each load statement
+	args    *starlark.Dict   // what args means in a script without main, nil in any other
 	index   int              // position in the image
 }
 

@@ -17,12 +17,15 @@ type Image struct {
 	modules []*Module
 	main    *Module
 	byName  map[string]*Module
+
+	permanents *permanents
+	identity   [16]byte // what snapshots say of the program
 }
 
 // Load links modules, given in order of dependency with the script last, and runs the top level of each library module, and of the script if
 // it has a main. Effects in these are errors. What they made is frozen.
 func Load(modules []*compile.Module, env *effect.Environment) (*Image, error) {
-	img := &Image{env: env, byName: make(map[string]*Module)}
+	img := &Image{env: env, byName: make(map[string]*Module), permanents: newPermanents(env)}
 	for i, code := range modules {
 		m, err := img.link(code, img.byName, new(starlark.Dict))
 		if err != nil {
@@ -35,15 +38,31 @@ func Load(modules []*compile.Module, env *effect.Environment) (*Image, error) {
 			if err := m.initialize(); err != nil {
 				return nil, err
 			}
+			img.permanents.number(i, m.globals)
 		}
 		img.byName[code.Name] = m
 	}
+	img.identify()
 	return img, nil
 }
 
 // instance makes the module of a script without main for one run: the globals are its own.
 func (img *Image) instance(inputs *starlark.Dict) (*Module, error) {
-	return img.link(img.main.code, img.byName, inputs)
+	mod, err := img.link(img.main.code, img.byName, inputs)
+	if err == nil {
+		mod.args = inputs
+	}
+	return mod, err
+}
+
+// setArgs replaces what args means in the module of a script without main.
+func (mod *Module) setArgs(args *starlark.Dict) {
+	for _, n := range mod.code.Names {
+		if v, ok := mod.consts[n.Const].(*starlark.Dict); ok && n.Name == argsName && v == mod.args {
+			mod.consts[n.Const] = args
+		}
+	}
+	mod.args = args
 }
 
 // initialize runs the top level of a module that is shared by all runs, and freezes what it made.

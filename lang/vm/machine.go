@@ -15,6 +15,7 @@ type Limits struct {
 	Frames int   // depth of calls, counted along a fiber and the fibers waiting for it
 	Fibers int   // branches that exist at once, and the script itself
 	Steps  int64 // steps of one fiber since its last outcome
+	Memory int64 // bytes of what is alive, by the machine's own count
 }
 
 // The defaults of Limits.

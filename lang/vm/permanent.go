@@ -1,5 +1,3 @@
-//go:build wipsnap
-
 package vm
 
 import (
@@ -19,7 +17,42 @@ type permanentRef struct{ module, number int }
 type permanents struct {
 	refs   map[any]permanentRef
 	values [][]starlark.Value
-	names  map[any]string // builtins, natives and modules of the environment, by their stable names
+	names  map[any]string            // builtins, natives and modules of the environment, to their stable names
+	byName map[string]starlark.Value // and back
+}
+
+func newPermanents(env *effect.Environment) *permanents {
+	p := &permanents{refs: map[any]permanentRef{}, names: map[any]string{}, byName: map[string]starlark.Value{}}
+	for _, name := range universe.Keys() {
+		p.name(name, universe[name])
+	}
+	for _, name := range env.Names.Keys() {
+		p.name(name, env.Names[name])
+		if mod, ok := env.Names[name].(*starlarkstruct.Module); ok {
+			for _, member := range mod.Members.Keys() {
+				p.name(name+"."+member, mod.Members[member])
+			}
+		}
+	}
+	return p
+}
+
+// name gives a value a stable name. One that has a name keeps it: time.now may be now.
+func (p *permanents) name(name string, v starlark.Value) {
+	key := identity(v)
+	if key == nil {
+		return
+	}
+	p.byName[name] = v
+	if _, known := p.names[key]; !known {
+		p.names[key] = name
+	}
+}
+
+// named finds a value by its stable name.
+func (p *permanents) named(name string) (starlark.Value, bool) {
+	v, ok := p.byName[name]
+	return v, ok
 }
 
 // number walks the globals of one module that has been loaded and frozen.
@@ -99,29 +132,6 @@ func appendChildren(work []starlark.Value, v starlark.Value) []starlark.Value {
 		work = append(work, v.Receiver())
 	}
 	return work
-}
-
-// stableNames maps the values that an environment names to their names.
-func stableNames(env *effect.Environment) map[any]string {
-	names := map[any]string{}
-	add := func(name string, v starlark.Value) {
-		if key := identity(v); key != nil {
-			names[key] = name
-		}
-	}
-	for name, v := range universe {
-		add(name, v)
-	}
-	for _, name := range env.Names.Keys() {
-		v := env.Names[name]
-		add(name, v)
-		if mod, ok := v.(*starlarkstruct.Module); ok {
-			for _, member := range mod.Members.Keys() {
-				add(name+"."+member, mod.Members[member])
-			}
-		}
-	}
-	return names
 }
 
 // isRange recognises ranges.

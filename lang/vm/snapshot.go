@@ -1,5 +1,3 @@
-//go:build wipsnap
-
 package vm
 
 // A snapshot is a machine written down: position and heap, no code. It is read back by an image of the same program, in this process or another, and the machine that

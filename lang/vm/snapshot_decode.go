@@ -1,5 +1,3 @@
-//go:build wipsnap
-
 package vm
 
 import (
@@ -106,7 +104,7 @@ const maxDemand = 1000
 func (d *decoder) heap() {
 	for n := d.count(); n > 0 && d.err == nil; n-- {
 		name := d.string()
-		v, ok := d.img.named(name)
+		v, ok := d.img.permanents.named(name)
 		if !ok && d.err == nil {
 			d.fail("the name %q is not in this environment", name)
 		}
@@ -172,7 +170,7 @@ func (d *decoder) readShell(sh *shell) {
 			d.fail("unknown record type %d", sh.n)
 		}
 	case objHost:
-		sh.module = d.uint(len(d.img.codecs) - 1)
+		sh.module = d.uint(len(d.img.env.Codecs) - 1)
 		sh.n = d.count()
 	case objCell, objMethod, objEffectMethod, objContract, objSecret:
 	default:
@@ -527,7 +525,7 @@ func (d *decoder) makeHost(sh *shell) {
 	if d.err != nil {
 		return
 	}
-	v, err := d.img.codecs[sh.module].Make(parts)
+	v, err := d.img.env.Codecs[sh.module].Make(parts)
 	if err != nil {
 		d.fail("%v", err)
 		return

@@ -1,5 +1,3 @@
-//go:build wipsnap
-
 package vm
 
 import (
@@ -13,14 +11,6 @@ import (
 	"starling/lang/contract"
 	"starling/lang/effect"
 )
-
-// Codec lets a snapshot hold values of a Go type that the machine does not know. The value is made again from its parts; it may not contain itself
-// except through lists, dicts and functions.
-type Codec struct {
-	Type  string                                               // Type() of the values it is for
-	Parts func(v starlark.Value) ([]starlark.Value, error)     // nil error; parts of v, themselves values
-	Make  func(parts []starlark.Value) (starlark.Value, error) // the value again
-}
 
 // encoder writes a heap. Objects are numbered when they are first met and worked off in that order.
 type encoder struct {
@@ -242,7 +232,7 @@ func (e *encoder) other(shells, bodies []byte, v starlark.Value) (_, _ []byte) {
 	case *effect.Builtin:
 		recv, name := v.Receiver()
 		if recv == nil {
-			e.fail("the builtin %s is not part of the environment and cannot be written down", v.Name)
+			e.fail("the builtin %s is not part of the environment and cannot be written down", v.FullName)
 			return shells, bodies
 		}
 		return append(shells, objEffectMethod), e.text(e.value(bodies, recv), name)
@@ -251,7 +241,7 @@ func (e *encoder) other(shells, bodies []byte, v starlark.Value) (_, _ []byte) {
 	case *effect.Secret:
 		return append(shells, objSecret), e.text(e.text(bodies, v.Name), v.Wrap)
 	}
-	for i, c := range e.img.codecs {
+	for i, c := range e.img.env.Codecs {
 		if c.Type != v.Type() {
 			continue
 		}

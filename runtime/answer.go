@@ -1,0 +1,105 @@
+package runtime
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+
+	"go.starlark.net/starlark"
+
+	"starling/lang/effect"
+	"starling/lang/vm"
+)
+
+// answer answers a request inside the slice; the answer is recorded with it, and on replay the record is read instead.
+func (t *turn) answer(r *effect.Request) effect.Outcome {
+	switch r.Kind {
+	case "now":
+		return effect.Outcome{Value: effect.MustEncode(starlark.String(t.now.UTC().Format(timeFormat)))}
+	case "uuid":
+		return effect.Outcome{Value: effect.MustEncode(starlark.String(newUUID()))}
+	case "random":
+		return effect.Outcome{Value: effect.MustEncode(starlark.Float(newRandom()))}
+	}
+	return effect.Outcome{Err: effect.Errorf(effect.KindRefused, "%s: this build cannot answer %q", r.Where, r.Kind)}
+}
+
+// newUUID is a random UUID, version 4 of RFC 9562.
+func newUUID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails since Go 1.24
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// newRandom is uniform in [0, 1) with 53 random bits.
+func newRandom() float64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:])
+	return float64(binary.BigEndian.Uint64(b[:])>>11) / (1 << 53)
+}
+
+// crockford is the alphabet of run ids: no I, L, O or U.
+const crockford = "0123456789abcdefghjkmnpqrstvwxyz"
+
+// newRunID is 12 random letters, 60 bits: short prefixes tell runs apart from the first letter on.
+func newRunID() string {
+	var b [12]byte
+	_, _ = rand.Read(b[:])
+	for i := range b {
+		b[i] = crockford[b[i]&31]
+	}
+	return string(b[:])
+}
+
+// event journals an event of an attempt and hands it to the script's on_event.
+func (t *turn) event(step string, attempt int, kind string, data effect.Payload) {
+	st := t.s.Steps[step]
+	if st == nil || !st.InFlight || st.Attempt != attempt {
+		return
+	}
+	args, _ := st.Args.View()
+	v := effect.ViewOf(must(data.Value()))
+	text := func(field string) starlark.Value { return starlark.String(v.Text(field)) }
+	ev := effect.MustEncode(effect.NewRecord(effect.EventType, starlark.String(kind), starlark.String(step), starlark.String(agentName(args)),
+		must(data.Value()), text("text"), text("url"), starlark.String(t.now.UTC().Format(timeFormat))))
+	heard := t.m != nil && t.m.Hears(step)
+	var b effect.Object
+	t.record(AgentEvent, step, b.Text("kind", kind).Int("attempt", int64(attempt)).Raw("data", data).Flag("heard", heard).Raw("event", onlyIf(heard, ev)).Payload())
+	if heard {
+		t.m.Event(step, ev)
+		t.slice()
+	}
+}
+
+func onlyIf(ok bool, p effect.Payload) effect.Payload {
+	if ok {
+		return p
+	}
+	return nil
+}
+
+// must returns the value of a payload that this process has just encoded.
+func must(v starlark.Value, err error) starlark.Value {
+	if err != nil {
+		panic("runtime: " + err.Error())
+	}
+	return v
+}
+
+// verdict carries out what on_event said of the attempt.
+func (t *turn) verdict(e *vm.Emission) {
+	action := e.Verdict.Field("action")
+	name, _ := starlark.AsString(action)
+	message, _ := starlark.AsString(e.Verdict.Field("message"))
+	t.record(VerdictGiven, e.Step, (&effect.Object{}).Text("action", name).Text("message", message).Payload())
+	st := t.s.Steps[e.Step]
+	if st == nil || name != "stop" {
+		return
+	}
+	t.abort = append(t.abort, e.Step)
+	r := effect.Reply{Status: "stopped", Note: message}
+	t.ended(st, classOK, r, nil)
+	t.due = append(t.due, immediate{step: e.Step, out: success(st, r)})
+}

@@ -1,0 +1,325 @@
+package runtime
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"go.starlark.net/starlark"
+
+	"starling/lang/contract"
+	"starling/lang/diagnostic"
+	"starling/lang/effect"
+)
+
+// openGate opens the gate that a script asked for. Its name is the address of the step that waits.
+func (t *turn) openGate(r *effect.Request) {
+	var due time.Time
+	if r.Policy.Timeout > 0 {
+		due = t.now.Add(r.Policy.Timeout)
+	}
+	var b effect.Object
+	t.record(GateOpened, r.Step, b.Text("step", r.Step).Int("deadline", micros(due)).Raw("args", r.Args).Payload())
+	if !due.IsZero() {
+		t.timer(timerGate, r.Step, due)
+	}
+	args, _ := r.Args.View()
+	if levels := escalation(args); len(levels) > 0 {
+		t.timer(timerEscalate, r.Step, t.now.Add(levels[0].within))
+	}
+}
+
+// level is one step of an escalation: who may decide, and for how long.
+type level struct {
+	target string
+	within time.Duration
+}
+
+// escalation reads the (target, duration) pairs of a gate.
+func escalation(args effect.View) []level {
+	l, ok := args.Value("escalate").(*starlark.List)
+	if !ok {
+		return nil
+	}
+	var out []level
+	for e := range l.Elements() {
+		pair, ok := e.(*starlark.List)
+		if !ok || pair.Len() != 2 {
+			continue
+		}
+		target, _ := starlark.AsString(pair.Index(0))
+		text, _ := starlark.AsString(pair.Index(1))
+		within, _ := contract.ParseDuration(text) // checked when the call was made
+		out = append(out, level{target, within})
+	}
+	return out
+}
+
+// escalate asks the next in the chain; behind the last, the gate has timed out.
+func (t *turn) escalate(st *step) {
+	args, _ := st.Args.View()
+	levels, g := escalation(args), t.s.Gates[st.Step]
+	if g == nil {
+		return
+	}
+	next := g.Level + 1
+	if next >= len(levels) {
+		t.gateTimedOut(st)
+		return
+	}
+	t.record(GateEscalated, st.Step, (&effect.Object{}).Int("level", int64(next)).Text("target", levels[next].target).Payload())
+	t.timer(timerEscalate, st.Step, t.now.Add(levels[next].within))
+}
+
+// System gates are opened by the runtime. Their names start with "!", which no step's name does.
+const (
+	gateUncertain  = "!uncertain:"
+	gateNeeds      = "!needs:"
+	gateQuarantine = "!quarantine"
+)
+
+func uncertainGate(step string) string { return gateUncertain + step }
+
+var systemOptions = []string{"retry", "skip", "fail"}
+
+// openSystemGate opens a gate with the options retry, skip and fail. step is the uncertain step, "" when the gate is about the run.
+func (t *turn) openSystemGate(name, step, prompt string) {
+	var args, b effect.Object
+	args.Text("prompt", prompt).Texts("options", systemOptions)
+	t.record(GateOpened, name, b.Text("uncertain", step).Raw("args", args.Payload()).Payload())
+}
+
+// decideSystem carries out the decision of a system gate.
+func (t *turn) decideSystem(name, choice string) {
+	switch {
+	case strings.HasPrefix(name, gateUncertain):
+		t.decideUncertain(strings.TrimPrefix(name, gateUncertain), choice)
+	case name == gateQuarantine && choice == "fail":
+		t.fail(effect.Errorf(effect.KindLimit, "the run was set aside and then given up"))
+	case name == gateQuarantine && choice == "skip":
+		t.cancelRun("system", "set aside")
+	}
+}
+
+func (t *turn) decideUncertain(name, choice string) {
+	st := t.s.Steps[name]
+	if st == nil || choice == "retry" { // apply has made the step ready again
+		return
+	}
+	err := effect.Errorf(effect.KindUncertain, "%s was cut while it was in flight: it may have taken effect", name)
+	switch {
+	case choice == "fail":
+		t.settle(st, failure(st, err, nil))
+	case agentKind(st.Kind):
+		t.settle(st, encoded(st, result(st, nil, err)))
+	default:
+		t.settle(st, effect.Outcome{})
+	}
+}
+
+// gateTimedOut decides a gate whose deadline has passed: by its fallback, else as on_timeout says.
+func (t *turn) gateTimedOut(st *step) {
+	args, _ := st.Args.View()
+	fallback := args.Value("fallback")
+	var d *effect.Record
+	switch {
+	case fallback != starlark.None:
+		d = t.decision(fallbackChoice(args, fallback), "", fallbackPayload(args, fallback), "system", "fallback", true)
+	case args.Text("on_timeout") == "return":
+		d = t.decision(starlark.None, "", starlark.None, "system", "auto", true)
+	default:
+		t.record(GateWithdrawn, st.Step, (&effect.Object{}).Text("reason", "timeout").Payload())
+		t.settle(st, effect.Outcome{Err: &effect.Error{Kind: effect.KindTimeout, Where: st.Where,
+			Message: "gate " + quoteText(st.Step) + ": nobody decided within " + args.Text("timeout")}})
+		return
+	}
+	t.decide(st, d, nil)
+}
+
+// fallbackChoice is the choice of a fallback: with options it is one of them, in a free form it is a payload.
+func fallbackChoice(args effect.View, fallback starlark.Value) starlark.Value {
+	if len(gateOptions(args)) > 0 {
+		return fallback
+	}
+	return starlark.None
+}
+
+func fallbackPayload(args effect.View, fallback starlark.Value) starlark.Value {
+	if len(gateOptions(args)) > 0 {
+		return starlark.None
+	}
+	return fallback
+}
+
+func (t *turn) decision(choice starlark.Value, reason string, payload starlark.Value, by, via string, timedOut bool) *effect.Record {
+	return effect.NewRecord(effect.DecisionType, choice, starlark.String(reason), payload, starlark.String(by), starlark.String(via),
+		starlark.String(t.now.UTC().Format(time.RFC3339)), starlark.Bool(timedOut))
+}
+
+// decide records the decision of a script's gate and settles its step.
+func (t *turn) decide(st *step, d *effect.Record, who []string) {
+	t.wake()
+	p := effect.MustEncode(d)
+	t.record(GateDecided, st.Step, (&effect.Object{}).Raw("decision", p).Texts("who", who).Payload())
+	t.settle(st, effect.Outcome{Value: p})
+}
+
+// gateOptions lists the options of a gate: a list of names, or a dict of name and description.
+func gateOptions(args effect.View) []Option {
+	var out []Option
+	switch v := args.Value("options").(type) {
+	case *starlark.List:
+		for e := range v.Elements() {
+			name, _ := starlark.AsString(e)
+			out = append(out, Option{Name: name})
+		}
+	case *starlark.Dict:
+		for k, e := range v.Entries() {
+			name, _ := starlark.AsString(k)
+			text, _ := starlark.AsString(e)
+			out = append(out, Option{Name: name, Description: text})
+		}
+	}
+	return out
+}
+
+// gateDocument is an open gate as clients see it.
+func gateDocument(run, name string, opened time.Time, v effect.View) Gate {
+	args := v.Sub("args")
+	now := gate{Level: int(v.Int("level"))}
+	g := Gate{Address: run + "/" + name, Gate: name, Prompt: args.Text("prompt"), Options: gateOptions(args), Target: now.target(args), OpenedAt: opened,
+		Data: jsonOf(args.Value("data")), Schema: []byte("null")}
+	if c, ok := args.Value("schema").(*contract.Contract); ok {
+		g.Schema = []byte(c.Schema(contract.Validate).JSON())
+	}
+	if due := timeOf(v, "deadline"); !due.IsZero() {
+		g.Deadline = &due
+	}
+	if g.Options == nil {
+		g.Options = []Option{}
+	}
+	g.AnswerWith = answerWith(g)
+	return g
+}
+
+// answerWith is the command that answers a gate.
+func answerWith(g Gate) string {
+	cmd := "starling signal " + shellQuote(g.Address)
+	if len(g.Options) > 0 {
+		cmd += " --choice " + shellQuote(g.Options[0].Name)
+	} else {
+		cmd += " --data JSON"
+	}
+	if g.Target != "" {
+		cmd += " --as " + shellQuote(g.Target)
+	}
+	return cmd
+}
+
+// shellQuote quotes a word for a POSIX shell where it needs it.
+func shellQuote(s string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:@%+=,", r)
+	}
+	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+func quoteText(s string) string { return `"` + s + `"` }
+
+func jsonOf(v starlark.Value) []byte {
+	text, err := contract.ToJSON(v)
+	if err != nil {
+		return []byte("null") // it was decoded from a payload, which holds only what JSON can show
+	}
+	return text
+}
+
+// takeMail gives a waiting take the oldest message of its name, or sets its deadline.
+func (t *turn) takeMail(r *effect.Request) {
+	args, _ := r.Args.View()
+	name := args.Text("name")
+	waiting := 0
+	for _, d := range t.due {
+		if d.took == name {
+			waiting++
+		}
+	}
+	for _, m := range t.s.Mailbox {
+		if m.Name != name {
+			continue
+		}
+		if waiting == 0 {
+			t.due = append(t.due, immediate{step: r.Step, out: effect.Outcome{Value: m.Data}, took: name})
+			return
+		}
+		waiting--
+	}
+	if r.Policy.Timeout > 0 {
+		t.timer(timerMailbox, r.Step, t.now.Add(r.Policy.Timeout))
+	}
+}
+
+// deliverMail settles the oldest take that waits for a message of this name.
+func (t *turn) deliverMail(name string, msg effect.Payload) {
+	for _, st := range t.s.inOrder() {
+		args, _ := st.Args.View()
+		if st.Kind == kindMailbox && args.Text("name") == name {
+			t.settleRecord(st.Step, effect.Outcome{Value: msg}, name)
+			t.slice()
+			return
+		}
+	}
+}
+
+// chosen holds the choice of a signal against the options of its gate.
+func chosen(g *gate, args effect.View, choice string) (starlark.Value, *Refusal) {
+	options := gateOptions(args)
+	names := make([]string, len(options))
+	for i, o := range options {
+		names[i] = o.Name
+	}
+	switch {
+	case len(options) == 0 && choice == "":
+		return starlark.None, nil
+	case len(options) == 0:
+		return nil, refuse(ErrBadChoice, "gate %q has no options: got choice %q, want a payload only", g.Name, choice).help("send --data JSON instead of --choice")
+	case choice == "":
+		return nil, refuse(ErrBadChoice, "gate %q: got no choice, want one of %s", g.Name, strings.Join(names, ", ")).help("add --choice %s", names[0])
+	case slices.Contains(names, choice):
+		return starlark.String(choice), nil
+	}
+	r := refuse(ErrBadChoice, "gate %q: got choice %q, want one of %s", g.Name, choice, strings.Join(names, ", "))
+	if near, ok := diagnostic.Nearest(choice, names); ok {
+		r.help("did you mean %q?", near)
+	}
+	return nil, r
+}
+
+// payload holds the data of a signal against the schema of its gate and gives the checked value.
+func payload(g *gate, args effect.View, data []byte) (starlark.Value, *Refusal) {
+	var v starlark.Value = starlark.None
+	if len(data) > effect.MaxPayload {
+		return nil, refuse(ErrBadPayload, "gate %q: the payload has %d bytes, at most %d are taken", g.Name, len(data), effect.MaxPayload)
+	}
+	if len(data) > 0 {
+		var err error
+		if v, err = contract.FromJSON(data); err != nil {
+			return nil, refuse(ErrBadPayload, "gate %q: the payload is not JSON: %v", g.Name, err)
+		}
+	}
+	if len(data) == 0 && args.Flag("editable") {
+		v = args.Value("data")
+	}
+	c, ok := args.Value("schema").(*contract.Contract)
+	if !ok {
+		return v, nil
+	}
+	checked, violations := c.Check(v)
+	if len(violations) > 0 {
+		return nil, refuse(ErrBadPayload, "gate %q: the payload breaks its contract: %s", g.Name, violationText(violations)).with(violations)
+	}
+	return checked, nil
+}

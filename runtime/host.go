@@ -1,0 +1,196 @@
+package runtime
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"go.starlark.net/starlark"
+
+	"starling/lang"
+	"starling/lang/effect"
+	"starling/lang/vm"
+)
+
+// program is a compiled program with its permanents. It is made once and shared by all runs of the same sources.
+type program struct {
+	bundle *lang.Bundle
+	code   *lang.Program
+	image  *vm.Image
+}
+
+// programs is the cache of compiled programs, by the hash of the bundle.
+type programs struct {
+	mu   sync.Mutex
+	made map[string]*program
+	env  *effect.Environment
+}
+
+// maxPrograms bounds the cache; beyond it any one is forgotten, and made again when it is needed.
+const maxPrograms = 128
+
+// of compiles a bundle, or finds it compiled.
+func (p *programs) of(hash string, encoded []byte) (*program, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if made := p.made[hash]; made != nil {
+		return made, nil
+	}
+	bundle, err := lang.Decode(encoded)
+	if err != nil {
+		return nil, err
+	}
+	made, err := p.compile(bundle)
+	if err != nil {
+		return nil, err
+	}
+	if len(p.made) >= maxPrograms {
+		for old := range p.made {
+			delete(p.made, old)
+			break
+		}
+	}
+	p.made[hash] = made
+	return made, nil
+}
+
+func (p *programs) compile(bundle *lang.Bundle) (*program, error) {
+	code, err := lang.Compile(bundle, p.env)
+	if err != nil {
+		return nil, err
+	}
+	image, err := vm.Load(code.Modules, p.env)
+	if err != nil {
+		return nil, err
+	}
+	return &program{bundle: bundle, code: code, image: image}, nil
+}
+
+// host is what a run's turns need to know of the world without touching it: its program, its settings, what its carrier brought.
+type host struct {
+	e        *Local
+	run      string
+	program  *program
+	settings *effect.Settings
+}
+
+// hostOf finds program and settings of a run.
+func (e *Local) hostOf(run string, s *state) (*host, error) {
+	encoded, err := e.blob(s.Bundle)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: its program: %w", run, err)
+	}
+	p, err := e.programs.of(s.Bundle, encoded)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", run, err)
+	}
+	settings, err := e.settings(s.Settings)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: its settings: %w", run, err)
+	}
+	return &host{e: e, run: run, program: p, settings: settings}, nil
+}
+
+func (e *Local) settings(hash string) (*effect.Settings, error) {
+	if hash == "" {
+		return &effect.Settings{}, nil
+	}
+	b, err := e.blob(hash)
+	if err != nil {
+		return nil, err
+	}
+	v, err := effect.Payload(b).View()
+	if err != nil {
+		return nil, err
+	}
+	return &effect.Settings{Workspace: v.Text("workspace"), ProjectFile: v.Text("project_file"), Project: v.Blob("project"), FakeFile: v.Text("fake_file"),
+		Fake: v.Blob("fake"), Env: v.Texts("env")}, nil
+}
+
+func settingsPayload(s *effect.Settings) effect.Payload {
+	var b effect.Object
+	return b.Text("workspace", s.Workspace).Text("project_file", s.ProjectFile).Blob("project", s.Project).Text("fake_file", s.FakeFile).
+		Blob("fake", s.Fake).Texts("env", s.Env).Payload()
+}
+
+// start makes the machine of a run that has done nothing yet.
+func (h *host) start(s *state) (*vm.Machine, error) {
+	if s.Session {
+		return h.program.image.StartSession(), nil
+	}
+	inputs, err := s.Inputs.Value()
+	if err != nil {
+		return nil, err
+	}
+	d, ok := inputs.(*starlark.Dict)
+	if !ok {
+		d = new(starlark.Dict)
+	}
+	return h.program.image.Start(d)
+}
+
+// resolve completes a request before it is recorded.
+func (h *host) resolve(r *effect.Request) *effect.Error {
+	if native(r.Kind) || r.Kind == kindRun {
+		return nil
+	}
+	handler := h.e.env.Handlers[r.Kind]
+	if handler == nil {
+		return effect.Errorf(effect.KindRefused, "nothing here serves %s", r.Kind)
+	}
+	if handler.Resolve == nil {
+		return nil
+	}
+	return handler.Resolve(h.settings, r)
+}
+
+// draining tells whether new attempts may start.
+func (h *host) draining() bool { return h.e.leaving.Load() || !h.e.carries(h.run) }
+
+// mentions tells whether the program's text holds a gate's name as a literal: the gate may open later.
+func (h *host) mentions(address string) bool {
+	if h.program == nil {
+		return false
+	}
+	name, _, _ := strings.Cut(address[strings.LastIndexByte(address, '/')+1:], "#")
+	for _, m := range h.program.code.Modules {
+		if slices.Contains(m.Constants, starlark.Value(starlark.String(name))) {
+			return true
+		}
+	}
+	return false
+}
+
+// missing lists the declared variables that no carrier has brought.
+func (h *host) missing() []string {
+	if h.settings == nil {
+		return nil
+	}
+	var out []string
+	for _, name := range h.settings.Env {
+		if _, ok := h.e.variable(h.run, name); !ok {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// attempt makes the attempt that a handler performs.
+func (h *host) attempt(run string, st *step, emit func(string, starlark.Value)) (*effect.Attempt, *effect.Handler, *effect.Error) {
+	handler := h.e.env.Handlers[st.Kind]
+	if handler == nil {
+		return nil, nil, effect.Errorf(effect.KindRefused, "nothing here serves %s", st.Kind)
+	}
+	args, err := st.Args.Value()
+	if err != nil {
+		return nil, nil, effect.Errorf(effect.KindInvalid, "%s: its arguments cannot be read: %v", st.Step, err)
+	}
+	resolved, err := st.Resolved.Value()
+	if err != nil {
+		return nil, nil, effect.Errorf(effect.KindInvalid, "%s: its definition cannot be read: %v", st.Step, err)
+	}
+	return &effect.Attempt{Run: run, Step: st.Step, Branch: branchOf(st.Step), Kind: st.Kind, Number: st.Attempt, Key: run + "/" + st.Step, Args: args,
+		Resolved: resolved, Returns: st.Returns, Feedback: feedbackOf(st.Feedback), Settings: h.settings, Emit: emit, Lock: h.e.lockPath(run, st.Step),
+		Env: func(name string) (string, bool) { return h.e.variable(run, name) }}, handler, nil
+}

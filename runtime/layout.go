@@ -1,0 +1,76 @@
+package runtime
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"time"
+)
+
+// The keys of a store. Text is as written, numbers are big-endian so that byte order is their order; RUN is a run's 12-letter id.
+//
+//	r/RUN                        summary of a run: all that a list shows (summary.go)
+//	j/RUN seq8                   journal: the records of one commit, the first of which has this number (record.go)
+//	s/RUN seq8                   checkpoint: state and machine as they were after record seq (checkpoint.go)
+//	g/RUN/GATE                   a gate that is no longer open: how it was decided or why it was withdrawn
+//	i/RUN/GATE                   an open gate, as the inbox shows it
+//	t/ micros8 RUN/TIMER         a timer that is due at this time
+//	k/RUN/KEY                    idempotency key of a signal or a cancel: digest of the request, receipt
+//	n/KEY                        idempotency key of a start: digest of the request, run id
+//	q/RUN                        recoveries since the run last committed
+//	b/HASH                       content by its hash: source bundles, settings, large values
+//	m/mac                        secret of this store from which snapshot MACs are made
+//
+// The newest run is found by r/ rows' start time; there are no other indexes.
+const (
+	prefixRun        = "r/"
+	prefixJournal    = "j/"
+	prefixCheckpoint = "s/"
+	prefixGate       = "g/"
+	prefixInbox      = "i/"
+	prefixTimer      = "t/"
+	prefixKey        = "k/"
+	prefixStartKey   = "n/"
+	prefixRecovery   = "q/"
+	prefixBlob       = "b/"
+	keyMAC           = "m/mac"
+)
+
+func runKey(run string) []byte { return []byte(prefixRun + run) }
+
+func seqKey(prefix, run string, seq uint64) []byte {
+	k := make([]byte, 0, len(prefix)+len(run)+8)
+	k = append(k, prefix...)
+	k = append(k, run...)
+	return binary.BigEndian.AppendUint64(k, seq)
+}
+
+func seqOf(key []byte) uint64 { return binary.BigEndian.Uint64(key[len(key)-8:]) }
+
+func timerKey(due time.Time, run, id string) []byte {
+	k := binary.BigEndian.AppendUint64([]byte(prefixTimer), uint64(due.UnixMicro()))
+	return append(append(append(k, run...), '/'), id...)
+}
+
+// afterPrefix is the first key behind all keys with the prefix.
+func afterPrefix(prefix []byte) []byte {
+	end := append([]byte(nil), prefix...)
+	for i := len(end) - 1; i >= 0; i-- {
+		if end[i] < 0xff {
+			end[i]++
+			return end[:i+1]
+		}
+	}
+	return nil
+}
+
+// hashOf is the content address of bytes.
+func hashOf(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// scan calls fn for each key with the prefix, handing it the rest of the key.
+func scan(s Store, prefix string, fn func(rest string, value []byte) error) error {
+	return s.Scan([]byte(prefix), afterPrefix([]byte(prefix)), func(k, v []byte) error { return fn(string(k[len(prefix):]), v) })
+}

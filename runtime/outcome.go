@@ -1,0 +1,137 @@
+package runtime
+
+import (
+	"fmt"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"starling/lang/contract"
+	"starling/lang/effect"
+)
+
+// agentKind tells whether a request's outcome is a Result.
+func agentKind(kind string) bool { return kind == "agent" || kind == "handoff" }
+
+// success is the outcome of a step whose attempt succeeded.
+func success(st *step, r effect.Reply) effect.Outcome {
+	v := orNone(r.Value)
+	if agentKind(st.Kind) {
+		v = result(st, &r, nil)
+	}
+	return encoded(st, v)
+}
+
+// failure is the outcome of a step that failed for good: the error, raised or returned as the step's policy says. r is the last reply, if there was one.
+func failure(st *step, err *effect.Error, r *effect.Reply) effect.Outcome {
+	if err.Where == "" {
+		err.Where = st.Where
+	}
+	if st.Policy.OnError == effect.Return {
+		switch {
+		case agentKind(st.Kind):
+			return encoded(st, result(st, r, err))
+		case st.Kind == kindRun:
+			return encoded(st, effect.NewRecord(effect.OutcomeType, starlark.False, starlark.String("error"), starlark.None, err.Record()))
+		}
+	}
+	return effect.Outcome{Err: err}
+}
+
+// childValue is the outcome of a child run that completed.
+func childValue(st *step, out effect.Payload) effect.Outcome {
+	if st.Policy.OnError != effect.Return {
+		return effect.Outcome{Value: out}
+	}
+	v, err := out.Value()
+	if err != nil {
+		return failure(st, effect.Errorf(effect.KindChild, "%s: the child's output cannot be read: %v", st.Step, err), nil)
+	}
+	return encoded(st, effect.NewRecord(effect.OutcomeType, starlark.True, starlark.String("ok"), v, starlark.None))
+}
+
+func encoded(st *step, v starlark.Value) effect.Outcome {
+	p, err := effect.Encode(v)
+	if err != nil {
+		return effect.Outcome{Err: &effect.Error{Kind: effect.KindInvalid, Message: fmt.Sprintf("%s: the reply cannot be taken: %v", st.Step, err), Where: st.Where}}
+	}
+	return effect.Outcome{Value: p}
+}
+
+// result builds the Result of an agent call.
+func result(st *step, r *effect.Reply, err *effect.Error) *effect.Record {
+	if r == nil {
+		r = &effect.Reply{}
+	}
+	status := r.Status
+	var failed starlark.Value = starlark.None
+	switch {
+	case err != nil:
+		failed = err.Record()
+		status = map[effect.Kind]string{effect.KindTimeout: "timeout", effect.KindInvalid: "invalid"}[err.Kind]
+		if status == "" {
+			status = "error"
+		}
+	case status == "":
+		status = "ok"
+	}
+	args, _ := st.Args.View()
+	usage := r.Usage
+	if usage == nil {
+		usage = starlark.NewDict(0)
+	}
+	return effect.NewRecord(effect.ResultType,
+		starlark.Bool(status == "ok"), starlark.String(status), orNone(r.Value), starlark.String(r.Text), failed, starlark.String(r.Note),
+		starlark.String(agentName(args)), starlark.String(r.Backend), starlark.MakeInt(st.Attempt), starlark.Bool(r.Degraded), usage,
+		starlark.String(st.Step))
+}
+
+// agentName is the name of the role that was asked.
+func agentName(args effect.View) string {
+	for _, field := range []string{"who", "to"} {
+		switch v := args.Value(field).(type) {
+		case starlark.String:
+			return string(v)
+		case *effect.Record:
+			name, _ := starlark.AsString(v.Field("name"))
+			return name
+		}
+	}
+	return ""
+}
+
+func violationText(vs []contract.Violation) string {
+	lines := make([]string, len(vs))
+	for i, v := range vs {
+		lines[i] = v.Error()
+	}
+	return strings.Join(lines, "; ")
+}
+
+// violationPayload is the list of problems as the agent request's feedback and errors carry it: [{path, got, want}].
+func violationPayload(vs []contract.Violation) effect.Payload {
+	items := make([]starlark.Value, len(vs))
+	for i, v := range vs {
+		d := starlark.NewDict(3)
+		for _, kv := range [][2]string{{"path", v.Path}, {"got", v.Got}, {"want", v.Want}} {
+			_ = d.SetKey(starlark.String(kv[0]), starlark.String(kv[1])) // a fresh dict and a string key
+		}
+		items[i] = d
+	}
+	return effect.MustEncode(starlark.NewList(items))
+}
+
+// feedbackOf reads what violationPayload wrote.
+func feedbackOf(p effect.Payload) []contract.Violation {
+	v, err := p.Value()
+	l, ok := v.(*starlark.List)
+	if err != nil || !ok {
+		return nil
+	}
+	var out []contract.Violation
+	for e := range l.Elements() {
+		d := effect.ViewOf(e)
+		out = append(out, contract.Violation{Path: d.Text("path"), Got: d.Text("got"), Want: d.Text("want")})
+	}
+	return out
+}

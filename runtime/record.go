@@ -1,0 +1,149 @@
+package runtime
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"time"
+
+	"starling/lang/contract"
+	"starling/lang/effect"
+)
+
+// A Record is one entry of a run's journal: something that happened, never changed afterwards.
+//
+// Records are dense: each has the sequence number after its predecessor's. The records of one commit are one value in the store, a sequence of
+//
+//	type byte · uvarint microseconds since 1970 · uvarint length, step address · uvarint length, data (a dict as effect.Payload)
+//
+// and the key holds the number of the first (layout.go).
+type Record struct {
+	Seq  uint64
+	Time time.Time
+	Type RecordType
+	Step string // address of the step or gate concerned, "" for the run itself
+	Data effect.Payload
+}
+
+// RecordType says what happened. The numbers are on disk: new types go at the end.
+type RecordType uint8
+
+// The record types. History feeds replay; agent.event and attempt records are never read by the machine.
+const (
+	RunStarted RecordType = iota
+	RunSuspended
+	RunResumed
+	RunCompleted
+	RunFailed
+	RunCancelled
+	StepRequested
+	StepSettled
+	StepWithdrawn
+	StepAnswered
+	AttemptStarted
+	AttemptEnded
+	AttemptRefused
+	GateOpened
+	GateDecided
+	GateWithdrawn
+	SignalAccepted
+	SignalRefused
+	TimerSet
+	TimerFired
+	OutputPrint
+	OutputLog
+	OutputEmit
+	AgentEvent
+	VerdictGiven
+	ChunkAppended
+	ChunkEnded
+	RunPinned
+	GateEscalated
+)
+
+var recordNames = [...]string{"run.started", "run.suspended", "run.resumed", "run.completed", "run.failed", "run.cancelled",
+	"step.requested", "step.settled", "step.withdrawn", "step.answered", "attempt.started", "attempt.ended", "attempt.refused",
+	"gate.opened", "gate.decided", "gate.withdrawn", "signal.accepted", "signal.refused", "timer.set", "timer.fired",
+	"output.print", "output.log", "output.emit", "agent.event", "verdict.given", "chunk.appended", "chunk.ended", "run.pinned",
+	"gate.escalated"}
+
+func (t RecordType) String() string {
+	if int(t) < len(recordNames) {
+		return recordNames[t]
+	}
+	return fmt.Sprintf("record %d", uint8(t))
+}
+
+// appendRecord appends the bytes of one record.
+func appendRecord(b []byte, r *Record) []byte {
+	b = append(b, byte(r.Type))
+	b = binary.AppendUvarint(b, uint64(r.Time.UnixMicro()))
+	b = binary.AppendUvarint(b, uint64(len(r.Step)))
+	b = append(b, r.Step...)
+	b = binary.AppendUvarint(b, uint64(len(r.Data)))
+	return append(b, r.Data...)
+}
+
+// readRecords reads the records of one commit, the first of which has the number seq.
+func readRecords(b []byte, seq uint64) ([]Record, error) {
+	var out []Record
+	for len(b) > 0 {
+		r := Record{Seq: seq, Type: RecordType(b[0])}
+		if int(r.Type) >= len(recordNames) {
+			return nil, fmt.Errorf("%w: record %d has the unknown type %d", ErrDamaged, seq, b[0])
+		}
+		micros, w := binary.Uvarint(b[1:])
+		if w <= 0 {
+			return nil, fmt.Errorf("%w: record %d: malformed time", ErrDamaged, seq)
+		}
+		b = b[1+w:]
+		r.Time = time.UnixMicro(int64(micros)).UTC()
+		step, rest, ok := cutBytes(b)
+		if !ok {
+			return nil, fmt.Errorf("%w: record %d: malformed step", ErrDamaged, seq)
+		}
+		data, rest, ok := cutBytes(rest)
+		if !ok {
+			return nil, fmt.Errorf("%w: record %d: malformed data", ErrDamaged, seq)
+		}
+		r.Step, r.Data, b = string(step), append(effect.Payload(nil), data...), rest
+		out = append(out, r)
+		seq++
+	}
+	return out, nil
+}
+
+func cutBytes(b []byte) (head, rest []byte, ok bool) {
+	n, w := binary.Uvarint(b)
+	if w <= 0 || n > uint64(len(b)-w) {
+		return nil, nil, false
+	}
+	return b[w : w+int(n)], b[w+int(n):], true
+}
+
+// view reads the record's data. A record that this process wrote always has a readable one; damaged bytes read as an empty dict.
+func (r *Record) view() effect.View {
+	v, _ := r.Data.View()
+	return v
+}
+
+// event is the record as clients see it.
+func (r *Record) event(run string) Event {
+	ev := Event{Seq: r.Seq, Time: r.Time, Run: run, Branch: branchOf(r.Step), Step: r.Step, Type: r.Type.String(), Data: []byte("{}")}
+	if len(r.Data) > 0 {
+		if v, err := r.Data.Value(); err == nil {
+			if text, err := contract.ToJSON(v); err == nil {
+				ev.Data = text
+			}
+		}
+	}
+	return ev
+}
+
+// branchOf is the branch of a step address: all before the last slash.
+func branchOf(step string) string {
+	if i := strings.LastIndexByte(step, '/'); i >= 0 {
+		return step[:i]
+	}
+	return ""
+}

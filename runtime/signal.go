@@ -1,0 +1,322 @@
+package runtime
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"starling/lang/contract"
+	"starling/lang/effect"
+)
+
+// keyed is what is remembered under an idempotency key: which request it was, and what was answered.
+type keyed struct {
+	Digest  string   `json:"digest"`
+	Receipt *Receipt `json:"receipt,omitempty"`
+	Run     string   `json:"run,omitempty"` // of a start
+}
+
+// signal takes a signal for this run: it is answered once, and each refusal is recorded. known tells what an idempotency key stands for.
+func (t *turn) signal(c Caller, s Signal, known func(key string) (keyed, bool), past func(gate string) (pastGate, bool)) (*Receipt, *Refusal) {
+	digest := digestOf(s)
+	if s.Key != "" {
+		k, ok := t.keys[s.Key]
+		if !ok {
+			k, ok = known(s.Key)
+		}
+		if ok {
+			return t.repeated(s, k, digest)
+		}
+	}
+	t.overdue()
+	r, refused := t.take(c, s, past)
+	if refused != nil {
+		var b effect.Object
+		t.record(SignalRefused, s.Gate, b.Text("error", string(refused.Kind)).Text("message", refused.Message).Text("by", c.Name).Text("as", s.As).
+			Text("kind", string(s.Kind)).Text("key", s.Key).Payload())
+		return nil, refused
+	}
+	r.Schema, r.Accepted, r.Run, r.Status = Schema, true, t.s.ID, t.s.Status
+	if s.Key != "" {
+		t.keys[s.Key] = keyed{Digest: digest, Receipt: r}
+	}
+	return r, nil
+}
+
+func (t *turn) repeated(s Signal, k keyed, digest string) (*Receipt, *Refusal) {
+	if k.Digest != digest {
+		return nil, refuse(ErrKeyConflict, "the key %q was used for another request", s.Key).help("use a new key for a new request")
+	}
+	again := *k.Receipt
+	again.Repeated = true
+	return &again, nil
+}
+
+// digestOf identifies what a signal asks, whoever sends it again.
+func digestOf(s Signal) string {
+	text, _ := json.Marshal([]any{s.Kind, s.Gate, s.Name, s.Choice, s.Reason, s.Data, s.Bundle, s.As}) // plain strings
+	return hashOf(text)
+}
+
+// overdue fires the timers that are due before anything else is taken.
+func (t *turn) overdue() {
+	for {
+		id := ""
+		for _, tm := range t.s.Timers {
+			if !tm.Due.After(t.now) && (id == "" || tm.Due.Before(t.s.Timers[id].Due)) {
+				id = tm.ID
+			}
+		}
+		if id == "" {
+			return
+		}
+		t.fire(id)
+	}
+}
+
+func (t *turn) take(c Caller, s Signal, past func(string) (pastGate, bool)) (*Receipt, *Refusal) {
+	who, refused := identify(c, s.As)
+	if refused != nil {
+		return nil, refused
+	}
+	switch s.Kind {
+	case SignalMessage:
+		return t.takeMessage(who, s)
+	case SignalChunk:
+		return t.takeChunk(who, s)
+	case SignalAnswer:
+		return t.answerGate(c, who, s, past)
+	}
+	return nil, refuse(ErrUsage, "got signal kind %q, want answer, message or chunk", s.Kind)
+}
+
+// identify says in whose name a caller acts. The first name is the one that counts, the second, if any, is who was behind it.
+func identify(c Caller, as string) ([]string, *Refusal) {
+	switch {
+	case c.Agent != "" && as != "" && as != c.Agent:
+		return nil, refuse(ErrDenied, "the agent %q may not act as %q", c.Agent, as)
+	case c.Agent != "":
+		return []string{c.Agent, c.Name}, nil
+	case c.Name == "":
+		return nil, refuse(ErrDenied, "the caller is not known")
+	case as == "" || as == c.Name:
+		return []string{c.Name}, nil
+	case !c.Local:
+		return nil, refuse(ErrDenied, "%s may not act as %q", c.Name, as)
+	}
+	return []string{as, c.Name}, nil
+}
+
+// answerGate takes the answer of a gate.
+func (t *turn) answerGate(c Caller, who []string, s Signal, past func(string) (pastGate, bool)) (*Receipt, *Refusal) {
+	g, refused := t.gateNamed(s.Gate, past)
+	if refused != nil {
+		return nil, refused
+	}
+	args, _ := g.Args.View()
+	if refused := mayAnswer(c, who[0], t.s.ID, g, g.target(args)); refused != nil {
+		return nil, refused
+	}
+	choice, refused := chosen(g, args, s.Choice)
+	if refused != nil {
+		return nil, refused
+	}
+	data, refused := payload(g, args, s.Data)
+	if refused != nil {
+		return nil, refused
+	}
+	vote, _ := starlark.AsString(choice)
+	if g.voted(who[0]) {
+		return nil, refuse(ErrDecided, "gate %q wants %d answers, and %s has given one", g.Name, quorum(args), who[0])
+	}
+	d := t.decision(choice, s.Reason, data, who[0], "signal", false)
+	var b effect.Object
+	seq := t.record(SignalAccepted, g.Name, b.Text("kind", string(SignalAnswer)).Texts("who", who).Text("key", s.Key).Text("voter", who[0]).
+		Text("vote", vote).Payload())
+	receipt := &Receipt{Gate: g.Name, Seq: seq}
+	if g.votes(vote) >= quorum(args) {
+		receipt.Decision = jsonOf(d)
+		t.resolve(g, d, who)
+	}
+	return receipt, nil
+}
+
+// quorum is how many must choose the same.
+func quorum(args effect.View) int { return max(1, int(args.Int("quorum"))) }
+
+func (g *gate) voted(who string) bool {
+	return slices.ContainsFunc(g.Votes, func(v vote) bool { return v.who == who })
+}
+
+func (g *gate) votes(choice string) int {
+	n := 0
+	for _, v := range g.Votes {
+		if v.choice == choice {
+			n++
+		}
+	}
+	return n
+}
+
+// target is whom the gate asks now: the level of its escalation, or its target.
+func (g *gate) target(args effect.View) string {
+	if level := escalation(args); len(level) > 0 {
+		return level[min(g.Level, len(level)-1)].target
+	}
+	return args.Text("target")
+}
+
+// resolve carries a decision out.
+func (t *turn) resolve(g *gate, d *effect.Record, who []string) {
+	if st := t.s.Steps[g.Step]; st != nil {
+		t.decide(st, d, who)
+		return
+	}
+	choice, _ := starlark.AsString(d.Field("choice"))
+	var b effect.Object
+	b.Raw("decision", effect.MustEncode(d)).Texts("who", who).Flag("retry", choice == "retry")
+	t.record(GateDecided, g.Name, b.Text("uncertain", strings.TrimPrefix(g.Name, gateUncertain)).Payload())
+	t.decideSystem(g.Name, choice)
+}
+
+// mayAnswer enforces the target of a gate.
+func mayAnswer(c Caller, who, run string, g *gate, target string) *Refusal {
+	switch {
+	case c.Agent != "" && c.Run == run:
+		return refuse(ErrDenied, "gate %q belongs to the run that started the agent %q, which may not answer it", g.Name, c.Agent)
+	case c.Agent != "" && target != c.Agent:
+		return refuse(ErrWrongTarget, "gate %q is not targeted at the agent %q", g.Name, c.Agent)
+	case target != "" && target != who && c.Local:
+		return refuse(ErrWrongTarget, "gate %q is for %q, not for %q", g.Name, target, who).help("answer in its name with --as %s; both names are recorded", shellQuote(target))
+	case target != "" && target != who:
+		return refuse(ErrWrongTarget, "gate %q is for %q, not for %q", g.Name, target, who)
+	}
+	return nil
+}
+
+// pastGate is a gate that is no longer open.
+type pastGate struct {
+	Name     string
+	Decision json.RawMessage // null when it was withdrawn
+	Reason   string          // why it was withdrawn
+}
+
+// gateNamed finds the open gate that an address means: its whole address, or a suffix of it that fits one gate among all the run ever opened. With no
+// address it is the only open gate.
+func (t *turn) gateNamed(address string, past func(string) (pastGate, bool)) (*gate, *Refusal) {
+	if t.s.Status.Ended() && address == "" {
+		return nil, refuse(ErrClosed, "run %s is %s: no gate is open", t.s.ID, t.s.Status)
+	}
+	if address == "" {
+		return t.onlyGate()
+	}
+	if g := t.s.Gates[address]; g != nil {
+		return g, nil
+	}
+	var fits []string
+	for name := range t.s.Gates {
+		if strings.HasSuffix(name, "/"+address) {
+			fits = append(fits, name)
+		}
+	}
+	p, isPast := past(address)
+	if isPast && (len(fits) == 0 || p.Name == address) {
+		return nil, t.pastRefusal(p)
+	}
+	if isPast {
+		fits = append(fits, p.Name)
+	}
+	slices.Sort(fits)
+	switch {
+	case len(fits) == 1:
+		return t.s.Gates[fits[0]], nil
+	case len(fits) > 1:
+		return nil, refuse(ErrAmbiguous, "gate %q of run %s could be any of %s", address, t.s.ID, strings.Join(fits, ", ")).help("give more of the address").with(fits)
+	case t.s.Status.Ended():
+		return nil, refuse(ErrClosed, "run %s is %s: no gate is open", t.s.ID, t.s.Status)
+	case t.host.mentions(address):
+		return nil, refuse(ErrNotOpen, "gate %q of run %s has not opened yet", address, t.s.ID).help("wait for it with: starling wait %s --for suspended", t.s.ID)
+	}
+	return nil, t.unknownGate(address)
+}
+
+func (t *turn) unknownGate(address string) *Refusal {
+	r := refuse(ErrUnknownGate, "run %s has no gate %q", t.s.ID, address)
+	if open := t.openNames(); len(open) > 0 {
+		r.help("open gates: %s", strings.Join(open, ", ")).with(open)
+	}
+	return r
+}
+
+func (t *turn) openNames() []string {
+	var names []string
+	for _, g := range t.s.openGates() {
+		names = append(names, g.Name)
+	}
+	return names
+}
+
+func (t *turn) onlyGate() (*gate, *Refusal) {
+	open := t.s.openGates()
+	switch len(open) {
+	case 1:
+		return open[0], nil
+	case 0:
+		return nil, refuse(ErrNotOpen, "run %s has no open gate", t.s.ID).help("see what it does with: starling show %s", t.s.ID)
+	}
+	return nil, refuse(ErrAmbiguous, "run %s has %d open gates: %s", t.s.ID, len(open), strings.Join(t.openNames(), ", ")).help("name one: %s/GATE", t.s.ID).with(t.openNames())
+}
+
+func (t *turn) pastRefusal(p pastGate) *Refusal {
+	if string(p.Decision) == "null" || len(p.Decision) == 0 {
+		if p.Reason == "timeout" {
+			return refuse(ErrExpired, "gate %q of run %s expired", p.Name, t.s.ID)
+		}
+		return refuse(ErrClosed, "gate %q of run %s was withdrawn", p.Name, t.s.ID)
+	}
+	r := refuse(ErrDecided, "gate %q of run %s is decided already", p.Name, t.s.ID)
+	r.Data = p.Decision
+	var d struct {
+		Choice string `json:"choice"`
+		By     string `json:"by"`
+		Via    string `json:"via"`
+		At     string `json:"at"`
+	}
+	if json.Unmarshal(p.Decision, &d) == nil {
+		if d.Via == "fallback" {
+			r.Kind = ErrExpired
+		}
+		r.Message += ": " + d.By + " chose " + quoteText(d.Choice) + " at " + d.At
+	}
+	return r
+}
+
+// takeMessage puts a message into the mailbox.
+func (t *turn) takeMessage(who []string, s Signal) (*Receipt, *Refusal) {
+	if t.s.Status.Ended() {
+		return nil, refuse(ErrClosed, "run %s is %s and takes no messages", t.s.ID, t.s.Status)
+	}
+	if s.Name == "" {
+		return nil, refuse(ErrBadPayload, "a message needs a name")
+	}
+	var v starlark.Value = starlark.None
+	if len(s.Data) > effect.MaxPayload {
+		return nil, refuse(ErrBadPayload, "the message has %d bytes, at most %d are taken", len(s.Data), effect.MaxPayload)
+	}
+	if len(s.Data) > 0 {
+		var err error
+		if v, err = contract.FromJSON(s.Data); err != nil {
+			return nil, refuse(ErrBadPayload, "the message is not JSON: %v", err)
+		}
+	}
+	msg := effect.MustEncode(effect.NewRecord(effect.MessageType, starlark.String(s.Name), v, starlark.String(who[0]), starlark.String(t.now.Format(timeFormat))))
+	var b effect.Object
+	seq := t.record(SignalAccepted, "", b.Text("kind", string(SignalMessage)).Text("name", s.Name).Raw("message", msg).Texts("who", who).Text("key", s.Key).Payload())
+	t.deliverMail(s.Name, msg)
+	return &Receipt{Seq: seq}, nil
+}
+
+// timeFormat is how times look in values.
+const timeFormat = "2006-01-02T15:04:05.000Z07:00"

@@ -1,0 +1,33 @@
+package runtime
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"starling/lang/effect"
+)
+
+// summary is the row of a run: all that a list shows. It is written with the commit that changes it.
+func (s *state) summary() effect.Payload {
+	var b effect.Object
+	b.Text("status", string(s.Status)).Text("script", s.Script).Int("started", micros(s.Started)).Int("gates", int64(len(s.Gates))).
+		Int("next_due", micros(s.nextDue())).Text("parent", s.Parent).Flag("session", s.Session)
+	if s.Err != nil {
+		b.Text("error", s.Err.Message)
+	}
+	return b.Payload()
+}
+
+func summaryOf(run string, v effect.View) Summary {
+	s := Summary{ID: run, Status: Status(v.Text("status")), Script: v.Text("script"), StartedAt: timeOf(v, "started"), UpdatedAt: timeOf(v, "updated"),
+		Gates: int(v.Int("gates")), Parent: v.Text("parent"), Session: v.Flag("session"), Error: v.Text("error")}
+	if due := timeOf(v, "next_due"); !due.IsZero() {
+		s.NextDue = &due
+	}
+	return s
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+func cutKind(key string) (kind, name string, ok bool) { return strings.Cut(key, ":") }
