@@ -40,8 +40,7 @@ func agentBuiltin() *effect.Builtin {
 		Result: "Result",
 		Class:  effect.Waiting,
 		Request: func(c *effect.Call) (*effect.Request, error) {
-			r, err := ask(c, "who", "who", "task", "input", "context", "output")
-			return r, err
+			return ask(c, "who", "who", "task", "input", "context", "output")
 		},
 	}
 }
@@ -97,8 +96,8 @@ func ask(c *effect.Call, who string, fields ...string) (*effect.Request, error) 
 	if r.Events, err = texts(c, "events"); err != nil {
 		return nil, err
 	}
-	r.OnEvent, err = callback(c)
-	return r, err
+	r.OnEvent, _ = c.Get("on_event").(starlark.Callable)
+	return r, nil
 }
 
 func checkAsking(c *effect.Call) error {
@@ -116,18 +115,6 @@ func checkAsking(c *effect.Call) error {
 		}
 	}
 	return nil
-}
-
-func callback(c *effect.Call) (starlark.Callable, error) {
-	v := c.Get("on_event")
-	if v == nil {
-		return nil, nil
-	}
-	fn, ok := v.(starlark.Callable)
-	if !ok {
-		return nil, wrong(c, "on_event", "got %s, want a def or a lambda", v)
-	}
-	return fn, nil
 }
 
 // checkWho checks the type and name of a role argument that is there.

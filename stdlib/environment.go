@@ -17,8 +17,6 @@ const Behaviour = 1
 type Options struct {
 	// Natives are the builtins of the machine, such as parallel and attempt; they are predeclared beside those of this package.
 	Natives starlark.StringDict
-	// LoadScript loads files of scripted agents.
-	LoadScript agent.LoadScript
 }
 
 // Environment builds everything that scripts see and all that serves it. It panics if one of the natives has the name of a
@@ -32,7 +30,7 @@ func Environment(o Options) *effect.Environment {
 		names[name] = v
 	}
 	names.Freeze()
-	handlers := agent.Handlers(o.LoadScript)
+	handlers := agent.Handlers(agent.Machines(names))
 	handlers["http"] = httpHandler()
 	return &effect.Environment{Names: names, Handlers: handlers, Behaviour: Behaviour}
 }

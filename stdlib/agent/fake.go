@@ -21,9 +21,9 @@ type LoadScript func(bundle []byte) (Script, error)
 type Script interface {
 	// Globals are the file's globals, frozen.
 	Globals() starlark.StringDict
-	// Call calls one of the functions on a machine of its own, without effects and with a bound on its steps, and returns a value that nothing
-	// else holds. An error of the script is an *effect.Error.
-	Call(ctx context.Context, function starlark.Value, args ...starlark.Value) (starlark.Value, error)
+	// Call calls one of the functions with the request, on a machine of its own, without effects and with a bound on its steps. An error of the
+	// script is an *effect.Error.
+	Call(ctx context.Context, function, request starlark.Value) (starlark.Value, error)
 }
 
 // maxFakes bounds how many loaded fakes are kept.

@@ -2,7 +2,6 @@ package agent_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,9 +12,10 @@ import (
 	"go.starlark.net/starlarkstruct"
 	"go.starlark.net/syntax"
 
+	"starling/lang"
 	"starling/lang/effect"
+	"starling/lang/vm"
 	"starling/stdlib"
-	"starling/stdlib/agent"
 	"starling/stdlib/process"
 )
 
@@ -43,10 +43,20 @@ func newStage(t *testing.T, project, fake string) *stage {
 		s.settings.ProjectFile, s.settings.Project = filepath.Join(dir, "starling.toml"), []byte(project)
 	}
 	if fake != "" {
-		s.settings.FakeFile, s.settings.Fake = "agents.star", []byte(fake)
+		s.settings.FakeFile, s.settings.Fake = "agents.star", bundle(t, fake)
 	}
-	s.env = stdlib.Environment(stdlib.Options{LoadScript: loadInterpreted})
+	s.env = stdlib.Environment(stdlib.Options{Natives: vm.Natives()})
 	return s
+}
+
+// bundle is a file of scripted agents as a run keeps it.
+func bundle(t *testing.T, source string) []byte {
+	t.Helper()
+	b, err := lang.Read("agents.star", func(string) ([]byte, error) { return []byte(source), nil }, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.Encode()
 }
 
 // request makes the request of a call and resolves it.
@@ -110,30 +120,6 @@ func show(r effect.Reply) string {
 	return s
 }
 
-// interpretedScript runs scripted agents on go.starlark.net's interpreter: what is tested here is what becomes of their answers.
-type interpretedScript struct{ globals starlark.StringDict }
-
-func loadInterpreted(bundle []byte) (agent.Script, error) {
-	names := interpreted(stdlib.Environment(stdlib.Options{}), func(*effect.Request) {})
-	globals, err := starlark.ExecFileOptions(&syntax.FileOptions{}, new(starlark.Thread), "agents.star", bundle, names)
-	return interpretedScript{globals}, err
-}
-
-func (s interpretedScript) Globals() starlark.StringDict { return s.globals }
-
-func (s interpretedScript) Call(ctx context.Context, fn starlark.Value, args ...starlark.Value) (starlark.Value, error) {
-	thread := new(starlark.Thread)
-	defer context.AfterFunc(ctx, func() { thread.Cancel("the context ended") })()
-	v, err := starlark.Call(thread, fn, args, nil)
-	var failed *effect.Error
-	if err != nil && !errors.As(err, &failed) {
-		err = &effect.Error{Kind: effect.KindScript, Message: err.Error()}
-	} else if err != nil {
-		err = failed
-	}
-	return v, err
-}
-
 // interpreted wraps the builtins for that interpreter. A call that asks the world gives None and tells of its request.
 func interpreted(env *effect.Environment, made func(*effect.Request)) starlark.StringDict {
 	names := starlark.StringDict{}
@@ -146,7 +132,7 @@ func interpreted(env *effect.Environment, made func(*effect.Request)) starlark.S
 func interpretedValue(v starlark.Value, made func(*effect.Request)) starlark.Value {
 	switch v := v.(type) {
 	case *effect.Builtin:
-		return starlark.NewBuiltin(v.Name, func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+		return starlark.NewBuiltin(v.FullName, func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 			c, err := v.Bind(args, kwargs)
 			if err != nil {
 				return nil, err

@@ -98,7 +98,12 @@ func TestResolveRefuses(t *testing.T) {
 		{"[agents.a]\nbackend = 'scripted'", "", `agent("a")`, `refused: the agent "a" is scripted, and there is no fake; run with --fake FILE`},
 		{"[agents.a]", "", `agent("a")`, `refused: DIR/starling.toml:1:9: agents.a: this agent has no command; add command = ["program", "argument"], ` +
 			`or backend = "scripted" for a function of the fake`},
-		{"", "def a(", `agent("a")`, `refused: the fake agents.star: agents.star:1:7: got end of file, want ')'`},
+		{"", "x = 1 // 0", `agent("a")`, `refused: the fake agents.star: agents.star:1:7: floored division by zero`},
+		{"", "x = zzzzzz", `agent("a")`, `refused: the fake agents.star: agents.star:1:5: undefined: zzzzzz`},
+		{"", "sleep('1s')", `agent("a")`,
+			`refused: the fake agents.star: sleep cannot be called in a file of scripted agents: what varies comes from the request`},
+		{"", "x = uuid()", `agent("a")`,
+			`refused: the fake agents.star: agents.star:1:9: uuid cannot be called in a file of scripted agents: what varies comes from the request`},
 		{"", "agents = {'a b': len}", `agent("a")`, `refused: the fake agents.star: agents: got the name "a b", want letters, digits, '.', '_' and '-', ` +
 			`beginning with a letter or a digit`},
 		{"", "agents = {'a': 1}", `agent("a")`, `refused: the fake agents.star: agents["a"]: got int, want a function`},

@@ -3,12 +3,14 @@ package agent_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"go.starlark.net/starlark"
 
 	"starling/lang/contract"
+	"starling/lang/effect"
 )
 
 func someFeedback() contract.Violations {
@@ -21,6 +23,12 @@ func TestScriptedFailures(t *testing.T) {
 	for _, c := range []struct{ fake, want string }{
 		{`fail("no", "quota")`, `retryable agent: a: no quota`},
 		{`return req.nothing`, `retryable agent: a: Request has no .nothing field or method`},
+		{`return agent("b")`, `final agent: a: agent cannot be called in a file of scripted agents: what varies comes from the request`},
+		{`return [gate("g", wait = False).decision()]`,
+			`final agent: a: gate cannot be called in a file of scripted agents: what varies comes from the request`},
+		{`return now()`, `final agent: a: now cannot be called in a file of scripted agents: what varies comes from the request`},
+		{"for _ in forever():\n        pass", `final agent: a: the script has run for 10000000 steps without waiting for anything: the limit is 10000000`},
+		{"print('x'); log.info('y'); emit('z')\n    return parallel([lambda: 1, lambda: attempt(fail, 'x').ok])", `ok output=[1, False]`},
 		{`return stop("x")`, `ok output=Verdict(action = "stop", message = "x")`},
 	} {
 		s := newStage(t, "", "def a(req):\n    "+c.fake)
@@ -72,6 +80,60 @@ func TestEventsComeBeforeTheDelay(t *testing.T) {
 	}
 }
 
+// An agent that computes without end is ended with its attempt.
+func TestCancelledComputation(t *testing.T) {
+	s := newStage(t, "", "def a(req):\n    for _ in forever(): pass")
+	if got := show(s.ask(ended(t, false), `agent("a")`)); got != "final cancelled: a: cancelled" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// What a file makes when it is loaded is shared by all calls, and therefore frozen.
+func TestCallsShareNothing(t *testing.T) {
+	s := newStage(t, "", "seen = []\ndef a(req): seen.append(1)\ndef b(req, own = {}): own['x'] = 1")
+	if got := show(s.ask(t.Context(), `agent("a")`)); got != "retryable agent: a: append: cannot append to frozen list" {
+		t.Errorf("got %s", got)
+	}
+	if got := show(s.ask(t.Context(), `agent("b")`)); got != "retryable agent: b: cannot insert into frozen hash table" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// Agents of one file are asked at once.
+func TestConcurrentCalls(t *testing.T) {
+	s := newStage(t, "", "table = {'x': [1, 2]}\ndef a(req): return [n * req.input for n in table['x']]")
+	r, fault := s.request(`agent("a", input = 3)`)
+	if fault != nil {
+		t.Fatal(fault)
+	}
+	replies := make(chan effect.Reply)
+	for range 20 {
+		a := s.attempt(r)
+		go func() { replies <- s.env.Handlers["agent"].Perform(t.Context(), a) }()
+	}
+	for range 20 {
+		if got := show(<-replies); got != "ok output=[3, 6]" {
+			t.Errorf("got %s", got)
+		}
+	}
+}
+
+// A main in a file of agents is a function like any other.
+func TestAgentCalledMain(t *testing.T) {
+	s := newStage(t, "", "def main(req): return req.task")
+	if got := show(s.ask(t.Context(), `agent("main", "hi")`)); got != `ok text="hi"` {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestBundleThatIsNone(t *testing.T) {
+	s := newStage(t, "", "x = 1")
+	s.settings.Fake = []byte("def a(req): return 1")
+	if _, fault := s.request(`agent("a")`); fault == nil || !strings.HasPrefix(fault.Message, "the fake agents.star: ") {
+		t.Errorf("got %v", fault)
+	}
+}
+
 // A fake that was pinned anew under a waiting request may not have its agent any more.
 func TestFunctionGone(t *testing.T) {
 	s := newStage(t, "", "def a(req): return 1")
@@ -79,7 +141,7 @@ func TestFunctionGone(t *testing.T) {
 	if fault != nil {
 		t.Fatal(fault)
 	}
-	s.settings.Fake = []byte("def b(req): return 1")
+	s.settings.Fake = bundle(t, "def b(req): return 1")
 	if got := show(s.env.Handlers["agent"].Perform(t.Context(), s.attempt(r))); got != "missing refused: a: the fake has no function for it any more" {
 		t.Errorf("got %s", got)
 	}
@@ -89,7 +151,7 @@ func TestFunctionGone(t *testing.T) {
 func TestManyFakes(t *testing.T) {
 	s := newStage(t, "", "x")
 	for i := range 200 {
-		s.settings.Fake = fmt.Appendf(nil, "def a(req): return %d", i)
+		s.settings.Fake = bundle(t, fmt.Sprintf("def a(req): return %d", i))
 		r := s.ask(t.Context(), `agent("a")`)
 		if n, err := intOf(r.Value); err != nil || n != i {
 			t.Fatalf("fake %d answers %s", i, show(r))

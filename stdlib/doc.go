@@ -1,0 +1,41 @@
+// Package stdlib holds the builtins and modules that scripts see, as data: what each is called, its parameters, its documentation and what a call
+// asks for. [Environment] gathers them, with the handlers that serve what they ask, in one value; nothing registers itself.
+//
+// A builtin computes ([effect.Pure]) or makes a request. It checks at the call whatever can be checked there, so that a mistake raises where it
+// stands and costs nothing; arguments are copied at the call.
+//
+// # Requests
+//
+// These are the requests by kind. runtime reads the arguments of those it serves itself by the names below. Arguments that were not
+// passed are not in the dict, and mean what the default says. A name in capitals is the step's default name.
+//
+//	kind          class    step name   arguments
+//	agent         waiting  WHO         who: string or role · task · input · context · output: contract · backend: name of an agent ·
+//	                                   timeout · retries · reasks; the last three are read by the resolver, which fills the policy
+//	handoff       waiting  TO          to: string or role · payload · task · sender: string or role · accepts: contract · returns: contract ·
+//	                                   context: dict · cycle: int · backend · timeout · retries · reasks
+//	gate          waiting  the name    name · prompt · options: list of names, or ordered dict of name and description · target · data ·
+//	              or open              schema: contract · timeout · fallback: an option, or any payload where there are none ·
+//	                                   on_timeout: "fail", "return" · escalate: list of [target, duration] · quorum: int · editable: bool
+//	run           waiting  STEM        script · inputs: dict · name · timeout
+//	sleep         waiting  sleep       duration
+//	mailbox.take  waiting  itself      name · timeout
+//	http          waiting  http.get …  method · url · headers: dict of string or secret · json · body: string or bytes · idempotent: bool
+//	now           answer   now         none; answered with a timestamp ([effect.Timestamp])
+//	uuid          answer   uuid        none; answered with a string
+//	random        answer   random      none; answered with a float
+//	print         output   print       text
+//	emit          output   emit        kind · fields: dict
+//	log           output   log         level: "debug", "info", "warn", "error" · message · fields: dict
+//
+// Durations are text ("90s"). Policies:
+//
+//	kind              timeout           retries           reasks  on uncertain      on_error
+//	agent, handoff    see agent.Default…                          retry             as asked
+//	gate              as asked          0                 0       does not apply    raise
+//	run               as asked          0                 0       does not apply    as asked
+//	mailbox.take      as asked          0                 0       does not apply    raise
+//	http              30s               1 if idempotent   0       retry if idempotent, else ask
+//
+// A request is idempotent if it is a GET or HEAD, or says so.
+package stdlib
