@@ -8,6 +8,17 @@ import (
 	"go.starlark.net/starlark"
 )
 
+// A check is one walk down type and value together. Each node of the type looks at the value before it and gives two
+// things: the value it becomes, and problems with paths relative to it. Whoever contains the value puts its own step
+// before these paths on the way up (problems.add), so a path costs nothing until something is wrong, and a union can try
+// a branch and forget what it said.
+//
+// A node gives either a value or problems, and whoever has problems gives no thought to the values beside them: a list
+// with a bad element is not handed on, but its other elements are still looked at, because every problem is wanted.
+//
+// The walk keeps three things besides: the nest of containers it is in, for cycles and depth; a count of elements, for
+// values that share parts and are small in memory only; and what unions found (union.go).
+
 // Bounds of a checked value beyond those of its type. Values come from other agents too: a list that holds one list
 // twice, which holds one list twice, has more elements sixty levels down than there are atoms.
 const (
@@ -38,7 +49,7 @@ func (c *Contract) Redact(v starlark.Value, to Audience) (starlark.Value, Violat
 	return newChecker(Validate, to).run(c.root, v)
 }
 
-// A checker is one pass over one value.
+// A checker is one pass over one value, by one goroutine.
 type checker struct {
 	nest
 	profile  Profile

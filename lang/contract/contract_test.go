@@ -257,6 +257,29 @@ func TestEqual(t *testing.T) {
 	}
 }
 
+// A contract is shared by goroutines; the race detector watches.
+func TestConcurrentUse(t *testing.T) {
+	c := mustParse(t, `type T = {kids: [T] = [], at: duration = "1d"} | "leaf" {a: T, b: [int] = [1]}`)
+	v, err := contract.FromJSON([]byte(`{"a": {"kids": ["leaf", {}]}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.Freeze()
+	results := make(chan string)
+	for range 8 {
+		go func() {
+			checked, bad := c.Check(v)
+			results <- fmt.Sprint(checked, bad, string(c.Schema(contract.Strict).JSON()))
+		}()
+	}
+	first := <-results
+	for range 7 {
+		if other := <-results; other != first {
+			t.Errorf("got %s, and then %s", first, other)
+		}
+	}
+}
+
 func TestParseDuration(t *testing.T) {
 	good := map[string]time.Duration{
 		"90s": 90 * time.Second, "2h": 2 * time.Hour, "1d": 24 * time.Hour, "1.5d": 36 * time.Hour,

@@ -20,8 +20,8 @@
 // [Contract.Schema] writes JSON Schema, for validators or in the stricter profile of model APIs; [Contract.CheckAs]
 // takes back what was made for the latter. [Contract.Fields] and [Contract.ParseArg] serve command lines and forms.
 //
-// A contract is also a Starlark value; [Make] is the builtin that scripts call. It is stored as its canonical text,
-// [Contract.String], by which contracts are equal.
+// A contract is also a Starlark value, with methods for scripts. It is stored as its canonical text, [Contract.String],
+// by which contracts are equal.
 //
 // [FromJSON] and [ToJSON] are the one place where values and JSON meet.
 //

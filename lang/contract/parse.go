@@ -49,6 +49,10 @@ func ParseLiteral(file, source string, literal *syntax.Literal) (*Contract, erro
 	})
 }
 
+// While a contract is read, places are byte offsets of its own text: that is all that a type needs to know of where it
+// stands. What line and column, and of which file, is found only when there is an error, by a placer. So the same reader
+// serves a text that is a file and one that is part of a Starlark literal, with escapes between it and the line.
+
 // A placer gives a diagnostic its place, which is known as a range of bytes of the contract's text.
 type placer func(d diagnostic.Diagnostic, start, end int) diagnostic.Diagnostic
 

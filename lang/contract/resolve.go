@@ -12,6 +12,11 @@ import (
 	"starling/lang/diagnostic"
 )
 
+// Between the syntax tree and the types stand all rules that are not of grammar: that names are defined, and once; that
+// ranges bind and bind something that has a length or a value; that defaults fit. They are kept out of the grammar even
+// where it could state them (two marks of one kind, a map with a second key), because a rule that is checked here has a
+// message of its own, and one that is part of the grammar only says what it expected.
+
 // scalars are the types that have a name by themselves, in the order in which messages list them.
 func scalars() []string {
 	return []string{"string", "int", "number", "bool", "null", "any", "url", "path", "duration", "timestamp"}

@@ -138,6 +138,9 @@ func numberToken(s string) (lexer.TokenType, int) {
 	return tokenNumber, n
 }
 
+// A text or pattern that does not end on its line is an invalid token of one byte, the opening quote: what follows it is
+// then scanned as if it stood outside, but the parser stops at the quote, which is where the error is.
+
 // enclosedToken takes "…" or /…/ on one line, a backslash taking the next rune with it.
 func enclosedToken(s string) (lexer.TokenType, int) {
 	for i := 1; i < len(s) && s[i] != '\n'; i++ {

@@ -195,7 +195,7 @@ func (s *session) arg(command, input string) string {
 
 func (s *session) eval(expr string) string {
 	env := starlark.StringDict{
-		"contract": starlark.NewBuiltin("contract", contract.Make),
+		"contract": starlark.NewBuiltin("contract", parseBuiltin),
 		"ring":     ring(),
 		"deep":     starlark.NewBuiltin("deep", deep),
 		"nan":      starlark.Float(nan()),
@@ -209,6 +209,15 @@ func (s *session) eval(expr string) string {
 		return explain(err)
 	}
 	return v.String()
+}
+
+// parseBuiltin is contract(text) as a standard library would define it.
+func parseBuiltin(_ *starlark.Thread, fn *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	var text string
+	if err := starlark.UnpackArgs(fn.Name(), args, kwargs, "text", &text); err != nil {
+		return nil, err
+	}
+	return contract.Parse(fn.Name(), text)
 }
 
 // ring is a list that holds itself, a few steps away.

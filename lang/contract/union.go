@@ -9,6 +9,14 @@ import (
 	"starling/lang/diagnostic"
 )
 
+// A union tries its leaves in turn, and that is all there is to it, were it not for types such as
+//
+//	type T = {a: T?} | {a: T?, b: int?}
+//
+// A value of depth n that fits neither branch at its bottom would be looked into twice at the top, four times one level
+// down, and so on. So what a union found for a container is remembered, by identity and depth. Of a fit only the branch
+// is kept, not the value: had a shared part been checked once and used twice, the new value would be one that shares.
+
 // A visit is one union meeting one container at one depth.
 type visit struct {
 	union *unionType

@@ -7,7 +7,8 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// A Contract is a value of scripts, which make it with contract(text): immutable, equal by canonical text, unhashable.
+// A Contract is a value of scripts, which the builtin contract(text) gives them: immutable, equal by canonical text,
+// unhashable.
 //
 //	c.parse(v)  the checked value; raises if v does not fit
 //	c.check(v)  the list of what is wrong, a dict each with path, got, want, hint and message; empty if v fits
@@ -58,19 +59,6 @@ func (c *Contract) Attr(name string) (starlark.Value, error) {
 		return starlark.NewBuiltin("check", checkMethod).BindReceiver(c), nil
 	}
 	return nil, nil
-}
-
-// Make is the builtin contract(text).
-func Make(_ *starlark.Thread, fn *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-	var text string
-	if err := starlark.UnpackArgs(fn.Name(), args, kwargs, "text", &text); err != nil {
-		return nil, err
-	}
-	c, err := Parse(fn.Name(), text)
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
 }
 
 func parseMethod(_ *starlark.Thread, fn *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {

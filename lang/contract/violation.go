@@ -51,6 +51,9 @@ func (v Violations) Error() string {
 	return strings.Join(lines, "\n")
 }
 
+// Paths are written as one would write them in a script: findings[2].severity. A key that is no identifier is written
+// ["odd key"], so a path can always be read back, whatever the keys are; the value as a whole has the empty path.
+
 // problems gathers violations while a value is checked: those that will be listed, and how many there are.
 type problems struct {
 	list  []Violation
