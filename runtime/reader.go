@@ -179,8 +179,7 @@ func (r *reader) past(run string) func(string) (pastGate, bool) {
 			if err != nil || len(records) != 1 {
 				return err
 			}
-			view := records[0].view()
-			p := pastGate{Name: name, Reason: view.Text("reason"), Decision: jsonOf(view.Value("decision"))}
+			p := pastOf(&records[0])
 			if name == address {
 				found, exact = []pastGate{p}, true
 				return ErrStopScan

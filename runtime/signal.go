@@ -221,7 +221,10 @@ func (t *turn) gateNamed(address string, past func(string) (pastGate, bool)) (*g
 			fits = append(fits, name)
 		}
 	}
-	p, isPast := past(address)
+	p, isPast := t.justPast(address)
+	if !isPast {
+		p, isPast = past(address)
+	}
 	if isPast && (len(fits) == 0 || p.Name == address) {
 		return nil, t.pastRefusal(p)
 	}
@@ -240,6 +243,23 @@ func (t *turn) gateNamed(address string, past func(string) (pastGate, bool)) (*g
 		return nil, refuse(ErrNotOpen, "gate %q of run %s has not opened yet", address, t.s.ID).help("wait for it with: starling wait %s --for suspended", t.s.ID)
 	}
 	return nil, t.unknownGate(address)
+}
+
+// justPast finds a gate that this very turn has closed: the store does not know yet.
+func (t *turn) justPast(address string) (pastGate, bool) {
+	for i := range t.records {
+		r := &t.records[i]
+		if (r.Type == GateDecided || r.Type == GateWithdrawn) && (r.Step == address || strings.HasSuffix(r.Step, "/"+address)) {
+			return pastOf(r), true
+		}
+	}
+	return pastGate{}, false
+}
+
+// pastOf reads how a gate was closed.
+func pastOf(r *Record) pastGate {
+	v := r.view()
+	return pastGate{Name: r.Step, Reason: v.Text("reason"), Decision: jsonOf(v.Value("decision"))}
 }
 
 func (t *turn) unknownGate(address string) *Refusal {
