@@ -15,6 +15,10 @@ import (
 	"starling/lang/effect"
 )
 
+// Every module goes through the same stages: parse, link its loads, resolve and compile, each of which ends it with diagnostics while the others go on. What a
+// script says of itself, main and inputs, is read from the tree of the entry alone and needs no code, so that it is checked even
+// where the compiler has found something.
+
 // Args is the predeclared name under which a script without main finds its inputs.
 const Args = "args"
 

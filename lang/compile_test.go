@@ -224,3 +224,25 @@ func compileErrors(list diagnostic.List) diagnostic.List {
 	}
 	return own
 }
+
+// Lines and columns are those of the file as it is, whatever ends its lines.
+func TestPlacesInFilesWithCRLF(t *testing.T) {
+	source := strings.ReplaceAll("inputs = contract(\"\"\"{\n  a: int,\n  c: int,\n}\"\"\")\ndef main(a, b):\n    return [agnt(\n        a), b]\n", "\n", "\r\n")
+	list := lang.Check(read(t, "main.star", files{"main.star": source}), environment())
+	want := `
+main.star:3:3: main has no parameter c
+  |   c: int,
+  |   ^
+  = help: the fields of inputs and the parameters of main are the same names
+main.star:5:13: inputs does not declare b
+  | def main(a, b):
+  |             ^
+main.star:6:13: undefined: agnt
+  |     return [agnt(
+  |             ^^^^
+  = help: did you mean "agent"?
+`
+	if got := list.Render(); got != want[1:] {
+		t.Errorf("got\n%swant%s", got, want)
+	}
+}

@@ -86,46 +86,52 @@ func (u *unit) mainRule() diagnostic.List {
 // not inside functions.
 func topLevelBindings(tree *syntax.File, name string) []*syntax.Ident {
 	var list []*syntax.Ident
-	var target func(e syntax.Expr)
-	target = func(e syntax.Expr) {
-		switch e := e.(type) {
-		case *syntax.Ident:
-			if e.Name == name {
-				list = append(list, e)
-			}
-		case *syntax.ParenExpr:
-			target(e.X)
-		case *syntax.TupleExpr:
-			each(e.List, target)
-		case *syntax.ListExpr:
-			each(e.List, target)
+	collect := func(id *syntax.Ident) {
+		if id.Name == name {
+			list = append(list, id)
 		}
 	}
 	for _, s := range tree.Stmts {
 		syntax.Walk(s, func(n syntax.Node) bool {
-			switch n := n.(type) {
-			case *syntax.DefStmt:
-				target(n.Name)
-				return false
-			case *syntax.AssignStmt:
-				target(n.LHS)
-			case *syntax.ForStmt:
-				target(n.Vars)
-			case *syntax.LoadStmt:
-				for _, to := range n.To {
-					target(to)
-				}
-			case syntax.Expr:
-				return false
-			}
-			return true
+			_, isDef := n.(*syntax.DefStmt)
+			_, isExpr := n.(syntax.Expr)
+			bindings(n, collect)
+			return !isDef && !isExpr
 		})
 	}
 	return list
 }
 
-func each(list []syntax.Expr, do func(syntax.Expr)) {
-	for _, e := range list {
-		do(e)
+// bindings calls do for each name that a statement itself binds.
+func bindings(n syntax.Node, do func(*syntax.Ident)) {
+	switch n := n.(type) {
+	case *syntax.DefStmt:
+		do(n.Name)
+	case *syntax.AssignStmt:
+		targets(n.LHS, do)
+	case *syntax.ForStmt:
+		targets(n.Vars, do)
+	case *syntax.LoadStmt:
+		for _, to := range n.To {
+			do(to)
+		}
+	}
+}
+
+// targets calls do for each name on the left of an assignment.
+func targets(lhs syntax.Expr, do func(*syntax.Ident)) {
+	switch lhs := lhs.(type) {
+	case *syntax.Ident:
+		do(lhs)
+	case *syntax.ParenExpr:
+		targets(lhs.X, do)
+	case *syntax.TupleExpr:
+		for _, e := range lhs.List {
+			targets(e, do)
+		}
+	case *syntax.ListExpr:
+		for _, e := range lhs.List {
+			targets(e, do)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"slices"
 	"strings"
 
 	"go.starlark.net/resolve"
@@ -57,10 +58,11 @@ func foreignName(name string) string {
 	return ""
 }
 
-// visible lists the names that can be used at a place: variables of the functions and comprehensions around it, globals, and what is predeclared.
+// visible lists the names that can be used at a place, nearest first: variables of the functions and comprehensions around it, globals, and what is
+// predeclared.
 func (u *unit) visible(pos syntax.Position) []string {
+	functions, hidden := u.around(pos)
 	var list []string
-	hidden := map[*syntax.Ident]bool{} // variables of comprehensions elsewhere
 	add := func(bindings []*resolve.Binding) {
 		for _, b := range bindings {
 			if b.First != nil && !hidden[b.First] {
@@ -68,26 +70,8 @@ func (u *unit) visible(pos syntax.Position) []string {
 			}
 		}
 	}
-	var functions []*resolve.Function
-	syntax.Walk(u.tree, func(n syntax.Node) bool {
-		if n == nil {
-			return false
-		}
-		inside := spans(n, pos)
-		switch n := n.(type) {
-		case *syntax.DefStmt:
-			functions = append(functions, within(inside, n.Function)...)
-		case *syntax.LambdaExpr:
-			functions = append(functions, within(inside, n.Function)...)
-		case *syntax.Comprehension:
-			if !inside {
-				hide(n, hidden)
-			}
-		}
-		return true
-	})
-	for i := len(functions) - 1; i >= 0; i-- {
-		add(functions[i].Locals)
+	for _, f := range slices.Backward(functions) {
+		add(f.Locals)
 	}
 	if top, ok := u.tree.Module.(*resolve.Module); ok {
 		add(top.Globals)
@@ -96,35 +80,44 @@ func (u *unit) visible(pos syntax.Position) []string {
 	return append(append(list, u.predeclared...), starlark.Universe.Keys()...)
 }
 
-func within(inside bool, function any) []*resolve.Function {
-	if f, ok := function.(*resolve.Function); ok && inside {
-		return []*resolve.Function{f}
+// around finds the functions that contain a place, outermost first, and the variables of comprehensions that do not: the resolver
+// keeps these among the locals of the function around.
+func (u *unit) around(pos syntax.Position) (functions []*resolve.Function, hidden map[*syntax.Ident]bool) {
+	hidden = map[*syntax.Ident]bool{}
+	enter := func(n syntax.Node, function any) {
+		if f, ok := function.(*resolve.Function); ok && contains(n, pos) {
+			functions = append(functions, f)
+		}
 	}
-	return nil
+	syntax.Walk(u.tree, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.DefStmt:
+			enter(n, n.Function)
+		case *syntax.LambdaExpr:
+			enter(n, n.Function)
+		case *syntax.Comprehension:
+			if !contains(n, pos) {
+				hide(n, hidden)
+			}
+		}
+		return true
+	})
+	return functions, hidden
 }
 
 // hide collects the variables of a comprehension.
 func hide(c *syntax.Comprehension, hidden map[*syntax.Ident]bool) {
 	for _, clause := range c.Clauses {
 		if f, ok := clause.(*syntax.ForClause); ok {
-			syntax.Walk(f.Vars, func(n syntax.Node) bool {
-				if id, ok := n.(*syntax.Ident); ok {
-					hidden[id] = true
-				}
-				return true
-			})
+			targets(f.Vars, func(id *syntax.Ident) { hidden[id] = true })
 		}
 	}
 }
 
-// spans tells whether a node that has a scope of its own contains a place.
-func spans(n syntax.Node, pos syntax.Position) bool {
-	switch n.(type) {
-	case *syntax.DefStmt, *syntax.LambdaExpr, *syntax.Comprehension:
-		start, end := n.Span()
-		return !before(pos, start) && !before(end, pos)
-	}
-	return false
+// contains tells whether a place lies in a node.
+func contains(n syntax.Node, pos syntax.Position) bool {
+	start, end := n.Span()
+	return !before(pos, start) && !before(end, pos)
 }
 
 func before(p, q syntax.Position) bool {

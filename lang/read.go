@@ -44,6 +44,10 @@ func Read(entry string, files, library Source) (*Bundle, error) {
 	return newBundle(m), nil
 }
 
+// Reading goes on after a mistake, so that one look at the diagnostics shows all files that are missing or do not parse. A module is marked as known before it is
+// read: meeting it again on the way down is a load cycle, and a file that could not be had is reported once, at the first place that asks for it. Loads are
+// followed as they are found; child scripts wait until their parent's program is complete, because they may go in circles, which loads may not.
+
 // reader reads modules depth first along loads, and child scripts after the script that names them.
 type reader struct {
 	files, library Source

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,10 @@ import (
 
 	"starling/lang/diagnostic"
 )
+
+// A call is matched with the parameters of what it calls as the machine will match it, but without values: *args and **kwargs may fill anything that is left, so
+// they silence what they could explain. The parameters come from three places (signature.go): a builtin's declaration, a table for
+// go.starlark.net's own builtins, and the def of a function that is the only value of its name.
 
 // arguments is a call taken apart.
 type arguments struct {
@@ -21,22 +26,30 @@ type arguments struct {
 func argumentsOf(call *syntax.CallExpr) arguments {
 	var a arguments
 	for _, arg := range call.Args {
-		switch x := arg.(type) {
-		case *syntax.BinaryExpr:
-			if x.Op == syntax.EQ {
-				a.named = append(a.named, x)
-				continue
-			}
-		case *syntax.UnaryExpr:
-			if x.Op == syntax.STAR || x.Op == syntax.STARSTAR {
-				a.star = a.star || x.Op == syntax.STAR
-				a.starStar = a.starStar || x.Op == syntax.STARSTAR
-				continue
-			}
+		named, isBinary := arg.(*syntax.BinaryExpr)
+		spread, isUnary := arg.(*syntax.UnaryExpr)
+		switch {
+		case isBinary && named.Op == syntax.EQ:
+			a.named = append(a.named, named)
+		case isUnary && spread.Op == syntax.STAR:
+			a.star = true
+		case isUnary && spread.Op == syntax.STARSTAR:
+			a.starStar = true
+		default:
+			a.positional = append(a.positional, arg)
 		}
-		a.positional = append(a.positional, arg)
 	}
 	return a
+}
+
+// byName is the value passed as NAME = value, nil if there is none.
+func (a *arguments) byName(name string) syntax.Expr {
+	for _, n := range a.named {
+		if n.X.(*syntax.Ident).Name == name {
+			return n.Y
+		}
+	}
+	return nil
 }
 
 // call checks one call: its arguments against the signature, literal arguments against their parameters, and what is particular to a builtin.
@@ -89,12 +102,12 @@ func (c *checker) bindPositional(sig *signature, args arguments, bound map[strin
 	if len(args.positional) > n {
 		c.at("too_many_arguments", args.positional[n], diagnostic.Diagnostic{
 			Message: fmt.Sprintf("%s: got %d positional %s, want at most %d", sig.name, len(args.positional), plural(len(args.positional), "argument"), n),
-			Hint:    "the signature is " + sig.text,
+			Hint:    sig.hint(),
 		})
 	}
 }
 
-// bindNamed binds one argument that is passed by name and tells whether there is such a parameter.
+// bindNamed binds one argument that is passed by name and tells whether there is such a parameter. **kwargs takes every name that is left.
 func (c *checker) bindNamed(sig *signature, arg *syntax.BinaryExpr, bound map[string]syntax.Expr) bool {
 	id := arg.X.(*syntax.Ident)
 	var known []string
@@ -114,14 +127,10 @@ func (c *checker) bindNamed(sig *signature, arg *syntax.BinaryExpr, bound map[st
 		bound[p.Name] = arg.Y
 		return true
 	}
-	d := diagnostic.Diagnostic{
+	c.at("unknown_keyword", id, diagnostic.Diagnostic{
 		Message: fmt.Sprintf("%s: unexpected keyword argument %q", sig.name, id.Name),
-		Hint:    diagnostic.DidYouMean(id.Name, known),
-	}
-	if d.Hint == "" {
-		d.Hint = "the signature is " + sig.text
-	}
-	c.at("unknown_keyword", id, d)
+		Hint:    cmp.Or(diagnostic.DidYouMean(id.Name, known), sig.hint()),
+	})
 	return false
 }
 
@@ -144,7 +153,7 @@ func (c *checker) missing(call *syntax.CallExpr, sig *signature, args arguments,
 	start, end := call.Fn.Span()
 	c.report("missing_argument", start, end, diagnostic.Diagnostic{
 		Message: fmt.Sprintf("%s: missing %s for %s", sig.name, plural(len(list), "argument"), strings.Join(list, ", ")),
-		Hint:    "the signature is " + sig.text,
+		Hint:    sig.hint(),
 	})
 }
 

@@ -69,16 +69,8 @@ func (c *checker) lambdas(e syntax.Expr) {
 
 // captured reports the first use of a loop's variable in a lambda's body.
 func (c *checker) captured(lambda *syntax.LambdaExpr) {
-	own := map[*syntax.Ident]bool{} // variables of loops inside the lambda
+	own := loopVariables(lambda)
 	done := false
-	syntax.Walk(lambda, func(n syntax.Node) bool {
-		if clause, ok := n.(*syntax.ForClause); ok {
-			for _, s := range targets(clause.Vars, looped) {
-				own[variable(s.at)] = true
-			}
-		}
-		return true
-	})
 	syntax.Walk(lambda.Body, func(n syntax.Node) bool {
 		id, ok := n.(*syntax.Ident)
 		if !ok || done || own[variable(id)] || !c.isLoopVariable(id) {
@@ -91,6 +83,20 @@ func (c *checker) captured(lambda *syntax.LambdaExpr) {
 		})
 		return false
 	})
+}
+
+// loopVariables lists those of the comprehensions inside an expression.
+func loopVariables(e syntax.Expr) map[*syntax.Ident]bool {
+	own := map[*syntax.Ident]bool{}
+	syntax.Walk(e, func(n syntax.Node) bool {
+		if clause, ok := n.(*syntax.ForClause); ok {
+			for _, s := range targets(clause.Vars, looped) {
+				own[variable(s.at)] = true
+			}
+		}
+		return true
+	})
+	return own
 }
 
 func (c *checker) isLoopVariable(id *syntax.Ident) bool {

@@ -88,28 +88,32 @@ func (c *checker) openGate(seen gates, call *syntax.CallExpr) {
 	if !c.calls(call, "gate") {
 		return
 	}
+	l, name := gateName(call)
+	if l == nil {
+		return
+	}
+	first := seen[name]
+	if first == nil {
+		seen[name] = l
+		return
+	}
+	c.at("duplicate_gate", l, diagnostic.Diagnostic{
+		Severity: diagnostic.Warning,
+		Message:  "the gate " + l.Raw + " is opened before, on line " + itoa(first.TokenPos.Line),
+		Hint:     "its address is then " + name + "#2; two gates are easier to tell apart by two names",
+	})
+}
+
+// gateName is the literal name of a gate, nil if it is computed.
+func gateName(call *syntax.CallExpr) (*syntax.Literal, string) {
 	args := argumentsOf(call)
-	var name syntax.Expr
-	if len(args.positional) > 0 {
-		name = args.positional[0]
+	arg := args.byName("name")
+	if arg == nil && len(args.positional) > 0 {
+		arg = args.positional[0]
 	}
-	for _, n := range args.named {
-		if n.X.(*syntax.Ident).Name == "name" {
-			name = n.Y
-		}
+	s, ok := text(orNone(arg))
+	if !ok {
+		return nil, ""
 	}
-	l, ok := unparen(orNone(name)).(*syntax.Literal)
-	if !ok || l.Token != syntax.STRING {
-		return
-	}
-	s := l.Value.(string)
-	if first := seen[s]; first != nil {
-		c.at("duplicate_gate", l, diagnostic.Diagnostic{
-			Severity: diagnostic.Warning,
-			Message:  "the gate " + l.Raw + " is opened before, on line " + itoa(first.TokenPos.Line),
-			Hint:     "its address is then " + s + "#2; two gates are easier to tell apart by two names",
-		})
-		return
-	}
-	seen[s] = l
+	return unparen(arg).(*syntax.Literal), s
 }

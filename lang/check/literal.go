@@ -71,7 +71,7 @@ func text(e syntax.Expr) (string, bool) {
 func typeOf(e syntax.Expr) string {
 	switch e := unparen(e).(type) {
 	case *syntax.Literal:
-		return map[syntax.Token]string{syntax.STRING: "string", syntax.BYTES: "bytes", syntax.INT: "int", syntax.FLOAT: "float"}[e.Token]
+		return literalType(e.Token)
 	case *syntax.ListExpr:
 		return "list"
 	case *syntax.DictExpr:
@@ -90,8 +90,30 @@ func typeOf(e syntax.Expr) string {
 		}
 	case *syntax.Ident:
 		if scope(e) == resolve.Universal {
-			return map[string]string{"True": "bool", "False": "bool", "None": "NoneType"}[e.Name]
+			return constantType(e.Name)
 		}
+	}
+	return ""
+}
+
+func literalType(t syntax.Token) string {
+	switch t {
+	case syntax.STRING:
+		return "string"
+	case syntax.BYTES:
+		return "bytes"
+	case syntax.INT:
+		return "int"
+	}
+	return "float"
+}
+
+func constantType(name string) string {
+	switch name {
+	case "True", "False":
+		return "bool"
+	case "None":
+		return "NoneType"
 	}
 	return ""
 }

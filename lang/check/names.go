@@ -9,6 +9,10 @@ import (
 	"starling/lang/diagnostic"
 )
 
+// The resolver says what each identifier denotes, but not the other way round: where a variable gets its values and whether anything reads it. One pass over the tree gathers
+// that, and most rules ask it. Names of attributes, of keyword arguments and of what a load takes from the other file look like identifiers in the tree and have no
+// binding; they fall out by that.
+//
 // A variable is known by the identifier that first binds it: the resolver shares that pointer among all uses, across closures too.
 
 // siteKind is the way in which a variable gets a value.
@@ -173,16 +177,22 @@ func (c *checker) loads() {
 		if other == nil {
 			continue
 		}
-		exports := exports(other.Tree)
 		for _, from := range load.From {
-			if !contains(exports, from.Name) && from.Name != "" && from.Name[0] != '_' { // the resolver refuses the others
-				c.at("unknown_export", from, diagnostic.Diagnostic{
-					Message: other.Name + " does not define " + from.Name,
-					Hint:    diagnostic.DidYouMean(from.Name, exports),
-				})
-			}
+			c.export(from, other)
 		}
 	}
+}
+
+// export refuses one name that another file does not define. Empty and private names are the resolver's to refuse.
+func (c *checker) export(from *syntax.Ident, other *File) {
+	exports := exports(other.Tree)
+	if contains(exports, from.Name) || from.Name == "" || from.Name[0] == '_' {
+		return
+	}
+	c.at("unknown_export", from, diagnostic.Diagnostic{
+		Message: other.Name + " does not define " + from.Name,
+		Hint:    diagnostic.DidYouMean(from.Name, exports),
+	})
 }
 
 // exports lists the names that other files may load.
@@ -203,18 +213,23 @@ func (c *checker) unused() {
 		if c.names.reads[v] > 0 || strings.HasPrefix(v.Name, "_") {
 			continue
 		}
-		switch first := c.names.sites[v][0]; {
-		case first.kind == loaded:
-			c.at("unused_load", v, diagnostic.Diagnostic{Severity: diagnostic.Warning, Message: v.Name + " is loaded and never used"})
-		case scope(v) != resolve.Local && scope(v) != resolve.Cell:
-		case first.kind == assigned:
-			c.at("unused_local", v, diagnostic.Diagnostic{
-				Severity: diagnostic.Warning,
-				Message:  v.Name + " is assigned and never read",
-				Hint:     "a name that starts with _ is left alone",
-			})
-		case first.kind == defined:
-			c.at("unused_local", v, diagnostic.Diagnostic{Severity: diagnostic.Warning, Message: v.Name + " is defined and never used"})
-		}
+		c.unread(v, c.names.sites[v][0].kind)
+	}
+}
+
+// unread warns of one variable that nothing reads, by how it got its first value.
+func (c *checker) unread(v *syntax.Ident, kind siteKind) {
+	d := diagnostic.Diagnostic{Severity: diagnostic.Warning}
+	local := scope(v) == resolve.Local || scope(v) == resolve.Cell
+	switch {
+	case kind == loaded:
+		d.Message = v.Name + " is loaded and never used"
+		c.at("unused_load", v, d)
+	case kind == assigned && local:
+		d.Message, d.Hint = v.Name+" is assigned and never read", "a name that starts with _ is left alone"
+		c.at("unused_local", v, d)
+	case kind == defined && local:
+		d.Message = v.Name + " is defined and never used"
+		c.at("unused_local", v, d)
 	}
 }

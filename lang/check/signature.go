@@ -20,6 +20,8 @@ type signature struct {
 	effect     bool // the parameters are those of a builtin that is an effect
 }
 
+func (s *signature) hint() string { return "the signature is " + s.text }
+
 // signature finds what a call may pass, nil if that is not known.
 func (c *checker) signature(fn syntax.Expr) *signature {
 	if name, value := c.builtin(fn); value != nil {
@@ -66,31 +68,35 @@ func builtinSignature(name string, value starlark.Value) *signature {
 func defSignature(def *syntax.DefStmt) *signature {
 	s := &signature{name: def.Name.Name}
 	star := false
-	var texts []string
-	for _, p := range def.Params {
-		var q effect.Param
-		text := ""
-		switch p := p.(type) {
-		case *syntax.Ident:
-			q, text = effect.Param{Name: p.Name, KeywordOnly: star}, p.Name
-		case *syntax.BinaryExpr:
-			name := p.X.(*syntax.Ident).Name
-			q, text = effect.Param{Name: name, Default: "…", KeywordOnly: star}, name+" = …"
-		case *syntax.UnaryExpr:
-			star = star || p.Op == syntax.STAR
-			text = p.Op.String()
-			if p.X == nil {
-				texts = append(texts, text)
-				continue
-			}
-			name := p.X.(*syntax.Ident).Name
-			q, text = effect.Param{Name: name, Variadic: p.Op == syntax.STAR, Keywords: p.Op == syntax.STARSTAR}, text+name
+	texts := make([]string, len(def.Params))
+	for i, p := range def.Params {
+		q, text := defParam(p)
+		texts[i] = text
+		q.KeywordOnly = star && !q.Keywords
+		star = star || strings.HasPrefix(text, "*")
+		if q.Name != "" {
+			s.params = append(s.params, q)
 		}
-		s.params = append(s.params, q)
-		texts = append(texts, text)
 	}
 	s.text = s.name + "(" + strings.Join(texts, ", ") + ")"
 	return s
+}
+
+// defParam is one parameter of a def, and how it is written. A bare * has no name.
+func defParam(p syntax.Expr) (q effect.Param, text string) {
+	switch p := p.(type) {
+	case *syntax.Ident:
+		return effect.Param{Name: p.Name}, p.Name
+	case *syntax.BinaryExpr:
+		name := p.X.(*syntax.Ident).Name
+		return effect.Param{Name: name, Default: "…"}, name + " = …"
+	}
+	star := p.(*syntax.UnaryExpr)
+	if star.X == nil {
+		return effect.Param{}, "*"
+	}
+	name := star.X.(*syntax.Ident).Name
+	return effect.Param{Name: name, Variadic: star.Op == syntax.STAR, Keywords: star.Op == syntax.STARSTAR}, star.Op.String() + name
 }
 
 // native gives the parameters of the machine's own functions, which are part of the language and not of the environment.
