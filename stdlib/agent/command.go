@@ -2,11 +2,14 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"starling/lang/contract"
@@ -17,6 +20,7 @@ import (
 const (
 	maxReply  = 4 << 20 // bytes of stdout: room for prose around a reply of MaxPayload
 	maxStderr = 2 << 10 // bytes of the end of stderr that an error shows
+	maxSecret = 4 << 10 // bytes before them that are read too, so that a value is not cut where nobody recognises it
 )
 
 // command asks agents that are executables: the request is one line of JSON on standard input, the answer is on standard output. The program
@@ -55,7 +59,7 @@ func newSpec(q Question) (process.Spec, error) {
 		Lock:      q.Lock,
 		Attempt:   process.Attempt{Run: q.Run, Step: q.Step, Attempt: q.Number, Agent: q.Definition.Agent},
 		MaxStdout: maxReply,
-		MaxStderr: maxStderr,
+		MaxStderr: maxStderr + maxSecret,
 	}, nil
 }
 
@@ -84,14 +88,19 @@ func environment(q Question) ([]string, error) {
 	return process.Environment(os.Environ(), nil, set...), nil
 }
 
-// redactor replaces the values of declared variables, which may be keys. Values of fewer than four bytes are left: they are no keys, and
-// replacing every "1" would leave nothing to read.
+// redactor replaces the values of declared variables, which may be keys, the longest first. Values of fewer than four bytes are left: they are
+// no keys, and replacing every "1" would leave nothing to read.
 func redactor(q Question) *strings.Replacer {
-	var pairs []string
+	names := map[string]string{}
 	for _, name := range q.Definition.Env {
 		if value, ok := q.Env(name); ok && len(value) >= 4 {
-			pairs = append(pairs, value, "["+name+"]")
+			names[value] = "[" + name + "]"
 		}
+	}
+	values := slices.SortedFunc(maps.Keys(names), func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) })
+	pairs := make([]string, 0, 2*len(values))
+	for _, v := range values {
+		pairs = append(pairs, v, names[v])
 	}
 	return strings.NewReplacer(pairs...)
 }
@@ -123,7 +132,7 @@ func (j judge) ended(ctx context.Context, r process.Result) effect.Reply {
 		return cut(ctx, j.q.Definition.Agent)
 	case errors.Is(r.Err, process.ErrOverLimit):
 		return j.fail(effect.Final, stderr, "it wrote more than %d bytes to standard output", maxReply)
-	case errors.Is(r.Err, process.ErrGuard):
+	case r.Err != nil:
 		return j.fail(effect.Retryable, stderr, "%v", r.Err)
 	case r.Signal != "":
 		return j.fail(effect.Retryable, stderr, "it was ended by %s", r.Signal)
@@ -163,7 +172,9 @@ func exitFailure(code int) (class effect.Failure, meaning string) {
 // fail makes the reply of a failure, with the end of stderr, which often says why.
 func (j judge) fail(class effect.Failure, stderr, format string, args ...any) effect.Reply {
 	message := fmt.Sprintf("%s: %s", j.q.Definition.Agent, fmt.Sprintf(format, args...))
-	if said := strings.TrimSpace(strings.ToValidUTF8(stderr, "\uFFFD")); said != "" {
+	said := j.redact.Replace(stderr)
+	said = strings.TrimSpace(strings.ToValidUTF8(said[max(0, len(said)-maxStderr):], "\uFFFD"))
+	if said != "" {
 		message += "; stderr ends with: " + said
 	}
 	return failed(&effect.Error{Kind: effect.KindAgent, Message: j.redact.Replace(message)}, class)

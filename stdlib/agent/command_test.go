@@ -117,6 +117,23 @@ func TestErrorsHideDeclaredValues(t *testing.T) {
 	}
 }
 
+// A value is hidden whole: not a shorter one within it, and not up to where the end of stderr happens to begin.
+func TestHiddenValuesAreHiddenWhole(t *testing.T) {
+	s := newStage(t, shell("a", `printf '%s ' "$LONG" >&2; head -c 2040 /dev/zero | tr '\0' x >&2; exit 1`)+"env = ['SHORT', 'LONG']\n", "")
+	s.vars["SHORT"], s.vars["LONG"] = "sk-1", "sk-1234567890"
+	got := show(s.ask(t.Context(), `agent("a")`))
+	for _, part := range []string{"234567890", "567890", "890 "} {
+		if strings.Contains(got, part) {
+			t.Errorf("%q of a declared value is in %s", part, got)
+		}
+	}
+	s = newStage(t, shell("a", `echo "$LONG" >&2; exit 1`)+"env = ['SHORT', 'LONG']\n", "")
+	s.vars["SHORT"], s.vars["LONG"] = "sk-1", "sk-1234567890"
+	if got, want := show(s.ask(t.Context(), `agent("a")`)), "retryable agent: a: it exited with 1; stderr ends with: [LONG]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 // The end of stderr says why; what went before may be long.
 func TestStderrIsBounded(t *testing.T) {
 	r := newStage(t, shell("a", `head -c 100000 /dev/zero | tr '\0' x >&2; echo ' the reason' >&2; exit 1`), "").ask(t.Context(), `agent("a")`)

@@ -1,0 +1,71 @@
+package agent
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"go.starlark.net/starlark"
+)
+
+func TestLastObject(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{`{"a": 1}`, `{"a": 1}`},
+		{`{"a": 1}{"b": 2}`, `{"b": 2}`},
+		{`{"a": {"b": 2}}`, `{"a": {"b": 2}}`},
+		{`{"a": "}{"} tail }`, `{"a": "}{"}`},
+		{`{"a": 1} {"b": `, `{"a": 1}`},
+		{`{"a": {"b": 2}`, `{"b": 2}`},
+		{`say "{" then {"a": 1}`, `{"a": 1}`},
+		{"{\n  \"a\": [1,\n  2]\n}\n", `{"a": [1, 2]}`},
+		{`{"a": 1, "a": 2} {}`, `{}`},
+		{`{'a': 1}`, ``},
+		{`[1, {"a": 1}]`, `{"a": 1}`},
+		{``, ``},
+	} {
+		got := ""
+		if d, ok := lastObject(c.text); ok {
+			got = d.String()
+		}
+		if got != c.want {
+			t.Errorf("%s: got %s, want %s", c.text, got, c.want)
+		}
+	}
+}
+
+// Trying at every bracket would read these texts thousands of times over, which the time limit of the tests would not survive.
+func TestHostileTexts(t *testing.T) {
+	for name, text := range map[string]string{
+		"open objects":  strings.Repeat("{", 1<<20),
+		"open arrays":   strings.Repeat("[", 1<<20),
+		"deep objects":  strings.Repeat(`{"a":`, 1<<18),
+		"open strings":  strings.Repeat(`{"a`, 1<<19),
+		"mixed":         strings.Repeat(`[{"a":[`, 1<<17),
+		"many that end": strings.Repeat(`{"a":[]}`, 1<<17),
+	} {
+		_, ok := lastObject(text)
+		if want := name == "many that end"; ok != want {
+			t.Errorf("%s: got %v", name, ok)
+		}
+		if v := valueIn(text, "{b: int}"); v == nil {
+			t.Errorf("%s: no value at all", name)
+		}
+	}
+}
+
+func FuzzParseAnswer(f *testing.F) {
+	for _, seed := range []string{`{"output": 1}`, `x {"text": "y", "events": [{"kind": "k"}]} z`, "```json\n[1]\n```", `{"status": 3, "output": {}}`, "\xff{"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		a, wrong := parseAnswer(text)
+		if len(wrong) == 0 && !utf8.ValidString(a.text) {
+			t.Errorf("%q: the text is not UTF-8", text)
+		}
+		if v := valueIn(a.text, "{n: int} | [string]"); v == nil {
+			t.Errorf("%q: no value", text)
+		} else if s, ok := v.(starlark.String); ok && string(s) != a.text && !strings.Contains(a.text, `"`) {
+			t.Errorf("%q: got another text, %s", text, s)
+		}
+	})
+}
