@@ -50,7 +50,7 @@ func (m *Machine) admit(f *fiber, fn *Function) error {
 	if fn.module.code.Options.Recursion {
 		if f.depth+len(f.frames) > m.frameLimit {
 			f.frames[len(f.frames)-1].pc = -1
-			return fmt.Errorf("Starlark stack overflow: more than %d calls in progress", m.frameLimit-1)
+			return effect.Errorf(effect.KindLimit, "Starlark stack overflow: more than %d calls in progress", m.limits.Frames)
 		}
 		return nil
 	}

@@ -3,6 +3,7 @@ package vm
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
@@ -30,13 +31,37 @@ func (e *Error) Effect() *effect.Error {
 	if e.past != nil {
 		return e.past
 	}
-	out := &effect.Error{Kind: e.Kind, Message: e.Msg, Backtrace: e.Backtrace(), Data: e.data}
+	out := &effect.Error{Kind: e.Kind, Message: e.Msg, Backtrace: fold(e.Backtrace()), Data: e.data}
 	for i := len(e.Stack) - 1; i >= 0 && out.Where == ""; i-- {
 		if pos := e.Stack[i].Pos; pos.Filename() != builtinFile {
 			out.Where = pos.String()
 		}
 	}
 	return out
+}
+
+// fold shortens a backtrace: of a line that repeats, as deep recursion makes it, two are kept.
+func fold(trace string) string {
+	var out []string
+	last, n := "", 0
+	flush := func() {
+		if n > 2 {
+			out = append(out, fmt.Sprintf("  ... and %d more of these", n-2))
+		}
+	}
+	for line := range strings.SplitSeq(trace, "\n") {
+		if line == last {
+			n++
+		} else {
+			flush()
+			last, n = line, 1
+		}
+		if n <= 2 {
+			out = append(out, line)
+		}
+	}
+	flush()
+	return strings.Join(out, "\n")
 }
 
 // newError makes an Error of the kind that its cause says.

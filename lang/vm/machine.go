@@ -240,7 +240,7 @@ func (m *Machine) Globals() starlark.StringDict { return m.main.Globals() }
 func (m *Machine) Steps() uint64 { return m.steps }
 
 // Append gives a session its next chunk: modules that it loads, unless the session has them already, and the chunk itself last. Its top level runs next. An
-// error means that nothing was appended.
+// error, such as that the last chunk has not ended, means that nothing was appended.
 func (m *Machine) Append(modules []*compile.Module) error {
 	if m.session == nil {
 		m.session = newSession(m)

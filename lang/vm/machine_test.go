@@ -38,16 +38,21 @@ func TestMachine(t *testing.T) {
 		t.Fatalf("no transcripts found: %v", err)
 	}
 	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) { playFile(t, file) })
+		name := strings.TrimSuffix(filepath.Base(file), ".txt")
+		t.Run(name, func(t *testing.T) { playFile(t, file, false) })
+		if !*rewrite {
+			t.Run(name+"/restored", func(t *testing.T) { playFile(t, file, true) })
+		}
 	}
 }
 
-func playFile(t *testing.T, file string) {
+// playFile plays a transcript. With restore, the machine is written down and restored at every stop and nothing may differ.
+func playFile(t *testing.T, file string, restore bool) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &player{t: t, names: machineNames()}
+	p := &player{t: t, names: machineNames(), restore: restore}
 	var out bytes.Buffer
 	for _, par := range paragraphs(string(text)) {
 		if par.command == "" {
@@ -106,6 +111,9 @@ type player struct {
 	names     starlark.StringDict
 	libraries []*compile.Module
 	limits    vm.Limits
+	restore   bool
+	image     *vm.Image
+	session   bool
 	m         *vm.Machine
 	answers   int
 }
@@ -133,7 +141,7 @@ func (p *player) play(par paragraph) string {
 		if err != nil {
 			return err.Error() + "\n"
 		}
-		p.m = image.StartSession()
+		p.m, p.session = image.StartSession(), true
 		p.m.SetLimits(p.limits)
 		return p.run()
 	case "chunk":
@@ -203,6 +211,7 @@ func (p *player) script(text string, inputs []string) string {
 			p.t.Fatal(err)
 		}
 	}
+	p.image, p.session = image, false
 	if p.m, err = image.Start(dict); err != nil {
 		return err.Error() + "\n"
 	}
@@ -257,6 +266,11 @@ func (p *player) run() string {
 		}
 		if stop.Status == vm.Yielded {
 			yields++
+		}
+		if p.restore && !p.session && (stop.Status == vm.Yielded || stop.Status == vm.Waiting) {
+			p.m = p.restored()
+		}
+		if stop.Status == vm.Yielded {
 			continue
 		}
 		if yields > 0 {
@@ -265,6 +279,24 @@ func (p *player) run() string {
 		b.WriteString(renderStop(&stop))
 		return b.String()
 	}
+}
+
+// restored writes the machine down and restores it; the copy is written down again and must give the same bytes.
+func (p *player) restored() *vm.Machine {
+	key := []byte("key")
+	b, err := p.m.Snapshot(key)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	m, err := p.image.Restore(b, key)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	m.SetLimits(p.limits)
+	if again, err := m.Snapshot(key); err != nil || !bytes.Equal(b, again) {
+		p.t.Fatalf("the restored machine has another snapshot: %v", err)
+	}
+	return m
 }
 
 // answer counts: the n-th answer is n.
@@ -286,12 +318,19 @@ func renderEmission(e vm.Emission) string {
 	}
 	switch e.Kind {
 	case vm.Said:
-		return fmt.Sprintf("said %s %v", e.Request.Kind, args)
+		return shorten(fmt.Sprintf("said %s %v", e.Request.Kind, args))
 	case vm.Answered:
 		v, _ := e.Outcome.Value.Value()
 		return fmt.Sprintf("answered %s %s: %v", e.Request.Kind, e.Step, v)
 	}
 	return fmt.Sprintf("requested %s %s %v at %s", e.Request.Kind, e.Step, args, e.Request.Where)
+}
+
+func shorten(s string) string {
+	if len(s) > 200 {
+		return fmt.Sprintf("%s... %d bytes", s[:100], len(s))
+	}
+	return s
 }
 
 func renderStop(s *vm.Stop) string {

@@ -2,6 +2,7 @@ package vm
 
 import (
 	"fmt"
+	"strings"
 
 	"go.starlark.net/starlark"
 
@@ -209,12 +210,24 @@ func (act *activation) outOfReach(need, all int) *effect.Error {
 	for i, e := range failures {
 		records[i] = e.Record()
 	}
-	e := effect.Errorf(effect.KindScript, "parallel: %d of %d branches must succeed, %d have failed; the last: %s",
-		need, all, len(failures), failures[len(failures)-1].Message)
+	e := effect.Errorf(effect.KindScript, "parallel: %d of %d branches must succeed, but %d have failed: %s", need, all, len(failures), messages(failures))
 	if data, err := effect.Encode(starlark.NewList(records)); err == nil {
 		e.Data = data
 	}
 	return e
+}
+
+// messages joins the first messages of a list of errors.
+func messages(list []*effect.Error) string {
+	const shown = 3
+	var texts []string
+	for _, e := range list[:min(len(list), shown)] {
+		texts = append(texts, e.Message)
+	}
+	if len(list) > shown {
+		texts = append(texts, "...")
+	}
+	return strings.Join(texts, "; ")
 }
 
 // collect makes the result, in the shape of the input. Branches that did not come to an end were cancelled.

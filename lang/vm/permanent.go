@@ -34,6 +34,13 @@ func newPermanents(env *effect.Environment) *permanents {
 			}
 		}
 	}
+	for kind, table := range map[string]*methodTable{"list": &listMethods, "dict": &dictMethods, "string": &stringMethods} {
+		for _, m := range table {
+			if m != nil {
+				p.name("method "+kind+"."+m.name, m) // the blank keeps it apart from what an environment can name
+			}
+		}
+	}
 	return p
 }
 

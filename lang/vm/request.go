@@ -131,11 +131,13 @@ func (m *Machine) emit(e Emission) {
 	}
 }
 
-// where is the position of the call in progress: that of the innermost Starlark frame.
+// where is the position of the call in progress: that of the innermost Starlark frame, the call of parallel if the branch has none of its own.
 func (f *fiber) where() string {
-	for i := len(f.frames) - 1; i >= 0; i-- {
-		if fr := &f.frames[i]; fr.fn != nil {
-			return fr.fn.code.Position(fr.pc).String()
+	for ; f != nil; f = f.parent {
+		for i := len(f.frames) - 1; i >= 0; i-- {
+			if fr := &f.frames[i]; fr.fn != nil {
+				return fr.fn.code.Position(fr.pc).String()
+			}
 		}
 	}
 	return ""

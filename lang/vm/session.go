@@ -1,6 +1,8 @@
 package vm
 
 import (
+	"errors"
+
 	"go.starlark.net/starlark"
 
 	"starling/lang/compile"
@@ -32,6 +34,9 @@ func newSession(m *Machine) *session {
 }
 
 func (s *session) append(m *Machine, modules []*compile.Module) error {
+	if len(m.fibers) > 0 {
+		return errors.New("the last chunk of the session has not ended")
+	}
 	var libraries []*Module
 	for _, code := range modules[:len(modules)-1] {
 		if s.byName[code.Name] != nil {
@@ -61,7 +66,6 @@ func (s *session) append(m *Machine, modules []*compile.Module) error {
 	}
 	s.grow(names, chunk)
 	m.main = chunk
-	m.drain()
 	m.enqueue(m.newFiber(chunk.top(), nil, nil))
 	return nil
 }
@@ -76,12 +80,4 @@ func (s *session) grow(names []compile.Binding, chunk *Module) {
 	for _, c := range s.chunks {
 		c.globals = s.globals
 	}
-}
-
-// drain drops what an earlier chunk has left behind.
-func (m *Machine) drain() {
-	for _, f := range m.fibers {
-		m.drop(f)
-	}
-	m.sweep()
 }
