@@ -1,0 +1,48 @@
+package owner
+
+import (
+	"time"
+
+	"starling/runtime"
+	"starling/runtime/api"
+)
+
+// Config says which store it is, and how this process would own it.
+type Config struct {
+	Dir   string // the store; it need not exist
+	Build string // version of this program, for people
+
+	// Prepare makes the directory ready for a store if it is not one yet, or refuses it. It is called before the lock is there.
+	Prepare func(dir string) error
+	// Open opens the store as its next owner, and an engine on it, whose Close closes both. Called with the lock held.
+	Open func(dir string) (runtime.Engine, error)
+	// OpenReader opens the store for reading only, and an engine that reads.
+	OpenReader func(dir string) (runtime.Engine, error)
+	// Identify tells which agent a process acts for, this one included; nil: none does.
+	Identify api.Identify
+}
+
+// Role is what a process wants of a store.
+type Role int
+
+// The roles.
+const (
+	// Reader prints and leaves. It is a client where there is an owner, and reads alone where there is none.
+	Reader Role = iota
+	// Participant is owner or client, as the lock decides: run, signal, wait, repl, logs -f.
+	Participant
+	// Keeper is the owner or is refused: serve.
+	Keeper
+)
+
+// Soon is how near a timer must be for its run to count as in motion.
+const Soon = time.Minute
+
+// Times of an election.
+const (
+	patience     = 2 * time.Second       // for an owner that does not answer
+	reelection   = 5 * time.Second       // when an owner was lost
+	answerWithin = time.Second           // for one try to connect
+	pause        = 20 * time.Millisecond // between two tries
+	lag          = 2 * time.Second       // of the store's own lock behind ours, when its process was killed
+)

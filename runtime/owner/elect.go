@@ -1,0 +1,122 @@
+package owner
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"time"
+
+	"starling/runtime"
+	"starling/runtime/api"
+)
+
+// errSessionClosed is the answer of a session after Close.
+var errSessionClosed = runtime.Refuse(runtime.ErrOwnerUnreachable, "", "the session is closed")
+
+// seat returns where calls go: the seat that was won last, or, if that is the one that was lost, the one that an election gives now. There is one election
+// at a time, so that all who have lost the same owner get the same new one.
+func (s *Session) seat(ctx context.Context, lost seat) (seat, error) {
+	if at := s.current(); at != nil && at != lost && !at.lost() {
+		return at, nil
+	}
+	select {
+	case s.electing <- struct{}{}:
+		defer func() { <-s.electing }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	s.mu.Lock()
+	at, closed := s.at, s.closed
+	s.mu.Unlock()
+	switch {
+	case closed || s.life.Err() != nil:
+		return nil, errSessionClosed
+	case at != nil && at != lost && !at.lost():
+		return at, nil
+	case at == nil:
+		return s.elect(ctx, patience)
+	}
+	at.leave()
+	return s.elect(ctx, reelection)
+}
+
+// elect tries until this process is the owner or its client, for as long as no owner gives a sign of life.
+func (s *Session) elect(ctx context.Context, limit time.Duration) (seat, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.life, cancel)()
+	for deadline := time.Now().Add(limit); ; {
+		next, err := s.try(ctx)
+		if err == nil {
+			err = s.carried.again(runtime.WithCaller(ctx, s.self), next.to())
+			if err == nil {
+				s.take(next)
+				return next, nil
+			}
+			next.leave()
+		}
+		away := (*api.Away)(nil)
+		switch {
+		case s.life.Err() != nil:
+			return nil, errSessionClosed
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case errors.As(err, &away) && away.State != api.Gone:
+			deadline = time.Now().Add(limit)
+		case away == nil && !errors.Is(err, errHeld):
+			return nil, err
+		case time.Now().After(deadline):
+			return nil, unreachable(s.dir, limit)
+		}
+		sleep(ctx, pause) // the next try tells whether ctx has ended
+	}
+}
+
+// try makes one try: the lock, then the owner. It fails with an Away or errHeld where another try may do better.
+func (s *Session) try(ctx context.Context) (seat, error) {
+	l, err := tryLock(s.dir, s.role != Reader)
+	switch {
+	case s.role == Reader && (err == nil || errors.Is(err, fs.ErrNotExist)):
+		return seatOf(s.read(ctx, l))
+	case err == nil:
+		return seatOf(s.own(ctx, l))
+	case !errors.Is(err, errHeld):
+		return nil, err
+	case s.role == Keeper:
+		return nil, s.second(ctx)
+	}
+	return seatOf(s.visit(ctx))
+}
+
+// seatOf keeps a nil pointer from looking like a seat.
+func seatOf[S seat](next S, err error) (seat, error) {
+	if err != nil {
+		return nil, err
+	}
+	return next, nil
+}
+
+// second says why a keeper does not get the lock.
+func (s *Session) second(ctx context.Context) error {
+	h, err := greet(ctx, s.dir)
+	switch {
+	case err != nil:
+		return s.away(ctx, err)
+	case h.State == api.Leaving:
+		return &api.Away{State: api.Leaving}
+	}
+	return taken(s.dir, h)
+}
+
+// take sits down. A client that loses its owner elects again at once, whether or not it wants something: the runs that it carries do.
+func (s *Session) take(next seat) {
+	s.mu.Lock()
+	s.at = next
+	s.mu.Unlock()
+	if v, ok := next.(*visit); ok && v.gone != nil {
+		go func() {
+			<-v.gone
+			s.seat(s.life, v) // the next call tells what became of it
+		}()
+	}
+}

@@ -1,0 +1,85 @@
+package owner
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"starling/runtime"
+	"starling/runtime/api"
+)
+
+const recordName = "owner.json"
+
+// Record is owner.json: who owns a store. It is true only while that process holds the lock. The names pid, started and socket stay in every
+// version, so that each can find and stop an owner of another.
+type Record struct {
+	PID      int       `json:"pid"`
+	Started  string    `json:"started"` // when the process started, as the kernel tells it: pid and this never come again together
+	Build    string    `json:"build"`
+	Protocol int       `json:"protocol"`
+	Socket   string    `json:"socket"`
+	Since    time.Time `json:"since"` // when it became the owner
+}
+
+func newRecord(build, socket string) Record {
+	pid := os.Getpid()
+	started, _ := processStart(pid) // this process runs
+	return Record{PID: pid, Started: started, Build: build, Protocol: api.Protocol, Socket: socket, Since: time.Now().UTC().Truncate(time.Millisecond)}
+}
+
+// readRecord reads what the newest owner wrote; ok is false where there is nothing to be read.
+func readRecord(dir string) (r Record, ok bool) {
+	content, err := os.ReadFile(filepath.Join(dir, recordName))
+	return r, err == nil && json.Unmarshal(content, &r) == nil
+}
+
+// write replaces owner.json, so that a reader sees the old or the new one. It need not survive a power cut, which ends the owner too.
+func (r Record) write(dir string) error {
+	content, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	temp, err := os.CreateTemp(dir, recordName+".*") // mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = temp.Write(append(content, '\n'))
+	if err = errors.Join(err, temp.Close()); err == nil {
+		err = os.Rename(temp.Name(), filepath.Join(dir, recordName))
+	}
+	if err != nil {
+		os.Remove(temp.Name())
+	}
+	return err
+}
+
+// alive tells whether the process that wrote the record still runs.
+func (r Record) alive() bool {
+	started, ok := processStart(r.PID)
+	return ok && started == r.Started
+}
+
+// unreachable is the refusal for a store that is held by a process which does not answer.
+func unreachable(dir string, waited time.Duration) *runtime.Refusal {
+	r, ok := readRecord(dir)
+	if !ok || !r.alive() {
+		return runtime.Refuse(runtime.ErrOwnerUnreachable, "find it with: lsof "+filepath.Join(dir, lockName),
+			"the store %s is held by a process that has not said who it is within %v", dir, waited)
+	}
+	refusal := runtime.Refuse(runtime.ErrOwnerUnreachable, fmt.Sprintf("if it hangs, end it: kill %d", r.PID),
+		"the store %s is owned by process %d, which has not answered within %v", dir, r.PID, waited)
+	refusal.Data, _ = json.Marshal(r) // plain data of ours
+	return refusal
+}
+
+// taken is the refusal for a second keeper.
+func taken(dir string, h api.Hello) *runtime.Refusal {
+	refusal := runtime.Refuse(runtime.ErrOwnerUnreachable, "wait until it leaves, or end it with: starling stop",
+		"the store %s is owned by process %d (%s) already", dir, h.PID, h.Build)
+	refusal.Data, _ = json.Marshal(h) // plain data of ours
+	return refusal
+}

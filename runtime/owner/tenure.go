@@ -1,0 +1,111 @@
+package owner
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"starling/runtime"
+	"starling/runtime/api"
+)
+
+// tenure is the time in which this process has the store open: as its owner, who serves the others, or as a reader, who serves nobody.
+type tenure struct {
+	dir    string
+	lock   *lock
+	engine runtime.Engine
+	server *api.Server // nil for a reader
+	socket string
+}
+
+// own begins a tenure as owner. From its first moment on it answers at the socket, for to open a store can take a while.
+func (s *Session) own(ctx context.Context, l *lock) (_ *tenure, err error) {
+	t := &tenure{dir: s.dir, lock: l}
+	if t.socket, err = socketFor(s.dir); err != nil {
+		return nil, errors.Join(err, l.release())
+	}
+	listener, err := listen(t.socket)
+	if err != nil {
+		return nil, errors.Join(err, l.release())
+	}
+	t.server = api.NewServer(api.Options{Build: s.config.Build, Store: s.dir, Identify: s.config.Identify, OnStop: s.stop})
+	go t.server.Serve(listener) // ends with the listener, in leave
+	if err = newRecord(s.config.Build, t.socket).write(s.dir); err == nil {
+		t.engine, err = opened(ctx, s.dir, s.config.Open)
+	}
+	if err != nil {
+		return nil, errors.Join(err, t.leave())
+	}
+	t.server.Ready(t.engine)
+	return t, nil
+}
+
+// read begins a tenure as reader. The lock is nil where the store has never had an owner.
+func (s *Session) read(ctx context.Context, l *lock) (*tenure, error) {
+	e, err := opened(ctx, s.dir, s.config.OpenReader)
+	if err != nil {
+		return nil, errors.Join(err, l.release())
+	}
+	return &tenure{dir: s.dir, lock: l, engine: e}, nil
+}
+
+// opened opens the store. The store's own lock is free when ours is, but for the moment in which the kernel takes a killed process apart.
+func opened(ctx context.Context, dir string, open func(string) (runtime.Engine, error)) (runtime.Engine, error) {
+	for deadline := time.Now().Add(lag); ; {
+		e, err := open(dir)
+		if !errors.Is(err, runtime.ErrLocked) || time.Now().After(deadline) {
+			return e, err
+		}
+		if err := sleep(ctx, pause); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// leave ends the tenure in the order in which others may take note: no newcomers, no engine, no traces, no lock; then the clients are told, and find the lock free.
+func (t *tenure) leave() error {
+	if t.server == nil {
+		return errors.Join(t.engine.Close(), t.lock.release())
+	}
+	t.server.Drain()
+	var err error
+	if t.engine != nil {
+		err = t.engine.Close()
+	}
+	os.Remove(t.socket)
+	os.Remove(filepath.Join(t.dir, recordName))
+	return errors.Join(err, t.lock.release(), t.server.Close())
+}
+
+func (t *tenure) to() runtime.Engine { return t.engine }
+
+func (t *tenure) lost() bool { return false }
+
+// moving tells whether a run that this owner carries is in motion.
+func (t *tenure) moving(ctx context.Context) (bool, error) {
+	l, err := t.engine.List(ctx, runtime.Query{})
+	if err != nil {
+		return false, err
+	}
+	for _, r := range l.Runs {
+		due := r.NextDue != nil && time.Until(*r.NextDue) < Soon
+		if r.Carried && (r.Status != runtime.Suspended || due) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// sleep waits, or fails with the context's error.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
