@@ -9,12 +9,14 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.starlark.net/starlark"
 
 	"starling/lang"
 	"starling/lang/contract"
 	"starling/lang/effect"
+	"starling/lang/vm"
 	"starling/runtime"
 	"starling/runtime/runtimetest"
 )
@@ -43,7 +45,7 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) open() {
 	w.t.Helper()
-	e, err := runtime.Open(w.store, environment(w.perform), runtime.Options{Log: w.t.Logf})
+	e, err := runtime.Open(w.store, environment(w.perform), runtime.Options{Log: w.t.Logf, Grace: time.Millisecond})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -70,7 +72,7 @@ func (w *world) restart() {
 
 // environment declares the builtins of these tests.
 func environment(perform func(context.Context, *effect.Attempt) effect.Reply) *effect.Environment {
-	names := starlark.StringDict{}
+	names := vm.Natives()
 	for _, b := range []*effect.Builtin{
 		ask("gate", effect.Waiting, "name", "prompt", "options", "target", "data", "schema", "timeout", "fallback", "on_timeout", "quorum", "escalate", "wait"),
 		ask("sleep", effect.Waiting, "duration"),
