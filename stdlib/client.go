@@ -141,7 +141,7 @@ var errRedirects = fmt.Errorf("redirected more than %d times", maxRedirects)
 func (e *exchange) broken(ctx context.Context, err error) effect.Reply {
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return e.failed(effect.Errorf(effect.KindTimeout, "%s: no response before the deadline", e.title()), e.class())
+		return e.failed(effect.Errorf(effect.KindTimeout, "%s: no response before the deadline", e.title()), effect.Final)
 	case ctx.Err() != nil:
 		return e.failed(effect.Errorf(effect.KindCancelled, "%s: cancelled", e.title()), effect.Final)
 	case errors.Is(err, errRedirects):

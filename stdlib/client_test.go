@@ -10,7 +10,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"go.starlark.net/starlark"
 
@@ -211,8 +210,24 @@ func (p passing) Err() error {
 	}
 }
 
-// What hangs after it was sent may have been acted on: repeating it is not ours to decide unless it does no harm.
-func TestDeadlineOfWhatWasSent(t *testing.T) {
+// A deadline is the caller's decision: it is final, whatever may be repeated.
+func TestDeadline(t *testing.T) {
+	for _, call := range []string{`http.get("URL")`, `http.post("URL")`} {
+		ctx := passing{t.Context(), make(chan struct{})}
+		url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			close(ctx.done)
+			<-r.Context().Done()
+		})
+		r := perform(t, ctx, strings.Replace(call, "URL", url, 1))
+		if r.Err == nil || r.Err.Kind != effect.KindTimeout || !strings.HasSuffix(r.Err.Message, url+": no response before the deadline") || r.Class != effect.Final {
+			t.Errorf("%s: got %v of class %d", call, r.Err, r.Class)
+		}
+	}
+}
+
+// A failure in the middle is no reason to repeat what may have been acted on, unless its author says that this does no harm.
+func TestWhatIsRepeated(t *testing.T) {
+	url := speak(t, func(net.Conn) {})
 	for call, class := range map[string]effect.Failure{
 		`http.get("URL")`:                     effect.Retryable,
 		`http.get("URL", idempotent = False)`: effect.Final,
@@ -220,25 +235,10 @@ func TestDeadlineOfWhatWasSent(t *testing.T) {
 		`http.post("URL")`:                    effect.Final,
 		`http.post("URL", idempotent = True)`: effect.Retryable,
 	} {
-		ctx := passing{t.Context(), make(chan struct{})}
-		url := serve(t, func(w http.ResponseWriter, r *http.Request) {
-			close(ctx.done)
-			<-r.Context().Done()
-		})
-		r := perform(t, ctx, strings.Replace(call, "URL", url, 1))
-		if r.Err == nil || r.Err.Kind != effect.KindTimeout || !strings.HasSuffix(r.Err.Message, ": no response before the deadline") || r.Class != class {
+		r := perform(t, t.Context(), strings.Replace(call, "URL", url, 1))
+		if r.Err == nil || r.Err.Kind != effect.KindEffect || r.Class != class {
 			t.Errorf("%s: got %v of class %d, want class %d", call, r.Err, r.Class, class)
 		}
-	}
-}
-
-// A deadline that passes before anything has left does no harm either way.
-func TestDeadlineOfWhatWasNotSent(t *testing.T) {
-	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
-	defer cancel()
-	r := perform(t, ctx, `http.post("http://127.0.0.1:1/")`)
-	if r.Err == nil || r.Err.Kind != effect.KindTimeout || r.Class != effect.Retryable {
-		t.Errorf("got %v of class %d", r.Err, r.Class)
 	}
 }
 

@@ -33,7 +33,7 @@ var statuses = []string{"ok", "stopped", "blocked", "error"}
 //	events?: [{kind: string, *: any}]                   what happened meanwhile
 //
 // Anything else is text: an agent may write its reply as prose and the JSON that a contract asks for within it. Other keys are ignored. What has the
-// form of an answer but not its types is the agent's mistake, told to it with the paths.
+// form of an answer but not its types is a failure, with the paths at fault.
 func parseAnswer(stdout string) (answer, contract.Violations) {
 	stdout = strings.ToValidUTF8(stdout, "\uFFFD")
 	if object, ok := lastObject(stdout); ok {
@@ -73,12 +73,20 @@ func answerOf(fields effect.View) (answer, contract.Violations) {
 }
 
 func (a *answer) takeUsage(v starlark.Value) contract.Violations {
-	if _, ok := v.(*starlark.Dict); ok {
-		a.usage = v
-	} else if v != starlark.None {
-		return contract.Violations{{Path: "usage", Got: v.Type(), Want: "dict"}}
+	if v == starlark.None {
+		return nil
 	}
+	if _, ok := v.(*starlark.Dict); !ok || !plain(v) {
+		return contract.Violations{{Path: "usage", Got: v.Type(), Want: "a dict of plain values"}}
+	}
+	a.usage = v
 	return nil
+}
+
+// plain tells whether a value can be journaled: a scripted agent may hand over anything.
+func plain(v starlark.Value) bool {
+	_, err := effect.Encode(v)
+	return err == nil
 }
 
 func (a *answer) takeEvents(v starlark.Value) contract.Violations {
@@ -92,9 +100,12 @@ func (a *answer) takeEvents(v starlark.Value) contract.Violations {
 	var wrong contract.Violations
 	i := 0
 	for e := range starlark.Elements(list) {
-		if kind := effect.ViewOf(e).Text("kind"); effect.CheckName(kind) != nil {
+		kind := effect.ViewOf(e).Text("kind")
+		if effect.CheckName(kind) != nil {
 			wrong = append(wrong, contract.Violation{Path: fmt.Sprintf("events[%d].kind", i), Got: fmt.Sprintf("%q", kind),
 				Want: "the name of a kind of event"})
+		} else if !plain(e) {
+			wrong = append(wrong, contract.Violation{Path: fmt.Sprintf("events[%d]", i), Got: "a value that cannot be recorded", Want: "plain values"})
 		}
 		a.events = append(a.events, e)
 		i++
@@ -132,7 +143,8 @@ func (a *answer) emit(to *effect.Attempt) {
 	}
 }
 
-// malformed is the reply for an answer that has the wrong types.
+// malformed is the reply for an answer that has the wrong types. That is a mistake of the program around the agent, not of what it says: asking again with
+// the paths at fault would tell the wrong one.
 func malformed(agent string, wrong contract.Violations) effect.Reply {
-	return failed(violations(agent+": the reply has the wrong form", wrong), effect.Invalid)
+	return failed(violations(agent+": the reply has the wrong form", wrong), effect.Retryable)
 }

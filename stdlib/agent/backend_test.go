@@ -43,20 +43,26 @@ func TestBackends(t *testing.T) {
 		{"blanks", `echo; echo '   '`, `return " \n "`, "", `retryable agent: a: EMPTY`},
 		{"an empty reply", `echo '{"text": ""}'`, `return reply()`, "", `retryable agent: a: EMPTY`},
 		{"an unknown status", `echo '{"output": 1, "status": "fine"}'`, ``, "",
-			`invalid invalid: a: the reply has the wrong form: status: got "fine", want one of ok, stopped, blocked, error`},
+			`retryable invalid: a: the reply has the wrong form: status: got "fine", want one of ok, stopped, blocked, error`},
 		{"wrong types", `echo '{"output": 1, "text": 2, "usage": [], "events": {}}'`, ``, "",
-			"invalid invalid: a: the reply has the wrong form: text: got int, want string\nusage: got list, want dict\nevents: got dict, want list"},
+			"retryable invalid: a: the reply has the wrong form: text: got int, want string\nusage: got list, want a dict of plain values\nevents: got dict, want list"},
 		{"bad events", `echo '{"output": 1, "events": [{"kind": "ok"}, {}, 3]}'`, `return reply(output = 1, events = [{"kind": "ok"}, {}, 3])`, "",
-			"invalid invalid: a: the reply has the wrong form: events[1].kind: got \"\", want the name of a kind of event\n" +
+			"retryable invalid: a: the reply has the wrong form: events[1].kind: got \"\", want the name of a kind of event\n" +
 				`events[2].kind: got "", want the name of a kind of event`},
+		{"what cannot be recorded", ``, `return reply(output = 1, usage = {"f": len}, events = [{"kind": "k", "f": len}])`, "",
+			"retryable invalid: a: the reply has the wrong form: usage: got dict, want a dict of plain values\n" +
+				"events[0]: got a value that cannot be recorded, want plain values"},
 	} {
 		call := `agent("a")`
 		if c.output != "" {
 			call = fmt.Sprintf(`agent("a", output = contract(%q))`, c.output)
 		}
 		empty := map[string]string{"command": "it exited with 0 and an empty reply", "scripted": "the reply is empty"}
-		stages := map[string]*stage{"command": newStage(t, shell("a", c.command), "")}
-		if c.fake != "" { // else it cannot be said in Starlark
+		stages := map[string]*stage{}
+		if c.command != "" { // else JSON cannot say it
+			stages["command"] = newStage(t, shell("a", c.command), "")
+		}
+		if c.fake != "" { // else Starlark cannot say it
 			stages["scripted"] = newStage(t, "", "def a(req):\n    "+c.fake)
 		}
 		for backend, s := range stages {

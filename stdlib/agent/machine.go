@@ -13,7 +13,7 @@ import (
 )
 
 // maxSteps bounds one call of a scripted agent, and the top level of its file.
-const maxSteps = 10_000_000
+const maxSteps = 5_000_000
 
 // Machines returns a LoadScript that runs scripted agents on the machine that runs scripts, with the same names predeclared. Each call has a machine of its
 // own, which is thrown away. An agent that asks the world fails; what it prints and logs is dropped.

@@ -27,7 +27,7 @@ func TestScriptedFailures(t *testing.T) {
 		{`return [gate("g", wait = False).decision()]`,
 			`final agent: a: gate cannot be called in a file of scripted agents: what varies comes from the request`},
 		{`return now()`, `final agent: a: now cannot be called in a file of scripted agents: what varies comes from the request`},
-		{"for _ in forever():\n        pass", `final agent: a: the script has run for 10000000 steps without waiting for anything: the limit is 10000000`},
+		{"for _ in forever():\n        pass", `final agent: a: the script has run for 5000000 steps without waiting for anything: the limit is 5000000`},
 		{"print('x'); log.info('y'); emit('z')\n    return parallel([lambda: 1, lambda: attempt(fail, 'x').ok])", `ok output=[1, False]`},
 		{`return stop("x")`, `ok output=Verdict(action = "stop", message = "x")`},
 	} {
