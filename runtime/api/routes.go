@@ -112,7 +112,7 @@ func (s *Server) refuse(w http.ResponseWriter, err error) {
 
 // cutByLeaving tells whether an error comes from the engine being closed.
 func (s *Server) cutByLeaving(r *runtime.Refusal) bool {
-	return r.Kind == runtime.ErrInternal && s.leaving()
+	return (r.Kind == runtime.ErrInternal || r.Kind == runtime.ErrOwnerUnreachable) && s.leaving()
 }
 
 // post makes an endpoint of an engine's method that takes one document and gives one.

@@ -136,7 +136,7 @@ func untilQuiet(t *testing.T, s *api.Server) {
 // TestLeavingCutsAfterTheStoreIsFree checks that who waits for an answer or an event while the owner leaves hears of it when Close is called, not when the
 // engine closes under it: that is when trying elsewhere makes sense.
 func TestLeavingCutsAfterTheStoreIsFree(t *testing.T) {
-	closed := errors.New("the engine is closed")
+	closed, leaves := errors.New("the engine is closed"), runtime.Refuse(runtime.ErrOwnerUnreachable, "", "the engine is leaving")
 	entered, engineCloses := make(chan struct{}, 3), make(chan struct{})
 	s, path := serve(t, stub{
 		get: func(context.Context, string) (*runtime.Run, error) {
@@ -150,7 +150,7 @@ func TestLeavingCutsAfterTheStoreIsFree(t *testing.T) {
 			}
 			entered <- struct{}{}
 			<-engineCloses
-			return closed
+			return leaves
 		},
 	}, api.Options{})
 	c := dial(t, path)
