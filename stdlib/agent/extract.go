@@ -14,9 +14,13 @@ import (
 // the parts of a text that parse as JSON are candidates. Accepting it is strict: only a whole JSON value counts, and the contract decides.
 //
 // The search is bounded. Trying to parse at every bracket of a hostile text would take quadratic time, so what failed attempts read is counted,
-// and the search ends when that is a few times the text.
+// with something for each, and the search ends when that is a few times the text.
 
-const searchFactor = 8
+const (
+	searchFactor = 8         // how often the text may be read in vain
+	searchLeast  = 256 << 10 // bytes that may be read in vain in any text
+	attemptCost  = 64        // bytes that an attempt counts for at least
+)
 
 // lastObject returns the last JSON object of a text.
 func lastObject(text string) (*starlark.Dict, bool) {
@@ -54,7 +58,7 @@ func valueIn(text, returns string) starlark.Value {
 // jsonValues lists the JSON objects and arrays of a text that begin with one of these brackets and lie within no other, in order.
 func jsonValues(text, brackets string) []starlark.Value {
 	var found []starlark.Value
-	work := searchFactor * len(text)
+	work := searchFactor*len(text) + searchLeast
 	for at := 0; work > 0; {
 		next := strings.IndexAny(text[at:], brackets)
 		if next < 0 {
@@ -67,7 +71,7 @@ func jsonValues(text, brackets string) []starlark.Value {
 			at += read
 			continue
 		}
-		work -= read
+		work -= read + attemptCost
 		at++
 	}
 	return found
