@@ -17,7 +17,7 @@ var attemptNative = &Native{
 	catch:  catchAttempt,
 }
 
-func startAttempt(c *nativeCall, args starlark.Tuple, kwargs []starlark.Tuple) error {
+func startAttempt(c nativeCall, args starlark.Tuple, kwargs []starlark.Tuple) error {
 	if len(args) == 0 {
 		return fmt.Errorf("attempt: missing argument for fn; the form is attempt(fn, *args, **kwargs)")
 	}
@@ -36,7 +36,7 @@ func namedDict(kwargs []starlark.Tuple) *starlark.Dict {
 	return d
 }
 
-func resumeAttempt(c *nativeCall, result starlark.Value) step {
+func resumeAttempt(c nativeCall, result starlark.Value) step {
 	if c.act.phase == 1 {
 		return step{value: newOutcome("ok", result, starlark.None)}
 	}

@@ -24,6 +24,12 @@ func (m *Machine) call(f *fiber, fn starlark.Value, base, n int, named []keyword
 		return m.callNative(f, fn, f.regs[base:base+n:base+n], named)
 	case *effect.Builtin:
 		return m.callEffect(f, fn, f.regs[base:base+n:base+n], named)
+	case *starlark.Builtin:
+		if ofBuiltinType(fn.Receiver()) {
+			m.fuel--
+			return m.callBound(f, fn, f.regs[base:base+n:base+n], named)
+		}
+		return m.callGo(f, fn, f.regs[base:base+n], named)
 	case starlark.Callable:
 		return m.callGo(f, fn, f.regs[base:base+n], named)
 	}
@@ -37,6 +43,13 @@ func (m *Machine) enter(f *fiber, fn *Function, base int, args []starlark.Value,
 	fr.pc = -1
 	if err := m.admit(f, fn); err != nil {
 		return nil, sigError, err
+	}
+	if missing := fn.direct - len(args); missing >= 0 && missing <= len(fn.defaults) && len(named) == 0 {
+		params := f.regs[base:]
+		copy(params, args)
+		copy(params[len(args):], fn.defaults[len(fn.defaults)-missing:])
+		fr.pc = 0
+		return nil, sigEnter, nil
 	}
 	if err := bind(fn, f.regs[base:base+fn.code.NumParams], args, named); err != nil {
 		return nil, sigError, err
@@ -76,6 +89,15 @@ func (m *Machine) callShape(f *fiber, fn starlark.Value, base, n int, shape *com
 		return m.call(f, fn, base, n, named)
 	}
 	return m.callSpread(f, fn, base, n, shape, named)
+}
+
+// ofBuiltinType tells whether a receiver is of a type of Starlark itself.
+func ofBuiltinType(v starlark.Value) bool {
+	switch v.(type) {
+	case starlark.String, *starlark.List, *starlark.Dict, *starlark.Set, starlark.Bytes:
+		return true
+	}
+	return false
 }
 
 // callSpread adds the elements of *args and the entries of **kwargs. The mapping is looked at first, as in the reference.

@@ -18,7 +18,7 @@ import (
 
 func extremumWithKey(_ []starlark.Value, named []keyword) bool { return hasKeyword(named, "key") }
 
-func startExtremum(c *nativeCall, args starlark.Tuple, kwargs []starlark.Tuple) error {
+func startExtremum(c nativeCall, args starlark.Tuple, kwargs []starlark.Tuple) error {
 	name := c.act.native.name
 	if len(args) == 0 {
 		return fmt.Errorf("%s requires at least one positional argument", name)
@@ -42,7 +42,7 @@ func startExtremum(c *nativeCall, args starlark.Tuple, kwargs []starlark.Tuple) 
 	return nil
 }
 
-func resumeExtremum(c *nativeCall, result starlark.Value) step {
+func resumeExtremum(c nativeCall, result starlark.Value) step {
 	s := c.act.state
 	if result == nil {
 		return c.call(s[0], s[1])

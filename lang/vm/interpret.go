@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"go.starlark.net/starlark"
-	"go.starlark.net/syntax"
 
 	"starling/lang/compile"
 )
@@ -118,7 +117,7 @@ resume: // the top frame is to execute the instruction at its pc
 					continue
 				}
 			}
-			if regs[in.A], err = m.binary(syntax.MINUS, x, y); err != nil {
+			if regs[in.A], err = m.subtract(x, y); err != nil {
 				goto failed
 			}
 		case compile.Mul:
@@ -131,7 +130,11 @@ resume: // the top frame is to execute the instruction at its pc
 			if regs[in.A], err = m.modulo(x, y); err != nil {
 				goto failed
 			}
-		case compile.Div, compile.FloorDiv, compile.And, compile.Or, compile.Xor, compile.Shl, compile.Shr:
+		case compile.Div:
+			if regs[in.A], err = m.divide(rk(regs, consts, in.B), rk(regs, consts, in.C)); err != nil {
+				goto failed
+			}
+		case compile.FloorDiv, compile.And, compile.Or, compile.Xor, compile.Shl, compile.Shr:
 			x, y := rk(regs, consts, in.B), rk(regs, consts, in.C)
 			if regs[in.A], err = m.binary(binaryToken[in.Op], x, y); err != nil {
 				goto failed

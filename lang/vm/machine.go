@@ -74,7 +74,8 @@ type Machine struct {
 	callee     starlark.Callable // the Go function whose call is in progress, for backtraces
 	frameLimit int
 	named      []keyword         // scratch for the named arguments of a call
-	arg        [1]starlark.Value // scratch for a call by a native
+	arg        [1]starlark.Value // scratch for a call by a native, and for formatting
+	buf        []byte            // scratch for formatted text
 }
 
 func newMachine() *Machine {

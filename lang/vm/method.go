@@ -11,8 +11,11 @@ import (
 // builtin that it stands for. Scripts never see one.
 type method struct {
 	name string
-	call func(recv starlark.Value, args []starlark.Value) starlark.Value
+	call directCall
 }
+
+// directCall is the body of a direct method; the receiver has the type of its table.
+type directCall func(m *Machine, recv starlark.Value, args []starlark.Value) starlark.Value
 
 func (m *method) String() string      { return m.name }
 func (*method) Type() string          { return "method" }
@@ -22,6 +25,48 @@ func (*method) Hash() (uint32, error) { return 0, nil }
 
 // methodTable holds the direct methods of a type by their numbers in compile.Methods.
 type methodTable [len(compile.Methods)]*method
+
+var (
+	listMethods = makeMethods(map[string]directCall{
+		"append": listAppend,
+		"extend": listExtend,
+		"index":  listIndex,
+	})
+	dictMethods = makeMethods(map[string]directCall{
+		"get":        dictGet,
+		"items":      dictItems,
+		"keys":       dictKeys,
+		"pop":        dictPop,
+		"setdefault": dictSetDefault,
+		"values":     dictValues,
+	})
+	stringMethods = makeMethods(map[string]directCall{
+		"endswith":   stringEndsWith,
+		"find":       stringFind,
+		"format":     stringFormat,
+		"join":       stringJoin,
+		"lower":      stringLower,
+		"replace":    stringReplace,
+		"split":      stringSplit,
+		"startswith": stringStartsWith,
+		"strip":      stringStrip,
+		"upper":      stringUpper,
+	})
+)
+
+// makeMethods checks each name against compile.Methods, so that a misspelled one cannot hide.
+func makeMethods(calls map[string]directCall) (table methodTable) {
+	for i, name := range compile.Methods {
+		if call := calls[name]; call != nil {
+			table[i] = &method{name, call}
+			delete(calls, name)
+		}
+	}
+	for name := range calls {
+		panic("vm: " + name + " is not in compile.Methods")
+	}
+	return table
+}
 
 // directMethod finds the direct form of method number n of recv, nil if there is none.
 func directMethod(recv starlark.Value, n uint8) *method {
@@ -36,63 +81,28 @@ func directMethod(recv starlark.Value, n uint8) *method {
 	return nil
 }
 
-var (
-	listMethods = makeMethods(map[string]func(starlark.Value, []starlark.Value) starlark.Value{
-		"append": listAppend,
-	})
-	dictMethods = makeMethods(map[string]func(starlark.Value, []starlark.Value) starlark.Value{
-		"get": dictGet,
-	})
-	stringMethods = makeMethods(nil)
-)
-
-// makeMethods checks each name against compile.Methods, so that a misspelled one cannot hide.
-func makeMethods(calls map[string]func(starlark.Value, []starlark.Value) starlark.Value) (table methodTable) {
-	for i, name := range compile.Methods {
-		if call := calls[name]; call != nil {
-			table[i] = &method{name, call}
-			delete(calls, name)
-		}
-	}
-	for name := range calls {
-		panic("vm: " + name + " is not in compile.Methods")
-	}
-	return table
-}
-
 // callMethod calls a direct method, or the builtin when the call is not a usual one.
 func (m *Machine) callMethod(f *fiber, method *method, recv starlark.Value, args []starlark.Value) (starlark.Value, error) {
 	m.fuel--
-	if v := method.call(recv, args); v != nil {
+	if v := method.call(m, recv, args); v != nil {
 		return v, nil
 	}
 	bound, err := attr(recv, method.name)
 	if err != nil {
 		return nil, err
 	}
-	v, _, err := m.callGo(f, bound.(starlark.Callable), append(starlark.Tuple(nil), args...), nil)
+	v, _, err := m.callBound(f, bound.(*starlark.Builtin), args, nil)
 	return v, err
 }
 
-func listAppend(recv starlark.Value, args []starlark.Value) starlark.Value {
-	if len(args) != 1 || recv.(*starlark.List).Append(args[0]) != nil {
-		return nil
+// callBound calls a method of a built-in type, which neither keeps its arguments nor looks at the thread.
+func (m *Machine) callBound(f *fiber, b *starlark.Builtin, args starlark.Tuple, named []keyword) (starlark.Value, signal, error) {
+	outer := m.callee
+	m.callee = b
+	v, err := b.CallInternal(m.thread, args, pairs(named))
+	m.callee = outer
+	if err != nil {
+		return nil, sigError, m.errorIn(f, b.Name(), err)
 	}
-	return starlark.None
-}
-
-func dictGet(recv starlark.Value, args []starlark.Value) starlark.Value {
-	if len(args) == 0 || len(args) > 2 {
-		return nil
-	}
-	v, found, err := recv.(*starlark.Dict).Get(args[0])
-	switch {
-	case err != nil:
-		return nil
-	case found:
-		return v
-	case len(args) == 2:
-		return args[1]
-	}
-	return starlark.None
+	return v, sigReturn, nil
 }

@@ -19,8 +19,8 @@ type Native struct {
 	// it asked for. Both run while the native's frame is on top.
 	// resumable tells which calls need it; the others are left to the original.
 	resumable func(args []starlark.Value, named []keyword) bool
-	start     func(c *nativeCall, args starlark.Tuple, kwargs []starlark.Tuple) error
-	resume    func(c *nativeCall, result starlark.Value) step
+	start     func(c nativeCall, args starlark.Tuple, kwargs []starlark.Tuple) error
+	resume    func(c nativeCall, result starlark.Value) step
 	iters     int // iterators a frame of it holds open
 
 	// catch turns an error that unwinds through a frame of it into a result; nil lets it pass.
@@ -45,7 +45,7 @@ type step struct {
 }
 
 // call asks for fn to be called with one argument.
-func (c *nativeCall) call(fn, arg starlark.Value) step {
+func (c nativeCall) call(fn, arg starlark.Value) step {
 	c.m.arg[0] = arg
 	return step{fn: fn, args: c.m.arg[:]}
 }
@@ -105,7 +105,7 @@ func (m *Machine) callNative(f *fiber, n *Native, args starlark.Tuple, named []k
 func (m *Machine) startNative(f *fiber, n *Native, args starlark.Tuple, named []keyword) (starlark.Value, signal, error) {
 	act := &activation{kind: nativeFrame, native: n}
 	f.pushActivation(act)
-	if err := n.start(&nativeCall{m, f, act}, append(starlark.Tuple(nil), args...), pairs(named)); err != nil {
+	if err := n.start(nativeCall{m, f, act}, append(starlark.Tuple(nil), args...), pairs(named)); err != nil {
 		return nil, sigError, err
 	}
 	return nil, sigEnter, nil
@@ -113,7 +113,7 @@ func (m *Machine) startNative(f *fiber, n *Native, args starlark.Tuple, named []
 
 // resumeNative lets the native on top go on with the result of the call it asked for, nil at first.
 func (m *Machine) resumeNative(f *fiber, act *activation, result starlark.Value) (starlark.Value, signal, error) {
-	next := act.native.resume(&nativeCall{m, f, act}, result)
+	next := act.native.resume(nativeCall{m, f, act}, result)
 	switch {
 	case next.err != nil:
 		return nil, sigError, next.err

@@ -46,7 +46,7 @@ const (
 	parallelSize
 )
 
-func startParallel(c *nativeCall, args starlark.Tuple, kwargs []starlark.Tuple) error {
+func startParallel(c nativeCall, args starlark.Tuple, kwargs []starlark.Tuple) error {
 	if err := c.m.mayWait(c.f, "parallel"); err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func startParallel(c *nativeCall, args starlark.Tuple, kwargs []starlark.Tuple) 
 }
 
 // resumeParallel begins branches at first, and returns when it is over.
-func resumeParallel(c *nativeCall, _ starlark.Value) step {
+func resumeParallel(c nativeCall, _ starlark.Value) step {
 	if c.act.phase == 0 {
 		c.m.beginBranches(c.f, c.act)
 		return step{wait: true}

@@ -56,7 +56,25 @@ func order(op compile.Op, x, y starlark.Value) (bool, error) {
 			return c >= 0, nil
 		}
 	}
+	if xf, ok := x.(starlark.Float); ok {
+		if yf, ok := y.(starlark.Float); ok && xf == xf && yf == yf {
+			return orderFloats(op, xf, yf), nil
+		}
+	}
 	return starlark.Compare(orderToken[op], x, y)
+}
+
+// orderFloats compares floats that are numbers.
+func orderFloats(op compile.Op, x, y starlark.Float) bool {
+	switch op {
+	case compile.Less, compile.IfLess:
+		return x < y
+	case compile.LessEqual, compile.IfLessEqual:
+		return x <= y
+	case compile.Greater, compile.IfGreater:
+		return x > y
+	}
+	return x >= y
 }
 
 // contains is x in container.
@@ -65,14 +83,46 @@ func contains(container, x starlark.Value) (bool, error) {
 	case *starlark.Dict:
 		_, found, _ := c.Get(x) // an unhashable x is not in a dict
 		return found, nil
-	case starlark.String:
-	default:
+	case *starlark.List:
+		for i := range c.Len() {
+			if same, err := equal(x, c.Index(i)); same || err != nil {
+				return same, err
+			}
+		}
+		return false, nil
+	case starlark.Tuple:
+		for i := range c {
+			if same, err := equal(x, c[i]); same || err != nil {
+				return same, err
+			}
+		}
+		return false, nil
 	}
 	v, err := starlark.Binary(syntax.IN, x, container)
 	if err != nil {
 		return false, err
 	}
 	return bool(v.Truth()), nil
+}
+
+// subtract is x - y where not both are ints.
+func (m *Machine) subtract(x, y starlark.Value) (starlark.Value, error) {
+	if x, ok := x.(starlark.Float); ok {
+		if y, ok := y.(starlark.Float); ok {
+			return x - y, nil
+		}
+	}
+	return m.binary(syntax.MINUS, x, y)
+}
+
+// divide is x / y.
+func (m *Machine) divide(x, y starlark.Value) (starlark.Value, error) {
+	if x, ok := x.(starlark.Float); ok {
+		if y, ok := y.(starlark.Float); ok && y != 0 {
+			return x / y, nil
+		}
+	}
+	return m.binary(syntax.SLASH, x, y)
 }
 
 // binary applies an operator that has no short cut.
@@ -112,6 +162,11 @@ func (m *Machine) modulo(x, y starlark.Value) (starlark.Value, error) {
 	if xi, ok := x.(starlark.Int); ok {
 		if yi, ok := y.(starlark.Int); ok && yi.Sign() != 0 {
 			return xi.Mod(yi), nil
+		}
+	}
+	if s, ok := x.(starlark.String); ok {
+		if v := m.percent(string(s), y); v != nil {
+			return v, nil
 		}
 	}
 	return m.binary(syntax.PERCENT, x, y)

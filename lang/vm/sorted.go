@@ -1,6 +1,8 @@
 package vm
 
 import (
+	"cmp"
+	"slices"
 	"sort"
 
 	"go.starlark.net/starlark"
@@ -20,7 +22,7 @@ func sortedWithKey(args []starlark.Value, named []keyword) bool {
 	return len(args) > 1 || hasKeyword(named, "key")
 }
 
-func startSorted(c *nativeCall, args starlark.Tuple, kwargs []starlark.Tuple) error {
+func startSorted(c nativeCall, args starlark.Tuple, kwargs []starlark.Tuple) error {
 	var iterable starlark.Iterable
 	var key starlark.Callable
 	var reverse bool
@@ -40,7 +42,7 @@ func startSorted(c *nativeCall, args starlark.Tuple, kwargs []starlark.Tuple) er
 	return nil
 }
 
-func resumeSorted(c *nativeCall, result starlark.Value) step {
+func resumeSorted(c nativeCall, result starlark.Value) step {
 	key, elems, keys := c.act.state[0], c.act.state[2].(*starlark.List), c.act.state[3].(*starlark.List)
 	if result != nil {
 		_ = keys.Append(result) // nobody else has it: cannot fail
@@ -48,13 +50,70 @@ func resumeSorted(c *nativeCall, result starlark.Value) step {
 	if n := keys.Len(); n < elems.Len() {
 		return c.call(key, elems.Index(n))
 	}
+	reverse := c.act.state[1] == starlark.True
+	n := elems.Len()
+	c.m.fuel -= int64(n)
+	if sorted := sortUniform(elems, keys, reverse); sorted != nil {
+		return step{value: starlark.NewList(sorted)}
+	}
 	s := &keyed{keys: toTuple(keys), elems: toTuple(elems)}
-	if c.act.state[1] == starlark.True {
+	if reverse {
 		sort.Stable(sort.Reverse(s))
 	} else {
 		sort.Stable(s)
 	}
 	return step{value: starlark.NewList(s.elems), err: s.err}
+}
+
+// sortUniform sorts elements whose keys are all ints that fit 64 bits, or all strings; nil if they are not. A stable order is unique, so it does not
+// matter how it is found as long as no comparison can fail.
+func sortUniform(elems, keys *starlark.List, reverse bool) []starlark.Value {
+	if keys.Len() == 0 {
+		return []starlark.Value{}
+	}
+	if _, ok := keys.Index(0).(starlark.String); ok {
+		return sortBy(elems, keys, reverse, func(v starlark.Value) (string, bool) {
+			s, ok := v.(starlark.String)
+			return string(s), ok
+		})
+	}
+	return sortBy(elems, keys, reverse, func(v starlark.Value) (int64, bool) {
+		if i, ok := v.(starlark.Int); ok {
+			return i.Int64()
+		}
+		return 0, false
+	})
+}
+
+// sortBy sorts by what key extracts; equal keys keep their order because the position decides between them.
+func sortBy[K cmp.Ordered](elems, keys *starlark.List, reverse bool, key func(starlark.Value) (K, bool)) []starlark.Value {
+	type entry struct {
+		key K
+		at  int
+	}
+	entries := make([]entry, keys.Len())
+	for i := range entries {
+		k, ok := key(keys.Index(i))
+		if !ok {
+			return nil
+		}
+		entries[i] = entry{k, i}
+	}
+	slices.SortFunc(entries, func(x, y entry) int {
+		c := cmp.Compare(x.key, y.key)
+		switch {
+		case c == 0:
+			return x.at - y.at
+		case reverse:
+			return -c
+		}
+		return c
+	})
+	sorted := make([]starlark.Value, len(entries))
+	for i := range sorted {
+		sorted[i] = elems.Index(entries[i].at)
+	}
+	return sorted
 }
 
 // keyed sorts elements by their keys. As in the original, sorting goes on after a comparison has failed, and the last failure counts.

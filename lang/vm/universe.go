@@ -1,6 +1,8 @@
 package vm
 
 import (
+	"strconv"
+
 	"go.starlark.net/starlark"
 )
 
@@ -26,7 +28,10 @@ func makeUniverse() starlark.StringDict {
 
 // quickBuiltins compute the usual calls of some builtins directly; they return nil to leave a call to the original.
 var quickBuiltins = map[string]func(args []starlark.Value) starlark.Value{
+	"bool": quickBool,
+	"int":  quickInt,
 	"len":  quickLen,
+	"str":  quickStr,
 	"type": quickType,
 }
 
@@ -34,8 +39,15 @@ func quickLen(args []starlark.Value) starlark.Value {
 	if len(args) != 1 {
 		return nil
 	}
-	if n := starlark.Len(args[0]); n >= 0 {
-		return starlark.MakeInt(n)
+	switch x := args[0].(type) {
+	case starlark.String:
+		return starlark.MakeInt(len(x))
+	case *starlark.List:
+		return starlark.MakeInt(x.Len())
+	case *starlark.Dict:
+		return starlark.MakeInt(x.Len())
+	case starlark.Tuple:
+		return starlark.MakeInt(len(x))
 	}
 	return nil
 }
@@ -45,6 +57,39 @@ func quickType(args []starlark.Value) starlark.Value {
 		return nil
 	}
 	return starlark.String(args[0].Type())
+}
+
+func quickStr(args []starlark.Value) starlark.Value {
+	if len(args) != 1 {
+		return nil
+	}
+	switch x := args[0].(type) {
+	case starlark.String:
+		return x
+	case starlark.Int:
+		if n, ok := x.Int64(); ok {
+			return starlark.String(strconv.FormatInt(n, 10))
+		}
+	}
+	return nil
+}
+
+func quickInt(args []starlark.Value) starlark.Value {
+	if len(args) == 1 {
+		if x, ok := args[0].(starlark.Int); ok {
+			return x
+		}
+	}
+	return nil
+}
+
+func quickBool(args []starlark.Value) starlark.Value {
+	if len(args) == 1 {
+		if b, err := truth(args[0]); err == nil {
+			return starlark.Bool(b)
+		}
+	}
+	return nil
 }
 
 func hasKeyword(named []keyword, name string) bool {

@@ -1,0 +1,129 @@
+package vm
+
+import (
+	"go.starlark.net/starlark"
+)
+
+// The direct methods of lists and dicts. Each returns nil for anything unusual, an error included, before it has changed anything: the builtin then does the call again
+// and finds the words.
+
+func listAppend(_ *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
+	if len(args) != 1 || recv.(*starlark.List).Append(args[0]) != nil {
+		return nil
+	}
+	return starlark.None
+}
+
+func listExtend(_ *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
+	list := recv.(*starlark.List)
+	if len(args) != 1 || listMutable(list) != nil {
+		return nil
+	}
+	other, ok := args[0].(*starlark.List)
+	if !ok || extend(list, other) != nil {
+		return nil
+	}
+	return starlark.None
+}
+
+func listIndex(_ *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
+	if len(args) != 1 {
+		return nil
+	}
+	list := recv.(*starlark.List)
+	for i := range list.Len() {
+		if same, err := equal(list.Index(i), args[0]); err != nil {
+			return nil
+		} else if same {
+			return starlark.MakeInt(i)
+		}
+	}
+	return nil
+}
+
+func dictGet(_ *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
+	if len(args) == 0 || len(args) > 2 {
+		return nil
+	}
+	v, found, err := recv.(*starlark.Dict).Get(args[0])
+	switch {
+	case err != nil:
+		return nil
+	case found:
+		return v
+	case len(args) == 2:
+		return args[1]
+	}
+	return starlark.None
+}
+
+func dictSetDefault(_ *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
+	if len(args) == 0 || len(args) > 2 {
+		return nil
+	}
+	dict := recv.(*starlark.Dict)
+	v, found, err := dict.Get(args[0])
+	if err != nil {
+		return nil
+	}
+	if !found {
+		v = starlark.None
+		if len(args) == 2 {
+			v = args[1]
+		}
+		if dict.SetKey(args[0], v) != nil {
+			return nil
+		}
+	}
+	return v
+}
+
+func dictPop(_ *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
+	if len(args) == 0 || len(args) > 2 {
+		return nil
+	}
+	v, found, err := recv.(*starlark.Dict).Delete(args[0])
+	switch {
+	case err != nil:
+		return nil
+	case found:
+		return v
+	case len(args) == 2:
+		return args[1]
+	}
+	return nil
+}
+
+func dictKeys(_ *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
+	if len(args) != 0 {
+		return nil
+	}
+	return starlark.NewList(recv.(*starlark.Dict).Keys())
+}
+
+func dictValues(_ *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
+	if len(args) != 0 {
+		return nil
+	}
+	dict := recv.(*starlark.Dict)
+	values := make([]starlark.Value, 0, dict.Len())
+	for _, v := range dict.Entries() {
+		values = append(values, v)
+	}
+	return starlark.NewList(values)
+}
+
+// dictItems makes all pairs in one piece of memory.
+func dictItems(_ *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
+	if len(args) != 0 {
+		return nil
+	}
+	dict := recv.(*starlark.Dict)
+	items := make([]starlark.Value, 0, dict.Len())
+	pairs := make([]starlark.Value, 0, 2*dict.Len())
+	for k, v := range dict.Entries() {
+		pairs = append(pairs, k, v)
+		items = append(items, starlark.Tuple(pairs[len(pairs)-2:len(pairs):len(pairs)]))
+	}
+	return starlark.NewList(items)
+}
