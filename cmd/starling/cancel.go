@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"starling/runtime"
+)
+
+// cancelVerb ends a run.
+type cancelVerb struct {
+	reason string
+	as     string
+	key    string
+}
+
+func (c *call) cancelCommand() *cobra.Command {
+	var v cancelVerb
+	cmd := &cobra.Command{
+		Use:     "cancel RUN",
+		Short:   "End a run and all it started",
+		GroupID: "runs",
+		Args:    operands(1, 1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return c.cancel(cmd.Context(), args[0], &v) },
+	}
+	f := cmd.Flags()
+	f.StringVarP(&v.reason, "reason", "m", "", "why, in `WORDS`")
+	f.StringVar(&v.as, "as", "", "act as `WHO`; both names are recorded")
+	f.StringVar(&v.key, "key", "", "idempotency `KEY`")
+	c.jsonFlag(cmd)
+	return cmd
+}
+
+func (c *call) cancel(ctx context.Context, run string, v *cancelVerb) error {
+	s, err := c.door().Stay(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	receipt, err := s.Cancel(ctx, runtime.CancelRequest{Key: requestKey(v.key), Run: run, Reason: v.reason, As: v.as})
+	if err != nil {
+		return err
+	}
+	if c.json {
+		return c.answerJSON(receipt)
+	}
+	c.print("cancelled %s", receipt.Run)
+	return nil
+}

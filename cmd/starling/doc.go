@@ -1,0 +1,21 @@
+// Command starling runs scripts that orchestrate agents and never lose their place.
+//
+// One file is one verb. A verb parses its flags, opens the store (door.go: as its owner, or as a client of the process that owns it), asks
+// the engine, and answers. It never knows which of the two engines it talks to.
+//
+//	args ──► verb ──► door ──► runtime.Engine ──► documents and events
+//	                                                 │          └──► progress lines  ──► stderr
+//	                                                 └──► text, or one JSON document ──► stdout
+//
+// What every verb promises:
+//
+//   - Standard output carries the result and nothing else; standard error carries progress, notices and errors.
+//   - With --json, standard output is exactly one document of schema starling/v1, whatever happens: the result, or
+//     {"schema":…,"error":{"kind","message","help","data"}}. The error is told on standard error for people as well.
+//   - The exit code is that of the error's kind (runtime.ErrorKind); 3 says that a run rests, 124 that the command's own --timeout has passed,
+//     128 and the signal's number that the command was interrupted.
+//   - Without a terminal there is no prompt. There is no colour and no spinner anywhere.
+//   - Every command that is printed can be pasted into a shell (shell.go).
+//
+// Flags win over the environment (STARLING_STORE), which wins over the default: .starling beside starling.toml.
+package main

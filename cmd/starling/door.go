@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"starling/lang/effect"
+	"starling/runtime"
+	"starling/runtime/badger"
+	"starling/runtime/owner"
+	"starling/stdlib/process"
+)
+
+// idleServer is how long a server that was started in the background stays without anything to do.
+const idleServer = "1m"
+
+// storeDoors opens a store on disk.
+type storeDoors struct {
+	config owner.Config
+	leave  func(error) // ends the call, when the owner that it is was asked to leave
+}
+
+// openDoors gives the ways to the store of this call.
+func (c *call) openDoors() doors {
+	dir := c.place.store
+	return &storeDoors{leave: c.interrupt, config: owner.Config{
+		Dir:        dir,
+		Build:      buildVersion(),
+		Prepare:    badger.Prepare,
+		Open:       func(dir string) (runtime.Engine, error) { return openLocal(dir, c.env, c.notice) },
+		OpenReader: openReader,
+		Identify:   func(pid int) (agent, run string, err error) { return identify(pid, dir) },
+	}}
+}
+
+func openLocal(dir string, env *effect.Environment, log func(string, ...any)) (runtime.Engine, error) {
+	store, err := badger.Open(dir, badger.Options{})
+	if err != nil {
+		return nil, err
+	}
+	e, err := runtime.Open(store, env, runtime.Options{Log: log})
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	return e, nil
+}
+
+func openReader(dir string) (runtime.Engine, error) {
+	store, err := badger.Open(dir, badger.Options{ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	return runtime.NewReader(store), nil
+}
+
+// identify finds the attempt that a process belongs to by the lock of its guard.
+func identify(pid int, store string) (agent, run string, err error) {
+	a, found, err := process.AttemptOf(pid, filepath.Join(store, "locks"))
+	if err != nil || !found {
+		return "", "", err
+	}
+	return a.Agent, a.Run, nil
+}
+
+// participant is a session whose end is that of its command: an owner stays for its clients and for what is in motion, unless the command
+// was interrupted.
+type participant struct {
+	*owner.Session
+	ctx context.Context // of the command
+}
+
+// Close leaves in good order.
+func (p *participant) Close() error {
+	var err error
+	if p.ctx.Err() == nil {
+		err = p.Idle(p.ctx, 0)
+	}
+	if p.ctx.Err() != nil {
+		err = nil // what was interrupted has been told
+	}
+	return errors.Join(err, p.Session.Close())
+}
+
+// Stay implements doors.
+func (d *storeDoors) Stay(ctx context.Context, create bool) (session, error) {
+	if !create && !exists(d.config.Dir) {
+		return nil, noRun(d.config.Dir)
+	}
+	s, err := owner.Acquire(ctx, d.config, owner.Participant)
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		select {
+		case <-s.Stopping():
+			d.leave(interruption{terminate})
+		case <-ctx.Done():
+		}
+	}()
+	return &participant{s, ctx}, nil
+}
+
+// Look implements doors.
+func (d *storeDoors) Look(ctx context.Context) (session, error) {
+	s, err := owner.Acquire(ctx, d.config, owner.Reader)
+	if errors.Is(err, runtime.ErrNoStore) {
+		return nowhere{dir: d.config.Dir}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Detach implements doors.
+func (d *storeDoors) Detach(ctx context.Context) (session, error) {
+	s, err := d.Look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	owned := s.Owner() != 0
+	if err := s.Close(); err != nil {
+		return nil, err
+	}
+	if !owned {
+		if err := d.spawn(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return d.Stay(ctx, true)
+}
+
+func (d *storeDoors) spawn(ctx context.Context) error {
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	return owner.Spawn(ctx, d.config, exe, "serve", "--idle", idleServer, "--store", d.config.Dir)
+}
+
+// Serve implements doors.
+func (d *storeDoors) Serve(ctx context.Context, v serving) (err error) {
+	s, err := owner.Acquire(ctx, d.config, owner.Keeper)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if err := v.ready(s); err != nil {
+		return err
+	}
+	if v.idle > 0 {
+		return errors.Join(s.Idle(ctx, v.idle), cause(ctx))
+	}
+	select {
+	case <-s.Stopping():
+		return nil
+	case <-ctx.Done():
+		return cause(ctx)
+	}
+}
+
+// Stop implements doors.
+func (d *storeDoors) Stop(ctx context.Context) (int, error) {
+	if !exists(d.config.Dir) {
+		return 0, nil
+	}
+	return owner.Stop(ctx, d.config.Dir)
+}
+
+// nowhere is the engine of a store that does not exist yet: nothing is in it, and looking does not make it.
+type nowhere struct {
+	runtime.Engine // what is not below is not for commands that look
+	dir            string
+}
+
+func noRun(dir string) *runtime.Refusal {
+	return runtime.Refuse(runtime.ErrUnknownRun, "starling run makes the store; --store and -C say where", "there is no store at %s", dir)
+}
+
+// Get finds nothing.
+func (n nowhere) Get(context.Context, string) (*runtime.Run, error) { return nil, noRun(n.dir) }
+
+// List lists nothing.
+func (n nowhere) List(context.Context, runtime.Query) (*runtime.Listing, error) {
+	return &runtime.Listing{Schema: runtime.Schema}, nil
+}
+
+// Owner is nobody.
+func (nowhere) Owner() int { return 0 }
+
+// Close has nothing to do.
+func (nowhere) Close() error { return nil }

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/spf13/cobra"
+
+	"starling/runtime"
+)
+
+func (c *call) logsCommand() *cobra.Command {
+	var jsonl, follow bool
+	cmd := &cobra.Command{
+		Use:     "logs RUN",
+		Short:   "Print a run's journal",
+		GroupID: "look",
+		Args:    operands(1, 1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return c.logs(cmd.Context(), args[0], jsonl, follow) },
+	}
+	cmd.Flags().BoolVar(&jsonl, "jsonl", false, "one JSON object a line")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the run has ended")
+	return cmd
+}
+
+func (c *call) logs(ctx context.Context, address string, jsonl, follow bool) error {
+	s, err := c.openLog(ctx, follow)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	r, err := s.Get(ctx, address)
+	if err != nil {
+		return err
+	}
+	write := c.eventLine
+	if jsonl {
+		e := json.NewEncoder(c.stdout)
+		e.SetEscapeHTML(false)
+		write = func(ev runtime.Event) error { return e.Encode(ev) }
+	}
+	err = s.Watch(ctx, runtime.WatchRequest{Run: r.ID, Follow: follow}, write)
+	if stopped := cause(ctx); stopped != nil {
+		return stopped
+	}
+	return err
+}
+
+// eventLine writes an event for people.
+func (c *call) eventLine(ev runtime.Event) error {
+	line := stamp(ev.Time) + "  " + ev.Type
+	if ev.Step != "" {
+		line += "  " + ev.Step
+	}
+	if text := string(ev.Data); text != "" && text != "{}" && text != "null" {
+		line += "  " + text
+	}
+	c.print("%s", line)
+	return nil
+}
+
+// openLog: a log that is followed must stay, and be served while there is no other owner.
+func (c *call) openLog(ctx context.Context, follow bool) (session, error) {
+	if follow {
+		return c.door().Stay(ctx, false)
+	}
+	return c.door().Look(ctx)
+}

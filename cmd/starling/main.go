@@ -1,0 +1,33 @@
+package main
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+
+	"starling/stdlib/process"
+)
+
+const (
+	hangUp    = syscall.SIGHUP
+	terminate = syscall.SIGTERM
+)
+
+func main() {
+	process.GuardMain(os.Args)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, interruptions()...)
+	c := &call{
+		args:    os.Args[1:],
+		program: programWord(os.Args[0]),
+		stdin:   os.Stdin,
+		stdout:  os.Stdout,
+		stderr:  os.Stderr,
+		getenv:  os.LookupEnv,
+		signals: signals,
+		exit:    os.Exit,
+		env:     environment(),
+	}
+	c.door = c.openDoors
+	os.Exit(c.run())
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"starling/runtime"
+)
+
+// progress writes the events of a run as lines for people: what was asked, what came of it, what the script says. One event is one line at
+// most; what only a machine needs is left to logs --jsonl.
+type progress struct {
+	w     io.Writer
+	asked map[string]time.Time // when each open step was requested
+}
+
+func newProgress(w io.Writer) *progress { return &progress{w: w, asked: map[string]time.Time{}} }
+
+// show writes the line of an event, if it has one.
+func (p *progress) show(ev runtime.Event) {
+	if line, ok := p.line(ev); ok {
+		fmt.Fprintln(p.w, line)
+	}
+}
+
+func (p *progress) line(ev runtime.Event) (string, bool) {
+	d := detailsOf(ev.Data)
+	switch ev.Type {
+	case "step.requested":
+		p.asked[ev.Step] = ev.Time
+	case "attempt.started":
+		return p.started(ev, d), true
+	case "attempt.ended":
+		return p.attemptEnded(ev, d)
+	case "attempt.refused":
+		return ev.Step + ": a late reply was refused", true
+	case "step.settled":
+		return p.settled(ev, d)
+	case "gate.opened":
+		return p.opened(ev, d), true
+	case "gate.decided":
+		return p.decided(ev, d), true
+	case "gate.withdrawn":
+		return ev.Step + ": withdrawn", true
+	case "signal.refused":
+		return orElse(ev.Step, ev.Run) + ": a signal was refused: " + d.text("message"), true
+	case "output.print":
+		return d.text("text"), true
+	case "output.log":
+		return orElse(d.text("level"), "info") + ": " + d.text("message") + d.fields("fields"), true
+	case "output.emit":
+		return "emit: " + d.text("kind") + d.fields("fields"), true
+	}
+	return "", false
+}
+
+func (p *progress) started(ev runtime.Event, d details) string {
+	if n := d.number("attempt"); n > 1 {
+		return fmt.Sprintf("%s: attempt %d", ev.Step, n)
+	}
+	return ev.Step + ": started"
+}
+
+// attemptEnded tells of attempts that will be followed by another; the last one's end is the step's.
+func (p *progress) attemptEnded(ev runtime.Event, d details) (string, bool) {
+	why := d.sub("error").text("message")
+	if again, _ := d["again"].(bool); !again && d.number("after") == 0 || why == "" {
+		return "", false
+	}
+	return ev.Step + ": will try again: " + why, true
+}
+
+func (p *progress) settled(ev runtime.Event, d details) (string, bool) {
+	took := ""
+	asked, known := p.asked[ev.Step]
+	if spent := ev.Time.Sub(asked).Round(100 * time.Millisecond); known && spent > 0 {
+		took = fmt.Sprintf(" (%v)", spent)
+	}
+	delete(p.asked, ev.Step)
+	if e := d.sub("error"); len(e) > 0 {
+		return ev.Step + ": " + e.text("kind") + ": " + e.text("message") + took, true
+	}
+	return ev.Step + ": ok" + took, true
+}
+
+func (p *progress) opened(ev runtime.Event, d details) string {
+	line := ev.Step + ": open"
+	if target := d.sub("args").text("target"); target != "" {
+		line += ", for " + target
+	}
+	return line
+}
+
+func (p *progress) decided(ev runtime.Event, d details) string {
+	by := d.text("by")
+	if sub := d.sub("decision"); len(sub) > 0 {
+		d = sub
+	}
+	line := ev.Step + ": " + orElse(d.text("choice"), "answered")
+	if who := orElse(d.text("by"), by); who != "" {
+		line += " by " + who
+	}
+	if via := d.text("via"); via != "" && via != "signal" {
+		line += " (" + via + ")"
+	}
+	if reason := d.text("reason"); reason != "" {
+		line += ": " + reason
+	}
+	return line
+}
+
+// details are the data of an event, read leniently: another build may have written it.
+type details map[string]any
+
+func detailsOf(data json.RawMessage) details {
+	var d details
+	json.Unmarshal(data, &d)
+	return d
+}
+
+func (d details) text(k string) string {
+	s, _ := d[k].(string)
+	return s
+}
+
+func (d details) number(k string) int {
+	n, _ := d[k].(float64)
+	return int(n)
+}
+
+func (d details) sub(k string) details {
+	m, _ := d[k].(map[string]any)
+	return m
+}
+
+// fields writes the members of an object as " k=v k=v", sorted by name.
+func (d details) fields(k string) string {
+	var b strings.Builder
+	m := d.sub(k)
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		text, _ := json.Marshal(m[name]) // it was JSON
+		fmt.Fprintf(&b, " %s=%s", name, strings.Trim(string(text), `"`))
+	}
+	return b.String()
+}
+
+// lineWriter puts a prefix before every line and keeps lines of several writers whole: each Write is one line.
+type lineWriter struct {
+	mu     *sync.Mutex
+	w      io.Writer
+	prefix string
+}
+
+func (l lineWriter) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, err := l.w.Write(append([]byte(l.prefix), line...))
+	return len(line), err
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The console blocks of README.md are a session that a new user types. Here they are typed, in order, in a folder that holds the scripts; what comes back must be
+// what the page shows, but for the run's id, the user's name, and the order in which parallel branches report.
+func TestReadmeSession(t *testing.T) {
+	me, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := strings.NewReplacer("go run ./cmd/starling", "starling", "local:you", "local:"+me.Username).Replace(readme(t))
+	dir := t.TempDir()
+	if err := os.CopyFS(filepath.Join(dir, "scripts"), os.DirFS(filepath.Join("..", "..", "scripts"))); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("XDG_RUNTIME_DIR", dir)
+	shown := runLine.FindStringSubmatch(page)[1]
+	real := shown
+	steps := consoleSteps(page)
+	if len(steps) < 2 {
+		t.Fatalf("README.md shows %d commands, want a session", len(steps))
+	}
+	for _, s := range steps {
+		cmd := exec.Command("sh", "-c", strings.ReplaceAll(s.command, shown, real))
+		cmd.Dir = dir
+		got, _ := cmd.CombinedOutput() // a run that suspends exits with 3
+		if m := runLine.FindStringSubmatch(string(got)); m != nil {
+			real = m[1]
+		}
+		want := strings.ReplaceAll(s.output, shown, real)
+		if !slices.Equal(sortedLines(string(got)), sortedLines(want)) {
+			t.Errorf("$ %s\ngot:\n%s\nREADME.md shows:\n%s", s.command, got, want)
+		}
+	}
+}
+
+// The script that README.md shows is the middle of one that anybody can run.
+func TestReadmeScript(t *testing.T) {
+	_, block, _ := strings.Cut(readme(t), "```python\n")
+	block, _, _ = strings.Cut(block, "```")
+	script, err := os.ReadFile(filepath.Join("..", "..", "scripts", "fix_and_verify.star"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if block == "" || !strings.Contains(string(script), block) {
+		t.Errorf("README.md shows what scripts/fix_and_verify.star does not say:\n%s", block)
+	}
+}
+
+var runLine = regexp.MustCompile(`(?m)^run ([0-9a-z]{12}) `)
+
+func readme(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// consoleStep is one command of a console block and what the page shows below it.
+type consoleStep struct{ command, output string }
+
+func consoleSteps(page string) []consoleStep {
+	var steps []consoleStep
+	for i, block := range strings.Split(page, "```console\n") {
+		if i == 0 {
+			continue
+		}
+		block, _, _ = strings.Cut(block, "```")
+		for line := range strings.Lines(block) {
+			if command, ok := strings.CutPrefix(line, "$ "); ok {
+				steps = append(steps, consoleStep{command: command})
+				continue
+			}
+			steps[len(steps)-1].output += line
+		}
+	}
+	return steps
+}
+
+func sortedLines(s string) []string {
+	return slices.Sorted(strings.Lines(s))
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"starling/runtime"
+)
+
+// document is a run as run, resume and wait print it: without what show adds.
+func (c *call) document(r *runtime.Run) *runtime.Run {
+	d := *r
+	d.Details = nil
+	c.withAnswers(d.Gates)
+	return &d
+}
+
+// report tells how a run stands when a command leaves it: its output is the result, everything else goes to people, and the exit code says which it
+// was. err is why the command leaves early, nil when the run had rested.
+func (c *call) report(r *runtime.Run, s session, err error) error {
+	if err != nil {
+		c.left(r, s)
+		return err
+	}
+	if c.json {
+		if err := c.answerJSON(c.document(r)); err != nil {
+			return err
+		}
+	}
+	switch {
+	case r.Status == runtime.Completed:
+		c.output(r)
+		return nil
+	case r.Status.Ended():
+		return failure{r.Error}
+	}
+	c.code = runtime.ExitSuspended
+	c.suspended(r)
+	return nil
+}
+
+func (c *call) output(r *runtime.Run) {
+	if text := indent(r.Output, ""); !c.json && text != "" && text != "null" {
+		c.print("%s", text)
+	}
+}
+
+// suspended names what a run waits for, each gate with the commands that answer it.
+func (c *call) suspended(r *runtime.Run) {
+	c.notice("%s %s: %s", r.Status, r.ID, waitsFor(r))
+	for _, g := range r.Gates {
+		c.notice("  %s", gateLine(g))
+		for _, line := range c.answers(g) {
+			c.notice("    %s", line)
+		}
+	}
+	if due := r.Details.NextDue; due != nil {
+		c.notice("  next: a timer at %s; it fires while somebody carries the run: %s", stamp(*due), c.command("resume", r.ID))
+	}
+}
+
+func waitsFor(r *runtime.Run) string {
+	switch n := len(r.Gates); n {
+	case 0:
+		return "waits for what comes next"
+	case 1:
+		return "waits for a decision"
+	default:
+		return fmt.Sprintf("waits for %d decisions", n)
+	}
+}
+
+// gateLine describes an open gate: who is asked, until when, what.
+func gateLine(g runtime.Gate) string {
+	line := g.Gate
+	if g.Target != "" {
+		line += " for " + g.Target
+	}
+	if g.Deadline != nil {
+		line += ", until " + stamp(*g.Deadline)
+	}
+	if g.Prompt != "" {
+		line += ": " + strings.ReplaceAll(g.Prompt, "\n", "\n    ")
+	}
+	return line
+}
+
+// left tells how to go on with a run that a command leaves in motion.
+func (c *call) left(r *runtime.Run, s session) {
+	switch {
+	case r == nil || r.Status.Ended():
+		return
+	case s.Owner() != 0:
+		c.notice("detached: process %d carries %s on", s.Owner(), r.ID)
+	default:
+		c.notice("left %s where it is; it goes on from there", r.ID)
+	}
+	c.notice("  %s", c.command("resume", r.ID))
+	c.notice("  %s", c.command("cancel", r.ID))
+}
+
+// uncarried names the unfinished runs that nobody drives. Only an owner knows that nobody does.
+func (c *call) uncarried(ctx context.Context, s session) {
+	if s.Owner() != 0 {
+		return
+	}
+	l, err := s.List(ctx, runtime.Query{})
+	if err != nil {
+		return // what the command itself does next will fail in the same way, and tell
+	}
+	var ids []string
+	for _, r := range l.Runs {
+		if !r.Carried && r.Parent == "" {
+			ids = append(ids, r.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return
+	}
+	shown := ids[:min(len(ids), maxNamed)]
+	more := ""
+	if len(ids) > len(shown) {
+		more = fmt.Sprintf(" and %d more", len(ids)-len(shown))
+	}
+	c.notice("not carried: %s%s; to go on with them: %s", strings.Join(shown, " "), more, c.command("resume", "--all"))
+}
+
+// maxNamed is how many runs a notice names.
+const maxNamed = 5
+
+// stamp is how people see a time: to the second, and in the same zone everywhere.
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

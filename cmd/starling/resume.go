@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"starling/runtime"
+)
+
+// resumeVerb drives runs that nobody carries.
+type resumeVerb struct {
+	all     bool
+	project string
+}
+
+func (c *call) resumeCommand() *cobra.Command {
+	var v resumeVerb
+	cmd := &cobra.Command{
+		Use:     "resume RUN... | --all",
+		Short:   "Carry runs on from where they stopped",
+		GroupID: "runs",
+		Long: `Carry runs on from where they stopped, until each has ended or rests.
+
+One run is reported as by run. Of several, standard output has one line each; the exit code is 1 if any failed, 3 if any rests.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if v.all == (len(args) > 0) {
+				return usage("starling ps lists the runs", "resume: name the runs, or say --all")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return c.resume(cmd.Context(), args, &v) },
+	}
+	cmd.Flags().BoolVar(&v.all, "all", false, "every run that has not ended")
+	cmd.Flags().StringVar(&v.project, "project", "", "pin this project file, `FILE`, to the runs from here on")
+	c.jsonFlag(cmd)
+	return cmd
+}
+
+func (c *call) resume(ctx context.Context, addresses []string, v *resumeVerb) error {
+	request := runtime.CarryRequest{All: v.all}
+	if v.project != "" {
+		settings, err := c.settings(v.project, "")
+		if err != nil {
+			return err
+		}
+		request.Settings = settings
+	}
+	s, err := c.door().Stay(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	runs, err := c.named(ctx, s, addresses, v.all)
+	if err != nil {
+		return err
+	}
+	request.Env = map[string]string{}
+	for _, r := range runs {
+		request.Runs = append(request.Runs, r.ID)
+		for name, value := range c.values(r.Details.Env) {
+			request.Env[name] = value
+		}
+	}
+	if request.Settings != nil {
+		request.Env = c.values(request.Settings.Env)
+	}
+	if len(runs) > 0 {
+		if _, err := s.Carry(ctx, request); err != nil {
+			return err
+		}
+	}
+	if len(addresses) == 1 {
+		return c.see(ctx, s, runs[0].ID, runs[0].Details.Seq, atRest)
+	}
+	return c.seeAll(ctx, s, runs)
+}
+
+// named looks up the runs that are meant.
+func (c *call) named(ctx context.Context, s session, addresses []string, all bool) ([]*runtime.Run, error) {
+	if all {
+		l, err := s.List(ctx, runtime.Query{})
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range l.Runs {
+			addresses = append(addresses, r.ID)
+		}
+	}
+	var runs []*runtime.Run
+	for _, a := range addresses {
+		r, err := s.Get(ctx, a)
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, r)
+	}
+	return runs, nil
+}
+
+// seeAll follows several runs at once and reports each in the order given.
+func (c *call) seeAll(ctx context.Context, s session, runs []*runtime.Run) error {
+	errs := make([]error, len(runs))
+	var wg sync.WaitGroup
+	var lines sync.Mutex
+	for i, r := range runs {
+		wg.Go(func() {
+			p := newProgress(lineWriter{mu: &lines, w: c.stderr, prefix: r.ID + " "})
+			f := follower{session: s, run: r.ID, after: r.Details.Seq, show: p.show}
+			var now *runtime.Run
+			now, errs[i] = f.stay(ctx, atRest)
+			runs[i] = orLast(now, r)
+		})
+	}
+	wg.Wait()
+	for i, r := range runs {
+		if errs[i] != nil {
+			c.left(r, s)
+			return errs[i]
+		}
+		c.count(r)
+	}
+	return c.list(runs)
+}
+
+// count brings the worst of the runs into the exit code.
+func (c *call) count(r *runtime.Run) {
+	switch {
+	case r.Error != nil:
+		c.code = exitOf(r.Error)
+	case !r.Status.Ended() && c.code == 0:
+		c.code = runtime.ExitSuspended
+	}
+}
+
+// runsDocument is the JSON form of several runs.
+type runsDocument struct {
+	Schema string         `json:"schema"`
+	Runs   []*runtime.Run `json:"runs"`
+}
+
+func (c *call) list(runs []*runtime.Run) error {
+	if !c.json {
+		for _, r := range runs {
+			c.print("%s %s %s", r.ID, r.Status, r.Script)
+		}
+		return nil
+	}
+	doc := runsDocument{Schema: runtime.Schema, Runs: []*runtime.Run{}}
+	for _, r := range runs {
+		doc.Runs = append(doc.Runs, c.document(r))
+	}
+	return c.answerJSON(doc)
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"starling/lang/diagnostic"
+)
+
+const exitCodeTopic = `Exit codes:
+  0 ok   1 run failed or cancelled   2 usage   3 suspended   4 payload, choice, script or inputs refused
+  5 not found, not open, ambiguous   6 budget   7 store or owner   8 conflict   9 denied
+  124 --timeout   129 130 143 interrupted`
+
+// groups order the verbs in the help.
+func groups() []*cobra.Group {
+	return []*cobra.Group{
+		{ID: "runs", Title: "Runs:"},
+		{ID: "decisions", Title: "Decisions:"},
+		{ID: "look", Title: "Looking:"},
+		{ID: "scripts", Title: "Scripts:"},
+		{ID: "store", Title: "The store:"},
+	}
+}
+
+// run performs the call and gives the exit code.
+func (c *call) run() int {
+	root := c.root()
+	root.SetArgs(c.args)
+	c.json = wantsJSON(c.args) // until the flags are parsed, and if they cannot be
+	ctx, release := c.interruptible()
+	defer release()
+	return c.finish(root.ExecuteContext(ctx))
+}
+
+// root is the tree of commands.
+func (c *call) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:               "starling",
+		Short:             "Run scripts that orchestrate agents and never lose their place",
+		Long:              "Starling runs Starlark scripts that orchestrate agents, and never loses its place.\n\n" + exitCodeTopic,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		PersistentPreRunE: func(*cobra.Command, []string) error { return c.enter() },
+		Args:              unknownVerb,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetIn(c.stdin)
+	root.SetOut(c.stdout)
+	root.SetErr(c.stderr)
+	root.SetFlagErrorFunc(flagError)
+	root.AddGroup(groups()...)
+	root.PersistentFlags().StringVarP(&c.dirFlag, "directory", "C", "", "work in `DIR`")
+	root.PersistentFlags().StringVar(&c.storeFlag, "store", "", "the store is `DIR` (STARLING_STORE; default: .starling beside starling.toml)")
+	root.AddCommand(c.runCommand(), c.resumeCommand(), c.waitCommand(), c.cancelCommand(), c.signalCommand(),
+		c.decideCommand("approve", "Approve at a gate"), c.decideCommand("reject", "Reject at a gate"), c.inboxCommand(),
+		c.psCommand(), c.showCommand(), c.logsCommand(), c.checkCommand(), c.replCommand(), c.serveCommand(), c.stopCommand(), c.versionCommand())
+	return root
+}
+
+// enter does what precedes every verb: it goes to the directory and finds the store.
+func (c *call) enter() error {
+	if c.dirFlag != "" {
+		if err := os.Chdir(c.dirFlag); err != nil {
+			return usage("", "cannot work in %s: %v", c.dirFlag, errors.Unwrap(err))
+		}
+	}
+	var err error
+	c.place, err = findPlace(c.storeSetting())
+	return err
+}
+
+// storeSetting is the store that is asked for, by the flag or else by the variable, "" for the default.
+func (c *call) storeSetting() string {
+	if c.storeFlag != "" {
+		return c.storeFlag
+	}
+	if store, ok := c.getenv(storeEnv); ok {
+		return store
+	}
+	return ""
+}
+
+// jsonFlag gives a verb the flag --json.
+func (c *call) jsonFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&c.json, "json", false, "print one JSON document")
+}
+
+// unknownVerb refuses a first word that is no verb.
+func unknownVerb(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var verbs []string
+	for _, sub := range cmd.Commands() {
+		if !sub.Hidden {
+			verbs = append(verbs, sub.Name())
+		}
+	}
+	return usage(orElse(diagnostic.DidYouMean(args[0], verbs), "starling help lists the commands"), "unknown command %q", args[0])
+}
+
+// flagError makes a refusal of what pflag says.
+func flagError(cmd *cobra.Command, err error) error {
+	if errors.Is(err, pflag.ErrHelp) {
+		return err
+	}
+	help := "see " + cmd.CommandPath() + " --help"
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if near, ok := diagnostic.Nearest(unknown.GetSpecifiedName(), names); ok {
+			help = "did you mean --" + near + "?"
+		}
+	}
+	return usage(help, "%s: %s", cmd.Name(), err)
+}
+
+// operands refuses a wrong number of operands, naming those that are wanted as the usage line does.
+func operands(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) >= least && (most < 0 || len(args) <= most) {
+			return nil
+		}
+		return usage("see "+cmd.CommandPath()+" --help", "%s: got %d operands, want %s", cmd.Name(), len(args), wanted(cmd, least))
+	}
+}
+
+// wanted is the part of the usage line that names the operands.
+func wanted(cmd *cobra.Command, least int) string {
+	_, names, _ := strings.Cut(cmd.Use, " ")
+	if names == "" || least == 0 && names == "[flags]" {
+		return "none"
+	}
+	return names
+}
+
+func orElse(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}

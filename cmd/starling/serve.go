@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"starling/runtime"
+)
+
+// serving says how long a process serves, and whom it tells.
+type serving struct {
+	idle  time.Duration // leave after so long without a client and without anything in motion; 0 for never
+	ready func(s session) error
+}
+
+func (c *call) serveCommand() *cobra.Command {
+	var idle string
+	cmd := &cobra.Command{
+		Use:     "serve",
+		Short:   "Stay, and carry every run of the store",
+		GroupID: "store",
+		Args:    operands(0, 0),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return c.serve(cmd.Context(), idle) },
+	}
+	cmd.Flags().StringVar(&idle, "idle", "", "leave when there was nothing to do for `DURATION`")
+	return cmd
+}
+
+func (c *call) serve(ctx context.Context, idle string) error {
+	var s serving
+	if idle != "" {
+		var err error
+		if s.idle, err = parseDuration("--idle", idle); err != nil {
+			return err
+		}
+	}
+	s.ready = func(e session) error { return c.carryAll(ctx, e) }
+	return c.door().Serve(ctx, s)
+}
+
+// carryAll makes a server drive all runs, with the variables of its own environment: it is the client that carries them.
+func (c *call) carryAll(ctx context.Context, s session) error {
+	runs, err := c.named(ctx, s, nil, true)
+	if err != nil {
+		return err
+	}
+	request := runtime.CarryRequest{All: true, Env: map[string]string{}}
+	for _, r := range runs {
+		for name, value := range c.values(r.Details.Env) {
+			request.Env[name] = value
+		}
+	}
+	if _, err := s.Carry(ctx, request); err != nil {
+		return err
+	}
+	c.notice("serving %s; carrying %d unfinished runs", c.place.store, len(runs))
+	return nil
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+
+	"starling/lang"
+	"starling/lang/effect"
+	"starling/runtime"
+	"starling/stdlib/project"
+)
+
+// settings are what a run is pinned to: the project file and the script of fake agents as they are now. Either is "" for none; without a fake the
+// project's own counts. Mistakes in them are found here, before anything exists.
+func (c *call) settings(file, fake string) (*effect.Settings, error) {
+	s := &effect.Settings{Workspace: c.place.root}
+	if file != "" {
+		p, err := readProject(file, s)
+		if err != nil {
+			return nil, err
+		}
+		if fake == "" && p.Fake != "" {
+			fake = filepath.Join(filepath.Dir(file), filepath.FromSlash(p.Fake))
+		}
+	}
+	if fake == "" {
+		return s, nil
+	}
+	bundle, err := c.readFake(fake)
+	if err != nil {
+		return nil, err
+	}
+	s.FakeFile, s.Fake = fake, bundle.Encode()
+	return s, nil
+}
+
+// readProject reads and checks a project file into the settings.
+func readProject(file string, s *effect.Settings) (*project.File, error) {
+	path, err := filepath.Abs(file)
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, usage("", "cannot read the project file %s: %v", file, reason(err))
+	}
+	p, err := project.Parse(projectFile, text)
+	if err != nil {
+		return nil, err
+	}
+	s.ProjectFile, s.Project, s.Env = path, text, p.Variables()
+	return p, nil
+}
+
+// readFake reads the script of fake agents with all that it loads, and compiles it for its mistakes.
+func (c *call) readFake(fake string) (*lang.Bundle, error) {
+	bundle, err := c.readBundle(fake)
+	if err != nil {
+		return nil, err
+	}
+	_, err = lang.Compile(bundle, c.env)
+	return bundle, err
+}
+
+// reason is what went wrong with a file, without the words that os puts around it.
+func reason(err error) error {
+	if inner := errors.Unwrap(err); inner != nil {
+		return inner
+	}
+	return err
+}
+
+// startRequest reads, checks and binds a script. Nothing has been asked of the engine yet.
+func (c *call) startRequest(script string, v *runVerb) (runtime.StartRequest, error) {
+	settings, err := c.settings(c.place.project, v.fake)
+	if err != nil {
+		return runtime.StartRequest{}, err
+	}
+	bundle, err := c.readBundle(script)
+	if err != nil {
+		return runtime.StartRequest{}, err
+	}
+	program, err := c.compile(bundle)
+	if err != nil {
+		return runtime.StartRequest{}, err
+	}
+	inputs, err := bindInputs(program, v.inputs)
+	if err != nil {
+		return runtime.StartRequest{}, err
+	}
+	return runtime.StartRequest{Key: requestKey(v.key), Bundle: bundle.Encode(), Script: bundle.Entry().Name, Inputs: inputs, Settings: *settings,
+		Env: c.values(settings.Env)}, nil
+}
+
+// compile refuses what check finds and passes its warnings on.
+func (c *call) compile(bundle *lang.Bundle) (*lang.Program, error) {
+	list := lang.Check(bundle, c.env)
+	if err := list.Err(); err != nil {
+		return nil, err
+	}
+	for _, d := range list {
+		c.notice("%s", d.Render())
+	}
+	return lang.Compile(bundle, c.env)
+}

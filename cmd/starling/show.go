@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"starling/runtime"
+)
+
+func (c *call) showCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "show RUN",
+		Short:   "Show a run: inputs, steps, gates, output",
+		GroupID: "look",
+		Args:    operands(1, 1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return c.show(cmd.Context(), args[0]) },
+	}
+	c.jsonFlag(cmd)
+	return cmd
+}
+
+// shownDocument is a run's document with the details beside it.
+type shownDocument struct {
+	*runtime.Run
+	*runtime.Details
+}
+
+func (c *call) show(ctx context.Context, address string) error {
+	s, err := c.door().Look(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	r, err := s.Get(ctx, address)
+	if err != nil {
+		return err
+	}
+	if c.json {
+		return c.answerJSON(shownDocument{c.document(r), r.Details})
+	}
+	c.showHead(r)
+	c.showSteps(r.Details.Steps)
+	for _, g := range r.Gates {
+		c.print("")
+		c.printGate(g)
+	}
+	c.showEnd(r)
+	return nil
+}
+
+func (c *call) showHead(r *runtime.Run) {
+	d := r.Details
+	c.print("%s  %s  %s", r.ID, r.Status, r.Script)
+	c.print("  started  %s by %s", stamp(d.StartedAt), d.StartedBy)
+	c.print("  updated  %s, record %d", stamp(d.UpdatedAt), d.Seq)
+	if d.Parent != "" {
+		c.print("  parent   %s", d.Parent)
+	}
+	if d.NextDue != nil {
+		c.print("  due      %s", stamp(*d.NextDue))
+	}
+	if r.Status == runtime.Running && !d.Carried {
+		c.print("  not carried: %s", c.command("resume", r.ID))
+	}
+	c.print("  inputs   %s", indent(r.Inputs, "  "))
+}
+
+func (c *call) showSteps(steps []runtime.Step) {
+	if len(steps) == 0 {
+		return
+	}
+	c.print("")
+	w := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
+	for _, s := range steps {
+		took := ""
+		if s.EndedAt != nil {
+			took = s.EndedAt.Sub(s.StartedAt).Round(time.Millisecond).String()
+		}
+		line := fmt.Sprintf("  %s\t%s\t%s\t%s\t%s", s.Step, s.Kind, s.Status, attempts(s.Attempts), took)
+		fmt.Fprintln(w, strings.TrimRight(line, "\t"))
+	}
+	w.Flush()
+}
+
+func attempts(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "1 attempt"
+	}
+	return fmt.Sprintf("%d attempts", n)
+}
+
+func (c *call) showEnd(r *runtime.Run) {
+	switch {
+	case r.Error != nil:
+		c.print("")
+		c.print("  %s: %s", r.Error.Kind, r.Error.Message)
+		c.print("%s", strings.TrimRight(orElse(r.Error.Backtrace, r.Error.Where), "\n"))
+	case r.Status == runtime.Completed:
+		c.print("")
+		c.print("  output   %s", indent(r.Output, "  "))
+	}
+}

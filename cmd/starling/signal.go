@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"starling/runtime"
+)
+
+// signalVerb answers a gate, or leaves a message for a run.
+type signalVerb struct {
+	choice  string
+	reason  string
+	data    string
+	message string
+	as      string
+	key     string
+	noWait  bool
+}
+
+func (c *call) signalCommand() *cobra.Command {
+	var v signalVerb
+	cmd := &cobra.Command{
+		Use:     "signal RUN/GATE",
+		Short:   "Answer a gate",
+		GroupID: "decisions",
+		Long: `Answer a gate, and follow the run until it rests. The exit code says whether the answer was accepted, not how the run ends.
+
+With --message NAME the operand is a RUN, and the data goes into its mailbox.`,
+		Example: "  starling signal @last/review-gate --choice approve -m 'looks right' --as reviewer-agent",
+		Args:    operands(1, 1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return c.signal(cmd.Context(), args[0], &v) },
+	}
+	cmd.Flags().StringVar(&v.choice, "choice", "", "the `OPTION` chosen")
+	cmd.Flags().StringVar(&v.message, "message", "", "leave a message of this `NAME` in the run's mailbox")
+	c.answerFlags(cmd, &v)
+	return cmd
+}
+
+// decideCommand is signal with a choice that has a verb of its own.
+func (c *call) decideCommand(choice, short string) *cobra.Command {
+	v := signalVerb{choice: choice}
+	cmd := &cobra.Command{
+		Use:     choice + " RUN/GATE",
+		Short:   short,
+		GroupID: "decisions",
+		Args:    operands(1, 1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return c.signal(cmd.Context(), args[0], &v) },
+	}
+	c.answerFlags(cmd, &v)
+	return cmd
+}
+
+func (c *call) answerFlags(cmd *cobra.Command, v *signalVerb) {
+	f := cmd.Flags()
+	f.StringVarP(&v.reason, "reason", "m", "", "why, in `WORDS`")
+	f.StringVar(&v.data, "data", "", "the payload: `JSON`, @FILE, or - for standard input")
+	f.StringVar(&v.as, "as", "", "act as `WHO`; both names are recorded")
+	f.StringVar(&v.key, "key", "", "idempotency `KEY`: sending again with it gives the same receipt")
+	f.BoolVar(&v.noWait, "no-wait", false, "leave once the answer is durable")
+	c.jsonFlag(cmd)
+}
+
+func (c *call) signal(ctx context.Context, address string, v *signalVerb) error {
+	request, err := c.signalRequest(address, v)
+	if err != nil {
+		return err
+	}
+	s, err := c.door().Stay(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	r, err := s.Get(ctx, request.Run)
+	if err != nil {
+		return err
+	}
+	request.Run, request.Env = r.ID, c.values(r.Details.Env)
+	receipt, err := s.Signal(ctx, request)
+	if err != nil {
+		return err
+	}
+	if err := c.receipt(receipt); err != nil || v.noWait {
+		return err
+	}
+	c.uncarried(ctx, s)
+	return c.afterSignal(ctx, s, receipt)
+}
+
+// signalRequest reads the operand and the flags.
+func (c *call) signalRequest(address string, v *signalVerb) (runtime.Signal, error) {
+	sig := runtime.Signal{Key: requestKey(v.key), Kind: runtime.SignalAnswer, Choice: v.choice, Reason: v.reason, As: v.as, Name: v.message}
+	var found bool
+	sig.Run, sig.Gate, found = strings.Cut(address, "/")
+	if v.message != "" {
+		sig.Kind = runtime.SignalMessage
+		found = !found
+	}
+	if !found || sig.Run == "" {
+		return sig, usage("starling inbox lists the open gates", "got the address %q, want %s", address, addressWanted(v))
+	}
+	data, err := c.payload(v.data)
+	if err != nil {
+		return sig, err
+	}
+	if len(data) > 0 && !json.Valid(data) {
+		return sig, runtime.Refuse(runtime.ErrBadPayload, `a text needs its quotes: --data '"yes"'`, "--data: got %s, want JSON", clip(string(data)))
+	}
+	sig.Data = data
+	return sig, nil
+}
+
+func addressWanted(v *signalVerb) string {
+	if v.message != "" {
+		return "a RUN, because of --message"
+	}
+	return "RUN/GATE"
+}
+
+// receipt tells that the signal was accepted: the result of the command.
+func (c *call) receipt(r *runtime.Receipt) error {
+	if c.json {
+		return c.answerJSON(r)
+	}
+	address := r.Run
+	if r.Gate != "" {
+		address += "/" + r.Gate
+	}
+	repeated := ""
+	if r.Repeated {
+		repeated = " (this key was known; nothing is done twice)"
+	}
+	c.print("accepted %s%s", address, repeated)
+	return nil
+}
+
+// afterSignal follows the run on standard error. The command's exit code is the receipt's, which was good: how the run ends is told and no more.
+func (c *call) afterSignal(ctx context.Context, s session, receipt *runtime.Receipt) error {
+	f := follower{session: s, run: receipt.Run, after: receipt.Seq, show: newProgress(c.stderr).show}
+	r, err := f.stay(ctx, atRest)
+	switch {
+	case err != nil:
+		c.left(r, s)
+		return err
+	case r.Error != nil:
+		c.notice("%s %s", r.Status, r.ID)
+		c.tell(r.Error)
+	case r.Status == runtime.Completed:
+		c.notice("%s %s: %s", r.Status, r.ID, indent(r.Output, ""))
+	default:
+		c.suspended(r)
+	}
+	return nil
+}
+
+// clip shortens a text for a message.
+func clip(s string) string {
+	const most = 60
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return s
+}

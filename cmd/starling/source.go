@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"starling/lang"
+	"starling/runtime"
+)
+
+// readBundle reads a script and all it needs. The script may load from its root and below: the project, if the script lies in it, else the
+// current directory, else its own folder. Names in messages are relative to that root.
+func (c *call) readBundle(script string) (*lang.Bundle, error) {
+	path, err := filepath.Abs(script)
+	if err != nil {
+		return nil, runtime.Refuse(runtime.ErrUsage, "", "%s: %v", script, err)
+	}
+	folder := c.rootOf(path)
+	entry, err := filepath.Rel(folder, path)
+	if err != nil {
+		return nil, runtime.Refuse(runtime.ErrUsage, "", "%s: %v", script, err)
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, runtime.Refuse(runtime.ErrUsage, "", "cannot read the script %s: %v", script, err)
+	}
+	defer root.Close()
+	return lang.Read(filepath.ToSlash(entry), source(root), nil)
+}
+
+// rootOf is the folder that a script may load from.
+func (c *call) rootOf(path string) string {
+	for _, dir := range []string{c.place.root, c.place.work} {
+		if strings.HasPrefix(path, dir+string(filepath.Separator)) {
+			return dir
+		}
+	}
+	return filepath.Dir(path)
+}
+
+// source serves the files below a folder; symbolic links do not lead out of it.
+func source(root *os.Root) lang.Source {
+	return func(name string) ([]byte, error) {
+		path := filepath.FromSlash(name)
+		info, err := root.Stat(path)
+		switch {
+		case err != nil:
+			return nil, err
+		case !info.Mode().IsRegular():
+			return nil, fmt.Errorf("%s is not a file", name)
+		case info.Size() > lang.MaxSource:
+			return nil, fmt.Errorf("%s has %d bytes, want at most %d", name, info.Size(), lang.MaxSource)
+		}
+		return root.ReadFile(path)
+	}
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"starling/runtime"
+)
+
+func (c *call) stopCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "stop",
+		Short:   "Ask the process that owns the store to leave",
+		GroupID: "store",
+		Long:    "Ask the process that owns the store to leave, and wait until it has. Its runs stay as they are.",
+		Args:    operands(0, 0),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return c.stop(cmd.Context()) },
+	}
+	c.jsonFlag(cmd)
+	return cmd
+}
+
+// stoppedDocument is what stop prints: the pid of the process that has left, 0 if there was none.
+type stoppedDocument struct {
+	Schema  string `json:"schema"`
+	Stopped int    `json:"stopped"`
+}
+
+func (c *call) stop(ctx context.Context) error {
+	pid, err := c.door().Stop(ctx)
+	switch {
+	case err != nil:
+		return err
+	case c.json:
+		return c.answerJSON(stoppedDocument{runtime.Schema, pid})
+	case pid == 0:
+		c.notice("no process owns %s", c.place.store)
+	default:
+		c.print("stopped process %d", pid)
+	}
+	return nil
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"starling/lang/contract"
+	"starling/lang/diagnostic"
+	"starling/runtime"
+)
+
+// errTimeout is the cause of a context that --timeout ended.
+var errTimeout = errors.New("the time given by --timeout has passed")
+
+func (c *call) waitCommand() *cobra.Command {
+	var status, timeout string
+	cmd := &cobra.Command{
+		Use:     "wait RUN",
+		Short:   "Wait for a run",
+		GroupID: "runs",
+		Long: `Carry a run until it has ended or only a signal can move it, and print how it stands, with the exit codes of run.
+
+With --for STATUS, until it has that status or can no longer get it.`,
+		Args: operands(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			enough, err := untilStatus(status)
+			if err != nil {
+				return err
+			}
+			ctx, cancel, err := withTimeout(cmd.Context(), timeout)
+			if err != nil {
+				return err
+			}
+			defer cancel()
+			return c.waitFor(ctx, args[0], enough)
+		},
+	}
+	cmd.Flags().StringVar(&status, "for", "", "wait until the run is `STATUS`")
+	cmd.Flags().StringVar(&timeout, "timeout", "", "leave after `DURATION`, such as 10s, with exit code 124")
+	c.jsonFlag(cmd)
+	return cmd
+}
+
+func untilStatus(status string) (until, error) {
+	if status == "" {
+		return onlySignal, nil
+	}
+	if slices.Contains(runtime.Statuses(), runtime.Status(status)) {
+		return hasStatus(runtime.Status(status)), nil
+	}
+	var names []string
+	for _, s := range runtime.Statuses() {
+		names = append(names, string(s))
+	}
+	help := orElse(diagnostic.DidYouMean(status, names), "a run is one of "+strings.Join(names, ", "))
+	return nil, usage(help, "wait: --for: %q is not a status", status)
+}
+
+func withTimeout(ctx context.Context, flag string) (context.Context, context.CancelFunc, error) {
+	if flag == "" {
+		return ctx, func() {}, nil
+	}
+	d, err := parseDuration("--timeout", flag)
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, d, errTimeout)
+	return ctx, cancel, nil
+}
+
+// parseDuration reads a flag as scripts write durations.
+func parseDuration(flag, text string) (time.Duration, error) {
+	d, err := contract.ParseDuration(text)
+	if err != nil {
+		return 0, usage("", "%s: %s", flag, strings.TrimPrefix(err.Error(), "duration: "))
+	}
+	return d, nil
+}
+
+func (c *call) waitFor(ctx context.Context, address string, enough until) error {
+	s, r, err := c.carry(ctx, address)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	f := follower{session: s, run: r.ID, after: r.Details.Seq, show: newProgress(c.stderr).show}
+	now, err := f.stay(ctx, enough)
+	if errors.Is(err, errTimeout) {
+		return c.timedOut(orLast(now, r))
+	}
+	return c.report(orLast(now, r), s, err)
+}
+
+func orLast(now, before *runtime.Run) *runtime.Run {
+	if now == nil {
+		return before
+	}
+	return now
+}
+
+// timedOut tells how the run stands when the command's own time is over.
+func (c *call) timedOut(r *runtime.Run) error {
+	c.code = exitTimeout
+	c.notice("the run is still %s", r.Status)
+	if c.json {
+		return c.answerJSON(c.document(r))
+	}
+	return nil
+}
+
+// carry opens the store and makes its owner drive a run.
+func (c *call) carry(ctx context.Context, address string) (session, *runtime.Run, error) {
+	s, err := c.door().Stay(ctx, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := s.Get(ctx, address)
+	if err == nil && !r.Status.Ended() {
+		_, err = s.Carry(ctx, runtime.CarryRequest{Runs: []string{r.ID}, Env: c.values(r.Details.Env)})
+	}
+	if err != nil {
+		s.Close()
+		return nil, nil, err
+	}
+	return s, r, nil
+}
