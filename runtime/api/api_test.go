@@ -16,14 +16,14 @@ import (
 // hang bounds a test that waits for what never comes.
 const hang = 30 * time.Second
 
-func within(t *testing.T) context.Context {
+func within(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), hang)
 	t.Cleanup(cancel)
 	return ctx
 }
 
 // socket is a path that is short enough for one.
-func socket(t *testing.T) string {
+func socket(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "api")
 	if err != nil {
@@ -34,7 +34,7 @@ func socket(t *testing.T) string {
 }
 
 // listen serves s at a new socket until the test ends.
-func listen(t *testing.T, s *api.Server) string {
+func listen(t testing.TB, s *api.Server) string {
 	t.Helper()
 	path := socket(t)
 	l, err := net.Listen("unix", path)
@@ -51,7 +51,7 @@ func listen(t *testing.T, s *api.Server) string {
 }
 
 // serve serves an engine with options and returns the server and its socket.
-func serve(t *testing.T, e runtime.Engine, o api.Options) (*api.Server, string) {
+func serve(t testing.TB, e runtime.Engine, o api.Options) (*api.Server, string) {
 	t.Helper()
 	s := api.NewServer(o)
 	path := listen(t, s)
@@ -59,7 +59,7 @@ func serve(t *testing.T, e runtime.Engine, o api.Options) (*api.Server, string) 
 	return s, path
 }
 
-func dial(t *testing.T, path string) *api.Client {
+func dial(t testing.TB, path string) *api.Client {
 	t.Helper()
 	c, err := api.Dial(within(t), path)
 	if err != nil {

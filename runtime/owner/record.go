@@ -2,7 +2,6 @@ package owner
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -37,24 +36,18 @@ func readRecord(dir string) (r Record, ok bool) {
 	return r, err == nil && json.Unmarshal(content, &r) == nil
 }
 
-// write replaces owner.json, so that a reader sees the old or the new one. It need not survive a power cut, which ends the owner too.
+// write replaces owner.json, so that a reader sees the old or the new one. It need not survive a power cut, which ends the owner too. The caller holds the
+// lock: nobody else writes here.
 func (r Record) write(dir string) error {
 	content, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err
 	}
-	temp, err := os.CreateTemp(dir, recordName+".*") // mode 0600
-	if err != nil {
+	path := filepath.Join(dir, recordName)
+	if err := os.WriteFile(path+".new", append(content, '\n'), 0o600); err != nil {
 		return err
 	}
-	_, err = temp.Write(append(content, '\n'))
-	if err = errors.Join(err, temp.Close()); err == nil {
-		err = os.Rename(temp.Name(), filepath.Join(dir, recordName))
-	}
-	if err != nil {
-		os.Remove(temp.Name())
-	}
-	return err
+	return os.Rename(path+".new", path)
 }
 
 // alive tells whether the process that wrote the record still runs.
