@@ -1,12 +1,10 @@
 package runtimetest
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -42,31 +40,6 @@ type FakeCall struct {
 	Env   map[string]string
 }
 
-// fakeKey is what is remembered under an idempotency key.
-type fakeKey struct {
-	request string
-	run     string
-	receipt *runtime.Receipt
-}
-
-// entry is one line of the file.
-type entry struct {
-	Time   time.Time              `json:"time"`
-	Caller runtime.Caller         `json:"caller"`
-	Run    string                 `json:"run"`
-	Start  *runtime.StartRequest  `json:"start,omitempty"`
-	Signal *runtime.Signal        `json:"signal,omitempty"`
-	Cancel *runtime.CancelRequest `json:"cancel,omitempty"`
-	Reply  *fakeReply             `json:"reply,omitempty"`
-}
-
-// fakeReply is what an agent came to.
-type fakeReply struct {
-	Step  int    `json:"step"` // line of the script
-	Text  string `json:"text"`
-	Error string `json:"error,omitempty"`
-}
-
 var _ runtime.Engine = (*Fake)(nil)
 
 // OpenFake opens the engine whose lines are in the file at path, "" for one that forgets. perform does the work of agents; it is called again for an agent
@@ -81,17 +54,23 @@ func OpenFake(path string, perform func(context.Context, FakeCall) (string, erro
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
-	lines := bufio.NewScanner(bytes.NewReader(content))
-	lines.Buffer(nil, 1<<26)
-	for lines.Scan() {
+	if f.log, err = os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
+		return nil, err
+	}
+	return f, f.log.Truncate(int64(f.replay(content)))
+}
+
+// replay applies the lines and returns how many bytes they have. One that a crash has cut is not among them: nobody had an answer to it.
+func (f *Fake) replay(content []byte) (whole int) {
+	for {
+		line, _, ok := bytes.Cut(content[whole:], []byte("\n"))
 		var e entry
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			break // the last line, cut by a crash before anybody had an answer
+		if !ok || json.Unmarshal(line, &e) != nil {
+			return whole
 		}
 		f.apply(&e)
+		whole += len(line) + 1
 	}
-	f.log, err = os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	return f, err
 }
 
 // Start implements runtime.Engine.
@@ -323,76 +302,6 @@ func (f *Fake) admitUser(ctx context.Context) error {
 	return f.admit(ctx)
 }
 
-// commit applies an entry and writes it down; a refused one leaves no trace.
-func (f *Fake) commit(e *entry) (*runtime.Receipt, error) {
-	receipt, err := f.apply(e)
-	if err != nil || f.log == nil {
-		return receipt, err
-	}
-	_, err = fmt.Fprintln(f.log, document(e))
-	return receipt, err
-}
-
-// apply is the fold.
-func (f *Fake) apply(e *entry) (receipt *runtime.Receipt, err error) {
-	key, request := "", any(nil)
-	switch {
-	case e.Start != nil:
-		run, err := newFakeRun(e)
-		if err != nil {
-			return nil, err
-		}
-		f.runs = append(f.runs, run)
-		f.keys["start "+e.Start.Key] = fakeKey{request: document(*e.Start), run: e.Run}
-	case e.Signal != nil:
-		receipt, err = f.find(e.Run).signal(e)
-		key, request = e.Signal.Key, *e.Signal
-	case e.Cancel != nil:
-		receipt, err = f.find(e.Run).cancel(e)
-		key, request = e.Cancel.Key, *e.Cancel
-	case e.Reply != nil:
-		f.find(e.Run).reply(e)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if receipt != nil {
-		f.keys[e.Run+" "+key] = fakeKey{request: document(request), receipt: receipt}
-	}
-	close(f.changed)
-	f.changed = make(chan struct{})
-	return receipt, nil
-}
-
-// carry makes the agent that a run waits for do its work.
-func (f *Fake) carry(run *fakeRun, env map[string]string) {
-	run.carried = true
-	if env != nil {
-		run.env = env
-	}
-	step, agent := run.waitsFor()
-	if agent == "" || run.flying == step {
-		return
-	}
-	run.flying = step
-	call := FakeCall{Run: run.doc.ID, Agent: agent, Env: run.env}
-	f.flights.Go(func() {
-		text, err := f.perform(f.life, call)
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		if f.life.Err() != nil || run.doc.Status.Ended() {
-			return
-		}
-		reply := &fakeReply{Step: step, Text: text}
-		if err != nil {
-			reply.Error = err.Error()
-		}
-		if _, err := f.commit(&entry{Time: time.Now().UTC(), Run: call.Run, Reply: reply}); err == nil {
-			f.carry(run, nil)
-		}
-	})
-}
-
 func (f *Fake) find(id string) *fakeRun {
 	for _, run := range f.runs {
 		if run.doc.ID == id {
@@ -422,19 +331,3 @@ func (f *Fake) address(address string) (*fakeRun, error) {
 	}
 	return nil, runtime.Refuse(runtime.ErrAmbiguous, "give more of the id", "%q could be any of %s", address, strings.Join(ids, ", "))
 }
-
-func keyConflict(key string) error {
-	return runtime.Refuse(runtime.ErrKeyConflict, "use a new key for a new request", "the key %q was used for another request", key)
-}
-
-// document is the JSON of plain data of ours.
-func document(v any) string {
-	text, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return string(text)
-}
-
-// newFakeID makes ids that share their first letters, as random ones do now and then.
-func newFakeID(n int) string { return fmt.Sprintf("fake%06d", n+1) }
