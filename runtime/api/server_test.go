@@ -222,7 +222,7 @@ func TestCloseOfAClientEndsItsRequests(t *testing.T) {
 
 // TestKeepAlive watches through many silent periods, any three of which in a row would end the stream if there were no comments.
 func TestKeepAlive(t *testing.T) {
-	_, path := serve(t, fake(t), api.Options{KeepAlive: 10 * time.Millisecond})
+	_, path := serve(t, fake(t), api.Options{KeepAlive: 250 * time.Millisecond})
 	c := dial(t, path)
 	run := start(t, c)
 	comments := make(chan struct{}, 100)
@@ -243,7 +243,7 @@ func TestKeepAlive(t *testing.T) {
 	go func() {
 		ended <- c.Watch(within(t), runtime.WatchRequest{Run: run.ID, Follow: true}, func(runtime.Event) error { return nil })
 	}()
-	for range 20 {
+	for range 5 {
 		<-comments
 	}
 	if _, err := c.Cancel(within(t), runtime.CancelRequest{Run: run.ID}); err != nil {
@@ -263,7 +263,7 @@ func TestSilentOwnerIsLost(t *testing.T) {
 	}
 	asleep := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/hello" {
-			json.NewEncoder(w).Encode(api.Hello{Protocol: api.Protocol, State: api.Serving, KeepAlive: 10 * time.Millisecond})
+			json.NewEncoder(w).Encode(api.Hello{Protocol: api.Protocol, State: api.Serving, KeepAlive: 100 * time.Millisecond})
 			return
 		}
 		io.Copy(io.Discard, r.Body)
