@@ -3,6 +3,7 @@ package badger
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -276,19 +277,40 @@ func TestTornTail(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	for range 8 {
+	overflow := bytes.Repeat([]byte{0xff}, 20) // no number is written so; Badger gives up on it
+	for i := range 8 {
 		dir := crashed(t, s)
-		path := one(t, dir, "*.mem")
-		f, err := os.OpenFile(path, os.O_RDWR, 0)
-		must(t, err)
-		tail := make([]byte, 1+random.IntN(200))
-		for i := range tail {
-			tail[i] = byte(random.UintN(256))
+		for _, pattern := range []string{"*.mem", "*.vlog"} {
+			path := one(t, dir, pattern)
+			tail := make([]byte, 1+random.IntN(200))
+			for i := range tail {
+				tail[i] = byte(random.UintN(256))
+			}
+			if i == 0 {
+				tail = overflow
+			}
+			f, err := os.OpenFile(path, os.O_RDWR, 0)
+			must(t, err)
+			_, err = f.WriteAt(tail, logEnd(t, path))
+			must(t, errors.Join(err, f.Close()))
 		}
-		_, err = f.WriteAt(tail, logEnd(t, path))
-		must(t, err)
-		must(t, f.Close())
 		mustOpen(t, dir, filledBatches)
+	}
+}
+
+// A kill may come between making a log and giving it its length, or before it has a record.
+func TestLogWithoutRecords(t *testing.T) {
+	s := filled(t)
+	for name, content := range map[string][]byte{
+		"00002.mem": nil, "000002.vlog": nil, "000000.vlog": nil, "00003.mem": make([]byte, logHeader), "000003.vlog": make([]byte, logHeader),
+		"00004.mem": make([]byte, 1000), "000004.vlog": make([]byte, 1000), "00005.mem": bytes.Repeat([]byte{0, 1}, 500),
+	} {
+		dir := crashed(t, s)
+		must(t, os.WriteFile(filepath.Join(dir, badgerName, name), content, 0o600))
+		mustOpen(t, dir, filledBatches)
+		if t.Failed() {
+			t.Fatalf("with a file %s of %d bytes", name, len(content))
+		}
 	}
 }
 
@@ -324,6 +346,15 @@ func TestMark(t *testing.T) {
 	}
 	whole, err := os.ReadFile(path)
 	must(t, err)
+	for at := range whole {
+		for change := 1; change < 256; change++ {
+			word := bytes.Clone(whole)
+			word[at] ^= byte(change)
+			if n, ok := openWord(binary.LittleEndian.Uint64(word[at/8*8:])); ok {
+				t.Errorf("byte %d of the mark changed by %#x: it says %d", at, change, n)
+			}
+		}
+	}
 	for what, content := range map[string][]byte{"half a mark": whole[:10], "an empty mark": {}, "one batch too many": encodeMark(1, filledBatches+1)} {
 		must(t, os.WriteFile(path, content, 0o600))
 		mustBeDamaged(t, dir, what)

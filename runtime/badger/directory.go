@@ -19,7 +19,7 @@ import (
 //
 //	.gitignore   "*", so that a store is never committed to the repository that it stands in
 //	format       what this is, for people and for Open: magic line, layout version, store id
-//	mark         how many batches were acknowledged (mark.go)
+//	mark         how many batches were acknowledged (mark.go); made as mark.new
 //	badger/      Badger's files
 //
 // format is made first, whole, by a link that fails where one exists, so that of two processes which make the same store one wins; it is
@@ -75,7 +75,7 @@ func readFormat(dir string) (format, error) {
 	case err == nil:
 		return parseFormat(path, string(text))
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR):
-		return format{}, absent(dir)
+		return absent(dir)
 	}
 	return format{}, err
 }
@@ -100,24 +100,27 @@ func parseFormat(path, text string) (format, error) {
 	return f, nil
 }
 
-// absent tells a place where a store can be made from one that belongs to somebody else.
-func absent(dir string) error {
+// absent tells a place where a store can be made from one that belongs to somebody else. Nothing is there, unless just now.
+func absent(dir string) (format, error) {
 	entries, err := os.ReadDir(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s: %w", dir, runtime.ErrNoStore)
+		return format{}, fmt.Errorf("%s: %w", dir, runtime.ErrNoStore)
 	case errors.Is(err, unix.ENOTDIR):
-		return fmt.Errorf("%s: %w: it is a file, wanted a directory", dir, runtime.ErrNotAStore)
+		return format{}, fmt.Errorf("%s: %w: it is a file, wanted a directory", dir, runtime.ErrNotAStore)
 	case err != nil:
-		return err
+		return format{}, err
 	}
 	for _, e := range entries {
+		if e.Name() == formatName { // made since
+			return readFormat(dir)
+		}
 		if e.Name() != ignoreName && !strings.HasPrefix(e.Name(), formatName+".") {
-			return fmt.Errorf("%s: %w: it holds %q but no file %q; name an empty directory or one that does not exist",
+			return format{}, fmt.Errorf("%s: %w: it holds %q but no file %q; name an empty directory or one that does not exist",
 				dir, runtime.ErrNotAStore, e.Name(), formatName)
 		}
 	}
-	return fmt.Errorf("%s: %w", dir, runtime.ErrNoStore)
+	return format{}, fmt.Errorf("%s: %w", dir, runtime.ErrNoStore)
 }
 
 // makeDirectory writes what Prepare promises and syncs it, the directory's own entry included.

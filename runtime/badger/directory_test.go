@@ -122,6 +122,7 @@ func TestUnfinishedStore(t *testing.T) {
 		"an empty directory":     func(dir string) { must(t, os.RemoveAll(dir)); must(t, os.Mkdir(dir, 0o755)) },
 		"before the format":      func(dir string) { rm(t, dir, "format", "mark", "badger"); write(t, dir, "format.123", "starl") },
 		"before the mark":        func(dir string) { rm(t, dir, "mark", "badger") },
+		"in the mark":            func(dir string) { rm(t, dir, "mark", "badger"); write(t, dir, "mark.new", "half") },
 		"before badger":          func(dir string) { rm(t, dir, "badger") },
 		"before the manifest":    func(dir string) { rm(t, dir, "badger"); must(t, os.Mkdir(filepath.Join(dir, "badger"), 0o700)) },
 		"before the first batch": func(string) {},

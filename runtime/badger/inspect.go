@@ -3,6 +3,7 @@ package badger
 import (
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	goruntime "runtime"
 	"slices"
@@ -21,9 +22,13 @@ import (
 //  1. Every table is checked whole, and the newest batch number in any of them found.
 //  2. The write-ahead logs, oldest first, must go on from there without a hole: each transaction says which batches it holds.
 //  3. What they reach must be at least what the mark says was acknowledged. A log that ends early and reaches it was torn by a power cut,
-//     or by a kill, in batches that were never acknowledged, and Badger may cut it off.
+//     or by a kill, in batches that were never acknowledged.
 //  4. The newest value log, the one that Badger cuts off, must be whole up to the last value that anything points to. Older ones are never
 //     cut, and each value in them is checked when it is read.
+//
+// A store that passes is whole, and what its logs have behind their last whole record is of no account. It is cut off before Badger opens
+// them (mend), which would do the same, but gives up on some bytes that cannot be the length of anything, and on a log that a kill left
+// between making it and giving it its length.
 //
 // What this leaves unread cannot hold a batch: DISCARD (an estimate of what value log GC would gain), LOCK, and the start vectors of an
 // encryption that is not used. A changed KEYREGISTRY or log header fails Badger's own open.
@@ -32,6 +37,27 @@ type findings struct {
 	sequence  uint64 // number of the newest batch
 	crashed   bool   // there are write-ahead logs: the last owner did not close
 	levelZero int    // tables that were not merged yet
+	torn      []tear // logs that do not end where their records do
+}
+
+// tear is where the whole records of a log end; where that is its header, it has none.
+type tear struct {
+	path string
+	at   int64
+}
+
+// mend cuts off what is behind the tears, and removes the logs that hold nothing before.
+func (f findings) mend() error {
+	for _, t := range f.torn {
+		err := os.Truncate(t.path, t.at)
+		if t.at == logHeader {
+			err = os.Remove(t.path)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // inspection is one reading of the files.
@@ -39,15 +65,14 @@ type inspection struct {
 	findings
 	dir       string // Badger's directory
 	tables    map[uint64]badgerdb.TableManifest
-	valueLog  numbered // the newest; number 0 is none
+	valueLog  numbered // the newest that has a length; number 0 is none
 	lastValue int64    // largest offset in it that a record of a write-ahead log points to
-	stopped   string   // where a write-ahead log ends in something that is no record, for the message
 }
 
 // inspect reads Badger's files below dir and refuses what has lost or changed any of the acknowledged batches.
 func inspect(dir string, acknowledged uint64) (findings, error) {
 	in := &inspection{dir: dir}
-	for _, step := range []func() error{in.readTables, in.readWriteAhead, in.readValueLog} {
+	for _, step := range []func() error{in.readTables, in.findValueLog, in.readWriteAhead, in.readValueLog} {
 		if err := step(); err != nil {
 			return findings{}, err
 		}
@@ -102,14 +127,27 @@ func (in *inspection) eachTable(fn func(i int, t *tableFile) error) error {
 	return firstError(errs...)
 }
 
-func (in *inspection) readWriteAhead() error {
-	values, err := numberedFiles(in.dir, ".vlog")
+// findValueLog finds the newest value log. Making one and deleting one both pass through a file without length, which is no log.
+func (in *inspection) findValueLog() error {
+	logs, err := numberedFiles(in.dir, ".vlog")
 	if err != nil {
 		return err
 	}
-	if len(values) > 0 {
-		in.valueLog = values[len(values)-1]
+	for _, file := range logs {
+		st, err := os.Stat(file.path)
+		if err != nil {
+			return err
+		}
+		if st.Size() < logHeader {
+			in.torn = append(in.torn, tear{file.path, logHeader})
+		} else {
+			in.valueLog = file
+		}
 	}
+	return nil
+}
+
+func (in *inspection) readWriteAhead() error {
 	logs, err := numberedFiles(in.dir, ".mem")
 	if err != nil {
 		return err
@@ -143,8 +181,8 @@ func (in *inspection) readLog(path string) error {
 		return firstError(hole, err)
 	}
 	rests, err := log.restsAt(end)
-	if !rests && in.stopped == "" {
-		in.stopped = fmt.Sprintf("; %s cannot be read from byte %d on", filepath.Base(path), end)
+	if !rests || log.size < logHeader {
+		in.torn = append(in.torn, tear{path, end})
 	}
 	return err
 }
@@ -181,7 +219,8 @@ func (in *inspection) readValueLog() error {
 		return damaged(log.path, "it was closed with %d bytes, but cannot be read from byte %d on", log.size, end)
 	}
 	last := in.lastValue
-	if rests, err := log.restsAt(end); err != nil || rests && last < end {
+	rests, err := log.restsAt(end)
+	if err != nil || rests && last < end {
 		return err
 	}
 	pointers := make([]int64, len(in.tables))
@@ -195,6 +234,7 @@ func (in *inspection) readValueLog() error {
 	if last = max(last, slices.Max(append(pointers, 0))); last >= end {
 		return damaged(log.path, "it cannot be read from byte %d on, and holds values up to byte %d", end, last)
 	}
+	in.torn = append(in.torn, tear{log.path, end})
 	return nil
 }
 
@@ -204,7 +244,11 @@ func (in *inspection) missing(wanted uint64) error {
 	if n == 1 {
 		batches = "1 acknowledged batch is"
 	}
-	return damaged(in.dir, "%s missing: the newest found is number %d, wanted %d%s", batches, in.sequence, wanted, in.stopped)
+	where := ""
+	for _, t := range in.torn {
+		where += fmt.Sprintf("; %s cannot be read from byte %d on", filepath.Base(t.path), t.at)
+	}
+	return damaged(in.dir, "%s missing: the newest found is number %d, wanted %d%s", batches, in.sequence, wanted, where)
 }
 
 func firstError(errs ...error) error {

@@ -126,7 +126,7 @@ func TestKill(t *testing.T) {
 	t.Logf("batches of each writer: %d, last epoch %d", acknowledged, epoch)
 }
 
-// killOnce runs a child until it has acknowledged some number of batches, or for some milliseconds, so that opening is hit too, and notes
+// killOnce runs a child until it has acknowledged some number of batches, or until some moment of its first 30 ms, so that opening is hit too, and notes
 // what was acknowledged.
 func killOnce(t *testing.T, dir string, random *rand.Rand, acknowledged []uint64) {
 	t.Helper()
@@ -144,8 +144,8 @@ func killOnce(t *testing.T, dir string, random *rand.Rand, acknowledged []uint64
 	var once sync.Once
 	kill := func() { once.Do(func() { child.Process.Kill() }) }
 	after := 1 + random.IntN(300)
-	if random.IntN(3) == 0 {
-		defer time.AfterFunc(time.Duration(random.IntN(60))*time.Millisecond, kill).Stop()
+	if random.IntN(2) == 0 {
+		defer time.AfterFunc(time.Duration(random.IntN(30_000))*time.Microsecond, kill).Stop()
 	}
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {

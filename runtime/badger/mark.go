@@ -8,27 +8,33 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"starling/runtime"
 )
 
-// The mark is a file beside Badger that says how far acknowledgements have gone:
+// The mark is a file beside Badger that says how far acknowledgements have gone. It is 16 bytes, two little-endian words, each a number in
+// the upper 48 bits with a checksum of it in the lower 16:
 //
-//	epoch u64 · batch number u64 · CRC-32C of both u32, big-endian, 20 bytes
+//	number of the newest acknowledged batch · epoch of the owner
 //
 // It is written after a transaction is durable and before its batches are acknowledged, and not synced then: whatever survives of it is
 // true. A killed process leaves it exact; a power cut may leave an older one, at most a second old, for it is synced once a second and at
-// close. So it is a lower bound, and a store whose newest batch lies below it has lost batches that somebody was told are safe. The 20
-// bytes lie in one sector, which disks write whole or not at all.
+// close. So it is a lower bound, and a store whose newest batch lies below it has lost batches that somebody was told are safe.
+//
+// It is written through a memory map, one word at a time and at once, so that no kill leaves half a number, and no power cut, since disks
+// write sectors whole. Writing it with a call instead made each commit a quarter slower (design.md).
 //
 // Because each open writes its epoch here, an owner also sees another one that was let past the locks.
 type mark struct {
 	path  string
-	file  *os.File
 	epoch uint64
+	file  *os.File
+	mem   []byte
 
 	mu      sync.Mutex // guards what is below
 	timer   *time.Timer
@@ -37,12 +43,14 @@ type mark struct {
 }
 
 const (
-	markSize     = 20
+	markSize     = 16
 	markInterval = time.Second
+
+	batchWord, epochWord = 0, 8 // offsets
 )
 
 // readMark returns what the mark says; a mark that does not exist says nothing, which is what found tells.
-func readMark(dir string) (epoch, sequence uint64, found bool, err error) {
+func readMark(dir string) (epoch, batches uint64, found bool, err error) {
 	path := filepath.Join(dir, markName)
 	b, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -51,43 +59,84 @@ func readMark(dir string) (epoch, sequence uint64, found bool, err error) {
 	if err != nil {
 		return 0, 0, false, err
 	}
-	epoch, sequence, err = decodeMark(path, b)
-	return epoch, sequence, true, err
-}
-
-func decodeMark(path string, b []byte) (epoch, sequence uint64, err error) {
-	if len(b) != markSize || crc32.Checksum(b[:16], castagnoli()) != binary.BigEndian.Uint32(b[16:]) {
-		return 0, 0, fmt.Errorf("%s: %w: its %d bytes are not as they were written, so nobody can tell what was acknowledged",
-			path, runtime.ErrDamaged, len(b))
+	if len(b) == markSize {
+		var whole, known bool
+		batches, whole = openWord(binary.LittleEndian.Uint64(b[batchWord:]))
+		epoch, known = openWord(binary.LittleEndian.Uint64(b[epochWord:]))
+		if whole && known {
+			return epoch, batches, true, nil
+		}
 	}
-	return binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:]), nil
+	return 0, 0, true, damaged(path, "its %d bytes are not as they were written, so that nobody can tell what was acknowledged", len(b))
 }
 
-func encodeMark(epoch, sequence uint64) []byte {
-	b := binary.BigEndian.AppendUint64(number(epoch), sequence)
-	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli()))
+func encodeMark(epoch, batches uint64) []byte {
+	b := binary.LittleEndian.AppendUint64(nil, sealedWord(batches))
+	return binary.LittleEndian.AppendUint64(b, sealedWord(epoch))
 }
 
-// openMark opens the mark for the owner of this epoch and writes it. One that did not exist is made durable at once: batches without a
-// mark are refused.
-func openMark(dir string, epoch, sequence uint64) (*mark, error) {
-	m := &mark{path: filepath.Join(dir, markName), epoch: epoch}
-	m.timer = time.AfterFunc(markInterval, m.sync)
-	m.timer.Stop()
+// sealedWord puts a number and its checksum into a word. A change of any one byte is seen.
+func sealedWord(n uint64) uint64 {
+	sum := crc32.Checksum(number(n), castagnoli())
+	return n<<16 | uint64(sum>>16^sum)&0xffff
+}
+
+func openWord(word uint64) (n uint64, ok bool) {
+	n = word >> 16
+	return n, sealedWord(n) == word
+}
+
+// openMark opens the mark for the owner of this epoch and writes it.
+func openMark(dir string, epoch, batches uint64) (*mark, error) {
+	m := &mark{path: filepath.Join(dir, markName), epoch: epoch, unsaved: true}
 	_, err := os.Stat(m.path)
-	isNew := errors.Is(err, os.ErrNotExist)
-	if m.file, err = os.OpenFile(m.path, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
-		return nil, err
-	}
-	err = m.write(sequence)
-	if err == nil && isNew {
-		err = errors.Join(m.file.Sync(), syncDirectory(dir))
+	if errors.Is(err, os.ErrNotExist) {
+		err = createMark(dir, encodeMark(epoch, batches))
 	}
 	if err != nil {
-		m.close()
 		return nil, err
 	}
+	if m.file, err = os.OpenFile(m.path, os.O_RDWR, 0); err != nil {
+		return nil, err
+	}
+	if m.mem, err = unix.Mmap(int(m.file.Fd()), 0, markSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: map: %w", m.path, err), m.file.Close())
+	}
+	m.set(epochWord, epoch)
+	m.set(batchWord, batches)
+	m.timer = time.AfterFunc(markInterval, m.sync)
 	return m, nil
+}
+
+// createMark puts the first mark in place whole and durable: batches without one are refused, and so is half of one.
+func createMark(dir string, content []byte) error {
+	temp := filepath.Join(dir, markName+".new")
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(temp, filepath.Join(dir, markName)); err != nil {
+		return err
+	}
+	return syncDirectory(dir)
+}
+
+// word is a word of the map, in the order of the file.
+func (m *mark) word(offset int) *uint64 { return (*uint64)(unsafe.Pointer(&m.mem[offset])) }
+
+func (m *mark) set(offset int, n uint64) {
+	atomic.StoreUint64(m.word(offset), littleEndian(sealedWord(n)))
+}
+
+// littleEndian turns a word of the machine into one of the file, and back.
+func littleEndian(word uint64) uint64 {
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], word)
+	return binary.NativeEndian.Uint64(b[:])
 }
 
 // check tells whether the store is still this owner's: nobody has removed the directory's files or opened it as a later owner.
@@ -99,27 +148,20 @@ func (m *mark) check() error {
 	if st.Nlink == 0 {
 		return fmt.Errorf("%s: %w: it was removed while the store was open", m.path, runtime.ErrFenced)
 	}
-	b := make([]byte, markSize)
-	if _, err := m.file.ReadAt(b, 0); err != nil {
-		return err
+	if epoch, _ := openWord(littleEndian(atomic.LoadUint64(m.word(epochWord)))); epoch != m.epoch {
+		return fmt.Errorf("%s: %w: the epoch is %d, this owner's is %d", m.path, runtime.ErrFenced, epoch, m.epoch)
 	}
-	epoch, _, err := decodeMark(m.path, b)
-	if err == nil && epoch != m.epoch {
-		err = fmt.Errorf("%s: %w: the epoch is %d, this owner's is %d", m.path, runtime.ErrFenced, epoch, m.epoch)
-	}
-	return err
+	return nil
 }
 
-// write says that all batches up to sequence are durable.
-func (m *mark) write(sequence uint64) error {
+// write says that all batches up to this number are durable.
+func (m *mark) write(batches uint64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.failed != nil {
 		return m.failed
 	}
-	if _, err := m.file.WriteAt(encodeMark(m.epoch, sequence), 0); err != nil {
-		return err
-	}
+	m.set(batchWord, batches)
 	if !m.unsaved {
 		m.unsaved = true
 		m.timer.Reset(markInterval)
@@ -127,13 +169,13 @@ func (m *mark) write(sequence uint64) error {
 	return nil
 }
 
-// sync runs a second after the first unsynced write.
+// sync runs a second after the first unsynced write, and at close.
 func (m *mark) sync() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.unsaved {
+	if m.unsaved && m.mem != nil {
 		m.unsaved = false
-		m.failed = m.file.Sync()
+		m.failed = unix.Msync(m.mem, unix.MS_SYNC)
 	}
 }
 
@@ -142,5 +184,7 @@ func (m *mark) close() error {
 	m.sync()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return errors.Join(m.failed, m.file.Close())
+	err := unix.Munmap(m.mem)
+	m.mem = nil
+	return errors.Join(m.failed, err, m.file.Close())
 }

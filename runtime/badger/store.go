@@ -112,6 +112,9 @@ func (s *Store) openBadger(found findings, d disk) error {
 		if err := room(s.dir, d, 0); err != nil {
 			return fmt.Errorf("%s: %w", s.dir, err)
 		}
+		if err := found.mend(); err != nil {
+			return err
+		}
 	}
 	db, err := badgerdb.Open(o)
 	switch {
