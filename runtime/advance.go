@@ -257,7 +257,7 @@ func (t *turn) reply(name string, attempt int, r effect.Reply) {
 	case r.Class == effect.Retryable && st.Failures < st.Policy.Retries:
 		t.ended(st, classRetryable, r, nil)
 		t.timer(timerBackoff, name, t.now.Add(backoff(st.Failures, r.After)))
-	case r.Class == effect.Invalid && st.Reasks < st.Policy.Reasks:
+	case r.Class == effect.Invalid && len(violations) > 0 && st.Reasks < st.Policy.Reasks:
 		t.ended(st, classInvalid, r, violations)
 	default:
 		t.ended(st, classFinal, r, nil)

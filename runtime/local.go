@@ -38,7 +38,7 @@ type Local struct {
 	mu      sync.Mutex // guards what follows
 	actors  map[string]*actor
 	carried map[string]map[string]string // run to the variables its carrier brought
-	moving  map[string]bool              // runs in motion, as far as they are in memory
+	moving  map[string]bool              // child runs: whether they are in motion, as their parents have been told
 	resting []string                     // loaded runs at rest, oldest first
 	alarms  alarms
 	starts  map[string]chan struct{} // start keys in progress
@@ -173,12 +173,14 @@ func (a *actor) writeDown() error {
 // wake tells watchers and timers that a run has committed.
 func (e *Local) wake(run string, s *state) {
 	e.mu.Lock()
-	was := e.moving[run]
+	parent, step, child := cutParent(s.Parent)
 	now := s.Status == Running
-	if s.Status.Ended() || !now {
+	was, told := e.moving[run]
+	if child {
+		e.moving[run] = now
+	}
+	if s.Status.Ended() {
 		delete(e.moving, run)
-	} else {
-		e.moving[run] = true
 	}
 	_, carried := e.carried[run]
 	if s.Status.Ended() {
@@ -189,10 +191,9 @@ func (e *Local) wake(run string, s *state) {
 		due = time.Time{}
 	}
 	e.alarms.set(run, due)
-	parent, step, child := cutParent(s.Parent)
 	e.mu.Unlock()
 	e.notify(run, s.Seq)
-	if child && (was != now || s.Status.Ended()) {
+	if child && (!told || was != now || s.Status.Ended()) {
 		e.childChanged(parent, step, s)
 	}
 }

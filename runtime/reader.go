@@ -111,14 +111,7 @@ func (r *reader) summary(run string) (Summary, error) {
 // resolveRun finds the run that an address means: an id, a unique prefix, "@last".
 func (r *reader) resolveRun(address string) (string, error) {
 	if address == "@last" {
-		l, err := r.List(context.Background(), Query{All: true, Limit: 1})
-		if err != nil {
-			return "", err
-		}
-		if len(l.Runs) == 0 {
-			return "", refuse(ErrUnknownRun, "there is no run yet")
-		}
-		return l.Runs[0].ID, nil
+		return r.last()
 	}
 	var fits []string
 	err := scan(r.store, prefixRun+address, func(rest string, _ []byte) error {
@@ -137,6 +130,20 @@ func (r *reader) resolveRun(address string) (string, error) {
 		return "", refuse(ErrAmbiguous, "run %q could be any of %s", address, strings.Join(fits, ", ")).help("give more letters").with(fits)
 	}
 	return fits[0], nil
+}
+
+// last is the newest run that no other run has started.
+func (r *reader) last() (string, error) {
+	runs, err := r.runs()
+	if err != nil {
+		return "", err
+	}
+	for _, s := range runs {
+		if s.Parent == "" {
+			return s.ID, nil
+		}
+	}
+	return "", refuse(ErrUnknownRun, "there is no run yet")
 }
 
 // address finds the run and the gate that RUN/GATE means: a gate of a child run is addressed through the step that started it.

@@ -1,0 +1,87 @@
+package runtime_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"starling/runtime"
+)
+
+const parent = `
+def main():
+    r = run("child.star", {"x": 2})
+    return {"got": r}
+`
+
+var child = map[string]string{"child.star": `
+def main(x):
+    d = gate("ok", options = ["yes", "no"])
+    if d.choice == "no":
+        fail("not today")
+    return [x, d.choice]
+`}
+
+func TestChildRun(t *testing.T) { // S1-35, A09: the child's gate is seen and answered from the top
+	for name, end := range map[string]func(*world){"straight": func(*world) {}, "restart": (*world).restart, "crash": (*world).crash} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			top := w.startFiles(parent, "", child)
+			at := w.until(top.ID, runtime.Suspended)
+			if len(at.Gates) != 1 || at.Gates[0].Address != top.ID+"/run/ok" {
+				t.Fatalf("gates: %+v", at.Gates)
+			}
+			l, err := w.engine.List(w.ctx, runtime.Query{Gates: true})
+			if err != nil || len(l.Gates) != 1 || l.Gates[0].Address != at.Gates[0].Address {
+				t.Errorf("inbox: %+v, %v", l, err)
+			}
+			end(w)
+			w.resume()
+			w.signal(answer("@last", "run/ok", "yes"))
+			if end := w.until(top.ID, runtime.Completed); string(end.Output) != `{"got":[2,"yes"]}` {
+				t.Errorf("output %s", end.Output)
+			}
+		})
+	}
+}
+
+func TestChildRunFails(t *testing.T) {
+	w := newWorld(t)
+	top := w.startFiles(parent, "", child)
+	w.until(top.ID, runtime.Suspended)
+	w.signal(answer(top.ID, "run/ok", "no"))
+	end := w.until(top.ID, runtime.Failed)
+	if end.Error.Kind != "child" || !strings.Contains(end.Error.Message, "not today") {
+		t.Errorf("error %+v", end.Error)
+	}
+}
+
+func TestCancelReachesChildren(t *testing.T) { // A09: cancel stops all descendants and withdraws their gates
+	w := newWorld(t)
+	top := w.startFiles(parent, "", child)
+	w.until(top.ID, runtime.Suspended)
+	if _, err := w.engine.Cancel(w.ctx, runtime.CancelRequest{Run: top.ID}); err != nil {
+		t.Fatal(err)
+	}
+	l, err := w.engine.List(w.ctx, runtime.Query{All: true})
+	if err != nil || len(l.Runs) != 2 {
+		t.Fatalf("runs: %+v, %v", l, err)
+	}
+	for _, r := range l.Runs {
+		if end := w.until(r.ID, runtime.Cancelled); len(end.Gates) != 0 {
+			t.Errorf("run %s has open gates: %+v", r.ID, end.Gates)
+		}
+	}
+}
+
+func TestChildRunsAreNotNestedForEver(t *testing.T) {
+	w := newWorld(t)
+	top := w.startFiles(`
+def main(n = 0):
+    return run("main.star", {"n": n + 1})
+`, "", nil)
+	end := w.until(top.ID, runtime.Failed)
+	if want := fmt.Sprintf("nested deeper than %d", 8); !strings.Contains(end.Error.Message, want) {
+		t.Errorf("error %q, want %q", end.Error.Message, want)
+	}
+}
