@@ -127,10 +127,26 @@ func (c *call) complain(r *runtime.Refusal, err error) {
 func (c *call) tell(e *runtime.RunError) {
 	c.notice("error: %s", e.Message)
 	if e.Backtrace != "" {
-		c.notice("%s", strings.TrimRight(e.Backtrace, "\n"))
+		c.notice("%s", frames(e))
 	} else if e.Where != "" {
 		c.notice("  at %s", e.Where)
 	}
+}
+
+// frames is the backtrace without its last line, where that only says the message again.
+func frames(e *runtime.RunError) string {
+	text := strings.TrimRight(e.Backtrace, "\n")
+	if head, last, found := cutLast(text, "\n"); found && strings.HasSuffix(last, e.Message) {
+		return head
+	}
+	return text
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
 }
 
 // wantsJSON tells whether an error in the flags themselves is to be told as JSON.

@@ -24,6 +24,7 @@ func (c *call) serveCommand() *cobra.Command {
 		Args:    operands(0, 0),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.serve(cmd.Context(), idle) },
 	}
+	c.jsonFlag(cmd)
 	cmd.Flags().StringVar(&idle, "idle", "", "leave when there was nothing to do for `DURATION`")
 	return cmd
 }
@@ -38,6 +39,13 @@ func (c *call) serve(ctx context.Context, idle string) error {
 	}
 	s.ready = func(e session) error { return c.carryAll(ctx, e) }
 	return c.door().Serve(ctx, s)
+}
+
+// servingDocument is what serve prints when others may connect.
+type servingDocument struct {
+	Schema   string `json:"schema"`
+	Store    string `json:"store"`
+	Carrying int    `json:"carrying"` // unfinished runs
 }
 
 // carryAll makes a server drive all runs, with the variables of its own environment: it is the client that carries them.
@@ -56,5 +64,8 @@ func (c *call) carryAll(ctx context.Context, s session) error {
 		return err
 	}
 	c.notice("serving %s; carrying %d unfinished runs", c.place.store, len(runs))
+	if c.json {
+		return c.answerJSON(servingDocument{runtime.Schema, c.place.store, len(runs)})
+	}
 	return nil
 }
