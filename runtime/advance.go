@@ -398,7 +398,11 @@ func (t *turn) rest() {
 	if t.s.Status.Ended() {
 		return
 	}
-	if !t.moving() && t.s.Status != Suspended {
+	moving := t.moving()
+	if moving {
+		t.wake()
+	}
+	if !moving && t.s.Status != Suspended {
 		var b effect.Object
 		for _, g := range t.s.openGates() {
 			b.Flag(g.Name, true)

@@ -35,9 +35,11 @@ func (r *reader) childOf(run, step string) string {
 func (e *Local) startChild(run string, h *host, depth int, st *step) {
 	args, _ := st.Args.View()
 	step := st.Step
-	e.active.Add(1)
+	if !e.enter() {
+		return // the next owner finds the step and starts the child
+	}
 	go func() {
-		defer e.active.Done()
+		defer e.exit()
 		if err := e.runChild(run, h, depth, step, args); err != nil && e.ctx.Err() == nil {
 			e.settleChild(run, step, nil, effect.Errorf(effect.KindRefused, "%s: %v", step, err))
 		}
@@ -71,46 +73,51 @@ func (e *Local) runChild(run string, h *host, depth int, step string, args effec
 		return err
 	}
 	row, err := e.summary(id)
-	if err == nil && row.Status.Ended() {
-		e.childEnded(run, step, id)
+	if err != nil || !row.Status.Ended() {
+		return err
+	}
+	sv, err := readRun(e.store, id, 0)
+	if err == nil {
+		e.childChanged(run, step, sv.fold())
 	}
 	return err
 }
 
-// childChanged tells the parent that a child came to rest, moved on or ended.
-func (e *Local) childChanged(parent, step string, s *state) {
-	if s.Status.Ended() {
-		id := s.ID
-		e.active.Add(1)
-		go func() {
-			defer e.active.Done()
-			e.childEnded(parent, step, id)
-		}()
-		return
+// settled waits until the runs above a child, up to the top, have taken what its last commit means for them.
+func (e *Local) settled(ctx context.Context, child, top string) error {
+	for run := child; run != top; {
+		row, err := e.summary(run)
+		if err != nil {
+			return err
+		}
+		parent, _, ok := cutParent(row.Parent)
+		if !ok {
+			return nil
+		}
+		if err := e.send(ctx, parent, func(*turn) {}); err != nil {
+			return err
+		}
+		run = parent
 	}
-	e.actor(parent).post(event{apply: func(*turn) {}})
+	return nil
 }
 
-// childEnded settles the parent's step with what the child came to.
-func (e *Local) childEnded(parent, step, child string) {
-	sv, err := readRun(e.store, child, 0)
-	if err != nil {
-		e.log("run %s: its child %s: %v", parent, child, err)
-		return
-	}
-	s := sv.ended()
+// childChanged tells the parent that a child came to rest, moved on or ended. The parent's turn is queued when this returns.
+func (e *Local) childChanged(parent, step string, s *state) {
 	switch s.Status {
 	case Completed:
 		e.settleChild(parent, step, s.Output, nil)
 	case Cancelled:
-		e.settleChild(parent, step, nil, effect.Errorf(effect.KindChild, "%s: child run %s was %s", step, child, s.Err.Message))
+		e.settleChild(parent, step, nil, effect.Errorf(effect.KindChild, "%s: child run %s was %s", step, s.ID, s.Err.Message))
+	case Failed:
+		e.settleChild(parent, step, nil, effect.Errorf(effect.KindChild, "%s: child run %s failed: %s", step, s.ID, s.Err.Message))
 	default:
-		e.settleChild(parent, step, nil, effect.Errorf(effect.KindChild, "%s: child run %s failed: %s", step, child, s.Err.Message))
+		e.post(parent, event{apply: func(*turn) {}})
 	}
 }
 
 func (e *Local) settleChild(parent, step string, out effect.Payload, failed *effect.Error) {
-	err := e.send(e.ctx, parent, func(t *turn) {
+	e.post(parent, event{apply: func(t *turn) {
 		st := t.s.Steps[step]
 		if st == nil {
 			return // withdrawn in the meantime
@@ -120,17 +127,20 @@ func (e *Local) settleChild(parent, step string, out effect.Payload, failed *eff
 			return
 		}
 		t.settle(st, childValue(st, out))
-	})
-	if err != nil && e.ctx.Err() == nil {
-		e.log("run %s: the outcome of its child at %s: %v", parent, step, err)
-	}
+	}, done: func(err error) {
+		if err != nil && e.ctx.Err() == nil {
+			e.log("run %s: the outcome of its child at %s: %v", parent, step, err)
+		}
+	}})
 }
 
 // cancelChild cancels the child of a step that nobody waits for any more.
 func (e *Local) cancelChild(run, step string) {
-	e.active.Add(1)
+	if !e.enter() {
+		return
+	}
 	go func() {
-		defer e.active.Done()
+		defer e.exit()
 		id := e.childOf(run, step)
 		if id == "" {
 			return
@@ -141,6 +151,12 @@ func (e *Local) cancelChild(run, step string) {
 			e.log("run %s: cancelling its child %s: %v", run, id, err)
 		}
 	}()
+}
+
+// abandoned tells whether the step that started a child does not wait for it any more: the process ended before the child could be cancelled.
+func (e *Local) abandoned(parent, step string) bool {
+	sv, err := readRun(e.store, parent, 0)
+	return err == nil && sv.fold().Steps[step] == nil
 }
 
 // childMoving tells whether the child of a step is in motion. One that is not known yet is about to be.

@@ -1,11 +1,13 @@
 package runtime_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
 	"starling/runtime"
+	"starling/runtime/runtimetest"
 )
 
 const parent = `
@@ -37,7 +39,9 @@ func TestChildRun(t *testing.T) { // S1-35, A09: the child's gate is seen and an
 			}
 			end(w)
 			w.resume()
-			w.signal(answer("@last", "run/ok", "yes"))
+			if r := w.signal(answer("@last", "run/ok", "yes")); r.Run != top.ID || r.Gate != "run/ok" {
+				t.Errorf("receipt: %+v", r)
+			}
 			if end := w.until(top.ID, runtime.Completed); string(end.Output) != `{"got":[2,"yes"]}` {
 				t.Errorf("output %s", end.Output)
 			}
@@ -71,6 +75,25 @@ func TestCancelReachesChildren(t *testing.T) { // A09: cancel stops all descenda
 		if end := w.until(r.ID, runtime.Cancelled); len(end.Gates) != 0 {
 			t.Errorf("run %s has open gates: %+v", r.ID, end.Gates)
 		}
+	}
+}
+
+func TestCancelReachesChildrenAfterACrash(t *testing.T) {
+	w := newWorld(t)
+	top := w.startFiles(parent, "", child)
+	w.until(top.ID, runtime.Suspended)
+	l, err := w.engine.List(w.ctx, runtime.Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.store.FailCommit(2, errors.New("the power fails"), runtimetest.BeforeApply) // the parent's cancel is durable, the child's is not
+	if _, err := w.engine.Cancel(w.ctx, runtime.CancelRequest{Run: top.ID}); err != nil {
+		t.Fatal(err)
+	}
+	w.crash()
+	w.refused(runtime.ErrClosed, answer(top.ID, "run/ok", "yes"))
+	for _, r := range l.Runs {
+		w.until(r.ID, runtime.Cancelled)
 	}
 }
 

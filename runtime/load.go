@@ -136,6 +136,10 @@ func (a *actor) recover(t *turn) {
 	if t.s.Status.Ended() {
 		return
 	}
+	if parent, step, child := cutParent(t.s.Parent); child && t.host.e.abandoned(parent, step) {
+		t.cancelRun("run:"+parent, "its parent ended")
+		return
+	}
 	for _, st := range t.s.inOrder() {
 		if _, flying := a.flights[st.Step]; st.InFlight && !flying {
 			t.uncertain(st, "the process that ran it ended")

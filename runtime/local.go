@@ -32,7 +32,6 @@ type Local struct {
 	ctx      context.Context
 	stop     context.CancelCauseFunc
 	leaving  atomic.Bool
-	active   sync.WaitGroup // actors that take events
 	flying   sync.WaitGroup // attempts in flight
 
 	mu      sync.Mutex // guards what follows
@@ -42,6 +41,9 @@ type Local struct {
 	resting []string                     // loaded runs at rest, oldest first
 	alarms  alarms
 	starts  map[string]chan struct{} // start keys in progress
+	active  int                      // actors that take events, and what they have left to goroutines
+	quiet   *sync.Cond               // active has come down to 0
+	shut    bool                     // nothing new is begun
 }
 
 // Open makes an engine of a store that is open for writing. The engine closes the store.
@@ -60,6 +62,7 @@ func Open(store Store, env *effect.Environment, opts Options) (*Local, error) {
 	e.reader.carried = e.carries
 	e.programs = programs{made: map[string]*program{}, env: env}
 	e.alarms.ring = e.ring
+	e.quiet = sync.NewCond(&e.mu)
 	return e, nil
 }
 
@@ -72,6 +75,27 @@ func macKey(store Store) ([]byte, error) {
 	key = make([]byte, 32)
 	_, _ = rand.Read(key) // never fails since Go 1.24
 	return key, store.Commit(context.Background(), &Batch{Writes: []Write{{[]byte(keyMAC), key}}})
+}
+
+// errShut: the engine is closing and takes nothing more.
+var errShut = refuse(ErrOwnerUnreachable, "the engine is leaving")
+
+// enter counts one more that Close waits for, unless Close has found everything quiet.
+func (e *Local) enter() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.shut {
+		e.active++
+	}
+	return !e.shut
+}
+
+func (e *Local) exit() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.active--; e.active == 0 {
+		e.quiet.Broadcast()
+	}
 }
 
 func (e *Local) now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
@@ -103,12 +127,17 @@ func (e *Local) actor(run string) *actor {
 	return a
 }
 
+// post hands a run an event.
+func (e *Local) post(run string, ev event) {
+	for !e.actor(run).post(ev) { // it has just been evicted: the next one is a new actor
+	}
+}
+
 // send posts an event to a run and waits until its turn is durable.
 func (e *Local) send(ctx context.Context, run string, apply func(t *turn)) error {
 	done := make(chan error, 1)
 	ev := event{apply: apply, done: func(err error) { done <- err }}
-	for !e.actor(run).post(ev) {
-	}
+	e.post(run, ev)
 	select {
 	case err := <-done:
 		return err
@@ -370,13 +399,20 @@ func scriptError(err error) *effect.Error {
 
 // Signal brings something to a run. The signal carries the run.
 func (e *Local) Signal(ctx context.Context, s Signal) (*Receipt, error) {
-	run, gate, err := e.address(s.Run, s.Gate)
+	top, err := e.resolveRun(s.Run)
 	if err != nil {
 		return nil, err
 	}
-	s.Run, s.Gate = run, gate
-	if err := e.carryOne(ctx, run, s.Env); err != nil {
+	run, gate, err := e.address(top, s.Gate)
+	if err != nil {
 		return nil, err
+	}
+	path := strings.TrimSuffix(s.Gate, gate) // of the steps that started the child run whose gate this is
+	s.Run, s.Gate = run, gate
+	for _, id := range slices.Compact([]string{top, run}) {
+		if err := e.carryOne(ctx, id, s.Env); err != nil {
+			return nil, err
+		}
 	}
 	var receipt *Receipt
 	var refused *Refusal
@@ -388,6 +424,14 @@ func (e *Local) Signal(ctx context.Context, s Signal) (*Receipt, error) {
 	}
 	if refused != nil {
 		return nil, refused
+	}
+	if run != top {
+		if err := e.settled(ctx, run, top); err != nil {
+			return nil, err
+		}
+		seen := *receipt
+		seen.Run, seen.Gate = top, path+receipt.Gate
+		receipt = &seen
 	}
 	return receipt, nil
 }
@@ -460,7 +504,12 @@ func (e *Local) Close() error {
 		e.stop(errLeaving)
 		<-landed
 	}
-	e.active.Wait()
+	e.mu.Lock()
+	for e.active > 0 {
+		e.quiet.Wait()
+	}
+	e.shut = true
+	e.mu.Unlock()
 	var errs []error
 	for _, a := range e.loaded() {
 		errs = append(errs, a.writeDown())

@@ -222,9 +222,6 @@ func (r *reader) Blob(_ context.Context, hash string) ([]byte, error) {
 	return b, err
 }
 
-// ended is the state of a run that has ended: its checkpoint, if any, lies before its end.
-func (s *saved) ended() *state { return s.fold() }
-
 // Get returns one run as the store has it.
 func (r *reader) Get(_ context.Context, address string) (*Run, error) {
 	id, err := r.resolveRun(address)

@@ -66,13 +66,15 @@ var (
 func (a *actor) post(ev event) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.gone {
+	switch {
+	case a.gone:
 		return false
-	}
-	a.queue = append(a.queue, ev)
-	if !a.busy {
-		a.busy = true
-		a.e.active.Add(1)
+	case a.busy:
+		a.queue = append(a.queue, ev)
+	case !a.e.enter():
+		a.tell([]event{ev}, errShut)
+	default:
+		a.busy, a.queue = true, append(a.queue, ev)
 		go a.take()
 	}
 	return true
@@ -80,11 +82,11 @@ func (a *actor) post(ev event) bool {
 
 // take runs turns until no event waits.
 func (a *actor) take() {
-	defer a.e.active.Done()
+	defer a.e.exit()
 	for {
 		a.mu.Lock()
 		events := a.queue
-		if len(events) == 0 && !a.yielded {
+		if len(events) == 0 && (!a.yielded || a.e.leaving.Load()) {
 			a.busy = false
 			a.gone = a.e.evict(a)
 			a.mu.Unlock()
@@ -239,14 +241,14 @@ func perform(ctx context.Context, handler *effect.Handler, at *effect.Attempt, t
 
 // landed brings an attempt's reply home.
 func (a *actor) landed(step string, attempt int, r effect.Reply) {
-	a.e.actor(a.run).must(event{apply: func(t *turn) {
+	a.e.post(a.run, event{apply: func(t *turn) {
 		a.forget(step, attempt)
 		t.reply(step, attempt, r)
 	}})
 }
 
 func (a *actor) takeBack(step string, attempt int) {
-	a.e.actor(a.run).must(event{apply: func(t *turn) {
+	a.e.post(a.run, event{apply: func(t *turn) {
 		a.forget(step, attempt)
 		t.interrupted(step, attempt)
 	}})
@@ -258,13 +260,6 @@ func (a *actor) forget(step string, attempt int) {
 	}
 }
 
-// must posts an event to a run that cannot be evicted: it has an attempt in flight.
-func (a *actor) must(ev event) {
-	if !a.post(ev) {
-		a.e.actor(a.run).post(ev)
-	}
-}
-
 // emitter journals the events of an attempt, as long as it is the newest.
 func (a *actor) emitter(step string, attempt int) func(kind string, data starlark.Value) {
 	return func(kind string, data starlark.Value) {
@@ -272,6 +267,6 @@ func (a *actor) emitter(step string, attempt int) func(kind string, data starlar
 		if err != nil {
 			p = effect.MustEncode(starlark.String("an event that cannot be recorded: " + err.Error()))
 		}
-		a.must(event{apply: func(t *turn) { t.event(step, attempt, kind, p) }})
+		a.e.post(a.run, event{apply: func(t *turn) { t.event(step, attempt, kind, p) }})
 	}
 }
