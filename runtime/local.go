@@ -260,6 +260,9 @@ func (e *Local) start(ctx context.Context, r StartRequest, parent string, depth 
 		release := e.hold(r.Key)
 		defer release()
 		if id, err := e.started(r); id != "" || err != nil {
+			if err == nil {
+				err = e.carryOne(ctx, id, r.Env)
+			}
 			if err != nil {
 				return nil, err
 			}

@@ -25,6 +25,7 @@ type call struct {
 	exit    func(code int)   // leaves at once
 	door    func() doors     // opens the store of the place
 	env     *effect.Environment
+	open    opener
 
 	// Flags of all verbs.
 	dirFlag   string
@@ -71,6 +72,13 @@ func (c *call) notice(format string, args ...any) { fmt.Fprintf(c.stderr, format
 
 // print writes one line of the result.
 func (c *call) print(format string, args ...any) { fmt.Fprintf(c.stdout, format+"\n", args...) }
+
+// leave ends a session. What goes wrong then changes no result, for what was told was durable; it is told all the same.
+func (c *call) leave(s session) {
+	if err := s.Close(); err != nil {
+		c.notice("warning: leaving the store: %v", err)
+	}
+}
 
 // values reads declared variables from the environment of this process.
 func (c *call) values(names []string) map[string]string {

@@ -29,14 +29,19 @@ func (c *call) openDoors() doors {
 		Dir:        dir,
 		Build:      buildVersion(),
 		Prepare:    badger.Prepare,
-		Open:       func(dir string) (runtime.Engine, error) { return openLocal(dir, c.env, c.notice) },
+		Open:       func(dir string) (runtime.Engine, error) { return openLocal(dir, c.open, c.env, c.notice) },
 		OpenReader: openReader,
 		Identify:   func(pid int) (agent, run string, err error) { return identify(pid, dir) },
 	}}
 }
 
-func openLocal(dir string, env *effect.Environment, log func(string, ...any)) (runtime.Engine, error) {
-	store, err := badger.Open(dir, badger.Options{})
+// opener opens a store for its owner.
+type opener func(dir string) (runtime.Store, error)
+
+func openStore(dir string) (runtime.Store, error) { return badger.Open(dir, badger.Options{}) }
+
+func openLocal(dir string, open opener, env *effect.Environment, log func(string, ...any)) (runtime.Engine, error) {
+	store, err := open(dir)
 	if err != nil {
 		return nil, err
 	}

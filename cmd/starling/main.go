@@ -13,7 +13,10 @@ const (
 	terminate = syscall.SIGTERM
 )
 
-func main() {
+func main() { start(openStore) }
+
+// start is the program with a way to open stores.
+func start(open opener) {
 	process.GuardMain(os.Args)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, interruptions()...)
@@ -27,6 +30,7 @@ func main() {
 		signals: signals,
 		exit:    os.Exit,
 		env:     environment(),
+		open:    open,
 	}
 	c.door = c.openDoors
 	os.Exit(c.run())

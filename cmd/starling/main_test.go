@@ -12,5 +12,5 @@ import (
 // TestMain makes this test binary the program itself when it is called by the name starling, as the scripts and the guard do.
 func TestMain(m *testing.M) {
 	process.GuardMain(os.Args)
-	testscript.Main(m, map[string]func(){"starling": main})
+	testscript.Main(m, map[string]func(){"starling": func() { start(openCrashing) }})
 }
