@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
 
 	"starling/lang/compile"
 	"starling/lang/effect"
@@ -229,7 +230,7 @@ func describe(err error) string {
 
 // eval evaluates an expression of a transcript.
 func (p *player) eval(text string) starlark.Value {
-	v, err := starlark.Eval(new(starlark.Thread), "transcript", text, starlark.StringDict{"result": starlark.NewBuiltin("result", makeResult)})
+	v, err := starlark.EvalOptions(&syntax.FileOptions{}, new(starlark.Thread), "transcript", text, starlark.StringDict{"result": starlark.NewBuiltin("result", makeResult)})
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -19,7 +19,6 @@ type encoder struct {
 	objects []starlark.Value
 	texts   map[string]uint32
 	strings [][]byte // bytes of the string table
-	textLen int
 	names   map[string]uint32
 	nameTab []byte
 	err     error
