@@ -1,6 +1,7 @@
 package badger
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"slices"
@@ -14,12 +15,9 @@ import (
 	"starling/runtime"
 )
 
-// A committer is the one writer of a store. It takes all batches that wait, in the order in which they came, puts them into one
+// A committer is the one goroutine that writes. It takes all batches that wait, in the order in which they came, puts them into one
 // transaction, or several where they are larger than one may be, and answers them when it is durable. While it waits for the disk the next
 // ones gather, so that the busier a store is the more of them share a sync, and a batch that comes alone goes at once.
-//
-// A caller that finds nobody writing writes its own batch, which spares a sequential run two changes of goroutine a step; what has gathered
-// meanwhile it leaves to the committer's goroutine.
 //
 // For each transaction:
 //
@@ -40,7 +38,7 @@ type committer struct {
 	disk   disk
 	files  *os.File // Badger's directory
 
-	// What only the writer touches: who has set writing, or was passed it.
+	// What only the committer's goroutine touches.
 	fences   map[string]uint64 // where runs stand, as far as known
 	entries  time.Time         // when the directory's entries last changed
 	sequence uint64
@@ -52,8 +50,6 @@ type committer struct {
 	mu      sync.Mutex // guards what is below
 	wake    *sync.Cond
 	queue   []*waiting
-	writing bool  // somebody is the writer
-	passed  bool  // the goroutine is to be, for whoever was
 	urgent  bool  // somebody waits for what is in the queue, or it has waited long enough
 	lazy    int64 // bytes of lazy batches in the queue
 	closing bool
@@ -101,34 +97,35 @@ func startCommitter(s *Store, m *mark, d disk, sequence uint64) (*committer, err
 
 func (c *committer) stats() Stats { return Stats{c.batches.Load(), c.transactions.Load()} }
 
-// commit queues the batch, or writes it, and waits for its answer.
+// commit queues the batch and waits for its answer. What no store or Badger would take is refused here, so that one bad batch cannot fail
+// a transaction that others share.
 func (c *committer) commit(b *runtime.Batch) error {
 	if err := b.Check(); err != nil {
 		return err
+	}
+	for _, w := range b.Writes {
+		if bytes.HasPrefix(w.Key, []byte(badgersOwn)) {
+			return fmt.Errorf("key %q begins with %q; such keys belong to Badger", w.Key, badgersOwn)
+		}
 	}
 	w := &waiting{batch: b, cost: costOf(b)}
 	if err := w.cost.check(); err != nil {
 		return err
 	}
-	queue, err := c.enqueue(w)
-	if err != nil || w.done == nil {
+	if err := c.enqueue(w); err != nil || w.done == nil {
 		return err
-	}
-	if len(queue) > 0 {
-		c.write(queue)
 	}
 	return <-w.done
 }
 
-// enqueue puts the batch into the queue. Where nobody is writing, the caller of a durable batch is to write all that it returns.
-func (c *committer) enqueue(w *waiting) ([]*waiting, error) {
+func (c *committer) enqueue(w *waiting) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closing {
-		return nil, runtime.ErrStoreClosed
+		return runtime.ErrStoreClosed
 	}
 	if c.failed != nil {
-		return nil, c.failed
+		return c.failed
 	}
 	if size := w.cost.bytes + w.cost.large; w.batch.Lazy && c.lazy+size <= lazyBytes {
 		w.batch = clone(w.batch)
@@ -136,24 +133,13 @@ func (c *committer) enqueue(w *waiting) ([]*waiting, error) {
 			time.AfterFunc(lazyDelay, c.hurry)
 		}
 		c.lazy += size
-		c.queue = append(c.queue, w)
-		return nil, nil
-	}
-	w.done = make(chan error, 1)
-	c.queue = append(c.queue, w)
-	if c.writing {
+	} else {
+		w.done = make(chan error, 1)
 		c.urgent = true
-		return nil, nil
+		c.wake.Signal()
 	}
-	c.writing = true
-	return c.take(), nil
-}
-
-// take empties the queue.
-func (c *committer) take() []*waiting {
-	queue := c.queue
-	c.queue, c.urgent, c.lazy = nil, false, 0
-	return queue
+	c.queue = append(c.queue, w)
+	return nil
 }
 
 // hurry commits lazy batches that no durable one has come for.
@@ -161,47 +147,7 @@ func (c *committer) hurry() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.urgent = len(c.queue) > 0
-	if c.urgent && !c.writing {
-		c.pass()
-	}
-}
-
-// pass makes the goroutine the writer.
-func (c *committer) pass() {
-	c.writing, c.passed = true, true
 	c.wake.Signal()
-}
-
-// write writes the queue; then whoever called it is the writer no longer.
-func (c *committer) write(queue []*waiting) {
-	for len(queue) > 0 {
-		queue = c.transact(queue)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.urgent || c.closing {
-		c.pass()
-	} else {
-		c.writing = false
-	}
-}
-
-// run is the goroutine: it writes whenever it is passed that, until the store is closed and nothing waits.
-func (c *committer) run() {
-	defer close(c.done)
-	for {
-		c.mu.Lock()
-		for !c.passed {
-			c.wake.Wait()
-		}
-		c.passed = false
-		queue, last := c.take(), c.closing
-		c.mu.Unlock()
-		if last && len(queue) == 0 {
-			return
-		}
-		c.write(queue)
-	}
 }
 
 // clone copies a lazy batch, which its caller may change while it waits.
@@ -213,13 +159,32 @@ func clone(b *runtime.Batch) *runtime.Batch {
 	return &runtime.Batch{Writes: writes, Lazy: true}
 }
 
+// take waits until something must be written and returns all that waits; nothing means that the store closes.
+func (c *committer) take() []*waiting {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for !c.urgent && !c.closing {
+		c.wake.Wait()
+	}
+	queue := c.queue
+	c.queue, c.urgent, c.lazy = nil, false, 0
+	return queue
+}
+
+func (c *committer) run() {
+	defer close(c.done)
+	for queue := c.take(); len(queue) > 0; queue = c.take() {
+		for len(queue) > 0 {
+			queue = c.transact(queue)
+		}
+	}
+}
+
 // close commits what waits and returns the failure that ended the committer before, if any.
 func (c *committer) close() error {
 	c.mu.Lock()
 	c.closing = true
-	if !c.writing {
-		c.pass()
-	}
+	c.wake.Signal()
 	c.mu.Unlock()
 	<-c.done
 	c.files.Close()
@@ -266,6 +231,7 @@ func answer(queue []*waiting, err func(int) error) {
 	}
 }
 
+// learn keeps where runs stand now, so that a run in motion is not looked up for each of its steps.
 func (c *committer) learn(fences map[string]uint64) {
 	if len(c.fences)+len(fences) > knownFences {
 		clear(c.fences)
@@ -275,7 +241,8 @@ func (c *committer) learn(fences map[string]uint64) {
 	}
 }
 
-// syncEntries makes files durable that Badger has begun since the last time: it syncs what is in them, not that they exist.
+// syncEntries makes files durable that Badger has begun since the last time: it syncs what is in them, not that they exist. Journalling
+// file systems make a new file durable with its first sync, so that this counts only where one does not.
 func (c *committer) syncEntries() error {
 	st, err := c.files.Stat()
 	if err != nil || st.ModTime().Equal(c.entries) {

@@ -161,6 +161,16 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// A key that only Badger refuses fails its batch alone.
+func TestBadgersOwnKeys(t *testing.T) {
+	s := filled(t)
+	err := s.Commit(t.Context(), batch("!badger!txn", []byte("v")))
+	if want := `key "!badger!txn" begins with "!badger!"; such keys belong to Badger`; err == nil || err.Error() != want {
+		t.Errorf("got %v, wanted %s", err, want)
+	}
+	must(t, s.Commit(t.Context(), batch("!badge", []byte("v"))))
+}
+
 func TestFullDisk(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	var space atomic.Uint64

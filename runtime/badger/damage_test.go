@@ -390,6 +390,20 @@ func TestFlippedByteInValueLogWithoutWriteAheadLog(t *testing.T) {
 	everyByte(t, dir, path, logHeader, end, 4999)
 }
 
+// A kill while Badger closes may come when the write-ahead log is a table already, and the value log has not been cut to its length.
+func TestKilledWhileClosing(t *testing.T) {
+	dir := closed(t)
+	path := one(t, dir, "*.vlog")
+	must(t, os.Truncate(path, logEnd(t, path)+1<<20))
+	s, err := Open(dir, Options{ReadOnly: true})
+	must(t, err)
+	if v, err := s.Get([]byte("large/2")); err != nil || !bytes.Equal(v, large('b')) {
+		t.Errorf("reading: got %d bytes, %v", len(v), err)
+	}
+	must(t, s.Close())
+	mustOpen(t, dir, filledBatches)
+}
+
 // A value log that is not the newest is not read at open: its damaged value is, when it is asked for, and the others are served.
 func TestFlippedByteInOlderValueLog(t *testing.T) {
 	dir := closed(t)

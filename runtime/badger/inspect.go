@@ -35,7 +35,7 @@ import (
 type findings struct {
 	exists    bool   // Badger was here: there is a manifest
 	sequence  uint64 // number of the newest batch
-	crashed   bool   // there are write-ahead logs: the last owner did not close
+	closed    bool   // all was left in order: no write-ahead log, nothing torn
 	levelZero int    // tables that were not merged yet
 	torn      []tear // logs that do not end where their records do
 }
@@ -80,6 +80,7 @@ func inspect(dir string, acknowledged uint64) (findings, error) {
 	if in.sequence < acknowledged {
 		return findings{}, in.missing(acknowledged)
 	}
+	in.closed = in.closed && len(in.torn) == 0
 	return in.findings, nil
 }
 
@@ -152,7 +153,7 @@ func (in *inspection) readWriteAhead() error {
 	if err != nil {
 		return err
 	}
-	in.crashed = len(logs) > 0
+	in.closed = len(logs) == 0
 	for _, file := range logs {
 		if err := in.readLog(file.path); err != nil {
 			return err
@@ -214,9 +215,6 @@ func (in *inspection) readValueLog() error {
 	end, err := log.records(false, func(logRecord, int64) {})
 	if err != nil || end == log.size {
 		return err
-	}
-	if !in.crashed {
-		return damaged(log.path, "it was closed with %d bytes, but cannot be read from byte %d on", log.size, end)
 	}
 	last := in.lastValue
 	rests, err := log.restsAt(end)

@@ -20,6 +20,9 @@ const (
 	tagRun      = 'r'
 )
 
+// badgersOwn begins Badger's own keys, which no batch may write either.
+const badgersOwn = "!badger!"
+
 // firstKey is the first key behind the store's own.
 const firstKey = "\x01"
 

@@ -10,7 +10,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,12 +23,19 @@ import (
 // The kill test: a child process commits numbered batches from several writers and says which were acknowledged, until it is killed. Each
 // round goes on in the same store where the last one was cut off, and in between everything is looked at.
 
-const killStore = "STARLING_TEST_KILL_STORE" // the directory; set in the child only
+// Set in the child only.
+const (
+	killStore = "STARLING_TEST_KILL_STORE" // the directory
+	killClose = "STARLING_TEST_KILL_CLOSE" // close it after so many batches
+)
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(killStore); dir != "" {
-		fmt.Fprintln(os.Stderr, writeUntilKilled(dir))
-		os.Exit(1)
+		if err := writeUntilKilled(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }
@@ -55,22 +64,40 @@ func writeUntilKilled(dir string) error {
 	if err != nil {
 		return err
 	}
-	failed := make(chan error)
+	var end sync.WaitGroup
+	limit, closing := closeAfter(), make(chan bool)
 	for w := range writers {
 		n, err := committed(s, w)
 		if err != nil {
 			return err
 		}
-		go func() {
-			for ; ; n++ {
-				if err := s.Commit(context.Background(), numbered(w, n)); err != nil {
-					failed <- err
+		end.Go(func() {
+			for ; err == nil; n++ {
+				if err = s.Commit(context.Background(), numbered(w, n)); err == nil {
+					fmt.Printf("%d %d\n", w, n)
 				}
-				fmt.Printf("%d %d\n", w, n)
+				if limit.Add(-1) == 0 {
+					close(closing)
+				}
 			}
-		}()
+			if !errors.Is(err, runtime.ErrStoreClosed) {
+				fmt.Fprintln(os.Stderr, err)
+			}
+		})
 	}
-	return <-failed
+	<-closing
+	fmt.Println("closing")
+	err = s.Close()
+	end.Wait()
+	return err
+}
+
+// closeAfter is the number of batches after which the child closes the store.
+func closeAfter() *atomic.Int64 {
+	n, _ := strconv.ParseInt(os.Getenv(killClose), 10, 64) // without it there is no end
+	left := new(atomic.Int64)
+	left.Store(n)
+	return left
 }
 
 func numbered(w int, n uint64) *runtime.Batch {
@@ -116,7 +143,7 @@ func TestKill(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	var epoch uint64
 	acknowledged := make([]uint64, writers)
-	for round := range 8 {
+	for round := range 10 {
 		killOnce(t, dir, random, acknowledged)
 		epoch = lookAfterKill(t, dir, round, epoch, acknowledged)
 		if t.Failed() {
@@ -126,12 +153,17 @@ func TestKill(t *testing.T) {
 	t.Logf("batches of each writer: %d, last epoch %d", acknowledged, epoch)
 }
 
-// killOnce runs a child until it has acknowledged some number of batches, or until some moment of its first 30 ms, so that opening is hit too, and notes
-// what was acknowledged.
+// killOnce runs a child and notes what it acknowledged. It kills it in its first 30 ms, so that opening is hit, after some number of
+// batches, or in the 15 ms after it has begun to close the store, which may be too late.
 func killOnce(t *testing.T, dir string, random *rand.Rand, acknowledged []uint64) {
 	t.Helper()
+	moment, batches := random.IntN(3), 1+random.IntN(300)
+	within := func(most time.Duration) time.Duration { return time.Duration(random.Int64N(int64(most))) }
 	child := exec.Command(os.Args[0])
 	child.Env = append(os.Environ(), killStore+"="+dir)
+	if moment == 2 {
+		child.Env = append(child.Env, fmt.Sprint(killClose, "=", batches))
+	}
 	var complaint bytes.Buffer
 	child.Stderr = &complaint
 	out, err := child.StdoutPipe()
@@ -141,28 +173,35 @@ func killOnce(t *testing.T, dir string, random *rand.Rand, acknowledged []uint64
 	if err != nil {
 		t.Fatal(err)
 	}
-	var once sync.Once
-	kill := func() { once.Do(func() { child.Process.Kill() }) }
-	after := 1 + random.IntN(300)
-	if random.IntN(2) == 0 {
-		defer time.AfterFunc(time.Duration(random.IntN(30_000))*time.Microsecond, kill).Stop()
+	kill := func() { child.Process.Kill() } // of one that has ended is no error of ours
+	if moment == 0 {
+		defer time.AfterFunc(within(30*time.Millisecond), kill).Stop()
 	}
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		var w int
-		var n uint64
-		if _, err := fmt.Sscanf(lines.Text(), "%d %d", &w, &n); err != nil || n != acknowledged[w] {
-			t.Errorf("the child said %q, wanted batch %d next: %v", lines.Text(), acknowledged[w], err)
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if lines.Text() == "closing" {
+			defer time.AfterFunc(within(15*time.Millisecond), kill).Stop()
+			continue
 		}
-		acknowledged[w] = n + 1
-		if after--; after == 0 {
+		note(t, lines.Text(), acknowledged)
+		if batches--; batches == 0 && moment == 1 {
 			kill()
 		}
 	}
-	child.Wait() // it was killed
+	child.Wait() // mostly it was killed
 	if complaint.Len() > 0 {
 		t.Errorf("the child failed: %s", complaint.String())
 	}
+}
+
+// note takes in a line of the child's: a writer and the number of its batch that was acknowledged.
+func note(t *testing.T, line string, acknowledged []uint64) {
+	t.Helper()
+	var w int
+	var n uint64
+	if _, err := fmt.Sscanf(line, "%d %d", &w, &n); err != nil || n != acknowledged[w] {
+		t.Errorf("the child said %q, wanted batch %d next: %v", line, acknowledged[w], err)
+	}
+	acknowledged[w] = n + 1
 }
 
 // lookAfterKill opens the store, for reading in every other round, and compares it with what was acknowledged. It returns the epoch.

@@ -1,10 +1,9 @@
 package badger
 
 import (
-	"sync/atomic"
-
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	badgerdb "github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/options"
@@ -39,18 +38,22 @@ const levelZeroAtClose = 8
 func turnedDown(dir string, f findings, log *faults) badgerdb.Options {
 	o := badgerdb.DefaultOptions(dir)
 	o.Logger = log
-	o.SyncWrites = true           // an acknowledged transaction is on the disk, whichever memory table it went to
-	o.DetectConflicts = false     // there is one writer
-	o.MetricsEnabled = false      // they are global to the process
-	o.Compression = options.None  // values that gain from it are compressed above; tables can then be read in place,
-	o.BlockCacheSize = 0          // without a cache and its goroutines
-	o.MemTableSize = memTable     //
-	o.NumMemtables = 2            // one that is written, two that wait to become tables
-	o.NumCompactors = 2           // the fewest that Badger accepts
-	o.ValueThreshold = LargeValue //
-	o.ValueLogFileSize = valueLog //
-	o.VerifyValueChecksum = true  // else a changed value log is served as it is
+	o.SyncWrites = true       // an acknowledged transaction is on the disk, whichever memory table it went to
+	o.DetectConflicts = false // there is one writer
+	o.MetricsEnabled = false  // they are global to the process
+
+	// Values that gain from compression are compressed above. Tables can then be read in place, without a cache and its goroutines.
+	o.Compression = options.None
+	o.BlockCacheSize = 0
+
+	o.MemTableSize = memTable
+	o.NumMemtables = 2  // that wait to become tables
+	o.NumCompactors = 2 // the fewest that Badger accepts
 	o.CompactL0OnClose = f.levelZero >= levelZeroAtClose
+
+	o.ValueThreshold = LargeValue
+	o.ValueLogFileSize = valueLog
+	o.VerifyValueChecksum = true // else a changed value log is served as it is
 	return o
 }
 

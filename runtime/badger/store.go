@@ -108,7 +108,7 @@ func (s *Store) start(d disk) error {
 // a crash leaves can only be replayed by one that may write.
 func (s *Store) openBadger(found findings, d disk) error {
 	o := turnedDown(s.badgerDir(), found, s.faults)
-	if o.ReadOnly = s.info.ReadOnly && !found.crashed; !o.ReadOnly {
+	if o.ReadOnly = s.info.ReadOnly && found.closed; !o.ReadOnly {
 		if err := room(s.dir, d, 0); err != nil {
 			return fmt.Errorf("%s: %w", s.dir, err)
 		}
