@@ -200,6 +200,10 @@ func TestSpecLimits(t *testing.T) {
 		"effect.MaxDepth":   effect.MaxDepth,
 		"effect.MaxName":    effect.MaxName,
 		"vm.DefaultFrames":  vm.DefaultFrames,
+		"vm.DefaultFibers":  vm.DefaultFibers,
+		"vm.DefaultSteps":   vm.DefaultSteps,
+		"vm.DefaultMemory":  vm.DefaultMemory,
+		"vm.MaxIntBits":     vm.MaxIntBits,
 	}
 	text, err := os.ReadFile(filepath.FromSlash("spec.md"))
 	if err != nil {

@@ -334,10 +334,15 @@ func BenchmarkRatio(b *testing.B) {
 		ref.time(b, 1)
 		n := max(1, int(10_000/ref.times[0])) // about 10 ms a batch
 		ref.times = nil
-		for range *rounds {
+		for round := range *rounds { // each goes first in turn
+			first, second := ref, own
+			if round%2 == 1 {
+				first, second = own, ref
+			}
 			runtime.GC()
-			ref.time(b, n)
-			own.time(b, n)
+			first.time(b, n)
+			runtime.GC()
+			second.time(b, n)
 		}
 		ratio := ref.median() / own.median()
 		sum += math.Log(ratio)

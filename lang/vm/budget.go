@@ -32,6 +32,11 @@ func (m *Machine) refuel(f *fiber) (signal, error) {
 	if f.steps >= m.limits.Steps {
 		return sigError, effect.Errorf(effect.KindLimit, "the script has run for %d steps without waiting for anything: the limit is %d", f.steps, m.limits.Steps)
 	}
+	if m.tally > m.ceiling {
+		if err := m.recount(); err != nil {
+			return sigError, err
+		}
+	}
 	if m.answer != nil && !f.nested() && (m.spent >= sliceSteps || m.emitted > sliceBytes) {
 		return sigYield, nil
 	}

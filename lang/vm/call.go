@@ -111,6 +111,9 @@ func (m *Machine) callSpread(f *fiber, fn starlark.Value, base, n int, shape *co
 	}
 	args := append(make(starlark.Tuple, 0, n+8), f.regs[base:base+n]...)
 	if shape.Star {
+		if err = m.consumes(rest[:1]); err != nil {
+			return nil, sigError, err
+		}
 		if args, err = spread(args, rest[0]); err != nil {
 			return nil, sigError, err
 		}
@@ -173,6 +176,7 @@ func (m *Machine) callGo(f *fiber, fn starlark.Callable, args starlark.Tuple, na
 	if err != nil {
 		return nil, sigError, m.errorIn(f, fn.Name(), m.ownError(err))
 	}
+	m.made(v)
 	return v, sigReturn, nil
 }
 

@@ -39,7 +39,9 @@ func stringFormat(m *Machine, recv starlark.Value, args []starlark.Value) starla
 		if n < 0 || n >= len(args) || manual && auto > 0 {
 			return nil
 		}
-		b = appendText(b, args[n])
+		if b = m.appendText(b, args[n]); m.refused != nil {
+			return nil
+		}
 		format = after
 	}
 }
@@ -79,7 +81,7 @@ func (m *Machine) percent(format string, x starlark.Value) starlark.Value {
 		if used >= len(args) {
 			return nil
 		}
-		if b, ok = appendVerb(b, verb, args[used]); !ok {
+		if b, ok = m.appendVerb(b, verb, args[used]); !ok || m.refused != nil {
 			return nil
 		}
 		used++
@@ -90,29 +92,38 @@ func (m *Machine) percent(format string, x starlark.Value) starlark.Value {
 	return m.text(append(b, format...))
 }
 
-func appendVerb(b []byte, verb byte, v starlark.Value) ([]byte, bool) {
+func (m *Machine) appendVerb(b []byte, verb byte, v starlark.Value) ([]byte, bool) {
 	switch verb {
 	case 's':
-		return appendText(b, v), true
+		return m.appendText(b, v), true
 	case 'r':
+		if m.refused = m.printable(v); m.refused != nil {
+			return b, true
+		}
 		return append(b, v.String()...), true
 	case 'd':
 		if i, ok := v.(starlark.Int); ok {
-			return appendText(b, i), true
+			return m.appendText(b, i), true
 		}
 	}
 	return b, false
 }
 
-// appendText appends str(v).
-func appendText(b []byte, v starlark.Value) []byte {
+// appendText appends str(v), or refuses what is too long.
+func (m *Machine) appendText(b []byte, v starlark.Value) []byte {
 	switch v := v.(type) {
 	case starlark.String:
+		if len(b)+len(v) > maxBuffer && !m.fits(len(b)+len(v)) {
+			return b
+		}
 		return append(b, v...)
 	case starlark.Int:
 		if n, ok := v.Int64(); ok {
 			return strconv.AppendInt(b, n, 10)
 		}
+	}
+	if m.refused = m.printable(v); m.refused != nil {
+		return b
 	}
 	return append(b, v.String()...)
 }

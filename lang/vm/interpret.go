@@ -77,8 +77,10 @@ resume: // the top frame is to execute the instruction at its pc
 			fn.module.globals[in.A] = rk(regs, consts, in.B)
 		case compile.NewCell:
 			regs[in.A] = new(cell)
+			m.charge(sizeOfOther)
 		case compile.BoxCell:
 			regs[in.A] = &cell{regs[in.A]}
+			m.charge(sizeOfOther)
 		case compile.Cell:
 			v := regs[in.B].(*cell).v
 			if v == nil {
@@ -249,23 +251,31 @@ resume: // the top frame is to execute the instruction at its pc
 			elems := make([]starlark.Value, in.C)
 			copy(elems, regs[in.B:])
 			regs[in.A] = starlark.NewList(elems)
+			m.charge(sizeOfList + sizeOfValue*int(in.C))
 		case compile.Tuple:
 			elems := make(starlark.Tuple, in.C)
 			copy(elems, regs[in.B:])
 			regs[in.A] = elems
+			m.charge(sizeOfTuple + sizeOfValue*int(in.C))
 		case compile.Dict:
 			regs[in.A] = starlark.NewDict(int(in.B))
+			m.charge(sizeOfDict)
 		case compile.Extend:
 			extendWindow(regs[in.A].(*starlark.List), regs[in.B:in.B+in.C])
+			m.charge(sizeOfValue * int(in.C))
 		case compile.ToTuple:
 			regs[in.A] = toTuple(regs[in.A].(*starlark.List))
+			m.made(regs[in.A])
 		case compile.Append:
 			_ = regs[in.A].(*starlark.List).Append(rk(regs, consts, in.B)) // nobody else has it: cannot fail
+			m.charge(sizeOfValue)
 		case compile.SetKey:
+			m.charge(sizeOfEntry)
 			if err = regs[in.A].(*starlark.Dict).SetKey(rk(regs, consts, in.B), rk(regs, consts, in.C)); err != nil {
 				goto failed
 			}
 		case compile.AddKey:
+			m.charge(sizeOfEntry)
 			if err = addKey(regs[in.A].(*starlark.Dict), rk(regs, consts, in.B), rk(regs, consts, in.C)); err != nil {
 				goto failed
 			}
@@ -275,7 +285,7 @@ resume: // the top frame is to execute the instruction at its pc
 				goto failed
 			}
 		case compile.SetIndex:
-			if err = quickSetIndex(rk(regs, consts, in.A), rk(regs, consts, in.B), rk(regs, consts, in.C)); err != nil {
+			if err = m.setIndex(rk(regs, consts, in.A), rk(regs, consts, in.B), rk(regs, consts, in.C)); err != nil {
 				goto failed
 			}
 		case compile.Slice:
@@ -283,6 +293,7 @@ resume: // the top frame is to execute the instruction at its pc
 			if regs[in.A], err = slice(w[0], w[1], w[2], w[3]); err != nil {
 				goto failed
 			}
+			m.made(regs[in.A])
 		case compile.Attr:
 			if regs[in.A], err = attr(rk(regs, consts, in.B), string(consts[in.C].(starlark.String))); err != nil {
 				goto failed
@@ -294,6 +305,7 @@ resume: // the top frame is to execute the instruction at its pc
 
 		case compile.Func:
 			regs[in.A] = fn.module.makeFunction(in.C, regs[in.B:])
+			m.charge(sizeOfOther)
 		case compile.Load:
 			if err = fn.module.load(in.B, regs[in.A:]); err != nil {
 				goto failed

@@ -7,14 +7,15 @@ import (
 // The direct methods of lists and dicts. Each returns nil for anything unusual, an error included, before it has changed anything: the builtin then does the call again
 // and finds the words.
 
-func listAppend(_ *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
+func listAppend(m *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
 	if len(args) != 1 || recv.(*starlark.List).Append(args[0]) != nil {
 		return nil
 	}
+	m.charge(sizeOfValue)
 	return starlark.None
 }
 
-func listExtend(_ *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
+func listExtend(m *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
 	list := recv.(*starlark.List)
 	if len(args) != 1 || listMutable(list) != nil {
 		return nil
@@ -23,6 +24,7 @@ func listExtend(_ *Machine, recv starlark.Value, args []starlark.Value) starlark
 	if !ok || extend(list, other) != nil {
 		return nil
 	}
+	m.charge(sizeOfValue * other.Len())
 	return starlark.None
 }
 
@@ -57,7 +59,7 @@ func dictGet(_ *Machine, recv starlark.Value, args []starlark.Value) starlark.Va
 	return starlark.None
 }
 
-func dictSetDefault(_ *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
+func dictSetDefault(m *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
 	if len(args) == 0 || len(args) > 2 {
 		return nil
 	}
@@ -74,6 +76,7 @@ func dictSetDefault(_ *Machine, recv starlark.Value, args []starlark.Value) star
 		if dict.SetKey(args[0], v) != nil {
 			return nil
 		}
+		m.charge(sizeOfEntry)
 	}
 	return v
 }
@@ -94,14 +97,16 @@ func dictPop(_ *Machine, recv starlark.Value, args []starlark.Value) starlark.Va
 	return nil
 }
 
-func dictKeys(_ *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
+func dictKeys(m *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
 	if len(args) != 0 {
 		return nil
 	}
-	return starlark.NewList(recv.(*starlark.Dict).Keys())
+	keys := recv.(*starlark.Dict).Keys()
+	m.charge(sizeOfList + sizeOfValue*len(keys))
+	return starlark.NewList(keys)
 }
 
-func dictValues(_ *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
+func dictValues(m *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
 	if len(args) != 0 {
 		return nil
 	}
@@ -110,11 +115,12 @@ func dictValues(_ *Machine, recv starlark.Value, args []starlark.Value) starlark
 	for _, v := range dict.Entries() {
 		values = append(values, v)
 	}
+	m.charge(sizeOfList + sizeOfValue*len(values))
 	return starlark.NewList(values)
 }
 
 // dictItems makes all pairs in one piece of memory.
-func dictItems(_ *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
+func dictItems(m *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
 	if len(args) != 0 {
 		return nil
 	}
@@ -125,5 +131,6 @@ func dictItems(_ *Machine, recv starlark.Value, args []starlark.Value) starlark.
 		pairs = append(pairs, k, v)
 		items = append(items, starlark.Tuple(pairs[len(pairs)-2:len(pairs):len(pairs)]))
 	}
+	m.charge(sizeOfList + (3*sizeOfValue+sizeOfTuple)*len(items))
 	return starlark.NewList(items)
 }

@@ -23,6 +23,7 @@ const (
 	DefaultFrames = 256
 	DefaultFibers = 10_000
 	DefaultSteps  = 1_000_000_000
+	DefaultMemory = 1 << 30
 )
 
 // A slice ends after so many steps, or so many bytes given out.
@@ -55,6 +56,9 @@ type Machine struct {
 	opened map[string]*effect.Outcome // steps with a handle, nil until settled
 	steps  uint64                     // charged in all, up to the last account
 
+	tally   int64 // bytes made since the last count of what is alive, and what was alive then
+	ceiling int64 // tally at which the next count is due
+
 	// Derived from the fibers.
 	waits map[string][]*fiber // who waits for a step, in the order in which they began to
 
@@ -76,6 +80,7 @@ type Machine struct {
 	named      []keyword         // scratch for the named arguments of a call
 	arg        [1]starlark.Value // scratch for a call by a native, and for formatting
 	buf        []byte            // scratch for formatted text
+	refused    error             // why a direct method did not make its result
 }
 
 func newMachine() *Machine {
@@ -97,7 +102,13 @@ func (m *Machine) SetLimits(l Limits) {
 	if l.Steps == 0 {
 		l.Steps = DefaultSteps
 	}
+	if l.Memory == 0 {
+		l.Memory = DefaultMemory
+	}
 	m.limits = l
+	if m.tally == 0 {
+		m.ceiling = l.Memory
+	}
 	m.frameLimit = l.Frames + 1 // a fiber's first frame is its root
 }
 

@@ -87,6 +87,10 @@ func (m *Machine) callMethod(f *fiber, method *method, recv starlark.Value, args
 	if v := method.call(m, recv, args); v != nil {
 		return v, nil
 	}
+	if err := m.refused; err != nil {
+		m.refused = nil
+		return nil, m.errorIn(f, method.name, err)
+	}
 	bound, err := attr(recv, method.name)
 	if err != nil {
 		return nil, err
@@ -97,6 +101,9 @@ func (m *Machine) callMethod(f *fiber, method *method, recv starlark.Value, args
 
 // callBound calls a method of a built-in type, which neither keeps its arguments nor looks at the thread.
 func (m *Machine) callBound(f *fiber, b *starlark.Builtin, args starlark.Tuple, named []keyword) (starlark.Value, signal, error) {
+	if err := m.consumes(args); err != nil {
+		return nil, sigError, m.errorIn(f, b.Name(), err)
+	}
 	outer := m.callee
 	m.callee = b
 	v, err := b.CallInternal(m.thread, args, pairs(named))
@@ -104,5 +111,6 @@ func (m *Machine) callBound(f *fiber, b *starlark.Builtin, args starlark.Tuple, 
 	if err != nil {
 		return nil, sigError, m.errorIn(f, b.Name(), err)
 	}
+	m.made(v)
 	return v, sigReturn, nil
 }

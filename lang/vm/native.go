@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"go.starlark.net/starlark"
+
+	"starling/lang/effect"
 )
 
 // Native is a builtin of the machine itself. A plain one wraps a function of starlark.Universe, with a quick form for the usual call. A
@@ -85,11 +87,15 @@ func (m *Machine) callNative(f *fiber, n *Native, args starlark.Tuple, named []k
 	m.fuel--
 	if n.quick != nil && len(named) == 0 {
 		if v := n.quick(args); v != nil {
+			m.charge(sizeOfValue)
 			return v, sigReturn, nil
 		}
 	}
 	if n.builtin == nil || n.resumable != nil && n.resumable(args, named) {
 		return m.startNative(f, n, args, named)
+	}
+	if err := m.mayCall(n, args); err != nil {
+		return nil, sigError, m.errorIn(f, n.name, err)
 	}
 	outer := m.callee
 	m.callee = n
@@ -98,7 +104,35 @@ func (m *Machine) callNative(f *fiber, n *Native, args starlark.Tuple, named []k
 	if err != nil {
 		return nil, sigError, m.errorIn(f, n.name, err)
 	}
+	m.made(v)
 	return v, sigReturn, nil
+}
+
+// mayCall refuses calls of originals that would print too much, or go through too long a range; and bool of what has no truth value.
+func (m *Machine) mayCall(n *Native, args []starlark.Value) error {
+	switch n.name {
+	case "str", "repr", "print", "fail":
+		for _, v := range args {
+			if err := m.printable(v); err != nil {
+				return err
+			}
+		}
+	case "bool":
+		if len(args) == 1 {
+			_, err := truth(args[0])
+			return err
+		}
+	case "int":
+		if len(args) == 0 {
+			return nil
+		}
+		if s, ok := args[0].(starlark.String); ok && len(s) > MaxIntBits/4 {
+			return effect.Errorf(effect.KindLimit, "an int of %d digits: the limit is %d bits", len(s), MaxIntBits)
+		}
+	case "all", "any", "bytes", "dict", "enumerate", "list", "max", "min", "reversed", "set", "sorted", "tuple", "zip":
+		return m.consumes(args)
+	}
+	return nil
 }
 
 // startNative pushes the frame of a resumable native and lets it begin.

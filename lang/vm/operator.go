@@ -50,20 +50,23 @@ func equal(x, y starlark.Value) (bool, error) {
 	return starlark.Compare(syntax.EQL, x, y)
 }
 
-// addTo is x += y. A list is extended in place by any iterable; otherwise it is x + y.
-func addTo(x, y starlark.Value) (starlark.Value, error) {
-	list, ok := x.(*starlark.List)
-	if !ok {
-		return starlark.Binary(syntax.PLUS, x, y)
-	}
+// extendBy is list += y. The list is extended in place by any iterable; otherwise it is list + y.
+func (m *Machine) extendBy(list *starlark.List, y starlark.Value) (starlark.Value, error) {
 	iterable, ok := y.(starlark.Iterable)
 	if !ok {
-		return starlark.Binary(syntax.PLUS, x, y)
+		return m.binary(syntax.PLUS, list, y)
 	}
 	if err := listMutable(list); err != nil {
 		return nil, fmt.Errorf("cannot apply += to %s", err)
 	}
-	return list, extend(list, iterable)
+	m.arg[0] = y
+	if err := m.consumes(m.arg[:]); err != nil {
+		return nil, err
+	}
+	before := list.Len()
+	err := extend(list, iterable)
+	m.charge(sizeOfValue * (list.Len() - before))
+	return list, err
 }
 
 // extend appends the elements of an iterable, which may be the list itself.
@@ -88,15 +91,16 @@ func extend(list *starlark.List, y starlark.Iterable) error {
 }
 
 // orTo is x |= y. A dict is updated in place by a dict; otherwise it is x | y.
-func orTo(x, y starlark.Value) (starlark.Value, error) {
+func (m *Machine) orTo(x, y starlark.Value) (starlark.Value, error) {
 	dict, ok := x.(*starlark.Dict)
 	if !ok {
-		return starlark.Binary(syntax.PIPE, x, y)
+		return m.binary(syntax.PIPE, x, y)
 	}
 	other, ok := y.(*starlark.Dict)
 	if !ok {
-		return starlark.Binary(syntax.PIPE, x, y)
+		return m.binary(syntax.PIPE, x, y)
 	}
+	m.charge(sizeOfEntry * other.Len())
 	if err := dictMutable(dict); err != nil {
 		return nil, fmt.Errorf("cannot apply |= to %s", err)
 	}

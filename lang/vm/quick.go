@@ -8,6 +8,7 @@ import (
 	"go.starlark.net/syntax"
 
 	"starling/lang/compile"
+	"starling/lang/effect"
 )
 
 // This file has the short cuts of the dispatch loop: the operand types that programs mostly use, decided by a type switch, with the general operation behind.
@@ -125,15 +126,12 @@ func (m *Machine) divide(x, y starlark.Value) (starlark.Value, error) {
 	return m.binary(syntax.SLASH, x, y)
 }
 
-// binary applies an operator that has no short cut.
-func (m *Machine) binary(op syntax.Token, x, y starlark.Value) (starlark.Value, error) {
-	return starlark.Binary(op, x, y)
-}
-
 func (m *Machine) add(x, y starlark.Value) (starlark.Value, error) {
 	switch x := x.(type) {
 	case starlark.String:
 		if y, ok := y.(starlark.String); ok {
+			m.charge(sizeOfText + len(x) + len(y))
+			m.fuel -= int64(len(x)+len(y)) >> workShift
 			return x + y, nil
 		}
 	case starlark.Float:
@@ -148,7 +146,7 @@ func (m *Machine) multiply(x, y starlark.Value) (starlark.Value, error) {
 	switch x := x.(type) {
 	case starlark.Int:
 		if y, ok := y.(starlark.Int); ok {
-			return x.Mul(y), nil
+			return m.multiplyInts(x, y)
 		}
 	case starlark.Float:
 		if y, ok := y.(starlark.Float); ok {
@@ -157,6 +155,27 @@ func (m *Machine) multiply(x, y starlark.Value) (starlark.Value, error) {
 	}
 	return m.binary(syntax.STAR, x, y)
 }
+
+// multiplyInts multiplies ints. The product of large ones is a cost: it is checked and charged.
+func (m *Machine) multiplyInts(x, y starlark.Int) (starlark.Value, error) {
+	z := x.Mul(y)
+	if _, ok := z.Int64(); ok {
+		return z, nil
+	}
+	n := bits(z)
+	if n > MaxIntBits {
+		return nil, effect.Errorf(effect.KindLimit, "an int of %.0f bits: the limit is %d", n, MaxIntBits)
+	}
+	m.charge(int(n) / 8)
+	m.fuel -= int64(n) >> workShift
+	return z, nil
+}
+
+// MaxIntBits bounds the ints that a product or a text can make: the time for one product grows faster than its size, and nothing can interrupt it.
+const MaxIntBits = 1 << 22
+
+// workShift turns bytes of native work into steps.
+const workShift = 8
 
 func (m *Machine) modulo(x, y starlark.Value) (starlark.Value, error) {
 	if xi, ok := x.(starlark.Int); ok {
@@ -168,6 +187,10 @@ func (m *Machine) modulo(x, y starlark.Value) (starlark.Value, error) {
 		if v := m.percent(string(s), y); v != nil {
 			return v, nil
 		}
+		if err := m.refused; err != nil {
+			m.refused = nil
+			return nil, err
+		}
 	}
 	return m.binary(syntax.PERCENT, x, y)
 }
@@ -177,10 +200,11 @@ func (m *Machine) addTo(x, y starlark.Value) (starlark.Value, error) {
 	case starlark.Int, starlark.String, starlark.Float:
 		return m.add(x, y)
 	}
-	return addTo(x, y)
+	if list, ok := x.(*starlark.List); ok {
+		return m.extendBy(list, y)
+	}
+	return m.binary(syntax.PLUS, x, y)
 }
-
-func (m *Machine) orTo(x, y starlark.Value) (starlark.Value, error) { return orTo(x, y) }
 
 // smallIndex is an index that fits an int and counts from the start, or -1.
 func smallIndex(v starlark.Value) int {
@@ -210,14 +234,17 @@ func quickIndex(x, y starlark.Value) (starlark.Value, error) {
 	return index(x, y)
 }
 
-func quickSetIndex(x, y, v starlark.Value) error {
+func (m *Machine) setIndex(x, y, v starlark.Value) error {
 	switch x := x.(type) {
 	case *starlark.List:
 		if i := smallIndex(y); i >= 0 && i < x.Len() {
 			return x.SetIndex(i, v)
 		}
 	case *starlark.Dict:
-		return x.SetKey(y, v)
+		before := x.Len()
+		err := x.SetKey(y, v)
+		m.charge(sizeOfEntry * (x.Len() - before))
+		return err
 	}
 	return setIndex(x, y, v)
 }

@@ -79,7 +79,7 @@ func (m *Machine) issue(f *fiber, r *effect.Request) (starlark.Value, signal, er
 	case effect.Answer:
 		o := m.answer(r)
 		m.emit(Emission{Kind: Answered, Step: r.Step, Request: r, Outcome: o})
-		v, err := outcomeValue(&o)
+		v, err := m.outcomeValue(&o)
 		return v, sigReturn, err
 	case effect.Output:
 		m.emit(Emission{Kind: Said, Request: r})
@@ -103,7 +103,7 @@ func (m *Machine) await(f *fiber, step string) (starlark.Value, signal, error) {
 	case !ok:
 		return nil, sigError, fmt.Errorf("there is no open step %s in this run", step)
 	case o != nil:
-		v, err := outcomeValue(o)
+		v, err := m.outcomeValue(o)
 		return v, sigReturn, err
 	}
 	m.wait(f, &wait{step: step})
@@ -111,10 +111,11 @@ func (m *Machine) await(f *fiber, step string) (starlark.Value, signal, error) {
 }
 
 // outcomeValue is the value of an outcome, fresh, or the error that is raised.
-func outcomeValue(o *effect.Outcome) (starlark.Value, error) {
+func (m *Machine) outcomeValue(o *effect.Outcome) (starlark.Value, error) {
 	if o.Err != nil {
 		return nil, o.Err
 	}
+	m.charge(sizeOfValue * len(o.Value)) // a byte can stand for an element
 	return o.Value.Value()
 }
 
@@ -126,8 +127,8 @@ func (m *Machine) emit(e Emission) {
 		m.emitted += len(e.Request.Args)
 	}
 	m.emitted += len(e.Outcome.Value)
-	if m.emitted > sliceBytes && m.fuel > 0 {
-		m.fuel = 0
+	if m.emitted > sliceBytes {
+		m.cut()
 	}
 }
 

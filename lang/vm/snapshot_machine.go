@@ -16,7 +16,7 @@ import (
 
 // The roots of a snapshot: what a machine is beside its heap.
 //
-//	steps · next fiber · own module: 0, or 1, args, count, globals
+//	steps · tally of memory and its ceiling · next fiber · own module: 0, or 1, args, count, globals
 //	opened    count, (text step, outcome or 00)*
 //	fibers    count, fiber*
 //	queue     count, fiber number*
@@ -91,6 +91,8 @@ type rootEncoder struct {
 func (e *rootEncoder) roots() []byte {
 	m := e.m
 	b := binary.AppendUvarint(nil, m.steps)
+	b = binary.AppendUvarint(b, uint64(m.tally))
+	b = binary.AppendUvarint(b, uint64(m.ceiling))
 	b = putUint(b, m.nextID)
 	if len(m.modules) == 0 {
 		b = append(b, 0)
@@ -318,6 +320,7 @@ func (d *rootDecoder) roots() {
 	}
 	m := d.m
 	m.steps = uint64(d.uint(math.MaxInt64))
+	m.tally, m.ceiling = int64(d.uint(math.MaxInt64)), int64(d.uint(math.MaxInt64))
 	m.nextID = d.uint(math.MaxInt32)
 	d.ownModule()
 	for n := d.count(); n > 0 && d.err == nil; n-- {

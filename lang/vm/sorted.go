@@ -29,6 +29,9 @@ func startSorted(c nativeCall, args starlark.Tuple, kwargs []starlark.Tuple) err
 	if err := starlark.UnpackArgs("sorted", args, kwargs, "iterable", &iterable, "key?", &key, "reverse?", &reverse); err != nil {
 		return err
 	}
+	if err := c.m.consumes(args); err != nil {
+		return err
+	}
 	if err := c.f.pushIterator(iterable); err != nil {
 		return err
 	}

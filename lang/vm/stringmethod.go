@@ -67,7 +67,7 @@ func same(recv starlark.Value, s string) starlark.Value {
 	return starlark.String(s)
 }
 
-func stringSplit(_ *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
+func stringSplit(m *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
 	s, sep, ok := stringArgs(recv, args)
 	if !ok || sep == "" {
 		return nil
@@ -77,6 +77,7 @@ func stringSplit(_ *Machine, recv starlark.Value, args []starlark.Value) starlar
 		before, after, found := strings.Cut(s, sep)
 		parts = append(parts, starlark.String(before))
 		if !found {
+			m.charge(len(parts) * (sizeOfValue + sizeOfText))
 			return starlark.NewList(parts)
 		}
 		s = after
@@ -92,43 +93,56 @@ func stringReplace(m *Machine, recv starlark.Value, args []starlark.Value) starl
 	if !ok || !ok2 {
 		return nil
 	}
-	return same(recv, strings.ReplaceAll(string(recv.(starlark.String)), string(old), string(repl)))
+	s := string(recv.(starlark.String))
+	if grows := len(repl) - len(old); grows > 0 && !m.fits(len(s)+grows*strings.Count(s, string(old))) {
+		return nil
+	}
+	v := same(recv, strings.ReplaceAll(s, string(old), string(repl)))
+	m.made(v)
+	return v
 }
 
-// stringJoin joins a list or tuple of strings into memory of just the right size.
+// stringJoin joins a list or tuple of strings.
 func stringJoin(m *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
 	if len(args) != 1 {
 		return nil
 	}
-	sep := string(recv.(starlark.String))
-	b := m.buf[:0]
+	var n int
+	var at func(i int) starlark.Value
 	switch seq := args[0].(type) {
 	case *starlark.List:
-		for i := range seq.Len() {
-			s, ok := seq.Index(i).(starlark.String)
-			if !ok {
-				return nil
-			}
-			if i > 0 {
-				b = append(b, sep...)
-			}
-			b = append(b, s...)
-		}
+		n, at = seq.Len(), seq.Index
 	case starlark.Tuple:
-		for i, v := range seq {
-			s, ok := v.(starlark.String)
-			if !ok {
-				return nil
-			}
-			if i > 0 {
-				b = append(b, sep...)
-			}
-			b = append(b, s...)
-		}
+		n, at = len(seq), seq.Index
 	default:
 		return nil
 	}
+	sep := string(recv.(starlark.String))
+	size := len(sep) * max(0, n-1)
+	for i := range n {
+		s, ok := at(i).(starlark.String)
+		if !ok {
+			return nil
+		}
+		size += len(s)
+	}
+	if !m.fits(size) {
+		return nil
+	}
+	b := m.buf[:0]
+	for i := range n {
+		if i > 0 {
+			b = append(b, sep...)
+		}
+		b = append(b, at(i).(starlark.String)...)
+	}
 	return m.text(b)
+}
+
+// fits tells whether a text of n bytes may be made; if not, the call is refused.
+func (m *Machine) fits(n int) bool {
+	m.refused = m.room("a string", float64(n))
+	return m.refused == nil
 }
 
 // text makes a string of what was written into the machine's buffer, and keeps the buffer unless it has become large.
@@ -136,6 +150,8 @@ func (m *Machine) text(b []byte) starlark.Value {
 	if cap(b) <= maxBuffer {
 		m.buf = b[:0]
 	}
+	m.charge(sizeOfText + len(b))
+	m.fuel -= int64(len(b)) >> workShift
 	return starlark.String(b)
 }
 

@@ -106,7 +106,7 @@ func (m *Machine) resumeWait(f *fiber, w *wait, verdict starlark.Value) (starlar
 	}
 	m.unwait(f, w)
 	f.popFrame()
-	v, err := outcomeValue(w.outcome)
+	v, err := m.outcomeValue(w.outcome)
 	if err != nil {
 		return nil, sigError, err
 	}

@@ -1,0 +1,351 @@
+package vm
+
+import (
+	"math"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
+	"go.starlark.net/syntax"
+
+	"starling/lang/effect"
+)
+
+// Memory is charged by a model that any process computes alike, never by Go's heap. What the machine makes is added to a tally by the sizes below; nothing is
+// ever taken off. When the tally passes the ceiling, the machine counts what the script can still reach: if that exceeds the limit the script fails, else it
+// becomes the new tally. Values that would be too large by themselves are refused before they are made.
+const (
+	sizeOfValue = 16 // a register, an element
+	sizeOfText  = 24 // a string or bytes beside its contents
+	sizeOfList  = 56
+	sizeOfTuple = 24
+	sizeOfDict  = 64
+	sizeOfEntry = 96 // of a dict or a set
+	sizeOfOther = 64 // functions, cells, records and what else there is, beside their contents
+)
+
+// distinctText is the length from which equal strings are counted once: they are mostly one string in several places.
+const distinctText = 64
+
+// charge adds to the tally. The next back-edge or call looks at a tally that has passed the ceiling.
+func (m *Machine) charge(n int) {
+	if m.tally += int64(n); m.tally > m.ceiling {
+		m.cut()
+	}
+}
+
+// cut ends the portion of steps here.
+func (m *Machine) cut() {
+	if m.fuel > 0 {
+		m.portion -= m.fuel
+		m.fuel = 0
+	}
+}
+
+// made charges a value that a builtin has made.
+func (m *Machine) made(v starlark.Value) {
+	switch v := v.(type) {
+	case starlark.String:
+		m.charge(sizeOfText + len(v))
+	case starlark.Bytes:
+		m.charge(sizeOfText + len(v))
+	case *starlark.List:
+		m.charge(sizeOfList + sizeOfValue*v.Len())
+	case starlark.Tuple:
+		m.charge(sizeOfTuple + sizeOfValue*len(v))
+	case *starlark.Dict:
+		m.charge(sizeOfDict + sizeOfEntry*v.Len())
+	case *starlark.Set:
+		m.charge(sizeOfDict + sizeOfEntry*v.Len())
+	}
+}
+
+// room refuses a value of n bytes that could not stay within the limit.
+func (m *Machine) room(what string, n float64) error {
+	if n <= float64(m.limits.Memory) {
+		return nil
+	}
+	return effect.Errorf(effect.KindLimit, "%s would take %.0f bytes: the limit is %d", what, n, m.limits.Memory)
+}
+
+// repeated checks the size of x * n before it is made.
+func (m *Machine) repeated(x, y starlark.Value) error {
+	n, ok := y.(starlark.Int)
+	if !ok {
+		x, y = y, x
+		if n, ok = y.(starlark.Int); !ok {
+			return nil
+		}
+	}
+	what, size := "", 1.0
+	switch x.(type) {
+	case starlark.String, starlark.Bytes:
+		what = "a repeated string"
+	case *starlark.List, starlark.Tuple:
+		what, size = "a repeated "+x.Type(), sizeOfValue
+	default:
+		return nil
+	}
+	elements := float64(n.Float()) * float64(starlark.Len(x))
+	if elements >= mostRepeated {
+		return nil // go.starlark.net has its own words for that
+	}
+	return m.room(what, elements*size)
+}
+
+// mostRepeated is the number of elements from which go.starlark.net itself refuses to repeat.
+const mostRepeated = 1 << 30
+
+func bits(x starlark.Int) float64 {
+	if n, ok := x.Int64(); ok {
+		return math.Log2(math.Abs(float64(n)) + 1)
+	}
+	return float64(x.BigInt().BitLen())
+}
+
+// binary applies an operator that has no short cut, and charges what it makes.
+func (m *Machine) binary(op syntax.Token, x, y starlark.Value) (starlark.Value, error) {
+	if op == syntax.STAR {
+		if err := m.repeated(x, y); err != nil {
+			return nil, err
+		}
+	}
+	if op == syntax.PERCENT {
+		if err := m.printable(y); err != nil {
+			return nil, err
+		}
+	}
+	v, err := starlark.Binary(op, x, y)
+	m.made(v)
+	return v, err
+}
+
+// consumes checks builtins that go through whole ranges, of which a few bytes can mean any amount of work, and charges the steps.
+func (m *Machine) consumes(args []starlark.Value) error {
+	for _, v := range args {
+		if !isRange(v) {
+			continue
+		}
+		n := v.(starlark.Sequence).Len()
+		if int64(n) > m.limits.Steps {
+			return effect.Errorf(effect.KindLimit, "a range of %d elements: the limit of steps is %d", n, m.limits.Steps)
+		}
+		m.fuel -= int64(n)
+		if err := m.room("the elements of a range", float64(n)*sizeOfValue); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recount counts what is alive and compares it with the limit.
+func (m *Machine) recount() error {
+	c := counter{m: m, seen: make(map[any]bool), texts: make(map[string]bool)}
+	for _, mod := range m.modules {
+		c.work = append(c.work, mod.globals...)
+	}
+	for _, f := range m.fibers {
+		if f.state != ended {
+			c.fiber(f)
+		}
+	}
+	for _, o := range m.opened {
+		c.outcome(o)
+	}
+	c.run()
+	if c.bytes > m.limits.Memory {
+		return effect.Errorf(effect.KindLimit, "the script holds %d bytes: the limit is %d", c.bytes, m.limits.Memory)
+	}
+	m.tally = c.bytes
+	m.ceiling = c.bytes + max(m.limits.Memory-c.bytes, m.limits.Memory/8) // counting costs as much as there is: not too often
+	return nil
+}
+
+// counter walks the heap from a list, so that no nesting can exhaust the Go stack.
+type counter struct {
+	m     *Machine
+	bytes int64
+	work  []starlark.Value
+	seen  map[any]bool
+	texts map[string]bool
+}
+
+func (c *counter) fiber(f *fiber) {
+	c.bytes += sizeOfOther
+	for i := range f.frames {
+		fr := &f.frames[i]
+		if fr.fn == nil {
+			c.work = append(c.work, fr.act.state...)
+			if fr.act.wait != nil {
+				c.outcome(fr.act.wait.outcome)
+			}
+			continue
+		}
+		c.work = append(c.work, fr.fn)
+		if fr.pc < 0 {
+			continue
+		}
+		window := f.window(fr)
+		for _, r := range fr.live(i == len(f.frames)-1) {
+			c.work = append(c.work, window[r])
+		}
+	}
+	for i := range f.iters {
+		c.work = append(c.work, f.iters[i].source)
+	}
+}
+
+func (c *counter) outcome(o *effect.Outcome) {
+	if o != nil {
+		c.bytes += int64(len(o.Value))
+	}
+}
+
+func (c *counter) run() {
+	for len(c.work) > 0 {
+		v := c.work[len(c.work)-1]
+		c.work = c.work[:len(c.work)-1]
+		c.value(v)
+	}
+}
+
+// value counts a value once and puts what it refers to on the list. What all runs share is free.
+func (c *counter) value(v starlark.Value) {
+	switch v := v.(type) {
+	case starlark.String:
+		c.text(string(v))
+		return
+	case starlark.Bytes:
+		c.text(string(v))
+		return
+	case starlark.Int:
+		if _, small := v.Int64(); !small {
+			c.bytes += int64(bits(v) / 8)
+		}
+		return
+	}
+	key := identity(v)
+	if key == nil || c.seen[key] || c.m.image.owns(key) {
+		return
+	}
+	c.seen[key] = true
+	c.bytes += size(v)
+	c.work = appendChildren(c.work, v)
+}
+
+func (c *counter) text(s string) {
+	if len(s) >= distinctText {
+		if c.texts[s] {
+			return
+		}
+		c.texts[s] = true
+	}
+	c.bytes += sizeOfText + int64(len(s))
+}
+
+// owns tells whether a value is shared by all runs.
+func (img *Image) owns(key any) bool {
+	if img == nil {
+		return false
+	}
+	_, permanent := img.permanents.refs[key]
+	return permanent || img.permanents.names[key] != ""
+}
+
+// size is that of a value without what it refers to.
+func size(v starlark.Value) int64 {
+	switch v := v.(type) {
+	case *starlark.List:
+		return sizeOfList + sizeOfValue*int64(v.Len())
+	case starlark.Tuple:
+		return sizeOfTuple + sizeOfValue*int64(len(v))
+	case *starlark.Dict:
+		return sizeOfDict + sizeOfEntry*int64(v.Len())
+	case *starlark.Set:
+		return sizeOfDict + sizeOfEntry*int64(v.Len())
+	case *effect.Record:
+		return sizeOfOther + sizeOfValue*int64(len(v.Values()))
+	case *Function:
+		return sizeOfOther + sizeOfValue*int64(len(v.defaults)+len(v.free))
+	}
+	return sizeOfOther
+}
+
+// maxPrintDepth bounds the nesting of a value that is printed: go.starlark.net recurses, and looks through the whole path at each level.
+const maxPrintDepth = 10_000
+
+// printable refuses to print a value whose text would be too long or too deep: values that share parts can be exponentially longer on paper.
+func (m *Machine) printable(v starlark.Value) error {
+	switch v.(type) {
+	case starlark.Int, starlark.Bool, starlark.NoneType, starlark.Float, *Function, *Native:
+		return nil
+	case starlark.String:
+		return nil
+	}
+	p := printed{left: m.limits.Memory}
+	p.value(v)
+	switch {
+	case p.deep:
+		return effect.Errorf(effect.KindLimit, "a %s nested deeper than %d cannot be printed", v.Type(), maxPrintDepth)
+	case p.left < 0:
+		return effect.Errorf(effect.KindLimit, "the text of this %s would take more than the limit of %d bytes", v.Type(), m.limits.Memory)
+	}
+	return nil
+}
+
+// printed estimates the length of a value's text. Cycles are printed as "...".
+type printed struct {
+	left int64
+	path []any
+	deep bool
+}
+
+func (p *printed) value(v starlark.Value) {
+	p.left -= 2
+	if s, ok := v.(starlark.String); ok {
+		p.left -= int64(len(s))
+		return
+	}
+	if b, ok := v.(starlark.Bytes); ok {
+		p.left -= int64(len(b))
+		return
+	}
+	children := printedParts(v)
+	if len(children) == 0 {
+		return
+	}
+	if len(p.path) >= maxPrintDepth {
+		p.deep = true
+		return
+	}
+	key := identity(v)
+	for _, k := range p.path {
+		if k == key {
+			return
+		}
+	}
+	p.path = append(p.path, key)
+	for _, c := range children {
+		if p.left < 0 || p.deep {
+			break
+		}
+		p.value(c)
+	}
+	p.path = p.path[:len(p.path)-1]
+}
+
+// printedParts are the values whose texts are part of the text of v.
+func printedParts(v starlark.Value) []starlark.Value {
+	switch v := v.(type) {
+	case *starlark.List, starlark.Tuple, *starlark.Dict, *starlark.Set, *effect.Record:
+		return appendChildren(nil, v)
+	case *starlarkstruct.Struct:
+		var parts []starlark.Value
+		for _, name := range v.AttrNames() {
+			if part, err := v.Attr(name); err == nil {
+				parts = append(parts, part)
+			}
+		}
+		return parts
+	}
+	return nil
+}
