@@ -256,7 +256,7 @@ func (t *turn) reply(name string, attempt int, r effect.Reply) {
 		t.uncertain(st, r.Err.Message)
 	case r.Class == effect.Retryable && st.Failures < st.Policy.Retries:
 		t.ended(st, classRetryable, r, nil)
-		t.timer(timerBackoff, name, t.now.Add(backoff(st.Failures, r.After)))
+		t.timer(timerBackoff, name, t.now.Add(backoff(st.Failures-1, r.After)))
 	case r.Class == effect.Invalid && len(violations) > 0 && st.Reasks < st.Policy.Reasks:
 		t.ended(st, classInvalid, r, violations)
 	default:
@@ -285,6 +285,7 @@ func (t *turn) checked(st *step, r effect.Reply) (effect.Reply, []contract.Viola
 	return r, violations
 }
 
+// backoff is how long to wait after some failures: half a second, then twice as long each time.
 func backoff(failures int, least time.Duration) time.Duration {
 	return max(min(firstBackoff<<min(failures, 10), maxBackoff), least)
 }

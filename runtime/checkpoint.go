@@ -14,7 +14,7 @@ import (
 // A checkpoint is the state and the machine of a run as they were after one record. It is a cache: a run whose checkpoint is missing, damaged or of
 // another format is rebuilt from its journal. The newest two are kept.
 //
-//	uvarint length, state (a dict as effect.Payload) · machine (vm's snapshot with its own header and MAC; empty when the run has none)
+//	checksum (as for the journal) · uvarint length, state (a dict as effect.Payload) · machine (vm's snapshot with its own header and MAC)
 
 // When a checkpoint is taken: at rest when it is small, and in any case when replaying the journal since the last one would cost too much.
 const (
@@ -26,7 +26,7 @@ const (
 
 func (a *actor) wantsCheckpoint() (want, onlySmall bool) {
 	switch {
-	case a.s.Status.Ended() || a.s.Session: // a session is replayed chunk by chunk
+	case a.s.Status.Ended() || a.s.Session || a.m == nil: // a session is replayed chunk by chunk; a run that was set aside has no machine
 		return false, false
 	case a.tail.bytes > maxTailBytes || a.tail.records > maxTailRecords || a.m != nil && a.m.Steps()-a.tail.steps > maxTailSteps:
 		return true, false
@@ -37,19 +37,20 @@ func (a *actor) wantsCheckpoint() (want, onlySmall bool) {
 // checkpoint encodes the run as it is now.
 func (a *actor) checkpoint() ([]byte, error) {
 	st := a.s.payload()
-	b := binary.AppendUvarint(nil, uint64(len(st)))
+	b := binary.AppendUvarint(make([]byte, checksumSize), uint64(len(st)))
 	b = append(b, st...)
-	if a.m == nil {
-		return b, nil
-	}
 	snap, err := a.m.Snapshot(a.e.macKey)
 	if err != nil {
 		return nil, fmt.Errorf("run %s cannot be written down: %w", a.run, err)
 	}
-	return append(b, snap...), nil
+	return seal(append(b, snap...)), nil
 }
 
 func readCheckpoint(run string, b []byte) (*state, []byte, error) {
+	b, err := open(b)
+	if err != nil {
+		return nil, nil, fmt.Errorf("checkpoint: %w", err)
+	}
 	n, w := binary.Uvarint(b)
 	if w <= 0 || n > uint64(len(b)-w) {
 		return nil, nil, errors.New("checkpoint: malformed length")

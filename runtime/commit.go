@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 )
@@ -28,7 +29,7 @@ func (a *actor) commit(t *turn) error {
 			return err
 		}
 	}
-	if err := a.e.store.Commit(a.e.ctx, b); err != nil {
+	if err := a.e.store.Commit(context.Background(), b); err != nil {
 		return fmt.Errorf("run %s: %w", a.run, err)
 	}
 	a.recovered = false
@@ -38,12 +39,12 @@ func (a *actor) commit(t *turn) error {
 
 func (a *actor) journal(b *Batch, t *turn) {
 	first, last := t.records[0].Seq, t.records[len(t.records)-1].Seq
-	var bytes []byte
+	bytes := make([]byte, checksumSize)
 	for i := range t.records {
 		bytes = appendRecord(bytes, &t.records[i])
 	}
 	b.Fences = append(b.Fences, Fence{Run: a.run, Expect: first - 1, Next: last})
-	b.Writes = append(b.Writes, Write{seqKey(prefixJournal, a.run, first), bytes})
+	b.Writes = append(b.Writes, Write{seqKey(prefixJournal, a.run, first), seal(bytes)})
 	a.tail.records += len(t.records)
 	a.tail.bytes += len(bytes)
 }
@@ -92,9 +93,6 @@ func (a *actor) addCheckpoint(b *Batch, onlySmall bool) error {
 		b.Writes = append(b.Writes, Write{seqKey(prefixCheckpoint, a.run, a.checkpoints[0]), nil})
 		a.checkpoints = a.checkpoints[1:]
 	}
-	a.tail = tail{}
-	if a.m != nil {
-		a.tail.steps = a.m.Steps()
-	}
+	a.tail = tail{steps: a.m.Steps()}
 	return nil
 }

@@ -108,7 +108,7 @@ func AsRefusal(err error) *Refusal {
 	for _, k := range []struct {
 		err  error
 		kind ErrorKind
-	}{{ErrNotAStore, ErrKindNotAStore}, {ErrNewer, ErrKindNewer}, {ErrDamaged, ErrKindDamaged}, {ErrLocked, ErrOwnerUnreachable}} {
+	}{{ErrNotAStore, ErrKindNotAStore}, {ErrNoStore, ErrKindNotAStore}, {ErrNewer, ErrKindNewer}, {ErrDamaged, ErrKindDamaged}, {ErrLocked, ErrOwnerUnreachable}} {
 		if errors.Is(err, k.err) {
 			return &Refusal{Kind: k.kind, Message: err.Error()}
 		}

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -50,7 +51,7 @@ func (s *saved) readTail(st Store, run string) error {
 	next := s.state.Seq + 1
 	from := seqKey(prefixJournal, run, next)
 	err := st.Scan(from, afterPrefix([]byte(prefixJournal+run)), func(k, v []byte) error {
-		records, err := readRecords(v, seqOf(k))
+		records, err := unseal(v, seqOf(k))
 		if err != nil {
 			return err
 		}
@@ -76,26 +77,21 @@ func (s *saved) fold() *state {
 
 // load brings the run into memory: state and machine as the last durable record left them. Attempts that were in flight when the last process died
 // are cut: what becomes of them is decided in the next turn.
-func (a *actor) load() error {
+func (a *actor) load() (fresh bool, err error) {
 	if a.s != nil {
-		return nil
+		return false, nil
 	}
 	sv, err := readRun(a.e.store, a.run, 0)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if err := a.adopt(sv); err != nil {
-		return err
+		return false, err
 	}
 	if a.s.Status == Running && a.m != nil {
-		if err := a.countRecovery(); err != nil {
-			return err
-		}
+		return true, a.countRecovery()
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.queue = append([]event{{apply: a.recover}}, a.queue...)
-	return nil
+	return true, nil
 }
 
 // adopt makes state and machine from what was read. A checkpoint whose machine cannot be restored is passed over for an older one, in the end
@@ -131,7 +127,7 @@ func (a *actor) adopt(sv *saved) error {
 	return nil
 }
 
-// recover is the first event after a load.
+// recover is the first event after a load, before whatever it was loaded for.
 func (a *actor) recover(t *turn) {
 	if t.s.Status.Ended() {
 		return
@@ -169,9 +165,10 @@ func (a *actor) countRecovery() error {
 		if err := a.quarantine(fmt.Sprintf("%d recoveries in a row ended without a commit", n)); err != nil {
 			return err
 		}
-		return a.load()
+		_, err := a.load()
+		return err
 	}
-	if err := a.e.store.Commit(a.e.ctx, &Batch{Writes: []Write{{key, []byte{n + 1}}}}); err != nil {
+	if err := a.e.store.Commit(context.Background(), &Batch{Writes: []Write{{key, []byte{n + 1}}}}); err != nil {
 		return err
 	}
 	a.recovered = true

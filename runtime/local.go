@@ -189,14 +189,14 @@ func (a *actor) unload() {
 
 // writeDown commits a checkpoint of the run as it is, when the newest one is older.
 func (a *actor) writeDown() error {
-	if a.s == nil || a.s.Status.Ended() || a.tail.records == 0 {
+	if a.s == nil || a.s.Status.Ended() || a.s.Session || a.m == nil || a.tail.records == 0 {
 		return nil
 	}
 	b := &Batch{Fences: []Fence{{Run: a.run, Expect: a.s.Seq, Next: a.s.Seq}}}
 	if err := a.addCheckpoint(b, false); err != nil {
 		return err
 	}
-	return a.e.store.Commit(context.WithoutCancel(a.e.ctx), b)
+	return a.e.store.Commit(context.Background(), b)
 }
 
 // wake tells watchers and timers that a run has committed.

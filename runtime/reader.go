@@ -355,7 +355,7 @@ func (r *reader) journal(run string, after uint64, fn func(*Record) error) error
 		from = seqKey(prefixJournal, run, start)
 	}
 	return r.store.Scan(from, afterPrefix([]byte(prefixJournal+run)), func(k, v []byte) error {
-		records, err := readRecords(v, seqOf(k))
+		records, err := unseal(v, seqOf(k))
 		if err != nil {
 			return err
 		}

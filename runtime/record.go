@@ -3,6 +3,7 @@ package runtime
 import (
 	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"strings"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 
 // A Record is one entry of a run's journal: something that happened, never changed afterwards.
 //
-// Records are dense: each has the sequence number after its predecessor's. The records of one commit are one value in the store, a sequence of
+// Records are dense: each has the sequence number after its predecessor's. The records of one commit are one value in the store: a checksum and a sequence of
 //
 //	type byte · uvarint microseconds since 1970 · uvarint length, step address · uvarint length, data (a dict as effect.Payload)
 //
@@ -72,6 +73,34 @@ func (t RecordType) String() string {
 		return recordNames[t]
 	}
 	return fmt.Sprintf("record %d", uint8(t))
+}
+
+// The value of one commit begins with the CRC-32C of the rest, so that a flipped byte is noticed also where no machine looks.
+const checksumSize = 4
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// seal fills in the checksum of a value.
+func seal(b []byte) []byte {
+	binary.BigEndian.PutUint32(b, crc32.Checksum(b[checksumSize:], castagnoli))
+	return b
+}
+
+// open checks the checksum of a value and gives the rest.
+func open(b []byte) ([]byte, error) {
+	if len(b) < checksumSize || binary.BigEndian.Uint32(b) != crc32.Checksum(b[checksumSize:], castagnoli) {
+		return nil, fmt.Errorf("%w: a value has another checksum than when it was written", ErrDamaged)
+	}
+	return b[checksumSize:], nil
+}
+
+// unseal reads the records of one commit, the first of which has the number seq.
+func unseal(b []byte, seq uint64) ([]Record, error) {
+	b, err := open(b)
+	if err != nil {
+		return nil, fmt.Errorf("journal from record %d on: %w", seq, err)
+	}
+	return readRecords(b, seq)
 }
 
 // appendRecord appends the bytes of one record.

@@ -46,7 +46,7 @@ func (h *host) rebuild(sv *saved) (*vm.Machine, *state, error) {
 		return nil, sv.fold(), nil
 	}
 	r := &replayer{h: h, s: sv.state, records: sv.tail}
-	if r.s.Seq > 0 && len(sv.machine) > 0 {
+	if r.s.Seq > 0 {
 		m, err := h.program.image.Restore(sv.machine, h.e.macKey)
 		if err != nil {
 			return nil, nil, fmt.Errorf("%w: %v", errBadSnapshot, err)

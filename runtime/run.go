@@ -104,9 +104,13 @@ func (a *actor) take() {
 // turn takes events into one turn and commits it. It returns the events for which there was no room because the machine has yielded: its slice is finished
 // first.
 func (a *actor) turn(events []event) (rest []event) {
-	if err := a.load(); err != nil {
+	fresh, err := a.load()
+	if err != nil {
 		a.tell(events, err)
 		return nil
+	}
+	if fresh {
+		events = append([]event{{apply: a.recover}}, events...)
 	}
 	t := &turn{s: a.s, m: a.m, host: a.host, now: a.e.now(), keys: map[string]keyed{}}
 	taken, err := a.fill(t, events)
