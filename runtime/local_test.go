@@ -149,7 +149,7 @@ func ask(name string, class effect.Class, params ...string) *effect.Builtin {
 }
 
 // bundle makes the bundle of a script and of further files.
-func bundle(t *testing.T, script string, files map[string]string) []byte {
+func bundle(t testing.TB, script string, files map[string]string) []byte {
 	t.Helper()
 	b, err := lang.Read("main.star", func(name string) ([]byte, error) {
 		if name == "main.star" {
