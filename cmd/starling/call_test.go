@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -69,7 +71,8 @@ func TestWaitAtGate(t *testing.T) {
 	if got := strings.TrimSpace(term.out.String()); got != want || code != runtime.ExitSuspended {
 		t.Errorf("exit %d\n got %s\nwant %s", code, got, want)
 	}
-	notice := `suspended tq3f9zk1m5ab: waits for a decision
+	notice := `waiting for tq3f9zk1m5ab: suspended
+suspended tq3f9zk1m5ab: waits for a decision
   review-gate for reviewer-agent: Publish?
     starling approve tq3f9zk1m5ab/review-gate --as reviewer-agent
     starling signal tq3f9zk1m5ab/review-gate --choice 'ask more' --as reviewer-agent
@@ -182,5 +185,52 @@ func TestInboxAndStop(t *testing.T) {
 	term, _ = invoke(t, &fakeSession{owner: 71}, "stop", "--json")
 	if got := term.out.String(); got != `{"schema":"starling/v1","stopped":71}`+"\n" {
 		t.Errorf("stop: %s", got)
+	}
+}
+
+// TestInterrupted: the first interruption leaves in good order and says how to go on, with the exit code of its signal.
+func TestInterrupted(t *testing.T) {
+	for _, test := range []struct {
+		signal syscall.Signal
+		owner  int
+		code   int
+		first  string
+	}{
+		{syscall.SIGINT, 0, 130, "left tq3f9zk1m5ab where it is; it goes on from there"},
+		{syscall.SIGTERM, 71, 143, "detached: process 71 carries tq3f9zk1m5ab on"},
+		{syscall.SIGHUP, 0, 129, "left tq3f9zk1m5ab where it is; it goes on from there"},
+	} {
+		f := &fakeSession{states: []*runtime.Run{aRun(runtime.Running)}, endless: true, owner: test.owner}
+		term := sitting(f, "wait", "tq3")
+		signals := make(chan os.Signal, 1)
+		signals <- test.signal
+		term.signals = signals
+		want := "waiting for tq3f9zk1m5ab: running\n" + test.first + "\n  starling resume tq3f9zk1m5ab\n  starling cancel tq3f9zk1m5ab\n"
+		if code := term.run(); code != test.code || term.err.String() != want || !f.closed {
+			t.Errorf("%v: exit %d, closed %v, people are told\n%swant\n%s", test.signal, code, f.closed, &term.err, want)
+		}
+	}
+}
+
+// TestInterruptedTwice: the second interruption does not wait for anything.
+func TestInterruptedTwice(t *testing.T) {
+	signals := make(chan os.Signal, 2)
+	signals <- syscall.SIGINT
+	signals <- syscall.SIGINT
+	left := make(chan int)
+	c := &call{signals: signals, exit: func(code int) { left <- code }}
+	_, release := c.interruptible()
+	defer release()
+	if code := <-left; code != 130 {
+		t.Errorf("left with %d", code)
+	}
+}
+
+// TestWaitTimeout: the command's own time is over; the document says how the run stands.
+func TestWaitTimeout(t *testing.T) {
+	f := &fakeSession{states: []*runtime.Run{aRun(runtime.Running)}, endless: true}
+	term, code := invoke(t, f, "wait", "tq3", "--timeout", "1ms", "--json")
+	if code != 124 || !strings.Contains(term.out.String(), `"status":"running"`) || !strings.HasSuffix(term.err.String(), "the run is still running\n") {
+		t.Errorf("exit %d: %s%s", code, &term.out, &term.err)
 	}
 }

@@ -37,7 +37,7 @@ func (c *call) cancel(ctx context.Context, run string, v *cancelVerb) error {
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	defer c.leave(s)
 	receipt, err := s.Cancel(ctx, runtime.CancelRequest{Key: requestKey(v.key), Run: run, Reason: v.reason, As: v.as})
 	if err != nil {
 		return err

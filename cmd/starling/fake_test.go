@@ -34,6 +34,7 @@ type fakeSession struct {
 	carried  []runtime.CarryRequest
 	refusal  *runtime.Refusal
 	closed   bool
+	endless  bool // Watch waits for ever once all events have been seen
 	position int
 }
 
@@ -59,7 +60,7 @@ func (f *fakeSession) List(_ context.Context, q runtime.Query) (*runtime.Listing
 	return &runtime.Listing{Schema: runtime.Schema}, nil
 }
 
-func (f *fakeSession) Watch(_ context.Context, w runtime.WatchRequest, fn func(runtime.Event) error) error {
+func (f *fakeSession) Watch(ctx context.Context, w runtime.WatchRequest, fn func(runtime.Event) error) error {
 	for _, ev := range f.events {
 		if ev.Seq <= w.After {
 			continue
@@ -73,6 +74,10 @@ func (f *fakeSession) Watch(_ context.Context, w runtime.WatchRequest, fn func(r
 			}
 			return err
 		}
+	}
+	if w.Follow && f.endless {
+		<-ctx.Done()
+		return ctx.Err()
 	}
 	return nil
 }
@@ -101,11 +106,17 @@ type terminal struct {
 func invoke(t *testing.T, f *fakeSession, args ...string) (*terminal, int) {
 	t.Helper()
 	t.Chdir(t.TempDir())
+	term := sitting(f, args...)
+	return term, term.run()
+}
+
+// sitting is a call that has not begun.
+func sitting(f *fakeSession, args ...string) *terminal {
 	term := &terminal{}
 	term.call = call{args: args, program: "starling", stdin: strings.NewReader(""), stdout: &term.out, stderr: &term.err,
 		getenv: func(name string) (string, bool) { return "value of " + name, name == "TOKEN" },
 		exit:   os.Exit, door: func() doors { return fakeDoors{f} }, env: environment()}
-	return term, term.run()
+	return term
 }
 
 // aRun is a run at a gate, after three records.

@@ -33,7 +33,7 @@ func (c *call) inbox(ctx context.Context, target string) error {
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	defer c.leave(s)
 	l, err := s.List(ctx, runtime.Query{Gates: true, Target: target})
 	if err != nil {
 		return err

@@ -28,7 +28,7 @@ func (c *call) logs(ctx context.Context, address string, jsonl, follow bool) err
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	defer c.leave(s)
 	r, err := s.Get(ctx, address)
 	if err != nil {
 		return err

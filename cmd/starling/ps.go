@@ -36,7 +36,7 @@ func (c *call) ps(ctx context.Context, all bool) error {
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	defer c.leave(s)
 	l, err := s.List(ctx, runtime.Query{All: all})
 	if err != nil {
 		return err

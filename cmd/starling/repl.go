@@ -37,7 +37,7 @@ func (c *call) repl(ctx context.Context, resume, fake string) error {
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	defer c.leave(s)
 	c.notice("session %s; :help lists the commands", r.ID)
 	l := &repl.Loop{Engine: s, Run: r.ID, Lines: lines, Out: c.stdout, Err: c.stderr, Show: newProgress(c.stderr).show,
 		Key: func() string { return requestKey("") }, Bundle: c.bundleChunk, Env: c.values(r.Details.Env)}
@@ -94,7 +94,7 @@ func (c *call) openSession(ctx context.Context, resume, fake string) (session, *
 	r, err := s.Start(ctx, runtime.StartRequest{Key: requestKey(""), Bundle: bundle, Script: "(session)", Session: true, Settings: *settings,
 		Env: c.values(settings.Env)})
 	if err != nil {
-		s.Close()
+		c.leave(s)
 		return nil, nil, err
 	}
 	return s, r, nil

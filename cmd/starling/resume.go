@@ -51,7 +51,7 @@ func (c *call) resume(ctx context.Context, addresses []string, v *resumeVerb) er
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	defer c.leave(s)
 	runs, err := c.named(ctx, s, addresses, v.all)
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func (c *call) resume(ctx context.Context, addresses []string, v *resumeVerb) er
 		}
 	}
 	if len(addresses) == 1 {
-		return c.see(ctx, s, runs[0].ID, runs[0].Details.Seq, atRest)
+		return c.see(ctx, s, runs[0], runs[0].Details.Seq, atRest)
 	}
 	return c.seeAll(ctx, s, runs)
 }

@@ -57,14 +57,14 @@ func (c *call) runScript(ctx context.Context, script string, v *runVerb) error {
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	defer c.leave(s)
 	started, err := s.Start(ctx, request)
 	if err != nil {
 		return err
 	}
 	c.notice("run %s %s", started.ID, started.Script)
 	c.uncarried(ctx, s)
-	return c.see(ctx, s, started.ID, 0, v.until())
+	return c.see(ctx, s, started, 0, v.until())
 }
 
 func (v *runVerb) until() until {
@@ -75,10 +75,10 @@ func (v *runVerb) until() until {
 }
 
 // see follows a run and reports how it stands in the end.
-func (c *call) see(ctx context.Context, s session, run string, after uint64, enough until) error {
-	f := follower{session: s, run: run, after: after, show: newProgress(c.stderr).show}
-	r, err := f.stay(ctx, enough)
-	return c.report(r, s, err)
+func (c *call) see(ctx context.Context, s session, run *runtime.Run, after uint64, enough until) error {
+	f := follower{session: s, run: run.ID, after: after, show: newProgress(c.stderr).show}
+	now, err := f.stay(ctx, enough)
+	return c.report(orLast(now, run), s, err)
 }
 
 // runDetached starts the run under a process that outlives this one.
@@ -87,7 +87,7 @@ func (c *call) runDetached(ctx context.Context, request runtime.StartRequest) er
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	defer c.leave(s)
 	r, err := s.Start(ctx, request)
 	if err != nil {
 		return err

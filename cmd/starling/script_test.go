@@ -31,7 +31,7 @@ var update = flag.Bool("update", false, "rewrite the cmp'd files of testdata/cli
 //	has FILE PATH [JSON]         the path of a JSON file is there, and holds this; the order of keys does not count
 //	distinct FILE N              the file has N lines that differ
 //	order A B C                  run three.star and answer its gates in this order
-//	sink start|hold P|release|await N M P|list
+//	sink start|hold P|release|await N M P|list|forget
 //	                             an HTTP server that records requests; see sink_test.go
 //	gone FILE                    wait until the process whose number is in the file is gone
 //	flip STORE                   flip one byte in the middle of what is written in a store's log

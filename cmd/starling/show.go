@@ -35,7 +35,7 @@ func (c *call) show(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	defer c.leave(s)
 	r, err := s.Get(ctx, address)
 	if err != nil {
 		return err

@@ -60,7 +60,7 @@ func (c *call) answerFlags(cmd *cobra.Command, v *signalVerb) {
 	f.StringVar(&v.data, "data", "", "the payload: `JSON`, @FILE, or - for standard input")
 	f.StringVar(&v.as, "as", "", "act as `WHO`; both names are recorded")
 	f.StringVar(&v.key, "key", "", "idempotency `KEY`: sending again with it gives the same receipt")
-	f.BoolVar(&v.noWait, "no-wait", false, "leave once the answer is durable")
+	f.BoolVar(&v.noWait, "no-wait", false, "do not follow the run; the owner of the store stays while it is in motion")
 	c.jsonFlag(cmd)
 }
 
@@ -73,7 +73,7 @@ func (c *call) signal(ctx context.Context, address string, v *signalVerb) error 
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	defer c.leave(s)
 	r, err := s.Get(ctx, request.Run)
 	if err != nil {
 		return err

@@ -85,10 +85,11 @@ func (s *sink) count(method, path string) int {
 //	sink release             all that is held is answered
 //	sink await N METHOD PATH wait until there were so many requests
 //	sink list                print the requests: METHOD PATH KEY BODY
+//	sink forget              begin the list anew
 func cmdSink(ts *testscript.TestScript, neg bool, args []string) {
 	s := ts.Value(sinkKey{}).(*sink)
 	if neg || len(args) == 0 {
-		ts.Fatalf("usage: sink start|hold|release|await|list")
+		ts.Fatalf("usage: sink start|hold|release|await|list|forget")
 	}
 	switch args[0] {
 	case "start":
@@ -109,6 +110,10 @@ func cmdSink(ts *testscript.TestScript, neg bool, args []string) {
 				ts.Fatalf("%d requests %s %s, want %d", s.count(args[2], args[3]), args[2], args[3], want)
 			}
 		}
+	case "forget":
+		s.mu.Lock()
+		s.requests = nil
+		s.mu.Unlock()
 	case "list":
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -177,7 +177,12 @@ func TestReplSurvives(t *testing.T) {
 	s.enter(">>> ", ":history")
 	s.expect(`x = 6 \* 7\n(?s:.*)x\n`)
 	s.expect(">>> $")
-	s.tty.WriteString("x = (\x03") // Ctrl-C drops the line
+	s.tty.WriteString("x = (")
+	s.expect(`x = \($`)       // the editor has the keyboard: before, Ctrl-C would be a signal
+	s.tty.WriteString("\x03") // drops the line
+	s.expect(">>> $")
+	s.tty.WriteString(":id\r")
+	s.expect(`\n` + id + `\n`)
 	s.expect(">>> $")
 	s.tty.WriteString("\x04") // Ctrl-D leaves
 	s.expect(`to go on: starling repl --resume ` + id)

@@ -87,7 +87,8 @@ func (c *call) waitFor(ctx context.Context, address string, enough until) error 
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	defer c.leave(s)
+	c.notice("waiting for %s: %s", r.ID, r.Status)
 	f := follower{session: s, run: r.ID, after: r.Details.Seq, show: newProgress(c.stderr).show}
 	now, err := f.stay(ctx, enough)
 	if errors.Is(err, errTimeout) {
@@ -124,7 +125,7 @@ func (c *call) carry(ctx context.Context, address string) (session, *runtime.Run
 		_, err = s.Carry(ctx, runtime.CarryRequest{Runs: []string{r.ID}, Env: c.values(r.Details.Env)})
 	}
 	if err != nil {
-		s.Close()
+		c.leave(s)
 		return nil, nil, err
 	}
 	return s, r, nil
