@@ -2,46 +2,74 @@ package runtime_test
 
 import (
 	"context"
+	"net"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/api"
 	"starling/runtime/runtimetest"
 )
 
-// as is an engine as one caller sees it.
-type as struct {
-	runtime.Engine
-	caller runtime.Caller
+func openLocal(t *testing.T) *runtime.Local {
+	t.Helper()
+	env := environment(func(context.Context, *effect.Attempt) effect.Reply { return effect.Reply{} })
+	e, err := runtime.Open(runtimetest.Memory(), env, runtime.Options{Log: t.Logf})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	return e
 }
 
-func (e as) Start(ctx context.Context, r runtime.StartRequest) (*runtime.Run, error) {
-	return e.Engine.Start(runtime.WithCaller(ctx, e.caller), r)
+// One suite, two engines: the local one, and a client of its socket.
+func TestEngines(t *testing.T) {
+	me, err := api.Authenticate(api.Self(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, see := range map[string]func(*testing.T, runtime.Engine, runtime.Caller) runtime.Engine{
+		"local":  func(_ *testing.T, e runtime.Engine, c runtime.Caller) runtime.Engine { return runtimetest.As(e, c) },
+		"socket": overSocket,
+	} {
+		t.Run(name, func(t *testing.T) {
+			runtimetest.TestEngine(t, runtimetest.Subject{
+				User:   me.Name,
+				Bundle: func(source string) []byte { return bundle(t, source, nil) },
+				Open: func(t *testing.T) func(runtime.Caller) runtime.Engine {
+					e := openLocal(t)
+					return func(c runtime.Caller) runtime.Engine { return see(t, e, c) }
+				},
+			})
+		})
+	}
 }
 
-func (e as) Signal(ctx context.Context, s runtime.Signal) (*runtime.Receipt, error) {
-	return e.Engine.Signal(runtime.WithCaller(ctx, e.caller), s)
-}
-
-func (e as) Cancel(ctx context.Context, c runtime.CancelRequest) (*runtime.Receipt, error) {
-	return e.Engine.Cancel(runtime.WithCaller(ctx, e.caller), c)
-}
-
-func (e as) Carry(ctx context.Context, c runtime.CarryRequest) ([]string, error) {
-	return e.Engine.Carry(runtime.WithCaller(ctx, e.caller), c)
-}
-
-func TestLocalEngine(t *testing.T) {
-	runtimetest.TestEngine(t, runtimetest.Subject{
-		User: "local:ann",
-		Open: func(t *testing.T) func(runtime.Caller) runtime.Engine {
-			e, err := runtime.Open(runtimetest.Memory(), environment(func(context.Context, *effect.Attempt) effect.Reply { return effect.Reply{} }), runtime.Options{Log: t.Logf})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { e.Close() })
-			return func(c runtime.Caller) runtime.Engine { return as{e, c} }
-		},
-		Bundle: func(source string) []byte { return bundle(t, source, nil) },
-	})
+// overSocket is an engine as a client of a socket sees it, whose peer is taken for the caller. Strangers do not get as far as a client.
+func overSocket(t *testing.T, e runtime.Engine, c runtime.Caller) runtime.Engine {
+	if c.Name == "" {
+		return runtimetest.As(e, c)
+	}
+	dir, err := os.MkdirTemp("", "st") // a socket's path is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	path := filepath.Join(dir, "s")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := api.NewServer(api.Options{Identify: func(int) (string, string, error) { return c.Agent, c.Run, nil }})
+	go s.Serve(l)
+	s.Ready(e)
+	t.Cleanup(func() { s.Close() })
+	client, err := api.Dial(context.Background(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	return client
 }
