@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -32,7 +31,6 @@ type Local struct {
 	ctx      context.Context
 	stop     context.CancelCauseFunc
 	leaving  atomic.Bool
-	flying   sync.WaitGroup // attempts in flight
 
 	mu      sync.Mutex // guards what follows
 	actors  map[string]*actor
@@ -41,7 +39,7 @@ type Local struct {
 	resting []string                     // loaded runs at rest, oldest first
 	alarms  alarms
 	starts  map[string]chan struct{} // start keys in progress
-	active  int                      // actors that take events, and what they have left to goroutines
+	active  int                      // actors that take events, and what they have left to goroutines: attempts in flight, children to look after
 	quiet   *sync.Cond               // active has come down to 0
 	shut    bool                     // nothing new is begun
 }
@@ -237,169 +235,6 @@ func (e *Local) ring(run string) {
 	}()
 }
 
-// Start makes a run durable and begins it.
-func (e *Local) Start(ctx context.Context, r StartRequest) (*Run, error) {
-	if CallerOf(ctx).Name == "" || CallerOf(ctx).Agent != "" {
-		return nil, refuse(ErrDenied, "%s may not start runs", orUnknown(CallerOf(ctx)))
-	}
-	return e.start(ctx, r, "", 0)
-}
-
-func orUnknown(c Caller) string {
-	if c.Agent != "" {
-		return fmt.Sprintf("the agent %q", c.Agent)
-	}
-	if c.Name == "" {
-		return "an unknown caller"
-	}
-	return c.Name
-}
-
-func (e *Local) start(ctx context.Context, r StartRequest, parent string, depth int) (*Run, error) {
-	if r.Key != "" {
-		release := e.hold(r.Key)
-		defer release()
-		if id, err := e.started(r); id != "" || err != nil {
-			if err == nil {
-				err = e.carryOne(ctx, id, r.Env)
-			}
-			if err != nil {
-				return nil, err
-			}
-			return e.Get(ctx, id)
-		}
-	}
-	p, inputs, err := e.accept(&r)
-	if err != nil {
-		return nil, err
-	}
-	id := newRunID()
-	if err := e.begin(ctx, id, r, p, inputs, parent, depth); err != nil {
-		return nil, err
-	}
-	return e.Get(ctx, id)
-}
-
-// hold makes starts with one key wait for each other.
-func (e *Local) hold(key string) (release func()) {
-	for {
-		e.mu.Lock()
-		busy := e.starts[key]
-		if busy == nil {
-			mine := make(chan struct{})
-			e.starts[key] = mine
-			e.mu.Unlock()
-			return func() {
-				e.mu.Lock()
-				delete(e.starts, key)
-				e.mu.Unlock()
-				close(mine)
-			}
-		}
-		e.mu.Unlock()
-		<-busy
-	}
-}
-
-// started finds the run that a start key has made.
-func (e *Local) started(r StartRequest) (string, error) {
-	v, err := e.store.Get([]byte(prefixStartKey + r.Key))
-	if errors.Is(err, ErrNoKey) {
-		return "", nil
-	}
-	var k keyed
-	if err == nil {
-		err = json.Unmarshal(v, &k)
-	}
-	if err != nil {
-		return "", err
-	}
-	if k.Digest != r.digest() {
-		return "", refuse(ErrKeyConflict, "the key %q was used to start another run", r.Key).help("use a new key for a new run")
-	}
-	return k.Run, nil
-}
-
-func (r StartRequest) digest() string {
-	text, _ := json.Marshal([]any{hashOf(r.Bundle), r.Script, r.Inputs, r.Session, r.Settings}) // plain data
-	return hashOf(text)
-}
-
-// accept compiles the program and holds the inputs against it. Nothing exists yet that a refusal could leave behind.
-func (e *Local) accept(r *StartRequest) (*program, effect.Payload, error) {
-	p, err := e.programs.of(hashOf(r.Bundle), r.Bundle)
-	if err != nil {
-		return nil, nil, checkFailed(err)
-	}
-	var given []byte
-	if len(r.Inputs) > 0 {
-		given = r.Inputs
-	}
-	bound, err := p.code.BindInputs(given, nil)
-	if err != nil {
-		return nil, nil, refuse(ErrBadInput, "%v", err).with(err)
-	}
-	inputs, err := effect.Encode(bound)
-	if err != nil {
-		return nil, nil, refuse(ErrBadInput, "inputs: %v", err)
-	}
-	return p, inputs, nil
-}
-
-// checkFailed refuses a script that does not compile.
-func checkFailed(err error) *Refusal { return refuse(ErrCheckFailed, "%v", err).with(err) }
-
-// begin makes the first turn of a run.
-func (e *Local) begin(ctx context.Context, id string, r StartRequest, p *program, inputs effect.Payload, parent string, depth int) error {
-	settings := settingsPayload(&r.Settings)
-	bundleHash, settingsHash := hashOf(r.Bundle), hashOf(settings)
-	hash := p.code.Hash
-	e.carry(id, r.Env)
-	a := e.actor(id)
-	a.s, a.host = newState(id), &host{e: e, run: id, program: p, settings: &r.Settings}
-	err := e.send(ctx, id, func(t *turn) {
-		var b effect.Object
-		b.Text("script", r.Script).Text("bundle", bundleHash).Text("program", fmt.Sprintf("%x", hash)).Text("settings", settingsHash).Raw("inputs", inputs).
-			Text("by", CallerOf(ctx).Name).Text("parent", parent).Int("depth", int64(depth)).Flag("session", r.Session).Int("behaviour", int64(e.env.Behaviour))
-		if r.Timeout > 0 {
-			b.Int("deadline", micros(t.now.Add(r.Timeout)))
-		}
-		t.record(RunStarted, "", b.Payload())
-		if r.Timeout > 0 {
-			t.timer(timerDeadline, "", t.now.Add(r.Timeout))
-		}
-		t.writes = append(t.writes, Write{[]byte(prefixBlob + bundleHash), r.Bundle}, Write{[]byte(prefixBlob + settingsHash), settings})
-		if r.Key != "" {
-			text, _ := json.Marshal(keyed{Digest: r.digest(), Run: id}) // plain data
-			t.writes = append(t.writes, Write{[]byte(prefixStartKey + r.Key), text})
-		}
-		t.launch(a)
-	})
-	if err != nil {
-		e.uncarry(id)
-	}
-	return err
-}
-
-// launch makes the machine of a new run and lets it go.
-func (t *turn) launch(a *actor) {
-	m, err := t.host.start(t.s)
-	if err != nil {
-		t.fail(scriptError(err))
-		return
-	}
-	t.m, a.m = m, m
-	t.slice()
-}
-
-func scriptError(err error) *effect.Error {
-	var e *effect.Error
-	if errors.As(err, &e) {
-		return e
-	}
-	return effect.Errorf(effect.KindScript, "%v", err)
-}
-
 // Signal brings something to a run. The signal carries the run.
 func (e *Local) Signal(ctx context.Context, s Signal) (*Receipt, error) {
 	top, err := e.resolveRun(s.Run)
@@ -447,46 +282,6 @@ func (e *Local) known(run string) func(string) (keyed, bool) {
 	}
 }
 
-// Cancel ends a run and all it started.
-func (e *Local) Cancel(ctx context.Context, c CancelRequest) (*Receipt, error) {
-	run, err := e.resolveRun(c.Run)
-	if err != nil {
-		return nil, err
-	}
-	who, refused := identify(CallerOf(ctx), c.As)
-	if refused == nil && CallerOf(ctx).Agent != "" {
-		refused = refuse(ErrDenied, "%s may not cancel runs", orUnknown(CallerOf(ctx)))
-	}
-	if refused != nil {
-		return nil, refused
-	}
-	var receipt *Receipt
-	err = e.send(ctx, run, func(t *turn) { receipt, refused = t.cancelled(who, c, e.known(run)) })
-	if err != nil {
-		return nil, err
-	}
-	if refused != nil {
-		return nil, refused
-	}
-	return receipt, nil
-}
-
-func (t *turn) cancelled(who []string, c CancelRequest, known func(string) (keyed, bool)) (*Receipt, *Refusal) {
-	digest := hashOf([]byte("cancel " + c.Reason + " " + c.As))
-	if k, ok := known(c.Key); ok && c.Key != "" {
-		return t.repeated(Signal{Key: c.Key}, k, digest)
-	}
-	if t.s.Status.Ended() {
-		return nil, refuse(ErrClosed, "run %s is %s already", t.s.ID, t.s.Status)
-	}
-	t.cancelRun(who[0], c.Reason)
-	r := &Receipt{Schema: Schema, Accepted: true, Run: t.s.ID, Seq: t.s.Seq, Status: t.s.Status}
-	if c.Key != "" {
-		t.keys[c.Key] = keyed{Digest: digest, Receipt: r}
-	}
-	return r, nil
-}
-
 // Close stops: it starts nothing new, gives calls in flight their grace, takes back those that did not end, and writes down what is in memory.
 // Then it closes the store. A second Close is harmless.
 func (e *Local) Close() error {
@@ -494,25 +289,14 @@ func (e *Local) Close() error {
 		return nil
 	}
 	e.alarms.stop()
-	landed := make(chan struct{})
-	go func() {
-		e.flying.Wait()
-		close(landed)
-	}()
-	timer := time.NewTimer(e.opts.Grace)
-	defer timer.Stop()
-	select {
-	case <-landed:
-	case <-timer.C:
-		e.stop(errLeaving)
-		<-landed
-	}
+	overtime := time.AfterFunc(e.opts.Grace, func() { e.stop(errLeaving) })
 	e.mu.Lock()
 	for e.active > 0 {
 		e.quiet.Wait()
 	}
 	e.shut = true
 	e.mu.Unlock()
+	overtime.Stop()
 	var errs []error
 	for _, a := range e.loaded() {
 		errs = append(errs, a.writeDown())

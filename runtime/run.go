@@ -206,9 +206,9 @@ func (a *actor) launch(st *step) {
 		return
 	}
 	timeout := st.Policy.Timeout
-	a.e.flying.Add(1)
+	a.e.enter() // an actor is active: the engine is not shut
 	go func() {
-		defer a.e.flying.Done()
+		defer a.e.exit()
 		r := perform(ctx, handler, at, timeout)
 		why := context.Cause(ctx)
 		stop(nil)
