@@ -25,6 +25,7 @@ type turn struct {
 	host     *host
 	now      time.Time
 	records  []Record
+	size     int              // of the records\' data, bytes
 	start    []*step          // attempts to begin after the commit
 	abort    []string         // steps whose attempt in flight is to be stopped after the commit
 	due      []immediate      // outcomes that are known at once, settled in order
@@ -58,6 +59,7 @@ func native(kind string) bool {
 // record appends a record to the turn and folds it into the state.
 func (t *turn) record(typ RecordType, step string, data effect.Payload) uint64 {
 	t.records = append(t.records, Record{Seq: t.s.Seq + 1, Time: t.now, Type: typ, Step: step, Data: data})
+	t.size += len(data)
 	t.s.apply(&t.records[len(t.records)-1])
 	return t.s.Seq
 }

@@ -128,6 +128,9 @@ func (a *actor) turn(events []event) (rest []event) {
 	return events[taken:]
 }
 
+// maxTurnBytes ends a turn that has much to write: what else has come in is for the next one, so that no commit grows beyond what a store takes.
+const maxTurnBytes = 4 << 20
+
 // fill applies events until the machine yields. A panic of the machine or of a decision ends the turn as an error.
 func (a *actor) fill(t *turn, events []event) (taken int, err error) {
 	defer func() {
@@ -138,7 +141,7 @@ func (a *actor) fill(t *turn, events []event) (taken int, err error) {
 	if a.yielded {
 		t.slice()
 	}
-	for taken < len(events) && !t.yielded {
+	for taken < len(events) && !t.yielded && t.size < maxTurnBytes {
 		events[taken].apply(t)
 		taken++
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -399,4 +400,37 @@ def main():
     return 1
 `, "")
 	w.until(fine.ID, runtime.Completed)
+}
+
+func TestLargeRepliesTakeSeveralTurns(t *testing.T) {
+	w := newWorld(t)
+	big := strings.Repeat("x", 900<<10)
+	all := make(chan struct{})
+	var waiting sync.WaitGroup
+	waiting.Add(40)
+	go func() {
+		waiting.Wait()
+		close(all)
+	}()
+	w.work = func(context.Context, *effect.Attempt) effect.Reply {
+		waiting.Done()
+		<-all
+		return effect.Reply{Value: starlark.String(big)}
+	}
+	run := w.start(`
+def main():
+    return sum_of(parallel([lambda: len(work("w")) for _ in range(40)]))
+
+def sum_of(ns):
+    total = 0
+    for n in ns:
+        total += n
+    return total
+`, "")
+	if got, want := string(w.until(run.ID, runtime.Completed).Output), strconv.Itoa(40*len(big)); got != want {
+		t.Errorf("output %s, want %s", got, want)
+	}
+	if len(w.calls) != 40 {
+		t.Errorf("%d attempts, want 40", len(w.calls))
+	}
 }
