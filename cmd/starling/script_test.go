@@ -74,6 +74,7 @@ func setUp(env *testscript.Env) error {
 		return err
 	}
 	env.Setenv("USERNAME", "local:"+me.Username)
+	env.Setenv("GORACE", os.Getenv("GORACE"))
 	env.Setenv("SCRIPTS", scripts)
 	env.Setenv("XDG_RUNTIME_DIR", sockets)
 	env.Values[sinkKey{}] = newSink()
