@@ -73,7 +73,7 @@ func (p *progress) attemptEnded(ev runtime.Event, d details) (string, bool) {
 	if again, _ := d["again"].(bool); !again && d.number("after") == 0 || why == "" {
 		return "", false
 	}
-	return ev.Step + ": will try again: " + why, true
+	return ev.Step + ": will try again: " + strings.TrimPrefix(why, ev.Step+": "), true
 }
 
 func (p *progress) settled(ev runtime.Event, d details) (string, bool) {

@@ -15,7 +15,7 @@ func TestProgress(t *testing.T) {
 		{"run.started", "", `{}`, ""},
 		{"step.requested", "judge", `{"kind":"agent"}`, ""},
 		{"attempt.started", "judge", `{"attempt":1}`, "judge: started\n"},
-		{"attempt.ended", "judge", `{"again":true,"error":{"message":"no reply"}}`, "judge: will try again: no reply\n"},
+		{"attempt.ended", "judge", `{"again":true,"error":{"message":"judge: no reply"}}`, "judge: will try again: no reply\n"},
 		{"attempt.started", "judge", `{"attempt":2}`, "judge: attempt 2\n"},
 		{"attempt.ended", "judge", `{}`, ""},
 		{"step.settled", "judge", `{}`, "judge: ok (1.2s)\n"},
