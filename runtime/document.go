@@ -42,9 +42,8 @@ type Run struct {
 	Details *Details        `json:"details,omitempty"`
 }
 
-// Details is what show adds to a run.
+// Details is what a run is beside its outcome. Its steps are told by [Steps].
 type Details struct {
-	Steps     []Step     `json:"steps"`
 	Program   string     `json:"program"` // hash
 	StartedBy string     `json:"started_by"`
 	StartedAt time.Time  `json:"started_at"`

@@ -25,8 +25,8 @@ func (r *reader) Get(_ context.Context, address string) (*Run, error) {
 	if run.Gates, err = r.gatesOf(id, "", s); err != nil {
 		return nil, err
 	}
-	run.Details, err = r.details(s)
-	return run, err
+	run.Details = r.details(s)
+	return run, nil
 }
 
 func jsonOfPayload(p effect.Payload) json.RawMessage {
@@ -79,10 +79,10 @@ func (r *reader) gatesOf(top, path string, s *state) ([]Gate, error) {
 	return out, nil
 }
 
-// details tells what show adds. Steps come from the whole journal: the state forgets what is settled.
-func (r *reader) details(s *state) (*Details, error) {
+// details tells what a run is beside its outcome.
+func (r *reader) details(s *state) *Details {
 	d := &Details{Program: s.Program, StartedBy: s.By, StartedAt: s.Started, UpdatedAt: s.Updated, Seq: s.Seq, Carried: r.carried(s.ID), InFlight: s.inFlight(),
-		Parent: s.Parent, Session: s.Session, Steps: []Step{}}
+		Parent: s.Parent, Session: s.Session}
 	if due := s.nextDue(); !due.IsZero() {
 		d.NextDue = &due
 	}
@@ -91,44 +91,64 @@ func (r *reader) details(s *state) (*Details, error) {
 			d.Workspace, d.Env = v.Text("workspace"), v.Texts("env")
 		}
 	}
-	at := map[string]int{}
-	err := r.journal(s.ID, 0, func(rec *Record) error {
-		d.step(at, rec)
-		return nil
-	})
-	return d, err
+	return d
 }
 
-// step folds one record into the list of steps.
-func (d *Details) step(at map[string]int, r *Record) {
-	if r.Type == StepRequested || r.Type == StepAnswered {
-		v := r.view()
-		st := Step{Step: r.Step, Kind: v.Text("kind"), Status: "waiting", StartedAt: r.Time}
-		if r.Type == StepAnswered {
-			st.Status, st.EndedAt = "ok", &r.Time
-		}
-		at[r.Step] = len(d.Steps)
-		d.Steps = append(d.Steps, st)
+// Steps lists the steps of a run in the order of their requests. It reads the run's whole journal: an engine remembers only what is open.
+func Steps(ctx context.Context, e Engine, run string) ([]Step, error) {
+	l := stepList{steps: []Step{}, at: map[string]int{}}
+	err := e.Watch(ctx, WatchRequest{Run: run}, func(ev Event) error {
+		l.take(&ev)
+		return nil
+	})
+	return l.steps, err
+}
+
+// stepList folds events into steps.
+type stepList struct {
+	steps []Step
+	at    map[string]int // by address
+}
+
+func (l *stepList) take(ev *Event) {
+	if ev.Type == StepRequested.String() || ev.Type == StepAnswered.String() {
+		l.begin(ev)
 		return
 	}
-	i, ok := at[r.Step]
+	i, ok := l.at[ev.Step]
 	if !ok {
 		return
 	}
-	st := &d.Steps[i]
-	end := r.Time
-	switch r.Type {
-	case AttemptStarted:
+	st, end := &l.steps[i], ev.Time
+	switch ev.Type {
+	case AttemptStarted.String():
 		st.Status = "running"
 		st.Attempts++
-	case AttemptEnded:
+	case AttemptEnded.String():
 		st.Status = "waiting"
-	case StepSettled:
+	case StepSettled.String():
 		st.Status, st.EndedAt = "ok", &end
-		if r.view().Has("error") {
+		if ev.has("error") {
 			st.Status = "error"
 		}
-	case StepWithdrawn:
+	case StepWithdrawn.String():
 		st.Status, st.EndedAt = "withdrawn", &end
 	}
+}
+
+func (l *stepList) begin(ev *Event) {
+	var data struct{ Kind string }
+	_ = json.Unmarshal(ev.Data, &data) // an engine's own
+	st := Step{Step: ev.Step, Kind: data.Kind, Status: "waiting", StartedAt: ev.Time}
+	if ev.Type == StepAnswered.String() {
+		st.Status, st.EndedAt = "ok", &ev.Time
+	}
+	l.at[ev.Step] = len(l.steps)
+	l.steps = append(l.steps, st)
+}
+
+// has tells whether an event's data has a field.
+func (ev *Event) has(field string) bool {
+	var data map[string]json.RawMessage
+	return json.Unmarshal(ev.Data, &data) == nil && data[field] != nil
 }

@@ -27,6 +27,7 @@ func (c *call) showCommand() *cobra.Command {
 // shownDocument is a run's document with the details beside it.
 type shownDocument struct {
 	*runtime.Run
+	Steps []runtime.Step `json:"steps"`
 	*runtime.Details
 }
 
@@ -40,11 +41,15 @@ func (c *call) show(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
+	steps, err := runtime.Steps(ctx, s, r.ID)
+	if err != nil {
+		return err
+	}
 	if c.json {
-		return c.answerJSON(shownDocument{c.document(r), r.Details})
+		return c.answerJSON(shownDocument{c.document(r), steps, r.Details})
 	}
 	c.showHead(r)
-	c.showSteps(r.Details.Steps)
+	c.showSteps(steps)
 	for _, g := range r.Gates {
 		c.print("")
 		c.printGate(g)

@@ -302,7 +302,7 @@ func (r *fakeRun) document() *runtime.Run {
 	doc := r.doc
 	doc.Gates = slices.Clone(r.doc.Gates)
 	s := r.summary()
-	doc.Details = &runtime.Details{Steps: []runtime.Step{}, Program: r.program, StartedBy: r.by, StartedAt: s.StartedAt, UpdatedAt: s.UpdatedAt,
+	doc.Details = &runtime.Details{Program: r.program, StartedBy: r.by, StartedAt: s.StartedAt, UpdatedAt: s.UpdatedAt,
 		Seq: uint64(len(r.events)), Carried: s.Carried}
 	return &doc
 }
