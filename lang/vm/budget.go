@@ -37,7 +37,7 @@ func (m *Machine) refuel(f *fiber) (signal, error) {
 			return sigError, err
 		}
 	}
-	if m.answer != nil && !f.nested() && (m.spent >= sliceSteps || m.emitted > sliceBytes) {
+	if m.running && !f.nested() && (m.spent >= sliceSteps || m.emitted > sliceBytes) {
 		return sigYield, nil
 	}
 	m.portion = min(sliceSteps, m.limits.Steps-f.steps)

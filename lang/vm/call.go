@@ -169,6 +169,13 @@ func (m *Machine) callValues(f *fiber, fn starlark.Value, base int, args starlar
 func (m *Machine) callGo(f *fiber, fn starlark.Callable, args starlark.Tuple, named []keyword) (starlark.Value, signal, error) {
 	m.fuel--
 	args = append(starlark.Tuple(nil), args...)
+	if fn.Name() == "json.encode" {
+		for _, v := range args {
+			if err := m.printable(v); err != nil {
+				return nil, sigError, m.errorIn(f, fn.Name(), err)
+			}
+		}
+	}
 	outer := m.callee
 	m.callee = fn
 	v, err := starlark.Call(m.thread, fn, args, pairs(named))

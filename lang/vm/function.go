@@ -46,22 +46,10 @@ func newFunction(m *Module, code *compile.Function, defaults []starlark.Value, f
 // Name is the name of the def, or "lambda".
 func (fn *Function) Name() string { return fn.code.Name }
 
-// Doc is the function's docstring, "" without one.
-func (fn *Function) Doc() string { return fn.code.Doc }
-
 // Position is where the def or lambda stands.
 func (fn *Function) Position() syntax.Position {
 	return syntax.MakePosition(&fn.code.Module.Name, fn.code.Line, fn.code.Col)
 }
-
-// NumParams counts the parameters, *args and **kwargs included.
-func (fn *Function) NumParams() int { return fn.code.NumParams }
-
-// Param returns the name and place of the i-th parameter; *args and **kwargs come last.
-func (fn *Function) Param(i int) compile.Binding { return fn.code.Locals[i] }
-
-// Globals returns the module's global variables that are set.
-func (fn *Function) Globals() starlark.StringDict { return fn.module.Globals() }
 
 // Globals returns the global variables that are set.
 func (m *Module) Globals() starlark.StringDict {

@@ -65,9 +65,16 @@ func (mod *Module) setArgs(args *starlark.Dict) {
 	mod.args = args
 }
 
+// Loading a module happens wherever its program is needed, and what it makes is frozen by recursion: it may use less than a run.
+const (
+	loadSteps  = 50_000_000
+	loadMemory = 256 << 20
+)
+
 // initialize runs the top level of a module that is shared by all runs, and freezes what it made.
 func (mod *Module) initialize() error {
 	m := newMachine()
+	m.SetLimits(Limits{Steps: loadSteps, Memory: loadMemory})
 	m.main = mod
 	m.enqueue(m.newFiber(mod.top(), nil, nil))
 	for m.ended == nil {

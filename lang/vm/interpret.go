@@ -271,7 +271,7 @@ resume: // the top frame is to execute the instruction at its pc
 			m.charge(sizeOfValue)
 		case compile.SetKey:
 			m.charge(sizeOfEntry)
-			if err = regs[in.A].(*starlark.Dict).SetKey(rk(regs, consts, in.B), rk(regs, consts, in.C)); err != nil {
+			if err = setKey(regs[in.A].(*starlark.Dict), rk(regs, consts, in.B), rk(regs, consts, in.C)); err != nil {
 				goto failed
 			}
 		case compile.AddKey:

@@ -44,7 +44,7 @@ func listIndex(_ *Machine, recv starlark.Value, args []starlark.Value) starlark.
 }
 
 func dictGet(_ *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
-	if len(args) == 0 || len(args) > 2 {
+	if len(args) == 0 || len(args) > 2 || hashable(args[0]) != nil {
 		return nil
 	}
 	v, found, err := recv.(*starlark.Dict).Get(args[0])
@@ -60,7 +60,7 @@ func dictGet(_ *Machine, recv starlark.Value, args []starlark.Value) starlark.Va
 }
 
 func dictSetDefault(m *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
-	if len(args) == 0 || len(args) > 2 {
+	if len(args) == 0 || len(args) > 2 || hashable(args[0]) != nil {
 		return nil
 	}
 	dict := recv.(*starlark.Dict)
@@ -82,7 +82,7 @@ func dictSetDefault(m *Machine, recv starlark.Value, args []starlark.Value) star
 }
 
 func dictPop(_ *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
-	if len(args) == 0 || len(args) > 2 {
+	if len(args) == 0 || len(args) > 2 || hashable(args[0]) != nil {
 		return nil
 	}
 	v, found, err := recv.(*starlark.Dict).Delete(args[0])

@@ -63,7 +63,8 @@ type Machine struct {
 	waits map[string][]*fiber // who waits for a step, in the order in which they began to
 
 	// Of the slice in progress.
-	answer    func(*effect.Request) effect.Outcome // nil while a module is being loaded
+	running   bool // false while a module is being loaded, or a function called by Go outside of a run
+	answer    func(*effect.Request) effect.Outcome
 	emissions []Emission
 	emitted   int   // their size, roughly
 	fuel      int64 // steps until the dispatch loop looks up from its work
@@ -152,9 +153,9 @@ func (m *Machine) newFiber(fn starlark.Value, args starlark.Tuple, named *starla
 }
 
 // Run lets the machine go on until every fiber waits, the script or chunk has ended, or the slice is over. answer is asked for the outcome of
-// each request of class Answer, during the slice.
+// each request of class Answer, during the slice; with nil such a request fails.
 func (m *Machine) Run(answer func(*effect.Request) effect.Outcome) Stop {
-	m.answer, m.emissions, m.emitted, m.spent, m.yielded = answer, nil, 0, 0, false
+	m.running, m.answer, m.emissions, m.emitted, m.spent, m.yielded = true, answer, nil, 0, 0, false
 	for len(m.queue) > 0 && m.ended == nil && !m.yielded {
 		m.turn()
 	}
@@ -168,7 +169,8 @@ func (m *Machine) Run(answer func(*effect.Request) effect.Outcome) Stop {
 	case m.session != nil && len(m.fibers) == 0:
 		stop = Stop{Status: Idle, Value: starlark.None}
 	}
-	stop.Emissions, m.emissions, m.answer = m.emissions, nil, nil
+	stop.Emissions, m.emissions = m.emissions, nil
+	m.running, m.answer = false, nil
 	if m.session != nil {
 		m.ended = nil
 	}

@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"go.starlark.net/starlark"
-	"go.starlark.net/starlarkstruct"
 	"go.starlark.net/syntax"
 
 	"starling/lang/effect"
@@ -268,84 +267,4 @@ func size(v starlark.Value) int64 {
 		return sizeOfOther + sizeOfValue*int64(len(v.defaults)+len(v.free))
 	}
 	return sizeOfOther
-}
-
-// maxPrintDepth bounds the nesting of a value that is printed: go.starlark.net recurses, and looks through the whole path at each level.
-const maxPrintDepth = 10_000
-
-// printable refuses to print a value whose text would be too long or too deep: values that share parts can be exponentially longer on paper.
-func (m *Machine) printable(v starlark.Value) error {
-	switch v.(type) {
-	case starlark.Int, starlark.Bool, starlark.NoneType, starlark.Float, *Function, *Native:
-		return nil
-	case starlark.String:
-		return nil
-	}
-	p := printed{left: m.limits.Memory}
-	p.value(v)
-	switch {
-	case p.deep:
-		return effect.Errorf(effect.KindLimit, "a %s nested deeper than %d cannot be printed", v.Type(), maxPrintDepth)
-	case p.left < 0:
-		return effect.Errorf(effect.KindLimit, "the text of this %s would take more than the limit of %d bytes", v.Type(), m.limits.Memory)
-	}
-	return nil
-}
-
-// printed estimates the length of a value's text. Cycles are printed as "...".
-type printed struct {
-	left int64
-	path []any
-	deep bool
-}
-
-func (p *printed) value(v starlark.Value) {
-	p.left -= 2
-	if s, ok := v.(starlark.String); ok {
-		p.left -= int64(len(s))
-		return
-	}
-	if b, ok := v.(starlark.Bytes); ok {
-		p.left -= int64(len(b))
-		return
-	}
-	children := printedParts(v)
-	if len(children) == 0 {
-		return
-	}
-	if len(p.path) >= maxPrintDepth {
-		p.deep = true
-		return
-	}
-	key := identity(v)
-	for _, k := range p.path {
-		if k == key {
-			return
-		}
-	}
-	p.path = append(p.path, key)
-	for _, c := range children {
-		if p.left < 0 || p.deep {
-			break
-		}
-		p.value(c)
-	}
-	p.path = p.path[:len(p.path)-1]
-}
-
-// printedParts are the values whose texts are part of the text of v.
-func printedParts(v starlark.Value) []starlark.Value {
-	switch v := v.(type) {
-	case *starlark.List, starlark.Tuple, *starlark.Dict, *starlark.Set, *effect.Record:
-		return appendChildren(nil, v)
-	case *starlarkstruct.Struct:
-		var parts []starlark.Value
-		for _, name := range v.AttrNames() {
-			if part, err := v.Attr(name); err == nil {
-				parts = append(parts, part)
-			}
-		}
-		return parts
-	}
-	return nil
 }

@@ -101,7 +101,14 @@ func (m *Machine) callMethod(f *fiber, method *method, recv starlark.Value, args
 
 // callBound calls a method of a built-in type, which neither keeps its arguments nor looks at the thread.
 func (m *Machine) callBound(f *fiber, b *starlark.Builtin, args starlark.Tuple, named []keyword) (starlark.Value, signal, error) {
-	if err := m.consumes(args); err != nil {
+	err := m.consumes(args)
+	switch b.Receiver().(type) {
+	case *starlark.Dict, *starlark.Set:
+		if err == nil {
+			err = hashesAll(args)
+		}
+	}
+	if err != nil {
 		return nil, sigError, m.errorIn(f, b.Name(), err)
 	}
 	outer := m.callee

@@ -122,6 +122,10 @@ func (m *Machine) mayCall(n *Native, args []starlark.Value) error {
 			_, err := truth(args[0])
 			return err
 		}
+	case "dict", "set":
+		if err := hashesAll(args); err != nil {
+			return err
+		}
 	case "int":
 		if len(args) == 0 {
 			return nil
@@ -129,10 +133,17 @@ func (m *Machine) mayCall(n *Native, args []starlark.Value) error {
 		if s, ok := args[0].(starlark.String); ok && len(s) > MaxIntBits/4 {
 			return effect.Errorf(effect.KindLimit, "an int of %d digits: the limit is %d bits", len(s), MaxIntBits)
 		}
-	case "all", "any", "bytes", "dict", "enumerate", "list", "max", "min", "reversed", "set", "sorted", "tuple", "zip":
+	}
+	if consumers[n.name] {
 		return m.consumes(args)
 	}
 	return nil
+}
+
+// consumers are the builtins that go through their arguments.
+var consumers = map[string]bool{
+	"all": true, "any": true, "bytes": true, "dict": true, "enumerate": true, "list": true, "max": true, "min": true, "reversed": true, "set": true,
+	"sorted": true, "tuple": true, "zip": true,
 }
 
 // startNative pushes the frame of a resumable native and lets it begin.

@@ -81,7 +81,14 @@ func orderFloats(op compile.Op, x, y starlark.Float) bool {
 // contains is x in container.
 func contains(container, x starlark.Value) (bool, error) {
 	switch c := container.(type) {
+	case *starlark.Set:
+		if err := hashable(x); err != nil {
+			return false, err
+		}
 	case *starlark.Dict:
+		if err := hashable(x); err != nil {
+			return false, err
+		}
 		_, found, _ := c.Get(x) // an unhashable x is not in a dict
 		return found, nil
 	case *starlark.List:
@@ -223,6 +230,9 @@ func quickIndex(x, y starlark.Value) (starlark.Value, error) {
 			return x.Index(i), nil
 		}
 	case *starlark.Dict:
+		if err := hashable(y); err != nil {
+			return nil, err
+		}
 		if v, found, err := x.Get(y); found && err == nil {
 			return v, nil
 		}
@@ -241,6 +251,9 @@ func (m *Machine) setIndex(x, y, v starlark.Value) error {
 			return x.SetIndex(i, v)
 		}
 	case *starlark.Dict:
+		if err := hashable(y); err != nil {
+			return err
+		}
 		before := x.Len()
 		err := x.SetKey(y, v)
 		m.charge(sizeOfEntry * (x.Len() - before))
@@ -251,6 +264,9 @@ func (m *Machine) setIndex(x, y, v starlark.Value) error {
 
 // addKey sets a key of a dict display, which must not be there yet.
 func addKey(d *starlark.Dict, k, v starlark.Value) error {
+	if err := hashable(k); err != nil {
+		return err
+	}
 	before := d.Len()
 	if err := d.SetKey(k, v); err != nil {
 		return err
@@ -259,6 +275,14 @@ func addKey(d *starlark.Dict, k, v starlark.Value) error {
 		return fmt.Errorf("duplicate key: %v", k)
 	}
 	return nil
+}
+
+// setKey sets a key of a dict that a comprehension builds.
+func setKey(d *starlark.Dict, k, v starlark.Value) error {
+	if err := hashable(k); err != nil {
+		return err
+	}
+	return d.SetKey(k, v)
 }
 
 func extendWindow(l *starlark.List, elems []starlark.Value) {

@@ -59,7 +59,7 @@ func (m *Machine) newRequest(f *fiber, b *effect.Builtin, args starlark.Tuple, n
 // mayWait tells why an effect is not possible here.
 func (m *Machine) mayWait(f *fiber, name string) error {
 	switch {
-	case m.answer != nil:
+	case m.running:
 	case m.image == nil && m.main != nil:
 		return fmt.Errorf("%s cannot be called while a module is being loaded: only main, and what it calls, can have effects", name)
 	default:
@@ -77,6 +77,9 @@ func (m *Machine) mayWait(f *fiber, name string) error {
 func (m *Machine) issue(f *fiber, r *effect.Request) (starlark.Value, signal, error) {
 	switch r.Class {
 	case effect.Answer:
+		if m.answer == nil {
+			return nil, sigError, fmt.Errorf("%s: nobody answers here", r.Kind)
+		}
 		o := m.answer(r)
 		m.emit(Emission{Kind: Answered, Step: r.Step, Request: r, Outcome: o})
 		v, err := m.outcomeValue(&o)
