@@ -9,7 +9,6 @@ import (
 	"go.starlark.net/syntax"
 
 	"starling/lang/contract"
-	"starling/lang/diagnostic"
 )
 
 // RecordType is the shape of a record: a name and ordered fields. The types are a closed list ([RecordTypes]); their order and fields are part of the
@@ -143,10 +142,7 @@ func (r *Record) Attr(name string) (starlark.Value, error) {
 	if r.typ == HandleType && name == "decision" {
 		return decision.Method(r, name), nil
 	}
-	if near, ok := diagnostic.Nearest(name, r.AttrNames()); ok {
-		return nil, starlark.NoSuchAttrError(fmt.Sprintf("%s has no .%s field or method (did you mean .%s?)", r.typ.Name, name, near))
-	}
-	return nil, nil
+	return nil, nil // the machine says what was perhaps meant
 }
 
 // AttrNames lists the fields, sorted.
