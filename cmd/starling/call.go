@@ -70,8 +70,8 @@ func (c *call) answerJSON(doc any) error {
 // notice tells people something that is not the result.
 func (c *call) notice(format string, args ...any) { fmt.Fprintf(c.stderr, format+"\n", args...) }
 
-// print writes one line of the result.
-func (c *call) print(format string, args ...any) { fmt.Fprintf(c.stdout, format+"\n", args...) }
+// print writes one line of a result that is for people. What is JSON goes to standard output as it is.
+func (c *call) print(format string, args ...any) { fmt.Fprintf(plain{c.stdout}, format+"\n", args...) }
 
 // leave ends a session. What goes wrong then changes no result, for what was told was durable; it is told all the same.
 func (c *call) leave(s session) {

@@ -25,7 +25,7 @@ func start(open opener) {
 		program: programWord(os.Args[0]),
 		stdin:   os.Stdin,
 		stdout:  os.Stdout,
-		stderr:  os.Stderr,
+		stderr:  plain{os.Stderr},
 		getenv:  os.LookupEnv,
 		signals: signals,
 		exit:    os.Exit,

@@ -44,7 +44,7 @@ func (c *call) ps(ctx context.Context, all bool) error {
 	if c.json {
 		return c.answerJSON(summariesDocument{runtime.Schema, append([]runtime.Summary{}, l.Runs...)})
 	}
-	w := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
+	w := tabwriter.NewWriter(plain{c.stdout}, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "RUN\tSTATUS\tSTARTED\tSCRIPT\tNOTES")
 	for _, r := range l.Runs {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.ID, r.Status, stamp(r.StartedAt), r.Script, c.notes(r))

@@ -41,9 +41,10 @@ func (c *call) report(r *runtime.Run, s session, err error) error {
 	return nil
 }
 
+// output prints what a run returned, which is JSON with or without --json. A script that returns nothing prints nothing.
 func (c *call) output(r *runtime.Run) {
 	if text := indent(r.Output, ""); !c.json && text != "" && text != "null" {
-		c.print("%s", text)
+		fmt.Fprintln(c.stdout, text)
 	}
 }
 

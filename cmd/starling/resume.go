@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"maps"
 	"sync"
 
 	"github.com/spf13/cobra"
 
+	"starling/lang/effect"
 	"starling/runtime"
 )
 
@@ -39,13 +41,12 @@ One run is reported as by run. Of several, standard output has one line each; th
 }
 
 func (c *call) resume(ctx context.Context, addresses []string, v *resumeVerb) error {
-	request := runtime.CarryRequest{All: v.all}
+	var settings *effect.Settings
 	if v.project != "" {
-		settings, err := c.settings(v.project, "")
-		if err != nil {
+		var err error
+		if settings, err = c.settings(v.project, ""); err != nil {
 			return err
 		}
-		request.Settings = settings
 	}
 	s, err := c.door().Stay(ctx, false)
 	if err != nil {
@@ -53,31 +54,37 @@ func (c *call) resume(ctx context.Context, addresses []string, v *resumeVerb) er
 	}
 	defer c.leave(s)
 	runs, err := c.named(ctx, s, addresses, v.all)
-	if err != nil {
+	if err == nil {
+		err = c.carryRuns(ctx, s, runs, settings)
+	}
+	switch {
+	case err != nil:
 		return err
-	}
-	request.Env = map[string]string{}
-	for _, r := range runs {
-		request.Runs = append(request.Runs, r.ID)
-		for name, value := range c.values(r.Details.Env) {
-			request.Env[name] = value
-		}
-	}
-	if request.Settings != nil {
-		request.Env = c.values(request.Settings.Env)
-	}
-	if len(runs) > 0 {
-		if _, err := s.Carry(ctx, request); err != nil {
-			return err
-		}
-	}
-	if len(addresses) == 1 {
+	case len(addresses) == 1:
 		return c.see(ctx, s, runs[0], runs[0].Details.Seq, atRest)
 	}
 	return c.seeAll(ctx, s, runs)
 }
 
-// named looks up the runs that are meant.
+// carryRuns makes the owner drive runs, with the variables that each declares, as this process has them. settings, if any, are pinned to all of them; what
+// these declare is brought then.
+func (c *call) carryRuns(ctx context.Context, s session, runs []*runtime.Run, settings *effect.Settings) error {
+	if len(runs) == 0 {
+		return nil
+	}
+	request := runtime.CarryRequest{Settings: settings, Env: map[string]string{}}
+	for _, r := range runs {
+		request.Runs = append(request.Runs, r.ID)
+		maps.Copy(request.Env, c.values(r.Details.Env))
+	}
+	if settings != nil {
+		maps.Copy(request.Env, c.values(settings.Env))
+	}
+	_, err := s.Carry(ctx, request)
+	return err
+}
+
+// named looks up the runs that are meant. All are those that nobody started: a child run is carried with its parent.
 func (c *call) named(ctx context.Context, s session, addresses []string, all bool) ([]*runtime.Run, error) {
 	if all {
 		l, err := s.List(ctx, runtime.Query{})
@@ -85,7 +92,9 @@ func (c *call) named(ctx context.Context, s session, addresses []string, all boo
 			return nil, err
 		}
 		for _, r := range l.Runs {
-			addresses = append(addresses, r.ID)
+			if r.Parent == "" {
+				addresses = append(addresses, r.ID)
+			}
 		}
 	}
 	var runs []*runtime.Run

@@ -51,16 +51,10 @@ type servingDocument struct {
 // carryAll makes a server drive all runs, with the variables of its own environment: it is the client that carries them.
 func (c *call) carryAll(ctx context.Context, s session) error {
 	runs, err := c.named(ctx, s, nil, true)
+	if err == nil {
+		err = c.carryRuns(ctx, s, runs, nil)
+	}
 	if err != nil {
-		return err
-	}
-	request := runtime.CarryRequest{All: true, Env: map[string]string{}}
-	for _, r := range runs {
-		for name, value := range c.values(r.Details.Env) {
-			request.Env[name] = value
-		}
-	}
-	if _, err := s.Carry(ctx, request); err != nil {
 		return err
 	}
 	c.notice("serving %s; carrying %d unfinished runs", c.place.store, len(runs))

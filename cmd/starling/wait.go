@@ -122,7 +122,7 @@ func (c *call) carry(ctx context.Context, address string) (session, *runtime.Run
 	}
 	r, err := s.Get(ctx, address)
 	if err == nil && !r.Status.Ended() {
-		_, err = s.Carry(ctx, runtime.CarryRequest{Runs: []string{r.ID}, Env: c.values(r.Details.Env)})
+		err = c.carryRuns(ctx, s, []*runtime.Run{r}, nil)
 	}
 	if err != nil {
 		c.leave(s)
