@@ -34,7 +34,7 @@ func TestUniverseSignaturesAgreeWithTheReference(t *testing.T) {
 		}
 		for _, args := range calls {
 			source := name + "(" + args + ")\n"
-			_, err := starlark.EvalOptions(&syntax.FileOptions{}, &starlark.Thread{Print: func(*starlark.Thread, string) {}}, "x.star", source, nil)
+			_, err := starlark.EvalOptions(&syntax.FileOptions{Set: true}, &starlark.Thread{Print: func(*starlark.Thread, string) {}}, "x.star", source, nil)
 			want := err != nil && aboutArguments.MatchString(err.Error())
 			found := checkSource(t, source)
 			if got := len(found) > 0; got != want {
