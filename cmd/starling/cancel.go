@@ -15,6 +15,7 @@ type cancelVerb struct {
 	key    string
 }
 
+// cancelCommand is the verb cancel. It names exactly one run: there is no "the only one", which would end the wrong run one day.
 func (c *call) cancelCommand() *cobra.Command {
 	var v cancelVerb
 	cmd := &cobra.Command{
@@ -32,6 +33,7 @@ func (c *call) cancelCommand() *cobra.Command {
 	return cmd
 }
 
+// cancel takes the store even if nobody has it: what a cancel ends (children, gates, timers) is written by the owner.
 func (c *call) cancel(ctx context.Context, run string, v *cancelVerb) error {
 	s, err := c.door().Stay(ctx, false)
 	if err != nil {

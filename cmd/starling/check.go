@@ -11,6 +11,7 @@ import (
 	"starling/runtime"
 )
 
+// checkCommand is the verb check. It needs no store and touches none.
 func (c *call) checkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "check SCRIPT...",
@@ -30,6 +31,7 @@ type checkDocument struct {
 	Error       *runtime.Refusal `json:"error"` // null if no diagnostic is an error
 }
 
+// check finds what is wrong with each script. The findings are the result, so they go to standard output even where they are errors.
 func (c *call) check(scripts []string) error {
 	found := diagnostic.List{}
 	for _, script := range scripts {

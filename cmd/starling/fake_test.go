@@ -28,6 +28,7 @@ type fakeSession struct {
 	states         []*runtime.Run
 	events         []runtime.Event
 	gates          []runtime.Gate
+	runs           []runtime.Summary
 	owner          int
 
 	signals  []runtime.Signal
@@ -57,7 +58,7 @@ func (f *fakeSession) List(_ context.Context, q runtime.Query) (*runtime.Listing
 	if q.Gates {
 		return &runtime.Listing{Schema: runtime.Schema, Gates: f.gates}, nil
 	}
-	return &runtime.Listing{Schema: runtime.Schema}, nil
+	return &runtime.Listing{Schema: runtime.Schema, Runs: f.runs}, nil
 }
 
 func (f *fakeSession) Watch(ctx context.Context, w runtime.WatchRequest, fn func(runtime.Event) error) error {

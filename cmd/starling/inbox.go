@@ -8,6 +8,7 @@ import (
 	"starling/runtime"
 )
 
+// inboxCommand is the verb inbox: a plain list, the oldest gate first.
 func (c *call) inboxCommand() *cobra.Command {
 	var target string
 	cmd := &cobra.Command{
@@ -28,6 +29,7 @@ type gatesDocument struct {
 	Gates  []runtime.Gate `json:"gates"`
 }
 
+// inbox lists open gates with what each is about and the commands that answer it.
 func (c *call) inbox(ctx context.Context, target string) error {
 	s, err := c.door().Look(ctx)
 	if err != nil {
@@ -58,6 +60,11 @@ func (c *call) printGate(g runtime.Gate) {
 	c.print("%s", gateLine(whole))
 	if text := indent(g.Data, "  "); text != "" && text != "null" {
 		c.print("  %s", text)
+	}
+	for _, o := range g.Options {
+		if o.Description != "" {
+			c.print("  %s: %s", o.Name, o.Description)
+		}
 	}
 	for _, line := range c.answers(g) {
 		c.print("    %s", line)

@@ -9,6 +9,7 @@ import (
 	"starling/runtime"
 )
 
+// logsCommand is the verb logs. It has --jsonl instead of --json, as a log that is followed has no end.
 func (c *call) logsCommand() *cobra.Command {
 	var jsonl, follow bool
 	cmd := &cobra.Command{
@@ -23,6 +24,7 @@ func (c *call) logsCommand() *cobra.Command {
 	return cmd
 }
 
+// logs prints every event, none summed up: what show tells is made from these.
 func (c *call) logs(ctx context.Context, address string, jsonl, follow bool) error {
 	s, err := c.openLog(ctx, follow)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"starling/runtime"
 )
 
+// psCommand is the verb ps.
 func (c *call) psCommand() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
@@ -31,6 +32,7 @@ type summariesDocument struct {
 	Runs   []runtime.Summary `json:"runs"`
 }
 
+// ps lists runs, the newest first. It starts nothing and fires no timer: what is overdue is named instead.
 func (c *call) ps(ctx context.Context, all bool) error {
 	s, err := c.door().Look(ctx)
 	if err != nil {

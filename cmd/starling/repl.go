@@ -11,6 +11,7 @@ import (
 	"starling/runtime"
 )
 
+// replCommand is the verb repl.
 func (c *call) replCommand() *cobra.Command {
 	var resume, fake string
 	cmd := &cobra.Command{
@@ -27,6 +28,8 @@ variables and with every answer that an agent gave.`,
 	return cmd
 }
 
+// repl sits at a session until its input ends. The terminal is taken over before the store is opened, so that whatever fails later is told on a terminal
+// that has been given back.
 func (c *call) repl(ctx context.Context, resume, fake string) error {
 	if resume != "" && fake != "" {
 		return usage("the session has the agents that it was started with", "repl: --resume and --fake exclude each other")

@@ -17,6 +17,7 @@ type resumeVerb struct {
 	project string
 }
 
+// resumeCommand is the verb resume.
 func (c *call) resumeCommand() *cobra.Command {
 	var v resumeVerb
 	cmd := &cobra.Command{
@@ -40,6 +41,7 @@ One run is reported as by run. Of several, standard output has one line each; th
 	return cmd
 }
 
+// resume carries runs and follows them. A single one is reported exactly as run would have.
 func (c *call) resume(ctx context.Context, addresses []string, v *resumeVerb) error {
 	var settings *effect.Settings
 	if v.project != "" {
@@ -149,6 +151,7 @@ type runsDocument struct {
 	Runs   []*runtime.Run `json:"runs"`
 }
 
+// list prints how several runs stand, a line or a document for each.
 func (c *call) list(runs []*runtime.Run) error {
 	if !c.json {
 		for _, r := range runs {

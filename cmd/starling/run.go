@@ -17,6 +17,7 @@ type runVerb struct {
 	key    string
 }
 
+// runCommand is the verb run.
 func (c *call) runCommand() *cobra.Command {
 	var v runVerb
 	cmd := &cobra.Command{
@@ -67,6 +68,7 @@ func (c *call) runScript(ctx context.Context, script string, v *runVerb) error {
 	return c.see(ctx, s, started, 0, v.until())
 }
 
+// until is how long the command stays with its run.
 func (v *runVerb) until() until {
 	if v.wait {
 		return ended

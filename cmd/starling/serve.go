@@ -15,6 +15,7 @@ type serving struct {
 	ready func(s session) error
 }
 
+// serveCommand is the verb serve: nothing but an owner that stays. Every other verb works without it.
 func (c *call) serveCommand() *cobra.Command {
 	var idle string
 	cmd := &cobra.Command{
@@ -29,6 +30,7 @@ func (c *call) serveCommand() *cobra.Command {
 	return cmd
 }
 
+// serve owns the store until it is told to leave. A second one is refused: unlike other verbs it has no use for being a client.
 func (c *call) serve(ctx context.Context, idle string) error {
 	var s serving
 	if idle != "" {

@@ -12,6 +12,7 @@ import (
 	"starling/runtime"
 )
 
+// showCommand is the verb show.
 func (c *call) showCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "show RUN",
@@ -31,6 +32,7 @@ type shownDocument struct {
 	*runtime.Details
 }
 
+// show prints all that is known of one run: on a page for people, or the document of run with the details beside it.
 func (c *call) show(ctx context.Context, address string) error {
 	s, err := c.door().Look(ctx)
 	if err != nil {
@@ -58,6 +60,7 @@ func (c *call) show(ctx context.Context, address string) error {
 	return nil
 }
 
+// showHead says what the run is and how it stands.
 func (c *call) showHead(r *runtime.Run) {
 	d := r.Details
 	c.print("%s  %s  %s", r.ID, r.Status, r.Script)
@@ -75,6 +78,7 @@ func (c *call) showHead(r *runtime.Run) {
 	c.print("  inputs   %s", indent(r.Inputs, "  "))
 }
 
+// showSteps lists the steps in the order of their requests, with how long each took.
 func (c *call) showSteps(steps []runtime.Step) {
 	if len(steps) == 0 {
 		return
@@ -102,6 +106,7 @@ func attempts(n int) string {
 	return fmt.Sprintf("%d attempts", n)
 }
 
+// showEnd says what came of the run, once something has.
 func (c *call) showEnd(r *runtime.Run) {
 	switch {
 	case r.Error != nil:

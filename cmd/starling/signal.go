@@ -21,6 +21,7 @@ type signalVerb struct {
 	noWait  bool
 }
 
+// signalCommand is the verb signal, the one door through which anything is brought to a run.
 func (c *call) signalCommand() *cobra.Command {
 	var v signalVerb
 	cmd := &cobra.Command{
@@ -54,6 +55,7 @@ func (c *call) decideCommand(choice, short string) *cobra.Command {
 	return cmd
 }
 
+// answerFlags are those that signal, approve and reject have in common.
 func (c *call) answerFlags(cmd *cobra.Command, v *signalVerb) {
 	f := cmd.Flags()
 	f.StringVarP(&v.reason, "reason", "m", "", "why, in `WORDS`")
@@ -64,6 +66,7 @@ func (c *call) answerFlags(cmd *cobra.Command, v *signalVerb) {
 	c.jsonFlag(cmd)
 }
 
+// signal sends and follows. The address is resolved to a run first, for the variables that the run declares travel with the signal: it carries the run.
 func (c *call) signal(ctx context.Context, address string, v *signalVerb) error {
 	request, err := c.signalRequest(address, v)
 	if err != nil {

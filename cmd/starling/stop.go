@@ -8,6 +8,7 @@ import (
 	"starling/runtime"
 )
 
+// stopCommand is the verb stop.
 func (c *call) stopCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "stop",
@@ -27,6 +28,7 @@ type stoppedDocument struct {
 	Stopped int    `json:"stopped"`
 }
 
+// stop is good, and says so, when there is nobody to stop. It works on owners of other versions too.
 func (c *call) stop(ctx context.Context) error {
 	pid, err := c.door().Stop(ctx)
 	switch {

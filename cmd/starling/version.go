@@ -10,6 +10,7 @@ import (
 	"starling/runtime"
 )
 
+// versionCommand is the verb version.
 func (c *call) versionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "version",
@@ -31,6 +32,7 @@ type versionDocument struct {
 	Go       string `json:"go"`
 }
 
+// version tells which build this is.
 func (c *call) version() error {
 	doc := versionDocument{Schema: runtime.Schema, Version: buildVersion(), Dialect: lang.Dialect, Go: goruntime.Version()}
 	if info, ok := debug.ReadBuildInfo(); ok {

@@ -17,6 +17,7 @@ import (
 // errTimeout is the cause of a context that --timeout ended.
 var errTimeout = errors.New("the time given by --timeout has passed")
 
+// waitCommand is the verb wait.
 func (c *call) waitCommand() *cobra.Command {
 	var status, timeout string
 	cmd := &cobra.Command{
@@ -46,6 +47,7 @@ With --for STATUS, until it has that status or can no longer get it.`,
 	return cmd
 }
 
+// untilStatus reads --for.
 func untilStatus(status string) (until, error) {
 	if status == "" {
 		return onlySignal, nil
@@ -61,6 +63,7 @@ func untilStatus(status string) (until, error) {
 	return nil, usage(help, "wait: --for: %q is not a status", status)
 }
 
+// withTimeout reads --timeout: it bounds the command and does nothing to the run.
 func withTimeout(ctx context.Context, flag string) (context.Context, context.CancelFunc, error) {
 	if flag == "" {
 		return ctx, func() {}, nil
@@ -82,6 +85,7 @@ func parseDuration(flag, text string) (time.Duration, error) {
 	return d, nil
 }
 
+// waitFor carries the run: waiting for something that nobody drives would be waiting for ever.
 func (c *call) waitFor(ctx context.Context, address string, enough until) error {
 	s, r, err := c.carry(ctx, address)
 	if err != nil {
