@@ -57,7 +57,7 @@ func (c *call) finish(err error) int {
 	}
 	r := refusalOf(err)
 	c.complain(r, err)
-	if c.json {
+	if c.json && !c.answered {
 		c.answerJSON(errorDocument{runtime.Schema, r})
 	}
 	return r.Kind.ExitCode()

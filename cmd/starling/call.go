@@ -32,8 +32,9 @@ type call struct {
 	storeFlag string
 	json      bool
 
-	code  int // exit code when no error says more
-	place *place
+	code     int  // exit code when no error says more
+	answered bool // the one JSON document was printed
+	place    *place
 
 	interrupt context.CancelCauseFunc // ends the call
 }
@@ -60,8 +61,9 @@ type session interface {
 	Owner() int
 }
 
-// answerJSON prints the result of a verb as one document.
+// answerJSON prints the result of a verb as one document, the only one.
 func (c *call) answerJSON(doc any) error {
+	c.answered = true
 	e := json.NewEncoder(c.stdout)
 	e.SetEscapeHTML(false)
 	return e.Encode(doc)

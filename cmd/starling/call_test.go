@@ -201,13 +201,16 @@ func TestInterrupted(t *testing.T) {
 		{syscall.SIGHUP, 0, 129, "left tq3f9zk1m5ab where it is; it goes on from there"},
 	} {
 		f := &fakeSession{states: []*runtime.Run{aRun(runtime.Running)}, endless: true, owner: test.owner}
-		term := sitting(f, "wait", "tq3")
+		term := sitting(f, "wait", "tq3", "--json")
 		signals := make(chan os.Signal, 1)
 		signals <- test.signal
 		term.signals = signals
 		want := "waiting for tq3f9zk1m5ab: running\n" + test.first + "\n  starling resume tq3f9zk1m5ab\n  starling cancel tq3f9zk1m5ab\n"
 		if code := term.run(); code != test.code || term.err.String() != want || !f.closed {
 			t.Errorf("%v: exit %d, closed %v, people are told\n%swant\n%s", test.signal, code, f.closed, &term.err, want)
+		}
+		if got := term.out.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, `"status":"running"`) {
+			t.Errorf("%v: the document is %s", test.signal, got)
 		}
 	}
 }
@@ -232,5 +235,18 @@ func TestWaitTimeout(t *testing.T) {
 	term, code := invoke(t, f, "wait", "tq3", "--timeout", "1ms", "--json")
 	if code != 124 || !strings.Contains(term.out.String(), `"status":"running"`) || !strings.HasSuffix(term.err.String(), "the run is still running\n") {
 		t.Errorf("exit %d: %s%s", code, &term.out, &term.err)
+	}
+}
+
+// TestReceiptCounts: what goes wrong after the receipt was printed is told to people, is no second document and does not change the exit code.
+func TestReceiptCounts(t *testing.T) {
+	f := &fakeSession{states: []*runtime.Run{withGate(aRun(runtime.Suspended)), aRun(runtime.Running)},
+		broken: runtime.Refuse(runtime.ErrOwnerUnreachable, "", "the owner is gone")}
+	term, code := invoke(t, f, "approve", "tq3/review-gate", "--json")
+	if code != 0 || strings.Count(term.out.String(), "\n") != 1 || !strings.Contains(term.out.String(), `"accepted":true`) {
+		t.Errorf("exit %d: %s", code, &term.out)
+	}
+	if !strings.HasSuffix(term.err.String(), "warning: cannot follow the run: the owner is gone\n") {
+		t.Errorf("people are told %s", &term.err)
 	}
 }

@@ -10,8 +10,8 @@
 // What every verb promises:
 //
 //   - Standard output carries the result and nothing else; standard error carries progress, notices and errors.
-//   - With --json, standard output is exactly one document of schema starling/v1, whatever happens: the result, or
-//     {"schema":…,"error":{"kind","message","help","data"}}. The error is told on standard error for people as well.
+//   - With --json, standard output is exactly one document of schema starling/v1: the result, or {"schema":…,"error":{"kind","message","help","data"}}.
+//     The error is told on standard error for people as well. A command that is interrupted before there is a run to tell of prints none.
 //   - The exit code is that of the error's kind (runtime.ErrorKind); 3 says that a run rests, 124 that the command's own --timeout has passed,
 //     128 and the signal's number that the command was interrupted.
 //   - Without a terminal there is no prompt. There is no colour and no spinner anywhere.

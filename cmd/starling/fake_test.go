@@ -35,7 +35,8 @@ type fakeSession struct {
 	carried  []runtime.CarryRequest
 	refusal  *runtime.Refusal
 	closed   bool
-	endless  bool // Watch waits for ever once all events have been seen
+	broken   error // of every Watch
+	endless  bool  // Watch waits for ever once all events have been seen
 	position int
 }
 
@@ -62,6 +63,9 @@ func (f *fakeSession) List(_ context.Context, q runtime.Query) (*runtime.Listing
 }
 
 func (f *fakeSession) Watch(ctx context.Context, w runtime.WatchRequest, fn func(runtime.Event) error) error {
+	if f.broken != nil {
+		return f.broken
+	}
 	for _, ev := range f.events {
 		if ev.Seq <= w.After {
 			continue

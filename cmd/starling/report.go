@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -18,10 +19,13 @@ func (c *call) document(r *runtime.Run) *runtime.Run {
 }
 
 // report tells how a run stands when a command leaves it: its output is the result, everything else goes to people, and the exit code says which it
-// was. err is why the command leaves early, nil when the run had rested.
+// was. err is why the command leaves early, nil when the run had rested; an interrupted command has the run as it was last seen for its document.
 func (c *call) report(r *runtime.Run, s session, err error) error {
 	if err != nil {
 		c.left(r, s)
+		if interrupted := (interruption{}); c.json && errors.As(err, &interrupted) {
+			err = errors.Join(err, c.answerJSON(c.document(r)))
+		}
 		return err
 	}
 	if c.json {

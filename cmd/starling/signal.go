@@ -145,9 +145,11 @@ func (c *call) afterSignal(ctx context.Context, s session, receipt *runtime.Rece
 	f := follower{session: s, run: receipt.Run, after: receipt.Seq, show: newProgress(c.stderr).show}
 	r, err := f.stay(ctx, atRest)
 	switch {
-	case err != nil:
+	case cause(ctx) != nil:
 		c.left(r, s)
 		return err
+	case err != nil:
+		c.notice("warning: cannot follow the run: %v", err)
 	case r.Error != nil:
 		c.notice("%s %s", r.Status, r.ID)
 		c.tell(r.Error)
