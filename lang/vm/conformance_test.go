@@ -34,10 +34,10 @@ func referenceDir(t testing.TB) string {
 	return strings.TrimSpace(string(out))
 }
 
-// conformanceFiles are those that the reference runs itself, but for the one that tests its protobuf library.
+// conformanceFiles are those that the reference runs itself.
 var conformanceFiles = []string{
 	"assign", "bool", "builtins", "bytes", "control", "dict", "float", "function", "int", "json", "list", "math", "misc", "set", "string", "time", "tuple",
-	"recursion", "module", "while",
+	"recursion", "module", "while", "proto",
 }
 
 func TestConformance(t *testing.T) {
@@ -51,8 +51,8 @@ func TestConformance(t *testing.T) {
 			t.Run(fmt.Sprintf("%s:%d", name, c.line), func(t *testing.T) { lib.run(t, c, c.options()) })
 		}
 	}
-	if n < 88 {
-		t.Errorf("ran %d chunks, want 88: the reference has changed its tests", n)
+	if n < 89 {
+		t.Errorf("ran %d chunks, want 89: the reference has changed its tests", n)
 	}
 }
 
@@ -73,7 +73,7 @@ func TestLanguage(t *testing.T) {
 	}
 }
 
-// testLibrary is what tests can load and use: the modules assert, json, math and time, and some Go values.
+// testLibrary is what tests can load and use: the modules assert, json, math, proto and time, and some Go values.
 type testLibrary struct {
 	modules     []*compile.Module
 	predeclared starlark.StringDict
@@ -97,13 +97,14 @@ func newTestLibrary(t testing.TB, dir string) *testLibrary {
 		"_json":    json.Module,
 		"_math":    starlarkmath.Module,
 		"_time":    time.Module,
+		"_proto":   protoModule(t, dir),
 	}
 	assert, err := os.ReadFile(filepath.Join(dir, "starlarktest", "assert.star"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	lib.add(t, "assert.star", string(assert))
-	for _, name := range []string{"json", "math", "time"} {
+	for _, name := range []string{"json", "math", "time", "proto"} {
 		lib.add(t, name+".star", name+" = _"+name)
 	}
 	return lib
