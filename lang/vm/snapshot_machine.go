@@ -332,6 +332,11 @@ func (d *rootDecoder) roots() {
 	for ; n > 0 && d.err == nil; n-- {
 		m.fibers = append(m.fibers, d.fiber())
 	}
+	for _, f := range m.fibers {
+		if d.err == nil && f.parent != nil {
+			d.check(f.orphaned())
+		}
+	}
 	m.queue = d.fibers()
 	for _, f := range m.queue {
 		if f.state != ready {
@@ -540,8 +545,79 @@ func (d *rootDecoder) activation(f *fiber, kind activationKind) int {
 	for ; n > 0 && d.err == nil; n-- {
 		act.state = append(act.state, d.value())
 	}
+	d.check(act.wellFormed())
 	f.pushActivation(act)
 	return f.frames[len(f.frames)-1].opens()
+}
+
+// The shapes of the states of activations: the types of their values, "" for any that is set.
+var (
+	rootShape   = []string{"callable", "tuple", "dict"}
+	nativeShape = map[string][]string{
+		"attempt":  {"callable", "tuple", "dict"},
+		"sorted":   {"callable", "bool", "list", "list"},
+		"min":      {"callable", "", "", ""},
+		"max":      {"callable", "", "", ""},
+		"parallel": {"", "tuple", "list", "int", "int", "string", "string", "", "int", "int", "int"},
+	}
+)
+
+// wellFormed tells why a state that was read is none that the activation can have.
+func (act *activation) wellFormed() error {
+	shape, name := rootShape, "a fiber"
+	switch {
+	case act.native != nil:
+		shape, name = nativeShape[act.native.name], act.native.name
+	case act.phase > 0:
+		shape = nil // the call has begun and has its arguments
+	}
+	if len(act.state) != len(shape) {
+		return fmt.Errorf("%s with %d values, want %d", name, len(act.state), len(shape))
+	}
+	for i, want := range shape {
+		v := act.state[i]
+		_, callable := v.(starlark.Callable)
+		if v == nil || want != "" && want != v.Type() && !(want == "callable" && callable) {
+			return fmt.Errorf("%s: value %d is a %s", name, i, typeOf(v))
+		}
+	}
+	if name == "parallel" {
+		return act.wellFormedBranches()
+	}
+	return nil
+}
+
+// wellFormedBranches holds the parts of a parallel's state against each other.
+func (act *activation) wellFormedBranches() error {
+	calls := act.state[parallelCalls].(starlark.Tuple)
+	keys, named := act.state[parallelKeys].(starlark.Tuple)
+	begun, over := act.int(parallelBegun), act.int(parallelGood)+act.int(parallelBad)
+	switch {
+	case !named && act.state[parallelKeys] != starlark.None || named && len(keys) != len(calls):
+		return errors.New("parallel: its keys are not those of its branches")
+	case act.state[parallelOutcomes].(*starlark.List).Len() != len(calls):
+		return errors.New("parallel: it has another number of outcomes than of branches")
+	case begun < 0 || begun > len(calls) || over < 0 || over > begun:
+		return errors.New("parallel: its counts do not fit")
+	}
+	for _, c := range calls {
+		if call, ok := c.(starlark.Tuple); !ok || len(call) == 0 {
+			return errors.New("parallel: a branch that is no call")
+		}
+	}
+	return nil
+}
+
+// orphaned tells why a fiber is no branch of its parent, nil if it is one.
+func (f *fiber) orphaned() error {
+	top := f.parent.frames[len(f.parent.frames)-1]
+	if top.act == nil || top.act.native == nil || top.act.native.name != "parallel" {
+		return errors.New("a branch whose parent runs no parallel")
+	}
+	if f.index >= top.act.state[parallelCalls].(starlark.Tuple).Len() {
+		return fmt.Errorf("there is no branch %d", f.index)
+	}
+	return nil
 }
 
 func (d *rootDecoder) wait() *wait {
