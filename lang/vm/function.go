@@ -86,13 +86,20 @@ func (fn *Function) Freeze() {
 }
 
 // cell is a variable that nested functions share. It is a Value so that registers can hold it; scripts never see one.
-type cell struct{ v starlark.Value }
+type cell struct {
+	v      starlark.Value
+	frozen bool // what it held when it was first frozen has been frozen: functions refer to themselves through their cells
+}
 
 func (c *cell) String() string        { return "cell" }
 func (c *cell) Type() string          { return "cell" }
 func (c *cell) Truth() starlark.Bool  { return true }
 func (c *cell) Hash() (uint32, error) { return 0, fmt.Errorf("unhashable type: cell") }
 func (c *cell) Freeze() {
+	if c.frozen {
+		return
+	}
+	c.frozen = true
 	if c.v != nil {
 		c.v.Freeze()
 	}

@@ -79,7 +79,7 @@ resume: // the top frame is to execute the instruction at its pc
 			regs[in.A] = new(cell)
 			m.charge(sizeOfOther)
 		case compile.BoxCell:
-			regs[in.A] = &cell{regs[in.A]}
+			regs[in.A] = &cell{v: regs[in.A]}
 			m.charge(sizeOfOther)
 		case compile.Cell:
 			v := regs[in.B].(*cell).v

@@ -142,7 +142,10 @@ func (d *decoder) readShells() {
 		kind := d.byte()
 		sh := shell{kind: kind &^ objFrozen, frozen: kind&objFrozen != 0}
 		d.readShell(&sh)
-		if total += sh.n; total > len(d.buf) {
+		if sh.kind != objFunction && sh.kind != objRecord { // theirs is a number, not a count
+			total += sh.n
+		}
+		if total > len(d.buf) {
 			d.fail("objects with more contents than there are bytes")
 		}
 		if d.err == nil {
@@ -226,6 +229,9 @@ func unfilled(n int) []starlark.Value {
 // findBodies notes where each body begins, by passing over its values.
 func (d *decoder) findBodies() {
 	for i := range d.shells {
+		if d.err != nil {
+			return
+		}
 		sh := &d.shells[i]
 		sh.body = d.pos
 		for n := sh.contents(); n > 0 && d.err == nil; n-- {
