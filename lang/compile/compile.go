@@ -18,6 +18,7 @@ type Source struct {
 	Predeclared func(name string) bool          // the names of the environment; nil means none
 	Globals     func(name string) bool          // of a chunk of a REPL session: names that earlier chunks bound; nil for a file
 	Module      func(path string) (name string) // what a load statement's path stands for; nil means the path itself
+	Breaks      bool                            // put a Break before every instruction: tests stop machines there
 }
 
 // Error is a refusal by the compiler itself; errors of parsing and of name resolution are syntax.Error and resolve.ErrorList.
@@ -137,6 +138,11 @@ func compileModule(src Source, top *resolve.Function, globals []*resolve.Binding
 		return nil, m.err
 	}
 	m.number()
+	if src.Breaks {
+		for _, f := range m.module.Functions {
+			f.insertBreaks()
+		}
+	}
 	return m.module, nil
 }
 

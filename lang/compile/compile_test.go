@@ -81,6 +81,43 @@ func validate(t *testing.T, f *Function) {
 	}
 }
 
+// TestBreaks: code with breaks is the same code at other places. What snapshots refer to (functions, sites, live registers) has the same numbers.
+func TestBreaks(t *testing.T) {
+	text := `
+def f(xs, y):
+    t = [g(x, y) for x in xs if x < y]
+    for x in t:
+        while x: x = x - 1
+        print(x)
+    return lambda: t
+`
+	plain := mustCompile(t, text)
+	broken, err := Compile(Source{Name: "test.star", Text: []byte(text), Options: dialect, Predeclared: everything, Breaks: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, f := range plain.Functions {
+		g := broken.Functions[i]
+		validate(t, g)
+		for pc := range f.Code {
+			if g.Code[2*pc].Op != Break || g.Code[2*pc+1].Op != f.Code[pc].Op {
+				t.Fatalf("%s: instruction %d is %s, then %s", f.Name, pc, g.Code[2*pc], g.Code[2*pc+1])
+			}
+			if got, want := g.LiveBefore(2*pc), f.LiveBefore(pc); !slices.Equal(got, want) {
+				t.Errorf("%s: live before %d: %v, want %v", f.Name, pc, got, want)
+			}
+			if got, want := g.Position(2*pc+1).String(), f.Position(pc).String(); got != want {
+				t.Errorf("%s: position of %d: %s, want %s", f.Name, pc, got, want)
+			}
+		}
+		for s, site := range f.Sites {
+			if got, want := g.LiveAcross(g.Sites[s].PC), f.LiveAcross(site.PC); !slices.Equal(got, want) {
+				t.Errorf("%s: live across site %d: %v, want %v", f.Name, s, got, want)
+			}
+		}
+	}
+}
+
 func TestSites(t *testing.T) {
 	m := mustCompile(t, `
 def f(xs):

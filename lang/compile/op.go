@@ -88,6 +88,8 @@ const (
 	Return
 	Load
 
+	Break
+
 	opCount
 )
 
@@ -202,6 +204,8 @@ var ops = [opCount]opRow{
 	CallSpread: {"callspread", "R[a] = R[b](...) as callnamed, then *args and **kwargs as shape c says", Out, Window, Number, countCallShape},
 	Return:     {"return", "return RK[a]", RK, Unused, Unused, nil},
 	Load:       {"load", "R[a], ... = the names of load statement b", OutWindow, Number, Unused, countLoad},
+
+	Break: {"break", "end the slice before the next instruction, if somebody wants that", Unused, Unused, Unused, nil},
 }
 
 func countC(_ *Function, in Instr) int          { return int(in.C) }

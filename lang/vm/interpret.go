@@ -374,6 +374,9 @@ resume: // the top frame is to execute the instruction at its pc
 			pc = fr.pc + 1
 			regs[code[fr.pc].A] = value
 
+		case compile.Break:
+			goto pause
+
 		default:
 			panic("vm: no case for " + in.Op.String())
 		}
@@ -409,6 +412,13 @@ refuel: // the instruction at pc-1 is charged to a used-up portion of steps
 		goto resume
 	}
 	return nil, sig, err
+
+pause: // whoever put a Break here may want to look at the machine
+	fr.pc = pc
+	if m.pause == nil || !m.pause(f.nested()) {
+		goto resume
+	}
+	return nil, sigYield, nil
 
 failed:
 	fr.pc = pc - 1

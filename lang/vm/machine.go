@@ -82,6 +82,8 @@ type Machine struct {
 	arg        [1]starlark.Value // scratch for a call by a native, and for formatting
 	buf        []byte            // scratch for formatted text
 	refused    error             // why a direct method did not make its result
+
+	pause func(nested bool) bool // asked at each Break whether the slice ends there; never while a Go function calls back. Tests set it
 }
 
 func newMachine() *Machine {
