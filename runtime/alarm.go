@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"container/heap"
 	"sync"
 	"time"
 )
@@ -12,17 +11,21 @@ type alarms struct {
 	ring func(run string)
 
 	mu     sync.Mutex // guards what follows
-	heap   alarmHeap
+	heap   heap[*alarm]
 	at     map[string]*alarm
 	timer  *time.Timer
 	closed bool
 }
 
 type alarm struct {
-	run   string
-	due   time.Time
-	index int
+	run  string
+	due  time.Time
+	rank int
 }
+
+func (a *alarm) place() *int { return &a.rank }
+
+func (a *alarm) before(b *alarm) bool { return a.due.Before(b.due) }
 
 // recheck bounds how long a jump of the clock may go unnoticed.
 const recheck = 30 * time.Second
@@ -42,14 +45,14 @@ func (a *alarms) set(run string, due time.Time) {
 	case old == nil && due.IsZero() || old != nil && old.due.Equal(due):
 		return
 	case due.IsZero():
-		heap.Remove(&a.heap, old.index)
+		a.heap.remove(old)
 		delete(a.at, run)
 	case old == nil:
 		a.at[run] = &alarm{run: run, due: due}
-		heap.Push(&a.heap, a.at[run])
+		a.heap.push(a.at[run])
 	default:
 		old.due = due
-		heap.Fix(&a.heap, old.index)
+		a.heap.push(old)
 	}
 	a.arm()
 }
@@ -59,17 +62,18 @@ func (a *alarms) arm() {
 	if a.timer != nil {
 		a.timer.Stop()
 	}
-	if len(a.heap) == 0 || a.closed {
+	if a.heap.len() == 0 || a.closed {
 		return
 	}
-	a.timer = time.AfterFunc(min(time.Until(a.heap[0].due), recheck), a.fire)
+	a.timer = time.AfterFunc(min(time.Until(a.heap.first().due), recheck), a.fire)
 }
 
 func (a *alarms) fire() {
 	a.mu.Lock()
 	var due []string
-	for len(a.heap) > 0 && !a.heap[0].due.After(time.Now()) {
-		next := heap.Pop(&a.heap).(*alarm)
+	for now := time.Now(); a.heap.len() > 0 && !a.heap.first().due.After(now); {
+		next := a.heap.first()
+		a.heap.remove(next)
 		delete(a.at, next.run)
 		due = append(due, next.run)
 	}
@@ -87,28 +91,4 @@ func (a *alarms) stop() {
 	if a.timer != nil {
 		a.timer.Stop()
 	}
-}
-
-// alarmHeap is ordered by due time.
-type alarmHeap []*alarm
-
-func (h alarmHeap) Len() int           { return len(h) }
-func (h alarmHeap) Less(i, j int) bool { return h[i].due.Before(h[j].due) }
-func (h alarmHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
-}
-
-// Push adds an alarm; it is for container/heap.
-func (h *alarmHeap) Push(x any) {
-	x.(*alarm).index = len(*h)
-	*h = append(*h, x.(*alarm))
-}
-
-// Pop removes the last alarm; it is for container/heap.
-func (h *alarmHeap) Pop() any {
-	old := *h
-	x := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return x
 }

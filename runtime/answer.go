@@ -64,7 +64,7 @@ func (t *turn) event(step string, attempt int, kind string, data effect.Payload)
 	text := func(field string) starlark.Value { return starlark.String(v.Text(field)) }
 	ev := effect.MustEncode(effect.NewRecord(effect.EventType, starlark.String(kind), starlark.String(step), starlark.String(agentName(args)),
 		must(data.Value()), text("text"), text("url"), starlark.String(t.now.UTC().Format(timeFormat))))
-	heard := t.m != nil && t.m.Hears(step)
+	heard := t.m.Hears(step)
 	var b effect.Object
 	t.record(AgentEvent, step, b.Text("kind", kind).Int("attempt", int64(attempt)).Raw("data", data).Flag("heard", heard).Raw("event", onlyIf(heard, ev)).Payload())
 	if heard {
@@ -88,18 +88,13 @@ func must(v starlark.Value, err error) starlark.Value {
 	return v
 }
 
-// verdict carries out what on_event said of the attempt.
+// verdict records what on_event said of the attempt, and ends the attempt if that is what it said.
 func (t *turn) verdict(e *vm.Emission) {
-	action := e.Verdict.Field("action")
-	name, _ := starlark.AsString(action)
+	name, _ := starlark.AsString(e.Verdict.Field("action"))
 	message, _ := starlark.AsString(e.Verdict.Field("message"))
 	t.record(VerdictGiven, e.Step, (&effect.Object{}).Text("action", name).Text("message", message).Payload())
-	st := t.s.Steps[e.Step]
-	if st == nil || name != "stop" {
-		return
+	if st := t.s.Steps[e.Step]; st != nil && st.Stopped && st.InFlight {
+		t.abort = append(t.abort, e.Step)
+		t.ended(st, classOK, effect.Reply{}, nil)
 	}
-	t.abort = append(t.abort, e.Step)
-	r := effect.Reply{Status: "stopped", Note: message}
-	t.ended(st, classOK, r, nil)
-	t.due = append(t.due, immediate{step: e.Step, out: success(st, r)})
 }

@@ -1,8 +1,12 @@
 package runtime
 
-import "context"
+import (
+	"context"
 
-// Cancel ends a run and all it started.
+	"starling/lang/effect"
+)
+
+// Cancel ends a run and all it started. It needs no machine: a run that is busy, was set aside or cannot be served by this build is cancelled like any other.
 func (e *Local) Cancel(ctx context.Context, c CancelRequest) (*Receipt, error) {
 	run, err := e.resolveRun(c.Run)
 	if err != nil {
@@ -15,29 +19,44 @@ func (e *Local) Cancel(ctx context.Context, c CancelRequest) (*Receipt, error) {
 	if refused != nil {
 		return nil, refused
 	}
-	var receipt *Receipt
-	err = e.send(ctx, run, func(t *turn) { receipt, refused = t.cancelled(who, c, e.known(run)) })
+	return e.cancel(ctx, run, who, c)
+}
+
+func (e *Local) cancel(ctx context.Context, run string, who []string, c CancelRequest) (receipt *Receipt, err error) {
+	var refused *Refusal
+	err = e.send(ctx, run, event{urgent: true, apply: func(t *turn) { receipt, refused = t.cancelled(who, c, e.known(run)) }})
+	if err == nil && refused != nil {
+		err = refused
+	}
 	if err != nil {
 		return nil, err
-	}
-	if refused != nil {
-		return nil, refused
 	}
 	return receipt, nil
 }
 
 func (t *turn) cancelled(who []string, c CancelRequest, known func(string) (keyed, bool)) (*Receipt, *Refusal) {
 	digest := hashOf([]byte("cancel " + c.Reason + " " + c.As))
-	if k, ok := known(c.Key); ok && c.Key != "" {
-		return t.repeated(Signal{Key: c.Key}, k, digest)
+	if c.Key != "" {
+		if k, ok := t.known(c.Key, known); ok {
+			return t.repeated(Signal{Key: c.Key}, k, digest)
+		}
 	}
 	if t.s.Status.Ended() {
 		return nil, refuse(ErrClosed, "run %s is %s already", t.s.ID, t.s.Status)
 	}
-	t.cancelRun(who[0], c.Reason)
+	t.cancelRun(who, c.Reason)
 	r := &Receipt{Schema: Schema, Accepted: true, Run: t.s.ID, Seq: t.s.Seq, Status: t.s.Status}
-	if c.Key != "" {
-		t.keys[c.Key] = keyed{Digest: digest, Receipt: r}
-	}
+	t.remember(c.Key, keyed{Digest: digest, Receipt: r})
 	return r, nil
+}
+
+// cancelRun ends the run by order. Both names are recorded of who acts for another.
+func (t *turn) cancelRun(who []string, reason string) {
+	t.close()
+	err := effect.Errorf(effect.KindCancelled, "cancelled by %s", who[0])
+	if reason != "" {
+		err.Message += ": " + reason
+	}
+	var b effect.Object
+	t.record(RunCancelled, "", b.Text("by", who[0]).Texts("who", who).Text("reason", reason).Raw("error", err.Payload()).Payload())
 }

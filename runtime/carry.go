@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"starling/lang/effect"
 )
@@ -25,7 +26,6 @@ func (e *Local) uncarry(run string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.carried, run)
-	delete(e.actors, run)
 }
 
 // carries tells whether the engine drives a run.
@@ -43,107 +43,152 @@ func (e *Local) variable(run, name string) (string, bool) {
 	return v, ok
 }
 
+// environment copies the variables that a run's carrier brought.
+func (e *Local) environment(run string) map[string]string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return maps.Clone(e.carried[run])
+}
+
 // Carry makes the engine drive runs.
 func (e *Local) Carry(ctx context.Context, c CarryRequest) ([]string, error) {
 	if !CallerOf(ctx).Local {
 		return nil, refuse(ErrDenied, "%s may not carry runs", orUnknown(CallerOf(ctx)))
 	}
-	runs, err := e.toCarry(ctx, c)
+	carried := []string{}
+	for _, address := range c.Runs {
+		run, err := e.resolveRun(address)
+		if err == nil {
+			err = e.take(ctx, run, c)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if e.carries(run) {
+			carried = append(carried, run)
+		}
+	}
+	if !c.All {
+		return carried, nil
+	}
+	l, err := e.List(ctx, Query{})
 	if err != nil {
 		return nil, err
 	}
-	for _, run := range runs {
-		if c.Settings != nil {
-			if err := e.pin(ctx, run, c); err != nil {
-				return nil, err
-			}
-		}
-		if err := e.carryOne(ctx, run, c.Env); err != nil {
-			return nil, err
+	for _, s := range slices.Backward(l.Runs) { // oldest first
+		if err := e.take(ctx, s.ID, c); err != nil {
+			e.log("run %s is left: %v", s.ID, err) // it must not keep the others from going on
+		} else if e.carries(s.ID) && !slices.Contains(carried, s.ID) {
+			carried = append(carried, s.ID)
 		}
 	}
-	return runs, nil
+	return carried, nil
+}
+
+// take carries a run, under other settings if the request has some.
+func (e *Local) take(ctx context.Context, run string, c CarryRequest) error {
+	if c.Settings != nil {
+		if err := e.pin(ctx, run, c.Settings); err != nil {
+			return err
+		}
+	}
+	return e.carryOne(ctx, run, c.Env)
 }
 
 // pin records that a run goes on with other settings: a project file that was edited meanwhile.
-func (e *Local) pin(ctx context.Context, run string, c CarryRequest) error {
-	settings := settingsPayload(c.Settings)
-	hash := hashOf(settings)
-	return e.send(ctx, run, func(t *turn) {
+func (e *Local) pin(ctx context.Context, run string, settings *effect.Settings) error {
+	content := settingsPayload(settings)
+	hash := hashOf(content)
+	return e.send(ctx, run, event{apply: func(t *turn) {
 		if t.s.Status.Ended() || t.s.Settings == hash {
 			return
 		}
-		t.writes = append(t.writes, Write{[]byte(prefixBlob + hash), settings})
+		t.keep(hash, content)
 		t.record(RunPinned, "", (&effect.Object{}).Text("settings", hash).Text("by", CallerOf(ctx).Name).Payload())
-		t.host.settings = c.Settings
-	})
+		t.host.settings = settings
+	}})
 }
 
-func (e *Local) toCarry(ctx context.Context, c CarryRequest) ([]string, error) {
-	var runs []string
-	for _, address := range c.Runs {
-		run, err := e.resolveRun(address)
-		if err != nil {
-			return nil, err
-		}
-		runs = append(runs, run)
-	}
-	if c.All {
-		l, err := e.List(ctx, Query{})
-		if err != nil {
-			return nil, err
-		}
-		for _, s := range slices.Backward(l.Runs) { // oldest first
-			runs = append(runs, s.ID)
-		}
-	}
-	return runs, nil
-}
-
-// carryOne carries a run and its open children, and wakes it: attempts that wait start, timers that are overdue fire.
+// carryOne carries a run, with its parent, which goes on when it ends, and its open children. Attempts that wait start, timers that are overdue fire. A run at
+// rest that has nothing of this stays where it is until its next timer is due.
 func (e *Local) carryOne(ctx context.Context, run string, env map[string]string) error {
 	row, err := e.summary(run)
-	if err != nil {
+	if err != nil || row.Status.Ended() {
 		return err
-	}
-	if row.Status.Ended() {
-		return nil
 	}
 	known := e.carries(run) && len(env) == 0
 	e.carry(run, env)
 	if known {
 		return nil
 	}
-	return e.send(ctx, run, func(t *turn) {
-		t.overdue()
-		t.closeNeeds()
-	})
-}
-
-// needs: a run whose declared variables nobody has brought rests at the gate !needs:NAME, which closes by itself when a carrier brings them.
-
-// waitsForEnv tells whether attempts must wait for a variable, opening its gate when one wants to start.
-func (t *turn) waitsForEnv() bool {
-	missing := t.host.missing()
-	if len(missing) == 0 {
-		return false
-	}
-	for _, st := range t.s.Steps {
-		if st.Ready && t.s.Gates[gateNeeds+missing[0]] == nil {
-			t.openSystemGate(gateNeeds+missing[0], "", "The project declares the environment variable "+missing[0]+
-				", and nobody who carries the run has it. Carry it with the variable set: starling resume "+t.s.ID)
+	if parent, _, ok := cutParent(row.Parent); ok && !e.carries(parent) {
+		if err := e.carryOne(ctx, parent, env); err != nil {
+			e.log("run %s, whose child %s is carried: %v", parent, run, err)
 		}
 	}
+	if len(env) == 0 && e.sleeps(&row) {
+		return nil
+	}
+	return e.send(ctx, run, event{apply: (*turn).carried})
+}
+
+// sleeps tells whether a run can be left in the store: it rests, has nobody above or below it, and is not in memory. Its alarm is set.
+func (e *Local) sleeps(row *Summary) bool {
+	if row.Status != Suspended || row.Parent != "" || e.hasChildren(row.ID) {
+		return false
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.actors[row.ID] != nil {
+		return false
+	}
+	var due time.Time
+	if row.NextDue != nil {
+		due = *row.NextDue
+	}
+	e.alarms.set(row.ID, due)
 	return true
 }
 
-// closeNeeds withdraws the gates of variables that have come.
-func (t *turn) closeNeeds() {
-	missing := t.host.missing()
+// carried is what follows when a run is carried anew: its children are, and gates close whose variables have come.
+func (t *turn) carried() {
+	missing := t.missing()
 	for _, g := range t.s.openGates() {
 		name, ok := strings.CutPrefix(g.Name, gateNeeds)
 		if ok && !slices.Contains(missing, name) {
-			t.record(GateWithdrawn, g.Name, nil)
+			t.withdrawGate(g, "")
 		}
 	}
+	for _, st := range t.s.children {
+		t.children = append(t.children, st)
+	}
+}
+
+// A run whose declared variables nobody has brought rests at a gate !needs:NAME for each, which closes by itself when a carrier brings it.
+
+// needs tells whether attempts must wait for variables, and opens the gates of those.
+func (t *turn) needs() bool {
+	missing := t.missing()
+	for _, name := range missing {
+		if t.s.Gates[gateNeeds+name] == nil {
+			t.openSystemGate(gateNeeds+name, "", "The project declares the environment variable "+name+", and nobody who carries the run has it. "+
+				"Carry it with the variable set: starling resume "+t.s.ID+". Skip goes on without it, fail ends the run.")
+		}
+	}
+	return len(missing) > 0
+}
+
+// missing lists the declared variables that the run has to wait for.
+func (t *turn) missing() []string {
+	return slices.DeleteFunc(t.host.missing(), func(name string) bool { return slices.Contains(t.s.Without, name) })
+}
+
+// needy tells whether a run rests at the gate of a variable.
+func (s *state) needy() bool {
+	for name := range s.Gates {
+		if strings.HasPrefix(name, gateNeeds) {
+			return true
+		}
+	}
+	return false
 }

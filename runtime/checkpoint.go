@@ -1,49 +1,189 @@
 package runtime
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.starlark.net/starlark"
 
 	"starling/lang/effect"
+	"starling/lang/vm"
 )
 
 // A checkpoint is the state and the machine of a run as they were after one record. It is a cache: a run whose checkpoint is missing, damaged or of
 // another format is rebuilt from its journal. The newest two are kept.
 //
 //	checksum (as for the journal) · uvarint length, state (a dict as effect.Payload) · machine (vm's snapshot with its own header and MAC)
+//
+// A large one is cut into parts, each a value of its own; it is whole when its checksum says so.
 
-// When a checkpoint is taken: at rest when it is small, and in any case when replaying the journal since the last one would cost too much.
+// When a checkpoint is taken: at rest when it is small, and in any case when replaying the journal since the last one would cost too much. What is too much grows
+// with the size of a checkpoint, so that a run with a large heap does not write it down again for every little step.
 const (
-	smallCheckpoint = 32 << 10 // bytes that may ride along with the commit of a suspension
+	smallCheckpoint = 32 << 10 // bytes that may ride along with the commit of a turn
+	checkpointPart  = 4 << 20  // bytes of one value
 	maxTailBytes    = 64 << 10
 	maxTailRecords  = 2000
 	maxTailSteps    = 20_000_000
+	bytesPerRecord  = 100 // of a checkpoint, that cost as much to write as a record to replay
 )
 
-func (a *actor) wantsCheckpoint() (want, onlySmall bool) {
-	switch {
-	case a.s.Status.Ended() || a.s.Session || a.m == nil: // a session is replayed chunk by chunk; a run that was set aside has no machine
-		return false, false
-	case a.tail.bytes > maxTailBytes || a.tail.records > maxTailRecords || a.m != nil && a.m.Steps()-a.tail.steps > maxTailSteps:
-		return true, false
+// tail measures the journal since the newest checkpoint.
+type tail struct {
+	records int
+	bytes   int
+	steps   uint64 // of the machine when the checkpoint was taken
+	size    int    // bytes of that checkpoint
+}
+
+// long tells whether replaying the tail would cost too much.
+func (l tail) long(steps uint64) bool {
+	return l.bytes > max(maxTailBytes, l.size) || l.records > max(maxTailRecords, l.size/bytesPerRecord) || steps-l.steps > maxTailSteps
+}
+
+// point is a checkpoint that the store holds.
+type point struct {
+	seq   uint64
+	parts int
+}
+
+// checkpoint is one in the making; nil is none.
+type checkpoint struct {
+	seq   uint64
+	bytes []byte
+	steps uint64 // of the machine
+}
+
+func (c *checkpoint) small() bool { return c != nil && len(c.bytes) <= smallCheckpoint }
+
+// checkpointDue makes a checkpoint if the turn should end with one. That it cannot be made costs time when the run is loaded, and nothing else.
+func (a *actor) checkpointDue(t *turn, length *tail) *checkpoint {
+	if a.s.Status.Ended() || a.s.Session || t.m == nil || length.records == 0 { // a session is replayed chunk by chunk
+		return nil
 	}
-	return a.s.Status == Suspended && a.tail.records > 0, true
+	long := length.long(t.m.Steps())
+	if !long && (a.s.Status != Suspended || length.size > smallCheckpoint) {
+		return nil
+	}
+	c, err := a.checkpoint(t.m)
+	if err != nil {
+		a.e.log("%v", err)
+		return nil
+	}
+	length.size = len(c.bytes)
+	if !long && !c.small() {
+		return nil
+	}
+	return c
 }
 
 // checkpoint encodes the run as it is now.
-func (a *actor) checkpoint() ([]byte, error) {
+func (a *actor) checkpoint(m *vm.Machine) (*checkpoint, error) {
+	c := &checkpoint{seq: a.s.Seq, steps: m.Steps()}
 	st := a.s.payload()
-	b := binary.AppendUvarint(make([]byte, checksumSize), uint64(len(st)))
-	b = append(b, st...)
-	snap, err := a.m.Snapshot(a.e.macKey)
+	c.bytes = binary.AppendUvarint(make([]byte, checksumSize), uint64(len(st)))
+	c.bytes = append(c.bytes, st...)
+	err := guarded(func() error {
+		snap, err := m.Snapshot(a.e.macKey)
+		c.bytes = seal(append(c.bytes, snap...))
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("run %s cannot be written down: %w", a.run, err)
 	}
-	return seal(append(b, snap...)), nil
+	return c, nil
+}
+
+func pointKey(run string, seq uint64, part int) []byte {
+	return binary.BigEndian.AppendUint16(seqKey(prefixCheckpoint, run, seq), uint16(part))
+}
+
+// writes are the values of a checkpoint, and the end of the one that is superseded.
+func (c *checkpoint) writes(a *actor) []Write {
+	var all []Write
+	for part := range slices.Chunk(c.bytes, checkpointPart) {
+		all = append(all, Write{pointKey(a.run, c.seq, len(all)), part})
+	}
+	if len(a.points) < 2 {
+		return all
+	}
+	for part := range a.points[0].parts {
+		all = append(all, Write{pointKey(a.run, a.points[0].seq, part), nil})
+	}
+	return all
+}
+
+// checkpointed notes a checkpoint that rode along, or writes down one that was too large for that.
+func (a *actor) checkpointed(c *checkpoint) error {
+	if c == nil {
+		return nil
+	}
+	if !c.small() {
+		if err := a.writeApart(c); err != nil {
+			return err
+		}
+	}
+	a.points = append(a.points, point{c.seq, (len(c.bytes) + checkpointPart - 1) / checkpointPart})
+	a.points = a.points[max(0, len(a.points)-2):]
+	a.tail = tail{steps: c.steps, size: len(c.bytes)}
+	return nil
+}
+
+// writeApart writes a checkpoint of what is durable already, one value a commit.
+func (a *actor) writeApart(c *checkpoint) error {
+	for _, w := range c.writes(a) {
+		b := &Batch{Fences: []Fence{{Run: a.run, Expect: c.seq, Next: c.seq}}, Writes: []Write{w}}
+		if err := a.e.store.Commit(context.Background(), b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeDown writes a checkpoint of the run as it is, when the newest one is older.
+func (a *actor) writeDown() error {
+	if a.s == nil || a.m == nil || a.s.Status.Ended() || a.s.Session || a.tail.records == 0 {
+		return nil
+	}
+	c, err := a.checkpoint(a.m)
+	if err != nil {
+		a.e.log("%v", err)
+		return nil
+	}
+	if err := a.writeApart(c); err != nil {
+		return err
+	}
+	a.points, a.tail = nil, tail{} // it leaves memory
+	return nil
+}
+
+// readCheckpoints takes the newest checkpoint that reads, leaving out some, and notes which there are.
+func (sv *saved) readCheckpoints(s Store, skip int) error {
+	var bodies [][]byte
+	err := scan(s, prefixCheckpoint+sv.run, func(rest string, v []byte) error {
+		if len(rest) != 10 {
+			return fmt.Errorf("%w: run %s has a malformed checkpoint key", ErrDamaged, sv.run)
+		}
+		seq := binary.BigEndian.Uint64([]byte(rest))
+		if n := len(sv.points); n == 0 || sv.points[n-1].seq != seq {
+			sv.points, bodies = append(sv.points, point{seq: seq}), append(bodies, nil)
+		}
+		last := len(bodies) - 1
+		sv.points[last].parts++
+		bodies[last] = append(bodies[last], v...)
+		return nil
+	})
+	for i := len(bodies) - 1 - skip; i >= 0 && err == nil; i-- {
+		if st, snap, err := readCheckpoint(sv.run, bodies[i]); err == nil {
+			sv.state, sv.machine, sv.length.size = st, snap, len(bodies[i])
+			break
+		}
+	}
+	return err
 }
 
 func readCheckpoint(run string, b []byte) (*state, []byte, error) {
@@ -68,17 +208,16 @@ func (s *state) payload() effect.Payload {
 	b.Int("seq", int64(s.Seq)).Text("status", string(s.Status)).Text("script", s.Script).Text("bundle", s.Bundle).Text("program", s.Program).
 		Text("settings", s.Settings).Raw("inputs", s.Inputs).Text("by", s.By).Text("parent", s.Parent).Int("depth", int64(s.Depth)).
 		Flag("session", s.Session).Int("started", micros(s.Started)).Int("updated", micros(s.Updated)).Int("deadline", micros(s.Deadline)).
-		Flag("busy", s.Busy)
+		Flag("busy", s.Busy).Flag("bare", s.Bare).Int("behaviour", int64(s.Behaviour)).Texts("without", s.Without)
 	for _, st := range s.inOrder() {
 		b.Raw("step:"+st.Step, st.payload())
 	}
 	for _, g := range s.openGates() {
 		b.Raw("gate:"+g.Name, g.payload())
 	}
-	for _, id := range sortedKeys(s.Timers) {
-		t := s.Timers[id]
+	for _, t := range s.timers.all() {
 		var o effect.Object
-		b.Raw("timer:"+id, o.Text("purpose", t.Purpose).Text("step", t.Step).Int("due", micros(t.Due)).Payload())
+		b.Raw("timer:"+timerID(t.Purpose, t.Step), o.Text("purpose", t.Purpose).Text("step", t.Step).Int("due", micros(t.Due)).Payload())
 	}
 	for i, m := range s.Mailbox {
 		var o effect.Object
@@ -92,7 +231,8 @@ func (st *step) payload() effect.Payload {
 	return b.Text("kind", st.Kind).Int("seq", int64(st.Seq)).Int("at", micros(st.At)).Int("class", int64(st.Class)).Text("where", st.Where).
 		Raw("args", st.Args).Raw("resolved", st.Resolved).Text("returns", st.Returns).Raw("policy", policyPayload(st.Policy)).
 		Int("attempt", int64(st.Attempt)).Flag("ready", st.Ready).Flag("in_flight", st.InFlight).Int("failures", int64(st.Failures)).
-		Int("reasks", int64(st.Reasks)).Raw("feedback", st.Feedback).Flag("uncertain", st.Uncertain).Payload()
+		Int("reasks", int64(st.Reasks)).Raw("feedback", st.Feedback).Raw("refused", st.Refused).Flag("stopped", st.Stopped).Text("note", st.Note).
+		Text("cut", st.Cut).Text("mail", st.Mail).Payload()
 }
 
 func stateOf(run string, v effect.View) *state {
@@ -100,7 +240,7 @@ func stateOf(run string, v effect.View) *state {
 	s.Seq, s.Status, s.Script, s.Bundle, s.Program = uint64(v.Int("seq")), Status(v.Text("status")), v.Text("script"), v.Text("bundle"), v.Text("program")
 	s.Settings, s.Inputs, s.By, s.Parent, s.Depth = v.Text("settings"), v.Raw("inputs"), v.Text("by"), v.Text("parent"), int(v.Int("depth"))
 	s.Session, s.Started, s.Updated, s.Deadline = v.Flag("session"), timeOf(v, "started"), timeOf(v, "updated"), timeOf(v, "deadline")
-	s.Busy = v.Flag("busy")
+	s.Busy, s.Bare, s.Behaviour, s.Without = v.Flag("busy"), v.Flag("bare"), uint32(v.Int("behaviour")), v.Texts("without")
 	v.Each(func(key string, field starlark.Value) {
 		kind, name, ok := cutKind(key)
 		if !ok {
@@ -109,11 +249,11 @@ func stateOf(run string, v effect.View) *state {
 		f := effect.ViewOf(field)
 		switch kind {
 		case "step":
-			s.Steps[name] = stepOf(name, f)
+			s.adopt(stepOf(name, f))
 		case "gate":
 			s.Gates[name] = gateOf(name, f)
 		case "timer":
-			s.Timers[name] = timer{ID: name, Purpose: f.Text("purpose"), Step: f.Text("step"), Due: timeOf(f, "due")}
+			s.timers.set(timer{Purpose: f.Text("purpose"), Step: f.Text("step"), Due: timeOf(f, "due")})
 		case "mail":
 			s.Mailbox = append(s.Mailbox, message{Name: f.Text("name"), Data: f.Raw("message")})
 		}
@@ -126,11 +266,11 @@ func (g *gate) payload() effect.Payload {
 	for _, v := range g.Votes {
 		o.Text("vote:"+v.who, v.choice+" ") // a blank keeps an empty choice
 	}
-	return o.Text("step", g.Step).Int("opened", micros(g.OpenedAt)).Int("deadline", micros(g.Deadline)).Raw("args", g.Args).Int("level", int64(g.Level)).Payload()
+	return o.Text("step", g.Step).Int("seq", int64(g.Seq)).Int("opened", micros(g.OpenedAt)).Int("deadline", micros(g.Deadline)).Raw("args", g.Args).Int("level", int64(g.Level)).Payload()
 }
 
 func gateOf(name string, v effect.View) *gate {
-	g := &gate{Name: name, Step: v.Text("step"), OpenedAt: timeOf(v, "opened"), Deadline: timeOf(v, "deadline"), Args: v.Raw("args"), Level: int(v.Int("level"))}
+	g := &gate{Name: name, Step: v.Text("step"), Seq: uint64(v.Int("seq")), OpenedAt: timeOf(v, "opened"), Deadline: timeOf(v, "deadline"), Args: v.Raw("args"), Level: int(v.Int("level"))}
 	v.Each(func(key string, _ starlark.Value) {
 		if kind, who, ok := cutKind(key); ok && kind == "vote" {
 			g.Votes = append(g.Votes, vote{who, strings.TrimSuffix(v.Text(key), " ")})
@@ -143,5 +283,5 @@ func stepOf(name string, v effect.View) *step {
 	return &step{Step: name, Kind: v.Text("kind"), Seq: uint64(v.Int("seq")), At: timeOf(v, "at"), Class: effect.Class(v.Int("class")), Where: v.Text("where"),
 		Args: v.Raw("args"), Resolved: v.Raw("resolved"), Returns: v.Text("returns"), Policy: policyOf(v.Sub("policy")), Attempt: int(v.Int("attempt")),
 		Ready: v.Flag("ready"), InFlight: v.Flag("in_flight"), Failures: int(v.Int("failures")), Reasks: int(v.Int("reasks")), Feedback: v.Raw("feedback"),
-		Uncertain: v.Flag("uncertain")}
+		Refused: v.Raw("refused"), Stopped: v.Flag("stopped"), Note: v.Text("note"), Cut: v.Text("cut"), Mail: v.Text("mail")}
 }

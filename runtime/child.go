@@ -9,78 +9,102 @@ import (
 	"starling/lang/effect"
 )
 
-// A child run is a run of its own that a step of another started. The step waits natively; the child's end posts its outcome to the parent. The child is
-// started by a key made of the parent's step, so that starting it again after a crash finds the one that is there. Its gates are visible from the top under the step's
+// A child run is a run of its own that a step of another started. The step waits natively; the child's end posts its outcome to the parent. Under the step's
+// address stands which run it is, so that looking for it again after a crash finds the one that is there. Its gates are visible from the top under the step's
 // address; it is cancelled with its step.
 
 // maxDepth bounds the nesting of child runs.
 const maxDepth = 8
 
-func childKey(run, step string) string { return "child:" + run + "@" + step }
+func childKey(parent string) []byte { return []byte(prefixChild + parent) }
 
 // childOf finds the run that a step started, "" when there is none.
 func (r *reader) childOf(run, step string) string {
-	v, err := r.store.Get([]byte(prefixStartKey + childKey(run, step)))
+	id, err := r.store.Get(childKey(run + "@" + step))
 	if err != nil {
 		return ""
 	}
-	k, err := readKeyed(v)
-	if err != nil {
-		return ""
-	}
-	return k.Run
+	return string(id)
+}
+
+// hasChildren tells whether a run ever started another.
+func (r *reader) hasChildren(run string) bool {
+	found := false
+	err := scan(r.store, prefixChild+run+"@", func(string, []byte) error {
+		found = true
+		return ErrStopScan
+	})
+	return found || err != nil
 }
 
 // startChild starts the child of a step, or looks after the one that is there.
 func (e *Local) startChild(run string, h *host, depth int, st *step) {
 	args, _ := st.Args.View()
-	step := st.Step
+	step, settings := st.Step, h.settings
 	if !e.enter() {
 		return // the next owner finds the step and starts the child
 	}
 	go func() {
 		defer e.exit()
-		if err := e.runChild(run, h, depth, step, args); err != nil && e.ctx.Err() == nil {
+		err := e.runChild(run, step, func() (StartRequest, error) { return e.childRequest(run, h.program, settings, depth, args) }, depth+1)
+		if err != nil && e.ctx.Err() == nil {
 			e.settleChild(run, step, nil, effect.Errorf(effect.KindRefused, "%s: %v", step, err))
 		}
 	}()
 }
 
-func (e *Local) runChild(run string, h *host, depth int, step string, args effect.View) error {
+// childRequest is the start of a child run as its step asks for it.
+func (e *Local) childRequest(run string, p *program, settings *effect.Settings, depth int, args effect.View) (StartRequest, error) {
+	if depth >= maxDepth {
+		return StartRequest{}, fmt.Errorf("child runs are nested deeper than %d", maxDepth)
+	}
+	script := args.Text("script")
+	child, ok := p.bundle.Child(script)
+	if !ok {
+		return StartRequest{}, fmt.Errorf("the script %q is not part of this run's program; name it with a literal", script)
+	}
+	inputs, err := contract.ToJSON(args.Value("inputs"))
+	return StartRequest{Bundle: child.Encode(), Script: script, Inputs: inputs, Settings: *settings, Env: e.environment(run)}, err
+}
+
+// runChild makes sure that a step has its child run, that the run is carried, and that the parent knows how it stands.
+func (e *Local) runChild(run, step string, request func() (StartRequest, error), depth int) error {
 	ctx := WithCaller(e.ctx, Caller{Name: "run:" + run, Local: true})
-	id := e.childOf(run, step)
-	if id == "" {
-		if depth+1 > maxDepth {
-			return fmt.Errorf("child runs are nested deeper than %d", maxDepth)
-		}
-		script := args.Text("script")
-		child, ok := h.program.bundle.Child(script)
-		if !ok {
-			return fmt.Errorf("the script %q is not part of this run's program; name it with a literal", script)
-		}
-		inputs, err := contract.ToJSON(args.Value("inputs"))
-		if err != nil {
-			return err
-		}
-		made, err := e.start(ctx, StartRequest{Key: childKey(run, step), Bundle: child.Encode(), Script: script, Inputs: inputs, Settings: *h.settings,
-			Env: e.environment(run)}, run+"@"+step, depth+1)
-		if err != nil {
-			return err
-		}
-		id = made.ID
+	id, err := e.child(ctx, run+"@"+step, request, depth)
+	if err == nil {
+		err = e.carryOne(ctx, id, e.environment(run))
 	}
-	if err := e.carryOne(ctx, id, e.environment(run)); err != nil {
+	if err != nil {
 		return err
 	}
-	row, err := e.summary(id)
-	if err != nil || !row.Status.Ended() {
+	waits := false
+	if err := e.send(ctx, run, event{apply: func(t *turn) { waits = t.s.Steps[step] != nil }}); err != nil {
 		return err
+	}
+	if !waits { // the step was withdrawn while its child was being started
+		e.cancelOrphan(run, id)
+		return nil
 	}
 	sv, err := readRun(e.store, id, 0)
 	if err == nil {
 		e.childChanged(run, step, sv.fold())
 	}
 	return err
+}
+
+// child finds the run of a step, or starts it.
+func (e *Local) child(ctx context.Context, parent string, request func() (StartRequest, error), depth int) (string, error) {
+	release := e.hold(string(childKey(parent)))
+	defer release()
+	id, err := e.store.Get(childKey(parent))
+	if !errors.Is(err, ErrNoKey) {
+		return string(id), err
+	}
+	r, err := request()
+	if err != nil {
+		return "", err
+	}
+	return e.create(ctx, r, parent, depth)
 }
 
 // settled waits until the runs above a child, up to the top, have taken what its last commit means for them.
@@ -94,7 +118,7 @@ func (e *Local) settled(ctx context.Context, child, top string) error {
 		if !ok {
 			return nil
 		}
-		if err := e.send(ctx, parent, func(*turn) {}); err != nil {
+		if err := e.send(ctx, parent, event{apply: func(*turn) {}}); err != nil {
 			return err
 		}
 		run = parent
@@ -112,16 +136,42 @@ func (e *Local) childChanged(parent, step string, s *state) {
 	case Failed:
 		e.settleChild(parent, step, nil, effect.Errorf(effect.KindChild, "%s: child run %s failed: %s", step, s.ID, s.Err.Message))
 	default:
-		e.post(parent, event{apply: func(*turn) {}})
+		child := s.ID
+		e.post(parent, event{apply: func(t *turn) { t.look(step, child) }})
 	}
 }
 
+// look notes whether a child run is in motion now: of several reports the last one counts, whichever comes last.
+func (t *turn) look(step, child string) {
+	row, err := t.host.e.summary(child)
+	if err != nil || t.s.children[step] == nil {
+		return
+	}
+	if t.host.kids == nil {
+		t.host.kids = map[string]bool{}
+	}
+	t.host.kids[step] = row.Status != Suspended
+}
+
+// childMoves tells whether a child run is in motion. One of which nothing is known yet is about to be started or, in a run that rests, rests with it.
+func (t *turn) childMoves() bool {
+	for step := range t.s.children {
+		moves, known := t.host.kids[step]
+		if moves || !known && t.s.Status != Suspended {
+			return true
+		}
+	}
+	return false
+}
+
+// settleChild settles a step with what its child run came to. Where nothing can be settled now, the child is looked at again when the run goes on.
 func (e *Local) settleChild(parent, step string, out effect.Payload, failed *effect.Error) {
 	e.post(parent, event{apply: func(t *turn) {
 		st := t.s.Steps[step]
-		if st == nil {
-			return // withdrawn in the meantime
+		if st == nil || t.m == nil {
+			return
 		}
+		delete(t.host.kids, step)
 		if failed != nil {
 			t.settle(st, failure(st, failed, nil))
 			return
@@ -134,51 +184,28 @@ func (e *Local) settleChild(parent, step string, out effect.Payload, failed *eff
 	}})
 }
 
-// cancelChild cancels the child of a step that nobody waits for any more.
+// cancelChild cancels the child of a step that nobody waits for any more. One that is just being started finds that out itself.
 func (e *Local) cancelChild(run, step string) {
 	if !e.enter() {
 		return
 	}
 	go func() {
 		defer e.exit()
-		id := e.childOf(run, step)
-		if id == "" {
-			return
-		}
-		_, err := e.Cancel(WithCaller(context.WithoutCancel(e.ctx), Caller{Name: "run:" + run, Local: true}), CancelRequest{Run: id, Reason: "its parent ended"})
-		var r *Refusal
-		if err != nil && !errors.As(err, &r) {
-			e.log("run %s: cancelling its child %s: %v", run, id, err)
+		if id := e.childOf(run, step); id != "" {
+			e.cancelOrphan(run, id)
 		}
 	}()
+}
+
+func (e *Local) cancelOrphan(run, child string) {
+	_, err := e.cancel(context.WithoutCancel(e.ctx), child, []string{"run:" + run}, CancelRequest{Reason: "its parent ended"})
+	if r := (*Refusal)(nil); err != nil && !errors.As(err, &r) {
+		e.log("run %s: cancelling its child %s: %v", run, child, err)
+	}
 }
 
 // abandoned tells whether the step that started a child does not wait for it any more: the process ended before the child could be cancelled.
 func (e *Local) abandoned(parent, step string) bool {
 	sv, err := readRun(e.store, parent, 0)
 	return err == nil && sv.fold().Steps[step] == nil
-}
-
-// childMoving tells whether the child of a step is in motion. One that is not known yet is about to be.
-func (h *host) childMoving(step string) bool {
-	if h.e == nil {
-		return false
-	}
-	id := h.e.childOf(h.run, step)
-	if id == "" {
-		return true
-	}
-	row, err := h.e.summary(id)
-	return err == nil && (row.Status == Running || row.Status == Pending)
-}
-
-// environment copies the variables that a run's carrier brought.
-func (e *Local) environment(run string) map[string]string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	out := map[string]string{}
-	for k, v := range e.carried[run] {
-		out[k] = v
-	}
-	return out
 }

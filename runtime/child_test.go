@@ -1,11 +1,15 @@
 package runtime_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
+	"go.starlark.net/starlark"
+
+	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/runtimetest"
 )
@@ -106,5 +110,29 @@ def main(n = 0):
 	end := w.until(top.ID, runtime.Failed)
 	if want := fmt.Sprintf("nested deeper than %d", 8); !strings.Contains(end.Error.Message, want) {
 		t.Errorf("error %q, want %q", end.Error.Message, want)
+	}
+}
+
+func TestParentThatOnlyWaitsIsNotTakenForPoison(t *testing.T) {
+	w := newWorld(t)
+	begun := make(chan string, 9)
+	w.work = hanging(begun)
+	top := w.startFiles(`
+def main():
+    return run("child.star", {})
+`, "", map[string]string{"child.star": "def main():\n    return work('w', value = 3)\n"})
+	<-begun
+	for range 5 {
+		w.crash()
+		w.resume()
+		<-begun
+	}
+	w.crash()
+	w.work = func(_ context.Context, a *effect.Attempt) effect.Reply {
+		return effect.Reply{Value: starlark.MakeInt(3)}
+	}
+	w.resume()
+	if end := w.until(top.ID, runtime.Completed); string(end.Output) != "3" {
+		t.Errorf("output %s", end.Output)
 	}
 }

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"fmt"
+	"strings"
 
 	"go.starlark.net/starlark"
 
@@ -20,6 +21,8 @@ func (t *turn) takeChunk(who []string, s Signal) (*Receipt, *Refusal) {
 		return nil, refuse(ErrClosed, "session %s is %s", t.s.ID, t.s.Status)
 	case !t.s.Session:
 		return nil, refuse(ErrUsage, "run %s is not a session: it takes no chunks", t.s.ID)
+	case t.m == nil:
+		return nil, t.aside()
 	case t.s.Busy:
 		return nil, refuse(ErrNotOpen, "session %s is still at its last chunk", t.s.ID).help("answer what it waits for, or cancel the session")
 	}
@@ -45,9 +48,19 @@ func (t *turn) endChunk(stop vm.Stop) {
 	}
 	var b effect.Object
 	if stop.Err == nil && stop.Value != nil && stop.Value != starlark.None {
-		b.Text("value", stop.Value.String())
+		b.Text("value", shortened(stop.Value.String()))
 	}
 	t.record(ChunkEnded, "", b.Raw("error", stop.Err.Payload()).Payload())
+}
+
+// maxShown bounds the text of a chunk's value, bytes: it is for people.
+const maxShown = 64 << 10
+
+func shortened(text string) string {
+	if len(text) <= maxShown {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxShown], "") + "..."
 }
 
 // compileChunk compiles a chunk over the globals that the session has.

@@ -6,16 +6,15 @@ import (
 	"fmt"
 )
 
-// commit makes a turn durable: its records, the rows that show its result, and a checkpoint when one is due, in one transaction.
+// commit makes a turn durable: its records, the rows that show its result, and a checkpoint when a small one is due, in one transaction. A large checkpoint
+// follows in transactions of its own.
 func (a *actor) commit(t *turn) error {
-	if len(t.records) == 0 && len(t.keys) == 0 {
+	if len(t.records) == 0 && len(t.keys) == 0 && !a.recovered {
 		return nil
 	}
 	b := &Batch{Writes: t.writes}
-	if len(t.records) > 0 {
-		a.journal(b, t)
-	}
-	a.index(b, t)
+	length := a.journal(b, t)
+	row := a.index(b, t)
 	for key, k := range t.keys {
 		k.Receipt.Status = t.s.Status
 		text, _ := json.Marshal(k) // plain data
@@ -24,33 +23,42 @@ func (a *actor) commit(t *turn) error {
 	if a.recovered {
 		b.Writes = append(b.Writes, Write{[]byte(prefixRecovery + a.run), nil})
 	}
-	if want, small := a.wantsCheckpoint(); want {
-		if err := a.addCheckpoint(b, small); err != nil {
-			return err
-		}
+	fresh := a.e.unknownBlobs(t.blobs)
+	for hash, content := range fresh {
+		b.Writes = append(b.Writes, Write{[]byte(prefixBlob + hash), content})
+	}
+	c := a.checkpointDue(t, &length)
+	if c.small() {
+		b.Writes = append(b.Writes, c.writes(a)...)
 	}
 	if err := a.e.store.Commit(context.Background(), b); err != nil {
 		return fmt.Errorf("run %s: %w", a.run, err)
 	}
-	a.recovered = false
-	a.s.timerOps = nil
-	return nil
+	a.recovered, a.row, a.tail = false, row, length
+	a.e.storedBlobs(fresh)
+	return a.checkpointed(c)
 }
 
-func (a *actor) journal(b *Batch, t *turn) {
+// journal adds the records to the batch and tells how long the journal behind the newest checkpoint is then.
+func (a *actor) journal(b *Batch, t *turn) tail {
+	length := a.tail
+	if len(t.records) == 0 {
+		return length
+	}
 	first, last := t.records[0].Seq, t.records[len(t.records)-1].Seq
-	bytes := make([]byte, checksumSize)
+	value := make([]byte, checksumSize, t.size+64*len(t.records))
 	for i := range t.records {
-		bytes = appendRecord(bytes, &t.records[i])
+		value = appendRecord(value, &t.records[i])
 	}
 	b.Fences = append(b.Fences, Fence{Run: a.run, Expect: first - 1, Next: last})
-	b.Writes = append(b.Writes, Write{seqKey(prefixJournal, a.run, first), seal(bytes)})
-	a.tail.records += len(t.records)
-	a.tail.bytes += len(bytes)
+	b.Writes = append(b.Writes, Write{seqKey(prefixJournal, a.run, first), seal(value)})
+	length.records += len(t.records)
+	length.bytes += len(value)
+	return length
 }
 
-// index writes the rows that answer questions about the run without loading it.
-func (a *actor) index(b *Batch, t *turn) {
+// index adds the rows that answer questions about the run without loading it, and returns the run's own.
+func (a *actor) index(b *Batch, t *turn) string {
 	for i := range t.records {
 		r := &t.records[i]
 		inbox := []byte(prefixInbox + a.run + "/" + r.Step)
@@ -62,37 +70,15 @@ func (a *actor) index(b *Batch, t *turn) {
 				b.Writes = append(b.Writes, Write{inbox, appendRecord(nil, &Record{Time: g.OpenedAt, Type: GateOpened, Step: r.Step, Data: g.payload()})})
 			}
 		case GateDecided, GateWithdrawn:
-			b.Writes = append(b.Writes, Write{inbox, nil}, Write{[]byte(prefixGate + a.run + "/" + r.Step), appendRecord(nil, r)})
+			b.Writes = append(b.Writes, Write{inbox, nil})
+			if !r.view().Flag("bare") {
+				b.Writes = append(b.Writes, Write{[]byte(prefixGate + a.run + "/" + r.Step), appendRecord(nil, r)})
+			}
 		}
 	}
-	for _, op := range t.s.timerOps {
-		w := Write{Key: timerKey(op.Due, a.run, op.ID)}
-		if !op.gone {
-			w.Value = []byte{}
-		}
-		b.Writes = append(b.Writes, w)
-	}
-	if row := string(t.s.summary()); row != a.row {
-		a.row = row
+	row := string(t.s.summary())
+	if row != a.row {
 		b.Writes = append(b.Writes, Write{runKey(a.run), append(appendMicros(nil, t.now), row...)})
 	}
-}
-
-// addCheckpoint adds a checkpoint to the batch, unless only a small one is wanted and it is not.
-func (a *actor) addCheckpoint(b *Batch, onlySmall bool) error {
-	c, err := a.checkpoint()
-	if err != nil {
-		return err
-	}
-	if onlySmall && len(c) > smallCheckpoint {
-		return nil
-	}
-	b.Writes = append(b.Writes, Write{seqKey(prefixCheckpoint, a.run, a.s.Seq), c})
-	a.checkpoints = append(a.checkpoints, a.s.Seq)
-	for len(a.checkpoints) > 2 {
-		b.Writes = append(b.Writes, Write{seqKey(prefixCheckpoint, a.run, a.checkpoints[0]), nil})
-		a.checkpoints = a.checkpoints[1:]
-	}
-	a.tail = tail{steps: a.m.Steps()}
-	return nil
+	return row
 }

@@ -71,6 +71,15 @@ func (t *turn) escalate(st *step) {
 	t.timer(timerEscalate, st.Step, t.now.Add(levels[next].within))
 }
 
+// maxOpenGates bounds the gates that are open at once in one run: to close them all is one commit.
+const maxOpenGates = 10_000
+
+// withdrawGate closes a gate without a decision. Of gates that are closed by the thousand only the journal knows how: a row for each would be too much for a commit.
+func (t *turn) withdrawGate(g *gate, reason string) {
+	var b effect.Object
+	t.record(GateWithdrawn, g.Name, b.Text("reason", reason).Flag("bare", len(t.records) >= maxTurnRecords).Payload())
+}
+
 // System gates are opened by the runtime. Their names start with "!", which no step's name does.
 const (
 	gateUncertain  = "!uncertain:"
@@ -89,15 +98,33 @@ func (t *turn) openSystemGate(name, step, prompt string) {
 	t.record(GateOpened, name, b.Text("uncertain", step).Raw("args", args.Payload()).Payload())
 }
 
-// decideSystem carries out the decision of a system gate.
-func (t *turn) decideSystem(name, choice string) {
-	switch {
-	case strings.HasPrefix(name, gateUncertain):
-		t.decideUncertain(strings.TrimPrefix(name, gateUncertain), choice)
-	case name == gateQuarantine && choice == "fail":
-		t.fail(effect.Errorf(effect.KindLimit, "the run was set aside and then given up"))
-	case name == gateQuarantine && choice == "skip":
-		t.cancelRun("system", "set aside")
+// resolveSystem records the decision of a system gate and carries it out.
+func (t *turn) resolveSystem(name string, d *effect.Record, who []string) {
+	choice, _ := starlark.AsString(d.Field("choice"))
+	var b effect.Object
+	b.Raw("decision", effect.MustEncode(d)).Texts("who", who)
+	switch variable, needs := strings.CutPrefix(name, gateNeeds); {
+	case name == gateQuarantine:
+		t.record(GateDecided, name, b.Payload())
+		t.decideQuarantine(choice, who)
+	case needs:
+		t.record(GateDecided, name, b.Text("without", map[string]string{"skip": variable}[choice]).Payload())
+		if choice == "fail" {
+			t.fail(effect.Errorf(effect.KindRefused, "nobody has brought the environment variable %s", variable))
+		}
+	default:
+		step := strings.TrimPrefix(name, gateUncertain)
+		t.record(GateDecided, name, b.Text("uncertain", step).Flag("retry", choice == "retry").Payload())
+		t.decideUncertain(step, choice)
+	}
+}
+
+func (t *turn) decideQuarantine(choice string, who []string) {
+	switch choice {
+	case "fail":
+		t.fail(effect.Errorf(effect.KindLimit, "the run was set aside and then given up by %s", who[0]))
+	case "skip":
+		t.cancelRun(who, "it was set aside")
 	}
 }
 
@@ -106,7 +133,7 @@ func (t *turn) decideUncertain(name, choice string) {
 	if st == nil || choice == "retry" { // apply has made the step ready again
 		return
 	}
-	err := effect.Errorf(effect.KindUncertain, "%s was cut while it was in flight: it may have taken effect", name)
+	err := uncertainError(name, "")
 	switch {
 	case choice == "fail":
 		t.settle(st, failure(st, err, nil))
@@ -128,7 +155,7 @@ func (t *turn) gateTimedOut(st *step) {
 	case args.Text("on_timeout") == "return":
 		d = t.decision(starlark.None, "", starlark.None, "system", "auto", true)
 	default:
-		t.record(GateWithdrawn, st.Step, (&effect.Object{}).Text("reason", "timeout").Payload())
+		t.withdrawGate(t.s.Gates[st.Step], "timeout")
 		t.settle(st, effect.Outcome{Err: &effect.Error{Kind: effect.KindTimeout, Where: st.Where,
 			Message: "gate " + quoteText(st.Step) + ": nobody decided within " + args.Text("timeout")}})
 		return
@@ -235,43 +262,6 @@ func jsonOf(v starlark.Value) []byte {
 		return []byte("null") // it was decoded from a payload, which holds only what JSON can show
 	}
 	return text
-}
-
-// takeMail gives a waiting take the oldest message of its name, or sets its deadline.
-func (t *turn) takeMail(r *effect.Request) {
-	args, _ := r.Args.View()
-	name := args.Text("name")
-	waiting := 0
-	for _, d := range t.due {
-		if d.took == name {
-			waiting++
-		}
-	}
-	for _, m := range t.s.Mailbox {
-		if m.Name != name {
-			continue
-		}
-		if waiting == 0 {
-			t.due = append(t.due, immediate{step: r.Step, out: effect.Outcome{Value: m.Data}, took: name})
-			return
-		}
-		waiting--
-	}
-	if r.Policy.Timeout > 0 {
-		t.timer(timerMailbox, r.Step, t.now.Add(r.Policy.Timeout))
-	}
-}
-
-// deliverMail settles the oldest take that waits for a message of this name.
-func (t *turn) deliverMail(name string, msg effect.Payload) {
-	for _, st := range t.s.inOrder() {
-		args, _ := st.Args.View()
-		if st.Kind == kindMailbox && args.Text("name") == name {
-			t.settleRecord(st.Step, effect.Outcome{Value: msg}, name)
-			t.slice()
-			return
-		}
-	}
 }
 
 // chosen holds the choice of a signal against the options of its gate.

@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -71,41 +70,9 @@ func (p *programs) compile(bundle *lang.Bundle) (*program, error) {
 type host struct {
 	e        *Local
 	run      string
-	program  *program
+	program  *program // nil where there is no machine
 	settings *effect.Settings
-}
-
-// hostOf finds program and settings of a run.
-func (e *Local) hostOf(run string, s *state) (*host, error) {
-	encoded, err := e.blob(s.Bundle)
-	if err != nil {
-		return nil, fmt.Errorf("run %s: its program: %w", run, err)
-	}
-	p, err := e.programs.of(s.Bundle, encoded)
-	if err != nil {
-		return nil, fmt.Errorf("run %s: %w", run, err)
-	}
-	settings, err := e.settings(s.Settings)
-	if err != nil {
-		return nil, fmt.Errorf("run %s: its settings: %w", run, err)
-	}
-	return &host{e: e, run: run, program: p, settings: settings}, nil
-}
-
-func (e *Local) settings(hash string) (*effect.Settings, error) {
-	if hash == "" {
-		return &effect.Settings{}, nil
-	}
-	b, err := e.blob(hash)
-	if err != nil {
-		return nil, err
-	}
-	v, err := effect.Payload(b).View()
-	if err != nil {
-		return nil, err
-	}
-	return &effect.Settings{Workspace: v.Text("workspace"), ProjectFile: v.Text("project_file"), Project: v.Blob("project"), FakeFile: v.Text("fake_file"),
-		Fake: v.Blob("fake"), Env: v.Texts("env")}, nil
+	kids     map[string]bool // the open child runs that were looked after: whether each is in motion
 }
 
 func settingsPayload(s *effect.Settings) effect.Payload {
@@ -132,7 +99,7 @@ func (h *host) start(s *state) (*vm.Machine, error) {
 
 // resolve completes a request before it is recorded.
 func (h *host) resolve(r *effect.Request) *effect.Error {
-	if native(r.Kind) || r.Kind == kindRun {
+	if native(r.Kind) {
 		return nil
 	}
 	handler := h.e.env.Handlers[r.Kind]

@@ -11,26 +11,28 @@ import (
 //
 //	r/RUN                        summary of a run: all that a list shows (summary.go)
 //	j/RUN seq8                   journal: the records of one commit, the first of which has this number (record.go)
-//	s/RUN seq8                   checkpoint: state and machine as they were after record seq (checkpoint.go)
+//	s/RUN seq8 part2             checkpoint: state and machine as they were after record seq, in parts (checkpoint.go)
 //	g/RUN/GATE                   a gate that is no longer open: how it was decided or why it was withdrawn
 //	i/RUN/GATE                   an open gate, as the inbox shows it
-//	t/ micros8 RUN/TIMER         a timer that is due at this time
 //	k/RUN/KEY                    idempotency key of a signal or a cancel: digest of the request, receipt
 //	n/KEY                        idempotency key of a start: digest of the request, run id
+//	c/RUN@STEP                   which run a step has started
+//	o/ micros8 RUN               the order of starts, the newest first: the time is counted down; the step that started the run
 //	q/RUN                        recoveries since the run last committed
 //	b/HASH                       content by its hash: source bundles, settings, large values
 //	m/mac                        secret of this store from which snapshot MACs are made
 //
-// The newest run is found by r/ rows' start time; there are no other indexes.
+// A run's earliest timer is in its row. There is no row for each: an engine that is to fire them has the rows of the runs that it carries.
 const (
 	prefixRun        = "r/"
 	prefixJournal    = "j/"
 	prefixCheckpoint = "s/"
 	prefixGate       = "g/"
 	prefixInbox      = "i/"
-	prefixTimer      = "t/"
 	prefixKey        = "k/"
 	prefixStartKey   = "n/"
+	prefixChild      = "c/"
+	prefixOrder      = "o/"
 	prefixRecovery   = "q/"
 	prefixBlob       = "b/"
 	keyMAC           = "m/mac"
@@ -47,9 +49,12 @@ func seqKey(prefix, run string, seq uint64) []byte {
 
 func seqOf(key []byte) uint64 { return binary.BigEndian.Uint64(key[len(key)-8:]) }
 
-func timerKey(due time.Time, run, id string) []byte {
-	k := binary.BigEndian.AppendUint64([]byte(prefixTimer), uint64(due.UnixMicro()))
-	return append(append(append(k, run...), '/'), id...)
+func orderKey(started time.Time, run string) []byte {
+	return append(binary.BigEndian.AppendUint64([]byte(prefixOrder), ^uint64(started.UnixMicro())), run...)
+}
+
+func appendMicros(b []byte, t time.Time) []byte {
+	return binary.BigEndian.AppendUint64(b, uint64(t.UnixMicro()))
 }
 
 // afterPrefix is the first key behind all keys with the prefix.

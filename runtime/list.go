@@ -3,6 +3,8 @@ package runtime
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -10,61 +12,93 @@ import (
 
 // List returns runs or open gates, newest first.
 func (r *reader) List(_ context.Context, q Query) (*Listing, error) {
-	runs, err := r.runs()
-	if err != nil {
-		return nil, err
-	}
 	if q.Gates {
-		return r.inbox(q, runs)
+		return r.inbox(q)
 	}
 	out := &Listing{Schema: Schema, Runs: []Summary{}}
-	for _, s := range runs {
-		if !q.All && s.Status.Ended() && !slices.Contains(q.Status, s.Status) || len(q.Status) > 0 && !slices.Contains(q.Status, s.Status) {
-			continue
+	take := func(s Summary) error {
+		if !q.wants(s.Status) {
+			return nil
 		}
 		s.Carried = r.carried(s.ID)
 		s.Overdue = s.NextDue != nil && !s.Carried && s.NextDue.Before(time.Now())
-		out.Runs = append(out.Runs, s)
-		if q.Limit > 0 && len(out.Runs) == q.Limit {
-			break
+		if out.Runs = append(out.Runs, s); len(out.Runs) == q.Limit {
+			return ErrStopScan
 		}
+		return nil
 	}
-	return out, nil
-}
-
-// runs reads all rows, the newest run first.
-func (r *reader) runs() ([]Summary, error) {
-	var out []Summary
-	err := scan(r.store, prefixRun, func(run string, row []byte) error {
-		s, err := readSummary(run, row)
-		out = append(out, s)
-		return err
-	})
-	slices.SortFunc(out, func(a, b Summary) int {
-		if c := b.StartedAt.Compare(a.StartedAt); c != 0 {
-			return c
-		}
-		return strings.Compare(a.ID, b.ID)
-	})
+	if q.Limit > 0 {
+		return out, r.newest(take)
+	}
+	err := scan(r.store, prefixRun, func(run string, row []byte) error { return take(r.summaryFrom(run, row)) })
+	slices.SortFunc(out.Runs, newer)
 	return out, err
 }
 
+// wants tells whether runs in a status are asked for.
+func (q *Query) wants(s Status) bool {
+	if len(q.Status) > 0 {
+		return slices.Contains(q.Status, s)
+	}
+	return q.All || !s.Ended()
+}
+
+func newer(a, b Summary) int {
+	if c := b.StartedAt.Compare(a.StartedAt); c != 0 {
+		return c
+	}
+	return strings.Compare(a.ID, b.ID)
+}
+
+// newest calls fn for the runs in the order of their starts, the newest first.
+func (r *reader) newest(fn func(Summary) error) error {
+	return scan(r.store, prefixOrder, func(rest string, _ []byte) error {
+		run := rest[8:]
+		row, err := r.store.Get(runKey(run))
+		if err != nil && !errors.Is(err, ErrDamaged) {
+			return err
+		}
+		return fn(r.summaryFrom(run, row))
+	})
+}
+
+// summaryFrom reads a row. One that is damaged is made again from the journal; where that is damaged too the run is listed as what it is.
+func (r *reader) summaryFrom(run string, row []byte) Summary {
+	s, err := readSummary(run, row)
+	if err == nil {
+		return s
+	}
+	sv, err := readRun(r.store, run, 0)
+	if err != nil {
+		return Summary{ID: run, Status: Suspended, Error: fmt.Sprintf("it cannot be read: %v", err)}
+	}
+	state := sv.fold()
+	v, _ := state.summary().View() // just made
+	s = summaryOf(run, v)
+	s.UpdatedAt = state.Updated
+	return s
+}
+
 // inbox lists open gates, the oldest first, each under the address of the top run.
-func (r *reader) inbox(q Query, runs []Summary) (*Listing, error) {
+func (r *reader) inbox(q Query) (*Listing, error) {
 	parents := map[string]string{}
-	for _, s := range runs {
-		parents[s.ID] = s.Parent
+	parent := func(run string) string {
+		if _, known := parents[run]; !known {
+			row, _ := r.summary(run) // of a run that cannot be read nobody is known to have started it
+			parents[run] = row.Parent
+		}
+		return parents[run]
 	}
 	out := &Listing{Schema: Schema, Gates: []Gate{}}
 	err := scan(r.store, prefixInbox, func(key string, v []byte) error {
 		run, name, _ := strings.Cut(key, "/")
 		records, err := readRecords(bytes.Clone(v), 0)
 		if err != nil || len(records) != 1 {
-			return err
+			return nil // the run itself has its gates: Get shows them
 		}
-		for parents[run] != "" {
-			parent, step, _ := cutParent(parents[run])
-			run, name = parent, step+"/"+name
+		for parent(run) != "" {
+			up, step, _ := cutParent(parent(run))
+			run, name = up, step+"/"+name
 		}
 		g := gateDocument(run, name, records[0].Time, records[0].view())
 		if q.Target == "" || g.Target == "" || g.Target == q.Target {

@@ -2,43 +2,29 @@ package runtime
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
-	"time"
 
 	"starling/lang/effect"
 )
 
-// saved is a run as the store has it: the newest checkpoint that reads, and the records behind it.
+// saved is a run as the store has it: a checkpoint, if any reads, and the records behind it.
 type saved struct {
-	state       *state
-	machine     []byte // the machine's snapshot, nil when there is none
-	tail        []Record
-	tailBytes   int
-	checkpoints []uint64
+	run     string
+	state   *state // as the checkpoint has it; folded, as the newest record left it
+	machine []byte // the machine's snapshot, nil without a checkpoint
+	points  []point
+	tail    []Record
+	length  tail
 }
 
 // readRun reads a run. skip leaves out as many of the newest checkpoints: the journal is the truth, a checkpoint only saves reading it.
 func readRun(s Store, run string, skip int) (*saved, error) {
-	out := &saved{state: newState(run)}
-	var bodies [][]byte
-	err := scan(s, prefixCheckpoint+run, func(rest string, v []byte) error {
-		out.checkpoints = append(out.checkpoints, binary.BigEndian.Uint64([]byte(rest)))
-		bodies = append(bodies, slices.Clone(v))
-		return nil
-	})
-	if err != nil {
+	out := &saved{run: run, state: newState(run)}
+	if err := out.readCheckpoints(s, skip); err != nil {
 		return nil, err
 	}
-	for i := len(bodies) - 1 - skip; i >= 0; i-- {
-		if st, snap, err := readCheckpoint(run, bodies[i]); err == nil {
-			out.state, out.machine = st, snap
-			break
-		}
-	}
-	if err := out.readTail(s, run); err != nil {
+	if err := out.readTail(s); err != nil {
 		return nil, err
 	}
 	if out.state.Seq == 0 && len(out.tail) == 0 {
@@ -47,36 +33,49 @@ func readRun(s Store, run string, skip int) (*saved, error) {
 	return out, nil
 }
 
-func (s *saved) readTail(st Store, run string) error {
-	next := s.state.Seq + 1
-	from := seqKey(prefixJournal, run, next)
-	err := st.Scan(from, afterPrefix([]byte(prefixJournal+run)), func(k, v []byte) error {
+func (sv *saved) readTail(s Store) error {
+	next := sv.state.Seq + 1
+	return s.Scan(seqKey(prefixJournal, sv.run, next), afterPrefix([]byte(prefixJournal+sv.run)), func(k, v []byte) error {
 		records, err := unseal(v, seqOf(k))
 		if err != nil {
-			return err
+			return fmt.Errorf("run %s: %w", sv.run, err)
 		}
-		if len(records) > 0 && records[0].Seq != next {
-			return fmt.Errorf("%w: run %s lacks record %d", ErrDamaged, run, next)
+		if seqOf(k) != next {
+			return fmt.Errorf("%w: run %s lacks its record %d", ErrDamaged, sv.run, next)
 		}
 		next += uint64(len(records))
-		s.tailBytes += len(v)
-		s.tail = append(s.tail, records...)
+		sv.length.bytes += len(v)
+		sv.length.records += len(records)
+		sv.tail = append(sv.tail, records...)
 		return nil
 	})
-	return err
 }
 
 // fold brings the state up to the newest record.
-func (s *saved) fold() *state {
-	for i := range s.tail {
-		s.state.apply(&s.tail[i])
+func (sv *saved) fold() *state {
+	for i := range sv.tail {
+		sv.state.apply(&sv.tail[i])
 	}
-	s.state.timerOps = nil
-	return s.state
+	sv.tail = nil
+	return sv.state
+}
+
+// rests tells whether no machine is needed: the run has ended, or was set aside.
+func (sv *saved) rests() bool {
+	aside := sv.state.Gates[gateQuarantine] != nil
+	for i := range sv.tail {
+		switch r := &sv.tail[i]; {
+		case r.ends():
+			return true
+		case r.Step == gateQuarantine:
+			aside = r.Type == GateOpened
+		}
+	}
+	return aside || sv.state.Status.Ended()
 }
 
 // load brings the run into memory: state and machine as the last durable record left them. Attempts that were in flight when the last process died
-// are cut: what becomes of them is decided in the next turn.
+// are cut: what becomes of them is decided in the turn that follows.
 func (a *actor) load() (fresh bool, err error) {
 	if a.s != nil {
 		return false, nil
@@ -85,55 +84,82 @@ func (a *actor) load() (fresh bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if err := a.adopt(sv); err != nil {
-		return false, err
+	poison := ""
+	a.m, a.unfit, a.host = nil, nil, &host{e: a.e, run: a.run}
+	if !sv.rests() {
+		poison, err = a.awaken(sv)
 	}
-	if a.s.Status == Running && a.m != nil {
-		return true, a.countRecovery()
+	if poison != "" {
+		if err = a.setAside(poison); err == nil {
+			return a.load()
+		}
 	}
-	return true, nil
+	if a.m == nil && err == nil {
+		a.keep(sv.fold(), sv)
+	}
+	return true, err
 }
 
-// adopt makes state and machine from what was read. A checkpoint whose machine cannot be restored is passed over for an older one, in the end
-// for the journal alone.
-func (a *actor) adopt(sv *saved) error {
-	head := newState(a.run)
-	*head = *sv.state
-	if head.Seq == 0 {
-		head.apply(&sv.tail[0])
-	}
-	h, err := a.e.hostOf(a.run, head)
+// keep takes a state that was read.
+func (a *actor) keep(s *state, sv *saved) {
+	a.s, a.points, a.tail, a.row = s, sv.points, sv.length, string(s.summary())
+}
+
+// awaken makes state and machine. A run that cannot be served here (its program or its settings cannot be read, or this build's builtins behave in another way) is
+// left as it is, unfit; one whose machine fails, or says something else than the journal does, is poison.
+func (a *actor) awaken(sv *saved) (poison string, err error) {
+	h, err := a.e.hostOf(a.run, sv)
 	if err != nil {
-		return err
+		a.unfit = err
+		return "", nil
 	}
-	a.host, a.checkpoints = h, sv.checkpoints
-	for skip := 0; ; skip++ {
-		m, state, err := h.rebuild(sv)
+	if poison, err = a.countRecovery(sv); poison != "" || err != nil {
+		return poison, err
+	}
+	err = guarded(func() error { return a.rebuild(h, sv) })
+	if errors.Is(err, ErrDamaged) {
+		return "", err
+	}
+	if err != nil {
+		a.m = nil
+		a.e.log("run %s: %+v", a.run, err)
+		return err.Error(), nil
+	}
+	if a.unfit = h.settle(a.s.Settings); a.unfit != nil {
+		a.m = nil
+	}
+	return "", nil
+}
+
+// rebuild restores the machine from the newest checkpoint that serves, in the end from the journal alone, and replays what is behind it.
+func (a *actor) rebuild(h *host, sv *saved) error {
+	for skip := 1; ; skip++ {
+		last := sv.state.Seq == 0
+		m, err := h.rebuild(sv)
 		if err == nil {
-			a.m, a.s = m, state
-			break
+			a.m, a.host = m, h
+			a.keep(sv.state, sv)
+			a.tail.steps = m.Steps()
+			a.yielded = m.Runnable() || len(a.s.decided) > 0
+			return nil
 		}
-		if sv.state.Seq == 0 && !errors.Is(err, errBadSnapshot) {
+		if last {
 			return err
 		}
 		a.e.log("run %s: %v; going back to an older checkpoint", a.run, err)
-		if sv, err = readRun(a.e.store, a.run, skip+1); err != nil {
+		if sv, err = readRun(a.e.store, a.run, skip); err != nil {
 			return err
 		}
 	}
-	a.tail = tail{records: len(sv.tail), bytes: sv.tailBytes}
-	a.row = string(a.s.summary())
-	a.yielded = a.m != nil && a.m.Runnable()
-	return nil
 }
 
-// recover is the first event after a load, before whatever it was loaded for.
+// recover is what comes before all else after a load.
 func (a *actor) recover(t *turn) {
 	if t.s.Status.Ended() {
 		return
 	}
-	if parent, step, child := cutParent(t.s.Parent); child && t.host.e.abandoned(parent, step) {
-		t.cancelRun("run:"+parent, "its parent ended")
+	if parent, step, child := cutParent(t.s.Parent); child && a.e.abandoned(parent, step) {
+		t.cancelRun([]string{"run:" + parent}, "its parent ended")
 		return
 	}
 	for _, st := range t.s.inOrder() {
@@ -141,72 +167,94 @@ func (a *actor) recover(t *turn) {
 			t.uncertain(st, "the process that ran it ended")
 		}
 	}
-	for _, st := range t.s.inOrder() {
-		if st.Kind == kindRun {
-			t.children = append(t.children, st)
-		}
+	if t.still() {
+		t.slice()
 	}
-	t.closeNeeds()
-	t.overdue()
+	t.carried()
 }
 
 // maxRecoveries is how often a run may bring its process down before it is set aside.
 const maxRecoveries = 3
 
-// countRecovery counts, durably and before the first slice, that this run is being recovered; the count goes away with the next commit of the run.
-func (a *actor) countRecovery() error {
+// countRecovery counts, durably and before any of its code runs, that a run is being recovered; the count goes away with the turn that follows. A run at rest
+// whose checkpoint is all there is to read runs no code.
+func (a *actor) countRecovery(sv *saved) (poison string, err error) {
+	if sv.state.Status == Suspended && len(sv.tail) == 0 {
+		return "", nil
+	}
 	key := []byte(prefixRecovery + a.run)
 	n := byte(0)
 	if v, err := a.e.store.Get(key); err == nil && len(v) == 1 {
 		n = v[0]
 	}
 	if n >= maxRecoveries {
-		a.s, a.m = nil, nil
-		if err := a.quarantine(fmt.Sprintf("%d recoveries in a row ended without a commit", n)); err != nil {
-			return err
-		}
-		_, err := a.load()
-		return err
+		return fmt.Sprintf("%d recoveries in a row ended without a commit", n), nil
 	}
-	if err := a.e.store.Commit(context.Background(), &Batch{Writes: []Write{{key, []byte{n + 1}}}}); err != nil {
-		return err
-	}
-	a.recovered = true
-	return nil
+	err = a.e.store.Commit(context.Background(), &Batch{Writes: []Write{{key, []byte{n + 1}}}})
+	a.recovered = err == nil
+	return "", err
 }
 
-// quarantine sets the run aside: it rests at the gate !quarantine and no more of its code runs until somebody decides.
-func (a *actor) quarantine(why string) error {
+// setAside lets the run rest at the gate !quarantine: no more of its code runs until somebody decides.
+func (a *actor) setAside(why string) error {
 	sv, err := readRun(a.e.store, a.run, 0)
 	if err != nil {
 		return err
 	}
-	a.s = sv.fold()
-	a.host, a.checkpoints, a.recovered = &host{e: a.e, run: a.run}, sv.checkpoints, true
+	a.m, a.recovered, a.host = nil, true, &host{e: a.e, run: a.run}
+	a.keep(sv.fold(), sv)
 	t := &turn{s: a.s, host: a.host, now: a.e.now()}
-	if t.s.Gates[gateQuarantine] == nil && !t.s.Status.Ended() {
-		t.openSystemGate(gateQuarantine, "", "The run was set aside: "+why+". Retry lets it go on, skip cancels it, fail ends it as failed.")
-		t.rest()
-	}
+	t.openSystemGate(gateQuarantine, "", "The run was set aside: "+why+". Retry lets it go on, skip cancels it, fail ends it as failed.")
+	t.rest()
 	err = a.commit(t)
-	a.s, a.m = nil, nil
+	a.s = nil
 	return err
 }
 
-func appendMicros(b []byte, t time.Time) []byte {
-	return binary.BigEndian.AppendUint64(b, uint64(t.UnixMicro()))
+// hostOf finds what a run needs of its program.
+func (e *Local) hostOf(run string, sv *saved) (*host, error) {
+	s := sv.state
+	if s.Seq == 0 {
+		s = newState(run)
+		s.apply(&sv.tail[0])
+	}
+	if s.Behaviour != e.env.Behaviour {
+		return nil, refuse(ErrKindNewer, "run %s was started with behaviour %d of the builtins; this build has %d", run, s.Behaviour, e.env.Behaviour).
+			help("go on with the build that started it, or end it with: starling cancel %s", run)
+	}
+	encoded, err := e.blob(s.Bundle)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: its program: %w", run, err)
+	}
+	p, err := e.programs.of(s.Bundle, encoded)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: its program: %w", run, err)
+	}
+	return &host{e: e, run: run, program: p}, nil
 }
 
-// readSummary reads the row of a run.
-func readSummary(run string, row []byte) (Summary, error) {
-	if len(row) < 8 {
-		return Summary{}, fmt.Errorf("%w: the row of run %s is too short", ErrDamaged, run)
-	}
-	v, err := effect.Payload(row[8:]).View()
+// settle takes settings by their hash.
+func (h *host) settle(hash string) error {
+	settings, err := h.e.settings(hash)
 	if err != nil {
-		return Summary{}, fmt.Errorf("%w: the row of run %s: %v", ErrDamaged, run, err)
+		return fmt.Errorf("run %s: its settings: %w", h.run, err)
 	}
-	s := summaryOf(run, v)
-	s.UpdatedAt = time.UnixMicro(int64(binary.BigEndian.Uint64(row))).UTC()
-	return s, nil
+	h.settings = settings
+	return nil
+}
+
+func (e *Local) settings(hash string) (*effect.Settings, error) {
+	if hash == "" {
+		return &effect.Settings{}, nil
+	}
+	b, err := e.blob(hash)
+	if err != nil {
+		return nil, err
+	}
+	v, err := effect.Payload(b).View()
+	if err != nil {
+		return nil, err
+	}
+	return &effect.Settings{Workspace: v.Text("workspace"), ProjectFile: v.Text("project_file"), Project: v.Blob("project"), FakeFile: v.Text("fake_file"),
+		Fake: v.Blob("fake"), Env: v.Texts("env")}, nil
 }

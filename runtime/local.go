@@ -35,7 +35,7 @@ type Local struct {
 	mu      sync.Mutex // guards what follows
 	actors  map[string]*actor
 	carried map[string]map[string]string // run to the variables its carrier brought
-	moving  map[string]bool              // child runs: whether they are in motion, as their parents have been told
+	stored  map[string]struct{}          // hashes of contents that are known to be in the store
 	resting []string                     // loaded runs at rest, oldest first
 	alarms  alarms
 	starts  map[string]chan struct{} // start keys in progress
@@ -55,7 +55,7 @@ func Open(store Store, env *effect.Environment, opts Options) (*Local, error) {
 	}
 	ctx, stop := context.WithCancelCause(context.Background())
 	e := &Local{env: env, opts: opts, macKey: key, ctx: ctx, stop: stop, actors: map[string]*actor{}, carried: map[string]map[string]string{},
-		moving: map[string]bool{}, starts: map[string]chan struct{}{}}
+		stored: map[string]struct{}{}, starts: map[string]chan struct{}{}}
 	e.reader = newReader(store)
 	e.reader.carried = e.carries
 	e.programs = programs{made: map[string]*program{}, env: env}
@@ -132,9 +132,9 @@ func (e *Local) post(run string, ev event) {
 }
 
 // send posts an event to a run and waits until its turn is durable.
-func (e *Local) send(ctx context.Context, run string, apply func(t *turn)) error {
+func (e *Local) send(ctx context.Context, run string, ev event) error {
 	done := make(chan error, 1)
-	ev := event{apply: apply, done: func(err error) { done <- err }}
+	ev.done = func(err error) { done <- err }
 	e.post(run, ev)
 	select {
 	case err := <-done:
@@ -149,7 +149,7 @@ const maxResting = 256
 
 // evict is called when an actor has nothing to do: it says whether the actor leaves memory now. A resting run stays for a while, an ended one does not.
 func (e *Local) evict(a *actor) bool {
-	if len(a.flights) > 0 {
+	if len(a.flights) > 0 || len(a.parked) > 0 {
 		return false
 	}
 	e.mu.Lock()
@@ -185,57 +185,30 @@ func (a *actor) unload() {
 	}})
 }
 
-// writeDown commits a checkpoint of the run as it is, when the newest one is older.
-func (a *actor) writeDown() error {
-	if a.s == nil || a.s.Status.Ended() || a.s.Session || a.m == nil || a.tail.records == 0 {
-		return nil
-	}
-	b := &Batch{Fences: []Fence{{Run: a.run, Expect: a.s.Seq, Next: a.s.Seq}}}
-	if err := a.addCheckpoint(b, false); err != nil {
-		return err
-	}
-	return a.e.store.Commit(context.Background(), b)
-}
-
-// wake tells watchers and timers that a run has committed.
-func (e *Local) wake(run string, s *state) {
+// committed tells the alarms what a run waits for. A run that has ended is carried no more.
+func (e *Local) committed(run string, s *state) {
 	e.mu.Lock()
-	parent, step, child := cutParent(s.Parent)
-	now := s.Status == Running
-	was, told := e.moving[run]
-	if child {
-		e.moving[run] = now
-	}
-	if s.Status.Ended() {
-		delete(e.moving, run)
-	}
-	_, carried := e.carried[run]
+	defer e.mu.Unlock()
 	if s.Status.Ended() {
 		delete(e.carried, run)
 	}
-	due := s.nextDue()
-	if !carried {
-		due = time.Time{}
+	var due time.Time
+	if _, carried := e.carried[run]; carried {
+		due = s.timers.next()
 	}
 	e.alarms.set(run, due)
-	e.mu.Unlock()
-	e.notify(run, s.Seq)
-	if child && (!told || was != now || s.Status.Ended()) {
-		e.childChanged(parent, step, s)
-	}
 }
 
-// ring fires the timers of a run that are due.
+// ring lets a run look at its timers.
 func (e *Local) ring(run string) {
-	go func() {
-		err := e.send(e.ctx, run, func(t *turn) { t.overdue() })
+	e.post(run, event{urgent: true, apply: func(*turn) {}, done: func(err error) {
 		if err != nil && e.ctx.Err() == nil {
 			e.log("run %s: its timers: %v", run, err)
 		}
-	}()
+	}})
 }
 
-// Signal brings something to a run. The signal carries the run.
+// Signal brings something to a run. The signal carries the run, unless nobody knows whose it is.
 func (e *Local) Signal(ctx context.Context, s Signal) (*Receipt, error) {
 	top, err := e.resolveRun(s.Run)
 	if err != nil {
@@ -247,33 +220,40 @@ func (e *Local) Signal(ctx context.Context, s Signal) (*Receipt, error) {
 	}
 	path := strings.TrimSuffix(s.Gate, gate) // of the steps that started the child run whose gate this is
 	s.Run, s.Gate = run, gate
-	for _, id := range slices.Compact([]string{top, run}) {
-		if err := e.carryOne(ctx, id, s.Env); err != nil {
-			return nil, err
+	if _, stranger := identify(CallerOf(ctx), s.As); stranger == nil {
+		for _, id := range slices.Compact([]string{top, run}) {
+			if err := e.carryOne(ctx, id, s.Env); err != nil {
+				return nil, err
+			}
 		}
 	}
-	var receipt *Receipt
-	var refused *Refusal
-	err = e.send(ctx, run, func(t *turn) {
-		receipt, refused = t.signal(CallerOf(ctx), s, e.known(run), e.past(run))
-	})
-	if err != nil {
+	receipt, err := e.signal(ctx, s)
+	if err != nil || run == top {
+		return receipt, err
+	}
+	if err := e.settled(ctx, run, top); err != nil {
 		return nil, err
 	}
-	if refused != nil {
-		return nil, refused
+	seen := *receipt
+	seen.Run, seen.Gate = top, path+receipt.Gate
+	return &seen, nil
+}
+
+func (e *Local) signal(ctx context.Context, s Signal) (receipt *Receipt, err error) {
+	var refused *Refusal
+	err = e.send(ctx, s.Run, event{apply: func(t *turn) {
+		receipt, refused = t.signal(CallerOf(ctx), s, e.known(s.Run), e.past(s.Run))
+	}})
+	if err == nil && refused != nil {
+		err = refused
 	}
-	if run != top {
-		if err := e.settled(ctx, run, top); err != nil {
-			return nil, err
-		}
-		seen := *receipt
-		seen.Run, seen.Gate = top, path+receipt.Gate
-		receipt = &seen
+	if err != nil {
+		return nil, err
 	}
 	return receipt, nil
 }
 
+// known finds what an idempotency key of a run stands for.
 func (e *Local) known(run string) func(string) (keyed, bool) {
 	return func(key string) (keyed, bool) {
 		var k keyed
@@ -318,3 +298,30 @@ func (e *Local) loaded() []*actor {
 
 // cutParent splits the address of the step that started a child run.
 func cutParent(parent string) (run, step string, ok bool) { return strings.Cut(parent, "@") }
+
+// maxStored bounds the memory for which contents are stored; beyond it they are stored again.
+const maxStored = 1 << 12
+
+// unknownBlobs leaves out the contents that the store has.
+func (e *Local) unknownBlobs(blobs map[string][]byte) map[string][]byte {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	fresh := map[string][]byte{}
+	for hash, content := range blobs {
+		if _, ok := e.stored[hash]; !ok {
+			fresh[hash] = content
+		}
+	}
+	return fresh
+}
+
+func (e *Local) storedBlobs(blobs map[string][]byte) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.stored) > maxStored {
+		clear(e.stored)
+	}
+	for hash := range blobs {
+		e.stored[hash] = struct{}{}
+	}
+}

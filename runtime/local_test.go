@@ -60,6 +60,13 @@ func (w *world) perform(ctx context.Context, a *effect.Attempt) effect.Reply {
 	return work(ctx, a)
 }
 
+// does changes what work does from now on, also while attempts of an engine that has crashed are still about.
+func (w *world) does(work func(context.Context, *effect.Attempt) effect.Reply) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.work = work
+}
+
 // restart closes the engine as a process that leaves would, and opens another on the same store.
 func (w *world) restart() {
 	w.t.Helper()

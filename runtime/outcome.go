@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"fmt"
 	"strings"
 
 	"go.starlark.net/starlark"
@@ -9,6 +8,36 @@ import (
 	"starling/lang/contract"
 	"starling/lang/effect"
 )
+
+// known is the next outcome that needs nobody to perform anything: why a request was refused, what on_event has ended, an attempt that was cut and must not be
+// tried again, a message that is there. took is the name of the message that it takes.
+func (s *state) known() (st *step, out effect.Outcome, took string) {
+	if len(s.decided) > 0 {
+		st = s.decided[0]
+		return st, st.verdict(), ""
+	}
+	if len(s.Mailbox) == 0 {
+		return nil, effect.Outcome{}, ""
+	}
+	for _, st := range s.takes {
+		if i := s.mail(st.Mail); i >= 0 {
+			return st, effect.Outcome{Value: s.Mailbox[i].Data}, st.Mail
+		}
+	}
+	return nil, effect.Outcome{}, ""
+}
+
+// verdict is the outcome of a step that is decided.
+func (st *step) verdict() effect.Outcome {
+	switch {
+	case st.Refused != nil:
+		v, _ := st.Refused.View()
+		return failure(st, effect.ErrorOf(v), nil)
+	case st.Stopped:
+		return success(st, effect.Reply{Status: "stopped", Note: st.Note})
+	}
+	return failure(st, uncertainError(st.Step, st.Cut), nil)
+}
 
 // agentKind tells whether a request's outcome is a Result.
 func agentKind(kind string) bool { return kind == "agent" || kind == "handoff" }
@@ -52,8 +81,8 @@ func childValue(st *step, out effect.Payload) effect.Outcome {
 
 func encoded(st *step, v starlark.Value) effect.Outcome {
 	p, err := effect.Encode(v)
-	if err != nil {
-		return effect.Outcome{Err: &effect.Error{Kind: effect.KindInvalid, Message: fmt.Sprintf("%s: the reply cannot be taken: %v", st.Step, err), Where: st.Where}}
+	if err != nil { // the error that says so is small
+		return failure(st, effect.Errorf(effect.KindInvalid, "%s: the reply cannot be taken: %v", st.Step, err), nil)
 	}
 	return effect.Outcome{Value: p}
 }

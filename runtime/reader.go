@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -88,16 +87,18 @@ func (r *reader) resolveRun(address string) (string, error) {
 
 // last is the newest run that no other run has started.
 func (r *reader) last() (string, error) {
-	runs, err := r.runs()
-	if err != nil {
-		return "", err
-	}
-	for _, s := range runs {
-		if s.Parent == "" {
-			return s.ID, nil
+	last := ""
+	err := scan(r.store, prefixOrder, func(rest string, parent []byte) error {
+		if len(parent) > 0 {
+			return nil
 		}
+		last = rest[8:]
+		return ErrStopScan
+	})
+	if err == nil && last == "" {
+		err = refuse(ErrUnknownRun, "there is no run yet")
 	}
-	return "", refuse(ErrUnknownRun, "there is no run yet")
+	return last, err
 }
 
 // address finds the run and the gate that RUN/GATE means: a gate of a child run is addressed through the step that started it.
@@ -126,33 +127,44 @@ func (r *reader) innermost(run, gate string) string {
 	return ""
 }
 
-// past looks for gates that are no longer open: one of this whole name, or the only one that ends with it.
-func (r *reader) past(run string) func(string) (pastGate, bool) {
-	return func(address string) (pastGate, bool) {
+// past looks for gates of a run that are no longer open: one of this whole name, or the only one that ends with it.
+func (r *reader) past(run string) pastGates {
+	return func(address string, deep bool) (pastGate, bool) {
 		var found []pastGate
-		prefix := prefixGate + run + "/"
-		exact := false
-		err := scan(r.store, prefix, func(name string, v []byte) error {
-			if name != address && !strings.HasSuffix(name, "/"+address) {
-				return nil
+		note := func(rec *Record) error {
+			if rec.Step == address || strings.HasSuffix(rec.Step, "/"+address) {
+				found = append(found, pastOf(rec))
 			}
-			records, err := readRecords(v, 0)
-			if err != nil || len(records) != 1 {
-				return err
-			}
-			p := pastOf(&records[0])
-			if name == address {
-				found, exact = []pastGate{p}, true
-				return ErrStopScan
-			}
-			found = append(found, p)
 			return nil
-		})
-		if err != nil || len(found) == 0 || len(found) > 1 && !exact {
+		}
+		if v, err := r.store.Get([]byte(prefixGate + run + "/" + address)); err == nil {
+			err = eachRecord(v, note)
+			return found[0], err == nil
+		}
+		err := scan(r.store, prefixGate+run+"/", func(_ string, v []byte) error { return eachRecord(v, note) })
+		if deep && err == nil {
+			err = r.journal(run, 0, func(rec *Record) error {
+				if rec.Type == GateWithdrawn && rec.view().Flag("bare") {
+					return note(rec)
+				}
+				return nil
+			})
+		}
+		if err != nil || len(found) != 1 {
 			return pastGate{}, false
 		}
 		return found[0], true
 	}
+}
+
+func eachRecord(v []byte, fn func(*Record) error) error {
+	records, err := readRecords(v, 0)
+	for i := range records {
+		if err == nil {
+			err = fn(&records[i])
+		}
+	}
+	return err
 }
 
 // blob reads content by its hash and holds it against the hash.
@@ -174,10 +186,4 @@ func (r *reader) Blob(_ context.Context, hash string) ([]byte, error) {
 		return nil, refuse(ErrUnknownRun, "no content with the hash %q", hash)
 	}
 	return b, err
-}
-
-func readKeyed(v []byte) (keyed, error) {
-	var k keyed
-	err := json.Unmarshal(v, &k)
-	return k, err
 }

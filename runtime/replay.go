@@ -41,38 +41,27 @@ type replayer struct {
 }
 
 // rebuild makes the machine of a run from what was read, and brings the state up to its newest record.
-func (h *host) rebuild(sv *saved) (*vm.Machine, *state, error) {
-	if quarantined(sv) {
-		return nil, sv.fold(), nil
-	}
+func (h *host) rebuild(sv *saved) (*vm.Machine, error) {
 	r := &replayer{h: h, s: sv.state, records: sv.tail}
 	if r.s.Seq > 0 {
 		m, err := h.program.image.Restore(sv.machine, h.e.macKey)
 		if err != nil {
-			return nil, nil, fmt.Errorf("%w: %v", errBadSnapshot, err)
+			return nil, fmt.Errorf("%w: %v", errBadSnapshot, err)
 		}
 		r.m = m
+		if err := r.goOn(); err != nil {
+			return nil, err
+		}
 	}
 	for r.next < len(r.records) {
 		if err := r.take(); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	if len(r.said) > 0 {
-		return nil, nil, &Divergence{Run: r.s.ID, Seq: r.s.Seq + 1, Got: describe(&r.said[0]), Want: "the end of the journal"}
+		return nil, &Divergence{Run: r.s.ID, Seq: r.s.Seq + 1, Got: describe(&r.said[0]), Want: "the end of the journal"}
 	}
-	r.s.timerOps = nil
-	return r.m, r.s, nil
-}
-
-func quarantined(sv *saved) bool {
-	_, open := sv.state.Gates[gateQuarantine]
-	for _, r := range sv.tail {
-		if r.Step == gateQuarantine {
-			open = r.Type == GateOpened
-		}
-	}
-	return open
+	return r.m, nil
 }
 
 // take takes one record.
@@ -80,9 +69,11 @@ func (r *replayer) take() error {
 	rec := &r.records[r.next]
 	r.next++
 	r.s.apply(rec)
-	switch rec.Type {
-	case StepRequested, StepAnswered, StepWithdrawn, OutputPrint, OutputLog, OutputEmit, VerdictGiven:
+	if rec.says() {
 		return r.match(rec)
+	}
+	r.answer = max(r.answer, r.next)
+	switch rec.Type {
 	case RunStarted:
 		m, err := r.h.start(r.s)
 		if err != nil {
@@ -112,24 +103,62 @@ func (r *replayer) take() error {
 	return nil
 }
 
-// run lets the machine go on to its next stop. A machine that yields goes on while the journal holds more of what it says.
+// run lets the machine go on from what it was given to its next stop.
 func (r *replayer) run() error {
-	r.answer = r.next
-	for {
-		var err error
-		stop := r.m.Run(func(req *effect.Request) effect.Outcome {
-			var o effect.Outcome
-			o, err = r.recall(req, err)
-			return o
-		})
-		if err != nil {
+	if err := r.slice(); err != nil {
+		return err
+	}
+	return r.goOn()
+}
+
+// goOn lets a machine that has yielded go on as far as the journal tells that it went: until it has said all up to the next record that brought something in
+// and, where there is such a record, stands still. At the end of the journal what is left of its work is not replay.
+func (r *replayer) goOn() error {
+	said, more := r.segment()
+	for r.m.Runnable() && (more || len(r.said) < said) {
+		if err := r.slice(); err != nil {
 			return err
 		}
-		r.said = append(r.said, stop.Emissions...)
-		if stop.Status != vm.Yielded || r.next+len(r.said) >= len(r.records) {
-			return nil
+	}
+	return nil
+}
+
+// segment counts what the machine said before the next record that brought something in, and tells whether there is one.
+func (r *replayer) segment() (said int, more bool) {
+	for i := r.next; i < len(r.records); i++ {
+		switch rec := &r.records[i]; {
+		case rec.brings():
+			return said, true
+		case rec.says():
+			said++
 		}
 	}
+	return said, false
+}
+
+// brings tells whether a record gave the machine something.
+func (r *Record) brings() bool {
+	return r.Type == RunStarted || r.Type == StepSettled || r.Type == ChunkAppended || r.Type == AgentEvent && r.view().Flag("heard")
+}
+
+// says tells whether a record is what the machine asked or said.
+func (r *Record) says() bool {
+	switch r.Type {
+	case StepRequested, StepAnswered, StepWithdrawn, OutputPrint, OutputLog, OutputEmit, VerdictGiven:
+		return true
+	}
+	return false
+}
+
+// slice runs the machine once. Answers are looked for from the record on that is taken next.
+func (r *replayer) slice() (err error) {
+	stop := r.m.Run(func(req *effect.Request) effect.Outcome {
+		var o effect.Outcome
+		o, err = r.recall(req, err)
+		return o
+	})
+	r.said = append(r.said, stop.Emissions...)
+	return err
 }
 
 // recall finds the recorded answer of a request.
@@ -155,9 +184,6 @@ func (r *replayer) recall(req *effect.Request, failed error) (effect.Outcome, er
 // match holds a record against what the machine said.
 func (r *replayer) match(rec *Record) error {
 	if len(r.said) == 0 {
-		if rec.Type == StepWithdrawn { // the end of the run withdraws too
-			return nil
-		}
 		return &Divergence{Run: r.s.ID, Seq: rec.Seq, Got: "nothing", Want: rec.Type.String() + " " + rec.Step}
 	}
 	e := &r.said[0]

@@ -1,10 +1,13 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,15 +29,18 @@ type actor struct {
 	gone  bool // evicted: a new actor must be made
 
 	// Touched only by the goroutine that takes events.
-	s           *state
-	m           *vm.Machine
-	host        *host
-	yielded     bool
-	row         string // the summary row as it stands in the store
-	checkpoints []uint64
-	tail        tail // the journal since the newest checkpoint
-	flights     map[string]flight
-	recovered   bool // a recovery was counted and no commit has followed
+	s         *state      // nil: the run is not loaded
+	m         *vm.Machine // nil: the run is set aside, has ended, or cannot be served here
+	host      *host
+	unfit     error // why the run cannot be served here; another build, or a repaired store, could
+	yielded   bool
+	row       string // the summary row as it stands in the store
+	points    []point
+	tail      tail // the journal since the newest checkpoint
+	flights   map[string]flight
+	parked    []event // came in while the run was set aside, and wait until it goes on
+	recovered bool    // a recovery was counted and no commit has followed
+	told      Status  // what the parent of a child run knows of it
 }
 
 // flight is an attempt in flight.
@@ -43,17 +49,19 @@ type flight struct {
 	stop    context.CancelCauseFunc
 }
 
-// tail measures the journal since the newest checkpoint.
-type tail struct {
-	records int
-	bytes   int
-	steps   uint64 // of the machine when the checkpoint was taken
-}
-
 // event is something that came in: what it does in a turn, and who is told when the turn is durable or has failed.
 type event struct {
-	apply func(t *turn)
-	done  func(err error)
+	apply  func(t *turn)
+	done   func(err error)
+	urgent bool // needs no machine: it is taken also while the machine is busy, and when there is none
+	parks  bool // what an attempt said or came to: it must not be lost, and waits while the run is set aside
+}
+
+func (ev event) rank() int {
+	if ev.urgent {
+		return 0
+	}
+	return 1
 }
 
 // Why an attempt in flight was stopped.
@@ -72,7 +80,7 @@ func (a *actor) post(ev event) bool {
 	case a.busy:
 		a.queue = append(a.queue, ev)
 	case !a.e.enter():
-		a.tell([]event{ev}, errShut)
+		tell([]event{ev}, errShut)
 	default:
 		a.busy, a.queue = true, append(a.queue, ev)
 		go a.take()
@@ -86,10 +94,11 @@ func (a *actor) take() {
 	for {
 		a.mu.Lock()
 		events := a.queue
-		if len(events) == 0 && (!a.yielded || a.e.leaving.Load()) {
-			a.busy = false
+		if a.idle(events) {
+			a.busy, a.queue = false, nil
 			a.gone = a.e.evict(a)
 			a.mu.Unlock()
+			tell(events, errShut)
 			return
 		}
 		a.queue = nil
@@ -101,61 +110,106 @@ func (a *actor) take() {
 	}
 }
 
-// turn takes events into one turn and commits it. It returns the events for which there was no room because the machine has yielded: its slice is finished
-// first.
+// idle tells whether the actor need not go on. When the engine leaves, a machine that has yielded is left where it stands; when it has waited long enough, so are
+// those that wait for the machine.
+func (a *actor) idle(events []event) bool {
+	if len(events) == 0 {
+		return !a.yielded || a.e.leaving.Load()
+	}
+	return a.yielded && a.e.ctx.Err() != nil
+}
+
+// turn takes events into one turn and commits it. It returns the events for which there was no room.
 func (a *actor) turn(events []event) (rest []event) {
 	fresh, err := a.load()
 	if err != nil {
-		a.tell(events, err)
+		tell(events, err)
 		return nil
 	}
-	if fresh {
-		events = append([]event{{apply: a.recover}}, events...)
-	}
-	t := &turn{s: a.s, m: a.m, host: a.host, now: a.e.now(), keys: map[string]keyed{}}
-	taken, err := a.fill(t, events)
-	if err == nil {
-		err = a.commit(t)
-	}
+	events = a.admit(events)
+	t := &turn{s: a.s, m: a.m, host: a.host, now: a.e.now(), yielded: a.yielded}
+	err = guarded(func() error {
+		a.fill(t, events, fresh)
+		return a.commit(t)
+	})
 	if err != nil {
-		a.discard(err)
-		a.tell(events, err)
-		return nil
+		return a.discard(t, events, err)
 	}
 	a.yielded = t.yielded
 	a.after(t)
-	a.tell(events[:taken], nil)
-	return events[taken:]
+	tell(events[:t.taken], nil)
+	if a.unfit != nil {
+		a.s = nil // look again when something comes in
+	}
+	return events[t.taken:]
 }
 
-// maxTurnBytes ends a turn that has much to write: what else has come in is for the next one, so that no commit grows beyond what a store takes.
-const maxTurnBytes = 4 << 20
-
-// fill applies events until the machine yields. A panic of the machine or of a decision ends the turn as an error.
-func (a *actor) fill(t *turn, events []event) (taken int, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = &poisoned{fmt.Sprintf("%v", p), string(debug.Stack())}
-		}
-	}()
+// admit sorts out what must wait or be turned away, and puts what is urgent first.
+func (a *actor) admit(events []event) []event {
+	if a.m != nil && len(a.parked) > 0 {
+		events, a.parked = append(a.parked, events...), nil
+	}
+	if a.m == nil && a.s.Seq > 0 && !a.s.Status.Ended() {
+		events = slices.DeleteFunc(events, func(ev event) bool {
+			switch {
+			case ev.parks:
+				a.parked = append(a.parked, ev)
+			case a.unfit != nil && !ev.urgent:
+				tell([]event{ev}, a.unfit)
+			default:
+				return false
+			}
+			return true
+		})
+	}
 	if a.yielded {
-		t.slice()
+		slices.SortStableFunc(events, func(x, y event) int { return cmp.Compare(x.rank(), y.rank()) })
 	}
-	for taken < len(events) && !t.yielded && t.size < maxTurnBytes {
-		events[taken].apply(t)
-		taken++
-	}
-	t.begin()
-	t.rest()
-	return taken, nil
+	return events
 }
 
-// poisoned is a panic inside a turn.
+// fill applies what can be applied: a recovery first, timers before signals, and where the machine has yielded its next slice before all that needs it.
+func (a *actor) fill(t *turn, events []event, fresh bool) {
+	if fresh && a.unfit == nil {
+		a.recover(t)
+	}
+	t.overdue()
+	t.take(events)
+	if a.yielded && t.yielded {
+		t.slice()
+		t.overdue()
+		t.take(events)
+	}
+	if a.unfit == nil {
+		t.begin()
+		t.rest()
+	}
+}
+
+// poisoned is a panic of the machine or of a decision.
 type poisoned struct{ what, stack string }
 
 func (p *poisoned) Error() string { return "the machine failed: " + p.what }
 
-func (a *actor) tell(events []event, err error) {
+// Format adds the stack where it is asked for, with %+v.
+func (p *poisoned) Format(s fmt.State, verb rune) {
+	io.WriteString(s, p.Error())
+	if verb == 'v' && s.Flag('+') {
+		io.WriteString(s, "\n"+p.stack)
+	}
+}
+
+// guarded makes a panic an error.
+func guarded(do func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &poisoned{fmt.Sprint(p), string(debug.Stack())}
+		}
+	}()
+	return do()
+}
+
+func tell(events []event, err error) {
 	for _, ev := range events {
 		if ev.done != nil {
 			ev.done(err)
@@ -163,14 +217,25 @@ func (a *actor) tell(events []event, err error) {
 	}
 }
 
-// discard throws state and machine away: what is not durable has not happened. A panic sets the run aside.
-func (a *actor) discard(err error) {
+// discard throws state and machine away: what is not durable has not happened. A panic sets the run aside; the event that brought it about is answered with it, the
+// others are taken again.
+func (a *actor) discard(t *turn, events []event, err error) (rest []event) {
 	a.s, a.m, a.yielded = nil, nil, false
 	var p *poisoned
-	if errors.As(err, &p) {
-		a.e.log("run %s: %v\n%s", a.run, p, p.stack)
-		a.quarantine("the machine failed: " + p.what)
+	if !errors.As(err, &p) {
+		tell(events, err)
+		return nil
 	}
+	a.e.log("run %s: %+v", a.run, p)
+	if failed := a.setAside(p.Error()); failed != nil {
+		tell(events, err)
+		return nil
+	}
+	if t.taken < len(events) && !events[t.taken].parks {
+		tell(events[t.taken:t.taken+1], err)
+		events = slices.Delete(events, t.taken, t.taken+1)
+	}
+	return events
 }
 
 // after does what the committed turn asked for.
@@ -187,15 +252,33 @@ func (a *actor) after(t *turn) {
 		}
 	}
 	for _, st := range t.children {
-		a.e.startChild(a.run, a.host, a.s.Depth, st)
+		if a.s.Steps[st.Step] == st && !a.host.draining() {
+			a.e.startChild(a.run, a.host, a.s.Depth, st)
+		}
 	}
 	for _, step := range t.orphans {
 		a.e.cancelChild(a.run, step)
 	}
-	a.e.wake(a.run, a.s)
-	if a.m == nil && !a.s.Status.Ended() && a.s.Gates[gateQuarantine] == nil {
-		a.s = nil // it was set aside and may go on: load it with its machine
+	a.announce()
+	if a.goesOn() {
+		a.s = nil // load it with its machine
 		a.post(event{apply: func(*turn) {}})
+	}
+}
+
+// goesOn tells whether a run was set aside and is not any more.
+func (a *actor) goesOn() bool {
+	return a.m == nil && a.unfit == nil && !a.s.Status.Ended() && a.s.Gates[gateQuarantine] == nil
+}
+
+// announce tells watchers, timers and the parent that a run has committed.
+func (a *actor) announce() {
+	a.e.committed(a.run, a.s)
+	a.e.notify(a.run)
+	parent, step, child := cutParent(a.s.Parent)
+	if child && a.told != a.s.Status {
+		a.told = a.s.Status
+		a.e.childChanged(parent, step, a.s)
 	}
 }
 
@@ -216,7 +299,7 @@ func (a *actor) launch(st *step) {
 		why := context.Cause(ctx)
 		stop(nil)
 		switch {
-		case errors.Is(why, errWithdrawn):
+		case errors.Is(why, errWithdrawn) && r.Err != nil:
 		case errors.Is(why, errLeaving) && r.Err != nil:
 			a.takeBack(at.Step, at.Number)
 		default:
@@ -248,23 +331,21 @@ func perform(ctx context.Context, handler *effect.Handler, at *effect.Attempt, t
 
 // landed brings an attempt's reply home.
 func (a *actor) landed(step string, attempt int, r effect.Reply) {
-	a.e.post(a.run, event{apply: func(t *turn) {
-		a.forget(step, attempt)
-		t.reply(step, attempt, r)
-	}})
+	a.home(step, attempt, func(t *turn) { t.reply(step, attempt, r) })
 }
 
 func (a *actor) takeBack(step string, attempt int) {
-	a.e.post(a.run, event{apply: func(t *turn) {
-		a.forget(step, attempt)
-		t.interrupted(step, attempt)
-	}})
+	a.home(step, attempt, func(t *turn) { t.interrupted(step, attempt) })
 }
 
-func (a *actor) forget(step string, attempt int) {
-	if f, ok := a.flights[step]; ok && f.attempt == attempt {
-		delete(a.flights, step)
-	}
+// home posts the end of an attempt.
+func (a *actor) home(step string, attempt int, apply func(t *turn)) {
+	a.e.post(a.run, event{parks: true, apply: func(t *turn) {
+		if f, ok := a.flights[step]; ok && f.attempt == attempt {
+			delete(a.flights, step)
+		}
+		apply(t)
+	}})
 }
 
 // emitter journals the events of an attempt, as long as it is the newest.
@@ -274,6 +355,6 @@ func (a *actor) emitter(step string, attempt int) func(kind string, data starlar
 		if err != nil {
 			p = effect.MustEncode(starlark.String("an event that cannot be recorded: " + err.Error()))
 		}
-		a.e.post(a.run, event{apply: func(t *turn) { t.event(step, attempt, kind, p) }})
+		a.e.post(a.run, event{parks: true, apply: func(t *turn) { t.event(step, attempt, kind, p) }})
 	}
 }

@@ -81,9 +81,9 @@ func (r *reader) gatesOf(top, path string, s *state) ([]Gate, error) {
 
 // details tells what a run is beside its outcome.
 func (r *reader) details(s *state) *Details {
-	d := &Details{Program: s.Program, StartedBy: s.By, StartedAt: s.Started, UpdatedAt: s.Updated, Seq: s.Seq, Carried: r.carried(s.ID), InFlight: s.inFlight(),
+	d := &Details{Program: s.Program, StartedBy: s.By, StartedAt: s.Started, UpdatedAt: s.Updated, Seq: s.Seq, Carried: r.carried(s.ID), InFlight: s.flying,
 		Parent: s.Parent, Session: s.Session}
-	if due := s.nextDue(); !due.IsZero() {
+	if due := s.timers.next(); !due.IsZero() {
 		d.NextDue = &due
 	}
 	if b, err := r.blob(s.Settings); err == nil {

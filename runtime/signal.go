@@ -19,19 +19,14 @@ type keyed struct {
 }
 
 // signal takes a signal for this run: it is answered once, and each refusal is recorded. known tells what an idempotency key stands for.
-func (t *turn) signal(c Caller, s Signal, known func(key string) (keyed, bool), past func(gate string) (pastGate, bool)) (*Receipt, *Refusal) {
+func (t *turn) signal(c Caller, s Signal, known func(key string) (keyed, bool), past pastGates) (*Receipt, *Refusal) {
 	digest := digestOf(s)
 	if s.Key != "" {
-		k, ok := t.keys[s.Key]
-		if !ok {
-			k, ok = known(s.Key)
-		}
-		if ok {
+		if k, ok := t.known(s.Key, known); ok {
 			return t.repeated(s, k, digest)
 		}
 	}
-	t.overdue()
-	r, refused := t.take(c, s, past)
+	r, refused := t.accept(c, s, past)
 	if refused != nil {
 		var b effect.Object
 		t.record(SignalRefused, s.Gate, b.Text("error", string(refused.Kind)).Text("message", refused.Message).Text("by", c.Name).Text("as", s.As).
@@ -39,10 +34,26 @@ func (t *turn) signal(c Caller, s Signal, known func(key string) (keyed, bool), 
 		return nil, refused
 	}
 	r.Schema, r.Accepted, r.Run, r.Status = Schema, true, t.s.ID, t.s.Status
-	if s.Key != "" {
-		t.keys[s.Key] = keyed{Digest: digest, Receipt: r}
-	}
+	t.remember(s.Key, keyed{Digest: digest, Receipt: r})
 	return r, nil
+}
+
+// known finds what a key stands for: this very turn may have learned it.
+func (t *turn) known(key string, durable func(key string) (keyed, bool)) (keyed, bool) {
+	if k, ok := t.keys[key]; ok {
+		return k, true
+	}
+	return durable(key)
+}
+
+func (t *turn) remember(key string, k keyed) {
+	if key == "" {
+		return
+	}
+	if t.keys == nil {
+		t.keys = map[string]keyed{}
+	}
+	t.keys[key] = k
 }
 
 func (t *turn) repeated(s Signal, k keyed, digest string) (*Receipt, *Refusal) {
@@ -60,23 +71,8 @@ func digestOf(s Signal) string {
 	return hashOf(text)
 }
 
-// overdue fires the timers that are due before anything else is taken.
-func (t *turn) overdue() {
-	for {
-		id := ""
-		for _, tm := range t.s.Timers {
-			if !tm.Due.After(t.now) && (id == "" || tm.Due.Before(t.s.Timers[id].Due)) {
-				id = tm.ID
-			}
-		}
-		if id == "" {
-			return
-		}
-		t.fire(id)
-	}
-}
-
-func (t *turn) take(c Caller, s Signal, past func(string) (pastGate, bool)) (*Receipt, *Refusal) {
+// accept takes a signal for what it is.
+func (t *turn) accept(c Caller, s Signal, past pastGates) (*Receipt, *Refusal) {
 	who, refused := identify(c, s.As)
 	if refused != nil {
 		return nil, refused
@@ -110,10 +106,13 @@ func identify(c Caller, as string) ([]string, *Refusal) {
 }
 
 // answerGate takes the answer of a gate.
-func (t *turn) answerGate(c Caller, who []string, s Signal, past func(string) (pastGate, bool)) (*Receipt, *Refusal) {
+func (t *turn) answerGate(c Caller, who []string, s Signal, past pastGates) (*Receipt, *Refusal) {
 	g, refused := t.gateNamed(s.Gate, past)
 	if refused != nil {
 		return nil, refused
+	}
+	if t.m == nil && g.Name != gateQuarantine {
+		return nil, t.aside()
 	}
 	args, _ := g.Args.View()
 	if refused := mayAnswer(c, who[0], t.s.ID, g, g.target(args)); refused != nil {
@@ -172,13 +171,9 @@ func (g *gate) target(args effect.View) string {
 func (t *turn) resolve(g *gate, d *effect.Record, who []string) {
 	if st := t.s.Steps[g.Step]; st != nil {
 		t.decide(st, d, who)
-		return
+	} else {
+		t.resolveSystem(g.Name, d, who)
 	}
-	choice, _ := starlark.AsString(d.Field("choice"))
-	var b effect.Object
-	b.Raw("decision", effect.MustEncode(d)).Texts("who", who).Flag("retry", choice == "retry")
-	t.record(GateDecided, g.Name, b.Text("uncertain", strings.TrimPrefix(g.Name, gateUncertain)).Payload())
-	t.decideSystem(g.Name, choice)
 }
 
 // mayAnswer enforces the target of a gate.
@@ -196,6 +191,14 @@ func mayAnswer(c Caller, who, run string, g *gate, target string) *Refusal {
 	return nil
 }
 
+// aside refuses what a run that was set aside cannot take.
+func (t *turn) aside() *Refusal {
+	return refuse(ErrNotOpen, "run %s was set aside", t.s.ID).help("decide first whether it goes on: starling signal %s/%s --choice retry", t.s.ID, gateQuarantine)
+}
+
+// pastGates finds a gate that is no longer open. deep makes it look into the journal, where there are gates of which no row knows.
+type pastGates func(address string, deep bool) (pastGate, bool)
+
 // pastGate is a gate that is no longer open.
 type pastGate struct {
 	Name     string
@@ -205,7 +208,7 @@ type pastGate struct {
 
 // gateNamed finds the open gate that an address means: its whole address, or a suffix of it that fits one gate among all the run ever opened. With no
 // address it is the only open gate.
-func (t *turn) gateNamed(address string, past func(string) (pastGate, bool)) (*gate, *Refusal) {
+func (t *turn) gateNamed(address string, past pastGates) (*gate, *Refusal) {
 	if t.s.Status.Ended() && address == "" {
 		return nil, refuse(ErrClosed, "run %s is %s: no gate is open", t.s.ID, t.s.Status)
 	}
@@ -223,7 +226,7 @@ func (t *turn) gateNamed(address string, past func(string) (pastGate, bool)) (*g
 	}
 	p, isPast := t.justPast(address)
 	if !isPast {
-		p, isPast = past(address)
+		p, isPast = past(address, t.s.Bare)
 	}
 	if isPast && (len(fits) == 0 || p.Name == address) {
 		return nil, t.pastRefusal(p)
@@ -334,7 +337,9 @@ func (t *turn) takeMessage(who []string, s Signal) (*Receipt, *Refusal) {
 	msg := effect.MustEncode(effect.NewRecord(effect.MessageType, starlark.String(s.Name), v, starlark.String(who[0]), starlark.String(t.now.Format(timeFormat))))
 	var b effect.Object
 	seq := t.record(SignalAccepted, "", b.Text("kind", string(SignalMessage)).Text("name", s.Name).Raw("message", msg).Texts("who", who).Text("key", s.Key).Payload())
-	t.deliverMail(s.Name, msg)
+	if t.still() {
+		t.slice()
+	}
 	return &Receipt{Seq: seq}, nil
 }
 

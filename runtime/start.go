@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"starling/lang/effect"
 )
@@ -14,7 +15,11 @@ func (e *Local) Start(ctx context.Context, r StartRequest) (*Run, error) {
 	if CallerOf(ctx).Name == "" || CallerOf(ctx).Agent != "" {
 		return nil, refuse(ErrDenied, "%s may not start runs", orUnknown(CallerOf(ctx)))
 	}
-	return e.start(ctx, r, "", 0)
+	id, err := e.start(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return e.Get(ctx, id)
 }
 
 func orUnknown(c Caller) string {
@@ -27,29 +32,30 @@ func orUnknown(c Caller) string {
 	return c.Name
 }
 
-func (e *Local) start(ctx context.Context, r StartRequest, parent string, depth int) (*Run, error) {
-	if r.Key != "" {
-		release := e.hold(r.Key)
-		defer release()
-		if id, err := e.started(r); id != "" || err != nil {
-			if err == nil {
-				err = e.carryOne(ctx, id, r.Env)
-			}
-			if err != nil {
-				return nil, err
-			}
-			return e.Get(ctx, id)
-		}
+func (e *Local) start(ctx context.Context, r StartRequest) (string, error) {
+	if r.Key == "" {
+		return e.create(ctx, r, "", 0)
 	}
+	release := e.hold(prefixStartKey + r.Key)
+	defer release()
+	id, err := e.started(r)
+	if err != nil {
+		return "", err
+	}
+	if id != "" {
+		return id, e.carryOne(ctx, id, r.Env)
+	}
+	return e.create(ctx, r, "", 0)
+}
+
+// create makes a run. Nothing exists yet that a refusal could leave behind.
+func (e *Local) create(ctx context.Context, r StartRequest, parent string, depth int) (string, error) {
 	p, inputs, err := e.accept(&r)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	id := newRunID()
-	if err := e.begin(ctx, id, r, p, inputs, parent, depth); err != nil {
-		return nil, err
-	}
-	return e.Get(ctx, id)
+	return id, e.begin(ctx, id, r, p, inputs, parent, depth)
 }
 
 // hold makes starts with one key wait for each other.
@@ -93,11 +99,11 @@ func (e *Local) started(r StartRequest) (string, error) {
 }
 
 func (r StartRequest) digest() string {
-	text, _ := json.Marshal([]any{hashOf(r.Bundle), r.Script, r.Inputs, r.Session, r.Settings}) // plain data
+	text, _ := json.Marshal([]any{hashOf(r.Bundle), r.Script, r.Inputs, r.Session, r.Settings, r.Timeout}) // plain data
 	return hashOf(text)
 }
 
-// accept compiles the program and holds the inputs against it. Nothing exists yet that a refusal could leave behind.
+// accept compiles the program and holds the inputs against it.
 func (e *Local) accept(r *StartRequest) (*program, effect.Payload, error) {
 	p, err := e.programs.of(hashOf(r.Bundle), r.Bundle)
 	if err != nil {
@@ -125,14 +131,14 @@ func checkFailed(err error) *Refusal { return refuse(ErrCheckFailed, "%v", err).
 func (e *Local) begin(ctx context.Context, id string, r StartRequest, p *program, inputs effect.Payload, parent string, depth int) error {
 	settings := settingsPayload(&r.Settings)
 	bundleHash, settingsHash := hashOf(r.Bundle), hashOf(settings)
-	hash := p.code.Hash
 	e.carry(id, r.Env)
 	a := e.actor(id)
 	a.s, a.host = newState(id), &host{e: e, run: id, program: p, settings: &r.Settings}
-	err := e.send(ctx, id, func(t *turn) {
+	err := e.send(ctx, id, event{apply: func(t *turn) {
 		var b effect.Object
-		b.Text("script", r.Script).Text("bundle", bundleHash).Text("program", fmt.Sprintf("%x", hash)).Text("settings", settingsHash).Raw("inputs", inputs).
-			Text("by", CallerOf(ctx).Name).Text("parent", parent).Int("depth", int64(depth)).Flag("session", r.Session).Int("behaviour", int64(e.env.Behaviour))
+		b.Text("script", r.Script).Text("bundle", bundleHash).Text("program", fmt.Sprintf("%x", p.code.Hash)).Text("settings", settingsHash).
+			Raw("inputs", inputs).Text("by", CallerOf(ctx).Name).Text("parent", parent).Int("depth", int64(depth)).Flag("session", r.Session).
+			Int("behaviour", int64(e.env.Behaviour))
 		if r.Timeout > 0 {
 			b.Int("deadline", micros(t.now.Add(r.Timeout)))
 		}
@@ -140,17 +146,28 @@ func (e *Local) begin(ctx context.Context, id string, r StartRequest, p *program
 		if r.Timeout > 0 {
 			t.timer(timerDeadline, "", t.now.Add(r.Timeout))
 		}
-		t.writes = append(t.writes, Write{[]byte(prefixBlob + bundleHash), r.Bundle}, Write{[]byte(prefixBlob + settingsHash), settings})
-		if r.Key != "" {
-			text, _ := json.Marshal(keyed{Digest: r.digest(), Run: id}) // plain data
-			t.writes = append(t.writes, Write{[]byte(prefixStartKey + r.Key), text})
-		}
+		t.keep(bundleHash, r.Bundle)
+		t.keep(settingsHash, settings)
+		t.writes = append(t.writes, r.names(id, parent, t.now)...)
 		t.launch(a)
-	})
+	}})
 	if err != nil {
 		e.uncarry(id)
 	}
 	return err
+}
+
+// names are the rows by which a new run is found: in the order of starts, and by its key or the step that started it.
+func (r StartRequest) names(id, parent string, now time.Time) []Write {
+	rows := []Write{{orderKey(now, id), []byte(parent)}}
+	switch {
+	case parent != "":
+		rows = append(rows, Write{childKey(parent), []byte(id)})
+	case r.Key != "":
+		text, _ := json.Marshal(keyed{Digest: r.digest(), Run: id}) // plain data
+		rows = append(rows, Write{[]byte(prefixStartKey + r.Key), text})
+	}
+	return rows
 }
 
 // launch makes the machine of a new run and lets it go.

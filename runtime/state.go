@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -10,66 +11,75 @@ import (
 // state is what a run's journal comes to, beside the machine: which steps are open, which gates, which timers. It is a fold: apply takes
 // one record at a time and decides nothing, so that reading a journal again always gives the same state. What is settled is forgotten; the journal
 // has it.
+//
+// Whatever a turn asks of it costs what is concerned and not what is open: a run may have ten thousand open steps. Hence the heaps and counts beside the maps.
 type state struct {
-	ID       string
-	Seq      uint64 // of the newest record
-	Status   Status
-	Script   string
-	Bundle   string // hash of the source bundle
-	Program  string // hash of the program
-	Settings string // hash of the settings
-	Inputs   effect.Payload
-	By       string
-	Parent   string // RUN@STEP
-	Depth    int    // of child runs
-	Session  bool
-	Started  time.Time
-	Updated  time.Time
-	Deadline time.Time // of the whole run, zero for none
+	ID        string
+	Seq       uint64 // of the newest record
+	Status    Status
+	Script    string
+	Bundle    string // hash of the source bundle
+	Program   string // hash of the program
+	Settings  string // hash of the settings
+	Behaviour uint32 // of the builtins, as the run was started
+	Inputs    effect.Payload
+	By        string
+	Parent    string // RUN@STEP
+	Depth     int    // of child runs
+	Session   bool
+	Started   time.Time
+	Updated   time.Time
+	Deadline  time.Time // of the whole run, zero for none
 
 	Output effect.Payload
 	Err    *effect.Error
 
 	Steps   map[string]*step
 	Gates   map[string]*gate // the open ones, system gates included
-	Timers  map[string]timer
 	Mailbox []message
-	Busy    bool // a session's chunk has not ended
+	Busy    bool     // a session's chunk has not ended
+	Bare    bool     // gates were withdrawn of which only the journal knows
+	Without []string // variables that the run goes on without
 
-	timerOps []timerOp // timer rows to write with the next commit
-}
-
-// timerOp is a change of a timer row.
-type timerOp struct {
-	timer
-	gone bool
+	timers   timers
+	ready    heap[*step]      // those that want an attempt, the oldest first
+	flying   int              // steps whose newest attempt has started and not ended
+	children map[string]*step // steps that wait for a child run
+	takes    []*step          // steps that wait for a message, in the order of their requests
+	decided  []*step          // steps whose outcome is known and not recorded yet, in the order in which it became known
 }
 
 // step is an open step.
 type step struct {
-	Step      string
-	Kind      string
-	Seq       uint64 // of its request: steps start in this order
-	At        time.Time
-	Class     effect.Class
-	Where     string
-	Args      effect.Payload
-	Resolved  effect.Payload
-	Returns   string
-	Policy    effect.Policy
-	Attempt   int  // number of the newest attempt
-	Ready     bool // wants an attempt
-	InFlight  bool // the newest attempt has started and not ended
-	Failures  int  // retryable failures so far
-	Reasks    int  // replies that broke the contract so far
-	Feedback  effect.Payload
-	Uncertain bool // waits at its gate !uncertain:STEP
+	Step     string
+	Kind     string
+	Seq      uint64 // of its request: steps start in this order
+	At       time.Time
+	Class    effect.Class
+	Where    string
+	Args     effect.Payload
+	Resolved effect.Payload
+	Returns  string
+	Policy   effect.Policy
+	Attempt  int  // number of the newest attempt
+	Ready    bool // wants an attempt
+	InFlight bool // the newest attempt has started and not ended
+	Failures int  // retryable failures so far
+	Reasks   int  // replies that broke the contract so far
+	Feedback effect.Payload
+	Refused  effect.Payload // why it was refused when it was asked for, an error
+	Stopped  bool           // on_event has ended it
+	Note     string         // what on_event said then
+	Cut      string         // why its last attempt was cut, when its policy is not to try again
+	Mail     string         // of which name a message is waited for
+	rank     int            // its place in the heap of those that want an attempt
 }
 
 // gate is an open gate.
 type gate struct {
 	Name     string // address within the run
 	Step     string // the step that waits, "" for a system gate
+	Seq      uint64 // of its opening
 	OpenedAt time.Time
 	Deadline time.Time // zero for none
 	Args     effect.Payload
@@ -80,33 +90,14 @@ type gate struct {
 // vote is one answer of a gate that wants several.
 type vote struct{ who, choice string }
 
-// timer is a durable timer. There is at most one of an ID.
-type timer struct {
-	ID      string // purpose and step: "gate:review", "sleep:sleep#2"
-	Purpose string
-	Step    string
-	Due     time.Time
-}
-
 // message waits in the mailbox.
 type message struct {
 	Name string
 	Data effect.Payload // a Message record
 }
 
-// Purposes of timers.
-const (
-	timerSleep    = "sleep"
-	timerGate     = "gate"
-	timerEscalate = "escalate"
-	timerBackoff  = "backoff"
-	timerMailbox  = "mailbox"
-	timerDeadline = "deadline"
-	timerChild    = "child"
-)
-
 func newState(run string) *state {
-	return &state{ID: run, Status: Pending, Steps: map[string]*step{}, Gates: map[string]*gate{}, Timers: map[string]timer{}}
+	return &state{ID: run, Status: Pending, Steps: map[string]*step{}, Gates: map[string]*gate{}, children: map[string]*step{}}
 }
 
 // apply folds one record in.
@@ -135,34 +126,16 @@ func (s *state) apply(r *Record) {
 		}
 	case AttemptStarted, AttemptEnded:
 		s.attempt(r, v)
-	case GateOpened:
-		s.Gates[r.Step] = &gate{Name: r.Step, Step: v.Text("step"), OpenedAt: r.Time, Deadline: timeOf(v, "deadline"), Args: v.Raw("args")}
-		if st := s.Steps[v.Text("uncertain")]; st != nil {
-			st.Uncertain = true
-		}
-	case GateEscalated:
-		if g := s.Gates[r.Step]; g != nil {
-			g.Level = int(v.Int("level"))
-		}
-	case GateDecided, GateWithdrawn:
-		delete(s.Gates, r.Step)
-		if st := s.Steps[v.Text("uncertain")]; st != nil {
-			st.Uncertain, st.Ready = false, v.Flag("retry")
-		}
+	case VerdictGiven:
+		s.verdict(r, v)
+	case GateOpened, GateEscalated, GateDecided, GateWithdrawn:
+		s.gate(r, v)
 	case TimerSet:
-		t := timer{Purpose: v.Text("purpose"), Step: r.Step, Due: timeOf(v, "due")}
-		t.ID = t.Purpose + ":" + t.Step
-		s.Timers[t.ID] = t
-		s.timerOps = append(s.timerOps, timerOp{timer: t})
+		s.timers.set(timer{Purpose: v.Text("purpose"), Step: r.Step, Due: timeOf(v, "due")})
 	case TimerFired:
 		s.fire(r, v)
 	case SignalAccepted:
-		if g := s.Gates[r.Step]; g != nil {
-			g.Votes = append(g.Votes, vote{v.Text("voter"), v.Text("vote")})
-		}
-		if v.Has("message") {
-			s.Mailbox = append(s.Mailbox, message{Name: v.Text("name"), Data: v.Raw("message")})
-		}
+		s.accept(r, v)
 	case ChunkAppended:
 		s.Busy = true
 	case ChunkEnded:
@@ -176,44 +149,87 @@ func (s *state) start(r *Record, v effect.View) {
 	s.Status = Running
 	s.Script, s.Bundle, s.Program, s.Settings = v.Text("script"), v.Text("bundle"), v.Text("program"), v.Text("settings")
 	s.Inputs, s.By, s.Parent, s.Depth, s.Session = v.Raw("inputs"), v.Text("by"), v.Text("parent"), int(v.Int("depth")), v.Flag("session")
-	s.Started, s.Deadline = r.Time, timeOf(v, "deadline")
+	s.Started, s.Deadline, s.Behaviour = r.Time, timeOf(v, "deadline"), uint32(v.Int("behaviour"))
 }
 
 func (s *state) end(status Status) {
 	s.Status = status
 	clear(s.Steps)
 	clear(s.Gates)
-	for id := range s.Timers {
-		s.dropTimer(id)
-	}
-	s.Mailbox = nil
+	clear(s.children)
+	s.timers, s.ready, s.flying, s.takes, s.decided, s.Mailbox = timers{}, heap[*step]{}, 0, nil, nil, nil
 }
 
 func (s *state) request(r *Record, v effect.View) {
 	st := &step{Step: r.Step, Kind: v.Text("kind"), Seq: r.Seq, At: r.Time, Class: effect.Class(v.Int("class")), Where: v.Text("where"),
-		Args: v.Raw("args"), Resolved: v.Raw("resolved"), Returns: v.Text("returns"), Policy: policyOf(v.Sub("policy"))}
-	st.Ready = !native(st.Kind)
-	s.Steps[r.Step] = st
+		Args: v.Raw("args"), Resolved: v.Raw("resolved"), Returns: v.Text("returns"), Policy: policyOf(v.Sub("policy")), Refused: v.Raw("refused")}
+	if st.Kind == kindMailbox {
+		st.Mail = v.Sub("args").Text("name")
+	}
+	st.Ready = !native(st.Kind) && st.Refused == nil
+	s.adopt(st)
 }
 
-// forget drops an open step with its gate and timers: it has its outcome, or nobody waits for it.
+// adopt puts an open step where it belongs beside the map of all.
+func (s *state) adopt(st *step) {
+	s.Steps[st.Step] = st
+	switch {
+	case st.Refused != nil || st.Stopped || st.Cut != "":
+		s.decided = append(s.decided, st)
+	case st.Kind == kindRun:
+		s.children[st.Step] = st
+	case st.Kind == kindMailbox:
+		s.takes = append(s.takes, st)
+	case st.InFlight:
+		s.flying++
+	case st.Ready:
+		s.ready.push(st)
+	}
+}
+
+// forget drops an open step with its timers: it has its outcome, or nobody waits for it.
 func (s *state) forget(name string) {
 	st := s.Steps[name]
 	if st == nil {
 		return
 	}
 	delete(s.Steps, name)
-	for id, t := range s.Timers {
-		if t.Step == name {
-			s.dropTimer(id)
-		}
+	delete(s.children, name)
+	s.want(st, false)
+	s.fly(st, false)
+	s.timers.drop(name)
+	same := func(other *step) bool { return other == st }
+	s.takes, s.decided = slices.DeleteFunc(s.takes, same), slices.DeleteFunc(s.decided, same)
+}
+
+// want notes whether a step wants an attempt.
+func (s *state) want(st *step, ready bool) {
+	st.Ready = ready
+	if ready {
+		s.ready.push(st)
+	} else {
+		s.ready.remove(st)
+	}
+}
+
+// fly notes whether a step's newest attempt is in flight.
+func (s *state) fly(st *step, inFlight bool) {
+	if st.InFlight != inFlight {
+		st.InFlight = inFlight
+		s.flying += map[bool]int{true: 1, false: -1}[inFlight]
 	}
 }
 
 // takeMessage removes the oldest message of a name.
 func (s *state) takeMessage(name string) {
-	i := slices.IndexFunc(s.Mailbox, func(m message) bool { return m.Name == name })
-	s.Mailbox = slices.Delete(s.Mailbox, i, i+1)
+	if i := s.mail(name); i >= 0 {
+		s.Mailbox = slices.Delete(s.Mailbox, i, i+1)
+	}
+}
+
+// mail is the place of the oldest message of a name, -1 when there is none.
+func (s *state) mail(name string) int {
+	return slices.IndexFunc(s.Mailbox, func(m message) bool { return m.Name == name })
 }
 
 func (s *state) attempt(r *Record, v effect.View) {
@@ -222,12 +238,19 @@ func (s *state) attempt(r *Record, v effect.View) {
 		return
 	}
 	if r.Type == AttemptStarted {
-		st.Attempt, st.Ready, st.InFlight = int(v.Int("attempt")), false, true
+		st.Attempt = int(v.Int("attempt"))
+		s.want(st, false)
+		s.fly(st, true)
 		return
 	}
-	st.InFlight = false
-	st.Ready = v.Flag("again")
+	s.fly(st, false)
+	s.want(st, v.Flag("again"))
 	switch v.Text("class") {
+	case classUncertain:
+		if !st.Ready && st.Policy.OnUncertain == effect.FailAttempt {
+			st.Cut = v.Text("reason")
+			s.decided = append(s.decided, st)
+		}
 	case classRetryable:
 		st.Failures++
 	case classInvalid:
@@ -236,20 +259,58 @@ func (s *state) attempt(r *Record, v effect.View) {
 	}
 }
 
-func (s *state) dropTimer(id string) {
-	if t, ok := s.Timers[id]; ok {
-		delete(s.Timers, id)
-		s.timerOps = append(s.timerOps, timerOp{timer: t, gone: true})
+// verdict takes what on_event has said. What follows from a stop is known then: the step has its outcome.
+func (s *state) verdict(r *Record, v effect.View) {
+	st := s.Steps[r.Step]
+	if st == nil || st.Stopped || v.Text("action") != "stop" {
+		return
+	}
+	st.Stopped, st.Note = true, v.Text("message")
+	s.want(st, false)
+	s.decided = append(s.decided, st)
+}
+
+func (s *state) gate(r *Record, v effect.View) {
+	switch r.Type {
+	case GateOpened:
+		s.Gates[r.Step] = &gate{Name: r.Step, Step: v.Text("step"), Seq: r.Seq, OpenedAt: r.Time, Deadline: timeOf(v, "deadline"), Args: v.Raw("args")}
+	case GateEscalated:
+		if g := s.Gates[r.Step]; g != nil {
+			g.Level = int(v.Int("level"))
+		}
+	default:
+		delete(s.Gates, r.Step)
+		s.Bare = s.Bare || v.Flag("bare")
+		if st := s.Steps[v.Text("uncertain")]; st != nil {
+			s.want(st, v.Flag("retry"))
+		}
+		if name := v.Text("without"); name != "" {
+			s.Without = append(s.Without, name)
+		}
+	}
+}
+
+func (s *state) accept(r *Record, v effect.View) {
+	if g := s.Gates[r.Step]; g != nil {
+		g.Votes = append(g.Votes, vote{v.Text("voter"), v.Text("vote")})
+	}
+	if v.Has("message") {
+		s.Mailbox = append(s.Mailbox, message{Name: v.Text("name"), Data: v.Raw("message")})
 	}
 }
 
 func (s *state) fire(r *Record, v effect.View) {
 	purpose := v.Text("purpose")
-	s.dropTimer(purpose + ":" + r.Step)
-	if st := s.Steps[r.Step]; st != nil && purpose == timerBackoff {
-		st.Ready = true
+	s.timers.remove(timerID(purpose, r.Step))
+	if st := s.Steps[r.Step]; st != nil && purpose == timerBackoff && !st.Stopped {
+		s.want(st, true)
 	}
 }
+
+// place and before make the heap of steps that want an attempt.
+func (st *step) place() *int { return &st.rank }
+
+func (st *step) before(other *step) bool { return st.Seq < other.Seq }
 
 // inOrder lists the open steps in the order of their requests.
 func (s *state) inOrder() []*step {
@@ -257,30 +318,8 @@ func (s *state) inOrder() []*step {
 	for _, st := range s.Steps {
 		out = append(out, st)
 	}
-	slices.SortFunc(out, func(a, b *step) int { return int(int64(a.Seq) - int64(b.Seq)) })
+	slices.SortFunc(out, func(a, b *step) int { return cmp.Compare(a.Seq, b.Seq) })
 	return out
-}
-
-// nextDue is the earliest timer, the zero time when there is none.
-func (s *state) nextDue() time.Time {
-	var due time.Time
-	for _, t := range s.Timers {
-		if due.IsZero() || t.Due.Before(due) {
-			due = t.Due
-		}
-	}
-	return due
-}
-
-// inFlight counts the attempts in flight.
-func (s *state) inFlight() int {
-	n := 0
-	for _, st := range s.Steps {
-		if st.InFlight {
-			n++
-		}
-	}
-	return n
 }
 
 // openGates lists the open gates in the order they opened.
@@ -289,15 +328,7 @@ func (s *state) openGates() []*gate {
 	for _, g := range s.Gates {
 		out = append(out, g)
 	}
-	slices.SortFunc(out, func(a, b *gate) int {
-		if c := a.OpenedAt.Compare(b.OpenedAt); c != 0 {
-			return c
-		}
-		if a.Name < b.Name {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(out, func(a, b *gate) int { return cmp.Compare(a.Seq, b.Seq) })
 	return out
 }
 

@@ -1,9 +1,10 @@
 package runtime
 
 import (
-	"maps"
-	"slices"
+	"encoding/binary"
+	"fmt"
 	"strings"
+	"time"
 
 	"starling/lang/effect"
 )
@@ -12,7 +13,7 @@ import (
 func (s *state) summary() effect.Payload {
 	var b effect.Object
 	b.Text("status", string(s.Status)).Text("script", s.Script).Int("started", micros(s.Started)).Int("gates", int64(len(s.Gates))).
-		Int("next_due", micros(s.nextDue())).Text("parent", s.Parent).Flag("session", s.Session)
+		Int("next_due", micros(s.timers.next())).Text("parent", s.Parent).Flag("session", s.Session)
 	if s.Err != nil {
 		b.Text("error", s.Err.Message)
 	}
@@ -28,6 +29,18 @@ func summaryOf(run string, v effect.View) Summary {
 	return s
 }
 
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-
 func cutKind(key string) (kind, name string, ok bool) { return strings.Cut(key, ":") }
+
+// readSummary reads the row of a run: the time of its last change, and what it came to.
+func readSummary(run string, row []byte) (Summary, error) {
+	if len(row) < 8 {
+		return Summary{}, fmt.Errorf("%w: the row of run %s is too short", ErrDamaged, run)
+	}
+	v, err := effect.Payload(row[8:]).View()
+	if err != nil {
+		return Summary{}, fmt.Errorf("%w: the row of run %s: %v", ErrDamaged, run, err)
+	}
+	s := summaryOf(run, v)
+	s.UpdatedAt = time.UnixMicro(int64(binary.BigEndian.Uint64(row))).UTC()
+	return s, nil
+}

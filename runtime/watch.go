@@ -3,54 +3,76 @@ package runtime
 import (
 	"context"
 	"errors"
+	"fmt"
 )
 
-// Watch calls fn for the events of a run in order.
+// Watch calls fn for the events of a run in order. It reads some of them, and hands them out when it has: whoever is slow to take them holds up nobody.
 func (r *reader) Watch(ctx context.Context, w WatchRequest, fn func(Event) error) error {
 	run, err := r.resolveRun(w.Run)
 	if err != nil {
 		return err
 	}
-	after, over := w.After, false
-	for {
-		next := r.next(run)
-		err := r.journal(run, after, func(rec *Record) error {
-			after = rec.Seq
-			over = over || rec.Type == RunCompleted || rec.Type == RunFailed || rec.Type == RunCancelled
-			return fn(rec.event(run))
-		})
-		if errors.Is(err, ErrStopWatch) {
-			return nil
+	for after, over := w.After, false; ; {
+		next := r.next(run, w.Follow)
+		records, err := r.some(run, after)
+		for i := range records {
+			rec := &records[i]
+			after, over = rec.Seq, over || rec.ends()
+			if err := fn(rec.event(run)); err != nil {
+				return unlessStopped(err)
+			}
 		}
-		if err != nil || over || !w.Follow {
+		switch {
+		case err != nil:
 			return err
-		}
-		if r.isClosed() {
-			return refuse(ErrOwnerUnreachable, "the engine is leaving")
-		}
-		select {
-		case <-next:
-		case <-ctx.Done():
-			return ctx.Err()
+		case len(records) > 0:
+		case over || !w.Follow:
+			return nil
+		case r.isClosed():
+			return errShut
+		default:
+			select {
+			case <-next:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 		}
 	}
 }
 
+func unlessStopped(err error) error {
+	if errors.Is(err, ErrStopWatch) {
+		return nil
+	}
+	return err
+}
+
+// ends tells whether a record is the end of its run.
+func (r *Record) ends() bool {
+	return r.Type == RunCompleted || r.Type == RunFailed || r.Type == RunCancelled
+}
+
+// watchBytes bounds the journal that a watcher reads at once, beyond one commit.
+const watchBytes = 256 << 10
+
+// some reads records behind a sequence number: those of whole commits, to the end or as many as are handed out at once.
+func (r *reader) some(run string, after uint64) ([]Record, error) {
+	var out []Record
+	size := 0
+	err := r.commits(run, after, func(v []byte, records []Record) error {
+		out = append(out, records...)
+		if size += len(v); size > watchBytes {
+			return ErrStopScan
+		}
+		return nil
+	})
+	return out, err
+}
+
 // journal calls fn for the records of a run behind a sequence number.
 func (r *reader) journal(run string, after uint64, fn func(*Record) error) error {
-	from := seqKey(prefixJournal, run, 0)
-	if start := r.groupOf(run, after+1); start > 0 {
-		from = seqKey(prefixJournal, run, start)
-	}
-	return r.store.Scan(from, afterPrefix([]byte(prefixJournal+run)), func(k, v []byte) error {
-		records, err := unseal(v, seqOf(k))
-		if err != nil {
-			return err
-		}
+	return r.commits(run, after, func(_ []byte, records []Record) error {
 		for i := range records {
-			if records[i].Seq <= after {
-				continue
-			}
 			if err := fn(&records[i]); err != nil {
 				return err
 			}
@@ -59,17 +81,41 @@ func (r *reader) journal(run string, after uint64, fn func(*Record) error) error
 	})
 }
 
-// groupOf is the first number of the commit that holds a record, 0 when it is not worth looking for. Watchers ask for what comes next, which begins
-// a commit of its own.
-func (r *reader) groupOf(run string, seq uint64) uint64 {
-	if _, err := r.store.Get(seqKey(prefixJournal, run, seq)); err == nil {
-		return seq
+// commits calls fn for the commits of a run behind a sequence number, with their records; of one that begins before it, with those behind it.
+func (r *reader) commits(run string, after uint64, fn func(v []byte, records []Record) error) error {
+	from, err := r.commitOf(run, after+1)
+	if err != nil {
+		return err
 	}
-	return 0
+	return r.store.Scan(seqKey(prefixJournal, run, from), afterPrefix([]byte(prefixJournal+run)), func(k, v []byte) error {
+		records, err := unseal(v, seqOf(k))
+		if err != nil {
+			return fmt.Errorf("run %s: %w", run, err)
+		}
+		if first := seqOf(k); first <= after {
+			records = records[min(after-first+1, uint64(len(records))):]
+		}
+		return fn(v, records)
+	})
+}
+
+// commitOf is the first number of the commit that holds a record. Whoever follows asks for a commit's first; for others it is looked for further and further back.
+func (r *reader) commitOf(run string, seq uint64) (uint64, error) {
+	for back := uint64(0); back < seq; back = 4*back + 16 {
+		found := uint64(0)
+		err := r.store.Scan(seqKey(prefixJournal, run, seq-back), seqKey(prefixJournal, run, seq+1), func(k, _ []byte) error {
+			found = seqOf(k)
+			return nil
+		})
+		if found > 0 || err != nil {
+			return found, err
+		}
+	}
+	return 0, nil
 }
 
 // notify wakes the watchers of a run.
-func (r *reader) notify(run string, _ uint64) {
+func (r *reader) notify(run string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if c := r.changed[run]; c != nil {
@@ -78,8 +124,11 @@ func (r *reader) notify(run string, _ uint64) {
 	}
 }
 
-// next is closed when the run commits next.
-func (r *reader) next(run string) <-chan struct{} {
+// next is closed when the run commits next. Nobody waits for it who does not follow.
+func (r *reader) next(run string, follow bool) <-chan struct{} {
+	if !follow {
+		return nil
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := r.changed[run]

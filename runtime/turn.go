@@ -1,0 +1,278 @@
+package runtime
+
+import (
+	"time"
+
+	"go.starlark.net/starlark"
+
+	"starling/lang/contract"
+	"starling/lang/effect"
+	"starling/lang/vm"
+)
+
+// This file decides. A turn takes what came in (a reply, a timer, a signal), decides what follows, runs the machine as far as it goes, and gathers
+// everything in one list of records that is committed as one: the outcome of a step and the requests that follow from it share a commit, hence a sync.
+// A turn does nothing in the world. What is to be performed is listed and begun by the actor after the commit (law 2); what is to be answered
+// is answered after the commit (law 3). When the commit fails the turn, the state and the machine are thrown away together.
+//
+// A turn is a function of the state, the machine, what came in and the clock it was given; the same turn gives the same records anywhere.
+//
+// The machine is given an outcome only when it stands still: replay gives it each outcome where the journal has it, after all that it said before. A machine that has
+// yielded does not stand still, and a run that was set aside has none; until then nothing is settled, and what came in waits.
+
+// turn is what one commit carries.
+type turn struct {
+	s        *state
+	m        *vm.Machine // nil while the run is set aside, or has ended
+	host     *host
+	now      time.Time
+	records  []Record
+	size     int               // of the records' data, bytes
+	start    []*step           // attempts to begin after the commit
+	abort    []string          // steps whose attempt in flight is to be stopped after the commit
+	children []*step           // child runs to start, or to look after again, after the commit
+	orphans  []string          // steps whose child run is to be cancelled after the commit
+	blobs    map[string][]byte // contents by their hash, to be stored unless they are
+	writes   []Write           // further rows
+	keys     map[string]keyed  // idempotency keys to write
+	yielded  bool              // the machine has more to do, or an outcome is known that it has not been given
+	taken    int               // events that were applied
+}
+
+// What ends a turn: the rest is for the next one, so that no commit grows beyond what a store takes, and whoever waits for an answer gets it.
+const (
+	maxTurnBytes   = 4 << 20
+	maxTurnRecords = 4000
+)
+
+func (t *turn) full() bool { return t.size >= maxTurnBytes || len(t.records) >= maxTurnRecords }
+
+// still tells whether the machine can be given something.
+func (t *turn) still() bool { return t.m != nil && !t.yielded }
+
+// The kinds of request that the runtime serves itself.
+const (
+	kindGate    = "gate"
+	kindSleep   = "sleep"
+	kindMailbox = "mailbox.take"
+	kindRun     = "run"
+)
+
+// native tells whether a kind of request needs no attempt: it waits for a signal, a timer or a child run.
+func native(kind string) bool {
+	return kind == kindGate || kind == kindSleep || kind == kindMailbox || kind == kindRun
+}
+
+// record appends a record to the turn and folds it into the state.
+func (t *turn) record(typ RecordType, step string, data effect.Payload) uint64 {
+	t.records = append(t.records, Record{Seq: t.s.Seq + 1, Time: t.now, Type: typ, Step: step, Data: data})
+	t.size += len(data)
+	t.s.apply(&t.records[len(t.records)-1])
+	return t.s.Seq
+}
+
+// keep stores content by its hash.
+func (t *turn) keep(hash string, content []byte) {
+	if t.blobs == nil {
+		t.blobs = map[string][]byte{}
+	}
+	t.blobs[hash] = content
+}
+
+// take applies events as far as they can be applied in this turn.
+func (t *turn) take(events []event) {
+	for ; t.taken < len(events) && !t.full() && (!t.yielded || events[t.taken].urgent); t.taken++ {
+		events[t.taken].apply(t)
+	}
+}
+
+// slice runs the machine to its next stop and records what it emitted; then settles what is known, until nothing is.
+func (t *turn) slice() {
+	t.run()
+	for !t.yielded && !t.s.Status.Ended() {
+		st, out, took := t.s.known()
+		if st == nil {
+			return
+		}
+		if t.full() {
+			t.yielded = true
+			return
+		}
+		t.settleRecord(st.Step, out, took)
+		t.run()
+	}
+}
+
+func (t *turn) run() {
+	if t.m == nil || t.s.Status.Ended() {
+		return
+	}
+	stop := t.m.Run(t.answer)
+	for i := range stop.Emissions {
+		t.emit(&stop.Emissions[i])
+	}
+	t.yielded = false
+	switch stop.Status {
+	case vm.Yielded:
+		t.yielded = true
+	case vm.Done:
+		t.complete(stop.Value)
+	case vm.Failed:
+		t.fail(stop.Err)
+	case vm.Idle:
+		t.endChunk(stop)
+	}
+}
+
+// emit records one thing that the machine asked or said.
+func (t *turn) emit(e *vm.Emission) {
+	switch e.Kind {
+	case vm.Answered:
+		t.record(StepAnswered, e.Step, answerPayload(e.Request, e.Outcome))
+	case vm.Said:
+		t.record(outputTypes[e.Request.Kind], e.Step, e.Request.Args)
+	case vm.Requested:
+		t.request(e.Request)
+	case vm.Withdrawn:
+		t.withdraw(e.Step)
+	case vm.Ruled:
+		t.verdict(e)
+	}
+}
+
+var outputTypes = map[string]RecordType{"print": OutputPrint, "log": OutputLog, "emit": OutputEmit}
+
+func answerPayload(r *effect.Request, o effect.Outcome) effect.Payload {
+	var b effect.Object
+	return b.Text("kind", r.Kind).Raw("value", o.Value).Raw("error", o.Err.Payload()).Payload()
+}
+
+// request records a request and does what its kind needs at once. One that cannot be served is recorded with the reason, and is settled with it.
+func (t *turn) request(r *effect.Request) {
+	refused := t.host.resolve(r)
+	if refused == nil && r.Kind == kindGate && len(t.s.Gates) >= maxOpenGates {
+		refused = effect.Errorf(effect.KindRefused, "%d gates of this run are open, which is as many as may be", maxOpenGates)
+	}
+	var b effect.Object
+	t.record(StepRequested, r.Step, b.Text("kind", r.Kind).Int("class", int64(r.Class)).Text("where", r.Where).Raw("args", r.Args).
+		Raw("resolved", r.Resolved).Text("returns", r.Returns).Raw("policy", policyPayload(r.Policy)).Raw("refused", refused.Payload()).Payload())
+	if refused != nil {
+		return
+	}
+	switch r.Kind {
+	case kindGate:
+		t.openGate(r)
+	case kindSleep:
+		args, _ := r.Args.View()
+		d, _ := contract.ParseDuration(args.Text("duration")) // checked when the call was made
+		t.timer(timerSleep, r.Step, t.now.Add(d))
+	case kindMailbox:
+		t.deadline(timerMailbox, r)
+	case kindRun:
+		t.children = append(t.children, t.s.Steps[r.Step])
+		t.deadline(timerChild, r)
+	}
+}
+
+// withdraw drops an open step: its branch was cancelled.
+func (t *turn) withdraw(name string) {
+	if st := t.s.Steps[name]; st != nil {
+		t.drop(st)
+		t.record(StepWithdrawn, name, nil)
+	}
+}
+
+// drop stops what an open step has going: its attempt, its child run, its gates.
+func (t *turn) drop(st *step) {
+	if st.InFlight {
+		t.abort = append(t.abort, st.Step)
+	}
+	if st.Kind == kindRun {
+		t.orphans = append(t.orphans, st.Step)
+	}
+	for _, name := range []string{st.Step, uncertainGate(st.Step)} {
+		if g := t.s.Gates[name]; g != nil {
+			t.withdrawGate(g, "")
+		}
+	}
+}
+
+// settle gives an open step its outcome, lets the machine go on from there and records what follows.
+func (t *turn) settle(st *step, o effect.Outcome) {
+	t.settleRecord(st.Step, o, "")
+	t.slice()
+}
+
+func (t *turn) settleRecord(name string, o effect.Outcome, took string) {
+	t.wake()
+	var b effect.Object
+	t.record(StepSettled, name, b.Raw("value", o.Value).Raw("error", o.Err.Payload()).Flag("took", took != "").Text("mail", took).Payload())
+	t.m.Settle(name, o)
+}
+
+// complete ends the run with the value that main returned.
+func (t *turn) complete(v starlark.Value) {
+	out, err := effect.EncodeOutput(v)
+	if err != nil {
+		t.fail(effect.Errorf(effect.KindScript, "the run's output: %v", err))
+		return
+	}
+	t.close()
+	var b effect.Object
+	t.record(RunCompleted, "", b.Raw("output", out).Payload())
+}
+
+// fail ends the run with an error that nothing caught.
+func (t *turn) fail(err *effect.Error) {
+	t.close()
+	var b effect.Object
+	t.record(RunFailed, "", b.Raw("error", err.Payload()).Payload())
+}
+
+// close stops everything the run has going, before its last record.
+func (t *turn) close() {
+	for _, st := range t.s.inOrder() {
+		t.drop(st)
+	}
+	for _, g := range t.s.openGates() {
+		t.withdrawGate(g, "")
+	}
+	t.start, t.yielded = nil, false
+}
+
+// wake records that a resting run is in motion again.
+func (t *turn) wake() {
+	if t.s.Status == Suspended {
+		t.record(RunResumed, "", nil)
+	}
+}
+
+// rest records whether the run is in motion after all this.
+func (t *turn) rest() {
+	switch {
+	case t.s.Status.Ended():
+	case t.moving():
+		t.wake()
+	case t.s.Status != Suspended:
+		var b effect.Object
+		for _, g := range t.s.openGates() {
+			b.Flag(g.Name, true)
+		}
+		t.record(RunSuspended, "", (&effect.Object{}).Raw("gates", b.Payload()).Int("next_due", micros(t.s.timers.next())).Payload())
+	}
+}
+
+// moving tells whether anything but a signal or a timer can move the run: the machine, an attempt, a child run.
+func (t *turn) moving() bool {
+	if t.m == nil {
+		return false
+	}
+	return t.yielded || t.s.flying > 0 || t.s.ready.len() > 0 && !t.s.needy() || t.childMoves()
+}
+
+func orNone(v starlark.Value) starlark.Value {
+	if v == nil {
+		return starlark.None
+	}
+	return v
+}
