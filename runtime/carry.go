@@ -97,16 +97,22 @@ func (e *Local) take(ctx context.Context, run string, c CarryRequest) error {
 
 // pin records that a run goes on with other settings: a project file that was edited meanwhile.
 func (e *Local) pin(ctx context.Context, run string, settings *effect.Settings) error {
+	return e.send(ctx, run, event{apply: func(t *turn) {
+		if !t.s.Status.Ended() && t.host.settings != nil {
+			t.pin(settings.After(t.host.settings), CallerOf(ctx).Name)
+		}
+	}})
+}
+
+func (t *turn) pin(settings *effect.Settings, by string) {
 	content := settingsPayload(settings)
 	hash := hashOf(content)
-	return e.send(ctx, run, event{apply: func(t *turn) {
-		if t.s.Status.Ended() || t.s.Settings == hash {
-			return
-		}
-		t.keep(hash, content)
-		t.record(RunPinned, "", (&effect.Object{}).Text("settings", hash).Text("by", CallerOf(ctx).Name).Payload())
-		t.host.settings = settings
-	}})
+	if t.s.Settings == hash {
+		return
+	}
+	t.keep(hash, content)
+	t.record(RunPinned, "", (&effect.Object{}).Text("settings", hash).Text("by", by).Payload())
+	t.host.settings = settings
 }
 
 // carryOne carries a run, with its parent, which goes on when it ends, and its open children. Attempts that wait start, timers that are overdue fire. A run at

@@ -75,6 +75,7 @@ type Signal struct {
 	Choice string            `json:"choice,omitempty"`
 	Reason string            `json:"reason,omitempty"`
 	Data   json.RawMessage   `json:"data,omitempty"`   // payload of an answer or a message, JSON
+	Text   string            `json:"text,omitempty"`   // the payload as it was given, when it is not JSON: it is refused, and the refusal recorded
 	Bundle []byte            `json:"bundle,omitempty"` // of a chunk: its text is the entry, encoded with what it loads
 	As     string            `json:"as,omitempty"`     // act as another; needs the capability act-as
 	Env    map[string]string `json:"env,omitempty"`    // declared variables: a signal carries the run that it names

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -289,18 +290,12 @@ func chosen(g *gate, args effect.View, choice string) (starlark.Value, *Refusal)
 }
 
 // payload holds the data of a signal against the schema of its gate and gives the checked value.
-func payload(g *gate, args effect.View, data []byte) (starlark.Value, *Refusal) {
-	var v starlark.Value = starlark.None
-	if len(data) > effect.MaxPayload {
-		return nil, refuse(ErrBadPayload, "gate %q: the payload has %d bytes, at most %d are taken", g.Name, len(data), effect.MaxPayload)
+func payload(g *gate, args effect.View, s Signal) (starlark.Value, *Refusal) {
+	v, refused := s.payload(fmt.Sprintf("gate %q: the payload", g.Name))
+	if refused != nil {
+		return nil, refused
 	}
-	if len(data) > 0 {
-		var err error
-		if v, err = contract.FromJSON(data); err != nil {
-			return nil, refuse(ErrBadPayload, "gate %q: the payload is not JSON: %v", g.Name, err)
-		}
-	}
-	if len(data) == 0 && args.Flag("editable") {
+	if len(s.Data) == 0 && args.Flag("editable") {
 		v = args.Value("data")
 	}
 	c, ok := args.Value("schema").(*contract.Contract)

@@ -78,11 +78,24 @@ type host struct {
 func settingsPayload(s *effect.Settings) effect.Payload {
 	var b effect.Object
 	return b.Text("workspace", s.Workspace).Text("project_file", s.ProjectFile).Blob("project", s.Project).Text("fake_file", s.FakeFile).
-		Blob("fake", s.Fake).Texts("env", s.Env).Payload()
+		Blob("fake", s.Fake).Flag("fake_given", s.FakeGiven).Texts("env", s.Env).Int("max_steps", s.MaxSteps).Int("max_memory", s.MaxMemory).Payload()
+}
+
+// limits are those of the run's machine: a restored one is given them anew.
+func (h *host) limits() vm.Limits {
+	return vm.Limits{Steps: h.settings.MaxSteps, Memory: h.settings.MaxMemory}
 }
 
 // start makes the machine of a run that has done nothing yet.
 func (h *host) start(s *state) (*vm.Machine, error) {
+	m, err := h.fresh(s)
+	if err == nil {
+		m.SetLimits(h.limits())
+	}
+	return m, err
+}
+
+func (h *host) fresh(s *state) (*vm.Machine, error) {
 	if s.Session {
 		return h.program.image.StartSession(), nil
 	}

@@ -230,7 +230,8 @@ func (e *Local) hostOf(run string, sv *saved) (*host, error) {
 	if err != nil {
 		return nil, fmt.Errorf("run %s: its program: %w", run, err)
 	}
-	return &host{e: e, run: run, program: p}, nil
+	h := &host{e: e, run: run, program: p}
+	return h, h.settle(s.Settings)
 }
 
 // settle takes settings by their hash.
@@ -256,5 +257,5 @@ func (e *Local) settings(hash string) (*effect.Settings, error) {
 		return nil, err
 	}
 	return &effect.Settings{Workspace: v.Text("workspace"), ProjectFile: v.Text("project_file"), Project: v.Blob("project"), FakeFile: v.Text("fake_file"),
-		Fake: v.Blob("fake"), Env: v.Texts("env")}, nil
+		Fake: v.Blob("fake"), FakeGiven: v.Flag("fake_given"), Env: v.Texts("env"), MaxSteps: v.Int("max_steps"), MaxMemory: v.Int("max_memory")}, nil
 }

@@ -48,6 +48,7 @@ func (h *host) rebuild(sv *saved) (*vm.Machine, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: %v", errBadSnapshot, err)
 		}
+		m.SetLimits(h.limits())
 		r.m = m
 		if err := r.goOn(); err != nil {
 			return nil, err

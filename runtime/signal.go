@@ -67,7 +67,7 @@ func (t *turn) repeated(s Signal, k keyed, digest string) (*Receipt, *Refusal) {
 
 // digestOf identifies what a signal asks, whoever sends it again.
 func digestOf(s Signal) string {
-	text, _ := json.Marshal([]any{s.Kind, s.Gate, s.Name, s.Choice, s.Reason, s.Data, s.Bundle, s.As}) // plain strings
+	text, _ := json.Marshal([]any{s.Kind, s.Gate, s.Name, s.Choice, s.Reason, []byte(s.Data), s.Text, s.Bundle, s.As}) // plain data
 	return hashOf(text)
 }
 
@@ -122,7 +122,7 @@ func (t *turn) answerGate(c Caller, who []string, s Signal, past pastGates) (*Re
 	if refused != nil {
 		return nil, refused
 	}
-	data, refused := payload(g, args, s.Data)
+	data, refused := payload(g, args, s)
 	if refused != nil {
 		return nil, refused
 	}
@@ -324,15 +324,9 @@ func (t *turn) takeMessage(who []string, s Signal) (*Receipt, *Refusal) {
 	if s.Name == "" {
 		return nil, refuse(ErrBadPayload, "a message needs a name")
 	}
-	var v starlark.Value = starlark.None
-	if len(s.Data) > effect.MaxPayload {
-		return nil, refuse(ErrBadPayload, "the message has %d bytes, at most %d are taken", len(s.Data), effect.MaxPayload)
-	}
-	if len(s.Data) > 0 {
-		var err error
-		if v, err = contract.FromJSON(s.Data); err != nil {
-			return nil, refuse(ErrBadPayload, "the message is not JSON: %v", err)
-		}
+	v, refused := s.payload("the message")
+	if refused != nil {
+		return nil, refused
 	}
 	msg := effect.MustEncode(effect.NewRecord(effect.MessageType, starlark.String(s.Name), v, starlark.String(who[0]), starlark.String(t.now.Format(timeFormat))))
 	var b effect.Object
@@ -345,3 +339,20 @@ func (t *turn) takeMessage(who []string, s Signal) (*Receipt, *Refusal) {
 
 // timeFormat is how times look in values.
 const timeFormat = "2006-01-02T15:04:05.000Z07:00"
+
+// payload reads the data of a signal, None when it brings none. what is how a refusal calls it.
+func (s *Signal) payload(what string) (starlark.Value, *Refusal) {
+	switch size := len(s.Data) + len(s.Text); {
+	case size > effect.MaxPayload:
+		return nil, refuse(ErrBadPayload, "%s has %d bytes, at most %d are taken", what, size, effect.MaxPayload)
+	case s.Text != "":
+		return nil, refuse(ErrBadPayload, "%s is not JSON: got %.60q", what, s.Text).help(`a text needs its quotes: '"yes"'`)
+	case len(s.Data) == 0:
+		return starlark.None, nil
+	}
+	v, err := contract.FromJSON(s.Data)
+	if err != nil {
+		return nil, refuse(ErrBadPayload, "%s is not JSON: %v", what, err)
+	}
+	return v, nil
+}

@@ -14,7 +14,7 @@ import (
 // settings are what a run is pinned to: the project file and the script of fake agents as they are now. Either is "" for none; without a fake the
 // project's own counts. Mistakes in them are found here, before anything exists.
 func (c *call) settings(file, fake string) (*effect.Settings, error) {
-	s := &effect.Settings{Workspace: c.place.root}
+	s := &effect.Settings{Workspace: c.place.root, FakeGiven: fake != ""}
 	if file != "" {
 		p, err := readProject(file, s)
 		if err != nil {
@@ -49,7 +49,7 @@ func readProject(file string, s *effect.Settings) (*project.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.ProjectFile, s.Project, s.Env = path, text, p.Variables()
+	s.ProjectFile, s.Project, s.Env, s.MaxSteps, s.MaxMemory = path, text, p.Variables(), p.Machine.Steps, p.Machine.Memory
 	return p, nil
 }
 

@@ -109,8 +109,9 @@ func (c *call) signalRequest(address string, v *signalVerb) (runtime.Signal, err
 	if err != nil {
 		return sig, err
 	}
-	if len(data) > 0 && !json.Valid(data) {
-		return sig, runtime.Refuse(runtime.ErrBadPayload, `a text needs its quotes: --data '"yes"'`, "--data: got %s, want JSON", clip(string(data)))
+	if !json.Valid(data) {
+		sig.Text = string(data) // "" stays ""
+		return sig, nil
 	}
 	sig.Data = data
 	return sig, nil

@@ -47,7 +47,21 @@ type Settings struct {
 	Project     []byte   // its contents
 	FakeFile    string   // path of the script of scripted agents, "" without one
 	Fake        []byte   // its bundle, as lang.Bundle encodes it
+	FakeGiven   bool     // whoever started the run named the fake, and not the project file
 	Env         []string // names of the environment variables that the project declares
+	MaxSteps    int64    // of the machine between two outcomes, 0 for the default; the same for the whole life of a run
+	MaxMemory   int64    // of the machine, bytes, 0 for the default; the same for the whole life of a run
+}
+
+// After returns s as the settings of a run that has had others: what belongs to the run for life stays, its machine's limits, and a fake that was named with it unless s
+// names one.
+func (s *Settings) After(had *Settings) *Settings {
+	next := *s
+	next.MaxSteps, next.MaxMemory = had.MaxSteps, had.MaxMemory
+	if had.FakeGiven && !s.FakeGiven {
+		next.FakeFile, next.Fake, next.FakeGiven = had.FakeFile, had.Fake, true
+	}
+	return &next
 }
 
 // Reply is what an attempt came to. Exactly one of Err and the values counts.

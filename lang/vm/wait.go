@@ -113,7 +113,8 @@ func (m *Machine) resumeWait(f *fiber, w *wait, verdict starlark.Value) (starlar
 	return v, sigReturn, nil
 }
 
-// rule takes the verdict of a callback: None and proceed() let the agent be, stop and steer are given out. A stop marks a result that is queued.
+// rule takes the verdict of a callback: None and proceed() let the agent be, stop and steer are given out. After a stop nothing more is
+// heard, and a result that is queued is marked.
 func (m *Machine) rule(w *wait, v starlark.Value) error {
 	if v == starlark.None {
 		return nil
@@ -127,6 +128,9 @@ func (m *Machine) rule(w *wait, v starlark.Value) error {
 		return nil
 	}
 	m.emit(Emission{Kind: Ruled, Step: w.step, Verdict: verdict})
+	if action == "stop" {
+		w.onEvent, w.events = nil, nil
+	}
 	if action == "stop" && w.outcome != nil {
 		w.outcome = stopped(w.outcome)
 	}

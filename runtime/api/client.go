@@ -96,6 +96,9 @@ func (c *Client) Start(ctx context.Context, r runtime.StartRequest) (*runtime.Ru
 
 // Signal implements runtime.Engine.
 func (c *Client) Signal(ctx context.Context, s runtime.Signal) (*runtime.Receipt, error) {
+	if len(s.Data) > 0 && !json.Valid(s.Data) { // the engine refuses it, on the record
+		s.Data, s.Text = nil, string(s.Data)
+	}
 	return ask[*runtime.Receipt](ctx, c, "/signal", s)
 }
 

@@ -177,9 +177,9 @@ func TestForeignOwner(t *testing.T) {
 
 func TestBadJSONOfCallersIsRefusedByTheClient(t *testing.T) {
 	_, path := serve(t, fake(t), api.Options{})
-	_, err := dial(t, path).Signal(within(t), runtime.Signal{Run: "@last", Kind: runtime.SignalMessage, Data: []byte("{")})
+	_, err := dial(t, path).Start(within(t), runtime.StartRequest{Inputs: []byte("{")})
 	r := runtime.AsRefusal(err)
-	if want := "signal: json: error calling MarshalJSON for type json.RawMessage: unexpected end of JSON input"; r.Kind != runtime.ErrBadPayload || r.Message != want {
+	if want := "start: json: error calling MarshalJSON for type json.RawMessage: unexpected end of JSON input"; r.Kind != runtime.ErrBadPayload || r.Message != want {
 		t.Errorf("got %s %q, want bad_payload %q", r.Kind, r.Message, want)
 	}
 }

@@ -111,10 +111,10 @@ func absent(dir string) (format, error) {
 	case err != nil:
 		return format{}, err
 	}
+	if _, err := os.Lstat(filepath.Join(dir, formatName)); err == nil { // made since; a listing made meanwhile may lack it
+		return readFormat(dir)
+	}
 	for _, e := range entries {
-		if e.Name() == formatName { // made since
-			return readFormat(dir)
-		}
 		if e.Name() != ignoreName && !strings.HasPrefix(e.Name(), formatName+".") {
 			return format{}, fmt.Errorf("%s: %w: it holds %q but no file %q; name an empty directory or one that does not exist",
 				dir, runtime.ErrNotAStore, e.Name(), formatName)

@@ -16,6 +16,8 @@
 //
 //	key                     value                  default    meaning
 //	fake                    path                   none       script of scripted agents, relative to this file; the command line's --fake wins
+//	machine.steps           int, from 1000         1e9        what a script may compute between two outcomes
+//	machine.memory          int, from 1 MiB        1 GiB      bytes that a run may hold, by the machine's own count
 //	defaults.timeout        duration               "5m"       of one attempt of an agent
 //	defaults.retries        int, 0 to 100          1          further attempts after a failed transport
 //	defaults.reasks         int, 0 to 100          2          further attempts after a reply that broke its contract

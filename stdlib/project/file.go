@@ -19,6 +19,7 @@ const (
 type File struct {
 	Fake     string  // as written; "" without one
 	Defaults Limits  // for agents that do not say
+	Machine  Machine // bounds of every run's machine
 	Agents   []Agent // in the order of the file
 }
 
@@ -39,6 +40,12 @@ type Limits struct {
 	Timeout time.Duration // of one attempt; 0 is not given
 	Retries *int          // nil is not given
 	Reasks  *int          // nil is not given
+}
+
+// Machine are the bounds of a run's machine; 0 is not given.
+type Machine struct {
+	Steps  int64 // between two outcomes
+	Memory int64 // bytes of what is alive
 }
 
 // Agent finds an agent by name.

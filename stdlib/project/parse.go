@@ -17,6 +17,12 @@ import (
 // maxFurther bounds retries and reasks.
 const maxFurther = 100
 
+// A machine with less could hardly load a script.
+const (
+	minSteps  = 1_000
+	minMemory = 1 << 20
+)
+
 // Parse reads a project file. name is what messages call it. The error is a [diagnostic.List] with everything that is wrong, in the
 // order of the file; a mistake in the TOML itself is found alone.
 func Parse(name string, text []byte) (*File, error) {
@@ -64,13 +70,17 @@ func (t table) at(key string) []string             { return append(t.path[:len(t
 func (t table) element(key string, i int) []string { return append(t.at(key), index(i)) }
 
 func (r *reader) project(t table) *File {
-	r.onlyKeys(t, "fake", "defaults", "agents")
+	r.onlyKeys(t, "fake", "machine", "defaults", "agents")
 	f := &File{}
 	if fake, ok := r.string(t, "fake"); ok {
 		f.Fake = fake
 		if fake == "" {
 			r.refuse(t.at("fake"), `""`, "the path of a script", "")
 		}
+	}
+	if machine, ok := r.table(t, "machine"); ok {
+		r.onlyKeys(machine, "steps", "memory")
+		f.Machine = Machine{Steps: r.bound(machine, "steps", minSteps), Memory: r.bound(machine, "memory", minMemory)}
 	}
 	if defaults, ok := r.table(t, "defaults"); ok {
 		r.onlyKeys(defaults, "timeout", "retries", "reasks")
@@ -164,6 +174,17 @@ func (r *reader) count(t table, key string) *int {
 	}
 	count := int(n)
 	return &count
+}
+
+// bound reads an int of at least so much; 0 where it was left out.
+func (r *reader) bound(t table, key string, least int64) int64 {
+	v, given := t.values[key]
+	n, ok := v.(int64)
+	if given && (!ok || n < least) {
+		r.refuse(t.at(key), show(v), fmt.Sprintf("an int of at least %d", least), "")
+		return 0
+	}
+	return n
 }
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)

@@ -14,6 +14,10 @@ import (
 // Every key there is, in every notation of TOML that may be met.
 const whole = `fake = "agents.star"
 
+[machine]
+steps = 1_000_000
+memory = 67_108_864
+
 [defaults]
 timeout = "2m"
 retries = 0
@@ -47,7 +51,7 @@ func describe(f *project.File) string {
 	limits := func(l project.Limits) string {
 		return fmt.Sprintf("timeout=%v retries=%s reasks=%s", l.Timeout, count(l.Retries), count(l.Reasks))
 	}
-	s := fmt.Sprintf("fake=%s %s\n", f.Fake, limits(f.Defaults))
+	s := fmt.Sprintf("fake=%s machine=%v %s\n", f.Fake, f.Machine, limits(f.Defaults))
 	for _, a := range f.Agents {
 		s += fmt.Sprintf("%s: %s %q env=%v %s instructions=%q input=%s output=%s\n", a.Name, a.Backend, a.Command, a.Env, limits(a.Limits),
 			a.Instructions, a.Input, a.Output)
@@ -60,7 +64,7 @@ func TestParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `fake=agents.star timeout=2m0s retries=0 reasks=7
+	const want = `fake=agents.star machine={1000000 67108864} timeout=2m0s retries=0 reasks=7
 reviewer: command ["./reviewer.py" "--strict"] env=[REVIEWER_API_KEY HTTP_DEBUG] timeout=1m30s retries=3 reasks=0 instructions="You review.\n" input={items: [any]} output={approved: bool}
 fast: command ["fast"] env=[HTTP_DEBUG] timeout=0s retries=- reasks=- instructions="" input= output=
 played: scripted [] env=[] timeout=0s retries=- reasks=- instructions="" input= output=
@@ -107,7 +111,7 @@ starling.toml:2:2: table a already exists
 starling.toml:1:1: unknown key naem
   | naem = 1
   | ^^^^
-  = help: the keys here are fake, defaults, agents
+  = help: the keys here are fake, machine, defaults, agents
 `},
 		{agent + "tiemout = '3s'\n", `
 starling.toml:3:1: unknown key agents.a.tiemout
@@ -135,6 +139,14 @@ starling.toml:3:10: defaults.reasks: got 1.5, want an int from 0 to 100
 starling.toml:4:11: defaults.timeout: got 90, want a string
   | timeout = 90
   |           ^^
+`},
+		{"[machine]\nsteps = 999\nmemory = '1G'\n", `
+starling.toml:2:9: machine.steps: got 999, want an int of at least 1000
+  | steps = 999
+  |         ^^^
+starling.toml:3:10: machine.memory: got "1G", want an int of at least 1048576
+  | memory = '1G'
+  |          ^^^^
 `},
 		{agent + "timeout = '0s'\n", `
 starling.toml:3:11: agents.a.timeout: got "0s", want a duration such as "90s" or "2h", longer than 0
