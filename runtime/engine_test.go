@@ -35,14 +35,16 @@ func TestEngines(t *testing.T) {
 		"socket": overSocket,
 	} {
 		t.Run(name, func(t *testing.T) {
-			runtimetest.TestEngine(t, runtimetest.Subject{
+			s := runtimetest.Subject{
 				User:   me.Name,
 				Bundle: func(source string) []byte { return bundle(t, source, nil) },
 				Open: func(t *testing.T) func(runtime.Caller) runtime.Engine {
 					e := openLocal(t)
 					return func(c runtime.Caller) runtime.Engine { return see(t, e, c) }
 				},
-			})
+			}
+			runtimetest.TestEngine(t, s)
+			t.Run("definitions", func(t *testing.T) { runtimetest.TestDefinitions(t, s) })
 		})
 	}
 }

@@ -24,17 +24,21 @@ const (
 	ErrBadChoice   ErrorKind = "bad_choice"
 	ErrBadInput    ErrorKind = "bad_input"
 	ErrCheckFailed ErrorKind = "check_failed"
+	ErrDiverged    ErrorKind = "diverged" // a replay asks or says something else than the journal has
 	// An address leads nowhere.
-	ErrUnknownRun  ErrorKind = "unknown_run"
-	ErrUnknownGate ErrorKind = "unknown_gate"
-	ErrNotOpen     ErrorKind = "not_open"
-	ErrAmbiguous   ErrorKind = "ambiguous"
+	ErrUnknownRun        ErrorKind = "unknown_run"
+	ErrUnknownGate       ErrorKind = "unknown_gate"
+	ErrUnknownStep       ErrorKind = "unknown_step"
+	ErrUnknownDefinition ErrorKind = "unknown_definition"
+	ErrNotOpen           ErrorKind = "not_open"
+	ErrAmbiguous         ErrorKind = "ambiguous"
 	// A budget is used up.
 	ErrBudget ErrorKind = "budget"
 	// The store or its owner.
 	ErrKindNotAStore    ErrorKind = "not_a_store"
 	ErrKindDamaged      ErrorKind = "damaged"
 	ErrKindNewer        ErrorKind = "newer"
+	ErrNotAnExport      ErrorKind = "not_an_export"
 	ErrOwnerUnreachable ErrorKind = "owner_unreachable"
 	ErrInternal         ErrorKind = "internal" // a defect of ours, or a disk that failed
 	// Somebody was first.
@@ -42,6 +46,7 @@ const (
 	ErrExpired     ErrorKind = "expired"
 	ErrClosed      ErrorKind = "closed"
 	ErrKeyConflict ErrorKind = "key_conflict"
+	ErrExists      ErrorKind = "exists" // a run with this id and another journal is there
 	// Not allowed.
 	ErrDenied      ErrorKind = "denied"
 	ErrWrongTarget ErrorKind = "wrong_target"
@@ -50,11 +55,11 @@ const (
 var exitCodes = map[ErrorKind]int{
 	ErrRunFailed: 1, ErrRunCancelled: 1, ErrInternal: 1,
 	ErrUsage:      2,
-	ErrBadPayload: 4, ErrBadChoice: 4, ErrBadInput: 4, ErrCheckFailed: 4,
-	ErrUnknownRun: 5, ErrUnknownGate: 5, ErrNotOpen: 5, ErrAmbiguous: 5,
+	ErrBadPayload: 4, ErrBadChoice: 4, ErrBadInput: 4, ErrCheckFailed: 4, ErrDiverged: 4,
+	ErrUnknownRun: 5, ErrUnknownGate: 5, ErrUnknownStep: 5, ErrUnknownDefinition: 5, ErrNotOpen: 5, ErrAmbiguous: 5,
 	ErrBudget:        6,
-	ErrKindNotAStore: 7, ErrKindDamaged: 7, ErrKindNewer: 7, ErrOwnerUnreachable: 7,
-	ErrDecided: 8, ErrExpired: 8, ErrClosed: 8, ErrKeyConflict: 8,
+	ErrKindNotAStore: 7, ErrKindDamaged: 7, ErrKindNewer: 7, ErrNotAnExport: 7, ErrOwnerUnreachable: 7,
+	ErrDecided: 8, ErrExpired: 8, ErrClosed: 8, ErrKeyConflict: 8, ErrExists: 8,
 	ErrDenied: 9, ErrWrongTarget: 9,
 }
 

@@ -19,7 +19,8 @@ import (
 //	c/RUN@STEP                   which run a step has started
 //	o/ micros8 RUN               the order of starts, the newest first: the time is counted down; the step that started the run
 //	q/RUN                        recoveries since the run last committed
-//	b/HASH                       content by its hash: source bundles, settings, large values
+//	b/HASH                       content by its hash: source bundles, settings, artifacts
+//	d/NAME/ version4             a version of a script that is kept under a name (define.go)
 //	m/mac                        secret of this store from which snapshot MACs are made
 //
 // A run's earliest timer is in its row. There is no row for each: an engine that is to fire them has the rows of the runs that it carries.
@@ -35,6 +36,7 @@ const (
 	prefixOrder      = "o/"
 	prefixRecovery   = "q/"
 	prefixBlob       = "b/"
+	prefixDefinition = "d/"
 	keyMAC           = "m/mac"
 )
 

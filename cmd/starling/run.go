@@ -21,10 +21,13 @@ type runVerb struct {
 func (c *call) runCommand() *cobra.Command {
 	var v runVerb
 	cmd := &cobra.Command{
-		Use:     "run SCRIPT",
+		Use:     "run SCRIPT|NAME[@VERSION]",
 		Short:   "Run a script",
 		GroupID: "runs",
-		Long: `Run a script, and stay until it has ended or rests: while a call is pending or a timer is due within a minute.
+		Long: `Run a script: the file SCRIPT, whose name ends with .star or has a slash, or what was defined as NAME, its newest version unless
+one is named. The run is pinned to the text it starts with.
+
+Stay until it has ended or rests: while a call is pending or a timer is due within a minute.
 
 A run that waits for people stays in the store, and the command that answers is printed; exit code 3. Ctrl-C leaves the
 run where it is.`,
@@ -42,30 +45,50 @@ run where it is.`,
 	return cmd
 }
 
-// runScript reads, checks and sends the script. What is wrong with it or its inputs is told before the store is opened.
+// runScript starts a run and stays with it. What is wrong with a script or its inputs is told before the store is opened, unless the script is in the store.
 func (c *call) runScript(ctx context.Context, script string, v *runVerb) error {
 	if v.detach && v.wait {
 		return usage("", "run: --detach and --wait exclude each other")
 	}
-	request, err := c.startRequest(script, v)
-	if err != nil {
-		return err
-	}
-	if v.detach {
-		return c.runDetached(ctx, request)
-	}
-	s, err := c.door().Stay(ctx, true)
+	s, request, err := c.prepareRun(ctx, script, v)
 	if err != nil {
 		return err
 	}
 	defer c.leave(s)
 	started, err := s.Start(ctx, request)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case v.detach && c.json:
+		return c.answerJSON(c.document(started))
+	case v.detach:
+		c.print("%s", started.ID)
+		return nil
 	}
 	c.notice("run %s %s", started.ID, started.Script)
 	c.uncarried(ctx, s)
 	return c.see(ctx, s, started, 0, v.until())
+}
+
+// prepareRun makes the request and opens the store.
+func (c *call) prepareRun(ctx context.Context, script string, v *runVerb) (session, runtime.StartRequest, error) {
+	if isDefinition(script) {
+		return c.prepareDefined(ctx, script, v)
+	}
+	request, err := c.startRequest(script, v)
+	if err != nil {
+		return nil, request, err
+	}
+	s, err := c.openRun(ctx, v, true)
+	return s, request, err
+}
+
+// openRun opens the store for a new run: under this process, or under one that outlives it.
+func (c *call) openRun(ctx context.Context, v *runVerb, create bool) (session, error) {
+	if v.detach {
+		return c.door().Detach(ctx)
+	}
+	return c.door().Stay(ctx, create)
 }
 
 // until is how long the command stays with its run.
@@ -81,22 +104,4 @@ func (c *call) see(ctx context.Context, s session, run *runtime.Run, after uint6
 	f := follower{session: s, run: run.ID, after: after, show: newProgress(c.stderr).show}
 	now, err := f.stay(ctx, enough)
 	return c.report(orLast(now, run), s, err)
-}
-
-// runDetached starts the run under a process that outlives this one.
-func (c *call) runDetached(ctx context.Context, request runtime.StartRequest) error {
-	s, err := c.door().Detach(ctx)
-	if err != nil {
-		return err
-	}
-	defer c.leave(s)
-	r, err := s.Start(ctx, request)
-	if err != nil {
-		return err
-	}
-	if c.json {
-		return c.answerJSON(c.document(r))
-	}
-	c.print("%s", r.ID)
-	return nil
 }

@@ -73,11 +73,16 @@ func reason(err error) error {
 
 // startRequest reads, checks and binds a script. Nothing has been asked of the engine yet.
 func (c *call) startRequest(script string, v *runVerb) (runtime.StartRequest, error) {
-	settings, err := c.settings(c.place.project, v.fake)
+	bundle, err := c.readBundle(script)
 	if err != nil {
 		return runtime.StartRequest{}, err
 	}
-	bundle, err := c.readBundle(script)
+	return c.requestOf(bundle, bundle.Entry().Name, v)
+}
+
+// requestOf checks and binds a script that people know by a name.
+func (c *call) requestOf(bundle *lang.Bundle, name string, v *runVerb) (runtime.StartRequest, error) {
+	settings, err := c.settings(c.place.project, v.fake)
 	if err != nil {
 		return runtime.StartRequest{}, err
 	}
@@ -89,7 +94,7 @@ func (c *call) startRequest(script string, v *runVerb) (runtime.StartRequest, er
 	if err != nil {
 		return runtime.StartRequest{}, err
 	}
-	return runtime.StartRequest{Key: requestKey(v.key), Bundle: bundle.Encode(), Script: bundle.Entry().Name, Inputs: inputs, Settings: *settings,
+	return runtime.StartRequest{Key: requestKey(v.key), Bundle: bundle.Encode(), Script: name, Inputs: inputs, Settings: *settings,
 		Env: c.values(settings.Env)}, nil
 }
 

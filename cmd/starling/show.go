@@ -75,8 +75,14 @@ func (c *call) showHead(r *runtime.Run) {
 	if r.Status == runtime.Running && !d.Carried {
 		c.print("  not carried: %s", c.command("resume", r.ID))
 	}
+	if d.Program != "" {
+		c.print("  program  %s", d.Program[:min(len(d.Program), shownHash)])
+	}
 	c.print("  inputs   %s", indent(r.Inputs, "  "))
 }
+
+// shownHash is how much of a hash people see.
+const shownHash = 16
 
 // showSteps lists the steps in the order of their requests, with how long each took.
 func (c *call) showSteps(steps []runtime.Step) {

@@ -15,6 +15,8 @@
 //	POST /list    runtime.Query            runtime.Listing  List
 //	POST /watch   runtime.WatchRequest     event stream     Watch
 //	GET  /blob?hash=HASH                   the bytes        Blob
+//	POST /define  runtime.DefineRequest    Definition       Definitions.Define
+//	POST /defined "NAME"                   [Definition, …]  Definitions.Defined
 //
 // Both sides send the header Starling-Protocol with [Protocol]; a request with another number is refused. A body is one JSON value without unknown
 // fields and at most [MaxRequest] bytes long.

@@ -29,6 +29,8 @@ func (s *Server) routes() http.Handler {
 	mux.Handle("POST /list", s.call(post(runtime.Engine.List)))
 	mux.Handle("POST /watch", s.stream(s.watch))
 	mux.Handle("GET /blob", s.call(getBlob))
+	mux.Handle("POST /define", s.call(postTo(runtime.Definitions.Define)))
+	mux.Handle("POST /defined", s.call(postTo(runtime.Definitions.Defined)))
 	mux.Handle("/", s.call(nothing))
 	return mux
 }
@@ -124,6 +126,18 @@ func post[Q, A any](method func(runtime.Engine, context.Context, Q) (A, error)) 
 		}
 		return encoded(method(e, ctx, q))
 	}
+}
+
+// postTo makes an endpoint of a method of a further interface of the engine.
+func postTo[I, Q, A any](method func(I, context.Context, Q) (A, error)) endpoint {
+	return post(func(e runtime.Engine, ctx context.Context, q Q) (A, error) {
+		facet, err := runtime.Facet[I](e)
+		if err != nil {
+			var none A
+			return none, err
+		}
+		return method(facet, ctx, q)
+	})
 }
 
 func getRun(ctx context.Context, e runtime.Engine, r *http.Request) ([]byte, string, error) {

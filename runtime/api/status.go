@@ -11,17 +11,17 @@ func statusOf(kind runtime.ErrorKind) int {
 	switch kind {
 	case runtime.ErrUsage:
 		return http.StatusBadRequest
-	case runtime.ErrBadPayload, runtime.ErrBadChoice, runtime.ErrBadInput, runtime.ErrCheckFailed, runtime.ErrRunFailed, runtime.ErrRunCancelled:
+	case runtime.ErrBadPayload, runtime.ErrBadChoice, runtime.ErrBadInput, runtime.ErrCheckFailed, runtime.ErrDiverged, runtime.ErrRunFailed, runtime.ErrRunCancelled:
 		return http.StatusUnprocessableEntity
-	case runtime.ErrUnknownRun, runtime.ErrUnknownGate:
+	case runtime.ErrUnknownRun, runtime.ErrUnknownGate, runtime.ErrUnknownStep, runtime.ErrUnknownDefinition:
 		return http.StatusNotFound
-	case runtime.ErrNotOpen, runtime.ErrAmbiguous, runtime.ErrDecided, runtime.ErrExpired, runtime.ErrClosed, runtime.ErrKeyConflict:
+	case runtime.ErrNotOpen, runtime.ErrAmbiguous, runtime.ErrDecided, runtime.ErrExpired, runtime.ErrClosed, runtime.ErrKeyConflict, runtime.ErrExists:
 		return http.StatusConflict
 	case runtime.ErrBudget:
 		return http.StatusPaymentRequired
 	case runtime.ErrDenied, runtime.ErrWrongTarget:
 		return http.StatusForbidden
-	case runtime.ErrKindNotAStore, runtime.ErrKindDamaged, runtime.ErrKindNewer, runtime.ErrOwnerUnreachable:
+	case runtime.ErrKindNotAStore, runtime.ErrKindDamaged, runtime.ErrKindNewer, runtime.ErrNotAnExport, runtime.ErrOwnerUnreachable:
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusInternalServerError

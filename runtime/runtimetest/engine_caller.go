@@ -46,3 +46,21 @@ func (c called) Watch(ctx context.Context, w runtime.WatchRequest, fn func(runti
 func (c called) Blob(ctx context.Context, hash string) ([]byte, error) {
 	return c.Engine.Blob(runtime.WithCaller(ctx, c.by), hash)
 }
+
+// by asks a further interface of an engine in the name of a caller.
+func by[I, Q, A any](ctx context.Context, c called, method func(I, context.Context, Q) (A, error), q Q) (A, error) {
+	f, err := runtime.Facet[I](c.Engine)
+	if err != nil {
+		var none A
+		return none, err
+	}
+	return method(f, runtime.WithCaller(ctx, c.by), q)
+}
+
+func (c called) Define(ctx context.Context, r runtime.DefineRequest) (*runtime.Definition, error) {
+	return by(ctx, c, runtime.Definitions.Define, r)
+}
+
+func (c called) Defined(ctx context.Context, address string) ([]runtime.Definition, error) {
+	return by(ctx, c, runtime.Definitions.Defined, address)
+}

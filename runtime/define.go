@@ -1,0 +1,196 @@
+package runtime
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"starling/lang/effect"
+)
+
+// Definitions keeps scripts under names: each change of a script is a further version, and none is ever lost. A run that is started from one is pinned to its text
+// like any other; the name tells people which it was. It is served by [Local], by a client of its socket and, for looking, by what reads a store.
+type Definitions interface {
+	// Define keeps a script under a name. The text of the newest version, defined again, is that version: nothing is added.
+	Define(ctx context.Context, r DefineRequest) (*Definition, error)
+
+	// Defined lists what is kept: the newest version of every name for "", all versions of NAME, the newest first, or the one that is NAME@VERSION.
+	Defined(ctx context.Context, address string) ([]Definition, error)
+}
+
+// DefineRequest asks to keep a script under a name.
+type DefineRequest struct {
+	Key    string `json:"key"` // idempotency; "" means the request is not repeatable
+	Name   string `json:"name"`
+	Bundle []byte `json:"bundle"` // the script and all it loads, encoded
+}
+
+// Definition is one version of a script.
+type Definition struct {
+	Name    string    `json:"name"`
+	Version int       `json:"version"` // from 1
+	Script  string    `json:"script"`  // the file it was read from
+	Bundle  string    `json:"bundle"`  // hash of the sources, as [Engine.Blob] wants it
+	Program string    `json:"program"` // hash of the program
+	By      string    `json:"by"`
+	At      time.Time `json:"at"`
+	Known   bool      `json:"known,omitempty"` // the request added nothing: this version was there
+}
+
+// Address is how runs name the version they were started from: NAME@VERSION.
+func (d *Definition) Address() string { return d.Name + "@" + strconv.Itoa(d.Version) }
+
+// definitionRow is a version as the store has it.
+type definitionRow struct {
+	Definition
+	Key string `json:"key,omitempty"`
+}
+
+func definitionKey(name string, version int) []byte {
+	return binary.BigEndian.AppendUint32([]byte(prefixDefinition+name+"/"), uint32(version))
+}
+
+// ScriptSuffix ends the names of files; no definition's name ends with it, so that a word is told to be one or the other by its look.
+const ScriptSuffix = ".star"
+
+// CheckDefinitionName tells whether a script may be kept under a name: it is a name as steps have them, and does not look like a file's.
+func CheckDefinitionName(name string) error {
+	if err := effect.CheckName(name); err != nil {
+		return err
+	}
+	if strings.HasSuffix(name, ScriptSuffix) {
+		return fmt.Errorf("got the name %q, which looks like a file; want one that does not end with %s", name, ScriptSuffix)
+	}
+	return nil
+}
+
+// Define keeps a script under a name.
+func (e *Local) Define(ctx context.Context, r DefineRequest) (*Definition, error) {
+	if c := CallerOf(ctx); c.Name == "" || c.Agent != "" {
+		return nil, refuse(ErrDenied, "%s may not define scripts", orUnknown(c))
+	}
+	if err := CheckDefinitionName(r.Name); err != nil {
+		return nil, refuse(ErrUsage, "define: %v", err)
+	}
+	hash := hashOf(r.Bundle)
+	p, err := e.programs.of(hash, r.Bundle)
+	if err != nil {
+		return nil, checkFailed(err)
+	}
+	release := e.hold(prefixDefinition + r.Name)
+	defer release()
+	versions, err := e.versions(r.Name)
+	if err != nil {
+		return nil, err
+	}
+	if d, err := known(versions, r, hash); d != nil || err != nil {
+		return d, err
+	}
+	d := Definition{Name: r.Name, Version: len(versions) + 1, Script: p.bundle.Entry().Name, Bundle: hash, Program: fmt.Sprintf("%x", p.code.Hash),
+		By: CallerOf(ctx).Name, At: e.now()}
+	row, err := json.Marshal(definitionRow{d, r.Key})
+	if err != nil {
+		return nil, err
+	}
+	err = e.store.Commit(ctx, &Batch{Writes: []Write{{definitionKey(d.Name, d.Version), row}, {[]byte(prefixBlob + hash), r.Bundle}}})
+	return &d, err
+}
+
+// known finds the version that a request has made before, or need not make: the newest has its text.
+func known(versions []definitionRow, r DefineRequest, hash string) (*Definition, error) {
+	i := slices.IndexFunc(versions, func(v definitionRow) bool { return r.Key != "" && v.Key == r.Key })
+	switch {
+	case i >= 0 && versions[i].Bundle != hash:
+		return nil, refuse(ErrKeyConflict, "the key %q was used to define another script as %s", r.Key, versions[i].Address()).help("use a new key for a new request")
+	case i < 0 && len(versions) > 0 && versions[0].Bundle == hash:
+		i = 0
+	case i < 0:
+		return nil, nil
+	}
+	d := versions[i].Definition
+	d.Known = true
+	return &d, nil
+}
+
+// versions reads the versions of a name, the newest first.
+func (r *reader) versions(name string) ([]definitionRow, error) {
+	var rows []definitionRow
+	err := scan(r.store, prefixDefinition+name+"/", func(_ string, v []byte) error {
+		var row definitionRow
+		if err := json.Unmarshal(v, &row); err != nil {
+			return fmt.Errorf("%w: a version of the definition %s: %v", ErrDamaged, name, err)
+		}
+		rows = append(rows, row)
+		return nil
+	})
+	slices.Reverse(rows)
+	return rows, err
+}
+
+// Defined lists definitions.
+func (r *reader) Defined(_ context.Context, address string) ([]Definition, error) {
+	if address == "" {
+		return r.newestDefinitions()
+	}
+	name, version, pinned := strings.Cut(address, "@")
+	rows, err := r.versions(name)
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) == 0 {
+		return nil, r.undefined(name)
+	}
+	found := []Definition{}
+	for _, row := range rows {
+		if !pinned || strconv.Itoa(row.Version) == version {
+			found = append(found, row.Definition)
+		}
+	}
+	if len(found) == 0 {
+		return nil, refuse(ErrUnknownDefinition, "%s has no version %q; the newest is %s", name, version, rows[0].Address()).
+			help("list them with: starling define %s", name)
+	}
+	return found, nil
+}
+
+func (r *reader) undefined(name string) *Refusal {
+	return refuse(ErrUnknownDefinition, "no script is defined as %q", name).help("starling define lists the names; a file's name ends with %s or has a slash", ScriptSuffix)
+}
+
+// newestDefinitions lists the newest version of each name, in the order of names.
+func (r *reader) newestDefinitions() ([]Definition, error) {
+	found := []Definition{}
+	err := scan(r.store, prefixDefinition, func(_ string, v []byte) error {
+		var row definitionRow
+		if err := json.Unmarshal(v, &row); err != nil {
+			return fmt.Errorf("%w: a definition: %v", ErrDamaged, err)
+		}
+		if n := len(found); n > 0 && found[n-1].Name == row.Name {
+			found = found[:n-1]
+		}
+		found = append(found, row.Definition)
+		return nil
+	})
+	return found, err
+}
+
+// Define is refused.
+func (*readOnly) Define(context.Context, DefineRequest) (*Definition, error) {
+	return nil, errReadOnly
+}
+
+// Facet gives an interface that an engine serves beside [Engine], such as [Definitions]. One that serves it not refuses with usage.
+func Facet[I any](e Engine) (I, error) {
+	f, ok := any(e).(I)
+	if !ok {
+		return f, refuse(ErrUsage, "this engine does not serve %s", strings.TrimPrefix(fmt.Sprintf("%T", (*I)(nil)), "*runtime."))
+	}
+	return f, nil
+}
+
+var _, _ Definitions = (*Local)(nil), (*readOnly)(nil)

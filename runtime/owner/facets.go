@@ -1,0 +1,34 @@
+package owner
+
+import (
+	"context"
+
+	"starling/runtime"
+)
+
+// What engines serve beside runtime.Engine is served by a session in the same way: by whoever owns the store.
+
+var _ runtime.Definitions = (*Session)(nil)
+
+// callFacet makes a request of a further interface of whoever owns the store.
+func callFacet[I, A any](ctx context.Context, s *Session, request func(context.Context, I) (A, error)) (A, error) {
+	return call(ctx, s, func(ctx context.Context, e runtime.Engine) (A, error) {
+		facet, err := runtime.Facet[I](e)
+		if err != nil {
+			var none A
+			return none, err
+		}
+		return request(ctx, facet)
+	})
+}
+
+// Define implements runtime.Definitions.
+func (s *Session) Define(ctx context.Context, r runtime.DefineRequest) (*runtime.Definition, error) {
+	r.Key = newKey(r.Key)
+	return callFacet(ctx, s, func(ctx context.Context, d runtime.Definitions) (*runtime.Definition, error) { return d.Define(ctx, r) })
+}
+
+// Defined implements runtime.Definitions.
+func (s *Session) Defined(ctx context.Context, address string) ([]runtime.Definition, error) {
+	return callFacet(ctx, s, func(ctx context.Context, d runtime.Definitions) ([]runtime.Definition, error) { return d.Defined(ctx, address) })
+}
