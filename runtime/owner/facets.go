@@ -30,5 +30,7 @@ func (s *Session) Define(ctx context.Context, r runtime.DefineRequest) (*runtime
 
 // Defined implements runtime.Definitions.
 func (s *Session) Defined(ctx context.Context, address string) ([]runtime.Definition, error) {
-	return callFacet(ctx, s, func(ctx context.Context, d runtime.Definitions) ([]runtime.Definition, error) { return d.Defined(ctx, address) })
+	return callFacet(ctx, s, func(ctx context.Context, d runtime.Definitions) ([]runtime.Definition, error) {
+		return d.Defined(ctx, address)
+	})
 }
