@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
-	"time"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
@@ -276,42 +274,4 @@ func TestForeignSnapshotsAreRefused(t *testing.T) {
 			t.Errorf("with byte %d changed it is taken", n)
 		}
 	}
-}
-
-// BenchmarkFigures prints what a machine takes when it is written down, and how long writing and reading take.
-func BenchmarkFigures(b *testing.B) {
-	nested := func(n int) string {
-		return fmt.Sprintf("def f(n):\n    return rest() if n == 0 else f(n - 1)\ndef main():\n    return f(%d)\n", n)
-	}
-	for _, c := range []struct{ name, script string }{
-		{"one frame, a library", "load(\"lib.star\", \"names\")\ndef main():\n    return [names, rest()]\n"},
-		{"11 frames", nested(9)},
-		{"201 frames", nested(199)},
-		{"1000 records", "def main():\n    l = [{\"id\": i, \"name\": \"name %d\" % i, \"tags\": [i, i + 1], \"ok\": True} for i in range(1000)]\n    rest()\n    return l\n"},
-		{"60 texts", "def main():\n    l = {\"step %d\" % i: {\"text\": \"what the agent has said, number %d, \" % i + \"and more of it \" * 4, \"ok\": True} for i in range(60)}\n    rest()\n    return l\n"},
-	} {
-		img := imageOf(b, c.script, "lib.star", library)
-		m := suspended(b, img)
-		snap := snapshotOf(b, m)
-		b.Run("snapshot/"+strings.ReplaceAll(c.name, " ", "_"), func(b *testing.B) {
-			b.ReportMetric(float64(len(snap)), "bytes")
-			b.ReportMetric(quickest(func() { snapshotOf(b, m) }), "µs-write")
-			b.ReportMetric(quickest(func() {
-				if _, err := img.Restore(snap, snapshotKey); err != nil {
-					b.Fatal(err)
-				}
-			}), "µs-read")
-		})
-	}
-}
-
-// quickest is the least time that do takes of 200 tries, in microseconds.
-func quickest(do func()) float64 {
-	best := time.Hour
-	for range 200 {
-		begin := time.Now()
-		do()
-		best = min(best, time.Since(begin))
-	}
-	return float64(best.Nanoseconds()) / 1000
 }

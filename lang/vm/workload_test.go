@@ -1,15 +1,8 @@
 package vm_test
 
 import (
-	"flag"
 	"fmt"
-	"math"
-	"os"
-	"runtime"
-	"slices"
 	"testing"
-	"text/tabwriter"
-	"time"
 
 	"go.starlark.net/lib/json"
 	"go.starlark.net/starlark"
@@ -20,9 +13,7 @@ import (
 	"starling/lang/vm"
 )
 
-var rounds = flag.Int("rounds", 7, "interleaved rounds of BenchmarkRatio")
-
-// workload is a program whose function run is measured on both engines.
+// workload is a program whose function run is measured on both engines, from the same text and under the same options.
 type workload struct{ name, text string }
 
 var workloads = []workload{
@@ -220,10 +211,17 @@ def run():
     a = [[i + j for j in range(20)] for i in range(20)]
     return matmul(a, a)[3][4]
 `},
-	{"json", `
+	{"json encode", `
+records = [{"id": i, "name": "record %d" % i, "tags": ["a", "b"], "score": 0.5} for i in range(100)]
+
 def run():
-    records = [{"id": i, "name": "record %d" % i, "tags": ["a", "b"], "score": 0.5} for i in range(100)]
-    return len(json.decode(json.encode(records)))
+    return json.encode(records)
+`},
+	{"json decode", `
+text = json.encode([{"id": i, "name": "record %d" % i, "tags": ["a", "b"], "score": 0.5} for i in range(100)])
+
+def run():
+    return json.decode(text)
 `},
 	{"orchestration", `
 def review(item, threshold):
@@ -252,23 +250,17 @@ def run():
 
 var benchmarkNames = starlark.StringDict{"struct": starlark.NewBuiltin("struct", starlarkstruct.Make), "json": json.Module}
 
-// measured is a workload ready to run on one engine.
-type measured struct {
-	run   func() (starlark.Value, error)
-	times []float64 // microseconds
-}
-
-func referenceRun(tb testing.TB, w workload) *measured {
+func referenceRun(tb testing.TB, w workload) func() (starlark.Value, error) {
 	opts := product
 	globals, err := starlark.ExecFileOptions(&opts, new(starlark.Thread), w.name, w.text, benchmarkNames)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	thread := new(starlark.Thread)
-	return &measured{run: func() (starlark.Value, error) { return starlark.Call(thread, globals["run"], nil, nil) }}
+	return func() (starlark.Value, error) { return starlark.Call(thread, globals["run"], nil, nil) }
 }
 
-func machineRun(tb testing.TB, w workload) *measured {
+func machineRun(tb testing.TB, w workload) func() (starlark.Value, error) {
 	code, err := compile.Compile(compile.Source{Name: w.name, Text: []byte(w.text), Options: product, Predeclared: benchmarkNames.Has})
 	if err != nil {
 		tb.Fatal(err)
@@ -286,33 +278,17 @@ func machineRun(tb testing.TB, w workload) *measured {
 	}
 	run := m.Globals()["run"].(*vm.Function)
 	thread := new(starlark.Thread)
-	return &measured{run: func() (starlark.Value, error) { return starlark.Call(thread, run, nil, nil) }}
-}
-
-// time measures one batch of n runs.
-func (e *measured) time(tb testing.TB, n int) {
-	start := time.Now()
-	for range n {
-		if _, err := e.run(); err != nil {
-			tb.Fatal(err)
-		}
-	}
-	e.times = append(e.times, float64(time.Since(start).Nanoseconds())/1000/float64(n))
-}
-
-func (e *measured) median() float64 {
-	slices.Sort(e.times)
-	return e.times[len(e.times)/2]
+	return func() (starlark.Value, error) { return starlark.Call(thread, run, nil, nil) }
 }
 
 // TestWorkloadsAgree: both engines compute the same, so that their times may be compared.
 func TestWorkloadsAgree(t *testing.T) {
 	for _, w := range workloads {
-		want, err := referenceRun(t, w).run()
+		want, err := referenceRun(t, w)()
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := machineRun(t, w).run()
+		got, err := machineRun(t, w)()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -320,39 +296,6 @@ func TestWorkloadsAgree(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", w.name, got, want)
 		}
 	}
-}
-
-// BenchmarkRatio prints how much faster than go.starlark.net each workload runs: the ratio of the medians of interleaved rounds.
-//
-//	go test ./lang/vm -run NONE -bench Ratio -rounds 21
-func BenchmarkRatio(b *testing.B) {
-	tab := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(tab, "workload\tgo.starlark.net us\tstarling us\tratio\t")
-	sum := 0.0
-	for _, w := range workloads {
-		ref, own := referenceRun(b, w), machineRun(b, w)
-		ref.time(b, 1)
-		n := max(1, int(10_000/ref.times[0])) // about 10 ms a batch
-		ref.times = nil
-		for round := range *rounds { // each goes first in turn
-			first, second := ref, own
-			if round%2 == 1 {
-				first, second = own, ref
-			}
-			runtime.GC()
-			first.time(b, n)
-			runtime.GC()
-			second.time(b, n)
-		}
-		ratio := ref.median() / own.median()
-		sum += math.Log(ratio)
-		fmt.Fprintf(tab, "%s\t%.0f\t%.0f\t%.2f\t\n", w.name, ref.median(), own.median(), ratio)
-	}
-	geomean := math.Exp(sum / float64(len(workloads)))
-	fmt.Fprintf(tab, "geometric mean\t\t\t%.2f\t\n", geomean)
-	tab.Flush()
-	b.ReportMetric(geomean, "ratio")
-	b.ReportMetric(0, "ns/op")
 }
 
 // TestCallsDoNotAllocate: a call of a Starlark function, with whatever form of arguments, costs no memory.
@@ -374,9 +317,9 @@ func TestCallsDoNotAllocate(t *testing.T) {
 
 func allocs(t *testing.T, w workload, n int) float64 {
 	w.text = fmt.Sprintf(w.text, n)
-	e := machineRun(t, w)
+	run := machineRun(t, w)
 	return testing.AllocsPerRun(20, func() {
-		if _, err := e.run(); err != nil {
+		if _, err := run(); err != nil {
 			t.Fatal(err)
 		}
 	})
