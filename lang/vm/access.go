@@ -5,14 +5,26 @@ import (
 	"fmt"
 
 	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
 
 	"starling/lang/diagnostic"
+	"starling/lang/effect"
 )
 
 // The operations of this file are go.starlark.net's, which it does not export; the words of their errors are its own.
 
 // attr is x.name.
 func attr(x starlark.Value, name string) (starlark.Value, error) {
+	switch x := x.(type) { // these first: to ask any value for an interface is a search
+	case *effect.Record:
+		if v, err := x.Attr(name); v != nil && err == nil {
+			return v, nil
+		}
+	case *starlarkstruct.Struct:
+		if v, err := x.Attr(name); err == nil {
+			return v, nil
+		}
+	}
 	has, ok := x.(starlark.HasAttrs)
 	if !ok {
 		return nil, fmt.Errorf("%s has no .%s field or method", x.Type(), name)

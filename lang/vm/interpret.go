@@ -101,44 +101,31 @@ resume: // the top frame is to execute the instruction at its pc
 			regs[in.A] = v
 
 		case compile.Add:
-			x, y := rk(regs, consts, in.B), rk(regs, consts, in.C)
-			if xi, ok := x.(starlark.Int); ok {
-				if yi, ok := y.(starlark.Int); ok {
-					regs[in.A] = xi.Add(yi)
-					continue
-				}
-			}
-			if regs[in.A], err = m.add(x, y); err != nil {
+			if regs[in.A], err = m.add(rk(regs, consts, in.B), rk(regs, consts, in.C)); err != nil {
 				goto failed
 			}
 		case compile.Sub:
-			x, y := rk(regs, consts, in.B), rk(regs, consts, in.C)
-			if xi, ok := x.(starlark.Int); ok {
-				if yi, ok := y.(starlark.Int); ok {
-					regs[in.A] = xi.Sub(yi)
-					continue
-				}
-			}
-			if regs[in.A], err = m.subtract(x, y); err != nil {
+			if regs[in.A], err = m.subtract(rk(regs, consts, in.B), rk(regs, consts, in.C)); err != nil {
 				goto failed
 			}
 		case compile.Mul:
-			x, y := rk(regs, consts, in.B), rk(regs, consts, in.C)
-			if regs[in.A], err = m.multiply(x, y); err != nil {
+			if regs[in.A], err = m.multiply(rk(regs, consts, in.B), rk(regs, consts, in.C)); err != nil {
 				goto failed
 			}
 		case compile.Mod:
-			x, y := rk(regs, consts, in.B), rk(regs, consts, in.C)
-			if regs[in.A], err = m.modulo(x, y); err != nil {
+			if regs[in.A], err = m.modulo(rk(regs, consts, in.B), rk(regs, consts, in.C)); err != nil {
 				goto failed
 			}
 		case compile.Div:
 			if regs[in.A], err = m.divide(rk(regs, consts, in.B), rk(regs, consts, in.C)); err != nil {
 				goto failed
 			}
-		case compile.FloorDiv, compile.And, compile.Or, compile.Xor, compile.Shl, compile.Shr:
-			x, y := rk(regs, consts, in.B), rk(regs, consts, in.C)
-			if regs[in.A], err = m.binary(binaryToken[in.Op], x, y); err != nil {
+		case compile.FloorDiv:
+			if regs[in.A], err = m.floorDivide(rk(regs, consts, in.B), rk(regs, consts, in.C)); err != nil {
+				goto failed
+			}
+		case compile.And, compile.Or, compile.Xor, compile.Shl, compile.Shr:
+			if regs[in.A], err = m.binary(binaryToken[in.Op], rk(regs, consts, in.B), rk(regs, consts, in.C)); err != nil {
 				goto failed
 			}
 		case compile.In, compile.NotIn:
@@ -148,14 +135,7 @@ resume: // the top frame is to execute the instruction at its pc
 			}
 			regs[in.A] = starlark.Bool(found == (in.Op == compile.In))
 		case compile.AddTo:
-			x, y := rk(regs, consts, in.B), rk(regs, consts, in.C)
-			if xi, ok := x.(starlark.Int); ok {
-				if yi, ok := y.(starlark.Int); ok {
-					regs[in.A] = xi.Add(yi)
-					continue
-				}
-			}
-			if regs[in.A], err = m.addTo(x, y); err != nil {
+			if regs[in.A], err = m.addTo(rk(regs, consts, in.B), rk(regs, consts, in.C)); err != nil {
 				goto failed
 			}
 		case compile.OrTo:

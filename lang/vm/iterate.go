@@ -67,14 +67,14 @@ func (it *iteration) next(dst *starlark.Value) bool {
 		if it.pos >= it.length {
 			return false
 		}
-		*dst = starlark.MakeInt64(it.start + int64(it.pos)*it.step)
+		*dst = makeInt(it.start + int64(it.pos)*it.step)
 	case overTuple:
 		if it.pos >= it.length {
 			return false
 		}
 		*dst = it.tuple[it.pos]
 	case overForever:
-		*dst = starlark.MakeInt(it.pos)
+		*dst = makeInt(int64(it.pos))
 	default:
 		if !it.guard.Next(dst) {
 			return false

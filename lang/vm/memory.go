@@ -1,7 +1,7 @@
 package vm
 
 import (
-	"math"
+	mathbits "math/bits"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
@@ -94,28 +94,78 @@ func (m *Machine) repeated(x, y starlark.Value) error {
 // mostRepeated is the number of elements from which go.starlark.net itself refuses to repeat.
 const mostRepeated = 1 << 30
 
-func bits(x starlark.Int) float64 {
+// MaxIntBits bounds every int: the time for one product or one division grows faster than its size, and nothing can interrupt it.
+const MaxIntBits = 1 << 22
+
+// workShift turns bytes of native work into steps.
+const workShift = 8
+
+// bits is the size of an int.
+func bits(x starlark.Int) int {
 	if n, ok := x.Int64(); ok {
-		return math.Log2(math.Abs(float64(n)) + 1)
+		return mathbits.Len64(uint64(max(n, -n)))
 	}
-	return float64(x.BigInt().BitLen())
+	return x.BigInt().BitLen()
 }
 
-// binary applies an operator that has no short cut, and charges what it makes.
-func (m *Machine) binary(op syntax.Token, x, y starlark.Value) (starlark.Value, error) {
-	if op == syntax.STAR {
-		if err := m.repeated(x, y); err != nil {
-			return nil, err
-		}
+// madeInt charges an int, and refuses one that is too large. Ints of up to 64 bits are free.
+func (m *Machine) madeInt(x starlark.Int) error {
+	if _, ok := x.Int64(); ok {
+		return nil
 	}
-	if op == syntax.PERCENT {
-		if err := m.printable(y); err != nil {
-			return nil, err
-		}
+	n := bits(x)
+	if n > MaxIntBits {
+		return tooLarge(n)
+	}
+	m.charge(n / 8)
+	m.fuel -= int64(n/8) >> workShift
+	return nil
+}
+
+func tooLarge(bits int) error {
+	return effect.Errorf(effect.KindLimit, "an int of %d bits: the limit is %d", bits, MaxIntBits)
+}
+
+// binary applies an operator that has no short cut: what it makes is checked before, as far as it can be large, and charged after.
+func (m *Machine) binary(op syntax.Token, x, y starlark.Value) (starlark.Value, error) {
+	if err := m.affordable(op, x, y); err != nil {
+		return nil, err
 	}
 	v, err := starlark.Binary(op, x, y)
+	if z, ok := v.(starlark.Int); ok {
+		return v, m.madeInt(z)
+	}
 	m.made(v)
 	return v, err
+}
+
+// affordable checks the operators whose result can be much larger than their operands.
+func (m *Machine) affordable(op syntax.Token, x, y starlark.Value) error {
+	switch op {
+	case syntax.STAR:
+		if x, ok := x.(starlark.Int); ok {
+			if y, ok := y.(starlark.Int); ok {
+				return affordableProduct(x, y)
+			}
+		}
+		return m.repeated(x, y)
+	case syntax.PERCENT:
+		return m.printable(y)
+	}
+	return nil
+}
+
+// affordableProduct looks at the operands only when they are large.
+func affordableProduct(x, y starlark.Int) error {
+	if _, ok := x.Int64(); ok {
+		if _, ok := y.Int64(); ok {
+			return nil
+		}
+	}
+	if n := bits(x) + bits(y) - 1; n > MaxIntBits {
+		return tooLarge(n)
+	}
+	return nil
 }
 
 // consumes checks builtins that go through whole ranges, of which a few bytes can mean any amount of work, and charges the steps.

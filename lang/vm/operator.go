@@ -26,18 +26,15 @@ func truth(v starlark.Value) (bool, error) {
 
 // equal is x == y, with short cuts for the types that conditions mostly compare.
 func equal(x, y starlark.Value) (bool, error) {
+	if a, ok := small(x); ok {
+		if b, ok := small(y); ok {
+			return a == b, nil
+		}
+	}
 	switch x := x.(type) {
 	case starlark.String:
 		if y, ok := y.(starlark.String); ok {
 			return x == y, nil
-		}
-	case starlark.Int:
-		if y, ok := y.(starlark.Int); ok {
-			if x == y {
-				return true, nil
-			}
-			c, err := x.Cmp(y, 1)
-			return c == 0, err
 		}
 	case starlark.NoneType:
 		_, ok := y.(starlark.NoneType)

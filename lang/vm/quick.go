@@ -2,13 +2,11 @@ package vm
 
 import (
 	"fmt"
-	"math"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
 	"starling/lang/compile"
-	"starling/lang/effect"
 )
 
 // This file has the short cuts of the dispatch loop: the operand types that programs mostly use, decided by a type switch, with the general operation behind.
@@ -21,13 +19,11 @@ var unaryToken = [...]syntax.Token{
 }
 
 var binaryToken = [...]syntax.Token{
-	compile.Div:      syntax.SLASH,
-	compile.FloorDiv: syntax.SLASHSLASH,
-	compile.And:      syntax.AMP,
-	compile.Or:       syntax.PIPE,
-	compile.Xor:      syntax.CIRCUMFLEX,
-	compile.Shl:      syntax.LTLT,
-	compile.Shr:      syntax.GTGT,
+	compile.And: syntax.AMP,
+	compile.Or:  syntax.PIPE,
+	compile.Xor: syntax.CIRCUMFLEX,
+	compile.Shl: syntax.LTLT,
+	compile.Shr: syntax.GTGT,
 }
 
 var orderToken = [...]syntax.Token{
@@ -43,18 +39,17 @@ var orderToken = [...]syntax.Token{
 
 // order is x < y, x <= y, x > y or x >= y.
 func order(op compile.Op, x, y starlark.Value) (bool, error) {
-	if xi, ok := x.(starlark.Int); ok {
-		if yi, ok := y.(starlark.Int); ok {
-			c, _ := xi.Cmp(yi, 1)
+	if a, ok := small(x); ok {
+		if b, ok := small(y); ok {
 			switch op {
 			case compile.Less, compile.IfLess:
-				return c < 0, nil
+				return a < b, nil
 			case compile.LessEqual, compile.IfLessEqual:
-				return c <= 0, nil
+				return a <= b, nil
 			case compile.Greater, compile.IfGreater:
-				return c > 0, nil
+				return a > b, nil
 			}
-			return c >= 0, nil
+			return a >= b, nil
 		}
 	}
 	if xf, ok := x.(starlark.Float); ok {
@@ -113,8 +108,13 @@ func contains(container, x starlark.Value) (bool, error) {
 	return bool(v.Truth()), nil
 }
 
-// subtract is x - y where not both are ints.
+// subtract is x - y.
 func (m *Machine) subtract(x, y starlark.Value) (starlark.Value, error) {
+	if a, ok := small(x); ok {
+		if b, ok := small(y); ok {
+			return makeInt(a - b), nil
+		}
+	}
 	if x, ok := x.(starlark.Float); ok {
 		if y, ok := y.(starlark.Float); ok {
 			return x - y, nil
@@ -133,7 +133,13 @@ func (m *Machine) divide(x, y starlark.Value) (starlark.Value, error) {
 	return m.binary(syntax.SLASH, x, y)
 }
 
+// add is x + y.
 func (m *Machine) add(x, y starlark.Value) (starlark.Value, error) {
+	if a, ok := small(x); ok {
+		if b, ok := small(y); ok {
+			return makeInt(a + b), nil
+		}
+	}
 	switch x := x.(type) {
 	case starlark.String:
 		if y, ok := y.(starlark.String); ok {
@@ -149,13 +155,14 @@ func (m *Machine) add(x, y starlark.Value) (starlark.Value, error) {
 	return m.binary(syntax.PLUS, x, y)
 }
 
+// multiply is x * y.
 func (m *Machine) multiply(x, y starlark.Value) (starlark.Value, error) {
-	switch x := x.(type) {
-	case starlark.Int:
-		if y, ok := y.(starlark.Int); ok {
-			return m.multiplyInts(x, y)
+	if a, ok := small(x); ok {
+		if b, ok := small(y); ok {
+			return makeInt(a * b), nil
 		}
-	case starlark.Float:
+	}
+	if x, ok := x.(starlark.Float); ok {
 		if y, ok := y.(starlark.Float); ok {
 			return x * y, nil
 		}
@@ -163,31 +170,11 @@ func (m *Machine) multiply(x, y starlark.Value) (starlark.Value, error) {
 	return m.binary(syntax.STAR, x, y)
 }
 
-// multiplyInts multiplies ints. The product of large ones is a cost: it is checked and charged.
-func (m *Machine) multiplyInts(x, y starlark.Int) (starlark.Value, error) {
-	z := x.Mul(y)
-	if _, ok := z.Int64(); ok {
-		return z, nil
-	}
-	n := bits(z)
-	if n > MaxIntBits {
-		return nil, effect.Errorf(effect.KindLimit, "an int of %.0f bits: the limit is %d", n, MaxIntBits)
-	}
-	m.charge(int(n) / 8)
-	m.fuel -= int64(n) >> workShift
-	return z, nil
-}
-
-// MaxIntBits bounds the ints that a product or a text can make: the time for one product grows faster than its size, and nothing can interrupt it.
-const MaxIntBits = 1 << 22
-
-// workShift turns bytes of native work into steps.
-const workShift = 8
-
+// modulo is x % y.
 func (m *Machine) modulo(x, y starlark.Value) (starlark.Value, error) {
-	if xi, ok := x.(starlark.Int); ok {
-		if yi, ok := y.(starlark.Int); ok && yi.Sign() != 0 {
-			return xi.Mod(yi), nil
+	if a, ok := small(x); ok {
+		if b, ok := small(y); ok && b != 0 {
+			return makeInt(floorMod(a, b)), nil
 		}
 	}
 	if s, ok := x.(starlark.String); ok {
@@ -202,23 +189,37 @@ func (m *Machine) modulo(x, y starlark.Value) (starlark.Value, error) {
 	return m.binary(syntax.PERCENT, x, y)
 }
 
-func (m *Machine) addTo(x, y starlark.Value) (starlark.Value, error) {
-	switch x.(type) {
-	case starlark.Int, starlark.String, starlark.Float:
-		return m.add(x, y)
+// floorDivide is x // y.
+func (m *Machine) floorDivide(x, y starlark.Value) (starlark.Value, error) {
+	if a, ok := small(x); ok {
+		if b, ok := small(y); ok && b != 0 {
+			return makeInt((a - floorMod(a, b)) / b), nil
+		}
 	}
+	return m.binary(syntax.SLASHSLASH, x, y)
+}
+
+// floorMod is the remainder that has the sign of b.
+func floorMod(a, b int64) int64 {
+	r := a % b
+	if r != 0 && (r < 0) != (b < 0) {
+		r += b
+	}
+	return r
+}
+
+// addTo is x += y.
+func (m *Machine) addTo(x, y starlark.Value) (starlark.Value, error) {
 	if list, ok := x.(*starlark.List); ok {
 		return m.extendBy(list, y)
 	}
-	return m.binary(syntax.PLUS, x, y)
+	return m.add(x, y)
 }
 
-// smallIndex is an index that fits an int and counts from the start, or -1.
+// smallIndex is an index that fits 32 bits, negative if it counts from the end or is none.
 func smallIndex(v starlark.Value) int {
-	if i, ok := v.(starlark.Int); ok {
-		if i, ok := i.Int64(); ok && 0 <= i && i < math.MaxInt32 {
-			return int(i)
-		}
+	if i, ok := small(v); ok {
+		return int(i)
 	}
 	return -1
 }

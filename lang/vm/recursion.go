@@ -97,23 +97,26 @@ const (
 
 // hashable refuses tuples whose hash would take too long or too deep a recursion. What is no tuple hashes in place or not at all.
 func hashable(v starlark.Value) error {
-	t, ok := v.(starlark.Tuple)
-	if !ok {
-		return nil
+	if t, ok := v.(starlark.Tuple); ok {
+		return hashableTuple(t)
 	}
+	return nil
+}
+
+func hashableTuple(t starlark.Tuple) error {
 	left := maxHashParts
-	if !hashableTuple(t, 0, &left) {
+	if !fewParts(t, 0, &left) {
 		return effect.Errorf(effect.KindLimit, "unhashable: a tuple nested deeper than %d, or with more than %d parts", maxHashDepth, maxHashParts)
 	}
 	return nil
 }
 
-func hashableTuple(t starlark.Tuple, depth int, left *int) bool {
+func fewParts(t starlark.Tuple, depth int, left *int) bool {
 	if *left -= len(t); *left < 0 || depth > maxHashDepth {
 		return false
 	}
 	for _, v := range t {
-		if inner, ok := v.(starlark.Tuple); ok && !hashableTuple(inner, depth+1, left) {
+		if inner, ok := v.(starlark.Tuple); ok && !fewParts(inner, depth+1, left) {
 			return false
 		}
 	}
