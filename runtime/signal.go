@@ -21,12 +21,13 @@ type keyed struct {
 // signal takes a signal for this run: it is answered once, and each refusal is recorded. known tells what an idempotency key stands for.
 func (t *turn) signal(c Caller, s Signal, known func(key string) (keyed, bool), past pastGates) (*Receipt, *Refusal) {
 	digest := digestOf(s)
-	if s.Key != "" {
-		if k, ok := t.known(s.Key, known); ok {
-			return t.repeated(s, k, digest)
-		}
+	r, refused := t.before(s, digest, known)
+	if r != nil {
+		return r, nil
 	}
-	r, refused := t.accept(c, s, past)
+	if refused == nil {
+		r, refused = t.accept(c, s, past)
+	}
 	if refused != nil {
 		var b effect.Object
 		t.record(SignalRefused, s.Gate, b.Text("error", string(refused.Kind)).Text("message", refused.Message).Text("by", c.Name).Text("as", s.As).
@@ -36,6 +37,17 @@ func (t *turn) signal(c Caller, s Signal, known func(key string) (keyed, bool), 
 	r.Schema, r.Accepted, r.Run, r.Status = Schema, true, t.s.ID, t.s.Status
 	t.remember(s.Key, keyed{Digest: digest, Receipt: r})
 	return r, nil
+}
+
+// before finds what was answered to a signal with this key before, nothing when it is the first.
+func (t *turn) before(s Signal, digest string, known func(key string) (keyed, bool)) (*Receipt, *Refusal) {
+	if s.Key == "" {
+		return nil, nil
+	}
+	if k, ok := t.known(s.Key, known); ok {
+		return t.repeated(s, k, digest)
+	}
+	return nil, nil
 }
 
 // known finds what a key stands for: this very turn may have learned it.

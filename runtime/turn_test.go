@@ -329,6 +329,7 @@ def main():
 // spoil flips a byte in the middle of every value whose key begins with a prefix.
 func (w *world) spoil(prefix string) {
 	w.t.Helper()
+	w.spoiled = w.spoiled || prefix[0] == 'j'
 	var b runtime.Batch
 	err := w.store.Scan([]byte(prefix), []byte(prefix+"\xff"), func(k, v []byte) error {
 		v = append([]byte(nil), v...)

@@ -1,0 +1,47 @@
+package runtimetest
+
+import (
+	"context"
+
+	"starling/runtime"
+)
+
+// Observe returns an engine that notes in a history what its callers are told.
+func Observe(e runtime.Engine, h *History) runtime.Engine { return &observed{e, h} }
+
+type observed struct {
+	runtime.Engine
+	history *History
+}
+
+// Start starts a run.
+func (o *observed) Start(ctx context.Context, r runtime.StartRequest) (*runtime.Run, error) {
+	run, err := o.Engine.Start(ctx, r)
+	if err == nil {
+		o.history.Started(r.Key, run.ID)
+	}
+	return run, err
+}
+
+// Signal sends a signal.
+func (o *observed) Signal(ctx context.Context, s runtime.Signal) (*runtime.Receipt, error) {
+	r, err := o.Engine.Signal(ctx, s)
+	o.history.Answered(s, r, err)
+	return r, err
+}
+
+// Cancel cancels a run.
+func (o *observed) Cancel(ctx context.Context, c runtime.CancelRequest) (*runtime.Receipt, error) {
+	r, err := o.Engine.Cancel(ctx, c)
+	o.history.Cancelled(c, r, err)
+	return r, err
+}
+
+// Watch watches a run.
+func (o *observed) Watch(ctx context.Context, w runtime.WatchRequest, fn func(runtime.Event) error) error {
+	note := o.history.Watched(w.Run, w.After)
+	return o.Engine.Watch(ctx, w, func(ev runtime.Event) error {
+		note(ev)
+		return fn(ev)
+	})
+}
