@@ -66,6 +66,8 @@ type Function struct {
 	HasVarargs     bool
 	HasKwargs      bool
 
+	placeholders bitset // of the defaults; nil if there are none
+
 	positions []position
 	entry     position // where errors of argument binding are reported
 
@@ -130,7 +132,7 @@ func (f *Function) rebase(m *Module, moved []uint16) *Function {
 		Module: m, Ordinal: f.Ordinal, Name: f.Name, Doc: f.Doc, Line: f.Line, Col: f.Col,
 		NumRegisters: f.NumRegisters, Locals: f.Locals, Free: f.Free, Shapes: f.Shapes, Sites: f.Sites, LoopVariables: f.LoopVariables,
 		NumParams: f.NumParams, NumKeywordOnly: f.NumKeywordOnly, NumDefaults: f.NumDefaults, HasVarargs: f.HasVarargs, HasKwargs: f.HasKwargs,
-		positions: f.positions, entry: f.entry,
+		placeholders: f.placeholders, positions: f.positions, entry: f.entry,
 	}
 	g.Code = append([]Instr(nil), f.Code...)
 	for i := range g.Code {
@@ -168,10 +170,19 @@ func (f *Function) Position(pc int) syntax.Position {
 
 // SiteAt is the ordinal of the site whose instruction is at pc, or -1.
 func (f *Function) SiteAt(pc int) int {
+	n := f.siteIndex(pc)
+	if n < 0 {
+		return -1
+	}
+	return f.analyze().sites[n]
+}
+
+// siteIndex is the place of the site at pc in the order of the code, or -1.
+func (f *Function) siteIndex(pc int) int {
 	order := f.analyze().sites
 	n := sort.Search(len(order), func(i int) bool { return f.Sites[order[i]].PC >= pc })
 	if n < len(order) && f.Sites[order[n]].PC == pc {
-		return order[n]
+		return n
 	}
 	return -1
 }

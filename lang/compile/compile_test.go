@@ -69,9 +69,9 @@ func validate(t *testing.T, f *Function) {
 	if last := f.Code[len(f.Code)-1]; !last.Op.ends() {
 		t.Errorf("%s: control falls off the end", f.Name)
 	}
-	for _, r := range f.LiveBefore(0) {
-		if r >= f.NumParams {
-			t.Errorf("%s: register %d is read before it is written", f.Name, r)
+	for _, need := range f.Before(0) {
+		if need.Reg >= f.NumParams || need.Hold&^HoldValue != 0 {
+			t.Errorf("%s: register %d is read before it is written, as %b", f.Name, need.Reg, need.Hold)
 		}
 	}
 	for i, s := range f.Sites {
@@ -103,7 +103,7 @@ def f(xs, y):
 			if g.Code[2*pc].Op != Break || g.Code[2*pc+1].Op != f.Code[pc].Op {
 				t.Fatalf("%s: instruction %d is %s, then %s", f.Name, pc, g.Code[2*pc], g.Code[2*pc+1])
 			}
-			if got, want := g.LiveBefore(2*pc), f.LiveBefore(pc); !slices.Equal(got, want) {
+			if got, want := g.Before(2*pc), f.Before(pc); !slices.Equal(got, want) {
 				t.Errorf("%s: live before %d: %v, want %v", f.Name, pc, got, want)
 			}
 			if got, want := g.Position(2*pc+1).String(), f.Position(pc).String(); got != want {
@@ -111,7 +111,7 @@ def f(xs, y):
 			}
 		}
 		for s, site := range f.Sites {
-			if got, want := g.LiveAcross(g.Sites[s].PC), f.LiveAcross(site.PC); !slices.Equal(got, want) {
+			if got, want := g.Across(g.Sites[s].PC), f.Across(site.PC); !slices.Equal(got, want) {
 				t.Errorf("%s: live across site %d: %v, want %v", f.Name, s, got, want)
 			}
 		}
@@ -169,10 +169,10 @@ def f(a, b, c):
     return t
 `)
 	f := m.Functions[1]
-	names := func(regs []int) string {
+	names := func(needs []Need) string {
 		var s []string
-		for _, r := range regs {
-			s = append(s, f.register(r))
+		for _, need := range needs {
+			s = append(s, f.register(need.Reg))
 		}
 		return strings.Join(s, " ")
 	}
@@ -180,13 +180,59 @@ def f(a, b, c):
 		if f.Sites[site].Loop {
 			continue
 		}
-		if got := names(f.LiveAcross(f.Sites[site].PC)); got != want {
+		if got := names(f.Across(f.Sites[site].PC)); got != want {
 			t.Errorf("live across site %d: %s, want %s\n%s", site, got, want, f.Disassemble())
 		}
 	}
-	if got := names(f.LiveBefore(0)); got != "r0(a) r1(b) r2(c)" {
+	if got := names(f.Before(0)); got != "r0(a) r1(b) r2(c)" {
 		t.Errorf("live at the start: %s", got)
 	}
+}
+
+// TestNeeds: at each call of rest, what do the registers hold that are live across it?
+func TestNeeds(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"def f(a): return (a, rest(), a)", "a:value r2:value"},
+		{"def f(a):\n    if a: b = 1\n    rest()\n    return b", "b:any"},
+		{"def f(a):\n    b = a\n    rest()\n    return b", "b:value"},
+		{"def f(a):\n    rest()\n    return lambda: a", "a:cell"},
+		{"def f(a):\n    def g(x = rest()): return a\n    return g", "a:cell"},
+		{"def f(a):\n    return lambda *, x, y = rest(), z: x", "r2:any"},
+		{"def f(a): return [rest() for x in a]", "r2:list"},
+		{"def f(a): return {x: rest() for x in a}", "x:value r2:dict"},
+		{"def f(a): return [a" + strings.Repeat(", a", 70) + ", rest()]", "r1:list r2:value r3:value r4:value r5:value r6:value r7:value r8:value"},
+		{"def f(a): return a.get(rest())", "r2:method r3:value"},
+		{"def f(a): return a.b(x = rest())", "r2:value"},
+	} {
+		f := mustCompile(t, c.text).Functions[1]
+		for pc, in := range f.Code {
+			site := f.SiteAt(pc)
+			if site < 0 || f.Sites[site].Loop || in.Op != Call || in.X != 0 {
+				continue
+			}
+			if got := describe(f, f.Across(pc)); got != c.want {
+				t.Errorf("%s\ngot  %s\nwant %s\n%s", c.text, got, c.want, f.Disassemble())
+			}
+		}
+	}
+}
+
+func describe(f *Function, needs []Need) string {
+	var words []string
+	for _, need := range needs {
+		word := "any"
+		for i, name := range []string{"value", "cell", "list", "dict", "method"} {
+			if need.Hold>>i&1 != 0 {
+				word = name
+			}
+		}
+		name := f.register(need.Reg)
+		if _, local, ok := strings.Cut(strings.TrimSuffix(name, ")"), "("); ok {
+			name = local
+		}
+		words = append(words, name+":"+word)
+	}
+	return strings.Join(words, " ")
 }
 
 func TestHasMain(t *testing.T) {

@@ -51,7 +51,7 @@ func (m *moduleCompiler) function(fn *resolve.Function, parent *functionCompiler
 		HasVarargs:     fn.HasVarargs,
 		HasKwargs:      fn.HasKwargs,
 	}
-	f.NumParams, f.NumDefaults = countParams(fn)
+	f.countParams(fn)
 	m.module.Functions = append(m.module.Functions, f)
 	words := (len(fn.Locals) + 63) / 64
 	c := &functionCompiler{
@@ -77,26 +77,33 @@ func (c *functionCompiler) usesLoopVariable(b *resolve.Binding) {
 }
 
 // countParams counts parameters (a bare * is none) and defaults: from the first optional parameter on, each parameter has one, if only a placeholder.
-func countParams(fn *resolve.Function) (params, defaults int) {
+func (f *Function) countParams(fn *resolve.Function) {
 	star := false
 	for _, p := range fn.Params {
 		switch p := p.(type) {
 		case *syntax.BinaryExpr:
-			defaults++
-			params++
+			f.NumDefaults++
+			f.NumParams++
 		case *syntax.UnaryExpr:
 			star = true
 			if p.X != nil {
-				params++
+				f.NumParams++
 			}
 		case *syntax.Ident:
-			params++
+			f.NumParams++
 			if star {
-				defaults++
+				f.addPlaceholder()
 			}
 		}
 	}
-	return params, defaults
+}
+
+func (f *Function) addPlaceholder() {
+	for len(f.placeholders) <= f.NumDefaults/64 {
+		f.placeholders = append(f.placeholders, 0)
+	}
+	f.placeholders.add(f.NumDefaults)
+	f.NumDefaults++
 }
 
 // docstring is the first statement of a body if that is a string literal.

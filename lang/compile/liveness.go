@@ -3,6 +3,7 @@ package compile
 import (
 	"math/bits"
 	"sort"
+	"sync/atomic"
 )
 
 // analysis is what is derived from a function's code when somebody first asks: snapshots and the memory ceiling do, plain running never.
@@ -10,13 +11,16 @@ type analysis struct {
 	blocks []block  // in order of start
 	depth  []uint16 // iterators open before each instruction
 	sites  []int    // site ordinals in order of pc
+
+	// The needs before and across each site, in order of pc, kept when they were first asked for: machines rest at few places, and often.
+	before, across []atomic.Pointer[[]Need]
 }
 
-// block is a straight run of instructions with the registers that are live at its end.
+// block is a straight run of instructions with what is asked of the registers at its end.
 type block struct {
 	start, end int
 	succ       [2]int // indices of successors, -1 for none
-	out        bitset
+	out        *demand
 }
 
 // bitset is a set of registers.
@@ -46,32 +50,44 @@ func (s bitset) elements() []int {
 	return elems
 }
 
-// LiveBefore lists the registers, ascending, whose values the instruction at pc or a later one may read. A register that is listed may still be unset.
-func (f *Function) LiveBefore(pc int) []int { return f.live(pc, pc).elements() }
+// Before lists the registers, ascending, whose values the instruction at pc or a later one may read, and what these must be.
+func (f *Function) Before(pc int) []Need {
+	return f.kept(f.analyze().before, pc, func() *demand { return f.live(pc, pc) })
+}
 
-// LiveAcross lists the registers that are live while the call at pc runs: its arguments are not, and its result is not there yet.
-func (f *Function) LiveAcross(pc int) []int {
-	live := f.live(pc, pc+1)
-	f.each(f.Code[pc], func(int) {}, live.remove)
-	return live.elements()
+// Across lists the registers that are live while the call at pc runs: its arguments are not, and its result is not there yet.
+func (f *Function) Across(pc int) []Need {
+	return f.kept(f.analyze().across, pc, func() *demand {
+		live := f.live(pc, pc+1)
+		f.each(f.Code[pc], func(int) {}, live.remove)
+		return live
+	})
+}
+
+// kept looks needs up by the site at pc, and computes them if there is none or nobody has asked before. Whoever asks at the same time computes the same.
+func (f *Function) kept(table []atomic.Pointer[[]Need], pc int, compute func() *demand) []Need {
+	n := f.siteIndex(pc)
+	if n < 0 {
+		return compute().needs()
+	}
+	list := table[n].Load()
+	if list == nil {
+		needs := compute().needs()
+		list = &needs
+		table[n].Store(list)
+	}
+	return *list
 }
 
 // live walks the block of pc backwards, down to and including instruction from.
-func (f *Function) live(pc, from int) bitset {
+func (f *Function) live(pc, from int) *demand {
 	blocks := f.analyze().blocks
 	n := sort.Search(len(blocks), func(i int) bool { return blocks[i].start > pc }) - 1
-	live := append(bitset(nil), blocks[n].out...)
+	live := blocks[n].out.clone(f.NumRegisters)
 	for i := blocks[n].end - 1; i >= from; i-- {
 		f.step(live, i)
 	}
 	return live
-}
-
-// step turns the registers live after instruction pc into those live before it.
-func (f *Function) step(live bitset, pc int) {
-	in := f.Code[pc]
-	f.each(in, func(int) {}, live.remove)
-	f.each(in, live.add, func(int) {})
 }
 
 // IterDepth is the number of iterators of the function that are open before the instruction at pc.
@@ -90,6 +106,8 @@ func (f *Function) analyze() *analysis {
 		sort.Slice(f.analysis.sites, func(i, j int) bool {
 			return f.Sites[f.analysis.sites[i]].PC < f.Sites[f.analysis.sites[j]].PC
 		})
+		f.analysis.before = make([]atomic.Pointer[[]Need], len(f.Sites))
+		f.analysis.across = make([]atomic.Pointer[[]Need], len(f.Sites))
 	})
 	return &f.analysis
 }
@@ -147,13 +165,12 @@ func (f *Function) findBlocks() []block {
 	return blocks
 }
 
-// flow computes the registers live at the end of each block: the usual backward iteration to a fixed point.
+// flow computes what is asked of the registers at the end of each block: the usual backward iteration to a fixed point.
 func (f *Function) flow(blocks []block) {
-	words := (f.NumRegisters + 63) / 64
-	in := make([]bitset, len(blocks))
+	in := make([]*demand, len(blocks))
 	for i := range blocks {
-		blocks[i].out = make(bitset, words)
-		in[i] = make(bitset, words)
+		blocks[i].out = newDemand(f.NumRegisters)
+		in[i] = newDemand(f.NumRegisters)
 	}
 	for changed := true; changed; {
 		changed = false
@@ -164,7 +181,7 @@ func (f *Function) flow(blocks []block) {
 					b.out.union(in[s])
 				}
 			}
-			live := append(bitset(nil), b.out...)
+			live := b.out.clone(f.NumRegisters)
 			for pc := b.end - 1; pc >= b.start; pc-- {
 				f.step(live, pc)
 			}

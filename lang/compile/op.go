@@ -233,6 +233,11 @@ func (op Op) String() string {
 // Picture says in one line what the operation does.
 func (op Op) Picture() string { return ops[op].picture }
 
+// Calls tells whether the operation calls something and goes on when it returns.
+func (op Op) Calls() bool {
+	return op == Call || op == CallMethod || op == CallNamed || op == CallSpread
+}
+
 // jumps tells whether the operation has a target.
 func (op Op) jumps() bool { return ops[op].a == Target }
 

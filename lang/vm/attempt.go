@@ -11,10 +11,11 @@ import (
 // attempt(fn, *args, **kwargs) calls a function and returns an Outcome: the only catch. Its state is the function, its arguments and its named arguments; phase 1
 // means that the call is in progress, which is when its errors are caught.
 var attemptNative = &Native{
-	name:   "attempt",
-	start:  startAttempt,
-	resume: resumeAttempt,
-	catch:  catchAttempt,
+	name:    "attempt",
+	start:   startAttempt,
+	resume:  resumeAttempt,
+	restore: restored(1, "callable", "tuple", "dict"),
+	catch:   catchAttempt,
 }
 
 func startAttempt(c nativeCall, args starlark.Tuple, kwargs []starlark.Tuple) error {

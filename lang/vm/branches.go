@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.starlark.net/starlark"
+
+	"starling/lang/effect"
 )
 
 // parallelOptions are the arguments of parallel.
@@ -149,4 +151,95 @@ func capturedLoopVariable(fn starlark.Callable) string {
 		return f.code.LoopVariables[0]
 	}
 	return ""
+}
+
+// restoreParallel holds the parts of a state that was read against each other.
+func restoreParallel(act *activation) error {
+	if err := act.hasShape("", "tuple", "list", "int", "int", "string", "string", "", "int", "int", "int"); err != nil {
+		return err
+	}
+	if act.phase > 1 {
+		return fmt.Errorf("parallel in phase %d", act.phase)
+	}
+	for _, i := range []int{parallelLimit, parallelNeed, parallelBegun, parallelGood, parallelBad} {
+		if n, err := starlark.AsInt32(act.state[i]); err != nil || n < 0 {
+			return fmt.Errorf("parallel: value %d is %s", i, act.state[i])
+		}
+	}
+	if err := act.restoreCalls(); err != nil {
+		return err
+	}
+	if err := act.restoreOutcomes(); err != nil {
+		return err
+	}
+	if act.phase == 0 && act.over() {
+		return errors.New("parallel: it waits for branches that make no difference")
+	}
+	return nil
+}
+
+// restoreCalls checks the branches: what they are called, what they call and in which mode.
+func (act *activation) restoreCalls() error {
+	calls := act.state[parallelCalls].(starlark.Tuple)
+	for _, v := range calls {
+		call, ok := v.(starlark.Tuple)
+		if !ok || len(call) == 0 {
+			return errors.New("parallel: a branch that is no call")
+		}
+		if _, ok := call[0].(starlark.Callable); !ok {
+			return fmt.Errorf("parallel: a branch that calls a %s", call[0].Type())
+		}
+	}
+	if keys, ok := act.state[parallelKeys].(starlark.Tuple); ok {
+		if len(keys) != len(calls) {
+			return fmt.Errorf("parallel: %d keys of %d branches", len(keys), len(calls))
+		}
+		for _, k := range keys {
+			if _, ok := k.(starlark.String); !ok {
+				return fmt.Errorf("parallel: a key that is a %s", k.Type())
+			}
+		}
+	} else if act.state[parallelKeys] != starlark.None {
+		return errors.New("parallel: keys that are none")
+	}
+	switch act.state[parallelMode].(starlark.String) {
+	case "values", "outcomes", "quorum":
+		return nil
+	}
+	return fmt.Errorf("parallel: its mode is %s", act.state[parallelMode])
+}
+
+// restoreOutcomes checks the counts: as many outcomes as have succeeded and failed, and as many in motion as may be.
+func (act *activation) restoreOutcomes() error {
+	outcomes := act.state[parallelOutcomes].(*starlark.List)
+	all, begun, limit := len(act.state[parallelCalls].(starlark.Tuple)), act.int(parallelBegun), act.int(parallelLimit)
+	good, bad := 0, 0
+	for v := range outcomes.Elements() {
+		if v == starlark.None {
+			continue
+		}
+		o, ok := v.(*effect.Record)
+		switch {
+		case !ok || o.RecordType() != effect.OutcomeType:
+			return fmt.Errorf("parallel: an outcome that is a %s", v.Type())
+		case bool(o.Truth()):
+			good++
+		default:
+			bad++
+		}
+	}
+	running := act.running()
+	switch {
+	case outcomes.Len() != all || good != act.int(parallelGood) || bad != act.int(parallelBad):
+		return errors.New("parallel: the counts are not those of its outcomes")
+	case begun > all || limit < 1 || running < 0 || running > limit:
+		return errors.New("parallel: it has begun more branches than it may")
+	case act.phase == 0 && (running == 0 || begun < all && running < limit):
+		return errors.New("parallel: it waits, but not for as many branches as it may")
+	}
+	e, ok := act.state[parallelError].(*effect.Record)
+	if failed := ok && e.RecordType() == effect.ErrorType; !failed && act.state[parallelError] != starlark.None || failed && act.phase == 0 {
+		return errors.New("parallel: the error that it raises is none")
+	}
+	return nil
 }

@@ -68,3 +68,14 @@ func resumeExtremum(c nativeCall, result starlark.Value) step {
 	}
 	return c.call(s[0], s[1])
 }
+
+// restoreExtremum wants no best element before a key is known. Which element it is by then, its key tells.
+func restoreExtremum(act *activation) error {
+	if err := act.hasShape("callable", "", "", ""); err != nil {
+		return err
+	}
+	if act.phase == 0 && (act.state[2] != starlark.None || act.state[3] != starlark.None) {
+		return fmt.Errorf("%s: the best element is known, but no key is", act.native.name)
+	}
+	return nil
+}

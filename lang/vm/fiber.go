@@ -12,8 +12,8 @@ import (
 //	frames  the calls in progress, outermost first; frames[0] is always the root activation, to which the fiber's result returns
 //	iters   the open iterators of all frames, outermost first; each holds the lock on what it iterates over
 //
-// What of regs is alive follows from the code: for the top frame compile.Function.LiveBefore(pc), for a frame that waits for a call
-// LiveAcross(pc). How many iterators a frame has open follows too: IterDepth(pc), or native.iters. Neither is stored in a snapshot.
+// What of regs is alive follows from the code: for the top frame compile.Function.Before(pc), for a frame that waits for a call
+// Across(pc). How many iterators a frame has open follows too: IterDepth(pc), or native.iters. Neither is stored in a snapshot.
 type fiber struct {
 	id     int            // in order of creation within the run, from 0; never used again
 	branch string         // path of the branch, "" for the root

@@ -81,7 +81,9 @@ func (fn *Function) Freeze() {
 		}
 	}
 	for _, c := range fn.free {
-		c.Freeze()
+		if c != nil { // one that is being read from a snapshot has none yet
+			c.Freeze()
+		}
 	}
 }
 

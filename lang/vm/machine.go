@@ -112,7 +112,8 @@ func (m *Machine) SetLimits(l Limits) {
 	if m.tally == 0 {
 		m.ceiling = l.Memory
 	}
-	m.frameLimit = l.Frames + 1 // a fiber's first frame is its root
+	m.ceiling = min(m.ceiling, l.Memory+l.Memory/8) // as recount would; what was restored may stem from wider limits
+	m.frameLimit = l.Frames + 1                     // a fiber's first frame is its root
 }
 
 // Start makes a machine that stands before the first instruction of the script: of main with the inputs as named arguments or, for a script without main, of its

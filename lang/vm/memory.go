@@ -234,8 +234,8 @@ func (c *counter) fiber(f *fiber) {
 			continue
 		}
 		window := f.window(fr)
-		for _, r := range fr.live(i == len(f.frames)-1) {
-			c.work = append(c.work, window[r])
+		for _, need := range fr.live(i == len(f.frames)-1) {
+			c.work = append(c.work, window[need.Reg])
 		}
 	}
 	for i := range f.iters {

@@ -23,6 +23,16 @@ func (*method) Freeze()               {}
 func (*method) Truth() starlark.Bool  { return true }
 func (*method) Hash() (uint32, error) { return 0, nil }
 
+// serves tells whether recv has the method.
+func (m *method) serves(recv starlark.Value) bool {
+	for n := range compile.Methods {
+		if recv != nil && directMethod(recv, uint8(n)) == m {
+			return true
+		}
+	}
+	return false
+}
+
 // methodTable holds the direct methods of a type by their numbers in compile.Methods.
 type methodTable [len(compile.Methods)]*method
 

@@ -25,6 +25,11 @@ type Native struct {
 	resume    func(c nativeCall, result starlark.Value) step
 	iters     int // iterators a frame of it holds open
 
+	// restore tells why a state that was read from a snapshot is none that a frame of it can have, nil if it is one. owned has a bit for each
+	// value of the state that nobody else may know, because the native changes it.
+	restore func(act *activation) error
+	owned   uint32
+
 	// catch turns an error that unwinds through a frame of it into a result; nil lets it pass.
 	catch func(act *activation, e *Error) starlark.Value
 }

@@ -26,9 +26,11 @@ import (
 //
 // and phase 1 means that it is over.
 var parallelNative = &Native{
-	name:   "parallel",
-	start:  startParallel,
-	resume: resumeParallel,
+	name:    "parallel",
+	start:   startParallel,
+	resume:  resumeParallel,
+	restore: restoreParallel,
+	owned:   1 << parallelOutcomes,
 }
 
 const (
@@ -105,8 +107,7 @@ func (m *Machine) beginBranches(f *fiber, act *activation) {
 	path, _ := starlark.AsString(act.state[parallelPath])
 	for {
 		begun := act.int(parallelBegun)
-		running := begun - act.int(parallelGood) - act.int(parallelBad)
-		if begun == len(calls) || running >= act.int(parallelLimit) {
+		if begun == len(calls) || act.running() >= act.int(parallelLimit) {
 			return
 		}
 		call := calls[begun].(starlark.Tuple)
@@ -117,6 +118,11 @@ func (m *Machine) beginBranches(f *fiber, act *activation) {
 		act.add(parallelBegun, 1)
 		m.enqueue(child)
 	}
+}
+
+// running counts the branches that have begun and not ended.
+func (act *activation) running() int {
+	return act.int(parallelBegun) - act.int(parallelGood) - act.int(parallelBad)
 }
 
 // segment is the last part of a branch's path: its key or its index.

@@ -104,11 +104,17 @@ func hashable(v starlark.Value) error {
 }
 
 func hashableTuple(t starlark.Tuple) error {
+	_, err := tupleParts(t)
+	return err
+}
+
+// tupleParts counts the parts of a tuple that is hashed, or tells why there are too many.
+func tupleParts(t starlark.Tuple) (int, error) {
 	left := maxHashParts
 	if !fewParts(t, 0, &left) {
-		return effect.Errorf(effect.KindLimit, "unhashable: a tuple nested deeper than %d, or with more than %d parts", maxHashDepth, maxHashParts)
+		return 0, effect.Errorf(effect.KindLimit, "unhashable: a tuple nested deeper than %d, or with more than %d parts", maxHashDepth, maxHashParts)
 	}
-	return nil
+	return maxHashParts - left, nil
 }
 
 func fewParts(t starlark.Tuple, depth int, left *int) bool {

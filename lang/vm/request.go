@@ -156,7 +156,12 @@ func (f *fiber) count(name string) string {
 		f.names = make(map[string]int)
 	}
 	f.names[name]++
-	if n := f.names[name]; n > 1 {
+	return numbered(name, f.names[name])
+}
+
+// numbered is the n-th use of a name in a branch.
+func numbered(name string, n int) string {
+	if n > 1 {
 		return fmt.Sprintf("%s#%d", name, n)
 	}
 	return name

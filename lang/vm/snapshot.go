@@ -46,7 +46,7 @@ package vm
 
 const (
 	snapshotMagic  = "STRL"
-	snapshotFormat = 0
+	snapshotFormat = 1
 	headerSize     = 4 + 2 + 2 + 4 + 4
 	macSize        = 16
 

@@ -2,6 +2,7 @@ package vm
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"sort"
 
@@ -66,6 +67,17 @@ func resumeSorted(c nativeCall, result starlark.Value) step {
 		sort.Stable(s)
 	}
 	return step{value: starlark.NewList(s.elems), err: s.err}
+}
+
+// restoreSorted wants a key to be missing: the frame waits for it.
+func restoreSorted(act *activation) error {
+	if err := restored(0, "callable", "bool", "list", "list")(act); err != nil {
+		return err
+	}
+	if elems, keys := act.state[2].(*starlark.List).Len(), act.state[3].(*starlark.List).Len(); keys >= elems {
+		return fmt.Errorf("sorted: %d keys of %d elements are known, and the next is awaited", keys, elems)
+	}
+	return nil
 }
 
 // sortUniform sorts elements whose keys are all ints that fit 64 bits, or all strings; nil if they are not. A stable order is unique, so it does not

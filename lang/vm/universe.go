@@ -19,9 +19,11 @@ func makeUniverse() starlark.StringDict {
 	}
 	sorted := u["sorted"].(*Native)
 	sorted.resumable, sorted.start, sorted.resume, sorted.iters = sortedWithKey, startSorted, resumeSorted, 1
+	sorted.restore, sorted.owned = restoreSorted, 1<<2|1<<3
 	for _, name := range []string{"min", "max"} {
 		n := u[name].(*Native)
 		n.resumable, n.start, n.resume, n.iters = extremumWithKey, startExtremum, resumeExtremum, 1
+		n.restore = restoreExtremum
 	}
 	return u
 }
