@@ -42,7 +42,7 @@ var conformanceFiles = []string{
 
 func TestConformance(t *testing.T) {
 	dir := referenceDir(t)
-	lib := newTestLibrary(t, dir)
+	lib := newTestLibrary(t, dir, false)
 	n := 0
 	for _, name := range conformanceFiles {
 		file := filepath.Join(dir, "starlark", "testdata", name+".star")
@@ -61,7 +61,7 @@ var product = syntax.FileOptions{Set: true, TopLevelControl: true, GlobalReassig
 
 // TestLanguage runs our own tests of the language, in the same format, under the options of the product.
 func TestLanguage(t *testing.T) {
-	lib := newTestLibrary(t, referenceDir(t))
+	lib := newTestLibrary(t, referenceDir(t), false)
 	files, err := filepath.Glob("../../testdata/lang/*.star")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no tests of the language found: %v", err)
@@ -77,15 +77,16 @@ func TestLanguage(t *testing.T) {
 type testLibrary struct {
 	modules     []*compile.Module
 	predeclared starlark.StringDict
-	reporter    *testing.T // the test in progress
+	report      func(text string) // takes what the test in progress reports
+	breaks      bool              // compile with breaks
 }
 
-func newTestLibrary(t testing.TB, dir string) *testLibrary {
+func newTestLibrary(t testing.TB, dir string, breaks bool) *testLibrary {
 	t.Helper()
-	lib := &testLibrary{}
+	lib := &testLibrary{breaks: breaks}
 	lib.predeclared = starlark.StringDict{
 		"hasfields": starlark.NewBuiltin("hasfields", newHasFields),
-		"fibonacci": fib{},
+		"fibonacci": &fib{},
 		"struct":    starlark.NewBuiltin("struct", starlarkstruct.Make),
 
 		"error":    starlark.NewBuiltin("error", lib.reportError),
@@ -112,20 +113,25 @@ func newTestLibrary(t testing.TB, dir string) *testLibrary {
 
 func (lib *testLibrary) add(t testing.TB, name, text string) {
 	t.Helper()
+	lib.modules = append(lib.modules, lib.mustCompile(t, name, text))
+}
+
+func (lib *testLibrary) mustCompile(t testing.TB, name, text string) *compile.Module {
+	t.Helper()
 	code, err := lib.compile(name, text, syntax.FileOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	lib.modules = append(lib.modules, code)
+	return code
 }
 
 func (lib *testLibrary) compile(name, text string, opts syntax.FileOptions) (*compile.Module, error) {
-	return compile.Compile(compile.Source{Name: name, Text: []byte(text), Options: opts, Predeclared: lib.predeclared.Has})
+	return compile.Compile(compile.Source{Name: name, Text: []byte(text), Options: opts, Predeclared: lib.predeclared.Has, Breaks: lib.breaks})
 }
 
 // run runs one chunk and compares the error it ends with.
 func (lib *testLibrary) run(t *testing.T, c chunk, opts syntax.FileOptions) {
-	lib.reporter = t
+	lib.report = func(text string) { t.Error(text) }
 	code, err := lib.compile(c.file, c.text, opts)
 	if err != nil {
 		t.Fatal(err)
@@ -185,7 +191,7 @@ func errorIn(t *testing.T, file string, err error) (line int, msg string) {
 
 func (lib *testLibrary) reportError(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	text, _ := starlark.AsString(args[0])
-	lib.reporter.Error(text)
+	lib.report(text)
 	return starlark.None, nil
 }
 
@@ -227,12 +233,12 @@ func floatsAlmostEqual(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tu
 // fib is an iterable without end: the Fibonacci numbers.
 type fib struct{}
 
-func (fib) Freeze()                    {}
-func (fib) String() string             { return "fib" }
-func (fib) Type() string               { return "fib" }
-func (fib) Truth() starlark.Bool       { return true }
-func (fib) Hash() (uint32, error)      { return 0, errors.New("fib is unhashable") }
-func (fib) Iterate() starlark.Iterator { return &fibIterator{0, 1} }
+func (*fib) Freeze()                    {}
+func (*fib) String() string             { return "fib" }
+func (*fib) Type() string               { return "fib" }
+func (*fib) Truth() starlark.Bool       { return true }
+func (*fib) Hash() (uint32, error)      { return 0, errors.New("fib is unhashable") }
+func (*fib) Iterate() starlark.Iterator { return &fibIterator{0, 1} }
 
 type fibIterator struct{ x, y int }
 

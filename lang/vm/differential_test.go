@@ -37,7 +37,7 @@ func (r *report) predeclared() starlark.StringDict {
 		"catch":     starlark.NewBuiltin("catch", catch),
 		"freeze":    starlark.NewBuiltin("freeze", freeze),
 		"hasfields": starlark.NewBuiltin("hasfields", newHasFields),
-		"fibonacci": fib{},
+		"fibonacci": &fib{},
 	}
 }
 

@@ -395,7 +395,7 @@ refuel: // the instruction at pc-1 is charged to a used-up portion of steps
 
 pause: // whoever put a Break here may want to look at the machine
 	fr.pc = pc
-	if m.pause == nil || !m.pause(f.nested()) {
+	if m.pause == nil || !m.pause() {
 		goto resume
 	}
 	return nil, sigYield, nil

@@ -83,7 +83,7 @@ type Machine struct {
 	buf        []byte            // scratch for formatted text
 	refused    error             // why a direct method did not make its result
 
-	pause func(nested bool) bool // asked at each Break whether the slice ends there; never while a Go function calls back. Tests set it
+	pause func() bool // asked at each Break whether the slice ends there, which it cannot while a Go function calls back. Tests set it
 }
 
 func newMachine() *Machine {

@@ -16,6 +16,7 @@ import (
 	"starling/lang/compile"
 	"starling/lang/effect"
 	"starling/lang/vm"
+	"starling/stdlib"
 )
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the expected output of testdata/machine")
@@ -25,6 +26,8 @@ var rewrite = flag.Bool("rewrite", false, "rewrite the expected output of testda
 //
 //	library NAME      the input is a module that later scripts may load
 //	script [K=V ...]  starts a machine with the input as its script and runs it
+//	example NAME [K=V ...]   starts a machine with a script of the folder scripts and the builtins of the library
+//	agents NAME       a script of the folder scripts that later scripts may load
 //	session           starts a session
 //	chunk             appends the input to the session and runs it
 //	settle STEP EXPR  the outcome of a step is a value
@@ -49,13 +52,10 @@ func TestMachine(t *testing.T) {
 
 // playFile plays a transcript. With restore, the machine is written down and restored at every stop and nothing may differ.
 func playFile(t *testing.T, file string, restore bool) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := readText(t, file)
 	p := &player{t: t, names: machineNames(), restore: restore}
 	var out bytes.Buffer
-	for _, par := range paragraphs(string(text)) {
+	for _, par := range paragraphs(text) {
 		if par.command == "" {
 			out.WriteString(par.prose)
 			continue
@@ -71,6 +71,15 @@ func playFile(t *testing.T, file string, restore bool) {
 			t.Fatal(err)
 		}
 	}
+}
+
+func readText(t testing.TB, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // paragraph is one step of a transcript; prose are the comments and blank lines before it.
@@ -113,6 +122,8 @@ type player struct {
 	libraries []*compile.Module
 	limits    vm.Limits
 	restore   bool
+	saver     *saver // stops the machines on the way
+	quiet     bool   // does not tell that slices have yielded
 	image     *vm.Image
 	session   bool
 	m         *vm.Machine
@@ -123,12 +134,7 @@ func (p *player) play(par paragraph) string {
 	words := strings.Fields(par.command)
 	switch words[0] {
 	case "library":
-		code, err := p.compile(words[1], par.input, nil)
-		if err != nil {
-			return err.Error() + "\n"
-		}
-		p.libraries = append(p.libraries, code)
-		return ""
+		return p.library(words[1], par.input)
 	case "limits":
 		p.limits = vm.Limits{}
 		for _, w := range words[1:] {
@@ -136,7 +142,13 @@ func (p *player) play(par paragraph) string {
 		}
 		return ""
 	case "script":
-		return p.script(par.input, words[1:])
+		return p.script("test.star", par.input, words[1:])
+	case "agents":
+		p.names = exampleNames()
+		return p.library(words[1], readText(p.t, "../../scripts/"+words[1]))
+	case "example":
+		p.names = exampleNames()
+		return p.script("scripts/"+words[1], readText(p.t, "../../scripts/"+words[1]), words[2:])
 	case "session":
 		image, err := vm.Load(nil, &effect.Environment{Names: p.names})
 		if err != nil {
@@ -170,6 +182,15 @@ func (p *player) play(par paragraph) string {
 	return ""
 }
 
+func (p *player) library(name, text string) string {
+	code, err := p.compile(name, text, nil)
+	if err != nil {
+		return err.Error() + "\n"
+	}
+	p.libraries = append(p.libraries, code)
+	return ""
+}
+
 func (p *player) limit(assignment string) {
 	var n int64
 	k, v, _ := strings.Cut(assignment, "=")
@@ -192,12 +213,12 @@ func (p *player) limit(assignment string) {
 
 func (p *player) compile(name, text string, globals func(string) bool) (*compile.Module, error) {
 	known := func(n string) bool { return p.names.Has(n) || n == "args" }
-	return compile.Compile(compile.Source{Name: name, Text: []byte(text), Options: product, Predeclared: known, Globals: globals})
+	return compile.Compile(compile.Source{Name: name, Text: []byte(text), Options: product, Predeclared: known, Globals: globals, Breaks: p.saver != nil})
 }
 
-func (p *player) script(text string, inputs []string) string {
+func (p *player) script(name, text string, inputs []string) string {
 	p.answers = 0
-	code, err := p.compile("test.star", text, nil)
+	code, err := p.compile(name, text, nil)
 	if err != nil {
 		return err.Error() + "\n"
 	}
@@ -217,6 +238,7 @@ func (p *player) script(text string, inputs []string) string {
 		return err.Error() + "\n"
 	}
 	p.m.SetLimits(p.limits)
+	p.saver.watch(p.m)
 	return p.run()
 }
 
@@ -230,7 +252,9 @@ func describe(err error) string {
 
 // eval evaluates an expression of a transcript.
 func (p *player) eval(text string) starlark.Value {
-	v, err := starlark.EvalOptions(&syntax.FileOptions{}, new(starlark.Thread), "transcript", text, starlark.StringDict{"result": starlark.NewBuiltin("result", makeResult)})
+	v, err := starlark.EvalOptions(&syntax.FileOptions{}, new(starlark.Thread), "transcript", text, starlark.StringDict{
+		"result": maker(effect.ResultType), "decision": maker(effect.DecisionType), "response": maker(effect.ResponseType),
+	})
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -244,17 +268,15 @@ func (p *player) outcome(words []string) effect.Outcome {
 	return effect.Outcome{Value: effect.MustEncode(p.eval(strings.Join(words, " ")))}
 }
 
-// makeResult makes a Result of its keyword arguments, for transcripts.
-func makeResult(_ *starlark.Thread, _ *starlark.Builtin, _ starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-	fields := make([]starlark.Value, len(effect.ResultType.Fields))
-	for i := range fields {
-		fields[i] = starlark.None
-	}
-	r := effect.NewRecord(effect.ResultType, fields...)
-	for _, kv := range kwargs {
-		r = r.With(string(kv[0].(starlark.String)), kv[1])
-	}
-	return r, nil
+// maker makes records of its keyword arguments, for transcripts.
+func maker(typ *effect.RecordType) *starlark.Builtin {
+	return starlark.NewBuiltin(typ.Name, func(_ *starlark.Thread, _ *starlark.Builtin, _ starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+		r := effect.NewRecord(typ, make([]starlark.Value, len(typ.Fields))...)
+		for _, kv := range kwargs {
+			r = r.With(string(kv[0].(starlark.String)), kv[1])
+		}
+		return r, nil
+	})
 }
 
 // run runs the machine to its stop and renders what it gave out. A slice that yields is continued.
@@ -272,9 +294,10 @@ func (p *player) run() string {
 			p.m = p.restored()
 		}
 		if stop.Status == vm.Yielded {
+			p.m, _ = p.saver.renew(p.t, p.image, p.m, p.limits)
 			continue
 		}
-		if yields > 0 {
+		if yields > 0 && !p.quiet {
 			fmt.Fprintf(&b, "yielded\n")
 		}
 		b.WriteString(renderStop(&stop))
@@ -366,6 +389,13 @@ func machineNames() starlark.StringDict {
 	for name, v := range vm.Natives() {
 		names[name] = v
 	}
+	return names
+}
+
+// exampleNames are the builtins of the library, and question, which makes what an agent is sent.
+func exampleNames() starlark.StringDict {
+	names := stdlib.Environment(stdlib.Options{Natives: vm.Natives()}).Names
+	names["question"] = maker(effect.QuestionType)
 	return names
 }
 

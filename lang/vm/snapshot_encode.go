@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 
 	"go.starlark.net/starlark"
 
@@ -169,8 +170,17 @@ func (e *encoder) view(b []byte, v starlark.Value) []byte {
 	if kind := viewKind(v); kind >= 0 {
 		return e.value(append(b, tagView, byte(kind)), viewSource(v))
 	}
-	e.fail("a %s cannot be written down", v.Type())
-	return b
+	if e.codec(v) < 0 {
+		e.fail("a %s cannot be written down", v.Type())
+		return b
+	}
+	e.objects = append(e.objects, v) // a host value without an identity is an object wherever it stands
+	return putObject(b, uint32(len(e.objects)-1))
+}
+
+// codec is the number of the codec for v, -1 if there is none.
+func (e *encoder) codec(v starlark.Value) int {
+	return slices.IndexFunc(e.img.env.Codecs, func(c effect.Codec) bool { return c.Type == v.Type() })
 }
 
 // object appends the shell and the body of one object.
@@ -240,18 +250,16 @@ func (e *encoder) other(shells, bodies []byte, v starlark.Value) (_, _ []byte) {
 	case *effect.Secret:
 		return append(shells, objSecret), e.text(e.text(bodies, v.Name), v.Wrap)
 	}
-	for i, c := range e.img.env.Codecs {
-		if c.Type != v.Type() {
-			continue
-		}
-		parts, err := c.Parts(v)
-		if err != nil {
-			e.fail("a %s cannot be written down: %v", v.Type(), err)
-		}
-		return putUint(putUint(append(shells, objHost), i), len(parts)), e.values(bodies, parts)
+	i := e.codec(v)
+	if i < 0 {
+		e.fail("a %s cannot be written down", v.Type())
+		return shells, bodies
 	}
-	e.fail("a %s cannot be written down", v.Type())
-	return shells, bodies
+	parts, err := e.img.env.Codecs[i].Parts(v)
+	if err != nil {
+		e.fail("a %s cannot be written down: %v", v.Type(), err)
+	}
+	return putUint(putUint(append(shells, objHost), i), len(parts)), e.values(bodies, parts)
 }
 
 func frozenBit(frozen bool) byte {
