@@ -157,6 +157,9 @@ func TestEveryKindIsDocumentedAndShown(t *testing.T) {
 	shown := map[string]bool{}
 	paths, _ := filepath.Glob("../testdata/check/*.star")
 	for _, path := range paths {
+		if filepath.Base(path) == runCases {
+			continue // its kinds are those of effect
+		}
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

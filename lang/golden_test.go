@@ -3,6 +3,7 @@ package lang_test
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,8 @@ import (
 
 	"starling/lang"
 	"starling/lang/diagnostic"
+	"starling/lang/effect"
+	"starling/lang/vm"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write what check says into testdata/check")
@@ -21,6 +24,7 @@ var rewrite = flag.Bool("rewrite", false, "write what check says into testdata/c
 //	### file lib/x.star            begins a further file of the case
 //	#= main.star:1:1: … [kind]     what check says, word for word, and the stable word for it
 //
+// The cases of run.star pass the check: they are run, and what they say is how that ends. An agent fails there, and so does http; any other effect gives None.
 // A case without #= lines is one about which there is nothing to say. `go test ./lang -rewrite` writes the #= lines anew; read the difference.
 func TestCheckGolden(t *testing.T) {
 	paths, err := filepath.Glob("../testdata/check/*.star")
@@ -37,6 +41,7 @@ func TestCheckGolden(t *testing.T) {
 		for chunk := range strings.SplitSeq(strings.TrimSuffix(string(text), "---\n"), "---\n") {
 			cases++
 			c := parseCase(chunk)
+			c.runs = filepath.Base(path) == runCases
 			title, _, _ := strings.Cut(chunk, "\n")
 			t.Run(filepath.Base(path)+"/"+strings.TrimPrefix(title, "# "), func(t *testing.T) {
 				if got := c.check(); got != c.want && !*rewrite {
@@ -51,16 +56,21 @@ func TestCheckGolden(t *testing.T) {
 			}
 		}
 	}
-	if cases < 60 {
-		t.Errorf("testdata/check has %d cases, want at least 60", cases)
+	const least = 60
+	if cases < least {
+		t.Errorf("testdata/check has %d cases, want at least %d", cases, least)
 	}
 }
+
+// runCases is the file whose cases are run.
+const runCases = "run.star"
 
 // goldenCase is one case of a file.
 type goldenCase struct {
 	source string // all of it but the #= lines
 	files  files
 	want   string
+	runs   bool // it is run as well
 }
 
 func parseCase(chunk string) goldenCase {
@@ -86,14 +96,78 @@ func (c goldenCase) check() string {
 	b, err := lang.Read("main.star", c.files.read, standard.read)
 	var list diagnostic.List
 	if !errors.As(err, &list) {
-		list = lang.Check(b, environment())
+		list = lang.Check(b, c.environment())
+	}
+	if c.runs && len(list) == 0 {
+		list = execute(b)
 	}
 	out := ""
 	for _, d := range list {
 		headline, rest, _ := strings.Cut(d.Render(), "\n")
-		out += headline + " [" + d.Kind + "]\n" + rest
+		if d.Kind != "" {
+			headline += " [" + d.Kind + "]"
+		}
+		out += headline + "\n" + rest
 	}
 	return out
+}
+
+// environment is one in which a case can be checked, or run.
+func (c goldenCase) environment() *effect.Environment {
+	if c.runs {
+		return specEnvironment()
+	}
+	return environment()
+}
+
+// execute runs a bundle and explains how it fails, nil if it does not.
+func execute(b *lang.Bundle) diagnostic.List {
+	stop, err := finish(b, specEnvironment())
+	if failed := (*vm.Error)(nil); errors.As(err, &failed) {
+		return lang.Explain(failed.Effect(), b.Files())
+	}
+	if err != nil || stop.Err == nil {
+		return diagnostic.List{{Message: fmt.Sprintf("it does not fail as a script does: %v", err)}}
+	}
+	return lang.Explain(stop.Err, b.Files())
+}
+
+// finish runs a bundle to its end, answering every request.
+func finish(b *lang.Bundle, env *effect.Environment) (vm.Stop, error) {
+	p, err := lang.Compile(b, env)
+	if err != nil {
+		return vm.Stop{}, err
+	}
+	image, err := vm.Load(p.Modules, env)
+	if err != nil {
+		return vm.Stop{}, err
+	}
+	m, err := image.Start(nil)
+	if err != nil {
+		return vm.Stop{}, err
+	}
+	for {
+		stop := m.Run(func(*effect.Request) effect.Outcome { return effect.Outcome{} })
+		if stop.Status == vm.Done || stop.Status == vm.Failed {
+			return stop, nil
+		}
+		for _, e := range stop.Emissions {
+			if e.Kind == vm.Requested {
+				m.Settle(e.Step, outcome(e.Request))
+			}
+		}
+	}
+}
+
+// outcome is what becomes of a request in the cases that run.
+func outcome(r *effect.Request) effect.Outcome {
+	switch r.Kind {
+	case "agent":
+		return effect.Outcome{Err: effect.Errorf(effect.KindAgent, "%s: no answer", r.Step)}
+	case "http":
+		return effect.Outcome{Err: effect.Errorf(effect.KindEffect, "connection refused")}
+	}
+	return effect.Outcome{}
 }
 
 func (c goldenCase) format() string {

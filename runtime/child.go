@@ -63,7 +63,7 @@ func (e *Local) childRequest(run string, p *program, settings *effect.Settings, 
 	if !ok {
 		return StartRequest{}, fmt.Errorf("the script %q is not part of this run's program; name it with a literal", script)
 	}
-	inputs, err := contract.ToJSON(args.Value("inputs"))
+	inputs, err := childInputs(args)
 	return StartRequest{Bundle: child.Encode(), Script: script, Inputs: inputs, Settings: *settings, Env: e.environment(run)}, err
 }
 
@@ -126,6 +126,14 @@ func (e *Local) settled(ctx context.Context, child, top string) error {
 	return nil
 }
 
+// childInputs are what a call of run passes on; none are passed where it leaves them out.
+func childInputs(args effect.View) ([]byte, error) {
+	if !args.Has("inputs") {
+		return nil, nil
+	}
+	return contract.ToJSON(args.Value("inputs"))
+}
+
 // childChanged tells the parent that a child came to rest, moved on or ended. The parent's turn is queued when this returns.
 func (e *Local) childChanged(parent, step string, s *state) {
 	switch s.Status {
@@ -134,7 +142,9 @@ func (e *Local) childChanged(parent, step string, s *state) {
 	case Cancelled:
 		e.settleChild(parent, step, nil, effect.Errorf(effect.KindChild, "%s: child run %s was %s", step, s.ID, s.Err.Message))
 	case Failed:
-		e.settleChild(parent, step, nil, effect.Errorf(effect.KindChild, "%s: child run %s failed: %s", step, s.ID, s.Err.Message))
+		failed := effect.Errorf(effect.KindChild, "%s: child run %s failed: %s", step, s.ID, s.Err.Message)
+		failed.Backtrace = s.Err.Backtrace
+		e.settleChild(parent, step, nil, failed)
 	default:
 		child := s.ID
 		e.post(parent, event{apply: func(t *turn) { t.look(step, child) }})

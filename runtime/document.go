@@ -3,6 +3,8 @@ package runtime
 import (
 	"encoding/json"
 	"time"
+
+	"starling/lang/diagnostic"
 )
 
 // Schema names the version of every JSON document.
@@ -65,6 +67,9 @@ type RunError struct {
 	Where     string          `json:"where"`
 	Backtrace string          `json:"backtrace"`
 	Data      json.RawMessage `json:"data,omitempty"`
+	// Diagnostics say the same with the source lines that the run was started with: the error first, then a note for each call that was in progress.
+	// They are missing where the source cannot be read.
+	Diagnostics diagnostic.List `json:"diagnostics,omitempty"`
 }
 
 // Gate is one open gate.

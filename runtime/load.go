@@ -244,11 +244,11 @@ func (h *host) settle(hash string) error {
 	return nil
 }
 
-func (e *Local) settings(hash string) (*effect.Settings, error) {
+func (r *reader) settings(hash string) (*effect.Settings, error) {
 	if hash == "" {
 		return &effect.Settings{}, nil
 	}
-	b, err := e.blob(hash)
+	b, err := r.blob(hash)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"starling/lang"
 	"starling/lang/effect"
 )
 
@@ -18,7 +19,7 @@ func (r *reader) Get(_ context.Context, address string) (*Run, error) {
 		return nil, err
 	}
 	s := sv.fold()
-	run := &Run{Schema: Schema, ID: id, Status: s.Status, Script: s.Script, Inputs: jsonOfPayload(s.Inputs), Output: []byte("null"), Error: runError(s.Err)}
+	run := &Run{Schema: Schema, ID: id, Status: s.Status, Script: s.Script, Inputs: jsonOfPayload(s.Inputs), Output: []byte("null"), Error: r.runError(s)}
 	if s.Status == Completed {
 		run.Output = jsonOfPayload(s.Output)
 	}
@@ -37,7 +38,9 @@ func jsonOfPayload(p effect.Payload) json.RawMessage {
 	return jsonOf(v)
 }
 
-func runError(err *effect.Error) *RunError {
+// runError is why a run failed, nil if it has not.
+func (r *reader) runError(s *state) *RunError {
+	err := s.Err
 	if err == nil {
 		return nil
 	}
@@ -45,7 +48,27 @@ func runError(err *effect.Error) *RunError {
 	if len(err.Data) > 0 {
 		e.Data = jsonOfPayload(err.Data)
 	}
+	if err.Where != "" {
+		e.Diagnostics = lang.Explain(err, r.sources(s))
+	}
 	return e
+}
+
+// sources are the files that a run is pinned to: its script's and its fake's. What cannot be read is left out, because it is wanted to show, not to run.
+func (r *reader) sources(s *state) []*lang.Module {
+	var files []*lang.Module
+	add := func(encoded []byte) {
+		if b, err := lang.Decode(encoded); err == nil {
+			files = append(files, b.Files()...)
+		}
+	}
+	if encoded, err := r.blob(s.Bundle); err == nil {
+		add(encoded)
+	}
+	if set, err := r.settings(s.Settings); err == nil {
+		add(set.Fake)
+	}
+	return files
 }
 
 // gatesOf lists the open gates of a run and of its child runs, whose addresses begin with the steps that started them.

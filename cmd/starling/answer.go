@@ -123,30 +123,16 @@ func (c *call) complain(r *runtime.Refusal, err error) {
 	}
 }
 
-// tell tells people why a run failed.
+// tell tells people why a run failed: with its source lines, or with what is known where the source cannot be read.
 func (c *call) tell(e *runtime.RunError) {
+	if len(e.Diagnostics) > 0 {
+		fmt.Fprintf(c.stderr, "error: %s", e.Diagnostics.Render())
+		return
+	}
 	c.notice("error: %s", e.Message)
-	if e.Backtrace != "" {
-		c.notice("%s", frames(e))
-	} else if e.Where != "" {
-		c.notice("  at %s", e.Where)
+	if where := orElse(strings.TrimRight(e.Backtrace, "\n"), e.Where); where != "" {
+		c.notice("%s", where)
 	}
-}
-
-// frames is the backtrace without its last line, where that only says the message again.
-func frames(e *runtime.RunError) string {
-	text := strings.TrimRight(e.Backtrace, "\n")
-	if head, last, found := cutLast(text, "\n"); found && strings.HasSuffix(last, e.Message) {
-		return head
-	}
-	return text
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):], true
-	}
-	return s, "", false
 }
 
 // wantsJSON tells whether an error in the flags themselves is to be told as JSON.

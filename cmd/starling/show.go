@@ -117,10 +117,20 @@ func (c *call) showEnd(r *runtime.Run) {
 	switch {
 	case r.Error != nil:
 		c.print("")
-		c.print("  %s: %s", r.Error.Kind, r.Error.Message)
-		c.print("%s", strings.TrimRight(orElse(r.Error.Backtrace, r.Error.Where), "\n"))
+		c.showError(r.Error)
 	case r.Status == runtime.Completed:
 		c.print("")
 		c.print("  output   %s", indent(r.Output, "  "))
 	}
+}
+
+// showError says why a run ended: with its source lines, or with what is known where the source cannot be read.
+func (c *call) showError(e *runtime.RunError) {
+	if len(e.Diagnostics) > 0 {
+		c.print("  error    %s", e.Kind)
+		c.print("%s", strings.TrimRight(e.Diagnostics.Render(), "\n"))
+		return
+	}
+	c.print("  %s: %s", e.Kind, e.Message)
+	c.print("%s", strings.TrimRight(orElse(e.Backtrace, e.Where), "\n"))
 }

@@ -18,7 +18,7 @@ type Error struct {
 	Stack starlark.CallStack // outermost call first
 	cause error
 	data  effect.Payload
-	past  *effect.Error // an error of another fiber that is raised again here: its place and backtrace are kept
+	past  *effect.Error // of an error of another fiber that is raised again: it says where that was
 }
 
 func (e *Error) Error() string { return e.Msg }
@@ -32,12 +32,23 @@ func (e *Error) Effect() *effect.Error {
 		return e.past
 	}
 	out := &effect.Error{Kind: e.Kind, Message: e.Msg, Backtrace: fold(e.Backtrace()), Data: e.data}
+	var inner *effect.Error
+	if errors.As(e.cause, &inner) && inner.Backtrace != "" {
+		out.Backtrace = continued(e.Stack.String(), inner.Backtrace)
+	}
 	for i := len(e.Stack) - 1; i >= 0 && out.Where == ""; i-- {
 		if pos := e.Stack[i].Pos; pos.Filename() != builtinFile {
 			out.Where = pos.String()
 		}
 	}
 	return out
+}
+
+// continued is the backtrace of an error that an effect raised and that arose in a script of its own, in a child run or in a scripted agent: the calls
+// that led to the effect, and below them those that led to the error.
+func continued(outer, inner string) string {
+	_, calls, _ := strings.Cut(inner, "\n")
+	return fold(outer) + calls
 }
 
 // fold shortens a backtrace: of a line that repeats, as deep recursion makes it, two are kept.
@@ -73,11 +84,17 @@ func newError(err error, stack starlark.CallStack) *Error {
 		if err == known {
 			e.Msg = known.Message
 		}
-		if known.Where != "" {
-			e.past = known
-		}
 	}
 	return e
+}
+
+// again raises an error that ended another fiber once more, with the place and the backtrace that it had there. One without them is about the branches
+// themselves and arises here.
+func again(past *effect.Error) error {
+	if past.Backtrace == "" {
+		return past
+	}
+	return &Error{Msg: past.Message, Kind: past.Kind, cause: past, data: past.Data, past: past}
 }
 
 // errorOf is the error that an error record describes.

@@ -89,7 +89,7 @@ func resumeParallel(c nativeCall, _ starlark.Value) step {
 		return step{wait: true}
 	}
 	if e, ok := c.act.state[parallelError].(*effect.Record); ok {
-		return step{err: errorOf(e)}
+		return step{err: again(errorOf(e))}
 	}
 	return step{value: c.act.collect()}
 }

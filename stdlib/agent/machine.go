@@ -56,6 +56,9 @@ func (s machineScript) Globals() starlark.StringDict { return s.globals }
 // callSource is the program of one call. What it calls and with what are its predeclared names.
 const callSource = "def main(): return function(request)\n"
 
+// callLine is the line of a backtrace that stands for callSource. It is in no file that anybody could look at.
+const callLine = "  call:1:28: in main\n"
+
 // Call calls a function of the file on a fresh machine.
 func (s machineScript) Call(ctx context.Context, function, request starlark.Value) (starlark.Value, error) {
 	env := &effect.Environment{Names: starlark.StringDict{"function": function, "request": request}}

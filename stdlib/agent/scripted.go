@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"go.starlark.net/starlark"
@@ -41,7 +42,7 @@ func (s scripted) failure(ctx context.Context, agent string, err error) effect.R
 		return failed(fault, effect.Final)
 	}
 	fault.Message = agent + ": " + script.Message
-	fault.Backtrace = script.Backtrace
+	fault.Backtrace = strings.Replace(script.Backtrace, callLine, "", 1)
 	if script.Kind == effect.KindScript {
 		return failed(fault, effect.Retryable)
 	}

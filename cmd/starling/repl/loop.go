@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"starling/lang"
 	"starling/lang/diagnostic"
+	"starling/lang/effect"
 	"starling/runtime"
 )
 
@@ -30,6 +30,8 @@ type Loop struct {
 	history []string // the statements of the session, the latest last
 	gates   []string // opened by the statement in progress and not yet put before the user
 	open    bool     // a statement has begun and not ended
+
+	files []*lang.Module // what the statements were read from
 }
 
 // A Bundler puts a statement and all that it loads into an encoded bundle, of which it is the entry by this name.
@@ -81,6 +83,7 @@ func (l *Loop) note(ev runtime.Event) {
 	switch ev.Type {
 	case chunkAppended:
 		l.open = true
+		l.files = append(l.files, read(ev.Data).files()...)
 	case chunkEnded:
 		l.open, l.gates = false, nil
 	case "gate.opened":
@@ -193,6 +196,15 @@ func (c chunk) source() string {
 	return string(b.Entry().Source)
 }
 
+// files are the statement and what it loads, none if another build wrote it.
+func (c chunk) files() []*lang.Module {
+	b, err := lang.Decode(c.Bundle)
+	if err != nil {
+		return nil
+	}
+	return b.Files()
+}
+
 // read reads the data leniently: another build may have written it.
 func read(data json.RawMessage) chunk {
 	var c chunk
@@ -203,10 +215,9 @@ func read(data json.RawMessage) chunk {
 // value shows what a statement came to.
 func (l *Loop) value(c chunk) {
 	switch {
-	case c.Error != nil && c.Error.Backtrace != "":
-		fmt.Fprintf(l.Err, "%s\n%s: %s\n", strings.TrimRight(c.Error.Backtrace, "\n"), c.Error.Kind, c.Error.Message)
 	case c.Error != nil:
-		fmt.Fprintf(l.Err, "%s: %s\n", c.Error.Kind, c.Error.Message)
+		e := &effect.Error{Kind: effect.Kind(c.Error.Kind), Message: c.Error.Message, Where: c.Error.Where, Backtrace: c.Error.Backtrace}
+		fmt.Fprint(l.Err, lang.Explain(e, l.files).Render())
 	case c.Value != "":
 		fmt.Fprintln(l.Out, c.Value)
 	}

@@ -123,15 +123,13 @@ func TestLoop(t *testing.T) {
 	}}
 	got, waiting := sit(t, f, "x = 1", "", "x", "def f():", "  return", "", "1 // 0", "y", "x = = 1", "fail()", ":history", ":id", ":hlp", ":nonsense", ":quit", "x")
 	want := `1
-! Traceback:
-!   <4>:1:3: in <toplevel>
-! script: division by zero
+! <4>:1:3: division by zero
 ! <5>:1:1: undefined: y
 !   = help: did you mean "x"?
 ! <stdin>:1:5: got '=', want primary expression
 !   | x = = 1
 !   |     ^
-! script: fail: 
+! fail: 
 x = 1
 x
 def f():
