@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,138 +16,179 @@ import (
 
 	"starling/lang/effect"
 	"starling/runtime"
-	"starling/runtime/badger"
 )
 
-// BenchmarkFigures measures durable steps on the real store beside what the disk and the store can do at all, in one run on one disk:
+// BenchmarkFigures measures durable work on the real store against what the same store and the same disk can do at all:
 //
 //	go test -run '^$' -bench Figures -benchtime 1x ./runtime
 //
-// A step is a request, its attempt and its outcome. The outcome of one and the request of the next share a commit, so a run of N steps makes about N commits.
-// The floors append, or commit, as many bytes as a step does.
+// The floor of a workload is its own batches, recorded and committed again to a second store by as many callers, with nothing above them. Workload and floor take turns in one
+// process, because the disk itself changes by a factor of two within minutes: "of-floor" is the median over the rounds of one's rate divided by the other's. A step is a
+// request, its attempt and its outcome; the outcome of one and the request of the next share a commit.
 func BenchmarkFigures(b *testing.B) {
-	const steps = 2000
-	var disk, store float64
-	b.Run("floor/append+fdatasync", func(b *testing.B) { disk = benchDisk(b, steps) })
-	b.Run("floor/store commits", func(b *testing.B) {
-		store = benchCommits(b, steps)
-		b.ReportMetric(store/disk, "of-disk")
-	})
-	for _, runs := range []int{1, 64} {
-		b.Run(fmt.Sprintf("steps/runs=%d", runs), func(b *testing.B) {
-			rate := benchSteps(b, runs, steps/runs)
-			b.ReportMetric(rate/disk, "of-disk")
-			b.ReportMetric(rate/store, "of-store")
-		})
+	b.Run("disk", benchDisk)
+	for _, c := range []struct{ runs, steps int }{{1, 500}, {64, 60}, {512, 20}} {
+		b.Run(fmt.Sprintf("steps/runs=%d", c.runs), func(b *testing.B) { benchSteps(b, c.runs, c.steps) })
 	}
-	b.Run("parallel 1000", func(b *testing.B) { benchSteps(b, 0, 1000) })
-	b.Run("signal to resumed", benchSignal)
+	b.Run("parallel=1000", benchParallel)
+	b.Run("signal", benchSignal)
 }
 
-const stepBytes = 420 // records of one step as the journal has them
+const rounds = 15
 
-func benchDisk(b *testing.B, n int) float64 {
+// benchDisk appends as many bytes as a step has and syncs them, which is the least that any durable step can cost on this disk.
+func benchDisk(b *testing.B) {
 	f, err := os.Create(filepath.Join(b.TempDir(), "floor"))
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer f.Close()
-	record := make([]byte, stepBytes)
-	return rate(b, n, func() {
-		for range n {
+	record := make([]byte, 400)
+	var times []time.Duration
+	for b.Loop() {
+		for range 2000 {
+			begin := time.Now()
 			if _, err := f.Write(record); err != nil {
 				b.Fatal(err)
 			}
 			if err := unix.Fdatasync(int(f.Fd())); err != nil {
 				b.Fatal(err)
 			}
+			times = append(times, time.Since(begin))
 		}
-	})
-}
-
-func benchCommits(b *testing.B, n int) float64 {
-	s := openBadger(b)
-	defer s.Close()
-	seq := uint64(0)
-	return rate(b, n, func() {
-		for range n {
-			batch := &runtime.Batch{Fences: []runtime.Fence{{Run: "bench", Expect: seq, Next: seq + 1}},
-				Writes: []runtime.Write{{Key: fmt.Appendf(nil, "j/bench%08d", seq), Value: make([]byte, stepBytes)}}}
-			if err := s.Commit(context.Background(), batch); err != nil {
-				b.Fatal(err)
-			}
-			seq++
-		}
-	})
-}
-
-func openBadger(b *testing.B) *badger.Store {
-	b.Helper()
-	s, err := badger.Open(filepath.Join(b.TempDir(), "store"), badger.Options{})
-	if err != nil {
-		b.Fatal(err)
 	}
-	return s
+	reportTimes(b, "sync", times)
 }
 
-// rate runs do b.N times and returns, and reports, how many of n things a second that makes.
-func rate(b *testing.B, n int, do func()) float64 {
-	begin := time.Now()
-	for b.Loop() {
-		do()
-	}
-	r := float64(n*b.N) / time.Since(begin).Seconds()
-	b.ReportMetric(r, "per-s")
-	return r
+// reportTimes prints the middle and the 99th percentile in microseconds.
+func reportTimes(b *testing.B, what string, times []time.Duration) {
+	slices.Sort(times)
+	b.ReportMetric(float64(times[len(times)/2].Microseconds()), what+"-p50-µs")
+	b.ReportMetric(float64(times[len(times)*99/100].Microseconds()), what+"-p99-µs")
+}
+
+func median(values []float64) float64 {
+	slices.Sort(values)
+	return values[len(values)/2]
 }
 
 const sequential = `
 def main(n):
+    work("ready")
     for i in range(n):
         work("w", value = i)
+    work("done")
 `
 
-const wide = `
-def main(n):
-    parallel([lambda: work("w") for _ in range(n)])
-`
-
-// benchSteps lets some runs make steps, each on its own; with no runs, one run makes them all at once.
-func benchSteps(b *testing.B, runs, steps int) float64 {
-	script := sequential
-	if runs == 0 {
-		script, runs = wide, 1
-	}
-	e, ctx := openEngine(b)
-	encoded := bundle(b, script, nil)
-	return rate(b, runs*steps, func() {
-		ids := make([]string, runs)
-		for i := range ids {
-			run, err := e.Start(ctx, runtime.StartRequest{Bundle: encoded, Script: "bench.star", Inputs: json.RawMessage(fmt.Sprintf(`{"n": %d}`, steps))})
-			if err != nil {
-				b.Fatal(err)
-			}
-			ids[i] = run.ID
-		}
-		for _, id := range ids {
-			follow(b, e, ctx, id, "run.completed")
-		}
-	})
+// lab is an engine on a tape whose work is done at once, but for the steps "ready" and "done" between which is measured.
+type lab struct {
+	b     *testing.B
+	e     *runtime.Local
+	tape  *tape
+	ctx   context.Context
+	ready sync.WaitGroup
+	begin chan struct{}
+	done  sync.WaitGroup
 }
 
-func openEngine(b *testing.B) (*runtime.Local, context.Context) {
-	b.Helper()
-	env := environment(func(context.Context, *effect.Attempt) effect.Reply { return effect.Reply{} })
-	e, err := runtime.Open(openBadger(b), env, runtime.Options{})
+func newLab(b *testing.B) *lab {
+	l := &lab{b: b, tape: newTape(b), ctx: runtime.WithCaller(context.Background(), runtime.Caller{Name: "local:bench", Local: true})}
+	e, err := runtime.Open(l.tape, environment(l.work), runtime.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { e.Close() })
-	return e, runtime.WithCaller(context.Background(), runtime.Caller{Name: "local:bench", Local: true})
+	l.e = e
+	return l
+}
+
+func (l *lab) work(_ context.Context, a *effect.Attempt) effect.Reply {
+	switch {
+	case strings.HasPrefix(a.Step, "ready"):
+		l.ready.Done()
+		<-l.begin
+	case strings.HasPrefix(a.Step, "done"):
+		l.done.Done()
+	}
+	return effect.Reply{}
+}
+
+// measure starts runs, lets them go all at once and returns when the last is done: how long that took and what it committed.
+func (l *lab) measure(script string, runs, n int) (time.Duration, map[string][]*runtime.Batch) {
+	l.begin = make(chan struct{})
+	l.ready.Add(runs)
+	l.done.Add(runs)
+	encoded := bundle(l.b, script, nil)
+	ids := make([]string, runs)
+	for i := range ids {
+		run, err := l.e.Start(l.ctx, runtime.StartRequest{Bundle: encoded, Script: "bench.star", Inputs: json.RawMessage(fmt.Sprintf(`{"n": %d}`, n))})
+		if err != nil {
+			l.b.Fatal(err)
+		}
+		ids[i] = run.ID
+	}
+	l.ready.Wait()
+	l.tape.record()
+	begin := time.Now()
+	close(l.begin)
+	l.done.Wait()
+	took := time.Since(begin)
+	for _, id := range ids {
+		follow(l.b, l.e, l.ctx, id, "run.completed")
+	}
+	return took, l.tape.take()
+}
+
+// benchSteps lets runs make steps, each run one after another.
+func benchSteps(b *testing.B, runs, steps int) {
+	l, floor := newLab(b), openBadger(b)
+	defer floor.Close()
+	var ratios, rates []float64
+	for b.Loop() {
+		for range rounds {
+			before := l.tape.Stats()
+			took, batches := l.measure(sequential, runs, steps)
+			after := l.tape.Stats()
+			least := replay(b, floor, batches)
+			ratios = append(ratios, least.Seconds()/took.Seconds())
+			rates = append(rates, float64(runs*steps)/took.Seconds())
+			if len(ratios) == rounds {
+				reportVolume(b, volumeOf(batches), after.Transactions-before.Transactions, runs*steps)
+			}
+		}
+	}
+	b.ReportMetric(median(ratios), "of-floor")
+	b.ReportMetric(median(rates), "steps/s")
+}
+
+func reportVolume(b *testing.B, v volume, syncs uint64, steps int) {
+	b.ReportMetric(float64(v.keys)/float64(steps), "keys/step")
+	b.ReportMetric(float64(v.bytes)/float64(steps), "bytes/step")
+	b.ReportMetric(float64(syncs)/float64(steps), "syncs/step")
+}
+
+const wide = `
+def main(n):
+    work("ready")
+    parallel([lambda: work("w") for _ in range(n)])
+    work("done")
+`
+
+// benchParallel lets one run make a thousand steps at once.
+func benchParallel(b *testing.B) {
+	l := newLab(b)
+	var took []float64
+	for b.Loop() {
+		for range rounds {
+			d, _ := l.measure(wide, 1, 1000)
+			took = append(took, float64(d.Microseconds())/1000)
+		}
+	}
+	b.ReportMetric(median(took), "ms")
 }
 
 // follow waits for an event of a run.
-func follow(b *testing.B, e *runtime.Local, ctx context.Context, run, typ string) {
+func follow(b testing.TB, e *runtime.Local, ctx context.Context, run, typ string) {
 	b.Helper()
 	found := false
 	err := e.Watch(ctx, runtime.WatchRequest{Run: run, Follow: true}, func(ev runtime.Event) error {
@@ -160,8 +204,8 @@ func follow(b *testing.B, e *runtime.Local, ctx context.Context, run, typ string
 
 // benchSignal measures from a signal to the run's being at its next gate, durably.
 func benchSignal(b *testing.B) {
-	e, ctx := openEngine(b)
-	run, err := e.Start(ctx, runtime.StartRequest{Bundle: bundle(b, `
+	l := newLab(b)
+	run, err := l.e.Start(l.ctx, runtime.StartRequest{Bundle: bundle(b, `
 def main():
     for i in forever():
         gate("g", options = ["on"])
@@ -169,11 +213,16 @@ def main():
 	if err != nil {
 		b.Fatal(err)
 	}
-	rate(b, 100, func() {
-		for range 100 {
-			if _, err := e.Signal(ctx, runtime.Signal{Kind: runtime.SignalAnswer, Run: run.ID, Choice: "on"}); err != nil {
+	var times []time.Duration
+	for b.Loop() {
+		for range 500 {
+			begin := time.Now()
+			if _, err := l.e.Signal(l.ctx, runtime.Signal{Kind: runtime.SignalAnswer, Run: run.ID, Choice: "on"}); err != nil {
 				b.Fatal(err)
 			}
+			times = append(times, time.Since(begin))
 		}
-	})
+	}
+	reportTimes(b, "signal", times)
 }
+

@@ -28,7 +28,7 @@ func step(run string, n uint64) *runtime.Batch {
 }
 
 // BenchmarkCommit prints commits in this directory's file system against what it can do at most: one append and one fdatasync for each.
-// "syncs/op" counts write-ahead log syncs; Badger syncs its value log with each, which costs most where nothing was written to it.
+// Badger on its own syncs its value log too with each transaction, also when nothing was written to it.
 // "of-floor" is the rate divided by that of the floor in the same run.
 func BenchmarkCommit(b *testing.B) {
 	var floor float64
@@ -48,9 +48,9 @@ func BenchmarkCommit(b *testing.B) {
 	})
 	for _, callers := range []int{1, 64, 512} {
 		b.Run(fmt.Sprintf("badger/callers=%d", callers), func(b *testing.B) {
-			s := benchStore(b)
-			rate := measure(b, callers, func(caller int, n uint64) error { return plain(s.db, step(fmt.Sprintf("run%08d", caller), n)) })
-			b.ReportMetric(1, "syncs/op")
+			db := benchBadger(b)
+			rate := measure(b, callers, func(caller int, n uint64) error { return plain(db, step(fmt.Sprintf("run%08d", caller), n)) })
+			b.ReportMetric(2, "syncs/op")
 			b.ReportMetric(rate/floor, "of-floor")
 		})
 	}
@@ -74,6 +74,18 @@ func benchStore(b *testing.B) *Store {
 	}
 	b.Cleanup(func() { s.Close() })
 	return s
+}
+
+// benchBadger is Badger as it would be used without this package.
+func benchBadger(b *testing.B) *badgerdb.DB {
+	o := turnedDown(b.TempDir(), findings{}, new(faults))
+	o.SyncWrites = true
+	db, err := badgerdb.Open(o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { db.Close() })
+	return db
 }
 
 // plain commits the batch as a Badger transaction of its own.

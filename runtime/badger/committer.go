@@ -24,10 +24,10 @@ import (
 //  1. the store must still be this owner's (mark.check) and the disk have room for what Badger may write;
 //  2. each batch's fences are compared with where its runs stand after the batches before it, those of the same transaction included;
 //     a batch that is fenced out is left out alone, and answered only with the others: what it lost to must be durable when it hears so;
-//  3. Badger commits and syncs;
+//  3. Badger writes it, and its logs are synced, once (activelog.go);
 //  4. the directory is synced if its entries changed, since Badger begins new logs without doing so;
 //  5. the mark is written;
-//  6. all are answered.
+//  6. readers see it (views.go), and all are answered.
 //
 // After any failure in 1 or 3 to 5 nothing is known of that transaction, and every later commit is refused with the same error.
 type committer struct {
@@ -36,7 +36,13 @@ type committer struct {
 	faults *faults
 	mark   *mark
 	disk   disk
+	views  *views
 	files  *os.File // Badger's directory
+
+	writing    sync.Mutex // guards what is below: a transaction, or value log GC, which writes too
+	writeAhead *activeLog
+	values     *activeLog
+	version    uint64 // of the newest transaction
 
 	// What only the committer's goroutine touches.
 	fences   map[string]uint64 // where runs stand, as far as known
@@ -75,27 +81,35 @@ const (
 	reserve = 64 << 20
 )
 
-// startCommitter makes the directory's entries durable and starts the goroutine.
-func startCommitter(s *Store, m *mark, d disk, sequence uint64) (*committer, error) {
+// newCommitter makes the directory's entries durable and finds the logs.
+func newCommitter(s *Store, m *mark, d disk, sequence uint64) (*committer, error) {
 	files, err := os.Open(s.badgerDir())
 	if err != nil {
 		return nil, err
 	}
 	c := &committer{
-		dir: s.dir, db: s.db, faults: s.faults, mark: m, disk: d, files: files,
+		dir: s.dir, db: s.db, faults: s.faults, mark: m, disk: d, files: files, views: &s.views, version: s.views.newest,
 		fences: make(map[string]uint64), sequence: sequence, done: make(chan struct{}),
 	}
 	c.batches.Store(sequence)
 	c.wake = sync.NewCond(&c.mu)
-	if err := c.syncEntries(); err != nil {
+	err = c.syncEntries()
+	if err == nil {
+		c.writeAhead, err = openActive(s.badgerDir(), writeAheadSuffix, 5, d)
+	}
+	if err == nil {
+		c.values, err = openActive(s.badgerDir(), valueLogSuffix, 6, d)
+	}
+	if err != nil {
 		files.Close()
 		return nil, err
 	}
-	go c.run()
 	return c, nil
 }
 
-func (c *committer) stats() Stats { return Stats{c.batches.Load(), c.transactions.Load()} }
+func (c *committer) stats() Stats {
+	return Stats{c.batches.Load(), c.transactions.Load(), c.writeAhead.syncs.Load() + c.values.syncs.Load()}
+}
 
 // commit queues the batch and waits for its answer. What no store or Badger would take is refused here, so that one bad batch cannot fail
 // a transaction that others share.
@@ -188,6 +202,8 @@ func (c *committer) close() error {
 	c.mu.Unlock()
 	<-c.done
 	c.files.Close()
+	c.writeAhead.close()
+	c.values.close()
 	return c.failure()
 }
 
@@ -209,6 +225,8 @@ func (c *committer) transact(queue []*waiting) []*waiting {
 		answer(queue, func(int) error { return err })
 		return nil
 	}
+	c.writing.Lock()
+	defer c.writing.Unlock()
 	t := c.begin()
 	defer t.txn.Discard()
 	n := 0

@@ -178,8 +178,10 @@ func lockDirectory(dir string) (*os.File, error) {
 	return f, nil
 }
 
-func syncDirectory(dir string) error {
-	f, err := os.Open(dir)
+func syncDirectory(dir string) error { return syncFile(dir) }
+
+func syncFile(path string) error {
+	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}

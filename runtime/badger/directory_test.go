@@ -210,6 +210,7 @@ type anywhere struct {
 }
 
 func (a anywhere) network(string) (string, error) { return a.name, nil }
+func (a anywhere) sync(mem []byte) error          { return localDisk{}.sync(mem) }
 func (a anywhere) free(string) (uint64, error)    { return a.space(), nil }
 
 func TestNetworkFileSystem(t *testing.T) {

@@ -18,6 +18,8 @@ type disk interface {
 	free(dir string) (uint64, error)
 	// network names the network file system that dir lies on, or is "".
 	network(dir string) (string, error)
+	// sync makes durable what was written to a mapped file.
+	sync(mem []byte) error
 }
 
 // localDisk asks the operating system. What it takes for a network file system is in disk_linux.go and disk_darwin.go.
@@ -38,6 +40,8 @@ func (localDisk) network(dir string) (string, error) {
 	}
 	return networkName(&s), nil
 }
+
+func (localDisk) sync(mem []byte) error { return unix.Msync(mem, unix.MS_SYNC) }
 
 // refuseNetwork keeps stores off file systems whose locks and shared mappings do not hold between machines. A directory that does not
 // exist yet is judged by the nearest one above it.

@@ -24,7 +24,8 @@ import (
 //  3. What they reach must be at least what the mark says was acknowledged. A log that ends early and reaches it was torn by a power cut,
 //     or by a kill, in batches that were never acknowledged.
 //  4. The newest value log, the one that Badger cuts off, must be whole up to the last value that anything points to. Older ones are never
-//     cut, and each value in them is checked when it is read.
+//     cut, and each value in them is checked when it is read. A power cut may leave a transaction without its large values, which are
+//     synced before it: such a one was never acknowledged, and is cut off with what follows it.
 //
 // A store that passes is whole, and what its logs have behind their last whole record is of no account. It is cut off before Badger opens
 // them (mend), which would do the same, but gives up on some bytes that cannot be the length of anything, and on a log that a kill left
@@ -65,14 +66,18 @@ type inspection struct {
 	findings
 	dir       string // Badger's directory
 	tables    map[uint64]badgerdb.TableManifest
+	wanted    uint64   // batches that were acknowledged
 	valueLog  numbered // the newest that has a length; number 0 is none
-	lastValue int64    // largest offset in it that a record of a write-ahead log points to
+	valuesEnd int64    // where its whole records end
+	valuesOff bool     // and something else follows
+	lastValue int64    // largest offset in it that a table points to, or what is acknowledged of a write-ahead log
+	cut       bool     // a transaction lacks its values: it was cut off, and so is all that follows
 }
 
 // inspect reads Badger's files below dir and refuses what has lost or changed any of the acknowledged batches.
 func inspect(dir string, acknowledged uint64) (findings, error) {
-	in := &inspection{dir: dir}
-	for _, step := range []func() error{in.readTables, in.findValueLog, in.readWriteAhead, in.readValueLog} {
+	in := &inspection{dir: dir, wanted: acknowledged}
+	for _, step := range []func() error{in.readTables, in.findValueLog, in.measureValueLog, in.readWriteAhead, in.checkValueLog} {
 		if err := step(); err != nil {
 			return findings{}, err
 		}
@@ -130,7 +135,7 @@ func (in *inspection) eachTable(fn func(i int, t *tableFile) error) error {
 
 // findValueLog finds the newest value log. Making one and deleting one both pass through a file without length, which is no log.
 func (in *inspection) findValueLog() error {
-	logs, err := numberedFiles(in.dir, ".vlog")
+	logs, err := numberedFiles(in.dir, valueLogSuffix)
 	if err != nil {
 		return err
 	}
@@ -149,7 +154,7 @@ func (in *inspection) findValueLog() error {
 }
 
 func (in *inspection) readWriteAhead() error {
-	logs, err := numberedFiles(in.dir, ".mem")
+	logs, err := numberedFiles(in.dir, writeAheadSuffix)
 	if err != nil {
 		return err
 	}
@@ -170,22 +175,63 @@ func (in *inspection) readLog(path string) error {
 	}
 	defer log.close()
 	var hole error
-	end, err := log.transactions(func(records []logRecord) {
-		for _, r := range records {
-			in.notePointer(r)
-			if s, ok := spanOf(r.value); ok && string(r.key) == string(ownKey(tagSequence)) && hole == nil {
-				hole = in.advance(s)
-			}
+	cut := int64(0)
+	if in.cut {
+		cut = logHeader
+	}
+	end, err := log.transactions(func(begin int64, records []logRecord) {
+		switch {
+		case in.cut || hole != nil:
+		case in.lacksValues(records):
+			in.cut, cut = true, begin
+		default:
+			hole = in.take(records)
 		}
 	})
 	if err != nil || hole != nil {
 		return firstError(hole, err)
+	}
+	if in.cut {
+		in.torn = append(in.torn, tear{path, cut})
+		return nil
 	}
 	rests, err := log.restsAt(end)
 	if !rests || log.size < logHeader {
 		in.torn = append(in.torn, tear{path, end})
 	}
 	return err
+}
+
+// lacksValues tells whether a transaction behind all that is acknowledged points to values that are not there.
+func (in *inspection) lacksValues(records []logRecord) bool {
+	if in.sequence < in.wanted {
+		return false
+	}
+	return slices.ContainsFunc(records, func(r logRecord) bool {
+		p, ok := in.pointer(r)
+		return ok && (uint64(p.file) > in.valueLog.number || int64(p.offset) >= in.valuesEnd)
+	})
+}
+
+// pointer is where a record's value is, if it is in the newest value log or in one that is not there.
+func (in *inspection) pointer(r logRecord) (pointer, bool) {
+	p, ok := pointerOf(r.value)
+	return p, ok && r.meta&metaPointer != 0 && uint64(p.file) >= in.valueLog.number
+}
+
+// take notes what the records of a transaction tell.
+func (in *inspection) take(records []logRecord) error {
+	for _, r := range records {
+		if p, ok := in.pointer(r); ok && uint64(p.file) == in.valueLog.number {
+			in.lastValue = max(in.lastValue, int64(p.offset))
+		}
+		if s, ok := spanOf(r.value); ok && string(r.key) == string(ownKey(tagSequence)) {
+			if err := in.advance(s); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // advance moves on by one transaction. One that a table has already is passed over.
@@ -197,13 +243,8 @@ func (in *inspection) advance(s span) error {
 	return nil
 }
 
-func (in *inspection) notePointer(r logRecord) {
-	if p, ok := pointerOf(r.value); ok && r.meta&metaPointer != 0 && uint64(p.file) == in.valueLog.number {
-		in.lastValue = max(in.lastValue, int64(p.offset))
-	}
-}
-
-func (in *inspection) readValueLog() error {
+// measureValueLog finds where the newest value log ends.
+func (in *inspection) measureValueLog() error {
 	if in.valueLog.number == 0 {
 		return nil
 	}
@@ -212,27 +253,34 @@ func (in *inspection) readValueLog() error {
 		return err
 	}
 	defer log.close()
-	end, err := log.records(false, func(logRecord, int64) {})
-	if err != nil || end == log.size {
+	in.valuesEnd, err = log.records(false, func(logRecord, int64) {})
+	if err != nil || in.valuesEnd == log.size {
 		return err
 	}
-	last := in.lastValue
-	rests, err := log.restsAt(end)
-	if err != nil || rests && last < end {
-		return err
+	rests, err := log.restsAt(in.valuesEnd)
+	in.valuesOff = !rests
+	return err
+}
+
+// checkValueLog refuses a newest value log that ends before the last value that something points to, and cuts off what it has behind its end.
+func (in *inspection) checkValueLog() error {
+	if in.valueLog.number == 0 || !in.valuesOff && in.lastValue < in.valuesEnd {
+		return nil
 	}
 	pointers := make([]int64, len(in.tables))
-	err = in.eachTable(func(i int, t *tableFile) error {
+	err := in.eachTable(func(i int, t *tableFile) error {
 		pointers[i] = t.lastPointer(in.valueLog.number)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	if last = max(last, slices.Max(append(pointers, 0))); last >= end {
-		return damaged(log.path, "it cannot be read from byte %d on, and holds values up to byte %d", end, last)
+	if last := max(in.lastValue, slices.Max(append(pointers, 0))); last >= in.valuesEnd {
+		return damaged(in.valueLog.path, "it cannot be read from byte %d on, and holds values up to byte %d", in.valuesEnd, last)
 	}
-	in.torn = append(in.torn, tear{log.path, end})
+	if in.valuesOff {
+		in.torn = append(in.torn, tear{in.valueLog.path, in.valuesEnd})
+	}
 	return nil
 }
 
@@ -261,7 +309,7 @@ func firstError(errs ...error) error {
 // inspectValueLogs checks that every value log but the newest can be read to its end. Value log GC reads a log until the first record that
 // does not check and then deletes the file.
 func inspectValueLogs(dir string) error {
-	logs, err := numberedFiles(dir, ".vlog")
+	logs, err := numberedFiles(dir, valueLogSuffix)
 	if err != nil {
 		return err
 	}

@@ -27,6 +27,9 @@ import (
 // set is the place of the value in a value log: file, length, offset, each u32 in the order of the machine, which is little-endian on all
 // that we build for. (Read from badger v4.9.6: memtable.go, value.go, structs.go.)
 const (
+	writeAheadSuffix = ".mem"
+	valueLogSuffix   = ".vlog"
+
 	logHeader = 20
 
 	metaPointer = 1 << 1
@@ -155,9 +158,9 @@ func (s *summing) ReadByte() (byte, error) {
 	return b[0], err
 }
 
-// transactions calls fn with the records of each transaction that was finished, and returns the offset behind the last. What value log GC
-// moved stands between transactions, and is passed over.
-func (l *logFile) transactions(fn func([]logRecord)) (int64, error) {
+// transactions calls fn with the records of each transaction that was finished and where it begins, and returns the offset behind the last. What value log GC moved stands
+// between transactions, each record on its own.
+func (l *logFile) transactions(fn func(begin int64, records []logRecord)) (int64, error) {
 	var open []logRecord
 	whole, broken := int64(logHeader), false
 	_, err := l.records(true, func(r logRecord, end int64) {
@@ -168,11 +171,12 @@ func (l *logFile) transactions(fn func([]logRecord)) (int64, error) {
 			open = append(open, r)
 		case r.meta&metaEnd != 0:
 			if broken = len(open) == 0 || string(r.value) != strconv.FormatUint(open[0].version, 10); !broken {
-				fn(open)
+				fn(whole, open)
 				open, whole = nil, end
 			}
 		default:
 			if broken = len(open) > 0; !broken {
+				fn(whole, []logRecord{r})
 				whole = end
 			}
 		}

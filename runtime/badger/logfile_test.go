@@ -24,7 +24,7 @@ func FuzzLog(f *testing.F) {
 		defer log.close()
 		end, err := log.records(false, func(logRecord, int64) {})
 		must(t, err)
-		whole, err := log.transactions(func(records []logRecord) {
+		whole, err := log.transactions(func(_ int64, records []logRecord) {
 			if len(records) == 0 {
 				t.Error("a transaction without records")
 			}
@@ -42,7 +42,7 @@ func TestKeptLog(t *testing.T) {
 	must(t, err)
 	defer log.close()
 	var spans []span
-	end, err := log.transactions(func(records []logRecord) {
+	end, err := log.transactions(func(_ int64, records []logRecord) {
 		for _, r := range records {
 			if s, ok := spanOf(r.value); ok && string(r.key) == string(ownKey(tagSequence)) {
 				spans = append(spans, s)

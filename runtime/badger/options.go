@@ -38,7 +38,7 @@ const levelZeroAtClose = 8
 func turnedDown(dir string, f findings, log *faults) badgerdb.Options {
 	o := badgerdb.DefaultOptions(dir)
 	o.Logger = log
-	o.SyncWrites = true       // an acknowledged transaction is on the disk, whichever memory table it went to
+	o.SyncWrites = false      // the committer syncs, once a transaction and the right file (activelog.go)
 	o.DetectConflicts = false // there is one writer
 	o.MetricsEnabled = false  // they are global to the process
 

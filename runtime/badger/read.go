@@ -10,7 +10,7 @@ import (
 	"starling/runtime"
 )
 
-// Get returns the value of key. A commit that is being synced is waited for, so that what is seen is durable.
+// Get returns the value of key as the newest durable transaction left it.
 func (s *Store) Get(key []byte) ([]byte, error) {
 	if !s.enter() {
 		return nil, runtime.ErrStoreClosed
@@ -20,7 +20,7 @@ func (s *Store) Get(key []byte) ([]byte, error) {
 		return nil, runtime.ErrNoKey
 	}
 	var value []byte
-	err := s.db.View(func(txn *badgerdb.Txn) (err error) {
+	err := s.view(func(txn *badgerdb.Txn) (err error) {
 		value, err = valueIn(txn, key)
 		return err
 	})
@@ -36,7 +36,7 @@ func (s *Store) Scan(from, to []byte, fn func(key, value []byte) error) error {
 	if bytes.Compare(from, []byte(firstKey)) < 0 {
 		from = []byte(firstKey)
 	}
-	err := s.db.View(func(txn *badgerdb.Txn) error {
+	err := s.view(func(txn *badgerdb.Txn) error {
 		it := txn.NewIterator(badgerdb.IteratorOptions{Prefix: commonPrefix(from, to)})
 		defer it.Close()
 		for it.Seek(from); it.Valid(); it.Next() {

@@ -30,6 +30,7 @@ type Store struct {
 	lock      *os.File
 	db        *badgerdb.DB
 	faults    *faults
+	views     views
 	committer *committer // nil where ReadOnly
 
 	mu      sync.Mutex // guards what is below
@@ -115,11 +116,15 @@ func (s *Store) openBadger(found findings, d disk) error {
 		if err := found.mend(); err != nil {
 			return err
 		}
+		if err := s.settle(found); err != nil {
+			return err
+		}
 	}
-	db, err := badgerdb.Open(o)
+	db, err := badgerdb.OpenManaged(o)
 	switch {
 	case err == nil:
-		s.db = db
+		s.db, s.views = db, views{newest: db.MaxVersion(), open: map[uint64]int{}}
+		db.SetDiscardTs(s.views.newest)
 	case strings.Contains(err.Error(), "Cannot acquire directory lock"): // Badger wraps no cause
 		return fmt.Errorf("%s: %w", s.dir, runtime.ErrLocked)
 	default:
@@ -131,10 +136,30 @@ func (s *Store) openBadger(found findings, d disk) error {
 	return nil
 }
 
+// settle makes durable what a process that died had written and not synced: what is read from now on, and may become a table, is then on the disk. The values first, since
+// the write-ahead logs point to them.
+func (s *Store) settle(f findings) error {
+	if f.closed {
+		return nil
+	}
+	for _, suffix := range []string{valueLogSuffix, writeAheadSuffix} {
+		logs, err := numberedFiles(s.badgerDir(), suffix)
+		if err != nil {
+			return err
+		}
+		for _, file := range logs {
+			if err := syncFile(file.path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // identify checks that Badger's files are those of this directory, or holds nothing yet: a crash may come between making the directory and
 // the first transaction, but not between that and the first batch. The epoch is the latest that anything tells of.
 func (s *Store) identify(marked, sequence uint64) error {
-	return s.db.View(func(txn *badgerdb.Txn) error {
+	return s.view(func(txn *badgerdb.Txn) error {
 		s.info.Epoch = marked
 		id, err := valueIn(txn, ownKey(tagID))
 		switch {
@@ -159,16 +184,15 @@ func (s *Store) own(sequence uint64, d disk) error {
 	if err != nil {
 		return err
 	}
-	if err = s.db.Update(s.sign); err == nil {
-		err = s.faults.err()
-	}
-	if err == nil {
-		s.committer, err = startCommitter(s, m, d, sequence)
+	if s.committer, err = newCommitter(s, m, d, sequence); err == nil {
+		err = s.committer.commitAlone(s.sign)
 	}
 	if err != nil {
 		m.close()
+		return err
 	}
-	return err
+	go s.committer.run()
+	return nil
 }
 
 // sign writes whose store this is and in which epoch.
@@ -209,7 +233,8 @@ func (s *Store) Commit(ctx context.Context, b *runtime.Batch) error {
 // Stats counts what was written through this handle.
 type Stats struct {
 	Batches      uint64 // number of the newest batch of the store, earlier owners' included
-	Transactions uint64 // transactions of this handle, each with one sync of the write-ahead log
+	Transactions uint64 // transactions of this handle
+	Syncs        uint64 // of logs by this handle: one a transaction, and one more where it has large values or begins a log
 }
 
 // Stats tells how many transactions the batches took; it is zero in a reader.
@@ -243,6 +268,7 @@ func (s *Store) shut() error {
 		failed = s.committer.close()
 	}
 	s.calls.Wait()
+	s.db.SetDiscardTs(s.views.oldest())
 	err := s.closeBadger(failed != nil)
 	if s.committer != nil {
 		err = errors.Join(err, s.committer.mark.close())

@@ -22,7 +22,7 @@ type transaction struct {
 }
 
 func (c *committer) begin() *transaction {
-	return &transaction{c: c, txn: c.db.NewTransaction(true), fences: make(map[string]uint64), refused: make(map[int]error)}
+	return &transaction{c: c, txn: c.db.NewTransactionAt(c.version, true), fences: make(map[string]uint64), refused: make(map[int]error)}
 }
 
 // add puts the batch into the transaction, or notes that it is refused. It returns false where there is no room.
@@ -115,8 +115,7 @@ func (t *transaction) commit() error {
 		c.mark.check,
 		func() error { return room(c.dir, c.disk, t.cost.bytes+t.cost.large) },
 		func() error { return t.txn.Set(ownKey(tagSequence), s.bytes()) },
-		t.txn.Commit,
-		c.faults.err,
+		func() error { return c.write(t.txn, t.cost.large > 0) },
 		c.syncEntries,
 		func() error { return c.mark.write(s.last) },
 	}
@@ -129,7 +128,43 @@ func (t *transaction) commit() error {
 	c.batches.Store(s.last)
 	c.transactions.Add(1)
 	c.learn(t.fences)
+	c.show()
 	return nil
+}
+
+// write hands a transaction to Badger and syncs it. Large values come first: whoever finds the transaction finds what it points to.
+func (c *committer) write(txn *badgerdb.Txn, large bool) error {
+	if err := firstError(txn.CommitAt(c.version+1, nil), c.faults.err()); err != nil {
+		return err
+	}
+	c.version++
+	if large {
+		if err := c.values.sync(); err != nil {
+			return err
+		}
+	}
+	return c.writeAhead.sync()
+}
+
+// show lets readers see what is durable, and Badger drop what no reader sees.
+func (c *committer) show() {
+	c.views.advance(c.version)
+	const often = 64 // enough for compaction, and few enough to cost nothing
+	if c.version%often == 0 {
+		c.db.SetDiscardTs(c.views.oldest())
+	}
+}
+
+// commitAlone commits what belongs to the store itself.
+func (c *committer) commitAlone(fill func(*badgerdb.Txn) error) error {
+	txn := c.db.NewTransactionAt(c.version, true)
+	defer txn.Discard()
+	if err := fill(txn); err != nil {
+		return err
+	}
+	err := c.write(txn, false)
+	c.show()
+	return err
 }
 
 // cost is what a batch takes of a transaction, as Badger reckons.
