@@ -13,7 +13,7 @@ import (
 
 // begin starts the attempts that are wanted, as far as the ceiling admits, in the order of their requests.
 func (t *turn) begin() {
-	if t.m == nil || t.s.ready.len() == 0 || t.s.Status.Ended() || t.host.draining() || t.needs() {
+	if t.m == nil || t.s.ready.len() == 0 || t.s.Status.Ended() || t.s.held() || t.host.draining() || t.needs() {
 		return
 	}
 	for t.s.ready.len() > 0 && t.s.flying < maxInFlight {

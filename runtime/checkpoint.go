@@ -207,7 +207,7 @@ func (s *state) payload() effect.Payload {
 	var b effect.Object
 	b.Int("seq", int64(s.Seq)).Text("status", string(s.Status)).Text("script", s.Script).Text("bundle", s.Bundle).Text("program", s.Program).
 		Text("settings", s.Settings).Raw("inputs", s.Inputs).Text("by", s.By).Text("parent", s.Parent).Int("depth", int64(s.Depth)).
-		Flag("session", s.Session).Int("started", micros(s.Started)).Int("updated", micros(s.Updated)).Int("deadline", micros(s.Deadline)).
+		Flag("session", s.Session).Int("started", micros(s.Started)).Int("updated", micros(s.Updated)).Int("deadline", micros(s.Deadline)).Text("overtime", string(s.Overtime)).
 		Flag("busy", s.Busy).Flag("bare", s.Bare).Int("behaviour", int64(s.Behaviour)).Texts("without", s.Without)
 	for _, st := range s.inOrder() {
 		b.Raw("step:"+st.Step, st.payload())
@@ -240,6 +240,7 @@ func stateOf(run string, v effect.View) *state {
 	s.Seq, s.Status, s.Script, s.Bundle, s.Program = uint64(v.Int("seq")), Status(v.Text("status")), v.Text("script"), v.Text("bundle"), v.Text("program")
 	s.Settings, s.Inputs, s.By, s.Parent, s.Depth = v.Text("settings"), v.Raw("inputs"), v.Text("by"), v.Text("parent"), int(v.Int("depth"))
 	s.Session, s.Started, s.Updated, s.Deadline = v.Flag("session"), timeOf(v, "started"), timeOf(v, "updated"), timeOf(v, "deadline")
+	s.Overtime = Overtime(v.Text("overtime"))
 	s.Busy, s.Bare, s.Behaviour, s.Without = v.Flag("busy"), v.Flag("bare"), uint32(v.Int("behaviour")), v.Texts("without")
 	v.Each(func(key string, field starlark.Value) {
 		kind, name, ok := cutKind(key)

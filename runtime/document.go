@@ -50,11 +50,12 @@ type Details struct {
 	StartedBy string     `json:"started_by"`
 	StartedAt time.Time  `json:"started_at"`
 	UpdatedAt time.Time  `json:"updated_at"`
-	Seq       uint64     `json:"seq"`              // of the newest record
-	Carried   bool       `json:"carried"`          // somebody drives it
-	InFlight  int        `json:"in_flight"`        // attempts in flight
-	NextDue   *time.Time `json:"next_due"`         // the earliest timer
-	Parent    string     `json:"parent,omitempty"` // RUN@STEP of the run that started it
+	Seq       uint64     `json:"seq"`                // of the newest record
+	Carried   bool       `json:"carried"`            // somebody drives it
+	InFlight  int        `json:"in_flight"`          // attempts in flight
+	NextDue   *time.Time `json:"next_due"`           // the earliest timer
+	Deadline  *time.Time `json:"deadline,omitempty"` // of the whole run
+	Parent    string     `json:"parent,omitempty"`   // RUN@STEP of the run that started it
 	Session   bool       `json:"session,omitempty"`
 	Workspace string     `json:"workspace,omitempty"`
 	Env       []string   `json:"env,omitempty"` // declared variables

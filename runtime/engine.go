@@ -51,9 +51,20 @@ type StartRequest struct {
 	Inputs   json.RawMessage   `json:"inputs,omitempty"`  // an object
 	Session  bool              `json:"session,omitempty"` // a REPL session: the program grows chunk by chunk
 	Settings effect.Settings   `json:"settings"`
-	Env      map[string]string `json:"env,omitempty"`     // values of the declared variables; kept in memory only
-	Timeout  time.Duration     `json:"timeout,omitempty"` // of the whole run, 0 for none
+	Env      map[string]string `json:"env,omitempty"`      // values of the declared variables; kept in memory only
+	Timeout  time.Duration     `json:"timeout,omitempty"`  // of the whole run, 0 for none
+	Overtime Overtime          `json:"overtime,omitempty"` // what becomes of a run whose deadline has passed; "" is OvertimeFail
 }
+
+// Overtime says what becomes of a run whose deadline has passed.
+type Overtime string
+
+// What may become of it.
+const (
+	OvertimeFail    Overtime = "fail"    // it fails with the kind deadline
+	OvertimeCancel  Overtime = "cancel"  // it is cancelled
+	OvertimeSuspend Overtime = "suspend" // it is held at the gate !deadline until somebody decides
+)
 
 // SignalKind says what a signal brings.
 type SignalKind string

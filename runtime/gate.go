@@ -85,6 +85,7 @@ func (t *turn) withdrawGate(g *gate, reason string) {
 const (
 	gateUncertain  = "!uncertain:"
 	gateNeeds      = "!needs:"
+	gateDeadline   = "!deadline"
 	gateQuarantine = "!quarantine"
 )
 
@@ -108,6 +109,9 @@ func (t *turn) resolveSystem(name string, d *effect.Record, who []string) {
 	case name == gateQuarantine:
 		t.record(GateDecided, name, b.Payload())
 		t.decideQuarantine(choice, who)
+	case name == gateDeadline:
+		t.record(GateDecided, name, b.Payload())
+		t.decideOvertime(choice)
 	case needs:
 		t.record(GateDecided, name, b.Text("without", map[string]string{"skip": variable}[choice]).Payload())
 		if choice == "fail" {

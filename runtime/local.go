@@ -185,8 +185,8 @@ func (a *actor) unload() {
 	}})
 }
 
-// committed tells the alarms what a run waits for. A run that has ended is carried no more.
-func (e *Local) committed(run string, s *state) {
+// committed tells the alarms what a run waits for; stuck says that it has no machine here. A run that has ended is carried no more.
+func (e *Local) committed(run string, s *state, stuck bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if s.Status.Ended() {
@@ -194,7 +194,7 @@ func (e *Local) committed(run string, s *state) {
 	}
 	var due time.Time
 	if _, carried := e.carried[run]; carried {
-		due = s.timers.next()
+		due = s.due(stuck)
 	}
 	e.alarms.set(run, due)
 }

@@ -273,7 +273,7 @@ func (a *actor) goesOn() bool {
 
 // announce tells watchers, timers and the parent that a run has committed.
 func (a *actor) announce() {
-	a.e.committed(a.run, a.s)
+	a.e.committed(a.run, a.s, a.m == nil)
 	a.e.notify(a.run)
 	parent, step, child := cutParent(a.s.Parent)
 	if child && a.told != a.s.Status {

@@ -106,8 +106,11 @@ func (r *reader) gatesOf(top, path string, s *state) ([]Gate, error) {
 func (r *reader) details(s *state) *Details {
 	d := &Details{Program: s.Program, StartedBy: s.By, StartedAt: s.Started, UpdatedAt: s.Updated, Seq: s.Seq, Carried: r.carried(s.ID), InFlight: s.flying,
 		Parent: s.Parent, Session: s.Session}
-	if due := s.timers.next(); !due.IsZero() {
+	if due := s.due(false); !due.IsZero() {
 		d.NextDue = &due
+	}
+	if !s.Deadline.IsZero() {
+		d.Deadline = &s.Deadline
 	}
 	if b, err := r.blob(s.Settings); err == nil {
 		if v, err := effect.Payload(b).View(); err == nil {

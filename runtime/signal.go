@@ -126,6 +126,10 @@ func (t *turn) answerGate(c Caller, who []string, s Signal, past pastGates) (*Re
 	if t.m == nil && g.Name != gateQuarantine {
 		return nil, t.aside()
 	}
+	if t.s.held() && g.Step != "" {
+		return nil, refuse(ErrExpired, "the deadline of run %s has passed: gate %q takes no answer", t.s.ID, g.Name).
+			help("decide first whether the run goes on: starling signal %s/%s --choice retry", t.s.ID, gateDeadline)
+	}
 	args, _ := g.Args.View()
 	if refused := mayAnswer(c, who[0], t.s.ID, g, g.target(args)); refused != nil {
 		return nil, refused

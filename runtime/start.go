@@ -99,12 +99,18 @@ func (e *Local) started(r StartRequest) (string, error) {
 }
 
 func (r StartRequest) digest() string {
-	text, _ := json.Marshal([]any{hashOf(r.Bundle), r.Script, r.Inputs, r.Session, r.Settings, r.Timeout}) // plain data
+	text, _ := json.Marshal([]any{hashOf(r.Bundle), r.Script, r.Inputs, r.Session, r.Settings, r.Timeout, r.Overtime}) // plain data
 	return hashOf(text)
 }
 
 // accept compiles the program and holds the inputs against it.
 func (e *Local) accept(r *StartRequest) (*program, effect.Payload, error) {
+	switch r.Overtime {
+	case "", OvertimeFail, OvertimeCancel, OvertimeSuspend:
+	default:
+		return nil, nil, refuse(ErrUsage, "got %q for what becomes of a run whose deadline has passed, want %s, %s or %s", r.Overtime, OvertimeFail, OvertimeCancel,
+			OvertimeSuspend)
+	}
 	p, err := e.programs.of(hashOf(r.Bundle), r.Bundle)
 	if err != nil {
 		return nil, nil, checkFailed(err)
@@ -140,7 +146,7 @@ func (e *Local) begin(ctx context.Context, id string, r StartRequest, p *program
 			Raw("inputs", inputs).Text("by", CallerOf(ctx).Name).Text("parent", parent).Int("depth", int64(depth)).Flag("session", r.Session).
 			Int("behaviour", int64(e.env.Behaviour))
 		if r.Timeout > 0 {
-			b.Int("deadline", micros(t.now.Add(r.Timeout)))
+			b.Int("deadline", micros(t.now.Add(r.Timeout))).Text("overtime", string(r.Overtime))
 		}
 		t.record(RunStarted, "", b.Payload())
 		if r.Timeout > 0 {

@@ -30,6 +30,7 @@ type state struct {
 	Started   time.Time
 	Updated   time.Time
 	Deadline  time.Time // of the whole run, zero for none
+	Overtime  Overtime
 
 	Output effect.Payload
 	Err    *effect.Error
@@ -149,7 +150,7 @@ func (s *state) start(r *Record, v effect.View) {
 	s.Status = Running
 	s.Script, s.Bundle, s.Program, s.Settings = v.Text("script"), v.Text("bundle"), v.Text("program"), v.Text("settings")
 	s.Inputs, s.By, s.Parent, s.Depth, s.Session = v.Raw("inputs"), v.Text("by"), v.Text("parent"), int(v.Int("depth")), v.Flag("session")
-	s.Started, s.Deadline, s.Behaviour = r.Time, timeOf(v, "deadline"), uint32(v.Int("behaviour"))
+	s.Started, s.Deadline, s.Overtime, s.Behaviour = r.Time, timeOf(v, "deadline"), Overtime(v.Text("overtime")), uint32(v.Int("behaviour"))
 }
 
 func (s *state) end(status Status) {

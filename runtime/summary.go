@@ -13,7 +13,7 @@ import (
 func (s *state) summary() effect.Payload {
 	var b effect.Object
 	b.Text("status", string(s.Status)).Text("script", s.Script).Int("started", micros(s.Started)).Int("gates", int64(len(s.Gates))).
-		Int("next_due", micros(s.timers.next())).Text("parent", s.Parent).Flag("session", s.Session)
+		Int("next_due", micros(s.due(false))).Text("parent", s.Parent).Flag("session", s.Session)
 	if s.Err != nil {
 		b.Text("error", s.Err.Message)
 	}

@@ -126,7 +126,7 @@ func (t *turn) fire(tm *timer) {
 	st := t.s.Steps[tm.Step]
 	switch {
 	case tm.Purpose == timerDeadline:
-		t.fail(effect.Errorf(effect.KindDeadline, "the run's deadline has passed"))
+		t.overtime()
 	case st == nil || tm.Purpose == timerBackoff:
 	case tm.Purpose == timerSleep:
 		t.settle(st, effect.Outcome{})
@@ -142,11 +142,59 @@ func (t *turn) fire(tm *timer) {
 	}
 }
 
+// overtime is what becomes of a run whose deadline has passed.
+func (t *turn) overtime() {
+	const passed = "the run's deadline has passed"
+	switch t.s.Overtime {
+	case OvertimeSuspend:
+		t.openSystemGate(gateDeadline, "", "The run's deadline has passed, and it is held: nothing new is started, and its gates take no answers. Retry gives it "+
+			"as much time again, skip lets it go on without a deadline, fail ends it.")
+	case OvertimeCancel:
+		t.expire()
+		t.cancelRun([]string{"system"}, passed)
+	default:
+		t.expire()
+		t.fail(effect.Errorf(effect.KindDeadline, passed))
+	}
+}
+
+// expire withdraws the open gates as such that waited too long.
+func (t *turn) expire() {
+	for _, g := range t.s.openGates() {
+		t.withdrawGate(g, "timeout")
+	}
+}
+
+// decideOvertime carries out what somebody said of a run that was held at its deadline.
+func (t *turn) decideOvertime(choice string) {
+	switch choice {
+	case "retry":
+		t.timer(timerDeadline, "", t.now.Add(t.s.Deadline.Sub(t.s.Started)))
+	case "fail":
+		t.expire()
+		t.fail(effect.Errorf(effect.KindDeadline, "the run's deadline has passed"))
+	}
+}
+
+// held tells whether the run rests at its deadline.
+func (s *state) held() bool { return s.Gates[gateDeadline] != nil }
+
+// due is when the run's next timer fires, the zero time for never. Of a run that is held, or has no machine to give anything to, only the deadline does.
+func (s *state) due(stuck bool) time.Time {
+	if !stuck && !s.held() && s.Gates[gateQuarantine] == nil {
+		return s.timers.next()
+	}
+	if tm := s.timers.byID[timerID(timerDeadline, "")]; tm != nil {
+		return tm.Due
+	}
+	return time.Time{}
+}
+
 // overdue fires the timers whose time has come, the earliest first. The run's own deadline can be met at any time, the others when the machine stands still.
 func (t *turn) overdue() {
 	for !t.s.Status.Ended() && !t.full() {
 		tm, ok := t.s.timers.due(t.now)
-		if ok && !t.still() {
+		if ok && (!t.still() || t.s.held()) {
 			tm, ok = t.s.timers.byID[timerID(timerDeadline, "")]
 			ok = ok && !tm.Due.After(t.now)
 		}

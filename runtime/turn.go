@@ -258,7 +258,7 @@ func (t *turn) rest() {
 		for _, g := range t.s.openGates() {
 			b.Flag(g.Name, true)
 		}
-		t.record(RunSuspended, "", (&effect.Object{}).Raw("gates", b.Payload()).Int("next_due", micros(t.s.timers.next())).Payload())
+		t.record(RunSuspended, "", (&effect.Object{}).Raw("gates", b.Payload()).Int("next_due", micros(t.s.due(t.m == nil))).Payload())
 	}
 }
 
@@ -267,7 +267,7 @@ func (t *turn) moving() bool {
 	if t.m == nil {
 		return false
 	}
-	return t.yielded || t.s.flying > 0 || t.s.ready.len() > 0 && !t.s.needy() || t.childMoves()
+	return t.yielded || t.s.flying > 0 || t.s.ready.len() > 0 && !t.s.held() && !t.s.needy() || t.childMoves()
 }
 
 func orNone(v starlark.Value) starlark.Value {

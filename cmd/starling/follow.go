@@ -87,9 +87,14 @@ func (f *follower) watch(ctx context.Context, r *runtime.Run, more bool) error {
 		}
 		f.after = ev.Seq
 		f.show(ev)
-		if more && ev.Seq > r.Details.Seq && strings.HasPrefix(ev.Type, "run.") {
+		if more && ev.Seq > r.Details.Seq && turns(r, ev) {
 			return runtime.ErrStopWatch
 		}
 		return nil
 	})
+}
+
+// turns tells whether a run may be at rest, or not be any more, by an event: it changes its status, or what it waits for while it rests.
+func turns(r *runtime.Run, ev runtime.Event) bool {
+	return strings.HasPrefix(ev.Type, "run.") || r.Status == runtime.Suspended && ev.Type == runtime.TimerFired.String()
 }

@@ -15,6 +15,9 @@ type runVerb struct {
 	detach bool
 	fake   string
 	key    string
+
+	deadline string
+	overtime string
 }
 
 // runCommand is the verb run.
@@ -40,6 +43,8 @@ run where it is.`,
 	f.BoolVar(&v.wait, "wait", false, "stay until the run has ended, whatever it waits for")
 	f.BoolVarP(&v.detach, "detach", "d", false, "leave the run to a process in the background, and print its id")
 	f.StringVar(&v.fake, "fake", "", "agents are the functions of this script, `FILE`")
+	f.StringVar(&v.deadline, "deadline", "", "the run must have ended after this `DURATION`, such as 2h")
+	f.StringVar(&v.overtime, "overtime", string(runtime.OvertimeFail), "what becomes of it at the deadline: `fail`, cancel, or suspend it at the gate !deadline")
 	f.StringVar(&v.key, "key", "", "idempotency `KEY`: starting again with it gives the same run")
 	c.jsonFlag(cmd)
 	return cmd
@@ -89,6 +94,19 @@ func (c *call) openRun(ctx context.Context, v *runVerb, create bool) (session, e
 		return c.door().Detach(ctx)
 	}
 	return c.door().Stay(ctx, create)
+}
+
+// bound reads the flags about the run's own deadline.
+func (v *runVerb) bound(r *runtime.StartRequest) (err error) {
+	if v.deadline == "" {
+		return nil
+	}
+	r.Timeout, err = parseDuration("--deadline", v.deadline)
+	if err == nil && r.Timeout == 0 {
+		err = usage("", "--deadline: got %s, want a duration longer than 0", v.deadline)
+	}
+	r.Overtime = runtime.Overtime(v.overtime)
+	return err
 }
 
 // until is how long the command stays with its run.

@@ -94,8 +94,9 @@ func (c *call) requestOf(bundle *lang.Bundle, name string, v *runVerb) (runtime.
 	if err != nil {
 		return runtime.StartRequest{}, err
 	}
-	return runtime.StartRequest{Key: requestKey(v.key), Bundle: bundle.Encode(), Script: name, Inputs: inputs, Settings: *settings,
-		Env: c.values(settings.Env)}, nil
+	r := runtime.StartRequest{Key: requestKey(v.key), Bundle: bundle.Encode(), Script: name, Inputs: inputs, Settings: *settings,
+		Env: c.values(settings.Env)}
+	return r, v.bound(&r)
 }
 
 // compile refuses what check finds and passes its warnings on.
