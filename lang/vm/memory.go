@@ -279,6 +279,9 @@ func (c *counter) value(v starlark.Value) {
 	c.seen[key] = true
 	c.bytes += size(v)
 	c.work = appendChildren(c.work, v)
+	if c.m.image != nil {
+		c.work = c.m.image.permanents.hostParts(c.work, v)
+	}
 }
 
 func (c *counter) text(s string) {

@@ -17,12 +17,13 @@ type permanentRef struct{ module, number int }
 type permanents struct {
 	refs   map[any]permanentRef
 	values [][]starlark.Value
+	codecs []effect.Codec
 	names  map[any]string            // builtins, natives and modules of the environment, to their stable names
 	byName map[string]starlark.Value // and back
 }
 
 func newPermanents(env *effect.Environment) *permanents {
-	p := &permanents{refs: map[any]permanentRef{}, names: map[any]string{}, byName: map[string]starlark.Value{}}
+	p := &permanents{codecs: env.Codecs, refs: map[any]permanentRef{}, names: map[any]string{}, byName: map[string]starlark.Value{}}
 	for _, name := range universe.Keys() {
 		p.name(name, universe[name])
 	}
@@ -79,7 +80,7 @@ func (p *permanents) number(module int, globals []starlark.Value) {
 		}
 		p.refs[key] = permanentRef{module, len(p.values[module])}
 		p.values[module] = append(p.values[module], v)
-		work = appendChildren(work, v)
+		work = p.hostParts(appendChildren(work, v), v)
 	}
 }
 
@@ -103,10 +104,10 @@ func identity(v starlark.Value) any {
 	case *starlark.List, *starlark.Dict, *starlark.Set, *cell, *Function, *starlark.Builtin, *effect.Builtin, *effect.Record, *Native:
 		return v
 	}
-	if isRange(v) || viewKind(v) >= 0 || reflect.TypeOf(v).Kind() != reflect.Pointer {
+	if isRange(v) || viewKind(v) >= 0 || !reflect.ValueOf(v).Comparable() {
 		return nil
 	}
-	return v
+	return v // a pointer, or a host value that equals any other with its contents
 }
 
 // appendChildren appends the values that v refers to.
@@ -137,8 +138,31 @@ func appendChildren(work []starlark.Value, v starlark.Value) []starlark.Value {
 		work = append(work, v.Values()...)
 	case *starlark.Builtin:
 		work = append(work, v.Receiver())
+	case *effect.Builtin:
+		recv, _ := v.Receiver()
+		work = append(work, recv)
 	}
 	return work
+}
+
+// hostParts appends the values that a host value is made of.
+func (p *permanents) hostParts(work []starlark.Value, v starlark.Value) []starlark.Value {
+	if i := codecOf(p.codecs, v); i >= 0 {
+		if parts, err := p.codecs[i].Parts(v); err == nil {
+			work = append(work, parts...)
+		}
+	}
+	return work
+}
+
+// codecOf is the number of the codec for v, -1 if there is none.
+func codecOf(codecs []effect.Codec, v starlark.Value) int {
+	for i := range codecs {
+		if codecs[i].Type == v.Type() {
+			return i
+		}
+	}
+	return -1
 }
 
 // isRange recognises ranges.

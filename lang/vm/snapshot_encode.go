@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"slices"
 
 	"go.starlark.net/starlark"
 
@@ -170,17 +169,12 @@ func (e *encoder) view(b []byte, v starlark.Value) []byte {
 	if kind := viewKind(v); kind >= 0 {
 		return e.value(append(b, tagView, byte(kind)), viewSource(v))
 	}
-	if e.codec(v) < 0 {
+	if codecOf(e.img.env.Codecs, v) < 0 {
 		e.fail("a %s cannot be written down", v.Type())
 		return b
 	}
-	e.objects = append(e.objects, v) // a host value without an identity is an object wherever it stands
+	e.objects = append(e.objects, v) // a host value that cannot be recognised is an object of its own wherever it stands
 	return putObject(b, uint32(len(e.objects)-1))
-}
-
-// codec is the number of the codec for v, -1 if there is none.
-func (e *encoder) codec(v starlark.Value) int {
-	return slices.IndexFunc(e.img.env.Codecs, func(c effect.Codec) bool { return c.Type == v.Type() })
 }
 
 // object appends the shell and the body of one object.
@@ -250,7 +244,7 @@ func (e *encoder) other(shells, bodies []byte, v starlark.Value) (_, _ []byte) {
 	case *effect.Secret:
 		return append(shells, objSecret), e.text(e.text(bodies, v.Name), v.Wrap)
 	}
-	i := e.codec(v)
+	i := codecOf(e.img.env.Codecs, v)
 	if i < 0 {
 		e.fail("a %s cannot be written down", v.Type())
 		return shells, bodies
