@@ -20,6 +20,7 @@ type Module struct {
 	Globals   []Binding          // in the order of their first binding
 	Loads     []LoadStmt         // in the order of the source
 	HasMain   bool               // the top level holds one unconditional def main
+	Generator byte               // the number of the code generator that made it
 }
 
 // Name is a predeclared or universal name that the module uses: its value becomes Constants[Const].

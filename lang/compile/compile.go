@@ -21,6 +21,13 @@ type Source struct {
 	Breaks      bool                            // put a Break before every instruction: tests stop machines there
 }
 
+// Generator is the number of the code generator. It moves whenever the same source compiles to other code. Snapshots of other generators are read as long as functions, sites and
+// live registers keep their order, and refused if they do not.
+const Generator = 0
+
+// generatorOfBreaks is that of code with breaks.
+const generatorOfBreaks = 0xff
+
 // Error is a refusal by the compiler itself; errors of parsing and of name resolution are syntax.Error and resolve.ErrorList.
 type Error struct {
 	Pos syntax.Position
@@ -124,11 +131,12 @@ func compileModule(src Source, top *resolve.Function, globals []*resolve.Binding
 	m := &moduleCompiler{
 		src: src,
 		module: &Module{
-			Name:    src.Name,
-			Hash:    sha256.Sum256(src.Text),
-			Options: src.Options,
-			Globals: bindings(globals),
-			HasMain: hasMain,
+			Name:      src.Name,
+			Hash:      sha256.Sum256(src.Text),
+			Options:   src.Options,
+			Globals:   bindings(globals),
+			HasMain:   hasMain,
+			Generator: Generator,
 		},
 		constants: make(map[any]int),
 		loopVars:  make(map[*resolve.Binding]bool),
@@ -139,6 +147,7 @@ func compileModule(src Source, top *resolve.Function, globals []*resolve.Binding
 	}
 	m.number()
 	if src.Breaks {
+		m.module.Generator = generatorOfBreaks
 		for _, f := range m.module.Functions {
 			f.insertBreaks()
 		}

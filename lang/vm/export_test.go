@@ -14,3 +14,6 @@ func (m *Machine) StopBefore(stop func(nested string) bool) {
 
 // ExactSnapshot writes down a machine that stands before any instruction.
 func (m *Machine) ExactSnapshot(key []byte) ([]byte, error) { return m.snapshot(key, true) }
+
+// SnapshotFormat is the format that this build writes.
+const SnapshotFormat = snapshotFormat

@@ -226,20 +226,25 @@ func (p *player) script(name, text string, inputs []string) string {
 	if err != nil {
 		return "not loaded: " + describe(err) + "\n"
 	}
-	dict := new(starlark.Dict)
-	for _, in := range inputs {
-		k, v, _ := strings.Cut(in, "=")
-		if err := dict.SetKey(starlark.String(k), p.eval(v)); err != nil {
-			p.t.Fatal(err)
-		}
-	}
 	p.image, p.session = image, false
-	if p.m, err = image.Start(dict); err != nil {
+	if p.m, err = image.Start(p.inputs(inputs)); err != nil {
 		return err.Error() + "\n"
 	}
 	p.m.SetLimits(p.limits)
 	p.saver.watch(p.m)
 	return p.run()
+}
+
+// inputs are those that a transcript gives to a script, as K=V.
+func (p *player) inputs(words []string) *starlark.Dict {
+	dict := new(starlark.Dict)
+	for _, in := range words {
+		k, v, _ := strings.Cut(in, "=")
+		if err := dict.SetKey(starlark.String(k), p.eval(v)); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	return dict
 }
 
 func describe(err error) string {

@@ -3,7 +3,7 @@ package vm
 // A snapshot is a machine written down: position and heap, no code. It is read back by an image of the same program, in this process or another, and the machine that
 // comes of it cannot be told from the first. Equal machines have equal bytes.
 //
-//	header   "STRL" · format u16 · flags u16 · behaviour u32 · payload length u32 · MAC 16 bytes
+//	header   "STRL" · format u16 · code generator u8 · flags u8 · behaviour u32 · payload length u32 · MAC 16 bytes
 //	payload  program   16 bytes: what the image is made of
 //	         names     count, (length, text)*: builtins, natives and modules that values refer to
 //	         strings   count, (length, bytes)*: each text once
@@ -47,11 +47,11 @@ package vm
 const (
 	snapshotMagic  = "STRL"
 	snapshotFormat = 1
-	headerSize     = 4 + 2 + 2 + 4 + 4
+	headerSize     = 4 + 2 + 1 + 1 + 4 + 4
 	macSize        = 16
 
-	// flagExact marks a snapshot that stands between any two instructions and names positions by their index in the code. Only the same
-	// build reads it; tests write it.
+	// flagExact marks a snapshot that stands between any two instructions and names positions by their index in the code. Only the
+	// same code generator reads it; tests write it.
 	flagExact = 1
 )
 

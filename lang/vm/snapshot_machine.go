@@ -61,7 +61,7 @@ func (m *Machine) snapshot(key []byte, exact bool) ([]byte, error) {
 	if e.err != nil {
 		return nil, e.err
 	}
-	flags := uint16(0)
+	flags := byte(0)
 	if exact {
 		flags |= flagExact
 	}
@@ -72,7 +72,7 @@ func (m *Machine) snapshot(key []byte, exact bool) ([]byte, error) {
 	b := make([]byte, 0, headerSize+macSize+size)
 	b = append(b, snapshotMagic...)
 	b = binary.BigEndian.AppendUint16(b, snapshotFormat)
-	b = binary.BigEndian.AppendUint16(b, flags)
+	b = append(b, m.image.main.code.Generator, flags)
 	b = binary.BigEndian.AppendUint32(b, m.image.env.Behaviour)
 	b = binary.BigEndian.AppendUint32(b, uint32(size))
 	b = append(b, make([]byte, macSize)...)

@@ -67,14 +67,16 @@ func (img *Image) open(b, key []byte) (exact bool, err error) {
 		return false, ErrForeignSnapshot
 	case int(binary.BigEndian.Uint32(b[12:])) != len(b)-head:
 		return false, errors.New("the snapshot has another length than its header says")
-	case binary.BigEndian.Uint16(b[6:])&^flagExact != 0:
+	case b[7]&^flagExact != 0:
 		return false, fmt.Errorf("%w: it has flags that this build does not know", ErrSnapshotFormat)
 	case binary.BigEndian.Uint32(b[8:]) != img.env.Behaviour:
 		return false, fmt.Errorf("%w: %d, this build has %d", ErrOtherBehaviour, binary.BigEndian.Uint32(b[8:]), img.env.Behaviour)
 	case string(b[head:head+len(img.identity)]) != string(img.identity[:]):
 		return false, ErrOtherProgram
+	case b[7]&flagExact != 0 && b[6] != img.main.code.Generator:
+		return false, fmt.Errorf("%w: it stands between two instructions of code generator %d, this build has %d", ErrSnapshotFormat, b[6], img.main.code.Generator)
 	}
-	return binary.BigEndian.Uint16(b[6:])&flagExact != 0, nil
+	return b[7]&flagExact != 0, nil
 }
 
 // rootDecoder reads what refers to the heap.
