@@ -3,6 +3,7 @@ package lang_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"go.starlark.net/starlark"
 
@@ -29,6 +30,29 @@ def step_N(items, threshold, *, strict = False):
 	}
 	s.WriteString("\ndef main(n):\n    return step_aa([], n)\n")
 	return s.String()
+}
+
+// BenchmarkCheckRatio is what `starling check` costs for a thousand lines in units of parsing them, each measured in turn so that a busy machine slows both.
+func BenchmarkCheckRatio(b *testing.B) {
+	source, env := thousandLines(), environment()
+	bundle, err := lang.Read("main.star", files{"main.star": source}.read, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var parse, check time.Duration
+	for b.Loop() {
+		start := time.Now()
+		if _, err := lang.FileOptions().Parse("main.star", source, 0); err != nil {
+			b.Fatal(err)
+		}
+		middle := time.Now()
+		if list := lang.Check(bundle, env, "reviewer"); len(list) > 0 {
+			b.Fatal(list)
+		}
+		parse, check = parse+middle.Sub(start), check+time.Since(middle)
+	}
+	b.ReportMetric(float64(check)/float64(parse), "x-parse")
+	b.ReportMetric(float64(check.Milliseconds())/float64(b.N), "ms/check")
 }
 
 // BenchmarkCheck is what `starling check` costs for a thousand lines, beside go.starlark.net's own compiler, which says less.

@@ -14,7 +14,7 @@ import (
 func environment() *effect.Environment {
 	names := starlark.StringDict{
 		"http": &starlarkstruct.Module{Name: "http", Members: starlark.StringDict{
-			"get":  builtin("http.get(url, *, headers:dict, timeout:duration, name:string)", effect.Waiting),
+			"get":  builtin("http.get(url, *, headers:dict, timeout:duration, name:string) -> Response", effect.Waiting),
 			"post": builtin("http.post(url, *, json, headers:dict, timeout:duration, name:string)", effect.Waiting),
 		}},
 		"json": &starlarkstruct.Module{Name: "json", Members: starlark.StringDict{"encode": starlark.NewBuiltin("encode", nil)}},
@@ -23,15 +23,15 @@ func environment() *effect.Environment {
 		names[name] = starlark.NewBuiltin(name, nil) // the machine's own
 	}
 	for _, b := range []*effect.Builtin{
-		builtin("agent(who, task:string=, *, input, context, output, timeout:duration, retries:int, on_error:fail/return, name:string)", effect.Waiting),
-		builtin("gate(name:string, *, prompt:string, options:list|dict, target:string, data, timeout:duration, fallback:string, on_timeout:fail/return, quorum:int, wait:bool)", effect.Waiting),
+		builtin("agent(who, task:string=, *, input, context, output, timeout:duration, retries:int, on_error:fail/return, backend:string, name:string) -> Result", effect.Waiting),
+		builtin("gate(name:string, *, prompt:string, options:list|dict, target:string, data, timeout:duration, fallback:string, on_timeout:fail/return, quorum:int, wait:bool) -> Decision", effect.Waiting),
 		builtin("run(script:string, inputs:dict=, *, name:string, timeout:duration)", effect.Waiting),
 		builtin("sleep(d:duration)", effect.Waiting),
 		builtin("now()", effect.Answer),
 		builtin("print(*args, sep:string)", effect.Output),
 		builtin("emit(kind:string, **fields)", effect.Output),
 		builtin("contract(text:string)", effect.Pure),
-		builtin("role(name:string, *, instructions:string, output:contract)", effect.Pure),
+		builtin("role(name:string, *, instructions:string, backend:string, output:contract) -> role", effect.Pure),
 	} {
 		names[b.FullName] = b
 	}
@@ -40,8 +40,9 @@ func environment() *effect.Environment {
 
 // builtin reads a declaration: NAME:TYPE= is an optional parameter of a type, after * all are optional, A/B are the texts allowed.
 func builtin(text string, class effect.Class) *effect.Builtin {
+	text, result, _ := strings.Cut(text, " -> ")
 	name, params, _ := strings.Cut(strings.TrimSuffix(text, ")"), "(")
-	b := &effect.Builtin{FullName: name, Class: class}
+	b := &effect.Builtin{FullName: name, Class: class, Result: result}
 	star := false
 	for p := range strings.SplitSeq(params, ", ") {
 		if p == "*" || p == "" {

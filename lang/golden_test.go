@@ -22,6 +22,7 @@ var rewrite = flag.Bool("rewrite", false, "write what check says into testdata/c
 //	# The first line says what the case shows.
 //	def main(): …
 //	### file lib/x.star            begins a further file of the case
+//	### agents a b                 the agents that there are
 //	#= main.star:1:1: … [kind]     what check says, word for word, and the stable word for it
 //
 // The cases of run.star pass the check: they are run, and what they say is how that ends. An agent fails there, and so does http; any other effect gives None.
@@ -70,6 +71,7 @@ type goldenCase struct {
 	source string // all of it but the #= lines
 	files  files
 	want   string
+	agents []string
 	runs   bool // it is run as well
 }
 
@@ -82,6 +84,9 @@ func parseCase(chunk string) goldenCase {
 			continue
 		}
 		c.source += line
+		if names, ok := strings.CutPrefix(line, "### agents "); ok {
+			c.agents = strings.Fields(names)
+		}
 		if file, ok := strings.CutPrefix(line, "### file "); ok {
 			name = strings.TrimSpace(file)
 			c.files[name] = ""
@@ -96,7 +101,7 @@ func (c goldenCase) check() string {
 	b, err := lang.Read("main.star", c.files.read, standard.read)
 	var list diagnostic.List
 	if !errors.As(err, &list) {
-		list = lang.Check(b, c.environment())
+		list = lang.Check(b, c.environment(), c.agents...)
 	}
 	if c.runs && len(list) == 0 {
 		list = execute(b)

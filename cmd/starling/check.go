@@ -3,23 +3,45 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"starling/lang"
 	"starling/lang/diagnostic"
 	"starling/runtime"
+	"starling/stdlib/agent"
+)
+
+// The forms in which check can answer.
+const (
+	formatText  = "text"
+	formatJSON  = "json"
+	formatSARIF = "sarif"
 )
 
 // checkCommand is the verb check. It needs no store and touches none.
 func (c *call) checkCommand() *cobra.Command {
+	var format, fake string
 	cmd := &cobra.Command{
-		Use:     "check SCRIPT...",
+		Use:     "check SCRIPT|FOLDER...",
 		Short:   "Say what can be said of scripts without running them",
 		GroupID: "scripts",
-		Args:    operands(1, -1),
-		RunE:    func(_ *cobra.Command, scripts []string) error { return c.check(scripts) },
+		Long: `Say what can be said of scripts without running them. Of a folder every .star file in it is a script, save those below a folder whose name
+begins with a dot. Agents are looked for in starling.toml and its fake, or in --fake.`,
+		Args: operands(1, -1),
+		RunE: func(_ *cobra.Command, operands []string) error {
+			if c.json {
+				format = formatJSON
+			}
+			return c.check(operands, format, fake)
+		},
 	}
+	cmd.Flags().StringVar(&format, "format", formatText, "print `FORM`: text, json or sarif")
+	cmd.Flags().StringVar(&fake, "fake", "", "agents are the functions of this script, `FILE`")
 	c.jsonFlag(cmd)
 	return cmd
 }
@@ -32,22 +54,45 @@ type checkDocument struct {
 }
 
 // check finds what is wrong with each script. The findings are the result, so they go to standard output even where they are errors.
-func (c *call) check(scripts []string) error {
-	found := diagnostic.List{}
-	for _, script := range scripts {
-		list, err := c.checkOne(script)
-		if err != nil {
+func (c *call) check(operands []string, format, fake string) error {
+	if format != formatText && format != formatJSON && format != formatSARIF {
+		return usage(diagnostic.DidYouMean(format, []string{formatText, formatJSON, formatSARIF}), "check: --format: got %q, want text, json or sarif", format)
+	}
+	c.json = c.json || format == formatJSON
+	agents, err := c.agents(fake)
+	found := append(diagnostic.List{}, diagnosticsOf(err)...) // of the project file and its fake; then the agents are not known
+	if err != nil && len(found) == 0 {
+		return err
+	}
+	for _, operand := range operands {
+		if found, err = c.checkAll(operand, agents, found); err != nil {
 			return err
 		}
-		found = append(found, list...)
 	}
+	return c.answerCheck(found, format)
+}
+
+// agents lists the agents that scripts can ask, none if there is neither a project file nor a fake.
+func (c *call) agents(fake string) ([]string, error) {
+	settings, err := c.settings(c.place.project, fake)
+	if err != nil {
+		return nil, err
+	}
+	return agent.Names(agent.Machines(c.env.Names), settings)
+}
+
+// answerCheck prints what was found and sets the exit code.
+func (c *call) answerCheck(found diagnostic.List, format string) error {
 	var refused *runtime.Refusal
 	if errs := countErrors(found); errs > 0 {
 		c.code = runtime.ErrCheckFailed.ExitCode()
 		refused = runtime.Refuse(runtime.ErrCheckFailed, "", "%d of the findings are errors", errs)
 	}
-	if c.json {
+	switch format {
+	case formatJSON:
 		return c.answerJSON(checkDocument{runtime.Schema, found, refused})
+	case formatSARIF:
+		return c.answerJSON(sarif(found))
 	}
 	fmt.Fprint(c.stdout, found.Render())
 	if refused != nil {
@@ -56,8 +101,32 @@ func (c *call) check(scripts []string) error {
 	return nil
 }
 
+// checkAll checks a script, or every script of a folder, and adds what was not found before: files that several scripts load are checked with each.
+func (c *call) checkAll(operand string, agents []string, found diagnostic.List) (diagnostic.List, error) {
+	scripts, err := scriptsOf(operand)
+	if err != nil {
+		return nil, err
+	}
+	known := map[diagnostic.Diagnostic]bool{}
+	for _, d := range found {
+		known[d] = true
+	}
+	for _, script := range scripts {
+		list, err := c.checkOne(script, agents)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range list {
+			if !known[d] {
+				known[d], found = true, append(found, d)
+			}
+		}
+	}
+	return found, nil
+}
+
 // checkOne checks one script. What cannot even be read is a finding too.
-func (c *call) checkOne(script string) (diagnostic.List, error) {
+func (c *call) checkOne(script string, agents []string) (diagnostic.List, error) {
 	bundle, err := c.readBundle(script)
 	var list diagnostic.List
 	if errors.As(err, &list) {
@@ -66,7 +135,34 @@ func (c *call) checkOne(script string) (diagnostic.List, error) {
 	if err != nil {
 		return nil, err
 	}
-	return lang.Check(bundle, c.env), nil
+	return lang.Check(bundle, c.env, agents...), nil
+}
+
+// scriptsOf lists the scripts of a folder, in the order of their names. Anything else is a script by itself.
+func scriptsOf(operand string) ([]string, error) {
+	info, err := os.Stat(operand)
+	if err != nil || !info.IsDir() {
+		return []string{operand}, nil // reading it says what is wrong
+	}
+	var scripts []string
+	err = filepath.WalkDir(operand, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && path != operand && strings.HasPrefix(entry.Name(), "."):
+			return filepath.SkipDir
+		case entry.Type().IsRegular() && strings.HasSuffix(path, ".star"):
+			scripts = append(scripts, path)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, usage("", "cannot read the folder %s: %v", operand, reason(err))
+	}
+	if len(scripts) == 0 {
+		return nil, usage("", "there is no .star file in %s", operand)
+	}
+	return scripts, nil
 }
 
 func countErrors(list diagnostic.List) int {

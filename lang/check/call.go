@@ -64,6 +64,9 @@ func (c *checker) call(call *syntax.CallExpr) {
 	switch name, _ := c.builtin(call.Fn); name {
 	case "gate":
 		c.fallback(bound)
+		c.deadline(args, bound)
+	case "agent", "handoff", "role":
+		c.agents(bound)
 	case "parallel":
 		c.captures(call)
 	case "contract":

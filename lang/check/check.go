@@ -3,7 +3,6 @@ package check
 import (
 	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
-	"go.starlark.net/starlarkstruct"
 	"go.starlark.net/syntax"
 
 	"starling/lang/diagnostic"
@@ -19,15 +18,16 @@ type File struct {
 	Loads  map[string]*File // what its load statements load, by the name that they write
 }
 
-// Files checks the modules of a program against the builtins that it will have. The result is sorted by place.
-func Files(files []*File, env *effect.Environment) diagnostic.List {
+// Files checks the modules of a program against the builtins that it will have, and against the agents, unless none are named: then they are not known. The result
+// is sorted by place.
+func Files(files []*File, env *effect.Environment, agents []string) diagnostic.List {
 	var all diagnostic.List
 	index := make(map[*File]*names, len(files))
 	for _, f := range files {
 		index[f] = indexNames(f.Tree)
 	}
 	for _, f := range files {
-		c := &checker{file: f, env: env, names: index[f], index: index}
+		c := &checker{file: f, env: env, known: agents, names: index[f], index: index}
 		c.loads()
 		c.flow()
 		c.unused()
@@ -43,6 +43,7 @@ func Files(files []*File, env *effect.Environment) diagnostic.List {
 type checker struct {
 	file  *File
 	env   *effect.Environment
+	known []string // agents
 	names *names
 	index map[*File]*names // of all files
 	found diagnostic.List
@@ -72,22 +73,6 @@ func (c *checker) expressions() {
 			c.attribute(n)
 		}
 		return true
-	})
-}
-
-// attribute refuses names that a predeclared module does not have.
-func (c *checker) attribute(dot *syntax.DotExpr) {
-	base, ok := c.global(dot.X)
-	if !ok {
-		return
-	}
-	module, ok := c.env.Names[base].(*starlarkstruct.Module)
-	if !ok || module.Members.Has(dot.Name.Name) {
-		return
-	}
-	c.at("unknown_attribute", dot.Name, diagnostic.Diagnostic{
-		Message: base + " has no ." + dot.Name.Name,
-		Hint:    diagnostic.DidYouMean(dot.Name.Name, module.Members.Keys()),
 	})
 }
 

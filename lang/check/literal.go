@@ -30,6 +30,7 @@ func (c *checker) literals(sig *signature, bound map[string]syntax.Expr) {
 				Message: sig.name + ": for parameter " + p.Name,
 				Got:     got,
 				Want:    strings.ReplaceAll(p.Type, "|", " or "),
+				Hint:    typeHint(p, arg),
 			})
 			continue
 		}
@@ -37,6 +38,15 @@ func (c *checker) literals(sig *signature, bound map[string]syntax.Expr) {
 			c.text(sig, p, arg, s)
 		}
 	}
+}
+
+// typeHint is how an argument of another type can be written.
+func typeHint(p effect.Param, arg syntax.Expr) string {
+	l, ok := unparen(arg).(*syntax.Literal)
+	if p.Type != "duration" || !ok {
+		return ""
+	}
+	return withUnit(l.Raw)
 }
 
 // text checks a literal string argument.
@@ -48,9 +58,7 @@ func (c *checker) text(sig *signature, p effect.Param, arg syntax.Expr, s string
 		d.Hint = diagnostic.DidYouMean(s, p.OneOf)
 		c.at("bad_choice", arg, d)
 	case p.Type == "duration":
-		if _, err := contract.ParseDuration(s); err != nil {
-			c.at("bad_duration", arg, diagnostic.Diagnostic{Message: d.Message + ": " + err.Error()})
-		}
+		c.duration(sig, p, arg, s)
 	case sig.effect && p.Name == "name":
 		if err := effect.CheckName(s); err != nil {
 			c.at("bad_name", arg, diagnostic.Diagnostic{Message: d.Message + ": " + err.Error()})

@@ -1,0 +1,43 @@
+package check
+
+import (
+	"strings"
+
+	"go.starlark.net/syntax"
+
+	"starling/lang/diagnostic"
+)
+
+// agents warns of agents that are named literally and that a run would not find. A role registers nothing: what it leaves open is looked up by its name, or by that of
+// its backend.
+func (c *checker) agents(bound map[string]syntax.Expr) {
+	if len(c.known) == 0 {
+		return
+	}
+	for _, param := range []string{"backend", "who", "to", "name"} {
+		name, ok := text(orNone(bound[param]))
+		if !ok {
+			continue
+		}
+		if !c.knows(name) {
+			c.at("unknown_agent", bound[param], diagnostic.Diagnostic{
+				Severity: diagnostic.Warning,
+				Message:  "no agent is called " + `"` + name + `"`,
+				Want:     "one of " + strings.Join(c.known, ", "),
+				Hint:     diagnostic.DidYouMean(name, c.known),
+			})
+		}
+		return // the backend's is the one that counts
+	}
+}
+
+// knows tells whether a run would find an agent. A fake plays my-agent by the function my_agent.
+func (c *checker) knows(name string) bool {
+	plain := strings.NewReplacer("-", "_", ".", "_")
+	for _, k := range c.known {
+		if k == name || k == plain.Replace(name) {
+			return true
+		}
+	}
+	return false
+}

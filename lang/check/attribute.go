@@ -1,0 +1,75 @@
+package check
+
+import (
+	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
+	"go.starlark.net/syntax"
+
+	"starling/lang/diagnostic"
+	"starling/lang/effect"
+)
+
+// attribute refuses names that a predeclared module does not have, nor a value whose type the text shows.
+func (c *checker) attribute(dot *syntax.DotExpr) {
+	what, has := "", []string(nil)
+	if base, ok := c.global(dot.X); ok {
+		module, ok := c.env.Names[base].(*starlarkstruct.Module)
+		if !ok {
+			return
+		}
+		what, has = base, module.Members.Keys()
+	} else if v := c.sample(dot.X); v != nil {
+		what, has = v.Type(), v.AttrNames()
+	}
+	if what == "" || contains(has, dot.Name.Name) {
+		return
+	}
+	c.at("unknown_attribute", dot.Name, diagnostic.Diagnostic{
+		Message: what + " has no ." + dot.Name.Name,
+		Hint:    diagnostic.DidYouMean(dot.Name.Name, has),
+	})
+}
+
+// sample is a value with the attributes that the value of an expression will have, nil if the text does not show its type: it is a literal, a call of a builtin that
+// says what it gives, or a variable that has no other value.
+func (c *checker) sample(e syntax.Expr) starlark.HasAttrs {
+	if s, ok := c.names.only(e); ok && s.kind == assigned && s.value != nil {
+		e = s.value
+	}
+	if call, ok := unparen(e).(*syntax.CallExpr); ok {
+		return c.result(call)
+	}
+	switch typeOf(e) {
+	case "string":
+		return starlark.String("")
+	case "bytes":
+		return starlark.Bytes("")
+	case "list":
+		return new(starlark.List)
+	case "dict":
+		return new(starlark.Dict)
+	}
+	return nil
+}
+
+// result is a sample of what a call of a builtin gives: a record, nil for anything else. A call that asks for a handle gives another one.
+func (c *checker) result(call *syntax.CallExpr) starlark.HasAttrs {
+	name, value := c.builtin(call.Fn)
+	b, ok := value.(*effect.Builtin)
+	gives := ""
+	if ok {
+		gives = b.Result
+	} else if name == "attempt" {
+		gives = effect.OutcomeType.Name
+	}
+	args := argumentsOf(call)
+	if args.starStar || args.byName("wait") != nil {
+		return nil
+	}
+	for _, t := range effect.RecordTypes() {
+		if t.Name == gives {
+			return effect.NewRecord(t, make([]starlark.Value, len(t.Fields))...)
+		}
+	}
+	return nil
+}
