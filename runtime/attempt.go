@@ -11,13 +11,27 @@ import (
 // An attempt is one try of a request. It is journaled before it starts and again when it has ended; what follows is decided here: the step is settled, or tried
 // again at once, after a while, or when somebody has said so.
 
-// begin starts the attempts that are wanted, as far as the ceiling admits, in the order of their requests.
+// begin starts the attempts that are wanted. Where none could be started because every backend of a step is left alone, the script goes on with that first.
 func (t *turn) begin() {
+	for t.beginReady(); len(t.s.decided) > 0 && t.still(); t.beginReady() {
+		if t.full() {
+			t.yielded = true
+			return
+		}
+		t.slice()
+	}
+}
+
+// beginReady starts attempts as far as the ceiling admits, in the order of their requests.
+func (t *turn) beginReady() {
 	if t.m == nil || t.s.ready.len() == 0 || t.s.Status.Ended() || t.s.held() || t.host.draining() || t.needs() {
 		return
 	}
 	for t.s.ready.len() > 0 && t.s.flying < maxInFlight {
 		st := t.s.ready.first()
+		if t.leave(st) {
+			continue
+		}
 		t.wake()
 		var b effect.Object
 		t.record(AttemptStarted, st.Step, b.Int("attempt", int64(st.Attempt+1)).Payload())
@@ -33,6 +47,7 @@ const (
 	classOK          = "ok"
 	classRetryable   = "retryable"
 	classInvalid     = "invalid"
+	classMissing     = "missing" // the next backend is to serve
 	classFinal       = "final"
 	classUncertain   = "uncertain"
 	classInterrupted = "interrupted"
@@ -53,6 +68,7 @@ func (t *turn) reply(name string, attempt int, r effect.Reply) {
 		return
 	}
 	r, violations := checked(st, r)
+	t.judge(st, r)
 	switch {
 	case r.Err == nil:
 		t.ended(st, classOK, r, nil)
@@ -63,6 +79,8 @@ func (t *turn) reply(name string, attempt int, r effect.Reply) {
 	case r.Class == effect.Retryable && st.Failures < st.Policy.Retries:
 		t.ended(st, classRetryable, r, nil)
 		t.timer(timerBackoff, name, t.now.Add(backoff(st.Failures-1, r.After)))
+	case r.Class == effect.Missing && st.Serving+1 < len(st.Backends):
+		t.ended(st, classMissing, r, nil)
 	case r.Class == effect.Invalid && len(violations) > 0 && st.Reasks < st.Policy.Reasks:
 		t.ended(st, classInvalid, r, violations)
 	default:
@@ -103,7 +121,10 @@ func (t *turn) ended(st *step, class string, r effect.Reply, violations []contra
 	if r.Usage != nil {
 		b.Raw("usage", effect.MustEncode(r.Usage))
 	}
-	if violations != nil && class == classInvalid {
+	switch {
+	case class == classMissing:
+		b.Flag("again", true)
+	case violations != nil && class == classInvalid:
 		b.Flag("again", true).Raw("feedback", violationPayload(violations))
 	}
 	t.record(AttemptEnded, st.Step, b.Payload())

@@ -170,7 +170,7 @@ func (h *host) attempt(run string, st *step, emit func(string, starlark.Value)) 
 	if err != nil {
 		return nil, nil, effect.Errorf(effect.KindInvalid, "%s: its definition cannot be read: %v", st.Step, err)
 	}
-	return &effect.Attempt{Run: run, Step: st.Step, Branch: branchOf(st.Step), Kind: st.Kind, Number: st.Attempt, Key: run + "/" + st.Step, Args: args,
+	return &effect.Attempt{Run: run, Step: st.Step, Branch: branchOf(st.Step), Kind: st.Kind, Number: st.Attempt, Backend: st.Serving, Key: run + "/" + st.Step, Args: args,
 		Resolved: resolved, Returns: st.Returns, Feedback: feedbackOf(st.Feedback), Settings: h.settings, Emit: emit, Lock: h.e.lockPath(run, st.Step),
 		Env: func(name string) (string, bool) { return h.e.variable(run, name) }}, handler, nil
 }

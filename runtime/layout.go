@@ -19,6 +19,7 @@ import (
 //	c/RUN@STEP                   which run a step has started
 //	o/ micros8 RUN               the order of starts, the newest first: the time is counted down; the step that started the run
 //	q/RUN                        recoveries since the run last committed
+//	x/BACKEND                    circuit breaker of a backend that has failed (breaker.go)
 //	b/HASH                       content by its hash: source bundles, settings, artifacts
 //	d/NAME/ version4             a version of a script that is kept under a name (define.go)
 //	m/mac                        secret of this store from which snapshot MACs are made
@@ -35,6 +36,7 @@ const (
 	prefixChild      = "c/"
 	prefixOrder      = "o/"
 	prefixRecovery   = "q/"
+	prefixBreaker    = "x/"
 	prefixBlob       = "b/"
 	prefixDefinition = "d/"
 	keyMAC           = "m/mac"

@@ -27,6 +27,7 @@ type Local struct {
 	env      *effect.Environment
 	opts     Options
 	programs programs
+	breakers breakers
 	macKey   []byte
 	ctx      context.Context
 	stop     context.CancelCauseFunc
@@ -58,6 +59,7 @@ func Open(store Store, env *effect.Environment, opts Options) (*Local, error) {
 		stored: map[string]struct{}{}, starts: map[string]chan struct{}{}}
 	e.reader = newReader(store)
 	e.reader.carried = e.carries
+	e.breakers = breakers{store: store, known: map[string]breaker{}}
 	e.programs = programs{made: map[string]*program{}, env: env}
 	e.alarms.ring = e.ring
 	e.quiet = sync.NewCond(&e.mu)

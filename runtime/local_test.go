@@ -105,7 +105,7 @@ func environment(perform func(context.Context, *effect.Attempt) effect.Reply) *e
 		ask("sleep", effect.Waiting, "duration"),
 		ask("take", effect.Waiting, "name", "timeout"),
 		ask("run", effect.Waiting, "script", "inputs", "name", "on_error"),
-		ask("work", effect.Waiting, "name", "value", "on_uncertain", "retries", "timeout", "returns"),
+		ask("work", effect.Waiting, "name", "value", "on_uncertain", "retries", "timeout", "returns", "backends"),
 		ask("now", effect.Answer), ask("uuid", effect.Answer), ask("random", effect.Answer),
 		printBuiltin, contractBuiltin,
 	} {
@@ -166,6 +166,9 @@ func ask(name string, class effect.Class, params ...string) *effect.Builtin {
 			r.Policy.OnUncertain, _ = effect.ParseOnUncertain(c.Text("on_uncertain", "retry"))
 			r.Policy.Retries, _ = c.Count("retries", 0, 0, 9)
 			r.Returns = c.Text("returns", "")
+			if names := c.Text("backends", ""); names != "" {
+				r.Backends, r.Breaker = strings.Fields(names), true
+			}
 		}
 		if name == "run" && c.Text("on_error", "") == "return" {
 			r.Policy.OnError = effect.Return

@@ -33,6 +33,9 @@ func (st *step) verdict() effect.Outcome {
 	case st.Refused != nil:
 		v, _ := st.Refused.View()
 		return failure(st, effect.ErrorOf(v), nil)
+	case st.Shut != nil:
+		v, _ := st.Shut.View()
+		return failure(st, effect.ErrorOf(v), nil)
 	case st.Stopped:
 		return success(st, effect.Reply{Status: "stopped", Note: st.Note})
 	}

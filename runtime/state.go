@@ -62,16 +62,20 @@ type step struct {
 	Resolved effect.Payload
 	Returns  string
 	Policy   effect.Policy
-	Attempt  int  // number of the newest attempt
-	Ready    bool // wants an attempt
-	InFlight bool // the newest attempt has started and not ended
-	Failures int  // retryable failures so far
-	Reasks   int  // replies that broke the contract so far
+	Backends []string // those that may serve, in order of preference
+	Breaker  bool     // they have circuit breakers
+	Serving  int      // index of the backend that is to serve
+	Attempt  int      // number of the newest attempt
+	Ready    bool     // wants an attempt
+	InFlight bool     // the newest attempt has started and not ended
+	Failures int      // retryable failures so far
+	Reasks   int      // replies that broke the contract so far
 	Feedback effect.Payload
 	Refused  effect.Payload // why it was refused when it was asked for, an error
 	Stopped  bool           // on_event has ended it
 	Note     string         // what on_event said then
 	Cut      string         // why its last attempt was cut, when its policy is not to try again
+	Shut     effect.Payload // the error of the last backend that was left alone
 	Mail     string         // of which name a message is waited for
 	rank     int            // its place in the heap of those that want an attempt
 }
@@ -125,7 +129,7 @@ func (s *state) apply(r *Record) {
 		if v.Flag("took") {
 			s.takeMessage(v.Text("mail"))
 		}
-	case AttemptStarted, AttemptEnded:
+	case AttemptStarted, AttemptEnded, AttemptSkipped:
 		s.attempt(r, v)
 	case VerdictGiven:
 		s.verdict(r, v)
@@ -163,7 +167,8 @@ func (s *state) end(status Status) {
 
 func (s *state) request(r *Record, v effect.View) {
 	st := &step{Step: r.Step, Kind: v.Text("kind"), Seq: r.Seq, At: r.Time, Class: effect.Class(v.Int("class")), Where: v.Text("where"),
-		Args: v.Raw("args"), Resolved: v.Raw("resolved"), Returns: v.Text("returns"), Policy: policyOf(v.Sub("policy")), Refused: v.Raw("refused")}
+		Args: v.Raw("args"), Resolved: v.Raw("resolved"), Returns: v.Text("returns"), Policy: policyOf(v.Sub("policy")), Refused: v.Raw("refused"),
+		Backends: v.Texts("backends"), Breaker: v.Flag("breaker")}
 	if st.Kind == kindMailbox {
 		st.Mail = v.Sub("args").Text("name")
 	}
@@ -175,7 +180,7 @@ func (s *state) request(r *Record, v effect.View) {
 func (s *state) adopt(st *step) {
 	s.Steps[st.Step] = st
 	switch {
-	case st.Refused != nil || st.Stopped || st.Cut != "":
+	case st.Refused != nil || st.Stopped || st.Cut != "" || st.Shut != nil:
 		s.decided = append(s.decided, st)
 	case st.Kind == kindRun:
 		s.children[st.Step] = st
@@ -238,10 +243,14 @@ func (s *state) attempt(r *Record, v effect.View) {
 	if st == nil {
 		return
 	}
-	if r.Type == AttemptStarted {
+	switch r.Type {
+	case AttemptStarted:
 		st.Attempt = int(v.Int("attempt"))
 		s.want(st, false)
 		s.fly(st, true)
+		return
+	case AttemptSkipped:
+		s.skip(st, v)
 		return
 	}
 	s.fly(st, false)
@@ -254,10 +263,23 @@ func (s *state) attempt(r *Record, v effect.View) {
 		}
 	case classRetryable:
 		st.Failures++
+	case classMissing:
+		st.Serving++
 	case classInvalid:
 		st.Reasks++
 		st.Feedback = v.Raw("feedback")
 	}
+}
+
+// skip leaves a backend alone: the next one is to serve or, behind the last, the step has failed.
+func (s *state) skip(st *step, v effect.View) {
+	if st.Serving+1 < len(st.Backends) {
+		st.Serving++
+		return
+	}
+	st.Shut = v.Raw("error")
+	s.want(st, false)
+	s.decided = append(s.decided, st)
 }
 
 // verdict takes what on_event has said. What follows from a stop is known then: the step has its outcome.

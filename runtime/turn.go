@@ -155,7 +155,8 @@ func (t *turn) request(r *effect.Request) {
 	}
 	var b effect.Object
 	t.record(StepRequested, r.Step, b.Text("kind", r.Kind).Int("class", int64(r.Class)).Text("where", r.Where).Raw("args", r.Args).
-		Raw("resolved", r.Resolved).Text("returns", r.Returns).Raw("policy", policyPayload(r.Policy)).Raw("refused", refused.Payload()).Payload())
+		Raw("resolved", r.Resolved).Text("returns", r.Returns).Raw("policy", policyPayload(r.Policy)).Raw("refused", refused.Payload()).
+		Texts("backends", r.Backends).Flag("breaker", r.Breaker).Payload())
 	if refused != nil {
 		return
 	}

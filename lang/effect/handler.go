@@ -27,6 +27,7 @@ type Attempt struct {
 	Branch   string
 	Kind     string
 	Number   int                  // from 1; also the fence: only the newest attempt's reply counts
+	Backend  int                  // which of the request's backends is to serve, from 0
 	Key      string               // idempotency key: the same for every attempt of the step
 	Args     starlark.Value       // a fresh copy of the arguments
 	Resolved starlark.Value       // a fresh copy of what Resolve added

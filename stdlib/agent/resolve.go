@@ -165,6 +165,7 @@ func (p *party) complete(q *effect.Request, args effect.View, returns string) {
 	q.Policy.Retries = firstCount(DefaultRetries, args.Value("retries"), p.role.field("retries"), p.project.Limits.Retries, p.defaults.Retries)
 	q.Policy.Reasks = firstCount(DefaultReasks, args.Value("reasks"), nil, p.project.Limits.Reasks, p.defaults.Reasks)
 	q.Returns = p.contract(args.Value(returns), "output", p.project.Output)
+	q.Backends, q.Breaker = []string{p.definition.Serves}, p.definition.Backend != backendScripted
 }
 
 // contract is the text of the first of: the call's, the role's, the project's.
