@@ -64,11 +64,19 @@ func (w *world) check() {
 
 func (w *world) open() {
 	w.t.Helper()
-	e, err := runtime.Open(w.store, environment(w.perform), runtime.Options{Log: w.t.Logf, Grace: time.Millisecond})
+	w.engine = runtimetest.Observe(w.build(w.store, 0), w.history)
+}
+
+// build opens a store with the engine of a build whose builtins have this behaviour.
+func (w *world) build(s runtime.Store, behaviour uint32) *runtime.Local {
+	w.t.Helper()
+	env := environment(w.perform)
+	env.Behaviour = behaviour
+	e, err := runtime.Open(s, env, runtime.Options{Log: w.t.Logf, Grace: time.Millisecond})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.engine = runtimetest.Observe(e, w.history)
+	return e
 }
 
 func (w *world) perform(ctx context.Context, a *effect.Attempt) effect.Reply {

@@ -1,0 +1,298 @@
+package runtime_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"starling/runtime"
+	"starling/runtime/runtimetest"
+)
+
+var rewrite = flag.Bool("rewrite", false, "TestKeptStores keeps what testdata/wire lacks for the present layout of a store")
+
+// kept are runs that are suspended when their store is kept: what brings them there, and what goes on from there. For each, testdata/wire/store-vN holds
+//
+//	NAME.store   the commits of the store, one a line
+//	NAME.txt     the answers that come in later, and what the run came to when it was kept
+//
+// What is there is never written again.
+var kept = []struct {
+	name, script, inputs string
+	before, after        []string // GATE CHOICE
+	files                map[string]string
+}{
+	{name: "gates", inputs: `{"n": 3}`, before: []string{"one yes"}, after: []string{"two no"}, script: `
+def main(n):
+    squares = [i * i for i in range(n)]
+    at, id = now(), uuid()
+    print("begin", squares)
+    first = gate("one", options = ["yes", "no"]).choice
+    done = work("w", value = {"first": first})
+    second = gate("two", options = ["yes", "no"]).choice
+    return [squares, first, done, second, at > "2000", len(id)]
+`},
+	{name: "branches", before: []string{"parallel/b/b yes"}, after: []string{"parallel/c/c no", "parallel/a/a yes", "late yes"}, script: `
+def one(name):
+    return [name, gate(name, options = ["yes", "no"]).choice, work("after-" + name, value = 1)]
+
+def main():
+    late = gate("late", options = ["yes"], wait = False)
+    got = parallel({k: (one, k) for k in ["a", "b", "c"]})
+    return sorted(got.items(), key = lambda kv: kv[1][1] + kv[0]), late.decision().choice
+`},
+	{name: "children", before: nil, after: []string{"own yes"}, script: `
+def main():
+    def half():
+        sleep("1ms")
+        return attempt(work, "never", value = None, on_uncertain = "fail").ok
+    return half(), run("child.star", inputs = {"n": 2}), gate("own", options = ["yes"]).choice
+`, files: map[string]string{"child.star": "inputs = contract(\"{n: int}\")\ndef main(n):\n    return [n * i for i in range(4)]\n"}},
+	{name: "failing", after: []string{"g no"}, script: `
+def main():
+    l = [1]
+    for x in l:
+        l.append(gate("g", options = ["no"]).choice)
+`},
+}
+
+func storeDir() string {
+	return filepath.Join("..", "testdata", "wire", fmt.Sprintf("store-v%d", runtimetest.Memory().Info().Format))
+}
+
+// recorder is a store that keeps its commits.
+type recorder struct {
+	*runtimetest.MemoryStore
+
+	mu      sync.Mutex // guards what follows
+	batches bytes.Buffer
+}
+
+func (r *recorder) Commit(ctx context.Context, b *runtime.Batch) error {
+	line, err := json.Marshal(b)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.MemoryStore.Commit(ctx, b); err != nil {
+		return err
+	}
+	r.batches.Write(append(line, '\n'))
+	return nil
+}
+
+// TestKeptStores goes on with runs that were written down in the past, to the end that they had then: as they are, from their journals alone, and with machines that
+// cannot be read although nothing else is wrong.
+func TestKeptStores(t *testing.T) {
+	if *rewrite {
+		keepStores(t)
+	}
+	for _, k := range kept {
+		for how, damage := range map[string]func(w *world){
+			"as it is":           func(*world) {},
+			"from its journal":   func(w *world) { w.each("s/", func([]byte) []byte { return nil }) },
+			"damaged":            func(w *world) { w.each("s/", spoilByte) },
+			"another's machines": func(w *world) { w.each("s/", spoilMachine) },
+		} {
+			t.Run(k.name+"/"+how, func(t *testing.T) {
+				text, err := os.ReadFile(filepath.Join(storeDir(), k.name+".txt"))
+				if err != nil {
+					t.Fatalf("%v: nothing was kept of this layout: go test ./runtime -run KeptStores -rewrite", err)
+				}
+				w := newWorld(t)
+				w.load(filepath.Join(storeDir(), k.name+".store"), damage)
+				run, answers, want := readEnd(t, string(text))
+				if got := w.play(run, answers); got != want {
+					t.Errorf("it came to\n%s\nwant\n%s", got, want)
+				}
+			})
+		}
+	}
+}
+
+// keepStores writes what is not there yet.
+func keepStores(t *testing.T) {
+	for _, k := range kept {
+		stem := filepath.Join(storeDir(), k.name)
+		if _, err := os.Stat(stem + ".txt"); err == nil {
+			continue
+		}
+		w := newWorld(t)
+		w.engine.Close()
+		r := &recorder{MemoryStore: runtimetest.Memory()}
+		w.store, w.spoiled = r.MemoryStore, true
+		w.engine = w.build(r, 0)
+		run := w.startFiles(k.script, k.inputs, k.files)
+		w.until(run.ID, runtime.Suspended)
+		for _, answer := range k.before {
+			w.answer(run.ID, answer)
+		}
+		w.until(run.ID, runtime.Suspended)
+		r.mu.Lock()
+		commits := slices.Clone(r.batches.Bytes())
+		r.mu.Unlock()
+		write(t, stem+".store", commits)
+		end := w.play(run.ID, k.after)
+		write(t, stem+".txt", []byte("run "+run.ID+"\n"+strings.Join(k.after, "\n")+"\n----\n"+end))
+	}
+}
+
+func write(t *testing.T, file string, b []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// readEnd reads NAME.txt.
+func readEnd(t *testing.T, text string) (run string, answers []string, end string) {
+	t.Helper()
+	head, end, ok := strings.Cut(text, "----\n")
+	lines := strings.Split(strings.TrimSpace(head), "\n")
+	run, isRun := strings.CutPrefix(lines[0], "run ")
+	if !ok || !isRun {
+		t.Fatalf("not what is kept of a run: %q", text)
+	}
+	return run, lines[1:], end
+}
+
+// play gives the answers, one after another, and tells what the run came to and what it was called for.
+func (w *world) play(run string, answers []string) string {
+	w.t.Helper()
+	w.resume(run)
+	for _, text := range answers {
+		w.answer(run, text)
+	}
+	end := w.until(run, runtime.Completed, runtime.Failed)
+	out := fmt.Sprintf("%s %s\n", end.Status, end.Output)
+	if end.Error != nil {
+		out += end.Error.Backtrace + "\n"
+	}
+	// Whether a run rests between two steps depends on how soon the second is settled.
+	types := slices.DeleteFunc(w.types(run), func(typ string) bool { return typ == "run.suspended" || typ == "run.resumed" })
+	return out + strings.Join(types, "\n") + "\n"
+}
+
+// answer answers a gate as soon as it is open, and waits until the run has taken it.
+func (w *world) answer(run, text string) {
+	w.t.Helper()
+	gate, choice, _ := strings.Cut(text, " ")
+	err := w.engine.Watch(w.ctx, runtime.WatchRequest{Run: run, Follow: true}, func(ev runtime.Event) error {
+		if ev.Type == "gate.opened" && ev.Step == gate {
+			return runtime.ErrStopWatch
+		}
+		return nil
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.signal(answer(run, gate, choice))
+	w.until(run, runtime.Suspended, runtime.Completed, runtime.Failed)
+}
+
+// load makes the store of a file the world's.
+func (w *world) load(file string, change func(*world)) {
+	w.t.Helper()
+	if err := w.engine.Close(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.store, w.spoiled = runtimetest.Memory(), true
+	f, err := os.Open(file)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 64<<20)
+	for lines.Scan() {
+		var b runtime.Batch
+		if err := json.Unmarshal(lines.Bytes(), &b); err != nil {
+			w.t.Fatal(err)
+		}
+		if err := w.store.Commit(w.ctx, &b); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	if lines.Err() != nil {
+		w.t.Fatal(lines.Err())
+	}
+	change(w)
+	w.store = w.store.Reopen()
+	w.open()
+}
+
+// each replaces the values whose keys begin with a prefix; nil deletes.
+func (w *world) each(prefix string, change func([]byte) []byte) {
+	w.t.Helper()
+	var b runtime.Batch
+	err := w.store.Scan([]byte(prefix), []byte(prefix+"\xff"), func(k, v []byte) error {
+		b.Writes = append(b.Writes, runtime.Write{Key: bytes.Clone(k), Value: change(bytes.Clone(v))})
+		return nil
+	})
+	if err != nil || len(b.Writes) == 0 {
+		w.t.Fatalf("%d values begin with %s: %v", len(b.Writes), prefix, err)
+	}
+	if err := w.store.Commit(w.ctx, &b); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func spoilByte(v []byte) []byte {
+	v[len(v)/2] ^= 0x40
+	return v
+}
+
+// spoilMachine changes the last byte of a checkpoint, which is the machine's, and mends the checksum: the machine's own seal is what refuses it.
+func spoilMachine(v []byte) []byte {
+	v[len(v)-1] ^= 1
+	binary.BigEndian.PutUint32(v, crc32.Checksum(v[4:], crc32.MakeTable(crc32.Castagnoli)))
+	return v
+}
+
+// TestOtherBehaviourRefusesTheRun: a build whose builtins behave in another way leaves the run as it is, and the right one goes on with it.
+func TestOtherBehaviourRefusesTheRun(t *testing.T) {
+	w := newWorld(t)
+	run := w.start(review, `{"items": [{"score": 0.9}]}`)
+	w.until(run.ID, runtime.Suspended)
+	before := w.types(run.ID)
+	if err := w.engine.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.store = w.store.Reopen()
+	other := w.build(w.store, 7)
+	s := answer(run.ID, "review", "approve")
+	s.As = "reviewer"
+	_, err := other.Signal(w.ctx, s)
+	var r *runtime.Refusal
+	if want := "run " + run.ID + " was started with behaviour 0 of the builtins; this build has 7"; !errors.As(err, &r) || !strings.Contains(r.Error(), want) {
+		t.Errorf("got %v, want a refusal: %s", err, want)
+	}
+	if err := other.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.store = w.store.Reopen()
+	w.open()
+	if got := w.types(run.ID); !slices.Equal(got, before) {
+		t.Errorf("the journal was changed: got %v, want %v", got, before)
+	}
+	w.signal(s)
+	if end := w.until(run.ID, runtime.Completed); string(end.Output) != `{"decision":"approve","by":"reviewer","published":1}` {
+		t.Errorf("output %s", end.Output)
+	}
+}
