@@ -38,6 +38,7 @@ func Load(modules []*compile.Module, env *effect.Environment) (*Image, error) {
 			if err := m.initialize(); err != nil {
 				return nil, err
 			}
+			img.permanents.freeze(m.globals)
 			img.permanents.number(i, m.globals)
 		}
 		img.byName[code.Name] = m
@@ -65,13 +66,13 @@ func (mod *Module) setArgs(args *starlark.Dict) {
 	mod.args = args
 }
 
-// Loading a module happens wherever its program is needed, and what it makes is frozen by recursion: it may use less than a run.
+// Loading a module happens wherever its program is needed: it may use less than a run.
 const (
 	loadSteps  = 50_000_000
 	loadMemory = 256 << 20
 )
 
-// initialize runs the top level of a module that is shared by all runs, and freezes what it made.
+// initialize runs the top level of a module that is shared by all runs.
 func (mod *Module) initialize() error {
 	m := newMachine()
 	m.SetLimits(Limits{Steps: loadSteps, Memory: loadMemory})
@@ -83,7 +84,6 @@ func (mod *Module) initialize() error {
 	if m.ended.cause != nil {
 		return m.ended.cause
 	}
-	mod.freeze()
 	return nil
 }
 
@@ -92,14 +92,6 @@ func (mod *Module) top() *Function { return newFunction(mod, mod.code.Functions[
 
 // global returns a global variable by name, nil if it is not set.
 func (mod *Module) global(name string) starlark.Value { return mod.Globals()[name] }
-
-func (mod *Module) freeze() {
-	for _, v := range mod.globals {
-		if v != nil {
-			v.Freeze()
-		}
-	}
-}
 
 // argsName is the predeclared name under which a script without main finds its inputs.
 const argsName = "args"

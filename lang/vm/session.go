@@ -52,6 +52,7 @@ func (s *session) append(m *Machine, modules []*compile.Module) error {
 			}
 			return err
 		}
+		m.image.permanents.freeze(lib.globals)
 		libraries = append(libraries, lib)
 		s.byName[code.Name] = lib
 	}

@@ -40,9 +40,8 @@ package vm
 // The decoder trusts nothing, even behind the MAC: tags are closed, every count is bounded by the bytes that are left, so that no input makes it allocate more than a
 // small multiple of its size, and what the registers, iterators and positions of a frame may be is held against the code.
 //
-// The order in which objects are filled matters. Freezing spreads: it must happen while lists are empty and functions have no cells, or it would reach a
-// cell that was assigned after its function was frozen. Dicts need the hashes of their keys, hence filled tuples. So: shells, then methods and host values on
-// demand, tuples and records, dicts and sets, frozen flags, and last the elements of lists, cells and functions.
+// The order in which objects are filled matters. Host values are made of whole parts, and dicts need the hashes of their keys, hence filled tuples. So: shells,
+// then methods and host values on demand, tuples and records, dicts and sets, and last what may refer to anything: lists, cells and functions.
 
 const (
 	snapshotMagic  = "STRL"

@@ -50,7 +50,6 @@ const (
 // Bounds of what a snapshot can ask for beside its own size. A snapshot beyond them is refused, and its run replayed.
 const (
 	maxDemand     = 1000    // nesting of methods and host values in each other, which are made by recursion
-	maxFrozen     = 1 << 20 // frozen dicts, which go.starlark.net freezes by recursion
 	maxHashed     = 1 << 24 // parts of tuples that are hashed as keys
 	maxSnapshot   = 1 << 31 // bytes
 	hashedPerByte = 64      // parts of tuples that are hashed as keys, for each byte
@@ -76,11 +75,9 @@ func (d *decoder) heap() {
 		}
 		d.makeShell(&d.shells[i])
 	}
-	d.each(d.makeDemanded)
-	d.each(d.fillTable)
-	d.freeze()
-	d.each(d.fillParts)
-	d.each(d.fillRest)
+	for _, pass := range []func(*shell){d.makeDemanded, d.fillParts, d.fillTable, d.fillRest} {
+		d.each(pass)
+	}
 	if d.err == nil {
 		d.pos = roots
 	}

@@ -157,11 +157,9 @@ func (d *decoder) fillFrom(sh *shell) {
 	}
 }
 
-// key reads a key of a dict or an element of a set, which must be whole to be hashed.
+// key reads a key of a dict or an element of a set. Hashing it takes as long as it has parts, counted as often as they are reached.
 func (d *decoder) key() starlark.Value {
-	d.last = -1
 	k := d.plain()
-	d.complete(d.last)
 	t, ok := k.(starlark.Tuple)
 	if !ok || d.err != nil {
 		return k
@@ -202,25 +200,7 @@ func (d *decoder) checkLen(got int, sh *shell) {
 	}
 }
 
-// freeze restores the frozen flags, the youngest object first: what an object refers to is mostly younger, so freezing rarely has to follow.
-func (d *decoder) freeze() {
-	tables := 0
-	for i := len(d.shells) - 1; i >= 0 && d.err == nil; i-- {
-		sh := &d.shells[i]
-		if !sh.frozen {
-			continue
-		}
-		if sh.kind == objDict {
-			tables++
-		}
-		if tables > maxFrozen {
-			d.fail("more than %d frozen dicts", maxFrozen)
-			return
-		}
-		sh.value.Freeze()
-	}
-}
-
+// fillRest fills what may refer to anything. All is there now, so that what is frozen can be said to be.
 func (d *decoder) fillRest(sh *shell) {
 	switch sh.kind {
 	case objList:
@@ -231,6 +211,9 @@ func (d *decoder) fillRest(sh *shell) {
 		sh.value.(*cell).v = d.variable()
 	case objFunction:
 		d.fillFunction(sh.value.(*Function))
+	}
+	if sh.frozen {
+		setFrozen(sh.value)
 	}
 }
 
