@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"go.starlark.net/starlark"
-
 	"starling/lang/effect"
 	"starling/lang/vm"
 )
@@ -242,12 +240,11 @@ func stateOf(run string, v effect.View) *state {
 	s.Session, s.Started, s.Updated, s.Deadline = v.Flag("session"), timeOf(v, "started"), timeOf(v, "updated"), timeOf(v, "deadline")
 	s.Overtime = Overtime(v.Text("overtime"))
 	s.Busy, s.Bare, s.Behaviour, s.Without = v.Flag("busy"), v.Flag("bare"), uint32(v.Int("behaviour")), v.Texts("without")
-	v.Each(func(key string, field starlark.Value) {
+	v.Each(func(key string, f effect.View) {
 		kind, name, ok := cutKind(key)
 		if !ok {
 			return
 		}
-		f := effect.ViewOf(field)
 		switch kind {
 		case "step":
 			s.adopt(stepOf(name, f))
@@ -272,7 +269,7 @@ func (g *gate) payload() effect.Payload {
 
 func gateOf(name string, v effect.View) *gate {
 	g := &gate{Name: name, Step: v.Text("step"), Seq: uint64(v.Int("seq")), OpenedAt: timeOf(v, "opened"), Deadline: timeOf(v, "deadline"), Args: v.Raw("args"), Level: int(v.Int("level"))}
-	v.Each(func(key string, _ starlark.Value) {
+	v.Each(func(key string, _ effect.View) {
 		if kind, who, ok := cutKind(key); ok && kind == "vote" {
 			g.Votes = append(g.Votes, vote{who, strings.TrimSuffix(v.Text(key), " ")})
 		}

@@ -38,6 +38,7 @@ type actor struct {
 	points    []point
 	tail      tail // the journal since the newest checkpoint
 	flights   map[string]flight
+	jobs      []job   // attempts that the last turn has begun
 	parked    []event // came in while the run was set aside, and wait until it goes on
 	recovered bool    // a recovery was counted and no commit has followed
 	told      Status  // what the parent of a child run knows of it
@@ -48,6 +49,9 @@ type flight struct {
 	attempt int
 	stop    context.CancelCauseFunc
 }
+
+// job performs an attempt and returns what it came to, nil where nobody wants to know.
+type job func() *event
 
 // event is something that came in: what it does in a turn, and who is told when the turn is durable or has failed.
 type event struct {
@@ -88,19 +92,32 @@ func (a *actor) post(ev event) bool {
 	return true
 }
 
-// take runs turns until no event waits.
+// take runs turns until no event waits. Then it performs one of the attempts that the last turn has begun, and takes what that came to: a run that makes one step after another
+// stays on one goroutine, and nothing has to be woken between its steps.
 func (a *actor) take() {
 	defer a.e.exit()
+	for own := a.takeAll(); own != nil; own = a.takeAll() {
+		ev := own()
+		if ev == nil || !a.retake(*ev) {
+			return
+		}
+	}
+}
+
+// takeAll runs turns until no event waits, and returns an attempt that is left to perform, if there is one.
+func (a *actor) takeAll() (own job) {
 	for {
 		a.mu.Lock()
 		events := a.queue
 		if a.idle(events) {
+			own = a.share(true)
 			a.busy, a.queue = false, nil
 			a.gone = a.e.evict(a)
 			a.mu.Unlock()
 			tell(events, errShut)
-			return
+			return own
 		}
+		a.share(false)
 		a.queue = nil
 		a.mu.Unlock()
 		rest := a.turn(events)
@@ -108,6 +125,40 @@ func (a *actor) take() {
 		a.queue = append(rest, a.queue...)
 		a.mu.Unlock()
 	}
+}
+
+// share gives the attempts that the last turn has begun goroutines of their own, all but one that the caller performs, if it wants to.
+func (a *actor) share(keep bool) (own job) {
+	jobs := a.jobs
+	a.jobs = nil
+	if n := len(jobs); keep && n > 0 {
+		own, jobs = jobs[n-1], jobs[:n-1]
+	}
+	for _, do := range jobs {
+		a.e.enter() // an actor is active: the engine is not shut
+		go func() {
+			defer a.e.exit()
+			if ev := do(); ev != nil {
+				a.e.post(a.run, *ev)
+			}
+		}()
+	}
+	return own
+}
+
+// retake queues an event and tells whether the caller is to take it; otherwise somebody else does.
+func (a *actor) retake(ev event) bool {
+	a.mu.Lock()
+	if a.gone {
+		a.mu.Unlock()
+		a.e.post(a.run, ev)
+		return false
+	}
+	defer a.mu.Unlock()
+	a.queue = append(a.queue, ev)
+	mine := !a.busy
+	a.busy = true
+	return mine
 }
 
 // idle tells whether the actor need not go on. When the engine leaves, a machine that has yielded is left where it stands; when it has waited long enough, so are
@@ -282,30 +333,28 @@ func (a *actor) announce() {
 	}
 }
 
-// launch performs one attempt in a goroutine of its own.
+// launch begins one attempt: it is performed as soon as the turn is over.
 func (a *actor) launch(st *step) {
 	ctx, stop := context.WithCancelCause(a.e.ctx)
 	a.flights[st.Step] = flight{st.Attempt, stop}
 	at, handler, err := a.host.attempt(a.run, st, a.emitter(st.Step, st.Attempt))
 	if err != nil {
-		a.landed(st.Step, st.Attempt, effect.Reply{Err: err})
+		a.post(*a.home(st.Step, st.Attempt, func(t *turn) { t.reply(st.Step, st.Attempt, effect.Reply{Err: err}) }))
 		return
 	}
 	timeout := st.Policy.Timeout
-	a.e.enter() // an actor is active: the engine is not shut
-	go func() {
-		defer a.e.exit()
+	a.jobs = append(a.jobs, func() *event {
 		r := perform(ctx, handler, at, timeout)
 		why := context.Cause(ctx)
 		stop(nil)
 		switch {
 		case errors.Is(why, errWithdrawn) && r.Err != nil:
+			return nil
 		case errors.Is(why, errLeaving) && r.Err != nil:
-			a.takeBack(at.Step, at.Number)
-		default:
-			a.landed(at.Step, at.Number, r)
+			return a.home(at.Step, at.Number, func(t *turn) { t.interrupted(at.Step, at.Number) })
 		}
-	}()
+		return a.home(at.Step, at.Number, func(t *turn) { t.reply(at.Step, at.Number, r) })
+	})
 }
 
 // perform runs one attempt under its deadline. A handler that panics has failed its attempt, not the engine.
@@ -329,23 +378,14 @@ func perform(ctx context.Context, handler *effect.Handler, at *effect.Attempt, t
 	return r
 }
 
-// landed brings an attempt's reply home.
-func (a *actor) landed(step string, attempt int, r effect.Reply) {
-	a.home(step, attempt, func(t *turn) { t.reply(step, attempt, r) })
-}
-
-func (a *actor) takeBack(step string, attempt int) {
-	a.home(step, attempt, func(t *turn) { t.interrupted(step, attempt) })
-}
-
-// home posts the end of an attempt.
-func (a *actor) home(step string, attempt int, apply func(t *turn)) {
-	a.e.post(a.run, event{parks: true, apply: func(t *turn) {
+// home is the event that brings the end of an attempt home.
+func (a *actor) home(step string, attempt int, apply func(t *turn)) *event {
+	return &event{parks: true, apply: func(t *turn) {
 		if f, ok := a.flights[step]; ok && f.attempt == attempt {
 			delete(a.flights, step)
 		}
 		apply(t)
-	}})
+	}}
 }
 
 // emitter journals the events of an attempt, as long as it is the newest.

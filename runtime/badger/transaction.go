@@ -3,6 +3,7 @@ package badger
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	badgerdb "github.com/dgraph-io/badger/v4"
 
@@ -31,10 +32,9 @@ func (t *transaction) add(w *waiting) bool {
 	if sum.check() != nil || t.err != nil {
 		return false
 	}
-	moved, err := t.move(w.batch.Fences)
-	if err == nil {
-		err = t.write(w.batch.Writes, moved)
-		t.err = err
+	err := t.move(w.batch.Fences)
+	if err == nil && t.err == nil {
+		t.err = t.write(w.batch)
 	}
 	if t.err != nil {
 		return false
@@ -49,23 +49,18 @@ func (t *transaction) add(w *waiting) bool {
 	return true
 }
 
-// move compares fences with where the runs stand and returns where they are left.
-func (t *transaction) move(fences []runtime.Fence) (map[string]uint64, error) {
-	var moved map[string]uint64
-	for _, f := range fences {
-		at, ok := moved[f.Run]
-		if !ok {
-			at = t.standing(f.Run)
+// move compares fences with where the runs stand and moves them; it moves all or none.
+func (t *transaction) move(fences []runtime.Fence) error {
+	for i, f := range fences {
+		if at := t.standing(f.Run); at != f.Expect {
+			for _, moved := range slices.Backward(fences[:i]) {
+				t.fences[moved.Run] = moved.Expect
+			}
+			return fmt.Errorf("%w: run %s stands at %d, the batch expects %d", runtime.ErrFenced, f.Run, at, f.Expect)
 		}
-		if at != f.Expect {
-			return nil, fmt.Errorf("%w: run %s stands at %d, the batch expects %d", runtime.ErrFenced, f.Run, at, f.Expect)
-		}
-		if moved == nil {
-			moved = make(map[string]uint64, len(fences))
-		}
-		moved[f.Run] = f.Next
+		t.fences[f.Run] = f.Next
 	}
-	return moved, nil
+	return nil
 }
 
 // standing tells where a run stands for the next batch.
@@ -83,14 +78,13 @@ func (t *transaction) standing(run string) uint64 {
 	return numberOf(v)
 }
 
-func (t *transaction) write(writes []runtime.Write, moved map[string]uint64) error {
-	for run, at := range moved {
-		t.fences[run] = at
-		if err := t.txn.Set(fenceKey(run), number(at)); err != nil {
+func (t *transaction) write(b *runtime.Batch) error {
+	for _, f := range b.Fences {
+		if err := t.txn.Set(fenceKey(f.Run), number(f.Next)); err != nil {
 			return err
 		}
 	}
-	for _, w := range writes {
+	for _, w := range b.Writes {
 		var err error
 		if w.Value == nil {
 			err = t.txn.Delete(w.Key)
