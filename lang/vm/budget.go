@@ -7,10 +7,10 @@ import (
 // Steps are charged per back-edge, call and unit of native work, never per instruction. The dispatch loop counts fuel down; when a portion is used up it comes here, which
 // is where slices end and limits are enforced. Neither depends on how the work was cut into portions.
 
-// refill gives a fiber its portion of steps: what is left of the slice, or of the fiber's limit if that is less.
+// refill gives a fiber its portion of steps: what is left of the slice, or of the fiber's limit if that is less; none when there is something to look at.
 func (m *Machine) refill(f *fiber) {
 	m.portion = max(0, min(sliceSteps-m.spent, m.limits.Steps-f.steps))
-	if m.emitted > sliceBytes {
+	if m.emitted > sliceBytes || m.tally > m.ceiling {
 		m.portion = 0
 	}
 	m.fuel = m.portion
