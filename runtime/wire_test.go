@@ -31,8 +31,9 @@ var rewrite = flag.Bool("rewrite", false, "TestKeptStores keeps what testdata/wi
 // What is there is never written again.
 var kept = []struct {
 	name, script, inputs string
-	before, after        []string // GATE CHOICE
+	before, after        []string // GATE CHOICE, or chunk TEXT of a session
 	files                map[string]string
+	session              bool
 }{
 	{name: "gates", inputs: `{"n": 3}`, before: []string{"one yes"}, after: []string{"two no"}, script: `
 def main(n):
@@ -60,6 +61,9 @@ def main():
         return attempt(work, "never", value = None, on_uncertain = "fail").ok
     return half(), run("child.star", inputs = {"n": 2}), gate("own", options = ["yes"]).choice
 `, files: map[string]string{"child.star": "inputs = contract(\"{n: int}\")\ndef main(n):\n    return [n * i for i in range(4)]\n"}},
+	{name: "session", session: true, before: []string{
+		"chunk x = [1, 2]; f = lambda n: n + len(x)", "chunk x.append(work('w', value = 3))", "chunk 1 // 0", "chunk c = gate('g', options = ['on']).choice",
+	}, after: []string{"g on", "chunk print(c, x, f(1))", "chunk x[9]"}},
 	{name: "failing", after: []string{"g no"}, script: `
 def main():
     l = [1]
@@ -101,11 +105,11 @@ func TestKeptStores(t *testing.T) {
 		keepStores(t)
 	}
 	for _, k := range kept {
-		for how, damage := range map[string]func(w *world){
-			"as it is":           func(*world) {},
-			"from its journal":   func(w *world) { w.each("s/", func([]byte) []byte { return nil }) },
-			"damaged":            func(w *world) { w.each("s/", spoilByte) },
-			"another's machines": func(w *world) { w.each("s/", spoilMachine) },
+		for how, damage := range map[string]func([]byte) []byte{
+			"as it is":           func(v []byte) []byte { return v },
+			"from its journal":   func([]byte) []byte { return nil },
+			"damaged":            spoilByte,
+			"another's machines": spoilMachine,
 		} {
 			t.Run(k.name+"/"+how, func(t *testing.T) {
 				text, err := os.ReadFile(filepath.Join(storeDir(), k.name+".txt"))
@@ -113,7 +117,12 @@ func TestKeptStores(t *testing.T) {
 					t.Fatalf("%v: nothing was kept of this layout: go test ./runtime -run KeptStores -rewrite", err)
 				}
 				w := newWorld(t)
-				w.load(filepath.Join(storeDir(), k.name+".store"), damage)
+				w.load(filepath.Join(storeDir(), k.name+".store"))
+				if !k.session { // which is replayed chunk by chunk, and has no checkpoints
+					w.each("s/", damage)
+				}
+				w.store = w.store.Reopen()
+				w.open()
 				run, answers, want := readEnd(t, string(text))
 				if got := w.play(run, answers); got != want {
 					t.Errorf("it came to\n%s\nwant\n%s", got, want)
@@ -135,7 +144,10 @@ func keepStores(t *testing.T) {
 		r := &recorder{MemoryStore: runtimetest.Memory()}
 		w.store, w.spoiled = r.MemoryStore, true
 		w.engine = w.build(r, 0)
-		run := w.startFiles(k.script, k.inputs, k.files)
+		run, err := w.engine.Start(w.ctx, runtime.StartRequest{Bundle: bundle(t, k.script, k.files), Script: "main.star", Inputs: json.RawMessage(k.inputs), Session: k.session})
+		if err != nil {
+			t.Fatal(err)
+		}
 		w.until(run.ID, runtime.Suspended)
 		for _, answer := range k.before {
 			w.answer(run.ID, answer)
@@ -172,27 +184,50 @@ func readEnd(t *testing.T, text string) (run string, answers []string, end strin
 	return run, lines[1:], end
 }
 
-// play gives the answers, one after another, and tells what the run came to and what it was called for.
+// play gives the answers, one after another, and tells what the run came to and what it did.
 func (w *world) play(run string, answers []string) string {
 	w.t.Helper()
 	w.resume(run)
 	for _, text := range answers {
 		w.answer(run, text)
 	}
-	end := w.until(run, runtime.Completed, runtime.Failed)
-	out := fmt.Sprintf("%s %s\n", end.Status, end.Output)
+	end := w.until(run, runtime.Completed, runtime.Failed, runtime.Suspended)
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s %s\n", end.Status, end.Output)
 	if end.Error != nil {
-		out += end.Error.Backtrace + "\n"
+		fmt.Fprintf(&out, "%s: %s\n", end.Error.Kind, end.Error.Message)
 	}
-	// Whether a run rests between two steps depends on how soon the second is settled.
-	types := slices.DeleteFunc(w.types(run), func(typ string) bool { return typ == "run.suspended" || typ == "run.resumed" })
-	return out + strings.Join(types, "\n") + "\n"
+	err := w.engine.Watch(w.ctx, runtime.WatchRequest{Run: run}, func(ev runtime.Event) error {
+		if ev.Type == "run.suspended" || ev.Type == "run.resumed" {
+			return nil // whether a run rests between two steps depends on how soon the second is settled
+		}
+		var data struct {
+			Text  string
+			Error struct{ Message string }
+		}
+		if ev.Type == "output.print" || ev.Type == "chunk.ended" {
+			if err := json.Unmarshal(ev.Data, &data); err != nil {
+				return err
+			}
+		}
+		fmt.Fprintln(&out, strings.Join(strings.Fields(strings.Join([]string{ev.Type, ev.Step, data.Text, data.Error.Message}, " ")), " "))
+		return nil
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return out.String()
 }
 
-// answer answers a gate as soon as it is open, and waits until the run has taken it.
+// answer answers a gate as soon as it is open, or appends a chunk, and waits until the run has taken it.
 func (w *world) answer(run, text string) {
 	w.t.Helper()
 	gate, choice, _ := strings.Cut(text, " ")
+	if gate == "chunk" {
+		(&session{w, run}).chunk(choice + "\n")
+		w.until(run, runtime.Suspended)
+		return
+	}
 	err := w.engine.Watch(w.ctx, runtime.WatchRequest{Run: run, Follow: true}, func(ev runtime.Event) error {
 		if ev.Type == "gate.opened" && ev.Step == gate {
 			return runtime.ErrStopWatch
@@ -206,8 +241,8 @@ func (w *world) answer(run, text string) {
 	w.until(run, runtime.Suspended, runtime.Completed, runtime.Failed)
 }
 
-// load makes the store of a file the world's.
-func (w *world) load(file string, change func(*world)) {
+// load makes the store of a file the world's; it is still to be opened.
+func (w *world) load(file string) {
 	w.t.Helper()
 	if err := w.engine.Close(); err != nil {
 		w.t.Fatal(err)
@@ -232,9 +267,6 @@ func (w *world) load(file string, change func(*world)) {
 	if lines.Err() != nil {
 		w.t.Fatal(lines.Err())
 	}
-	change(w)
-	w.store = w.store.Reopen()
-	w.open()
 }
 
 // each replaces the values whose keys begin with a prefix; nil deletes.
