@@ -8,7 +8,8 @@ import (
 // alarms wakes runs when their earliest timer is due: one entry a run, one timer of Go's in all. The clock on the wall decides: it is looked at
 // again at least twice a minute, so that a jump of the clock is noticed.
 type alarms struct {
-	ring func(run string)
+	ring  func(run string)
+	clock func() time.Time
 
 	mu     sync.Mutex // guards what follows
 	heap   heap[*alarm]
@@ -65,13 +66,13 @@ func (a *alarms) arm() {
 	if a.heap.len() == 0 || a.closed {
 		return
 	}
-	a.timer = time.AfterFunc(min(time.Until(a.heap.first().due), recheck), a.fire)
+	a.timer = time.AfterFunc(min(a.heap.first().due.Sub(a.clock()), recheck), a.fire)
 }
 
 func (a *alarms) fire() {
 	a.mu.Lock()
 	var due []string
-	for now := time.Now(); a.heap.len() > 0 && !a.heap.first().due.After(now); {
+	for now := a.clock(); a.heap.len() > 0 && !a.heap.first().due.After(now); {
 		next := a.heap.first()
 		a.heap.remove(next)
 		delete(a.at, next.run)

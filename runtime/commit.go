@@ -15,8 +15,8 @@ func (a *actor) commit(t *turn) error {
 	b := &Batch{Writes: t.writes}
 	length := a.journal(b, t)
 	row := a.index(b, t)
+	t.showStatus()
 	for key, k := range t.keys {
-		k.Receipt.Status = t.s.Status
 		text, _ := json.Marshal(k) // plain data
 		b.Writes = append(b.Writes, Write{[]byte(prefixKey + a.run + "/" + key), text})
 	}
@@ -37,6 +37,16 @@ func (a *actor) commit(t *turn) error {
 	a.recovered, a.row, a.tail = false, row, length
 	a.e.storedBlobs(fresh)
 	return a.checkpointed(c)
+}
+
+// showStatus puts into the receipts of a turn how the run stands at its end; one that repeats another of them says the same.
+func (t *turn) showStatus() {
+	for _, k := range t.keys {
+		k.Receipt.Status = t.s.Status
+	}
+	for _, r := range t.again {
+		r.Status = t.s.Status
+	}
 }
 
 // journal adds the records to the batch and tells how long the journal behind the newest checkpoint is then.

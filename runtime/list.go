@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 )
 
 // List returns runs or open gates, newest first.
@@ -21,7 +20,7 @@ func (r *reader) List(_ context.Context, q Query) (*Listing, error) {
 			return nil
 		}
 		s.Carried = r.carried(s.ID)
-		s.Overdue = s.NextDue != nil && !s.Carried && s.NextDue.Before(time.Now())
+		s.Overdue = s.NextDue != nil && !s.Carried && s.NextDue.Before(r.clock())
 		if out.Runs = append(out.Runs, s); len(out.Runs) == q.Limit {
 			return ErrStopScan
 		}

@@ -19,6 +19,7 @@ import (
 type Options struct {
 	Log   func(format string, args ...any) // what operators should know; nil drops it
 	Grace time.Duration                    // how long Close waits for attempts in flight, default 5 s
+	Clock func() time.Time                 // what the clock on the wall shows, which may jump; default time.Now
 }
 
 // Local is the Engine of this process: it owns a store and drives its runs.
@@ -50,6 +51,9 @@ func Open(store Store, env *effect.Environment, opts Options) (*Local, error) {
 	if opts.Grace == 0 {
 		opts.Grace = 5 * time.Second
 	}
+	if opts.Clock == nil {
+		opts.Clock = time.Now
+	}
 	key, err := macKey(store)
 	if err != nil {
 		return nil, err
@@ -58,10 +62,10 @@ func Open(store Store, env *effect.Environment, opts Options) (*Local, error) {
 	e := &Local{env: env, opts: opts, macKey: key, ctx: ctx, stop: stop, actors: map[string]*actor{}, carried: map[string]map[string]string{},
 		stored: map[string]struct{}{}, starts: map[string]chan struct{}{}}
 	e.reader = newReader(store)
-	e.reader.carried = e.carries
+	e.reader.carried, e.reader.clock = e.carries, opts.Clock
 	e.breakers = breakers{store: store, known: map[string]breaker{}}
 	e.programs = programs{made: map[string]*program{}, env: env}
-	e.alarms.ring = e.ring
+	e.alarms.ring, e.alarms.clock = e.ring, opts.Clock
 	e.quiet = sync.NewCond(&e.mu)
 	return e, nil
 }
@@ -98,7 +102,7 @@ func (e *Local) exit() {
 	}
 }
 
-func (e *Local) now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
+func (e *Local) now() time.Time { return e.clock().UTC().Truncate(time.Microsecond) }
 
 func (e *Local) log(format string, args ...any) {
 	if e.opts.Log != nil {

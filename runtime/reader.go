@@ -7,12 +7,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // reader answers questions from a store alone: what it tells is durable, because nothing else is there. A Local engine is a reader that also drives.
 type reader struct {
 	store   Store
 	carried func(run string) bool
+	clock   func() time.Time
 
 	mu      *sync.Mutex              // guards what follows
 	changed map[string]chan struct{} // closed when a run has committed
@@ -20,7 +22,7 @@ type reader struct {
 }
 
 func newReader(store Store) reader {
-	return reader{store: store, carried: func(string) bool { return false }, mu: new(sync.Mutex), changed: map[string]chan struct{}{}}
+	return reader{store: store, carried: func(string) bool { return false }, clock: time.Now, mu: new(sync.Mutex), changed: map[string]chan struct{}{}}
 }
 
 // NewReader returns an engine that only reads: Get, List, Watch without Follow and Blob answer, everything else is refused. It is what a command that

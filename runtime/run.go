@@ -227,6 +227,7 @@ func (a *actor) fill(t *turn, events []event, fresh bool) {
 	t.overdue()
 	t.take(events)
 	if a.yielded && t.yielded {
+		t.wake() // it was set aside in the middle of its work
 		t.slice()
 		t.overdue()
 		t.take(events)

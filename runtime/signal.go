@@ -74,6 +74,9 @@ func (t *turn) repeated(s Signal, k keyed, digest string) (*Receipt, *Refusal) {
 	}
 	again := *k.Receipt
 	again.Repeated = true
+	if _, ours := t.keys[s.Key]; ours {
+		t.again = append(t.again, &again)
+	}
 	return &again, nil
 }
 

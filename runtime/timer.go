@@ -86,6 +86,14 @@ func (ts *timers) next() time.Time {
 	return ts.heap.first().Due
 }
 
+// of is the time of one timer, the zero time when it is not set.
+func (ts *timers) of(purpose, step string) time.Time {
+	if t := ts.byID[timerID(purpose, step)]; t != nil {
+		return t.Due
+	}
+	return time.Time{}
+}
+
 // due is the earliest timer, if its time has come.
 func (ts *timers) due(now time.Time) (*timer, bool) {
 	if ts.heap.len() == 0 || ts.heap.first().Due.After(now) {
@@ -184,10 +192,7 @@ func (s *state) due(stuck bool) time.Time {
 	if !stuck && !s.held() && s.Gates[gateQuarantine] == nil {
 		return s.timers.next()
 	}
-	if tm := s.timers.byID[timerID(timerDeadline, "")]; tm != nil {
-		return tm.Due
-	}
-	return time.Time{}
+	return s.timers.of(timerDeadline, "")
 }
 
 // overdue fires the timers whose time has come, the earliest first. The run's own deadline can be met at any time, the others when the machine stands still.

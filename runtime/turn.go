@@ -35,6 +35,7 @@ type turn struct {
 	blobs    map[string][]byte // contents by their hash, to be stored unless they are
 	writes   []Write           // further rows
 	keys     map[string]keyed  // idempotency keys to write
+	again    []*Receipt        // those that repeat one of this turn
 	yielded  bool              // the machine has more to do, or an outcome is known that it has not been given
 	taken    int               // events that were applied
 }
@@ -266,7 +267,7 @@ func (t *turn) rest() {
 // moving tells whether anything but a signal or a timer can move the run: the machine, an attempt, a child run.
 func (t *turn) moving() bool {
 	if t.m == nil {
-		return false
+		return t.s.Gates[gateQuarantine] == nil // it was let go on, and is about to be loaded with its machine
 	}
 	return t.yielded || t.s.flying > 0 || t.s.ready.len() > 0 && !t.s.held() && !t.s.needy() || t.childMoves()
 }

@@ -30,6 +30,8 @@ func (r *reader) Watch(ctx context.Context, w WatchRequest, fn func(Event) error
 			return nil
 		case r.isClosed():
 			return errShut
+		case r.hasEnded(run):
+			over = true // whoever comes again after the end is handed what came since, and waits for nothing
 		default:
 			select {
 			case <-next:
@@ -38,6 +40,12 @@ func (r *reader) Watch(ctx context.Context, w WatchRequest, fn func(Event) error
 			}
 		}
 	}
+}
+
+// hasEnded tells whether a run is over. Its row is written with the record that ends it.
+func (r *reader) hasEnded(run string) bool {
+	row, err := r.summary(run)
+	return err == nil && row.Status.Ended()
 }
 
 func unlessStopped(err error) error {

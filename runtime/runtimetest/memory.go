@@ -109,6 +109,13 @@ func (s *MemoryStore) FailCommit(n int, err error, moment Moment) {
 	s.medium.fault = &fault{after: n - 1, err: err, moment: moment}
 }
 
+// Failure is the error of the commit that failed, nil while none has. It tells a test that the owner of this handle can do nothing more.
+func (s *MemoryStore) Failure() error {
+	s.medium.mu.Lock()
+	defer s.medium.mu.Unlock()
+	return s.failed
+}
+
 // Info tells what was opened.
 func (s *MemoryStore) Info() runtime.StoreInfo {
 	s.medium.mu.Lock()
