@@ -34,13 +34,21 @@ func (o *parallelOptions) parse(args starlark.Tuple, kwargs []starlark.Tuple) er
 	o.limit = math.MaxInt32
 	if limit != nil && limit != starlark.None {
 		if o.limit, err = starlark.AsInt32(limit); err != nil || o.limit < 1 {
-			return fmt.Errorf("for parameter limit: got %s, want an int of at least 1", limit)
+			return fmt.Errorf("for parameter limit: got %s, want an int of at least 1", shown(limit))
 		}
 	}
 	if o.onError != "cancel" && o.onError != "collect" {
 		return fmt.Errorf(`for parameter on_error: got %q, want "cancel" or "collect"`, o.onError)
 	}
 	return nil
+}
+
+// shown is a value in a message: its text if that is short, or what it is.
+func shown(v starlark.Value) string {
+	if hasElements(v) {
+		return "a " + v.Type()
+	}
+	return v.String()
 }
 
 // goal says how many of n branches must succeed, and in which mode.
@@ -54,7 +62,7 @@ func (o *parallelOptions) goal(n int) (need int, mode string, err error) {
 	if o.wait == starlark.String("any") {
 		need = 1
 	} else if need, err = starlark.AsInt32(o.wait); err != nil || need < 1 {
-		return 0, "", fmt.Errorf(`for parameter wait: got %s, want "all", "any" or an int of at least 1`, o.wait)
+		return 0, "", fmt.Errorf(`for parameter wait: got %s, want "all", "any" or an int of at least 1`, shown(o.wait))
 	}
 	if need > n {
 		return 0, "", fmt.Errorf("%d branches must succeed, but there are %d", need, n)

@@ -54,7 +54,7 @@ func resumeExtremum(c nativeCall, result starlark.Value) step {
 			op = syntax.GT
 		}
 		var err error
-		if better, err = starlark.Compare(op, result, s[3]); err != nil {
+		if better, err = c.m.compare(op, result, s[3]); err != nil {
 			return step{err: fmt.Errorf("%s: %v", c.act.native.name, err)}
 		}
 	}

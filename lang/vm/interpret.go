@@ -130,7 +130,7 @@ resume: // the top frame is to execute the instruction at its pc
 			}
 		case compile.In, compile.NotIn:
 			var found bool
-			if found, err = contains(rk(regs, consts, in.C), rk(regs, consts, in.B)); err != nil {
+			if found, err = m.contains(rk(regs, consts, in.C), rk(regs, consts, in.B)); err != nil {
 				goto failed
 			}
 			regs[in.A] = starlark.Bool(found == (in.Op == compile.In))
@@ -145,13 +145,13 @@ resume: // the top frame is to execute the instruction at its pc
 
 		case compile.Equal, compile.NotEqual:
 			var same bool
-			if same, err = equal(rk(regs, consts, in.B), rk(regs, consts, in.C)); err != nil {
+			if same, err = m.equal(rk(regs, consts, in.B), rk(regs, consts, in.C)); err != nil {
 				goto failed
 			}
 			regs[in.A] = starlark.Bool(same == (in.Op == compile.Equal))
 		case compile.Less, compile.LessEqual, compile.Greater, compile.GreaterEqual:
 			var holds bool
-			if holds, err = order(in.Op, rk(regs, consts, in.B), rk(regs, consts, in.C)); err != nil {
+			if holds, err = m.order(in.Op, rk(regs, consts, in.B), rk(regs, consts, in.C)); err != nil {
 				goto failed
 			}
 			regs[in.A] = starlark.Bool(holds)
@@ -186,7 +186,7 @@ resume: // the top frame is to execute the instruction at its pc
 			}
 		case compile.IfEqual:
 			var same bool
-			if same, err = equal(rk(regs, consts, in.B), rk(regs, consts, in.C)); err != nil {
+			if same, err = m.equal(rk(regs, consts, in.B), rk(regs, consts, in.C)); err != nil {
 				goto failed
 			}
 			if same == in.Sense() {
@@ -194,7 +194,7 @@ resume: // the top frame is to execute the instruction at its pc
 			}
 		case compile.IfLess, compile.IfLessEqual, compile.IfGreater, compile.IfGreaterEqual:
 			var holds bool
-			if holds, err = order(in.Op, rk(regs, consts, in.B), rk(regs, consts, in.C)); err != nil {
+			if holds, err = m.order(in.Op, rk(regs, consts, in.B), rk(regs, consts, in.C)); err != nil {
 				goto failed
 			}
 			if holds == in.Sense() {
@@ -202,7 +202,7 @@ resume: // the top frame is to execute the instruction at its pc
 			}
 		case compile.IfIn:
 			var found bool
-			if found, err = contains(rk(regs, consts, in.C), rk(regs, consts, in.B)); err != nil {
+			if found, err = m.contains(rk(regs, consts, in.C), rk(regs, consts, in.B)); err != nil {
 				goto failed
 			}
 			if found == in.Sense() {

@@ -1,7 +1,11 @@
 package vm
 
 import (
+	"errors"
+
 	"go.starlark.net/starlark"
+
+	"starling/lang/effect"
 )
 
 // The direct methods of lists and dicts. Each returns nil for anything unusual, an error included, before it has changed anything: the builtin then does the call again
@@ -28,13 +32,16 @@ func listExtend(m *Machine, recv starlark.Value, args []starlark.Value) starlark
 	return starlark.None
 }
 
-func listIndex(_ *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
+func listIndex(m *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
 	if len(args) != 1 {
 		return nil
 	}
 	list := recv.(*starlark.List)
 	for i := range list.Len() {
-		if same, err := equal(list.Index(i), args[0]); err != nil {
+		if same, err := m.equal(list.Index(i), args[0]); err != nil {
+			if limit := (*effect.Error)(nil); errors.As(err, &limit) {
+				m.refused = err
+			}
 			return nil
 		} else if same {
 			return starlark.MakeInt(i)

@@ -150,7 +150,9 @@ func (m *Machine) affordable(op syntax.Token, x, y starlark.Value) error {
 		}
 		return m.repeated(x, y)
 	case syntax.PERCENT:
-		return m.printable(y)
+		if _, text := x.(starlark.String); text {
+			return m.printable(y)
+		}
 	}
 	return nil
 }

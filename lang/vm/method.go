@@ -112,10 +112,14 @@ func (m *Machine) callMethod(f *fiber, method *method, recv starlark.Value, args
 // callBound calls a method of a built-in type, which neither keeps its arguments nor looks at the thread.
 func (m *Machine) callBound(f *fiber, b *starlark.Builtin, args starlark.Tuple, named []keyword) (starlark.Value, signal, error) {
 	err := m.consumes(args)
-	switch b.Receiver().(type) {
+	switch recv := b.Receiver().(type) {
 	case *starlark.Dict, *starlark.Set:
 		if err == nil {
 			err = hashesAll(args)
+		}
+	case *starlark.List:
+		if err == nil && len(args) > 0 && (b.Name() == "index" || b.Name() == "remove") {
+			err = m.comparable(args[0], recv.Len()+1)
 		}
 	}
 	if err != nil {

@@ -131,6 +131,10 @@ func (m *Machine) mayCall(n *Native, args []starlark.Value) error {
 		if err := hashesAll(args); err != nil {
 			return err
 		}
+	case "sorted", "min", "max":
+		if err := m.ordered(args); err != nil {
+			return err
+		}
 	case "int":
 		if len(args) == 0 {
 			return nil

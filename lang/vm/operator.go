@@ -25,7 +25,7 @@ func truth(v starlark.Value) (bool, error) {
 }
 
 // equal is x == y, with short cuts for the types that conditions mostly compare.
-func equal(x, y starlark.Value) (bool, error) {
+func (m *Machine) equal(x, y starlark.Value) (bool, error) {
 	if a, ok := small(x); ok {
 		if b, ok := small(y); ok {
 			return a == b, nil
@@ -44,7 +44,17 @@ func equal(x, y starlark.Value) (bool, error) {
 			return x == y, nil
 		}
 	}
-	return starlark.Compare(syntax.EQL, x, y)
+	return m.compare(syntax.EQL, x, y)
+}
+
+// compare compares by go.starlark.net, if the script can pay for it.
+func (m *Machine) compare(op syntax.Token, x, y starlark.Value) (bool, error) {
+	if hasElements(x) && hasElements(y) {
+		if err := m.comparable(x, 1); err != nil {
+			return false, err
+		}
+	}
+	return starlark.Compare(op, x, y)
 }
 
 // extendBy is list += y. The list is extended in place by any iterable; otherwise it is list + y.

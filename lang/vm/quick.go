@@ -38,7 +38,7 @@ var orderToken = [...]syntax.Token{
 }
 
 // order is x < y, x <= y, x > y or x >= y.
-func order(op compile.Op, x, y starlark.Value) (bool, error) {
+func (m *Machine) order(op compile.Op, x, y starlark.Value) (bool, error) {
 	if a, ok := small(x); ok {
 		if b, ok := small(y); ok {
 			switch op {
@@ -57,7 +57,7 @@ func order(op compile.Op, x, y starlark.Value) (bool, error) {
 			return orderFloats(op, xf, yf), nil
 		}
 	}
-	return starlark.Compare(orderToken[op], x, y)
+	return m.compare(orderToken[op], x, y)
 }
 
 // orderFloats compares floats that are numbers.
@@ -74,7 +74,7 @@ func orderFloats(op compile.Op, x, y starlark.Float) bool {
 }
 
 // contains is x in container.
-func contains(container, x starlark.Value) (bool, error) {
+func (m *Machine) contains(container, x starlark.Value) (bool, error) {
 	switch c := container.(type) {
 	case *starlark.Set:
 		if err := hashable(x); err != nil {
@@ -88,14 +88,14 @@ func contains(container, x starlark.Value) (bool, error) {
 		return found, nil
 	case *starlark.List:
 		for i := range c.Len() {
-			if same, err := equal(x, c.Index(i)); same || err != nil {
+			if same, err := m.equal(x, c.Index(i)); same || err != nil {
 				return same, err
 			}
 		}
 		return false, nil
 	case starlark.Tuple:
 		for i := range c {
-			if same, err := equal(x, c[i]); same || err != nil {
+			if same, err := m.equal(x, c[i]); same || err != nil {
 				return same, err
 			}
 		}

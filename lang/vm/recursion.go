@@ -20,23 +20,34 @@ func (m *Machine) printable(v starlark.Value) error {
 	case starlark.String:
 		return nil
 	}
-	p := printed{left: m.limits.Memory}
+	p := printed{left: min(m.limits.Memory, m.stepsLeft()<<workShift)}
+	most := p.left
 	p.value(v)
 	switch {
 	case p.deep:
 		return effect.Errorf(effect.KindLimit, "a %s nested deeper than %d cannot be printed", v.Type(), maxPrintDepth)
 	case p.left < 0:
-		return effect.Errorf(effect.KindLimit, "the text of this %s would take more than the limit of %d bytes", v.Type(), m.limits.Memory)
+		return effect.Errorf(effect.KindLimit, "the text of this %s would take more than the limit of %d bytes", v.Type(), most)
 	}
+	m.fuel -= (most - p.left) >> workShift
 	return nil
 }
 
 // printed estimates the length of a value's text. Cycles are printed as "...".
 type printed struct {
-	left int64
-	path []any
-	deep bool
+	left  int64
+	depth int
+	deep  bool
+	known map[any]int64 // the lengths of what was met, unfinished for what is being printed further out
+	round int           // how many values that contain themselves were met again
+	again int           // how many were counted that are part of such a value
 }
+
+// maxCyclic bounds the containers that are part of themselves in what is printed: each is gone through again from wherever it is reached.
+const maxCyclic = 1 << 16
+
+// unfinished is the length of a value that contains the one at hand.
+const unfinished = -1
 
 func (p *printed) value(v starlark.Value) {
 	p.left -= 2
@@ -48,28 +59,42 @@ func (p *printed) value(v starlark.Value) {
 		p.left -= int64(len(b))
 		return
 	}
-	children := printedParts(v)
-	if len(children) == 0 {
-		return
+	if children := printedParts(v); len(children) > 0 {
+		p.container(v, children)
 	}
-	if len(p.path) >= maxPrintDepth {
+}
+
+// container counts a value with parts once, unless it is part of itself: then how it is printed depends on where one begins.
+func (p *printed) container(v starlark.Value, children []starlark.Value) {
+	key := identity(v)
+	switch n, ok := p.known[key]; {
+	case ok && n == unfinished:
+		p.round++
+		return
+	case ok:
+		p.left -= n
+		return
+	case p.depth >= maxPrintDepth:
 		p.deep = true
 		return
+	case p.known == nil:
+		p.known = make(map[any]int64)
 	}
-	key := identity(v)
-	for _, k := range p.path {
-		if k == key {
-			return
-		}
-	}
-	p.path = append(p.path, key)
+	p.known[key] = unfinished
+	p.depth++
+	before, round := p.left, p.round
 	for _, c := range children {
 		if p.left < 0 || p.deep {
 			break
 		}
 		p.value(c)
 	}
-	p.path = p.path[:len(p.path)-1]
+	p.depth--
+	if delete(p.known, key); p.round == round {
+		p.known[key] = before - p.left
+	} else if p.again++; p.again > maxCyclic {
+		p.left = -1
+	}
 }
 
 // printedParts are the values whose texts are part of the text of v.
@@ -92,7 +117,7 @@ func printedParts(v starlark.Value) []starlark.Value {
 // The nesting of a tuple that is hashed, and the parts it may have, counted as often as they are reached.
 const (
 	maxHashDepth = 1000
-	maxHashParts = 1 << 20
+	maxHashParts = 1 << 16
 )
 
 // hashable refuses tuples whose hash would take too long or too deep a recursion. What is no tuple hashes in place or not at all.

@@ -72,12 +72,12 @@ func sameArithmetic(t *testing.T, x, y starlark.Value) {
 	}
 	for _, op := range []compile.Op{compile.Less, compile.LessEqual, compile.Greater, compile.GreaterEqual} {
 		want, _ := starlark.Compare(orderToken[op], x, y)
-		if got, err := order(op, x, y); got != want || err != nil {
+		if got, err := m.order(op, x, y); got != want || err != nil {
 			t.Errorf("%v %v %v = %v, %v; want %v", x, op, y, got, err, want)
 		}
 	}
 	want, _ := starlark.Compare(syntax.EQL, x, y)
-	if got, err := equal(x, y); got != want || err != nil {
+	if got, err := m.equal(x, y); got != want || err != nil {
 		t.Errorf("%v == %v is %v, %v; want %v", x, y, got, err, want)
 	}
 }

@@ -60,6 +60,9 @@ func resumeSorted(c nativeCall, result starlark.Value) step {
 	if sorted := sortUniform(elems, keys, reverse); sorted != nil {
 		return step{value: starlark.NewList(sorted)}
 	}
+	if err := c.m.sortable(keys, n); err != nil {
+		return step{err: err}
+	}
 	s := &keyed{keys: toTuple(keys), elems: toTuple(elems)}
 	if reverse {
 		sort.Stable(sort.Reverse(s))
