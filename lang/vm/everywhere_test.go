@@ -27,8 +27,8 @@ var (
 // the same bytes, and goes on from there. Whatever a program can be seen to do (results, globals, output, errors with their positions, steps) must be what it does
 // when nobody stops it, in code without breaks.
 //
-// It stops at random places of each program, drawn with a seed that it prints; they lie the farther apart the longer the program runs. Before every
-// instruction of every program:
+// It stops at random places of each program, drawn with a seed that it prints; they lie the farther apart the longer the program runs and the more it
+// holds. Before every instruction of every program:
 //
 //	go test ./lang/vm -run Everywhere -everywhere -timeout 6h
 func TestEverywhere(t *testing.T) {
@@ -64,12 +64,16 @@ func TestEverywhere(t *testing.T) {
 // callBack are the Go functions that call a script's function before they return, in these programs. None is part of the product: its own natives that do so are frames.
 var callBack = []string{"apply"}
 
+// large is the size from which snapshots are taken more rarely.
+const large = 64 << 10
+
 // saver stops machines and replaces them by what their bytes say. A nil saver lets them be.
 type saver struct {
 	rng    *rand.Rand
 	forced bool // the slice in progress ends because it was stopped
 
 	passed, next, stops, bytes int            // instructions so far, and that of the next stop
+	size                       int            // of the newest snapshot
 	nested                     map[string]int // instructions passed inside Go functions that call back
 }
 
@@ -92,7 +96,7 @@ func (s *saver) watch(m *vm.Machine) {
 		}
 		s.passed++
 		if s.forced = s.passed > s.next; s.forced && !*everywhere {
-			s.next = s.passed + s.rng.IntN(1+s.passed/8)
+			s.next = s.passed + s.rng.IntN(1+s.passed/8*(1+s.size/large))
 		}
 		return s.forced
 	})
@@ -117,7 +121,7 @@ func (s *saver) renew(t *testing.T, img *vm.Image, m *vm.Machine, limits vm.Limi
 		t.Fatalf("the copy is written down otherwise: %v\n% x\n% x", err, b, c)
 	}
 	s.watch(next)
-	s.stops, s.bytes = s.stops+1, s.bytes+len(b)
+	s.stops, s.bytes, s.size = s.stops+1, s.bytes+len(b), len(b)
 	return next, false
 }
 
