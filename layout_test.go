@@ -32,6 +32,7 @@ var arrows = []arrow{
 	{"lang/diagnostic", nil},
 	{"lang/contract", []string{"lang/diagnostic"}},
 	{"lang/effect", []string{"lang/contract", "lang/diagnostic"}},
+	{"lang/langtest", nil},
 	{"lang/compile", []string{"lang/diagnostic"}},
 	{"lang/check", []string{"lang/effect", "lang/contract", "lang/diagnostic"}},
 	{"lang/vm", []string{"lang/compile", "lang/effect", "lang/contract", "lang/diagnostic"}},

@@ -157,6 +157,11 @@ func exe(modules []*compile.Module, predeclared starlark.StringDict) error {
 // finish runs a machine that asks nothing to its end. It may use as many calls as the reference.
 func finish(m *vm.Machine) error {
 	m.SetLimits(vm.Limits{Frames: 100_000})
+	return runToEnd(m)
+}
+
+// runToEnd runs a machine that asks nothing to its end, within the limits that it has.
+func runToEnd(m *vm.Machine) error {
 	for {
 		stop := m.Run(nothingToAsk)
 		switch {

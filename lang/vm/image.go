@@ -2,6 +2,7 @@ package vm
 
 import (
 	"fmt"
+	"slices"
 
 	"go.starlark.net/starlark"
 
@@ -130,7 +131,7 @@ func resolve(l compile.LoadStmt, byName map[string]*Module) loaded {
 	}
 	values := make([]starlark.Value, len(l.Names))
 	globals := from.Globals()
-	for i, name := range l.Names {
+	for i, name := range slices.Backward(l.Names) { // of several that are missing go.starlark.net names the last
 		v, ok := globals[name]
 		if !ok {
 			return loaded{err: noSuchName(name, l.Path, globals)}

@@ -238,7 +238,7 @@ resume: // the top frame is to execute the instruction at its pc
 			regs[in.A] = elems
 			m.charge(sizeOfTuple + sizeOfValue*int(in.C))
 		case compile.Dict:
-			regs[in.A] = starlark.NewDict(int(in.B))
+			regs[in.A] = newDict(int(in.B))
 			m.charge(sizeOfDict)
 		case compile.Extend:
 			extendWindow(regs[in.A].(*starlark.List), regs[in.B:in.B+in.C])

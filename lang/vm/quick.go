@@ -263,6 +263,14 @@ func (m *Machine) setIndex(x, y, v starlark.Value) error {
 	return setIndex(x, y, v)
 }
 
+// newDict makes an empty dict with room for n entries. Without entries go.starlark.net gives it no table, which its errors show.
+func newDict(n int) *starlark.Dict {
+	if n == 0 {
+		return new(starlark.Dict)
+	}
+	return starlark.NewDict(n)
+}
+
 // addKey sets a key of a dict display, which must not be there yet.
 func addKey(d *starlark.Dict, k, v starlark.Value) error {
 	if err := hashable(k); err != nil {
