@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -63,7 +64,7 @@ func (a *actor) checkpointDue(t *turn, length *tail) *checkpoint {
 	if a.s.Status.Ended() || a.s.Session || t.m == nil || length.records == 0 { // a session is replayed chunk by chunk
 		return nil
 	}
-	long := length.long(t.m.Steps())
+	long := t.moved || length.long(t.m.Steps()) // no older checkpoint serves a run that was moved
 	if !long && (a.s.Status != Suspended || length.size > smallCheckpoint) {
 		return nil
 	}
@@ -206,7 +207,11 @@ func (s *state) payload() effect.Payload {
 	b.Int("seq", int64(s.Seq)).Text("status", string(s.Status)).Text("script", s.Script).Text("bundle", s.Bundle).Text("program", s.Program).
 		Text("settings", s.Settings).Raw("inputs", s.Inputs).Text("by", s.By).Text("parent", s.Parent).Int("depth", int64(s.Depth)).
 		Flag("session", s.Session).Int("started", micros(s.Started)).Int("updated", micros(s.Updated)).Int("deadline", micros(s.Deadline)).Text("overtime", string(s.Overtime)).
-		Flag("busy", s.Busy).Flag("bare", s.Bare).Int("behaviour", int64(s.Behaviour)).Texts("without", s.Without)
+		Flag("busy", s.Busy).Flag("bare", s.Bare).Int("behaviour", int64(s.Behaviour)).Texts("without", s.Without).
+		Raw("lineage", s.Lineage.payload())
+	for _, name := range slices.Sorted(maps.Keys(s.Recalls)) { // before the steps that take them
+		b.Raw("recall:"+name, s.Recalls[name].payload())
+	}
 	for _, st := range s.inOrder() {
 		b.Raw("step:"+st.Step, st.payload())
 	}
@@ -230,7 +235,8 @@ func (st *step) payload() effect.Payload {
 		Raw("args", st.Args).Raw("resolved", st.Resolved).Text("returns", st.Returns).Raw("policy", policyPayload(st.Policy)).
 		Int("attempt", int64(st.Attempt)).Flag("ready", st.Ready).Flag("in_flight", st.InFlight).Int("failures", int64(st.Failures)).
 		Int("reasks", int64(st.Reasks)).Raw("feedback", st.Feedback).Raw("refused", st.Refused).Flag("stopped", st.Stopped).Text("note", st.Note).
-		Text("cut", st.Cut).Text("mail", st.Mail).Texts("backends", st.Backends).Flag("breaker", st.Breaker).Int("serving", int64(st.Serving)).Raw("shut", st.Shut).Payload()
+		Text("cut", st.Cut).Text("mail", st.Mail).Texts("backends", st.Backends).Flag("breaker", st.Breaker).Int("serving", int64(st.Serving)).Raw("shut", st.Shut).
+		Flag("recalls", st.Recall != nil).Payload()
 }
 
 func stateOf(run string, v effect.View) *state {
@@ -240,14 +246,21 @@ func stateOf(run string, v effect.View) *state {
 	s.Session, s.Started, s.Updated, s.Deadline = v.Flag("session"), timeOf(v, "started"), timeOf(v, "updated"), timeOf(v, "deadline")
 	s.Overtime = Overtime(v.Text("overtime"))
 	s.Busy, s.Bare, s.Behaviour, s.Without = v.Flag("busy"), v.Flag("bare"), uint32(v.Int("behaviour")), v.Texts("without")
+	s.Lineage = lineageOf(v.Sub("lineage"))
 	v.Each(func(key string, f effect.View) {
 		kind, name, ok := cutKind(key)
 		if !ok {
 			return
 		}
 		switch kind {
+		case "recall":
+			s.Recalls[name] = recallOf(f)
 		case "step":
-			s.adopt(stepOf(name, f))
+			st := stepOf(name, f)
+			if f.Flag("recalls") {
+				st.Recall = s.Recalls[name]
+			}
+			s.adopt(st)
 		case "gate":
 			s.Gates[name] = gateOf(name, f)
 		case "timer":

@@ -46,11 +46,16 @@ func (t *turn) endChunk(stop vm.Stop) {
 	if !t.s.Busy {
 		return // a session that has had no chunk yet
 	}
+	t.record(ChunkEnded, "", chunkPayload(stop))
+}
+
+// chunkPayload is what a chunk came to.
+func chunkPayload(stop vm.Stop) effect.Payload {
 	var b effect.Object
 	if stop.Err == nil && stop.Value != nil && stop.Value != starlark.None {
 		b.Text("value", shortened(stop.Value.String()))
 	}
-	t.record(ChunkEnded, "", b.Raw("error", stop.Err.Payload()).Payload())
+	return b.Raw("error", stop.Err.Payload()).Payload()
 }
 
 // maxShown bounds the text of a chunk's value, bytes: it is for people.
@@ -70,7 +75,7 @@ func (h *host) compileChunk(m *vm.Machine, encoded []byte) (*lang.Program, error
 		return nil, fmt.Errorf("the chunk: %w", err)
 	}
 	globals := m.Globals()
-	return lang.CompileChunk(bundle, globals.Has, h.e.env)
+	return lang.CompileChunk(bundle, globals.Has, h.program.env)
 }
 
 // appendChunk gives the machine the modules of a chunk.

@@ -179,11 +179,6 @@ func (r *reader) newestDefinitions() ([]Definition, error) {
 	return found, err
 }
 
-// Define is refused.
-func (*readOnly) Define(context.Context, DefineRequest) (*Definition, error) {
-	return nil, errReadOnly
-}
-
 // Facet gives an interface that an engine serves beside [Engine], such as [Definitions]. One that serves it not refuses with usage.
 func Facet[I any](e Engine) (I, error) {
 	f, ok := any(e).(I)

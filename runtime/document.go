@@ -56,6 +56,7 @@ type Details struct {
 	NextDue   *time.Time `json:"next_due"`           // the earliest timer
 	Deadline  *time.Time `json:"deadline,omitempty"` // of the whole run
 	Parent    string     `json:"parent,omitempty"`   // RUN@STEP of the run that started it
+	Lineage   *Lineage   `json:"lineage,omitempty"`  // of which run it was made, and how
 	Session   bool       `json:"session,omitempty"`
 	Workspace string     `json:"workspace,omitempty"`
 	Env       []string   `json:"env,omitempty"` // declared variables
@@ -99,6 +100,16 @@ type Step struct {
 	Kind      string     `json:"kind"`
 	Status    string     `json:"status"` // waiting, running, ok, error, withdrawn
 	Attempts  int        `json:"attempts"`
+	StartedAt time.Time  `json:"started_at"`
+	EndedAt   *time.Time `json:"ended_at"`
+	Tries     []Try      `json:"tries,omitempty"` // its attempts, one by one
+}
+
+// Try is one attempt of a step.
+type Try struct {
+	Number    int        `json:"attempt"`
+	Class     string     `json:"class"` // how it ended: ok, retryable, invalid, final, uncertain, interrupted; "" while it is in flight
+	Backend   string     `json:"backend,omitempty"`
 	StartedAt time.Time  `json:"started_at"`
 	EndedAt   *time.Time `json:"ended_at"`
 }

@@ -45,6 +45,7 @@ func TestEngines(t *testing.T) {
 			}
 			runtimetest.TestEngine(t, s)
 			t.Run("definitions", func(t *testing.T) { runtimetest.TestDefinitions(t, s) })
+			t.Run("reruns", func(t *testing.T) { runtimetest.TestReruns(t, s) })
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 
 // program is a compiled program with its permanents. It is made once and shared by all runs of the same sources.
 type program struct {
+	env    *effect.Environment
 	bundle *lang.Bundle
 	code   *lang.Program
 	image  *vm.Image
@@ -63,7 +65,28 @@ func (p *programs) compile(bundle *lang.Bundle) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &program{bundle: bundle, code: code, image: image}, nil
+	return &program{env: p.env, bundle: bundle, code: code, image: image}, nil
+}
+
+// host finds what a run, as its state has it, needs of its program and its settings.
+func (p *programs) host(r *reader, s *state) (*host, error) {
+	if s.Behaviour != p.env.Behaviour {
+		return nil, refuse(ErrKindNewer, "run %s was started with behaviour %d of the builtins; this build has %d", s.ID, s.Behaviour, p.env.Behaviour).
+			help("go on with the build that started it, or end it with: starling cancel %s", s.ID)
+	}
+	encoded, err := r.blob(s.Bundle)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: its program: %w", s.ID, err)
+	}
+	made, err := p.of(s.Bundle, encoded)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: its program: %w", s.ID, err)
+	}
+	settings, err := r.settings(s.Settings)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: its settings: %w", s.ID, err)
+	}
+	return &host{run: s.ID, program: made, settings: settings}, nil
 }
 
 // host is what a run's turns need to know of the world without touching it: its program, its settings, what its carrier brought.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"starling/lang/effect"
 )
@@ -16,6 +17,7 @@ type saved struct {
 	points  []point
 	tail    []Record
 	length  tail
+	now     time.Time // of what is said beyond a journal that was cut
 }
 
 // readRun reads a run. skip leaves out as many of the newest checkpoints: the journal is the truth, a checkpoint only saves reading it.
@@ -85,7 +87,7 @@ func (a *actor) load() (fresh bool, err error) {
 		return false, err
 	}
 	poison := ""
-	a.m, a.unfit, a.host = nil, nil, &host{e: a.e, run: a.run}
+	a.m, a.rest, a.unfit, a.host = nil, nil, nil, &host{e: a.e, run: a.run}
 	if !sv.rests() {
 		poison, err = a.awaken(sv)
 	}
@@ -108,7 +110,7 @@ func (a *actor) keep(s *state, sv *saved) {
 // awaken makes state and machine. A run that cannot be served here (its program or its settings cannot be read, or this build's builtins behave in another way) is
 // left as it is, unfit; one whose machine fails, or says something else than the journal does, is poison.
 func (a *actor) awaken(sv *saved) (poison string, err error) {
-	h, err := a.e.hostOf(a.run, sv)
+	h, err := a.e.hostOf(sv)
 	if err != nil {
 		a.unfit = err
 		return "", nil
@@ -135,9 +137,10 @@ func (a *actor) awaken(sv *saved) (poison string, err error) {
 func (a *actor) rebuild(h *host, sv *saved) error {
 	for skip := 1; ; skip++ {
 		last := sv.state.Seq == 0
-		m, err := h.rebuild(sv)
+		sv.now = a.e.now()
+		m, rest, err := h.rebuild(sv)
 		if err == nil {
-			a.m, a.host = m, h
+			a.m, a.host, a.rest = m, h, rest
 			a.keep(sv.state, sv)
 			a.tail.steps = m.Steps()
 			a.yielded = m.Runnable() || len(a.s.decided) > 0
@@ -161,6 +164,10 @@ func (a *actor) recover(t *turn) {
 	if parent, step, child := cutParent(t.s.Parent); child && a.e.abandoned(parent, step) {
 		t.cancelRun([]string{"run:" + parent}, "its parent ended")
 		return
+	}
+	if a.rest != nil {
+		t.stopped(*a.rest)
+		a.rest = nil
 	}
 	for _, st := range t.s.inOrder() {
 		if _, flying := a.flights[st.Step]; st.InFlight && !flying {
@@ -212,26 +219,23 @@ func (a *actor) setAside(why string) error {
 }
 
 // hostOf finds what a run needs of its program.
-func (e *Local) hostOf(run string, sv *saved) (*host, error) {
-	s := sv.state
-	if s.Seq == 0 {
-		s = newState(run)
-		s.apply(&sv.tail[0])
+func (e *Local) hostOf(sv *saved) (*host, error) {
+	h, err := e.programs.host(&e.reader, sv.first())
+	if err == nil {
+		h.e = e
 	}
-	if s.Behaviour != e.env.Behaviour {
-		return nil, refuse(ErrKindNewer, "run %s was started with behaviour %d of the builtins; this build has %d", run, s.Behaviour, e.env.Behaviour).
-			help("go on with the build that started it, or end it with: starling cancel %s", run)
+	return h, err
+}
+
+// first is the state that replay begins with, with the program that the run has moved to since: all that was journaled before has been replayed with it.
+func (sv *saved) first() *state {
+	s := *sv.state
+	for i := range sv.tail {
+		if r := &sv.tail[i]; r.Type == RunMoved || r.Seq == 1 {
+			s.apply(r)
+		}
 	}
-	encoded, err := e.blob(s.Bundle)
-	if err != nil {
-		return nil, fmt.Errorf("run %s: its program: %w", run, err)
-	}
-	p, err := e.programs.of(s.Bundle, encoded)
-	if err != nil {
-		return nil, fmt.Errorf("run %s: its program: %w", run, err)
-	}
-	h := &host{e: e, run: run, program: p}
-	return h, h.settle(s.Settings)
+	return &s
 }
 
 // settle takes settings by their hash.

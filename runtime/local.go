@@ -58,6 +58,9 @@ func Open(store Store, env *effect.Environment, opts Options) (*Local, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := sweep(store); err != nil {
+		return nil, err
+	}
 	ctx, stop := context.WithCancelCause(context.Background())
 	e := &Local{env: env, opts: opts, macKey: key, ctx: ctx, stop: stop, actors: map[string]*actor{}, carried: map[string]map[string]string{},
 		stored: map[string]struct{}{}, starts: map[string]chan struct{}{}}

@@ -54,7 +54,7 @@ func (w *world) check() {
 	if w.spoiled {
 		return
 	}
-	if err := w.history.Collect(w.ctx, runtime.NewReader(w.store.Reader())); err != nil {
+	if err := w.history.Collect(w.ctx, runtime.NewReader(w.store.Reader(), environment(w.perform))); err != nil {
 		w.t.Error(err)
 	}
 	if err := w.history.Check(); err != nil {

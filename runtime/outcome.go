@@ -30,6 +30,8 @@ func (s *state) known() (st *step, out effect.Outcome, took string) {
 // verdict is the outcome of a step that is decided.
 func (st *step) verdict() effect.Outcome {
 	switch {
+	case st.Recall != nil:
+		return st.Recall.outcome
 	case st.Refused != nil:
 		v, _ := st.Refused.View()
 		return failure(st, effect.ErrorOf(v), nil)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"starling/lang/effect"
 )
 
 // reader answers questions from a store alone: what it tells is durable, because nothing else is there. A Local engine is a reader that also drives.
@@ -25,14 +27,16 @@ func newReader(store Store) reader {
 	return reader{store: store, carried: func(string) bool { return false }, clock: time.Now, mu: new(sync.Mutex), changed: map[string]chan struct{}{}}
 }
 
-// NewReader returns an engine that only reads: Get, List, Watch without Follow and Blob answer, everything else is refused. It is what a command that
-// prints and leaves uses when the store has no owner.
-func NewReader(store Store) Engine {
-	r := newReader(store)
-	return &readOnly{r}
+// NewReader returns an engine that only reads: Get, List, Watch without Follow and Blob answer, as do Defined and Replay, everything else is refused. It is what a
+// command that prints and leaves uses when the store has no owner.
+func NewReader(store Store, env *effect.Environment) Engine {
+	return &readOnly{newReader(store), programs{made: map[string]*program{}, env: env}}
 }
 
-type readOnly struct{ reader }
+type readOnly struct {
+	reader
+	programs programs
+}
 
 var errReadOnly = refuse(ErrOwnerUnreachable, "the store is open for reading only")
 
@@ -47,6 +51,20 @@ func (*readOnly) Cancel(context.Context, CancelRequest) (*Receipt, error) { retu
 
 // Carry is refused.
 func (*readOnly) Carry(context.Context, CarryRequest) ([]string, error) { return nil, errReadOnly }
+
+// Define is refused.
+func (*readOnly) Define(context.Context, DefineRequest) (*Definition, error) { return nil, errReadOnly }
+
+// Replay executes a run again.
+func (r *readOnly) Replay(_ context.Context, q ReplayRequest) (*Replayed, error) {
+	return r.programs.replay(&r.reader, q.Run, r.clock())
+}
+
+// Move is refused.
+func (*readOnly) Move(context.Context, MoveRequest) (*Replayed, error) { return nil, errReadOnly }
+
+// Fork is refused.
+func (*readOnly) Fork(context.Context, ForkRequest) (*Run, error) { return nil, errReadOnly }
 
 // Close closes the store.
 func (r *readOnly) Close() error { return r.store.Close() }

@@ -31,6 +31,7 @@ type actor struct {
 	// Touched only by the goroutine that takes events.
 	s         *state      // nil: the run is not loaded
 	m         *vm.Machine // nil: the run is set aside, has ended, or cannot be served here
+	rest      *vm.Stop    // what the machine said beyond a journal that was cut, until a turn has taken it
 	host      *host
 	unfit     error // why the run cannot be served here; another build, or a repaired store, could
 	yielded   bool

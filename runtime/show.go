@@ -105,7 +105,7 @@ func (r *reader) gatesOf(top, path string, s *state) ([]Gate, error) {
 // details tells what a run is beside its outcome.
 func (r *reader) details(s *state) *Details {
 	d := &Details{Program: s.Program, StartedBy: s.By, StartedAt: s.Started, UpdatedAt: s.Updated, Seq: s.Seq, Carried: r.carried(s.ID), InFlight: s.flying,
-		Parent: s.Parent, Session: s.Session}
+		Parent: s.Parent, Lineage: s.Lineage, Session: s.Session}
 	if due := s.due(false); !due.IsZero() {
 		d.NextDue = &due
 	}
@@ -150,8 +150,12 @@ func (l *stepList) take(ev *Event) {
 	case AttemptStarted.String():
 		st.Status = "running"
 		st.Attempts++
+		st.Tries = append(st.Tries, Try{Number: st.Attempts, StartedAt: ev.Time})
 	case AttemptEnded.String():
 		st.Status = "waiting"
+		if n := len(st.Tries); n > 0 {
+			st.Tries[n-1].end(ev)
+		}
 	case StepSettled.String():
 		st.Status, st.EndedAt = "ok", &end
 		if ev.has("error") {
@@ -160,6 +164,13 @@ func (l *stepList) take(ev *Event) {
 	case StepWithdrawn.String():
 		st.Status, st.EndedAt = "withdrawn", &end
 	}
+}
+
+// end takes how an attempt ended.
+func (a *Try) end(ev *Event) {
+	var data struct{ Class, Backend string }
+	_ = json.Unmarshal(ev.Data, &data) // an engine's own
+	a.Class, a.Backend, a.EndedAt = data.Class, data.Backend, &ev.Time
 }
 
 func (l *stepList) begin(ev *Event) {

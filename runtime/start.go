@@ -80,8 +80,10 @@ func (e *Local) hold(key string) (release func()) {
 }
 
 // started finds the run that a start key has made.
-func (e *Local) started(r StartRequest) (string, error) {
-	v, err := e.store.Get([]byte(prefixStartKey + r.Key))
+func (e *Local) started(r StartRequest) (string, error) { return e.startedBy(r.Key, r.digest()) }
+
+func (e *Local) startedBy(key, digest string) (string, error) {
+	v, err := e.store.Get([]byte(prefixStartKey + key))
 	if errors.Is(err, ErrNoKey) {
 		return "", nil
 	}
@@ -92,8 +94,8 @@ func (e *Local) started(r StartRequest) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if k.Digest != r.digest() {
-		return "", refuse(ErrKeyConflict, "the key %q was used to start another run", r.Key).help("use a new key for a new run")
+	if k.Digest != digest {
+		return "", refuse(ErrKeyConflict, "the key %q was used to start another run", key).help("use a new key for a new run")
 	}
 	return k.Run, nil
 }

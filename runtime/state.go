@@ -27,6 +27,7 @@ type state struct {
 	Parent    string // RUN@STEP
 	Depth     int    // of child runs
 	Session   bool
+	Lineage   *Lineage // of a run that was made of another, else nil
 	Started   time.Time
 	Updated   time.Time
 	Deadline  time.Time // of the whole run, zero for none
@@ -38,9 +39,10 @@ type state struct {
 	Steps   map[string]*step
 	Gates   map[string]*gate // the open ones, system gates included
 	Mailbox []message
-	Busy    bool     // a session's chunk has not ended
-	Bare    bool     // gates were withdrawn of which only the journal knows
-	Without []string // variables that the run goes on without
+	Busy    bool               // a session's chunk has not ended
+	Bare    bool               // gates were withdrawn of which only the journal knows
+	Without []string           // variables that the run goes on without
+	Recalls map[string]*recall // outcomes of another run that steps to come may take
 
 	timers   timers
 	ready    heap[*step]      // those that want an attempt, the oldest first
@@ -77,6 +79,7 @@ type step struct {
 	Cut      string         // why its last attempt was cut, when its policy is not to try again
 	Shut     effect.Payload // the error of the last backend that was left alone
 	Mail     string         // of which name a message is waited for
+	Recall   *recall        // the outcome of another run that it takes
 	rank     int            // its place in the heap of those that want an attempt
 }
 
@@ -102,7 +105,7 @@ type message struct {
 }
 
 func newState(run string) *state {
-	return &state{ID: run, Status: Pending, Steps: map[string]*step{}, Gates: map[string]*gate{}, children: map[string]*step{}}
+	return &state{ID: run, Status: Pending, Steps: map[string]*step{}, Gates: map[string]*gate{}, Recalls: map[string]*recall{}, children: map[string]*step{}}
 }
 
 // apply folds one record in.
@@ -147,6 +150,12 @@ func (s *state) apply(r *Record) {
 		s.Busy = false
 	case RunPinned:
 		s.Settings = v.Text("settings")
+	case RunMoved:
+		s.Bundle, s.Program, s.Script = v.Text("bundle"), v.Text("program"), v.Text("script")
+	case StepRecalled:
+		s.recalled(r, v)
+	case StepAnswered:
+		delete(s.Recalls, r.Step)
 	}
 }
 
@@ -155,6 +164,7 @@ func (s *state) start(r *Record, v effect.View) {
 	s.Script, s.Bundle, s.Program, s.Settings = v.Text("script"), v.Text("bundle"), v.Text("program"), v.Text("settings")
 	s.Inputs, s.By, s.Parent, s.Depth, s.Session = v.Raw("inputs"), v.Text("by"), v.Text("parent"), int(v.Int("depth")), v.Flag("session")
 	s.Started, s.Deadline, s.Overtime, s.Behaviour = r.Time, timeOf(v, "deadline"), Overtime(v.Text("overtime")), uint32(v.Int("behaviour"))
+	s.Lineage = lineageOf(v.Sub("lineage"))
 }
 
 func (s *state) end(status Status) {
@@ -162,6 +172,7 @@ func (s *state) end(status Status) {
 	clear(s.Steps)
 	clear(s.Gates)
 	clear(s.children)
+	clear(s.Recalls)
 	s.timers, s.ready, s.flying, s.takes, s.decided, s.Mailbox = timers{}, heap[*step]{}, 0, nil, nil, nil
 }
 
@@ -172,7 +183,10 @@ func (s *state) request(r *Record, v effect.View) {
 	if st.Kind == kindMailbox {
 		st.Mail = v.Sub("args").Text("name")
 	}
-	st.Ready = !native(st.Kind) && st.Refused == nil
+	if rc := s.Recalls[r.Step]; rc.serves(st) {
+		st.Recall = rc
+	}
+	st.Ready = !native(st.Kind) && st.Refused == nil && st.Recall == nil
 	s.adopt(st)
 }
 
@@ -182,6 +196,8 @@ func (s *state) adopt(st *step) {
 	switch {
 	case st.Refused != nil || st.Stopped || st.Cut != "" || st.Shut != nil:
 		s.decided = append(s.decided, st)
+	case st.Recall != nil:
+		s.recollect(st)
 	case st.Kind == kindRun:
 		s.children[st.Step] = st
 	case st.Kind == kindMailbox:
@@ -201,6 +217,7 @@ func (s *state) forget(name string) {
 	}
 	delete(s.Steps, name)
 	delete(s.children, name)
+	delete(s.Recalls, name)
 	s.want(st, false)
 	s.fly(st, false)
 	s.timers.drop(name)

@@ -38,6 +38,7 @@ type turn struct {
 	again    []*Receipt        // those that repeat one of this turn
 	yielded  bool              // the machine has more to do, or an outcome is known that it has not been given
 	taken    int               // events that were applied
+	moved    bool              // the machine is that of another program
 }
 
 // What ends a turn: the rest is for the next one, so that no commit grows beyond what a store takes, and whoever waits for an answer gets it.
@@ -108,7 +109,11 @@ func (t *turn) run() {
 	if t.m == nil || t.s.Status.Ended() {
 		return
 	}
-	stop := t.m.Run(t.answer)
+	t.stopped(t.m.Run(t.answer))
+}
+
+// stopped records what the machine emitted in a slice, and how that ended.
+func (t *turn) stopped(stop vm.Stop) {
 	for i := range stop.Emissions {
 		t.emit(&stop.Emissions[i])
 	}
@@ -150,7 +155,10 @@ func answerPayload(r *effect.Request, o effect.Outcome) effect.Payload {
 
 // request records a request and does what its kind needs at once. One that cannot be served is recorded with the reason, and is settled with it.
 func (t *turn) request(r *effect.Request) {
-	refused := t.host.resolve(r)
+	refused := t.resolved(r)
+	if refused == nil {
+		refused = t.s.unrecalled(r)
+	}
 	if refused == nil && r.Kind == kindGate && len(t.s.Gates) >= maxOpenGates {
 		refused = effect.Errorf(effect.KindRefused, "%d gates of this run are open, which is as many as may be", maxOpenGates)
 	}
@@ -158,7 +166,7 @@ func (t *turn) request(r *effect.Request) {
 	t.record(StepRequested, r.Step, b.Text("kind", r.Kind).Int("class", int64(r.Class)).Text("where", r.Where).Raw("args", r.Args).
 		Raw("resolved", r.Resolved).Text("returns", r.Returns).Raw("policy", policyPayload(r.Policy)).Raw("refused", refused.Payload()).
 		Texts("backends", r.Backends).Flag("breaker", r.Breaker).Payload())
-	if refused != nil {
+	if refused != nil || t.s.Steps[r.Step].Recall != nil {
 		return
 	}
 	switch r.Kind {

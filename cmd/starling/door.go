@@ -30,7 +30,7 @@ func (c *call) openDoors() doors {
 		Build:      buildVersion(),
 		Prepare:    badger.Prepare,
 		Open:       func(dir string) (runtime.Engine, error) { return openLocal(dir, c.open, c.env, c.notice) },
-		OpenReader: openReader,
+		OpenReader: func(dir string) (runtime.Engine, error) { return openReader(dir, c.env) },
 		Identify:   func(pid int) (agent, run string, err error) { return identify(pid, dir) },
 	}}
 }
@@ -52,12 +52,12 @@ func openLocal(dir string, open opener, env *effect.Environment, log func(string
 	return e, nil
 }
 
-func openReader(dir string) (runtime.Engine, error) {
+func openReader(dir string, env *effect.Environment) (runtime.Engine, error) {
 	store, err := badger.Open(dir, badger.Options{ReadOnly: true})
 	if err != nil {
 		return nil, err
 	}
-	return runtime.NewReader(store), nil
+	return runtime.NewReader(store, env), nil
 }
 
 // identify finds the attempt that a process belongs to by the lock of its guard.

@@ -69,6 +69,9 @@ func (c *call) showHead(r *runtime.Run) {
 	if d.Parent != "" {
 		c.print("  parent   %s", d.Parent)
 	}
+	if l := d.Lineage; l != nil {
+		c.print("  lineage  %s of %s@%s", l.Kind, l.Run, l.Step)
+	}
 	if d.NextDue != nil {
 		c.print("  due      %s", stamp(*d.NextDue))
 	}
@@ -90,6 +93,10 @@ func (c *call) showSteps(steps []runtime.Step) {
 		return
 	}
 	c.print("")
+	c.listSteps(steps)
+}
+
+func (c *call) listSteps(steps []runtime.Step) {
 	w := tabwriter.NewWriter(plain{c.stdout}, 0, 8, 2, ' ', 0)
 	for _, s := range steps {
 		took := ""

@@ -8,7 +8,10 @@ import (
 
 // What the owner's engine serves beside runtime.Engine, over the same socket.
 
-var _ runtime.Definitions = (*Client)(nil)
+var (
+	_ runtime.Definitions = (*Client)(nil)
+	_ runtime.Reruns      = (*Client)(nil)
+)
 
 // Define implements runtime.Definitions.
 func (c *Client) Define(ctx context.Context, r runtime.DefineRequest) (*runtime.Definition, error) {
@@ -18,4 +21,19 @@ func (c *Client) Define(ctx context.Context, r runtime.DefineRequest) (*runtime.
 // Defined implements runtime.Definitions.
 func (c *Client) Defined(ctx context.Context, address string) ([]runtime.Definition, error) {
 	return ask[[]runtime.Definition](ctx, c, "/defined", address)
+}
+
+// Replay implements runtime.Reruns.
+func (c *Client) Replay(ctx context.Context, r runtime.ReplayRequest) (*runtime.Replayed, error) {
+	return ask[*runtime.Replayed](ctx, c, "/replay", r)
+}
+
+// Move implements runtime.Reruns.
+func (c *Client) Move(ctx context.Context, r runtime.MoveRequest) (*runtime.Replayed, error) {
+	return ask[*runtime.Replayed](ctx, c, "/move", r)
+}
+
+// Fork implements runtime.Reruns.
+func (c *Client) Fork(ctx context.Context, r runtime.ForkRequest) (*runtime.Run, error) {
+	return ask[*runtime.Run](ctx, c, "/fork", r)
 }

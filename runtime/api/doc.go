@@ -17,6 +17,9 @@
 //	GET  /blob?hash=HASH                   the bytes        Blob
 //	POST /define  runtime.DefineRequest    Definition       Definitions.Define
 //	POST /defined "NAME"                   [Definition, …]  Definitions.Defined
+//	POST /replay  runtime.ReplayRequest    runtime.Replayed Reruns.Replay
+//	POST /move    runtime.MoveRequest      runtime.Replayed Reruns.Move
+//	POST /fork    runtime.ForkRequest      runtime.Run      Reruns.Fork
 //
 // Both sides send the header Starling-Protocol with [Protocol]; a request with another number is refused. A body is one JSON value without unknown
 // fields and at most [MaxRequest] bytes long.

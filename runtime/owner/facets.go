@@ -8,7 +8,10 @@ import (
 
 // What engines serve beside runtime.Engine is served by a session in the same way: by whoever owns the store.
 
-var _ runtime.Definitions = (*Session)(nil)
+var (
+	_ runtime.Definitions = (*Session)(nil)
+	_ runtime.Reruns      = (*Session)(nil)
+)
 
 // callFacet makes a request of a further interface of whoever owns the store.
 func callFacet[I, A any](ctx context.Context, s *Session, request func(context.Context, I) (A, error)) (A, error) {
@@ -33,4 +36,25 @@ func (s *Session) Defined(ctx context.Context, address string) ([]runtime.Defini
 	return callFacet(ctx, s, func(ctx context.Context, d runtime.Definitions) ([]runtime.Definition, error) {
 		return d.Defined(ctx, address)
 	})
+}
+
+// Replay implements runtime.Reruns.
+func (s *Session) Replay(ctx context.Context, r runtime.ReplayRequest) (*runtime.Replayed, error) {
+	return callFacet(ctx, s, func(ctx context.Context, f runtime.Reruns) (*runtime.Replayed, error) { return f.Replay(ctx, r) })
+}
+
+// Move implements runtime.Reruns.
+func (s *Session) Move(ctx context.Context, r runtime.MoveRequest) (*runtime.Replayed, error) {
+	r.Key = newKey(r.Key)
+	return callFacet(ctx, s, func(ctx context.Context, f runtime.Reruns) (*runtime.Replayed, error) { return f.Move(ctx, r) })
+}
+
+// Fork implements runtime.Reruns.
+func (s *Session) Fork(ctx context.Context, r runtime.ForkRequest) (*runtime.Run, error) {
+	r.Key = newKey(r.Key)
+	run, err := callFacet(ctx, s, func(ctx context.Context, f runtime.Reruns) (*runtime.Run, error) { return f.Fork(ctx, r) })
+	if err == nil {
+		s.carried.add(r.Env, run.ID)
+	}
+	return run, err
 }

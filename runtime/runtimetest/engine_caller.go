@@ -49,12 +49,7 @@ func (c called) Blob(ctx context.Context, hash string) ([]byte, error) {
 
 // by asks a further interface of an engine in the name of a caller.
 func by[I, Q, A any](ctx context.Context, c called, method func(I, context.Context, Q) (A, error), q Q) (A, error) {
-	f, err := runtime.Facet[I](c.Engine)
-	if err != nil {
-		var none A
-		return none, err
-	}
-	return method(f, runtime.WithCaller(ctx, c.by), q)
+	return through(runtime.WithCaller(ctx, c.by), c.Engine, method, q)
 }
 
 func (c called) Define(ctx context.Context, r runtime.DefineRequest) (*runtime.Definition, error) {
@@ -63,4 +58,16 @@ func (c called) Define(ctx context.Context, r runtime.DefineRequest) (*runtime.D
 
 func (c called) Defined(ctx context.Context, address string) ([]runtime.Definition, error) {
 	return by(ctx, c, runtime.Definitions.Defined, address)
+}
+
+func (c called) Replay(ctx context.Context, r runtime.ReplayRequest) (*runtime.Replayed, error) {
+	return by(ctx, c, runtime.Reruns.Replay, r)
+}
+
+func (c called) Move(ctx context.Context, r runtime.MoveRequest) (*runtime.Replayed, error) {
+	return by(ctx, c, runtime.Reruns.Move, r)
+}
+
+func (c called) Fork(ctx context.Context, r runtime.ForkRequest) (*runtime.Run, error) {
+	return by(ctx, c, runtime.Reruns.Fork, r)
 }

@@ -45,3 +45,32 @@ func (o *observed) Watch(ctx context.Context, w runtime.WatchRequest, fn func(ru
 		return fn(ev)
 	})
 }
+
+// Replay implements runtime.Reruns.
+func (o *observed) Replay(ctx context.Context, r runtime.ReplayRequest) (*runtime.Replayed, error) {
+	return through(ctx, o.Engine, runtime.Reruns.Replay, r)
+}
+
+// Move implements runtime.Reruns.
+func (o *observed) Move(ctx context.Context, r runtime.MoveRequest) (*runtime.Replayed, error) {
+	return through(ctx, o.Engine, runtime.Reruns.Move, r)
+}
+
+// Fork implements runtime.Reruns: a fork is a start.
+func (o *observed) Fork(ctx context.Context, r runtime.ForkRequest) (*runtime.Run, error) {
+	run, err := through(ctx, o.Engine, runtime.Reruns.Fork, r)
+	if err == nil {
+		o.history.Started(r.Key, run.ID)
+	}
+	return run, err
+}
+
+// through calls a method of a further interface of an engine.
+func through[I, Q, A any](ctx context.Context, e runtime.Engine, method func(I, context.Context, Q) (A, error), q Q) (A, error) {
+	f, err := runtime.Facet[I](e)
+	if err != nil {
+		var none A
+		return none, err
+	}
+	return method(f, ctx, q)
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"starling/runtime"
+)
+
+// stepsCommand is the verb steps.
+func (c *call) stepsCommand() *cobra.Command {
+	var tree bool
+	cmd := &cobra.Command{
+		Use:     "steps RUN",
+		Short:   "List a run's steps",
+		GroupID: "look",
+		Args:    operands(1, 1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return c.steps(cmd.Context(), args[0], tree) },
+	}
+	cmd.Flags().BoolVar(&tree, "tree", false, "by branches, each with the attempts of its steps")
+	c.jsonFlag(cmd)
+	return cmd
+}
+
+// stepsDocument is what steps prints.
+type stepsDocument struct {
+	Schema string         `json:"schema"`
+	Run    string         `json:"run"`
+	Steps  []runtime.Step `json:"steps"`
+}
+
+func (c *call) steps(ctx context.Context, address string, tree bool) error {
+	s, err := c.door().Look(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.leave(s)
+	r, err := s.Get(ctx, address)
+	if err != nil {
+		return err
+	}
+	steps, err := runtime.Steps(ctx, s, r.ID)
+	switch {
+	case err != nil:
+		return err
+	case c.json:
+		return c.answerJSON(stepsDocument{runtime.Schema, r.ID, steps})
+	case tree:
+		return c.showTree(r, steps)
+	}
+	c.listSteps(steps)
+	return nil
+}
+
+// branch is a node of the tree: the steps of one branch and the branches below it.
+type branch struct {
+	name  string
+	nodes []node // in the order in which they were first seen
+	below map[string]*branch
+}
+
+// node is a step or a branch.
+type node struct {
+	step   *runtime.Step
+	branch *branch
+}
+
+// grow puts steps into the tree of their addresses.
+func grow(steps []runtime.Step) *branch {
+	root := &branch{below: map[string]*branch{}}
+	for i := range steps {
+		at := root
+		segments := strings.Split(steps[i].Step, "/")
+		for _, name := range segments[:len(segments)-1] {
+			next := at.below[name]
+			if next == nil {
+				next = &branch{name: name, below: map[string]*branch{}}
+				at.below[name] = next
+				at.nodes = append(at.nodes, node{branch: next})
+			}
+			at = next
+		}
+		at.nodes = append(at.nodes, node{step: &steps[i]})
+	}
+	return root
+}
+
+// showTree prints the tree of a run's steps.
+func (c *call) showTree(r *runtime.Run, steps []runtime.Step) error {
+	w := tabwriter.NewWriter(plain{c.stdout}, 0, 8, 2, ' ', 0)
+	t := treeWriter{w}
+	t.line("", r.ID+"  "+r.Script, string(r.Status), "", r.Details.UpdatedAt.Sub(r.Details.StartedAt))
+	t.branch(grow(steps), "")
+	return w.Flush()
+}
+
+// treeWriter lays the tree out in columns.
+type treeWriter struct{ w *tabwriter.Writer }
+
+func (t treeWriter) line(indent, name, status, tries string, took time.Duration) {
+	duration := ""
+	if took >= 0 {
+		duration = took.Round(time.Millisecond).String()
+	}
+	columns := strings.TrimRight(strings.Join([]string{indent + name, status, tries, duration}, "\t"), "\t")
+	t.w.Write([]byte(columns + "\n"))
+}
+
+func (t treeWriter) branch(b *branch, indent string) {
+	for i, n := range b.nodes {
+		edge, below := "├─ ", "│  "
+		if i == len(b.nodes)-1 {
+			edge, below = "└─ ", "   "
+		}
+		if n.branch != nil {
+			t.line(indent+edge, n.branch.name, "", "", -1)
+			t.branch(n.branch, indent+below)
+			continue
+		}
+		t.step(n.step, indent+edge, indent+below)
+	}
+}
+
+// step writes a step, and the attempts of one that took several.
+func (t treeWriter) step(s *runtime.Step, edge, below string) {
+	name := s.Step[strings.LastIndexByte(s.Step, '/')+1:]
+	if s.Kind != name {
+		name += " (" + s.Kind + ")"
+	}
+	t.line(edge, name, s.Status, attempts(s.Attempts), between(s.StartedAt, s.EndedAt))
+	if len(s.Tries) < 2 {
+		return
+	}
+	for _, a := range s.Tries {
+		t.line(below+"  ", "attempt "+strconv.Itoa(a.Number), orElse(a.Class, "running"), a.Backend, between(a.StartedAt, a.EndedAt))
+	}
+}
+
+// between is how long something took, negative while it goes on.
+func between(from time.Time, to *time.Time) time.Duration {
+	if to == nil {
+		return -1
+	}
+	return to.Sub(from)
+}

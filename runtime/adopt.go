@@ -1,0 +1,178 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// A run that comes with a journal, a fork or one from another store, is there as a whole or not at all. What does not fit into one commit is written ahead: a marker
+// first, then the journal and the rows of its decided gates, none of which anybody looks at as long as the run has no row. The last commit brings the row, that of
+// the order of starts, and the open gates, and takes the marker away. A marker that the next owner finds is what a crash left; it sweeps what stands behind it.
+
+// adopted is a run that comes with its journal.
+type adopted struct {
+	id      string
+	records []Record // numbered from 1
+	rows    []Write  // further rows of the last commit
+}
+
+// adoptBytes bounds what one commit carries of a journal, and from which size on it is written ahead.
+const adoptBytes = 1 << 20
+
+// number gives records the numbers of a journal.
+func number(records []Record) []Record {
+	for i := range records {
+		records[i].Seq = uint64(i) + 1
+	}
+	return records
+}
+
+// adopt makes journals runs of this store, all at once. The rows of the last commit must fit into one.
+func (e *Local) adopt(ctx context.Context, runs []adopted) (err error) {
+	defer func() {
+		for _, r := range runs {
+			if err != nil && sweepRun(e.store, r.id) != nil {
+				return // the next owner does it
+			}
+		}
+	}()
+	last := &Batch{}
+	for _, r := range runs {
+		values := r.journal()
+		s := newState(r.id)
+		for i := range r.records {
+			s.apply(&r.records[i])
+		}
+		ahead := append(values, r.decided()...)
+		if sizeOf(ahead) > adoptBytes {
+			if err := e.writeAhead(ctx, r.id, ahead); err != nil {
+				return err
+			}
+			ahead = []Write{{[]byte(prefixStaged + r.id), nil}}
+		}
+		last.Writes = append(last.Writes, ahead...)
+		last.Writes = append(last.Writes, r.open(s, e.now())...)
+		last.Writes = append(last.Writes, r.rows...)
+		last.Fences = append(last.Fences, Fence{Run: r.id, Next: r.records[len(r.records)-1].Seq})
+	}
+	return e.store.Commit(ctx, last)
+}
+
+// journal are the values of the journal, none larger than what a turn may write.
+func (r *adopted) journal() []Write {
+	var all []Write
+	value, first, count := make([]byte, checksumSize), uint64(1), 0
+	flush := func(next uint64) {
+		if count > 0 {
+			all = append(all, Write{seqKey(prefixJournal, r.id, first), seal(value)})
+		}
+		value, first, count = make([]byte, checksumSize), next, 0
+	}
+	for i := range r.records {
+		rec := &r.records[i]
+		if len(value)+len(rec.Data) > adoptBytes || count == maxTurnRecords {
+			flush(rec.Seq)
+		}
+		value = appendRecord(value, rec)
+		count++
+	}
+	flush(0)
+	return all
+}
+
+// decided are the rows of the gates that are no longer open.
+func (r *adopted) decided() []Write {
+	var all []Write
+	for i := range r.records {
+		rec := &r.records[i]
+		if (rec.Type == GateDecided || rec.Type == GateWithdrawn) && !rec.view().Flag("bare") {
+			all = append(all, Write{[]byte(prefixGate + r.id + "/" + rec.Step), appendRecord(nil, rec)})
+		}
+	}
+	return all
+}
+
+// open are the rows by which the run and its open gates are found.
+func (r *adopted) open(s *state, now time.Time) []Write {
+	all := []Write{{runKey(r.id), append(appendMicros(nil, s.Updated), s.summary()...)}, {orderKey(now, r.id), []byte(s.Parent)}}
+	for _, g := range s.openGates() {
+		row := Record{Time: g.OpenedAt, Type: GateOpened, Step: g.Name, Data: g.payload()}
+		all = append(all, Write{[]byte(prefixInbox + r.id + "/" + g.Name), appendRecord(nil, &row)})
+	}
+	return all
+}
+
+func sizeOf(writes []Write) int {
+	n := 0
+	for _, w := range writes {
+		n += len(w.Key) + len(w.Value)
+	}
+	return n
+}
+
+// writeAhead writes rows that nobody looks at yet, behind a marker.
+func (e *Local) writeAhead(ctx context.Context, run string, writes []Write) error {
+	b := &Batch{Writes: []Write{{[]byte(prefixStaged + run), []byte{}}}}
+	for _, w := range writes {
+		if len(b.Writes) > 0 && sizeOf(b.Writes)+len(w.Value) > adoptBytes {
+			if err := e.store.Commit(ctx, b); err != nil {
+				return err
+			}
+			b = &Batch{}
+		}
+		b.Writes = append(b.Writes, w)
+	}
+	return e.store.Commit(ctx, b)
+}
+
+// sweep removes what a crash has left of runs that were being adopted.
+func sweep(store Store) error {
+	var staged []string
+	if err := scan(store, prefixStaged, func(run string, _ []byte) error {
+		staged = append(staged, run)
+		return nil
+	}); err != nil {
+		return err
+	}
+	for _, run := range staged {
+		if err := sweepRun(store, run); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sweepRun removes what was written ahead of a run.
+func sweepRun(store Store, run string) error {
+	if _, err := store.Get([]byte(prefixStaged + run)); err != nil {
+		return nil
+	}
+	for _, prefix := range []string{prefixJournal + run, prefixGate + run + "/", prefixStaged + run} {
+		if err := sweepPrefix(store, prefix); err != nil {
+			return fmt.Errorf("what is left of run %s, which was not adopted: %w", run, err)
+		}
+	}
+	return nil
+}
+
+// sweepBatch is how many keys one commit removes.
+const sweepBatch = 1000
+
+func sweepPrefix(store Store, prefix string) error {
+	for {
+		b := &Batch{}
+		err := scan(store, prefix, func(rest string, _ []byte) error {
+			if b.Writes = append(b.Writes, Write{[]byte(prefix + rest), nil}); len(b.Writes) == sweepBatch {
+				return ErrStopScan
+			}
+			return nil
+		})
+		if err != nil || len(b.Writes) == 0 {
+			return err
+		}
+		if err := store.Commit(context.Background(), b); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,319 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"starling/lang"
+	"starling/lang/contract"
+	"starling/lang/effect"
+	"starling/lang/vm"
+)
+
+// Reruns makes use of what journals hold: a run can be executed again, made into another from one of its steps on, and moved to another program. Nothing here ever
+// changes the run that it starts from, but for Move, which adds one record. A replay that says something else than the journal is refused with diverged, whose data is a
+// [Divergence]. It is served by [Local] and by a client of its socket; what reads a store serves Replay.
+type Reruns interface {
+	// Replay executes a run again from its start with the recorded outcomes, and holds all that it asks and says, and its end, against the journal, byte by byte. No
+	// effect is performed.
+	Replay(ctx context.Context, r ReplayRequest) (*Replayed, error)
+
+	// Move replays a run's journal with another program. A suspended run goes on with that program from then on; of one that has ended it is only told that it
+	// could have been its program; one in motion is refused with not_open.
+	Move(ctx context.Context, r MoveRequest) (*Replayed, error)
+
+	// Fork makes a new run of the part of a run's journal that stands before a step, and carries it from there. The original may be in any state.
+	Fork(ctx context.Context, r ForkRequest) (*Run, error)
+}
+
+// ReplayRequest names a run to execute again.
+type ReplayRequest struct {
+	Run string `json:"run"`
+}
+
+// MoveRequest asks to move a run to another program.
+type MoveRequest struct {
+	Key    string `json:"key"`
+	Run    string `json:"run"`
+	Bundle []byte `json:"bundle"` // the script and all it loads, encoded
+	Script string `json:"script"` // how people know the script
+}
+
+// ForkRequest asks for a run that is made of another.
+type ForkRequest struct {
+	Key  string            `json:"key"` // idempotency; "" means the request is not repeatable
+	Kind LineageKind       `json:"kind"`
+	Run  string            `json:"run"`
+	Step string            `json:"step"`          // the first step that is done again: its address, or a suffix that is not ambiguous
+	Set  []string          `json:"set,omitempty"` // NAME=TEXT or NAME:=JSON: inputs of a fork, arguments of the step of a rerun
+	Env  map[string]string `json:"env,omitempty"` // values of the declared variables; kept in memory only
+}
+
+// Replayed is a replay that said what the journal says.
+type Replayed struct {
+	Schema  string `json:"schema"`
+	Run     string `json:"run"`
+	Status  Status `json:"status"`
+	Records int    `json:"records"`
+	Steps   int    `json:"steps"`   // requests among them
+	Journal string `json:"journal"` // hash of the records
+	Program string `json:"program"` // hash of the program that was executed
+	Moved   bool   `json:"moved"`   // the run goes on with this program
+}
+
+var _ Reruns = (*Local)(nil)
+
+// whole reads the whole journal of a run.
+func (r *reader) whole(run string) ([]Record, error) {
+	var all []Record
+	err := r.journal(run, 0, func(rec *Record) error {
+		all = append(all, *rec)
+		return nil
+	})
+	if err == nil && (len(all) == 0 || all[0].Type != RunStarted) {
+		err = fmt.Errorf("%w: the journal of run %s does not begin with its start", ErrDamaged, run)
+	}
+	return all, err
+}
+
+// rehearse replays a journal with nobody watching: the machine that it gives is thrown away, or used by who asked.
+func rehearse(h *host, journal []Record, now time.Time, ends bool) (*replayer, error) {
+	r := &replayer{h: h, s: newState(h.run), records: journal, now: now, ends: ends}
+	if err := r.replay(nil); err != nil {
+		return nil, err
+	}
+	rest, err := r.rest()
+	if err == nil && rest == nil && !r.s.Status.Ended() && r.m != nil {
+		err = r.goesOn()
+	}
+	return r, err
+}
+
+// goesOn wants a machine that has not ended where the journal has not.
+func (r *replayer) goesOn() error {
+	end, ended := map[vm.Status]RecordType{vm.Done: RunCompleted, vm.Failed: RunFailed}[r.stop.Status]
+	if !ended {
+		return nil
+	}
+	return &Divergence{Run: r.s.ID, Seq: r.s.Seq + 1, Got: Saying{What: end.String()}, Want: Saying{What: "the end of the journal"}}
+}
+
+// diverged makes a refusal of a divergence.
+func diverged(err error) error {
+	d, ok := err.(*Divergence)
+	if !ok {
+		return err
+	}
+	return refuse(ErrDiverged, "%v", d).with(d)
+}
+
+// replay executes a run again.
+func (p *programs) replay(r *reader, address string, now time.Time) (*Replayed, error) {
+	run, err := r.resolveRun(address)
+	if err != nil {
+		return nil, err
+	}
+	journal, err := r.whole(run)
+	if err != nil {
+		return nil, err
+	}
+	sv := saved{run: run, state: newState(run), tail: journal}
+	h, err := p.host(r, sv.first())
+	if err != nil {
+		return nil, err
+	}
+	if _, err := rehearse(h, journal, now, true); err != nil {
+		return nil, diverged(err)
+	}
+	return replayed(h, sv.fold(), journal), nil
+}
+
+func replayed(h *host, s *state, journal []Record) *Replayed {
+	d := &Replayed{Schema: Schema, Run: s.ID, Status: s.Status, Records: len(journal), Program: fmt.Sprintf("%x", h.program.code.Hash)}
+	var content []byte
+	for i := range journal {
+		content = appendRecord(content, &journal[i])
+		if journal[i].Type == StepRequested {
+			d.Steps++
+		}
+	}
+	d.Journal = hashOf(content)
+	return d
+}
+
+// Replay executes a run again.
+func (e *Local) Replay(_ context.Context, r ReplayRequest) (*Replayed, error) {
+	return e.programs.replay(&e.reader, r.Run, e.now())
+}
+
+// mayRerun refuses who may not start runs.
+func mayRerun(ctx context.Context, what string) error {
+	if c := CallerOf(ctx); c.Name == "" || c.Agent != "" {
+		return refuse(ErrDenied, "%s may not %s runs", orUnknown(c), what)
+	}
+	return nil
+}
+
+// Fork makes a new run of another.
+func (e *Local) Fork(ctx context.Context, r ForkRequest) (*Run, error) {
+	if err := mayRerun(ctx, "fork"); err != nil {
+		return nil, err
+	}
+	if r.Key != "" {
+		defer e.hold(prefixStartKey + r.Key)()
+		id, err := e.startedBy(r.Key, r.digest())
+		if err == nil && id != "" {
+			err = e.carryOne(ctx, id, r.Env)
+		}
+		if err != nil || id != "" {
+			return e.orGet(ctx, id, err)
+		}
+	}
+	id, err := e.fork(ctx, r)
+	return e.orGet(ctx, id, err)
+}
+
+func (e *Local) orGet(ctx context.Context, id string, err error) (*Run, error) {
+	if err != nil {
+		return nil, err
+	}
+	return e.Get(ctx, id)
+}
+
+func (r ForkRequest) digest() string {
+	text, _ := json.Marshal([]any{"fork", r.Kind, r.Run, r.Step, r.Set}) // plain strings
+	return hashOf(text)
+}
+
+// fork cuts the journal, replays what is left of it, and adopts it under a new id.
+func (e *Local) fork(ctx context.Context, r ForkRequest) (string, error) {
+	origin, err := e.resolveRun(r.Run)
+	if err != nil {
+		return "", err
+	}
+	journal, err := e.whole(origin)
+	if err != nil {
+		return "", err
+	}
+	now := e.now()
+	c, err := cutAt(origin, journal, r.Step, now)
+	if err != nil {
+		return "", err
+	}
+	sv := saved{run: origin, state: newState(origin), tail: journal}
+	first := sv.first()
+	if first.Session {
+		return "", refuse(ErrUsage, "run %s is a session, which cannot be cut: its program grows with it", origin)
+	}
+	h, err := e.programs.host(&e.reader, first)
+	if err != nil {
+		return "", err
+	}
+	id := newRunID()
+	h.e, h.run = e, id
+	records := c.records
+	if r.Kind == LineageOnly {
+		records = append(records, recalls(journal, c.at, c.step)...)
+	}
+	l := &Lineage{Kind: r.Kind, Run: origin, Step: c.step, Seq: c.at, Copied: uint64(len(records))}
+	if records[0], err = descend(ctx, r, l, c, h, first, now); err != nil {
+		return "", err
+	}
+	numbers := numbersOf(records)
+	if _, err := rehearse(h, number(records), now, false); err != nil {
+		return "", diverged(inOrigin(err, origin, numbers))
+	}
+	return id, e.adoptFork(ctx, r, id, records)
+}
+
+// inOrigin tells of a divergence in the numbers of the original's journal.
+func inOrigin(err error, origin string, numbers []uint64) error {
+	var d *Divergence
+	if errors.As(err, &d) && int(d.Seq) <= len(numbers) {
+		d.Run, d.Seq = origin, numbers[d.Seq-1]
+	}
+	return err
+}
+
+func numbersOf(records []Record) []uint64 {
+	numbers := make([]uint64, len(records))
+	for i := range records {
+		numbers[i] = records[i].Seq
+	}
+	return numbers
+}
+
+// adoptFork makes the fork durable and lets it go.
+func (e *Local) adoptFork(ctx context.Context, r ForkRequest, id string, records []Record) error {
+	var rows []Write
+	if r.Key != "" {
+		text, _ := json.Marshal(keyed{Digest: r.digest(), Run: id}) // plain data
+		rows = append(rows, Write{[]byte(prefixStartKey + r.Key), text})
+	}
+	e.carry(id, r.Env)
+	err := e.adopt(ctx, []adopted{{id: id, records: records, rows: rows}})
+	if err != nil {
+		e.uncarry(id)
+		return err
+	}
+	return e.send(ctx, id, event{apply: (*turn).carried})
+}
+
+// descend is the start of the new run: that of the original, but for its inputs, who made it, and where it comes from.
+func descend(ctx context.Context, r ForkRequest, l *Lineage, c *cut, h *host, first *state, now time.Time) (Record, error) {
+	inputs := first.Inputs
+	var err error
+	switch r.Kind {
+	case LineageFork:
+		inputs, err = otherInputs(h.program.code, inputs, r.Set)
+	case LineageRerun, LineageOnly:
+		l.set, err = otherArguments(c, r.Set)
+	default:
+		err = refuse(ErrUsage, "got the kind %q, want fork, rerun or only", r.Kind)
+	}
+	if err != nil {
+		return Record{}, err
+	}
+	var b effect.Object
+	b.Text("script", first.Script).Text("bundle", first.Bundle).Text("program", first.Program).Text("settings", first.Settings).Raw("inputs", inputs).
+		Text("by", CallerOf(ctx).Name).Int("behaviour", int64(first.Behaviour)).Int("deadline", micros(c.deadline)).Text("overtime", string(first.Overtime)).Raw("lineage", l.payload())
+	return Record{Time: now, Type: RunStarted, Data: b.Payload()}, nil
+}
+
+// otherInputs are the inputs of a run with some of them set otherwise.
+func otherInputs(p *lang.Program, inputs effect.Payload, set []string) (effect.Payload, error) {
+	if len(set) == 0 {
+		return inputs, nil
+	}
+	args, err := parseSet(set)
+	if err != nil {
+		return nil, err
+	}
+	v, err := inputs.Value()
+	if err != nil {
+		return nil, err
+	}
+	object, err := contract.ToJSON(v)
+	if err != nil {
+		return nil, err
+	}
+	bound, err := p.BindInputs(object, args)
+	if err != nil {
+		return nil, refuse(ErrBadInput, "%v", err).with(err)
+	}
+	return effect.Encode(bound)
+}
+
+func parseSet(set []string) ([]lang.Arg, error) {
+	args := make([]lang.Arg, len(set))
+	for i, text := range set {
+		var err error
+		if args[i], err = lang.ParseArg(text); err != nil {
+			return nil, refuse(ErrUsage, "got %q, want NAME=TEXT or NAME:=JSON", text)
+		}
+	}
+	return args, nil
+}
