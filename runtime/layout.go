@@ -22,7 +22,7 @@ import (
 //	x/BACKEND                    circuit breaker of a backend that has failed (breaker.go)
 //	b/HASH                       content by its hash: source bundles, settings, artifacts
 //	d/NAME/ version4             a version of a script that is kept under a name (define.go)
-//	x/RUN                        a run whose journal is being written ahead: it is not there yet (adopt.go)
+//	a/RUN                        a run whose journal is being written ahead: it is not there yet (adopt.go)
 //	m/mac                        secret of this store from which snapshot MACs are made
 //
 // A run's earliest timer is in its row. There is no row for each: an engine that is to fire them has the rows of the runs that it carries.
@@ -40,7 +40,7 @@ const (
 	prefixBreaker    = "x/"
 	prefixBlob       = "b/"
 	prefixDefinition = "d/"
-	prefixStaged     = "x/"
+	prefixStaged     = "a/"
 	keyMAC           = "m/mac"
 )
 

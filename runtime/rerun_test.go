@@ -417,7 +417,7 @@ func (w *world) wholeOrNothing(origin string, l *runtime.Listing) {
 		w.verified(r.ID)
 	}
 	err := w.store.Scan([]byte{1}, nil, func(k, _ []byte) error {
-		if k[0] == 'x' {
+		if k[0] == 'a' {
 			w.t.Errorf("the key %q is left", k)
 		}
 		if run := string(k[2:min(14, len(k))]); strings.HasPrefix(string(k), "j/") && !listed[run] {
