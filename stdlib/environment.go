@@ -1,6 +1,7 @@
 package stdlib
 
 import (
+	_ "embed"
 	"strings"
 
 	"go.starlark.net/starlark"
@@ -12,6 +13,9 @@ import (
 
 // Behaviour is the number that runs are recorded with. It moves when the result of a builtin or the text of an error that scripts can see changes.
 const Behaviour = 1
+
+//go:embed library.txt
+var libraryText string
 
 // Options are what the environment is built from.
 type Options struct {
@@ -32,7 +36,7 @@ func Environment(o Options) *effect.Environment {
 	names.Freeze()
 	handlers := agent.Handlers(agent.Machines(names))
 	handlers["http"] = httpHandler()
-	return &effect.Environment{Names: names, Handlers: handlers, Behaviour: Behaviour}
+	return &effect.Environment{Names: names, Handlers: handlers, Docs: libraryText, Behaviour: Behaviour}
 }
 
 func predeclared() starlark.StringDict {

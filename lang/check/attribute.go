@@ -39,7 +39,21 @@ func (c *checker) sample(e syntax.Expr) starlark.HasAttrs {
 	if call, ok := unparen(e).(*syntax.CallExpr); ok {
 		return c.result(call)
 	}
-	switch typeOf(e) {
+	return sampleOf(typeOf(e))
+}
+
+// result is a sample of what a call gives, if what is called says so. A call that asks for a handle gives something else.
+func (c *checker) result(call *syntax.CallExpr) starlark.HasAttrs {
+	args := argumentsOf(call)
+	if sig := c.signature(call.Fn); sig != nil && !args.starStar && args.byName("wait") == nil {
+		return sampleOf(sig.result)
+	}
+	return nil
+}
+
+// sampleOf is a value of a type, nil if the type is not one whose attributes are known.
+func sampleOf(typ string) starlark.HasAttrs {
+	switch typ {
 	case "string":
 		return starlark.String("")
 	case "bytes":
@@ -48,26 +62,11 @@ func (c *checker) sample(e syntax.Expr) starlark.HasAttrs {
 		return new(starlark.List)
 	case "dict":
 		return new(starlark.Dict)
-	}
-	return nil
-}
-
-// result is a sample of what a call of a builtin gives: a record, nil for anything else. A call that asks for a handle gives another one.
-func (c *checker) result(call *syntax.CallExpr) starlark.HasAttrs {
-	name, value := c.builtin(call.Fn)
-	b, ok := value.(*effect.Builtin)
-	gives := ""
-	if ok {
-		gives = b.Result
-	} else if name == "attempt" {
-		gives = effect.OutcomeType.Name
-	}
-	args := argumentsOf(call)
-	if args.starStar || args.byName("wait") != nil {
-		return nil
+	case "set":
+		return new(starlark.Set)
 	}
 	for _, t := range effect.RecordTypes() {
-		if t.Name == gives {
+		if t.Name == typ {
 			return effect.NewRecord(t, make([]starlark.Value, len(t.Fields))...)
 		}
 	}

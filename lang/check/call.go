@@ -12,8 +12,8 @@ import (
 )
 
 // A call is matched with the parameters of what it calls as the machine will match it, but without values: *args and **kwargs may fill anything that is left, so
-// they silence what they could explain. The parameters come from three places (signature.go): a builtin's declaration, a table for
-// go.starlark.net's own builtins, and the def of a function that is the only value of its name.
+// they silence what they could explain. The parameters come from three places (signature.go): a builtin's declaration, what is written about
+// the language's own functions, and the def of a function that is the only value of its name.
 
 // arguments is a call taken apart.
 type arguments struct {
@@ -118,7 +118,7 @@ func (c *checker) bindNamed(sig *signature, arg *syntax.BinaryExpr, bound map[st
 		switch {
 		case p.Keywords:
 			return true
-		case p.Variadic || sig.positional:
+		case p.Variadic || p.Positional:
 			continue
 		case p.Name != id.Name:
 			known = append(known, p.Name)

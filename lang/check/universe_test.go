@@ -44,6 +44,35 @@ func TestUniverseSignaturesAgreeWithTheReference(t *testing.T) {
 	}
 }
 
+// So must what it knows of methods.
+func TestMethodSignaturesAgreeWithTheReference(t *testing.T) {
+	for receiver, v := range map[string]starlark.HasAttrs{`"a"`: starlark.String(""), `b"a"`: starlark.Bytes(""), "[0]": new(starlark.List),
+		"{0: 0}": new(starlark.Dict), "set([0])": new(starlark.Set)} {
+		for _, name := range v.AttrNames() {
+			for _, args := range []string{"", "0", "0, 0", "0, 0, 0", "0, 0, 0, 0", "x = 0", "key = 0", "sep = 0", "iterable = []"} {
+				source := receiver + "." + name + "(" + args + ")\n"
+				said := referenceSays(source)
+				want := aboutArguments.MatchString(said)
+				found := checkSource(t, source)
+				if got := len(found) > 0; got != want {
+					t.Errorf("%s: check says %q, the reference %s", strings.TrimSpace(source), found, said)
+				}
+			}
+		}
+	}
+}
+
+// referenceSays is the error of a source on go.starlark.net, which crashes where a method of a set lacks its only argument.
+func referenceSays(source string) (said string) {
+	defer func() {
+		if recover() != nil {
+			said = "got 0 arguments, want 1"
+		}
+	}()
+	_, err := starlark.EvalOptions(&syntax.FileOptions{Set: true}, new(starlark.Thread), "x.star", source, nil)
+	return fmt.Sprint(err)
+}
+
 func checkSource(t *testing.T, source string) []string {
 	t.Helper()
 	f, err := (&syntax.FileOptions{Set: true}).Parse("x.star", source, 0)

@@ -96,6 +96,9 @@ func (b *Builtin) Signature() string {
 		if i > 0 {
 			s.WriteString(", ")
 		}
+		if i > 0 && b.Params[i-1].Positional && !p.Positional {
+			s.WriteString("/, ")
+		}
 		if p.KeywordOnly && !star {
 			s.WriteString("*, ")
 		}
@@ -110,6 +113,9 @@ func (b *Builtin) Signature() string {
 		default:
 			s.WriteString(p.Name)
 		}
+	}
+	if n := len(b.Params); n > 0 && b.Params[n-1].Positional {
+		s.WriteString(", /")
 	}
 	s.WriteByte(')')
 	if b.Result != "" {

@@ -14,6 +14,8 @@ type Environment struct {
 	Handlers map[string]*Handler
 	// Codecs write down the values of foreign types; their order is part of the snapshots' format.
 	Codecs []Codec
+	// Docs is what there is to say beside what the builtins say of themselves, in the form of starling/lang/doc: of modules and constants, and examples.
+	Docs string
 	// Behaviour moves when a builtin's result or an error that scripts can see changes; a run recorded under another number is refused.
 	Behaviour uint32
 }

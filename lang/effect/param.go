@@ -21,6 +21,7 @@ type Param struct {
 	KeywordOnly bool
 	Nullable    bool // None is an argument like any other, not the same as leaving it out
 	Variadic    bool // collects the remaining positional arguments as a tuple
+	Positional  bool // cannot be passed by name
 	Keywords    bool // collects the remaining keyword arguments as a dict
 }
 
@@ -86,7 +87,7 @@ func (c *Call) bindKeyword(name string, v starlark.Value) error {
 				c.values[i] = d
 			}
 			return d.SetKey(starlark.String(name), v)
-		case p.Name == name && !p.Variadic:
+		case p.Name == name && !p.Variadic && !p.Positional:
 			if c.values[i] != nil {
 				return fmt.Errorf("%s: got multiple values for keyword argument %q", c.Builtin.FullName, name)
 			}

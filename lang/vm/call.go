@@ -158,6 +158,12 @@ func (m *Machine) callValues(f *fiber, fn starlark.Value, base int, args starlar
 		return m.callNative(f, fn, args, named)
 	case *effect.Builtin:
 		return m.callEffect(f, fn, args, named)
+	case *starlark.Builtin:
+		if ofBuiltinType(fn.Receiver()) {
+			m.fuel--
+			return m.callBound(f, fn, args, named)
+		}
+		return m.callGo(f, fn, args, named)
 	case starlark.Callable:
 		return m.callGo(f, fn, args, named)
 	}

@@ -1,6 +1,8 @@
 package vm
 
 import (
+	"fmt"
+
 	"go.starlark.net/starlark"
 
 	"starling/lang/compile"
@@ -109,6 +111,18 @@ func (m *Machine) callMethod(f *fiber, method *method, recv starlark.Value, args
 	return v, err
 }
 
+// lacksOther refuses what go.starlark.net crashes on: a method of a set that compares it with another one, called without the other.
+func lacksOther(b *starlark.Builtin, args int) error {
+	if _, ok := b.Receiver().(*starlark.Set); !ok || args > 0 {
+		return nil
+	}
+	switch b.Name() {
+	case "difference", "intersection", "issubset", "issuperset", "symmetric_difference":
+		return fmt.Errorf("%s: got 0 arguments, want 1", b.Name())
+	}
+	return nil
+}
+
 // callBound calls a method of a built-in type, which neither keeps its arguments nor looks at the thread.
 func (m *Machine) callBound(f *fiber, b *starlark.Builtin, args starlark.Tuple, named []keyword) (starlark.Value, signal, error) {
 	err := m.consumes(args)
@@ -121,6 +135,9 @@ func (m *Machine) callBound(f *fiber, b *starlark.Builtin, args starlark.Tuple, 
 		if err == nil && len(args) > 0 && (b.Name() == "index" || b.Name() == "remove") {
 			err = m.comparable(args[0], recv.Len()+1)
 		}
+	}
+	if err == nil {
+		err = lacksOther(b, len(args)+len(named))
 	}
 	if err != nil {
 		return nil, sigError, m.errorIn(f, b.Name(), err)

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"starling/lang/diagnostic"
+	"starling/lang/doc"
+	"starling/runtime"
+)
+
+// docCommand is the verb doc. It needs no store and touches none.
+func (c *call) docCommand() *cobra.Command {
+	var list bool
+	cmd := &cobra.Command{
+		Use:     "doc [NAME]",
+		Short:   "Say what a name of the language means",
+		GroupID: "scripts",
+		Long: `Say what a name that scripts can use means: a builtin (gate), a module (http), a method (string.split, or split), a type (Result). Without a name, or with
+--list, all of them with a sentence each.`,
+		Args: operands(0, 1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			entries := doc.Of(c.env)
+			if list || len(args) == 0 {
+				return c.docList(entries)
+			}
+			return c.doc(entries, args[0])
+		},
+	}
+	cmd.Flags().BoolVar(&list, "list", false, "list all names")
+	c.jsonFlag(cmd)
+	return cmd
+}
+
+// docDocument is what doc prints.
+type docDocument struct {
+	Schema  string      `json:"schema"`
+	Entries []doc.Entry `json:"entries"`
+}
+
+// doc prints what is written about a name; of a module or a type, its members with a sentence each.
+func (c *call) doc(entries []doc.Entry, name string) error {
+	found, err := doc.Find(entries, name)
+	if d := (diagnostic.Diagnostic{}); errors.As(err, &d) {
+		return runtime.Refuse(runtime.ErrUnknownName, orElse(d.Hint, c.command("doc", "--list")+" lists the names"), "%s", d.Message)
+	}
+	if c.json {
+		return c.answerJSON(docDocument{runtime.Schema, found})
+	}
+	var members []doc.Entry
+	for i, e := range found {
+		if i > 0 && strings.HasPrefix(e.Name, name+".") {
+			members = append(members, e)
+			continue
+		}
+		if i > 0 {
+			c.print("")
+		}
+		c.docEntry(e)
+	}
+	if len(members) > 0 {
+		c.print("")
+		docRows(c.stdout, members)
+	}
+	return nil
+}
+
+// docEntry is the page of one name.
+func (c *call) docEntry(e doc.Entry) {
+	head := orElse(e.Signature, e.Kind+" "+e.Name)
+	if e.Class != "" {
+		head += "    " + e.Kind + ", " + e.Class
+	}
+	c.print("%s", head)
+	c.print("")
+	c.print("  %s", strings.TrimSpace(e.Summary+" "+e.Text))
+	if len(e.Params) > 0 {
+		c.print("")
+		w := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
+		for _, p := range e.Params {
+			fmt.Fprintf(w, "  %s\t%s\t%s\n", p.Name, docType(p), p.Doc)
+		}
+		w.Flush()
+	}
+	if e.Example != "" {
+		c.print("")
+		for line := range strings.Lines(e.Example) {
+			c.print("    %s", strings.TrimRight(line, "\n"))
+		}
+	}
+}
+
+// docType is what a parameter takes.
+func docType(p doc.Param) string {
+	if len(p.OneOf) > 0 {
+		return strings.Join(p.OneOf, "|")
+	}
+	return p.Type
+}
+
+// docList prints every name with its first sentence, by kind.
+func (c *call) docList(entries []doc.Entry) error {
+	if c.json {
+		return c.answerJSON(docDocument{runtime.Schema, entries})
+	}
+	for i, kind := range doc.Kinds() {
+		var rows []doc.Entry
+		for _, e := range entries {
+			if e.Kind == kind {
+				rows = append(rows, e)
+			}
+		}
+		if i > 0 {
+			c.print("")
+		}
+		c.print("%s", kind)
+		docRows(c.stdout, rows)
+	}
+	return nil
+}
+
+func docRows(out io.Writer, rows []doc.Entry) {
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	for _, e := range rows {
+		fmt.Fprintf(w, "  %s\t%s\n", e.Name, e.Summary)
+	}
+	w.Flush()
+}
