@@ -1,6 +1,8 @@
 package lang_test
 
 import (
+	"fmt"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -107,4 +109,44 @@ func TestExamples(t *testing.T) {
 	if n < 80 {
 		t.Errorf("there are %d examples, which cannot be all", n)
 	}
+}
+
+// The list of names in spec.md is what is written about them. `go test ./lang -run TestSpecNames -rewrite` brings it up to date.
+func TestSpecNames(t *testing.T) {
+	const begin, end = "<!-- names -->\n", "<!-- end of names -->\n"
+	text, err := os.ReadFile("spec.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(text), begin)
+	listed, after, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatal("spec.md has no place for the names")
+	}
+	want := nameTables(doc.Of(stdlib.Environment(stdlib.Options{Natives: vm.Natives()})))
+	if listed == want {
+		return
+	}
+	if !*rewrite {
+		t.Fatalf("spec.md lists\n%s\nwant\n%s", listed, want)
+	}
+	if err := os.WriteFile("spec.md", []byte(before+begin+want+end+after), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// nameTables is a table for each kind of names.
+func nameTables(entries []doc.Entry) string {
+	titles := map[string]string{doc.Effect: "Effects", doc.Function: "Functions", doc.Module: "Modules", doc.Type: "Types", doc.Method: "Methods",
+		doc.Constant: "Constants and fields"}
+	var s strings.Builder
+	for _, kind := range doc.Kinds() {
+		fmt.Fprintf(&s, "\n### %s\n\n| name | |\n|---|---|\n", titles[kind])
+		for _, e := range entries {
+			if e.Kind == kind {
+				fmt.Fprintf(&s, "| `%s` | %s |\n", e.Name, strings.ReplaceAll(e.Summary, "|", "\\|"))
+			}
+		}
+	}
+	return s.String() + "\n"
 }
