@@ -319,7 +319,7 @@ func seal(img *Image, payload []byte, exact bool) []byte {
 	b := make([]byte, headerSize+macSize, headerSize+macSize+len(img.identity)+len(payload))
 	copy(b, snapshotMagic)
 	binary.BigEndian.PutUint16(b[4:], snapshotFormat)
-	if exact {
+	if b[6] = img.main.code.Generator; exact {
 		b[7] = flagExact
 	}
 	binary.BigEndian.PutUint32(b[8:], img.env.Behaviour)
@@ -416,8 +416,10 @@ func TestMutants(t *testing.T) {
 	images := mutantImages(t)
 	seeds := seedlings(t, images)
 	for _, s := range seeds {
-		if ok, err := safely(images[s.image], s.bytes, s.image >= len(images)/2); !ok || err != nil {
-			t.Fatalf("an undamaged snapshot of script %d: taken %v, %v", s.image, ok, err)
+		exact := s.image >= len(images)/2
+		b := seal(images[s.image], s.bytes[sealed:], exact)
+		if ok, err := safely(images[s.image], b, exact); !ok || err != nil || !bytes.Equal(b, s.bytes) {
+			t.Fatalf("an undamaged snapshot of script %d: taken %v, %v, sealed as it was %v", s.image, ok, err, bytes.Equal(b, s.bytes))
 		}
 	}
 	rng := rand.New(rand.NewPCG(*mutantSeed, 0))
