@@ -305,7 +305,7 @@ func (a *actor) after(t *turn) {
 		}
 	}
 	for _, st := range t.children {
-		if a.s.Steps[st.Step] == st && !a.host.draining() {
+		if a.s.Steps[st.Step] == st && a.m != nil && !a.host.draining() { // of a run that was set aside they are looked after when it goes on
 			a.e.startChild(a.run, a.host, a.s.Depth, st)
 		}
 	}

@@ -22,6 +22,7 @@ type History struct {
 	answers  []answer
 	watches  []*watch
 	performs []perform
+	children map[string][]*journal // by RUN@STEP; made anew by each check
 }
 
 // start is a start that was answered: which run the key stands for.
@@ -140,6 +141,7 @@ func (v *Violation) Error() string {
 func (h *History) Check() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.children = h.byParent()
 	var found []error
 	for _, j := range h.journals {
 		for _, r := range journalRules() {

@@ -92,8 +92,8 @@ func (j *journal) parent() (run, step string) {
 	return run, step
 }
 
-// children finds the runs that the steps of others started, by RUN@STEP.
-func (h *History) children() map[string][]*journal {
+// byParent finds the runs that the steps of others started, by RUN@STEP.
+func (h *History) byParent() map[string][]*journal {
 	out := map[string][]*journal{}
 	for _, j := range h.journals {
 		if run, step := j.parent(); run != "" {
@@ -105,10 +105,9 @@ func (h *History) children() map[string][]*journal {
 
 // innermost finds the run to which a gate's address leads: the steps that it begins with may have started child runs.
 func (h *History) innermost(run, gate string) (string, string) {
-	children := h.children()
 	for i := 0; i < len(gate); i++ {
-		if gate[i] == '/' && children[run+"@"+gate[:i]] != nil {
-			run, gate, i = children[run+"@"+gate[:i]][0].run, gate[i+1:], -1
+		if gate[i] == '/' && h.children[run+"@"+gate[:i]] != nil {
+			run, gate, i = h.children[run+"@"+gate[:i]][0].run, gate[i+1:], -1
 		}
 	}
 	return run, gate

@@ -137,23 +137,23 @@ func attempts(j *journal, bad complaint) {
 
 // timers: a timer fires once, when it was set and is due, and not after its step has its outcome.
 func timers(j *journal, bad complaint) {
-	due := map[string]int64{}
+	due := map[string]map[string]int64{} // by step and purpose
 	for _, e := range j.entries {
-		id := e.text("purpose") + ":" + e.Step
+		of, purpose := due[e.Step], e.text("purpose")
 		switch {
 		case e.is("timer.set"):
-			due[id] = e.number("due")
+			if of == nil {
+				of = map[string]int64{}
+				due[e.Step] = of
+			}
+			of[purpose] = e.number("due")
 		case e.is("timer.fired"):
-			if at, set := due[id]; !set || e.Time.UnixMicro() < at {
-				bad(e, "the timer %s is set: %t, due at %d, it is %d", id, set, at, e.Time.UnixMicro())
+			if at, set := of[purpose]; !set || e.Time.UnixMicro() < at {
+				bad(e, "the timer %s is set: %t, due at %d, it is %d", purpose, set, at, e.Time.UnixMicro())
 			}
-			delete(due, id)
+			delete(of, purpose)
 		case e.is("step.settled", "step.withdrawn"):
-			for id := range due {
-				if _, step, _ := strings.Cut(id, ":"); step == e.Step {
-					delete(due, id)
-				}
-			}
+			delete(due, e.Step)
 		}
 	}
 }

@@ -29,7 +29,7 @@ func historyRules() []historyRule {
 
 // children: a step starts at most one child run, and its outcome is that of the child.
 func children(h *History, bad func(string, uint64, string, ...any)) {
-	for address, kids := range h.children() {
+	for address, kids := range h.children {
 		run, step := kids[0].parent()
 		if len(kids) > 1 {
 			bad(run, 0, "%s started %d runs", address, len(kids))
