@@ -46,9 +46,11 @@ func newRandom() float64 {
 // crockford is the alphabet of run ids: no I, L, O or U.
 const crockford = "0123456789abcdefghjkmnpqrstvwxyz"
 
+const runIDLength = 12
+
 // newRunID is 12 random letters, 60 bits: short prefixes tell runs apart from the first letter on.
 func newRunID() string {
-	var b [12]byte
+	var b [runIDLength]byte
 	_, _ = rand.Read(b[:])
 	for i := range b {
 		b[i] = crockford[b[i]&31]

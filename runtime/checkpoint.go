@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -18,6 +19,7 @@ import (
 //
 //	checksum (as for the journal) · uvarint length, state (a dict as effect.Payload) · machine (vm's snapshot with its own header and MAC)
 //
+// What a run was started with is in its first record, and not in its checkpoints. A gate's arguments are those of its step, where it has one.
 // A large one is cut into parts, each a value of its own; it is whole when its checksum says so.
 
 // When a checkpoint is taken: at rest when it is small, and in any case when replaying the journal since the last one would cost too much. What is too much grows
@@ -179,10 +181,32 @@ func (sv *saved) readCheckpoints(s Store, skip int) error {
 	for i := len(bodies) - 1 - skip; i >= 0 && err == nil; i-- {
 		if st, snap, err := readCheckpoint(sv.run, bodies[i]); err == nil {
 			sv.state, sv.machine, sv.length.size = st, snap, len(bodies[i])
-			break
+			return sv.readOrigin(s)
 		}
 	}
 	return err
+}
+
+// readOrigin completes the state of a checkpoint by what the run was started with.
+func (sv *saved) readOrigin(s Store) error {
+	v, err := s.Get(seqKey(prefixJournal, sv.run, 1))
+	if err == nil {
+		var records []Record
+		if records, err = unseal(v, 1); err == nil {
+			at := *sv.state
+			sv.state.origin(&records[0], records[0].view())
+			if at.moved {
+				sv.state.Script, sv.state.Bundle, sv.state.Program = at.Script, at.Bundle, at.Program
+			}
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("run %s: its first record: %w", sv.run, err)
+	}
+	if sv.state.Settings == "" {
+		sv.state.Settings = sv.state.original
+	}
+	return nil
 }
 
 func readCheckpoint(run string, b []byte) (*state, []byte, error) {
@@ -204,11 +228,14 @@ func readCheckpoint(run string, b []byte) (*state, []byte, error) {
 // payload encodes the state.
 func (s *state) payload() effect.Payload {
 	var b effect.Object
-	b.Int("seq", int64(s.Seq)).Text("status", string(s.Status)).Text("script", s.Script).Text("bundle", s.Bundle).Text("program", s.Program).
-		Text("settings", s.Settings).Raw("inputs", s.Inputs).Text("by", s.By).Text("parent", s.Parent).Int("depth", int64(s.Depth)).
-		Flag("session", s.Session).Int("started", micros(s.Started)).Int("updated", micros(s.Updated)).Int("deadline", micros(s.Deadline)).Text("overtime", string(s.Overtime)).
-		Flag("busy", s.Busy).Flag("bare", s.Bare).Int("behaviour", int64(s.Behaviour)).Texts("without", s.Without).
-		Raw("lineage", s.Lineage.payload())
+	b.Int("seq", int64(s.Seq)).Text("status", string(s.Status)).Int("updated", micros(s.Updated)).Int("deadline", micros(s.Deadline)).Text("overtime", string(s.Overtime)).
+		Flag("busy", s.Busy).Flag("bare", s.Bare).Texts("without", s.Without)
+	if s.moved {
+		b.Text("script", s.Script).Text("bundle", s.Bundle).Text("program", s.Program)
+	}
+	if s.Settings != s.original {
+		b.Text("settings", s.Settings)
+	}
 	for _, name := range slices.Sorted(maps.Keys(s.Recalls)) { // before the steps that take them
 		b.Raw("recall:"+name, s.Recalls[name].payload())
 	}
@@ -216,7 +243,11 @@ func (s *state) payload() effect.Payload {
 		b.Raw("step:"+st.Step, st.payload())
 	}
 	for _, g := range s.openGates() {
-		b.Raw("gate:"+g.Name, g.payload())
+		inner := *g
+		if st := s.Steps[g.Step]; st != nil && bytes.Equal(st.Args, g.Args) {
+			inner.Args = nil
+		}
+		b.Raw("gate:"+g.Name, inner.payload())
 	}
 	for _, t := range s.timers.all() {
 		var o effect.Object
@@ -241,12 +272,10 @@ func (st *step) payload() effect.Payload {
 
 func stateOf(run string, v effect.View) *state {
 	s := newState(run)
-	s.Seq, s.Status, s.Script, s.Bundle, s.Program = uint64(v.Int("seq")), Status(v.Text("status")), v.Text("script"), v.Text("bundle"), v.Text("program")
-	s.Settings, s.Inputs, s.By, s.Parent, s.Depth = v.Text("settings"), v.Raw("inputs"), v.Text("by"), v.Text("parent"), int(v.Int("depth"))
-	s.Session, s.Started, s.Updated, s.Deadline = v.Flag("session"), timeOf(v, "started"), timeOf(v, "updated"), timeOf(v, "deadline")
-	s.Overtime = Overtime(v.Text("overtime"))
-	s.Busy, s.Bare, s.Behaviour, s.Without = v.Flag("busy"), v.Flag("bare"), uint32(v.Int("behaviour")), v.Texts("without")
-	s.Lineage = lineageOf(v.Sub("lineage"))
+	s.Seq, s.Status, s.Settings, s.moved = uint64(v.Int("seq")), Status(v.Text("status")), v.Text("settings"), v.Has("bundle")
+	s.Script, s.Bundle, s.Program = v.Text("script"), v.Text("bundle"), v.Text("program")
+	s.Updated, s.Deadline, s.Overtime = timeOf(v, "updated"), timeOf(v, "deadline"), Overtime(v.Text("overtime"))
+	s.Busy, s.Bare, s.Without = v.Flag("busy"), v.Flag("bare"), v.Texts("without")
 	v.Each(func(key string, f effect.View) {
 		kind, name, ok := cutKind(key)
 		if !ok {
@@ -262,7 +291,11 @@ func stateOf(run string, v effect.View) *state {
 			}
 			s.adopt(st)
 		case "gate":
-			s.Gates[name] = gateOf(name, f)
+			g := gateOf(name, f)
+			if st := s.Steps[g.Step]; st != nil && g.Args == nil { // steps stand before gates
+				g.Args = st.Args
+			}
+			s.Gates[name] = g
 		case "timer":
 			s.timers.set(timer{Purpose: f.Text("purpose"), Step: f.Text("step"), Due: timeOf(f, "due")})
 		case "mail":

@@ -78,7 +78,7 @@ func (e *Local) Define(ctx context.Context, r DefineRequest) (*Definition, error
 		return nil, refuse(ErrUsage, "define: %v", err)
 	}
 	hash := hashOf(r.Bundle)
-	p, err := e.programs.of(hash, r.Bundle)
+	p, err := e.programs.of(hash, func() ([]byte, error) { return r.Bundle, nil })
 	if err != nil {
 		return nil, checkFailed(err)
 	}

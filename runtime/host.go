@@ -31,12 +31,16 @@ type programs struct {
 // maxPrograms bounds the cache; beyond it any one is forgotten, and made again when it is needed.
 const maxPrograms = 128
 
-// of compiles a bundle, or finds it compiled.
-func (p *programs) of(hash string, encoded []byte) (*program, error) {
+// of finds a bundle compiled, or reads and compiles it.
+func (p *programs) of(hash string, read func() ([]byte, error)) (*program, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if made := p.made[hash]; made != nil {
 		return made, nil
+	}
+	encoded, err := read()
+	if err != nil {
+		return nil, err
 	}
 	bundle, err := lang.Decode(encoded)
 	if err != nil {
@@ -74,11 +78,7 @@ func (p *programs) host(r *reader, s *state) (*host, error) {
 		return nil, refuse(ErrKindNewer, "run %s was started with behaviour %d of the builtins; this build has %d", s.ID, s.Behaviour, p.env.Behaviour).
 			help("go on with the build that started it, or end it with: starling cancel %s", s.ID)
 	}
-	encoded, err := r.blob(s.Bundle)
-	if err != nil {
-		return nil, fmt.Errorf("run %s: its program: %w", s.ID, err)
-	}
-	made, err := p.of(s.Bundle, encoded)
+	made, err := p.of(s.Bundle, func() ([]byte, error) { return r.blob(s.Bundle) })
 	if err != nil {
 		return nil, fmt.Errorf("run %s: its program: %w", s.ID, err)
 	}

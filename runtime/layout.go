@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"time"
+
+	"starling/lang/effect"
 )
 
 // The keys of a store. Text is as written, numbers are big-endian so that byte order is their order; RUN is a run's 12-letter id.
@@ -79,6 +81,20 @@ func afterPrefix(prefix []byte) []byte {
 func hashOf(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
+}
+
+// bytesOf is a hash as the first record of a run has it: half as long as its text.
+func bytesOf(hash string) []byte {
+	b, _ := hex.DecodeString(hash) // hashOf made it
+	return b
+}
+
+// hashIn reads a hash from the first record of a run, which had them as text at first.
+func hashIn(v effect.View, field string) string {
+	if text := v.Text(field); text != "" {
+		return text
+	}
+	return hex.EncodeToString(v.Blob(field))
 }
 
 // scan calls fn for each key with the prefix, handing it the rest of the key.

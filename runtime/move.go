@@ -17,7 +17,7 @@ func (e *Local) Move(ctx context.Context, r MoveRequest) (*Replayed, error) {
 		return nil, err
 	}
 	hash := hashOf(r.Bundle)
-	p, err := e.programs.of(hash, r.Bundle)
+	p, err := e.programs.of(hash, func() ([]byte, error) { return r.Bundle, nil })
 	if err != nil {
 		return nil, checkFailed(err)
 	}

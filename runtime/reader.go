@@ -86,6 +86,11 @@ func (r *reader) resolveRun(address string) (string, error) {
 	if address == "@last" {
 		return r.last()
 	}
+	if len(address) == runIDLength { // whole, as programs have it
+		if _, err := r.store.Get(runKey(address)); err == nil {
+			return address, nil
+		}
+	}
 	var fits []string
 	err := scan(r.store, prefixRun+address, func(rest string, _ []byte) error {
 		fits = append(fits, address+rest)

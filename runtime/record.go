@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"go.starlark.net/starlark"
+
 	"starling/lang/contract"
 	"starling/lang/effect"
 )
@@ -165,12 +167,29 @@ func (r *Record) event(run string) Event {
 	ev := Event{Seq: r.Seq, Time: r.Time, Run: run, Branch: branchOf(r.Step), Step: r.Step, Type: r.Type.String(), Data: []byte("{}")}
 	if len(r.Data) > 0 {
 		if v, err := r.Data.Value(); err == nil {
+			if r.Type == RunStarted {
+				showHashes(v)
+			}
 			if text, err := contract.ToJSON(v); err == nil {
 				ev.Data = text
 			}
 		}
 	}
 	return ev
+}
+
+// showHashes puts hashes as text in place of their bytes.
+func showHashes(v starlark.Value) {
+	d, ok := v.(*starlark.Dict)
+	if !ok {
+		return
+	}
+	for _, field := range []string{"bundle", "program", "settings"} {
+		key := starlark.String(field)
+		if b, _, _ := d.Get(key); b != nil && b.Type() == "bytes" {
+			_ = d.SetKey(key, starlark.String(hashIn(effect.ViewOf(d), field))) // a fresh dict
+		}
+	}
 }
 
 // branchOf is the branch of a step address: all before the last slash.

@@ -278,7 +278,7 @@ func descend(ctx context.Context, r ForkRequest, l *Lineage, c *cut, h *host, fi
 		return Record{}, err
 	}
 	var b effect.Object
-	b.Text("script", first.Script).Text("bundle", first.Bundle).Text("program", first.Program).Text("settings", first.Settings).Raw("inputs", inputs).
+	b.Text("script", first.Script).Blob("bundle", bytesOf(first.Bundle)).Blob("program", bytesOf(first.Program)).Blob("settings", bytesOf(first.Settings)).Raw("inputs", inputs).
 		Text("by", CallerOf(ctx).Name).Int("behaviour", int64(first.Behaviour)).Int("deadline", micros(c.deadline)).Text("overtime", string(first.Overtime)).Raw("lineage", l.payload())
 	return Record{Time: now, Type: RunStarted, Data: b.Payload()}, nil
 }

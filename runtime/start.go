@@ -113,7 +113,7 @@ func (e *Local) accept(r *StartRequest) (*program, effect.Payload, error) {
 		return nil, nil, refuse(ErrUsage, "got %q for what becomes of a run whose deadline has passed, want %s, %s or %s", r.Overtime, OvertimeFail, OvertimeCancel,
 			OvertimeSuspend)
 	}
-	p, err := e.programs.of(hashOf(r.Bundle), r.Bundle)
+	p, err := e.programs.of(hashOf(r.Bundle), func() ([]byte, error) { return r.Bundle, nil })
 	if err != nil {
 		return nil, nil, checkFailed(err)
 	}
@@ -144,7 +144,7 @@ func (e *Local) begin(ctx context.Context, id string, r StartRequest, p *program
 	a.s, a.host = newState(id), &host{e: e, run: id, program: p, settings: &r.Settings}
 	err := e.send(ctx, id, event{apply: func(t *turn) {
 		var b effect.Object
-		b.Text("script", r.Script).Text("bundle", bundleHash).Text("program", fmt.Sprintf("%x", p.code.Hash)).Text("settings", settingsHash).
+		b.Text("script", r.Script).Blob("bundle", bytesOf(bundleHash)).Blob("program", p.code.Hash[:]).Blob("settings", bytesOf(settingsHash)).
 			Raw("inputs", inputs).Text("by", CallerOf(ctx).Name).Text("parent", parent).Int("depth", int64(depth)).Flag("session", r.Session).
 			Int("behaviour", int64(e.env.Behaviour))
 		if r.Timeout > 0 {

@@ -21,6 +21,8 @@ type state struct {
 	Bundle    string // hash of the source bundle
 	Program   string // hash of the program
 	Settings  string // hash of the settings
+	original  string // hash of those that it was started with
+	moved     bool   // to another program than it was started with
 	Behaviour uint32 // of the builtins, as the run was started
 	Inputs    effect.Payload
 	By        string
@@ -151,6 +153,7 @@ func (s *state) apply(r *Record) {
 	case RunPinned:
 		s.Settings = v.Text("settings")
 	case RunMoved:
+		s.moved = true
 		s.Bundle, s.Program, s.Script = v.Text("bundle"), v.Text("program"), v.Text("script")
 	case StepRecalled:
 		s.recalled(r, v)
@@ -161,10 +164,16 @@ func (s *state) apply(r *Record) {
 
 func (s *state) start(r *Record, v effect.View) {
 	s.Status = Running
-	s.Script, s.Bundle, s.Program, s.Settings = v.Text("script"), v.Text("bundle"), v.Text("program"), v.Text("settings")
+	s.Deadline, s.Overtime = timeOf(v, "deadline"), Overtime(v.Text("overtime"))
+	s.origin(r, v)
+	s.Settings = s.original
+}
+
+// origin takes from the first record of a run what never changes, and what a checkpoint therefore leaves out.
+func (s *state) origin(r *Record, v effect.View) {
+	s.Script, s.Bundle, s.Program, s.original = v.Text("script"), hashIn(v, "bundle"), hashIn(v, "program"), hashIn(v, "settings")
 	s.Inputs, s.By, s.Parent, s.Depth, s.Session = v.Raw("inputs"), v.Text("by"), v.Text("parent"), int(v.Int("depth")), v.Flag("session")
-	s.Started, s.Deadline, s.Overtime, s.Behaviour = r.Time, timeOf(v, "deadline"), Overtime(v.Text("overtime")), uint32(v.Int("behaviour"))
-	s.Lineage = lineageOf(v.Sub("lineage"))
+	s.Started, s.Behaviour, s.Lineage = r.Time, uint32(v.Int("behaviour")), lineageOf(v.Sub("lineage"))
 }
 
 func (s *state) end(status Status) {
