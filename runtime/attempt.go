@@ -121,6 +121,7 @@ func (t *turn) ended(st *step, class string, r effect.Reply, violations []contra
 	if r.Usage != nil {
 		b.Raw("usage", effect.MustEncode(r.Usage))
 	}
+	b.Raw("blobs", t.keepAll(r.Blobs))
 	switch {
 	case class == classMissing:
 		b.Flag("again", true)

@@ -75,10 +75,17 @@ type Reply struct {
 	Usage    starlark.Value // dict of tokens and cost, nil if unknown
 	Degraded bool
 
+	// Blobs are what the attempt leaves beside its value, by name: "transcript.txt", "diff.patch", "tests.json". They are kept by their hashes as artifacts of the
+	// step, also of an attempt that failed. Names are as CheckName wants them; what goes beyond MaxBlobs bytes in all is left out.
+	Blobs map[string][]byte
+
 	Err   *Error
 	Class Failure       // what Err means for further attempts
 	After time.Duration // for Retryable: wait at least this long (Retry-After)
 }
+
+// MaxBlobs bounds the blobs of one attempt, in bytes.
+const MaxBlobs = 4 << 20
 
 // Failure classifies a failed attempt.
 type Failure uint8

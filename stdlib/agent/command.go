@@ -39,7 +39,21 @@ func (command) Ask(ctx context.Context, q Question) effect.Reply {
 	if err != nil {
 		return j.notStarted(ctx, err)
 	}
-	return j.ended(ctx, result)
+	reply := j.ended(ctx, result)
+	reply.Blobs = j.transcript(result)
+	return reply
+}
+
+// transcript is what the program wrote, without the values of declared variables.
+func (j judge) transcript(r process.Result) map[string][]byte {
+	text := string(r.Stdout)
+	if len(r.Stderr) > 0 {
+		text += "\n--- standard error\n" + string(r.Stderr)
+	}
+	if text == "" {
+		return nil
+	}
+	return map[string][]byte{"transcript.txt": []byte(j.redact.Replace(text))}
 }
 
 func newSpec(q Question) (process.Spec, error) {

@@ -1,0 +1,194 @@
+package runtime
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"starling/lang/diagnostic"
+	"starling/lang/effect"
+)
+
+// An Artifact is something that a step has left: what its attempts kept as blobs, and what follows from the journal: output.json, its value, and events.jsonl,
+// what its agent said on the way. It is known by its hash: the same work gives the same hash, in a fork as in its original.
+type Artifact struct {
+	Step string `json:"step"`
+	Name string `json:"name"` // "output.json", "transcript.txt"
+	Size int    `json:"size"` // bytes
+	Hash string `json:"hash"` // SHA-256
+
+	derived []byte // content that follows from the journal; nil for a blob
+}
+
+// The artifacts that follow from the journal.
+const (
+	outputArtifact = "output.json"
+	eventsArtifact = "events.jsonl"
+)
+
+// keepAll keeps the blobs of an attempt, and gives the dict of their hashes and sizes that its record has.
+func (t *turn) keepAll(blobs map[string][]byte) effect.Payload {
+	if len(blobs) == 0 {
+		return nil
+	}
+	var all effect.Object
+	room := effect.MaxBlobs
+	for _, name := range slices.Sorted(maps.Keys(blobs)) {
+		content := blobs[name]
+		if effect.CheckName(name) != nil || len(content) > room {
+			continue
+		}
+		room -= len(content)
+		hash := hashOf(content)
+		t.keep(hash, content)
+		t.size += len(content)
+		var b effect.Object
+		all.Raw(name, b.Text("hash", hash).Int("size", int64(len(content))).Payload())
+	}
+	return all.Payload()
+}
+
+// Artifacts lists what the steps of a run have left, in the order of their requests; with a step, its address or a suffix that is not ambiguous, only what that one has.
+// It reads the run's whole journal.
+func Artifacts(ctx context.Context, e Engine, run, step string) ([]Artifact, error) {
+	l := artifactList{at: map[string]*leavings{}}
+	err := e.Watch(ctx, WatchRequest{Run: run}, func(ev Event) error {
+		l.take(&ev)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	only := ""
+	if step != "" {
+		if only, err = l.find(run, step); err != nil {
+			return nil, err
+		}
+	}
+	found := []Artifact{}
+	for _, name := range l.steps {
+		if only == "" || name == only {
+			found = append(found, l.at[name].artifacts(name)...)
+		}
+	}
+	return found, nil
+}
+
+// Content reads an artifact.
+func (a *Artifact) Content(ctx context.Context, e Engine) ([]byte, error) {
+	if a.derived != nil {
+		return a.derived, nil
+	}
+	return e.Blob(ctx, a.Hash)
+}
+
+// artifactList folds events into what steps have left.
+type artifactList struct {
+	steps []string
+	at    map[string]*leavings
+}
+
+// leavings is what one step has left so far.
+type leavings struct {
+	kind   string
+	output []byte
+	events []byte
+	blobs  map[string]blobRow
+}
+
+type blobRow struct {
+	Hash string
+	Size int
+}
+
+func (l *artifactList) take(ev *Event) {
+	if ev.Type == StepRequested.String() {
+		var data struct{ Kind string }
+		_ = json.Unmarshal(ev.Data, &data) // an engine's own, here and below
+		l.steps = append(l.steps, ev.Step)
+		l.at[ev.Step] = &leavings{kind: data.Kind, blobs: map[string]blobRow{}}
+	}
+	at := l.at[ev.Step]
+	if at == nil {
+		return
+	}
+	switch ev.Type {
+	case AttemptEnded.String():
+		var data struct{ Blobs map[string]blobRow }
+		_ = json.Unmarshal(ev.Data, &data)
+		maps.Copy(at.blobs, data.Blobs)
+	case AgentEvent.String():
+		at.event(ev)
+	case StepSettled.String():
+		at.settled(ev)
+	}
+}
+
+// event adds a line, without when it was, so that the same events give the same hash.
+func (at *leavings) event(ev *Event) {
+	var data struct {
+		Kind    string          `json:"kind"`
+		Attempt int             `json:"attempt"`
+		Data    json.RawMessage `json:"data"`
+	}
+	_ = json.Unmarshal(ev.Data, &data)
+	line, _ := json.Marshal(data)
+	at.events = append(append(at.events, line...), '\n')
+}
+
+// settled takes the value of a step: of an agent what it replied, not what the runtime says about it.
+func (at *leavings) settled(ev *Event) {
+	var data struct{ Value json.RawMessage }
+	_ = json.Unmarshal(ev.Data, &data)
+	value := data.Value
+	if agentKind(at.kind) {
+		var reply struct{ Output, Text json.RawMessage }
+		_ = json.Unmarshal(value, &reply)
+		value = reply.Output
+		if value == nil || bytes.Equal(value, []byte("null")) {
+			value = reply.Text
+		}
+	}
+	if value != nil {
+		at.output = append(slices.Clone(value), '\n')
+	}
+}
+
+func (at *leavings) artifacts(step string) []Artifact {
+	var found []Artifact
+	derive := func(name string, content []byte) {
+		if content != nil {
+			found = append(found, Artifact{Step: step, Name: name, Size: len(content), Hash: hashOf(content), derived: content})
+		}
+	}
+	derive(outputArtifact, at.output)
+	derive(eventsArtifact, at.events)
+	for _, name := range slices.Sorted(maps.Keys(at.blobs)) {
+		found = append(found, Artifact{Step: step, Name: name, Size: at.blobs[name].Size, Hash: at.blobs[name].Hash})
+	}
+	return found
+}
+
+// find finds the step that an address means.
+func (l *artifactList) find(run, address string) (string, error) {
+	address = strings.TrimSuffix(address, "#1")
+	if l.at[address] != nil {
+		return address, nil
+	}
+	var fits []string
+	for _, name := range l.steps {
+		if strings.HasSuffix(name, "/"+address) {
+			fits = append(fits, name)
+		}
+	}
+	switch len(fits) {
+	case 1:
+		return fits[0], nil
+	case 0:
+		return "", refuse(ErrUnknownStep, "run %s has no step %q", run, address).help("%s", orText(diagnostic.DidYouMean(address, l.steps), "list them with: starling steps "+run))
+	}
+	return "", refuse(ErrAmbiguous, "step %q of run %s could be any of %s", address, run, strings.Join(fits, ", ")).help("give more of the address").with(fits)
+}
