@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"starling/runtime"
+	"starling/runtime/runtimetest"
 )
 
 // The program of these tests can be told, by an environment variable, to end itself with SIGKILL right before or right after its n-th commit: at each durable
@@ -174,10 +175,11 @@ func (s *story) tell(t *testing.T, killed int, crash string) *ending {
 	}
 	for i, a := range s.answers {
 		p.retryUncertain(run.ID)
-		p.do(killed == i+1, crash, append([]string{"signal", run.ID + "/" + a[0], "--key", fmt.Sprintf("answer-%d", i)}, a[1:]...)...)
+		p.answer(killed == i+1, crash, run.ID, a, fmt.Sprintf("answer-%d", i))
 	}
 	p.do(false, "", "wait", run.ID, "--timeout", "20s")
 	p.retryUncertain(run.ID)
+	p.check()
 	return p.look(run.ID)
 }
 
@@ -202,6 +204,8 @@ type telling struct {
 	dir  string
 	sink *sink
 	end  *ending
+
+	history runtimetest.History
 }
 
 func (p *telling) write(name, text string) {
@@ -242,6 +246,40 @@ func (p *telling) exec(kill bool, crash string, args ...string) ([]byte, *os.Pro
 		out = []byte(errs.String())
 	}
 	return out, cmd.ProcessState
+}
+
+// answer sends an answer and notes what its sender was told.
+func (p *telling) answer(kill bool, crash, run string, a []string, key string) {
+	p.t.Helper()
+	var receipt runtime.Receipt
+	text := p.do(kill, crash, append([]string{"signal", run + "/" + a[0], "--key", key, "--json"}, a[1:]...)...)
+	if err := json.Unmarshal(text, &receipt); err != nil {
+		p.t.Fatalf("signal printed %s", text)
+	}
+	p.history.Answered(runtime.Signal{Run: run, Gate: a[0], Key: key}, &receipt, nil)
+}
+
+// check holds what was seen against the journals of all runs.
+func (p *telling) check() {
+	p.t.Helper()
+	var all runtime.Listing
+	if err := json.Unmarshal(p.do(false, "", "ps", "-a", "--json"), &all); err != nil || len(all.Runs) == 0 {
+		p.t.Fatalf("ps lists %d runs: %v", len(all.Runs), err)
+	}
+	for _, r := range all.Runs {
+		var events []runtime.Event
+		for line := range strings.Lines(string(p.do(false, "", "logs", r.ID, "--jsonl"))) {
+			var ev runtime.Event
+			if err := json.Unmarshal([]byte(line), &ev); err != nil {
+				p.t.Fatal(err)
+			}
+			events = append(events, ev)
+		}
+		p.history.Journal(r.ID, events)
+	}
+	if err := p.history.Check(); err != nil {
+		p.t.Error(err)
+	}
 }
 
 // retryUncertain answers the questions of a run whose script asks about attempts that were cut.
