@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"starling/lang"
 	"starling/lang/diagnostic"
 	"starling/lang/doc"
 	"starling/runtime"
@@ -18,13 +20,16 @@ import (
 func (c *call) docCommand() *cobra.Command {
 	var list bool
 	cmd := &cobra.Command{
-		Use:     "doc [NAME]",
+		Use:     "doc [NAME|FILE.star]",
 		Short:   "Say what a name of the language means",
 		GroupID: "scripts",
 		Long: `Say what a name that scripts can use means: a builtin (gate), a module (http), a method (string.split, or split), a type (Result). Without a name, or with
---list, all of them with a sentence each.`,
+--list, all of them with a sentence each. Of a file, FILE.star, the functions that it defines.`,
 		Args: operands(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 && strings.HasSuffix(args[0], runtime.ScriptSuffix) {
+				return c.docFile(args[0])
+			}
 			entries := doc.Of(c.env)
 			if list || len(args) == 0 {
 				return c.docList(entries)
@@ -70,6 +75,30 @@ func (c *call) doc(entries []doc.Entry, name string) error {
 	return nil
 }
 
+// docFile prints what the functions of a script say of themselves.
+func (c *call) docFile(script string) error {
+	bundle, err := c.readBundle(script)
+	if err != nil {
+		return err
+	}
+	m := bundle.Entry()
+	tree, err := lang.FileOptions().Parse(m.Name, m.Source, 0)
+	if err != nil {
+		return err
+	}
+	found := append([]doc.Entry{}, doc.File(tree)...)
+	if c.json {
+		return c.answerJSON(docDocument{runtime.Schema, found})
+	}
+	for i, e := range found {
+		if i > 0 {
+			c.print("")
+		}
+		c.docEntry(e)
+	}
+	return nil
+}
+
 // docEntry is the page of one name.
 func (c *call) docEntry(e doc.Entry) {
 	head := orElse(e.Signature, e.Kind+" "+e.Name)
@@ -77,9 +106,11 @@ func (c *call) docEntry(e doc.Entry) {
 		head += "    " + e.Kind + ", " + e.Class
 	}
 	c.print("%s", head)
-	c.print("")
-	c.print("  %s", strings.TrimSpace(e.Summary+" "+e.Text))
-	if len(e.Params) > 0 {
+	if text := strings.TrimSpace(e.Summary + " " + e.Text); text != "" {
+		c.print("")
+		c.print("  %s", text)
+	}
+	if slices.ContainsFunc(e.Params, func(p doc.Param) bool { return p.Doc != "" }) {
 		c.print("")
 		w := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
 		for _, p := range e.Params {

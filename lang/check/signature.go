@@ -1,8 +1,6 @@
 package check
 
 import (
-	"strings"
-
 	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
@@ -41,7 +39,8 @@ func (c *checker) signature(fn syntax.Expr) *signature {
 	if def == nil {
 		return nil
 	}
-	return defSignature(def)
+	b := doc.Def(def)
+	return &signature{name: b.FullName, text: b.Signature(), params: b.Params}
 }
 
 // method finds what a call of a method may pass, nil if the type of the value is not known.
@@ -78,39 +77,4 @@ func builtinSignature(name string, value starlark.Value) *signature {
 		return nil
 	}
 	return &signature{name: name, text: b.Signature(), params: b.Params, result: b.Result, effect: b.Class != effect.Pure}
-}
-
-// defSignature reads a def.
-func defSignature(def *syntax.DefStmt) *signature {
-	s := &signature{name: def.Name.Name}
-	star := false
-	texts := make([]string, len(def.Params))
-	for i, p := range def.Params {
-		q, text := defParam(p)
-		texts[i] = text
-		q.KeywordOnly = star && !q.Keywords
-		star = star || strings.HasPrefix(text, "*")
-		if q.Name != "" {
-			s.params = append(s.params, q)
-		}
-	}
-	s.text = s.name + "(" + strings.Join(texts, ", ") + ")"
-	return s
-}
-
-// defParam is one parameter of a def, and how it is written. A bare * has no name.
-func defParam(p syntax.Expr) (q effect.Param, text string) {
-	switch p := p.(type) {
-	case *syntax.Ident:
-		return effect.Param{Name: p.Name}, p.Name
-	case *syntax.BinaryExpr:
-		name := p.X.(*syntax.Ident).Name
-		return effect.Param{Name: name, Default: "…"}, name + " = …"
-	}
-	star := p.(*syntax.UnaryExpr)
-	if star.X == nil {
-		return effect.Param{}, "*"
-	}
-	name := star.X.(*syntax.Ident).Name
-	return effect.Param{Name: name, Variadic: star.Op == syntax.STAR, Keywords: star.Op == syntax.STARSTAR}, star.Op.String() + name
 }

@@ -1,0 +1,73 @@
+package doc
+
+import (
+	"strings"
+
+	"go.starlark.net/syntax"
+
+	"starling/lang/effect"
+)
+
+// File lists the functions that other files may load from one, in the order of the text: with their parameters, and with what their docstrings say.
+func File(tree *syntax.File) []Entry {
+	var entries []Entry
+	for _, s := range tree.Stmts {
+		if def, ok := s.(*syntax.DefStmt); ok && !strings.HasPrefix(def.Name.Name, "_") {
+			entries = append(entries, entryOf(Def(def)))
+		}
+	}
+	return entries
+}
+
+// Def declares a function of a script as builtins are declared. It can only be asked, not called.
+func Def(def *syntax.DefStmt) *effect.Builtin {
+	b := &effect.Builtin{FullName: def.Name.Name, Doc: docstring(def.Body)}
+	star := false
+	for _, p := range def.Params {
+		q := effect.Param{}
+		switch p := p.(type) {
+		case *syntax.Ident:
+			q.Name = p.Name
+		case *syntax.BinaryExpr:
+			q.Name, q.Default = p.X.(*syntax.Ident).Name, written(p.Y)
+		case *syntax.UnaryExpr:
+			id, named := p.X.(*syntax.Ident)
+			if !named { // a bare *
+				star = true
+				continue
+			}
+			q.Name, q.Variadic, q.Keywords = id.Name, p.Op == syntax.STAR, p.Op == syntax.STARSTAR
+		}
+		q.KeywordOnly = star && !q.Keywords
+		star = star || q.Variadic
+		b.Params = append(b.Params, q)
+	}
+	return b
+}
+
+// written is how a default is written, … for what is not a word.
+func written(e syntax.Expr) string {
+	switch e := e.(type) {
+	case *syntax.Literal:
+		return e.Raw
+	case *syntax.Ident:
+		return e.Name
+	}
+	return "…"
+}
+
+// docstring is the text that a body begins with, on one line.
+func docstring(body []syntax.Stmt) string {
+	if len(body) == 0 {
+		return ""
+	}
+	s, ok := body[0].(*syntax.ExprStmt)
+	if !ok {
+		return ""
+	}
+	l, ok := s.X.(*syntax.Literal)
+	if !ok || l.Token != syntax.STRING {
+		return ""
+	}
+	return strings.Join(strings.Fields(l.Value.(string)), " ")
+}
