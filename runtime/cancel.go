@@ -12,10 +12,10 @@ func (e *Local) Cancel(ctx context.Context, c CancelRequest) (*Receipt, error) {
 	if err != nil {
 		return nil, err
 	}
-	who, refused := identify(CallerOf(ctx), c.As)
-	if refused == nil && CallerOf(ctx).Agent != "" {
-		refused = refuse(ErrDenied, "%s may not cancel runs", orUnknown(CallerOf(ctx)))
+	if err := need(ctx, CanCancel, "cancel runs"); err != nil {
+		return nil, err
 	}
+	who, refused := identify(CallerOf(ctx), c.As)
 	if refused != nil {
 		return nil, refused
 	}

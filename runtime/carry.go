@@ -52,8 +52,13 @@ func (e *Local) environment(run string) map[string]string {
 
 // Carry makes the engine drive runs.
 func (e *Local) Carry(ctx context.Context, c CarryRequest) ([]string, error) {
-	if !CallerOf(ctx).Local {
-		return nil, refuse(ErrDenied, "%s may not carry runs", orUnknown(CallerOf(ctx)))
+	if err := need(ctx, CanRun, "carry runs"); err != nil {
+		return nil, err
+	}
+	if c.Settings != nil {
+		if err := need(ctx, CanAdmin, "pin a project file"); err != nil {
+			return nil, err
+		}
 	}
 	carried := []string{}
 	for _, address := range c.Runs {
@@ -71,7 +76,7 @@ func (e *Local) Carry(ctx context.Context, c CarryRequest) ([]string, error) {
 	if !c.All {
 		return carried, nil
 	}
-	l, err := e.List(ctx, Query{})
+	l, err := e.list(Query{})
 	if err != nil {
 		return nil, err
 	}

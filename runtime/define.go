@@ -39,7 +39,8 @@ type Definition struct {
 	Program string    `json:"program"` // hash of the program
 	By      string    `json:"by"`
 	At      time.Time `json:"at"`
-	Known   bool      `json:"known,omitempty"` // the request added nothing: this version was there
+	Foreign bool      `json:"foreign,omitempty"` // defined by somebody who may not bring a project file: it uses what the project grants to its name
+	Known   bool      `json:"known,omitempty"`   // the request added nothing: this version was there
 }
 
 // Address is how runs name the version they were started from: NAME@VERSION.
@@ -71,8 +72,8 @@ func CheckDefinitionName(name string) error {
 
 // Define keeps a script under a name.
 func (e *Local) Define(ctx context.Context, r DefineRequest) (*Definition, error) {
-	if c := CallerOf(ctx); c.Name == "" || c.Agent != "" {
-		return nil, refuse(ErrDenied, "%s may not define scripts", orUnknown(c))
+	if err := need(ctx, CanDefine, "define scripts"); err != nil {
+		return nil, err
 	}
 	if err := CheckDefinitionName(r.Name); err != nil {
 		return nil, refuse(ErrUsage, "define: %v", err)
@@ -92,7 +93,7 @@ func (e *Local) Define(ctx context.Context, r DefineRequest) (*Definition, error
 		return d, err
 	}
 	d := Definition{Name: r.Name, Version: len(versions) + 1, Script: p.bundle.Entry().Name, Bundle: hash, Program: fmt.Sprintf("%x", p.code.Hash),
-		By: CallerOf(ctx).Name, At: e.now()}
+		By: CallerOf(ctx).Name, At: e.now(), Foreign: !CallerOf(ctx).May(CanAdmin)}
 	row, err := json.Marshal(definitionRow{d, r.Key})
 	if err != nil {
 		return nil, err
@@ -160,6 +161,20 @@ func (r *reader) Defined(_ context.Context, address string) ([]Definition, error
 
 func (r *reader) undefined(name string) *Refusal {
 	return refuse(ErrUnknownDefinition, "no script is defined as %q", name).help("starling define lists the names; a file's name ends with %s or has a slash", ScriptSuffix)
+}
+
+// definedAs finds the definition whose sources a script has, if it goes by the name of one: NAME@VERSION.
+func (r *reader) definedAs(script, bundle string) (*Definition, error) {
+	name, version, found := strings.Cut(script, "@")
+	if !found || CheckDefinitionName(name) != nil {
+		return nil, nil
+	}
+	rows, err := r.versions(name)
+	i := slices.IndexFunc(rows, func(row definitionRow) bool { return strconv.Itoa(row.Version) == version && row.Bundle == bundle })
+	if err != nil || i < 0 {
+		return nil, err
+	}
+	return &rows[i].Definition, nil
 }
 
 // newestDefinitions lists the newest version of each name, in the order of names.

@@ -78,18 +78,19 @@ const (
 
 // Signal brings something to a run.
 type Signal struct {
-	Key    string            `json:"key"`
-	Kind   SignalKind        `json:"kind"`
-	Run    string            `json:"run"`            // id, unique prefix, @last
-	Gate   string            `json:"gate,omitempty"` // gate address within the run, or a suffix of it that is not ambiguous
-	Name   string            `json:"name,omitempty"` // of a message
-	Choice string            `json:"choice,omitempty"`
-	Reason string            `json:"reason,omitempty"`
-	Data   json.RawMessage   `json:"data,omitempty"`   // payload of an answer or a message, JSON
-	Text   string            `json:"text,omitempty"`   // the payload as it was given, when it is not JSON: it is refused, and the refusal recorded
-	Bundle []byte            `json:"bundle,omitempty"` // of a chunk: its text is the entry, encoded with what it loads
-	As     string            `json:"as,omitempty"`     // act as another; needs the capability act-as
-	Env    map[string]string `json:"env,omitempty"`    // declared variables: a signal carries the run that it names
+	Key      string            `json:"key"`
+	Kind     SignalKind        `json:"kind"`
+	Run      string            `json:"run"`            // id, unique prefix, @last
+	Gate     string            `json:"gate,omitempty"` // gate address within the run, or a suffix of it that is not ambiguous
+	Name     string            `json:"name,omitempty"` // of a message
+	Choice   string            `json:"choice,omitempty"`
+	Reason   string            `json:"reason,omitempty"`
+	Data     json.RawMessage   `json:"data,omitempty"`     // payload of an answer or a message, JSON
+	Text     string            `json:"text,omitempty"`     // the payload as it was given, when it is not JSON: it is refused, and the refusal recorded
+	Bundle   []byte            `json:"bundle,omitempty"`   // of a chunk: its text is the entry, encoded with what it loads
+	As       string            `json:"as,omitempty"`       // act as another; needs the capability act-as
+	Override bool              `json:"override,omitempty"` // answer a gate that is for somebody else, in one's own name; needs the capability override, and is recorded
+	Env      map[string]string `json:"env,omitempty"`      // declared variables: a signal carries the run that it names
 }
 
 // CancelRequest asks for the end of a run.
@@ -138,10 +139,11 @@ type WatchRequest struct {
 
 // Caller is who asks. The zero Caller may do nothing.
 type Caller struct {
-	Name  string // "local:USER" for the peer of the local socket and for this process
-	Agent string // set when the caller descends from an attempt: the agent's name
-	Run   string // set with Agent: the run of that attempt, whose own gates it may not answer
-	Local bool   // has every capability, act-as included
+	Name  string     // "local:USER" for the peer of the local socket and for this process
+	Agent string     // set when the caller descends from an attempt: the agent's name
+	Run   string     // set with Agent: the run of that attempt, whose own gates it may not answer
+	Local bool       // has every capability
+	Can   Capability // of the bearer of a token
 }
 
 type callerKey struct{}

@@ -101,7 +101,8 @@ type host struct {
 func settingsPayload(s *effect.Settings) effect.Payload {
 	var b effect.Object
 	return b.Text("workspace", s.Workspace).Text("project_file", s.ProjectFile).Blob("project", s.Project).Text("fake_file", s.FakeFile).
-		Blob("fake", s.Fake).Flag("fake_given", s.FakeGiven).Texts("env", s.Env).Int("max_steps", s.MaxSteps).Int("max_memory", s.MaxMemory).Payload()
+		Blob("fake", s.Fake).Flag("fake_given", s.FakeGiven).Texts("env", s.Env).Int("max_steps", s.MaxSteps).Int("max_memory", s.MaxMemory).
+		Text("grant", s.Grant).Payload()
 }
 
 // limits are those of the run's machine: a restored one is given them anew.

@@ -25,6 +25,7 @@ import (
 //	b/HASH                       content by its hash: source bundles, settings, artifacts
 //	d/NAME/ version4             a version of a script that is kept under a name (define.go)
 //	a/RUN                        a run whose journal is being written ahead: it is not there yet (adopt.go)
+//	t/NAME                       a token: capabilities, and what recognises its secret (token.go)
 //	m/mac                        secret of this store from which snapshot MACs are made
 //
 // A run's earliest timer is in its row. There is no row for each: an engine that is to fire them has the rows of the runs that it carries.
@@ -43,6 +44,7 @@ const (
 	prefixBlob       = "b/"
 	prefixDefinition = "d/"
 	prefixStaged     = "a/"
+	prefixToken      = "t/"
 	keyMAC           = "m/mac"
 )
 

@@ -10,7 +10,14 @@ import (
 )
 
 // List returns runs or open gates, newest first.
-func (r *reader) List(_ context.Context, q Query) (*Listing, error) {
+func (r *reader) List(ctx context.Context, q Query) (*Listing, error) {
+	if err := need(ctx, CanRead, "list runs"); err != nil {
+		return nil, err
+	}
+	return r.list(q)
+}
+
+func (r *reader) list(q Query) (*Listing, error) {
 	if q.Gates {
 		return r.inbox(q)
 	}

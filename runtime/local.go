@@ -17,6 +17,9 @@ import (
 
 // Options of a local engine. The zero Options are good for tests.
 type Options struct {
+	// Project gives the settings under which scripts of others run: the owner's own project file as it is now. Nil is no project.
+	Project func() (*effect.Settings, error)
+
 	Log   func(format string, args ...any) // what operators should know; nil drops it
 	Grace time.Duration                    // how long Close waits for attempts in flight, default 5 s
 	Clock func() time.Time                 // what the clock on the wall shows, which may jump; default time.Now
@@ -37,6 +40,7 @@ type Local struct {
 	mu      sync.Mutex // guards what follows
 	actors  map[string]*actor
 	carried map[string]map[string]string // run to the variables its carrier brought
+	bearers map[string]Caller            // who brings the secret of an attempt in flight
 	stored  map[string]struct{}          // hashes of contents that are known to be in the store
 	resting []string                     // loaded runs at rest, oldest first
 	alarms  alarms
@@ -62,7 +66,7 @@ func Open(store Store, env *effect.Environment, opts Options) (*Local, error) {
 		return nil, err
 	}
 	ctx, stop := context.WithCancelCause(context.Background())
-	e := &Local{env: env, opts: opts, macKey: key, ctx: ctx, stop: stop, actors: map[string]*actor{}, carried: map[string]map[string]string{},
+	e := &Local{env: env, opts: opts, macKey: key, ctx: ctx, stop: stop, actors: map[string]*actor{}, carried: map[string]map[string]string{}, bearers: map[string]Caller{},
 		stored: map[string]struct{}{}, starts: map[string]chan struct{}{}}
 	e.reader = newReader(store)
 	e.reader.carried, e.reader.clock = e.carries, opts.Clock
@@ -229,7 +233,7 @@ func (e *Local) Signal(ctx context.Context, s Signal) (*Receipt, error) {
 	}
 	path := strings.TrimSuffix(s.Gate, gate) // of the steps that started the child run whose gate this is
 	s.Run, s.Gate = run, gate
-	if _, stranger := identify(CallerOf(ctx), s.As); stranger == nil {
+	if _, stranger := identify(CallerOf(ctx), s.As); stranger == nil && CallerOf(ctx).May(s.needs()) {
 		for _, id := range slices.Compact([]string{top, run}) {
 			if err := e.carryOne(ctx, id, s.Env); err != nil {
 				return nil, err

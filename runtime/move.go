@@ -9,7 +9,7 @@ import (
 
 // Move lets a run go on with another program, as far as that says what the journal says.
 func (e *Local) Move(ctx context.Context, r MoveRequest) (*Replayed, error) {
-	if err := mayRerun(ctx, "move"); err != nil {
+	if err := need(ctx, CanRun|CanAdmin, "move runs to another script"); err != nil {
 		return nil, err
 	}
 	run, err := e.resolveRun(r.Run)

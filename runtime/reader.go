@@ -56,7 +56,10 @@ func (*readOnly) Carry(context.Context, CarryRequest) ([]string, error) { return
 func (*readOnly) Define(context.Context, DefineRequest) (*Definition, error) { return nil, errReadOnly }
 
 // Replay executes a run again.
-func (r *readOnly) Replay(_ context.Context, q ReplayRequest) (*Replayed, error) {
+func (r *readOnly) Replay(ctx context.Context, q ReplayRequest) (*Replayed, error) {
+	if err := need(ctx, CanRead, "replay runs"); err != nil {
+		return nil, err
+	}
 	return r.programs.replay(&r.reader, q.Run, r.clock())
 }
 
@@ -205,7 +208,10 @@ func (r *reader) blob(hash string) ([]byte, error) {
 }
 
 // Blob returns content by its hash.
-func (r *reader) Blob(_ context.Context, hash string) ([]byte, error) {
+func (r *reader) Blob(ctx context.Context, hash string) ([]byte, error) {
+	if err := need(ctx, CanRead, "read contents"); err != nil {
+		return nil, err
+	}
 	b, err := r.blob(hash)
 	if errors.Is(err, ErrNoKey) {
 		return nil, refuse(ErrUnknownRun, "no content with the hash %q", hash)

@@ -145,21 +145,20 @@ func replayed(h *host, s *state, journal []Record) *Replayed {
 }
 
 // Replay executes a run again.
-func (e *Local) Replay(_ context.Context, r ReplayRequest) (*Replayed, error) {
-	return e.programs.replay(&e.reader, r.Run, e.now())
-}
-
-// mayRerun refuses who may not start runs.
-func mayRerun(ctx context.Context, what string) error {
-	if c := CallerOf(ctx); c.Name == "" || c.Agent != "" {
-		return refuse(ErrDenied, "%s may not %s runs", orUnknown(c), what)
+func (e *Local) Replay(ctx context.Context, r ReplayRequest) (*Replayed, error) {
+	if err := need(ctx, CanRead, "replay runs"); err != nil {
+		return nil, err
 	}
-	return nil
+	return e.programs.replay(&e.reader, r.Run, e.now())
 }
 
 // Fork makes a new run of another.
 func (e *Local) Fork(ctx context.Context, r ForkRequest) (*Run, error) {
-	if err := mayRerun(ctx, "fork"); err != nil {
+	want := CanRun
+	if r.Kind != LineageFork && len(r.Set) > 0 {
+		want |= CanAdmin // other arguments of a step may be another program or host
+	}
+	if err := need(ctx, want, "rerun runs like this"); err != nil {
 		return nil, err
 	}
 	if r.Key != "" {
@@ -169,18 +168,18 @@ func (e *Local) Fork(ctx context.Context, r ForkRequest) (*Run, error) {
 			err = e.carryOne(ctx, id, r.Env)
 		}
 		if err != nil || id != "" {
-			return e.orGet(ctx, id, err)
+			return e.orGet(id, err)
 		}
 	}
 	id, err := e.fork(ctx, r)
-	return e.orGet(ctx, id, err)
+	return e.orGet(id, err)
 }
 
-func (e *Local) orGet(ctx context.Context, id string, err error) (*Run, error) {
+func (e *Local) orGet(id string, err error) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.Get(ctx, id)
+	return e.get(id)
 }
 
 func (r ForkRequest) digest() string {

@@ -344,9 +344,13 @@ func (a *actor) launch(st *step) {
 		a.post(*a.home(st.Step, st.Attempt, func(t *turn) { t.reply(st.Step, st.Attempt, effect.Reply{Err: err}) }))
 		return
 	}
-	timeout := st.Policy.Timeout
+	timeout, forget := st.Policy.Timeout, func() {}
+	if agentKind(st.Kind) {
+		at.Token, forget = a.e.attemptSecret(a.run, st)
+	}
 	a.jobs = append(a.jobs, func() *event {
 		r := perform(ctx, handler, at, timeout)
+		forget()
 		why := context.Cause(ctx)
 		stop(nil)
 		switch {

@@ -9,7 +9,14 @@ import (
 )
 
 // Get returns one run as the store has it.
-func (r *reader) Get(_ context.Context, address string) (*Run, error) {
+func (r *reader) Get(ctx context.Context, address string) (*Run, error) {
+	if err := need(ctx, CanRead, "see runs"); err != nil {
+		return nil, err
+	}
+	return r.get(address)
+}
+
+func (r *reader) get(address string) (*Run, error) {
 	id, err := r.resolveRun(address)
 	if err != nil {
 		return nil, err

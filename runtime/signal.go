@@ -82,13 +82,16 @@ func (t *turn) repeated(s Signal, k keyed, digest string) (*Receipt, *Refusal) {
 
 // digestOf identifies what a signal asks, whoever sends it again.
 func digestOf(s Signal) string {
-	text, _ := json.Marshal([]any{s.Kind, s.Gate, s.Name, s.Choice, s.Reason, []byte(s.Data), s.Text, s.Bundle, s.As}) // plain data
+	text, _ := json.Marshal([]any{s.Kind, s.Gate, s.Name, s.Choice, s.Reason, []byte(s.Data), s.Text, s.Bundle, s.As, s.Override}) // plain data
 	return hashOf(text)
 }
 
 // accept takes a signal for what it is.
 func (t *turn) accept(c Caller, s Signal, past pastGates) (*Receipt, *Refusal) {
 	who, refused := identify(c, s.As)
+	if refused == nil && !c.May(s.needs()) {
+		refused = refuse(ErrDenied, "%s may not send signals of the kind %s", orUnknown(c), s.Kind)
+	}
 	if refused != nil {
 		return nil, refused
 	}
@@ -103,6 +106,14 @@ func (t *turn) accept(c Caller, s Signal, past pastGates) (*Receipt, *Refusal) {
 	return nil, refuse(ErrUsage, "got signal kind %q, want answer, message or chunk", s.Kind)
 }
 
+// needs is what a caller must be able to do to send a signal.
+func (s *Signal) needs() Capability {
+	if s.Kind == SignalChunk {
+		return CanRun
+	}
+	return CanSignal
+}
+
 // identify says in whose name a caller acts. The first name is the one that counts, the second, if any, is who was behind it.
 func identify(c Caller, as string) ([]string, *Refusal) {
 	switch {
@@ -114,8 +125,8 @@ func identify(c Caller, as string) ([]string, *Refusal) {
 		return nil, refuse(ErrDenied, "the caller is not known")
 	case as == "" || as == c.Name:
 		return []string{c.Name}, nil
-	case !c.Local:
-		return nil, refuse(ErrDenied, "%s may not act as %q", c.Name, as)
+	case !c.May(CanActAs):
+		return nil, refuse(ErrDenied, "%s may not act as %q", c.Name, as).help("the token needs the capability act-as")
 	}
 	return []string{as, c.Name}, nil
 }
@@ -134,8 +145,12 @@ func (t *turn) answerGate(c Caller, who []string, s Signal, past pastGates) (*Re
 			help("decide first whether the run goes on: starling signal %s/%s --choice retry", t.s.ID, gateDeadline)
 	}
 	args, _ := g.Args.View()
+	via := "signal"
 	if refused := mayAnswer(c, who[0], t.s.ID, g, g.target(args)); refused != nil {
-		return nil, refused
+		if refused.Kind != ErrWrongTarget || !s.Override || !c.May(CanOverride) {
+			return nil, refused
+		}
+		via = "override"
 	}
 	choice, refused := chosen(g, args, s.Choice)
 	if refused != nil {
@@ -149,10 +164,10 @@ func (t *turn) answerGate(c Caller, who []string, s Signal, past pastGates) (*Re
 	if g.voted(who[0]) {
 		return nil, refuse(ErrDecided, "gate %q wants %d answers, and %s has given one", g.Name, quorum(args), who[0])
 	}
-	d := t.decision(choice, s.Reason, data, who[0], "signal", false)
+	d := t.decision(choice, s.Reason, data, who[0], via, false)
 	var b effect.Object
 	seq := t.record(SignalAccepted, g.Name, b.Text("kind", string(SignalAnswer)).Texts("who", who).Text("key", s.Key).Text("voter", who[0]).
-		Text("vote", vote).Payload())
+		Text("vote", vote).Flag("override", via == "override").Payload())
 	receipt := &Receipt{Gate: g.Name, Seq: seq}
 	if g.votes(vote) >= quorum(args) {
 		receipt.Decision = jsonOf(d)

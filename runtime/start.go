@@ -12,14 +12,51 @@ import (
 
 // Start makes a run durable and begins it.
 func (e *Local) Start(ctx context.Context, r StartRequest) (*Run, error) {
-	if CallerOf(ctx).Name == "" || CallerOf(ctx).Agent != "" {
-		return nil, refuse(ErrDenied, "%s may not start runs", orUnknown(CallerOf(ctx)))
+	if err := need(ctx, CanRun, "start runs"); err != nil {
+		return nil, err
+	}
+	if err := e.bound(CallerOf(ctx), &r); err != nil {
+		return nil, err
 	}
 	id, err := e.start(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	return e.Get(ctx, id)
+	return e.get(id)
+}
+
+// anyScript is the name under which a project grants what every script of others may use.
+const anyScript = "*"
+
+// bound sets what a script may use. Who may not bring a project file runs under the owner's. A script that is not the project's own uses what the project grants to
+// its name: one that such a caller has defined, or brings.
+func (e *Local) bound(c Caller, r *StartRequest) error {
+	own := c.May(CanAdmin)
+	if !own {
+		settings, err := e.project()
+		if err != nil {
+			return err
+		}
+		r.Settings = *settings
+	}
+	r.Settings.Grant = ""
+	d, err := e.definedAs(r.Script, hashOf(r.Bundle))
+	switch {
+	case err != nil:
+		return err
+	case d != nil && d.Foreign:
+		r.Settings.Grant = d.Name
+	case d == nil && !own:
+		r.Settings.Grant = anyScript
+	}
+	return nil
+}
+
+func (e *Local) project() (*effect.Settings, error) {
+	if e.opts.Project == nil {
+		return &effect.Settings{}, nil
+	}
+	return e.opts.Project()
 }
 
 func orUnknown(c Caller) string {

@@ -8,6 +8,9 @@ import (
 
 // Watch calls fn for the events of a run in order. It reads some of them, and hands them out when it has: whoever is slow to take them holds up nobody.
 func (r *reader) Watch(ctx context.Context, w WatchRequest, fn func(Event) error) error {
+	if err := need(ctx, CanRead, "watch runs"); err != nil {
+		return err
+	}
 	run, err := r.resolveRun(w.Run)
 	if err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 
 	"starling/lang/contract"
 	"starling/lang/effect"
+	"starling/stdlib/project"
 )
 
 // maxRedirects bounds how far one request is sent on.
@@ -27,6 +28,13 @@ const maxRedirects = 10
 func httpHandler() *effect.Handler {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	return &effect.Handler{
+		Resolve: func(s *effect.Settings, r *effect.Request) *effect.Error {
+			args, err := r.Args.View()
+			if err != nil {
+				return effect.Errorf(effect.KindRefused, "http: %v", err)
+			}
+			return grantedURL(s, args.Text("url"))
+		},
 		Perform: func(ctx context.Context, a *effect.Attempt) effect.Reply {
 			e := &exchange{attempt: a, args: effect.ViewOf(a.Args), transport: transport}
 			return e.perform(ctx)
@@ -126,6 +134,9 @@ func (e *exchange) redirect(req *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
 		return errRedirects
 	}
+	if fault := grantedURL(e.attempt.Settings, req.URL.String()); fault != nil {
+		return fault
+	}
 	if req.URL.Host == e.host && req.URL.Scheme == via[0].URL.Scheme {
 		return nil
 	}
@@ -139,11 +150,14 @@ var errRedirects = fmt.Errorf("redirected more than %d times", maxRedirects)
 
 // broken makes the reply of a request that got no response.
 func (e *exchange) broken(ctx context.Context, err error) effect.Reply {
+	var fault *effect.Error // why it was not sent on
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return e.failed(effect.Errorf(effect.KindTimeout, "%s: no response before the deadline", e.title()), effect.Final)
 	case ctx.Err() != nil:
 		return e.failed(effect.Errorf(effect.KindCancelled, "%s: cancelled", e.title()), effect.Final)
+	case errors.As(err, &fault):
+		return e.failed(fault, effect.Final)
 	case errors.Is(err, errRedirects):
 		return e.failed(effect.Errorf(effect.KindEffect, "%s: %v", e.title(), errRedirects), effect.Final)
 	}
@@ -211,4 +225,24 @@ func headerDict(h http.Header) *starlark.Dict {
 		}
 	}
 	return d
+}
+
+// grantedURL refuses hosts that a script of others is not granted.
+func grantedURL(s *effect.Settings, text string) *effect.Error {
+	if s == nil || s.Grant == "" {
+		return nil
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return effect.Errorf(effect.KindRefused, "http: %v", err)
+	}
+	f, err := project.Parse(s.ProjectFile, s.Project)
+	if err != nil {
+		return effect.Errorf(effect.KindRefused, "%v", err)
+	}
+	if hosts := f.Granted(s.Grant).Hosts; slices.Contains(hosts, u.Host) || slices.Contains(hosts, u.Hostname()) {
+		return nil
+	}
+	return effect.Errorf(effect.KindDenied, "the script is not the project's own and is not granted the host %s; add it to hosts under [grants.%q] in %s", u.Host, s.Grant,
+		project.Name)
 }

@@ -25,12 +25,14 @@ type storeDoors struct {
 // openDoors gives the ways to the store of this call.
 func (c *call) openDoors() doors {
 	dir := c.place.store
+	token, _ := c.getenv(tokenVariable)
 	return &storeDoors{leave: c.interrupt, config: owner.Config{
 		Dir:        dir,
 		Build:      buildVersion(),
 		Prepare:    badger.Prepare,
-		Open:       func(dir string) (runtime.Engine, error) { return openLocal(dir, c.open, c.env, c.notice) },
 		OpenReader: func(dir string) (runtime.Engine, error) { return openReader(dir, c.env) },
+		Open:       func(dir string) (runtime.Engine, error) { return c.openLocal(dir) },
+		Token:      token,
 		Identify:   func(pid int) (agent, run string, err error) { return identify(pid, dir) },
 	}}
 }
@@ -40,12 +42,15 @@ type opener func(dir string) (runtime.Store, error)
 
 func openStore(dir string) (runtime.Store, error) { return badger.Open(dir, badger.Options{}) }
 
-func openLocal(dir string, open opener, env *effect.Environment, log func(string, ...any)) (runtime.Engine, error) {
-	store, err := open(dir)
+func (c *call) openLocal(dir string) (runtime.Engine, error) {
+	store, err := c.open(dir)
 	if err != nil {
 		return nil, err
 	}
-	e, err := runtime.Open(store, env, runtime.Options{Log: log})
+	e, err := runtime.Open(store, c.env, runtime.Options{
+		Log:     c.notice,
+		Project: func() (*effect.Settings, error) { return c.homeSettings(dir) },
+	})
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}

@@ -35,6 +35,19 @@ func (c *call) settings(file, fake string) (*effect.Settings, error) {
 	return s, nil
 }
 
+// homeSettings are those under which scripts of others run: of the project that the store stands in, wherever its owner was started.
+func (c *call) homeSettings(store string) (*effect.Settings, error) {
+	home, found := findProject(filepath.Dir(store))
+	if !found {
+		return &effect.Settings{Workspace: filepath.Dir(store)}, nil
+	}
+	s, err := c.settings(filepath.Join(home, projectFile), "")
+	if err == nil {
+		s.Workspace = home
+	}
+	return s, err
+}
+
 // readProject reads and checks a project file into the settings.
 func readProject(file string, s *effect.Settings) (*project.File, error) {
 	path, err := filepath.Abs(file)

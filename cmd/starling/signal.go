@@ -19,6 +19,8 @@ type signalVerb struct {
 	as      string
 	key     string
 	noWait  bool
+
+	override bool
 }
 
 // signalCommand is the verb signal, the one door through which anything is brought to a run.
@@ -61,6 +63,7 @@ func (c *call) answerFlags(cmd *cobra.Command, v *signalVerb) {
 	f.StringVarP(&v.reason, "reason", "m", "", "why, in `WORDS`")
 	f.StringVar(&v.data, "data", "", "the payload: `JSON`, @FILE, or - for standard input")
 	f.StringVar(&v.as, "as", "", "act as `WHO`; both names are recorded")
+	f.BoolVar(&v.override, "override", false, "answer a gate that is for somebody else, in your own name; it is recorded as an override")
 	f.StringVar(&v.key, "key", "", "idempotency `KEY`: sending again with it gives the same receipt")
 	f.BoolVar(&v.noWait, "no-wait", false, "do not follow the run; the owner of the store stays while it is in motion")
 	c.jsonFlag(cmd)
@@ -95,7 +98,7 @@ func (c *call) signal(ctx context.Context, address string, v *signalVerb) error 
 
 // signalRequest reads the operand and the flags.
 func (c *call) signalRequest(address string, v *signalVerb) (runtime.Signal, error) {
-	sig := runtime.Signal{Key: requestKey(v.key), Kind: runtime.SignalAnswer, Choice: v.choice, Reason: v.reason, As: v.as, Name: v.message}
+	sig := runtime.Signal{Key: requestKey(v.key), Kind: runtime.SignalAnswer, Choice: v.choice, Reason: v.reason, As: v.as, Override: v.override, Name: v.message}
 	var found bool
 	sig.Run, sig.Gate, found = strings.Cut(address, "/")
 	if v.message != "" {

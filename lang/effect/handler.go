@@ -37,6 +37,7 @@ type Attempt struct {
 	Settings *Settings
 	Env      func(name string) (value string, ok bool) // variables that the project declares, as the client that carries the run has them
 	Emit     func(kind string, data starlark.Value)    // journals an event of the attempt, before the reply
+	Token    string                                    // by which whoever works for the attempt is known to the engine while it is in flight; a secret
 	Lock     string                                    // path of the step's lock file, for children; "" without a store directory
 }
 
@@ -52,13 +53,14 @@ type Settings struct {
 	Env         []string // names of the environment variables that the project declares
 	MaxSteps    int64    // of the machine between two outcomes, 0 for the default; the same for the whole life of a run
 	MaxMemory   int64    // of the machine, bytes, 0 for the default; the same for the whole life of a run
+	Grant       string   // for a script that is not the project's own: the name to which the project must have granted what it uses; "" for its own, which may use all
 }
 
-// After returns s as the settings of a run that has had others: what belongs to the run for life stays, its machine's limits, and a fake that was named with it unless s
+// After returns s as the settings of a run that has had others: what belongs to the run for life stays, its machine's limits, what it is granted, and a fake that was named with it unless s
 // names one.
 func (s *Settings) After(had *Settings) *Settings {
 	next := *s
-	next.MaxSteps, next.MaxMemory = had.MaxSteps, had.MaxMemory
+	next.MaxSteps, next.MaxMemory, next.Grant = had.MaxSteps, had.MaxMemory, had.Grant
 	if had.FakeGiven && !s.FakeGiven {
 		next.FakeFile, next.Fake, next.FakeGiven = had.FakeFile, had.Fake, true
 	}

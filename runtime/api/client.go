@@ -21,6 +21,7 @@ import (
 type Client struct {
 	http  *http.Client
 	hello Hello
+	token string          // in whose name requests are made, "" for the user's
 	life  context.Context // ends with Close, and ends every request
 	end   context.CancelFunc
 }
@@ -45,6 +46,9 @@ func Dial(ctx context.Context, socket string) (*Client, error) {
 	c.Close()
 	return nil, err
 }
+
+// Bring makes every request from now on in the name of a token. It must not be called while requests are in flight.
+func (c *Client) Bring(secret string) { c.token = secret }
 
 // Greet asks the owner at socket who it is, whatever protocol it speaks.
 func Greet(ctx context.Context, socket string) (Hello, error) {
@@ -207,6 +211,9 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) (*h
 		return nil, err
 	}
 	req.Header.Set(headerProtocol, strconv.Itoa(Protocol))
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
 	if body != nil {
 		req.Header.Set("Content-Type", typeJSON)
 	}

@@ -11,6 +11,7 @@ import (
 var (
 	_ runtime.Definitions = (*Client)(nil)
 	_ runtime.Reruns      = (*Client)(nil)
+	_ runtime.Tokens      = (*Client)(nil)
 )
 
 // Define implements runtime.Definitions.
@@ -36,4 +37,19 @@ func (c *Client) Move(ctx context.Context, r runtime.MoveRequest) (*runtime.Repl
 // Fork implements runtime.Reruns.
 func (c *Client) Fork(ctx context.Context, r runtime.ForkRequest) (*runtime.Run, error) {
 	return ask[*runtime.Run](ctx, c, "/fork", r)
+}
+
+// AddToken implements runtime.Tokens.
+func (c *Client) AddToken(ctx context.Context, r runtime.TokenRequest) (*runtime.Token, error) {
+	return ask[*runtime.Token](ctx, c, "/token/add", r)
+}
+
+// ListTokens implements runtime.Tokens.
+func (c *Client) ListTokens(ctx context.Context, q runtime.TokenQuery) ([]runtime.Token, error) {
+	return ask[[]runtime.Token](ctx, c, "/token/list", q)
+}
+
+// RemoveToken implements runtime.Tokens.
+func (c *Client) RemoveToken(ctx context.Context, name string) (*runtime.Token, error) {
+	return ask[*runtime.Token](ctx, c, "/token/remove", name)
 }

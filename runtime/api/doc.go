@@ -20,6 +20,12 @@
 //	POST /replay  runtime.ReplayRequest    runtime.Replayed Reruns.Replay
 //	POST /move    runtime.MoveRequest      runtime.Replayed Reruns.Move
 //	POST /fork    runtime.ForkRequest      runtime.Run      Reruns.Fork
+//	POST /token/add    runtime.TokenRequest  Token          Tokens.AddToken
+//	POST /token/list   runtime.TokenQuery    [Token, …]     Tokens.ListTokens
+//	POST /token/remove "NAME"                Token          Tokens.RemoveToken
+//
+// A request with the header "Authorization: Bearer SECRET" is made in the name of that token, with its capabilities; without it by the user at the other end of the socket. A
+// process that works for an attempt stays its agent, whatever it brings.
 //
 // Both sides send the header Starling-Protocol with [Protocol]; a request with another number is refused. A body is one JSON value without unknown
 // fields and at most [MaxRequest] bytes long.

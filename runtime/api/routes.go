@@ -34,6 +34,9 @@ func (s *Server) routes() http.Handler {
 	mux.Handle("POST /replay", s.call(postTo(runtime.Reruns.Replay)))
 	mux.Handle("POST /move", s.call(postTo(runtime.Reruns.Move)))
 	mux.Handle("POST /fork", s.call(postTo(runtime.Reruns.Fork)))
+	mux.Handle("POST /token/add", s.call(postTo(runtime.Tokens.AddToken)))
+	mux.Handle("POST /token/list", s.call(postTo(runtime.Tokens.ListTokens)))
+	mux.Handle("POST /token/remove", s.call(postTo(runtime.Tokens.RemoveToken)))
 	mux.Handle("/", s.call(nothing))
 	return mux
 }
@@ -46,6 +49,10 @@ func (s *Server) call(answer endpoint) http.Handler {
 			return err
 		}
 		defer s.end()
+		ctx, err = bearer(ctx, e, r)
+		if err != nil {
+			return err
+		}
 		content, contentType, err := answer(ctx, e, r)
 		if err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -190,4 +191,21 @@ func (s *Server) admit(r *http.Request, anyProtocol bool) (context.Context, erro
 		return nil, otherProtocol(strconv.Itoa(Protocol), got)
 	}
 	return runtime.WithCaller(r.Context(), who.caller), nil
+}
+
+// bearer puts the bearer of a token in the place of the user who is at the other end. Who works for an attempt stays who it is: a token that it found gives it nothing.
+func bearer(ctx context.Context, e runtime.Engine, r *http.Request) (context.Context, error) {
+	secret, found := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !found || runtime.CallerOf(ctx).Agent != "" {
+		return ctx, nil
+	}
+	known, err := runtime.Facet[runtime.Bearers](e)
+	if err != nil {
+		return nil, err
+	}
+	c, err := known.Bearer(secret)
+	if c.Name == "" {
+		return ctx, err
+	}
+	return runtime.WithCaller(ctx, c), err
 }

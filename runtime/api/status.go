@@ -13,7 +13,7 @@ func statusOf(kind runtime.ErrorKind) int {
 		return http.StatusBadRequest
 	case runtime.ErrBadPayload, runtime.ErrBadChoice, runtime.ErrBadInput, runtime.ErrCheckFailed, runtime.ErrDiverged, runtime.ErrRunFailed, runtime.ErrRunCancelled:
 		return http.StatusUnprocessableEntity
-	case runtime.ErrUnknownRun, runtime.ErrUnknownGate, runtime.ErrUnknownStep, runtime.ErrUnknownDefinition:
+	case runtime.ErrUnknownRun, runtime.ErrUnknownGate, runtime.ErrUnknownStep, runtime.ErrUnknownDefinition, runtime.ErrUnknownToken:
 		return http.StatusNotFound
 	case runtime.ErrNotOpen, runtime.ErrAmbiguous, runtime.ErrDecided, runtime.ErrExpired, runtime.ErrClosed, runtime.ErrKeyConflict, runtime.ErrExists:
 		return http.StatusConflict

@@ -47,7 +47,13 @@ func (s *Server) stream(serve func(context.Context, runtime.Engine, *stream, *ht
 			defer close(beat)
 			st.beat(ctx, s.options.KeepAlive)
 		}()
-		err = guarded(func() error { return serve(ctx, e, st, r) })
+		err = guarded(func() error {
+			ctx, err := bearer(ctx, e, r)
+			if err != nil {
+				return err
+			}
+			return serve(ctx, e, st, r)
+		})
 		cancel()
 		<-beat
 		return s.finish(st, err)

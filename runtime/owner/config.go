@@ -20,6 +20,8 @@ type Config struct {
 	OpenReader func(dir string) (runtime.Engine, error)
 	// Identify tells which agent a process acts for, this one included; nil: none does.
 	Identify api.Identify
+	// Token is the secret in whose name calls are made, "" for the user's own. It bounds what the callers of a session may do, not what the owner does for its clients.
+	Token string
 }
 
 // Role is what a process wants of a store.

@@ -11,6 +11,7 @@ import (
 var (
 	_ runtime.Definitions = (*Session)(nil)
 	_ runtime.Reruns      = (*Session)(nil)
+	_ runtime.Tokens      = (*Session)(nil)
 )
 
 // callFacet makes a request of a further interface of whoever owns the store.
@@ -57,4 +58,19 @@ func (s *Session) Fork(ctx context.Context, r runtime.ForkRequest) (*runtime.Run
 		s.carried.add(r.Env, run.ID)
 	}
 	return run, err
+}
+
+// AddToken implements runtime.Tokens.
+func (s *Session) AddToken(ctx context.Context, r runtime.TokenRequest) (*runtime.Token, error) {
+	return callFacet(ctx, s, func(ctx context.Context, t runtime.Tokens) (*runtime.Token, error) { return t.AddToken(ctx, r) })
+}
+
+// ListTokens implements runtime.Tokens.
+func (s *Session) ListTokens(ctx context.Context, q runtime.TokenQuery) ([]runtime.Token, error) {
+	return callFacet(ctx, s, func(ctx context.Context, t runtime.Tokens) ([]runtime.Token, error) { return t.ListTokens(ctx, q) })
+}
+
+// RemoveToken implements runtime.Tokens.
+func (s *Session) RemoveToken(ctx context.Context, name string) (*runtime.Token, error) {
+	return callFacet(ctx, s, func(ctx context.Context, t runtime.Tokens) (*runtime.Token, error) { return t.RemoveToken(ctx, name) })
 }

@@ -111,12 +111,31 @@ func (s *Session) current() seat {
 // maxSends bounds how often one request is sent to owners that break off: it may be the request that breaks them.
 const maxSends = 5
 
+// caller puts who calls into a context: this process's user or agent or, where the engine is its own, the bearer of its token. An owner elsewhere finds that out itself.
+func (s *Session) caller(ctx context.Context, at seat) (context.Context, error) {
+	_, visiting := at.(*visit)
+	if visiting || s.config.Token == "" || s.self.Agent != "" {
+		return runtime.WithCaller(ctx, s.self), nil
+	}
+	known, err := runtime.Facet[runtime.Bearers](at.to())
+	if err != nil {
+		return nil, err
+	}
+	c, err := known.Bearer(s.config.Token)
+	if c.Name == "" {
+		c = s.self
+	}
+	return runtime.WithCaller(ctx, c), err
+}
+
 // call makes a request of whoever owns the store, and makes it again if that owner is lost.
 func call[A any](ctx context.Context, s *Session, request func(context.Context, runtime.Engine) (A, error)) (A, error) {
-	ctx = runtime.WithCaller(ctx, s.self)
 	var lost seat
 	for sends := 1; ; sends++ {
 		at, err := s.seat(ctx, lost)
+		if err == nil {
+			ctx, err = s.caller(ctx, at)
+		}
 		if err != nil {
 			var none A
 			return none, err
@@ -205,10 +224,12 @@ func (s *Session) Blob(ctx context.Context, hash string) ([]byte, error) {
 // Watch implements runtime.Engine. When the owner is lost it goes on with the next one after the last event that fn has had, and stays with the run
 // that it began with, whatever the address means by then.
 func (s *Session) Watch(ctx context.Context, w runtime.WatchRequest, fn func(runtime.Event) error) error {
-	ctx = runtime.WithCaller(ctx, s.self)
 	var lost seat
 	for sends := 1; ; sends++ {
 		at, err := s.seat(ctx, lost)
+		if err == nil {
+			ctx, err = s.caller(ctx, at)
+		}
 		if err != nil {
 			return err
 		}

@@ -27,6 +27,7 @@ func (s *Session) visit(ctx context.Context) (*visit, error) {
 	if err != nil {
 		return nil, s.away(ctx, err)
 	}
+	client.Bring(s.config.Token)
 	v := &visit{client: client, detach: func() {}}
 	switch {
 	case !sameFile(client.Hello().Store, s.dir):

@@ -71,3 +71,15 @@ func (c called) Move(ctx context.Context, r runtime.MoveRequest) (*runtime.Repla
 func (c called) Fork(ctx context.Context, r runtime.ForkRequest) (*runtime.Run, error) {
 	return by(ctx, c, runtime.Reruns.Fork, r)
 }
+
+func (c called) AddToken(ctx context.Context, r runtime.TokenRequest) (*runtime.Token, error) {
+	return by(ctx, c, runtime.Tokens.AddToken, r)
+}
+
+func (c called) ListTokens(ctx context.Context, q runtime.TokenQuery) ([]runtime.Token, error) {
+	return by(ctx, c, runtime.Tokens.ListTokens, q)
+}
+
+func (c called) RemoveToken(ctx context.Context, name string) (*runtime.Token, error) {
+	return by(ctx, c, runtime.Tokens.RemoveToken, name)
+}

@@ -25,7 +25,7 @@ const (
 
 // command asks agents that are executables: the request is one line of JSON on standard input, the answer is on standard output. The program
 // runs in the run's workspace with the variables that every program needs, those that the agent declares, and who it works for in
-// STARLING_RUN_ID, STARLING_STEP, STARLING_BRANCH, STARLING_ATTEMPT, STARLING_AGENT and STARLING_KEY.
+// STARLING_RUN_ID, STARLING_STEP, STARLING_BRANCH, STARLING_ATTEMPT, STARLING_AGENT, STARLING_KEY, and STARLING_TOKEN, by which the commands of this program know it as the agent.
 type command struct{}
 
 // Ask runs the program once, under a guard: when it returns, nothing that the program started is left.
@@ -90,7 +90,7 @@ func argv(d Definition) []string {
 func environment(q Question) ([]string, error) {
 	set := []string{
 		"STARLING_RUN_ID=" + q.Run, "STARLING_STEP=" + q.Step, "STARLING_BRANCH=" + q.Branch, fmt.Sprintf("STARLING_ATTEMPT=%d", q.Number),
-		"STARLING_AGENT=" + q.Definition.Agent, "STARLING_KEY=" + q.Key,
+		"STARLING_AGENT=" + q.Definition.Agent, "STARLING_KEY=" + q.Key, "STARLING_TOKEN=" + q.Token,
 	}
 	for _, name := range q.Definition.Env {
 		value, ok := q.Env(name)
@@ -110,6 +110,9 @@ func redactor(q Question) *strings.Replacer {
 		if value, ok := q.Env(name); ok && len(value) >= 4 {
 			names[value] = "[" + name + "]"
 		}
+	}
+	if q.Token != "" {
+		names[q.Token] = "[STARLING_TOKEN]"
 	}
 	values := slices.SortedFunc(maps.Keys(names), func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) })
 	pairs := make([]string, 0, 2*len(values))

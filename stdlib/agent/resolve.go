@@ -3,6 +3,7 @@ package agent
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -85,6 +86,9 @@ func (r resolver) find(s *effect.Settings, who role, backend string) (*party, *e
 	if fault != nil {
 		return nil, fault
 	}
+	if fault := granted(s, f, who.name, firstOf(backend, who.text("backend"), who.name)); fault != nil {
+		return nil, fault
+	}
 	p := &party{role: who, defaults: f.Defaults}
 	p.project, _ = f.Agent(who.name)
 	serves := firstOf(backend, who.text("backend"), who.name)
@@ -108,6 +112,21 @@ func (r resolver) find(s *effect.Settings, who role, backend string) (*party, *e
 	p.definition.Backend, p.definition.Command, p.definition.Env = backendCommand, a.Command, a.Env
 	p.definition.Dir = path.Dir(s.ProjectFile)
 	return p, nil
+}
+
+// granted refuses agents that a script of others is not granted.
+func granted(s *effect.Settings, f *project.File, names ...string) *effect.Error {
+	if s.Grant == "" {
+		return nil
+	}
+	may := f.Granted(s.Grant).Agents
+	for _, name := range names {
+		if !slices.Contains(may, name) {
+			return effect.Errorf(effect.KindDenied, "the script is not the project's own and is not granted the agent %q; add it to agents under [grants.%q] in %s",
+				name, s.Grant, project.Name)
+		}
+	}
+	return nil
 }
 
 func firstOf(texts ...string) string {

@@ -21,6 +21,8 @@
 //	defaults.timeout        duration               "5m"       of one attempt of an agent
 //	defaults.retries        int, 0 to 100          1          further attempts after a failed transport
 //	defaults.reasks         int, 0 to 100          2          further attempts after a reply that broke its contract
+//	grants.SCRIPT.agents    list of names          []         agents that a script of others may ask; SCRIPT is the name it is defined under, or "*"
+//	grants.SCRIPT.hosts     list of hosts          []         hosts, or host:port, that it may send requests to
 //	agents.NAME.backend     "command", "scripted"  "command"  who answers: an executable, or a function of the fake
 //	agents.NAME.command     list of strings        required   program and arguments; a path with a slash is relative to this file
 //	agents.NAME.env         list of names          []         environment variables that the agent is given, beside what every program needs

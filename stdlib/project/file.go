@@ -21,6 +21,28 @@ type File struct {
 	Defaults Limits  // for agents that do not say
 	Machine  Machine // bounds of every run's machine
 	Agents   []Agent // in the order of the file
+	Grants   []Grant // in the order of the file
+}
+
+// Grant is what scripts that are not the project's own may use.
+type Grant struct {
+	Script string   // the name under which a script is defined, or AnyScript
+	Agents []string // names of agents
+	Hosts  []string // of http requests: host, or host:port
+}
+
+// AnyScript is the name of what every script of others is granted.
+const AnyScript = "*"
+
+// Granted is all that a script of others may use: what is granted to its name, and to any.
+func (f *File) Granted(script string) Grant {
+	all := Grant{Script: script}
+	for _, g := range f.Grants {
+		if g.Script == script || g.Script == AnyScript {
+			all.Agents, all.Hosts = append(all.Agents, g.Agents...), append(all.Hosts, g.Hosts...)
+		}
+	}
+	return all
 }
 
 // Agent is one [agents.NAME].

@@ -70,7 +70,7 @@ func (t table) at(key string) []string             { return append(t.path[:len(t
 func (t table) element(key string, i int) []string { return append(t.at(key), index(i)) }
 
 func (r *reader) project(t table) *File {
-	r.onlyKeys(t, "fake", "machine", "defaults", "agents")
+	r.onlyKeys(t, "fake", "machine", "defaults", "agents", "grants")
 	f := &File{}
 	if fake, ok := r.string(t, "fake"); ok {
 		f.Fake = fake
@@ -93,7 +93,22 @@ func (r *reader) project(t table) *File {
 			}
 		}
 	}
+	if grants, ok := r.table(t, "grants"); ok {
+		for _, name := range r.inOrder(grants) {
+			if grant, ok := r.table(grants, name); ok {
+				f.Grants = append(f.Grants, r.grant(name, grant))
+			}
+		}
+	}
 	return f
+}
+
+func (r *reader) grant(script string, t table) Grant {
+	if err := effect.CheckName(script); err != nil && script != AnyScript {
+		r.complain(t.path, diagnostic.Diagnostic{Message: err.Error(), Hint: `write the name of a definition, or "*" for every script of others`})
+	}
+	r.onlyKeys(t, "agents", "hosts")
+	return Grant{Script: script, Agents: r.strings(t, "agents"), Hosts: r.strings(t, "hosts")}
 }
 
 func (r *reader) agent(name string, t table) Agent {

@@ -1,0 +1,80 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Capability is one thing that a caller may do; several are or-ed.
+type Capability uint16
+
+// The capabilities.
+const (
+	CanDefine   Capability = 1 << iota // keep scripts under names
+	CanRun                             // start runs, carry them on, feed sessions
+	CanRead                            // see runs, gates, events and contents
+	CanSignal                          // answer gates and leave messages
+	CanCancel                          // end runs
+	CanActAs                           // answer in somebody else's name
+	CanOverride                        // answer a gate that is for somebody else
+	CanAdmin                           // bring a project file of one's own, care for the store, its tokens and its owner
+)
+
+var capabilityNames = []string{"define", "run", "read", "signal", "cancel", "act-as", "override", "admin"}
+
+// ParseCapabilities reads names of capabilities; "all" is every one of them.
+func ParseCapabilities(names []string) (Capability, error) {
+	var all Capability
+	for _, name := range names {
+		i := slices.Index(capabilityNames, name)
+		switch {
+		case name == "all":
+			all |= 1<<len(capabilityNames) - 1
+		case i < 0:
+			return 0, fmt.Errorf("got the capability %q, want all, %s", name, strings.Join(capabilityNames, ", "))
+		default:
+			all |= 1 << i
+		}
+	}
+	return all, nil
+}
+
+// Names lists the capabilities.
+func (c Capability) Names() []string {
+	names := []string{}
+	for i, name := range capabilityNames {
+		if c&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// agentCan is what whoever works for an attempt may do: see, and answer what is targeted at the agent.
+const agentCan = CanRead | CanSignal
+
+// May tells whether the caller has all of these capabilities.
+func (c Caller) May(want Capability) bool {
+	switch {
+	case c.Name == "":
+		return false
+	case c.Agent != "":
+		return want&^agentCan == 0
+	}
+	return c.Local || want&^c.Can == 0
+}
+
+// need refuses a caller who may not do something; doing is how the refusal calls it.
+func need(ctx context.Context, want Capability, doing string) error {
+	c := CallerOf(ctx)
+	if c.May(want) {
+		return nil
+	}
+	r := refuse(ErrDenied, "%s may not %s", orUnknown(c), doing)
+	if c.Name != "" && c.Agent == "" {
+		r.help("the token needs the capability %s", strings.Join((want&^c.Can).Names(), ", "))
+	}
+	return r
+}
