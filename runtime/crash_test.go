@@ -158,8 +158,9 @@ func TestThreeGatesInAllOrders(t *testing.T) { // ecosystem: three parallel gate
 	}
 }
 
-func TestGatesWhereCallsAre(t *testing.T) { // effects inside sort keys, comprehensions, nested calls, attempt in parallel, defaults
-	for name, script := range map[string]string{
+// gateScripts have gates g-x, g-y, g-z where calls are: inside sort keys, comprehensions, nested calls, attempt in parallel, defaults.
+func gateScripts() map[string]string {
+	return map[string]string{
 		"sort key": `
 def main():
     return sorted(["x", "y", "z"], key = lambda n: gate("g-" + n, options = ["1", "2", "3"]).choice)
@@ -200,7 +201,11 @@ out = []
 for n in ["x", "y", "z"]:
     out.append(gate("g-" + n, options = ["1", "2", "3"]).choice)
 `,
-	} {
+	}
+}
+
+func TestGatesWhereCallsAre(t *testing.T) {
+	for name, script := range gateScripts() {
 		t.Run(name, func(t *testing.T) {
 			var outputs []string
 			for _, end := range []func(*world){func(*world) {}, (*world).restart, (*world).crash} {
@@ -377,4 +382,57 @@ def main():
 	if len(w.calls) != 1 {
 		t.Errorf("work was performed %d times", len(w.calls))
 	}
+}
+
+// Each script is told once, then again for each of its commits, with the power failing there: the same output and the same journal.
+func TestPowerFailsAtEveryCommit(t *testing.T) {
+	for name, script := range gateScripts() {
+		t.Run(name, func(t *testing.T) {
+			want, _ := answerThrough(newWorld(t), script, 1<<20, runtimetest.BeforeApply)
+			for _, moment := range []runtimetest.Moment{runtimetest.BeforeApply, runtimetest.AfterApply} {
+				n := 1
+				for hit := true; hit; n++ {
+					var got string
+					if got, hit = answerThrough(newWorld(t), script, n, moment); got != want {
+						t.Errorf("the power failed at commit %d, applied: %t: got %s, want %s", n, moment == runtimetest.AfterApply, got, want)
+					}
+				}
+				if n < 5 {
+					t.Errorf("a start and three answers have %d commits", n-2)
+				}
+			}
+		})
+	}
+}
+
+// answerThrough answers the gates as answerAll does, while the power fails at the n-th commit. Whoever gets no answer asks again, with the same key.
+func answerThrough(w *world, script string, n int, moment runtimetest.Moment) (transcript string, hit bool) {
+	w.t.Helper()
+	w.store.FailCommit(n, errors.New("the power failed"), moment)
+	again := func(do func() error) {
+		for err := do(); err != nil; err = do() {
+			if hit = w.store.Failure() != nil; !hit {
+				w.t.Fatal(err)
+			}
+			w.engine.Close()
+			w.crash()
+			w.resume()
+		}
+	}
+	var run *runtime.Run
+	again(func() (err error) {
+		run, err = w.engine.Start(w.ctx, runtime.StartRequest{Key: "start", Bundle: bundle(w.t, script, nil), Script: "main.star"})
+		return err
+	})
+	for _, step := range [][2]string{{"g-x", "3"}, {"g-y", "1"}, {"g-z", "2"}} {
+		w.until(run.ID, runtime.Suspended)
+		s := answer(run.ID, step[0], step[1])
+		s.Key = step[0]
+		again(func() error {
+			_, err := w.engine.Signal(w.ctx, s)
+			return err
+		})
+	}
+	end := w.until(run.ID, runtime.Completed)
+	return fmt.Sprint(string(end.Output), w.types(run.ID)), hit
 }
