@@ -69,7 +69,7 @@ func (sv *saved) rests() bool {
 		switch r := &sv.tail[i]; {
 		case r.ends():
 			return true
-		case r.Step == gateQuarantine:
+		case r.Step == gateQuarantine && (r.Type == GateOpened || r.Type == GateDecided): // and not a signal that was refused there
 			aside = r.Type == GateOpened
 		}
 	}

@@ -85,14 +85,15 @@ func (e *Local) start(ctx context.Context, r StartRequest) (string, error) {
 	return e.create(ctx, r, "", 0)
 }
 
-// create makes a run. Nothing exists yet that a refusal could leave behind.
+// create makes a run. Nothing exists yet that a refusal could leave behind. It waits for the commit even when whoever asked has gone: the key, or the step, must not
+// start another meanwhile.
 func (e *Local) create(ctx context.Context, r StartRequest, parent string, depth int) (string, error) {
 	p, inputs, err := e.accept(&r)
 	if err != nil {
 		return "", err
 	}
 	id := newRunID()
-	return id, e.begin(ctx, id, r, p, inputs, parent, depth)
+	return id, e.begin(context.WithoutCancel(ctx), id, r, p, inputs, parent, depth)
 }
 
 // hold makes starts with one key wait for each other.
