@@ -36,6 +36,11 @@ type Builtin struct {
 	// Pure computes the result of a Pure builtin. It must be a function of its arguments alone.
 	Pure func(c *Call) (starlark.Value, error)
 
+	// Size bounds the bytes that the result of a Pure call may take, by the machine's count: a dict is 512, a list 56, an element or an entry of
+	// them 16 or 96, a text 24 and its length. A call that its run cannot afford fails before it is made. nil stands for a result that takes no more than
+	// the arguments do as text. An error is as one of Pure.
+	Size func(c *Call) (int64, error)
+
 	// Request turns the bound arguments of any other class into what is asked. An error is the caller's mistake and raises at the call.
 	// It may override the class of the builtin for this call (gate(wait = False) is Open) through Request.Class.
 	Request func(c *Call) (*Request, error)

@@ -63,8 +63,8 @@ func setAttr(x starlark.Value, name string, v starlark.Value) error {
 	return err
 }
 
-// index is x[y].
-func index(x, y starlark.Value) (starlark.Value, error) {
+// indexAny is x[y] for all that index has no short cut for.
+func (m *Machine) indexAny(x, y starlark.Value) (starlark.Value, error) {
 	switch x := x.(type) {
 	case starlark.Mapping:
 		v, found, err := x.Get(y)
@@ -72,6 +72,9 @@ func index(x, y starlark.Value) (starlark.Value, error) {
 			return nil, err
 		}
 		if !found {
+			if err := m.printable(y); err != nil {
+				return nil, err
+			}
 			return nil, fmt.Errorf("key %v not in %s", y, x.Type())
 		}
 		return v, nil

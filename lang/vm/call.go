@@ -175,12 +175,8 @@ func (m *Machine) callValues(f *fiber, fn starlark.Value, base int, args starlar
 func (m *Machine) callGo(f *fiber, fn starlark.Callable, args starlark.Tuple, named []keyword) (starlark.Value, signal, error) {
 	m.fuel--
 	args = append(starlark.Tuple(nil), args...)
-	if fn.Name() == "json.encode" {
-		for _, v := range args {
-			if err := m.printable(v); err != nil {
-				return nil, sigError, m.errorIn(f, fn.Name(), err)
-			}
-		}
+	if err := m.allPrintable(args, named); err != nil {
+		return nil, sigError, m.errorIn(f, fn.Name(), err)
 	}
 	outer := m.callee
 	m.callee = fn

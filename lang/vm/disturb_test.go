@@ -74,7 +74,7 @@ type disturber struct {
 
 // everything lists the values of a machine, and some that it must not have.
 func everything(m *Machine) []starlark.Value {
-	c := counter{m: m, seen: map[any]bool{}, texts: map[string]bool{}}
+	c := counter{m: m, seen: map[any]bool{}, texts: map[textIdentity]bool{}}
 	for _, mod := range m.modules {
 		c.work = append(c.work, mod.globals...)
 		c.work = append(c.work, mod.top())

@@ -256,12 +256,12 @@ resume: // the top frame is to execute the instruction at its pc
 			}
 		case compile.AddKey:
 			m.charge(sizeOfEntry)
-			if err = addKey(regs[in.A].(*starlark.Dict), rk(regs, consts, in.B), rk(regs, consts, in.C)); err != nil {
+			if err = m.addKey(regs[in.A].(*starlark.Dict), rk(regs, consts, in.B), rk(regs, consts, in.C)); err != nil {
 				goto failed
 			}
 
 		case compile.Index:
-			if regs[in.A], err = quickIndex(rk(regs, consts, in.B), rk(regs, consts, in.C)); err != nil {
+			if regs[in.A], err = m.index(rk(regs, consts, in.B), rk(regs, consts, in.C)); err != nil {
 				goto failed
 			}
 		case compile.SetIndex:

@@ -37,6 +37,7 @@ func listIndex(m *Machine, recv starlark.Value, args []starlark.Value) starlark.
 		return nil
 	}
 	list := recv.(*starlark.List)
+	m.fuel -= int64(list.Len()) >> elementShift
 	for i := range list.Len() {
 		if same, err := m.equal(list.Index(i), args[0]); err != nil {
 			if limit := (*effect.Error)(nil); errors.As(err, &limit) {

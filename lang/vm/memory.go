@@ -2,6 +2,8 @@ package vm
 
 import (
 	mathbits "math/bits"
+	"reflect"
+	"strings"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
@@ -17,12 +19,13 @@ const (
 	sizeOfText  = 24 // a string or bytes beside its contents
 	sizeOfList  = 56
 	sizeOfTuple = 24
-	sizeOfDict  = 64
-	sizeOfEntry = 96 // of a dict or a set
-	sizeOfOther = 64 // functions, cells, records and what else there is, beside their contents
+	sizeOfDict  = 512 // go.starlark.net makes room for eight entries at once
+	sizeOfEntry = 96  // of a dict or a set
+	sizeOfOther = 64  // functions, cells, records and what else there is, beside their contents
 )
 
-// distinctText is the length from which equal strings are counted once: they are mostly one string in several places.
+// distinctText is the length from which a string that is met in several places is counted once. Equal strings are several until a machine is restored, whose
+// strings are all distinct: it can hold a little more than it could before.
 const distinctText = 64
 
 // charge adds to the tally. The next back-edge or call looks at a tally that has passed the ceiling.
@@ -97,8 +100,11 @@ const mostRepeated = 1 << 30
 // MaxIntBits bounds every int: the time for one product or one division grows faster than its size, and nothing can interrupt it.
 const MaxIntBits = 1 << 22
 
-// workShift turns bytes of native work into steps.
-const workShift = 8
+// Work in Go is charged as steps: one for so many bytes, or elements, as a power of two.
+const (
+	workShift    = 8
+	elementShift = 4
+)
 
 // bits is the size of an int.
 func bits(x starlark.Int) int {
@@ -150,11 +156,40 @@ func (m *Machine) affordable(op syntax.Token, x, y starlark.Value) error {
 		}
 		return m.repeated(x, y)
 	case syntax.PERCENT:
-		if _, text := x.(starlark.String); text {
-			return m.printable(y)
-		}
+		return m.interpolated(x, y)
+	case syntax.PLUS:
+		return m.joined(x, y)
 	}
 	return nil
+}
+
+// interpolated checks format % y. With names in the format a value can be printed any number of times.
+func (m *Machine) interpolated(x, y starlark.Value) error {
+	format, ok := x.(starlark.String)
+	if !ok {
+		return nil
+	}
+	size, err := m.textSize(y)
+	if err != nil {
+		return err
+	}
+	if _, ok := y.(starlark.Mapping); ok {
+		size *= int64(strings.Count(string(format), "%("))
+	}
+	return m.room("a string", float64(size)+float64(len(format)))
+}
+
+// joined checks x + y.
+func (m *Machine) joined(x, y starlark.Value) error {
+	size := 1.0
+	switch x.(type) {
+	case starlark.String, starlark.Bytes:
+	case *starlark.List, starlark.Tuple:
+		size = sizeOfValue
+	default:
+		return nil
+	}
+	return m.room("a "+x.Type(), size*float64(starlark.Len(x)+starlark.Len(y)))
 }
 
 // affordableProduct looks at the operands only when they are large.
@@ -170,27 +205,44 @@ func affordableProduct(x, y starlark.Int) error {
 	return nil
 }
 
-// consumes checks builtins that go through whole ranges, of which a few bytes can mean any amount of work, and charges the steps.
-func (m *Machine) consumes(args []starlark.Value) error {
+// consumes checks builtins that go through ranges and views of texts, of which a few bytes can mean any amount of work, and charges the steps.
+func (m *Machine) consumes(args []starlark.Value) error { return m.consumesEach(args, sizeOfValue) }
+
+// consumesEach is consumes for a builtin that makes a value of size bytes of each element.
+func (m *Machine) consumesEach(args []starlark.Value, size int) error {
 	for _, v := range args {
-		if !isRange(v) {
-			continue
-		}
-		n := v.(starlark.Sequence).Len()
+		n, each := elements(v, size)
 		if int64(n) > m.limits.Steps {
-			return effect.Errorf(effect.KindLimit, "a range of %d elements: the limit of steps is %d", n, m.limits.Steps)
+			return effect.Errorf(effect.KindLimit, "a %s of %d elements: the limit of steps is %d", v.Type(), n, m.limits.Steps)
 		}
 		m.fuel -= int64(n)
-		if err := m.room("the elements of a range", float64(n)*sizeOfValue); err != nil {
+		if err := m.room("the elements of a "+v.Type(), float64(n)*float64(each)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// elements is how many values a range, or a view of a text, gives, and what each takes; 0 for anything else.
+func elements(v starlark.Value, size int) (n, each int) {
+	if _, text := v.(starlark.String); text || v == nil {
+		return 0, 0
+	}
+	if isRange(v) {
+		return v.(starlark.Sequence).Len(), size
+	}
+	switch viewKind(v) {
+	case 0, 2:
+		return starlark.Len(viewSource(v)), size + sizeOfText
+	case 1, 3:
+		return starlark.Len(viewSource(v)), size
+	}
+	return 0, 0
+}
+
 // recount counts what is alive and compares it with the limit.
 func (m *Machine) recount() error {
-	c := counter{m: m, seen: make(map[any]bool), texts: make(map[string]bool)}
+	c := counter{m: m, seen: make(map[any]bool), texts: make(map[textIdentity]bool)}
 	for _, mod := range m.modules {
 		c.work = append(c.work, mod.globals...)
 	}
@@ -217,7 +269,13 @@ type counter struct {
 	bytes int64
 	work  []starlark.Value
 	seen  map[any]bool
-	texts map[string]bool
+	texts map[textIdentity]bool
+}
+
+// textIdentity tells strings apart that have bytes of their own.
+type textIdentity struct {
+	first  uintptr
+	length int
 }
 
 func (c *counter) fiber(f *fiber) {
@@ -288,10 +346,11 @@ func (c *counter) value(v starlark.Value) {
 
 func (c *counter) text(s string) {
 	if len(s) >= distinctText {
-		if c.texts[s] {
+		key := textIdentity{reflect.ValueOf(s).Pointer(), len(s)}
+		if c.texts[key] {
 			return
 		}
-		c.texts[s] = true
+		c.texts[key] = true
 	}
 	c.bytes += sizeOfText + int64(len(s))
 }

@@ -2,6 +2,8 @@ package vm
 
 import (
 	"fmt"
+	"strings"
+	"unicode"
 
 	"go.starlark.net/starlark"
 
@@ -96,11 +98,13 @@ func directMethod(recv starlark.Value, n uint8) *method {
 // callMethod calls a direct method, or the builtin when the call is not a usual one.
 func (m *Machine) callMethod(f *fiber, method *method, recv starlark.Value, args []starlark.Value) (starlark.Value, error) {
 	m.fuel--
+	if s, ok := recv.(starlark.String); ok {
+		m.fuel -= int64(len(s)) >> workShift
+	}
 	if v := method.call(m, recv, args); v != nil {
 		return v, nil
 	}
-	if err := m.refused; err != nil {
-		m.refused = nil
+	if err := m.refusal(); err != nil {
 		return nil, m.errorIn(f, method.name, err)
 	}
 	bound, err := attr(recv, method.name)
@@ -126,15 +130,8 @@ func lacksOther(b *starlark.Builtin, args int) error {
 // callBound calls a method of a built-in type, which neither keeps its arguments nor looks at the thread.
 func (m *Machine) callBound(f *fiber, b *starlark.Builtin, args starlark.Tuple, named []keyword) (starlark.Value, signal, error) {
 	err := m.consumes(args)
-	switch recv := b.Receiver().(type) {
-	case *starlark.Dict, *starlark.Set:
-		if err == nil {
-			err = hashesAll(args)
-		}
-	case *starlark.List:
-		if err == nil && len(args) > 0 && (b.Name() == "index" || b.Name() == "remove") {
-			err = m.comparable(args[0], recv.Len()+1)
-		}
+	if err == nil {
+		err = m.mayCallMethod(b, args, named)
 	}
 	if err == nil {
 		err = lacksOther(b, len(args)+len(named))
@@ -142,13 +139,80 @@ func (m *Machine) callBound(f *fiber, b *starlark.Builtin, args starlark.Tuple, 
 	if err != nil {
 		return nil, sigError, m.errorIn(f, b.Name(), err)
 	}
-	outer := m.callee
+	outer, before := m.callee, size(b.Receiver())
 	m.callee = b
 	v, err := b.CallInternal(m.thread, args, pairs(named))
 	m.callee = outer
+	m.charge(int(max(0, size(b.Receiver())-before)))
 	if err != nil {
 		return nil, sigError, m.errorIn(f, b.Name(), err)
 	}
 	m.made(v)
 	return v, sigReturn, nil
+}
+
+// mayCallMethod checks what a method of a built-in type could make or go through.
+func (m *Machine) mayCallMethod(b *starlark.Builtin, args starlark.Tuple, named []keyword) error {
+	switch recv := b.Receiver().(type) {
+	case *starlark.Dict, *starlark.Set:
+		return hashesAll(args)
+	case *starlark.List:
+		m.fuel -= int64(recv.Len()) >> elementShift
+		if len(args) > 0 && (b.Name() == "index" || b.Name() == "remove") {
+			return m.comparable(args[0], recv.Len()+1)
+		}
+	case starlark.String:
+		m.fuel -= int64(len(recv)) >> workShift
+		return m.mayCallString(b.Name(), string(recv), args, named)
+	}
+	return nil
+}
+
+// mayCallString checks the methods of strings whose result can be much larger than the string.
+func (m *Machine) mayCallString(name, s string, args starlark.Tuple, named []keyword) error {
+	switch name {
+	case "split", "rsplit", "splitlines":
+		return m.room("the parts", float64(parts(s, args))*(sizeOfValue+sizeOfText))
+	case "format":
+		return m.mayFormat(s, args, named)
+	}
+	return nil
+}
+
+// mayFormat refuses a format with so many fields that the longest argument in each of them would be too long.
+func (m *Machine) mayFormat(s string, args starlark.Tuple, named []keyword) error {
+	longest := int64(0)
+	for _, v := range args {
+		n, err := m.textSize(v)
+		if err != nil {
+			return err
+		}
+		longest = max(longest, n)
+	}
+	for _, kw := range named {
+		n, err := m.textSize(kw.value)
+		if err != nil {
+			return err
+		}
+		longest = max(longest, n)
+	}
+	return m.room("a string", float64(len(s))+float64(longest)*float64(strings.Count(s, "{")))
+}
+
+// parts is the number of parts into which a separator, white space without one, cuts s.
+func parts(s string, args starlark.Tuple) int {
+	if len(args) > 0 {
+		if sep, ok := args[0].(starlark.String); ok && sep != "" {
+			return strings.Count(s, string(sep)) + 1
+		}
+	}
+	n, between := 0, true
+	for _, r := range s {
+		space := unicode.IsSpace(r)
+		if between && !space || r == '\n' {
+			n++
+		}
+		between = space
+	}
+	return n + 1
 }

@@ -117,11 +117,11 @@ func (m *Machine) callNative(f *fiber, n *Native, args starlark.Tuple, named []k
 func (m *Machine) mayCall(n *Native, args []starlark.Value) error {
 	switch n.name {
 	case "str", "repr", "print", "fail":
-		for _, v := range args {
-			if err := m.printable(v); err != nil {
-				return err
-			}
-		}
+		return m.allPrintable(args, nil)
+	case "enumerate":
+		return m.consumesEach(args, 3*sizeOfValue+sizeOfTuple)
+	case "zip":
+		return m.consumesEach(args, 2*sizeOfValue+sizeOfTuple)
 	case "bool":
 		if len(args) == 1 {
 			_, err := truth(args[0])

@@ -87,6 +87,7 @@ func (m *Machine) contains(container, x starlark.Value) (bool, error) {
 		_, found, _ := c.Get(x) // an unhashable x is not in a dict
 		return found, nil
 	case *starlark.List:
+		m.fuel -= int64(c.Len()) >> elementShift
 		for i := range c.Len() {
 			if same, err := m.equal(x, c.Index(i)); same || err != nil {
 				return same, err
@@ -94,12 +95,16 @@ func (m *Machine) contains(container, x starlark.Value) (bool, error) {
 		}
 		return false, nil
 	case starlark.Tuple:
+		m.fuel -= int64(len(c)) >> elementShift
 		for i := range c {
 			if same, err := m.equal(x, c[i]); same || err != nil {
 				return same, err
 			}
 		}
 		return false, nil
+	}
+	if text, ok := container.(starlark.String); ok {
+		m.fuel -= int64(len(text)) >> workShift
 	}
 	v, err := starlark.Binary(syntax.IN, x, container)
 	if err != nil {
@@ -143,6 +148,9 @@ func (m *Machine) add(x, y starlark.Value) (starlark.Value, error) {
 	switch x := x.(type) {
 	case starlark.String:
 		if y, ok := y.(starlark.String); ok {
+			if len(x)+len(y) > maxBuffer && !m.fits(len(x)+len(y)) {
+				return nil, m.refusal()
+			}
 			m.charge(sizeOfText + len(x) + len(y))
 			m.fuel -= int64(len(x)+len(y)) >> workShift
 			return x + y, nil
@@ -181,8 +189,7 @@ func (m *Machine) modulo(x, y starlark.Value) (starlark.Value, error) {
 		if v := m.percent(string(s), y); v != nil {
 			return v, nil
 		}
-		if err := m.refused; err != nil {
-			m.refused = nil
+		if err := m.refusal(); err != nil {
 			return nil, err
 		}
 	}
@@ -224,7 +231,8 @@ func smallIndex(v starlark.Value) int {
 	return -1
 }
 
-func quickIndex(x, y starlark.Value) (starlark.Value, error) {
+// index is x[y].
+func (m *Machine) index(x, y starlark.Value) (starlark.Value, error) {
 	switch x := x.(type) {
 	case *starlark.List:
 		if i := smallIndex(y); i >= 0 && i < x.Len() {
@@ -242,7 +250,7 @@ func quickIndex(x, y starlark.Value) (starlark.Value, error) {
 			return x[i], nil
 		}
 	}
-	return index(x, y)
+	return m.indexAny(x, y)
 }
 
 func (m *Machine) setIndex(x, y, v starlark.Value) error {
@@ -272,7 +280,7 @@ func newDict(n int) *starlark.Dict {
 }
 
 // addKey sets a key of a dict display, which must not be there yet.
-func addKey(d *starlark.Dict, k, v starlark.Value) error {
+func (m *Machine) addKey(d *starlark.Dict, k, v starlark.Value) error {
 	if err := hashable(k); err != nil {
 		return err
 	}
@@ -281,6 +289,9 @@ func addKey(d *starlark.Dict, k, v starlark.Value) error {
 		return err
 	}
 	if d.Len() == before {
+		if err := m.printable(k); err != nil {
+			return err
+		}
 		return fmt.Errorf("duplicate key: %v", k)
 	}
 	return nil

@@ -14,23 +14,110 @@ const maxPrintDepth = 10_000
 
 // printable refuses to print a value whose text would be too long or too deep: values that share parts can be exponentially longer on paper.
 func (m *Machine) printable(v starlark.Value) error {
-	switch v.(type) {
-	case starlark.Int, starlark.Bool, starlark.NoneType, starlark.Float, *Function, *Native:
-		return nil
-	case starlark.String:
-		return nil
+	_, err := m.textSize(v)
+	return err
+}
+
+// allPrintable refuses arguments for a Go function that may print them, or go through them by recursion.
+func (m *Machine) allPrintable(args []starlark.Value, named []keyword) error {
+	for _, v := range args {
+		if err := m.printable(v); err != nil {
+			return err
+		}
+	}
+	for _, kw := range named {
+		if err := m.printable(kw.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// textSize estimates the length of a value's text and pays for going through it. What would take too much is an error.
+func (m *Machine) textSize(v starlark.Value) (int64, error) {
+	if s, ok := v.(starlark.String); ok {
+		return int64(len(s)), nil
+	}
+	left := shortLength
+	if takeShort(v, &left, 0); left >= 0 {
+		return int64(shortLength - left), nil
 	}
 	p := printed{left: min(m.limits.Memory, m.stepsLeft()<<workShift)}
 	most := p.left
 	p.value(v)
 	switch {
 	case p.deep:
-		return effect.Errorf(effect.KindLimit, "a %s nested deeper than %d cannot be printed", v.Type(), maxPrintDepth)
+		return 0, effect.Errorf(effect.KindLimit, "a %s nested deeper than %d cannot be printed", v.Type(), maxPrintDepth)
 	case p.left < 0:
-		return effect.Errorf(effect.KindLimit, "the text of this %s would take more than the limit of %d bytes", v.Type(), most)
+		return 0, effect.Errorf(effect.KindLimit, "the text of this %s would take more than the limit of %d bytes", v.Type(), most)
 	}
 	m.fuel -= (most - p.left) >> workShift
-	return nil
+	return most - p.left, nil
+}
+
+// Most values that are printed are short and flat. They are gone through as printing does, without remembering what was met.
+const (
+	shortLength = 1 << 16
+	shallow     = 32
+)
+
+// takeShort takes the length of a value's text from left, which is negative in the end if that was too long or the value nested too deep.
+func takeShort(v starlark.Value, left *int, depth int) {
+	if *left -= 8; *left < 0 || depth > shallow {
+		*left = -1
+		return
+	}
+	switch v := v.(type) {
+	case starlark.String:
+		*left -= len(v)
+	case starlark.Bytes, starlark.Int:
+		*left -= int(ownText(v))
+	case *starlark.List:
+		for i := 0; i < v.Len() && *left >= 0; i++ {
+			takeShort(v.Index(i), left, depth+1)
+		}
+	case starlark.Tuple:
+		for i := 0; i < len(v) && *left >= 0; i++ {
+			takeShort(v[i], left, depth+1)
+		}
+	case *starlark.Dict:
+		for k, e := range v.Entries() {
+			takeShort(k, left, depth+1)
+			takeShort(e, left, depth+1)
+			if *left < 0 {
+				return
+			}
+		}
+	default:
+		for _, part := range printedParts(v) {
+			takeShort(part, left, depth+1)
+		}
+	}
+}
+
+// ownText is the length of a value's text without its parts: between quotes, up to six characters for one that is not printed as it is. Short texts are taken as they are.
+func ownText(v starlark.Value) int64 {
+	switch v := v.(type) {
+	case starlark.Int:
+		return int64(bits(v))/3 + 2
+	case starlark.String:
+		return quoted(string(v))
+	case starlark.Bytes:
+		return quoted(string(v))
+	}
+	return 2
+}
+
+func quoted(s string) int64 {
+	n := len(s) + 2
+	if n > maxBuffer {
+		for i := range len(s) {
+			if s[i] < ' ' || s[i] > '~' {
+				n += 5
+			}
+		}
+	}
+	return int64(n)
 }
 
 // printed estimates the length of a value's text. Cycles are printed as "...".
@@ -38,9 +125,17 @@ type printed struct {
 	left  int64
 	depth int
 	deep  bool
-	known map[any]int64 // the lengths of what was met, unfinished for what is being printed further out
-	round int           // how many values that contain themselves were met again
-	again int           // how many were counted that are part of such a value
+	known map[any]text // what was met
+	round int          // how many values that contain themselves were met again
+	again int          // how many were counted that are part of such a value
+
+	height int // how deep the last value was nested
+}
+
+// text is the length of the text of a container, unfinished while it is being measured, and how deep it is nested.
+type text struct {
+	length int64
+	height int
 }
 
 // maxCyclic bounds the containers that are part of themselves in what is printed: each is gone through again from wherever it is reached.
@@ -50,15 +145,8 @@ const maxCyclic = 1 << 16
 const unfinished = -1
 
 func (p *printed) value(v starlark.Value) {
-	p.left -= 2
-	if s, ok := v.(starlark.String); ok {
-		p.left -= int64(len(s))
-		return
-	}
-	if b, ok := v.(starlark.Bytes); ok {
-		p.left -= int64(len(b))
-		return
-	}
+	p.left -= ownText(v)
+	p.height = 0
 	if children := printedParts(v); len(children) > 0 {
 		p.container(v, children)
 	}
@@ -67,31 +155,35 @@ func (p *printed) value(v starlark.Value) {
 // container counts a value with parts once, unless it is part of itself: then how it is printed depends on where one begins.
 func (p *printed) container(v starlark.Value, children []starlark.Value) {
 	key := identity(v)
-	switch n, ok := p.known[key]; {
-	case ok && n == unfinished:
+	switch t, ok := p.known[key]; {
+	case ok && t.length == unfinished:
 		p.round++
 		return
 	case ok:
-		p.left -= n
+		p.left -= t.length
+		p.height = t.height
+		p.deep = p.deep || p.depth+t.height > maxPrintDepth
 		return
 	case p.depth >= maxPrintDepth:
 		p.deep = true
 		return
 	case p.known == nil:
-		p.known = make(map[any]int64)
+		p.known = make(map[any]text)
 	}
-	p.known[key] = unfinished
+	p.known[key] = text{length: unfinished}
 	p.depth++
-	before, round := p.left, p.round
+	before, round, height := p.left, p.round, 0
 	for _, c := range children {
 		if p.left < 0 || p.deep {
 			break
 		}
 		p.value(c)
+		height = max(height, p.height)
 	}
 	p.depth--
+	p.height = height + 1
 	if delete(p.known, key); p.round == round {
-		p.known[key] = before - p.left
+		p.known[key] = text{before - p.left, p.height}
 	} else if p.again++; p.again > maxCyclic {
 		p.left = -1
 	}
@@ -136,18 +228,18 @@ func hashableTuple(t starlark.Tuple) error {
 // tupleParts counts the parts of a tuple that is hashed, or tells why there are too many.
 func tupleParts(t starlark.Tuple) (int, error) {
 	left := maxHashParts
-	if !fewParts(t, 0, &left) {
+	if !hashesFast(t, 0, &left) {
 		return 0, effect.Errorf(effect.KindLimit, "unhashable: a tuple nested deeper than %d, or with more than %d parts", maxHashDepth, maxHashParts)
 	}
 	return maxHashParts - left, nil
 }
 
-func fewParts(t starlark.Tuple, depth int, left *int) bool {
+func hashesFast(t starlark.Tuple, depth int, left *int) bool {
 	if *left -= len(t); *left < 0 || depth > maxHashDepth {
 		return false
 	}
 	for _, v := range t {
-		if inner, ok := v.(starlark.Tuple); ok && !fewParts(inner, depth+1, left) {
+		if inner, ok := v.(starlark.Tuple); ok && !hashesFast(inner, depth+1, left) {
 			return false
 		}
 	}

@@ -12,10 +12,13 @@ import (
 // callEffect calls a builtin that may ask something of the world. What becomes of the request follows from its class.
 func (m *Machine) callEffect(f *fiber, b *effect.Builtin, args starlark.Tuple, named []keyword) (starlark.Value, signal, error) {
 	m.fuel--
+	if err := m.allPrintable(args, named); err != nil {
+		return nil, sigError, m.errorIn(f, b.FullName, err)
+	}
 	if b.Class == effect.Pure {
 		outer := m.callee
 		m.callee = b
-		v, err := b.CallInternal(m.thread, args, pairs(named))
+		v, err := m.callPure(b, args, named)
 		m.callee = outer
 		if err != nil {
 			return nil, sigError, m.errorIn(f, b.FullName, err)
@@ -31,6 +34,29 @@ func (m *Machine) callEffect(f *fiber, b *effect.Builtin, args starlark.Tuple, n
 		return nil, sigError, m.errorIn(f, b.FullName, err)
 	}
 	return v, sig, nil
+}
+
+// callPure calls a function of its arguments. What it can make of them is checked before.
+func (m *Machine) callPure(b *effect.Builtin, args starlark.Tuple, named []keyword) (starlark.Value, error) {
+	c, err := b.Bind(args, pairs(named))
+	if err != nil {
+		return nil, err
+	}
+	if b.Size != nil {
+		n, err := b.Size(c)
+		if err == nil {
+			err = m.room("the result", float64(n))
+		}
+		if err != nil {
+			return nil, err
+		}
+		m.charge(int(n))
+		m.fuel -= n >> workShift
+		return b.Pure(c)
+	}
+	v, err := b.Pure(c)
+	m.made(v)
+	return v, err
 }
 
 // newRequest binds the arguments and fills in what the machine knows: where the call stands and what the step is called.

@@ -38,32 +38,33 @@ func stringFind(_ *Machine, recv starlark.Value, args []starlark.Value) starlark
 	return nil
 }
 
-func stringLower(_ *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
+func stringLower(m *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
 	if len(args) != 0 {
 		return nil
 	}
-	return same(recv, strings.ToLower(string(recv.(starlark.String))))
+	return m.same(recv, strings.ToLower(string(recv.(starlark.String))))
 }
 
-func stringUpper(_ *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
+func stringUpper(m *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
 	if len(args) != 0 {
 		return nil
 	}
-	return same(recv, strings.ToUpper(string(recv.(starlark.String))))
+	return m.same(recv, strings.ToUpper(string(recv.(starlark.String))))
 }
 
-func stringStrip(_ *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
+func stringStrip(m *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
 	if len(args) != 0 {
 		return nil
 	}
-	return same(recv, strings.TrimSpace(string(recv.(starlark.String))))
+	return m.same(recv, strings.TrimSpace(string(recv.(starlark.String))))
 }
 
 // same returns the receiver itself when nothing has changed, which saves the memory of a new value.
-func same(recv starlark.Value, s string) starlark.Value {
+func (m *Machine) same(recv starlark.Value, s string) starlark.Value {
 	if len(recv.(starlark.String)) == len(s) && string(recv.(starlark.String)) == s {
 		return recv
 	}
+	m.charge(sizeOfText + len(s))
 	return starlark.String(s)
 }
 
@@ -72,12 +73,16 @@ func stringSplit(m *Machine, recv starlark.Value, args []starlark.Value) starlar
 	if !ok || sep == "" {
 		return nil
 	}
-	parts := make([]starlark.Value, 0, strings.Count(s, sep)+1)
+	n := strings.Count(s, sep) + 1
+	if n > maxBuffer && !m.fits(n*(sizeOfValue+sizeOfText)) {
+		return nil
+	}
+	parts := make([]starlark.Value, 0, n)
 	for {
 		before, after, found := strings.Cut(s, sep)
 		parts = append(parts, starlark.String(before))
 		if !found {
-			m.charge(len(parts) * (sizeOfValue + sizeOfText))
+			m.charge(sizeOfList + len(recv.(starlark.String)) + len(parts)*(sizeOfValue+sizeOfText))
 			return starlark.NewList(parts)
 		}
 		s = after
@@ -85,7 +90,7 @@ func stringSplit(m *Machine, recv starlark.Value, args []starlark.Value) starlar
 }
 
 func stringReplace(m *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
-	if len(args) != 2 {
+	if len(args) != 2 && len(args) != 3 {
 		return nil
 	}
 	old, ok := args[0].(starlark.String)
@@ -93,48 +98,50 @@ func stringReplace(m *Machine, recv starlark.Value, args []starlark.Value) starl
 	if !ok || !ok2 {
 		return nil
 	}
-	s := string(recv.(starlark.String))
+	s, n := string(recv.(starlark.String)), -1
+	if len(args) == 3 {
+		most, ok := small(args[2])
+		if !ok {
+			return nil
+		}
+		n = int(most)
+	}
 	if grows := len(repl) - len(old); grows > 0 && !m.fits(len(s)+grows*strings.Count(s, string(old))) {
 		return nil
 	}
-	v := same(recv, strings.ReplaceAll(s, string(old), string(repl)))
-	m.made(v)
-	return v
+	return m.same(recv, strings.Replace(s, string(old), string(repl), n))
 }
 
-// stringJoin joins a list or tuple of strings.
+// stringJoin joins strings. The iterable is gone through twice, at first for the length of the result.
 func stringJoin(m *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
 	if len(args) != 1 {
 		return nil
 	}
-	var n int
-	var at func(i int) starlark.Value
-	switch seq := args[0].(type) {
-	case *starlark.List:
-		n, at = seq.Len(), seq.Index
-	case starlark.Tuple:
-		n, at = len(seq), seq.Index
-	default:
+	seq, ok := args[0].(starlark.Iterable)
+	if !ok {
 		return nil
 	}
 	sep := string(recv.(starlark.String))
-	size := len(sep) * max(0, n-1)
-	for i := range n {
-		s, ok := at(i).(starlark.String)
+	size, n := 0, 0
+	for v := range starlark.Elements(seq) {
+		s, ok := v.(starlark.String)
 		if !ok {
 			return nil
 		}
 		size += len(s)
+		n++
 	}
-	if !m.fits(size) {
+	if size += len(sep) * max(0, n-1); size > maxBuffer && !m.fits(size) {
 		return nil
 	}
+	m.fuel -= int64(n) >> elementShift
 	b := m.buf[:0]
-	for i := range n {
-		if i > 0 {
-			b = append(b, sep...)
+	for v := range starlark.Elements(seq) {
+		if n--; n > 0 {
+			b = append(append(b, v.(starlark.String)...), sep...)
+			continue
 		}
-		b = append(b, at(i).(starlark.String)...)
+		b = append(b, v.(starlark.String)...)
 	}
 	return m.text(b)
 }
@@ -143,6 +150,13 @@ func stringJoin(m *Machine, recv starlark.Value, args []starlark.Value) starlark
 func (m *Machine) fits(n int) bool {
 	m.refused = m.room("a string", float64(n))
 	return m.refused == nil
+}
+
+// refusal takes the reason for which a direct method, or a text, was not made.
+func (m *Machine) refusal() error {
+	err := m.refused
+	m.refused = nil
+	return err
 }
 
 // text makes a string of what was written into the machine's buffer, and keeps the buffer unless it has become large.

@@ -11,6 +11,7 @@ import (
 	"starling/lang/compile"
 	"starling/lang/effect"
 	"starling/lang/vm"
+	"starling/stdlib"
 )
 
 // workload is a program whose function run is measured on both engines, from the same text and under the same options.
@@ -248,7 +249,11 @@ def run():
 `},
 }
 
-var benchmarkNames = starlark.StringDict{"struct": starlark.NewBuiltin("struct", starlarkstruct.Make), "json": json.Module}
+// The names that workloads use: json is on each side the one that scripts there have.
+var (
+	benchmarkNames = starlark.StringDict{"struct": starlark.NewBuiltin("struct", starlarkstruct.Make), "json": json.Module}
+	ownNames       = starlark.StringDict{"struct": benchmarkNames["struct"], "json": stdlib.Environment(stdlib.Options{}).Names["json"]}
+)
 
 func referenceRun(tb testing.TB, w workload) func() (starlark.Value, error) {
 	opts := product
@@ -265,7 +270,7 @@ func machineRun(tb testing.TB, w workload) func() (starlark.Value, error) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	image, err := vm.Load([]*compile.Module{code}, &effect.Environment{Names: benchmarkNames})
+	image, err := vm.Load([]*compile.Module{code}, &effect.Environment{Names: ownNames})
 	if err != nil {
 		tb.Fatal(err)
 	}
