@@ -290,7 +290,7 @@ func cmdGone(ts *testscript.TestScript, neg bool, args []string) {
 
 func cmdFlip(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
-		ts.Fatalf("usage: flip STORE")
+		ts.Fatalf("usage: flip STORE|FILE")
 	}
 	log, err := findLog(ts.MkAbs(args[0]))
 	ts.Check(err)
@@ -300,10 +300,10 @@ func cmdFlip(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(log, text, 0o600))
 }
 
-// findLog finds the write-ahead log of a store that was not closed.
+// findLog finds the write-ahead log of a store that was not closed; a file is itself.
 func findLog(store string) (log string, err error) {
 	err = filepath.WalkDir(store, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && filepath.Ext(path) == ".mem" {
+		if err == nil && (filepath.Ext(path) == ".mem" || path == store && !d.IsDir()) {
 			log = path
 		}
 		return err

@@ -9,6 +9,7 @@ import (
 // What the owner's engine serves beside runtime.Engine, over the same socket.
 
 var (
+	_ runtime.Care        = (*Client)(nil)
 	_ runtime.Definitions = (*Client)(nil)
 	_ runtime.Reruns      = (*Client)(nil)
 	_ runtime.Tokens      = (*Client)(nil)
@@ -52,4 +53,9 @@ func (c *Client) ListTokens(ctx context.Context, q runtime.TokenQuery) ([]runtim
 // RemoveToken implements runtime.Tokens.
 func (c *Client) RemoveToken(ctx context.Context, name string) (*runtime.Token, error) {
 	return ask[*runtime.Token](ctx, c, "/token/remove", name)
+}
+
+// Care implements runtime.Care.
+func (c *Client) Care(ctx context.Context, r runtime.CareRequest) (*runtime.CareReport, error) {
+	return ask[*runtime.CareReport](ctx, c, "/care", r)
 }

@@ -17,6 +17,7 @@
 //	GET  /blob?hash=HASH                   the bytes        Blob
 //	POST /define  runtime.DefineRequest    Definition       Definitions.Define
 //	POST /defined "NAME"                   [Definition, …]  Definitions.Defined
+//	POST /care    runtime.CareRequest      CareReport       Care.Care
 //	POST /replay  runtime.ReplayRequest    runtime.Replayed Reruns.Replay
 //	POST /move    runtime.MoveRequest      runtime.Replayed Reruns.Move
 //	POST /fork    runtime.ForkRequest      runtime.Run      Reruns.Fork

@@ -37,6 +37,7 @@ func (s *Server) routes() http.Handler {
 	mux.Handle("POST /token/add", s.call(postTo(runtime.Tokens.AddToken)))
 	mux.Handle("POST /token/list", s.call(postTo(runtime.Tokens.ListTokens)))
 	mux.Handle("POST /token/remove", s.call(postTo(runtime.Tokens.RemoveToken)))
+	mux.Handle("POST /care", s.call(postTo(runtime.Care.Care)))
 	mux.Handle("/", s.call(nothing))
 	return mux
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -66,4 +67,12 @@ func refuseNetwork(dir string, d disk) error {
 		}
 		return nil
 	}
+}
+
+// allocated is what a file takes of the disk. Badger's logs are sparse.
+func allocated(info fs.FileInfo) int64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return st.Blocks * 512
+	}
+	return info.Size()
 }

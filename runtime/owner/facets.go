@@ -9,6 +9,7 @@ import (
 // What engines serve beside runtime.Engine is served by a session in the same way: by whoever owns the store.
 
 var (
+	_ runtime.Care        = (*Session)(nil)
 	_ runtime.Definitions = (*Session)(nil)
 	_ runtime.Reruns      = (*Session)(nil)
 	_ runtime.Tokens      = (*Session)(nil)
@@ -73,4 +74,9 @@ func (s *Session) ListTokens(ctx context.Context, q runtime.TokenQuery) ([]runti
 // RemoveToken implements runtime.Tokens.
 func (s *Session) RemoveToken(ctx context.Context, name string) (*runtime.Token, error) {
 	return callFacet(ctx, s, func(ctx context.Context, t runtime.Tokens) (*runtime.Token, error) { return t.RemoveToken(ctx, name) })
+}
+
+// Care implements runtime.Care.
+func (s *Session) Care(ctx context.Context, r runtime.CareRequest) (*runtime.CareReport, error) {
+	return callFacet(ctx, s, func(ctx context.Context, f runtime.Care) (*runtime.CareReport, error) { return f.Care(ctx, r) })
 }

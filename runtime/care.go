@@ -1,0 +1,200 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+)
+
+// Care is looking after a store as a whole. Whoever owns the store serves it, while runs go on.
+type Care interface {
+	// Care does one thing for the store. It takes the capability admin.
+	Care(ctx context.Context, r CareRequest) (*CareReport, error)
+}
+
+// CareTask is what can be done for a store.
+type CareTask string
+
+// The tasks of [Care].
+const (
+	CareInfo   CareTask = "info"   // tell what is there
+	CareCheck  CareTask = "check"  // read all of it and say what is damaged
+	CareGC     CareTask = "gc"     // give back the space of large values that nothing needs
+	CareBackup CareTask = "backup" // write all of it, as it is at one moment, to a file
+)
+
+// CareRequest asks for care.
+type CareRequest struct {
+	Task CareTask `json:"task"`
+	Path string   `json:"path,omitempty"` // of the backup, absolute: a file that does not exist
+}
+
+// CareReport says what was found and done.
+type CareReport struct {
+	Schema   string         `json:"schema"`
+	Store    string         `json:"store"` // directory
+	ID       string         `json:"id"`
+	Format   uint32         `json:"format"`
+	Epoch    uint64         `json:"epoch"`
+	Sequence uint64         `json:"sequence"` // batches ever committed
+	Usage    StoreUsage     `json:"usage"`
+	Runs     map[Status]int `json:"runs,omitempty"`     // info: how many
+	Checked  int            `json:"checked,omitempty"`  // check: values that were read
+	Problems []Problem      `json:"problems,omitempty"` // check: what is damaged; nothing else is
+	Files    int            `json:"files,omitempty"`    // gc: files that were given back
+	Backup   string         `json:"backup,omitempty"`   // backup: the file
+	Keys     int            `json:"keys,omitempty"`     // backup: how many it holds
+	Bytes    int64          `json:"bytes,omitempty"`    // backup: length of the file
+}
+
+// Problem is something damaged: a file, or a value.
+type Problem struct {
+	Run   string `json:"run,omitempty"` // the run that is concerned, if it is one alone
+	What  string `json:"what"`
+	Error string `json:"error"`
+}
+
+// StoreUsage is what the files of a store take, in bytes.
+type StoreUsage struct {
+	Tables int64 `json:"tables"`
+	Logs   int64 `json:"logs"`   // write-ahead
+	Values int64 `json:"values"` // logs of large values
+	Other  int64 `json:"other"`
+}
+
+// Total is the sum.
+func (u StoreUsage) Total() int64 { return u.Tables + u.Logs + u.Values + u.Other }
+
+// Keeper is a store on disk, as far as it can be looked after.
+type Keeper interface {
+	Store
+	// Usage measures the files.
+	Usage() (StoreUsage, error)
+	// Verify reads the files that are not checked whenever they are read.
+	Verify(ctx context.Context) error
+	// Damaged calls fn for each key whose value cannot be read, and tells how many values were read.
+	Damaged(ctx context.Context, fn func(key []byte, err error)) (read int, err error)
+	// GC gives back the space of large values that were deleted, and tells of how many files.
+	GC(ctx context.Context) (files int, err error)
+	// Backup writes the store as it is at one moment to a file that does not exist, durably and whole or not at all.
+	Backup(ctx context.Context, path string) (keys int, bytes int64, err error)
+}
+
+var _, _ Care = (*Local)(nil), (*readOnly)(nil)
+
+// Care looks after the store of this engine.
+func (r *reader) Care(ctx context.Context, c CareRequest) (*CareReport, error) {
+	if err := need(ctx, CanAdmin, "care for the store"); err != nil {
+		return nil, err
+	}
+	k, ok := r.store.(Keeper)
+	if !ok {
+		return nil, refuse(ErrUsage, "a store in memory needs no care")
+	}
+	info := k.Info()
+	out := &CareReport{Schema: Schema, Store: info.Path, ID: info.ID, Format: info.Format, Epoch: info.Epoch, Sequence: info.Sequence}
+	err := r.careFor(ctx, k, c, out)
+	if err == nil {
+		out.Usage, err = k.Usage()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (r *reader) careFor(ctx context.Context, k Keeper, c CareRequest, out *CareReport) (err error) {
+	switch c.Task {
+	case CareInfo:
+		out.Runs = map[Status]int{}
+		return scan(k, prefixRun, func(run string, row []byte) error {
+			out.Runs[r.summaryFrom(run, row).Status]++
+			return nil
+		})
+	case CareCheck:
+		return out.check(ctx, k)
+	case CareGC:
+		out.Files, err = k.GC(ctx)
+		return err
+	case CareBackup:
+		if !filepath.IsAbs(c.Path) {
+			return refuse(ErrUsage, "the path of a backup is %q, want an absolute one", c.Path)
+		}
+		out.Backup = c.Path
+		if out.Keys, out.Bytes, err = k.Backup(ctx, c.Path); errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
+			return refuse(ErrUsage, "%v", err)
+		}
+		return err
+	}
+	return refuse(ErrUsage, "got care task %q, want info, check, gc or backup", c.Task)
+}
+
+// check reads everything: the files, then each value, then what the values mean.
+func (out *CareReport) check(ctx context.Context, k Keeper) error {
+	if err := k.Verify(ctx); err != nil {
+		out.problem("", "files", err)
+	}
+	var err error
+	out.Checked, err = k.Damaged(ctx, func(key []byte, err error) { out.problem(runOf(string(key)), fmt.Sprintf("value of %q", key), err) })
+	if err != nil {
+		return err
+	}
+	out.checkContents(k)
+	return scanKeys(k, prefixRun, func(run string) error {
+		out.checkRun(k, run)
+		return ctx.Err()
+	})
+}
+
+func (out *CareReport) problem(run, what string, err error) {
+	out.Problems = append(out.Problems, Problem{Run: run, What: what, Error: err.Error()})
+}
+
+// runOf is the run that a key belongs to, "" where it is shared.
+func runOf(key string) string {
+	if len(key) < 2+runIDLength || !strings.Contains(prefixRun+prefixJournal+prefixCheckpoint+prefixGate+prefixInbox+prefixKey+prefixRecovery, key[:2]) {
+		return ""
+	}
+	return key[2 : 2+runIDLength]
+}
+
+// checkContents holds contents against their hashes.
+func (out *CareReport) checkContents(k Keeper) {
+	_ = scan(k, prefixBlob, func(hash string, v []byte) error {
+		if hashOf(v) != hash {
+			out.problem("", "content "+hash, fmt.Errorf("%w: it does not have its hash", ErrDamaged))
+		}
+		return nil
+	}) // a value that cannot be read was found before
+}
+
+// checkRun reads the journal and the checkpoints of a run.
+func (out *CareReport) checkRun(k Keeper, run string) {
+	whole := &saved{run: run, state: newState(run)}
+	if err := whole.readTail(k); err != nil {
+		out.problem(run, "journal", err)
+	}
+	for skip := range 2 {
+		sv := &saved{run: run, state: newState(run)}
+		err := sv.readCheckpoints(k, skip)
+		if err == nil && sv.state.Seq == 0 && len(sv.points) > skip {
+			err = fmt.Errorf("%w: it does not check; the run is rebuilt from its journal", ErrDamaged)
+		}
+		if err != nil {
+			out.problem(run, "checkpoint", err)
+			return
+		}
+	}
+}
+
+// scanKeys calls fn for each key with the prefix, whatever its value.
+func scanKeys(s Store, prefix string, fn func(rest string) error) error {
+	err := scan(s, prefix, func(rest string, _ []byte) error { return fn(rest) })
+	if errors.Is(err, ErrDamaged) {
+		return nil // it was told of
+	}
+	return err
+}
