@@ -96,7 +96,7 @@ func (s *state) drops(r *Record) bool {
 		return s.Steps[r.Step] != nil && r.view().Text("purpose") == timerBackoff
 	case GateOpened, GateEscalated, SignalAccepted, SignalRefused:
 		return strings.HasPrefix(r.Step, "!") && s.Gates[r.Step] != nil
-	case StepRecalled, RunImported:
+	case StepRecalled:
 		return true
 	}
 	return false

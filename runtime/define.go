@@ -134,7 +134,10 @@ func (r *reader) versions(name string) ([]definitionRow, error) {
 }
 
 // Defined lists definitions.
-func (r *reader) Defined(_ context.Context, address string) ([]Definition, error) {
+func (r *reader) Defined(ctx context.Context, address string) ([]Definition, error) {
+	if err := need(ctx, CanRead, "see definitions"); err != nil {
+		return nil, err
+	}
 	if address == "" {
 		return r.newestDefinitions()
 	}

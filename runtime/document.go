@@ -46,20 +46,21 @@ type Run struct {
 
 // Details is what a run is beside its outcome. Its steps are told by [Steps].
 type Details struct {
-	Program   string     `json:"program"` // hash
-	StartedBy string     `json:"started_by"`
-	StartedAt time.Time  `json:"started_at"`
-	UpdatedAt time.Time  `json:"updated_at"`
-	Seq       uint64     `json:"seq"`                // of the newest record
-	Carried   bool       `json:"carried"`            // somebody drives it
-	InFlight  int        `json:"in_flight"`          // attempts in flight
-	NextDue   *time.Time `json:"next_due"`           // the earliest timer
-	Deadline  *time.Time `json:"deadline,omitempty"` // of the whole run
-	Parent    string     `json:"parent,omitempty"`   // RUN@STEP of the run that started it
-	Lineage   *Lineage   `json:"lineage,omitempty"`  // of which run it was made, and how
-	Session   bool       `json:"session,omitempty"`
-	Workspace string     `json:"workspace,omitempty"`
-	Env       []string   `json:"env,omitempty"` // declared variables
+	Program   string          `json:"program"` // hash
+	StartedBy string          `json:"started_by"`
+	StartedAt time.Time       `json:"started_at"`
+	UpdatedAt time.Time       `json:"updated_at"`
+	Seq       uint64          `json:"seq"`                // of the newest record
+	Carried   bool            `json:"carried"`            // somebody drives it
+	InFlight  int             `json:"in_flight"`          // attempts in flight
+	NextDue   *time.Time      `json:"next_due"`           // the earliest timer
+	Deadline  *time.Time      `json:"deadline,omitempty"` // of the whole run
+	Parent    string          `json:"parent,omitempty"`   // RUN@STEP of the run that started it
+	Lineage   *Lineage        `json:"lineage,omitempty"`  // of which run it was made, and how
+	Imported  json.RawMessage `json:"imported,omitempty"` // of a run from another store: {store, by, at, journal}
+	Session   bool            `json:"session,omitempty"`
+	Workspace string          `json:"workspace,omitempty"`
+	Env       []string        `json:"env,omitempty"` // declared variables
 }
 
 // RunError is why a run failed.

@@ -64,7 +64,6 @@ const (
 	GateEscalated
 	AttemptSkipped
 	RunMoved
-	RunImported
 	StepRecalled
 )
 
@@ -72,7 +71,7 @@ var recordNames = [...]string{"run.started", "run.suspended", "run.resumed", "ru
 	"step.requested", "step.settled", "step.withdrawn", "step.answered", "attempt.started", "attempt.ended", "attempt.refused",
 	"gate.opened", "gate.decided", "gate.withdrawn", "signal.accepted", "signal.refused", "timer.set", "timer.fired",
 	"output.print", "output.log", "output.emit", "agent.event", "verdict.given", "chunk.appended", "chunk.ended", "run.pinned",
-	"gate.escalated", "attempt.skipped", "run.moved", "run.imported", "step.recalled"}
+	"gate.escalated", "attempt.skipped", "run.moved", "step.recalled"}
 
 func (t RecordType) String() string {
 	if int(t) < len(recordNames) {

@@ -116,6 +116,9 @@ func (r *reader) details(s *state) *Details {
 	if due := s.due(false); !due.IsZero() {
 		d.NextDue = &due
 	}
+	if s.Imported != nil {
+		d.Imported = jsonOfPayload(s.Imported)
+	}
 	if !s.Deadline.IsZero() {
 		d.Deadline = &s.Deadline
 	}

@@ -29,7 +29,8 @@ type state struct {
 	Parent    string // RUN@STEP
 	Depth     int    // of child runs
 	Session   bool
-	Lineage   *Lineage // of a run that was made of another, else nil
+	Lineage   *Lineage       // of a run that was made of another, else nil
+	Imported  effect.Payload // of a run that came from another store: which, by whom, when
 	Started   time.Time
 	Updated   time.Time
 	Deadline  time.Time // of the whole run, zero for none
@@ -173,7 +174,7 @@ func (s *state) start(r *Record, v effect.View) {
 func (s *state) origin(r *Record, v effect.View) {
 	s.Script, s.Bundle, s.Program, s.original = v.Text("script"), hashIn(v, "bundle"), hashIn(v, "program"), hashIn(v, "settings")
 	s.Inputs, s.By, s.Parent, s.Depth, s.Session = v.Raw("inputs"), v.Text("by"), v.Text("parent"), int(v.Int("depth")), v.Flag("session")
-	s.Started, s.Behaviour, s.Lineage = r.Time, uint32(v.Int("behaviour")), lineageOf(v.Sub("lineage"))
+	s.Started, s.Behaviour, s.Lineage, s.Imported = r.Time, uint32(v.Int("behaviour")), lineageOf(v.Sub("lineage")), v.Raw("imported")
 }
 
 func (s *state) end(status Status) {

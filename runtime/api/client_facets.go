@@ -2,6 +2,8 @@ package api
 
 import (
 	"context"
+	"net/http"
+	"net/url"
 
 	"starling/runtime"
 )
@@ -13,6 +15,7 @@ var (
 	_ runtime.Definitions = (*Client)(nil)
 	_ runtime.Reruns      = (*Client)(nil)
 	_ runtime.Tokens      = (*Client)(nil)
+	_ runtime.Archive     = (*Client)(nil)
 )
 
 // Define implements runtime.Definitions.
@@ -58,4 +61,15 @@ func (c *Client) RemoveToken(ctx context.Context, name string) (*runtime.Token, 
 // Care implements runtime.Care.
 func (c *Client) Care(ctx context.Context, r runtime.CareRequest) (*runtime.CareReport, error) {
 	return ask[*runtime.CareReport](ctx, c, "/care", r)
+}
+
+// Export implements runtime.Archive.
+func (c *Client) Export(ctx context.Context, run string) ([]byte, error) {
+	return c.content(ctx, http.MethodGet, "/export?"+url.Values{"run": {run}}.Encode(), nil)
+}
+
+// Import implements runtime.Archive.
+func (c *Client) Import(ctx context.Context, file []byte) (*runtime.Imported, error) {
+	content, err := c.content(ctx, http.MethodPost, "/import", file)
+	return decodeAnswer[*runtime.Imported](content, err)
 }

@@ -28,6 +28,9 @@
 // A request with the header "Authorization: Bearer SECRET" is made in the name of that token, with its capabilities; without it by the user at the other end of the socket. A
 // process that works for an attempt stays its agent, whatever it brings.
 //
+//	GET  /export?run=ADDRESS               the file         Archive.Export
+//	POST /import  the file                 runtime.Imported Archive.Import
+//
 // Both sides send the header Starling-Protocol with [Protocol]; a request with another number is refused. A body is one JSON value without unknown
 // fields and at most [MaxRequest] bytes long.
 //

@@ -38,6 +38,8 @@ func (s *Server) routes() http.Handler {
 	mux.Handle("POST /token/list", s.call(postTo(runtime.Tokens.ListTokens)))
 	mux.Handle("POST /token/remove", s.call(postTo(runtime.Tokens.RemoveToken)))
 	mux.Handle("POST /care", s.call(postTo(runtime.Care.Care)))
+	mux.Handle("GET /export", s.call(getExport))
+	mux.Handle("POST /import", s.call(postImport))
 	mux.Handle("/", s.call(nothing))
 	return mux
 }
@@ -158,6 +160,31 @@ func getRun(ctx context.Context, e runtime.Engine, r *http.Request) ([]byte, str
 func getBlob(ctx context.Context, e runtime.Engine, r *http.Request) ([]byte, string, error) {
 	content, err := e.Blob(ctx, r.URL.Query().Get("hash"))
 	return content, typeBytes, err
+}
+
+func getExport(ctx context.Context, e runtime.Engine, r *http.Request) ([]byte, string, error) {
+	archive, err := runtime.Facet[runtime.Archive](e)
+	if err != nil {
+		return nil, "", err
+	}
+	content, err := archive.Export(ctx, r.URL.Query().Get("run"))
+	return content, typeBytes, err
+}
+
+// postImport takes a file as it is.
+func postImport(ctx context.Context, e runtime.Engine, r *http.Request) ([]byte, string, error) {
+	archive, err := runtime.Facet[runtime.Archive](e)
+	if err != nil {
+		return nil, "", err
+	}
+	file, err := io.ReadAll(io.LimitReader(r.Body, runtime.MaxExport+1))
+	if err != nil {
+		return nil, "", runtime.Refuse(runtime.ErrUsage, "", "import: %v", err)
+	}
+	if len(file) > runtime.MaxExport {
+		return nil, "", runtime.Refuse(runtime.ErrBadPayload, "", "import: the file is larger than %d bytes", runtime.MaxExport)
+	}
+	return encoded(archive.Import(ctx, file))
 }
 
 func nothing(_ context.Context, _ runtime.Engine, r *http.Request) ([]byte, string, error) {

@@ -13,6 +13,7 @@ var (
 	_ runtime.Definitions = (*Session)(nil)
 	_ runtime.Reruns      = (*Session)(nil)
 	_ runtime.Tokens      = (*Session)(nil)
+	_ runtime.Archive     = (*Session)(nil)
 )
 
 // callFacet makes a request of a further interface of whoever owns the store.
@@ -79,4 +80,14 @@ func (s *Session) RemoveToken(ctx context.Context, name string) (*runtime.Token,
 // Care implements runtime.Care.
 func (s *Session) Care(ctx context.Context, r runtime.CareRequest) (*runtime.CareReport, error) {
 	return callFacet(ctx, s, func(ctx context.Context, f runtime.Care) (*runtime.CareReport, error) { return f.Care(ctx, r) })
+}
+
+// Export implements runtime.Archive.
+func (s *Session) Export(ctx context.Context, run string) ([]byte, error) {
+	return callFacet(ctx, s, func(ctx context.Context, a runtime.Archive) ([]byte, error) { return a.Export(ctx, run) })
+}
+
+// Import implements runtime.Archive.
+func (s *Session) Import(ctx context.Context, file []byte) (*runtime.Imported, error) {
+	return callFacet(ctx, s, func(ctx context.Context, a runtime.Archive) (*runtime.Imported, error) { return a.Import(ctx, file) })
 }

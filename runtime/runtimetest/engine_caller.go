@@ -83,3 +83,11 @@ func (c called) ListTokens(ctx context.Context, q runtime.TokenQuery) ([]runtime
 func (c called) RemoveToken(ctx context.Context, name string) (*runtime.Token, error) {
 	return by(ctx, c, runtime.Tokens.RemoveToken, name)
 }
+
+func (c called) Export(ctx context.Context, run string) ([]byte, error) {
+	return by(ctx, c, runtime.Archive.Export, run)
+}
+
+func (c called) Import(ctx context.Context, file []byte) (*runtime.Imported, error) {
+	return by(ctx, c, runtime.Archive.Import, file)
+}
