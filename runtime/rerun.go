@@ -218,9 +218,11 @@ func (e *Local) fork(ctx context.Context, r ForkRequest) (string, error) {
 		records = append(records, recalls(journal, c.at, c.step)...)
 	}
 	l := &Lineage{Kind: r.Kind, Run: origin, Step: c.step, Seq: c.at, Copied: uint64(len(records))}
-	if records[0], err = descend(ctx, r, l, c, h, first, now); err != nil {
+	inputs, err := r.set(l, c, h, first)
+	if err != nil {
 		return "", err
 	}
+	records[0] = Record{Time: now, Type: RunStarted, Data: first.descend(l, inputs, c.deadline, CallerOf(ctx).Name)}
 	numbers := numbersOf(records)
 	if _, err := rehearse(h, number(records), now, false); err != nil {
 		return "", diverged(inOrigin(err, origin, numbers))
@@ -261,25 +263,23 @@ func (e *Local) adoptFork(ctx context.Context, r ForkRequest, id string, records
 	return e.send(ctx, id, event{apply: (*turn).carried})
 }
 
-// descend is the start of the new run: that of the original, but for its inputs, who made it, and where it comes from.
-func descend(ctx context.Context, r ForkRequest, l *Lineage, c *cut, h *host, first *state, now time.Time) (Record, error) {
-	inputs := first.Inputs
-	var err error
+// set reads what the new run has set otherwise: its inputs, or arguments of its first step, which its lineage then has.
+func (r *ForkRequest) set(l *Lineage, c *cut, h *host, first *state) (inputs effect.Payload, err error) {
 	switch r.Kind {
 	case LineageFork:
-		inputs, err = otherInputs(h.program.code, inputs, r.Set)
+		return otherInputs(h.program.code, first.Inputs, r.Set)
 	case LineageRerun, LineageOnly:
 		l.set, err = otherArguments(c, r.Set)
-	default:
-		err = refuse(ErrUsage, "got the kind %q, want fork, rerun or only", r.Kind)
+		return first.Inputs, err
 	}
-	if err != nil {
-		return Record{}, err
-	}
+	return nil, refuse(ErrUsage, "got the kind %q, want fork, rerun or only", r.Kind)
+}
+
+// descend is the start of a run that is made of this one.
+func (s *state) descend(l *Lineage, inputs effect.Payload, deadline time.Time, by string) effect.Payload {
 	var b effect.Object
-	b.Text("script", first.Script).Blob("bundle", bytesOf(first.Bundle)).Blob("program", bytesOf(first.Program)).Blob("settings", bytesOf(first.Settings)).Raw("inputs", inputs).
-		Text("by", CallerOf(ctx).Name).Int("behaviour", int64(first.Behaviour)).Int("deadline", micros(c.deadline)).Text("overtime", string(first.Overtime)).Raw("lineage", l.payload())
-	return Record{Time: now, Type: RunStarted, Data: b.Payload()}, nil
+	return b.Text("script", s.Script).Text("bundle", s.Bundle).Text("program", s.Program).Text("settings", s.Settings).Raw("inputs", inputs).Text("by", by).
+		Int("behaviour", int64(s.Behaviour)).Int("deadline", micros(deadline)).Text("overtime", string(s.Overtime)).Raw("lineage", l.payload()).Payload()
 }
 
 // otherInputs are the inputs of a run with some of them set otherwise.

@@ -152,6 +152,34 @@ func TestRerunOnlyAStep(t *testing.T) {
 	}
 }
 
+// What a run takes from another is its own: it is there after a restart, also when the other had a question in between that is asked anew.
+func TestRerunOnlyAcrossARestart(t *testing.T) {
+	w := newWorld(t)
+	counts := counting(w)
+	run := w.start(`
+def main():
+    plan = work("plan")
+    verdict = work("review", value = plan)
+    d = gate("publish", options = ["yes", "no"], data = verdict)
+    return [work("print", value = plan), d.choice, work("bind", value = [plan, d.choice])]
+`, "")
+	w.until(run.ID, runtime.Suspended)
+	w.signal(answer(run.ID, "publish", "yes"))
+	w.until(run.ID, runtime.Completed)
+
+	only := w.until(w.fork(runtime.ForkRequest{Kind: runtime.LineageOnly, Run: run.ID, Step: "review"}).ID, runtime.Suspended)
+	if len(only.Gates) != 1 || string(only.Gates[0].Data) != `"review!!"` {
+		t.Fatalf("gates %+v, want the question with the new review", only.Gates)
+	}
+	w.restart()
+	w.signal(answer(only.ID, "publish", "yes"))
+	end := w.until(only.ID, runtime.Completed)
+	if want := `["print!","yes","bind!"]`; string(end.Output) != want || counts["print"] != 1 || counts["bind"] != 1 {
+		t.Errorf("output %s, want %s; work was done %v", end.Output, want, counts)
+	}
+	w.verified(only.ID)
+}
+
 func TestForkWithOtherInputs(t *testing.T) {
 	w := newWorld(t)
 	counting(w)
