@@ -85,6 +85,13 @@ func (a *alarms) fire() {
 	}
 }
 
+// within tells whether a run is due within a time.
+func (a *alarms) within(soon time.Duration) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.heap.len() > 0 && time.Until(a.heap.first().due) < soon
+}
+
 func (a *alarms) stop() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

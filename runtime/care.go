@@ -7,12 +7,19 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // Care is looking after a store as a whole. Whoever owns the store serves it, while runs go on.
 type Care interface {
 	// Care does one thing for the store. It takes the capability admin.
 	Care(ctx context.Context, r CareRequest) (*CareReport, error)
+}
+
+// Motion tells whether an engine has anything to do.
+type Motion interface {
+	// Moving tells whether a run that the engine carries is in motion, or due within a time.
+	Moving(soon time.Duration) bool
 }
 
 // CareTask is what can be done for a store.
@@ -83,7 +90,10 @@ type Keeper interface {
 	Backup(ctx context.Context, path string) (keys int, bytes int64, err error)
 }
 
-var _, _ Care = (*Local)(nil), (*readOnly)(nil)
+var (
+	_, _ Care   = (*Local)(nil), (*readOnly)(nil)
+	_    Motion = (*Local)(nil)
+)
 
 // Care looks after the store of this engine.
 func (r *reader) Care(ctx context.Context, c CareRequest) (*CareReport, error) {

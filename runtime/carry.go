@@ -10,10 +10,13 @@ import (
 	"starling/lang/effect"
 )
 
-// carry makes the engine drive a run and keeps the variables its carrier brought, in memory only.
-func (e *Local) carry(run string, env map[string]string) {
+// carry makes the engine drive a run and keeps the variables its carrier brought, in memory only. moving tells whether it is in motion already.
+func (e *Local) carry(run string, env map[string]string, moving bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if moving {
+		e.move(run, true)
+	}
 	have := e.carried[run]
 	if have == nil {
 		have = map[string]string{}
@@ -26,6 +29,7 @@ func (e *Local) uncarry(run string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.carried, run)
+	e.move(run, false)
 }
 
 // carries tells whether the engine drives a run.
@@ -128,7 +132,7 @@ func (e *Local) carryOne(ctx context.Context, run string, env map[string]string)
 		return err
 	}
 	known := e.carries(run) && len(env) == 0
-	e.carry(run, env)
+	e.carry(run, env, row.Status != Suspended)
 	if known {
 		return nil
 	}

@@ -40,6 +40,7 @@ type Local struct {
 	mu      sync.Mutex // guards what follows
 	actors  map[string]*actor
 	carried map[string]map[string]string // run to the variables its carrier brought
+	moves   map[string]struct{}          // carried runs that are in motion
 	bearers map[string]Caller            // who brings the secret of an attempt in flight
 	stored  map[string]struct{}          // hashes of contents that are known to be in the store
 	resting []string                     // loaded runs at rest, oldest first
@@ -66,7 +67,7 @@ func Open(store Store, env *effect.Environment, opts Options) (*Local, error) {
 		return nil, err
 	}
 	ctx, stop := context.WithCancelCause(context.Background())
-	e := &Local{env: env, opts: opts, macKey: key, ctx: ctx, stop: stop, actors: map[string]*actor{}, carried: map[string]map[string]string{}, bearers: map[string]Caller{},
+	e := &Local{env: env, opts: opts, macKey: key, ctx: ctx, stop: stop, actors: map[string]*actor{}, carried: map[string]map[string]string{}, moves: map[string]struct{}{}, bearers: map[string]Caller{},
 		stored: map[string]struct{}{}, starts: map[string]chan struct{}{}}
 	e.reader = newReader(store)
 	e.reader.carried, e.reader.clock = e.carries, opts.Clock
@@ -206,10 +207,28 @@ func (e *Local) committed(run string, s *state, stuck bool) {
 		delete(e.carried, run)
 	}
 	var due time.Time
-	if _, carried := e.carried[run]; carried {
+	_, carried := e.carried[run]
+	if carried {
 		due = s.due(stuck)
 	}
+	e.move(run, carried && s.Status != Suspended)
 	e.alarms.set(run, due)
+}
+
+// move notes whether a carried run is in motion. It is called with mu held.
+func (e *Local) move(run string, moving bool) {
+	if moving {
+		e.moves[run] = struct{}{}
+	} else {
+		delete(e.moves, run)
+	}
+}
+
+// Moving tells whether a run that the engine carries is in motion, or due within a time. It looks at what is in motion, not at every run.
+func (e *Local) Moving(soon time.Duration) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.active > 0 || len(e.moves) > 0 || e.alarms.within(soon)
 }
 
 // ring lets a run look at its timers.

@@ -254,7 +254,7 @@ func (e *Local) adoptFork(ctx context.Context, r ForkRequest, id string, records
 		text, _ := json.Marshal(keyed{Digest: r.digest(), Run: id}) // plain data
 		rows = append(rows, Write{[]byte(prefixStartKey + r.Key), text})
 	}
-	e.carry(id, r.Env)
+	e.carry(id, r.Env, false)
 	err := e.adopt(ctx, []adopted{{id: id, records: records, rows: rows}})
 	if err != nil {
 		e.uncarry(id)

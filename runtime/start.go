@@ -177,7 +177,7 @@ func checkFailed(err error) *Refusal { return refuse(ErrCheckFailed, "%v", err).
 func (e *Local) begin(ctx context.Context, id string, r StartRequest, p *program, inputs effect.Payload, parent string, depth int) error {
 	settings := settingsPayload(&r.Settings)
 	bundleHash, settingsHash := hashOf(r.Bundle), hashOf(settings)
-	e.carry(id, r.Env)
+	e.carry(id, r.Env, false)
 	a := e.actor(id)
 	a.s, a.host = newState(id), &host{e: e, run: id, program: p, settings: &r.Settings}
 	err := e.send(ctx, id, event{apply: func(t *turn) {

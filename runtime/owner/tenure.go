@@ -85,6 +85,9 @@ func (t *tenure) lost() bool { return false }
 
 // moving tells whether a run that this owner carries is in motion.
 func (t *tenure) moving(ctx context.Context) (bool, error) {
+	if m, ok := t.engine.(runtime.Motion); ok {
+		return m.Moving(Soon), nil
+	}
 	l, err := t.engine.List(ctx, runtime.Query{})
 	if err != nil {
 		return false, err
