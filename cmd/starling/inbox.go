@@ -2,23 +2,26 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"starling/runtime"
+	"starling/runtime/filter"
 )
 
 // inboxCommand is the verb inbox: a plain list, the oldest gate first.
 func (c *call) inboxCommand() *cobra.Command {
-	var target string
+	var target, which string
 	cmd := &cobra.Command{
 		Use:     "inbox",
 		Short:   "List the open gates",
 		GroupID: "decisions",
 		Args:    operands(0, 0),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return c.inbox(cmd.Context(), target) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return c.inbox(cmd.Context(), target, which) },
 	}
 	cmd.Flags().StringVar(&target, "target", "", "only what `WHO` may answer")
+	cmd.Flags().StringVar(&which, "filter", "", "only those that `FILTER` means; see starling query --help")
 	c.jsonFlag(cmd)
 	return cmd
 }
@@ -30,24 +33,28 @@ type gatesDocument struct {
 }
 
 // inbox lists open gates with what each is about and the commands that answer it.
-func (c *call) inbox(ctx context.Context, target string) error {
+func (c *call) inbox(ctx context.Context, target, which string) error {
+	f, err := filter.Parse(which)
+	if err != nil {
+		return err
+	}
 	s, err := c.door().Look(ctx)
 	if err != nil {
 		return err
 	}
 	defer c.leave(s)
-	l, err := s.List(ctx, runtime.Query{Gates: true, Target: target})
+	gates, err := f.Gates(ctx, s, runtime.Query{Target: target}, time.Now())
 	if err != nil {
 		return err
 	}
-	c.withAnswers(l.Gates)
+	c.withAnswers(gates)
 	if c.json {
-		return c.answerJSON(gatesDocument{runtime.Schema, append([]runtime.Gate{}, l.Gates...)})
+		return c.answerJSON(gatesDocument{runtime.Schema, gates})
 	}
-	if len(l.Gates) == 0 {
+	if len(gates) == 0 {
 		c.notice("no gate is open")
 	}
-	for _, g := range l.Gates {
+	for _, g := range gates {
 		c.printGate(g)
 	}
 	return nil

@@ -5,23 +5,26 @@ import (
 	"fmt"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"starling/runtime"
+	"starling/runtime/filter"
 )
 
 // psCommand is the verb ps.
 func (c *call) psCommand() *cobra.Command {
-	var all bool
+	var q selection
 	cmd := &cobra.Command{
 		Use:     "ps",
 		Short:   "List the runs",
 		GroupID: "look",
 		Args:    operands(0, 0),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return c.ps(cmd.Context(), all) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return c.ps(cmd.Context(), q) },
 	}
-	cmd.Flags().BoolVarP(&all, "all", "a", false, "those that have ended too")
+	cmd.Flags().BoolVarP(&q.all, "all", "a", false, "those that have ended too")
+	cmd.Flags().StringVar(&q.filter, "filter", "", "only those that `FILTER` means; see starling query --help")
 	c.jsonFlag(cmd)
 	return cmd
 }
@@ -32,23 +35,68 @@ type summariesDocument struct {
 	Runs   []runtime.Summary `json:"runs"`
 }
 
+// selection says which runs are to be listed.
+type selection struct {
+	all    bool
+	filter string
+}
+
+// queryCommand is the verb query: ps for those who know what they look for.
+func (c *call) queryCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "query FILTER",
+		Short:   "List the runs that a filter means, ended ones too",
+		GroupID: "look",
+		Long:    queryTopic(),
+		Example: `  starling query 'status = suspended and target = "reviewer" and age > 2h'`,
+		Args:    operands(1, 1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return c.ps(cmd.Context(), selection{true, args[0]}) },
+	}
+	c.jsonFlag(cmd)
+	return cmd
+}
+
+// queryTopic is the page about filters.
+func queryTopic() string {
+	var b strings.Builder
+	b.WriteString(`A filter is made of conditions with and, or, not and brackets: FIELD OPERATOR VALUE, or a field alone that is yes or no. The operators are
+
+  = !=         the whole value        ~ !~      a part of a text, whatever its case; * is anything in between
+  < <= > >=    numbers, durations (90s, 2h, 1d) and times (2026-11-21, 2026-11-21T15:04:05Z)
+  in (A, B)    one of several
+
+A value with blanks, brackets or signs is quoted. A condition on a gate holds for a run when it holds for one of its open gates.
+
+`)
+	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
+	for _, f := range filter.Fields() {
+		fmt.Fprintf(w, "  %s\t%s\t%s\n", f.Name, f.Example, f.Doc)
+	}
+	w.Flush()
+	return b.String()
+}
+
 // ps lists runs, the newest first. It starts nothing and fires no timer: what is overdue is named instead.
-func (c *call) ps(ctx context.Context, all bool) error {
+func (c *call) ps(ctx context.Context, q selection) error {
+	f, err := filter.Parse(q.filter)
+	if err != nil {
+		return err
+	}
 	s, err := c.door().Look(ctx)
 	if err != nil {
 		return err
 	}
 	defer c.leave(s)
-	l, err := s.List(ctx, runtime.Query{All: all})
+	runs, err := f.Runs(ctx, s, runtime.Query{All: q.all}, time.Now())
 	if err != nil {
 		return err
 	}
 	if c.json {
-		return c.answerJSON(summariesDocument{runtime.Schema, append([]runtime.Summary{}, l.Runs...)})
+		return c.answerJSON(summariesDocument{runtime.Schema, runs})
 	}
 	w := tabwriter.NewWriter(plain{c.stdout}, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "RUN\tSTATUS\tSTARTED\tSCRIPT\tNOTES")
-	for _, r := range l.Runs {
+	for _, r := range runs {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.ID, r.Status, stamp(r.StartedAt), r.Script, c.notes(r))
 	}
 	return w.Flush()

@@ -1,0 +1,132 @@
+package filter
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"starling/runtime"
+)
+
+// subject is what a filter is held against: a run with its open gates, or one gate with its run.
+type subject struct {
+	run   runtime.Summary
+	gates []runtime.Gate
+	began time.Time // of what is listed: the run's start, or when the gate opened
+	now   time.Time
+}
+
+// field is one name that a filter may use.
+type field struct {
+	name    string
+	doc     string
+	example string
+	kind    kind
+	gate    bool // it speaks of gates
+	values  func(*subject) []value
+}
+
+// compare makes the test that one of the field's values stands in a relation to want.
+func (f *field) compare(r relation, want value) test {
+	return func(s *subject) bool {
+		for _, v := range f.values(s) {
+			if f.kind.stands(v, r, want) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// Field is a name that filters may use, for documentation.
+type Field struct{ Name, Doc, Example string }
+
+// Fields lists them in the order in which people read them.
+func Fields() []Field {
+	var list []Field
+	for _, f := range fields() {
+		list = append(list, Field{f.name, f.doc, f.example})
+	}
+	return list
+}
+
+// fields is the one table of fields.
+func fields() []field {
+	return []field{
+		{"status", "of the run: pending, running, suspended, completed, failed, cancelled", "status = suspended", status, false,
+			ofRun(func(r *runtime.Summary) string { return string(r.Status) })},
+		{"run", "the id", "run ~ c97b", text, false, ofRun(func(r *runtime.Summary) string { return r.ID })},
+		{"script", "the file, or NAME@VERSION", `script ~ review`, text, false, ofRun(func(r *runtime.Summary) string { return r.Script })},
+		{"parent", "RUN@STEP that started it, empty for a run that people started", `parent = ""`, text, false, ofRun(func(r *runtime.Summary) string { return r.Parent })},
+		{"error", "why it failed", "error ~ timeout", text, false, ofRun(func(r *runtime.Summary) string { return r.Error })},
+		{"target", "whom an open gate is for, empty for anybody", `target = "reviewer"`, text, true, ofGates(func(g *runtime.Gate) string { return g.Target })},
+		{"gate", "address of an open gate within its run", "gate = review-gate", text, true, ofGates(func(g *runtime.Gate) string { return g.Gate })},
+		{"prompt", "what an open gate asks", "prompt ~ publish", text, true, ofGates(func(g *runtime.Gate) string { return g.Prompt })},
+		{"option", "what may be chosen at an open gate", "option = approve", text, true, options},
+		{"gates", "how many gates are open in the run", "gates > 1", number, false, func(s *subject) []value { return []value{{number: int64(s.run.Gates)}} }},
+		{"age", "time since the run was started; in a list of gates since the gate opened", "age > 2h", duration, false,
+			func(s *subject) []value { return []value{{number: s.now.Sub(s.began).Microseconds()}} }},
+		{"idle", "time since anything happened in the run", "idle > 1d", duration, false,
+			func(s *subject) []value { return []value{{number: s.now.Sub(s.run.UpdatedAt).Microseconds()}} }},
+		{"due", "time until the run's next timer or deadline, below 0s when it is overdue", "due < 10m", duration, false, due},
+		{"started", "when the run was started", "started >= 2026-11-01", moment, false,
+			func(s *subject) []value { return []value{{number: s.run.StartedAt.UnixMicro()}} }},
+		{"updated", "when anything happened in it last", "updated < 2026-11-01T12:00:00Z", moment, false,
+			func(s *subject) []value { return []value{{number: s.run.UpdatedAt.UnixMicro()}} }},
+		{"carried", "somebody drives the run", "not carried", flag, false, is(func(r *runtime.Summary) bool { return r.Carried })},
+		{"overdue", "a timer has passed and nobody drives the run", "overdue", flag, false, is(func(r *runtime.Summary) bool { return r.Overdue })},
+		{"session", "it is a REPL session", "not session", flag, false, is(func(r *runtime.Summary) bool { return r.Session })},
+	}
+}
+
+func ofRun(of func(*runtime.Summary) string) func(*subject) []value {
+	return func(s *subject) []value { return []value{{text: of(&s.run)}} }
+}
+
+func is(of func(*runtime.Summary) bool) func(*subject) []value {
+	return ofRun(func(r *runtime.Summary) string { return strconv.FormatBool(of(r)) })
+}
+
+func ofGates(of func(*runtime.Gate) string) func(*subject) []value {
+	return func(s *subject) []value {
+		var list []value
+		for i := range s.gates {
+			list = append(list, value{text: of(&s.gates[i])})
+		}
+		return list
+	}
+}
+
+func options(s *subject) []value {
+	var list []value
+	for _, g := range s.gates {
+		for _, o := range g.Options {
+			list = append(list, value{text: o.Name})
+		}
+	}
+	return list
+}
+
+func due(s *subject) []value {
+	if s.run.NextDue == nil {
+		return nil
+	}
+	return []value{{number: s.run.NextDue.Sub(s.now).Microseconds()}}
+}
+
+func fieldNamed(name string) *field {
+	for _, f := range fields() {
+		if strings.EqualFold(f.name, name) {
+			return &f
+		}
+	}
+	return nil
+}
+
+func fieldNames() []string {
+	var names []string
+	for _, f := range fields() {
+		names = append(names, f.name)
+	}
+	return names
+}
