@@ -457,3 +457,28 @@ func (w *world) wholeOrNothing(origin string, l *runtime.Listing) {
 		w.t.Error(err)
 	}
 }
+
+// A crash at the commit of a move leaves the run with one of the two programs, and it goes on with that.
+func TestMoveCrashes(t *testing.T) {
+	better := strings.Replace(pipeline, `return [plan, text, verdict, d.choice]`, `return "better: " + d.choice`, 1)
+	for moment, want := range map[runtimetest.Moment]string{
+		runtimetest.BeforeApply: `["plan!","write!","review!","yes"]`,
+		runtimetest.AfterApply:  `"better: yes"`,
+	} {
+		w := newWorld(t)
+		counting(w)
+		run := w.start(pipeline, `{"topic": "bees"}`)
+		w.until(run.ID, runtime.Suspended)
+		w.store.FailCommit(1, errors.New("the power is gone"), moment)
+		if _, err := w.reruns().Move(w.ctx, runtime.MoveRequest{Key: "k", Run: run.ID, Bundle: bundle(t, better, nil), Script: "main2.star"}); err == nil {
+			t.Fatal("a move whose commit failed was answered")
+		}
+		w.crash()
+		w.verified(run.ID)
+		w.signal(answer(run.ID, "publish", "yes"))
+		if end := w.until(run.ID, runtime.Completed); string(end.Output) != want {
+			t.Errorf("moment %v: output %s, want %s", moment, end.Output, want)
+		}
+		w.verified(run.ID)
+	}
+}
