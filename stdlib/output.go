@@ -35,9 +35,15 @@ func printRequest(c *effect.Call) (*effect.Request, error) {
 func failBuiltin() *effect.Builtin {
 	return &effect.Builtin{
 		FullName: "fail",
-		Doc:      "Raise an error of kind script. attempt catches it.",
-		Params:   []effect.Param{argsParam("The message; strings as they are."), sepParam()},
+		Doc: "Raise an error of kind script. attempt catches it. An error that was caught, as the only argument, is raised again: with its kind, its " +
+			"data, and the place where it arose.",
+		Params: []effect.Param{argsParam("The message; strings as they are."), sepParam()},
 		Pure: func(c *effect.Call) (starlark.Value, error) {
+			if args, _ := c.Get("args").(starlark.Tuple); len(args) == 1 {
+				if e, ok := args[0].(*effect.Record); ok && e.RecordType() == effect.ErrorType {
+					return nil, effect.ErrorOfRecord(e)
+				}
+			}
 			text, err := sentence(c)
 			if err != nil {
 				return nil, err

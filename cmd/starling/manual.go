@@ -14,6 +14,7 @@ import (
 	"starling/lang/diagnostic"
 	"starling/lang/doc"
 	"starling/runtime"
+	"starling/stdlib"
 )
 
 // docCommand is the verb doc. It needs no store and touches none.
@@ -24,7 +25,7 @@ func (c *call) docCommand() *cobra.Command {
 		Short:   "Say what a name of the language means",
 		GroupID: "scripts",
 		Long: `Say what a name that scripts can use means: a builtin (gate), a module (http), a method (string.split, or split), a type (Result). Without a name, or with
---list, all of them with a sentence each. Of a file, FILE.star, the functions that it defines.`,
+--list, all of them with a sentence each. Of a file, FILE.star or @std/NAME.star of the library, the functions that it defines.`,
 		Args: operands(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 && strings.HasSuffix(args[0], runtime.ScriptSuffix) {
@@ -77,7 +78,11 @@ func (c *call) doc(entries []doc.Entry, name string) error {
 
 // docFile prints what the functions of a script say of themselves.
 func (c *call) docFile(script string) error {
-	bundle, err := c.readBundle(script)
+	read := c.readBundle
+	if strings.HasPrefix(script, stdlib.LibraryPrefix) {
+		read = func(name string) (*lang.Bundle, error) { return lang.Read(name, nil, stdlib.Library) }
+	}
+	bundle, err := read(script)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"starling/cmd/starling/repl"
 	"starling/lang"
 	"starling/runtime"
+	"starling/stdlib"
 )
 
 // replCommand is the verb repl.
@@ -116,7 +117,7 @@ func (c *call) bundleChunk(name, text string) ([]byte, error) {
 			return []byte(text), nil
 		}
 		return files(asked)
-	}, nil)
+	}, stdlib.Library)
 	if err != nil {
 		return nil, err
 	}

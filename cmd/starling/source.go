@@ -8,6 +8,7 @@ import (
 
 	"starling/lang"
 	"starling/runtime"
+	"starling/stdlib"
 )
 
 // readBundle reads a script and all it needs. The script may load from its root and below: the project, if the script lies in it, else the
@@ -27,7 +28,7 @@ func (c *call) readBundle(script string) (*lang.Bundle, error) {
 		return nil, runtime.Refuse(runtime.ErrUsage, "", "cannot read the script %s: %v", script, err)
 	}
 	defer root.Close()
-	return lang.Read(filepath.ToSlash(entry), source(root), nil)
+	return lang.Read(filepath.ToSlash(entry), source(root), stdlib.Library)
 }
 
 // rootOf is the folder that a script may load from.

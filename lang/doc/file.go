@@ -8,9 +8,15 @@ import (
 	"starling/lang/effect"
 )
 
-// File lists the functions that other files may load from one, in the order of the text: with their parameters, and with what their docstrings say.
+// File lists what a file says of itself, if it begins with a text, and the functions that other files may load from it, in the order of the text: with their
+// parameters, and with what their docstrings say.
 func File(tree *syntax.File) []Entry {
 	var entries []Entry
+	if about := docstring(tree.Stmts); about != "" {
+		e := Entry{Name: tree.Path, Kind: Module}
+		e.Summary, e.Text = summary(about)
+		entries = append(entries, e)
+	}
 	for _, s := range tree.Stmts {
 		if def, ok := s.(*syntax.DefStmt); ok && !strings.HasPrefix(def.Name.Name, "_") {
 			entries = append(entries, entryOf(Def(def)))

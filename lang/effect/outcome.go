@@ -74,3 +74,16 @@ func (e *Error) Record() *Record {
 	}
 	return NewRecord(ErrorType, starlark.String(e.Kind), starlark.String(e.Message), starlark.String(e.Where), starlark.String(e.Backtrace), data)
 }
+
+// ErrorOfRecord is the error that an error record describes.
+func ErrorOfRecord(r *Record) *Error {
+	text := func(field string) string {
+		s, _ := starlark.AsString(r.Field(field))
+		return s
+	}
+	e := &Error{Kind: Kind(text("kind")), Message: text("message"), Where: text("where"), Backtrace: text("backtrace")}
+	if data, err := Encode(r.Field("data")); err == nil && r.Field("data") != starlark.None {
+		e.Data = data
+	}
+	return e
+}

@@ -97,19 +97,6 @@ func again(past *effect.Error) error {
 	return &Error{Msg: past.Message, Kind: past.Kind, cause: past, data: past.Data, past: past}
 }
 
-// errorOf is the error that an error record describes.
-func errorOf(r *effect.Record) *effect.Error {
-	text := func(field string) string {
-		s, _ := starlark.AsString(r.Field(field))
-		return s
-	}
-	e := &effect.Error{Kind: effect.Kind(text("kind")), Message: text("message"), Where: text("where"), Backtrace: text("backtrace")}
-	if data, err := effect.Encode(r.Field("data")); err == nil && r.Field("data") != starlark.None {
-		e.Data = data
-	}
-	return e
-}
-
 // builtinFile is the file name of a frame that is a builtin.
 const builtinFile = "<builtin>"
 

@@ -89,7 +89,7 @@ func resumeParallel(c nativeCall, _ starlark.Value) step {
 		return step{wait: true}
 	}
 	if e, ok := c.act.state[parallelError].(*effect.Record); ok {
-		return step{err: again(errorOf(e))}
+		return step{err: again(effect.ErrorOfRecord(e))}
 	}
 	return step{value: c.act.collect()}
 }
@@ -201,7 +201,7 @@ func (act *activation) failures() []*effect.Error {
 			continue
 		}
 		if e, ok := o.Field("error").(*effect.Record); ok && e.RecordType() == effect.ErrorType {
-			list = append(list, errorOf(e))
+			list = append(list, effect.ErrorOfRecord(e))
 			continue
 		}
 		list = append(list, effect.Errorf(effect.KindScript, "branch %s returned a %s that is not ok", act.segment(i), o.Field("value").Type()))

@@ -20,6 +20,9 @@ func (m *Machine) callEffect(f *fiber, b *effect.Builtin, args starlark.Tuple, n
 		m.callee = b
 		v, err := m.callPure(b, args, named)
 		m.callee = outer
+		if past, ok := err.(*effect.Error); ok { // fail(e) raises an error that was caught
+			err = again(past)
+		}
 		if err != nil {
 			return nil, sigError, m.errorIn(f, b.FullName, err)
 		}

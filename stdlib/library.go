@@ -1,0 +1,42 @@
+package stdlib
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"starling/lang/diagnostic"
+)
+
+// The library in the language itself: what scripts load as "@std/NAME.star". A run is pinned to the text that its binary had when it was started.
+//
+//go:embed *.star
+var libraryFiles embed.FS
+
+// LibraryPrefix is what the names of the library's files begin with in load.
+const LibraryPrefix = "@std/"
+
+// Library serves the library's files by what follows the prefix, such as "retry.star". The error of any other name says what there is.
+func Library(name string) ([]byte, error) {
+	text, err := libraryFiles.ReadFile(name)
+	if err == nil {
+		return text, nil
+	}
+	names, _ := fs.Glob(libraryFiles, "*.star")
+	if near, ok := diagnostic.Nearest(name, names); ok {
+		return nil, fmt.Errorf("no file %s%s; did you mean %s%s?", LibraryPrefix, name, LibraryPrefix, near)
+	}
+	return nil, fmt.Errorf("no file %s%s; the library has %s", LibraryPrefix, name, strings.Join(LibraryNames(), ", "))
+}
+
+// LibraryNames lists the library's files as scripts load them, sorted.
+func LibraryNames() []string {
+	entries, _ := fs.Glob(libraryFiles, "*.star") // the pattern is well-formed
+	for i := range entries {
+		entries[i] = LibraryPrefix + entries[i]
+	}
+	slices.Sort(entries)
+	return entries
+}

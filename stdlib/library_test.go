@@ -1,0 +1,95 @@
+package stdlib_test
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.starlark.net/starlark"
+
+	"starling/lang"
+	"starling/lang/effect"
+	"starling/lang/vm"
+	"starling/stdlib"
+)
+
+// Each file of the library has a script of its name in testdata/library, which ends with the transcript of what it prints and sleeps.
+func TestLibrary(t *testing.T) {
+	for _, name := range stdlib.LibraryNames() {
+		t.Run(path.Base(name), func(t *testing.T) {
+			script := "testdata/library/" + path.Base(name)
+			text, err := os.ReadFile(filepath.Join("..", filepath.FromSlash(script)))
+			if err != nil {
+				t.Fatal("the library's file has no test: ", err)
+			}
+			var want []string
+			for line := range strings.Lines(string(text)) {
+				if said, ok := strings.CutPrefix(line, "# "); ok && (strings.HasPrefix(said, "print: ") || strings.HasPrefix(said, "sleep: ")) {
+					want = append(want, strings.TrimSpace(said))
+				}
+			}
+			got := play(t, script, text)
+			if len(want) == 0 || strings.Join(got, "\n") != strings.Join(want, "\n") {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
+		})
+	}
+}
+
+// play runs a script that prints and sleeps.
+func play(t *testing.T, name string, text []byte) (transcript []string) {
+	t.Helper()
+	env := stdlib.Environment(stdlib.Options{Natives: vm.Natives()})
+	bundle, err := lang.Read(name, func(string) ([]byte, error) { return text, nil }, stdlib.Library)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := lang.Compile(bundle, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := vm.Load(program.Modules, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := image.Start(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		stop := m.Run(answerNow)
+		for _, e := range stop.Emissions {
+			args, _ := e.Request.Args.View()
+			switch e.Request.Kind {
+			case "print":
+				transcript = append(transcript, "print: "+args.Text("text"))
+			case "sleep":
+				transcript = append(transcript, fmt.Sprintf("sleep: %s %s", e.Step, args.Text("duration")))
+				m.Settle(e.Step, effect.Outcome{Value: effect.MustEncode(starlark.None)})
+			default:
+				t.Fatalf("the script asks for %s", e.Request.Kind)
+			}
+		}
+		switch stop.Status {
+		case vm.Failed:
+			t.Fatal(stop.Err, stop.Err.Backtrace)
+		case vm.Done:
+			return transcript
+		}
+	}
+}
+
+func TestLibraryHasNoOtherFile(t *testing.T) {
+	for name, want := range map[string]string{
+		"rerty.star":    "no file @std/rerty.star; did you mean @std/retry.star?",
+		"zzzzzzzz.star": "no file @std/zzzzzzzz.star; the library has " + strings.Join(stdlib.LibraryNames(), ", "),
+		"../doc.go":     "no file @std/../doc.go; the library has " + strings.Join(stdlib.LibraryNames(), ", "),
+	} {
+		if _, err := stdlib.Library(name); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", name, err, want)
+		}
+	}
+}
