@@ -229,18 +229,15 @@ func headerDict(h http.Header) *starlark.Dict {
 
 // grantedURL refuses hosts that a script of others is not granted.
 func grantedURL(s *effect.Settings, text string) *effect.Error {
-	if s == nil || s.Grant == "" {
-		return nil
+	g, fault := grant(s)
+	if g == nil {
+		return fault
 	}
 	u, err := url.Parse(text)
 	if err != nil {
 		return effect.Errorf(effect.KindRefused, "http: %v", err)
 	}
-	f, err := project.Parse(s.ProjectFile, s.Project)
-	if err != nil {
-		return effect.Errorf(effect.KindRefused, "%v", err)
-	}
-	if hosts := f.Granted(s.Grant).Hosts; slices.Contains(hosts, u.Host) || slices.Contains(hosts, u.Hostname()) {
+	if hosts := g.Hosts; slices.Contains(hosts, u.Host) || slices.Contains(hosts, u.Hostname()) {
 		return nil
 	}
 	return effect.Errorf(effect.KindDenied, "the script is not the project's own and is not granted the host %s; add it to hosts under [grants.%q] in %s", u.Host, s.Grant,

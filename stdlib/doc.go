@@ -21,6 +21,8 @@
 //	sleep         waiting  sleep       duration
 //	mailbox.take  waiting  itself      name · timeout
 //	http          waiting  http.get …  method · url · headers: dict of string or secret · json · body: string or bytes · idempotent: bool
+//	fs            waiting  fs.read …   do: "read", "write", "list", "exists", "remove", "glob" · path, or the pattern · content: string or bytes · binary: bool ·
+//	                                   recursive: bool
 //	now           answer   now         none; answered with a timestamp ([effect.Timestamp])
 //	uuid          answer   uuid        none; answered with a string
 //	random        answer   random      none; answered with a float
@@ -36,6 +38,7 @@
 //	run               as asked          0                 0       does not apply    as asked
 //	mailbox.take      as asked          0                 0       does not apply    raise
 //	http              30s               1 if idempotent   0       retry if idempotent, else ask
+//	fs                none              0                 0       retry             raise
 //
 // A request is idempotent if it is a GET or HEAD, or says so.
 package stdlib

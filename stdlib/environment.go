@@ -36,6 +36,7 @@ func Environment(o Options) *effect.Environment {
 	names.Freeze()
 	handlers := agent.Handlers(agent.Machines(names))
 	handlers["http"] = httpHandler()
+	handlers["fs"] = fsHandler()
 	return &effect.Environment{Names: names, Handlers: handlers, Docs: libraryText, Behaviour: Behaviour}
 }
 
@@ -46,6 +47,7 @@ func predeclared() starlark.StringDict {
 		names[b.FullName] = b
 	}
 	for name, contents := range map[string]starlark.StringDict{
+		"fs":      members(fsModule()...),
 		"http":    members(httpModule()...),
 		"json":    members(jsonModule()...),
 		"log":     members(logModule()...),

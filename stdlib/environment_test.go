@@ -231,6 +231,13 @@ func TestRefusedCalls(t *testing.T) {
 		{`http.post("http://h/", json = {"a": token})`, `http.post: for parameter json: a: got secret, want plain data`},
 		{`http.request("A B", "http://h/")`, `http.request: for parameter method: got "A B", want the name of a method, such as "PUT"`},
 
+		{`fs.read("/etc/passwd")`, `fs.read: for parameter path: /etc/passwd: it leads out of the workspace: paths are relative to it`},
+		{`fs.write("a/../../b", "")`, `fs.write: for parameter path: a/../../b: it leads out of the workspace`},
+		{`fs.exists("")`, `fs.exists: for parameter path: got an empty path`},
+		{`fs.write("a", 1)`, `fs.write: for parameter content: got int, want string or bytes`},
+		{`fs.write("a", "x" * (1 << 20))`, `fs.write: for parameter content: the value is larger than 1048576 bytes`},
+		{`fs.glob("[")`, `fs.glob: for parameter pattern: [: "[" is no pattern: *, ? and [a-z] stand for characters, ** for folders`},
+
 		{`stop()["x"]`, `unhandled index operation Verdict[string]`},
 		{`steer()`, `steer: missing argument for message`},
 		{`reply("x")`, `reply: got 1 arguments, want at most 0; the signature is reply(*, output = None, text = None, events = None, usage = None, ` +
@@ -349,7 +356,7 @@ func TestPredeclared(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	const want = "agent contract emit fail gate handoff http json log mailbox math now print proceed random reply role run sleep steer stop time uuid"
+	const want = "agent contract emit fail fs gate handoff http json log mailbox math now print proceed random reply role run sleep steer stop time uuid"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

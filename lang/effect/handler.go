@@ -39,6 +39,7 @@ type Attempt struct {
 	Emit     func(kind string, data starlark.Value)    // journals an event of the attempt, before the reply
 	Token    string                                    // by which whoever works for the attempt is known to the engine while it is in flight; a secret
 	Lock     string                                    // path of the step's lock file, for children; "" without a store directory
+	Store    string                                    // path of the store directory, which nothing that a script asks for touches; "" without one
 }
 
 // Settings are what a run is started with beside its program and inputs. They are pinned: recorded at the start and changed only by

@@ -23,6 +23,7 @@
 //	defaults.reasks         int, 0 to 100          2          further attempts after a reply that broke its contract
 //	grants.SCRIPT.agents    list of names          []         agents that a script of others may ask; SCRIPT is the name it is defined under, or "*"
 //	grants.SCRIPT.hosts     list of hosts          []         hosts, or host:port, that it may send requests to
+//	grants.SCRIPT.files     "read", "write"        []         what it may do with the files of the workspace; write is to read, too
 //	agents.NAME.backend     "command", "scripted"  "command"  who answers: an executable, or a function of the fake
 //	agents.NAME.command     list of strings        required   program and arguments; a path with a slash is relative to this file
 //	agents.NAME.env         list of names          []         environment variables that the agent is given, beside what every program needs

@@ -29,7 +29,14 @@ type Grant struct {
 	Script string   // the name under which a script is defined, or AnyScript
 	Agents []string // names of agents
 	Hosts  []string // of http requests: host, or host:port
+	Files  []string // what it may do with the files of the workspace: ReadFiles, WriteFiles
 }
+
+// What may be granted of files.
+const (
+	ReadFiles  = "read"
+	WriteFiles = "write" // which is to read, too
+)
 
 // AnyScript is the name of what every script of others is granted.
 const AnyScript = "*"
@@ -40,6 +47,7 @@ func (f *File) Granted(script string) Grant {
 	for _, g := range f.Grants {
 		if g.Script == script || g.Script == AnyScript {
 			all.Agents, all.Hosts = append(all.Agents, g.Agents...), append(all.Hosts, g.Hosts...)
+			all.Files = append(all.Files, g.Files...)
 		}
 	}
 	return all

@@ -107,8 +107,18 @@ func (r *reader) grant(script string, t table) Grant {
 	if err := effect.CheckName(script); err != nil && script != AnyScript {
 		r.complain(t.path, diagnostic.Diagnostic{Message: err.Error(), Hint: `write the name of a definition, or "*" for every script of others`})
 	}
-	r.onlyKeys(t, "agents", "hosts")
-	return Grant{Script: script, Agents: r.strings(t, "agents"), Hosts: r.strings(t, "hosts")}
+	r.onlyKeys(t, "agents", "hosts", "files")
+	return Grant{Script: script, Agents: r.strings(t, "agents"), Hosts: r.strings(t, "hosts"), Files: r.files(t)}
+}
+
+func (r *reader) files(t table) []string {
+	rights := r.strings(t, "files")
+	for i, right := range rights {
+		if right != ReadFiles && right != WriteFiles {
+			r.refuse(t.element("files", i), fmt.Sprintf("%q", right), "read or write", diagnostic.DidYouMean(right, []string{ReadFiles, WriteFiles}))
+		}
+	}
+	return rights
 }
 
 func (r *reader) agent(name string, t table) Agent {

@@ -1,0 +1,132 @@
+package stdlib
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"go.starlark.net/starlark"
+
+	"starling/lang/effect"
+	"starling/stdlib/jail"
+	"starling/stdlib/project"
+)
+
+// fsHandler performs requests of kind "fs".
+func fsHandler() *effect.Handler {
+	return &effect.Handler{
+		Resolve: func(s *effect.Settings, r *effect.Request) *effect.Error {
+			args, err := r.Args.View()
+			if err != nil {
+				return effect.Errorf(effect.KindRefused, "fs: %v", err)
+			}
+			right := project.ReadFiles
+			if do := args.Text("do"); do == "write" || do == "remove" {
+				right = project.WriteFiles
+			}
+			return grantedFiles(s, right)
+		},
+		Perform: func(_ context.Context, a *effect.Attempt) effect.Reply {
+			v, err := performFile(a)
+			if err == nil {
+				_, err = effect.Encode(v)
+			}
+			if err != nil {
+				return effect.Reply{Err: fileError(effect.ViewOf(a.Args), err)}
+			}
+			return effect.Reply{Value: v}
+		},
+	}
+}
+
+func performFile(a *effect.Attempt) (starlark.Value, error) {
+	tree, err := jail.Open(a.Settings.Workspace, a.Store)
+	if err != nil {
+		return nil, err
+	}
+	defer tree.Close()
+	args := effect.ViewOf(a.Args)
+	path := args.Text("path")
+	switch do := args.Text("do"); do {
+	case "read":
+		return readFile(tree, path, args.Flag("binary"))
+	case "write":
+		return starlark.None, tree.Write(path, content(args.Value("content")), a.Key)
+	case "exists":
+		there, err := tree.Exists(path)
+		return starlark.Bool(there), err
+	case "remove":
+		return starlark.None, tree.Remove(path, args.Flag("recursive"))
+	case "list":
+		names, err := tree.List(path)
+		return textList(names), err
+	case "glob":
+		paths, err := tree.Glob(path)
+		return textList(paths), err
+	default:
+		return nil, fmt.Errorf("this build cannot %s files", do)
+	}
+}
+
+func readFile(tree *jail.Tree, path string, binary bool) (starlark.Value, error) {
+	content, err := tree.Read(path, effect.MaxPayload)
+	switch {
+	case err != nil:
+		return nil, err
+	case binary:
+		return starlark.Bytes(content), nil
+	case !utf8.Valid(content):
+		return nil, &jail.Error{Path: path, Err: errors.New("it is not text in UTF-8; pass binary = True for its bytes")}
+	}
+	return starlark.String(content), nil
+}
+
+func content(v starlark.Value) []byte {
+	if b, ok := v.(starlark.Bytes); ok {
+		return []byte(b)
+	}
+	s, _ := starlark.AsString(v)
+	return []byte(s)
+}
+
+// fileError says which path, and for scripts that decide on it why: error.data.reason.
+func fileError(args effect.View, err error) *effect.Error {
+	kind, reason := effect.KindEffect, ""
+	for _, row := range []struct {
+		is     error
+		reason string
+	}{{jail.ErrOutside, "outside"}, {jail.ErrStore, "store"}, {jail.ErrRepository, "repository"}} {
+		if errors.Is(err, row.is) {
+			kind, reason = effect.KindDenied, row.reason
+		}
+	}
+	var o effect.Object
+	e := effect.Errorf(kind, "fs.%s: %v", args.Text("do"), err)
+	e.Data = o.Text("path", args.Text("path")).Text("reason", reason).Payload()
+	return e
+}
+
+// grantedFiles refuses the files of the workspace to a script of others that is not granted them.
+func grantedFiles(s *effect.Settings, right string) *effect.Error {
+	g, fault := grant(s)
+	if g == nil || slices.Contains(g.Files, right) || slices.Contains(g.Files, project.WriteFiles) {
+		return fault
+	}
+	return effect.Errorf(effect.KindDenied, "the script is not the project's own and is not granted to %s files; add %q to files under [grants.%q] in %s", right, right, s.Grant,
+		project.Name)
+}
+
+// grant is what a script of others may use, nil for one that is the project's own.
+func grant(s *effect.Settings) (*project.Grant, *effect.Error) {
+	if s == nil || s.Grant == "" {
+		return nil, nil
+	}
+	f, err := project.Parse(s.ProjectFile, s.Project)
+	if err != nil {
+		return nil, effect.Errorf(effect.KindRefused, "%v", err)
+	}
+	g := f.Granted(s.Grant)
+	return &g, nil
+}

@@ -1,0 +1,79 @@
+package stdlib
+
+import (
+	"go.starlark.net/starlark"
+
+	"starling/lang/effect"
+	"starling/stdlib/jail"
+)
+
+// fsModule reads and changes the files of the workspace. Each call may be repeated without harm: a write by the content that it leaves, a removal by its being gone. So
+// an attempt that a crash cut is simply made again.
+func fsModule() []*effect.Builtin {
+	path := effect.Param{Name: "path", Type: "string", Doc: "Within the workspace, with slashes. Links are followed as long as they stay in it."}
+	folder := path
+	folder.Default = `"."`
+	return []*effect.Builtin{
+		fsBuiltin("read", "string", "Read a file of the workspace, of 1 MB at most.", path,
+			effect.Param{Name: "binary", Type: "bool", Default: "False", KeywordOnly: true, Doc: "Give bytes; otherwise the file must be text in UTF-8."}),
+		fsBuiltin("write", "None", "Give a file of the workspace its content, whole or not at all. Folders that are missing are made; a file that is replaced keeps its permissions.",
+			path, effect.Param{Name: "content", Type: "string|bytes", Doc: "All that the file is to hold."}),
+		fsBuiltin("list", "list", "Name what is in a folder of the workspace, sorted. The names of folders end with a slash.", folder),
+		fsBuiltin("exists", "bool", "Whether there is a file or folder at a path of the workspace.", path),
+		fsBuiltin("remove", "None", "Remove a file, a link or an empty folder of the workspace. What is not there is removed already.", path,
+			effect.Param{Name: "recursive", Type: "bool", Default: "False", KeywordOnly: true, Doc: "Remove a folder with all that is in it."}),
+		fsBuiltin("glob", "list", "List the paths of the workspace that match a pattern, sorted. Links are not entered, and neither is .git.",
+			effect.Param{Name: "pattern", Type: "string", Doc: "Such as \"src/**/*.go\": * and ? stand for characters, ** for any number of folders."}),
+	}
+}
+
+func fsBuiltin(name, result, doc string, params ...effect.Param) *effect.Builtin {
+	return &effect.Builtin{
+		FullName: "fs." + name,
+		Doc:      doc,
+		Params:   append(params, nameParam("the function's name")),
+		Result:   result,
+		Class:    effect.Waiting,
+		Request:  func(c *effect.Call) (*effect.Request, error) { return fsRequest(c, name) },
+	}
+}
+
+func fsRequest(c *effect.Call, operation string) (*effect.Request, error) {
+	name, err := stepName(c, c.Builtin.FullName)
+	if err != nil {
+		return nil, err
+	}
+	param, check := "path", jail.Check
+	if operation == "glob" {
+		param, check = "pattern", jail.CheckPattern
+	}
+	at := c.Text(param, ".")
+	if err := check(at); err != nil {
+		return nil, wrong(c, param, "%w", err)
+	}
+	var o effect.Object
+	o.Text("do", operation).Text("path", at)
+	for _, p := range c.Builtin.Params {
+		switch p.Name {
+		case "content":
+			content, err := effect.Encode(c.Get(p.Name))
+			if err != nil {
+				return nil, wrong(c, p.Name, "%w", err)
+			}
+			o.Raw(p.Name, content)
+		case "binary", "recursive":
+			o.Flag(p.Name, c.Flag(p.Name, false))
+		}
+	}
+	return &effect.Request{Class: effect.Waiting, Kind: "fs", Name: name, Args: o.Payload(),
+		Policy: effect.Policy{Idempotent: true, OnUncertain: effect.Retry}}, nil
+}
+
+// textList makes a list of texts.
+func textList(texts []string) *starlark.List {
+	values := make([]starlark.Value, len(texts))
+	for i, t := range texts {
+		values[i] = starlark.String(t)
+	}
+	return starlark.NewList(values)
+}

@@ -1,0 +1,153 @@
+package jail
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"syscall"
+)
+
+const (
+	maxLinks = 40  // of one path, as in the kernel
+	maxDepth = 200 // folders, each of which is open while what is below it is looked at
+)
+
+// way says how a path is walked.
+type way struct {
+	follow bool // the last component too, if it is a link
+	make   bool // folders that are missing on the way
+}
+
+// place is a name in a folder that was reached from the workspace.
+type place struct {
+	tree *Tree
+	dirs []*os.Root  // the folders down to it, the workspace's first
+	path []string    // their names, without the workspace
+	name string      // within the last of them; "." for the workspace itself
+	info os.FileInfo // of what is there; nil if nothing is
+}
+
+func (p *place) dir() *os.Root { return p.dirs[len(p.dirs)-1] }
+
+func (p *place) close() {
+	for len(p.dirs) > 1 {
+		p.up()
+	}
+}
+
+func (p *place) up() {
+	p.dir().Close()
+	p.dirs, p.path = p.dirs[:len(p.dirs)-1], p.path[:len(p.path)-1]
+}
+
+// down opens a folder and makes sure that it is the one that was seen, and not the store.
+func (p *place) down(name string, seen os.FileInfo) error {
+	if len(p.dirs) > maxDepth {
+		return fmt.Errorf("%w: it is more than %d folders deep", ErrTooLarge, maxDepth)
+	}
+	sub, err := p.dir().OpenRoot(name)
+	if err != nil {
+		return err
+	}
+	p.dirs, p.path = append(p.dirs, sub), append(p.path, name)
+	info, err := sub.Stat(".")
+	switch {
+	case err != nil:
+		return err
+	case !os.SameFile(info, seen):
+		return errChanged
+	case p.tree.isStore(info):
+		return ErrStore
+	}
+	return nil
+}
+
+// walk finds what a path leads to. The place must be closed. Nothing being there is no error; something missing on the way is.
+func (t *Tree) walk(to string, w way) (*place, error) {
+	if err := Check(to); err != nil {
+		return nil, err
+	}
+	p := &place{tree: t, dirs: []*os.Root{t.root}}
+	if err := p.follow(strings.Split(to, "/"), w); err != nil {
+		p.close()
+		return nil, &Error{to, err}
+	}
+	return p, nil
+}
+
+func (p *place) follow(rest []string, w way) error {
+	links := 0
+	for len(rest) > 0 {
+		name := rest[0]
+		rest = rest[1:]
+		switch name {
+		case "", ".":
+			continue
+		case "..":
+			if len(p.dirs) == 1 {
+				return ErrOutside
+			}
+			p.up()
+			continue
+		}
+		info, err := p.look(name, w.make && len(rest) > 0)
+		last := len(rest) == 0
+		switch {
+		case last && errors.Is(err, fs.ErrNotExist):
+			p.name = name
+			return nil
+		case err != nil:
+			return err
+		case info.Mode()&fs.ModeSymlink != 0 && (!last || w.follow):
+			if links++; links > maxLinks {
+				return syscall.ELOOP
+			}
+			target, err := p.target(name)
+			if err != nil {
+				return err
+			}
+			rest = append(target, rest...)
+		case last:
+			return p.arrive(name, info)
+		default:
+			if err := p.down(name, info); err != nil {
+				return err
+			}
+		}
+	}
+	p.name = "."
+	var err error
+	p.info, err = p.dir().Stat(".")
+	return err
+}
+
+// look says what a name is, making a folder of it if that is wanted.
+func (p *place) look(name string, make bool) (os.FileInfo, error) {
+	info, err := p.dir().Lstat(name)
+	if make && errors.Is(err, fs.ErrNotExist) {
+		if err := p.dir().Mkdir(name, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+		info, err = p.dir().Lstat(name)
+	}
+	return info, err
+}
+
+func (p *place) target(name string) ([]string, error) {
+	target, err := p.dir().Readlink(name)
+	if err == nil && path.IsAbs(target) {
+		err = ErrOutside
+	}
+	return strings.Split(target, "/"), err
+}
+
+func (p *place) arrive(name string, info os.FileInfo) error {
+	p.name, p.info = name, info
+	if p.tree.isStore(info) {
+		return ErrStore
+	}
+	return nil
+}
