@@ -47,12 +47,16 @@ func predeclared() starlark.StringDict {
 		names[b.FullName] = b
 	}
 	for name, contents := range map[string]starlark.StringDict{
+		"digest":  members(digestModule()...),
 		"fs":      members(fsModule()...),
 		"http":    members(httpModule()...),
 		"json":    members(jsonModule()...),
 		"log":     members(logModule()...),
 		"mailbox": members(mailboxModule()...),
 		"math":    mathModule(),
+		"re":      members(reModule()...),
+		"text":    members(textModule()...),
+		"yaml":    members(yamlModule()...),
 		"time":    timeModule(names["now"].(*effect.Builtin)),
 	} {
 		names[name] = &starlarkstruct.Module{Name: name, Members: contents}

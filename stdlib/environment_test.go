@@ -248,6 +248,27 @@ func TestRefusedCalls(t *testing.T) {
 		{`json.encode(len)`, `json.encode: cannot encode builtin_function_or_method as JSON`},
 		{`math.sqrt("2")`, `math.sqrt: for parameter x: got string, want number`},
 		{`math.log(2, 1)`, `division by zero`},
+		{`re.search("(a", "x")`, "re.search: for parameter pattern: missing closing ): `(a`"},
+		{`re.search("a(?=b)", "x")`, "re.search: for parameter pattern: invalid or unsupported Perl syntax: `(?=`: RE2 has no look-around; match more and take a group"},
+		{`re.sub("(a)", r"\2", "a")`, `re.sub: for parameter repl: \2 is no group of the pattern, which has 1; write \1, \g<name>, or \\ for a backslash`},
+		{`re.sub("a", r"\g<n", "a")`, `re.sub: for parameter repl: \n is no group of the pattern, which has 0; write \1, \g<name>, or \\ for a backslash`},
+		{`re.sub("a", "b\\", "a")`, `re.sub: for parameter repl: \ is no group of the pattern, which has 0; write \1, \g<name>, or \\ for a backslash`},
+		{`re.split("a", "b", -1)`, `re.split: for parameter maxsplit: got -1, want an int from 0 to 1073741824`},
+		{`re.findall("a" * 1001, "b")`, `re.findall: for parameter pattern: got 1001 bytes, want at most 1000`},
+		{`re.findall(1, "b")`, `re.findall: for parameter pattern: got int, want string`},
+		{`digest.sha256(1)`, `digest.sha256: for parameter data: got int, want string or bytes`},
+		{`text.wrap("a", 0)`, `text.wrap: for parameter width: got 0, want an int from 1 to 1048576`},
+		{`text.truncate("abcdef", 2, "...")`, `text.truncate: for parameter length: got 2, want at least the 3 code points of end`},
+		{`yaml.decode("a: 1\na: 2\n")`, `yaml.decode: line 2, column 1: the key "a" is there twice`},
+		{`yaml.decode("a: &x 1\nb: *x\n")`, `yaml.decode: line 2, column 4: the alias *x cannot be read here; want plain data`},
+		{`yaml.decode("a: !mine 1\n")`, `yaml.decode: line 1, column 4: the tag !mine cannot be read here; want plain data`},
+		{`yaml.decode("<<: {a: 1}\n")`, `yaml.decode: line 1, column 1: the merge key << cannot be read here; want plain data`},
+		{`yaml.decode("[a]: 1\n")`, `yaml.decode: line 1, column 1: a key that is no text or number cannot be read here; want plain data`},
+		{`yaml.decode("a: 1\n---\nb: 2\n")`, `yaml.decode: line 2: a second document begins; want one`},
+		{`yaml.decode("a:\n  - b\n c: [")`, `yaml.decode: line 3, column 2: did not find expected key`},
+		{`yaml.encode(len)`, `yaml.encode: cannot encode builtin_function_or_method as YAML`},
+		{`yaml.encode([token])`, `yaml.encode: cannot encode secret as YAML`},
+		{`yaml.encode({(1, 2): 3})`, `yaml.encode: cannot encode a key that is a tuple as YAML`},
 		{`time.parse("yesterday")`, `time.parse: for parameter timestamp: got "yesterday", want RFC 3339, such as "2026-01-31T09:30:00Z"`},
 		{`time.format(1e300)`, `time.format: for parameter seconds: got 1e+300, want a time from the year 0 to 9999`},
 		{`time.format(float("nan"))`, `time.format: for parameter seconds: got nan, want a time from the year 0 to 9999`},
@@ -263,6 +284,26 @@ func TestPureBuiltins(t *testing.T) {
 	for _, c := range []struct{ expr, want string }{
 		{`contract("{n:int=3}").parse({})`, `{"n": 3}`},
 		{`contract("int") == contract(" int ")`, `True`},
+		{`re.match("b", "ab"), re.match("", ""), re.match(r"(?i)A(b)?", "ac")`, `(None, ("",), ("a", None))`},
+		{`re.search(r"^b", "ab"), re.search(r"\bb", "a b")`, `(None, ("b",))`},
+		{`re.findall(r"^a", "aa"), re.findall(r"(?m)^a", "a\na"), re.findall(r"\b\w", "ab cd")`, `(["a"], ["a", "a"], ["a", "c"])`},
+		{`re.findall("(a)(b)?", "aab"), re.findall("x*", "axb"), re.findall("", "é")`, `([("a", ""), ("a", "b")], ["", "x", ""], ["", ""])`},
+		{`re.split(",", ""), re.split("(,)", "a,b,c", 1), re.split("b", "abc")`, `([""], ["a", ",", "b,c"], ["a", "c"])`},
+		{`re.sub("a", r"\\\0", "ban", 1), re.sub("(x)?a", r"[\1]", "a"), re.sub("^a", "", "aab")`, `("b\\an", "[]", "ab")`},
+		{`digest.sha1(""), digest.sha256(b"a") == digest.sha256("a"), len(digest.sha512(""))`, `("da39a3ee5e6b4b0d3255bfef95601890afd80709", True, 128)`},
+		{`text.dedent("\n    a\n\n   \n      b"), text.dedent(""), text.dedent("\ta\n b")`, `("a\n\n\n  b", "", "\ta\n b")`},
+		{`text.indent(""), text.indent("a\n\nb\n", "- ")`, `("", "- a\n\n- b\n")`},
+		{`text.wrap("  a  b", 80), text.wrap("aaaa bb\n\nc", 3), text.wrap("é é", 1)`, `("  a  b", "aaaa\nbb\n\nc", "é\né")`},
+		{`text.truncate("abc", 3), text.truncate("ééé", 2), text.truncate("abc", 0, "")`, `("abc", "é…", "")`},
+		{`text.slug("--"), text.slug("Straße 7")`, `("", "stra-e-7")`},
+		{`text.diff("a", "a"), text.diff("", "x\n", "old", "new")`, `("", "--- old\n+++ new\n@@ -0,0 +1 @@\n+x\n")`},
+		{`yaml.decode(""), yaml.decode("null"), yaml.decode("[]"), yaml.decode("-")`, `(None, None, [], [None])`},
+		{`yaml.decode("a: 123456789012345678901234567890\nb: 0x1F\nc: 1.5e3\nd: 2026-01-31\ne: yes\nf: ~\ng: True")`,
+			`{"a": 123456789012345678901234567890, "b": 31, "c": 1500.0, "d": "2026-01-31", "e": "yes", "f": None, "g": True}`},
+		{`yaml.decode("1: a\ntrue: b"), yaml.decode("{", default = 7), yaml.decode("a", default = None)`, `({1: "a", True: "b"}, 7, "a")`},
+		{`yaml.encode({"n": 10 << 70, "s": "1", "d": "2026-01-31", "l": [], "t": (1.0, True)})`,
+			`"\"n\": 11805916207174113034240\ns: '1'\nd: '2026-01-31'\nl: []\nt:\n- 1.0\n- true\n"`},
+		{`yaml.encode("a\nb\n"), yaml.encode(stop("x"))`, `("|\n  a\n  b\n", "action: stop\nmessage: x\n")`},
 		{`json.encode({"b": [1, 2.0, None], "a": "é"})`, `"{\"a\":\"é\",\"b\":[1,2.0,null]}"`},
 		{`json.encode(None)`, `"null"`},
 		{`json.encode(stop("x"))`, `"{\"action\":\"stop\",\"message\":\"x\"}"`},
@@ -356,7 +397,7 @@ func TestPredeclared(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	const want = "agent contract emit fail fs gate handoff http json log mailbox math now print proceed random reply role run sleep steer stop time uuid"
+	const want = "agent contract digest emit fail fs gate handoff http json log mailbox math now print proceed random re reply role run sleep steer stop text time uuid yaml"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
