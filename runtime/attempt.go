@@ -117,7 +117,7 @@ func backoff(failures int, least time.Duration) time.Duration {
 // ended records the end of an attempt and whether another follows at once.
 func (t *turn) ended(st *step, class string, r effect.Reply, violations []contract.Violation) {
 	var b effect.Object
-	b.Int("attempt", int64(st.Attempt)).Text("class", class).Text("backend", r.Backend).Raw("error", r.Err.Payload())
+	b.Int("attempt", int64(st.Attempt)).Text("class", class).Text("backend", r.Backend).Text("session", r.Session).Raw("error", r.Err.Payload())
 	if r.Usage != nil {
 		b.Raw("usage", effect.MustEncode(r.Usage))
 	}

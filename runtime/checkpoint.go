@@ -265,7 +265,7 @@ func (st *step) payload() effect.Payload {
 	return b.Text("kind", st.Kind).Int("seq", int64(st.Seq)).Int("at", micros(st.At)).Int("class", int64(st.Class)).Text("where", st.Where).
 		Raw("args", st.Args).Raw("resolved", st.Resolved).Text("returns", st.Returns).Raw("policy", policyPayload(st.Policy)).
 		Int("attempt", int64(st.Attempt)).Flag("ready", st.Ready).Flag("in_flight", st.InFlight).Int("failures", int64(st.Failures)).
-		Int("reasks", int64(st.Reasks)).Raw("feedback", st.Feedback).Raw("refused", st.Refused).Flag("stopped", st.Stopped).Text("note", st.Note).
+		Int("reasks", int64(st.Reasks)).Raw("feedback", st.Feedback).Text("session", st.Session).Raw("refused", st.Refused).Flag("stopped", st.Stopped).Text("note", st.Note).
 		Text("cut", st.Cut).Text("mail", st.Mail).Texts("backends", st.Backends).Flag("breaker", st.Breaker).Int("serving", int64(st.Serving)).Raw("shut", st.Shut).
 		Flag("recalls", st.Recall != nil).Payload()
 }
@@ -326,7 +326,7 @@ func gateOf(name string, v effect.View) *gate {
 func stepOf(name string, v effect.View) *step {
 	return &step{Step: name, Kind: v.Text("kind"), Seq: uint64(v.Int("seq")), At: timeOf(v, "at"), Class: effect.Class(v.Int("class")), Where: v.Text("where"),
 		Args: v.Raw("args"), Resolved: v.Raw("resolved"), Returns: v.Text("returns"), Policy: policyOf(v.Sub("policy")), Attempt: int(v.Int("attempt")),
-		Ready: v.Flag("ready"), InFlight: v.Flag("in_flight"), Failures: int(v.Int("failures")), Reasks: int(v.Int("reasks")), Feedback: v.Raw("feedback"),
+		Ready: v.Flag("ready"), InFlight: v.Flag("in_flight"), Failures: int(v.Int("failures")), Reasks: int(v.Int("reasks")), Feedback: v.Raw("feedback"), Session: v.Text("session"),
 		Refused: v.Raw("refused"), Stopped: v.Flag("stopped"), Note: v.Text("note"), Cut: v.Text("cut"), Mail: v.Text("mail"),
 		Backends: v.Texts("backends"), Breaker: v.Flag("breaker"), Serving: int(v.Int("serving")), Shut: v.Raw("shut")}
 }

@@ -101,7 +101,7 @@ type host struct {
 func settingsPayload(s *effect.Settings) effect.Payload {
 	var b effect.Object
 	return b.Text("workspace", s.Workspace).Text("project_file", s.ProjectFile).Blob("project", s.Project).Text("fake_file", s.FakeFile).
-		Blob("fake", s.Fake).Flag("fake_given", s.FakeGiven).Texts("env", s.Env).Int("max_steps", s.MaxSteps).Int("max_memory", s.MaxMemory).
+		Blob("fake", s.Fake).Flag("fake_given", s.FakeGiven).Texts("env", s.Env).Texts("optional", s.Optional).Int("max_steps", s.MaxSteps).Int("max_memory", s.MaxMemory).
 		Text("grant", s.Grant).Payload()
 }
 
@@ -173,7 +173,7 @@ func (h *host) missing() []string {
 	}
 	var out []string
 	for _, name := range h.settings.Env {
-		if _, ok := h.e.variable(h.run, name); !ok {
+		if _, ok := h.e.variable(h.run, name); !ok && !slices.Contains(h.settings.Optional, name) {
 			out = append(out, name)
 		}
 	}
@@ -195,7 +195,7 @@ func (h *host) attempt(run string, st *step, emit func(string, starlark.Value)) 
 		return nil, nil, effect.Errorf(effect.KindInvalid, "%s: its definition cannot be read: %v", st.Step, err)
 	}
 	return &effect.Attempt{Run: run, Step: st.Step, Branch: branchOf(st.Step), Kind: st.Kind, Number: st.Attempt, Backend: st.Serving, Key: run + "/" + st.Step, Args: args,
-		Resolved: resolved, Returns: st.Returns, Feedback: feedbackOf(st.Feedback), Settings: h.settings, Emit: emit, Lock: h.e.lockPath(run, st.Step),
+		Resolved: resolved, Returns: st.Returns, Feedback: feedbackOf(st.Feedback), Session: st.Session, Settings: h.settings, Emit: emit, Lock: h.e.lockPath(run, st.Step),
 		Store: h.e.store.Info().Path,
 		Env:   func(name string) (string, bool) { return h.e.variable(run, name) }}, handler, nil
 }

@@ -70,6 +70,7 @@ type step struct {
 	Backends []string // those that may serve, in order of preference
 	Breaker  bool     // they have circuit breakers
 	Serving  int      // index of the backend that is to serve
+	Session  string   // how that backend calls the conversation
 	Attempt  int      // number of the newest attempt
 	Ready    bool     // wants an attempt
 	InFlight bool     // the newest attempt has started and not ended
@@ -282,6 +283,7 @@ func (s *state) attempt(r *Record, v effect.View) {
 	}
 	s.fly(st, false)
 	s.want(st, v.Flag("again"))
+	st.Session = cmp.Or(v.Text("session"), st.Session)
 	switch v.Text("class") {
 	case classUncertain:
 		if !st.Ready && st.Policy.OnUncertain == effect.FailAttempt {
@@ -292,6 +294,7 @@ func (s *state) attempt(r *Record, v effect.View) {
 		st.Failures++
 	case classMissing:
 		st.Serving++
+		st.Session = ""
 	case classInvalid:
 		st.Reasks++
 		st.Feedback = v.Raw("feedback")
@@ -302,6 +305,7 @@ func (s *state) attempt(r *Record, v effect.View) {
 func (s *state) skip(st *step, v effect.View) {
 	if st.Serving+1 < len(st.Backends) {
 		st.Serving++
+		st.Session = ""
 		return
 	}
 	st.Shut = v.Raw("error")

@@ -11,7 +11,8 @@ const maxFurther = 100 // retries, reasks
 // agentKeywords are the keywords of agent that handoff has too.
 func agentKeywords() []effect.Param {
 	return []effect.Param{
-		{Name: "backend", Type: "string", Default: "None", KeywordOnly: true, Doc: "Name of the agent whose backend answers instead of its own."},
+		{Name: "backend", Type: "string|list|tuple", Default: "None", KeywordOnly: true,
+			Doc: "Name of the agent whose backend answers instead of its own, or several in order of preference: when one is missing the next is asked."},
 		timeoutParam("Of one attempt; \"5m\" unless the role or the project says otherwise. Waiting for people is not counted."),
 		{Name: "retries", Type: "int", Default: "None", KeywordOnly: true, Doc: "Further attempts after a failure of the transport, 1 by default."},
 		{Name: "reasks", Type: "int", Default: "None", KeywordOnly: true,
@@ -109,8 +110,24 @@ func checkAsking(c *effect.Call) error {
 			return err
 		}
 	}
-	if b, ok := c.Get("backend").(starlark.String); ok {
-		if err := effect.CheckName(string(b)); err != nil {
+	return checkBackend(c)
+}
+
+// checkBackend checks a name, or a list of names.
+func checkBackend(c *effect.Call) error {
+	names, err := texts(c, "backend")
+	if err != nil {
+		return err
+	}
+	v := c.Get("backend")
+	if b, ok := v.(starlark.String); ok {
+		names = []string{string(b)}
+	}
+	if v != nil && len(names) == 0 {
+		return wrong(c, "backend", "got an empty list, want the name of an agent, or several")
+	}
+	for _, name := range names {
+		if err := effect.CheckName(name); err != nil {
 			return wrong(c, "backend", "%w", err)
 		}
 	}

@@ -14,7 +14,8 @@ func roleBuiltin() *effect.Builtin {
 		Params: []effect.Param{
 			{Name: "name", Type: "string", Doc: "The agent's name."},
 			{Name: "instructions", Type: "string", Default: "None", KeywordOnly: true, Doc: "What the agent is told with every task."},
-			{Name: "backend", Type: "string", Default: "None", KeywordOnly: true, Doc: "Name of the agent whose backend answers; its own by default."},
+			{Name: "backend", Type: "string|list|tuple", Default: "None", KeywordOnly: true,
+				Doc: "Name of the agent whose backend answers, or several in order of preference; its own by default."},
 			{Name: "tools", Type: "list|tuple", Default: "None", KeywordOnly: true, Doc: "The tools it may use; none by default."},
 			{Name: "input", Type: "contract", Default: "None", KeywordOnly: true, Doc: "What a handoff to it must carry."},
 			{Name: "output", Type: "contract", Default: "None", KeywordOnly: true, Doc: "What it must reply."},
@@ -54,10 +55,8 @@ func checkRole(c *effect.Call) error {
 			return err
 		}
 	}
-	if b, ok := c.Get("backend").(starlark.String); ok {
-		if err := effect.CheckName(string(b)); err != nil {
-			return wrong(c, "backend", "%w", err)
-		}
+	if err := checkBackend(c); err != nil {
+		return err
 	}
 	if err := positive(c, "timeout"); err != nil {
 		return err

@@ -62,7 +62,8 @@ func readProject(file string, s *effect.Settings) (*project.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.ProjectFile, s.Project, s.Env, s.MaxSteps, s.MaxMemory = path, text, p.Variables(), p.Machine.Steps, p.Machine.Memory
+	s.ProjectFile, s.Project, s.Env, s.Optional = path, text, p.Variables(), p.Optional()
+	s.MaxSteps, s.MaxMemory = p.Machine.Steps, p.Machine.Memory
 	return p, nil
 }
 

@@ -15,20 +15,30 @@ func (c *checker) agents(bound map[string]syntax.Expr) {
 		return
 	}
 	for _, param := range []string{"backend", "who", "to", "name"} {
-		name, ok := text(orNone(bound[param]))
-		if !ok {
-			continue
+		if list, ok := orNone(bound[param]).(*syntax.ListExpr); ok {
+			for _, e := range list.List {
+				c.agent(e)
+			}
+			return
 		}
-		if !c.knows(name) {
-			c.at("unknown_agent", bound[param], diagnostic.Diagnostic{
-				Severity: diagnostic.Warning,
-				Message:  "no agent is called " + `"` + name + `"`,
-				Want:     "one of " + strings.Join(c.known, ", "),
-				Hint:     diagnostic.DidYouMean(name, c.known),
-			})
+		if c.agent(orNone(bound[param])) {
+			return // the backend's is the one that counts
 		}
-		return // the backend's is the one that counts
 	}
+}
+
+// agent warns of one literal name, and tells whether it is one.
+func (c *checker) agent(e syntax.Expr) bool {
+	name, ok := text(e)
+	if ok && !c.knows(name) {
+		c.at("unknown_agent", e, diagnostic.Diagnostic{
+			Severity: diagnostic.Warning,
+			Message:  "no agent is called " + `"` + name + `"`,
+			Want:     "one of " + strings.Join(c.known, ", "),
+			Hint:     diagnostic.DidYouMean(name, c.known),
+		})
+	}
+	return ok
 }
 
 // knows tells whether a run would find an agent. A fake plays my-agent by the function my_agent.

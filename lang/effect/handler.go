@@ -33,6 +33,7 @@ type Attempt struct {
 	Resolved starlark.Value       // a fresh copy of what Resolve added
 	Returns  string               // contract of the reply, canonical text
 	Feedback []contract.Violation // why the previous reply was not accepted
+	Session  string               // of the backend, as its previous reply to this step named it; "" for none
 	Deadline time.Time            // zero when there is none
 	Settings *Settings
 	Env      func(name string) (value string, ok bool) // variables that the project declares, as the client that carries the run has them
@@ -52,6 +53,7 @@ type Settings struct {
 	Fake        []byte   // its bundle, as lang.Bundle encodes it
 	FakeGiven   bool     // whoever started the run named the fake, and not the project file
 	Env         []string // names of the environment variables that the project declares
+	Optional    []string // those of them that a run does not wait for
 	MaxSteps    int64    // of the machine between two outcomes, 0 for the default; the same for the whole life of a run
 	MaxMemory   int64    // of the machine, bytes, 0 for the default; the same for the whole life of a run
 	Grant       string   // for a script that is not the project's own: the name to which the project must have granted what it uses; "" for its own, which may use all
@@ -77,6 +79,7 @@ type Reply struct {
 	Backend  string         // which backend served
 	Usage    starlark.Value // dict of tokens and cost, nil if unknown
 	Degraded bool
+	Session  string // for agents: how the backend calls the conversation, so that another attempt can go on with it
 
 	// Blobs are what the attempt leaves beside its value, by name: "transcript.txt", "diff.patch", "tests.json". They are kept by their hashes as artifacts of the
 	// step, also of an attempt that failed. Names are as CheckName wants them; what goes beyond MaxBlobs bytes in all is left out.

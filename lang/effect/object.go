@@ -80,6 +80,20 @@ func (o *Object) Texts(k string, vs []string) *Object {
 	return o
 }
 
+// Raws adds a list of values that are already encoded; an empty one is left out.
+func (o *Object) Raws(k string, vs []Payload) *Object {
+	if len(vs) == 0 {
+		return o
+	}
+	o.key(k)
+	o.body = append(o.body, tagList)
+	o.body = binary.AppendUvarint(o.body, uint64(len(vs)))
+	for _, v := range vs {
+		o.body = append(o.body, v...)
+	}
+	return o
+}
+
 // Payload returns the dict.
 func (o *Object) Payload() Payload {
 	p := make([]byte, 0, len(o.body)+3)

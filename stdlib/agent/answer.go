@@ -19,6 +19,8 @@ type answer struct {
 	note   string
 	usage  starlark.Value // a dict, or nil
 	events []starlark.Value
+
+	session string // how the backend calls the conversation
 }
 
 // The statuses that an agent may claim. Timeout and invalid are for others to judge.
@@ -126,7 +128,7 @@ func (a *answer) reply(agent, returns string) effect.Reply {
 	if a.empty() && a.status == "ok" {
 		return failed(effect.Errorf(effect.KindAgent, "%s: the reply is empty", agent), effect.Retryable)
 	}
-	r := effect.Reply{Value: a.output, Text: a.text, Note: a.note, Usage: a.usage}
+	r := effect.Reply{Value: a.output, Text: a.text, Note: a.note, Usage: a.usage, Session: a.session}
 	if a.status != "ok" {
 		r.Status = a.status
 	}

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"time"
 
 	"starling/lang/effect"
 )
@@ -32,8 +33,11 @@ func Handlers(load LoadScript) map[string]*effect.Handler {
 	}
 }
 
+// maxWait is how long a backend may make a step wait while there is another that may serve.
+const maxWait = time.Minute
+
 func ask(ctx context.Context, backends map[string]Backend, a *effect.Attempt) effect.Reply {
-	d := definitionOf(a.Resolved)
+	d := definitionOf(a.Resolved, a.Backend)
 	request, err := newRequest(a, d)
 	if err != nil {
 		return failed(effect.Errorf(effect.KindAgent, "%s: %v", d.Agent, err), effect.Final)
@@ -43,7 +47,10 @@ func ask(ctx context.Context, backends map[string]Backend, a *effect.Attempt) ef
 		return failed(effect.Errorf(effect.KindRefused, "%s: this build has no backend %q", d.Agent, d.Backend), effect.Missing)
 	}
 	reply := backend.Ask(ctx, Question{a, d, request})
-	reply.Backend = d.Backend
+	reply.Backend = d.Serves
+	if d.Next && reply.Class == effect.Retryable && reply.After > maxWait {
+		reply.Class = effect.Missing
+	}
 	return reply
 }
 

@@ -2,51 +2,56 @@ package agent
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
-	"starling/lang/contract"
 	"starling/lang/effect"
 	"starling/stdlib/process"
 )
 
 const (
-	maxReply  = 4 << 20 // bytes of stdout: room for prose around a reply of MaxPayload
+	maxReply  = 4 << 20 // bytes of stdout, or of one line that is an event: room for prose around a reply of MaxPayload
 	maxStderr = 2 << 10 // bytes of the end of stderr that an error shows
 	maxSecret = 4 << 10 // bytes before them that are read too, so that a value is not cut where nobody recognises it
 )
 
-// command asks agents that are executables: the request is one line of JSON on standard input, the answer is on standard output. The program
+// command asks agents that are executables, in the dialect that the program speaks: see [protocol] and the presets. The program
 // runs in the run's workspace with the variables that every program needs, those that the agent declares, and who it works for in
 // STARLING_RUN_ID, STARLING_STEP, STARLING_BRANCH, STARLING_ATTEMPT, STARLING_AGENT, STARLING_KEY, and STARLING_TOKEN, by which the commands of this program know it as the agent.
 type command struct{}
 
 // Ask runs the program once, under a guard: when it returns, nothing that the program started is left.
 func (command) Ask(ctx context.Context, q Question) effect.Reply {
-	spec, err := newSpec(q)
+	j := judge{q, redactor(q), dialectOf(q.Definition.Preset)}
+	told, err := j.dialect.invoke(q)
+	if err != nil {
+		return failed(effect.Errorf(effect.KindRefused, "%s: %v", q.Definition.Agent, err), effect.Final)
+	}
+	defer told.forget()
+	spec, err := newSpec(q, told)
 	if err != nil {
 		return failed(effect.Errorf(effect.KindRefused, "%s: %v", q.Definition.Agent, err), effect.Missing)
 	}
-	result, err := process.Run(ctx, spec)
-	j := judge{q, redactor(q)}
+	alive, end := context.WithCancel(ctx)
+	defer end()
+	h := &hearing{dialect: j.dialect, emit: newEmitter(q.Attempt), hide: keyRedactor(q), end: end}
+	spec.OnLine = h.line
+	result, err := process.Run(alive, spec)
 	if err != nil {
 		return j.notStarted(ctx, err)
 	}
-	reply := j.ended(ctx, result)
-	reply.Blobs = j.transcript(result)
+	reply := j.ended(ctx, result, h)
+	reply.Blobs = j.transcript(result, h)
 	return reply
 }
 
 // transcript is what the program wrote, without the values of declared variables.
-func (j judge) transcript(r process.Result) map[string][]byte {
-	text := string(r.Stdout)
+func (j judge) transcript(r process.Result, h *hearing) map[string][]byte {
+	text := h.transcript()
 	if len(r.Stderr) > 0 {
 		text += "\n--- standard error\n" + string(r.Stderr)
 	}
@@ -56,20 +61,16 @@ func (j judge) transcript(r process.Result) map[string][]byte {
 	return map[string][]byte{"transcript.txt": []byte(j.redact.Replace(text))}
 }
 
-func newSpec(q Question) (process.Spec, error) {
+func newSpec(q Question, told invocation) (process.Spec, error) {
 	env, err := environment(q)
 	if err != nil {
 		return process.Spec{}, err
 	}
-	request, err := contract.ToJSON(q.Request)
-	if err != nil {
-		return process.Spec{}, fmt.Errorf("the request: %w", err)
-	}
 	return process.Spec{
-		Argv:      argv(q.Definition),
+		Argv:      append(argv(q.Definition), told.args...),
 		Dir:       q.Settings.Workspace,
 		Env:       env,
-		Stdin:     bytes.NewReader(append(request, '\n')),
+		Stdin:     bytes.NewReader(told.stdin),
 		Lock:      q.Lock,
 		Attempt:   process.Attempt{Run: q.Run, Step: q.Step, Attempt: q.Number, Agent: q.Definition.Agent},
 		MaxStdout: maxReply,
@@ -102,31 +103,12 @@ func environment(q Question) ([]string, error) {
 	return process.Environment(os.Environ(), nil, set...), nil
 }
 
-// redactor replaces the values of declared variables, which may be keys, the longest first. Values of fewer than four bytes are left: they are
-// no keys, and replacing every "1" would leave nothing to read.
-func redactor(q Question) *strings.Replacer {
-	names := map[string]string{}
-	for _, name := range q.Definition.Env {
-		if value, ok := q.Env(name); ok && len(value) >= 4 {
-			names[value] = "[" + name + "]"
-		}
-	}
-	if q.Token != "" {
-		names[q.Token] = "[STARLING_TOKEN]"
-	}
-	values := slices.SortedFunc(maps.Keys(names), func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) })
-	pairs := make([]string, 0, 2*len(values))
-	for _, v := range values {
-		pairs = append(pairs, v, names[v])
-	}
-	return strings.NewReplacer(pairs...)
-}
-
 // judge turns the end of a program into a reply. Exit code 0 alone proves nothing: programs that were refused or ran into a limit exit
 // with it as well, and say nothing.
 type judge struct {
-	q      Question
-	redact *strings.Replacer
+	q       Question
+	redact  *strings.Replacer
+	dialect dialect
 }
 
 func (j judge) notStarted(ctx context.Context, err error) effect.Reply {
@@ -142,48 +124,42 @@ func (j judge) notStarted(ctx context.Context, err error) effect.Reply {
 	return j.fail(class, "", "%v", err)
 }
 
-func (j judge) ended(ctx context.Context, r process.Result) effect.Reply {
+func (j judge) ended(ctx context.Context, r process.Result, h *hearing) effect.Reply {
 	stderr := string(r.Stderr)
 	switch {
+	case h.over, errors.Is(r.Err, process.ErrOverLimit):
+		return j.fail(effect.Final, stderr, "it wrote more than %d bytes to standard output", maxReply)
 	case r.TimedOut, r.Stopped:
 		return cut(ctx, j.q.Definition.Agent)
-	case errors.Is(r.Err, process.ErrOverLimit):
-		return j.fail(effect.Final, stderr, "it wrote more than %d bytes to standard output", maxReply)
 	case r.Err != nil:
 		return j.fail(effect.Retryable, stderr, "%v", r.Err)
 	case r.Signal != "":
 		return j.fail(effect.Retryable, stderr, "it was ended by %s", r.Signal)
+	}
+	a, fault := j.dialect.answer()
+	switch {
+	case fault != nil && fault.said:
+		return j.faulty(fault, stderr)
 	case r.ExitCode != 0:
-		class, meaning := exitFailure(r.ExitCode)
+		class, meaning := j.dialect.exit(r.ExitCode)
 		return j.fail(class, stderr, "it exited with %d%s", r.ExitCode, meaning)
-	}
-	a, wrong := parseAnswer(string(r.Stdout))
-	if len(wrong) > 0 {
-		return malformed(j.q.Definition.Agent, wrong)
-	}
-	if a.empty() && a.status == "ok" {
+	case fault != nil:
+		return j.faulty(fault, stderr)
+	case a.empty() && a.status == "ok":
 		return j.fail(effect.Retryable, stderr, "it exited with 0 and an empty reply")
 	}
 	a.emit(j.q.Attempt)
 	return a.reply(j.q.Definition.Agent, j.q.Returns)
 }
 
-// exitFailure says what an exit code means for further attempts. Most failures of programs pass (a limit, a network); these do not:
-//
-//	64  the command line is wrong        77  permission denied
-//	78  the configuration is wrong       126, 127  the program is not there or cannot be executed
-func exitFailure(code int) (class effect.Failure, meaning string) {
-	switch code {
-	case 64:
-		return effect.Final, " (usage)"
-	case 77:
-		return effect.Final, " (permission denied)"
-	case 78:
-		return effect.Final, " (configuration)"
-	case 126, 127:
-		return effect.Missing, " (program not found or not executable)"
+// faulty makes the reply of a failure that the program told of, or that its output is.
+func (j judge) faulty(f *fault, stderr string) effect.Reply {
+	if len(f.wrong) > 0 {
+		return malformed(j.q.Definition.Agent, f.wrong)
 	}
-	return effect.Retryable, ""
+	r := j.fail(f.class, stderr, "%s", f.message)
+	r.Err.Kind, r.After = f.kind, f.after
+	return r
 }
 
 // fail makes the reply of a failure, with the end of stderr, which often says why.

@@ -1,30 +1,82 @@
 package agent
 
 import (
+	"math"
+
+	"go.starlark.net/starlark"
+
 	"starling/lang/effect"
 	"starling/stdlib/project"
 )
 
 const (
-	backendCommand  = project.Command
-	backendScripted = project.Scripted
+	backendCommand   = project.Command
+	backendScripted  = project.Scripted
+	backendAnthropic = project.Anthropic
+	backendOpenAI    = project.OpenAI
 )
 
-// Definition is who serves a request and how. It is recorded with the request: a change of the project file changes nothing that was asked.
+// Definition is who is asked and how. It is recorded with the request: a change of the project file changes nothing that was asked.
 type Definition struct {
-	Agent        string   // whom the script asked for
-	Backend      string   // "command" or "scripted"
-	Serves       string   // name of the agent whose backend it is
-	Command      []string // for command: program and arguments
-	Dir          string   // for command: the folder of the project file, which relative programs are relative to
-	Env          []string // for command: names of variables
-	Function     string   // for scripted: name in the fake, or key of its dict agents
+	Agent        string // whom the script asked for
 	Instructions string
 	Envelope     effect.Payload // of a handoff: a dict, nil otherwise
+	Candidate                   // who serves the attempt
+	Next         bool           // there is another candidate
 }
 
-func (d Definition) payload() effect.Payload {
+// Candidate is one of those who may serve a request.
+type Candidate struct {
+	Serves    string   // name of the agent whose backend it is
+	Backend   string   // "command", "scripted", "anthropic" or "openai"
+	Command   []string // for command: program and arguments
+	Dir       string   // for command: the folder of the project file, which relative programs are relative to
+	Preset    string   // for command: which coding agent it is, "" for a program that speaks the protocol
+	Env       []string // names of variables; of a model the one with its key
+	Function  string   // for scripted: name in the fake, or key of its dict agents
+	Model     string   // for presets and models
+	URL       string   // for models: of the API, "" for its maker's
+	MaxTokens int64    // for models: of the reply, 0 for the default
+	Price     price    // for models
+	Tools     []string // what it may use
+	Modifies  bool     // whether it may change the workspace
+}
+
+// price is in millionths of a US dollar per million tokens; 0 is not known.
+type price struct{ input, output int64 }
+
+func candidateOf(a project.Agent) Candidate {
+	micro := func(dollars float64) int64 { return int64(math.Round(dollars * 1e6)) }
+	return Candidate{Serves: a.Name, Backend: a.Backend, Command: a.Command, Preset: a.Preset, Env: a.Env, Model: a.Model, URL: a.URL, MaxTokens: a.MaxTokens,
+		Price: price{micro(a.Price.Input), micro(a.Price.Output)}, Tools: a.Tools, Modifies: a.Modifies}
+}
+
+func (d Definition) payload(candidates []Candidate) effect.Payload {
+	list := make([]effect.Payload, len(candidates))
+	for i, c := range candidates {
+		list[i] = c.payload()
+	}
 	var o effect.Object
-	return o.Text("agent", d.Agent).Text("backend", d.Backend).Text("serves", d.Serves).Texts("command", d.Command).Text("dir", d.Dir).
-		Texts("env", d.Env).Text("function", d.Function).Text("instructions", d.Instructions).Raw("handoff", d.Envelope).Payload()
+	return o.Text("agent", d.Agent).Text("instructions", d.Instructions).Raw("handoff", d.Envelope).Raws("candidates", list).Payload()
+}
+
+func (c Candidate) payload() effect.Payload {
+	var o effect.Object
+	return o.Text("backend", c.Backend).Text("serves", c.Serves).Texts("command", c.Command).Text("dir", c.Dir).Text("preset", c.Preset).Texts("env", c.Env).
+		Text("function", c.Function).Text("model", c.Model).Text("url", c.URL).Int("max_tokens", c.MaxTokens).Int("price_input", c.Price.input).
+		Int("price_output", c.Price.output).Texts("tools", c.Tools).Flag("modifies", c.Modifies).Payload()
+}
+
+// definitionOf reads what Definition.payload wrote, with the candidate that serves. Journals of before there were several have the one at the top.
+func definitionOf(resolved starlark.Value, serving int) Definition {
+	v := effect.ViewOf(resolved)
+	d := Definition{Agent: v.Text("agent"), Instructions: v.Text("instructions"), Envelope: v.Raw("handoff")}
+	if list, ok := v.Value("candidates").(*starlark.List); ok && serving < list.Len() {
+		d.Next = serving+1 < list.Len()
+		v = effect.ViewOf(list.Index(serving))
+	}
+	d.Candidate = Candidate{Serves: v.Text("serves"), Backend: v.Text("backend"), Command: v.Texts("command"), Dir: v.Text("dir"), Preset: v.Text("preset"),
+		Env: v.Texts("env"), Function: v.Text("function"), Model: v.Text("model"), URL: v.Text("url"), MaxTokens: v.Int("max_tokens"),
+		Price: price{v.Int("price_input"), v.Int("price_output")}, Tools: v.Texts("tools"), Modifies: v.Flag("modifies")}
+	return d
 }

@@ -38,6 +38,6 @@ def reviewer(req):
 	reply := env.Handlers["agent"].Perform(context.Background(), &effect.Attempt{Args: args, Resolved: resolved, Settings: settings, Number: 1})
 	fmt.Println(reply.Backend, reply.Value)
 	// Output:
-	// {"agent": "reviewer", "backend": "scripted", "serves": "reviewer", "function": "reviewer"} 5m0s
-	// scripted {"approved": True}
+	// {"agent": "reviewer", "candidates": [{"backend": "scripted", "serves": "reviewer", "function": "reviewer"}]} 5m0s
+	// reviewer {"approved": True}
 }

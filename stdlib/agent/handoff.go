@@ -15,7 +15,7 @@ func (r resolver) handoff(s *effect.Settings, q *effect.Request) *effect.Error {
 	if err != nil {
 		return effect.Errorf(effect.KindRefused, "handoff: %v", err)
 	}
-	p, fault := r.find(s, roleOf(args.Value("to")), args.Text("backend"))
+	p, fault := r.find(s, roleOf(args.Value("to")), names(args.Value("backend")))
 	if fault != nil {
 		return fault
 	}
@@ -28,11 +28,11 @@ func (r resolver) handoff(s *effect.Settings, q *effect.Request) *effect.Error {
 	if fault != nil {
 		return fault
 	}
-	p.complete(q, args, "returns")
-	if p.definition.Envelope, err = p.envelope(args, payload, context, constraints, q.Returns); err != nil {
+	returns := p.contract(args.Value("returns"), "output", p.project.Output)
+	if p.definition.Envelope, err = p.envelope(args, payload, context, constraints, returns); err != nil {
 		return effect.Errorf(effect.KindInvalid, "handoff to %s: %v", p.role.name, err)
 	}
-	q.Resolved = p.definition.payload()
+	p.complete(q, args, "returns")
 	return nil
 }
 

@@ -32,6 +32,7 @@ type stage struct {
 	settings *effect.Settings
 	vars     map[string]string // declared variables
 	number   int               // of the attempt
+	token    string
 	events   []string
 }
 
@@ -83,7 +84,7 @@ func (s *stage) attempt(r *effect.Request) *effect.Attempt {
 	}
 	return &effect.Attempt{
 		Run: "run1", Step: "b/" + r.Name, Branch: "b", Kind: r.Kind, Number: s.number, Key: "run1/b/" + r.Name, Args: args, Resolved: resolved,
-		Returns: r.Returns, Settings: s.settings, Lock: filepath.Join(s.settings.Workspace, "locks", "step"),
+		Returns: r.Returns, Token: s.token, Settings: s.settings, Lock: filepath.Join(s.settings.Workspace, "locks", "step"),
 		Env:  func(name string) (string, bool) { v, ok := s.vars[name]; return v, ok },
 		Emit: func(kind string, data starlark.Value) { s.events = append(s.events, kind+" "+data.String()) },
 	}

@@ -10,15 +10,6 @@ import (
 // Schema names the version of what agents are sent.
 const Schema = "starling/agent/v1"
 
-// definitionOf reads what Definition.payload wrote.
-func definitionOf(resolved starlark.Value) Definition {
-	v := effect.ViewOf(resolved)
-	return Definition{
-		Agent: v.Text("agent"), Backend: v.Text("backend"), Serves: v.Text("serves"), Command: v.Texts("command"), Dir: v.Text("dir"),
-		Env: v.Texts("env"), Function: v.Text("function"), Instructions: v.Text("instructions"), Envelope: v.Raw("handoff"),
-	}
-}
-
 // newRequest makes the record that an agent is sent.
 func newRequest(a *effect.Attempt, d Definition) (*effect.Record, error) {
 	schema, err := outputSchema(a.Returns)

@@ -30,12 +30,11 @@ func (r resolver) agent(s *effect.Settings, q *effect.Request) *effect.Error {
 	if err != nil {
 		return effect.Errorf(effect.KindRefused, "agent: %v", err)
 	}
-	p, fault := r.find(s, roleOf(args.Value("who")), args.Text("backend"))
+	p, fault := r.find(s, roleOf(args.Value("who")), names(args.Value("backend")))
 	if fault != nil {
 		return fault
 	}
 	p.complete(q, args, "output")
-	q.Resolved = p.definition.payload()
 	return nil
 }
 
@@ -44,7 +43,8 @@ type party struct {
 	role       role
 	project    project.Agent // of its name; zero without a section
 	defaults   project.Limits
-	definition Definition
+	definition Definition  // without who serves
+	candidates []Candidate // to serve, the preferred one first
 }
 
 // role is a role, or the name of one with everything else unknown.
@@ -75,9 +75,9 @@ func (r role) text(name string) string {
 	return s
 }
 
-// find looks an agent up: its name in the fake, then the name of its backend (the call's, else the role's, else its own) in the fake and in the
-// project file. What the project says of its own name holds whoever serves, so that an agent under test has the contract of the real one.
-func (r resolver) find(s *effect.Settings, who role, backend string) (*party, *effect.Error) {
+// find looks an agent up: its name in the fake, then the names of its backends (the call's, else the role's, else the project's, else its own) in the fake and in
+// the project file. What the project says of its own name holds whoever serves, so that an agent under test has the contract of the real one.
+func (r resolver) find(s *effect.Settings, who role, backends []string) (*party, *effect.Error) {
 	f, fault := projectOf(s)
 	if fault != nil {
 		return nil, fault
@@ -86,32 +86,102 @@ func (r resolver) find(s *effect.Settings, who role, backend string) (*party, *e
 	if fault != nil {
 		return nil, fault
 	}
-	if fault := granted(s, f, who.name, firstOf(backend, who.text("backend"), who.name)); fault != nil {
-		return nil, fault
-	}
 	p := &party{role: who, defaults: f.Defaults}
 	p.project, _ = f.Agent(who.name)
-	serves := firstOf(backend, who.text("backend"), who.name)
-	p.definition = Definition{Agent: who.name, Serves: serves, Instructions: firstOf(who.text("instructions"), p.project.Instructions)}
-	for _, name := range []string{who.name, serves} {
-		if _, ok := fake.function(name); ok {
-			p.definition.Backend, p.definition.Function = backendScripted, name
-			return p, fake.ambiguous(name, f.Names())
+	p.definition = Definition{Agent: who.name, Instructions: firstOf(who.text("instructions"), p.project.Instructions)}
+	serve := expand(f, firstList(backends, names(who.field("backend")), []string{who.name}))
+	if fault := granted(s, f, append(serve, who.name)...); fault != nil {
+		return nil, fault
+	}
+	if _, ok := fake.function(who.name); ok {
+		p.candidates = []Candidate{{Serves: serve[0], Backend: backendScripted, Function: who.name}}
+		return p, fake.ambiguous(who.name, f.Names())
+	}
+	for _, name := range serve {
+		c, fault := candidate(s, f, fake, name)
+		if fault != nil {
+			return nil, fault
+		}
+		p.candidates = append(p.candidates, p.equip(c))
+	}
+	return p, nil
+}
+
+// expand puts those in the place of an agent whose backends it lists.
+func expand(f *project.File, list []string) []string {
+	var serve []string
+	for _, name := range list {
+		a, _ := f.Agent(name)
+		for _, name := range firstList(a.Backends, []string{name}) {
+			if !slices.Contains(serve, name) {
+				serve = append(serve, name)
+			}
 		}
 	}
-	a, ok := f.Agent(serves)
+	return serve
+}
+
+// candidate is who serves under a name.
+func candidate(s *effect.Settings, f *project.File, fake *fake, name string) (Candidate, *effect.Error) {
+	if _, ok := fake.function(name); ok {
+		return Candidate{Serves: name, Backend: backendScripted, Function: name}, fake.ambiguous(name, f.Names())
+	}
+	a, ok := f.Agent(name)
 	switch {
 	case !ok:
-		return nil, unknown(s, serves, f, fake)
+		return Candidate{}, unknown(s, name, f, fake)
 	case a.Backend == backendScripted && s.FakeFile == "":
-		return nil, effect.Errorf(effect.KindRefused, "the agent %q is scripted, and there is no fake; run with --fake FILE", serves)
+		return Candidate{}, effect.Errorf(effect.KindRefused, "the agent %q is scripted, and there is no fake; run with --fake FILE", name)
 	case a.Backend == backendScripted:
-		return nil, effect.Errorf(effect.KindRefused, "the agent %q is scripted, and the fake %s has no function %s", serves, s.FakeFile,
-			functionName(serves))
+		return Candidate{}, effect.Errorf(effect.KindRefused, "the agent %q is scripted, and the fake %s has no function %s", name, s.FakeFile,
+			functionName(name))
 	}
-	p.definition.Backend, p.definition.Command, p.definition.Env = backendCommand, a.Command, a.Env
-	p.definition.Dir = path.Dir(s.ProjectFile)
-	return p, nil
+	c := candidateOf(a)
+	if a.Backend == backendCommand {
+		c.Dir = path.Dir(s.ProjectFile)
+	}
+	return c, nil
+}
+
+// equip gives a candidate what the role allows it, where the role says so.
+func (p *party) equip(c Candidate) Candidate {
+	if tools, ok := p.role.field("tools").(starlark.Iterable); ok {
+		c.Tools = texts(tools)
+	}
+	if modifies, ok := p.role.field("modifies").(starlark.Bool); ok {
+		c.Modifies = bool(modifies)
+	}
+	return c
+}
+
+// names reads a backend as calls and roles give it: a name, a list of names in order of preference, or None.
+func names(v starlark.Value) []string {
+	if list, ok := v.(starlark.Iterable); ok {
+		return texts(list)
+	}
+	if name, _ := starlark.AsString(v); name != "" {
+		return []string{name}
+	}
+	return nil
+}
+
+// texts lists strings that were checked when they were written.
+func texts(list starlark.Iterable) []string {
+	var out []string
+	for e := range starlark.Elements(list) {
+		s, _ := starlark.AsString(e)
+		out = append(out, s)
+	}
+	return out
+}
+
+func firstList(lists ...[]string) []string {
+	for _, l := range lists {
+		if len(l) > 0 {
+			return l
+		}
+	}
+	return nil
 }
 
 // granted refuses agents that a script of others is not granted.
@@ -184,7 +254,11 @@ func (p *party) complete(q *effect.Request, args effect.View, returns string) {
 	q.Policy.Retries = firstCount(DefaultRetries, args.Value("retries"), p.role.field("retries"), p.project.Limits.Retries, p.defaults.Retries)
 	q.Policy.Reasks = firstCount(DefaultReasks, args.Value("reasks"), nil, p.project.Limits.Reasks, p.defaults.Reasks)
 	q.Returns = p.contract(args.Value(returns), "output", p.project.Output)
-	q.Backends, q.Breaker = []string{p.definition.Serves}, p.definition.Backend != backendScripted
+	for _, c := range p.candidates {
+		q.Backends = append(q.Backends, c.Serves)
+	}
+	q.Breaker = !slices.ContainsFunc(p.candidates, func(c Candidate) bool { return c.Backend == backendScripted })
+	q.Resolved = p.definition.payload(p.candidates)
 }
 
 // contract is the text of the first of: the call's, the role's, the project's.

@@ -23,6 +23,25 @@ output = "{ok: bool}"
 command = ["fast"]
 `
 
+const moreAgents = twoAgents + `
+[agents.coder]
+preset = "claude"
+model = "opus"
+tools = ["Read"]
+modifies = true
+
+[agents.gpt]
+backend = "openai"
+model = "m"
+url = "http://localhost:1/v1"
+max_tokens = 5
+price = { input = 1.25, output = 10 }
+
+[agents.any]
+backends = ["coder", "fast"]
+instructions = "Any."
+`
+
 func policy(r *effect.Request) [3]any {
 	return [3]any{r.Policy.Timeout, r.Policy.Retries, r.Policy.Reasks}
 }
@@ -56,20 +75,33 @@ func TestWhatResolveFills(t *testing.T) {
 func TestWhoServes(t *testing.T) {
 	const fake = "def reviewer(req): return 1\ndef other_one(req): return 2\nagents = {'night-shift': lambda req: 3}\n"
 	for _, c := range []struct{ fake, call, want string }{
-		{"", `agent("reviewer")`, `{"agent": "reviewer", "backend": "command", "serves": "reviewer", "command": ["./reviewer.sh", "-x"], "dir": "DIR", ` +
-			`"env": ["KEY"], "instructions": "Review."}`},
-		{"", `agent("reviewer", backend = "fast")`, `{"agent": "reviewer", "backend": "command", "serves": "fast", "command": ["fast"], "dir": "DIR", ` +
-			`"instructions": "Review."}`},
-		{"", `agent(role("me", backend = "fast", instructions = "Hi."))`, `{"agent": "me", "backend": "command", "serves": "fast", "command": ["fast"], ` +
-			`"dir": "DIR", "instructions": "Hi."}`},
-		{fake, `agent("reviewer")`, `{"agent": "reviewer", "backend": "scripted", "serves": "reviewer", "function": "reviewer", "instructions": "Review."}`},
-		{fake, `agent("other-one")`, `{"agent": "other-one", "backend": "scripted", "serves": "other-one", "function": "other-one"}`},
-		{fake, `agent("night-shift")`, `{"agent": "night-shift", "backend": "scripted", "serves": "night-shift", "function": "night-shift"}`},
-		{fake, `agent(role("me", backend = "night-shift"))`, `{"agent": "me", "backend": "scripted", "serves": "night-shift", "function": "night-shift"}`},
-		{fake, `agent(role("other-one", backend = "fast"))`, `{"agent": "other-one", "backend": "scripted", "serves": "fast", "function": "other-one"}`},
-		{fake, `agent("fast")`, `{"agent": "fast", "backend": "command", "serves": "fast", "command": ["fast"], "dir": "DIR"}`},
+		{"", `agent("reviewer")`, `{"agent": "reviewer", "instructions": "Review.", "candidates": [{"backend": "command", "serves": "reviewer", ` +
+			`"command": ["./reviewer.sh", "-x"], "dir": "DIR", "env": ["KEY"]}]}`},
+		{"", `agent("reviewer", backend = "fast")`, `{"agent": "reviewer", "instructions": "Review.", "candidates": [{"backend": "command", "serves": "fast", ` +
+			`"command": ["fast"], "dir": "DIR"}]}`},
+		{"", `agent(role("me", backend = "fast", instructions = "Hi."))`, `{"agent": "me", "instructions": "Hi.", "candidates": [{"backend": "command", ` +
+			`"serves": "fast", "command": ["fast"], "dir": "DIR"}]}`},
+		{fake, `agent("reviewer")`, `{"agent": "reviewer", "instructions": "Review.", "candidates": [{"backend": "scripted", "serves": "reviewer", ` +
+			`"function": "reviewer"}]}`},
+		{fake, `agent("other-one")`, `{"agent": "other-one", "candidates": [{"backend": "scripted", "serves": "other-one", "function": "other-one"}]}`},
+		{fake, `agent("night-shift")`, `{"agent": "night-shift", "candidates": [{"backend": "scripted", "serves": "night-shift", "function": "night-shift"}]}`},
+		{fake, `agent(role("me", backend = "night-shift"))`, `{"agent": "me", "candidates": [{"backend": "scripted", "serves": "night-shift", ` +
+			`"function": "night-shift"}]}`},
+		{fake, `agent(role("other-one", backend = "fast"))`, `{"agent": "other-one", "candidates": [{"backend": "scripted", "serves": "fast", ` +
+			`"function": "other-one"}]}`},
+		{fake, `agent("fast")`, `{"agent": "fast", "candidates": [{"backend": "command", "serves": "fast", "command": ["fast"], "dir": "DIR"}]}`},
+		{fake, `agent(role("me", backend = ["fast", "night-shift"]))`, `{"agent": "me", "candidates": [{"backend": "command", "serves": "fast", ` +
+			`"command": ["fast"], "dir": "DIR"}, {"backend": "scripted", "serves": "night-shift", "function": "night-shift"}]}`},
+		{"", `agent("any", backend = ["fast", "any"])`, `{"agent": "any", "instructions": "Any.", "candidates": [{"backend": "command", "serves": "fast", ` +
+			`"command": ["fast"], "dir": "DIR"}, {"backend": "command", "serves": "coder", "command": ["claude"], "dir": "DIR", "preset": "claude", ` +
+			`"model": "opus", "tools": ["Read"], "modifies": True}]}`},
+		{"", `agent(role("any", tools = [], modifies = False))`, `{"agent": "any", "instructions": "Any.", "candidates": [{"backend": "command", ` +
+			`"serves": "coder", "command": ["claude"], "dir": "DIR", "preset": "claude", "model": "opus"}, {"backend": "command", "serves": "fast", ` +
+			`"command": ["fast"], "dir": "DIR"}]}`},
+		{"", `agent("gpt")`, `{"agent": "gpt", "candidates": [{"backend": "openai", "serves": "gpt", "env": ["OPENAI_API_KEY"], "model": "m", ` +
+			`"url": "http://localhost:1/v1", "max_tokens": 5, "price_input": 1250000, "price_output": 10000000}]}`},
 	} {
-		s := newStage(t, twoAgents, c.fake)
+		s := newStage(t, moreAgents, c.fake)
 		r, fault := s.request(c.call)
 		if fault != nil {
 			t.Errorf("%s: %v", c.call, fault)
@@ -97,7 +129,7 @@ func TestResolveRefuses(t *testing.T) {
 			`refused: the agent "a" is scripted, and the fake agents.star has no function a`},
 		{"[agents.a]\nbackend = 'scripted'", "", `agent("a")`, `refused: the agent "a" is scripted, and there is no fake; run with --fake FILE`},
 		{"[agents.a]", "", `agent("a")`, `refused: DIR/starling.toml:1:9: agents.a: this agent has no command; add command = ["program", "argument"], ` +
-			`or backend = "scripted" for a function of the fake`},
+			`preset = "claude", or backend = "scripted" for a function of the fake`},
 		{"", "x = 1 // 0", `agent("a")`, `refused: the fake agents.star: agents.star:1:7: floored division by zero`},
 		{"", "x = zzzzzz", `agent("a")`, `refused: the fake agents.star: agents.star:1:5: undefined: zzzzzz`},
 		{"", "sleep('1s')", `agent("a")`,

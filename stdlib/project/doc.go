@@ -24,9 +24,21 @@
 //	grants.SCRIPT.agents    list of names          []         agents that a script of others may ask; SCRIPT is the name it is defined under, or "*"
 //	grants.SCRIPT.hosts     list of hosts          []         hosts, or host:port, that it may send requests to
 //	grants.SCRIPT.files     "read", "write"        []         what it may do with the files of the workspace; write is to read, too
-//	agents.NAME.backend     "command", "scripted"  "command"  who answers: an executable, or a function of the fake
-//	agents.NAME.command     list of strings        required   program and arguments; a path with a slash is relative to this file
-//	agents.NAME.env         list of names          []         environment variables that the agent is given, beside what every program needs
+//	agents.NAME.backend     "command", "scripted", "command"  who answers: an executable, a function of the fake, or a model behind the Messages API
+//	                        "anthropic", "openai"             of Anthropic or the Chat Completions API of OpenAI and of all who speak it
+//	agents.NAME.backends    list of names          none       agents of this file whose backends serve instead, the preferred one first: when one is missing
+//	                                                          (no program, no key, a breaker that is open) the next is asked
+//	agents.NAME.command     list of strings        required   program and arguments; a path with a slash is relative to this file; the preset's by default
+//	agents.NAME.preset      "claude", "codex",     none       the command is that coding agent: its arguments, prompt and output are known, and its name is
+//	                        "gemini"                          the default of command
+//	agents.NAME.env         list of names          []         environment variables that the agent is given, beside what every program needs; of a model the one
+//	                                                          with its key: ["ANTHROPIC_API_KEY"] or ["OPENAI_API_KEY"], [] for an API without
+//	agents.NAME.model       string                 preset's   the model; required for anthropic and openai
+//	agents.NAME.url         address                maker's    of a model's API, as its SDK takes it
+//	agents.NAME.max_tokens  int, from 1            16384      of a model's reply
+//	agents.NAME.price       {input, output}        unknown    US dollars per million tokens of a model, from which usage.usd is computed
+//	agents.NAME.tools       list of names          []         tools that a preset may use without asking, in its own notation; none beside reading
+//	agents.NAME.modifies    bool                   false      whether a preset may change files of the workspace
 //	agents.NAME.timeout     duration               defaults   as above, of this agent
 //	agents.NAME.retries     int, 0 to 100          defaults   as above, of this agent
 //	agents.NAME.reasks      int, 0 to 100          defaults   as above, of this agent
@@ -34,5 +46,5 @@
 //	agents.NAME.input       contract               none       what a handoff to it must carry
 //	agents.NAME.output      contract               none       what it must reply
 //
-// command and env belong to the backend "command" alone. Values of variables never stand in the file.
+// A key that belongs to another backend is an error. Values of variables never stand in the file.
 package project

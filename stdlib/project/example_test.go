@@ -18,7 +18,7 @@ func ExampleParse() {
 	// starling.toml:1:9: agents.reviewer: this agent has no command
 	//   | [agents.reviewer]
 	//   |         ^^^^^^^^
-	//   = help: add command = ["program", "argument"], or backend = "scripted" for a function of the fake
+	//   = help: add command = ["program", "argument"], preset = "claude", or backend = "scripted" for a function of the fake
 	// starling.toml:2:1: unknown key agents.reviewer.comand
 	//   | comand = ['./reviewer.py']
 	//   | ^^^^^^

@@ -11,8 +11,17 @@ const Name = "starling.toml"
 
 // The backends that a project may name.
 const (
-	Command  = "command"  // an executable
-	Scripted = "scripted" // a function of the fake
+	Command   = "command"   // an executable
+	Scripted  = "scripted"  // a function of the fake
+	Anthropic = "anthropic" // a model behind the Messages API
+	OpenAI    = "openai"    // a model behind a Chat Completions API, of any host
+)
+
+// The presets of commands: coding agents whose arguments and output are known.
+const (
+	Claude = "claude" // Claude Code
+	Codex  = "codex"  // Codex CLI
+	Gemini = "gemini" // Gemini CLI
 )
 
 // File is a project file that was read and checked.
@@ -56,14 +65,25 @@ func (f *File) Granted(script string) Grant {
 // Agent is one [agents.NAME].
 type Agent struct {
 	Name         string
-	Backend      string   // Command or Scripted
+	Backends     []string // names of agents whose backends serve, in order of preference; nil for one that has its own
+	Backend      string   // Command, Scripted, Anthropic or OpenAI; "" with Backends
 	Command      []string // program and arguments, not empty for Command
+	Preset       string   // of Command: Claude, Codex, Gemini, or "" for a program that speaks the agent protocol
 	Env          []string // names of variables, each once
+	Model        string   // "" for the preset's own choice
+	URL          string   // of a model's API; "" for its maker's
+	MaxTokens    int64    // of a model's reply; 0 for the backend's default
+	Price        Price
+	Tools        []string // the tools that it may use, none by default
+	Modifies     bool     // whether it may change the workspace
 	Limits       Limits
 	Instructions string
 	Input        string // contract in canonical text, "" without one
 	Output       string // contract in canonical text, "" without one
 }
+
+// Price is what a model costs, in US dollars per million tokens; 0 is not known.
+type Price struct{ Input, Output float64 }
 
 // Limits are the bounds of asking an agent.
 type Limits struct {
@@ -104,6 +124,20 @@ func (f *File) Variables() []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// Optional lists, sorted, the variables that only agents declare which stand in a list of backends: without one the next serves.
+func (f *File) Optional() []string {
+	var listed, needed []string
+	for _, a := range f.Agents {
+		listed = append(listed, a.Backends...)
+	}
+	for _, a := range f.Agents {
+		if !slices.Contains(listed, a.Name) {
+			needed = append(needed, a.Env...)
+		}
+	}
+	return slices.DeleteFunc(f.Variables(), func(name string) bool { return slices.Contains(needed, name) })
 }
 
 // Find looks for the project file in dir and upward, as far as the root of the repository that dir is in, or the root of the file

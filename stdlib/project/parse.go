@@ -92,6 +92,7 @@ func (r *reader) project(t table) *File {
 				f.Agents = append(f.Agents, r.agent(name, agent))
 			}
 		}
+		r.checkLists(f, agents)
 	}
 	if grants, ok := r.table(t, "grants"); ok {
 		for _, name := range r.inOrder(grants) {
@@ -119,55 +120,6 @@ func (r *reader) files(t table) []string {
 		}
 	}
 	return rights
-}
-
-func (r *reader) agent(name string, t table) Agent {
-	if err := effect.CheckName(name); err != nil {
-		r.complain(t.path, diagnostic.Diagnostic{Message: err.Error()})
-	}
-	r.onlyKeys(t, "backend", "command", "env", "timeout", "retries", "reasks", "instructions", "input", "output")
-	instructions, _ := r.string(t, "instructions")
-	a := Agent{
-		Name:         name,
-		Backend:      r.backend(t),
-		Command:      r.strings(t, "command"),
-		Env:          r.variables(t),
-		Limits:       r.limits(t),
-		Instructions: instructions,
-		Input:        r.contract(t, "input"),
-		Output:       r.contract(t, "output"),
-	}
-	r.checkCommand(t, a)
-	return a
-}
-
-func (r *reader) backend(t table) string {
-	backend, ok := r.string(t, "backend")
-	if !ok {
-		return Command
-	}
-	if backend != Command && backend != Scripted {
-		r.refuse(t.at("backend"), fmt.Sprintf("%q", backend), "command or scripted",
-			diagnostic.DidYouMean(backend, []string{Command, Scripted}))
-	}
-	return backend
-}
-
-func (r *reader) checkCommand(t table, a Agent) {
-	_, given := t.values["command"]
-	switch {
-	case a.Backend == Command && !given:
-		r.complain(t.path, diagnostic.Diagnostic{Message: "this agent has no command",
-			Hint: `add command = ["program", "argument"], or backend = "scripted" for a function of the fake`})
-	case a.Backend == Command && len(a.Command) > 0 && a.Command[0] == "":
-		r.refuse(t.element("command", 0), `""`, "the name of a program", "")
-	case a.Backend == Command && a.Command != nil && len(a.Command) == 0:
-		r.refuse(t.at("command"), "an empty list", "a program and its arguments", "")
-	case a.Backend == Scripted && given:
-		r.complain(t.at("command"), diagnostic.Diagnostic{Message: "a scripted agent runs no command"})
-	case a.Backend == Scripted && len(a.Env) > 0:
-		r.complain(t.at("env"), diagnostic.Diagnostic{Message: "a scripted agent has no environment"})
-	}
 }
 
 func (r *reader) limits(t table) Limits {

@@ -38,6 +38,10 @@ output = "{approved:bool}"
 [agents]
 fast = { backend = "command", command = ["fast"], env = ["HTTP_DEBUG"] }
 played.backend = "scripted"
+coder = { preset = "claude", model = "opus", tools = ["Read"], modifies = true }
+gpt = { backend = "openai", model = "m", url = "http://localhost:1/v1", price = { input = 1, output = 2.5 }, max_tokens = 99 }
+sonnet = { backend = "anthropic", model = "s", env = [] }
+any.backends = ["coder", "gpt"]
 `
 
 // describe is a file on some lines.
@@ -53,8 +57,11 @@ func describe(f *project.File) string {
 	}
 	s := fmt.Sprintf("fake=%s machine=%v %s\n", f.Fake, f.Machine, limits(f.Defaults))
 	for _, a := range f.Agents {
-		s += fmt.Sprintf("%s: %s %q env=%v %s instructions=%q input=%s output=%s\n", a.Name, a.Backend, a.Command, a.Env, limits(a.Limits),
+		s += fmt.Sprintf("%s: %s%v %q%s env=%v %s instructions=%q input=%s output=%s\n", a.Name, a.Backend, a.Backends, a.Command, a.Preset, a.Env, limits(a.Limits),
 			a.Instructions, a.Input, a.Output)
+		if a.Model != "" {
+			s += fmt.Sprintf("  model=%s url=%s max_tokens=%d price=%v tools=%v modifies=%t\n", a.Model, a.URL, a.MaxTokens, a.Price, a.Tools, a.Modifies)
+		}
 	}
 	return s
 }
@@ -65,14 +72,22 @@ func TestParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `fake=agents.star machine={1000000 67108864} timeout=2m0s retries=0 reasks=7
-reviewer: command ["./reviewer.py" "--strict"] env=[REVIEWER_API_KEY HTTP_DEBUG] timeout=1m30s retries=3 reasks=0 instructions="You review.\n" input={items: [any]} output={approved: bool}
-fast: command ["fast"] env=[HTTP_DEBUG] timeout=0s retries=- reasks=- instructions="" input= output=
-played: scripted [] env=[] timeout=0s retries=- reasks=- instructions="" input= output=
+reviewer: command[] ["./reviewer.py" "--strict"] env=[REVIEWER_API_KEY HTTP_DEBUG] timeout=1m30s retries=3 reasks=0 instructions="You review.\n" input={items: [any]} output={approved: bool}
+fast: command[] ["fast"] env=[HTTP_DEBUG] timeout=0s retries=- reasks=- instructions="" input= output=
+played: scripted[] [] env=[] timeout=0s retries=- reasks=- instructions="" input= output=
+coder: command[] ["claude"]claude env=[] timeout=0s retries=- reasks=- instructions="" input= output=
+  model=opus url= max_tokens=0 price={0 0} tools=[Read] modifies=true
+gpt: openai[] [] env=[OPENAI_API_KEY] timeout=0s retries=- reasks=- instructions="" input= output=
+  model=m url=http://localhost:1/v1 max_tokens=99 price={1 2.5} tools=[] modifies=false
+sonnet: anthropic[] [] env=[] timeout=0s retries=- reasks=- instructions="" input= output=
+  model=s url= max_tokens=0 price={0 0} tools=[] modifies=false
+any: [coder gpt] [] env=[] timeout=0s retries=- reasks=- instructions="" input= output=
 `
 	if got := describe(f); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
-	if got := fmt.Sprint(f.Names(), f.Variables()); got != "[reviewer fast played] [HTTP_DEBUG REVIEWER_API_KEY]" {
+	if got := fmt.Sprint(f.Names(), f.Variables(), f.Optional()); got !=
+		"[reviewer fast played coder gpt sonnet any] [HTTP_DEBUG OPENAI_API_KEY REVIEWER_API_KEY] [OPENAI_API_KEY]" {
 		t.Errorf("got %s", got)
 	}
 	if a, ok := f.Agent("fast"); !ok || a.Name != "fast" {
@@ -162,7 +177,7 @@ starling.toml:3:11: agents.a.timeout: got "soon", want a duration such as "90s" 
 starling.toml:1:9: agents.a: this agent has no command
   | [agents.a]
   |         ^
-  = help: add command = ["program", "argument"], or backend = "scripted" for a function of the fake
+  = help: add command = ["program", "argument"], preset = "claude", or backend = "scripted" for a function of the fake
 `},
 		{"[agents.a]\ncommand = 'x'\n", `
 starling.toml:2:11: agents.a.command: got "x", want a list of strings
@@ -181,15 +196,18 @@ starling.toml:6:17: agents.c.command[1]: got 1, want a string
   |                 ^
 `},
 		{"[agents.a]\nbackend = 'comand'\n[agents.b]\nbackend = 'scripted'\ncommand = ['x']\nenv = ['A']\n", `
-starling.toml:2:11: agents.a.backend: got "comand", want command or scripted; did you mean "command"?
+starling.toml:2:11: agents.a.backend: got "comand", want command, scripted, anthropic or openai; did you mean "command"?
   | backend = 'comand'
   |           ^^^^^^^^
-starling.toml:5:1: agents.b.command: a scripted agent runs no command
+starling.toml:5:1: agents.b.command: an agent with backend = "scripted" has no command; it is for agents with backend command
   | command = ['x']
   | ^^^^^^^
+starling.toml:6:1: agents.b.env: an agent with backend = "scripted" has no env; it is for agents with backend command or anthropic or openai
+  | env = ['A']
+  | ^^^
 `},
 		{"[agents.b]\nbackend = 'scripted'\nenv = ['A']\n", `
-starling.toml:3:1: agents.b.env: a scripted agent has no environment
+starling.toml:3:1: agents.b.env: an agent with backend = "scripted" has no env; it is for agents with backend command or anthropic or openai
   | env = ['A']
   | ^^^
 `},
@@ -232,6 +250,42 @@ starling.toml:6:6: agents.a.input: unknown type intt; did you mean "int"?
 starling.toml:3:10: agents.a.output: unknown type boool; did you mean "bool"?
   | output = "{a: \"x\" | boool}"
   |          ^^^^^^^^^^^^^^^^^^^^
+`},
+		{"[agents.a]\nbackend = 'openai'\nurl = 'localhost:1'\nenv = ['A', 'B']\nprice = {input = -1}\n", `
+starling.toml:1:9: agents.a: this agent has no model; add model = "NAME"
+  | [agents.a]
+  |         ^
+starling.toml:3:7: agents.a.url: got "localhost:1", want an address such as "http://localhost:11434/v1", without user and password
+  | url = 'localhost:1'
+  |       ^^^^^^^^^^^^^
+starling.toml:4:13: agents.a.env[1]: a model's API takes one key; env names the variable that it is in, [] for none
+  | env = ['A', 'B']
+  |             ^^^
+starling.toml:5:18: agents.a.price.input: got -1, want US dollars per million tokens
+  | price = {input = -1}
+  |                  ^^
+`},
+		{agent + "model = 'm'\nmodifies = 1\n", `
+starling.toml:3:9: agents.a.model: only a preset knows how to tell its program of a model; add it to the arguments of command
+  | model = 'm'
+  |         ^^^
+starling.toml:4:12: agents.a.modifies: got 1, want true or false
+  | modifies = 1
+  |            ^
+`},
+		{agent + "[agents.b]\nbackends = ['a', 'aa', 'b', 'a']\nmodel = 'm'\n", `
+starling.toml:4:18: agents.b.backends[1]: got "aa", want the name of an agent of this file
+  | backends = ['a', 'aa', 'b', 'a']
+  |                  ^^^^
+starling.toml:4:24: agents.b.backends[2]: got "b", want an agent with a backend of its own; it only lists others; name these here
+  | backends = ['a', 'aa', 'b', 'a']
+  |                        ^^^
+starling.toml:4:29: agents.b.backends[3]: a is named twice
+  | backends = ['a', 'aa', 'b', 'a']
+  |                             ^^^
+starling.toml:5:9: agents.b.model: an agent that lists backends has no model of its own; it is for agents with backend command or anthropic or openai
+  | model = 'm'
+  |         ^^^
 `},
 		{agent + "output = 3\n", `
 starling.toml:3:10: agents.a.output: got 3, want a string

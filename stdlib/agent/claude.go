@@ -1,0 +1,164 @@
+package agent
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"starling/lang/effect"
+)
+
+// claude speaks with Claude Code: claude -p, the prompt on standard input (as an argument it would overflow where arguments are short), a stream of JSON on
+// standard output. Its exit code is 0 also where it was denied a tool or ran into a limit; what counts is its last event, of type result:
+//
+//	{"type":"system","subtype":"init","session_id":…,"model":…}
+//	{"type":"assistant","message":{"content":[{"type":"text"|"thinking"|"tool_use",…}]}}
+//	{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":…,"is_error":…}]}}
+//	{"type":"result","subtype":"success"|"error_…","is_error":…,"result":…,"structured_output":…,"permission_denials":[…],"total_cost_usd":…,"usage":{…}}
+type claude struct {
+	q       Question
+	strict  bool
+	session string
+	result  *claudeLine
+}
+
+type claudeLine struct {
+	Type      string `json:"type"`
+	Subtype   string `json:"subtype"`
+	SessionID string `json:"session_id"`
+	Model     string `json:"model"`
+	Message   struct {
+		Content json.RawMessage `json:"content"` // a text or a list
+	} `json:"message"`
+	IsError    bool            `json:"is_error"`
+	Result     string          `json:"result"`
+	Structured json.RawMessage `json:"structured_output"`
+	Errors     []string        `json:"errors"`
+	Turns      int64           `json:"num_turns"`
+	Cost       *float64        `json:"total_cost_usd"`
+	Usage      struct {
+		Input  int64 `json:"input_tokens"`
+		Output int64 `json:"output_tokens"`
+		Read   int64 `json:"cache_read_input_tokens"`
+		Write  int64 `json:"cache_creation_input_tokens"`
+	} `json:"usage"`
+	Denials []struct {
+		Tool  string          `json:"tool_name"`
+		Input json.RawMessage `json:"tool_input"`
+	} `json:"permission_denials"`
+}
+
+type claudeBlock struct {
+	Type      string          `json:"type"`
+	Text      string          `json:"text"`
+	Thinking  string          `json:"thinking"`
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Input     json.RawMessage `json:"input"`
+	ToolUseID string          `json:"tool_use_id"`
+	IsError   bool            `json:"is_error"`
+}
+
+// invoke allows the tools that are listed, and edits where the agent may modify: in this mode everything else that would ask somebody is denied.
+func (c *claude) invoke(q Question) (invocation, error) {
+	c.q = q
+	d := q.Definition
+	args := []string{"-p", "--output-format", "stream-json", "--verbose", "--permission-mode", "default"}
+	if d.Modifies {
+		args[len(args)-1] = "acceptEdits"
+	}
+	if d.Model != "" {
+		args = append(args, "--model", d.Model)
+	}
+	if len(d.Tools) > 0 {
+		args = append(args, "--allowedTools", strings.Join(d.Tools, ","))
+	}
+	if schema := strictSchema(q); schema != nil {
+		c.strict = true
+		args = append(args, "--json-schema", string(schema))
+	}
+	resumes := resumed(q)
+	if resumes {
+		args = append(args, "--resume", q.Session)
+	}
+	text, err := prompt(q, resumes)
+	return invocation{args: args, stdin: []byte(text), forget: func() {}}, err
+}
+
+// resumed tells whether an attempt goes on with the conversation of the one before: where that came to a reply, which is to be mended. After a failure
+// the conversation may not be there.
+func resumed(q Question) bool { return q.Session != "" && len(q.Feedback) > 0 }
+
+func (c *claude) line(line string, emit emitter) (counts bool) {
+	var l claudeLine
+	if !decode(line, &l) {
+		return false
+	}
+	switch l.Type {
+	case "system":
+		if l.Subtype == "init" {
+			c.session = l.SessionID
+			emit.say("session", "id", l.SessionID, "model", l.Model)
+		}
+	case "assistant", "user":
+		c.content(l.Message.Content, emit)
+	case "result":
+		c.result = &l
+		if l.SessionID != "" {
+			c.session = l.SessionID
+		}
+	}
+	return l.Type == "result"
+}
+
+func (c *claude) content(raw json.RawMessage, emit emitter) {
+	var blocks []claudeBlock
+	if json.Unmarshal(raw, &blocks) != nil {
+		return
+	}
+	for _, b := range blocks {
+		switch b.Type {
+		case "text":
+			emit.say("message", "text", b.Text)
+		case "thinking":
+			emit.say("thinking", "text", b.Thinking)
+		case "tool_use":
+			emit.say("tool", "name", b.Name, "id", b.ID, "input", []byte(b.Input))
+		case "tool_result":
+			emit.say("tool_result", "id", b.ToolUseID, "ok", !b.IsError)
+		}
+	}
+}
+
+func (c *claude) answer() (answer, *fault) {
+	r := c.result
+	switch {
+	case r == nil:
+		return answer{}, &fault{message: "it ended without a result", kind: effect.KindAgent, class: effect.Retryable}
+	case len(r.Denials) > 0:
+		return answer{}, denied(r.Denials[0].Tool, string(r.Denials[0].Input), len(r.Denials))
+	case r.IsError, strings.HasPrefix(r.Subtype, "error"):
+		return answer{}, toldFault(firstOf(r.Result, strings.Join(r.Errors, "; "), r.Subtype))
+	}
+	a := answer{text: r.Result, status: "ok", session: c.session}
+	tokens := usage{input: r.Usage.Input + r.Usage.Read + r.Usage.Write, output: r.Usage.Output, cached: r.Usage.Read}
+	a.usage = tokens.withCost(r.Cost)
+	if c.strict && len(r.Structured) > 0 && string(r.Structured) != "null" {
+		a.output, _ = fromStrict(c.q, r.Structured)
+	}
+	return a, nil
+}
+
+func (*claude) exit(code int) (class effect.Failure, meaning string) { return exitFailure(code) }
+
+// denied is the fault of an agent that was kept from a tool: what it says after that is not what it was asked for.
+func denied(tool, input string, times int) *fault {
+	message := fmt.Sprintf("it was denied the tool %s", tool)
+	if input != "" {
+		message += " with " + clipTo(input, 200)
+	}
+	if times > 1 {
+		message += fmt.Sprintf(", and %d more", times-1)
+	}
+	return &fault{message: message + "; allow it with tools or modifies, or ask for what needs no tool", kind: effect.KindDenied, class: effect.Final, said: true}
+}

@@ -1,0 +1,148 @@
+package agent
+
+import (
+	"encoding/json"
+	"strings"
+
+	"starling/lang/effect"
+)
+
+// gemini speaks with Gemini CLI: the prompt on standard input, which is no terminal and so asks for one reply, a stream of JSON on standard output. It knows no schema:
+// the reply is found in the text.
+//
+//	{"type":"init","session_id":…,"model":…}
+//	{"type":"message","role":"assistant","content":…,"delta":true}
+//	{"type":"tool_use","tool_name":…,"tool_id":…,"parameters":{…}}    {"type":"tool_result","tool_id":…,"status":"success"|"error","error":{…}}
+//	{"type":"error","severity":"warning"|"error","message":…}         {"type":"result","status":"success"|"error","error":{…},"stats":{…}}
+type gemini struct {
+	session string
+	said    strings.Builder // since the last tool
+	tools   map[string]string
+	denials []string
+	result  *geminiLine
+}
+
+type geminiLine struct {
+	Type       string          `json:"type"`
+	SessionID  string          `json:"session_id"`
+	Model      string          `json:"model"`
+	Role       string          `json:"role"`
+	Content    string          `json:"content"`
+	ToolName   string          `json:"tool_name"`
+	ToolID     string          `json:"tool_id"`
+	Parameters json.RawMessage `json:"parameters"`
+	Status     string          `json:"status"`
+	Severity   string          `json:"severity"`
+	Message    string          `json:"message"`
+	Error      struct {
+		Type    string `json:"type"`
+		Message string `json:"message"`
+	} `json:"error"`
+	Stats struct {
+		Input  int64 `json:"input_tokens"`
+		Output int64 `json:"output_tokens"`
+		Cached int64 `json:"cached"`
+	} `json:"stats"`
+}
+
+func (g *gemini) invoke(q Question) (invocation, error) {
+	d := q.Definition
+	args := []string{"--output-format", "stream-json", "--approval-mode", "default"}
+	if d.Modifies {
+		args[len(args)-1] = "auto_edit"
+	}
+	if d.Model != "" {
+		args = append(args, "--model", d.Model)
+	}
+	if len(d.Tools) > 0 {
+		args = append(args, "--allowed-tools", strings.Join(d.Tools, ","))
+	}
+	resumes := resumed(q)
+	if resumes {
+		args = append(args, "--resume", q.Session)
+	}
+	text, err := prompt(q, resumes)
+	return invocation{args: args, stdin: []byte(text), forget: func() {}}, err
+}
+
+func (g *gemini) line(line string, emit emitter) (counts bool) {
+	var l geminiLine
+	if !decode(line, &l) {
+		return false
+	}
+	switch l.Type {
+	case "init":
+		g.session = l.SessionID
+		emit.say("session", "id", l.SessionID, "model", l.Model)
+	case "message":
+		if l.Role == "assistant" {
+			g.said.WriteString(l.Content)
+			emit.say("delta", "text", l.Content)
+		}
+	case "tool_use":
+		g.said.Reset() // what it said before was about what it was going to do
+		g.use(&l, emit)
+	case "tool_result":
+		g.used(&l, emit)
+	case "error":
+		emit.say("trouble", "text", l.Message, "severity", l.Severity)
+	case "result":
+		g.result = &l
+	}
+	return l.Type == "message"
+}
+
+func (g *gemini) use(l *geminiLine, emit emitter) {
+	if g.tools == nil {
+		g.tools = map[string]string{}
+	}
+	g.tools[l.ToolID] = l.ToolName
+	emit.say("tool", "name", l.ToolName, "id", l.ToolID, "input", []byte(l.Parameters))
+}
+
+func (g *gemini) used(l *geminiLine, emit emitter) {
+	if l.Status == "error" && refusal(l.Error.Type+" "+l.Error.Message) {
+		g.denials = append(g.denials, firstOf(g.tools[l.ToolID], l.ToolID))
+	}
+	emit.say("tool_result", "id", l.ToolID, "ok", l.Status != "error", "text", l.Error.Message)
+}
+
+// refusal tells whether a tool failed because it was not allowed.
+func refusal(text string) bool {
+	text = strings.ToLower(text)
+	for _, word := range []string{"denied", "policy_violation", "not allowed", "requires user confirmation", "requires approval"} {
+		if strings.Contains(text, word) {
+			return true
+		}
+	}
+	return false
+}
+
+func (g *gemini) answer() (answer, *fault) {
+	switch {
+	case g.result == nil:
+		return answer{}, &fault{message: "it ended without a result", kind: effect.KindAgent, class: effect.Retryable}
+	case g.result.Status == "error":
+		return answer{}, toldFault(firstOf(g.result.Error.Message, g.result.Error.Type, "it reports an error and does not say which"))
+	case len(g.denials) > 0:
+		return answer{}, denied(g.denials[0], "", len(g.denials))
+	}
+	stats := g.result.Stats
+	return answer{text: g.said.String(), status: "ok", session: g.session,
+		usage: usage{input: stats.Input, output: stats.Output, cached: stats.Cached}.dict()}, nil
+}
+
+// exit: 41 and 52 are about how it is set up, 42 about what it was given, 53 about how long it may go on.
+func (*gemini) exit(code int) (class effect.Failure, meaning string) {
+	switch code {
+	case 41:
+		return effect.Final, " (not logged in)"
+	case 42:
+		return effect.Final, " (input refused)"
+	case 52:
+		return effect.Final, " (configuration)"
+	case 53:
+		return effect.Final, " (turn limit)"
+	}
+	return exitFailure(code)
+}

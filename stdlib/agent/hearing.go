@@ -1,0 +1,136 @@
+package agent
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"go.starlark.net/starlark"
+
+	"starling/lang/contract"
+	"starling/lang/effect"
+)
+
+const (
+	maxHeard      = 256 << 20               // bytes of stdout in all: an agent that is at work for an hour tells a lot
+	maxTranscript = effect.MaxBlobs - 1<<20 // bytes of the end that are kept
+	maxEvents     = 10_000                  // of one attempt
+	maxEventText  = 16 << 10                // bytes of one text in an event
+)
+
+// hearing takes what a program writes, line by line as it comes. It is called by one goroutine.
+type hearing struct {
+	dialect dialect
+	emit    emitter
+	hide    *strings.Replacer
+	end     func() // ends the program
+
+	heard, counted int
+	over           bool
+	kept           []byte // the end of what was heard, at most twice maxTranscript
+}
+
+func (h *hearing) line(raw []byte) {
+	line := h.hide.Replace(string(raw))
+	h.kept = append(append(h.kept, line...), '\n')
+	if len(h.kept) > 2*maxTranscript {
+		h.kept = append([]byte(nil), h.kept[len(h.kept)-maxTranscript:]...)
+	}
+	h.heard += len(raw) + 1
+	if h.dialect.line(line, h.emit) {
+		h.counted += len(raw) + 1
+	}
+	if !h.over && (h.counted > maxReply+1 || h.heard > maxHeard) {
+		h.over = true
+		h.end()
+	}
+}
+
+// transcript is the end of what was heard.
+func (h *hearing) transcript() string { return string(h.kept[max(0, len(h.kept)-maxTranscript):]) }
+
+// emitter journals the events of one attempt. It is bounded: whoever tells too much is not heard out, but goes on.
+type emitter struct {
+	to   *effect.Attempt
+	left *int
+}
+
+func newEmitter(to *effect.Attempt) emitter {
+	left := maxEvents
+	return emitter{to, &left}
+}
+
+// event journals one event whose data was checked.
+func (e emitter) event(kind string, data starlark.Value) {
+	switch *e.left--; {
+	case *e.left > 0:
+		e.to.Emit(kind, data)
+	case *e.left == 0:
+		e.to.Emit("unheard", dict("text", "further events of this attempt are not recorded"))
+	}
+}
+
+// say journals an event of pairs of names and values. Texts are cut where they are long.
+func (e emitter) say(kind string, pairs ...any) { e.event(kind, dict(pairs...)) }
+
+// dict makes a dict of pairs of names and values: texts, ints, bools, raw JSON. Empty texts are left out.
+func dict(pairs ...any) *starlark.Dict {
+	d := starlark.NewDict(len(pairs) / 2)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if v := plainValue(pairs[i+1]); v != nil {
+			if err := d.SetKey(starlark.String(pairs[i].(string)), v); err != nil {
+				panic("agent: " + err.Error()) // a fresh dict with keys that are strings
+			}
+		}
+	}
+	return d
+}
+
+func plainValue(v any) starlark.Value {
+	switch v := v.(type) {
+	case string:
+		if v == "" {
+			return nil
+		}
+		return starlark.String(clip(v))
+	case int64:
+		return starlark.MakeInt64(v)
+	case bool:
+		return starlark.Bool(v)
+	case float64:
+		return starlark.Float(v)
+	case []byte: // JSON
+		if value, err := contract.FromJSON(v); err == nil && len(v) <= maxEventText {
+			return value
+		}
+		return plainValue(string(v))
+	}
+	return nil
+}
+
+// clip cuts a text that is too long for an event, between characters.
+func clip(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if len(s) <= maxEventText {
+		return s
+	}
+	end := maxEventText
+	for !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + "…"
+}
+
+// eventOf reads a line that is an event and nothing else.
+func eventOf(line string) (*starlark.Dict, bool) {
+	text := strings.TrimSpace(line)
+	if !strings.HasPrefix(text, `{`) || !strings.Contains(text, `"event"`) {
+		return nil, false
+	}
+	v, err := contract.FromJSON([]byte(text))
+	d, ok := v.(*starlark.Dict)
+	if err != nil || !ok || d.Len() != 1 {
+		return nil, false
+	}
+	event, ok := effect.ViewOf(d).Value("event").(*starlark.Dict)
+	return event, ok && effect.CheckName(effect.ViewOf(event).Text("kind")) == nil
+}

@@ -1,0 +1,133 @@
+package agent
+
+import (
+	"fmt"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"starling/lang/contract"
+	"starling/lang/effect"
+)
+
+// Agents that do not read the request as JSON are told of it in words: what to do first, then what on, then what the reply must be. Whoever reads the prompt has
+// the same facts as a program that reads the record.
+
+// prompt writes a request in words. continued says that the agent has what was asked before it and only needs to hear why its reply was not accepted.
+func prompt(q Question, continued bool) (string, error) {
+	r := request{q.Request}
+	var p paragraphs
+	if !continued {
+		p.add(r.text("instructions"))
+		p.handedOver(r.field("handoff"))
+		p.add(r.text("task"))
+		p.json("Input", r.field("input"))
+		p.json("Context", r.field("context"))
+		p.constraints(r.field("handoff"))
+	}
+	p.feedback(q.Feedback)
+	if q.Returns != "" {
+		p.json("Reply with one JSON value that meets this JSON Schema, and with nothing else", r.field("output_schema"))
+	}
+	if p.err == nil && len(p.parts) == 0 {
+		p.add("Say what you have to say.")
+	}
+	return strings.Join(p.parts, "\n\n"), p.err
+}
+
+// request reads the record that agents are sent.
+type request struct{ record *effect.Record }
+
+func (r request) field(name string) starlark.Value { return r.record.Field(name) }
+
+func (r request) text(name string) string {
+	s, _ := starlark.AsString(r.field(name))
+	return s
+}
+
+// paragraphs are the parts of a prompt.
+type paragraphs struct {
+	parts []string
+	err   error
+}
+
+func (p *paragraphs) add(text string) {
+	if text = strings.TrimSpace(text); text != "" {
+		p.parts = append(p.parts, text)
+	}
+}
+
+// json adds a value under a title; None is nothing.
+func (p *paragraphs) json(title string, v starlark.Value) {
+	if v == nil || v == starlark.None {
+		return
+	}
+	if d, ok := v.(*starlark.Dict); ok && d.Len() == 0 {
+		return
+	}
+	text, err := contract.ToJSON(v)
+	if err != nil {
+		p.err = err
+		return
+	}
+	p.add(title + ":\n```json\n" + string(text) + "\n```")
+}
+
+func (p *paragraphs) handedOver(handoff starlark.Value) {
+	if d, ok := handoff.(*starlark.Dict); ok {
+		if from := effect.ViewOf(d).Text("from"); from != "" {
+			p.add(fmt.Sprintf("%s hands this work over to you.", from))
+		}
+	}
+}
+
+func (p *paragraphs) constraints(handoff starlark.Value) {
+	d, ok := handoff.(*starlark.Dict)
+	if !ok {
+		return
+	}
+	if list, ok := effect.ViewOf(d).Value("constraints").(*starlark.List); ok && list.Len() > 0 {
+		p.json("Keep to these constraints", list)
+	}
+}
+
+func (p *paragraphs) feedback(list []contract.Violation) {
+	if len(list) == 0 {
+		return
+	}
+	lines := []string{"Your previous reply was not accepted. Reply again, whole. What was wrong with it:"}
+	for _, v := range list {
+		lines = append(lines, "- "+v.Error())
+	}
+	p.add(strings.Join(lines, "\n"))
+}
+
+// strictSchema is the contract of the reply as model APIs and coding agents take it, nil where they would refuse it.
+func strictSchema(q Question) []byte {
+	c, err := contract.Parse("output", q.Returns)
+	if q.Returns == "" || err != nil {
+		return nil
+	}
+	s := c.Schema(contract.Strict)
+	if len(s.Unfit) > 0 {
+		return nil
+	}
+	return s.JSON()
+}
+
+// fromStrict reads a reply that was made for strictSchema: null stands for what is absent. What does not meet the contract stays as it is, so that the paths at
+// fault are told.
+func fromStrict(q Question, text []byte) (starlark.Value, bool) {
+	v, err := contract.FromJSON(text)
+	if err != nil {
+		return nil, false
+	}
+	c, err := contract.Parse("output", q.Returns)
+	if err != nil {
+		return v, true
+	}
+	if checked, wrong := c.CheckAs(contract.Strict, v); len(wrong) == 0 {
+		return checked, true
+	}
+	return v, true
+}

@@ -1,0 +1,199 @@
+package project
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"starling/lang/diagnostic"
+	"starling/lang/effect"
+)
+
+// served are the keys that say who serves an agent, by the backends that have them; "backends" stands for an agent that only lists others. The other keys
+// belong to every agent.
+var served = [...]struct {
+	key string
+	by  []string
+}{
+	{"command", []string{Command}},
+	{"preset", []string{Command}},
+	{"env", []string{Command, Anthropic, OpenAI}},
+	{"model", []string{Command, Anthropic, OpenAI}},
+	{"url", []string{Anthropic, OpenAI}},
+	{"max_tokens", []string{Anthropic, OpenAI}},
+	{"price", []string{Anthropic, OpenAI}},
+}
+
+func (r *reader) agent(name string, t table) Agent {
+	if err := effect.CheckName(name); err != nil {
+		r.complain(t.path, diagnostic.Diagnostic{Message: err.Error()})
+	}
+	r.onlyKeys(t, "backend", "backends", "command", "preset", "env", "model", "url", "max_tokens", "price", "tools", "modifies", "timeout", "retries", "reasks",
+		"instructions", "input", "output")
+	instructions, _ := r.string(t, "instructions")
+	a := Agent{
+		Name:         name,
+		Backends:     r.strings(t, "backends"),
+		Command:      r.strings(t, "command"),
+		Env:          r.variables(t),
+		URL:          r.url(t),
+		Price:        r.price(t),
+		MaxTokens:    r.bound(t, "max_tokens", 1),
+		Tools:        r.strings(t, "tools"),
+		Modifies:     r.flag(t, "modifies"),
+		Limits:       r.limits(t),
+		Instructions: instructions,
+		Input:        r.contract(t, "input"),
+		Output:       r.contract(t, "output"),
+	}
+	a.Model, _ = r.string(t, "model")
+	if _, lists := t.values["backends"]; lists {
+		r.checkList(t, a)
+		return a
+	}
+	a.Preset, _ = r.oneOf(t, "preset", "", Claude, Codex, Gemini)
+	var known bool
+	if a.Backend, known = r.oneOf(t, "backend", Command, Command, Scripted, Anthropic, OpenAI); !known {
+		return a
+	}
+	r.checkServed(t, a.Backend)
+	r.checkCommand(t, a)
+	r.checkModel(t, &a)
+	if a.Preset != "" && a.Command == nil {
+		a.Command = []string{a.Preset}
+	}
+	return a
+}
+
+// oneOf reads a string that is one of a few; otherwise where it was left out.
+func (r *reader) oneOf(t table, key, otherwise string, known ...string) (s string, ok bool) {
+	s, given := r.string(t, key)
+	if !given {
+		return otherwise, true
+	}
+	if !slices.Contains(known, s) {
+		last := len(known) - 1
+		r.refuse(t.at(key), fmt.Sprintf("%q", s), strings.Join(known[:last], ", ")+" or "+known[last], diagnostic.DidYouMean(s, known))
+		return otherwise, false
+	}
+	return s, true
+}
+
+// checkServed complains of keys that another backend would have.
+func (r *reader) checkServed(t table, backend string) {
+	for _, s := range served {
+		if _, given := t.values[s.key]; given && !slices.Contains(s.by, backend) {
+			what := fmt.Sprintf("an agent with backend = %q has no %s", backend, s.key)
+			if backend == "" {
+				what = "an agent that lists backends has no " + s.key + " of its own"
+			}
+			r.complain(t.at(s.key), diagnostic.Diagnostic{Message: what, Hint: "it is for agents with backend " + strings.Join(s.by, " or ")})
+		}
+	}
+}
+
+func (r *reader) checkCommand(t table, a Agent) {
+	_, given := t.values["command"]
+	_, model := t.values["model"]
+	switch {
+	case a.Backend != Command:
+	case !given && a.Preset == "":
+		r.complain(t.path, diagnostic.Diagnostic{Message: "this agent has no command",
+			Hint: `add command = ["program", "argument"], preset = "claude", or backend = "scripted" for a function of the fake`})
+	case len(a.Command) > 0 && a.Command[0] == "":
+		r.refuse(t.element("command", 0), `""`, "the name of a program", "")
+	case a.Command != nil && len(a.Command) == 0:
+		r.refuse(t.at("command"), "an empty list", "a program and its arguments", "")
+	}
+	if a.Backend == Command && a.Preset == "" && model {
+		r.complain(t.at("model"), diagnostic.Diagnostic{Message: "only a preset knows how to tell its program of a model", Hint: "add it to the arguments of command"})
+	}
+}
+
+// checkModel checks an agent that is a model, and gives it the variable that its maker's key is usually in.
+func (r *reader) checkModel(t table, a *Agent) {
+	if a.Backend != Anthropic && a.Backend != OpenAI {
+		return
+	}
+	if a.Model == "" {
+		r.complain(t.path, diagnostic.Diagnostic{Message: "this agent has no model", Hint: `add model = "NAME"`})
+	}
+	switch _, given := t.values["env"]; {
+	case len(a.Env) > 1:
+		r.complain(t.element("env", 1), diagnostic.Diagnostic{Message: "a model's API takes one key", Hint: "env names the variable that it is in, [] for none"})
+	case !given && a.Backend == Anthropic:
+		a.Env = []string{"ANTHROPIC_API_KEY"}
+	case !given:
+		a.Env = []string{"OPENAI_API_KEY"}
+	}
+}
+
+// checkList checks an agent that names those whose backends serve it. Whether they exist is known when the file has been read.
+func (r *reader) checkList(t table, a Agent) {
+	if _, given := t.values["backend"]; given {
+		r.complain(t.at("backend"), diagnostic.Diagnostic{Message: "an agent has a backend or lists backends, not both"})
+	}
+	if a.Backends != nil && len(a.Backends) == 0 {
+		r.refuse(t.at("backends"), "an empty list", "names of agents, the preferred one first", "")
+	}
+	r.checkServed(t, "")
+}
+
+// checkLists checks that the agents which are listed as backends exist and have a backend of their own.
+func (r *reader) checkLists(f *File, t table) {
+	for _, a := range f.Agents {
+		own := table{path: t.at(a.Name)}
+		for i, name := range a.Backends {
+			other, ok := f.Agent(name)
+			switch {
+			case slices.Contains(a.Backends[:i], name):
+				r.complain(own.element("backends", i), diagnostic.Diagnostic{Message: name + " is named twice"})
+			case !ok:
+				r.refuse(own.element("backends", i), fmt.Sprintf("%q", name), "the name of an agent of this file", diagnostic.DidYouMean(name, f.Names()))
+			case other.Backends != nil:
+				r.refuse(own.element("backends", i), fmt.Sprintf("%q", name), "an agent with a backend of its own", "it only lists others; name these here")
+			}
+		}
+	}
+}
+
+func (r *reader) flag(t table, key string) bool {
+	v, given := t.values[key]
+	b, ok := v.(bool)
+	if given && !ok {
+		r.refuse(t.at(key), show(v), "true or false", "")
+	}
+	return b
+}
+
+func (r *reader) url(t table) string {
+	text, ok := r.string(t, "url")
+	if u, err := url.Parse(text); ok && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil) {
+		r.refuse(t.at("url"), fmt.Sprintf("%q", text), `an address such as "http://localhost:11434/v1", without user and password`, "")
+	}
+	return text
+}
+
+func (r *reader) price(t table) Price {
+	price, ok := r.table(t, "price")
+	if !ok {
+		return Price{}
+	}
+	r.onlyKeys(price, "input", "output")
+	return Price{Input: r.dollars(price, "input"), Output: r.dollars(price, "output")}
+}
+
+// dollars reads a number from 0 on.
+func (r *reader) dollars(t table, key string) float64 {
+	v, given := t.values[key]
+	n, ok := v.(float64)
+	if whole, isInt := v.(int64); isInt {
+		n, ok = float64(whole), true
+	}
+	if given && (!ok || !(n >= 0 && n <= 1e6)) {
+		r.refuse(t.at(key), show(v), "US dollars per million tokens", "")
+		return 0
+	}
+	return n
+}
