@@ -169,12 +169,29 @@ func (r *Record) event(run string) Event {
 			if r.Type == RunStarted {
 				showHashes(v)
 			}
-			if text, err := contract.ToJSON(v); err == nil {
+			if text, err := contract.ToJSON(namingSecrets(v)); err == nil {
 				ev.Data = text
 			}
 		}
 	}
 	return ev
+}
+
+// namingSecrets is a fresh value with the names of secrets in place of the references, which have no JSON.
+func namingSecrets(v starlark.Value) starlark.Value {
+	switch v := v.(type) {
+	case *effect.Secret:
+		return starlark.String(v.String())
+	case *starlark.Dict:
+		for _, kv := range v.Items() {
+			_ = v.SetKey(kv[0], namingSecrets(kv[1])) // a fresh dict that has the key
+		}
+	case *starlark.List:
+		for i := range v.Len() {
+			_ = v.SetIndex(i, namingSecrets(v.Index(i)))
+		}
+	}
+	return v
 }
 
 // showHashes puts hashes as text in place of their bytes.

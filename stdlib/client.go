@@ -33,7 +33,10 @@ func httpHandler() *effect.Handler {
 			if err != nil {
 				return effect.Errorf(effect.KindRefused, "http: %v", err)
 			}
-			return grantedURL(s, args.Text("url"))
+			if fault := grantedURL(s, args.Text("url")); fault != nil {
+				return fault
+			}
+			return usableSecrets(s, args)
 		},
 		Perform: func(ctx context.Context, a *effect.Attempt) effect.Reply {
 			e := &exchange{attempt: a, args: effect.ViewOf(a.Args), transport: transport}
@@ -48,6 +51,7 @@ type exchange struct {
 	args      effect.View
 	transport http.RoundTripper
 	secret    []string    // names of the headers whose values are secret
+	shown     redactor    // what a response may not show
 	host      string      // the one that was asked for
 	sent      atomic.Bool // some of a request has left: the other side may have acted on it
 }
@@ -86,7 +90,7 @@ func (e *exchange) request(ctx context.Context) (*http.Request, error) {
 	}
 	req.Header.Set("User-Agent", "starling")
 	req.Header.Set("Idempotency-Key", e.attempt.Key)
-	return req, e.setHeaders(req.Header)
+	return req, e.setHeaders(ctx, req.Header)
 }
 
 func (e *exchange) body() (body io.Reader, kind string, err error) {
@@ -103,7 +107,7 @@ func (e *exchange) body() (body io.Reader, kind string, err error) {
 	return nil, "", nil
 }
 
-func (e *exchange) setHeaders(h http.Header) error {
+func (e *exchange) setHeaders(ctx context.Context, h http.Header) error {
 	headers, _ := e.args.Value("headers").(*starlark.Dict)
 	if headers == nil {
 		return nil
@@ -114,10 +118,11 @@ func (e *exchange) setHeaders(h http.Header) error {
 		case starlark.String:
 			h.Set(name, string(v))
 		case *effect.Secret:
-			value, ok := e.attempt.Env(v.Name)
-			if !ok {
-				return fmt.Errorf("the secret %s of the header %s has no value; it is an environment variable that the project declares", v.Name, name)
+			value, err := revealed(ctx, e.attempt, v.Name)
+			if err != nil {
+				return fmt.Errorf("the header %s: %w", name, err)
 			}
+			e.shown.hide(v.Name, value)
 			if text := v.Reveal(value); !strings.ContainsAny(text, "\r\n\x00") {
 				h.Set(name, text)
 				e.secret = append(e.secret, name)
@@ -161,7 +166,7 @@ func (e *exchange) broken(ctx context.Context, err error) effect.Reply {
 	case errors.Is(err, errRedirects):
 		return e.failed(effect.Errorf(effect.KindEffect, "%s: %v", e.title(), errRedirects), effect.Final)
 	}
-	return e.failed(effect.Errorf(effect.KindEffect, "%s: %s", e.title(), reason(err)), e.class())
+	return e.failed(effect.Errorf(effect.KindEffect, "%s: %s", e.title(), e.shown.redact(reason(err))), e.class())
 }
 
 // class says whether another attempt can do no harm: of what may be repeated, and of anything that never left.
@@ -195,13 +200,15 @@ func (e *exchange) failed(err *effect.Error, class effect.Failure) effect.Reply 
 	return effect.Reply{Err: err, Class: class}
 }
 
+// response makes the record that is kept. A server that repeats a secret does not bring it into the journal.
 func (e *exchange) response(resp *http.Response, body []byte) effect.Reply {
+	body = []byte(e.shown.redact(string(body)))
 	text := strings.ToValidUTF8(string(body), "\uFFFD")
 	value, err := contract.FromJSON(body)
 	if err != nil {
 		value = starlark.None
 	}
-	r := effect.NewRecord(effect.ResponseType, starlark.Bool(resp.StatusCode/100 == 2), starlark.MakeInt(resp.StatusCode), headerDict(resp.Header),
+	r := effect.NewRecord(effect.ResponseType, starlark.Bool(resp.StatusCode/100 == 2), starlark.MakeInt(resp.StatusCode), headerDict(resp.Header, e.shown),
 		starlark.String(text), value)
 	if _, err := effect.Encode(r); err != nil {
 		return e.failed(effect.Errorf(effect.KindEffect, "%s: the response with status %d cannot be kept: %v", e.title(), resp.StatusCode, err),
@@ -211,7 +218,7 @@ func (e *exchange) response(resp *http.Response, body []byte) effect.Reply {
 }
 
 // headerDict has the names in lower case and in order; several values of one name are joined with commas.
-func headerDict(h http.Header) *starlark.Dict {
+func headerDict(h http.Header, shown redactor) *starlark.Dict {
 	names := make([]string, 0, len(h))
 	for name := range h {
 		names = append(names, name)
@@ -219,7 +226,7 @@ func headerDict(h http.Header) *starlark.Dict {
 	slices.Sort(names)
 	d := starlark.NewDict(len(names))
 	for _, name := range names {
-		value := strings.ToValidUTF8(strings.Join(h[name], ", "), "\uFFFD")
+		value := strings.ToValidUTF8(shown.redact(strings.Join(h[name], ", ")), "\uFFFD")
 		if err := d.SetKey(starlark.String(strings.ToLower(name)), starlark.String(value)); err != nil {
 			panic("stdlib: " + err.Error()) // a fresh dict with keys that are strings
 		}

@@ -29,9 +29,13 @@ func perform(t *testing.T, ctx context.Context, call string) effect.Reply {
 	}
 	return d.env.Handlers["http"].Perform(ctx, &effect.Attempt{
 		Kind: "http", Number: 1, Key: "run1/step1", Args: args,
-		Env: func(name string) (string, bool) { return map[string]string{"TOKEN": "hunter2"}[name], name == "TOKEN" },
+		Env:      func(name string) (string, bool) { return map[string]string{"TOKEN": "hunter2"}[name], name == "TOKEN" },
+		Settings: &secretSettings,
 	})
 }
+
+// secretSettings are those of a project with a secret that stands in a variable.
+var secretSettings = effect.Settings{ProjectFile: "starling.toml", Project: []byte("[secrets.TOKEN]\nenv = 'TOKEN'\n")}
 
 // serve starts a server that ends with the test.
 func serve(t *testing.T, h http.HandlerFunc) string {
@@ -274,10 +278,11 @@ func TestSecretsWithoutValue(t *testing.T) {
 	}
 	args, _ := d.asked[0].Args.Value()
 	for value, want := range map[string]string{
-		"":         "GET http://127.0.0.1:1/: the secret TOKEN of the header X-Key has no value; it is an environment variable that the project declares",
+		"":         "GET http://127.0.0.1:1/: the header X-Key: the secret TOKEN: the environment variable TOKEN has no value; set it and resume the run",
 		"hun\nter": "GET http://127.0.0.1:1/: the secret TOKEN of the header X-Key is more than one line",
 	} {
-		r := d.env.Handlers["http"].Perform(t.Context(), &effect.Attempt{Args: args, Env: func(string) (string, bool) { return value, value != "" }})
+		r := d.env.Handlers["http"].Perform(t.Context(), &effect.Attempt{Args: args, Settings: &secretSettings,
+			Env: func(string) (string, bool) { return value, value != "" }})
 		if r.Err == nil || r.Err.Kind != effect.KindRefused || r.Err.Message != want {
 			t.Errorf("got %v, want %s", r.Err, want)
 		}
@@ -298,5 +303,25 @@ func TestResponseCrosses(t *testing.T) {
 	}
 	if same, err := starlark.Equal(r.Value, back); err != nil || !same {
 		t.Errorf("got %v, %v", back, err)
+	}
+}
+
+// A request is refused before it is recorded as begun, for a secret that is not declared, and for any in a script of others.
+func TestSecretsThatMayNotBeUsed(t *testing.T) {
+	const project = "[secrets.TOKEN]\nenv = 'TOKEN'\n[grants.theirs]\nhosts = ['h']\n"
+	for _, c := range []struct{ name, grant, project, want string }{
+		{"TOKEN", "", project, "<nil>"},
+		{"TOKEN", "theirs", project, "the script is not the project's own: it cannot use the secret TOKEN"},
+		{"TOKE", "", project, `the secret TOKE is not declared in starling.toml; did you mean "TOKEN"?`},
+		{"other", "", "", "the secret other is not declared in starling.toml; write [secrets.other] with env, file or command there"},
+	} {
+		d := newDesk()
+		if _, err := d.eval(fmt.Sprintf(`http.get("http://h/", headers = {"X-Key": secrets.get(%q)})`, c.name)); err != nil {
+			t.Fatal(err)
+		}
+		fault := d.env.Handlers["http"].Resolve(&effect.Settings{ProjectFile: "starling.toml", Project: []byte(c.project), Grant: c.grant}, d.asked[0])
+		if got := fmt.Sprint(fault); got != c.want {
+			t.Errorf("%s for %q: got %s, want %s", c.name, c.grant, got, c.want)
+		}
 	}
 }

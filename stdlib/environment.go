@@ -55,6 +55,7 @@ func predeclared() starlark.StringDict {
 		"mailbox": members(mailboxModule()...),
 		"math":    mathModule(),
 		"re":      members(reModule()...),
+		"secrets": members(secretsModule()...),
 		"text":    members(textModule()...),
 		"yaml":    members(yamlModule()...),
 		"time":    timeModule(names["now"].(*effect.Builtin)),

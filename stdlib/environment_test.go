@@ -248,6 +248,10 @@ func TestRefusedCalls(t *testing.T) {
 		{`json.encode(len)`, `json.encode: cannot encode builtin_function_or_method as JSON`},
 		{`math.sqrt("2")`, `math.sqrt: for parameter x: got string, want number`},
 		{`math.log(2, 1)`, `division by zero`},
+		{`secrets.get("a b")`, `secrets.get: for parameter name: got the name "a b", want letters, digits, '.', '_' and '-', beginning with a letter or a digit`},
+		{`token == token`, `secrets cannot be compared`},
+		{`{token: 1}`, `unhashable type: secret`},
+		{`token.wrap("Bearer")`, `secret.wrap: got "Bearer", want a text that contains {}`},
 		{`re.search("(a", "x")`, "re.search: for parameter pattern: missing closing ): `(a`"},
 		{`re.search("a(?=b)", "x")`, "re.search: for parameter pattern: invalid or unsupported Perl syntax: `(?=`: RE2 has no look-around; match more and take a group"},
 		{`re.sub("(a)", r"\2", "a")`, `re.sub: for parameter repl: \2 is no group of the pattern, which has 1; write \1, \g<name>, or \\ for a backslash`},
@@ -397,7 +401,7 @@ func TestPredeclared(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	const want = "agent contract digest emit fail fs gate handoff http json log mailbox math now print proceed random re reply role run sleep steer stop text time uuid yaml"
+	const want = "agent contract digest emit fail fs gate handoff http json log mailbox math now print proceed random re reply role run secrets sleep steer stop text time uuid yaml"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// sink is the world of a session: an HTTP server that answers a GET with a file of the session's folder and everything else with {},
-// and keeps what it was asked.
+// sink is the world of a session: an HTTP server that answers a GET with a file of the session's folder, /echo with the Authorization that it was sent, and
+// everything else with {}, and keeps what it was asked.
 type sink struct {
 	mu       sync.Mutex
 	server   *httptest.Server
@@ -47,6 +47,11 @@ func (s *sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Unlock()
 	if held != nil {
 		<-held
+	}
+	if r.URL.Path == "/echo" {
+		w.Header().Set("X-Seen", r.Header.Get("Authorization"))
+		fmt.Fprintf(w, "%q", r.Header.Get("Authorization"))
+		return
 	}
 	if r.Method != http.MethodGet {
 		fmt.Fprint(w, "{}")

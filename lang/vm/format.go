@@ -97,7 +97,7 @@ func (m *Machine) appendVerb(b []byte, verb byte, v starlark.Value) ([]byte, boo
 	case 's':
 		return m.appendText(b, v), true
 	case 'r':
-		if m.refused = m.printable(v); m.refused != nil {
+		if m.refused = m.showable(v); m.refused != nil {
 			return b, true
 		}
 		return append(b, v.String()...), true
@@ -122,7 +122,7 @@ func (m *Machine) appendText(b []byte, v starlark.Value) []byte {
 			return strconv.AppendInt(b, n, 10)
 		}
 	}
-	if m.refused = m.printable(v); m.refused != nil {
+	if m.refused = m.showable(v); m.refused != nil {
 		return b
 	}
 	return append(b, v.String()...)

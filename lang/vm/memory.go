@@ -169,6 +169,13 @@ func (m *Machine) interpolated(x, y starlark.Value) error {
 	if !ok {
 		return nil
 	}
+	args, several := y.(starlark.Tuple)
+	if !several {
+		args = starlark.Tuple{y}
+	}
+	if err := m.allShowable(args); err != nil {
+		return err
+	}
 	size, err := m.textSize(y)
 	if err != nil {
 		return err

@@ -182,6 +182,14 @@ func (m *Machine) mayCallString(name, s string, args starlark.Tuple, named []key
 // mayFormat refuses a format with so many fields that the longest argument in each of them would be too long.
 func (m *Machine) mayFormat(s string, args starlark.Tuple, named []keyword) error {
 	longest := int64(0)
+	for _, kw := range named {
+		if err := m.showable(kw.value); err != nil {
+			return err
+		}
+	}
+	if err := m.allShowable(args); err != nil {
+		return err
+	}
 	for _, v := range args {
 		n, err := m.textSize(v)
 		if err != nil {

@@ -117,7 +117,7 @@ func (m *Machine) callNative(f *fiber, n *Native, args starlark.Tuple, named []k
 func (m *Machine) mayCall(n *Native, args []starlark.Value) error {
 	switch n.name {
 	case "str", "repr", "print", "fail":
-		return m.allPrintable(args, nil)
+		return m.allShowable(args)
 	case "enumerate":
 		return m.consumesEach(args, 3*sizeOfValue+sizeOfTuple)
 	case "zip":

@@ -1,6 +1,8 @@
 package vm
 
 import (
+	"fmt"
+
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
 
@@ -16,6 +18,24 @@ const maxPrintDepth = 10_000
 func (m *Machine) printable(v starlark.Value) error {
 	_, err := m.textSize(v)
 	return err
+}
+
+// showable is printable for a value that is itself made a text, which a secret never is.
+func (m *Machine) showable(v starlark.Value) error {
+	if s, ok := v.(*effect.Secret); ok {
+		return fmt.Errorf("a secret cannot be shown; %s.wrap(\"Bearer {}\") puts it into a text", s)
+	}
+	return m.printable(v)
+}
+
+// allShowable is showable for each of them.
+func (m *Machine) allShowable(args []starlark.Value) error {
+	for _, v := range args {
+		if err := m.showable(v); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // allPrintable refuses arguments for a Go function that may print them, or go through them by recursion.

@@ -31,6 +31,24 @@ type File struct {
 	Machine  Machine // bounds of every run's machine
 	Agents   []Agent // in the order of the file
 	Grants   []Grant // in the order of the file
+	Secrets  []Secret
+}
+
+// Secret is one [secrets.NAME]: where the value is found when a request needs it. Exactly one of the three is given.
+type Secret struct {
+	Name    string
+	Env     string   // name of an environment variable of whoever carries the run
+	File    string   // path of a file that holds it, relative to the folder of the project file
+	Command []string // program and arguments that print it
+}
+
+// Secret finds a secret by name.
+func (f *File) Secret(name string) (Secret, bool) {
+	i := slices.IndexFunc(f.Secrets, func(s Secret) bool { return s.Name == name })
+	if i < 0 {
+		return Secret{}, false
+	}
+	return f.Secrets[i], true
 }
 
 // Grant is what scripts that are not the project's own may use.
@@ -116,11 +134,16 @@ func (f *File) Names() []string {
 	return names
 }
 
-// Variables lists every environment variable that some agent declares, sorted.
+// Variables lists every environment variable that some agent or secret declares, sorted.
 func (f *File) Variables() []string {
 	var names []string
 	for _, a := range f.Agents {
 		names = append(names, a.Env...)
+	}
+	for _, s := range f.Secrets {
+		if s.Env != "" {
+			names = append(names, s.Env)
+		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names)

@@ -70,7 +70,7 @@ func (t table) at(key string) []string             { return append(t.path[:len(t
 func (t table) element(key string, i int) []string { return append(t.at(key), index(i)) }
 
 func (r *reader) project(t table) *File {
-	r.onlyKeys(t, "fake", "machine", "defaults", "agents", "grants")
+	r.onlyKeys(t, "fake", "machine", "defaults", "agents", "grants", "secrets")
 	f := &File{}
 	if fake, ok := r.string(t, "fake"); ok {
 		f.Fake = fake
@@ -98,6 +98,13 @@ func (r *reader) project(t table) *File {
 		for _, name := range r.inOrder(grants) {
 			if grant, ok := r.table(grants, name); ok {
 				f.Grants = append(f.Grants, r.grant(name, grant))
+			}
+		}
+	}
+	if secrets, ok := r.table(t, "secrets"); ok {
+		for _, name := range r.inOrder(secrets) {
+			if secret, ok := r.table(secrets, name); ok {
+				f.Secrets = append(f.Secrets, r.secret(name, secret))
 			}
 		}
 	}

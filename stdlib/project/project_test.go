@@ -112,6 +112,24 @@ const agent = "[agents.a]\ncommand = ['x']\n"
 
 func TestMistakes(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
+		{"[secrets.api]\n", `
+starling.toml:1:10: secrets.api: this secret has 0 sources, want one
+  | [secrets.api]
+  |          ^^^
+  = help: write env = "NAME", file = "path", or command = ["program", "argument"]
+`},
+		{"[secrets]\napi = { env = 'A B' }\nkey = { command = [] }\nold = { value = 'hunter2' }\n", `
+starling.toml:2:15: secrets.api.env: got "A B", want the name of an environment variable, without its value
+  | api = { env = 'A B' }
+  |               ^^^^^
+starling.toml:3:9: secrets.key.command: got no program, want a program and its arguments
+  | key = { command = [] }
+  |         ^^^^^^^
+starling.toml:4:9: unknown key secrets.old.value
+  | old = { value = 'hunter2' }
+  |         ^^^^^
+  = help: the keys here are env, file, command
+`},
 		{"fake = \n", `
 starling.toml:1:8: unexpected character U+000A at start of value
   | fake =
@@ -126,7 +144,7 @@ starling.toml:2:2: table a already exists
 starling.toml:1:1: unknown key naem
   | naem = 1
   | ^^^^
-  = help: the keys here are fake, machine, defaults, agents, grants
+  = help: the keys here are fake, machine, defaults, agents, grants, secrets
 `},
 		{agent + "tiemout = '3s'\n", `
 starling.toml:3:1: unknown key agents.a.tiemout
