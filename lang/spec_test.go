@@ -40,6 +40,7 @@ func specBlocks(t *testing.T) []block {
 		case open == nil && strings.HasPrefix(line, "```python"):
 			open = &block{line: n + 1}
 		case open != nil && strings.HasPrefix(line, "```"):
+			open.native = strings.Contains(open.source, "attempt(")
 			blocks = append(blocks, *open)
 			open = nil
 		case open != nil:
