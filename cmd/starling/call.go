@@ -48,6 +48,8 @@ type doors interface {
 	Look(ctx context.Context) (session, error)
 	// Detach is a client of a process that outlives this one, which is started if there is none.
 	Detach(ctx context.Context) (session, error)
+	// Visit is always a client: of a process that outlives this one and is started whenever there is none.
+	Visit(ctx context.Context) (session, error)
 	// Serve owns the store until ctx ends, or, with idle above zero, until nothing was in motion and nobody attached for so long.
 	Serve(ctx context.Context, s serving) error
 	// Stop asks the owner to leave and waits until it has. It gives the owner's pid, 0 if there was none.

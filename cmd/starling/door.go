@@ -26,15 +26,18 @@ type storeDoors struct {
 func (c *call) openDoors() doors {
 	dir := c.place.store
 	token, _ := c.getenv(tokenVariable)
-	return &storeDoors{leave: c.interrupt, config: owner.Config{
+	d := &storeDoors{leave: c.interrupt}
+	d.config = owner.Config{
 		Dir:        dir,
 		Build:      buildVersion(),
 		Prepare:    badger.Prepare,
 		OpenReader: func(dir string) (runtime.Engine, error) { return openReader(dir, c.env) },
 		Open:       func(dir string) (runtime.Engine, error) { return c.openLocal(dir) },
-		Token:      token,
-		Identify:   func(pid int) (agent, run string, err error) { return identify(pid, dir) },
-	}}
+		Host:       d.spawn,
+		Token:      token, TokenVariable: tokenVariable,
+		Identify: func(pid int) (agent, run string, err error) { return identify(pid, dir) },
+	}
+	return d
 }
 
 // opener opens a store for its owner.
@@ -148,6 +151,15 @@ func (d *storeDoors) spawn(ctx context.Context) error {
 		return err
 	}
 	return owner.Spawn(ctx, d.config, exe, "serve", "--idle", idleServer, "--store", d.config.Dir)
+}
+
+// Visit implements doors.
+func (d *storeDoors) Visit(ctx context.Context) (session, error) {
+	s, err := owner.Acquire(ctx, d.config, owner.Guest)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // Serve implements doors.

@@ -16,6 +16,7 @@ type fakeDoors struct{ session *fakeSession }
 
 func (d fakeDoors) Stay(context.Context, bool) (session, error) { return d.session, nil }
 func (d fakeDoors) Look(context.Context) (session, error)       { return d.session, nil }
+func (d fakeDoors) Visit(context.Context) (session, error)      { return d.session, nil }
 func (d fakeDoors) Detach(context.Context) (session, error)     { return d.session, nil }
 func (d fakeDoors) Serve(_ context.Context, s serving) error {
 	return s.ready(d.session)

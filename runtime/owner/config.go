@@ -1,6 +1,7 @@
 package owner
 
 import (
+	"context"
 	"time"
 
 	"starling/runtime"
@@ -20,8 +21,12 @@ type Config struct {
 	OpenReader func(dir string) (runtime.Engine, error)
 	// Identify tells which agent a process acts for, this one included; nil: none does.
 	Identify api.Identify
+	// Host starts an owner that outlives this process and returns when it serves (see [Spawn]). Only a Guest needs it.
+	Host func(ctx context.Context) error
 	// Token is the secret in whose name calls are made, "" for the user's own. It bounds what the callers of a session may do, not what the owner does for its clients.
 	Token string
+	// TokenVariable names the environment variable that Token was found in. An owner that is started to outlive this process is the user's: it does not inherit it.
+	TokenVariable string
 }
 
 // Role is what a process wants of a store.
@@ -35,6 +40,8 @@ const (
 	Participant
 	// Keeper is the owner or is refused: serve.
 	Keeper
+	// Guest is always a client: where there is no owner it has one started that outlives it, with Config.Host: mcp.
+	Guest
 )
 
 // Soon is how near a timer must be for its run to count as in motion.

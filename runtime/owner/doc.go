@@ -42,6 +42,11 @@
 // [Session.Idle]. Then it tells newcomers to elect another, closes its engine, which gives calls in flight their grace, and removes socket and owner.json; then it lets go
 // of the lock, and at last of its clients, which find the lock free.
 //
+// # Guests
+//
+// A process that others start and end as they please, such as an MCP server on stdio, owns nothing: a [Guest] that finds the lock free has an owner started beside it
+// and is its client, also when it has lost one.
+//
 // # Readers
 //
 // A command that prints and leaves is a [Reader]: it asks the owner, and with no owner it holds the lock for as long as it reads. It opens the store without

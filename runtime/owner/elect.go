@@ -78,6 +78,8 @@ func (s *Session) try(ctx context.Context) (seat, error) {
 	switch {
 	case s.role == Reader && (err == nil || errors.Is(err, fs.ErrNotExist)):
 		return seatOf(s.read(ctx, l))
+	case s.role == Guest && err == nil:
+		return seatOf(s.hosted(ctx, l))
 	case err == nil:
 		return seatOf(s.own(ctx, l))
 	case !errors.Is(err, errHeld):
@@ -86,6 +88,17 @@ func (s *Session) try(ctx context.Context) (seat, error) {
 		return nil, s.second(ctx)
 	}
 	return seatOf(s.visit(ctx))
+}
+
+// hosted has an owner started and visits it. The lock, which was free, is that owner's.
+func (s *Session) hosted(ctx context.Context, l *lock) (*visit, error) {
+	if err := l.release(); err != nil {
+		return nil, err
+	}
+	if err := s.config.Host(ctx); err != nil {
+		return nil, err
+	}
+	return s.visit(ctx)
 }
 
 // seatOf keeps a nil pointer from looking like a seat.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -22,7 +23,7 @@ const (
 )
 
 // Spawn makes sure that an owner serves which outlives this process. Without one it starts a program that is to be it, `starling serve --idle 1m`, as a process in
-// a session of its own, without a terminal, whose output goes to serve.log in the store. It inherits environment and working directory. Spawn returns when an
+// a session of its own, without a terminal, whose output goes to serve.log in the store. It inherits environment, but for the token of this process, and working directory. Spawn returns when an
 // owner answers, be it that process or one that was quicker; it is refused when the process ends before, with the last line of its output. This process must
 // not hold the store itself.
 func Spawn(ctx context.Context, c Config, exe string, args ...string) error {
@@ -47,6 +48,7 @@ func Spawn(ctx context.Context, c Config, exe string, args ...string) error {
 	}
 	cmd := exec.Command(exe, args...)
 	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return c.TokenVariable != "" && strings.HasPrefix(v, c.TokenVariable+"=") })
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return runtime.Refuse(runtime.ErrOwnerUnreachable, "", "no owner of %s can be started: %v", dir, err)

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"io"
+	"maps"
+
+	"github.com/spf13/cobra"
+
+	"starling/runtime"
+	"starling/runtime/mcp"
+)
+
+// mcpCommand is the verb mcp.
+func (c *call) mcpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "mcp",
+		Short:   "Serve the store to an agent's harness, over MCP on standard input and output",
+		GroupID: "store",
+		Long: `Serve the store over the Model Context Protocol on standard input and output, as harnesses start it: define, run, status, signal, inbox, await, cancel, query, rerun,
+and a tool run_NAME for each script that is defined.
+
+This process owns nothing. With no owner it starts one in the background, which stays for a minute after its last client; runs go on whatever becomes of this process. Whoever has a
+token in STARLING_TOKEN acts in its name.`,
+		Example: "  claude mcp add starling -- starling mcp -C ~/project",
+		Args:    operands(0, 0),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return c.mcp(cmd.Context()) },
+	}
+}
+
+// mcp serves one client until it closes standard input.
+func (c *call) mcp(ctx context.Context) error {
+	s, err := c.door().Visit(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.leave(s)
+	o := c.mcpOptions(s)
+	o.Read = c.readBundle
+	err = mcp.NewServer(o).Run(ctx, io.NopCloser(c.stdin), writer{c.stdout})
+	if ctx.Err() != nil {
+		return cause(ctx)
+	}
+	return err
+}
+
+// mcpOptions are those of both ways to serve: runs are pinned to the project of this call, and it is this process that brings their variables.
+func (c *call) mcpOptions(e runtime.Engine) mcp.Options {
+	return mcp.Options{
+		Engine: e,
+		Build:  buildVersion(),
+		Env:    c.env,
+		Values: c.values,
+		Prepare: func(r *runtime.StartRequest) error {
+			settings, err := c.settings(c.place.project, "")
+			if err != nil {
+				return err
+			}
+			r.Settings = *settings
+			if r.Env == nil {
+				r.Env = map[string]string{}
+			}
+			maps.Copy(r.Env, c.values(settings.Env))
+			return nil
+		},
+	}
+}
+
+// writer is standard output, which nobody closes.
+type writer struct{ io.Writer }
+
+func (writer) Close() error { return nil }

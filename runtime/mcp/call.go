@@ -1,0 +1,295 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"starling/lang"
+	"starling/lang/contract"
+	"starling/runtime"
+	"starling/runtime/filter"
+)
+
+// The tools. Each is one request of the engine; whether the caller may make it is the engine's to say.
+
+type defineArgs struct{ Name, Source, Script, Key string }
+
+func (s *Server) define(ctx context.Context, a defineArgs) (any, error) {
+	kept, err := runtime.Facet[runtime.Definitions](s.options.Engine)
+	if err != nil {
+		return nil, err
+	}
+	bundle, err := s.bundle(a.Source, a.Script, a.Name+runtime.ScriptSuffix)
+	if err == nil {
+		err = lang.Check(bundle, s.options.Env).Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	d, err := kept.Define(ctx, runtime.DefineRequest{Key: a.Key, Name: a.Name, Bundle: bundle.Encode()})
+	if err != nil {
+		return nil, err
+	}
+	return d, s.refresh(ctx)
+}
+
+// bundle is the script that a call means: its text, or a file.
+func (s *Server) bundle(source, path, name string) (*lang.Bundle, error) {
+	switch {
+	case (source == "") == (path == ""):
+		return nil, runtime.Refuse(runtime.ErrUsage, "source is the text of a script, script says where it is", "got both or neither of source and script, want one")
+	case source != "":
+		return lang.Read(name, text(name, source), nil)
+	case s.options.Read == nil:
+		return nil, runtime.Refuse(runtime.ErrUsage, "send its text as source", "the files of this machine are out of reach, and so is %s", path)
+	}
+	return s.options.Read(path)
+}
+
+// text is a source that has one file.
+func text(name, source string) lang.Source {
+	return func(wanted string) ([]byte, error) {
+		if wanted != name {
+			return nil, fmt.Errorf("a script that is sent as text has no files beside it")
+		}
+		return []byte(source), nil
+	}
+}
+
+type runArgs struct {
+	Script, Source, Key, Deadline string
+	Overtime                      runtime.Overtime
+	Inputs                        json.RawMessage
+}
+
+func (s *Server) run(ctx context.Context, a runArgs) (any, error) {
+	r := runtime.StartRequest{Key: a.Key, Inputs: a.Inputs, Overtime: a.Overtime}
+	if string(r.Inputs) == "null" {
+		r.Inputs = nil
+	}
+	if a.Deadline != "" {
+		d, err := contract.ParseDuration(a.Deadline)
+		if err != nil {
+			return nil, runtime.Refuse(runtime.ErrUsage, "", "deadline: %v", err)
+		}
+		r.Timeout = d
+	}
+	var err error
+	if a.Source == "" && isDefinition(a.Script) {
+		err = s.defined(ctx, a.Script, &r)
+	} else {
+		err = s.given(a, &r)
+	}
+	if err != nil {
+		return nil, err
+	}
+	run, err := s.start(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return standing(run), nil
+}
+
+// isDefinition tells a name from a file by its look.
+func isDefinition(script string) bool {
+	name, _, _ := strings.Cut(script, "@")
+	return script != "" && !strings.Contains(script, "/") && runtime.CheckDefinitionName(name) == nil
+}
+
+func (s *Server) defined(ctx context.Context, address string, r *runtime.StartRequest) error {
+	kept, err := runtime.Facet[runtime.Definitions](s.options.Engine)
+	if err != nil {
+		return err
+	}
+	found, err := kept.Defined(ctx, address)
+	if err != nil {
+		return err
+	}
+	r.Script = found[0].Address()
+	r.Bundle, err = s.options.Engine.Blob(ctx, found[0].Bundle)
+	return err
+}
+
+// scriptOfText is what a script is called that was sent as text.
+const scriptOfText = "script.star"
+
+func (s *Server) given(a runArgs, r *runtime.StartRequest) error {
+	bundle, err := s.bundle(a.Source, a.Script, scriptOfText)
+	if err == nil {
+		err = lang.Check(bundle, s.options.Env).Err()
+	}
+	if err != nil {
+		return err
+	}
+	r.Script, r.Bundle = bundle.Entry().Name, bundle.Encode()
+	return nil
+}
+
+// start prepares a request and makes it.
+func (s *Server) start(ctx context.Context, r runtime.StartRequest) (*runtime.Run, error) {
+	if err := s.options.Prepare(&r); err != nil {
+		return nil, err
+	}
+	return s.options.Engine.Start(ctx, r)
+}
+
+type statusArgs struct {
+	Run   string
+	Steps bool
+}
+
+func (s *Server) status(ctx context.Context, a statusArgs) (any, error) {
+	run, err := s.options.Engine.Get(ctx, a.Run)
+	if err != nil {
+		return nil, err
+	}
+	at := standing(run)
+	if a.Steps {
+		at.Steps, err = runtime.Steps(ctx, s.options.Engine, run.ID)
+	}
+	return at, err
+}
+
+type signalArgs struct {
+	Run, Gate, Choice, Reason, Message, As, Key string
+	Override                                    bool
+	Data                                        json.RawMessage
+}
+
+// accepted is what signal answers.
+type accepted struct {
+	Status    string         `json:"status"` // "accepted"
+	Run       string         `json:"run"`
+	Gate      string         `json:"gate,omitempty"`
+	Repeated  bool           `json:"repeated,omitempty"` // the key was known: nothing was done twice
+	RunStatus runtime.Status `json:"run_status"`
+}
+
+func (s *Server) signal(ctx context.Context, a signalArgs) (any, error) {
+	sig := runtime.Signal{Key: a.Key, Kind: runtime.SignalAnswer, Choice: a.Choice, Reason: a.Reason, As: a.As, Override: a.Override}
+	sig.Run, sig.Gate = address(a.Run, a.Gate)
+	if a.Message != "" {
+		sig.Kind, sig.Name = runtime.SignalMessage, a.Message
+	}
+	if (sig.Gate == "") != (a.Message != "") {
+		return nil, runtime.Refuse(runtime.ErrUsage, "inbox lists the open gates", "got both or neither of gate and message, want one")
+	}
+	if string(a.Data) != "null" {
+		sig.Data = a.Data
+	}
+	receipt, err := s.send(ctx, sig)
+	if err != nil {
+		return nil, err
+	}
+	return accepted{"accepted", receipt.Run, receipt.Gate, receipt.Repeated, receipt.Status}, nil
+}
+
+// address takes RUN/GATE apart where it is given as one.
+func address(run, gate string) (string, string) {
+	if gate == "" {
+		run, gate, _ = strings.Cut(run, "/")
+	}
+	return run, gate
+}
+
+// send makes a signal. It carries the run that it names, and so brings the variables that this declares; a caller who may not see the run brings none.
+func (s *Server) send(ctx context.Context, sig runtime.Signal) (*runtime.Receipt, error) {
+	if r, err := s.options.Engine.Get(ctx, sig.Run); err == nil {
+		sig.Run, sig.Env = r.ID, s.options.Values(r.Details.Env)
+	}
+	return s.options.Engine.Signal(ctx, sig)
+}
+
+type inboxArgs struct {
+	Target, Filter string
+	Limit          int
+}
+
+// gates is what inbox answers.
+type gates struct {
+	Gates []gate `json:"gates"`
+	More  int    `json:"more,omitempty"` // how many the limit left out
+}
+
+func (s *Server) inbox(ctx context.Context, a inboxArgs) (any, error) {
+	f, err := filter.Parse(a.Filter)
+	if err != nil {
+		return nil, err
+	}
+	list, err := f.Gates(ctx, s.options.Engine, runtime.Query{Target: a.Target}, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	most := min(a.Limit, len(list))
+	return gates{shown(list[:most]), len(list) - most}, nil
+}
+
+type cancelArgs struct{ Run, Reason, As, Key string }
+
+func (s *Server) cancel(ctx context.Context, a cancelArgs) (any, error) {
+	receipt, err := s.options.Engine.Cancel(ctx, runtime.CancelRequest{Key: a.Key, Run: a.Run, Reason: a.Reason, As: a.As})
+	if err != nil {
+		return nil, err
+	}
+	return accepted{Status: "accepted", Run: receipt.Run, Repeated: receipt.Repeated, RunStatus: receipt.Status}, nil
+}
+
+type queryArgs struct {
+	Filter string
+	Limit  int
+}
+
+// runs is what query answers.
+type runs struct {
+	Runs []runtime.Summary `json:"runs"`
+	More int               `json:"more,omitempty"`
+}
+
+func (s *Server) query(ctx context.Context, a queryArgs) (any, error) {
+	f, err := filter.Parse(a.Filter)
+	if err != nil {
+		return nil, err
+	}
+	list, err := f.Runs(ctx, s.options.Engine, runtime.Query{All: true}, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	most := min(a.Limit, len(list))
+	return runs{list[:most], len(list) - most}, nil
+}
+
+type rerunArgs struct {
+	Run, From, Only, Key string
+	Set                  map[string]string
+}
+
+func (s *Server) rerun(ctx context.Context, a rerunArgs) (any, error) {
+	if (a.From == "") == (a.Only == "") {
+		return nil, runtime.Refuse(runtime.ErrUsage, "status with steps lists them", "got both or neither of from and only, want one")
+	}
+	again, err := runtime.Facet[runtime.Reruns](s.options.Engine)
+	if err != nil {
+		return nil, err
+	}
+	origin, err := s.options.Engine.Get(ctx, a.Run)
+	if err != nil {
+		return nil, err
+	}
+	r := runtime.ForkRequest{Key: a.Key, Kind: runtime.LineageRerun, Run: origin.ID, Step: a.From, Env: s.options.Values(origin.Details.Env)}
+	if a.Only != "" {
+		r.Kind, r.Step = runtime.LineageOnly, a.Only
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Set)) {
+		r.Set = append(r.Set, name+"="+a.Set[name])
+	}
+	run, err := again.Fork(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return standing(run), nil
+}

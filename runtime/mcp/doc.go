@@ -1,0 +1,29 @@
+// Package mcp is an Engine as a server of the Model Context Protocol: agents start runs, find what waits for them and answer it with the tools of their harness.
+//
+//	s := mcp.NewServer(mcp.Options{Engine: engine, Env: env, Prepare: prepare})
+//	err := s.Run(ctx, stdin, stdout)      // one client
+//	http.Handle("/mcp", s.Handler())      // many, each in the name of its token
+//
+// # Tools
+//
+//	define  run  status  signal  inbox  await  cancel  query  rerun
+//	run_NAME, one for each script that is defined, with its inputs as JSON Schema
+//
+// The arguments of a tool are declared in the contract language: from one text come the schema that clients see and the check that says where a call is wrong. An answer is
+// one JSON object; a refusal is an answer with isError and {"error":{"kind","message","help","data"}}, the runtime.Refusal as it is. Callers that speak of templates, workflows
+// and their steps are understood, and answered in their words (words.go).
+//
+// # Waiting
+//
+// No call is held longer than half a minute, for clients give up after a minute or less. `run` answers when the run is durable. `await` holds for a while and
+// then says pending, with a handle that any later call, in any process, may bring. A run_NAME waits too, and when a gate opens that its caller may answer it asks in the best
+// way that the client has (ladder.go): as a task, by elicitation, or in its answer. All of it is derived from the run: nothing is remembered here, and whatever
+// becomes of client, server or owner, the run stands where it stood.
+//
+// # Who calls
+//
+// Over HTTP every request is its token's. Over stdio the engine knows: it is a session of the process. No argument and no state that comes back from a client
+// changes that.
+//
+// There is no claim, heartbeat or submit yet: nothing hands out work that is pulled.
+package mcp

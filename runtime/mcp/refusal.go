@@ -1,0 +1,37 @@
+package mcp
+
+import (
+	"encoding/json"
+	"errors"
+
+	"starling/lang/contract"
+	"starling/lang/diagnostic"
+	"starling/runtime"
+)
+
+// refusalOf turns any error into a refusal. Diagnostics are rendered with their source, for a model reads them as people do.
+func refusalOf(err error) *runtime.Refusal {
+	var list diagnostic.List
+	var one diagnostic.Diagnostic
+	switch {
+	case errors.As(err, &list):
+	case errors.As(err, &one):
+		list = diagnostic.List{one}
+	default:
+		return runtime.AsRefusal(err)
+	}
+	kind := runtime.ErrCheckFailed
+	if own := runtime.ErrorKind(list[0].Kind); own == runtime.ErrBadInput || own == runtime.ErrUsage {
+		kind = own
+	}
+	r := runtime.Refuse(kind, list[0].Hint, "%s", list.Render())
+	r.Data, _ = json.Marshal(list) // plain data
+	return r
+}
+
+// badCall refuses the arguments of a tool.
+func badCall(tool string, wrong contract.Violations) *runtime.Refusal {
+	r := runtime.Refuse(runtime.ErrUsage, "tools/list has the schema of "+tool, "%s: %s", tool, wrong.Error())
+	r.Data, _ = json.Marshal(wrong) // plain data
+	return r
+}

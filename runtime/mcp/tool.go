@@ -1,0 +1,152 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"starling/lang/contract"
+	"starling/runtime"
+)
+
+// tool is one row of the table of tools.
+type tool struct {
+	name  string
+	doc   string
+	input *contract.Contract // of the arguments
+	looks bool               // changes nothing
+	ends  bool               // destroys something
+	call  func(s *Server, ctx context.Context, arguments json.RawMessage) (any, error)
+}
+
+// tools is the table.
+func tools() []tool {
+	return []tool{
+		{"define", "Keep a script under a name, with its versions; each is a tool run_NAME from then on. Give its text as source, or the path of its file as script.",
+			args(`{name: string, source?: string, script?: string, key?: string}`), false, false, calls((*Server).define)},
+		{"run", "Start a run and answer at once with its id, before it has done anything. Follow it with await or status.",
+			args(`{script?: string, source?: string, inputs?: {string: any}, deadline?: duration, overtime?: "fail" | "cancel" | "suspend", key?: string}`), false, false, calls((*Server).run)},
+		{"status", "How a run stands: status, output or error, open gates; its steps too when asked.",
+			args(`{run: string, steps: bool = false}`), true, false, calls((*Server).status)},
+		{"signal", "Answer a gate, or leave a message in a run's mailbox. The answer is durable when it is accepted; a gate is answered once.",
+			args(`{run: string, gate?: string, choice?: string, reason?: string, data?: any, message?: string, as?: string, override: bool = false, key?: string}`), false, false, calls((*Server).signal)},
+		{"inbox", "The open gates, the oldest first: what is asked, of whom, until when, and how to answer. It needs no run's id.",
+			args(`{target?: string, filter: string = "", limit: int(1..1000) = 100}`), true, false, calls((*Server).inbox)},
+		{"await", "Hold until a run has ended or, with gate, until that is decided; half a minute at most. If it says pending, call again with its handle: nothing is lost meanwhile.",
+			args(`{run?: string, gate?: string, handle?: string, hold: number(0..28) = 25}`), true, false, calls((*Server).await)},
+		{"cancel", "End a run and all it started.",
+			args(`{run: string, reason?: string, as?: string, key?: string}`), false, true, calls((*Server).cancel)},
+		{"query", "The runs that a filter means, the newest first.",
+			args(`{filter: string = "", limit: int(1..1000) = 100}`), true, false, calls((*Server).query)},
+		{"rerun", "Do a run again from a step on, or that step alone, as a new run; the old one stays as it is.",
+			args(`{run: string, from?: string, only?: string, set?: {string: string}, key?: string}`), false, false, calls((*Server).rerun)},
+	}
+}
+
+// words says what an argument means. One means the same wherever it stands.
+func words() map[string]string {
+	return map[string]string{
+		"run":      "id of a run, a unique prefix of one, or @last",
+		"gate":     "address of a gate within its run, as inbox lists it",
+		"handle":   "what an await that was pending gave",
+		"hold":     "seconds to wait",
+		"script":   "a defined NAME or NAME@VERSION, or the path of a file that ends with .star or has a slash",
+		"source":   "the text of a script that loads nothing but @std",
+		"name":     "letters, digits, dots, dashes",
+		"inputs":   "by name",
+		"choice":   "one of the gate's options",
+		"reason":   "why, in words",
+		"data":     "the payload, for gates and messages that take one",
+		"message":  "name of a message for the run's mailbox, instead of a gate",
+		"as":       "act as another; needs the capability act-as, and both names are recorded",
+		"override": "answer a gate that is for somebody else, in your own name; needs that capability",
+		"key":      "idempotency: the same request with the same key is done once",
+		"deadline": "the run must have ended after this duration, such as 2h",
+		"overtime": "what becomes of it then",
+		"target":   "only what this name may answer",
+		"filter":   `such as: status = suspended and target = "reviewer" and age > 2h`,
+		"limit":    "at most so many",
+		"steps":    "with its steps",
+		"from":     "the step from which it is live",
+		"only":     "the one step that is performed",
+		"set":      "for the step: backend, timeout, retries or reasks",
+	}
+}
+
+// args reads a contract of this file.
+func args(text string) *contract.Contract {
+	c, err := contract.Parse("arguments", text)
+	if err != nil {
+		panic(err) // the table is tested
+	}
+	return c
+}
+
+// calls gives a method of the server its arguments.
+func calls[A any](method func(*Server, context.Context, A) (any, error)) func(*Server, context.Context, json.RawMessage) (any, error) {
+	return func(s *Server, ctx context.Context, arguments json.RawMessage) (any, error) {
+		var a A
+		if err := json.Unmarshal(arguments, &a); err != nil {
+			return nil, runtime.Refuse(runtime.ErrUsage, "", "the arguments are too large for what they are: %v", err)
+		}
+		return method(s, ctx, a)
+	}
+}
+
+// declaration is the tool as clients see it.
+func (t *tool) declaration() *mcp.Tool {
+	open := false
+	return &mcp.Tool{Name: t.name, Description: t.doc, InputSchema: t.schema(),
+		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: t.looks, DestructiveHint: &t.ends, IdempotentHint: t.looks, OpenWorldHint: &open}}
+}
+
+// schema is the contract of the arguments, with what each means.
+func (t *tool) schema() any {
+	var schema map[string]any
+	if err := json.Unmarshal(t.input.Schema(contract.Validate).JSON(), &schema); err != nil {
+		panic(err) // it is ours
+	}
+	properties, _ := schema["properties"].(map[string]any)
+	for name, p := range properties {
+		if p, ok := p.(map[string]any); ok {
+			p["description"] = words()[name]
+		}
+	}
+	return schema
+}
+
+// checked holds arguments against the contract and fills in what they leave out.
+func (t *tool) checked(arguments json.RawMessage) (json.RawMessage, error) {
+	if len(arguments) == 0 {
+		arguments = []byte("{}")
+	}
+	v, err := contract.FromJSON(arguments)
+	if err != nil {
+		return nil, err
+	}
+	v, wrong := t.input.Check(v)
+	if len(wrong) > 0 {
+		return nil, badCall(t.name, wrong)
+	}
+	return contract.ToJSON(v)
+}
+
+// handler serves a tool.
+func (s *Server) handler(t tool) mcp.ToolHandler {
+	return func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		arguments, foreign := ours(r.Params.Arguments)
+		arguments, err := t.checked(arguments)
+		if err != nil {
+			return refusal(err), nil
+		}
+		v, err := t.call(s, ctx, arguments)
+		if err != nil {
+			return refusal(err), nil
+		}
+		if foreign {
+			v = theirs(v)
+		}
+		return answer(v), nil
+	}
+}
