@@ -3,6 +3,7 @@ package vm
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	"go.starlark.net/starlark"
 
@@ -21,6 +22,7 @@ type Image struct {
 
 	permanents *permanents
 	identity   [16]byte // what snapshots say of the program
+	encoders   sync.Pool
 }
 
 // Load links modules, given in order of dependency with the script last, and runs the top level of each library module, and of the script if

@@ -16,11 +16,12 @@ type decoder struct {
 	img       *Image
 	modules   func(index int) *Module
 	names     []starlark.Value
-	strings   []starlark.String
+	strings   []starlark.Value
 	shells    []shell
 	last      int                           // the object that was last referred to; whoever wants to know sets it to -1 before
 	demand    int                           // host values being made
 	hashed    int                           // parts of the tuples that were hashed
+	recent    *[32]starlark.Value           // texts that stood where they were used, by how they look
 	contracts map[string]*contract.Contract // by text: many values may be one contract, which is parsed once
 	owned     []int                         // objects to which only one place may refer
 }
@@ -94,11 +95,31 @@ func (d *decoder) each(pass func(sh *shell)) {
 	}
 }
 
+// sharedTexts bounds the table of texts that is one text in memory: the last of them keeps it all alive.
+const sharedTexts = 16 << 10
+
 func (d *decoder) readStrings() {
-	n := d.count()
-	d.strings = make([]starlark.String, 0, n)
-	for ; n > 0 && d.err == nil; n-- {
-		d.strings = append(d.strings, starlark.String(d.string()))
+	n, from := d.count(), d.pos
+	d.strings = make([]starlark.Value, n)
+	for i := 0; i < n && d.err == nil; i++ {
+		d.pass()
+	}
+	if d.err != nil {
+		return
+	}
+	var all string
+	if d.pos-from <= sharedTexts {
+		all = string(d.buf[from:d.pos])
+	}
+	d.pos = from
+	for i := range d.strings {
+		text := d.take(d.count())
+		if all == "" {
+			d.strings[i] = starlark.String(text)
+			continue
+		}
+		end := d.pos - from
+		d.strings[i] = starlark.String(all[end-len(text) : end])
 	}
 }
 

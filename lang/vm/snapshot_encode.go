@@ -18,14 +18,38 @@ type encoder struct {
 	ids     map[any]uint32
 	objects []starlark.Value
 	texts   map[string]uint32
-	strings [][]byte // bytes of the string table
+	textTab []byte
 	names   map[string]uint32
 	nameTab []byte
+	shells  []byte
+	bodies  []byte
+	roots   []byte
 	err     error
 }
 
+// newEncoder takes an encoder whose tables have grown already, if there is one: making them is most of the work for a machine that holds little.
 func newEncoder(img *Image) *encoder {
+	if e, ok := img.encoders.Get().(*encoder); ok {
+		return e
+	}
 	return &encoder{img: img, ids: map[any]uint32{}, texts: map[string]uint32{}, names: map[string]uint32{}}
+}
+
+// keptObjects bounds the tables that are kept for the next snapshot.
+const keptObjects = 1 << 12
+
+// release keeps the tables, empty.
+func (e *encoder) release() {
+	if len(e.objects) > keptObjects || len(e.texts) > keptObjects || cap(e.textTab) > 64*keptObjects {
+		return
+	}
+	clear(e.ids)
+	clear(e.texts)
+	clear(e.names)
+	clear(e.objects)
+	*e = encoder{img: e.img, ids: e.ids, objects: e.objects[:0], texts: e.texts, textTab: e.textTab[:0], names: e.names, nameTab: e.nameTab[:0],
+		shells: e.shells[:0], bodies: e.bodies[:0], roots: e.roots[:0]}
+	e.img.encoders.Put(e)
 }
 
 func (e *encoder) fail(format string, args ...any) {
@@ -38,21 +62,27 @@ func putUint(b []byte, n int) []byte { return binary.AppendUvarint(b, uint64(n))
 
 func putText(b []byte, s string) []byte { return append(putUint(b, len(s)), s...) }
 
-// heap works the objects off and returns names, strings, shells and bodies, in the order of the format.
-func (e *encoder) heap() []byte {
-	var shells, bodies []byte
+// workOff writes the objects that are known, and those that they lead to.
+func (e *encoder) workOff() {
 	for i := 0; i < len(e.objects); i++ {
-		shells, bodies = e.object(shells, bodies, e.objects[i])
+		e.shells, e.bodies = e.object(e.shells, e.bodies, e.objects[i])
 	}
-	out := putUint(nil, len(e.names))
-	out = append(out, e.nameTab...)
-	out = putUint(out, len(e.strings))
-	for _, s := range e.strings {
-		out = append(out, s...)
-	}
-	out = putUint(out, len(e.objects))
-	out = append(out, shells...)
-	return append(out, bodies...)
+}
+
+// maxCount is the most that a count takes, bytes.
+const maxCount = binary.MaxVarintLen64
+
+// size is the most that heap and roots take.
+func (e *encoder) size() int {
+	return 3*maxCount + len(e.nameTab) + len(e.textTab) + len(e.shells) + len(e.bodies) + len(e.roots)
+}
+
+// heap appends names, strings, shells and bodies, in the order of the format.
+func (e *encoder) heap(b []byte) []byte {
+	b = append(putUint(b, len(e.names)), e.nameTab...)
+	b = append(putUint(b, len(e.texts)), e.textTab...)
+	b = append(putUint(b, len(e.objects)), e.shells...)
+	return append(b, e.bodies...)
 }
 
 // value appends a value to b.
@@ -111,9 +141,9 @@ func (e *encoder) text(b []byte, s string) []byte {
 func (e *encoder) textNumber(s string) int {
 	n, ok := e.texts[s]
 	if !ok {
-		n = uint32(len(e.strings))
+		n = uint32(len(e.texts))
 		e.texts[s] = n
-		e.strings = append(e.strings, putText(nil, s))
+		e.textTab = putText(e.textTab, s)
 	}
 	return int(n)
 }

@@ -55,9 +55,10 @@ func (m *Machine) snapshot(key []byte, exact bool) ([]byte, error) {
 	if len(m.fibers) == 0 {
 		return nil, errors.New("the run has ended: there is nothing to write down")
 	}
-	e := &rootEncoder{encoder: newEncoder(m.image), m: m, exact: exact, numbers: map[*fiber]int{}}
-	roots := e.roots()
-	heap := e.heap()
+	e := &rootEncoder{encoder: newEncoder(m.image), m: m, exact: exact, numbers: make(map[*fiber]int, len(m.fibers))}
+	defer e.release()
+	e.encoder.roots = e.machine(e.encoder.roots)
+	e.workOff()
 	if e.err != nil {
 		return nil, e.err
 	}
@@ -65,19 +66,19 @@ func (m *Machine) snapshot(key []byte, exact bool) ([]byte, error) {
 	if exact {
 		flags |= flagExact
 	}
-	size := len(m.image.identity) + len(heap) + len(roots)
-	if size > maxSnapshot {
-		return nil, fmt.Errorf("a snapshot would take %d bytes: the limit is %d", size, maxSnapshot)
-	}
-	b := make([]byte, 0, headerSize+macSize+size)
+	const head = headerSize + macSize
+	b := make([]byte, 0, head+len(m.image.identity)+e.size())
 	b = append(b, snapshotMagic...)
 	b = binary.BigEndian.AppendUint16(b, snapshotFormat)
 	b = append(b, m.image.main.code.Generator, flags)
 	b = binary.BigEndian.AppendUint32(b, m.image.env.Behaviour)
-	b = binary.BigEndian.AppendUint32(b, uint32(size))
-	b = append(b, make([]byte, macSize)...)
-	b = append(b, m.image.identity[:]...)
-	b = append(append(b, heap...), roots...)
+	b = append(b[:head], m.image.identity[:]...)
+	b = append(e.heap(b), e.encoder.roots...)
+	size := len(b) - head
+	if size > maxSnapshot {
+		return nil, fmt.Errorf("a snapshot would take %d bytes: the limit is %d", size, maxSnapshot)
+	}
+	binary.BigEndian.PutUint32(b[headerSize-4:], uint32(size))
 	copy(b[headerSize:], authenticate(key, b))
 	return b, nil
 }
@@ -97,9 +98,9 @@ type rootEncoder struct {
 	numbers map[*fiber]int // position of each fiber in the list
 }
 
-func (e *rootEncoder) roots() []byte {
+func (e *rootEncoder) machine(b []byte) []byte {
 	m := e.m
-	b := binary.AppendUvarint(nil, m.steps)
+	b = binary.AppendUvarint(b, m.steps)
 	b = binary.AppendUvarint(b, uint64(m.tally))
 	b = binary.AppendUvarint(b, uint64(m.ceiling))
 	b = putUint(b, m.nextID)

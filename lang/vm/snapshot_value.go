@@ -30,7 +30,7 @@ func (d *decoder) value() starlark.Value {
 	case tag == tagFloat:
 		return d.float()
 	case tag == tagShort:
-		return starlark.String(d.string())
+		return d.short()
 	case tag == tagText:
 		return d.text()
 	case tag == tagBytes:
@@ -124,6 +124,22 @@ func (d *decoder) object(id int) starlark.Value {
 		return starlark.None
 	}
 	return sh.value
+}
+
+// short reads a text that stands where it is used. The keys of records are the same again and again: of those that look alike the last one is used again.
+func (d *decoder) short() starlark.Value {
+	b := d.take(d.count())
+	if len(b) == 0 {
+		return starlark.String("")
+	}
+	if d.recent == nil {
+		d.recent = new([32]starlark.Value)
+	}
+	recent := &d.recent[(7*len(b)+31*int(b[0])+int(b[len(b)-1]))%len(d.recent)]
+	if s, ok := (*recent).(starlark.String); !ok || string(s) != string(b) {
+		*recent = starlark.String(b)
+	}
+	return *recent
 }
 
 func (d *decoder) text() starlark.Value {
