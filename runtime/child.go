@@ -82,7 +82,7 @@ func (e *Local) runChild(run, step string, request func() (StartRequest, error),
 		return err
 	}
 	if !waits { // the step was withdrawn while its child was being started
-		e.cancelOrphan(run, id)
+		e.cancelOrphan(run, step, id)
 		return nil
 	}
 	sv, err := readRun(e.store, id, 0)
@@ -192,30 +192,4 @@ func (e *Local) settleChild(parent, step string, out effect.Payload, failed *eff
 			e.log("run %s: the outcome of its child at %s: %v", parent, step, err)
 		}
 	}})
-}
-
-// cancelChild cancels the child of a step that nobody waits for any more. One that is just being started finds that out itself.
-func (e *Local) cancelChild(run, step string) {
-	if !e.enter() {
-		return
-	}
-	go func() {
-		defer e.exit()
-		if id := e.childOf(run, step); id != "" {
-			e.cancelOrphan(run, id)
-		}
-	}()
-}
-
-func (e *Local) cancelOrphan(run, child string) {
-	_, err := e.cancel(context.WithoutCancel(e.ctx), child, []string{"run:" + run}, CancelRequest{Reason: "its parent ended"})
-	if r := (*Refusal)(nil); err != nil && !errors.As(err, &r) {
-		e.log("run %s: cancelling its child %s: %v", run, child, err)
-	}
-}
-
-// abandoned tells whether the step that started a child does not wait for it any more: the process ended before the child could be cancelled.
-func (e *Local) abandoned(parent, step string) bool {
-	sv, err := readRun(e.store, parent, 0)
-	return err == nil && sv.fold().Steps[step] == nil
 }

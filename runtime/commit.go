@@ -15,6 +15,9 @@ func (a *actor) commit(t *turn) error {
 	b := &Batch{Writes: t.writes}
 	length := a.journal(b, t)
 	row := a.index(b, t)
+	for _, step := range t.orphans {
+		b.Writes = append(b.Writes, Write{orphanKey(a.run, step), []byte{}})
+	}
 	t.showStatus()
 	for key, k := range t.keys {
 		text, _ := json.Marshal(k) // plain data

@@ -20,6 +20,7 @@ import (
 //	n/KEY                        idempotency key of a start: digest of the request, run id
 //	c/RUN@STEP                   which run a step has started
 //	o/ micros8 RUN               the order of starts, the newest first: the time is counted down; the step that started the run
+//	z/RUN@STEP                   an orphan: the child run of a step that does not wait for it any more, and has not been seen to end (orphan.go)
 //	q/RUN                        recoveries since the run last committed
 //	x/BACKEND                    circuit breaker of a backend that has failed (breaker.go)
 //	b/HASH                       content by its hash: source bundles, settings, artifacts
@@ -39,6 +40,7 @@ const (
 	prefixStartKey   = "n/"
 	prefixChild      = "c/"
 	prefixOrder      = "o/"
+	prefixOrphan     = "z/"
 	prefixRecovery   = "q/"
 	prefixBreaker    = "x/"
 	prefixBlob       = "b/"

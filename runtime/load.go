@@ -161,7 +161,7 @@ func (a *actor) recover(t *turn) {
 	if t.s.Status.Ended() {
 		return
 	}
-	if parent, step, child := cutParent(t.s.Parent); child && a.e.abandoned(parent, step) {
+	if parent, step, child := cutParent(t.s.Parent); child && a.e.orphaned(parent, step) {
 		t.cancelRun([]string{"run:" + parent}, "its parent ended")
 		return
 	}

@@ -75,7 +75,7 @@ func Open(store Store, env *effect.Environment, opts Options) (*Local, error) {
 	e.programs = programs{made: map[string]*program{}, env: env}
 	e.alarms.ring, e.alarms.clock = e.ring, opts.Clock
 	e.quiet = sync.NewCond(&e.mu)
-	return e, nil
+	return e, e.adoptOrphans()
 }
 
 // macKey reads the store's secret, or makes it.

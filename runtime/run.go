@@ -310,7 +310,7 @@ func (a *actor) after(t *turn) {
 		}
 	}
 	for _, step := range t.orphans {
-		a.e.cancelChild(a.run, step)
+		a.e.orphan(a.run, step)
 	}
 	a.announce()
 	if a.goesOn() {

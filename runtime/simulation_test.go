@@ -98,10 +98,8 @@ const (
 )
 
 func (d *driver) play() {
+	d.ctx, d.end = context.WithCancel(d.ctx) // before anything runs that reads it
 	d.start()
-	var end context.CancelFunc
-	d.ctx, end = context.WithCancel(d.ctx)
-	d.end = end
 	go d.watch(d.top)
 	wild := 5 + d.IntN(wildTurns)
 	for ; d.turns < maxTurns; d.turns++ {
@@ -410,6 +408,7 @@ func (d *driver) look() *outcome {
 	}
 	time.Sleep(time.Hour) // whatever is still on its way arrives
 	d.crash(true)
+	time.Sleep(time.Minute) // what the last owner left undone is done
 	defer d.local.Close()
 	if err := d.history.Collect(d.ctx, d.engine); err != nil {
 		d.fault("%v", err)

@@ -1,0 +1,67 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+)
+
+// An orphan is a child run of a step that does not wait for it any more: its branch was cancelled, its time is over, its parent has ended. The commit that says so writes a row,
+// and the row goes when the child has ended: whichever process dies in between, the next owner cancels the child.
+
+func orphanKey(run, step string) []byte { return []byte(prefixOrphan + run + "@" + step) }
+
+// orphan begins to cancel the child of a step. One that is just being started is waited for.
+func (e *Local) orphan(run, step string) {
+	if !e.enter() {
+		return // the next owner does it
+	}
+	go func() {
+		defer e.exit()
+		defer e.hold(string(childKey(run + "@" + step)))()
+		if id := e.childOf(run, step); id != "" {
+			e.cancelOrphan(run, step, id)
+		}
+	}()
+}
+
+// cancelOrphan ends a child run that nobody waits for, and forgets the row when it has.
+func (e *Local) cancelOrphan(run, step, child string) {
+	_, err := e.cancel(context.WithoutCancel(e.ctx), child, []string{"run:" + run}, CancelRequest{Reason: "its parent ended"})
+	if r := (*Refusal)(nil); errors.As(err, &r) && r.Kind == ErrClosed {
+		err = nil // it has ended already
+	}
+	if err == nil {
+		err = e.store.Commit(context.WithoutCancel(e.ctx), &Batch{Writes: []Write{{orphanKey(run, step), nil}}})
+	}
+	if err != nil {
+		e.log("run %s: cancelling its child %s: %v", run, child, err)
+	}
+}
+
+// orphaned tells whether the step that started a child waits for it no more.
+func (e *Local) orphaned(parent, step string) bool {
+	_, err := e.store.Get(orphanKey(parent, step))
+	return err == nil
+}
+
+// adoptOrphans goes on with what the last owner could not finish. A row without a child is of one that was never started, and nobody starts it any more.
+func (e *Local) adoptOrphans() error {
+	var rows []string
+	err := scan(e.store, prefixOrphan, func(key string, _ []byte) error {
+		rows = append(rows, key)
+		return nil
+	})
+	var never Batch
+	for _, row := range rows {
+		run, step, _ := cutParent(row)
+		if e.childOf(run, step) == "" {
+			never.Writes = append(never.Writes, Write{orphanKey(run, step), nil})
+			continue
+		}
+		e.orphan(run, step)
+	}
+	if err != nil || len(never.Writes) == 0 {
+		return err
+	}
+	return e.store.Commit(context.Background(), &never)
+}
