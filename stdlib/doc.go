@@ -23,6 +23,7 @@
 //	http          waiting  http.get …  method · url · headers: dict of string or secret · json · body: string or bytes · idempotent: bool
 //	fs            waiting  fs.read …   do: "read", "write", "list", "exists", "remove", "glob" · path, or the pattern · content: string or bytes · binary: bool ·
 //	                                   recursive: bool
+//	sh            waiting  sh.run      argv: list of strings · dir · env: dict of string · stdin: string or bytes
 //	now           answer   now         none; answered with a timestamp ([effect.Timestamp])
 //	uuid          answer   uuid        none; answered with a string
 //	random        answer   random      none; answered with a float
@@ -38,6 +39,7 @@
 //	run               as asked          0                 0       does not apply    as asked
 //	mailbox.take      as asked          0                 0       does not apply    raise
 //	http              30s               1 if idempotent   0       retry if idempotent, else ask
+//	sh                5m                0                 0       ask, or as asked  raise
 //	fs                none              0                 0       retry             raise
 //
 // A request is idempotent if it is a GET or HEAD, or says so.

@@ -38,6 +38,7 @@ func TestTableOfRequests(t *testing.T) {
 		`run("a.star", {}, name = "n", timeout = "1s")`, `sleep("1s")`, `mailbox.take("m", timeout = "1s")`,
 		`http.post("http://h/", headers = {}, json = 1, idempotent = True)`, `http.post("http://h/", body = "b")`,
 		`fs.read("a", binary = True)`, `fs.write("a", "b")`, `fs.remove("a", recursive = True)`, `fs.glob("*")`,
+		`sh.run(["ls"], dir = "a", env = {}, stdin = "")`,
 		`now()`, `uuid()`, `random()`, `print("a")`, `emit("k", a = 1)`, `log.info("m", a = 1)`,
 	} {
 		d := newDesk()

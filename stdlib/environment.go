@@ -37,6 +37,7 @@ func Environment(o Options) *effect.Environment {
 	handlers := agent.Handlers(agent.Machines(names))
 	handlers["http"] = httpHandler()
 	handlers["fs"] = fsHandler()
+	handlers["sh"] = shHandler()
 	return &effect.Environment{Names: names, Handlers: handlers, Docs: libraryText, Behaviour: Behaviour}
 }
 
@@ -58,6 +59,7 @@ func predeclared() starlark.StringDict {
 		"secrets": members(secretsModule()...),
 		"text":    members(textModule()...),
 		"yaml":    members(yamlModule()...),
+		"sh":      members(shBuiltin()),
 		"time":    timeModule(names["now"].(*effect.Builtin)),
 	} {
 		names[name] = &starlarkstruct.Module{Name: name, Members: contents}

@@ -238,6 +238,16 @@ func TestRefusedCalls(t *testing.T) {
 		{`fs.write("a", "x" * (1 << 20))`, `fs.write: for parameter content: the value is larger than 1048576 bytes`},
 		{`fs.glob("[")`, `fs.glob: for parameter pattern: [: "[" is no pattern: *, ? and [a-z] stand for characters, ** for folders`},
 
+		{`sh.run("ls")`, `sh.run: for parameter argv: got string, want list or tuple`},
+		{`sh.run([])`, `sh.run: for parameter argv: got an empty list, want a program and its arguments`},
+		{`sh.run(["ls", 1])`, `sh.run: for parameter argv: [1]: got int, want string`},
+		{`sh.run(["ls", "a\x00b"])`, `sh.run: for parameter argv: [1]: an argument holds no NUL byte`},
+		{`sh.run(["ls"], dir = "..")`, `sh.run: for parameter dir: ..: it leads out of the workspace`},
+		{`sh.run(["ls"], env = {"A B": "c"})`, `sh.run: for parameter env: got the name "A B", want letters, digits and '_', not beginning with a digit`},
+		{`sh.run(["ls"], env = {"A": 1})`, `sh.run: for parameter env: A: got int, want string`},
+		{`sh.run(["ls"], env = {"STARLING_TOKEN": "x"})`, `sh.run: for parameter env: got the name "STARLING_TOKEN"; these are set for every command`},
+		{`sh.run(["ls"], timeout = "0s")`, `sh.run: for parameter timeout: got "0s", want a duration longer than 0`},
+
 		{`stop()["x"]`, `unhandled index operation Verdict[string]`},
 		{`steer()`, `steer: missing argument for message`},
 		{`reply("x")`, `reply: got 1 arguments, want at most 0; the signature is reply(*, output = None, text = None, events = None, usage = None, ` +
@@ -401,7 +411,7 @@ func TestPredeclared(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	const want = "agent contract digest emit fail fs gate handoff http json log mailbox math now print proceed random re reply role run secrets sleep steer stop text time uuid yaml"
+	const want = "agent contract digest emit fail fs gate handoff http json log mailbox math now print proceed random re reply role run secrets sh sleep steer stop text time uuid yaml"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -103,8 +103,12 @@ func fileError(args effect.View, err error) *effect.Error {
 		}
 	}
 	var o effect.Object
-	e := effect.Errorf(kind, "fs.%s: %v", args.Text("do"), err)
-	e.Data = o.Text("path", args.Text("path")).Text("reason", reason).Payload()
+	title, path := "sh.run", args.Text("dir")
+	if do := args.Text("do"); do != "" {
+		title, path = "fs."+do, args.Text("path")
+	}
+	e := effect.Errorf(kind, "%s: %v", title, err)
+	e.Data = o.Text("path", path).Text("reason", reason).Payload()
 	return e
 }
 

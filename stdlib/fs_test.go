@@ -1,11 +1,14 @@
 package stdlib_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"go.starlark.net/starlark"
 
 	"starling/lang/effect"
 	"starling/stdlib/project"
@@ -15,6 +18,8 @@ import (
 type workplace struct {
 	dir      string
 	settings effect.Settings
+	env      map[string]string
+	ctx      context.Context // of the attempts; nil is that of the test
 }
 
 func newWorkplace(t *testing.T) *workplace {
@@ -22,7 +27,7 @@ func newWorkplace(t *testing.T) *workplace {
 	if err := os.MkdirAll(filepath.Join(dir, ".starling", "locks"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	return &workplace{dir, effect.Settings{Workspace: dir}}
+	return &workplace{dir: dir, settings: effect.Settings{Workspace: dir}}
 }
 
 // perform makes a request with a call, completes it, and performs one attempt of it.
@@ -46,8 +51,13 @@ func (w *workplace) perform(t *testing.T, call string) effect.Reply {
 		t.Fatal(err)
 	}
 	store := filepath.Join(w.dir, ".starling")
-	return h.Perform(t.Context(), &effect.Attempt{Run: "r1", Step: r.Name, Kind: r.Kind, Number: 1, Key: "r1/" + r.Name, Args: args, Resolved: resolved,
-		Settings: &w.settings, Store: store, Lock: filepath.Join(store, "locks", "step"), Env: func(string) (string, bool) { return "", false }})
+	ctx := w.ctx
+	if ctx == nil {
+		ctx = t.Context()
+	}
+	return h.Perform(ctx, &effect.Attempt{Run: "r1", Step: r.Name, Kind: r.Kind, Number: 1, Key: "r1/" + r.Name, Args: args, Resolved: resolved,
+		Settings: &w.settings, Store: store, Lock: filepath.Join(store, "locks", "step"), Env: func(name string) (string, bool) { v, ok := w.env[name]; return v, ok },
+		Emit: func(kind string, data starlark.Value) { t.Errorf("%s: %v", kind, data) }})
 }
 
 // said is a reply on one line: its value, or the kind, data and message of its error.

@@ -50,6 +50,8 @@ func (p *progress) line(ev runtime.Event) (string, bool) {
 		return ev.Step + ": withdrawn", true
 	case "signal.refused":
 		return orElse(ev.Step, ev.Run) + ": a signal was refused: " + d.text("message"), true
+	case "agent.event":
+		return ev.Step + ": warning: " + d.sub("data").text("text"), d.text("kind") == "warning"
 	case "output.print":
 		return d.text("text"), true
 	case "output.log":

@@ -20,7 +20,7 @@ type RecordType struct {
 	hint   string // why a record of this type has no truth value, "" if it has
 }
 
-// The record types. Result, Outcome and Response are true when ok; a Decision has no truth value.
+// The record types. Result, Outcome, Response and Completed are true when ok; a Decision has no truth value.
 var (
 	ResultType = &RecordType{Name: "Result", Fields: []string{"ok", "status", "output", "text", "error", "note", "agent", "backend", "attempts",
 		"degraded", "usage", "step"}}
@@ -39,11 +39,13 @@ var (
 	// QuestionType is what an agent is sent: as JSON on the standard input of a command, as the argument of a scripted one.
 	QuestionType = &RecordType{Name: "Request", Fields: []string{"schema", "key", "run", "step", "attempt", "agent", "task", "input", "context",
 		"instructions", "output_schema", "feedback", "deadline", "handoff"}, ok: -1}
+	// CompletedType is how a command of sh.run ended.
+	CompletedType = &RecordType{Name: "Completed", Fields: []string{"ok", "code", "signal", "text", "stderr", "truncated", "seconds"}}
 )
 
 // recordTypes are the types by their number on the wire.
 var recordTypes = [...]*RecordType{ResultType, DecisionType, OutcomeType, ErrorType, EventType, ResponseType, RoleType, VerdictType, ReplyType,
-	MessageType, HandleType, QuestionType}
+	MessageType, HandleType, QuestionType, CompletedType}
 
 // RecordTypes lists the types by their number on the wire.
 func RecordTypes() []*RecordType { return slices.Clone(recordTypes[:]) }

@@ -45,7 +45,7 @@ package vm
 
 const (
 	snapshotMagic  = "STRL"
-	snapshotFormat = 1
+	snapshotFormat = 2
 	headerSize     = 4 + 2 + 1 + 1 + 4 + 4
 	macSize        = 16
 

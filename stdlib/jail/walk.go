@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"strings"
 	"syscall"
 )
@@ -122,6 +123,22 @@ func (p *place) follow(rest []string, w way) error {
 	var err error
 	p.info, err = p.dir().Stat(".")
 	return err
+}
+
+// Folder returns the path of a folder of the workspace with all links followed.
+func (t *Tree) Folder(path string) (string, error) {
+	p, err := t.walk(path, way{follow: true})
+	if err != nil {
+		return "", err
+	}
+	defer p.close()
+	switch {
+	case p.info == nil:
+		return "", &Error{path, fs.ErrNotExist}
+	case !p.info.IsDir():
+		return "", &Error{path, fmt.Errorf("%w: it is a %s, wanted a folder", ErrKind, kind(p.info.Mode()))}
+	}
+	return filepath.Join(append(append([]string{t.root.Name()}, p.path...), p.name)...), nil
 }
 
 // look says what a name is, making a folder of it if that is wanted.

@@ -30,6 +30,8 @@ type Result struct {
 	TimedOut bool // the context's deadline came first
 	Stopped  bool // Stop was called, or the context cancelled, first
 
+	Lacks []string // what of the sandbox this system could not enforce, a sentence each
+
 	Err     error         // nil, or ErrGuard, ErrOverLimit, ErrStdin
 	Elapsed time.Duration // until all of its descendants were gone
 }

@@ -35,7 +35,7 @@
 // Nothing of a command is in the guard's arguments or environment, which other users of the machine may read. Control carries
 // one order, a line of JSON whose byte strings are base64 (paths, arguments and variables need not be UTF-8), then at most one stop:
 //
-//	{"path":B,"argv":[B,...],"dir":B,"env":[B,...],"lock":B,"lock_wait":ns,"grace":ns,"attempt":{...}}\n
+//	{"path":B,"argv":[B,...],"dir":B,"env":[B,...],"lock":B,"lock_wait":ns,"grace":ns,"attempt":{...},"sandbox":{...}}\n
 //	stop\n
 //
 // The end of the pipe means that the owner is dead; an order without its newline is one that an owner did not live to finish, and
@@ -43,7 +43,7 @@
 //
 //	{"waiting":{"run":S,"step":S,"attempt":N,"agent":S}}  the lock is held by that attempt; at most once
 //	{"error":{"kind":K,"message":S}}                      nothing was started; the last line
-//	{"started":PID}                                       the child runs
+//	{"started":PID,"lacks":[S,...]}                       the child runs; what of its sandbox could not be enforced
 //	{"exit":N} or {"signal":"SIGKILL"}                    the child itself has ended
 //	{"gone":true}                                         so has all that it started; the lock is free; the last line
 //

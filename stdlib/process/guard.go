@@ -37,9 +37,12 @@ const (
 	stderrFD
 )
 
-// GuardMain does the work of a guard and ends the process, if args (os.Args) say that this process is one; otherwise it returns at
+// GuardMain does the work of a guard and ends the process, if args (os.Args) say that this process is one, or is to become a confined child; otherwise it returns at
 // once. It belongs at the very beginning of main, and of TestMain in packages whose tests start children.
 func GuardMain(args []string) {
+	if len(args) > 3 && args[1] == confineVerb {
+		confineMain(args[2:])
+	}
 	if len(args) != 2 || args[1] != guardVerb {
 		return
 	}
@@ -63,6 +66,7 @@ type guard struct {
 	status  *json.Encoder
 
 	order  order
+	lacks  []string           // what of the sandbox this system cannot enforce
 	ends   chan time.Duration // requests to end, each with its grace
 	deaths chan os.Signal     // SIGCHLD
 
@@ -165,18 +169,28 @@ func (g *guard) start() error {
 	default:
 	}
 	files := []*os.File{os.NewFile(stdinFD, "stdin"), os.NewFile(stdoutFD, "stdout"), os.NewFile(stderrFD, "stderr")}
-	child, err := os.StartProcess(string(g.order.Path), textStrings(g.order.Argv), &os.ProcAttr{
-		Dir: string(g.order.Dir), Env: textStrings(g.order.Env), Files: files, Sys: childAttributes(),
-	})
+	child, err := g.startProcess(&os.ProcAttr{Dir: string(g.order.Dir), Env: textStrings(g.order.Env), Files: files})
 	if err != nil {
-		return fmt.Errorf("%w: %w", errExec, err)
+		return err
 	}
 	for _, f := range files {
 		f.Close()
 	}
 	g.tree.child = child.Pid
-	g.status.Encode(status{Started: child.Pid}) // an owner that is gone is learned of through control
-	return child.Release()                      // reaped by hand, with all that is adopted
+	g.status.Encode(status{Started: child.Pid, Lacks: g.lacks}) // an owner that is gone is learned of through control
+	return child.Release()                                      // reaped by hand, with all that is adopted
+}
+
+func (g *guard) startProcess(attr *os.ProcAttr) (*os.Process, error) {
+	if g.order.Sandbox != nil {
+		return g.startConfined(attr)
+	}
+	attr.Sys = childAttributes()
+	child, err := os.StartProcess(string(g.order.Path), textStrings(g.order.Argv), attr)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", errExec, err)
+	}
+	return child, err
 }
 
 // watch returns when the child and all of its descendants are gone.

@@ -87,6 +87,7 @@ func (c *Child) awaitStart(ctx context.Context) error {
 		busy.Waited = time.Since(began)
 		switch {
 		case err == nil && s.Started != 0:
+			c.result.Lacks = s.Lacks
 			c.noteStart(s.Started)
 			return nil
 		case err == nil && s.Waiting != nil:

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"starling/stdlib/sandbox"
 )
 
 // What a zero field of a Spec means.
@@ -31,6 +33,9 @@ type Spec struct {
 	// Stdin is what the child reads; nil is /dev/null, never the owner's. A failing Read stops the child: see [ErrStdin].
 	// A Read in flight when the child ends is not waited for.
 	Stdin io.Reader
+
+	// Sandbox confines the child and all that it starts; nil is no sandbox. What the system cannot enforce of it is in Result.Lacks.
+	Sandbox *sandbox.Policy
 
 	// Lock is the path of the step's lock file, in a directory of nothing else; empty is no lock. The directory is made if missing.
 	Lock string
@@ -87,7 +92,7 @@ func (s Spec) order() (order, error) {
 	}
 	return order{
 		Path: []byte(path), Argv: byteStrings(s.Argv), Dir: []byte(s.Dir), Env: byteStrings(s.Env),
-		Lock: []byte(s.Lock), LockWait: s.LockWait, Grace: s.Grace, Attempt: s.Attempt,
+		Lock: []byte(s.Lock), LockWait: s.LockWait, Grace: s.Grace, Attempt: s.Attempt, Sandbox: s.Sandbox,
 	}, nil
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"starling/stdlib/sandbox"
 )
 
 // stopLine is what follows an order on the control pipe when the owner, alive, wants the child ended.
@@ -21,6 +23,8 @@ type order struct {
 	LockWait time.Duration `json:"lock_wait"`
 	Grace    time.Duration `json:"grace"`
 	Attempt  Attempt       `json:"attempt"`
+
+	Sandbox *sandbox.Policy `json:"sandbox,omitempty"`
 }
 
 func (o order) writeTo(w io.Writer) error { return json.NewEncoder(w).Encode(o) }
@@ -35,11 +39,12 @@ func readOrder(r *bufio.Reader) (order, error) {
 	return o, json.Unmarshal(line, &o)
 }
 
-// status is one line of the status pipe; exactly one field is set.
+// status is one line of the status pipe; exactly one field is set, and Lacks at most beside Started.
 type status struct {
 	Waiting *Attempt `json:"waiting,omitempty"`
 	Error   *refusal `json:"error,omitempty"`
 	Started int      `json:"started,omitempty"`
+	Lacks   []string `json:"lacks,omitempty"`
 	Exit    *int     `json:"exit,omitempty"`
 	Signal  string   `json:"signal,omitempty"`
 	Gone    bool     `json:"gone,omitempty"`

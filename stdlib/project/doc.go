@@ -24,6 +24,12 @@
 //	grants.SCRIPT.agents    list of names          []         agents that a script of others may ask; SCRIPT is the name it is defined under, or "*"
 //	grants.SCRIPT.hosts     list of hosts          []         hosts, or host:port, that it may send requests to
 //	grants.SCRIPT.files     "read", "write"        []         what it may do with the files of the workspace; write is to read, too
+//	grants.SCRIPT.programs  list of names          []         programs that it may run, of those in sh.allow
+//	sh.allow                list of programs       []         what sh.run may run; a path with a slash is relative to this file
+//	sh.env                  list of names          []         environment variables that commands are given, beside what every program needs
+//	sh.read                 list of paths          []         what commands may read beside the system's files and the workspace
+//	sh.write                list of paths          []         what they may change beside the workspace, such as a build cache
+//	sh.network              list of programs       []         those of allow that may use the network
 //	agents.NAME.backend     "command", "scripted", "command"  who answers: an executable, a function of the fake, or a model behind the Messages API
 //	                        "anthropic", "openai"             of Anthropic or the Chat Completions API of OpenAI and of all who speak it
 //	agents.NAME.backends    list of names          none       agents of this file whose backends serve instead, the preferred one first: when one is missing

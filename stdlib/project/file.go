@@ -31,6 +31,7 @@ type File struct {
 	Machine  Machine // bounds of every run's machine
 	Agents   []Agent // in the order of the file
 	Grants   []Grant // in the order of the file
+	Shell    Shell   // commands that scripts may run
 	Secrets  []Secret
 }
 
@@ -51,12 +52,22 @@ func (f *File) Secret(name string) (Secret, bool) {
 	return f.Secrets[i], true
 }
 
+// Shell is [sh].
+type Shell struct {
+	Allow   []string // programs: names, or paths relative to this file
+	Env     []string // names of variables that commands are given, each once
+	Read    []string // files and folders that they may read beside the system's and the workspace; relative to this file
+	Write   []string // and change
+	Network []string // those of Allow that may use the network
+}
+
 // Grant is what scripts that are not the project's own may use.
 type Grant struct {
-	Script string   // the name under which a script is defined, or AnyScript
-	Agents []string // names of agents
-	Hosts  []string // of http requests: host, or host:port
-	Files  []string // what it may do with the files of the workspace: ReadFiles, WriteFiles
+	Script   string   // the name under which a script is defined, or AnyScript
+	Agents   []string // names of agents
+	Hosts    []string // of http requests: host, or host:port
+	Programs []string // of those that sh allows
+	Files    []string // what it may do with the files of the workspace: ReadFiles, WriteFiles
 }
 
 // What may be granted of files.
@@ -74,6 +85,7 @@ func (f *File) Granted(script string) Grant {
 	for _, g := range f.Grants {
 		if g.Script == script || g.Script == AnyScript {
 			all.Agents, all.Hosts = append(all.Agents, g.Agents...), append(all.Hosts, g.Hosts...)
+			all.Programs = append(all.Programs, g.Programs...)
 			all.Files = append(all.Files, g.Files...)
 		}
 	}
@@ -134,9 +146,9 @@ func (f *File) Names() []string {
 	return names
 }
 
-// Variables lists every environment variable that some agent or secret declares, sorted.
+// Variables lists every environment variable that some agent, secret or sh declares, sorted.
 func (f *File) Variables() []string {
-	var names []string
+	names := slices.Clone(f.Shell.Env)
 	for _, a := range f.Agents {
 		names = append(names, a.Env...)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -70,7 +71,7 @@ func (t table) at(key string) []string             { return append(t.path[:len(t
 func (t table) element(key string, i int) []string { return append(t.at(key), index(i)) }
 
 func (r *reader) project(t table) *File {
-	r.onlyKeys(t, "fake", "machine", "defaults", "agents", "grants", "secrets")
+	r.onlyKeys(t, "fake", "machine", "defaults", "agents", "grants", "secrets", "sh")
 	f := &File{}
 	if fake, ok := r.string(t, "fake"); ok {
 		f.Fake = fake
@@ -94,6 +95,9 @@ func (r *reader) project(t table) *File {
 		}
 		r.checkLists(f, agents)
 	}
+	if shell, ok := r.table(t, "sh"); ok {
+		f.Shell = r.shell(shell)
+	}
 	if grants, ok := r.table(t, "grants"); ok {
 		for _, name := range r.inOrder(grants) {
 			if grant, ok := r.table(grants, name); ok {
@@ -111,12 +115,32 @@ func (r *reader) project(t table) *File {
 	return f
 }
 
+func (r *reader) shell(t table) Shell {
+	r.onlyKeys(t, "allow", "env", "read", "write", "network")
+	s := Shell{Allow: r.strings(t, "allow"), Env: r.variables(t), Read: r.strings(t, "read"), Write: r.strings(t, "write"), Network: r.strings(t, "network")}
+	r.notEmpty(t, "allow", s.Allow, "the name of a program")
+	r.notEmpty(t, "read", s.Read, "a path")
+	r.notEmpty(t, "write", s.Write, "a path")
+	for i, program := range s.Network {
+		if !slices.Contains(s.Allow, program) {
+			r.refuse(t.element("network", i), fmt.Sprintf("%q", program), "one of the programs in allow", diagnostic.DidYouMean(program, s.Allow))
+		}
+	}
+	return s
+}
+
+func (r *reader) notEmpty(t table, key string, texts []string, want string) {
+	if i := slices.Index(texts, ""); i >= 0 {
+		r.refuse(t.element(key, i), `""`, want, "")
+	}
+}
+
 func (r *reader) grant(script string, t table) Grant {
 	if err := effect.CheckName(script); err != nil && script != AnyScript {
 		r.complain(t.path, diagnostic.Diagnostic{Message: err.Error(), Hint: `write the name of a definition, or "*" for every script of others`})
 	}
-	r.onlyKeys(t, "agents", "hosts", "files")
-	return Grant{Script: script, Agents: r.strings(t, "agents"), Hosts: r.strings(t, "hosts"), Files: r.files(t)}
+	r.onlyKeys(t, "agents", "hosts", "files", "programs")
+	return Grant{Script: script, Agents: r.strings(t, "agents"), Hosts: r.strings(t, "hosts"), Files: r.files(t), Programs: r.strings(t, "programs")}
 }
 
 func (r *reader) files(t table) []string {

@@ -144,7 +144,7 @@ starling.toml:2:2: table a already exists
 starling.toml:1:1: unknown key naem
   | naem = 1
   | ^^^^
-  = help: the keys here are fake, machine, defaults, agents, grants, secrets
+  = help: the keys here are fake, machine, defaults, agents, grants, secrets, sh
 `},
 		{agent + "tiemout = '3s'\n", `
 starling.toml:3:1: unknown key agents.a.tiemout
@@ -244,6 +244,17 @@ starling.toml:3:36: agents.a.env[3]: B is named twice
 starling.toml:1:9: agents.a b: got the name "a b", want letters, digits, '.', '_' and '-', beginning with a letter or a digit
   | [agents.'a b']
   |         ^^^^^
+`},
+		{"[sh]\nallow = ['go', '']\nnetwork = ['gi']\n[grants.a]\nfiles = ['raed']\n", `
+starling.toml:2:16: sh.allow[1]: got "", want the name of a program
+  | allow = ['go', '']
+  |                ^^
+starling.toml:3:12: sh.network[0]: got "gi", want one of the programs in allow
+  | network = ['gi']
+  |            ^^^^
+starling.toml:5:10: grants.a.files[0]: got "raed", want read or write
+  | files = ['raed']
+  |          ^^^^^^
 `},
 		{"agents = 3\nfake = ''\n", `
 starling.toml:1:10: agents: got 3, want a table; write [agents]

@@ -1,0 +1,262 @@
+package stdlib
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"starling/lang/effect"
+	"starling/stdlib/jail"
+	"starling/stdlib/process"
+	"starling/stdlib/project"
+	"starling/stdlib/sandbox"
+)
+
+const (
+	maxStdout = 2 << 20   // bytes; a command that writes more is ended
+	maxText   = 256 << 10 // bytes of the end of standard output that scripts see
+	maxStderr = 64 << 10  // bytes of the end of standard error
+)
+
+// shHandler performs requests of kind "sh".
+func shHandler() *effect.Handler {
+	return &effect.Handler{Resolve: resolveCommand, Perform: performCommand}
+}
+
+// resolveCommand looks the program up in the project, as it is pinned with the run, and records what it may use.
+func resolveCommand(s *effect.Settings, r *effect.Request) *effect.Error {
+	args, err := r.Args.View()
+	if err != nil {
+		return effect.Errorf(effect.KindRefused, "sh.run: %v", err)
+	}
+	f, err := project.Parse(s.ProjectFile, s.Project)
+	if err != nil {
+		return effect.Errorf(effect.KindRefused, "%v", err)
+	}
+	program := args.Texts("argv")[0]
+	if fault := allowed(s, f, program); fault != nil {
+		var o effect.Object
+		fault.Data = o.Text("program", program).Text("reason", "not_allowed").Payload()
+		return fault
+	}
+	dir := filepath.Dir(s.ProjectFile)
+	var o effect.Object
+	o.Text("program", from(dir, program, strings.Contains(program, "/"))).Texts("env", f.Shell.Env).Texts("read", allFrom(dir, f.Shell.Read)).
+		Texts("write", allFrom(dir, f.Shell.Write)).Flag("network", slices.Contains(f.Shell.Network, program))
+	r.Resolved = o.Payload()
+	return nil
+}
+
+// allowed refuses programs that the project does not name, or does not grant to a script of others.
+func allowed(s *effect.Settings, f *project.File, program string) *effect.Error {
+	if !slices.Contains(f.Shell.Allow, program) {
+		return effect.Errorf(effect.KindDenied, "sh.run: the program %q is not allowed; the project allows %s; add it to allow under [sh] in %s", program, listOr(f.Shell.Allow, "none"),
+			project.Name)
+	}
+	if s.Grant == "" || slices.Contains(f.Granted(s.Grant).Programs, program) {
+		return nil
+	}
+	return effect.Errorf(effect.KindDenied, "the script is not the project's own and is not granted the program %q; add it to programs under [grants.%q] in %s", program, s.Grant,
+		project.Name)
+}
+
+func listOr(names []string, otherwise string) string {
+	if len(names) == 0 {
+		return otherwise
+	}
+	return strings.Join(names, ", ")
+}
+
+func from(dir, path string, relative bool) string {
+	if !relative || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}
+
+func allFrom(dir string, paths []string) []string {
+	out := make([]string, len(paths))
+	for i, p := range paths {
+		out[i] = from(dir, p, true)
+	}
+	return out
+}
+
+// performCommand runs the program once, under a guard: when it returns, nothing that the program started is left.
+func performCommand(ctx context.Context, a *effect.Attempt) effect.Reply {
+	c := command{a, effect.ViewOf(a.Args), effect.ViewOf(a.Resolved), ""}
+	home, err := c.makeHome()
+	if err != nil {
+		return c.failed(effect.KindEffect, "%v", err)
+	}
+	defer os.RemoveAll(home)
+	c.home = home
+	spec, err := c.spec()
+	if err != nil {
+		return effect.Reply{Err: fileError(effect.ViewOf(a.Args), err)}
+	}
+	child, err := process.Start(ctx, spec)
+	switch {
+	case ctx.Err() != nil && err != nil:
+		return c.cut(ctx)
+	case errors.Is(err, process.ErrLockBusy):
+		return effect.Reply{Err: effect.Errorf(effect.KindEffect, "sh.run: %v", err), Class: effect.Retryable}
+	case err != nil:
+		return c.failed(effect.KindEffect, "%v", err)
+	}
+	return c.completed(ctx, child.Wait())
+}
+
+// command is one attempt of one request.
+type command struct {
+	attempt  *effect.Attempt
+	args     effect.View
+	resolved effect.View
+	home     string // its HOME and TMPDIR, gone when it has ended
+}
+
+// makeHome makes an empty folder, the same for every attempt of the step, so that what a crash has left is found.
+func (c command) makeHome() (string, error) {
+	sum := sha256.Sum256([]byte(c.attempt.Key + "\x00" + c.attempt.Store))
+	dir := filepath.Join(os.TempDir(), "starling-"+hex.EncodeToString(sum[:12]))
+	if err := os.RemoveAll(dir); err != nil {
+		return "", err
+	}
+	return dir, os.Mkdir(dir, 0o700) // fails where somebody else has put something meanwhile
+}
+
+func (c command) spec() (process.Spec, error) {
+	dir, err := c.folder()
+	if err != nil {
+		return process.Spec{}, err
+	}
+	env, err := c.environment()
+	if err != nil {
+		return process.Spec{}, err
+	}
+	a := c.attempt
+	spec := process.Spec{Argv: append([]string{c.resolved.Text("program")}, c.args.Texts("argv")[1:]...), Dir: dir, Env: env, Lock: a.Lock,
+		Attempt: process.Attempt{Run: a.Run, Step: a.Step, Attempt: a.Number}, MaxStdout: maxStdout, MaxStderr: maxStderr}
+	if c.args.Has("stdin") {
+		spec.Stdin = bytes.NewReader(content(c.args.Value("stdin")))
+	}
+	spec.Sandbox = &sandbox.Policy{
+		Read:    slices.Concat(sandbox.System(), programFolders(spec), c.resolved.Texts("read")),
+		Write:   append([]string{a.Settings.Workspace, c.home}, c.resolved.Texts("write")...),
+		Hide:    a.Store,
+		Network: c.resolved.Flag("network"),
+	}
+	return spec, nil
+}
+
+func (c command) folder() (string, error) {
+	tree, err := jail.Open(c.attempt.Settings.Workspace, c.attempt.Store)
+	if err != nil {
+		return "", err
+	}
+	defer tree.Close()
+	dir := c.args.Text("dir")
+	if dir == "" {
+		dir = "."
+	}
+	return tree.Folder(dir)
+}
+
+// programFolders are where programs are looked for, and the program itself.
+func programFolders(spec process.Spec) []string {
+	list := []string{spec.Argv[0]}
+	for _, v := range spec.Env {
+		if path, ok := strings.CutPrefix(v, "PATH="); ok {
+			list = append(list, filepath.SplitList(path)...)
+		}
+	}
+	return slices.DeleteFunc(list, func(p string) bool { return !filepath.IsAbs(p) })
+}
+
+// environment takes declared variables from who carries the run. HOME is an empty folder unless it is declared: a program's own settings and keys are not for scripts.
+func (c command) environment() ([]string, error) {
+	set := []string{"HOME=" + c.home, "TMPDIR=" + c.home, "STARLING_RUN_ID=" + c.attempt.Run, "STARLING_STEP=" + c.attempt.Step}
+	for _, name := range c.resolved.Texts("env") {
+		value, ok := c.attempt.Env(name)
+		if !ok {
+			return nil, fmt.Errorf("the environment variable %s, which [sh] declares, has no value; set it and resume the run", name)
+		}
+		set = append(set, name+"="+value)
+	}
+	if env, ok := c.args.Value("env").(*starlark.Dict); ok {
+		for k, v := range env.Entries() {
+			name, _ := starlark.AsString(k)
+			value, _ := starlark.AsString(v)
+			set = append(set, name+"="+value)
+		}
+	}
+	return process.Environment(os.Environ(), nil, set...), nil
+}
+
+func (c command) completed(ctx context.Context, r process.Result) effect.Reply {
+	for _, lack := range r.Lacks {
+		var o effect.Object
+		text, _ := o.Text("text", "the sandbox is not whole: "+lack).Payload().Value()
+		c.attempt.Emit("warning", text)
+	}
+	reply := c.judge(ctx, r)
+	reply.Blobs = map[string][]byte{}
+	for name, output := range map[string][]byte{"stdout.txt": r.Stdout, "stderr.txt": r.Stderr} {
+		if len(output) > 0 {
+			reply.Blobs[name] = []byte(c.redact(output))
+		}
+	}
+	return reply
+}
+
+func (c command) judge(ctx context.Context, r process.Result) effect.Reply {
+	switch {
+	case r.TimedOut, r.Stopped:
+		return c.cut(ctx)
+	case errors.Is(r.Err, process.ErrOverLimit):
+		return c.failed(effect.KindEffect, "it wrote more than %d bytes to standard output", maxStdout)
+	case errors.Is(r.Err, process.ErrStdin) && r.ExitCode >= 0:
+		r.Err = nil // a program need not read all of it
+	case r.Err != nil:
+		return c.failed(effect.KindEffect, "%v", r.Err)
+	}
+	text, truncated := c.redact(r.Stdout), false
+	if len(text) > maxText {
+		text, truncated = strings.ToValidUTF8(text[len(text)-maxText:], ""), true
+	}
+	v := effect.NewRecord(effect.CompletedType, starlark.Bool(r.ExitCode == 0), starlark.MakeInt(r.ExitCode), starlark.String(r.Signal), starlark.String(text),
+		starlark.String(c.redact(r.Stderr)), starlark.Bool(truncated), starlark.Float(r.Elapsed.Seconds()))
+	return effect.Reply{Value: v}
+}
+
+func (c command) cut(ctx context.Context) effect.Reply {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return c.failed(effect.KindTimeout, "it had not ended before its deadline; it and all that it started were ended")
+	}
+	return c.failed(effect.KindCancelled, "cancelled")
+}
+
+func (c command) failed(kind effect.Kind, format string, args ...any) effect.Reply {
+	message := fmt.Sprintf("sh.run: %s: %s", c.args.Texts("argv")[0], fmt.Sprintf(format, args...))
+	return effect.Reply{Err: effect.Errorf(kind, "%s", c.redact([]byte(message)))}
+}
+
+// redact is output as text, without the values of declared variables.
+func (c command) redact(output []byte) string {
+	text := strings.ToValidUTF8(string(output), "\uFFFD")
+	for _, name := range c.resolved.Texts("env") {
+		if value, ok := c.attempt.Env(name); ok && len(value) >= 4 {
+			text = strings.ReplaceAll(text, value, "["+name+"]")
+		}
+	}
+	return text
+}
