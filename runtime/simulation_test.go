@@ -30,18 +30,25 @@ var (
 	oneSeed   = flag.Uint64("seed", 0, "play only this one")
 )
 
+// telling are seeds that have found something: two children of one step, a quarantine that was left by itself, orphans. They are always played.
+var telling = [...]uint64{606, 968, 1158, 3041, 5079, 5204, 8939, 9911}
+
 func TestSimulation(t *testing.T) {
 	if *oneSeed != 0 {
 		simulate(t, *oneSeed)
 		return
 	}
 	began := time.Now()
-	for seed := *firstSeed; seed < *firstSeed+uint64(*seedCount); seed++ {
+	seeds := slices.Clone(telling[:])
+	for i := range uint64(*seedCount) {
+		seeds = append(seeds, *firstSeed+i)
+	}
+	for _, seed := range seeds {
 		if !t.Run(fmt.Sprint(seed), func(t *testing.T) { simulate(t, seed) }) {
 			t.Logf("play it again: go test ./runtime -run TestSimulation -seed %d -v", seed)
 		}
 	}
-	t.Logf("%d seeds in %s", *seedCount, time.Since(began).Round(time.Millisecond))
+	t.Logf("%d seeds in %s", len(seeds), time.Since(began).Round(time.Millisecond))
 }
 
 // simulate plays one seed. A calm plan is played without faults first: with faults it must come to the same.
