@@ -24,7 +24,8 @@ type Question struct {
 // Handlers returns the handlers of agent and handoff. load loads the fakes of runs.
 func Handlers(load LoadScript) map[string]*effect.Handler {
 	fakes := &fakes{load: load}
-	backends := map[string]Backend{backendCommand: command{}, backendScripted: scripted{fakes}}
+	backends := map[string]Backend{backendCommand: command{}, backendScripted: scripted{fakes},
+		backendAnthropic: model{askAnthropic}, backendOpenAI: model{askOpenAI}}
 	r := resolver{fakes}
 	perform := func(ctx context.Context, a *effect.Attempt) effect.Reply { return ask(ctx, backends, a) }
 	return map[string]*effect.Handler{

@@ -60,6 +60,9 @@ func bundle(t *testing.T, source string) []byte {
 	return b.Encode()
 }
 
+// fake is the file of scripted agents, "" for none.
+func (s *stage) fake() string { return s.settings.FakeFile }
+
 // request makes the request of a call and resolves it.
 func (s *stage) request(call string) (*effect.Request, *effect.Error) {
 	s.t.Helper()

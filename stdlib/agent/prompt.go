@@ -13,12 +13,21 @@ import (
 // Agents that do not read the request as JSON are told of it in words: what to do first, then what on, then what the reply must be. Whoever reads the prompt has
 // the same facts as a program that reads the record.
 
-// prompt writes a request in words. continued says that the agent has what was asked before it and only needs to hear why its reply was not accepted.
+// prompt writes a request in words, the instructions first. continued says that the agent has what was asked before it and only needs to hear why its reply was
+// not accepted.
 func prompt(q Question, continued bool) (string, error) {
+	text, err := words(q, continued)
+	if told := strings.TrimSpace(request{q.Request}.text("instructions")); told != "" && !continued {
+		text = told + "\n\n" + text
+	}
+	return text, err
+}
+
+// words is a prompt without the instructions.
+func words(q Question, continued bool) (string, error) {
 	r := request{q.Request}
 	var p paragraphs
 	if !continued {
-		p.add(r.text("instructions"))
 		p.handedOver(r.field("handoff"))
 		p.add(r.text("task"))
 		p.json("Input", r.field("input"))

@@ -40,9 +40,9 @@
 //	agents.NAME.env         list of names          []         environment variables that the agent is given, beside what every program needs; of a model the one
 //	                                                          with its key: ["ANTHROPIC_API_KEY"] or ["OPENAI_API_KEY"], [] for an API without
 //	agents.NAME.model       string                 preset's   the model; required for anthropic and openai
-//	agents.NAME.url         address                maker's    of a model's API, as its SDK takes it
-//	agents.NAME.max_tokens  int, from 1            16384      of a model's reply
-//	agents.NAME.price       {input, output}        unknown    US dollars per million tokens of a model, from which usage.usd is computed
+//	agents.NAME.url         address                maker's    of a model's API, without /v1 for anthropic and with it for openai
+//	agents.NAME.max_tokens  int, from 1            16384      of a model's reply; for openai the model's own
+//	agents.NAME.price       {input, output}        unknown    US dollars per million tokens of a model, from which usage.usd is computed; cached input counts as input
 //	agents.NAME.tools       list of names          []         tools that a preset may use without asking, in its own notation; none beside reading
 //	agents.NAME.modifies    bool                   false      whether a preset may change files of the workspace
 //	agents.NAME.timeout     duration               defaults   as above, of this agent

@@ -1,0 +1,199 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"starling/lang/effect"
+)
+
+// model asks models behind an API: one request with the prompt, one reply that is streamed. Retrying is the runtime's, which journals each attempt, so the SDK's own
+// is off; the key is the value of the variable that the agent declares, and nothing else of this process's environment counts. The model never sees
+// the key; a server may repeat it in an error, where it is hidden.
+type model struct{ complete completion }
+
+// completion streams one reply of one maker's API. heard is called with each piece of text. The error is that of the SDK.
+type completion func(ctx context.Context, t turn, heard func(text string)) (said, error)
+
+// turn is what a model is asked.
+type turn struct {
+	definition Definition
+	key        string
+	system     string
+	prompt     string
+	schema     []byte // of the reply, nil where it is not stated
+}
+
+// said is what a model came to.
+type said struct {
+	text    string
+	tokens  usage
+	whole   bool   // the stream came to its end
+	stopped string // why the model ended before it was done, "" when it was
+}
+
+// Ask sends one request, or a second where the server does not know schemas.
+func (m model) Ask(ctx context.Context, q Question) effect.Reply {
+	t := turn{definition: q.Definition, schema: strictSchema(q), system: request{q.Request}.text("instructions")}
+	var err error
+	if t.prompt, err = words(q, false); err != nil {
+		return failed(effect.Errorf(effect.KindRefused, "%s: %v", q.Definition.Agent, err), effect.Final)
+	}
+	for _, name := range q.Definition.Env {
+		value, ok := q.Env(name)
+		if !ok {
+			return failed(effect.Errorf(effect.KindRefused, "%s: the environment variable %s, which %s declares, has no value; set it and resume the run", q.Definition.Agent, name,
+				q.Definition.Serves), effect.Missing)
+		}
+		t.key = value
+	}
+	d := &deltas{emit: newEmitter(q.Attempt)}
+	got, err := m.complete(ctx, t, d.add)
+	if t.schema != nil && schemaUnknown(err) {
+		t.schema = nil
+		got, err = m.complete(ctx, t, d.add)
+	}
+	d.flush()
+	return m.judge(ctx, q, t, got, err)
+}
+
+func (m model) judge(ctx context.Context, q Question, t turn, got said, err error) effect.Reply {
+	hide := redactor(q)
+	fail := func(f *fault) effect.Reply {
+		r := failed(effect.Errorf(f.kind, "%s: %s", q.Definition.Agent, hide.Replace(f.message)), f.class)
+		r.After, r.Usage = f.after, got.tokens.withCost(q.Definition.Price.cost(got.tokens))
+		return r
+	}
+	switch {
+	case ctx.Err() != nil:
+		return cut(ctx, q.Definition.Agent)
+	case err != nil:
+		return fail(apiFault(err, q.Definition.Next))
+	case !got.whole:
+		return fail(&fault{message: "the reply broke off in the middle", kind: effect.KindAgent, class: effect.Retryable})
+	case got.stopped != "":
+		return fail(&fault{message: got.stopped, kind: effect.KindAgent, class: effect.Final})
+	}
+	a := answer{text: got.text, status: "ok", usage: got.tokens.withCost(q.Definition.Price.cost(got.tokens))}
+	if t.schema != nil {
+		a.output, _ = fromStrict(q, []byte(a.text))
+	}
+	return a.reply(q.Definition.Agent, q.Returns)
+}
+
+// cost is what tokens cost, in US dollars; nil when no price is known. What came from a cache counts as read.
+func (p price) cost(u usage) *float64 {
+	if p == (price{}) {
+		return nil
+	}
+	usd := (float64(u.input)*float64(p.input) + float64(u.output)*float64(p.output)) / 1e12
+	return &usd
+}
+
+// apiError is what both SDKs tell of a response that is a failure.
+type apiError struct {
+	status   int
+	kind     string // as the API calls it, "overloaded_error"
+	message  string
+	response *http.Response // nil for what came within a stream
+}
+
+// apiErrorOf reads the errors of the SDKs.
+func apiErrorOf(err error) (apiError, bool) {
+	if e, ok := anthropicError(err); ok {
+		return e, true
+	}
+	return openaiError(err)
+}
+
+// apiFault classifies a failure. next says that another backend may serve, so that one where nobody listens is as good as missing.
+func apiFault(err error, next bool) *fault {
+	f := &fault{message: err.Error(), kind: effect.KindAgent, class: effect.Retryable}
+	e, ok := apiErrorOf(err)
+	if !ok {
+		var dial *net.OpError
+		if next && errors.As(err, &dial) && dial.Op == "dial" {
+			f.class = effect.Missing
+		}
+		return f
+	}
+	f.message = clipTo(fmt.Sprintf("the API says %d %s: %s", e.status, e.kind, firstOf(e.message, http.StatusText(e.status))), 2000)
+	f.message = strings.Replace(f.message, " :", ":", 1)
+	switch {
+	case e.kind == "insufficient_quota" || e.kind == "billing_error":
+		f.class = effect.Final
+	case e.kind == "overloaded_error" || e.kind == "rate_limit_error" || e.kind == "api_error" || e.kind == "timeout_error" || e.kind == "server_error":
+	case e.status == http.StatusRequestTimeout || e.status == http.StatusConflict || e.status == http.StatusTooManyRequests || e.status >= 500 || e.status == http.StatusOK:
+	default:
+		f.class = effect.Final
+	}
+	if e.response != nil && f.class == effect.Retryable {
+		f.after = retryAfter(e.response.Header, time.Now())
+	}
+	return f
+}
+
+// retryAfter is how long a server asks to wait.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 && ms < 1e9 {
+		return time.Duration(ms * float64(time.Millisecond))
+	}
+	text := h.Get("Retry-After")
+	if s, err := strconv.ParseFloat(text, 64); err == nil && s > 0 && s < 1e6 {
+		return time.Duration(s * float64(time.Second))
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(0, at.Sub(now))
+	}
+	return 0
+}
+
+// schemaUnknown tells whether a server refused the schema and not the request: many speak the API but for that.
+func schemaUnknown(err error) bool {
+	e, ok := apiErrorOf(err)
+	if !ok || e.status != http.StatusBadRequest && e.status != http.StatusUnprocessableEntity {
+		return false
+	}
+	for _, word := range []string{"response_format", "output_config", "output_format", "schema"} {
+		if strings.Contains(e.message, word) {
+			return true
+		}
+	}
+	return false
+}
+
+const (
+	deltaSize = 1 << 10
+	deltaWait = 250 * time.Millisecond
+)
+
+// deltas journals the text of a reply as it comes, in pieces: each costs a commit.
+type deltas struct {
+	emit  emitter
+	text  strings.Builder
+	since time.Time
+}
+
+func (d *deltas) add(text string) {
+	if d.text.Len() == 0 {
+		d.since = time.Now()
+	}
+	d.text.WriteString(text)
+	if d.text.Len() >= deltaSize || time.Since(d.since) >= deltaWait {
+		d.flush()
+	}
+}
+
+// flush journals what has come.
+func (d *deltas) flush() {
+	if text := d.text.String(); text != "" {
+		d.text.Reset()
+		d.emit.say("delta", "text", text)
+	}
+}
