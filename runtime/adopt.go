@@ -148,9 +148,10 @@ func sweepRun(store Store, run string) error {
 	if _, err := store.Get([]byte(prefixStaged + run)); err != nil {
 		return nil
 	}
-	for _, prefix := range []string{prefixJournal + run, prefixGate + run + "/", prefixStaged + run} {
+	for _, prefix := range []string{prefixJournal + run, prefixCheckpoint + run, prefixGate + run + "/", prefixInbox + run + "/", prefixKey + run + "/", prefixOrphan + run + "@",
+		prefixRecovery + run, prefixStaged + run} {
 		if err := sweepPrefix(store, prefix); err != nil {
-			return fmt.Errorf("what is left of run %s, which was not adopted: %w", run, err)
+			return fmt.Errorf("what is left of run %s, which is not there: %w", run, err)
 		}
 	}
 	return nil

@@ -31,12 +31,16 @@ const (
 	CareCheck  CareTask = "check"  // read all of it and say what is damaged
 	CareGC     CareTask = "gc"     // give back the space of large values that nothing needs
 	CareBackup CareTask = "backup" // write all of it, as it is at one moment, to a file
+	CarePrune  CareTask = "prune"  // forget runs that have ended before a time
 )
 
 // CareRequest asks for care.
 type CareRequest struct {
 	Task CareTask `json:"task"`
 	Path string   `json:"path,omitempty"` // of the backup, absolute: a file that does not exist
+
+	Before time.Time `json:"before,omitzero"`   // prune: runs that ended before
+	DryRun bool      `json:"dry_run,omitempty"` // prune: tell and do not forget
 }
 
 // CareReport says what was found and done.
@@ -55,6 +59,7 @@ type CareReport struct {
 	Backup   string         `json:"backup,omitempty"`   // backup: the file
 	Keys     int            `json:"keys,omitempty"`     // backup: how many it holds
 	Bytes    int64          `json:"bytes,omitempty"`    // backup: length of the file
+	Pruned   []Summary      `json:"pruned,omitempty"`   // prune: the runs, each parent before its children
 }
 
 // Problem is something damaged: a file, or a value.
@@ -126,6 +131,8 @@ func (r *reader) careFor(ctx context.Context, k Keeper, c CareRequest, out *Care
 		})
 	case CareCheck:
 		return out.check(ctx, k)
+	case CarePrune:
+		return r.prune(ctx, c, out)
 	case CareGC:
 		out.Files, err = k.GC(ctx)
 		return err
@@ -139,7 +146,7 @@ func (r *reader) careFor(ctx context.Context, k Keeper, c CareRequest, out *Care
 		}
 		return err
 	}
-	return refuse(ErrUsage, "got care task %q, want info, check, gc or backup", c.Task)
+	return refuse(ErrUsage, "got care task %q, want info, check, gc, backup or prune", c.Task)
 }
 
 // check reads everything: the files, then each value, then what the values mean.

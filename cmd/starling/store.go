@@ -65,7 +65,7 @@ func (c *call) careCommand(task runtime.CareTask, use, short string, show func(*
 // care asks whoever owns the store; with no owner a reader does it, but for what writes.
 func (c *call) care(ctx context.Context, r runtime.CareRequest) (*runtime.CareReport, error) {
 	enter := c.door().Look
-	if r.Task == runtime.CareGC {
+	if r.Task == runtime.CareGC || r.Task == runtime.CarePrune {
 		enter = func(ctx context.Context) (session, error) { return c.door().Stay(ctx, false) }
 	}
 	s, err := enter(ctx)
