@@ -29,7 +29,7 @@ func (t *turn) beginReady() {
 	}
 	for t.s.ready.len() > 0 && t.s.flying < maxInFlight {
 		st := t.s.ready.first()
-		if t.leave(st) {
+		if agentKind(st.Kind) && t.halt(st) || t.leave(st) {
 			continue
 		}
 		t.wake()

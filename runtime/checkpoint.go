@@ -85,6 +85,7 @@ func (a *actor) checkpointDue(t *turn, length *tail) *checkpoint {
 // checkpoint encodes the run as it is now.
 func (a *actor) checkpoint(m *vm.Machine) (*checkpoint, error) {
 	c := &checkpoint{seq: a.s.Seq, steps: m.Steps()}
+	a.s.keepCeilings(m.Ceilings())
 	st := a.s.payload()
 	c.bytes = binary.AppendUvarint(make([]byte, checksumSize), uint64(len(st)))
 	c.bytes = append(c.bytes, st...)
@@ -253,6 +254,9 @@ func (s *state) payload() effect.Payload {
 		var o effect.Object
 		b.Raw("timer:"+timerID(t.Purpose, t.Step), o.Text("purpose", t.Purpose).Text("step", t.Step).Int("due", micros(t.Due)).Payload())
 	}
+	for _, address := range slices.Sorted(maps.Keys(s.Spent)) {
+		b.Raw("spent:"+address, s.Spent[address].payload(s.Raised[address]))
+	}
 	for i, m := range s.Mailbox {
 		var o effect.Object
 		b.Raw(fmt.Sprintf("mail:%d", i), o.Text("name", m.Name).Raw("message", m.Data).Payload())
@@ -267,7 +271,7 @@ func (st *step) payload() effect.Payload {
 		Int("attempt", int64(st.Attempt)).Flag("ready", st.Ready).Flag("in_flight", st.InFlight).Int("failures", int64(st.Failures)).
 		Int("reasks", int64(st.Reasks)).Raw("feedback", st.Feedback).Text("session", st.Session).Raw("refused", st.Refused).Flag("stopped", st.Stopped).Text("note", st.Note).
 		Text("cut", st.Cut).Text("mail", st.Mail).Texts("backends", st.Backends).Flag("breaker", st.Breaker).Int("serving", int64(st.Serving)).Raw("shut", st.Shut).
-		Flag("recalls", st.Recall != nil).Payload()
+		Flag("recalls", st.Recall != nil).Raw("ceilings", effect.CeilingsPayload(st.Ceilings)).Text("held", st.Held).Payload()
 }
 
 func stateOf(run string, v effect.View) *state {
@@ -298,6 +302,8 @@ func stateOf(run string, v effect.View) *state {
 			s.Gates[name] = g
 		case "timer":
 			s.timers.set(timer{Purpose: f.Text("purpose"), Step: f.Text("step"), Due: timeOf(f, "due")})
+		case "spent":
+			s.spentOf(name, f)
 		case "mail":
 			s.Mailbox = append(s.Mailbox, message{Name: f.Text("name"), Data: f.Raw("message")})
 		}
@@ -328,5 +334,6 @@ func stepOf(name string, v effect.View) *step {
 		Args: v.Raw("args"), Resolved: v.Raw("resolved"), Returns: v.Text("returns"), Policy: policyOf(v.Sub("policy")), Attempt: int(v.Int("attempt")),
 		Ready: v.Flag("ready"), InFlight: v.Flag("in_flight"), Failures: int(v.Int("failures")), Reasks: int(v.Int("reasks")), Feedback: v.Raw("feedback"), Session: v.Text("session"),
 		Refused: v.Raw("refused"), Stopped: v.Flag("stopped"), Note: v.Text("note"), Cut: v.Text("cut"), Mail: v.Text("mail"),
-		Backends: v.Texts("backends"), Breaker: v.Flag("breaker"), Serving: int(v.Int("serving")), Shut: v.Raw("shut")}
+		Backends: v.Texts("backends"), Breaker: v.Flag("breaker"), Serving: int(v.Int("serving")), Shut: v.Raw("shut"),
+		Ceilings: effect.CeilingsOf(v.Raw("ceilings")), Held: v.Text("held")}
 }

@@ -99,7 +99,8 @@ type Option struct {
 type Step struct {
 	Step      string     `json:"step"`
 	Kind      string     `json:"kind"`
-	Status    string     `json:"status"` // waiting, running, ok, error, withdrawn
+	Agent     string     `json:"agent,omitempty"` // who was asked
+	Status    string     `json:"status"`          // waiting, running, ok, error, withdrawn
 	Attempts  int        `json:"attempts"`
 	StartedAt time.Time  `json:"started_at"`
 	EndedAt   *time.Time `json:"ended_at"`
@@ -111,6 +112,7 @@ type Try struct {
 	Number    int        `json:"attempt"`
 	Class     string     `json:"class"` // how it ended: ok, retryable, invalid, final, uncertain, interrupted; "" while it is in flight
 	Backend   string     `json:"backend,omitempty"`
+	Usage     *Usage     `json:"usage,omitempty"` // what the backend says that it cost
 	StartedAt time.Time  `json:"started_at"`
 	EndedAt   *time.Time `json:"ended_at"`
 }

@@ -85,6 +85,7 @@ func (t *turn) withdrawGate(g *gate, reason string) {
 const (
 	gateUncertain  = "!uncertain:"
 	gateNeeds      = "!needs:"
+	gateBudget     = "!budget:"
 	gateDeadline   = "!deadline"
 	gateQuarantine = "!quarantine"
 )
@@ -105,7 +106,11 @@ func (t *turn) resolveSystem(name string, d *effect.Record, who []string) {
 	choice, _ := starlark.AsString(d.Field("choice"))
 	var b effect.Object
 	b.Raw("decision", effect.MustEncode(d)).Texts("who", who)
+	address, budget := strings.CutPrefix(name, gateBudget)
 	switch variable, needs := strings.CutPrefix(name, gateNeeds); {
+	case budget:
+		t.record(GateDecided, name, b.Text("raise", map[string]string{"retry": address}[choice]).Payload())
+		t.decideBudget(address, choice)
 	case name == gateQuarantine:
 		t.record(GateDecided, name, b.Payload())
 		t.decideQuarantine(choice, who)

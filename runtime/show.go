@@ -181,12 +181,16 @@ func (a *Try) end(ev *Event) {
 	var data struct{ Class, Backend string }
 	_ = json.Unmarshal(ev.Data, &data) // an engine's own
 	a.Class, a.Backend, a.EndedAt = data.Class, data.Backend, &ev.Time
+	a.Usage = usageIn(ev)
 }
 
 func (l *stepList) begin(ev *Event) {
-	var data struct{ Kind string }
+	var data struct {
+		Kind string
+		Args struct{ Who, To json.RawMessage }
+	}
 	_ = json.Unmarshal(ev.Data, &data) // an engine's own
-	st := Step{Step: ev.Step, Kind: data.Kind, Status: "waiting", StartedAt: ev.Time}
+	st := Step{Step: ev.Step, Kind: data.Kind, Agent: nameIn(data.Args.Who) + nameIn(data.Args.To), Status: "waiting", StartedAt: ev.Time}
 	if ev.Type == StepAnswered.String() {
 		st.Status, st.EndedAt = "ok", &ev.Time
 	}

@@ -46,6 +46,8 @@ type state struct {
 	Bare    bool               // gates were withdrawn of which only the journal knows
 	Without []string           // variables that the run goes on without
 	Recalls map[string]*recall // outcomes of another run that steps to come may take
+	Spent   map[string]Usage   // under each ceiling
+	Raised  map[string]int64   // how often a ceiling was raised by what it was
 
 	timers   timers
 	ready    heap[*step]      // those that want an attempt, the oldest first
@@ -84,7 +86,9 @@ type step struct {
 	Shut     effect.Payload // the error of the last backend that was left alone
 	Mail     string         // of which name a message is waited for
 	Recall   *recall        // the outcome of another run that it takes
-	rank     int            // its place in the heap of those that want an attempt
+	Ceilings []effect.Ceiling
+	Held     string // address of the ceiling that holds it while somebody is asked
+	rank     int    // its place in the heap of those that want an attempt
 }
 
 // gate is an open gate.
@@ -109,7 +113,8 @@ type message struct {
 }
 
 func newState(run string) *state {
-	return &state{ID: run, Status: Pending, Steps: map[string]*step{}, Gates: map[string]*gate{}, Recalls: map[string]*recall{}, children: map[string]*step{}}
+	return &state{ID: run, Status: Pending, Steps: map[string]*step{}, Gates: map[string]*gate{}, Recalls: map[string]*recall{}, children: map[string]*step{},
+		Spent: map[string]Usage{}, Raised: map[string]int64{}}
 }
 
 // apply folds one record in.
@@ -190,7 +195,7 @@ func (s *state) end(status Status) {
 func (s *state) request(r *Record, v effect.View) {
 	st := &step{Step: r.Step, Kind: v.Text("kind"), Seq: r.Seq, At: r.Time, Class: effect.Class(v.Int("class")), Where: v.Text("where"),
 		Args: v.Raw("args"), Resolved: v.Raw("resolved"), Returns: v.Text("returns"), Policy: policyOf(v.Sub("policy")), Refused: v.Raw("refused"),
-		Backends: v.Texts("backends"), Breaker: v.Flag("breaker")}
+		Backends: v.Texts("backends"), Breaker: v.Flag("breaker"), Ceilings: effect.CeilingsOf(v.Raw("ceilings"))}
 	if st.Kind == kindMailbox {
 		st.Mail = v.Sub("args").Text("name")
 	}
@@ -276,6 +281,9 @@ func (s *state) attempt(r *Record, v effect.View) {
 		st.Attempt = int(v.Int("attempt"))
 		s.want(st, false)
 		s.fly(st, true)
+		if agentKind(st.Kind) {
+			s.spend(st, Usage{Calls: 1})
+		}
 		return
 	case AttemptSkipped:
 		s.skip(st, v)
@@ -283,6 +291,7 @@ func (s *state) attempt(r *Record, v effect.View) {
 	}
 	s.fly(st, false)
 	s.want(st, v.Flag("again"))
+	s.spend(st, usageOf(v.Sub("usage")))
 	st.Session = cmp.Or(v.Text("session"), st.Session)
 	switch v.Text("class") {
 	case classUncertain:
@@ -303,6 +312,10 @@ func (s *state) attempt(r *Record, v effect.View) {
 
 // skip leaves a backend alone: the next one is to serve or, behind the last, the step has failed.
 func (s *state) skip(st *step, v effect.View) {
+	if v.Has("budget") {
+		s.overspent(st, v)
+		return
+	}
 	if st.Serving+1 < len(st.Backends) {
 		st.Serving++
 		st.Session = ""
@@ -337,6 +350,9 @@ func (s *state) gate(r *Record, v effect.View) {
 		s.Bare = s.Bare || v.Flag("bare")
 		if st := s.Steps[v.Text("uncertain")]; st != nil {
 			s.want(st, v.Flag("retry"))
+		}
+		if address := v.Text("raise"); address != "" {
+			s.raise(address)
 		}
 		if name := v.Text("without"); name != "" {
 			s.Without = append(s.Without, name)

@@ -159,13 +159,16 @@ func (t *turn) request(r *effect.Request) {
 	if refused == nil {
 		refused = t.s.unrecalled(r)
 	}
+	if refused == nil && r.Kind == kindRun && len(r.Ceilings) > 0 {
+		refused = effect.Errorf(effect.KindRefused, "%s: a child run cannot be started under budget(): what it spends is counted in the child; put budget() into its script", r.Step)
+	}
 	if refused == nil && r.Kind == kindGate && len(t.s.Gates) >= maxOpenGates {
 		refused = effect.Errorf(effect.KindRefused, "%d gates of this run are open, which is as many as may be", maxOpenGates)
 	}
 	var b effect.Object
 	t.record(StepRequested, r.Step, b.Text("kind", r.Kind).Int("class", int64(r.Class)).Text("where", r.Where).Raw("args", r.Args).
 		Raw("resolved", r.Resolved).Text("returns", r.Returns).Raw("policy", policyPayload(r.Policy)).Raw("refused", refused.Payload()).
-		Texts("backends", r.Backends).Flag("breaker", r.Breaker).Payload())
+		Texts("backends", r.Backends).Flag("breaker", r.Breaker).Raw("ceilings", effect.CeilingsPayload(r.Ceilings)).Payload())
 	if refused != nil || t.s.Steps[r.Step].Recall != nil {
 		return
 	}
@@ -197,6 +200,7 @@ func (t *turn) drop(st *step) {
 	if st.InFlight {
 		t.abort = append(t.abort, st.Step)
 	}
+	t.release(st)
 	if st.Kind == kindRun {
 		t.orphans = append(t.orphans, st.Step)
 	}

@@ -22,6 +22,8 @@ type Request struct {
 	Branch string // path of the branch, "" for the root
 	Where  string // file:line:col of the call
 
+	Ceilings []Ceiling // budgets that the call stands under, the innermost first
+
 	Resolved Payload  // what the world's side added when it was asked: the role's definition, never a credential
 	Backends []string // names of those that may serve, in order of preference: when one is missing the next is asked; nil for one that has no name
 	Breaker  bool     // a backend that fails again and again is left alone for a while

@@ -105,5 +105,5 @@ func hasKeyword(named []keyword, name string) bool {
 
 // Natives are the builtins of the machine that the universe of Starlark does not have. An environment lists them among its names.
 func Natives() starlark.StringDict {
-	return starlark.StringDict{"attempt": attemptNative, "parallel": parallelNative, "forever": foreverNative}
+	return starlark.StringDict{"attempt": attemptNative, "budget": budgetNative, "parallel": parallelNative, "forever": foreverNative}
 }

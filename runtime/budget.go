@@ -1,0 +1,218 @@
+package runtime
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"starling/lang/effect"
+)
+
+// What agents spend is counted by folding the journal: each request that is sent when its attempt starts, tokens and money when the attempt has ended. So the sums after a
+// restart are those before it. A ceiling is looked at before an attempt starts, the innermost first; what is in flight is not stopped, and may go beyond it.
+
+// Usage is what was spent.
+type Usage struct {
+	MicroUSD     int64 `json:"micro_usd"` // millionths of a dollar
+	InputTokens  int64 `json:"input_tokens"`
+	OutputTokens int64 `json:"output_tokens"`
+	Calls        int64 `json:"calls"` // requests sent to agents
+}
+
+// Plus is the sum of two.
+func (u Usage) Plus(v Usage) Usage {
+	return Usage{u.MicroUSD + v.MicroUSD, u.InputTokens + v.InputTokens, u.OutputTokens + v.OutputTokens, u.Calls + v.Calls}
+}
+
+// maxUsage bounds what one reply can claim, so that sums of claims stay numbers.
+const maxUsage = 1 << 40
+
+// usageOf reads what a backend says: usd, input_tokens and output_tokens. What is no number, or below zero, counts nothing.
+func usageOf(v effect.View) Usage {
+	number := func(field string, unit float64) int64 {
+		x, _ := starlark.AsFloat(v.Value(field))
+		return claimed(x, unit)
+	}
+	return Usage{MicroUSD: number("usd", 1e6), InputTokens: number("input_tokens", 1), OutputTokens: number("output_tokens", 1)}
+}
+
+// claimed is a claim in units, within what can be.
+func claimed(x, unit float64) int64 {
+	if !(x > 0) { // NaN is not
+		return 0
+	}
+	return int64(min(math.Round(x*unit), maxUsage))
+}
+
+// spend adds to what was spent under each ceiling of a step.
+func (s *state) spend(st *step, u Usage) {
+	for _, c := range st.Ceilings {
+		s.Spent[c.Address] = s.Spent[c.Address].Plus(u)
+	}
+}
+
+// reached tells which of a step's ceilings leaves nothing for another attempt.
+func (s *state) reached(st *step) (c effect.Ceiling, bound string, ok bool) {
+	for _, c := range st.Ceilings {
+		u, times := s.Spent[c.Address], s.Raised[c.Address]+1
+		switch {
+		case c.Calls > 0 && u.Calls >= c.Calls*times:
+			return c, fmt.Sprintf("%d of %d calls", u.Calls, c.Calls*times), true
+		case c.Tokens > 0 && u.InputTokens+u.OutputTokens >= c.Tokens*times:
+			return c, fmt.Sprintf("%d of %d tokens", u.InputTokens+u.OutputTokens, c.Tokens*times), true
+		case c.MicroUSD > 0 && u.MicroUSD >= c.MicroUSD*times:
+			return c, fmt.Sprintf("%s of %s USD", Dollars(u.MicroUSD), Dollars(c.MicroUSD*times)), true
+		}
+	}
+	return c, "", false
+}
+
+// Dollars writes an amount with as many digits as it has, two at least.
+func Dollars(micro int64) string {
+	whole, part, _ := strings.Cut(fmt.Sprintf("%.6f", float64(micro)/1e6), ".")
+	part = strings.TrimRight(part, "0")
+	return whole + "." + part + strings.Repeat("0", max(0, 2-len(part)))
+}
+
+// halt records that a step's attempt must not start because a ceiling is reached: the step fails, or is held while somebody is asked.
+func (t *turn) halt(st *step) bool {
+	c, bound, ok := t.s.reached(st)
+	if !ok {
+		return false
+	}
+	err := effect.Errorf(effect.KindBudget, "%s: the budget %q is used up: %s", st.Step, c.Address, bound)
+	var o effect.Object
+	t.record(AttemptSkipped, st.Step, o.Text("budget", c.Address).Flag("ask", c.Ask).Raw("error", err.Payload()).Payload())
+	if name := gateBudget + c.Address; c.Ask && t.s.Gates[name] == nil {
+		t.openSystemGate(name, "", fmt.Sprintf("The budget is used up: %s. Retry allows as much again, skip goes on without the replies that wait for it, fail raises an error.", bound))
+	}
+	return true
+}
+
+// overspent takes a record of halt: the step is held, or its outcome is known.
+func (s *state) overspent(st *step, v effect.View) {
+	s.want(st, false)
+	if v.Flag("ask") {
+		st.Held = v.Text("budget")
+		return
+	}
+	st.Shut = v.Raw("error")
+	s.decided = append(s.decided, st)
+}
+
+// holding lists the steps that a ceiling holds, in the order of their requests.
+func (s *state) holding(address string) []*step {
+	return slices.DeleteFunc(s.inOrder(), func(st *step) bool { return st.Held != address })
+}
+
+// raise lets the steps that a ceiling holds go on, under a ceiling that is higher by what it was.
+func (s *state) raise(address string) {
+	s.Raised[address]++
+	for _, st := range s.holding(address) {
+		st.Held = ""
+		s.want(st, true)
+	}
+}
+
+// decideBudget carries out what somebody has said of a ceiling that is reached.
+func (t *turn) decideBudget(address, choice string) {
+	if choice == "retry" { // apply has let them go on
+		return
+	}
+	for _, st := range t.s.holding(address) {
+		if t.s.Steps[st.Step] != st || st.Held != address { // the script has gone on meanwhile
+			continue
+		}
+		err := effect.Errorf(effect.KindBudget, "%s: the budget %q is used up", st.Step, address)
+		if choice == "skip" {
+			t.settle(st, encoded(st, result(st, nil, err)))
+			continue
+		}
+		t.settle(st, failure(st, err, nil))
+	}
+}
+
+// release withdraws the gate of a ceiling when the last step that it holds is dropped.
+func (t *turn) release(st *step) {
+	if g := t.s.Gates[gateBudget+st.Held]; st.Held != "" && g != nil && len(t.s.holding(st.Held)) == 1 {
+		t.withdrawGate(g, "")
+	}
+}
+
+// keepCeilings forgets what was spent under ceilings that no request can be under any more.
+func (s *state) keepCeilings(alive []string) {
+	if len(s.Spent) == 0 {
+		return
+	}
+	for _, st := range s.Steps {
+		for _, c := range st.Ceilings {
+			alive = append(alive, c.Address)
+		}
+	}
+	for address := range s.Spent {
+		if !slices.Contains(alive, address) {
+			delete(s.Spent, address)
+			delete(s.Raised, address)
+		}
+	}
+}
+
+func (u Usage) payload(raised int64) effect.Payload {
+	var b effect.Object
+	return b.Int("usd", u.MicroUSD).Int("in", u.InputTokens).Int("out", u.OutputTokens).Int("calls", u.Calls).Int("raised", raised).Payload()
+}
+
+// spentOf reads what payload wrote.
+func (s *state) spentOf(address string, v effect.View) {
+	s.Spent[address] = Usage{v.Int("usd"), v.Int("in"), v.Int("out"), v.Int("calls")}
+	if n := v.Int("raised"); n > 0 {
+		s.Raised[address] = n
+	}
+}
+
+// usageIn is what an event of an attempt says of its cost, nil if it says nothing.
+func usageIn(ev *Event) *Usage {
+	var data struct {
+		Usage *struct {
+			USD    float64 `json:"usd"`
+			Input  float64 `json:"input_tokens"`
+			Output float64 `json:"output_tokens"`
+		}
+	}
+	if json.Unmarshal(ev.Data, &data) != nil || data.Usage == nil {
+		return nil
+	}
+	u := Usage{MicroUSD: claimed(data.Usage.USD, 1e6), InputTokens: claimed(data.Usage.Input, 1), OutputTokens: claimed(data.Usage.Output, 1)}
+	return &u
+}
+
+// nameIn is the name of an agent as a request has it: a text, or a role.
+func nameIn(who json.RawMessage) string {
+	var role struct{ Name string }
+	if json.Unmarshal(who, &role.Name) != nil {
+		_ = json.Unmarshal(who, &role) // an engine's own
+	}
+	return role.Name
+}
+
+// Cost sums up what the agents of a run have cost, by agent; its child runs are runs of their own.
+func Cost(steps []Step) map[string]Usage {
+	sums := map[string]Usage{}
+	for _, st := range steps {
+		if !agentKind(st.Kind) {
+			continue
+		}
+		u := Usage{Calls: int64(len(st.Tries))}
+		for _, a := range st.Tries {
+			if a.Usage != nil {
+				u = u.Plus(*a.Usage)
+			}
+		}
+		sums[st.Agent] = sums[st.Agent].Plus(u)
+	}
+	return sums
+}
