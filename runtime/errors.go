@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 )
 
 // ErrStopWatch ends a Watch from within its function.
@@ -64,6 +66,9 @@ var exitCodes = map[ErrorKind]int{
 	ErrDecided: 8, ErrExpired: 8, ErrClosed: 8, ErrKeyConflict: 8, ErrExists: 8,
 	ErrDenied: 9, ErrWrongTarget: 9,
 }
+
+// ErrorKinds lists all of them, by name.
+func ErrorKinds() []ErrorKind { return slices.Sorted(maps.Keys(exitCodes)) }
 
 // ExitSuspended is the exit code of a command that leaves a run at rest.
 const ExitSuspended = 3

@@ -9,6 +9,8 @@ import (
 
 	"starling/runtime"
 	"starling/runtime/mcp"
+	"starling/runtime/tool"
+	"starling/stdlib"
 )
 
 // mcpCommand is the verb mcp.
@@ -35,22 +37,22 @@ func (c *call) mcp(ctx context.Context) error {
 		return err
 	}
 	defer c.leave(s)
-	o := c.mcpOptions(s)
-	o.Read = c.readBundle
-	err = mcp.NewServer(o).Run(ctx, io.NopCloser(c.stdin), writer{c.stdout})
+	d := c.desk(s)
+	d.Read = c.readBundle
+	err = mcp.NewServer(d, buildVersion()).Run(ctx, io.NopCloser(c.stdin), writer{c.stdout})
 	if ctx.Err() != nil {
 		return cause(ctx)
 	}
 	return err
 }
 
-// mcpOptions are those of both ways to serve: runs are pinned to the project of this call, and it is this process that brings their variables.
-func (c *call) mcpOptions(e runtime.Engine) mcp.Options {
-	return mcp.Options{
-		Engine: e,
-		Build:  buildVersion(),
-		Env:    c.env,
-		Values: c.values,
+// desk is where others call tools: runs are pinned to the project of this call, and it is this process that brings their variables.
+func (c *call) desk(e runtime.Engine) *tool.Desk {
+	return &tool.Desk{
+		Engine:  e,
+		Env:     c.env,
+		Values:  c.values,
+		Library: stdlib.Library,
 		Prepare: func(r *runtime.StartRequest) error {
 			settings, err := c.settings(c.place.project, "")
 			if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"net"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,20 +19,29 @@ type serving struct {
 // serveCommand is the verb serve: nothing but an owner that stays. Every other verb works without it.
 func (c *call) serveCommand() *cobra.Command {
 	var idle string
+	var f faces
 	cmd := &cobra.Command{
 		Use:     "serve",
 		Short:   "Stay, and carry every run of the store",
 		GroupID: "store",
+		Long: `Stay, and carry every run of the store.
+
+With --http ADDR, answer programs over HTTP too: the tools of starling mcp as POST /v1/TOOL, the events of a run as a stream, and /openapi.json that describes them. Every request
+needs the secret of a token (starling token add), from this machine too. With --mcp, the same address serves the Model Context Protocol at /mcp.`,
+		Example: "  starling serve --http 127.0.0.1:7070 --mcp",
 		Args:    operands(0, 0),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return c.serve(cmd.Context(), idle) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return c.serve(cmd.Context(), idle, f) },
 	}
 	c.jsonFlag(cmd)
+	cmd.Flags().StringVar(&f.http, "http", "", "answer programs over HTTP at `ADDR`, such as 127.0.0.1:7070")
+	cmd.Flags().StringSliceVar(&f.hosts, "host", nil, "a `NAME` under which --http is reached, beside those of this machine's loopback")
+	cmd.Flags().BoolVar(&f.mcp, "mcp", false, "serve the Model Context Protocol at /mcp of --http")
 	cmd.Flags().StringVar(&idle, "idle", "", "leave when there was nothing to do for `DURATION`")
 	return cmd
 }
 
 // serve owns the store until it is told to leave. A second one is refused: unlike other verbs it has no use for being a client.
-func (c *call) serve(ctx context.Context, idle string) error {
+func (c *call) serve(ctx context.Context, idle string, f faces) error {
 	var s serving
 	if idle != "" {
 		var err error
@@ -39,7 +49,19 @@ func (c *call) serve(ctx context.Context, idle string) error {
 			return err
 		}
 	}
-	s.ready = func(e session) error { return c.carryAll(ctx, e) }
+	l, err := f.listen()
+	if err != nil {
+		return err
+	}
+	if l != nil {
+		defer l.Close()
+	}
+	s.ready = func(e session) error {
+		if err := c.carryAll(ctx, e, l); err != nil || l == nil {
+			return err
+		}
+		return c.expose(e, l, f)
+	}
 	return c.door().Serve(ctx, s)
 }
 
@@ -47,11 +69,12 @@ func (c *call) serve(ctx context.Context, idle string) error {
 type servingDocument struct {
 	Schema   string `json:"schema"`
 	Store    string `json:"store"`
-	Carrying int    `json:"carrying"` // unfinished runs
+	Carrying int    `json:"carrying"`       // unfinished runs
+	HTTP     string `json:"http,omitempty"` // where programs are answered
 }
 
 // carryAll makes a server drive all runs, with the variables of its own environment: it is the client that carries them.
-func (c *call) carryAll(ctx context.Context, s session) error {
+func (c *call) carryAll(ctx context.Context, s session, l net.Listener) error {
 	runs, err := c.named(ctx, s, nil, true)
 	if err == nil {
 		err = c.carryRuns(ctx, s, runs, nil)
@@ -60,8 +83,13 @@ func (c *call) carryAll(ctx context.Context, s session) error {
 		return err
 	}
 	c.notice("serving %s; carrying %d unfinished runs", c.place.store, len(runs))
+	at := ""
+	if l != nil {
+		at = "http://" + l.Addr().String()
+		c.notice("answering at %s", at)
+	}
 	if c.json {
-		return c.answerJSON(servingDocument{runtime.Schema, c.place.store, len(runs)})
+		return c.answerJSON(servingDocument{runtime.Schema, c.place.store, len(runs), at})
 	}
 	return nil
 }

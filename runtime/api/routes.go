@@ -121,7 +121,7 @@ func (s *Server) refuse(w http.ResponseWriter, err error) {
 	}
 	content, _, _ := encode(refusalBody{refusal})
 	w.Header().Set("Content-Type", typeJSON)
-	w.WriteHeader(statusOf(refusal.Kind))
+	w.WriteHeader(StatusOf(refusal.Kind))
 	w.Write(content)
 }
 

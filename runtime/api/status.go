@@ -6,8 +6,8 @@ import (
 	"starling/runtime"
 )
 
-// statusOf is the HTTP status of a refusal. It is for people with curl and for proxies; the client reads the kind.
-func statusOf(kind runtime.ErrorKind) int {
+// StatusOf is the HTTP status of a refusal. It is for people with curl and for proxies; the client reads the kind.
+func StatusOf(kind runtime.ErrorKind) int {
 	switch kind {
 	case runtime.ErrUsage:
 		return http.StatusBadRequest

@@ -1,17 +1,13 @@
 // Package mcp is an Engine as a server of the Model Context Protocol: agents start runs, find what waits for them and answer it with the tools of their harness.
 //
-//	s := mcp.NewServer(mcp.Options{Engine: engine, Env: env, Prepare: prepare})
+//	s := mcp.NewServer(&tool.Desk{Engine: engine, Env: env, Prepare: prepare}, build)
 //	err := s.Run(ctx, stdin, stdout)      // one client
 //	http.Handle("/mcp", s.Handler())      // many, each in the name of its token
 //
 // # Tools
 //
-//	define  run  status  signal  inbox  await  cancel  query  rerun
-//	run_NAME, one for each script that is defined, with its inputs as JSON Schema
-//
-// The arguments of a tool are declared in the contract language: from one text come the schema that clients see and the check that says where a call is wrong. An answer is
-// one JSON object; a refusal is an answer with isError and {"error":{"kind","message","help","data"}}, the runtime.Refusal as it is. Callers that speak of templates, workflows
-// and their steps are understood, and answered in their words (words.go).
+// Those of runtime/tool, and run_NAME for each script that is defined, with its inputs as JSON Schema. An answer is one JSON object; a refusal is an answer with isError and
+// {"error":{"kind","message","help","data"}}, the runtime.Refusal as it is.
 //
 // # Waiting
 //
@@ -24,6 +20,4 @@
 //
 // Over HTTP every request is its token's. Over stdio the engine knows: it is a session of the process. No argument and no state that comes back from a client
 // changes that.
-//
-// There is no claim, heartbeat or submit yet: nothing hands out work that is pulled.
 package mcp

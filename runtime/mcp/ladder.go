@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"starling/runtime"
+	"starling/runtime/tool"
 )
 
 // A tool run_NAME starts a run that may wait for people for longer than any client holds a call. What the caller gets depends on what its client can:
@@ -75,7 +76,7 @@ func (s *Server) runner(made *script) mcp.ToolHandler {
 			}
 			run = started.ID
 		}
-		at, err := s.hold(ctx, run, DefaultHold, s.rests(ctx))
+		at, err := s.desk.Hold(ctx, run, tool.DefaultHold, s.rests(ctx))
 		switch {
 		case err != nil:
 			return refusal(err), nil
@@ -89,11 +90,11 @@ func (s *Server) runner(made *script) mcp.ToolHandler {
 // ended is the answer of a script's tool: an error where the run is one.
 func ended(r *runtime.Run) *mcp.CallToolResult {
 	if r.Status.Ended() {
-		a := answer(standing(r))
+		a := answer(tool.Stand(r))
 		a.IsError = r.Status != runtime.Completed
 		return a
 	}
-	a := awaited{Pending: true, Handle: r.ID, stand: standing(r)}
+	a := tool.Awaited{Pending: true, Handle: r.ID, Standing: tool.Stand(r)}
 	return answer(a)
 }
 
@@ -106,7 +107,7 @@ func (s *Server) rests(context.Context) func(*runtime.Run) (bool, error) {
 
 // respond signals what a client's user has answered. It tells whether all was answered: what was declined is not asked again.
 func (s *Server) respond(ctx context.Context, run string, responses mcp.InputResponseMap) (all bool, err error) {
-	r, err := s.options.Engine.Get(ctx, run)
+	r, err := s.desk.Engine.Get(ctx, run)
 	if err != nil {
 		return false, err
 	}
@@ -125,7 +126,7 @@ func (s *Server) respond(ctx context.Context, run string, responses mcp.InputRes
 			return false, err
 		}
 		sig.Run = r.ID
-		if _, err := s.send(ctx, sig); err != nil && !overtaken(err) {
+		if _, err := s.desk.Send(ctx, sig); err != nil && !overtaken(err) {
 			return false, err
 		}
 	}

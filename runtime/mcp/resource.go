@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"starling/runtime"
+	"starling/runtime/tool"
 )
 
 // Resources: what there is to read of runs, for clients that show it to people.
@@ -29,11 +30,11 @@ func (s *Server) addResources() {
 }
 
 func (s *Server) readRuns(ctx context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-	l, err := s.options.Engine.List(ctx, runtime.Query{})
+	l, err := s.desk.Engine.List(ctx, runtime.Query{})
 	if err != nil {
 		return nil, err
 	}
-	return content(r, runs{Runs: append([]runtime.Summary{}, l.Runs...)})
+	return content(r, tool.Runs{Runs: append([]runtime.Summary{}, l.Runs...)})
 }
 
 func (s *Server) readRun(ctx context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
@@ -41,7 +42,7 @@ func (s *Server) readRun(ctx context.Context, r *mcp.ReadResourceRequest) (*mcp.
 	if err != nil {
 		return nil, err
 	}
-	at, err := s.options.Engine.Get(ctx, run)
+	at, err := s.desk.Engine.Get(ctx, run)
 	if err != nil {
 		return nil, notThere(r, err)
 	}
@@ -54,7 +55,7 @@ func (s *Server) readJournal(ctx context.Context, r *mcp.ReadResourceRequest) (*
 		return nil, err
 	}
 	var b bytes.Buffer
-	err = s.options.Engine.Watch(ctx, runtime.WatchRequest{Run: run, After: after}, func(ev runtime.Event) error {
+	err = s.desk.Engine.Watch(ctx, runtime.WatchRequest{Run: run, After: after}, func(ev runtime.Event) error {
 		line, err := json.Marshal(ev)
 		if err != nil {
 			return err

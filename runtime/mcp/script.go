@@ -42,7 +42,7 @@ func (s *Server) current(next mcp.MethodHandler) mcp.MethodHandler {
 
 // refresh makes the tools of definitions anew that have changed. Of a caller who may not read them they stay as they are.
 func (s *Server) refresh(ctx context.Context) error {
-	kept, err := runtime.Facet[runtime.Definitions](s.options.Engine)
+	kept, err := runtime.Facet[runtime.Definitions](s.desk.Engine)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (s *Server) offer(ctx context.Context, d runtime.Definition) error {
 	if old := s.scripts[name]; old != nil && (old.definition.Name != d.Name || old.definition.Version == d.Version) {
 		return nil
 	}
-	content, err := s.options.Engine.Blob(ctx, d.Bundle)
+	content, err := s.desk.Engine.Blob(ctx, d.Bundle)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (s *Server) offer(ctx context.Context, d runtime.Definition) error {
 	if err != nil {
 		return nil
 	}
-	program, err := lang.Compile(bundle, s.options.Env)
+	program, err := lang.Compile(bundle, s.desk.Env)
 	if err != nil {
 		return nil
 	}
@@ -119,7 +119,7 @@ func inputSchema(p *lang.Program) any {
 // begin starts a run of the script with the arguments of a call as its inputs. It is durable when begin returns.
 func (s *Server) begin(ctx context.Context, made *script, p *mcp.CallToolParamsRaw) (*runtime.Run, error) {
 	key, _ := p.GetMeta()[keyMeta].(string)
-	return s.start(ctx, runtime.StartRequest{Key: key, Script: made.definition.Address(), Bundle: made.bundle, Inputs: p.Arguments})
+	return s.desk.Start(ctx, runtime.StartRequest{Key: key, Script: made.definition.Address(), Bundle: made.bundle, Inputs: p.Arguments})
 }
 
 // keyMeta is where a caller of run_NAME may put an idempotency key: its arguments are the script's own.

@@ -11,13 +11,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"starling/lang"
-	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/tool"
 )
-
-// DefaultHold is how long a call waits for a run; await may be asked for up to 28 s. Clients give up after a minute, some after half of one.
-const DefaultHold = 25 * time.Second
 
 // MaxRequest bounds one message of a client over HTTP, in bytes: scripts are part of some.
 const MaxRequest = 8 << 20
@@ -25,40 +21,23 @@ const MaxRequest = 8 << 20
 // sessionTimeout is how long a client over HTTP may be silent before its session is forgotten. No run is.
 const sessionTimeout = 15 * time.Minute
 
-// Options say whose engine it is and how runs are begun.
-type Options struct {
-	Engine runtime.Engine
-	Build  string              // version of the program, for people
-	Env    *effect.Environment // for compiling scripts
-
-	// Prepare adds to a request what a run is pinned to and the values of the variables that this declares.
-	Prepare func(*runtime.StartRequest) error
-	// Values are those of declared variables, for runs that are carried on. nil: there are none.
-	Values func(names []string) map[string]string
-	// Read reads a script's file and all that it loads. nil: the files of this machine are not for the callers.
-	Read func(path string) (*lang.Bundle, error)
-}
-
 // Server serves one engine. It may serve several clients at once.
 type Server struct {
-	options Options
-	mcp     *mcp.Server
+	desk *tool.Desk
+	mcp  *mcp.Server
 
 	mu      sync.Mutex // protects what is below, and the order in which tools come and go
 	scripts map[string]*script
 }
 
-// NewServer makes a server. It asks the engine for nothing until a client does.
-func NewServer(o Options) *Server {
-	if o.Values == nil {
-		o.Values = func([]string) map[string]string { return nil }
-	}
-	s := &Server{options: o, scripts: map[string]*script{}}
+// NewServer makes a server; build is the version of the program, for people. It asks the engine for nothing until a client does.
+func NewServer(d *tool.Desk, build string) *Server {
+	s := &Server{desk: d, scripts: map[string]*script{}}
 	capabilities := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}}
 	capabilities.AddExtension(tasksExtension, nil)
-	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "starling", Title: "Starling", Version: o.Build}, &mcp.ServerOptions{Instructions: instructions, Capabilities: capabilities})
-	for _, t := range tools() {
-		s.mcp.AddTool(t.declaration(), s.handler(t))
+	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "starling", Title: "Starling", Version: build}, &mcp.ServerOptions{Instructions: instructions, Capabilities: capabilities})
+	for _, t := range tool.Tools() {
+		s.mcp.AddTool(declaration(t), s.handler(t))
 	}
 	s.addResources()
 	s.addTasks()
@@ -75,29 +54,42 @@ func (s *Server) Run(ctx context.Context, in io.ReadCloser, out io.WriteCloser) 
 	return s.mcp.Run(ctx, &mcp.IOTransport{Reader: in, Writer: out})
 }
 
-// callerKey is where the caller stands in what a token is known by.
-const callerKey = "caller"
-
-// Authenticated is what a handler of [Server.Handler] needs to know of a request's caller: the transport brings it to the call, and keeps others from the caller's session.
-func Authenticated(c runtime.Caller) *auth.TokenInfo {
-	return &auth.TokenInfo{UserID: c.Name, Extra: map[string]any{callerKey: c}}
+// declaration is a tool as clients see it.
+func declaration(t tool.Tool) *mcp.Tool {
+	open := false
+	return &mcp.Tool{Name: t.Name, Description: t.Doc, InputSchema: t.Schema(),
+		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: t.Looks, DestructiveHint: &t.Ends, IdempotentHint: t.Looks, OpenWorldHint: &open}}
 }
 
-// Handler serves clients over streamable HTTP. identify says who makes a request; what it refuses is answered by refuse.
-func (s *Server) Handler(identify func(*http.Request) (runtime.Caller, error), refuse func(http.ResponseWriter, error)) http.Handler {
+// handler serves a tool.
+func (s *Server) handler(t tool.Tool) mcp.ToolHandler {
+	return func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		v, err := t.Call(ctx, s.desk, r.Params.Arguments)
+		if err == nil && t.Name == "define" {
+			err = s.refresh(ctx) // clients hear of the new tool
+		}
+		if err != nil {
+			return refusal(err), nil
+		}
+		return answer(v), nil
+	}
+}
+
+// callerKey is where the caller stands in what the transport brings to a call.
+const callerKey = "caller"
+
+// Handler serves clients over streamable HTTP. Who makes a request stands in its context (see [runtime.WithCaller]): it is whoever mounts the handler that finds that out, for
+// each request anew. A session is its caller's; nobody else enters it.
+func (s *Server) Handler() http.Handler {
+	known := func(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo, error) {
+		c := runtime.CallerOf(ctx)
+		return &auth.TokenInfo{UserID: c.Name, Extra: map[string]any{callerKey: c}}, nil
+	}
 	inner := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.mcp }, &mcp.StreamableHTTPOptions{
 		MaxRequestBodyBytes: MaxRequest, SessionTimeout: sessionTimeout, PropagateRequestCancellation: true,
 		DisableLocalhostProtection: true, // whoever mounts the handler has checked the host
 	})
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c, err := identify(r)
-		if err != nil {
-			refuse(w, err)
-			return
-		}
-		known := func(context.Context, string, *http.Request) (*auth.TokenInfo, error) { return Authenticated(c), nil }
-		auth.RequireBearerToken(known, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(inner).ServeHTTP(w, r)
-	})
+	return auth.RequireBearerToken(known, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(inner)
 }
 
 // identified puts who calls into the context, where a token says it.
@@ -127,7 +119,7 @@ type refusalAnswer struct {
 
 // refusal makes a tool's answer of an error: the model that called shall see it and mend its call.
 func refusal(err error) *mcp.CallToolResult {
-	a := answer(refusalAnswer{refusalOf(err)})
+	a := answer(refusalAnswer{tool.RefusalOf(err)})
 	a.IsError = true
 	return a
 }

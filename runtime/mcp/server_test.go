@@ -12,6 +12,7 @@ import (
 	"starling/runtime"
 	"starling/runtime/mcp"
 	"starling/runtime/runtimetest"
+	"starling/runtime/tool"
 	"starling/stdlib"
 )
 
@@ -63,7 +64,8 @@ func host(t *testing.T) (ends, *runtime.Local) {
 		t.Fatal(err)
 	}
 	local := asking{e, runtime.Caller{Name: "local:ann", Local: true}}
-	s := mcp.NewServer(mcp.Options{Engine: local, Build: "test", Env: env, Prepare: func(*runtime.StartRequest) error { return nil }})
+	s := mcp.NewServer(&tool.Desk{Engine: local, Env: env, Prepare: func(*runtime.StartRequest) error { return nil },
+		Values: func([]string) map[string]string { return nil }}, "test")
 	here, there := pipes()
 	go s.Run(t.Context(), there.Reader, there.Writer) // ends with the test
 	t.Cleanup(func() {

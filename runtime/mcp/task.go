@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"starling/runtime"
+	"starling/runtime/tool"
 )
 
 // The Tasks extension: a run is a task under its own id, its gates are the input that it requires, an update is a signal. A task is what the run says at the moment it is asked.
@@ -53,7 +54,7 @@ type acknowledged struct {
 
 func (s *Server) addTasks() {
 	add(s, "tasks/get", func(ctx context.Context, p *taskParams) (*task, error) {
-		r, err := s.options.Engine.Get(ctx, p.TaskID)
+		r, err := s.desk.Engine.Get(ctx, p.TaskID)
 		if err != nil {
 			return nil, err
 		}
@@ -64,7 +65,7 @@ func (s *Server) addTasks() {
 		return &acknowledged{ResultType: "complete"}, err
 	})
 	add(s, "tasks/cancel", func(ctx context.Context, p *taskParams) (*acknowledged, error) {
-		_, err := s.options.Engine.Cancel(ctx, runtime.CancelRequest{Run: p.TaskID})
+		_, err := s.desk.Engine.Cancel(ctx, runtime.CancelRequest{Run: p.TaskID})
 		return &acknowledged{ResultType: "complete"}, err
 	})
 }
@@ -79,7 +80,7 @@ func add[P interface {
 		if err == nil {
 			return r, nil
 		}
-		refused := refusalOf(err)
+		refused := tool.RefusalOf(err)
 		data, _ := json.Marshal(refused) // plain data
 		return r, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: refused.Message, Data: data}
 	})

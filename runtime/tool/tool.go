@@ -1,46 +1,46 @@
-package mcp
+package tool
 
 import (
 	"context"
 	"encoding/json"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"starling/lang/contract"
 	"starling/runtime"
 )
 
-// tool is one row of the table of tools.
-type tool struct {
-	name  string
-	doc   string
-	input *contract.Contract // of the arguments
-	looks bool               // changes nothing
-	ends  bool               // destroys something
-	call  func(s *Server, ctx context.Context, arguments json.RawMessage) (any, error)
+// Tool is one thing that can be asked of an engine.
+type Tool struct {
+	Name   string
+	Doc    string             // for people and models
+	Input  *contract.Contract // of the arguments
+	Looks  bool               // it changes nothing
+	Ends   bool               // it destroys something
+	Answer any                // a value of the type of its answers
+
+	call func(d *Desk, ctx context.Context, arguments json.RawMessage) (any, error)
 }
 
-// tools is the table.
-func tools() []tool {
-	return []tool{
+// Tools is the table.
+func Tools() []Tool {
+	return []Tool{
 		{"define", "Keep a script under a name, with its versions; each is a tool run_NAME from then on. Give its text as source, or the path of its file as script.",
-			args(`{name: string, source?: string, script?: string, key?: string}`), false, false, calls((*Server).define)},
+			args(`{name: string, source?: string, script?: string, key?: string}`), false, false, runtime.Definition{}, calls((*Desk).define)},
 		{"run", "Start a run and answer at once with its id, before it has done anything. Follow it with await or status.",
-			args(`{script?: string, source?: string, inputs?: {string: any}, deadline?: duration, overtime?: "fail" | "cancel" | "suspend", key?: string}`), false, false, calls((*Server).run)},
+			args(`{script?: string, source?: string, inputs?: {string: any}, deadline?: duration, overtime?: "fail" | "cancel" | "suspend", key?: string}`), false, false, Standing{}, calls((*Desk).run)},
 		{"status", "How a run stands: status, output or error, open gates; its steps too when asked.",
-			args(`{run: string, steps: bool = false}`), true, false, calls((*Server).status)},
+			args(`{run: string, steps: bool = false}`), true, false, Standing{}, calls((*Desk).status)},
 		{"signal", "Answer a gate, or leave a message in a run's mailbox. The answer is durable when it is accepted; a gate is answered once.",
-			args(`{run: string, gate?: string, choice?: string, reason?: string, data?: any, message?: string, as?: string, override: bool = false, key?: string}`), false, false, calls((*Server).signal)},
+			args(`{run: string, gate?: string, choice?: string, reason?: string, data?: any, message?: string, as?: string, override: bool = false, key?: string}`), false, false, Accepted{}, calls((*Desk).signal)},
 		{"inbox", "The open gates, the oldest first: what is asked, of whom, until when, and how to answer. It needs no run's id.",
-			args(`{target?: string, filter: string = "", limit: int(1..1000) = 100}`), true, false, calls((*Server).inbox)},
+			args(`{target?: string, filter: string = "", limit: int(1..1000) = 100}`), true, false, Gates{}, calls((*Desk).inbox)},
 		{"await", "Hold until a run has ended or, with gate, until that is decided; half a minute at most. If it says pending, call again with its handle: nothing is lost meanwhile.",
-			args(`{run?: string, gate?: string, handle?: string, hold: number(0..28) = 25}`), true, false, calls((*Server).await)},
+			args(`{run?: string, gate?: string, handle?: string, hold: number(0..28) = 25}`), true, false, Awaited{}, calls((*Desk).await)},
 		{"cancel", "End a run and all it started.",
-			args(`{run: string, reason?: string, as?: string, key?: string}`), false, true, calls((*Server).cancel)},
+			args(`{run: string, reason?: string, as?: string, key?: string}`), false, true, Accepted{}, calls((*Desk).cancel)},
 		{"query", "The runs that a filter means, the newest first.",
-			args(`{filter: string = "", limit: int(1..1000) = 100}`), true, false, calls((*Server).query)},
+			args(`{filter: string = "", limit: int(1..1000) = 100}`), true, false, Runs{}, calls((*Desk).query)},
 		{"rerun", "Do a run again from a step on, or that step alone, as a new run; the old one stays as it is.",
-			args(`{run: string, from?: string, only?: string, set?: {string: string}, key?: string}`), false, false, calls((*Server).rerun)},
+			args(`{run: string, from?: string, only?: string, set?: {string: string}, key?: string}`), false, false, Standing{}, calls((*Desk).rerun)},
 	}
 }
 
@@ -84,27 +84,20 @@ func args(text string) *contract.Contract {
 }
 
 // calls gives a method of the server its arguments.
-func calls[A any](method func(*Server, context.Context, A) (any, error)) func(*Server, context.Context, json.RawMessage) (any, error) {
-	return func(s *Server, ctx context.Context, arguments json.RawMessage) (any, error) {
+func calls[A any](method func(*Desk, context.Context, A) (any, error)) func(*Desk, context.Context, json.RawMessage) (any, error) {
+	return func(d *Desk, ctx context.Context, arguments json.RawMessage) (any, error) {
 		var a A
 		if err := json.Unmarshal(arguments, &a); err != nil {
 			return nil, runtime.Refuse(runtime.ErrUsage, "", "the arguments are too large for what they are: %v", err)
 		}
-		return method(s, ctx, a)
+		return method(d, ctx, a)
 	}
 }
 
-// declaration is the tool as clients see it.
-func (t *tool) declaration() *mcp.Tool {
-	open := false
-	return &mcp.Tool{Name: t.name, Description: t.doc, InputSchema: t.schema(),
-		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: t.looks, DestructiveHint: &t.ends, IdempotentHint: t.looks, OpenWorldHint: &open}}
-}
-
-// schema is the contract of the arguments, with what each means.
-func (t *tool) schema() any {
+// Schema is the contract of the arguments as JSON Schema, with what each means.
+func (t *Tool) Schema() map[string]any {
 	var schema map[string]any
-	if err := json.Unmarshal(t.input.Schema(contract.Validate).JSON(), &schema); err != nil {
+	if err := json.Unmarshal(t.Input.Schema(contract.Validate).JSON(), &schema); err != nil {
 		panic(err) // it is ours
 	}
 	properties, _ := schema["properties"].(map[string]any)
@@ -117,36 +110,31 @@ func (t *tool) schema() any {
 }
 
 // checked holds arguments against the contract and fills in what they leave out.
-func (t *tool) checked(arguments json.RawMessage) (json.RawMessage, error) {
+func (t *Tool) checked(arguments json.RawMessage) (json.RawMessage, error) {
 	if len(arguments) == 0 {
 		arguments = []byte("{}")
 	}
 	v, err := contract.FromJSON(arguments)
 	if err != nil {
-		return nil, err
+		return nil, runtime.Refuse(runtime.ErrUsage, "", "%s: the arguments are not JSON: %v", t.Name, err)
 	}
-	v, wrong := t.input.Check(v)
+	v, wrong := t.Input.Check(v)
 	if len(wrong) > 0 {
-		return nil, badCall(t.name, wrong)
+		return nil, badCall(t.Name, wrong)
 	}
 	return contract.ToJSON(v)
 }
 
-// handler serves a tool.
-func (s *Server) handler(t tool) mcp.ToolHandler {
-	return func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		arguments, foreign := ours(r.Params.Arguments)
-		arguments, err := t.checked(arguments)
-		if err != nil {
-			return refusal(err), nil
-		}
-		v, err := t.call(s, ctx, arguments)
-		if err != nil {
-			return refusal(err), nil
-		}
-		if foreign {
-			v = theirs(v)
-		}
-		return answer(v), nil
+// Call checks the arguments, a JSON object, and makes the call. The answer is one JSON object, of the tool's type or in the caller's own words. An error is for [RefusalOf].
+func (t *Tool) Call(ctx context.Context, d *Desk, arguments json.RawMessage) (any, error) {
+	arguments, foreign := ours(arguments)
+	arguments, err := t.checked(arguments)
+	if err != nil {
+		return nil, err
 	}
+	v, err := t.call(d, ctx, arguments)
+	if err == nil && foreign {
+		v = theirs(v)
+	}
+	return v, err
 }

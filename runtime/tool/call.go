@@ -1,4 +1,4 @@
-package mcp
+package tool
 
 import (
 	"context"
@@ -19,36 +19,36 @@ import (
 
 type defineArgs struct{ Name, Source, Script, Key string }
 
-func (s *Server) define(ctx context.Context, a defineArgs) (any, error) {
-	kept, err := runtime.Facet[runtime.Definitions](s.options.Engine)
+func (d *Desk) define(ctx context.Context, a defineArgs) (any, error) {
+	kept, err := runtime.Facet[runtime.Definitions](d.Engine)
 	if err != nil {
 		return nil, err
 	}
-	bundle, err := s.bundle(a.Source, a.Script, a.Name+runtime.ScriptSuffix)
+	bundle, err := d.bundle(a.Source, a.Script, a.Name+runtime.ScriptSuffix)
 	if err == nil {
-		err = lang.Check(bundle, s.options.Env).Err()
+		err = lang.Check(bundle, d.Env).Err()
 	}
 	if err != nil {
 		return nil, err
 	}
-	d, err := kept.Define(ctx, runtime.DefineRequest{Key: a.Key, Name: a.Name, Bundle: bundle.Encode()})
+	made, err := kept.Define(ctx, runtime.DefineRequest{Key: a.Key, Name: a.Name, Bundle: bundle.Encode()})
 	if err != nil {
 		return nil, err
 	}
-	return d, s.refresh(ctx)
+	return made, nil
 }
 
 // bundle is the script that a call means: its text, or a file.
-func (s *Server) bundle(source, path, name string) (*lang.Bundle, error) {
+func (d *Desk) bundle(source, path, name string) (*lang.Bundle, error) {
 	switch {
 	case (source == "") == (path == ""):
 		return nil, runtime.Refuse(runtime.ErrUsage, "source is the text of a script, script says where it is", "got both or neither of source and script, want one")
 	case source != "":
-		return lang.Read(name, text(name, source), nil)
-	case s.options.Read == nil:
+		return lang.Read(name, text(name, source), d.Library)
+	case d.Read == nil:
 		return nil, runtime.Refuse(runtime.ErrUsage, "send its text as source", "the files of this machine are out of reach, and so is %s", path)
 	}
-	return s.options.Read(path)
+	return d.Read(path)
 }
 
 // text is a source that has one file.
@@ -67,32 +67,32 @@ type runArgs struct {
 	Inputs                        json.RawMessage
 }
 
-func (s *Server) run(ctx context.Context, a runArgs) (any, error) {
+func (d *Desk) run(ctx context.Context, a runArgs) (any, error) {
 	r := runtime.StartRequest{Key: a.Key, Inputs: a.Inputs, Overtime: a.Overtime}
 	if string(r.Inputs) == "null" {
 		r.Inputs = nil
 	}
 	if a.Deadline != "" {
-		d, err := contract.ParseDuration(a.Deadline)
+		timeout, err := contract.ParseDuration(a.Deadline)
 		if err != nil {
 			return nil, runtime.Refuse(runtime.ErrUsage, "", "deadline: %v", err)
 		}
-		r.Timeout = d
+		r.Timeout = timeout
 	}
 	var err error
 	if a.Source == "" && isDefinition(a.Script) {
-		err = s.defined(ctx, a.Script, &r)
+		err = d.defined(ctx, a.Script, &r)
 	} else {
-		err = s.given(a, &r)
+		err = d.given(a, &r)
 	}
 	if err != nil {
 		return nil, err
 	}
-	run, err := s.start(ctx, r)
+	run, err := d.Start(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	return standing(run), nil
+	return Stand(run), nil
 }
 
 // isDefinition tells a name from a file by its look.
@@ -101,8 +101,8 @@ func isDefinition(script string) bool {
 	return script != "" && !strings.Contains(script, "/") && runtime.CheckDefinitionName(name) == nil
 }
 
-func (s *Server) defined(ctx context.Context, address string, r *runtime.StartRequest) error {
-	kept, err := runtime.Facet[runtime.Definitions](s.options.Engine)
+func (d *Desk) defined(ctx context.Context, address string, r *runtime.StartRequest) error {
+	kept, err := runtime.Facet[runtime.Definitions](d.Engine)
 	if err != nil {
 		return err
 	}
@@ -111,17 +111,17 @@ func (s *Server) defined(ctx context.Context, address string, r *runtime.StartRe
 		return err
 	}
 	r.Script = found[0].Address()
-	r.Bundle, err = s.options.Engine.Blob(ctx, found[0].Bundle)
+	r.Bundle, err = d.Engine.Blob(ctx, found[0].Bundle)
 	return err
 }
 
 // scriptOfText is what a script is called that was sent as text.
 const scriptOfText = "script.star"
 
-func (s *Server) given(a runArgs, r *runtime.StartRequest) error {
-	bundle, err := s.bundle(a.Source, a.Script, scriptOfText)
+func (d *Desk) given(a runArgs, r *runtime.StartRequest) error {
+	bundle, err := d.bundle(a.Source, a.Script, scriptOfText)
 	if err == nil {
-		err = lang.Check(bundle, s.options.Env).Err()
+		err = lang.Check(bundle, d.Env).Err()
 	}
 	if err != nil {
 		return err
@@ -130,12 +130,12 @@ func (s *Server) given(a runArgs, r *runtime.StartRequest) error {
 	return nil
 }
 
-// start prepares a request and makes it.
-func (s *Server) start(ctx context.Context, r runtime.StartRequest) (*runtime.Run, error) {
-	if err := s.options.Prepare(&r); err != nil {
+// Start prepares a request and makes it.
+func (d *Desk) Start(ctx context.Context, r runtime.StartRequest) (*runtime.Run, error) {
+	if err := d.Prepare(&r); err != nil {
 		return nil, err
 	}
-	return s.options.Engine.Start(ctx, r)
+	return d.Engine.Start(ctx, r)
 }
 
 type statusArgs struct {
@@ -143,14 +143,14 @@ type statusArgs struct {
 	Steps bool
 }
 
-func (s *Server) status(ctx context.Context, a statusArgs) (any, error) {
-	run, err := s.options.Engine.Get(ctx, a.Run)
+func (d *Desk) status(ctx context.Context, a statusArgs) (any, error) {
+	run, err := d.Engine.Get(ctx, a.Run)
 	if err != nil {
 		return nil, err
 	}
-	at := standing(run)
+	at := Stand(run)
 	if a.Steps {
-		at.Steps, err = runtime.Steps(ctx, s.options.Engine, run.ID)
+		at.Steps, err = runtime.Steps(ctx, d.Engine, run.ID)
 	}
 	return at, err
 }
@@ -161,8 +161,8 @@ type signalArgs struct {
 	Data                                        json.RawMessage
 }
 
-// accepted is what signal answers.
-type accepted struct {
+// Accepted is what signal answers.
+type Accepted struct {
 	Status    string         `json:"status"` // "accepted"
 	Run       string         `json:"run"`
 	Gate      string         `json:"gate,omitempty"`
@@ -170,7 +170,7 @@ type accepted struct {
 	RunStatus runtime.Status `json:"run_status"`
 }
 
-func (s *Server) signal(ctx context.Context, a signalArgs) (any, error) {
+func (d *Desk) signal(ctx context.Context, a signalArgs) (any, error) {
 	sig := runtime.Signal{Key: a.Key, Kind: runtime.SignalAnswer, Choice: a.Choice, Reason: a.Reason, As: a.As, Override: a.Override}
 	sig.Run, sig.Gate = address(a.Run, a.Gate)
 	if a.Message != "" {
@@ -182,11 +182,11 @@ func (s *Server) signal(ctx context.Context, a signalArgs) (any, error) {
 	if string(a.Data) != "null" {
 		sig.Data = a.Data
 	}
-	receipt, err := s.send(ctx, sig)
+	receipt, err := d.Send(ctx, sig)
 	if err != nil {
 		return nil, err
 	}
-	return accepted{"accepted", receipt.Run, receipt.Gate, receipt.Repeated, receipt.Status}, nil
+	return Accepted{"accepted", receipt.Run, receipt.Gate, receipt.Repeated, receipt.Status}, nil
 }
 
 // address takes RUN/GATE apart where it is given as one.
@@ -197,12 +197,12 @@ func address(run, gate string) (string, string) {
 	return run, gate
 }
 
-// send makes a signal. It carries the run that it names, and so brings the variables that this declares; a caller who may not see the run brings none.
-func (s *Server) send(ctx context.Context, sig runtime.Signal) (*runtime.Receipt, error) {
-	if r, err := s.options.Engine.Get(ctx, sig.Run); err == nil {
-		sig.Run, sig.Env = r.ID, s.options.Values(r.Details.Env)
+// Send makes a signal. It carries the run that it names, and so brings the variables that this declares; a caller who may not see the run brings none.
+func (d *Desk) Send(ctx context.Context, sig runtime.Signal) (*runtime.Receipt, error) {
+	if r, err := d.Engine.Get(ctx, sig.Run); err == nil {
+		sig.Run, sig.Env = r.ID, d.Values(r.Details.Env)
 	}
-	return s.options.Engine.Signal(ctx, sig)
+	return d.Engine.Signal(ctx, sig)
 }
 
 type inboxArgs struct {
@@ -210,33 +210,33 @@ type inboxArgs struct {
 	Limit          int
 }
 
-// gates is what inbox answers.
-type gates struct {
-	Gates []gate `json:"gates"`
+// Gates is what inbox answers.
+type Gates struct {
+	Gates []Gate `json:"gates"`
 	More  int    `json:"more,omitempty"` // how many the limit left out
 }
 
-func (s *Server) inbox(ctx context.Context, a inboxArgs) (any, error) {
+func (d *Desk) inbox(ctx context.Context, a inboxArgs) (any, error) {
 	f, err := filter.Parse(a.Filter)
 	if err != nil {
 		return nil, err
 	}
-	list, err := f.Gates(ctx, s.options.Engine, runtime.Query{Target: a.Target}, time.Now())
+	list, err := f.Gates(ctx, d.Engine, runtime.Query{Target: a.Target}, time.Now())
 	if err != nil {
 		return nil, err
 	}
 	most := min(a.Limit, len(list))
-	return gates{shown(list[:most]), len(list) - most}, nil
+	return Gates{shown(list[:most]), len(list) - most}, nil
 }
 
 type cancelArgs struct{ Run, Reason, As, Key string }
 
-func (s *Server) cancel(ctx context.Context, a cancelArgs) (any, error) {
-	receipt, err := s.options.Engine.Cancel(ctx, runtime.CancelRequest{Key: a.Key, Run: a.Run, Reason: a.Reason, As: a.As})
+func (d *Desk) cancel(ctx context.Context, a cancelArgs) (any, error) {
+	receipt, err := d.Engine.Cancel(ctx, runtime.CancelRequest{Key: a.Key, Run: a.Run, Reason: a.Reason, As: a.As})
 	if err != nil {
 		return nil, err
 	}
-	return accepted{Status: "accepted", Run: receipt.Run, Repeated: receipt.Repeated, RunStatus: receipt.Status}, nil
+	return Accepted{Status: "accepted", Run: receipt.Run, Repeated: receipt.Repeated, RunStatus: receipt.Status}, nil
 }
 
 type queryArgs struct {
@@ -244,23 +244,23 @@ type queryArgs struct {
 	Limit  int
 }
 
-// runs is what query answers.
-type runs struct {
+// Runs is what query answers.
+type Runs struct {
 	Runs []runtime.Summary `json:"runs"`
 	More int               `json:"more,omitempty"`
 }
 
-func (s *Server) query(ctx context.Context, a queryArgs) (any, error) {
+func (d *Desk) query(ctx context.Context, a queryArgs) (any, error) {
 	f, err := filter.Parse(a.Filter)
 	if err != nil {
 		return nil, err
 	}
-	list, err := f.Runs(ctx, s.options.Engine, runtime.Query{All: true}, time.Now())
+	list, err := f.Runs(ctx, d.Engine, runtime.Query{All: true}, time.Now())
 	if err != nil {
 		return nil, err
 	}
 	most := min(a.Limit, len(list))
-	return runs{list[:most], len(list) - most}, nil
+	return Runs{list[:most], len(list) - most}, nil
 }
 
 type rerunArgs struct {
@@ -268,19 +268,19 @@ type rerunArgs struct {
 	Set                  map[string]string
 }
 
-func (s *Server) rerun(ctx context.Context, a rerunArgs) (any, error) {
+func (d *Desk) rerun(ctx context.Context, a rerunArgs) (any, error) {
 	if (a.From == "") == (a.Only == "") {
 		return nil, runtime.Refuse(runtime.ErrUsage, "status with steps lists them", "got both or neither of from and only, want one")
 	}
-	again, err := runtime.Facet[runtime.Reruns](s.options.Engine)
+	again, err := runtime.Facet[runtime.Reruns](d.Engine)
 	if err != nil {
 		return nil, err
 	}
-	origin, err := s.options.Engine.Get(ctx, a.Run)
+	origin, err := d.Engine.Get(ctx, a.Run)
 	if err != nil {
 		return nil, err
 	}
-	r := runtime.ForkRequest{Key: a.Key, Kind: runtime.LineageRerun, Run: origin.ID, Step: a.From, Env: s.options.Values(origin.Details.Env)}
+	r := runtime.ForkRequest{Key: a.Key, Kind: runtime.LineageRerun, Run: origin.ID, Step: a.From, Env: d.Values(origin.Details.Env)}
 	if a.Only != "" {
 		r.Kind, r.Step = runtime.LineageOnly, a.Only
 	}
@@ -291,5 +291,5 @@ func (s *Server) rerun(ctx context.Context, a rerunArgs) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return standing(run), nil
+	return Stand(run), nil
 }

@@ -1,4 +1,4 @@
-package mcp
+package tool
 
 import (
 	"encoding/json"
@@ -9,8 +9,8 @@ import (
 	"starling/runtime"
 )
 
-// refusalOf turns any error into a refusal. Diagnostics are rendered with their source, for a model reads them as people do.
-func refusalOf(err error) *runtime.Refusal {
+// RefusalOf turns any error into a refusal. Diagnostics are rendered with their source, for a model reads them as people do.
+func RefusalOf(err error) *runtime.Refusal {
 	var list diagnostic.List
 	var one diagnostic.Diagnostic
 	switch {

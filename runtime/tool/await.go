@@ -1,4 +1,4 @@
-package mcp
+package tool
 
 import (
 	"context"
@@ -15,11 +15,11 @@ type awaitArgs struct {
 	Hold              float64 // seconds
 }
 
-// awaited is what await answers.
-type awaited struct {
+// Awaited is what await answers.
+type Awaited struct {
 	Pending bool   `json:"pending"`
 	Handle  string `json:"handle,omitempty"` // of a call that goes on waiting
-	*stand
+	*Standing
 	Decision json.RawMessage `json:"decision,omitempty"` // of the gate that was awaited
 }
 
@@ -28,7 +28,7 @@ var errHeld = errors.New("held for long enough")
 
 // await holds until the run has ended or the gate is decided. The handle is the address of what is awaited: whoever brings it goes on waiting, whatever became of this
 // process meanwhile.
-func (s *Server) await(ctx context.Context, a awaitArgs) (any, error) {
+func (d *Desk) await(ctx context.Context, a awaitArgs) (any, error) {
 	run, gate := address(a.Run, a.Gate)
 	if (a.Handle == "") == (run == "") {
 		return nil, runtime.Refuse(runtime.ErrUsage, "", "got both or neither of run and handle, want one")
@@ -36,30 +36,30 @@ func (s *Server) await(ctx context.Context, a awaitArgs) (any, error) {
 	if a.Handle != "" {
 		run, gate = address(a.Handle, "")
 	}
-	w := awaited{}
-	r, err := s.hold(ctx, run, time.Duration(a.Hold*float64(time.Second)), func(r *runtime.Run) (bool, error) {
+	w := Awaited{}
+	r, err := d.Hold(ctx, run, time.Duration(a.Hold*float64(time.Second)), func(r *runtime.Run) (bool, error) {
 		var err error
 		if gate != "" {
-			w.Decision, err = s.decision(ctx, r, gate)
+			w.Decision, err = d.decision(ctx, r, gate)
 		}
 		return r.Status.Ended() || w.Decision != nil, err
 	})
 	if err != nil {
 		return nil, err
 	}
-	w.stand = standing(r)
+	w.Standing = Stand(r)
 	if w.Pending = !r.Status.Ended() && w.Decision == nil; w.Pending {
 		w.Handle = strings.TrimSuffix(r.ID+"/"+gate, "/")
 	}
 	return w, nil
 }
 
-// hold follows a run until enough says so or the time is over, and gives the run as it is then.
-func (s *Server) hold(ctx context.Context, run string, hold time.Duration, enough func(*runtime.Run) (bool, error)) (*runtime.Run, error) {
+// Hold follows a run until enough says so or the time is over, and gives the run as it is then.
+func (d *Desk) Hold(ctx context.Context, run string, hold time.Duration, enough func(*runtime.Run) (bool, error)) (*runtime.Run, error) {
 	held, cancel := context.WithTimeoutCause(ctx, hold, errHeld)
 	defer cancel()
 	for {
-		r, err := s.options.Engine.Get(ctx, run)
+		r, err := d.Engine.Get(ctx, run)
 		if err != nil {
 			return nil, err
 		}
@@ -68,7 +68,7 @@ func (s *Server) hold(ctx context.Context, run string, hold time.Duration, enoug
 			return r, err
 		}
 		run = r.ID
-		err = s.options.Engine.Watch(held, runtime.WatchRequest{Run: run, After: r.Details.Seq, Follow: true}, func(ev runtime.Event) error {
+		err = d.Engine.Watch(held, runtime.WatchRequest{Run: run, After: r.Details.Seq, Follow: true}, func(ev runtime.Event) error {
 			if strings.HasPrefix(ev.Type, "run.") || strings.HasPrefix(ev.Type, "gate.") {
 				return runtime.ErrStopWatch
 			}
@@ -76,7 +76,7 @@ func (s *Server) hold(ctx context.Context, run string, hold time.Duration, enoug
 		})
 		switch {
 		case context.Cause(held) == errHeld:
-			return s.options.Engine.Get(ctx, run)
+			return d.Engine.Get(ctx, run)
 		case err != nil:
 			return nil, err
 		}
@@ -84,14 +84,14 @@ func (s *Server) hold(ctx context.Context, run string, hold time.Duration, enoug
 }
 
 // decision is what was decided at a gate, nil while it is open or has not opened.
-func (s *Server) decision(ctx context.Context, r *runtime.Run, gate string) (json.RawMessage, error) {
+func (d *Desk) decision(ctx context.Context, r *runtime.Run, gate string) (json.RawMessage, error) {
 	for _, open := range r.Gates {
 		if open.Gate == gate {
 			return nil, nil
 		}
 	}
 	var found json.RawMessage
-	err := s.options.Engine.Watch(ctx, runtime.WatchRequest{Run: r.ID}, func(ev runtime.Event) error {
+	err := d.Engine.Watch(ctx, runtime.WatchRequest{Run: r.ID}, func(ev runtime.Event) error {
 		if ev.Seq > r.Details.Seq {
 			return runtime.ErrStopWatch
 		}

@@ -1,0 +1,26 @@
+// Package web is an engine over HTTP, for programs: each tool of runtime/tool is a route, and the events of a run are a stream.
+//
+//	POST /v1/TOOL                 a JSON object, the tool's arguments     its answer
+//	GET  /v1/events?run=RUN       -                                       server-sent events
+//	GET  /v1/blob?hash=HASH       -                                       the bytes
+//	GET  /openapi.json            -                                       all of this, for machines
+//	     /mcp                     the Model Context Protocol, where it is mounted
+//
+// # Who calls
+//
+// Every request brings "Authorization: Bearer SECRET", from this machine too: a browser's page or another user's process reaches a loopback address as well as the user does. Only the
+// document is for everybody. A request whose Host is none of the server's own, or whose Origin is another, is refused, and nothing allows pages of other origins anything: a
+// page that somebody visits cannot speak to the engine, whatever its name resolves to.
+//
+// # Answers
+//
+// An answer is one JSON object with status 200. A refusal is {"error":{"kind","message","help","data"}}, the runtime.Refusal as it is, with a status that follows from the
+// kind; 401 without a token that is known, 403 for one that may not do this.
+//
+// # Events
+//
+// Each record of the run is `id: SEQ` and `data: runtime.Event`. The stream goes on until the run has ended (`event: end`), or with follow=false until what there is was sent. Who comes back
+// with Last-Event-ID, as browsers' EventSource does, or with after=SEQ, misses nothing. A reader that does not read is cut after a minute.
+//
+// Nothing in this package logs.
+package web

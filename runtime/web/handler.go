@@ -1,0 +1,231 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"starling/runtime"
+	"starling/runtime/api"
+	"starling/runtime/mcp"
+	"starling/runtime/tool"
+)
+
+// Bounds of one request.
+const (
+	MaxBody     = 8 << 20          // bytes
+	bodyWithin  = 30 * time.Second // for a body to arrive
+	writeWithin = time.Minute      // for one write to be taken
+)
+
+// Options say what is served.
+type Options struct {
+	Desk  *tool.Desk
+	Build string   // version of the program, for people
+	Hosts []string // names under which the server is reached; this machine's own loopback names always are
+	MCP   bool     // mount the Model Context Protocol at /mcp
+}
+
+// Handler serves the desk of an engine. It is refused with usage if the engine knows no tokens: there would be no callers.
+func Handler(o Options) (http.Handler, error) {
+	known, err := runtime.Facet[runtime.Bearers](o.Desk.Engine)
+	if err != nil {
+		return nil, err
+	}
+	s := &server{options: o, known: known}
+	mux := http.NewServeMux()
+	for _, t := range tool.Tools() {
+		mux.Handle("POST /v1/"+t.Name, s.identified(s.call(t)))
+	}
+	mux.Handle("GET /v1/events", s.identified(s.events))
+	mux.Handle("GET /v1/blob", s.identified(s.blob))
+	mux.HandleFunc("GET /openapi.json", s.document)
+	if o.MCP {
+		mux.Handle("/mcp", s.identified(s.passed(mcp.NewServer(o.Desk, o.Build).Handler())))
+	}
+	mux.HandleFunc("/", s.nothing)
+	return s.bounded(mux), nil
+}
+
+type server struct {
+	options Options
+	known   runtime.Bearers
+}
+
+// bounded is the outermost layer: where a request comes from, and how much of it is read.
+func (s *server) bounded(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		if err := s.here(r); err != nil {
+			refuse(w, err)
+			return
+		}
+		h.ServeHTTP(&patient{w, http.NewResponseController(w)}, r)
+	})
+}
+
+// patient gives each write some time to be taken, and no more: a client that does not read keeps a goroutine.
+type patient struct {
+	http.ResponseWriter
+	control *http.ResponseController
+}
+
+// Write writes within the time.
+func (p *patient) Write(b []byte) (int, error) {
+	_ = p.control.SetWriteDeadline(time.Now().Add(writeWithin)) // what cannot have a deadline is no connection
+	return p.ResponseWriter.Write(b)
+}
+
+// Unwrap is for http.ResponseController.
+func (p *patient) Unwrap() http.ResponseWriter { return p.ResponseWriter }
+
+// here refuses what was meant for another host, or comes from a page of another.
+func (s *server) here(r *http.Request) error {
+	if !s.own(r.Host) {
+		return runtime.Refuse(runtime.ErrDenied, "serve --host NAME adds a name", "the host %q is not this server", r.Host)
+	}
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return nil
+	}
+	if u, err := url.Parse(origin); err != nil || u.Host != r.Host {
+		return runtime.Refuse(runtime.ErrDenied, "", "the origin %q is not this server", origin)
+	}
+	return nil
+}
+
+// own tells whether a Host header names this server.
+func (s *server) own(hostport string) bool {
+	host := hostport
+	if h, _, err := net.SplitHostPort(hostport); err == nil {
+		host = h
+	}
+	host = strings.Trim(strings.ToLower(host), "[]")
+	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
+		return true
+	}
+	return slices.Contains(s.options.Hosts, host)
+}
+
+// errUnidentified is what a request gets that says of nobody whom it comes from.
+type errUnidentified struct{ *runtime.Refusal }
+
+// Unwrap gives the refusal.
+func (e errUnidentified) Unwrap() error { return e.Refusal }
+
+// caller is the bearer of a request's token.
+func (s *server) caller(r *http.Request) (runtime.Caller, error) {
+	secret, found := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !found {
+		return runtime.Caller{}, errUnidentified{runtime.Refuse(runtime.ErrDenied, "send the header Authorization: Bearer SECRET; starling token add NAME makes one", "the request has no token")}
+	}
+	c, err := s.known.Bearer(secret)
+	if refused := (*runtime.Refusal)(nil); errors.As(err, &refused) && refused.Kind == runtime.ErrDenied {
+		return c, errUnidentified{refused}
+	}
+	if err == nil && c.Name == "" {
+		err = errUnidentified{runtime.Refuse(runtime.ErrDenied, "", "the token is not one of this store")}
+	}
+	return c, err
+}
+
+// identified serves in the name of the caller, and refuses what the handler refuses. Nothing is read of a body before it is known whose it is.
+func (s *server) identified(serve func(http.ResponseWriter, *http.Request) error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c, err := s.caller(r)
+		if err == nil {
+			err = arrive(w, r)
+		}
+		if err == nil {
+			err = serve(w, r.WithContext(runtime.WithCaller(r.Context(), c)))
+		}
+		if err != nil {
+			refuse(w, err)
+		}
+	})
+}
+
+// arrive reads a body, all of it and within its time. Afterwards there is no deadline: one that passed while a call is held would look like a client that is gone.
+func arrive(w http.ResponseWriter, r *http.Request) error {
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(bodyWithin)) // what cannot have a deadline is no connection
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
+	if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
+		return runtime.Refuse(runtime.ErrBadPayload, "", "the body is larger than %d bytes", large.Limit)
+	}
+	if err != nil {
+		return runtime.Refuse(runtime.ErrUsage, "", "the body did not arrive: %v", err)
+	}
+	_ = control.SetReadDeadline(time.Time{})
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return nil
+}
+
+// passed serves with a handler that refuses by itself.
+func (s *server) passed(h http.Handler) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		h.ServeHTTP(w, r)
+		return nil
+	}
+}
+
+// refusalBody is the body of an answer that is no.
+type refusalBody struct {
+	Error *runtime.Refusal `json:"error"`
+}
+
+func refuse(w http.ResponseWriter, err error) {
+	refused := tool.RefusalOf(err)
+	status := api.StatusOf(refused.Kind)
+	if who := (errUnidentified{}); errors.As(err, &who) {
+		status = http.StatusUnauthorized
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	write(w, status, refusalBody{refused})
+}
+
+func write(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v) // a client that is gone needs no answer
+}
+
+// call serves a tool.
+func (s *server) call(t tool.Tool) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return err
+		}
+		v, err := t.Call(r.Context(), s.options.Desk, body)
+		if err != nil {
+			return err
+		}
+		write(w, http.StatusOK, v)
+		return nil
+	}
+}
+
+func (s *server) blob(w http.ResponseWriter, r *http.Request) error {
+	content, err := s.options.Desk.Engine.Blob(r.Context(), r.URL.Query().Get("hash"))
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	_, _ = w.Write(content) // a client that is gone needs no answer
+	return nil
+}
+
+func (s *server) nothing(w http.ResponseWriter, r *http.Request) {
+	write(w, http.StatusNotFound, refusalBody{runtime.Refuse(runtime.ErrUsage, "see /openapi.json", "there is no %s %s", r.Method, r.URL.Path)})
+}

@@ -1,0 +1,427 @@
+package web_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"starling/lang/vm"
+	"starling/runtime"
+	"starling/runtime/runtimetest"
+	"starling/runtime/tool"
+	"starling/runtime/web"
+	"starling/stdlib"
+)
+
+// site is a server with an engine, and what its document says.
+type site struct {
+	t      *testing.T
+	engine *runtime.Local
+	url    string
+	doc    *jsonschema.Compiler
+	paths  map[string]map[string]operation
+	admin  context.Context
+}
+
+type operation struct {
+	Responses map[string]struct {
+		Content map[string]struct{ Schema any }
+	}
+}
+
+func open(t *testing.T, around func(*runtime.Local) runtime.Engine) *site {
+	t.Helper()
+	env := stdlib.Environment(stdlib.Options{Natives: vm.Natives()})
+	e, err := runtime.Open(runtimetest.Memory(), env, runtime.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	desk := &tool.Desk{Engine: around(e), Env: env, Library: stdlib.Library, Prepare: func(*runtime.StartRequest) error { return nil },
+		Values: func([]string) map[string]string { return nil }}
+	h, err := web.Handler(web.Options{Desk: desk, Build: "test", Hosts: []string{"starling.example"}, MCP: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(h)
+	t.Cleanup(func() {
+		e.Close()
+		server.CloseClientConnections()
+		server.Close()
+	})
+	s := &site{t: t, engine: e, url: server.URL, admin: runtime.WithCaller(t.Context(), runtime.Caller{Name: "local:ann", Local: true})}
+	s.read()
+	return s
+}
+
+func itself(e *runtime.Local) runtime.Engine { return e }
+
+// read fetches the document, without a token.
+func (s *site) read() {
+	s.t.Helper()
+	status, _, body := s.ask("GET", "/openapi.json", "", "")
+	var doc struct {
+		Paths map[string]map[string]operation
+	}
+	if err := json.Unmarshal(body, &doc); err != nil || status != http.StatusOK {
+		s.t.Fatalf("the document: %d %v", status, err)
+	}
+	whole, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.paths, s.doc = doc.Paths, jsonschema.NewCompiler()
+	if err := s.doc.AddResource("openapi.json", whole); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *site) token(name string, can ...string) string {
+	s.t.Helper()
+	made, err := s.engine.AddToken(s.admin, runtime.TokenRequest{Name: name, Can: can})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return made.Secret
+}
+
+// ask makes a request and gives the whole answer.
+func (s *site) ask(method, path, token, body string, headers ...string) (int, http.Header, []byte) {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+		if headers[i] == "Host" {
+			r.Host = headers[i+1]
+		}
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	content, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return resp.StatusCode, resp.Header, content
+}
+
+// call calls a tool and holds the answer against the document.
+func (s *site) call(name, token, arguments string) (int, map[string]any) {
+	s.t.Helper()
+	status, _, body := s.ask("POST", "/v1/"+name, token, arguments)
+	s.fits("/v1/"+name, "post", status, body)
+	var fields map[string]any
+	if err := json.Unmarshal(body, &fields); err != nil {
+		s.t.Fatalf("%s: %q: %v", name, body, err)
+	}
+	return status, fields
+}
+
+// fits holds an answer against what the document says of it.
+func (s *site) fits(path, method string, status int, body []byte) {
+	s.t.Helper()
+	if _, ok := s.paths[path][method].Responses[fmt.Sprint(status)].Content["application/json"]; !ok {
+		s.t.Errorf("the document has no status %d of %s", status, path)
+		return
+	}
+	pointer := strings.NewReplacer("~", "~0", "/", "~1").Replace(path)
+	schema, err := s.doc.Compile(fmt.Sprintf("openapi.json#/paths/%s/%s/responses/%d/content/application~1json/schema", pointer, method, status))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+	if err == nil {
+		err = schema.Validate(v)
+	}
+	if err != nil {
+		s.t.Errorf("%s answered %d %s: %v", path, status, body, err)
+	}
+}
+
+func kindOf(fields map[string]any) any {
+	e, _ := fields["error"].(map[string]any)
+	return e["kind"]
+}
+
+const gated = `{"name": "gated", "source": "def main(n):\n    d = gate(\"g\", options = [\"yes\", \"no\"], target = \"judge\")\n    return [n, d.by]\n"}`
+
+// A life of a run over every route, each answer as the document has it.
+func TestEveryRoute(t *testing.T) {
+	s := open(t, itself)
+	worker, judge := s.token("worker", "define", "run", "read", "cancel"), s.token("judge", "read", "signal")
+	asked := map[string]bool{}
+	good := func(name, token, arguments string) map[string]any {
+		t.Helper()
+		asked["/v1/"+name] = true
+		status, fields := s.call(name, token, arguments)
+		if status != http.StatusOK {
+			t.Fatalf("%s %s: %d %v", name, arguments, status, fields)
+		}
+		return fields
+	}
+	bundle := good("define", worker, gated)["bundle"].(string)
+	run := good("run", worker, `{"script": "gated", "inputs": {"n": 1}, "key": "k"}`)["run"].(string)
+	if pending := good("await", worker, `{"run": "`+run+`", "hold": 0}`); pending["pending"] != true {
+		t.Errorf("await: %v", pending)
+	}
+	if found := good("inbox", judge, ``)["gates"].([]any); len(found) != 1 {
+		t.Errorf("inbox: %v", found)
+	}
+	for _, c := range []struct {
+		name, token, arguments string
+		status                 int
+		kind                   runtime.ErrorKind
+	}{
+		{"signal", worker, `{"run": "` + run + `", "gate": "g", "choice": "yes"}`, 403, runtime.ErrDenied},
+		{"run", judge, `{"script": "gated", "inputs": {"n": 1}}`, 403, runtime.ErrDenied},
+		{"signal", judge, `{"run": "` + run + `", "gate": "g", "choice": "maybe"}`, 422, runtime.ErrBadChoice},
+		{"signal", judge, `{"run": "` + run + `"`, 400, runtime.ErrUsage},
+		{"status", judge, `{"run": "zzz"}`, 404, runtime.ErrUnknownRun},
+		{"run", worker, `{"script": "gated"}`, 422, runtime.ErrBadInput},
+		{"run", worker, `{"source": "agnet()"}`, 422, runtime.ErrCheckFailed},
+		{"run", worker, `{"script": "gated", "inputs": {"n": 2}, "key": "k"}`, 409, runtime.ErrKeyConflict},
+		{"query", worker, `{"filter": "stauts = x"}`, 400, runtime.ErrUsage},
+	} {
+		if status, fields := s.call(c.name, c.token, c.arguments); status != c.status || kindOf(fields) != string(c.kind) {
+			t.Errorf("%s %s: got %d %v, want %d %s", c.name, c.arguments, status, fields, c.status, c.kind)
+		}
+	}
+	good("signal", judge, `{"run": "`+run+`", "gate": "g", "choice": "yes"}`)
+	if done := good("await", worker, `{"run": "`+run+`"}`); fmt.Sprint(done["output"]) != "[1 judge]" {
+		t.Errorf("await: %v", done)
+	}
+	if at := good("status", worker, `{"run": "`+run+`", "steps": true}`); len(at["steps"].([]any)) != 1 {
+		t.Errorf("status: %v", at)
+	}
+	good("query", worker, `{"filter": "status = completed"}`)
+	again := good("rerun", worker, `{"run": "`+run+`", "from": "g"}`)["run"].(string)
+	good("cancel", worker, `{"run": "`+again+`"}`)
+	if failed := good("run", worker, `{"source": "def main():\n    fail(\"no\")\n"}`)["run"]; good("await", worker, fmt.Sprintf(`{"run": %q}`, failed))["error"] == nil {
+		t.Error("a run that failed says nothing of it")
+	}
+	asked["/v1/blob"] = true
+	if status, _, body := s.ask("GET", "/v1/blob?hash="+bundle, worker, ""); status != 200 || !bytes.Contains(body, []byte("def main")) {
+		t.Errorf("blob: %d %q", status, body)
+	}
+	asked["/v1/events"] = true
+	if status, _, body := s.ask("GET", "/v1/events?run="+run+"&follow=false", worker, ""); status != 200 || !strings.HasPrefix(string(body), "id: 1\n") {
+		t.Errorf("events: %d %q", status, body)
+	}
+	for path := range s.paths {
+		if !asked[path] {
+			t.Errorf("nobody asked %s", path)
+		}
+	}
+}
+
+// refusing is an engine that refuses everything with one kind.
+type refusing struct {
+	*runtime.Local
+	kind *runtime.ErrorKind
+}
+
+func (r refusing) Get(context.Context, string) (*runtime.Run, error) {
+	return nil, runtime.Refuse(*r.kind, "help", "refused")
+}
+
+// Whatever an engine may say, the document knows it with its status.
+func TestEveryErrorKind(t *testing.T) {
+	var kind runtime.ErrorKind
+	s := open(t, func(e *runtime.Local) runtime.Engine { return refusing{e, &kind} })
+	token := s.token("any", "all")
+	for _, kind = range runtime.ErrorKinds() {
+		status, fields := s.call("status", token, `{"run": "x"}`)
+		if status < 400 || kindOf(fields) != string(kind) {
+			t.Errorf("%s: %d %v", kind, status, fields)
+		}
+	}
+}
+
+// Who is nobody gets nothing, whatever is asked and from wherever.
+func TestWhoIsNobody(t *testing.T) {
+	s := open(t, itself)
+	token := s.token("worker", "all")
+	other := open(t, itself).token("worker", "all")
+	for _, path := range []string{"/v1/status", "/v1/run", "/mcp"} {
+		for name, secret := range map[string]string{"nobody": "", "a wrong secret": token + "x", "another store's": other, "an attempt's": "st_!run_abc"} {
+			status, headers, body := s.ask("POST", path, secret, `{"run": "x"}`)
+			if status != http.StatusUnauthorized || headers.Get("WWW-Authenticate") != "Bearer" || !bytes.Contains(body, []byte(`"denied"`)) {
+				t.Errorf("%s as %s: %d %s", path, name, status, body)
+			}
+			if secret != "" && bytes.Contains(body, []byte(secret)) {
+				t.Errorf("%s as %s: the secret comes back: %s", path, name, body)
+			}
+		}
+	}
+	if status, _, _ := s.ask("GET", "/v1/events?run=x", "", ""); status != http.StatusUnauthorized {
+		t.Errorf("events: %d", status)
+	}
+	if status, _ := s.call("status", token, `{"run": "x"}`); status != http.StatusNotFound {
+		t.Errorf("with the token: %d", status)
+	}
+	if _, err := s.engine.RemoveToken(s.admin, "worker"); err != nil {
+		t.Fatal(err)
+	}
+	if status, _, _ := s.ask("POST", "/v1/status", token, `{"run": "x"}`); status != http.StatusUnauthorized {
+		t.Errorf("with a token that was revoked: %d", status)
+	}
+}
+
+// A page that somebody visits cannot reach the engine, under whatever name.
+func TestPagesOfOthers(t *testing.T) {
+	s := open(t, itself)
+	token := s.token("worker", "all")
+	for _, c := range []struct {
+		headers []string
+		want    int
+	}{
+		{[]string{"Host", "evil.example"}, 403},
+		{[]string{"Host", "127.0.0.1.evil.example:80"}, 403},
+		{[]string{"Host", "localhost:1"}, 404},
+		{[]string{"Host", "[::1]:1"}, 404},
+		{[]string{"Host", "starling.example"}, 404},
+		{[]string{"Origin", "https://evil.example"}, 403},
+		{[]string{"Origin", "null"}, 403},
+		{[]string{"Origin", s.url}, 404},
+		{[]string{"Host", "starling.example", "Origin", "https://starling.example"}, 404},
+	} {
+		for _, path := range []string{"/v1/status", "/openapi.json"} {
+			method, want := "POST", c.want
+			if path == "/openapi.json" {
+				if method = "GET"; want == 404 {
+					want = 200
+				}
+			}
+			status, headers, _ := s.ask(method, path, token, `{"run": "x"}`, c.headers...)
+			if status != want || headers.Get("Access-Control-Allow-Origin") != "" {
+				t.Errorf("%s %v: %d, want %d", path, c.headers, status, want)
+			}
+		}
+	}
+	status, headers, _ := s.ask("OPTIONS", "/v1/status", "", "", "Access-Control-Request-Method", "POST")
+	if status < 400 || headers.Get("Access-Control-Allow-Origin")+headers.Get("Access-Control-Allow-Methods") != "" {
+		t.Errorf("a preflight: %d %v", status, headers)
+	}
+}
+
+func TestABodyThatIsTooLarge(t *testing.T) {
+	s := open(t, itself)
+	token := s.token("worker", "all")
+	status, fields := s.call("run", token, `{"source": "`+strings.Repeat("x", web.MaxBody)+`"}`)
+	if status != http.StatusUnprocessableEntity || kindOf(fields) != "bad_payload" {
+		t.Errorf("got %d %v", status, fields)
+	}
+}
+
+// A stream that was cut goes on after the last event, and ends with the run.
+func TestEventsGoOn(t *testing.T) {
+	s := open(t, itself)
+	token := s.token("judge", "all")
+	s.call("define", token, gated)
+	_, started := s.call("run", token, `{"script": "gated", "inputs": {"n": 1}}`)
+	path := fmt.Sprintf("/v1/events?run=%s", started["run"])
+	r, err := http.NewRequestWithContext(t.Context(), "GET", s.url+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(resp.Body)
+	var last string
+	for lines.Scan() {
+		if id, ok := strings.CutPrefix(lines.Text(), "id: "); ok {
+			last = id
+		}
+		if strings.Contains(lines.Text(), `"gate.opened"`) {
+			break
+		}
+	}
+	resp.Body.Close()
+	s.call("signal", token, fmt.Sprintf(`{"run": %q, "gate": "g", "choice": "yes"}`, started["run"]))
+	status, headers, rest := s.ask("GET", path+"&after=1", token, "", "Last-Event-ID", last)
+	if status != 200 || headers.Get("Content-Type") != "text/event-stream" || strings.Contains(string(rest), "gate.opened") ||
+		!strings.Contains(string(rest), "gate.decided") || !strings.HasSuffix(string(rest), "event: end\ndata: {}\n\n") {
+		t.Errorf("after %s: %d %s", last, status, rest)
+	}
+	if status, _, body := s.ask("GET", path, token, "", "Last-Event-ID", "x"); status != 400 || !bytes.Contains(body, []byte("number of an event")) {
+		t.Errorf("got %d %s", status, body)
+	}
+}
+
+// bearing adds a token to each request.
+type bearing string
+
+func (b bearing) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+string(b))
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+func connect(s *site, token string) *sdk.ClientSession {
+	s.t.Helper()
+	c := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
+	session, err := c.Connect(s.t.Context(), &sdk.StreamableClientTransport{Endpoint: s.url + "/mcp", HTTPClient: &http.Client{Transport: bearing(token)}}, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { session.Close() })
+	return session
+}
+
+// Over MCP each client acts in the name of its token, and of nobody else from the moment that it is revoked.
+func TestMCPOverHTTP(t *testing.T) {
+	s := open(t, itself)
+	worker, judge := connect(s, s.token("worker", "define", "run", "read")), connect(s, s.token("judge", "read", "signal"))
+	call := func(c *sdk.ClientSession, name string, arguments string) (map[string]any, bool) {
+		t.Helper()
+		r, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: name, Arguments: json.RawMessage(arguments)})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		fields, _ := r.StructuredContent.(map[string]any)
+		return fields, !r.IsError
+	}
+	if d, ok := call(worker, "define", gated); !ok || d["by"] != "worker" {
+		t.Fatalf("define: %v", d)
+	}
+	started, _ := call(worker, "run_gated", `{"n": 4}`)
+	answer := fmt.Sprintf(`{"run": %q, "gate": "g", "choice": "yes"}`, started["run"])
+	if refused, ok := call(worker, "signal", answer); ok || kindOf(refused) != "denied" {
+		t.Errorf("the worker answered: %v", refused)
+	}
+	if refused, ok := call(judge, "run", `{"script": "gated", "inputs": {"n": 1}}`); ok || kindOf(refused) != "denied" {
+		t.Errorf("the judge ran: %v", refused)
+	}
+	if accepted, ok := call(judge, "signal", answer); !ok {
+		t.Errorf("signal: %v", accepted)
+	}
+	if done, _ := call(worker, "await", fmt.Sprintf(`{"run": %q}`, started["run"])); fmt.Sprint(done["output"]) != "[4 judge]" {
+		t.Errorf("await: %v", done)
+	}
+	if _, err := s.engine.RemoveToken(s.admin, "judge"); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := judge.CallTool(t.Context(), &sdk.CallToolParams{Name: "inbox"}); err == nil {
+		t.Errorf("a client whose token was revoked got %v", r)
+	}
+}
