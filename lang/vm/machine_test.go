@@ -352,7 +352,11 @@ func renderEmission(e vm.Emission) string {
 		v, _ := e.Outcome.Value.Value()
 		return fmt.Sprintf("answered %s %s: %v", e.Request.Kind, e.Step, v)
 	}
-	return fmt.Sprintf("requested %s %s %v at %s", e.Request.Kind, e.Step, args, e.Request.Where)
+	line := fmt.Sprintf("requested %s %s %v at %s", e.Request.Kind, e.Step, args, e.Request.Where)
+	for _, c := range e.Request.Ceilings {
+		line += fmt.Sprintf(" under %+v", c)
+	}
+	return line
 }
 
 func shorten(s string) string {
