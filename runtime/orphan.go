@@ -46,22 +46,25 @@ func (e *Local) orphaned(parent, step string) bool {
 
 // adoptOrphans goes on with what the last owner could not finish. A row without a child is of one that was never started, and nobody starts it any more.
 func (e *Local) adoptOrphans() error {
-	var rows []string
-	err := scan(e.store, prefixOrphan, func(key string, _ []byte) error {
-		rows = append(rows, key)
+	var left []string
+	var never Batch
+	err := scan(e.store, prefixOrphan, func(row string, _ []byte) error {
+		if run, step, _ := cutParent(row); e.childOf(run, step) == "" {
+			never.Writes = append(never.Writes, Write{orphanKey(run, step), nil})
+		} else {
+			left = append(left, row)
+		}
 		return nil
 	})
-	var never Batch
-	for _, row := range rows {
-		run, step, _ := cutParent(row)
-		if e.childOf(run, step) == "" {
-			never.Writes = append(never.Writes, Write{orphanKey(run, step), nil})
-			continue
-		}
-		e.orphan(run, step)
+	if err == nil && len(never.Writes) > 0 {
+		err = e.store.Commit(context.Background(), &never)
 	}
-	if err != nil || len(never.Writes) == 0 {
+	if err != nil {
 		return err
 	}
-	return e.store.Commit(context.Background(), &never)
+	for _, row := range left {
+		run, step, _ := cutParent(row)
+		e.orphan(run, step)
+	}
+	return nil
 }

@@ -31,7 +31,7 @@ var (
 )
 
 // telling are seeds that have found something: two children of one step, a quarantine that was left by itself, orphans. They are always played.
-var telling = [...]uint64{606, 968, 1158, 3041, 5079, 5204, 8939, 9911}
+var telling = [...]uint64{606, 968, 1158, 3041, 3931, 5079, 5204, 8939, 9911}
 
 func TestSimulation(t *testing.T) {
 	if *oneSeed != 0 {

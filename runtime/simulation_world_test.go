@@ -63,8 +63,14 @@ func newSimulation(t *testing.T, seed uint64, p *plan, faults bool) *simulation 
 }
 
 func (s *simulation) open() {
-	slow := runtimetest.Slow(s.store, s.delay)
-	e, err := runtime.Open(slow, s.environment(), runtime.Options{Log: s.log, Grace: time.Millisecond, Clock: s.now})
+	open := func() (*runtime.Local, error) {
+		return runtime.Open(runtimetest.Slow(s.store, s.delay), s.environment(), runtime.Options{Log: s.log, Grace: time.Millisecond, Clock: s.now})
+	}
+	e, err := open()
+	for err != nil && s.store.Failure() != nil { // the power failed while it opened
+		s.store = s.store.Crash()
+		e, err = open()
+	}
 	if err != nil {
 		s.t.Fatal(err)
 	}
