@@ -58,6 +58,12 @@ type Spec struct {
 	OnLine func(line []byte)
 }
 
+// Check says why the program could not be started; nil when it could. Nothing is started.
+func (s Spec) Check() error {
+	_, err := s.order()
+	return err
+}
+
 // withDefaults fills what the caller left at zero.
 func (s Spec) withDefaults() Spec {
 	s.Grace = orDefault(s.Grace, DefaultGrace)

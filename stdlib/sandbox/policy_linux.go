@@ -84,6 +84,18 @@ func raiseLoopback() {
 	}
 }
 
+// Lacks says what this kernel cannot enforce by Landlock alone, "" when it can all.
+func Lacks() string {
+	version, err := kernel.LandlockGetABIVersion()
+	switch {
+	case err != nil || version < 1:
+		return "this kernel has no Landlock: files outside of the workspace are not protected from commands"
+	case version < tcpVersion:
+		return "this kernel's Landlock does not know TCP: the network is closed only where user namespaces are allowed"
+	}
+	return ""
+}
+
 // restrictFiles is Landlock with all that this kernel knows of it.
 func (p Policy) restrictFiles() (lack string, err error) {
 	if version, err := kernel.LandlockGetABIVersion(); err != nil || version < 1 {

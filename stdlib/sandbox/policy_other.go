@@ -15,3 +15,6 @@ func (p Policy) Enforce(bool) (lacks []string, err error) {
 	}
 	return lacks, nil
 }
+
+// Lacks says what this machine cannot enforce.
+func Lacks() string { return "there is no sandbox on this system: commands are not confined" }

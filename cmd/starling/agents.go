@@ -1,0 +1,252 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.starlark.net/starlark"
+
+	"starling/lang/contract"
+	"starling/lang/effect"
+	"starling/runtime"
+	"starling/stdlib/agent"
+)
+
+// agentsCommand is the verb agents.
+func (c *call) agentsCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "agents",
+		Short:   "Look at the agents of the project, and try them",
+		GroupID: "look",
+		Args:    operands(0, 0),
+	}
+	cmd.AddCommand(c.agentsVerb("ls", "List the agents and whether they can be asked", 0, (*call).listAgents),
+		c.agentsVerb("show NAME", "Show what an agent is told and what serves it", 1, (*call).listAgents), c.agentsTestCommand())
+	return cmd
+}
+
+func (c *call) agentsVerb(use, short string, n int, do func(c *call, fake string, names []string) error) *cobra.Command {
+	var fake string
+	cmd := &cobra.Command{Use: use, Short: short, Args: operands(n, n),
+		RunE: func(_ *cobra.Command, args []string) error { return do(c, fake, args) }}
+	cmd.Flags().StringVar(&fake, "fake", "", "with the scripted agents of `FILE`")
+	c.jsonFlag(cmd)
+	return cmd
+}
+
+func (c *call) agentsTestCommand() *cobra.Command {
+	var fake string
+	var timeout time.Duration
+	cmd := &cobra.Command{
+		Use:   "test NAME",
+		Short: "Ask every backend of an agent for one word",
+		Long: `Send a real request to every backend of an agent, one after the other: it asks for one word. It costs what such a request costs. Nothing is recorded.
+The exit code is 1 when the agent cannot be asked at all.`,
+		Args: operands(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.testAgent(cmd.Context(), fake, args[0], timeout)
+		},
+	}
+	cmd.Flags().StringVar(&fake, "fake", "", "with the scripted agents of `FILE`")
+	cmd.Flags().DurationVar(&timeout, "timeout", time.Minute, "for each backend")
+	c.jsonFlag(cmd)
+	return cmd
+}
+
+// agentsDocument is what agents prints.
+type agentsDocument struct {
+	Schema string      `json:"schema"`
+	Agents []agentView `json:"agents"`
+}
+
+// agentView is an agent as a call of it would find it.
+type agentView struct {
+	Name     string        `json:"name"`
+	Fault    string        `json:"fault,omitempty"` // why it cannot be asked
+	Backends []backendView `json:"backends,omitempty"`
+	Timeout  string        `json:"timeout,omitempty"`
+	Retries  int           `json:"retries"`
+	Reasks   int           `json:"reasks"`
+	Returns  string        `json:"output,omitempty"` // contract
+}
+
+// backendView is one of those who serve an agent.
+type backendView struct {
+	Name     string   `json:"name"`
+	What     string   `json:"what"`
+	Lacks    string   `json:"lacks,omitempty"`
+	Mend     string   `json:"mend,omitempty"`
+	Tools    []string `json:"tools,omitempty"`
+	Modifies bool     `json:"modifies,omitempty"`
+
+	Probe   string `json:"probe,omitempty"` // what agents test came to: "ok", or why not
+	Text    string `json:"text,omitempty"`  // what it said
+	Elapsed string `json:"elapsed,omitempty"`
+}
+
+// listAgents shows one agent, or all.
+func (c *call) listAgents(fake string, names []string) error {
+	settings, err := c.settings(c.place.project, fake)
+	if err != nil {
+		return err
+	}
+	only := len(names) == 1
+	if !only {
+		if names, err = c.agentNames(settings); err != nil {
+			return err
+		}
+	}
+	doc := agentsDocument{runtime.Schema, []agentView{}}
+	for _, name := range names {
+		v, _, _ := c.viewAgent(settings, name)
+		if only && v.Fault != "" {
+			return runtime.Refuse(runtime.ErrUnknownName, "", "%s", v.Fault)
+		}
+		doc.Agents = append(doc.Agents, v)
+	}
+	switch {
+	case c.json:
+		return c.answerJSON(doc)
+	case only:
+		c.printAgent(doc.Agents[0])
+		return nil
+	}
+	return c.printAgents(doc.Agents)
+}
+
+// agentNames lists the agents of the project and the fake. A function plays my-agent as my_agent: that is one agent.
+func (c *call) agentNames(s *effect.Settings) ([]string, error) {
+	all, err := agent.Names(agent.Machines(c.env.Names), s)
+	if err != nil {
+		return nil, err
+	}
+	played := strings.NewReplacer("-", "_", ".", "_")
+	var names []string
+	for _, name := range all {
+		if !slices.ContainsFunc(names, func(known string) bool { return known == name || played.Replace(known) == name }) {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// viewAgent resolves a call of an agent as a script's would be.
+func (c *call) viewAgent(s *effect.Settings, name string) (agentView, *effect.Request, []agent.Candidate) {
+	var args effect.Object
+	r := &effect.Request{Kind: "agent", Name: name, Args: args.Text("who", name).Text("task", "Reply with the word ready and nothing else.").Payload()}
+	if fault := c.env.Handlers[r.Kind].Resolve(s, r); fault != nil {
+		return agentView{Name: name, Fault: fault.Message}, r, nil
+	}
+	candidates, err := agent.Candidates(r)
+	if err != nil {
+		return agentView{Name: name, Fault: err.Error()}, r, nil
+	}
+	v := agentView{Name: name, Timeout: r.Policy.Timeout.String(), Retries: r.Policy.Retries, Reasks: r.Policy.Reasks, Returns: r.Returns}
+	for _, candidate := range candidates {
+		b := backendView{Name: candidate.Serves, What: candidate.What(), Tools: candidate.Tools, Modifies: candidate.Modifies}
+		b.Lacks, b.Mend = candidate.Lacks(c.getenv)
+		v.Backends = append(v.Backends, b)
+	}
+	return v, r, candidates
+}
+
+func (c *call) printAgents(agents []agentView) error {
+	w := tabwriter.NewWriter(plain{c.stdout}, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "AGENT\tBACKEND\tIS\tSTATE")
+	for _, a := range agents {
+		if a.Fault != "" {
+			fmt.Fprintf(w, "%s\t\t\t%s\n", a.Name, a.Fault)
+		}
+		for _, b := range a.Backends {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", a.Name, b.Name, b.What, orElse(b.Lacks, "ready"))
+		}
+	}
+	return w.Flush()
+}
+
+func (c *call) printAgent(a agentView) {
+	c.print("%s  timeout %s, retries %d, reasks %d", a.Name, a.Timeout, a.Retries, a.Reasks)
+	if a.Returns != "" {
+		c.print("  output   %s", a.Returns)
+	}
+	for _, b := range a.Backends {
+		c.print("  backend  %s: %s: %s", b.Name, b.What, orElse(b.Lacks, "ready"))
+		if b.Mend != "" {
+			c.print("           %s", b.Mend)
+		}
+		if len(b.Tools) > 0 {
+			c.print("           tools: %s", strings.Join(b.Tools, ", "))
+		}
+		if b.Modifies {
+			c.print("           may change files")
+		}
+	}
+}
+
+// testAgent asks every backend of an agent.
+func (c *call) testAgent(ctx context.Context, fake, name string, timeout time.Duration) error {
+	settings, err := c.settings(c.place.project, fake)
+	if err != nil {
+		return err
+	}
+	v, r, candidates := c.viewAgent(settings, name)
+	if v.Fault != "" {
+		return runtime.Refuse(runtime.ErrUnknownName, "", "%s", v.Fault)
+	}
+	c.code = 1
+	for i := range candidates {
+		b := &v.Backends[i]
+		start := time.Now()
+		reply, err := c.probe(ctx, settings, r, i, timeout)
+		if err != nil {
+			return err
+		}
+		b.Elapsed, b.Text, b.Probe = time.Since(start).Round(time.Millisecond).String(), spoken(reply), "ok"
+		if reply.Err != nil {
+			b.Probe = reply.Err.Message
+		} else {
+			c.code = 0
+		}
+		if !c.json {
+			c.print("%s  %s  %s  %s", b.Name, b.What, b.Elapsed, orElse(strings.TrimSpace(b.Probe+" "+b.Text), "ok"))
+		}
+	}
+	if c.json {
+		return c.answerJSON(agentsDocument{runtime.Schema, []agentView{v}})
+	}
+	return nil
+}
+
+// spoken is what a reply says: its text, or else its value.
+func spoken(r effect.Reply) string {
+	if r.Text != "" || r.Value == nil {
+		return r.Text
+	}
+	text, err := contract.ToJSON(r.Value)
+	if err != nil {
+		return r.Value.String()
+	}
+	return string(text)
+}
+
+// probe performs one attempt that belongs to no run. Whatever the agent's contract says, a word is asked for.
+func (c *call) probe(ctx context.Context, s *effect.Settings, r *effect.Request, backend int, timeout time.Duration) (effect.Reply, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	args, err := r.Args.Value()
+	if err != nil {
+		return effect.Reply{}, err
+	}
+	resolved, err := r.Resolved.Value()
+	if err != nil {
+		return effect.Reply{}, err
+	}
+	deadline, _ := ctx.Deadline()
+	return c.env.Handlers[r.Kind].Perform(ctx, &effect.Attempt{Run: "probe", Step: r.Name, Kind: r.Kind, Number: 1, Backend: backend, Key: requestKey(""), Args: args,
+		Resolved: resolved, Deadline: deadline, Settings: s, Env: c.getenv, Emit: func(string, starlark.Value) {}}), nil
+}

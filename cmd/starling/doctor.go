@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"starling/runtime"
+	"starling/stdlib/sandbox"
+)
+
+// doctorCommand is the verb doctor.
+func (c *call) doctorCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "doctor",
+		Short:   "Say what is missing here, and how to mend it",
+		GroupID: "look",
+		Long: `Look at the project file, the store, the backends of every agent, git and the sandbox. Nothing is changed and no agent is asked: see agents test.
+The exit code is 1 when something is wrong; what is only not there (marked -) is no fault.`,
+		Args: operands(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.doctor(cmd.Context()) },
+	}
+	c.jsonFlag(cmd)
+	return cmd
+}
+
+// The states of what doctor has looked at.
+const (
+	healthy = "ok"
+	absent  = "absent" // not there, and not needed by everybody
+	faulty  = "wrong"
+)
+
+// finding is what doctor says of one thing.
+type finding struct {
+	Part  string `json:"part"` // "project", "store", "agent", "git", "sandbox"
+	Name  string `json:"name,omitempty"`
+	State string `json:"state"`
+	Is    string `json:"is"`
+	Mend  string `json:"mend,omitempty"`
+}
+
+// doctorDocument is what doctor prints.
+type doctorDocument struct {
+	Schema   string    `json:"schema"`
+	Findings []finding `json:"findings"`
+}
+
+func (c *call) doctor(ctx context.Context) error {
+	found := append(c.examineProject(), c.examineStore(ctx))
+	found = append(found, examineGit(ctx), examineSandbox())
+	for _, f := range found {
+		if f.State == faulty {
+			c.code = 1
+		}
+	}
+	if c.json {
+		return c.answerJSON(doctorDocument{runtime.Schema, found})
+	}
+	mark := map[string]string{healthy: "ok", absent: "- ", faulty: "! "}
+	for _, f := range found {
+		c.print("%s %s: %s", mark[f.State], strings.TrimSpace(f.Part+" "+f.Name), f.Is)
+		if f.Mend != "" {
+			c.print("   %s", f.Mend)
+		}
+	}
+	return nil
+}
+
+// examineProject looks at the project file and at the agents in it.
+func (c *call) examineProject() []finding {
+	if c.place.project == "" {
+		return []finding{{"project", "", absent, "there is no " + projectFile + ", so scripts find no agents", `write one: [agents.NAME], then preset = "claude"`}}
+	}
+	s, err := c.settings(c.place.project, "")
+	if err != nil {
+		return []finding{{"project", "", faulty, strings.TrimSpace(err.Error()), "starling check says where, with the lines"}}
+	}
+	found := []finding{{"project", "", healthy, c.place.project, ""}}
+	names, err := c.agentNames(s)
+	if err != nil {
+		return append(found, finding{"project", "", faulty, err.Error(), ""})
+	}
+	var views []agentView
+	for _, name := range names {
+		v, _, _ := c.viewAgent(s, name)
+		views = append(views, v)
+	}
+	for _, v := range views {
+		found = append(found, examineAgent(v, views))
+	}
+	return found
+}
+
+// examineAgent is wrong when none of the backends can serve an agent that is not itself one of several that serve another.
+func examineAgent(a agentView, all []agentView) finding {
+	if a.Fault != "" {
+		return finding{"agent", a.Name, faulty, a.Fault, ""}
+	}
+	f := finding{"agent", a.Name, faulty, "", a.Backends[0].Mend}
+	for _, other := range all {
+		if len(other.Backends) > 1 && slices.ContainsFunc(other.Backends, func(b backendView) bool { return b.Name == a.Name }) {
+			f.State = absent
+		}
+	}
+	var parts []string
+	for _, b := range a.Backends {
+		state := b.What
+		if b.Lacks == "" {
+			f.State, f.Mend = healthy, ""
+		} else {
+			state += ": " + b.Lacks
+		}
+		parts = append(parts, state)
+	}
+	f.Is = strings.Join(parts, "; else ")
+	return f
+}
+
+// examineStore reads the store without starting anything.
+func (c *call) examineStore(ctx context.Context) finding {
+	if !exists(c.place.store) {
+		if err := writable(filepath.Dir(c.place.store)); err != nil {
+			return finding{"store", "", faulty, fmt.Sprintf("%s cannot be made: %v", c.place.store, err), "set STARLING_STORE to a folder that you may write to"}
+		}
+		return finding{"store", "", healthy, c.place.store + ", made by the first run", ""}
+	}
+	s, err := c.door().Look(ctx)
+	if err != nil {
+		return finding{"store", "", faulty, err.Error(), "starling stop, if a process holds it; otherwise copy it away and start anew"}
+	}
+	defer c.leave(s)
+	owner := "no process owns it"
+	if pid := s.Owner(); pid != 0 {
+		owner = fmt.Sprintf("owned by process %d", pid)
+	}
+	return finding{"store", "", healthy, c.place.store + ", " + owner, ""}
+}
+
+func writable(dir string) error {
+	f, err := os.CreateTemp(dir, ".starling-doctor-*")
+	if err != nil {
+		return reason(err)
+	}
+	f.Close()
+	return os.Remove(f.Name())
+}
+
+func examineGit(ctx context.Context) finding {
+	out, err := exec.CommandContext(ctx, "git", "--version").Output()
+	if err != nil {
+		return finding{"git", "", absent, "git cannot be run: what works with branches and checkpoints is refused", "install git"}
+	}
+	return finding{"git", "", healthy, strings.TrimSpace(string(out)), ""}
+}
+
+func examineSandbox() finding {
+	if lacks := sandbox.Lacks(); lacks != "" {
+		return finding{"sandbox", "", absent, lacks, "Linux 5.13 with Landlock, and 6.7 for the network, have it"}
+	}
+	return finding{"sandbox", "", healthy, "Landlock protects files and TCP", ""}
+}
