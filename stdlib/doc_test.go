@@ -39,6 +39,7 @@ func TestTableOfRequests(t *testing.T) {
 		`http.post("http://h/", headers = {}, json = 1, idempotent = True)`, `http.post("http://h/", body = "b")`,
 		`fs.read("a", binary = True)`, `fs.write("a", "b")`, `fs.remove("a", recursive = True)`, `fs.glob("*")`,
 		`sh.run(["ls"], dir = "a", env = {}, stdin = "")`,
+		`workspace.checkpoint()`, `workspace.rollback("0123456789abcdef01234567")`, `workspace.commit("m", paths = ["a"], since = "0123456789abcdef01234567")`,
 		`now()`, `uuid()`, `random()`, `print("a")`, `emit("k", a = 1)`, `log.info("m", a = 1)`,
 	} {
 		d := newDesk()

@@ -38,6 +38,7 @@ func Environment(o Options) *effect.Environment {
 	handlers["http"] = httpHandler()
 	handlers["fs"] = fsHandler()
 	handlers["sh"] = shHandler()
+	handlers["workspace"] = workspaceHandler()
 	return &effect.Environment{Names: names, Handlers: handlers, Docs: libraryText, Behaviour: Behaviour}
 }
 
@@ -48,19 +49,20 @@ func predeclared() starlark.StringDict {
 		names[b.FullName] = b
 	}
 	for name, contents := range map[string]starlark.StringDict{
-		"digest":  members(digestModule()...),
-		"fs":      members(fsModule()...),
-		"http":    members(httpModule()...),
-		"json":    members(jsonModule()...),
-		"log":     members(logModule()...),
-		"mailbox": members(mailboxModule()...),
-		"math":    mathModule(),
-		"re":      members(reModule()...),
-		"secrets": members(secretsModule()...),
-		"text":    members(textModule()...),
-		"yaml":    members(yamlModule()...),
-		"sh":      members(shBuiltin()),
-		"time":    timeModule(names["now"].(*effect.Builtin)),
+		"digest":    members(digestModule()...),
+		"fs":        members(fsModule()...),
+		"http":      members(httpModule()...),
+		"json":      members(jsonModule()...),
+		"log":       members(logModule()...),
+		"mailbox":   members(mailboxModule()...),
+		"math":      mathModule(),
+		"re":        members(reModule()...),
+		"secrets":   members(secretsModule()...),
+		"text":      members(textModule()...),
+		"workspace": members(workspaceModule()...),
+		"yaml":      members(yamlModule()...),
+		"sh":        members(shBuiltin()),
+		"time":      timeModule(names["now"].(*effect.Builtin)),
 	} {
 		names[name] = &starlarkstruct.Module{Name: name, Members: contents}
 	}

@@ -248,6 +248,10 @@ func TestRefusedCalls(t *testing.T) {
 		{`sh.run(["ls"], env = {"STARLING_TOKEN": "x"})`, `sh.run: for parameter env: got the name "STARLING_TOKEN"; these are set for every command`},
 		{`sh.run(["ls"], timeout = "0s")`, `sh.run: for parameter timeout: got "0s", want a duration longer than 0`},
 
+		{`workspace.rollback("main")`, `workspace.rollback: for parameter checkpoint: got "main", want what workspace.checkpoint() gave`},
+		{`workspace.commit("")`, `workspace.commit: for parameter message: got an empty message`},
+		{`workspace.commit("m", paths = ["a", ".."])`, `workspace.commit: for parameter paths: [1]: ..: it leads out of the workspace`},
+
 		{`stop()["x"]`, `unhandled index operation Verdict[string]`},
 		{`steer()`, `steer: missing argument for message`},
 		{`reply("x")`, `reply: got 1 arguments, want at most 0; the signature is reply(*, output = None, text = None, events = None, usage = None, ` +
@@ -411,7 +415,7 @@ func TestPredeclared(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	const want = "agent contract digest emit fail fs gate handoff http json log mailbox math now print proceed random re reply role run secrets sh sleep steer stop text time uuid yaml"
+	const want = "agent contract digest emit fail fs gate handoff http json log mailbox math now print proceed random re reply role run secrets sh sleep steer stop text time uuid workspace yaml"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

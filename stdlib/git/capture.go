@@ -1,0 +1,274 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// state is what is kept of a repository: a commit whose tree has the files, the index as it is, and the tree of what the index holds.
+type state struct {
+	Commit string `json:"-"`    // that keeps it
+	Files  string `json:"-"`    // tree of the files
+	Rules  string `json:"-"`    // tree of the files .gitignore that are not tracked, of which some may ignore themselves
+	Index  string `json:"-"`    // blob of the index, "" when there was none
+	Branch string `json:"head"` // what HEAD stood for, "" when it was detached
+	Head   string `json:"commit"`
+}
+
+const (
+	checkpoints = "refs/starling/checkpoints/"
+	undone      = "refs/starling/undone/"
+)
+
+// Checkpoint keeps index, files and HEAD under a name. Under a name that has been used, it has been done.
+func (r *Repository) Checkpoint(ctx context.Context, name string) error {
+	if err := r.unfinished(); err != nil {
+		return err
+	}
+	_, err := r.capture(ctx, checkpoints+name)
+	return err
+}
+
+// unfinished refuses a repository whose index alone does not say where it is.
+func (r *Repository) unfinished() error {
+	for _, name := range []string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"} {
+		if _, err := os.Lstat(filepath.Join(r.dir, name)); err == nil {
+			return fmt.Errorf("%w (%s)", ErrUnfinished, name)
+		}
+	}
+	return nil
+}
+
+// capture keeps everything under a reference, unless that is there.
+func (r *Repository) capture(ctx context.Context, ref string) (*state, error) {
+	if s, err := r.load(ctx, ref); err == nil || !errors.Is(err, ErrNoCheckpoint) {
+		return s, err
+	}
+	s, tree, err := r.snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	message, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"-c", "user.name=Starling", "-c", "user.email=starling@localhost", "commit-tree", tree, "-m", string(message)}
+	if s.Head != "" {
+		args = append(args, "-p", s.Head)
+	}
+	commit, err := r.git(ctx, args...)
+	if err != nil {
+		return nil, err
+	}
+	s.Commit = strings.TrimSpace(commit)
+	_, err = r.git(ctx, "update-ref", "--no-deref", ref, s.Commit)
+	return s, err
+}
+
+func (r *Repository) snapshot(ctx context.Context) (*state, string, error) {
+	s := &state{}
+	branch, err := r.run(ctx, call{args: []string{"symbolic-ref", "--quiet", "HEAD"}, code: 1})
+	s.Branch = strings.TrimSpace(branch)
+	if err == nil {
+		s.Head, err = r.find(ctx, "HEAD^{commit}")
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	index, err := os.ReadFile(filepath.Join(r.dir, "index"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, "", err
+	}
+	var entries strings.Builder
+	if err == nil {
+		if s.Index, err = r.keep(ctx, index); err != nil {
+			return nil, "", err
+		}
+		staged, err := r.withIndex(index, func(env []string) (string, error) { return r.run(ctx, call{args: []string{"write-tree"}, env: env}) })
+		if err != nil {
+			return nil, "", err
+		}
+		fmt.Fprintf(&entries, "100644 blob %s\tindex\x00040000 tree %s\tstaged\x00", s.Index, strings.TrimSpace(staged))
+	}
+	if s.Files, err = r.tree(ctx, files, index); err != nil {
+		return nil, "", err
+	}
+	if s.Rules, err = r.tree(ctx, rules, index); err != nil {
+		return nil, "", err
+	}
+	fmt.Fprintf(&entries, "040000 tree %s\tfiles\x00040000 tree %s\trules\x00", s.Files, s.Rules)
+	tree, err := r.run(ctx, call{args: []string{"mktree", "-z"}, stdin: []byte(entries.String())})
+	return s, strings.TrimSpace(tree), err
+}
+
+// load reads what was kept.
+func (r *Repository) load(ctx context.Context, ref string) (*state, error) {
+	commit, err := r.find(ctx, ref+"^{commit}")
+	if err != nil {
+		return nil, err
+	}
+	if commit == "" {
+		return nil, ErrNoCheckpoint
+	}
+	text, err := r.git(ctx, "log", "-1", "--format=%B", commit)
+	if err != nil {
+		return nil, err
+	}
+	s := &state{Commit: commit}
+	if err := json.Unmarshal([]byte(text), s); err != nil {
+		return nil, fmt.Errorf("%s is no checkpoint: %w", ref, err)
+	}
+	for _, part := range []struct {
+		name string
+		into *string
+	}{{":files", &s.Files}, {":rules", &s.Rules}, {":index", &s.Index}} {
+		if *part.into, err = r.find(ctx, commit+part.name); err != nil {
+			return nil, err
+		}
+	}
+	return s, err
+}
+
+// withIndex lets git work with a copy of an index: nothing is locked and nothing of the real one changes.
+func (r *Repository) withIndex(index []byte, fn func(env []string) (string, error)) (string, error) {
+	f, err := os.CreateTemp(r.dir, "starling-index-")
+	if err != nil {
+		return "", err
+	}
+	path := f.Name()
+	defer os.Remove(path)
+	_, err = f.Write(index)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "", err
+	}
+	if len(index) == 0 {
+		os.Remove(path) // an empty file is no index
+	}
+	return fn([]string{"GIT_INDEX_FILE=" + path})
+}
+
+// listing is the arguments of ls-files that list some of the files.
+type listing string
+
+const (
+	files listing = "--cached --others --exclude-standard --deduplicate" // all that are not ignored
+	rules listing = "--others -- :(glob)**/.gitignore"                   // what says so, ignored or not
+)
+
+// tree makes a tree of files, seen with an index, byte for byte.
+func (r *Repository) tree(ctx context.Context, of listing, index []byte) (string, error) {
+	list, err := r.withIndex(index, func(env []string) (string, error) {
+		return r.run(ctx, call{args: append([]string{"ls-files", "-z"}, strings.Fields(string(of))...), env: env})
+	})
+	if err != nil {
+		return "", err
+	}
+	entries, err := r.entries(ctx, strings.Split(list, "\x00"))
+	if err != nil {
+		return "", err
+	}
+	return r.withIndex(nil, func(env []string) (string, error) {
+		if _, err := r.run(ctx, call{args: []string{"update-index", "-z", "--index-info"}, stdin: entries, env: env}); err != nil {
+			return "", err
+		}
+		out, err := r.run(ctx, call{args: []string{"write-tree"}, env: env})
+		return strings.TrimSpace(out), err
+	})
+}
+
+// entries writes the contents of files and links and says what they are, in the form of update-index.
+func (r *Repository) entries(ctx context.Context, names []string) ([]byte, error) {
+	root, err := os.OpenRoot(r.o.Workspace)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	var regular []string
+	modes, folders := map[string]string{}, map[string]bool{".": true}
+	var out bytes.Buffer
+	for _, path := range names {
+		if path == "" || strings.HasSuffix(path, "/") || r.inStore(path) {
+			continue
+		}
+		info, err := look(root, folders, path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue // removed, or a folder above it is something else now
+		case err != nil:
+			return nil, err
+		case strings.Contains(path, "\n"):
+			return nil, fmt.Errorf("%q: a file name that holds a newline cannot be kept", path)
+		case info.Mode()&fs.ModeSymlink != 0:
+			target, err := root.Readlink(path)
+			if err != nil {
+				return nil, err
+			}
+			blob, err := r.keep(ctx, []byte(target))
+			if err != nil {
+				return nil, err
+			}
+			fmt.Fprintf(&out, "120000 %s\t%s\x00", blob, path)
+		case info.Mode().IsRegular():
+			regular = append(regular, path)
+			modes[path] = fileMode(info.Mode())
+		}
+	}
+	blobs, err := r.blobs(ctx, regular)
+	for i, path := range regular {
+		if err == nil {
+			fmt.Fprintf(&out, "%s %s\t%s\x00", modes[path], blobs[i], path)
+		}
+	}
+	return out.Bytes(), err
+}
+
+// look is Lstat of a path whose folders are folders, not links to some. It remembers those that it has seen.
+func look(root *os.Root, folders map[string]bool, name string) (fs.FileInfo, error) {
+	if up := path.Dir(name); !folders[up] {
+		info, err := look(root, folders, up)
+		if err != nil {
+			return nil, err
+		}
+		if !info.IsDir() {
+			return nil, fs.ErrNotExist
+		}
+		folders[up] = true
+	}
+	return root.Lstat(name)
+}
+
+func fileMode(m fs.FileMode) string {
+	if m&0o100 != 0 {
+		return "100755"
+	}
+	return "100644"
+}
+
+func (r *Repository) blobs(ctx context.Context, paths []string) ([]string, error) {
+	if len(paths) == 0 {
+		return nil, nil
+	}
+	out, err := r.run(ctx, call{args: []string{"hash-object", "-w", "--no-filters", "--stdin-paths"}, stdin: []byte(strings.Join(paths, "\n") + "\n")})
+	blobs := strings.Fields(out)
+	if err == nil && len(blobs) != len(paths) {
+		err = fmt.Errorf("git hash-object: %d objects for %d files", len(blobs), len(paths))
+	}
+	return blobs, err
+}
+
+// inStore tells whether a path lies in the store. Where namespaces are allowed git does not even see it.
+func (r *Repository) inStore(path string) bool {
+	if r.o.Store == "" {
+		return false
+	}
+	rel, err := filepath.Rel(r.o.Workspace, r.o.Store)
+	return err == nil && (path == rel || strings.HasPrefix(path, rel+"/"))
+}

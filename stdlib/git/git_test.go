@@ -1,0 +1,353 @@
+package git_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	goruntime "runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"starling/stdlib/git"
+	"starling/stdlib/process"
+)
+
+// TestMain is three programs: the guard, one that rolls back and may be killed at it, and the tests.
+func TestMain(m *testing.M) {
+	process.GuardMain(os.Args)
+	if dir := os.Getenv("TEST_ROLLBACK"); dir != "" {
+		if _, _, err := open(dir).Rollback(context.Background(), "c", "u", 1); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func open(dir string) *git.Repository {
+	r, err := git.Open(git.Options{Workspace: dir, Store: filepath.Join(dir, ".starling")})
+	if err != nil {
+		panic(err)
+	}
+	return r
+}
+
+// user is somebody's repository with work of every kind in it.
+type user struct {
+	t   *testing.T
+	dir string
+}
+
+func newUser(t *testing.T) user {
+	u := user{t, t.TempDir()}
+	u.git("init", "-q", "-b", "main")
+	u.git("config", "user.name", "Ada")
+	u.git("config", "user.email", "ada@example.org")
+	u.git("config", "core.autocrlf", "input") // what is restored is bytes all the same
+	u.write(".gitignore", "*.log\nbuild/\n")
+	u.write("kept.txt", "kept\n")
+	u.write("src/staged.go", "old\n")
+	u.write("src/edited.go", "old\n")
+	u.write("src/deleted.go", "old\n")
+	u.write("tool.sh", "#!/bin/sh\n")
+	u.must(os.Chmod(u.path("tool.sh"), 0o755))
+	u.git("add", "-A")
+	u.git("commit", "-q", "-m", "first")
+
+	u.write("src/staged.go", "staged\n")
+	u.git("add", "src/staged.go")
+	u.write("src/staged.go", "staged and edited\r\n")
+	u.write("src/edited.go", "edited\r\nmixed\n")
+	u.must(os.Remove(u.path("src/deleted.go")))
+	u.write("notes/with space é.txt", "untracked\x00bytes\xff")
+	u.must(os.Symlink("kept.txt", u.path("link")))
+	u.write("secret.log", "ignored")
+	u.write("build/out", "ignored")
+	u.write(".starling/.gitignore", "*")
+	u.write(".starling/badger/log", "store")
+	return u
+}
+
+func (u user) path(name string) string { return filepath.Join(u.dir, name) }
+
+func (u user) must(err error) {
+	u.t.Helper()
+	if err != nil {
+		u.t.Fatal(err)
+	}
+}
+
+func (u user) write(name, content string) {
+	u.t.Helper()
+	u.must(errors.Join(os.MkdirAll(filepath.Dir(u.path(name)), 0o755), os.WriteFile(u.path(name), []byte(content), 0o644)))
+}
+
+func (u user) git(args ...string) string {
+	u.t.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir = u.dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		u.t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+// agent does everything at once: it edits, adds, removes, swaps kinds, changes what is ignored, stages and commits on another branch.
+func (u user) agent() {
+	u.write("kept.txt", "agent\n")
+	u.git("checkout", "-q", "-b", "agent")
+	u.git("add", "-A")
+	u.git("commit", "-q", "-m", "agent's")
+	u.write("src/edited.go", "agent\n")
+	u.write("src/deleted.go", "back\n")
+	u.write("new/deep/file", "agent\n")
+	u.write("hidden.tmp", "agent\n")
+	u.write(".gitignore", "*.tmp\n") // now its own files are ignored and the user's are not
+	u.write("notes/.gitignore", "*\n")
+	u.git("add", "-f", "secret.log", "build/out")
+	u.must(os.RemoveAll(u.path("notes/with space é.txt")))
+	u.must(os.Remove(u.path("link")))
+	u.write("link/inside", "a folder now")
+	u.must(os.RemoveAll(u.path("src")))
+	u.must(os.Symlink("/etc", u.path("src")))
+	u.must(os.Chmod(u.path("tool.sh"), 0o644))
+}
+
+// everything is all that a user can see: files with their kinds, HEAD, branches, status and index.
+func (u user) everything() string {
+	u.t.Helper()
+	var s bytes.Buffer
+	err := filepath.WalkDir(u.dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && d.Name() == ".git" {
+			return fs.SkipDir
+		}
+		u.must(err)
+		info, err := d.Info()
+		u.must(err)
+		content := []byte{}
+		switch {
+		case info.Mode().IsRegular():
+			content, err = os.ReadFile(path)
+		case info.Mode()&fs.ModeSymlink != 0:
+			var target string
+			target, err = os.Readlink(path)
+			content = []byte(target)
+		}
+		if !d.IsDir() {
+			fmt.Fprintf(&s, "%s %v %q\n", strings.TrimPrefix(path, u.dir), info.Mode(), content)
+		}
+		return err
+	})
+	u.must(err)
+	s.WriteString(u.git("status", "--porcelain=v2", "--branch", "--ignored"))
+	s.WriteString(u.git("ls-files", "--stage"))
+	s.WriteString(u.git("rev-parse", "HEAD", "main"))
+	return s.String()
+}
+
+func TestRollback(t *testing.T) {
+	u := newUser(t)
+	r := open(u.dir)
+	before := u.everything()
+	u.must(r.Checkpoint(t.Context(), "c"))
+	if now := u.everything(); now != before {
+		t.Fatalf("the checkpoint changed\n%s\nto\n%s", before, now)
+	}
+	u.agent()
+	patch, _, err := r.Rollback(t.Context(), "c", "u", 1)
+	u.must(err)
+	if now := u.everything(); now != before {
+		t.Errorf("got\n%s\nwant\n%s", now, before)
+	}
+	for _, want := range []string{"+agent", "new/deep/file", "src/staged.go"} {
+		if !strings.Contains(patch, want) {
+			t.Errorf("what the agent did lacks %q:\n%s", want, patch)
+		}
+	}
+	if left, _ := filepath.Glob(u.path(".git/starling-*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	if out := u.git("log", "--format=%s", "refs/starling/undone/u"); !strings.Contains(out, "agent's") {
+		t.Errorf("the agent's commit is not kept: %s", out)
+	}
+	u.must(r.Checkpoint(t.Context(), "c")) // done already
+	if _, _, err := r.Rollback(t.Context(), "c", "u", 2); err != nil || u.everything() != before {
+		t.Errorf("again: %v\n%s", err, u.everything())
+	}
+	if _, _, err := r.Rollback(t.Context(), "none", "u", 1); !errors.Is(err, git.ErrNoCheckpoint) {
+		t.Errorf("got %v", err)
+	}
+}
+
+var kills = flag.Int("kills", 3, "at how many of its commands a rollback is killed; all for -1")
+
+// Killed at any of its commands of git, a rollback is finished by doing it again: nothing of the user's is lost, and nothing is half done.
+func TestRollbackSIGKILL(t *testing.T) {
+	total := killAt(t, 1<<30)
+	if total < 15 {
+		t.Fatalf("a rollback has %d commands of git, which cannot be all", total)
+	}
+	seed := time.Now().UnixNano()
+	order := rand.New(rand.NewPCG(uint64(seed), 0)).Perm(total)
+	if *kills >= 0 {
+		order = order[:min(total, *kills)]
+	}
+	t.Logf("killed at %d of %d commands, drawn with %d", len(order), total, seed)
+	for _, n := range order {
+		if killAt(t, n+1) != n+1 {
+			t.Errorf("it was not killed at command %d", n+1)
+		}
+	}
+}
+
+// killAt kills a rollback at its n-th command, finishes it, and says how many commands there were until then.
+func killAt(t *testing.T, n int) (commands int) {
+	real, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := newUser(t)
+	r := open(u.dir)
+	before := u.everything()
+	u.must(r.Checkpoint(t.Context(), "c"))
+	u.agent()
+	bin := t.TempDir()
+	owner := filepath.Join(u.dir, ".git", "owner")
+	wrapper := fmt.Sprintf("#!/bin/sh\necho x >> %[1]s.count\nif [ $(wc -l < %[1]s.count) -eq %[2]d ]; then echo kill > %[1]s.kill; while :; do sleep 1; done; fi\nexec %[3]s \"$@\"\n",
+		owner, n, real)
+	u.must(os.WriteFile(filepath.Join(bin, "git"), []byte(wrapper), 0o755))
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "TEST_ROLLBACK="+u.dir, "PATH="+bin+":"+os.Getenv("PATH"))
+	cmd.Stderr = os.Stderr
+	u.must(cmd.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	if killed(owner+".kill", cmd, ended) {
+		patch, _, err := r.Rollback(t.Context(), "c", "u", 2)
+		if err != nil || !strings.Contains(patch, "new/deep/file") {
+			t.Fatalf("killed at command %d: %v; what the agent did: %s", n, err, patch)
+		}
+	}
+	if now := u.everything(); now != before {
+		t.Fatalf("killed at command %d: got\n%s\nwant\n%s", n, now, before)
+	}
+	count, _ := os.ReadFile(owner + ".count")
+	return bytes.Count(count, []byte("\n"))
+}
+
+// killed kills the owner when the sign is there, and says whether it came.
+func killed(sign string, cmd *exec.Cmd, ended chan error) bool {
+	for {
+		select {
+		case <-ended:
+			return false
+		default:
+		}
+		if _, err := os.Stat(sign); err == nil {
+			cmd.Process.Kill()
+			<-ended
+			return true
+		}
+		goruntime.Gosched()
+	}
+}
+
+func TestBusyRepository(t *testing.T) {
+	u := newUser(t)
+	r := open(u.dir)
+	u.must(r.Checkpoint(t.Context(), "c"))
+	u.write("kept.txt", "agent\n")
+	lock := u.path(".git/index.lock")
+	u.must(os.WriteFile(lock, []byte("somebody's"), 0o644))
+	before, _ := os.ReadFile(u.path("kept.txt"))
+	_, _, err := r.Rollback(t.Context(), "c", "u", 1)
+	if !errors.Is(err, git.ErrBusy) || !strings.Contains(err.Error(), lock) {
+		t.Errorf("got %v", err)
+	}
+	if after, _ := os.ReadFile(u.path("kept.txt")); !bytes.Equal(after, before) {
+		t.Error("it is half rolled back")
+	}
+	if held, _ := os.ReadFile(lock); string(held) != "somebody's" {
+		t.Errorf("the lock holds %q", held)
+	}
+}
+
+func TestUnfinishedMerge(t *testing.T) {
+	u := newUser(t)
+	u.must(os.WriteFile(u.path(".git/MERGE_HEAD"), []byte(u.git("rev-parse", "HEAD")), 0o644))
+	if err := open(u.dir).Checkpoint(t.Context(), "c"); !errors.Is(err, git.ErrUnfinished) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestDiffAndCommit(t *testing.T) {
+	u := newUser(t)
+	r := open(u.dir)
+	u.must(r.Checkpoint(t.Context(), "c"))
+	u.write("src/new.go", "new\n")
+	u.write("kept.txt", "changed\n")
+	patch, paths, err := r.Diff(t.Context(), "c")
+	if got := fmt.Sprint(paths); err != nil || got != "[kept.txt src/new.go]" || !strings.Contains(patch, "-kept\n+changed\n") {
+		t.Errorf("got %s, %v\n%s", got, err, patch)
+	}
+	staged := u.git("show", ":src/staged.go")
+	commit, err := r.Commit(t.Context(), "run/step", "The agent's work", "c", nil)
+	u.must(err)
+	if got := u.git("show", "--format=%an %s", "--name-status", commit); got != "Ada The agent's work\n\nM\tkept.txt\nA\tsrc/new.go\n" {
+		t.Errorf("got %s", got)
+	}
+	if u.git("show", ":src/staged.go") != staged {
+		t.Error("what the user had staged is not staged any more")
+	}
+	if again, err := r.Commit(t.Context(), "run/step", "The agent's work", "c", nil); again != commit || err != nil {
+		t.Errorf("got %s, %v, want %s", again, err, commit)
+	}
+	u.must(r.Checkpoint(t.Context(), "d"))
+	if nothing, err := r.Commit(t.Context(), "run/other", "nothing", "d", nil); nothing != "" || err != nil {
+		t.Errorf("got %s, %v", nothing, err)
+	}
+}
+
+// A repository without a commit, and one whose working tree is one of several.
+func TestOtherRepositories(t *testing.T) {
+	u := user{t, t.TempDir()}
+	u.git("init", "-q", "-b", "main")
+	u.write("a", "a")
+	r := open(u.dir)
+	u.must(r.Checkpoint(t.Context(), "c"))
+	u.write("b", "b")
+	if commit, err := r.Commit(t.Context(), "k", "first", "", nil); commit == "" || err != nil {
+		t.Fatalf("got %q, %v", commit, err)
+	}
+	_, _, err := r.Rollback(t.Context(), "c", "u", 1)
+	u.must(err)
+	if got := u.git("status", "--porcelain=v2", "--branch"); got != "# branch.oid (initial)\n# branch.head main\n? a\n" {
+		t.Errorf("got %s", got)
+	}
+
+	main := newUser(t)
+	tree := user{t, filepath.Join(t.TempDir(), "tree")}
+	main.git("worktree", "add", "-q", "-b", "other", tree.dir)
+	r = open(tree.dir)
+	tree.write("x", "x")
+	u.must(r.Checkpoint(t.Context(), "c"))
+	tree.write("x", "y")
+	_, _, err = r.Rollback(t.Context(), "c", "u", 1)
+	u.must(err)
+	if x, _ := os.ReadFile(tree.path("x")); string(x) != "x" {
+		t.Errorf("got %q", x)
+	}
+	if _, err := git.Open(git.Options{Workspace: t.TempDir()}); !errors.Is(err, git.ErrNoRepository) {
+		t.Errorf("got %v", err)
+	}
+}

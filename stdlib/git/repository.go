@@ -1,0 +1,156 @@
+// Package git keeps, restores, compares and commits the work in a repository for scripts, with the git command and never at the price of somebody's work.
+//
+// A checkpoint is a commit under refs/starling/checkpoints that holds the index, byte for byte, and every file that is not ignored, without filters: what is not
+// committed and what is not tracked included. A rollback first keeps what there is in the same way under refs/starling/undone, then restores files, HEAD and index.
+// It holds git's own lock meanwhile, and is finished by simply being done again after a crash.
+//
+//	r, err := git.Open(git.Options{Workspace: dir, Store: store})
+//	err = r.Checkpoint(ctx, "before")
+//	patch, paths, err := r.Rollback(ctx, "before", "undo", 1)
+//
+// Git runs under a guard and in a sandbox, without hooks: a repository's configuration may have been written by whoever works in it.
+//
+// # Limits
+//
+// The workspace must be the top of a working tree. Ignored files, empty folders, and repositories inside it are neither kept nor changed. A file name that holds a newline is refused.
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"starling/stdlib/process"
+	"starling/stdlib/sandbox"
+)
+
+// Why the repository does not serve.
+var (
+	ErrNoRepository = errors.New("the workspace is not the top folder of a git repository; run git init there")
+	ErrBusy         = errors.New("the repository is busy: another git holds its index")
+	ErrUnfinished   = errors.New("the repository is in the middle of a merge, a rebase or the like; finish that first")
+	ErrNoCheckpoint = errors.New("there is no such checkpoint")
+)
+
+const maxOutput = 512 << 20 // bytes of one command of git
+
+// Options say which repository, and for whom git runs.
+type Options struct {
+	Workspace string
+	Store     string // a folder that is not there for git; "" for none
+	Lock      string // of the step, see process.Spec
+	Attempt   process.Attempt
+}
+
+// Repository is a working tree and its git directory. It serves one call at a time.
+type Repository struct {
+	o      Options
+	dir    string // git's own folder of this working tree
+	common string // that of all working trees
+	env    []string
+}
+
+// Open finds the repository of a workspace.
+func Open(o Options) (*Repository, error) {
+	dir := filepath.Join(o.Workspace, ".git")
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, ErrNoRepository
+	}
+	r := &Repository{o: o, dir: dir, common: dir}
+	if !info.IsDir() {
+		if r.dir, err = pointer(o.Workspace, dir, "gitdir: "); err != nil {
+			return nil, err
+		}
+		if r.common, err = pointer(r.dir, filepath.Join(r.dir, "commondir"), ""); err != nil {
+			return nil, err
+		}
+	}
+	r.env = process.Environment(os.Environ(), nil, "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C")
+	return r, nil
+}
+
+// pointer reads a file that holds a path, relative to a folder.
+func pointer(from, file, prefix string) (string, error) {
+	text, err := os.ReadFile(file)
+	path, ok := strings.CutPrefix(strings.TrimSpace(string(text)), prefix)
+	if err != nil || !ok {
+		return "", fmt.Errorf("%w: %s leads nowhere", ErrNoRepository, file)
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(from, path)
+	}
+	return path, nil
+}
+
+// call is one command of git.
+type call struct {
+	args  []string
+	stdin []byte
+	env   []string
+	code  int // an exit code beside 0 that is an answer: the output is empty
+}
+
+// git runs a command and returns its standard output.
+func (r *Repository) git(ctx context.Context, args ...string) (string, error) {
+	return r.run(ctx, call{args: args})
+}
+
+func (r *Repository) run(ctx context.Context, c call) (string, error) {
+	home, _ := os.UserHomeDir()
+	argv := append([]string{"git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "gc.auto=0", "-c", "commit.gpgSign=false"}, c.args...)
+	spec := process.Spec{Argv: argv, Dir: r.o.Workspace, Env: append(r.env[:len(r.env):len(r.env)], c.env...), Lock: r.o.Lock, Attempt: r.o.Attempt, MaxStdout: maxOutput,
+		Sandbox: &sandbox.Policy{
+			Read: append(sandbox.System(), filepath.Join(home, ".gitconfig"), filepath.Join(home, ".config/git"), filepath.Join(home, ".gitignore"),
+				filepath.Join(home, ".gitignore_global")),
+			Write: []string{r.o.Workspace, r.dir, r.common},
+			Hide:  r.o.Store,
+		}}
+	for _, v := range spec.Env {
+		if path, ok := strings.CutPrefix(v, "PATH="); ok {
+			spec.Sandbox.Read = append(spec.Sandbox.Read, filepath.SplitList(path)...)
+		}
+	}
+	if c.stdin != nil {
+		spec.Stdin = bytes.NewReader(c.stdin)
+	}
+	result, err := process.Run(ctx, spec)
+	switch {
+	case err != nil:
+		return "", err
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case result.ExitCode == 0 && result.Err == nil:
+		return string(result.Stdout), nil
+	case c.code != 0 && result.ExitCode == c.code:
+		return "", nil
+	}
+	return "", failure(c.args[0], result)
+}
+
+func failure(command string, r process.Result) error {
+	said := strings.TrimSpace(string(r.Stderr))
+	if strings.Contains(said, ".lock': File exists") {
+		return fmt.Errorf("git %s: %w: %s", command, ErrBusy, said)
+	}
+	if r.Err != nil {
+		return fmt.Errorf("git %s: %w: %s", command, r.Err, said)
+	}
+	return fmt.Errorf("git %s exited with %d: %s", command, r.ExitCode, said)
+}
+
+// find gives the object that a name stands for, "" if it stands for none.
+func (r *Repository) find(ctx context.Context, name string) (string, error) {
+	out, err := r.run(ctx, call{args: []string{"rev-parse", "--quiet", "--verify", name}, code: 1})
+	return strings.TrimSpace(out), err
+}
+
+// keep writes an object.
+func (r *Repository) keep(ctx context.Context, content []byte) (string, error) {
+	out, err := r.run(ctx, call{args: []string{"hash-object", "-w", "--no-filters", "--stdin"}, stdin: content})
+	return strings.TrimSpace(out), err
+}

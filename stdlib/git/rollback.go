@@ -1,0 +1,351 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	lockPatience = 5 * time.Second // how long another git may hold the index
+	lockLook     = 50 * time.Millisecond
+	maxPasses    = 6
+)
+
+// Rollback restores files, index and HEAD as a checkpoint has them. What there was before is kept first, under a name of its own, and given as a patch. Nothing
+// is changed while somebody else holds the index. A rollback that a crash has cut is finished by doing it again under the same name; what was done in between is
+// kept, too, under that name and the number of the attempt.
+func (r *Repository) Rollback(ctx context.Context, checkpoint, name string, attempt int) (patch string, paths []string, err error) {
+	s, err := r.load(ctx, checkpoints+checkpoint)
+	if err != nil {
+		return "", nil, err
+	}
+	for _, name := range []string{"rebase-merge", "rebase-apply"} {
+		if _, err := os.Lstat(filepath.Join(r.dir, name)); err == nil {
+			return "", nil, fmt.Errorf("%w (%s)", ErrUnfinished, name)
+		}
+	}
+	index, err := r.blob(ctx, s.Index)
+	if err != nil {
+		return "", nil, err
+	}
+	lock, err := r.lock(ctx, index)
+	if err != nil {
+		return "", nil, err
+	}
+	was, err := r.captureBoth(ctx, undone+name, attempt)
+	if err == nil {
+		err = r.restore(ctx, s, index)
+	}
+	if err != nil {
+		os.Remove(lock)
+		return "", nil, fmt.Errorf("the rollback is not finished, roll back again; what was there is kept under %s%s: %w", undone, name, err)
+	}
+	return r.between(ctx, s.Files, was.Files)
+}
+
+func (r *Repository) captureBoth(ctx context.Context, ref string, attempt int) (*state, error) {
+	if attempt > 1 {
+		if _, err := r.capture(ctx, fmt.Sprintf("%s-%d", ref, attempt)); err != nil {
+			return nil, err
+		}
+	}
+	return r.capture(ctx, ref)
+}
+
+// restore puts the index in place last: until then the lock says that somebody is at work.
+func (r *Repository) restore(ctx context.Context, s *state, index []byte) error {
+	if err := r.restoreFiles(ctx, s, index); err != nil {
+		return err
+	}
+	if err := r.restoreHead(ctx, s); err != nil {
+		return err
+	}
+	place := filepath.Join(r.dir, "index")
+	if s.Index == "" {
+		return errors.Join(os.RemoveAll(place), os.Remove(place+".lock"))
+	}
+	return os.Rename(place+".lock", place)
+}
+
+func (r *Repository) blob(ctx context.Context, object string) ([]byte, error) {
+	if object == "" {
+		return nil, nil
+	}
+	out, err := r.git(ctx, "cat-file", "blob", object)
+	return []byte(out), err
+}
+
+// lock takes git's own lock of the index, with the index that is to be as its content: putting it in place later is one rename. A lock with this very content is our own, of
+// an attempt that a crash has cut.
+func (r *Repository) lock(ctx context.Context, index []byte) (string, error) {
+	path := filepath.Join(r.dir, "index.lock")
+	f, err := os.CreateTemp(r.dir, "starling-lock-")
+	if err != nil {
+		return "", err
+	}
+	defer os.Remove(f.Name())
+	if len(index) == 0 {
+		index = []byte("starling: there is to be no index") // never put in place
+	}
+	_, err = f.Write(index)
+	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+		return "", err
+	}
+	ticks := time.NewTicker(lockLook)
+	defer ticks.Stop()
+	for began := time.Now(); ; {
+		err := os.Link(f.Name(), path) // whole, or not there
+		if err == nil || !errors.Is(err, fs.ErrExist) {
+			return path, err
+		}
+		if held, err := os.ReadFile(path); err == nil && bytes.Equal(held, index) {
+			return path, nil
+		}
+		if time.Since(began) > lockPatience {
+			return "", fmt.Errorf("%w; nothing was changed; if no git is running, remove %s", ErrBusy, path)
+		}
+		select {
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-ticks.C:
+		}
+	}
+}
+
+// restoreFiles makes the files what a tree has. Rules of what is ignored come first: only under the checkpoint's own is it known which files are extra.
+func (r *Repository) restoreFiles(ctx context.Context, s *state, index []byte) error {
+	if err := r.restoreTree(ctx, rules, s.Rules, index); err != nil {
+		return err
+	}
+	return r.restoreTree(ctx, files, s.Files, index)
+}
+
+func (r *Repository) restoreTree(ctx context.Context, of listing, want string, index []byte) error {
+	for pass := range maxPasses {
+		now, err := r.tree(ctx, of, index)
+		if err != nil || now == want {
+			return err
+		}
+		changes, err := r.changes(ctx, now, want)
+		if err == nil {
+			err = r.apply(ctx, changes, pass > 0)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return errors.New("the files change while they are restored; end what works in the workspace and roll back again")
+}
+
+// change is a file that is to be something else.
+type change struct {
+	path string
+	mode string // of what it is to be; "000000" for nothing
+	blob string
+}
+
+func (r *Repository) changes(ctx context.Context, from, to string) ([]change, error) {
+	out, err := r.git(ctx, "diff-tree", "-r", "-z", "--no-renames", "--raw", "--no-abbrev", from, to)
+	if err != nil {
+		return nil, err
+	}
+	var list []change
+	fields := strings.Split(out, "\x00")
+	for i := 0; i+1 < len(fields); i += 2 {
+		f := strings.Fields(fields[i])
+		if len(f) != 5 {
+			return nil, fmt.Errorf("git diff-tree: got %q", fields[i])
+		}
+		list = append(list, change{fields[i+1], f[1], f[3]})
+	}
+	return list, nil
+}
+
+func (r *Repository) apply(ctx context.Context, changes []change, all bool) error {
+	root, err := os.OpenRoot(r.o.Workspace)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	contents, err := r.contents(ctx, changes)
+	if err != nil {
+		return err
+	}
+	for _, c := range changes {
+		switch {
+		case c.mode != "000000":
+			err = put(root, c, contents[c.blob])
+		case all || path.Base(c.path) == ".gitignore":
+			err = drop(root, c.path)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// contents reads many blobs at once.
+func (r *Repository) contents(ctx context.Context, changes []change) (map[string][]byte, error) {
+	var want strings.Builder
+	for _, c := range changes {
+		if c.mode != "000000" {
+			want.WriteString(c.blob + "\n")
+		}
+	}
+	contents := map[string][]byte{}
+	if want.Len() == 0 {
+		return contents, nil
+	}
+	out, err := r.run(ctx, call{args: []string{"cat-file", "--batch"}, stdin: []byte(want.String())})
+	for err == nil && out != "" {
+		head, rest, _ := strings.Cut(out, "\n")
+		f := strings.Fields(head)
+		size := -1
+		if len(f) == 3 {
+			size, err = strconv.Atoi(f[2])
+		}
+		if size < 0 || size >= len(rest) {
+			return nil, fmt.Errorf("git cat-file: got %q", head)
+		}
+		contents[f[0]], out = []byte(rest[:size]), rest[size+1:]
+	}
+	return contents, err
+}
+
+// put makes a path a file or link. What stands in the way, above it or at it, was not there when the checkpoint was made.
+func put(root *os.Root, c change, content []byte) error {
+	parts := strings.Split(c.path, "/")
+	for i := range parts[:len(parts)-1] {
+		folder := strings.Join(parts[:i+1], "/")
+		info, err := root.Lstat(folder)
+		if err == nil && !info.IsDir() {
+			err = root.Remove(folder)
+			info = nil
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if info == nil {
+			if err := root.Mkdir(folder, 0o777); err != nil {
+				return err
+			}
+		}
+	}
+	info, err := root.Lstat(c.path)
+	if err == nil {
+		err = root.RemoveAll(c.path) // not written over: it may be a link to a file elsewhere, hard or symbolic
+	} else if errors.Is(err, fs.ErrNotExist) {
+		info, err = nil, nil
+	}
+	if err != nil {
+		return err
+	}
+	if c.mode == "120000" {
+		return root.Symlink(string(content), c.path)
+	}
+	return write(root, c, content, info)
+}
+
+// write makes a file; of one that was there it keeps the permissions but for the right to execute, which is git's.
+func write(root *os.Root, c change, content []byte, was fs.FileInfo) error {
+	mode := fs.FileMode(0o666)
+	if c.mode == "100755" {
+		mode = 0o777
+	}
+	f, err := root.OpenFile(c.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err == nil && was != nil && was.Mode().IsRegular() {
+		err = f.Chmod(was.Mode().Perm()&^0o111 | mode&0o111&(was.Mode().Perm()>>2)) // whoever reads may execute
+	}
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// drop removes a file and the folders that it leaves empty.
+func drop(root *os.Root, name string) error {
+	if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if root.Remove(dir) != nil {
+			break // it holds something
+		}
+	}
+	return nil
+}
+
+func (r *Repository) restoreHead(ctx context.Context, s *state) error {
+	for _, name := range []string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD"} {
+		if err := os.RemoveAll(filepath.Join(r.dir, name)); err != nil {
+			return err
+		}
+	}
+	if s.Branch == "" {
+		_, err := r.git(ctx, "update-ref", "--no-deref", "HEAD", s.Head)
+		return err
+	}
+	if _, err := r.git(ctx, "symbolic-ref", "HEAD", s.Branch); err != nil {
+		return err
+	}
+	if s.Head == "" { // nothing had been committed
+		_, err := r.git(ctx, "update-ref", "-d", s.Branch)
+		return err
+	}
+	_, err := r.git(ctx, "update-ref", s.Branch, s.Head)
+	return err
+}
+
+// Diff is what has changed since a checkpoint, or since the last commit for "": files that are not ignored, tracked or not.
+func (r *Repository) Diff(ctx context.Context, checkpoint string) (patch string, paths []string, err error) {
+	from := ""
+	if checkpoint != "" {
+		s, err := r.load(ctx, checkpoints+checkpoint)
+		if err != nil {
+			return "", nil, err
+		}
+		from = s.Files
+	} else if from, err = r.find(ctx, "HEAD^{tree}"); err != nil {
+		return "", nil, err
+	}
+	if from == "" && err == nil {
+		from, err = r.run(ctx, call{args: []string{"mktree"}, stdin: []byte{}})
+		from = strings.TrimSpace(from)
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	index, err := os.ReadFile(filepath.Join(r.dir, "index"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", nil, err
+	}
+	now, err := r.tree(ctx, files, index)
+	if err != nil {
+		return "", nil, err
+	}
+	return r.between(ctx, from, now)
+}
+
+// between is what leads from one tree to another, and the paths in it.
+func (r *Repository) between(ctx context.Context, from, to string) (patch string, paths []string, err error) {
+	changes, err := r.changes(ctx, from, to)
+	if err != nil {
+		return "", nil, err
+	}
+	for _, c := range changes {
+		paths = append(paths, c.path)
+	}
+	patch, err = r.git(ctx, "diff-tree", "-r", "-p", "--no-ext-diff", "--no-textconv", "--no-color", "--binary", "-M", from, to)
+	return patch, paths, err
+}

@@ -1,0 +1,89 @@
+package stdlib
+
+import (
+	"regexp"
+
+	"starling/lang/effect"
+	"starling/stdlib/jail"
+)
+
+// workspaceModule keeps and restores the work in the workspace's repository. Each call finds what an earlier attempt of it has done, so that a crash is followed by another attempt.
+func workspaceModule() []*effect.Builtin {
+	since := effect.Param{Name: "since", Type: "string", Default: "None", KeywordOnly: true, Doc: "A checkpoint; the last commit by default."}
+	return []*effect.Builtin{
+		workspaceBuiltin("checkpoint", "string", "Keep the index, all files that are not ignored and HEAD, without changing any of them. It gives what rollback and diff are to be told."),
+		workspaceBuiltin("rollback", "dict", "Restore files, index and HEAD as a checkpoint has them; files that were created since and are not ignored are removed. "+
+			"What there was is kept in the repository and as the artifact undone.patch. It gives the dict of diff, of what was undone.",
+			effect.Param{Name: "checkpoint", Type: "string", Doc: "What checkpoint gave."}),
+		workspaceBuiltin("diff", "dict", "What has changed, tracked or not: a dict of files, the paths; patch, the end of which is cut when it is long; and truncated. All of it is the artifact diff.patch.", since),
+		workspaceBuiltin("commit", "string", "Commit what has changed, on the branch that is checked out, and give the commit, None when nothing has. What else is staged stays staged; no hooks are run.",
+			effect.Param{Name: "message", Type: "string", Doc: "The message of the commit."},
+			effect.Param{Name: "paths", Type: "list|tuple", Default: "None", KeywordOnly: true, Doc: "Only these files, and what is below these folders."}, since),
+	}
+}
+
+func workspaceBuiltin(name, result, doc string, params ...effect.Param) *effect.Builtin {
+	return &effect.Builtin{
+		FullName: "workspace." + name,
+		Doc:      doc,
+		Params:   append(params, nameParam("the function's name")),
+		Result:   result,
+		Class:    effect.Waiting,
+		Request:  func(c *effect.Call) (*effect.Request, error) { return workspaceRequest(c, name) },
+	}
+}
+
+var checkpointName = regexp.MustCompile(`^[0-9a-f]{24}$`)
+
+func workspaceRequest(c *effect.Call, operation string) (*effect.Request, error) {
+	name, err := stepName(c, c.Builtin.FullName)
+	if err != nil {
+		return nil, err
+	}
+	var o effect.Object
+	o.Text("do", operation)
+	for _, p := range c.Builtin.Params {
+		if c.Get(p.Name) == nil || p.Name == "name" {
+			continue
+		}
+		if err := checkWorkspace(c, p.Name); err != nil {
+			return nil, err
+		}
+		v, err := arguments(c, p.Name)
+		if err != nil {
+			return nil, err
+		}
+		view, err := v.View()
+		if err != nil {
+			return nil, err
+		}
+		o.Raw(p.Name, view.Raw(p.Name))
+	}
+	return &effect.Request{Class: effect.Waiting, Kind: "workspace", Name: name, Args: o.Payload(),
+		Policy: effect.Policy{Idempotent: true, OnUncertain: effect.Retry}}, nil
+}
+
+func checkWorkspace(c *effect.Call, param string) error {
+	text := c.Text
+	switch param {
+	case "checkpoint", "since":
+		if s := text(param, ""); !checkpointName.MatchString(s) {
+			return wrong(c, param, "got %q, want what workspace.checkpoint() gave", s)
+		}
+	case "message":
+		if text(param, "") == "" {
+			return wrong(c, param, "got an empty message")
+		}
+	case "paths":
+		paths, err := texts(c, param)
+		if err != nil {
+			return err
+		}
+		for i, p := range paths {
+			if err := jail.Check(p); err != nil {
+				return wrong(c, param, "[%d]: %w", i, err)
+			}
+		}
+	}
+	return nil
+}
