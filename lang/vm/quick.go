@@ -279,6 +279,14 @@ func newDict(n int) *starlark.Dict {
 	return starlark.NewDict(n)
 }
 
+// newSet makes an empty set with room for n elements, in the same way.
+func newSet(n int) *starlark.Set {
+	if n == 0 {
+		return new(starlark.Set)
+	}
+	return starlark.NewSet(n)
+}
+
 // addKey sets a key of a dict display, which must not be there yet.
 func (m *Machine) addKey(d *starlark.Dict, k, v starlark.Value) error {
 	if err := hashable(k); err != nil {

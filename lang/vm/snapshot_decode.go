@@ -222,9 +222,9 @@ func (d *decoder) makeShell(sh *shell) {
 		sh.elems = unfilled(int(sh.n))
 		sh.value = starlark.Tuple(sh.elems)
 	case objDict:
-		sh.value = starlark.NewDict(int(sh.n))
+		sh.value = newDict(int(sh.n))
 	case objSet:
-		sh.value = starlark.NewSet(int(sh.n))
+		sh.value = newSet(int(sh.n))
 	case objCell:
 		sh.value = new(cell)
 	case objFunction:
