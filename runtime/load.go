@@ -127,9 +127,6 @@ func (a *actor) awaken(sv *saved) (poison string, err error) {
 		a.e.log("run %s: %+v", a.run, err)
 		return err.Error(), nil
 	}
-	if a.unfit = h.settle(a.s.Settings); a.unfit != nil {
-		a.m = nil
-	}
 	return "", nil
 }
 
@@ -218,9 +215,15 @@ func (a *actor) setAside(why string) error {
 	return err
 }
 
-// hostOf finds what a run needs of its program.
+// hostOf finds what a run needs of its program, and its settings as they are now: a replay asks nothing of them but the machine's limits, which never change.
 func (e *Local) hostOf(sv *saved) (*host, error) {
-	h, err := e.programs.host(&e.reader, sv.first())
+	s := sv.first()
+	for i := range sv.tail {
+		if r := &sv.tail[i]; r.Type == RunPinned {
+			s.apply(r)
+		}
+	}
+	h, err := e.programs.host(&e.reader, s)
 	if err == nil {
 		h.e = e
 	}
@@ -236,16 +239,6 @@ func (sv *saved) first() *state {
 		}
 	}
 	return &s
-}
-
-// settle takes settings by their hash.
-func (h *host) settle(hash string) error {
-	settings, err := h.e.settings(hash)
-	if err != nil {
-		return fmt.Errorf("run %s: its settings: %w", h.run, err)
-	}
-	h.settings = settings
-	return nil
 }
 
 func (r *reader) settings(hash string) (*effect.Settings, error) {

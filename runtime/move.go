@@ -66,10 +66,11 @@ func (m *mover) move(known func(string) (keyed, bool)) (*Replayed, error) {
 		return nil, err
 	}
 	journal = append(journal, t.records...)
-	h := &host{e: m.e, run: t.s.ID, program: m.program, kids: t.host.kids}
-	if err := h.settle(t.s.Settings); err != nil {
-		return nil, err
+	settings, err := m.e.settings(t.s.Settings)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: its settings: %w", t.s.ID, err)
 	}
+	h := &host{e: m.e, run: t.s.ID, program: m.program, settings: settings, kids: t.host.kids}
 	r, err := rehearse(h, journal, t.now, true)
 	if err != nil {
 		return nil, diverged(err)

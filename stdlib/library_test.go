@@ -10,7 +10,6 @@ import (
 
 	"go.starlark.net/starlark"
 
-	"starling/lang"
 	"starling/lang/effect"
 	"starling/lang/vm"
 	"starling/stdlib"
@@ -42,23 +41,7 @@ func TestLibrary(t *testing.T) {
 // play runs a script that prints and sleeps.
 func play(t *testing.T, name string, text []byte) (transcript []string) {
 	t.Helper()
-	env := stdlib.Environment(stdlib.Options{Natives: vm.Natives()})
-	bundle, err := lang.Read(name, func(string) ([]byte, error) { return text, nil }, stdlib.Library)
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := lang.Compile(bundle, env)
-	if err != nil {
-		t.Fatal(err)
-	}
-	image, err := vm.Load(program.Modules, env)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := image.Start(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := start(t, name, string(text))
 	for {
 		stop := m.Run(answerNow)
 		for _, e := range stop.Emissions {

@@ -26,10 +26,11 @@ def main():
     return {"r": r.output, "d": d.choice, "e": o.error.message, "kind": o.error.kind, "t": time.parse(started), "j": json.encode(role("x").name)}
 `
 
-// TestOnTheMachine runs a script with the machine as the runtime would, answering every request by hand.
-func TestOnTheMachine(t *testing.T) {
+// start makes a machine of a script, which may load the library.
+func start(t *testing.T, name, text string) *vm.Machine {
+	t.Helper()
 	env := stdlib.Environment(stdlib.Options{Natives: vm.Natives()})
-	bundle, err := lang.Read("tour.star", func(string) ([]byte, error) { return []byte(tour), nil }, nil)
+	bundle, err := lang.Read(name, func(string) ([]byte, error) { return []byte(text), nil }, stdlib.Library)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,6 +46,12 @@ func TestOnTheMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return m
+}
+
+// TestOnTheMachine runs a script with the machine as the runtime would, answering every request by hand.
+func TestOnTheMachine(t *testing.T) {
+	m := start(t, "tour.star", tour)
 	outcomes := map[string]starlark.Value{
 		"reviewer": effect.NewRecord(effect.ResultType, make([]starlark.Value, len(effect.ResultType.Fields))...).With("output", starlark.MakeInt(7)),
 		"ship":     decisionFor("yes"),

@@ -54,15 +54,11 @@ func (c *call) define(ctx context.Context, name, script, key string) error {
 	if _, err := c.compile(bundle); err != nil {
 		return err
 	}
-	s, err := c.door().Stay(ctx, true)
+	s, kept, err := openFor[runtime.Definitions](ctx, c, c.staying(true))
 	if err != nil {
 		return err
 	}
 	defer c.leave(s)
-	kept, err := facet[runtime.Definitions](s)
-	if err != nil {
-		return err
-	}
 	d, err := kept.Define(ctx, runtime.DefineRequest{Key: requestKey(key), Name: name, Bundle: bundle.Encode()})
 	if err != nil {
 		return err
@@ -164,13 +160,4 @@ func definition(ctx context.Context, s session, address string) (*runtime.Defini
 	}
 	bundle, err := lang.Decode(content)
 	return &found[0], bundle, err
-}
-
-// facet gives what an engine serves beside runtime.Engine. Where there is no store nothing is served.
-func facet[I any](s session) (I, error) {
-	if n, ok := s.(nowhere); ok {
-		var none I
-		return none, noRun(n.dir)
-	}
-	return runtime.Facet[I](s)
 }

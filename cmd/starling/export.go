@@ -35,15 +35,11 @@ variables are never in it. RUN itself stays as it is: cancel it here if it is to
 }
 
 func (c *call) export(ctx context.Context, run, out string) error {
-	s, err := c.door().Look(ctx)
+	s, archive, err := openFor[runtime.Archive](ctx, c, c.door().Look)
 	if err != nil {
 		return err
 	}
 	defer c.leave(s)
-	archive, err := facet[runtime.Archive](s)
-	if err != nil {
-		return err
-	}
 	file, err := archive.Export(ctx, run)
 	if err != nil {
 		return err
@@ -96,15 +92,11 @@ func (c *call) importFile(ctx context.Context, path string) error {
 	if err != nil {
 		return usage("", "import: %v", err)
 	}
-	s, err := c.door().Stay(ctx, true)
+	s, archive, err := openFor[runtime.Archive](ctx, c, c.staying(true))
 	if err != nil {
 		return err
 	}
 	defer c.leave(s)
-	archive, err := facet[runtime.Archive](s)
-	if err != nil {
-		return err
-	}
 	done, err := archive.Import(ctx, file)
 	if err != nil {
 		return err

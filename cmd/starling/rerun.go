@@ -107,15 +107,11 @@ With --set the new run has other inputs. It is refused if what RUN did before ST
 
 // fork asks for the new run and stays with it, as run does.
 func (c *call) fork(ctx context.Context, request runtime.ForkRequest) error {
-	s, err := c.door().Stay(ctx, false)
+	s, reruns, err := openFor[runtime.Reruns](ctx, c, c.staying(false))
 	if err != nil {
 		return err
 	}
 	defer c.leave(s)
-	reruns, err := facet[runtime.Reruns](s)
-	if err != nil {
-		return err
-	}
 	origin, err := s.Get(ctx, request.Run)
 	if err != nil {
 		return err
@@ -140,15 +136,11 @@ func (c *call) move(ctx context.Context, run string, v *rerunVerb) error {
 	if _, err := c.compile(bundle); err != nil {
 		return err
 	}
-	s, err := c.door().Stay(ctx, false)
+	s, reruns, err := openFor[runtime.Reruns](ctx, c, c.staying(false))
 	if err != nil {
 		return err
 	}
 	defer c.leave(s)
-	reruns, err := facet[runtime.Reruns](s)
-	if err != nil {
-		return err
-	}
 	done, err := reruns.Move(ctx, runtime.MoveRequest{Key: requestKey(v.key), Run: run, Bundle: bundle.Encode(), Script: bundle.Entry().Name})
 	if err != nil {
 		return c.differs(err)
@@ -185,15 +177,11 @@ What happened is shown on the way; with --verify only the verdict is.`,
 }
 
 func (c *call) replay(ctx context.Context, run string, verify bool) error {
-	s, err := c.door().Look(ctx)
+	s, reruns, err := openFor[runtime.Reruns](ctx, c, c.door().Look)
 	if err != nil {
 		return err
 	}
 	defer c.leave(s)
-	reruns, err := facet[runtime.Reruns](s)
-	if err != nil {
-		return err
-	}
 	done, err := reruns.Replay(ctx, runtime.ReplayRequest{Run: run})
 	if err != nil {
 		return c.differs(err)

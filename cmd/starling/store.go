@@ -66,17 +66,13 @@ func (c *call) careCommand(task runtime.CareTask, use, short string, show func(*
 func (c *call) care(ctx context.Context, r runtime.CareRequest) (*runtime.CareReport, error) {
 	enter := c.door().Look
 	if r.Task == runtime.CareGC || r.Task == runtime.CarePrune {
-		enter = func(ctx context.Context) (session, error) { return c.door().Stay(ctx, false) }
+		enter = c.staying(false)
 	}
-	s, err := enter(ctx)
+	s, f, err := openFor[runtime.Care](ctx, c, enter)
 	if err != nil {
 		return nil, err
 	}
 	defer c.leave(s)
-	f, err := facet[runtime.Care](s)
-	if err != nil {
-		return nil, err
-	}
 	return f.Care(ctx, r)
 }
 

@@ -115,18 +115,14 @@ func (c *call) tokenRemoveCommand() *cobra.Command {
 
 // withTokens opens the store for a command about its tokens.
 func (c *call) withTokens(ctx context.Context, change bool, do func(context.Context, runtime.Tokens) error) error {
-	open := c.door().Look
+	enter := c.door().Look
 	if change {
-		open = func(ctx context.Context) (session, error) { return c.door().Stay(ctx, true) }
+		enter = c.staying(true)
 	}
-	s, err := open(ctx)
+	s, tokens, err := openFor[runtime.Tokens](ctx, c, enter)
 	if err != nil {
 		return err
 	}
 	defer c.leave(s)
-	tokens, err := facet[runtime.Tokens](s)
-	if err != nil {
-		return err
-	}
 	return do(ctx, tokens)
 }
