@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"starling/lang/effect"
 	"starling/runtime"
@@ -26,6 +27,7 @@ type call struct {
 	door    func() doors     // opens the store of the place
 	env     *effect.Environment
 	open    opener
+	clock   func() time.Time // what the clock on the wall shows to an engine
 
 	// Flags of all verbs.
 	dirFlag   string

@@ -52,6 +52,7 @@ func (c *call) openLocal(dir string) (runtime.Engine, error) {
 	}
 	e, err := runtime.Open(store, c.env, runtime.Options{
 		Log:     c.notice,
+		Clock:   c.clock,
 		Project: func() (*effect.Settings, error) { return c.homeSettings(dir) },
 	})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"starling/stdlib/process"
 )
@@ -13,10 +14,10 @@ const (
 	terminate = syscall.SIGTERM
 )
 
-func main() { start(openStore) }
+func main() { start(openStore, time.Now) }
 
-// start is the program with a way to open stores.
-func start(open opener) {
+// start is the program with a way to open stores and a clock on the wall.
+func start(open opener, clock func() time.Time) {
 	process.GuardMain(os.Args)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, interruptions()...)
@@ -31,6 +32,7 @@ func start(open opener) {
 		exit:    os.Exit,
 		env:     environment(),
 		open:    open,
+		clock:   clock,
 	}
 	c.door = c.openDoors
 	os.Exit(c.run())

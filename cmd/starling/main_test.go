@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -24,5 +25,21 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	testscript.Main(m, map[string]func(){"starling": func() { start(openCrashing) }})
+	testscript.Main(m, map[string]func(){"starling": func() { start(openCrashing, skewed) }})
+}
+
+// skewVariable names a file that says by how much the clock on the wall is wrong: "-1h". It may come, change and go at any time.
+const skewVariable = "STARLING_TEST_SKEW"
+
+func skewed() time.Time {
+	now := time.Now()
+	text, err := os.ReadFile(os.Getenv(skewVariable))
+	if err != nil {
+		return now
+	}
+	skew, err := time.ParseDuration(strings.TrimSpace(string(text)))
+	if err != nil {
+		panic(err)
+	}
+	return now.Add(skew)
 }

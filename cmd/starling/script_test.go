@@ -29,6 +29,8 @@ var update = flag.Bool("update", false, "rewrite the cmp'd files of testdata/cli
 //	until CODE PROGRAM ARG...    run again and again until it has this exit code
 //	get NAME PATH FILE           set the variable to what stands at the dotted path of a JSON file
 //	has FILE PATH [JSON]         the path of a JSON file is there, and holds this; the order of keys does not count
+//	soon WITHIN FILE PATH FILE PATH
+//	                             the second time comes after the first, within a duration; times stand at dotted paths of JSON files
 //	distinct FILE N              the file has N lines that differ
 //	order A B C                  run three.star and answer its gates in this order
 //	sink start|hold P|release|await N M P|list|forget
@@ -48,6 +50,7 @@ func TestSessions(t *testing.T) {
 			"until":    cmdUntil,
 			"get":      cmdGet,
 			"has":      cmdHas,
+			"soon":     cmdSoon,
 			"distinct": cmdDistinct,
 			"order":    cmdOrder,
 			"sink":     cmdSink,
@@ -228,6 +231,25 @@ func child(v any, step string) (any, bool) {
 		return v[i], true
 	}
 	return nil, false
+}
+
+func cmdSoon(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 5 {
+		ts.Fatalf("usage: soon WITHIN FILE PATH FILE PATH")
+	}
+	within, err := time.ParseDuration(args[0])
+	ts.Check(err)
+	var times [2]time.Time
+	for i := range times {
+		v, err := lookUp(ts.ReadFile(args[1+2*i]), args[2+2*i])
+		ts.Check(err)
+		text, _ := v.(string)
+		times[i], err = time.Parse(time.RFC3339Nano, text)
+		ts.Check(err)
+	}
+	if d := times[1].Sub(times[0]); d < 0 || d > within {
+		ts.Fatalf("%s after %s it was %s, want within %s", d, args[2], args[4], within)
+	}
 }
 
 func cmdDistinct(ts *testscript.TestScript, neg bool, args []string) {
