@@ -151,9 +151,9 @@ func (h *heapMaker) object() starlark.Value {
 	case 0:
 		return starlark.NewList(nil)
 	case 1:
-		return new(starlark.Dict)
+		return h.pick([]starlark.Value{new(starlark.Dict), starlark.NewDict(0)})
 	case 2:
-		return starlark.NewSet(0)
+		return h.pick([]starlark.Value{new(starlark.Set), starlark.NewSet(0)})
 	case 3:
 		return starlark.Tuple{h.pick(h.all), h.pick(h.all)}
 	case 4:
@@ -254,6 +254,10 @@ func rootsOf(m *Machine) []starlark.Value {
 	return c.work
 }
 
+func tableBitsOf(v starlark.Value, table int) byte {
+	return tableBits(reflect.ValueOf(v).Elem().Field(table))
+}
+
 // alike compares what is not a reference: names, flags and locks.
 func alike(x, y starlark.Value) error {
 	switch v := x.(type) {
@@ -262,11 +266,11 @@ func alike(x, y starlark.Value) error {
 			return errors.New("its flag or its lock differs")
 		}
 	case *starlark.Dict:
-		if dictMutable(v) != dictMutable(y.(*starlark.Dict)) {
+		if dictMutable(v) != dictMutable(y.(*starlark.Dict)) || tableBitsOf(v, dictTable) != tableBitsOf(y, dictTable) {
 			return errors.New("its flag or its lock differs")
 		}
 	case *starlark.Set:
-		if setIsFrozen(v) != setIsFrozen(y.(*starlark.Set)) || (v.Insert(starlark.MakeInt(-7)) == nil) != (y.(*starlark.Set).Insert(starlark.MakeInt(-7)) == nil) {
+		if tableBitsOf(v, setTable) != tableBitsOf(y, setTable) || (v.Insert(starlark.MakeInt(-7)) == nil) != (y.(*starlark.Set).Insert(starlark.MakeInt(-7)) == nil) {
 			return errors.New("its flag or its lock differs")
 		}
 	case *Function:

@@ -7,7 +7,7 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// go.starlark.net keeps the frozen flag and the count of iterators of lists, dicts and sets to itself. They can be read through reflect; locking is
+// go.starlark.net keeps the frozen flag, the count of iterators and the table of lists, dicts and sets to itself. They can be read through reflect; locking is
 // Iterate, and freezing is in freeze.go. The indices of the fields are found by name once, here.
 var (
 	listFrozen = fieldIndex(reflect.TypeFor[starlark.List](), "frozen")
@@ -15,8 +15,10 @@ var (
 	dictTable  = fieldIndex(reflect.TypeFor[starlark.Dict](), "ht")
 	setTable   = fieldIndex(reflect.TypeFor[starlark.Set](), "ht")
 
-	tableFrozen = fieldIndex(reflect.TypeFor[starlark.Dict]().Field(dictTable).Type, "frozen")
-	tableLocks  = fieldIndex(reflect.TypeFor[starlark.Dict]().Field(dictTable).Type, "itercount")
+	tableBuckets = fieldIndex(reflect.TypeFor[starlark.Dict]().Field(dictTable).Type, "table")
+	tableLen     = fieldIndex(reflect.TypeFor[starlark.Dict]().Field(dictTable).Type, "len")
+	tableFrozen  = fieldIndex(reflect.TypeFor[starlark.Dict]().Field(dictTable).Type, "frozen")
+	tableLocks   = fieldIndex(reflect.TypeFor[starlark.Dict]().Field(dictTable).Type, "itercount")
 )
 
 func fieldIndex(t reflect.Type, name string) int {

@@ -31,7 +31,8 @@ package vm
 //	01 list n   02 dict n   03 set n   04 tuple n   05 cell   06 function module ordinal   07 record type
 //	08 method of a Starlark value   09 method of one of ours   0a contract   0b secret   0c host value codec n
 //
-// with 80 added to the kind of a frozen list, dict or set. Objects are numbered in the order in which they are first met, breadth first from the roots: the
+// with 80 added to the kind of a frozen list, dict or set, and 40 to that of an empty dict or set that once had a key: go.starlark.net looks at the key that such a one
+// is asked for, and not at that of `{}`. Objects are numbered in the order in which they are first met, breadth first from the roots: the
 // encoder works off a list and never recurses, so that a list nested a million deep is written in constant stack.
 //
 // What pure load-time code made is permanent: frozen, shared by all runs of the image, and referred to by (module, number), see permanent.go. It is never
@@ -45,7 +46,7 @@ package vm
 
 const (
 	snapshotMagic  = "STRL"
-	snapshotFormat = 2
+	snapshotFormat = 3
 	headerSize     = 4 + 2 + 1 + 1 + 4 + 4
 	macSize        = 16
 
@@ -91,7 +92,8 @@ const (
 	objSecret
 	objHost
 
-	objFrozen byte = 0x80
+	objFrozen  byte = 0x80
+	objEmptied byte = 0x40
 )
 
 // shortText is the length below which a text is written where it stands.

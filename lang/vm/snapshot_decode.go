@@ -28,15 +28,16 @@ type decoder struct {
 
 // shell is an object on its way: what it is, where its body begins, and its value once there is one.
 type shell struct {
-	kind   byte
-	frozen bool
-	made   making
-	refs   uint8            // how often it is referred to: 0, 1, or 2 for more
-	n      uint32           // elements, entries, parts; for functions the ordinal, for records the type
-	module uint32           // of a function; for a host value its codec
-	body   uint32           // where it begins
-	value  starlark.Value   // nil until made
-	elems  []starlark.Value // the elements of a list, a tuple or a record, filled through this slice
+	kind    byte
+	frozen  bool
+	emptied bool // a dict or set without keys that once had some
+	made    making
+	refs    uint8            // how often it is referred to: 0, 1, or 2 for more
+	n       uint32           // elements, entries, parts; for functions the ordinal, for records the type
+	module  uint32           // of a function; for a host value its codec
+	body    uint32           // where it begins
+	value   starlark.Value   // nil until made
+	elems   []starlark.Value // the elements of a list, a tuple or a record, filled through this slice
 }
 
 // making says how far an object is that must be whole before something else can be made of it.
@@ -128,8 +129,11 @@ func (d *decoder) readShells() {
 	d.shells = make([]shell, 0, min(n, 1024))
 	for ; n > 0 && d.err == nil; n-- {
 		kind := d.byte()
-		sh := shell{kind: kind &^ objFrozen, frozen: kind&objFrozen != 0}
+		sh := shell{kind: kind &^ (objFrozen | objEmptied), frozen: kind&objFrozen != 0, emptied: kind&objEmptied != 0}
 		d.readShell(&sh)
+		if sh.emptied && (sh.n > 0 || sh.kind != objDict && sh.kind != objSet) {
+			d.fail("an object of kind %#x with %d parts cannot have been emptied", sh.kind, sh.n)
+		}
 		d.shells = append(d.shells, sh)
 	}
 }
@@ -222,9 +226,9 @@ func (d *decoder) makeShell(sh *shell) {
 		sh.elems = unfilled(int(sh.n))
 		sh.value = starlark.Tuple(sh.elems)
 	case objDict:
-		sh.value = newDict(int(sh.n))
+		sh.value = newTable(sh, newDict, starlark.NewDict)
 	case objSet:
-		sh.value = newSet(int(sh.n))
+		sh.value = newTable(sh, newSet, starlark.NewSet)
 	case objCell:
 		sh.value = new(cell)
 	case objFunction:
@@ -235,6 +239,14 @@ func (d *decoder) makeShell(sh *shell) {
 		sh.elems = unfilled(len(t.Fields))
 		sh.value = effect.NewRecord(t, sh.elems...)
 	}
+}
+
+// newTable makes a dict or a set: by emptied, which gives it a table for any size, if it had one.
+func newTable[T starlark.Value](sh *shell, plain, emptied func(int) T) T {
+	if sh.emptied {
+		return emptied(0)
+	}
+	return plain(int(sh.n))
 }
 
 func unfilled(n int) []starlark.Value {

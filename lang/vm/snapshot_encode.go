@@ -219,12 +219,12 @@ func (e *encoder) object(shells, bodies []byte, v starlark.Value) (_, _ []byte) 
 		shells = putUint(append(shells, objTuple), len(v))
 		bodies = e.values(bodies, v)
 	case *starlark.Dict:
-		shells = putUint(append(shells, objDict|frozenBit(dictIsFrozen(v))), v.Len())
+		shells = putUint(append(shells, objDict|tableBits(reflect.ValueOf(v).Elem().Field(dictTable))), v.Len())
 		for k, x := range v.Entries() {
 			bodies = e.value(e.value(bodies, k), x)
 		}
 	case *starlark.Set:
-		shells = putUint(append(shells, objSet|frozenBit(setIsFrozen(v))), v.Len())
+		shells = putUint(append(shells, objSet|tableBits(reflect.ValueOf(v).Elem().Field(setTable))), v.Len())
 		for x := range v.Elements() {
 			bodies = e.value(bodies, x)
 		}
@@ -304,10 +304,11 @@ func recordNumber(t *effect.RecordType) byte {
 
 func listIsFrozen(l *starlark.List) bool { return reflect.ValueOf(l).Elem().Field(listFrozen).Bool() }
 
-func dictIsFrozen(d *starlark.Dict) bool {
-	return reflect.ValueOf(d).Elem().Field(dictTable).Field(tableFrozen).Bool()
-}
-
-func setIsFrozen(s *starlark.Set) bool {
-	return reflect.ValueOf(s).Elem().Field(setTable).Field(tableFrozen).Bool()
+// tableBits are those of a dict or set, of which t is the table.
+func tableBits(t reflect.Value) byte {
+	bits := frozenBit(t.Field(tableFrozen).Bool())
+	if t.Field(tableLen).Uint() == 0 && !t.Field(tableBuckets).IsNil() {
+		bits |= objEmptied
+	}
+	return bits
 }
