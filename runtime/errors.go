@@ -27,6 +27,7 @@ const (
 	ErrBadInput    ErrorKind = "bad_input"
 	ErrCheckFailed ErrorKind = "check_failed"
 	ErrDiverged    ErrorKind = "diverged" // a replay asks or says something else than the journal has
+	ErrDrifted     ErrorKind = "drifted"  // the workspace stands at another commit than what was done there
 	// An address leads nowhere.
 	ErrUnknownRun        ErrorKind = "unknown_run"
 	ErrUnknownGate       ErrorKind = "unknown_gate"
@@ -59,7 +60,7 @@ const (
 var exitCodes = map[ErrorKind]int{
 	ErrRunFailed: 1, ErrRunCancelled: 1, ErrInternal: 1,
 	ErrUsage:      2,
-	ErrBadPayload: 4, ErrBadChoice: 4, ErrBadInput: 4, ErrCheckFailed: 4, ErrDiverged: 4,
+	ErrBadPayload: 4, ErrBadChoice: 4, ErrBadInput: 4, ErrCheckFailed: 4, ErrDiverged: 4, ErrDrifted: 4,
 	ErrUnknownRun: 5, ErrUnknownGate: 5, ErrUnknownStep: 5, ErrUnknownDefinition: 5, ErrUnknownName: 5, ErrUnknownToken: 5, ErrNotOpen: 5, ErrAmbiguous: 5,
 	ErrBudget:        6,
 	ErrKindNotAStore: 7, ErrKindDamaged: 7, ErrKindNewer: 7, ErrNotAnExport: 7, ErrOwnerUnreachable: 7,

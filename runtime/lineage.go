@@ -24,6 +24,9 @@ type Lineage struct {
 	Seq  uint64          `json:"seq"`           // of its request in the original's journal: what stands before it came along
 	Set  json.RawMessage `json:"set,omitempty"` // an object: arguments of the step that count instead of the script's
 
+	// Head is the commit at which the workspace stood when the new run was made, where that is another than the original's; "" where it is the same.
+	Head string `json:"head,omitempty"`
+
 	// Copied is the newest record that came along: what stands behind it is the new run's own.
 	Copied uint64 `json:"copied"`
 
@@ -35,7 +38,7 @@ func (l *Lineage) payload() effect.Payload {
 		return nil
 	}
 	var b effect.Object
-	return b.Text("kind", string(l.Kind)).Text("run", l.Run).Text("step", l.Step).Int("seq", int64(l.Seq)).Int("copied", int64(l.Copied)).Raw("set", l.set).Payload()
+	return b.Text("kind", string(l.Kind)).Text("run", l.Run).Text("step", l.Step).Int("seq", int64(l.Seq)).Int("copied", int64(l.Copied)).Text("head", l.Head).Raw("set", l.set).Payload()
 }
 
 // lineageOf reads what payload wrote, nil from an absent field.
@@ -43,7 +46,7 @@ func lineageOf(v effect.View) *Lineage {
 	if !v.Has("kind") {
 		return nil
 	}
-	l := &Lineage{Kind: LineageKind(v.Text("kind")), Run: v.Text("run"), Step: v.Text("step"), Seq: uint64(v.Int("seq")), Copied: uint64(v.Int("copied")), set: v.Raw("set")}
+	l := &Lineage{Kind: LineageKind(v.Text("kind")), Run: v.Text("run"), Step: v.Text("step"), Seq: uint64(v.Int("seq")), Copied: uint64(v.Int("copied")), Head: v.Text("head"), set: v.Raw("set")}
 	if l.set != nil {
 		l.Set = jsonOfPayload(l.set)
 	}
@@ -56,4 +59,25 @@ func (l *Lineage) sets(step string) bool { return l != nil && l.set != nil && l.
 // performs tells whether a step may be performed at all.
 func (l *Lineage) performs(step string) bool {
 	return l == nil || l.Kind != LineageOnly || l.Step == step
+}
+
+// drifted tells of a run that is made of another the commit at which the workspace stands now, "" where that is the one the other run began at. What was done before was done with what
+// was there then: unless whoever asks accepts that, it is refused.
+func (e *Local) drifted(r ForkRequest, set *effect.Settings, first *state) (string, error) {
+	began := set.Head
+	if l := first.Lineage; l != nil && l.Head != "" {
+		began = l.Head
+	}
+	if began == "" || e.opts.Head == nil {
+		return "", nil
+	}
+	now := e.opts.Head(set.Workspace)
+	switch {
+	case now == began || now == "":
+		return "", nil
+	case !r.AcceptDrift:
+		return "", refuse(ErrDrifted, "run %s began at commit %.12s; %s stands at %.12s now, and what was done before %q may not hold there", first.ID, began, set.Workspace, now, r.Step).
+			help("add --accept-drift, or check out the commit").with(map[string]string{"began": began, "now": now})
+	}
+	return now, nil
 }

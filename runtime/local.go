@@ -20,6 +20,9 @@ type Options struct {
 	// Project gives the settings under which scripts of others run: the owner's own project file as it is now. Nil is no project.
 	Project func() (*effect.Settings, error)
 
+	// Head tells at which commit a folder's repository stands now, "" where there is none. Nil is nowhere.
+	Head func(folder string) string
+
 	Log   func(format string, args ...any) // what operators should know; nil drops it
 	Grace time.Duration                    // how long Close waits for attempts in flight, default 5 s
 	Clock func() time.Time                 // what the clock on the wall shows, which may jump; default time.Now

@@ -50,6 +50,9 @@ type ForkRequest struct {
 	Step string            `json:"step"`          // the first step that is done again: its address, or a suffix that is not ambiguous
 	Set  []string          `json:"set,omitempty"` // NAME=TEXT or NAME:=JSON: inputs of a fork, arguments of the step of a rerun
 	Env  map[string]string `json:"env,omitempty"` // values of the declared variables; kept in memory only
+
+	// AcceptDrift makes the run though the workspace's repository stands at another commit than the original began at.
+	AcceptDrift bool `json:"accept_drift,omitempty"`
 }
 
 // Replayed is a replay that said what the journal says.
@@ -211,13 +214,17 @@ func (e *Local) fork(ctx context.Context, r ForkRequest) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	head, err := e.drifted(r, h.settings, first)
+	if err != nil {
+		return "", err
+	}
 	id := newRunID()
 	h.e, h.run = e, id
 	records := c.records
 	if r.Kind == LineageOnly {
 		records = append(records, recalls(journal, c.at, c.step)...)
 	}
-	l := &Lineage{Kind: r.Kind, Run: origin, Step: c.step, Seq: c.at, Copied: uint64(len(records))}
+	l := &Lineage{Kind: r.Kind, Run: origin, Step: c.step, Seq: c.at, Copied: uint64(len(records)), Head: head}
 	inputs, err := r.set(l, c, h, first)
 	if err != nil {
 		return "", err

@@ -10,6 +10,7 @@ import (
 	"starling/runtime"
 	"starling/runtime/badger"
 	"starling/runtime/owner"
+	"starling/stdlib/git"
 	"starling/stdlib/process"
 )
 
@@ -53,6 +54,7 @@ func (c *call) openLocal(dir string) (runtime.Engine, error) {
 	e, err := runtime.Open(store, c.env, runtime.Options{
 		Log:     c.notice,
 		Clock:   c.clock,
+		Head:    git.Head,
 		Project: func() (*effect.Settings, error) { return c.homeSettings(dir) },
 	})
 	if err != nil {

@@ -17,6 +17,7 @@ type rerunVerb struct {
 	script string
 	set    []string
 	key    string
+	drift  bool
 }
 
 // rerunCommand is the verb rerun.
@@ -53,9 +54,12 @@ suspended RUN goes on with the new script from then on.`,
 	f.StringVar(&v.script, "script", "", "replay with this script, `FILE`, and go on with it")
 	f.StringArrayVar(&v.set, "set", nil, "for the step: backend, timeout, retries or reasks, `NAME=VALUE`")
 	f.StringVar(&v.key, "key", "", "idempotency `KEY`: asking again with it gives the same run")
+	f.BoolVar(&v.drift, "accept-drift", false, acceptDrift)
 	c.jsonFlag(cmd)
 	return cmd
 }
+
+const acceptDrift = "go on though the repository stands at another commit than RUN began at"
 
 // request holds the flags against each other.
 func (v *rerunVerb) request(run string) (runtime.ForkRequest, error) {
@@ -65,7 +69,7 @@ func (v *rerunVerb) request(run string) (runtime.ForkRequest, error) {
 			given++
 		}
 	}
-	r := runtime.ForkRequest{Key: requestKey(v.key), Kind: runtime.LineageRerun, Run: run, Step: v.from, Set: v.set}
+	r := runtime.ForkRequest{Key: requestKey(v.key), Kind: runtime.LineageRerun, Run: run, Step: v.from, Set: v.set, AcceptDrift: v.drift}
 	if v.only != "" {
 		r.Kind, r.Step = runtime.LineageOnly, v.only
 	}
@@ -82,6 +86,7 @@ func (v *rerunVerb) request(run string) (runtime.ForkRequest, error) {
 func (c *call) forkCommand() *cobra.Command {
 	var set []string
 	var key string
+	var drift bool
 	cmd := &cobra.Command{
 		Use:     "fork RUN@STEP",
 		Short:   "Make a new run of what a run did before a step",
@@ -96,11 +101,12 @@ With --set the new run has other inputs. It is refused if what RUN did before ST
 			if at <= 0 || at == len(args[0])-1 {
 				return usage("starling steps RUN lists the steps", "got %q, want RUN@STEP", args[0])
 			}
-			return c.fork(cmd.Context(), runtime.ForkRequest{Key: requestKey(key), Kind: runtime.LineageFork, Run: args[0][:at], Step: args[0][at+1:], Set: set})
+			return c.fork(cmd.Context(), runtime.ForkRequest{Key: requestKey(key), Kind: runtime.LineageFork, Run: args[0][:at], Step: args[0][at+1:], Set: set, AcceptDrift: drift})
 		},
 	}
 	cmd.Flags().StringArrayVar(&set, "set", nil, "an input: `NAME=TEXT`, or NAME:=JSON")
 	cmd.Flags().StringVar(&key, "key", "", "idempotency `KEY`: asking again with it gives the same run")
+	cmd.Flags().BoolVar(&drift, "accept-drift", false, acceptDrift)
 	c.jsonFlag(cmd)
 	return cmd
 }

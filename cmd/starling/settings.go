@@ -8,13 +8,14 @@ import (
 	"starling/lang"
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/stdlib/git"
 	"starling/stdlib/project"
 )
 
 // settings are what a run is pinned to: the project file and the script of fake agents as they are now. Either is "" for none; without a fake the
 // project's own counts. Mistakes in them are found here, before anything exists.
 func (c *call) settings(file, fake string) (*effect.Settings, error) {
-	s := &effect.Settings{Workspace: c.place.root, FakeGiven: fake != ""}
+	s := &effect.Settings{Workspace: c.place.root, Head: git.Head(c.place.root), FakeGiven: fake != ""}
 	if file != "" {
 		p, err := readProject(file, s)
 		if err != nil {
@@ -39,11 +40,11 @@ func (c *call) settings(file, fake string) (*effect.Settings, error) {
 func (c *call) homeSettings(store string) (*effect.Settings, error) {
 	home, found := findProject(filepath.Dir(store))
 	if !found {
-		return &effect.Settings{Workspace: filepath.Dir(store)}, nil
+		return &effect.Settings{Workspace: filepath.Dir(store), Head: git.Head(filepath.Dir(store))}, nil
 	}
 	s, err := c.settings(filepath.Join(home, projectFile), "")
 	if err == nil {
-		s.Workspace = home
+		s.Workspace, s.Head = home, git.Head(home)
 	}
 	return s, err
 }

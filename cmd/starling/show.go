@@ -71,6 +71,9 @@ func (c *call) showHead(r *runtime.Run) {
 	}
 	if l := d.Lineage; l != nil {
 		c.print("  lineage  %s of %s@%s", l.Kind, l.Run, l.Step)
+		if l.Head != "" {
+			c.print("  drifted  to commit %s", l.Head)
+		}
 	}
 	if d.NextDue != nil {
 		c.print("  due      %s", stamp(*d.NextDue))

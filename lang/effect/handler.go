@@ -56,14 +56,15 @@ type Settings struct {
 	Optional    []string // those of them that a run does not wait for
 	MaxSteps    int64    // of the machine between two outcomes, 0 for the default; the same for the whole life of a run
 	MaxMemory   int64    // of the machine, bytes, 0 for the default; the same for the whole life of a run
+	Head        string   // the commit at which the repository of the workspace stood when the run was started, "" where there is none
 	Grant       string   // for a script that is not the project's own: the name to which the project must have granted what it uses; "" for its own, which may use all
 }
 
-// After returns s as the settings of a run that has had others: what belongs to the run for life stays, its machine's limits, what it is granted, and a fake that was named with it unless s
+// After returns s as the settings of a run that has had others: what belongs to the run for life stays, its machine's limits, the commit it began at, what it is granted, and a fake that was named with it unless s
 // names one.
 func (s *Settings) After(had *Settings) *Settings {
 	next := *s
-	next.MaxSteps, next.MaxMemory, next.Grant = had.MaxSteps, had.MaxMemory, had.Grant
+	next.MaxSteps, next.MaxMemory, next.Head, next.Grant = had.MaxSteps, had.MaxMemory, had.Head, had.Grant
 	if had.FakeGiven && !s.FakeGiven {
 		next.FakeFile, next.Fake, next.FakeGiven = had.FakeFile, had.Fake, true
 	}

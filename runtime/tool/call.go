@@ -266,6 +266,7 @@ func (d *Desk) query(ctx context.Context, a queryArgs) (any, error) {
 type rerunArgs struct {
 	Run, From, Only, Key string
 	Set                  map[string]string
+	AcceptDrift          bool `json:"accept_drift"`
 }
 
 func (d *Desk) rerun(ctx context.Context, a rerunArgs) (any, error) {
@@ -280,7 +281,7 @@ func (d *Desk) rerun(ctx context.Context, a rerunArgs) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := runtime.ForkRequest{Key: a.Key, Kind: runtime.LineageRerun, Run: origin.ID, Step: a.From, Env: d.Values(origin.Details.Env)}
+	r := runtime.ForkRequest{Key: a.Key, Kind: runtime.LineageRerun, Run: origin.ID, Step: a.From, Env: d.Values(origin.Details.Env), AcceptDrift: a.AcceptDrift}
 	if a.Only != "" {
 		r.Kind, r.Step = runtime.LineageOnly, a.Only
 	}
