@@ -222,6 +222,12 @@ func TestSpecLimits(t *testing.T) {
 		"vm.DefaultSteps":   vm.DefaultSteps,
 		"vm.DefaultMemory":  vm.DefaultMemory,
 		"vm.MaxIntBits":     vm.MaxIntBits,
+
+		"stdlib.MaxJSONDepth":  stdlib.MaxJSONDepth,
+		"stdlib.MaxJSONDigits": stdlib.MaxJSONDigits,
+		"stdlib.MaxYAML":       stdlib.MaxYAML,
+		"stdlib.MaxYAMLDepth":  stdlib.MaxYAMLDepth,
+		"stdlib.MaxPattern":    stdlib.MaxPattern,
 	}
 	text, err := os.ReadFile(filepath.FromSlash("spec.md"))
 	if err != nil {

@@ -7,10 +7,10 @@ import (
 	"starling/lang/effect"
 )
 
-// maxJSONDepth bounds the nesting of a JSON text: it is read by recursion. maxJSONDigits bounds its ints, whose reading takes more than linear time.
+// Bounds of the texts that json reads; yaml has the second too. Going over one is an error of kind limit.
 const (
-	maxJSONDepth  = 10_000
-	maxJSONDigits = 1_000_000
+	MaxJSONDepth  = 10_000    // levels of nesting: texts are read by recursion
+	MaxJSONDigits = 1_000_000 // of one int: reading them takes more than linear time
 )
 
 // jsonCost goes through a text as a decoder would, without making anything.
@@ -32,8 +32,8 @@ func (c *jsonCost) scan(text string) error {
 			continue
 		}
 		if '0' <= b && b <= '9' {
-			if c.digits++; c.digits > maxJSONDigits {
-				return effect.Errorf(effect.KindLimit, "a number of more than %d digits: the limit is %d digits", c.digits-1, maxJSONDigits)
+			if c.digits++; c.digits > MaxJSONDigits {
+				return effect.Errorf(effect.KindLimit, "a number of more than %d digits: the limit is %d digits", c.digits-1, MaxJSONDigits)
 			}
 			continue
 		}
@@ -67,8 +67,8 @@ func (c *jsonCost) sign(b byte) error {
 }
 
 func (c *jsonCost) open() error {
-	if c.depth++; c.depth > maxJSONDepth {
-		return effect.Errorf(effect.KindLimit, "the text is nested deeper than %d levels", maxJSONDepth)
+	if c.depth++; c.depth > MaxJSONDepth {
+		return effect.Errorf(effect.KindLimit, "the text is nested deeper than %d levels", MaxJSONDepth)
 	}
 	c.line()
 	return nil

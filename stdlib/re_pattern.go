@@ -20,7 +20,7 @@ import (
 
 // Bounds of patterns and of the work of one call.
 const (
-	maxPattern = 1000    // bytes
+	MaxPattern = 1000    // bytes
 	maxWork    = 1 << 27 // letters read times instructions of the pattern
 	maxKept    = 128     // patterns whose programs are kept
 	smallProg  = 2000    // instructions up to which a program is kept
@@ -61,8 +61,8 @@ func (ps *patterns) of(c *effect.Call) (*pattern, error) {
 }
 
 func compilePattern(c *effect.Call, text string) (*pattern, error) {
-	if len(text) > maxPattern {
-		return nil, wrong(c, "pattern", "got %d bytes, want at most %d", len(text), maxPattern)
+	if len(text) > MaxPattern {
+		return nil, wrong(c, "pattern", "got %d bytes, want at most %d", len(text), MaxPattern)
 	}
 	tree, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"starling/lang/effect"
 )
 
-// maxYAML bounds a YAML text in bytes: the tree that it is read into takes some hundred times as much.
-const maxYAML = 4 << 20
+// MaxYAML bounds a YAML text in bytes: the tree that it is read into takes some hundred times as much.
+const MaxYAML = 4 << 20
 
 func yamlModule() []*effect.Builtin {
 	return []*effect.Builtin{
@@ -51,8 +51,8 @@ func yamlModule() []*effect.Builtin {
 // yamlDecodedSize bounds what a text can mean: each sign that may begin a dict, a list or an entry counts as one.
 func yamlDecodedSize(c *effect.Call) (int64, error) {
 	text := c.Text("text", "")
-	if len(text) > maxYAML {
-		return 0, effect.Errorf(effect.KindLimit, "yaml.decode: a text of %d bytes: the limit is %d", len(text), maxYAML)
+	if len(text) > MaxYAML {
+		return 0, effect.Errorf(effect.KindLimit, "yaml.decode: a text of %d bytes: the limit is %d", len(text), MaxYAML)
 	}
 	n := int64(len(text)) + 640
 	for i := range len(text) {
@@ -184,8 +184,8 @@ func yamlScalar(n *yaml.Node) (starlark.Value, error) {
 
 func yamlNumber(n *yaml.Node) (starlark.Value, error) {
 	digits := strings.TrimPrefix(n.Value, "+")
-	if len(digits) > maxJSONDigits {
-		return nil, effect.Errorf(effect.KindLimit, "line %d: a number of %d digits: the limit is %d", n.Line, len(digits), maxJSONDigits)
+	if len(digits) > MaxJSONDigits {
+		return nil, effect.Errorf(effect.KindLimit, "line %d: a number of %d digits: the limit is %d", n.Line, len(digits), MaxJSONDigits)
 	}
 	if i, ok := new(big.Int).SetString(digits, 0); ok {
 		return starlark.MakeBigInt(i), nil

@@ -13,13 +13,13 @@ import (
 	"starling/lang/effect"
 )
 
-// maxYAMLDepth bounds the nesting of what is encoded: a value that contains itself has no end. The library reads no deeper texts.
-const maxYAMLDepth = 500
+// MaxYAMLDepth bounds the nesting of what is encoded: a value that contains itself has no end. The library reads no deeper texts.
+const MaxYAMLDepth = 500
 
 // yamlNode is a value as the library writes it.
 func yamlNode(v starlark.Value, depth int) (*yaml.Node, error) {
-	if depth > maxYAMLDepth {
-		return nil, fmt.Errorf("the value is nested deeper than %d levels, or contains itself", maxYAMLDepth)
+	if depth > MaxYAMLDepth {
+		return nil, fmt.Errorf("the value is nested deeper than %d levels, or contains itself", MaxYAMLDepth)
 	}
 	switch v := v.(type) {
 	case starlark.NoneType:
@@ -120,7 +120,7 @@ func yamlEncodedSize(c *effect.Call) (int64, error) { return yamlSize(c.Get("x")
 
 func yamlSize(v starlark.Value, depth int) int64 {
 	indent := int64(2*depth + 8)
-	if depth > maxYAMLDepth {
+	if depth > MaxYAMLDepth {
 		return 0 // the call itself finds the words
 	}
 	switch v := v.(type) {

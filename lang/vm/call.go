@@ -79,6 +79,9 @@ func (m *Machine) admit(f *fiber, fn *Function) error {
 // callShape calls fn with n positional arguments in the registers from base on, followed by what shape says.
 func (m *Machine) callShape(f *fiber, fn starlark.Value, base, n int, shape *compile.Shape) (starlark.Value, signal, error) {
 	rest := f.regs[base+n : base+n+shape.Values()]
+	if callee, ok := fn.(*Function); ok && callee.direct == n+len(rest) && arrange(callee, n, rest, shape) {
+		return m.enter(f, callee, base, f.regs[base:base+callee.direct], nil)
+	}
 	named := m.named[:0]
 	for i, name := range shape.Names {
 		named = append(named, keyword{name, rest[i]})
@@ -89,6 +92,27 @@ func (m *Machine) callShape(f *fiber, fn starlark.Value, base, n int, shape *com
 		return m.call(f, fn, base, n, named)
 	}
 	return m.callSpread(f, fn, base, n, shape, named)
+}
+
+// mostArranged is the number of named arguments up to which they are put in order without memory of their own.
+const mostArranged = 8
+
+// arrange puts named arguments, which lie behind n positional ones, into the order of fn's parameters: the usual call gives each parameter one value. It
+// reports false and leaves them as they are if this is no such call, or a mistake; bind says which.
+func arrange(fn *Function, n int, values []starlark.Value, shape *compile.Shape) bool {
+	if len(values) != len(shape.Names) || len(values) > mostArranged {
+		return false
+	}
+	var sorted [mostArranged]starlark.Value
+	for i, name := range shape.Names { // no two are equal: the resolver refuses that
+		to := findParam(fn, name, fn.direct) - n
+		if to < 0 {
+			return false
+		}
+		sorted[to] = values[i]
+	}
+	copy(values, sorted[:])
+	return true
 }
 
 // ofBuiltinType tells whether a receiver is of a type of Starlark itself.
