@@ -16,6 +16,7 @@ import (
 	"starling/lang/effect"
 	"starling/lang/vm"
 	"starling/stdlib"
+	"starling/stdlib/yamltext"
 )
 
 // block is one block of code of spec.md.
@@ -226,7 +227,8 @@ func TestSpecLimits(t *testing.T) {
 		"stdlib.MaxJSONDepth":  stdlib.MaxJSONDepth,
 		"stdlib.MaxJSONDigits": stdlib.MaxJSONDigits,
 		"stdlib.MaxYAML":       stdlib.MaxYAML,
-		"stdlib.MaxYAMLDepth":  stdlib.MaxYAMLDepth,
+		"yamltext.MaxDepth":    yamltext.MaxDepth,
+		"yamltext.MaxDigits":   yamltext.MaxDigits,
 		"stdlib.MaxPattern":    stdlib.MaxPattern,
 	}
 	text, err := os.ReadFile(filepath.FromSlash("spec.md"))

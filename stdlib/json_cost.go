@@ -7,7 +7,7 @@ import (
 	"starling/lang/effect"
 )
 
-// Bounds of the texts that json reads; yaml has the second too. Going over one is an error of kind limit.
+// Bounds of the texts that json reads. Going over one is an error of kind limit.
 const (
 	MaxJSONDepth  = 10_000    // levels of nesting: texts are read by recursion
 	MaxJSONDigits = 1_000_000 // of one int: reading them takes more than linear time

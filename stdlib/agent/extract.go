@@ -3,15 +3,21 @@ package agent
 import (
 	"encoding/json"
 	"errors"
+	"regexp"
 	"strings"
 
 	"go.starlark.net/starlark"
 
 	"starling/lang/contract"
+	"starling/lang/effect"
+	"starling/stdlib/yamltext"
 )
 
 // Agents that were asked for JSON write it with a sentence before, inside a fence, or after a first attempt that they take back. Finding it is tolerant:
 // the parts of a text that parse as JSON are candidates. Accepting it is strict: only a whole JSON value counts, and the contract decides.
+//
+// Some protocols between agents are written in YAML. Almost any text is YAML, so only what an agent has set apart counts: a fence that says yaml, or what stands
+// below a heading in capitals such as "## HONE_AGENT_RESPONSE", to the end or the next heading; and it must be a dict or a list.
 //
 // The search is bounded. Trying to parse at every bracket of a hostile text would take quadratic time, so what failed attempts read is counted,
 // with something for each, and the search ends when that is a few times the text.
@@ -31,8 +37,8 @@ func lastObject(text string) (*starlark.Dict, bool) {
 	return last, last != nil
 }
 
-// valueIn picks what a text replies to a contract: the text as a whole as JSON, the last JSON within it that meets the contract, the text
-// itself where a string will do; failing all, the last JSON for its violations to be told.
+// valueIn picks what a text replies to a contract: the text as a whole as JSON, the last JSON within it that meets the contract, the last YAML in a fence or under a
+// heading that does, the text itself where a string will do; failing all, the last of these for its violations to be told.
 func valueIn(text, returns string) starlark.Value {
 	c, err := contract.Parse("returns", returns)
 	if err != nil {
@@ -46,6 +52,7 @@ func valueIn(text, returns string) starlark.Value {
 	for i := len(found) - 1; i >= 0; i-- {
 		candidates = append(candidates, found[i])
 	}
+	candidates = append(candidates, yamlValues(text)...)
 	candidates = append(candidates, starlark.String(text))
 	for _, v := range candidates {
 		if _, wrong := c.Check(v); len(wrong) == 0 {
@@ -93,4 +100,56 @@ func jsonAt(text string) (v starlark.Value, read int) {
 		return nil, len(raw)
 	}
 	return v, int(d.InputOffset())
+}
+
+var (
+	yamlFence   = regexp.MustCompile("(?ms)^[ \\t]*```ya?ml[ \\t]*\\r?\\n(.*?)^[ \\t]*```")
+	yamlHeading = regexp.MustCompile(`(?m)^#{1,6} [A-Z][A-Z0-9_]+[ \t\r]*$`)
+)
+
+// longestYAML bounds in bytes what is read as YAML: its tree takes some hundred times as much.
+const longestYAML = 256 << 10
+
+// yamlValues lists the dicts and lists that a text sets apart as YAML, the last one first.
+func yamlValues(text string) []starlark.Value {
+	var blocks []string
+	for _, m := range yamlFence.FindAllStringSubmatch(text, -1) {
+		blocks = append(blocks, m[1])
+	}
+	if blocks == nil {
+		blocks = underHeadings(text)
+	}
+	var found []starlark.Value
+	for i := len(blocks) - 1; i >= 0; i-- {
+		if len(blocks[i]) > longestYAML {
+			continue
+		}
+		if v, err := yamltext.Decode(blocks[i]); err == nil && structured(v) {
+			found = append(found, v)
+		}
+	}
+	return found
+}
+
+// structured tells a dict or a list that JSON could hold too from everything else that YAML is.
+func structured(v starlark.Value) bool {
+	if _, sequence := v.(starlark.Sequence); !sequence {
+		return false
+	}
+	_, err := effect.Encode(v)
+	return err == nil
+}
+
+// underHeadings cuts a text at its headings in capitals. What stands before the first is no part.
+func underHeadings(text string) []string {
+	var parts []string
+	heads := yamlHeading.FindAllStringIndex(text, -1)
+	for i, head := range heads {
+		end := len(text)
+		if i+1 < len(heads) {
+			end = heads[i+1][0]
+		}
+		parts = append(parts, text[head[1]:end])
+	}
+	return parts
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -34,6 +35,27 @@ func TestLastObject(t *testing.T) {
 	}
 }
 
+func TestYAMLThatIsSetApart(t *testing.T) {
+	const want = `{"id": "J-001", "code": "const email = user?.email;\n"}`
+	body := "id: J-001\ncode: |\n  const email = user?.email;\n"
+	for name, c := range map[string]struct{ text, want string }{
+		"a fence":                  {"Here it is:\n```yaml\n" + body + "```\nDone.", want},
+		"the last fence that fits": {"```yml\n" + body + "```\n```yaml\nid: 3\n```", want},
+		"a heading":                {"I looked at it.\n\n## HONE_AGENT_RESPONSE\n" + body, want},
+		"a heading in a fence":     {"```yaml\n## HONE_AGENT_RESPONSE\n" + body + "```", want},
+		"between headings":         {"# FIRST\n" + body + "# SECOND\nnothing: here\n", want},
+		"JSON goes before":         {"```yaml\n" + body + "```\n" + `{"id": "J-002", "code": ""}`, `{"id": "J-002", "code": ""}`},
+		"not set apart":            {body, fmt.Sprintf("%q", body)},
+		"no YAML":                  {"## SUMMARY\n- [x: }\n", `"## SUMMARY\n- [x: }\n"`},
+		"keys that are no text":    {"```yaml\n1: 2\n```", "\"```yaml\\n1: 2\\n```\""},
+		"what breaks the contract": {"```yaml\nid: 3\n```", `{"id": 3}`},
+	} {
+		if got := valueIn(c.text, "{id: string, code: string}"); got.String() != c.want {
+			t.Errorf("%s: got %s, want %s", name, got, c.want)
+		}
+	}
+}
+
 // Trying at every bracket would read these texts thousands of times over, which the time limit of the tests would not survive.
 func TestHostileTexts(t *testing.T) {
 	for name, text := range map[string]string{
@@ -42,6 +64,9 @@ func TestHostileTexts(t *testing.T) {
 		"deep objects":  strings.Repeat(`{"a":`, 1<<15),
 		"open strings":  strings.Repeat(`{"a`, 1<<16),
 		"mixed":         strings.Repeat(`[{"a":[`, 1<<14),
+		"fences":        strings.Repeat("```yaml\n[[[[\n```\n", 1<<14),
+		"headings":      strings.Repeat("# A1\n", 1<<15),
+		"nested lists":  "# A1\n" + strings.Repeat("- ", 1<<16),
 		"many that end": strings.Repeat(`{"a":[]}`, 1<<14),
 	} {
 		_, ok := lastObject(text)

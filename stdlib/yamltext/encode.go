@@ -1,4 +1,4 @@
-package stdlib
+package yamltext
 
 import (
 	"fmt"
@@ -13,36 +13,46 @@ import (
 	"starling/lang/effect"
 )
 
-// MaxYAMLDepth bounds the nesting of what is encoded: a value that contains itself has no end. The library reads no deeper texts.
-const MaxYAMLDepth = 500
+// MaxDepth bounds the nesting of what is encoded: a value that contains itself has no end. The library reads no deeper texts.
+const MaxDepth = 500
 
-// yamlNode is a value as the library writes it.
-func yamlNode(v starlark.Value, depth int) (*yaml.Node, error) {
-	if depth > MaxYAMLDepth {
-		return nil, fmt.Errorf("the value is nested deeper than %d levels, or contains itself", MaxYAMLDepth)
+// Encode writes a value in blocks indented by two spaces. What Decode makes of the text is equal to the value.
+func Encode(v starlark.Value) (string, error) {
+	node, err := nodeOf(v, 0)
+	if err != nil {
+		return "", err
+	}
+	text, err := yaml.Dump(node)
+	return string(text), err
+}
+
+// nodeOf is a value as the library writes it.
+func nodeOf(v starlark.Value, depth int) (*yaml.Node, error) {
+	if depth > MaxDepth {
+		return nil, fmt.Errorf("the value is nested deeper than %d levels, or contains itself", MaxDepth)
 	}
 	switch v := v.(type) {
 	case starlark.NoneType:
-		return yamlPlain("!!null", "null"), nil
+		return plain("!!null", "null"), nil
 	case starlark.Bool:
-		return yamlPlain("!!bool", strings.ToLower(v.String())), nil
+		return plain("!!bool", strings.ToLower(v.String())), nil
 	case starlark.Int:
-		return yamlPlain("!!int", v.String()), nil
+		return plain("!!int", v.String()), nil
 	case starlark.Float:
-		return yamlPlain("!!float", yamlFloat(float64(v), v.String())), nil
+		return plain("!!float", float(float64(v), v.String())), nil
 	case starlark.String:
 		if !utf8.ValidString(string(v)) {
 			return nil, fmt.Errorf("a string that is not UTF-8 cannot be encoded")
 		}
-		return yamlText(string(v)), nil
+		return textOf(string(v)), nil
 	case *starlark.Dict:
-		return yamlMapping(v, depth)
+		return mapping(v, depth)
 	case *effect.Record:
-		return yamlNode(v.Plain(), depth)
+		return nodeOf(v.Plain(), depth)
 	case *starlark.List, starlark.Tuple:
 		n := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
 		for e := range starlark.Elements(v.(starlark.Iterable)) {
-			item, err := yamlNode(e, depth+1)
+			item, err := nodeOf(e, depth+1)
 			if err != nil {
 				return nil, err
 			}
@@ -53,17 +63,17 @@ func yamlNode(v starlark.Value, depth int) (*yaml.Node, error) {
 	return nil, fmt.Errorf("cannot encode %s as YAML", v.Type())
 }
 
-func yamlMapping(d *starlark.Dict, depth int) (*yaml.Node, error) {
+func mapping(d *starlark.Dict, depth int) (*yaml.Node, error) {
 	n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 	for k, v := range d.Entries() {
 		if _, container := k.(starlark.Tuple); container {
 			return nil, fmt.Errorf("cannot encode a key that is a %s as YAML", k.Type())
 		}
-		key, err := yamlNode(k, depth+1)
+		key, err := nodeOf(k, depth+1)
 		if err != nil {
 			return nil, err
 		}
-		value, err := yamlNode(v, depth+1)
+		value, err := nodeOf(v, depth+1)
 		if err != nil {
 			return nil, err
 		}
@@ -72,13 +82,13 @@ func yamlMapping(d *starlark.Dict, depth int) (*yaml.Node, error) {
 	return n, nil
 }
 
-func yamlPlain(tag, text string) *yaml.Node {
+func plain(tag, text string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: text}
 }
 
-// yamlText is a string: as lines in a block where that keeps it, else with quotes where it needs them.
-func yamlText(s string) *yaml.Node {
-	n := yamlPlain("!!str", s)
+// textOf is a string: as lines in a block where that keeps it, else with quotes where it needs them.
+func textOf(s string) *yaml.Node {
+	n := plain("!!str", s)
 	switch {
 	case awkward(s) || oldBool(s):
 		n.Style = yaml.DoubleQuotedStyle
@@ -103,7 +113,7 @@ func oldBool(s string) bool {
 	return false
 }
 
-func yamlFloat(f float64, text string) string {
+func float(f float64, text string) string {
 	switch {
 	case math.IsNaN(f):
 		return ".nan"
@@ -115,12 +125,12 @@ func yamlFloat(f float64, text string) string {
 	return text
 }
 
-// yamlEncodedSize bounds the text of a value. That of the value as Starlark prints it is bounded before, so that going through it is.
-func yamlEncodedSize(c *effect.Call) (int64, error) { return yamlSize(c.Get("x"), 0), nil }
+// Size bounds the text of a value in bytes. It goes through all of it, as often as its parts are reached.
+func Size(v starlark.Value) int64 { return sizeOf(v, 0) }
 
-func yamlSize(v starlark.Value, depth int) int64 {
+func sizeOf(v starlark.Value, depth int) int64 {
 	indent := int64(2*depth + 8)
-	if depth > MaxYAMLDepth {
+	if depth > MaxDepth {
 		return 0 // the call itself finds the words
 	}
 	switch v := v.(type) {
@@ -131,17 +141,17 @@ func yamlSize(v starlark.Value, depth int) int64 {
 		}
 		return n
 	case *effect.Record:
-		return yamlSize(v.Plain(), depth)
+		return sizeOf(v.Plain(), depth)
 	case *starlark.Dict:
 		n := indent
 		for k, e := range v.Entries() {
-			n += yamlSize(k, depth+1) + yamlSize(e, depth+1)
+			n += sizeOf(k, depth+1) + sizeOf(e, depth+1)
 		}
 		return n
 	case *starlark.List, starlark.Tuple:
 		n := indent
 		for e := range starlark.Elements(v.(starlark.Iterable)) {
-			n += yamlSize(e, depth+1)
+			n += sizeOf(e, depth+1)
 		}
 		return n
 	case starlark.Int:
