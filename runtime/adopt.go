@@ -100,6 +100,11 @@ func (r *adopted) open(s *state, now time.Time) []Write {
 		row := Record{Time: g.OpenedAt, Type: GateOpened, Step: g.Name, Data: g.payload()}
 		all = append(all, Write{[]byte(prefixInbox + r.id + "/" + g.Name), appendRecord(nil, &row)})
 	}
+	for _, st := range s.inOrder() {
+		if row := s.workRow(st.Step); row != nil {
+			all = append(all, Write{workKey(r.id, st.Step), row})
+		}
+	}
 	return all
 }
 
@@ -148,7 +153,7 @@ func sweepRun(store Store, run string) error {
 	if _, err := store.Get([]byte(prefixStaged + run)); err != nil {
 		return nil
 	}
-	for _, prefix := range []string{prefixJournal + run, prefixCheckpoint + run, prefixGate + run + "/", prefixInbox + run + "/", prefixKey + run + "/", prefixOrphan + run + "@",
+	for _, prefix := range []string{prefixJournal + run, prefixCheckpoint + run, prefixGate + run + "/", prefixInbox + run + "/", prefixWork + run + "/", prefixKey + run + "/", prefixOrphan + run + "@",
 		prefixRecovery + run, prefixStaged + run} {
 		if err := sweepPrefix(store, prefix); err != nil {
 			return fmt.Errorf("what is left of run %s, which is not there: %w", run, err)

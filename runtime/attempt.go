@@ -32,6 +32,10 @@ func (t *turn) beginReady() {
 		if agentKind(st.Kind) && t.halt(st) || t.leave(st) {
 			continue
 		}
+		if st.pulled() {
+			t.offer(st)
+			continue
+		}
 		t.wake()
 		var b effect.Object
 		t.record(AttemptStarted, st.Step, b.Int("attempt", int64(st.Attempt+1)).Payload())
@@ -51,6 +55,7 @@ const (
 	classFinal       = "final"
 	classUncertain   = "uncertain"
 	classInterrupted = "interrupted"
+	classExpired     = "expired" // the lease of a claim has passed
 )
 
 // maxBackoff bounds the wait before another attempt.
@@ -123,8 +128,10 @@ func (t *turn) ended(st *step, class string, r effect.Reply, violations []contra
 	}
 	b.Raw("blobs", t.keepAll(r.Blobs))
 	switch {
-	case class == classMissing:
+	case class == classMissing, class == classExpired:
 		b.Flag("again", true)
+	case violations != nil && class == classInvalid && st.Claim > 0:
+		b.Flag("kept", true).Raw("feedback", violationPayload(violations)) // whoever has claimed it tries again
 	case violations != nil && class == classInvalid:
 		b.Flag("again", true).Raw("feedback", violationPayload(violations))
 	}

@@ -86,7 +86,7 @@ func (bs *breakers) learn(backend string, failed bool, now time.Time) (Write, bo
 
 // backend is the name of the one that is to serve, "" where none has a breaker.
 func (st *step) backend() string {
-	if !st.Breaker || st.Serving >= len(st.Backends) {
+	if !st.Breaker || st.Serving >= len(st.Backends) || st.pulled() {
 		return ""
 	}
 	return st.Backends[st.Serving]

@@ -89,6 +89,9 @@ func (a *actor) index(b *Batch, t *turn) string {
 			}
 		}
 	}
+	for step := range t.work {
+		b.Writes = append(b.Writes, Write{workKey(a.run, step), t.s.workRow(step)})
+	}
 	row := string(t.s.summary())
 	if row != a.row {
 		b.Writes = append(b.Writes, Write{runKey(a.run), append(appendMicros(nil, t.now), row...)})

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -90,10 +91,10 @@ func orText(s, otherwise string) string {
 // drops tells whether a record of a journal that was cut where the state is has no place behind the cut.
 func (s *state) drops(r *Record) bool {
 	switch r.Type {
-	case AttemptStarted, AttemptEnded, AttemptRefused, AttemptSkipped:
+	case AttemptStarted, AttemptEnded, AttemptRefused, AttemptSkipped, WorkOffered:
 		return s.Steps[r.Step] != nil
 	case TimerSet, TimerFired:
-		return s.Steps[r.Step] != nil && r.view().Text("purpose") == timerBackoff
+		return s.Steps[r.Step] != nil && slices.Contains(attemptPurposes[:], r.view().Text("purpose"))
 	case GateOpened, GateEscalated, SignalAccepted, SignalRefused:
 		return strings.HasPrefix(r.Step, "!") && s.Gates[r.Step] != nil
 	case StepRecalled:

@@ -38,9 +38,10 @@ type Run struct {
 	Status  Status          `json:"status"`
 	Script  string          `json:"script"`
 	Inputs  json.RawMessage `json:"inputs"`
-	Output  json.RawMessage `json:"output"` // null until completed
-	Error   *RunError       `json:"error"`  // null unless failed or cancelled
-	Gates   []Gate          `json:"gates"`  // the open ones, in the order they opened
+	Output  json.RawMessage `json:"output"`         // null until completed
+	Error   *RunError       `json:"error"`          // null unless failed or cancelled
+	Gates   []Gate          `json:"gates"`          // the open ones, in the order they opened
+	Work    []Work          `json:"work,omitempty"` // what agents come for, in the order of the requests
 	Details *Details        `json:"details,omitempty"`
 }
 
@@ -122,6 +123,7 @@ type Listing struct {
 	Schema string    `json:"schema"`
 	Runs   []Summary `json:"runs,omitempty"`
 	Gates  []Gate    `json:"gates,omitempty"`
+	Work   []Work    `json:"work,omitempty"`
 }
 
 // Summary is one run in a list.

@@ -74,6 +74,10 @@ const (
 	SignalAnswer  SignalKind = "answer"  // decides a gate
 	SignalMessage SignalKind = "message" // goes into the run's mailbox under Name
 	SignalChunk   SignalKind = "chunk"   // source text for a session
+
+	SignalClaim     SignalKind = "claim"     // takes work that an agent comes for; with no Run the oldest that the caller may take
+	SignalHeartbeat SignalKind = "heartbeat" // keeps a claim, and tells of events
+	SignalSubmit    SignalKind = "submit"    // brings the result of a claim
 )
 
 // Signal brings something to a run.
@@ -91,6 +95,13 @@ type Signal struct {
 	As       string            `json:"as,omitempty"`       // act as another; needs the capability act-as
 	Override bool              `json:"override,omitempty"` // answer a gate that is for somebody else, in one's own name; needs the capability override, and is recorded
 	Env      map[string]string `json:"env,omitempty"`      // declared variables: a signal carries the run that it names
+
+	Step   string        `json:"step,omitempty"`   // of a claim: address of the step, or a suffix of it; "" for the oldest work of the run
+	Claim  int           `json:"claim,omitempty"`  // number of the claim, which heartbeat and submit name with Step
+	Lease  time.Duration `json:"lease,omitempty"`  // of a claim or a heartbeat; 0 for DefaultLease, or as it was claimed
+	Report *Report       `json:"report,omitempty"` // of a heartbeat or a submit
+
+	any bool // of a claim: of whatever run
 }
 
 // CancelRequest asks for the end of a run.
@@ -119,15 +130,17 @@ type Receipt struct {
 	Seq      uint64          `json:"seq"`    // of the record that accepted it
 	Status   Status          `json:"status"` // of the run at that moment
 	Decision json.RawMessage `json:"decision,omitempty"`
+	Claim    *Claim          `json:"claim,omitempty"` // of a claim, a heartbeat and a submit
 }
 
 // Query selects runs.
 type Query struct {
 	All    bool     `json:"all,omitempty"`    // ended runs too
 	Status []Status `json:"status,omitempty"` // only these
-	Target string   `json:"target,omitempty"` // only gates targeted at this name, or at nobody
+	Target string   `json:"target,omitempty"` // only gates targeted at this name, or at nobody; only work of this agent
 	Limit  int      `json:"limit,omitempty"`  // at most so many runs, 0 for no bound
 	Gates  bool     `json:"gates,omitempty"`  // list open gates instead of runs
+	Work   bool     `json:"work,omitempty"`   // list work that agents come for instead of runs, the oldest first
 }
 
 // WatchRequest selects events.

@@ -49,6 +49,7 @@ const (
 	// Somebody was first.
 	ErrDecided     ErrorKind = "decided"
 	ErrExpired     ErrorKind = "expired"
+	ErrClaimed     ErrorKind = "claimed" // somebody else has taken the work
 	ErrClosed      ErrorKind = "closed"
 	ErrKeyConflict ErrorKind = "key_conflict"
 	ErrExists      ErrorKind = "exists" // a run with this id and another journal is there
@@ -64,7 +65,7 @@ var exitCodes = map[ErrorKind]int{
 	ErrUnknownRun: 5, ErrUnknownGate: 5, ErrUnknownStep: 5, ErrUnknownDefinition: 5, ErrUnknownName: 5, ErrUnknownToken: 5, ErrNotOpen: 5, ErrAmbiguous: 5,
 	ErrBudget:        6,
 	ErrKindNotAStore: 7, ErrKindDamaged: 7, ErrKindNewer: 7, ErrNotAnExport: 7, ErrOwnerUnreachable: 7,
-	ErrDecided: 8, ErrExpired: 8, ErrClosed: 8, ErrKeyConflict: 8, ErrExists: 8,
+	ErrDecided: 8, ErrExpired: 8, ErrClaimed: 8, ErrClosed: 8, ErrKeyConflict: 8, ErrExists: 8,
 	ErrDenied: 9, ErrWrongTarget: 9,
 }
 

@@ -23,6 +23,7 @@ import (
 //	z/RUN@STEP                   an orphan: the child run of a step that does not wait for it any more, and has not been seen to end (orphan.go)
 //	q/RUN                        recoveries since the run last committed
 //	x/BACKEND                    circuit breaker of a backend that has failed (breaker.go)
+//	w/RUN/STEP                   work that somebody comes for: for whom, and who has claimed it until when (work.go)
 //	b/HASH                       content by its hash: source bundles, settings, artifacts
 //	d/NAME/ version4             a version of a script that is kept under a name (define.go)
 //	a/RUN                        a run whose journal is being written ahead: it is not there yet (adopt.go)
@@ -43,6 +44,7 @@ const (
 	prefixOrphan     = "z/"
 	prefixRecovery   = "q/"
 	prefixBreaker    = "x/"
+	prefixWork       = "w/"
 	prefixBlob       = "b/"
 	prefixDefinition = "d/"
 	prefixStaged     = "a/"

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"starling/lang/effect"
 )
 
 // List returns runs or open gates, newest first.
@@ -20,6 +22,9 @@ func (r *reader) List(ctx context.Context, q Query) (*Listing, error) {
 func (r *reader) list(q Query) (*Listing, error) {
 	if q.Gates {
 		return r.inbox(q)
+	}
+	if q.Work {
+		return r.work(q)
 	}
 	out := &Listing{Schema: Schema, Runs: []Summary{}}
 	take := func(s Summary) error {
@@ -113,5 +118,23 @@ func (r *reader) inbox(q Query) (*Listing, error) {
 		return nil
 	})
 	slices.SortStableFunc(out.Gates, func(a, b Gate) int { return a.OpenedAt.Compare(b.OpenedAt) })
+	return out, err
+}
+
+// work lists what agents come for, the oldest first.
+func (r *reader) work(q Query) (*Listing, error) {
+	out := &Listing{Schema: Schema, Work: []Work{}}
+	err := scan(r.store, prefixWork, func(key string, v []byte) error {
+		run, step, _ := strings.Cut(key, "/")
+		row, err := effect.Payload(bytes.Clone(v)).View()
+		if err != nil {
+			return nil // the run itself knows: Get shows it
+		}
+		if w := workDocument(run, step, row); q.Target == "" || q.Target == w.Agent {
+			out.Work = append(out.Work, w)
+		}
+		return nil
+	})
+	slices.SortStableFunc(out.Work, func(a, b Work) int { return a.Since.Compare(b.Since) })
 	return out, err
 }

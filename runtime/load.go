@@ -167,7 +167,7 @@ func (a *actor) recover(t *turn) {
 		a.rest = nil
 	}
 	for _, st := range t.s.inOrder() {
-		if _, flying := a.flights[st.Step]; st.InFlight && !flying {
+		if _, flying := a.flights[st.Step]; st.InFlight && !flying && st.Claim == 0 {
 			t.uncertain(st, "the process that ran it ended")
 		}
 	}

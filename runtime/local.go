@@ -245,6 +245,9 @@ func (e *Local) ring(run string) {
 
 // Signal brings something to a run. The signal carries the run, unless nobody knows whose it is.
 func (e *Local) Signal(ctx context.Context, s Signal) (*Receipt, error) {
+	if s.Kind == SignalClaim && s.Run == "" {
+		return e.claimAny(ctx, s)
+	}
 	top, err := e.resolveRun(s.Run)
 	if err != nil {
 		return nil, err

@@ -113,13 +113,14 @@ func environment(perform func(context.Context, *effect.Attempt) effect.Reply) *e
 		ask("sleep", effect.Waiting, "duration"),
 		ask("take", effect.Waiting, "name", "timeout"),
 		ask("run", effect.Waiting, "script", "inputs", "name", "on_error"),
-		ask("work", effect.Waiting, "name", "value", "on_uncertain", "retries", "timeout", "returns", "backends"),
+		ask("work", effect.Waiting, "name", "value", "on_uncertain", "retries", "timeout", "returns", "backends", "pulls", "reasks"),
 		ask("now", effect.Answer), ask("uuid", effect.Answer), ask("random", effect.Answer),
 		printBuiltin, contractBuiltin,
 	} {
 		names[b.FullName] = b
 	}
-	return &effect.Environment{Names: names, Handlers: map[string]*effect.Handler{"work": {Perform: perform}}}
+	return &effect.Environment{Names: names, Handlers: map[string]*effect.Handler{"work": {Perform: perform,
+		Question: func(a *effect.Attempt) (starlark.Value, *effect.Error) { return a.Args, nil }}}}
 }
 
 var printBuiltin = &effect.Builtin{
@@ -177,6 +178,11 @@ func ask(name string, class effect.Class, params ...string) *effect.Builtin {
 			if names := c.Text("backends", ""); names != "" {
 				r.Backends, r.Breaker = strings.Fields(names), true
 			}
+			if names := c.Text("pulls", ""); names != "" {
+				r.Pulls = strings.Fields(names)
+				r.Backends = append(r.Backends, r.Pulls...)
+			}
+			r.Policy.Reasks, _ = c.Count("reasks", 0, 0, 9)
 		}
 		if name == "run" && c.Text("on_error", "") == "return" {
 			r.Policy.OnError = effect.Return

@@ -312,6 +312,9 @@ func (a *actor) after(t *turn) {
 	for _, step := range t.orphans {
 		a.e.orphan(a.run, step)
 	}
+	for _, ev := range t.later {
+		a.post(ev)
+	}
 	a.announce()
 	if a.goesOn() {
 		a.s = nil // load it with its machine

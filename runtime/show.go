@@ -33,6 +33,12 @@ func (r *reader) get(address string) (*Run, error) {
 	if run.Gates, err = r.gatesOf(id, "", s); err != nil {
 		return nil, err
 	}
+	for _, st := range s.inOrder() {
+		if row := s.workRow(st.Step); row != nil {
+			v, _ := row.View() // just made
+			run.Work = append(run.Work, workDocument(id, st.Step, v))
+		}
+	}
 	run.Details = r.details(s)
 	return run, nil
 }

@@ -82,7 +82,10 @@ func (t *turn) repeated(s Signal, k keyed, digest string) (*Receipt, *Refusal) {
 
 // digestOf identifies what a signal asks, whoever sends it again.
 func digestOf(s Signal) string {
-	text, _ := json.Marshal([]any{s.Kind, s.Gate, s.Name, s.Choice, s.Reason, []byte(s.Data), s.Text, s.Bundle, s.As, s.Override}) // plain data
+	if s.any {
+		s.Step = "" // which is found anew each time
+	}
+	text, _ := json.Marshal([]any{s.Kind, s.Gate, s.Name, s.Choice, s.Reason, []byte(s.Data), s.Text, s.Bundle, s.As, s.Override, s.Step, s.Claim, s.Lease, s.Report}) // plain data
 	return hashOf(text)
 }
 
@@ -102,8 +105,10 @@ func (t *turn) accept(c Caller, s Signal, past pastGates) (*Receipt, *Refusal) {
 		return t.takeChunk(who, s)
 	case SignalAnswer:
 		return t.answerGate(c, who, s, past)
+	case SignalClaim, SignalHeartbeat, SignalSubmit:
+		return t.takeWork(c, who, s)
 	}
-	return nil, refuse(ErrUsage, "got signal kind %q, want answer, message or chunk", s.Kind)
+	return nil, refuse(ErrUsage, "got signal kind %q, want answer, message, chunk, claim, heartbeat or submit", s.Kind)
 }
 
 // needs is what a caller must be able to do to send a signal.

@@ -71,13 +71,18 @@ type step struct {
 	Policy   effect.Policy
 	Backends []string // those that may serve, in order of preference
 	Breaker  bool     // they have circuit breakers
+	Pulls    []string // those of them that come for their work
 	Serving  int      // index of the backend that is to serve
 	Session  string   // how that backend calls the conversation
 	Attempt  int      // number of the newest attempt
 	Ready    bool     // wants an attempt
-	InFlight bool     // the newest attempt has started and not ended
-	Failures int      // retryable failures so far
-	Reasks   int      // replies that broke the contract so far
+	Offered  bool     // waits for somebody to claim it
+	Claim    int      // number of the attempt that is claimed, 0 for none
+	Worker   string   // who has claimed it
+	Lease    time.Duration
+	InFlight bool // the newest attempt has started and not ended
+	Failures int  // retryable failures so far
+	Reasks   int  // replies that broke the contract so far
 	Feedback effect.Payload
 	Refused  effect.Payload // why it was refused when it was asked for, an error
 	Stopped  bool           // on_event has ended it
@@ -143,6 +148,10 @@ func (s *state) apply(r *Record) {
 		}
 	case AttemptStarted, AttemptEnded, AttemptSkipped:
 		s.attempt(r, v)
+	case WorkOffered:
+		if st := s.Steps[r.Step]; st != nil {
+			s.offered(st)
+		}
 	case VerdictGiven:
 		s.verdict(r, v)
 	case GateOpened, GateEscalated, GateDecided, GateWithdrawn:
@@ -195,7 +204,7 @@ func (s *state) end(status Status) {
 func (s *state) request(r *Record, v effect.View) {
 	st := &step{Step: r.Step, Kind: v.Text("kind"), Seq: r.Seq, At: r.Time, Class: effect.Class(v.Int("class")), Where: v.Text("where"),
 		Args: v.Raw("args"), Resolved: v.Raw("resolved"), Returns: v.Text("returns"), Policy: policyOf(v.Sub("policy")), Refused: v.Raw("refused"),
-		Backends: v.Texts("backends"), Breaker: v.Flag("breaker"), Ceilings: effect.CeilingsOf(v.Raw("ceilings"))}
+		Backends: v.Texts("backends"), Pulls: v.Texts("pulls"), Breaker: v.Flag("breaker"), Ceilings: effect.CeilingsOf(v.Raw("ceilings"))}
 	if st.Kind == kindMailbox {
 		st.Mail = v.Sub("args").Text("name")
 	}
@@ -218,7 +227,7 @@ func (s *state) adopt(st *step) {
 		s.children[st.Step] = st
 	case st.Kind == kindMailbox:
 		s.takes = append(s.takes, st)
-	case st.InFlight:
+	case st.InFlight && st.Claim == 0:
 		s.flying++
 	case st.Ready:
 		s.ready.push(st)
@@ -251,10 +260,13 @@ func (s *state) want(st *step, ready bool) {
 	}
 }
 
-// fly notes whether a step's newest attempt is in flight.
+// fly notes whether a step's newest attempt is in flight. One that is claimed flies elsewhere.
 func (s *state) fly(st *step, inFlight bool) {
 	if st.InFlight != inFlight {
 		st.InFlight = inFlight
+		if st.Claim > 0 {
+			return
+		}
 		s.flying += map[bool]int{true: 1, false: -1}[inFlight]
 	}
 }
@@ -280,6 +292,7 @@ func (s *state) attempt(r *Record, v effect.View) {
 	case AttemptStarted:
 		st.Attempt = int(v.Int("attempt"))
 		s.want(st, false)
+		st.Offered, st.Claim, st.Worker, st.Lease = false, int(v.Int("claim")), v.Text("worker"), time.Duration(v.Int("lease"))
 		s.fly(st, true)
 		if agentKind(st.Kind) {
 			s.spend(st, Usage{Calls: 1})
@@ -290,6 +303,9 @@ func (s *state) attempt(r *Record, v effect.View) {
 		return
 	}
 	s.fly(st, false)
+	if !v.Flag("kept") {
+		s.unclaim(st)
+	}
 	s.want(st, v.Flag("again"))
 	s.spend(st, usageOf(v.Sub("usage")))
 	st.Session = cmp.Or(v.Text("session"), st.Session)
@@ -299,7 +315,7 @@ func (s *state) attempt(r *Record, v effect.View) {
 			st.Cut = v.Text("reason")
 			s.decided = append(s.decided, st)
 		}
-	case classRetryable:
+	case classRetryable, classExpired:
 		st.Failures++
 	case classMissing:
 		st.Serving++

@@ -24,10 +24,15 @@ const (
 	timerMailbox  = "mailbox"
 	timerDeadline = "deadline" // of the whole run
 	timerChild    = "child"
+	timerLease    = "lease"   // of a claim
+	timerAttempt  = "attempt" // deadline of a claimed attempt
 )
 
 // stepPurposes are those of timers that belong to a step.
-var stepPurposes = [...]string{timerSleep, timerGate, timerEscalate, timerBackoff, timerMailbox, timerChild}
+var stepPurposes = [...]string{timerSleep, timerGate, timerEscalate, timerBackoff, timerMailbox, timerChild, timerLease, timerAttempt}
+
+// attemptPurposes are those of timers that belong to an attempt of a step.
+var attemptPurposes = [...]string{timerBackoff, timerLease, timerAttempt}
 
 // timerID names a timer: "gate:review", "sleep:sleep#2".
 func timerID(purpose, step string) string { return purpose + ":" + step }
@@ -145,6 +150,10 @@ func (t *turn) fire(tm *timer) {
 	case tm.Purpose == timerChild:
 		t.orphans = append(t.orphans, st.Step)
 		t.settle(st, failure(st, effect.Errorf(effect.KindTimeout, "%s: the child run did not end within %s", st.Step, st.Policy.Timeout), nil))
+	case tm.Purpose == timerLease:
+		t.expired(st)
+	case tm.Purpose == timerAttempt:
+		t.overdueWork(st)
 	case tm.Purpose == timerMailbox:
 		t.settle(st, failure(st, effect.Errorf(effect.KindTimeout, "%s: no message came in time", st.Step), nil))
 	}

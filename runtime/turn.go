@@ -36,6 +36,8 @@ type turn struct {
 	writes   []Write           // further rows
 	keys     map[string]keyed  // idempotency keys to write
 	again    []*Receipt        // those that repeat one of this turn
+	later    []event           // to be taken in a further turn, after the commit
+	work     map[string]bool   // steps whose row of pulled work may have changed
 	yielded  bool              // the machine has more to do, or an outcome is known that it has not been given
 	taken    int               // events that were applied
 	moved    bool              // the machine is that of another program
@@ -69,8 +71,20 @@ func native(kind string) bool {
 func (t *turn) record(typ RecordType, step string, data effect.Payload) uint64 {
 	t.records = append(t.records, Record{Seq: t.s.Seq + 1, Time: t.now, Type: typ, Step: step, Data: data})
 	t.size += len(data)
+	t.touch(step)
 	t.s.apply(&t.records[len(t.records)-1])
 	return t.s.Seq
+}
+
+// touch notes that the row of a step's pulled work may change.
+func (t *turn) touch(step string) {
+	if st := t.s.Steps[step]; st == nil || len(st.Pulls) == 0 {
+		return
+	}
+	if t.work == nil {
+		t.work = map[string]bool{}
+	}
+	t.work[step] = true
 }
 
 // keep stores content by its hash.
@@ -168,7 +182,7 @@ func (t *turn) request(r *effect.Request) {
 	var b effect.Object
 	t.record(StepRequested, r.Step, b.Text("kind", r.Kind).Int("class", int64(r.Class)).Text("where", r.Where).Raw("args", r.Args).
 		Raw("resolved", r.Resolved).Text("returns", r.Returns).Raw("policy", policyPayload(r.Policy)).Raw("refused", refused.Payload()).
-		Texts("backends", r.Backends).Flag("breaker", r.Breaker).Raw("ceilings", effect.CeilingsPayload(r.Ceilings)).Payload())
+		Texts("backends", r.Backends).Texts("pulls", r.Pulls).Flag("breaker", r.Breaker).Raw("ceilings", effect.CeilingsPayload(r.Ceilings)).Payload())
 	if refused != nil || t.s.Steps[r.Step].Recall != nil {
 		return
 	}
@@ -197,6 +211,7 @@ func (t *turn) withdraw(name string) {
 
 // drop stops what an open step has going: its attempt, its child run, its gates.
 func (t *turn) drop(st *step) {
+	t.touch(st.Step)
 	if st.InFlight {
 		t.abort = append(t.abort, st.Step)
 	}

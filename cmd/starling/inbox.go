@@ -13,15 +13,22 @@ import (
 // inboxCommand is the verb inbox: a plain list, the oldest gate first.
 func (c *call) inboxCommand() *cobra.Command {
 	var target, which string
+	var work bool
 	cmd := &cobra.Command{
 		Use:     "inbox",
 		Short:   "List the open gates",
 		GroupID: "decisions",
 		Args:    operands(0, 0),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return c.inbox(cmd.Context(), target, which) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if work {
+				return c.workInbox(cmd.Context(), target)
+			}
+			return c.inbox(cmd.Context(), target, which)
+		},
 	}
 	cmd.Flags().StringVar(&target, "target", "", "only what `WHO` may answer")
 	cmd.Flags().StringVar(&which, "filter", "", "only those that `FILTER` means; see starling query --help")
+	cmd.Flags().BoolVar(&work, "work", false, "list work that agents come for instead; starling claim takes it")
 	c.jsonFlag(cmd)
 	return cmd
 }
@@ -57,6 +64,32 @@ func (c *call) inbox(ctx context.Context, target, which string) error {
 	for _, g := range gates {
 		c.printGate(g)
 	}
+	return nil
+}
+
+// workDocument is what inbox --work prints.
+type workDocument struct {
+	Schema string         `json:"schema"`
+	Work   []runtime.Work `json:"work"`
+}
+
+// workInbox lists work that agents come for.
+func (c *call) workInbox(ctx context.Context, target string) error {
+	s, err := c.door().Look(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.leave(s)
+	list, err := s.List(ctx, runtime.Query{Work: true, Target: target})
+	switch {
+	case err != nil:
+		return err
+	case c.json:
+		return c.answerJSON(workDocument{runtime.Schema, append([]runtime.Work{}, list.Work...)})
+	case len(list.Work) == 0:
+		c.notice("there is no work")
+	}
+	c.printWork(list.Work)
 	return nil
 }
 

@@ -61,6 +61,10 @@ func (c *call) suspended(r *runtime.Run) {
 			c.notice("    %s", line)
 		}
 	}
+	for _, w := range r.Work {
+		c.notice("  %s", workLine(w))
+		c.notice("    %s", c.command("claim", w.Address, "--as", w.Agent))
+	}
 	if due := r.Details.NextDue; due != nil {
 		c.notice("  next: a timer at %s; it fires while somebody carries the run: %s", stamp(*due), c.command("resume", r.ID))
 	}
@@ -69,6 +73,9 @@ func (c *call) suspended(r *runtime.Run) {
 func waitsFor(r *runtime.Run) string {
 	switch n := len(r.Gates); n {
 	case 0:
+		if len(r.Work) > 0 {
+			return "waits for agents that come for their work"
+		}
 		return "waits for what comes next"
 	case 1:
 		return "waits for a decision"

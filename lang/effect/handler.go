@@ -18,6 +18,9 @@ type Handler struct {
 	// Perform performs exactly one attempt and returns when it is over or ctx ends: ctx carries the attempt's deadline and its cancellation. Retrying,
 	// asking again and falling back are decided by the runtime, which journals each attempt before it starts.
 	Perform func(ctx context.Context, a *Attempt) Reply
+
+	// Question is what somebody is given who comes for an attempt instead of being called, see [Request.Pulls]. Nil where nobody can.
+	Question func(a *Attempt) (starlark.Value, *Error)
 }
 
 // Attempt is one try of a request.

@@ -26,6 +26,7 @@ type Request struct {
 
 	Resolved Payload  // what the world's side added when it was asked: the role's definition, never a credential
 	Backends []string // names of those that may serve, in order of preference: when one is missing the next is asked; nil for one that has no name
+	Pulls    []string // those of Backends that are not called but come for their work
 	Breaker  bool     // a backend that fails again and again is left alone for a while
 }
 

@@ -62,7 +62,7 @@ func oneEnd(j *journal, bad complaint) {
 	}
 }
 
-// rest: a run that rests has no attempt in flight, unless it was set aside, and does nothing until it is resumed.
+// rest: a run that rests has no attempt in flight but such as were claimed, unless it was set aside, and does nothing until it is resumed.
 func rest(j *journal, bad complaint) {
 	resting, aside := false, false
 	flying := map[string]bool{}
@@ -76,6 +76,7 @@ func rest(j *journal, bad complaint) {
 			if resting && !aside && len(flying) > 0 {
 				bad(e, "attempts are in flight: %v", flying)
 			}
+		case e.is("attempt.started") && e.number("claim") > 0:
 		case resting && e.is("step.requested", "step.settled", "attempt.started", "output.print", "run.completed"):
 			bad(e, "the run rests")
 		case e.is("gate.opened", "gate.decided") && e.Step == "!quarantine":

@@ -199,7 +199,7 @@ func address(run, gate string) (string, string) {
 
 // Send makes a signal. It carries the run that it names, and so brings the variables that this declares; a caller who may not see the run brings none.
 func (d *Desk) Send(ctx context.Context, sig runtime.Signal) (*runtime.Receipt, error) {
-	if r, err := d.Engine.Get(ctx, sig.Run); err == nil {
+	if r, err := d.Engine.Get(ctx, sig.Run); sig.Run != "" && err == nil {
 		sig.Run, sig.Env = r.ID, d.Values(r.Details.Env)
 	}
 	return d.Engine.Signal(ctx, sig)

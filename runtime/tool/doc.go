@@ -6,6 +6,4 @@
 //
 // A tool decides nothing: whether its caller, who stands in the context, may do what is asked is the engine's to say. No call is held for longer than half a minute: `run` answers
 // when the run is durable, `await` gives a handle with which any later call, to any process, goes on waiting.
-//
-// There is no claim, heartbeat or submit yet: nothing hands out work that is pulled.
 package tool

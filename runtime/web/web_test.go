@@ -15,6 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"starling/lang/effect"
 	"starling/lang/vm"
 	"starling/runtime"
 	"starling/runtime/runtimetest"
@@ -42,7 +43,9 @@ type operation struct {
 func open(t *testing.T, around func(*runtime.Local) runtime.Engine) *site {
 	t.Helper()
 	env := stdlib.Environment(stdlib.Options{Natives: vm.Natives()})
-	e, err := runtime.Open(runtimetest.Memory(), env, runtime.Options{})
+	e, err := runtime.Open(runtimetest.Memory(), env, runtime.Options{Project: func() (*effect.Settings, error) {
+		return &effect.Settings{ProjectFile: "/starling.toml", Project: []byte("[agents.helper]\nbackend = \"inbox\"\n[grants.\"*\"]\nagents = [\"helper\"]\n")}, nil
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,6 +64,33 @@ func open(t *testing.T, around func(*runtime.Local) runtime.Engine) *site {
 	s := &site{t: t, engine: e, url: server.URL, admin: runtime.WithCaller(t.Context(), runtime.Caller{Name: "local:ann", Local: true})}
 	s.read()
 	return s
+}
+
+// pull lets an agent come for its work.
+func (s *site) pull(good func(name, token, arguments string) map[string]any, worker string) {
+	s.t.Helper()
+	helper := s.token("helper", "read", "signal")
+	run := good("run", worker, `{"source": "def main():\n    return agent(\"helper\", \"help\", output = contract(\"int\")).output\n"}`)["run"].(string)
+	for good("status", worker, `{"run": "`+run+`"}`)["status"] != "suspended" {
+	}
+	if status, fields := s.call("claim", worker, `{"run": "`+run+`"}`); status != 403 || kindOf(fields) != "denied" {
+		s.t.Errorf("claim: %d %v", status, fields)
+	}
+	claim := good("claim", helper, `{"lease": "1m"}`)["claim"].(string)
+	good("heartbeat", helper, `{"claim": "`+claim+`", "events": [{"kind": "plan", "text": "help"}]}`)
+	if status, fields := s.call("submit", helper, `{"claim": "`+claim+`", "output": "x"}`); status != 422 || kindOf(fields) != "bad_payload" {
+		s.t.Errorf("submit: %d %v", status, fields)
+	}
+	if status, fields := s.call("submit", helper, `{"claim": "nonsense"}`); status != 400 {
+		s.t.Errorf("submit: %d %v", status, fields)
+	}
+	good("submit", helper, `{"claim": "`+claim+`", "output": 5}`)
+	if done := good("await", worker, `{"run": "`+run+`"}`); fmt.Sprint(done["output"]) != "5" {
+		s.t.Errorf("await: %v", done)
+	}
+	if status, fields := s.call("submit", helper, `{"claim": "`+claim+`", "output": 6}`); status != 409 || kindOf(fields) != "closed" {
+		s.t.Errorf("a late submit: %d %v", status, fields)
+	}
 }
 
 func itself(e *runtime.Local) runtime.Engine { return e }
@@ -216,6 +246,7 @@ func TestEveryRoute(t *testing.T) {
 	if failed := good("run", worker, `{"source": "def main():\n    fail(\"no\")\n"}`)["run"]; good("await", worker, fmt.Sprintf(`{"run": %q}`, failed))["error"] == nil {
 		t.Error("a run that failed says nothing of it")
 	}
+	s.pull(good, worker)
 	asked["/v1/blob"] = true
 	if status, _, body := s.ask("GET", "/v1/blob?hash="+bundle, worker, ""); status != 200 || !bytes.Contains(body, []byte("def main")) {
 		t.Errorf("blob: %d %q", status, body)

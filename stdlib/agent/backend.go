@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"go.starlark.net/starlark"
+
 	"starling/lang/effect"
 )
 
@@ -29,9 +31,19 @@ func Handlers(load LoadScript) map[string]*effect.Handler {
 	r := resolver{fakes}
 	perform := func(ctx context.Context, a *effect.Attempt) effect.Reply { return ask(ctx, backends, a) }
 	return map[string]*effect.Handler{
-		"agent":   {Resolve: r.agent, Perform: perform},
-		"handoff": {Resolve: r.handoff, Perform: perform},
+		"agent":   {Resolve: r.agent, Perform: perform, Question: question},
+		"handoff": {Resolve: r.handoff, Perform: perform, Question: question},
 	}
+}
+
+// question is what somebody is sent who comes for the work of an agent.
+func question(a *effect.Attempt) (starlark.Value, *effect.Error) {
+	d := definitionOf(a.Resolved, a.Backend)
+	request, err := newRequest(a, d)
+	if err != nil {
+		return nil, effect.Errorf(effect.KindAgent, "%s: %v", d.Agent, err)
+	}
+	return request, nil
 }
 
 // maxWait is how long a backend may make a step wait while there is another that may serve.

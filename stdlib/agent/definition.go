@@ -14,6 +14,7 @@ const (
 	backendScripted  = project.Scripted
 	backendAnthropic = project.Anthropic
 	backendOpenAI    = project.OpenAI
+	backendInbox     = project.Inbox
 )
 
 // Definition is who is asked and how. It is recorded with the request: a change of the project file changes nothing that was asked.
@@ -28,7 +29,7 @@ type Definition struct {
 // Candidate is one of those who may serve a request.
 type Candidate struct {
 	Serves    string   // name of the agent whose backend it is
-	Backend   string   // "command", "scripted", "anthropic" or "openai"
+	Backend   string   // "command", "scripted", "anthropic", "openai" or "inbox"
 	Command   []string // for command: program and arguments
 	Dir       string   // for command: the folder of the project file, which relative programs are relative to
 	Preset    string   // for command: which coding agent it is, "" for a program that speaks the protocol

@@ -250,15 +250,26 @@ func projectOf(s *effect.Settings) (*project.File, *effect.Error) {
 // the project's defaults.
 func (p *party) complete(q *effect.Request, args effect.View, returns string) {
 	q.Policy.Timeout = firstDuration(textDuration(args.Text("timeout")), textDuration(p.role.text("timeout")), p.project.Limits.Timeout,
-		p.defaults.Timeout, DefaultTimeout)
+		p.defaults.Timeout, p.patience())
 	q.Policy.Retries = firstCount(DefaultRetries, args.Value("retries"), p.role.field("retries"), p.project.Limits.Retries, p.defaults.Retries)
 	q.Policy.Reasks = firstCount(DefaultReasks, args.Value("reasks"), nil, p.project.Limits.Reasks, p.defaults.Reasks)
 	q.Returns = p.contract(args.Value(returns), "output", p.project.Output)
 	for _, c := range p.candidates {
 		q.Backends = append(q.Backends, c.Serves)
+		if c.Backend == backendInbox {
+			q.Pulls = append(q.Pulls, c.Serves)
+		}
 	}
 	q.Breaker = !slices.ContainsFunc(p.candidates, func(c Candidate) bool { return c.Backend == backendScripted })
 	q.Resolved = p.definition.payload(p.candidates)
+}
+
+// patience is how long an attempt may take of which nobody has said it. Who comes for the work has as long as the heartbeats last.
+func (p *party) patience() time.Duration {
+	if slices.ContainsFunc(p.candidates, func(c Candidate) bool { return c.Backend != backendInbox }) {
+		return DefaultTimeout
+	}
+	return 0
 }
 
 // contract is the text of the first of: the call's, the role's, the project's.

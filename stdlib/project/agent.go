@@ -54,7 +54,7 @@ func (r *reader) agent(name string, t table) Agent {
 	}
 	a.Preset, _ = r.oneOf(t, "preset", "", Claude, Codex, Gemini)
 	var known bool
-	if a.Backend, known = r.oneOf(t, "backend", Command, Command, Scripted, Anthropic, OpenAI); !known {
+	if a.Backend, known = r.oneOf(t, "backend", Command, Command, Scripted, Anthropic, OpenAI, Inbox); !known {
 		return a
 	}
 	r.checkServed(t, a.Backend)

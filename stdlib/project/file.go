@@ -15,6 +15,7 @@ const (
 	Scripted  = "scripted"  // a function of the fake
 	Anthropic = "anthropic" // a model behind the Messages API
 	OpenAI    = "openai"    // a model behind a Chat Completions API, of any host
+	Inbox     = "inbox"     // nobody here: whoever works under the agent's name comes for the work
 )
 
 // The presets of commands: coding agents whose arguments and output are known.
@@ -96,7 +97,7 @@ func (f *File) Granted(script string) Grant {
 type Agent struct {
 	Name         string
 	Backends     []string // names of agents whose backends serve, in order of preference; nil for one that has its own
-	Backend      string   // Command, Scripted, Anthropic or OpenAI; "" with Backends
+	Backend      string   // Command, Scripted, Anthropic, OpenAI or Inbox; "" with Backends
 	Command      []string // program and arguments, not empty for Command
 	Preset       string   // of Command: Claude, Codex, Gemini, or "" for a program that speaks the agent protocol
 	Env          []string // names of variables, each once

@@ -214,7 +214,7 @@ starling.toml:6:17: agents.c.command[1]: got 1, want a string
   |                 ^
 `},
 		{"[agents.a]\nbackend = 'comand'\n[agents.b]\nbackend = 'scripted'\ncommand = ['x']\nenv = ['A']\n", `
-starling.toml:2:11: agents.a.backend: got "comand", want command, scripted, anthropic or openai; did you mean "command"?
+starling.toml:2:11: agents.a.backend: got "comand", want command, scripted, anthropic, openai or inbox; did you mean "command"?
   | backend = 'comand'
   |           ^^^^^^^^
 starling.toml:5:1: agents.b.command: an agent with backend = "scripted" has no command; it is for agents with backend command

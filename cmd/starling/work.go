@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"starling/runtime"
+)
+
+// workVerb is what claim, heartbeat and submit are told.
+type workVerb struct {
+	as     string
+	key    string
+	lease  time.Duration
+	output string
+	events string
+	usage  string
+	noWait bool
+	report runtime.Report
+}
+
+func (c *call) workFlags(cmd *cobra.Command, v *workVerb) {
+	f := cmd.Flags()
+	f.StringVar(&v.as, "as", "", "act as `WHO`; both names are recorded")
+	f.StringVar(&v.key, "key", "", "idempotency `KEY`: sending again with it gives the same receipt")
+	c.jsonFlag(cmd)
+}
+
+// claimCommand is the verb claim.
+func (c *call) claimCommand() *cobra.Command {
+	var v workVerb
+	cmd := &cobra.Command{
+		Use:     "claim [RUN[@STEP]]",
+		Short:   "Take work that an agent comes for",
+		GroupID: "decisions",
+		Long: `Take a piece of work of an agent with backend = "inbox": the oldest on offer for the caller's name, or that of a run or a step. What is asked is printed. It is the caller's until
+the lease has passed: heartbeat keeps it, submit brings the result. Exit code 5 says that there is nothing to do.`,
+		Example: "  starling claim --as reviewer --json",
+		Args:    operands(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.claim(cmd.Context(), strings.Join(args, ""), &v)
+		},
+	}
+	cmd.Flags().DurationVar(&v.lease, "lease", 0, "it is offered again after this `DURATION` without a heartbeat (default 5m)")
+	c.workFlags(cmd, &v)
+	return cmd
+}
+
+// heartbeatCommand is the verb heartbeat.
+func (c *call) heartbeatCommand() *cobra.Command {
+	var v workVerb
+	cmd := &cobra.Command{
+		Use:     "heartbeat CLAIM",
+		Short:   "Keep a claim, and tell what happens",
+		GroupID: "decisions",
+		Args:    operands(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.work(cmd.Context(), runtime.SignalHeartbeat, args[0], &v)
+		},
+	}
+	cmd.Flags().DurationVar(&v.lease, "lease", 0, "from now on for this `DURATION` (default: as it was claimed)")
+	c.eventsFlag(cmd, &v)
+	c.workFlags(cmd, &v)
+	return cmd
+}
+
+// submitCommand is the verb submit.
+func (c *call) submitCommand() *cobra.Command {
+	var v workVerb
+	cmd := &cobra.Command{
+		Use:     "submit CLAIM",
+		Short:   "Bring the result of claimed work",
+		GroupID: "decisions",
+		Long: `Bring the result of claimed work, and follow the run until it rests. A result that breaks its contract is refused with the paths at fault: mend it and submit again with
+the same claim. A result that comes too late is refused with the exit code 8.`,
+		Example: `  starling submit "$CLAIM" --data @result.json`,
+		Args:    operands(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.work(cmd.Context(), runtime.SignalSubmit, args[0], &v)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&v.output, "data", "", "the result: `JSON`, @FILE, or - for standard input")
+	f.StringVar(&v.report.Text, "text", "", "the result in `WORDS`")
+	f.StringVar(&v.report.Status, "status", "", "ok, stopped, blocked or error (default ok)")
+	f.StringVarP(&v.report.Note, "note", "m", "", "a remark for people")
+	f.StringVar(&v.usage, "usage", "", "what it cost: `JSON` with usd, input_tokens, output_tokens")
+	f.BoolVar(&v.noWait, "no-wait", false, "do not follow the run; the owner of the store stays while it is in motion")
+	c.eventsFlag(cmd, &v)
+	c.workFlags(cmd, &v)
+	return cmd
+}
+
+func (c *call) eventsFlag(cmd *cobra.Command, v *workVerb) {
+	cmd.Flags().StringVar(&v.events, "events", "", `what happened: a list as `+"`JSON`"+` or @FILE, [{"kind": "plan", "text": "…"}]`)
+}
+
+// claim takes a piece of work.
+func (c *call) claim(ctx context.Context, address string, v *workVerb) error {
+	run, step, _ := strings.Cut(address, "@")
+	if strings.HasPrefix(address, "@last") {
+		run, step, _ = strings.Cut(address[1:], "@")
+		run = "@" + run
+	}
+	s, err := c.door().Stay(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer c.leave(s)
+	receipt, err := s.Signal(ctx, runtime.Signal{Kind: runtime.SignalClaim, Key: requestKey(v.key), Run: run, Step: step, As: v.as, Lease: v.lease})
+	if err != nil {
+		return err
+	}
+	if c.json {
+		return c.answerJSON(receipt.Claim)
+	}
+	got := receipt.Claim
+	c.print("%s", got.Claim)
+	c.print("%s", indent(got.Request, ""))
+	c.notice("%s has it until %s", got.Agent, stamp(got.Until))
+	as := ""
+	if v.as != "" {
+		as = " --as " + v.as
+	}
+	c.notice("  %s%s", c.command("heartbeat", got.Claim), as)
+	c.notice("  %s --data @FILE%s", c.command("submit", got.Claim), as)
+	return nil
+}
+
+// work sends what somebody says of claimed work. A result carries the run on.
+func (c *call) work(ctx context.Context, kind runtime.SignalKind, handle string, v *workVerb) error {
+	sig, err := c.workSignal(kind, handle, v)
+	if err != nil {
+		return err
+	}
+	s, err := c.door().Stay(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer c.leave(s)
+	if r, err := s.Get(ctx, sig.Run); err == nil { // who may not see the run brings no variables
+		sig.Run, sig.Env = r.ID, c.values(r.Details.Env)
+	}
+	receipt, err := s.Signal(ctx, sig)
+	if err != nil {
+		return err
+	}
+	if c.json {
+		err = c.answerJSON(receipt)
+	} else {
+		c.print("accepted %s", handle)
+		if over := receipt.Claim.Over; over != "" {
+			c.notice("leave it: %s", over)
+		}
+	}
+	if err != nil || kind == runtime.SignalHeartbeat || v.noWait {
+		return err
+	}
+	return c.afterSignal(ctx, s, receipt)
+}
+
+func (c *call) workSignal(kind runtime.SignalKind, handle string, v *workVerb) (sig runtime.Signal, err error) {
+	report := v.report
+	for _, f := range []struct {
+		flag string
+		to   *json.RawMessage
+	}{{v.output, &report.Output}, {v.events, &report.Events}, {v.usage, &report.Usage}} {
+		if *f.to, err = c.payload(f.flag); err != nil {
+			return sig, err
+		}
+		if len(*f.to) > 0 && !json.Valid(*f.to) {
+			return sig, runtime.Refuse(runtime.ErrBadPayload, `a text needs its quotes: '"yes"'; words go into --text`, "got %.60q, want JSON", *f.to)
+		}
+	}
+	sig = runtime.Signal{Kind: kind, Key: requestKey(v.key), As: v.as, Lease: v.lease, Report: &report}
+	sig.Run, sig.Step, sig.Claim, err = runtime.ParseClaim(handle)
+	return sig, err
+}
+
+// printWork lists work that agents come for.
+func (c *call) printWork(list []runtime.Work) {
+	for _, w := range list {
+		c.print("%s", workLine(w))
+		c.print("    %s", c.command("claim", w.Address, "--as", w.Agent))
+	}
+}
+
+// workLine describes a piece of work: whose it is, who has it, what is asked.
+func workLine(w runtime.Work) string {
+	line := w.Address + " for " + w.Agent
+	if w.By != "" {
+		line += ", claimed until " + stamp(*w.Until)
+	}
+	if w.Task != "" {
+		line += ": " + clip(strings.Join(strings.Fields(w.Task), " "))
+	}
+	return line
+}

@@ -1,0 +1,44 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"slices"
+)
+
+// claimAny takes the oldest work that the caller may take, of whatever run. A claim whose key is known is the one that was given before.
+func (e *Local) claimAny(ctx context.Context, s Signal) (*Receipt, error) {
+	who, refused := identify(CallerOf(ctx), s.As)
+	if refused != nil {
+		return nil, refused
+	}
+	if err := need(ctx, s.needs(), "claim work"); err != nil {
+		return nil, err
+	}
+	if run, err := e.store.Get([]byte(prefixKey + anyClaim + s.Key)); s.Key != "" && err == nil {
+		s.Run, s.any = string(run), true
+		return e.Signal(ctx, s)
+	} else if err != nil && !errors.Is(err, ErrNoKey) {
+		return nil, err
+	}
+	list, err := e.work(Query{Target: who[0]})
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range list.Work {
+		if w.By != "" && w.Until.After(e.now()) {
+			continue
+		}
+		next := s
+		next.any = true
+		next.Run, next.Step, _ = cutParent(w.Address)
+		receipt, err := e.Signal(ctx, next)
+		if err == nil || !slices.Contains([]ErrorKind{ErrClaimed, ErrClosed, ErrNotOpen, ErrExpired, ErrDenied}, AsRefusal(err).Kind) {
+			return receipt, err
+		}
+	}
+	return nil, refuse(ErrNotOpen, "there is no work for %q", who[0]).help("list it with: starling inbox --work")
+}
+
+// anyClaim stands where the run's id stands in the keys of signals that name one. No id has such letters.
+const anyClaim = "claim/"
