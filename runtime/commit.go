@@ -70,20 +70,19 @@ func (a *actor) journal(b *Batch, t *turn) tail {
 	return length
 }
 
-// index adds the rows that answer questions about the run without loading it, and returns the run's own.
-func (a *actor) index(b *Batch, t *turn) string {
+// index adds the rows that answer questions about the run without loading it, and returns what the run's own follows from.
+func (a *actor) index(b *Batch, t *turn) row {
 	for i := range t.records {
 		r := &t.records[i]
-		inbox := []byte(prefixInbox + a.run + "/" + r.Step)
 		switch r.Type {
 		case GateOpened:
-			b.Writes = append(b.Writes, Write{inbox, appendRecord(nil, r)})
+			b.Writes = append(b.Writes, Write{a.inboxKey(r), appendRecord(nil, r)})
 		case GateEscalated:
 			if g := t.s.Gates[r.Step]; g != nil {
-				b.Writes = append(b.Writes, Write{inbox, appendRecord(nil, &Record{Time: g.OpenedAt, Type: GateOpened, Step: r.Step, Data: g.payload()})})
+				b.Writes = append(b.Writes, Write{a.inboxKey(r), appendRecord(nil, &Record{Time: g.OpenedAt, Type: GateOpened, Step: r.Step, Data: g.payload()})})
 			}
 		case GateDecided, GateWithdrawn:
-			b.Writes = append(b.Writes, Write{inbox, nil})
+			b.Writes = append(b.Writes, Write{a.inboxKey(r), nil})
 			if !r.view().Flag("bare") {
 				b.Writes = append(b.Writes, Write{[]byte(prefixGate + a.run + "/" + r.Step), appendRecord(nil, r)})
 			}
@@ -92,9 +91,11 @@ func (a *actor) index(b *Batch, t *turn) string {
 	for step := range t.work {
 		b.Writes = append(b.Writes, Write{workKey(a.run, step), t.s.workRow(step)})
 	}
-	row := string(t.s.summary())
+	row := t.s.row()
 	if row != a.row {
-		b.Writes = append(b.Writes, Write{runKey(a.run), append(appendMicros(nil, t.now), row...)})
+		b.Writes = append(b.Writes, Write{runKey(a.run), append(appendMicros(nil, t.now), t.s.summary()...)})
 	}
 	return row
 }
+
+func (a *actor) inboxKey(r *Record) []byte { return []byte(prefixInbox + a.run + "/" + r.Step) }

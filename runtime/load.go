@@ -104,7 +104,7 @@ func (a *actor) load() (fresh bool, err error) {
 
 // keep takes a state that was read.
 func (a *actor) keep(s *state, sv *saved) {
-	a.s, a.points, a.tail, a.row = s, sv.points, sv.length, string(s.summary())
+	a.s, a.points, a.tail, a.row = s, sv.points, sv.length, s.row()
 }
 
 // awaken makes state and machine. A run that cannot be served here (its program or its settings cannot be read, or this build's builtins behave in another way) is

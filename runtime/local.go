@@ -342,6 +342,9 @@ const maxStored = 1 << 12
 
 // unknownBlobs leaves out the contents that the store has.
 func (e *Local) unknownBlobs(blobs map[string][]byte) map[string][]byte {
+	if len(blobs) == 0 {
+		return nil
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	fresh := map[string][]byte{}
@@ -354,6 +357,9 @@ func (e *Local) unknownBlobs(blobs map[string][]byte) map[string][]byte {
 }
 
 func (e *Local) storedBlobs(blobs map[string][]byte) {
+	if len(blobs) == 0 {
+		return
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(e.stored) > maxStored {

@@ -35,7 +35,7 @@ type actor struct {
 	host      *host
 	unfit     error // why the run cannot be served here; another build, or a repaired store, could
 	yielded   bool
-	row       string // the summary row as it stands in the store
+	row       row // of which the store has the summary
 	points    []point
 	tail      tail // the journal since the newest checkpoint
 	flights   map[string]flight

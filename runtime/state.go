@@ -262,13 +262,14 @@ func (s *state) want(st *step, ready bool) {
 
 // fly notes whether a step's newest attempt is in flight. One that is claimed flies elsewhere.
 func (s *state) fly(st *step, inFlight bool) {
-	if st.InFlight != inFlight {
-		st.InFlight = inFlight
-		if st.Claim > 0 {
-			return
-		}
-		s.flying += map[bool]int{true: 1, false: -1}[inFlight]
+	switch {
+	case st.Claim > 0:
+	case inFlight && !st.InFlight:
+		s.flying++
+	case !inFlight && st.InFlight:
+		s.flying--
 	}
+	st.InFlight = inFlight
 }
 
 // takeMessage removes the oldest message of a name.

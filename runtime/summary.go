@@ -20,6 +20,17 @@ func (s *state) summary() effect.Payload {
 	return b.Payload()
 }
 
+// row is what of a state its summary follows from, beyond what never changes: a turn after which it is the same writes no summary.
+type row struct {
+	status Status
+	script string
+	gates  int
+	due    int64
+	err    *effect.Error
+}
+
+func (s *state) row() row { return row{s.Status, s.Script, len(s.Gates), micros(s.due(false)), s.Err} }
+
 func summaryOf(run string, v effect.View) Summary {
 	s := Summary{ID: run, Status: Status(v.Text("status")), Script: v.Text("script"), StartedAt: timeOf(v, "started"), UpdatedAt: timeOf(v, "updated"),
 		Gates: int(v.Int("gates")), Parent: v.Text("parent"), Session: v.Flag("session"), Error: v.Text("error")}

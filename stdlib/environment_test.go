@@ -36,7 +36,7 @@ func (d *desk) wrap(v starlark.Value) starlark.Value {
 	switch v := v.(type) {
 	case *effect.Builtin:
 		return starlark.NewBuiltin(v.FullName, func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-			c, err := v.Bind(args, kwargs)
+			c, err := v.Bind(args, effect.Keywords(kwargs))
 			if err != nil {
 				return nil, err
 			}

@@ -84,7 +84,7 @@ func (b *Builtin) CallInternal(thread *starlark.Thread, args starlark.Tuple, kwa
 	if b.Class != Pure {
 		return nil, fmt.Errorf("%s cannot be called from inside a built-in function; call it from a def or a lambda", b.FullName)
 	}
-	c, err := b.Bind(args, kwargs)
+	c, err := b.Bind(args, Keywords(kwargs))
 	if err != nil {
 		return nil, err
 	}

@@ -4,11 +4,20 @@ import "encoding/binary"
 
 // Object builds the payload of a dict field by field, without making the dict. Journal records are written with it.
 type Object struct {
-	body []byte
+	body []byte // begins with the tag and room for a count of one byte, which is nearly always enough
 	n    int
 }
 
+// Bytes that an object begins with, and those for which there is room at first: what a typical record takes.
+const (
+	objectHead = 2
+	objectRoom = 96
+)
+
 func (o *Object) key(k string) {
+	if o.body == nil {
+		o.body = append(make([]byte, 0, objectRoom), tagDict, 0)
+	}
 	o.n++
 	o.body = binary.AppendUvarint(o.body, uint64(len(k)))
 	o.body = append(o.body, k...)
@@ -94,10 +103,17 @@ func (o *Object) Raws(k string, vs []Payload) *Object {
 	return o
 }
 
-// Payload returns the dict.
+// Payload returns the dict. Nothing may be added after that.
 func (o *Object) Payload() Payload {
-	p := make([]byte, 0, len(o.body)+3)
+	if o.n == 0 {
+		return Payload{tagDict, 0}
+	}
+	if o.n < 1<<7 {
+		o.body[1] = byte(o.n)
+		return o.body
+	}
+	p := make([]byte, 0, len(o.body)+binary.MaxVarintLen32)
 	p = append(p, tagDict)
 	p = binary.AppendUvarint(p, uint64(o.n))
-	return append(p, o.body...)
+	return append(p, o.body[objectHead:]...)
 }

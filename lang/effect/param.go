@@ -32,20 +32,35 @@ type Call struct {
 	values  []starlark.Value
 }
 
+// Keyword is one named argument of a call.
+type Keyword struct {
+	Name  string
+	Value starlark.Value
+}
+
+// Keywords are the named arguments of a call as go.starlark.net hands them over.
+func Keywords(kwargs []starlark.Tuple) []Keyword {
+	named := make([]Keyword, len(kwargs))
+	for i, kv := range kwargs {
+		named[i] = Keyword{string(kv[0].(starlark.String)), kv[1]}
+	}
+	return named
+}
+
 // Bind matches arguments with the parameters and checks the types that the parameters name. Errors read as those of
 // starlark.UnpackArgs do.
-func (b *Builtin) Bind(args starlark.Tuple, kwargs []starlark.Tuple) (*Call, error) {
+func (b *Builtin) Bind(args starlark.Tuple, named []Keyword) (*Call, error) {
 	c := &Call{Builtin: b, values: make([]starlark.Value, len(b.Params))}
 	if err := c.bindPositional(args); err != nil {
 		return nil, err
 	}
-	for _, kv := range kwargs {
-		if err := c.bindKeyword(string(kv[0].(starlark.String)), kv[1]); err != nil {
+	for _, kw := range named {
+		if err := c.bindKeyword(kw.Name, kw.Value); err != nil {
 			return nil, err
 		}
 	}
-	for i, p := range b.Params {
-		if err := c.check(i, p); err != nil {
+	for i := range b.Params {
+		if err := c.check(i, &b.Params[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -54,8 +69,8 @@ func (b *Builtin) Bind(args starlark.Tuple, kwargs []starlark.Tuple) (*Call, err
 
 func (c *Call) bindPositional(args starlark.Tuple) error {
 	n := 0
-	for i, p := range c.Builtin.Params {
-		switch {
+	for i := range c.Builtin.Params {
+		switch p := &c.Builtin.Params[i]; {
 		case p.Variadic:
 			c.values[i] = append(starlark.Tuple(nil), args[min(n, len(args)):]...)
 			return nil
@@ -77,9 +92,8 @@ func (c *Call) tooMany(args starlark.Tuple, want int) error {
 }
 
 func (c *Call) bindKeyword(name string, v starlark.Value) error {
-	names := make([]string, 0, len(c.Builtin.Params))
-	for i, p := range c.Builtin.Params {
-		switch {
+	for i := range c.Builtin.Params {
+		switch p := &c.Builtin.Params[i]; {
 		case p.Keywords:
 			d, _ := c.values[i].(*starlark.Dict)
 			if d == nil {
@@ -94,6 +108,9 @@ func (c *Call) bindKeyword(name string, v starlark.Value) error {
 			c.values[i] = v
 			return nil
 		}
+	}
+	names := make([]string, 0, len(c.Builtin.Params))
+	for _, p := range c.Builtin.Params {
 		names = append(names, p.Name)
 	}
 	err := fmt.Errorf("%s: unexpected keyword argument %q", c.Builtin.FullName, name)
@@ -103,7 +120,7 @@ func (c *Call) bindKeyword(name string, v starlark.Value) error {
 	return err
 }
 
-func (c *Call) check(i int, p Param) error {
+func (c *Call) check(i int, p *Param) error {
 	v := c.values[i]
 	if v == nil || v == starlark.None && p.Default != "" && !p.Nullable {
 		if p.Default == "" && !p.Variadic && !p.Keywords {
@@ -121,7 +138,7 @@ func (c *Call) check(i int, p Param) error {
 	return c.checkText(p, v)
 }
 
-func (c *Call) checkText(p Param, v starlark.Value) error {
+func (c *Call) checkText(p *Param, v starlark.Value) error {
 	s, ok := v.(starlark.String)
 	if !ok {
 		return nil
@@ -176,8 +193,8 @@ func admits(types string, v starlark.Value) bool {
 
 // Get returns the argument of a parameter, nil where it was left out or None was passed for a default.
 func (c *Call) Get(name string) starlark.Value {
-	for i, p := range c.Builtin.Params {
-		if p.Name == name {
+	for i := range c.Builtin.Params {
+		if c.Builtin.Params[i].Name == name {
 			return c.values[i]
 		}
 	}

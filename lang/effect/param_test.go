@@ -38,10 +38,10 @@ var rest = &effect.Builtin{
 	},
 }
 
-func kwargs(kv ...any) []starlark.Tuple {
-	var out []starlark.Tuple
+func kwargs(kv ...any) []effect.Keyword {
+	var out []effect.Keyword
 	for i := 0; i < len(kv); i += 2 {
-		out = append(out, starlark.Tuple{starlark.String(kv[i].(string)), kv[i+1].(starlark.Value)})
+		out = append(out, effect.Keyword{Name: kv[i].(string), Value: kv[i+1].(starlark.Value)})
 	}
 	return out
 }
@@ -52,7 +52,7 @@ func TestBindErrors(t *testing.T) {
 	for _, c := range []struct {
 		builtin *effect.Builtin
 		args    starlark.Tuple
-		kwargs  []starlark.Tuple
+		kwargs  []effect.Keyword
 		want    string
 	}{
 		{sample, nil, nil, `shop.order: missing argument for item`},

@@ -9,8 +9,23 @@ import (
 // View reads a dict by field name, giving zero values for what is not there. A view of a payload decodes only what it is asked for: the state of a run is a fold over views, and
 // most fields of most records are never looked at.
 type View struct {
-	d   *starlark.Dict // of a value
-	raw []byte         // of a payload: its fields, (length, key bytes, value)*
+	d    *starlark.Dict // of a value
+	raw  []byte         // of a payload: its fields, (length, key bytes, value)*
+	keys keys           // those that the payload may have: most fields that are asked for are not there
+}
+
+// keys is a set of field names in one word: it may seem to hold a name that it does not.
+type keys uint64
+
+func (ks keys) with(k []byte) keys { return ks | 1<<(bitOf(string(k))) }
+
+func (ks keys) mayHold(k string) bool { return ks&(1<<bitOf(k)) != 0 }
+
+func bitOf(k string) uint {
+	if k == "" {
+		return 0
+	}
+	return (uint(k[0])*7 + uint(k[len(k)-1])*31 + uint(len(k))) % 64
 }
 
 // View looks at the payload of a dict. It refuses one that is not well-formed; reading a View never fails: what is absent or of another type reads as zero.
@@ -19,23 +34,43 @@ func (p Payload) View() (View, error) {
 		return View{}, nil
 	}
 	d := decoder{buf: p}
-	d.skip(0)
-	if d.err == nil && d.pos < len(p) {
-		d.fail("%d bytes follow the value", len(p)-d.pos)
+	if p[0] != tagDict {
+		d.skip(0)
+		return View{}, d.over()
 	}
-	if d.err != nil {
-		return View{}, d.err
+	d.pos++
+	var ks keys
+	n := d.count()
+	begin := d.pos
+	for i := 0; i < n && d.err == nil; i++ {
+		ks = ks.with(d.key())
+		d.skip(1)
 	}
-	return viewOf(p), nil
+	if err := d.over(); err != nil {
+		return View{}, err
+	}
+	return View{raw: p[begin:], keys: ks}, nil
+}
+
+// over tells what is wrong with a payload that was passed over.
+func (d *decoder) over() error {
+	if d.err == nil && d.pos < len(d.buf) {
+		d.fail("%d bytes follow the value", len(d.buf)-d.pos)
+	}
+	return d.err
+}
+
+// key reads the name of a field.
+func (d *decoder) key() []byte {
+	n := d.length()
+	d.pos += n
+	return d.buf[d.pos-n : d.pos]
 }
 
 // viewOf looks at a payload that is well-formed.
 func viewOf(p Payload) View {
-	if len(p) == 0 || p[0] != tagDict {
-		return View{}
-	}
-	_, w := binary.Uvarint(p[1:])
-	return View{raw: p[1+w:]}
+	v, _ := p.View()
+	return v
 }
 
 // ViewOf reads a value that should be a dict.
@@ -99,10 +134,11 @@ func (d *decoder) skipRecord(depth int) {
 
 // find returns the bytes of a field.
 func (v View) find(k string) (Payload, bool) {
+	if !v.keys.mayHold(k) {
+		return nil, false
+	}
 	for d := (decoder{buf: v.raw}); d.pos < len(d.buf) && d.err == nil; {
-		n := d.length()
-		key := d.buf[d.pos : d.pos+n]
-		d.pos += n
+		key := d.key()
 		begin := d.pos
 		d.skip(0)
 		if string(key) == k {

@@ -6,13 +6,12 @@ import (
 	"strings"
 
 	"go.starlark.net/starlark"
+
+	"starling/lang/effect"
 )
 
 // keyword is one named argument of a call.
-type keyword struct {
-	name  string
-	value starlark.Value
-}
+type keyword = effect.Keyword
 
 // bind sets the parameters of fn, the first registers of its window, from the arguments of a call. The general form of a function is
 //
@@ -80,23 +79,23 @@ func bindPositional(fn *Function, params, args []starlark.Value, ordinary int) (
 func bindNamed(fn *Function, params []starlark.Value, named []keyword, ordinary int) error {
 	code := fn.code
 	for _, kw := range named {
-		if i := findParam(fn, kw.name, ordinary); i >= 0 {
+		if i := findParam(fn, kw.Name, ordinary); i >= 0 {
 			if params[i] != nil {
-				return fmt.Errorf("function %s got multiple values for parameter %s", code.Name, starlark.String(kw.name))
+				return fmt.Errorf("function %s got multiple values for parameter %s", code.Name, starlark.String(kw.Name))
 			}
-			params[i] = kw.value
+			params[i] = kw.Value
 			continue
 		}
 		if !code.HasKwargs {
-			return fmt.Errorf("function %s got an unexpected keyword argument %s", code.Name, starlark.String(kw.name))
+			return fmt.Errorf("function %s got an unexpected keyword argument %s", code.Name, starlark.String(kw.Name))
 		}
 		rest := params[code.NumParams-1].(*starlark.Dict)
 		before := rest.Len()
-		if err := rest.SetKey(starlark.String(kw.name), kw.value); err != nil {
+		if err := rest.SetKey(starlark.String(kw.Name), kw.Value); err != nil {
 			return err
 		}
 		if rest.Len() == before {
-			return fmt.Errorf("function %s got multiple values for parameter %s", code.Name, starlark.String(kw.name))
+			return fmt.Errorf("function %s got multiple values for parameter %s", code.Name, starlark.String(kw.Name))
 		}
 	}
 	return nil

@@ -84,7 +84,7 @@ func (m *Machine) callShape(f *fiber, fn starlark.Value, base, n int, shape *com
 	}
 	named := m.named[:0]
 	for i, name := range shape.Names {
-		named = append(named, keyword{name, rest[i]})
+		named = append(named, keyword{Name: name, Value: rest[i]})
 	}
 	m.named = named
 	defer clear(named)
@@ -168,7 +168,7 @@ func spreadNamed(named []keyword, x starlark.Value) ([]keyword, error) {
 		if !ok {
 			return nil, fmt.Errorf("keywords must be strings, not %s", item[0].Type())
 		}
-		named = append(named, keyword{string(name), item[1]})
+		named = append(named, keyword{Name: string(name), Value: item[1]})
 	}
 	return named, nil
 }
@@ -228,7 +228,7 @@ func pairs(named []keyword) []starlark.Tuple {
 	}
 	list := make([]starlark.Tuple, len(named))
 	for i, kw := range named {
-		list[i] = starlark.Tuple{starlark.String(kw.name), kw.value}
+		list[i] = starlark.Tuple{starlark.String(kw.Name), kw.Value}
 	}
 	return list
 }
@@ -247,10 +247,7 @@ func (fn *Function) CallInternal(thread *starlark.Thread, args starlark.Tuple, k
 
 // callNested calls fn above a border frame and runs until it returns.
 func (m *Machine) callNested(f *fiber, fn *Function, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-	named := make([]keyword, len(kwargs))
-	for i, kv := range kwargs {
-		named[i] = keyword{string(kv[0].(starlark.String)), kv[1]}
-	}
+	named := effect.Keywords(kwargs)
 	height := len(f.frames)
 	border := f.pushActivation(&activation{kind: borderFrame, callee: m.callee})
 	defer func() { // also when a panic passes through

@@ -238,6 +238,9 @@ func (m *Machine) retire(f *fiber) {
 }
 
 func (m *Machine) sweep() {
+	if m.retired == 0 {
+		return
+	}
 	gone := func(f *fiber) bool { return f.state == ended }
 	m.fibers = slices.DeleteFunc(slices.Clone(m.fibers), gone) // a copy: somebody may be walking the old one
 	m.queue = slices.DeleteFunc(slices.Clone(m.queue), gone)

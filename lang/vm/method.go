@@ -183,7 +183,7 @@ func (m *Machine) mayCallString(name, s string, args starlark.Tuple, named []key
 func (m *Machine) mayFormat(s string, args starlark.Tuple, named []keyword) error {
 	longest := int64(0)
 	for _, kw := range named {
-		if err := m.showable(kw.value); err != nil {
+		if err := m.showable(kw.Value); err != nil {
 			return err
 		}
 	}
@@ -198,7 +198,7 @@ func (m *Machine) mayFormat(s string, args starlark.Tuple, named []keyword) erro
 		longest = max(longest, n)
 	}
 	for _, kw := range named {
-		n, err := m.textSize(kw.value)
+		n, err := m.textSize(kw.Value)
 		if err != nil {
 			return err
 		}

@@ -46,7 +46,7 @@ func (m *Machine) allPrintable(args []starlark.Value, named []keyword) error {
 		}
 	}
 	for _, kw := range named {
-		if err := m.printable(kw.value); err != nil {
+		if err := m.printable(kw.Value); err != nil {
 			return err
 		}
 	}

@@ -2,9 +2,11 @@ package vm
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
 
 	"starling/lang/effect"
 )
@@ -41,7 +43,7 @@ func (m *Machine) callEffect(f *fiber, b *effect.Builtin, args starlark.Tuple, n
 
 // callPure calls a function of its arguments. What it can make of them is checked before.
 func (m *Machine) callPure(b *effect.Builtin, args starlark.Tuple, named []keyword) (starlark.Value, error) {
-	c, err := b.Bind(args, pairs(named))
+	c, err := b.Bind(args, named)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +69,7 @@ func (m *Machine) newRequest(f *fiber, b *effect.Builtin, args starlark.Tuple, n
 	if err := m.mayWait(f, b.FullName); err != nil {
 		return nil, err
 	}
-	c, err := b.Bind(args, pairs(named))
+	c, err := b.Bind(args, named)
 	if err != nil {
 		return nil, err
 	}
@@ -170,11 +172,23 @@ func (f *fiber) where() string {
 	for ; f != nil; f = f.parent {
 		for i := len(f.frames) - 1; i >= 0; i-- {
 			if fr := &f.frames[i]; fr.fn != nil {
-				return fr.fn.code.Position(fr.pc).String()
+				return place(fr.fn.code.Position(fr.pc))
 			}
 		}
 	}
 	return ""
+}
+
+// place is a position as its String writes it, at a tenth of the cost: every request has one.
+func place(pos syntax.Position) string {
+	if pos.Line <= 0 || pos.Col <= 0 {
+		return pos.String()
+	}
+	var buf [64]byte
+	b := append(buf[:0], pos.Filename()...)
+	b = strconv.AppendInt(append(b, ':'), int64(pos.Line), 10)
+	b = strconv.AppendInt(append(b, ':'), int64(pos.Col), 10)
+	return string(b)
 }
 
 // step names the next step of a name in the fiber's branch: "name", then "name#2", "name#3".
@@ -192,7 +206,7 @@ func (f *fiber) count(name string) string {
 // numbered is the n-th use of a name in a branch.
 func numbered(name string, n int) string {
 	if n > 1 {
-		return fmt.Sprintf("%s#%d", name, n)
+		return name + "#" + strconv.Itoa(n)
 	}
 	return name
 }

@@ -96,7 +96,7 @@ func quickBool(args []starlark.Value) starlark.Value {
 
 func hasKeyword(named []keyword, name string) bool {
 	for _, kw := range named {
-		if kw.name == name {
+		if kw.Name == name {
 			return true
 		}
 	}

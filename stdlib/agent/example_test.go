@@ -25,8 +25,8 @@ def reviewer(req):
 	env := stdlib.Environment(stdlib.Options{})
 
 	builtin, _ := env.Lookup("agent")
-	call, _ := builtin.(*effect.Builtin).Bind(starlark.Tuple{starlark.String("reviewer")}, []starlark.Tuple{
-		{starlark.String("input"), starlark.NewList([]starlark.Value{starlark.String("a")})}})
+	call, _ := builtin.(*effect.Builtin).Bind(starlark.Tuple{starlark.String("reviewer")}, []effect.Keyword{
+		{Name: "input", Value: starlark.NewList([]starlark.Value{starlark.String("a")})}})
 	request, _ := builtin.(*effect.Builtin).Request(call)
 	if fault := env.Handlers["agent"].Resolve(settings, request); fault != nil {
 		panic(fault)

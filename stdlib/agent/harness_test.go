@@ -137,7 +137,7 @@ func interpretedValue(v starlark.Value, made func(*effect.Request)) starlark.Val
 	switch v := v.(type) {
 	case *effect.Builtin:
 		return starlark.NewBuiltin(v.FullName, func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-			c, err := v.Bind(args, kwargs)
+			c, err := v.Bind(args, effect.Keywords(kwargs))
 			if err != nil {
 				return nil, err
 			}
