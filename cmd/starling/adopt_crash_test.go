@@ -5,17 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
-	"syscall"
 	"testing"
-
-	"starling/runtime"
 )
-
-// ahead tells whether a commit writes a run that is not there yet, or contents.
-func ahead(b *runtime.Batch) bool {
-	return len(b.Writes) > 0 && strings.Contains("a/ j/ b/ g/", string(b.Writes[0].Key[:2]))
-}
 
 // A run whose journal takes several commits is forked and imported by real processes that are killed before and after each of them. What is left is the whole run or
 // nothing, and the same command typed again ends with one.
@@ -28,10 +19,10 @@ def main():
     gate("last", options = ["on"])
 `)
 	var run struct{ ID string }
-	if err := json.Unmarshal(p.do(false, "", "run", "large.star", "--json"), &run); err != nil {
+	if err := json.Unmarshal(p.do(killer{}, "run", "large.star", "--json"), &run); err != nil {
 		t.Fatal(err)
 	}
-	p.do(false, "", "export", run.ID, "-o", "large.export")
+	p.do(killer{}, "export", run.ID, "-o", "large.export")
 	for name, c := range map[string]struct {
 		args   []string
 		before int // runs that the store has
@@ -56,20 +47,19 @@ func (p *telling) adopts(t *testing.T, args []string, moment string, before int)
 			}
 		}
 		command := append([]string{"--store", store}, args...)
-		_, state := p.exec(true, fmt.Sprintf("%s %d", moment, n), command...)
-		status, _ := state.Sys().(syscall.WaitStatus)
+		_, state := p.exec(killer{crash: fmt.Sprintf("%s %d", moment, n)}, command...)
 		if left := len(p.runs(store)); left != before && left != before+1 {
 			t.Errorf("killed %s commit %d: %d runs are left, want %d or one more", moment, n, left, before)
 		}
-		p.do(false, "", command...)
+		p.do(killer{}, command...)
 		found := p.runs(store)
 		if len(found) != before+1 {
 			t.Errorf("killed %s commit %d and typed again: %d runs, want %d", moment, n, len(found), before+1)
 		}
 		for _, id := range found {
-			p.do(false, "", "--store", store, "replay", id, "--verify")
+			p.do(killer{}, "--store", store, "replay", id, "--verify")
 		}
-		if !status.Signaled() {
+		if !killed(state) {
 			if n < 4 {
 				t.Errorf("%s made %d commits, want several", args[0], n-1)
 			}
@@ -82,7 +72,7 @@ func (p *telling) adopts(t *testing.T, args []string, moment string, before int)
 func (p *telling) runs(store string) []string {
 	p.t.Helper()
 	var listed struct{ Runs []struct{ ID string } }
-	if err := json.Unmarshal(p.do(false, "", "--store", store, "ps", "-a", "--json"), &listed); err != nil {
+	if err := json.Unmarshal(p.do(killer{}, "--store", store, "ps", "-a", "--json"), &listed); err != nil {
 		p.t.Fatal(err)
 	}
 	var ids []string

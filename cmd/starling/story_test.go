@@ -1,0 +1,251 @@
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	killSeed = flag.Uint64("kill-seed", 0, "the seed of the kills at random moments; 0 draws one, which is printed")
+	killings = flag.Int("killings", 2, "how often each script is played with kills at random moments")
+)
+
+// story is what users do with a script: they start it, and answer its gates. Whoever finds that a command was killed types it again, with its key.
+type story struct {
+	name    string
+	script  string            // a file of scripts/, or the text of one
+	files   map[string]string // beside the text
+	folder  string            // what lies in the working folder, "" for nothing
+	Args    []string          `json:"args"`    // of run; SINK is the address of the world, which serves the folder
+	Answers [][]string        `json:"answers"` // GATE and the flags of signal; where there are none, each gate gets its first option
+}
+
+var branchStories = []story{
+	{name: "branches", script: `
+def ask(name):
+    print("asking", name)
+    return [name, gate(name, options = ["yes", "no"]).choice]
+def main():
+    before = {"squares": [x * x for x in range(5)]}
+    return [before, parallel({k: (ask, k) for k in ["a", "b", "c"]}), before]
+`, Answers: [][]string{{"parallel/b/b", "--choice", "yes"}, {"c", "--choice", "no"}, {"parallel/a/a", "--choice", "yes"}}},
+	{name: "keys and natives", script: `
+def main():
+    ids = [uuid(), uuid()]
+    names = sorted(["x", "y"], key = lambda n: gate("g-" + n, options = ["1", "2"]).choice)
+    sleep("20ms")
+    o = attempt(lambda: 1 // 0)
+    emit("half", names = names)
+    return [names, o.error.message, len({i: None for i in ids}), random() < 1]
+`, Answers: [][]string{{"g-x", "--choice", "2"}, {"g-y", "--choice", "1"}}},
+	{name: "child", script: `
+def main():
+    h = gate("late", options = ["on"], wait = False)
+    r = run("child.star", {"x": 2})
+    return [r, h.decision().choice]
+`, files: map[string]string{"child.star": `
+def main(x):
+    print("child")
+    return [x, gate("ok", options = ["yes", "no"]).choice]
+`}, Answers: [][]string{{"child/ok", "--choice", "yes"}, {"late", "--choice", "on"}}},
+}
+
+// stories are those above and one for each script of scripts/. A script that says nothing is started without inputs; NAME_agents.star beside it are its agents, and what
+// testdata/stories/NAME holds lies in its working folder, story.json there saying how it is started and answered.
+func stories(t *testing.T) []story {
+	t.Helper()
+	scripts, err := filepath.Glob(filepath.Join("..", "..", "scripts", "*.star"))
+	if err != nil || len(scripts) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	all := slices.Clone(branchStories)
+	for _, file := range scripts {
+		name := strings.TrimSuffix(filepath.Base(file), ".star")
+		if strings.HasSuffix(name, "_agents") {
+			continue
+		}
+		s := story{name: name, script: name + ".star"}
+		if fake := strings.TrimSuffix(file, ".star") + "_agents.star"; exists(fake) {
+			s.Args = []string{"--fake", "scripts/" + name + "_agents.star"}
+		}
+		if folder := filepath.Join("..", "..", "testdata", "stories", name); exists(folder) {
+			s.folder = folder
+			s.read(t, filepath.Join(folder, "story.json"))
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+func (s *story) read(t *testing.T, file string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := s.Args
+	if err := json.Unmarshal(text, s); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	s.Args = append(args, s.Args...)
+}
+
+// killer says when a command is killed: at one of its commits, or after a while. The zero killer never does.
+type killer struct {
+	command int           // which command of the story
+	crash   string        // at which commit, see crashVariable
+	within  time.Duration // after how long
+	moments []time.Duration
+}
+
+// of is the killer of one command.
+func (k killer) of(command int) killer {
+	if k.moments == nil && k.command != command {
+		return killer{}
+	}
+	if k.moments != nil {
+		return k.next()
+	}
+	return k
+}
+
+// next is the killer of the command that is typed again.
+func (k killer) next() killer {
+	if len(k.moments) == 0 {
+		return killer{}
+	}
+	return killer{within: k.moments[0], moments: k.moments[1:]}
+}
+
+// Each story is told once without a crash, then again for every commit of every command, with SIGKILL before and after it. The end must be the same.
+func TestSIGKILLAtEveryCommit(t *testing.T) {
+	for _, s := range stories(t) {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			want := s.tell(t, killer{})
+			for command := range 1 + len(s.Answers) {
+				for _, moment := range []string{"before", "after"} {
+					s.killAll(t, command, moment, want)
+				}
+			}
+		})
+	}
+}
+
+// Then it is told while its commands are killed at moments that a seed draws, up to three times each.
+func TestSIGKILLAtRandomMoments(t *testing.T) {
+	seed := *killSeed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("-kill-seed %d", seed)
+	for i, s := range stories(t) {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(seed, uint64(i)))
+			began := time.Now()
+			want := s.tell(t, killer{})
+			longest := time.Since(began) / time.Duration(2+len(s.Answers))
+			for range *killings {
+				moments := make([]time.Duration, 3)
+				for i := range moments {
+					moments[i] = 1 + time.Duration(r.Int64N(int64(longest)))
+				}
+				got := s.tell(t, killer{moments: moments})
+				t.Logf("%d kills: %v", got.kills, moments)
+				if diff := want.differs(got); diff != "" {
+					t.Errorf("-kill-seed %d: killed after %v: %s", seed, moments, diff)
+				}
+			}
+		})
+	}
+}
+
+// tell plays the story in a folder of its own, killing its commands. Without answers of its own, it learns which gates there are.
+func (s *story) tell(t *testing.T, k killer) *ending {
+	t.Helper()
+	p := &telling{t: t, dir: t.TempDir(), end: &ending{}}
+	p.sink = newSink()
+	p.sink.dir = p.dir
+	p.sink.server = httptest.NewServer(p.sink)
+	defer p.sink.close()
+	command := []string{"run", s.lay(p), "--key", "start", "--json"}
+	for _, a := range s.Args {
+		command = append(command, strings.ReplaceAll(a, "SINK", p.sink.server.URL))
+	}
+	var run struct{ ID string }
+	first := p.do(k.of(0), command...)
+	if err := json.Unmarshal(first, &run); err != nil || run.ID == "" {
+		t.Fatalf("run printed %s", first)
+	}
+	learn := s.Answers == nil
+	for i := 0; ; i++ {
+		p.retryUncertain(run.ID)
+		if learn {
+			s.Answers = append(s.Answers, p.firstOptions(run.ID)...)
+		}
+		if i >= len(s.Answers) {
+			break
+		}
+		p.answer(k.of(i+1), run.ID, s.Answers[i], fmt.Sprintf("answer-%d", i))
+	}
+	p.do(killer{}, "wait", run.ID, "--timeout", "20s")
+	p.retryUncertain(run.ID)
+	p.check()
+	return p.look(run.ID)
+}
+
+// firstOptions answers the gate that has been open for longest with the first of its options.
+func (p *telling) firstOptions(run string) [][]string {
+	p.t.Helper()
+	var shown struct {
+		Gates []struct {
+			Gate, Target string
+			Options      []struct{ Name string }
+		}
+	}
+	if err := json.Unmarshal(p.do(killer{}, "show", run, "--json"), &shown); err != nil {
+		p.t.Fatal(err)
+	}
+	if len(shown.Gates) == 0 {
+		return nil
+	}
+	g := shown.Gates[0]
+	if len(g.Options) == 0 {
+		p.t.Fatalf("gate %s has no options: say in testdata/stories/NAME/story.json how it is answered", g.Gate)
+	}
+	answer := []string{g.Gate, "--choice", g.Options[0].Name}
+	if g.Target != "" {
+		answer = append(answer, "--as", g.Target)
+	}
+	return [][]string{answer}
+}
+
+// lay puts the story's files into its folder.
+func (s *story) lay(p *telling) (script string) {
+	if err := os.CopyFS(filepath.Join(p.dir, "scripts"), os.DirFS(filepath.Join("..", "..", "scripts"))); err != nil {
+		p.t.Fatal(err)
+	}
+	if s.folder != "" {
+		if err := os.CopyFS(p.dir, os.DirFS(s.folder)); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	for name, text := range s.files {
+		p.write(name, text)
+	}
+	if !strings.Contains(s.script, "\n") {
+		return "scripts/" + s.script
+	}
+	p.write("story.star", s.script)
+	return "story.star"
+}
