@@ -20,6 +20,8 @@ func replyBuiltin() *effect.Builtin {
 			{Name: "status", Type: "string", Default: `"ok"`, OneOf: []string{"ok", "stopped", "blocked", "error"}, KeywordOnly: true,
 				Doc: "How it ended."},
 			{Name: "note", Type: "string", Default: "None", KeywordOnly: true, Doc: "A remark for people."},
+			{Name: "files", Type: "dict", Default: "None", KeywordOnly: true,
+				Doc: "What it changes in the workspace before it replies: path to content, None to remove the file."},
 		},
 		Result: "Reply",
 		Pure:   func(c *effect.Call) (starlark.Value, error) { return recordOf(c, effect.ReplyType), nil },

@@ -33,7 +33,7 @@ var (
 	RoleType     = &RecordType{Name: "role", Fields: []string{"name", "instructions", "backend", "tools", "input", "output", "requires", "timeout",
 		"retries", "modifies", "owns", "limit"}, ok: -1}
 	VerdictType = &RecordType{Name: "Verdict", Fields: []string{"action", "message"}, ok: -1}
-	ReplyType   = &RecordType{Name: "Reply", Fields: []string{"output", "text", "events", "usage", "delay", "status", "note"}, ok: -1}
+	ReplyType   = &RecordType{Name: "Reply", Fields: []string{"output", "text", "events", "usage", "delay", "status", "note", "files"}, ok: -1}
 	MessageType = &RecordType{Name: "Message", Fields: []string{"name", "payload", "by", "at"}, ok: -1}
 	HandleType  = &RecordType{Name: "Handle", Fields: []string{"kind", "step"}, ok: -1}
 	// QuestionType is what an agent is sent: as JSON on the standard input of a command, as the argument of a scripted one.

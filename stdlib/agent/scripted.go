@@ -3,12 +3,14 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
 	"go.starlark.net/starlark"
 
 	"starling/lang/effect"
+	"starling/stdlib/jail"
 )
 
 // scripted asks agents that are functions of the fake. What a function returns is the output, a string is text, a reply(…) says more; fail(…) is an
@@ -52,6 +54,7 @@ func (s scripted) failure(ctx context.Context, agent string, err error) effect.R
 func (s scripted) answer(ctx context.Context, q Question, v starlark.Value) effect.Reply {
 	a := answer{status: "ok"}
 	var delay time.Duration
+	var files starlark.Value = starlark.None
 	switch v := v.(type) {
 	case starlark.String:
 		a.text = string(v)
@@ -66,7 +69,7 @@ func (s scripted) answer(ctx context.Context, q Question, v starlark.Value) effe
 		}
 		a = said
 		text, _ := starlark.AsString(v.Field("delay"))
-		delay = textDuration(text)
+		delay, files = textDuration(text), v.Field("files")
 	default:
 		a.output = v
 	}
@@ -74,7 +77,43 @@ func (s scripted) answer(ctx context.Context, q Question, v starlark.Value) effe
 	if !pause(ctx, delay) {
 		return cut(ctx, q.Definition.Agent)
 	}
+	if err := changeFiles(q.Attempt, files); err != nil {
+		return failed(effect.Errorf(effect.KindAgent, "%s: files: %v", q.Definition.Agent, err), effect.Final)
+	}
 	return a.reply(q.Definition.Agent, q.Returns)
+}
+
+// changeFiles does to the workspace what a scripted agent says that it does. Doing it again, after a crash, changes nothing more.
+func changeFiles(a *effect.Attempt, files starlark.Value) error {
+	changes, ok := files.(*starlark.Dict)
+	if !ok || changes.Len() == 0 {
+		return nil
+	}
+	tree, err := jail.Open(a.Settings.Workspace, a.Store)
+	if err != nil {
+		return err
+	}
+	defer tree.Close()
+	for path, content := range changes.Entries() {
+		at, ok := starlark.AsString(path)
+		if !ok {
+			return fmt.Errorf("got the path %s, want a string", path)
+		}
+		switch content := content.(type) {
+		case starlark.NoneType:
+			err = tree.Remove(at, false)
+		case starlark.String:
+			err = tree.Write(at, []byte(content), a.Key)
+		case starlark.Bytes:
+			err = tree.Write(at, []byte(content), a.Key)
+		default:
+			err = fmt.Errorf("%s: got %s, want string, bytes or None", at, content.Type())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // replyFields has what reply(…) was given. An output of None is one that was not given.

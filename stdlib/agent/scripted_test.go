@@ -3,6 +3,8 @@ package agent_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -47,6 +49,39 @@ func TestScriptedAgentSucceedsLater(t *testing.T) {
 	s.number = 2
 	if got := show(s.ask(t.Context(), `agent("a")`)); got != "ok output=2" {
 		t.Errorf("got %s", got)
+	}
+}
+
+func TestScriptedAgentChangesFiles(t *testing.T) {
+	for _, c := range []struct{ files, want, left string }{
+		{`{"src/a.go": "package a", "old.txt": None, "gone.txt": None}`, `ok text="x"`, "src/a.go=package a"},
+		{`{"b": b"\xff", "old.txt": "new"}`, `ok text="x"`, "b=\xff old.txt=new"},
+		{`{}`, `ok text="x"`, "old.txt=old"},
+		{`{"../out": "x"}`, "final agent: a: files: ../out: it leads out of the workspace", "old.txt=old"},
+		{`{"n": 3}`, "final agent: a: files: n: got int, want string, bytes or None", "old.txt=old"},
+		{`{3: "x"}`, "final agent: a: files: got the path 3, want a string", "old.txt=old"},
+	} {
+		s := newStage(t, "", `def a(req): return reply(text = "x", files = `+c.files+`)`)
+		keep := func(name, text string) {
+			if err := os.WriteFile(filepath.Join(s.settings.Workspace, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		keep("old.txt", "old")
+		for range 2 { // a crash may have it done again
+			if got := show(s.ask(t.Context(), `agent("a")`)); got != c.want {
+				t.Errorf("%s\ngot  %s\nwant %s", c.files, got, c.want)
+			}
+		}
+		var left []string
+		for _, name := range []string{"b", "old.txt", "src/a.go"} {
+			if text, err := os.ReadFile(filepath.Join(s.settings.Workspace, name)); err == nil {
+				left = append(left, name+"="+string(text))
+			}
+		}
+		if got := strings.Join(left, " "); got != c.left {
+			t.Errorf("%s leaves %s, want %s", c.files, got, c.left)
+		}
 	}
 }
 
