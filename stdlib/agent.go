@@ -8,11 +8,15 @@ import (
 
 const maxFurther = 100 // retries, reasks
 
+const toolsDoc = "The tools it may use, none by default: a tool server (\"github\"), tools of one (\"github.get_*\"), what mcp.server gives, and for presets what they may use " +
+	"in their own notation."
+
 // agentKeywords are the keywords of agent that handoff has too.
 func agentKeywords() []effect.Param {
 	return []effect.Param{
 		{Name: "backend", Type: "string|list|tuple", Default: "None", KeywordOnly: true,
 			Doc: "Name of the agent whose backend answers instead of its own, or several in order of preference: when one is missing the next is asked."},
+		{Name: "tools", Type: "list|tuple", Default: "None", KeywordOnly: true, Doc: toolsDoc},
 		timeoutParam("Of one attempt; \"5m\" unless the role or the project says otherwise. Waiting for people is not counted."),
 		{Name: "retries", Type: "int", Default: "None", KeywordOnly: true, Doc: "Further attempts after a failure of the transport, 1 by default."},
 		{Name: "reasks", Type: "int", Default: "None", KeywordOnly: true,
@@ -82,14 +86,14 @@ func ask(c *effect.Call, who string, fields ...string) (*effect.Request, error) 
 	if err := checkWho(c, who); err != nil {
 		return nil, err
 	}
-	name, err := stepName(c, roleName(c.Get(who)))
+	name, err := stepName(c, nameOf(c.Get(who)))
 	if err != nil {
 		return nil, err
 	}
 	if err := checkAsking(c); err != nil {
 		return nil, err
 	}
-	r, err := request(c, c.Builtin.FullName, name, append(fields, "backend", "timeout", "retries", "reasks")...)
+	r, err := request(c, c.Builtin.FullName, name, append(fields, "backend", "tools", "timeout", "retries", "reasks")...)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +114,32 @@ func checkAsking(c *effect.Call) error {
 			return err
 		}
 	}
+	if err := checkTools(c); err != nil {
+		return err
+	}
 	return checkBackend(c)
+}
+
+// checkTools checks that tools are texts or tool servers.
+func checkTools(c *effect.Call) error {
+	list, ok := c.Get("tools").(starlark.Iterable)
+	if !ok {
+		return nil
+	}
+	i := 0
+	for v := range starlark.Elements(list) {
+		r, isRecord := v.(*effect.Record)
+		text, isText := starlark.AsString(v)
+		switch {
+		case isRecord && r.RecordType() == effect.ToolServerType:
+		case !isText:
+			return wrong(c, "tools", "[%d]: got %s, want string or ToolServer", i, v.Type())
+		case text == "":
+			return wrong(c, "tools", "[%d]: got an empty text, want the name of a tool server or of a tool", i)
+		}
+		i++
+	}
+	return nil
 }
 
 // checkBackend checks a name, or a list of names.
@@ -143,14 +172,14 @@ func checkWho(c *effect.Call, param string) error {
 	if v == nil {
 		return nil
 	}
-	if err := effect.CheckName(roleName(v)); err != nil {
+	if err := effect.CheckName(nameOf(v)); err != nil {
 		return wrong(c, param, "%w", err)
 	}
 	return nil
 }
 
-// roleName is the name of a role, or the string that stands for one.
-func roleName(v starlark.Value) string {
+// nameOf is the name of a role or of a tool server, or the string that stands for one.
+func nameOf(v starlark.Value) string {
 	if r, ok := v.(*effect.Record); ok {
 		v = r.Field("name")
 	}

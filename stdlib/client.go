@@ -19,6 +19,7 @@ import (
 	"starling/lang/contract"
 	"starling/lang/effect"
 	"starling/stdlib/project"
+	"starling/stdlib/secret"
 )
 
 // maxRedirects bounds how far one request is sent on.
@@ -50,10 +51,10 @@ type exchange struct {
 	attempt   *effect.Attempt
 	args      effect.View
 	transport http.RoundTripper
-	secret    []string    // names of the headers whose values are secret
-	shown     redactor    // what a response may not show
-	host      string      // the one that was asked for
-	sent      atomic.Bool // some of a request has left: the other side may have acted on it
+	secret    []string        // names of the headers whose values are secret
+	shown     secret.Redactor // what a response may not show
+	host      string          // the one that was asked for
+	sent      atomic.Bool     // some of a request has left: the other side may have acted on it
 }
 
 func (e *exchange) perform(ctx context.Context) effect.Reply {
@@ -118,11 +119,11 @@ func (e *exchange) setHeaders(ctx context.Context, h http.Header) error {
 		case starlark.String:
 			h.Set(name, string(v))
 		case *effect.Secret:
-			value, err := revealed(ctx, e.attempt, v.Name)
+			value, err := secret.Reveal(ctx, e.attempt, v.Name)
 			if err != nil {
 				return fmt.Errorf("the header %s: %w", name, err)
 			}
-			e.shown.hide(v.Name, value)
+			e.shown.Hide(v.Name, value)
 			if text := v.Reveal(value); !strings.ContainsAny(text, "\r\n\x00") {
 				h.Set(name, text)
 				e.secret = append(e.secret, name)
@@ -166,7 +167,7 @@ func (e *exchange) broken(ctx context.Context, err error) effect.Reply {
 	case errors.Is(err, errRedirects):
 		return e.failed(effect.Errorf(effect.KindEffect, "%s: %v", e.title(), errRedirects), effect.Final)
 	}
-	return e.failed(effect.Errorf(effect.KindEffect, "%s: %s", e.title(), e.shown.redact(reason(err))), e.class())
+	return e.failed(effect.Errorf(effect.KindEffect, "%s: %s", e.title(), e.shown.Redact(reason(err))), e.class())
 }
 
 // class says whether another attempt can do no harm: of what may be repeated, and of anything that never left.
@@ -202,7 +203,7 @@ func (e *exchange) failed(err *effect.Error, class effect.Failure) effect.Reply 
 
 // response makes the record that is kept. A server that repeats a secret does not bring it into the journal.
 func (e *exchange) response(resp *http.Response, body []byte) effect.Reply {
-	body = []byte(e.shown.redact(string(body)))
+	body = []byte(e.shown.Redact(string(body)))
 	text := strings.ToValidUTF8(string(body), "\uFFFD")
 	value, err := contract.FromJSON(body)
 	if err != nil {
@@ -218,7 +219,7 @@ func (e *exchange) response(resp *http.Response, body []byte) effect.Reply {
 }
 
 // headerDict has the names in lower case and in order; several values of one name are joined with commas.
-func headerDict(h http.Header, shown redactor) *starlark.Dict {
+func headerDict(h http.Header, shown secret.Redactor) *starlark.Dict {
 	names := make([]string, 0, len(h))
 	for name := range h {
 		names = append(names, name)
@@ -226,7 +227,7 @@ func headerDict(h http.Header, shown redactor) *starlark.Dict {
 	slices.Sort(names)
 	d := starlark.NewDict(len(names))
 	for _, name := range names {
-		value := strings.ToValidUTF8(shown.redact(strings.Join(h[name], ", ")), "\uFFFD")
+		value := strings.ToValidUTF8(shown.Redact(strings.Join(h[name], ", ")), "\uFFFD")
 		if err := d.SetKey(starlark.String(strings.ToLower(name)), starlark.String(value)); err != nil {
 			panic("stdlib: " + err.Error()) // a fresh dict with keys that are strings
 		}

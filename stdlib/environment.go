@@ -9,6 +9,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/stdlib/agent"
+	"starling/stdlib/tool"
 )
 
 // Behaviour is the number that runs are recorded with. It moves when the result of a builtin or the text of an error that scripts can see changes.
@@ -34,11 +35,13 @@ func Environment(o Options) *effect.Environment {
 		names[name] = v
 	}
 	names.Freeze()
+	servers := tool.NewServers()
 	handlers := agent.Handlers(agent.Machines(names))
 	handlers["http"] = httpHandler()
 	handlers["fs"] = fsHandler()
 	handlers["sh"] = shHandler()
 	handlers["workspace"] = workspaceHandler()
+	handlers["tool"] = servers.Handler()
 	return &effect.Environment{Names: names, Handlers: handlers, Docs: libraryText, Behaviour: Behaviour}
 }
 
@@ -56,6 +59,7 @@ func predeclared() starlark.StringDict {
 		"log":       members(logModule()...),
 		"mailbox":   members(mailboxModule()...),
 		"math":      mathModule(),
+		"mcp":       members(mcpModule()...),
 		"re":        members(reModule()...),
 		"secrets":   members(secretsModule()...),
 		"text":      members(textModule()...),

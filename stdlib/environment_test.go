@@ -196,7 +196,7 @@ func TestRefusedCalls(t *testing.T) {
 		{`gate("g", escalate = ["ab"])`, `gate: for parameter escalate: [0]: got "ab", want a pair of target and duration, such as ("lead", "1h")`},
 
 		{`role("")`, `role: for parameter name: got an empty name`},
-		{`role("r", tools = [1])`, `role: for parameter tools: [0]: got int, want string`},
+		{`role("r", tools = [1])`, `role: for parameter tools: [0]: got int, want string or ToolServer`},
 		{`role("r", timeout = "0s")`, `role: for parameter timeout: got "0s", want a duration longer than 0`},
 		{`role("r", retries = 101)`, `role: for parameter retries: got 101, want an int from 0 to 100`},
 		{`role("r", limit = 0)`, `role: for parameter limit: got 0, want an int from 1 to 2147483647`},
@@ -415,7 +415,7 @@ func TestPredeclared(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	const want = "agent contract digest emit fail fs gate handoff http json log mailbox math now print proceed random re reply role run secrets sh sleep steer stop text time uuid workspace yaml"
+	const want = "agent contract digest emit fail fs gate handoff http json log mailbox math mcp now print proceed random re reply role run secrets sh sleep steer stop text time uuid workspace yaml"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -16,7 +16,7 @@ func roleBuiltin() *effect.Builtin {
 			{Name: "instructions", Type: "string", Default: "None", KeywordOnly: true, Doc: "What the agent is told with every task."},
 			{Name: "backend", Type: "string|list|tuple", Default: "None", KeywordOnly: true,
 				Doc: "Name of the agent whose backend answers, or several in order of preference; its own by default."},
-			{Name: "tools", Type: "list|tuple", Default: "None", KeywordOnly: true, Doc: "The tools it may use; none by default."},
+			{Name: "tools", Type: "list|tuple", Default: "None", KeywordOnly: true, Doc: toolsDoc},
 			{Name: "input", Type: "contract", Default: "None", KeywordOnly: true, Doc: "What a handoff to it must carry."},
 			{Name: "output", Type: "contract", Default: "None", KeywordOnly: true, Doc: "What it must reply."},
 			{Name: "requires", Type: "list|tuple", Default: "None", KeywordOnly: true, Doc: "Keys that the context of a handoff to it must have."},
@@ -50,10 +50,13 @@ func newRole(c *effect.Call) (starlark.Value, error) {
 }
 
 func checkRole(c *effect.Call) error {
-	for _, p := range []string{"tools", "requires", "owns"} {
+	for _, p := range []string{"requires", "owns"} {
 		if _, err := texts(c, p); err != nil {
 			return err
 		}
+	}
+	if err := checkTools(c); err != nil {
+		return err
 	}
 	if err := checkBackend(c); err != nil {
 		return err

@@ -41,7 +41,7 @@ func shRequest(c *effect.Call) (*effect.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, err := range []error{checkArgv(c), checkFolder(c), checkVariables(c), positive(c, "timeout")} {
+	for _, err := range []error{checkProgram(c, "argv"), checkFolder(c), checkVariables(c), positive(c, "timeout")} {
 		if err != nil {
 			return nil, err
 		}
@@ -58,17 +58,18 @@ func shRequest(c *effect.Call) (*effect.Request, error) {
 	return r, nil
 }
 
-func checkArgv(c *effect.Call) error {
-	argv, err := texts(c, "argv")
+// checkProgram checks a program and its arguments.
+func checkProgram(c *effect.Call, param string) error {
+	argv, err := texts(c, param)
 	if err != nil {
 		return err
 	}
 	if len(argv) == 0 || argv[0] == "" {
-		return wrong(c, "argv", "got an empty list, want a program and its arguments")
+		return wrong(c, param, "got an empty list, want a program and its arguments")
 	}
 	for i, a := range argv {
 		if strings.IndexByte(a, 0) >= 0 {
-			return wrong(c, "argv", "[%d]: an argument holds no NUL byte", i)
+			return wrong(c, param, "[%d]: an argument holds no NUL byte", i)
 		}
 	}
 	return nil

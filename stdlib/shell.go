@@ -150,7 +150,7 @@ func (c command) spec() (process.Spec, error) {
 		spec.Stdin = bytes.NewReader(content(c.args.Value("stdin")))
 	}
 	spec.Sandbox = &sandbox.Policy{
-		Read:    slices.Concat(sandbox.System(), programFolders(spec), c.resolved.Texts("read")),
+		Read:    slices.Concat(sandbox.System(), spec.Programs(), c.resolved.Texts("read")),
 		Write:   append([]string{a.Settings.Workspace, c.home}, c.resolved.Texts("write")...),
 		Hide:    a.Store,
 		Network: c.resolved.Flag("network"),
@@ -169,17 +169,6 @@ func (c command) folder() (string, error) {
 		dir = "."
 	}
 	return tree.Folder(dir)
-}
-
-// programFolders are where programs are looked for, and the program itself.
-func programFolders(spec process.Spec) []string {
-	list := []string{spec.Argv[0]}
-	for _, v := range spec.Env {
-		if path, ok := strings.CutPrefix(v, "PATH="); ok {
-			list = append(list, filepath.SplitList(path)...)
-		}
-	}
-	return slices.DeleteFunc(list, func(p string) bool { return !filepath.IsAbs(p) })
 }
 
 // environment takes declared variables from who carries the run. HOME is an empty folder unless it is declared: a program's own settings and keys are not for scripts.

@@ -20,7 +20,7 @@ type RecordType struct {
 	hint   string // why a record of this type has no truth value, "" if it has
 }
 
-// The record types. Result, Outcome, Response and Completed are true when ok; a Decision has no truth value.
+// The record types. Result, Outcome, Response, Completed and ToolResult are true when ok; a Decision has no truth value.
 var (
 	ResultType = &RecordType{Name: "Result", Fields: []string{"ok", "status", "output", "text", "error", "note", "agent", "backend", "attempts",
 		"degraded", "usage", "step"}}
@@ -41,11 +41,15 @@ var (
 		"instructions", "output_schema", "feedback", "deadline", "handoff"}, ok: -1}
 	// CompletedType is how a command of sh.run ended.
 	CompletedType = &RecordType{Name: "Completed", Fields: []string{"ok", "code", "signal", "text", "stderr", "truncated", "seconds"}}
+	// ToolServerType is a server of tools, as mcp.server names it.
+	ToolServerType = &RecordType{Name: "ToolServer", Fields: []string{"name", "cmd", "url", "tools", "timeout"}, ok: -1}
+	// ToolResultType is what a tool answered.
+	ToolResultType = &RecordType{Name: "ToolResult", Fields: []string{"ok", "output", "text", "content"}}
 )
 
 // recordTypes are the types by their number on the wire.
 var recordTypes = [...]*RecordType{ResultType, DecisionType, OutcomeType, ErrorType, EventType, ResponseType, RoleType, VerdictType, ReplyType,
-	MessageType, HandleType, QuestionType, CompletedType}
+	MessageType, HandleType, QuestionType, CompletedType, ToolServerType, ToolResultType}
 
 // RecordTypes lists the types by their number on the wire.
 func RecordTypes() []*RecordType { return slices.Clone(recordTypes[:]) }

@@ -64,6 +64,15 @@ func (s Spec) Check() error {
 	return err
 }
 
+// Programs lists where programs are looked for, and the program itself: what a sandbox must leave readable. Relative places are left out.
+func (s Spec) Programs() []string {
+	list := []string{s.Argv[0]}
+	if path, found := variable(s.Env, "PATH"); found {
+		list = append(list, filepath.SplitList(path)...)
+	}
+	return slices.DeleteFunc(list, func(p string) bool { return !filepath.IsAbs(p) })
+}
+
 // withDefaults fills what the caller left at zero.
 func (s Spec) withDefaults() Spec {
 	s.Grace = orDefault(s.Grace, DefaultGrace)

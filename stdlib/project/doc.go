@@ -25,6 +25,15 @@
 //	grants.SCRIPT.hosts     list of hosts          []         hosts, or host:port, that it may send requests to
 //	grants.SCRIPT.files     "read", "write"        []         what it may do with the files of the workspace; write is to read, too
 //	grants.SCRIPT.programs  list of names          []         programs that it may run, of those in sh.allow
+//	grants.SCRIPT.tools     list of names          []         tool servers that it may use, or tools of them: "SERVER.TOOL", "SERVER.get_*"
+//	tools.NAME.command      list of strings        one of     a tool server, which speaks the Model Context Protocol on its standard input and output
+//	tools.NAME.url          address                the two    one that speaks it over HTTP
+//	tools.NAME.env          list of names          []         environment variables that the program is given, beside what every program needs
+//	tools.NAME.secrets      {KEY = text}           {}         variables of the program, or headers of requests, in which {NAME} stands for a secret
+//	tools.NAME.allow        list of patterns       all        the tools that anybody may use; an agent may use those of them that its tools names
+//	tools.NAME.timeout      duration               "1m"       of one call
+//	tools.NAME.max_bytes    int, from 1            256 KiB    of one result
+//	tools.NAME.definitions  hash                   any        the definitions of its tools must have this hash, which `starling tools ls` shows
 //	sh.allow                list of programs       []         what sh.run may run; a path with a slash is relative to this file
 //	sh.env                  list of names          []         environment variables that commands are given, beside what every program needs
 //	sh.read                 list of paths          []         what commands may read beside the system's files and the workspace
@@ -43,7 +52,8 @@
 //	agents.NAME.url         address                maker's    of a model's API, without /v1 for anthropic and with it for openai
 //	agents.NAME.max_tokens  int, from 1            16384      of a model's reply; for openai the model's own
 //	agents.NAME.price       {input, output}        unknown    US dollars per million tokens of a model, from which usage.usd is computed; cached input counts as input
-//	agents.NAME.tools       list of names          []         tools that a preset may use without asking, in its own notation; none beside reading
+//	agents.NAME.tools       list of names          []         the tools that it may use: a tool server, a tool of it ("SERVER.TOOL", "SERVER.get_*"), and for presets
+//	                                                          what they may use without asking, in their own notation; none beside reading
 //	agents.NAME.modifies    bool                   false      whether a preset may change files of the workspace
 //	agents.NAME.timeout     duration               defaults   as above, of this agent
 //	agents.NAME.retries     int, 0 to 100          defaults   as above, of this agent

@@ -34,6 +34,7 @@ type File struct {
 	Grants   []Grant // in the order of the file
 	Shell    Shell   // commands that scripts may run
 	Secrets  []Secret
+	Tools    []Tool // in the order of the file
 }
 
 // Secret is one [secrets.NAME]: where the value is found when a request needs it. Exactly one of the three is given.
@@ -69,6 +70,7 @@ type Grant struct {
 	Hosts    []string // of http requests: host, or host:port
 	Programs []string // of those that sh allows
 	Files    []string // what it may do with the files of the workspace: ReadFiles, WriteFiles
+	Tools    []string // tool servers, or tools of them as SERVER.TOOL
 }
 
 // What may be granted of files.
@@ -88,6 +90,7 @@ func (f *File) Granted(script string) Grant {
 			all.Agents, all.Hosts = append(all.Agents, g.Agents...), append(all.Hosts, g.Hosts...)
 			all.Programs = append(all.Programs, g.Programs...)
 			all.Files = append(all.Files, g.Files...)
+			all.Tools = append(all.Tools, g.Tools...)
 		}
 	}
 	return all
@@ -147,11 +150,14 @@ func (f *File) Names() []string {
 	return names
 }
 
-// Variables lists every environment variable that some agent, secret or sh declares, sorted.
+// Variables lists every environment variable that some agent, tool server, secret or sh declares, sorted.
 func (f *File) Variables() []string {
 	names := slices.Clone(f.Shell.Env)
 	for _, a := range f.Agents {
 		names = append(names, a.Env...)
+	}
+	for _, t := range f.Tools {
+		names = append(names, t.Env...)
 	}
 	for _, s := range f.Secrets {
 		if s.Env != "" {

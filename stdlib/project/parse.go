@@ -71,7 +71,7 @@ func (t table) at(key string) []string             { return append(t.path[:len(t
 func (t table) element(key string, i int) []string { return append(t.at(key), index(i)) }
 
 func (r *reader) project(t table) *File {
-	r.onlyKeys(t, "fake", "machine", "defaults", "agents", "grants", "secrets", "sh")
+	r.onlyKeys(t, "fake", "machine", "defaults", "agents", "grants", "secrets", "sh", "tools")
 	f := &File{}
 	if fake, ok := r.string(t, "fake"); ok {
 		f.Fake = fake
@@ -112,6 +112,15 @@ func (r *reader) project(t table) *File {
 			}
 		}
 	}
+	if tools, ok := r.table(t, "tools"); ok {
+		for _, name := range r.inOrder(tools) {
+			if server, ok := r.table(tools, name); ok {
+				f.Tools = append(f.Tools, r.tool(name, server))
+			}
+		}
+		r.checkUses(f, tools)
+	}
+	r.checkGrantedTools(f, table{path: t.at("grants")})
 	return f
 }
 
@@ -139,8 +148,9 @@ func (r *reader) grant(script string, t table) Grant {
 	if err := effect.CheckName(script); err != nil && script != AnyScript {
 		r.complain(t.path, diagnostic.Diagnostic{Message: err.Error(), Hint: `write the name of a definition, or "*" for every script of others`})
 	}
-	r.onlyKeys(t, "agents", "hosts", "files", "programs")
-	return Grant{Script: script, Agents: r.strings(t, "agents"), Hosts: r.strings(t, "hosts"), Files: r.files(t), Programs: r.strings(t, "programs")}
+	r.onlyKeys(t, "agents", "hosts", "files", "programs", "tools")
+	return Grant{Script: script, Agents: r.strings(t, "agents"), Hosts: r.strings(t, "hosts"), Files: r.files(t), Programs: r.strings(t, "programs"),
+		Tools: r.strings(t, "tools")}
 }
 
 func (r *reader) files(t table) []string {

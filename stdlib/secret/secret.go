@@ -1,0 +1,113 @@
+// Package secret finds the values of the secrets that a project declares, for the attempt that needs them, and hides them in what comes back. A value is in no journal,
+// snapshot or error.
+package secret
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"starling/lang/diagnostic"
+	"starling/lang/effect"
+	"starling/stdlib/process"
+	"starling/stdlib/project"
+)
+
+// maxValue bounds the value of a secret in bytes.
+const maxValue = 64 << 10
+
+// Declared is what the project says of a secret.
+func Declared(s *effect.Settings, name string) (project.Secret, error) {
+	f := &project.File{}
+	if len(s.Project) > 0 {
+		parsed, err := project.Parse(s.ProjectFile, s.Project)
+		if err != nil {
+			return project.Secret{}, err
+		}
+		f = parsed
+	}
+	if secret, ok := f.Secret(name); ok {
+		return secret, nil
+	}
+	var names []string
+	for _, known := range f.Secrets {
+		names = append(names, known.Name)
+	}
+	hint := diagnostic.DidYouMean(name, names)
+	if hint == "" {
+		hint = fmt.Sprintf("write [secrets.%s] with env, file or command there", name)
+	}
+	return project.Secret{}, fmt.Errorf("the secret %s is not declared in %s; %s", name, project.Name, hint)
+}
+
+// Reveal looks the value of a secret up. Errors say where it was looked for, and nothing of what was found.
+func Reveal(ctx context.Context, a *effect.Attempt, name string) (string, error) {
+	s, err := Declared(a.Settings, name)
+	if err != nil {
+		return "", err
+	}
+	var value string
+	switch {
+	case s.Env != "":
+		value, err = inVariable(a, s.Env)
+	case s.File != "":
+		value, err = inFile(filepath.Join(filepath.Dir(a.Settings.ProjectFile), filepath.FromSlash(s.File)), filepath.IsAbs(s.File), s.File)
+	default:
+		value, err = ofCommand(ctx, a, s.Command)
+	}
+	value = strings.TrimSuffix(strings.TrimSuffix(value, "\n"), "\r")
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("the secret %s: %w", name, err)
+	case value == "":
+		return "", fmt.Errorf("the secret %s is empty", name)
+	}
+	return value, nil
+}
+
+func inVariable(a *effect.Attempt, variable string) (string, error) {
+	value, ok := a.Env(variable)
+	if !ok {
+		return "", fmt.Errorf("the environment variable %s has no value; set it and resume the run", variable)
+	}
+	return value, nil
+}
+
+func inFile(joined string, absolute bool, written string) (string, error) {
+	if absolute {
+		joined = written
+	}
+	f, err := os.Open(joined)
+	if err != nil {
+		return "", fmt.Errorf("its file %s cannot be read", written)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxValue+1))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("its file %s cannot be read", written)
+	case len(text) > maxValue:
+		return "", fmt.Errorf("its file %s has more than %d bytes", written, maxValue)
+	}
+	return string(text), nil
+}
+
+// ofCommand runs the program under the step's guard, without input; it is found from the folder of the project file.
+func ofCommand(ctx context.Context, a *effect.Attempt, argv []string) (string, error) {
+	r, err := process.Run(ctx, process.Spec{
+		Argv: argv, Dir: filepath.Dir(a.Settings.ProjectFile), Env: process.Environment(os.Environ(), nil),
+		Lock: a.Lock, Attempt: process.Attempt{Run: a.Run, Step: a.Step, Attempt: a.Number}, MaxStdout: maxValue,
+	})
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("its command cannot be run: %w", err)
+	case r.Err != nil:
+		return "", fmt.Errorf("its command: %w", r.Err)
+	case r.ExitCode != 0:
+		return "", fmt.Errorf("its command %s ended with exit code %d", argv[0], r.ExitCode)
+	}
+	return string(r.Stdout), nil
+}

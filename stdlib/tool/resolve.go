@@ -1,0 +1,153 @@
+package tool
+
+import (
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"go.starlark.net/starlark"
+
+	"starling/lang/contract"
+	"starling/lang/diagnostic"
+	"starling/lang/effect"
+	"starling/stdlib/project"
+)
+
+// Find says what an element of a list of tools stands for: a server ("NAME"), a tool of it or a pattern of tools ("NAME.get_*"), or a server that a script
+// declares. known is false for a text whose server the project does not have.
+func Find(s *effect.Settings, f *project.File, v starlark.Value) (g Grant, known bool, fault *effect.Error) {
+	if r, ok := v.(*effect.Record); ok && r.RecordType() == effect.ToolServerType {
+		g, fault = declared(s, f, effect.ViewOf(r))
+		return g, true, fault
+	}
+	text, _ := starlark.AsString(v)
+	name, pattern, narrowed := strings.Cut(text, ".")
+	t, known := f.Tool(name)
+	if !known {
+		return Grant{}, false, nil
+	}
+	g.Definition = definitionOf(t, path.Dir(s.ProjectFile))
+	if narrowed {
+		g.Tools = []string{pattern}
+	}
+	return g, true, granted(s, f, &g)
+}
+
+// FindAll is Find of a list. What names no server is in others, in its order; servers that are named several times are one.
+func FindAll(s *effect.Settings, f *project.File, list []starlark.Value) (grants []Grant, others []string, fault *effect.Error) {
+	for _, v := range list {
+		g, known, fault := Find(s, f, v)
+		if fault != nil {
+			return nil, nil, fault
+		}
+		if !known {
+			text, _ := starlark.AsString(v)
+			others = append(others, text)
+			continue
+		}
+		i := slices.IndexFunc(grants, func(have Grant) bool { return have.Name == g.Name })
+		switch {
+		case i < 0:
+			grants = append(grants, g)
+		case string(grants[i].Definition.payload()) != string(g.Definition.payload()):
+			return nil, nil, effect.Errorf(effect.KindRefused, "two tool servers are called %s; give one another name", g.Name)
+		case grants[i].Tools == nil || g.Tools == nil:
+			grants[i].Tools = nil
+		default:
+			grants[i].Tools = append(grants[i].Tools, g.Tools...)
+		}
+	}
+	return grants, others, nil
+}
+
+// Unknown is the refusal of a text that names no tool server.
+func Unknown(f *project.File, text string) *effect.Error {
+	name, _, _ := strings.Cut(text, ".")
+	names := f.ToolNames()
+	hint := diagnostic.DidYouMean(name, names)
+	switch {
+	case hint == "" && len(names) > 0:
+		hint = "there are " + strings.Join(names, ", ")
+	case hint == "":
+		hint = "write [tools." + name + "] with a command or a url there"
+	}
+	return effect.Errorf(effect.KindRefused, "no tool server %q in %s; %s", name, project.Name, hint)
+}
+
+// declared is the server of mcp.server: one of the project, perhaps with fewer tools, or one that the script describes.
+func declared(s *effect.Settings, f *project.File, r effect.View) (Grant, *effect.Error) {
+	name := r.Text("name")
+	var g Grant
+	command, url := r.Texts("cmd"), r.Text("url")
+	t, known := f.Tool(name)
+	switch {
+	case len(command) == 0 && url == "" && !known:
+		return g, Unknown(f, name)
+	case len(command) == 0 && url == "":
+		g.Definition = definitionOf(t, path.Dir(s.ProjectFile))
+	case known:
+		return g, effect.Errorf(effect.KindRefused, "mcp.server: the project has a tool server %s; leave cmd and url out, or take another name", name)
+	case s.Grant != "":
+		return g, effect.Errorf(effect.KindDenied, "the script is not the project's own: it cannot declare the tool server %s; declare it under [tools.%s] and grant it", name, name)
+	default:
+		g.Definition = Definition{Name: name, Command: command, URL: url}.withDefaults()
+		if fault := confine(s, f, &g.Definition); fault != nil {
+			return g, fault
+		}
+	}
+	if d, err := contract.ParseDuration(r.Text("timeout")); err == nil && d > 0 {
+		g.Timeout = min(d, 24*time.Hour)
+	}
+	g.Tools = patterns(r, "tools")
+	return g, granted(s, f, &g)
+}
+
+// confine gives a command of a script what sh.run would give it: the program must be allowed there, and it works in a sandbox.
+func confine(s *effect.Settings, f *project.File, d *Definition) *effect.Error {
+	if len(d.Command) == 0 {
+		return nil
+	}
+	program := d.Command[0]
+	if !slices.Contains(f.Shell.Allow, program) {
+		return effect.Errorf(effect.KindDenied, "mcp.server: the program %q is not allowed; add it to allow under [sh] in %s, or declare the server there under [tools.%s]", program, project.Name,
+			d.Name)
+	}
+	d.Dir = path.Dir(s.ProjectFile)
+	from := func(list []string) []string {
+		out := make([]string, len(list))
+		for i, p := range list {
+			if out[i] = p; !filepath.IsAbs(p) {
+				out[i] = filepath.Join(d.Dir, p)
+			}
+		}
+		return out
+	}
+	d.Sandbox = &Sandbox{Read: append(from(f.Shell.Read), from([]string{program})...), Write: from(f.Shell.Write), Network: slices.Contains(f.Shell.Network, program)}
+	return nil
+}
+
+// granted narrows a server to what a script of others is granted, and refuses one of which it is granted nothing.
+func granted(s *effect.Settings, f *project.File, g *Grant) *effect.Error {
+	if s.Grant == "" {
+		return nil
+	}
+	var may []string
+	for _, text := range f.Granted(s.Grant).Tools {
+		name, pattern, narrowed := strings.Cut(text, ".")
+		switch {
+		case name != g.Name:
+		case !narrowed:
+			return nil
+		default:
+			may = append(may, pattern)
+		}
+	}
+	if may == nil {
+		return effect.Errorf(effect.KindDenied, "the script is not the project's own and is not granted the tool server %q; add it to tools under [grants.%q] in %s", g.Name, s.Grant,
+			project.Name)
+	}
+	g.Granted = may
+	return nil
+}
