@@ -59,7 +59,7 @@ func (p *telling) adopts(t *testing.T, args []string, moment string, before int)
 		for _, id := range found {
 			p.do(killer{}, "--store", store, "replay", id, "--verify")
 		}
-		if !killed(state) {
+		if !state.killed {
 			if n < 4 {
 				t.Errorf("%s made %d commits, want several", args[0], n-1)
 			}

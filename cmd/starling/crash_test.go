@@ -107,6 +107,8 @@ type telling struct {
 	sink *sink
 	end  *ending
 
+	house *house // plays it in this process; nil for real ones
+
 	history runtimetest.History
 }
 
@@ -120,13 +122,13 @@ func (p *telling) write(name, text string) {
 func (p *telling) do(k killer, args ...string) []byte {
 	p.t.Helper()
 	out, state := p.exec(k, args...)
-	for killed(state) {
+	for state.killed {
 		p.end.kills++
 		k = k.next()
 		out, state = p.exec(k, args...)
 	}
-	if code := state.ExitCode(); code != 0 && code != runtime.ExitSuspended {
-		p.t.Fatalf("starling %s: exit code %d: %s", strings.Join(args, " "), code, out)
+	if state.code != 0 && state.code != runtime.ExitSuspended {
+		p.t.Fatalf("starling %s: exit code %d: %s", strings.Join(args, " "), state.code, out)
 	}
 	return out
 }
@@ -143,8 +145,17 @@ func killed(state *os.ProcessState) bool {
 	return ok && status.Signaled()
 }
 
-func (p *telling) exec(k killer, args ...string) ([]byte, *os.ProcessState) {
+// exit is how a command ended.
+type exit struct {
+	code   int
+	killed bool
+}
+
+func (p *telling) exec(k killer, args ...string) ([]byte, exit) {
 	p.t.Helper()
+	if p.house != nil {
+		return p.house.exec(p, args...)
+	}
 	ctx := context.Background()
 	if k.within > 0 {
 		var stop func()
@@ -164,7 +175,7 @@ func (p *telling) exec(k killer, args ...string) ([]byte, *os.ProcessState) {
 	if len(out) == 0 {
 		out = []byte(errs.String())
 	}
-	return out, cmd.ProcessState
+	return out, exit{cmd.ProcessState.ExitCode(), killed(cmd.ProcessState)}
 }
 
 // answer sends an answer and notes what its sender was told.

@@ -173,7 +173,12 @@ func TestSIGKILLAtRandomMoments(t *testing.T) {
 // tell plays the story in a folder of its own, killing its commands. Without answers of its own, it learns which gates there are.
 func (s *story) tell(t *testing.T, k killer) *ending {
 	t.Helper()
-	p := &telling{t: t, dir: t.TempDir(), end: &ending{}}
+	return s.telling(&telling{t: t, dir: t.TempDir(), end: &ending{}}, k)
+}
+
+func (s *story) telling(p *telling, k killer) *ending {
+	t := p.t
+	t.Helper()
 	p.sink = newSink()
 	p.sink.dir = p.dir
 	p.sink.server = httptest.NewServer(p.sink)

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"starling/runtime"
+	"starling/runtime/api"
+	"starling/runtime/runtimetest"
+)
+
+// Metamorphic: a script says and does the same however it is carried. Each story, and with them each script of scripts/, is played straight, with an engine that leaves whenever the
+// run rests, so that everything goes on from snapshots, as a client of a socket, and with a crash before and after every commit that there is. Programs without effects are played
+// with a snapshot before every instruction by lang/vm's TestEverywhere.
+func TestMetamorphic(t *testing.T) {
+	for _, s := range stories(t) {
+		t.Run(s.name, func(t *testing.T) {
+			play := func(h *house, n int, moment runtimetest.Moment) *ending {
+				p := &telling{t: t, dir: t.TempDir(), end: &ending{}, house: h}
+				h.open(p)
+				if n > 0 {
+					h.store.FailCommit(n, errors.New("the power failed"), moment)
+				}
+				defer func() { _ = h.engine.Close() }()
+				return s.telling(p, killer{})
+			}
+			want := play(&house{}, 0, 0)
+			for name, h := range map[string]*house{"snapshots": {rests: true}, "socket": {socket: true}, "both": {rests: true, socket: true}} {
+				if diff := want.differs(play(h, 0, 0)); diff != "" {
+					t.Errorf("%s: %s", name, diff)
+				}
+			}
+			for moment, when := range []string{runtimetest.BeforeApply: "before", runtimetest.AfterApply: "after"} {
+				for n, hit := 1, true; hit; n++ {
+					got := play(&house{rests: n%2 == 0}, n, runtimetest.Moment(moment))
+					if diff := want.differs(got); diff != "" {
+						t.Errorf("a crash %s commit %d: %s", when, n, diff)
+					}
+					hit = got.kills > 0
+				}
+			}
+		})
+	}
+}
+
+// house plays a story in this process: one engine over a store in memory that crashes as it is told, and the program's own verbs in front of it.
+type house struct {
+	rests  bool // the engine leaves after each command, so that the next one begins with a snapshot
+	socket bool // the verbs are clients of the engine's socket
+
+	store  *runtimetest.MemoryStore
+	engine *runtime.Local
+	server *api.Server
+	client *api.Client
+}
+
+// failing is the store of a house: its engine ends with the first commit that fails, as a process would.
+type failing struct {
+	*runtimetest.MemoryStore
+	fail func()
+}
+
+func (f failing) Commit(ctx context.Context, b *runtime.Batch) error {
+	err := f.MemoryStore.Commit(ctx, b)
+	if f.Failure() != nil {
+		f.fail()
+	}
+	return err
+}
+
+// open opens the store for its next owner.
+func (h *house) open(p *telling) {
+	p.t.Helper()
+	if h.store == nil {
+		h.store = runtimetest.Memory()
+	} else {
+		h.store = h.store.Crash()
+	}
+	h.start(p)
+}
+
+func (h *house) start(p *telling) {
+	p.t.Helper()
+	var e *runtime.Local
+	e, err := runtime.Open(failing{h.store, func() { go func() { _ = e.Close() }() }}, environment(), runtime.Options{Grace: time.Millisecond})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	h.engine = e
+	if !h.socket {
+		return
+	}
+	sockets, err := os.MkdirTemp("", "s") // a socket's path is short
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() { os.RemoveAll(sockets) })
+	l, err := net.Listen("unix", filepath.Join(sockets, "s"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	h.server = api.NewServer(api.Options{})
+	go h.server.Serve(l)
+	h.server.Ready(e)
+	if h.client, err = api.Dial(context.Background(), filepath.Join(sockets, "s")); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// leave closes the engine in good order, and another goes on.
+func (h *house) leave(p *telling) {
+	p.t.Helper()
+	if err := h.engine.Close(); err != nil {
+		p.t.Fatal(err)
+	}
+	h.store = h.store.Reopen()
+	h.start(p)
+}
+
+// exec runs a command. One during which a commit failed was killed: the next owner of the store has what was durable.
+func (h *house) exec(p *telling, args ...string) ([]byte, exit) {
+	p.t.Helper()
+	back, err := os.Getwd()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer func() {
+		if err := os.Chdir(back); err != nil {
+			p.t.Fatal(err)
+		}
+	}()
+	var t terminal
+	t.call = call{args: append([]string{"-C", p.dir}, args...), program: "starling", stdin: strings.NewReader(""), stdout: &t.out, stderr: &t.err, getenv: os.LookupEnv,
+		exit: os.Exit, door: func() doors { return houseDoors{h} }, env: environment()}
+	code := t.run()
+	if h.store.Failure() != nil {
+		h.open(p)
+		return nil, exit{killed: true}
+	}
+	if h.rests {
+		h.leave(p)
+	}
+	if t.out.Len() == 0 {
+		return t.err.Bytes(), exit{code: code}
+	}
+	return t.out.Bytes(), exit{code: code}
+}
+
+// houseDoors all lead to the engine of the house.
+type houseDoors struct{ *house }
+
+// guest is a session of the house's engine, which it lets be when it ends.
+type guest struct{ runtime.Engine }
+
+func (guest) Owner() int   { return 0 }
+func (guest) Close() error { return nil }
+
+// resident is the engine for who calls it in this process.
+type resident struct{ runtime.Engine }
+
+func asUser(ctx context.Context) context.Context {
+	name := "local:?"
+	if me, err := user.Current(); err == nil {
+		name = "local:" + me.Username // as the socket has it
+	}
+	return runtime.WithCaller(ctx, runtime.Caller{Name: name, Local: true})
+}
+
+func (r resident) Start(ctx context.Context, s runtime.StartRequest) (*runtime.Run, error) {
+	return r.Engine.Start(asUser(ctx), s)
+}
+
+func (r resident) Signal(ctx context.Context, s runtime.Signal) (*runtime.Receipt, error) {
+	return r.Engine.Signal(asUser(ctx), s)
+}
+
+func (r resident) Carry(ctx context.Context, c runtime.CarryRequest) ([]string, error) {
+	return r.Engine.Carry(asUser(ctx), c)
+}
+
+func (r resident) Get(ctx context.Context, run string) (*runtime.Run, error) {
+	return r.Engine.Get(asUser(ctx), run)
+}
+
+func (r resident) List(ctx context.Context, q runtime.Query) (*runtime.Listing, error) {
+	return r.Engine.List(asUser(ctx), q)
+}
+
+func (r resident) Watch(ctx context.Context, w runtime.WatchRequest, fn func(runtime.Event) error) error {
+	return r.Engine.Watch(asUser(ctx), w, fn)
+}
+
+func (d houseDoors) guest() (session, error) {
+	if d.socket {
+		return guest{d.client}, nil
+	}
+	return guest{resident{d.engine}}, nil
+}
+
+func (d houseDoors) Stay(context.Context, bool) (session, error) { return d.guest() }
+func (d houseDoors) Look(context.Context) (session, error)       { return d.guest() }
+func (d houseDoors) Visit(context.Context) (session, error)      { return d.guest() }
+func (d houseDoors) Detach(context.Context) (session, error)     { return d.guest() }
+func (d houseDoors) Serve(context.Context, serving) error        { return errors.New("nothing serves here") }
+func (d houseDoors) Stop(context.Context) (int, error)           { return 0, nil }
