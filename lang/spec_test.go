@@ -56,7 +56,7 @@ func specBlocks(t *testing.T) []block {
 
 // specEnvironment is what scripts see: the real builtins, and check for `EXPRESSION # -> VALUE`.
 func specEnvironment() *effect.Environment {
-	env := stdlib.Environment(stdlib.Options{Natives: vm.Natives()})
+	env := stdlib.Environment(stdlib.Options{Natives: vm.Natives(), Tests: true})
 	names := starlark.StringDict{"_expect": starlark.NewBuiltin("_expect", expect)}
 	for name, v := range env.Names {
 		names[name] = v

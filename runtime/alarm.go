@@ -8,13 +8,15 @@ import (
 // alarms wakes runs when their earliest timer is due: one entry a run, one timer of Go's in all. The clock on the wall decides: it is looked at
 // again at least twice a minute, so that a jump of the clock is noticed.
 type alarms struct {
-	ring  func(run string)
-	clock func() time.Time
+	ring    func(run string)
+	clock   func() time.Time
+	after   func(d time.Duration, do func()) (stop func() bool)
+	recheck time.Duration
 
 	mu     sync.Mutex // guards what follows
 	heap   heap[*alarm]
 	at     map[string]*alarm
-	timer  *time.Timer
+	cease  func() bool // stops the one timer
 	closed bool
 }
 
@@ -60,13 +62,13 @@ func (a *alarms) set(run string, due time.Time) {
 
 // arm sets the one timer. It is called with mu held.
 func (a *alarms) arm() {
-	if a.timer != nil {
-		a.timer.Stop()
+	if a.cease != nil {
+		a.cease()
 	}
 	if a.heap.len() == 0 || a.closed {
 		return
 	}
-	a.timer = time.AfterFunc(min(a.heap.first().due.Sub(a.clock()), recheck), a.fire)
+	a.cease = a.after(min(a.heap.first().due.Sub(a.clock()), a.recheck), a.fire)
 }
 
 func (a *alarms) fire() {
@@ -89,14 +91,14 @@ func (a *alarms) fire() {
 func (a *alarms) within(soon time.Duration) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.heap.len() > 0 && time.Until(a.heap.first().due) < soon
+	return a.heap.len() > 0 && a.heap.first().due.Sub(a.clock()) < soon
 }
 
 func (a *alarms) stop() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.closed = true
-	if a.timer != nil {
-		a.timer.Stop()
+	if a.cease != nil {
+		a.cease()
 	}
 }

@@ -1,9 +1,9 @@
 package runtime
 
 import (
-	"crypto/rand"
 	"encoding/binary"
 	"fmt"
+	"io"
 
 	"go.starlark.net/starlark"
 
@@ -20,26 +20,26 @@ func (t *turn) answer(r *effect.Request) effect.Outcome {
 	case "now":
 		return effect.Outcome{Value: effect.MustEncode(starlark.String(t.now.UTC().Format(timeFormat)))}
 	case "uuid":
-		return effect.Outcome{Value: effect.MustEncode(starlark.String(newUUID()))}
+		return effect.Outcome{Value: effect.MustEncode(starlark.String(newUUID(t.host.e.opts.Random)))}
 	case "random":
-		return effect.Outcome{Value: effect.MustEncode(starlark.Float(newRandom()))}
+		return effect.Outcome{Value: effect.MustEncode(starlark.Float(newRandom(t.host.e.opts.Random)))}
 	}
 	return effect.Outcome{Err: effect.Errorf(effect.KindRefused, "%s: this build cannot answer %q", r.Where, r.Kind)}
 }
 
 // newUUID is a random UUID, version 4 of RFC 9562.
-func newUUID() string {
+func newUUID(from io.Reader) string {
 	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails since Go 1.24
+	_, _ = io.ReadFull(from, b[:]) // never fails
 	b[6] = b[6]&0x0f | 0x40
 	b[8] = b[8]&0x3f | 0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 // newRandom is uniform in [0, 1) with 53 random bits.
-func newRandom() float64 {
+func newRandom(from io.Reader) float64 {
 	var b [8]byte
-	_, _ = rand.Read(b[:])
+	_, _ = io.ReadFull(from, b[:])
 	return float64(binary.BigEndian.Uint64(b[:])>>11) / (1 << 53)
 }
 
@@ -49,9 +49,9 @@ const crockford = "0123456789abcdefghjkmnpqrstvwxyz"
 const runIDLength = 12
 
 // newRunID is 12 random letters, 60 bits: short prefixes tell runs apart from the first letter on.
-func newRunID() string {
+func newRunID(from io.Reader) string {
 	var b [runIDLength]byte
-	_, _ = rand.Read(b[:])
+	_, _ = io.ReadFull(from, b[:])
 	for i := range b {
 		b[i] = crockford[b[i]&31]
 	}

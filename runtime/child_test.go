@@ -11,7 +11,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/runtime"
-	"starling/runtime/runtimetest"
+	"starling/runtime/memory"
 )
 
 const parent = `
@@ -90,7 +90,7 @@ func TestCancelReachesChildrenAfterACrash(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.store.FailCommit(2, errors.New("the power fails"), runtimetest.BeforeApply) // the parent's cancel is durable, the child's is not
+	w.store.FailCommit(2, errors.New("the power fails"), memory.BeforeApply) // the parent's cancel is durable, the child's is not
 	if _, err := w.engine.Cancel(w.ctx, runtime.CancelRequest{Run: top.ID}); err != nil {
 		t.Fatal(err)
 	}

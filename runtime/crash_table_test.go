@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"starling/runtime"
-	"starling/runtime/runtimetest"
+	"starling/runtime/memory"
 )
 
 var rewriteTable = flag.Bool("crash-table", false, "write the crash table into design.md anew")
@@ -59,7 +59,7 @@ func (tb *tableOfCrashes) render() string {
 	var out strings.Builder
 	out.WriteString("| commit | crash before it: the store has | the next owner writes | crash after it: the store has | the next owner writes |\n|---|---|---|---|---|\n")
 	for n := 1; ; n++ {
-		before, after := tb.live(n, runtimetest.BeforeApply), tb.live(n, runtimetest.AfterApply)
+		before, after := tb.live(n, memory.BeforeApply), tb.live(n, memory.AfterApply)
 		if !before.crashed {
 			return out.String()
 		}
@@ -83,7 +83,7 @@ type life struct {
 }
 
 // live plays the life of a run, with a crash at its n-th commit.
-func (tb *tableOfCrashes) live(n int, moment runtimetest.Moment) *life {
+func (tb *tableOfCrashes) live(n int, moment memory.Moment) *life {
 	l := &life{world: newWorld(tb.t)}
 	l.store.FailCommit(n, errors.New("the power failed"), moment)
 	l.through(func() error {

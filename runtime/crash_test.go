@@ -15,7 +15,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/runtime"
-	"starling/runtime/runtimetest"
+	"starling/runtime/memory"
 )
 
 // crash drops the engine as SIGKILL would: nothing is written down, attempts in flight never land. Another owner opens what was durable.
@@ -359,9 +359,9 @@ def main():
     return work("after", value = d.choice)
 `, "")
 	w.until(run.ID, runtime.Suspended)
-	moment := runtimetest.BeforeApply
+	moment := memory.BeforeApply
 	if applied {
-		moment = runtimetest.AfterApply
+		moment = memory.AfterApply
 	}
 	w.store.FailCommit(1, errors.New("the disk is full"), moment)
 	if _, err := w.engine.Signal(w.ctx, answer(run.ID, "g", "yes")); err == nil || !strings.Contains(err.Error(), "the disk is full") {
@@ -388,13 +388,13 @@ def main():
 func TestPowerFailsAtEveryCommit(t *testing.T) {
 	for name, script := range gateScripts() {
 		t.Run(name, func(t *testing.T) {
-			want, _ := answerThrough(newWorld(t), script, 1<<20, runtimetest.BeforeApply)
-			for _, moment := range []runtimetest.Moment{runtimetest.BeforeApply, runtimetest.AfterApply} {
+			want, _ := answerThrough(newWorld(t), script, 1<<20, memory.BeforeApply)
+			for _, moment := range []memory.Moment{memory.BeforeApply, memory.AfterApply} {
 				n := 1
 				for hit := true; hit; n++ {
 					var got string
 					if got, hit = answerThrough(newWorld(t), script, n, moment); got != want {
-						t.Errorf("the power failed at commit %d, applied: %t: got %s, want %s", n, moment == runtimetest.AfterApply, got, want)
+						t.Errorf("the power failed at commit %d, applied: %t: got %s, want %s", n, moment == memory.AfterApply, got, want)
 					}
 				}
 				if n < 5 {
@@ -406,7 +406,7 @@ func TestPowerFailsAtEveryCommit(t *testing.T) {
 }
 
 // answerThrough answers the gates as answerAll does, while the power fails at the n-th commit. Whoever gets no answer asks again, with the same key.
-func answerThrough(w *world, script string, n int, moment runtimetest.Moment) (transcript string, hit bool) {
+func answerThrough(w *world, script string, n int, moment memory.Moment) (transcript string, hit bool) {
 	w.t.Helper()
 	w.store.FailCommit(n, errors.New("the power failed"), moment)
 	again := func(do func() error) {

@@ -10,13 +10,14 @@ import (
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/api"
+	"starling/runtime/memory"
 	"starling/runtime/runtimetest"
 )
 
 func openLocal(t *testing.T) *runtime.Local {
 	t.Helper()
 	env := environment(func(context.Context, *effect.Attempt) effect.Reply { return effect.Reply{} })
-	e, err := runtime.Open(runtimetest.Memory(), env, runtime.Options{Log: t.Logf})
+	e, err := runtime.Open(memory.New(), env, runtime.Options{Log: t.Logf})
 	if err != nil {
 		t.Fatal(err)
 	}

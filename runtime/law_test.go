@@ -15,6 +15,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/memory"
 	"starling/runtime/runtimetest"
 )
 
@@ -258,7 +259,7 @@ def main():
 
 // The power may fail at any commit of a cancel: the next owner ends what is left.
 func TestCrashAtEveryCommitOfACancel(t *testing.T) {
-	for _, moment := range []runtimetest.Moment{runtimetest.BeforeApply, runtimetest.AfterApply} {
+	for _, moment := range []memory.Moment{memory.BeforeApply, memory.AfterApply} {
 		for n := 1; ; n++ {
 			w := newWorld(t)
 			w.does(hanging(make(chan string, 9)))
@@ -359,12 +360,12 @@ def main():
     return run("child.star", {})
 `, "", map[string]string{"child.star": "def main():\n    return gate('c', options = ['yes']).choice\n"})
 	w.until(top.ID, runtime.Suspended)
-	w.store.FailCommit(2, errors.New("the power failed"), runtimetest.BeforeApply) // the child's first
+	w.store.FailCommit(2, errors.New("the power failed"), memory.BeforeApply) // the child's first
 	w.signal(answer(top.ID, "a", "yes"))
 	w.engine.Close()
 	for range 3 { // owners that die in the first turn of the recovery
 		w.crash()
-		w.store.FailCommit(2, errors.New("killed"), runtimetest.BeforeApply)
+		w.store.FailCommit(2, errors.New("killed"), memory.BeforeApply)
 		if _, err := w.engine.Carry(w.ctx, runtime.CarryRequest{Runs: []string{top.ID}}); err == nil {
 			t.Fatal("the recovery did not fail")
 		}

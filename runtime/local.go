@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"io"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,6 +28,13 @@ type Options struct {
 	Log   func(format string, args ...any) // what operators should know; nil drops it
 	Grace time.Duration                    // how long Close waits for attempts in flight, default 5 s
 	Clock func() time.Time                 // what the clock on the wall shows, which may jump; default time.Now
+
+	// After calls a function on its own goroutine or the caller's once Clock has moved on by a time, unless stop comes first. Nil is the time of this process, and Clock is looked at again
+	// at least twice a minute. With it the engine takes no time but Clock's, so that whoever moves the clock plays days in a moment; see [Local.Settle].
+	After func(d time.Duration, do func()) (stop func() bool)
+
+	// Random is where ids, uuid() and random() come from, read by several goroutines; default crypto/rand.
+	Random io.Reader
 }
 
 // Local is the Engine of this process: it owns a store and drives its runs.
@@ -49,8 +58,9 @@ type Local struct {
 	resting []string                     // loaded runs at rest, oldest first
 	alarms  alarms
 	starts  map[string]chan struct{} // start keys in progress
+	asleep  int                      // of active: attempts that wait for the clock
 	active  int                      // actors that take events, and what they have left to goroutines: attempts in flight, children to look after
-	quiet   *sync.Cond               // active has come down to 0
+	quiet   *sync.Cond               // active has come down to 0, or to asleep
 	shut    bool                     // nothing new is begun
 }
 
@@ -61,6 +71,9 @@ func Open(store Store, env *effect.Environment, opts Options) (*Local, error) {
 	}
 	if opts.Clock == nil {
 		opts.Clock = time.Now
+	}
+	if opts.Random == nil {
+		opts.Random = rand.Reader
 	}
 	key, err := macKey(store)
 	if err != nil {
@@ -76,7 +89,10 @@ func Open(store Store, env *effect.Environment, opts Options) (*Local, error) {
 	e.reader.carried, e.reader.clock = e.carries, opts.Clock
 	e.breakers = breakers{store: store, known: map[string]breaker{}}
 	e.programs = programs{made: map[string]*program{}, env: env}
-	e.alarms.ring, e.alarms.clock = e.ring, opts.Clock
+	e.alarms.ring, e.alarms.clock, e.alarms.after, e.alarms.recheck = e.ring, opts.Clock, e.after, recheck
+	if opts.After != nil {
+		e.alarms.recheck = math.MaxInt64 // it does not jump
+	}
 	e.quiet = sync.NewCond(&e.mu)
 	return e, e.adoptOrphans()
 }
@@ -108,7 +124,7 @@ func (e *Local) enter() bool {
 func (e *Local) exit() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.active--; e.active == 0 {
+	if e.active--; e.active == e.asleep {
 		e.quiet.Broadcast()
 	}
 }

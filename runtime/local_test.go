@@ -18,13 +18,14 @@ import (
 	"starling/lang/effect"
 	"starling/lang/vm"
 	"starling/runtime"
+	"starling/runtime/memory"
 	"starling/runtime/runtimetest"
 )
 
 // world is a local engine over a memory store, with builtins enough to ask for anything: the world's side of "work" is the test's own function.
 type world struct {
 	t      *testing.T
-	store  *runtimetest.MemoryStore
+	store  *memory.Store
 	engine runtime.Engine
 	ctx    context.Context
 
@@ -37,7 +38,7 @@ type world struct {
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{t: t, store: runtimetest.Memory(), history: &runtimetest.History{}, ctx: runtime.WithCaller(context.Background(), runtime.Caller{Name: "local:ann", Local: true})}
+	w := &world{t: t, store: memory.New(), history: &runtimetest.History{}, ctx: runtime.WithCaller(context.Background(), runtime.Caller{Name: "local:ann", Local: true})}
 	w.work = func(_ context.Context, a *effect.Attempt) effect.Reply {
 		return effect.Reply{Value: effect.ViewOf(a.Args).Value("value")}
 	}

@@ -218,7 +218,7 @@ func (e *Local) fork(ctx context.Context, r ForkRequest) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	id := newRunID()
+	id := newRunID(e.opts.Random)
 	h.e, h.run = e, id
 	records := c.records
 	if r.Kind == LineageOnly {

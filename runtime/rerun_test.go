@@ -13,7 +13,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/runtime"
-	"starling/runtime/runtimetest"
+	"starling/runtime/memory"
 )
 
 // pipeline has three steps in a row, each of which sees the one before, and a question at the end.
@@ -403,7 +403,7 @@ def main():
     gate("last", options = ["on"])
     work("end")
 `
-	for _, moment := range []runtimetest.Moment{runtimetest.BeforeApply, runtimetest.AfterApply} {
+	for _, moment := range []memory.Moment{memory.BeforeApply, memory.AfterApply} {
 		commits := 0
 		for n := 1; ; n++ {
 			w := newWorld(t)
@@ -461,9 +461,9 @@ func (w *world) wholeOrNothing(origin string, l *runtime.Listing) {
 // A crash at the commit of a move leaves the run with one of the two programs, and it goes on with that.
 func TestMoveCrashes(t *testing.T) {
 	better := strings.Replace(pipeline, `return [plan, text, verdict, d.choice]`, `return "better: " + d.choice`, 1)
-	for moment, want := range map[runtimetest.Moment]string{
-		runtimetest.BeforeApply: `["plan!","write!","review!","yes"]`,
-		runtimetest.AfterApply:  `"better: yes"`,
+	for moment, want := range map[memory.Moment]string{
+		memory.BeforeApply: `["plan!","write!","review!","yes"]`,
+		memory.AfterApply:  `"better: yes"`,
 	} {
 		w := newWorld(t)
 		counting(w)

@@ -347,12 +347,14 @@ func (a *actor) launch(st *step) {
 		a.post(*a.home(st.Step, st.Attempt, func(t *turn) { t.reply(st.Step, st.Attempt, effect.Reply{Err: err}) }))
 		return
 	}
+	n := &nap{e: a.e}
+	at.Wait = n.wait
 	timeout, forget := st.Policy.Timeout, func() {}
 	if agentKind(st.Kind) {
 		at.Token, forget = a.e.attemptSecret(a.run, st)
 	}
 	a.jobs = append(a.jobs, func() *event {
-		r := perform(ctx, handler, at, timeout)
+		r := n.perform(ctx, handler, at, timeout)
 		forget()
 		why := context.Cause(ctx)
 		stop(nil)
@@ -367,20 +369,19 @@ func (a *actor) launch(st *step) {
 }
 
 // perform runs one attempt under its deadline. A handler that panics has failed its attempt, not the engine.
-func perform(ctx context.Context, handler *effect.Handler, at *effect.Attempt, timeout time.Duration) (r effect.Reply) {
+func (n *nap) perform(ctx context.Context, handler *effect.Handler, at *effect.Attempt, timeout time.Duration) (r effect.Reply) {
 	defer func() {
 		if p := recover(); p != nil {
 			r = effect.Reply{Err: effect.Errorf(effect.KindEffect, "%s: the handler failed: %v", at.Step, p)}
 		}
 	}()
 	if timeout > 0 {
-		at.Deadline = time.Now().Add(timeout)
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, at.Deadline)
-		defer cancel()
+		var release func()
+		ctx, at.Deadline, release = n.deadline(ctx, timeout)
+		defer release()
 	}
 	r = handler.Perform(ctx, at)
-	if r.Err != nil && ctx.Err() == context.DeadlineExceeded {
+	if r.Err != nil && context.Cause(ctx) == context.DeadlineExceeded {
 		r.Err = &effect.Error{Kind: effect.KindTimeout, Message: fmt.Sprintf("%s: no reply within %s", at.Step, timeout), Data: r.Err.Data}
 		r.Class = effect.Final
 	}

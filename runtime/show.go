@@ -138,12 +138,12 @@ func (r *reader) details(s *state) *Details {
 
 // Steps lists the steps of a run in the order of their requests. It reads the run's whole journal: an engine remembers only what is open.
 func Steps(ctx context.Context, e Engine, run string) ([]Step, error) {
-	l := stepList{steps: []Step{}, at: map[string]int{}}
+	var events []Event
 	err := e.Watch(ctx, WatchRequest{Run: run}, func(ev Event) error {
-		l.take(&ev)
+		events = append(events, ev)
 		return nil
 	})
-	return l.steps, err
+	return stepsOf(events), err
 }
 
 // stepList folds events into steps.

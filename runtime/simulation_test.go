@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"starling/runtime"
-	"starling/runtime/runtimetest"
+	"starling/runtime/memory"
 )
 
 // The simulation plays scripts that nobody wrote against an engine to which everything happens that may, each from a seed. See "How it is proven" in design.md.
@@ -255,8 +255,8 @@ func (d *driver) jump() {
 }
 
 func (d *driver) failCommit() {
-	n, moment := 1+d.IntN(6), []runtimetest.Moment{runtimetest.BeforeApply, runtimetest.AfterApply}[d.IntN(2)]
-	d.note("commit %d will fail, applied: %t", n, moment == runtimetest.AfterApply)
+	n, moment := 1+d.IntN(6), []memory.Moment{memory.BeforeApply, memory.AfterApply}[d.IntN(2)]
+	d.note("commit %d will fail, applied: %t", n, moment == memory.AfterApply)
 	d.store.FailCommit(n, errors.New("the power failed"), moment)
 }
 

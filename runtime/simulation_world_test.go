@@ -19,6 +19,7 @@ import (
 	"starling/lang/effect"
 	"starling/lang/vm"
 	"starling/runtime"
+	"starling/runtime/memory"
 	"starling/runtime/runtimetest"
 	"starling/stdlib"
 )
@@ -33,7 +34,7 @@ type simulation struct {
 	history *runtimetest.History
 	ctx     context.Context
 
-	store   *runtimetest.MemoryStore
+	store   *memory.Store
 	local   *runtime.Local
 	engine  runtime.Engine            // local, observed
 	owner   atomic.Pointer[ownership] // for those beside the driver
@@ -51,12 +52,12 @@ type simulation struct {
 // ownership is the newest owner and its store.
 type ownership struct {
 	engine runtime.Engine
-	store  *runtimetest.MemoryStore
+	store  *memory.Store
 }
 
 func newSimulation(t *testing.T, seed uint64, p *plan, faults bool) *simulation {
 	caller := runtime.Caller{Name: "local:ann", Local: true}
-	s := &simulation{t: t, watched: make(chan struct{}), seed: seed, faults: faults, plan: p, history: &runtimetest.History{}, store: runtimetest.Memory(), effects: map[string]int{},
+	s := &simulation{t: t, watched: make(chan struct{}), seed: seed, faults: faults, plan: p, history: &runtimetest.History{}, store: memory.New(), effects: map[string]int{},
 		ctx: runtime.WithCaller(context.Background(), caller)}
 	s.open()
 	return s

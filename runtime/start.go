@@ -92,7 +92,7 @@ func (e *Local) create(ctx context.Context, r StartRequest, parent string, depth
 	if err != nil {
 		return "", err
 	}
-	id := newRunID()
+	id := newRunID(e.opts.Random)
 	return id, e.begin(context.WithoutCancel(ctx), id, r, p, inputs, parent, depth)
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/runtime"
-	"starling/runtime/runtimetest"
+	"starling/runtime/memory"
 )
 
 // BenchmarkStep measures what a step costs above the store: the machine, the turn, the attempt. Its commits are dropped, so that it says on any machine and under any load
@@ -19,7 +19,7 @@ import (
 //
 //	go test -run '^$' -bench Step -benchtime 100000x ./runtime
 func BenchmarkStep(b *testing.B) {
-	s := &sieve{MemoryStore: runtimetest.Memory()}
+	s := &sieve{Store: memory.New()}
 	var before, after goruntime.MemStats
 	var used time.Duration
 	done := make(chan struct{})
@@ -53,7 +53,7 @@ func BenchmarkStep(b *testing.B) {
 
 // sieve is a store that loses what is committed while drop is set.
 type sieve struct {
-	*runtimetest.MemoryStore
+	*memory.Store
 	drop bool
 }
 
@@ -61,5 +61,5 @@ func (s *sieve) Commit(ctx context.Context, b *runtime.Batch) error {
 	if s.drop {
 		return nil
 	}
-	return s.MemoryStore.Commit(ctx, b)
+	return s.Store.Commit(ctx, b)
 }

@@ -18,7 +18,7 @@ import (
 	"testing"
 
 	"starling/runtime"
-	"starling/runtime/runtimetest"
+	"starling/runtime/memory"
 )
 
 var rewrite = flag.Bool("rewrite", false, "TestKeptStores keeps what testdata/wire lacks for the present layout of a store")
@@ -73,12 +73,12 @@ def main():
 }
 
 func storeDir() string {
-	return filepath.Join("..", "testdata", "wire", fmt.Sprintf("store-v%d", runtimetest.Memory().Info().Format))
+	return filepath.Join("..", "testdata", "wire", fmt.Sprintf("store-v%d", memory.New().Info().Format))
 }
 
 // recorder is a store that keeps its commits.
 type recorder struct {
-	*runtimetest.MemoryStore
+	*memory.Store
 
 	mu      sync.Mutex // guards what follows
 	batches bytes.Buffer
@@ -91,7 +91,7 @@ func (r *recorder) Commit(ctx context.Context, b *runtime.Batch) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.MemoryStore.Commit(ctx, b); err != nil {
+	if err := r.Store.Commit(ctx, b); err != nil {
 		return err
 	}
 	r.batches.Write(append(line, '\n'))
@@ -141,8 +141,8 @@ func keepStores(t *testing.T) {
 		}
 		w := newWorld(t)
 		w.engine.Close()
-		r := &recorder{MemoryStore: runtimetest.Memory()}
-		w.store, w.spoiled = r.MemoryStore, true
+		r := &recorder{Store: memory.New()}
+		w.store, w.spoiled = r.Store, true
 		w.engine = w.build(r, 0)
 		run, err := w.engine.Start(w.ctx, runtime.StartRequest{Bundle: bundle(t, k.script, k.files), Script: "main.star", Inputs: json.RawMessage(k.inputs), Session: k.session})
 		if err != nil {
@@ -247,7 +247,7 @@ func (w *world) load(file string) {
 	if err := w.engine.Close(); err != nil {
 		w.t.Fatal(err)
 	}
-	w.store, w.spoiled = runtimetest.Memory(), true
+	w.store, w.spoiled = memory.New(), true
 	f, err := os.Open(file)
 	if err != nil {
 		w.t.Fatal(err)

@@ -26,8 +26,10 @@ import (
 const maxRedirects = 10
 
 // httpHandler performs requests of kind "http". Connections are kept between attempts and shared by all runs.
-func httpHandler() *effect.Handler {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
+func httpHandler(transport http.RoundTripper) *effect.Handler {
+	if transport == nil {
+		transport = http.DefaultTransport.(*http.Transport).Clone()
+	}
 	return &effect.Handler{
 		Resolve: func(s *effect.Settings, r *effect.Request) *effect.Error {
 			args, err := r.Args.View()

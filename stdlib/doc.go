@@ -25,6 +25,7 @@
 //	                                   recursive: bool
 //	sh            waiting  sh.run      argv: list of strings · dir · env: dict of string · stdin: string or bytes
 //	workspace     waiting  workspace.… do: "checkpoint", "rollback", "diff", "commit" · checkpoint · since · message · paths: list of strings
+//	journal       waiting  journal.…   do: "steps", "events" · of: address of a step · types: list of strings
 //	now           answer   now         none; answered with a timestamp ([effect.Timestamp])
 //	uuid          answer   uuid        none; answered with a string
 //	random        answer   random      none; answered with a float
@@ -41,7 +42,8 @@
 //	mailbox.take      as asked          0                 0       does not apply    raise
 //	http              30s               1 if idempotent   0       retry if idempotent, else ask
 //	sh                5m                0                 0       ask, or as asked  raise
-//	fs, workspace     none              0                 0       retry             raise
+//	fs, workspace,
+//	journal           none              0                 0       retry             raise
 //
 // A request is idempotent if it is a GET or HEAD, or says so.
 package stdlib

@@ -40,6 +40,7 @@ func TestTableOfRequests(t *testing.T) {
 		`fs.read("a", binary = True)`, `fs.write("a", "b")`, `fs.remove("a", recursive = True)`, `fs.glob("*")`,
 		`sh.run(["ls"], dir = "a", env = {}, stdin = "")`,
 		`workspace.checkpoint()`, `workspace.rollback("0123456789abcdef01234567")`, `workspace.commit("m", paths = ["a"], since = "0123456789abcdef01234567")`,
+		`journal.steps(of = "s")`, `journal.events(types = ["t"])`,
 		`now()`, `uuid()`, `random()`, `print("a")`, `emit("k", a = 1)`, `log.info("m", a = 1)`,
 	} {
 		d := newDesk()

@@ -2,6 +2,8 @@ package stdlib
 
 import (
 	_ "embed"
+	"maps"
+	"net/http"
 	"strings"
 
 	"go.starlark.net/starlark"
@@ -22,12 +24,21 @@ var libraryText string
 type Options struct {
 	// Natives are the builtins of the machine, such as parallel and attempt; they are predeclared beside those of this package.
 	Natives starlark.StringDict
+	// Tests adds what only test files see: assert and the builtins that script the world around what is tested. Whoever says so serves requests of kind "test".
+	Tests bool
+	// Cast says who plays an agent before anybody else is looked for; nil for nobody.
+	Cast agent.Cast
+	// Transport carries the requests of http; nil for the network.
+	Transport http.RoundTripper
 }
 
 // Environment builds everything that scripts see and all that serves it. It panics if one of the natives has the name of a
 // builtin of this package.
 func Environment(o Options) *effect.Environment {
 	names := predeclared()
+	if o.Tests {
+		maps.Copy(names, testNames())
+	}
 	for name, v := range o.Natives {
 		if _, taken := names[name]; taken {
 			panic("stdlib: two builtins are called " + name)
@@ -36,10 +47,11 @@ func Environment(o Options) *effect.Environment {
 	}
 	names.Freeze()
 	servers := tool.NewServers()
-	handlers := agent.Handlers(agent.Machines(names))
-	handlers["http"] = httpHandler()
+	handlers := agent.Handlers(agent.Machines(names), o.Cast)
+	handlers["http"] = httpHandler(o.Transport)
 	handlers["fs"] = fsHandler()
 	handlers["sh"] = shHandler()
+	handlers["journal"] = journalHandler()
 	handlers["workspace"] = workspaceHandler()
 	handlers["tool"] = servers.Handler()
 	return &effect.Environment{Names: names, Handlers: handlers, Docs: libraryText, Behaviour: Behaviour}
@@ -55,6 +67,7 @@ func predeclared() starlark.StringDict {
 		"digest":    members(digestModule()...),
 		"fs":        members(fsModule()...),
 		"http":      members(httpModule()...),
+		"journal":   members(journalModule()...),
 		"json":      members(jsonModule()...),
 		"log":       members(logModule()...),
 		"mailbox":   members(mailboxModule()...),

@@ -3,10 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -135,7 +132,7 @@ func (c *call) checkOne(script string, agents []string) (diagnostic.List, error)
 	if err != nil {
 		return nil, err
 	}
-	return lang.Check(bundle, c.env, agents...), nil
+	return lang.Check(bundle, c.environmentOf(script), agents...), nil
 }
 
 // scriptsOf lists the scripts of a folder, in the order of their names. Anything else is a script by itself.
@@ -144,20 +141,9 @@ func scriptsOf(operand string) ([]string, error) {
 	if err != nil || !info.IsDir() {
 		return []string{operand}, nil // reading it says what is wrong
 	}
-	var scripts []string
-	err = filepath.WalkDir(operand, func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && path != operand && strings.HasPrefix(entry.Name(), "."):
-			return filepath.SkipDir
-		case entry.Type().IsRegular() && strings.HasSuffix(path, ".star"):
-			scripts = append(scripts, path)
-		}
-		return nil
-	})
+	scripts, err := starFiles(operand)
 	if err != nil {
-		return nil, usage("", "cannot read the folder %s: %v", operand, reason(err))
+		return nil, err
 	}
 	if len(scripts) == 0 {
 		return nil, usage("", "there is no .star file in %s", operand)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/suite"
 	"starling/lang"
 	"starling/lang/diagnostic"
 	"starling/lang/doc"
@@ -31,7 +32,7 @@ func (c *call) docCommand() *cobra.Command {
 			if len(args) > 0 && strings.HasSuffix(args[0], runtime.ScriptSuffix) {
 				return c.docFile(args[0])
 			}
-			entries := doc.Of(c.env)
+			entries := doc.Of(c.environmentOf(suite.Suffix))
 			if list || len(args) == 0 {
 				return c.docList(entries)
 			}

@@ -13,7 +13,7 @@ import (
 
 	"starling/runtime"
 	"starling/runtime/api"
-	"starling/runtime/runtimetest"
+	"starling/runtime/memory"
 )
 
 // Metamorphic: a script says and does the same however it is carried. Each story, and with them each script of scripts/, is played straight, with an engine that leaves whenever the
@@ -22,7 +22,7 @@ import (
 func TestMetamorphic(t *testing.T) {
 	for _, s := range stories(t) {
 		t.Run(s.name, func(t *testing.T) {
-			play := func(h *house, n int, moment runtimetest.Moment) *ending {
+			play := func(h *house, n int, moment memory.Moment) *ending {
 				p := &telling{t: t, dir: t.TempDir(), end: &ending{}, house: h}
 				h.open(p)
 				if n > 0 {
@@ -37,9 +37,9 @@ func TestMetamorphic(t *testing.T) {
 					t.Errorf("%s: %s", name, diff)
 				}
 			}
-			for moment, when := range []string{runtimetest.BeforeApply: "before", runtimetest.AfterApply: "after"} {
+			for moment, when := range []string{memory.BeforeApply: "before", memory.AfterApply: "after"} {
 				for n, hit := 1, true; hit; n++ {
-					got := play(&house{rests: n%2 == 0}, n, runtimetest.Moment(moment))
+					got := play(&house{rests: n%2 == 0}, n, memory.Moment(moment))
 					if diff := want.differs(got); diff != "" {
 						t.Errorf("a crash %s commit %d: %s", when, n, diff)
 					}
@@ -55,7 +55,7 @@ type house struct {
 	rests  bool // the engine leaves after each command, so that the next one begins with a snapshot
 	socket bool // the verbs are clients of the engine's socket
 
-	store  *runtimetest.MemoryStore
+	store  *memory.Store
 	engine *runtime.Local
 	server *api.Server
 	client *api.Client
@@ -63,12 +63,12 @@ type house struct {
 
 // failing is the store of a house: its engine ends with the first commit that fails, as a process would.
 type failing struct {
-	*runtimetest.MemoryStore
+	*memory.Store
 	fail func()
 }
 
 func (f failing) Commit(ctx context.Context, b *runtime.Batch) error {
-	err := f.MemoryStore.Commit(ctx, b)
+	err := f.Store.Commit(ctx, b)
 	if f.Failure() != nil {
 		f.fail()
 	}
@@ -79,7 +79,7 @@ func (f failing) Commit(ctx context.Context, b *runtime.Batch) error {
 func (h *house) open(p *telling) {
 	p.t.Helper()
 	if h.store == nil {
-		h.store = runtimetest.Memory()
+		h.store = memory.New()
 	} else {
 		h.store = h.store.Crash()
 	}

@@ -14,21 +14,28 @@ import (
 // readBundle reads a script and all it needs. The script may load from its root and below: the project, if the script lies in it, else the
 // current directory, else its own folder. Names in messages are relative to that root.
 func (c *call) readBundle(script string) (*lang.Bundle, error) {
-	path, err := filepath.Abs(script)
+	entry, root, err := c.rooted(script)
 	if err != nil {
-		return nil, runtime.Refuse(runtime.ErrUsage, "", "%s: %v", script, err)
-	}
-	folder := c.rootOf(path)
-	entry, err := filepath.Rel(folder, path)
-	if err != nil {
-		return nil, runtime.Refuse(runtime.ErrUsage, "", "%s: %v", script, err)
-	}
-	root, err := os.OpenRoot(folder)
-	if err != nil {
-		return nil, runtime.Refuse(runtime.ErrUsage, "", "cannot read the script %s: %v", script, err)
+		return nil, err
 	}
 	defer root.Close()
-	return lang.Read(filepath.ToSlash(entry), source(root), stdlib.Library)
+	return lang.Read(entry, source(root), stdlib.Library)
+}
+
+// rooted opens the folder that a script may load from, and names the script from there.
+func (c *call) rooted(script string) (entry string, root *os.Root, err error) {
+	path, err := filepath.Abs(script)
+	if err != nil {
+		return "", nil, runtime.Refuse(runtime.ErrUsage, "", "%s: %v", script, err)
+	}
+	folder := c.rootOf(path)
+	if entry, err = filepath.Rel(folder, path); err != nil {
+		return "", nil, runtime.Refuse(runtime.ErrUsage, "", "%s: %v", script, err)
+	}
+	if root, err = os.OpenRoot(folder); err != nil {
+		return "", nil, runtime.Refuse(runtime.ErrUsage, "", "cannot read the script %s: %v", script, err)
+	}
+	return filepath.ToSlash(entry), root, nil
 }
 
 // rootOf is the folder that a script may load from.

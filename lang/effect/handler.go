@@ -39,11 +39,20 @@ type Attempt struct {
 	Session  string               // of the backend, as its previous reply to this step named it; "" for none
 	Deadline time.Time            // zero when there is none
 	Settings *Settings
-	Env      func(name string) (value string, ok bool) // variables that the project declares, as the client that carries the run has them
-	Emit     func(kind string, data starlark.Value)    // journals an event of the attempt, before the reply
-	Token    string                                    // by which whoever works for the attempt is known to the engine while it is in flight; a secret
-	Lock     string                                    // path of the step's lock file, for children; "" without a store directory
-	Store    string                                    // path of the store directory, which nothing that a script asks for touches; "" without one
+	Env      func(name string) (value string, ok bool)       // variables that the project declares, as the client that carries the run has them
+	Wait     func(ctx context.Context, d time.Duration) bool // lets a time pass by the engine's clock, and tells whether it was left to: false when ctx ends
+	Journal  func(l Look) (starlark.Value, *Error)           // what the run's journal says up to the request, as plain values
+	Emit     func(kind string, data starlark.Value)          // journals an event of the attempt, before the reply
+	Token    string                                          // by which whoever works for the attempt is known to the engine while it is in flight; a secret
+	Lock     string                                          // path of the step's lock file, for children; "" without a store directory
+	Store    string                                          // path of the store directory, which nothing that a script asks for touches; "" without one
+}
+
+// Look says what of a run's journal is wanted.
+type Look struct {
+	Child  string   // address of a step of the run that has started a child run, to look into that; "" for the run itself
+	Events bool     // all events, in place of the steps
+	Types  []string // of events: only these; empty for all
 }
 
 // Settings are what a run is started with beside its program and inputs. They are pinned: recorded at the start and changed only by

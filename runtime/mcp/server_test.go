@@ -11,7 +11,7 @@ import (
 	"starling/lang/vm"
 	"starling/runtime"
 	"starling/runtime/mcp"
-	"starling/runtime/runtimetest"
+	"starling/runtime/memory"
 	"starling/runtime/tool"
 	"starling/stdlib"
 )
@@ -59,7 +59,7 @@ func (a asking) Fork(ctx context.Context, r runtime.ForkRequest) (*runtime.Run, 
 func host(t *testing.T) (ends, *runtime.Local) {
 	t.Helper()
 	env := stdlib.Environment(stdlib.Options{Natives: vm.Natives()})
-	e, err := runtime.Open(runtimetest.Memory(), env, runtime.Options{})
+	e, err := runtime.Open(memory.New(), env, runtime.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

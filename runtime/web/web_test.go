@@ -18,7 +18,7 @@ import (
 	"starling/lang/effect"
 	"starling/lang/vm"
 	"starling/runtime"
-	"starling/runtime/runtimetest"
+	"starling/runtime/memory"
 	"starling/runtime/tool"
 	"starling/runtime/web"
 	"starling/stdlib"
@@ -43,7 +43,7 @@ type operation struct {
 func open(t *testing.T, around func(*runtime.Local) runtime.Engine) *site {
 	t.Helper()
 	env := stdlib.Environment(stdlib.Options{Natives: vm.Natives()})
-	e, err := runtime.Open(runtimetest.Memory(), env, runtime.Options{Project: func() (*effect.Settings, error) {
+	e, err := runtime.Open(memory.New(), env, runtime.Options{Project: func() (*effect.Settings, error) {
 		return &effect.Settings{ProjectFile: "/starling.toml", Project: []byte("[agents.helper]\nbackend = \"inbox\"\n[grants.\"*\"]\nagents = [\"helper\"]\n")}, nil
 	}})
 	if err != nil {

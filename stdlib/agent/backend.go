@@ -23,9 +23,12 @@ type Question struct {
 	Request    *effect.Record // what the agent is sent, an effect.QuestionType
 }
 
-// Handlers returns the handlers of agent and handoff. load loads the fakes of runs.
-func Handlers(load LoadScript) map[string]*effect.Handler {
-	fakes := &fakes{load: load}
+// Cast says who plays an agent instead of its function in the fake: what a scripted function would return to the request. ok is false for an agent that nobody plays.
+type Cast func(agent string) (part func(ctx context.Context, request starlark.Value) (starlark.Value, error), ok bool)
+
+// Handlers returns the handlers of agent and handoff. load loads the fakes of runs; cast comes first, nil for nobody.
+func Handlers(load LoadScript, cast Cast) map[string]*effect.Handler {
+	fakes := &fakes{load: load, cast: cast}
 	backends := map[string]Backend{backendCommand: command{}, backendScripted: scripted{fakes},
 		backendAnthropic: model{askAnthropic}, backendOpenAI: model{askOpenAI}}
 	r := resolver{fakes}

@@ -32,6 +32,7 @@ const maxFakes = 64
 // fakes keeps loaded fakes by the hash of their bundle.
 type fakes struct {
 	load LoadScript
+	cast Cast
 
 	mu     sync.Mutex // protects what is below
 	loaded map[[32]byte]*fake
@@ -61,6 +62,19 @@ func (f *fakes) of(s *effect.Settings) (*fake, *effect.Error) {
 	}
 	f.loaded[hash] = fresh
 	return fresh, nil
+}
+
+// part is what plays an agent, from the cast or else from the fake.
+func (f *fakes) part(fake *fake, agent string) (func(ctx context.Context, request starlark.Value) (starlark.Value, error), bool) {
+	if f.cast != nil {
+		if part, ok := f.cast(agent); ok {
+			return part, true
+		}
+	}
+	fn, ok := fake.function(agent)
+	return func(ctx context.Context, request starlark.Value) (starlark.Value, error) {
+		return fake.script.Call(ctx, fn, request)
+	}, ok
 }
 
 // fake is a loaded file with its agents. It does not change.

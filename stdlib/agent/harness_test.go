@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
@@ -89,6 +90,7 @@ func (s *stage) attempt(r *effect.Request) *effect.Attempt {
 		Run: "run1", Step: "b/" + r.Name, Branch: "b", Kind: r.Kind, Number: s.number, Key: "run1/b/" + r.Name, Args: args, Resolved: resolved,
 		Returns: r.Returns, Token: s.token, Settings: s.settings, Lock: filepath.Join(s.settings.Workspace, "locks", "step"),
 		Env:  func(name string) (string, bool) { v, ok := s.vars[name]; return v, ok },
+		Wait: waitFor,
 		Emit: func(kind string, data starlark.Value) { s.events = append(s.events, kind+" "+data.String()) },
 	}
 }
@@ -170,5 +172,15 @@ func has(t *testing.T, text string, parts ...string) {
 		if !strings.Contains(text, p) {
 			t.Errorf("%s\ndoes not contain %s", text, p)
 		}
+	}
+}
+
+// waitFor is the engine's clock: that of this process.
+func waitFor(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }

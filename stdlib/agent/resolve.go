@@ -93,12 +93,12 @@ func (r resolver) find(s *effect.Settings, who role, backends []string) (*party,
 	if fault := granted(s, f, append(serve, who.name)...); fault != nil {
 		return nil, fault
 	}
-	if _, ok := fake.function(who.name); ok {
+	if _, ok := r.fakes.part(fake, who.name); ok {
 		p.candidates = []Candidate{{Serves: serve[0], Backend: backendScripted, Function: who.name}}
 		return p, fake.ambiguous(who.name, f.Names())
 	}
 	for _, name := range serve {
-		c, fault := candidate(s, f, fake, name)
+		c, fault := r.candidate(s, f, fake, name)
 		if fault != nil {
 			return nil, fault
 		}
@@ -122,8 +122,8 @@ func expand(f *project.File, list []string) []string {
 }
 
 // candidate is who serves under a name.
-func candidate(s *effect.Settings, f *project.File, fake *fake, name string) (Candidate, *effect.Error) {
-	if _, ok := fake.function(name); ok {
+func (r resolver) candidate(s *effect.Settings, f *project.File, fake *fake, name string) (Candidate, *effect.Error) {
+	if _, ok := r.fakes.part(fake, name); ok {
 		return Candidate{Serves: name, Backend: backendScripted, Function: name}, fake.ambiguous(name, f.Names())
 	}
 	a, ok := f.Agent(name)

@@ -23,11 +23,11 @@ func (s scripted) Ask(ctx context.Context, q Question) effect.Reply {
 	if fault != nil {
 		return failed(fault, effect.Final)
 	}
-	fn, ok := fake.function(q.Definition.Function)
+	play, ok := s.fakes.part(fake, q.Definition.Function)
 	if !ok {
 		return failed(effect.Errorf(effect.KindRefused, "%s: the fake has no function for it any more", q.Definition.Agent), effect.Missing)
 	}
-	v, err := fake.script.Call(ctx, fn, q.Request)
+	v, err := play(ctx, q.Request)
 	if err != nil {
 		return s.failure(ctx, q.Definition.Agent, err)
 	}
@@ -74,7 +74,7 @@ func (s scripted) answer(ctx context.Context, q Question, v starlark.Value) effe
 		a.output = v
 	}
 	a.emit(q.Attempt)
-	if !pause(ctx, delay) {
+	if ctx.Err() != nil || delay > 0 && !q.Wait(ctx, delay) {
 		return cut(ctx, q.Definition.Agent)
 	}
 	if err := changeFiles(q.Attempt, files); err != nil {
@@ -127,19 +127,4 @@ func replyFields(r *effect.Record) effect.View {
 		}
 	}
 	return effect.ViewOf(d)
-}
-
-// pause waits, and tells whether it was left to.
-func pause(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

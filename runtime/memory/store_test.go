@@ -1,20 +1,21 @@
-package runtimetest_test
+package memory_test
 
 import (
 	"errors"
 	"testing"
 
 	"starling/runtime"
+	"starling/runtime/memory"
 	"starling/runtime/runtimetest"
 )
 
 func TestMemory(t *testing.T) {
 	runtimetest.TestStore(t, func(t *testing.T) runtimetest.Place {
-		var s *runtimetest.MemoryStore
+		var s *memory.Store
 		return runtimetest.Place{
 			Open: func() (runtime.Store, error) {
 				if s == nil {
-					s = runtimetest.Memory()
+					s = memory.New()
 				} else {
 					s = s.Reopen()
 				}
@@ -50,7 +51,7 @@ func keys(t *testing.T, s runtime.Store) (all string) {
 }
 
 func TestCrashLosesWhatWasNotDurable(t *testing.T) {
-	s := runtimetest.Memory()
+	s := memory.New()
 	for _, b := range []*runtime.Batch{put("a"), lazily("b"), put("c"), lazily("d"), lazily("e")} {
 		if err := s.Commit(t.Context(), b); err != nil {
 			t.Fatal(err)
@@ -74,13 +75,13 @@ func TestCrashLosesWhatWasNotDurable(t *testing.T) {
 func TestFailedCommit(t *testing.T) {
 	broken := errors.New("the disk is broken")
 	for _, test := range []struct {
-		moment runtimetest.Moment
+		moment memory.Moment
 		left   string
 	}{
-		{runtimetest.BeforeApply, "a"},
-		{runtimetest.AfterApply, "ab"},
+		{memory.BeforeApply, "a"},
+		{memory.AfterApply, "ab"},
 	} {
-		s := runtimetest.Memory()
+		s := memory.New()
 		s.FailCommit(2, broken, test.moment)
 		for i, want := range []error{nil, broken, broken} {
 			if err := s.Commit(t.Context(), put("abc"[i:i+1])); !errors.Is(err, want) || (err == nil) != (want == nil) {

@@ -1,4 +1,4 @@
-package runtimetest
+package memory
 
 import (
 	"bytes"
@@ -12,11 +12,11 @@ import (
 	"starling/runtime"
 )
 
-// MemoryStore is a runtime.Store in memory with a crash model. All its methods may be called concurrently.
+// Store is a runtime.Store in memory with a crash model. All its methods may be called concurrently.
 //
 // A lazy batch is held back, unseen, until the next durable one or Close, which is the latest that a Store promises; a crash before that
 // loses it. Several handles share one medium: the newest owner is the one whose commits are accepted.
-type MemoryStore struct {
+type Store struct {
 	medium *medium
 	info   runtime.StoreInfo // but for Sequence
 
@@ -25,7 +25,7 @@ type MemoryStore struct {
 	failed error
 }
 
-var _ runtime.Store = (*MemoryStore)(nil)
+var _ runtime.Store = (*Store)(nil)
 
 // medium is what outlives a handle, as a disk does.
 type medium struct {
@@ -59,8 +59,8 @@ const (
 	AfterApply                // the batch is there, and durable
 )
 
-// Memory makes a new, empty store and opens it.
-func Memory() *MemoryStore {
+// New makes a new, empty store and opens it.
+func New() *Store {
 	id := make([]byte, 16)
 	rand.Read(id) // never fails
 	m := &medium{id: hex.EncodeToString(id), fences: make(map[string]uint64)}
@@ -68,15 +68,15 @@ func Memory() *MemoryStore {
 }
 
 // open makes a handle for the next owner.
-func (m *medium) open() *MemoryStore {
+func (m *medium) open() *Store {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.epoch++
-	return &MemoryStore{medium: m, info: runtime.StoreInfo{ID: m.id, Format: 1, Epoch: m.epoch}}
+	return &Store{medium: m, info: runtime.StoreInfo{ID: m.id, Format: 1, Epoch: m.epoch}}
 }
 
 // Reopen opens the same medium as its next owner, with all that was acknowledged. This handle's commits are refused from then on.
-func (s *MemoryStore) Reopen() *MemoryStore {
+func (s *Store) Reopen() *Store {
 	s.medium.mu.Lock()
 	s.medium.settle()
 	s.medium.mu.Unlock()
@@ -85,7 +85,7 @@ func (s *MemoryStore) Reopen() *MemoryStore {
 
 // Crash opens the same medium as its next owner, with what a power cut at this moment would have left: every durable batch, and no lazy one
 // that no durable batch has followed. This handle's commits are refused from then on. A fault that was not reached is forgotten.
-func (s *MemoryStore) Crash() *MemoryStore {
+func (s *Store) Crash() *Store {
 	s.medium.mu.Lock()
 	s.medium.lazy, s.medium.fault = nil, nil
 	s.medium.mu.Unlock()
@@ -93,31 +93,31 @@ func (s *MemoryStore) Crash() *MemoryStore {
 }
 
 // Reader opens the same medium for reading.
-func (s *MemoryStore) Reader() *MemoryStore {
+func (s *Store) Reader() *Store {
 	s.medium.mu.Lock()
 	defer s.medium.mu.Unlock()
 	info := s.info
 	info.Epoch, info.ReadOnly = s.medium.epoch, true
-	return &MemoryStore{medium: s.medium, info: info}
+	return &Store{medium: s.medium, info: info}
 }
 
 // FailCommit lets the n-th commit from now, counting from 1, fail with err, and every later one of its handle with the same error. Lazy
 // commits and such as are refused for their fences are not counted.
-func (s *MemoryStore) FailCommit(n int, err error, moment Moment) {
+func (s *Store) FailCommit(n int, err error, moment Moment) {
 	s.medium.mu.Lock()
 	defer s.medium.mu.Unlock()
 	s.medium.fault = &fault{after: n - 1, err: err, moment: moment}
 }
 
 // Failure is the error of the commit that failed, nil while none has. It tells a test that the owner of this handle can do nothing more.
-func (s *MemoryStore) Failure() error {
+func (s *Store) Failure() error {
 	s.medium.mu.Lock()
 	defer s.medium.mu.Unlock()
 	return s.failed
 }
 
 // Info tells what was opened.
-func (s *MemoryStore) Info() runtime.StoreInfo {
+func (s *Store) Info() runtime.StoreInfo {
 	s.medium.mu.Lock()
 	defer s.medium.mu.Unlock()
 	info := s.info
@@ -126,7 +126,7 @@ func (s *MemoryStore) Info() runtime.StoreInfo {
 }
 
 // Get returns the value of key.
-func (s *MemoryStore) Get(key []byte) ([]byte, error) {
+func (s *Store) Get(key []byte) ([]byte, error) {
 	s.medium.mu.Lock()
 	defer s.medium.mu.Unlock()
 	if s.closed {
@@ -140,7 +140,7 @@ func (s *MemoryStore) Get(key []byte) ([]byte, error) {
 }
 
 // Scan calls fn for each key in [from, to), as they were when it was called.
-func (s *MemoryStore) Scan(from, to []byte, fn func(key, value []byte) error) error {
+func (s *Store) Scan(from, to []byte, fn func(key, value []byte) error) error {
 	view, err := s.between(from, to)
 	for _, e := range view {
 		if err == nil {
@@ -154,7 +154,7 @@ func (s *MemoryStore) Scan(from, to []byte, fn func(key, value []byte) error) er
 }
 
 // between returns the entries in [from, to). What is in the medium is replaced and never changed, so that they stay as they are.
-func (s *MemoryStore) between(from, to []byte) ([]pair, error) {
+func (s *Store) between(from, to []byte) ([]pair, error) {
 	m := s.medium
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -170,7 +170,7 @@ func (s *MemoryStore) between(from, to []byte) ([]pair, error) {
 }
 
 // Commit applies the batch. Everything but a lazy batch is durable at once.
-func (s *MemoryStore) Commit(ctx context.Context, b *runtime.Batch) error {
+func (s *Store) Commit(ctx context.Context, b *runtime.Batch) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -202,7 +202,7 @@ func (s *MemoryStore) Commit(ctx context.Context, b *runtime.Batch) error {
 }
 
 // accepts tells whether this handle takes the batch at all.
-func (s *MemoryStore) accepts(b *runtime.Batch) error {
+func (s *Store) accepts(b *runtime.Batch) error {
 	switch {
 	case s.closed:
 		return runtime.ErrStoreClosed
@@ -217,7 +217,7 @@ func (s *MemoryStore) accepts(b *runtime.Batch) error {
 }
 
 // Close ends the handle. What its lazy batches hold is durable then.
-func (s *MemoryStore) Close() error {
+func (s *Store) Close() error {
 	s.medium.mu.Lock()
 	defer s.medium.mu.Unlock()
 	if !s.closed && !s.info.ReadOnly && s.failed == nil && s.info.Epoch == s.medium.epoch {

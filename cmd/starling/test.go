@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	goruntime "runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"starling/cmd/starling/suite"
+	"starling/lang/diagnostic"
+	"starling/lang/effect"
+	"starling/runtime"
+	"starling/stdlib"
+)
+
+// testVerb runs tests.
+type testVerb struct {
+	run     string
+	verbose bool
+	junit   string
+	timeout string
+
+	pattern *regexp.Regexp
+	limit   time.Duration
+}
+
+// testCommand is the verb test. It needs no store and touches none.
+func (c *call) testCommand() *cobra.Command {
+	var v testVerb
+	cmd := &cobra.Command{
+		Use:     "test [FILE_test.star|FOLDER]...",
+		Short:   "Run the tests of scripts",
+		GroupID: "scripts",
+		Long: `Run the functions test_… of files whose names end with _test.star: those that are named, and those below the folders that are, by default the current one.
+
+A test may do what a script may. Agents are functions of its file, people answer as answer() has said, HTTP servers as respond() has, and time
+is a clock that moves when nothing else can. Nothing reaches the network or the agents of the project. "starling doc assert" and "starling doc answer" say more.`,
+		Example: "  starling test\n  starling test scripts/review_test.star --run 'reject|timeout' -v",
+		Args:    operands(0, -1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return c.test(cmd.Context(), args, &v) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&v.run, "run", "", "only tests whose name `REGEXP` matches")
+	f.BoolVarP(&v.verbose, "verbose", "v", false, "show each test, and what it prints")
+	f.StringVar(&v.junit, "junit", "", "write a report in JUnit's XML to `FILE`")
+	f.StringVar(&v.timeout, "timeout", "1m", "the real time that one test may take, `DURATION`")
+	c.jsonFlag(cmd)
+	return cmd
+}
+
+// test finds, runs and reports. Each file is played on its own, several at a time.
+func (c *call) test(ctx context.Context, operands []string, v *testVerb) (err error) {
+	if v.pattern, err = regexp.Compile(v.run); err != nil {
+		return usage("", "test: --run: %v", err)
+	}
+	if v.limit, err = parseDuration("--timeout", v.timeout); err != nil {
+		return err
+	}
+	paths, err := testFiles(operands)
+	if err != nil {
+		return err
+	}
+	settings, err := c.settings(c.place.project, "")
+	if err != nil {
+		return err
+	}
+	files := c.playAll(ctx, paths, settings, v)
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	return c.answerTest(files, v)
+}
+
+// testFile is what became of one file.
+type testFile struct {
+	name     string
+	wrong    diagnostic.List // why it could not be read
+	results  []*suite.Result
+	took     time.Duration
+	fault    error // of the play itself
+	unplayed int   // tests that --run leaves out
+}
+
+// playAll plays all files, as many at a time as there are processors.
+func (c *call) playAll(ctx context.Context, paths []string, settings *effect.Settings, v *testVerb) []*testFile {
+	files := make([]*testFile, len(paths))
+	seats := make(chan struct{}, goruntime.GOMAXPROCS(0))
+	var all sync.WaitGroup
+	for i, path := range paths {
+		files[i] = &testFile{name: filepath.ToSlash(path)}
+		seats <- struct{}{}
+		all.Go(func() {
+			defer func() { <-seats }()
+			c.playFile(ctx, path, files[i], settings, v)
+		})
+	}
+	all.Wait()
+	return files
+}
+
+func (c *call) playFile(ctx context.Context, path string, file *testFile, settings *effect.Settings, v *testVerb) {
+	began := time.Now()
+	defer func() { file.took = time.Since(began) }()
+	f, err := c.readTests(path)
+	var wrong diagnostic.List
+	if errors.As(err, &wrong) {
+		file.wrong = wrong
+		return
+	}
+	if file.fault = err; err != nil {
+		return
+	}
+	file.name = f.Name
+	for _, t := range f.Tests {
+		if !v.pattern.MatchString(t.Name) {
+			file.unplayed++
+			continue
+		}
+		result, err := f.Run(ctx, t, suite.Options{Settings: *settings, Limit: v.limit})
+		if err != nil {
+			file.fault = err
+			return
+		}
+		file.results = append(file.results, result)
+	}
+}
+
+// readTests reads a file of tests with all that it needs.
+func (c *call) readTests(path string) (*suite.File, error) {
+	entry, root, err := c.rooted(path)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return suite.Read(entry, source(root), stdlib.Library, c.environmentOf(path))
+}
+
+// testFiles lists the files that are meant, in the order in which they are named, and each once.
+func testFiles(operands []string) ([]string, error) {
+	if len(operands) == 0 {
+		operands = []string{"."}
+	}
+	var found []string
+	known := map[string]bool{}
+	for _, operand := range operands {
+		paths, err := testsBelow(operand)
+		if err != nil {
+			return nil, err
+		}
+		for _, path := range paths {
+			if !known[path] {
+				known[path], found = true, append(found, path)
+			}
+		}
+	}
+	return found, nil
+}
+
+func testsBelow(operand string) ([]string, error) {
+	info, err := os.Stat(operand)
+	switch {
+	case err != nil:
+		return nil, usage("", "test: cannot read %s: %v", operand, reason(err))
+	case !info.IsDir() && !strings.HasSuffix(operand, suite.Suffix):
+		return nil, usage("the names of test files end with "+suite.Suffix, "test: %s is not a test file", operand)
+	case !info.IsDir():
+		return []string{filepath.Clean(operand)}, nil
+	}
+	all, err := starFiles(operand)
+	if err != nil {
+		return nil, err
+	}
+	var tests []string
+	for _, path := range all {
+		if strings.HasSuffix(path, suite.Suffix) {
+			tests = append(tests, path)
+		}
+	}
+	if len(tests) == 0 {
+		return nil, usage("write functions test_… in a file whose name ends with "+suite.Suffix, "test: there is no test file in %s", operand)
+	}
+	return tests, nil
+}
+
+// starFiles lists the files of a folder and below whose names end with .star, in the order of their names; none of a folder whose name begins with a dot.
+func starFiles(folder string) ([]string, error) {
+	var found []string
+	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && path != folder && strings.HasPrefix(entry.Name(), "."):
+			return filepath.SkipDir
+		case entry.Type().IsRegular() && strings.HasSuffix(path, runtime.ScriptSuffix):
+			found = append(found, path)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, usage("", "cannot read the folder %s: %v", folder, reason(err))
+	}
+	return found, nil
+}

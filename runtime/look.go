@@ -1,0 +1,63 @@
+package runtime
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"go.starlark.net/starlark"
+
+	"starling/lang/contract"
+	"starling/lang/effect"
+)
+
+// look is effect.Attempt.Journal: what the journal of a run, or of the child run that one of its steps started, says up to the step that asks.
+func (e *Local) look(run, asks string, q effect.Look) (starlark.Value, *effect.Error) {
+	of := run
+	if q.Child != "" {
+		if of = e.childOf(run, q.Child); of == "" {
+			return nil, effect.Errorf(effect.KindRefused, "%s: no step %q of this run has started a child run", asks, q.Child)
+		}
+	}
+	var events []Event
+	err := e.journal(of, 0, func(r *Record) error {
+		if of == run && r.Type == StepRequested && r.Step == asks {
+			return ErrStopWatch
+		}
+		events = append(events, r.event(of))
+		return nil
+	})
+	if err := unlessStopped(err); err != nil {
+		return nil, effect.Errorf(effect.KindEffect, "%s: %v", asks, err)
+	}
+	return seen(events, q)
+}
+
+// seen is what was asked of the events, as plain values.
+func seen(events []Event, q effect.Look) (starlark.Value, *effect.Error) {
+	var shown any = stepsOf(events)
+	if q.Events {
+		shown = slices.DeleteFunc(events, func(ev Event) bool { return len(q.Types) > 0 && !slices.Contains(q.Types, ev.Type) })
+	}
+	text, err := json.Marshal(shown)
+	if err == nil && len(text) > effect.MaxPayload {
+		err = errors.New("the journal says more than one call can give; ask for some types of events only")
+	}
+	var v starlark.Value
+	if err == nil {
+		v, err = contract.FromJSON(text)
+	}
+	if err != nil {
+		return nil, effect.Errorf(effect.KindEffect, "%v", err)
+	}
+	return v, nil
+}
+
+// stepsOf folds events into steps.
+func stepsOf(events []Event) []Step {
+	l := stepList{steps: []Step{}, at: map[string]int{}}
+	for i := range events {
+		l.take(&events[i])
+	}
+	return l.steps
+}

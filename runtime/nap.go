@@ -1,0 +1,86 @@
+package runtime
+
+import (
+	"context"
+	"time"
+)
+
+// nap is what an attempt in flight knows of the clock: while it waits for nothing but that, it does not count as something in motion.
+type nap struct {
+	e      *Local
+	asleep bool // guarded by e.mu
+}
+
+// set notes whether the attempt waits for the clock. Whoever wakes it says so before it does, so that no moment looks quiet in between.
+func (n *nap) set(asleep bool) {
+	e := n.e
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case asleep && !n.asleep:
+		e.asleep++
+	case !asleep && n.asleep:
+		e.asleep--
+	}
+	n.asleep = asleep
+	if e.active == e.asleep {
+		e.quiet.Broadcast()
+	}
+}
+
+// wait is effect.Attempt.Wait.
+func (n *nap) wait(ctx context.Context, d time.Duration) bool {
+	if d <= 0 || ctx.Err() != nil {
+		return ctx.Err() == nil
+	}
+	over := make(chan struct{})
+	n.set(true)
+	stop := n.e.after(d, func() {
+		n.set(false)
+		close(over)
+	})
+	defer n.set(false)
+	defer stop()
+	select {
+	case <-over:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// deadline bounds an attempt. By a clock that is not this process's the context ends as one that was cancelled, with context.DeadlineExceeded as its cause.
+func (n *nap) deadline(ctx context.Context, timeout time.Duration) (context.Context, time.Time, func()) {
+	if n.e.opts.After == nil {
+		at := time.Now().Add(timeout)
+		ctx, cancel := context.WithDeadline(ctx, at)
+		return ctx, at, cancel
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := n.e.after(timeout, func() {
+		n.set(false)
+		cancel(context.DeadlineExceeded)
+	})
+	return ctx, n.e.now().Add(timeout), func() {
+		stop()
+		cancel(nil)
+	}
+}
+
+// after calls do when the engine's clock has moved on by d.
+func (e *Local) after(d time.Duration, do func()) (stop func() bool) {
+	if e.opts.After != nil {
+		return e.opts.After(d, do)
+	}
+	return time.AfterFunc(d, do).Stop
+}
+
+// Settle waits until nothing is in motion but what waits for the clock or for people: then, with an engine whose Options have After, only moving the clock, a signal or
+// a new run makes anything happen. It is meant for whoever moves the clock.
+func (e *Local) Settle() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for e.active > e.asleep {
+		e.quiet.Wait()
+	}
+}
