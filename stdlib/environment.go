@@ -47,7 +47,7 @@ func Environment(o Options) *effect.Environment {
 	}
 	names.Freeze()
 	servers := tool.NewServers()
-	handlers := agent.Handlers(agent.Machines(names), o.Cast)
+	handlers := agent.Handlers(agent.Machines(names), o.Cast, servers)
 	handlers["http"] = httpHandler(o.Transport)
 	handlers["fs"] = fsHandler()
 	handlers["sh"] = shHandler()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
+	"github.com/anthropics/anthropic-sdk-go/packages/param"
 )
 
 const (
@@ -25,7 +26,8 @@ func askAnthropic(ctx context.Context, t turn, heard func(string)) (said, error)
 	params := anthropic.MessageNewParams{
 		Model:     anthropic.Model(d.Model),
 		MaxTokens: orDefault(d.MaxTokens, anthropicMaxTokens),
-		Messages:  []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock(t.prompt))},
+		Messages:  anthropicMessages(t),
+		Tools:     anthropicTools(t.tools),
 	}
 	if t.system != "" {
 		params.System = []anthropic.TextBlockParam{{Text: t.system}}
@@ -48,9 +50,16 @@ func askAnthropic(ctx context.Context, t turn, heard func(string)) (said, error)
 		case "message_start":
 			u := e.Message.Usage
 			got.tokens = usage{input: u.InputTokens + u.CacheReadInputTokens + u.CacheCreationInputTokens, cached: u.CacheReadInputTokens, output: u.OutputTokens}
+		case "content_block_start":
+			if e.ContentBlock.Type == "tool_use" {
+				got.calls = append(got.calls, toolCall{id: e.ContentBlock.ID, name: e.ContentBlock.Name})
+			}
 		case "content_block_delta":
 			text.WriteString(e.Delta.Text)
 			heard(e.Delta.Text)
+			if n := len(got.calls); n > 0 && len(got.calls[n-1].input) <= maxReply {
+				got.calls[n-1].input += e.Delta.PartialJSON // blocks come one after the other
+			}
 		case "message_delta":
 			got.tokens.output = e.Usage.OutputTokens
 			got.stopped = anthropicStop(e.Delta.StopReason)
@@ -62,10 +71,44 @@ func askAnthropic(ctx context.Context, t turn, heard func(string)) (said, error)
 	return got, stream.Err()
 }
 
+// anthropicMessages is the conversation so far.
+func anthropicMessages(t turn) []anthropic.MessageParam {
+	list := []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock(t.prompt))}
+	for _, r := range t.rounds {
+		var asked, told []anthropic.ContentBlockParamUnion
+		if strings.TrimSpace(r.text) != "" {
+			asked = append(asked, anthropic.NewTextBlock(r.text))
+		}
+		for i, call := range r.calls {
+			asked = append(asked, anthropic.NewToolUseBlock(call.id, object(call.input), call.name))
+			told = append(told, anthropic.NewToolResultBlock(call.id, firstOf(r.results[i].text, "(nothing)"), r.results[i].failed))
+		}
+		list = append(list, anthropic.NewAssistantMessage(asked...), anthropic.NewUserMessage(told...))
+	}
+	return list
+}
+
+func anthropicTools(tools []modelTool) []anthropic.ToolUnionParam {
+	var list []anthropic.ToolUnionParam
+	for _, t := range tools {
+		list = append(list, anthropic.ToolUnionParam{OfTool: &anthropic.ToolParam{Name: t.name, Description: anthropic.String(t.description),
+			InputSchema: param.Override[anthropic.ToolInputSchemaParam](json.RawMessage(t.schema))}})
+	}
+	return list
+}
+
+// object is the input of a call as it is told again; what is none, the model shall not see as its own.
+func object(input string) json.RawMessage {
+	if v := json.RawMessage(input); json.Valid(v) && strings.HasPrefix(strings.TrimSpace(input), "{") {
+		return v
+	}
+	return json.RawMessage("{}")
+}
+
 // anthropicStop says why a model ended before it was done.
 func anthropicStop(reason anthropic.StopReason) string {
 	switch reason {
-	case anthropic.StopReasonEndTurn, anthropic.StopReasonStopSequence:
+	case anthropic.StopReasonEndTurn, anthropic.StopReasonStopSequence, anthropic.StopReasonToolUse:
 		return ""
 	case anthropic.StopReasonMaxTokens:
 		return "the reply is longer than max_tokens; raise it in the project file, or ask for less"

@@ -7,6 +7,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"starling/lang/effect"
+	"starling/stdlib/tool"
 )
 
 // Backend asks agents of one kind. It is used concurrently.
@@ -21,18 +22,20 @@ type Question struct {
 	*effect.Attempt
 	Definition Definition
 	Request    *effect.Record // what the agent is sent, an effect.QuestionType
+	Tools      *tool.Proxy    // what it may use of tool servers, nil for nothing
+	Endpoint   *tool.Endpoint // where a program finds them, nil without
 }
 
 // Cast says who plays an agent instead of its function in the fake: what a scripted function would return to the request. ok is false for an agent that nobody plays.
 type Cast func(agent string) (part func(ctx context.Context, request starlark.Value) (starlark.Value, error), ok bool)
 
-// Handlers returns the handlers of agent and handoff. load loads the fakes of runs; cast comes first, nil for nobody.
-func Handlers(load LoadScript, cast Cast) map[string]*effect.Handler {
+// Handlers returns the handlers of agent and handoff. load loads the fakes of runs; cast comes first, nil for nobody; servers are those whose tools agents use.
+func Handlers(load LoadScript, cast Cast, servers *tool.Servers) map[string]*effect.Handler {
 	fakes := &fakes{load: load, cast: cast}
 	backends := map[string]Backend{backendCommand: command{}, backendScripted: scripted{fakes},
 		backendAnthropic: model{askAnthropic}, backendOpenAI: model{askOpenAI}}
 	r := resolver{fakes}
-	perform := func(ctx context.Context, a *effect.Attempt) effect.Reply { return ask(ctx, backends, a) }
+	perform := func(ctx context.Context, a *effect.Attempt) effect.Reply { return ask(ctx, backends, servers, a) }
 	return map[string]*effect.Handler{
 		"agent":   {Resolve: r.agent, Perform: perform, Question: question},
 		"handoff": {Resolve: r.handoff, Perform: perform, Question: question},
@@ -52,7 +55,7 @@ func question(a *effect.Attempt) (starlark.Value, *effect.Error) {
 // maxWait is how long a backend may make a step wait while there is another that may serve.
 const maxWait = time.Minute
 
-func ask(ctx context.Context, backends map[string]Backend, a *effect.Attempt) effect.Reply {
+func ask(ctx context.Context, backends map[string]Backend, servers *tool.Servers, a *effect.Attempt) effect.Reply {
 	d := definitionOf(a.Resolved, a.Backend)
 	request, err := newRequest(a, d)
 	if err != nil {
@@ -62,12 +65,28 @@ func ask(ctx context.Context, backends map[string]Backend, a *effect.Attempt) ef
 	if !ok {
 		return failed(effect.Errorf(effect.KindRefused, "%s: this build has no backend %q", d.Agent, d.Backend), effect.Missing)
 	}
-	reply := backend.Ask(ctx, Question{a, d, request})
+	reply := askWithTools(ctx, backend, servers, Question{Attempt: a, Definition: d, Request: request})
 	reply.Backend = d.Serves
 	if d.Next && reply.Class == effect.Retryable && reply.After > maxWait {
 		reply.Class = effect.Missing
 	}
 	return reply
+}
+
+// askWithTools has the tool servers of the attempt at work while it lasts.
+func askWithTools(ctx context.Context, backend Backend, servers *tool.Servers, q Question) effect.Reply {
+	if q.Definition.Backend == backendScripted {
+		return backend.Ask(ctx, q) // a fake plays what it would have done with them
+	}
+	p, fault := openTools(ctx, servers, q)
+	if fault != nil {
+		return *fault
+	}
+	if p != nil {
+		defer p.Close()
+	}
+	q.Tools = p
+	return backend.Ask(ctx, q)
 }
 
 func failed(err *effect.Error, class effect.Failure) effect.Reply {

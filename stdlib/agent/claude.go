@@ -70,8 +70,8 @@ func (c *claude) invoke(q Question) (invocation, error) {
 	if d.Model != "" {
 		args = append(args, "--model", d.Model)
 	}
-	if len(d.Tools) > 0 {
-		args = append(args, "--allowedTools", strings.Join(d.Tools, ","))
+	if tools := allowedTools(q); tools != "" {
+		args = append(args, "--allowedTools", tools)
 	}
 	if schema := strictSchema(q); schema != nil {
 		c.strict = true

@@ -60,7 +60,7 @@ func (c *codex) invoke(q Question) (invocation, error) {
 	c.q = q
 	d := q.Definition
 	if len(d.Tools) > 0 {
-		return invocation{}, fmt.Errorf("codex cannot be held to a list of tools; leave tools out: its sandbox bounds it, and modifies says whether it may write")
+		return invocation{}, fmt.Errorf("codex cannot be held to a list of its own tools, such as %s; leave it out: its sandbox bounds it, and modifies says whether it may write. Tool servers are held to theirs", d.Tools[0])
 	}
 	sandbox := "read-only"
 	if d.Modifies {
@@ -72,7 +72,7 @@ func (c *codex) invoke(q Question) (invocation, error) {
 	}
 	told := invocation{forget: func() {}}
 	if schema := strictSchema(q); schema != nil {
-		file, err := schemaFile(schema)
+		file, err := keptFile("starling-schema-*.json", schema)
 		if err != nil {
 			return invocation{}, err
 		}
@@ -90,22 +90,6 @@ func (c *codex) invoke(q Question) (invocation, error) {
 		told.forget()
 	}
 	return told, err
-}
-
-// schemaFile writes a schema where the program can read it.
-func schemaFile(schema []byte) (path string, err error) {
-	f, err := os.CreateTemp("", "starling-schema-*.json")
-	if err != nil {
-		return "", err
-	}
-	_, err = f.Write(schema)
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return f.Name(), err
 }
 
 func (c *codex) line(line string, emit emitter) (counts bool) {

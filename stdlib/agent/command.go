@@ -21,13 +21,25 @@ const (
 
 // command asks agents that are executables, in the dialect that the program speaks: see [protocol] and the presets. The program
 // runs in the run's workspace with the variables that every program needs, those that the agent declares, and who it works for in
-// STARLING_RUN_ID, STARLING_STEP, STARLING_BRANCH, STARLING_ATTEMPT, STARLING_AGENT, STARLING_KEY, and STARLING_TOKEN, by which the commands of this program know it as the agent.
+// STARLING_RUN_ID, STARLING_STEP, STARLING_BRANCH, STARLING_ATTEMPT, STARLING_AGENT, STARLING_KEY, and STARLING_TOKEN, by which the commands of this program know it as the agent; one
+// that may use tool servers finds them in the file STARLING_TOOLS.
 type command struct{}
 
 // Ask runs the program once, under a guard: when it returns, nothing that the program started is left.
 func (command) Ask(ctx context.Context, q Question) effect.Reply {
+	if q.Tools != nil {
+		endpoint, err := q.Tools.Serve()
+		if err != nil {
+			return failed(effect.Errorf(effect.KindEffect, "%s: %v", q.Definition.Agent, err), effect.Retryable)
+		}
+		defer endpoint.Close()
+		q.Endpoint = endpoint
+	}
 	j := judge{q, redactor(q), dialectOf(q.Definition.Preset)}
 	told, err := j.dialect.invoke(q)
+	if err == nil {
+		told, err = wire(q.Definition.Preset, q.Endpoint, told)
+	}
 	if err != nil {
 		return failed(effect.Errorf(effect.KindRefused, "%s: %v", q.Definition.Agent, err), effect.Final)
 	}
@@ -69,7 +81,7 @@ func newSpec(q Question, told invocation) (process.Spec, error) {
 	return process.Spec{
 		Argv:      append(argv(q.Definition), told.args...),
 		Dir:       q.Settings.Workspace,
-		Env:       env,
+		Env:       append(env, told.env...),
 		Stdin:     bytes.NewReader(told.stdin),
 		Lock:      q.Lock,
 		Attempt:   process.Attempt{Run: q.Run, Step: q.Step, Attempt: q.Number, Agent: q.Definition.Agent},

@@ -7,6 +7,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/stdlib/project"
+	"starling/stdlib/tool"
 )
 
 const (
@@ -28,19 +29,20 @@ type Definition struct {
 
 // Candidate is one of those who may serve a request.
 type Candidate struct {
-	Serves    string   // name of the agent whose backend it is
-	Backend   string   // "command", "scripted", "anthropic", "openai" or "inbox"
-	Command   []string // for command: program and arguments
-	Dir       string   // for command: the folder of the project file, which relative programs are relative to
-	Preset    string   // for command: which coding agent it is, "" for a program that speaks the protocol
-	Env       []string // names of variables; of a model the one with its key
-	Function  string   // for scripted: name in the fake, or key of its dict agents
-	Model     string   // for presets and models
-	URL       string   // for models: of the API, "" for its maker's
-	MaxTokens int64    // for models: of the reply, 0 for the default
-	Price     price    // for models
-	Tools     []string // what it may use
-	Modifies  bool     // whether it may change the workspace
+	Serves    string       // name of the agent whose backend it is
+	Backend   string       // "command", "scripted", "anthropic", "openai" or "inbox"
+	Command   []string     // for command: program and arguments
+	Dir       string       // for command: the folder of the project file, which relative programs are relative to
+	Preset    string       // for command: which coding agent it is, "" for a program that speaks the protocol
+	Env       []string     // names of variables; of a model the one with its key
+	Function  string       // for scripted: name in the fake, or key of its dict agents
+	Model     string       // for presets and models
+	URL       string       // for models: of the API, "" for its maker's
+	MaxTokens int64        // for models: of the reply, 0 for the default
+	Price     price        // for models
+	Tools     []string     // for presets: what it may use in its own notation
+	Servers   []tool.Grant // of tools, and what it may use of them
+	Modifies  bool         // whether it may change the workspace
 }
 
 // price is in millionths of a US dollar per million tokens; 0 is not known.
@@ -63,9 +65,13 @@ func (d Definition) payload(candidates []Candidate) effect.Payload {
 
 func (c Candidate) payload() effect.Payload {
 	var o effect.Object
+	servers := make([]effect.Payload, len(c.Servers))
+	for i, s := range c.Servers {
+		servers[i] = s.Payload()
+	}
 	return o.Text("backend", c.Backend).Text("serves", c.Serves).Texts("command", c.Command).Text("dir", c.Dir).Text("preset", c.Preset).Texts("env", c.Env).
 		Text("function", c.Function).Text("model", c.Model).Text("url", c.URL).Int("max_tokens", c.MaxTokens).Int("price_input", c.Price.input).
-		Int("price_output", c.Price.output).Texts("tools", c.Tools).Flag("modifies", c.Modifies).Payload()
+		Int("price_output", c.Price.output).Texts("tools", c.Tools).Flag("modifies", c.Modifies).Raws("servers", servers).Payload()
 }
 
 // definitionOf reads what Definition.payload wrote, with the candidate that serves. Journals of before there were several have the one at the top.
@@ -79,5 +85,10 @@ func definitionOf(resolved starlark.Value, serving int) Definition {
 	d.Candidate = Candidate{Serves: v.Text("serves"), Backend: v.Text("backend"), Command: v.Texts("command"), Dir: v.Text("dir"), Preset: v.Text("preset"),
 		Env: v.Texts("env"), Function: v.Text("function"), Model: v.Text("model"), URL: v.Text("url"), MaxTokens: v.Int("max_tokens"),
 		Price: price{v.Int("price_input"), v.Int("price_output")}, Tools: v.Texts("tools"), Modifies: v.Flag("modifies")}
+	if servers, ok := v.Value("servers").(*starlark.List); ok {
+		for s := range servers.Elements() {
+			d.Servers = append(d.Servers, tool.GrantOf(s))
+		}
+	}
 	return d
 }

@@ -37,6 +37,7 @@ func dialectOf(preset string) dialect {
 // invocation is what a program is given.
 type invocation struct {
 	args   []string // after those of the definition
+	env    []string // "NAME=value", beside what every agent is given
 	stdin  []byte   // never nothing: a program that waits for somebody to type would wait for ever
 	forget func()   // removes what was made for it
 }

@@ -15,7 +15,7 @@ func (r resolver) handoff(s *effect.Settings, q *effect.Request) *effect.Error {
 	if err != nil {
 		return effect.Errorf(effect.KindRefused, "handoff: %v", err)
 	}
-	p, fault := r.find(s, roleOf(args.Value("to")), names(args.Value("backend")))
+	p, fault := r.find(s, roleOf(args.Value("to")), names(args.Value("backend")), args.Value("tools"))
 	if fault != nil {
 		return fault
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,11 +19,16 @@ import (
 	"starling/lang/vm"
 	"starling/stdlib"
 	"starling/stdlib/process"
+	"starling/stdlib/tool/tooltest"
 )
 
 // TestMain is the guard under which agents run, too.
 func TestMain(m *testing.M) {
 	process.GuardMain(os.Args)
+	if os.Getenv("TOOL_SERVER") != "" && len(os.Args) > 1 && os.Args[1] == "log" {
+		tooltest.Main(os.Args[1:])
+		return
+	}
 	os.Exit(m.Run())
 }
 
@@ -34,6 +40,7 @@ type stage struct {
 	vars     map[string]string // declared variables
 	number   int               // of the attempt
 	token    string
+	mu       sync.Mutex // protects events: programs and their tools tell of themselves at once
 	events   []string
 }
 
@@ -91,7 +98,11 @@ func (s *stage) attempt(r *effect.Request) *effect.Attempt {
 		Returns: r.Returns, Token: s.token, Settings: s.settings, Lock: filepath.Join(s.settings.Workspace, "locks", "step"),
 		Env:  func(name string) (string, bool) { v, ok := s.vars[name]; return v, ok },
 		Wait: waitFor,
-		Emit: func(kind string, data starlark.Value) { s.events = append(s.events, kind+" "+data.String()) },
+		Emit: func(kind string, data starlark.Value) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.events = append(s.events, kind+" "+data.String())
+		},
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"starling/lang/effect"
+	"starling/stdlib/tool"
 )
 
 // model asks models behind an API: one request with the prompt, one reply that is streamed. Retrying is the runtime's, which journals each attempt, so the SDK's own
@@ -28,14 +29,17 @@ type turn struct {
 	system     string
 	prompt     string
 	schema     []byte // of the reply, nil where it is not stated
+	tools      []modelTool
+	rounds     []toolRound // what has been said since, the first first
 }
 
 // said is what a model came to.
 type said struct {
 	text    string
 	tokens  usage
-	whole   bool   // the stream came to its end
-	stopped string // why the model ended before it was done, "" when it was
+	whole   bool       // the stream came to its end
+	stopped string     // why the model ended before it was done, "" when it was
+	calls   []toolCall // the tools that it asks for before it goes on
 }
 
 // Ask sends one request, or a second where the server does not know schemas.
@@ -53,14 +57,36 @@ func (m model) Ask(ctx context.Context, q Question) effect.Reply {
 		}
 		t.key = value
 	}
-	d := &deltas{emit: newEmitter(q.Attempt)}
-	got, err := m.complete(ctx, t, d.add)
-	if t.schema != nil && schemaUnknown(err) {
-		t.schema = nil
-		got, err = m.complete(ctx, t, d.add)
+	var fault *tool.Fault
+	if t.tools, fault = offered(ctx, q.Tools); fault != nil {
+		return faulted(q, fault)
 	}
-	d.flush()
+	got, err := m.converse(ctx, q, &t)
 	return m.judge(ctx, q, t, got, err)
+}
+
+// converse goes on until the model has replied: as long as it asks for tools, they are called and it is told. Tokens are those of all rounds.
+func (m model) converse(ctx context.Context, q Question, t *turn) (said, error) {
+	d := &deltas{emit: newEmitter(q.Attempt)}
+	var spent usage
+	for {
+		got, err := m.complete(ctx, *t, d.add)
+		if t.schema != nil && schemaUnknown(err) {
+			t.schema = nil
+			got, err = m.complete(ctx, *t, d.add)
+		}
+		d.flush()
+		spent = spent.plus(got.tokens)
+		got.tokens = spent
+		if err != nil || !got.whole || got.stopped != "" || len(got.calls) == 0 || ctx.Err() != nil {
+			return got, err
+		}
+		if len(t.rounds) == maxRounds {
+			got.stopped = fmt.Sprintf("it asked for tools %d times and has not replied", maxRounds+1)
+			return got, nil
+		}
+		t.rounds = append(t.rounds, m.use(ctx, q, *t, got, d.emit))
+	}
 }
 
 func (m model) judge(ctx context.Context, q Question, t turn, got said, err error) effect.Reply {

@@ -35,6 +35,7 @@ func askOpenAI(ctx context.Context, t turn, heard func(string)) (said, error) {
 		for _, c := range chunk.Choices {
 			text.WriteString(c.Delta.Content)
 			refusal.WriteString(c.Delta.Refusal)
+			got.calls = openaiCalls(got.calls, c.Delta.ToolCalls)
 			if c.Delta.Content != "" {
 				heard(c.Delta.Content)
 			}
@@ -56,6 +57,15 @@ func openaiParams(t turn) openai.ChatCompletionNewParams {
 		params.Messages = append(params.Messages, openai.SystemMessage(t.system))
 	}
 	params.Messages = append(params.Messages, openai.UserMessage(t.prompt))
+	for _, r := range t.rounds {
+		params.Messages = append(params.Messages, openaiRound(r)...)
+	}
+	for _, tool := range t.tools {
+		var schema shared.FunctionParameters
+		_ = json.Unmarshal(tool.schema, &schema) // an object, as it was made
+		params.Tools = append(params.Tools, openai.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{Name: tool.name, Description: openai.String(tool.description),
+			Parameters: schema}))
+	}
 	switch {
 	case d.MaxTokens > 0 && d.URL == "":
 		params.MaxCompletionTokens = openai.Int(d.MaxTokens)
@@ -69,10 +79,47 @@ func openaiParams(t turn) openai.ChatCompletionNewParams {
 	return params
 }
 
+// openaiCalls adds what a piece of the stream has of calls.
+func openaiCalls(calls []toolCall, pieces []openai.ChatCompletionChunkChoiceDeltaToolCall) []toolCall {
+	for _, p := range pieces {
+		if p.Index < 0 || p.Index > int64(len(calls)) {
+			continue // a server that counts otherwise
+		}
+		if p.Index == int64(len(calls)) {
+			calls = append(calls, toolCall{})
+		}
+		c := &calls[p.Index]
+		c.id, c.name = firstOf(c.id, p.ID), firstOf(c.name, p.Function.Name)
+		if len(c.input) <= maxReply {
+			c.input += p.Function.Arguments
+		}
+	}
+	return calls
+}
+
+// openaiRound is what was asked for and told.
+func openaiRound(r toolRound) []openai.ChatCompletionMessageParamUnion {
+	asked := openai.ChatCompletionAssistantMessageParam{}
+	if r.text != "" {
+		asked.Content.OfString = openai.String(r.text)
+	}
+	list := []openai.ChatCompletionMessageParamUnion{{OfAssistant: &asked}}
+	for i, call := range r.calls {
+		asked.ToolCalls = append(asked.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{ID: call.id,
+			Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: call.name, Arguments: string(object(call.input))}}})
+		text := firstOf(r.results[i].text, "(nothing)")
+		if r.results[i].failed {
+			text = "error: " + text
+		}
+		list = append(list, openai.ToolMessage(text, call.id))
+	}
+	return list
+}
+
 // openaiStop says why a model ended before it was done.
 func openaiStop(reason string) string {
 	switch reason {
-	case "stop":
+	case "stop", "tool_calls":
 		return ""
 	case "length":
 		return "the reply is longer than max_tokens; raise it in the project file, or ask for less"

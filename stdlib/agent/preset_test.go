@@ -200,7 +200,8 @@ func TestPresetEvents(t *testing.T) {
 }
 
 func TestCodexHasNoToolList(t *testing.T) {
-	const want = "final refused: a: codex cannot be held to a list of tools; leave tools out: its sandbox bounds it, and modifies says whether it may write"
+	const want = "final refused: a: codex cannot be held to a list of its own tools, such as Read; leave it out: its sandbox bounds it, and modifies says whether it may write. " +
+		"Tool servers are held to theirs"
 	if got := show(stub(t, "codex", "", "").ask(t.Context(), `agent(role("a", tools = ["Read"]))`)); got != want {
 		t.Errorf("got %s", got)
 	}

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"starling/stdlib/tool"
 )
 
 // What an agent says goes into the journal and to people, and what it was given must not go with it. Errors and transcripts hide the value of every declared
@@ -38,6 +40,9 @@ func replacer(q Question, hidden func(name, value string) bool) *strings.Replace
 	}
 	if q.Token != "" {
 		names[q.Token] = "[STARLING_TOKEN]"
+	}
+	if q.Endpoint != nil {
+		names[q.Endpoint.Token] = "[" + tool.TokenVariable + "]"
 	}
 	values := slices.SortedFunc(maps.Keys(names), func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) })
 	pairs := make([]string, 0, 2*len(values))

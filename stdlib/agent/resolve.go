@@ -13,6 +13,7 @@ import (
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
 	"starling/stdlib/project"
+	"starling/stdlib/tool"
 )
 
 // What holds where the call, the role, the agent's own section and the project's defaults are silent.
@@ -30,7 +31,7 @@ func (r resolver) agent(s *effect.Settings, q *effect.Request) *effect.Error {
 	if err != nil {
 		return effect.Errorf(effect.KindRefused, "agent: %v", err)
 	}
-	p, fault := r.find(s, roleOf(args.Value("who")), names(args.Value("backend")))
+	p, fault := r.find(s, roleOf(args.Value("who")), names(args.Value("backend")), args.Value("tools"))
 	if fault != nil {
 		return fault
 	}
@@ -77,7 +78,7 @@ func (r role) text(name string) string {
 
 // find looks an agent up: its name in the fake, then the names of its backends (the call's, else the role's, else the project's, else its own) in the fake and in
 // the project file. What the project says of its own name holds whoever serves, so that an agent under test has the contract of the real one.
-func (r resolver) find(s *effect.Settings, who role, backends []string) (*party, *effect.Error) {
+func (r resolver) find(s *effect.Settings, who role, backends []string, tools starlark.Value) (*party, *effect.Error) {
 	f, fault := projectOf(s)
 	if fault != nil {
 		return nil, fault
@@ -102,7 +103,10 @@ func (r resolver) find(s *effect.Settings, who role, backends []string) (*party,
 		if fault != nil {
 			return nil, fault
 		}
-		p.candidates = append(p.candidates, p.equip(c))
+		if c, fault = p.equip(s, f, c, tools); fault != nil {
+			return nil, fault
+		}
+		p.candidates = append(p.candidates, c)
 	}
 	return p, nil
 }
@@ -143,15 +147,39 @@ func (r resolver) candidate(s *effect.Settings, f *project.File, fake *fake, nam
 	return c, nil
 }
 
-// equip gives a candidate what the role allows it, where the role says so.
-func (p *party) equip(c Candidate) Candidate {
-	if tools, ok := p.role.field("tools").(starlark.Iterable); ok {
-		c.Tools = texts(tools)
-	}
+// equip gives a candidate what it may use: what the call says, else the role, else the project. What names no tool server is a preset's own notation.
+func (p *party) equip(s *effect.Settings, f *project.File, c Candidate, tools starlark.Value) (Candidate, *effect.Error) {
 	if modifies, ok := p.role.field("modifies").(starlark.Bool); ok {
 		c.Modifies = bool(modifies)
 	}
-	return c
+	if c.Backend == backendScripted {
+		return c, nil
+	}
+	grants, others, fault := tool.FindAll(s, f, p.tools(c, tools))
+	if fault != nil {
+		return c, fault
+	}
+	if len(others) > 0 && c.Backend != backendCommand {
+		fault = tool.Unknown(f, others[0])
+		fault.Message = "agent " + p.role.name + ": " + fault.Message
+		return c, fault
+	}
+	c.Tools, c.Servers = others, grants
+	return c, nil
+}
+
+// tools lists what the first of these says that says anything.
+func (p *party) tools(c Candidate, call starlark.Value) []starlark.Value {
+	for _, v := range []starlark.Value{call, p.role.field("tools")} {
+		if list, ok := v.(starlark.Iterable); ok {
+			return slices.Collect(starlark.Elements(list))
+		}
+	}
+	list := make([]starlark.Value, len(c.Tools))
+	for i, t := range c.Tools {
+		list[i] = starlark.String(t)
+	}
+	return list
 }
 
 // names reads a backend as calls and roles give it: a name, a list of names in order of preference, or None.

@@ -75,6 +75,11 @@ func clipTo(s string, n int) string {
 // usage is what an attempt took, in tokens. input counts all that was read, also what came from a cache.
 type usage struct{ input, output, cached int64 }
 
+// plus adds what a further request took.
+func (u usage) plus(v usage) usage {
+	return usage{u.input + v.input, u.output + v.output, u.cached + v.cached}
+}
+
 // dict is the usage as Results have it; nil when nothing is known.
 func (u usage) dict() starlark.Value {
 	if u == (usage{}) {

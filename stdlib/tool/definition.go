@@ -127,7 +127,7 @@ func GrantOf(v starlark.Value) Grant {
 }
 
 func patterns(v effect.View, key string) []string {
-	if !v.Has(key) {
+	if _, ok := v.Value(key).(*starlark.List); !ok {
 		return nil
 	}
 	return append([]string{}, v.Texts(key)...)

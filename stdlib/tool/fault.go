@@ -42,8 +42,8 @@ func (f *Fault) Denied() bool { return f.Code == NotAllowed || f.Code == Changed
 // Passing tells whether another call may succeed.
 func (f *Fault) Passing() bool { return f.Code == Died || f.Code == NotStarted && !f.Missing }
 
-// effect is the fault as scripts see it: its data has server, tool and reason.
-func (f *Fault) effect() *effect.Error {
+// Effect is the fault as scripts see it: its data has server, tool and reason.
+func (f *Fault) Effect() *effect.Error {
 	kind := effect.KindEffect
 	switch {
 	case f.Denied():

@@ -34,7 +34,7 @@ func resolve(s *effect.Settings, r *effect.Request) *effect.Error {
 		return fault
 	}
 	if tool := args.Text("tool"); tool != "" && !g.Allows(tool) {
-		return faultf(NotAllowed, g.Name, tool, "denied: %s", mayUse(g, true)).effect()
+		return faultf(NotAllowed, g.Name, tool, "denied: %s", mayUse(g, true)).Effect()
 	}
 	r.Resolved = g.Payload()
 	return nil
@@ -92,7 +92,7 @@ func describeAll(tools []*mcp.Tool) ([]starlark.Value, error) {
 
 // failed is the reply for a fault; harmless says that a repetition does no harm.
 func failed(f *Fault, harmless bool) effect.Reply {
-	r := effect.Reply{Err: f.effect()}
+	r := effect.Reply{Err: f.Effect()}
 	if harmless && f.Passing() {
 		r.Class = effect.Retryable
 	}

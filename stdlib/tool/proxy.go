@@ -204,6 +204,13 @@ func orNone(s string) string {
 	return s
 }
 
+// Deny journals that a tool was asked for which nobody was offered.
+func (p *Proxy) Deny(name string) {
+	if p != nil {
+		p.told(&Fault{Code: NotAllowed, Tool: name, Message: name + ": denied: it was not offered"})
+	}
+}
+
 // told journals a call that was kept from the server.
 func (p *Proxy) told(f *Fault) {
 	if f.Denied() {

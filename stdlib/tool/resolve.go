@@ -19,7 +19,7 @@ import (
 // declares. known is false for a text whose server the project does not have.
 func Find(s *effect.Settings, f *project.File, v starlark.Value) (g Grant, known bool, fault *effect.Error) {
 	if r, ok := v.(*effect.Record); ok && r.RecordType() == effect.ToolServerType {
-		g, fault = declared(s, f, effect.ViewOf(r))
+		g, fault = declared(s, f, effect.ViewOf(r.Plain()))
 		return g, true, fault
 	}
 	text, _ := starlark.AsString(v)
