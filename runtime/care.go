@@ -29,9 +29,10 @@ type CareTask string
 const (
 	CareInfo   CareTask = "info"   // tell what is there
 	CareCheck  CareTask = "check"  // read all of it and say what is damaged
-	CareGC     CareTask = "gc"     // give back the space of large values that nothing needs
+	CareGC     CareTask = "gc"     // drop contents that nothing names, and give back the space of large values that nothing needs
 	CareBackup CareTask = "backup" // write all of it, as it is at one moment, to a file
 	CarePrune  CareTask = "prune"  // forget runs that have ended before a time
+	CareTrim   CareTask = "trim"   // drop the older part of the journals of runs that have not ended
 )
 
 // CareRequest asks for care.
@@ -40,7 +41,8 @@ type CareRequest struct {
 	Path string   `json:"path,omitempty"` // of the backup, absolute: a file that does not exist
 
 	Before time.Time `json:"before,omitzero"`   // prune: runs that ended before
-	DryRun bool      `json:"dry_run,omitempty"` // prune: tell and do not forget
+	Keep   int       `json:"keep,omitempty"`    // trim: how many records of each run stay at least, from 1
+	DryRun bool      `json:"dry_run,omitempty"` // prune, trim: tell and do not forget
 }
 
 // CareReport says what was found and done.
@@ -56,10 +58,12 @@ type CareReport struct {
 	Checked  int            `json:"checked,omitempty"`  // check: values that were read
 	Problems []Problem      `json:"problems,omitempty"` // check: what is damaged; nothing else is
 	Files    int            `json:"files,omitempty"`    // gc: files that were given back
+	Contents int            `json:"contents,omitempty"` // gc: contents that nothing named, and were dropped
 	Backup   string         `json:"backup,omitempty"`   // backup: the file
 	Keys     int            `json:"keys,omitempty"`     // backup: how many it holds
 	Bytes    int64          `json:"bytes,omitempty"`    // backup: length of the file
 	Pruned   []Summary      `json:"pruned,omitempty"`   // prune: the runs, each parent before its children
+	Trimmed  []Trimmed      `json:"trimmed,omitempty"`  // trim: the runs
 }
 
 // Problem is something damaged: a file, or a value.
@@ -102,17 +106,22 @@ var (
 
 // Care looks after the store of this engine.
 func (r *reader) Care(ctx context.Context, c CareRequest) (*CareReport, error) {
+	return r.care(ctx, c, r.inspect)
+}
+
+// Care looks after the store of this engine.
+func (e *Local) Care(ctx context.Context, c CareRequest) (*CareReport, error) {
+	return e.care(ctx, c, e.tend)
+}
+
+func (r *reader) care(ctx context.Context, c CareRequest, do func(context.Context, CareRequest, *CareReport) error) (*CareReport, error) {
 	if err := need(ctx, CanAdmin, "care for the store"); err != nil {
 		return nil, err
 	}
-	k, ok := r.store.(Keeper)
-	if !ok {
-		return nil, refuse(ErrUsage, "a store in memory needs no care")
-	}
-	info := k.Info()
+	info := r.store.Info()
 	out := &CareReport{Schema: Schema, Store: info.Path, ID: info.ID, Format: info.Format, Epoch: info.Epoch, Sequence: info.Sequence}
-	err := r.careFor(ctx, k, c, out)
-	if err == nil {
+	err := do(ctx, c, out)
+	if k, ok := r.store.(Keeper); ok && err == nil {
 		out.Usage, err = k.Usage()
 	}
 	if err != nil {
@@ -121,32 +130,53 @@ func (r *reader) Care(ctx context.Context, c CareRequest) (*CareReport, error) {
 	return out, nil
 }
 
-func (r *reader) careFor(ctx context.Context, k Keeper, c CareRequest, out *CareReport) (err error) {
+// inspect does what changes nothing.
+func (r *reader) inspect(ctx context.Context, c CareRequest, out *CareReport) (err error) {
 	switch c.Task {
+	case CareGC, CarePrune, CareTrim:
+		return errReadOnly
 	case CareInfo:
 		out.Runs = map[Status]int{}
-		return scan(k, prefixRun, func(run string, row []byte) error {
+		return scan(r.store, prefixRun, func(run string, row []byte) error {
 			out.Runs[r.summaryFrom(run, row).Status]++
 			return nil
 		})
-	case CareCheck:
-		return out.check(ctx, k)
-	case CarePrune:
-		return r.prune(ctx, c, out)
-	case CareGC:
-		out.Files, err = k.GC(ctx)
-		return err
-	case CareBackup:
-		if !filepath.IsAbs(c.Path) {
-			return refuse(ErrUsage, "the path of a backup is %q, want an absolute one", c.Path)
-		}
-		out.Backup = c.Path
-		if out.Keys, out.Bytes, err = k.Backup(ctx, c.Path); errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
-			return refuse(ErrUsage, "%v", err)
-		}
-		return err
 	}
-	return refuse(ErrUsage, "got care task %q, want info, check, gc, backup or prune", c.Task)
+	k, ok := r.store.(Keeper)
+	switch {
+	case c.Task != CareCheck && c.Task != CareBackup:
+		return refuse(ErrUsage, "got care task %q, want info, check, gc, backup, prune or trim", c.Task)
+	case !ok:
+		return refuse(ErrUsage, "a store in memory needs no care")
+	case c.Task == CareCheck:
+		return out.check(ctx, k)
+	case !filepath.IsAbs(c.Path):
+		return refuse(ErrUsage, "the path of a backup is %q, want an absolute one", c.Path)
+	}
+	out.Backup = c.Path
+	if out.Keys, out.Bytes, err = k.Backup(ctx, c.Path); errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
+		return refuse(ErrUsage, "%v", err)
+	}
+	return err
+}
+
+// tend does what drops something, too: one thing at a time.
+func (e *Local) tend(ctx context.Context, c CareRequest, out *CareReport) error {
+	switch c.Task {
+	case CareTrim:
+		return e.trimAll(ctx, c, out)
+	case CarePrune:
+		e.keeping.Lock()
+		defer e.keeping.Unlock()
+		err := e.prune(ctx, c, out)
+		if err == nil && len(out.Pruned) > 0 && !c.DryRun {
+			out.Contents, err = e.sweepIdle(ctx)
+		}
+		return err
+	case CareGC:
+		return e.collect(ctx, out)
+	}
+	return e.inspect(ctx, c, out)
 }
 
 // check reads everything: the files, then each value, then what the values mean.
@@ -172,7 +202,7 @@ func (out *CareReport) problem(run, what string, err error) {
 
 // runOf is the run that a key belongs to, "" where it is shared.
 func runOf(key string) string {
-	if len(key) < 2+runIDLength || !strings.Contains(prefixRun+prefixJournal+prefixCheckpoint+prefixGate+prefixInbox+prefixWork+prefixKey+prefixRecovery, key[:2]) {
+	if len(key) < 2+runIDLength || !strings.Contains(prefixRun+prefixJournal+prefixCheckpoint+prefixHorizon+prefixKeyframe+prefixGate+prefixInbox+prefixWork+prefixKey+prefixRecovery, key[:2]) {
 		return ""
 	}
 	return key[2 : 2+runIDLength]
@@ -188,21 +218,44 @@ func (out *CareReport) checkContents(k Keeper) {
 	}) // a value that cannot be read was found before
 }
 
-// checkRun reads the journal and the checkpoints of a run.
+// checkRun reads the journal, the keyframe and the checkpoints of a run.
 func (out *CareReport) checkRun(k Keeper, run string) {
 	whole := &saved{run: run, state: newState(run)}
-	if err := whole.readTail(k); err != nil {
+	h, err := whole.readStart(k)
+	if err == nil && h != nil {
+		out.checkKeyframe(k, run, h)
+		err = whole.readKeyframe(k, h)
+	}
+	if err == nil {
+		err = whole.readTail(k)
+	}
+	if err != nil {
 		out.problem(run, "journal", err)
 	}
-	for skip := range 2 {
-		sv := &saved{run: run, state: newState(run)}
-		err := sv.readCheckpoints(k, skip)
-		if err == nil && sv.state.Seq == 0 && len(sv.points) > skip {
-			err = fmt.Errorf("%w: it does not check; the run is rebuilt from its journal", ErrDamaged)
+	if whole.start == nil {
+		return
+	}
+	sv := &saved{run: run, state: newState(run), start: whole.start, begins: whole.begins}
+	bodies, err := sv.checkpoints(k)
+	for i := range bodies {
+		if _, _, err := readCheckpoint(run, bodies[i]); err != nil && sv.points[i].seq > sv.begins {
+			out.problem(run, "checkpoint", fmt.Errorf("%w; the run is rebuilt from its journal", err))
+		}
+	}
+	if err != nil {
+		out.problem(run, "checkpoint", err)
+	}
+}
+
+// checkKeyframe reads both copies.
+func (out *CareReport) checkKeyframe(k Keeper, run string, h *horizon) {
+	for i := range copies {
+		b, err := h.frame(k, run, i)
+		if err == nil {
+			_, _, err = readCheckpoint(run, b)
 		}
 		if err != nil {
-			out.problem(run, "checkpoint", err)
-			return
+			out.problem(run, "keyframe", err)
 		}
 	}
 }

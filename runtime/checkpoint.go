@@ -71,7 +71,7 @@ func (a *actor) checkpointDue(t *turn, length *tail) *checkpoint {
 	if !long && (a.s.Status != Suspended || length.size > smallCheckpoint) {
 		return nil
 	}
-	c, err := a.checkpoint(t.m)
+	c, err := a.e.checkpoint(a.s, t.m)
 	if err != nil {
 		a.e.log("%v", err)
 		return nil
@@ -83,20 +83,20 @@ func (a *actor) checkpointDue(t *turn, length *tail) *checkpoint {
 	return c
 }
 
-// checkpoint encodes the run as it is now.
-func (a *actor) checkpoint(m *vm.Machine) (*checkpoint, error) {
-	c := &checkpoint{seq: a.s.Seq, steps: m.Steps()}
-	a.s.keepCeilings(m.Ceilings())
-	st := a.s.payload()
+// checkpoint encodes a run as its state and its machine have it.
+func (e *Local) checkpoint(s *state, m *vm.Machine) (*checkpoint, error) {
+	c := &checkpoint{seq: s.Seq, steps: m.Steps()}
+	s.keepCeilings(m.Ceilings())
+	st := s.payload()
 	c.bytes = binary.AppendUvarint(make([]byte, checksumSize), uint64(len(st)))
 	c.bytes = append(c.bytes, st...)
 	err := guarded(func() error {
-		snap, err := m.Snapshot(a.e.macKey)
+		snap, err := m.Snapshot(e.macKey)
 		c.bytes = seal(append(c.bytes, snap...))
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("run %s cannot be written down: %w", a.run, err)
+		return nil, fmt.Errorf("run %s cannot be written down: %w", s.ID, err)
 	}
 	return c, nil
 }
@@ -152,7 +152,7 @@ func (a *actor) writeDown() error {
 	if a.s == nil || a.m == nil || a.s.Status.Ended() || a.s.Session || a.tail.records == 0 {
 		return nil
 	}
-	c, err := a.checkpoint(a.m)
+	c, err := a.e.checkpoint(a.s, a.m)
 	if err != nil {
 		a.e.log("%v", err)
 		return nil
@@ -164,10 +164,25 @@ func (a *actor) writeDown() error {
 	return nil
 }
 
-// readCheckpoints takes the newest checkpoint that reads, leaving out some, and notes which there are.
+// readCheckpoints takes the newest checkpoint that serves, leaving out some, and notes which there are. One whose value cannot be read is as one that was not
+// written, and so is one from before the horizon or from behind what is wanted.
 func (sv *saved) readCheckpoints(s Store, skip int) error {
-	var bodies [][]byte
-	err := scan(s, prefixCheckpoint+sv.run, func(rest string, v []byte) error {
+	bodies, err := sv.checkpoints(s)
+	for i := len(bodies) - 1 - skip; i >= 0 && err == nil; i-- {
+		if at := sv.points[i].seq; at <= sv.begins || sv.upTo > 0 && at > sv.upTo {
+			continue
+		}
+		if st, snap, err := readCheckpoint(sv.run, bodies[i]); err == nil {
+			sv.take(st, snap, len(bodies[i]))
+			return nil
+		}
+	}
+	return err
+}
+
+// checkpoints reads all checkpoints.
+func (sv *saved) checkpoints(s Store) (bodies [][]byte, err error) {
+	err = scanWhole(s, prefixCheckpoint+sv.run, func(rest string, v []byte) error {
 		if len(rest) != 10 {
 			return fmt.Errorf("%w: run %s has a malformed checkpoint key", ErrDamaged, sv.run)
 		}
@@ -180,35 +195,20 @@ func (sv *saved) readCheckpoints(s Store, skip int) error {
 		bodies[last] = append(bodies[last], v...)
 		return nil
 	})
-	for i := len(bodies) - 1 - skip; i >= 0 && err == nil; i-- {
-		if st, snap, err := readCheckpoint(sv.run, bodies[i]); err == nil {
-			sv.state, sv.machine, sv.length.size = st, snap, len(bodies[i])
-			return sv.readOrigin(s)
-		}
-	}
-	return err
+	return bodies, err
 }
 
-// readOrigin completes the state of a checkpoint by what the run was started with.
-func (sv *saved) readOrigin(s Store) error {
-	v, err := s.Get(seqKey(prefixJournal, sv.run, 1))
-	if err == nil {
-		var records []Record
-		if records, err = unseal(v, 1); err == nil {
-			at := *sv.state
-			sv.state.origin(&records[0], records[0].view())
-			if at.moved {
-				sv.state.Script, sv.state.Bundle, sv.state.Program = at.Script, at.Bundle, at.Program
-			}
-		}
+// take begins with what a checkpoint or a keyframe has, completed by what the run was started with.
+func (sv *saved) take(st *state, machine []byte, size int) {
+	sv.state, sv.machine, sv.length.size = st, machine, size
+	at := *st
+	st.origin(sv.start, sv.start.view())
+	if at.moved {
+		st.Script, st.Bundle, st.Program = at.Script, at.Bundle, at.Program
 	}
-	if err != nil {
-		return fmt.Errorf("run %s: its first record: %w", sv.run, err)
+	if st.Settings == "" {
+		st.Settings = st.original
 	}
-	if sv.state.Settings == "" {
-		sv.state.Settings = sv.state.original
-	}
-	return nil
 }
 
 func readCheckpoint(run string, b []byte) (*state, []byte, error) {

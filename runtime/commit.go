@@ -26,19 +26,21 @@ func (a *actor) commit(t *turn) error {
 	if a.recovered {
 		b.Writes = append(b.Writes, Write{[]byte(prefixRecovery + a.run), nil})
 	}
-	fresh := a.e.unknownBlobs(t.blobs)
-	for hash, content := range fresh {
-		b.Writes = append(b.Writes, Write{[]byte(prefixBlob + hash), content})
-	}
 	c := a.checkpointDue(t, &length)
 	if c.small() {
 		b.Writes = append(b.Writes, c.writes(a)...)
 	}
-	if err := a.e.store.Commit(context.Background(), b); err != nil {
+	fresh, named := a.e.naming(t.blobs)
+	for hash, content := range fresh {
+		b.Writes = append(b.Writes, Write{[]byte(prefixBlob + hash), content})
+	}
+	err := a.e.store.Commit(context.Background(), b)
+	named(err)
+	if err != nil {
 		return fmt.Errorf("run %s: %w", a.run, err)
 	}
 	a.recovered, a.row, a.tail = false, row, length
-	a.e.storedBlobs(fresh)
+	a.trimSoon()
 	return a.checkpointed(c)
 }
 

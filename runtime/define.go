@@ -98,7 +98,9 @@ func (e *Local) Define(ctx context.Context, r DefineRequest) (*Definition, error
 	if err != nil {
 		return nil, err
 	}
+	_, named := e.naming(map[string][]byte{hash: r.Bundle})
 	err = e.store.Commit(ctx, &Batch{Writes: []Write{{definitionKey(d.Name, d.Version), row}, {[]byte(prefixBlob + hash), r.Bundle}}})
+	named(err)
 	return &d, err
 }
 

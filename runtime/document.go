@@ -52,6 +52,7 @@ type Details struct {
 	StartedAt time.Time       `json:"started_at"`
 	UpdatedAt time.Time       `json:"updated_at"`
 	Seq       uint64          `json:"seq"`                // of the newest record
+	Horizon   uint64          `json:"horizon,omitempty"`  // of the newest record that was trimmed: the journal begins behind it
 	Carried   bool            `json:"carried"`            // somebody drives it
 	InFlight  int             `json:"in_flight"`          // attempts in flight
 	NextDue   *time.Time      `json:"next_due"`           // the earliest timer

@@ -37,6 +37,8 @@ const (
 	ErrUnknownToken      ErrorKind = "unknown_token"
 	ErrNotOpen           ErrorKind = "not_open"
 	ErrAmbiguous         ErrorKind = "ambiguous"
+	// The run is there, but what is asked for of its past is not kept any more (trim.go).
+	ErrTrimmed ErrorKind = "trimmed"
 	// A budget is used up.
 	ErrBudget ErrorKind = "budget"
 	// The store or its owner.
@@ -67,6 +69,7 @@ var exitCodes = map[ErrorKind]int{
 	ErrKindNotAStore: 7, ErrKindDamaged: 7, ErrKindNewer: 7, ErrNotAnExport: 7, ErrOwnerUnreachable: 7,
 	ErrDecided: 8, ErrExpired: 8, ErrClaimed: 8, ErrClosed: 8, ErrKeyConflict: 8, ErrExists: 8,
 	ErrDenied: 9, ErrWrongTarget: 9,
+	ErrTrimmed: 10,
 }
 
 // ErrorKinds lists all of them, by name.

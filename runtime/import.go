@@ -158,6 +158,8 @@ func (e *Local) Import(ctx context.Context, file []byte) (*Imported, error) {
 		return nil, err
 	}
 	defer e.hold("import")()
+	e.keeping.RLock()
+	defer e.keeping.RUnlock()
 	top := in.runs[0]
 	done := &Imported{Schema: Schema, Run: top.id}
 	for _, r := range in.runs {
@@ -202,9 +204,9 @@ func (e *Local) hasImported(r *imported) (bool, error) {
 		help("it may have gone on since it was exported; see it with: starling show %s", r.id)
 }
 
-// bring writes contents and runs. Contents that a crash leaves without a run are found by their hashes when the file is imported again.
+// bring writes contents and runs. Contents that a crash leaves without a run are swept (contents.go).
 func (e *Local) bring(ctx context.Context, in *imports) error {
-	b := &Batch{}
+	b := &Batch{Writes: []Write{{[]byte(keyGarbage), []byte{}}}} // should a crash come before the runs
 	for hash, content := range in.blobs {
 		b.Writes = append(b.Writes, Write{[]byte(prefixBlob + hash), content})
 		if sizeOf(b.Writes) > adoptBytes {

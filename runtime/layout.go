@@ -1,9 +1,11 @@
 package runtime
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"time"
 
 	"starling/lang/effect"
@@ -14,6 +16,8 @@ import (
 //	r/RUN                        summary of a run: all that a list shows (summary.go)
 //	j/RUN seq8                   journal: the records of one commit, the first of which has this number (record.go)
 //	s/RUN seq8 part2             checkpoint: state and machine as they were after record seq, in parts (checkpoint.go)
+//	h/RUN copy1                  horizon of a run whose journal was trimmed: where it begins, and what the run was started with (keyframe.go)
+//	f/RUN copy1 seq8 part2       keyframe: what a trimmed journal begins with, twice, in parts
 //	g/RUN/GATE                   a gate that is no longer open: how it was decided or why it was withdrawn
 //	i/RUN/GATE                   an open gate, as the inbox shows it
 //	k/RUN/KEY                    idempotency key of a signal or a cancel: digest of the request, receipt
@@ -29,12 +33,15 @@ import (
 //	a/RUN                        a run whose journal is being written ahead: it is not there yet (adopt.go)
 //	t/NAME                       a token: capabilities, and what recognises its secret (token.go)
 //	m/mac                        secret of this store from which snapshot MACs are made
+//	m/garbage                    something was dropped, and contents may be there that nothing names (contents.go)
 //
 // A run's earliest timer is in its row. There is no row for each: an engine that is to fire them has the rows of the runs that it carries.
 const (
 	prefixRun        = "r/"
 	prefixJournal    = "j/"
 	prefixCheckpoint = "s/"
+	prefixHorizon    = "h/"
+	prefixKeyframe   = "f/"
 	prefixGate       = "g/"
 	prefixInbox      = "i/"
 	prefixKey        = "k/"
@@ -50,6 +57,7 @@ const (
 	prefixStaged     = "a/"
 	prefixToken      = "t/"
 	keyMAC           = "m/mac"
+	keyGarbage       = "m/garbage"
 )
 
 func runKey(run string) []byte { return []byte(prefixRun + run) }
@@ -101,6 +109,18 @@ func hashIn(v effect.View, field string) string {
 		return text
 	}
 	return hex.EncodeToString(v.Blob(field))
+}
+
+// scanWhole is a scan that passes over the values that cannot be read: who needs them all finds that one is missing.
+func scanWhole(s Store, prefix string, fn func(rest string, value []byte) error) error {
+	for from := []byte(prefix); ; {
+		err := s.Scan(from, afterPrefix([]byte(prefix)), func(k, v []byte) error { return fn(string(k[len(prefix):]), v) })
+		var d *DamagedValue
+		if !errors.As(err, &d) || bytes.Compare(d.Key, from) < 0 {
+			return err
+		}
+		from = append(bytes.Clone(d.Key), 0)
+	}
 }
 
 // scan calls fn for each key with the prefix, handing it the rest of the key.

@@ -7,43 +7,107 @@ import (
 	"time"
 
 	"starling/lang/effect"
+	"starling/lang/vm"
 )
 
 // saved is a run as the store has it: a checkpoint, if any reads, and the records behind it.
 type saved struct {
 	run     string
-	state   *state // as the checkpoint has it; folded, as the newest record left it
-	machine []byte // the machine's snapshot, nil without a checkpoint
+	begins  uint64  // the horizon: what the journal has is newer; 0 for a whole one
+	start   *Record // what the run was started with
+	state   *state  // as the checkpoint has it; folded, as the newest record left it
+	machine []byte  // the machine's snapshot, nil without a checkpoint
 	points  []point
 	tail    []Record
 	length  tail
 	now     time.Time // of what is said beyond a journal that was cut
+	upTo    uint64    // the record that is the last one wanted, 0 for the newest
 }
 
-// readRun reads a run. skip leaves out as many of the newest checkpoints: the journal is the truth, a checkpoint only saves reading it.
-func readRun(s Store, run string, skip int) (*saved, error) {
-	out := &saved{run: run, state: newState(run)}
-	if err := out.readCheckpoints(s, skip); err != nil {
-		return nil, err
+// errGap: a journal lacks a record. It may have been trimmed just then.
+var errGap = fmt.Errorf("%w: a record is missing", ErrDamaged)
+
+// readRun reads a run. skip leaves out as many of the newest checkpoints: the journal is the truth, a checkpoint only saves reading it. Of a trimmed journal the
+// truth begins with its keyframe.
+func readRun(s Store, run string, skip int) (*saved, error) { return readRunTo(s, run, skip, 0) }
+
+// readRunTo reads a run as it was after a record that was the last of its commit.
+func readRunTo(s Store, run string, skip int, upTo uint64) (*saved, error) {
+	for before := uint64(0); ; {
+		sv := &saved{run: run, state: newState(run), upTo: upTo}
+		err := sv.read(s, skip)
+		if !errors.Is(err, errGap) {
+			return sv, err
+		}
+		h, failed := readHorizon(s, run) // was it trimmed while it was read?
+		if failed != nil || h == nil || h.seq == before || h.seq == sv.begins {
+			return nil, err
+		}
+		before = h.seq
 	}
-	if err := out.readTail(s); err != nil {
-		return nil, err
+}
+
+func (sv *saved) read(s Store, skip int) error {
+	h, err := sv.readStart(s)
+	if err != nil {
+		return err
 	}
-	if out.state.Seq == 0 && len(out.tail) == 0 {
-		return nil, refuse(ErrUnknownRun, "no run %q", run)
+	if sv.start != nil {
+		if err := sv.readCheckpoints(s, skip); err != nil {
+			return err
+		}
 	}
-	return out, nil
+	if h != nil && sv.state.Seq == 0 {
+		if err := sv.readKeyframe(s, h); err != nil {
+			return err
+		}
+	}
+	if err := sv.readTail(s); err != nil {
+		return err
+	}
+	if sv.state.Seq == 0 && len(sv.tail) == 0 {
+		return refuse(ErrUnknownRun, "no run %q", sv.run)
+	}
+	return nil
+}
+
+// readStart finds what the run was started with: in its first record, or at its horizon.
+func (sv *saved) readStart(s Store) (*horizon, error) {
+	v, err := s.Get(seqKey(prefixJournal, sv.run, 1))
+	var records []Record
+	if err == nil {
+		records, err = unseal(v, 1)
+	}
+	if err == nil && len(records) > 0 {
+		sv.start = &records[0]
+		return nil, nil
+	}
+	h, failed := readHorizon(s, sv.run)
+	switch {
+	case failed != nil:
+		return nil, failed
+	case h != nil:
+		sv.start, sv.begins = &h.start, h.seq
+		return h, nil
+	case errors.Is(err, ErrNoKey):
+		return nil, nil // readTail tells whether there is anything
+	}
+	return nil, fmt.Errorf("run %s: its first record: %w", sv.run, err)
 }
 
 func (sv *saved) readTail(s Store) error {
 	next := sv.state.Seq + 1
-	return s.Scan(seqKey(prefixJournal, sv.run, next), afterPrefix([]byte(prefixJournal+sv.run)), func(k, v []byte) error {
+	end := afterPrefix([]byte(prefixJournal + sv.run))
+	if sv.upTo > 0 {
+		end = seqKey(prefixJournal, sv.run, sv.upTo+1)
+	}
+	return s.Scan(seqKey(prefixJournal, sv.run, next), end, func(k, v []byte) error {
 		records, err := unseal(v, seqOf(k))
 		if err != nil {
 			return fmt.Errorf("run %s: %w", sv.run, err)
 		}
 		if seqOf(k) != next {
-			return fmt.Errorf("%w: run %s lacks its record %d", ErrDamaged, sv.run, next)
+			return fmt.Errorf("%w: run %s lacks its record %d", errGap, sv.run, next)
 		}
 		next += uint64(len(records))
 		sv.length.bytes += len(v)
@@ -104,7 +168,7 @@ func (a *actor) load() (fresh bool, err error) {
 
 // keep takes a state that was read.
 func (a *actor) keep(s *state, sv *saved) {
-	a.s, a.points, a.tail, a.row = s, sv.points, sv.length, s.row()
+	a.s, a.points, a.tail, a.row, a.kept = s, sv.points, sv.length, s.row(), max(a.kept, sv.begins)
 }
 
 // awaken makes state and machine. A run that cannot be served here (its program or its settings cannot be read, or this build's builtins behave in another way) is
@@ -132,23 +196,29 @@ func (a *actor) awaken(sv *saved) (poison string, err error) {
 
 // rebuild restores the machine from the newest checkpoint that serves, in the end from the journal alone, and replays what is behind it.
 func (a *actor) rebuild(h *host, sv *saved) error {
+	m, rest, sv, err := a.e.rebuild(h, sv)
+	if err != nil {
+		return err
+	}
+	a.m, a.host, a.rest = m, h, rest
+	a.keep(sv.state, sv)
+	a.tail.steps = m.Steps()
+	a.yielded = m.Runnable() || len(a.s.decided) > 0
+	return nil
+}
+
+// rebuild makes the machine of a run, and says what it was made of.
+func (e *Local) rebuild(h *host, sv *saved) (*vm.Machine, *vm.Stop, *saved, error) {
 	for skip := 1; ; skip++ {
-		last := sv.state.Seq == 0
-		sv.now = a.e.now()
+		last := sv.state.Seq == sv.begins
+		sv.now = e.now()
 		m, rest, err := h.rebuild(sv)
-		if err == nil {
-			a.m, a.host, a.rest = m, h, rest
-			a.keep(sv.state, sv)
-			a.tail.steps = m.Steps()
-			a.yielded = m.Runnable() || len(a.s.decided) > 0
-			return nil
+		if err == nil || last {
+			return m, rest, sv, err
 		}
-		if last {
-			return err
-		}
-		a.e.log("run %s: %v; going back to an older checkpoint", a.run, err)
-		if sv, err = readRun(a.e.store, a.run, skip); err != nil {
-			return err
+		e.log("run %s: %v; going back to an older checkpoint", sv.run, err)
+		if sv, err = readRunTo(e.store, sv.run, skip, sv.upTo); err != nil {
+			return nil, nil, nil, err
 		}
 	}
 }

@@ -35,6 +35,9 @@ type Options struct {
 
 	// Random is where ids, uuid() and random() come from, read by several goroutines; default crypto/rand.
 	Random io.Reader
+
+	// Keep is how many records of its journal a run that has not ended keeps at least; when there are twice as many, the older ones are trimmed. 0 keeps all.
+	Keep int
 }
 
 // Local is the Engine of this process: it owns a store and drives its runs.
@@ -48,6 +51,9 @@ type Local struct {
 	ctx      context.Context
 	stop     context.CancelCauseFunc
 	leaving  atomic.Bool
+	keeper   caretaker
+	contents sync.RWMutex // held for reading by commits that name contents, for writing while some are dropped
+	keeping  sync.RWMutex // held for writing while something is dropped; for reading while a run is made of contents or of a journal that are there
 
 	mu      sync.Mutex // guards what follows
 	actors  map[string]*actor
@@ -55,6 +61,7 @@ type Local struct {
 	moves   map[string]struct{}          // carried runs that are in motion
 	bearers map[string]Caller            // who brings the secret of an attempt in flight
 	stored  map[string]struct{}          // hashes of contents that are known to be in the store
+	spared  map[string]struct{}          // of those that commits have named since a sweep began; nil while there is none
 	resting []string                     // loaded runs at rest, oldest first
 	alarms  alarms
 	starts  map[string]chan struct{} // start keys in progress
@@ -94,7 +101,11 @@ func Open(store Store, env *effect.Environment, opts Options) (*Local, error) {
 		e.alarms.recheck = math.MaxInt64 // it does not jump
 	}
 	e.quiet = sync.NewCond(&e.mu)
-	return e, e.adoptOrphans()
+	if err := e.adoptOrphans(); err != nil {
+		return e, err
+	}
+	e.keeper.begin(e)
+	return e, nil
 }
 
 // macKey reads the store's secret, or makes it.
@@ -323,6 +334,7 @@ func (e *Local) Close() error {
 		return nil
 	}
 	e.alarms.stop()
+	e.keeper.close()
 	overtime := time.AfterFunc(e.opts.Grace, func() { e.stop(errLeaving) })
 	e.mu.Lock()
 	for e.active > 0 {
@@ -367,6 +379,9 @@ func (e *Local) unknownBlobs(blobs map[string][]byte) map[string][]byte {
 	for hash, content := range blobs {
 		if _, ok := e.stored[hash]; !ok {
 			fresh[hash] = content
+		}
+		if e.spared != nil {
+			e.spared[hash] = struct{}{}
 		}
 	}
 	return fresh

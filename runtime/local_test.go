@@ -30,7 +30,9 @@ type world struct {
 	ctx    context.Context
 
 	history *runtimetest.History // what callers and the world saw; held against the journals when the test is over
-	spoiled bool                 // journals were damaged, and cannot be held against anything
+	spoiled bool                 // journals were damaged or trimmed, and cannot be held against anything
+	unseen  bool                 // what callers see is not noted: the engine serves all its facets
+	keep    int                  // records that a run keeps
 
 	mu    sync.Mutex
 	calls []string // keys of the attempts of work, in the order they were performed
@@ -65,7 +67,10 @@ func (w *world) check() {
 
 func (w *world) open() {
 	w.t.Helper()
-	w.engine = runtimetest.Observe(w.build(w.store, 0), w.history)
+	w.engine = w.build(w.store, 0)
+	if !w.unseen {
+		w.engine = runtimetest.Observe(w.engine, w.history)
+	}
 }
 
 // build opens a store with the engine of a build whose builtins have this behaviour.
@@ -73,7 +78,7 @@ func (w *world) build(s runtime.Store, behaviour uint32) *runtime.Local {
 	w.t.Helper()
 	env := environment(w.perform)
 	env.Behaviour = behaviour
-	e, err := runtime.Open(s, env, runtime.Options{Log: w.t.Logf, Grace: time.Millisecond})
+	e, err := runtime.Open(s, env, runtime.Options{Log: w.t.Logf, Grace: time.Millisecond, Keep: w.keep})
 	if err != nil {
 		w.t.Fatal(err)
 	}

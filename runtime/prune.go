@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Pruning forgets runs that have ended long ago, with the child runs that they started. Contents stay, for others may have the same. It is done run by run: the rows by which a run is
+// Pruning forgets runs that have ended long ago, with the child runs that they started. What contents nothing names then is swept (contents.go). It is done run by run: the rows by which a run is
 // found go first, and a marker comes, in one commit; then what stands behind the marker. What a crash leaves is swept by the next owner, as it is of runs that come (adopt.go).
 
 // pruner finds what may go.
@@ -73,7 +73,7 @@ func (p *pruner) tree(s Summary) (tree []Summary, whole bool, err error) {
 
 // forget removes one run.
 func (p *pruner) forget(ctx context.Context, s Summary) error {
-	b := &Batch{Writes: []Write{{[]byte(prefixStaged + s.ID), []byte{}}, {runKey(s.ID), nil}}}
+	b := &Batch{Writes: []Write{{[]byte(prefixStaged + s.ID), []byte{}}, {runKey(s.ID), nil}, {[]byte(keyGarbage), []byte{}}}}
 	for _, key := range [][]byte{p.order[s.ID], p.starts[s.ID]} {
 		if key != nil {
 			b.Writes = append(b.Writes, Write{key, nil})
@@ -89,8 +89,8 @@ func (p *pruner) forget(ctx context.Context, s Summary) error {
 }
 
 // prune forgets the runs that have ended before a time, or only tells which these are.
-func (r *reader) prune(ctx context.Context, c CareRequest, out *CareReport) error {
-	p := &pruner{r: r, before: c.Before}
+func (e *Local) prune(ctx context.Context, c CareRequest, out *CareReport) error {
+	p := &pruner{r: &e.reader, before: c.Before}
 	trees, err := p.old()
 	out.Pruned = []Summary{}
 	for _, tree := range trees {

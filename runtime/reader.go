@@ -174,7 +174,7 @@ func (r *reader) past(run string) pastGates {
 		}
 		err := scan(r.store, prefixGate+run+"/", func(_ string, v []byte) error { return eachRecord(v, note) })
 		if deep && err == nil {
-			err = r.journal(run, 0, func(rec *Record) error {
+			err = r.kept(run, func(rec *Record) error {
 				if rec.Type == GateWithdrawn && rec.view().Flag("bare") {
 					return note(rec)
 				}

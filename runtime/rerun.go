@@ -76,7 +76,10 @@ func (r *reader) whole(run string) ([]Record, error) {
 		all = append(all, *rec)
 		return nil
 	})
-	if err == nil && (len(all) == 0 || all[0].Type != RunStarted) {
+	if err == nil && len(all) == 0 {
+		err = r.missing(run, 1)
+	}
+	if err == nil && all[0].Type != RunStarted {
 		err = fmt.Errorf("%w: the journal of run %s does not begin with its start", ErrDamaged, run)
 	}
 	return all, err
@@ -174,6 +177,8 @@ func (e *Local) Fork(ctx context.Context, r ForkRequest) (*Run, error) {
 			return e.orGet(id, err)
 		}
 	}
+	e.keeping.RLock()
+	defer e.keeping.RUnlock()
 	id, err := e.fork(ctx, r)
 	return e.orGet(id, err)
 }

@@ -40,6 +40,7 @@ func (r *reader) get(address string) (*Run, error) {
 		}
 	}
 	run.Details = r.details(s)
+	run.Details.Horizon = sv.begins
 	return run, nil
 }
 
@@ -138,8 +139,13 @@ func (r *reader) details(s *state) *Details {
 
 // Steps lists the steps of a run in the order of their requests. It reads the run's whole journal: an engine remembers only what is open.
 func Steps(ctx context.Context, e Engine, run string) ([]Step, error) {
+	return StepsAfter(ctx, e, run, 0)
+}
+
+// StepsAfter lists the steps that were requested behind a record: of a run whose journal was trimmed ([Details].Horizon) those that it still tells of.
+func StepsAfter(ctx context.Context, e Engine, run string, after uint64) ([]Step, error) {
 	var events []Event
-	err := e.Watch(ctx, WatchRequest{Run: run}, func(ev Event) error {
+	err := e.Watch(ctx, WatchRequest{Run: run, After: after}, func(ev Event) error {
 		events = append(events, ev)
 		return nil
 	})

@@ -16,6 +16,7 @@ type keyed struct {
 	Digest  string   `json:"digest"`
 	Receipt *Receipt `json:"receipt,omitempty"`
 	Run     string   `json:"run,omitempty"` // of a start
+	At      int64    `json:"at,omitempty"`  // when it was remembered, microseconds since 1970
 }
 
 // signal takes a signal for this run: it is answered once, and each refusal is recorded. known tells what an idempotency key stands for.
@@ -65,6 +66,7 @@ func (t *turn) remember(key string, k keyed) {
 	if t.keys == nil {
 		t.keys = map[string]keyed{}
 	}
+	k.At = micros(t.now)
 	t.keys[key] = k
 }
 

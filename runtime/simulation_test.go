@@ -423,6 +423,7 @@ func (d *driver) look() *outcome {
 	if err := d.history.Check(); err != nil {
 		d.fault("%v", err)
 	}
+	d.keyframes()
 	run, err := d.engine.Get(d.ctx, d.top)
 	if err != nil {
 		d.fault("%v", err)
@@ -442,6 +443,23 @@ func (d *driver) look() *outcome {
 	}
 	slices.Sort(o.effects)
 	return o
+}
+
+// keyframes wants every run to be the same from a keyframe at any of its commits on.
+func (d *driver) keyframes() {
+	if d.poison.Load() {
+		return // nothing can be replayed
+	}
+	l, err := d.engine.List(d.ctx, runtime.Query{All: true})
+	if err != nil {
+		d.fault("%v", err)
+		return
+	}
+	for _, r := range l.Runs {
+		if _, err := d.local.Keyframes(d.ctx, r.ID, 1+int(d.dice("keyframes", r.Script)%5)); err != nil {
+			d.fault("run %s (%s): %v", r.ID, r.Script, err)
+		}
+	}
 }
 
 // skeleton gathers the journals of all runs, and names the runs by the steps that lead to them.

@@ -18,7 +18,8 @@ type Store interface {
 	// Get returns the value of key, or ErrNoKey. The slice belongs to the caller.
 	Get(key []byte) ([]byte, error)
 
-	// Scan calls fn for each key in [from, to) in ascending byte order, on one consistent view; a nil to means no upper bound.
+	// Scan calls fn for each key in [from, to) in ascending byte order, on one consistent view; a nil to means no upper bound. A value that cannot be read
+	// ends it with a [*DamagedValue]; so does Get of it.
 	// The slices are valid only during the call. It stops at the first error of fn and returns it; ErrStopScan ends it with nil.
 	Scan(from, to []byte, fn func(key, value []byte) error) error
 
@@ -106,6 +107,19 @@ type Write struct {
 	Key   []byte
 	Value []byte
 }
+
+// DamagedValue is the error of a value that cannot be read, while others can. It is an ErrDamaged.
+type DamagedValue struct {
+	Key   []byte
+	Cause string // what is wrong with it
+}
+
+func (d *DamagedValue) Error() string {
+	return fmt.Sprintf("%v: the value of key %q %s", ErrDamaged, d.Key, d.Cause)
+}
+
+// Unwrap makes it an ErrDamaged.
+func (d *DamagedValue) Unwrap() error { return ErrDamaged }
 
 // Errors of stores.
 var (

@@ -92,20 +92,37 @@ func (r *reader) journal(run string, after uint64, fn func(*Record) error) error
 	})
 }
 
-// commits calls fn for the commits of a run behind a sequence number, with their records; of one that begins before it, with those behind it.
+// kept calls fn for the records of a run that were not trimmed.
+func (r *reader) kept(run string, fn func(*Record) error) error {
+	begins := uint64(0)
+	h, err := readHorizon(r.store, run)
+	if err != nil {
+		return err
+	}
+	if h != nil {
+		begins = h.seq
+	}
+	return r.journal(run, begins, fn)
+}
+
+// commits calls fn for the commits of a run behind a sequence number, with their records; of one that begins before it, with those behind it. A record that was
+// trimmed is refused, and so is one that is missing.
 func (r *reader) commits(run string, after uint64, fn func(v []byte, records []Record) error) error {
 	from, err := r.commitOf(run, after+1)
 	if err != nil {
 		return err
 	}
+	next := after + 1
 	return r.store.Scan(seqKey(prefixJournal, run, from), afterPrefix([]byte(prefixJournal+run)), func(k, v []byte) error {
 		records, err := unseal(v, seqOf(k))
 		if err != nil {
 			return fmt.Errorf("run %s: %w", run, err)
 		}
-		if first := seqOf(k); first <= after {
-			records = records[min(after-first+1, uint64(len(records))):]
+		if seqOf(k) > next {
+			return r.missing(run, next)
 		}
+		records = records[min(next-seqOf(k), uint64(len(records))):]
+		next += uint64(len(records))
 		return fn(v, records)
 	})
 }

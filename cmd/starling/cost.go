@@ -40,6 +40,7 @@ type costDocument struct {
 type costRow struct {
 	Agent string `json:"agent,omitempty"`
 	Run   string `json:"run,omitempty"`
+	Since uint64 `json:"since,omitempty"` // of a run whose journal was trimmed: from which record on it is counted
 	costSum
 }
 
@@ -99,7 +100,7 @@ func costOfRuns(ctx context.Context, e runtime.Engine, d *costDocument) (total r
 		return total, err
 	}
 	for _, r := range runs.Runs {
-		steps, err := runtime.Steps(ctx, e, r.ID)
+		steps, since, err := stepsLeft(ctx, e, r.ID)
 		if err != nil {
 			return total, err
 		}
@@ -107,10 +108,24 @@ func costOfRuns(ctx context.Context, e runtime.Engine, d *costDocument) (total r
 		for _, u := range runtime.Cost(steps) {
 			sum = sum.Plus(u)
 		}
-		d.Rows = append(d.Rows, costRow{Run: r.ID, costSum: sumOf(sum)})
+		d.Rows = append(d.Rows, costRow{Run: r.ID, Since: since, costSum: sumOf(sum)})
 		total = total.Plus(sum)
 	}
 	return total, nil
+}
+
+// stepsLeft are the steps of a run or, where its journal was trimmed, those that it still tells of, and since which record.
+func stepsLeft(ctx context.Context, e runtime.Engine, run string) (steps []runtime.Step, since uint64, err error) {
+	steps, err = runtime.Steps(ctx, e, run)
+	if err == nil || runtime.AsRefusal(err).Kind != runtime.ErrTrimmed {
+		return steps, 0, err
+	}
+	r, err := e.Get(ctx, run)
+	if err != nil {
+		return nil, 0, err
+	}
+	steps, err = runtime.StepsAfter(ctx, e, run, r.Details.Horizon)
+	return steps, r.Details.Horizon + 1, err
 }
 
 func printCost(out io.Writer, d costDocument, total runtime.Usage) error {
@@ -120,7 +135,11 @@ func printCost(out io.Writer, d costDocument, total runtime.Usage) error {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\n", name, runtime.Dollars(int64(s.USD*1e6+0.5)), s.InputTokens, s.OutputTokens, s.Calls)
 	}
 	for _, r := range d.Rows {
-		row(r.Agent+r.Run, r.costSum)
+		name := r.Agent + r.Run
+		if r.Since > 0 {
+			name += fmt.Sprintf(" from record %d", r.Since)
+		}
+		row(name, r.costSum)
 	}
 	row("total", sumOf(total))
 	return w.Flush()

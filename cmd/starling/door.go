@@ -56,6 +56,7 @@ func (c *call) openLocal(dir string) (runtime.Engine, error) {
 		Clock:   c.clock,
 		Head:    git.Head,
 		Project: func() (*effect.Settings, error) { return c.homeSettings(dir) },
+		Keep:    c.keeps(dir),
 	})
 	if err != nil {
 		return nil, errors.Join(err, store.Close())

@@ -80,8 +80,9 @@ func (f *follower) stay(ctx context.Context, enough until) (*runtime.Run, error)
 
 // watch shows events up to those that r already tells of and, if more is wanted, beyond, up to the next that turns the run.
 func (f *follower) watch(ctx context.Context, r *runtime.Run, more bool) error {
+	f.after = max(f.after, r.Details.Horizon) // what was trimmed meanwhile is not shown
 	w := runtime.WatchRequest{Run: r.ID, After: f.after, Follow: more}
-	return f.session.Watch(ctx, w, func(ev runtime.Event) error {
+	err := f.session.Watch(ctx, w, func(ev runtime.Event) error {
 		if !more && ev.Seq > r.Details.Seq {
 			return runtime.ErrStopWatch
 		}
@@ -92,6 +93,10 @@ func (f *follower) watch(ctx context.Context, r *runtime.Run, more bool) error {
 		}
 		return nil
 	})
+	if err != nil && runtime.AsRefusal(err).Kind == runtime.ErrTrimmed {
+		return nil // it was trimmed just now: go on behind that
+	}
+	return err
 }
 
 // turns tells whether a run may be at rest, or not be any more, by an event: it changes its status, or what it waits for while it rests.

@@ -12,20 +12,24 @@ import (
 // logsCommand is the verb logs. It has --jsonl instead of --json, as a log that is followed has no end.
 func (c *call) logsCommand() *cobra.Command {
 	var jsonl, follow bool
+	var after uint64
 	cmd := &cobra.Command{
 		Use:     "logs RUN",
 		Short:   "Print a run's journal",
 		GroupID: "look",
 		Args:    operands(1, 1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return c.logs(cmd.Context(), args[0], jsonl, follow) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.logs(cmd.Context(), args[0], after, jsonl, follow)
+		},
 	}
 	cmd.Flags().BoolVar(&jsonl, "jsonl", false, "one JSON object a line")
+	cmd.Flags().Uint64Var(&after, "after", 0, "begin behind the record with this `NUMBER`")
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the run has ended")
 	return cmd
 }
 
 // logs prints every event, none summed up: what show tells is made from these.
-func (c *call) logs(ctx context.Context, address string, jsonl, follow bool) error {
+func (c *call) logs(ctx context.Context, address string, after uint64, jsonl, follow bool) error {
 	s, err := c.openLog(ctx, follow)
 	if err != nil {
 		return err
@@ -41,7 +45,7 @@ func (c *call) logs(ctx context.Context, address string, jsonl, follow bool) err
 		e.SetEscapeHTML(false)
 		write = func(ev runtime.Event) error { return e.Encode(ev) }
 	}
-	err = s.Watch(ctx, runtime.WatchRequest{Run: r.ID, Follow: follow}, write)
+	err = s.Watch(ctx, runtime.WatchRequest{Run: r.ID, After: after, Follow: follow}, write)
 	if stopped := cause(ctx); stopped != nil {
 		return stopped
 	}

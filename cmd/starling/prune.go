@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,47 +12,72 @@ import (
 // pruneCommand is the verb prune.
 func (c *call) pruneCommand() *cobra.Command {
 	var older string
+	var keep int
 	var dry bool
 	cmd := &cobra.Command{
-		Use:     "prune --older DURATION",
-		Short:   "Forget runs that have ended long ago",
+		Use:     "prune --older DURATION | --keep RECORDS",
+		Short:   "Forget runs that have ended long ago, or the older part of long journals",
 		GroupID: "store",
 		Long: `Forget the runs that have ended longer ago than DURATION, with the child runs that they started: journals, decisions and idempotency keys. What has not ended stays.
-To keep a run elsewhere, export it first.`,
-		Example: "  starling prune --older 30d --dry-run",
+To keep a run elsewhere, export it first.
+
+With --keep, drop the older part of the journals of runs that have not ended: of each, the newest RECORDS stay at least. The run goes on as before. What was dropped cannot be asked for
+any more: logs and steps from the start, replay, rerun, fork and export of that run are refused with exit code 10. [store] keep in starling.toml does the same by itself.`,
+		Example: "  starling prune --older 30d --dry-run\n  starling prune --keep 10000",
 		Args:    operands(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if older == "" {
-				return usage("starling prune --older 30d", "prune: say how long ago a run must have ended")
+			r := runtime.CareRequest{Task: runtime.CareTrim, Keep: keep, DryRun: dry}
+			if trim := cmd.Flags().Changed("keep"); trim == (older != "") {
+				return usage("starling prune --older 30d", "prune: say how long ago a run must have ended, or with --keep how much of a journal stays")
+			} else if !trim {
+				age, err := parseDuration("--older", older)
+				if err != nil {
+					return err
+				}
+				r.Task, r.Before = runtime.CarePrune, time.Now().Add(-age)
 			}
-			age, err := parseDuration("--older", older)
-			if err != nil {
+			report, err := c.care(cmd.Context(), r)
+			switch {
+			case err != nil:
 				return err
+			case c.json:
+				return errors.Join(c.answerJSON(report), damageOf(report))
+			case r.Task == runtime.CareTrim:
+				return c.printTrimmed(report, dry)
 			}
-			report, err := c.care(cmd.Context(), runtime.CareRequest{Task: runtime.CarePrune, Before: time.Now().Add(-age), DryRun: dry})
-			if err != nil {
-				return err
-			}
-			return c.printPruned(report, dry)
+			c.printPruned(report, dry)
+			return nil
 		},
 	}
 	cmd.Flags().StringVar(&older, "older", "", "runs that ended longer ago than this `DURATION`, such as 30d")
+	cmd.Flags().IntVar(&keep, "keep", 0, "trim the journals of the others, but for so many `RECORDS` of each")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "only say which")
 	c.jsonFlag(cmd)
 	return cmd
 }
 
-func (c *call) printPruned(r *runtime.CareReport, dry bool) error {
-	if c.json {
-		return c.answerJSON(r)
-	}
+func (c *call) printPruned(r *runtime.CareReport, dry bool) {
 	for _, s := range r.Pruned {
 		c.print("%s %s %s", s.ID, s.Status, s.Script)
 	}
-	what := "forgotten"
-	if dry {
-		what = "would be forgotten"
+	c.notice("%d runs %s", len(r.Pruned), done("forgotten", dry))
+}
+
+func (c *call) printTrimmed(r *runtime.CareReport, dry bool) error {
+	for _, t := range r.Trimmed {
+		c.print("%s begins with record %d", t.Run, t.Horizon+1)
 	}
-	c.notice("%d runs %s", len(r.Pruned), what)
-	return nil
+	for _, p := range r.Problems {
+		c.notice("run %s stays as it is: %s", p.Run, p.Error)
+	}
+	c.notice("%d journals %s", len(r.Trimmed), done("trimmed", dry))
+	return damageOf(r)
+}
+
+// done says what was done, or would be.
+func done(what string, dry bool) string {
+	if dry {
+		return "would be " + what
+	}
+	return what
 }

@@ -49,6 +49,19 @@ func (c *call) homeSettings(store string) (*effect.Settings, error) {
 	return s, err
 }
 
+// keeps is how many records of a journal stay, as the project says that a store stands in. A file that cannot be read keeps all: it is told of when it is used.
+func (c *call) keeps(store string) int {
+	s, err := c.homeSettings(store)
+	if err != nil || len(s.Project) == 0 {
+		return 0
+	}
+	p, err := project.Parse(projectFile, s.Project)
+	if err != nil {
+		return 0
+	}
+	return int(p.Keep)
+}
+
 // readProject reads and checks a project file into the settings.
 func readProject(file string, s *effect.Settings) (*project.File, error) {
 	path, err := filepath.Abs(file)

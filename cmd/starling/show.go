@@ -43,7 +43,7 @@ func (c *call) show(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	steps, err := runtime.Steps(ctx, s, r.ID)
+	steps, err := runtime.StepsAfter(ctx, s, r.ID, r.Details.Horizon)
 	if err != nil {
 		return err
 	}
@@ -66,6 +66,9 @@ func (c *call) showHead(r *runtime.Run) {
 	c.print("%s  %s  %s", r.ID, r.Status, r.Script)
 	c.print("  started  %s by %s", stamp(d.StartedAt), d.StartedBy)
 	c.print("  updated  %s, record %d", stamp(d.UpdatedAt), d.Seq)
+	if d.Horizon > 0 {
+		c.print("  journal  begins with record %d; what was before was trimmed", d.Horizon+1)
+	}
 	if d.Parent != "" {
 		c.print("  parent   %s", d.Parent)
 	}

@@ -27,7 +27,7 @@ func (c *call) storeCommand() *cobra.Command {
 	cmd.AddCommand(
 		c.careCommand(runtime.CareInfo, "info", "Tell what the store holds and what it takes of the disk", c.printInfo),
 		c.careCommand(runtime.CareCheck, "check", "Read the whole store and say what of it is damaged", c.printCheck),
-		c.careCommand(runtime.CareGC, "gc", "Give back the space of large values that nothing needs any more", c.printGC),
+		c.careCommand(runtime.CareGC, "gc", "Drop contents that no run names any more, and give back the space of large values", c.printGC),
 		c.careCommand(runtime.CareBackup, "backup FILE", "Write the store to a file, while its runs go on", c.printBackup),
 		c.restoreCommand())
 	return cmd
@@ -65,7 +65,7 @@ func (c *call) careCommand(task runtime.CareTask, use, short string, show func(*
 // care asks whoever owns the store; with no owner a reader does it, but for what writes.
 func (c *call) care(ctx context.Context, r runtime.CareRequest) (*runtime.CareReport, error) {
 	enter := c.door().Look
-	if r.Task == runtime.CareGC || r.Task == runtime.CarePrune {
+	if r.Task == runtime.CareGC || r.Task == runtime.CarePrune || r.Task == runtime.CareTrim {
 		enter = c.staying(false)
 	}
 	s, f, err := openFor[runtime.Care](ctx, c, enter)
@@ -116,6 +116,9 @@ func damageOf(r *runtime.CareReport) error {
 }
 
 func (c *call) printGC(r *runtime.CareReport) error {
+	if r.Contents > 0 {
+		c.print("%d contents dropped that nothing names", r.Contents)
+	}
 	c.print("%d files given back; the store takes %s", r.Files, megabytes(r.Usage.Total()))
 	return nil
 }

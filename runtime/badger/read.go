@@ -3,7 +3,6 @@ package badger
 import (
 	"bytes"
 	"errors"
-	"fmt"
 
 	badgerdb "github.com/dgraph-io/badger/v4"
 
@@ -85,7 +84,7 @@ func valueIn(txn *badgerdb.Txn, key []byte) ([]byte, error) {
 func itemValue(item *badgerdb.Item, fn func([]byte) error) error {
 	return item.Value(func(v []byte) error {
 		if len(v) == 0 && item.ValueSize() > 0 {
-			return fmt.Errorf("%w: the large value of key %q cannot be read from the value log", runtime.ErrDamaged, item.Key())
+			return &runtime.DamagedValue{Key: item.KeyCopy(nil), Cause: "is large and cannot be read from the value log"}
 		}
 		return fn(v)
 	})

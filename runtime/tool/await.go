@@ -91,7 +91,7 @@ func (d *Desk) decision(ctx context.Context, r *runtime.Run, gate string) (json.
 		}
 	}
 	var found json.RawMessage
-	err := d.Engine.Watch(ctx, runtime.WatchRequest{Run: r.ID}, func(ev runtime.Event) error {
+	err := d.Engine.Watch(ctx, runtime.WatchRequest{Run: r.ID, After: r.Details.Horizon}, func(ev runtime.Event) error {
 		if ev.Seq > r.Details.Seq {
 			return runtime.ErrStopWatch
 		}

@@ -150,7 +150,7 @@ func (d *Desk) status(ctx context.Context, a statusArgs) (any, error) {
 	}
 	at := Stand(run)
 	if a.Steps {
-		at.Steps, err = runtime.Steps(ctx, d.Engine, run.ID)
+		at.Steps, err = runtime.StepsAfter(ctx, d.Engine, run.ID, run.Details.Horizon)
 	}
 	return at, err
 }

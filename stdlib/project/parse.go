@@ -24,6 +24,9 @@ const (
 	minMemory = 1 << 20
 )
 
+// A trim replays what it drops and commits some rows: it is not worth it for less.
+const minKeep = 100
+
 // Parse reads a project file. name is what messages call it. The error is a [diagnostic.List] with everything that is wrong, in the
 // order of the file; a mistake in the TOML itself is found alone.
 func Parse(name string, text []byte) (*File, error) {
@@ -71,7 +74,7 @@ func (t table) at(key string) []string             { return append(t.path[:len(t
 func (t table) element(key string, i int) []string { return append(t.at(key), index(i)) }
 
 func (r *reader) project(t table) *File {
-	r.onlyKeys(t, "fake", "machine", "defaults", "agents", "grants", "secrets", "sh", "tools")
+	r.onlyKeys(t, "fake", "machine", "store", "defaults", "agents", "grants", "secrets", "sh", "tools")
 	f := &File{}
 	if fake, ok := r.string(t, "fake"); ok {
 		f.Fake = fake
@@ -82,6 +85,10 @@ func (r *reader) project(t table) *File {
 	if machine, ok := r.table(t, "machine"); ok {
 		r.onlyKeys(machine, "steps", "memory")
 		f.Machine = Machine{Steps: r.bound(machine, "steps", minSteps), Memory: r.bound(machine, "memory", minMemory)}
+	}
+	if store, ok := r.table(t, "store"); ok {
+		r.onlyKeys(store, "keep")
+		f.Keep = r.bound(store, "keep", minKeep)
 	}
 	if defaults, ok := r.table(t, "defaults"); ok {
 		r.onlyKeys(defaults, "timeout", "retries", "reasks")

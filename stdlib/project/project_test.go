@@ -18,6 +18,9 @@ const whole = `fake = "agents.star"
 steps = 1_000_000
 memory = 67_108_864
 
+[store]
+keep = 5000
+
 [defaults]
 timeout = "2m"
 retries = 0
@@ -55,7 +58,7 @@ func describe(f *project.File) string {
 	limits := func(l project.Limits) string {
 		return fmt.Sprintf("timeout=%v retries=%s reasks=%s", l.Timeout, count(l.Retries), count(l.Reasks))
 	}
-	s := fmt.Sprintf("fake=%s machine=%v %s\n", f.Fake, f.Machine, limits(f.Defaults))
+	s := fmt.Sprintf("fake=%s machine=%v keep=%d %s\n", f.Fake, f.Machine, f.Keep, limits(f.Defaults))
 	for _, a := range f.Agents {
 		s += fmt.Sprintf("%s: %s%v %q%s env=%v %s instructions=%q input=%s output=%s\n", a.Name, a.Backend, a.Backends, a.Command, a.Preset, a.Env, limits(a.Limits),
 			a.Instructions, a.Input, a.Output)
@@ -71,7 +74,7 @@ func TestParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `fake=agents.star machine={1000000 67108864} timeout=2m0s retries=0 reasks=7
+	const want = `fake=agents.star machine={1000000 67108864} keep=5000 timeout=2m0s retries=0 reasks=7
 reviewer: command[] ["./reviewer.py" "--strict"] env=[REVIEWER_API_KEY HTTP_DEBUG] timeout=1m30s retries=3 reasks=0 instructions="You review.\n" input={items: [any]} output={approved: bool}
 fast: command[] ["fast"] env=[HTTP_DEBUG] timeout=0s retries=- reasks=- instructions="" input= output=
 played: scripted[] [] env=[] timeout=0s retries=- reasks=- instructions="" input= output=
@@ -144,7 +147,7 @@ starling.toml:2:2: table a already exists
 starling.toml:1:1: unknown key naem
   | naem = 1
   | ^^^^
-  = help: the keys here are fake, machine, defaults, agents, grants, secrets, sh, tools
+  = help: the keys here are fake, machine, store, defaults, agents, grants, secrets, sh, tools
 `},
 		{agent + "tiemout = '3s'\n", `
 starling.toml:3:1: unknown key agents.a.tiemout
@@ -172,6 +175,11 @@ starling.toml:3:10: defaults.reasks: got 1.5, want an int from 0 to 100
 starling.toml:4:11: defaults.timeout: got 90, want a string
   | timeout = 90
   |           ^^
+`},
+		{"[store]\nkeep = 1\n", `
+starling.toml:2:8: store.keep: got 1, want an int of at least 100
+  | keep = 1
+  |        ^
 `},
 		{"[machine]\nsteps = 999\nmemory = '1G'\n", `
 starling.toml:2:9: machine.steps: got 999, want an int of at least 1000
