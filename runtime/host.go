@@ -21,23 +21,75 @@ type program struct {
 	image  *vm.Image
 }
 
-// programs is the cache of compiled programs, by the hash of the bundle.
+// programs is the cache of compiled programs, by the hash of the bundle. A program is made once however many runs ask for it at the same time, and while it is made
+// nobody waits who asks for another.
 type programs struct {
-	mu   sync.Mutex
-	made map[string]*program
-	env  *effect.Environment
+	env *effect.Environment
+
+	mu   sync.Mutex // guards what follows
+	made map[string]*making
+	asks uint64 // so far
 }
 
-// maxPrograms bounds the cache; beyond it any one is forgotten, and made again when it is needed.
+// making is a program that is made, or is being made.
+type making struct {
+	program func() (*program, error)
+	asked   uint64 // when it was asked for last, counted in asks
+}
+
+// maxPrograms bounds the cache; beyond it the one that nobody has asked for longest is forgotten, and made again when it is needed.
 const maxPrograms = 128
 
-// of finds a bundle compiled, or reads and compiles it.
-func (p *programs) of(hash string, read func() ([]byte, error)) (*program, error) {
+func newPrograms(env *effect.Environment) programs {
+	return programs{env: env, made: map[string]*making{}}
+}
+
+// of finds a bundle compiled, or reads and compiles it. What could not be made is tried again by whoever asks next.
+func (p *programs) of(hash string, read func() ([]byte, error)) (made *program, err error) {
+	m := p.making(hash, read)
+	defer func() {
+		if made == nil { // it failed, or panicked
+			p.forget(hash, m)
+		}
+	}()
+	return m.program()
+}
+
+func (p *programs) making(hash string, read func() ([]byte, error)) *making {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if made := p.made[hash]; made != nil {
-		return made, nil
+	m := p.made[hash]
+	if m == nil {
+		m = &making{program: sync.OnceValues(func() (*program, error) { return p.make(read) })}
+		p.made[hash] = m
 	}
+	p.asks++
+	m.asked = p.asks
+	if len(p.made) > maxPrograms {
+		delete(p.made, p.oldest())
+	}
+	return m
+}
+
+// oldest is the program that nobody has asked for longest. It is called with mu held.
+func (p *programs) oldest() (hash string) {
+	for h, m := range p.made {
+		if hash == "" || m.asked < p.made[hash].asked {
+			hash = h
+		}
+	}
+	return hash
+}
+
+func (p *programs) forget(hash string, m *making) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.made[hash] == m {
+		delete(p.made, hash)
+	}
+}
+
+func (p *programs) make(read func() ([]byte, error)) (*program, error) {
 	encoded, err := read()
 	if err != nil {
 		return nil, err
@@ -46,18 +98,7 @@ func (p *programs) of(hash string, read func() ([]byte, error)) (*program, error
 	if err != nil {
 		return nil, err
 	}
-	made, err := p.compile(bundle)
-	if err != nil {
-		return nil, err
-	}
-	if len(p.made) >= maxPrograms {
-		for old := range p.made {
-			delete(p.made, old)
-			break
-		}
-	}
-	p.made[hash] = made
-	return made, nil
+	return p.compile(bundle)
 }
 
 func (p *programs) compile(bundle *lang.Bundle) (*program, error) {
