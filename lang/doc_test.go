@@ -39,9 +39,7 @@ func usable(t *testing.T) []string {
 	}
 	values["contract"] = c
 	for name, v := range env.Names {
-		if module, ok := v.(starlark.HasAttrs); ok {
-			values[name] = module
-		}
+		modules(values, name, v)
 	}
 	for name, v := range values {
 		for _, attr := range v.AttrNames() {
@@ -50,6 +48,20 @@ func usable(t *testing.T) []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// modules adds a module and those in it.
+func modules(values map[string]starlark.HasAttrs, name string, v starlark.Value) {
+	module, ok := v.(starlark.HasAttrs)
+	if !ok {
+		return
+	}
+	values[name] = module
+	for _, attr := range module.AttrNames() {
+		if member, err := module.Attr(attr); err == nil {
+			modules(values, name+"."+attr, member)
+		}
+	}
 }
 
 var sentence = regexp.MustCompile(`(?s)^\S.*[.:?]$`)

@@ -13,10 +13,18 @@ import (
 
 // answer answers a request inside the slice; the answer is recorded with it, and on replay the record is read instead.
 func (t *turn) answer(r *effect.Request) effect.Outcome {
+	o := t.outcome(r)
+	t.s.shared.heed(r, o)
+	return o
+}
+
+func (t *turn) outcome(r *effect.Request) effect.Outcome {
 	if rc := t.s.Recalls[r.Step]; rc != nil && rc.kind == r.Kind {
 		return rc.outcome
 	}
 	switch r.Kind {
+	case kindVars, kindChat:
+		return t.s.shared.answer(r)
 	case "now":
 		return effect.Outcome{Value: effect.MustEncode(starlark.String(t.now.UTC().Format(timeFormat)))}
 	case "uuid":

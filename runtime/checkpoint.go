@@ -231,7 +231,7 @@ func readCheckpoint(run string, b []byte) (*state, []byte, error) {
 func (s *state) payload() effect.Payload {
 	var b effect.Object
 	b.Int("seq", int64(s.Seq)).Text("status", string(s.Status)).Int("updated", micros(s.Updated)).Int("deadline", micros(s.Deadline)).Text("overtime", string(s.Overtime)).
-		Flag("busy", s.Busy).Flag("bare", s.Bare).Texts("without", s.Without)
+		Flag("busy", s.Busy).Flag("bare", s.Bare).Texts("without", s.Without).Raw("shared", s.shared.payload())
 	if s.moved {
 		b.Text("script", s.Script).Text("bundle", s.Bundle).Text("program", s.Program)
 	}
@@ -272,7 +272,8 @@ func (st *step) payload() effect.Payload {
 		Int("attempt", int64(st.Attempt)).Flag("ready", st.Ready).Flag("in_flight", st.InFlight).Int("failures", int64(st.Failures)).
 		Int("reasks", int64(st.Reasks)).Raw("feedback", st.Feedback).Text("session", st.Session).Raw("refused", st.Refused).Flag("stopped", st.Stopped).Text("note", st.Note).
 		Text("cut", st.Cut).Text("mail", st.Mail).Texts("backends", st.Backends).Texts("pulls", st.Pulls).Flag("offered", st.Offered).Int("claim", int64(st.Claim)).Text("worker", st.Worker).Int("lease", int64(st.Lease)).Flag("breaker", st.Breaker).Int("serving", int64(st.Serving)).Raw("shut", st.Shut).
-		Flag("recalls", st.Recall != nil).Raw("ceilings", effect.CeilingsPayload(st.Ceilings)).Text("held", st.Held).Payload()
+		Flag("recalls", st.Recall != nil).Raw("ceilings", effect.CeilingsPayload(st.Ceilings)).Text("held", st.Held).
+		Int("heard", int64(st.Heard)).Payload()
 }
 
 func stateOf(run string, v effect.View) *state {
@@ -280,7 +281,7 @@ func stateOf(run string, v effect.View) *state {
 	s.Seq, s.Status, s.Settings, s.moved = uint64(v.Int("seq")), Status(v.Text("status")), v.Text("settings"), v.Has("bundle")
 	s.Script, s.Bundle, s.Program = v.Text("script"), v.Text("bundle"), v.Text("program")
 	s.Updated, s.Deadline, s.Overtime = timeOf(v, "updated"), timeOf(v, "deadline"), Overtime(v.Text("overtime"))
-	s.Busy, s.Bare, s.Without = v.Flag("busy"), v.Flag("bare"), v.Texts("without")
+	s.Busy, s.Bare, s.Without, s.shared = v.Flag("busy"), v.Flag("bare"), v.Texts("without"), sharedOf(v.Sub("shared"))
 	v.Each(func(key string, f effect.View) {
 		kind, name, ok := cutKind(key)
 		if !ok {
@@ -337,5 +338,5 @@ func stepOf(name string, v effect.View) *step {
 		Refused: v.Raw("refused"), Stopped: v.Flag("stopped"), Note: v.Text("note"), Cut: v.Text("cut"), Mail: v.Text("mail"),
 		Backends: v.Texts("backends"), Pulls: v.Texts("pulls"), Offered: v.Flag("offered"), Claim: int(v.Int("claim")), Worker: v.Text("worker"),
 		Lease: time.Duration(v.Int("lease")), Breaker: v.Flag("breaker"), Serving: int(v.Int("serving")), Shut: v.Raw("shut"),
-		Ceilings: effect.CeilingsOf(v.Raw("ceilings")), Held: v.Text("held")}
+		Ceilings: effect.CeilingsOf(v.Raw("ceilings")), Held: v.Text("held"), Heard: int(v.Int("heard"))}
 }

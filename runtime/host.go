@@ -222,7 +222,7 @@ func (h *host) missing() []string {
 }
 
 // attempt makes the attempt that a handler performs.
-func (h *host) attempt(run string, st *step, emit func(string, starlark.Value)) (*effect.Attempt, *effect.Handler, *effect.Error) {
+func (h *host) attempt(s *state, st *step, emit func(string, starlark.Value)) (*effect.Attempt, *effect.Handler, *effect.Error) {
 	handler := h.e.env.Handlers[st.Kind]
 	if handler == nil {
 		return nil, nil, effect.Errorf(effect.KindRefused, "nothing here serves %s", st.Kind)
@@ -235,8 +235,9 @@ func (h *host) attempt(run string, st *step, emit func(string, starlark.Value)) 
 	if err != nil {
 		return nil, nil, effect.Errorf(effect.KindInvalid, "%s: its definition cannot be read: %v", st.Step, err)
 	}
+	run := s.ID
 	return &effect.Attempt{Run: run, Step: st.Step, Branch: branchOf(st.Step), Kind: st.Kind, Number: st.Attempt, Backend: st.Serving, Key: run + "/" + st.Step, Args: args,
-		Resolved: resolved, Returns: st.Returns, Feedback: feedbackOf(st.Feedback), Session: st.Session, Settings: h.settings, Emit: emit, Lock: h.e.lockPath(run, st.Step),
+		Resolved: resolved, Returns: st.Returns, Feedback: feedbackOf(st.Feedback), Session: st.Session, Memory: s.shared.given(args, st), Settings: h.settings, Emit: emit, Lock: h.e.lockPath(run, st.Step),
 		Store:   h.e.store.Info().Path,
 		Journal: func(l effect.Look) (starlark.Value, *effect.Error) { return h.e.look(run, st.Step, l) },
 		Env:     func(name string) (string, bool) { return h.e.variable(run, name) }}, handler, nil

@@ -266,7 +266,9 @@ func (r *replayer) recall(req *effect.Request, failed error) (effect.Outcome, er
 		if rec.Step != req.Step || v.Text("kind") != req.Kind {
 			return effect.Outcome{}, r.diverges(rec, asked, recorded(rec))
 		}
-		return effect.Outcome{Value: v.Raw("value"), Err: effect.ErrorOf(v.Sub("error"))}, nil
+		o := effect.Outcome{Value: v.Raw("value"), Err: effect.ErrorOf(v.Sub("error"))}
+		r.s.shared.heed(req, o)
+		return o, nil
 	}
 	if failed == nil && r.cut() {
 		return (&turn{s: r.s, host: r.h, now: r.now}).answer(req), nil

@@ -343,7 +343,7 @@ func (a *actor) announce() {
 func (a *actor) launch(st *step) {
 	ctx, stop := context.WithCancelCause(a.e.ctx)
 	a.flights[st.Step] = flight{st.Attempt, stop}
-	at, handler, err := a.host.attempt(a.run, st, a.emitter(st.Step, st.Attempt))
+	at, handler, err := a.host.attempt(a.s, st, a.emitter(st.Step, st.Attempt))
 	if err != nil {
 		a.post(*a.home(st.Step, st.Attempt, func(t *turn) { t.reply(st.Step, st.Attempt, effect.Reply{Err: err}) }))
 		return

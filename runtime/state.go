@@ -48,6 +48,7 @@ type state struct {
 	Recalls map[string]*recall // outcomes of another run that steps to come may take
 	Spent   map[string]Usage   // under each ceiling
 	Raised  map[string]int64   // how often a ceiling was raised by what it was
+	shared  shared             // its variables and chats
 
 	timers   timers
 	ready    heap[*step]      // those that want an attempt, the oldest first
@@ -93,6 +94,7 @@ type step struct {
 	Recall   *recall        // the outcome of another run that it takes
 	Ceilings []effect.Ceiling
 	Held     string // address of the ceiling that holds it while somebody is asked
+	Heard    int    // of an agent with a chat: the number behind the newest entry that it is given
 	rank     int    // its place in the heap of those that want an attempt
 }
 
@@ -142,6 +144,9 @@ func (s *state) apply(r *Record) {
 	case StepRequested:
 		s.request(r, v)
 	case StepSettled, StepWithdrawn:
+		if st := s.Steps[r.Step]; st != nil && agentKind(st.Kind) {
+			s.converse(st, v.Raw("value"))
+		}
 		s.forget(r.Step)
 		if v.Flag("took") {
 			s.takeMessage(v.Text("mail"))
@@ -175,6 +180,7 @@ func (s *state) apply(r *Record) {
 		s.recalled(r, v)
 	case StepAnswered:
 		delete(s.Recalls, r.Step)
+		s.shared.answered(r.Step, v)
 	}
 }
 
@@ -199,12 +205,13 @@ func (s *state) end(status Status) {
 	clear(s.children)
 	clear(s.Recalls)
 	s.timers, s.ready, s.flying, s.takes, s.decided, s.Mailbox = timers{}, heap[*step]{}, 0, nil, nil, nil
+	s.shared = shared{}
 }
 
 func (s *state) request(r *Record, v effect.View) {
 	st := &step{Step: r.Step, Kind: v.Text("kind"), Seq: r.Seq, At: r.Time, Class: effect.Class(v.Int("class")), Where: v.Text("where"),
 		Args: v.Raw("args"), Resolved: v.Raw("resolved"), Returns: v.Text("returns"), Policy: policyOf(v.Sub("policy")), Refused: v.Raw("refused"),
-		Backends: v.Texts("backends"), Pulls: v.Texts("pulls"), Breaker: v.Flag("breaker"), Ceilings: effect.CeilingsOf(v.Raw("ceilings"))}
+		Backends: v.Texts("backends"), Pulls: v.Texts("pulls"), Breaker: v.Flag("breaker"), Ceilings: effect.CeilingsOf(v.Raw("ceilings")), Heard: int(v.Int("heard"))}
 	if st.Kind == kindMailbox {
 		st.Mail = v.Sub("args").Text("name")
 	}

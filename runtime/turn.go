@@ -164,7 +164,7 @@ var outputTypes = map[string]RecordType{"print": OutputPrint, "log": OutputLog, 
 
 func answerPayload(r *effect.Request, o effect.Outcome) effect.Payload {
 	var b effect.Object
-	return b.Text("kind", r.Kind).Raw("value", o.Value).Raw("error", o.Err.Payload()).Payload()
+	return b.Text("kind", r.Kind).Raw("value", o.Value).Raw("error", o.Err.Payload()).Raw("change", changes(r, o)).Payload()
 }
 
 // request records a request and does what its kind needs at once. One that cannot be served is recorded with the reason, and is settled with it.
@@ -182,7 +182,8 @@ func (t *turn) request(r *effect.Request) {
 	var b effect.Object
 	t.record(StepRequested, r.Step, b.Text("kind", r.Kind).Int("class", int64(r.Class)).Text("where", r.Where).Raw("args", r.Args).
 		Raw("resolved", r.Resolved).Text("returns", r.Returns).Raw("policy", policyPayload(r.Policy)).Raw("refused", refused.Payload()).
-		Texts("backends", r.Backends).Texts("pulls", r.Pulls).Flag("breaker", r.Breaker).Raw("ceilings", effect.CeilingsPayload(r.Ceilings)).Payload())
+		Texts("backends", r.Backends).Texts("pulls", r.Pulls).Flag("breaker", r.Breaker).Raw("ceilings", effect.CeilingsPayload(r.Ceilings)).
+		Int("heard", int64(t.s.shared.heard(r))).Payload())
 	if refused != nil || t.s.Steps[r.Step].Recall != nil {
 		return
 	}

@@ -143,7 +143,7 @@ func (t *turn) claim(who []string, s Signal) (*Receipt, *Refusal) {
 	case !st.Offered:
 		return nil, refuse(ErrNotOpen, "%s@%s is not on offer now", t.s.ID, st.Step)
 	}
-	question, err := t.host.question(st, t.now)
+	question, err := t.host.question(t.s, st, t.now)
 	if err != nil {
 		return nil, refuse(ErrInternal, "%s", err.Message)
 	}
@@ -386,10 +386,10 @@ func (r *Report) reply(backend string) (effect.Reply, *Refusal) {
 }
 
 // question is what is asked of whoever claims a step.
-func (h *host) question(st *step, now time.Time) (json.RawMessage, *effect.Error) {
+func (h *host) question(s *state, st *step, now time.Time) (json.RawMessage, *effect.Error) {
 	next := *st
 	next.Attempt++
-	at, handler, err := h.attempt(h.run, &next, nil)
+	at, handler, err := h.attempt(s, &next, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -26,6 +26,8 @@ func agentKeywords() []effect.Param {
 			Doc: "Called with each Event, one at a time, before the Result is delivered; answers proceed(), stop(reason) or steer(message)."},
 		{Name: "events", Type: "list|tuple", Default: "None", KeywordOnly: true, Doc: "Kinds of events wanted beside the usual ones: \"delta\"."},
 		onUncertainParam(`"retry"`),
+		{Name: "memory", Type: "string", Default: "None", KeywordOnly: true,
+			Doc: "Name of a chat of memory.chat: the agent is given what was said in it, and its task and its reply are added when it has replied."},
 		nameParam("the agent's name"),
 	}
 }
@@ -93,7 +95,7 @@ func ask(c *effect.Call, who string, fields ...string) (*effect.Request, error) 
 	if err := checkAsking(c); err != nil {
 		return nil, err
 	}
-	r, err := request(c, c.Builtin.FullName, name, append(fields, "backend", "tools", "timeout", "retries", "reasks")...)
+	r, err := request(c, c.Builtin.FullName, name, append(fields, "backend", "tools", "timeout", "retries", "reasks", "memory")...)
 	if err != nil {
 		return nil, err
 	}
@@ -115,6 +117,9 @@ func checkAsking(c *effect.Call) error {
 		}
 	}
 	if err := checkTools(c); err != nil {
+		return err
+	}
+	if err := checkKey(c, "memory"); err != nil {
 		return err
 	}
 	return checkBackend(c)

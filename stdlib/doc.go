@@ -11,9 +11,10 @@
 //
 //	kind          class    step name   arguments
 //	agent         waiting  WHO         who: string or role · task · input · context · output: contract · backend: name of an agent ·
-//	                                   timeout · retries · reasks; the last three are read by the resolver, which fills the policy
+//	                                   timeout · retries · reasks; the last three are read by the resolver, which fills the policy ·
+//	                                   memory: a chat of memory.chat, which the runtime gives to the attempt
 //	handoff       waiting  TO          to: string or role · payload · task · sender: string or role · accepts: contract · returns: contract ·
-//	                                   context: dict · cycle: int · backend · timeout · retries · reasks
+//	                                   context: dict · cycle: int · backend · timeout · retries · reasks · memory
 //	gate          waiting  the name    name · prompt · options: list of names, or ordered dict of name and description · target · data ·
 //	              or open              schema: contract · timeout · fallback: an option, or any payload where there are none ·
 //	                                   on_timeout: "fail", "return" · escalate: list of [target, duration] · quorum: int · editable: bool
@@ -26,6 +27,8 @@
 //	sh            waiting  sh.run      argv: list of strings · dir · env: dict of string · stdin: string or bytes
 //	workspace     waiting  workspace.… do: "checkpoint", "rollback", "diff", "commit" · checkpoint · since · message · paths: list of strings
 //	journal       waiting  journal.…   do: "steps", "events" · of: address of a step · types: list of strings
+//	memory.vars   answer   itself      do: "get", "set", "delete", "all" · key · value · default
+//	memory.chat   answer   itself      do: "add", "all", "keep" · chat · by · text · last: int
 //	now           answer   now         none; answered with a timestamp ([effect.Timestamp])
 //	uuid          answer   uuid        none; answered with a string
 //	random        answer   random      none; answered with a float

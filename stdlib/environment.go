@@ -73,6 +73,7 @@ func predeclared() starlark.StringDict {
 		"mailbox":   members(mailboxModule()...),
 		"math":      mathModule(),
 		"mcp":       members(mcpModule()...),
+		"memory":    memoryModule(),
 		"re":        members(reModule()...),
 		"secrets":   members(secretsModule()...),
 		"text":      members(textModule()...),
@@ -86,15 +87,11 @@ func predeclared() starlark.StringDict {
 	return names
 }
 
-// members names builtins by what follows the module in their names.
+// members names builtins by the last part of their names.
 func members(builtins ...*effect.Builtin) starlark.StringDict {
 	d := starlark.StringDict{}
 	for _, b := range builtins {
-		_, short, ok := strings.Cut(b.FullName, ".")
-		if !ok {
-			short = b.FullName
-		}
-		d[short] = b
+		d[b.FullName[strings.LastIndexByte(b.FullName, '.')+1:]] = b
 	}
 	return d
 }

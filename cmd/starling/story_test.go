@@ -47,6 +47,18 @@ def main():
     emit("half", names = names)
     return [names, o.error.message, len({i: None for i in ids}), random() < 1]
 `, Answers: [][]string{{"g-x", "--choice", "2"}, {"g-y", "--choice", "1"}}},
+	{name: "memory", script: `
+def main():
+    memory.vars.set("n", memory.vars.get("n", 0) + 1)
+    memory.chat.add("one")
+    first = gate("first", options = ["on"]).choice
+    memory.chat.add("two")
+    memory.chat.keep(2)
+    memory.vars.set("n", memory.vars.get("n") + 1)
+    sleep("20ms")
+    memory.chat.add("three")
+    return [memory.vars.all(), [e["text"] for e in memory.chat.all()], first]
+`, Answers: [][]string{{"first", "--choice", "on"}}},
 	{name: "child", script: `
 def main():
     h = gate("late", options = ["on"], wait = False)

@@ -12,8 +12,9 @@ import (
 // attribute refuses names that a predeclared module does not have, nor a value whose type the text shows.
 func (c *checker) attribute(dot *syntax.DotExpr) {
 	what, has := "", []string(nil)
-	if base, ok := c.global(dot.X); ok {
-		module, ok := c.env.Names[base].(*starlarkstruct.Module)
+	if base, ok := c.path(dot.X); ok {
+		v, _ := c.env.Lookup(base)
+		module, ok := v.(*starlarkstruct.Module)
 		if !ok {
 			return
 		}

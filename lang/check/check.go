@@ -86,14 +86,19 @@ func (c *checker) global(e syntax.Expr) (name string, ok bool) {
 	return id.Name, ok && (b.Scope == resolve.Predeclared || b.Scope == resolve.Universal)
 }
 
+// path is the name of something predeclared, or of what is in a module that is.
+func (c *checker) path(e syntax.Expr) (name string, ok bool) {
+	dot, isDot := unparen(e).(*syntax.DotExpr)
+	if !isDot {
+		return c.global(e)
+	}
+	name, ok = c.path(dot.X)
+	return name + "." + dot.Name.Name, ok
+}
+
 // builtin is the builtin that an expression denotes, with its full name: "gate", "http.get", "len".
 func (c *checker) builtin(e syntax.Expr) (name string, value starlark.Value) {
-	name, ok := c.global(e)
-	if dot, isDot := unparen(e).(*syntax.DotExpr); isDot {
-		if name, ok = c.global(dot.X); ok {
-			name += "." + dot.Name.Name
-		}
-	}
+	name, ok := c.path(e)
 	if !ok {
 		return "", nil
 	}

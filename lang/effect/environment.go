@@ -1,6 +1,8 @@
 package effect
 
 import (
+	"strings"
+
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
 )
@@ -20,22 +22,26 @@ type Environment struct {
 	Behaviour uint32
 }
 
-// Lookup finds a predeclared value by the stable name that snapshots store: "http", "http.get", "len".
+// Lookup finds a predeclared value by the stable name that snapshots store: "http", "http.get", "memory.vars.get", "len".
 func (e *Environment) Lookup(name string) (starlark.Value, bool) {
-	if v, ok := e.Names[name]; ok {
+	if v, ok := lookup(e.Names, name); ok {
 		return v, true
-	}
-	for i := range name {
-		if name[i] != '.' {
-			continue
-		}
-		if m, ok := e.Names[name[:i]].(*starlarkstruct.Module); ok {
-			v, ok := m.Members[name[i+1:]]
-			return v, ok
-		}
 	}
 	v, ok := starlark.Universe[name]
 	return v, ok
+}
+
+// lookup finds a name, also one in a module, or in a module of a module.
+func lookup(names starlark.StringDict, name string) (starlark.Value, bool) {
+	first, rest, dotted := strings.Cut(name, ".")
+	v, ok := names[first]
+	if !dotted {
+		return v, ok
+	}
+	if m, ok := v.(*starlarkstruct.Module); ok {
+		return lookup(m.Members, rest)
+	}
+	return nil, false
 }
 
 // Codec lets a snapshot hold values of a Go type that the machine does not know. A value is made again from its parts, so it may contain itself only

@@ -37,6 +37,7 @@ type Attempt struct {
 	Returns  string               // contract of the reply, canonical text
 	Feedback []contract.Violation // why the previous reply was not accepted
 	Session  string               // of the backend, as its previous reply to this step named it; "" for none
+	Memory   starlark.Value       // for agents: what was said in the chat that the call names, a list of dicts with by, to and text; nil without one
 	Deadline time.Time            // zero when there is none
 	Settings *Settings
 	Env      func(name string) (value string, ok bool)       // variables that the project declares, as the client that carries the run has them

@@ -28,12 +28,7 @@ func newPermanents(env *effect.Environment) *permanents {
 		p.name(name, universe[name])
 	}
 	for _, name := range env.Names.Keys() {
-		p.name(name, env.Names[name])
-		if mod, ok := env.Names[name].(*starlarkstruct.Module); ok {
-			for _, member := range mod.Members.Keys() {
-				p.name(name+"."+member, mod.Members[member])
-			}
-		}
+		p.nameAll(name, env.Names[name])
 	}
 	for kind, table := range map[string]*methodTable{"list": &listMethods, "dict": &dictMethods, "string": &stringMethods} {
 		for _, m := range table {
@@ -43,6 +38,16 @@ func newPermanents(env *effect.Environment) *permanents {
 		}
 	}
 	return p
+}
+
+// nameAll names a value and, of a module, its members.
+func (p *permanents) nameAll(name string, v starlark.Value) {
+	p.name(name, v)
+	if mod, ok := v.(*starlarkstruct.Module); ok {
+		for _, member := range mod.Members.Keys() {
+			p.nameAll(name+"."+member, mod.Members[member])
+		}
+	}
 }
 
 // name gives a value a stable name. One that has a name keeps it: time.now may be now.

@@ -29,6 +29,7 @@ func words(q Question, continued bool) (string, error) {
 	var p paragraphs
 	if !continued {
 		p.handedOver(r.field("handoff"))
+		p.said(r.field("memory"))
 		p.add(r.text("task"))
 		p.json("Input", r.field("input"))
 		p.json("Context", r.field("context"))
@@ -88,6 +89,24 @@ func (p *paragraphs) handedOver(handoff starlark.Value) {
 			p.add(fmt.Sprintf("%s hands this work over to you.", from))
 		}
 	}
+}
+
+// said tells what was said in the chat of the request, one entry a paragraph.
+func (p *paragraphs) said(chat starlark.Value) {
+	list, ok := chat.(*starlark.List)
+	if !ok || list.Len() == 0 {
+		return
+	}
+	p.add("What was said before:")
+	for e := range list.Elements() {
+		v := effect.ViewOf(e)
+		who := v.Text("by")
+		if to := v.Text("to"); to != "" {
+			who += " to " + to
+		}
+		p.add(who + ": " + v.Text("text"))
+	}
+	p.add("What is asked of you now:")
 }
 
 func (p *paragraphs) constraints(handoff starlark.Value) {

@@ -28,7 +28,7 @@ func newRequest(a *effect.Attempt, d Definition) (*effect.Record, error) {
 	return effect.NewRecord(effect.QuestionType,
 		starlark.String(Schema), starlark.String(a.Key), starlark.String(a.Run), starlark.String(a.Step), starlark.MakeInt(a.Number),
 		starlark.String(d.Agent), starlark.String(args.Text("task")), input, context, textOrNone(d.Instructions), schema,
-		feedback(a.Feedback), deadline(a), handoff), nil
+		feedback(a.Feedback), deadline(a), handoff, a.Memory), nil
 }
 
 // rest is the part of an envelope that is neither input nor context.

@@ -1,0 +1,100 @@
+package stdlib
+
+import (
+	"strings"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
+
+	"starling/lang/effect"
+)
+
+// memoryModule is what a run shares between its branches and agents, and what the runs of a workspace share. The runtime keeps it all.
+func memoryModule() starlark.StringDict {
+	d := starlark.StringDict{}
+	for name, builtins := range map[string][]*effect.Builtin{"vars": varsModule(), "chat": chatModule()} {
+		d[name] = &starlarkstruct.Module{Name: "memory." + name, Members: members(builtins...)}
+	}
+	return d
+}
+
+func keyParam(doc string) effect.Param { return effect.Param{Name: "key", Type: "string", Doc: doc} }
+
+func varsModule() []*effect.Builtin {
+	return []*effect.Builtin{
+		memoryBuiltin(effect.Answer, "memory.vars.get", "any", "The value that a variable of the run was given last, a copy of it. Variables are shared by all branches.",
+			keyParam("The variable."), effect.Param{Name: "default", Default: "None", Doc: "What it gives when nothing was set."}),
+		memoryBuiltin(effect.Answer, "memory.vars.set", "None", "Give a variable of the run a value. What later happens to the value does not change the variable.",
+			keyParam("The variable."), effect.Param{Name: "value", Nullable: true, Doc: "What it is to hold."}),
+		memoryBuiltin(effect.Answer, "memory.vars.delete", "bool", "Forget a variable of the run, and tell whether there was one.", keyParam("The variable.")),
+		memoryBuiltin(effect.Answer, "memory.vars.all", "dict", "All variables of the run, by name."),
+	}
+}
+
+func chatModule() []*effect.Builtin {
+	chat := effect.Param{Name: "chat", Type: "string", Default: `"main"`, KeywordOnly: true, Doc: "Which chat; the name that agent(memory = …) takes."}
+	return []*effect.Builtin{
+		memoryBuiltin(effect.Answer, "memory.chat.add", "None", "Say something in a chat of the run, for all agents that are given it.",
+			effect.Param{Name: "text", Type: "string", Doc: "What is said."},
+			effect.Param{Name: "by", Type: "string", Default: `"script"`, KeywordOnly: true, Doc: "Who says it."}, chat),
+		memoryBuiltin(effect.Answer, "memory.chat.all", "list", "What was said in a chat of the run: dicts with by and text, and to where it was said to one agent.", chat),
+		memoryBuiltin(effect.Answer, "memory.chat.keep", "None", "Forget all but the newest entries of a chat.",
+			effect.Param{Name: "last", Type: "int", Doc: "How many are kept."}, chat),
+	}
+}
+
+// memoryBuiltin declares a call whose kind is the module and whose argument do is the function.
+func memoryBuiltin(class effect.Class, name, result, doc string, params ...effect.Param) *effect.Builtin {
+	return &effect.Builtin{FullName: name, Doc: doc, Params: params, Result: result, Class: class, Request: memoryRequest}
+}
+
+func memoryRequest(c *effect.Call) (*effect.Request, error) {
+	for _, p := range c.Builtin.Params {
+		var err error
+		switch p.Name {
+		case "key", "chat", "by":
+			err = checkKey(c, p.Name)
+		case "last":
+			_, err = c.Count(p.Name, 0, 0, 1<<31-1)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return operation(c)
+}
+
+// operation makes the request of a function of a module: its kind is the module, its argument do the function, and its other arguments are those that the call has.
+func operation(c *effect.Call) (*effect.Request, error) {
+	i := strings.LastIndexByte(c.Builtin.FullName, '.')
+	var o effect.Object
+	o.Text("do", c.Builtin.FullName[i+1:])
+	for _, p := range c.Builtin.Params {
+		v := c.Get(p.Name)
+		if v == nil {
+			continue
+		}
+		encoded, err := effect.Encode(v)
+		if err != nil {
+			return nil, wrong(c, p.Name, "%w", err)
+		}
+		o.Raw(p.Name, encoded)
+	}
+	return &effect.Request{Class: c.Builtin.Class, Kind: c.Builtin.FullName[:i], Name: c.Builtin.FullName, Args: o.Payload()}, nil
+}
+
+// maxKey bounds the names of variables, chats and queues, in bytes.
+const maxKey = 256
+
+// checkKey checks a name that is there.
+func checkKey(c *effect.Call, param string) error {
+	v, ok := c.Get(param).(starlark.String)
+	switch {
+	case !ok:
+	case v == "":
+		return wrong(c, param, "got an empty text")
+	case len(v) > maxKey:
+		return wrong(c, param, "got %d bytes, at most %d are taken", len(v), maxKey)
+	}
+	return nil
+}
