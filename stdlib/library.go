@@ -20,11 +20,10 @@ const LibraryPrefix = "@std/"
 
 // Library serves the library's files by what follows the prefix, such as "retry.star". The error of any other name says what there is.
 func Library(name string) ([]byte, error) {
-	text, err := libraryFiles.ReadFile(name)
-	if err == nil {
-		return text, nil
+	names := libraryNames()
+	if slices.Contains(names, name) {
+		return libraryFiles.ReadFile(name)
 	}
-	names, _ := fs.Glob(libraryFiles, "*.star")
 	if near, ok := diagnostic.Nearest(name, names); ok {
 		return nil, fmt.Errorf("no file %s%s; did you mean %s%s?", LibraryPrefix, name, LibraryPrefix, near)
 	}
@@ -33,10 +32,15 @@ func Library(name string) ([]byte, error) {
 
 // LibraryNames lists the library's files as scripts load them, sorted.
 func LibraryNames() []string {
-	entries, _ := fs.Glob(libraryFiles, "*.star") // the pattern is well-formed
+	entries := libraryNames()
 	for i := range entries {
 		entries[i] = LibraryPrefix + entries[i]
 	}
-	slices.Sort(entries)
 	return entries
+}
+
+// libraryNames lists the files without their tests, sorted.
+func libraryNames() []string {
+	names, _ := fs.Glob(libraryFiles, "*.star") // the pattern is well-formed
+	return slices.DeleteFunc(names, func(name string) bool { return strings.HasSuffix(name, "_test.star") })
 }

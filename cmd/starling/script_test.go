@@ -79,6 +79,7 @@ func setUp(env *testscript.Env) error {
 	env.Setenv("USERNAME", "local:"+me.Username)
 	env.Setenv("GORACE", os.Getenv("GORACE"))
 	env.Setenv("SCRIPTS", scripts)
+	env.Setenv("LIBRARY", filepath.Join(scripts, "..", "stdlib"))
 	env.Setenv("XDG_RUNTIME_DIR", sockets)
 	env.Values[sinkKey{}] = newSink()
 	env.Defer(func() {

@@ -247,7 +247,7 @@ func playAll(t *testing.T, file string, s *saver) string {
 func TestExamplesArePlayed(t *testing.T) {
 	played := readText(t, "../../testdata/machine/scripts.txt")
 	for _, file := range glob(t, "../../scripts/*.star") {
-		if name := filepath.Base(file); !strings.Contains(played, " "+name) {
+		if name := filepath.Base(file); !strings.HasSuffix(name, "_test.star") && !strings.Contains(played, " "+name) {
 			t.Errorf("testdata/machine/scripts.txt does not play %s", name)
 		}
 	}
