@@ -87,7 +87,7 @@ func mcpCall() *effect.Builtin {
 		},
 		Result:  "ToolResult",
 		Class:   effect.Waiting,
-		Request: func(c *effect.Call) (*effect.Request, error) { return toolRequest(c, c.Flag("idempotent", false)) },
+		Request: func(c *effect.Call) (*effect.Request, error) { return callRequest(c) },
 	}
 }
 
@@ -98,23 +98,33 @@ func mcpTools() *effect.Builtin {
 		Params: []effect.Param{serverParam(),
 			timeoutParam("Of one attempt, \"5m\" by default."),
 			nameParam("the function's name")},
-		Result:  "list",
-		Class:   effect.Waiting,
-		Request: func(c *effect.Call) (*effect.Request, error) { return toolRequest(c, true) },
+		Result: "list",
+		Class:  effect.Waiting,
+		Request: func(c *effect.Call) (*effect.Request, error) {
+			return toolRequest(c, c.Builtin.FullName, true, 1, "server")
+		},
 	}
 }
 
-func toolRequest(c *effect.Call, idempotent bool) (*effect.Request, error) {
-	server, tool := nameOf(c.Get("server")), c.Text("tool", "")
-	if err := project.CheckToolName(server); err != nil {
-		return nil, wrong(c, "server", "%w", err)
-	}
-	if c.Get("tool") != nil && tool == "" {
+func callRequest(c *effect.Call) (*effect.Request, error) {
+	tool := c.Text("tool", "")
+	if tool == "" {
 		return nil, wrong(c, "tool", "got an empty name")
 	}
-	title := c.Builtin.FullName
-	if called := server + "." + tool; tool != "" && effect.CheckName(called) == nil {
-		title = called
+	title := nameOf(c.Get("server")) + "." + tool
+	if effect.CheckName(title) != nil {
+		title = c.Builtin.FullName
+	}
+	retries, err := c.Count("retries", 1, 0, maxFurther)
+	if err != nil {
+		return nil, err
+	}
+	return toolRequest(c, title, c.Flag("idempotent", false), retries, "server", "tool", "arguments", "idempotent")
+}
+
+func toolRequest(c *effect.Call, title string, idempotent bool, retries int, fields ...string) (*effect.Request, error) {
+	if err := project.CheckToolName(nameOf(c.Get("server"))); err != nil {
+		return nil, wrong(c, "server", "%w", err)
 	}
 	name, err := stepName(c, title)
 	if err != nil {
@@ -123,15 +133,15 @@ func toolRequest(c *effect.Call, idempotent bool) (*effect.Request, error) {
 	if err := positive(c, "timeout"); err != nil {
 		return nil, err
 	}
-	r, err := request(c, "tool", name, "server", "tool", "arguments", "idempotent")
+	r, err := request(c, "tool", name, fields...)
 	if err != nil {
 		return nil, err
 	}
-	r.Policy = effect.Policy{Timeout: c.Duration("timeout", shTimeout), OnUncertain: effect.Ask, Idempotent: idempotent}
-	if idempotent {
-		r.Policy.OnUncertain = effect.Retry
+	r.Policy = effect.Policy{Timeout: c.Duration("timeout", shTimeout), Retries: retries, OnUncertain: effect.Retry, Idempotent: idempotent}
+	if !idempotent {
+		r.Policy.OnUncertain = onUncertain(c, effect.Ask)
+	} else if len(fields) > 1 {
+		r.Policy.OnUncertain = onUncertain(c, effect.Retry)
 	}
-	r.Policy.OnUncertain = onUncertain(c, r.Policy.OnUncertain)
-	r.Policy.Retries, err = c.Count("retries", 1, 0, maxFurther)
-	return r, err
+	return r, nil
 }

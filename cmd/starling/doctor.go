@@ -11,7 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"starling/lang/effect"
 	"starling/runtime"
+	"starling/stdlib/project"
 	"starling/stdlib/sandbox"
 )
 
@@ -21,7 +23,7 @@ func (c *call) doctorCommand() *cobra.Command {
 		Use:     "doctor",
 		Short:   "Say what is missing here, and how to mend it",
 		GroupID: "look",
-		Long: `Look at the project file, the store, the backends of every agent, git and the sandbox. Nothing is changed and no agent is asked: see agents test.
+		Long: `Look at the project file, the store, the backends of every agent, tool servers, git and the sandbox. Nothing is changed and no agent is asked: see agents test.
 The exit code is 1 when something is wrong; what is only not there (marked -) is no fault.`,
 		Args: operands(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.doctor(cmd.Context()) },
@@ -39,7 +41,7 @@ const (
 
 // finding is what doctor says of one thing.
 type finding struct {
-	Part  string `json:"part"` // "project", "store", "agent", "git", "sandbox"
+	Part  string `json:"part"` // "project", "store", "agent", "tools", "git", "sandbox"
 	Name  string `json:"name,omitempty"`
 	State string `json:"state"`
 	Is    string `json:"is"`
@@ -94,6 +96,23 @@ func (c *call) examineProject() []finding {
 	}
 	for _, v := range views {
 		found = append(found, examineAgent(v, views))
+	}
+	return append(found, c.examineTools(s)...)
+}
+
+// examineTools looks at the tool servers of the project, and starts none.
+func (c *call) examineTools(s *effect.Settings) []finding {
+	f, err := project.Parse(s.ProjectFile, s.Project)
+	if err != nil {
+		return nil // the project was read before
+	}
+	var found []finding
+	for _, v := range c.viewServers(s, f) {
+		state, is := healthy, v.Is
+		if v.Lacks != "" {
+			state, is = faulty, v.Is+": "+v.Lacks
+		}
+		found = append(found, finding{"tools", v.Name, state, is, v.Mend})
 	}
 	return found
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"starling/stdlib/process"
+	"starling/stdlib/tool/tooltest"
 )
 
 // TestMain makes this test binary the program itself when it is called by the name starling, as the scripts and the guard do.
@@ -25,7 +26,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	testscript.Main(m, map[string]func(){"starling": func() { start(openCrashing, skewed) }})
+	testscript.Main(m, map[string]func(){"starling": func() { start(openCrashing, skewed) }, "toolserver": func() { tooltest.Main(os.Args[1:]) }})
 }
 
 // skewVariable names a file that says by how much the clock on the wall is wrong: "-1h". It may come, change and go at any time.

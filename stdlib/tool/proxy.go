@@ -111,7 +111,7 @@ func (p *Proxy) Definitions(ctx context.Context, server string) ([]*mcp.Tool, st
 
 // Call calls a tool with an object of arguments as JSON, nil for none. A failure that the tool itself reports is a result, with IsError.
 func (p *Proxy) Call(ctx context.Context, server, tool string, input json.RawMessage) (*mcp.CallToolResult, *Fault) {
-	if len(bytes.TrimSpace(input)) == 0 {
+	if input = bytes.TrimSpace(input); len(input) == 0 || string(input) == "null" {
 		input = json.RawMessage("{}")
 	}
 	start := time.Now()
