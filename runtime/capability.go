@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"starling/lang/contract"
 )
 
 // Capability is one thing that a caller may do; several are or-ed.
@@ -12,17 +14,18 @@ type Capability uint16
 
 // The capabilities.
 const (
-	CanDefine   Capability = 1 << iota // keep scripts under names
-	CanRun                             // start runs, carry them on, feed sessions
-	CanRead                            // see runs, gates, events and contents
-	CanSignal                          // answer gates and leave messages
-	CanCancel                          // end runs
-	CanActAs                           // answer in somebody else's name
-	CanOverride                        // answer a gate that is for somebody else
-	CanAdmin                           // bring a project file of one's own, care for the store, its tokens and its owner
+	CanDefine    Capability = 1 << iota // keep scripts under names
+	CanRun                              // start runs, carry them on, feed sessions
+	CanRead                             // see runs, gates, events and contents
+	CanSignal                           // answer gates and leave messages
+	CanCancel                           // end runs
+	CanActAs                            // answer in somebody else's name
+	CanOverride                         // answer a gate that is for somebody else
+	CanAdmin                            // bring a project file of one's own, care for the store, its tokens and its owner
+	CanSeeHidden                        // be shown what contracts mark as for agents alone
 )
 
-var capabilityNames = []string{"define", "run", "read", "signal", "cancel", "act-as", "override", "admin"}
+var capabilityNames = []string{"define", "run", "read", "signal", "cancel", "act-as", "override", "admin", "see-hidden"}
 
 // ParseCapabilities reads names of capabilities; "all" is every one of them.
 func ParseCapabilities(names []string) (Capability, error) {
@@ -64,6 +67,14 @@ func (c Caller) May(want Capability) bool {
 		return want&^agentCan == 0
 	}
 	return c.Local || want&^c.Can == 0
+}
+
+// audience is whom a caller counts as when contracts hide something from people: who works for an attempt is an agent, and so is the bearer of a token that says so.
+func (c Caller) audience() contract.Audience {
+	if c.Agent != "" || !c.Local && c.Can&CanSeeHidden != 0 {
+		return contract.Agents
+	}
+	return contract.People
 }
 
 // need refuses a caller who may not do something; doing is how the refusal calls it.

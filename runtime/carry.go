@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"starling/lang/contract"
 	"starling/lang/effect"
 )
 
@@ -80,7 +81,7 @@ func (e *Local) Carry(ctx context.Context, c CarryRequest) ([]string, error) {
 	if !c.All {
 		return carried, nil
 	}
-	l, err := e.list(Query{})
+	l, err := e.list(Query{}, contract.People)
 	if err != nil {
 		return nil, err
 	}

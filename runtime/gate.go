@@ -220,12 +220,12 @@ func gateOptions(args effect.View) []Option {
 	return out
 }
 
-// gateDocument is an open gate as clients see it.
-func gateDocument(run, name string, opened time.Time, v effect.View) Gate {
+// gateDocument is an open gate as an audience sees it.
+func gateDocument(run, name string, opened time.Time, v effect.View, to contract.Audience) Gate {
 	args := v.Sub("args")
 	now := gate{Level: int(v.Int("level"))}
 	g := Gate{Address: run + "/" + name, Gate: name, Prompt: args.Text("prompt"), Options: gateOptions(args), Target: now.target(args), OpenedAt: opened,
-		Data: jsonOf(args.Value("data")), Schema: []byte("null")}
+		Data: jsonOf(shownData(args, to)), Schema: []byte("null")}
 	if c, ok := args.Value("schema").(*contract.Contract); ok {
 		g.Schema = []byte(c.Schema(contract.Validate).JSON())
 	}
@@ -237,6 +237,20 @@ func gateDocument(run, name string, opened time.Time, v effect.View) Gate {
 	}
 	g.AnswerWith = answerWith(g)
 	return g
+}
+
+// shownData is the data of a gate without what its contract hides from an audience. Data that breaks the contract was refused when the gate was asked for.
+func shownData(args effect.View, to contract.Audience) starlark.Value {
+	data := args.Value("data")
+	c, ok := args.Value("data_schema").(*contract.Contract)
+	if !ok {
+		return data
+	}
+	shown, violations := c.Redact(data, to)
+	if len(violations) > 0 {
+		return starlark.None
+	}
+	return shown
 }
 
 // answerWith is the command that answers a gate.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"starling/lang/contract"
 	"starling/lang/effect"
 )
 
@@ -16,12 +17,12 @@ func (r *reader) List(ctx context.Context, q Query) (*Listing, error) {
 	if err := need(ctx, CanRead, "list runs"); err != nil {
 		return nil, err
 	}
-	return r.list(q)
+	return r.list(q, CallerOf(ctx).audience())
 }
 
-func (r *reader) list(q Query) (*Listing, error) {
+func (r *reader) list(q Query, to contract.Audience) (*Listing, error) {
 	if q.Gates {
-		return r.inbox(q)
+		return r.inbox(q, to)
 	}
 	if q.Work {
 		return r.work(q)
@@ -91,7 +92,7 @@ func (r *reader) summaryFrom(run string, row []byte) Summary {
 }
 
 // inbox lists open gates, the oldest first, each under the address of the top run.
-func (r *reader) inbox(q Query) (*Listing, error) {
+func (r *reader) inbox(q Query, to contract.Audience) (*Listing, error) {
 	parents := map[string]string{}
 	parent := func(run string) string {
 		if _, known := parents[run]; !known {
@@ -111,7 +112,7 @@ func (r *reader) inbox(q Query) (*Listing, error) {
 			up, step, _ := cutParent(parent(run))
 			run, name = up, step+"/"+name
 		}
-		g := gateDocument(run, name, records[0].Time, records[0].view())
+		g := gateDocument(run, name, records[0].Time, records[0].view(), to)
 		if q.Target == "" || g.Target == "" || g.Target == q.Target {
 			out.Gates = append(out.Gates, g)
 		}

@@ -174,20 +174,20 @@ func (e *Local) Fork(ctx context.Context, r ForkRequest) (*Run, error) {
 			err = e.carryOne(ctx, id, r.Env)
 		}
 		if err != nil || id != "" {
-			return e.orGet(id, err)
+			return e.orGet(ctx, id, err)
 		}
 	}
 	e.keeping.RLock()
 	defer e.keeping.RUnlock()
 	id, err := e.fork(ctx, r)
-	return e.orGet(id, err)
+	return e.orGet(ctx, id, err)
 }
 
-func (e *Local) orGet(id string, err error) (*Run, error) {
+func (e *Local) orGet(ctx context.Context, id string, err error) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.get(id)
+	return e.get(id, CallerOf(ctx).audience())
 }
 
 func (r ForkRequest) digest() string {

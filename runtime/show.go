@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"starling/lang"
+	"starling/lang/contract"
 	"starling/lang/effect"
 )
 
@@ -13,10 +14,10 @@ func (r *reader) Get(ctx context.Context, address string) (*Run, error) {
 	if err := need(ctx, CanRead, "see runs"); err != nil {
 		return nil, err
 	}
-	return r.get(address)
+	return r.get(address, CallerOf(ctx).audience())
 }
 
-func (r *reader) get(address string) (*Run, error) {
+func (r *reader) get(address string, to contract.Audience) (*Run, error) {
 	id, err := r.resolveRun(address)
 	if err != nil {
 		return nil, err
@@ -30,7 +31,7 @@ func (r *reader) get(address string) (*Run, error) {
 	if s.Status == Completed {
 		run.Output = jsonOfPayload(s.Output)
 	}
-	if run.Gates, err = r.gatesOf(id, "", s); err != nil {
+	if run.Gates, err = r.gatesOf(id, "", s, to); err != nil {
 		return nil, err
 	}
 	for _, st := range s.inOrder() {
@@ -86,14 +87,14 @@ func (r *reader) sources(s *state) []*lang.Module {
 }
 
 // gatesOf lists the open gates of a run and of its child runs, whose addresses begin with the steps that started them.
-func (r *reader) gatesOf(top, path string, s *state) ([]Gate, error) {
+func (r *reader) gatesOf(top, path string, s *state, to contract.Audience) ([]Gate, error) {
 	out := []Gate{}
 	for _, g := range s.openGates() {
 		v, err := g.payload().View()
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, gateDocument(top, path+g.Name, g.OpenedAt, v))
+		out = append(out, gateDocument(top, path+g.Name, g.OpenedAt, v, to))
 	}
 	for _, st := range s.inOrder() {
 		if st.Kind != kindRun {
@@ -107,7 +108,7 @@ func (r *reader) gatesOf(top, path string, s *state) ([]Gate, error) {
 		if err != nil {
 			return nil, err
 		}
-		inner, err := r.gatesOf(top, path+st.Step+"/", sv.fold())
+		inner, err := r.gatesOf(top, path+st.Step+"/", sv.fold(), to)
 		if err != nil {
 			return nil, err
 		}

@@ -22,7 +22,7 @@ func (e *Local) Start(ctx context.Context, r StartRequest) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.get(id)
+	return e.get(id, CallerOf(ctx).audience())
 }
 
 // anyScript is the name under which a project grants what every script of others may use.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"starling/lang/contract"
 )
 
 // A run that loops for months would have a journal without end. Retention trims it: what is older than the records that are to stay is dropped, and a keyframe
@@ -49,7 +51,7 @@ func (e *Local) trimAll(ctx context.Context, c CareRequest, out *CareReport) err
 		return refuse(ErrUsage, "got %d records to keep of each run, want at least 1", c.Keep)
 	}
 	out.Trimmed = []Trimmed{}
-	live, err := e.list(Query{})
+	live, err := e.list(Query{}, contract.People)
 	if err != nil {
 		return err
 	}

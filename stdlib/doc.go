@@ -17,7 +17,7 @@
 //	                                   context: dict · cycle: int · backend · timeout · retries · reasks · memory
 //	gate          waiting  the name    name · prompt · options: list of names, or ordered dict of name and description · target · data ·
 //	              or open              schema: contract · timeout · fallback: an option, or any payload where there are none ·
-//	                                   on_timeout: "fail", "return" · escalate: list of [target, duration] · quorum: int · editable: bool
+//	                                   on_timeout: "fail", "return" · data_schema: contract · escalate: list of [target, duration] · quorum: int · editable: bool
 //	run           waiting  STEM        script · inputs: dict · name · timeout
 //	sleep         waiting  sleep       duration
 //	mailbox.take  waiting  itself      name · timeout

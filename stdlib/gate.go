@@ -28,6 +28,7 @@ func gateBuiltin() *effect.Builtin {
 				Doc: "Names to choose from, or a dict of name and description; without any the payload is free form."},
 			{Name: "target", Type: "string", Default: "None", KeywordOnly: true, Doc: "Who may decide; anybody by default."},
 			{Name: "data", Default: "None", KeywordOnly: true, Doc: "What the decision is about."},
+			{Name: "data_schema", Type: "contract", Default: "None", KeywordOnly: true, Doc: "What the data is: it is checked, and people are not shown its @agent fields."},
 			{Name: "schema", Type: "contract", Default: "None", KeywordOnly: true, Doc: "What the payload of an answer must be."},
 			timeoutParam("How long the gate stays open; for ever by default. The clock runs while nothing else does."),
 			{Name: "fallback", Default: "None", KeywordOnly: true, Doc: "What decides at the deadline: an option, or a payload where there are none."},
@@ -50,12 +51,12 @@ func gateRequest(c *effect.Call) (*effect.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, check := range []func(*effect.Call) error{checkOptions, checkDeadline, checkEscalation, checkFallback, checkQuorum} {
+	for _, check := range []func(*effect.Call) error{checkOptions, checkData, checkDeadline, checkEscalation, checkFallback, checkQuorum} {
 		if err := check(c); err != nil {
 			return nil, err
 		}
 	}
-	r, err := request(c, "gate", name, "name", "prompt", "options", "target", "data", "schema", "timeout", "fallback", "on_timeout", "escalate",
+	r, err := request(c, "gate", name, "name", "prompt", "options", "target", "data", "data_schema", "schema", "timeout", "fallback", "on_timeout", "escalate",
 		"quorum", "editable")
 	if err != nil {
 		return nil, err
@@ -100,6 +101,20 @@ func checkOptions(c *effect.Call) error {
 	}
 	if t, ok := c.Get("target").(starlark.String); ok && t == "" {
 		return wrong(c, "target", "got an empty name; leave it out to let anybody decide")
+	}
+	return nil
+}
+
+func checkData(c *effect.Call) error {
+	schema, data := contractOf(c, "data_schema"), c.Get("data")
+	if schema == nil {
+		return nil
+	}
+	if data == nil {
+		data = starlark.None
+	}
+	if _, violations := schema.Check(data); len(violations) > 0 {
+		return wrong(c, "data", "it does not meet the data_schema: %w", violations.Err())
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ func (c *call) tokenCommand() *cobra.Command {
 		Long: `Tokens give others a name of their own and the capabilities that it has. Whoever has the secret of one in STARLING_TOKEN acts in its name: it is recorded
 with what is done, gates that are targeted at it take its answers, and what it may not do is refused.
 
-Capabilities: define, run, read, signal, cancel, act-as, override, admin, or all.`,
+Capabilities: define, run, read, signal, cancel, act-as, override, admin, see-hidden (its bearer is shown what contracts mark @agent), or all.`,
 		Args: operands(0, 0),
 	}
 	cmd.AddCommand(c.tokenAddCommand(), c.tokenListCommand(), c.tokenRemoveCommand())

@@ -45,7 +45,7 @@ func testTokenLife(e *engine, t runtime.Tokens) {
 	if a.Secret == b.Secret {
 		e.Error("two tokens have one secret")
 	}
-	e.same("all", e.tokenNames(t, runtime.TokenQuery{}), "ann=read,signal bob_2=define,run,read,signal,cancel,act-as,override,admin")
+	e.same("all", e.tokenNames(t, runtime.TokenQuery{}), "ann=read,signal bob_2=define,run,read,signal,cancel,act-as,override,admin,see-hidden")
 	e.same("one", e.tokenNames(t, runtime.TokenQuery{Name: "ann"}), "ann=read,signal")
 	gone, err := t.RemoveToken(e.ctx, "ann")
 	e.ok(err)
