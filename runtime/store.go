@@ -111,12 +111,10 @@ type Write struct {
 // DamagedValue is the error of a value that cannot be read, while others can. It is an ErrDamaged.
 type DamagedValue struct {
 	Key   []byte
-	Cause string // what is wrong with it
+	Cause string // which it is, and what is wrong with it
 }
 
-func (d *DamagedValue) Error() string {
-	return fmt.Sprintf("%v: the value of key %q %s", ErrDamaged, d.Key, d.Cause)
-}
+func (d *DamagedValue) Error() string { return ErrDamaged.Error() + ": " + d.Cause }
 
 // Unwrap makes it an ErrDamaged.
 func (d *DamagedValue) Unwrap() error { return ErrDamaged }

@@ -3,6 +3,7 @@ package badger
 import (
 	"bytes"
 	"errors"
+	"fmt"
 
 	badgerdb "github.com/dgraph-io/badger/v4"
 
@@ -84,7 +85,7 @@ func valueIn(txn *badgerdb.Txn, key []byte) ([]byte, error) {
 func itemValue(item *badgerdb.Item, fn func([]byte) error) error {
 	return item.Value(func(v []byte) error {
 		if len(v) == 0 && item.ValueSize() > 0 {
-			return &runtime.DamagedValue{Key: item.KeyCopy(nil), Cause: "is large and cannot be read from the value log"}
+			return &runtime.DamagedValue{Key: item.KeyCopy(nil), Cause: fmt.Sprintf("the large value of key %q cannot be read from the value log", item.Key())}
 		}
 		return fn(v)
 	})
