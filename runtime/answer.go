@@ -101,13 +101,12 @@ func must(v starlark.Value, err error) starlark.Value {
 	return v
 }
 
-// verdict records what on_event said of the attempt, and ends the attempt if that is what it said.
+// verdict records what on_event said of the attempt, and carries it out.
 func (t *turn) verdict(e *vm.Emission) {
 	name, _ := starlark.AsString(e.Verdict.Field("action"))
 	message, _ := starlark.AsString(e.Verdict.Field("message"))
-	t.record(VerdictGiven, e.Step, (&effect.Object{}).Text("action", name).Text("message", message).Payload())
-	if st := t.s.Steps[e.Step]; st != nil && st.Stopped && st.InFlight {
-		t.abort = append(t.abort, e.Step)
-		t.ended(st, classOK, effect.Reply{}, nil)
+	seq := t.record(VerdictGiven, e.Step, (&effect.Object{}).Text("action", name).Text("message", message).Payload())
+	if st := t.s.Steps[e.Step]; st != nil {
+		t.carryOut(st, seq, message)
 	}
 }

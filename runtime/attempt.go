@@ -55,6 +55,7 @@ const (
 	classFinal       = "final"
 	classUncertain   = "uncertain"
 	classInterrupted = "interrupted"
+	classSteered     = "steered" // ended to go on with a message
 	classExpired     = "expired" // the lease of a claim has passed
 )
 
@@ -128,7 +129,7 @@ func (t *turn) ended(st *step, class string, r effect.Reply, violations []contra
 	}
 	b.Raw("blobs", t.keepAll(r.Blobs))
 	switch {
-	case class == classMissing, class == classExpired:
+	case class == classMissing, class == classExpired, class == classSteered:
 		b.Flag("again", true)
 	case violations != nil && class == classInvalid && st.Claim > 0:
 		b.Flag("kept", true).Raw("feedback", violationPayload(violations)) // whoever has claimed it tries again

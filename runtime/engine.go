@@ -78,6 +78,9 @@ const (
 	SignalClaim     SignalKind = "claim"     // takes work that an agent comes for; with no Run the oldest that the caller may take
 	SignalHeartbeat SignalKind = "heartbeat" // keeps a claim, and tells of events
 	SignalSubmit    SignalKind = "submit"    // brings the result of a claim
+
+	SignalSteer SignalKind = "steer" // tells the agent at Step something while it works: Reason
+	SignalStop  SignalKind = "stop"  // ends the agent at Step; its Result has the status stopped
 )
 
 // Signal brings something to a run.
@@ -96,7 +99,7 @@ type Signal struct {
 	Override bool              `json:"override,omitempty"` // answer a gate that is for somebody else, in one's own name; needs the capability override, and is recorded
 	Env      map[string]string `json:"env,omitempty"`      // declared variables: a signal carries the run that it names
 
-	Step   string        `json:"step,omitempty"`   // of a claim: address of the step, or a suffix of it; "" for the oldest work of the run
+	Step   string        `json:"step,omitempty"`   // of a claim, steer and stop: address of the step, or a suffix of it; of a claim "" for the oldest work of the run
 	Claim  int           `json:"claim,omitempty"`  // number of the claim, which heartbeat and submit name with Step
 	Lease  time.Duration `json:"lease,omitempty"`  // of a claim or a heartbeat; 0 for DefaultLease, or as it was claimed
 	Report *Report       `json:"report,omitempty"` // of a heartbeat or a submit

@@ -37,6 +37,7 @@ const (
 	ErrUnknownToken      ErrorKind = "unknown_token"
 	ErrNotOpen           ErrorKind = "not_open"
 	ErrAmbiguous         ErrorKind = "ambiguous"
+	ErrUnsteerable       ErrorKind = "unsteerable" // whoever serves cannot be told anything while it works
 	// The run is there, but what is asked for of its past is not kept any more (trim.go).
 	ErrTrimmed ErrorKind = "trimmed"
 	// A budget is used up.
@@ -64,7 +65,7 @@ var exitCodes = map[ErrorKind]int{
 	ErrRunFailed: 1, ErrRunCancelled: 1, ErrInternal: 1,
 	ErrUsage:      2,
 	ErrBadPayload: 4, ErrBadChoice: 4, ErrBadInput: 4, ErrCheckFailed: 4, ErrDiverged: 4, ErrDrifted: 4,
-	ErrUnknownRun: 5, ErrUnknownGate: 5, ErrUnknownStep: 5, ErrUnknownDefinition: 5, ErrUnknownName: 5, ErrUnknownToken: 5, ErrNotOpen: 5, ErrAmbiguous: 5,
+	ErrUnknownRun: 5, ErrUnknownGate: 5, ErrUnknownStep: 5, ErrUnknownDefinition: 5, ErrUnknownName: 5, ErrUnknownToken: 5, ErrNotOpen: 5, ErrAmbiguous: 5, ErrUnsteerable: 5,
 	ErrBudget:        6,
 	ErrKindNotAStore: 7, ErrKindDamaged: 7, ErrKindNewer: 7, ErrNotAnExport: 7, ErrOwnerUnreachable: 7,
 	ErrDecided: 8, ErrExpired: 8, ErrClaimed: 8, ErrClosed: 8, ErrKeyConflict: 8, ErrExists: 8,

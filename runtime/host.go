@@ -237,7 +237,7 @@ func (h *host) attempt(s *state, st *step, emit func(string, starlark.Value)) (*
 	}
 	run := s.ID
 	return &effect.Attempt{Run: run, Step: st.Step, Branch: branchOf(st.Step), Kind: st.Kind, Number: st.Attempt, Backend: st.Serving, Key: run + "/" + st.Step, Args: args,
-		Resolved: resolved, Returns: st.Returns, Feedback: feedbackOf(st.Feedback), Session: st.Session, Memory: s.shared.given(args, st), Settings: h.settings, Emit: emit, Lock: h.e.lockPath(run, st.Step),
+		Resolved: resolved, Returns: st.Returns, Feedback: feedbackOf(st.Feedback), Session: st.Session, Messages: st.messages(), Memory: s.shared.given(args, st), Settings: h.settings, Emit: emit, Lock: h.e.lockPath(run, st.Step),
 		Store:   h.e.store.Info().Path,
 		Journal: func(l effect.Look) (starlark.Value, *effect.Error) { return h.e.look(run, st.Step, l) },
 		Env:     func(name string) (string, bool) { return h.e.variable(run, name) }}, handler, nil

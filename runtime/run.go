@@ -50,6 +50,7 @@ type actor struct {
 type flight struct {
 	attempt int
 	stop    context.CancelCauseFunc
+	told    chan effect.Steer // messages for it
 }
 
 // job performs an attempt and returns what it came to, nil where nobody wants to know.
@@ -74,6 +75,7 @@ func (ev event) rank() int {
 var (
 	errLeaving   = errors.New("the engine is leaving")
 	errWithdrawn = errors.New("the step was withdrawn")
+	errSteered   = errors.New("the agent is told something")
 )
 
 // post hands the actor an event. It reports false when the actor was evicted.
@@ -300,6 +302,9 @@ func (a *actor) after(t *turn) {
 			f.stop(errWithdrawn)
 		}
 	}
+	for _, tl := range t.tellings {
+		a.deliver(tl)
+	}
 	for _, st := range t.start {
 		if a.s.Steps[st.Step] == st && st.InFlight {
 			a.launch(st)
@@ -342,7 +347,8 @@ func (a *actor) announce() {
 // launch begins one attempt: it is performed as soon as the turn is over.
 func (a *actor) launch(st *step) {
 	ctx, stop := context.WithCancelCause(a.e.ctx)
-	a.flights[st.Step] = flight{st.Attempt, stop}
+	told := make(chan effect.Steer, maxTold)
+	a.flights[st.Step] = flight{st.Attempt, stop, told}
 	at, handler, err := a.host.attempt(a.s, st, a.emitter(st.Step, st.Attempt))
 	if err != nil {
 		a.post(*a.home(st.Step, st.Attempt, func(t *turn) { t.reply(st.Step, st.Attempt, effect.Reply{Err: err}) }))
@@ -350,6 +356,7 @@ func (a *actor) launch(st *step) {
 	}
 	n := &nap{e: a.e}
 	at.Wait = n.wait
+	at.Told = told
 	timeout, forget := st.Policy.Timeout, func() {}
 	if agentKind(st.Kind) {
 		at.Token, forget = a.e.attemptSecret(a.run, st)
@@ -357,13 +364,10 @@ func (a *actor) launch(st *step) {
 	a.jobs = append(a.jobs, func() *event {
 		r := n.perform(ctx, handler, at, timeout)
 		forget()
-		why := context.Cause(ctx)
+		ev, ended := a.stoppedBy(ctx, at, r)
 		stop(nil)
-		switch {
-		case errors.Is(why, errWithdrawn) && r.Err != nil:
-			return nil
-		case errors.Is(why, errLeaving) && r.Err != nil:
-			return a.home(at.Step, at.Number, func(t *turn) { t.interrupted(at.Step, at.Number) })
+		if ended {
+			return ev
 		}
 		return a.home(at.Step, at.Number, func(t *turn) { t.reply(at.Step, at.Number, r) })
 	})

@@ -109,14 +109,19 @@ func (t *turn) accept(c Caller, s Signal, past pastGates) (*Receipt, *Refusal) {
 		return t.answerGate(c, who, s, past)
 	case SignalClaim, SignalHeartbeat, SignalSubmit:
 		return t.takeWork(c, who, s)
+	case SignalSteer, SignalStop:
+		return t.intervene(c, who, s)
 	}
-	return nil, refuse(ErrUsage, "got signal kind %q, want answer, message, chunk, claim, heartbeat or submit", s.Kind)
+	return nil, refuse(ErrUsage, "got signal kind %q, want answer, message, chunk, claim, heartbeat, submit, steer or stop", s.Kind)
 }
 
 // needs is what a caller must be able to do to send a signal.
 func (s *Signal) needs() Capability {
-	if s.Kind == SignalChunk {
+	switch s.Kind {
+	case SignalChunk:
 		return CanRun
+	case SignalStop:
+		return CanCancel
 	}
 	return CanSignal
 }

@@ -86,7 +86,9 @@ type step struct {
 	Reasks   int  // replies that broke the contract so far
 	Feedback effect.Payload
 	Refused  effect.Payload // why it was refused when it was asked for, an error
-	Stopped  bool           // on_event has ended it
+	Stopped  bool           // on_event has ended it, or somebody
+	Told     []steer        // messages for the agent
+	Steers   []string       // how each of Backends is steered
 	Note     string         // what on_event said then
 	Cut      string         // why its last attempt was cut, when its policy is not to try again
 	Shut     effect.Payload // the error of the last backend that was left alone
@@ -157,7 +159,11 @@ func (s *state) apply(r *Record) {
 		if st := s.Steps[r.Step]; st != nil {
 			s.offered(st)
 		}
-	case VerdictGiven:
+	case SteerHeard:
+		if st := s.Steps[r.Step]; st != nil {
+			st.heardUntil(uint64(v.Int("seq")))
+		}
+	case VerdictGiven, Intervened:
 		s.verdict(r, v)
 	case GateOpened, GateEscalated, GateDecided, GateWithdrawn:
 		s.gate(r, v)
@@ -211,7 +217,7 @@ func (s *state) end(status Status) {
 func (s *state) request(r *Record, v effect.View) {
 	st := &step{Step: r.Step, Kind: v.Text("kind"), Seq: r.Seq, At: r.Time, Class: effect.Class(v.Int("class")), Where: v.Text("where"),
 		Args: v.Raw("args"), Resolved: v.Raw("resolved"), Returns: v.Text("returns"), Policy: policyOf(v.Sub("policy")), Refused: v.Raw("refused"),
-		Backends: v.Texts("backends"), Pulls: v.Texts("pulls"), Breaker: v.Flag("breaker"), Ceilings: effect.CeilingsOf(v.Raw("ceilings")), Heard: int(v.Int("heard"))}
+		Backends: v.Texts("backends"), Pulls: v.Texts("pulls"), Steers: v.Texts("steers"), Breaker: v.Flag("breaker"), Ceilings: effect.CeilingsOf(v.Raw("ceilings")), Heard: int(v.Int("heard"))}
 	if st.Kind == kindMailbox {
 		st.Mail = v.Sub("args").Text("name")
 	}
@@ -302,6 +308,9 @@ func (s *state) attempt(r *Record, v effect.View) {
 		s.want(st, false)
 		st.Offered, st.Claim, st.Worker, st.Lease = false, int(v.Int("claim")), v.Text("worker"), time.Duration(v.Int("lease"))
 		s.fly(st, true)
+		if st.Claim == 0 || st.Claim == st.Attempt {
+			st.heardUntil(r.Seq) // its input has them
+		}
 		if agentKind(st.Kind) {
 			s.spend(st, Usage{Calls: 1})
 		}
@@ -328,7 +337,10 @@ func (s *state) attempt(r *Record, v effect.View) {
 	case classMissing:
 		st.Serving++
 		st.Session = ""
+	case classSteered:
+		st.goOn()
 	case classInvalid:
+		st.goOn()
 		st.Reasks++
 		st.Feedback = v.Raw("feedback")
 	}
@@ -350,10 +362,14 @@ func (s *state) skip(st *step, v effect.View) {
 	s.decided = append(s.decided, st)
 }
 
-// verdict takes what on_event has said. What follows from a stop is known then: the step has its outcome.
+// verdict takes what on_event or somebody has said of an attempt. What follows from a stop is known then: the step has its outcome.
 func (s *state) verdict(r *Record, v effect.View) {
 	st := s.Steps[r.Step]
-	if st == nil || st.Stopped || v.Text("action") != "stop" {
+	if st == nil || st.Stopped {
+		return
+	}
+	if v.Text("action") == "steer" {
+		st.Told = append(st.Told, steer{Seq: r.Seq, Message: v.Text("message")})
 		return
 	}
 	st.Stopped, st.Note = true, v.Text("message")

@@ -36,6 +36,7 @@ type turn struct {
 	writes   []Write           // further rows
 	keys     map[string]keyed  // idempotency keys to write
 	again    []*Receipt        // those that repeat one of this turn
+	tellings []telling         // messages for attempts in flight, to be delivered after the commit
 	later    []event           // to be taken in a further turn, after the commit
 	work     map[string]bool   // steps whose row of pulled work may have changed
 	yielded  bool              // the machine has more to do, or an outcome is known that it has not been given
@@ -182,7 +183,7 @@ func (t *turn) request(r *effect.Request) {
 	var b effect.Object
 	t.record(StepRequested, r.Step, b.Text("kind", r.Kind).Int("class", int64(r.Class)).Text("where", r.Where).Raw("args", r.Args).
 		Raw("resolved", r.Resolved).Text("returns", r.Returns).Raw("policy", policyPayload(r.Policy)).Raw("refused", refused.Payload()).
-		Texts("backends", r.Backends).Texts("pulls", r.Pulls).Flag("breaker", r.Breaker).Raw("ceilings", effect.CeilingsPayload(r.Ceilings)).
+		Texts("backends", r.Backends).Texts("pulls", r.Pulls).Texts("steers", steerings(r.Steers)).Flag("breaker", r.Breaker).Raw("ceilings", effect.CeilingsPayload(r.Ceilings)).
 		Int("heard", int64(t.s.shared.heard(r))).Payload())
 	if refused != nil || t.s.Steps[r.Step].Recall != nil {
 		return
@@ -200,6 +201,14 @@ func (t *turn) request(r *effect.Request) {
 		t.children = append(t.children, t.s.Steps[r.Step])
 		t.deadline(timerChild, r)
 	}
+}
+
+func steerings(list []effect.Steering) []string {
+	var out []string
+	for _, s := range list {
+		out = append(out, string(s))
+	}
+	return out
 }
 
 // withdraw drops an open step: its branch was cancelled.

@@ -37,6 +37,7 @@ type Claim struct {
 	Until    time.Time       `json:"until"`              // then it is offered again, unless a heartbeat comes first
 	Deadline *time.Time      `json:"deadline,omitempty"` // of the attempt, which heartbeats do not move
 	Request  json.RawMessage `json:"request,omitempty"`  // what is asked, as starling/agent/v1; in the receipt of the claim
+	Messages []string        `json:"messages,omitempty"` // what the agent was told meanwhile: act on them before the next step
 	Over     string          `json:"over,omitempty"`     // why there is nothing more to do: on_event has ended the attempt
 }
 
@@ -249,6 +250,9 @@ func (t *turn) heartbeat(st *step, who []string, s Signal) (*Receipt, *Refusal) 
 	t.timer(timerLease, st.Step, t.now.Add(lease))
 	c := t.claimOf(st, s.Claim)
 	t.told(st, events)
+	if c.Messages = st.unheard(); len(c.Messages) > 0 && !st.Stopped {
+		t.heard(st, st.Told[len(st.Told)-1].Seq)
+	}
 	if st.Stopped {
 		c.Over = "it was stopped: " + orText(st.Note, "on_event said so")
 	}

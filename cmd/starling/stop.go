@@ -10,15 +10,24 @@ import (
 
 // stopCommand is the verb stop.
 func (c *call) stopCommand() *cobra.Command {
+	var v interveneVerb
 	cmd := &cobra.Command{
-		Use:     "stop",
-		Short:   "Ask the process that owns the store to leave",
+		Use:     "stop [RUN@STEP]",
+		Short:   "Ask the process that owns the store to leave, or end one agent",
 		GroupID: "store",
-		Long:    "Ask the process that owns the store to leave, and wait until it has. Its runs stay as they are.",
-		Args:    operands(0, 0),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return c.stop(cmd.Context()) },
+		Long: `Ask the process that owns the store to leave, and wait until it has. Its runs stay as they are.
+
+With RUN@STEP the agent at work there is ended, and nothing else: its Result has the status stopped, and the script goes on.`,
+		Args: operands(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return c.intervene(cmd.Context(), runtime.SignalStop, args[0], &v)
+			}
+			return c.stop(cmd.Context())
+		},
 	}
-	c.jsonFlag(cmd)
+	cmd.Flags().StringVarP(&v.reason, "reason", "m", "", "why the agent is ended, in `WORDS`")
+	c.interveneFlags(cmd, &v)
 	return cmd
 }
 

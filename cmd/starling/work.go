@@ -101,11 +101,7 @@ func (c *call) eventsFlag(cmd *cobra.Command, v *workVerb) {
 
 // claim takes a piece of work.
 func (c *call) claim(ctx context.Context, address string, v *workVerb) error {
-	run, step, _ := strings.Cut(address, "@")
-	if strings.HasPrefix(address, "@last") {
-		run, step, _ = strings.Cut(address[1:], "@")
-		run = "@" + run
-	}
+	run, step := cutStep(address)
 	s, err := c.door().Stay(ctx, false)
 	if err != nil {
 		return err
@@ -153,6 +149,9 @@ func (c *call) work(ctx context.Context, kind runtime.SignalKind, handle string,
 		err = c.answerJSON(receipt)
 	} else {
 		c.print("accepted %s", handle)
+		for _, m := range receipt.Claim.Messages {
+			c.notice("you are told: %s", m)
+		}
 		if over := receipt.Claim.Over; over != "" {
 			c.notice("leave it: %s", over)
 		}

@@ -39,6 +39,8 @@ type Attempt struct {
 	Session  string               // of the backend, as its previous reply to this step named it; "" for none
 	Memory   starlark.Value       // for agents: what was said in the chat that the call names, a list of dicts with by, to and text; nil without one
 	Deadline time.Time            // zero when there is none
+	Messages []string             // what the agent was told while it worked and may not have had: they stand first in its input
+	Told     <-chan Steer         // what it is told from now on; only for a backend that is steered live
 	Settings *Settings
 	Env      func(name string) (value string, ok bool)       // variables that the project declares, as the client that carries the run has them
 	Wait     func(ctx context.Context, d time.Duration) bool // lets a time pass by the engine's clock, and tells whether it was left to: false when ctx ends
@@ -54,6 +56,12 @@ type Look struct {
 	Child  string   // address of a step of the run that has started a child run, to look into that; "" for the run itself
 	Events bool     // all events, in place of the steps
 	Types  []string // of events: only these; empty for all
+}
+
+// Steer is a message for an agent that is at work.
+type Steer struct {
+	Message string
+	Taken   func() // says that the agent has it; until then it is put first into the input of further attempts
 }
 
 // Settings are what a run is started with beside its program and inputs. They are pinned: recorded at the start and changed only by

@@ -38,7 +38,7 @@ var (
 	HandleType  = &RecordType{Name: "Handle", Fields: []string{"kind", "step"}, ok: -1}
 	// QuestionType is what an agent is sent: as JSON on the standard input of a command, as the argument of a scripted one.
 	QuestionType = &RecordType{Name: "Request", Fields: []string{"schema", "key", "run", "step", "attempt", "agent", "task", "input", "context",
-		"instructions", "output_schema", "feedback", "deadline", "handoff", "memory"}, ok: -1}
+		"instructions", "output_schema", "feedback", "deadline", "handoff", "memory", "messages"}, ok: -1}
 	// CompletedType is how a command of sh.run ended.
 	CompletedType = &RecordType{Name: "Completed", Fields: []string{"ok", "code", "signal", "text", "stderr", "truncated", "seconds"}}
 	// ToolServerType is a server of tools, as mcp.server names it.

@@ -24,10 +24,11 @@ type Request struct {
 
 	Ceilings []Ceiling // budgets that the call stands under, the innermost first
 
-	Resolved Payload  // what the world's side added when it was asked: the role's definition, never a credential
-	Backends []string // names of those that may serve, in order of preference: when one is missing the next is asked; nil for one that has no name
-	Pulls    []string // those of Backends that are not called but come for their work
-	Breaker  bool     // a backend that fails again and again is left alone for a while
+	Resolved Payload    // what the world's side added when it was asked: the role's definition, never a credential
+	Backends []string   // names of those that may serve, in order of preference: when one is missing the next is asked; nil for one that has no name
+	Steers   []Steering // how each of Backends is steered, in their order; SteerNone where there are fewer
+	Pulls    []string   // those of Backends that are not called but come for their work
+	Breaker  bool       // a backend that fails again and again is left alone for a while
 }
 
 // Policy says what the runtime does about failed attempts.
@@ -39,6 +40,16 @@ type Policy struct {
 	OnUncertain OnUncertain
 	Idempotent  bool // a repeated attempt does no harm
 }
+
+// Steering is how a backend takes what an agent is told while it works.
+type Steering string
+
+// The ways. A message that a backend cannot take is put first into the input of the next attempt, if there is one.
+const (
+	SteerNone   Steering = "none"   // not at all
+	SteerLive   Steering = "live"   // before the agent's next step
+	SteerResume Steering = "resume" // it is ended, and goes on with the conversation
+)
 
 // OnError says what a failed step does to the script.
 type OnError uint8

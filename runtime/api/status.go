@@ -15,7 +15,7 @@ func StatusOf(kind runtime.ErrorKind) int {
 		return http.StatusUnprocessableEntity
 	case runtime.ErrUnknownRun, runtime.ErrUnknownGate, runtime.ErrUnknownStep, runtime.ErrUnknownDefinition, runtime.ErrUnknownToken:
 		return http.StatusNotFound
-	case runtime.ErrNotOpen, runtime.ErrAmbiguous, runtime.ErrDecided, runtime.ErrExpired, runtime.ErrClaimed, runtime.ErrClosed, runtime.ErrKeyConflict, runtime.ErrExists:
+	case runtime.ErrNotOpen, runtime.ErrUnsteerable, runtime.ErrAmbiguous, runtime.ErrDecided, runtime.ErrExpired, runtime.ErrClaimed, runtime.ErrClosed, runtime.ErrKeyConflict, runtime.ErrExists:
 		return http.StatusConflict
 	case runtime.ErrBudget:
 		return http.StatusPaymentRequired

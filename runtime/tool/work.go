@@ -78,3 +78,21 @@ func orAbsent(v json.RawMessage) json.RawMessage {
 	}
 	return v
 }
+
+type interveneArgs struct{ Run, Step, Message, Reason, As, Key string }
+
+func (d *Desk) steer(ctx context.Context, a interveneArgs) (any, error) {
+	return d.intervene(ctx, runtime.SignalSteer, a.Message, a)
+}
+
+func (d *Desk) stop(ctx context.Context, a interveneArgs) (any, error) {
+	return d.intervene(ctx, runtime.SignalStop, a.Reason, a)
+}
+
+func (d *Desk) intervene(ctx context.Context, kind runtime.SignalKind, words string, a interveneArgs) (any, error) {
+	receipt, err := d.Send(ctx, runtime.Signal{Kind: kind, Key: a.Key, Run: a.Run, Step: a.Step, Reason: words, As: a.As})
+	if err != nil {
+		return nil, err
+	}
+	return Accepted{Status: "accepted", Run: receipt.Run, Repeated: receipt.Repeated, RunStatus: receipt.Status}, nil
+}

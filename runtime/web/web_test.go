@@ -84,10 +84,18 @@ func (s *site) pull(good func(name, token, arguments string) map[string]any, wor
 	if status, fields := s.call("submit", helper, `{"claim": "nonsense"}`); status != 400 {
 		s.t.Errorf("submit: %d %v", status, fields)
 	}
+	good("steer", helper, `{"run": "`+run+`", "step": "helper", "message": "hurry"}`)
+	if beat := good("heartbeat", helper, `{"claim": "`+claim+`"}`); fmt.Sprint(beat["messages"]) != "[hurry]" {
+		s.t.Errorf("heartbeat: %v", beat)
+	}
 	good("submit", helper, `{"claim": "`+claim+`", "output": 5}`)
 	if done := good("await", worker, `{"run": "`+run+`"}`); fmt.Sprint(done["output"]) != "5" {
 		s.t.Errorf("await: %v", done)
 	}
+	again := good("run", worker, `{"source": "def main():\n    return agent(\"helper\").status\n"}`)["run"].(string)
+	for good("status", worker, `{"run": "`+again+`"}`)["status"] != "suspended" {
+	}
+	good("stop", worker, `{"run": "`+again+`", "step": "helper", "reason": "enough"}`)
 	if status, fields := s.call("submit", helper, `{"claim": "`+claim+`", "output": 6}`); status != 409 || kindOf(fields) != "closed" {
 		s.t.Errorf("a late submit: %d %v", status, fields)
 	}

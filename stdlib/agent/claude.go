@@ -85,9 +85,11 @@ func (c *claude) invoke(q Question) (invocation, error) {
 	return invocation{args: args, stdin: []byte(text), forget: func() {}}, err
 }
 
-// resumed tells whether an attempt goes on with the conversation of the one before: where that came to a reply, which is to be mended. After a failure
+// resumed tells whether an attempt goes on with the conversation of the one before: where that came to a reply, which is to be mended, or was ended to tell the agent something. After a failure
 // the conversation may not be there.
-func resumed(q Question) bool { return q.Session != "" && len(q.Feedback) > 0 }
+func resumed(q Question) bool {
+	return q.Session != "" && (len(q.Feedback) > 0 || len(q.Messages) > 0)
+}
 
 func (c *claude) line(line string, emit emitter) (counts bool) {
 	var l claudeLine
@@ -162,3 +164,5 @@ func denied(tool, input string, times int) *fault {
 	}
 	return &fault{message: message + "; allow it with tools or modifies, or ask for what needs no tool", kind: effect.KindDenied, class: effect.Final, said: true}
 }
+
+func (c *claude) conversation() string { return c.session }

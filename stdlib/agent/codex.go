@@ -169,3 +169,5 @@ func (c *codex) answer() (answer, *fault) {
 }
 
 func (*codex) exit(code int) (class effect.Failure, meaning string) { return exitFailure(code) }
+
+func (c *codex) conversation() string { return c.thread }

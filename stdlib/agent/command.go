@@ -57,6 +57,9 @@ func (command) Ask(ctx context.Context, q Question) effect.Reply {
 		return j.notStarted(ctx, err)
 	}
 	reply := j.ended(ctx, result, h)
+	if ctx.Err() != nil {
+		reply.Session = j.dialect.conversation() // who has ended it may want to go on with it
+	}
 	reply.Blobs = j.transcript(result, h)
 	return reply
 }

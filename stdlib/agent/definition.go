@@ -45,6 +45,17 @@ type Candidate struct {
 	Modifies  bool         // whether it may change the workspace
 }
 
+// steering is how who serves is told something while it works. A program is given its whole input at once; a coding agent goes on with its conversation.
+func (c Candidate) steering() effect.Steering {
+	switch {
+	case c.Backend == backendScripted, c.Backend == backendInbox:
+		return effect.SteerLive
+	case c.Preset != "":
+		return effect.SteerResume
+	}
+	return effect.SteerNone
+}
+
 // price is in millionths of a US dollar per million tokens; 0 is not known.
 type price struct{ input, output int64 }
 

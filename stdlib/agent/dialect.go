@@ -18,6 +18,8 @@ type dialect interface {
 	line(line string, emit emitter) (counts bool)
 	// answer is what the lines came to, when there are no more.
 	answer() (answer, *fault)
+	// conversation is how the program calls its conversation, "" while it has not said.
+	conversation() string
 	// exit says what an exit code other than 0 means for further attempts.
 	exit(code int) (class effect.Failure, meaning string)
 }
@@ -78,6 +80,8 @@ func (p *protocol) answer() (answer, *fault) {
 	}
 	return a, nil
 }
+
+func (*protocol) conversation() string { return "" }
 
 func (*protocol) exit(code int) (class effect.Failure, meaning string) { return exitFailure(code) }
 

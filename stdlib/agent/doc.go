@@ -23,6 +23,7 @@
 //	feedback       [{path, got, want}]: why the previous reply was not accepted
 //	deadline       timestamp
 //	handoff        {from, to, cycle, constraints}: the rest of the envelope, null for what is no handoff
+//	messages       what it was told while it worked, and is to heed before all else
 //
 // # What it answers
 //

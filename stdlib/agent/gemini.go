@@ -146,3 +146,5 @@ func (*gemini) exit(code int) (class effect.Failure, meaning string) {
 	}
 	return exitFailure(code)
 }
+
+func (g *gemini) conversation() string { return g.session }

@@ -27,6 +27,9 @@ func prompt(q Question, continued bool) (string, error) {
 func words(q Question, continued bool) (string, error) {
 	r := request{q.Request}
 	var p paragraphs
+	for _, m := range q.Messages {
+		p.add("While you work on this you are told: " + m)
+	}
 	if !continued {
 		p.handedOver(r.field("handoff"))
 		p.said(r.field("memory"))

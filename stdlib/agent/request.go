@@ -28,7 +28,7 @@ func newRequest(a *effect.Attempt, d Definition) (*effect.Record, error) {
 	return effect.NewRecord(effect.QuestionType,
 		starlark.String(Schema), starlark.String(a.Key), starlark.String(a.Run), starlark.String(a.Step), starlark.MakeInt(a.Number),
 		starlark.String(d.Agent), starlark.String(args.Text("task")), input, context, textOrNone(d.Instructions), schema,
-		feedback(a.Feedback), deadline(a), handoff, a.Memory), nil
+		feedback(a.Feedback), deadline(a), handoff, a.Memory, messages(a.Messages)), nil
 }
 
 // rest is the part of an envelope that is neither input nor context.
@@ -51,6 +51,15 @@ func outputSchema(returns string) (starlark.Value, error) {
 		return nil, err
 	}
 	return c.Schema(contract.Validate).Root, nil
+}
+
+// messages are what the agent was told while it worked.
+func messages(list []string) starlark.Value {
+	out := make([]starlark.Value, len(list))
+	for i, m := range list {
+		out[i] = starlark.String(m)
+	}
+	return starlark.NewList(out)
 }
 
 func textOrNone(s string) starlark.Value {

@@ -284,6 +284,7 @@ func (p *party) complete(q *effect.Request, args effect.View, returns string) {
 	q.Returns = p.contract(args.Value(returns), "output", p.project.Output)
 	for _, c := range p.candidates {
 		q.Backends = append(q.Backends, c.Serves)
+		q.Steers = append(q.Steers, c.steering())
 		if c.Backend == backendInbox {
 			q.Pulls = append(q.Pulls, c.Serves)
 		}

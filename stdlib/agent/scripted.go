@@ -27,11 +27,19 @@ func (s scripted) Ask(ctx context.Context, q Question) effect.Reply {
 	if !ok {
 		return failed(effect.Errorf(effect.KindRefused, "%s: the fake has no function for it any more", q.Definition.Agent), effect.Missing)
 	}
-	v, err := play(ctx, q.Request)
-	if err != nil {
-		return s.failure(ctx, q.Definition.Agent, err)
+	for {
+		v, err := play(ctx, q.Request)
+		if err != nil {
+			return s.failure(ctx, q.Definition.Agent, err)
+		}
+		reply, told := s.answer(ctx, q, v)
+		if told == nil {
+			return reply
+		}
+		q.Messages = append(q.Messages, told.Message)
+		q.Request = q.Request.With("messages", messages(q.Messages))
+		told.Taken()
 	}
-	return s.answer(ctx, q, v)
 }
 
 func (s scripted) failure(ctx context.Context, agent string, err error) effect.Reply {
@@ -51,7 +59,8 @@ func (s scripted) failure(ctx context.Context, agent string, err error) effect.R
 	return failed(fault, effect.Final)
 }
 
-func (s scripted) answer(ctx context.Context, q Question, v starlark.Value) effect.Reply {
+// answer takes what a function returned. Where the agent is told something while it works, its step ends there: the function is called again with the message.
+func (s scripted) answer(ctx context.Context, q Question, v starlark.Value) (effect.Reply, *effect.Steer) {
 	a := answer{status: "ok"}
 	var delay time.Duration
 	var files starlark.Value = starlark.None
@@ -65,7 +74,7 @@ func (s scripted) answer(ctx context.Context, q Question, v starlark.Value) effe
 		}
 		said, wrong := answerOf(replyFields(v))
 		if len(wrong) > 0 {
-			return malformed(q.Definition.Agent, wrong)
+			return malformed(q.Definition.Agent, wrong), nil
 		}
 		a = said
 		text, _ := starlark.AsString(v.Field("delay"))
@@ -74,13 +83,17 @@ func (s scripted) answer(ctx context.Context, q Question, v starlark.Value) effe
 		a.output = v
 	}
 	a.emit(q.Attempt)
-	if ctx.Err() != nil || delay > 0 && !q.Wait(ctx, delay) {
-		return cut(ctx, q.Definition.Agent)
+	left, told := pause(ctx, q.Attempt, delay)
+	switch {
+	case told != nil:
+		return effect.Reply{}, told
+	case !left:
+		return cut(ctx, q.Definition.Agent), nil
 	}
 	if err := changeFiles(q.Attempt, files); err != nil {
-		return failed(effect.Errorf(effect.KindAgent, "%s: files: %v", q.Definition.Agent, err), effect.Final)
+		return failed(effect.Errorf(effect.KindAgent, "%s: files: %v", q.Definition.Agent, err), effect.Final), nil
 	}
-	return a.reply(q.Definition.Agent, q.Returns)
+	return a.reply(q.Definition.Agent, q.Returns), nil
 }
 
 // changeFiles does to the workspace what a scripted agent says that it does. Doing it again, after a crash, changes nothing more.
@@ -127,4 +140,26 @@ func replyFields(r *effect.Record) effect.View {
 		}
 	}
 	return effect.ViewOf(d)
+}
+
+// pause waits, and tells whether it was left to, or what was said meanwhile.
+func pause(ctx context.Context, a *effect.Attempt, d time.Duration) (left bool, said *effect.Steer) {
+	if d <= 0 || ctx.Err() != nil {
+		return ctx.Err() == nil, nil
+	}
+	ctx, end := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case s := <-a.Told:
+			said = &s
+			end()
+		case <-ctx.Done():
+		}
+	}()
+	left = a.Wait(ctx, d)
+	end()
+	<-done
+	return left, said
 }

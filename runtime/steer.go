@@ -1,0 +1,230 @@
+package runtime
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"starling/lang/effect"
+)
+
+// An agent can be told something while it works: by on_event, or by whoever may. The message is durable before anybody hears of it. An attempt hears it once: while it works,
+// or first in its input. An attempt that begins anew, after a crash or a failure, knows nothing of what the one before was told, and is told all of it; one that goes on with a
+// conversation is told what this has not had.
+
+// steer is a message for the agent.
+type steer struct {
+	Seq     uint64 // of the record that it came with
+	Message string
+	Heard   bool // the newest attempt has it
+}
+
+// telling is a message for an attempt in flight.
+type telling struct {
+	step string
+	steer
+}
+
+// steering is how the backend is steered whose turn it is.
+func (st *step) steering() effect.Steering {
+	if st.Serving < len(st.Steers) {
+		return effect.Steering(st.Steers[st.Serving])
+	}
+	return effect.SteerNone
+}
+
+// messages are what the agent is to be told first.
+func (st *step) messages() []string {
+	var out []string
+	for _, s := range st.Told {
+		out = append(out, s.Message)
+	}
+	return out
+}
+
+// unheard are those that the newest attempt does not have yet.
+func (st *step) unheard() (list []string) {
+	for _, s := range st.Told {
+		if !s.Heard {
+			list = append(list, s.Message)
+		}
+	}
+	return list
+}
+
+// heardUntil notes that the newest attempt has the messages up to a record.
+func (st *step) heardUntil(seq uint64) {
+	for i := range st.Told {
+		st.Told[i].Heard = st.Told[i].Heard || st.Told[i].Seq <= seq
+	}
+}
+
+// goOn forgets what the conversation has had with which the next attempt goes on.
+func (st *step) goOn() {
+	if st.Session != "" {
+		st.Told = slices.DeleteFunc(st.Told, func(s steer) bool { return s.Heard })
+	}
+}
+
+// tell hands a message that was just recorded to the attempt in flight, if its backend can be told.
+func (t *turn) tell(st *step, seq uint64, message string) {
+	if st.InFlight && st.Claim == 0 && st.steering() != effect.SteerNone {
+		t.tellings = append(t.tellings, telling{st.Step, steer{Seq: seq, Message: message}})
+	}
+}
+
+// deliver hands out messages after their commit: into the conversation, or by ending the attempt so that the next goes on with it.
+func (a *actor) deliver(tl telling) {
+	f, ok := a.flights[tl.step]
+	st := a.s.Steps[tl.step]
+	switch {
+	case !ok || st == nil:
+	case st.steering() == effect.SteerResume:
+		f.stop(errSteered)
+	default:
+		select {
+		case f.told <- effect.Steer{Message: tl.Message, Taken: a.taken(tl.step, f.attempt, tl.Seq)}:
+		default: // so many are waiting that it gets this one with its next attempt
+		}
+	}
+}
+
+// maxTold bounds the messages that wait for one attempt.
+const maxTold = 64
+
+// taken records that the agent has a message.
+func (a *actor) taken(step string, attempt int, seq uint64) func() {
+	return func() {
+		a.e.post(a.run, event{parks: true, apply: func(t *turn) {
+			if st := t.s.Steps[step]; st != nil && st.InFlight && st.Attempt == attempt {
+				t.heard(st, seq)
+			}
+		}})
+	}
+}
+
+func (t *turn) heard(st *step, seq uint64) {
+	t.record(SteerHeard, st.Step, (&effect.Object{}).Int("seq", int64(seq)).Payload())
+}
+
+// steered takes back an attempt that was ended to go on with a message: it is not charged to the retries.
+func (t *turn) steered(name string, attempt int, session string) {
+	if st := t.s.Steps[name]; st != nil && st.InFlight && st.Attempt == attempt {
+		t.ended(st, classSteered, effect.Reply{Session: session}, nil)
+	}
+}
+
+// intervene takes a steer or a stop from outside.
+func (t *turn) intervene(c Caller, who []string, s Signal) (*Receipt, *Refusal) {
+	switch {
+	case c.Agent != "":
+		return nil, refuse(ErrDenied, "the agent %q may not %s others", c.Agent, s.Kind)
+	case t.s.Status.Ended():
+		return nil, refuse(ErrClosed, "run %s is %s: nobody works for it", t.s.ID, t.s.Status)
+	case t.m == nil:
+		return nil, t.aside()
+	case s.Kind == SignalSteer && strings.TrimSpace(s.Reason) == "":
+		return nil, refuse(ErrBadPayload, "the message is empty")
+	}
+	st, refused := t.agentStep(s.Step)
+	if refused != nil {
+		return nil, refused
+	}
+	if s.Kind == SignalSteer && st.steering() == effect.SteerNone {
+		return nil, refuse(ErrUnsteerable, "%s@%s is served by %q, which cannot be told anything while it works", t.s.ID, st.Step, st.serves()).
+			help("end it: starling stop %s@%s", t.s.ID, shellQuote(st.Step))
+	}
+	var b, o effect.Object
+	seq := t.record(SignalAccepted, "", b.Text("kind", string(s.Kind)).Texts("who", who).Text("key", s.Key).Payload())
+	verdict := t.record(Intervened, st.Step, o.Text("action", string(s.Kind)).Text("message", s.Reason).Texts("who", who).Payload())
+	t.carryOut(st, verdict, s.Reason)
+	t.slice()
+	return &Receipt{Seq: seq}, nil
+}
+
+// carryOut does what a recorded verdict says of an attempt in flight.
+func (t *turn) carryOut(st *step, seq uint64, message string) {
+	switch {
+	case !st.Stopped:
+		t.tell(st, seq, message)
+	case st.InFlight:
+		t.abort = append(t.abort, st.Step)
+		t.ended(st, classOK, effect.Reply{}, nil)
+	}
+}
+
+func (st *step) serves() string {
+	if st.Serving < len(st.Backends) {
+		return st.Backends[st.Serving]
+	}
+	return st.Kind
+}
+
+// agentStep finds the open step of an agent that an address means.
+func (t *turn) agentStep(address string) (*step, *Refusal) {
+	var fits []*step
+	var names []string
+	for _, st := range t.s.inOrder() {
+		if !agentKind(st.Kind) && len(st.Steers) == 0 {
+			continue
+		}
+		if st.Step == address {
+			return t.notStopped(st)
+		}
+		if strings.HasSuffix(st.Step, "/"+address) {
+			fits, names = append(fits, st), append(names, st.Step)
+		}
+	}
+	switch len(fits) {
+	case 1:
+		return t.notStopped(fits[0])
+	case 0:
+		return nil, refuse(ErrNotOpen, "no agent works at the step %q of run %s: it is over, or has not begun", address, t.s.ID).help("list them with: starling steps %s", t.s.ID)
+	}
+	return nil, refuse(ErrAmbiguous, "step %q of run %s could be any of %s", address, t.s.ID, strings.Join(names, ", ")).help("give more of the address").with(names)
+}
+
+// notStopped refuses a step that was stopped before.
+func (t *turn) notStopped(st *step) (*step, *Refusal) {
+	if st.Stopped {
+		return nil, refuse(ErrClosed, "%s@%s is stopped already", t.s.ID, st.Step)
+	}
+	return st, nil
+}
+
+// stoppedBy makes the event that brings home an attempt which the engine itself has ended, nil where it is none.
+func (a *actor) stoppedBy(ctx context.Context, at *effect.Attempt, r effect.Reply) (ev *event, ended bool) {
+	if r.Err == nil {
+		return nil, false // it came to a reply all the same
+	}
+	switch context.Cause(ctx) {
+	case errWithdrawn:
+		return nil, true
+	case errLeaving:
+		return a.home(at.Step, at.Number, func(t *turn) { t.interrupted(at.Step, at.Number) }), true
+	case errSteered:
+		return a.home(at.Step, at.Number, func(t *turn) { t.steered(at.Step, at.Number, r.Session) }), true
+	}
+	return nil, false
+}
+
+func toldPayload(list []steer) effect.Payload {
+	if len(list) == 0 {
+		return nil
+	}
+	var b effect.Object
+	for _, s := range list {
+		var o effect.Object
+		b.Raw(strconv.FormatUint(s.Seq, 10), o.Text("message", s.Message).Flag("heard", s.Heard).Payload())
+	}
+	return b.Payload()
+}
+
+func toldOf(v effect.View) (list []steer) {
+	v.Each(func(key string, f effect.View) {
+		seq, _ := strconv.ParseUint(key, 10, 64) // toldPayload wrote it
+		list = append(list, steer{seq, f.Text("message"), f.Flag("heard")})
+	})
+	return list
+}
