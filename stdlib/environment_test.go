@@ -255,7 +255,7 @@ func TestRefusedCalls(t *testing.T) {
 		{`stop()["x"]`, `unhandled index operation Verdict[string]`},
 		{`steer()`, `steer: missing argument for message`},
 		{`reply("x")`, `reply: got 1 arguments, want at most 0; the signature is reply(*, output = None, text = None, events = None, usage = None, ` +
-			`delay = None, status = "ok", note = None) -> Reply`},
+			`delay = None, status = "ok", note = None, files = None) -> Reply`},
 		{`reply(status = "bad")`, `reply: for parameter status: got "bad", want one of ok, stopped, blocked, error`},
 		{`contract("{a: strin}")`, `contract:1:5: unknown type strin; did you mean "string"?`},
 		{`json.decode("{")`, `json.decode: at offset 1, unexpected end of file`},
@@ -339,7 +339,7 @@ func TestPureBuiltins(t *testing.T) {
 		{`stop("enough")`, `Verdict(action = "stop", message = "enough")`},
 		{`steer("left")`, `Verdict(action = "steer", message = "left")`},
 		{`reply(output = [1], delay = "2s")`,
-			`Reply(output = [1], text = None, events = None, usage = None, delay = "2s", status = None, note = None)`},
+			`Reply(output = [1], text = None, events = None, usage = None, delay = "2s", status = None, note = None, files = None)`},
 		{`role("r", tools = ["a"]).tools`, `("a",)`},
 		{`role("r") == role("r")`, `True`},
 		{`role("r", limit = 1) == role("r", limit = 2)`, `False`},

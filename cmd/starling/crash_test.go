@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -60,9 +61,18 @@ func die() {
 	select {}
 }
 
-// killAll kills one command at its first, second, ... commit, until it has no more.
+// killAll kills one command at its first, second, ... commit, until it has no more. Of a story that runs tests in a repository, which takes long, a seed draws the commits, unless
+// -every-commit is given.
 func (s *story) killAll(t *testing.T, command int, moment string, want *ending) {
-	for n := 1; ; n++ {
+	most, seed := 1, rand.Uint64()
+	if s.Toy && !*everyCommit {
+		if most = 16; *killSeed != 0 {
+			seed = *killSeed
+		}
+		t.Logf("%s: -kill-seed %d", moment, seed)
+	}
+	r := rand.New(rand.NewPCG(seed, uint64(command)))
+	for n := 1; ; n += 1 + r.IntN(most) {
 		crash := fmt.Sprintf("%s %d", moment, n)
 		got := s.tell(t, killer{command: command, crash: crash})
 		if diff := want.differs(got); diff != "" {

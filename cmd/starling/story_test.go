@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,8 +16,9 @@ import (
 )
 
 var (
-	killSeed = flag.Uint64("kill-seed", 0, "the seed of the kills at random moments; 0 draws one, which is printed")
-	killings = flag.Int("killings", 2, "how often each script is played with kills at random moments")
+	killSeed    = flag.Uint64("kill-seed", 0, "the seed of the kills at random moments; 0 draws one, which is printed")
+	everyCommit = flag.Bool("every-commit", false, "scripts that work on a repository are killed at every commit, not at some that -kill-seed draws")
+	killings    = flag.Int("killings", 2, "how often each script is played with kills at random moments")
 )
 
 // story is what users do with a script: they start it, and answer its gates. Whoever finds that a command was killed types it again, with its key.
@@ -24,6 +26,7 @@ type story struct {
 	name    string
 	script  string            // a file of scripts/, or the text of one
 	files   map[string]string // beside the text
+	Toy     bool              `json:"toy"` // the working folder is a repository with scripts/toy in it
 	folder  string            // what lies in the working folder, "" for nothing
 	Args    []string          `json:"args"`    // of run; SINK is the address of the world, which serves the folder
 	Answers [][]string        `json:"answers"` // GATE and the flags of signal; where there are none, each gate gets its first option
@@ -247,6 +250,19 @@ func (p *telling) firstOptions(run string) [][]string {
 	return [][]string{answer}
 }
 
+// repository makes the working folder one, in which everything is committed.
+func (p *telling) repository() {
+	p.t.Helper()
+	p.write(".gitignore", ".starling/\nend\n")
+	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"}, {"-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-q", "-m", "toy"}} {
+		git := exec.Command("git", args...)
+		git.Dir = p.dir
+		if out, err := git.CombinedOutput(); err != nil {
+			p.t.Fatalf("git %s: %v\n%s", args, err, out)
+		}
+	}
+}
+
 // lay puts the story's files into its folder.
 func (s *story) lay(p *telling) (script string) {
 	if err := os.CopyFS(filepath.Join(p.dir, "scripts"), os.DirFS(filepath.Join("..", "..", "scripts"))); err != nil {
@@ -256,6 +272,12 @@ func (s *story) lay(p *telling) (script string) {
 		if err := os.CopyFS(p.dir, os.DirFS(s.folder)); err != nil {
 			p.t.Fatal(err)
 		}
+	}
+	if s.Toy {
+		if err := os.CopyFS(p.dir, os.DirFS(filepath.Join(p.dir, "scripts", "toy"))); err != nil {
+			p.t.Fatal(err)
+		}
+		p.repository()
 	}
 	for name, text := range s.files {
 		p.write(name, text)
