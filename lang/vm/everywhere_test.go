@@ -251,7 +251,7 @@ func TestExamplesArePlayed(t *testing.T) {
 		if strings.HasSuffix(name, "_agents.star") || strings.HasSuffix(name, "_test.star") {
 			continue
 		}
-		if !strings.Contains(played, " "+name) \&\& !strings.Contains(readText(t, file), `load("@std/`) {
+		if !strings.Contains(played, " "+name) && !strings.Contains(readText(t, file), `load("@std/`) {
 			t.Errorf("testdata/machine/scripts.txt does not play %s", name)
 		}
 	}
