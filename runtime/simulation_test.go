@@ -71,7 +71,7 @@ func play(t *testing.T, seed uint64, p *plan, faults bool) (out *outcome) {
 	cryptotest.SetGlobalRandom(t, seed)
 	synctest.Test(t, func(t *testing.T) {
 		s := newSimulation(t, seed, p, faults)
-		d := &driver{simulation: s, Rand: rand.New(rand.NewPCG(seed, 2)), left: slices.Clone(p.messages)}
+		d := &driver{simulation: s, Rand: rand.New(rand.NewPCG(seed, 2)), left: slices.Clone(p.messages), taken: map[string]bool{}}
 		d.play()
 		out = d.look()
 		d.end()
@@ -96,6 +96,9 @@ type driver struct {
 	carried bool
 	turns   int
 	end     func() // of the watcher
+
+	mu    sync.Mutex
+	taken map[string]bool // keys of signals that were accepted
 }
 
 // Bounds of a play, in things done.
@@ -301,7 +304,11 @@ func (d *driver) answers(g *runtime.Gate) []runtime.Signal {
 		if strings.Contains(g.Gate, "!quarantine") {
 			d.poison.Store(false)
 		}
-		return []runtime.Signal{{Kind: runtime.SignalAnswer, Key: key + choice, Run: d.top, Gate: g.Gate, Choice: choice}}
+		// It may open again at the same instant of the virtual clock: an answer that was taken is not the answer to that.
+		for key += choice; d.taken[key]; {
+			key += " again"
+		}
+		return []runtime.Signal{{Kind: runtime.SignalAnswer, Key: key, Run: d.top, Gate: g.Gate, Choice: choice}}
 	}
 	name, _, _ := strings.Cut(g.Gate[strings.LastIndexByte(g.Gate, '/')+1:], "#")
 	p := d.plan.gates[name]
@@ -326,6 +333,11 @@ func (d *driver) answers(g *runtime.Gate) []runtime.Signal {
 func (d *driver) signal(s runtime.Signal) error {
 	r, err := d.engine.Signal(d.ctx, s)
 	d.note("signal %s %s %s: %t %v", s.Gate, s.Name, s.Choice, r != nil, err)
+	if err == nil {
+		d.mu.Lock()
+		d.taken[s.Key] = true
+		d.mu.Unlock()
+	}
 	return err
 }
 
