@@ -49,6 +49,7 @@ func Environment(o Options) *effect.Environment {
 	servers := tool.NewServers()
 	handlers := agent.Handlers(agent.Machines(names), o.Cast, servers)
 	handlers["http"] = httpHandler(o.Transport)
+	handlers["context"] = contextHandler()
 	handlers["fs"] = fsHandler()
 	handlers["sh"] = shHandler()
 	handlers["journal"] = journalHandler()
@@ -64,6 +65,7 @@ func predeclared() starlark.StringDict {
 		names[b.FullName] = b
 	}
 	for name, contents := range map[string]starlark.StringDict{
+		"context":   members(contextModule()...),
 		"digest":    members(digestModule()...),
 		"fs":        members(fsModule()...),
 		"http":      members(httpModule()...),

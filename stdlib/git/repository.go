@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"starling/stdlib/process"
@@ -130,6 +131,29 @@ func (r *Repository) run(ctx context.Context, c call) (string, error) {
 		return "", nil
 	}
 	return "", failure(c.args[0], result)
+}
+
+// Files lists what is not ignored, tracked or not, sorted: files and links that are there.
+func (r *Repository) Files(ctx context.Context) ([]string, error) {
+	list, err := r.git(ctx, append([]string{"ls-files", "-z"}, strings.Fields(string(files))...)...)
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(r.o.Workspace)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	folders := map[string]bool{".": true}
+	paths := slices.DeleteFunc(strings.Split(list, "\x00"), func(path string) bool {
+		if path == "" || strings.HasSuffix(path, "/") || r.inStore(path) {
+			return true
+		}
+		_, err := look(root, folders, path)
+		return err != nil
+	})
+	slices.Sort(paths)
+	return paths, nil
 }
 
 func failure(command string, r process.Result) error {

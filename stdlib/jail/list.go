@@ -180,6 +180,12 @@ func (g *glob) at(p *place, info os.FileInfo) error {
 	return err
 }
 
+// Match tells whether a path is one that Glob with this pattern would list. What is no pattern matches nothing.
+func Match(pattern, name string) bool {
+	whole, _ := match(strings.Split(path.Clean(pattern), "/"), strings.Split(name, "/"))
+	return whole
+}
+
 // match tells whether the components match, and whether something below them could.
 func match(pattern, parts []string) (whole, below bool) {
 	if len(pattern) == 0 {
