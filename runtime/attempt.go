@@ -51,7 +51,8 @@ const (
 	classOK          = "ok"
 	classRetryable   = "retryable"
 	classInvalid     = "invalid"
-	classMissing     = "missing" // the next backend is to serve
+	classDegraded    = "degraded" // meets its contract by placeholders only
+	classMissing     = "missing"  // the next backend is to serve
 	classFinal       = "final"
 	classUncertain   = "uncertain"
 	classInterrupted = "interrupted"
@@ -88,14 +89,26 @@ func (t *turn) reply(name string, attempt int, r effect.Reply) {
 	case r.Class == effect.Missing && st.Serving+1 < len(st.Backends):
 		t.ended(st, classMissing, r, nil)
 	case r.Class == effect.Invalid && len(violations) > 0 && st.Reasks < st.Policy.Reasks:
-		t.ended(st, classInvalid, r, violations)
+		t.ended(st, broken(r), r, violations)
+	case r.Degraded:
+		t.ended(st, classDegraded, r, nil)
+		t.settle(st, failure(st, r.Err, &r))
 	default:
 		t.ended(st, classFinal, r, nil)
 		t.settle(st, failure(st, r.Err, &r))
 	}
 }
 
-// checked holds a reply against the contract of its step. The value that goes on is the checked one, defaults filled in.
+// broken is the class of a reply that is not taken for its contract.
+func broken(r effect.Reply) string {
+	if r.Degraded {
+		return classDegraded
+	}
+	return classInvalid
+}
+
+// checked holds a reply against the contract of its step. The value that goes on is the checked one, defaults filled in. One that only stands in for a reply is degraded: it
+// keeps its value, for scripts that take it all the same.
 func checked(st *step, r effect.Reply) (effect.Reply, []contract.Violation) {
 	if r.Err != nil || st.Returns == "" || r.Status != "" {
 		return r, nil
@@ -105,12 +118,16 @@ func checked(st *step, r effect.Reply) (effect.Reply, []contract.Violation) {
 		return effect.Reply{Err: effect.Errorf(effect.KindInvalid, "the contract of %s cannot be read: %v", st.Step, err)}, nil
 	}
 	v, violations := c.Check(orNone(r.Value))
+	wrong := "breaks its contract"
 	if len(violations) == 0 {
 		r.Value = v
-		return r, nil
+		if violations = c.Placeholders(v); len(violations) == 0 {
+			return r, nil
+		}
+		r.Degraded, wrong = true, "meets its contract by placeholders only"
 	}
 	r.Class = effect.Invalid
-	r.Err = effect.Errorf(effect.KindInvalid, "%s: the reply breaks its contract: %s", st.Step, violationText(violations))
+	r.Err = effect.Errorf(effect.KindInvalid, "%s: the reply %s: %s", st.Step, wrong, violationText(violations))
 	r.Err.Data = violationPayload(violations)
 	return r, violations
 }
@@ -131,9 +148,9 @@ func (t *turn) ended(st *step, class string, r effect.Reply, violations []contra
 	switch {
 	case class == classMissing, class == classExpired, class == classSteered:
 		b.Flag("again", true)
-	case violations != nil && class == classInvalid && st.Claim > 0:
+	case violations != nil && st.Claim > 0:
 		b.Flag("kept", true).Raw("feedback", violationPayload(violations)) // whoever has claimed it tries again
-	case violations != nil && class == classInvalid:
+	case violations != nil:
 		b.Flag("again", true).Raw("feedback", violationPayload(violations))
 	}
 	t.record(AttemptEnded, st.Step, b.Payload())

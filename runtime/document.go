@@ -102,7 +102,7 @@ type Step struct {
 	Step      string     `json:"step"`
 	Kind      string     `json:"kind"`
 	Agent     string     `json:"agent,omitempty"` // who was asked
-	Status    string     `json:"status"`          // waiting, running, ok, error, withdrawn
+	Status    string     `json:"status"`          // waiting, running, ok, degraded (the script has taken a reply of placeholders), error, withdrawn
 	Attempts  int        `json:"attempts"`
 	StartedAt time.Time  `json:"started_at"`
 	EndedAt   *time.Time `json:"ended_at"`
@@ -112,7 +112,7 @@ type Step struct {
 // Try is one attempt of a step.
 type Try struct {
 	Number    int        `json:"attempt"`
-	Class     string     `json:"class"` // how it ended: ok, retryable, invalid, final, uncertain, interrupted; "" while it is in flight
+	Class     string     `json:"class"` // how it ended: ok, retryable, invalid, degraded, final, uncertain, interrupted; "" while it is in flight
 	Backend   string     `json:"backend,omitempty"`
 	Usage     *Usage     `json:"usage,omitempty"` // what the backend says that it cost
 	StartedAt time.Time  `json:"started_at"`

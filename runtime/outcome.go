@@ -102,10 +102,7 @@ func result(st *step, r *effect.Reply, err *effect.Error) *effect.Record {
 	switch {
 	case err != nil:
 		failed = err.Record()
-		status = map[effect.Kind]string{effect.KindTimeout: "timeout", effect.KindInvalid: "invalid"}[err.Kind]
-		if status == "" {
-			status = "error"
-		}
+		status = failedStatus(r, err)
 	case status == "":
 		status = "ok"
 	}
@@ -118,6 +115,18 @@ func result(st *step, r *effect.Reply, err *effect.Error) *effect.Record {
 		starlark.Bool(status == "ok"), starlark.String(status), orNone(r.Value), starlark.String(r.Text), failed, starlark.String(r.Note),
 		starlark.String(agentName(args)), starlark.String(r.Backend), starlark.MakeInt(st.Attempt), starlark.Bool(r.Degraded), usage,
 		starlark.String(st.Step))
+}
+
+func failedStatus(r *effect.Reply, err *effect.Error) string {
+	switch {
+	case r.Degraded:
+		return "blocked"
+	case err.Kind == effect.KindTimeout:
+		return "timeout"
+	case err.Kind == effect.KindInvalid:
+		return "invalid"
+	}
+	return "error"
 }
 
 // agentName is the name of the role that was asked.

@@ -181,8 +181,11 @@ func (l *stepList) take(ev *Event) {
 		}
 	case StepSettled.String():
 		st.Status, st.EndedAt = "ok", &end
-		if ev.has("error") {
+		switch n := len(st.Tries); {
+		case ev.has("error"):
 			st.Status = "error"
+		case n > 0 && st.Tries[n-1].Class == classDegraded:
+			st.Status = classDegraded
 		}
 	case StepWithdrawn.String():
 		st.Status, st.EndedAt = "withdrawn", &end

@@ -339,7 +339,7 @@ func (s *state) attempt(r *Record, v effect.View) {
 		st.Session = ""
 	case classSteered:
 		st.goOn()
-	case classInvalid:
+	case classInvalid, classDegraded:
 		st.goOn()
 		st.Reasks++
 		st.Feedback = v.Raw("feedback")

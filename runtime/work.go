@@ -288,7 +288,7 @@ func (t *turn) submit(st *step, who []string, s Signal) (*Receipt, *Refusal) {
 	checkedReply, wrong := checked(st, r)
 	left := st.Policy.Reasks - st.Reasks
 	if len(wrong) > 0 && left > 0 {
-		t.ended(st, classInvalid, checkedReply, wrong)
+		t.ended(st, broken(checkedReply), checkedReply, wrong)
 		t.startClaim(st, s.Claim, st.Worker, st.Lease)
 		return nil, refuse(ErrBadPayload, "%s", checkedReply.Err.Message).with(wrong).help("mend it and submit again with the same claim; %d more may be refused", left-1)
 	}
@@ -297,7 +297,7 @@ func (t *turn) submit(st *step, who []string, s Signal) (*Receipt, *Refusal) {
 	t.told(st, events)
 	t.reply(st.Step, st.Attempt, r)
 	if len(wrong) > 0 {
-		return nil, refuse(ErrBadPayload, "%s", checkedReply.Err.Message).with(wrong).help("that was the last try: the step is settled as invalid")
+		return nil, refuse(ErrBadPayload, "%s", checkedReply.Err.Message).with(wrong).help("that was the last try: the step is settled as it is")
 	}
 	return &Receipt{Seq: seq, Claim: c}, nil
 }

@@ -20,7 +20,7 @@ func agentKeywords() []effect.Param {
 		timeoutParam("Of one attempt; \"5m\" unless the role or the project says otherwise. Waiting for people is not counted."),
 		{Name: "retries", Type: "int", Default: "None", KeywordOnly: true, Doc: "Further attempts after a failure of the transport, 1 by default."},
 		{Name: "reasks", Type: "int", Default: "None", KeywordOnly: true,
-			Doc: "Further attempts after a reply that broke its contract, 2 by default; each is told the exact paths at fault."},
+			Doc: "Further attempts after a reply that broke its contract or is a placeholder, 2 by default; each is told the exact paths at fault."},
 		onErrorParam("a Result"),
 		{Name: "on_event", Type: "callable", Default: "None", KeywordOnly: true,
 			Doc: "Called with each Event, one at a time, before the Result is delivered; answers proceed(), stop(reason) or steer(message)."},
@@ -36,7 +36,7 @@ func agentBuiltin() *effect.Builtin {
 	return &effect.Builtin{
 		FullName: "agent",
 		Doc: "Ask an agent and wait for its reply. A reply that does not meet output goes back to the agent with the paths at fault, at most " +
-			"reasks times.",
+			"reasks times; so does one that only fills required free text with placeholders, such as \"TODO\" or the field's own name.",
 		Params: append([]effect.Param{
 			{Name: "who", Type: "string|role", Doc: "A role, or the name of one: it is looked up in the fake, then in the project file."},
 			{Name: "task", Type: "string", Default: `""`, Doc: "What to do, in words."},

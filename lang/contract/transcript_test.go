@@ -23,6 +23,7 @@ import (
 //	contract       the same, and keep it for the commands that follow
 //	check          check a JSON value, print what it becomes or what is wrong
 //	strict         the same, as an answer to the schema of the profile Strict
+//	placeholders   check a JSON value, print where placeholders stand in for what was asked
 //	redact         print what people may see of a JSON value
 //	schema         print the schema of a profile, and what was left out
 //	fields         print the fields of the top record
@@ -32,7 +33,7 @@ import (
 var update = flag.Bool("update", false, "write the outcomes of testdata/*.txt anew")
 
 func TestTranscripts(t *testing.T) {
-	for _, name := range []string{"parse", "errors", "check", "unions", "schema", "inputs", "script", "json"} {
+	for _, name := range []string{"parse", "errors", "check", "unions", "schema", "inputs", "script", "json", "placeholders"} {
 		t.Run(name, func(t *testing.T) { runTranscript(t, "testdata/"+name+".txt") })
 	}
 }
@@ -87,7 +88,7 @@ func (s *session) run(command, input string) string {
 			s.c = c
 		}
 		return c.String()
-	case "check", "strict", "redact":
+	case "check", "strict", "redact", "placeholders":
 		return s.checked(command, input)
 	case "schema":
 		return s.schema(input)
@@ -137,6 +138,10 @@ func (s *session) checked(command, input string) string {
 		v, bad = s.c.Check(v)
 	case "strict":
 		v, bad = s.c.CheckAs(contract.Strict, v)
+	case "placeholders":
+		if v, bad = s.c.Check(v); len(bad) == 0 {
+			bad = s.c.Placeholders(v)
+		}
 	case "redact":
 		v, bad = s.c.Redact(v, contract.People)
 	}

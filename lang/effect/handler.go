@@ -100,8 +100,8 @@ type Reply struct {
 	Status   string         // for agents: "" for ok, or "stopped", "blocked"
 	Backend  string         // which backend served
 	Usage    starlark.Value // dict of tokens and cost, nil if unknown
-	Degraded bool
-	Session  string // for agents: how the backend calls the conversation, so that another attempt can go on with it
+	Degraded bool           // the value meets the contract by placeholders only; found by the runtime, with an Err that says where
+	Session  string         // for agents: how the backend calls the conversation, so that another attempt can go on with it
 
 	// Blobs are what the attempt leaves beside its value, by name: "transcript.txt", "diff.patch", "tests.json". They are kept by their hashes as artifacts of the
 	// step, also of an attempt that failed. Names are as CheckName wants them; what goes beyond MaxBlobs bytes in all is left out.
