@@ -28,7 +28,7 @@ var (
 // when nobody stops it, in code without breaks.
 //
 // It stops at random places of each program, drawn with a seed that it prints; they lie the farther apart the longer the program runs and the more it
-// holds. Before every instruction of every program:
+// holds. Before every instruction of every program, and before every n-th where the machine takes n times 64 KB, so that a state that grows does not take quadratic time:
 //
 //	go test ./lang/vm -run Everywhere -everywhere -timeout 6h
 func TestEverywhere(t *testing.T) {
@@ -64,7 +64,7 @@ func TestEverywhere(t *testing.T) {
 // callBack are the Go functions that call a script's function before they return, in these programs. None is part of the product: its own natives that do so are frames.
 var callBack = []string{"apply"}
 
-// large is the size from which snapshots are taken more rarely.
+// large is the size from which snapshots are taken more rarely, in bytes.
 const large = 64 << 10
 
 // saver stops machines and replaces them by what their bytes say. A nil saver lets them be.
@@ -95,7 +95,10 @@ func (s *saver) watch(m *vm.Machine) {
 			return false
 		}
 		s.passed++
-		if s.forced = s.passed > s.next; s.forced && !*everywhere {
+		if s.forced = s.passed > s.next; !s.forced {
+			return false
+		}
+		if s.next = s.passed + s.size/large; !*everywhere {
 			s.next = s.passed + s.rng.IntN(1+s.passed/8*(1+s.size/large))
 		}
 		return s.forced
