@@ -4,6 +4,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"starling/lang/effect"
+	"starling/stdlib/secret"
 )
 
 const maxFurther = 100 // retries, reasks
@@ -65,8 +66,10 @@ func handoffBuiltin() *effect.Builtin {
 			{Name: "accepts", Type: "contract", Default: "None", KeywordOnly: true, Doc: "What the payload must be; the receiver's input by default."},
 			{Name: "returns", Type: "contract", Default: "None", KeywordOnly: true, Doc: "What the reply must be; the receiver's output by default."},
 			{Name: "context", Type: "dict", Default: "{}", KeywordOnly: true,
-				Doc: "What the receiver should know. The keys that its role requires must be there; constraints is a list that it must keep to."},
+				Doc: "What the receiver should know. The keys that its role requires must be there; constraints is a list that it must keep to; history is not passed on."},
 			{Name: "cycle", Type: "int", Default: "None", KeywordOnly: true, Doc: "Which round of a cycle this is, from 0."},
+			{Name: "budget", Type: "int", Default: "None", KeywordOnly: true,
+				Doc: "How many tokens payload and context may take together; more is an error of kind budget. A token is taken for four characters of JSON."},
 		}, agentKeywords()...),
 		Result: "Result",
 		Class:  effect.Waiting,
@@ -74,12 +77,32 @@ func handoffBuiltin() *effect.Builtin {
 			if _, err := c.Count("cycle", 0, 0, 1<<31-1); err != nil {
 				return nil, err
 			}
+			if _, err := c.Count("budget", 1, 1, maxBudget); err != nil {
+				return nil, err
+			}
 			if err := checkWho(c, "sender"); err != nil {
 				return nil, err
 			}
-			return ask(c, "to", "to", "payload", "task", "sender", "accepts", "returns", "context", "cycle")
+			r, err := ask(c, "to", "to", "payload", "task", "sender", "accepts", "returns", "context", "cycle", "budget")
+			if err != nil {
+				return nil, err
+			}
+			return r, withoutKeys(r)
 		},
 	}
+}
+
+// withoutKeys redacts what is a key by its form: findings quote files. It is done before anything is recorded, so that neither the journal nor the receiver has it.
+func withoutKeys(r *effect.Request) error {
+	if !secret.Found(r.Args) {
+		return nil
+	}
+	v, err := r.Args.Value()
+	if err != nil {
+		return err
+	}
+	r.Args, err = effect.Encode(secret.RedactKeys(v))
+	return err
 }
 
 // ask makes the request of agent and handoff. What the role and the project say about timeout, retries and reasks is not known here: the resolver

@@ -191,9 +191,8 @@ func contextError(ctx context.Context, a *effect.Attempt, err error) *effect.Err
 	var over *window.OverBudget
 	switch {
 	case errors.As(err, &over):
-		var o effect.Object
 		e := effect.Errorf(effect.KindBudget, "%s: %v; raise budget or pass less", title, err)
-		e.Data = o.Text("reason", "context").Int("tokens", int64(over.Tokens)).Int("budget", int64(over.Budget)).Payload()
+		e.Data = over.Payload()
 		return e
 	case ctx.Err() != nil:
 		return effect.Errorf(effect.KindCancelled, "%s: cancelled", title)

@@ -14,7 +14,7 @@
 //	                                   timeout · retries · reasks; the last three are read by the resolver, which fills the policy ·
 //	                                   memory: a chat of memory.chat, which the runtime gives to the attempt
 //	handoff       waiting  TO          to: string or role · payload · task · sender: string or role · accepts: contract · returns: contract ·
-//	                                   context: dict · cycle: int · backend · timeout · retries · reasks · memory
+//	                                   context: dict · cycle, budget: int · backend · timeout · retries · reasks · memory
 //	gate          waiting  the name    name · prompt · options: list of names, or ordered dict of name and description · target · data ·
 //	              or open              schema: contract · timeout · fallback: an option, or any payload where there are none ·
 //	                                   on_timeout: "fail", "return" · data_schema: contract · escalate: list of [target, duration] · quorum: int · editable: bool

@@ -65,8 +65,14 @@ func ask(ctx context.Context, backends map[string]Backend, servers *tool.Servers
 	if !ok {
 		return failed(effect.Errorf(effect.KindRefused, "%s: this build has no backend %q", d.Agent, d.Backend), effect.Missing)
 	}
+	if d.Envelope != nil {
+		tellLeftOut(a, d.Envelope)
+	}
 	reply := askWithTools(ctx, backend, servers, Question{Attempt: a, Definition: d, Request: request})
 	reply.Backend = d.Serves
+	if d.Envelope != nil {
+		keepEnvelope(&reply, d.Envelope)
+	}
 	if d.Next && reply.Class == effect.Retryable && reply.After > maxWait {
 		reply.Class = effect.Missing
 	}

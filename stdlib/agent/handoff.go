@@ -2,11 +2,14 @@ package agent
 
 import (
 	"fmt"
+	"maps"
 
 	"go.starlark.net/starlark"
 
 	"starling/lang/contract"
 	"starling/lang/effect"
+	"starling/stdlib/window"
+	"starling/stdlib/yamltext"
 )
 
 // handoff is agent with both sides typed. Everything that is wrong with what the sender brings is found here, before anything is sent.
@@ -26,6 +29,9 @@ func (r resolver) handoff(s *effect.Settings, q *effect.Request) *effect.Error {
 	}
 	context, constraints, fault := p.context(args)
 	if fault != nil {
+		return fault
+	}
+	if fault := p.fits(args.Int("budget"), payload, context, constraints); fault != nil {
 		return fault
 	}
 	returns := p.contract(args.Value("returns"), "output", p.project.Output)
@@ -52,7 +58,24 @@ func checked(to, accepts string, payload starlark.Value) (starlark.Value, *effec
 	return v, nil
 }
 
-// context takes the constraints out of the context and finds what the receiver requires of it.
+// fits finds whether what is handed over keeps to a budget of tokens; 0 is none.
+func (p *party) fits(budget int64, parts ...starlark.Value) *effect.Error {
+	n, err := window.Tokens(starlark.NewList(parts))
+	switch {
+	case budget == 0:
+		return nil
+	case err != nil:
+		return effect.Errorf(effect.KindInvalid, "handoff to %s: %v", p.role.name, err)
+	case int64(n) <= budget:
+		return nil
+	}
+	over := &window.OverBudget{Tokens: n, Budget: int(budget), What: "payload and context"}
+	fault := effect.Errorf(effect.KindBudget, "handoff to %s: %v; pass less, for example what context.trim makes of it", p.role.name, over)
+	fault.Data = over.Payload()
+	return fault
+}
+
+// context takes the constraints out of the context, leaves out the history, and finds what the receiver requires of it.
 func (p *party) context(args effect.View) (context *starlark.Dict, constraints starlark.Value, fault *effect.Error) {
 	context = new(starlark.Dict)
 	constraints = starlark.NewList(nil)
@@ -64,8 +87,11 @@ func (p *party) context(args effect.View) (context *starlark.Dict, constraints s
 		return nil, nil, violations(fmt.Sprintf("handoff to %s: the context lacks what its role requires", p.role.name), missing)
 	}
 	for k, v := range given.Entries() {
-		if k == starlark.String("constraints") {
+		switch k {
+		case starlark.String("constraints"):
 			constraints = v
+			continue
+		case starlark.String("history"):
 			continue
 		}
 		if err := context.SetKey(k, v); err != nil {
@@ -90,6 +116,42 @@ func (p *party) missing(context *starlark.Dict) contract.Violations {
 	return list
 }
 
+// The envelope of a handoff as artifacts of its step.
+const (
+	envelopeJSON = "handoff.json"
+	envelopeYAML = "handoff.yaml"
+)
+
+// keepEnvelope adds the envelope to what an attempt leaves.
+func keepEnvelope(reply *effect.Reply, envelope effect.Payload) {
+	v, err := envelope.Value()
+	if err != nil {
+		return // it was written by this package
+	}
+	blobs := map[string][]byte{}
+	maps.Copy(blobs, reply.Blobs)
+	if text, err := contract.ToJSON(v); err == nil {
+		blobs[envelopeJSON] = append(text, '\n')
+	}
+	if text, err := yamltext.Encode(v); err == nil {
+		blobs[envelopeYAML] = []byte(text)
+	}
+	reply.Blobs = blobs
+}
+
+// tellLeftOut journals that a handoff did not pass something on.
+func tellLeftOut(a *effect.Attempt, envelope effect.Payload) {
+	v, err := envelope.View()
+	if err != nil {
+		return // it was written by this package
+	}
+	for _, name := range v.Texts("left_out") {
+		var o effect.Object
+		text, _ := o.Text("text", name+" of the context is not passed on: a receiver is told what matters to it, such as learnings").Payload().Value()
+		a.Emit("warning", text)
+	}
+}
+
 // envelope puts together what passes from one role to the other. It is made of the call alone, so that the same call makes the same bytes; its time is
 // that of the record that holds it.
 func (p *party) envelope(args effect.View, payload starlark.Value, context *starlark.Dict, constraints starlark.Value, returns string) (effect.Payload,
@@ -101,5 +163,9 @@ func (p *party) envelope(args effect.View, payload starlark.Value, context *star
 	var o effect.Object
 	o.Text("from", roleOf(args.Value("sender")).name).Text("to", p.role.name).Raw("cycle", args.Raw("cycle"))
 	o.Raw("context", effect.MustEncode(context)).Raw("constraints", effect.MustEncode(constraints)) // parts of what was encoded before
-	return o.Raw("payload", work).Text("expected_output", returns).Payload(), nil
+	o.Raw("payload", work).Text("expected_output", returns)
+	if args.Sub("context").Has("history") {
+		o.Texts("left_out", []string{"history"})
+	}
+	return o.Payload(), nil
 }

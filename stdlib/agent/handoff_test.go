@@ -25,6 +25,9 @@ func TestEnvelope(t *testing.T) {
 			context = {"files": ["x.go"], "constraints": ["no new dependencies"]}, cycle = 0)`,
 			`{"from": "judge", "to": "builder", "cycle": 0, "context": {"files": ["x.go"]}, "constraints": ["no new dependencies"], ` +
 				`"payload": {"n": 1}, "expected_output": "string"}`},
+		{`handoff("builder", {"findings": ["line 3 is AKIAIOSFODNN7EXAMPLE"]}, context = {"history": [1], "goal": "-----BEGIN RSA PRIVATE KEY-----\nMIIE"}, budget = 200)`,
+			`{"to": "builder", "context": {"goal": "[redacted]"}, "constraints": [], "payload": {"findings": ["line 3 is [redacted]"], "urgent": False}, ` +
+				`"expected_output": "{done: int}", "left_out": ["history"]}`},
 	} {
 		var before []byte
 		for range 2 { // the same call makes the same bytes
@@ -63,6 +66,9 @@ func TestHandoffRefuses(t *testing.T) {
 				"context.goal: got nothing, want what the role requires",
 			`[{"path": "context.files", "got": "nothing", "want": "what the role requires"}, ` +
 				`{"path": "context.goal", "got": "nothing", "want": "what the role requires"}]`},
+		{`handoff("builder", {"findings": ["a" * 4000]}, budget = 1000, context = {"history": ["h" * 9000]})`,
+			"budget: handoff to builder: payload and context take about 1010 tokens, and the budget is 1000; pass less, for example what context.trim makes of it",
+			`{"reason": "context", "tokens": 1010, "budget": 1000}`},
 	} {
 		_, fault := newStage(t, builder, "").request(c.call)
 		if fault == nil {
@@ -98,5 +104,25 @@ def builder(req):
 		`"task": "Fix.", "schema": {"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "integer"}}`
 	if got := show(r); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// A19, S4-33: the envelope is an artifact in both forms, what was left out is told, and a key by its form is neither there nor with the receiver.
+func TestEnvelopeIsKept(t *testing.T) {
+	s := newStage(t, "", "def builder(req):\n    return req.input\n")
+	r := s.ask(t.Context(), `handoff("builder", {"found": "token ghp_0123456789abcdefghij0123456789abcdefghij"}, sender = "judge", context = {"history": [1]}, cycle = 1)`)
+	const want = `{"from":"judge","to":"builder","cycle":1,"context":{},"constraints":[],"payload":{"found":"token [redacted]"},"left_out":["history"]}` + "\n"
+	if got := string(r.Blobs["handoff.json"]); got != want {
+		t.Errorf("got  %swant %s", got, want)
+	}
+	const inYAML = "from: judge\nto: builder\ncycle: 1\n"
+	if got := string(r.Blobs["handoff.yaml"]); !strings.HasPrefix(got, inYAML) {
+		t.Errorf("got %s", got)
+	}
+	if got := show(r); got != `ok output={"found": "token [redacted]"}` {
+		t.Errorf("got %s", got)
+	}
+	if got := strings.Join(s.events, "\n"); !strings.Contains(got, "history of the context is not passed on") {
+		t.Errorf("got the events %s", got)
 	}
 }

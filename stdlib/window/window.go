@@ -13,6 +13,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"starling/lang/contract"
+	"starling/lang/effect"
 )
 
 // characters is how many of them are taken for a token. It is an estimate that is the same for everybody: real tokenizers differ, and are near it for prose and code.
@@ -36,6 +37,12 @@ type OverBudget struct {
 // Error says what takes how much of how much.
 func (e *OverBudget) Error() string {
 	return fmt.Sprintf("%s take about %d tokens, and the budget is %d", e.What, e.Tokens, e.Budget)
+}
+
+// Payload is it as the data of an error, for scripts that decide on it.
+func (e *OverBudget) Payload() effect.Payload {
+	var o effect.Object
+	return o.Text("reason", "context").Int("tokens", int64(e.Tokens)).Int("budget", int64(e.Budget)).Payload()
 }
 
 // length is how many characters the JSON of a value has. The value is one that this package has made of texts and ints.
