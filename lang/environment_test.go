@@ -23,7 +23,8 @@ func environment() *effect.Environment {
 		names[name] = starlark.NewBuiltin(name, nil) // the machine's own
 	}
 	for _, b := range []*effect.Builtin{
-		builtin("agent(who, task:string=, *, input, context, output, timeout:duration, retries:int, on_error:fail/return, backend:string, name:string) -> Result", effect.Waiting),
+		builtin("agent(who, task:string=, *, input, context, output, timeout:duration, retries:int, on_error:fail/return, backend:string, owns:list, name:string) -> Result", effect.Waiting),
+		builtin("handoff(to:string, payload, *, owns:list, name:string) -> Result", effect.Waiting),
 		builtin("gate(name:string, *, prompt:string, options:list|dict, target:string, data, timeout:duration, fallback:string, on_timeout:fail/return, quorum:int, wait:bool) -> Decision", effect.Waiting),
 		builtin("run(script:string, inputs:dict=, *, name:string, timeout:duration)", effect.Waiting),
 		builtin("sleep(d:duration)", effect.Waiting),
@@ -31,7 +32,7 @@ func environment() *effect.Environment {
 		builtin("print(*args, sep:string)", effect.Output),
 		builtin("emit(kind:string, **fields)", effect.Output),
 		builtin("contract(text:string)", effect.Pure),
-		builtin("role(name:string, *, instructions:string, backend:string, output:contract) -> role", effect.Pure),
+		builtin("role(name:string, *, instructions:string, backend:string, output:contract, modifies:bool, owns:list) -> role", effect.Pure),
 	} {
 		names[b.FullName] = b
 	}

@@ -158,7 +158,11 @@ func (t *turn) answerGate(c Caller, who []string, s Signal, past pastGates) (*Re
 	}
 	args, _ := g.Args.View()
 	via := "signal"
-	if refused := mayAnswer(c, who[0], t.s.ID, g, g.target(args)); refused != nil {
+	refused = mayAnswer(c, who[0], t.s.ID, g, g.target(args))
+	if refused == nil {
+		refused = forbidden(g, args, who)
+	}
+	if refused != nil {
 		if refused.Kind != ErrWrongTarget || !s.Override || !c.May(CanOverride) {
 			return nil, refused
 		}
@@ -233,6 +237,17 @@ func mayAnswer(c Caller, who, run string, g *gate, target string) *Refusal {
 		return refuse(ErrWrongTarget, "gate %q is for %q, not for %q", g.Name, target, who).help("answer in its name with --as %s; both names are recorded", shellQuote(target))
 	case target != "" && target != who:
 		return refuse(ErrWrongTarget, "gate %q is for %q, not for %q", g.Name, target, who)
+	}
+	return nil
+}
+
+// forbidden refuses an identity that made what a gate is about.
+func forbidden(g *gate, args effect.View, who []string) *Refusal {
+	names, _ := effect.Identities(args.Value("not_by"))
+	for _, name := range who {
+		if slices.Contains(names, name) {
+			return refuse(ErrWrongTarget, "gate %q is not for %q, who has made what it is about", g.Name, name).help("somebody else decides; it is open to all but %s", strings.Join(names, ", "))
+		}
 	}
 	return nil
 }

@@ -55,6 +55,7 @@ type state struct {
 	flying   int              // steps whose newest attempt has started and not ended
 	children map[string]*step // steps that wait for a child run
 	takes    []*step          // steps that wait for a message, in the order of their requests
+	changing []*step          // steps that may change files of the workspace, the oldest first
 	decided  []*step          // steps whose outcome is known and not recorded yet, in the order in which it became known
 }
 
@@ -95,6 +96,9 @@ type step struct {
 	Mail     string         // of which name a message is waited for
 	Recall   *recall        // the outcome of another run that it takes
 	Ceilings []effect.Ceiling
+	Changes  []string // patterns of the paths that it may change
+	Overlaps []effect.Overlap
+	Behind   bool   // waits for another that may change the same
 	Held     string // address of the ceiling that holds it while somebody is asked
 	Heard    int    // of an agent with a chat: the number behind the newest entry that it is given
 	rank     int    // its place in the heap of those that want an attempt
@@ -210,27 +214,33 @@ func (s *state) end(status Status) {
 	clear(s.Gates)
 	clear(s.children)
 	clear(s.Recalls)
-	s.timers, s.ready, s.flying, s.takes, s.decided, s.Mailbox = timers{}, heap[*step]{}, 0, nil, nil, nil
+	s.timers, s.ready, s.flying, s.takes, s.changing, s.decided, s.Mailbox = timers{}, heap[*step]{}, 0, nil, nil, nil, nil
 	s.shared = shared{}
 }
 
 func (s *state) request(r *Record, v effect.View) {
 	st := &step{Step: r.Step, Kind: v.Text("kind"), Seq: r.Seq, At: r.Time, Class: effect.Class(v.Int("class")), Where: v.Text("where"),
 		Args: v.Raw("args"), Resolved: v.Raw("resolved"), Returns: v.Text("returns"), Policy: policyOf(v.Sub("policy")), Refused: v.Raw("refused"),
-		Backends: v.Texts("backends"), Pulls: v.Texts("pulls"), Steers: v.Texts("steers"), Breaker: v.Flag("breaker"), Ceilings: effect.CeilingsOf(v.Raw("ceilings")), Heard: int(v.Int("heard"))}
+		Backends: v.Texts("backends"), Pulls: v.Texts("pulls"), Steers: v.Texts("steers"), Breaker: v.Flag("breaker"), Ceilings: effect.CeilingsOf(v.Raw("ceilings")), Heard: int(v.Int("heard")),
+		Changes: v.Texts("changes"), Overlaps: overlapsOf(v.Sub("overlaps"))}
 	if st.Kind == kindMailbox {
 		st.Mail = v.Sub("args").Text("name")
 	}
 	if rc := s.Recalls[r.Step]; rc.serves(st) {
 		st.Recall = rc
 	}
-	st.Ready = !native(st.Kind) && st.Refused == nil && st.Recall == nil
+	if st.Refused == nil && st.Recall == nil && len(st.Changes) > 0 {
+		other, _ := s.rival(st)
+		st.Behind = other != nil
+	}
+	st.Ready = !native(st.Kind) && st.Refused == nil && st.Recall == nil && !st.Behind
 	s.adopt(st)
 }
 
 // adopt puts an open step where it belongs beside the map of all.
 func (s *state) adopt(st *step) {
 	s.Steps[st.Step] = st
+	s.claim(st)
 	switch {
 	case st.Refused != nil || st.Stopped || st.Cut != "" || st.Shut != nil:
 		s.decided = append(s.decided, st)
@@ -259,6 +269,7 @@ func (s *state) forget(name string) {
 	s.want(st, false)
 	s.fly(st, false)
 	s.timers.drop(name)
+	s.disclaim(st)
 	same := func(other *step) bool { return other == st }
 	s.takes, s.decided = slices.DeleteFunc(s.takes, same), slices.DeleteFunc(s.decided, same)
 }

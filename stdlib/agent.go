@@ -1,9 +1,12 @@
 package stdlib
 
 import (
+	"slices"
+
 	"go.starlark.net/starlark"
 
 	"starling/lang/effect"
+	"starling/stdlib/jail"
 	"starling/stdlib/secret"
 )
 
@@ -11,6 +14,8 @@ const maxFurther = 100 // retries, reasks
 
 const toolsDoc = "The tools it may use, none by default: a tool server (\"github\"), tools of one (\"github.get_*\"), what mcp.server gives, and for presets what they may use " +
 	"in their own notation."
+
+const ownsDoc = "Patterns of the paths that are its to change, with all that is below them: \"src/auth\", \"docs/**/*.md\"."
 
 // agentKeywords are the keywords of agent that handoff has too.
 func agentKeywords() []effect.Param {
@@ -29,6 +34,9 @@ func agentKeywords() []effect.Param {
 		onUncertainParam(`"retry"`),
 		{Name: "memory", Type: "string", Default: "None", KeywordOnly: true,
 			Doc: "Name of a chat of memory.chat: the agent is given what was said in it, and its task and its reply are added when it has replied."},
+		{Name: "owns", Type: "list|tuple", Default: "None", KeywordOnly: true, Doc: ownsDoc + " An agent that owns paths may change them."},
+		{Name: "not_by", Default: "None", KeywordOnly: true,
+			Doc: "Who must neither be asked nor serve: a name, a Result, a Decision, or a list of such. A checker is not the maker."},
 		nameParam("the agent's name"),
 	}
 }
@@ -118,7 +126,7 @@ func ask(c *effect.Call, who string, fields ...string) (*effect.Request, error) 
 	if err := checkAsking(c); err != nil {
 		return nil, err
 	}
-	r, err := request(c, c.Builtin.FullName, name, append(fields, "backend", "tools", "timeout", "retries", "reasks", "memory")...)
+	r, err := request(c, c.Builtin.FullName, name, append(fields, "backend", "tools", "timeout", "retries", "reasks", "memory", "owns", "not_by")...)
 	if err != nil {
 		return nil, err
 	}
@@ -143,6 +151,12 @@ func checkAsking(c *effect.Call) error {
 		return err
 	}
 	if err := checkKey(c, "memory"); err != nil {
+		return err
+	}
+	if err := checkOwns(c); err != nil {
+		return err
+	}
+	if err := checkNotBy(c); err != nil {
 		return err
 	}
 	return checkBackend(c)
@@ -213,4 +227,30 @@ func nameOf(v starlark.Value) string {
 	}
 	name, _ := starlark.AsString(v)
 	return name
+}
+
+// checkOwns checks patterns of paths.
+func checkOwns(c *effect.Call) error {
+	patterns, err := texts(c, "owns")
+	if err != nil {
+		return err
+	}
+	for i, p := range patterns {
+		if err := jail.CheckPattern(p); err != nil {
+			return wrong(c, "owns", "[%d]: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// checkNotBy checks identities.
+func checkNotBy(c *effect.Call) error {
+	names, ok := effect.Identities(c.Get("not_by"))
+	if !ok {
+		return wrong(c, "not_by", "got %s, want a name, a Result, a Decision, or a list of such", c.Get("not_by").Type())
+	}
+	if slices.Contains(names, "") {
+		return wrong(c, "not_by", "got an empty name; leave it out to exclude nobody")
+	}
+	return nil
 }

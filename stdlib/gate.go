@@ -27,6 +27,8 @@ func gateBuiltin() *effect.Builtin {
 			{Name: "options", Type: "list|tuple|dict", Default: "None", KeywordOnly: true,
 				Doc: "Names to choose from, or a dict of name and description; without any the payload is free form."},
 			{Name: "target", Type: "string", Default: "None", KeywordOnly: true, Doc: "Who may decide; anybody by default."},
+			{Name: "not_by", Default: "None", KeywordOnly: true,
+				Doc: "Who must not decide: a name, a Result, a Decision, or a list of such. Who has made something does not approve of it."},
 			{Name: "data", Default: "None", KeywordOnly: true, Doc: "What the decision is about."},
 			{Name: "data_schema", Type: "contract", Default: "None", KeywordOnly: true, Doc: "What the data is: it is checked, and people are not shown its @agent fields."},
 			{Name: "schema", Type: "contract", Default: "None", KeywordOnly: true, Doc: "What the payload of an answer must be."},
@@ -51,12 +53,12 @@ func gateRequest(c *effect.Call) (*effect.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, check := range []func(*effect.Call) error{checkOptions, checkData, checkDeadline, checkEscalation, checkFallback, checkQuorum} {
+	for _, check := range []func(*effect.Call) error{checkOptions, checkData, checkDeadline, checkEscalation, checkFallback, checkQuorum, checkNotBy} {
 		if err := check(c); err != nil {
 			return nil, err
 		}
 	}
-	r, err := request(c, "gate", name, "name", "prompt", "options", "target", "data", "data_schema", "schema", "timeout", "fallback", "on_timeout", "escalate",
+	r, err := request(c, "gate", name, "name", "prompt", "options", "target", "not_by", "data", "data_schema", "schema", "timeout", "fallback", "on_timeout", "escalate",
 		"quorum", "editable")
 	if err != nil {
 		return nil, err

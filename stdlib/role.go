@@ -22,8 +22,8 @@ func roleBuiltin() *effect.Builtin {
 			{Name: "requires", Type: "list|tuple", Default: "None", KeywordOnly: true, Doc: "Keys that the context of a handoff to it must have."},
 			timeoutParam("Of one attempt."),
 			{Name: "retries", Type: "int", Default: "None", KeywordOnly: true, Doc: "Further attempts after a failure of the transport."},
-			{Name: "modifies", Type: "bool", Default: "None", KeywordOnly: true, Doc: "Whether it changes the workspace."},
-			{Name: "owns", Type: "list|tuple", Default: "None", KeywordOnly: true, Doc: "Patterns of the paths that are its to change."},
+			{Name: "modifies", Type: "bool", Default: "None", KeywordOnly: true, Doc: "Whether it changes the workspace: anything of it, unless owns says what. Two that may change the same are not at work in two branches of one parallel."},
+			{Name: "owns", Type: "list|tuple", Default: "None", KeywordOnly: true, Doc: ownsDoc},
 			{Name: "limit", Type: "int", Default: "None", KeywordOnly: true, Doc: "How many of it may be at work at once."},
 		},
 		Result: "role",
@@ -50,10 +50,11 @@ func newRole(c *effect.Call) (starlark.Value, error) {
 }
 
 func checkRole(c *effect.Call) error {
-	for _, p := range []string{"requires", "owns"} {
-		if _, err := texts(c, p); err != nil {
-			return err
-		}
+	if _, err := texts(c, "requires"); err != nil {
+		return err
+	}
+	if err := checkOwns(c); err != nil {
+		return err
 	}
 	if err := checkTools(c); err != nil {
 		return err

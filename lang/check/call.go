@@ -69,6 +69,7 @@ func (c *checker) call(call *syntax.CallExpr) {
 		c.agents(bound)
 	case "parallel":
 		c.captures(call)
+		c.overlaps(bound)
 	case "contract":
 		c.contract(bound)
 	}

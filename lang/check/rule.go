@@ -35,6 +35,7 @@ func Rules() []Rule {
 		{"duplicate_gate", "Two gates on one way have the same name, so that the second has the address NAME#2."},
 		{"effect_at_load", "An effect is called where the top level must be pure."},
 		{"captured_variable", "A lambda that is given to parallel would see only the last value of a loop's variable."},
+		{"overlap", "Two branches of one parallel ask agents that may change the same files."},
 		{"unused_load", "A name is loaded and never used."},
 		{"unused_local", "A local variable is never read."},
 		{"unreachable", "A statement is never reached."},

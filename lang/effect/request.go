@@ -23,12 +23,14 @@ type Request struct {
 	Where  string // file:line:col of the call
 
 	Ceilings []Ceiling // budgets that the call stands under, the innermost first
+	Overlaps []Overlap // what the calls of parallel that it is below say, other than to refuse
 
 	Resolved Payload    // what the world's side added when it was asked: the role's definition, never a credential
 	Backends []string   // names of those that may serve, in order of preference: when one is missing the next is asked; nil for one that has no name
 	Steers   []Steering // how each of Backends is steered, in their order; SteerNone where there are fewer
 	Pulls    []string   // those of Backends that are not called but come for their work
 	Breaker  bool       // a backend that fails again and again is left alone for a while
+	Changes  []string   // patterns of the paths of the workspace that it may change, see [Claims]; nil for none
 }
 
 // Policy says what the runtime does about failed attempts.

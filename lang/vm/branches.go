@@ -17,6 +17,7 @@ type parallelOptions struct {
 	limit          int
 	wait           starlark.Value
 	onError        string
+	overlap        string
 }
 
 func (o *parallelOptions) parse(args starlark.Tuple, kwargs []starlark.Tuple) error {
@@ -24,7 +25,8 @@ func (o *parallelOptions) parse(args starlark.Tuple, kwargs []starlark.Tuple) er
 		return fmt.Errorf("got %d positional arguments, want at most 2: branches and over", len(args))
 	}
 	var limit, over starlark.Value
-	err := starlark.UnpackArgs("", args, kwargs, "branches", &o.branches, "over?", &over, "limit?", &limit, "wait?", &o.wait, "on_error?", &o.onError)
+	err := starlark.UnpackArgs("", args, kwargs, "branches", &o.branches, "over?", &over, "limit?", &limit, "wait?", &o.wait, "on_error?", &o.onError,
+		"overlap?", &o.overlap)
 	if err != nil {
 		return errors.New(strings.TrimPrefix(err.Error(), ": "))
 	}
@@ -40,7 +42,14 @@ func (o *parallelOptions) parse(args starlark.Tuple, kwargs []starlark.Tuple) er
 	if o.onError != "cancel" && o.onError != "collect" {
 		return fmt.Errorf(`for parameter on_error: got %q, want "cancel" or "collect"`, o.onError)
 	}
+	if !overlapMode(o.overlap) {
+		return fmt.Errorf(`for parameter overlap: got %q, want "refuse", "serialize" or "allow"`, o.overlap)
+	}
 	return nil
+}
+
+func overlapMode(s string) bool {
+	return s == effect.OverlapRefuse || s == effect.OverlapSerialize || s == effect.OverlapAllow
 }
 
 // shown is a value in a message: its text if that is short, or what it is.
@@ -163,7 +172,7 @@ func capturedLoopVariable(fn starlark.Callable) string {
 
 // restoreParallel holds the parts of a state that was read against each other.
 func restoreParallel(act *activation) error {
-	if err := act.hasShape("", "tuple", "list", "int", "int", "string", "string", "", "int", "int", "int"); err != nil {
+	if err := act.hasShape("", "tuple", "list", "int", "int", "string", "string", "", "int", "int", "int", "string"); err != nil {
 		return err
 	}
 	if act.phase > 1 {
@@ -212,9 +221,13 @@ func (act *activation) restoreCalls() error {
 	}
 	switch act.state[parallelMode].(starlark.String) {
 	case "values", "outcomes", "quorum":
-		return nil
+	default:
+		return fmt.Errorf("parallel: its mode is %s", act.state[parallelMode])
 	}
-	return fmt.Errorf("parallel: its mode is %s", act.state[parallelMode])
+	if mode, _ := starlark.AsString(act.state[parallelOverlap]); !overlapMode(mode) {
+		return fmt.Errorf("parallel: what overlaps is to be %s", act.state[parallelOverlap])
+	}
+	return nil
 }
 
 // restoreOutcomes checks the counts: as many outcomes as have succeeded and failed, and as many in motion as may be.

@@ -9,7 +9,7 @@ import (
 	"starling/lang/effect"
 )
 
-// parallel(branches, over, limit, wait, on_error) runs branches as fibers of their own and waits for them. It is the top frame of its fiber from its first step to its
+// parallel(branches, over, limit, wait, on_error, overlap) runs branches as fibers of their own and waits for them. It is the top frame of its fiber from its first step to its
 // return, so a fiber has one at most. Its state is
 //
 //	state[0]  the keys, a tuple of strings, when branches or over is a dict; None for a list
@@ -23,6 +23,7 @@ import (
 //	state[8]  how many have begun
 //	state[9]  how many have succeeded
 //	state[10] how many have failed
+//	state[11] what becomes of agents in its branches that would change the same files
 //
 // and phase 1 means that it is over.
 var parallelNative = &Native{
@@ -45,6 +46,7 @@ const (
 	parallelBegun
 	parallelGood
 	parallelBad
+	parallelOverlap
 	parallelSize
 )
 
@@ -52,7 +54,7 @@ func startParallel(c nativeCall, args starlark.Tuple, kwargs []starlark.Tuple) e
 	if err := c.m.mayWait(c.f, "parallel"); err != nil {
 		return err
 	}
-	o := parallelOptions{onError: "cancel"}
+	o := parallelOptions{onError: "cancel", overlap: effect.OverlapRefuse}
 	if err := o.parse(args, kwargs); err != nil {
 		return fmt.Errorf("parallel: %w", err)
 	}
@@ -74,7 +76,7 @@ func startParallel(c nativeCall, args starlark.Tuple, kwargs []starlark.Tuple) e
 	zero := starlark.MakeInt(0)
 	c.act.state = []starlark.Value{
 		keys, calls, starlark.NewList(outcomes), starlark.MakeInt(o.limit), starlark.MakeInt(need), starlark.String(mode),
-		starlark.String(c.f.step("parallel")), starlark.None, zero, zero, zero,
+		starlark.String(c.f.step("parallel")), starlark.None, zero, zero, zero, starlark.String(o.overlap),
 	}
 	if len(calls) == 0 {
 		c.act.phase = 1
@@ -277,4 +279,16 @@ func (m *Machine) drop(f *fiber) {
 		m.abandon(f)
 	}
 	m.retire(f)
+}
+
+// overlaps lists what the calls of parallel that a fiber is below say of agents that change the same files, where they say anything.
+func (f *fiber) overlaps() []effect.Overlap {
+	var list []effect.Overlap
+	for ; f.parent != nil; f = f.parent {
+		act := f.parent.frames[len(f.parent.frames)-1].act
+		if mode, _ := starlark.AsString(act.state[parallelOverlap]); mode != effect.OverlapRefuse {
+			list = append(list, effect.Overlap{Branch: f.branch, Mode: mode})
+		}
+	}
+	return list
 }

@@ -83,7 +83,7 @@ func (m *Machine) newRequest(f *fiber, b *effect.Builtin, args starlark.Tuple, n
 	r.Branch, r.Where = f.branch, f.where()
 	if r.Class != effect.Output && r.Class != effect.Await {
 		r.Step = f.step(r.Name)
-		r.Ceilings = f.ceilings()
+		r.Ceilings, r.Overlaps = f.ceilings(), f.overlaps()
 	}
 	return r, nil
 }

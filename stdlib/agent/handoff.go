@@ -22,6 +22,9 @@ func (r resolver) handoff(s *effect.Settings, q *effect.Request) *effect.Error {
 	if fault != nil {
 		return fault
 	}
+	if fault := p.exclude(args.Value("not_by")); fault != nil {
+		return fault
+	}
 	accepts := p.contract(args.Value("accepts"), "input", p.project.Input)
 	payload, fault := checked(p.role.name, accepts, args.Value("payload"))
 	if fault != nil {

@@ -35,7 +35,23 @@ func (r resolver) agent(s *effect.Settings, q *effect.Request) *effect.Error {
 	if fault != nil {
 		return fault
 	}
+	if fault := p.exclude(args.Value("not_by")); fault != nil {
+		return fault
+	}
 	p.complete(q, args, "output")
+	return nil
+}
+
+// exclude leaves out who must not serve. Whoever must not be asked is refused, and so is a call that nobody is left for.
+func (p *party) exclude(v starlark.Value) *effect.Error {
+	not, _ := effect.Identities(v)
+	if slices.Contains(not, p.role.name) {
+		return effect.Errorf(effect.KindRefused, "agent %q: not_by names it, for maker and checker are not the same; ask another", p.role.name)
+	}
+	p.candidates = slices.DeleteFunc(p.candidates, func(c Candidate) bool { return slices.Contains(not, c.Serves) })
+	if len(p.candidates) == 0 {
+		return effect.Errorf(effect.KindRefused, "agent %q: all that could serve it are among those that not_by names, %s; give it another backend", p.role.name, strings.Join(not, ", "))
+	}
 	return nil
 }
 
@@ -291,6 +307,20 @@ func (p *party) complete(q *effect.Request, args effect.View, returns string) {
 	}
 	q.Breaker = !slices.ContainsFunc(p.candidates, func(c Candidate) bool { return c.Backend == backendScripted })
 	q.Resolved = p.definition.payload(p.candidates)
+	q.Changes = p.changes(args)
+}
+
+// changes lists what the agent may change: what it owns or, where nobody says what, anything. An agent that owns something changes it, unless its role says that it changes nothing.
+func (p *party) changes(args effect.View) []string {
+	owns := firstList(args.Texts("owns"), names(p.role.field("owns")), p.project.Owns)
+	modifies := p.project.Modifies || len(owns) > 0 || slices.ContainsFunc(p.candidates, func(c Candidate) bool { return c.Modifies })
+	if said, ok := p.role.field("modifies").(starlark.Bool); ok {
+		modifies = bool(said) || len(args.Texts("owns")) > 0
+	}
+	if !modifies {
+		return nil
+	}
+	return firstList(owns, []string{effect.Everything})
 }
 
 // patience is how long an attempt may take of which nobody has said it. Who comes for the work has as long as the heartbeats last.

@@ -8,6 +8,7 @@ import (
 
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
+	"starling/stdlib/jail"
 )
 
 // served are the keys that say who serves an agent, by the backends that have them; "backends" stands for an agent that only lists others. The other keys
@@ -29,7 +30,7 @@ func (r *reader) agent(name string, t table) Agent {
 	if err := effect.CheckName(name); err != nil {
 		r.complain(t.path, diagnostic.Diagnostic{Message: err.Error()})
 	}
-	r.onlyKeys(t, "backend", "backends", "command", "preset", "env", "model", "url", "max_tokens", "price", "tools", "modifies", "timeout", "retries", "reasks",
+	r.onlyKeys(t, "backend", "backends", "command", "preset", "env", "model", "url", "max_tokens", "price", "tools", "modifies", "owns", "timeout", "retries", "reasks",
 		"instructions", "input", "output")
 	instructions, _ := r.string(t, "instructions")
 	a := Agent{
@@ -42,6 +43,7 @@ func (r *reader) agent(name string, t table) Agent {
 		MaxTokens:    r.bound(t, "max_tokens", 1),
 		Tools:        r.strings(t, "tools"),
 		Modifies:     r.flag(t, "modifies"),
+		Owns:         r.patterns(t, "owns"),
 		Limits:       r.limits(t),
 		Instructions: instructions,
 		Input:        r.contract(t, "input"),
@@ -196,4 +198,15 @@ func (r *reader) dollars(t table, key string) float64 {
 		return 0
 	}
 	return n
+}
+
+// patterns reads a list of patterns of paths.
+func (r *reader) patterns(t table, key string) []string {
+	list := r.strings(t, key)
+	for i, p := range list {
+		if err := jail.CheckPattern(p); err != nil {
+			r.complain(t.element(key, i), diagnostic.Diagnostic{Message: err.Error()})
+		}
+	}
+	return list
 }

@@ -57,6 +57,8 @@
 //	agents.NAME.tools       list of names          []         the tools that it may use: a tool server, a tool of it ("SERVER.TOOL", "SERVER.get_*"), and for presets
 //	                                                          what they may use without asking, in their own notation; none beside reading
 //	agents.NAME.modifies    bool                   false      whether a preset may change files of the workspace
+//	agents.NAME.owns        list of patterns       []         the paths that are its to change, with all that is below them: ["src/auth", "docs/**/*.md"];
+//	                                                          without any, modifies means all of the workspace
 //	agents.NAME.timeout     duration               defaults   as above, of this agent
 //	agents.NAME.retries     int, 0 to 100          defaults   as above, of this agent
 //	agents.NAME.reasks      int, 0 to 100          defaults   as above, of this agent

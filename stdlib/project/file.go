@@ -111,6 +111,7 @@ type Agent struct {
 	Price        Price
 	Tools        []string // the tools that it may use, none by default
 	Modifies     bool     // whether it may change the workspace
+	Owns         []string // patterns of the paths that are its to change; none where Modifies stands for all
 	Limits       Limits
 	Instructions string
 	Input        string // contract in canonical text, "" without one
