@@ -210,7 +210,8 @@ func (o *office) inputs() map[string]any {
 	return map[string]any{"data_url": o.sink.server.URL + "/items.json", "publish_url": o.sink.server.URL + "/publish", "threshold": 0.85}
 }
 
-// Two agents meet at a gate over MCP, and the owner of the store is killed while they do. Neither has to know.
+// Two agents meet at a gate over MCP, and the owner of the store is killed while they do. Neither has to know. A01:
+// S0-01 S0-05 S0-06 S0-11 S0-12 S0-13 S0-15 S0-18 S0-21 S0-27
 func TestAReviewOverMCP(t *testing.T) {
 	o := newOffice(t)
 	researcher := o.goClient(strings.TrimSpace(o.cli(0, "token", "add", "researcher", "--can", "define,run,read,signal")))

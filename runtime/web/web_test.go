@@ -200,7 +200,7 @@ func kindOf(fields map[string]any) any {
 
 const gated = `{"name": "gated", "source": "def main(n):\n    d = gate(\"g\", options = [\"yes\", \"no\"], target = \"judge\")\n    return [n, d.by]\n"}`
 
-// A life of a run over every route, each answer as the document has it.
+// A life of a run over every route, each answer as the document has it. S1-03
 func TestEveryRoute(t *testing.T) {
 	s := open(t, itself)
 	worker, judge := s.token("worker", "define", "run", "read", "cancel"), s.token("judge", "read", "signal")
@@ -369,7 +369,7 @@ func TestABodyThatIsTooLarge(t *testing.T) {
 	}
 }
 
-// A stream that was cut goes on after the last event, and ends with the run.
+// A stream that was cut goes on after the last event, and ends with the run. S1-40: it is the same for any client.
 func TestEventsGoOn(t *testing.T) {
 	s := open(t, itself)
 	token := s.token("judge", "all")

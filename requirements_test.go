@@ -1,0 +1,61 @@
+package starling_test
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The five systems that the libraries build have 189 numbered requirements, S0-01 to S4-42. A test that would fail without one names it.
+var requirements = []int{31, 40, 31, 45, 42}
+
+// uncited are those that no test names yet. The list only gets shorter.
+var uncited = strings.Fields(`
+S1-06 S1-08 S1-09 S1-21 S1-22 S1-30 S1-32 S1-33 S1-34 S1-38
+S2-01 S2-02 S2-04 S2-05 S2-06 S2-07 S2-08 S2-09 S2-10 S2-11 S2-16 S2-17 S2-18 S2-19 S2-20 S2-21 S2-24 S2-25 S2-26 S2-29
+S2-31
+S3-01 S3-02 S3-03 S3-04 S3-05 S3-06 S3-07 S3-08 S3-09 S3-10 S3-11 S3-12 S3-13 S3-14 S3-15 S3-16 S3-17 S3-18 S3-19 S3-20
+S3-21 S3-22 S3-23 S3-24 S3-25 S3-26 S3-27 S3-28 S3-29 S3-30 S3-31 S3-32 S3-33 S3-34 S3-35 S3-36 S3-37 S3-38 S3-39 S3-40
+S3-41 S3-42 S3-43 S3-45
+S4-27
+`)
+
+// citing tells whether a file is a test, or is played by one.
+func citing(path string) bool {
+	return strings.HasSuffix(path, "_test.go") && path != "requirements_test.go" || strings.HasSuffix(path, "_test.star") || strings.HasPrefix(filepath.ToSlash(path), "testdata/")
+}
+
+func TestEveryRequirementIsCited(t *testing.T) {
+	id := regexp.MustCompile(`\bS[0-4]-[0-9]{2}\b`)
+	cited := map[string]bool{}
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !citing(path) {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, found := range id.FindAllString(string(text), -1) {
+			cited[found] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for system, n := range requirements {
+		for i := 1; i <= n; i++ {
+			name := fmt.Sprintf("S%d-%02d", system, i)
+			if !cited[name] && !slices.Contains(uncited, name) {
+				t.Errorf("no test names %s", name)
+			}
+			delete(cited, name)
+		}
+	}
+	for name := range cited {
+		t.Errorf("there is no requirement %s", name)
+	}
+}
