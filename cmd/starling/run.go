@@ -14,6 +14,7 @@ type runVerb struct {
 	wait   bool
 	detach bool
 	fake   string
+	record bool
 	key    string
 
 	deadline string
@@ -43,6 +44,7 @@ run where it is.`,
 	f.BoolVar(&v.wait, "wait", false, "stay until the run has ended, whatever it waits for")
 	f.BoolVarP(&v.detach, "detach", "d", false, "leave the run to a process in the background, and print its id")
 	f.StringVar(&v.fake, "fake", "", "agents are the functions of this script, `FILE`")
+	f.BoolVar(&v.record, "record", false, "add what is said with agents to their cassettes (cassette in starling.toml), for tests to play")
 	f.StringVar(&v.deadline, "deadline", "", "the run must have ended after this `DURATION`, such as 2h")
 	f.StringVar(&v.overtime, "overtime", string(runtime.OvertimeFail), "what becomes of it at the deadline: `fail`, cancel, or suspend it at the gate !deadline")
 	f.StringVar(&v.key, "key", "", "idempotency `KEY`: starting again with it gives the same run")

@@ -114,6 +114,9 @@ func (c *call) requestOf(bundle *lang.Bundle, name string, v *runVerb) (runtime.
 	if err != nil {
 		return runtime.StartRequest{}, err
 	}
+	if v.record {
+		settings.Cassettes = effect.CassettesRecord
+	}
 	program, err := c.compile(bundle)
 	if err != nil {
 		return runtime.StartRequest{}, err

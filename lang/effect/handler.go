@@ -73,6 +73,7 @@ type Settings struct {
 	FakeFile    string   // path of the script of scripted agents, "" without one
 	Fake        []byte   // its bundle, as lang.Bundle encodes it
 	FakeGiven   bool     // whoever started the run named the fake, and not the project file
+	Cassettes   string   // what becomes of the cassettes of agents: CassettesRecord, CassettesPlay, "" for nothing; the same for the whole life of a run
 	Env         []string // names of the environment variables that the project declares
 	Optional    []string // those of them that a run does not wait for
 	MaxSteps    int64    // of the machine between two outcomes, 0 for the default; the same for the whole life of a run
@@ -81,11 +82,17 @@ type Settings struct {
 	Grant       string   // for a script that is not the project's own: the name to which the project must have granted what it uses; "" for its own, which may use all
 }
 
+// What a run does with the cassettes that its project gives to agents.
+const (
+	CassettesRecord = "record" // what is said with an agent is added to its cassette
+	CassettesPlay   = "play"   // its cassette replies in its place
+)
+
 // After returns s as the settings of a run that has had others: what belongs to the run for life stays, its machine's limits, the commit it began at, what it is granted, and a fake that was named with it unless s
 // names one.
 func (s *Settings) After(had *Settings) *Settings {
 	next := *s
-	next.MaxSteps, next.MaxMemory, next.Head, next.Grant = had.MaxSteps, had.MaxMemory, had.Head, had.Grant
+	next.MaxSteps, next.MaxMemory, next.Head, next.Grant, next.Cassettes = had.MaxSteps, had.MaxMemory, had.Head, had.Grant, had.Cassettes
 	if had.FakeGiven && !s.FakeGiven {
 		next.FakeFile, next.Fake, next.FakeGiven = had.FakeFile, had.Fake, true
 	}

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"go.starlark.net/starlark"
@@ -33,9 +34,12 @@ type Cast func(agent string) (part func(ctx context.Context, request starlark.Va
 func Handlers(load LoadScript, cast Cast, servers *tool.Servers) map[string]*effect.Handler {
 	fakes := &fakes{load: load, cast: cast}
 	backends := map[string]Backend{backendCommand: command{}, backendScripted: scripted{fakes},
-		backendAnthropic: model{askAnthropic}, backendOpenAI: model{askOpenAI}}
+		backendAnthropic: model{askAnthropic}, backendOpenAI: model{askOpenAI}, backendCassette: cassette{}}
+	var tapes sync.Mutex
 	r := resolver{fakes}
-	perform := func(ctx context.Context, a *effect.Attempt) effect.Reply { return ask(ctx, backends, servers, a) }
+	perform := func(ctx context.Context, a *effect.Attempt) effect.Reply {
+		return ask(ctx, backends, servers, &tapes, a)
+	}
 	return map[string]*effect.Handler{
 		"agent":   {Resolve: r.agent, Perform: perform, Question: question},
 		"handoff": {Resolve: r.handoff, Perform: perform, Question: question},
@@ -55,7 +59,7 @@ func question(a *effect.Attempt) (starlark.Value, *effect.Error) {
 // maxWait is how long a backend may make a step wait while there is another that may serve.
 const maxWait = time.Minute
 
-func ask(ctx context.Context, backends map[string]Backend, servers *tool.Servers, a *effect.Attempt) effect.Reply {
+func ask(ctx context.Context, backends map[string]Backend, servers *tool.Servers, tapes *sync.Mutex, a *effect.Attempt) effect.Reply {
 	d := definitionOf(a.Resolved, a.Backend)
 	request, err := newRequest(a, d)
 	if err != nil {
@@ -67,6 +71,9 @@ func ask(ctx context.Context, backends map[string]Backend, servers *tool.Servers
 	}
 	if d.Envelope != nil {
 		tellLeftOut(a, d.Envelope)
+	}
+	if d.Cassette != "" && d.Backend != backendCassette {
+		backend = recorder{backend, tapes}
 	}
 	reply := askWithTools(ctx, backend, servers, Question{Attempt: a, Definition: d, Request: request})
 	reply.Backend = d.Serves

@@ -16,6 +16,7 @@ const (
 	backendAnthropic = project.Anthropic
 	backendOpenAI    = project.OpenAI
 	backendInbox     = project.Inbox
+	backendCassette  = "cassette" // in place of the one that was recorded
 )
 
 // Definition is who is asked and how. It is recorded with the request: a change of the project file changes nothing that was asked.
@@ -30,7 +31,7 @@ type Definition struct {
 // Candidate is one of those who may serve a request.
 type Candidate struct {
 	Serves    string       // name of the agent whose backend it is
-	Backend   string       // "command", "scripted", "anthropic", "openai" or "inbox"
+	Backend   string       // "command", "scripted", "anthropic", "openai", "inbox" or "cassette"
 	Command   []string     // for command: program and arguments
 	Dir       string       // for command: the folder of the project file, which relative programs are relative to
 	Preset    string       // for command: which coding agent it is, "" for a program that speaks the protocol
@@ -41,6 +42,7 @@ type Candidate struct {
 	MaxTokens int64        // for models: of the reply, 0 for the default
 	Price     price        // for models
 	Tools     []string     // for presets: what it may use in its own notation
+	Cassette  string       // path of the file that is recorded, or for cassette played; "" for neither
 	Servers   []tool.Grant // of tools, and what it may use of them
 	Modifies  bool         // whether it may change the workspace
 }
@@ -48,6 +50,8 @@ type Candidate struct {
 // steering is how who serves is told something while it works. A program is given its whole input at once; a coding agent goes on with its conversation.
 func (c Candidate) steering() effect.Steering {
 	switch {
+	case c.Backend == backendCassette:
+		return effect.SteerNone
 	case c.Backend == backendScripted, c.Backend == backendInbox:
 		return effect.SteerLive
 	case c.Preset != "":
@@ -82,7 +86,7 @@ func (c Candidate) payload() effect.Payload {
 	}
 	return o.Text("backend", c.Backend).Text("serves", c.Serves).Texts("command", c.Command).Text("dir", c.Dir).Text("preset", c.Preset).Texts("env", c.Env).
 		Text("function", c.Function).Text("model", c.Model).Text("url", c.URL).Int("max_tokens", c.MaxTokens).Int("price_input", c.Price.input).
-		Int("price_output", c.Price.output).Texts("tools", c.Tools).Flag("modifies", c.Modifies).Raws("servers", servers).Payload()
+		Int("price_output", c.Price.output).Texts("tools", c.Tools).Flag("modifies", c.Modifies).Text("cassette", c.Cassette).Raws("servers", servers).Payload()
 }
 
 // definitionOf reads what Definition.payload wrote, with the candidate that serves. Journals of before there were several have the one at the top.
@@ -95,7 +99,7 @@ func definitionOf(resolved starlark.Value, serving int) Definition {
 	}
 	d.Candidate = Candidate{Serves: v.Text("serves"), Backend: v.Text("backend"), Command: v.Texts("command"), Dir: v.Text("dir"), Preset: v.Text("preset"),
 		Env: v.Texts("env"), Function: v.Text("function"), Model: v.Text("model"), URL: v.Text("url"), MaxTokens: v.Int("max_tokens"),
-		Price: price{v.Int("price_input"), v.Int("price_output")}, Tools: v.Texts("tools"), Modifies: v.Flag("modifies")}
+		Price: price{v.Int("price_input"), v.Int("price_output")}, Tools: v.Texts("tools"), Modifies: v.Flag("modifies"), Cassette: v.Text("cassette")}
 	if servers, ok := v.Value("servers").(*starlark.List); ok {
 		for s := range servers.Elements() {
 			d.Servers = append(d.Servers, tool.GrantOf(s))

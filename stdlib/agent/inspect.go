@@ -37,6 +37,8 @@ func (c Candidate) What() string {
 		return backendCommand + " " + c.Command[0]
 	case c.Backend == backendScripted:
 		return backendScripted + " " + c.Function
+	case c.Backend == backendCassette:
+		return backendCassette + " " + c.Cassette
 	case c.Backend == backendInbox:
 		return backendInbox + ": whoever claims it as " + c.Serves
 	}

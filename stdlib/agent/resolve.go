@@ -160,6 +160,17 @@ func (r resolver) candidate(s *effect.Settings, f *project.File, fake *fake, nam
 	if a.Backend == backendCommand {
 		c.Dir = path.Dir(s.ProjectFile)
 	}
+	if a.Cassette == "" || s.Cassettes == "" {
+		return c, nil
+	}
+	tape := path.Join(path.Dir(s.ProjectFile), a.Cassette)
+	if path.IsAbs(a.Cassette) {
+		tape = a.Cassette
+	}
+	if s.Cassettes == effect.CassettesPlay {
+		return Candidate{Serves: name, Backend: backendCassette, Cassette: tape, Modifies: a.Modifies}, nil
+	}
+	c.Cassette = tape
 	return c, nil
 }
 
@@ -168,7 +179,7 @@ func (p *party) equip(s *effect.Settings, f *project.File, c Candidate, tools st
 	if modifies, ok := p.role.field("modifies").(starlark.Bool); ok {
 		c.Modifies = bool(modifies)
 	}
-	if c.Backend == backendScripted {
+	if c.Backend == backendScripted || c.Backend == backendCassette {
 		return c, nil
 	}
 	grants, others, fault := tool.FindAll(s, f, p.tools(c, tools))
@@ -305,7 +316,7 @@ func (p *party) complete(q *effect.Request, args effect.View, returns string) {
 			q.Pulls = append(q.Pulls, c.Serves)
 		}
 	}
-	q.Breaker = !slices.ContainsFunc(p.candidates, func(c Candidate) bool { return c.Backend == backendScripted })
+	q.Breaker = !slices.ContainsFunc(p.candidates, func(c Candidate) bool { return c.Backend == backendScripted || c.Backend == backendCassette })
 	q.Resolved = p.definition.payload(p.candidates)
 	q.Changes = p.changes(args)
 }

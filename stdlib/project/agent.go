@@ -24,13 +24,14 @@ var served = [...]struct {
 	{"url", []string{Anthropic, OpenAI}},
 	{"max_tokens", []string{Anthropic, OpenAI}},
 	{"price", []string{Anthropic, OpenAI}},
+	{"cassette", []string{Command, Anthropic, OpenAI}},
 }
 
 func (r *reader) agent(name string, t table) Agent {
 	if err := effect.CheckName(name); err != nil {
 		r.complain(t.path, diagnostic.Diagnostic{Message: err.Error()})
 	}
-	r.onlyKeys(t, "backend", "backends", "command", "preset", "env", "model", "url", "max_tokens", "price", "tools", "modifies", "owns", "timeout", "retries", "reasks",
+	r.onlyKeys(t, "backend", "backends", "command", "preset", "env", "model", "url", "max_tokens", "price", "cassette", "tools", "modifies", "owns", "timeout", "retries", "reasks",
 		"instructions", "input", "output")
 	instructions, _ := r.string(t, "instructions")
 	a := Agent{
@@ -50,6 +51,7 @@ func (r *reader) agent(name string, t table) Agent {
 		Output:       r.contract(t, "output"),
 	}
 	a.Model, _ = r.string(t, "model")
+	a.Cassette, _ = r.string(t, "cassette")
 	if _, lists := t.values["backends"]; lists {
 		r.checkList(t, a)
 		return a

@@ -109,6 +109,7 @@ type Agent struct {
 	URL          string   // of a model's API; "" for its maker's
 	MaxTokens    int64    // of a model's reply; 0 for the backend's default
 	Price        Price
+	Cassette     string   // file of recorded exchanges, relative to this file; "" without one
 	Tools        []string // the tools that it may use, none by default
 	Modifies     bool     // whether it may change the workspace
 	Owns         []string // patterns of the paths that are its to change; none where Modifies stands for all

@@ -106,8 +106,8 @@ func onlyScripted(r *effect.Request) *effect.Error {
 	}
 	candidates, _ := resolved.Value("candidates").(*starlark.List)
 	for i := range candidates.Len() {
-		if c := effect.ViewOf(candidates.Index(i)); c.Text("backend") != "scripted" {
-			return effect.Errorf(effect.KindRefused, "no agent %q in the test: agents of the project are not asked in tests; define it as a function of the test file, or say play(%q, …)",
+		if c := effect.ViewOf(candidates.Index(i)); c.Text("backend") != "scripted" && c.Text("backend") != "cassette" {
+			return effect.Errorf(effect.KindRefused, "no agent %q in the test: agents of the project are not asked in tests; define it as a function of the test file, say play(%q, …), or give it a cassette",
 				c.Text("serves"), resolved.Text("agent"))
 		}
 	}
