@@ -24,6 +24,7 @@
 //	http          waiting  http.get …  method · url · headers: dict of string or secret · json · body: string or bytes · idempotent: bool
 //	fs            waiting  fs.read …   do: "read", "write", "list", "exists", "remove", "glob" · path, or the pattern · content: string or bytes · binary: bool ·
 //	                                   recursive: bool
+//	artifact      waiting  itself      file · content: any
 //	context       waiting  context.…   do: "pack", "trim" · paths, queries: list of strings · budget: int · context: dict · history: int
 //	sh            waiting  sh.run      argv: list of strings · dir · env: dict of string · stdin: string or bytes
 //	workspace     waiting  workspace.… do: "checkpoint", "rollback", "diff", "commit" · checkpoint · since · message · paths: list of strings
@@ -47,7 +48,8 @@
 //	http              30s               1 if idempotent   0       retry if idempotent, else ask
 //	sh                5m                0                 0       ask, or as asked  raise
 //	fs, workspace,
-//	context, journal  none              0                 0       retry             raise
+//	context, journal,
+//	artifact          none              0                 0       retry             raise
 //
 // A request is idempotent if it is a GET or HEAD, or says so.
 package stdlib

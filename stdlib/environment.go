@@ -49,6 +49,7 @@ func Environment(o Options) *effect.Environment {
 	servers := tool.NewServers()
 	handlers := agent.Handlers(agent.Machines(names), o.Cast, servers)
 	handlers["http"] = httpHandler(o.Transport)
+	handlers["artifact"] = artifactHandler()
 	handlers["context"] = contextHandler()
 	handlers["fs"] = fsHandler()
 	handlers["sh"] = shHandler()
@@ -60,7 +61,7 @@ func Environment(o Options) *effect.Environment {
 
 func predeclared() starlark.StringDict {
 	names := members(agentBuiltin(), handoffBuiltin(), gateBuiltin(), runBuiltin(), sleepBuiltin(), printBuiltin(), emitBuiltin(), failBuiltin(),
-		roleBuiltin(), contractBuiltin(), replyBuiltin())
+		roleBuiltin(), contractBuiltin(), replyBuiltin(), artifactBuiltin())
 	for _, b := range append(verdictBuiltins(), clockBuiltins()...) {
 		names[b.FullName] = b
 	}
