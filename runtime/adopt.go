@@ -168,7 +168,7 @@ const sweepBatch = 1000
 func sweepPrefix(store Store, prefix string) error {
 	for {
 		b := &Batch{}
-		err := scan(store, prefix, func(rest string, _ []byte) error {
+		err := scanEach(store, prefix, func(rest string, _ []byte, _ error) error {
 			if b.Writes = append(b.Writes, Write{[]byte(prefix + rest), nil}); len(b.Writes) == sweepBatch {
 				return ErrStopScan
 			}

@@ -40,9 +40,10 @@ type CareRequest struct {
 	Task CareTask `json:"task"`
 	Path string   `json:"path,omitempty"` // of the backup, absolute: a file that does not exist
 
-	Before time.Time `json:"before,omitzero"`   // prune: runs that ended before
-	Keep   int       `json:"keep,omitempty"`    // trim: how many records of each run stay at least, from 1
-	DryRun bool      `json:"dry_run,omitempty"` // prune, trim: tell and do not forget
+	Before  time.Time `json:"before,omitzero"`   // prune: runs that ended before
+	Damaged bool      `json:"damaged,omitempty"` // prune: runs that cannot be read instead
+	Keep    int       `json:"keep,omitempty"`    // trim: how many records of each run stay at least, from 1
+	DryRun  bool      `json:"dry_run,omitempty"` // prune, trim: tell and do not forget
 }
 
 // CareReport says what was found and done.
@@ -137,8 +138,8 @@ func (r *reader) inspect(ctx context.Context, c CareRequest, out *CareReport) (e
 		return errReadOnly
 	case CareInfo:
 		out.Runs = map[Status]int{}
-		return scan(r.store, prefixRun, func(run string, row []byte) error {
-			out.Runs[r.summaryFrom(run, row).Status]++
+		return scanEach(r.store, prefixRun, func(run string, row []byte, damage error) error {
+			out.Runs[r.summaryFrom(run, row, damage).Status]++
 			return nil
 		})
 	}
@@ -172,6 +173,10 @@ func (e *Local) tend(ctx context.Context, c CareRequest, out *CareReport) error 
 		if err == nil && len(out.Pruned) > 0 && !c.DryRun {
 			out.Contents, err = e.sweepIdle(ctx)
 		}
+		if errors.Is(err, ErrDamaged) { // of another run
+			out.problem("", "contents", err)
+			err = nil
+		}
 		return err
 	case CareGC:
 		return e.collect(ctx, out)
@@ -190,7 +195,7 @@ func (out *CareReport) check(ctx context.Context, k Keeper) error {
 		return err
 	}
 	out.checkContents(k)
-	return scanKeys(k, prefixRun, func(run string) error {
+	return scanEach(k, prefixRun, func(run string, _ []byte, _ error) error { // a row that cannot be read was found before
 		out.checkRun(k, run)
 		return ctx.Err()
 	})
@@ -210,7 +215,7 @@ func runOf(key string) string {
 
 // checkContents holds contents against their hashes.
 func (out *CareReport) checkContents(k Keeper) {
-	_ = scan(k, prefixBlob, func(hash string, v []byte) error {
+	_ = scanWhole(k, prefixBlob, func(hash string, v []byte) error {
 		if hashOf(v) != hash {
 			out.problem("", "content "+hash, fmt.Errorf("%w: it does not have its hash", ErrDamaged))
 		}
@@ -258,13 +263,4 @@ func (out *CareReport) checkKeyframe(k Keeper, run string, h *horizon) {
 			out.problem(run, "keyframe", err)
 		}
 	}
-}
-
-// scanKeys calls fn for each key with the prefix, whatever its value.
-func scanKeys(s Store, prefix string, fn func(rest string) error) error {
-	err := scan(s, prefix, func(rest string, _ []byte) error { return fn(rest) })
-	if errors.Is(err, ErrDamaged) {
-		return nil // it was told of
-	}
-	return err
 }

@@ -182,7 +182,7 @@ func (sv *saved) readCheckpoints(s Store, skip int) error {
 
 // checkpoints reads all checkpoints.
 func (sv *saved) checkpoints(s Store) (bodies [][]byte, err error) {
-	err = scanWhole(s, prefixCheckpoint+sv.run, func(rest string, v []byte) error {
+	err = scanEach(s, prefixCheckpoint+sv.run, func(rest string, v []byte, _ error) error {
 		if len(rest) != 10 {
 			return fmt.Errorf("%w: run %s has a malformed checkpoint key", ErrDamaged, sv.run)
 		}

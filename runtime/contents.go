@@ -58,7 +58,7 @@ func (e *Local) sweepIdle(ctx context.Context) (dropped int, err error) {
 		return 0, fmt.Errorf("nothing was dropped, for what is damaged cannot say what it names: %w", err)
 	}
 	var idle []string
-	err = scanWhole(e.store, prefixBlob, func(hash string, _ []byte) error {
+	err = scanEach(e.store, prefixBlob, func(hash string, _ []byte, _ error) error {
 		if !named[hash] {
 			idle = append(idle, hash)
 		}
@@ -122,7 +122,7 @@ func (e *Local) named(ctx context.Context) (map[string]bool, error) {
 		return nil, err
 	}
 	var runs []string
-	err = scan(e.store, prefixRun, func(run string, _ []byte) error {
+	err = scanEach(e.store, prefixRun, func(run string, _ []byte, _ error) error {
 		runs = append(runs, run)
 		return nil
 	})

@@ -21,6 +21,9 @@ const (
 	Completed Status = "completed"
 	Failed    Status = "failed"
 	Cancelled Status = "cancelled"
+
+	// Damaged: the run's journal cannot be read. It stands still, and only a backup or an export has it whole.
+	Damaged Status = "damaged"
 )
 
 // Ended tells whether a run in this status is over.
@@ -28,7 +31,7 @@ func (s Status) Ended() bool { return s == Completed || s == Failed || s == Canc
 
 // Statuses lists all of them.
 func Statuses() []Status {
-	return []Status{Pending, Running, Suspended, Completed, Failed, Cancelled}
+	return []Status{Pending, Running, Suspended, Completed, Failed, Cancelled, Damaged}
 }
 
 // Run is one run as it is now.

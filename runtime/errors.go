@@ -128,7 +128,11 @@ func AsRefusal(err error) *Refusal {
 		kind ErrorKind
 	}{{ErrNotAStore, ErrKindNotAStore}, {ErrNoStore, ErrKindNotAStore}, {ErrNewer, ErrKindNewer}, {ErrDamaged, ErrKindDamaged}, {ErrLocked, ErrOwnerUnreachable}} {
 		if errors.Is(err, k.err) {
-			return &Refusal{Kind: k.kind, Message: err.Error()}
+			r = &Refusal{Kind: k.kind, Message: err.Error()}
+			if d := (*damagedRun)(nil); errors.As(err, &d) {
+				r.Help = "the other runs are served; starling store check says what is damaged. " + mendRun
+			}
+			return r
 		}
 	}
 	return &Refusal{Kind: ErrInternal, Message: err.Error()}

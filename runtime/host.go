@@ -119,7 +119,7 @@ func (p *programs) host(r *reader, s *state) (*host, error) {
 		return nil, refuse(ErrKindNewer, "run %s was started with behaviour %d of the builtins; this build has %d", s.ID, s.Behaviour, p.env.Behaviour).
 			help("go on with the build that started it, or end it with: starling cancel %s", s.ID)
 	}
-	made, err := p.of(s.Bundle, func() ([]byte, error) { return r.blob(s.Bundle) })
+	made, err := p.of(s.Bundle, func() ([]byte, error) { return r.needed(s.Bundle) })
 	if err != nil {
 		return nil, fmt.Errorf("run %s: its program: %w", s.ID, err)
 	}

@@ -83,7 +83,7 @@ func readHorizon(s Store, run string) (*horizon, error) {
 				return h, nil
 			}
 		}
-		wrong = fmt.Errorf("run %s: its horizon: %w", run, err)
+		wrong = fmt.Errorf("its horizon: %w", err)
 	}
 	return nil, wrong
 }
@@ -116,7 +116,7 @@ func (sv *saved) readKeyframe(s Store, h *horizon) error {
 		}
 		wrong = errors.Join(wrong, err)
 	}
-	return fmt.Errorf("run %s: its journal was trimmed up to record %d, and neither copy of the keyframe can be read: %w", sv.run, h.seq, wrong)
+	return fmt.Errorf("its journal was trimmed up to record %d, and neither copy of the keyframe can be read: %w", h.seq, wrong)
 }
 
 // writeKeyframe writes a keyframe, and reads back both copies before it says where the journal may begin.
@@ -178,5 +178,5 @@ func (r *reader) missing(run string, seq uint64) error {
 	case h != nil && seq <= h.seq:
 		return h.trimmed(run)
 	}
-	return fmt.Errorf("%w: run %s lacks its record %d", errGap, run, seq)
+	return fmt.Errorf("%w: it lacks record %d", errGap, seq)
 }

@@ -111,16 +111,40 @@ func hashIn(v effect.View, field string) string {
 	return hex.EncodeToString(v.Blob(field))
 }
 
-// scanWhole is a scan that passes over the values that cannot be read: who needs them all finds that one is missing.
-func scanWhole(s Store, prefix string, fn func(rest string, value []byte) error) error {
-	for from := []byte(prefix); ; {
-		err := s.Scan(from, afterPrefix([]byte(prefix)), func(k, v []byte) error { return fn(string(k[len(prefix):]), v) })
+// scanRange is a scan that goes on behind values that cannot be read: for those fn has what is wrong in place of the value.
+func scanRange(s Store, from, to []byte, fn func(key, value []byte, damage error) error) error {
+	for {
+		var own error
+		err := s.Scan(from, to, func(k, v []byte) error {
+			own = fn(k, v, nil)
+			return own
+		})
 		var d *DamagedValue
-		if !errors.As(err, &d) || bytes.Compare(d.Key, from) < 0 {
+		if own != nil || !errors.As(err, &d) {
+			return err
+		}
+		if err := fn(d.Key, nil, d); errors.Is(err, ErrStopScan) {
+			return nil
+		} else if err != nil {
 			return err
 		}
 		from = append(bytes.Clone(d.Key), 0)
 	}
+}
+
+// scanEach is scanRange for each key with the prefix, handing fn the rest of the key.
+func scanEach(s Store, prefix string, fn func(rest string, value []byte, damage error) error) error {
+	return scanRange(s, []byte(prefix), afterPrefix([]byte(prefix)), func(k, v []byte, damage error) error { return fn(string(k[len(prefix):]), v, damage) })
+}
+
+// scanWhole passes over the values that cannot be read: who needs them all finds that one is missing.
+func scanWhole(s Store, prefix string, fn func(rest string, value []byte) error) error {
+	return scanEach(s, prefix, func(rest string, v []byte, damage error) error {
+		if damage != nil {
+			return nil
+		}
+		return fn(rest, v)
+	})
 }
 
 // scan calls fn for each key with the prefix, handing it the rest of the key.

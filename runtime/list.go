@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"starling/lang/contract"
 	"starling/lang/effect"
@@ -42,7 +42,7 @@ func (r *reader) list(q Query, to contract.Audience) (*Listing, error) {
 	if q.Limit > 0 {
 		return out, r.newest(take)
 	}
-	err := scan(r.store, prefixRun, func(run string, row []byte) error { return take(r.summaryFrom(run, row)) })
+	err := scanEach(r.store, prefixRun, func(run string, row []byte, damage error) error { return take(r.summaryFrom(run, row, damage)) })
 	slices.SortFunc(out.Runs, newer)
 	return out, err
 }
@@ -70,19 +70,23 @@ func (r *reader) newest(fn func(Summary) error) error {
 		if err != nil && !errors.Is(err, ErrDamaged) {
 			return err
 		}
-		return fn(r.summaryFrom(run, row))
+		return fn(r.summaryFrom(run, row, err))
 	})
 }
 
-// summaryFrom reads a row. One that is damaged is made again from the journal; where that is damaged too the run is listed as what it is.
-func (r *reader) summaryFrom(run string, row []byte) Summary {
-	s, err := readSummary(run, row)
-	if err == nil {
+// summaryFrom reads a row. One that is damaged, or tells of a damaged run, is made again from the journal; where that cannot be read the run is listed as damaged.
+func (r *reader) summaryFrom(run string, row []byte, damage error) Summary {
+	s := Summary{ID: run}
+	if damage == nil {
+		s, damage = readSummary(run, row)
+	}
+	if damage == nil && s.Status != Damaged {
 		return s
 	}
 	sv, err := readRun(r.store, run, 0)
 	if err != nil {
-		return Summary{ID: run, Status: Suspended, Error: fmt.Sprintf("it cannot be read: %v", err)}
+		s.ID, s.Status, s.Error, s.NextDue = run, Damaged, err.Error(), nil
+		return s
 	}
 	state := sv.fold()
 	v, _ := state.summary().View() // just made
@@ -102,17 +106,17 @@ func (r *reader) inbox(q Query, to contract.Audience) (*Listing, error) {
 		return parents[run]
 	}
 	out := &Listing{Schema: Schema, Gates: []Gate{}}
-	err := scan(r.store, prefixInbox, func(key string, v []byte) error {
+	err := scanEach(r.store, prefixInbox, func(key string, v []byte, damage error) error {
 		run, name, _ := strings.Cut(key, "/")
-		records, err := readRecords(bytes.Clone(v), 0)
-		if err != nil || len(records) != 1 {
-			return nil // the run itself has its gates: Get shows them
+		opened, data := r.opened(run, name, v, damage)
+		if opened.IsZero() {
+			return nil // the run cannot be read either: it is listed as damaged
 		}
 		for parent(run) != "" {
 			up, step, _ := cutParent(parent(run))
 			run, name = up, step+"/"+name
 		}
-		g := gateDocument(run, name, records[0].Time, records[0].view(), to)
+		g := gateDocument(run, name, opened, data, to)
 		if q.Target == "" || g.Target == "" || g.Target == q.Target {
 			out.Gates = append(out.Gates, g)
 		}
@@ -122,14 +126,34 @@ func (r *reader) inbox(q Query, to contract.Audience) (*Listing, error) {
 	return out, err
 }
 
+// opened reads the row of an open gate: when it was opened, and what it is about. One that cannot be read is made again from the journal.
+func (r *reader) opened(run, name string, v []byte, damage error) (time.Time, effect.View) {
+	if records, err := readRecords(bytes.Clone(v), 0); damage == nil && err == nil && len(records) == 1 {
+		return records[0].Time, records[0].view()
+	}
+	sv, err := readRun(r.store, run, 0)
+	if err != nil {
+		return time.Time{}, effect.View{}
+	}
+	g := sv.fold().Gates[name]
+	if g == nil {
+		return time.Time{}, effect.View{}
+	}
+	data, _ := g.payload().View() // just made
+	return g.OpenedAt, data
+}
+
 // work lists what agents come for, the oldest first.
 func (r *reader) work(q Query) (*Listing, error) {
 	out := &Listing{Schema: Schema, Work: []Work{}}
-	err := scan(r.store, prefixWork, func(key string, v []byte) error {
+	err := scanEach(r.store, prefixWork, func(key string, v []byte, damage error) error {
 		run, step, _ := strings.Cut(key, "/")
 		row, err := effect.Payload(bytes.Clone(v)).View()
+		if damage != nil || err != nil {
+			row, err = r.offered(run, step)
+		}
 		if err != nil {
-			return nil // the run itself knows: Get shows it
+			return nil // the run cannot be read either: it is listed as damaged
 		}
 		if w := workDocument(run, step, row); q.Target == "" || q.Target == w.Agent {
 			out.Work = append(out.Work, w)
@@ -138,4 +162,13 @@ func (r *reader) work(q Query) (*Listing, error) {
 	})
 	slices.SortStableFunc(out.Work, func(a, b Work) int { return a.Since.Compare(b.Since) })
 	return out, err
+}
+
+// offered makes the row of work again from the journal.
+func (r *reader) offered(run, step string) (effect.View, error) {
+	sv, err := readRun(r.store, run, 0)
+	if err != nil {
+		return effect.View{}, err
+	}
+	return sv.fold().workRow(step).View()
 }

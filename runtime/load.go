@@ -37,11 +37,11 @@ func readRunTo(s Store, run string, skip int, upTo uint64) (*saved, error) {
 		sv := &saved{run: run, state: newState(run), upTo: upTo}
 		err := sv.read(s, skip)
 		if !errors.Is(err, errGap) {
-			return sv, err
+			return sv, unreadable(run, err)
 		}
 		h, failed := readHorizon(s, run) // was it trimmed while it was read?
 		if failed != nil || h == nil || h.seq == before || h.seq == sv.begins {
-			return nil, err
+			return nil, unreadable(run, err)
 		}
 		before = h.seq
 	}
@@ -92,7 +92,7 @@ func (sv *saved) readStart(s Store) (*horizon, error) {
 	case errors.Is(err, ErrNoKey):
 		return nil, nil // readTail tells whether there is anything
 	}
-	return nil, fmt.Errorf("run %s: its first record: %w", sv.run, err)
+	return nil, fmt.Errorf("its first record: %w", err)
 }
 
 func (sv *saved) readTail(s Store) error {
@@ -104,10 +104,10 @@ func (sv *saved) readTail(s Store) error {
 	return s.Scan(seqKey(prefixJournal, sv.run, next), end, func(k, v []byte) error {
 		records, err := unseal(v, seqOf(k))
 		if err != nil {
-			return fmt.Errorf("run %s: %w", sv.run, err)
+			return err
 		}
 		if seqOf(k) != next {
-			return fmt.Errorf("%w: run %s lacks its record %d", errGap, sv.run, next)
+			return fmt.Errorf("%w: it lacks record %d", errGap, next)
 		}
 		next += uint64(len(records))
 		sv.length.bytes += len(v)
@@ -171,10 +171,13 @@ func (a *actor) keep(s *state, sv *saved) {
 	a.s, a.points, a.tail, a.row, a.kept = s, sv.points, sv.length, s.row(), max(a.kept, sv.begins)
 }
 
-// awaken makes state and machine. A run that cannot be served here (its program or its settings cannot be read, or this build's builtins behave in another way) is
-// left as it is, unfit; one whose machine fails, or says something else than the journal does, is poison.
+// awaken makes state and machine. A run that cannot be served here (this build's builtins behave in another way) is left as it is, unfit; one whose machine fails, or
+// says something else than the journal does, or whose program or settings are damaged, is poison.
 func (a *actor) awaken(sv *saved) (poison string, err error) {
 	h, err := a.e.hostOf(sv)
+	if errors.Is(err, ErrDamaged) {
+		return err.Error(), nil
+	}
 	if err != nil {
 		a.unfit = err
 		return "", nil
@@ -184,7 +187,7 @@ func (a *actor) awaken(sv *saved) (poison string, err error) {
 	}
 	err = guarded(func() error { return a.rebuild(h, sv) })
 	if errors.Is(err, ErrDamaged) {
-		return "", err
+		return "", unreadable(a.run, err)
 	}
 	if err != nil {
 		a.m = nil
@@ -315,7 +318,7 @@ func (r *reader) settings(hash string) (*effect.Settings, error) {
 	if hash == "" {
 		return &effect.Settings{}, nil
 	}
-	b, err := r.blob(hash)
+	b, err := r.needed(hash)
 	if err != nil {
 		return nil, err
 	}

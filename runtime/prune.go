@@ -3,6 +3,8 @@ package runtime
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"time"
 )
 
@@ -17,21 +19,26 @@ type pruner struct {
 	starts map[string][]byte // key of the idempotent start of each run
 }
 
-// old lists the trees of runs that have ended before a time, each with its root first.
-func (p *pruner) old() (trees [][]Summary, err error) {
+// index finds the keys that lead to runs.
+func (p *pruner) index() (err error) {
 	if p.order, err = p.keysOf(prefixOrder, func(key string, _ []byte) string { return key[8:] }); err != nil {
-		return nil, err
+		return err
 	}
 	p.starts, err = p.keysOf(prefixStartKey, func(_ string, v []byte) string {
 		var k keyed
 		_ = json.Unmarshal(v, &k) // a row that cannot be read is nobody's
 		return k.Run
 	})
-	if err != nil {
+	return err
+}
+
+// old lists the trees of runs that have ended before a time, each with its root first.
+func (p *pruner) old() (trees [][]Summary, err error) {
+	if err := p.index(); err != nil {
 		return nil, err
 	}
-	err = scan(p.r.store, prefixRun, func(run string, row []byte) error {
-		s := p.r.summaryFrom(run, row)
+	err = scanEach(p.r.store, prefixRun, func(run string, row []byte, damage error) error {
+		s := p.r.summaryFrom(run, row, damage)
 		if s.Parent != "" || !s.Status.Ended() || !s.UpdatedAt.Before(p.before) {
 			return nil
 		}
@@ -44,9 +51,48 @@ func (p *pruner) old() (trees [][]Summary, err error) {
 	return trees, err
 }
 
+// lost lists the runs that cannot be read, each with what it started. One that has somebody above or below it who has not ended stays, and is told of: that one would start
+// it again, or wait for it.
+func (p *pruner) lost(out *CareReport) (trees [][]Summary, err error) {
+	if err := p.index(); err != nil {
+		return nil, err
+	}
+	err = scanEach(p.r.store, prefixRun, func(run string, row []byte, damage error) error {
+		_, failed := readRun(p.r.store, run, 0)
+		if !errors.Is(failed, ErrDamaged) {
+			return nil
+		}
+		s := p.r.summaryFrom(run, row, damage)
+		s.Status, s.Error = Damaged, failed.Error()
+		tree, whole, err := p.tree(s)
+		if err != nil {
+			return err
+		}
+		if up, _, child := cutParent(s.Parent); child && !p.over(up) {
+			whole = false
+		}
+		if !whole {
+			out.problem(run, "run", fmt.Errorf("%w; cancel what it was started by, and what it started, first", failed))
+			return nil
+		}
+		trees = append(trees, tree)
+		return nil
+	})
+	return trees, err
+}
+
+// over tells whether a run has ended, or is not there.
+func (p *pruner) over(run string) bool {
+	s, err := p.r.summary(run)
+	return err != nil || gone(s.Status)
+}
+
+// gone tells whether a run goes on no more, for it has ended or cannot be read.
+func gone(s Status) bool { return s.Ended() || s == Damaged }
+
 func (p *pruner) keysOf(prefix string, of func(key string, v []byte) string) (map[string][]byte, error) {
 	keys := map[string][]byte{}
-	err := scan(p.r.store, prefix, func(rest string, v []byte) error {
+	err := scanWhole(p.r.store, prefix, func(rest string, v []byte) error {
 		keys[of(rest, v)] = []byte(prefix + rest)
 		return nil
 	})
@@ -55,7 +101,7 @@ func (p *pruner) keysOf(prefix string, of func(key string, v []byte) string) (ma
 
 // tree is a run with all below it; it is not whole while one of them has not ended.
 func (p *pruner) tree(s Summary) (tree []Summary, whole bool, err error) {
-	tree, whole = []Summary{s}, s.Status.Ended()
+	tree, whole = []Summary{s}, gone(s.Status)
 	kids, err := p.r.childrenOf(s.ID)
 	for _, k := range kids {
 		if err != nil || !whole {
@@ -91,7 +137,11 @@ func (p *pruner) forget(ctx context.Context, s Summary) error {
 // prune forgets the runs that have ended before a time, or only tells which these are.
 func (e *Local) prune(ctx context.Context, c CareRequest, out *CareReport) error {
 	p := &pruner{r: &e.reader, before: c.Before}
-	trees, err := p.old()
+	find := p.old
+	if c.Damaged {
+		find = func() ([][]Summary, error) { return p.lost(out) }
+	}
+	trees, err := find()
 	out.Pruned = []Summary{}
 	for _, tree := range trees {
 		out.Pruned = append(out.Pruned, tree...)

@@ -81,10 +81,10 @@ func (r *reader) summary(run string) (Summary, error) {
 	if errors.Is(err, ErrNoKey) {
 		return Summary{}, refuse(ErrUnknownRun, "no run %q", run).help("list them with: starling ps -a")
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrDamaged) {
 		return Summary{}, err
 	}
-	return readSummary(run, row)
+	return r.summaryFrom(run, row, err), nil
 }
 
 // resolveRun finds the run that an address means: an id, a unique prefix, "@last".
@@ -93,12 +93,12 @@ func (r *reader) resolveRun(address string) (string, error) {
 		return r.last()
 	}
 	if len(address) == runIDLength { // whole, as programs have it
-		if _, err := r.store.Get(runKey(address)); err == nil {
+		if _, err := r.store.Get(runKey(address)); err == nil || errors.Is(err, ErrDamaged) {
 			return address, nil
 		}
 	}
 	var fits []string
-	err := scan(r.store, prefixRun+address, func(rest string, _ []byte) error {
+	err := scanEach(r.store, prefixRun+address, func(rest string, _ []byte, _ error) error {
 		fits = append(fits, address+rest)
 		if len(fits) > 8 {
 			return ErrStopScan
@@ -208,6 +208,15 @@ func (r *reader) blob(hash string) ([]byte, error) {
 		return nil, fmt.Errorf("%w: content %s does not have its hash", ErrDamaged, hash)
 	}
 	return b, nil
+}
+
+// needed reads content that a run names: that it is not there is damage.
+func (r *reader) needed(hash string) ([]byte, error) {
+	b, err := r.blob(hash)
+	if errors.Is(err, ErrNoKey) {
+		err = fmt.Errorf("%w: content %s is missing", ErrDamaged, hash)
+	}
+	return b, err
 }
 
 // Blob returns content by its hash.

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"starling/lang"
 	"starling/lang/contract"
@@ -105,6 +106,9 @@ func (r *reader) gatesOf(top, path string, s *state, to contract.Audience) ([]Ga
 			continue
 		}
 		sv, err := readRun(r.store, child, 0)
+		if errors.Is(err, ErrDamaged) {
+			continue // it is listed as damaged
+		}
 		if err != nil {
 			return nil, err
 		}

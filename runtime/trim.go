@@ -172,8 +172,8 @@ func (d *dropper) flush(ctx context.Context) error {
 // dropJournal deletes the journal up to a horizon, the oldest records first, with the rows of the gates that were decided there.
 func (e *Local) dropJournal(ctx context.Context, run string, h *horizon) error {
 	d := dropper{store: e.store}
-	err := e.store.Scan(seqKey(prefixJournal, run, 0), seqKey(prefixJournal, run, h.seq+1), func(k, v []byte) error {
-		records, err := unseal(v, seqOf(k))
+	err := scanRange(e.store, seqKey(prefixJournal, run, 0), seqKey(prefixJournal, run, h.seq+1), func(k, v []byte, _ error) error {
+		records, err := unseal(v, seqOf(k)) // damaged or not, it goes
 		keys := [][]byte{append([]byte(nil), k...)}
 		for i := 0; i < len(records) && err == nil; i++ {
 			if r := &records[i]; r.Type == GateDecided || r.Type == GateWithdrawn {
@@ -191,7 +191,7 @@ func (e *Local) dropJournal(ctx context.Context, run string, h *horizon) error {
 // dropKeyframes deletes the keyframes of earlier horizons, and copies that a crash has left.
 func (e *Local) dropKeyframes(ctx context.Context, run string, h *horizon) error {
 	d := dropper{store: e.store}
-	err := scanWhole(e.store, prefixKeyframe+run, func(rest string, _ []byte) error {
+	err := scanEach(e.store, prefixKeyframe+run, func(rest string, _ []byte, _ error) error {
 		if len(rest) == 11 && seqOf([]byte(rest[:9])) == h.seq {
 			return nil
 		}

@@ -3,7 +3,6 @@ package runtime
 import (
 	"context"
 	"errors"
-	"fmt"
 )
 
 // Watch calls fn for the events of a run in order. It reads some of them, and hands them out when it has: whoever is slow to take them holds up nobody.
@@ -113,10 +112,10 @@ func (r *reader) commits(run string, after uint64, fn func(v []byte, records []R
 		return err
 	}
 	next := after + 1
-	return r.store.Scan(seqKey(prefixJournal, run, from), afterPrefix([]byte(prefixJournal+run)), func(k, v []byte) error {
+	err = r.store.Scan(seqKey(prefixJournal, run, from), afterPrefix([]byte(prefixJournal+run)), func(k, v []byte) error {
 		records, err := unseal(v, seqOf(k))
 		if err != nil {
-			return fmt.Errorf("run %s: %w", run, err)
+			return err
 		}
 		if seqOf(k) > next {
 			return r.missing(run, next)
@@ -125,6 +124,7 @@ func (r *reader) commits(run string, after uint64, fn func(v []byte, records []R
 		next += uint64(len(records))
 		return fn(v, records)
 	})
+	return unreadable(run, err)
 }
 
 // commitOf is the first number of the commit that holds a record. Whoever follows asks for a commit's first; for others it is looked for further and further back.

@@ -23,7 +23,7 @@ func TestUsage(t *testing.T) {
 		{"inbox x", "error: inbox: got 1 operands, want none|help: see starling inbox --help|"},
 		{"signal tq", `error: got the address "tq", want RUN/GATE|help: starling inbox lists the open gates|`},
 		{"signal tq/g --message m", `error: got the address "tq/g", want a RUN, because of --message|help: starling inbox lists the open gates|`},
-		{"wait tq --for done", `error: wait: --for: "done" is not a status|help: a run is one of pending, running, suspended, completed, failed, cancelled|`},
+		{"wait tq --for done", `error: wait: --for: "done" is not a status|help: a run is one of pending, running, suspended, completed, failed, cancelled, damaged|`},
 		{"wait tq --for suspnded", `error: wait: --for: "suspnded" is not a status|help: did you mean "suspended"?|`},
 		{"wait tq --timeout soon", `error: --timeout: got "soon", want a number with a unit (ns us ms s m h d), such as "90s", "2h" or "1d"|`},
 		{"resume", "error: resume: name the runs, or say --all|help: starling ps lists the runs|"},

@@ -13,29 +13,27 @@ import (
 func (c *call) pruneCommand() *cobra.Command {
 	var older string
 	var keep int
-	var dry bool
+	var dry, damaged bool
 	cmd := &cobra.Command{
-		Use:     "prune --older DURATION | --keep RECORDS",
+		Use:     "prune --older DURATION | --keep RECORDS | --damaged",
 		Short:   "Forget runs that have ended long ago, or the older part of long journals",
 		GroupID: "store",
 		Long: `Forget the runs that have ended longer ago than DURATION, with the child runs that they started: journals, decisions and idempotency keys. What has not ended stays.
 To keep a run elsewhere, export it first.
 
 With --keep, drop the older part of the journals of runs that have not ended: of each, the newest RECORDS stay at least. The run goes on as before. What was dropped cannot be asked for
-any more: logs and steps from the start, replay, rerun, fork and export of that run are refused with exit code 10. [store] keep in starling.toml does the same by itself.`,
-		Example: "  starling prune --older 30d --dry-run\n  starling prune --keep 10000",
+any more: logs and steps from the start, replay, rerun, fork and export of that run are refused with exit code 10. [store] keep in starling.toml does the same by itself.
+
+With --damaged, forget the runs whose journals cannot be read (starling ps shows them as damaged), with the child runs that they started. Restore a backup or import an export of
+them first, where there is one.`,
+		Example: "  starling prune --older 30d --dry-run\n  starling prune --keep 10000\n  starling prune --damaged --dry-run",
 		Args:    operands(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r := runtime.CareRequest{Task: runtime.CareTrim, Keep: keep, DryRun: dry}
-			if trim := cmd.Flags().Changed("keep"); trim == (older != "") {
-				return usage("starling prune --older 30d", "prune: say how long ago a run must have ended, or with --keep how much of a journal stays")
-			} else if !trim {
-				age, err := parseDuration("--older", older)
-				if err != nil {
-					return err
-				}
-				r.Task, r.Before = runtime.CarePrune, time.Now().Add(-age)
+			r, err := pruning(older, cmd.Flags().Changed("keep"), keep, damaged)
+			if err != nil {
+				return err
 			}
+			r.DryRun = dry
 			report, err := c.care(cmd.Context(), r)
 			switch {
 			case err != nil:
@@ -45,22 +43,41 @@ any more: logs and steps from the start, replay, rerun, fork and export of that 
 			case r.Task == runtime.CareTrim:
 				return c.printTrimmed(report, dry)
 			}
-			c.printPruned(report, dry)
-			return nil
+			return c.printPruned(report, dry)
 		},
 	}
 	cmd.Flags().StringVar(&older, "older", "", "runs that ended longer ago than this `DURATION`, such as 30d")
 	cmd.Flags().IntVar(&keep, "keep", 0, "trim the journals of the others, but for so many `RECORDS` of each")
+	cmd.Flags().BoolVar(&damaged, "damaged", false, "runs that cannot be read")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "only say which")
 	c.jsonFlag(cmd)
 	return cmd
 }
 
-func (c *call) printPruned(r *runtime.CareReport, dry bool) {
+// pruning is what the flags ask for: one of three.
+func pruning(older string, trim bool, keep int, damaged bool) (runtime.CareRequest, error) {
+	switch {
+	case older != "" && !trim && !damaged:
+		age, err := parseDuration("--older", older)
+		return runtime.CareRequest{Task: runtime.CarePrune, Before: time.Now().Add(-age)}, err
+	case older == "" && trim && !damaged:
+		return runtime.CareRequest{Task: runtime.CareTrim, Keep: keep}, nil
+	case older == "" && !trim && damaged:
+		return runtime.CareRequest{Task: runtime.CarePrune, Damaged: true}, nil
+	}
+	return runtime.CareRequest{}, usage("starling prune --older 30d",
+		"prune: say how long ago a run must have ended, or with --keep how much of a journal stays, or --damaged")
+}
+
+func (c *call) printPruned(r *runtime.CareReport, dry bool) error {
 	for _, s := range r.Pruned {
 		c.print("%s %s %s", s.ID, s.Status, s.Script)
 	}
+	for _, p := range r.Problems {
+		c.notice("run %s stays: %s", p.Run, p.Error)
+	}
 	c.notice("%d runs %s", len(r.Pruned), done("forgotten", dry))
+	return damageOf(r)
 }
 
 func (c *call) printTrimmed(r *runtime.CareReport, dry bool) error {

@@ -124,7 +124,7 @@ func (c *call) uncarried(ctx context.Context, s session) {
 	}
 	var ids []string
 	for _, r := range l.Runs {
-		if !r.Carried && r.Parent == "" {
+		if !r.Carried && r.Parent == "" && r.Status != runtime.Damaged {
 			ids = append(ids, r.ID)
 		}
 	}

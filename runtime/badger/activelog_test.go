@@ -112,7 +112,7 @@ func TestOldViewKeepsItsVersions(t *testing.T) {
 			must(t, s.Commit(t.Context(), batch("k", []byte("new"))))
 		}
 		must(t, s.db.Flatten(1))
-		if v, err := valueIn(txn, []byte("k")); string(v) != "old" {
+		if v, err := valueIn(s.badgerDir(), txn, []byte("k")); string(v) != "old" {
 			t.Errorf("got %q, %v", v, err)
 		}
 		return nil

@@ -47,7 +47,7 @@ func (s *Store) Backup(ctx context.Context, path string) (keys int, size int64, 
 		return 0, 0, err
 	}
 	defer os.Remove(f.Name())
-	w := &backupWriter{out: f}
+	w := &backupWriter{dir: s.badgerDir(), out: f}
 	err = firstError(w.begin(), s.view(func(txn *badgerdb.Txn) error { return w.all(ctx, txn) }), w.end())
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return 0, 0, fmt.Errorf("backup: %w", err)
@@ -59,6 +59,7 @@ func (s *Store) Backup(ctx context.Context, path string) (keys int, size int64, 
 }
 
 type backupWriter struct {
+	dir  string // where the values are
 	out  io.Writer
 	body []byte
 	keys int
@@ -87,7 +88,7 @@ func (w *backupWriter) all(ctx context.Context, txn *badgerdb.Txn) error {
 		if key[0] == 0 && !own || bytes.HasPrefix(key, []byte(badgersOwn)) {
 			continue
 		}
-		err := itemValue(it.Item(), func(v []byte) error {
+		err := itemValue(w.dir, it.Item(), func(v []byte) error {
 			if own {
 				return w.entry(entryRun, name, v)
 			}

@@ -57,7 +57,7 @@ func (s *Store) Damaged(ctx context.Context, fn func(key []byte, err error)) (re
 		defer it.Close()
 		for it.Seek([]byte(firstKey)); it.Valid() && ctx.Err() == nil; it.Next() {
 			read++
-			if err := itemValue(it.Item(), func([]byte) error { return nil }); err != nil {
+			if err := itemValue(s.badgerDir(), it.Item(), func([]byte) error { return nil }); err != nil {
 				fn(it.Item().KeyCopy(nil), err)
 			}
 		}

@@ -417,7 +417,7 @@ func TestFlippedByteInOlderValueLog(t *testing.T) {
 		t.Errorf("the changed value: got %d bytes, %v, wanted %v", len(v), err, runtime.ErrDamaged)
 	}
 	err = s.Scan(nil, nil, func(_, _ []byte) error { return nil })
-	want := `the store is damaged: the large value of key "large/1" cannot be read from the value log`
+	want := fmt.Sprintf(`the store is damaged: the large value of key "large/1" cannot be read from %s at byte %d`, filepath.Join(dir, badgerName, "000001.vlog"), logHeader)
 	if err == nil || err.Error() != want {
 		t.Errorf("a scan over it: got %v, wanted %s", err, want)
 	}

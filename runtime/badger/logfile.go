@@ -205,6 +205,21 @@ func pointerOf(b []byte) (pointer, bool) {
 	return pointer{binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:]), binary.LittleEndian.Uint32(b[8:])}, true
 }
 
+// pointerIn is where a write-ahead log has the large value of a key in a version.
+func pointerIn(path string, key []byte, version uint64) (p pointer, ok bool) {
+	log, err := openLog(path)
+	if err != nil {
+		return pointer{}, false
+	}
+	defer log.close()
+	_, _ = log.records(true, func(r logRecord, _ int64) { // up to where it can be read
+		if r.meta&metaPointer != 0 && r.version == version && bytes.Equal(r.key, key) {
+			p, ok = pointerOf(r.value)
+		}
+	})
+	return p, ok
+}
+
 // numbered is a file of Badger's whose name is a number.
 type numbered struct {
 	path   string

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	badgerdb "github.com/dgraph-io/badger/v4"
 
@@ -21,7 +22,7 @@ func (s *Store) Get(key []byte) ([]byte, error) {
 	}
 	var value []byte
 	err := s.view(func(txn *badgerdb.Txn) (err error) {
-		value, err = valueIn(txn, key)
+		value, err = valueIn(s.badgerDir(), txn, key)
 		return err
 	})
 	return value, err
@@ -44,7 +45,7 @@ func (s *Store) Scan(from, to []byte, fn func(key, value []byte) error) error {
 			if to != nil && bytes.Compare(item.Key(), to) >= 0 {
 				return nil
 			}
-			if err := itemValue(item, func(v []byte) error { return fn(item.Key(), v) }); err != nil {
+			if err := itemValue(s.badgerDir(), item, func(v []byte) error { return fn(item.Key(), v) }); err != nil {
 				return err
 			}
 		}
@@ -65,7 +66,7 @@ func commonPrefix(from, to []byte) []byte {
 	return from[:n]
 }
 
-func valueIn(txn *badgerdb.Txn, key []byte) ([]byte, error) {
+func valueIn(dir string, txn *badgerdb.Txn, key []byte) ([]byte, error) {
 	item, err := txn.Get(key)
 	if errors.Is(err, badgerdb.ErrKeyNotFound) {
 		return nil, runtime.ErrNoKey
@@ -74,19 +75,46 @@ func valueIn(txn *badgerdb.Txn, key []byte) ([]byte, error) {
 		return nil, err
 	}
 	value := []byte{}
-	err = itemValue(item, func(v []byte) error {
+	err = itemValue(dir, item, func(v []byte) error {
 		value = append(value, v...)
 		return nil
 	})
 	return value, err
 }
 
-// itemValue calls fn with the value. Where Badger cannot read a large value it logs that and hands out an empty one.
-func itemValue(item *badgerdb.Item, fn func([]byte) error) error {
+// itemValue calls fn with the value of an item of the files in dir. Where Badger cannot read a large value it logs that and hands out an empty one.
+func itemValue(dir string, item *badgerdb.Item, fn func([]byte) error) error {
 	return item.Value(func(v []byte) error {
 		if len(v) == 0 && item.ValueSize() > 0 {
-			return &runtime.DamagedValue{Key: item.KeyCopy(nil), Cause: fmt.Sprintf("the large value of key %q cannot be read from the value log", item.Key())}
+			place := "the value log"
+			if p, ok := pointerTo(dir, item.Key(), item.Version()); ok {
+				place = fmt.Sprintf("%s at byte %d", filepath.Join(dir, fmt.Sprintf("%06d%s", p.file, valueLogSuffix)), p.offset)
+			}
+			return &runtime.DamagedValue{Key: item.KeyCopy(nil), Cause: fmt.Sprintf("the large value of key %q cannot be read from %s", item.Key(), place)}
 		}
 		return fn(v)
 	})
+}
+
+// pointerTo finds where a large value is. Badger does not say, so the files are looked at once more; while it is merging tables the place may not be found.
+func pointerTo(dir string, key []byte, version uint64) (p pointer, ok bool) {
+	tables, err := openManifest(dir)
+	if err != nil {
+		return pointer{}, false
+	}
+	for id, m := range tables {
+		_ = withTable(dir, id, m, func(t *tableFile) error { // one that is gone by now
+			if at, found := t.pointerTo(key, version); found {
+				p, ok = at, true
+			}
+			return nil
+		})
+	}
+	logs, _ := numberedFiles(dir, writeAheadSuffix)
+	for _, file := range logs {
+		if at, found := pointerIn(file.path, key, version); found {
+			p, ok = at, true
+		}
+	}
+	return p, ok
 }

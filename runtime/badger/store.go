@@ -161,7 +161,7 @@ func (s *Store) settle(f findings) error {
 func (s *Store) identify(marked, sequence uint64) error {
 	return s.view(func(txn *badgerdb.Txn) error {
 		s.info.Epoch = marked
-		id, err := valueIn(txn, ownKey(tagID))
+		id, err := valueIn(s.badgerDir(), txn, ownKey(tagID))
 		switch {
 		case errors.Is(err, runtime.ErrNoKey) && sequence == 0:
 			return nil
@@ -170,7 +170,7 @@ func (s *Store) identify(marked, sequence uint64) error {
 		case hex.EncodeToString(id) != s.info.ID:
 			return damaged(s.badgerDir(), "it belongs to the store %x, wanted %s as in the file %q", id, s.info.ID, formatName)
 		}
-		epoch, err := valueIn(txn, ownKey(tagEpoch))
+		epoch, err := valueIn(s.badgerDir(), txn, ownKey(tagEpoch))
 		s.info.Epoch = max(marked, numberOf(epoch))
 		return err
 	})

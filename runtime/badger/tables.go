@@ -1,6 +1,7 @@
 package badger
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -146,6 +147,17 @@ func (f *tableFile) lastPointer(log uint64) (offset int64) {
 		}
 	}
 	return offset
+}
+
+// pointerTo is where the table has the large value of a key in a version.
+func (f *tableFile) pointerTo(key []byte, version uint64) (pointer, bool) {
+	it := f.t.NewIterator(0)
+	defer it.Close()
+	seek := y.KeyWithTs(key, version)
+	if it.Seek(seek); !it.Valid() || !bytes.Equal(seek, it.Key()) || it.Value().Meta&metaPointer == 0 {
+		return pointer{}, false
+	}
+	return pointerOf(it.Value().Value)
 }
 
 // damaged says what is wrong with a file. Nothing has been changed in the store when it is returned from an open.

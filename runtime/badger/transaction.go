@@ -3,6 +3,7 @@ package badger
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	badgerdb "github.com/dgraph-io/badger/v4"
@@ -71,7 +72,7 @@ func (t *transaction) standing(run string) uint64 {
 	if at, ok := t.c.fences[run]; ok {
 		return at
 	}
-	v, err := valueIn(t.txn, fenceKey(run))
+	v, err := valueIn(filepath.Join(t.c.dir, badgerName), t.txn, fenceKey(run))
 	if err != nil && !errors.Is(err, runtime.ErrNoKey) {
 		t.err = err
 	}

@@ -53,7 +53,7 @@ func Fields() []Field {
 // fields is the one table of fields.
 func fields() []field {
 	return []field{
-		{"status", "of the run: pending, running, suspended, completed, failed, cancelled", "status = suspended", status, false,
+		{"status", "of the run: pending, running, suspended, completed, failed, cancelled, damaged", "status = suspended", status, false,
 			ofRun(func(r *runtime.Summary) string { return string(r.Status) })},
 		{"run", "the id", "run ~ c97b", text, false, ofRun(func(r *runtime.Summary) string { return r.ID })},
 		{"script", "the file, or NAME@VERSION", `script ~ review`, text, false, ofRun(func(r *runtime.Summary) string { return r.Script })},
