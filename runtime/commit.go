@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 )
 
@@ -36,6 +37,9 @@ func (a *actor) commit(t *turn) error {
 	}
 	err := a.e.store.Commit(context.Background(), b)
 	named(err)
+	if errors.Is(err, ErrFull) {
+		a.e.fill(err)
+	}
 	if err != nil {
 		return fmt.Errorf("run %s: %w", a.run, err)
 	}

@@ -256,6 +256,9 @@ func (e *Local) move(run string, moving bool) {
 
 // Moving tells whether a run that the engine carries is in motion, or due within a time. It looks at what is in motion, not at every run.
 func (e *Local) Moving(soon time.Duration) bool {
+	if e.stalled() != nil {
+		return false
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.active > 0 || len(e.moves) > 0 || e.alarms.within(soon)

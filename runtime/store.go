@@ -136,6 +136,8 @@ var (
 	ErrNewer = errors.New("the store is of a newer format")
 	// ErrDamaged: bytes that were acknowledged are gone or changed. Nothing is served from such a store.
 	ErrDamaged = errors.New("the store is damaged")
+	// ErrFull: the disk has too little room. The commit was not applied; what was acknowledged before is there.
+	ErrFull = errors.New("the disk is full")
 	// ErrLocked: another process holds the directory.
 	ErrLocked = errors.New("the store is in use by another process")
 )

@@ -30,8 +30,8 @@ func (r *reader) Watch(ctx context.Context, w WatchRequest, fn func(Event) error
 		case len(records) > 0:
 		case over || !w.Follow:
 			return nil
-		case r.isClosed():
-			return errShut
+		case r.stalled() != nil:
+			return r.stalled()
 		case r.hasEnded(run):
 			over = true // whoever comes again after the end is handed what came since, and waits for nothing
 		default:
@@ -162,10 +162,11 @@ func (r *reader) next(run string, follow bool) <-chan struct{} {
 	c := r.changed[run]
 	if c == nil {
 		c = make(chan struct{})
-		r.changed[run] = c
-		if r.closed {
-			close(c)
+		if r.closed || r.full != nil {
+			close(c) // nobody else closes it
+			return c
 		}
+		r.changed[run] = c
 	}
 	return c
 }
@@ -175,14 +176,31 @@ func (r *reader) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.closed = true
+	r.wakeAll()
+}
+
+// fill ends all watching when the disk is full: no run goes on until somebody has made room and started again.
+func (r *reader) fill(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.full = err
+	r.wakeAll()
+}
+
+// wakeAll wakes the watchers of all runs. It is called with mu held.
+func (r *reader) wakeAll() {
 	for run, c := range r.changed {
 		close(c)
 		delete(r.changed, run)
 	}
 }
 
-func (r *reader) isClosed() bool {
+// stalled is why nothing comes any more, nil while something may.
+func (r *reader) stalled() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.closed
+	if r.closed {
+		return errShut
+	}
+	return r.full
 }

@@ -2,6 +2,7 @@ package badger
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -216,7 +217,7 @@ func (c *committer) failure() error {
 func (c *committer) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.failed = fmt.Errorf("%s: a commit failed, and with it all after it: %w", c.dir, err)
+	c.failed = fmt.Errorf("%s: a commit failed, and with it all after it: %w", c.dir, full(err))
 }
 
 // transact writes as much of the queue as one transaction holds, answers it, and returns the rest.
@@ -274,7 +275,19 @@ func (c *committer) syncEntries() error {
 func room(dir string, d disk, n int64) error {
 	free, err := d.free(dir)
 	if err == nil && free < uint64(reserve+n) {
-		err = fmt.Errorf("%w: %d MiB are free, wanted %d; free some and start again", unix.ENOSPC, free>>20, (reserve+n)>>20)
+		const unit = 1 << 20
+		needed := (reserve + uint64(n) + unit - 1) / unit
+		err = fmt.Errorf("%w: %d MiB are free, and a commit needs %d; free at least %d MiB and start again", unix.ENOSPC, free/unit, needed, needed-free/unit)
+	}
+	return full(err)
+}
+
+// full makes what the system says of a disk without room, of a quota and of a limit to the length of files one error.
+func full(err error) error {
+	for _, no := range []error{unix.ENOSPC, unix.EDQUOT, unix.EFBIG} {
+		if errors.Is(err, no) && !errors.Is(err, runtime.ErrFull) {
+			return fmt.Errorf("%w: %w", runtime.ErrFull, err)
+		}
 	}
 	return err
 }

@@ -175,7 +175,7 @@ func TestFullDisk(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	var space atomic.Uint64
 	disk := anywhere{space: space.Load}
-	if _, err := open(dir, Options{}, disk); !errors.Is(err, unix.ENOSPC) {
+	if _, err := open(dir, Options{}, disk); !errors.Is(err, runtime.ErrFull) || !errors.Is(err, unix.ENOSPC) {
 		t.Errorf("opened on a full disk: got %v, wanted %v", err, unix.ENOSPC)
 	}
 	space.Store(1 << 30)
@@ -183,7 +183,7 @@ func TestFullDisk(t *testing.T) {
 	must(t, err)
 	must(t, s.Commit(t.Context(), batch("a", []byte("before"))))
 	space.Store(reserve + 100)
-	want := dir + ": a commit failed, and with it all after it: no space left on device: 64 MiB are free, wanted 64; free some and start again"
+	want := dir + ": a commit failed, and with it all after it: the disk is full: no space left on device: 64 MiB are free, and a commit needs 65; free at least 1 MiB and start again"
 	if err := s.Commit(t.Context(), batch("b", make([]byte, 200))); err == nil || err.Error() != want {
 		t.Errorf("got    %v\nwanted %s", err, want)
 	}

@@ -128,7 +128,7 @@ func (s *Store) openBadger(found findings, d disk) error {
 	case strings.Contains(err.Error(), "Cannot acquire directory lock"): // Badger wraps no cause
 		return fmt.Errorf("%s: %w", s.dir, runtime.ErrLocked)
 	default:
-		return fmt.Errorf("%s: open badger: %w", s.badgerDir(), err)
+		return fmt.Errorf("%s: open badger: %w", s.badgerDir(), full(err))
 	}
 	if err := s.faults.err(); err != nil {
 		return damaged(s.badgerDir(), "%v", err)
