@@ -114,7 +114,9 @@ func (c *call) docEntry(e doc.Entry) {
 	c.print("%s", head)
 	if text := strings.TrimSpace(e.Summary + " " + e.Text); text != "" {
 		c.print("")
-		c.print("  %s", text)
+		for line := range strings.SplitSeq(text, "\n") {
+			c.print("%s", strings.TrimRight("  "+line, " "))
+		}
 	}
 	if slices.ContainsFunc(e.Params, func(p doc.Param) bool { return p.Doc != "" }) {
 		c.print("")

@@ -75,5 +75,32 @@ func docstring(body []syntax.Stmt) string {
 	if !ok || l.Token != syntax.STRING {
 		return ""
 	}
-	return strings.Join(strings.Fields(l.Value.(string)), " ")
+	return paragraphs(l.Value.(string))
+}
+
+// paragraphs makes one line of each paragraph of a text, but for those that are indented deeper than the text: they are lists and code, and stay as they are.
+func paragraphs(text string) string {
+	first, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	lines := strings.Split(rest, "\n")
+	indent := strings.Repeat(" ", len(text))
+	for _, line := range lines {
+		if bare := strings.TrimLeft(line, " \t"); bare != "" && len(line)-len(bare) < len(indent) {
+			indent = line[:len(line)-len(bare)]
+		}
+	}
+	out := first
+	for i, line := range lines {
+		line = strings.TrimRight(strings.TrimPrefix(line, indent), " \t")
+		before := i > 0 && strings.TrimSpace(lines[i-1]) == ""
+		switch deep := strings.HasPrefix(line, " ") || strings.HasPrefix(line, "\t"); {
+		case line == "":
+		case before:
+			out += "\n\n" + line
+		case deep:
+			out += "\n" + line
+		default:
+			out += " " + line
+		}
+	}
+	return strings.TrimSpace(out)
 }
