@@ -61,17 +61,24 @@ func die() {
 	select {}
 }
 
-// killAll kills one command at its first, second, ... commit, until it has no more. Of a story that runs tests in a repository, which takes long, a seed draws the commits, unless
-// -every-commit is given.
-func (s *story) killAll(t *testing.T, command int, moment string, want *ending) {
-	most, seed := 1, rand.Uint64()
-	if s.Toy && !*everyCommit {
-		if most = 16; *killSeed != 0 {
-			seed = *killSeed
-		}
-		t.Logf("%s: -kill-seed %d", moment, seed)
+// commits says how far the next commit at which the story is cut may be from the last one, and draws how far it is. What runs tests or git in a repository takes long: a seed draws
+// the commits then, unless -every-commit is given.
+func (s *story) commits(t *testing.T) (most int, r *rand.Rand) {
+	t.Helper()
+	most, seed := 1, *killSeed
+	if seed == 0 {
+		seed = rand.Uint64()
 	}
-	r := rand.New(rand.NewPCG(seed, uint64(command)))
+	if s.Toy && !*everyCommit {
+		most = 16
+		t.Logf("-kill-seed %d", seed)
+	}
+	return most, rand.New(rand.NewPCG(seed, 0))
+}
+
+// killAll kills one command at its first, second, ... commit, until it has no more.
+func (s *story) killAll(t *testing.T, command int, moment string, want *ending) {
+	most, r := s.commits(t)
 	for n := 1; ; n += 1 + r.IntN(most) {
 		crash := fmt.Sprintf("%s %d", moment, n)
 		got := s.tell(t, killer{command: command, crash: crash})
@@ -241,8 +248,24 @@ func (p *telling) retryUncertain(run string) {
 	}
 }
 
+// without is an output without the fields that vary.
+func (p *telling) without(output json.RawMessage, varies []string) string {
+	p.t.Helper()
+	if len(varies) == 0 {
+		return string(output)
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(output, &fields); err != nil {
+		p.t.Fatal(err)
+	}
+	for _, name := range varies {
+		delete(fields, name)
+	}
+	return fmt.Sprintf("%s", fields)
+}
+
 // look asks what the run came to.
-func (p *telling) look(run string) *ending {
+func (p *telling) look(run string, varies []string) *ending {
 	p.t.Helper()
 	var shown struct {
 		Status string
@@ -251,13 +274,13 @@ func (p *telling) look(run string) *ending {
 	if err := json.Unmarshal(p.do(killer{}, "show", run, "--json"), &shown); err != nil || shown.Status != "completed" {
 		p.t.Fatalf("the run is %s: %v", shown.Status, err)
 	}
-	p.end.output = string(shown.Output)
+	p.end.output = p.without(shown.Output, varies)
 	for line := range strings.Lines(string(p.do(killer{}, "logs", run, "--jsonl"))) {
 		var ev struct{ Type, Step string }
 		if err := json.Unmarshal([]byte(line), &ev); err != nil {
 			p.t.Fatal(err)
 		}
-		if !strings.HasPrefix(ev.Step, "!") && !strings.HasPrefix(ev.Type, "attempt.") && ev.Type != "run.suspended" && ev.Type != "run.resumed" {
+		if !strings.HasPrefix(ev.Step, "!") && !strings.HasPrefix(ev.Type, "attempt.") && ev.Type != "agent.event" && ev.Type != "run.suspended" && ev.Type != "run.resumed" {
 			p.end.journal = append(p.end.journal, strings.TrimSpace(ev.Type+" "+ev.Step))
 		}
 	}

@@ -38,7 +38,8 @@ func TestMetamorphic(t *testing.T) {
 				}
 			}
 			for moment, when := range []string{memory.BeforeApply: "before", memory.AfterApply: "after"} {
-				for n, hit := 1, true; hit; n++ {
+				most, r := s.commits(t)
+				for n, hit := 1, true; hit; n += 1 + r.IntN(most) {
 					got := play(&house{rests: n%2 == 0}, n, memory.Moment(moment))
 					if diff := want.differs(got); diff != "" {
 						t.Errorf("a crash %s commit %d: %s", when, n, diff)

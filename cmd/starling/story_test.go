@@ -29,6 +29,7 @@ type story struct {
 	Toy     bool              `json:"toy"` // the working folder is a repository with scripts/toy in it
 	folder  string            // what lies in the working folder, "" for nothing
 	Args    []string          `json:"args"`    // of run; SINK is the address of the world, which serves the folder
+	Varies  []string          `json:"varies"`  // fields of the output that no two tellings share, such as times
 	Answers [][]string        `json:"answers"` // GATE and the flags of signal; where there are none, each gate gets its first option
 }
 
@@ -74,17 +75,25 @@ def main(x):
 `}, Answers: [][]string{{"child/ok", "--choice", "yes"}, {"late", "--choice", "on"}}},
 }
 
-// stories are those above and one for each script of scripts/. A script that says nothing is started without inputs; NAME_agents.star beside it are its agents, and what
+// stories are those above and one for each script of scripts/, and for those in its folders that have agents beside them. A script that says nothing is started without inputs; NAME_agents.star beside it are its agents, and what
 // testdata/stories/NAME holds lies in its working folder, story.json there saying how it is started and answered.
 func stories(t *testing.T) []story {
 	t.Helper()
-	scripts, err := filepath.Glob(filepath.Join("..", "..", "scripts", "*.star"))
+	root := filepath.Join("..", "..", "scripts")
+	scripts, err := filepath.Glob(filepath.Join(root, "*.star"))
 	if err != nil || len(scripts) == 0 {
 		t.Fatalf("no scripts: %v", err)
 	}
+	inFolders, err := filepath.Glob(filepath.Join(root, "*", "*_agents.star"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, agents := range inFolders {
+		scripts = append(scripts, strings.TrimSuffix(agents, "_agents.star")+".star")
+	}
 	all := slices.Clone(branchStories)
 	for _, file := range scripts {
-		name := strings.TrimSuffix(filepath.Base(file), ".star")
+		name := filepath.ToSlash(strings.TrimSuffix(strings.TrimPrefix(file, root+string(filepath.Separator)), ".star"))
 		if strings.HasSuffix(name, "_agents") || strings.HasSuffix(name, "_test") {
 			continue
 		}
@@ -221,7 +230,7 @@ func (s *story) telling(p *telling, k killer) *ending {
 	p.do(killer{}, "wait", run.ID, "--timeout", "20s")
 	p.retryUncertain(run.ID)
 	p.check()
-	return p.look(run.ID)
+	return p.look(run.ID, s.Varies)
 }
 
 // firstOptions answers the gate that has been open for longest with the first of its options.
