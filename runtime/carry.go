@@ -30,6 +30,7 @@ func (e *Local) uncarry(run string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.carried, run)
+	delete(e.awaiting, run)
 	e.move(run, false)
 }
 
@@ -145,12 +146,17 @@ func (e *Local) carryOne(ctx context.Context, run string, env map[string]string)
 	if len(env) == 0 && e.sleeps(&row) {
 		return nil
 	}
-	return e.send(ctx, run, event{apply: (*turn).carried})
+	return e.send(ctx, run, event{apply: func(t *turn) {
+		t.carried()
+		if !t.exchanging { // whoever has just been loaded has looked for items
+			t.rouse("")
+		}
+	}})
 }
 
-// sleeps tells whether a run can be left in the store: it rests, has nobody above or below it, and is not in memory. Its alarm is set.
+// sleeps tells whether a run can be left in the store: it rests, waits for no item of a queue, has nobody above or below it, and is not in memory. Its alarm is set.
 func (e *Local) sleeps(row *Summary) bool {
-	if row.Status != Suspended || row.Parent != "" || e.hasChildren(row.ID) {
+	if row.Status != Suspended || row.awaits || row.Parent != "" || e.hasChildren(row.ID) {
 		return false
 	}
 	e.mu.Lock()

@@ -144,6 +144,8 @@ type Summary struct {
 	Parent    string     `json:"parent,omitempty"`
 	Session   bool       `json:"session,omitempty"`
 	Error     string     `json:"error,omitempty"`
+
+	awaits bool // an item of a queue
 }
 
 // Event is one journal record as clients see it.

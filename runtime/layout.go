@@ -28,6 +28,10 @@ import (
 //	q/RUN                        recoveries since the run last committed
 //	x/BACKEND                    circuit breaker of a backend that has failed (breaker.go)
 //	w/RUN/STEP                   work that somebody comes for: for whom, and who has claimed it until when (work.go)
+//	l/QUEUE                      the number that the newest item of a queue has got (queue.go)
+//	l/QUEUE/ seq8                item of a queue: its value, and who holds it
+//	p/QUEUE/ seq8                item that was parked, and why
+//	v/KEY                        variable of memory.project (exchange.go)
 //	b/HASH                       content by its hash: source bundles, settings, artifacts
 //	d/NAME/ version4             a version of a script that is kept under a name (define.go)
 //	a/RUN                        a run whose journal is being written ahead: it is not there yet (adopt.go)
@@ -52,6 +56,9 @@ const (
 	prefixRecovery   = "q/"
 	prefixBreaker    = "x/"
 	prefixWork       = "w/"
+	prefixQueue      = "l/"
+	prefixParked     = "p/"
+	prefixProject    = "v/"
 	prefixBlob       = "b/"
 	prefixDefinition = "d/"
 	prefixStaged     = "a/"

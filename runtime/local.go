@@ -52,23 +52,25 @@ type Local struct {
 	stop     context.CancelCauseFunc
 	leaving  atomic.Bool
 	keeper   caretaker
-	contents sync.RWMutex // held for reading by commits that name contents, for writing while some are dropped
-	keeping  sync.RWMutex // held for writing while something is dropped; for reading while a run is made of contents or of a journal that are there
+	exchange chan struct{} // of one place: taken by a turn that reads or changes what runs share, until that is durable
+	contents sync.RWMutex  // held for reading by commits that name contents, for writing while some are dropped
+	keeping  sync.RWMutex  // held for writing while something is dropped; for reading while a run is made of contents or of a journal that are there
 
-	mu      sync.Mutex // guards what follows
-	actors  map[string]*actor
-	carried map[string]map[string]string // run to the variables its carrier brought
-	moves   map[string]struct{}          // carried runs that are in motion
-	bearers map[string]Caller            // who brings the secret of an attempt in flight
-	stored  map[string]struct{}          // hashes of contents that are known to be in the store
-	spared  map[string]struct{}          // of those that commits have named since a sweep began; nil while there is none
-	resting []string                     // loaded runs at rest, oldest first
-	alarms  alarms
-	starts  map[string]chan struct{} // start keys in progress
-	asleep  int                      // of active: attempts that wait for the clock
-	active  int                      // actors that take events, and what they have left to goroutines: attempts in flight, children to look after
-	quiet   *sync.Cond               // active has come down to 0, or to asleep
-	shut    bool                     // nothing new is begun
+	mu       sync.Mutex // guards what follows
+	actors   map[string]*actor
+	carried  map[string]map[string]string // run to the variables its carrier brought
+	moves    map[string]struct{}          // carried runs that are in motion
+	awaiting map[string][]string          // carried runs that wait for items, with the queues
+	bearers  map[string]Caller            // who brings the secret of an attempt in flight
+	stored   map[string]struct{}          // hashes of contents that are known to be in the store
+	spared   map[string]struct{}          // of those that commits have named since a sweep began; nil while there is none
+	resting  []string                     // loaded runs at rest, oldest first
+	alarms   alarms
+	starts   map[string]chan struct{} // start keys in progress
+	asleep   int                      // of active: attempts that wait for the clock
+	active   int                      // actors that take events, and what they have left to goroutines: attempts in flight, children to look after
+	quiet    *sync.Cond               // active has come down to 0, or to asleep
+	shut     bool                     // nothing new is begun
 }
 
 // Open makes an engine of a store that is open for writing. The engine closes the store.
@@ -90,7 +92,7 @@ func Open(store Store, env *effect.Environment, opts Options) (*Local, error) {
 		return nil, err
 	}
 	ctx, stop := context.WithCancelCause(context.Background())
-	e := &Local{env: env, opts: opts, macKey: key, ctx: ctx, stop: stop, actors: map[string]*actor{}, carried: map[string]map[string]string{}, moves: map[string]struct{}{}, bearers: map[string]Caller{},
+	e := &Local{env: env, opts: opts, macKey: key, ctx: ctx, stop: stop, actors: map[string]*actor{}, carried: map[string]map[string]string{}, moves: map[string]struct{}{}, awaiting: map[string][]string{}, exchange: make(chan struct{}, 1), bearers: map[string]Caller{},
 		stored: map[string]struct{}{}, starts: map[string]chan struct{}{}}
 	e.reader = newReader(store)
 	e.reader.carried, e.reader.clock = e.carries, opts.Clock
@@ -242,6 +244,11 @@ func (e *Local) committed(run string, s *state, stuck bool) {
 		due = s.due(stuck)
 	}
 	e.move(run, carried && s.Status != Suspended)
+	if carried && len(s.asks) > 0 {
+		e.awaiting[run] = s.awaited()
+	} else {
+		delete(e.awaiting, run)
+	}
 	e.alarms.set(run, due)
 }
 

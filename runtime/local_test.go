@@ -20,6 +20,7 @@ import (
 	"starling/runtime"
 	"starling/runtime/memory"
 	"starling/runtime/runtimetest"
+	"starling/stdlib"
 )
 
 // world is a local engine over a memory store, with builtins enough to ask for anything: the world's side of "work" is the test's own function.
@@ -125,6 +126,8 @@ func environment(perform func(context.Context, *effect.Attempt) effect.Reply) *e
 	} {
 		names[b.FullName] = b
 	}
+	std := stdlib.Environment(stdlib.Options{Natives: vm.Natives()}).Names
+	names["queue"], names["memory"] = std["queue"], std["memory"]
 	return &effect.Environment{Names: names, Handlers: map[string]*effect.Handler{"work": {Perform: perform,
 		Question: func(a *effect.Attempt) (starlark.Value, *effect.Error) { return a.Args, nil }}}}
 }

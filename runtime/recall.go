@@ -43,6 +43,7 @@ func (s *state) recalled(r *Record, v effect.View) {
 	if st := s.Steps[r.Step]; st != nil && rc.serves(st) {
 		st.Recall = rc
 		delete(s.children, st.Step)
+		s.asks = slices.DeleteFunc(s.asks, func(other *step) bool { return other == st })
 		s.want(st, false)
 		s.recollect(st)
 	}
@@ -65,7 +66,7 @@ func (st *step) recallOrder() uint64 {
 // unrecalled refuses to perform what a run that performs only one step has no outcome for.
 func (s *state) unrecalled(r *effect.Request) *effect.Error {
 	l := s.Lineage
-	if l.performs(r.Step) || native(r.Kind) && r.Kind != kindRun {
+	if l.performs(r.Step) || waits(r.Kind) {
 		return nil
 	}
 	rc := s.Recalls[r.Step]

@@ -186,6 +186,7 @@ func (a *actor) turn(events []event) (rest []event) {
 	}
 	events = a.admit(events)
 	t := &turn{s: a.s, m: a.m, host: a.host, now: a.e.now(), yielded: a.yielded}
+	defer t.leaveExchange()
 	err = guarded(func() error {
 		a.fill(t, events, fresh)
 		return a.commit(t)
@@ -325,6 +326,7 @@ func (a *actor) after(t *turn) {
 		a.post(ev)
 	}
 	a.announce()
+	a.offerAgain(t)
 	if a.goesOn() {
 		a.s = nil // load it with its machine
 		a.post(event{apply: func(*turn) {}})

@@ -66,6 +66,12 @@ def listen(ev):
 def deeper(n, f):
     return f() if n == 0 else deeper(n - 1, f)
 
+def swap(name):
+    queue.push(name, 1)
+    item = queue.take(name)
+    queue.ack(item)
+    return item.value
+
 def chatter(n):
     for i in range(n):
         print("line", i, "x" * 4000)
@@ -171,7 +177,7 @@ func (a *author) child(loop bool) string {
 }
 
 func (a *author) leaf(loop bool) string {
-	switch n := a.IntN(15); {
+	switch n := a.IntN(17); {
 	case n < 4:
 		return a.agent()
 	case n < 7:
@@ -194,6 +200,10 @@ func (a *author) leaf(loop bool) string {
 		name := a.name("g")
 		a.gates[name] = &gatePlan{free: true, choice: name, quorum: 1}
 		return fmt.Sprintf("gate(%q, schema = contract(\"{note: string}\")).payload", name)
+	case n == 15:
+		return fmt.Sprintf("swap(%q)", a.name("q"))
+	case n == 16:
+		return fmt.Sprintf("memory.project.set(%q, 1)", a.name("v"))
 	case n == 14 && a.IntN(4) == 0:
 		return fmt.Sprintf("chatter(%d)", 10+a.IntN(60))
 	}

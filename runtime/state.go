@@ -48,6 +48,7 @@ type state struct {
 	Recalls map[string]*recall // outcomes of another run that steps to come may take
 	Spent   map[string]Usage   // under each ceiling
 	Raised  map[string]int64   // how often a ceiling was raised by what it was
+	Queues  bool               // it has asked for something of a queue
 	shared  shared             // its variables and chats
 
 	timers   timers
@@ -56,6 +57,7 @@ type state struct {
 	children map[string]*step // steps that wait for a child run
 	takes    []*step          // steps that wait for a message, in the order of their requests
 	changing []*step          // steps that may change files of the workspace, the oldest first
+	asks     []*step          // steps that ask for what runs share, in the order of their requests
 	decided  []*step          // steps whose outcome is known and not recorded yet, in the order in which it became known
 }
 
@@ -101,6 +103,7 @@ type step struct {
 	Behind   bool   // waits for another that may change the same
 	Held     string // address of the ceiling that holds it while somebody is asked
 	Heard    int    // of an agent with a chat: the number behind the newest entry that it is given
+	vain     bool   // it was tried, and waits for an item; whoever loads the run tries again
 	rank     int    // its place in the heap of those that want an attempt
 }
 
@@ -214,7 +217,7 @@ func (s *state) end(status Status) {
 	clear(s.Gates)
 	clear(s.children)
 	clear(s.Recalls)
-	s.timers, s.ready, s.flying, s.takes, s.changing, s.decided, s.Mailbox = timers{}, heap[*step]{}, 0, nil, nil, nil, nil
+	s.timers, s.ready, s.flying, s.takes, s.asks, s.changing, s.decided, s.Mailbox = timers{}, heap[*step]{}, 0, nil, nil, nil, nil, nil
 	s.shared = shared{}
 }
 
@@ -233,6 +236,7 @@ func (s *state) request(r *Record, v effect.View) {
 		other, _ := s.rival(st)
 		st.Behind = other != nil
 	}
+	s.Queues = s.Queues || st.Kind == kindQueue
 	st.Ready = !native(st.Kind) && st.Refused == nil && st.Recall == nil && !st.Behind
 	s.adopt(st)
 }
@@ -250,6 +254,8 @@ func (s *state) adopt(st *step) {
 		s.children[st.Step] = st
 	case st.Kind == kindMailbox:
 		s.takes = append(s.takes, st)
+	case sharing(st.Kind):
+		s.asks = append(s.asks, st)
 	case st.InFlight && st.Claim == 0:
 		s.flying++
 	case st.Ready:
@@ -271,7 +277,7 @@ func (s *state) forget(name string) {
 	s.timers.drop(name)
 	s.disclaim(st)
 	same := func(other *step) bool { return other == st }
-	s.takes, s.decided = slices.DeleteFunc(s.takes, same), slices.DeleteFunc(s.decided, same)
+	s.takes, s.asks, s.decided = slices.DeleteFunc(s.takes, same), slices.DeleteFunc(s.asks, same), slices.DeleteFunc(s.decided, same)
 }
 
 // want notes whether a step wants an attempt.

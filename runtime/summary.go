@@ -13,7 +13,7 @@ import (
 func (s *state) summary() effect.Payload {
 	var b effect.Object
 	b.Text("status", string(s.Status)).Text("script", s.Script).Int("started", micros(s.Started)).Int("gates", int64(len(s.Gates))).
-		Int("next_due", micros(s.due(false))).Text("parent", s.Parent).Flag("session", s.Session)
+		Int("next_due", micros(s.due(false))).Text("parent", s.Parent).Flag("session", s.Session).Flag("awaits", len(s.asks) > 0)
 	if s.Err != nil {
 		b.Text("error", s.Err.Message)
 	}
@@ -27,13 +27,16 @@ type row struct {
 	gates  int
 	due    int64
 	err    *effect.Error
+	awaits bool
 }
 
-func (s *state) row() row { return row{s.Status, s.Script, len(s.Gates), micros(s.due(false)), s.Err} }
+func (s *state) row() row {
+	return row{s.Status, s.Script, len(s.Gates), micros(s.due(false)), s.Err, len(s.asks) > 0}
+}
 
 func summaryOf(run string, v effect.View) Summary {
 	s := Summary{ID: run, Status: Status(v.Text("status")), Script: v.Text("script"), StartedAt: timeOf(v, "started"), UpdatedAt: timeOf(v, "updated"),
-		Gates: int(v.Int("gates")), Parent: v.Text("parent"), Session: v.Flag("session"), Error: v.Text("error")}
+		Gates: int(v.Int("gates")), Parent: v.Text("parent"), Session: v.Flag("session"), awaits: v.Flag("awaits"), Error: v.Text("error")}
 	if due := timeOf(v, "next_due"); !due.IsZero() {
 		s.NextDue = &due
 	}

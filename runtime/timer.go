@@ -26,10 +26,12 @@ const (
 	timerChild    = "child"
 	timerLease    = "lease"   // of a claim
 	timerAttempt  = "attempt" // deadline of a claimed attempt
+	timerTake     = "take"    // an item of a queue did not come in time
+	timerLook     = "look"    // the lease of an item is over
 )
 
 // stepPurposes are those of timers that belong to a step.
-var stepPurposes = [...]string{timerSleep, timerGate, timerEscalate, timerBackoff, timerMailbox, timerChild, timerLease, timerAttempt}
+var stepPurposes = [...]string{timerSleep, timerGate, timerEscalate, timerBackoff, timerMailbox, timerChild, timerLease, timerAttempt, timerTake, timerLook}
 
 // attemptPurposes are those of timers that belong to an attempt of a step.
 var attemptPurposes = [...]string{timerBackoff, timerLease, timerAttempt}
@@ -154,6 +156,11 @@ func (t *turn) fire(tm *timer) {
 		t.expired(st)
 	case tm.Purpose == timerAttempt:
 		t.overdueWork(st)
+	case tm.Purpose == timerLook:
+		st.vain = false
+		t.slice()
+	case tm.Purpose == timerTake:
+		t.settle(st, failure(st, effect.Errorf(effect.KindTimeout, "%s: no item came in time", st.Step), nil))
 	case tm.Purpose == timerMailbox:
 		t.settle(st, failure(st, effect.Errorf(effect.KindTimeout, "%s: no message came in time", st.Step), nil))
 	}

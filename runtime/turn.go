@@ -35,6 +35,7 @@ type turn struct {
 	blobs    map[string][]byte // contents by their hash, to be stored unless they are
 	writes   []Write           // further rows
 	keys     map[string]keyed  // idempotency keys to write
+	pushed   string            // queue that has got an item
 	again    []*Receipt        // those that repeat one of this turn
 	tellings []telling         // messages for attempts in flight, to be delivered after the commit
 	later    []event           // to be taken in a further turn, after the commit
@@ -42,6 +43,8 @@ type turn struct {
 	yielded  bool              // the machine has more to do, or an outcome is known that it has not been given
 	taken    int               // events that were applied
 	moved    bool              // the machine is that of another program
+
+	exchanging bool // it holds the engine's exchange
 }
 
 // What ends a turn: the rest is for the next one, so that no commit grows beyond what a store takes, and whoever waits for an answer gets it.
@@ -63,10 +66,11 @@ const (
 	kindRun     = "run"
 )
 
-// native tells whether a kind of request needs no attempt: it waits for a signal, a timer or a child run.
-func native(kind string) bool {
-	return kind == kindGate || kind == kindSleep || kind == kindMailbox || kind == kindRun
-}
+// native tells whether a kind of request needs no attempt: it waits for a signal, a timer or a child run, or the turn performs it.
+func native(kind string) bool { return waits(kind) || kind == kindRun || sharing(kind) }
+
+// waits tells whether a kind of request does nothing but wait.
+func waits(kind string) bool { return kind == kindGate || kind == kindSleep || kind == kindMailbox }
 
 // record appends a record to the turn and folds it into the state.
 func (t *turn) record(typ RecordType, step string, data effect.Payload) uint64 {
@@ -108,6 +112,9 @@ func (t *turn) slice() {
 	t.run()
 	for !t.yielded && !t.s.Status.Ended() {
 		st, out, took := t.s.known()
+		if st == nil {
+			st, out = t.exchange()
+		}
 		if st == nil {
 			return
 		}
@@ -201,6 +208,8 @@ func (t *turn) request(r *effect.Request) {
 		t.timer(timerSleep, r.Step, t.now.Add(d))
 	case kindMailbox:
 		t.deadline(timerMailbox, r)
+	case kindQueue:
+		t.deadline(timerTake, r)
 	case kindRun:
 		t.children = append(t.children, t.s.Steps[r.Step])
 		t.deadline(timerChild, r)

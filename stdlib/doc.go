@@ -31,6 +31,8 @@
 //	journal       waiting  journal.…   do: "steps", "events" · of: address of a step · types: list of strings
 //	memory.vars   answer   itself      do: "get", "set", "delete", "all" · key · value · default
 //	memory.chat   answer   itself      do: "add", "all", "keep" · chat · by · text · last: int
+//	memory.project waiting itself      do: "get", "set", "delete", "all" · key · value · default
+//	queue         waiting  itself      do: "push", "take", "ack", "park", "all" · queue · value · wait: bool · timeout · lease · id: int · tries: int · reason
 //	now           answer   now         none; answered with a timestamp ([effect.Timestamp])
 //	uuid          answer   uuid        none; answered with a string
 //	random        answer   random      none; answered with a float
@@ -45,6 +47,8 @@
 //	gate              as asked          0                 0       does not apply    raise
 //	run               as asked          0                 0       does not apply    as asked
 //	mailbox.take      as asked          0                 0       does not apply    raise
+//	queue             as asked          0                 0       does not apply    raise
+//	memory.project    none              0                 0       does not apply    raise
 //	http              30s               1 if idempotent   0       retry if idempotent, else ask
 //	sh                5m                0                 0       ask, or as asked  raise
 //	fs, workspace,

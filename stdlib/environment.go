@@ -77,6 +77,7 @@ func predeclared() starlark.StringDict {
 		"math":      mathModule(),
 		"mcp":       members(mcpModule()...),
 		"memory":    memoryModule(),
+		"queue":     members(queueModule()...),
 		"re":        members(reModule()...),
 		"secrets":   members(secretsModule()...),
 		"text":      members(textModule()...),

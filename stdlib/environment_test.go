@@ -113,6 +113,12 @@ func TestRequests(t *testing.T) {
 		{`sleep("90s")`, `request sleep sleep {"duration": "90s"}`},
 		{`sleep("0s", name = "nap")`, `request sleep nap {"duration": "0s"}`},
 		{`mailbox.take("news", timeout = "5s")`, `request mailbox.take mailbox.take {"name": "news", "timeout": "5s"} timeout=5s`},
+		{`queue.push("jobs", {"n": 1})`, `request queue queue.push {"do": "push", "queue": "jobs", "value": {"n": 1}}`},
+		{`queue.take("jobs", wait = False, timeout = "5s", lease = "1m")`,
+			`request queue queue.take {"do": "take", "queue": "jobs", "wait": False, "timeout": "5s", "lease": "1m"} timeout=5s`},
+		{`queue.all("jobs")`, `request queue queue.all {"do": "all", "queue": "jobs"}`},
+		{`memory.project.set("k", None)`, `request memory.project memory.project.set {"do": "set", "key": "k", "value": None}`},
+		{`memory.project.all()`, `request memory.project memory.project.all {"do": "all"}`},
 		{`now()`, `answer now now {}`},
 		{`time.now()`, `answer now now {}`},
 		{`uuid()`, `answer uuid uuid {}`},
@@ -422,7 +428,7 @@ func TestPredeclared(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	const want = "agent artifact context contract digest emit fail fs gate handoff http journal json log mailbox math mcp memory now print proceed random re reply role run secrets sh sleep steer stop text time uuid workspace yaml"
+	const want = "agent artifact context contract digest emit fail fs gate handoff http journal json log mailbox math mcp memory now print proceed queue random re reply role run secrets sh sleep steer stop text time uuid workspace yaml"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

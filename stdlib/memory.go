@@ -12,7 +12,7 @@ import (
 // memoryModule is what a run shares between its branches and agents, and what the runs of a workspace share. The runtime keeps it all.
 func memoryModule() starlark.StringDict {
 	d := starlark.StringDict{}
-	for name, builtins := range map[string][]*effect.Builtin{"vars": varsModule(), "chat": chatModule()} {
+	for name, builtins := range map[string][]*effect.Builtin{"vars": varsModule(), "chat": chatModule(), "project": projectModule()} {
 		d[name] = &starlarkstruct.Module{Name: "memory." + name, Members: members(builtins...)}
 	}
 	return d
@@ -28,6 +28,17 @@ func varsModule() []*effect.Builtin {
 			keyParam("The variable."), effect.Param{Name: "value", Nullable: true, Doc: "What it is to hold."}),
 		memoryBuiltin(effect.Answer, "memory.vars.delete", "bool", "Forget a variable of the run, and tell whether there was one.", keyParam("The variable.")),
 		memoryBuiltin(effect.Answer, "memory.vars.all", "dict", "All variables of the run, by name."),
+	}
+}
+
+func projectModule() []*effect.Builtin {
+	return []*effect.Builtin{
+		memoryBuiltin(effect.Waiting, "memory.project.get", "any", "The value that a variable of the project was given last, by any run. All runs of a store share them.",
+			keyParam("The variable."), effect.Param{Name: "default", Default: "None", Doc: "What it gives when nothing was set."}),
+		memoryBuiltin(effect.Waiting, "memory.project.set", "None", "Give a variable of the project a value. Every run sees it, and it outlives them all.",
+			keyParam("The variable."), effect.Param{Name: "value", Nullable: true, Doc: "What it is to hold."}),
+		memoryBuiltin(effect.Waiting, "memory.project.delete", "bool", "Forget a variable of the project, and tell whether there was one.", keyParam("The variable.")),
+		memoryBuiltin(effect.Waiting, "memory.project.all", "dict", "All variables of the project, by name."),
 	}
 }
 
@@ -66,9 +77,8 @@ func memoryRequest(c *effect.Call) (*effect.Request, error) {
 
 // operation makes the request of a function of a module: its kind is the module, its argument do the function, and its other arguments are those that the call has.
 func operation(c *effect.Call) (*effect.Request, error) {
-	i := strings.LastIndexByte(c.Builtin.FullName, '.')
 	var o effect.Object
-	o.Text("do", c.Builtin.FullName[i+1:])
+	o.Text("do", function(c))
 	for _, p := range c.Builtin.Params {
 		v := c.Get(p.Name)
 		if v == nil {
@@ -80,7 +90,12 @@ func operation(c *effect.Call) (*effect.Request, error) {
 		}
 		o.Raw(p.Name, encoded)
 	}
-	return &effect.Request{Class: c.Builtin.Class, Kind: c.Builtin.FullName[:i], Name: c.Builtin.FullName, Args: o.Payload()}, nil
+	return &effect.Request{Class: c.Builtin.Class, Kind: strings.TrimSuffix(c.Builtin.FullName, "."+function(c)), Name: c.Builtin.FullName, Args: o.Payload()}, nil
+}
+
+// function is the last part of the name that a call goes by.
+func function(c *effect.Call) string {
+	return c.Builtin.FullName[strings.LastIndexByte(c.Builtin.FullName, '.')+1:]
 }
 
 // maxKey bounds the names of variables, chats and queues, in bytes.

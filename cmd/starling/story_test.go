@@ -63,6 +63,18 @@ def main():
     memory.chat.add("three")
     return [memory.vars.all(), [e["text"] for e in memory.chat.all()], first]
 `, Answers: [][]string{{"first", "--choice", "on"}}},
+	{name: "queue", script: `
+def main():
+    for v in ["a", "b", "c"]:
+        queue.push("jobs", v)
+    done = []
+    for _ in range(2):
+        item = queue.take("jobs")
+        done.append([item.value, item.tries, gate("g-" + item.value, options = ["on"]).choice])
+        queue.ack(item) if item.value == "a" else queue.park(item, "odd")
+    memory.project.set("done", memory.project.get("done", 0) + len(done))
+    return [done, memory.project.get("done"), [[i.value, i.status, i.reason] for i in queue.all("jobs")]]
+`, Answers: [][]string{{"g-a", "--choice", "on"}, {"g-b", "--choice", "on"}}},
 	{name: "child", script: `
 def main():
     h = gate("late", options = ["on"], wait = False)

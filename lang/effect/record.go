@@ -45,11 +45,13 @@ var (
 	ToolServerType = &RecordType{Name: "ToolServer", Fields: []string{"name", "cmd", "url", "tools", "timeout"}, ok: -1}
 	// ToolResultType is what a tool answered.
 	ToolResultType = &RecordType{Name: "ToolResult", Fields: []string{"ok", "output", "text", "content"}}
+	// ItemType is an item of a queue; its tries is the number of the taking.
+	ItemType = &RecordType{Name: "Item", Fields: []string{"queue", "id", "value", "tries", "status", "run", "reason", "by", "at"}, ok: -1}
 )
 
 // recordTypes are the types by their number on the wire.
 var recordTypes = [...]*RecordType{ResultType, DecisionType, OutcomeType, ErrorType, EventType, ResponseType, RoleType, VerdictType, ReplyType,
-	MessageType, HandleType, QuestionType, CompletedType, ToolServerType, ToolResultType}
+	MessageType, HandleType, QuestionType, CompletedType, ToolServerType, ToolResultType, ItemType}
 
 // RecordTypes lists the types by their number on the wire.
 func RecordTypes() []*RecordType { return slices.Clone(recordTypes[:]) }

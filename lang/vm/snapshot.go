@@ -46,7 +46,7 @@ package vm
 
 const (
 	snapshotMagic  = "STRL"
-	snapshotFormat = 7
+	snapshotFormat = 8
 	headerSize     = 4 + 2 + 1 + 1 + 4 + 4
 	macSize        = 16
 

@@ -211,7 +211,7 @@ func (s *stage) take(ev *runtime.Event) {
 			s.where[ev.Step] = data.Where
 		}
 		switch data.Kind {
-		case "sleep", "run", "mailbox.take":
+		case "sleep", "run", "mailbox.take", "queue", "memory.project":
 			s.world.cuts(ev.Step)
 		}
 	}

@@ -1,0 +1,74 @@
+package stdlib
+
+import (
+	"go.starlark.net/starlark"
+
+	"starling/lang/effect"
+)
+
+func queueModule() []*effect.Builtin {
+	queue := effect.Param{Name: "queue", Type: "string", Doc: "The queue. It needs no making: it is there when something is in it."}
+	item := effect.Param{Name: "item", Type: "Item", Doc: "What queue.take has given."}
+	return []*effect.Builtin{
+		queueBuiltin("queue.push", "int", "Put an item at the end of a queue and give its number. It is there when the call returns, whatever becomes of this run.",
+			queue, effect.Param{Name: "value", Nullable: true, Doc: "What it is, copied."}),
+		queueBuiltin("queue.take", "Item or None", "Take the oldest item that no run holds, or wait for one. It is this run's until the run has acknowledged or parked it, its lease is over, or the run has ended; "+
+			"then others may take it. Waiting for people, restarts and crashes end nothing of this.", queue,
+			effect.Param{Name: "wait", Type: "bool", Default: "True", KeywordOnly: true, Doc: "False gives None when there is no item."},
+			timeoutParam("How long to wait; for ever by default. Its end raises."),
+			effect.Param{Name: "lease", Type: "duration", Default: "None", KeywordOnly: true, Doc: "After this others may take the item although this run goes on; never by default."}),
+		queueBuiltin("queue.ack", "None", "Drop an item from its queue: what it asked for is done. It raises where the item is not this run's any more, because its lease was over and "+
+			"somebody has taken it. One that is parked may be dropped by any run.", item),
+		queueBuiltin("queue.park", "None", "Put an item aside, so that nobody takes it: queue.all shows it with the reason.", item,
+			effect.Param{Name: "reason", Type: "string", Doc: "Why it cannot be done."}),
+		queueBuiltin("queue.all", "list", "List the items of a queue, those that are parked behind the others.", queue),
+	}
+}
+
+func queueBuiltin(name, result, doc string, params ...effect.Param) *effect.Builtin {
+	return &effect.Builtin{FullName: name, Doc: doc, Params: params, Result: result, Class: effect.Waiting, Request: queueRequest}
+}
+
+func queueRequest(c *effect.Call) (*effect.Request, error) {
+	waits := false
+	for _, p := range c.Builtin.Params {
+		switch p.Name {
+		case "item":
+			return itemRequest(c)
+		case "queue":
+			if err := effect.CheckName(c.Text("queue", "")); err != nil {
+				return nil, wrong(c, "queue", "%w", err)
+			}
+		case "timeout", "lease":
+			waits = true
+			if err := positive(c, p.Name); err != nil {
+				return nil, err
+			}
+		}
+	}
+	r, err := operation(c)
+	if err == nil && waits {
+		r.Policy.Timeout = c.Duration("timeout", 0)
+	}
+	return r, err
+}
+
+// itemRequest is about an item that a queue has given: it names the item, and which taking of it this is.
+func itemRequest(c *effect.Call) (*effect.Request, error) {
+	it, ok := c.Get("item").(*effect.Record)
+	if !ok || it.RecordType() != effect.ItemType {
+		return nil, wrong(c, "item", "got %s, want what queue.take gives", c.Get("item").Type())
+	}
+	var o effect.Object
+	o.Text("do", function(c))
+	for _, field := range []string{"queue", "id", "tries"} {
+		o.Raw(field, effect.MustEncode(it.Field(field)))
+	}
+	if len(c.Builtin.Params) > 1 {
+		if c.Text("reason", "") == "" {
+			return nil, wrong(c, "reason", "got an empty text, want why the item cannot be done")
+		}
+		o.Raw("reason", effect.MustEncode(starlark.String(c.Text("reason", ""))))
+	}
+	return &effect.Request{Class: c.Builtin.Class, Kind: "queue", Name: c.Builtin.FullName, Args: o.Payload()}, nil
+}
