@@ -9,7 +9,6 @@ import (
 	"go.starlark.net/starlark"
 
 	"starling/lang/contract"
-	"starling/lang/effect"
 	"starling/stdlib/yamltext"
 )
 
@@ -133,11 +132,8 @@ func yamlValues(text string) []starlark.Value {
 
 // structured tells a dict or a list that JSON could hold too from everything else that YAML is.
 func structured(v starlark.Value) bool {
-	if _, sequence := v.(starlark.Sequence); !sequence {
-		return false
-	}
-	_, err := effect.Encode(v)
-	return err == nil
+	_, sequence := v.(starlark.Sequence)
+	return sequence && plain(v)
 }
 
 // underHeadings cuts a text at its headings in capitals. What stands before the first is no part.
