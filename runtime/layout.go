@@ -31,6 +31,7 @@ import (
 //	l/QUEUE                      the number that the newest item of a queue has got (queue.go)
 //	l/QUEUE/ seq8                item of a queue: its value, and who holds it
 //	p/QUEUE/ seq8                item that was parked, and why
+//	u/QUEUE/KEY                  the number of the item that was pushed under a key and has not left the queue
 //	v/KEY                        variable of memory.project (exchange.go)
 //	b/HASH                       content by its hash: source bundles, settings, artifacts
 //	d/NAME/ version4             a version of a script that is kept under a name (define.go)
@@ -58,6 +59,7 @@ const (
 	prefixWork       = "w/"
 	prefixQueue      = "l/"
 	prefixParked     = "p/"
+	prefixUnique     = "u/"
 	prefixProject    = "v/"
 	prefixBlob       = "b/"
 	prefixDefinition = "d/"

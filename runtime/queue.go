@@ -1,8 +1,10 @@
 package runtime
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -26,12 +28,13 @@ type item struct {
 	Holder string    // the run that took it last, or that has parked it
 	Until  time.Time // when its lease is over, zero for none
 	Reason string    // why it was parked
+	Key    string    // while it is in the queue no other is pushed under this key; "" for none
 }
 
 func (it *item) payload() effect.Payload {
 	var o effect.Object
 	return o.Raw("value", it.Value).Text("by", it.By).Int("at", micros(it.At)).Int("tries", int64(it.Tries)).Text("holder", it.Holder).
-		Int("until", micros(it.Until)).Text("reason", it.Reason).Payload()
+		Int("until", micros(it.Until)).Text("reason", it.Reason).Text("key", it.Key).Payload()
 }
 
 func itemOf(row []byte) (*item, error) {
@@ -40,7 +43,7 @@ func itemOf(row []byte) (*item, error) {
 		return nil, err
 	}
 	return &item{Value: v.Raw("value"), By: v.Text("by"), At: timeOf(v, "at"), Tries: int(v.Int("tries")), Holder: v.Text("holder"),
-		Until: timeOf(v, "until"), Reason: v.Text("reason")}, nil
+		Until: timeOf(v, "until"), Reason: v.Text("reason"), Key: v.Text("key")}, nil
 }
 
 // The states of an item, as scripts see them.
@@ -62,6 +65,44 @@ func (it *item) record(queue string, id uint64, status string) *effect.Record {
 
 func itemKey(prefix, queue string, id uint64) []byte { return seqKey(prefix, queue+"/", id) }
 
+func uniqueKey(queue, key string) []byte { return []byte(prefixUnique + queue + "/" + key) }
+
+// enqueue gives the rows that put an item at the end of a queue, and its number. One whose key is that of an item in the queue is not put there: it gives that item's number and no rows. It is called
+// with the engine's exchange.
+func enqueue(s Store, queue string, it *item) (id uint64, writes []Write, err error) {
+	if it.Key != "" {
+		if id, err = numberAt(s, uniqueKey(queue, it.Key)); id != 0 || err != nil {
+			return id, nil, err
+		}
+	}
+	counter := []byte(prefixQueue + queue)
+	if id, err = numberAt(s, counter); err != nil {
+		return 0, nil, err
+	}
+	id++
+	number := binary.BigEndian.AppendUint64(nil, id)
+	writes = []Write{{counter, number}, {itemKey(prefixQueue, queue, id), it.payload()}}
+	if it.Key != "" {
+		writes = append(writes, Write{uniqueKey(queue, it.Key), number})
+	}
+	return id, writes, nil
+}
+
+// numberAt reads a row that is a number, 0 when there is none.
+func numberAt(s Store, key []byte) (uint64, error) {
+	row, err := s.Get(key)
+	switch {
+	case errors.Is(err, ErrNoKey):
+		return 0, nil
+	case err == nil && len(row) != 8:
+		err = fmt.Errorf("%w: the row %q has %d bytes, want 8", ErrDamaged, key, len(row))
+	}
+	if err != nil {
+		return 0, err
+	}
+	return binary.BigEndian.Uint64(row), nil
+}
+
 // queueCall is one request to a queue.
 type queueCall struct {
 	*turn
@@ -77,9 +118,11 @@ func (q *queueCall) perform() (value effect.Payload, found bool, err error) {
 	case "take":
 		return q.take()
 	case "ack":
-		err = q.settle(nil)
+		err = q.settle("", nil)
 	case "park":
-		err = q.settle(func(it *item) { it.Holder, it.Until, it.Reason = q.s.ID, time.Time{}, q.args.Text("reason") })
+		err = q.settle(prefixParked, func(it *item) { it.Holder, it.Until, it.Reason = q.s.ID, time.Time{}, q.args.Text("reason") })
+	case "release":
+		err = q.settle(prefixQueue, q.giveBack)
 	case "all":
 		value, err = q.all()
 	}
@@ -88,46 +131,57 @@ func (q *queueCall) perform() (value effect.Payload, found bool, err error) {
 
 // push puts an item at the end and gives its number.
 func (q *queueCall) push() (effect.Payload, error) {
-	counter := []byte(prefixQueue + q.queue)
-	row, err := q.host.e.store.Get(counter)
-	if err != nil && !errors.Is(err, ErrNoKey) {
+	it := &item{Value: q.args.Raw("value"), By: q.from(q.step), At: q.now, Key: q.args.Text("key")}
+	id, writes, err := enqueue(q.host.e.store, q.queue, it)
+	if err != nil {
 		return nil, err
 	}
-	id := uint64(1)
-	if len(row) == 8 {
-		id = binary.BigEndian.Uint64(row) + 1
+	for _, w := range writes {
+		q.write(w.Key, w.Value)
+		q.pushed = q.queue
 	}
-	it := &item{Value: q.args.Raw("value"), By: q.from(q.step), At: q.now}
-	q.write(counter, binary.BigEndian.AppendUint64(nil, id))
-	q.write(itemKey(prefixQueue, q.queue, id), it.payload())
-	q.pushed = q.queue
 	return effect.MustEncode(starlark.MakeUint64(id)), nil
 }
 
-// take gives the oldest item that nobody holds.
+// giveBack lets others take an item, with what the run has made of it.
+func (q *queueCall) giveBack(it *item) {
+	it.Holder, it.Until, it.Reason = "", time.Time{}, ""
+	if q.args.Has("value") {
+		it.Value = q.args.Raw("value")
+	}
+	q.pushed = q.queue
+}
+
+// take gives the oldest item that nobody holds, or the one with the number that was asked for.
 func (q *queueCall) take() (effect.Payload, bool, error) {
 	var taken *item
 	var id uint64
 	var next time.Time // when the first lease is over
+	wanted, there := uint64(q.args.Int("id")), false
 	err := scan(q.host.e.store, prefixQueue+q.queue+"/", func(key string, row []byte) error {
+		number := binary.BigEndian.Uint64([]byte(key))
+		if wanted != 0 && number != wanted {
+			return nil
+		}
 		it, err := itemOf(row)
 		if err != nil {
 			return err
 		}
+		there = true
 		if q.held(it) {
 			if !it.Until.IsZero() && (next.IsZero() || it.Until.Before(next)) {
 				next = it.Until
 			}
 			return nil
 		}
-		taken, id = it, binary.BigEndian.Uint64([]byte(key))
+		taken, id = it, number
 		return ErrStopScan
 	})
 	switch {
 	case err != nil:
 		return nil, true, err
-	case taken == nil && q.args.Has("wait") && !q.args.Flag("wait"):
-		return nil, true, nil
+	case taken == nil && (wanted != 0 && !there || q.args.Has("wait") && !q.args.Flag("wait")):
+		return nil, true, nil // nobody brings back an item that has left
 	case taken == nil:
 		q.lookAgain(q.step, next)
 		return nil, false, nil
@@ -164,8 +218,8 @@ func (q *queueCall) held(it *item) bool {
 	return err != nil || !row.Status.Ended()
 }
 
-// settle ends what the run has begun with an item: it leaves the queue, and is put aside as park says unless that is nil. An item that was put aside may be dropped by anybody.
-func (q *queueCall) settle(park func(*item)) error {
+// settle ends what the run has begun with an item. It goes where change makes it fit for, or leaves the queue where that is nil. One that was put aside may be dropped and given back by anybody.
+func (q *queueCall) settle(to string, change func(*item)) error {
 	id, tries := uint64(q.args.Int("id")), int(q.args.Int("tries"))
 	key := itemKey(prefixQueue, q.queue, id)
 	it, err := q.item(key)
@@ -177,18 +231,26 @@ func (q *queueCall) settle(park func(*item)) error {
 		if it, err = q.item(key); err != nil {
 			return err
 		}
-		if it == nil || park != nil {
+		if it == nil || to == prefixParked {
 			return effect.Errorf(effect.KindRefused, "%s: item %d is not in the queue %q any more", q.step.Step, id, q.queue)
 		}
 	} else if it.Holder != q.s.ID || it.Tries != tries {
 		return effect.Errorf(effect.KindRefused, "%s: item %d of the queue %q is not held by this call any more: it was taken %d times, last by run %s, and this is number %d",
 			q.step.Step, id, q.queue, it.Tries, it.Holder, tries)
 	}
-	q.write(key, nil)
-	if park != nil {
-		park(it)
-		q.write(itemKey(prefixParked, q.queue, id), it.payload())
+	if change == nil {
+		q.write(key, nil)
+		if it.Key != "" {
+			q.write(uniqueKey(q.queue, it.Key), nil)
+		}
+		return nil
 	}
+	change(it)
+	if other := itemKey(to, q.queue, id); !bytes.Equal(other, key) {
+		q.write(key, nil)
+		key = other
+	}
+	q.write(key, it.payload())
 	return nil
 }
 

@@ -343,3 +343,80 @@ func (w *world) damageRow(prefix string) {
 		w.t.Fatal(err)
 	}
 }
+
+// While an item of a key is in the queue, there is no second one; when it has left, there may be.
+func TestKeyIsInTheQueueOnce(t *testing.T) {
+	w := newWorld(t)
+	got := w.out(`
+def main():
+    ids = [queue.push("q", n, key = "a") for n in range(3)] + [queue.push("q", "b", key = "b"), queue.push("other", "a", key = "a")]
+    first = queue.take("q")
+    ids.append(queue.push("q", "held", key = "a"))
+    queue.park(first, "later")
+    ids.append(queue.push("q", "parked", key = "a"))
+    queue.ack(first)
+    ids.append(queue.push("q", "gone", key = "a"))
+    return [ids, [i.value for i in queue.all("q")]]
+`)
+	if want := `[[1,1,1,2,1,1,1,3],["b","gone"]]`; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// Two runs push the same at the same time: one of them has put it there.
+func TestKeyOfTwoRuns(t *testing.T) {
+	w := newWorld(t)
+	var runs []string
+	for range 8 {
+		runs = append(runs, w.start(`def main(): return queue.push("q", "a", key = "k")`, "").ID)
+	}
+	for _, run := range runs {
+		if got := w.until(run, runtime.Completed); string(got.Output) != "1" {
+			t.Errorf("run %s: %s", run, got.Output)
+		}
+	}
+	if got := w.items("q"); got != `["a 0 waiting"]` {
+		t.Error(got)
+	}
+}
+
+func TestTakeOfOneItemAndRelease(t *testing.T) {
+	w := newWorld(t)
+	got := w.out(`
+def main():
+    for v in ["a", "b", "c"]:
+        queue.push("q", v)
+    b = queue.take("q", id = 2)
+    none = [queue.take("q", id = 2, wait = False), queue.take("q", id = 9)]
+    queue.release(b, value = "b, answered")
+    late = attempt(queue.release, b).error.kind
+    again = queue.take("q", id = 2)
+    queue.park(again, "odd")
+    queue.release(again)
+    return [b.value, none, late, again.value, again.tries, [(i.value, i.status, i.reason) for i in queue.all("q")]]
+`)
+	if want := `["b",[null,null],"refused","b, answered",2,[["a","waiting",""],["b, answered","waiting",""],["c","waiting",""]]]`; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// A run that waits for one item has it when its holder gives it back.
+func TestReleaseWakesWhoWaits(t *testing.T) {
+	w := newWorld(t)
+	w.out(`def main(): return queue.push("q", "a", key = "k")`)
+	holds := w.start(`
+def main():
+    i = queue.take("q")
+    gate("g", options = ["on"])
+    queue.release(i, value = "changed")
+`, "")
+	w.until(holds.ID, runtime.Suspended)
+	waits := w.start(`def main(): return queue.take("q", id = 1).value`, "")
+	w.until(waits.ID, runtime.Suspended)
+	w.signal(answer(holds.ID, "g", "on"))
+	if got := w.until(waits.ID, runtime.Completed); string(got.Output) != `"changed"` {
+		t.Errorf("output %s", got.Output)
+	}
+	w.verified(holds.ID)
+	w.verified(waits.ID)
+}

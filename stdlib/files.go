@@ -53,6 +53,9 @@ func performFile(a *effect.Attempt) (starlark.Value, error) {
 	case "read":
 		return readFile(tree, path, args.Flag("binary"))
 	case "write":
+		if args.Has("was") {
+			return starlark.None, tree.Replace(path, content(args.Value("content")), a.Key, args.Text("was"))
+		}
 		return starlark.None, tree.Write(path, content(args.Value("content")), a.Key)
 	case "exists":
 		there, err := tree.Exists(path)
@@ -96,10 +99,11 @@ func fileError(args effect.View, err error) *effect.Error {
 	kind, reason := effect.KindEffect, ""
 	for _, row := range []struct {
 		is     error
+		kind   effect.Kind
 		reason string
-	}{{jail.ErrOutside, "outside"}, {jail.ErrStore, "store"}, {jail.ErrRepository, "repository"}} {
+	}{{jail.ErrOutside, effect.KindDenied, "outside"}, {jail.ErrStore, effect.KindDenied, "store"}, {jail.ErrRepository, effect.KindDenied, "repository"}, {jail.ErrChanged, effect.KindRefused, "changed"}} {
 		if errors.Is(err, row.is) {
-			kind, reason = effect.KindDenied, row.reason
+			kind, reason = row.kind, row.reason
 		}
 	}
 	var o effect.Object

@@ -1,6 +1,8 @@
 package stdlib
 
 import (
+	"regexp"
+
 	"go.starlark.net/starlark"
 
 	"starling/lang/effect"
@@ -17,7 +19,9 @@ func fsModule() []*effect.Builtin {
 		fsBuiltin("read", "string", "Read a file of the workspace, of 1 MB at most.", path,
 			effect.Param{Name: "binary", Type: "bool", Default: "False", KeywordOnly: true, Doc: "Give bytes; otherwise the file must be text in UTF-8."}),
 		fsBuiltin("write", "None", "Give a file of the workspace its content, whole or not at all. Folders that are missing are made; a file that is replaced keeps its permissions.",
-			path, effect.Param{Name: "content", Type: "string|bytes", Doc: "All that the file is to hold."}),
+			path, effect.Param{Name: "content", Type: "string|bytes", Doc: "All that the file is to hold."},
+			effect.Param{Name: "was", Type: "string", Default: "None", KeywordOnly: true,
+				Doc: "digest.sha256 of what it must hold now, \"\" for no file. One that holds something else, but for the new content, is left alone: an error of kind refused whose data has the reason \"changed\"."}),
 		fsBuiltin("list", "list", "Name what is in a folder of the workspace, sorted. The names of folders end with a slash.", folder),
 		fsBuiltin("exists", "bool", "Whether there is a file or folder at a path of the workspace.", path),
 		fsBuiltin("remove", "None", "Remove a file, a link or an empty folder of the workspace. What is not there is removed already.", path,
@@ -37,6 +41,8 @@ func fsBuiltin(name, result, doc string, params ...effect.Param) *effect.Builtin
 		Request:  func(c *effect.Call) (*effect.Request, error) { return fsRequest(c, name) },
 	}
 }
+
+var sha256Text = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 func fsRequest(c *effect.Call, operation string) (*effect.Request, error) {
 	name, err := stepName(c, c.Builtin.FullName)
@@ -61,6 +67,13 @@ func fsRequest(c *effect.Call, operation string) (*effect.Request, error) {
 				return nil, wrong(c, p.Name, "%w", err)
 			}
 			o.Raw(p.Name, content)
+		case "was":
+			if was, ok := c.Get(p.Name).(starlark.String); ok {
+				if was != "" && !sha256Text.MatchString(string(was)) {
+					return nil, wrong(c, p.Name, "got %s, want what digest.sha256 gives, or \"\"", was)
+				}
+				o.Raw(p.Name, effect.MustEncode(was))
+			}
 		case "binary", "recursive":
 			o.Flag(p.Name, c.Flag(p.Name, false))
 		}

@@ -11,14 +11,19 @@ func queueModule() []*effect.Builtin {
 	item := effect.Param{Name: "item", Type: "Item", Doc: "What queue.take has given."}
 	return []*effect.Builtin{
 		queueBuiltin("queue.push", "int", "Put an item at the end of a queue and give its number. It is there when the call returns, whatever becomes of this run.",
-			queue, effect.Param{Name: "value", Nullable: true, Doc: "What it is, copied."}),
+			queue, effect.Param{Name: "value", Nullable: true, Doc: "What it is, copied."},
+			effect.Param{Name: "key", Type: "string", Default: "None", KeywordOnly: true,
+				Doc: "While an item of this key is in the queue, waiting, held or parked, nothing is put there, and the call gives its number."}),
 		queueBuiltin("queue.take", "Item or None", "Take the oldest item that no run holds, or wait for one. It is this run's until the run has acknowledged or parked it, its lease is over, or the run has ended; "+
 			"then others may take it. Waiting for people, restarts and crashes end nothing of this.", queue,
 			effect.Param{Name: "wait", Type: "bool", Default: "True", KeywordOnly: true, Doc: "False gives None when there is no item."},
 			timeoutParam("How long to wait; for ever by default. Its end raises."),
+			effect.Param{Name: "id", Type: "int", Default: "None", KeywordOnly: true, Doc: "Take the item of this number, as queue.all lists it, and no other. It gives None when that has left the queue."},
 			effect.Param{Name: "lease", Type: "duration", Default: "None", KeywordOnly: true, Doc: "After this others may take the item although this run goes on; never by default."}),
 		queueBuiltin("queue.ack", "None", "Drop an item from its queue: what it asked for is done. It raises where the item is not this run's any more, because its lease was over and "+
 			"somebody has taken it. One that is parked may be dropped by any run.", item),
+		queueBuiltin("queue.release", "None", "Give an item back, in its place and as it is or changed: whoever takes it next goes on with it. One that is parked may be given back by any run.", item,
+			effect.Param{Name: "value", Default: "None", KeywordOnly: true, Doc: "What it is from now on; by default what it was."}),
 		queueBuiltin("queue.park", "None", "Put an item aside, so that nobody takes it: queue.all shows it with the reason.", item,
 			effect.Param{Name: "reason", Type: "string", Doc: "Why it cannot be done."}),
 		queueBuiltin("queue.all", "list", "List the items of a queue, those that are parked behind the others.", queue),
@@ -38,6 +43,14 @@ func queueRequest(c *effect.Call) (*effect.Request, error) {
 		case "queue":
 			if err := effect.CheckName(c.Text("queue", "")); err != nil {
 				return nil, wrong(c, "queue", "%w", err)
+			}
+		case "key":
+			if err := checkKey(c, p.Name); err != nil {
+				return nil, err
+			}
+		case "id":
+			if _, err := c.Count("id", 1, 1, 1<<53); err != nil {
+				return nil, err
 			}
 		case "timeout", "lease":
 			waits = true
@@ -64,11 +77,19 @@ func itemRequest(c *effect.Call) (*effect.Request, error) {
 	for _, field := range []string{"queue", "id", "tries"} {
 		o.Raw(field, effect.MustEncode(it.Field(field)))
 	}
-	if len(c.Builtin.Params) > 1 {
-		if c.Text("reason", "") == "" {
-			return nil, wrong(c, "reason", "got an empty text, want why the item cannot be done")
+	for _, p := range c.Builtin.Params[1:] {
+		v := c.Get(p.Name)
+		if v == starlark.String("") && p.Name == "reason" {
+			return nil, wrong(c, p.Name, "got an empty text, want why the item cannot be done")
 		}
-		o.Raw("reason", effect.MustEncode(starlark.String(c.Text("reason", ""))))
+		if v == nil {
+			continue
+		}
+		encoded, err := effect.Encode(v)
+		if err != nil {
+			return nil, wrong(c, p.Name, "%w", err)
+		}
+		o.Raw(p.Name, encoded)
 	}
 	return &effect.Request{Class: c.Builtin.Class, Kind: "queue", Name: c.Builtin.FullName, Args: o.Payload()}, nil
 }

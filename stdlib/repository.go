@@ -27,7 +27,7 @@ func workspaceHandler() *effect.Handler {
 			if err != nil {
 				return effect.Errorf(effect.KindRefused, "workspace: %v", err)
 			}
-			if args.Text("do") == "diff" {
+			if do := args.Text("do"); do == "diff" || do == "head" {
 				return grantedFiles(s, project.ReadFiles)
 			}
 			return grantedFiles(s, project.WriteFiles)
@@ -45,6 +45,12 @@ func workspaceHandler() *effect.Handler {
 }
 
 func performWorkspace(ctx context.Context, a *effect.Attempt) effect.Reply {
+	if effect.ViewOf(a.Args).Text("do") == "head" {
+		if head := git.Head(a.Settings.Workspace); head != "" {
+			return effect.Reply{Value: starlark.String(head)}
+		}
+		return effect.Reply{Value: starlark.None}
+	}
 	r, err := git.Open(git.Options{Workspace: a.Settings.Workspace, Store: a.Store, Lock: a.Lock,
 		Attempt: process.Attempt{Run: a.Run, Step: a.Step, Attempt: a.Number}})
 	if err != nil {

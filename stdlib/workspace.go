@@ -9,8 +9,9 @@ import (
 
 // workspaceModule keeps and restores the work in the workspace's repository. Each call finds what an earlier attempt of it has done, so that a crash is followed by another attempt.
 func workspaceModule() []*effect.Builtin {
-	since := effect.Param{Name: "since", Type: "string", Default: "None", KeywordOnly: true, Doc: "A checkpoint; the last commit by default."}
+	since := effect.Param{Name: "since", Type: "string", Default: "None", KeywordOnly: true, Doc: "A checkpoint or a commit; the last commit by default."}
 	return []*effect.Builtin{
+		workspaceBuiltin("head", "string", "The commit that the workspace stands at, in hexadecimal; None where there is no repository, or no commit yet."),
 		workspaceBuiltin("checkpoint", "string", "Keep the index, all files that are not ignored and HEAD, without changing any of them. It gives what rollback and diff are to be told."),
 		workspaceBuiltin("rollback", "dict", "Restore files, index and HEAD as a checkpoint has them; files that were created since and are not ignored are removed. "+
 			"What there was is kept in the repository and as the artifact undone.patch. It gives the dict of diff, of what was undone.",
@@ -33,7 +34,10 @@ func workspaceBuiltin(name, result, doc string, params ...effect.Param) *effect.
 	}
 }
 
-var checkpointName = regexp.MustCompile(`^[0-9a-f]{24}$`)
+var (
+	checkpointName = regexp.MustCompile(`^[0-9a-f]{24}$`)
+	commitName     = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+)
 
 func workspaceRequest(c *effect.Call, operation string) (*effect.Request, error) {
 	name, err := stepName(c, c.Builtin.FullName)
@@ -67,7 +71,7 @@ func checkWorkspace(c *effect.Call, param string) error {
 	text := c.Text
 	switch param {
 	case "checkpoint", "since":
-		if s := text(param, ""); !checkpointName.MatchString(s) {
+		if s := text(param, ""); !checkpointName.MatchString(s) && (param != "since" || !commitName.MatchString(s)) {
 			return wrong(c, param, "got %q, want what workspace.checkpoint() gave", s)
 		}
 	case "message":

@@ -48,6 +48,9 @@ func (r *Repository) reference(name string) string {
 	return ""
 }
 
+// isCommit tells the name of a commit from that of a checkpoint.
+func isCommit(name string) bool { return commitID(name) != "" }
+
 // commitID is a text that is the name of an object, "" for any other.
 func commitID(text string) string {
 	if len(text) < 40 || strings.Trim(text, "0123456789abcdef") != "" {

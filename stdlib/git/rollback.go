@@ -307,22 +307,9 @@ func (r *Repository) restoreHead(ctx context.Context, s *state) error {
 	return err
 }
 
-// Diff is what has changed since a checkpoint, or since the last commit for "": files that are not ignored, tracked or not.
-func (r *Repository) Diff(ctx context.Context, checkpoint string) (patch string, paths []string, err error) {
-	from := ""
-	if checkpoint != "" {
-		s, err := r.load(ctx, checkpoints+checkpoint)
-		if err != nil {
-			return "", nil, err
-		}
-		from = s.Files
-	} else if from, err = r.find(ctx, "HEAD^{tree}"); err != nil {
-		return "", nil, err
-	}
-	if from == "" && err == nil {
-		from, err = r.run(ctx, call{args: []string{"mktree"}, stdin: []byte{}})
-		from = strings.TrimSpace(from)
-	}
+// Diff is what has changed since a checkpoint or a commit, the last one for "": files that are not ignored, tracked or not.
+func (r *Repository) Diff(ctx context.Context, since string) (patch string, paths []string, err error) {
+	from, err := r.filesOf(ctx, since)
 	if err != nil {
 		return "", nil, err
 	}
@@ -335,6 +322,29 @@ func (r *Repository) Diff(ctx context.Context, checkpoint string) (patch string,
 		return "", nil, err
 	}
 	return r.between(ctx, from, now)
+}
+
+// filesOf is the tree of the files of a checkpoint or a commit, "" for the last commit; an empty one where there is none yet.
+func (r *Repository) filesOf(ctx context.Context, since string) (string, error) {
+	switch {
+	case isCommit(since):
+		tree, err := r.find(ctx, since+"^{tree}")
+		if err == nil && tree == "" {
+			err = fmt.Errorf("%w: the repository has no commit %s", ErrNoCheckpoint, since)
+		}
+		return tree, err
+	case since != "":
+		s, err := r.load(ctx, checkpoints+since)
+		if err != nil {
+			return "", err
+		}
+		return s.Files, nil
+	}
+	tree, err := r.find(ctx, "HEAD^{tree}")
+	if tree == "" && err == nil {
+		tree, err = r.run(ctx, call{args: []string{"mktree"}, stdin: []byte{}})
+	}
+	return strings.TrimSpace(tree), err
 }
 
 // between is what leads from one tree to another, and the paths in it.

@@ -49,19 +49,29 @@ func (p *place) read(limit int) ([]byte, error) {
 	case p.info.Size() > int64(limit):
 		return nil, fmt.Errorf("%w: it has %d bytes, at most %d are read", ErrTooLarge, p.info.Size(), limit)
 	}
-	f, err := p.dir().OpenFile(p.name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // what was swapped in meanwhile may be a pipe
+	f, err := p.open()
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !os.SameFile(info, p.info) {
-		return nil, errors.Join(err, errChanged)
-	}
 	content, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
 	if err == nil && len(content) > limit {
 		err = fmt.Errorf("%w: at most %d bytes are read", ErrTooLarge, limit)
 	}
 	return content, err
+}
+
+// open opens the file that was seen on arrival, and no other.
+func (p *place) open() (*os.File, error) {
+	f, err := p.dir().OpenFile(p.name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // what was swapped in meanwhile may be a pipe
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !os.SameFile(info, p.info) {
+		f.Close()
+		return nil, errors.Join(err, errChanged)
+	}
+	return f, nil
 }
 
 func kind(m fs.FileMode) string {
@@ -79,6 +89,16 @@ func kind(m fs.FileMode) string {
 // Write gives a file its content, whole or not at all, and makes the folders that are missing on the way. A file that has this content already is left alone; one
 // that is replaced keeps its permissions. What a crash leaves is a file beside it that the next write with the same key takes over.
 func (t *Tree) Write(path string, content []byte, key string) error {
+	return t.write(path, content, key, nil)
+}
+
+// Replace is Write of a file that still is what the caller has seen: was is the SHA-256 of its content in hexadecimal, "" for no file. A file that is neither that nor has the new content is
+// left alone, with ErrChanged. Between the look and the rename lies a moment in which somebody else's change would be lost.
+func (t *Tree) Replace(path string, content []byte, key, was string) error {
+	return t.write(path, content, key, &was)
+}
+
+func (t *Tree) write(path string, content []byte, key string, was *string) error {
 	if err := checkChange(path); err != nil {
 		return &Error{path, err}
 	}
@@ -87,13 +107,13 @@ func (t *Tree) Write(path string, content []byte, key string) error {
 		return err
 	}
 	defer p.close()
-	if err := p.write(content, key); err != nil {
+	if err := p.write(content, key, was); err != nil {
 		return &Error{path, err}
 	}
 	return nil
 }
 
-func (p *place) write(content []byte, key string) error {
+func (p *place) write(content []byte, key string, was *string) error {
 	if err := p.checkChange(); err != nil {
 		return err
 	}
@@ -107,6 +127,9 @@ func (p *place) write(content []byte, key string) error {
 		}
 		mode = p.info.Mode().Perm()
 	}
+	if err := p.unchanged(was); err != nil {
+		return err
+	}
 	sum := sha256.Sum256([]byte(key + "\x00" + p.name))
 	beside := ".starling-" + hex.EncodeToString(sum[:8])
 	if err := p.put(beside, content, mode); err != nil {
@@ -118,6 +141,30 @@ func (p *place) write(content []byte, key string) error {
 		return err
 	}
 	return p.sync()
+}
+
+// unchanged refuses a file that is not what somebody has seen; nil is for whoever has seen nothing.
+func (p *place) unchanged(was *string) error {
+	switch {
+	case was == nil:
+		return nil
+	case p.info == nil && *was == "":
+		return nil
+	case p.info == nil:
+		return fmt.Errorf("%w: it is not there any more", ErrChanged)
+	case *was == "":
+		return fmt.Errorf("%w: it is there by now", ErrChanged)
+	}
+	f, err := p.open()
+	if err != nil {
+		return err
+	}
+	sum := sha256.New()
+	_, err = io.Copy(sum, f)
+	if err = errors.Join(err, f.Close()); err == nil && hex.EncodeToString(sum.Sum(nil)) != *was {
+		err = ErrChanged
+	}
+	return err
 }
 
 // checkChange looks at where links have led, too.

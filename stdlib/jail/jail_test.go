@@ -1,6 +1,7 @@
 package jail_test
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -179,6 +180,32 @@ func TestWriteAgainIsNoChange(t *testing.T) {
 	}
 	if is, _ := os.Stat(filepath.Join(workspace, "a.txt")); !os.SameFile(was, is) || is.ModTime() != was.ModTime() {
 		t.Error("the file was replaced")
+	}
+}
+
+// Whoever has seen a file replaces that file and no other; what has the new content already was replaced.
+func TestReplace(t *testing.T) {
+	workspace, tree := scene(t)
+	sum := func(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
+	for _, step := range []struct {
+		content, was string
+		want         error
+		is           string
+	}{
+		{"b", sum("other"), jail.ErrChanged, "a"}, {"b", "", jail.ErrChanged, "a"}, {"b", sum("a"), nil, "b"}, {"b", sum("a"), nil, "b"}, {"c", sum("a"), jail.ErrChanged, "b"},
+	} {
+		if err := tree.Replace("a.txt", []byte(step.content), "k", step.was); !errors.Is(err, step.want) {
+			t.Errorf("%q for %q: %v", step.content, step.was, err)
+		}
+		if is, _ := os.ReadFile(filepath.Join(workspace, "a.txt")); string(is) != step.is {
+			t.Errorf("%q for %q: it is %q", step.content, step.was, is)
+		}
+	}
+	if err := tree.Replace("new.txt", []byte("n"), "k", sum("n")); !errors.Is(err, jail.ErrChanged) {
+		t.Errorf("a file that is gone: %v", err)
+	}
+	if err := tree.Replace("new.txt", []byte("n"), "k", ""); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -8,7 +8,7 @@
 //	defer t.Close()
 //	text, err := t.Read("notes/plan.md", 1<<20)
 //
-// Errors are an [*Error] that names the path as it was given and wraps [ErrOutside], [ErrStore], [ErrRepository], [ErrTooLarge], [ErrKind] or what the system
+// Errors are an [*Error] that names the path as it was given and wraps [ErrOutside], [ErrStore], [ErrRepository], [ErrTooLarge], [ErrKind], [ErrChanged] or what the system
 // says, such as [fs.ErrNotExist]. A Tree may be used by many goroutines.
 //
 // # Limits
@@ -31,6 +31,7 @@ var (
 	ErrStore      = errors.New("it leads into the store, which is not for scripts")
 	ErrRepository = errors.New("it belongs to the repository itself, which git alone changes")
 	ErrTooLarge   = errors.New("it is too large")
+	ErrChanged    = errors.New("it is not what it was")
 	ErrKind       = errors.New("it is of another kind") // a folder where a file is wanted, a device, a socket
 	errChanged    = errors.New("it was replaced while it was opened; try again")
 )
