@@ -104,7 +104,7 @@ func (e *Local) child(ctx context.Context, parent string, request func() (StartR
 	if err != nil {
 		return "", err
 	}
-	return e.create(ctx, r, parent, depth)
+	return e.create(ctx, r, parent, depth, nil)
 }
 
 // settled waits until the runs above a child, up to the top, have taken what its last commit means for them.

@@ -56,10 +56,11 @@ func (c *crowd) measure() {
 		c.ids[i] = run.ID
 	})
 	c.b.ReportMetric(float64(len(c.ids))/time.Since(begin).Seconds(), "start+suspend/s")
-	c.b.ReportMetric(float64(settled()-memory)/1e6, "MB-more")
-	c.b.ReportMetric(float64(goruntime.NumGoroutine()-goroutines), "goroutines-more")
+	c.b.ReportMetric(float64(settled()-memory)/1e6, "MB-more-just-started")
 	c.reopen()
 	c.idle()
+	c.b.ReportMetric(float64(settled()-memory)/1e6, "MB-more")
+	c.b.ReportMetric(float64(goruntime.NumGoroutine()-goroutines), "goroutines-more")
 	c.signals()
 	c.burst()
 	c.list()

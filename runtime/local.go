@@ -177,10 +177,15 @@ func (e *Local) post(run string, ev event) {
 	}
 }
 
-// send posts an event to a run and waits until its turn is durable.
+// send posts an event to a run and waits until its turn is durable, and the event's own done has been called.
 func (e *Local) send(ctx context.Context, run string, ev event) error {
-	done := make(chan error, 1)
-	ev.done = func(err error) { done <- err }
+	done, own := make(chan error, 1), ev.done
+	ev.done = func(err error) {
+		if own != nil {
+			own(err)
+		}
+		done <- err
+	}
 	e.post(run, ev)
 	select {
 	case err := <-done:

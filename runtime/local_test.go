@@ -335,6 +335,34 @@ func TestGateAcrossRestart(t *testing.T) { // S0-07, S0-10, S0-14, S0-24
 	}
 }
 
+// What Start says of a new run is what everybody is told of it.
+func TestStartSaysHowTheRunStands(t *testing.T) {
+	w := newWorld(t)
+	for _, script := range []string{
+		`def main(): return gate("g", options = ["on"], data = {"n": 1}).choice`,
+		`def main(): return [1, {"a": None}]`,
+		`def main(): fail("no")`,
+	} {
+		began := w.start(script, `{}`)
+		now, err := w.engine.Get(w.ctx, began.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if mustJSON(t, began) != mustJSON(t, now) {
+			t.Errorf("%s\nit began as\n%s\nand is\n%s", script, mustJSON(t, began), mustJSON(t, now))
+		}
+	}
+}
+
+func mustJSON(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 func TestRefusedSignalsChangeNothing(t *testing.T) { // S0-25, S0-26, S0-28
 	w := newWorld(t)
 	run := w.start(`

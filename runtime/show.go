@@ -27,22 +27,27 @@ func (r *reader) get(address string, to contract.Audience) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := sv.fold()
-	run := &Run{Schema: Schema, ID: id, Status: s.Status, Script: s.Script, Inputs: jsonOfPayload(s.Inputs), Output: []byte("null"), Error: r.runError(s)}
+	return r.document(sv.fold(), sv.begins, to)
+}
+
+// document tells of a run as a state has it, whose journal begins behind horizon.
+func (r *reader) document(s *state, horizon uint64, to contract.Audience) (*Run, error) {
+	run := &Run{Schema: Schema, ID: s.ID, Status: s.Status, Script: s.Script, Inputs: jsonOfPayload(s.Inputs), Output: []byte("null"), Error: r.runError(s)}
 	if s.Status == Completed {
 		run.Output = jsonOfPayload(s.Output)
 	}
-	if run.Gates, err = r.gatesOf(id, "", s, to); err != nil {
+	var err error
+	if run.Gates, err = r.gatesOf(s.ID, "", s, to); err != nil {
 		return nil, err
 	}
 	for _, st := range s.inOrder() {
 		if row := s.workRow(st.Step); row != nil {
 			v, _ := row.View() // just made
-			run.Work = append(run.Work, workDocument(id, st.Step, v))
+			run.Work = append(run.Work, workDocument(s.ID, st.Step, v))
 		}
 	}
 	run.Details = r.details(s)
-	run.Details.Horizon = sv.begins
+	run.Details.Horizon = horizon
 	return run, nil
 }
 

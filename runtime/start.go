@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,11 +19,16 @@ func (e *Local) Start(ctx context.Context, r StartRequest) (*Run, error) {
 	if err := e.bound(CallerOf(ctx), &r); err != nil {
 		return nil, err
 	}
-	id, err := e.start(ctx, r)
-	if err != nil {
-		return nil, err
+	var run *Run
+	to := CallerOf(ctx).audience()
+	id, err := e.start(ctx, r, func(s *state) (err error) {
+		run, err = e.document(s, 0, to)
+		return err
+	})
+	if err != nil || run != nil {
+		return run, err
 	}
-	return e.get(id, CallerOf(ctx).audience())
+	return e.get(id, to)
 }
 
 // anyScript is the name under which a project grants what every script of others may use.
@@ -69,9 +75,10 @@ func orUnknown(c Caller) string {
 	return c.Name
 }
 
-func (e *Local) start(ctx context.Context, r StartRequest) (string, error) {
+// start finds the run that was started with the same key, or makes one and shows it.
+func (e *Local) start(ctx context.Context, r StartRequest, show func(*state) error) (string, error) {
 	if r.Key == "" {
-		return e.create(ctx, r, "", 0)
+		return e.create(ctx, r, "", 0, show)
 	}
 	release := e.hold(prefixStartKey + r.Key)
 	defer release()
@@ -82,18 +89,18 @@ func (e *Local) start(ctx context.Context, r StartRequest) (string, error) {
 	if id != "" {
 		return id, e.carryOne(ctx, id, r.Env)
 	}
-	return e.create(ctx, r, "", 0)
+	return e.create(ctx, r, "", 0, show)
 }
 
-// create makes a run. Nothing exists yet that a refusal could leave behind. It waits for the commit even when whoever asked has gone: the key, or the step, must not
+// create makes a run, and shows its first durable state if somebody wants to see it. Nothing exists yet that a refusal could leave behind. It waits for the commit even when whoever asked has gone: the key, or the step, must not
 // start another meanwhile.
-func (e *Local) create(ctx context.Context, r StartRequest, parent string, depth int) (string, error) {
+func (e *Local) create(ctx context.Context, r StartRequest, parent string, depth int, show func(*state) error) (string, error) {
 	p, inputs, err := e.accept(&r)
 	if err != nil {
 		return "", err
 	}
 	id := newRunID(e.opts.Random)
-	return id, e.begin(context.WithoutCancel(ctx), id, r, p, inputs, parent, depth)
+	return id, e.begin(context.WithoutCancel(ctx), id, r, p, inputs, parent, depth, show)
 }
 
 // hold makes starts with one key wait for each other.
@@ -174,33 +181,43 @@ func (e *Local) accept(r *StartRequest) (*program, effect.Payload, error) {
 func checkFailed(err error) *Refusal { return refuse(ErrCheckFailed, "%v", err).with(err) }
 
 // begin makes the first turn of a run.
-func (e *Local) begin(ctx context.Context, id string, r StartRequest, p *program, inputs effect.Payload, parent string, depth int) error {
+func (e *Local) begin(ctx context.Context, id string, r StartRequest, p *program, inputs effect.Payload, parent string, depth int, show func(*state) error) error {
 	settings := settingsPayload(&r.Settings)
 	bundleHash, settingsHash := hashOf(r.Bundle), hashOf(settings)
 	e.carry(id, r.Env, false)
 	a := e.actor(id)
 	a.s, a.host = newState(id), &host{e: e, run: id, program: p, settings: &r.Settings}
+	var unseen error
 	err := e.send(ctx, id, event{apply: func(t *turn) {
-		var b effect.Object
-		b.Text("script", r.Script).Blob("bundle", bytesOf(bundleHash)).Blob("program", p.code.Hash[:]).Blob("settings", bytesOf(settingsHash)).
+		first := effect.Object{}
+		first.Text("script", r.Script).Blob("bundle", bytesOf(bundleHash)).Blob("program", p.code.Hash[:]).Blob("settings", bytesOf(settingsHash)).
 			Raw("inputs", inputs).Text("by", CallerOf(ctx).Name).Text("parent", parent).Int("depth", int64(depth)).Flag("session", r.Session).
 			Int("behaviour", int64(e.env.Behaviour))
-		if r.Timeout > 0 {
-			b.Int("deadline", micros(t.now.Add(r.Timeout))).Text("overtime", string(r.Overtime))
-		}
-		t.record(RunStarted, "", b.Payload())
-		if r.Timeout > 0 {
-			t.timer(timerDeadline, "", t.now.Add(r.Timeout))
-		}
+		t.started(&first, &r)
 		t.keep(bundleHash, r.Bundle)
 		t.keep(settingsHash, settings)
 		t.writes = append(t.writes, r.names(id, parent, t.now)...)
 		t.launch(a)
+	}, done: func(err error) {
+		if err == nil && show != nil {
+			unseen = show(a.s)
+		}
 	}})
 	if err != nil {
 		e.uncarry(id)
 	}
-	return err
+	return cmp.Or(err, unseen)
+}
+
+// started makes the first record of a run, with its deadline if it has one.
+func (t *turn) started(first *effect.Object, r *StartRequest) {
+	if r.Timeout > 0 {
+		first.Int("deadline", micros(t.now.Add(r.Timeout))).Text("overtime", string(r.Overtime))
+	}
+	t.record(RunStarted, "", first.Payload())
+	if r.Timeout > 0 {
+		t.timer(timerDeadline, "", t.now.Add(r.Timeout))
+	}
 }
 
 // names are the rows by which a new run is found: in the order of starts, and by its key or the step that started it.
