@@ -223,9 +223,9 @@ a.star:1:19: cannot run "child.star": no file child.star
   |                   ^^^^^^^^^^^^
 `},
 		{"several at once", "a.star", files{
-			"a.star": "load('b.star', 'b')\nload('nope.star', 'x')\nload('b.star', 'c')\nrun('child')",
-			"b.star": "x = (1\n",
-			"child":  "for",
+			"a.star":     "load('b.star', 'b')\nload('nope.star', 'x')\nload('b.star', 'c')\nrun('child.star')",
+			"b.star":     "x = (1\n",
+			"child.star": "for",
 		}, `
 b.star:1:7: got end of file, want ')'
   | x = (1
@@ -234,7 +234,7 @@ b.star:1:7: got end of file, want ')'
 a.star:2:6: cannot load "nope.star": no file nope.star
   | load('nope.star', 'x')
   |      ^^^^^^^^^^^
-child:1:4: got end of file, want an expression
+child.star:1:4: got end of file, want an expression
   | for
   |    ^
 `},

@@ -39,7 +39,7 @@ func TestEncodeDecode(t *testing.T) {
 
 // The bytes themselves are a format: stores hold them.
 func TestEncodedBytes(t *testing.T) {
-	b := read(t, "a.star", files{"a.star": "load('b.star', 'x')\nrun('c')", "b.star": "x=1", "c": ""})
+	b := read(t, "a.star", files{"a.star": "load('b.star', 'x')\nrun('./c')", "b.star": "x=1", "c": ""})
 	want := strings.Join([]string{
 		"53544231", // STB1
 		"01", "03", // the second of three is the entry
@@ -47,7 +47,7 @@ func TestEncodedBytes(t *testing.T) {
 		"03" + "783d31",       // x=1
 		"00", "00",            //
 		"06" + "612e73746172", // a.star
-		"1c" + "6c6f61642827622e73746172272c20277827290a72756e2827632729",
+		"1e" + "6c6f61642827622e73746172272c20277827290a72756e28272e2f632729",
 		"01" + "00", "01" + "02", // loads the first, runs the third
 		"01" + "63", "00", "00", "00", // c, empty
 	}, "")

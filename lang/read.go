@@ -21,8 +21,8 @@ type Source func(name string) ([]byte, error)
 // Read reads the script entry and all that it needs. files serves names relative to the root that no load may leave; library serves the
 // names below "@std/", without that prefix, and may be nil.
 //
-// A name in `load` is relative to the file that loads. A literal script of `run` is relative to the folder of the entry, wherever
-// the call stands, since a name that is computed can only be that. Errors are a diagnostic.List: everything that could not be read or parsed, a
+// A name in `load` is relative to the file that loads. A literal script of `run` that names a file is relative to the folder of the entry, wherever
+// the call stands, since a name that is computed can only be that; see [NamesFile]. Errors are a diagnostic.List: everything that could not be read or parsed, a
 // load cycle, a limit. Names are not resolved: [Compile] and [Check] do that.
 func Read(entry string, files, library Source) (*Bundle, error) {
 	r := reader{files: files, library: library, modules: map[string]*Module{}}
@@ -141,6 +141,9 @@ func (r *reader) follow(m *Module) {
 		}
 	}
 	for _, literal := range runLiterals(f) {
+		if !NamesFile(literal.Value.(string)) {
+			continue
+		}
 		r.waiting = append(r.waiting, childName{m, literal})
 	}
 }
@@ -191,6 +194,12 @@ func runLiterals(f *syntax.File) []*syntax.Literal {
 		return true
 	})
 	return literals
+}
+
+// NamesFile tells whether a word that stands for a script names a file: it ends with ".star" or has a slash. Any other is the name under which a script was defined. The look
+// alone decides, so that no file that comes or goes changes what a script means. The empty word counts as a file, one that there cannot be.
+func NamesFile(script string) bool {
+	return script == "" || strings.Contains(script, "/") || strings.HasSuffix(script, ".star")
 }
 
 // scriptArgument is the literal string passed as the parameter script of run, or nil.

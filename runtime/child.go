@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"starling/lang"
 	"starling/lang/contract"
 	"starling/lang/effect"
 )
@@ -58,13 +59,36 @@ func (e *Local) childRequest(run string, p *program, settings *effect.Settings, 
 	if depth >= maxDepth {
 		return StartRequest{}, fmt.Errorf("child runs are nested deeper than %d", maxDepth)
 	}
-	script := args.Text("script")
-	child, ok := p.bundle.Child(script)
-	if !ok {
-		return StartRequest{}, fmt.Errorf("the script %q is not part of this run's program; name it with a literal", script)
-	}
 	inputs, err := childInputs(args)
-	return StartRequest{Bundle: child.Encode(), Script: script, Inputs: inputs, Settings: *settings, Env: e.environment(run)}, err
+	if err != nil {
+		return StartRequest{}, err
+	}
+	r := StartRequest{Script: args.Text("script"), Inputs: inputs, Settings: *settings, Env: e.environment(run)}
+	child, ok := p.bundle.Child(r.Script)
+	switch {
+	case !ok && !lang.NamesFile(r.Script):
+		return r, e.defined(&r)
+	case !ok:
+		return r, fmt.Errorf("the script %q is not part of this run's program; name it with a literal, or keep it under a name, with starling define, and run that", r.Script)
+	}
+	r.Bundle = child.Encode()
+	return r, nil
+}
+
+// defined makes a child of the script that is defined as its request says, now: once there is a child it is pinned like any run. It may use what its parent may; one that
+// somebody else has defined, below a script of the project's own, what is granted to its name.
+func (e *Local) defined(r *StartRequest) error {
+	found, err := e.definitions(r.Script)
+	if err != nil {
+		return err
+	}
+	d := found[0]
+	if d.Foreign && r.Settings.Grant == "" {
+		r.Settings.Grant = d.Name
+	}
+	r.Script = d.Address()
+	r.Bundle, err = e.store.Get([]byte(prefixBlob + d.Bundle))
+	return err
 }
 
 // runChild makes sure that a step has its child run, that the run is carried, and that the parent knows how it stands.
@@ -142,13 +166,21 @@ func (e *Local) childChanged(parent, step string, s *state) {
 	case Cancelled:
 		e.settleChild(parent, step, nil, effect.Errorf(effect.KindChild, "%s: child run %s was %s", step, s.ID, s.Err.Message))
 	case Failed:
-		failed := effect.Errorf(effect.KindChild, "%s: child run %s failed: %s", step, s.ID, s.Err.Message)
-		failed.Backtrace = s.Err.Backtrace
-		e.settleChild(parent, step, nil, failed)
+		e.settleChild(parent, step, nil, childFailure(step, s))
 	default:
 		child := s.ID
 		e.post(parent, event{apply: func(t *turn) { t.look(step, child) }})
 	}
+}
+
+// childFailure is the error of a step whose child run has failed. Where that one failed because of a child of its own, the deepest is told of, at its address from here.
+func childFailure(step string, child *state) *effect.Error {
+	failed := effect.Errorf(effect.KindChild, "%s: child run %s failed: %s", step, child.ID, child.Err.Message)
+	if child.Err.Kind == effect.KindChild {
+		failed.Message = step + "/" + child.Err.Message
+	}
+	failed.Backtrace = child.Err.Backtrace
+	return failed
 }
 
 // look notes whether a child run is in motion now: of several reports the last one counts, whichever comes last.

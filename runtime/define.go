@@ -143,6 +143,11 @@ func (r *reader) Defined(ctx context.Context, address string) ([]Definition, err
 	if address == "" {
 		return r.newestDefinitions()
 	}
+	return r.definitions(address)
+}
+
+// definitions are all versions of NAME, the newest first, or the one that is NAME@VERSION; at least one.
+func (r *reader) definitions(address string) ([]Definition, error) {
 	name, version, pinned := strings.Cut(address, "@")
 	rows, err := r.versions(name)
 	if err != nil {

@@ -167,6 +167,9 @@ func (r *Record) view() effect.View {
 // event is the record as clients see it.
 func (r *Record) event(run string) Event {
 	ev := Event{Seq: r.Seq, Time: r.Time, Run: run, Branch: branchOf(r.Step), Step: r.Step, Type: r.Type.String(), Data: []byte("{}")}
+	if r.Step == within(ev.Branch) {
+		ev.Step = ""
+	}
 	if len(r.Data) > 0 {
 		if v, err := r.Data.Value(); err == nil {
 			if r.Type == RunStarted {
@@ -217,4 +220,12 @@ func branchOf(step string) string {
 		return step[:i]
 	}
 	return ""
+}
+
+// within is what stands in place of a step where a branch says something: its address with a slash, and nothing for the run's own.
+func within(branch string) string {
+	if branch == "" {
+		return ""
+	}
+	return branch + "/"
 }

@@ -158,7 +158,7 @@ func (t *turn) emit(e *vm.Emission) {
 	case vm.Answered:
 		t.record(StepAnswered, e.Step, answerPayload(e.Request, e.Outcome))
 	case vm.Said:
-		t.record(outputTypes[e.Request.Kind], e.Step, e.Request.Args)
+		t.record(outputTypes[e.Request.Kind], within(e.Request.Branch), e.Request.Args)
 	case vm.Requested:
 		t.request(e.Request)
 	case vm.Withdrawn:

@@ -13,7 +13,7 @@ func journalModule() []*effect.Builtin {
 	return []*effect.Builtin{
 		journalBuiltin("steps", "The steps that the run has made before this call, in the order of their requests: dicts with step, kind, agent, status, attempts, started_at, "+
 			"ended_at and tries.", of),
-		journalBuiltin("events", "The events of the run before this call, in order: dicts with seq, time, step, type and data.", of, types),
+		journalBuiltin("events", "The events of the run before this call, in order: dicts with seq, time, branch, step, type and data.", of, types),
 	}
 }
 

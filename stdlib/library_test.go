@@ -10,6 +10,7 @@ import (
 
 	"go.starlark.net/starlark"
 
+	"starling/lang"
 	"starling/lang/effect"
 	"starling/lang/vm"
 	"starling/stdlib"
@@ -77,6 +78,33 @@ func TestLibraryHasNoOtherFile(t *testing.T) {
 	} {
 		if _, err := stdlib.Library(name); err == nil || err.Error() != want {
 			t.Errorf("%s: got %v, want %s", name, err, want)
+		}
+	}
+}
+
+// S2-20: patterns are files that one reads and copies. They are short, and any script may say what they say: the library has no builtin of its own.
+func TestLibraryIsAScriptLikeOthers(t *testing.T) {
+	const longest = 400
+	for _, name := range stdlib.LibraryNames() {
+		text, err := stdlib.Library(path.Base(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lines := strings.Count(string(text), "\n"); lines > longest {
+			t.Errorf("%s has %d lines, want at most %d", name, lines, longest)
+		}
+		copied := func(file string) ([]byte, error) {
+			if file != "copied.star" {
+				return nil, os.ErrNotExist
+			}
+			return text, nil
+		}
+		b, err := lang.Read("copied.star", copied, stdlib.Library)
+		if err == nil {
+			_, err = lang.Compile(b, stdlib.Environment(stdlib.Options{Natives: vm.Natives()}))
+		}
+		if err != nil {
+			t.Errorf("%s as a file of one's own: %v", name, err)
 		}
 	}
 }

@@ -13,7 +13,7 @@ func runBuiltin() *effect.Builtin {
 		Doc: "Run another script as a child and wait for what its main returns. Its gates are visible from the top, and it is cancelled with " +
 			"its parent.",
 		Params: []effect.Param{
-			{Name: "script", Type: "string", Doc: "Path of the script, relative to this one's folder. A literal is pinned when the parent starts."},
+			{Name: "script", Type: "string", Doc: "Path of the script, relative to this one's folder: a literal, which is pinned when the parent starts. Or NAME or NAME@VERSION of one that is defined, pinned when it is started."},
 			{Name: "inputs", Type: "dict", Default: "{}", Doc: "Inputs of the child, checked before it exists."},
 			timeoutParam("Of the whole child; none by default."),
 			onErrorParam("an Outcome"),
@@ -50,8 +50,8 @@ func childName(c *effect.Call) (string, error) {
 	return stepName(c, stem(script))
 }
 
-// stem is a path's last element without its extension.
+// stem is a path's last element without its extension, or the name of a definition without its version.
 func stem(script string) string {
-	base := path.Base(script)
+	base, _, _ := strings.Cut(path.Base(script), "@")
 	return strings.TrimSuffix(base, path.Ext(base))
 }

@@ -33,6 +33,7 @@ func Files(files []*File, env *effect.Environment, agents []string) diagnostic.L
 		c.unused()
 		c.expressions()
 		c.loadTime()
+		c.endless()
 		c.found.Sort()
 		all = append(all, c.found...)
 	}

@@ -36,6 +36,7 @@ func Rules() []Rule {
 		{"effect_at_load", "An effect is called where the top level must be pure."},
 		{"captured_variable", "A lambda that is given to parallel would see only the last value of a loop's variable."},
 		{"overlap", "Two branches of one parallel ask agents that may change the same files."},
+		{"endless_run", "A script starts itself whatever happens."},
 		{"unused_load", "A name is loaded and never used."},
 		{"unused_local", "A local variable is never read."},
 		{"unreachable", "A statement is never reached."},
