@@ -1,9 +1,11 @@
 package stdlib
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"unicode/utf8"
 
@@ -68,6 +70,8 @@ func performFile(a *effect.Attempt) (starlark.Value, error) {
 	case "glob":
 		paths, err := tree.Glob(path)
 		return textList(paths), err
+	case "grep":
+		return grep(tree, path, args.Text("regexp"), int(args.Int("limit")))
 	default:
 		return nil, fmt.Errorf("this build cannot %s files", do)
 	}
@@ -84,6 +88,39 @@ func readFile(tree *jail.Tree, path string, binary bool) (starlark.Value, error)
 		return nil, &jail.Error{Path: path, Err: errors.New("it is not text in UTF-8; pass binary = True for its bytes")}
 	}
 	return starlark.String(content), nil
+}
+
+// grep finds lines. A line takes time in proportion to its length, so that no expression can make it long.
+func grep(tree *jail.Tree, pattern, expression string, limit int) (starlark.Value, error) {
+	re, err := regexp.Compile(expression)
+	if err != nil {
+		return nil, err
+	}
+	paths, err := tree.Glob(pattern)
+	if err != nil {
+		return nil, err
+	}
+	found := starlark.NewList(nil)
+	for _, path := range paths {
+		content, err := tree.Read(path, effect.MaxPayload)
+		if err != nil || !utf8.Valid(content) {
+			continue // a folder, too large, gone since, no text
+		}
+		n := 0
+		for line := range bytes.Lines(content) {
+			n++
+			if line = bytes.TrimRight(line, "\r\n"); !re.Match(line) {
+				continue
+			}
+			if found.Len() == limit {
+				return nil, &jail.Error{Path: pattern, Err: fmt.Errorf("more than %d lines match %q", limit, expression)}
+			}
+			if err := found.Append(dictOf([]string{"path", "line", "text"}, starlark.String(path), starlark.MakeInt(n), starlark.String(line))); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return found, nil
 }
 
 func content(v starlark.Value) []byte {

@@ -28,6 +28,10 @@ func fsModule() []*effect.Builtin {
 			effect.Param{Name: "recursive", Type: "bool", Default: "False", KeywordOnly: true, Doc: "Remove a folder with all that is in it."}),
 		fsBuiltin("glob", "list", "List the paths of the workspace that match a pattern, sorted. Links are not entered, and neither is .git.",
 			effect.Param{Name: "pattern", Type: "string", Doc: "Such as \"src/**/*.go\": * and ? stand for characters, ** for any number of folders."}),
+		fsBuiltin("grep", "list", "Find the lines of files that a regular expression matches: dicts of path, line and text, by path. Files that are larger than 1 MB or no text are passed over.",
+			effect.Param{Name: "regexp", Type: "string", Doc: "In the syntax of RE2, for one line each."},
+			effect.Param{Name: "pattern", Type: "string", Default: `"**"`, Doc: "Which files, as for fs.glob."},
+			effect.Param{Name: "limit", Type: "int", Default: "1000", KeywordOnly: true, Doc: "More lines than so many are an error."}),
 	}
 }
 
@@ -42,6 +46,9 @@ func fsBuiltin(name, result, doc string, params ...effect.Param) *effect.Builtin
 	}
 }
 
+// maxLines is how many lines fs.grep may be asked for.
+const maxLines = 100_000
+
 var sha256Text = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 func fsRequest(c *effect.Call, operation string) (*effect.Request, error) {
@@ -49,11 +56,11 @@ func fsRequest(c *effect.Call, operation string) (*effect.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	param, check := "path", jail.Check
-	if operation == "glob" {
-		param, check = "pattern", jail.CheckPattern
+	param, check, otherwise := "path", jail.Check, "."
+	if operation == "glob" || operation == "grep" {
+		param, check, otherwise = "pattern", jail.CheckPattern, "**"
 	}
-	at := c.Text(param, ".")
+	at := c.Text(param, otherwise)
 	if err := check(at); err != nil {
 		return nil, wrong(c, param, "%w", err)
 	}
@@ -67,6 +74,17 @@ func fsRequest(c *effect.Call, operation string) (*effect.Request, error) {
 				return nil, wrong(c, p.Name, "%w", err)
 			}
 			o.Raw(p.Name, content)
+		case "regexp":
+			if err := checkRegexp(c, p.Name); err != nil {
+				return nil, err
+			}
+			o.Text(p.Name, c.Text(p.Name, ""))
+		case "limit":
+			limit, err := c.Count(p.Name, 1000, 1, maxLines)
+			if err != nil {
+				return nil, err
+			}
+			o.Int(p.Name, int64(limit))
 		case "was":
 			if was, ok := c.Get(p.Name).(starlark.String); ok {
 				if was != "" && !sha256Text.MatchString(string(was)) {
@@ -80,6 +98,17 @@ func fsRequest(c *effect.Call, operation string) (*effect.Request, error) {
 	}
 	return &effect.Request{Class: effect.Waiting, Kind: "fs", Name: name, Args: o.Payload(),
 		Policy: effect.Policy{Idempotent: true, OnUncertain: effect.Retry}}, nil
+}
+
+func checkRegexp(c *effect.Call, param string) error {
+	text := c.Text(param, "")
+	if len(text) > MaxPattern {
+		return wrong(c, param, "got %d bytes, want at most %d", len(text), MaxPattern)
+	}
+	if _, err := regexp.Compile(text); err != nil {
+		return wrong(c, param, "%w", err)
+	}
+	return nil
 }
 
 // textList makes a list of texts.

@@ -99,12 +99,14 @@ func changed(patch string, paths []string) starlark.Value {
 	for i, p := range paths {
 		paths[i] = strings.ToValidUTF8(p, "\uFFFD")
 	}
-	d := starlark.NewDict(3)
-	for _, entry := range []struct {
-		key   string
-		value starlark.Value
-	}{{"files", textList(paths)}, {"patch", starlark.String(text)}, {"truncated", starlark.Bool(len(patch) > maxPatch)}} {
-		if err := d.SetKey(starlark.String(entry.key), entry.value); err != nil {
+	return dictOf([]string{"files", "patch", "truncated"}, textList(paths), starlark.String(text), starlark.Bool(len(patch) > maxPatch))
+}
+
+// dictOf makes a dict with these keys and values.
+func dictOf(keys []string, values ...starlark.Value) *starlark.Dict {
+	d := starlark.NewDict(len(keys))
+	for i, key := range keys {
+		if err := d.SetKey(starlark.String(key), values[i]); err != nil {
 			panic("stdlib: " + err.Error()) // a fresh dict with keys that are strings
 		}
 	}
