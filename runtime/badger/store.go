@@ -127,6 +127,8 @@ func (s *Store) openBadger(found findings, d disk) error {
 		db.SetDiscardTs(s.views.newest)
 	case strings.Contains(err.Error(), "Cannot acquire directory lock"): // Badger wraps no cause
 		return fmt.Errorf("%s: %w", s.dir, runtime.ErrLocked)
+	case keyed(err):
+		return damaged(s.badgerDir(), "the key registry or the head of a log is not as it was written: %v", err)
 	default:
 		return fmt.Errorf("%s: open badger: %w", s.badgerDir(), full(err))
 	}
@@ -134,6 +136,11 @@ func (s *Store) openBadger(found findings, d disk) error {
 		return damaged(s.badgerDir(), "%v", err)
 	}
 	return nil
+}
+
+// keyed tells whether Badger asks for the key of an encryption. None is used here: what names one was changed. Badger wraps no cause.
+func keyed(err error) bool {
+	return errors.Is(err, badgerdb.ErrEncryptionKeyMismatch) || strings.Contains(err.Error(), "Error for the KEY ID")
 }
 
 // settle makes durable what a process that died had written and not synced: what is read from now on, and may become a table, is then on the disk. The values first, since
