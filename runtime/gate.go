@@ -84,6 +84,7 @@ func (t *turn) withdrawGate(g *gate, reason string) {
 // System gates are opened by the runtime. Their names start with "!", which no step's name does.
 const (
 	gateUncertain  = "!uncertain:"
+	gatePermission = "!permission:"
 	gateNeeds      = "!needs:"
 	gateBudget     = "!budget:"
 	gateDeadline   = "!deadline"
@@ -107,10 +108,13 @@ func (t *turn) resolveSystem(name string, d *effect.Record, who []string) {
 	var b effect.Object
 	b.Raw("decision", effect.MustEncode(d)).Texts("who", who)
 	address, budget := strings.CutPrefix(name, gateBudget)
+	step, permission := strings.CutPrefix(name, gatePermission)
 	switch variable, needs := strings.CutPrefix(name, gateNeeds); {
 	case budget:
 		t.record(GateDecided, name, b.Text("raise", map[string]string{"retry": address}[choice]).Payload())
 		t.decideBudget(address, choice)
+	case permission:
+		t.decidePermission(name, step, choice, &b)
 	case name == gateQuarantine:
 		t.record(GateDecided, name, b.Payload())
 		t.decideQuarantine(choice, who)

@@ -8,7 +8,9 @@ import (
 // nap is what an attempt in flight knows of the clock: while it waits for nothing but that, it does not count as something in motion.
 type nap struct {
 	e      *Local
-	asleep bool // guarded by e.mu
+	asleep bool   // guarded by e.mu
+	limit  *limit // the time of an attempt that can wait for people, nil for another
+	expire func() // ends the attempt for its time
 }
 
 // set notes whether the attempt waits for the clock. Whoever wakes it says so before it does, so that no moment looks quiet in between.
@@ -51,20 +53,43 @@ func (n *nap) wait(ctx context.Context, d time.Duration) bool {
 
 // deadline bounds an attempt. By a clock that is not this process's the context ends as one that was cancelled, with context.DeadlineExceeded as its cause.
 func (n *nap) deadline(ctx context.Context, timeout time.Duration) (context.Context, time.Time, func()) {
-	if n.e.opts.After == nil {
+	if n.e.opts.After == nil && n.limit == nil {
 		at := time.Now().Add(timeout)
 		ctx, cancel := context.WithDeadline(ctx, at)
 		return ctx, at, cancel
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	stop := n.e.after(timeout, func() {
+	n.expire = func() {
 		n.set(false)
 		cancel(context.DeadlineExceeded)
-	})
+	}
+	if n.limit == nil {
+		n.limit = &limit{left: timeout}
+	}
+	n.limit.run(n.e, n.expire)
 	return ctx, n.e.now().Add(timeout), func() {
-		stop()
+		n.limit.hold(n.e)
 		cancel(nil)
 	}
+}
+
+// hold stops the time of an attempt that waits for people, until it is resumed.
+func (n *nap) hold() (resume func()) {
+	held := n.expire != nil && n.limit.hold(n.e)
+	return func() {
+		n.set(false)
+		if held {
+			n.limit.run(n.e, n.expire)
+		}
+	}
+}
+
+// monotonic is a clock for how long something takes.
+func (e *Local) monotonic() time.Time {
+	if e.opts.After == nil {
+		return time.Now()
+	}
+	return e.now()
 }
 
 // after calls do when the engine's clock has moved on by d.

@@ -51,7 +51,8 @@ type actor struct {
 type flight struct {
 	attempt int
 	stop    context.CancelCauseFunc
-	told    chan effect.Steer // messages for it
+	told    chan effect.Steer             // messages for it
+	asked   map[string]func(granted bool) // by the hashes of questions that it waits to have answered
 }
 
 // job performs an attempt and returns what it came to, nil where nobody wants to know.
@@ -319,6 +320,9 @@ func (a *actor) after(t *turn) {
 	for _, tl := range t.tellings {
 		a.deliver(tl)
 	}
+	for _, g := range t.granted {
+		a.grant(g)
+	}
 	for _, st := range t.start {
 		if a.s.Steps[st.Step] == st && st.InFlight {
 			a.launch(st)
@@ -363,7 +367,7 @@ func (a *actor) announce() {
 func (a *actor) launch(st *step) {
 	ctx, stop := context.WithCancelCause(a.e.ctx)
 	told := make(chan effect.Steer, maxTold)
-	a.flights[st.Step] = flight{st.Attempt, stop, told}
+	a.flights[st.Step] = flight{st.Attempt, stop, told, map[string]func(bool){}}
 	at, handler, err := a.host.attempt(a.s, st, a.emitter(st.Step, st.Attempt))
 	if err != nil {
 		a.post(*a.home(st.Step, st.Attempt, func(t *turn) { t.reply(st.Step, st.Attempt, effect.Reply{Err: err}) }))
@@ -374,6 +378,8 @@ func (a *actor) launch(st *step) {
 	at.Told = told
 	timeout, forget := st.Policy.Timeout, func() {}
 	if agentKind(st.Kind) {
+		n.limit = &limit{left: timeout}
+		at.Ask = a.asker(n, st.Step, st.Attempt)
 		at.Token, forget = a.e.attemptSecret(a.run, st)
 	}
 	a.jobs = append(a.jobs, func() *event {

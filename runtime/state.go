@@ -63,48 +63,49 @@ type state struct {
 
 // step is an open step.
 type step struct {
-	Step     string
-	Kind     string
-	Seq      uint64 // of its request: steps start in this order
-	At       time.Time
-	Class    effect.Class
-	Where    string
-	Args     effect.Payload
-	Resolved effect.Payload
-	Returns  string
-	Policy   effect.Policy
-	Backends []string // those that may serve, in order of preference
-	Breaker  bool     // they have circuit breakers
-	Pulls    []string // those of them that come for their work
-	Serving  int      // index of the backend that is to serve
-	Session  string   // how that backend calls the conversation
-	Attempt  int      // number of the newest attempt
-	Ready    bool     // wants an attempt
-	Offered  bool     // waits for somebody to claim it
-	Claim    int      // number of the attempt that is claimed, 0 for none
-	Worker   string   // who has claimed it
-	Lease    time.Duration
-	InFlight bool // the newest attempt has started and not ended
-	Failures int  // retryable failures so far
-	Reasks   int  // replies that broke the contract so far
-	Feedback effect.Payload
-	Refused  effect.Payload // why it was refused when it was asked for, an error
-	Stopped  bool           // on_event has ended it, or somebody
-	Told     []steer        // messages for the agent
-	Steers   []string       // how each of Backends is steered
-	Note     string         // what on_event said then
-	Cut      string         // why its last attempt was cut, when its policy is not to try again
-	Shut     effect.Payload // the error of the last backend that was left alone
-	Mail     string         // of which name a message is waited for
-	Recall   *recall        // the outcome of another run that it takes
-	Ceilings []effect.Ceiling
-	Changes  []string // patterns of the paths that it may change
-	Overlaps []effect.Overlap
-	Behind   bool   // waits for another that may change the same
-	Held     string // address of the ceiling that holds it while somebody is asked
-	Heard    int    // of an agent with a chat: the number behind the newest entry that it is given
-	vain     bool   // it was tried, and waits for an item; whoever loads the run tries again
-	rank     int    // its place in the heap of those that want an attempt
+	Step        string
+	Kind        string
+	Seq         uint64 // of its request: steps start in this order
+	At          time.Time
+	Class       effect.Class
+	Where       string
+	Args        effect.Payload
+	Resolved    effect.Payload
+	Returns     string
+	Policy      effect.Policy
+	Backends    []string // those that may serve, in order of preference
+	Breaker     bool     // they have circuit breakers
+	Pulls       []string // those of them that come for their work
+	Serving     int      // index of the backend that is to serve
+	Session     string   // how that backend calls the conversation
+	Attempt     int      // number of the newest attempt
+	Ready       bool     // wants an attempt
+	Offered     bool     // waits for somebody to claim it
+	Claim       int      // number of the attempt that is claimed, 0 for none
+	Worker      string   // who has claimed it
+	Lease       time.Duration
+	InFlight    bool // the newest attempt has started and not ended
+	Failures    int  // retryable failures so far
+	Reasks      int  // replies that broke the contract so far
+	Feedback    effect.Payload
+	Refused     effect.Payload // why it was refused when it was asked for, an error
+	Stopped     bool           // on_event has ended it, or somebody
+	Told        []steer        // messages for the agent
+	Steers      []string       // how each of Backends is steered
+	Permissions []permission   // what was decided of what it asked leave for
+	Note        string         // what on_event said then
+	Cut         string         // why its last attempt was cut, when its policy is not to try again
+	Shut        effect.Payload // the error of the last backend that was left alone
+	Mail        string         // of which name a message is waited for
+	Recall      *recall        // the outcome of another run that it takes
+	Ceilings    []effect.Ceiling
+	Changes     []string // patterns of the paths that it may change
+	Overlaps    []effect.Overlap
+	Behind      bool   // waits for another that may change the same
+	Held        string // address of the ceiling that holds it while somebody is asked
+	Heard       int    // of an agent with a chat: the number behind the newest entry that it is given
+	vain        bool   // it was tried, and waits for an item; whoever loads the run tries again
+	rank        int    // its place in the heap of those that want an attempt
 }
 
 // gate is an open gate.
@@ -407,6 +408,9 @@ func (s *state) gate(r *Record, v effect.View) {
 		s.Bare = s.Bare || v.Flag("bare")
 		if st := s.Steps[v.Text("uncertain")]; st != nil {
 			s.want(st, v.Flag("retry"))
+		}
+		if st := s.Steps[v.Text("permission")]; st != nil {
+			st.Permissions = append(st.Permissions, permission{v.Text("asked"), v.Flag("granted")})
 		}
 		if address := v.Text("raise"); address != "" {
 			s.raise(address)

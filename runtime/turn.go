@@ -38,6 +38,7 @@ type turn struct {
 	pushed   string            // queue that has got an item
 	again    []*Receipt        // those that repeat one of this turn
 	tellings []telling         // messages for attempts in flight, to be delivered after the commit
+	granted  []granted         // decisions for attempts in flight, to be delivered after the commit
 	later    []event           // to be taken in a further turn, after the commit
 	work     map[string]bool   // steps whose row of pulled work may have changed
 	yielded  bool              // the machine has more to do, or an outcome is known that it has not been given
@@ -242,7 +243,7 @@ func (t *turn) drop(st *step) {
 	if st.Kind == kindRun {
 		t.orphans = append(t.orphans, st.Step)
 	}
-	for _, name := range []string{st.Step, uncertainGate(st.Step)} {
+	for _, name := range []string{st.Step, uncertainGate(st.Step), permissionGate(st.Step)} {
 		if g := t.s.Gates[name]; g != nil {
 			t.withdrawGate(g, "")
 		}
@@ -257,6 +258,9 @@ func (t *turn) settle(st *step, o effect.Outcome) {
 
 func (t *turn) settleRecord(name string, o effect.Outcome, took string) {
 	t.wake()
+	if len(t.s.Gates) > 0 && t.s.Gates[permissionGate(name)] != nil {
+		t.withdrawGate(t.s.Gates[permissionGate(name)], "")
+	}
 	var b effect.Object
 	t.record(StepSettled, name, b.Raw("value", o.Value).Raw("error", o.Err.Payload()).Flag("took", took != "").Text("mail", took).Payload())
 	t.m.Settle(name, o)

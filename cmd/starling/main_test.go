@@ -9,6 +9,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"starling/stdlib/agent/acptest"
 	"starling/stdlib/process"
 	"starling/stdlib/tool/tooltest"
 )
@@ -26,7 +27,8 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	testscript.Main(m, map[string]func(){"starling": func() { start(openCrashing, skewed) }, "toolserver": func() { tooltest.Main(os.Args[1:]) }})
+	testscript.Main(m, map[string]func(){"starling": func() { start(openCrashing, skewed) }, "toolserver": func() { tooltest.Main(os.Args[1:]) },
+		"acpagent": func() { acptest.Main(os.Args[1:]) }})
 }
 
 // skewVariable names a file that says by how much the clock on the wall is wrong: "-1h". It may come, change and go at any time.

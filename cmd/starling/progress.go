@@ -96,6 +96,9 @@ func (p *progress) opened(ev runtime.Event, d details) string {
 	if target := d.sub("args").text("target"); target != "" {
 		line += ", for " + target
 	}
+	if strings.HasPrefix(ev.Step, "!permission:") { // the run does not rest, so that nobody else says how to answer
+		line += fmt.Sprintf(": %s; starling approve '%s/%s', or reject", d.sub("args").text("prompt"), ev.Run, ev.Step)
+	}
 	return line
 }
 

@@ -42,13 +42,14 @@ type Attempt struct {
 	Messages []string             // what the agent was told while it worked and may not have had: they stand first in its input
 	Told     <-chan Steer         // what it is told from now on; only for a backend that is steered live
 	Settings *Settings
-	Env      func(name string) (value string, ok bool)       // variables that the project declares, as the client that carries the run has them
-	Wait     func(ctx context.Context, d time.Duration) bool // lets a time pass by the engine's clock, and tells whether it was left to: false when ctx ends
-	Journal  func(l Look) (starlark.Value, *Error)           // what the run's journal says up to the request, as plain values
-	Emit     func(kind string, data starlark.Value)          // journals an event of the attempt, before the reply
-	Token    string                                          // by which whoever works for the attempt is known to the engine while it is in flight; a secret
-	Lock     string                                          // path of the step's lock file, for children; "" without a store directory
-	Store    string                                          // path of the store directory, which nothing that a script asks for touches; "" without one
+	Env      func(name string) (value string, ok bool)        // variables that the project declares, as the client that carries the run has them
+	Wait     func(ctx context.Context, d time.Duration) bool  // lets a time pass by the engine's clock, and tells whether it was left to: false when ctx ends
+	Journal  func(l Look) (starlark.Value, *Error)            // what the run's journal says up to the request, as plain values
+	Emit     func(kind string, data starlark.Value)           // journals an event of the attempt, before the reply
+	Ask      func(ctx context.Context, l Leave) (bool, error) // has people decide at a gate of the step; nil where nobody can be asked
+	Token    string                                           // by which whoever works for the attempt is known to the engine while it is in flight; a secret
+	Lock     string                                           // path of the step's lock file, for children; "" without a store directory
+	Store    string                                           // path of the store directory, which nothing that a script asks for touches; "" without one
 }
 
 // Look says what of a run's journal is wanted.
@@ -62,6 +63,13 @@ type Look struct {
 type Steer struct {
 	Message string
 	Taken   func() // says that the agent has it; until then it is put first into the input of further attempts
+}
+
+// Leave is what an agent asks leave for while it works. It is asked for once: what was decided holds for further attempts of the step that ask the same, and the time of an attempt does not
+// pass while people decide. Where ctx ends first, the question is taken back and the error is that of ctx.
+type Leave struct {
+	Prompt string
+	Data   starlark.Value // a plain value that says what exactly
 }
 
 // Settings are what a run is started with beside its program and inputs. They are pinned: recorded at the start and changed only by

@@ -34,7 +34,7 @@ type Cast func(agent string) (part func(ctx context.Context, request starlark.Va
 func Handlers(load LoadScript, cast Cast, servers *tool.Servers) map[string]*effect.Handler {
 	fakes := &fakes{load: load, cast: cast}
 	backends := map[string]Backend{backendCommand: command{}, backendScripted: scripted{fakes},
-		backendAnthropic: model{askAnthropic}, backendOpenAI: model{askOpenAI}, backendCassette: cassette{}}
+		backendAnthropic: model{askAnthropic}, backendOpenAI: model{askOpenAI}, backendACP: acpAgent{}, backendMCP: toolAgent{}, backendCassette: cassette{}}
 	var tapes sync.Mutex
 	r := resolver{fakes}
 	perform := func(ctx context.Context, a *effect.Attempt) effect.Reply {
@@ -72,10 +72,11 @@ func ask(ctx context.Context, backends map[string]Backend, servers *tool.Servers
 	if d.Envelope != nil {
 		tellLeftOut(a, d.Envelope)
 	}
+	backend = equipped{backend, servers}
 	if d.Cassette != "" && d.Backend != backendCassette {
 		backend = recorder{backend, tapes}
 	}
-	reply := askWithTools(ctx, backend, servers, Question{Attempt: a, Definition: d, Request: request})
+	reply := backend.Ask(ctx, Question{Attempt: a, Definition: d, Request: request})
 	reply.Backend = d.Serves
 	if d.Envelope != nil {
 		keepEnvelope(&reply, d.Envelope)
@@ -86,12 +87,18 @@ func ask(ctx context.Context, backends map[string]Backend, servers *tool.Servers
 	return reply
 }
 
-// askWithTools has the tool servers of the attempt at work while it lasts.
-func askWithTools(ctx context.Context, backend Backend, servers *tool.Servers, q Question) effect.Reply {
+// equipped is a backend with the tool servers of the attempt, which are at work while it lasts.
+type equipped struct {
+	backend Backend
+	servers *tool.Servers
+}
+
+// Ask starts the servers first. A fake plays what it would have done with them.
+func (b equipped) Ask(ctx context.Context, q Question) effect.Reply {
 	if q.Definition.Backend == backendScripted {
-		return backend.Ask(ctx, q) // a fake plays what it would have done with them
+		return b.backend.Ask(ctx, q)
 	}
-	p, fault := openTools(ctx, servers, q)
+	p, fault := openTools(ctx, b.servers, q)
 	if fault != nil {
 		return *fault
 	}
@@ -99,7 +106,7 @@ func askWithTools(ctx context.Context, backend Backend, servers *tool.Servers, q
 		defer p.Close()
 	}
 	q.Tools = p
-	return backend.Ask(ctx, q)
+	return b.backend.Ask(ctx, q)
 }
 
 func failed(err *effect.Error, class effect.Failure) effect.Reply {

@@ -27,14 +27,11 @@ type command struct{}
 
 // Ask runs the program once, under a guard: when it returns, nothing that the program started is left.
 func (command) Ask(ctx context.Context, q Question) effect.Reply {
-	if q.Tools != nil {
-		endpoint, err := q.Tools.Serve()
-		if err != nil {
-			return failed(effect.Errorf(effect.KindEffect, "%s: %v", q.Definition.Agent, err), effect.Retryable)
-		}
-		defer endpoint.Close()
-		q.Endpoint = endpoint
+	closed, err := q.serveTools()
+	if err != nil {
+		return failed(effect.Errorf(effect.KindEffect, "%s: %v", q.Definition.Agent, err), effect.Retryable)
 	}
+	defer closed()
 	j := judge{q, redactor(q), dialectOf(q.Definition.Preset)}
 	told, err := j.dialect.invoke(q)
 	if err == nil {
@@ -62,6 +59,17 @@ func (command) Ask(ctx context.Context, q Question) effect.Reply {
 	}
 	reply.Blobs = j.transcript(result, h)
 	return reply
+}
+
+// serveTools opens the endpoint through which a program reaches the tool servers of the attempt, if there are any.
+func (q *Question) serveTools() (closed func(), err error) {
+	if q.Tools == nil {
+		return func() {}, nil
+	}
+	if q.Endpoint, err = q.Tools.Serve(); err != nil {
+		return nil, err
+	}
+	return q.Endpoint.Close, nil
 }
 
 // transcript is what the program wrote, without the values of declared variables.

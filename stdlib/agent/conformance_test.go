@@ -42,6 +42,31 @@ func players() map[string]func(t *testing.T, sc scene) *stage {
 			lines(codexBegin, `{"type":"turn.failed","error":{"message":"limit, retry in 7 s"}}`)),
 		"gemini": preset("gemini", func(says string) string { return lines(geminiInit, geminiSays(says), geminiEnd) },
 			lines(geminiInit, `{"type":"result","status":"error","error":{"type":"e","message":"limit, retry in 7 s"}}`)),
+		"acp": func(t *testing.T, sc scene) *stage {
+			switch {
+			case sc.limit:
+				return withKey(acpStage(t, "", "fail=limit, retry in 7 s"))
+			case sc.dies:
+				return withKey(acpStage(t, "", "says=All", "die="))
+			case sc.hangs:
+				return withKey(acpStage(t, "", "hang=here"))
+			}
+			return withKey(acpStage(t, "", "says="+sc.says))
+		},
+		"mcp": func(t *testing.T, sc scene) *stage {
+			do := "review"
+			switch {
+			case sc.limit:
+				do = "limit"
+			case sc.dies:
+				do = "die"
+			case sc.hangs:
+				do = "hang"
+			}
+			s := mcpStage(t, do, "says", sc.says, "here", "here")
+			s.vars["MODEL_KEY"] = modelKey
+			return s
+		},
 		"anthropic": served(anthropicSpeech()),
 		"openai":    served(openaiSpeech()),
 	}

@@ -15,6 +15,8 @@ const (
 	backendScripted  = project.Scripted
 	backendAnthropic = project.Anthropic
 	backendOpenAI    = project.OpenAI
+	backendACP       = project.ACP
+	backendMCP       = project.MCP
 	backendInbox     = project.Inbox
 	backendCassette  = "cassette" // in place of the one that was recorded
 )
@@ -31,9 +33,9 @@ type Definition struct {
 // Candidate is one of those who may serve a request.
 type Candidate struct {
 	Serves    string       // name of the agent whose backend it is
-	Backend   string       // "command", "scripted", "anthropic", "openai", "inbox" or "cassette"
-	Command   []string     // for command: program and arguments
-	Dir       string       // for command: the folder of the project file, which relative programs are relative to
+	Backend   string       // "command", "scripted", "anthropic", "openai", "acp", "mcp", "inbox" or "cassette"
+	Command   []string     // for command and acp: program and arguments
+	Dir       string       // for command and acp: the folder of the project file, which relative programs are relative to
 	Preset    string       // for command: which coding agent it is, "" for a program that speaks the protocol
 	Env       []string     // names of variables; of a model the one with its key
 	Function  string       // for scripted: name in the fake, or key of its dict agents
@@ -41,7 +43,9 @@ type Candidate struct {
 	URL       string       // for models: of the API, "" for its maker's
 	MaxTokens int64        // for models: of the reply, 0 for the default
 	Price     price        // for models
-	Tools     []string     // for presets: what it may use in its own notation
+	Tools     []string     // for presets: what it may use in its own notation; for acp kinds of tools
+	Asks      bool         // for acp: people decide what it may do beside that
+	Tool      string       // for mcp: the tool that it is, of the only one of Servers
 	Cassette  string       // path of the file that is recorded, or for cassette played; "" for neither
 	Servers   []tool.Grant // of tools, and what it may use of them
 	Modifies  bool         // whether it may change the workspace
@@ -52,7 +56,7 @@ func (c Candidate) steering() effect.Steering {
 	switch {
 	case c.Backend == backendCassette:
 		return effect.SteerNone
-	case c.Backend == backendScripted, c.Backend == backendInbox:
+	case c.Backend == backendScripted, c.Backend == backendInbox, c.Backend == backendACP:
 		return effect.SteerLive
 	case c.Preset != "":
 		return effect.SteerResume
@@ -66,7 +70,7 @@ type price struct{ input, output int64 }
 func candidateOf(a project.Agent) Candidate {
 	micro := func(dollars float64) int64 { return int64(math.Round(dollars * 1e6)) }
 	return Candidate{Serves: a.Name, Backend: a.Backend, Command: a.Command, Preset: a.Preset, Env: a.Env, Model: a.Model, URL: a.URL, MaxTokens: a.MaxTokens,
-		Price: price{micro(a.Price.Input), micro(a.Price.Output)}, Tools: a.Tools, Modifies: a.Modifies}
+		Price: price{micro(a.Price.Input), micro(a.Price.Output)}, Tools: a.Tools, Modifies: a.Modifies, Asks: a.Permissions == project.AskPermissions, Tool: a.Tool}
 }
 
 func (d Definition) payload(candidates []Candidate) effect.Payload {
@@ -86,7 +90,7 @@ func (c Candidate) payload() effect.Payload {
 	}
 	return o.Text("backend", c.Backend).Text("serves", c.Serves).Texts("command", c.Command).Text("dir", c.Dir).Text("preset", c.Preset).Texts("env", c.Env).
 		Text("function", c.Function).Text("model", c.Model).Text("url", c.URL).Int("max_tokens", c.MaxTokens).Int("price_input", c.Price.input).
-		Int("price_output", c.Price.output).Texts("tools", c.Tools).Flag("modifies", c.Modifies).Text("cassette", c.Cassette).Raws("servers", servers).Payload()
+		Int("price_output", c.Price.output).Texts("tools", c.Tools).Flag("modifies", c.Modifies).Flag("asks", c.Asks).Text("tool", c.Tool).Text("cassette", c.Cassette).Raws("servers", servers).Payload()
 }
 
 // definitionOf reads what Definition.payload wrote, with the candidate that serves. Journals of before there were several have the one at the top.
@@ -99,7 +103,7 @@ func definitionOf(resolved starlark.Value, serving int) Definition {
 	}
 	d.Candidate = Candidate{Serves: v.Text("serves"), Backend: v.Text("backend"), Command: v.Texts("command"), Dir: v.Text("dir"), Preset: v.Text("preset"),
 		Env: v.Texts("env"), Function: v.Text("function"), Model: v.Text("model"), URL: v.Text("url"), MaxTokens: v.Int("max_tokens"),
-		Price: price{v.Int("price_input"), v.Int("price_output")}, Tools: v.Texts("tools"), Modifies: v.Flag("modifies"), Cassette: v.Text("cassette")}
+		Price: price{v.Int("price_input"), v.Int("price_output")}, Tools: v.Texts("tools"), Modifies: v.Flag("modifies"), Asks: v.Flag("asks"), Tool: v.Text("tool"), Cassette: v.Text("cassette")}
 	if servers, ok := v.Value("servers").(*starlark.List); ok {
 		for s := range servers.Elements() {
 			d.Servers = append(d.Servers, tool.GrantOf(s))

@@ -25,6 +25,8 @@
 //	handoff        {from, to, cycle, constraints}: the rest of the envelope, null for what is no handoff
 //	messages       what it was told while it worked, and is to heed before all else
 //
+// Who does not read this record gets it in words (presets, models, agents with ACP) or the fields that it has names for (an agent that is a tool).
+//
 // # What it answers
 //
 // See [parseAnswer] for the form, and exit codes of commands in [exitFailure].

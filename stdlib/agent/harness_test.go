@@ -18,6 +18,7 @@ import (
 	"starling/lang/effect"
 	"starling/lang/vm"
 	"starling/stdlib"
+	"starling/stdlib/agent/acptest"
 	"starling/stdlib/process"
 	"starling/stdlib/tool/tooltest"
 )
@@ -27,6 +28,10 @@ func TestMain(m *testing.M) {
 	process.GuardMain(os.Args)
 	if os.Getenv("TOOL_SERVER") != "" && len(os.Args) > 1 && os.Args[1] == "log" {
 		tooltest.Main(os.Args[1:])
+		return
+	}
+	if os.Getenv("ACP_AGENT") != "" {
+		acptest.Main(os.Args[1:])
 		return
 	}
 	os.Exit(m.Run())

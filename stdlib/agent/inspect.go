@@ -33,8 +33,10 @@ func (c Candidate) What() string {
 	switch {
 	case c.Preset != "":
 		return strings.TrimSpace(c.Preset + " " + c.Model)
-	case c.Backend == backendCommand:
-		return backendCommand + " " + c.Command[0]
+	case c.Backend == backendCommand, c.Backend == backendACP:
+		return c.Backend + " " + c.Command[0]
+	case c.Backend == backendMCP:
+		return c.Backend + " " + c.Servers[0].Name + "." + c.Tool
 	case c.Backend == backendScripted:
 		return backendScripted + " " + c.Function
 	case c.Backend == backendCassette:
@@ -53,7 +55,10 @@ func (c Candidate) Lacks(env func(name string) (string, bool)) (what, mend strin
 			return "the environment variable " + name + " has no value", "export " + name + "=…"
 		}
 	}
-	if c.Backend != backendCommand {
+	if c.Backend == backendMCP {
+		return c.Servers[0].Lacks(&effect.Settings{}, env)
+	}
+	if c.Backend != backendCommand && c.Backend != backendACP {
 		return "", ""
 	}
 	spec := process.Spec{Argv: argv(Definition{Candidate: c}), Env: process.Environment(os.Environ(), nil)}

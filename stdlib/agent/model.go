@@ -67,7 +67,7 @@ func (m model) Ask(ctx context.Context, q Question) effect.Reply {
 
 // converse goes on until the model has replied: as long as it asks for tools, they are called and it is told. Tokens are those of all rounds.
 func (m model) converse(ctx context.Context, q Question, t *turn) (said, error) {
-	d := &deltas{emit: newEmitter(q.Attempt)}
+	d := &deltas{emit: newEmitter(q.Attempt), kind: "delta"}
 	var spent usage
 	for {
 		got, err := m.complete(ctx, *t, d.add)
@@ -202,6 +202,7 @@ const (
 // deltas journals the text of a reply as it comes, in pieces: each costs a commit.
 type deltas struct {
 	emit  emitter
+	kind  string // of the events
 	text  strings.Builder
 	since time.Time
 }
@@ -220,6 +221,6 @@ func (d *deltas) add(text string) {
 func (d *deltas) flush() {
 	if text := d.text.String(); text != "" {
 		d.text.Reset()
-		d.emit.say("delta", "text", text)
+		d.emit.say(d.kind, "text", text)
 	}
 }

@@ -28,7 +28,7 @@ func words(q Question, continued bool) (string, error) {
 	r := request{q.Request}
 	var p paragraphs
 	for _, m := range q.Messages {
-		p.add("While you work on this you are told: " + m)
+		p.told(m)
 	}
 	if !continued {
 		p.handedOver(r.field("handoff"))
@@ -69,6 +69,9 @@ func (p *paragraphs) add(text string) {
 		p.parts = append(p.parts, text)
 	}
 }
+
+// told adds what the agent was told while it worked.
+func (p *paragraphs) told(message string) { p.add("While you work on this you are told: " + message) }
 
 // json adds a value under a title; None is nothing.
 func (p *paragraphs) json(title string, v starlark.Value) {

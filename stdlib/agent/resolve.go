@@ -157,7 +157,7 @@ func (r resolver) candidate(s *effect.Settings, f *project.File, fake *fake, nam
 			functionName(name))
 	}
 	c := candidateOf(a)
-	if a.Backend == backendCommand {
+	if a.Backend == backendCommand || a.Backend == backendACP {
 		c.Dir = path.Dir(s.ProjectFile)
 	}
 	if a.Cassette == "" || s.Cassettes == "" {
@@ -182,18 +182,46 @@ func (p *party) equip(s *effect.Settings, f *project.File, c Candidate, tools st
 	if c.Backend == backendScripted || c.Backend == backendCassette {
 		return c, nil
 	}
+	if c.Backend == backendMCP {
+		return asTool(s, f, c)
+	}
 	grants, others, fault := tool.FindAll(s, f, p.tools(c, tools))
 	if fault != nil {
 		return c, fault
 	}
-	if len(others) > 0 && c.Backend != backendCommand {
-		fault = tool.Unknown(f, others[0])
+	unknown := others
+	switch c.Backend {
+	case backendCommand:
+		unknown = nil
+	case backendACP:
+		unknown = slices.DeleteFunc(slices.Clone(others), func(t string) bool { return slices.Contains(ToolKinds(), t) })
+	}
+	if len(unknown) > 0 {
+		fault = tool.Unknown(f, unknown[0])
 		fault.Message = "agent " + p.role.name + ": " + fault.Message
+		if c.Backend == backendACP {
+			fault.Message += "; kinds of its own tools are " + strings.Join(ToolKinds(), ", ")
+		}
 		return c, fault
 	}
 	c.Tools, c.Servers = others, grants
 	return c, nil
 }
+
+// asTool gives a candidate the one tool that it is. The agent's own deadline bounds the call.
+func asTool(s *effect.Settings, f *project.File, c Candidate) (Candidate, *effect.Error) {
+	a, _ := f.Agent(c.Serves)
+	g, _, fault := tool.Find(s, f, starlark.String(a.Server+"."+a.Tool))
+	if fault != nil {
+		return c, fault
+	}
+	g.Timeout = max(g.Timeout, maxToolAgent)
+	c.Tools, c.Servers = nil, []tool.Grant{g}
+	return c, nil
+}
+
+// maxToolAgent bounds an agent that is a tool where nobody bounds it sooner.
+const maxToolAgent = 24 * time.Hour
 
 // tools lists what the first of these says that says anything.
 func (p *party) tools(c Candidate, call starlark.Value) []starlark.Value {

@@ -127,8 +127,14 @@ func faulted(q Question, f *tool.Fault) effect.Reply {
 	e := f.Effect()
 	e.Message = q.Definition.Agent + ": " + e.Message
 	class := effect.Final
-	if f.Passing() {
+	switch {
+	case f.Passing():
 		class = effect.Retryable
+	case f.Missing && q.Definition.Backend == backendMCP:
+		class = effect.Missing
+	}
+	if q.Definition.Backend == backendMCP && e.Kind == effect.KindEffect {
+		e.Kind = effect.KindAgent // the server is the agent
 	}
 	return failed(e, class)
 }

@@ -17,21 +17,24 @@ var served = [...]struct {
 	key string
 	by  []string
 }{
-	{"command", []string{Command}},
+	{"command", []string{Command, ACP}},
 	{"preset", []string{Command}},
-	{"env", []string{Command, Anthropic, OpenAI}},
+	{"permissions", []string{ACP}},
+	{"server", []string{MCP}},
+	{"tool", []string{MCP}},
+	{"env", []string{Command, ACP, Anthropic, OpenAI}},
 	{"model", []string{Command, Anthropic, OpenAI}},
 	{"url", []string{Anthropic, OpenAI}},
 	{"max_tokens", []string{Anthropic, OpenAI}},
 	{"price", []string{Anthropic, OpenAI}},
-	{"cassette", []string{Command, Anthropic, OpenAI}},
+	{"cassette", []string{Command, ACP, MCP, Anthropic, OpenAI}},
 }
 
 func (r *reader) agent(name string, t table) Agent {
 	if err := effect.CheckName(name); err != nil {
 		r.complain(t.path, diagnostic.Diagnostic{Message: err.Error()})
 	}
-	r.onlyKeys(t, "backend", "backends", "command", "preset", "env", "model", "url", "max_tokens", "price", "cassette", "tools", "modifies", "owns", "timeout", "retries", "reasks",
+	r.onlyKeys(t, "backend", "backends", "command", "preset", "permissions", "server", "tool", "env", "model", "url", "max_tokens", "price", "cassette", "tools", "modifies", "owns", "timeout", "retries", "reasks",
 		"instructions", "input", "output")
 	instructions, _ := r.string(t, "instructions")
 	a := Agent{
@@ -52,18 +55,22 @@ func (r *reader) agent(name string, t table) Agent {
 	}
 	a.Model, _ = r.string(t, "model")
 	a.Cassette, _ = r.string(t, "cassette")
+	a.Server, _ = r.string(t, "server")
+	a.Tool, _ = r.string(t, "tool")
 	if _, lists := t.values["backends"]; lists {
 		r.checkList(t, a)
 		return a
 	}
 	a.Preset, _ = r.oneOf(t, "preset", "", Claude, Codex, Gemini)
 	var known bool
-	if a.Backend, known = r.oneOf(t, "backend", Command, Command, Scripted, Anthropic, OpenAI, Inbox); !known {
+	if a.Backend, known = r.oneOf(t, "backend", Command, Command, Scripted, Anthropic, OpenAI, ACP, MCP, Inbox); !known {
 		return a
 	}
+	a.Permissions, _ = r.oneOf(t, "permissions", DenyPermissions, DenyPermissions, AskPermissions)
 	r.checkServed(t, a.Backend)
 	r.checkCommand(t, a)
 	r.checkModel(t, &a)
+	r.checkServer(t, a)
 	if a.Preset != "" && a.Command == nil {
 		a.Command = []string{a.Preset}
 	}
@@ -101,7 +108,9 @@ func (r *reader) checkCommand(t table, a Agent) {
 	_, given := t.values["command"]
 	_, model := t.values["model"]
 	switch {
-	case a.Backend != Command:
+	case a.Backend != Command && a.Backend != ACP:
+	case !given && a.Backend == ACP:
+		r.complain(t.path, diagnostic.Diagnostic{Message: "this agent has no command", Hint: `add command = ["program", "argument"], which speaks the Agent Client Protocol`})
 	case !given && a.Preset == "":
 		r.complain(t.path, diagnostic.Diagnostic{Message: "this agent has no command",
 			Hint: `add command = ["program", "argument"], preset = "claude", or backend = "scripted" for a function of the fake`})
@@ -130,6 +139,23 @@ func (r *reader) checkModel(t table, a *Agent) {
 		a.Env = []string{"ANTHROPIC_API_KEY"}
 	case !given:
 		a.Env = []string{"OPENAI_API_KEY"}
+	}
+}
+
+// checkServer checks that an agent which is a tool says which one.
+func (r *reader) checkServer(t table, a Agent) {
+	if a.Backend == MCP && (a.Server == "" || a.Tool == "") {
+		r.complain(t.path, diagnostic.Diagnostic{Message: "this agent does not say which tool it is", Hint: `add server = "NAME" of [tools.NAME], and tool = "TOOL"`})
+	}
+}
+
+// checkServers checks that the servers exist whose tools are agents.
+func (r *reader) checkServers(f *File, t table) {
+	for _, a := range f.Agents {
+		if _, ok := f.Tool(a.Server); a.Server != "" && !ok {
+			own := table{path: t.at(a.Name)}
+			r.refuse(own.at("server"), fmt.Sprintf("%q", a.Server), "a tool server of this file", diagnostic.DidYouMean(a.Server, f.ToolNames()))
+		}
 	}
 }
 

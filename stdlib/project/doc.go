@@ -41,13 +41,17 @@
 //	sh.read                 list of paths          []         what commands may read beside the system's files and the workspace
 //	sh.write                list of paths          []         what they may change beside the workspace, such as a build cache
 //	sh.network              list of programs       []         those of allow that may use the network
-//	agents.NAME.backend     "command", "scripted", "command"  who answers: an executable, a function of the fake, or a model behind the Messages API
-//	                        "anthropic", "openai"             of Anthropic or the Chat Completions API of OpenAI and of all who speak it
+//	agents.NAME.backend     "command", "scripted", "command"  who answers: an executable, a function of the fake, a model behind the Messages API
+//	                        "anthropic", "openai",            of Anthropic or the Chat Completions API of OpenAI and of all who speak it, an executable
+//	                        "acp", "mcp", "inbox"             that speaks the Agent Client Protocol, a tool of a tool server, whoever comes for the work
 //	agents.NAME.backends    list of names          none       agents of this file whose backends serve instead, the preferred one first: when one is missing
 //	                                                          (no program, no key, a breaker that is open) the next is asked
 //	agents.NAME.command     list of strings        required   program and arguments; a path with a slash is relative to this file; the preset's by default
 //	agents.NAME.preset      "claude", "codex",     none       the command is that coding agent: its arguments, prompt and output are known, and its name is
 //	                        "gemini"                          the default of command
+//	agents.NAME.permissions "deny", "ask"          "deny"     of acp: what becomes of what it asks leave for and tools and modifies do not allow; "ask" opens a gate
+//	agents.NAME.server      name                   required   of mcp: the tool server, [tools.NAME]
+//	agents.NAME.tool        name                   required   of mcp: its tool
 //	agents.NAME.env         list of names          []         environment variables that the agent is given, beside what every program needs; of a model the one
 //	                                                          with its key: ["ANTHROPIC_API_KEY"] or ["OPENAI_API_KEY"], [] for an API without
 //	agents.NAME.model       string                 preset's   the model; required for anthropic and openai
@@ -56,8 +60,9 @@
 //	agents.NAME.price       {input, output}        unknown    US dollars per million tokens of a model, from which usage.usd is computed; cached input counts as input
 //	agents.NAME.cassette    path                   none       exchanges with it, relative to this file: "run --record" adds to them, "starling test" plays them
 //	agents.NAME.tools       list of names          []         the tools that it may use: a tool server, a tool of it ("SERVER.TOOL", "SERVER.get_*"), and for presets
-//	                                                          what they may use without asking, in their own notation; none beside reading
-//	agents.NAME.modifies    bool                   false      whether a preset may change files of the workspace
+//	                                                          what they may use without asking, in their own notation; for acp kinds of tools such as
+//	                                                          "execute" and "fetch"; none beside reading
+//	agents.NAME.modifies    bool                   false      whether a preset, or an agent with acp, may change files of the workspace
 //	agents.NAME.owns        list of patterns       []         the paths that are its to change, with all that is below them: ["src/auth", "docs/**/*.md"];
 //	                                                          without any, modifies means all of the workspace
 //	agents.NAME.timeout     duration               defaults   as above, of this agent

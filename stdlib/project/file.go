@@ -15,6 +15,8 @@ const (
 	Scripted  = "scripted"  // a function of the fake
 	Anthropic = "anthropic" // a model behind the Messages API
 	OpenAI    = "openai"    // a model behind a Chat Completions API, of any host
+	ACP       = "acp"       // an executable that speaks the Agent Client Protocol
+	MCP       = "mcp"       // a tool of a tool server
 	Inbox     = "inbox"     // nobody here: whoever works under the agent's name comes for the work
 )
 
@@ -23,6 +25,12 @@ const (
 	Claude = "claude" // Claude Code
 	Codex  = "codex"  // Codex CLI
 	Gemini = "gemini" // Gemini CLI
+)
+
+// What becomes of what an agent asks leave for and its tools and modifies do not allow.
+const (
+	DenyPermissions = "deny" // it is denied
+	AskPermissions  = "ask"  // people decide, at a gate of the step
 )
 
 // File is a project file that was read and checked.
@@ -101,8 +109,11 @@ func (f *File) Granted(script string) Grant {
 type Agent struct {
 	Name         string
 	Backends     []string // names of agents whose backends serve, in order of preference; nil for one that has its own
-	Backend      string   // Command, Scripted, Anthropic, OpenAI or Inbox; "" with Backends
-	Command      []string // program and arguments, not empty for Command
+	Backend      string   // Command, Scripted, Anthropic, OpenAI, ACP, MCP or Inbox; "" with Backends
+	Command      []string // program and arguments, not empty for Command and ACP
+	Permissions  string   // of ACP: DenyPermissions or AskPermissions
+	Server       string   // of MCP: the name of the tool server
+	Tool         string   // of MCP: its tool
 	Preset       string   // of Command: Claude, Codex, Gemini, or "" for a program that speaks the agent protocol
 	Env          []string // names of variables, each once
 	Model        string   // "" for the preset's own choice

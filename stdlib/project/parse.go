@@ -127,6 +127,7 @@ func (r *reader) project(t table) *File {
 		}
 		r.checkUses(f, tools)
 	}
+	r.checkServers(f, table{path: t.at("agents")})
 	r.checkGrantedTools(f, table{path: t.at("grants")})
 	return f
 }

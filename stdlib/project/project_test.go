@@ -222,18 +222,39 @@ starling.toml:6:17: agents.c.command[1]: got 1, want a string
   |                 ^
 `},
 		{"[agents.a]\nbackend = 'comand'\n[agents.b]\nbackend = 'scripted'\ncommand = ['x']\nenv = ['A']\n", `
-starling.toml:2:11: agents.a.backend: got "comand", want command, scripted, anthropic, openai or inbox; did you mean "command"?
+starling.toml:2:11: agents.a.backend: got "comand", want command, scripted, anthropic, openai, acp, mcp or inbox; did you mean "command"?
   | backend = 'comand'
   |           ^^^^^^^^
-starling.toml:5:1: agents.b.command: an agent with backend = "scripted" has no command; it is for agents with backend command
+starling.toml:5:1: agents.b.command: an agent with backend = "scripted" has no command; it is for agents with backend command or acp
   | command = ['x']
   | ^^^^^^^
-starling.toml:6:1: agents.b.env: an agent with backend = "scripted" has no env; it is for agents with backend command or anthropic or openai
+starling.toml:6:1: agents.b.env: an agent with backend = "scripted" has no env; it is for agents with backend command or acp or anthropic or openai
   | env = ['A']
   | ^^^
 `},
+		{"[agents.a]\nbackend = 'acp'\n[agents.b]\nbackend = 'mcp'\nserver = 'x'\n[agents.c]\nbackend = 'mcp'\nserver = 'databse'\ntool = 't'\npermissions = 'ask'\n[tools.database]\ncommand = ['x']\n" +
+			"[agents.d]\nbackend = 'acp'\ncommand = ['x']\npermissions = 'allow'\n", `
+starling.toml:1:9: agents.a: this agent has no command; add command = ["program", "argument"], which speaks the Agent Client Protocol
+  | [agents.a]
+  |         ^
+starling.toml:3:9: agents.b: this agent does not say which tool it is; add server = "NAME" of [tools.NAME], and tool = "TOOL"
+  | [agents.b]
+  |         ^
+starling.toml:5:10: agents.b.server: got "x", want a tool server of this file
+  | server = 'x'
+  |          ^^^
+starling.toml:8:10: agents.c.server: got "databse", want a tool server of this file; did you mean "database"?
+  | server = 'databse'
+  |          ^^^^^^^^^
+starling.toml:10:15: agents.c.permissions: an agent with backend = "mcp" has no permissions; it is for agents with backend acp
+  | permissions = 'ask'
+  |               ^^^^^
+starling.toml:16:15: agents.d.permissions: got "allow", want deny or ask
+  | permissions = 'allow'
+  |               ^^^^^^^
+`},
 		{"[agents.b]\nbackend = 'scripted'\nenv = ['A']\n", `
-starling.toml:3:1: agents.b.env: an agent with backend = "scripted" has no env; it is for agents with backend command or anthropic or openai
+starling.toml:3:1: agents.b.env: an agent with backend = "scripted" has no env; it is for agents with backend command or acp or anthropic or openai
   | env = ['A']
   | ^^^
 `},

@@ -11,18 +11,22 @@ import (
 
 // Lacks says what is missing here for a server to be started, and how to mend it; both are "" when nothing is. Nothing is started.
 func Lacks(t project.Tool, s *effect.Settings, env func(name string) (string, bool)) (what, mend string) {
-	for _, name := range t.Env {
+	return definitionOf(t, filepath.Dir(s.ProjectFile)).Lacks(s, env)
+}
+
+// Lacks is [Lacks] of a definition.
+func (d Definition) Lacks(s *effect.Settings, env func(name string) (string, bool)) (what, mend string) {
+	for _, name := range d.Env {
 		if _, ok := env(name); !ok {
 			return "the environment variable " + name + " has no value", "export " + name + "=…"
 		}
 	}
-	if t.URL != "" {
+	if d.URL != "" {
 		return "", ""
 	}
-	a := &effect.Attempt{Settings: s}
-	child := spec(a, definitionOf(t, filepath.Dir(s.ProjectFile)), "", process.Environment(os.Environ(), nil))
+	child := spec(&effect.Attempt{Settings: s}, d, "", process.Environment(os.Environ(), nil))
 	if err := child.Check(); err != nil {
-		return err.Error(), "install it, or correct command under [tools." + t.Name + "]"
+		return err.Error(), "install it, or correct command under [tools." + d.Name + "]"
 	}
 	return "", ""
 }

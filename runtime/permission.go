@@ -1,0 +1,175 @@
+package runtime
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"starling/lang/effect"
+)
+
+// An agent may ask for leave while it works: see [effect.Leave]. The question is a system gate of the step, with the options approve and reject, and its decision is kept with the step: a
+// further attempt that asks the same is not asked again, and one that comes to a question which is still open waits for the same answer. The gate closes with the step.
+
+// permission is what was decided about one question.
+type permission struct {
+	Asked   string // hash of the question
+	Granted bool
+}
+
+func permissionGate(step string) string { return gatePermission + step }
+
+// asker is effect.Attempt.Ask for one attempt: one question at a time.
+func (a *actor) asker(n *nap, step string, attempt int) func(ctx context.Context, l effect.Leave) (bool, error) {
+	turnstile := make(chan struct{}, 1)
+	return func(ctx context.Context, l effect.Leave) (bool, error) {
+		select {
+		case turnstile <- struct{}{}:
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+		defer func() { <-turnstile }()
+		return a.ask(ctx, n, step, attempt, l)
+	}
+}
+
+func (a *actor) ask(ctx context.Context, n *nap, step string, attempt int, l effect.Leave) (bool, error) {
+	data, err := effect.Encode(orNone(l.Data))
+	if err != nil {
+		return false, err
+	}
+	var args, options effect.Object
+	options.Text("approve", "let it do that").Text("reject", "tell it not to; it goes on without")
+	question := args.Text("prompt", l.Prompt).Raw("options", options.Payload()).Raw("data", data).Payload()
+	answered := make(chan bool, 1)
+	failed := make(chan error, 1)
+	decided := false // touched where events are taken
+	defer n.hold()()
+	a.e.post(a.run, event{parks: true,
+		apply: func(t *turn) {
+			if f, ok := a.flights[step]; ok && f.attempt == attempt {
+				f.asked[hashOf(question)] = func(granted bool) {
+					decided = true
+					n.set(false)
+					answered <- granted
+				}
+			}
+			t.ask(step, attempt, question)
+		},
+		done: func(err error) {
+			if err != nil {
+				failed <- err
+				return
+			}
+			n.set(!decided)
+		}})
+	select {
+	case granted := <-answered:
+		return granted, nil
+	case err := <-failed:
+		return false, err
+	case <-ctx.Done():
+		a.takeBack(ctx, step, attempt, hashOf(question))
+		return false, ctx.Err()
+	}
+}
+
+// takeBack withdraws a question that nobody waits for any more. One of an attempt that ends with this process stays for the attempt that follows.
+func (a *actor) takeBack(ctx context.Context, step string, attempt int, asked string) {
+	if context.Cause(ctx) == errLeaving {
+		return
+	}
+	a.e.post(a.run, event{parks: true, apply: func(t *turn) {
+		st, g := t.s.Steps[step], t.s.Gates[permissionGate(step)]
+		if st != nil && st.InFlight && st.Attempt == attempt && g != nil && hashOf(g.Args) == asked {
+			t.withdrawGate(g, "")
+		}
+	}})
+}
+
+// ask opens the gate of a question, unless it was decided before or is open.
+func (t *turn) ask(step string, attempt int, question effect.Payload) {
+	st := t.s.Steps[step]
+	if st == nil || !st.InFlight || st.Attempt != attempt || st.Stopped {
+		return // its context has ended
+	}
+	asked := hashOf(question)
+	for _, p := range st.Permissions {
+		if p.Asked == asked {
+			t.granted = append(t.granted, granted{step, p})
+			return
+		}
+	}
+	if g := t.s.Gates[permissionGate(step)]; g != nil {
+		if hashOf(g.Args) == asked {
+			return
+		}
+		t.withdrawGate(g, "") // an attempt before has asked that
+	}
+	t.record(GateOpened, permissionGate(step), (&effect.Object{}).Raw("args", question).Payload())
+}
+
+// granted is a decision for the attempt in flight that waits for it.
+type granted struct {
+	step string
+	permission
+}
+
+// decidePermission records the decision of a question and hands it on.
+func (t *turn) decidePermission(name, step, choice string, b *effect.Object) {
+	p := permission{hashOf(t.s.Gates[name].Args), choice == "approve"}
+	t.record(GateDecided, name, b.Text("permission", step).Text("asked", p.Asked).Flag("granted", p.Granted).Payload())
+	t.granted = append(t.granted, granted{step, p})
+}
+
+// grant tells the attempt in flight what was decided.
+func (a *actor) grant(g granted) {
+	f, ok := a.flights[g.step]
+	if answer := f.asked[g.Asked]; ok && answer != nil {
+		delete(f.asked, g.Asked)
+		answer(g.Granted)
+	}
+}
+
+func permissionsPayload(list []permission) effect.Payload {
+	if len(list) == 0 {
+		return nil
+	}
+	var b effect.Object
+	for _, p := range list {
+		var o effect.Object
+		b.Raw(p.Asked, o.Flag("granted", p.Granted).Payload())
+	}
+	return b.Payload()
+}
+
+func permissionsOf(v effect.View) (list []permission) {
+	v.Each(func(asked string, f effect.View) { list = append(list, permission{asked, f.Flag("granted")}) })
+	return list
+}
+
+// limit is the time of an attempt that may stand still.
+type limit struct {
+	mu    sync.Mutex // protects what is below
+	left  time.Duration
+	since time.Time // when it began to pass
+	stop  func() bool
+}
+
+// run lets the time pass; at its end do is called.
+func (l *limit) run(e *Local, do func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.since, l.stop = e.monotonic(), e.after(l.left, do)
+}
+
+// hold stops the time, unless it is over.
+func (l *limit) hold(e *Local) (held bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.stop() {
+		return false
+	}
+	l.left = max(0, l.left-e.monotonic().Sub(l.since))
+	return true
+}

@@ -1,0 +1,356 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/coder/acp-go-sdk"
+
+	"starling/lang/effect"
+	"starling/stdlib/process"
+)
+
+const (
+	leaveTime   = 300 * time.Millisecond // that a program has to end once its standard input has
+	cancelTime  = time.Second            // that it has to end a turn which was cancelled
+	maxUnheard  = 512                    // notifications that wait: the SDK closes a connection with more than 1024
+	authMissing = -32000                 // the protocol's code for a session without a login
+)
+
+// acpAgent asks agents that speak the Agent Client Protocol: JSON-RPC, one message a line, over standard input and output. It is their client. An attempt is one process and one
+// session, new or, where the attempt goes on with a conversation and the agent keeps sessions, loaded. The environment, guard and redaction are those of [command].
+type acpAgent struct{}
+
+// Ask leads one session to the end of its turn: when it returns, nothing that the program started is left.
+func (acpAgent) Ask(ctx context.Context, q Question) effect.Reply {
+	closed, err := q.serveTools()
+	if err != nil {
+		return failed(effect.Errorf(effect.KindEffect, "%s: %v", q.Definition.Agent, err), effect.Retryable)
+	}
+	defer closed()
+	spec, err := newSpec(q, invocation{})
+	if err != nil {
+		return failed(effect.Errorf(effect.KindRefused, "%s: %v", q.Definition.Agent, err), effect.Missing)
+	}
+	s, err := startSession(q, spec)
+	if err != nil {
+		return judge{q, redactor(q), s}.notStarted(ctx, err)
+	}
+	fault := s.converse(ctx)
+	result := s.leave()
+	reply := s.judge(ctx, result, fault)
+	reply.Blobs = judge{q, redactor(q), s}.transcript(result, s.heard)
+	return reply
+}
+
+// session is one process and the conversation with it. As a [dialect] it hears what the process writes.
+type session struct {
+	acpTurn
+	conn  *acp.Connection
+	child *process.Child
+	heard *hearing
+	hears *io.PipeWriter // what the process reads
+	pass  *io.PipeWriter // what it writes, on its way to said
+	said  *io.PipeReader
+	waits chan struct{} // a place for each notification that the connection has not handled
+	able  acp.AgentCapabilities
+	id    string
+}
+
+// startSession starts the program. The session is there for the judge also when it cannot.
+func startSession(q Question, spec process.Spec) (*session, error) {
+	in, hears := io.Pipe()
+	said, pass := io.Pipe()
+	s := &session{acpTurn: newTurn(q), hears: hears, pass: pass, said: said, waits: make(chan struct{}, maxUnheard)}
+	s.heard = &hearing{dialect: s, emit: s.emit, hide: keyRedactor(q), end: func() { _ = said.Close() }}
+	s.conn = acp.NewConnection(s.serve, hears, said)
+	s.conn.SetLogger(slog.New(slog.DiscardHandler))
+	spec.Stdin, spec.OnLine = in, s.heard.line
+	child, err := process.Start(context.Background(), spec)
+	if err != nil {
+		_ = pass.Close() // never fails
+		return s, err
+	}
+	s.child = child
+	go func() {
+		child.Wait()
+		_ = pass.Close()
+		_ = in.Close()
+	}()
+	return s, nil
+}
+
+// line passes a message on to the connection. What is none is passed over: programs greet. A program that tells faster than it is heard waits.
+func (s *session) line(line string, _ emitter) (counts bool) {
+	var m struct {
+		ID     json.RawMessage `json:"id"`
+		Method string          `json:"method"`
+	}
+	if !decode(line, &m) || m.Method == "" && m.ID == nil {
+		return false
+	}
+	if m.Method == acp.ClientMethodSessionUpdate {
+		select {
+		case s.waits <- struct{}{}:
+		case <-s.conn.Done():
+		}
+	}
+	_, _ = io.WriteString(s.pass, line+"\n") // fails when nobody listens any more
+	return false
+}
+
+// converse greets the program, opens a session and has it take turns until it has heard all that it is told.
+func (s *session) converse(ctx context.Context) *fault {
+	hello := acp.InitializeRequest{ProtocolVersion: acp.ProtocolVersionNumber, ClientInfo: &acp.Implementation{Name: "starling", Version: "1"},
+		ClientCapabilities: acp.ClientCapabilities{Fs: acp.FileSystemCapabilities{ReadTextFile: true, WriteTextFile: s.q.Definition.Modifies}}}
+	init, err := acp.SendRequest[acp.InitializeResponse](s.conn, ctx, acp.AgentMethodInitialize, hello)
+	if err != nil {
+		return s.broken(err)
+	}
+	if init.ProtocolVersion != acp.ProtocolVersionNumber {
+		return &fault{message: fmt.Sprintf("it speaks version %d of the protocol, and this build version %d", init.ProtocolVersion, acp.ProtocolVersionNumber), kind: effect.KindAgent,
+			class: effect.Final, said: true}
+	}
+	s.able = init.AgentCapabilities
+	resumes, f := s.open(ctx)
+	if f != nil {
+		return f
+	}
+	s.emit.say("session", "id", s.id)
+	text, err := prompt(s.q, resumes)
+	if err != nil {
+		return &fault{message: err.Error(), kind: effect.KindRefused, class: effect.Final, said: true}
+	}
+	for text != "" {
+		if text, f = s.take(ctx, text); f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// open gives the conversation before it back, where it was asked for and can be had; otherwise a new one begins.
+func (s *session) open(ctx context.Context) (resumes bool, f *fault) {
+	servers, f := s.toolServers()
+	if f != nil {
+		return false, f
+	}
+	folder := s.q.Settings.Workspace
+	if resumed(s.q) {
+		at := acp.SessionId(s.q.Session)
+		var err error
+		switch {
+		case s.able.SessionCapabilities.Resume != nil:
+			_, err = acp.SendRequest[acp.ResumeSessionResponse](s.conn, ctx, acp.AgentMethodSessionResume, acp.ResumeSessionRequest{SessionId: at, Cwd: folder, McpServers: servers})
+		case s.able.LoadSession:
+			_, err = acp.SendRequest[acp.LoadSessionResponse](s.conn, ctx, acp.AgentMethodSessionLoad, acp.LoadSessionRequest{SessionId: at, Cwd: folder, McpServers: servers})
+		default:
+			err = errors.ErrUnsupported
+		}
+		if err == nil {
+			s.id = s.q.Session
+			return true, nil
+		}
+	}
+	made, err := acp.SendRequest[acp.NewSessionResponse](s.conn, ctx, acp.AgentMethodSessionNew, acp.NewSessionRequest{Cwd: folder, McpServers: servers})
+	if err != nil {
+		return false, s.broken(err)
+	}
+	s.id = string(made.SessionId)
+	return false, nil
+}
+
+// toolServers are the endpoints of the tool servers that the attempt may use.
+func (s *session) toolServers() ([]acp.McpServer, *fault) {
+	servers := []acp.McpServer{}
+	e := s.q.Endpoint
+	if e == nil {
+		return servers, nil
+	}
+	if !s.able.McpCapabilities.Http {
+		return nil, &fault{message: "it cannot use tool servers over HTTP, and is given " + strings.Join(e.Names(), ", ") + "; leave them out of its tools", kind: effect.KindRefused,
+			class: effect.Final, said: true}
+	}
+	for _, name := range e.Names() {
+		servers = append(servers, acp.McpServer{Http: &acp.McpServerHttpInline{Type: "http", Name: wireName(name), Url: e.URL(name),
+			Headers: []acp.HttpHeader{{Name: "Authorization", Value: "Bearer " + e.Token}}}})
+	}
+	return servers, nil
+}
+
+// take has the agent take one turn. What it is told meanwhile ends the turn, and is the text of the next; "" is the end.
+func (s *session) take(ctx context.Context, text string) (next string, f *fault) {
+	type end struct {
+		acp.PromptResponse
+		err error
+	}
+	turning, stop := context.WithCancel(ctx)
+	defer stop()
+	s.begin(turning)
+	ended := make(chan end, 1)
+	go func() {
+		r, err := acp.SendRequest[acp.PromptResponse](s.conn, context.Background(), acp.AgentMethodSessionPrompt,
+			acp.PromptRequest{SessionId: acp.SessionId(s.id), Prompt: []acp.ContentBlock{acp.TextBlock(text)}})
+		ended <- end{r, err}
+	}()
+	var told []effect.Steer
+	for {
+		select {
+		case e := <-ended:
+			s.flush()
+			if f := s.finish(e.PromptResponse, e.err, len(told) > 0); f != nil || len(told) == 0 {
+				return "", f
+			}
+			return heed(told), nil
+		case m := <-s.q.Told:
+			told = append(told, m)
+			stop()
+			s.cancel()
+		case <-ctx.Done():
+			s.cancel()
+			select {
+			case <-ended:
+			case <-time.After(cancelTime):
+			}
+			s.flush()
+			return "", nil
+		}
+	}
+}
+
+// cancel asks for the end of the turn.
+func (s *session) cancel() {
+	_ = s.conn.SendNotification(context.Background(), acp.AgentMethodSessionCancel, acp.CancelNotification{SessionId: acp.SessionId(s.id)}) // a dead peer is noticed by its turn
+}
+
+// heed puts into words what an agent was told, and says that it has it.
+func heed(told []effect.Steer) string {
+	var p paragraphs
+	for _, m := range told {
+		p.told(m.Message)
+		m.Taken()
+	}
+	p.add("Go on with what you were asked.")
+	return strings.Join(p.parts, "\n\n")
+}
+
+// finish takes how a turn ended. One that was cancelled to tell the agent something may end in any way.
+func (s *session) finish(r acp.PromptResponse, err error, told bool) *fault {
+	if u := r.Usage; u != nil {
+		s.tokens = s.tokens.plus(tokensOf(u))
+	}
+	switch {
+	case err != nil:
+		return s.broken(err)
+	case told, r.StopReason == acp.StopReasonEndTurn:
+		return nil
+	case r.StopReason == acp.StopReasonCancelled:
+		return &fault{message: "it cancelled its turn", kind: effect.KindAgent, class: effect.Retryable, said: true}
+	case r.StopReason == acp.StopReasonRefusal:
+		return &fault{message: "it refuses: " + firstOf(clipTo(s.saidLast(), 200), "it does not say why"), kind: effect.KindAgent, class: effect.Final, said: true}
+	}
+	return &fault{message: fmt.Sprintf("it ended its turn early: %s", r.StopReason), kind: effect.KindAgent, class: effect.Final, said: true}
+}
+
+func tokensOf(u *acp.Usage) usage {
+	count := func(n *int) int64 {
+		if n == nil {
+			return 0
+		}
+		return int64(*n)
+	}
+	read := count(u.CachedReadTokens)
+	return usage{input: int64(u.InputTokens) + read + count(u.CachedWriteTokens), output: int64(u.OutputTokens) + count(u.ThoughtTokens), cached: read}
+}
+
+// broken is the fault of a request that came to nothing: what the program says is wrong, or, when it says nothing, that the connection is gone. How the process ended says more about that.
+func (s *session) broken(err error) *fault {
+	var said *acp.RequestError
+	select {
+	case <-s.conn.Done():
+		return &fault{message: "it broke off in the middle of its turn", kind: effect.KindAgent, class: effect.Retryable}
+	default:
+	}
+	if !errors.As(err, &said) {
+		return &fault{message: err.Error(), kind: effect.KindAgent, class: effect.Retryable}
+	}
+	if said.Code == authMissing {
+		return &fault{message: firstOf(said.Message, "it is not logged in") + "; log in with its own program once", kind: effect.KindAgent, class: effect.Final, said: true}
+	}
+	text := said.Message
+	if data, err := json.Marshal(said.Data); err == nil && said.Data != nil {
+		text += ": " + string(data)
+	}
+	return toldFault(text)
+}
+
+// leave ends the program, which may end by itself, and returns when nothing of it is left.
+func (s *session) leave() process.Result {
+	_ = s.hears.Close() // never fails
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		s.child.Wait()
+	}()
+	select {
+	case <-gone:
+	case <-time.After(leaveTime):
+		s.child.Stop()
+	}
+	_ = s.said.Close() // what it still writes is for nobody
+	<-gone
+	return s.child.Wait()
+}
+
+// judge turns the end of a conversation into a reply. The process may end as it likes once it has replied.
+func (s *session) judge(ctx context.Context, r process.Result, f *fault) effect.Reply {
+	j := judge{s.q, redactor(s.q), s}
+	reply := effect.Reply{}
+	switch {
+	case ctx.Err() != nil:
+		reply = cut(ctx, s.q.Definition.Agent)
+	case f != nil && !f.said && (s.heard.over || !r.Stopped):
+		reply = j.ended(ctx, r, s.heard)
+	case f != nil:
+		reply = j.faulty(f, string(r.Stderr))
+	default:
+		a, refused := s.answer()
+		switch {
+		case refused != nil:
+			reply = j.faulty(refused, "")
+		case a.empty():
+			reply = j.fail(effect.Retryable, string(r.Stderr), "it ended its turn with an empty reply")
+		default:
+			reply = a.reply(s.q.Definition.Agent, s.q.Returns)
+		}
+	}
+	if reply.Usage == nil {
+		reply.Usage = s.used()
+	}
+	reply.Session = s.id
+	return reply
+}
+
+// invoke is for programs that are asked by their arguments and standard input: this one is asked by messages.
+func (s *session) invoke(Question) (invocation, error) { return invocation{}, nil }
+
+// answer is what the last turn came to.
+func (s *session) answer() (answer, *fault) {
+	if !s.ended {
+		return answer{}, &fault{message: "it broke off in the middle of its turn", kind: effect.KindAgent, class: effect.Retryable}
+	}
+	if len(s.denials) > 0 {
+		return answer{}, denied(s.denials[0], "", len(s.denials))
+	}
+	return answer{text: s.saidLast(), status: "ok", usage: s.used(), session: s.id}, nil
+}
+
+func (s *session) conversation() string { return s.id }
+
+func (*session) exit(code int) (class effect.Failure, meaning string) { return exitFailure(code) }

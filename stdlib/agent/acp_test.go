@@ -1,0 +1,199 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"starling/lang/effect"
+)
+
+// acpStage is a project whose agent a speaks the Agent Client Protocol and does what the arguments say; keys are further keys of it.
+func acpStage(t *testing.T, keys string, does ...string) *stage {
+	t.Helper()
+	t.Setenv("ACP_AGENT", "1")
+	command := []string{fmt.Sprintf("%q", os.Args[0])}
+	for _, d := range does {
+		command = append(command, fmt.Sprintf("%q", d))
+	}
+	s := newStage(t, fmt.Sprintf("[agents.a]\nbackend = 'acp'\ncommand = [%s]\nenv = ['ACP_AGENT', 'MODEL_KEY']\n%s", strings.Join(command, ", "), keys), "")
+	s.vars["ACP_AGENT"], s.vars["MODEL_KEY"] = "1", "12345"
+	return s
+}
+
+// Whatever an agent does, what comes of it is a reply or says why there is none, and whether another attempt may help.
+func TestACP(t *testing.T) {
+	for _, c := range []struct {
+		name, keys string
+		does       []string
+		want       string
+	}{
+		{"a text", "", []string{"thinks=Hm.", "says=I look.", "tool=read:Read a", "says=All is ", "says=well."}, `ok text="All is well."`},
+		{"usage and cost", "", []string{"says=ok", "tokens=3:4", "cost=0.25"}, `ok text="ok" usage={"input_tokens": 4, "output_tokens": 4, "cached_tokens": 1, "usd": 0.25}`},
+		{"garbage between", "", []string{"says=a", "garbage=", "says=b"}, `ok text="ab"`},
+		{"faster than it is heard", "", []string{"flood=20000"}, `ok text="` + strings.Repeat("x", 20000) + `"`},
+		{"nothing said", "", nil, "retryable agent: a: it ended its turn with an empty reply"},
+		{"death in the middle", "", []string{"says=half", "die="}, "retryable agent: a: it was ended by SIGKILL"},
+		{"a refusal", "", []string{"says=I will not.", "stop=refusal"}, "final agent: a: it refuses: I will not."},
+		{"too many turns", "", []string{"says=half", "stop=max_turn_requests"}, "final agent: a: it ended its turn early: max_turn_requests"},
+		{"its own end", "", []string{"says=half", "stop=cancelled"}, "retryable agent: a: it cancelled its turn"},
+		{"no login", "", []string{"login"}, "final agent: a: Authentication required; log in with its own program once"},
+		{"another protocol", "", []string{"version=7"}, "final agent: a: it speaks version 7 of the protocol, and this build version 1"},
+		{"leave to read", "", []string{"ask=read:Read b:b"}, `ok text="Read b: allow."`},
+		{"leave to read elsewhere", "", []string{"ask=read:Read:../b"}, "final denied: a: it was denied the tool Read; allow it with tools or modifies, or ask for what needs no tool"},
+		{"leave to change", "modifies = true", []string{"ask=edit:Write b:b"}, `ok text="Write b: allow."`},
+		{"no leave to change", "", []string{"ask=edit:Write b:b"}, "final denied: a: it was denied the tool Write b; allow it with tools or modifies, or ask for what needs no tool"},
+		{"no leave for commands", "modifies = true", []string{"ask=execute:make", "ask=execute:rm x"},
+			"final denied: a: it was denied the tool make, and 1 more; allow it with tools or modifies, or ask for what needs no tool"},
+		{"leave for commands", "tools = ['execute']", []string{"ask=execute:make"}, `ok text="make: allow."`},
+		{"its files", "modifies = true", []string{"read=b", "write=deep/c:new", "read=../x", "terminal="}, "ok text=\"two\\n. written. refused. refused.\""},
+		{"no files to write", "", []string{"write=c:new"}, "final denied: a: it was denied the tool write WORKSPACE/c; allow it with tools or modifies, or ask for what needs no tool"},
+		{"the store's files", "modifies = true", []string{"write=.starling/x:new"}, `ok text="refused."`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := acpStage(t, c.keys, c.does...)
+			s.write("b", "one\ntwo\nthree\n")
+			s.write(".starling/store", "")
+			r, fault := s.request(`agent("a", "Look.")`)
+			if fault != nil {
+				t.Fatal(fault)
+			}
+			a := s.attempt(r)
+			a.Store = filepath.Join(s.settings.Workspace, ".starling")
+			got := strings.ReplaceAll(show(s.env.Handlers["agent"].Perform(t.Context(), a)), s.settings.Workspace, "WORKSPACE")
+			if got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+// What an agent tells of its work is journaled as the other agents' is.
+func TestACPEvents(t *testing.T) {
+	s := acpStage(t, "tools = ['execute']", "thinks=Hm.", "plan=look", "says=I look.", "tool=read:Read a", "link=https://example.org/", "ask=execute:make", "cost=0.5")
+	if r := s.ask(t.Context(), `agent("a")`); r.Err != nil || r.Session != "new1" {
+		t.Errorf("got %s, session %q", show(r), r.Session)
+	}
+	want := strings.Join([]string{`session {"id": "new1"}`, `plan {"items": [{"text": "look", "completed": True}]}`, `thinking {"text": "Hm."}`, `delta {"text": "I look."}`,
+		`tool {"name": "Read a", "id": "t1", "kind": "read", "input": {"of": "Read a"}}`, `tool_result {"id": "t1", "ok": True}`, `link {"url": "https://example.org/", "text": "a link"}`,
+		`permission {"tool": "make", "kind": "execute", "id": "t2", "allowed": True, "by": "policy"}`, `context {"used": 100, "size": 1000}`, `delta {"text": "make: allow. "}`}, "\n")
+	if got := strings.Join(s.events, "\n"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// A reply that was not accepted is mended in the same conversation, where the agent keeps it; what it says of the past is not said again.
+func TestACPGoesOn(t *testing.T) {
+	for able, want := range map[string]string{"load": `s7 "Your previous reply`, "resume": `s7 "Your previous reply`, "says=": `new1 "Look.`} {
+		s := acpStage(t, "", able, "says=better", "log=prompts")
+		r, fault := s.request(`agent("a", "Look.")`)
+		if fault != nil {
+			t.Fatal(fault)
+		}
+		a := s.attempt(r)
+		a.Session, a.Feedback = "s7", someFeedback()
+		if got := show(s.env.Handlers["agent"].Perform(t.Context(), a)); got != `ok text="better"` {
+			t.Errorf("%s: got %s", able, got)
+		}
+		if got := s.read("prompts"); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: it was prompted %s, want %s", able, got, want)
+		}
+		if events := strings.Join(s.events, "\n"); strings.Contains(events, "said before") {
+			t.Errorf("%s: got %s", able, events)
+		}
+	}
+}
+
+// A message ends the turn of an agent that is at work, and is what the next turn is about.
+func TestACPIsSteered(t *testing.T) {
+	s := acpStage(t, "", "says=one", "hang=here", "echo=", "log=prompts")
+	r, fault := s.request(`agent("a", "Look.")`)
+	if fault != nil {
+		t.Fatal(fault)
+	}
+	if r.Steers[0] != effect.SteerLive {
+		t.Errorf("steered %s", r.Steers[0])
+	}
+	told := make(chan effect.Steer)
+	taken := false
+	a := s.attempt(r)
+	a.Told = told
+	go func() {
+		s.await("here")
+		told <- effect.Steer{Message: "leave the tests alone", Taken: func() { taken = true }}
+	}()
+	got := s.env.Handlers["agent"].Perform(t.Context(), a)
+	if !strings.HasPrefix(show(got), `ok text="one`+`While you work on this you are told: leave the tests alone`) || !taken {
+		t.Errorf("got %s, taken %v", show(got), taken)
+	}
+}
+
+// await waits for a file.
+func (s *stage) await(name string) {
+	for {
+		if _, err := os.Stat(filepath.Join(s.settings.Workspace, name)); !errors.Is(err, os.ErrNotExist) {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// An agent that does not hear that it is cancelled is ended.
+func TestDeafACP(t *testing.T) {
+	s := acpStage(t, "", "deaf=here")
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		s.await("here")
+		cancel()
+	}()
+	if got := show(s.ask(ctx, `agent("a")`)); got != "final cancelled: a: cancelled" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// Where people decide, they are asked once for each thing, and what they refuse is no failure of the reply.
+func TestACPAsksPeople(t *testing.T) {
+	s := acpStage(t, "permissions = 'ask'", "ask=execute:make", "ask=read:Read b:b", "ask=execute:rm x:x")
+	r, fault := s.request(`agent("a")`)
+	if fault != nil {
+		t.Fatal(fault)
+	}
+	a := s.attempt(r)
+	var asked []string
+	a.Ask = func(_ context.Context, l effect.Leave) (bool, error) {
+		asked = append(asked, l.Prompt+" "+strings.ReplaceAll(l.Data.String(), s.settings.Workspace, "WORKSPACE"))
+		return len(asked) == 1, nil
+	}
+	if got := show(s.env.Handlers["agent"].Perform(t.Context(), a)); got != `ok text="make: allow. Read b: allow. rm x: reject."` {
+		t.Errorf("got %s", got)
+	}
+	want := `a asks for leave: make {"tool": "make", "kind": "execute", "input": {"of": "make"}, "paths": []}
+a asks for leave: rm x {"tool": "rm x", "kind": "execute", "input": {"of": "rm x"}, "paths": ["WORKSPACE/x"]}`
+	if got := strings.Join(asked, "\n"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// Its tool servers are reached through the proxy, if it can use such.
+func TestACPTools(t *testing.T) {
+	t.Setenv("TOOL_SERVER", "1")
+	for able, want := range map[string]string{"http": `ok text="mcp__starling_db__select: allow."`,
+		"says=": "final refused: a: it cannot use tool servers over HTTP, and is given db; leave them out of its tools"} {
+		s := acpStage(t, fmt.Sprintf("tools = ['db.select', 'execute']\n[tools.db]\ncommand = [%q, 'log', 'calls']\nenv = ['TOOL_SERVER']\n", os.Args[0]), able, "ask=other:mcp__starling_db__select", "log=prompts")
+		s.vars["TOOL_SERVER"] = "1"
+		if got := show(s.ask(t.Context(), `agent("a", "Look.")`)); got != want {
+			t.Errorf("%s: got %s", able, got)
+		}
+		if able == "http" {
+			has(t, s.read("prompts"), "server starling_db Authorization Bearer")
+		}
+	}
+	if _, fault := acpStage(t, "tools = ['excute']").request(`agent("a")`); fault == nil || !strings.Contains(fault.Message, "kinds of its own tools are execute, fetch") {
+		t.Errorf("got %v", fault)
+	}
+}

@@ -1,0 +1,284 @@
+// Package acptest is an agent for tests that speaks the Agent Client Protocol as real ones do, at their best and at their worst.
+package acptest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/coder/acp-go-sdk"
+)
+
+// Main serves standard input and output until they end. Arguments are what it can do (load, resume, http, login, version=N, log=FILE, where each prompt and
+// tool server is noted) and what it does in a turn,
+// one after the other:
+//
+//	says=TEXT thinks=TEXT plan=TEXT link=URL    tells; KEY stands for the variable MODEL_KEY
+//	tool=KIND:TITLE                             tells of a tool that it uses, and that it has
+//	ask=KIND:TITLE[:PATH]                       asks for leave, and says TITLE: selected, or cancelled
+//	read=PATH write=PATH:TEXT terminal=         asks its client, and says what that answers
+//	echo=                                       says what it is prompted
+//	tokens=IN:OUT cost=USD                      tells of its usage
+//	garbage= flood=N                            writes what is no message, or so many
+//	fail=TEXT stop=REASON die=                  ends the turn
+//	hang=FILE                                   makes a file and waits until the turn is cancelled; once, and is quick in further turns
+//	deaf=FILE                                   the same, but never hears that
+func Main(args []string) {
+	a := &agent{args: args, cancelled: make(chan struct{}, 8)}
+	fmt.Println("agent, at your service") // as many do
+	a.conn = acp.NewConnection(a.serve, os.Stdout, os.Stdin)
+	a.conn.SetLogger(slog.New(slog.DiscardHandler))
+	<-a.conn.Done()
+}
+
+// agent is one process.
+type agent struct {
+	args      []string
+	conn      *acp.Connection
+	session   acp.SessionId
+	turns     int
+	calls     int
+	cancelled chan struct{}
+}
+
+// option is the value of an argument, and whether it is there.
+func (a *agent) option(name string) (string, bool) {
+	for _, arg := range a.args {
+		if key, value, _ := strings.Cut(arg, "="); key == name {
+			return value, true
+		}
+	}
+	return "", false
+}
+
+func (a *agent) serve(_ context.Context, method string, params json.RawMessage) (any, *acp.RequestError) {
+	switch method {
+	case acp.AgentMethodInitialize:
+		return a.hello(), nil
+	case acp.AgentMethodSessionNew:
+		if _, ok := a.option("login"); ok {
+			return nil, &acp.RequestError{Code: -32000, Message: "Authentication required"}
+		}
+		a.session = "new1"
+		var p acp.NewSessionRequest
+		if err := json.Unmarshal(params, &p); err != nil {
+			return nil, acp.NewInvalidParams(err.Error())
+		}
+		for _, m := range p.McpServers {
+			a.note(fmt.Sprintf("server %s %s %.7s", m.Http.Name, m.Http.Headers[0].Name, m.Http.Headers[0].Value))
+		}
+		return acp.NewSessionResponse{SessionId: a.session}, nil
+	case acp.AgentMethodSessionLoad:
+		a.session = sessionOf(params)
+		a.tell(acp.UpdateAgentMessageText("This I said before."))
+		return acp.LoadSessionResponse{}, nil
+	case acp.AgentMethodSessionResume:
+		a.session = sessionOf(params)
+		return acp.ResumeSessionResponse{}, nil
+	case acp.AgentMethodSessionCancel:
+		a.cancelled <- struct{}{}
+		return nil, nil
+	case acp.AgentMethodSessionPrompt:
+		return a.turn(params)
+	}
+	return nil, acp.NewMethodNotFound(method)
+}
+
+func sessionOf(params json.RawMessage) acp.SessionId {
+	var p struct {
+		ID acp.SessionId `json:"sessionId"`
+	}
+	if err := json.Unmarshal(params, &p); err != nil {
+		panic(err)
+	}
+	return p.ID
+}
+
+func (a *agent) hello() acp.InitializeResponse {
+	version := acp.ProtocolVersionNumber
+	if v, ok := a.option("version"); ok {
+		version, _ = strconv.Atoi(v)
+	}
+	able := acp.AgentCapabilities{}
+	_, able.LoadSession = a.option("load")
+	_, able.McpCapabilities.Http = a.option("http")
+	if _, ok := a.option("resume"); ok {
+		able.SessionCapabilities.Resume = &acp.SessionResumeCapabilities{}
+	}
+	return acp.InitializeResponse{ProtocolVersion: acp.ProtocolVersion(version), AgentCapabilities: able, AuthMethods: []acp.AuthMethod{}}
+}
+
+func (a *agent) tell(u acp.SessionUpdate) {
+	_ = a.conn.SendNotification(context.Background(), acp.ClientMethodSessionUpdate, acp.SessionNotification{SessionId: a.session, Update: u}) // a client that has gone ends the process
+}
+
+func (a *agent) say(text string) {
+	a.tell(acp.UpdateAgentMessageText(strings.ReplaceAll(text, "KEY", os.Getenv("MODEL_KEY"))))
+}
+
+// turn does what the arguments say, one after the other.
+func (a *agent) turn(params json.RawMessage) (any, *acp.RequestError) {
+	var p acp.PromptRequest
+	if err := json.Unmarshal(params, &p); err != nil {
+		return nil, acp.NewInvalidParams(err.Error())
+	}
+	prompt := p.Prompt[0].Text.Text
+	a.note(fmt.Sprintf("%s %q", a.session, prompt))
+	a.turns++
+	r := acp.PromptResponse{StopReason: acp.StopReasonEndTurn}
+	for _, arg := range a.args {
+		do, what, _ := strings.Cut(arg, "=")
+		switch do {
+		case "echo":
+			a.say(prompt)
+		case "tokens":
+			in, out, _ := strings.Cut(what, ":")
+			r.Usage = &acp.Usage{InputTokens: number(in), OutputTokens: number(out), CachedReadTokens: acp.Ptr(1)}
+		case "stop":
+			r.StopReason = acp.StopReason(what)
+		case "fail":
+			return nil, acp.NewInternalError(map[string]any{"details": what})
+		case "hang", "deaf":
+			if a.hang(what, do == "deaf") {
+				return acp.PromptResponse{StopReason: acp.StopReasonCancelled}, nil
+			}
+		default:
+			a.act(do, what)
+		}
+	}
+	return r, nil
+}
+
+func number(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+func (a *agent) note(line string) {
+	file, ok := a.option("log")
+	if !ok {
+		return
+	}
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err == nil {
+		_, err = fmt.Fprintln(f, line)
+		f.Close()
+	}
+	if err != nil {
+		panic(err)
+	}
+}
+
+// hang waits for the end of the first turn, and tells whether it was cancelled.
+func (a *agent) hang(file string, deaf bool) bool {
+	if a.turns > 1 {
+		return false
+	}
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		panic(err)
+	}
+	if deaf {
+		time.Sleep(time.Hour)
+	}
+	<-a.cancelled
+	return true
+}
+
+func (a *agent) act(do, what string) {
+	switch do {
+	case "says":
+		a.say(what)
+	case "thinks":
+		a.tell(acp.UpdateAgentThoughtText(what))
+	case "plan":
+		a.tell(acp.UpdatePlan(acp.PlanEntry{Content: what, Priority: acp.PlanEntryPriorityHigh, Status: acp.PlanEntryStatusCompleted}))
+	case "link":
+		a.tell(acp.UpdateAgentMessage(acp.ResourceLinkBlock("a link", what)))
+	case "cost":
+		usd, _ := strconv.ParseFloat(what, 64)
+		a.tell(acp.SessionUpdate{UsageUpdate: &acp.SessionUsageUpdate{SessionUpdate: "usage_update", Used: 100, Size: 1000, Cost: &acp.Cost{Amount: usd, Currency: "USD"}}})
+	case "tool":
+		kind, title, _ := strings.Cut(what, ":")
+		id := a.call()
+		a.tell(acp.StartToolCall(id, title, acp.WithStartKind(acp.ToolKind(kind)), acp.WithStartRawInput(map[string]any{"of": title})))
+		a.tell(acp.UpdateToolCall(id, acp.WithUpdateStatus(acp.ToolCallStatusCompleted)))
+	case "garbage":
+		fmt.Println(`loading…` + "\n{\n[]\n{\"jsonrpc\":\"2.0\"}\n" + `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"x","update":{"sessionUpdate":"novelty","of":[1]}}}` +
+			"\n" + `{"jsonrpc":"2.0","method":"session/update","params":3}` + "\n" + `{"jsonrpc":"2.0","id":99,"result":{}}`)
+	case "flood":
+		for range number(what) {
+			a.say("x")
+		}
+	case "die":
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL) // does not return
+	default:
+		a.request(do, what)
+	}
+}
+
+// request asks the client for something.
+func (a *agent) request(do, what string) {
+	first, rest, _ := strings.Cut(what, ":")
+	ctx := context.Background()
+	var said string
+	var err error
+	switch do {
+	case "ask":
+		said, err = a.ask(ctx, first, rest)
+	case "read":
+		var r acp.ReadTextFileResponse
+		r, err = acp.SendRequest[acp.ReadTextFileResponse](a.conn, ctx, acp.ClientMethodFsReadTextFile, acp.ReadTextFileRequest{SessionId: a.session, Path: absolute(first), Line: acp.Ptr(2), Limit: acp.Ptr(1)})
+		said = r.Content
+	case "write":
+		_, err = acp.SendRequest[acp.WriteTextFileResponse](a.conn, ctx, acp.ClientMethodFsWriteTextFile, acp.WriteTextFileRequest{SessionId: a.session, Path: absolute(first), Content: rest})
+		said = "written"
+	case "terminal":
+		_, err = acp.SendRequest[acp.CreateTerminalResponse](a.conn, ctx, acp.ClientMethodTerminalCreate, acp.CreateTerminalRequest{SessionId: a.session, Command: "true"})
+		said = "opened"
+	default:
+		return // what it can, not what it does
+	}
+	if err != nil {
+		said = "refused"
+	}
+	a.say(said + ". ")
+}
+
+func absolute(path string) string {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		panic(err)
+	}
+	return abs
+}
+
+// call numbers the calls of tools.
+func (a *agent) call() acp.ToolCallId {
+	a.calls++
+	return acp.ToolCallId("t" + strconv.Itoa(a.calls))
+}
+
+func (a *agent) ask(ctx context.Context, kind, rest string) (string, error) {
+	title, path, _ := strings.Cut(rest, ":")
+	call := acp.ToolCallUpdate{ToolCallId: a.call(), Title: acp.Ptr(title), Kind: acp.Ptr(acp.ToolKind(kind)), RawInput: map[string]any{"of": title}}
+	if path != "" {
+		call.Locations = []acp.ToolCallLocation{{Path: absolute(path)}}
+	}
+	r, err := acp.SendRequest[acp.RequestPermissionResponse](a.conn, ctx, acp.ClientMethodSessionRequestPermission, acp.RequestPermissionRequest{SessionId: a.session, ToolCall: call,
+		Options: []acp.PermissionOption{{Kind: acp.PermissionOptionKindAllowAlways, Name: "Always", OptionId: "always"}, {Kind: acp.PermissionOptionKindAllowOnce, Name: "Allow", OptionId: "allow"},
+			{Kind: acp.PermissionOptionKindRejectOnce, Name: "Reject", OptionId: "reject"}}})
+	if err != nil || r.Outcome.Selected == nil {
+		return title + ": cancelled", err
+	}
+	return title + ": " + string(r.Outcome.Selected.OptionId), nil
+}
