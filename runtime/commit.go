@@ -37,8 +37,8 @@ func (a *actor) commit(t *turn) error {
 	}
 	err := a.e.store.Commit(context.Background(), b)
 	named(err)
-	if errors.Is(err, ErrFull) {
-		a.e.fill(err)
+	if errors.Is(err, ErrFull) || errors.Is(err, ErrFailed) {
+		a.e.halt(err)
 	}
 	if err != nil {
 		return fmt.Errorf("run %s: %w", a.run, err)

@@ -47,9 +47,10 @@ const (
 	ErrKindDamaged      ErrorKind = "damaged"
 	ErrKindNewer        ErrorKind = "newer"
 	ErrKindFull         ErrorKind = "full"
+	ErrKindFailed       ErrorKind = "store_failed" // the disk gave an error; what was acknowledged is there
 	ErrNotAnExport      ErrorKind = "not_an_export"
 	ErrOwnerUnreachable ErrorKind = "owner_unreachable"
-	ErrInternal         ErrorKind = "internal" // a defect of ours, or a disk that failed
+	ErrInternal         ErrorKind = "internal" // a defect of ours
 	// Somebody was first.
 	ErrDecided     ErrorKind = "decided"
 	ErrExpired     ErrorKind = "expired"
@@ -68,7 +69,7 @@ var exitCodes = map[ErrorKind]int{
 	ErrBadPayload: 4, ErrBadChoice: 4, ErrBadInput: 4, ErrCheckFailed: 4, ErrDiverged: 4, ErrDrifted: 4,
 	ErrUnknownRun: 5, ErrUnknownGate: 5, ErrUnknownStep: 5, ErrUnknownDefinition: 5, ErrUnknownName: 5, ErrUnknownToken: 5, ErrNotOpen: 5, ErrAmbiguous: 5, ErrUnsteerable: 5,
 	ErrBudget:        6,
-	ErrKindNotAStore: 7, ErrKindDamaged: 7, ErrKindNewer: 7, ErrKindFull: 7, ErrNotAnExport: 7, ErrOwnerUnreachable: 7,
+	ErrKindNotAStore: 7, ErrKindDamaged: 7, ErrKindNewer: 7, ErrKindFull: 7, ErrKindFailed: 7, ErrNotAnExport: 7, ErrOwnerUnreachable: 7,
 	ErrDecided: 8, ErrExpired: 8, ErrClaimed: 8, ErrClosed: 8, ErrKeyConflict: 8, ErrExists: 8,
 	ErrDenied: 9, ErrWrongTarget: 9,
 	ErrTrimmed: 10,
@@ -127,11 +128,14 @@ func AsRefusal(err error) *Refusal {
 	for _, k := range []struct {
 		err  error
 		kind ErrorKind
-	}{{ErrNotAStore, ErrKindNotAStore}, {ErrNoStore, ErrKindNotAStore}, {ErrNewer, ErrKindNewer}, {ErrFull, ErrKindFull}, {ErrDamaged, ErrKindDamaged}, {ErrLocked, ErrOwnerUnreachable}} {
+	}{{ErrNotAStore, ErrKindNotAStore}, {ErrNoStore, ErrKindNotAStore}, {ErrNewer, ErrKindNewer}, {ErrFull, ErrKindFull}, {ErrFailed, ErrKindFailed}, {ErrDamaged, ErrKindDamaged}, {ErrLocked, ErrOwnerUnreachable}} {
 		if errors.Is(err, k.err) {
 			r = &Refusal{Kind: k.kind, Message: err.Error()}
 			if d := (*damagedRun)(nil); errors.As(err, &d) {
 				r.Help = "the other runs are served; starling store check says what is damaged. " + mendRun
+			}
+			if k.err == ErrFailed {
+				r.Help = "nothing that was acknowledged is lost: see what the system says of the disk, and start again; starling store check reads everything"
 			}
 			if k.err == ErrFull {
 				r.Help = "nothing that was acknowledged is lost: free some space and start again; starling store gc and starling prune give back some"

@@ -363,6 +363,28 @@ func mustJSON(t *testing.T, v any) string {
 	return string(text)
 }
 
+// When the disk fails, whoever follows a run is told so: nothing comes any more. A new owner finds everything that was acknowledged.
+func TestWatchersHearThatTheStoreHasFailed(t *testing.T) {
+	w := newWorld(t)
+	followed, other := w.start(asks, `{}`), w.start(asks, `{}`)
+	heard := make(chan error)
+	go func() {
+		heard <- w.engine.Watch(w.ctx, runtime.WatchRequest{Run: followed.ID, Follow: true}, func(runtime.Event) error { return nil })
+	}()
+	w.store.FailCommit(1, errors.New("input/output error"), memory.BeforeApply)
+	_, err := w.engine.Signal(w.ctx, answer(other.ID, "g", "go"))
+	for _, err := range []error{err, <-heard} {
+		if r := runtime.AsRefusal(err); !errors.Is(err, runtime.ErrFailed) || r.Kind != runtime.ErrKindFailed || r.Kind.ExitCode() != 7 || !strings.Contains(r.Help, "start again") {
+			t.Errorf("got %v, %+v", err, r)
+		}
+	}
+	w.crash()
+	for _, run := range []string{followed.ID, other.ID} {
+		w.signal(answer(run, "g", "go"))
+		w.until(run, runtime.Completed)
+	}
+}
+
 func TestRefusedSignalsChangeNothing(t *testing.T) { // S0-25, S0-26, S0-28
 	w := newWorld(t)
 	run := w.start(`

@@ -21,7 +21,7 @@ type reader struct {
 	mu      *sync.Mutex              // guards what follows
 	changed map[string]chan struct{} // closed when a run has committed
 	closed  bool
-	full    error // why nothing can be committed any more: the disk had no room
+	halted  error // why nothing can be committed any more: the disk had no room, or failed
 }
 
 func newReader(store Store) reader {

@@ -138,6 +138,8 @@ var (
 	ErrDamaged = errors.New("the store is damaged")
 	// ErrFull: the disk has too little room. The commit was not applied; what was acknowledged before is there.
 	ErrFull = errors.New("the disk is full")
+	// ErrFailed: a commit failed in a way that leaves unknown whether it was applied. Every later commit of the same handle fails with it; a new owner finds out.
+	ErrFailed = errors.New("the store has failed")
 	// ErrLocked: another process holds the directory.
 	ErrLocked = errors.New("the store is in use by another process")
 )

@@ -162,7 +162,7 @@ func (r *reader) next(run string, follow bool) <-chan struct{} {
 	c := r.changed[run]
 	if c == nil {
 		c = make(chan struct{})
-		if r.closed || r.full != nil {
+		if r.closed || r.halted != nil {
 			close(c) // nobody else closes it
 			return c
 		}
@@ -179,11 +179,11 @@ func (r *reader) close() {
 	r.wakeAll()
 }
 
-// fill ends all watching when the disk is full: no run goes on until somebody has made room and started again.
-func (r *reader) fill(err error) {
+// halt ends all watching when the disk is full or has failed: no run goes on until somebody has seen to that and started again.
+func (r *reader) halt(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.full = err
+	r.halted = err
 	r.wakeAll()
 }
 
@@ -202,5 +202,5 @@ func (r *reader) stalled() error {
 	if r.closed {
 		return errShut
 	}
-	return r.full
+	return r.halted
 }

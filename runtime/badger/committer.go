@@ -217,7 +217,10 @@ func (c *committer) failure() error {
 func (c *committer) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.failed = fmt.Errorf("%s: a commit failed, and with it all after it: %w", c.dir, full(err))
+	if err = full(err); !errors.Is(err, runtime.ErrFull) {
+		err = fmt.Errorf("%w: %w", runtime.ErrFailed, err)
+	}
+	c.failed = fmt.Errorf("%s: %w", c.dir, err)
 }
 
 // transact writes as much of the queue as one transaction holds, answers it, and returns the rest.

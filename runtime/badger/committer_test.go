@@ -183,7 +183,7 @@ func TestFullDisk(t *testing.T) {
 	must(t, err)
 	must(t, s.Commit(t.Context(), batch("a", []byte("before"))))
 	space.Store(reserve + 100)
-	want := dir + ": a commit failed, and with it all after it: the disk is full: no space left on device: 64 MiB are free, and a commit needs 65; free at least 1 MiB and start again"
+	want := dir + ": the disk is full: no space left on device: 64 MiB are free, and a commit needs 65; free at least 1 MiB and start again"
 	if err := s.Commit(t.Context(), batch("b", make([]byte, 200))); err == nil || err.Error() != want {
 		t.Errorf("got    %v\nwanted %s", err, want)
 	}
@@ -211,7 +211,7 @@ func TestFailedSync(t *testing.T) {
 	s.faults.Errorf("Error while curlf sync: %v\n", unix.EIO)
 	for range 2 {
 		err := s.Commit(t.Context(), batch("a", nil))
-		if want := s.dir + ": a commit failed, and with it all after it: badger: Error while curlf sync: input/output error"; err == nil || err.Error() != want {
+		if want := s.dir + ": the store has failed: badger: Error while curlf sync: input/output error"; err == nil || err.Error() != want {
 			t.Errorf("got    %v\nwanted %s", err, want)
 		}
 	}

@@ -189,7 +189,7 @@ func (s *Store) Commit(ctx context.Context, b *runtime.Batch) error {
 	}
 	failing := m.fault != nil && m.fault.after == 0
 	if failing {
-		s.failed = m.fault.err
+		s.failed = fmt.Errorf("%w: %w", runtime.ErrFailed, m.fault.err)
 	}
 	if m.fault != nil {
 		m.fault.after--
