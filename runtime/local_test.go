@@ -234,10 +234,20 @@ func (w *world) startFiles(script, inputs string, files map[string]string) *runt
 }
 
 // until follows a run until its status is one of these.
+// horizon is where the journal of a run begins.
+func (w *world) horizon(run string) uint64 {
+	w.t.Helper()
+	r, err := w.engine.Get(w.ctx, run)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return r.Details.Horizon
+}
+
 func (w *world) until(run string, statuses ...runtime.Status) *runtime.Run {
 	w.t.Helper()
 	var got *runtime.Run
-	err := w.engine.Watch(w.ctx, runtime.WatchRequest{Run: run, Follow: true}, func(runtime.Event) error {
+	err := w.engine.Watch(w.ctx, runtime.WatchRequest{Run: run, Follow: true, After: w.horizon(run)}, func(runtime.Event) error {
 		r, err := w.engine.Get(w.ctx, run)
 		if err != nil {
 			return err

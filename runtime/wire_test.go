@@ -34,6 +34,7 @@ var kept = []struct {
 	before, after        []string // GATE CHOICE, or chunk TEXT of a session
 	files                map[string]string
 	session              bool
+	trim                 int // records that are left of its journal, 0 for all
 }{
 	{name: "gates", inputs: `{"n": 3}`, before: []string{"one yes"}, after: []string{"two no"}, script: `
 def main(n):
@@ -70,6 +71,7 @@ def main():
     for x in l:
         l.append(gate("g", options = ["no"]).choice)
 `},
+	{name: "trimmed", inputs: `{"n": 30}`, before: []string{"more yes"}, after: []string{"more#2 yes", "more#3 no"}, script: loops, trim: 20},
 }
 
 func storeDir() string {
@@ -153,10 +155,15 @@ func keepStores(t *testing.T) {
 			w.answer(run.ID, answer)
 		}
 		w.until(run.ID, runtime.Suspended)
+		if k.trim > 0 {
+			w.care(runtime.CareRequest{Task: runtime.CareTrim, Keep: k.trim})
+		}
 		r.mu.Lock()
 		commits := slices.Clone(r.batches.Bytes())
 		r.mu.Unlock()
 		write(t, stem+".store", commits)
+		w.load(stem + ".store")
+		w.open()
 		end := w.play(run.ID, k.after)
 		write(t, stem+".txt", []byte("run "+run.ID+"\n"+strings.Join(k.after, "\n")+"\n----\n"+end))
 	}
@@ -197,7 +204,7 @@ func (w *world) play(run string, answers []string) string {
 	if end.Error != nil {
 		fmt.Fprintf(&out, "%s: %s\n", end.Error.Kind, end.Error.Message)
 	}
-	err := w.engine.Watch(w.ctx, runtime.WatchRequest{Run: run}, func(ev runtime.Event) error {
+	err := w.engine.Watch(w.ctx, runtime.WatchRequest{Run: run, After: end.Details.Horizon}, func(ev runtime.Event) error {
 		if ev.Type == "run.suspended" || ev.Type == "run.resumed" {
 			return nil // whether a run rests between two steps depends on how soon the second is settled
 		}
@@ -228,7 +235,7 @@ func (w *world) answer(run, text string) {
 		w.until(run, runtime.Suspended)
 		return
 	}
-	err := w.engine.Watch(w.ctx, runtime.WatchRequest{Run: run, Follow: true}, func(ev runtime.Event) error {
+	err := w.engine.Watch(w.ctx, runtime.WatchRequest{Run: run, Follow: true, After: w.horizon(run)}, func(ev runtime.Event) error {
 		if ev.Type == "gate.opened" && ev.Step == gate {
 			return runtime.ErrStopWatch
 		}
