@@ -54,9 +54,9 @@ func CompileChunk(b *Bundle, globals func(name string) bool, env *effect.Environ
 }
 
 // Check says all that can be said of a script without running it: what [Compile] would refuse, and what starling/lang/check finds. Dependencies come
-// first, each file in the order of its text. Warnings about a file that does not compile are left out, as they may come of the same mistake. agents are all that a
-// run would find; without any, the agents that the script names are not looked at.
-func Check(b *Bundle, env *effect.Environment, agents ...string) diagnostic.List {
+// first, each file in the order of its text. Warnings about a file that does not compile are left out, as they may come of the same mistake. project is what is
+// known of the agents and tools that the script names.
+func Check(b *Bundle, env *effect.Environment, project check.Project) diagnostic.List {
 	units, list := compileUnits(b, env, nil)
 	p := program(b, units)
 	entry := units[len(units)-1]
@@ -74,7 +74,7 @@ func Check(b *Bundle, env *effect.Environment, agents ...string) diagnostic.List
 		}
 		files = append(files, u.file)
 	}
-	return merge(units, list, check.Files(files, env, agents))
+	return merge(units, list, check.Files(files, env, project))
 }
 
 // merge puts the diagnostics into the order of the modules and of their text. What both have found, a mistake in the contract of the inputs, stands once.

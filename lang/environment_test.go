@@ -17,22 +17,28 @@ func environment() *effect.Environment {
 			"get":  builtin("http.get(url, *, headers:dict, timeout:duration, name:string) -> Response", effect.Waiting),
 			"post": builtin("http.post(url, *, json, headers:dict, timeout:duration, name:string)", effect.Waiting),
 		}},
+		"mcp": &starlarkstruct.Module{Name: "mcp", Members: starlark.StringDict{
+			"server": builtin("mcp.server(name:string, *, cmd:list, url:string) -> ToolServer", effect.Pure),
+			"call":   builtin("mcp.call(server, tool:string, arguments:dict=)", effect.Waiting),
+		}},
 		"json": &starlarkstruct.Module{Name: "json", Members: starlark.StringDict{"encode": starlark.NewBuiltin("encode", nil)}},
 	}
 	for _, name := range []string{"parallel", "attempt", "budget", "forever"} {
 		names[name] = starlark.NewBuiltin(name, nil) // the machine's own
 	}
 	for _, b := range []*effect.Builtin{
-		builtin("agent(who, task:string=, *, input, context, output, timeout:duration, retries:int, on_error:fail/return, backend:string, owns:list, name:string) -> Result", effect.Waiting),
-		builtin("handoff(to:string, payload, *, owns:list, name:string) -> Result", effect.Waiting),
+		builtin("agent(who, task:string=, *, input, context, output, timeout:duration, retries:int, on_error:fail/return, backend, tools:list, on_event:function, owns:list, name:string) -> Result", effect.Waiting),
+		builtin("handoff(to:string, payload, *, tools:list, on_event:function, owns:list, name:string) -> Result", effect.Waiting),
 		builtin("gate(name:string, *, prompt:string, options:list|dict, target:string, data, timeout:duration, fallback:string, on_timeout:fail/return, quorum:int, wait:bool) -> Decision", effect.Waiting),
 		builtin("run(script:string, inputs:dict=, *, name:string, timeout:duration)", effect.Waiting),
 		builtin("sleep(d:duration)", effect.Waiting),
 		builtin("now()", effect.Answer),
 		builtin("print(*args, sep:string)", effect.Output),
 		builtin("emit(kind:string, **fields)", effect.Output),
+		builtin("steer(message:string)", effect.Pure),
+		builtin("stop(reason:string=)", effect.Pure),
 		builtin("contract(text:string)", effect.Pure),
-		builtin("role(name:string, *, instructions:string, backend:string, output:contract, modifies:bool, owns:list) -> role", effect.Pure),
+		builtin("role(name:string, *, instructions:string, backend, tools:list, output:contract, modifies:bool, owns:list) -> role", effect.Pure),
 	} {
 		names[b.FullName] = b
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"starling/lang"
+	"starling/lang/check"
 )
 
 // A script is read once, with all that it needs, and judged without being run.
@@ -21,7 +22,7 @@ def main(items):
 		fmt.Println(err)
 		return
 	}
-	fmt.Print(lang.Check(bundle, environment()).Render())
+	fmt.Print(lang.Check(bundle, environment(), check.Project{}).Render())
 	// Output:
 	// review.star:4:24: gate: unexpected keyword argument "promt"
 	//   |     d = gate("review", promt = "Publish?", options = ["approve", "reject"])

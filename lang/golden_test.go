@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"starling/lang"
+	"starling/lang/check"
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
 	"starling/lang/vm"
@@ -22,7 +23,8 @@ var rewrite = flag.Bool("rewrite", false, "write what check says into testdata/c
 //	# The first line says what the case shows.
 //	def main(): …
 //	### file lib/x.star            begins a further file of the case
-//	### agents a b                 the agents that there are
+//	### agents a b:none,live,own   the agents that there are, how each backend of one is steered, and whether it has tools of its own
+//	### tools x y                  the tool servers that there are
 //	#= main.star:1:1: … [kind]     what check says, word for word, and the stable word for it
 //
 // The cases of run.star pass the check: they are run, and what they say is how that ends. An agent fails there, and so does http; any other effect gives None.
@@ -71,7 +73,7 @@ type goldenCase struct {
 	source string // all of it but the #= lines
 	files  files
 	want   string
-	agents []string
+	known  check.Project
 	runs   bool // it is run as well
 }
 
@@ -85,7 +87,19 @@ func parseCase(chunk string) goldenCase {
 		}
 		c.source += line
 		if names, ok := strings.CutPrefix(line, "### agents "); ok {
-			c.agents = strings.Fields(names)
+			for _, name := range strings.Fields(names) {
+				name, steers, _ := strings.Cut(name, ":")
+				a := check.Agent{Name: name, Own: strings.HasSuffix(steers, "own")}
+				for _, s := range strings.Split(strings.TrimSuffix(steers, "own"), ",") {
+					if s != "" {
+						a.Steers = append(a.Steers, effect.Steering(s))
+					}
+				}
+				c.known.Agents = append(c.known.Agents, a)
+			}
+		}
+		if names, ok := strings.CutPrefix(line, "### tools "); ok {
+			c.known.Tools = strings.Fields(names)
 		}
 		if file, ok := strings.CutPrefix(line, "### file "); ok {
 			name = strings.TrimSpace(file)
@@ -101,7 +115,7 @@ func (c goldenCase) check() string {
 	b, err := lang.Read("main.star", c.files.read, standard.read)
 	var list diagnostic.List
 	if !errors.As(err, &list) {
-		list = lang.Check(b, c.environment(), c.agents...)
+		list = lang.Check(b, c.environment(), c.known)
 	}
 	if c.runs && len(list) == 0 {
 		list = execute(b)

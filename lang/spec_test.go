@@ -12,6 +12,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"starling/lang"
+	"starling/lang/check"
 	"starling/lang/contract"
 	"starling/lang/effect"
 	"starling/lang/vm"
@@ -104,7 +105,7 @@ func (b block) check(t *testing.T, name string, known files) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := lang.Check(bundle, specEnvironment())
+	list := lang.Check(bundle, specEnvironment(), check.Project{})
 	for _, want := range said.FindAllStringSubmatch(b.source, -1) {
 		if len(list) == 0 || !strings.Contains(list[0].Error(), want[1]) {
 			t.Fatalf("check says\n%v\nand not %q", list, want[1])

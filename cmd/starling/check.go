@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"starling/lang"
+	"starling/lang/check"
 	"starling/lang/diagnostic"
 	"starling/runtime"
 	"starling/stdlib/agent"
@@ -69,13 +70,13 @@ func (c *call) check(operands []string, format, fake string) error {
 	return c.answerCheck(found, format)
 }
 
-// agents lists the agents that scripts can ask, none if there is neither a project file nor a fake.
-func (c *call) agents(fake string) ([]string, error) {
+// agents is what is known of the agents that scripts can ask, nothing if there is neither a project file nor a fake.
+func (c *call) agents(fake string) (check.Project, error) {
 	settings, err := c.settings(c.place.project, fake)
 	if err != nil {
-		return nil, err
+		return check.Project{}, err
 	}
-	return agent.Names(agent.Machines(c.env.Names), settings)
+	return agent.Known(agent.Machines(c.env.Names), settings)
 }
 
 // answerCheck prints what was found and sets the exit code.
@@ -99,7 +100,7 @@ func (c *call) answerCheck(found diagnostic.List, format string) error {
 }
 
 // checkAll checks a script, or every script of a folder, and adds what was not found before: files that several scripts load are checked with each.
-func (c *call) checkAll(operand string, agents []string, found diagnostic.List) (diagnostic.List, error) {
+func (c *call) checkAll(operand string, agents check.Project, found diagnostic.List) (diagnostic.List, error) {
 	scripts, err := scriptsOf(operand)
 	if err != nil {
 		return nil, err
@@ -123,7 +124,7 @@ func (c *call) checkAll(operand string, agents []string, found diagnostic.List) 
 }
 
 // checkOne checks one script. What cannot even be read is a finding too.
-func (c *call) checkOne(script string, agents []string) (diagnostic.List, error) {
+func (c *call) checkOne(script string, agents check.Project) (diagnostic.List, error) {
 	bundle, err := c.readBundle(script)
 	var list diagnostic.List
 	if errors.As(err, &list) {
@@ -132,7 +133,7 @@ func (c *call) checkOne(script string, agents []string) (diagnostic.List, error)
 	if err != nil {
 		return nil, err
 	}
-	return lang.Check(bundle, c.environmentOf(script), agents...), nil
+	return lang.Check(bundle, c.environmentOf(script), agents), nil
 }
 
 // scriptsOf lists the scripts of a folder, in the order of their names. Anything else is a script by itself.

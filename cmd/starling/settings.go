@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"starling/lang"
+	"starling/lang/check"
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/stdlib/git"
@@ -132,7 +133,7 @@ func (c *call) requestOf(bundle *lang.Bundle, name string, v *runVerb) (runtime.
 
 // compile refuses what check finds and passes its warnings on.
 func (c *call) compile(bundle *lang.Bundle) (*lang.Program, error) {
-	list := lang.Check(bundle, c.env)
+	list := lang.Check(bundle, c.env, check.Project{})
 	if err := list.Err(); err != nil {
 		return nil, err
 	}

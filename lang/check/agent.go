@@ -11,7 +11,7 @@ import (
 // agents warns of agents that are named literally and that a run would not find. A role registers nothing: what it leaves open is looked up by its name, or by that of
 // its backend.
 func (c *checker) agents(bound map[string]syntax.Expr) {
-	if len(c.known) == 0 {
+	if len(c.project.Agents) == 0 {
 		return
 	}
 	for _, param := range []string{"backend", "who", "to", "name"} {
@@ -30,24 +30,14 @@ func (c *checker) agents(bound map[string]syntax.Expr) {
 // agent warns of one literal name, and tells whether it is one.
 func (c *checker) agent(e syntax.Expr) bool {
 	name, ok := text(e)
-	if ok && !c.knows(name) {
+	if _, known := c.project.agent(name); ok && !known {
+		names := c.project.names()
 		c.at("unknown_agent", e, diagnostic.Diagnostic{
 			Severity: diagnostic.Warning,
 			Message:  "no agent is called " + `"` + name + `"`,
-			Want:     "one of " + strings.Join(c.known, ", "),
-			Hint:     diagnostic.DidYouMean(name, c.known),
+			Want:     "one of " + strings.Join(names, ", "),
+			Hint:     diagnostic.DidYouMean(name, names),
 		})
 	}
 	return ok
-}
-
-// knows tells whether a run would find an agent. A fake plays my-agent by the function my_agent.
-func (c *checker) knows(name string) bool {
-	plain := strings.NewReplacer("-", "_", ".", "_")
-	for _, k := range c.known {
-		if k == name || k == plain.Replace(name) {
-			return true
-		}
-	}
-	return false
 }

@@ -67,6 +67,14 @@ func (c *checker) call(call *syntax.CallExpr) {
 		c.deadline(args, bound)
 	case "agent", "handoff", "role":
 		c.agents(bound)
+		c.steers(bound)
+		c.tools(bound)
+	case "mcp.call", "mcp.tools":
+		c.toolServer(bound["server"])
+	case "mcp.server":
+		if bound["cmd"] == nil && bound["url"] == nil && !args.starStar {
+			c.toolServer(bound["name"])
+		}
 	case "parallel":
 		c.captures(call)
 		c.overlaps(bound)

@@ -18,16 +18,15 @@ type File struct {
 	Loads  map[string]*File // what its load statements load, by the name that they write
 }
 
-// Files checks the modules of a program against the builtins that it will have, and against the agents, unless none are named: then they are not known. The result
-// is sorted by place.
-func Files(files []*File, env *effect.Environment, agents []string) diagnostic.List {
+// Files checks the modules of a program against the builtins that it will have, and against its project. The result is sorted by place.
+func Files(files []*File, env *effect.Environment, project Project) diagnostic.List {
 	var all diagnostic.List
 	index := make(map[*File]*names, len(files))
 	for _, f := range files {
 		index[f] = indexNames(f.Tree)
 	}
 	for _, f := range files {
-		c := &checker{file: f, env: env, known: agents, names: index[f], index: index}
+		c := &checker{file: f, env: env, project: project, names: index[f], index: index}
 		c.loads()
 		c.flow()
 		c.unused()
@@ -42,12 +41,12 @@ func Files(files []*File, env *effect.Environment, agents []string) diagnostic.L
 
 // checker applies the rules to one file.
 type checker struct {
-	file  *File
-	env   *effect.Environment
-	known []string // agents
-	names *names
-	index map[*File]*names // of all files
-	found diagnostic.List
+	file    *File
+	env     *effect.Environment
+	project Project
+	names   *names
+	index   map[*File]*names // of all files
+	found   diagnostic.List
 }
 
 // report notes a problem at the text from start to end.

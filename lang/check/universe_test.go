@@ -83,7 +83,7 @@ func checkSource(t *testing.T, source string) []string {
 		t.Fatal(err)
 	}
 	var out []string
-	for _, d := range check.Files([]*check.File{{Name: "x.star", Source: source, Tree: f}}, &effect.Environment{}, nil) {
+	for _, d := range check.Files([]*check.File{{Name: "x.star", Source: source, Tree: f}}, &effect.Environment{}, check.Project{}) {
 		out = append(out, fmt.Sprint(d))
 	}
 	return out

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"starling/lang"
+	"starling/lang/check"
 	"starling/lang/contract"
 	"starling/runtime"
 	"starling/runtime/filter"
@@ -26,7 +27,7 @@ func (d *Desk) define(ctx context.Context, a defineArgs) (any, error) {
 	}
 	bundle, err := d.bundle(a.Source, a.Script, a.Name+runtime.ScriptSuffix)
 	if err == nil {
-		err = lang.Check(bundle, d.Env).Err()
+		err = lang.Check(bundle, d.Env, check.Project{}).Err()
 	}
 	if err != nil {
 		return nil, err
@@ -121,7 +122,7 @@ const scriptOfText = "script.star"
 func (d *Desk) given(a runArgs, r *runtime.StartRequest) error {
 	bundle, err := d.bundle(a.Source, a.Script, scriptOfText)
 	if err == nil {
-		err = lang.Check(bundle, d.Env).Err()
+		err = lang.Check(bundle, d.Env, check.Project{}).Err()
 	}
 	if err != nil {
 		return err

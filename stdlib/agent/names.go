@@ -1,11 +1,17 @@
 package agent
 
-import "starling/lang/effect"
+import (
+	"starling/lang/check"
+	"starling/lang/effect"
+)
 
 // Names lists the agents that a run with these settings would find: those of its fake, as the dict agents or their functions call them, and those of its project
 // file. An error says why the fake or the file cannot be read.
 func Names(load LoadScript, s *effect.Settings) ([]string, error) {
-	f := &fakes{load: load}
+	return (&fakes{load: load}).names(s)
+}
+
+func (f *fakes) names(s *effect.Settings) ([]string, error) {
 	fake, fault := f.of(s)
 	if fault != nil {
 		return nil, fault
@@ -15,4 +21,37 @@ func Names(load LoadScript, s *effect.Settings) ([]string, error) {
 		return nil, fault
 	}
 	return append(p.Names(), fake.names()...), nil
+}
+
+// Known is what a check of scripts can be told of the agents of a run with these settings, and of its tool servers. Errors are those of [Names].
+func Known(load LoadScript, s *effect.Settings) (check.Project, error) {
+	r := resolver{&fakes{load: load}}
+	names, err := r.fakes.names(s)
+	if err != nil {
+		return check.Project{}, err
+	}
+	f, _ := projectOf(s) // it was read for the names
+	known := check.Project{Tools: f.ToolNames()}
+	for _, name := range names {
+		known.Agents = append(known.Agents, r.known(s, name))
+	}
+	return known, nil
+}
+
+// known is what is known of one agent; of one that cannot be asked nothing but its name.
+func (r resolver) known(s *effect.Settings, name string) check.Agent {
+	p, fault := r.find(s, role{name: name}, nil, nil)
+	if fault != nil {
+		return check.Agent{Name: name, Own: true}
+	}
+	a := check.Agent{Name: name}
+	for _, c := range p.candidates {
+		a.Steers = append(a.Steers, c.steering())
+		switch c.Backend {
+		case backendAnthropic, backendOpenAI, backendInbox, backendMCP:
+		default:
+			a.Own = true
+		}
+	}
+	return a
 }

@@ -8,6 +8,7 @@ import (
 	"go.starlark.net/syntax"
 
 	"starling/lang"
+	"starling/lang/check"
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
 )
@@ -36,7 +37,7 @@ func Read(name string, files, library lang.Source, env *effect.Environment) (*Fi
 	if err != nil {
 		return nil, err
 	}
-	if err := lang.Check(bundle, env).Err(); err != nil {
+	if err := lang.Check(bundle, env, check.Project{}).Err(); err != nil {
 		return nil, err
 	}
 	f := &File{Name: bundle.Entry().Name, bundle: bundle, env: env}
