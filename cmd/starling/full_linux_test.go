@@ -37,7 +37,7 @@ const fullDisk = "STARLING_TEST_FULL_DISK" // where a small file system is to be
 // noMount is what such a child says where it may mount nothing.
 const noMount = "it cannot mount:"
 
-// TestFullDisk runs a script on a real small file system until that is full. The run stops, says so, and goes on when there is room again, to the end that it has on a large
+// TestFullDisk (A20 (5)) runs a script on a real small file system until that is full. The run stops, says so, and goes on when there is room again, to the end that it has on a large
 // one. Where the system gives no file system of one's own, the length of files is limited instead.
 func TestFullDisk(t *testing.T) {
 	if dir := os.Getenv(fullDisk); dir != "" {

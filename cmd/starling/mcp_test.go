@@ -23,7 +23,7 @@ import (
 // default it is this test binary, with the Go SDK; testdata/mcp/client.mjs is the same with the JavaScript SDK:
 //
 //	npm install --prefix DIR @modelcontextprotocol/sdk && cp testdata/mcp/client.mjs DIR
-//	go test ./cmd/starling -run MCP -mcp-client "node DIR/client.mjs"
+//	go test ./cmd/starling -run 'A01|A20' -mcp-client "node DIR/client.mjs"
 var otherClient = flag.String("mcp-client", "", "the `COMMAND` of the second MCP client")
 
 // clientVariable makes this test binary the second client.

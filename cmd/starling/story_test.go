@@ -162,7 +162,7 @@ func (k killer) next() killer {
 	return killer{within: k.moments[0], moments: k.moments[1:]}
 }
 
-// Each story is told once without a crash, then again for every commit of every command, with SIGKILL before and after it. The end must be the same.
+// A20 (1). Each story is told once without a crash, then again for every commit of every command, with SIGKILL before and after it. The end must be the same.
 func TestSIGKILLAtEveryCommit(t *testing.T) {
 	for _, s := range stories(t) {
 		t.Run(s.name, func(t *testing.T) {

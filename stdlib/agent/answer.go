@@ -26,9 +26,9 @@ type answer struct {
 // The statuses that an agent may claim. Timeout and invalid are for others to judge.
 var statuses = []string{"ok", "stopped", "blocked", "error"}
 
-// parseAnswer reads what a command wrote. The last JSON object is its answer if it has an output or a text:
+// parseAnswer reads what a command wrote. The last JSON object is its answer if it has an output or a text, or says with a note and nothing else why there is none:
 //
-//	{output: any} or {text: string}, and with either
+//	{output: any} or {text: string}, or {status, note} with another status than ok, and with each
 //	status?: "ok" | "stopped" | "blocked" | "error"    "ok" when it is not there
 //	note?: string                                       a remark for people
 //	usage?: {string: any}                               tokens and cost
@@ -40,11 +40,23 @@ func parseAnswer(stdout string) (answer, contract.Violations) {
 	stdout = strings.ToValidUTF8(stdout, "\uFFFD")
 	if object, ok := lastObject(stdout); ok {
 		fields := effect.ViewOf(object)
-		if fields.Has("output") || fields.Has("text") {
+		if fields.Has("output") || fields.Has("text") || declines(object) {
 			return answerOf(fields)
 		}
 	}
 	return answer{text: strings.TrimSpace(stdout), status: "ok"}, nil
+}
+
+// declines tells whether an object says why there is no reply. One with other keys may be the reply itself, of which a status and a note are parts.
+func declines(object *starlark.Dict) bool {
+	fields := effect.ViewOf(object)
+	for _, key := range object.Keys() {
+		name, _ := starlark.AsString(key)
+		if !slices.Contains([]string{"status", "note", "usage", "events"}, name) {
+			return false
+		}
+	}
+	return fields.Has("note") && slices.Contains(statuses[1:], fields.Text("status"))
 }
 
 // answerOf checks the fields of an answer.
