@@ -57,45 +57,12 @@ func (c *call) steps(ctx context.Context, address string, tree bool) error {
 	return nil
 }
 
-// branch is a node of the tree: the steps of one branch and the branches below it.
-type branch struct {
-	name  string
-	nodes []node // in the order in which they were first seen
-	below map[string]*branch
-}
-
-// node is a step or a branch.
-type node struct {
-	step   *runtime.Step
-	branch *branch
-}
-
-// grow puts steps into the tree of their addresses.
-func grow(steps []runtime.Step) *branch {
-	root := &branch{below: map[string]*branch{}}
-	for i := range steps {
-		at := root
-		segments := strings.Split(steps[i].Step, "/")
-		for _, name := range segments[:len(segments)-1] {
-			next := at.below[name]
-			if next == nil {
-				next = &branch{name: name, below: map[string]*branch{}}
-				at.below[name] = next
-				at.nodes = append(at.nodes, node{branch: next})
-			}
-			at = next
-		}
-		at.nodes = append(at.nodes, node{step: &steps[i]})
-	}
-	return root
-}
-
 // showTree prints the tree of a run's steps.
 func (c *call) showTree(r *runtime.Run, steps []runtime.Step) error {
 	w := tabwriter.NewWriter(plain{c.stdout}, 0, 8, 2, ' ', 0)
 	t := treeWriter{w}
 	t.line("", r.ID+"  "+r.Script, string(r.Status), "", r.Details.UpdatedAt.Sub(r.Details.StartedAt))
-	t.branch(grow(steps), "")
+	t.branch(runtime.Tree(steps), "")
 	return w.Flush()
 }
 
@@ -111,18 +78,18 @@ func (t treeWriter) line(indent, name, status, tries string, took time.Duration)
 	t.w.Write([]byte(columns + "\n"))
 }
 
-func (t treeWriter) branch(b *branch, indent string) {
-	for i, n := range b.nodes {
+func (t treeWriter) branch(b *runtime.Branch, indent string) {
+	for i, n := range b.Nodes {
 		edge, below := "├─ ", "│  "
-		if i == len(b.nodes)-1 {
+		if i == len(b.Nodes)-1 {
 			edge, below = "└─ ", "   "
 		}
-		if n.branch != nil {
-			t.line(indent+edge, n.branch.name, "", "", -1)
-			t.branch(n.branch, indent+below)
+		if n.Branch != nil {
+			t.line(indent+edge, n.Branch.Name, "", "", -1)
+			t.branch(n.Branch, indent+below)
 			continue
 		}
-		t.step(n.step, indent+edge, indent+below)
+		t.step(n.Step, indent+edge, indent+below)
 	}
 }
 

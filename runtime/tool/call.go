@@ -156,6 +156,24 @@ func (d *Desk) status(ctx context.Context, a statusArgs) (any, error) {
 	return at, err
 }
 
+type diagramArgs struct{ Run string }
+
+// Drawn is what diagram answers.
+type Drawn struct {
+	Run     string         `json:"run"`
+	Status  runtime.Status `json:"status"`
+	Mermaid string         `json:"mermaid"`
+}
+
+func (d *Desk) diagram(ctx context.Context, a diagramArgs) (any, error) {
+	run, err := d.Engine.Get(ctx, a.Run)
+	if err != nil {
+		return nil, err
+	}
+	steps, err := runtime.StepsAfter(ctx, d.Engine, run.ID, run.Details.Horizon)
+	return Drawn{run.ID, run.Status, runtime.Diagram(run, steps)}, err
+}
+
 type signalArgs struct {
 	Run, Gate, Choice, Reason, Message, As, Key string
 	Override                                    bool

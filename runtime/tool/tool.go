@@ -50,6 +50,8 @@ func Tools() []Tool {
 			args(`{run: string, reason?: string, as?: string, key?: string}`), false, true, Accepted{}, calls((*Desk).cancel)},
 		{"query", "The runs that a filter means, the newest first.",
 			args(`{filter: string = "", limit: int(1..1000) = 100}`), true, false, Runs{}, calls((*Desk).query)},
+		{"diagram", "A run as a Mermaid flowchart: its steps and branches, coloured by how they stand.",
+			args(`{run: string}`), true, false, Drawn{}, calls((*Desk).diagram)},
 		{"rerun", "Do a run again from a step on, or that step alone, as a new run; the old one stays as it is.",
 			args(`{run: string, from?: string, only?: string, set?: {string: string}, accept_drift?: bool, key?: string}`), false, false, Standing{}, calls((*Desk).rerun)},
 	}

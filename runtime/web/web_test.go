@@ -248,6 +248,9 @@ func TestEveryRoute(t *testing.T) {
 	if at := good("status", worker, `{"run": "`+run+`", "steps": true}`); len(at["steps"].([]any)) != 1 {
 		t.Errorf("status: %v", at)
 	}
+	if drawn := good("diagram", worker, `{"run": "`+run+`"}`); !strings.Contains(drawn["mermaid"].(string), `{{"g<br/>ok`) {
+		t.Errorf("diagram: %v", drawn)
+	}
 	good("query", worker, `{"filter": "status = completed"}`)
 	again := good("rerun", worker, `{"run": "`+run+`", "from": "g"}`)["run"].(string)
 	good("cancel", worker, `{"run": "`+again+`"}`)
