@@ -40,31 +40,24 @@ type artifactsDocument struct {
 }
 
 func (c *call) artifacts(ctx context.Context, address, step, out string) error {
-	s, err := c.door().Look(ctx)
-	if err != nil {
-		return err
-	}
-	defer c.leave(s)
-	r, err := s.Get(ctx, address)
-	if err != nil {
-		return err
-	}
-	found, err := runtime.Artifacts(ctx, s, r.ID, step)
-	if err == nil && out != "" {
-		err = writeArtifacts(ctx, s, found, out)
-	}
-	switch {
-	case err != nil:
-		return err
-	case c.json:
-		return c.answerJSON(artifactsDocument{runtime.Schema, r.ID, found})
-	}
-	w := tabwriter.NewWriter(plain{c.stdout}, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "STEP\tNAME\tBYTES\tSHA-256")
-	for _, a := range found {
-		fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", a.Step, a.Name, a.Size, a.Hash)
-	}
-	return w.Flush()
+	return c.lookAt(ctx, address, func(s session, r *runtime.Run) error {
+		found, err := runtime.Artifacts(ctx, s, r.ID, step)
+		if err == nil && out != "" {
+			err = writeArtifacts(ctx, s, found, out)
+		}
+		switch {
+		case err != nil:
+			return err
+		case c.json:
+			return c.answerJSON(artifactsDocument{runtime.Schema, r.ID, found})
+		}
+		w := tabwriter.NewWriter(plain{c.stdout}, 0, 8, 2, ' ', 0)
+		fmt.Fprintln(w, "STEP\tNAME\tBYTES\tSHA-256")
+		for _, a := range found {
+			fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", a.Step, a.Name, a.Size, a.Hash)
+		}
+		return w.Flush()
+	})
 }
 
 // writeArtifacts writes artifacts below a folder. Names of steps come from scripts: nothing leads out of it.

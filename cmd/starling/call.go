@@ -86,6 +86,20 @@ func (c *call) leave(s session) {
 	}
 }
 
+// lookAt opens the store to look, and hands over a run.
+func (c *call) lookAt(ctx context.Context, address string, do func(s session, r *runtime.Run) error) error {
+	s, err := c.door().Look(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.leave(s)
+	r, err := s.Get(ctx, address)
+	if err != nil {
+		return err
+	}
+	return do(s, r)
+}
+
 // values reads declared variables from the environment of this process.
 func (c *call) values(names []string) map[string]string {
 	env := make(map[string]string, len(names))

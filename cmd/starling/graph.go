@@ -26,27 +26,19 @@ func (c *call) graphCommand() *cobra.Command {
 // graphDocument is what graph prints.
 type graphDocument struct {
 	Schema string `json:"schema"`
-	tool.Drawn
+	*tool.Drawn
 }
 
 func (c *call) graph(ctx context.Context, address string) error {
-	s, err := c.door().Look(ctx)
-	if err != nil {
-		return err
-	}
-	defer c.leave(s)
-	r, err := s.Get(ctx, address)
-	if err != nil {
-		return err
-	}
-	steps, err := runtime.StepsAfter(ctx, s, r.ID, r.Details.Horizon)
-	if err != nil {
-		return err
-	}
-	drawn := tool.Drawn{Run: r.ID, Status: r.Status, Mermaid: runtime.Diagram(r, steps)}
-	if c.json {
-		return c.answerJSON(graphDocument{runtime.Schema, drawn})
-	}
-	fmt.Fprint(plain{c.stdout}, drawn.Mermaid)
-	return nil
+	return c.lookAt(ctx, address, func(s session, r *runtime.Run) error {
+		drawn, err := tool.Draw(ctx, s, r)
+		switch {
+		case err != nil:
+			return err
+		case c.json:
+			return c.answerJSON(graphDocument{runtime.Schema, drawn})
+		}
+		fmt.Fprint(plain{c.stdout}, drawn.Mermaid)
+		return nil
+	})
 }

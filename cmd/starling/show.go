@@ -34,30 +34,23 @@ type shownDocument struct {
 
 // show prints all that is known of one run: on a page for people, or the document of run with the details beside it.
 func (c *call) show(ctx context.Context, address string) error {
-	s, err := c.door().Look(ctx)
-	if err != nil {
-		return err
-	}
-	defer c.leave(s)
-	r, err := s.Get(ctx, address)
-	if err != nil {
-		return err
-	}
-	steps, err := runtime.StepsAfter(ctx, s, r.ID, r.Details.Horizon)
-	if err != nil {
-		return err
-	}
-	if c.json {
-		return c.answerJSON(shownDocument{c.document(r), steps, r.Details})
-	}
-	c.showHead(r)
-	c.showSteps(steps)
-	for _, g := range r.Gates {
-		c.print("")
-		c.printGate(g)
-	}
-	c.showEnd(r)
-	return nil
+	return c.lookAt(ctx, address, func(s session, r *runtime.Run) error {
+		steps, err := runtime.StepsAfter(ctx, s, r.ID, r.Details.Horizon)
+		if err != nil {
+			return err
+		}
+		if c.json {
+			return c.answerJSON(shownDocument{c.document(r), steps, r.Details})
+		}
+		c.showHead(r)
+		c.showSteps(steps)
+		for _, g := range r.Gates {
+			c.print("")
+			c.printGate(g)
+		}
+		c.showEnd(r)
+		return nil
+	})
 }
 
 // showHead says what the run is and how it stands.

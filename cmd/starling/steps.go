@@ -35,26 +35,19 @@ type stepsDocument struct {
 }
 
 func (c *call) steps(ctx context.Context, address string, tree bool) error {
-	s, err := c.door().Look(ctx)
-	if err != nil {
-		return err
-	}
-	defer c.leave(s)
-	r, err := s.Get(ctx, address)
-	if err != nil {
-		return err
-	}
-	steps, err := runtime.Steps(ctx, s, r.ID)
-	switch {
-	case err != nil:
-		return err
-	case c.json:
-		return c.answerJSON(stepsDocument{runtime.Schema, r.ID, steps})
-	case tree:
-		return c.showTree(r, steps)
-	}
-	c.listSteps(steps)
-	return nil
+	return c.lookAt(ctx, address, func(s session, r *runtime.Run) error {
+		steps, err := runtime.Steps(ctx, s, r.ID)
+		switch {
+		case err != nil:
+			return err
+		case c.json:
+			return c.answerJSON(stepsDocument{runtime.Schema, r.ID, steps})
+		case tree:
+			return c.showTree(r, steps)
+		}
+		c.listSteps(steps)
+		return nil
+	})
 }
 
 // showTree prints the tree of a run's steps.

@@ -170,8 +170,16 @@ func (d *Desk) diagram(ctx context.Context, a diagramArgs) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	steps, err := runtime.StepsAfter(ctx, d.Engine, run.ID, run.Details.Horizon)
-	return Drawn{run.ID, run.Status, runtime.Diagram(run, steps)}, err
+	return Draw(ctx, d.Engine, run)
+}
+
+// Draw draws a run as it stands.
+func Draw(ctx context.Context, e runtime.Engine, run *runtime.Run) (*Drawn, error) {
+	steps, err := runtime.StepsAfter(ctx, e, run.ID, run.Details.Horizon)
+	if err != nil {
+		return nil, err
+	}
+	return &Drawn{run.ID, run.Status, runtime.Diagram(run, steps)}, nil
 }
 
 type signalArgs struct {
