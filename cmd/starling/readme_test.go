@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -54,6 +55,32 @@ func TestReadmeScript(t *testing.T) {
 	}
 	if block == "" || !strings.Contains(string(script), block) {
 		t.Errorf("README.md shows what scripts/fix_and_verify.star does not say:\n%s", block)
+	}
+}
+
+// Each row of README.md's table of pipelines has a command, which runs as it stands there: to its end, or to a decision that people have to make.
+func TestReadmePipelines(t *testing.T) {
+	_, table, _ := strings.Cut(readme(t), "| system | command |")
+	table, _, _ = strings.Cut(table, "\n\n")
+	rows := strings.Split(strings.TrimSpace(table), "\n")[2:]
+	if len(rows) < 5 {
+		t.Fatalf("README.md has %d pipelines, want those of the five systems", len(rows))
+	}
+	for i, row := range rows {
+		cells := strings.Split(row, " | ")
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			o := newOffice(t)
+			if err := os.CopyFS(filepath.Join(o.dir, "scripts"), os.DirFS(filepath.Join("..", "..", "scripts"))); err != nil {
+				t.Fatal(err)
+			}
+			command := strings.NewReplacer("`", "", "/tmp/", o.dir+"/", "https://example.org", o.sink.server.URL).Replace(cells[1])
+			cmd := exec.Command("sh", "-c", command)
+			cmd.Dir, cmd.Env = o.dir, o.env
+			out, _ := cmd.CombinedOutput()
+			if code := cmd.ProcessState.ExitCode(); code != 0 && code != 3 || !strings.Contains(command, "starling run ") {
+				t.Errorf("$ %s\nexit code %d\n%s", command, code, out)
+			}
+		})
 	}
 }
 
