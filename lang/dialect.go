@@ -45,14 +45,19 @@ func parse(m *Module) (*syntax.File, error) {
 	if err == nil {
 		err = nesting(f)
 	}
-	var at syntax.Error
-	if errors.As(err, &at) {
-		return nil, diagnostic.List{syntaxProblem(m, at)}
-	}
 	if err != nil {
-		return nil, diagnostic.List{{Kind: "syntax", File: m.Name, Message: err.Error()}}
+		return nil, diagnostic.List{SyntaxProblem(m, err)}
 	}
 	return f, nil
+}
+
+// SyntaxProblem explains what the parser says of a module's text, which may be all that was typed so far.
+func SyntaxProblem(m *Module, err error) diagnostic.Diagnostic {
+	var at syntax.Error
+	if errors.As(err, &at) {
+		return syntaxProblem(m, at)
+	}
+	return diagnostic.Diagnostic{Kind: "syntax", File: m.Name, Message: err.Error()}
 }
 
 // nesting refuses trees on which a recursive walk, the resolver's and the compiler's among them, would need an unreasonable Go

@@ -7,10 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"go.starlark.net/syntax"
-
 	"starling/lang"
-	"starling/lang/diagnostic"
 )
 
 // Lines gives what a user types, a line at a time without its end. Errors: io.EOF at the end, [ErrAborted] when the user has dropped the
@@ -44,7 +41,7 @@ func statement(ctx context.Context, lines Lines) (source, command string, err er
 	case u.stop != nil:
 		return "", "", u.stop
 	case err != nil:
-		return "", "", located(err, u.text.String())
+		return "", "", lang.SyntaxProblem(&lang.Module{Name: chunkName, Source: u.text.Bytes()}, err)
 	case len(f.Stmts) == 0:
 		return "", "", nil
 	}
@@ -93,13 +90,3 @@ func (u *unit) prompt() string {
 
 // errCommand ends the parser when a line is not for it.
 var errCommand = errors.New("a command")
-
-// located turns a syntax error into a diagnostic with the line it speaks of.
-func located(err error, text string) error {
-	var at syntax.Error
-	if !errors.As(err, &at) {
-		return diagnostic.Diagnostic{Kind: "syntax", File: chunkName, Message: err.Error()}
-	}
-	from := diagnostic.Offset(text, int(at.Pos.Line), int(at.Pos.Col))
-	return diagnostic.Diagnostic{Kind: "syntax", Message: at.Msg}.At(chunkName, text, from, from+1)
-}

@@ -66,9 +66,10 @@ func TestStatementErrors(t *testing.T) {
 		lines []string
 		err   string
 	}{
-		{"a syntax error", []string{"x = = 1"}, "<stdin>:1:5: got '=', want primary expression"},
+		{"a syntax error", []string{"x = = 1"}, "<stdin>:1:5: got '=', want an expression"},
 		{"on a later line", []string{"def f():", "  return )", ""}, "<stdin>:2:10: unexpected ')'"},
-		{"a bracket that the input leaves open", []string{"x = ("}, "<stdin>:2:1: got end of file, want primary expression"},
+		{"a bracket that the input leaves open", []string{"x = ("}, "<stdin>:1:6: got end of file, want an expression; is the ( at <stdin>:1:5 not closed, or a comma missing?"},
+		{"a hint", []string{"import os"}, `<stdin>:1:1: got import, want an expression; load("file.star", "name") takes the place of import`},
 		{"the end", nil, "EOF"},
 		{"dropped", []string{"def f():", "^C"}, "dropped"},
 	} {
