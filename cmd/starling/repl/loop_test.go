@@ -126,7 +126,7 @@ func TestLoop(t *testing.T) {
 ! <4>:1:3: division by zero
 ! <5>:1:1: undefined: y
 !   = help: did you mean "x"?
-! <stdin>:1:5: got '=', want primary expression
+! <stdin>:1:5: got '=', want an expression
 !   | x = = 1
 !   |     ^
 ! fail: 
