@@ -17,7 +17,7 @@ const (
 	CanDefine    Capability = 1 << iota // keep scripts under names
 	CanRun                              // start runs, carry them on, feed sessions
 	CanRead                             // see runs, gates, events and contents
-	CanSignal                           // answer gates and leave messages
+	CanSignal                           // answer gates, leave messages and items of queues
 	CanCancel                           // end runs
 	CanActAs                            // answer in somebody else's name
 	CanOverride                         // answer a gate that is for somebody else

@@ -46,6 +46,7 @@ func TestEngines(t *testing.T) {
 			}
 			runtimetest.TestEngine(t, s)
 			t.Run("definitions", func(t *testing.T) { runtimetest.TestDefinitions(t, s) })
+			t.Run("queues", func(t *testing.T) { runtimetest.TestQueues(t, s) })
 			t.Run("reruns", func(t *testing.T) { runtimetest.TestReruns(t, s) })
 			t.Run("tokens", func(t *testing.T) { runtimetest.TestTokens(t, s) })
 			t.Run("archive", func(t *testing.T) { runtimetest.TestArchive(t, s) })

@@ -22,7 +22,7 @@ import (
 // item is a row of a queue.
 type item struct {
 	Value  effect.Payload
-	By     string // RUN@STEP that pushed it
+	By     string // RUN@STEP that pushed it, or who has, from outside
 	At     time.Time
 	Tries  int       // how often it was taken
 	Holder string    // the run that took it last, or that has parked it
@@ -206,12 +206,15 @@ func (s *state) rouseNext(served *step) {
 	}
 }
 
-// held tells whether somebody has an item: a run that has not ended, within its lease.
-func (q *queueCall) held(it *item) bool {
-	if it.Holder == "" || !it.Until.IsZero() && !q.now.Before(it.Until) {
+// held tells whether somebody has an item now.
+func (q *queueCall) held(it *item) bool { return q.host.e.holds(it, q.now) }
+
+// holds tells whether somebody has an item: a run that has not ended, within its lease.
+func (e *Local) holds(it *item, now time.Time) bool {
+	if it.Holder == "" || !it.Until.IsZero() && !now.Before(it.Until) {
 		return false
 	}
-	row, err := q.host.e.summary(it.Holder)
+	row, err := e.summary(it.Holder)
 	if r := (*Refusal)(nil); errors.As(err, &r) {
 		return false // it was removed, so it had ended
 	}

@@ -53,6 +53,9 @@ func (*readOnly) Cancel(context.Context, CancelRequest) (*Receipt, error) { retu
 // Carry is refused.
 func (*readOnly) Carry(context.Context, CarryRequest) ([]string, error) { return nil, errReadOnly }
 
+// Push is refused.
+func (*readOnly) Push(context.Context, PushRequest) (*Pushed, error) { return nil, errReadOnly }
+
 // Define is refused.
 func (*readOnly) Define(context.Context, DefineRequest) (*Definition, error) { return nil, errReadOnly }
 

@@ -13,6 +13,7 @@ import (
 var (
 	_ runtime.Care        = (*Client)(nil)
 	_ runtime.Definitions = (*Client)(nil)
+	_ runtime.Queues      = (*Client)(nil)
 	_ runtime.Reruns      = (*Client)(nil)
 	_ runtime.Tokens      = (*Client)(nil)
 	_ runtime.Archive     = (*Client)(nil)
@@ -26,6 +27,11 @@ func (c *Client) Define(ctx context.Context, r runtime.DefineRequest) (*runtime.
 // Defined implements runtime.Definitions.
 func (c *Client) Defined(ctx context.Context, address string) ([]runtime.Definition, error) {
 	return ask[[]runtime.Definition](ctx, c, "/defined", address)
+}
+
+// Push implements runtime.Queues.
+func (c *Client) Push(ctx context.Context, r runtime.PushRequest) (*runtime.Pushed, error) {
+	return ask[*runtime.Pushed](ctx, c, "/push", r)
 }
 
 // Replay implements runtime.Reruns.

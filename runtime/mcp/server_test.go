@@ -279,7 +279,7 @@ func TestArgumentsAreDescribed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(list.Tools) != 15 {
+	if len(list.Tools) != 16 {
 		t.Errorf("got %d tools", len(list.Tools))
 	}
 	for _, tool := range list.Tools {

@@ -11,6 +11,7 @@ import (
 var (
 	_ runtime.Care        = (*Session)(nil)
 	_ runtime.Definitions = (*Session)(nil)
+	_ runtime.Queues      = (*Session)(nil)
 	_ runtime.Reruns      = (*Session)(nil)
 	_ runtime.Tokens      = (*Session)(nil)
 	_ runtime.Archive     = (*Session)(nil)
@@ -39,6 +40,12 @@ func (s *Session) Defined(ctx context.Context, address string) ([]runtime.Defini
 	return callFacet(ctx, s, func(ctx context.Context, d runtime.Definitions) ([]runtime.Definition, error) {
 		return d.Defined(ctx, address)
 	})
+}
+
+// Push implements runtime.Queues.
+func (s *Session) Push(ctx context.Context, r runtime.PushRequest) (*runtime.Pushed, error) {
+	r.Key = newKey(r.Key)
+	return callFacet(ctx, s, func(ctx context.Context, q runtime.Queues) (*runtime.Pushed, error) { return q.Push(ctx, r) })
 }
 
 // Replay implements runtime.Reruns.

@@ -60,6 +60,10 @@ func (c called) Defined(ctx context.Context, address string) ([]runtime.Definiti
 	return by(ctx, c, runtime.Definitions.Defined, address)
 }
 
+func (c called) Push(ctx context.Context, r runtime.PushRequest) (*runtime.Pushed, error) {
+	return by(ctx, c, runtime.Queues.Push, r)
+}
+
 func (c called) Replay(ctx context.Context, r runtime.ReplayRequest) (*runtime.Replayed, error) {
 	return by(ctx, c, runtime.Reruns.Replay, r)
 }

@@ -257,6 +257,14 @@ func TestEveryRoute(t *testing.T) {
 	if failed := good("run", worker, `{"source": "def main():\n    fail(\"no\")\n"}`)["run"]; good("await", worker, fmt.Sprintf(`{"run": %q}`, failed))["error"] == nil {
 		t.Error("a run that failed says nothing of it")
 	}
+	// Who may start nothing leaves what is to be remembered to those who may.
+	kept := `{"category": "patterns", "topic": "Names", "details": "They are nouns.", "key": "n"}`
+	if got := good("remember", judge, kept); got["status"] != "queued" || fmt.Sprint(got["item"]) != "1" || got["worker"] != nil {
+		t.Errorf("remember: %v", got)
+	}
+	if again := good("remember", judge, kept); again["known"] != true || fmt.Sprint(again["item"]) != "1" {
+		t.Errorf("remember again: %v", again)
+	}
 	s.pull(good, worker)
 	asked["/v1/blob"] = true
 	if status, _, body := s.ask("GET", "/v1/blob?hash="+bundle, worker, ""); status != 200 || !bytes.Contains(body, []byte("def main")) {

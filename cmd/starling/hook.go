@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"starling/runtime"
+	"starling/runtime/tool"
+	"starling/stdlib/git"
+)
+
+// hookVerb is what the hooks are told.
+type hookVerb struct {
+	most  int
+	plain bool
+}
+
+// hookCommand is the verb hook.
+func (c *call) hookCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "hook", Short: "Answer the hooks of a coding agent", GroupID: "knowledge", Args: unknownVerb,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	var v hookVerb
+	start := &cobra.Command{
+		Use:   "session-start",
+		Short: "Say at the start of a session what is known, and have it looked at",
+		Long: `Print the map of the knowledge base in .claude/knowledge as the context of a session, in the form that Claude Code and Gemini CLI take from a hook, and start looking for what the code has
+overtaken: in the background, and once for a commit.
+
+The run is started from @std/knowledge.star, or from what was defined as ` + tool.KnowledgeChanges + `. Its agents are called inquisitor and wellspring. A session of an agent that Starling has
+started is told what is known and starts nothing.`,
+		Example: `  {"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "starling hook session-start"}]}]}}    in .claude/settings.json`,
+		Args:    operands(0, 0),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return c.sessionStart(cmd.Context(), v) },
+	}
+	start.Flags().IntVar(&v.most, "max", 8000, "at most so many `BYTES` of the map; what was left out is named")
+	start.Flags().BoolVar(&v.plain, "text", false, "print the text alone")
+	cmd.AddCommand(start)
+	return cmd
+}
+
+// The knowledge base as @std/knowledge_files.star lays it out.
+const (
+	knowledgeFolder = ".claude/knowledge"
+	knowledgeMap    = "KNOWLEDGE_MAP_CLAUDE.md"
+	pendingReviews  = "pending-review"
+)
+
+// hookDocument is what a hook prints.
+type hookDocument struct {
+	Output hookOutput `json:"hookSpecificOutput"`
+}
+
+type hookOutput struct {
+	Event   string `json:"hookEventName"`
+	Context string `json:"additionalContext"`
+}
+
+// sessionStart prints first and starts then: a session gets its context whatever becomes of the rest, which is told and fails nothing.
+func (c *call) sessionStart(ctx context.Context, v hookVerb) error {
+	folder := filepath.Join(c.place.root, filepath.FromSlash(knowledgeFolder))
+	if !exists(folder) {
+		return nil
+	}
+	text, err := knownAt(folder, v.most)
+	if err != nil {
+		return err
+	}
+	if v.plain {
+		c.print("%s", text)
+	} else if err := c.answerJSON(hookDocument{hookOutput{"SessionStart", text}}); err != nil {
+		return err
+	}
+	if err := c.lookForChanges(ctx); err != nil {
+		c.notice("warning: nobody looks at the knowledge base: %v", err)
+	}
+	return nil
+}
+
+// knownAt is what a session is told: the map, and how many questions wait.
+func knownAt(folder string, most int) (string, error) {
+	text, err := os.ReadFile(filepath.Join(folder, knowledgeMap))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	known := cutLines(string(text), most, knowledgeFolder+"/"+knowledgeMap)
+	if n := questions(filepath.Join(folder, pendingReviews)); n > 0 {
+		known += fmt.Sprintf("\n%d questions about it wait for a person: starling review\n", n)
+	}
+	return known, nil
+}
+
+// cutLines keeps as many whole lines as fit, and says how many were left out and where they are.
+func cutLines(text string, most int, where string) string {
+	if len(text) <= most {
+		return text
+	}
+	end := strings.LastIndexByte(text[:max(0, most)], '\n') + 1
+	return fmt.Sprintf("%s… %d more lines in %s\n", text[:end], strings.Count(text[end:], "\n"), where)
+}
+
+// questions counts the records that nobody has answered. One that cannot be read is somebody else's file.
+func questions(folder string) (n int) {
+	files, _ := filepath.Glob(filepath.Join(folder, "*.json"))
+	for _, file := range files {
+		var review struct {
+			AutoApply bool   `json:"auto_apply"`
+			Question  string `json:"question"`
+			Answer    string `json:"answer"`
+		}
+		text, err := os.ReadFile(file)
+		if err == nil && json.Unmarshal(text, &review) == nil && !review.AutoApply && review.Question != "" && review.Answer == "" {
+			n++
+		}
+	}
+	return n
+}
+
+// lookForChanges starts the run in the background. The commit is its key: for one that was looked at there is a run already, and nothing is started.
+func (c *call) lookForChanges(ctx context.Context) error {
+	key := ""
+	if head := git.Head(c.place.root); head != "" {
+		key = tool.KnowledgeChanges + "@" + head
+	}
+	s, err := c.door().Detach(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.leave(s)
+	run, err := c.desk(s).StartKnown(ctx, tool.KnowledgeChanges, key)
+	if err != nil {
+		switch runtime.AsRefusal(err).Kind {
+		case runtime.ErrKeyConflict, runtime.ErrDenied: // looked at under other settings; a session of an agent
+			return nil
+		}
+		return err
+	}
+	c.notice("run %s looks at the knowledge base", run.ID)
+	return nil
+}

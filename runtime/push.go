@@ -1,0 +1,97 @@
+package runtime
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"slices"
+
+	"starling/lang/contract"
+	"starling/lang/effect"
+)
+
+// Queues lets callers put items into queues, for runs to take. It is served by [Local] and by a client of its socket.
+type Queues interface {
+	// Push puts an item at the end of a queue. It is in the store when it returns, and runs that wait for one are told.
+	Push(ctx context.Context, r PushRequest) (*Pushed, error)
+}
+
+// PushRequest asks to put an item into a queue.
+type PushRequest struct {
+	Key   string          `json:"key"` // while an item of this key is in the queue nothing is put there; so a request that is sent again does nothing until the item has left. "" for none
+	Queue string          `json:"queue"`
+	Value json.RawMessage `json:"value"` // JSON
+}
+
+// Pushed tells what became of a push.
+type Pushed struct {
+	Schema string `json:"schema"`
+	Queue  string `json:"queue"`
+	Item   uint64 `json:"item"`            // its number in the queue
+	Known  bool   `json:"known,omitempty"` // an item of the key was there: nothing was put into the queue
+	Oldest uint64 `json:"oldest"`          // number of the oldest item that is in the queue and not parked
+	Served bool   `json:"served"`          // some run that is carried waits for items of this queue, or one that has not ended holds one
+}
+
+var _, _ Queues = (*Local)(nil), (*readOnly)(nil)
+
+// Push puts an item into a queue. Who works for an agent may, as anybody who may leave messages: an item is work for whoever takes it, and starts nothing.
+func (e *Local) Push(ctx context.Context, r PushRequest) (*Pushed, error) {
+	if err := need(ctx, CanSignal, "put items into queues"); err != nil {
+		return nil, err
+	}
+	if err := effect.CheckName(r.Queue); err != nil {
+		return nil, refuse(ErrUsage, "push: queue: %v", err)
+	}
+	v, err := contract.FromJSON(r.Value)
+	if err != nil {
+		return nil, refuse(ErrBadPayload, "push: the value is not JSON: %v", err)
+	}
+	value, err := effect.Encode(v)
+	if err != nil {
+		return nil, refuse(ErrBadPayload, "push: %v", err)
+	}
+	it := &item{Value: value, By: orUnknown(CallerOf(ctx)), At: e.now(), Key: r.Key}
+	p, err := e.push(ctx, r.Queue, it)
+	if err == nil && !p.Known {
+		e.rouse(r.Queue)
+	}
+	return p, err
+}
+
+// push holds the exchange, as a turn that pushes does.
+func (e *Local) push(ctx context.Context, queue string, it *item) (*Pushed, error) {
+	select {
+	case e.exchange <- struct{}{}:
+		defer func() { <-e.exchange }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	id, writes, err := enqueue(e.store, queue, it)
+	if err != nil {
+		return nil, err
+	}
+	p := &Pushed{Schema: Schema, Queue: queue, Item: id, Known: writes == nil, Oldest: id}
+	err = e.attend(p)
+	if err == nil && writes != nil {
+		err = e.store.Commit(ctx, &Batch{Writes: writes})
+	}
+	return p, err
+}
+
+// attend tells who is at a queue.
+func (e *Local) attend(p *Pushed) error {
+	e.mu.Lock()
+	for _, queues := range e.awaiting {
+		p.Served = p.Served || slices.Contains(queues, p.Queue)
+	}
+	e.mu.Unlock()
+	return scan(e.store, prefixQueue+p.Queue+"/", func(key string, row []byte) error {
+		p.Oldest = min(p.Oldest, binary.BigEndian.Uint64([]byte(key)))
+		it, err := itemOf(row)
+		if p.Served = p.Served || err == nil && e.holds(it, e.now()); p.Served {
+			err = ErrStopScan // the oldest was the first
+		}
+		return err
+	})
+}

@@ -1,0 +1,101 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"starling/runtime"
+)
+
+// What is to be remembered lies in a queue, and one run files it. Whoever remembers something starts that run where nobody is at it; who may start none, such as an agent, only leaves the
+// item. So nothing that is remembered starts an agent by itself, and twenty calls start as many agents as one.
+
+// The queue of what is to be remembered, and the name under which a project may define the script that files it.
+const (
+	rememberQueue  = "remember"
+	RememberWorker = "remember-worker"
+)
+
+// KnowledgeChanges is the name under which a project may define the script that looks for what the code has overtaken.
+const KnowledgeChanges = "knowledge-changes"
+
+// builtIn is the text of what runs under a name that is not defined.
+func builtIn(name string) string {
+	function := map[string]string{RememberWorker: "remember_worker", KnowledgeChanges: "changes"}[name]
+	return fmt.Sprintf("load(\"@std/knowledge.star\", %q)\n\ndef main():\n    return %s()\n", function, function)
+}
+
+// StartKnown starts what a project has defined under a name, else what comes with Starling.
+func (d *Desk) StartKnown(ctx context.Context, name, key string) (*runtime.Run, error) {
+	r := runtime.StartRequest{Key: key}
+	err := d.defined(ctx, name, &r)
+	if err != nil && runtime.AsRefusal(err).Kind == runtime.ErrUnknownDefinition {
+		err = d.given(runArgs{Source: builtIn(name)}, &r)
+		r.Script = name
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d.Start(ctx, r)
+}
+
+// Remembered tells that something is queued.
+type Remembered struct {
+	Status string `json:"status"` // "queued"
+	Queue  string `json:"queue"`
+	Item   uint64 `json:"item"`             // its number in the queue
+	Known  bool   `json:"known,omitempty"`  // an item of the key was there
+	Worker string `json:"worker,omitempty"` // the run that was started to file it
+}
+
+// Knowledge is what is to be remembered.
+type Knowledge struct {
+	Category string   `json:"category"`
+	Topic    string   `json:"topic"`
+	Details  string   `json:"details"`
+	Files    []string `json:"files,omitempty"`
+}
+
+type rememberArgs struct {
+	Knowledge
+	Key string
+}
+
+func (d *Desk) remember(ctx context.Context, a rememberArgs) (any, error) {
+	return d.Remember(ctx, a.Knowledge, a.Key)
+}
+
+// Remember queues something and answers when it is durable, before anybody looks at it.
+func (d *Desk) Remember(ctx context.Context, k Knowledge, key string) (*Remembered, error) {
+	queues, err := runtime.Facet[runtime.Queues](d.Engine)
+	if err != nil {
+		return nil, err
+	}
+	value, err := json.Marshal(k)
+	if err != nil {
+		return nil, err
+	}
+	pushed, err := queues.Push(ctx, runtime.PushRequest{Key: key, Queue: rememberQueue, Value: value})
+	if err != nil {
+		return nil, err
+	}
+	got := &Remembered{Status: "queued", Queue: pushed.Queue, Item: pushed.Item, Known: pushed.Known}
+	if pushed.Served {
+		return got, nil
+	}
+	// Calls that come together mean the same worker. One that has ended and left the oldest item is replaced.
+	run, err := d.StartKnown(ctx, RememberWorker, workerKey(pushed.Oldest))
+	if err == nil && run.Status.Ended() {
+		run, err = d.StartKnown(ctx, RememberWorker, workerKey(pushed.Item))
+	}
+	switch {
+	case err == nil:
+		got.Worker = run.ID
+	case runtime.AsRefusal(err).Kind != runtime.ErrDenied: // who may start nothing leaves it to those who may
+		return nil, err
+	}
+	return got, nil
+}
+
+func workerKey(item uint64) string { return fmt.Sprintf("%s@%d", RememberWorker, item) }
