@@ -1,6 +1,8 @@
 package runtime
 
 import (
+	"strings"
+
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -99,6 +101,31 @@ func must(v starlark.Value, err error) starlark.Value {
 		panic("runtime: " + err.Error())
 	}
 	return v
+}
+
+// maxSaid bounds what is kept of what an agent says while it works, in bytes.
+const maxSaid = 64 << 10
+
+// saying notes what an agent says, so that there is something of it when it is stopped. What it said before it used a tool was about what it was going to do.
+func (st *step) saying(kind, text string) {
+	switch kind {
+	case "tool":
+		st.Aside = true
+		return
+	case "message":
+		st.Said = text
+	case "delta":
+		if st.Aside {
+			st.Said = ""
+		}
+		st.Said += text
+	default:
+		return
+	}
+	st.Aside = false
+	if len(st.Said) > maxSaid {
+		st.Said = strings.ToValidUTF8(st.Said[:maxSaid], "")
+	}
 }
 
 // verdict records what on_event said of the attempt, and carries it out.

@@ -39,7 +39,7 @@ func (st *step) verdict() effect.Outcome {
 		v, _ := st.Shut.View()
 		return failure(st, effect.ErrorOf(v), nil)
 	case st.Stopped:
-		return success(st, effect.Reply{Status: "stopped", Note: st.Note})
+		return success(st, effect.Reply{Status: "stopped", Text: st.Said, Note: st.Note})
 	}
 	return failure(st, uncertainError(st.Step, st.Cut), nil)
 }

@@ -90,6 +90,8 @@ type step struct {
 	Feedback    effect.Payload
 	Refused     effect.Payload // why it was refused when it was asked for, an error
 	Stopped     bool           // on_event has ended it, or somebody
+	Said        string         // what the newest attempt has said so far, as far as it tells
+	Aside       bool           // it has used a tool since: what it says next is said anew
 	Told        []steer        // messages for the agent
 	Steers      []string       // how each of Backends is steered
 	Permissions []permission   // what was decided of what it asked leave for
@@ -170,6 +172,10 @@ func (s *state) apply(r *Record) {
 	case SteerHeard:
 		if st := s.Steps[r.Step]; st != nil {
 			st.heardUntil(uint64(v.Int("seq")))
+		}
+	case AgentEvent:
+		if st := s.Steps[r.Step]; st != nil {
+			st.saying(v.Text("kind"), v.Sub("data").Text("text"))
 		}
 	case VerdictGiven, Intervened:
 		s.verdict(r, v)
@@ -323,6 +329,7 @@ func (s *state) attempt(r *Record, v effect.View) {
 	switch r.Type {
 	case AttemptStarted:
 		st.Attempt = int(v.Int("attempt"))
+		st.Said, st.Aside = "", false
 		s.want(st, false)
 		st.Offered, st.Claim, st.Worker, st.Lease = false, int(v.Int("claim")), v.Text("worker"), time.Duration(v.Int("lease"))
 		s.fly(st, true)

@@ -42,7 +42,7 @@ func verdictBuiltins() []*effect.Builtin {
 	return []*effect.Builtin{
 		{FullName: "proceed", Doc: "Answer of on_event: go on. None is the same.", Result: "Verdict", Pure: verdict("proceed", "")},
 		{
-			FullName: "stop", Doc: "Answer of on_event: end the agent. Its Result has the status stopped.", Result: "Verdict",
+			FullName: "stop", Doc: "Answer of on_event: end the agent. Its Result has the status stopped, and the text that it has said so far.", Result: "Verdict",
 			Params: []effect.Param{{Name: "reason", Type: "string", Default: `""`, Doc: "Why."}},
 			Pure:   verdict("stop", "reason"),
 		},

@@ -18,8 +18,8 @@ type acpTurn struct {
 	emit    emitter
 	ctx     context.Context // ends with the turn; nil before the first
 	last    strings.Builder // what it has said since it last used a tool
-	text    deltas
-	thought deltas
+	text    *deltas
+	thought *deltas
 	names   map[string]string // of tools, by their calls
 	denials []string
 	tokens  usage
@@ -29,7 +29,7 @@ type acpTurn struct {
 
 func newTurn(q Question) acpTurn {
 	emit := newEmitter(q.Attempt)
-	return acpTurn{q: q, emit: emit, text: deltas{emit: emit, kind: "delta"}, thought: deltas{emit: emit, kind: "thinking"}, names: map[string]string{}}
+	return acpTurn{q: q, emit: emit, text: &deltas{emit: emit, kind: "delta"}, thought: &deltas{emit: emit, kind: "thinking"}, names: map[string]string{}}
 }
 
 // begin forgets what was said in the turn before.

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"strings"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"go.starlark.net/starlark"
@@ -48,23 +49,24 @@ func (h *hearing) line(raw []byte) {
 // transcript is the end of what was heard.
 func (h *hearing) transcript() string { return string(h.kept[max(0, len(h.kept)-maxTranscript):]) }
 
-// emitter journals the events of one attempt. It is bounded: whoever tells too much is not heard out, but goes on.
+// emitter journals the events of one attempt. It is bounded: whoever tells too much is not heard out, but goes on. It is used concurrently.
 type emitter struct {
 	to   *effect.Attempt
-	left *int
+	left *atomic.Int64
 }
 
 func newEmitter(to *effect.Attempt) emitter {
-	left := maxEvents
-	return emitter{to, &left}
+	left := new(atomic.Int64)
+	left.Store(maxEvents)
+	return emitter{to, left}
 }
 
 // event journals one event whose data was checked.
 func (e emitter) event(kind string, data starlark.Value) {
-	switch *e.left--; {
-	case *e.left > 0:
+	switch left := e.left.Add(-1); {
+	case left > 0:
 		e.to.Emit(kind, data)
-	case *e.left == 0:
+	case left == 0:
 		e.to.Emit("unheard", dict("text", "further events of this attempt are not recorded"))
 	}
 }

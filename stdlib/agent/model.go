@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"starling/lang/effect"
@@ -196,29 +197,50 @@ func schemaUnknown(err error) bool {
 
 const (
 	deltaSize = 1 << 10
-	deltaWait = 250 * time.Millisecond
+	deltaWait = 50 * time.Millisecond
 )
 
-// deltas journals the text of a reply as it comes, in pieces: each costs a commit.
+// deltas journals the text of a reply as it comes, in pieces of what has come within a time: each costs a commit. It is used concurrently.
 type deltas struct {
-	emit  emitter
-	kind  string // of the events
+	emit emitter
+	kind string // of the events
+
+	mu    sync.Mutex // protects what is below
 	text  strings.Builder
-	since time.Time
+	timer *time.Timer // nil before the first piece
 }
 
 func (d *deltas) add(text string) {
-	if d.text.Len() == 0 {
-		d.since = time.Now()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.text.Len() == 0 && text != "" {
+		d.wait()
 	}
 	d.text.WriteString(text)
-	if d.text.Len() >= deltaSize || time.Since(d.since) >= deltaWait {
-		d.flush()
+	if d.text.Len() >= deltaSize {
+		d.say()
 	}
+}
+
+func (d *deltas) wait() {
+	if d.timer == nil {
+		d.timer = time.AfterFunc(deltaWait, d.flush)
+		return
+	}
+	d.timer.Reset(deltaWait)
 }
 
 // flush journals what has come.
 func (d *deltas) flush() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.say()
+}
+
+func (d *deltas) say() {
+	if d.timer != nil {
+		d.timer.Stop()
+	}
 	if text := d.text.String(); text != "" {
 		d.text.Reset()
 		d.emit.say(d.kind, "text", text)
