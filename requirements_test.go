@@ -56,3 +56,53 @@ func TestEveryRequirementIsCited(t *testing.T) {
 		t.Errorf("there is no requirement %s", name)
 	}
 }
+
+// The table of stdlib/design.md says which tests hold twenty known mistakes off: sessions of testdata/cli, tests in Go, and tests in the language. All of them are there.
+func TestKnownMistakesHaveTests(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("stdlib", "design.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(page), "## Which mistakes of others are tests here?")
+	names := testNames(t)
+	for n := 1; n <= 20; n++ {
+		_, row, _ := strings.Cut(table, fmt.Sprintf("\n| %d | ", n))
+		row, _, _ = strings.Cut(row, "\n")
+		named := regexp.MustCompile("`([A-Za-z0-9_]+)`").FindAllStringSubmatch(row, -1)
+		if len(named) == 0 {
+			t.Errorf("mistake %d has no test", n)
+		}
+		for _, name := range named {
+			if !names[name[1]] {
+				t.Errorf("mistake %d: there is no test %s", n, name[1])
+			}
+		}
+	}
+}
+
+// testNames are the names of all tests: functions in Go and in the language, and sessions.
+func testNames(t *testing.T) map[string]bool {
+	t.Helper()
+	function := regexp.MustCompile(`(?m)^(?:func|def) ([Tt]est\w+)\(`)
+	names := map[string]bool{}
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		session, found := strings.CutSuffix(d.Name(), ".txtar")
+		switch {
+		case err != nil || d.IsDir():
+			return err
+		case found:
+			names[session] = true
+		case citing(path):
+			text, err := os.ReadFile(path)
+			for _, f := range function.FindAllStringSubmatch(string(text), -1) {
+				names[f[1]] = true
+			}
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
