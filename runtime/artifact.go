@@ -12,8 +12,8 @@ import (
 	"starling/lang/effect"
 )
 
-// An Artifact is something that a step has left: what its attempts kept as blobs, and what follows from the journal: output.json, its value, and events.jsonl,
-// what its agent said on the way. It is known by its hash: the same work gives the same hash, in a fork as in its original.
+// An Artifact is something that a step has left: what its attempts kept as blobs, and what follows from the journal: output.json, its value, events.jsonl, what its
+// agent said on the way, and tool-calls.jsonl, those of the events that tell of tools. It is known by its hash: the same work gives the same hash, in a fork as in its original.
 type Artifact struct {
 	Step string `json:"step"`
 	Name string `json:"name"` // "output.json", "transcript.txt"
@@ -27,6 +27,9 @@ type Artifact struct {
 const (
 	outputArtifact = "output.json"
 	eventsArtifact = "events.jsonl"
+	callsArtifact  = "tool-calls.jsonl"
+
+	toolKinds = "tool" // begins the kinds of events that tell of tools
 )
 
 // keepAll keeps the blobs of an attempt, and gives the dict of their hashes and sizes that its record has.
@@ -96,6 +99,7 @@ type leavings struct {
 	kind   string
 	output []byte
 	events []byte
+	calls  []byte
 	blobs  map[string]blobRow
 }
 
@@ -136,7 +140,11 @@ func (at *leavings) event(ev *Event) {
 	}
 	_ = json.Unmarshal(ev.Data, &data)
 	line, _ := json.Marshal(data)
-	at.events = append(append(at.events, line...), '\n')
+	line = append(line, '\n')
+	at.events = append(at.events, line...)
+	if strings.HasPrefix(data.Kind, toolKinds) {
+		at.calls = append(at.calls, line...)
+	}
 }
 
 // settled takes the value of a step: of an agent what it replied, not what the runtime says about it.
@@ -166,6 +174,7 @@ func (at *leavings) artifacts(step string) []Artifact {
 	}
 	derive(outputArtifact, at.output)
 	derive(eventsArtifact, at.events)
+	derive(callsArtifact, at.calls)
 	for _, name := range slices.Sorted(maps.Keys(at.blobs)) {
 		found = append(found, Artifact{Step: step, Name: name, Size: at.blobs[name].Size, Hash: at.blobs[name].Hash})
 	}

@@ -20,8 +20,8 @@ func (c *call) artifactsCommand() *cobra.Command {
 		Use:     "artifacts RUN [STEP]",
 		Short:   "List what a run's steps have left, or write it to files",
 		GroupID: "look",
-		Long: `List what the steps of RUN have left, by content hash: output.json, what the step came to; events.jsonl, what its agent said on the way;
-transcript.txt and whatever else its attempts have kept. With --out they are written to DIR/STEP/NAME.`,
+		Long: `List what the steps of RUN have left, by content hash: output.json, what the step came to; events.jsonl, what its agent said on the way,
+and tool-calls.jsonl, those of tools; transcript.txt and whatever else its attempts have kept. With --out they are written to DIR/STEP/NAME.`,
 		Args: operands(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.artifacts(cmd.Context(), args[0], append(args, "")[1], out)
