@@ -10,10 +10,14 @@ import (
 	"starling/lang/effect"
 )
 
-// Queues lets callers put items into queues, for runs to take. It is served by [Local] and by a client of its socket.
+// Queues lets callers put items into queues, for runs to take, and tells whether a run is there. It is served by [Local] and by a client of its socket.
 type Queues interface {
 	// Push puts an item at the end of a queue. It is in the store when it returns, and runs that wait for one are told.
 	Push(ctx context.Context, r PushRequest) (*Pushed, error)
+
+	// Attended tells whether somebody is at a queue: a run that has not ended holds an item of it, or one that is carried waits for one. Of a queue with one item, which is a lock, it tells whether
+	// that is taken.
+	Attended(ctx context.Context, queue string) (bool, error)
 }
 
 // PushRequest asks to put an item into a queue.
@@ -30,7 +34,6 @@ type Pushed struct {
 	Item   uint64 `json:"item"`            // its number in the queue
 	Known  bool   `json:"known,omitempty"` // an item of the key was there: nothing was put into the queue
 	Oldest uint64 `json:"oldest"`          // number of the oldest item that is in the queue and not parked
-	Served bool   `json:"served"`          // some run that is carried waits for items of this queue, or one that has not ended holds one
 }
 
 var _, _ Queues = (*Local)(nil), (*readOnly)(nil)
@@ -72,26 +75,39 @@ func (e *Local) push(ctx context.Context, queue string, it *item) (*Pushed, erro
 		return nil, err
 	}
 	p := &Pushed{Schema: Schema, Queue: queue, Item: id, Known: writes == nil, Oldest: id}
-	err = e.attend(p)
+	err = scan(e.store, prefixQueue+queue+"/", func(key string, _ []byte) error {
+		p.Oldest = binary.BigEndian.Uint64([]byte(key))
+		return ErrStopScan
+	})
 	if err == nil && writes != nil {
 		err = e.store.Commit(ctx, &Batch{Writes: writes})
 	}
 	return p, err
 }
 
-// attend tells who is at a queue.
-func (e *Local) attend(p *Pushed) error {
+// Attended tells whether somebody is at a queue.
+func (e *Local) Attended(ctx context.Context, queue string) (bool, error) {
+	if err := need(ctx, CanSignal, "look at queues"); err != nil {
+		return false, err
+	}
+	if err := effect.CheckName(queue); err != nil {
+		return false, refuse(ErrUsage, "queue: %v", err)
+	}
 	e.mu.Lock()
+	attended := false
 	for _, queues := range e.awaiting {
-		p.Served = p.Served || slices.Contains(queues, p.Queue)
+		attended = attended || slices.Contains(queues, queue)
 	}
 	e.mu.Unlock()
-	return scan(e.store, prefixQueue+p.Queue+"/", func(key string, row []byte) error {
-		p.Oldest = min(p.Oldest, binary.BigEndian.Uint64([]byte(key)))
+	if attended {
+		return true, nil
+	}
+	err := scan(e.store, prefixQueue+queue+"/", func(_ string, row []byte) error {
 		it, err := itemOf(row)
-		if p.Served = p.Served || err == nil && e.holds(it, e.now()); p.Served {
-			err = ErrStopScan // the oldest was the first
+		if err == nil && e.holds(it, e.now()) {
+			attended, err = true, ErrStopScan
 		}
 		return err
 	})
+	return attended, err
 }

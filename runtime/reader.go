@@ -56,6 +56,9 @@ func (*readOnly) Carry(context.Context, CarryRequest) ([]string, error) { return
 // Push is refused.
 func (*readOnly) Push(context.Context, PushRequest) (*Pushed, error) { return nil, errReadOnly }
 
+// Attended is refused: who is at a queue is known to who carries runs.
+func (*readOnly) Attended(context.Context, string) (bool, error) { return false, errReadOnly }
+
 // Define is refused.
 func (*readOnly) Define(context.Context, DefineRequest) (*Definition, error) { return nil, errReadOnly }
 

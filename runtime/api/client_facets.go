@@ -34,6 +34,11 @@ func (c *Client) Push(ctx context.Context, r runtime.PushRequest) (*runtime.Push
 	return ask[*runtime.Pushed](ctx, c, "/push", r)
 }
 
+// Attended implements runtime.Queues.
+func (c *Client) Attended(ctx context.Context, queue string) (bool, error) {
+	return ask[bool](ctx, c, "/attended", queue)
+}
+
 // Replay implements runtime.Reruns.
 func (c *Client) Replay(ctx context.Context, r runtime.ReplayRequest) (*runtime.Replayed, error) {
 	return ask[*runtime.Replayed](ctx, c, "/replay", r)

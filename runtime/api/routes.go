@@ -32,6 +32,7 @@ func (s *Server) routes() http.Handler {
 	mux.Handle("POST /define", s.call(postTo(runtime.Definitions.Define)))
 	mux.Handle("POST /defined", s.call(postTo(runtime.Definitions.Defined)))
 	mux.Handle("POST /push", s.call(postTo(runtime.Queues.Push)))
+	mux.Handle("POST /attended", s.call(postTo(runtime.Queues.Attended)))
 	mux.Handle("POST /replay", s.call(postTo(runtime.Reruns.Replay)))
 	mux.Handle("POST /move", s.call(postTo(runtime.Reruns.Move)))
 	mux.Handle("POST /fork", s.call(postTo(runtime.Reruns.Fork)))

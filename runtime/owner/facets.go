@@ -48,6 +48,11 @@ func (s *Session) Push(ctx context.Context, r runtime.PushRequest) (*runtime.Pus
 	return callFacet(ctx, s, func(ctx context.Context, q runtime.Queues) (*runtime.Pushed, error) { return q.Push(ctx, r) })
 }
 
+// Attended implements runtime.Queues.
+func (s *Session) Attended(ctx context.Context, queue string) (bool, error) {
+	return callFacet(ctx, s, func(ctx context.Context, q runtime.Queues) (bool, error) { return q.Attended(ctx, queue) })
+}
+
 // Replay implements runtime.Reruns.
 func (s *Session) Replay(ctx context.Context, r runtime.ReplayRequest) (*runtime.Replayed, error) {
 	return callFacet(ctx, s, func(ctx context.Context, f runtime.Reruns) (*runtime.Replayed, error) { return f.Replay(ctx, r) })

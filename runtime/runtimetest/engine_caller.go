@@ -64,6 +64,10 @@ func (c called) Push(ctx context.Context, r runtime.PushRequest) (*runtime.Pushe
 	return by(ctx, c, runtime.Queues.Push, r)
 }
 
+func (c called) Attended(ctx context.Context, queue string) (bool, error) {
+	return by(ctx, c, runtime.Queues.Attended, queue)
+}
+
 func (c called) Replay(ctx context.Context, r runtime.ReplayRequest) (*runtime.Replayed, error) {
 	return by(ctx, c, runtime.Reruns.Replay, r)
 }

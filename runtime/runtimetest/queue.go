@@ -29,13 +29,14 @@ func (e *engine) push(q runtime.Queues, key, value string) *runtime.Pushed {
 
 func testPush(e *engine, q runtime.Queues) {
 	first := e.push(q, "", `{"n": 1}`)
-	if first.Item != 1 || first.Known || first.Served {
-		e.Errorf("got %+v, want the first item of a queue that nobody serves", first)
+	if first.Item != 1 || first.Known {
+		e.Errorf("got %+v, want the first item of a queue", first)
 	}
 	e.same("an item of a key", e.push(q, "k", "2").Item, uint64(2))
 	again := e.push(q, "k", "3")
 	e.same("the key again", []any{again.Item, again.Known, again.Oldest}, []any{2, true, 1})
 
+	e.same("nobody is there", e.attended(q), false)
 	run := e.start(`
 def main():
     found = []
@@ -46,11 +47,28 @@ def main():
     return found
 `).ID
 	e.until(run, func(r *runtime.Run) bool { return r.Status == runtime.Suspended })
-	e.same("a run waits", e.push(q, "k", `"last"`).Served, true)
+	e.same("a run waits", e.attended(q), true)
+	e.push(q, "k", `"last"`)
 	done := e.ended(run)
 	by, err := json.Marshal(e.user)
 	e.ok(err)
 	e.same("what the run took", string(done.Output), `[[{"n":1},`+string(by)+`],[2,`+string(by)+`],["last",`+string(by)+`]]`)
+	e.same("it has ended", e.attended(q), false)
+
+	e.push(q, "", "4")
+	e.opened(`
+def main():
+    queue.take("jobs")
+    gate("g", options = ["on"])
+`, "g")
+	e.same("a run holds an item", e.attended(q), true)
+}
+
+func (e *engine) attended(q runtime.Queues) bool {
+	e.Helper()
+	at, err := q.Attended(e.ctx, "jobs")
+	e.ok(err)
+	return at
 }
 
 func testPushRefused(e *engine, q runtime.Queues) {

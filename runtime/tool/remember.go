@@ -11,7 +11,8 @@ import (
 // What is to be remembered lies in a queue, and one run files it. Whoever remembers something starts that run where nobody is at it; who may start none, such as an agent, only leaves the
 // item. So nothing that is remembered starts an agent by itself, and twenty calls start as many agents as one.
 
-// The queue of what is to be remembered, and the name under which a project may define the script that files it.
+// The queue of what is to be remembered, and the name under which a project may define the script that files it. It is the name of its lock, too: a queue whose item the worker holds while it is there,
+// and looks into the other once more when it has given that back. So who finds it taken need start nobody.
 const (
 	rememberQueue  = "remember"
 	RememberWorker = "remember-worker"
@@ -81,8 +82,8 @@ func (d *Desk) Remember(ctx context.Context, k Knowledge, key string) (*Remember
 		return nil, err
 	}
 	got := &Remembered{Status: "queued", Queue: pushed.Queue, Item: pushed.Item, Known: pushed.Known}
-	if pushed.Served {
-		return got, nil
+	if busy, err := queues.Attended(ctx, RememberWorker); busy || err != nil {
+		return got, err
 	}
 	// Calls that come together mean the same worker. One that has ended and left the oldest item is replaced.
 	run, err := d.StartKnown(ctx, RememberWorker, workerKey(pushed.Oldest))
