@@ -115,6 +115,9 @@ func overlapsPayload(list []effect.Overlap) effect.Payload {
 }
 
 func overlapsOf(v effect.View) []effect.Overlap {
+	if v.Empty() {
+		return nil
+	}
 	var list []effect.Overlap
 	v.Each(func(branch string, _ effect.View) {
 		list = append(list, effect.Overlap{Branch: branch, Mode: v.Text(branch)})

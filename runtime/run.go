@@ -51,8 +51,8 @@ type actor struct {
 type flight struct {
 	attempt int
 	stop    context.CancelCauseFunc
-	told    chan effect.Steer             // messages for it
-	asked   map[string]func(granted bool) // by the hashes of questions that it waits to have answered
+	told    chan effect.Steer             // messages for it; nil where it cannot be told any
+	asked   map[string]func(granted bool) // by the hashes of questions that an agent waits to have answered
 }
 
 // job performs an attempt and returns what it came to, nil where nobody wants to know.
@@ -366,8 +366,14 @@ func (a *actor) announce() {
 // launch begins one attempt: it is performed as soon as the turn is over.
 func (a *actor) launch(st *step) {
 	ctx, stop := context.WithCancelCause(a.e.ctx)
-	told := make(chan effect.Steer, maxTold)
-	a.flights[st.Step] = flight{st.Attempt, stop, told, map[string]func(bool){}}
+	f := flight{attempt: st.Attempt, stop: stop}
+	if st.steering() == effect.SteerLive {
+		f.told = make(chan effect.Steer, maxTold)
+	}
+	if agentKind(st.Kind) {
+		f.asked = map[string]func(bool){}
+	}
+	a.flights[st.Step] = f
 	at, handler, err := a.host.attempt(a.s, st, a.emitter(st.Step, st.Attempt))
 	if err != nil {
 		a.post(*a.home(st.Step, st.Attempt, func(t *turn) { t.reply(st.Step, st.Attempt, effect.Reply{Err: err}) }))
@@ -375,7 +381,7 @@ func (a *actor) launch(st *step) {
 	}
 	n := &nap{e: a.e}
 	at.Wait = n.wait
-	at.Told = told
+	at.Told = f.told
 	timeout, forget := st.Policy.Timeout, func() {}
 	if agentKind(st.Kind) {
 		n.limit = &limit{left: timeout}

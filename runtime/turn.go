@@ -75,6 +75,9 @@ func waits(kind string) bool { return kind == kindGate || kind == kindSleep || k
 
 // record appends a record to the turn and folds it into the state.
 func (t *turn) record(typ RecordType, step string, data effect.Payload) uint64 {
+	if t.records == nil {
+		t.records = make([]Record, 0, 4) // as many as an outcome and the next request make
+	}
 	t.records = append(t.records, Record{Seq: t.s.Seq + 1, Time: t.now, Type: typ, Step: step, Data: data})
 	t.size += len(data)
 	t.touch(step)
