@@ -153,7 +153,7 @@ func sweepRun(store Store, run string) error {
 	if _, err := store.Get([]byte(prefixStaged + run)); err != nil {
 		return nil
 	}
-	for _, prefix := range []string{prefixJournal + run, prefixCheckpoint + run, prefixHorizon + run, prefixKeyframe + run, prefixGate + run + "/", prefixInbox + run + "/", prefixWork + run + "/", prefixKey + run + "/", prefixOrphan + run + "@",
+	for _, prefix := range []string{prefixJournal + run, prefixCheckpoint + run, prefixHorizon + run, prefixKeyframe + run, prefixGate + run + "/", prefixInbox + run + "/", prefixWork + run + "/", prefixNotice + run + "/", prefixKey + run + "/", prefixOrphan + run + "@",
 		prefixRecovery + run, prefixStaged + run} {
 		if err := sweepPrefix(store, prefix); err != nil {
 			return fmt.Errorf("what is left of run %s, which is not there: %w", run, err)

@@ -207,7 +207,7 @@ func (out *CareReport) problem(run, what string, err error) {
 
 // runOf is the run that a key belongs to, "" where it is shared.
 func runOf(key string) string {
-	if len(key) < 2+runIDLength || !strings.Contains(prefixRun+prefixJournal+prefixCheckpoint+prefixHorizon+prefixKeyframe+prefixGate+prefixInbox+prefixWork+prefixKey+prefixRecovery, key[:2]) {
+	if len(key) < 2+runIDLength || !strings.Contains(prefixRun+prefixJournal+prefixCheckpoint+prefixHorizon+prefixKeyframe+prefixGate+prefixInbox+prefixWork+prefixNotice+prefixKey+prefixRecovery, key[:2]) {
 		return ""
 	}
 	return key[2 : 2+runIDLength]

@@ -94,6 +94,7 @@ func (a *actor) index(b *Batch, t *turn) row {
 			}
 		}
 	}
+	b.Writes = append(b.Writes, a.noticed(t)...)
 	for step := range t.work {
 		b.Writes = append(b.Writes, Write{workKey(a.run, step), t.s.workRow(step)})
 	}

@@ -143,7 +143,7 @@ func settingsPayload(s *effect.Settings) effect.Payload {
 	var b effect.Object
 	return b.Text("workspace", s.Workspace).Text("project_file", s.ProjectFile).Blob("project", s.Project).Text("fake_file", s.FakeFile).
 		Blob("fake", s.Fake).Flag("fake_given", s.FakeGiven).Texts("env", s.Env).Texts("optional", s.Optional).Int("max_steps", s.MaxSteps).Int("max_memory", s.MaxMemory).
-		Text("grant", s.Grant).Text("head", s.Head).Text("cassettes", s.Cassettes).Payload()
+		Text("grant", s.Grant).Text("head", s.Head).Text("cassettes", s.Cassettes).Raw("notify", noticesPayload(s.Notify)).Payload()
 }
 
 // limits are those of the run's machine: a restored one is given them anew.

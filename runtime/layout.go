@@ -28,6 +28,7 @@ import (
 //	q/RUN                        recoveries since the run last committed
 //	x/BACKEND                    circuit breaker of a backend that has failed (breaker.go)
 //	w/RUN/STEP                   work that somebody comes for: for whom, and who has claimed it until when (work.go)
+//	y/RUN/ID                     something that somebody is to be told (notice.go)
 //	l/QUEUE                      the number that the newest item of a queue has got (queue.go)
 //	l/QUEUE/ seq8                item of a queue: its value, and who holds it
 //	p/QUEUE/ seq8                item that was parked, and why
@@ -57,6 +58,7 @@ const (
 	prefixRecovery   = "q/"
 	prefixBreaker    = "x/"
 	prefixWork       = "w/"
+	prefixNotice     = "y/"
 	prefixQueue      = "l/"
 	prefixParked     = "p/"
 	prefixUnique     = "u/"

@@ -33,6 +33,9 @@ type Options struct {
 	// at least twice a minute. With it the engine takes no time but Clock's, so that whoever moves the clock plays days in a moment; see [Local.Settle].
 	After func(d time.Duration, do func()) (stop func() bool)
 
+	// Env has the variables of whoever owns the store, for telling of runs that nobody carries any more. Nil is none.
+	Env func(name string) (string, bool)
+
 	// Random is where ids, uuid() and random() come from, read by several goroutines; default crypto/rand.
 	Random io.Reader
 
@@ -52,6 +55,7 @@ type Local struct {
 	stop     context.CancelCauseFunc
 	leaving  atomic.Bool
 	keeper   caretaker
+	notices  notifier
 	exchange chan struct{} // of one place: taken by a turn that reads or changes what runs share, until that is durable
 	contents sync.RWMutex  // held for reading by commits that name contents, for writing while some are dropped
 	keeping  sync.RWMutex  // held for writing while something is dropped; for reading while a run is made of contents or of a journal that are there
@@ -107,7 +111,8 @@ func Open(store Store, env *effect.Environment, opts Options) (*Local, error) {
 		return e, err
 	}
 	e.keeper.begin(e)
-	return e, nil
+	e.notices.e = e
+	return e, e.notices.resume()
 }
 
 // macKey reads the store's secret, or makes it.

@@ -320,6 +320,9 @@ func (a *actor) after(t *turn) {
 	for _, tl := range t.tellings {
 		a.deliver(tl)
 	}
+	for _, n := range t.notices {
+		a.e.notices.add(n, a.e.environment(a.run))
+	}
 	for _, g := range t.granted {
 		a.grant(g)
 	}

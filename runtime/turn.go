@@ -38,6 +38,7 @@ type turn struct {
 	pushed   string            // queue that has got an item
 	again    []*Receipt        // those that repeat one of this turn
 	tellings []telling         // messages for attempts in flight, to be delivered after the commit
+	notices  []*notice         // what somebody is to be told, after the commit
 	granted  []granted         // decisions for attempts in flight, to be delivered after the commit
 	later    []event           // to be taken in a further turn, after the commit
 	work     map[string]bool   // steps whose row of pulled work may have changed

@@ -11,6 +11,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/stdlib/agent"
+	"starling/stdlib/notify"
 	"starling/stdlib/tool"
 )
 
@@ -56,6 +57,7 @@ func Environment(o Options) *effect.Environment {
 	handlers["journal"] = journalHandler()
 	handlers["workspace"] = workspaceHandler()
 	handlers["tool"] = servers.Handler()
+	handlers["notify"] = notify.Handler()
 	return &effect.Environment{Names: names, Handlers: handlers, Docs: libraryText, Behaviour: Behaviour}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/stdlib/notify"
 	"starling/stdlib/project"
 	"starling/stdlib/sandbox"
 )
@@ -23,7 +24,7 @@ func (c *call) doctorCommand() *cobra.Command {
 		Use:     "doctor",
 		Short:   "Say what is missing here, and how to mend it",
 		GroupID: "look",
-		Long: `Look at the project file, the store, the backends of every agent, tool servers, git and the sandbox. Nothing is changed and no agent is asked: see agents test.
+		Long: `Look at the project file, the store, the backends of every agent, tool servers, who is notified, git and the sandbox. Nothing is changed and no agent is asked: see agents test.
 The exit code is 1 when something is wrong; what is only not there (marked -) is no fault.`,
 		Args: operands(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.doctor(cmd.Context()) },
@@ -41,7 +42,7 @@ const (
 
 // finding is what doctor says of one thing.
 type finding struct {
-	Part  string `json:"part"` // "project", "store", "agent", "tools", "git", "sandbox"
+	Part  string `json:"part"` // "project", "store", "agent", "tools", "notify", "git", "sandbox"
 	Name  string `json:"name,omitempty"`
 	State string `json:"state"`
 	Is    string `json:"is"`
@@ -55,7 +56,7 @@ type doctorDocument struct {
 }
 
 func (c *call) doctor(ctx context.Context) error {
-	found := append(c.examineProject(), c.examineStore(ctx))
+	found := append(c.examineProject(ctx), c.examineStore(ctx))
 	found = append(found, examineGit(ctx), examineSandbox())
 	for _, f := range found {
 		if f.State == faulty {
@@ -76,7 +77,7 @@ func (c *call) doctor(ctx context.Context) error {
 }
 
 // examineProject looks at the project file and at the agents in it.
-func (c *call) examineProject() []finding {
+func (c *call) examineProject(ctx context.Context) []finding {
 	if c.place.project == "" {
 		return []finding{{"project", "", absent, "there is no " + projectFile + ", so scripts find no agents", `write one: [agents.NAME], then preset = "claude"`}}
 	}
@@ -97,7 +98,24 @@ func (c *call) examineProject() []finding {
 	for _, v := range views {
 		found = append(found, examineAgent(v, views))
 	}
-	return append(found, c.examineTools(s)...)
+	found = append(found, c.examineTools(s)...)
+	return append(found, c.examineNotify(ctx, s)...)
+}
+
+// examineNotify looks at who is told what happens, and tells nobody.
+func (c *call) examineNotify(ctx context.Context, s *effect.Settings) (found []finding) {
+	f, err := project.Parse(s.ProjectFile, s.Project)
+	if err != nil {
+		return nil // the project was read before
+	}
+	for _, n := range f.Notify {
+		is := finding{"notify", n.Name, healthy, notify.What(n), ""}
+		if lacks, mend := notify.Lacks(ctx, n, s, c.getenv); lacks != "" {
+			is.State, is.Is, is.Mend = faulty, is.Is+": "+lacks, mend
+		}
+		found = append(found, is)
+	}
+	return found
 }
 
 // examineTools looks at the tool servers of the project, and starts none.

@@ -57,6 +57,7 @@ func (c *call) openLocal(dir string) (runtime.Engine, error) {
 		Head:    git.Head,
 		Project: func() (*effect.Settings, error) { return c.homeSettings(dir) },
 		Keep:    c.keeps(dir),
+		Env:     c.getenv,
 	})
 	if err != nil {
 		return nil, errors.Join(err, store.Close())

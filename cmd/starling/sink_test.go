@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
 // sink is the world of a session: an HTTP server that answers a GET with a file of the session's folder, /echo with the Authorization that it was sent, and
@@ -25,6 +26,7 @@ type sink struct {
 	dir      string
 	requests []string                 // METHOD PATH KEY BODY
 	held     map[string]chan struct{} // paths whose requests wait for release, after they were recorded
+	failing  int                      // how many further requests are answered with 503, after they were recorded
 }
 
 type sinkKey struct{}
@@ -42,9 +44,15 @@ func (s *sink) close() {
 func (s *sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	s.mu.Lock()
-	s.requests = append(s.requests, fmt.Sprintf("%s %s %s %s", r.Method, r.URL.Path, orElse(r.Header.Get("Idempotency-Key"), "-"), body))
+	s.requests = append(s.requests, fmt.Sprintf("%s %s %s %s", r.Method, r.URL.Path, orElse(r.Header.Get("Idempotency-Key"), orElse(s.webhook(r, body), "-")), body))
 	held := s.held[r.URL.Path]
+	fails := s.failing > 0
+	s.failing--
 	s.mu.Unlock()
+	if fails {
+		http.Error(w, "not now", http.StatusServiceUnavailable)
+		return
+	}
 	if held != nil {
 		<-held
 	}
@@ -58,6 +66,23 @@ func (s *sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	http.ServeFile(w, r, filepath.Join(s.dir, filepath.FromSlash(r.URL.Path)))
+}
+
+// webhook is the id of a webhook, and whether it is signed with the key in the session's file hook.key.
+func (s *sink) webhook(r *http.Request, body []byte) string {
+	id := r.Header.Get("Webhook-Id")
+	key, err := os.ReadFile(filepath.Join(s.dir, "hook.key"))
+	if id == "" || err != nil {
+		return id
+	}
+	hook, err := standardwebhooks.NewWebhook(strings.TrimSpace(string(key)))
+	if err == nil {
+		err = hook.Verify(body, r.Header)
+	}
+	if err != nil {
+		return id + " unsigned: " + err.Error()
+	}
+	return id + " signed"
 }
 
 // release lets every held request go.
@@ -88,6 +113,7 @@ func (s *sink) count(method, path string) int {
 //	sink start               begin, and set SINK to the server's URL
 //	sink hold PATH           requests for the path are recorded and not answered, until
 //	sink release             all that is held is answered
+//	sink fail N              the next N requests are recorded and answered with 503
 //	sink await N METHOD PATH wait until there were so many requests
 //	sink list                print the requests: METHOD PATH KEY BODY
 //	sink forget              begin the list anew
@@ -107,6 +133,12 @@ func cmdSink(ts *testscript.TestScript, neg bool, args []string) {
 		s.mu.Unlock()
 	case "release":
 		s.release()
+	case "fail":
+		n, err := strconv.Atoi(args[1])
+		ts.Check(err)
+		s.mu.Lock()
+		s.failing = n
+		s.mu.Unlock()
 	case "await":
 		want, err := strconv.Atoi(args[1])
 		ts.Check(err)

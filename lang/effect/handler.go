@@ -87,8 +87,23 @@ type Settings struct {
 	MaxSteps    int64    // of the machine between two outcomes, 0 for the default; the same for the whole life of a run
 	MaxMemory   int64    // of the machine, bytes, 0 for the default; the same for the whole life of a run
 	Head        string   // the commit at which the repository of the workspace stood when the run was started, "" where there is none
+	Notify      []Notice // who is told what happens
 	Grant       string   // for a script that is not the project's own: the name to which the project must have granted what it uses; "" for its own, which may use all
 }
+
+// Notice is somebody who is told what happens in runs: how that is done, the handler "notify" knows by the name.
+type Notice struct {
+	Channel string
+	On      []string // NoticeGate, NoticeEnd, NoticeBudget
+	Targets []string // of gates only those for one of these; nil is all
+}
+
+// What can be told.
+const (
+	NoticeGate   = "gate"   // a gate has opened, or is for somebody else now
+	NoticeEnd    = "end"    // a run has ended that no other waits for
+	NoticeBudget = "budget" // a budget is used up
+)
 
 // What a run does with the cassettes that its project gives to agents.
 const (

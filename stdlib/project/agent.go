@@ -197,10 +197,12 @@ func (r *reader) flag(t table, key string) bool {
 	return b
 }
 
-func (r *reader) url(t table) string {
-	text, ok := r.string(t, "url")
+func (r *reader) url(t table) string { return r.address(t, "url") }
+
+func (r *reader) address(t table, key string) string {
+	text, ok := r.string(t, key)
 	if u, err := url.Parse(text); ok && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil) {
-		r.refuse(t.at("url"), fmt.Sprintf("%q", text), `an address such as "http://localhost:11434/v1", without user and password`, "")
+		r.refuse(t.at(key), fmt.Sprintf("%q", text), `an address such as "https://example.org/v1", without user and password`, "")
 	}
 	return text
 }

@@ -43,7 +43,8 @@ type File struct {
 	Grants   []Grant // in the order of the file
 	Shell    Shell   // commands that scripts may run
 	Secrets  []Secret
-	Tools    []Tool // in the order of the file
+	Tools    []Tool   // in the order of the file
+	Notify   []Notify // in the order of the file
 }
 
 // Secret is one [secrets.NAME]: where the value is found when a request needs it. Exactly one of the three is given.
@@ -164,7 +165,7 @@ func (f *File) Names() []string {
 	return names
 }
 
-// Variables lists every environment variable that some agent, tool server, secret or sh declares, sorted.
+// Variables lists every environment variable that some agent, tool server, secret, notification or sh declares, sorted.
 func (f *File) Variables() []string {
 	names := slices.Clone(f.Shell.Env)
 	for _, a := range f.Agents {
@@ -172,6 +173,9 @@ func (f *File) Variables() []string {
 	}
 	for _, t := range f.Tools {
 		names = append(names, t.Env...)
+	}
+	for _, n := range f.Notify {
+		names = append(names, n.Env...)
 	}
 	for _, s := range f.Secrets {
 		if s.Env != "" {

@@ -74,7 +74,7 @@ func (t table) at(key string) []string             { return append(t.path[:len(t
 func (t table) element(key string, i int) []string { return append(t.at(key), index(i)) }
 
 func (r *reader) project(t table) *File {
-	r.onlyKeys(t, "fake", "machine", "store", "defaults", "agents", "grants", "secrets", "sh", "tools")
+	r.onlyKeys(t, "fake", "machine", "store", "defaults", "agents", "grants", "secrets", "sh", "tools", "notify")
 	f := &File{}
 	if fake, ok := r.string(t, "fake"); ok {
 		f.Fake = fake
@@ -126,6 +126,14 @@ func (r *reader) project(t table) *File {
 			}
 		}
 		r.checkUses(f, tools)
+	}
+	if notify, ok := r.table(t, "notify"); ok {
+		for _, name := range r.inOrder(notify) {
+			if channel, ok := r.table(notify, name); ok {
+				f.Notify = append(f.Notify, r.notify(name, channel))
+			}
+		}
+		r.checkSigned(f, notify)
 	}
 	r.checkServers(f, table{path: t.at("agents")})
 	r.checkGrantedTools(f, table{path: t.at("grants")})

@@ -147,7 +147,7 @@ starling.toml:2:2: table a already exists
 starling.toml:1:1: unknown key naem
   | naem = 1
   | ^^^^
-  = help: the keys here are fake, machine, store, defaults, agents, grants, secrets, sh, tools
+  = help: the keys here are fake, machine, store, defaults, agents, grants, secrets, sh, tools, notify
 `},
 		{agent + "tiemout = '3s'\n", `
 starling.toml:3:1: unknown key agents.a.tiemout
@@ -253,6 +253,26 @@ starling.toml:16:15: agents.d.permissions: got "allow", want deny or ask
   | permissions = 'allow'
   |               ^^^^^^^
 `},
+		{"[notify.a]\non = ['gates']\n[notify.b]\nwebhook = 'ftp://x'\nsecret = 'nobody'\n[notify.c]\ncommand = ['x']\nsecret = 's'\n[secrets.s]\nenv = 'S'\n[notify.d]\ncommand = []\n", `
+starling.toml:1:9: notify.a: whoever is told has a webhook or a command; write webhook = "https://example.org/hook", or command = ["program"]
+  | [notify.a]
+  |         ^
+starling.toml:2:7: notify.a.on[0]: got "gates", want gate, end or budget; did you mean "gate"?
+  | on = ['gates']
+  |       ^^^^^^^
+starling.toml:4:11: notify.b.webhook: got "ftp://x", want an address such as "https://example.org/v1", without user and password
+  | webhook = 'ftp://x'
+  |           ^^^^^^^^^
+starling.toml:5:10: notify.b.secret: got the secret "nobody", want one that is declared under [secrets]
+  | secret = 'nobody'
+  |          ^^^^^^^^
+starling.toml:8:10: notify.c.secret: only webhooks are signed; give the command variables with env
+  | secret = 's'
+  |          ^^^
+starling.toml:12:1: notify.d.command: got no program, want a program and its arguments
+  | command = []
+  | ^^^^^^^
+`},
 		{"[agents.b]\nbackend = 'scripted'\nenv = ['A']\n", `
 starling.toml:3:1: agents.b.env: an agent with backend = "scripted" has no env; it is for agents with backend command or acp or anthropic or openai
   | env = ['A']
@@ -313,7 +333,7 @@ starling.toml:3:10: agents.a.output: unknown type boool; did you mean "bool"?
 starling.toml:1:9: agents.a: this agent has no model; add model = "NAME"
   | [agents.a]
   |         ^
-starling.toml:3:7: agents.a.url: got "localhost:1", want an address such as "http://localhost:11434/v1", without user and password
+starling.toml:3:7: agents.a.url: got "localhost:1", want an address such as "https://example.org/v1", without user and password
   | url = 'localhost:1'
   |       ^^^^^^^^^^^^^
 starling.toml:4:13: agents.a.env[1]: a model's API takes one key; env names the variable that it is in, [] for none

@@ -49,7 +49,7 @@ func (f *File) Run(ctx context.Context, t Test, o Options) (*Result, error) {
 		result: &Result{Test: t, File: f.Name, Findings: diagnostic.List{}, Printed: []string{}}}
 	s.settings = o.Settings
 	s.settings.Workspace, s.settings.FakeFile, s.settings.Fake, s.settings.FakeGiven = dir, f.Name, s.world.fake, true
-	s.settings.Env, s.settings.Optional, s.settings.Cassettes = nil, nil, effect.CassettesPlay
+	s.settings.Env, s.settings.Optional, s.settings.Notify, s.settings.Cassettes = nil, nil, nil, effect.CassettesPlay
 	began := time.Now()
 	err = s.play(o.Limit)
 	s.result.Took, s.result.Virtual = time.Since(began), s.clock.Now().Sub(beginning())

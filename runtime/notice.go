@@ -1,0 +1,294 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"go.starlark.net/starlark"
+
+	"starling/lang/contract"
+	"starling/lang/effect"
+)
+
+// A project may name who is told what happens in its runs: see [effect.Notice]. That somebody is to be told is a row, which is written with the commit of what has happened; the handler
+// "notify" tells them, again and again with growing pauses, until it has or gives up, and then a record of the run takes the place of the row. So a crash loses nothing, and what is told
+// again has the same id. Telling is not part of the run: it holds nothing up, and the run may have ended.
+
+// notice is one thing that one channel is to be told.
+type notice struct {
+	ID       string          `json:"id"` // the same however often it is told
+	Run      string          `json:"run"`
+	Gate     string          `json:"gate,omitempty"`
+	Channel  string          `json:"channel"`
+	Body     json.RawMessage `json:"body"`
+	Settings string          `json:"settings"` // hash of those that say how
+	Tries    int             `json:"tries"`    // so far
+	Due      time.Time       `json:"due"`      // of the next
+
+	env map[string]string // variables of whoever carried the run; in memory only
+}
+
+// noticeBody is what is told. It has nothing that a run works on: who may see that looks it up.
+type noticeBody struct {
+	Schema string      `json:"schema"` // "starling/notice/v1"
+	ID     string      `json:"id"`
+	Type   string      `json:"type"` // "gate.opened", "gate.escalated", "run.completed", "run.failed", "run.cancelled" or "budget.reached"
+	At     time.Time   `json:"at"`
+	Run    string      `json:"run"`
+	Script string      `json:"script"`
+	Gate   *noticeGate `json:"gate,omitempty"`
+	Error  string      `json:"error,omitempty"` // of a run that failed, or why a step did not start
+}
+
+type noticeGate struct {
+	Gate       string     `json:"gate"`
+	Address    string     `json:"address"`
+	Prompt     string     `json:"prompt"`
+	Options    []Option   `json:"options"`
+	Target     string     `json:"target,omitempty"`
+	Deadline   *time.Time `json:"deadline,omitempty"`
+	AnswerWith string     `json:"answer_with"`
+}
+
+const (
+	noticeSchema = "starling/notice/v1"
+	noticeTime   = 30 * time.Second // for one try
+	noticeTries  = 20               // the last some eight hours after the first
+	maxNoticeGap = time.Hour
+)
+
+// noticed lists the rows of what somebody is to be told of a turn, and has them told after the commit.
+func (a *actor) noticed(t *turn) (writes []Write) {
+	if a.host == nil || a.host.settings == nil || len(a.host.settings.Notify) == 0 {
+		return nil
+	}
+	for i := range t.records {
+		r := &t.records[i]
+		kind, body := t.notable(r)
+		if kind == "" {
+			continue
+		}
+		for _, n := range a.host.settings.Notify {
+			if slices.Contains(n.On, kind) && (body.Gate == nil || n.Targets == nil || slices.Contains(n.Targets, body.Gate.Target)) {
+				writes = append(writes, t.tellAbout(n.Channel, r, kind, body))
+			}
+		}
+	}
+	return writes
+}
+
+// notable says what kind of notice a record is, "" for none.
+func (t *turn) notable(r *Record) (kind string, body noticeBody) {
+	body = noticeBody{Schema: noticeSchema, At: r.Time, Run: t.s.ID, Script: t.s.Script, Type: r.Type.String()}
+	v := r.view()
+	switch r.Type {
+	case GateOpened, GateEscalated:
+		g := t.s.Gates[r.Step]
+		if g == nil {
+			return "", body // closed in the same turn
+		}
+		kind, body.Gate = effect.NoticeGate, gateNotice(t.s.ID, g)
+		if strings.HasPrefix(r.Step, gateBudget) {
+			kind, body.Type = effect.NoticeBudget, "budget.reached"
+		}
+	case AttemptSkipped:
+		if !v.Has("budget") || v.Flag("ask") {
+			return "", body
+		}
+		kind, body.Type, body.Error = effect.NoticeBudget, "budget.reached", v.Sub("error").Text("message")
+	case RunCompleted, RunFailed, RunCancelled:
+		if t.s.Parent != "" || t.s.Session {
+			return "", body
+		}
+		kind, body.Error = effect.NoticeEnd, v.Sub("error").Text("message")
+	}
+	return kind, body
+}
+
+func gateNotice(run string, g *gate) *noticeGate {
+	args, _ := g.Args.View()
+	var o effect.Object
+	v, _ := o.Raw("args", g.Args).Int("deadline", micros(g.Deadline)).Int("level", int64(g.Level)).Payload().View()
+	d := gateDocument(run, g.Name, g.OpenedAt, v, contract.Agents)
+	return &noticeGate{Gate: g.Name, Address: d.Address, Prompt: d.Prompt, Options: d.Options, Target: g.target(args), Deadline: d.Deadline, AnswerWith: d.AnswerWith}
+}
+
+// tellAbout is the row of one notice. A budget that many steps reach has one id, so that who is told of it twice knows.
+func (t *turn) tellAbout(channel string, r *Record, kind string, body noticeBody) Write {
+	what := fmt.Sprint(r.Seq)
+	if kind == effect.NoticeBudget && body.Gate == nil {
+		what = hashOf([]byte(r.view().Text("budget")))[:12]
+	}
+	body.ID = fmt.Sprintf("%s.%s.%s", t.s.ID, what, channel)
+	text, _ := json.Marshal(body) // plain data
+	n := &notice{ID: body.ID, Run: t.s.ID, Channel: channel, Body: text, Settings: t.s.Settings, Due: t.now}
+	if body.Gate != nil {
+		n.Gate = body.Gate.Gate
+	}
+	t.notices = append(t.notices, n)
+	return n.write()
+}
+
+func (n *notice) key() []byte { return []byte(prefixNotice + n.Run + "/" + n.ID) }
+
+func (n *notice) write() Write {
+	text, _ := json.Marshal(n) // plain data
+	return Write{n.key(), text}
+}
+
+// notifier tells. It is used concurrently.
+type notifier struct {
+	e *Local
+
+	mu      sync.Mutex
+	pending map[string]bool // ids that wait or are being told
+}
+
+// resume tells what an owner before has left.
+func (t *notifier) resume() error {
+	return scanEach(t.e.store, prefixNotice, func(_ string, v []byte, damage error) error {
+		n := new(notice)
+		if damage == nil && json.Unmarshal(v, n) == nil {
+			t.add(n, nil)
+		}
+		return nil
+	})
+}
+
+// add has a notice told when it is due.
+func (t *notifier) add(n *notice, env map[string]string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.pending[n.ID] {
+		return
+	}
+	if t.pending == nil {
+		t.pending = map[string]bool{}
+	}
+	t.pending[n.ID] = true
+	n.env = env
+	t.wait(n)
+}
+
+// wait tells a notice when its time has come; one whose time has come is in motion at once, so that Close waits for it.
+func (t *notifier) wait(n *notice) {
+	if gap := n.Due.Sub(t.e.now()); gap > 0 {
+		t.e.after(gap, func() { t.begin(n) })
+		return
+	}
+	t.begin(n)
+}
+
+func (t *notifier) begin(n *notice) {
+	if t.e.leaving.Load() || !t.e.enter() {
+		return // the next owner finds the row
+	}
+	go func() {
+		defer t.e.exit()
+		t.tell(n)
+	}()
+}
+
+// tell tries once, and decides what follows.
+func (t *notifier) tell(n *notice) {
+	r := t.perform(n)
+	n.Tries++
+	if t.e.ctx.Err() != nil {
+		return
+	}
+	gap := min(time.Second<<min(n.Tries-1, 20), maxNoticeGap)
+	switch {
+	case r.Err == nil:
+		t.settle(n, nil)
+	case r.Class == effect.Final, n.Tries >= noticeTries:
+		t.settle(n, r.Err)
+	default:
+		n.Due = t.e.now().Add(max(gap, r.After))
+		if err := t.e.store.Commit(context.Background(), &Batch{Writes: []Write{n.write()}}); err != nil {
+			t.e.log("the notice %s is not written down: %v", n.ID, err)
+		}
+		t.wait(n)
+	}
+}
+
+func (t *notifier) perform(n *notice) (r effect.Reply) {
+	defer func() {
+		if p := recover(); p != nil {
+			r = effect.Reply{Err: effect.Errorf(effect.KindEffect, "the handler failed: %v", p)}
+		}
+	}()
+	handler := t.e.env.Handlers["notify"]
+	if handler == nil {
+		return effect.Reply{Err: effect.Errorf(effect.KindRefused, "nothing here tells anybody")}
+	}
+	settings, err := t.e.settings(n.Settings)
+	if err != nil {
+		return effect.Reply{Err: effect.Errorf(effect.KindEffect, "%v", err), Class: effect.Retryable}
+	}
+	ctx, cancel := context.WithTimeout(t.e.ctx, noticeTime)
+	defer cancel()
+	var o effect.Object
+	args, err := o.Text("channel", n.Channel).Text("body", string(n.Body)).Payload().Value()
+	if err != nil {
+		return effect.Reply{Err: effect.Errorf(effect.KindEffect, "%v", err)}
+	}
+	return handler.Perform(ctx, &effect.Attempt{Run: n.Run, Step: n.Gate, Kind: "notify", Number: n.Tries + 1, Key: n.ID, Args: args, Resolved: starlark.None, Settings: settings,
+		Store: t.e.store.Info().Path, Env: func(name string) (string, bool) { return t.variable(n, name) }, Emit: func(string, starlark.Value) {}})
+}
+
+// variable is one of whoever carried the run then or carries it now, or else of the owner of the store.
+func (t *notifier) variable(n *notice, name string) (string, bool) {
+	if v, ok := n.env[name]; ok {
+		return v, true
+	}
+	if v, ok := t.e.variable(n.Run, name); ok || t.e.opts.Env == nil {
+		return v, ok
+	}
+	return t.e.opts.Env(name)
+}
+
+// settle records in the run what became of a notice, and drops its row with the same commit.
+func (t *notifier) settle(n *notice, failed *effect.Error) {
+	var b effect.Object
+	b.Text("id", n.ID).Text("channel", n.Channel).Int("tries", int64(n.Tries)).Raw("error", failed.Payload())
+	t.e.post(n.Run, event{urgent: true,
+		apply: func(turn *turn) {
+			if turn.s.Seq == 0 {
+				return // pruned, with the row
+			}
+			turn.record(NoticeSent, n.Gate, b.Payload())
+			turn.writes = append(turn.writes, Write{n.key(), nil})
+		},
+		done: func(err error) {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			delete(t.pending, n.ID)
+			if err != nil {
+				t.e.log("the notice %s is told again: that it was told is not written down: %v", n.ID, err)
+			}
+		}})
+}
+
+func noticesPayload(list []effect.Notice) effect.Payload {
+	if len(list) == 0 {
+		return nil
+	}
+	var b effect.Object
+	for _, n := range list {
+		var o effect.Object
+		b.Raw(n.Channel, o.Texts("on", n.On).Texts("targets", n.Targets).Payload())
+	}
+	return b.Payload()
+}
+
+func noticesOf(v effect.View) (list []effect.Notice) {
+	v.Each(func(channel string, f effect.View) {
+		list = append(list, effect.Notice{Channel: channel, On: f.Texts("on"), Targets: f.Texts("targets")})
+	})
+	return list
+}

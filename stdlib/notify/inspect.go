@@ -1,0 +1,46 @@
+package notify
+
+import (
+	"context"
+	"net/url"
+	"os"
+
+	"starling/lang/effect"
+	"starling/stdlib/process"
+	"starling/stdlib/project"
+	"starling/stdlib/secret"
+)
+
+// What says who is told: a command, or the host of a webhook, whose path may be a key.
+func What(n project.Notify) string {
+	if n.Webhook == "" {
+		return "command " + n.Command[0]
+	}
+	u, err := url.Parse(n.Webhook)
+	if err != nil {
+		return "webhook"
+	}
+	return "webhook " + u.Host
+}
+
+// Lacks says what is missing here for somebody to be told, and how to mend it; both are "" when nothing is. Nothing is sent.
+func Lacks(ctx context.Context, n project.Notify, s *effect.Settings, env func(name string) (string, bool)) (what, mend string) {
+	for _, name := range n.Env {
+		if _, ok := env(name); !ok {
+			return "the environment variable " + name + " has no value", "export " + name + "=…"
+		}
+	}
+	if n.Secret != "" {
+		if _, err := secret.Reveal(ctx, &effect.Attempt{Settings: s, Env: env}, n.Secret); err != nil {
+			return err.Error(), "see [secrets." + n.Secret + "] in " + project.Name
+		}
+	}
+	if n.Webhook != "" {
+		return "", ""
+	}
+	spec := process.Spec{Argv: []string{programOf(n, s)}, Env: process.Environment(os.Environ(), nil)}
+	if err := spec.Check(); err != nil {
+		return err.Error(), "install it, or correct command under [notify." + n.Name + "]"
+	}
+	return "", ""
+}

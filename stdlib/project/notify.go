@@ -1,0 +1,85 @@
+package project
+
+import (
+	"fmt"
+	"slices"
+
+	"starling/lang/diagnostic"
+	"starling/lang/effect"
+)
+
+// Notify is one [notify.NAME]: somebody who is told what happens in runs, by a webhook or by a command.
+type Notify struct {
+	Name    string
+	On      []string // what of: effect.NoticeGate, NoticeEnd, NoticeBudget; never none
+	Targets []string // of gates only those for one of these; nil is all
+	Webhook string   // address that is sent the notice
+	Secret  string   // name of the secret that webhooks are signed with, "" for none
+	Command []string // program and arguments, which has the notice on its standard input
+	Env     []string // names of variables that the command is given, each once
+}
+
+// Notices is what runs are to note for those who are told.
+func (f *File) Notices() []effect.Notice {
+	var list []effect.Notice
+	for _, n := range f.Notify {
+		list = append(list, effect.Notice{Channel: n.Name, On: n.On, Targets: n.Targets})
+	}
+	return list
+}
+
+// Notified finds who is told by name.
+func (f *File) Notified(name string) (Notify, bool) {
+	i := slices.IndexFunc(f.Notify, func(n Notify) bool { return n.Name == name })
+	if i < 0 {
+		return Notify{}, false
+	}
+	return f.Notify[i], true
+}
+
+func (r *reader) notify(name string, t table) Notify {
+	if err := effect.CheckName(name); err != nil {
+		r.complain(t.path, diagnostic.Diagnostic{Message: err.Error()})
+	}
+	r.onlyKeys(t, "on", "targets", "webhook", "secret", "command", "env")
+	n := Notify{Name: name, On: r.strings(t, "on"), Targets: r.strings(t, "targets"), Webhook: r.address(t, "webhook"), Command: r.strings(t, "command"), Env: r.variables(t)}
+	n.Secret, _ = r.string(t, "secret")
+	known := []string{effect.NoticeGate, effect.NoticeEnd, effect.NoticeBudget}
+	for i, on := range n.On {
+		if !slices.Contains(known, on) {
+			r.refuse(t.element("on", i), fmt.Sprintf("%q", on), "gate, end or budget", diagnostic.DidYouMean(on, known))
+		}
+	}
+	if len(n.On) == 0 {
+		n.On = known
+	}
+	_, webhook := t.values["webhook"]
+	_, command := t.values["command"]
+	_, secret := t.values["secret"]
+	_, env := t.values["env"]
+	switch {
+	case webhook == command:
+		r.complain(t.path, diagnostic.Diagnostic{Message: "whoever is told has a webhook or a command", Hint: `write webhook = "https://example.org/hook", or command = ["program"]`})
+	case command && (len(n.Command) == 0 || n.Command[0] == ""):
+		r.refuse(t.at("command"), "no program", "a program and its arguments", "")
+	case command && secret:
+		r.complain(t.at("secret"), diagnostic.Diagnostic{Message: "only webhooks are signed", Hint: "give the command variables with env"})
+	case webhook && env:
+		r.complain(t.at("env"), diagnostic.Diagnostic{Message: "a webhook has no variables", Hint: "sign it with secret"})
+	}
+	return n
+}
+
+// checkSigned checks that the secrets are declared that webhooks are signed with.
+func (r *reader) checkSigned(f *File, t table) {
+	var names []string
+	for _, s := range f.Secrets {
+		names = append(names, s.Name)
+	}
+	for _, n := range f.Notify {
+		if n.Secret != "" && !slices.Contains(names, n.Secret) {
+			own := table{path: t.at(n.Name)}
+			r.refuse(own.at("secret"), fmt.Sprintf("the secret %q", n.Secret), "one that is declared under [secrets]", diagnostic.DidYouMean(n.Secret, names))
+		}
+	}
+}
