@@ -74,7 +74,7 @@ func (c *call) sessionStart(ctx context.Context, v hookVerb) error {
 		return err
 	}
 	if v.plain {
-		c.print("%s", text)
+		c.print("%s", strings.TrimSuffix(text, "\n"))
 	} else if err := c.answerJSON(hookDocument{hookOutput{"SessionStart", text}}); err != nil {
 		return err
 	}
