@@ -320,6 +320,8 @@ func TestRefusals(t *testing.T) {
 			`process: "x": program not found: the child's environment has no PATH; give the path of the program, or set PATH`},
 		{process.Spec{Argv: []string{"clade"}, Env: []string{path}}, process.ErrNotFound,
 			`process: "clade": program not found: not in PATH=` + dir + `; install it, give its path, or add its directory to PATH`},
+		{process.Spec{Argv: []string{"clade"}, Env: []string{"PATH=" + strings.Repeat(dir+":", 40) + "/none"}}, process.ErrNotFound,
+			`process: "clade": program not found: in none of the 41 folders of PATH; install it, give its path, or add its directory to PATH`},
 		{process.Spec{Argv: []string{"./clade"}, Dir: dir}, process.ErrNotFound,
 			`process: "./clade": program not found: there is no ` + dir + `/./clade`},
 		{process.Spec{Argv: []string{"plain"}, Env: []string{path}}, process.ErrNotExecutable,

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -177,7 +178,16 @@ func (s Spec) lookUpInPath(name string) (string, error) {
 	if seen != "" {
 		return "", s.refuse(ErrNotExecutable, seen+" is a directory or may not be executed; chmod +x, or name the interpreter")
 	}
-	return "", s.refuse(ErrNotFound, "not in PATH="+list+"; install it, give its path, or add its directory to PATH")
+	return "", s.refuse(ErrNotFound, notIn(list)+"; install it, give its path, or add its directory to PATH")
+}
+
+// notIn says where a program was looked for; a long PATH hides what the message is about.
+func notIn(list string) string {
+	const short = 100
+	if len(list) <= short {
+		return "not in PATH=" + list
+	}
+	return fmt.Sprintf("in none of the %d folders of PATH", len(filepath.SplitList(list)))
 }
 
 func (s Spec) refuse(kind error, detail string) error {
