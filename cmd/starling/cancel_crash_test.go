@@ -36,7 +36,7 @@ echo $$ > pids/$$
 wait
 `
 
-// The owner is killed before and after each commit that a cancel makes, while everything is in motion. The cancel is typed again with its key until it is through; then nothing is left.
+// A09. The owner is killed before and after each commit that a cancel makes, while everything is in motion. The cancel is typed again with its key until it is through; then nothing is left.
 func TestSIGKILLWhileCancelling(t *testing.T) {
 	for _, moment := range []string{"before", "after"} {
 		t.Run(moment, func(t *testing.T) {
