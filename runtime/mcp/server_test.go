@@ -279,7 +279,7 @@ func TestArgumentsAreDescribed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(list.Tools) != 16 {
+	if len(list.Tools) != 17 {
 		t.Errorf("got %d tools", len(list.Tools))
 	}
 	for _, tool := range list.Tools {

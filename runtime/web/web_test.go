@@ -257,6 +257,9 @@ func TestEveryRoute(t *testing.T) {
 	if failed := good("run", worker, `{"source": "def main():\n    fail(\"no\")\n"}`)["run"]; good("await", worker, fmt.Sprintf(`{"run": %q}`, failed))["error"] == nil {
 		t.Error("a run that failed says nothing of it")
 	}
+	if got := good("push", judge, `{"queue": "jobs", "value": {"n": 1}}`); fmt.Sprint(got["item"]) != "1" {
+		t.Errorf("push: %v", got)
+	}
 	// Who may start nothing leaves what is to be remembered to those who may.
 	kept := `{"category": "patterns", "topic": "Names", "details": "They are nouns.", "key": "n"}`
 	if got := good("remember", judge, kept); got["status"] != "queued" || fmt.Sprint(got["item"]) != "1" || got["worker"] != nil {

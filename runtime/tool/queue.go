@@ -58,6 +58,23 @@ type Knowledge struct {
 	Files    []string `json:"files,omitempty"`
 }
 
+type pushArgs struct {
+	Queue, Key string
+	Value      json.RawMessage
+}
+
+func (d *Desk) push(ctx context.Context, a pushArgs) (any, error) {
+	queues, err := runtime.Facet[runtime.Queues](d.Engine)
+	if err != nil {
+		return nil, err
+	}
+	pushed, err := queues.Push(ctx, runtime.PushRequest{Key: a.Key, Queue: a.Queue, Value: a.Value})
+	if err != nil {
+		return nil, err
+	}
+	return *pushed, nil
+}
+
 type rememberArgs struct {
 	Knowledge
 	Key string
