@@ -231,7 +231,7 @@ func readCheckpoint(run string, b []byte) (*state, []byte, error) {
 func (s *state) payload() effect.Payload {
 	var b effect.Object
 	b.Int("seq", int64(s.Seq)).Text("status", string(s.Status)).Int("updated", micros(s.Updated)).Int("deadline", micros(s.Deadline)).Text("overtime", string(s.Overtime)).
-		Flag("busy", s.Busy).Flag("bare", s.Bare).Texts("without", s.Without).Raw("shared", s.shared.payload()).Flag("queues", s.Queues)
+		Flag("busy", s.Busy).Flag("bare", s.Bare).Texts("without", s.Without).Raw("shared", s.shared.payload()).Flag("queues", s.Queues).Raw("conversations", s.conversationsPayload())
 	if s.moved {
 		b.Text("script", s.Script).Text("bundle", s.Bundle).Text("program", s.Program)
 	}
@@ -282,6 +282,7 @@ func stateOf(run string, v effect.View) *state {
 	s.Script, s.Bundle, s.Program = v.Text("script"), v.Text("bundle"), v.Text("program")
 	s.Updated, s.Deadline, s.Overtime = timeOf(v, "updated"), timeOf(v, "deadline"), Overtime(v.Text("overtime"))
 	s.Busy, s.Bare, s.Without, s.shared, s.Queues = v.Flag("busy"), v.Flag("bare"), v.Texts("without"), sharedOf(v.Sub("shared")), v.Flag("queues")
+	s.Conversations = conversationsOf(v.Sub("conversations"))
 	v.Each(func(key string, f effect.View) {
 		kind, name, ok := cutKind(key)
 		if !ok {

@@ -235,9 +235,13 @@ func (h *host) attempt(s *state, st *step, emit func(string, starlark.Value)) (*
 	if err != nil {
 		return nil, nil, effect.Errorf(effect.KindInvalid, "%s: its definition cannot be read: %v", st.Step, err)
 	}
-	run := s.ID
-	return &effect.Attempt{Run: run, Step: st.Step, Branch: branchOf(st.Step), Kind: st.Kind, Number: st.Attempt, Backend: st.Serving, Key: run + "/" + st.Step, Args: args,
-		Resolved: resolved, Returns: st.Returns, Feedback: feedbackOf(st.Feedback), Session: st.Session, Messages: st.messages(), Memory: s.shared.given(args, st), Settings: h.settings, Emit: emit, Lock: h.e.lockPath(run, st.Step),
+	run, session, goesOn := s.ID, st.Session, ""
+	if session == "" {
+		goesOn = s.goesOn(st)
+		session = goesOn
+	}
+	return &effect.Attempt{GoesOn: goesOn != "", Run: run, Step: st.Step, Branch: branchOf(st.Step), Kind: st.Kind, Number: st.Attempt, Backend: st.Serving, Key: run + "/" + st.Step, Args: args,
+		Resolved: resolved, Returns: st.Returns, Feedback: feedbackOf(st.Feedback), Session: session, Messages: st.messages(), Memory: s.shared.given(args, st), Settings: h.settings, Emit: emit, Lock: h.e.lockPath(run, st.Step),
 		Store:   h.e.store.Info().Path,
 		Journal: func(l effect.Look) (starlark.Value, *effect.Error) { return h.e.look(run, st.Step, l) },
 		Env:     func(name string) (string, bool) { return h.e.variable(run, name) }}, handler, nil

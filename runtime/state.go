@@ -39,17 +39,18 @@ type state struct {
 	Output effect.Payload
 	Err    *effect.Error
 
-	Steps   map[string]*step
-	Gates   map[string]*gate // the open ones, system gates included
-	Mailbox []message
-	Busy    bool               // a session's chunk has not ended
-	Bare    bool               // gates were withdrawn of which only the journal knows
-	Without []string           // variables that the run goes on without
-	Recalls map[string]*recall // outcomes of another run that steps to come may take
-	Spent   map[string]Usage   // under each ceiling
-	Raised  map[string]int64   // how often a ceiling was raised by what it was
-	Queues  bool               // it has asked for something of a queue
-	shared  shared             // its variables and chats
+	Steps         map[string]*step
+	Gates         map[string]*gate // the open ones, system gates included
+	Mailbox       []message
+	Busy          bool                    // a session's chunk has not ended
+	Bare          bool                    // gates were withdrawn of which only the journal knows
+	Without       []string                // variables that the run goes on without
+	Recalls       map[string]*recall      // outcomes of another run that steps to come may take
+	Spent         map[string]Usage        // under each ceiling
+	Raised        map[string]int64        // how often a ceiling was raised by what it was
+	Conversations map[string]conversation // by session
+	Queues        bool                    // it has asked for something of a queue
+	shared        shared                  // its variables and chats
 
 	timers   timers
 	ready    heap[*step]      // those that want an attempt, the oldest first
@@ -133,7 +134,7 @@ type message struct {
 
 func newState(run string) *state {
 	return &state{ID: run, Status: Pending, Steps: map[string]*step{}, Gates: map[string]*gate{}, Recalls: map[string]*recall{}, children: map[string]*step{},
-		Spent: map[string]Usage{}, Raised: map[string]int64{}}
+		Spent: map[string]Usage{}, Raised: map[string]int64{}, Conversations: map[string]conversation{}}
 }
 
 // apply folds one record in.
@@ -351,6 +352,7 @@ func (s *state) attempt(r *Record, v effect.View) {
 	s.want(st, v.Flag("again"))
 	s.spend(st, usageOf(v.Sub("usage")))
 	st.Session = cmp.Or(v.Text("session"), st.Session)
+	s.keepConversation(st, v.Text("class"), v.Text("session"))
 	switch v.Text("class") {
 	case classUncertain:
 		if !st.Ready && st.Policy.OnUncertain == effect.FailAttempt {

@@ -189,6 +189,9 @@ func (t *turn) request(r *effect.Request) {
 	if refused == nil {
 		refused = t.s.overlaps(r)
 	}
+	if refused == nil {
+		refused = t.s.conversing(r)
+	}
 	if refused == nil && r.Kind == kindRun && len(r.Ceilings) > 0 {
 		refused = effect.Errorf(effect.KindRefused, "%s: a child run cannot be started under budget(): what it spends is counted in the child; put budget() into its script", r.Step)
 	}

@@ -34,6 +34,9 @@ func agentKeywords() []effect.Param {
 		onUncertainParam(`"retry"`),
 		{Name: "memory", Type: "string", Default: "None", KeywordOnly: true,
 			Doc: "Name of a chat of memory.chat: the agent is given what was said in it, and its task and its reply are added when it has replied."},
+		{Name: "session", Type: "string", Default: "None", KeywordOnly: true,
+			Doc: "Name of a conversation: calls of the run that name the same go on with it, one after the other, where their backend keeps conversations (presets, acp). When its context is " +
+				"full, or it is gone, a new one begins."},
 		{Name: "owns", Type: "list|tuple", Default: "None", KeywordOnly: true, Doc: ownsDoc + " An agent that owns paths may change them."},
 		{Name: "not_by", Default: "None", KeywordOnly: true,
 			Doc: "Who must neither be asked nor serve: a name, a Result, a Decision, or a list of such. A checker is not the maker."},
@@ -126,7 +129,7 @@ func ask(c *effect.Call, who string, fields ...string) (*effect.Request, error) 
 	if err := checkAsking(c); err != nil {
 		return nil, err
 	}
-	r, err := request(c, c.Builtin.FullName, name, append(fields, "backend", "tools", "timeout", "retries", "reasks", "memory", "owns", "not_by")...)
+	r, err := request(c, c.Builtin.FullName, name, append(fields, "backend", "tools", "timeout", "retries", "reasks", "memory", "session", "owns", "not_by")...)
 	if err != nil {
 		return nil, err
 	}
@@ -150,8 +153,10 @@ func checkAsking(c *effect.Call) error {
 	if err := checkTools(c); err != nil {
 		return err
 	}
-	if err := checkKey(c, "memory"); err != nil {
-		return err
+	for _, p := range []string{"memory", "session"} {
+		if err := checkKey(c, p); err != nil {
+			return err
+		}
 	}
 	if err := checkOwns(c); err != nil {
 		return err

@@ -36,7 +36,8 @@ type Attempt struct {
 	Resolved starlark.Value       // a fresh copy of what Resolve added
 	Returns  string               // contract of the reply, canonical text
 	Feedback []contract.Violation // why the previous reply was not accepted
-	Session  string               // of the backend, as its previous reply to this step named it; "" for none
+	Session  string               // of the backend, as its previous reply to this step named it, or with GoesOn one to a call before; "" for none
+	GoesOn   bool                 // the conversation is that of calls before, which name the same session: it has not been asked this
 	Memory   starlark.Value       // for agents: what was said in the chat that the call names, a list of dicts with by, to and text; nil without one
 	Deadline time.Time            // zero when there is none
 	Messages []string             // what the agent was told while it worked and may not have had: they stand first in its input

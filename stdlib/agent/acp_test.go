@@ -89,7 +89,7 @@ func TestACPEvents(t *testing.T) {
 
 // A reply that was not accepted is mended in the same conversation, where the agent keeps it; what it says of the past is not said again.
 func TestACPGoesOn(t *testing.T) {
-	for able, want := range map[string]string{"load": `s7 "Your previous reply`, "resume": `s7 "Your previous reply`, "says=": `new1 "Look.`} {
+	for able, want := range map[string]string{"load": "load s7\ns7 \"Your previous reply", "resume": "resume s7\ns7 \"Your previous reply", "says=": `new1 "Look.`} {
 		s := acpStage(t, "", able, "says=better", "log=prompts")
 		r, fault := s.request(`agent("a", "Look.")`)
 		if fault != nil {

@@ -16,6 +16,7 @@ import (
 // prompt writes a request in words, the instructions first. continued says that the agent has what was asked before it and only needs to hear why its reply was
 // not accepted.
 func prompt(q Question, continued bool) (string, error) {
+	continued = continued && !q.GoesOn
 	text, err := words(q, continued)
 	if told := strings.TrimSpace(request{q.Request}.text("instructions")); told != "" && !continued {
 		text = told + "\n\n" + text

@@ -18,6 +18,9 @@ import (
 var final = regexp.MustCompile(`(?i)invalid.{0,20}(api key|x-api-key|token|credential)|incorrect api key|unauthorized|authentication|not logged in|/login|\b(401|403|404)\b|` +
 	`credit balance|billing|prompt is too long|context (length|window)|error_max_turns|error_max_budget|model.{0,40}(not found|does not exist|not supported)|insufficient_quota`)
 
+// full are words of failures of conversations that have no more room.
+var full = regexp.MustCompile(`(?i)prompt is too long|context (length|window)|maximum context|context limit`)
+
 // until is when a usage limit ends, in seconds since 1970, as Claude Code puts it behind the words.
 var until = regexp.MustCompile(`limit reached\|(\d{10})\b`)
 

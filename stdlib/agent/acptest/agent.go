@@ -16,8 +16,8 @@ import (
 	"github.com/coder/acp-go-sdk"
 )
 
-// Main serves standard input and output until they end. Arguments are what it can do (load, resume, http, login, version=N, log=FILE, where each prompt and
-// tool server is noted) and what it does in a turn,
+// Main serves standard input and output until they end. Arguments are what it can do (load, resume, http, login, version=N, log=FILE, where each prompt,
+// tool server and session that it goes on with is noted) and what it does in a turn,
 // one after the other:
 //
 //	says=TEXT thinks=TEXT plan=TEXT link=URL    tells; KEY stands for the variable MODEL_KEY
@@ -77,10 +77,12 @@ func (a *agent) serve(_ context.Context, method string, params json.RawMessage) 
 		return acp.NewSessionResponse{SessionId: a.session}, nil
 	case acp.AgentMethodSessionLoad:
 		a.session = sessionOf(params)
+		a.note("load " + string(a.session))
 		a.tell(acp.UpdateAgentMessageText("This I said before."))
 		return acp.LoadSessionResponse{}, nil
 	case acp.AgentMethodSessionResume:
 		a.session = sessionOf(params)
+		a.note("resume " + string(a.session))
 		return acp.ResumeSessionResponse{}, nil
 	case acp.AgentMethodSessionCancel:
 		a.cancelled <- struct{}{}
