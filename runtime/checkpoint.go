@@ -231,7 +231,7 @@ func readCheckpoint(run string, b []byte) (*state, []byte, error) {
 func (s *state) payload() effect.Payload {
 	var b effect.Object
 	b.Int("seq", int64(s.Seq)).Text("status", string(s.Status)).Int("updated", micros(s.Updated)).Int("deadline", micros(s.Deadline)).Text("overtime", string(s.Overtime)).
-		Flag("busy", s.Busy).Flag("bare", s.Bare).Texts("without", s.Without).Raw("shared", s.shared.payload()).Flag("queues", s.Queues).Raw("conversations", s.conversationsPayload())
+		Flag("busy", s.Busy).Flag("bare", s.Bare).Texts("without", s.Without).Raw("shared", s.shared.payload()).Flag("queues", s.Queues).Raw("conversations", s.conversationsPayload()).Flag("trees", s.Trees)
 	if s.moved {
 		b.Text("script", s.Script).Text("bundle", s.Bundle).Text("program", s.Program)
 	}
@@ -258,6 +258,10 @@ func (s *state) payload() effect.Payload {
 	for _, address := range slices.Sorted(maps.Keys(s.Spent)) {
 		b.Raw("spent:"+address, s.Spent[address].payload(s.Raised[address]))
 	}
+	for _, tree := range slices.Sorted(maps.Keys(s.Owned)) {
+		var o effect.Object
+		b.Raw("owned:"+tree, o.Texts("paths", s.Owned[tree]).Payload())
+	}
 	for i, m := range s.Mailbox {
 		var o effect.Object
 		b.Raw(fmt.Sprintf("mail:%d", i), o.Text("name", m.Name).Raw("message", m.Data).Payload())
@@ -273,7 +277,7 @@ func (st *step) payload() effect.Payload {
 		Int("reasks", int64(st.Reasks)).Raw("feedback", st.Feedback).Text("session", st.Session).Raw("refused", st.Refused).Flag("stopped", st.Stopped).Text("said", st.Said).Flag("aside", st.Aside).Text("note", st.Note).
 		Text("cut", st.Cut).Text("mail", st.Mail).Texts("backends", st.Backends).Texts("pulls", st.Pulls).Texts("steers", st.Steers).Raw("told", toldPayload(st.Told)).Raw("permissions", permissionsPayload(st.Permissions)).Flag("offered", st.Offered).Int("claim", int64(st.Claim)).Text("worker", st.Worker).Int("lease", int64(st.Lease)).Flag("breaker", st.Breaker).Int("serving", int64(st.Serving)).Raw("shut", st.Shut).
 		Flag("recalls", st.Recall != nil).Raw("ceilings", effect.CeilingsPayload(st.Ceilings)).Text("held", st.Held).
-		Int("heard", int64(st.Heard)).Texts("changes", st.Changes).Raw("overlaps", overlapsPayload(st.Overlaps)).Flag("behind", st.Behind).Payload()
+		Int("heard", int64(st.Heard)).Texts("changes", st.Changes).Raw("overlaps", overlapsPayload(st.Overlaps)).Flag("behind", st.Behind).Text("tree", st.Tree).Payload()
 }
 
 func stateOf(run string, v effect.View) *state {
@@ -283,6 +287,7 @@ func stateOf(run string, v effect.View) *state {
 	s.Updated, s.Deadline, s.Overtime = timeOf(v, "updated"), timeOf(v, "deadline"), Overtime(v.Text("overtime"))
 	s.Busy, s.Bare, s.Without, s.shared, s.Queues = v.Flag("busy"), v.Flag("bare"), v.Texts("without"), sharedOf(v.Sub("shared")), v.Flag("queues")
 	s.Conversations = conversationsOf(v.Sub("conversations"))
+	s.Trees = v.Flag("trees")
 	v.Each(func(key string, f effect.View) {
 		kind, name, ok := cutKind(key)
 		if !ok {
@@ -307,6 +312,8 @@ func stateOf(run string, v effect.View) *state {
 			s.timers.set(timer{Purpose: f.Text("purpose"), Step: f.Text("step"), Due: timeOf(f, "due")})
 		case "spent":
 			s.spentOf(name, f)
+		case "owned":
+			s.Owned[name] = f.Texts("paths")
 		case "mail":
 			s.Mailbox = append(s.Mailbox, message{Name: f.Text("name"), Data: f.Raw("message")})
 		}
@@ -340,5 +347,5 @@ func stepOf(name string, v effect.View) *step {
 		Backends: v.Texts("backends"), Pulls: v.Texts("pulls"), Steers: v.Texts("steers"), Told: toldOf(v.Sub("told")), Permissions: permissionsOf(v.Sub("permissions")), Offered: v.Flag("offered"), Claim: int(v.Int("claim")), Worker: v.Text("worker"),
 		Lease: time.Duration(v.Int("lease")), Breaker: v.Flag("breaker"), Serving: int(v.Int("serving")), Shut: v.Raw("shut"),
 		Ceilings: effect.CeilingsOf(v.Raw("ceilings")), Held: v.Text("held"), Heard: int(v.Int("heard")),
-		Changes: v.Texts("changes"), Overlaps: overlapsOf(v.Sub("overlaps")), Behind: v.Flag("behind")}
+		Changes: v.Texts("changes"), Overlaps: overlapsOf(v.Sub("overlaps")), Behind: v.Flag("behind"), Tree: v.Text("tree")}
 }

@@ -41,7 +41,7 @@ func (r *reader) hasChildren(run string) bool {
 // startChild starts the child of a step, or looks after the one that is there.
 func (e *Local) startChild(run string, h *host, depth int, st *step) {
 	args, _ := st.Args.View()
-	step, settings := st.Step, h.settings
+	step, settings := st.Step, h.within(st.Tree)
 	if !e.enter() {
 		return // the next owner finds the step and starts the child
 	}

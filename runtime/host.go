@@ -241,8 +241,8 @@ func (h *host) attempt(s *state, st *step, emit func(string, starlark.Value)) (*
 		session = goesOn
 	}
 	return &effect.Attempt{GoesOn: goesOn != "", Run: run, Step: st.Step, Branch: branchOf(st.Step), Kind: st.Kind, Number: st.Attempt, Backend: st.Serving, Key: run + "/" + st.Step, Args: args,
-		Resolved: resolved, Returns: st.Returns, Feedback: feedbackOf(st.Feedback), Session: session, Messages: st.messages(), Memory: s.shared.given(args, st), Settings: h.settings, Emit: emit, Lock: h.e.lockPath(run, st.Step),
-		Store:   h.e.store.Info().Path,
+		Resolved: resolved, Returns: st.Returns, Feedback: feedbackOf(st.Feedback), Session: session, Messages: st.messages(), Memory: s.shared.given(args, st), Settings: h.within(st.Tree), Emit: emit, Lock: h.e.lockPath(run, st.Step),
+		Store: h.e.store.Info().Path, Tree: st.Tree, Trees: h.e.trees(run, h.settings), Owns: s.owned(effect.ViewOf(args).Text("branch")),
 		Journal: func(l effect.Look) (starlark.Value, *effect.Error) { return h.e.look(run, st.Step, l) },
 		Env:     func(name string) (string, bool) { return h.e.variable(run, name) }}, handler, nil
 }

@@ -107,7 +107,7 @@ func Open(store Store, env *effect.Environment, opts Options) (*Local, error) {
 		e.alarms.recheck = math.MaxInt64 // it does not jump
 	}
 	e.quiet = sync.NewCond(&e.mu)
-	if err := e.adoptOrphans(); err != nil {
+	if err := errors.Join(e.adoptOrphans(), e.tidy()); err != nil {
 		return e, err
 	}
 	e.keeper.begin(e)

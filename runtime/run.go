@@ -343,6 +343,9 @@ func (a *actor) after(t *turn) {
 		a.post(ev)
 	}
 	a.announce()
+	if a.s.Status.Ended() && a.s.Trees {
+		a.e.forsake(a.run, a.host.settings)
+	}
 	a.offerAgain(t)
 	if a.goesOn() {
 		a.s = nil // load it with its machine

@@ -50,6 +50,8 @@ type state struct {
 	Raised        map[string]int64        // how often a ceiling was raised by what it was
 	Conversations map[string]conversation // by session
 	Queues        bool                    // it has asked for something of a queue
+	Trees         bool                    // branches of it had trees
+	Owned         map[string][]string     // what agents asked in the trees of branches may change
 	shared        shared                  // its variables and chats
 
 	timers   timers
@@ -104,6 +106,7 @@ type step struct {
 	Ceilings    []effect.Ceiling
 	Changes     []string // patterns of the paths that it may change
 	Overlaps    []effect.Overlap
+	Tree        string // path of the branch in whose working tree it is done, "" for the workspace
 	Behind      bool   // waits for another that may change the same
 	Held        string // address of the ceiling that holds it while somebody is asked
 	Heard       int    // of an agent with a chat: the number behind the newest entry that it is given
@@ -134,7 +137,7 @@ type message struct {
 
 func newState(run string) *state {
 	return &state{ID: run, Status: Pending, Steps: map[string]*step{}, Gates: map[string]*gate{}, Recalls: map[string]*recall{}, children: map[string]*step{},
-		Spent: map[string]Usage{}, Raised: map[string]int64{}, Conversations: map[string]conversation{}}
+		Spent: map[string]Usage{}, Raised: map[string]int64{}, Conversations: map[string]conversation{}, Owned: map[string][]string{}}
 }
 
 // apply folds one record in.
@@ -160,6 +163,7 @@ func (s *state) apply(r *Record) {
 		if st := s.Steps[r.Step]; st != nil && agentKind(st.Kind) {
 			s.converse(st, v.Raw("value"))
 		}
+		s.disown(s.Steps[r.Step])
 		s.forget(r.Step)
 		if v.Flag("took") {
 			s.takeMessage(v.Text("mail"))
@@ -225,6 +229,7 @@ func (s *state) end(status Status) {
 	clear(s.Gates)
 	clear(s.children)
 	clear(s.Recalls)
+	clear(s.Owned)
 	s.timers, s.ready, s.flying, s.takes, s.asks, s.changing, s.decided, s.Mailbox = timers{}, heap[*step]{}, 0, nil, nil, nil, nil, nil
 	s.shared = shared{}
 }
@@ -233,7 +238,8 @@ func (s *state) request(r *Record, v effect.View) {
 	st := &step{Step: r.Step, Kind: v.Text("kind"), Seq: r.Seq, At: r.Time, Class: effect.Class(v.Int("class")), Where: v.Text("where"),
 		Args: v.Raw("args"), Resolved: v.Raw("resolved"), Returns: v.Text("returns"), Policy: policyOf(v.Sub("policy")), Refused: v.Raw("refused"),
 		Backends: v.Texts("backends"), Pulls: v.Texts("pulls"), Steers: v.Texts("steers"), Breaker: v.Flag("breaker"), Ceilings: effect.CeilingsOf(v.Raw("ceilings")), Heard: int(v.Int("heard")),
-		Changes: v.Texts("changes"), Overlaps: overlapsOf(v.Sub("overlaps"))}
+		Changes: v.Texts("changes"), Overlaps: overlapsOf(v.Sub("overlaps")), Tree: v.Text("tree")}
+	s.own(st)
 	if st.Kind == kindMailbox {
 		st.Mail = v.Sub("args").Text("name")
 	}

@@ -10,7 +10,6 @@ import (
 	"starling/lang/effect"
 	"starling/stdlib/git"
 	"starling/stdlib/jail"
-	"starling/stdlib/process"
 	"starling/stdlib/project"
 	"starling/stdlib/window"
 )
@@ -167,8 +166,7 @@ func performContext(ctx context.Context, a *effect.Attempt) (starlark.Value, map
 
 // workspaceFiles lists all files of the workspace: in a repository those that git does not ignore.
 func workspaceFiles(ctx context.Context, a *effect.Attempt, tree *jail.Tree) ([]string, error) {
-	r, err := git.Open(git.Options{Workspace: a.Settings.Workspace, Store: a.Store, Lock: a.Lock,
-		Attempt: process.Attempt{Run: a.Run, Step: a.Step, Attempt: a.Number}})
+	r, err := git.Open(gitOptions(a))
 	if err == nil {
 		return r.Files(ctx)
 	}

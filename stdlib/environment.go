@@ -55,10 +55,14 @@ func Environment(o Options) *effect.Environment {
 	handlers["fs"] = fsHandler()
 	handlers["sh"] = shHandler()
 	handlers["journal"] = journalHandler()
-	handlers["workspace"] = workspaceHandler()
 	handlers["tool"] = servers.Handler()
 	handlers["notify"] = notify.Handler()
-	return &effect.Environment{Names: names, Handlers: handlers, Docs: libraryText, Behaviour: Behaviour}
+	trees := newTrees()
+	handlers["workspace"] = workspaceHandler(trees)
+	for kind, h := range handlers {
+		handlers[kind] = trees.within(h)
+	}
+	return &effect.Environment{Names: names, Handlers: handlers, Docs: libraryText, Behaviour: Behaviour, Tidy: trees.tidy}
 }
 
 func predeclared() starlark.StringDict {

@@ -19,7 +19,7 @@ import (
 const maxPatch = 256 << 10
 
 // workspaceHandler performs requests of kind "workspace", one at a time: two that change a repository at once would wait for each other's locks.
-func workspaceHandler() *effect.Handler {
+func workspaceHandler(trees *trees) *effect.Handler {
 	turn := make(chan struct{}, 1)
 	return &effect.Handler{
 		Resolve: func(s *effect.Settings, r *effect.Request) *effect.Error {
@@ -33,6 +33,9 @@ func workspaceHandler() *effect.Handler {
 			return grantedFiles(s, project.WriteFiles)
 		},
 		Perform: func(ctx context.Context, a *effect.Attempt) effect.Reply {
+			if !trees.leave(ctx, a) {
+				return repositoryFailed(ctx, a, ctx.Err())
+			}
 			select {
 			case turn <- struct{}{}:
 				defer func() { <-turn }()
@@ -51,12 +54,19 @@ func performWorkspace(ctx context.Context, a *effect.Attempt) effect.Reply {
 		}
 		return effect.Reply{Value: starlark.None}
 	}
-	r, err := git.Open(git.Options{Workspace: a.Settings.Workspace, Store: a.Store, Lock: a.Lock,
-		Attempt: process.Attempt{Run: a.Run, Step: a.Step, Attempt: a.Number}})
+	r, err := git.Open(gitOptions(a))
 	if err != nil {
 		return repositoryFailed(ctx, a, err)
 	}
 	args := effect.ViewOf(a.Args)
+	if serve := treeWork[args.Text("do")]; serve != nil {
+		w := &treeRequest{Repository: r, attempt: a, args: args, blobs: map[string][]byte{}}
+		v, err := serve(ctx, w)
+		if err != nil {
+			return repositoryFailed(ctx, a, err)
+		}
+		return effect.Reply{Value: v, Blobs: w.blobs}
+	}
 	sum := sha256.Sum256([]byte(a.Key))
 	name := hex.EncodeToString(sum[:12]) // the same for every attempt, and another one for every step
 	var v starlark.Value = starlark.None
@@ -93,6 +103,10 @@ func performWorkspace(ctx context.Context, a *effect.Attempt) effect.Reply {
 	return effect.Reply{Value: v, Blobs: blobs}
 }
 
+func gitOptions(a *effect.Attempt) git.Options {
+	return git.Options{Workspace: a.Settings.Workspace, Store: a.Store, Trees: a.Trees, Lock: a.Lock, Attempt: process.Attempt{Run: a.Run, Step: a.Step, Attempt: a.Number}}
+}
+
 // changed is the dict of what has changed.
 func changed(patch string, paths []string) starlark.Value {
 	text := strings.ToValidUTF8(patch[:min(len(patch), maxPatch)], "\uFFFD")
@@ -127,6 +141,12 @@ func repositoryFailed(ctx context.Context, a *effect.Attempt, err error) effect.
 		reason = "no_repository"
 	case errors.Is(err, git.ErrNoCheckpoint):
 		reason = "no_checkpoint"
+	case errors.Is(err, git.ErrMoved):
+		reason = "moved"
+	case errors.Is(err, git.ErrNoTree):
+		reason = "no_tree"
+	case errors.Is(err, errNotOwned):
+		kind, reason = effect.KindRefused, "not_owned"
 	}
 	var o effect.Object
 	e := effect.Errorf(kind, "workspace.%s: %v", effect.ViewOf(a.Args).Text("do"), err)

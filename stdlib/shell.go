@@ -15,6 +15,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"starling/lang/effect"
+	"starling/stdlib/git"
 	"starling/stdlib/jail"
 	"starling/stdlib/process"
 	"starling/stdlib/project"
@@ -154,6 +155,9 @@ func (c command) spec() (process.Spec, error) {
 		Write:   append([]string{a.Settings.Workspace, c.home}, c.resolved.Texts("write")...),
 		Hide:    a.Store,
 		Network: c.resolved.Flag("network"),
+	}
+	if r, err := git.Open(gitOptions(a)); a.Tree != "" && err == nil { // git is part of a workspace, but of a tree it lies elsewhere
+		spec.Sandbox.Write = append(spec.Sandbox.Write, r.Folders()...)
 	}
 	return spec, nil
 }

@@ -78,6 +78,7 @@ func (c *checker) call(call *syntax.CallExpr) {
 	case "parallel":
 		c.captures(call)
 		c.overlaps(bound)
+		c.isolation(args, bound)
 	case "contract":
 		c.contract(bound)
 	}

@@ -22,7 +22,7 @@ type changer struct {
 
 // overlaps refuses branches that ask agents which may change the same files.
 func (c *checker) overlaps(bound map[string]syntax.Expr) {
-	if bound["over"] != nil || bound["overlap"] != nil || bound["limit"] != nil {
+	if bound["over"] != nil || bound["overlap"] != nil || bound["limit"] != nil || bound["isolation"] != nil {
 		return
 	}
 	var before [][]changer

@@ -39,6 +39,7 @@ func Rules() []Rule {
 		{"captured_variable", "A lambda that is given to parallel would see only the last value of a loop's variable."},
 		{"overlap", "Two branches of one parallel ask agents that may change the same files."},
 		{"endless_run", "A script starts itself whatever happens."},
+		{"isolation", "A parallel says of the worktrees of its branches what makes no sense."},
 		{"unused_load", "A name is loaded and never used."},
 		{"unused_local", "A local variable is never read."},
 		{"unreachable", "A statement is never reached."},

@@ -14,6 +14,9 @@ type Environment struct {
 	Names starlark.StringDict
 	// Handlers serve the requests by kind.
 	Handlers map[string]*Handler
+	// Tidy removes the trees of branches of runs that have ended from a folder that has a folder for each run, once nobody is at work there. A folder that is not there is tidy. Nil where
+	// nobody makes trees.
+	Tidy func(folder string, ended func(run string) bool) error
 	// Codecs write down the values of foreign types; their order is part of the snapshots' format.
 	Codecs []Codec
 	// Docs is what there is to say beside what the builtins say of themselves, in the form of starling/lang/doc: of modules and constants, and examples.

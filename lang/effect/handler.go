@@ -51,6 +51,9 @@ type Attempt struct {
 	Token    string                                           // by which whoever works for the attempt is known to the engine while it is in flight; a secret
 	Lock     string                                           // path of the step's lock file, for children; "" without a store directory
 	Store    string                                           // path of the store directory, which nothing that a script asks for touches; "" without one
+	Tree     string                                           // path of the branch in whose working tree, Settings.Workspace, it is done; "" for the run's own workspace
+	Trees    string                                           // path of the folder of the trees of the run's branches, which need not be there
+	Owns     []string                                         // of the closing of a branch's tree: what the agents asked in it may change; nil where none has said
 }
 
 // Look says what of a run's journal is wanted.

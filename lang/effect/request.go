@@ -21,6 +21,7 @@ type Request struct {
 	Step   string // address within the run: branch path, name, "#n" from the second on
 	Branch string // path of the branch, "" for the root
 	Where  string // file:line:col of the call
+	Tree   string // path of the innermost branch with a working tree of its own in which the call stands, "" for the workspace
 
 	Ceilings []Ceiling // budgets that the call stands under, the innermost first
 	Overlaps []Overlap // what the calls of parallel that it is below say, other than to refuse

@@ -18,15 +18,17 @@ type parallelOptions struct {
 	wait           starlark.Value
 	onError        string
 	overlap        string
+	isolated       bool
+	onConflict     starlark.Value
 }
 
 func (o *parallelOptions) parse(args starlark.Tuple, kwargs []starlark.Tuple) error {
 	if len(args) > 2 {
 		return fmt.Errorf("got %d positional arguments, want at most 2: branches and over", len(args))
 	}
-	var limit, over starlark.Value
+	var limit, over, isolation starlark.Value
 	err := starlark.UnpackArgs("", args, kwargs, "branches", &o.branches, "over?", &over, "limit?", &limit, "wait?", &o.wait, "on_error?", &o.onError,
-		"overlap?", &o.overlap)
+		"overlap?", &o.overlap, "isolation?", &isolation, "on_conflict?", &o.onConflict)
 	if err != nil {
 		return errors.New(strings.TrimPrefix(err.Error(), ": "))
 	}
@@ -42,10 +44,34 @@ func (o *parallelOptions) parse(args starlark.Tuple, kwargs []starlark.Tuple) er
 	if o.onError != "cancel" && o.onError != "collect" {
 		return fmt.Errorf(`for parameter on_error: got %q, want "cancel" or "collect"`, o.onError)
 	}
+	if err := o.parseIsolation(isolation); err != nil {
+		return err
+	}
 	if !overlapMode(o.overlap) {
 		return fmt.Errorf(`for parameter overlap: got %q, want "refuse", "serialize" or "allow"`, o.overlap)
 	}
 	return nil
+}
+
+// parseIsolation reads how branches are kept apart. In trees of their own agents may change the same files: what they made is looked at afterwards.
+func (o *parallelOptions) parseIsolation(v starlark.Value) error {
+	o.isolated = v == starlark.String(effect.IsolationWorktree)
+	if v != nil && v != starlark.None && !o.isolated {
+		return fmt.Errorf("for parameter isolation: got %s, want %q", shown(v), effect.IsolationWorktree)
+	}
+	if o.overlap == "" {
+		o.overlap = effect.OverlapRefuse
+		if o.isolated {
+			o.overlap = effect.OverlapAllow
+		}
+	}
+	switch {
+	case o.onConflict == nil:
+		o.onConflict = starlark.String(conflictGate)
+	case !o.isolated:
+		return fmt.Errorf("for parameter on_conflict: it only means something with isolation = %q", effect.IsolationWorktree)
+	}
+	return checkOnConflict(o.onConflict)
 }
 
 func overlapMode(s string) bool {
@@ -75,6 +101,9 @@ func (o *parallelOptions) goal(n int) (need int, mode string, err error) {
 	}
 	if need > n {
 		return 0, "", fmt.Errorf("%d branches must succeed, but there are %d", need, n)
+	}
+	if need > 1 && o.isolated {
+		return 0, "", fmt.Errorf(`for parameter wait: got %d, want "all" or "any": which of several that change the workspace are enough, nobody can tell`, need)
 	}
 	return need, "quorum", nil
 }
@@ -172,7 +201,11 @@ func capturedLoopVariable(fn starlark.Callable) string {
 
 // restoreParallel holds the parts of a state that was read against each other.
 func restoreParallel(act *activation) error {
-	if err := act.hasShape("", "tuple", "list", "int", "int", "string", "string", "", "int", "int", "int", "string"); err != nil {
+	shape := []string{"", "tuple", "list", "int", "int", "string", "string", "", "int", "int", "int", "string"}
+	if act.isolated() {
+		shape = append(shape, "string", "list")
+	}
+	if err := act.hasShape(shape...); err != nil {
 		return err
 	}
 	if act.phase > 1 {
@@ -187,6 +220,9 @@ func restoreParallel(act *activation) error {
 		return err
 	}
 	if err := act.restoreOutcomes(); err != nil {
+		return err
+	}
+	if err := act.restoreChanges(); err != nil {
 		return err
 	}
 	if act.phase == 0 && act.over() {
@@ -224,8 +260,29 @@ func (act *activation) restoreCalls() error {
 	default:
 		return fmt.Errorf("parallel: its mode is %s", act.state[parallelMode])
 	}
-	if mode, _ := starlark.AsString(act.state[parallelOverlap]); !overlapMode(mode) {
-		return fmt.Errorf("parallel: what overlaps is to be %s", act.state[parallelOverlap])
+	return nil
+}
+
+// restoreChanges checks how branches are kept apart.
+func (act *activation) restoreChanges() error {
+	if mode := act.text(parallelOverlap); !overlapMode(mode) {
+		return fmt.Errorf("parallel: what overlaps is to be %s", mode)
+	}
+	if !act.isolated() {
+		return nil
+	}
+	changes, want := act.state[parallelChanges].(*starlark.List), act.tuple(parallelCalls).Len()
+	if changes.Len() != want || act.text(parallelBase) == "" {
+		return fmt.Errorf("parallel: changes of %d branches, want %d", changes.Len(), want)
+	}
+	for v := range changes.Elements() {
+		t, ok := v.(starlark.Tuple)
+		if v == starlark.None {
+			continue
+		}
+		if !ok || len(t) != 2 || t[0].Type() != "string" || t[1].Type() != "tuple" {
+			return fmt.Errorf("parallel: a change that is a %s", v.Type())
+		}
 	}
 	return nil
 }

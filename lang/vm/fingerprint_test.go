@@ -91,7 +91,7 @@ func constants(t *testing.T) string {
 // written tells whether the constants of a declaration are written into snapshots.
 func written(g *ast.GenDecl) bool {
 	name := g.Specs[0].(*ast.ValueSpec).Names[0].Name
-	for _, first := range []string{"tagUnset", "objList", "rootFrame", "frameFunction", "parallelKeys", "shortText"} {
+	for _, first := range []string{"tagUnset", "objList", "rootFrame", "frameFunction", "parallelKeys", "parallelBase", "isolatedOverlap", "isolatedForking", "treeOpening", "shortText"} {
 		if name == first {
 			return true
 		}

@@ -31,6 +31,14 @@ var mutantKey = []byte("the key that authenticates mutants")
 
 // mutantScripts are scripts that rest in every kind of frame, with every kind of value at hand.
 var mutantScripts = []string{`
+def work(n):
+    return rest() if n < 3 else parallel([rest], isolation = "worktree")
+def decide(conflict):
+    rest()
+    return conflict["options"][-2]
+def main():
+    return [parallel(work, over = [1, 2, 3], isolation = "worktree", on_conflict = how) for how in [decide, "sequential"]]
+`, `
 load("lib.star", "table", "names", "adder", "pair")
 def f(n, *, must, may = [1]):
     return rest() if n == 0 else f(n - 1, must = must, may = may) + n
@@ -311,7 +319,25 @@ func settleSome(m *Machine, n int) {
 		m.Event(step, effect.MustEncode(starlark.String("event")))
 		return
 	}
-	m.Settle(step, effect.Outcome{Value: effect.MustEncode(starlark.MakeInt(n%5 + 1))})
+	m.Settle(step, effect.Outcome{Value: effect.MustEncode(someOutcome(step, n))})
+}
+
+// someOutcome is what a step may come to: the trees of isolated branches are of some commit, and one changes what another changes.
+func someOutcome(step string, n int) starlark.Value {
+	field := func(d *starlark.Dict, key string, v starlark.Value) *starlark.Dict {
+		_ = d.SetKey(starlark.String(key), v)
+		return d
+	}
+	switch {
+	case strings.Contains(step, "workspace.close"):
+		files := starlark.NewList([]starlark.Value{starlark.String("a"), starlark.String(fmt.Sprint("b/", n))})
+		return field(field(new(starlark.Dict), "commit", starlark.String("made")), "files", files)
+	case strings.Contains(step, "workspace.compare"):
+		return field(new(starlark.Dict), "merges", starlark.Bool(n%2 == 0))
+	case strings.Contains(step, "workspace."):
+		return starlark.String(fmt.Sprint("commit ", n))
+	}
+	return starlark.MakeInt(n%5 + 1)
 }
 
 // seal makes a payload a snapshot of the image: header, program and MAC are right.

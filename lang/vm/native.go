@@ -32,6 +32,9 @@ type Native struct {
 
 	// catch turns an error that unwinds through a frame of it into a result; nil lets it pass.
 	catch func(act *activation, e *Error) starlark.Value
+
+	// unwound is told of an error that unwinds through a frame of it. True keeps the frame, which goes on with resume and what it has noted.
+	unwound func(act *activation, e *Error) bool
 }
 
 // nativeCall is what a resumable native works with: its activation and the fiber it is on.
@@ -49,6 +52,9 @@ type step struct {
 	args  starlark.Tuple
 	named []keyword
 	wait  bool // for somebody to make the fiber ready again
+
+	request *effect.Request // to make, and be resumed with what it gives
+	enter   *activation     // a frame to push, and be resumed with its result
 }
 
 // call asks for fn to be called with one argument.
@@ -173,6 +179,11 @@ func (m *Machine) resumeNative(f *fiber, act *activation, result starlark.Value)
 		return nil, sigError, next.err
 	case next.wait:
 		return nil, sigWait, nil
+	case next.request != nil:
+		return m.issue(f, f.asks(next.request))
+	case next.enter != nil:
+		f.pushActivation(next.enter)
+		return nil, sigEnter, nil
 	case next.fn == nil:
 		f.popFrame()
 		return next.value, sigReturn, nil

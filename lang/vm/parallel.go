@@ -9,7 +9,7 @@ import (
 	"starling/lang/effect"
 )
 
-// parallel(branches, over, limit, wait, on_error, overlap) runs branches as fibers of their own and waits for them. It is the top frame of its fiber from its first step to its
+// parallel(branches, over, limit, wait, on_error, overlap, isolation, on_conflict) runs branches as fibers of their own and waits for them. It is the top frame of its fiber from its first step to its
 // return, so a fiber has one at most. Its state is
 //
 //	state[0]  the keys, a tuple of strings, when branches or over is a dict; None for a list
@@ -25,13 +25,18 @@ import (
 //	state[10] how many have failed
 //	state[11] what becomes of agents in its branches that would change the same files
 //
+// and where its branches have a tree each (see isolatedNative)
+//
+//	state[12] the commit that the trees begin with
+//	state[13] what the branches have changed, a list with None for nothing, else a tuple of the commit and a tuple of the paths
+//
 // and phase 1 means that it is over.
 var parallelNative = &Native{
 	name:    "parallel",
 	start:   startParallel,
 	resume:  resumeParallel,
 	restore: restoreParallel,
-	owned:   1 << parallelOutcomes,
+	owned:   1<<parallelOutcomes | 1<<parallelChanges,
 }
 
 const (
@@ -50,11 +55,17 @@ const (
 	parallelSize
 )
 
+// Where branches have a tree each.
+const (
+	parallelBase = parallelSize + iota
+	parallelChanges
+)
+
 func startParallel(c nativeCall, args starlark.Tuple, kwargs []starlark.Tuple) error {
 	if err := c.m.mayWait(c.f, "parallel"); err != nil {
 		return err
 	}
-	o := parallelOptions{onError: "cancel", overlap: effect.OverlapRefuse}
+	o := parallelOptions{onError: "cancel"}
 	if err := o.parse(args, kwargs); err != nil {
 		return fmt.Errorf("parallel: %w", err)
 	}
@@ -69,19 +80,36 @@ func startParallel(c nativeCall, args starlark.Tuple, kwargs []starlark.Tuple) e
 	if n := c.m.alive() + len(calls); n > c.m.limits.Fibers {
 		return effect.Errorf(effect.KindLimit, "parallel: %d branches would be running at once, the limit is %d", n-1, c.m.limits.Fibers)
 	}
-	outcomes := make([]starlark.Value, len(calls))
-	for i := range outcomes {
-		outcomes[i] = starlark.None
+	if o.isolated {
+		return startIsolated(c, &o, keys, calls, need, mode)
 	}
-	zero := starlark.MakeInt(0)
-	c.act.state = []starlark.Value{
-		keys, calls, starlark.NewList(outcomes), starlark.MakeInt(o.limit), starlark.MakeInt(need), starlark.String(mode),
-		starlark.String(c.f.step("parallel")), starlark.None, zero, zero, zero, starlark.String(o.overlap),
-	}
+	c.act.state = o.state(keys, calls, need, mode, c.f.step("parallel"), "")
 	if len(calls) == 0 {
 		c.act.phase = 1
 	}
 	return nil
+}
+
+// state is that of a parallel that has begun nothing. base is the commit that the trees of its branches begin with, "" for none.
+func (o *parallelOptions) state(keys starlark.Value, calls starlark.Tuple, need int, mode, path, base string) []starlark.Value {
+	zero := starlark.MakeInt(0)
+	state := []starlark.Value{
+		keys, calls, nothing(len(calls)), starlark.MakeInt(o.limit), starlark.MakeInt(need), starlark.String(mode),
+		starlark.String(path), starlark.None, zero, zero, zero, starlark.String(o.overlap),
+	}
+	if base != "" {
+		state = append(state, starlark.String(base), nothing(len(calls)))
+	}
+	return state
+}
+
+// nothing is a list of as many None.
+func nothing(n int) *starlark.List {
+	list := make([]starlark.Value, n)
+	for i := range list {
+		list[i] = starlark.None
+	}
+	return starlark.NewList(list)
 }
 
 // resumeParallel begins branches at first, and returns when it is over.
@@ -93,8 +121,14 @@ func resumeParallel(c nativeCall, _ starlark.Value) step {
 	if e, ok := c.act.state[parallelError].(*effect.Record); ok {
 		return step{err: again(effect.ErrorOfRecord(e))}
 	}
+	if c.act.isolated() {
+		return step{value: starlark.Tuple{c.act.state[parallelOutcomes], c.act.state[parallelChanges]}}
+	}
 	return step{value: c.act.collect()}
 }
+
+// isolated tells whether the branches have a tree each.
+func (act *activation) isolated() bool { return len(act.state) > parallelBase }
 
 func (act *activation) int(i int) int {
 	n, _ := act.state[i].(starlark.Int).Int64()
@@ -140,23 +174,42 @@ func (act *activation) segment(i int) string {
 func (m *Machine) branchEnded(child *fiber, v starlark.Value, e *Error) {
 	f := child.parent
 	act := f.frames[len(f.frames)-1].act
+	var change starlark.Value = starlark.None
+	if act.isolated() && e == nil {
+		v, change = unpacked(v)
+	}
 	outcome := branchOutcome(v, e)
 	_ = act.state[parallelOutcomes].(*starlark.List).SetIndex(child.index, outcome) // nobody else has it: cannot fail
+	clash := false
 	if outcome.Truth() {
 		act.add(parallelGood, 1)
+		clash = act.changed(child.index, change)
 	} else {
 		act.add(parallelBad, 1)
 	}
 	switch {
 	case e != nil && !e.Kind.Catchable():
 		act.state[parallelError] = e.Effect().Record()
-	case !act.over():
+	case !act.over() && !clash:
 		m.beginBranches(f, act)
 		return
 	}
 	act.phase = 1
 	m.dropBranches(f)
 	m.enqueue(f)
+}
+
+// changed notes what a branch has changed, and tells whether another has changed some of it too: then the rest is stopped.
+func (act *activation) changed(i int, change starlark.Value) (clash bool) {
+	if change == starlark.None {
+		return false
+	}
+	changes := act.state[parallelChanges].(*starlark.List)
+	for j := range changes.Len() {
+		clash = clash || len(shared(change, changes.Index(j))) > 0
+	}
+	_ = changes.SetIndex(i, change) // nobody else has it: cannot fail
+	return clash
 }
 
 // branchOutcome is the Outcome of a branch: it has succeeded when it returned, unless what it returned is a Result or an Outcome that is not ok.

@@ -30,6 +30,8 @@ func newPermanents(env *effect.Environment) *permanents {
 	for _, name := range env.Names.Keys() {
 		p.nameAll(name, env.Names[name])
 	}
+	p.name(isolatedName, isolatedNative)
+	p.name("parallel tree", treeNative)
 	for kind, table := range map[string]*methodTable{"list": &listMethods, "dict": &dictMethods, "string": &stringMethods} {
 		for _, m := range table {
 			if m != nil {

@@ -80,12 +80,18 @@ func (m *Machine) newRequest(f *fiber, b *effect.Builtin, args starlark.Tuple, n
 	if r.Class == effect.Pure {
 		r.Class = b.Class
 	}
+	r.Tree = f.tree()
+	return f.asks(r), nil
+}
+
+// asks fills in where a request stands, and what its step is called.
+func (f *fiber) asks(r *effect.Request) *effect.Request {
 	r.Branch, r.Where = f.branch, f.where()
 	if r.Class != effect.Output && r.Class != effect.Await {
 		r.Step = f.step(r.Name)
 		r.Ceilings, r.Overlaps = f.ceilings(), f.overlaps()
 	}
-	return r, nil
+	return r
 }
 
 // mayWait tells why an effect is not possible here.

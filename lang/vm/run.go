@@ -77,6 +77,9 @@ func (m *Machine) unwind(f *fiber, floor int, e *Error) (starlark.Value, signal,
 				return v, sigReturn, nil
 			}
 		}
+		if act != nil && act.kind == nativeFrame && act.native.unwound != nil && act.native.unwound(act, e) {
+			return nil, sigEnter, nil
+		}
 		m.abandon(f)
 	}
 	return nil, sigError, e

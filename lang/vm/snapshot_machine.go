@@ -192,7 +192,7 @@ func (e *rootEncoder) frame(b []byte, f *fiber, i int) []byte {
 	case borderFrame:
 		e.fail("a machine cannot be written down while a built-in function calls back")
 	case nativeFrame:
-		b = putUint(b, e.nameNumber(act.native.name))
+		b = putUint(b, e.nameNumber(e.img.permanents.names[act.native]))
 	}
 	return e.values(putUint(putUint(b, act.phase), len(act.state)), act.state)
 }

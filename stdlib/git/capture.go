@@ -60,15 +60,9 @@ func (r *Repository) capture(ctx context.Context, ref string) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"-c", "user.name=Starling", "-c", "user.email=starling@localhost", "commit-tree", tree, "-m", string(message)}
-	if s.Head != "" {
-		args = append(args, "-p", s.Head)
-	}
-	commit, err := r.git(ctx, args...)
-	if err != nil {
+	if s.Commit, err = r.commitTree(ctx, tree, string(message), s.Head); err != nil {
 		return nil, err
 	}
-	s.Commit = strings.TrimSpace(commit)
 	_, err = r.git(ctx, "update-ref", "--no-deref", ref, s.Commit)
 	return s, err
 }
@@ -264,11 +258,13 @@ func (r *Repository) blobs(ctx context.Context, paths []string) ([]string, error
 	return blobs, err
 }
 
-// inStore tells whether a path lies in the store. Where namespaces are allowed git does not even see it.
+// inStore tells whether a path lies in the store, or among the trees of branches. Where namespaces are allowed git does not even see the store.
 func (r *Repository) inStore(path string) bool {
-	if r.o.Store == "" {
-		return false
-	}
-	rel, err := filepath.Rel(r.o.Workspace, r.o.Store)
-	return err == nil && (path == rel || strings.HasPrefix(path, rel+"/"))
+	return below(r.o.Workspace, r.o.Store, path) || r.o.Trees != "" && below(r.o.Workspace, filepath.Dir(r.o.Trees), path)
+}
+
+// below tells whether a path of the workspace lies in a folder; "" is none.
+func below(workspace, folder, path string) bool {
+	rel, err := filepath.Rel(workspace, folder)
+	return folder != "" && err == nil && (path == rel || strings.HasPrefix(path, rel+"/"))
 }

@@ -20,11 +20,18 @@ import (
 	"starling/stdlib/process"
 )
 
-// TestMain is three programs: the guard, one that rolls back and may be killed at it, and the tests.
+// TestMain is four programs: the guard, one that rolls back and one that serves branches, which may be killed at it, and the tests.
 func TestMain(m *testing.M) {
 	process.GuardMain(os.Args)
 	if dir := os.Getenv("TEST_ROLLBACK"); dir != "" {
 		if _, _, err := open(dir).Rollback(context.Background(), "c", "u", 1); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	if dir := os.Getenv("TEST_TREES"); dir != "" {
+		if _, err := play(context.Background(), dir); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -189,13 +196,35 @@ func TestRollback(t *testing.T) {
 	}
 }
 
-var kills = flag.Int("kills", 3, "at how many of its commands a rollback is killed; all for -1")
+var kills = flag.Int("kills", 3, "at how many of its commands of git something is killed; all for -1")
 
 // Killed at any of its commands of git, a rollback is finished by doing it again: nothing of the user's is lost, and nothing is half done.
 func TestRollbackSIGKILL(t *testing.T) {
+	killAtSome(t, func(t *testing.T, n int) int {
+		u := newUser(t)
+		r := open(u.dir)
+		before := u.everything()
+		u.must(r.Checkpoint(t.Context(), "c"))
+		u.agent()
+		commands, cut := u.cutAt(n, "TEST_ROLLBACK")
+		if cut {
+			patch, _, err := r.Rollback(t.Context(), "c", "u", 2)
+			if err != nil || !strings.Contains(patch, "new/deep/file") {
+				t.Fatalf("%v; what the agent did: %s", err, patch)
+			}
+		}
+		if now := u.everything(); now != before {
+			t.Fatalf("got\n%s\nwant\n%s", now, before)
+		}
+		return commands
+	})
+}
+
+// killAtSome kills at some of the commands of git that there are: at the n-th, and says how many there were until then.
+func killAtSome(t *testing.T, killAt func(t *testing.T, n int) (commands int)) {
 	total := killAt(t, 1<<30)
 	if total < 15 {
-		t.Fatalf("a rollback has %d commands of git, which cannot be all", total)
+		t.Fatalf("there are %d commands of git, which cannot be all", total)
 	}
 	seed := time.Now().UnixNano()
 	order := rand.New(rand.NewPCG(uint64(seed), 0)).Perm(total)
@@ -204,45 +233,32 @@ func TestRollbackSIGKILL(t *testing.T) {
 	}
 	t.Logf("killed at %d of %d commands, drawn with %d", len(order), total, seed)
 	for _, n := range order {
-		if killAt(t, n+1) != n+1 {
-			t.Errorf("it was not killed at command %d", n+1)
-		}
+		t.Run(fmt.Sprint(n+1), func(t *testing.T) {
+			if killAt(t, n+1) != n+1 {
+				t.Error("it was not killed")
+			}
+		})
 	}
 }
 
-// killAt kills a rollback at its n-th command, finishes it, and says how many commands there were until then.
-func killAt(t *testing.T, n int) (commands int) {
+// cutAt lets another process do something, which the variable says, and kills it at its n-th command of git. It tells how many there were until then.
+func (u user) cutAt(n int, variable string) (commands int, cut bool) {
 	real, err := exec.LookPath("git")
-	if err != nil {
-		t.Fatal(err)
-	}
-	u := newUser(t)
-	r := open(u.dir)
-	before := u.everything()
-	u.must(r.Checkpoint(t.Context(), "c"))
-	u.agent()
-	bin := t.TempDir()
+	u.must(err)
+	bin := u.t.TempDir()
 	owner := filepath.Join(u.dir, ".git", "owner")
 	wrapper := fmt.Sprintf("#!/bin/sh\necho x >> %[1]s.count\nif [ $(wc -l < %[1]s.count) -eq %[2]d ]; then echo kill > %[1]s.kill; while :; do sleep 1; done; fi\nexec %[3]s \"$@\"\n",
 		owner, n, real)
 	u.must(os.WriteFile(filepath.Join(bin, "git"), []byte(wrapper), 0o755))
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "TEST_ROLLBACK="+u.dir, "PATH="+bin+":"+os.Getenv("PATH"))
+	cmd.Env = append(os.Environ(), variable+"="+u.dir, "PATH="+bin+":"+os.Getenv("PATH"))
 	cmd.Stderr = os.Stderr
 	u.must(cmd.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	if killed(owner+".kill", cmd, ended) {
-		patch, _, err := r.Rollback(t.Context(), "c", "u", 2)
-		if err != nil || !strings.Contains(patch, "new/deep/file") {
-			t.Fatalf("killed at command %d: %v; what the agent did: %s", n, err, patch)
-		}
-	}
-	if now := u.everything(); now != before {
-		t.Fatalf("killed at command %d: got\n%s\nwant\n%s", n, now, before)
-	}
+	cut = killed(owner+".kill", cmd, ended)
 	count, _ := os.ReadFile(owner + ".count")
-	return bytes.Count(count, []byte("\n"))
+	return bytes.Count(count, []byte("\n")), cut
 }
 
 // killed kills the owner when the sign is there, and says whether it came.

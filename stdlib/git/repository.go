@@ -35,6 +35,9 @@ var (
 	ErrBusy         = errors.New("the repository is busy: another git holds its index")
 	ErrUnfinished   = errors.New("the repository is in the middle of a merge, a rebase or the like; finish that first")
 	ErrNoCheckpoint = errors.New("there is no such checkpoint")
+	ErrNoTree       = errors.New("the worktree of this branch is not there any more; go on from before the call of parallel that it belongs to")
+	ErrConflict     = errors.New("the changes overlap: git cannot merge them")
+	ErrMoved        = errors.New("the workspace was changed meanwhile, at the same paths as by branches")
 )
 
 const maxOutput = 512 << 20 // bytes of one command of git
@@ -43,6 +46,7 @@ const maxOutput = 512 << 20 // bytes of one command of git
 type Options struct {
 	Workspace string
 	Store     string // a folder that is not there for git; "" for none
+	Trees     string // the folder of the trees of a run's branches, in a folder of such folders; "" where there are none
 	Lock      string // of the step, see process.Spec
 	Attempt   process.Attempt
 }
@@ -53,16 +57,23 @@ type Repository struct {
 	dir    string // git's own folder of this working tree
 	common string // that of all working trees
 	env    []string
+
+	fleeting bool // what is written can be made again: nothing waits for the disk
 }
 
-// Open finds the repository of a workspace.
+// Open finds the repository of a workspace, which may be the tree of a branch.
 func Open(o Options) (*Repository, error) {
+	o.Workspace, o.Trees = resolved(o.Workspace), resolvedBelow(o.Trees) // as git writes them down
 	dir := filepath.Join(o.Workspace, ".git")
+	r := &Repository{o: o, dir: dir, common: dir}
+	r.env = process.Environment(os.Environ(), nil, "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C")
+	if filepath.Dir(filepath.Dir(o.Workspace)) == filepath.Dir(o.Trees) { // of this run or, for a child run, of its parent
+		return r, r.openTree()
+	}
 	info, err := os.Stat(dir)
 	if err != nil {
 		return nil, ErrNoRepository
 	}
-	r := &Repository{o: o, dir: dir, common: dir}
 	if !info.IsDir() {
 		if r.dir, err = pointer(o.Workspace, dir, "gitdir: "); err != nil {
 			return nil, err
@@ -71,8 +82,24 @@ func Open(o Options) (*Repository, error) {
 			return nil, err
 		}
 	}
-	r.env = process.Environment(os.Environ(), nil, "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C")
 	return r, nil
+}
+
+// resolved is a path without links in it, as far as it is there.
+func resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); path != "" && err == nil {
+		return real
+	}
+	return path
+}
+
+// resolvedBelow is the same of a path that may not be there yet, nor the folder that it is in.
+func resolvedBelow(path string) string {
+	if path == "" {
+		return ""
+	}
+	above := filepath.Dir(path)
+	return filepath.Join(resolved(filepath.Dir(above)), filepath.Base(above), filepath.Base(path))
 }
 
 // pointer reads a file that holds a path, relative to a folder.
@@ -115,6 +142,9 @@ func (r *Repository) run(ctx context.Context, c call) (string, error) {
 		if path, ok := strings.CutPrefix(v, "PATH="); ok {
 			spec.Sandbox.Read = append(spec.Sandbox.Read, filepath.SplitList(path)...)
 		}
+	}
+	if r.o.Trees != "" {
+		spec.Sandbox.Write = append(spec.Sandbox.Write, r.o.Trees)
 	}
 	if c.stdin != nil {
 		spec.Stdin = bytes.NewReader(c.stdin)

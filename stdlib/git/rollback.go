@@ -148,9 +148,10 @@ func (r *Repository) restoreTree(ctx context.Context, of listing, want string, i
 
 // change is a file that is to be something else.
 type change struct {
-	path string
-	mode string // of what it is to be; "000000" for nothing
-	blob string
+	path    string
+	mode    string // of what it is to be; "000000" for nothing
+	blob    string
+	was, is string // mode and blob before and after, "" for nothing
 }
 
 func (r *Repository) changes(ctx context.Context, from, to string) ([]change, error) {
@@ -165,9 +166,17 @@ func (r *Repository) changes(ctx context.Context, from, to string) ([]change, er
 		if len(f) != 5 {
 			return nil, fmt.Errorf("git diff-tree: got %q", fields[i])
 		}
-		list = append(list, change{fields[i+1], f[1], f[3]})
+		list = append(list, change{path: fields[i+1], mode: f[1], blob: f[3], was: entryOf(strings.TrimPrefix(f[0], ":"), f[2]), is: entryOf(f[1], f[3])})
 	}
 	return list, nil
+}
+
+// entryOf is what a tree holds at a path, "" for nothing.
+func entryOf(mode, blob string) string {
+	if mode == "000000" {
+		return ""
+	}
+	return mode + " " + blob
 }
 
 func (r *Repository) apply(ctx context.Context, changes []change, all bool) error {
@@ -183,7 +192,7 @@ func (r *Repository) apply(ctx context.Context, changes []change, all bool) erro
 	for _, c := range changes {
 		switch {
 		case c.mode != "000000":
-			err = put(root, c, contents[c.blob])
+			err = put(root, c, contents[c.blob], r.fleeting)
 		case all || path.Base(c.path) == ".gitignore":
 			err = drop(root, c.path)
 		}
@@ -222,9 +231,36 @@ func (r *Repository) contents(ctx context.Context, changes []change) (map[string
 	return contents, err
 }
 
-// put makes a path a file or link. What stands in the way, above it or at it, was not there when the checkpoint was made.
-func put(root *os.Root, c change, content []byte) error {
-	parts := strings.Split(c.path, "/")
+// put makes a path a file or link, at once: whoever is cut has left the old one or the new one. What stands in the way, above it or at it, was not there in what is to be.
+func put(root *os.Root, c change, content []byte, fleeting bool) error {
+	if err := makeWay(root, c.path); err != nil {
+		return err
+	}
+	info, err := root.Lstat(c.path)
+	if err = unlessAbsent(err); err == nil && info != nil && info.IsDir() {
+		err = root.RemoveAll(c.path)
+	}
+	if err != nil {
+		return err
+	}
+	made := path.Join(path.Dir(c.path), ".starling-"+c.blob) // put in place by a rename: what is there may be a link to a file elsewhere, hard or symbolic
+	if err := unlessAbsent(root.Remove(made)); err != nil {
+		return err
+	}
+	if c.mode == "120000" {
+		err = root.Symlink(string(content), made)
+	} else {
+		err = write(root, made, c.mode, content, info, fleeting)
+	}
+	if err != nil {
+		return err
+	}
+	return root.Rename(made, c.path)
+}
+
+// makeWay makes the folders above a path.
+func makeWay(root *os.Root, name string) error {
+	parts := strings.Split(name, "/")
 	for i := range parts[:len(parts)-1] {
 		folder := strings.Join(parts[:i+1], "/")
 		info, err := root.Lstat(folder)
@@ -241,28 +277,16 @@ func put(root *os.Root, c change, content []byte) error {
 			}
 		}
 	}
-	info, err := root.Lstat(c.path)
-	if err == nil {
-		err = root.RemoveAll(c.path) // not written over: it may be a link to a file elsewhere, hard or symbolic
-	} else if errors.Is(err, fs.ErrNotExist) {
-		info, err = nil, nil
-	}
-	if err != nil {
-		return err
-	}
-	if c.mode == "120000" {
-		return root.Symlink(string(content), c.path)
-	}
-	return write(root, c, content, info)
+	return nil
 }
 
 // write makes a file; of one that was there it keeps the permissions but for the right to execute, which is git's.
-func write(root *os.Root, c change, content []byte, was fs.FileInfo) error {
+func write(root *os.Root, name, kind string, content []byte, was fs.FileInfo, fleeting bool) error {
 	mode := fs.FileMode(0o666)
-	if c.mode == "100755" {
+	if kind == "100755" {
 		mode = 0o777
 	}
-	f, err := root.OpenFile(c.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}
@@ -270,7 +294,10 @@ func write(root *os.Root, c change, content []byte, was fs.FileInfo) error {
 	if err == nil && was != nil && was.Mode().IsRegular() {
 		err = f.Chmod(was.Mode().Perm()&^0o111 | mode&0o111&(was.Mode().Perm()>>2)) // whoever reads may execute
 	}
-	return errors.Join(err, f.Sync(), f.Close())
+	if !fleeting {
+		err = errors.Join(err, f.Sync())
+	}
+	return errors.Join(err, f.Close())
 }
 
 // drop removes a file and the folders that it leaves empty.
@@ -313,11 +340,7 @@ func (r *Repository) Diff(ctx context.Context, since string) (patch string, path
 	if err != nil {
 		return "", nil, err
 	}
-	index, err := os.ReadFile(filepath.Join(r.dir, "index"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", nil, err
-	}
-	now, err := r.tree(ctx, files, index)
+	now, err := r.now(ctx)
 	if err != nil {
 		return "", nil, err
 	}
@@ -342,9 +365,9 @@ func (r *Repository) filesOf(ctx context.Context, since string) (string, error) 
 	}
 	tree, err := r.find(ctx, "HEAD^{tree}")
 	if tree == "" && err == nil {
-		tree, err = r.run(ctx, call{args: []string{"mktree"}, stdin: []byte{}})
+		tree, err = r.emptyTree(ctx)
 	}
-	return strings.TrimSpace(tree), err
+	return tree, err
 }
 
 // between is what leads from one tree to another, and the paths in it.
@@ -356,6 +379,12 @@ func (r *Repository) between(ctx context.Context, from, to string) (patch string
 	for _, c := range changes {
 		paths = append(paths, c.path)
 	}
-	patch, err = r.git(ctx, "diff-tree", "-r", "-p", "--no-ext-diff", "--no-textconv", "--no-color", "--binary", "-M", from, to)
+	patch, err = r.Patch(ctx, from, to)
 	return patch, paths, err
+}
+
+// Patch is what leads from one tree to another, in all paths or in some.
+func (r *Repository) Patch(ctx context.Context, from, to string, paths ...string) (string, error) {
+	args := []string{"diff-tree", "-r", "-p", "--no-ext-diff", "--no-textconv", "--no-color", "--binary", "-M", from, to, "--"}
+	return r.run(ctx, call{args: append(args, paths...), env: []string{"GIT_LITERAL_PATHSPECS=1"}})
 }

@@ -1,0 +1,116 @@
+package runtime
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"starling/lang/effect"
+)
+
+// A branch of parallel(isolation = "worktree") works in a tree of its own: a folder that is there from when the branch begins until it ends, by requests of the machine that are recorded like
+// any other. What the runtime adds is where the trees are, that what is asked for in a branch is done there, what the agents that were asked there may change, and that no tree outlives its run.
+
+// trees is the folder of the trees of a run: beside the store, which sandboxes hide, in a folder of nothing else. Without a store it is in the workspace.
+func (e *Local) trees(run string, s *effect.Settings) string {
+	return filepath.Join(e.allTrees(s), run)
+}
+
+func (e *Local) allTrees(s *effect.Settings) string {
+	if dir := e.store.Info().Path; dir != "" {
+		return dir + "-trees"
+	}
+	return filepath.Join(s.Workspace, ".starling-trees")
+}
+
+// within are the settings of a run as they hold in the tree of a branch, "" for the workspace.
+func (h *host) within(tree string) *effect.Settings {
+	if tree == "" {
+		return h.settings
+	}
+	there := *h.settings
+	there.Workspace = filepath.Join(h.e.trees(h.run, h.settings), effect.TreeName(tree))
+	return &there
+}
+
+// own notes what a request in a tree may change. What a child run changes nobody has said.
+func (s *state) own(st *step) {
+	if st.Kind == effect.KindWorkspace {
+		s.Trees = s.Trees || st.treeWork("do") == effect.TreeFork
+	}
+	changes := st.Changes
+	if st.Kind == kindRun {
+		changes = []string{effect.Everything}
+	}
+	if st.Tree == "" || st.Refused != nil {
+		return
+	}
+	for _, pattern := range changes {
+		if !slices.Contains(s.Owned[st.Tree], pattern) {
+			s.Owned[st.Tree] = append(s.Owned[st.Tree], pattern)
+		}
+	}
+}
+
+// disown forgets what was noted of a tree that is closed. Of one in another tree it counts for that as well.
+func (s *state) disown(st *step) {
+	if st == nil || st.Kind != effect.KindWorkspace || st.Tree != "" || st.treeWork("do") != effect.TreeClose {
+		return
+	}
+	for tree := range s.Owned {
+		if inBranch(tree, st.treeWork("branch")) {
+			delete(s.Owned, tree)
+		}
+	}
+}
+
+// owned lists what the agents asked in a branch, and in those below it, may change; nil where nobody has said.
+func (s *state) owned(branch string) []string {
+	var patterns []string
+	for tree, list := range s.Owned {
+		if branch != "" && inBranch(tree, branch) {
+			patterns = append(patterns, list...)
+		}
+	}
+	slices.Sort(patterns)
+	return slices.Compact(patterns)
+}
+
+func inBranch(tree, branch string) bool { return tree == branch || strings.HasPrefix(tree, branch+"/") }
+
+// treeWork reads an argument of a request of the machine for its trees.
+func (st *step) treeWork(field string) string {
+	args, err := st.Args.View()
+	if err != nil {
+		return ""
+	}
+	return args.Text(field)
+}
+
+// forsake removes the trees of a run that has ended, as soon as nobody is at work there.
+func (e *Local) forsake(run string, s *effect.Settings) {
+	if e.env.Tidy == nil || !e.enter() {
+		return // the next owner does it
+	}
+	go func() {
+		defer e.exit()
+		if err := e.env.Tidy(e.allTrees(s), func(other string) bool { return other == run }); err != nil {
+			e.log("run %s: its worktrees: %v", run, err)
+		}
+	}()
+}
+
+// tidy removes the trees of runs that have ended, which the last owner did not come to.
+func (e *Local) tidy() error {
+	if e.env.Tidy == nil || e.store.Info().Path == "" {
+		return nil
+	}
+	return e.env.Tidy(e.allTrees(nil), func(run string) bool {
+		row, err := e.summary(run)
+		if r := (*Refusal)(nil); errors.As(err, &r) && r.Kind == ErrUnknownRun {
+			return true // it was pruned
+		}
+		return err == nil && row.Status.Ended()
+	})
+}
