@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"starling/lang"
 	"starling/lang/effect"
 )
 
@@ -68,6 +69,13 @@ func CheckDefinitionName(name string) error {
 		return fmt.Errorf("got the name %q, which looks like a file; want one that does not end with %s", name, ScriptSuffix)
 	}
 	return nil
+}
+
+// NamesDefinition tells whether a word names a definition, NAME or NAME@VERSION, and not a file. The word alone decides, so that no file that comes or goes changes what a
+// command means.
+func NamesDefinition(word string) bool {
+	name, _, _ := strings.Cut(word, "@")
+	return !lang.NamesFile(word) && CheckDefinitionName(name) == nil
 }
 
 // Define keeps a script under a name.

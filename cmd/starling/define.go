@@ -102,12 +102,6 @@ func (c *call) defined(ctx context.Context, name string) error {
 	return w.Flush()
 }
 
-// isDefinition tells whether a word names a definition and not a file. The word alone decides, so that no file that comes or goes changes what a command means.
-func isDefinition(word string) bool {
-	name, _, _ := strings.Cut(word, "@")
-	return !strings.Contains(word, "/") && runtime.CheckDefinitionName(name) == nil && !strings.HasSuffix(word, runtime.ScriptSuffix)
-}
-
 // prepareDefined makes the request of a run of a definition, which is in the store.
 func (c *call) prepareDefined(ctx context.Context, address string, v *runVerb) (session, runtime.StartRequest, error) {
 	s, err := c.openRun(ctx, v, false)

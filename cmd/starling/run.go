@@ -79,7 +79,7 @@ func (c *call) runScript(ctx context.Context, script string, v *runVerb) error {
 
 // prepareRun makes the request and opens the store.
 func (c *call) prepareRun(ctx context.Context, script string, v *runVerb) (session, runtime.StartRequest, error) {
-	if isDefinition(script) {
+	if runtime.NamesDefinition(script) {
 		return c.prepareDefined(ctx, script, v)
 	}
 	request, err := c.startRequest(script, v)

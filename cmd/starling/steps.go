@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -14,17 +15,49 @@ import (
 
 // stepsCommand is the verb steps.
 func (c *call) stepsCommand() *cobra.Command {
-	var tree bool
+	var tree, track bool
 	cmd := &cobra.Command{
 		Use:     "steps RUN",
 		Short:   "List a run's steps",
 		GroupID: "look",
 		Args:    operands(1, 1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return c.steps(cmd.Context(), args[0], tree) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if track {
+				return c.tracks(cmd.Context(), args[0])
+			}
+			return c.steps(cmd.Context(), args[0], tree)
+		},
 	}
 	cmd.Flags().BoolVar(&tree, "tree", false, "by branches, each with the attempts of its steps")
+	cmd.Flags().BoolVar(&track, "track", false, "how far it is with what has several stages, as its script tells")
 	c.jsonFlag(cmd)
 	return cmd
+}
+
+// tracksDocument is what steps --track prints.
+type tracksDocument struct {
+	Schema string          `json:"schema"`
+	Run    string          `json:"run"`
+	Tracks []runtime.Track `json:"tracks"`
+}
+
+func (c *call) tracks(ctx context.Context, address string) error {
+	return c.lookAt(ctx, address, func(s session, r *runtime.Run) error {
+		tracks, err := runtime.Tracks(ctx, s, r.ID, r.Details.Horizon)
+		switch {
+		case err != nil:
+			return err
+		case c.json:
+			return c.answerJSON(tracksDocument{runtime.Schema, r.ID, tracks})
+		}
+		for _, t := range tracks {
+			fmt.Fprintf(plain{c.stdout}, "%s  %d/%d  %s\n", t.Track, t.Done, len(t.Stages), t.Status)
+			for _, stage := range t.Stages {
+				fmt.Fprintf(plain{c.stdout}, "  %-9s %s\n", stage.Status, stage.ID)
+			}
+		}
+		return nil
+	})
 }
 
 // stepsDocument is what steps prints.

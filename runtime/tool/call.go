@@ -81,7 +81,7 @@ func (d *Desk) run(ctx context.Context, a runArgs) (any, error) {
 		r.Timeout = timeout
 	}
 	var err error
-	if a.Source == "" && isDefinition(a.Script) {
+	if a.Source == "" && runtime.NamesDefinition(a.Script) {
 		err = d.defined(ctx, a.Script, &r)
 	} else {
 		err = d.given(a, &r)
@@ -94,12 +94,6 @@ func (d *Desk) run(ctx context.Context, a runArgs) (any, error) {
 		return nil, err
 	}
 	return Stand(run), nil
-}
-
-// isDefinition tells a name from a file by its look.
-func isDefinition(script string) bool {
-	name, _, _ := strings.Cut(script, "@")
-	return script != "" && !strings.Contains(script, "/") && runtime.CheckDefinitionName(name) == nil
 }
 
 func (d *Desk) defined(ctx context.Context, address string, r *runtime.StartRequest) error {
@@ -150,8 +144,11 @@ func (d *Desk) status(ctx context.Context, a statusArgs) (any, error) {
 		return nil, err
 	}
 	at := Stand(run)
-	if a.Steps {
-		at.Steps, err = runtime.StepsAfter(ctx, d.Engine, run.ID, run.Details.Horizon)
+	if !a.Steps {
+		return at, nil
+	}
+	if at.Steps, err = runtime.StepsAfter(ctx, d.Engine, run.ID, run.Details.Horizon); err == nil {
+		at.Progress, err = runtime.Tracks(ctx, d.Engine, run.ID, run.Details.Horizon)
 	}
 	return at, err
 }

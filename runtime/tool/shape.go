@@ -15,6 +15,8 @@ type Standing struct {
 	Error  *runtime.RunError `json:"error,omitempty"`  // once it has failed or was cancelled
 	Gates  []Gate            `json:"gates,omitempty"`  // the open ones
 	Steps  []runtime.Step    `json:"steps,omitempty"`
+
+	Progress []runtime.Track `json:"progress,omitempty"` // with its steps: what its script tells of how far it is
 }
 
 // Stand tells how a run stands.
