@@ -79,18 +79,26 @@ func memoryRequest(c *effect.Call) (*effect.Request, error) {
 func operation(c *effect.Call) (*effect.Request, error) {
 	var o effect.Object
 	o.Text("do", function(c))
-	for _, p := range c.Builtin.Params {
+	if err := addArguments(c, &o, c.Builtin.Params); err != nil {
+		return nil, err
+	}
+	return &effect.Request{Class: c.Builtin.Class, Kind: strings.TrimSuffix(c.Builtin.FullName, "."+function(c)), Name: c.Builtin.FullName, Args: o.Payload()}, nil
+}
+
+// addArguments adds the arguments that a call has for some of its parameters.
+func addArguments(c *effect.Call, o *effect.Object, params []effect.Param) error {
+	for _, p := range params {
 		v := c.Get(p.Name)
 		if v == nil {
 			continue
 		}
 		encoded, err := effect.Encode(v)
 		if err != nil {
-			return nil, wrong(c, p.Name, "%w", err)
+			return wrong(c, p.Name, "%w", err)
 		}
 		o.Raw(p.Name, encoded)
 	}
-	return &effect.Request{Class: c.Builtin.Class, Kind: strings.TrimSuffix(c.Builtin.FullName, "."+function(c)), Name: c.Builtin.FullName, Args: o.Payload()}, nil
+	return nil
 }
 
 // function is the last part of the name that a call goes by.

@@ -1,10 +1,6 @@
 package stdlib
 
-import (
-	"go.starlark.net/starlark"
-
-	"starling/lang/effect"
-)
+import "starling/lang/effect"
 
 func queueModule() []*effect.Builtin {
 	queue := effect.Param{Name: "queue", Type: "string", Doc: "The queue. It needs no making: it is there when something is in it."}
@@ -77,19 +73,14 @@ func itemRequest(c *effect.Call) (*effect.Request, error) {
 	for _, field := range []string{"queue", "id", "tries"} {
 		o.Raw(field, effect.MustEncode(it.Field(field)))
 	}
-	for _, p := range c.Builtin.Params[1:] {
-		v := c.Get(p.Name)
-		if v == starlark.String("") && p.Name == "reason" {
+	more := c.Builtin.Params[1:]
+	for _, p := range more {
+		if p.Name == "reason" && c.Text(p.Name, "") == "" {
 			return nil, wrong(c, p.Name, "got an empty text, want why the item cannot be done")
 		}
-		if v == nil {
-			continue
-		}
-		encoded, err := effect.Encode(v)
-		if err != nil {
-			return nil, wrong(c, p.Name, "%w", err)
-		}
-		o.Raw(p.Name, encoded)
+	}
+	if err := addArguments(c, &o, more); err != nil {
+		return nil, err
 	}
 	return &effect.Request{Class: c.Builtin.Class, Kind: "queue", Name: c.Builtin.FullName, Args: o.Payload()}, nil
 }

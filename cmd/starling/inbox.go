@@ -41,19 +41,11 @@ type gatesDocument struct {
 
 // inbox lists open gates with what each is about and the commands that answer it.
 func (c *call) inbox(ctx context.Context, target, which string) error {
-	f, err := filter.Parse(which)
-	if err != nil {
-		return err
-	}
-	s, err := c.door().Look(ctx)
+	s, gates, err := c.openGates(ctx, c.door().Look, target, which)
 	if err != nil {
 		return err
 	}
 	defer c.leave(s)
-	gates, err := f.Gates(ctx, s, runtime.Query{Target: target}, time.Now())
-	if err != nil {
-		return err
-	}
 	c.withAnswers(gates)
 	if c.json {
 		return c.answerJSON(gatesDocument{runtime.Schema, gates})
@@ -65,6 +57,24 @@ func (c *call) inbox(ctx context.Context, target, which string) error {
 		c.printGate(g)
 	}
 	return nil
+}
+
+// openGates opens the store by one of its doors and lists the open gates that a filter means. Whoever gets a session leaves it.
+func (c *call) openGates(ctx context.Context, door func(context.Context) (session, error), target, which string) (session, []runtime.Gate, error) {
+	f, err := filter.Parse(which)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := door(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	gates, err := f.Gates(ctx, s, runtime.Query{Target: target}, time.Now())
+	if err != nil {
+		c.leave(s)
+		return nil, nil, err
+	}
+	return s, gates, nil
 }
 
 // workDocument is what inbox --work prints.

@@ -9,13 +9,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"starling/cmd/starling/repl"
 	"starling/runtime"
-	"starling/runtime/filter"
 )
 
 // reviewCommand is the verb review: the inbox, one gate after another.
@@ -39,19 +37,11 @@ Each answer is durable when it is accepted. After the last one the runs are foll
 
 // review asks about the gates that are open when it begins.
 func (c *call) review(ctx context.Context, target, which string) error {
-	f, err := filter.Parse(which)
-	if err != nil {
-		return err
-	}
-	s, err := c.door().Stay(ctx, false)
+	s, gates, err := c.openGates(ctx, c.staying(false), target, which)
 	if err != nil {
 		return err
 	}
 	defer c.leave(s)
-	gates, err := f.Gates(ctx, s, runtime.Query{Target: target}, time.Now())
-	if err != nil {
-		return err
-	}
 	if len(gates) == 0 {
 		c.notice("no gate is open")
 		return nil
