@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -33,8 +34,11 @@ import (
 func Main(args []string) {
 	a := &agent{args: args, cancelled: make(chan struct{}, 8)}
 	fmt.Println("agent, at your service") // as many do
-	a.conn = acp.NewConnection(a.serve, os.Stdout, os.Stdin)
+	heard, hears := io.Pipe() // nothing is heard before the connection is set up
+	a.conn = acp.NewConnection(a.serve, os.Stdout, heard)
 	a.conn.SetLogger(slog.New(slog.DiscardHandler))
+	_, err := io.Copy(hears, os.Stdin)
+	_ = hears.CloseWithError(err) // never fails
 	<-a.conn.Done()
 }
 

@@ -1,0 +1,80 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"starling/lang/effect"
+	"starling/runtime"
+	"starling/runtime/memory"
+)
+
+// While people decide, no time of an attempt passes; what they decided holds for whoever asks the same; and a question that nobody waits for any more is withdrawn.
+func TestLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		env := environment(nil)
+		env.Names["agent"] = ask("agent", effect.Waiting, "name", "timeout")
+		var told []string
+		tell := func(what string, granted bool, err error) {
+			switch {
+			case err != nil:
+				what += ": " + err.Error()
+			case granted:
+				what += ": yes"
+			default:
+				what += ": no"
+			}
+			told = append(told, what)
+		}
+		env.Handlers["agent"] = &effect.Handler{Perform: func(ctx context.Context, a *effect.Attempt) effect.Reply {
+			a.Wait(ctx, 20*time.Second)
+			for _, what := range []string{"make", "rm", "make"} {
+				granted, err := a.Ask(ctx, effect.Leave{Prompt: what})
+				tell(what, granted, err)
+			}
+			hasty, cancel := context.WithTimeout(ctx, time.Second)
+			defer cancel()
+			granted, err := a.Ask(hasty, effect.Leave{Prompt: "wait for nobody"})
+			tell("hasty", granted, err)
+			begin := time.Now()
+			<-ctx.Done()
+			told = append(told, time.Since(begin).String(), context.Cause(ctx).Error())
+			return effect.Reply{Err: effect.Errorf(effect.KindCancelled, "over")}
+		}}
+		e, err := runtime.Open(memory.New(), env, runtime.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		ctx := runtime.WithCaller(context.Background(), runtime.Caller{Name: "local:test", Local: true})
+		run, err := e.Start(ctx, runtime.StartRequest{Bundle: bundle(t, "def main():\n    agent(\"a\", timeout = \"1m\")\n", nil), Script: "leave.star"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, choice := range []string{"approve", "reject"} {
+			time.Sleep(10 * time.Hour)
+			synctest.Wait()
+			if _, err := e.Signal(ctx, runtime.Signal{Kind: runtime.SignalAnswer, Run: run.ID, Gate: "!permission:a", Choice: choice}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		want := "make: yes, rm: no, make: yes, hasty: context deadline exceeded, 40s, context deadline exceeded"
+		if got := strings.Join(told, ", "); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+		r, err := e.Get(ctx, run.ID)
+		if err != nil || r.Status != runtime.Failed || len(r.Gates) != 0 {
+			t.Errorf("got %s, %v, %v", r.Status, r.Gates, err)
+		}
+		_, err = e.Signal(ctx, runtime.Signal{Kind: runtime.SignalAnswer, Run: run.ID, Gate: "!permission:a", Choice: "approve"})
+		if refused := (*runtime.Refusal)(nil); !errors.As(err, &refused) || refused.Kind != runtime.ErrClosed {
+			t.Errorf("got %v", err)
+		}
+	})
+}
