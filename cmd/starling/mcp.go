@@ -19,8 +19,8 @@ func (c *call) mcpCommand() *cobra.Command {
 		Use:     "mcp",
 		Short:   "Serve the store to an agent's harness, over MCP on standard input and output",
 		GroupID: "store",
-		Long: `Serve the store over the Model Context Protocol on standard input and output, as harnesses start it: define, run, status, signal, inbox, await, cancel, query, rerun,
-and a tool run_NAME for each script that is defined.
+		Long: `Serve the store over the Model Context Protocol on standard input and output, as harnesses start it: define, run, status, signal, inbox, await, cancel, push, remember, query,
+rerun, and a tool run_NAME for each script that is defined.
 
 This process owns nothing. With no owner it starts one in the background, which stays for a minute after its last client; runs go on whatever becomes of this process. Whoever has a
 token in STARLING_TOKEN acts in its name.`,
