@@ -34,7 +34,7 @@ import (
 func Main(args []string) {
 	a := &agent{args: args, cancelled: make(chan struct{}, 8)}
 	fmt.Println("agent, at your service") // as many do
-	heard, hears := io.Pipe() // nothing is heard before the connection is set up
+	heard, hears := io.Pipe()             // nothing is heard before the connection is set up
 	a.conn = acp.NewConnection(a.serve, os.Stdout, heard)
 	a.conn.SetLogger(slog.New(slog.DiscardHandler))
 	_, err := io.Copy(hears, os.Stdin)
