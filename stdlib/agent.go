@@ -13,7 +13,7 @@ import (
 const maxFurther = 100 // retries, reasks
 
 const toolsDoc = "The tools it may use, none by default: a tool server (\"github\"), tools of one (\"github.get_*\"), what mcp.server gives, and for presets what they may use " +
-	"in their own notation."
+	"in their own notation; for agents with acp kinds of tools, such as \"execute\"."
 
 const ownsDoc = "Patterns of the paths that are its to change, with all that is below them: \"src/auth\", \"docs/**/*.md\"."
 

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"starling/lang"
+	"starling/lang/check"
 	"starling/runtime"
 )
 
@@ -51,7 +52,7 @@ func (c *call) define(ctx context.Context, name, script, key string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.compile(bundle); err != nil {
+	if _, err := c.compile(bundle, check.Project{}); err != nil {
 		return err
 	}
 	s, kept, err := openFor[runtime.Definitions](ctx, c, c.staying(true))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"starling/lang/check"
 	"starling/runtime"
 )
 
@@ -139,7 +140,7 @@ func (c *call) move(ctx context.Context, run string, v *rerunVerb) error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.compile(bundle); err != nil {
+	if _, err := c.compile(bundle, check.Project{}); err != nil {
 		return err
 	}
 	s, reruns, err := openFor[runtime.Reruns](ctx, c, c.staying(false))

@@ -9,6 +9,7 @@ import (
 	"starling/lang/check"
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/stdlib/agent"
 	"starling/stdlib/git"
 	"starling/stdlib/project"
 )
@@ -119,7 +120,11 @@ func (c *call) requestOf(bundle *lang.Bundle, name string, v *runVerb) (runtime.
 	if v.record {
 		settings.Cassettes = effect.CassettesRecord
 	}
-	program, err := c.compile(bundle)
+	known, err := agent.Known(agent.Machines(c.env.Names), settings)
+	if err != nil {
+		return runtime.StartRequest{}, err
+	}
+	program, err := c.compile(bundle, known)
 	if err != nil {
 		return runtime.StartRequest{}, err
 	}
@@ -132,14 +137,16 @@ func (c *call) requestOf(bundle *lang.Bundle, name string, v *runVerb) (runtime.
 	return r, v.bound(&r)
 }
 
-// compile refuses what check finds and passes its warnings on.
-func (c *call) compile(bundle *lang.Bundle) (*lang.Program, error) {
-	list := lang.Check(bundle, c.env, check.Project{})
+// compile refuses what check finds and passes its warnings on, but for those of names that the project does not have: the run says so where it needs them.
+func (c *call) compile(bundle *lang.Bundle, known check.Project) (*lang.Program, error) {
+	list := lang.Check(bundle, c.env, known)
 	if err := list.Err(); err != nil {
 		return nil, err
 	}
 	for _, d := range list {
-		c.notice("%s", d.Render())
+		if d.Kind != "unknown_agent" && d.Kind != "unknown_tool" {
+			c.notice("%s", d.Render())
+		}
 	}
 	return lang.Compile(bundle, c.env)
 }
