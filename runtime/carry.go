@@ -129,15 +129,14 @@ func (t *turn) pin(settings *effect.Settings, by string) {
 // carryOne carries a run, with its parent, which goes on when it ends, and its open children. Attempts that wait start, timers that are overdue fire. A run at
 // rest that has nothing of this stays where it is until its next timer is due.
 func (e *Local) carryOne(ctx context.Context, run string, env map[string]string) error {
+	if e.carries(run) && len(env) == 0 {
+		return nil // it has not ended: it would not be carried
+	}
 	row, err := e.summary(run)
 	if err != nil || row.Status.Ended() {
 		return err
 	}
-	known := e.carries(run) && len(env) == 0
 	e.carry(run, env, row.Status != Suspended)
-	if known {
-		return nil
-	}
 	if parent, _, ok := cutParent(row.Parent); ok && !e.carries(parent) {
 		if err := e.carryOne(ctx, parent, env); err != nil {
 			e.log("run %s, whose child %s is carried: %v", parent, run, err)

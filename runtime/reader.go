@@ -100,6 +100,9 @@ func (r *reader) resolveRun(address string) (string, error) {
 		return r.last()
 	}
 	if len(address) == runIDLength { // whole, as programs have it
+		if r.carried(address) {
+			return address, nil
+		}
 		if _, err := r.store.Get(runKey(address)); err == nil || errors.Is(err, ErrDamaged) {
 			return address, nil
 		}
