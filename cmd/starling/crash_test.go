@@ -227,6 +227,9 @@ func (p *telling) check() {
 	if err := p.history.Check(); err != nil {
 		p.t.Error(err)
 	}
+	if trees, _ := filepath.Glob(filepath.Join(p.dir, ".*-trees")); len(trees) > 0 || exists(filepath.Join(p.dir, ".git", "worktrees", "parallel+code")) {
+		p.t.Errorf("a worktree is left: %v", trees)
+	}
 }
 
 // retryUncertain answers the questions of a run whose script asks about attempts that were cut, or that was set aside.

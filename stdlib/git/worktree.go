@@ -187,7 +187,19 @@ func (r *Repository) CloseTree(ctx context.Context, name, as, began string) (*Ma
 	for _, c := range changes {
 		made.Paths = append(made.Paths, c.path)
 	}
-	return made, removeTree(r.common, filepath.Join(r.o.Trees, name))
+	return made, r.discard(name)
+}
+
+// discard removes a tree and, with the last one, the folder of the trees.
+func (r *Repository) discard(name string) error {
+	if err := removeTree(r.common, filepath.Join(r.o.Trees, name)); err != nil {
+		return err
+	}
+	rest, err := os.ReadDir(r.o.Trees)
+	if err = unlessAbsent(err); err != nil || slices.ContainsFunc(rest, fs.DirEntry.IsDir) {
+		return err
+	}
+	return RemoveTrees(r.o.Trees)
 }
 
 // DropTrees keeps what was made of the trees whose names begin with a prefix, each under its name in a folder, as far as that can be, and removes them.
@@ -201,7 +213,7 @@ func (r *Repository) DropTrees(ctx context.Context, prefix, folder, began string
 			continue
 		}
 		if _, failed := r.CloseTree(ctx, e.Name(), folder+"/"+e.Name(), began); failed != nil {
-			err = errors.Join(err, removeTree(r.common, filepath.Join(r.o.Trees, e.Name())))
+			err = errors.Join(err, r.discard(e.Name()))
 		}
 	}
 	return err
@@ -218,8 +230,9 @@ func RemoveTrees(trees string) error {
 		err = removeTree(strings.TrimSpace(string(note)), trees)
 	}
 	above := filepath.Dir(trees)
-	if rest, failed := os.ReadDir(above); err == nil && failed == nil && len(rest) == 1 && rest[0].Name() == ".gitignore" {
-		err = os.RemoveAll(above)
+	if rest, failed := os.ReadDir(above); failed == nil && len(rest) == 1 && rest[0].Name() == ".gitignore" {
+		_ = os.Remove(filepath.Join(above, ".gitignore"))
+		_ = os.Remove(above) // not if another run has begun to use it
 	}
 	return err
 }
