@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/coder/acp-go-sdk"
@@ -42,6 +43,8 @@ func (acpAgent) Ask(ctx context.Context, q Question) effect.Reply {
 	if err != nil {
 		return judge{q, redactor(q), s}.notStarted(ctx, err)
 	}
+	// Whoever writes to a program that does not read waits, whatever its own context says.
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(cancelTime, func() { _ = s.hears.Close() }) })() // never fails
 	fault := s.converse(ctx)
 	result := s.leave()
 	reply := s.judge(ctx, result, fault)
@@ -61,6 +64,9 @@ type session struct {
 	waits chan struct{} // a place for each notification that the connection has not handled
 	able  acp.AgentCapabilities
 	id    string
+
+	writing sync.Mutex // protects what is below, and is held while a file is written
+	left    bool       // nothing is written any more
 }
 
 // startSession starts the program. The session is there for the judge also when it cannot.
@@ -91,11 +97,13 @@ func (s *session) line(line string, _ emitter) (counts bool) {
 	var m struct {
 		ID     json.RawMessage `json:"id"`
 		Method string          `json:"method"`
+		Params json.RawMessage `json:"params"`
 	}
 	if !decode(line, &m) || m.Method == "" && m.ID == nil {
 		return false
 	}
 	if m.Method == acp.ClientMethodSessionUpdate {
+		s.note(m.Params)
 		select {
 		case s.waits <- struct{}{}:
 		case <-s.conn.Done():
@@ -305,6 +313,9 @@ func (s *session) leave() process.Result {
 	}
 	_ = s.said.Close() // what it still writes is for nobody
 	<-gone
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	s.left = true
 	return s.child.Wait()
 }
 

@@ -82,9 +82,8 @@ func (s *session) permit(ctx context.Context, params json.RawMessage) (any, *acp
 func (s *session) complete(c *acpTool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c.Title == "" {
-		c.Title = firstOf(s.names[c.ID], c.Kind, c.ID)
-	}
+	*c = c.over(s.calls[c.ID])
+	c.Title = firstOf(c.Title, c.Kind, c.ID)
 }
 
 // decided journals a decision. What policy has denied, the agent has not done: its reply is not what was asked for. Whoever decides at a gate knows what the reply will lack.
@@ -128,9 +127,9 @@ func (s *session) askPeople(ctx context.Context, c *acpTool) (bool, error) {
 	if turn == nil {
 		return false, errors.New("no turn")
 	}
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	defer context.AfterFunc(turn, stop)()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	defer context.AfterFunc(turn, func() { stop(context.Cause(turn)) })()
 	paths := make([]starlark.Value, len(c.Locations))
 	for i, at := range c.Locations {
 		paths[i] = starlark.String(at.Path)
@@ -242,6 +241,11 @@ func (s *session) writeFile(params json.RawMessage) (any, *acp.RequestError) {
 		return nil, refused
 	}
 	defer tree.Close()
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if s.left {
+		return nil, acp.NewInvalidParams("denied: the turn is over")
+	}
 	if err := tree.Write(rel, []byte(p.Content), s.q.Key); err != nil {
 		return nil, refusedFile(err)
 	}

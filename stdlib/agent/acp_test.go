@@ -51,7 +51,10 @@ func TestACP(t *testing.T) {
 		{"no leave for commands", "modifies = true", []string{"ask=execute:make", "ask=execute:rm x"},
 			"final denied: a: it was denied the tool make, and 1 more; allow it with tools or modifies, or ask for what needs no tool"},
 		{"leave for commands", "tools = ['execute']", []string{"ask=execute:make"}, `ok text="make: allow."`},
+		{"leave for what it has told of", "modifies = true", []string{"told=edit:Write b:b"}, `ok text="Write b: allow."`},
+		{"leave for what it has told of elsewhere", "modifies = true", []string{"told=edit:Write b:../b"}, "final denied: a: it was denied the tool Write b; allow it with tools or modifies, or ask for what needs no tool"},
 		{"its files", "modifies = true", []string{"read=b", "write=deep/c:new", "read=../x", "terminal="}, "ok text=\"two\\n. written. refused. refused.\""},
+		{"one file many times", "modifies = true", []string{"writes=d"}, `ok text="30."`},
 		{"no files to write", "", []string{"write=c:new"}, "final denied: a: it was denied the tool write WORKSPACE/c; allow it with tools or modifies, or ask for what needs no tool"},
 		{"the store's files", "modifies = true", []string{"write=.starling/x:new"}, `ok text="refused."`},
 	} {
@@ -153,6 +156,41 @@ func TestDeafACP(t *testing.T) {
 	}()
 	if got := show(s.ask(ctx, `agent("a")`)); got != "final cancelled: a: cancelled" {
 		t.Errorf("got %s", got)
+	}
+}
+
+// One that does not even read what it is sent is ended, too.
+func TestStalledACP(t *testing.T) {
+	s := acpStage(t, "", "stall=here")
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		s.await("here")
+		cancel()
+	}()
+	if got := show(s.ask(ctx, `agent("a", "x" * 1000000)`)); got != "final cancelled: a: cancelled" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// Whoever asks people knows why nobody waits for their answer any more: a question of a process that leaves stays.
+func TestACPLeavesAQuestion(t *testing.T) {
+	s := acpStage(t, "permissions = 'ask'", "ask=execute:make")
+	r, fault := s.request(`agent("a")`)
+	if fault != nil {
+		t.Fatal(fault)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	leaving := errors.New("leaving")
+	var why error
+	a := s.attempt(r)
+	a.Ask = func(asking context.Context, _ effect.Leave) (bool, error) {
+		cancel(leaving)
+		<-asking.Done()
+		why = context.Cause(asking)
+		return false, asking.Err()
+	}
+	if got := show(s.env.Handlers["agent"].Perform(ctx, a)); got != "final cancelled: a: cancelled" || why != leaving {
+		t.Errorf("got %s, and the question ended for %v", got, why)
 	}
 }
 

@@ -20,7 +20,8 @@ type acpTurn struct {
 	last    strings.Builder // what it has said since it last used a tool
 	text    *deltas
 	thought *deltas
-	names   map[string]string // of tools, by their calls
+	names   map[string]string  // of tools, by their calls
+	calls   map[string]acpTool // what was told of them
 	denials []string
 	tokens  usage
 	usd     *float64 // what the session has cost so far
@@ -29,7 +30,7 @@ type acpTurn struct {
 
 func newTurn(q Question) acpTurn {
 	emit := newEmitter(q.Attempt)
-	return acpTurn{q: q, emit: emit, text: &deltas{emit: emit, kind: "delta"}, thought: &deltas{emit: emit, kind: "thinking"}, names: map[string]string{}}
+	return acpTurn{q: q, emit: emit, text: &deltas{emit: emit, kind: "delta"}, thought: &deltas{emit: emit, kind: "thinking"}, names: map[string]string{}, calls: map[string]acpTool{}}
 }
 
 // begin forgets what was said in the turn before.
@@ -85,6 +86,33 @@ type acpTool struct {
 	Status    string                 `json:"status"`
 	Input     json.RawMessage        `json:"rawInput"`
 	Locations []acp.ToolCallLocation `json:"locations"`
+}
+
+// over is what is told of a call with what was told of it before.
+func (c acpTool) over(before acpTool) acpTool {
+	c.Title, c.Kind, c.Status = firstOf(c.Title, before.Title), firstOf(c.Kind, before.Kind), firstOf(c.Status, before.Status)
+	if len(c.Input) == 0 {
+		c.Input = before.Input
+	}
+	if len(c.Locations) == 0 {
+		c.Locations = before.Locations
+	}
+	return c
+}
+
+// note keeps what is told of calls, as it comes in: updates are handled one after the other, so that a request for leave may be handled before what was told of its call.
+func (t *acpTurn) note(raw json.RawMessage) {
+	var n acpUpdate
+	if json.Unmarshal(raw, &n) != nil || n.Update.ID == "" {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := n.Update.acpTool.over(t.calls[n.Update.ID])
+	if len(c.Input) > maxEventText {
+		c.Input = []byte(clip(string(c.Input)))
+	}
+	t.calls[c.ID] = c
 }
 
 // update journals what the agent tells. What comes before the first turn is the past of a session that was loaded.

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -24,22 +26,43 @@ import (
 //	says=TEXT thinks=TEXT plan=TEXT link=URL    tells; KEY stands for the variable MODEL_KEY
 //	tool=KIND:TITLE                             tells of a tool that it uses, and that it has
 //	ask=KIND:TITLE[:PATH]                       asks for leave, and says TITLE: selected, or cancelled
+//	told=KIND:TITLE[:PATH]                      the same, but tells of the tool first, and then asks with no more than its id
 //	read=PATH write=PATH:TEXT terminal=         asks its client, and says what that answers
+//	writes=PATH                                 asks to write a file 30 times at once, and says how often it was
 //	echo=                                       says what it is prompted
 //	tokens=IN:OUT cost=USD                      tells of its usage
 //	garbage= flood=N                            writes what is no message, or so many
 //	fail=TEXT stop=REASON die=                  ends the turn
 //	hang=FILE                                   makes a file and waits until the turn is cancelled; once, and is quick in further turns
 //	deaf=FILE                                   the same, but never hears that
+//	stall=FILE                                  reads no more than the first 64 KiB of what it is sent, and makes a file then
 func Main(args []string) {
 	a := &agent{args: args, cancelled: make(chan struct{}, 8)}
 	fmt.Println("agent, at your service") // as many do
 	heard, hears := io.Pipe()             // nothing is heard before the connection is set up
 	a.conn = acp.NewConnection(a.serve, os.Stdout, heard)
 	a.conn.SetLogger(slog.New(slog.DiscardHandler))
-	_, err := io.Copy(hears, os.Stdin)
+	_, err := io.Copy(hears, a.input())
 	_ = hears.CloseWithError(err) // never fails
 	<-a.conn.Done()
+}
+
+func (a *agent) input() io.Reader {
+	if file, ok := a.option("stall"); ok {
+		return io.MultiReader(io.LimitReader(os.Stdin, 64<<10), stalled(file))
+	}
+	return os.Stdin
+}
+
+// stalled is a reader that makes a file and then reads nothing.
+type stalled string
+
+func (file stalled) Read([]byte) (int, error) {
+	if err := os.WriteFile(string(file), nil, 0o600); err != nil {
+		panic(err)
+	}
+	time.Sleep(time.Hour)
+	return 0, io.EOF
 }
 
 // agent is one process.
@@ -239,8 +262,8 @@ func (a *agent) request(do, what string) {
 	var said string
 	var err error
 	switch do {
-	case "ask":
-		said, err = a.ask(ctx, first, rest)
+	case "ask", "told":
+		said, err = a.ask(ctx, first, rest, do == "told")
 	case "read":
 		var r acp.ReadTextFileResponse
 		r, err = acp.SendRequest[acp.ReadTextFileResponse](a.conn, ctx, acp.ClientMethodFsReadTextFile, acp.ReadTextFileRequest{SessionId: a.session, Path: absolute(first), Line: acp.Ptr(2), Limit: acp.Ptr(1)})
@@ -248,6 +271,8 @@ func (a *agent) request(do, what string) {
 	case "write":
 		_, err = acp.SendRequest[acp.WriteTextFileResponse](a.conn, ctx, acp.ClientMethodFsWriteTextFile, acp.WriteTextFileRequest{SessionId: a.session, Path: absolute(first), Content: rest})
 		said = "written"
+	case "writes":
+		said = strconv.Itoa(a.writes(ctx, acp.WriteTextFileRequest{SessionId: a.session, Path: absolute(first), Content: strings.Repeat("x", 100_000)}))
 	case "terminal":
 		_, err = acp.SendRequest[acp.CreateTerminalResponse](a.conn, ctx, acp.ClientMethodTerminalCreate, acp.CreateTerminalRequest{SessionId: a.session, Command: "true"})
 		said = "opened"
@@ -258,6 +283,23 @@ func (a *agent) request(do, what string) {
 		said = "refused"
 	}
 	a.say(said + ". ")
+}
+
+// writes asks to write a file many times at once, and tells how often it was written.
+func (a *agent) writes(ctx context.Context, r acp.WriteTextFileRequest) int {
+	var done atomic.Int64
+	var all sync.WaitGroup
+	for i := range 30 {
+		r := r
+		r.Content += strconv.Itoa(i)
+		all.Go(func() {
+			if _, err := acp.SendRequest[acp.WriteTextFileResponse](a.conn, ctx, acp.ClientMethodFsWriteTextFile, r); err == nil {
+				done.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	return int(done.Load())
 }
 
 func absolute(path string) string {
@@ -274,11 +316,17 @@ func (a *agent) call() acp.ToolCallId {
 	return acp.ToolCallId("t" + strconv.Itoa(a.calls))
 }
 
-func (a *agent) ask(ctx context.Context, kind, rest string) (string, error) {
+func (a *agent) ask(ctx context.Context, kind, rest string, told bool) (string, error) {
 	title, path, _ := strings.Cut(rest, ":")
-	call := acp.ToolCallUpdate{ToolCallId: a.call(), Title: acp.Ptr(title), Kind: acp.Ptr(acp.ToolKind(kind)), RawInput: map[string]any{"of": title}}
+	var at []acp.ToolCallLocation
 	if path != "" {
-		call.Locations = []acp.ToolCallLocation{{Path: absolute(path)}}
+		at = []acp.ToolCallLocation{{Path: absolute(path)}}
+	}
+	call := acp.ToolCallUpdate{ToolCallId: a.call(), Title: acp.Ptr(title), Kind: acp.Ptr(acp.ToolKind(kind)), Locations: at, RawInput: map[string]any{"of": title}}
+	if told {
+		a.tell(acp.StartToolCall(call.ToolCallId, title, acp.WithStartKind(acp.ToolKind(kind))))
+		a.tell(acp.UpdateToolCall(call.ToolCallId, acp.WithUpdateLocations(at), acp.WithUpdateRawInput(call.RawInput)))
+		call = acp.ToolCallUpdate{ToolCallId: call.ToolCallId}
 	}
 	r, err := acp.SendRequest[acp.RequestPermissionResponse](a.conn, ctx, acp.ClientMethodSessionRequestPermission, acp.RequestPermissionRequest{SessionId: a.session, ToolCall: call,
 		Options: []acp.PermissionOption{{Kind: acp.PermissionOptionKindAllowAlways, Name: "Always", OptionId: "always"}, {Kind: acp.PermissionOptionKindAllowOnce, Name: "Allow", OptionId: "allow"},
