@@ -211,7 +211,7 @@ func (s *session) take(ctx context.Context, text string) (next string, f *fault)
 	for {
 		select {
 		case e := <-ended:
-			s.flush()
+			s.flush(e.err == nil)
 			if f := s.finish(e.PromptResponse, e.err, len(told) > 0); f != nil || len(told) == 0 {
 				return "", f
 			}
@@ -226,7 +226,7 @@ func (s *session) take(ctx context.Context, text string) (next string, f *fault)
 			case <-ended:
 			case <-time.After(cancelTime):
 			}
-			s.flush()
+			s.flush(false)
 			return "", nil
 		}
 	}

@@ -35,6 +35,6 @@ func FuzzACPMessage(f *testing.F) {
 				t.Errorf("%q was written", text)
 			}
 		}
-		s.flush()
+		s.flush(true)
 	})
 }

@@ -39,6 +39,8 @@ func TestACP(t *testing.T) {
 		{"faster than it is heard", "", []string{"flood=20000"}, `ok text="` + strings.Repeat("x", 20000) + `"`},
 		{"nothing said", "", nil, "retryable agent: a: it ended its turn with an empty reply"},
 		{"death in the middle", "", []string{"says=half", "die="}, "retryable agent: a: it was ended by SIGKILL"},
+		{"the end in the middle", "", []string{"says=half", "exit=0"}, "retryable agent: a: it broke off in the middle of its turn"},
+		{"a failure in the middle", "", []string{"says=half", "exit=78"}, "final agent: a: it exited with 78 (configuration)"},
 		{"a refusal", "", []string{"says=I will not.", "stop=refusal"}, "final agent: a: it refuses: I will not."},
 		{"too many turns", "", []string{"says=half", "stop=max_turn_requests"}, "final agent: a: it ended its turn early: max_turn_requests"},
 		{"its own end", "", []string{"says=half", "stop=cancelled"}, "retryable agent: a: it cancelled its turn"},

@@ -25,7 +25,7 @@ type acpTurn struct {
 	denials []string
 	tokens  usage
 	usd     *float64 // what the session has cost so far
-	ended   bool     // the newest turn came to its end
+	ended   bool     // the agent has ended the newest turn
 }
 
 func newTurn(q Question) acpTurn {
@@ -41,13 +41,13 @@ func (t *acpTurn) begin(ctx context.Context) {
 	t.last.Reset()
 }
 
-// flush journals what was said to the end of the turn.
-func (t *acpTurn) flush() {
+// flush journals what was said to the end of the turn, and notes whether the agent itself has ended it.
+func (t *acpTurn) flush(ended bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.thought.flush()
 	t.text.flush()
-	t.ended = true
+	t.ended = ended
 }
 
 func (t *acpTurn) saidLast() string {

@@ -32,7 +32,7 @@ import (
 //	echo=                                       says what it is prompted
 //	tokens=IN:OUT cost=USD                      tells of its usage
 //	garbage= flood=N                            writes what is no message, or so many
-//	fail=TEXT stop=REASON die=                  ends the turn
+//	fail=TEXT stop=REASON exit=CODE die=                  ends the turn
 //	hang=FILE                                   makes a file and waits until the turn is cancelled; once, and is quick in further turns
 //	deaf=FILE                                   the same, but never hears that
 //	stall=FILE                                  reads no more than the first 64 KiB of what it is sent, and makes a file then
@@ -248,6 +248,8 @@ func (a *agent) act(do, what string) {
 		for range number(what) {
 			a.say("x")
 		}
+	case "exit":
+		os.Exit(number(what))
 	case "die":
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL) // does not return
 	default:
