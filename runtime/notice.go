@@ -60,6 +60,7 @@ const (
 	noticeTime   = 30 * time.Second // for one try
 	noticeTries  = 20               // the last some eight hours after the first
 	maxNoticeGap = time.Hour
+	maxTelling   = 8 // at once
 )
 
 // noticed lists the rows of what somebody is to be told of a turn, and has them told after the commit.
@@ -143,9 +144,10 @@ func (n *notice) write() Write {
 
 // notifier tells. It is used concurrently.
 type notifier struct {
-	e *Local
+	e     *Local
+	slots chan struct{} // a place for each that is told at once
 
-	mu      sync.Mutex
+	mu      sync.Mutex      // protects what is below
 	pending map[string]bool // ids that wait or are being told
 }
 
@@ -194,9 +196,15 @@ func (t *notifier) begin(n *notice) {
 	}()
 }
 
-// tell tries once, and decides what follows.
+// tell tries once, when there is a place, and decides what follows.
 func (t *notifier) tell(n *notice) {
+	select {
+	case t.slots <- struct{}{}:
+	case <-t.e.ctx.Done():
+		return
+	}
 	r := t.perform(n)
+	<-t.slots
 	n.Tries++
 	if t.e.ctx.Err() != nil {
 		return
@@ -269,7 +277,7 @@ func (t *notifier) settle(n *notice, failed *effect.Error) {
 			defer t.mu.Unlock()
 			delete(t.pending, n.ID)
 			if err != nil {
-				t.e.log("the notice %s is told again: that it was told is not written down: %v", n.ID, err)
+				t.e.log("the notice %s is told again by the next owner: that it was told is not written down: %v", n.ID, err)
 			}
 		}})
 }

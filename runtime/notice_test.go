@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +14,49 @@ import (
 	"starling/runtime"
 	"starling/runtime/memory"
 )
+
+// A crowd is told of by a few at a time, and nobody twice.
+func TestNoticesTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		now, most, told := 0, 0, map[string]int{}
+		env := environment(nil)
+		env.Handlers["notify"] = &effect.Handler{Perform: func(_ context.Context, a *effect.Attempt) effect.Reply {
+			mu.Lock()
+			now++
+			most = max(most, now)
+			told[a.Key]++
+			mu.Unlock()
+			time.Sleep(time.Second)
+			mu.Lock()
+			now--
+			mu.Unlock()
+			return effect.Reply{}
+		}}
+		e, err := runtime.Open(memory.New(), env, runtime.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		ctx := runtime.WithCaller(context.Background(), runtime.Caller{Name: "local:test", Local: true})
+		script := "def main():\n    parallel([lambda: gate(\"g\", options = [\"a\"]) for _ in range(50)])\n"
+		_, err = e.Start(ctx, runtime.StartRequest{Bundle: bundle(t, script, nil), Script: "crowd.star",
+			Settings: effect.Settings{Notify: []effect.Notice{{Channel: "ops", On: []string{effect.NoticeGate}}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if len(told) != 50 || most != 8 {
+			t.Errorf("%d were told of, %d at once, want 50 and 8", len(told), most)
+		}
+		for id, n := range told {
+			if n != 1 {
+				t.Errorf("%s was told %d times", id, n)
+			}
+		}
+	})
+}
 
 // What nobody takes is told again after growing pauses, and in the end given up; the run has gone on meanwhile.
 func TestNoticesAreToldAgain(t *testing.T) {
