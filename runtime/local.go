@@ -111,7 +111,7 @@ func Open(store Store, env *effect.Environment, opts Options) (*Local, error) {
 		return e, err
 	}
 	e.keeper.begin(e)
-	e.notices.e, e.notices.slots = e, make(chan struct{}, maxTelling)
+	e.notices.e = e
 	return e, e.notices.resume()
 }
 

@@ -60,7 +60,7 @@ const (
 	noticeTime   = 30 * time.Second // for one try
 	noticeTries  = 20               // the last some eight hours after the first
 	maxNoticeGap = time.Hour
-	maxTelling   = 8 // at once
+	noticeHands  = 8 // tries at a time, of one channel
 )
 
 // noticed lists the rows of what somebody is to be told of a turn, and has them told after the commit.
@@ -144,11 +144,17 @@ func (n *notice) write() Write {
 
 // notifier tells. It is used concurrently.
 type notifier struct {
-	e     *Local
-	slots chan struct{} // a place for each that is told at once
+	e *Local
 
-	mu      sync.Mutex      // protects what is below
-	pending map[string]bool // ids that wait or are being told
+	mu       sync.Mutex      // guards what follows
+	pending  map[string]bool // ids that wait or are being told
+	channels map[string]*channel
+}
+
+// channel is what of one channel is due. At most noticeHands are told at a time, so that a thousand runs that end at once are no thousand connections, and one that answers slowly holds up no other.
+type channel struct {
+	busy    int
+	waiting []*notice
 }
 
 // resume tells what an owner before has left.
@@ -164,17 +170,24 @@ func (t *notifier) resume() error {
 
 // add has a notice told when it is due.
 func (t *notifier) add(n *notice, env map[string]string) {
+	if t.begins(n) {
+		n.env = env
+		t.wait(n)
+	}
+}
+
+// begins notes a notice, unless it is pending.
+func (t *notifier) begins(n *notice) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.pending[n.ID] {
-		return
+		return false
 	}
 	if t.pending == nil {
-		t.pending = map[string]bool{}
+		t.pending, t.channels = map[string]bool{}, map[string]*channel{}
 	}
 	t.pending[n.ID] = true
-	n.env = env
-	t.wait(n)
+	return true
 }
 
 // wait tells a notice when its time has come; one whose time has come is in motion at once, so that Close waits for it.
@@ -186,25 +199,50 @@ func (t *notifier) wait(n *notice) {
 	t.begin(n)
 }
 
+// begin has a notice told that is due.
 func (t *notifier) begin(n *notice) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.channels[n.Channel]
+	if c == nil {
+		c = new(channel)
+		t.channels[n.Channel] = c
+	}
+	if c.busy == noticeHands {
+		c.waiting = append(c.waiting, n)
+		return
+	}
 	if t.e.leaving.Load() || !t.e.enter() {
 		return // the next owner finds the row
 	}
+	c.busy++
 	go func() {
 		defer t.e.exit()
-		t.tell(n)
+		for ; n != nil; n = t.following(c) {
+			t.tell(n)
+		}
 	}()
 }
 
-// tell tries once, when there is a place, and decides what follows.
+// following is what is to be told next, nil for nothing.
+func (t *notifier) following(c *channel) (n *notice) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(c.waiting) == 0 || t.e.ctx.Err() != nil {
+		c.busy--
+		return nil
+	}
+	n, c.waiting = c.waiting[0], c.waiting[1:]
+	return n
+}
+
+// tell tries once, and decides what follows. Of a run that was pruned meanwhile nobody is told any more; the row may have been written after that.
 func (t *notifier) tell(n *notice) {
-	select {
-	case t.slots <- struct{}{}:
-	case <-t.e.ctx.Done():
+	if _, err := t.e.summary(n.Run); err != nil && AsRefusal(err).Kind == ErrUnknownRun {
+		t.forget(n, t.e.store.Commit(context.Background(), &Batch{Writes: []Write{{n.key(), nil}}}))
 		return
 	}
 	r := t.perform(n)
-	<-t.slots
 	n.Tries++
 	if t.e.ctx.Err() != nil {
 		return
@@ -272,14 +310,17 @@ func (t *notifier) settle(n *notice, failed *effect.Error) {
 			turn.record(NoticeSent, n.Gate, b.Payload())
 			turn.writes = append(turn.writes, Write{n.key(), nil})
 		},
-		done: func(err error) {
-			t.mu.Lock()
-			defer t.mu.Unlock()
-			delete(t.pending, n.ID)
-			if err != nil {
-				t.e.log("the notice %s is told again by the next owner: that it was told is not written down: %v", n.ID, err)
-			}
-		}})
+		done: func(err error) { t.forget(n, err) }})
+}
+
+// forget ends a notice. Where that could not be written down the next owner finds its row.
+func (t *notifier) forget(n *notice, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.pending, n.ID)
+	if err != nil {
+		t.e.log("the notice %s is told again by the next owner: that it was told is not written down: %v", n.ID, err)
+	}
 }
 
 func noticesPayload(list []effect.Notice) effect.Payload {

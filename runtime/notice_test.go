@@ -15,49 +15,6 @@ import (
 	"starling/runtime/memory"
 )
 
-// A crowd is told of by a few at a time, and nobody twice.
-func TestNoticesTakeTurns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex
-		now, most, told := 0, 0, map[string]int{}
-		env := environment(nil)
-		env.Handlers["notify"] = &effect.Handler{Perform: func(_ context.Context, a *effect.Attempt) effect.Reply {
-			mu.Lock()
-			now++
-			most = max(most, now)
-			told[a.Key]++
-			mu.Unlock()
-			time.Sleep(time.Second)
-			mu.Lock()
-			now--
-			mu.Unlock()
-			return effect.Reply{}
-		}}
-		e, err := runtime.Open(memory.New(), env, runtime.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer e.Close()
-		ctx := runtime.WithCaller(context.Background(), runtime.Caller{Name: "local:test", Local: true})
-		script := "def main():\n    parallel([lambda: gate(\"g\", options = [\"a\"]) for _ in range(50)])\n"
-		_, err = e.Start(ctx, runtime.StartRequest{Bundle: bundle(t, script, nil), Script: "crowd.star",
-			Settings: effect.Settings{Notify: []effect.Notice{{Channel: "ops", On: []string{effect.NoticeGate}}}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		if len(told) != 50 || most != 8 {
-			t.Errorf("%d were told of, %d at once, want 50 and 8", len(told), most)
-		}
-		for id, n := range told {
-			if n != 1 {
-				t.Errorf("%s was told %d times", id, n)
-			}
-		}
-	})
-}
-
 // What nobody takes is told again after growing pauses, and in the end given up; the run has gone on meanwhile.
 func TestNoticesAreToldAgain(t *testing.T) {
 	for _, c := range []struct {
@@ -116,4 +73,90 @@ func TestNoticesAreToldAgain(t *testing.T) {
 			}
 		})
 	}
+}
+
+// However many runs end at once, only a few connections go to one channel at a time, one that is slow holds up no other, and nobody is told twice.
+func TestNoticesOfManyRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		told, at, most := map[string]int{}, map[string]int{}, map[string]int{}
+		late := false
+		begin := time.Now()
+		env := environment(nil)
+		env.Handlers["notify"] = &effect.Handler{Perform: func(_ context.Context, a *effect.Attempt) effect.Reply {
+			channel := effect.ViewOf(a.Args).Text("channel")
+			mu.Lock()
+			at[channel]++
+			most[channel] = max(most[channel], at[channel])
+			late = late || channel == "quick" && time.Since(begin) > 0
+			mu.Unlock()
+			if channel == "slow" {
+				time.Sleep(10 * time.Second)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			at[channel]--
+			told[a.Key]++
+			return effect.Reply{}
+		}}
+		e, err := runtime.Open(memory.New(), env, runtime.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		ctx := runtime.WithCaller(context.Background(), runtime.Caller{Name: "local:test", Local: true})
+		ends := []string{effect.NoticeEnd}
+		for range 50 {
+			if _, err := e.Start(ctx, runtime.StartRequest{Bundle: bundle(t, "def main():\n    return 1\n", nil), Script: "notice.star",
+				Settings: effect.Settings{Notify: []effect.Notice{{Channel: "slow", On: ends}, {Channel: "quick", On: ends}}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		if len(told) != 100 || most["slow"] != 8 || late {
+			t.Errorf("told of %d notices, at once %v, quick ones late: %v", len(told), most, late)
+		}
+		for id, n := range told {
+			if n != 1 {
+				t.Errorf("%s was told %d times", id, n)
+			}
+		}
+	})
+}
+
+// Of a run that was pruned nobody is told any more, and nothing of the notice is left to tell.
+func TestNoticesOfPrunedRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tries := 0
+		env := environment(nil)
+		env.Handlers["notify"] = &effect.Handler{Perform: func(context.Context, *effect.Attempt) effect.Reply {
+			tries++
+			return effect.Reply{Err: effect.Errorf(effect.KindEffect, "not now"), Class: effect.Retryable}
+		}}
+		store := memory.New()
+		e, err := runtime.Open(store, env, runtime.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		ctx := runtime.WithCaller(context.Background(), runtime.Caller{Name: "local:test", Local: true})
+		if _, err := e.Start(ctx, runtime.StartRequest{Bundle: bundle(t, "def main():\n    return 1\n", nil), Script: "notice.star",
+			Settings: effect.Settings{Notify: []effect.Notice{{Channel: "ops", On: []string{effect.NoticeEnd}}}}}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		care, err := e.Care(ctx, runtime.CareRequest{Task: runtime.CarePrune, Before: time.Now().Add(time.Hour)})
+		if err != nil || len(care.Pruned) != 1 {
+			t.Fatalf("got %+v, %v", care, err)
+		}
+		time.Sleep(24 * time.Hour)
+		synctest.Wait()
+		left := 0
+		err = store.Scan([]byte("y/"), []byte("y0"), func(_, _ []byte) error { left++; return nil })
+		if tries != 4 || left != 0 || err != nil {
+			t.Errorf("%d tries, and %d rows are left, %v", tries, left, err)
+		}
+	})
 }

@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -82,7 +83,11 @@ func send(ctx context.Context, client *http.Client, a *effect.Attempt, n project
 	}
 	resp, err := client.Do(r)
 	if err != nil {
-		return failed(effect.Retryable, "%v", err)
+		var hidden *url.Error // it has the address, whose path may be a key
+		if errors.As(err, &hidden) {
+			err = hidden.Err
+		}
+		return failed(effect.Retryable, "the webhook at %s: %v", r.URL.Host, err)
 	}
 	defer resp.Body.Close()
 	said, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // what an error shows

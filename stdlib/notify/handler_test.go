@@ -99,7 +99,7 @@ func TestChannels(t *testing.T) {
 		"[notify.ops]\ncommand = ['/bin/sh', '-c', 'echo $HOOK_KEY >&2; exit 3']\n":                                               "retryable /bin/sh exited with 3",
 		"[notify.ops]\ncommand = ['true']\nenv = ['NOBODY_HAS_IT']\n":                                                             "retryable the environment variable NOBODY_HAS_IT, which [notify.ops] declares, has no value",
 		"[notify.other]\ncommand = ['true']\n":                                                                                    "final there is no [notify.ops]",
-		"[notify.ops]\nwebhook = 'http://127.0.0.1:1/'\n":                                                                         "retryable Post \"http://127.0.0.1:1/\": dial tcp 127.0.0.1:1: connect: connection refused",
+		"[notify.ops]\nwebhook = 'http://127.0.0.1:1/services/KEY?token=KEY'\n":                                                   "retryable the webhook at 127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused",
 	} {
 		r := tell(t, project, "{}")
 		if got := show(r); got != want {
