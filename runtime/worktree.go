@@ -90,8 +90,8 @@ func (st *step) treeWork(field string) string {
 
 // forsake removes the trees of a run that has ended, as soon as nobody is at work there.
 func (e *Local) forsake(run string, s *effect.Settings) {
-	if e.env.Tidy == nil || !e.enter() {
-		return // the next owner does it
+	if e.env.Tidy == nil || s == nil && e.store.Info().Path == "" || !e.enter() {
+		return // the next owner does it; without a store and settings nobody knows where they are
 	}
 	go func() {
 		defer e.exit()
