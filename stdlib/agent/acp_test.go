@@ -92,6 +92,20 @@ func TestACPEvents(t *testing.T) {
 	}
 }
 
+// A key that an agent says in pieces is hidden as one that it says at once.
+func TestACPHidesKeys(t *testing.T) {
+	s := acpStage(t, "", "spells=")
+	s.vars["MODEL_KEY"] = "sk-0123456789"
+	page := strings.Repeat("x", 1024)
+	if got := show(s.ask(t.Context(), `agent("a")`)); got != `ok text="`+page+`[MODEL_KEY]."` {
+		t.Errorf("got %s", got)
+	}
+	want := `session {"id": "new1"}` + "\n" + `delta {"text": "` + page + `"}` + "\n" + `delta {"text": "[MODEL_KEY]."}`
+	if got := strings.Join(s.events, "\n"); got != want {
+		t.Errorf("got %s", got)
+	}
+}
+
 // A reply that was not accepted is mended in the same conversation, where the agent keeps it; what it says of the past is not said again.
 func TestACPGoesOn(t *testing.T) {
 	for able, want := range map[string]string{"load": "load s7\ns7 \"Your previous reply", "resume": "resume s7\ns7 \"Your previous reply", "says=": `new1 "Look.`} {

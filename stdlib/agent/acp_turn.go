@@ -12,7 +12,8 @@ import (
 
 // acpTurn is what an agent says and asks for while it works. Updates come one after the other, requests beside them.
 type acpTurn struct {
-	q Question
+	q    Question
+	hide *strings.Replacer // of keys, which may come in pieces
 
 	mu      sync.Mutex // protects what is below, and the attempt's Emit
 	emit    emitter
@@ -30,7 +31,9 @@ type acpTurn struct {
 
 func newTurn(q Question) acpTurn {
 	emit := newEmitter(q.Attempt)
-	return acpTurn{q: q, emit: emit, text: &deltas{emit: emit, kind: "delta"}, thought: &deltas{emit: emit, kind: "thinking"}, names: map[string]string{}, calls: map[string]acpTool{}}
+	hide, keys := keyRedactor(q), keysOf(q)
+	return acpTurn{q: q, emit: emit, hide: hide, text: &deltas{emit: emit, kind: "delta", hide: hide, keys: keys}, thought: &deltas{emit: emit, kind: "thinking", hide: hide, keys: keys},
+		names: map[string]string{}, calls: map[string]acpTool{}}
 }
 
 // begin forgets what was said in the turn before.
@@ -53,7 +56,7 @@ func (t *acpTurn) flush(ended bool) {
 func (t *acpTurn) saidLast() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return strings.TrimSpace(t.last.String())
+	return strings.TrimSpace(t.hide.Replace(t.last.String()))
 }
 
 func (t *acpTurn) used() starlark.Value {

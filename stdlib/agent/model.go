@@ -200,49 +200,70 @@ const (
 	deltaWait = 50 * time.Millisecond
 )
 
-// deltas journals the text of a reply as it comes, in pieces of what has come within a time: each costs a commit. It is used concurrently.
+// deltas journals the text of a reply as it comes, in pieces of what has come within a time: each costs a commit. A key that comes in pieces is hidden as one that comes at once. It is used
+// concurrently.
 type deltas struct {
 	emit emitter
-	kind string // of the events
+	kind string            // of the events
+	hide *strings.Replacer // of keys; nil for nothing
+	keys []string          // that it hides
 
 	mu    sync.Mutex // protects what is below
 	text  strings.Builder
 	timer *time.Timer // nil before the first piece
+	waits bool        // for the timer
 }
 
 func (d *deltas) add(text string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.text.Len() == 0 && text != "" {
+	if text != "" && !d.waits {
 		d.wait()
 	}
 	d.text.WriteString(text)
 	if d.text.Len() >= deltaSize {
-		d.say()
+		d.say(true)
 	}
 }
 
 func (d *deltas) wait() {
+	d.waits = true
 	if d.timer == nil {
-		d.timer = time.AfterFunc(deltaWait, d.flush)
+		d.timer = time.AfterFunc(deltaWait, d.tick)
 		return
 	}
 	d.timer.Reset(deltaWait)
 }
 
-// flush journals what has come.
+func (d *deltas) tick() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.say(true)
+}
+
+// flush journals what has come, of which nothing more follows.
 func (d *deltas) flush() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.say()
+	d.say(false)
 }
 
-func (d *deltas) say() {
-	if d.timer != nil {
+// say journals what has come, where more follows without what may be the beginning of a key.
+func (d *deltas) say(more bool) {
+	if d.waits = false; d.timer != nil {
 		d.timer.Stop()
 	}
-	if text := d.text.String(); text != "" {
-		d.text.Reset()
+	text := d.text.String()
+	d.text.Reset()
+	if d.hide != nil {
+		text = d.hide.Replace(text)
+	}
+	if more {
+		end := len(text) - partOfKey(text, d.keys)
+		d.text.WriteString(text[end:])
+		text = text[:end]
+	}
+	if text != "" {
 		d.emit.say(d.kind, "text", text)
 	}
 }

@@ -27,11 +27,39 @@ func redactor(q Question) *strings.Replacer {
 
 // keyRedactor replaces the values of declared variables that are keys.
 func keyRedactor(q Question) *strings.Replacer {
-	return replacer(q, func(name, value string) bool { return len(value) >= leastKey && keyName.MatchString(name) })
+	return replacer(q, isKey)
 }
+
+func isKey(name, value string) bool { return len(value) >= leastKey && keyName.MatchString(name) }
+
+// partOfKey is how many bytes at the end of a text may be the beginning of a key, of which the rest has not come yet.
+func partOfKey(text string, keys []string) (n int) {
+	for _, key := range keys {
+		for i := max(0, len(text)-len(key)+1); i < len(text)-n; i++ {
+			if strings.HasPrefix(key, text[i:]) {
+				n = len(text) - i
+			}
+		}
+	}
+	return n
+}
+
+// keysOf are the values that keyRedactor replaces.
+func keysOf(q Question) []string { return slices.Collect(maps.Keys(hiddenNames(q, isKey))) }
 
 // replacer replaces values, the longest first.
 func replacer(q Question, hidden func(name, value string) bool) *strings.Replacer {
+	names := hiddenNames(q, hidden)
+	values := slices.SortedFunc(maps.Keys(names), func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) })
+	pairs := make([]string, 0, 2*len(values))
+	for _, v := range values {
+		pairs = append(pairs, v, names[v])
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// hiddenNames are the names of values, as they stand in their place.
+func hiddenNames(q Question, hidden func(name, value string) bool) map[string]string {
 	names := map[string]string{}
 	for _, name := range q.Definition.Env {
 		if value, ok := q.Env(name); ok && hidden(name, value) {
@@ -44,10 +72,5 @@ func replacer(q Question, hidden func(name, value string) bool) *strings.Replace
 	if q.Endpoint != nil {
 		names[q.Endpoint.Token] = "[" + tool.TokenVariable + "]"
 	}
-	values := slices.SortedFunc(maps.Keys(names), func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) })
-	pairs := make([]string, 0, 2*len(values))
-	for _, v := range values {
-		pairs = append(pairs, v, names[v])
-	}
-	return strings.NewReplacer(pairs...)
+	return names
 }

@@ -24,6 +24,7 @@ import (
 // one after the other:
 //
 //	says=TEXT thinks=TEXT plan=TEXT link=URL    tells; KEY stands for the variable MODEL_KEY
+//	spells=                                     says a page and the variable MODEL_KEY, in pieces that break off within it
 //	tool=KIND:TITLE                             tells of a tool that it uses, and that it has
 //	ask=KIND:TITLE[:PATH]                       asks for leave, and says TITLE: selected, or cancelled
 //	told=KIND:TITLE[:PATH]                      the same, but tells of the tool first, and then asks with no more than its id
@@ -227,6 +228,10 @@ func (a *agent) act(do, what string) {
 	switch do {
 	case "says":
 		a.say(what)
+	case "spells":
+		key := os.Getenv("MODEL_KEY")
+		a.say(strings.Repeat("x", 1024) + key[:len(key)/2])
+		a.say(key[len(key)/2:] + ".")
 	case "thinks":
 		a.tell(acp.UpdateAgentThoughtText(what))
 	case "plan":
