@@ -44,7 +44,14 @@ func (a *actor) ask(ctx context.Context, n *nap, step string, attempt int, l eff
 	answered := make(chan bool, 1)
 	failed := make(chan error, 1)
 	decided := false // touched where events are taken
+	var mu sync.Mutex
+	over := false // protected by mu: nobody waits for the answer any more
 	defer n.hold()()
+	defer func() {
+		mu.Lock()
+		defer mu.Unlock()
+		over = true
+	}()
 	a.e.post(a.run, event{parks: true,
 		apply: func(t *turn) {
 			if f, ok := a.flights[step]; ok && f.attempt == attempt {
@@ -61,7 +68,11 @@ func (a *actor) ask(ctx context.Context, n *nap, step string, attempt int, l eff
 				failed <- err
 				return
 			}
-			n.set(!decided)
+			mu.Lock()
+			defer mu.Unlock()
+			if !over {
+				n.set(!decided)
+			}
 		}})
 	select {
 	case granted := <-answered:

@@ -3,10 +3,13 @@ package runtime_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"go.starlark.net/starlark"
 
 	"starling/lang/effect"
 	"starling/runtime"
@@ -75,6 +78,41 @@ func TestLeave(t *testing.T) {
 		_, err = e.Signal(ctx, runtime.Signal{Kind: runtime.SignalAnswer, Run: run.ID, Gate: "!permission:a", Choice: "approve"})
 		if refused := (*runtime.Refusal)(nil); !errors.As(err, &refused) || refused.Kind != runtime.ErrClosed {
 			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// A question whose end comes before it is written down leaves nothing behind: the engine knows what is in motion, and can be closed.
+func TestLeaveInVain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		env := environment(nil)
+		env.Names["agent"] = ask("agent", effect.Waiting, "name")
+		env.Handlers["agent"] = &effect.Handler{Perform: func(ctx context.Context, a *effect.Attempt) effect.Reply {
+			gone, cancel := context.WithCancel(ctx)
+			cancel()
+			for range 100 { // some of them come as far as the question
+				if granted, err := a.Ask(gone, effect.Leave{Prompt: "make"}); granted || err == nil {
+					t.Errorf("got %v, %v", granted, err)
+				}
+			}
+			if a.Step == "b" {
+				time.Sleep(time.Second)
+			}
+			return effect.Reply{Value: starlark.None}
+		}}
+		e, err := runtime.Open(memory.New(), env, runtime.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx := runtime.WithCaller(context.Background(), runtime.Caller{Name: "local:test", Local: true})
+		for _, step := range []string{"a", "b"} {
+			if _, err := e.Start(ctx, runtime.StartRequest{Bundle: bundle(t, fmt.Sprintf("def main():\n    agent(%q)\n", step), nil), Script: "leave.star"}); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
 		}
 	})
 }
