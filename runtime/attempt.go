@@ -36,6 +36,9 @@ func (t *turn) beginReady() {
 			t.offer(st)
 			continue
 		}
+		if t.s.stands(st) {
+			continue
+		}
 		t.wake()
 		var b effect.Object
 		t.record(AttemptStarted, st.Step, b.Int("attempt", int64(st.Attempt+1)).Payload())

@@ -277,7 +277,7 @@ func (st *step) payload() effect.Payload {
 		Int("reasks", int64(st.Reasks)).Raw("feedback", st.Feedback).Text("session", st.Session).Raw("refused", st.Refused).Flag("stopped", st.Stopped).Text("said", st.Said).Flag("aside", st.Aside).Text("note", st.Note).
 		Text("cut", st.Cut).Text("mail", st.Mail).Texts("backends", st.Backends).Texts("pulls", st.Pulls).Texts("steers", st.Steers).Raw("told", toldPayload(st.Told)).Raw("permissions", permissionsPayload(st.Permissions)).Flag("offered", st.Offered).Int("claim", int64(st.Claim)).Text("worker", st.Worker).Int("lease", int64(st.Lease)).Flag("breaker", st.Breaker).Int("serving", int64(st.Serving)).Raw("shut", st.Shut).
 		Flag("recalls", st.Recall != nil).Raw("ceilings", effect.CeilingsPayload(st.Ceilings)).Text("held", st.Held).
-		Int("heard", int64(st.Heard)).Texts("changes", st.Changes).Raw("overlaps", overlapsPayload(st.Overlaps)).Flag("behind", st.Behind).Text("tree", st.Tree).Payload()
+		Int("heard", int64(st.Heard)).Texts("changes", st.Changes).Raw("overlaps", overlapsPayload(st.Overlaps)).Flag("behind", st.Behind).Text("tree", st.Tree).Int("limit", int64(st.Limit)).Int("total", int64(st.Total)).Payload()
 }
 
 func stateOf(run string, v effect.View) *state {
@@ -340,7 +340,7 @@ func gateOf(name string, v effect.View) *gate {
 }
 
 func stepOf(name string, v effect.View) *step {
-	return &step{Step: name, Kind: v.Text("kind"), Seq: uint64(v.Int("seq")), At: timeOf(v, "at"), Class: effect.Class(v.Int("class")), Where: v.Text("where"),
+	st := &step{Step: name, Kind: v.Text("kind"), Seq: uint64(v.Int("seq")), At: timeOf(v, "at"), Class: effect.Class(v.Int("class")), Where: v.Text("where"),
 		Args: v.Raw("args"), Resolved: v.Raw("resolved"), Returns: v.Text("returns"), Policy: policyOf(v.Sub("policy")), Attempt: int(v.Int("attempt")),
 		Ready: v.Flag("ready"), InFlight: v.Flag("in_flight"), Failures: int(v.Int("failures")), Reasks: int(v.Int("reasks")), Feedback: v.Raw("feedback"), Session: v.Text("session"),
 		Refused: v.Raw("refused"), Stopped: v.Flag("stopped"), Said: v.Text("said"), Aside: v.Flag("aside"), Note: v.Text("note"), Cut: v.Text("cut"), Mail: v.Text("mail"),
@@ -348,4 +348,6 @@ func stepOf(name string, v effect.View) *step {
 		Lease: time.Duration(v.Int("lease")), Breaker: v.Flag("breaker"), Serving: int(v.Int("serving")), Shut: v.Raw("shut"),
 		Ceilings: effect.CeilingsOf(v.Raw("ceilings")), Held: v.Text("held"), Heard: int(v.Int("heard")),
 		Changes: v.Texts("changes"), Overlaps: overlapsOf(v.Sub("overlaps")), Behind: v.Flag("behind"), Tree: v.Text("tree")}
+	st.limits(v)
+	return st
 }

@@ -120,7 +120,7 @@ func environment(perform func(context.Context, *effect.Attempt) effect.Reply) *e
 		ask("sleep", effect.Waiting, "duration"),
 		ask("take", effect.Waiting, "name", "timeout"),
 		ask("run", effect.Waiting, "script", "inputs", "name", "on_error"),
-		ask("work", effect.Waiting, "name", "value", "on_uncertain", "retries", "timeout", "returns", "backends", "pulls", "reasks"),
+		ask("work", effect.Waiting, "name", "value", "on_uncertain", "retries", "timeout", "returns", "backends", "pulls", "reasks", "who", "limit", "total"),
 		ask("now", effect.Answer), ask("uuid", effect.Answer), ask("random", effect.Answer),
 		printBuiltin, contractBuiltin,
 	} {
@@ -192,6 +192,8 @@ func ask(name string, class effect.Class, params ...string) *effect.Builtin {
 				r.Backends = append(r.Backends, r.Pulls...)
 			}
 			r.Policy.Reasks, _ = c.Count("reasks", 0, 0, 9)
+			r.Limit, _ = c.Count("limit", 0, 0, 99)
+			r.Total, _ = c.Count("total", 0, 0, 99)
 		}
 		if name == "run" && c.Text("on_error", "") == "return" {
 			r.Policy.OnError = effect.Return

@@ -55,13 +55,14 @@ type state struct {
 	shared        shared                  // its variables and chats
 
 	timers   timers
-	ready    heap[*step]      // those that want an attempt, the oldest first
-	flying   int              // steps whose newest attempt has started and not ended
-	children map[string]*step // steps that wait for a child run
-	takes    []*step          // steps that wait for a message, in the order of their requests
-	changing []*step          // steps that may change files of the workspace, the oldest first
-	asks     []*step          // steps that ask for what runs share, in the order of their requests
-	decided  []*step          // steps whose outcome is known and not recorded yet, in the order in which it became known
+	ready    heap[*step]       // those that want an attempt, the oldest first
+	crowded  map[string]*crowd // agents with limits, by their names
+	flying   int               // steps whose newest attempt has started and not ended
+	children map[string]*step  // steps that wait for a child run
+	takes    []*step           // steps that wait for a message, in the order of their requests
+	changing []*step           // steps that may change files of the workspace, the oldest first
+	asks     []*step           // steps that ask for what runs share, in the order of their requests
+	decided  []*step           // steps whose outcome is known and not recorded yet, in the order in which it became known
 }
 
 // step is an open step.
@@ -107,6 +108,9 @@ type step struct {
 	Changes     []string // patterns of the paths that it may change
 	Overlaps    []effect.Overlap
 	Tree        string // path of the branch in whose working tree it is done, "" for the workspace
+	Limit       int    // how many requests to its agent may be at work at once, 0 for any number
+	Total       int    // how many to all agents
+	aside       *crowd // where it waits although it is ready
 	Behind      bool   // waits for another that may change the same
 	Held        string // address of the ceiling that holds it while somebody is asked
 	Heard       int    // of an agent with a chat: the number behind the newest entry that it is given
@@ -137,7 +141,7 @@ type message struct {
 
 func newState(run string) *state {
 	return &state{ID: run, Status: Pending, Steps: map[string]*step{}, Gates: map[string]*gate{}, Recalls: map[string]*recall{}, children: map[string]*step{},
-		Spent: map[string]Usage{}, Raised: map[string]int64{}, Conversations: map[string]conversation{}, Owned: map[string][]string{}}
+		Spent: map[string]Usage{}, Raised: map[string]int64{}, Conversations: map[string]conversation{}, Owned: map[string][]string{}, crowded: map[string]*crowd{}}
 }
 
 // apply folds one record in.
@@ -230,6 +234,7 @@ func (s *state) end(status Status) {
 	clear(s.children)
 	clear(s.Recalls)
 	clear(s.Owned)
+	clear(s.crowded)
 	s.timers, s.ready, s.flying, s.takes, s.asks, s.changing, s.decided, s.Mailbox = timers{}, heap[*step]{}, 0, nil, nil, nil, nil, nil
 	s.shared = shared{}
 }
@@ -239,6 +244,7 @@ func (s *state) request(r *Record, v effect.View) {
 		Args: v.Raw("args"), Resolved: v.Raw("resolved"), Returns: v.Text("returns"), Policy: policyOf(v.Sub("policy")), Refused: v.Raw("refused"),
 		Backends: v.Texts("backends"), Pulls: v.Texts("pulls"), Steers: v.Texts("steers"), Breaker: v.Flag("breaker"), Ceilings: effect.CeilingsOf(v.Raw("ceilings")), Heard: int(v.Int("heard")),
 		Changes: v.Texts("changes"), Overlaps: overlapsOf(v.Sub("overlaps")), Tree: v.Text("tree")}
+	st.limits(v)
 	s.own(st)
 	if st.Kind == kindMailbox {
 		st.Mail = v.Sub("args").Text("name")
@@ -272,6 +278,7 @@ func (s *state) adopt(st *step) {
 		s.asks = append(s.asks, st)
 	case st.InFlight && st.Claim == 0:
 		s.flying++
+		s.works(st, 1)
 	case st.Ready:
 		s.ready.push(st)
 	}
@@ -297,10 +304,15 @@ func (s *state) forget(name string) {
 // want notes whether a step wants an attempt.
 func (s *state) want(st *step, ready bool) {
 	st.Ready = ready
+	if st.aside != nil {
+		st.aside.waiting.remove(st)
+		st.aside = nil
+	}
 	if ready {
 		s.ready.push(st)
 	} else {
 		s.ready.remove(st)
+		s.makeRoom(st) // it may have been the one that was let try
 	}
 }
 
@@ -310,8 +322,10 @@ func (s *state) fly(st *step, inFlight bool) {
 	case st.Claim > 0:
 	case inFlight && !st.InFlight:
 		s.flying++
+		s.works(st, 1)
 	case !inFlight && st.InFlight:
 		s.flying--
+		s.works(st, -1)
 	}
 	st.InFlight = inFlight
 }

@@ -202,7 +202,7 @@ func (t *turn) request(r *effect.Request) {
 	t.record(StepRequested, r.Step, b.Text("kind", r.Kind).Int("class", int64(r.Class)).Text("where", r.Where).Raw("args", r.Args).
 		Raw("resolved", r.Resolved).Text("returns", r.Returns).Raw("policy", policyPayload(r.Policy)).Raw("refused", refused.Payload()).
 		Texts("backends", r.Backends).Texts("pulls", r.Pulls).Texts("steers", steerings(r.Steers)).Flag("breaker", r.Breaker).Raw("ceilings", effect.CeilingsPayload(r.Ceilings)).
-		Texts("changes", r.Changes).Raw("overlaps", overlapsPayload(r.Overlaps)).Text("tree", r.Tree).
+		Texts("changes", r.Changes).Raw("overlaps", overlapsPayload(r.Overlaps)).Text("tree", r.Tree).Int("limit", int64(r.Limit)).Int("total", int64(r.Total)).
 		Int("heard", int64(t.s.shared.heard(r))).Payload())
 	if refused != nil || t.s.Steps[r.Step].Recall != nil {
 		return

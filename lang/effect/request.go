@@ -31,6 +31,8 @@ type Request struct {
 	Steers   []Steering // how each of Backends is steered, in their order; SteerNone where there are fewer
 	Pulls    []string   // those of Backends that are not called but come for their work
 	Breaker  bool       // a backend that fails again and again is left alone for a while
+	Limit    int        // how many requests to this agent may be at work at once in the run, 0 for any number
+	Total    int        // how many to agents with a total may be, 0 for any number
 	Changes  []string   // patterns of the paths of the workspace that it may change, see [Claims]; nil for none
 }
 

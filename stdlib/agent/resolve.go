@@ -60,6 +60,7 @@ type party struct {
 	role       role
 	project    project.Agent // of its name; zero without a section
 	defaults   project.Limits
+	total      int64       // agents that may be at work at once; 0 for any number
 	definition Definition  // without who serves
 	candidates []Candidate // to serve, the preferred one first
 }
@@ -103,7 +104,7 @@ func (r resolver) find(s *effect.Settings, who role, backends []string, tools st
 	if fault != nil {
 		return nil, fault
 	}
-	p := &party{role: who, defaults: f.Defaults}
+	p := &party{role: who, defaults: f.Defaults, total: f.Machine.Agents}
 	p.project, _ = f.Agent(who.name)
 	p.definition = Definition{Agent: who.name, Instructions: firstOf(who.text("instructions"), p.project.Instructions)}
 	serve := expand(f, firstList(backends, names(who.field("backend")), []string{who.name}))
@@ -347,6 +348,7 @@ func (p *party) complete(q *effect.Request, args effect.View, returns string) {
 	q.Breaker = !slices.ContainsFunc(p.candidates, func(c Candidate) bool { return c.Backend == backendScripted || c.Backend == backendCassette })
 	q.Resolved = p.definition.payload(p.candidates)
 	q.Changes = p.changes(args)
+	q.Limit, q.Total = firstCount(0, p.role.field("limit"), nil, &p.project.Limit, nil), int(p.total)
 }
 
 // changes lists what the agent may change: what it owns or, where nobody says what, anything. An agent that owns something changes it, unless its role says that it changes nothing.

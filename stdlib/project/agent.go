@@ -34,7 +34,7 @@ func (r *reader) agent(name string, t table) Agent {
 	if err := effect.CheckName(name); err != nil {
 		r.complain(t.path, diagnostic.Diagnostic{Message: err.Error()})
 	}
-	r.onlyKeys(t, "backend", "backends", "command", "preset", "permissions", "server", "tool", "env", "model", "url", "max_tokens", "price", "cassette", "tools", "modifies", "owns", "timeout", "retries", "reasks",
+	r.onlyKeys(t, "backend", "backends", "command", "preset", "permissions", "server", "tool", "env", "model", "url", "max_tokens", "price", "cassette", "tools", "modifies", "owns", "timeout", "retries", "reasks", "limit",
 		"instructions", "input", "output")
 	instructions, _ := r.string(t, "instructions")
 	a := Agent{
@@ -49,6 +49,7 @@ func (r *reader) agent(name string, t table) Agent {
 		Modifies:     r.flag(t, "modifies"),
 		Owns:         r.patterns(t, "owns"),
 		Limits:       r.limits(t),
+		Limit:        int(r.bound(t, "limit", 1)),
 		Instructions: instructions,
 		Input:        r.contract(t, "input"),
 		Output:       r.contract(t, "output"),

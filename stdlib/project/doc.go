@@ -18,6 +18,7 @@
 //	fake                    path                   none       script of scripted agents, relative to this file; the command line's --fake wins
 //	machine.steps           int, from 1000         1e9        what a script may compute between two outcomes
 //	machine.memory          int, from 1 MiB        1 GiB      bytes that a run may hold, by the machine's own count
+//	machine.agents          int, from 1            64         agents that may be at work at once in a run; the others wait for their turn, their deadlines not begun
 //	store.keep              int, from 100          all        records of its journal that a run which has not ended keeps at least; from twice as many on
 //	                                                          the older ones are trimmed. It counts in the project that the store stands in
 //	defaults.timeout        duration               "5m"       of one attempt of an agent
@@ -75,6 +76,7 @@
 //	agents.NAME.timeout     duration               defaults   as above, of this agent
 //	agents.NAME.retries     int, 0 to 100          defaults   as above, of this agent
 //	agents.NAME.reasks      int, 0 to 100          defaults   as above, of this agent
+//	agents.NAME.limit       int, from 1            any        how many requests to it may be at work at once in a run
 //	agents.NAME.instructions string                ""         what the agent is told with every task
 //	agents.NAME.input       contract               none       what a handoff to it must carry
 //	agents.NAME.output      contract               none       what it must reply

@@ -126,6 +126,7 @@ type Agent struct {
 	Modifies     bool     // whether it may change the workspace
 	Owns         []string // patterns of the paths that are its to change; none where Modifies stands for all
 	Limits       Limits
+	Limit        int // how many of it may be at work at once in a run; 0 for any number
 	Instructions string
 	Input        string // contract in canonical text, "" without one
 	Output       string // contract in canonical text, "" without one
@@ -145,6 +146,7 @@ type Limits struct {
 type Machine struct {
 	Steps  int64 // between two outcomes
 	Memory int64 // bytes of what is alive
+	Agents int64 // at work at once
 }
 
 // Agent finds an agent by name.

@@ -83,8 +83,8 @@ func (r *reader) project(t table) *File {
 		}
 	}
 	if machine, ok := r.table(t, "machine"); ok {
-		r.onlyKeys(machine, "steps", "memory")
-		f.Machine = Machine{Steps: r.bound(machine, "steps", minSteps), Memory: r.bound(machine, "memory", minMemory)}
+		r.onlyKeys(machine, "steps", "memory", "agents")
+		f.Machine = Machine{Steps: r.bound(machine, "steps", minSteps), Memory: r.bound(machine, "memory", minMemory), Agents: r.bound(machine, "agents", 1)}
 	}
 	if store, ok := r.table(t, "store"); ok {
 		r.onlyKeys(store, "keep")

@@ -17,6 +17,7 @@ const whole = `fake = "agents.star"
 [machine]
 steps = 1_000_000
 memory = 67_108_864
+agents = 9
 
 [store]
 keep = 5000
@@ -74,7 +75,7 @@ func TestParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `fake=agents.star machine={1000000 67108864} keep=5000 timeout=2m0s retries=0 reasks=7
+	const want = `fake=agents.star machine={1000000 67108864 9} keep=5000 timeout=2m0s retries=0 reasks=7
 reviewer: command[] ["./reviewer.py" "--strict"] env=[REVIEWER_API_KEY HTTP_DEBUG] timeout=1m30s retries=3 reasks=0 instructions="You review.\n" input={items: [any]} output={approved: bool}
 fast: command[] ["fast"] env=[HTTP_DEBUG] timeout=0s retries=- reasks=- instructions="" input= output=
 played: scripted[] [] env=[] timeout=0s retries=- reasks=- instructions="" input= output=
