@@ -340,7 +340,7 @@ func gateOf(name string, v effect.View) *gate {
 }
 
 func stepOf(name string, v effect.View) *step {
-	st := &step{Step: name, Kind: v.Text("kind"), Seq: uint64(v.Int("seq")), At: timeOf(v, "at"), Class: effect.Class(v.Int("class")), Where: v.Text("where"),
+	st := &step{Step: name, Kind: v.Text("kind"), Named: sessionOf(v.Text("kind"), v.Raw("args")), Seq: uint64(v.Int("seq")), At: timeOf(v, "at"), Class: effect.Class(v.Int("class")), Where: v.Text("where"),
 		Args: v.Raw("args"), Resolved: v.Raw("resolved"), Returns: v.Text("returns"), Policy: policyOf(v.Sub("policy")), Attempt: int(v.Int("attempt")),
 		Ready: v.Flag("ready"), InFlight: v.Flag("in_flight"), Failures: int(v.Int("failures")), Reasks: int(v.Int("reasks")), Feedback: v.Raw("feedback"), Session: v.Text("session"),
 		Refused: v.Raw("refused"), Stopped: v.Flag("stopped"), Said: v.Text("said"), Aside: v.Flag("aside"), Note: v.Text("note"), Cut: v.Text("cut"), Mail: v.Text("mail"),

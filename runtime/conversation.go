@@ -24,7 +24,7 @@ func sessionOf(kind string, args effect.Payload) string {
 
 // goesOn is the conversation that the next attempt of a step goes on with, "" where it begins anew.
 func (s *state) goesOn(st *step) string {
-	name := sessionOf(st.Kind, st.Args)
+	name := st.Named
 	if name == "" || st.Failures > 0 {
 		return ""
 	}
@@ -36,7 +36,7 @@ func (s *state) goesOn(st *step) string {
 
 // keepConversation takes from the end of an attempt what its session goes on with.
 func (s *state) keepConversation(st *step, class, id string) {
-	name := sessionOf(st.Kind, st.Args)
+	name := st.Named
 	switch {
 	case name == "":
 	case class == classRetryable || class == classFinal:
@@ -53,7 +53,7 @@ func (s *state) conversing(r *effect.Request) *effect.Error {
 		return nil
 	}
 	for _, st := range s.Steps {
-		if sessionOf(st.Kind, st.Args) == name {
+		if st.Named == name {
 			return effect.Errorf(effect.KindRefused, "%s: the session %q is at work at %s; calls of one session come one after the other: give each branch a session of its own", r.Step, name, st.Step)
 		}
 	}

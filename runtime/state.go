@@ -82,6 +82,7 @@ type step struct {
 	Pulls       []string // those of them that come for their work
 	Serving     int      // index of the backend that is to serve
 	Session     string   // how that backend calls the conversation
+	Named       string   // session that it names; kept with the step, for each request of a session looks at all that are open
 	Attempt     int      // number of the newest attempt
 	Ready       bool     // wants an attempt
 	Offered     bool     // waits for somebody to claim it
@@ -245,6 +246,7 @@ func (s *state) request(r *Record, v effect.View) {
 		Backends: v.Texts("backends"), Pulls: v.Texts("pulls"), Steers: v.Texts("steers"), Breaker: v.Flag("breaker"), Ceilings: effect.CeilingsOf(v.Raw("ceilings")), Heard: int(v.Int("heard")),
 		Changes: v.Texts("changes"), Overlaps: overlapsOf(v.Sub("overlaps")), Tree: v.Text("tree")}
 	st.limits(v)
+	st.Named = sessionOf(st.Kind, st.Args)
 	s.own(st)
 	if st.Kind == kindMailbox {
 		st.Mail = v.Sub("args").Text("name")
