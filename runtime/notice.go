@@ -125,7 +125,7 @@ func (t *turn) tellAbout(channel string, r *Record, kind string, body noticeBody
 	if kind == effect.NoticeBudget && body.Gate == nil {
 		what = hashOf([]byte(r.view().Text("budget")))[:12]
 	}
-	body.ID = fmt.Sprintf("%s.%s.%s", t.s.ID, what, channel)
+	body.ID = fmt.Sprintf("%s_%s_%s", t.s.ID, what, channel)
 	text, _ := json.Marshal(body) // plain data
 	n := &notice{ID: body.ID, Run: t.s.ID, Channel: channel, Body: text, Settings: t.s.Settings, Due: t.now}
 	if body.Gate != nil {

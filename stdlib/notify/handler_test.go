@@ -38,7 +38,7 @@ func tell(t *testing.T, project, body string) effect.Reply {
 		}
 	}
 	env := map[string]string{"HOOK_KEY": hookKey, "TOPIC": "runs"}
-	a := &effect.Attempt{Run: "run1", Step: "review", Number: 1, Key: "run1.7.ops", Args: args,
+	a := &effect.Attempt{Run: "run1", Step: "review", Number: 1, Key: "run1_7_ops", Args: args,
 		Settings: &effect.Settings{Workspace: dir, ProjectFile: filepath.Join(dir, "starling.toml"), Project: []byte(project)},
 		Env:      func(name string) (string, bool) { v, ok := env[name]; return v, ok }}
 	r := notify.Handler().Perform(context.Background(), a)
@@ -62,7 +62,7 @@ func TestWebhook(t *testing.T) {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			heard++
 			body, _ := io.ReadAll(r.Body)
-			if err := hook.Verify(body, r.Header); err != nil || r.Header.Get("Webhook-Id") != "run1.7.ops" || string(body) != `{"type":"x"}` {
+			if err := hook.Verify(body, r.Header); err != nil || r.Header.Get("Webhook-Id") != "run1_7_ops" || string(body) != `{"type":"x"}` {
 				t.Errorf("%v: got %s, %v", err, body, r.Header)
 			}
 			w.Header().Set("Retry-After", "7")
@@ -105,7 +105,7 @@ func TestChannels(t *testing.T) {
 		if got := show(r); got != want {
 			t.Errorf("%s\ngot  %s\nwant %s", project, got, want)
 		}
-		if strings.Contains(project, "told") && r.Text != "{}run1.7.ops runs" {
+		if strings.Contains(project, "told") && r.Text != "{}run1_7_ops runs" {
 			t.Errorf("the command had %q", r.Text)
 		}
 	}
