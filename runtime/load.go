@@ -36,10 +36,10 @@ func readRunTo(s Store, run string, skip int, upTo uint64) (*saved, error) {
 	for before := uint64(0); ; {
 		sv := &saved{run: run, state: newState(run), upTo: upTo}
 		err := sv.read(s, skip)
-		if !errors.Is(err, errGap) {
+		if !errors.Is(err, ErrDamaged) {
 			return sv, unreadable(run, err)
 		}
-		h, failed := readHorizon(s, run) // was it trimmed while it was read?
+		h, failed := readHorizon(s, run) // was it trimmed while it was read? A record, or the keyframe that it began with, is gone then
 		if failed != nil || h == nil || h.seq == before || h.seq == sv.begins {
 			return nil, unreadable(run, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -259,6 +260,36 @@ func (w *world) export(run string) []byte {
 		w.t.Fatal(err)
 	}
 	return file
+}
+
+// meddler is a store to which something happens just before a keyframe is read for the first time.
+type meddler struct {
+	runtime.Store
+	once sync.Once
+	do   func()
+}
+
+func (m *meddler) Get(key []byte) ([]byte, error) {
+	if bytes.HasPrefix(key, []byte("f/")) {
+		m.once.Do(m.do)
+	}
+	return m.Store.Get(key)
+}
+
+// Whoever reads a run while it is trimmed again may look for a keyframe that has just been superseded.
+func TestRunIsReadWhileItIsTrimmed(t *testing.T) {
+	w := trims(t, 0)
+	run := w.looped(30)
+	w.trim(10)
+	w.signal(answer(run, "more", "yes"))
+	w.rests(run)
+	w.each("s/", func([]byte) []byte { return nil })
+	trimmed := false
+	reader := runtime.NewReader(&meddler{Store: w.store.Reader(), do: func() { trimmed = len(w.trim(10)) == 1 }}, environment(w.perform))
+	got, err := reader.Get(w.ctx, run)
+	if err != nil || !trimmed || len(got.Gates) != 1 || got.Gates[0].Gate != "more#2" {
+		t.Errorf("got %+v, %v; trimmed again: %v", got, err, trimmed)
+	}
 }
 
 // A run that loops takes at most 300 bytes a step beyond payloads and, where its journal is trimmed, a bounded store.
