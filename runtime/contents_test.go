@@ -115,15 +115,12 @@ def main():
 func TestContentsAreNamedWhileTheyAreDropped(t *testing.T) {
 	w := littering(t)
 	var wg sync.WaitGroup
-	stop := make(chan struct{})
+	starts := make(chan struct{}, 40) // so many a round, or those that drop and look would never come to an end
 	for i := range 4 {
 		wg.Go(func() {
-			for n := 0; ; n++ {
-				select {
-				case <-stop:
-					return
-				default:
-				}
+			n := 0
+			for range starts {
+				n++
 				run, err := w.engine.Start(w.ctx, runtime.StartRequest{Bundle: bundle(t, fmt.Sprintf(leaving, fmt.Sprint(n%3)), nil), Script: "main.star", Inputs: fmt.Appendf(nil, `{"n": %d}`, 1+(n+i)%5)})
 				if err != nil && runtime.AsRefusal(err).Kind != runtime.ErrUnknownRun { // it was pruned before it was looked at
 					t.Error(err)
@@ -139,6 +136,9 @@ func TestContentsAreNamedWhileTheyAreDropped(t *testing.T) {
 	}
 	dropped := 0
 	for i := 0; i < 60 || dropped < 100; i++ {
+		for len(starts) < cap(starts) {
+			starts <- struct{}{}
+		}
 		before := time.Now().Add(time.Hour)
 		if i%3 > 0 {
 			before = time.Now().Add(-time.Millisecond)
@@ -147,7 +147,7 @@ func TestContentsAreNamedWhileTheyAreDropped(t *testing.T) {
 		dropped += w.care(runtime.CareRequest{Task: runtime.CareGC}).Contents
 		w.nothingMissing()
 	}
-	close(stop)
+	close(starts)
 	wg.Wait()
 	w.nothingMissing()
 	t.Logf("%d contents were dropped", dropped)
