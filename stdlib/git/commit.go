@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 )
@@ -31,7 +33,20 @@ func (r *Repository) Commit(ctx context.Context, key, message, since string, pat
 	if err != nil {
 		return "", err
 	}
-	list := call{stdin: []byte(strings.Join(paths, "\x00")), env: append(who, "GIT_LITERAL_PATHSPECS=1")}
+	working, err := r.beginCommit(key)
+	if err != nil {
+		return "", err
+	}
+	commit, err := r.commitPaths(ctx, key, message, append(who, "GIT_LITERAL_PATHSPECS=1"), paths)
+	if ctx.Err() == nil { // else git was killed, and the next attempt is to know
+		err = errors.Join(err, os.Remove(working))
+	}
+	return commit, err
+}
+
+// commitPaths stages the paths and commits them.
+func (r *Repository) commitPaths(ctx context.Context, key, message string, env, paths []string) (string, error) {
+	list := call{stdin: []byte(strings.Join(paths, "\x00")), env: env}
 	list.args = []string{"add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul"}
 	if _, err := r.patiently(ctx, list); err != nil {
 		return "", err
@@ -41,6 +56,27 @@ func (r *Repository) Commit(ctx context.Context, key, message, since string, pat
 		return "", err
 	}
 	return r.find(ctx, "HEAD")
+}
+
+// lockWithin is how long after it was begun a commit takes git's lock at the latest.
+const lockWithin = 10 * time.Second
+
+// beginCommit notes in a file which step is about to commit, and since when. Where the note of an earlier attempt of the same step is there, that was killed, and git with it: a lock of the index
+// from just then is that git's, which nobody else will ever remove. Every other lock is somebody's.
+func (r *Repository) beginCommit(key string) (note string, err error) {
+	note = filepath.Join(r.dir, "starling-commit")
+	if by, err := os.ReadFile(note); err == nil && string(by) == key {
+		lock := filepath.Join(r.dir, "index.lock")
+		began, failed := os.Stat(note)
+		held, none := os.Stat(lock)
+		if failed == nil && none == nil && !held.ModTime().Before(began.ModTime()) && held.ModTime().Sub(began.ModTime()) <= lockWithin {
+			if err := os.Remove(lock); err != nil {
+				return "", err
+			}
+		}
+		_ = os.Remove(note) // so that the next one is not older than it says
+	}
+	return note, os.WriteFile(note, []byte(key), 0o600)
 }
 
 // committed finds the commit of a key among the newest.

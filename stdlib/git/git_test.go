@@ -278,6 +278,46 @@ func killed(sign string, cmd *exec.Cmd, ended chan error) bool {
 	}
 }
 
+// A commit that is killed with its git leaves git's lock. The next attempt of the step removes that one, and no other.
+func TestCommitAfterItsGitWasKilled(t *testing.T) {
+	u := newUser(t)
+	r := open(u.dir)
+	u.write("kept.txt", "agent\n")
+	note, lock := u.path(".git/starling-commit"), u.path(".git/index.lock")
+	u.must(os.WriteFile(note, []byte("run/commit"), 0o600))
+	u.must(os.WriteFile(lock, nil, 0o644))
+	commit, err := r.Commit(t.Context(), "run/commit", "kept", "", nil)
+	if err != nil || commit == "" {
+		t.Errorf("got %q, %v", commit, err)
+	}
+	for _, path := range []string{note, lock} {
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is left: %v", path, err)
+		}
+	}
+	for what, lay := range map[string]func(now time.Time){
+		"of another step":        func(time.Time) { u.must(os.WriteFile(note, []byte("run/other"), 0o600)) },
+		"from before the commit": func(now time.Time) { u.must(os.Chtimes(lock, now, now.Add(-time.Minute))) },
+		"from long after":        func(now time.Time) { u.must(os.Chtimes(note, now, now.Add(-time.Minute))) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			u.write("kept.txt", what)
+			u.must(os.WriteFile(note, []byte("run/next"), 0o600))
+			u.must(os.WriteFile(lock, []byte("somebody's"), 0o644))
+			lay(time.Now())
+			ctx, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			defer stop()
+			if _, err := r.Commit(ctx, "run/next", "next", "", nil); err == nil {
+				t.Error("it has committed")
+			}
+			if held, _ := os.ReadFile(lock); string(held) != "somebody's" {
+				t.Errorf("the lock holds %q", held)
+			}
+			u.must(os.Remove(lock))
+		})
+	}
+}
+
 func TestBusyRepository(t *testing.T) {
 	u := newUser(t)
 	r := open(u.dir)
