@@ -32,7 +32,7 @@ func number(records []Record) []Record {
 func (e *Local) adopt(ctx context.Context, runs []adopted) (err error) {
 	defer func() {
 		for _, r := range runs {
-			if err != nil && sweepRun(e.store, r.id) != nil {
+			if err != nil && e.sweepRun(r.id) != nil {
 				return // the next owner does it
 			}
 		}
@@ -56,7 +56,7 @@ func (e *Local) adopt(ctx context.Context, runs []adopted) (err error) {
 		last.Writes = append(last.Writes, r.rows...)
 		last.Fences = append(last.Fences, Fence{Run: r.id, Next: r.records[len(r.records)-1].Seq})
 	}
-	return e.store.Commit(ctx, last)
+	return e.commit(ctx, last)
 }
 
 // journal are the values of the journal, none larger than what a turn may write.
@@ -121,27 +121,27 @@ func (e *Local) writeAhead(ctx context.Context, run string, writes []Write) erro
 	b := &Batch{Writes: []Write{{[]byte(prefixStaged + run), []byte{}}}}
 	for _, w := range writes {
 		if len(b.Writes) > 0 && sizeOf(b.Writes)+len(w.Value) > adoptBytes {
-			if err := e.store.Commit(ctx, b); err != nil {
+			if err := e.commit(ctx, b); err != nil {
 				return err
 			}
 			b = &Batch{}
 		}
 		b.Writes = append(b.Writes, w)
 	}
-	return e.store.Commit(ctx, b)
+	return e.commit(ctx, b)
 }
 
 // sweep removes what a crash has left of runs that were being adopted.
-func sweep(store Store) error {
+func (r *reader) sweep() error {
 	var staged []string
-	if err := scan(store, prefixStaged, func(run string, _ []byte) error {
+	if err := scan(r.store, prefixStaged, func(run string, _ []byte) error {
 		staged = append(staged, run)
 		return nil
 	}); err != nil {
 		return err
 	}
 	for _, run := range staged {
-		if err := sweepRun(store, run); err != nil {
+		if err := r.sweepRun(run); err != nil {
 			return err
 		}
 	}
@@ -149,13 +149,13 @@ func sweep(store Store) error {
 }
 
 // sweepRun removes what was written ahead of a run.
-func sweepRun(store Store, run string) error {
-	if _, err := store.Get([]byte(prefixStaged + run)); err != nil {
+func (r *reader) sweepRun(run string) error {
+	if _, err := r.store.Get([]byte(prefixStaged + run)); err != nil {
 		return nil
 	}
 	for _, prefix := range []string{prefixJournal + run, prefixCheckpoint + run, prefixHorizon + run, prefixKeyframe + run, prefixGate + run + "/", prefixInbox + run + "/", prefixWork + run + "/", prefixNotice + run + "/", prefixKey + run + "/", prefixOrphan + run + "@",
 		prefixRecovery + run, prefixStaged + run} {
-		if err := sweepPrefix(store, prefix); err != nil {
+		if err := r.sweepPrefix(prefix); err != nil {
 			return fmt.Errorf("what is left of run %s, which is not there: %w", run, err)
 		}
 	}
@@ -165,10 +165,10 @@ func sweepRun(store Store, run string) error {
 // sweepBatch is how many keys one commit removes.
 const sweepBatch = 1000
 
-func sweepPrefix(store Store, prefix string) error {
+func (r *reader) sweepPrefix(prefix string) error {
 	for {
 		b := &Batch{}
-		err := scanEach(store, prefix, func(rest string, _ []byte, _ error) error {
+		err := scanEach(r.store, prefix, func(rest string, _ []byte, _ error) error {
 			if b.Writes = append(b.Writes, Write{[]byte(prefix + rest), nil}); len(b.Writes) == sweepBatch {
 				return ErrStopScan
 			}
@@ -177,7 +177,7 @@ func sweepPrefix(store Store, prefix string) error {
 		if err != nil || len(b.Writes) == 0 {
 			return err
 		}
-		if err := store.Commit(context.Background(), b); err != nil {
+		if err := r.commit(context.Background(), b); err != nil {
 			return err
 		}
 	}

@@ -1,11 +1,10 @@
 package runtime
 
 import (
-	"strings"
-
 	"encoding/binary"
 	"fmt"
 	"io"
+	"strings"
 
 	"go.starlark.net/starlark"
 

@@ -140,7 +140,7 @@ func (a *actor) checkpointed(c *checkpoint) error {
 func (a *actor) writeApart(c *checkpoint) error {
 	for _, w := range c.writes(a) {
 		b := &Batch{Fences: []Fence{{Run: a.run, Expect: c.seq, Next: c.seq}}, Writes: []Write{w}}
-		if err := a.e.store.Commit(context.Background(), b); err != nil {
+		if err := a.e.commit(context.Background(), b); err != nil {
 			return err
 		}
 	}

@@ -3,7 +3,6 @@ package runtime
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 )
 
@@ -35,11 +34,8 @@ func (a *actor) commit(t *turn) error {
 	for hash, content := range fresh {
 		b.Writes = append(b.Writes, Write{[]byte(prefixBlob + hash), content})
 	}
-	err := a.e.store.Commit(context.Background(), b)
+	err := a.e.commit(context.Background(), b)
 	named(err)
-	if errors.Is(err, ErrFull) || errors.Is(err, ErrFailed) {
-		a.e.halt(err)
-	}
 	if err != nil {
 		return fmt.Errorf("run %s: %w", a.run, err)
 	}

@@ -71,7 +71,7 @@ func (e *Local) sweepIdle(ctx context.Context) (dropped int, err error) {
 		dropped, idle = dropped+some, idle[n:]
 	}
 	if err == nil {
-		err = e.store.Commit(ctx, &Batch{Writes: []Write{{[]byte(keyGarbage), nil}}})
+		err = e.commit(ctx, &Batch{Writes: []Write{{[]byte(keyGarbage), nil}}})
 	}
 	return dropped, err
 }
@@ -101,7 +101,7 @@ func (e *Local) dropContents(ctx context.Context, hashes []string) (dropped int,
 	if len(b.Writes) == 0 {
 		return 0, nil
 	}
-	return len(b.Writes), e.store.Commit(ctx, b)
+	return len(b.Writes), e.commit(ctx, b)
 }
 
 // named reads what all runs and all definitions name.

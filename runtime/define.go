@@ -107,7 +107,7 @@ func (e *Local) Define(ctx context.Context, r DefineRequest) (*Definition, error
 		return nil, err
 	}
 	_, named := e.naming(map[string][]byte{hash: r.Bundle})
-	err = e.store.Commit(ctx, &Batch{Writes: []Write{{definitionKey(d.Name, d.Version), row}, {[]byte(prefixBlob + hash), r.Bundle}}})
+	err = e.commit(ctx, &Batch{Writes: []Write{{definitionKey(d.Name, d.Version), row}, {[]byte(prefixBlob + hash), r.Bundle}}})
 	named(err)
 	return &d, err
 }

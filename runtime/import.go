@@ -210,14 +210,14 @@ func (e *Local) bring(ctx context.Context, in *imports) error {
 	for hash, content := range in.blobs {
 		b.Writes = append(b.Writes, Write{[]byte(prefixBlob + hash), content})
 		if sizeOf(b.Writes) > adoptBytes {
-			if err := e.store.Commit(ctx, b); err != nil {
+			if err := e.commit(ctx, b); err != nil {
 				return err
 			}
 			b = &Batch{}
 		}
 	}
 	if len(b.Writes) > 0 {
-		if err := e.store.Commit(ctx, b); err != nil {
+		if err := e.commit(ctx, b); err != nil {
 			return err
 		}
 	}

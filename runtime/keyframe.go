@@ -124,7 +124,7 @@ func (e *Local) writeKeyframe(ctx context.Context, h *host, sv *saved, c *checkp
 	at := &horizon{seq: c.seq, at: e.now(), start: *sv.start}
 	for part := range slices.Chunk(c.bytes, checkpointPart) {
 		for i := range copies {
-			if err := e.store.Commit(ctx, &Batch{Writes: []Write{{frameKey(sv.run, i, c.seq, at.parts), part}}}); err != nil {
+			if err := e.commit(ctx, &Batch{Writes: []Write{{frameKey(sv.run, i, c.seq, at.parts), part}}}); err != nil {
 				return nil, err
 			}
 		}
@@ -178,5 +178,5 @@ func (r *reader) missing(run string, seq uint64) error {
 	case h != nil && seq <= h.seq:
 		return h.trimmed(run)
 	}
-	return fmt.Errorf("%w: it lacks record %d", errGap, seq)
+	return gap(seq)
 }

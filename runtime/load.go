@@ -24,8 +24,10 @@ type saved struct {
 	upTo    uint64    // the record that is the last one wanted, 0 for the newest
 }
 
-// errGap: a journal lacks a record. It may have been trimmed just then.
-var errGap = fmt.Errorf("%w: a record is missing", ErrDamaged)
+// gap says that a journal lacks a record.
+func gap(seq uint64) error {
+	return fmt.Errorf("%w: a record is missing: it lacks record %d", ErrDamaged, seq)
+}
 
 // readRun reads a run. skip leaves out as many of the newest checkpoints: the journal is the truth, a checkpoint only saves reading it. Of a trimmed journal the
 // truth begins with its keyframe.
@@ -107,7 +109,7 @@ func (sv *saved) readTail(s Store) error {
 			return err
 		}
 		if seqOf(k) != next {
-			return fmt.Errorf("%w: it lacks record %d", errGap, next)
+			return gap(next)
 		}
 		next += uint64(len(records))
 		sv.length.bytes += len(v)
@@ -267,7 +269,7 @@ func (a *actor) countRecovery(sv *saved) (poison string, err error) {
 	if n >= maxRecoveries {
 		return fmt.Sprintf("%d recoveries in a row ended without a commit", n), nil
 	}
-	err = a.e.store.Commit(context.Background(), &Batch{Writes: []Write{{key, []byte{n + 1}}}})
+	err = a.e.commit(context.Background(), &Batch{Writes: []Write{{key, []byte{n + 1}}}})
 	a.recovered = err == nil
 	return "", err
 }

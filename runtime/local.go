@@ -92,13 +92,14 @@ func Open(store Store, env *effect.Environment, opts Options) (*Local, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := sweep(store); err != nil {
+	r := newReader(store)
+	if err := r.sweep(); err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancelCause(context.Background())
 	e := &Local{env: env, opts: opts, macKey: key, ctx: ctx, stop: stop, actors: map[string]*actor{}, carried: map[string]map[string]string{}, moves: map[string]struct{}{}, awaiting: map[string][]string{}, exchange: make(chan struct{}, 1), bearers: map[string]Caller{},
 		stored: map[string]struct{}{}, starts: map[string]chan struct{}{}}
-	e.reader = newReader(store)
+	e.reader = r
 	e.reader.carried, e.reader.clock = e.carries, opts.Clock
 	e.breakers = breakers{store: store, known: map[string]breaker{}}
 	e.programs = newPrograms(env)

@@ -239,7 +239,7 @@ func (t *notifier) following(c *channel) (n *notice) {
 // tell tries once, and decides what follows. Of a run that was pruned meanwhile nobody is told any more; the row may have been written after that.
 func (t *notifier) tell(n *notice) {
 	if _, err := t.e.summary(n.Run); err != nil && AsRefusal(err).Kind == ErrUnknownRun {
-		t.forget(n, t.e.store.Commit(context.Background(), &Batch{Writes: []Write{{n.key(), nil}}}))
+		t.forget(n, t.e.commit(context.Background(), &Batch{Writes: []Write{{n.key(), nil}}}))
 		return
 	}
 	r := t.perform(n)
@@ -255,7 +255,7 @@ func (t *notifier) tell(n *notice) {
 		t.settle(n, r.Err)
 	default:
 		n.Due = t.e.now().Add(max(gap, r.After))
-		if err := t.e.store.Commit(context.Background(), &Batch{Writes: []Write{n.write()}}); err != nil {
+		if err := t.e.commit(context.Background(), &Batch{Writes: []Write{n.write()}}); err != nil {
 			t.e.log("the notice %s is not written down: %v", n.ID, err)
 		}
 		t.wait(n)

@@ -31,7 +31,7 @@ func (e *Local) cancelOrphan(run, step, child string) {
 		err = nil // it has ended already
 	}
 	if err == nil {
-		err = e.store.Commit(context.WithoutCancel(e.ctx), &Batch{Writes: []Write{{orphanKey(run, step), nil}}})
+		err = e.commit(context.WithoutCancel(e.ctx), &Batch{Writes: []Write{{orphanKey(run, step), nil}}})
 	}
 	if err != nil {
 		e.log("run %s: cancelling its child %s: %v", run, child, err)
@@ -57,7 +57,7 @@ func (e *Local) adoptOrphans() error {
 		return nil
 	})
 	if err == nil && len(never.Writes) > 0 {
-		err = e.store.Commit(context.Background(), &never)
+		err = e.commit(context.Background(), &never)
 	}
 	if err != nil {
 		return err

@@ -128,10 +128,10 @@ func (p *pruner) forget(ctx context.Context, s Summary) error {
 	if s.Parent != "" {
 		b.Writes = append(b.Writes, Write{childKey(s.Parent), nil})
 	}
-	if err := p.r.store.Commit(ctx, b); err != nil {
+	if err := p.r.commit(ctx, b); err != nil {
 		return err
 	}
-	return sweepRun(p.r.store, s.ID)
+	return p.r.sweepRun(s.ID)
 }
 
 // prune forgets the runs that have ended before a time, or only tells which these are.

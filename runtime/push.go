@@ -86,7 +86,7 @@ func (e *Local) push(ctx context.Context, queue string, it *item) (*Pushed, erro
 		return ErrStopScan
 	})
 	if err == nil && writes != nil {
-		err = e.store.Commit(ctx, &Batch{Writes: writes})
+		err = e.commit(ctx, &Batch{Writes: writes})
 	}
 	return p, err
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -102,7 +101,7 @@ func (a *actor) post(ev event) bool {
 // stays on one goroutine, and nothing has to be woken between its steps.
 func (a *actor) take() {
 	defer a.e.exit()
-	deepen()
+	deepen(0)
 	for own := a.takeAll(); own != nil; own = a.takeAll() {
 		ev := own()
 		if ev == nil || !a.retake(*ev) {
@@ -114,9 +113,9 @@ func (a *actor) take() {
 // deepen has the stack of a goroutine grow at once to what a turn needs. Else it would be copied three times on the way, each time with all that is on it.
 //
 //go:noinline
-func deepen() byte {
+func deepen(i byte) byte {
 	var room [12 << 10]byte
-	return room[len(os.Args)]
+	return room[i] // an index that the compiler does not know keeps the room
 }
 
 // takeAll runs turns until no event waits, and returns an attempt that is left to perform, if there is one.

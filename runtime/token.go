@@ -108,7 +108,7 @@ func (e *Local) AddToken(ctx context.Context, r TokenRequest) (*Token, error) {
 		return nil, err
 	}
 	t.Secret = secret
-	return &t, e.store.Commit(ctx, &Batch{Writes: []Write{{[]byte(prefixToken + r.Name), row}}})
+	return &t, e.commit(ctx, &Batch{Writes: []Write{{[]byte(prefixToken + r.Name), row}}})
 }
 
 // RemoveToken revokes a token.
@@ -125,7 +125,7 @@ func (e *Local) RemoveToken(ctx context.Context, name string) (*Token, error) {
 	if row == nil {
 		return nil, refuse(ErrUnknownToken, "no token %q", name).help("list them with: starling token ls")
 	}
-	return &row.Token, e.store.Commit(ctx, &Batch{Writes: []Write{{[]byte(prefixToken + name), nil}}})
+	return &row.Token, e.commit(ctx, &Batch{Writes: []Write{{[]byte(prefixToken + name), nil}}})
 }
 
 // ListTokens lists the tokens.

@@ -133,7 +133,7 @@ func (e *Local) cutOff(ctx context.Context, run string, h *horizon) error {
 	for i := range copies {
 		b.Writes = append(b.Writes, Write{horizonKey(run, i), h.value()})
 	}
-	if err := e.store.Commit(ctx, b); err != nil {
+	if err := e.commit(ctx, b); err != nil {
 		return err
 	}
 	for _, drop := range []func(context.Context, string, *horizon) error{e.dropJournal, e.dropKeyframes, e.dropKeys} {
@@ -146,8 +146,8 @@ func (e *Local) cutOff(ctx context.Context, run string, h *horizon) error {
 
 // dropper deletes key by key, so many a commit.
 type dropper struct {
-	store Store
-	b     Batch
+	r *reader
+	b Batch
 }
 
 func (d *dropper) drop(ctx context.Context, keys ...[]byte) error {
@@ -166,12 +166,12 @@ func (d *dropper) flush(ctx context.Context) error {
 	}
 	b := d.b
 	d.b = Batch{}
-	return d.store.Commit(ctx, &b)
+	return d.r.commit(ctx, &b)
 }
 
 // dropJournal deletes the journal up to a horizon, the oldest records first, with the rows of the gates that were decided there.
 func (e *Local) dropJournal(ctx context.Context, run string, h *horizon) error {
-	d := dropper{store: e.store}
+	d := dropper{r: &e.reader}
 	err := scanRange(e.store, seqKey(prefixJournal, run, 0), seqKey(prefixJournal, run, h.seq+1), func(k, v []byte, _ error) error {
 		records, err := unseal(v, seqOf(k)) // damaged or not, it goes
 		keys := [][]byte{append([]byte(nil), k...)}
@@ -190,7 +190,7 @@ func (e *Local) dropJournal(ctx context.Context, run string, h *horizon) error {
 
 // dropKeyframes deletes the keyframes of earlier horizons, and copies that a crash has left.
 func (e *Local) dropKeyframes(ctx context.Context, run string, h *horizon) error {
-	d := dropper{store: e.store}
+	d := dropper{r: &e.reader}
 	err := scanEach(e.store, prefixKeyframe+run, func(rest string, _ []byte, _ error) error {
 		if len(rest) == 11 && seqOf([]byte(rest[:9])) == h.seq {
 			return nil
@@ -205,7 +205,7 @@ func (e *Local) dropKeyframes(ctx context.Context, run string, h *horizon) error
 
 // dropKeys deletes the idempotency keys that lead to what was dropped and are older than keysLast.
 func (e *Local) dropKeys(ctx context.Context, run string, h *horizon) error {
-	d := dropper{store: e.store}
+	d := dropper{r: &e.reader}
 	old := micros(e.now().Add(-keysLast))
 	err := scanWhole(e.store, prefixKey+run+"/", func(key string, v []byte) error {
 		var k keyed

@@ -179,6 +179,15 @@ func (r *reader) close() {
 	r.wakeAll()
 }
 
+// commit applies a batch. Everybody who watches hears of a disk that is full or has failed, whoever's commit it was that met it.
+func (r *reader) commit(ctx context.Context, b *Batch) error {
+	err := r.store.Commit(ctx, b)
+	if errors.Is(err, ErrFull) || errors.Is(err, ErrFailed) {
+		r.halt(err)
+	}
+	return err
+}
+
 // halt ends all watching when the disk is full or has failed: no run goes on until somebody has seen to that and started again.
 func (r *reader) halt(err error) {
 	r.mu.Lock()

@@ -194,9 +194,13 @@ func tooLargeAnswer() error {
 // errClosed is the cause of the end of a request under [Client.Close].
 var errClosed = errors.New("this client is closed")
 
-// during returns a context that also ends with the client.
+// during returns a context that also ends with the client. After Close it has ended already when it is returned: AfterFunc alone would end it
+// from a goroutine of its own, which a quick request outruns.
 func (c *Client) during(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
+	if c.life.Err() != nil {
+		cancel(errClosed)
+	}
 	stop := context.AfterFunc(c.life, func() { cancel(errClosed) })
 	return ctx, func() {
 		stop()
