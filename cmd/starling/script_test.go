@@ -38,6 +38,7 @@ var update = flag.Bool("update", false, "rewrite the cmp'd files of testdata/cli
 //	gone FILE                    wait until the process whose number is in the file is gone
 //	flip STORE                   flip one byte in the middle of what is written in a store's log
 //	murder STORE                 SIGKILL the process that owns a store, and wait until it is gone
+//	owned STORE                  wait until a process owns a store; what a killed one has left does not count
 func TestSessions(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("..", "..", "testdata", "cli"),
@@ -55,6 +56,7 @@ func TestSessions(t *testing.T) {
 			"order":    cmdOrder,
 			"sink":     cmdSink,
 			"murder":   cmdMurder,
+			"owned":    cmdOwned,
 			"gone":     cmdGone,
 			"flip":     cmdFlip,
 		},
@@ -300,6 +302,21 @@ func cmdMurder(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	ts.Check(syscall.Kill(pid, syscall.SIGKILL))
 	awaitEnd(ts, pid)
+}
+
+func cmdOwned(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: owned STORE")
+	}
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		pid, err := ownerPid(filepath.Join(ts.MkAbs(args[0]), ownerFile))
+		if err == nil && alive(pid) {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("no process owns %s: %v", args[0], err)
+		}
+	}
 }
 
 func cmdGone(ts *testscript.TestScript, neg bool, args []string) {

@@ -54,7 +54,8 @@ type Hello struct {
 	PID       int           `json:"pid"`
 	Store     string        `json:"store"` // real path of the directory
 	State     State         `json:"state"`
-	KeepAlive time.Duration `json:"keep_alive"` // nanoseconds between the comments of a silent stream
+	KeepAlive time.Duration `json:"keep_alive"`        // nanoseconds between the comments of a silent stream
+	Passing   bool          `json:"passing,omitempty"` // it leaves by itself when its command is done; an owner that has come to stay does not
 }
 
 // Away means that no engine took the request to its end: nothing listens, the connection broke, or the owner is starting or leaving. It may or may

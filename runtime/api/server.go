@@ -23,6 +23,7 @@ type Options struct {
 	Peer      func(net.Conn) (Peer, error) // who is at the other end; nil asks the kernel
 	KeepAlive time.Duration                // of silent streams; 0 means DefaultKeepAlive
 	OnStop    func()                       // called when a client asks the owner to leave; it must return at once
+	Passing   bool                         // the owner leaves by itself when its command is done
 }
 
 // Server lets other processes use the engine of this one. Its life has four parts: from [Server.Serve] on it answers that it is starting, from
@@ -158,7 +159,7 @@ func (s *Server) leaving() bool {
 func (s *Server) hello() Hello {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Hello{Protocol: Protocol, Build: s.options.Build, PID: os.Getpid(), Store: s.options.Store, State: s.state, KeepAlive: s.options.KeepAlive}
+	return Hello{Protocol: Protocol, Build: s.options.Build, PID: os.Getpid(), Store: s.options.Store, State: s.state, KeepAlive: s.options.KeepAlive, Passing: s.options.Passing}
 }
 
 // identity is who is at the other end of a connection, found out once, when it is made: a process that connects and is orphaned later stays what it was.

@@ -38,7 +38,7 @@ const (
 	Reader Role = iota
 	// Participant is owner or client, as the lock decides: run, signal, wait, repl, logs -f.
 	Participant
-	// Keeper is the owner or is refused: serve.
+	// Keeper is the owner or is refused: serve. It waits a while for a participant that is the owner, which leaves when its command is done.
 	Keeper
 	// Guest is always a client: where there is no owner it has one started that outlives it, with Config.Host: mcp.
 	Guest
@@ -51,6 +51,7 @@ const Soon = time.Minute
 const (
 	patience     = 2 * time.Second       // for an owner that does not answer
 	reelection   = 5 * time.Second       // when an owner was lost
+	lingering    = 5 * time.Second       // of a keeper, for an owner that leaves when its command is done
 	answerWithin = time.Second           // for one try to connect
 	pause        = 20 * time.Millisecond // between two tries
 	lag          = 2 * time.Second       // of the store's own lock behind ours, when its process was killed

@@ -30,7 +30,8 @@
 //
 // Try the lock: who gets it is the owner. Otherwise connect to the socket of owner.json: who answers is the owner. Otherwise try again, for 2 s at the beginning
 // of a command and for 5 s when an owner was lost; an owner that answers that it is starting or leaving is waited for. Then the command is refused with
-// owner_unreachable, naming the process. An owner with another protocol is refused at once, naming `starling stop`.
+// owner_unreachable, naming the process. A [Keeper] has no use for being a client: for an owner that leaves when its command is done it waits 5 s, and for another keeper not at all. An
+// owner with another protocol is refused at once, naming `starling stop`.
 //
 // A session that loses its owner stands for election again. Each request in flight is sent again, to whoever it is now: it carries a key, so it has no second
 // effect. Each watch goes on after the last event seen. The runs that the session has started, signalled or carried are carried again, with the environment

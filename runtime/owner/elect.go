@@ -45,7 +45,8 @@ func (s *Session) elect(ctx context.Context, limit time.Duration) (seat, error) 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.life, cancel)()
-	for deadline := time.Now().Add(limit); ; {
+	begun := time.Now()
+	for deadline := begun.Add(limit); ; {
 		next, err := s.try(ctx)
 		if err == nil {
 			err = s.carried.again(runtime.WithCaller(ctx, s.self), next.to())
@@ -55,13 +56,13 @@ func (s *Session) elect(ctx context.Context, limit time.Duration) (seat, error) 
 			}
 			next.leave()
 		}
-		away := (*api.Away)(nil)
+		away, busy := (*api.Away)(nil), (*passing)(nil)
 		switch {
 		case s.life.Err() != nil:
 			return nil, errSessionClosed
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
-		case errors.As(err, &away) && away.State != api.Gone:
+		case errors.As(err, &away) && away.State != api.Gone, errors.As(err, &busy) && time.Since(begun) < lingering:
 			deadline = time.Now().Add(limit)
 		case away == nil && !errors.Is(err, errHeld):
 			return nil, err
@@ -117,9 +118,18 @@ func (s *Session) second(ctx context.Context) error {
 		return s.away(ctx, err)
 	case h.State == api.Leaving:
 		return &api.Away{State: api.Leaving}
+	case h.Passing:
+		return &passing{taken(s.dir, h)}
 	}
 	return taken(s.dir, h)
 }
+
+// passing refuses a keeper for an owner that leaves when its command is done, which may be in a moment.
+type passing struct{ refusal *runtime.Refusal }
+
+func (p *passing) Error() string { return p.refusal.Error() }
+
+func (p *passing) Unwrap() error { return p.refusal }
 
 // take sits down. A client that loses its owner elects again at once, whether or not it wants something: the runs that it carries do.
 func (s *Session) take(next seat) {

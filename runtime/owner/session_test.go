@@ -187,6 +187,42 @@ func TestKeeper(t *testing.T) {
 	}
 }
 
+// TestKeeperWaitsForAPassingOwner meets a command that owns the store: it is asked again and again who it is, and when it leaves the keeper owns.
+func TestKeeperWaitsForAPassingOwner(t *testing.T) {
+	dir := store(t)
+	c := config(dir)
+	asked := make(chan struct{}, 1000)
+	c.Identify = func(int) (string, string, error) { asked <- struct{}{}; return "", "", nil } // of each connection
+	passing := acquire(t, c, owner.Participant)
+	for len(asked) > 0 {
+		<-asked // for itself
+	}
+	kept := make(chan error)
+	go func() {
+		s, err := owner.Acquire(within(t), config(dir), owner.Keeper)
+		if err == nil {
+			defer s.Close()
+			if s.Owner() != 0 {
+				err = fmt.Errorf("process %d owns, want this one", s.Owner())
+			}
+		}
+		kept <- err
+	}()
+	for range 2 { // asked twice, it has answered once
+		select {
+		case <-asked:
+		case err := <-kept:
+			t.Fatalf("while a command owns the store: %v", err)
+		}
+	}
+	if err := passing.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-kept; err != nil {
+		t.Error(err)
+	}
+}
+
 // hold takes a store's lock as a process does that never says a word.
 func hold(t *testing.T, dir string) *os.File {
 	t.Helper()

@@ -30,7 +30,7 @@ func (s *Session) own(ctx context.Context, l *lock) (_ *tenure, err error) {
 	if err != nil {
 		return nil, errors.Join(err, l.release())
 	}
-	t.server = api.NewServer(api.Options{Build: s.config.Build, Store: s.dir, Identify: s.config.Identify, OnStop: s.stop})
+	t.server = api.NewServer(api.Options{Build: s.config.Build, Store: s.dir, Identify: s.config.Identify, OnStop: s.stop, Passing: s.role != Keeper})
 	go t.server.Serve(listener) // ends with the listener, in leave
 	if err = newRecord(s.config.Build, t.socket).write(s.dir); err == nil {
 		t.engine, err = opened(ctx, s.dir, s.config.Open)
