@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"go.starlark.net/starlark"
 
@@ -21,72 +20,16 @@ type program struct {
 	image  *vm.Image
 }
 
-// programs is the cache of compiled programs, by the hash of the bundle. A program is made once however many runs ask for it at the same time, and while it is made
-// nobody waits who asks for another.
+// programs has the programs, and the settings, that runs were last loaded with: most runs share both with many.
 type programs struct {
-	env *effect.Environment
-
-	mu   sync.Mutex // guards what follows
-	made map[string]*making
-	asks uint64 // so far
+	env      *effect.Environment
+	made     recent[*program]         // by the hash of the bundle
+	settings recent[*effect.Settings] // by that of their content
 }
 
-// making is a program that is made, or is being made.
-type making struct {
-	program func() (*program, error)
-	asked   uint64 // when it was asked for last, counted in asks
-}
-
-// maxPrograms bounds the cache; beyond it the one that nobody has asked for longest is forgotten, and made again when it is needed.
-const maxPrograms = 128
-
-func newPrograms(env *effect.Environment) programs {
-	return programs{env: env, made: map[string]*making{}}
-}
-
-// of finds a bundle compiled, or reads and compiles it. What could not be made is tried again by whoever asks next.
-func (p *programs) of(hash string, read func() ([]byte, error)) (made *program, err error) {
-	m := p.making(hash, read)
-	defer func() {
-		if made == nil { // it failed, or panicked
-			p.forget(hash, m)
-		}
-	}()
-	return m.program()
-}
-
-func (p *programs) making(hash string, read func() ([]byte, error)) *making {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	m := p.made[hash]
-	if m == nil {
-		m = &making{program: sync.OnceValues(func() (*program, error) { return p.make(read) })}
-		p.made[hash] = m
-	}
-	p.asks++
-	m.asked = p.asks
-	if len(p.made) > maxPrograms {
-		delete(p.made, p.oldest())
-	}
-	return m
-}
-
-// oldest is the program that nobody has asked for longest. It is called with mu held.
-func (p *programs) oldest() (hash string) {
-	for h, m := range p.made {
-		if hash == "" || m.asked < p.made[hash].asked {
-			hash = h
-		}
-	}
-	return hash
-}
-
-func (p *programs) forget(hash string, m *making) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.made[hash] == m {
-		delete(p.made, hash)
-	}
+// of finds a bundle compiled, or reads and compiles it.
+func (p *programs) of(hash string, read func() ([]byte, error)) (*program, error) {
+	return p.made.of(hash, func() (*program, error) { return p.make(read) })
 }
 
 func (p *programs) make(read func() ([]byte, error)) (*program, error) {
@@ -123,7 +66,7 @@ func (p *programs) host(r *reader, s *state) (*host, error) {
 	if err != nil {
 		return nil, fmt.Errorf("run %s: its program: %w", s.ID, err)
 	}
-	settings, err := r.settings(s.Settings)
+	settings, err := p.settings.of(s.Settings, func() (*effect.Settings, error) { return r.settings(s.Settings) })
 	if err != nil {
 		return nil, fmt.Errorf("run %s: its settings: %w", s.ID, err)
 	}

@@ -25,7 +25,7 @@ func source(t *testing.T, n int) func() ([]byte, error) {
 
 // Of many who ask at once one reads, and all get the same; one who waits for its bundle holds up nobody who asks for another.
 func TestProgramsAreMadeOnceAndApart(t *testing.T) {
-	p := newPrograms(&effect.Environment{})
+	p := programs{env: &effect.Environment{}}
 	var reads atomic.Int32
 	begun, goOn := make(chan struct{}), make(chan struct{})
 	slow := func() ([]byte, error) {
@@ -57,7 +57,7 @@ func TestProgramsAreMadeOnceAndApart(t *testing.T) {
 }
 
 func TestProgramsForgetTheOneNotAskedForLongest(t *testing.T) {
-	p := newPrograms(&effect.Environment{})
+	p := programs{env: &effect.Environment{}}
 	read := map[int]int{}
 	ask := func(n int) {
 		made, err := p.of(fmt.Sprint(n), func() ([]byte, error) { read[n]++; return source(t, n)() })
@@ -65,21 +65,21 @@ func TestProgramsForgetTheOneNotAskedForLongest(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for n := range maxPrograms {
+	for n := range maxRecent {
 		ask(n)
 	}
 	ask(0)
-	ask(maxPrograms) // 1 is the oldest now
+	ask(maxRecent) // 1 is the oldest now
 	ask(0)
 	ask(2)
 	ask(1)
-	if read[0] != 1 || read[1] != 2 || read[2] != 1 || len(p.made) != maxPrograms {
-		t.Errorf("0 was read %d times, 1 %d and 2 %d; %d are kept", read[0], read[1], read[2], len(p.made))
+	if read[0] != 1 || read[1] != 2 || read[2] != 1 || len(p.made.made) != maxRecent {
+		t.Errorf("0 was read %d times, 1 %d and 2 %d; %d are kept", read[0], read[1], read[2], len(p.made.made))
 	}
 }
 
 func TestProgramsTryAgainWhatFailed(t *testing.T) {
-	p := newPrograms(&effect.Environment{})
+	p := programs{env: &effect.Environment{}}
 	broken := errors.New("broken")
 	if _, err := p.of("x", func() ([]byte, error) { return nil, broken }); err != broken {
 		t.Errorf("got %v", err)

@@ -102,7 +102,7 @@ func Open(store Store, env *effect.Environment, opts Options) (*Local, error) {
 	e.reader = r
 	e.reader.carried, e.reader.clock = e.carries, opts.Clock
 	e.breakers = breakers{store: store, known: map[string]breaker{}}
-	e.programs = newPrograms(env)
+	e.programs.env = env
 	e.alarms.ring, e.alarms.clock, e.alarms.after, e.alarms.recheck = e.ring, opts.Clock, e.after, recheck
 	if opts.After != nil {
 		e.alarms.recheck = math.MaxInt64 // it does not jump

@@ -31,7 +31,7 @@ func newReader(store Store) reader {
 // NewReader returns an engine that only reads: Get, List, Watch without Follow and Blob answer, as do Defined and Replay, everything else is refused. It is what a
 // command that prints and leaves uses when the store has no owner.
 func NewReader(store Store, env *effect.Environment) Engine {
-	return &readOnly{newReader(store), newPrograms(env)}
+	return &readOnly{reader: newReader(store), programs: programs{env: env}}
 }
 
 type readOnly struct {

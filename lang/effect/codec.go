@@ -349,7 +349,7 @@ func (d *decoder) value(depth int) starlark.Value {
 	case tagTrue:
 		return starlark.True
 	case tagInt:
-		return d.int()
+		return starlark.MakeInt64(d.int())
 	case tagBig:
 		return d.big()
 	case tagFloat:
@@ -373,13 +373,14 @@ func (d *decoder) value(depth int) starlark.Value {
 	}
 }
 
-func (d *decoder) int() starlark.Value {
+func (d *decoder) int() int64 {
 	n, w := binary.Varint(d.buf[d.pos:])
 	if w <= 0 || w > 1 && d.buf[d.pos+w-1] == 0 {
-		return d.fail("malformed int")
+		d.fail("malformed int")
+		return 0
 	}
 	d.pos += w
-	return starlark.MakeInt64(n)
+	return n
 }
 
 func (d *decoder) big() starlark.Value {
