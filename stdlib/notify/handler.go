@@ -6,35 +6,24 @@
 //	webhook-timestamp  when it was sent, seconds since 1970
 //	webhook-signature  v1, and the base64 of HMAC-SHA256 over "ID.TIMESTAMP.BODY", with a secret
 //
-// A secret that begins with whsec_ is base64 behind it, as these are written; any other is taken as it is. What is answered with a status of 2xx has arrived; 410 says that nobody wants to be told;
-// everything else is tried again. A command has the notice on its standard input and its id in STARLING_NOTICE; it has told somebody when it exits with 0.
+// A secret that begins with whsec_ is base64 behind it, as these are written, or nothing is sent; any other is taken as it is. What is answered with a status of 2xx has arrived; 410 says that nobody
+// wants to be told; everything else is tried again. An address may be a secret, or have one in it, and its path often is one: errors show the host at most, and nothing of what secrets hold.
+//
+// A command has the notice on its standard input and its id in STARLING_NOTICE; it has told somebody when it exits with 0.
 package notify
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"time"
 
 	"starling/lang/effect"
 	"starling/stdlib/process"
 	"starling/stdlib/project"
-	"starling/stdlib/secret"
-)
-
-const (
-	webhookTime = 15 * time.Second
-	maxAnswer   = 4 << 10 // bytes of an answer that an error shows
 )
 
 // Handler returns the handler of notices. Their arguments are the channel, a name under [notify], and the body.
@@ -61,64 +50,6 @@ func perform(ctx context.Context, client *http.Client, a *effect.Attempt) effect
 
 func failed(class effect.Failure, format string, args ...any) effect.Reply {
 	return effect.Reply{Err: effect.Errorf(effect.KindEffect, format, args...), Class: class}
-}
-
-// send posts a notice once.
-func send(ctx context.Context, client *http.Client, a *effect.Attempt, n project.Notify, body string) effect.Reply {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, n.Webhook, strings.NewReader(body))
-	if err != nil {
-		return failed(effect.Final, "%v", err)
-	}
-	at := strconv.FormatInt(time.Now().Unix(), 10)
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("User-Agent", "starling")
-	r.Header.Set("Webhook-Id", a.Key)
-	r.Header.Set("Webhook-Timestamp", at)
-	if n.Secret != "" {
-		value, err := secret.Reveal(ctx, a, n.Secret)
-		if err != nil {
-			return failed(effect.Retryable, "%v", err)
-		}
-		r.Header.Set("Webhook-Signature", Sign(value, a.Key, at, body))
-	}
-	resp, err := client.Do(r)
-	if err != nil {
-		var hidden *url.Error // it has the address, whose path may be a key
-		if errors.As(err, &hidden) {
-			err = hidden.Err
-		}
-		return failed(effect.Retryable, "the webhook at %s: %v", r.URL.Host, err)
-	}
-	defer resp.Body.Close()
-	said, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // what an error shows
-	return judge(resp, string(said))
-}
-
-func judge(resp *http.Response, said string) effect.Reply {
-	switch {
-	case resp.StatusCode >= 200 && resp.StatusCode < 300:
-		return effect.Reply{}
-	case resp.StatusCode == http.StatusGone:
-		return failed(effect.Final, "the webhook answers 410: it is gone")
-	}
-	reply := failed(effect.Retryable, "the webhook answers %d: %s", resp.StatusCode, strings.TrimSpace(strings.ToValidUTF8(said, "\uFFFD")))
-	if s, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && s > 0 && s < 1e6 {
-		reply.After = time.Duration(s) * time.Second
-	}
-	return reply
-}
-
-// Sign is the signature of a webhook as Standard Webhooks have it.
-func Sign(key, id, timestamp, body string) string {
-	secret := []byte(key)
-	if encoded, ok := strings.CutPrefix(key, "whsec_"); ok {
-		if decoded, err := base64.StdEncoding.DecodeString(encoded); err == nil {
-			secret = decoded
-		}
-	}
-	mac := hmac.New(sha256.New, secret)
-	mac.Write([]byte(id + "." + timestamp + "." + body))
-	return "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
 // execute runs the command once, under a guard.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"starling/lang/effect"
 	"starling/stdlib/notify"
 	"starling/stdlib/process"
+	"starling/stdlib/project"
 )
 
 // TestMain is the guard under which commands run, too.
@@ -27,8 +29,22 @@ func TestMain(m *testing.M) {
 
 const hookKey = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
+// variable is one of whoever carries the run.
+func variable(name string) (string, bool) {
+	v, ok := map[string]string{"HOOK_KEY": hookKey, "TOPIC": "runs", "BROKEN_KEY": "whsec_not base64", "NO_ADDRESS": "hooks/T0KEN", "PATH_KEY": "T0KEN/B0KEN",
+		"HIDDEN": "http://127.0.0.1:1/services/T0KEN?as=B0KEN"}[name]
+	if name == "ADDRESS" {
+		v, ok = os.LookupEnv("TEST_ADDRESS")
+	}
+	return v, ok
+}
+
+func settings(dir, text string) *effect.Settings {
+	return &effect.Settings{Workspace: dir, ProjectFile: filepath.Join(dir, "starling.toml"), Project: []byte(text)}
+}
+
 // tell tells a channel of a project of a notice.
-func tell(t *testing.T, project, body string) effect.Reply {
+func tell(t *testing.T, text, body string) effect.Reply {
 	t.Helper()
 	dir := t.TempDir()
 	args := starlark.NewDict(2)
@@ -37,10 +53,7 @@ func tell(t *testing.T, project, body string) effect.Reply {
 			t.Fatal(err)
 		}
 	}
-	env := map[string]string{"HOOK_KEY": hookKey, "TOPIC": "runs"}
-	a := &effect.Attempt{Run: "run1", Step: "review", Number: 1, Key: "run1_7_ops", Args: args,
-		Settings: &effect.Settings{Workspace: dir, ProjectFile: filepath.Join(dir, "starling.toml"), Project: []byte(project)},
-		Env:      func(name string) (string, bool) { v, ok := env[name]; return v, ok }}
+	a := &effect.Attempt{Run: "run1", Step: "review", Number: 1, Key: "run1_7_ops", Args: args, Settings: settings(dir, text), Env: variable}
 	r := notify.Handler().Perform(context.Background(), a)
 	if text, err := os.ReadFile(filepath.Join(dir, "told")); err == nil {
 		r.Text = string(text)
@@ -107,6 +120,66 @@ func TestChannels(t *testing.T) {
 		}
 		if strings.Contains(project, "told") && r.Text != "{}run1_7_ops runs" {
 			t.Errorf("the command had %q", r.Text)
+		}
+	}
+}
+
+// secrets are all that the projects below declare.
+const secrets = "[secrets]\nhook = {env = 'HOOK_KEY'}\nbroken = {env = 'BROKEN_KEY'}\nnowhere = {env = 'NO_ADDRESS'}\npath = {env = 'PATH_KEY'}\nhidden = {env = 'HIDDEN'}\nwhole = {env = 'ADDRESS'}\n[notify.ops]\n"
+
+// An address may be a secret or have one in it. The notice arrives there, and nothing of it is in what is said when it does not, whatever the server repeats.
+func TestSecretAddress(t *testing.T) {
+	var heard string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		heard = r.URL.String()
+		w.WriteHeader(404)
+		fmt.Fprintf(w, "no %s (%s) at %s for %s", r.URL.Path, path.Base(r.URL.Path), r.Host, r.URL.Query().Get("as"))
+	}))
+	defer server.Close()
+	t.Setenv("TEST_ADDRESS", server.URL+"/services/T0KEN?as=B0KEN")
+	for _, c := range []struct{ webhook, heard, want string }{
+		{"{whole}", "/services/T0KEN?as=B0KEN", "retryable the webhook answers 404: no [webhook] ([webhook]) at [webhook] for [webhook]"},
+		{server.URL + "/services/{path}", "/services/T0KEN/B0KEN", "retryable the webhook answers 404: no [webhook] ([webhook]) at " + strings.TrimPrefix(server.URL, "http://") + " for"},
+		{"{hidden}", "", "retryable the webhook at [webhook]: dial tcp [webhook]: connect: connection refused"},
+		{"http://127.0.0.1:1/{path}", "", "retryable the webhook at 127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused"},
+		{"{nowhere}", "", "retryable with what its secrets hold, {nowhere} is no http or https address without user and password"},
+	} {
+		heard = ""
+		if got := show(tell(t, secrets+"webhook = '"+c.webhook+"'\n", "{}")); got != c.want || heard != c.heard {
+			t.Errorf("%s: got %s\nwant %s\nasked for %q, want %q", c.webhook, got, c.want, heard, c.heard)
+		}
+	}
+}
+
+// A key that only looks like the standard's signs nothing: it is said before anything is sent, and by whoever looks.
+func TestKeyThatIsNoBase64(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("something was sent") }))
+	defer server.Close()
+	text := secrets + "webhook = '" + server.URL + "'\nsecret = 'broken'\n"
+	const want = "the secret broken: it begins with whsec_ and is not base64 behind that; copy it whole from whoever receives the webhook"
+	if got := show(tell(t, text, "{}")); got != "retryable "+want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+	f, err := project.Parse("starling.toml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lacks, mend := notify.Lacks(context.Background(), f.Notify[0], settings(t.TempDir(), text), variable)
+	if lacks != want || mend != "see [notify.ops] in starling.toml, and the secrets that it names" {
+		t.Errorf("lacks %q, mend %q", lacks, mend)
+	}
+}
+
+// What is shown of a channel is the host at most.
+func TestWhat(t *testing.T) {
+	for address, want := range map[string]string{
+		"https://example.org/services/T0KEN":  "webhook example.org",
+		"https://example.org/{path}":          "webhook example.org",
+		"{whole}":                             "webhook at a secret address",
+		"https://{path}.example.org/services": "webhook at a secret address",
+	} {
+		if got := notify.What(project.Notify{Webhook: address}); got != want {
+			t.Errorf("%s: got %s, want %s", address, got, want)
 		}
 	}
 }

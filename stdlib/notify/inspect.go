@@ -8,7 +8,6 @@ import (
 	"starling/lang/effect"
 	"starling/stdlib/process"
 	"starling/stdlib/project"
-	"starling/stdlib/secret"
 )
 
 // What says who is told: a command, or the host of a webhook, whose path may be a key.
@@ -17,8 +16,8 @@ func What(n project.Notify) string {
 		return "command " + n.Command[0]
 	}
 	u, err := url.Parse(n.Webhook)
-	if err != nil {
-		return "webhook"
+	if err != nil || u.Host == "" {
+		return "webhook at a secret address"
 	}
 	return "webhook " + u.Host
 }
@@ -30,12 +29,10 @@ func Lacks(ctx context.Context, n project.Notify, s *effect.Settings, env func(n
 			return "the environment variable " + name + " has no value", "export " + name + "=…"
 		}
 	}
-	if n.Secret != "" {
-		if _, err := secret.Reveal(ctx, &effect.Attempt{Settings: s, Env: env}, n.Secret); err != nil {
-			return err.Error(), "see [secrets." + n.Secret + "] in " + project.Name
-		}
-	}
 	if n.Webhook != "" {
+		if _, err := open(ctx, &effect.Attempt{Settings: s, Env: env}, n); err != nil {
+			return err.Error(), "see [notify." + n.Name + "] in " + project.Name + ", and the secrets that it names"
+		}
 		return "", ""
 	}
 	spec := process.Spec{Argv: []string{programOf(n, s)}, Env: process.Environment(os.Environ(), nil)}

@@ -202,10 +202,23 @@ func (r *reader) url(t table) string { return r.address(t, "url") }
 
 func (r *reader) address(t table, key string) string {
 	text, ok := r.string(t, key)
-	if u, err := url.Parse(text); ok && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil) {
-		r.refuse(t.at(key), fmt.Sprintf("%q", text), `an address such as "https://example.org/v1", without user and password`, "")
+	if ok {
+		r.checkAddress(t.at(key), text, text)
 	}
 	return text
+}
+
+// checkAddress complains of a text that is written at a path and makes no address.
+func (r *reader) checkAddress(path []string, written, address string) {
+	if !IsAddress(address) {
+		r.refuse(path, fmt.Sprintf("%q", written), `an address such as "https://example.org/v1", without user and password`, "")
+	}
+}
+
+// IsAddress tells whether a text is the address of a server: http or https, with a host, without user and password.
+func IsAddress(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https") && u.User == nil
 }
 
 func (r *reader) price(t table) Price {

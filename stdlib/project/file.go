@@ -188,7 +188,8 @@ func (f *File) Variables() []string {
 	return slices.Compact(names)
 }
 
-// Optional lists, sorted, the variables that only agents declare which stand in a list of backends: without one the next serves.
+// Optional lists, sorted, the variables without which a run goes on: all but those of agents that stand in no list of backends. Where one of a list is missing the next serves; a secret, a tool
+// server or a command that lacks one fails by itself, and who cannot be notified holds nothing up.
 func (f *File) Optional() []string {
 	var listed, needed []string
 	for _, a := range f.Agents {

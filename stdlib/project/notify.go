@@ -13,7 +13,7 @@ type Notify struct {
 	Name    string
 	On      []string // what of: effect.NoticeGate, NoticeEnd, NoticeBudget; never none
 	Targets []string // of gates only those for one of these; nil is all
-	Webhook string   // address that is sent the notice
+	Webhook string   // address that is sent the notice, in which {NAME} stands for a secret; see [Placeholder]
 	Secret  string   // name of the secret that webhooks are signed with, "" for none
 	Command []string // program and arguments, which has the notice on its standard input
 	Env     []string // names of variables that the command is given, each once
@@ -42,7 +42,7 @@ func (r *reader) notify(name string, t table) Notify {
 		r.complain(t.path, diagnostic.Diagnostic{Message: err.Error()})
 	}
 	r.onlyKeys(t, "on", "targets", "webhook", "secret", "command", "env")
-	n := Notify{Name: name, On: r.strings(t, "on"), Targets: r.strings(t, "targets"), Webhook: r.address(t, "webhook"), Command: r.strings(t, "command"), Env: r.variables(t)}
+	n := Notify{Name: name, On: r.strings(t, "on"), Targets: r.strings(t, "targets"), Webhook: r.webhook(t), Command: r.strings(t, "command"), Env: r.variables(t)}
 	n.Secret, _ = r.string(t, "secret")
 	known := []string{effect.NoticeGate, effect.NoticeEnd, effect.NoticeBudget}
 	for i, on := range n.On {
@@ -70,16 +70,22 @@ func (r *reader) notify(name string, t table) Notify {
 	return n
 }
 
-// checkSigned checks that the secrets are declared that webhooks are signed with.
-func (r *reader) checkSigned(f *File, t table) {
-	var names []string
-	for _, s := range f.Secrets {
-		names = append(names, s.Name)
+// webhook reads the address of a webhook. Where a secret stands at its beginning, nothing can be said of it here.
+func (r *reader) webhook(t table) string {
+	text, ok := r.string(t, "webhook")
+	if at := Placeholder.FindStringIndex(text); ok && (at == nil || at[0] > 0) {
+		r.checkAddress(t.at("webhook"), text, Placeholder.ReplaceAllString(text, "x"))
 	}
+	return text
+}
+
+// checkHooks checks that the secrets are declared that webhooks are signed with, or that stand in their addresses.
+func (r *reader) checkHooks(f *File, t table) {
 	for _, n := range f.Notify {
-		if n.Secret != "" && !slices.Contains(names, n.Secret) {
-			own := table{path: t.at(n.Name)}
-			r.refuse(own.at("secret"), fmt.Sprintf("the secret %q", n.Secret), "one that is declared under [secrets]", diagnostic.DidYouMean(n.Secret, names))
+		own := table{path: t.at(n.Name)}
+		r.checkUse(f, own.at("webhook"), n.Webhook)
+		if n.Secret != "" {
+			r.checkDeclared(f, own.at("secret"), n.Secret)
 		}
 	}
 }

@@ -133,7 +133,7 @@ func (r *reader) project(t table) *File {
 				f.Notify = append(f.Notify, r.notify(name, channel))
 			}
 		}
-		r.checkSigned(f, notify)
+		r.checkHooks(f, notify)
 	}
 	r.checkServers(f, table{path: t.at("agents")})
 	r.checkGrantedTools(f, table{path: t.at("grants")})

@@ -102,6 +102,29 @@ any: [coder gpt] [] env=[] timeout=0s retries=- reasks=- instructions="" input= 
 	}
 }
 
+// Nothing that only secrets and notifications need holds a run up.
+func TestOptional(t *testing.T) {
+	f, err := project.Parse("starling.toml", []byte(`
+[agents.a]
+command = ["a"]
+env = ["SHARED", "OF_AGENT"]
+[secrets.hook]
+env = "HOOK_KEY"
+[notify.ops]
+webhook = "https://example.org/{hook}"
+secret = "hook"
+[notify.local]
+command = ["tell"]
+env = ["TOPIC", "SHARED"]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fmt.Sprint(f.Variables(), f.Optional()), "[HOOK_KEY OF_AGENT SHARED TOPIC] [HOOK_KEY TOPIC]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 func TestEmptyFile(t *testing.T) {
 	for _, text := range []string{"", "# nothing\n", "[agents]\n", "[defaults]\n"} {
 		f, err := project.Parse("starling.toml", []byte(text))
@@ -273,6 +296,14 @@ starling.toml:8:10: notify.c.secret: only webhooks are signed; give the command 
 starling.toml:12:1: notify.d.command: got no program, want a program and its arguments
   | command = []
   | ^^^^^^^
+`},
+		{"[notify.a]\nwebhook = 'ftp://x/{s}'\n[notify.b]\nwebhook = '{t}'\n[notify.c]\nwebhook = 'https://x/{s}'\n[secrets.s]\nenv = 'S'\n", `
+starling.toml:2:11: notify.a.webhook: got "ftp://x/{s}", want an address such as "https://example.org/v1", without user and password
+  | webhook = 'ftp://x/{s}'
+  |           ^^^^^^^^^^^^^
+starling.toml:4:11: notify.b.webhook: got the secret "t", want one that is declared under [secrets]
+  | webhook = '{t}'
+  |           ^^^^^
 `},
 		{"[agents.b]\nbackend = 'scripted'\nenv = ['A']\n", `
 starling.toml:3:1: agents.b.env: an agent with backend = "scripted" has no env; it is for agents with backend command or acp or anthropic or openai

@@ -37,3 +37,21 @@ func (r *reader) checkSource(t table, s Secret) {
 		r.refuse(t.at("command"), "no program", "a program and its arguments", "")
 	}
 }
+
+// checkUse checks that the secrets are declared which a text at a path has placeholders for.
+func (r *reader) checkUse(f *File, path []string, text string) {
+	for _, m := range Placeholder.FindAllStringSubmatch(text, -1) {
+		r.checkDeclared(f, path, m[1])
+	}
+}
+
+func (r *reader) checkDeclared(f *File, path []string, name string) {
+	if _, ok := f.Secret(name); ok {
+		return
+	}
+	var names []string
+	for _, s := range f.Secrets {
+		names = append(names, s.Name)
+	}
+	r.refuse(path, fmt.Sprintf("the secret %q", name), "one that is declared under [secrets]", diagnostic.DidYouMean(name, names))
+}

@@ -136,18 +136,10 @@ func (r *reader) checkAllow(t table, patterns []string) {
 
 // checkUses checks that the secrets which tool servers are given are declared.
 func (r *reader) checkUses(f *File, tools table) {
-	var names []string
-	for _, s := range f.Secrets {
-		names = append(names, s.Name)
-	}
 	for _, s := range f.Tools {
 		own := table{path: append(tools.at(s.Name), "secrets")}
 		for _, use := range s.Secrets {
-			for _, m := range Placeholder.FindAllStringSubmatch(use.Text, -1) {
-				if !slices.Contains(names, m[1]) {
-					r.refuse(own.at(use.Key), fmt.Sprintf("the secret %q", m[1]), "one that is declared under [secrets]", diagnostic.DidYouMean(m[1], names))
-				}
-			}
+			r.checkUse(f, own.at(use.Key), use.Text)
 		}
 	}
 }

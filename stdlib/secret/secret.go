@@ -68,6 +68,21 @@ func Reveal(ctx context.Context, a *effect.Attempt, name string) (string, error)
 	return value, nil
 }
 
+// Fill puts the values of secrets into a text, where {NAME} stands for them (see [project.Placeholder]), and has them hidden in what is shown.
+func Fill(ctx context.Context, a *effect.Attempt, text string, shown *Redactor) (string, error) {
+	var failed error
+	text = project.Placeholder.ReplaceAllStringFunc(text, func(m string) string {
+		name := strings.Trim(m, "{}")
+		value, err := Reveal(ctx, a, name)
+		if err != nil {
+			failed = err
+		}
+		shown.Hide(name, value)
+		return value
+	})
+	return text, failed
+}
+
 func inVariable(a *effect.Attempt, variable string) (string, error) {
 	value, ok := a.Env(variable)
 	if !ok {

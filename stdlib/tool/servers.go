@@ -199,20 +199,11 @@ func equip(ctx context.Context, a *effect.Attempt, d Definition) (equipment, *Fa
 
 // fill puts the values of secrets into a text.
 func (e *equipment) fill(ctx context.Context, a *effect.Attempt, use project.SecretUse) (string, error) {
-	var failed error
-	text := project.Placeholder.ReplaceAllStringFunc(use.Text, func(m string) string {
-		name := strings.Trim(m, "{}")
-		value, err := secret.Reveal(ctx, a, name)
-		if err != nil {
-			failed = err
-		}
-		e.shown.Hide(name, value)
-		return value
-	})
-	if failed == nil && strings.ContainsAny(text, "\r\n\x00") {
-		failed = fmt.Errorf("the value of %s has a line break", use.Key)
+	text, err := secret.Fill(ctx, a, use.Text, &e.shown)
+	if err == nil && strings.ContainsAny(text, "\r\n\x00") {
+		err = fmt.Errorf("the value of %s has a line break", use.Key)
 	}
-	return text, failed
+	return text, err
 }
 
 // spec is the process of a server. It works in the workspace. Its lock keeps two of it apart, and says whom it works for.
