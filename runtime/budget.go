@@ -51,7 +51,7 @@ func claimed(x, unit float64) int64 {
 // spend adds to what was spent under each ceiling of a step.
 func (s *state) spend(st *step, u Usage) {
 	for _, c := range st.Ceilings {
-		s.Spent[c.Address] = s.Spent[c.Address].Plus(u)
+		put(&s.Spent, c.Address, s.Spent[c.Address].Plus(u))
 	}
 }
 
@@ -111,7 +111,7 @@ func (s *state) holding(address string) []*step {
 
 // raise lets the steps that a ceiling holds go on, under a ceiling that is higher by what it was.
 func (s *state) raise(address string) {
-	s.Raised[address]++
+	put(&s.Raised, address, s.Raised[address]+1)
 	for _, st := range s.holding(address) {
 		st.Held = ""
 		s.want(st, true)
@@ -168,9 +168,9 @@ func (u Usage) payload(raised int64) effect.Payload {
 
 // spentOf reads what payload wrote.
 func (s *state) spentOf(address string, v effect.View) {
-	s.Spent[address] = Usage{v.Int("usd"), v.Int("in"), v.Int("out"), v.Int("calls")}
+	put(&s.Spent, address, Usage{v.Int("usd"), v.Int("in"), v.Int("out"), v.Int("calls")})
 	if n := v.Int("raised"); n > 0 {
-		s.Raised[address] = n
+		put(&s.Raised, address, n)
 	}
 }
 

@@ -241,9 +241,9 @@ func (out *CareReport) checkRun(k Keeper, run string) {
 		return
 	}
 	sv := &saved{run: run, state: newState(run), start: whole.start, begins: whole.begins}
-	bodies, err := sv.checkpoints(k)
-	for i := range bodies {
-		if _, _, err := readCheckpoint(run, bodies[i]); err != nil && sv.points[i].seq > sv.begins {
+	all, err := sv.checkpoints(k)
+	for _, c := range all {
+		if _, _, err := readCheckpoint(run, c.body); err != nil && (c.rest || c.seq > sv.begins) {
 			out.problem(run, "checkpoint", fmt.Errorf("%w; the run is rebuilt from its journal", err))
 		}
 	}

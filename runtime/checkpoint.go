@@ -2,11 +2,13 @@ package runtime
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -16,9 +18,12 @@ import (
 )
 
 // A checkpoint is the state and the machine of a run as they were after one record. It is a cache: a run whose checkpoint is missing, damaged or of
-// another format is rebuilt from its journal. The newest two are kept.
+// another format is rebuilt from its journal.
 //
 //	checksum (as for the journal) · uvarint length, state (a dict as effect.Payload) · machine (vm's snapshot with its own header and MAC)
+//
+// A small one of a run that rests or leaves memory is written over the one before, in the place of number 0, where a load finds it without looking around. The others are kept under the
+// number of their record, the newest two; so is each one at rest that comes first in another maxTailRecords of the journal: if the newest is damaged, no more than that is replayed.
 //
 // What a run was started with is in its first record, and not in its checkpoints. A gate's arguments are those of its step, where it has one.
 // A large one is cut into parts, each a value of its own; it is whole when its checksum says so.
@@ -58,7 +63,11 @@ type checkpoint struct {
 	seq   uint64
 	bytes []byte
 	steps uint64 // of the machine
+	over  bool   // it is written over the one at rest
 }
+
+// resting is the number in the key of the checkpoint at rest.
+const resting = 0
 
 func (c *checkpoint) small() bool { return c != nil && len(c.bytes) <= smallCheckpoint }
 
@@ -80,6 +89,8 @@ func (a *actor) checkpointDue(t *turn, length *tail) *checkpoint {
 	if !long && !c.small() {
 		return nil
 	}
+	last := c.seq - uint64(length.records)
+	c.over = !long && c.seq/maxTailRecords == last/maxTailRecords
 	return c
 }
 
@@ -107,6 +118,10 @@ func pointKey(run string, seq uint64, part int) []byte {
 
 // writes are the values of a checkpoint, and the end of the one that is superseded.
 func (c *checkpoint) writes(a *actor) []Write {
+	if c.over {
+		return []Write{{pointKey(a.run, resting, 0), c.bytes}}
+	}
+	a.findPoints()
 	var all []Write
 	for part := range slices.Chunk(c.bytes, checkpointPart) {
 		all = append(all, Write{pointKey(a.run, c.seq, len(all)), part})
@@ -130,8 +145,10 @@ func (a *actor) checkpointed(c *checkpoint) error {
 			return err
 		}
 	}
-	a.points = append(a.points, point{c.seq, (len(c.bytes) + checkpointPart - 1) / checkpointPart})
-	a.points = a.points[max(0, len(a.points)-2):]
+	if !c.over {
+		a.points = append(a.points, point{c.seq, (len(c.bytes) + checkpointPart - 1) / checkpointPart})
+		a.points = a.points[max(0, len(a.points)-2):]
+	}
 	a.tail = tail{steps: c.steps, size: len(c.bytes)}
 	return nil
 }
@@ -157,45 +174,94 @@ func (a *actor) writeDown() error {
 		a.e.log("%v", err)
 		return nil
 	}
+	c.over = c.small()
 	if err := a.writeApart(c); err != nil {
 		return err
 	}
-	a.points, a.tail = nil, tail{} // it leaves memory
+	a.points, a.sought, a.tail = nil, false, tail{} // it leaves memory
 	return nil
+}
+
+// findPoints looks which checkpoints the store has, where the load did not.
+func (a *actor) findPoints() {
+	if a.sought {
+		return
+	}
+	sv := &saved{run: a.run}
+	if err := sv.readCheckpoints(a.e.store, math.MaxInt); err != nil {
+		a.e.log("run %s: older checkpoints stay where they are: %v", a.run, err)
+	}
+	a.points, a.sought = sv.points, true
+}
+
+// readRest takes the checkpoint at rest, if nothing has followed it: then it is all that there is to read.
+func (sv *saved) readRest(s Store) bool {
+	b, err := s.Get(pointKey(sv.run, resting, 0))
+	if err != nil {
+		return false
+	}
+	st, snap, err := readCheckpoint(sv.run, b)
+	if err != nil || st.Seq <= sv.begins {
+		return false
+	}
+	if _, err := s.Get(seqKey(prefixJournal, sv.run, st.Seq+1)); !errors.Is(err, ErrNoKey) {
+		return false
+	}
+	sv.take(st, snap, len(b))
+	return true
 }
 
 // readCheckpoints takes the newest checkpoint that serves, leaving out some, and notes which there are. One whose value cannot be read is as one that was not
 // written, and so is one from before the horizon or from behind what is wanted.
 func (sv *saved) readCheckpoints(s Store, skip int) error {
-	bodies, err := sv.checkpoints(s)
-	for i := len(bodies) - 1 - skip; i >= 0 && err == nil; i-- {
-		if at := sv.points[i].seq; at <= sv.begins || sv.upTo > 0 && at > sv.upTo {
+	all, err := sv.checkpoints(s)
+	for i := len(all) - 1 - skip; i >= 0 && err == nil; i-- {
+		if at := all[i].seq; at <= sv.begins || sv.upTo > 0 && at > sv.upTo {
 			continue
 		}
-		if st, snap, err := readCheckpoint(sv.run, bodies[i]); err == nil {
-			sv.take(st, snap, len(bodies[i]))
-			return nil
+		if st, snap, err := readCheckpoint(sv.run, all[i].body); err == nil {
+			sv.take(st, snap, len(all[i].body))
+			break
+		}
+	}
+	sv.sought = err == nil
+	for _, c := range all {
+		if !c.rest {
+			sv.points = append(sv.points, c.point)
 		}
 	}
 	return err
 }
 
-// checkpoints reads all checkpoints.
-func (sv *saved) checkpoints(s Store) (bodies [][]byte, err error) {
+// stored is a checkpoint as the store has it.
+type stored struct {
+	point
+	body []byte
+	rest bool // the one at rest
+}
+
+// checkpoints reads all checkpoints, the newest last. One at rest that cannot be read has the number 0.
+func (sv *saved) checkpoints(s Store) (all []stored, err error) {
 	err = scanEach(s, prefixCheckpoint+sv.run, func(rest string, v []byte, _ error) error {
 		if len(rest) != 10 {
 			return fmt.Errorf("%w: run %s has a malformed checkpoint key", ErrDamaged, sv.run)
 		}
 		seq := binary.BigEndian.Uint64([]byte(rest))
-		if n := len(sv.points); n == 0 || sv.points[n-1].seq != seq {
-			sv.points, bodies = append(sv.points, point{seq: seq}), append(bodies, nil)
+		if n := len(all); n == 0 || all[n-1].seq != seq {
+			all = append(all, stored{point: point{seq: seq}, rest: seq == resting})
 		}
-		last := len(bodies) - 1
-		sv.points[last].parts++
-		bodies[last] = append(bodies[last], v...)
+		last := &all[len(all)-1]
+		last.parts++
+		last.body = append(last.body, v...)
 		return nil
 	})
-	return bodies, err
+	if len(all) > 0 && all[0].rest {
+		if st, _, err := readCheckpoint(sv.run, all[0].body); err == nil {
+			all[0].seq = st.Seq
+		}
+		slices.SortStableFunc(all, func(x, y stored) int { return cmp.Compare(x.seq, y.seq) })
+	}
+	return all, err
 }
 
 // take begins with what a checkpoint or a keyframe has, completed by what the run was started with.
@@ -295,7 +361,7 @@ func stateOf(run string, v effect.View) *state {
 		}
 		switch kind {
 		case "recall":
-			s.Recalls[name] = recallOf(f)
+			put(&s.Recalls, name, recallOf(f))
 		case "step":
 			st := stepOf(name, f)
 			if f.Flag("recalls") {
@@ -313,7 +379,7 @@ func stateOf(run string, v effect.View) *state {
 		case "spent":
 			s.spentOf(name, f)
 		case "owned":
-			s.Owned[name] = f.Texts("paths")
+			put(&s.Owned, name, f.Texts("paths"))
 		case "mail":
 			s.Mailbox = append(s.Mailbox, message{Name: f.Text("name"), Data: f.Raw("message")})
 		}

@@ -42,7 +42,7 @@ func (s *state) keepConversation(st *step, class, id string) {
 	case class == classRetryable || class == classFinal:
 		delete(s.Conversations, name)
 	case id != "":
-		s.Conversations[name] = conversation{st.serves(), id}
+		put(&s.Conversations, name, conversation{st.serves(), id})
 	}
 }
 
@@ -72,8 +72,7 @@ func (s *state) conversationsPayload() effect.Payload {
 	return b.Payload()
 }
 
-func conversationsOf(v effect.View) map[string]conversation {
-	m := map[string]conversation{}
-	v.Each(func(name string, f effect.View) { m[name] = conversation{f.Text("serves"), f.Text("id")} })
+func conversationsOf(v effect.View) (m map[string]conversation) {
+	v.Each(func(name string, f effect.View) { put(&m, name, conversation{f.Text("serves"), f.Text("id")}) })
 	return m
 }

@@ -29,7 +29,7 @@ func (s *state) crowdOf(name string) *crowd {
 	c := s.crowded[name]
 	if c == nil {
 		c = &crowd{}
-		s.crowded[name] = c
+		put(&s.crowded, name, c)
 	}
 	return c
 }

@@ -18,6 +18,7 @@ type saved struct {
 	state   *state  // as the checkpoint has it; folded, as the newest record left it
 	machine []byte  // the machine's snapshot, nil without a checkpoint
 	points  []point
+	sought  bool // points has all of them
 	tail    []Record
 	length  tail
 	now     time.Time // of what is said beyond a journal that was cut
@@ -55,6 +56,9 @@ func (sv *saved) read(s Store, skip int) error {
 		return err
 	}
 	if sv.start != nil {
+		if skip == 0 && sv.upTo == 0 && sv.readRest(s) {
+			return nil
+		}
 		if err := sv.readCheckpoints(s, skip); err != nil {
 			return err
 		}
@@ -170,7 +174,7 @@ func (a *actor) load() (fresh bool, err error) {
 
 // keep takes a state that was read.
 func (a *actor) keep(s *state, sv *saved) {
-	a.s, a.points, a.tail, a.row, a.kept = s, sv.points, sv.length, s.row(), max(a.kept, sv.begins)
+	a.s, a.points, a.sought, a.tail, a.row, a.kept = s, sv.points, sv.sought, sv.length, s.row(), max(a.kept, sv.begins)
 }
 
 // awaken makes state and machine. A run that cannot be served here (this build's builtins behave in another way) is left as it is, unfit; one whose machine fails, or

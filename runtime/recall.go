@@ -39,7 +39,7 @@ func (rc *recall) serves(st *step) bool {
 // recalled notes an outcome. A step that is open already takes it.
 func (s *state) recalled(r *Record, v effect.View) {
 	rc := recallOf(v)
-	s.Recalls[r.Step] = rc
+	put(&s.Recalls, r.Step, rc)
 	if st := s.Steps[r.Step]; st != nil && rc.serves(st) {
 		st.Recall = rc
 		delete(s.children, st.Step)

@@ -37,6 +37,7 @@ type actor struct {
 	yielded   bool
 	row       row // of which the store has the summary
 	points    []point
+	sought    bool // points has all that the store has
 	tail      tail // the journal since the newest checkpoint
 	flights   map[string]flight
 	jobs      []job   // attempts that the last turn has begun

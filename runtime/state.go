@@ -141,8 +141,15 @@ type message struct {
 }
 
 func newState(run string) *state {
-	return &state{ID: run, Status: Pending, Steps: map[string]*step{}, Gates: map[string]*gate{}, Recalls: map[string]*recall{}, children: map[string]*step{},
-		Spent: map[string]Usage{}, Raised: map[string]int64{}, Conversations: map[string]conversation{}, Owned: map[string][]string{}, crowded: map[string]*crowd{}}
+	return &state{ID: run, Status: Pending, Steps: map[string]*step{}, Gates: map[string]*gate{}}
+}
+
+// put sets a key of one of the maps that most runs never need: it is made when it is.
+func put[K comparable, V any](m *map[K]V, k K, v V) {
+	if *m == nil {
+		*m = map[K]V{}
+	}
+	(*m)[k] = v
 }
 
 // apply folds one record in.
@@ -273,7 +280,7 @@ func (s *state) adopt(st *step) {
 	case st.Recall != nil:
 		s.recollect(st)
 	case st.Kind == kindRun:
-		s.children[st.Step] = st
+		put(&s.children, st.Step, st)
 	case st.Kind == kindMailbox:
 		s.takes = append(s.takes, st)
 	case sharing(st.Kind):

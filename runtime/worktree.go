@@ -48,7 +48,7 @@ func (s *state) own(st *step) {
 	}
 	for _, pattern := range changes {
 		if !slices.Contains(s.Owned[st.Tree], pattern) {
-			s.Owned[st.Tree] = append(s.Owned[st.Tree], pattern)
+			put(&s.Owned, st.Tree, append(s.Owned[st.Tree], pattern))
 		}
 	}
 }
