@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coder/acp-go-sdk"
@@ -20,7 +21,6 @@ import (
 const (
 	leaveTime   = 300 * time.Millisecond // that a program has to end once its standard input has
 	cancelTime  = time.Second            // that it has to end a turn which was cancelled
-	maxUnheard  = 512                    // notifications that wait: the SDK closes a connection with more than 1024
 	authMissing = -32000                 // the protocol's code for a session without a login
 )
 
@@ -55,62 +55,57 @@ func (acpAgent) Ask(ctx context.Context, q Question) effect.Reply {
 // session is one process and the conversation with it. As a [dialect] it hears what the process writes.
 type session struct {
 	acpTurn
-	conn  *acp.Connection
+	conn  *acp.Connection // for what the process is asked
 	child *process.Child
 	heard *hearing
 	hears *io.PipeWriter // what the process reads
-	pass  *io.PipeWriter // what it writes, on its way to said
+	pass  *io.PipeWriter // its answers, on their way to said
 	said  *io.PipeReader
-	waits chan struct{} // a place for each notification that the connection has not handled
 	able  acp.AgentCapabilities
 	id    string
 
-	writing sync.Mutex // protects what is below, and is held while a file is written
-	left    bool       // nothing is written any more
+	raw       []byte         // the line that is being heard, keys and all
+	over      atomic.Bool    // nothing is done for the process any more
+	unread    chan struct{}  // a place for each answer that the process has not read
+	answering sync.WaitGroup // those who have something to say to it
+}
+
+// newSession is a session with a process that reads from in.
+func newSession(q Question) (s *session, in *io.PipeReader) {
+	in, hears := io.Pipe()
+	said, pass := io.Pipe()
+	s = &session{acpTurn: newTurn(q), hears: hears, pass: pass, said: said, unread: make(chan struct{}, maxUnread)}
+	s.heard = &hearing{dialect: s, emit: s.emit, hide: s.hide, end: func() { _ = said.Close() }}
+	return s, in
 }
 
 // startSession starts the program. The session is there for the judge also when it cannot.
 func startSession(q Question, spec process.Spec) (*session, error) {
-	in, hears := io.Pipe()
-	said, pass := io.Pipe()
-	s := &session{acpTurn: newTurn(q), hears: hears, pass: pass, said: said, waits: make(chan struct{}, maxUnheard)}
-	s.heard = &hearing{dialect: s, emit: s.emit, hide: keyRedactor(q), end: func() { _ = said.Close() }}
-	s.conn = acp.NewConnection(s.serve, hears, said)
+	s, in := newSession(q)
+	s.conn = acp.NewConnection(unserved, s.hears, s.said)
 	s.conn.SetLogger(slog.New(slog.DiscardHandler))
-	spec.Stdin, spec.OnLine = in, s.heard.line
+	spec.Stdin = in
+	spec.OnLine = func(raw []byte) {
+		s.raw = raw
+		s.heard.line(raw)
+	}
 	child, err := process.Start(context.Background(), spec)
 	if err != nil {
-		_ = pass.Close() // never fails
+		_ = s.pass.Close() // never fails
 		return s, err
 	}
 	s.child = child
 	go func() {
 		child.Wait()
-		_ = pass.Close()
+		_ = s.pass.Close()
 		_ = in.Close()
 	}()
 	return s, nil
 }
 
-// line passes a message on to the connection. What is none is passed over: programs greet. A program that tells faster than it is heard waits.
-func (s *session) line(line string, _ emitter) (counts bool) {
-	var m struct {
-		ID     json.RawMessage `json:"id"`
-		Method string          `json:"method"`
-		Params json.RawMessage `json:"params"`
-	}
-	if !decode(line, &m) || m.Method == "" && m.ID == nil {
-		return false
-	}
-	if m.Method == acp.ClientMethodSessionUpdate {
-		s.note(m.Params)
-		select {
-		case s.waits <- struct{}{}:
-		case <-s.conn.Done():
-		}
-	}
-	_, _ = io.WriteString(s.pass, line+"\n") // fails when nobody listens any more
-	return false
+// unserved is for what the connection is not given: what the process asks for is served in its place, see serve.
+func unserved(_ context.Context, method string, _ json.RawMessage) (any, *acp.RequestError) {
+	return nil, acp.NewMethodNotFound(method)
 }
 
 // converse greets the program, opens a session and has it take turns until it has heard all that it is told.
@@ -300,6 +295,7 @@ func (s *session) broken(err error) *fault {
 
 // leave ends the program, which may end by itself, and returns when nothing of it is left.
 func (s *session) leave() process.Result {
+	s.over.Store(true)
 	_ = s.hears.Close() // never fails
 	gone := make(chan struct{})
 	go func() {
@@ -313,9 +309,7 @@ func (s *session) leave() process.Result {
 	}
 	_ = s.said.Close() // what it still writes is for nobody
 	<-gone
-	s.writing.Lock()
-	defer s.writing.Unlock()
-	s.left = true
+	s.answering.Wait()
 	return s.child.Wait()
 }
 
@@ -356,8 +350,8 @@ func (s *session) answer() (answer, *fault) {
 	if !s.ended {
 		return answer{}, &fault{message: "it broke off in the middle of its turn", kind: effect.KindAgent, class: effect.Retryable}
 	}
-	if len(s.denials) > 0 {
-		return answer{}, denied(s.denials[0], "", len(s.denials))
+	if s.denials > 0 {
+		return answer{}, denied(s.denial, "", s.denials)
 	}
 	return answer{text: s.saidLast(), status: "ok", usage: s.used(), session: s.id}, nil
 }

@@ -2,7 +2,9 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
 	"testing"
 
 	"go.starlark.net/starlark"
@@ -28,12 +30,25 @@ func FuzzACPMessage(f *testing.F) {
 				t.Errorf("%q: an event that cannot be recorded: %v", text, err)
 			}
 		}
-		s := &session{acpTurn: newTurn(Question{Attempt: &effect.Attempt{Emit: emit, Settings: &effect.Settings{Workspace: t.TempDir()}}}), waits: make(chan struct{}, 1)}
+		s, in := newSession(Question{Attempt: &effect.Attempt{Emit: emit, Settings: &effect.Settings{Workspace: t.TempDir()}}})
+		answers := make(chan []byte)
+		go func() {
+			all, _ := io.ReadAll(in) // the other end is closed, and no more
+			answers <- all
+		}()
 		s.begin(context.Background())
-		for _, method := range []string{"session/update", "session/request_permission", "fs/read_text_file", "fs/write_text_file", "terminal/create"} {
-			if _, refused := s.serve(context.Background(), method, json.RawMessage(text)); method == "fs/write_text_file" && refused == nil {
-				t.Errorf("%q was written", text)
+		for i, method := range []string{"session/update", "session/request_permission", "fs/read_text_file", "fs/write_text_file", "terminal/create", "$/cancel_request"} {
+			id := fmt.Sprintf(`"id":%d,`, i)
+			if method == "session/update" || method == "$/cancel_request" {
+				id = ""
 			}
+			s.raw = fmt.Appendf(nil, `{%s"method":%q,"params":%s}`, id, method, text)
+			s.line(string(s.raw), s.emit)
+		}
+		s.answering.Wait()
+		_ = s.hears.Close()
+		if got := string(<-answers); strings.Contains(got, `"id":3,"result"`) {
+			t.Errorf("%q was written: %s", text, got)
 		}
 		s.flush(true)
 	})

@@ -1,26 +1,25 @@
 package agent
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
+	"regexp"
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/coder/acp-go-sdk"
 	"go.starlark.net/starlark"
 
+	"starling/lang/contract"
 	"starling/lang/effect"
 	"starling/stdlib/jail"
 	"starling/stdlib/tool"
 )
 
 // An agent asks its client for leave, for files and for terminals. Leave is given by kinds of tools: what reads always, what changes files where it may modify, other kinds where its
-// tools name them, and what touches paths within the workspace only. Else it is denied, or people decide. What it asks nobody about, nobody sees.
+// tools name them, and what touches paths where these lead to the workspace only. Else it is denied, or people decide, who see all of it. What it asks nobody about, nobody sees.
+
+// maxShown is how many bytes of a call people can be shown; nobody approves what they have not seen.
+const maxShown = 256 << 10
 
 // readingKinds and changingKinds are the kinds of tools that need no further word.
 var (
@@ -32,56 +31,38 @@ var (
 // ToolKinds are the kinds of tools that an agent which speaks the Agent Client Protocol can be allowed.
 func ToolKinds() []string { return slices.Concat(otherKinds, changingKinds, readingKinds) }
 
-// serve answers what the agent asks of its client. There are no terminals: commands are its own to run, where it has leave.
-func (s *session) serve(ctx context.Context, method string, params json.RawMessage) (any, *acp.RequestError) {
-	switch method {
-	case acp.ClientMethodSessionUpdate:
-		defer func() {
-			select {
-			case <-s.waits:
-			default:
-			}
-		}()
-		return nil, s.update(params)
-	case acp.ClientMethodSessionRequestPermission:
-		return s.permit(ctx, params)
-	case acp.ClientMethodFsReadTextFile:
-		return s.readFile(params)
-	case acp.ClientMethodFsWriteTextFile:
-		return s.writeFile(params)
-	}
-	return nil, acp.NewMethodNotFound(method)
-}
-
 // permission is a request for leave.
 type permission struct {
 	Tool    acpTool                `json:"toolCall"`
 	Options []acp.PermissionOption `json:"options"`
 }
 
-// permit answers a request for leave.
-func (s *session) permit(ctx context.Context, params json.RawMessage) (any, *acp.RequestError) {
+// answer is the outcome that says a decision.
+func (p *permission) answer(allowed bool) acp.RequestPermissionResponse {
+	return acp.RequestPermissionResponse{Outcome: chosenOption(p.Options, allowed)}
+}
+
+// permit answers a request for leave, at once unless people are asked.
+func (s *session) permit(m *message) {
 	var p permission
-	if err := json.Unmarshal(params, &p); err != nil {
-		return nil, acp.NewInvalidParams(err.Error())
+	if err := json.Unmarshal(m.Params, &p); err != nil {
+		s.answerTo(m.ID, nil, acp.NewInvalidParams(err.Error()))
+		return
 	}
 	s.complete(&p.Tool)
-	allowed, by := s.allows(&p.Tool), "policy"
-	if !allowed && s.q.Definition.Asks && s.q.Ask != nil {
-		by = "gate"
-		var err error
-		if allowed, err = s.askPeople(ctx, &p.Tool); err != nil {
-			return acp.RequestPermissionResponse{Outcome: acp.NewRequestPermissionOutcomeCancelled()}, nil
-		}
+	allowed := s.allows(&p.Tool)
+	if !allowed && s.askPeople(m.ID, &p) {
+		return
 	}
-	s.decided(&p.Tool, allowed, by)
-	return acp.RequestPermissionResponse{Outcome: chosenOption(p.Options, allowed)}, nil
+	s.decided(&p.Tool, allowed, "policy")
+	s.answerTo(m.ID, p.answer(allowed), nil)
 }
 
 // complete adds what was told of the call before.
 func (s *session) complete(c *acpTool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	c.bound()
 	*c = c.over(s.calls[c.ID])
 	c.Title = firstOf(c.Title, c.Kind, c.ID)
 }
@@ -90,9 +71,10 @@ func (s *session) complete(c *acpTool) {
 func (s *session) decided(c *acpTool, allowed bool, by string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.emit.say("permission", "tool", c.Title, "kind", c.Kind, "id", c.ID, "allowed", allowed, "by", by)
+	s.say("permission", "tool", c.Title, "kind", c.Kind, "id", c.ID, "allowed", allowed, "by", by)
 	if !allowed && by == "policy" {
-		s.denials = append(s.denials, c.Title)
+		s.denial = firstOf(s.denial, c.Title)
+		s.denials++
 	}
 }
 
@@ -100,43 +82,113 @@ func (s *session) decided(c *acpTool, allowed bool, by string) {
 func (s *session) allows(c *acpTool) bool {
 	d := s.q.Definition
 	kind := firstOf(c.Kind, string(acp.ToolKindOther))
-	for _, at := range c.Locations {
-		if _, err := s.within(at.Path); err != nil {
-			return false
-		}
-	}
+	changes := slices.Contains(changingKinds, kind)
 	switch {
+	case !s.reaches(c.Locations, changes):
+		return false
 	case slices.Contains(readingKinds, kind), slices.Contains(d.Tools, kind):
 		return true
-	case slices.Contains(changingKinds, kind):
+	case changes:
 		return d.Modifies
 	}
 	return kind == string(acp.ToolKindOther) && s.ofServer(c.Title)
 }
 
-// ofServer tells whether a tool is of a server that the agent may use; which of its tools it may, the proxy says.
-func (s *session) ofServer(title string) bool {
-	return slices.ContainsFunc(s.q.Definition.Servers, func(g tool.Grant) bool { return strings.Contains(title, wireName(g.Name)) })
+// reaches tells whether all paths lead to the workspace, links followed.
+func (s *session) reaches(paths []acp.ToolCallLocation, change bool) bool {
+	if len(paths) == 0 {
+		return true
+	}
+	tree, err := jail.Open(s.q.Settings.Workspace, s.q.Store)
+	if err != nil {
+		return false
+	}
+	defer tree.Close()
+	return !slices.ContainsFunc(paths, func(at acp.ToolCallLocation) bool {
+		path, err := s.within(at.Path)
+		return err != nil || tree.Reach(path, change) != nil
+	})
 }
 
-// askPeople waits for a decision, or the end of the turn.
-func (s *session) askPeople(ctx context.Context, c *acpTool) (bool, error) {
-	s.mu.Lock()
-	turn := s.ctx
-	s.mu.Unlock()
-	if turn == nil {
-		return false, errors.New("no turn")
+// ofServer tells whether a title is the name of a tool that the agent may use of a server, and no more than that: other titles have in them what the model has written. The title is the agent's
+// word; what is called in the end, the proxy sees, and holds to the same list.
+func (s *session) ofServer(title string) bool {
+	return slices.ContainsFunc(s.q.Definition.Servers, func(g tool.Grant) bool {
+		return slices.ContainsFunc(namesIn(title, wireName(g.Name)), g.Allows)
+	})
+}
+
+// namesIn are the tools of a server that a title may be the name of.
+func namesIn(title, server string) (tools []string) {
+	const word = `[\w./-]+`
+	for _, form := range []string{`^(?:Tool: |mcp__|mcp_)?` + regexp.QuoteMeta(server) + `(?:__|_|/|\.|: ?)(` + word + `)$`, `^(` + word + `) \(` + regexp.QuoteMeta(server) + `(?: MCP Server)?\)$`} {
+		if m := regexp.MustCompile(form).FindStringSubmatch(title); m != nil {
+			tools = append(tools, m[1])
+		}
 	}
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	defer context.AfterFunc(turn, func() { stop(context.Cause(turn)) })()
+	return tools
+}
+
+// askPeople has people decide, and tells whether they are asked.
+func (s *session) askPeople(id *json.RawMessage, p *permission) bool {
+	d := s.q.Definition
+	if !d.Asks || s.q.Ask == nil || !p.Tool.shown() {
+		return false
+	}
+	ctx := s.question(string(*id))
+	if ctx == nil {
+		return false
+	}
+	s.answering.Go(func() {
+		defer s.settle(string(*id))
+		r := acp.RequestPermissionResponse{Outcome: acp.NewRequestPermissionOutcomeCancelled()}
+		allowed, err := s.q.Ask(ctx, effect.Leave{Prompt: fmt.Sprintf("%s asks for leave: %s", d.Agent, clipTo(p.Tool.Title, 500)), Data: p.Tool.data()})
+		if err == nil {
+			s.decided(&p.Tool, allowed, "gate")
+			r = p.answer(allowed)
+		}
+		s.write(id, r, nil)
+	})
+	return true
+}
+
+// shown tells whether people can be shown all of a call.
+func (c *acpTool) shown() bool {
+	size := len(c.Title) + len(c.Input) + len(c.Content)
+	for _, at := range c.Locations {
+		size += len(at.Path)
+	}
+	return !c.Long && size <= maxShown
+}
+
+// data is all of a call, for people.
+func (c *acpTool) data() *starlark.Dict {
 	paths := make([]starlark.Value, len(c.Locations))
 	for i, at := range c.Locations {
 		paths[i] = starlark.String(at.Path)
 	}
-	data := dict("tool", c.Title, "kind", c.Kind, "input", []byte(c.Input))
-	_ = data.SetKey(starlark.String("paths"), starlark.NewList(paths)) // a fresh dict and a string key
-	return s.q.Ask(ctx, effect.Leave{Prompt: fmt.Sprintf("%s asks for leave: %s", s.q.Definition.Agent, clipTo(c.Title, 500)), Data: data})
+	d := new(starlark.Dict)
+	set := func(key string, v starlark.Value) { _ = d.SetKey(starlark.String(key), v) } // a fresh dict and a string key
+	set("tool", starlark.String(c.Title))
+	if c.Kind != "" {
+		set("kind", starlark.String(c.Kind))
+	}
+	if len(c.Input) > 0 {
+		set("input", wholeValue(c.Input))
+	}
+	if len(c.Content) > 0 {
+		set("content", wholeValue(c.Content))
+	}
+	set("paths", starlark.NewList(paths))
+	return d
+}
+
+// wholeValue is JSON as a value; what the machine has no value for is its text.
+func wholeValue(raw json.RawMessage) starlark.Value {
+	if v, err := contract.FromJSON(raw); err == nil {
+		return v
+	}
+	return starlark.String(raw)
 }
 
 // chosenOption is the option that says a decision, for this once where there is such a one.
@@ -153,101 +205,4 @@ func chosenOption(options []acp.PermissionOption, allowed bool) acp.RequestPermi
 		}
 	}
 	return acp.NewRequestPermissionOutcomeCancelled()
-}
-
-// within is a path as one of the workspace.
-func (s *session) within(path string) (string, error) {
-	workspace := s.q.Settings.Workspace
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(workspace, path)
-	}
-	roots := []string{workspace}
-	if real, err := filepath.EvalSymlinks(workspace); err == nil {
-		roots = append(roots, real) // agents resolve their folder
-	}
-	for _, root := range roots {
-		if rel, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(rel) {
-			return filepath.ToSlash(rel), nil
-		}
-	}
-	return "", fmt.Errorf("%s is not in the workspace", path)
-}
-
-// tree opens the workspace at a path.
-func (s *session) tree(path string) (*jail.Tree, string, *acp.RequestError) {
-	rel, err := s.within(path)
-	if err != nil {
-		return nil, "", refusedFile(err)
-	}
-	tree, err := jail.Open(s.q.Settings.Workspace, s.q.Store)
-	if err != nil {
-		return nil, "", refusedFile(err)
-	}
-	return tree, rel, nil
-}
-
-func refusedFile(err error) *acp.RequestError {
-	if errors.Is(err, os.ErrNotExist) {
-		return &acp.RequestError{Code: -32002, Message: "Resource not found: " + err.Error()}
-	}
-	return acp.NewInvalidParams(err.Error())
-}
-
-func (s *session) readFile(params json.RawMessage) (any, *acp.RequestError) {
-	var p acp.ReadTextFileRequest
-	if err := json.Unmarshal(params, &p); err != nil {
-		return nil, acp.NewInvalidParams(err.Error())
-	}
-	tree, rel, refused := s.tree(p.Path)
-	if refused != nil {
-		return nil, refused
-	}
-	defer tree.Close()
-	text, err := tree.Read(rel, maxReply)
-	if err == nil && !utf8.Valid(text) {
-		err = fmt.Errorf("%s is no text", p.Path)
-	}
-	if err != nil {
-		return nil, refusedFile(err)
-	}
-	return acp.ReadTextFileResponse{Content: linesOf(string(text), p.Line, p.Limit)}, nil
-}
-
-// linesOf is a part of a text: from a line on, counted from 1, and so many lines.
-func linesOf(text string, line, limit *int) string {
-	lines := strings.SplitAfter(text, "\n")
-	if line != nil && *line > 1 {
-		lines = lines[min(*line-1, len(lines)):]
-	}
-	if limit != nil && *limit >= 0 {
-		lines = lines[:min(*limit, len(lines))]
-	}
-	return strings.Join(lines, "")
-}
-
-func (s *session) writeFile(params json.RawMessage) (any, *acp.RequestError) {
-	var p acp.WriteTextFileRequest
-	if err := json.Unmarshal(params, &p); err != nil {
-		return nil, acp.NewInvalidParams(err.Error())
-	}
-	write := acpTool{Title: "write " + p.Path, Kind: string(acp.ToolKindEdit)}
-	if !s.q.Definition.Modifies {
-		s.decided(&write, false, "policy")
-		return nil, acp.NewInvalidParams("denied: this agent may not change files")
-	}
-	tree, rel, refused := s.tree(p.Path)
-	if refused != nil {
-		s.decided(&write, false, "policy")
-		return nil, refused
-	}
-	defer tree.Close()
-	s.writing.Lock()
-	defer s.writing.Unlock()
-	if s.left {
-		return nil, acp.NewInvalidParams("denied: the turn is over")
-	}
-	if err := tree.Write(rel, []byte(p.Content), s.q.Key); err != nil {
-		return nil, refusedFile(err)
-	}
-	return acp.WriteTextFileResponse{}, nil
 }

@@ -7,8 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"go.starlark.net/starlark"
 
 	"starling/lang/effect"
 )
@@ -78,19 +82,142 @@ func TestACP(t *testing.T) {
 	}
 }
 
-// What an agent tells of its work is journaled as the other agents' is.
+// What an agent tells of its work is journaled as the other agents' is, and in the order in which it has told and asked.
 func TestACPEvents(t *testing.T) {
 	s := acpStage(t, "tools = ['execute']", "thinks=Hm.", "plan=look", "says=I look.", "tool=read:Read a", "link=https://example.org/", "ask=execute:make", "cost=0.5")
 	if r := s.ask(t.Context(), `agent("a")`); r.Err != nil || r.Session != "new1" {
 		t.Errorf("got %s, session %q", show(r), r.Session)
 	}
-	// What an agent asks and what it tells go two ways through the connection: of two neighbours either may come first.
-	link, leave := `link {"url": "https://example.org/", "text": "a link"}`, `permission {"tool": "make", "kind": "execute", "id": "t2", "allowed": True, "by": "policy"}`
-	want := strings.Join([]string{`session {"id": "new1"}`, `plan {"items": [{"text": "look", "completed": True}]}`, `thinking {"text": "Hm."}`, `delta {"text": "I look."}`,
-		`tool {"name": "Read a", "id": "t1", "kind": "read", "input": {"of": "Read a"}}`, `tool_result {"id": "t1", "ok": True}`, link, leave,
-		`context {"used": 100, "size": 1000}`, `delta {"text": "make: allow. "}`}, "\n")
-	if got := strings.Replace(strings.Join(s.events, "\n"), leave+"\n"+link, link+"\n"+leave, 1); got != want {
+	want := strings.Join([]string{`session {"id": "new1"}`, `thinking {"text": "Hm."}`, `plan {"items": [{"text": "look", "completed": True}]}`, `delta {"text": "I look."}`,
+		`tool {"name": "Read a", "id": "t1", "kind": "read", "input": {"of": "Read a"}}`, `tool_result {"id": "t1", "ok": True}`, `link {"url": "https://example.org/", "text": "a link"}`,
+		`permission {"tool": "make", "kind": "execute", "id": "t2", "allowed": True, "by": "policy"}`, `delta {"text": "make: allow. "}`, `context {"used": 100, "size": 1000}`}, "\n")
+	if got := strings.Join(s.events, "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// A path is what it leads to: a link out of the workspace is no way out, whatever it is called and whenever it was made.
+func TestACPJudgesWherePathsLead(t *testing.T) {
+	for _, c := range []struct{ link, path, want string }{
+		{"in:b", "in", "allow"}, {"in:deep", "in/new", "allow"}, {"in:nowhere", "in", "allow"}, {"x:b", "new/deep/c", "allow"}, {"in:deep", "in/../b", "allow"},
+		{"out:../secret", "out", "reject"}, {"out:..", "out/secret", "reject"}, {"out:../nowhere", "out", "reject"}, {"out:/etc", "out/passwd", "reject"}, {"out:/etc/hosts", "out", "reject"},
+		{"out:..", "out/new/file", "reject"}, {"out:../other", "out/../secret", "reject"}, {"out:..", "out/WORK/b", "reject"}, {"x:b", "new/../b", "reject"},
+		{"out:.starling", "out/store", "reject"}, {"x:b", ".starling/store", "reject"}, {"out:.git", "out/config", "reject"}, {"x:b", ".", "reject"},
+	} {
+		t.Run(c.link+" "+c.path, func(t *testing.T) {
+			s := acpStage(t, "modifies = true\npermissions = 'ask'", "ask=edit:before:b", "symlink="+c.link, "ask=edit:it:"+c.path, "symlink=x:nowhere", "ask=edit:after:b")
+			for _, file := range []string{"b", "deep/c", ".starling/store", ".git/config"} {
+				s.write(file, "")
+			}
+			r, fault := s.request(`agent("a")`)
+			if fault != nil {
+				t.Fatal(fault)
+			}
+			a := s.attempt(r)
+			a.Store = filepath.Join(s.settings.Workspace, ".starling")
+			a.Ask = func(context.Context, effect.Leave) (bool, error) { return false, nil }
+			if got, want := show(s.env.Handlers["agent"].Perform(t.Context(), a)), fmt.Sprintf(`ok text="before: allow. it: %s. after: allow."`, c.want); got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		})
+	}
+}
+
+// A link that is swapped is judged as it is when somebody asks, and what is written through the client goes nowhere else.
+func TestACPJudgesSwappedLinks(t *testing.T) {
+	s := acpStage(t, "modifies = true\npermissions = 'ask'", "symlink=l:deep", "ask=edit:one:l/c", "write=l/c:1", "symlink=l:../outside", "ask=edit:two:l/c", "write=l/c:2", "symlink=l:deep", "ask=edit:three:l/c")
+	s.write("deep/c", "")
+	outside := filepath.Join(filepath.Dir(s.settings.Workspace), "outside")
+	if err := os.Mkdir(outside, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r, fault := s.request(`agent("a")`)
+	if fault != nil {
+		t.Fatal(fault)
+	}
+	a := s.attempt(r)
+	a.Ask = func(context.Context, effect.Leave) (bool, error) { return false, nil }
+	if got := show(s.env.Handlers["agent"].Perform(t.Context(), a)); got != `ok text="one: allow. written. two: reject. refused. three: allow."` {
+		t.Errorf("got %s", got)
+	}
+	if left, err := os.ReadDir(outside); err != nil || len(left) > 0 || s.read("deep/c") != "1" {
+		t.Errorf("outside is %v (%v), and c is %q", left, err, s.read("deep/c"))
+	}
+}
+
+// What an agent has its client write is what it says, byte for byte; what would put a key into a file where none was is not written.
+func TestACPWritesNoKeys(t *testing.T) {
+	const key = "sk-0123456789"
+	t.Setenv("MODEL_KEY", key)
+	s := acpStage(t, "modifies = true", "write=new:a = KEY", "write=config:key = KEY, b = 2", "write=plain:[MODEL_KEY] sk-012345678", "read=config")
+	s.vars["MODEL_KEY"] = key
+	s.write("config", "a = 1\nkey = "+key+"\n")
+	if got := show(s.ask(t.Context(), `agent("a")`)); got != `ok text="refused. written. written. ."` {
+		t.Errorf("got %s", got)
+	}
+	if got := s.read("config") + "; " + s.read("plain"); got != "key = "+key+", b = 2; [MODEL_KEY] sk-012345678" {
+		t.Errorf("got %s", got)
+	}
+	if _, err := os.Stat(filepath.Join(s.settings.Workspace, "new")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("new: got %v", err)
+	}
+	if events := strings.Join(s.events, "\n"); strings.Contains(events, key) {
+		t.Errorf("got %s", events)
+	}
+}
+
+// An agent that asks without end, and reads no answer, neither fills the memory nor keeps anybody waiting when it has died.
+func TestACPDeluge(t *testing.T) {
+	s := acpStage(t, "", "stall=stalled", "deluge=500", "die=")
+	s.write("b", strings.Repeat("one\n", 1000))
+	if got := show(s.ask(t.Context(), `agent("a")`)); got != "retryable agent: a: it was ended by SIGKILL" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// People are asked so many things at once and no more; the rest is denied, and those that wait are answered.
+func TestACPAsksPeopleInMeasure(t *testing.T) {
+	s := acpStage(t, "permissions = 'ask'", "asks=40")
+	r, fault := s.request(`agent("a")`)
+	if fault != nil {
+		t.Fatal(fault)
+	}
+	a := s.attempt(r)
+	var asked atomic.Int64
+	var denied sync.WaitGroup
+	denied.Add(24)
+	a.Ask = func(context.Context, effect.Leave) (bool, error) {
+		asked.Add(1)
+		denied.Wait()
+		return true, nil
+	}
+	a.Emit = func(kind string, data starlark.Value) {
+		if kind == "permission" && strings.Contains(data.String(), `"policy"`) {
+			denied.Done()
+		}
+	}
+	if got := show(s.env.Handlers["agent"].Perform(t.Context(), a)); !strings.HasPrefix(got, "final denied: a: it was denied the tool ") || !strings.Contains(got, ", and 23 more") || asked.Load() != 16 {
+		t.Errorf("got %s, and %d asked", got, asked.Load())
+	}
+}
+
+// People approve what they have seen: all of it is shown, and what is too long to be shown is denied.
+func TestACPShowsPeopleAll(t *testing.T) {
+	s := acpStage(t, "permissions = 'ask'", "long=execute:one:100000", "long=execute:two:100000", "long=execute:three:300000")
+	r, fault := s.request(`agent("a")`)
+	if fault != nil {
+		t.Fatal(fault)
+	}
+	a := s.attempt(r)
+	var shown []string
+	a.Ask = func(_ context.Context, l effect.Leave) (bool, error) {
+		input := string(effect.ViewOf(l.Data).Text("input"))
+		shown = append(shown, fmt.Sprintf("%d ends with %s", len(input), input[len(input)-3:]))
+		return true, nil
+	}
+	got := show(s.env.Handlers["agent"].Perform(t.Context(), a))
+	if got != "final denied: a: it was denied the tool three; allow it with tools or modifies, or ask for what needs no tool" || strings.Join(shown, ", ") != "100003 ends with one, 100003 ends with two" {
+		t.Errorf("got %s, shown %s", got, shown)
 	}
 }
 

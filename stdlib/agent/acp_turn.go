@@ -10,30 +10,32 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// acpTurn is what an agent says and asks for while it works. Updates come one after the other, requests beside them.
+// acpTurn is what an agent says and asks for while it works, and who is asked about it.
 type acpTurn struct {
 	q    Question
 	hide *strings.Replacer // of keys, which may come in pieces
 
-	mu      sync.Mutex // protects what is below, and the attempt's Emit
-	emit    emitter
-	ctx     context.Context // ends with the turn; nil before the first
-	last    strings.Builder // what it has said since it last used a tool
-	text    *deltas
-	thought *deltas
-	names   map[string]string  // of tools, by their calls
-	calls   map[string]acpTool // what was told of them
-	denials []string
-	tokens  usage
-	usd     *float64 // what the session has cost so far
-	ended   bool     // the agent has ended the newest turn
+	mu        sync.Mutex // protects what is below, and the attempt's Emit
+	emit      emitter
+	ctx       context.Context // ends with the turn; nil before the first
+	last      strings.Builder // what it has said since it last used a tool
+	text      *deltas
+	thought   *deltas
+	calls     map[string]acpTool // the newest calls of tools, and what was told of them
+	order     []string           // of calls, the oldest first
+	denial    string             // the first tool that it was denied
+	denials   int
+	questions map[string]context.CancelFunc // that wait for people, by their requests
+	tokens    usage
+	usd       *float64 // what the session has cost so far
+	ended     bool     // the agent has ended the newest turn
 }
 
 func newTurn(q Question) acpTurn {
 	emit := newEmitter(q.Attempt)
 	hide, keys := keyRedactor(q), keysOf(q)
 	return acpTurn{q: q, emit: emit, hide: hide, text: &deltas{emit: emit, kind: "delta", hide: hide, keys: keys}, thought: &deltas{emit: emit, kind: "thinking", hide: hide, keys: keys},
-		names: map[string]string{}, calls: map[string]acpTool{}}
+		calls: map[string]acpTool{}, questions: map[string]context.CancelFunc{}}
 }
 
 // begin forgets what was said in the turn before.
@@ -88,7 +90,23 @@ type acpTool struct {
 	Kind      string                 `json:"kind"`
 	Status    string                 `json:"status"`
 	Input     json.RawMessage        `json:"rawInput"`
+	Content   json.RawMessage        `json:"content"` // what it is about, such as the change of a file
 	Locations []acp.ToolCallLocation `json:"locations"`
+	Long      bool                   `json:"-"` // what it is about is too long to be kept
+	Told      bool                   `json:"-"` // it is in the journal
+}
+
+// maxCalls is how many calls are remembered: those that somebody may still be asked about.
+const maxCalls = 256
+
+// bound lets go of what nobody could be shown.
+func (c *acpTool) bound() {
+	if len(c.Input) > maxShown {
+		c.Input, c.Long = []byte(clip(string(c.Input))), true
+	}
+	if len(c.Content) > maxShown {
+		c.Content, c.Long = nil, true
+	}
 }
 
 // over is what is told of a call with what was told of it before.
@@ -97,55 +115,67 @@ func (c acpTool) over(before acpTool) acpTool {
 	if len(c.Input) == 0 {
 		c.Input = before.Input
 	}
+	if len(c.Content) == 0 {
+		c.Content = before.Content
+	}
 	if len(c.Locations) == 0 {
 		c.Locations = before.Locations
 	}
+	c.Long, c.Told = c.Long || before.Long, before.Told
 	return c
 }
 
-// note keeps what is told of calls, as it comes in: updates are handled one after the other, so that a request for leave may be handled before what was told of its call.
-func (t *acpTurn) note(raw json.RawMessage) {
+// note keeps what is told of a call.
+func (t *acpTurn) note(c acpTool) acpTool {
+	before, known := t.calls[c.ID]
+	if !known {
+		if t.order = append(t.order, c.ID); len(t.order) > maxCalls {
+			delete(t.calls, t.order[0])
+			t.order = t.order[1:]
+		}
+	}
+	c.bound()
+	c = c.over(before)
+	t.calls[c.ID] = c
+	return c
+}
+
+// update journals what the agent tells. What comes before the first turn is the past of a session that was loaded.
+func (t *acpTurn) update(raw json.RawMessage) {
 	var n acpUpdate
-	if json.Unmarshal(raw, &n) != nil || n.Update.ID == "" {
+	if json.Unmarshal(raw, &n) != nil {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := n.Update.acpTool.over(t.calls[n.Update.ID])
-	if len(c.Input) > maxEventText {
-		c.Input = []byte(clip(string(c.Input)))
-	}
-	t.calls[c.ID] = c
-}
-
-// update journals what the agent tells. What comes before the first turn is the past of a session that was loaded.
-func (t *acpTurn) update(raw json.RawMessage) *acp.RequestError {
-	var n acpUpdate
-	if err := json.Unmarshal(raw, &n); err != nil {
-		return acp.NewInvalidParams(err.Error())
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	if t.ctx == nil {
-		return nil
+		return
 	}
 	u := &n.Update
 	switch u.Kind {
 	case "agent_message_chunk":
 		t.message(u.Content)
 	case "agent_thought_chunk":
+		t.text.flush()
 		t.thought.add(blockOf(u.Content).Text)
 	case "tool_call", "tool_call_update":
-		t.tool(&u.acpTool)
+		u.acpTool.Content = u.Content
+		t.tool(u.acpTool)
 	case "plan":
 		t.plan(u.Entries)
 	case "usage_update":
 		if u.Cost != nil && u.Cost.Currency == "USD" {
 			t.usd = &u.Cost.Amount
 		}
-		t.emit.say("context", "used", u.Used, "size", u.Size)
+		t.say("context", "used", u.Used, "size", u.Size)
 	}
-	return nil
+}
+
+// say journals an event behind what was said before it; t.mu is held.
+func (t *acpTurn) say(kind string, pairs ...any) {
+	t.thought.flush()
+	t.text.flush()
+	t.emit.say(kind, pairs...)
 }
 
 // plan journals a plan in the words of the other agents; t.mu is held.
@@ -160,7 +190,7 @@ func (t *acpTurn) plan(entries []acp.PlanEntry) {
 	}
 	text, err := json.Marshal(items)
 	if err == nil {
-		t.emit.say("plan", "items", text)
+		t.say("plan", "items", text)
 	}
 }
 
@@ -182,8 +212,7 @@ func (t *acpTurn) message(raw json.RawMessage) {
 	t.thought.flush()
 	b := blockOf(raw)
 	if b.Type == "resource_link" {
-		t.text.flush()
-		t.emit.say("link", "url", b.URI, "text", b.Name)
+		t.say("link", "url", b.URI, "text", b.Name)
 		return
 	}
 	if t.last.Len()+len(b.Text) <= maxReply {
@@ -193,15 +222,15 @@ func (t *acpTurn) message(raw json.RawMessage) {
 }
 
 // tool takes what is told of a call; t.mu is held.
-func (t *acpTurn) tool(c *acpTool) {
-	t.thought.flush()
-	t.text.flush()
-	if _, known := t.names[c.ID]; !known {
+func (t *acpTurn) tool(told acpTool) {
+	c := t.note(told)
+	if !c.Told {
 		t.last.Reset() // what it said before was about what it was going to do
-		t.names[c.ID] = firstOf(c.Title, c.Kind, c.ID)
-		t.emit.say("tool", "name", t.names[c.ID], "id", c.ID, "kind", c.Kind, "input", []byte(c.Input))
+		t.say("tool", "name", firstOf(c.Title, c.Kind, c.ID), "id", c.ID, "kind", c.Kind, "input", []byte(c.Input))
+		c.Told = true
+		t.calls[c.ID] = c
 	}
-	if c.Status == string(acp.ToolCallStatusCompleted) || c.Status == string(acp.ToolCallStatusFailed) {
-		t.emit.say("tool_result", "id", c.ID, "ok", c.Status == string(acp.ToolCallStatusCompleted))
+	if told.Status == string(acp.ToolCallStatusCompleted) || told.Status == string(acp.ToolCallStatusFailed) {
+		t.say("tool_result", "id", c.ID, "ok", told.Status == string(acp.ToolCallStatusCompleted))
 	}
 }

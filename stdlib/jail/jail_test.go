@@ -114,6 +114,32 @@ func TestRefusedChanges(t *testing.T) {
 }
 
 // A store may lie below a folder that is to be removed, or anywhere else.
+// What may be reached is what could be read or changed, and what is not there yet.
+func TestReach(t *testing.T) {
+	_, tree := scene(t)
+	const outside, repository, store = "it leads out of the workspace", "it belongs to the repository itself, which git alone changes", "it leads into the store, which is not for scripts"
+	for path, want := range map[string]struct{ read, change string }{
+		"a.txt": {}, "src": {}, "in/c.go": {}, "alias": {}, "dead": {}, "new/deep/file": {}, "in/new/file": {}, "in/../b.go": {},
+		"up": {outside, outside}, "out/new": {outside, outside}, "abs/passwd": {outside, outside}, "in/../../../secret": {outside, outside}, "out/../a.txt": {outside, outside},
+		"new/../a.txt": {"no such file or directory", "no such file or directory"}, "a.txt/x": {"not a directory", "not a directory"}, "loop": {"too many levels of symbolic links", "too many levels of symbolic links"},
+		".git/config": {"", repository}, "hooks/config": {"", repository}, ".git/new/file": {"", repository}, "hidden/x": {store, store}, "log": {store, store},
+		".": {"", "a folder that is worked in is not removed"},
+	} {
+		for change, want := range map[bool]string{false: want.read, true: want.change} {
+			got := ""
+			if err := tree.Reach(path, change); err != nil {
+				got = strings.TrimPrefix(err.Error(), path+": ")
+			}
+			if got != want {
+				t.Errorf("%q, change %v: got %q, want %q", path, change, got, want)
+			}
+		}
+	}
+	if err := tree.Reach("/a.txt", false); !errors.Is(err, jail.ErrOutside) {
+		t.Errorf("an absolute path: got %v", err)
+	}
+}
+
 func TestRemoveAroundTheStore(t *testing.T) {
 	workspace, _ := scene(t)
 	tree, err := jail.Open(workspace, filepath.Join(workspace, "src", "deep"))

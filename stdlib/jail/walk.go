@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -123,6 +124,40 @@ func (p *place) follow(rest []string, w way) error {
 	var err error
 	p.info, err = p.dir().Stat(".")
 	return err
+}
+
+// Reach tells whether a path may be read, or with change be changed, by somebody else: nil also where nothing is there yet. It looks at this moment; what is there may be another thing when
+// they come to it.
+func (t *Tree) Reach(path string, change bool) error {
+	p, err := t.walk(path, way{follow: true})
+	if errors.Is(err, fs.ErrNotExist) && !slices.Contains(strings.Split(path, "/"), "..") {
+		err = nil // below a folder that is not there nothing leads anywhere
+	}
+	if err == nil && change {
+		err = p.mayChange(path)
+	}
+	if p != nil {
+		p.close()
+	}
+	var named *Error
+	if err == nil || errors.As(err, &named) {
+		return err
+	}
+	return &Error{path, err}
+}
+
+// mayChange refuses the repository's own files and what holds the store; a place of which nothing is known is nil.
+func (p *place) mayChange(path string) error {
+	if err := checkChange(path); err != nil || p == nil {
+		return err
+	}
+	switch {
+	case p.name == "." && len(p.dirs) == 1:
+		return errFolderInUse
+	case p.info != nil && p.tree.holdsStore(p.info):
+		return ErrStore
+	}
+	return p.checkChange()
 }
 
 // Folder returns the path of a folder of the workspace with all links followed.

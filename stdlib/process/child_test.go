@@ -136,6 +136,29 @@ func TestStdinIsAStream(t *testing.T) {
 	}
 }
 
+// Whoever writes into the input of a child that has ended, or reads no more, is told so.
+func TestStdinIsClosedWithTheChild(t *testing.T) {
+	for _, script := range []string{"exit 0", "exec 0<&-; sleep 1000"} {
+		reader, writer := io.Pipe()
+		spec := sh(script)
+		spec.Stdin = reader
+		child := start(t, context.Background(), spec)
+		failed := make(chan error, 1)
+		go func() {
+			var err error
+			for err == nil {
+				_, err = writer.Write(make([]byte, 1<<10))
+			}
+			failed <- err
+		}()
+		if err := within(t, "the end of the input", failed); !errors.Is(err, io.ErrClosedPipe) {
+			t.Errorf("%s: got %v", script, err)
+		}
+		child.Stop()
+		wait(t, child)
+	}
+}
+
 // A child must not see the end of an input that merely failed.
 func TestStdinThatFails(t *testing.T) {
 	spec := sh("cat; echo acted on it")

@@ -21,8 +21,8 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// pump writes the child's stdin until the source or the child has had enough. On a failing source the pipe is left open: its
-// end would look like the end of the input.
+// pump writes the child's stdin until the source or the child has had enough; then a source that can be closed is. On a failing
+// source the pipe is left open: its end would look like the end of the input.
 func pump(pipe *os.File, r io.Reader) error {
 	s := &source{reader: r}
 	io.Copy(pipe, s)
@@ -30,5 +30,8 @@ func pump(pipe *os.File, r io.Reader) error {
 		return fmt.Errorf("process: %w: %w", ErrStdin, s.err)
 	}
 	pipe.Close()
+	if c, ok := r.(io.Closer); ok {
+		c.Close()
+	}
 	return nil
 }

@@ -32,7 +32,8 @@ type Spec struct {
 	// Env is the whole environment, "NAME=value"; nothing is added to it. See [Environment].
 	Env []string
 	// Stdin is what the child reads; nil is /dev/null, never the owner's. A failing Read stops the child: see [ErrStdin].
-	// A Read in flight when the child ends is not waited for.
+	// A Read in flight when the child ends is not waited for. One that is an io.Closer is closed when it has ended, and when what
+	// was read from it finds nobody to take it: whoever writes into a pipe does not wait for ever.
 	Stdin io.Reader
 
 	// Sandbox confines the child and all that it starts; nil is no sandbox. What the system cannot enforce of it is in Result.Lacks.

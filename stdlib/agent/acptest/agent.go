@@ -8,7 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -30,6 +30,10 @@ import (
 //	told=KIND:TITLE[:PATH]                      the same, but tells of the tool first, and then asks with no more than its id
 //	read=PATH write=PATH:TEXT terminal=         asks its client, and says what that answers
 //	writes=PATH                                 asks to write a file 30 times at once, and says how often it was
+//	asks=N                                      asks for leave for N commands at once, and says how many it was given
+//	symlink=PATH:TARGET                         makes a link, in the place of what is there
+//	long=KIND:TITLE:N                           asks for leave with an input of N bytes, which begins as every other and ends with the title
+//	deluge=N                                    asks for the file b N times
 //	echo=                                       says what it is prompted
 //	tokens=IN:OUT cost=USD                      tells of its usage
 //	garbage= flood=N                            writes what is no message, or so many
@@ -150,7 +154,12 @@ func (a *agent) tell(u acp.SessionUpdate) {
 }
 
 func (a *agent) say(text string) {
-	a.tell(acp.UpdateAgentMessageText(strings.ReplaceAll(text, "KEY", os.Getenv("MODEL_KEY"))))
+	a.tell(acp.UpdateAgentMessageText(keyed(text)))
+}
+
+// keyed puts the key where it belongs.
+func keyed(text string) string {
+	return regexp.MustCompile(`\bKEY\b`).ReplaceAllString(text, os.Getenv("MODEL_KEY"))
 }
 
 // turn does what the arguments say, one after the other.
@@ -253,6 +262,16 @@ func (a *agent) act(do, what string) {
 		for range number(what) {
 			a.say("x")
 		}
+	case "symlink":
+		path, target, _ := strings.Cut(what, ":")
+		_ = os.Remove(path) // it need not be there
+		if err := os.Symlink(target, path); err != nil {
+			panic(err)
+		}
+	case "deluge":
+		for i := range number(what) {
+			fmt.Printf(`{"jsonrpc":"2.0","id":"d%d","method":"fs/read_text_file","params":{"sessionId":"x","path":"b"}}`+"\n", i)
+		}
 	case "exit":
 		os.Exit(number(what))
 	case "die":
@@ -276,8 +295,12 @@ func (a *agent) request(do, what string) {
 		r, err = acp.SendRequest[acp.ReadTextFileResponse](a.conn, ctx, acp.ClientMethodFsReadTextFile, acp.ReadTextFileRequest{SessionId: a.session, Path: absolute(first), Line: acp.Ptr(2), Limit: acp.Ptr(1)})
 		said = r.Content
 	case "write":
-		_, err = acp.SendRequest[acp.WriteTextFileResponse](a.conn, ctx, acp.ClientMethodFsWriteTextFile, acp.WriteTextFileRequest{SessionId: a.session, Path: absolute(first), Content: rest})
+		_, err = acp.SendRequest[acp.WriteTextFileResponse](a.conn, ctx, acp.ClientMethodFsWriteTextFile, acp.WriteTextFileRequest{SessionId: a.session, Path: absolute(first), Content: keyed(rest)})
 		said = "written"
+	case "long":
+		said, err = a.long(ctx, first, rest)
+	case "asks":
+		said = strconv.Itoa(a.asks(ctx, number(first)))
 	case "writes":
 		said = strconv.Itoa(a.writes(ctx, acp.WriteTextFileRequest{SessionId: a.session, Path: absolute(first), Content: strings.Repeat("x", 100_000)}))
 	case "terminal":
@@ -309,12 +332,36 @@ func (a *agent) writes(ctx context.Context, r acp.WriteTextFileRequest) int {
 	return int(done.Load())
 }
 
+// asks asks for leave many times at once, and tells how often it was given.
+func (a *agent) asks(ctx context.Context, n int) int {
+	var given atomic.Int64
+	var all sync.WaitGroup
+	for i := range n {
+		call := acp.ToolCallUpdate{ToolCallId: a.call(), Title: acp.Ptr(strconv.Itoa(i)), Kind: acp.Ptr(acp.ToolKindExecute)}
+		all.Go(func() {
+			if said, err := a.leave(ctx, call); err == nil && said == "allow" {
+				given.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	return int(given.Load())
+}
+
+// long asks for leave for something long.
+func (a *agent) long(ctx context.Context, kind, rest string) (string, error) {
+	title, size, _ := strings.Cut(rest, ":")
+	said, err := a.leave(ctx, acp.ToolCallUpdate{ToolCallId: a.call(), Title: &title, Kind: acp.Ptr(acp.ToolKind(kind)), RawInput: strings.Repeat("x", number(size)) + title})
+	return title + ": " + said, err
+}
+
+// absolute is a path from the root, with its dots and links as they are.
 func absolute(path string) string {
-	abs, err := filepath.Abs(path)
+	folder, err := os.Getwd()
 	if err != nil {
 		panic(err)
 	}
-	return abs
+	return folder + "/" + path
 }
 
 // call numbers the calls of tools.
@@ -335,11 +382,17 @@ func (a *agent) ask(ctx context.Context, kind, rest string, told bool) (string, 
 		a.tell(acp.UpdateToolCall(call.ToolCallId, acp.WithUpdateLocations(at), acp.WithUpdateRawInput(call.RawInput)))
 		call = acp.ToolCallUpdate{ToolCallId: call.ToolCallId}
 	}
+	said, err := a.leave(ctx, call)
+	return title + ": " + said, err
+}
+
+// leave asks for leave, and gives the option that was chosen.
+func (a *agent) leave(ctx context.Context, call acp.ToolCallUpdate) (string, error) {
 	r, err := acp.SendRequest[acp.RequestPermissionResponse](a.conn, ctx, acp.ClientMethodSessionRequestPermission, acp.RequestPermissionRequest{SessionId: a.session, ToolCall: call,
 		Options: []acp.PermissionOption{{Kind: acp.PermissionOptionKindAllowAlways, Name: "Always", OptionId: "always"}, {Kind: acp.PermissionOptionKindAllowOnce, Name: "Allow", OptionId: "allow"},
 			{Kind: acp.PermissionOptionKindRejectOnce, Name: "Reject", OptionId: "reject"}}})
 	if err != nil || r.Outcome.Selected == nil {
-		return title + ": cancelled", err
+		return "cancelled", err
 	}
-	return title + ": " + string(r.Outcome.Selected.OptionId), nil
+	return string(r.Outcome.Selected.OptionId), nil
 }
