@@ -37,7 +37,7 @@ func readRun(s Store, run string, skip int) (*saved, error) { return readRunTo(s
 // readRunTo reads a run as it was after a record that was the last of its commit.
 func readRunTo(s Store, run string, skip int, upTo uint64) (*saved, error) {
 	for before := uint64(0); ; {
-		sv := &saved{run: run, state: newState(run), upTo: upTo}
+		sv := &saved{run: run, upTo: upTo}
 		err := sv.read(s, skip)
 		if !errors.Is(err, ErrDamaged) {
 			return sv, unreadable(run, err)
@@ -55,10 +55,11 @@ func (sv *saved) read(s Store, skip int) error {
 	if err != nil {
 		return err
 	}
+	if sv.start != nil && skip == 0 && sv.upTo == 0 && sv.readRest(s) {
+		return nil
+	}
+	sv.state = newState(sv.run)
 	if sv.start != nil {
-		if skip == 0 && sv.upTo == 0 && sv.readRest(s) {
-			return nil
-		}
 		if err := sv.readCheckpoints(s, skip); err != nil {
 			return err
 		}
@@ -311,6 +312,9 @@ func (e *Local) hostOf(sv *saved) (*host, error) {
 
 // first is the state that replay begins with, with the program that the run has moved to since: all that was journaled before has been replayed with it.
 func (sv *saved) first() *state {
+	if len(sv.tail) == 0 {
+		return sv.state
+	}
 	s := *sv.state
 	for i := range sv.tail {
 		if r := &sv.tail[i]; r.Type == RunMoved || r.Seq == 1 {

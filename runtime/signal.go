@@ -21,7 +21,10 @@ type keyed struct {
 
 // signal takes a signal for this run: it is answered once, and each refusal is recorded. known tells what an idempotency key stands for.
 func (t *turn) signal(c Caller, s Signal, known func(key string) (keyed, bool), past pastGates) (*Receipt, *Refusal) {
-	digest := digestOf(s)
+	digest := ""
+	if s.Key != "" {
+		digest = digestOf(s)
+	}
 	r, refused := t.before(s, digest, known)
 	if r != nil {
 		return r, nil
