@@ -78,13 +78,13 @@ func (a *actor) index(b *Batch, t *turn) row {
 		r := &t.records[i]
 		switch r.Type {
 		case GateOpened:
-			b.Writes = append(b.Writes, Write{a.inboxKey(r), appendRecord(nil, r)})
+			b.Writes = append(b.Writes, Write{inboxKey(a.run, r.Step), appendRecord(nil, r)})
 		case GateEscalated:
 			if g := t.s.Gates[r.Step]; g != nil {
-				b.Writes = append(b.Writes, Write{a.inboxKey(r), appendRecord(nil, &Record{Time: g.OpenedAt, Type: GateOpened, Step: r.Step, Data: g.payload()})})
+				b.Writes = append(b.Writes, Write{inboxKey(a.run, r.Step), appendRecord(nil, &Record{Time: g.OpenedAt, Type: GateOpened, Step: r.Step, Data: g.payload()})})
 			}
 		case GateDecided, GateWithdrawn:
-			b.Writes = append(b.Writes, Write{a.inboxKey(r), nil})
+			b.Writes = append(b.Writes, Write{inboxKey(a.run, r.Step), nil})
 			if !r.view().Flag("bare") {
 				b.Writes = append(b.Writes, Write{[]byte(prefixGate + a.run + "/" + r.Step), appendRecord(nil, r)})
 			}
@@ -101,4 +101,4 @@ func (a *actor) index(b *Batch, t *turn) row {
 	return row
 }
 
-func (a *actor) inboxKey(r *Record) []byte { return []byte(prefixInbox + a.run + "/" + r.Step) }
+func inboxKey(run, gate string) []byte { return []byte(prefixInbox + run + "/" + gate) }

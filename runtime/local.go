@@ -356,6 +356,7 @@ func (e *Local) Close() error {
 	}
 	e.alarms.stop()
 	e.keeper.close()
+	e.notices.close()
 	overtime := time.AfterFunc(e.opts.Grace, func() { e.stop(errLeaving) })
 	e.mu.Lock()
 	for e.active > 0 {

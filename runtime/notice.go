@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,6 +25,8 @@ type notice struct {
 	ID       string          `json:"id"` // the same however often it is told
 	Run      string          `json:"run"`
 	Gate     string          `json:"gate,omitempty"`
+	Asks     bool            `json:"asks,omitempty"`  // for an answer at the gate
+	Level    int             `json:"level,omitempty"` // of the gate's escalation
 	Channel  string          `json:"channel"`
 	Body     json.RawMessage `json:"body"`
 	Settings string          `json:"settings"` // hash of those that say how
@@ -129,7 +132,7 @@ func (t *turn) tellAbout(channel string, r *Record, kind string, body noticeBody
 	text, _ := json.Marshal(body) // plain data
 	n := &notice{ID: body.ID, Run: t.s.ID, Channel: channel, Body: text, Settings: t.s.Settings, Due: t.now}
 	if body.Gate != nil {
-		n.Gate = body.Gate.Gate
+		n.Gate, n.Asks, n.Level = body.Gate.Gate, kind == effect.NoticeGate, t.s.Gates[r.Step].Level
 	}
 	t.notices = append(t.notices, n)
 	return n.write()
@@ -146,8 +149,8 @@ func (n *notice) write() Write {
 type notifier struct {
 	e *Local
 
-	mu       sync.Mutex      // guards what follows
-	pending  map[string]bool // ids that wait or are being told
+	mu       sync.Mutex             // guards what follows
+	pending  map[string]func() bool // ids that wait or are being told, with what stops the timer of their next try
 	channels map[string]*channel
 }
 
@@ -180,29 +183,46 @@ func (t *notifier) add(n *notice, env map[string]string) {
 func (t *notifier) begins(n *notice) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.pending[n.ID] {
+	if _, pending := t.pending[n.ID]; pending {
 		return false
 	}
 	if t.pending == nil {
-		t.pending, t.channels = map[string]bool{}, map[string]*channel{}
+		t.pending, t.channels = map[string]func() bool{}, map[string]*channel{}
 	}
-	t.pending[n.ID] = true
+	t.pending[n.ID] = nil
 	return true
 }
 
 // wait tells a notice when its time has come; one whose time has come is in motion at once, so that Close waits for it.
 func (t *notifier) wait(n *notice) {
-	if gap := n.Due.Sub(t.e.now()); gap > 0 {
-		t.e.after(gap, func() { t.begin(n) })
-		return
-	}
-	t.begin(n)
-}
-
-// begin has a notice told that is due.
-func (t *notifier) begin(n *notice) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	gap := n.Due.Sub(t.e.now())
+	switch {
+	case gap <= 0:
+		t.begin(n)
+	case !t.e.leaving.Load(): // else the next owner finds the row
+		t.pending[n.ID] = t.e.after(gap, func() {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			t.begin(n)
+		})
+	}
+}
+
+// close lets go of what waits for its time: of an engine that is leaving no timer stays.
+func (t *notifier) close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, stop := range t.pending {
+		if stop != nil {
+			stop()
+		}
+	}
+}
+
+// begin has a notice told that is due. It is called with mu held.
+func (t *notifier) begin(n *notice) {
 	c := t.channels[n.Channel]
 	if c == nil {
 		c = new(channel)
@@ -236,10 +256,14 @@ func (t *notifier) following(c *channel) (n *notice) {
 	return n
 }
 
-// tell tries once, and decides what follows. Of a run that was pruned meanwhile nobody is told any more; the row may have been written after that.
+// tell tries once, and decides what follows. Of a run that was pruned meanwhile nobody is told any more; the row may have been written after that. Nobody is asked to a gate that is over, either.
 func (t *notifier) tell(n *notice) {
 	if _, err := t.e.summary(n.Run); err != nil && AsRefusal(err).Kind == ErrUnknownRun {
 		t.forget(n, t.e.commit(context.Background(), &Batch{Writes: []Write{{n.key(), nil}}}))
+		return
+	}
+	if t.over(n) {
+		t.settle(n, NoticeWithdrawn, nil)
 		return
 	}
 	r := t.perform(n)
@@ -250,9 +274,9 @@ func (t *notifier) tell(n *notice) {
 	gap := min(time.Second<<min(n.Tries-1, 20), maxNoticeGap)
 	switch {
 	case r.Err == nil:
-		t.settle(n, nil)
+		t.settle(n, NoticeSent, nil)
 	case r.Class == effect.Final, n.Tries >= noticeTries:
-		t.settle(n, r.Err)
+		t.settle(n, NoticeSent, r.Err)
 	default:
 		n.Due = t.e.now().Add(max(gap, r.After))
 		if err := t.e.commit(context.Background(), &Batch{Writes: []Write{n.write()}}); err != nil {
@@ -260,6 +284,19 @@ func (t *notifier) tell(n *notice) {
 		}
 		t.wait(n)
 	}
+}
+
+// over tells whether a notice asks for an answer that nobody can give any more: the gate is closed, or has passed on to somebody else, who has a notice of his own.
+func (t *notifier) over(n *notice) bool {
+	if !n.Asks {
+		return false
+	}
+	row, err := t.e.store.Get(inboxKey(n.Run, n.Gate))
+	level := n.Level
+	if err == nil {
+		err = eachRecord(row, func(r *Record) error { level = int(r.view().Int("level")); return nil })
+	}
+	return errors.Is(err, ErrNoKey) || level != n.Level
 }
 
 func (t *notifier) perform(n *notice) (r effect.Reply) {
@@ -299,7 +336,7 @@ func (t *notifier) variable(n *notice, name string) (string, bool) {
 }
 
 // settle records in the run what became of a notice, and drops its row with the same commit.
-func (t *notifier) settle(n *notice, failed *effect.Error) {
+func (t *notifier) settle(n *notice, as RecordType, failed *effect.Error) {
 	var b effect.Object
 	b.Text("id", n.ID).Text("channel", n.Channel).Int("tries", int64(n.Tries)).Raw("error", failed.Payload())
 	t.e.post(n.Run, event{urgent: true,
@@ -307,7 +344,7 @@ func (t *notifier) settle(n *notice, failed *effect.Error) {
 			if turn.s.Seq == 0 {
 				return // pruned, with the row
 			}
-			turn.record(NoticeSent, n.Gate, b.Payload())
+			turn.record(as, n.Gate, b.Payload())
 			turn.writes = append(turn.writes, Write{n.key(), nil})
 		},
 		done: func(err error) { t.forget(n, err) }})
