@@ -168,6 +168,7 @@ func performContext(ctx context.Context, a *effect.Attempt) (starlark.Value, map
 func workspaceFiles(ctx context.Context, a *effect.Attempt, tree *jail.Tree) ([]string, error) {
 	r, err := git.Open(gitOptions(a))
 	if err == nil {
+		defer r.Close()
 		return r.Files(ctx)
 	}
 	if !errors.Is(err, git.ErrNoRepository) {

@@ -58,6 +58,7 @@ func performWorkspace(ctx context.Context, a *effect.Attempt) effect.Reply {
 	if err != nil {
 		return repositoryFailed(ctx, a, err)
 	}
+	defer r.Close()
 	args := effect.ViewOf(a.Args)
 	if serve := treeWork[args.Text("do")]; serve != nil {
 		w := &treeRequest{Repository: r, attempt: a, args: args, blobs: map[string][]byte{}}

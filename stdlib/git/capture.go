@@ -86,7 +86,7 @@ func (r *Repository) snapshot(ctx context.Context) (*state, string, error) {
 		if s.Index, err = r.keep(ctx, index); err != nil {
 			return nil, "", err
 		}
-		staged, err := r.withIndex(index, func(env []string) (string, error) { return r.run(ctx, call{args: []string{"write-tree"}, env: env}) })
+		staged, err := r.withIndex(ctx, index, func(env []string) (string, error) { return r.run(ctx, call{args: []string{"write-tree"}, env: env}) })
 		if err != nil {
 			return nil, "", err
 		}
@@ -132,19 +132,16 @@ func (r *Repository) load(ctx context.Context, ref string) (*state, error) {
 }
 
 // withIndex lets git work with a copy of an index: nothing is locked and nothing of the real one changes.
-func (r *Repository) withIndex(index []byte, fn func(env []string) (string, error)) (string, error) {
-	f, err := os.CreateTemp(r.dir, "starling-index-")
+func (r *Repository) withIndex(ctx context.Context, index []byte, fn func(env []string) (string, error)) (string, error) {
+	path, err := r.shell.place(ctx, "index")
 	if err != nil {
 		return "", err
 	}
-	path := f.Name()
 	defer os.Remove(path)
-	_, err = f.Write(index)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return "", err
-	}
-	if len(index) == 0 {
-		os.Remove(path) // an empty file is no index
+	if len(index) > 0 { // an empty file is no index
+		if err := os.WriteFile(path, index, 0o600); err != nil {
+			return "", err
+		}
 	}
 	return fn([]string{"GIT_INDEX_FILE=" + path})
 }
@@ -159,7 +156,7 @@ const (
 
 // tree makes a tree of files, seen with an index, byte for byte.
 func (r *Repository) tree(ctx context.Context, of listing, index []byte) (string, error) {
-	list, err := r.withIndex(index, func(env []string) (string, error) {
+	list, err := r.withIndex(ctx, index, func(env []string) (string, error) {
 		return r.run(ctx, call{args: append([]string{"ls-files", "-z"}, strings.Fields(string(of))...), env: env})
 	})
 	if err != nil {
@@ -169,7 +166,7 @@ func (r *Repository) tree(ctx context.Context, of listing, index []byte) (string
 	if err != nil {
 		return "", err
 	}
-	return r.withIndex(nil, func(env []string) (string, error) {
+	return r.withIndex(ctx, nil, func(env []string) (string, error) {
 		if _, err := r.run(ctx, call{args: []string{"update-index", "-z", "--index-info"}, stdin: entries, env: env}); err != nil {
 			return "", err
 		}

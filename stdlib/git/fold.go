@@ -41,7 +41,7 @@ func (r *Repository) joined(ctx context.Context, began string, sides []string) (
 			}
 		}
 	}
-	return r.withIndex(nil, func(env []string) (string, error) {
+	return r.withIndex(ctx, nil, func(env []string) (string, error) {
 		for _, c := range []call{{args: []string{"read-tree", began}, env: env},
 			{args: []string{"update-index", "-z", "--index-info"}, stdin: append(gone.Bytes(), put.Bytes()...), env: env}} {
 			if _, err := r.run(ctx, c); err != nil {

@@ -41,10 +41,21 @@ func TestMain(m *testing.M) {
 }
 
 func open(dir string) *git.Repository {
-	r, err := git.Open(git.Options{Workspace: dir, Store: filepath.Join(dir, ".starling")})
+	return opened(git.Options{Workspace: dir, Store: filepath.Join(dir, ".starling")})
+}
+
+func opened(o git.Options) *git.Repository {
+	r, err := git.Open(o)
 	if err != nil {
 		panic(err)
 	}
+	return r
+}
+
+// open opens the user's repository until the test ends.
+func (u user) open() *git.Repository {
+	r := open(u.dir)
+	u.t.Cleanup(r.Close)
 	return r
 }
 
@@ -164,7 +175,7 @@ func (u user) everything() string {
 
 func TestRollback(t *testing.T) {
 	u := newUser(t)
-	r := open(u.dir)
+	r := u.open()
 	before := u.everything()
 	u.must(r.Checkpoint(t.Context(), "c"))
 	if now := u.everything(); now != before {
@@ -181,9 +192,8 @@ func TestRollback(t *testing.T) {
 			t.Errorf("what the agent did lacks %q:\n%s", want, patch)
 		}
 	}
-	if left, _ := filepath.Glob(u.path(".git/starling-*")); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
+	r.Close()
+	u.noFolder()
 	if out := u.git("log", "--format=%s", "refs/starling/undone/u"); !strings.Contains(out, "agent's") {
 		t.Errorf("the agent's commit is not kept: %s", out)
 	}
@@ -202,9 +212,10 @@ var kills = flag.Int("kills", 3, "at how many of its commands of git something i
 func TestRollbackSIGKILL(t *testing.T) {
 	killAtSome(t, func(t *testing.T, n int) int {
 		u := newUser(t)
-		r := open(u.dir)
+		r := u.open()
 		before := u.everything()
 		u.must(r.Checkpoint(t.Context(), "c"))
+		r.Close()
 		u.agent()
 		commands, cut := u.cutAt(n, "TEST_ROLLBACK")
 		if cut {
@@ -257,6 +268,7 @@ func (u user) cutAt(n int, variable string) (commands int, cut bool) {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	cut = killed(owner+".kill", cmd, ended)
+	u.noFolder()
 	count, _ := os.ReadFile(owner + ".count")
 	return bytes.Count(count, []byte("\n")), cut
 }
@@ -281,7 +293,7 @@ func killed(sign string, cmd *exec.Cmd, ended chan error) bool {
 // A commit that is killed with its git leaves git's lock. The next attempt of the step removes that one, and no other.
 func TestCommitAfterItsGitWasKilled(t *testing.T) {
 	u := newUser(t)
-	r := open(u.dir)
+	r := u.open()
 	u.write("kept.txt", "agent\n")
 	note, lock := u.path(".git/starling-commit"), u.path(".git/index.lock")
 	u.must(os.WriteFile(note, []byte("run/commit"), 0o600))
@@ -320,7 +332,7 @@ func TestCommitAfterItsGitWasKilled(t *testing.T) {
 
 func TestBusyRepository(t *testing.T) {
 	u := newUser(t)
-	r := open(u.dir)
+	r := u.open()
 	u.must(r.Checkpoint(t.Context(), "c"))
 	u.write("kept.txt", "agent\n")
 	lock := u.path(".git/index.lock")
@@ -341,14 +353,14 @@ func TestBusyRepository(t *testing.T) {
 func TestUnfinishedMerge(t *testing.T) {
 	u := newUser(t)
 	u.must(os.WriteFile(u.path(".git/MERGE_HEAD"), []byte(u.git("rev-parse", "HEAD")), 0o644))
-	if err := open(u.dir).Checkpoint(t.Context(), "c"); !errors.Is(err, git.ErrUnfinished) {
+	if err := u.open().Checkpoint(t.Context(), "c"); !errors.Is(err, git.ErrUnfinished) {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestDiffAndCommit(t *testing.T) {
 	u := newUser(t)
-	r := open(u.dir)
+	r := u.open()
 	u.must(r.Checkpoint(t.Context(), "c"))
 	u.write("src/new.go", "new\n")
 	u.write("kept.txt", "changed\n")
@@ -379,7 +391,7 @@ func TestOtherRepositories(t *testing.T) {
 	u := user{t, t.TempDir()}
 	u.git("init", "-q", "-b", "main")
 	u.write("a", "a")
-	r := open(u.dir)
+	r := u.open()
 	u.must(r.Checkpoint(t.Context(), "c"))
 	u.write("b", "b")
 	if commit, err := r.Commit(t.Context(), "k", "first", "", nil); commit == "" || err != nil {
@@ -394,7 +406,7 @@ func TestOtherRepositories(t *testing.T) {
 	main := newUser(t)
 	tree := user{t, filepath.Join(t.TempDir(), "tree")}
 	main.git("worktree", "add", "-q", "-b", "other", tree.dir)
-	r = open(tree.dir)
+	r = tree.open()
 	tree.write("x", "x")
 	u.must(r.Checkpoint(t.Context(), "c"))
 	tree.write("x", "y")

@@ -5,6 +5,7 @@
 // It holds git's own lock meanwhile, and is finished by simply being done again after a crash.
 //
 //	r, err := git.Open(git.Options{Workspace: dir, Store: store})
+//	defer r.Close()
 //	err = r.Checkpoint(ctx, "before")
 //	patch, paths, err := r.Rollback(ctx, "before", "undo", 1)
 //
@@ -16,7 +17,6 @@
 package git
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +26,6 @@ import (
 	"strings"
 
 	"starling/stdlib/process"
-	"starling/stdlib/sandbox"
 )
 
 // Why the repository does not serve.
@@ -54,9 +53,10 @@ type Options struct {
 // Repository is a working tree and its git directory. It serves one call at a time.
 type Repository struct {
 	o      Options
-	dir    string // git's own folder of this working tree
-	common string // that of all working trees
-	env    []string
+	dir    string   // git's own folder of this working tree
+	common string   // that of all working trees
+	place  []string // the environment that says so to git, where it cannot be told from the working tree
+	shell  *shell
 
 	fleeting bool // what is written can be made again: nothing waits for the disk
 }
@@ -66,7 +66,7 @@ func Open(o Options) (*Repository, error) {
 	o.Workspace, o.Trees = resolved(o.Workspace), resolvedBelow(o.Trees) // as git writes them down
 	dir := filepath.Join(o.Workspace, ".git")
 	r := &Repository{o: o, dir: dir, common: dir}
-	r.env = process.Environment(os.Environ(), nil, "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C")
+	r.shell = &shell{of: r}
 	if filepath.Dir(filepath.Dir(o.Workspace)) == filepath.Dir(o.Trees) { // of this run or, for a child run, of its parent
 		return r, r.openTree()
 	}
@@ -129,39 +129,30 @@ func (r *Repository) git(ctx context.Context, args ...string) (string, error) {
 }
 
 func (r *Repository) run(ctx context.Context, c call) (string, error) {
-	home, _ := os.UserHomeDir()
-	argv := append([]string{"git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "gc.auto=0", "-c", "commit.gpgSign=false"}, c.args...)
-	spec := process.Spec{Argv: argv, Dir: r.o.Workspace, Env: append(r.env[:len(r.env):len(r.env)], c.env...), Lock: r.o.Lock, Attempt: r.o.Attempt, MaxStdout: maxOutput,
-		Sandbox: &sandbox.Policy{
-			Read: append(sandbox.System(), filepath.Join(home, ".gitconfig"), filepath.Join(home, ".config/git"), filepath.Join(home, ".gitignore"),
-				filepath.Join(home, ".gitignore_global")),
-			Write: []string{r.o.Workspace, r.dir, r.common},
-			Hide:  r.o.Store,
-		}}
-	for _, v := range spec.Env {
-		if path, ok := strings.CutPrefix(v, "PATH="); ok {
-			spec.Sandbox.Read = append(spec.Sandbox.Read, filepath.SplitList(path)...)
-		}
+	var line strings.Builder
+	line.WriteString("cd " + quoted(r.o.Workspace) + " &&")
+	for _, v := range slices.Concat(r.place, c.env) {
+		name, value, _ := strings.Cut(v, "=")
+		line.WriteString(" " + name + "=" + quoted(value))
 	}
-	if r.o.Trees != "" {
-		spec.Sandbox.Write = append(spec.Sandbox.Write, r.o.Trees)
+	line.WriteString(" git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c gc.auto=0 -c commit.gpgSign=false")
+	for _, arg := range c.args {
+		line.WriteString(" " + quoted(arg))
 	}
-	if c.stdin != nil {
-		spec.Stdin = bytes.NewReader(c.stdin)
-	}
-	result, err := process.Run(ctx, spec)
+	a, err := r.shell.run(ctx, line.String(), c.stdin)
 	switch {
 	case err != nil:
 		return "", err
-	case ctx.Err() != nil:
-		return "", ctx.Err()
-	case result.ExitCode == 0 && result.Err == nil:
-		return string(result.Stdout), nil
-	case c.code != 0 && result.ExitCode == c.code:
+	case a.code == 0:
+		return a.out, nil
+	case a.code == c.code:
 		return "", nil
 	}
-	return "", failure(c.args[0], result)
+	return "", failure(c.args[0], a)
 }
+
+// Close ends what runs for the repository, when there is something. It may be used again.
+func (r *Repository) Close() { r.shell.end() }
 
 // Files lists what is not ignored, tracked or not, sorted: files and links that are there.
 func (r *Repository) Files(ctx context.Context) ([]string, error) {
@@ -186,15 +177,12 @@ func (r *Repository) Files(ctx context.Context) ([]string, error) {
 	return paths, nil
 }
 
-func failure(command string, r process.Result) error {
-	said := strings.TrimSpace(string(r.Stderr))
+func failure(command string, a answer) error {
+	said := strings.TrimSpace(a.said)
 	if strings.Contains(said, ".lock': File exists") {
 		return fmt.Errorf("git %s: %w: %s", command, ErrBusy, said)
 	}
-	if r.Err != nil {
-		return fmt.Errorf("git %s: %w: %s", command, r.Err, said)
-	}
-	return fmt.Errorf("git %s exited with %d: %s", command, r.ExitCode, said)
+	return fmt.Errorf("git %s exited with %d: %s", command, a.code, said)
 }
 
 // find gives the object that a name stands for, "" if it stands for none.

@@ -88,11 +88,15 @@ func (r *Repository) blob(ctx context.Context, object string) ([]byte, error) {
 // an attempt that a crash has cut.
 func (r *Repository) lock(ctx context.Context, index []byte) (string, error) {
 	path := filepath.Join(r.dir, "index.lock")
-	f, err := os.CreateTemp(r.dir, "starling-lock-")
+	made, err := r.shell.place(ctx, "lock")
 	if err != nil {
 		return "", err
 	}
-	defer os.Remove(f.Name())
+	f, err := os.OpenFile(made, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return "", err
+	}
+	defer os.Remove(made)
 	if len(index) == 0 {
 		index = []byte("starling: there is to be no index") // never put in place
 	}
@@ -103,7 +107,7 @@ func (r *Repository) lock(ctx context.Context, index []byte) (string, error) {
 	ticks := time.NewTicker(lockLook)
 	defer ticks.Stop()
 	for began := time.Now(); ; {
-		err := os.Link(f.Name(), path) // whole, or not there
+		err := os.Link(made, path) // whole, or not there
 		if err == nil || !errors.Is(err, fs.ErrExist) {
 			return path, err
 		}

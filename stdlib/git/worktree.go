@@ -103,6 +103,7 @@ func (r *Repository) prepareTrees() error {
 	if err != nil {
 		return err
 	}
+	r.shell.end() // it may change only the folders that were there when it began
 	ignored := os.WriteFile(filepath.Join(filepath.Dir(r.o.Trees), ".gitignore"), []byte("*\n"), 0o644)
 	return errors.Join(ignored, os.WriteFile(filepath.Join(r.o.Trees, repositoryNote), []byte(r.common+"\n"), 0o644))
 }
@@ -142,7 +143,11 @@ func (r *Repository) emptyTree(ctx context.Context) (string, error) {
 func (r *Repository) linked(name string) (*Repository, error) {
 	o := r.o
 	o.Workspace = filepath.Join(o.Trees, name)
-	return Open(o)
+	l, err := Open(o)
+	if err == nil {
+		l.shell = r.shell // which may change all that lies in these trees
+	}
+	return l, err
 }
 
 // Folders lists git's own folders, which lie outside of the workspace when that is a tree.
@@ -158,7 +163,7 @@ func (r *Repository) openTree() error {
 	if r.dir, err = administration(r.common, r.o.Workspace); err == nil && r.dir == "" {
 		err = fmt.Errorf("%w: %s", ErrNoTree, r.o.Workspace)
 	}
-	r.env = append(r.env, "GIT_DIR="+r.dir, "GIT_WORK_TREE="+r.o.Workspace)
+	r.place = []string{"GIT_DIR=" + r.dir, "GIT_WORK_TREE=" + r.o.Workspace}
 	return err
 }
 

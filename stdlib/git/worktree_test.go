@@ -21,10 +21,13 @@ const (
 )
 
 func openWithTrees(dir string) *git.Repository {
-	r, err := git.Open(git.Options{Workspace: dir, Store: filepath.Join(dir, ".starling"), Trees: filepath.Join(dir, treesOf)})
-	if err != nil {
-		panic(err)
-	}
+	return opened(git.Options{Workspace: dir, Store: filepath.Join(dir, ".starling"), Trees: filepath.Join(dir, treesOf)})
+}
+
+// openWithTrees opens the user's repository until the test ends.
+func (u user) openWithTrees() *git.Repository {
+	r := openWithTrees(u.dir)
+	u.t.Cleanup(r.Close)
 	return r
 }
 
@@ -33,6 +36,7 @@ func (u user) in(tree string) user { return user{u.t, u.path(filepath.Join(trees
 // play is all that is done for two branches, each part of which may be cut and done again. It gives what each has changed.
 func play(ctx context.Context, dir string) (changed []string, err error) {
 	r := openWithTrees(dir)
+	defer r.Close()
 	began, err := r.Fork(ctx, "RUN/fork")
 	var sides []string
 	for _, name := range []string{left, right} {
@@ -75,7 +79,7 @@ func work(dir, name string) error {
 func TestForkAndOpenTree(t *testing.T) {
 	u := newUser(t)
 	before := u.everything()
-	r := openWithTrees(u.dir)
+	r := u.openWithTrees()
 	began, err := r.Fork(t.Context(), "RUN/fork")
 	u.must(err)
 	u.must(r.OpenTree(t.Context(), left, began))
@@ -175,7 +179,7 @@ func TestCompareAndMerge(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			u := newUser(t)
 			u.write("lines", "1\n2\n3\n4\n5\n6\n7\n")
-			r := openWithTrees(u.dir)
+			r := u.openWithTrees()
 			began, err := r.Fork(t.Context(), "RUN/fork")
 			u.must(err)
 			var sides []string
@@ -215,7 +219,7 @@ func TestApplyIsNoThief(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := newUser(t)
-			r := openWithTrees(u.dir)
+			r := u.openWithTrees()
 			began, err := r.Fork(t.Context(), "RUN/fork")
 			u.must(err)
 			var sides []string
@@ -243,7 +247,7 @@ func TestApplyIsNoThief(t *testing.T) {
 // Of a branch that did not come to its end, what it made so far is kept, its tree goes, and nobody else's.
 func TestDropTrees(t *testing.T) {
 	u := newUser(t)
-	r := openWithTrees(u.dir)
+	r := u.openWithTrees()
 	began, err := r.Fork(t.Context(), "RUN/fork")
 	u.must(err)
 	for _, name := range []string{"parallel+a", "parallel+a+parallel+x", "parallel=2+a"} {

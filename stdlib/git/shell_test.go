@@ -1,0 +1,86 @@
+package git_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	goruntime "runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// firstly puts a git in front of the real one that does something else when it is called for the first time, with $1 a file to make.
+func (u user) firstly(script string) (sign string) {
+	u.t.Helper()
+	real, err := exec.LookPath("git")
+	u.must(err)
+	bin := u.t.TempDir()
+	sign = filepath.Join(u.dir, ".git", "sign")
+	u.must(os.WriteFile(filepath.Join(bin, "git"), fmt.Appendf(nil, "#!/bin/sh\nif ! test -e %[1]s; then echo > %[1]s; %[2]s; fi\nexec %[3]s \"$@\"\n", sign, script, real), 0o755))
+	u.t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	return sign
+}
+
+// noFolder waits until the folder of a shell is gone: sh removes that of an owner who was killed.
+func (u user) noFolder() {
+	u.t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; goruntime.Gosched() {
+		left, err := filepath.Glob(u.path(".git/starling-*"))
+		u.must(err)
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			u.t.Fatalf("left behind: %v", left)
+		}
+	}
+}
+
+// Who gives up has ended git when they are told so, and may go on with another context.
+func TestGitIsGivenUp(t *testing.T) {
+	u := newUser(t)
+	r := u.open()
+	sign := u.firstly("exec sleep 1000")
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		for _, err := os.Stat(sign); err != nil; _, err = os.Stat(sign) {
+			goruntime.Gosched()
+		}
+		cancel()
+	}()
+	if err := r.Checkpoint(ctx, "c"); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	u.noFolder()
+	u.must(r.Checkpoint(t.Context(), "c"))
+	r.Close()
+	u.noFolder()
+}
+
+func TestGitIsKilledWithItsShell(t *testing.T) {
+	u := newUser(t)
+	r := u.open()
+	u.firstly("kill -KILL $PPID")
+	if err := r.Checkpoint(t.Context(), "c"); err == nil || err.Error() != "the shell that git runs in ended early (exit code -1 SIGKILL)" {
+		t.Errorf("got %v", err)
+	}
+	u.must(r.Checkpoint(t.Context(), "c"))
+}
+
+// What is given to git reaches it as it is, whatever it means to a shell.
+func TestGitIsToldAnything(t *testing.T) {
+	u := user{t, filepath.Join(t.TempDir(), "it's $HOME")}
+	u.must(os.Mkdir(u.dir, 0o755))
+	u.git("init", "-q", "-b", "main")
+	const message = "it's\n\n$(date) `date` \\ \"so\"; exit 3"
+	u.write("a 'b' $c", "x")
+	commit, err := u.open().Commit(t.Context(), "k", message, "", []string{"a 'b' $c"})
+	u.must(err)
+	if got := u.git("show", "--format=%B", "--name-only", "-z", commit); !strings.Contains(got, message) || !strings.HasSuffix(got, "a 'b' $c\x00") {
+		t.Errorf("got %q", got)
+	}
+}
