@@ -17,12 +17,12 @@ import (
 // excludes the whole sweep.
 
 // naming lets a commit name contents: which of them it has to write, and what to call when it is done.
-func (e *Local) naming(blobs map[string][]byte) (fresh map[string][]byte, done func(error)) {
+func (e *Local) naming(blobs map[string][]byte) (map[string][]byte, func(error)) {
 	if len(blobs) == 0 {
 		return nil, func(error) {}
 	}
 	e.contents.RLock()
-	fresh = e.unknownBlobs(blobs)
+	fresh := e.unknownBlobs(blobs)
 	return fresh, func(err error) {
 		if err == nil {
 			e.storedBlobs(fresh)

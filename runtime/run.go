@@ -2,18 +2,13 @@ package runtime
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"runtime/debug"
 	"slices"
 	"sync"
-	"time"
 
-	"go.starlark.net/starlark"
-
-	"starling/lang/effect"
 	"starling/lang/vm"
 )
 
@@ -40,23 +35,12 @@ type actor struct {
 	sought    bool // points has all that the store has
 	tail      tail // the journal since the newest checkpoint
 	flights   map[string]flight
-	jobs      []job   // attempts that the last turn has begun
+	jobs      []*job  // attempts that the last turn has begun
 	parked    []event // came in while the run was set aside, and wait until it goes on
 	recovered bool    // a recovery was counted and no commit has followed
 	told      Status  // what the parent of a child run knows of it
 	kept      uint64  // where the journal begins, or will once the trim in progress is over
 }
-
-// flight is an attempt in flight.
-type flight struct {
-	attempt int
-	stop    context.CancelCauseFunc
-	told    chan effect.Steer             // messages for it; nil where it cannot be told any
-	asked   map[string]func(granted bool) // by the hashes of questions that an agent waits to have answered
-}
-
-// job performs an attempt and returns what it came to, nil where nobody wants to know.
-type job func() *event
 
 // event is something that came in: what it does in a turn, and who is told when the turn is durable or has failed.
 type event struct {
@@ -72,13 +56,6 @@ func (ev event) rank() int {
 	}
 	return 1
 }
-
-// Why an attempt in flight was stopped.
-var (
-	errLeaving   = errors.New("the engine is leaving")
-	errWithdrawn = errors.New("the step was withdrawn")
-	errSteered   = errors.New("the agent is told something")
-)
 
 // post hands the actor an event. It reports false when the actor was evicted.
 func (a *actor) post(ev event) bool {
@@ -104,8 +81,8 @@ func (a *actor) take() {
 	defer a.e.exit()
 	deepen(0)
 	for own := a.takeAll(); own != nil; own = a.takeAll() {
-		ev := own()
-		if ev == nil || !a.retake(*ev) {
+		ev, home := own.perform()
+		if !home || !a.retake(ev) {
 			return
 		}
 	}
@@ -120,7 +97,7 @@ func deepen(i byte) byte {
 }
 
 // takeAll runs turns until no event waits, and returns an attempt that is left to perform, if there is one.
-func (a *actor) takeAll() (own job) {
+func (a *actor) takeAll() (own *job) {
 	for {
 		a.mu.Lock()
 		events := a.queue
@@ -140,25 +117,6 @@ func (a *actor) takeAll() (own job) {
 		a.queue = append(rest, a.queue...)
 		a.mu.Unlock()
 	}
-}
-
-// share gives the attempts that the last turn has begun goroutines of their own, all but one that the caller performs, if it wants to.
-func (a *actor) share(keep bool) (own job) {
-	jobs := a.jobs
-	a.jobs = nil
-	if n := len(jobs); keep && n > 0 {
-		own, jobs = jobs[n-1], jobs[:n-1]
-	}
-	for _, do := range jobs {
-		a.e.enter() // an actor is active: the engine is not shut
-		go func() {
-			defer a.e.exit()
-			if ev := do(); ev != nil {
-				a.e.post(a.run, *ev)
-			}
-		}()
-	}
-	return own
 }
 
 // retake queues an event and tells whether the caller is to take it; otherwise somebody else does.
@@ -366,83 +324,5 @@ func (a *actor) announce() {
 	if child && a.told != a.s.Status {
 		a.told = a.s.Status
 		a.e.childChanged(parent, step, a.s)
-	}
-}
-
-// launch begins one attempt: it is performed as soon as the turn is over.
-func (a *actor) launch(st *step) {
-	ctx, stop := context.WithCancelCause(a.e.ctx)
-	f := flight{attempt: st.Attempt, stop: stop}
-	if st.steering() == effect.SteerLive {
-		f.told = make(chan effect.Steer, maxTold)
-	}
-	if agentKind(st.Kind) {
-		f.asked = map[string]func(bool){}
-	}
-	a.flights[st.Step] = f
-	at, handler, err := a.host.attempt(a.s, st, a.emitter(st.Step, st.Attempt))
-	if err != nil {
-		a.post(*a.home(st.Step, st.Attempt, func(t *turn) { t.reply(st.Step, st.Attempt, effect.Reply{Err: err}) }))
-		return
-	}
-	n := &nap{e: a.e}
-	at.Wait = n.wait
-	at.Told = f.told
-	timeout, forget := st.Policy.Timeout, func() {}
-	if agentKind(st.Kind) {
-		n.limit = &limit{left: timeout}
-		at.Ask = a.asker(n, st.Step, st.Attempt)
-		at.Token, forget = a.e.attemptSecret(a.run, st)
-	}
-	a.jobs = append(a.jobs, func() *event {
-		r := n.perform(ctx, handler, at, timeout)
-		forget()
-		ev, ended := a.stoppedBy(ctx, at, r)
-		stop(nil)
-		if ended {
-			return ev
-		}
-		return a.home(at.Step, at.Number, func(t *turn) { t.reply(at.Step, at.Number, r) })
-	})
-}
-
-// perform runs one attempt under its deadline. A handler that panics has failed its attempt, not the engine.
-func (n *nap) perform(ctx context.Context, handler *effect.Handler, at *effect.Attempt, timeout time.Duration) (r effect.Reply) {
-	defer func() {
-		if p := recover(); p != nil {
-			r = effect.Reply{Err: effect.Errorf(effect.KindEffect, "%s: the handler failed: %v", at.Step, p)}
-		}
-	}()
-	if timeout > 0 {
-		var release func()
-		ctx, at.Deadline, release = n.deadline(ctx, timeout)
-		defer release()
-	}
-	r = handler.Perform(ctx, at)
-	if r.Err != nil && context.Cause(ctx) == context.DeadlineExceeded {
-		r.Err = &effect.Error{Kind: effect.KindTimeout, Message: fmt.Sprintf("%s: no reply within %s", at.Step, timeout), Data: r.Err.Data}
-		r.Class = effect.Final
-	}
-	return r
-}
-
-// home is the event that brings the end of an attempt home.
-func (a *actor) home(step string, attempt int, apply func(t *turn)) *event {
-	return &event{parks: true, apply: func(t *turn) {
-		if f, ok := a.flights[step]; ok && f.attempt == attempt {
-			delete(a.flights, step)
-		}
-		apply(t)
-	}}
-}
-
-// emitter journals the events of an attempt, as long as it is the newest.
-func (a *actor) emitter(step string, attempt int) func(kind string, data starlark.Value) {
-	return func(kind string, data starlark.Value) {
-		p, err := effect.Encode(orNone(data))
-		if err != nil {
-			p = effect.MustEncode(starlark.String("an event that cannot be recorded: " + err.Error()))
-		}
-		a.e.post(a.run, event{parks: true, apply: func(t *turn) { t.event(step, attempt, kind, p) }})
 	}
 }

@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"context"
 	"slices"
 	"strconv"
 	"strings"
@@ -191,22 +190,6 @@ func (t *turn) notStopped(st *step) (*step, *Refusal) {
 		return nil, refuse(ErrClosed, "%s@%s is stopped already", t.s.ID, st.Step)
 	}
 	return st, nil
-}
-
-// stoppedBy makes the event that brings home an attempt which the engine itself has ended, nil where it is none.
-func (a *actor) stoppedBy(ctx context.Context, at *effect.Attempt, r effect.Reply) (ev *event, ended bool) {
-	if r.Err == nil {
-		return nil, false // it came to a reply all the same
-	}
-	switch context.Cause(ctx) {
-	case errWithdrawn:
-		return nil, true
-	case errLeaving:
-		return a.home(at.Step, at.Number, func(t *turn) { t.interrupted(at.Step, at.Number) }), true
-	case errSteered:
-		return a.home(at.Step, at.Number, func(t *turn) { t.steered(at.Step, at.Number, r.Session) }), true
-	}
-	return nil, false
 }
 
 func toldPayload(list []steer) effect.Payload {
