@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"starling/runtime"
 )
@@ -102,11 +103,7 @@ func (d *Desk) Remember(ctx context.Context, k Knowledge, key string) (*Remember
 	if busy, err := queues.Attended(ctx, RememberWorker); busy || err != nil {
 		return got, err
 	}
-	// Calls that come together mean the same worker. One that has ended and left the oldest item is replaced.
-	run, err := d.StartKnown(ctx, RememberWorker, workerKey(pushed.Oldest))
-	if err == nil && run.Status.Ended() {
-		run, err = d.StartKnown(ctx, RememberWorker, workerKey(pushed.Item))
-	}
+	run, err := d.worker(ctx, pushed)
 	switch {
 	case err == nil:
 		got.Worker = run.ID
@@ -114,6 +111,22 @@ func (d *Desk) Remember(ctx context.Context, k Knowledge, key string) (*Remember
 		return nil, err
 	}
 	return got, nil
+}
+
+// worker finds the run that files what was queued, or starts it. Calls that come together mean the same one; one that has ended, or was started under settings that have changed since, has left its item
+// and is replaced.
+func (d *Desk) worker(ctx context.Context, pushed *runtime.Pushed) (run *runtime.Run, err error) {
+	keys := []string{workerKey(pushed.Oldest), workerKey(pushed.Item)}
+	if pushed.Known {
+		keys = append(keys, "") // whoever has come for the item before may have failed as well
+	}
+	for _, key := range slices.Compact(keys) {
+		run, err = d.StartKnown(ctx, RememberWorker, key)
+		if err != nil && runtime.AsRefusal(err).Kind != runtime.ErrKeyConflict || err == nil && !run.Status.Ended() {
+			break
+		}
+	}
+	return run, err
 }
 
 func workerKey(item uint64) string { return fmt.Sprintf("%s@%d", RememberWorker, item) }
