@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
-	"fmt"
 	"io"
 	"net/http/httptest"
 	"os"
@@ -176,19 +175,10 @@ func (o *office) kill() int {
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		o.t.Fatal(err)
 	}
-	for deadline := time.Now().Add(patience); syscall.Kill(pid, 0) == nil && !zombie(pid); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			o.t.Fatalf("the owner %d lives on", pid)
-		}
+	if !gone(pid) {
+		o.t.Fatalf("the owner %d lives on", pid)
 	}
 	return pid
-}
-
-// zombie tells whether a process has ended and nobody has asked how: it is a child of a child of ours.
-func zombie(pid int) bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	_, rest, _ := strings.Cut(string(stat), ") ")
-	return err == nil && strings.HasPrefix(rest, "Z")
 }
 
 // reviewed is scripts/multi_agent_review.star, in which two agents meet.

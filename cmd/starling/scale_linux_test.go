@@ -101,17 +101,29 @@ func (s *store) serve() {
 	began := time.Now()
 	cmd := exec.Command("starling", "serve")
 	cmd.Dir, cmd.Env = s.dir, s.env
+	var said strings.Builder
+	cmd.Stderr = &said
 	if err := cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	go cmd.Wait()
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // killed, mostly
+		close(ended)
+	}()
 	for s.client = nil; s.client == nil; time.Sleep(time.Millisecond) {
+		select {
+		case <-ended:
+			s.t.Fatalf("starling serve ended: %s", &said)
+		default:
+		}
 		s.client, _ = api.Dial(s.t.Context(), s.socket(cmd.Process.Pid))
-		if time.Since(began) > patience {
+		if s.client == nil && time.Since(began) > patience {
 			s.t.Fatal("no owner answers")
 		}
 	}
-	s.t.Cleanup(func() { s.client.Close() })
+	client := s.client
+	s.t.Cleanup(func() { client.Close() })
 	if s.ready = time.Since(began); s.ready > readyWithin {
 		s.t.Errorf("the owner was ready after %v, want %v at most", s.ready, readyWithin)
 	}

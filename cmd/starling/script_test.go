@@ -355,21 +355,33 @@ func findLog(store string) (log string, err error) {
 }
 
 func awaitEnd(ts *testscript.TestScript, pid int) {
-	for deadline := time.Now().Add(patience); alive(pid); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			ts.Fatalf("process %d is still there", pid)
-		}
+	if !gone(pid) {
+		ts.Fatalf("process %d is still there", pid)
 	}
 }
 
-// alive tells whether a process runs; one that has ended and waits to be reaped does not.
+// gone waits for the end of a process.
+func gone(pid int) bool {
+	for deadline := time.Now().Add(patience); alive(pid); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			return false
+		}
+	}
+	return true
+}
+
+// alive tells whether a process runs; one that has ended and waits to be reaped does not. Of one that was killed the first thread may be a zombie while others still hold its files and locks.
 func alive(pid int) bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	running := func(thread string) bool {
+		stat, err := os.ReadFile(thread)
+		_, state, _ := strings.Cut(string(stat), ") ")
+		return err == nil && !strings.HasPrefix(state, "Z") && !strings.HasPrefix(state, "X")
+	}
+	if !exists("/proc/self/stat") {
 		return syscall.Kill(pid, 0) == nil
 	}
-	_, state, _ := strings.Cut(string(stat), ") ")
-	return !strings.HasPrefix(state, "Z")
+	return slices.ContainsFunc(threads, running)
 }
 
 // patience bounds how long a test waits for what must come.
