@@ -16,9 +16,12 @@ import (
 	"starling/runtime"
 )
 
-// A committer is the one goroutine that writes. It takes all batches that wait, in the order in which they came, puts them into one
+// A committer is where one writes at a time. Whoever does takes all batches that wait, in the order in which they came, puts them into one
 // transaction, or several where they are larger than one may be, and answers them when it is durable. While it waits for the disk the next
 // ones gather, so that the busier a store is the more of them share a sync, and a batch that comes alone goes at once.
+//
+// A caller who finds nobody writing writes one transaction itself: waking a goroutine that has slept for longer than a moment costs a tenth of a commit.
+// What has come meanwhile is left to the committer's goroutine, so that nobody waits long for the batches of others.
 //
 // For each transaction:
 //
@@ -45,7 +48,7 @@ type committer struct {
 	values     *activeLog
 	version    uint64 // of the newest transaction
 
-	// What only the committer's goroutine touches.
+	// What only whoever writes touches.
 	fences   map[string]uint64 // where runs stand, as far as known
 	entries  time.Time         // when the directory's entries last changed
 	sequence uint64
@@ -57,6 +60,7 @@ type committer struct {
 	mu      sync.Mutex // guards what is below
 	wake    *sync.Cond
 	queue   []*waiting
+	busy    bool  // somebody writes
 	urgent  bool  // somebody waits for what is in the queue, or it has waited long enough
 	lazy    int64 // bytes of lazy batches in the queue
 	closing bool
@@ -127,20 +131,25 @@ func (c *committer) commit(b *runtime.Batch) error {
 	if err := w.cost.check(); err != nil {
 		return err
 	}
-	if err := c.enqueue(w); err != nil || w.done == nil {
+	leads, err := c.enqueue(w)
+	if err != nil || w.done == nil {
 		return err
+	}
+	if leads {
+		c.lead()
 	}
 	return <-w.done
 }
 
-func (c *committer) enqueue(w *waiting) error {
+// enqueue adds a batch to those that wait. leads tells that nobody writes and the caller is to.
+func (c *committer) enqueue(w *waiting) (leads bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closing {
-		return runtime.ErrStoreClosed
+		return false, runtime.ErrStoreClosed
 	}
 	if c.failed != nil {
-		return c.failed
+		return false, c.failed
 	}
 	if size := w.cost.bytes + w.cost.large; w.batch.Lazy && c.lazy+size <= lazyBytes {
 		w.batch = clone(w.batch)
@@ -150,11 +159,28 @@ func (c *committer) enqueue(w *waiting) error {
 		c.lazy += size
 	} else {
 		w.done = make(chan error, 1)
+		leads = !c.busy
+		c.busy = true
 		c.urgent = true
-		c.wake.Signal()
 	}
 	c.queue = append(c.queue, w)
-	return nil
+	return leads, nil
+}
+
+// lead writes one transaction for a caller that found nobody writing, and leaves what has come meanwhile to the goroutine.
+func (c *committer) lead() {
+	c.mu.Lock()
+	queue := c.takeAll()
+	c.mu.Unlock()
+	rest := c.transact(queue)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.queue = append(rest, c.queue...)
+	c.urgent = c.urgent || len(rest) > 0
+	c.busy = false
+	if c.urgent || c.closing {
+		c.wake.Signal()
+	}
 }
 
 // hurry commits lazy batches that no durable one has come for.
@@ -178,9 +204,16 @@ func clone(b *runtime.Batch) *runtime.Batch {
 func (c *committer) take() []*waiting {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for !c.urgent && !c.closing {
+	c.busy = false
+	for c.busy || !c.urgent && !c.closing {
 		c.wake.Wait()
 	}
+	c.busy = true
+	return c.takeAll()
+}
+
+// takeAll empties the queue. It is called with mu held.
+func (c *committer) takeAll() []*waiting {
 	queue := c.queue
 	c.queue, c.urgent, c.lazy = nil, false, 0
 	return queue
