@@ -35,7 +35,7 @@ func (r *Repository) joined(ctx context.Context, began string, sides []string) (
 		}
 		for _, c := range changes {
 			if c.is == "" {
-				fmt.Fprintf(&gone, "0 %040d\t%s\x00", 0, c.path)
+				fmt.Fprintf(&gone, "0 %s\t%s\x00", c.blob, c.path) // nothing, as many zeros as a name of the repository has digits
 			} else {
 				fmt.Fprintf(&put, "%s %s\t%s\x00", c.mode, c.blob, c.path)
 			}
@@ -57,14 +57,17 @@ func (r *Repository) joined(ctx context.Context, began string, sides []string) (
 func (r *Repository) merged(ctx context.Context, began string, sides []string) (string, error) {
 	so, tree := began, began+"^{tree}"
 	for _, side := range sides {
-		out, err := r.run(ctx, call{args: []string{"-c", "merge.renames=false", "-c", "merge.directoryRenames=false", "merge-tree", "--write-tree", so, side}, code: 1})
-		if err == nil && out == "" {
-			err = ErrConflict
-		}
+		out, err := r.run(ctx, call{set: []string{"merge.renames=false", "merge.directoryRenames=false"}, args: []string{"merge-tree", "--write-tree", so, side}, code: 1})
 		if err != nil {
 			return "", err
 		}
-		tree, _, _ = strings.Cut(out, "\n")
+		var overlaps string
+		switch tree, overlaps, _ = strings.Cut(out, "\n"); {
+		case tree == "":
+			return "", fmt.Errorf("git merge-tree: it knows no commit %s, or no %s", so, side)
+		case overlaps != "":
+			return "", ErrConflict
+		}
 		if so, err = r.commitTree(ctx, tree, "merged", so, side); err != nil {
 			return "", err
 		}
@@ -81,20 +84,10 @@ type Comparison struct {
 
 // Compare tells how branches that began with one commit differ in some paths.
 func (r *Repository) Compare(ctx context.Context, began string, sides, paths []string) (*Comparison, error) {
-	c := &Comparison{Base: map[string]string{}}
-	for _, p := range paths {
-		blob, err := r.find(ctx, began+":"+p)
-		if err != nil {
-			return nil, err
-		}
-		if blob == "" {
-			continue
-		}
-		content, err := r.blob(ctx, blob)
-		if err != nil {
-			return nil, err
-		}
-		c.Base[p] = string(content)
+	c := &Comparison{}
+	var err error
+	if c.Base, err = r.held(ctx, began, sides, paths); err != nil {
+		return nil, err
 	}
 	for _, side := range sides {
 		patch, err := r.Patch(ctx, began, side, paths...)
@@ -103,11 +96,37 @@ func (r *Repository) Compare(ctx context.Context, began string, sides, paths []s
 		}
 		c.Patches = append(c.Patches, patch)
 	}
-	_, err := r.merged(ctx, began, sides)
+	_, err = r.merged(ctx, began, sides)
 	if c.Merges = err == nil; errors.Is(err, ErrConflict) {
 		err = nil
 	}
 	return c, err
+}
+
+// held is what those of the paths held in a commit that somebody has changed since.
+func (r *Repository) held(ctx context.Context, began string, sides, paths []string) (map[string]string, error) {
+	asked, blobs := map[string]bool{}, map[string]string{}
+	for _, p := range paths {
+		asked[p] = true
+	}
+	var want []string
+	for _, side := range sides {
+		changes, err := r.changes(ctx, began, side)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range changes {
+			if _, blob, there := strings.Cut(c.was, " "); there && asked[c.path] {
+				blobs[c.path], want = blob, append(want, blob)
+			}
+		}
+	}
+	contents, err := r.contents(ctx, want)
+	held := map[string]string{}
+	for p, blob := range blobs {
+		held[p] = string(contents[blob])
+	}
+	return held, err
 }
 
 // Apply makes the changes that lead from one commit to another in the workspace, and lists their paths. A path that holds something else than either, because somebody changed it meanwhile, is [ErrMoved]:

@@ -65,9 +65,9 @@ type user struct {
 	dir string
 }
 
-func newUser(t *testing.T) user {
+func newUser(t *testing.T, init ...string) user {
 	u := user{t, t.TempDir()}
-	u.git("init", "-q", "-b", "main")
+	u.git(append([]string{"init", "-q", "-b", "main"}, init...)...)
 	u.git("config", "user.name", "Ada")
 	u.git("config", "user.email", "ada@example.org")
 	u.git("config", "core.autocrlf", "input") // what is restored is bytes all the same

@@ -117,10 +117,11 @@ func pointer(from, file, prefix string) (string, error) {
 
 // call is one command of git.
 type call struct {
+	set   []string // of its configuration
 	args  []string
 	stdin []byte
 	env   []string
-	code  int // an exit code beside 0 that is an answer: the output is empty
+	code  int // an exit code beside 0 that is an answer
 }
 
 // git runs a command and returns its standard output.
@@ -136,6 +137,9 @@ func (r *Repository) run(ctx context.Context, c call) (string, error) {
 		line.WriteString(" " + name + "=" + quoted(value))
 	}
 	line.WriteString(" git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c gc.auto=0 -c commit.gpgSign=false")
+	for _, setting := range c.set {
+		line.WriteString(" -c " + quoted(setting))
+	}
 	for _, arg := range c.args {
 		line.WriteString(" " + quoted(arg))
 	}
@@ -143,10 +147,8 @@ func (r *Repository) run(ctx context.Context, c call) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case a.code == 0:
+	case a.code == 0 || a.code == c.code:
 		return a.out, nil
-	case a.code == c.code:
-		return "", nil
 	}
 	return "", failure(c.args[0], a)
 }

@@ -189,7 +189,13 @@ func (r *Repository) apply(ctx context.Context, changes []change, all bool) erro
 		return err
 	}
 	defer root.Close()
-	contents, err := r.contents(ctx, changes)
+	var want []string
+	for _, c := range changes {
+		if c.is != "" {
+			want = append(want, c.blob)
+		}
+	}
+	contents, err := r.contents(ctx, want)
 	if err != nil {
 		return err
 	}
@@ -208,18 +214,12 @@ func (r *Repository) apply(ctx context.Context, changes []change, all bool) erro
 }
 
 // contents reads many blobs at once.
-func (r *Repository) contents(ctx context.Context, changes []change) (map[string][]byte, error) {
-	var want strings.Builder
-	for _, c := range changes {
-		if c.mode != "000000" {
-			want.WriteString(c.blob + "\n")
-		}
-	}
+func (r *Repository) contents(ctx context.Context, blobs []string) (map[string][]byte, error) {
 	contents := map[string][]byte{}
-	if want.Len() == 0 {
+	if len(blobs) == 0 {
 		return contents, nil
 	}
-	out, err := r.run(ctx, call{args: []string{"cat-file", "--batch"}, stdin: []byte(want.String())})
+	out, err := r.run(ctx, call{args: []string{"cat-file", "--batch"}, stdin: []byte(strings.Join(blobs, "\n") + "\n")})
 	for err == nil && out != "" {
 		head, rest, _ := strings.Cut(out, "\n")
 		f := strings.Fields(head)

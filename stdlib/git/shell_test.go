@@ -25,6 +25,17 @@ func (u user) firstly(script string) (sign string) {
 	return sign
 }
 
+// counted counts the commands of git from now on, until it is asked.
+func (u user) counted() (count func() int) {
+	list := filepath.Join(u.dir, ".git", "commands")
+	u.firstly(fmt.Sprintf("rm %[1]s/.git/sign; echo x >> %[1]s/.git/commands", u.dir))
+	return func() int {
+		text, err := os.ReadFile(list)
+		u.must(err)
+		return strings.Count(string(text), "x")
+	}
+}
+
 // noFolder waits until the folder of a shell is gone: sh removes that of an owner who was killed.
 func (u user) noFolder() {
 	u.t.Helper()

@@ -56,13 +56,13 @@ func (r *Repository) once(ctx context.Context, name string, tree func() (tree, m
 }
 
 func (r *Repository) commitTree(ctx context.Context, tree, message string, parents ...string) (string, error) {
-	args := []string{"-c", "user.name=Starling", "-c", "user.email=starling@localhost", "commit-tree", tree, "-m", message}
+	args := []string{"commit-tree", tree, "-m", message}
 	for i, p := range parents {
 		if p != "" && !slices.Contains(parents[:i], p) {
 			args = append(args, "-p", p)
 		}
 	}
-	out, err := r.git(ctx, args...)
+	out, err := r.run(ctx, call{set: []string{"user.name=Starling", "user.email=starling@localhost"}, args: args})
 	return strings.TrimSpace(out), err
 }
 
@@ -217,7 +217,11 @@ func (r *Repository) DropTrees(ctx context.Context, prefix, folder, began string
 		if !e.IsDir() || !strings.HasPrefix(e.Name(), prefix) {
 			continue
 		}
-		if _, failed := r.CloseTree(ctx, e.Name(), folder+"/"+e.Name(), began); failed != nil {
+		_, failed := r.CloseTree(ctx, e.Name(), folder+"/"+e.Name(), began)
+		if ctx.Err() != nil { // it can be kept yet
+			return ctx.Err()
+		}
+		if failed != nil {
 			err = errors.Join(err, r.discard(e.Name()))
 		}
 	}
@@ -281,7 +285,11 @@ func administrations(common string) (map[string]string, error) {
 	for _, e := range entries {
 		admin := filepath.Join(common, "worktrees", e.Name())
 		if text, err := os.ReadFile(filepath.Join(admin, "gitdir")); err == nil {
-			list[admin] = strings.TrimSuffix(strings.TrimSpace(string(text)), "/.git")
+			tree := strings.TrimSuffix(strings.TrimSpace(string(text)), "/.git")
+			if !filepath.IsAbs(tree) { // as worktree.useRelativePaths has it
+				tree = filepath.Join(admin, tree)
+			}
+			list[admin] = tree
 		}
 	}
 	return list, err

@@ -132,6 +132,31 @@ func TestTreesAreAppliedAndGone(t *testing.T) {
 	}
 }
 
+// The names of objects may be longer, as in a repository of SHA-256.
+func TestTreesWhereNamesAreLong(t *testing.T) {
+	u := newUser(t, "--object-format=sha256")
+	_, err := play(t.Context(), u.dir)
+	u.must(err)
+	u.applied()
+}
+
+// Git may write down where a tree is by a path from its own folder.
+func TestTreeWithRelativePaths(t *testing.T) {
+	u := newUser(t)
+	r := u.openWithTrees()
+	began, err := r.Fork(t.Context(), "RUN/fork")
+	u.must(err)
+	u.must(r.OpenTree(t.Context(), left, began))
+	u.must(os.WriteFile(u.path(".git/worktrees/"+left+"/gitdir"), []byte("../../../"+treesOf+"/"+left+"/.git\n"), 0o644))
+	u.in(left).write("new", "new")
+	if made, err := r.CloseTree(t.Context(), left, "RUN/"+left, began); err != nil || fmt.Sprint(made.Paths) != "[new]" {
+		t.Errorf("got %+v, %v", made, err)
+	}
+	if _, err := os.Stat(u.path(".git/worktrees/" + left)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("git remembers the tree: %v", err)
+	}
+}
+
 // applied holds the workspace against what both branches have made.
 func (u user) applied() {
 	u.t.Helper()
@@ -209,6 +234,40 @@ func TestCompareAndMerge(t *testing.T) {
 	}
 }
 
+// However many files two branches have changed, to compare them takes few commands.
+func TestCompareManyFiles(t *testing.T) {
+	u := newUser(t)
+	var paths, sides []string
+	for i := range 50 {
+		paths = append(paths, fmt.Sprintf("many/%d", i))
+		u.write(paths[i], fmt.Sprintf("old %d\n", i))
+	}
+	r := u.openWithTrees()
+	began, err := r.Fork(t.Context(), "RUN/fork")
+	u.must(err)
+	for _, name := range []string{left, right} {
+		u.must(r.OpenTree(t.Context(), name, began))
+		for _, p := range paths {
+			u.in(name).write(p, name)
+		}
+		made, err := r.CloseTree(t.Context(), name, "RUN/"+name, began)
+		u.must(err)
+		sides = append(sides, made.Commit)
+	}
+	r.Close()
+	count := u.counted()
+	got, err := r.Compare(t.Context(), began, sides, paths[1:])
+	if err != nil || len(got.Base) != 49 || got.Base["many/7"] != "old 7\n" || got.Merges {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if n := count(); n < 3 || n > 12 {
+		t.Errorf("it took %d commands", n)
+	}
+	if _, err := r.Fold(t.Context(), "RUN/none", began, []string{"nobody's"}, true); err == nil || !strings.Contains(err.Error(), "git merge-tree: it knows no commit") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // What somebody changed in the workspace meanwhile is not written over, and then nothing is.
 func TestApplyIsNoThief(t *testing.T) {
 	for name, change := range map[string]func(u user){
@@ -264,5 +323,24 @@ func TestDropTrees(t *testing.T) {
 	}
 	if _, err := git.Open(git.Options{Workspace: u.in("parallel+a").dir, Trees: u.path(treesOf)}); !errors.Is(err, git.ErrNoTree) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Who is told to stop has time to keep what was made: until that is done no tree goes.
+func TestDropTreesIsGivenUp(t *testing.T) {
+	u := newUser(t)
+	r := u.openWithTrees()
+	began, err := r.Fork(t.Context(), "RUN/fork")
+	u.must(err)
+	u.must(r.OpenTree(t.Context(), left, began))
+	u.in(left).write("half", "done")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := r.DropTrees(ctx, "parallel+", "RUN", began); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	u.must(r.DropTrees(t.Context(), "parallel+", "RUN", began))
+	if out := u.git("show", "refs/starling/branches/RUN/"+left+":half"); out != "done" {
+		t.Errorf("got %q", out)
 	}
 }
