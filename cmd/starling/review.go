@@ -130,18 +130,20 @@ func answerOf(g runtime.Gate, line string) (runtime.Signal, error) {
 		return sig, nil
 	}
 	first, rest, _ := strings.Cut(line, " ")
-	n, err := strconv.Atoi(first)
-	for i, o := range g.Options {
-		if o.Name == first || err == nil && n == i+1 {
-			sig.Choice, sig.Reason = o.Name, strings.TrimSpace(rest)
-			return sig, nil
-		}
+	named := func(name string) int {
+		return slices.IndexFunc(g.Options, func(o runtime.Option) bool { return o.Name == name })
 	}
-	for _, o := range g.Options {
-		if o.Name == "other" && err != nil {
-			sig.Choice, sig.Reason = o.Name, line
-			return sig, nil
-		}
+	n, err := strconv.Atoi(first)
+	at := n - 1 // by number first: that is what stands on the screen, whatever the options are called
+	if err != nil || at < 0 || at >= len(g.Options) {
+		at = named(first)
+	}
+	if at < 0 && err != nil {
+		at, rest = named("other"), line
+	}
+	if at >= 0 {
+		sig.Choice, sig.Reason = g.Options[at].Name, strings.TrimSpace(rest)
+		return sig, nil
 	}
 	return sig, runtime.Refuse(runtime.ErrBadChoice, "", "got %q, want a number from 1 to %d", first, len(g.Options))
 }
