@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -43,7 +42,7 @@ func (c *call) remember(ctx context.Context, k tool.Knowledge, details, key stri
 		return usage("such as --category architecture", "remember: --category is missing")
 	}
 	if details == "" || details == "-" {
-		text, err := io.ReadAll(c.stdin)
+		text, err := c.payload("-")
 		if err != nil {
 			return err
 		}
