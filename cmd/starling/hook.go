@@ -92,7 +92,7 @@ func knownAt(folder string, most int) (string, error) {
 	}
 	known := cutLines(string(text), most, knowledgeFolder+"/"+knowledgeMap)
 	if n := questions(filepath.Join(folder, pendingReviews)); n > 0 {
-		known += fmt.Sprintf("\n%d questions about it wait for a person: starling review\n", n)
+		known += fmt.Sprintf("\nQuestions about it that wait for a person: %d (starling review)\n", n)
 	}
 	return known, nil
 }
@@ -103,7 +103,8 @@ func cutLines(text string, most int, where string) string {
 		return text
 	}
 	end := strings.LastIndexByte(text[:max(0, most)], '\n') + 1
-	return fmt.Sprintf("%s… %d more lines in %s\n", text[:end], strings.Count(text[end:], "\n"), where)
+	rest := strings.Count(strings.TrimSuffix(text[end:], "\n"), "\n") + 1
+	return fmt.Sprintf("%s… %d more lines in %s\n", text[:end], rest, where)
 }
 
 // questions counts the records that nobody has answered. One that cannot be read is somebody else's file.
