@@ -128,6 +128,9 @@ type Listing struct {
 	Runs   []Summary `json:"runs,omitempty"`
 	Gates  []Gate    `json:"gates,omitempty"`
 	Work   []Work    `json:"work,omitempty"`
+
+	Queues []QueueSummary `json:"queues,omitempty"`
+	Items  []Item         `json:"items,omitempty"`
 }
 
 // Summary is one run in a list.

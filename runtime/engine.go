@@ -29,7 +29,7 @@ type Engine interface {
 	// Get returns one run as it is now. The address is an id, a unique prefix of one, or "@last".
 	Get(ctx context.Context, run string) (*Run, error)
 
-	// List returns runs and open gates, newest first.
+	// List returns what the query asks for: runs, the newest first, open gates, work, or queues.
 	List(ctx context.Context, q Query) (*Listing, error)
 
 	// Watch calls fn for the events of a run in order, each after it is durable. With Follow it goes on until the run has
@@ -141,9 +141,11 @@ type Query struct {
 	All    bool     `json:"all,omitempty"`    // ended runs too
 	Status []Status `json:"status,omitempty"` // only these
 	Target string   `json:"target,omitempty"` // only gates targeted at this name, or at nobody; only work of this agent
-	Limit  int      `json:"limit,omitempty"`  // at most so many runs, 0 for no bound
+	Limit  int      `json:"limit,omitempty"`  // at most so many runs, or items, 0 for no bound
 	Gates  bool     `json:"gates,omitempty"`  // list open gates instead of runs
 	Work   bool     `json:"work,omitempty"`   // list work that agents come for instead of runs, the oldest first
+	Queues bool     `json:"queues,omitempty"` // list the queues that hold something instead of runs
+	Queue  string   `json:"queue,omitempty"`  // list the items of this queue instead of runs, the oldest first, with its summary
 }
 
 // WatchRequest selects events.

@@ -12,7 +12,7 @@ import (
 	"starling/lang/effect"
 )
 
-// List returns runs or open gates, newest first.
+// List returns what a query asks for: runs, the newest first, open gates, work, queues.
 func (r *reader) List(ctx context.Context, q Query) (*Listing, error) {
 	if err := need(ctx, CanRead, "list runs"); err != nil {
 		return nil, err
@@ -26,6 +26,9 @@ func (r *reader) list(q Query, to contract.Audience) (*Listing, error) {
 	}
 	if q.Work {
 		return r.work(q)
+	}
+	if q.Queues || q.Queue != "" {
+		return r.queues(q)
 	}
 	out := &Listing{Schema: Schema, Runs: []Summary{}}
 	take := func(s Summary) error {

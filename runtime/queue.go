@@ -210,12 +210,12 @@ func (s *state) rouseNext(served *step) {
 func (q *queueCall) held(it *item) bool { return q.host.e.holds(it, q.now) }
 
 // holds tells whether somebody has an item: a run that has not ended, within its lease.
-func (e *Local) holds(it *item, now time.Time) bool {
+func (r *reader) holds(it *item, now time.Time) bool {
 	if it.Holder == "" || !it.Until.IsZero() && !now.Before(it.Until) {
 		return false
 	}
-	row, err := e.summary(it.Holder)
-	if r := (*Refusal)(nil); errors.As(err, &r) {
+	row, err := r.summary(it.Holder)
+	if refused := (*Refusal)(nil); errors.As(err, &refused) {
 		return false // it was removed, so it had ended
 	}
 	return err != nil || !row.Status.Ended()
@@ -282,14 +282,7 @@ func (q *queueCall) all() (effect.Payload, error) {
 			if size += len(row); size > effect.MaxPayload {
 				return effect.Errorf(effect.KindRefused, "%s: the items have more than %d bytes together", q.step.Step, effect.MaxPayload)
 			}
-			status := itemWaiting
-			switch {
-			case prefix == prefixParked:
-				status = itemParked
-			case q.held(it):
-				status = itemHeld
-			}
-			items = append(items, it.record(q.queue, binary.BigEndian.Uint64([]byte(key)), status))
+			items = append(items, it.record(q.queue, binary.BigEndian.Uint64([]byte(key)), q.host.e.itemStatus(prefix, it, q.now)))
 			return nil
 		})
 		if err != nil {

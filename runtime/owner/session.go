@@ -155,10 +155,13 @@ func gaveUp(sends int, err error) error {
 	return runtime.Refuse(runtime.ErrOwnerUnreachable, "", "the request was sent %d times and never answered: %v", sends, err)
 }
 
+// MadeKey begins the keys that a session makes for requests which came without one.
+const MadeKey = "auto-"
+
 // newKey makes a request repeatable that its maker did not want to repeat.
 func newKey(key string) string {
 	if key == "" {
-		return "auto-" + rand.Text()
+		return MadeKey + rand.Text()
 	}
 	return key
 }

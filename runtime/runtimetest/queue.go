@@ -2,6 +2,8 @@ package runtimetest
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 
 	"starling/runtime"
@@ -11,6 +13,7 @@ import (
 func TestQueues(t *testing.T, s Subject) {
 	for name, test := range map[string]func(*engine, runtime.Queues){
 		"push":    testPush,
+		"listed":  testQueuesListed,
 		"refused": testPushRefused,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -62,6 +65,53 @@ def main():
     gate("g", options = ["on"])
 `, "g")
 	e.same("a run holds an item", e.attended(q), true)
+}
+
+func testQueuesListed(e *engine, q runtime.Queues) {
+	e.same("of no queue", e.queued(runtime.Query{Queues: true}), "")
+	for _, value := range []string{`{"n": 1}`, "2", `"three"`, "null"} {
+		e.push(q, "", value)
+	}
+	e.push(q, "k", "5")
+	run := e.opened(`
+def main():
+    first, second, third = queue.take("jobs"), queue.take("jobs"), queue.take("jobs", lease = "1000h")
+    queue.park(second, "no use")
+    queue.push("done", "x")
+    gate("g", options = ["on"])
+`, "g").ID
+	const items = `1 held "" {"n":1} 1 RUN false "";3 held "" "three" 1 RUN true "";4 waiting "" null 0  false "";5 waiting "k" 5 0  false "";2 parked "" 2 1 RUN false "no use";`
+	jobs := "jobs 2 2 1 [RUN] true;"
+	e.same("of both", e.queued(runtime.Query{Queues: true}, run), "done 1 0 0 [] true;"+jobs)
+	e.same("of one", e.queued(runtime.Query{Queue: "jobs"}, run), jobs+items)
+	e.same("no more than two", e.queued(runtime.Query{Queue: "jobs", Limit: 2}, run), jobs+items[:strings.Index(items, "4 waiting")])
+	e.same("of none", e.queued(runtime.Query{Queue: "nothing"}), "")
+	_, err := e.List(e.ctx, runtime.Query{Queue: "a/b"})
+	e.refused(runtime.ErrUsage, err)
+	_, err = e.as(runtime.Caller{}).List(e.ctx, runtime.Query{Queues: true})
+	e.refused(runtime.ErrDenied, err)
+	_, err = e.Cancel(e.ctx, runtime.CancelRequest{Run: run})
+	e.ok(err)
+	e.ended(run)
+	e.same("whose holder has ended", e.queued(runtime.Query{Queues: true}, run), "done 1 0 0 [] true;jobs 4 0 1 [] true;")
+}
+
+// queued is a listing of queues on one line, in which a run is called RUN.
+func (e *engine) queued(q runtime.Query, run ...string) (shown string) {
+	e.Helper()
+	l, err := e.List(e.ctx, q)
+	e.ok(err)
+	for _, q := range l.Queues {
+		shown += fmt.Sprint(q.Queue, " ", q.Waiting, " ", q.Held, " ", q.Parked, " ", q.Holders, " ", q.Oldest != nil, ";")
+	}
+	for _, it := range l.Items {
+		shown += fmt.Sprintf("%d %s %q %s %d %s %t %q;", it.Item, it.Status, it.Key, it.Value, it.Tries, it.Holder, it.Until != nil, it.Reason)
+		e.same("by whom", strings.HasPrefix(it.By, e.user) && !it.At.IsZero(), true)
+	}
+	for _, id := range run {
+		shown = strings.ReplaceAll(shown, id, "RUN")
+	}
+	return shown
 }
 
 func (e *engine) attended(q runtime.Queues) bool {

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"starling/runtime"
+	"starling/runtime/owner"
+)
+
+// queueCommand is the verb queue.
+func (c *call) queueCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "queue",
+		Short:   "Look at what runs leave for each other",
+		GroupID: "decisions",
+		Long:    "A queue is there as soon as something is in it: a run or starling push has put it there, and a run takes it.",
+		Args:    operands(0, 0),
+	}
+	cmd.AddCommand(c.queueListCommand(), c.queueShowCommand())
+	return cmd
+}
+
+func (c *call) queueListCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "ls",
+		Short: "List the queues that hold something, and which runs hold items of them",
+		Args:  operands(0, 0),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return c.listQueues(cmd.Context()) },
+	}
+	c.jsonFlag(cmd)
+	return cmd
+}
+
+func (c *call) queueShowCommand() *cobra.Command {
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "show QUEUE",
+		Short: "List the items of a queue, the oldest first",
+		Long: `List the items of a queue, the oldest first, and behind them those that a run has put aside (parked) with the reason. An item is held while the run that has taken it has not ended,
+and within its lease where it has one; a run that rests holds on. --json has the values whole.`,
+		Args: operands(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error { return c.showQueue(cmd.Context(), args[0], limit) },
+	}
+	cmd.Flags().IntVar(&limit, "limit", 100, "at most `N` items, 0 for all")
+	c.jsonFlag(cmd)
+	return cmd
+}
+
+// queuesDocument is what queue ls prints, with its list even when that is empty.
+type queuesDocument struct {
+	Schema string                 `json:"schema"`
+	Queues []runtime.QueueSummary `json:"queues"`
+}
+
+func (c *call) listQueues(ctx context.Context) error {
+	list, err := c.lookAtQueues(ctx, runtime.Query{Queues: true})
+	switch {
+	case err != nil:
+		return err
+	case c.json:
+		return c.answerJSON(queuesDocument{runtime.Schema, append([]runtime.QueueSummary{}, list.Queues...)})
+	case len(list.Queues) == 0:
+		c.notice("no queue holds anything")
+		return nil
+	}
+	w := tabwriter.NewWriter(plain{c.stdout}, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "QUEUE\tWAITING\tHELD\tPARKED\tHELD BY")
+	for _, q := range list.Queues {
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\n", q.Queue, q.Waiting, q.Held, q.Parked, strings.Join(q.Holders, " "))
+	}
+	return w.Flush()
+}
+
+// itemsDocument is what queue show prints.
+type itemsDocument struct {
+	Schema string               `json:"schema"`
+	Queue  runtime.QueueSummary `json:"queue"`
+	Items  []runtime.Item       `json:"items"`
+}
+
+func (c *call) showQueue(ctx context.Context, name string, limit int) error {
+	if limit < 0 {
+		return usage("", "--limit: got %d, want 0 or more", limit)
+	}
+	list, err := c.lookAtQueues(ctx, runtime.Query{Queue: name, Limit: limit})
+	if err != nil {
+		return err
+	}
+	for i, it := range list.Items {
+		if strings.HasPrefix(it.Key, owner.MadeKey) {
+			list.Items[i].Key = "" // nobody has given it one
+		}
+	}
+	queue := runtime.QueueSummary{Queue: name}
+	if len(list.Queues) > 0 {
+		queue = list.Queues[0]
+	}
+	if c.json {
+		return c.answerJSON(itemsDocument{runtime.Schema, queue, append([]runtime.Item{}, list.Items...)})
+	}
+	if len(list.Items) == 0 {
+		c.notice("the queue %s holds nothing; starling queue ls lists those that do", name)
+		return nil
+	}
+	if left := queue.Waiting + queue.Held + queue.Parked - len(list.Items); left > 0 {
+		c.notice("and %d more: --limit 0 shows all", left)
+	}
+	return c.printItems(list.Items)
+}
+
+func (c *call) printItems(items []runtime.Item) error {
+	w := tabwriter.NewWriter(plain{c.stdout}, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "ITEM\tSTATUS\tSINCE\tKEY\tVALUE\tNOTES")
+	for _, it := range items {
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", it.Item, it.Status, stamp(it.At), clip(strings.Join(strings.Fields(it.Key), " ")), clip(string(it.Value)), itemNotes(it))
+	}
+	return w.Flush()
+}
+
+// itemNotes says who has to do with an item.
+func itemNotes(it runtime.Item) string {
+	notes := []string{"from " + it.By}
+	switch {
+	case it.Reason != "":
+		notes = append(notes, "parked by "+it.Holder+": "+clip(strings.Join(strings.Fields(it.Reason), " ")))
+	case it.Holder != "":
+		notes = append(notes, it.Status+" by "+it.Holder)
+	}
+	if it.Until != nil {
+		notes = append(notes, "until "+stamp(*it.Until))
+	}
+	if it.Tries > 1 {
+		notes = append(notes, fmt.Sprintf("taken %d times", it.Tries))
+	}
+	return strings.Join(notes, ", ")
+}
+
+func (c *call) lookAtQueues(ctx context.Context, q runtime.Query) (*runtime.Listing, error) {
+	s, err := c.door().Look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer c.leave(s)
+	return s.List(ctx, q)
+}
