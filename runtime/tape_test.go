@@ -15,9 +15,9 @@ import (
 type tape struct {
 	*badger.Store
 
-	mu   sync.Mutex // guards what follows
-	on   bool
-	runs map[string][]*runtime.Batch // in order, by the run that they move
+	mu  sync.Mutex // guards what follows
+	on  bool
+	all []*runtime.Batch // that move one run, in order
 }
 
 func newTape(b testing.TB) *tape { return &tape{Store: openBadger(b)} }
@@ -26,7 +26,7 @@ func newTape(b testing.TB) *tape { return &tape{Store: openBadger(b)} }
 func (t *tape) Commit(ctx context.Context, b *runtime.Batch) error {
 	t.mu.Lock()
 	if t.on && len(b.Fences) == 1 {
-		t.runs[b.Fences[0].Run] = append(t.runs[b.Fences[0].Run], b)
+		t.all = append(t.all, b)
 	}
 	t.mu.Unlock()
 	return t.Store.Commit(ctx, b)
@@ -36,22 +36,27 @@ func (t *tape) Commit(ctx context.Context, b *runtime.Batch) error {
 func (t *tape) record() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.on, t.runs = true, map[string][]*runtime.Batch{}
+	t.on, t.all = true, make([]*runtime.Batch, 0, 1<<14) // what it takes is taken from the workload's time
 }
 
-// take ends the recording. The fences of what it hands out begin at 0, as on a store that has never seen these runs.
+// take ends the recording and hands it out by runs. The fences begin at 0, as on a store that has never seen these runs.
 func (t *tape) take() map[string][]*runtime.Batch {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.on = false
-	for _, batches := range t.runs {
+	runs := map[string][]*runtime.Batch{}
+	for _, b := range t.all {
+		run := b.Fences[0].Run
+		runs[run] = append(runs[run], b)
+	}
+	for _, batches := range runs {
 		first := batches[0].Fences[0].Expect
 		for _, b := range batches {
 			b.Fences[0].Expect -= first
 			b.Fences[0].Next -= first
 		}
 	}
-	return t.runs
+	return runs
 }
 
 // replay commits what was recorded, each run's batches one after another and all runs at once, and tells how long that took.
