@@ -48,7 +48,7 @@ type Remembered struct {
 	Queue  string `json:"queue"`
 	Item   uint64 `json:"item"`             // its number in the queue
 	Known  bool   `json:"known,omitempty"`  // an item of the key was there
-	Worker string `json:"worker,omitempty"` // the run that was started to file it
+	Worker string `json:"worker,omitempty"` // the run that was started or carried on to file it
 }
 
 // Knowledge is what is to be remembered.
@@ -100,17 +100,37 @@ func (d *Desk) Remember(ctx context.Context, k Knowledge, key string) (*Remember
 		return nil, err
 	}
 	got := &Remembered{Status: "queued", Queue: pushed.Queue, Item: pushed.Item, Known: pushed.Known}
-	if busy, err := queues.Attended(ctx, RememberWorker); busy || err != nil {
+	busy, err := queues.Attended(ctx, RememberWorker)
+	if err != nil {
 		return got, err
 	}
-	run, err := d.worker(ctx, pushed)
+	var run *runtime.Run
+	if busy {
+		run, err = d.awake(ctx)
+	} else {
+		run, err = d.worker(ctx, pushed)
+	}
 	switch {
-	case err == nil:
+	case err == nil && run != nil:
 		got.Worker = run.ID
-	case runtime.AsRefusal(err).Kind != runtime.ErrDenied: // who may start nothing leaves it to those who may
+	case err != nil && runtime.AsRefusal(err).Kind != runtime.ErrDenied: // who may start nothing leaves it to those who may
 		return nil, err
 	}
 	return got, nil
+}
+
+// awake carries the worker on where nobody does: it holds its turn while it rests, and its owner may have died. It gives nil where it is carried.
+func (d *Desk) awake(ctx context.Context) (*runtime.Run, error) {
+	list, err := d.Engine.List(ctx, runtime.Query{Queue: RememberWorker})
+	if err != nil || len(list.Queues) == 0 || len(list.Queues[0].Holders) == 0 {
+		return nil, err
+	}
+	run, err := d.Engine.Get(ctx, list.Queues[0].Holders[0])
+	if err != nil || run.Details.Carried {
+		return nil, err
+	}
+	_, err = d.Engine.Carry(ctx, runtime.CarryRequest{Runs: []string{run.ID}, Env: d.Values(run.Details.Env)})
+	return run, err
 }
 
 // worker finds the run that files what was queued, or starts it. Calls that come together mean the same one; one that has ended, or was started under settings that have changed since, has left its item
