@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"go.starlark.net/starlark"
+
 	"starling/lang/contract"
 	"starling/lang/effect"
 )
@@ -149,7 +151,7 @@ func (t *turn) ended(st *step, class string, r effect.Reply, violations []contra
 	}
 	b.Raw("blobs", t.keepAll(r.Blobs))
 	switch {
-	case class == classMissing, class == classExpired, class == classSteered:
+	case class == classMissing, class == classExpired, class == classSteered, class == classInterrupted:
 		b.Flag("again", true)
 	case violations != nil && st.Claim > 0:
 		b.Flag("kept", true).Raw("feedback", violationPayload(violations)) // whoever has claimed it tries again
@@ -160,10 +162,9 @@ func (t *turn) ended(st *step, class string, r effect.Reply, violations []contra
 }
 
 // interrupted takes back an attempt that this process stopped because it is leaving: it is not charged to the retries.
-func (t *turn) interrupted(name string, attempt int) {
+func (t *turn) interrupted(name string, attempt int, usage starlark.Value) {
 	if st := t.s.Steps[name]; st != nil && st.InFlight && st.Attempt == attempt {
-		var b effect.Object
-		t.record(AttemptEnded, name, b.Int("attempt", int64(attempt)).Text("class", classInterrupted).Flag("again", true).Payload())
+		t.ended(st, classInterrupted, effect.Reply{Usage: usage}, nil)
 	}
 }
 

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -12,8 +13,9 @@ import (
 	"starling/lang/effect"
 )
 
-// What agents spend is counted by folding the journal: each request that is sent when its attempt starts, tokens and money when the attempt has ended. So the sums after a
-// restart are those before it. A ceiling is looked at before an attempt starts, the innermost first; what is in flight is not stopped, and may go beyond it.
+// What agents spend is counted by folding the journal: each request that is sent when its attempt starts, tokens and money when the attempt tells of them while it works and when it has ended,
+// which is its last word. So they count however an attempt ends, and the sums after a restart are those before it. A ceiling is looked at before an attempt starts, the innermost first; what is
+// in flight is not stopped, and may go beyond it.
 
 // Usage is what was spent.
 type Usage struct {
@@ -53,6 +55,29 @@ func (s *state) spend(st *step, u Usage) {
 	for _, c := range st.Ceilings {
 		put(&s.Spent, c.Address, s.Spent[c.Address].Plus(u))
 	}
+}
+
+// eventUsage is the kind of the event by which an attempt tells what it has taken so far, in all: usd, input_tokens, output_tokens.
+const eventUsage = "usage"
+
+// used takes what an attempt has taken so far. What it said before is within it.
+func (s *state) used(st *step, u Usage) {
+	s.spend(st, Usage{u.MicroUSD - st.Used.MicroUSD, u.InputTokens - st.Used.InputTokens, u.OutputTokens - st.Used.OutputTokens, 0})
+	st.Used = u
+}
+
+// value is the usage as a Result has it.
+func (u Usage) value() starlark.Value {
+	d := new(starlark.Dict)
+	set := func(key string, v starlark.Value) { _ = d.SetKey(starlark.String(key), v) } // a fresh dict and a string key
+	if u.InputTokens+u.OutputTokens > 0 {
+		set("input_tokens", starlark.MakeInt64(u.InputTokens))
+		set("output_tokens", starlark.MakeInt64(u.OutputTokens))
+	}
+	if u.MicroUSD > 0 {
+		set("usd", starlark.Float(float64(u.MicroUSD)/1e6))
+	}
+	return d
 }
 
 // reached tells which of a step's ceilings leaves nothing for another attempt.
@@ -168,26 +193,54 @@ func (u Usage) payload(raised int64) effect.Payload {
 
 // spentOf reads what payload wrote.
 func (s *state) spentOf(address string, v effect.View) {
-	put(&s.Spent, address, Usage{v.Int("usd"), v.Int("in"), v.Int("out"), v.Int("calls")})
+	put(&s.Spent, address, keptUsage(v))
 	if n := v.Int("raised"); n > 0 {
 		put(&s.Raised, address, n)
 	}
 }
 
-// usageIn is what an event of an attempt says of its cost, nil if it says nothing.
-func usageIn(ev *Event) *Usage {
-	var data struct {
-		Usage *struct {
-			USD    float64 `json:"usd"`
-			Input  float64 `json:"input_tokens"`
-			Output float64 `json:"output_tokens"`
-		}
-	}
-	if json.Unmarshal(ev.Data, &data) != nil || data.Usage == nil {
+func usedPayload(u Usage) effect.Payload {
+	if u == (Usage{}) {
 		return nil
 	}
-	u := Usage{MicroUSD: claimed(data.Usage.USD, 1e6), InputTokens: claimed(data.Usage.Input, 1), OutputTokens: claimed(data.Usage.Output, 1)}
-	return &u
+	return u.payload(0)
+}
+
+func keptUsage(v effect.View) Usage {
+	return Usage{v.Int("usd"), v.Int("in"), v.Int("out"), v.Int("calls")}
+}
+
+// claim is what an event says of the cost of an attempt.
+type claim struct {
+	USD    float64 `json:"usd"`
+	Input  float64 `json:"input_tokens"`
+	Output float64 `json:"output_tokens"`
+}
+
+func (c *claim) usage() *Usage {
+	if c == nil {
+		return nil
+	}
+	return &Usage{MicroUSD: claimed(c.USD, 1e6), InputTokens: claimed(c.Input, 1), OutputTokens: claimed(c.Output, 1)}
+}
+
+// usageIn is what the end of an attempt says of its cost, nil if it says nothing.
+func usageIn(ev *Event) *Usage {
+	var data struct{ Usage *claim }
+	_ = json.Unmarshal(ev.Data, &data) // an engine's own, but for the claim
+	return data.Usage.usage()
+}
+
+// toldIn is what an event of an attempt says of its cost so far, nil if it is about something else.
+func toldIn(ev *Event) *Usage {
+	var data struct {
+		Kind string
+		Data *claim
+	}
+	if !bytes.Contains(ev.Data, []byte(`"`+eventUsage+`"`)) || json.Unmarshal(ev.Data, &data) != nil || data.Kind != eventUsage {
+		return nil
+	}
+	return data.Data.usage()
 }
 
 // nameIn is the name of an agent as a request has it: a text, or a role.

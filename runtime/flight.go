@@ -130,9 +130,9 @@ func (j *job) land(t *turn) {
 	}
 	switch j.cause {
 	case errLeaving:
-		t.interrupted(j.step, j.number)
+		t.interrupted(j.step, j.number, j.reply.Usage)
 	case errSteered:
-		t.steered(j.step, j.number, j.reply.Session)
+		t.steered(j.step, j.number, j.reply)
 	default:
 		t.reply(j.step, j.number, j.reply)
 	}

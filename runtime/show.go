@@ -183,6 +183,10 @@ func (l *stepList) take(ev *Event) {
 		st.Status = "running"
 		st.Attempts++
 		st.Tries = append(st.Tries, Try{Number: st.Attempts, StartedAt: ev.Time})
+	case AgentEvent.String():
+		if n, u := len(st.Tries), toldIn(ev); n > 0 && u != nil {
+			st.Tries[n-1].Usage = u
+		}
 	case AttemptEnded.String():
 		st.Status = "waiting"
 		if n := len(st.Tries); n > 0 {
@@ -206,7 +210,9 @@ func (a *Try) end(ev *Event) {
 	var data struct{ Class, Backend string }
 	_ = json.Unmarshal(ev.Data, &data) // an engine's own
 	a.Class, a.Backend, a.EndedAt = data.Class, data.Backend, &ev.Time
-	a.Usage = usageIn(ev)
+	if u := usageIn(ev); u != nil {
+		a.Usage = u
+	}
 }
 
 func (l *stepList) begin(ev *Event) {

@@ -97,6 +97,7 @@ type step struct {
 	Stopped     bool           // on_event has ended it, or somebody
 	Said        string         // what the newest attempt has said so far, as far as it tells
 	Aside       bool           // it has used a tool since: what it says next is said anew
+	Used        Usage          // what the newest attempt has taken so far, as far as it tells
 	Told        []steer        // messages for the agent
 	Steers      []string       // how each of Backends is steered
 	Permissions []permission   // what was decided of what it asked leave for
@@ -193,6 +194,9 @@ func (s *state) apply(r *Record) {
 	case AgentEvent:
 		if st := s.Steps[r.Step]; st != nil {
 			st.saying(v.Text("kind"), v.Sub("data").Text("text"))
+			if v.Text("kind") == eventUsage {
+				s.used(st, usageOf(v.Sub("data")))
+			}
 		}
 	case VerdictGiven, Intervened:
 		s.verdict(r, v)
@@ -359,7 +363,7 @@ func (s *state) attempt(r *Record, v effect.View) {
 	switch r.Type {
 	case AttemptStarted:
 		st.Attempt = int(v.Int("attempt"))
-		st.Said, st.Aside = "", false
+		st.Said, st.Aside, st.Used = "", false, Usage{}
 		s.want(st, false)
 		st.Offered, st.Claim, st.Worker, st.Lease = false, int(v.Int("claim")), v.Text("worker"), time.Duration(v.Int("lease"))
 		s.fly(st, true)
@@ -379,7 +383,9 @@ func (s *state) attempt(r *Record, v effect.View) {
 		s.unclaim(st)
 	}
 	s.want(st, v.Flag("again"))
-	s.spend(st, usageOf(v.Sub("usage")))
+	if v.Has("usage") {
+		s.used(st, usageOf(v.Sub("usage")))
+	}
 	st.Session = cmp.Or(v.Text("session"), st.Session)
 	s.keepConversation(st, v.Text("class"), v.Text("session"))
 	switch v.Text("class") {

@@ -108,9 +108,9 @@ func (t *turn) heard(st *step, seq uint64) {
 }
 
 // steered takes back an attempt that was ended to go on with a message: it is not charged to the retries.
-func (t *turn) steered(name string, attempt int, session string) {
+func (t *turn) steered(name string, attempt int, r effect.Reply) {
 	if st := t.s.Steps[name]; st != nil && st.InFlight && st.Attempt == attempt {
-		t.ended(st, classSteered, effect.Reply{Session: session}, nil)
+		t.ended(st, classSteered, effect.Reply{Session: r.Session, Usage: r.Usage}, nil)
 	}
 }
 

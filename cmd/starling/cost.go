@@ -19,8 +19,8 @@ func (c *call) costCommand() *cobra.Command {
 		Use:     "cost [RUN]",
 		Short:   "Sum up what agents have cost",
 		GroupID: "look",
-		Long: `Sum up what agents have cost, as their backends say: of one run by agent, or of every run. Failed attempts count too. What a backend does not tell is
-not in the sum; each request that was sent is in calls.`,
+		Long: `Sum up what agents have cost, as their backends say: of one run by agent, or of every run. Attempts that failed, or
+were stopped, count too, as far as they told before. What a backend does not tell is not in the sum; each request that was sent is in calls.`,
 		Args: operands(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.cost(cmd.Context(), args) },
 	}

@@ -210,6 +210,7 @@ func (s *session) take(ctx context.Context, text string) (next string, f *fault)
 			if f := s.finish(e.PromptResponse, e.err, len(told) > 0); f != nil || len(told) == 0 {
 				return "", f
 			}
+			s.emit.used(s.spent())
 			return heed(told), nil
 		case m := <-s.q.Told:
 			told = append(told, m)
@@ -218,7 +219,8 @@ func (s *session) take(ctx context.Context, text string) (next string, f *fault)
 		case <-ctx.Done():
 			s.cancel()
 			select {
-			case <-ended:
+			case e := <-ended:
+				s.count(e.Usage)
 			case <-time.After(cancelTime):
 			}
 			s.flush(false)
@@ -245,9 +247,7 @@ func heed(told []effect.Steer) string {
 
 // finish takes how a turn ended. One that was cancelled to tell the agent something may end in any way.
 func (s *session) finish(r acp.PromptResponse, err error, told bool) *fault {
-	if u := r.Usage; u != nil {
-		s.tokens = s.tokens.plus(tokensOf(u))
-	}
+	s.count(r.Usage)
 	switch {
 	case err != nil:
 		return s.broken(err)
@@ -336,7 +336,7 @@ func (s *session) judge(ctx context.Context, r process.Result, f *fault) effect.
 		}
 	}
 	if reply.Usage == nil {
-		reply.Usage = s.used()
+		reply.Usage = s.spent()
 	}
 	reply.Session = s.id
 	return reply
@@ -353,7 +353,7 @@ func (s *session) answer() (answer, *fault) {
 	if s.denials > 0 {
 		return answer{}, denied(s.denial, "", s.denials)
 	}
-	return answer{text: s.saidLast(), status: "ok", usage: s.used(), session: s.id}, nil
+	return answer{text: s.saidLast(), status: "ok", usage: s.spent(), session: s.id}, nil
 }
 
 func (s *session) conversation() string { return s.id }

@@ -27,7 +27,8 @@ type acpTurn struct {
 	denials   int
 	questions map[string]context.CancelFunc // that wait for people, by their requests
 	tokens    usage
-	usd       *float64 // what the session has cost so far
+	before    float64  // what the session had cost before the first turn, in US dollars
+	usd       *float64 // what it has cost since
 	ended     bool     // the agent has ended the newest turn
 }
 
@@ -61,10 +62,36 @@ func (t *acpTurn) saidLast() string {
 	return strings.TrimSpace(t.hide.Replace(t.last.String()))
 }
 
-func (t *acpTurn) used() starlark.Value {
+// spent is what the turns have taken so far.
+func (t *acpTurn) spent() starlark.Value {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.tokens.withCost(t.usd)
+}
+
+// count takes what a turn has taken. The protocol is of two minds whether that is of the turn or of the session: it is "for this turn", and so do agents have it.
+func (t *acpTurn) count(u *acp.Usage) {
+	if u == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.tokens = t.tokens.plus(tokensOf(u))
+}
+
+// cost takes what the session has cost in all; of one that was loaded, what it cost before is not of this attempt. t.mu is held.
+func (t *acpTurn) cost(usd float64) {
+	if t.ctx == nil {
+		t.before = usd
+		return
+	}
+	usd = max(0, usd-t.before)
+	if t.usd == nil || *t.usd != usd {
+		t.usd = &usd
+		t.thought.flush()
+		t.text.flush()
+		t.emit.used(t.tokens.withCost(t.usd))
+	}
 }
 
 // acpUpdate is the part of session/update that is read; other kinds are passed over, for there are more every year.
@@ -148,10 +175,13 @@ func (t *acpTurn) update(raw json.RawMessage) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	u := &n.Update
+	if c := u.Cost; u.Kind == "usage_update" && c != nil && c.Currency == "USD" {
+		t.cost(c.Amount)
+	}
 	if t.ctx == nil {
 		return
 	}
-	u := &n.Update
 	switch u.Kind {
 	case "agent_message_chunk":
 		t.message(u.Content)
@@ -164,9 +194,6 @@ func (t *acpTurn) update(raw json.RawMessage) {
 	case "plan":
 		t.plan(u.Entries)
 	case "usage_update":
-		if u.Cost != nil && u.Cost.Currency == "USD" {
-			t.usd = &u.Cost.Amount
-		}
 		t.say("context", "used", u.Used, "size", u.Size)
 	}
 }

@@ -17,7 +17,7 @@ const (
 )
 
 // askAnthropic streams a reply of the Messages API. The service is made without the SDK's client, which would read this process's environment.
-func askAnthropic(ctx context.Context, t turn, heard func(string)) (said, error) {
+func askAnthropic(ctx context.Context, t turn, l listener) (said, error) {
 	d := t.definition
 	opts := []option.RequestOption{option.WithBaseURL(firstOf(d.URL, anthropicURL)), option.WithMaxRetries(0)}
 	if t.key != "" {
@@ -50,13 +50,14 @@ func askAnthropic(ctx context.Context, t turn, heard func(string)) (said, error)
 		case "message_start":
 			u := e.Message.Usage
 			got.tokens = usage{input: u.InputTokens + u.CacheReadInputTokens + u.CacheCreationInputTokens, cached: u.CacheReadInputTokens, output: u.OutputTokens}
+			l.used(got.tokens)
 		case "content_block_start":
 			if e.ContentBlock.Type == "tool_use" {
 				got.calls = append(got.calls, toolCall{id: e.ContentBlock.ID, name: e.ContentBlock.Name})
 			}
 		case "content_block_delta":
 			text.WriteString(e.Delta.Text)
-			heard(e.Delta.Text)
+			l.text(e.Delta.Text)
 			if n := len(got.calls); n > 0 && len(got.calls[n-1].input) <= maxReply {
 				got.calls[n-1].input += e.Delta.PartialJSON // blocks come one after the other
 			}

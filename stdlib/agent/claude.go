@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"go.starlark.net/starlark"
+
 	"starling/lang/effect"
 )
 
@@ -19,6 +21,7 @@ type claude struct {
 	q       Question
 	strict  bool
 	session string
+	tokens  map[string]usage // of the messages so far, by their ids: each is told of with each of its blocks
 	result  *claudeLine
 }
 
@@ -28,7 +31,9 @@ type claudeLine struct {
 	SessionID string `json:"session_id"`
 	Model     string `json:"model"`
 	Message   struct {
+		ID      string          `json:"id"`
 		Content json.RawMessage `json:"content"` // a text or a list
+		Usage   claudeUsage     `json:"usage"`   // of the assistant: what is known when the message begins
 	} `json:"message"`
 	IsError    bool            `json:"is_error"`
 	Result     string          `json:"result"`
@@ -36,16 +41,22 @@ type claudeLine struct {
 	Errors     []string        `json:"errors"`
 	Turns      int64           `json:"num_turns"`
 	Cost       *float64        `json:"total_cost_usd"`
-	Usage      struct {
-		Input  int64 `json:"input_tokens"`
-		Output int64 `json:"output_tokens"`
-		Read   int64 `json:"cache_read_input_tokens"`
-		Write  int64 `json:"cache_creation_input_tokens"`
-	} `json:"usage"`
-	Denials []struct {
+	Usage      claudeUsage     `json:"usage"`
+	Denials    []struct {
 		Tool  string          `json:"tool_name"`
 		Input json.RawMessage `json:"tool_input"`
 	} `json:"permission_denials"`
+}
+
+type claudeUsage struct {
+	Input  int64 `json:"input_tokens"`
+	Output int64 `json:"output_tokens"`
+	Read   int64 `json:"cache_read_input_tokens"`
+	Write  int64 `json:"cache_creation_input_tokens"`
+}
+
+func (u claudeUsage) usage() usage {
+	return usage{input: u.Input + u.Read + u.Write, output: u.Output, cached: u.Read}
 }
 
 type claudeBlock struct {
@@ -103,6 +114,7 @@ func (c *claude) line(line string, emit emitter) (counts bool) {
 			emit.say("session", "id", l.SessionID, "model", l.Model)
 		}
 	case "assistant", "user":
+		c.count(&l, emit)
 		c.content(l.Message.Content, emit)
 	case "result":
 		c.result = &l
@@ -111,6 +123,31 @@ func (c *claude) line(line string, emit emitter) (counts bool) {
 		}
 	}
 	return l.Type == "result"
+}
+
+// count tells what the messages so far have taken: they count also where no result follows.
+func (c *claude) count(l *claudeLine, emit emitter) {
+	u := l.Message.Usage.usage()
+	if u == (usage{}) || c.tokens[l.Message.ID] == u {
+		return
+	}
+	if c.tokens == nil {
+		c.tokens = map[string]usage{}
+	}
+	c.tokens[l.Message.ID] = u
+	emit.used(c.spent())
+}
+
+// spent is what the result says, and before it the messages.
+func (c *claude) spent() starlark.Value {
+	if c.result != nil {
+		return c.result.Usage.usage().withCost(c.result.Cost)
+	}
+	var sum usage
+	for _, u := range c.tokens {
+		sum = sum.plus(u)
+	}
+	return sum.dict()
 }
 
 func (c *claude) content(raw json.RawMessage, emit emitter) {
@@ -142,9 +179,7 @@ func (c *claude) answer() (answer, *fault) {
 	case r.IsError, strings.HasPrefix(r.Subtype, "error"):
 		return answer{}, toldFault(firstOf(r.Result, strings.Join(r.Errors, "; "), r.Subtype))
 	}
-	a := answer{text: r.Result, status: "ok", session: c.session}
-	tokens := usage{input: r.Usage.Input + r.Usage.Read + r.Usage.Write, output: r.Usage.Output, cached: r.Usage.Read}
-	a.usage = tokens.withCost(r.Cost)
+	a := answer{text: r.Result, status: "ok", session: c.session, usage: c.spent()}
 	if c.strict && len(r.Structured) > 0 && string(r.Structured) != "null" {
 		a.output, _ = fromStrict(c.q, r.Structured)
 	}

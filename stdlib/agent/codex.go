@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 
+	"go.starlark.net/starlark"
+
 	"starling/lang/effect"
 )
 
@@ -161,7 +163,7 @@ func (c *codex) answer() (answer, *fault) {
 	case !c.complete:
 		return answer{}, &fault{message: "it ended in the middle of its turn", kind: effect.KindAgent, class: effect.Retryable}
 	}
-	a := answer{text: c.last, status: "ok", session: c.thread, usage: c.tokens.dict()}
+	a := answer{text: c.last, status: "ok", session: c.thread, usage: c.spent()}
 	if c.strict {
 		a.output, _ = fromStrict(c.q, []byte(c.last))
 	}
@@ -169,5 +171,7 @@ func (c *codex) answer() (answer, *fault) {
 }
 
 func (*codex) exit(code int) (class effect.Failure, meaning string) { return exitFailure(code) }
+
+func (c *codex) spent() starlark.Value { return c.tokens.dict() }
 
 func (c *codex) conversation() string { return c.thread }

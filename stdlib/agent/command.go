@@ -54,6 +54,9 @@ func (command) Ask(ctx context.Context, q Question) effect.Reply {
 		return j.notStarted(ctx, err)
 	}
 	reply := j.ended(ctx, result, h)
+	if reply.Usage == nil {
+		reply.Usage = j.dialect.spent() // whatever came of it
+	}
 	if ctx.Err() != nil {
 		reply.Session = j.dialect.conversation() // who has ended it may want to go on with it
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"go.starlark.net/starlark"
+
 	"starling/lang/contract"
 	"starling/lang/effect"
 	"starling/stdlib/project"
@@ -18,6 +20,8 @@ type dialect interface {
 	line(line string, emit emitter) (counts bool)
 	// answer is what the lines came to, when there are no more.
 	answer() (answer, *fault)
+	// spent is what it has taken so far, as far as the lines say; nil for nothing.
+	spent() starlark.Value
 	// conversation is how the program calls its conversation, "" while it has not said.
 	conversation() string
 	// exit says what an exit code other than 0 means for further attempts.
@@ -80,6 +84,8 @@ func (p *protocol) answer() (answer, *fault) {
 	}
 	return a, nil
 }
+
+func (*protocol) spent() starlark.Value { return nil } // it says so with its answer, or in events
 
 func (*protocol) conversation() string { return "" }
 

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 
+	"go.starlark.net/starlark"
+
 	"starling/lang/effect"
 )
 
@@ -127,9 +129,15 @@ func (g *gemini) answer() (answer, *fault) {
 	case len(g.denials) > 0:
 		return answer{}, denied(g.denials[0], "", len(g.denials))
 	}
+	return answer{text: g.said.String(), status: "ok", session: g.session, usage: g.spent()}, nil
+}
+
+func (g *gemini) spent() starlark.Value {
+	if g.result == nil {
+		return nil
+	}
 	stats := g.result.Stats
-	return answer{text: g.said.String(), status: "ok", session: g.session,
-		usage: usage{input: stats.Input, output: stats.Output, cached: stats.Cached}.dict()}, nil
+	return usage{input: stats.Input, output: stats.Output, cached: stats.Cached}.dict()
 }
 
 // exit: 41 and 52 are about how it is set up, 42 about what it was given, 53 about how long it may go on.

@@ -74,6 +74,13 @@ func (e emitter) event(kind string, data starlark.Value) {
 // say journals an event of pairs of names and values. Texts are cut where they are long.
 func (e emitter) say(kind string, pairs ...any) { e.event(kind, dict(pairs...)) }
 
+// used journals what the attempt has taken so far, in all: the runtime counts it as it comes. nil is nothing.
+func (e emitter) used(usage starlark.Value) {
+	if usage != nil {
+		e.event("usage", usage)
+	}
+}
+
 // dict makes a dict of pairs of names and values: texts, ints, bools, raw JSON. Empty texts are left out.
 func dict(pairs ...any) *starlark.Dict {
 	d := starlark.NewDict(len(pairs) / 2)

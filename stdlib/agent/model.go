@@ -20,8 +20,14 @@ import (
 // the key; a server may repeat it in an error, where it is hidden.
 type model struct{ complete completion }
 
-// completion streams one reply of one maker's API. heard is called with each piece of text. The error is that of the SDK.
-type completion func(ctx context.Context, t turn, heard func(text string)) (said, error)
+// completion streams one reply of one maker's API. The error is that of the SDK.
+type completion func(ctx context.Context, t turn, l listener) (said, error)
+
+// listener is told of a reply as it comes.
+type listener struct {
+	text func(text string)  // each piece
+	used func(tokens usage) // what it has taken so far, when the API says it before the end
+}
 
 // turn is what a model is asked.
 type turn struct {
@@ -68,13 +74,18 @@ func (m model) Ask(ctx context.Context, q Question) effect.Reply {
 
 // converse goes on until the model has replied: as long as it asks for tools, they are called and it is told. Tokens are those of all rounds.
 func (m model) converse(ctx context.Context, q Question, t *turn) (said, error) {
-	d := &deltas{emit: newEmitter(q.Attempt), kind: "delta"}
+	emit := newEmitter(q.Attempt)
+	d := &deltas{emit: emit, kind: "delta"}
 	var spent usage
+	used := func(tokens usage) {
+		u := spent.plus(tokens)
+		emit.used(u.withCost(q.Definition.Price.cost(u)))
+	}
 	for {
-		got, err := m.complete(ctx, *t, d.add)
+		got, err := m.complete(ctx, *t, listener{d.add, used})
 		if t.schema != nil && schemaUnknown(err) {
 			t.schema = nil
-			got, err = m.complete(ctx, *t, d.add)
+			got, err = m.complete(ctx, *t, listener{d.add, used})
 		}
 		d.flush()
 		spent = spent.plus(got.tokens)
@@ -86,20 +97,24 @@ func (m model) converse(ctx context.Context, q Question, t *turn) (said, error) 
 			got.stopped = fmt.Sprintf("it asked for tools %d times and has not replied", maxRounds+1)
 			return got, nil
 		}
+		used(usage{})
 		t.rounds = append(t.rounds, m.use(ctx, q, *t, got, d.emit))
 	}
 }
 
 func (m model) judge(ctx context.Context, q Question, t turn, got said, err error) effect.Reply {
 	hide := redactor(q)
+	used := got.tokens.withCost(q.Definition.Price.cost(got.tokens))
 	fail := func(f *fault) effect.Reply {
 		r := failed(effect.Errorf(f.kind, "%s: %s", q.Definition.Agent, hide.Replace(f.message)), f.class)
-		r.After, r.Usage = f.after, got.tokens.withCost(q.Definition.Price.cost(got.tokens))
+		r.After, r.Usage = f.after, used
 		return r
 	}
 	switch {
 	case ctx.Err() != nil:
-		return cut(ctx, q.Definition.Agent)
+		r := cut(ctx, q.Definition.Agent)
+		r.Usage = used
+		return r
 	case err != nil:
 		return fail(apiFault(err, q.Definition.Next))
 	case !got.whole:
@@ -107,7 +122,7 @@ func (m model) judge(ctx context.Context, q Question, t turn, got said, err erro
 	case got.stopped != "":
 		return fail(&fault{message: got.stopped, kind: effect.KindAgent, class: effect.Final})
 	}
-	a := answer{text: got.text, status: "ok", usage: got.tokens.withCost(q.Definition.Price.cost(got.tokens))}
+	a := answer{text: got.text, status: "ok", usage: used}
 	if t.schema != nil {
 		a.output, _ = fromStrict(q, []byte(a.text))
 	}

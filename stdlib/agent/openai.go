@@ -16,7 +16,7 @@ const openaiURL = "https://api.openai.com/v1/"
 
 // askOpenAI streams a reply of the Chat Completions API, which most servers of models speak. The service is made without the SDK's client, which would read this
 // process's environment.
-func askOpenAI(ctx context.Context, t turn, heard func(string)) (said, error) {
+func askOpenAI(ctx context.Context, t turn, l listener) (said, error) {
 	d := t.definition
 	opts := []option.RequestOption{option.WithBaseURL(firstOf(d.URL, openaiURL)), option.WithMaxRetries(0)}
 	if t.key != "" {
@@ -37,7 +37,7 @@ func askOpenAI(ctx context.Context, t turn, heard func(string)) (said, error) {
 			refusal.WriteString(c.Delta.Refusal)
 			got.calls = openaiCalls(got.calls, c.Delta.ToolCalls)
 			if c.Delta.Content != "" {
-				heard(c.Delta.Content)
+				l.text(c.Delta.Content)
 			}
 			if c.FinishReason != "" {
 				got.whole, got.stopped = true, openaiStop(c.FinishReason)

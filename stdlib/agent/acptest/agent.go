@@ -35,7 +35,7 @@ import (
 //	long=KIND:TITLE:N                           asks for leave with an input of N bytes, which begins as every other and ends with the title
 //	deluge=N                                    asks for the file b N times
 //	echo=                                       says what it is prompted
-//	tokens=IN:OUT cost=USD                      tells of its usage
+//	tokens=IN:OUT cost=USD before=USD           tells of its usage: of this turn, of the session so far, of the session when it is loaded
 //	garbage= flood=N                            writes what is no message, or so many
 //	fail=TEXT stop=REASON exit=CODE die=                  ends the turn
 //	hang=FILE                                   makes a file and waits until the turn is cancelled; once, and is quick in further turns
@@ -111,6 +111,9 @@ func (a *agent) serve(_ context.Context, method string, params json.RawMessage) 
 		a.session = sessionOf(params)
 		a.note("load " + string(a.session))
 		a.tell(acp.UpdateAgentMessageText("This I said before."))
+		if usd, ok := a.option("before"); ok {
+			a.act("cost", usd)
+		}
 		return acp.LoadSessionResponse{}, nil
 	case acp.AgentMethodSessionResume:
 		a.session = sessionOf(params)
@@ -186,7 +189,8 @@ func (a *agent) turn(params json.RawMessage) (any, *acp.RequestError) {
 			return nil, acp.NewInternalError(map[string]any{"details": what})
 		case "hang", "deaf":
 			if a.hang(what, do == "deaf") {
-				return acp.PromptResponse{StopReason: acp.StopReasonCancelled}, nil
+				r.StopReason = acp.StopReasonCancelled
+				return r, nil
 			}
 		default:
 			a.act(do, what)
