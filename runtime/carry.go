@@ -19,11 +19,11 @@ func (e *Local) carry(run string, env map[string]string, moving bool) {
 		e.move(run, true)
 	}
 	have := e.carried[run]
-	if have == nil {
+	if have == nil && len(env) > 0 {
 		have = map[string]string{}
-		e.carried[run] = have
 	}
 	maps.Copy(have, env)
+	e.carried[run] = have
 }
 
 func (e *Local) uncarry(run string) {
@@ -86,10 +86,11 @@ func (e *Local) Carry(ctx context.Context, c CarryRequest) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	named := slices.Clone(carried)
 	for _, s := range slices.Backward(l.Runs) { // oldest first
 		if err := e.take(ctx, s.ID, c); err != nil {
 			e.log("run %s is left: %v", s.ID, err) // it must not keep the others from going on
-		} else if e.carries(s.ID) && !slices.Contains(carried, s.ID) {
+		} else if e.carries(s.ID) && !slices.Contains(named, s.ID) {
 			carried = append(carried, s.ID)
 		}
 	}
