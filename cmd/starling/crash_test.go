@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -206,23 +207,56 @@ func (p *telling) answer(k killer, run string, a []string, key string) {
 	p.history.Answered(runtime.Signal{Run: run, Gate: a[0], Key: key}, &receipt, nil)
 }
 
-// check holds what was seen against the journals of all runs.
-func (p *telling) check() {
+// reading lets fn look at the store from this process, as somebody who changes nothing. At one that crashes meanwhile it looks again.
+func (p *telling) reading(fn func(s session) error) {
 	p.t.Helper()
-	var all runtime.Listing
-	if err := json.Unmarshal(p.do(killer{}, "ps", "-a", "--json"), &all); err != nil || len(all.Runs) == 0 {
-		p.t.Fatalf("ps lists %d runs: %v", len(all.Runs), err)
-	}
-	for _, r := range all.Runs {
-		var events []runtime.Event
-		for line := range strings.Lines(string(p.do(killer{}, "logs", r.ID, "--jsonl"))) {
-			var ev runtime.Event
-			if err := json.Unmarshal([]byte(line), &ev); err != nil {
-				p.t.Fatal(err)
-			}
-			events = append(events, ev)
+	for {
+		s, err := p.looking()
+		if err == nil {
+			err = errors.Join(fn(s), s.Close())
 		}
-		p.history.Journal(r.ID, events)
+		if p.house != nil && p.house.store.Failure() != nil {
+			p.end.kills++
+			p.house.open(p)
+			continue
+		}
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		return
+	}
+}
+
+func (p *telling) looking() (session, error) {
+	if p.house != nil {
+		return houseDoors{p.house}.guest()
+	}
+	c := &call{place: &place{store: filepath.Join(p.dir, storeFolder)}, getenv: os.LookupEnv, env: environment()}
+	return c.openDoors().Look(p.t.Context())
+}
+
+// check holds what was seen against the journals of all runs, and gives these.
+func (p *telling) check() (journals map[string][]runtime.Event) {
+	p.t.Helper()
+	p.reading(func(s session) error {
+		journals = map[string][]runtime.Event{}
+		all, err := s.List(p.t.Context(), runtime.Query{All: true})
+		if err != nil {
+			return err
+		}
+		for _, r := range all.Runs {
+			err = errors.Join(err, s.Watch(p.t.Context(), runtime.WatchRequest{Run: r.ID}, func(ev runtime.Event) error {
+				journals[r.ID] = append(journals[r.ID], ev)
+				return nil
+			}))
+		}
+		return err
+	})
+	if len(journals) == 0 {
+		p.t.Fatal("there are no runs")
+	}
+	for run, events := range journals {
+		p.history.Journal(run, events)
 	}
 	if err := p.history.Check(); err != nil {
 		p.t.Error(err)
@@ -230,24 +264,31 @@ func (p *telling) check() {
 	if trees, _ := filepath.Glob(filepath.Join(p.dir, ".*-trees")); len(trees) > 0 || exists(filepath.Join(p.dir, ".git", "worktrees", "parallel+code")) {
 		p.t.Errorf("a worktree is left: %v", trees)
 	}
+	return journals
 }
 
-// retryUncertain answers the questions of a run whose script asks about attempts that were cut, or that was set aside.
+// get is a run as it stands.
+func (p *telling) get(run string) (r *runtime.Run) {
+	p.t.Helper()
+	p.reading(func(s session) (err error) {
+		r, err = s.Get(p.t.Context(), run)
+		return err
+	})
+	return r
+}
+
+// retryUncertain answers the questions of a run whose script asks about attempts that were cut, or that was set aside. Where nobody was killed there are none.
 func (p *telling) retryUncertain(run string) {
 	p.t.Helper()
-	var shown struct{ Gates []struct{ Gate string } }
-	for {
-		text := p.do(killer{}, "show", run, "--json")
-		if err := json.Unmarshal(text, &shown); err != nil {
-			p.t.Fatalf("show printed %s", text)
-		}
-		i := slices.IndexFunc(shown.Gates, func(g struct{ Gate string }) bool {
+	for p.end.kills > 0 {
+		gates := p.get(run).Gates
+		i := slices.IndexFunc(gates, func(g runtime.Gate) bool {
 			return strings.HasPrefix(g.Gate, "!uncertain:") || g.Gate == "!quarantine"
 		})
 		if i < 0 {
 			return
 		}
-		p.do(killer{}, "signal", run+"/"+shown.Gates[i].Gate, "--choice", "retry")
+		p.do(killer{}, "signal", run+"/"+gates[i].Gate, "--choice", "retry")
 	}
 }
 
@@ -267,22 +308,15 @@ func (p *telling) without(output json.RawMessage, varies []string) string {
 	return fmt.Sprintf("%s", fields)
 }
 
-// look asks what the run came to.
-func (p *telling) look(run string, varies []string) *ending {
+// look says what the run came to.
+func (p *telling) look(run string, varies []string, journal []runtime.Event) *ending {
 	p.t.Helper()
-	var shown struct {
-		Status string
-		Output json.RawMessage
-	}
-	if err := json.Unmarshal(p.do(killer{}, "show", run, "--json"), &shown); err != nil || shown.Status != "completed" {
-		p.t.Fatalf("the run is %s: %v", shown.Status, err)
+	shown := p.get(run)
+	if shown.Status != runtime.Completed {
+		p.t.Fatalf("the run is %s", shown.Status)
 	}
 	p.end.output = p.without(shown.Output, varies)
-	for line := range strings.Lines(string(p.do(killer{}, "logs", run, "--jsonl"))) {
-		var ev struct{ Type, Step string }
-		if err := json.Unmarshal([]byte(line), &ev); err != nil {
-			p.t.Fatal(err)
-		}
+	for _, ev := range journal {
 		if !strings.HasPrefix(ev.Step, "!") && !strings.HasPrefix(ev.Type, "attempt.") && ev.Type != "agent.event" && ev.Type != "run.suspended" && ev.Type != "run.resumed" {
 			p.end.journal = append(p.end.journal, strings.TrimSpace(ev.Type+" "+ev.Step))
 		}

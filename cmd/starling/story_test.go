@@ -241,26 +241,17 @@ func (s *story) telling(p *telling, k killer) *ending {
 	}
 	p.do(killer{}, "wait", run.ID, "--timeout", "20s")
 	p.retryUncertain(run.ID)
-	p.check()
-	return p.look(run.ID, s.Varies)
+	return p.look(run.ID, s.Varies, p.check()[run.ID])
 }
 
 // firstOptions answers the gate that has been open for longest with the first of its options.
 func (p *telling) firstOptions(run string) [][]string {
 	p.t.Helper()
-	var shown struct {
-		Gates []struct {
-			Gate, Target string
-			Options      []struct{ Name string }
-		}
-	}
-	if err := json.Unmarshal(p.do(killer{}, "show", run, "--json"), &shown); err != nil {
-		p.t.Fatal(err)
-	}
-	if len(shown.Gates) == 0 {
+	gates := p.get(run).Gates
+	if len(gates) == 0 {
 		return nil
 	}
-	g := shown.Gates[0]
+	g := gates[0]
 	if len(g.Options) == 0 {
 		p.t.Fatalf("gate %s has no options: say in testdata/stories/NAME/story.json how it is answered", g.Gate)
 	}
