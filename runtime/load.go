@@ -80,13 +80,9 @@ func (sv *saved) read(s Store, skip int) error {
 
 // readStart finds what the run was started with: in its first record, or at its horizon.
 func (sv *saved) readStart(s Store) (*horizon, error) {
-	v, err := s.Get(seqKey(prefixJournal, sv.run, 1))
-	var records []Record
+	first, err := firstRecord(s, sv.run)
 	if err == nil {
-		records, err = unseal(v, 1)
-	}
-	if err == nil && len(records) > 0 {
-		sv.start = &records[0]
+		sv.start = first
 		return nil, nil
 	}
 	h, failed := readHorizon(s, sv.run)
@@ -100,6 +96,18 @@ func (sv *saved) readStart(s Store) (*horizon, error) {
 		return nil, nil // readTail tells whether there is anything
 	}
 	return nil, fmt.Errorf("its first record: %w", err)
+}
+
+func firstRecord(s Store, run string) (*Record, error) {
+	v, err := s.Get(seqKey(prefixJournal, run, 1))
+	if err == nil {
+		v, err = open(v)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r, _, err := readRecord(v, 1)
+	return &r, err
 }
 
 func (sv *saved) readTail(s Store) error {

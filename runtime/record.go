@@ -124,32 +124,45 @@ func appendRecord(b []byte, r *Record) []byte {
 }
 
 // readRecords reads the records of one commit, the first of which has the number seq.
-func readRecords(b []byte, seq uint64) ([]Record, error) {
-	var out []Record
+func readRecords(b []byte, seq uint64) (out []Record, err error) {
 	for len(b) > 0 {
-		r := Record{Seq: seq, Type: RecordType(b[0])}
-		if int(r.Type) >= len(recordNames) {
-			return nil, fmt.Errorf("%w: record %d has the unknown type %d", ErrDamaged, seq, b[0])
+		var r Record
+		if r, b, err = readRecord(b, seq); err != nil {
+			return nil, err
 		}
-		micros, w := binary.Uvarint(b[1:])
-		if w <= 0 {
-			return nil, fmt.Errorf("%w: record %d: malformed time", ErrDamaged, seq)
-		}
-		b = b[1+w:]
-		r.Time = time.UnixMicro(int64(micros)).UTC()
-		step, rest, ok := cutBytes(b)
-		if !ok {
-			return nil, fmt.Errorf("%w: record %d: malformed step", ErrDamaged, seq)
-		}
-		data, rest, ok := cutBytes(rest)
-		if !ok {
-			return nil, fmt.Errorf("%w: record %d: malformed data", ErrDamaged, seq)
-		}
-		r.Step, r.Data, b = string(step), append(effect.Payload(nil), data...), rest
 		out = append(out, r)
 		seq++
 	}
 	return out, nil
+}
+
+// readRecord reads one record and returns what follows it.
+func readRecord(b []byte, seq uint64) (Record, []byte, error) {
+	bad := func(what string) (Record, []byte, error) {
+		return Record{}, nil, fmt.Errorf("%w: record %d: %s", ErrDamaged, seq, what)
+	}
+	if len(b) == 0 {
+		return bad("it is empty")
+	}
+	r := Record{Seq: seq, Type: RecordType(b[0])}
+	if int(r.Type) >= len(recordNames) {
+		return bad(fmt.Sprintf("it has the unknown type %d", b[0]))
+	}
+	micros, w := binary.Uvarint(b[1:])
+	if w <= 0 {
+		return bad("malformed time")
+	}
+	r.Time = time.UnixMicro(int64(micros)).UTC()
+	step, rest, ok := cutBytes(b[1+w:])
+	if !ok {
+		return bad("malformed step")
+	}
+	data, rest, ok := cutBytes(rest)
+	if !ok {
+		return bad("malformed data")
+	}
+	r.Step, r.Data = string(step), append(effect.Payload(nil), data...)
+	return r, rest, nil
 }
 
 func cutBytes(b []byte) (head, rest []byte, ok bool) {

@@ -217,8 +217,13 @@ func (v View) Flag(k string) bool {
 	return bool(b)
 }
 
-// Blob returns a bytes field.
+// Blob returns a bytes field. It may share the bytes of the payload that is looked at.
 func (v View) Blob(k string) []byte {
+	if v.d == nil {
+		b, _ := v.scalar(k, tagBytes)
+		_, w := binary.Uvarint(b)
+		return b[w:]
+	}
 	b, _ := v.Value(k).(starlark.Bytes)
 	return []byte(b)
 }
