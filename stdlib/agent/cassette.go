@@ -209,9 +209,10 @@ func exchangeOf(q Question) (effect.View, error) {
 		return effect.View{}, fmt.Errorf("cannot be played: %v", err)
 	}
 	t := tape{step: q.Step, attempt: int64(q.Number), request: request}
-	for i, line := range bytes.Split(text[:bytes.LastIndexByte(text, '\n')+1], []byte("\n")) {
+	for i, line := range bytes.Split(text, []byte("\n")) {
 		v, err := contract.FromJSON(line)
-		switch cut := len(line) == 0 || bytes.HasPrefix(line, []byte(`{"step":`)); {
+		begins := []byte(`{"step":`)
+		switch cut := bytes.HasPrefix(line, begins) || bytes.HasPrefix(begins, line); {
 		case err == nil:
 			t.offer(effect.ViewOf(v))
 		case !cut:

@@ -95,6 +95,10 @@ func TestTapeIsSearched(t *testing.T) {
 func TestTapeThatIsNone(t *testing.T) {
 	s := taped(newStage(t, "[agents.a]\ncommand = ['/nowhere']\n", ""), effect.CassettesPlay)
 	has(t, show(s.ask(t.Context(), `agent("a")`)), "final refused: a: the cassette ", "is not there; record it with")
+	s.write("tapes/a.jsonl", "{\"st\n\n"+strings.TrimSuffix(exchange("a", 1, "", "by hand"), "\n")) // an editor may leave out the last newline
+	if got := show(s.ask(t.Context(), `agent("a")`)); got != `ok text="by hand"` {
+		t.Errorf("got %s", got)
+	}
 	s.write("tapes/a.jsonl", "hello\n")
 	has(t, show(s.ask(t.Context(), `agent("a")`)), "has no exchange in line 1: ")
 }
