@@ -28,48 +28,29 @@ const (
 	maxConflict = 192 << 10 // bytes of contents and patches that those who decide on a conflict are shown
 )
 
-// treeRequest is one of these requests, and the repository as it is seen from where the call of parallel stands.
-type treeRequest struct {
-	*git.Repository
-	attempt *effect.Attempt
-	args    effect.View
-	blobs   map[string][]byte
-}
-
-// treeWork serves them.
-var treeWork = map[string]func(context.Context, *treeRequest) (starlark.Value, error){
-	effect.TreeFork:    forkTrees,
-	effect.TreeOpen:    openTree,
-	effect.TreeClose:   closeTree,
-	effect.TreeCompare: compareTrees,
-	effect.TreeFold:    foldTrees,
-	effect.TreeApply:   applyTrees,
-	effect.TreeDrop:    dropTrees,
-}
-
 // reference is where something of the run is kept: what belongs to a branch, or to a step.
-func (w *treeRequest) reference(address string) string {
+func (w *repositoryRequest) reference(address string) string {
 	return w.attempt.Run + "/" + effect.TreeName(address)
 }
 
-func forkTrees(ctx context.Context, w *treeRequest) (starlark.Value, error) {
+func forkTrees(ctx context.Context, w *repositoryRequest) (starlark.Value, error) {
 	commit, err := w.Fork(ctx, w.reference(w.attempt.Step))
 	return starlark.String(commit), err
 }
 
-func openTree(ctx context.Context, w *treeRequest) (starlark.Value, error) {
+func openTree(ctx context.Context, w *repositoryRequest) (starlark.Value, error) {
 	return starlark.None, w.OpenTree(ctx, effect.TreeName(w.args.Text("branch")), w.args.Text("began"))
 }
 
 // closeTree keeps what a branch has made, and refuses it where that is not what its agents own.
-func closeTree(ctx context.Context, w *treeRequest) (starlark.Value, error) {
+func closeTree(ctx context.Context, w *repositoryRequest) (starlark.Value, error) {
 	branch, began := w.args.Text("branch"), w.args.Text("began")
 	made, err := w.CloseTree(ctx, effect.TreeName(branch), w.reference(branch), began)
 	if err != nil {
 		return nil, err
 	}
 	if len(made.Paths) > maxChanged {
-		return nil, fmt.Errorf("branch %s has changed %d files, the most are %d; have git ignore what is generated", branch, len(made.Paths), maxChanged)
+		return nil, fmt.Errorf("branch %s has changed %d files, the most are %d; have git ignore what is generated. What it made is kept as %s", branch, len(made.Paths), maxChanged, git.BranchRefs+w.reference(branch))
 	}
 	if err := w.owned(branch, made.Paths); err != nil {
 		return nil, err
@@ -82,7 +63,7 @@ func closeTree(ctx context.Context, w *treeRequest) (starlark.Value, error) {
 	return d, err
 }
 
-func (w *treeRequest) owned(branch string, paths []string) error {
+func (w *repositoryRequest) owned(branch string, paths []string) error {
 	if len(w.attempt.Owns) == 0 {
 		return nil
 	}
@@ -95,7 +76,7 @@ func (w *treeRequest) owned(branch string, paths []string) error {
 }
 
 // compareTrees shows those who decide how branches differ that have changed the same paths. Who was stopped for that has its tree no more: it may be long until somebody decides.
-func compareTrees(ctx context.Context, w *treeRequest) (starlark.Value, error) {
+func compareTrees(ctx context.Context, w *repositoryRequest) (starlark.Value, error) {
 	if _, err := dropTrees(ctx, w); err != nil {
 		return nil, err
 	}
@@ -130,7 +111,7 @@ func compareTrees(ctx context.Context, w *treeRequest) (starlark.Value, error) {
 func patchName(label string, i int) string {
 	name := label + ".patch"
 	if effect.CheckName(name) != nil {
-		return fmt.Sprintf("%d.patch", i)
+		return fmt.Sprintf("branch-%d.diff", i) // which no name of another gives
 	}
 	return name
 }
@@ -152,7 +133,7 @@ func set(d *starlark.Dict, key string, v starlark.Value) {
 }
 
 // foldTrees puts together what the branches of a round have made.
-func foldTrees(ctx context.Context, w *treeRequest) (starlark.Value, error) {
+func foldTrees(ctx context.Context, w *repositoryRequest) (starlark.Value, error) {
 	began := w.args.Text("began")
 	commit, err := w.Fold(ctx, w.reference(w.attempt.Step), began, w.args.Texts("sides"), w.args.Flag("merge"))
 	if err != nil {
@@ -162,11 +143,11 @@ func foldTrees(ctx context.Context, w *treeRequest) (starlark.Value, error) {
 	return starlark.String(commit), err
 }
 
-func dropTrees(ctx context.Context, w *treeRequest) (starlark.Value, error) {
+func dropTrees(ctx context.Context, w *repositoryRequest) (starlark.Value, error) {
 	return starlark.None, w.DropTrees(ctx, effect.TreeName(w.args.Text("path"))+"+", w.attempt.Run, w.args.Text("began"))
 }
 
-func applyTrees(ctx context.Context, w *treeRequest) (starlark.Value, error) {
+func applyTrees(ctx context.Context, w *repositoryRequest) (starlark.Value, error) {
 	began, head := w.args.Text("began"), w.args.Text("head")
 	paths, err := w.Apply(ctx, began, head)
 	if errors.Is(err, git.ErrMoved) {

@@ -48,60 +48,84 @@ func workspaceHandler(trees *trees) *effect.Handler {
 }
 
 func performWorkspace(ctx context.Context, a *effect.Attempt) effect.Reply {
-	if effect.ViewOf(a.Args).Text("do") == "head" {
+	args := effect.ViewOf(a.Args)
+	if args.Text("do") == "head" { // also where there is no repository
 		if head := git.Head(a.Settings.Workspace); head != "" {
 			return effect.Reply{Value: starlark.String(head)}
 		}
 		return effect.Reply{Value: starlark.None}
+	}
+	serve := workspaceWork[args.Text("do")]
+	if serve == nil {
+		return repositoryFailed(ctx, a, errors.New("this build does not know this operation"))
 	}
 	r, err := git.Open(gitOptions(a))
 	if err != nil {
 		return repositoryFailed(ctx, a, err)
 	}
 	defer r.Close()
-	args := effect.ViewOf(a.Args)
-	if serve := treeWork[args.Text("do")]; serve != nil {
-		w := &treeRequest{Repository: r, attempt: a, args: args, blobs: map[string][]byte{}}
-		v, err := serve(ctx, w)
-		if err != nil {
-			return repositoryFailed(ctx, a, err)
-		}
-		return effect.Reply{Value: v, Blobs: w.blobs}
-	}
-	sum := sha256.Sum256([]byte(a.Key))
-	name := hex.EncodeToString(sum[:12]) // the same for every attempt, and another one for every step
-	var v starlark.Value = starlark.None
-	blobs := map[string][]byte{}
-	switch args.Text("do") {
-	case "checkpoint":
-		err = r.Checkpoint(ctx, name)
-		v = starlark.String(name)
-	case "rollback":
-		var patch string
-		var paths []string
-		patch, paths, err = r.Rollback(ctx, args.Text("checkpoint"), name, a.Number)
-		v, blobs["undone.patch"] = changed(patch, paths), []byte(patch)
-	case "diff":
-		var patch string
-		var paths []string
-		patch, paths, err = r.Diff(ctx, args.Text("since"))
-		v, blobs["diff.patch"] = changed(patch, paths), []byte(patch)
-	case "commit":
-		var commit string
-		commit, err = r.Commit(ctx, a.Key, args.Text("message"), args.Text("since"), args.Texts("paths"))
-		if commit != "" {
-			v = starlark.String(commit)
-		}
-	default:
-		err = errors.New("this build does not know this operation")
-	}
+	w := &repositoryRequest{Repository: r, attempt: a, args: args, blobs: map[string][]byte{}}
+	v, err := serve(ctx, w)
 	if err == nil {
 		_, err = effect.Encode(v)
 	}
 	if err != nil {
 		return repositoryFailed(ctx, a, err)
 	}
-	return effect.Reply{Value: v, Blobs: blobs}
+	return effect.Reply{Value: v, Blobs: w.blobs}
+}
+
+// repositoryRequest is a request and the repository as it is seen from where the call stands.
+type repositoryRequest struct {
+	*git.Repository
+	attempt *effect.Attempt
+	args    effect.View
+	blobs   map[string][]byte // artifacts of the step
+}
+
+// workspaceWork serves what scripts ask for, and what the machine does for isolated branches.
+var workspaceWork = map[string]func(context.Context, *repositoryRequest) (starlark.Value, error){
+	"checkpoint":       keepCheckpoint,
+	"rollback":         rollBack,
+	"diff":             diffWorkspace,
+	"commit":           commitWorkspace,
+	effect.TreeFork:    forkTrees,
+	effect.TreeOpen:    openTree,
+	effect.TreeClose:   closeTree,
+	effect.TreeCompare: compareTrees,
+	effect.TreeFold:    foldTrees,
+	effect.TreeApply:   applyTrees,
+	effect.TreeDrop:    dropTrees,
+}
+
+// name is the same for every attempt of a step, and another one for every step.
+func (w *repositoryRequest) name() string {
+	sum := sha256.Sum256([]byte(w.attempt.Key))
+	return hex.EncodeToString(sum[:12])
+}
+
+func keepCheckpoint(ctx context.Context, w *repositoryRequest) (starlark.Value, error) {
+	return starlark.String(w.name()), w.Checkpoint(ctx, w.name())
+}
+
+func rollBack(ctx context.Context, w *repositoryRequest) (starlark.Value, error) {
+	patch, paths, err := w.Rollback(ctx, w.args.Text("checkpoint"), w.name(), w.attempt.Number)
+	w.blobs["undone.patch"] = []byte(patch)
+	return changed(patch, paths), err
+}
+
+func diffWorkspace(ctx context.Context, w *repositoryRequest) (starlark.Value, error) {
+	patch, paths, err := w.Diff(ctx, w.args.Text("since"))
+	w.blobs["diff.patch"] = []byte(patch)
+	return changed(patch, paths), err
+}
+
+func commitWorkspace(ctx context.Context, w *repositoryRequest) (starlark.Value, error) {
+	commit, err := w.Commit(ctx, w.attempt.Key, w.args.Text("message"), w.args.Text("since"), w.args.Texts("paths"))
+	if commit == "" {
+		return starlark.None, err
+	}
+	return starlark.String(commit), err
 }
 
 func gitOptions(a *effect.Attempt) git.Options {
