@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -112,6 +113,16 @@ func newCommitter(s *Store, m *mark, d disk, sequence uint64) (*committer, error
 	return c, nil
 }
 
+// endWithPanic ends the process when Badger panics, as it would on the committer's goroutine. A caller that recovers would leave everybody waiting for a
+// transaction that nobody finishes.
+func endWithPanic() {
+	if p := recover(); p != nil {
+		stack := debug.Stack()
+		go func() { panic(fmt.Sprintf("%v\n\nin a commit:\n%s", p, stack)) }()
+		select {}
+	}
+}
+
 func (c *committer) stats() Stats {
 	return Stats{c.batches.Load(), c.transactions.Load(), c.writeAhead.syncs.Load() + c.values.syncs.Load()}
 }
@@ -169,6 +180,7 @@ func (c *committer) enqueue(w *waiting) (leads bool, err error) {
 
 // lead writes one transaction for a caller that found nobody writing, and leaves what has come meanwhile to the goroutine.
 func (c *committer) lead() {
+	defer endWithPanic()
 	c.mu.Lock()
 	queue := c.takeAll()
 	c.mu.Unlock()

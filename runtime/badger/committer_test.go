@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	goruntime "runtime"
 	"strings"
@@ -255,5 +256,23 @@ func TestCloseWaitsForCommits(t *testing.T) {
 	defer s.Close()
 	if _, err := s.Get([]byte("waiting")); err != nil {
 		t.Error(err)
+	}
+}
+
+// A panic of Badger in a commit ends the process, also where the caller would recover: else every later commit would wait for one that is never finished.
+func TestAPanicInACommitEndsTheProcess(t *testing.T) {
+	const child = "STARLING_TEST_PANIC"
+	if os.Getenv(child) != "" {
+		defer func() { _ = recover() }()
+		s := filled(t)
+		s.committer.disk = anywhere{space: func() uint64 { panic("the table is upside down") }}
+		err := s.Commit(t.Context(), batch("a", []byte("v")))
+		t.Fatalf("the commit came back with %v", err)
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=1m")
+	cmd.Env = append(os.Environ(), child+"=1")
+	said, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(said), "panic: the table is upside down") || !strings.Contains(string(said), "in a commit:") {
+		t.Errorf("%v, and it said\n%s", err, said)
 	}
 }
