@@ -38,9 +38,6 @@ type Pushed struct {
 
 var _, _ Queues = (*Local)(nil), (*readOnly)(nil)
 
-// maxItemKey is the longest key of an item from outside, in bytes: as long as those of scripts.
-const maxItemKey = 256
-
 // Push puts an item into a queue. Who works for an agent may, as anybody who may leave messages: an item is work for whoever takes it, and starts nothing.
 func (e *Local) Push(ctx context.Context, r PushRequest) (*Pushed, error) {
 	if err := need(ctx, CanSignal, "put items into queues"); err != nil {
@@ -49,8 +46,8 @@ func (e *Local) Push(ctx context.Context, r PushRequest) (*Pushed, error) {
 	if err := effect.CheckName(r.Queue); err != nil {
 		return nil, refuse(ErrUsage, "push: queue: %v", err)
 	}
-	if len(r.Key) > maxItemKey {
-		return nil, refuse(ErrUsage, "push: the key has %d bytes; the longest has %d", len(r.Key), maxItemKey)
+	if len(r.Key) > effect.MaxKey {
+		return nil, refuse(ErrUsage, "push: the key has %d bytes; the longest has %d", len(r.Key), effect.MaxKey)
 	}
 	v, err := contract.FromJSON(r.Value)
 	if err != nil {

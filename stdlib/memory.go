@@ -18,28 +18,25 @@ func memoryModule() starlark.StringDict {
 	return d
 }
 
-func keyParam(doc string) effect.Param { return effect.Param{Name: "key", Type: "string", Doc: doc} }
-
-func varsModule() []*effect.Builtin {
+// variables are the functions of a module of variables: whose they are, and what is to be known of what they give and of what they are given.
+func variables(class effect.Class, module, whose, gives, given string) []*effect.Builtin {
+	key := effect.Param{Name: "key", Type: "string", Doc: "The variable."}
 	return []*effect.Builtin{
-		memoryBuiltin(effect.Answer, "memory.vars.get", "any", "The value that a variable of the run was given last, a copy of it. Variables are shared by all branches.",
-			keyParam("The variable."), effect.Param{Name: "default", Default: "None", Doc: "What it gives when nothing was set."}),
-		memoryBuiltin(effect.Answer, "memory.vars.set", "None", "Give a variable of the run a value. What later happens to the value does not change the variable.",
-			keyParam("The variable."), effect.Param{Name: "value", Nullable: true, Doc: "What it is to hold."}),
-		memoryBuiltin(effect.Answer, "memory.vars.delete", "bool", "Forget a variable of the run, and tell whether there was one.", keyParam("The variable.")),
-		memoryBuiltin(effect.Answer, "memory.vars.all", "dict", "All variables of the run, by name."),
+		memoryBuiltin(class, module+".get", "any", "The value that a variable of the "+whose+" was given last, "+gives,
+			key, effect.Param{Name: "default", Default: "None", Doc: "What it gives when nothing was set."}),
+		memoryBuiltin(class, module+".set", "None", "Give a variable of the "+whose+" a value. "+given,
+			key, effect.Param{Name: "value", Nullable: true, Doc: "What it is to hold."}),
+		memoryBuiltin(class, module+".delete", "bool", "Forget a variable of the "+whose+", and tell whether there was one.", key),
+		memoryBuiltin(class, module+".all", "dict", "All variables of the "+whose+", by name."),
 	}
 }
 
+func varsModule() []*effect.Builtin {
+	return variables(effect.Answer, "memory.vars", "run", "a copy of it. Variables are shared by all branches.", "What later happens to the value does not change the variable.")
+}
+
 func projectModule() []*effect.Builtin {
-	return []*effect.Builtin{
-		memoryBuiltin(effect.Waiting, "memory.project.get", "any", "The value that a variable of the project was given last, by any run. All runs of a store share them.",
-			keyParam("The variable."), effect.Param{Name: "default", Default: "None", Doc: "What it gives when nothing was set."}),
-		memoryBuiltin(effect.Waiting, "memory.project.set", "None", "Give a variable of the project a value. Every run sees it, and it outlives them all.",
-			keyParam("The variable."), effect.Param{Name: "value", Nullable: true, Doc: "What it is to hold."}),
-		memoryBuiltin(effect.Waiting, "memory.project.delete", "bool", "Forget a variable of the project, and tell whether there was one.", keyParam("The variable.")),
-		memoryBuiltin(effect.Waiting, "memory.project.all", "dict", "All variables of the project, by name."),
-	}
+	return variables(effect.Waiting, "memory.project", "project", "by any run. All runs of a store share them.", "Every run sees it, and it outlives them all.")
 }
 
 func chatModule() []*effect.Builtin {
@@ -106,9 +103,6 @@ func function(c *effect.Call) string {
 	return c.Builtin.FullName[strings.LastIndexByte(c.Builtin.FullName, '.')+1:]
 }
 
-// maxKey bounds the names of variables, chats and queues, in bytes.
-const maxKey = 256
-
 // checkKey checks a name that is there.
 func checkKey(c *effect.Call, param string) error {
 	v, ok := c.Get(param).(starlark.String)
@@ -116,8 +110,8 @@ func checkKey(c *effect.Call, param string) error {
 	case !ok:
 	case v == "":
 		return wrong(c, param, "got an empty text")
-	case len(v) > maxKey:
-		return wrong(c, param, "got %d bytes, at most %d are taken", len(v), maxKey)
+	case len(v) > effect.MaxKey:
+		return wrong(c, param, "got %d bytes, at most %d are taken", len(v), effect.MaxKey)
 	}
 	return nil
 }

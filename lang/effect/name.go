@@ -10,6 +10,9 @@ import (
 // MaxName is the length of the longest name, in bytes.
 const MaxName = 128
 
+// MaxKey is the length of the longest key in bytes: what variables, chats, queues and the items in these are called, of which any text may be one.
+const MaxKey = 256
+
 // CheckName tells whether a step, agent, gate or mailbox may have this name: [A-Za-z0-9][A-Za-z0-9._-]*, at most MaxName bytes. Names that begin
 // with "!" are the system's own and are refused with the rest.
 func CheckName(name string) error {
