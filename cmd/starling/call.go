@@ -88,7 +88,12 @@ func (c *call) leave(s session) {
 
 // lookAt opens the store to look, and hands over a run.
 func (c *call) lookAt(ctx context.Context, address string, do func(s session, r *runtime.Run) error) error {
-	s, err := c.door().Look(ctx)
+	return c.withRun(ctx, c.door().Look, address, do)
+}
+
+// withRun opens the store by a door, and hands over a run.
+func (c *call) withRun(ctx context.Context, door func(context.Context) (session, error), address string, do func(s session, r *runtime.Run) error) error {
+	s, err := door(ctx)
 	if err != nil {
 		return err
 	}

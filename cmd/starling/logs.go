@@ -30,22 +30,19 @@ func (c *call) logsCommand() *cobra.Command {
 
 // logs prints every event, none summed up: what show tells is made from these.
 func (c *call) logs(ctx context.Context, address string, after uint64, jsonl, follow bool) error {
-	s, err := c.openLog(ctx, follow)
-	if err != nil {
-		return err
-	}
-	defer c.leave(s)
-	r, err := s.Get(ctx, address)
-	if err != nil {
-		return err
-	}
 	write := c.eventLine
 	if jsonl {
 		e := json.NewEncoder(c.stdout)
 		e.SetEscapeHTML(false)
 		write = func(ev runtime.Event) error { return e.Encode(ev) }
 	}
-	err = s.Watch(ctx, runtime.WatchRequest{Run: r.ID, After: after, Follow: follow}, write)
+	door := c.door().Look
+	if follow {
+		door = c.staying(false)
+	}
+	err := c.withRun(ctx, door, address, func(s session, r *runtime.Run) error {
+		return s.Watch(ctx, runtime.WatchRequest{Run: r.ID, After: after, Follow: follow}, write)
+	})
 	if stopped := cause(ctx); stopped != nil {
 		return stopped
 	}
@@ -63,12 +60,4 @@ func (c *call) eventLine(ev runtime.Event) error {
 	}
 	c.print("%s", line)
 	return nil
-}
-
-// openLog: a log that is followed must stay, and be served while there is no other owner.
-func (c *call) openLog(ctx context.Context, follow bool) (session, error) {
-	if follow {
-		return c.door().Stay(ctx, false)
-	}
-	return c.door().Look(ctx)
 }
