@@ -215,6 +215,9 @@ func (e *Local) fork(ctx context.Context, r ForkRequest) (string, error) {
 	if first.Session {
 		return "", refuse(ErrUsage, "run %s is a session, which cannot be cut: its program grows with it", origin)
 	}
+	if err := rooted(journal, c); err != nil {
+		return "", err
+	}
 	h, err := e.programs.host(&e.reader, first)
 	if err != nil {
 		return "", err

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"errors"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -86,6 +87,71 @@ func (st *step) treeWork(field string) string {
 		return ""
 	}
 	return args.Text(field)
+}
+
+// rooted refuses a cut where a branch is at work in a tree of its own: a tree is of its run, and the files that were made there by then are nowhere else.
+func rooted(journal []Record, c *cut) error {
+	var g grove
+	for i := range journal {
+		if r := &journal[i]; r.Seq < c.at {
+			g.take(r)
+		}
+	}
+	if do := c.request.Sub("args").Text("do"); c.request.Text("kind") == effect.KindWorkspace && slices.Contains([]string{effect.TreeCompare, effect.TreeFold, effect.TreeDrop}, do) {
+		g.done(do, c.request.Sub("args")) // what is left it would only remove
+	}
+	if len(g.open) == 0 {
+		return nil
+	}
+	at := g.open[0]
+	return refuse(ErrClosed, "before %q the branch %s was at work in a worktree of its own, which another run does not have", c.step, at.branch).help("go on from before its branches: --from %s", at.fork)
+}
+
+// grove is the trees of a run, as its journal tells of them.
+type grove struct {
+	asked map[string]effect.View // requests for trees, by their steps
+	forks []string               // steps with which branches began
+	open  []growth               // the oldest first
+}
+
+// growth is an open tree.
+type growth struct{ branch, fork string }
+
+func (g *grove) take(r *Record) {
+	switch v := r.view(); {
+	case r.Type == StepRequested && v.Text("kind") == effect.KindWorkspace:
+		put(&g.asked, r.Step, v.Sub("args"))
+		if v.Sub("args").Text("do") == effect.TreeFork {
+			g.forks = append(g.forks, r.Step)
+		}
+	case r.Type == StepSettled && g.asked != nil:
+		if args, ok := g.asked[r.Step]; ok && !v.Has("error") {
+			g.done(args.Text("do"), args)
+		}
+	}
+}
+
+// done takes what has been done for trees.
+func (g *grove) done(do string, args effect.View) {
+	switch branch, of := args.Text("branch"), args.Text("path"); do {
+	case effect.TreeOpen:
+		g.open = append(g.open, growth{branch, g.forkOf(branch)})
+	case effect.TreeClose:
+		g.open = slices.DeleteFunc(g.open, func(at growth) bool { return at.branch == branch })
+	case effect.TreeCompare, effect.TreeFold, effect.TreeDrop:
+		g.open = slices.DeleteFunc(g.open, func(at growth) bool { return strings.HasPrefix(at.branch, of+"/") })
+	}
+}
+
+// forkOf is the step with which a branch began: the newest where its call of parallel stands.
+func (g *grove) forkOf(branch string) string {
+	at := path.Dir(path.Dir(branch))
+	for _, step := range slices.Backward(g.forks) {
+		if path.Dir(step) == at {
+			return step
+		}
+	}
+	return "workspace." + effect.TreeFork
 }
 
 // forsake removes the trees of a run that has ended, as soon as nobody is at work there.

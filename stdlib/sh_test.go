@@ -38,6 +38,7 @@ func newShell(t *testing.T) *workplace {
 var seconds = regexp.MustCompile(`seconds = [0-9.e-]+`)
 
 func TestCommands(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir()) // where others may be at work
 	w := newShell(t)
 	for _, c := range []struct{ call, want string }{
 		{`sh.run(["sh", "-c", "echo $1 $X; cat; echo err >&2; exit 3", "-", "a b"], env = {"X": "*"}, stdin = "in")`,

@@ -156,8 +156,8 @@ func (c command) spec() (process.Spec, error) {
 		Hide:    a.Store,
 		Network: c.resolved.Flag("network"),
 	}
-	if r, err := git.Open(gitOptions(a)); a.Tree != "" && err == nil { // git is part of a workspace, but of a tree it lies elsewhere
-		spec.Sandbox.Write = append(spec.Sandbox.Write, r.Folders()...)
+	if a.Tree != "" { // git is part of a workspace
+		spec.Sandbox.Write = append(spec.Sandbox.Write, git.Folders(gitOptions(a))...)
 	}
 	return spec, nil
 }

@@ -150,8 +150,14 @@ func (r *Repository) linked(name string) (*Repository, error) {
 	return l, err
 }
 
-// Folders lists git's own folders, which lie outside of the workspace when that is a tree.
-func (r *Repository) Folders() []string { return []string{r.dir, r.common} }
+// Folders lists git's own folders, for a sandbox: of the tree of a branch they lie outside of it. nil is for no repository.
+func Folders(o Options) []string {
+	r, err := Open(o)
+	if err != nil {
+		return nil
+	}
+	return []string{r.dir, r.common}
+}
 
 // openTree finds the repository of the tree of a branch. The file .git in the tree is not asked: whoever works there may have written it.
 func (r *Repository) openTree() error {

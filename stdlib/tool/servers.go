@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"starling/lang/effect"
+	"starling/stdlib/git"
 	"starling/stdlib/process"
 	"starling/stdlib/project"
 	"starling/stdlib/sandbox"
@@ -218,6 +219,9 @@ func spec(a *effect.Attempt, d Definition, home string, env []string) process.Sp
 	if box := d.Sandbox; box != nil {
 		s.Sandbox = &sandbox.Policy{Read: slices.Concat(sandbox.System(), s.Programs(), box.Read), Write: append([]string{a.Settings.Workspace, home}, box.Write...), Hide: a.Store,
 			Network: box.Network}
+		if a.Tree != "" { // git is part of a workspace
+			s.Sandbox.Write = append(s.Sandbox.Write, git.Folders(git.Options{Workspace: a.Settings.Workspace, Store: a.Store, Trees: a.Trees})...)
+		}
 	}
 	return s
 }
