@@ -155,11 +155,15 @@ func (act *activation) options() (names []starlark.Value, described *starlark.Di
 	return names, described
 }
 
-// pick is the option that one branch stands. A key that cannot be part of a name has its index there.
+// pick is the option that one branch stands. A key that cannot be part of a name has its index there, and a dash where that is another's key.
 func (act *activation) pick(i int) string {
 	name := conflictPick + act.label(i)
-	if effect.CheckName(name) != nil {
-		return fmt.Sprint(conflictPick, i)
+	if effect.CheckName(name) == nil {
+		return name
+	}
+	name = fmt.Sprint(conflictPick, i)
+	for slices.Contains(act.tuple(parallelKeys), starlark.Value(starlark.String(strings.TrimPrefix(name, conflictPick)))) { // only keys can be no names
+		name += "-"
 	}
 	return name
 }
