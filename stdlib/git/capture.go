@@ -175,6 +175,12 @@ func (r *Repository) tree(ctx context.Context, of listing, index []byte) (string
 	})
 }
 
+// entry is a file or link of a tree that is made.
+type entry struct {
+	mode, path string
+	from       string // the file that holds what it holds
+}
+
 // entries writes the contents of files and links and says what they are, in the form of update-index.
 func (r *Repository) entries(ctx context.Context, names []string) ([]byte, error) {
 	root, err := os.OpenRoot(r.o.Workspace)
@@ -182,9 +188,8 @@ func (r *Repository) entries(ctx context.Context, names []string) ([]byte, error
 		return nil, err
 	}
 	defer root.Close()
-	var regular []string
-	modes, folders := map[string]string{}, map[string]bool{".": true}
-	var out bytes.Buffer
+	folders := map[string]bool{".": true}
+	var list []entry
 	for _, path := range names {
 		if path == "" || strings.HasSuffix(path, "/") || r.inStore(path) {
 			continue
@@ -198,27 +203,33 @@ func (r *Repository) entries(ctx context.Context, names []string) ([]byte, error
 		case strings.Contains(path, "\n"):
 			return nil, fmt.Errorf("%q: a file name that holds a newline cannot be kept", path)
 		case info.Mode()&fs.ModeSymlink != 0:
-			target, err := root.Readlink(path)
+			from, err := r.target(ctx, root, path, len(list))
 			if err != nil {
 				return nil, err
 			}
-			blob, err := r.keep(ctx, []byte(target))
-			if err != nil {
-				return nil, err
-			}
-			fmt.Fprintf(&out, "120000 %s\t%s\x00", blob, path)
+			list = append(list, entry{"120000", path, from})
 		case info.Mode().IsRegular():
-			regular = append(regular, path)
-			modes[path] = fileMode(info.Mode())
+			list = append(list, entry{fileMode(info.Mode()), path, "./" + path}) // else a name that begins with a quote would be taken for a quoted one
 		}
 	}
-	blobs, err := r.blobs(ctx, regular)
-	for i, path := range regular {
-		if err == nil {
-			fmt.Fprintf(&out, "%s %s\t%s\x00", modes[path], blobs[i], path)
-		}
+	blobs, err := r.blobs(ctx, list)
+	var out bytes.Buffer
+	for i, blob := range blobs {
+		fmt.Fprintf(&out, "%s %s\t%s\x00", list[i].mode, blob, list[i].path)
 	}
 	return out.Bytes(), err
+}
+
+// target makes a file of where a link leads, so that all contents are written by one command.
+func (r *Repository) target(ctx context.Context, root *os.Root, path string, n int) (file string, err error) {
+	text, err := root.Readlink(path)
+	if err == nil {
+		file, err = r.shell.place(ctx, fmt.Sprint("link-", n))
+	}
+	if err == nil {
+		err = os.WriteFile(file, []byte(text), 0o600)
+	}
+	return file, err
 }
 
 // look is Lstat of a path whose folders are folders, not links to some. It remembers those that it has seen.
@@ -243,16 +254,24 @@ func fileMode(m fs.FileMode) string {
 	return "100644"
 }
 
-func (r *Repository) blobs(ctx context.Context, paths []string) ([]string, error) {
-	if len(paths) == 0 {
+// blobs writes the contents of entries.
+func (r *Repository) blobs(ctx context.Context, list []entry) ([]string, error) {
+	if len(list) == 0 {
 		return nil, nil
 	}
-	out, err := r.run(ctx, call{args: []string{"hash-object", "-w", "--no-filters", "--stdin-paths"}, stdin: []byte(strings.Join(paths, "\n") + "\n")})
-	blobs := strings.Fields(out)
-	if err == nil && len(blobs) != len(paths) {
-		err = fmt.Errorf("git hash-object: %d objects for %d files", len(blobs), len(paths))
+	var from strings.Builder
+	for _, e := range list {
+		from.WriteString(e.from + "\n")
 	}
-	return blobs, err
+	out, err := r.run(ctx, call{args: []string{"hash-object", "-w", "--no-filters", "--stdin-paths"}, stdin: []byte(from.String())})
+	blobs := strings.Fields(out)
+	if err == nil && len(blobs) != len(list) {
+		err = fmt.Errorf("git hash-object: %d objects for %d files", len(blobs), len(list))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return blobs, nil
 }
 
 // inStore tells whether a path lies in the store, or among the trees of branches. Where namespaces are allowed git does not even see the store.

@@ -87,6 +87,7 @@ func newUser(t *testing.T, init ...string) user {
 	u.write("src/edited.go", "edited\r\nmixed\n")
 	u.must(os.Remove(u.path("src/deleted.go")))
 	u.write("notes/with space é.txt", "untracked\x00bytes\xff")
+	u.write(`"quoted" name`, "untracked")
 	u.must(os.Symlink("kept.txt", u.path("link")))
 	u.write("secret.log", "ignored")
 	u.write("build/out", "ignored")
@@ -203,6 +204,23 @@ func TestRollback(t *testing.T) {
 	}
 	if _, _, err := r.Rollback(t.Context(), "none", "u", 1); !errors.Is(err, git.ErrNoCheckpoint) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// However many files and links there are, they are kept by few commands.
+func TestCheckpointOfManyLinks(t *testing.T) {
+	u := newUser(t)
+	for i := range 50 {
+		u.must(os.Symlink(fmt.Sprint("to ", i), u.path(fmt.Sprint("link", i))))
+	}
+	before, count, r := u.everything(), u.counted(), u.open()
+	u.must(r.Checkpoint(t.Context(), "c"))
+	if n := count(); n < 5 || n > 25 {
+		t.Errorf("it took %d commands", n)
+	}
+	u.must(errors.Join(os.Remove(u.path("link7")), os.Remove(u.path("link8")), os.Symlink("elsewhere", u.path("link8"))))
+	if _, _, err := r.Rollback(t.Context(), "c", "u", 1); err != nil || u.everything() != before {
+		t.Errorf("%v\n%s\nwant\n%s", err, u.everything(), before)
 	}
 }
 
