@@ -68,13 +68,15 @@ type session struct {
 	over      atomic.Bool    // nothing is done for the process any more
 	unread    chan struct{}  // a place for each answer that the process has not read
 	answering sync.WaitGroup // those who have something to say to it
+	asked     chan struct{}  // closed when the newest question for people has its answer, and all before it
 }
 
 // newSession is a session with a process that reads from in.
 func newSession(q Question) (s *session, in *io.PipeReader) {
 	in, hears := io.Pipe()
 	said, pass := io.Pipe()
-	s = &session{acpTurn: newTurn(q), hears: hears, pass: pass, said: said, unread: make(chan struct{}, maxUnread)}
+	s = &session{acpTurn: newTurn(q), hears: hears, pass: pass, said: said, unread: make(chan struct{}, maxUnread), asked: make(chan struct{})}
+	close(s.asked)
 	s.heard = &hearing{dialect: s, emit: s.emit, hide: s.hide, end: func() { _ = said.Close() }}
 	return s, in
 }

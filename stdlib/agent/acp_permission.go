@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -40,6 +41,10 @@ type permission struct {
 // answer is the outcome that says a decision.
 func (p *permission) answer(allowed bool) acp.RequestPermissionResponse {
 	return acp.RequestPermissionResponse{Outcome: chosenOption(p.Options, allowed)}
+}
+
+func (*permission) cancelled() acp.RequestPermissionResponse {
+	return acp.RequestPermissionResponse{Outcome: acp.NewRequestPermissionOutcomeCancelled()}
 }
 
 // permit answers a request for leave, at once unless people are asked.
@@ -129,7 +134,7 @@ func namesIn(title, server string) (tools []string) {
 	return tools
 }
 
-// askPeople has people decide, and tells whether they are asked.
+// askPeople has people decide, one question after the other as they came, and tells whether they are asked.
 func (s *session) askPeople(id *json.RawMessage, p *permission) bool {
 	d := s.q.Definition
 	if !d.Asks || s.q.Ask == nil || !p.Tool.shown() {
@@ -139,17 +144,30 @@ func (s *session) askPeople(id *json.RawMessage, p *permission) bool {
 	if ctx == nil {
 		return false
 	}
+	before, done := s.asked, make(chan struct{})
+	s.asked = done
 	s.answering.Go(func() {
+		defer close(done)
 		defer s.settle(string(*id))
-		r := acp.RequestPermissionResponse{Outcome: acp.NewRequestPermissionOutcomeCancelled()}
-		allowed, err := s.q.Ask(ctx, effect.Leave{Prompt: fmt.Sprintf("%s asks for leave: %s", d.Agent, clipTo(p.Tool.Title, 500)), Data: p.Tool.data()})
-		if err == nil {
-			s.decided(&p.Tool, allowed, "gate")
-			r = p.answer(allowed)
+		select {
+		case <-before:
+			s.write(id, s.ask(ctx, p), nil)
+		case <-ctx.Done():
+			s.write(id, p.cancelled(), nil)
+			<-before
 		}
-		s.write(id, r, nil)
 	})
 	return true
+}
+
+// ask waits for a decision, or the end of the question.
+func (s *session) ask(ctx context.Context, p *permission) acp.RequestPermissionResponse {
+	allowed, err := s.q.Ask(ctx, effect.Leave{Prompt: fmt.Sprintf("%s asks for leave: %s", s.q.Definition.Agent, clipTo(p.Tool.Title, 500)), Data: p.Tool.data()})
+	if err != nil {
+		return p.cancelled()
+	}
+	s.decided(&p.Tool, allowed, "gate")
+	return p.answer(allowed)
 }
 
 // shown tells whether people can be shown all of a call.

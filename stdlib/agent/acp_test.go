@@ -201,6 +201,37 @@ func TestACPAsksPeopleInMeasure(t *testing.T) {
 	}
 }
 
+// Questions come to people in the order in which the agent has asked; one that it does not want answered any more is withdrawn.
+func TestACPAsksInOrder(t *testing.T) {
+	ask := func(n int) string {
+		return fmt.Sprintf(`raw={"jsonrpc":"2.0","id":"q%d","method":"session/request_permission","params":{"sessionId":"x","toolCall":{"toolCallId":"c%d","title":"%d","kind":"execute"},"options":[]}}`, n, n, n)
+	}
+	s := acpStage(t, "permissions = 'ask'", ask(1), ask(2), ask(3), ask(4), "wait=asked", `raw={"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":"q1"}}`, ask(5), "hang=here")
+	r, fault := s.request(`agent("a")`)
+	if fault != nil {
+		t.Fatal(fault)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	a := s.attempt(r)
+	var asked []string
+	a.Ask = func(asking context.Context, l effect.Leave) (bool, error) {
+		title := effect.ViewOf(l.Data).Text("tool")
+		switch asked = append(asked, title); title {
+		case "1":
+			s.write("asked", "")
+			<-asking.Done()
+			return false, asking.Err()
+		case "5":
+			cancel()
+		}
+		return true, nil
+	}
+	s.env.Handlers["agent"].Perform(ctx, a)
+	if got := strings.Join(asked, " "); got != "1 2 3 4 5" {
+		t.Errorf("asked %s", got)
+	}
+}
+
 // People approve what they have seen: all of it is shown, and what is too long to be shown is denied.
 func TestACPShowsPeopleAll(t *testing.T) {
 	s := acpStage(t, "permissions = 'ask'", "long=execute:one:100000", "long=execute:two:100000", "long=execute:three:300000")

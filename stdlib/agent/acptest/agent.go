@@ -36,6 +36,7 @@ import (
 //	deluge=N                                    asks for the file b N times
 //	echo=                                       says what it is prompted
 //	tokens=IN:OUT cost=USD before=USD           tells of its usage: of this turn, of the session so far, of the session when it is loaded
+//	raw=LINE wait=FILE                          writes a line as it is, waits for a file
 //	garbage= flood=N                            writes what is no message, or so many
 //	fail=TEXT stop=REASON exit=CODE die=                  ends the turn
 //	hang=FILE                                   makes a file and waits until the turn is cancelled; once, and is quick in further turns
@@ -262,6 +263,15 @@ func (a *agent) act(do, what string) {
 	case "garbage":
 		fmt.Println(`loading…` + "\n{\n[]\n{\"jsonrpc\":\"2.0\"}\n" + `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"x","update":{"sessionUpdate":"novelty","of":[1]}}}` +
 			"\n" + `{"jsonrpc":"2.0","method":"session/update","params":3}` + "\n" + `{"jsonrpc":"2.0","id":99,"result":{}}`)
+	case "raw":
+		fmt.Println(what)
+	case "wait":
+		for {
+			if _, err := os.Stat(what); err == nil {
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
 	case "flood":
 		for range number(what) {
 			a.say("x")
