@@ -116,25 +116,40 @@ func diverged(err error) error {
 	return refuse(ErrDiverged, "%v", d).with(d)
 }
 
+// original is a run that is executed again: its whole journal, and the program that it began with.
+type original struct {
+	run     string
+	journal []Record
+	saved   saved
+	first   *state // as it was started
+	host    *host
+}
+
+// original reads a run that is to be executed again.
+func (p *programs) original(r *reader, address string) (o *original, err error) {
+	o = new(original)
+	if o.run, err = r.resolveRun(address); err != nil {
+		return nil, err
+	}
+	if o.journal, err = r.whole(o.run); err != nil {
+		return nil, err
+	}
+	o.saved = saved{run: o.run, state: newState(o.run), tail: o.journal}
+	o.first = o.saved.first()
+	o.host, err = p.host(r, o.first)
+	return o, err
+}
+
 // replay executes a run again.
 func (p *programs) replay(r *reader, address string, now time.Time) (*Replayed, error) {
-	run, err := r.resolveRun(address)
+	o, err := p.original(r, address)
 	if err != nil {
 		return nil, err
 	}
-	journal, err := r.whole(run)
-	if err != nil {
-		return nil, err
-	}
-	sv := saved{run: run, state: newState(run), tail: journal}
-	h, err := p.host(r, sv.first())
-	if err != nil {
-		return nil, err
-	}
-	if _, err := rehearse(h, journal, now, true); err != nil {
+	if _, err := rehearse(o.host, o.journal, now, true); err != nil {
 		return nil, diverged(err)
 	}
-	return replayed(h, sv.fold(), journal), nil
+	return replayed(o.host, o.saved.fold(), o.journal), nil
 }
 
 func replayed(h *host, s *state, journal []Record) *Replayed {
@@ -197,50 +212,40 @@ func (r ForkRequest) digest() string {
 
 // fork cuts the journal, replays what is left of it, and adopts it under a new id.
 func (e *Local) fork(ctx context.Context, r ForkRequest) (string, error) {
-	origin, err := e.resolveRun(r.Run)
-	if err != nil {
-		return "", err
-	}
-	journal, err := e.whole(origin)
+	o, err := e.programs.original(&e.reader, r.Run)
 	if err != nil {
 		return "", err
 	}
 	now := e.now()
-	c, err := cutAt(origin, journal, r.Step, now)
+	c, err := cutAt(o.run, o.journal, r.Step, now)
 	if err != nil {
 		return "", err
 	}
-	sv := saved{run: origin, state: newState(origin), tail: journal}
-	first := sv.first()
-	if first.Session {
-		return "", refuse(ErrUsage, "run %s is a session, which cannot be cut: its program grows with it", origin)
+	if o.first.Session {
+		return "", refuse(ErrUsage, "run %s is a session, which cannot be cut: its program grows with it", o.run)
 	}
-	if err := rooted(journal, c); err != nil {
+	if err := rooted(o.journal, c); err != nil {
 		return "", err
 	}
-	h, err := e.programs.host(&e.reader, first)
-	if err != nil {
-		return "", err
-	}
-	head, err := e.drifted(r, h.settings, first)
+	head, err := e.drifted(r, o.host.settings, o.first)
 	if err != nil {
 		return "", err
 	}
 	id := newRunID(e.opts.Random)
-	h.e, h.run = e, id
+	o.host.e, o.host.run = e, id
 	records := c.records
 	if r.Kind == LineageOnly {
-		records = append(records, recalls(journal, c.at, c.step)...)
+		records = append(records, recalls(o.journal, c.at, c.step)...)
 	}
-	l := &Lineage{Kind: r.Kind, Run: origin, Step: c.step, Seq: c.at, Copied: uint64(len(records)), Head: head}
-	inputs, err := r.set(l, c, h, first)
+	l := &Lineage{Kind: r.Kind, Run: o.run, Step: c.step, Seq: c.at, Copied: uint64(len(records)), Head: head}
+	inputs, err := r.set(l, c, o.host, o.first)
 	if err != nil {
 		return "", err
 	}
-	records[0] = Record{Time: now, Type: RunStarted, Data: first.descend(l, inputs, c.deadline, CallerOf(ctx).Name)}
+	records[0] = Record{Time: now, Type: RunStarted, Data: o.first.descend(l, inputs, c.deadline, CallerOf(ctx).Name)}
 	numbers := numbersOf(records)
-	if _, err := rehearse(h, number(records), now, false); err != nil {
-		return "", diverged(inOrigin(err, origin, numbers))
+	if _, err := rehearse(o.host, number(records), now, false); err != nil {
+		return "", diverged(inOrigin(err, o.run, numbers))
 	}
 	return id, e.adoptFork(ctx, r, id, records)
 }
