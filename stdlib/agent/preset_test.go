@@ -224,6 +224,19 @@ echo "$SOME_KEY" >&2`)
 	}
 }
 
+// Nor is one that an encoder of JSON writes in other letters.
+func TestKeysInOtherLettersAreInNothingKept(t *testing.T) {
+	const key = "c2stMTIzNDU2Nzg5+/=="
+	s := stub(t, "claude", "env = ['SOME_KEY']\n", lines(`{"type":"assistant","message":{"content":[{"type":"text","text":"c2stMTIzNDU2Nzg5\u002B/=="}]}}`,
+		`{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t","name":"Bash","input":{"command":"echo c2stMTIzNDU2Nzg5+/\u003d\u003d"}}]}}`,
+		`{"type":"result","is_error":false,"result":"the key is c2stMTIzNDU2Nzg5+\/=="}`))
+	s.vars["SOME_KEY"] = key
+	r := s.ask(t.Context(), `agent("a")`)
+	if kept := show(r) + strings.Join(s.events, "") + string(r.Blobs["transcript.txt"]); strings.Contains(kept, "c2stMTIzNDU2Nzg5") || strings.Count(kept, "[SOME_KEY]") != 6 {
+		t.Errorf("got %s", kept)
+	}
+}
+
 // A line that is an event is journaled when it is written: this program waits for the file that is made when the event has been heard.
 func TestEventsAsTheyHappen(t *testing.T) {
 	s := newStage(t, shell("a", `echo '{"event": {"kind": "plan", "text": "look"}}'

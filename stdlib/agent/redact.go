@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"starling/stdlib/secret"
 	"starling/stdlib/tool"
 )
 
@@ -58,19 +59,24 @@ func replacer(q Question, hidden func(name, value string) bool) *strings.Replace
 	return strings.NewReplacer(pairs...)
 }
 
-// hiddenNames are the names of values, as they stand in their place.
+// hiddenNames are the names of values, as they stand in their place. A value is there in each spelling that JSON may have it in.
 func hiddenNames(q Question, hidden func(name, value string) bool) map[string]string {
 	names := map[string]string{}
+	hide := func(name, value string) {
+		for _, text := range secret.Spellings(value) {
+			names[text] = "[" + name + "]"
+		}
+	}
 	for _, name := range q.Definition.Env {
 		if value, ok := q.Env(name); ok && hidden(name, value) {
-			names[value] = "[" + name + "]"
+			hide(name, value)
 		}
 	}
 	if q.Token != "" {
-		names[q.Token] = "[STARLING_TOKEN]"
+		hide("STARLING_TOKEN", q.Token)
 	}
 	if q.Endpoint != nil {
-		names[q.Endpoint.Token] = "[" + tool.TokenVariable + "]"
+		hide(tool.TokenVariable, q.Endpoint.Token)
 	}
 	return names
 }
