@@ -22,6 +22,7 @@ func (t *turn) begin() {
 		}
 		t.slice()
 	}
+	t.standInLine()
 }
 
 // beginReady starts attempts as far as the ceiling admits, in the order of their requests.
@@ -38,7 +39,7 @@ func (t *turn) beginReady() {
 			t.offer(st)
 			continue
 		}
-		if t.s.stands(st) {
+		if t.s.stands(st) || !t.placed(st) {
 			continue
 		}
 		t.wake()

@@ -67,6 +67,9 @@ func (a *actor) launch(st *step) {
 		j.at.Ask = a.asker(&j.nap, st.Step, st.Attempt)
 		j.at.Token, j.forget = a.e.attemptSecret(a.run, st)
 	}
+	if st.placed {
+		j.place, st.placed = a.run, false
+	}
 	a.jobs = append(a.jobs, j)
 }
 
@@ -92,6 +95,9 @@ func (a *actor) share(keep bool) (own *job) {
 // perform does the work and returns the event that brings its end home, unless nobody wants to know.
 func (j *job) perform() (ev event, home bool) {
 	j.reply = j.handle()
+	if j.place != "" {
+		j.e.places.give(j.place, 1)
+	}
 	if j.forget != nil {
 		j.forget()
 	}

@@ -45,10 +45,23 @@ func (s *state) stands(st *step) bool {
 	if full == nil {
 		return false
 	}
-	s.ready.remove(st)
-	full.waiting.push(st)
-	st.aside = full
+	s.putAside(st, full)
 	return true
+}
+
+// putAside has a ready step wait in a crowd.
+func (s *state) putAside(st *step, in *crowd) {
+	s.ready.remove(st)
+	in.waiting.push(st)
+	st.aside = in
+}
+
+// admit lets the first step try that waits.
+func (c *crowd) admit(s *state) {
+	next := c.waiting.first()
+	c.waiting.remove(next)
+	next.aside = nil
+	s.ready.push(next)
 }
 
 // works counts an attempt that has begun, or one less.
@@ -63,10 +76,7 @@ func (s *state) works(st *step, n int) {
 func (s *state) makeRoom(st *step) {
 	s.crowds(st, func(c *crowd, _ int) {
 		if c.waiting.len() > 0 {
-			next := c.waiting.first()
-			c.waiting.remove(next)
-			next.aside = nil
-			s.ready.push(next)
+			c.admit(s)
 		}
 	})
 }

@@ -41,6 +41,9 @@ type Options struct {
 
 	// Keep is how many records of its journal a run that has not ended keeps at least; when there are twice as many, the older ones are trimmed. 0 keeps all.
 	Keep int
+
+	// Agents is how many agents may be at work at once in all runs; one that is the only one of its run may in any case. 0 is any number.
+	Agents int
 }
 
 // Local is the Engine of this process: it owns a store and drives its runs.
@@ -56,6 +59,7 @@ type Local struct {
 	leaving  atomic.Bool
 	keeper   caretaker
 	notices  notifier
+	places   places
 	exchange chan struct{} // of one place: taken by a turn that reads or changes what runs share, until that is durable
 	contents sync.RWMutex  // held for reading by commits that name contents, for writing while some are dropped
 	keeping  sync.RWMutex  // held for writing while something is dropped; for reading while a run is made of contents or of a journal that are there
@@ -103,6 +107,7 @@ func Open(store Store, env *effect.Environment, opts Options) (*Local, error) {
 	e.reader.carried, e.reader.clock = e.carries, opts.Clock
 	e.breakers = breakers{store: store, known: map[string]breaker{}}
 	e.programs.env = env
+	e.places.e, e.places.limit = e, opts.Agents
 	e.alarms.ring, e.alarms.clock, e.alarms.after, e.alarms.recheck = e.ring, opts.Clock, e.after, recheck
 	if opts.After != nil {
 		e.alarms.recheck = math.MaxInt64 // it does not jump

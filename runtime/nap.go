@@ -11,6 +11,7 @@ type nap struct {
 	asleep bool   // guarded by e.mu
 	limit  *limit // the time of an attempt that can wait for people, nil for another
 	expire func() // ends the attempt for its time
+	place  string // run in whose place it works; "" where none is needed
 }
 
 // set notes whether the attempt waits for the clock. Whoever wakes it says so before it does, so that no moment looks quiet in between.
@@ -73,10 +74,16 @@ func (n *nap) deadline(ctx context.Context, timeout time.Duration) (context.Cont
 	}
 }
 
-// hold stops the time of an attempt that waits for people, until it is resumed.
+// hold stops the time of an attempt that waits for people, until it is resumed, and gives its place to others.
 func (n *nap) hold() (resume func()) {
 	held := n.expire != nil && n.limit.hold(n.e)
+	if n.place != "" {
+		n.e.places.give(n.place, 1)
+	}
 	return func() {
+		if n.place != "" {
+			n.e.places.retake(n.place)
+		}
 		n.set(false)
 		if held {
 			n.limit.run(n.e, n.expire)

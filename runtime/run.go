@@ -250,6 +250,7 @@ func tell(events []event, err error) {
 // others are taken again.
 func (a *actor) discard(t *turn, events []event, err error) (rest []event) {
 	a.s, a.m, a.yielded = nil, nil, false
+	a.vacate(t)
 	var p *poisoned
 	if !errors.As(err, &p) {
 		tell(events, err)
@@ -289,6 +290,7 @@ func (a *actor) after(t *turn) {
 			a.launch(st)
 		}
 	}
+	a.vacate(t)
 	for _, st := range t.children {
 		if a.s.Steps[st.Step] == st && a.m != nil && !a.host.draining() { // of a run that was set aside they are looked after when it goes on
 			a.e.startChild(a.run, a.host, a.s.Depth, st)

@@ -65,7 +65,7 @@ func newSimulation(t *testing.T, seed uint64, p *plan, faults bool) *simulation 
 
 func (s *simulation) open() {
 	open := func() (*runtime.Local, error) {
-		return runtime.Open(runtimetest.Slow(s.store, s.delay), s.environment(), runtime.Options{Log: s.log, Grace: time.Millisecond, Clock: s.now})
+		return runtime.Open(runtimetest.Slow(s.store, s.delay), s.environment(), runtime.Options{Log: s.log, Grace: time.Millisecond, Clock: s.now, Agents: int(s.seed % 4)})
 	}
 	e, err := open()
 	for err != nil && s.store.Failure() != nil { // the power failed while it opened

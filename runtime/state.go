@@ -113,6 +113,7 @@ type step struct {
 	Limit       int    // how many requests to its agent may be at work at once, 0 for any number
 	Total       int    // how many to all agents
 	aside       *crowd // where it waits although it is ready
+	placed      bool   // its attempt that is about to begin has a place of all runs
 	Behind      bool   // waits for another that may change the same
 	Held        string // address of the ceiling that holds it while somebody is asked
 	Heard       int    // of an agent with a chat: the number behind the newest entry that it is given

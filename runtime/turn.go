@@ -29,6 +29,7 @@ type turn struct {
 	records  []Record
 	size     int               // of the records' data, bytes
 	start    []*step           // attempts to begin after the commit
+	places   []*step           // those of them that have taken a place of all runs
 	abort    []string          // steps whose attempt in flight is to be stopped after the commit
 	children []*step           // child runs to start, or to look after again, after the commit
 	orphans  []string          // steps whose child run is to be cancelled after the commit
@@ -330,7 +331,7 @@ func (t *turn) moving() bool {
 	if t.m == nil {
 		return t.s.Gates[gateQuarantine] == nil // it was let go on, and is about to be loaded with its machine
 	}
-	return t.yielded || t.s.flying > 0 || t.s.ready.len() > 0 && !t.s.held() && !t.s.needy() || t.childMoves()
+	return t.yielded || t.s.flying > 0 || (t.s.ready.len() > 0 || t.s.stand()) && !t.s.held() && !t.s.needy() || t.childMoves()
 }
 
 func orNone(v starlark.Value) starlark.Value {

@@ -51,12 +51,14 @@ func (c *call) openLocal(dir string) (runtime.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	home := c.homeProject(dir)
 	e, err := runtime.Open(store, c.env, runtime.Options{
 		Log:     c.notice,
 		Clock:   c.clock,
 		Head:    git.Head,
 		Project: func() (*effect.Settings, error) { return c.homeSettings(dir) },
-		Keep:    c.keeps(dir),
+		Keep:    int(home.Keep),
+		Agents:  int(home.Machine.Agents),
 		Env:     c.getenv,
 	})
 	if err != nil {

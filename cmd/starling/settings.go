@@ -51,17 +51,17 @@ func (c *call) homeSettings(store string) (*effect.Settings, error) {
 	return s, err
 }
 
-// keeps is how many records of a journal stay, as the project says that a store stands in. A file that cannot be read keeps all: it is told of when it is used.
-func (c *call) keeps(store string) int {
+// homeProject is the project that a store stands in, for what it says of the store's owner. A file that cannot be read says nothing: it is told of when it is used.
+func (c *call) homeProject(store string) *project.File {
 	s, err := c.homeSettings(store)
 	if err != nil || len(s.Project) == 0 {
-		return 0
+		return &project.File{}
 	}
 	p, err := project.Parse(projectFile, s.Project)
 	if err != nil {
-		return 0
+		return &project.File{}
 	}
-	return int(p.Keep)
+	return p
 }
 
 // readProject reads and checks a project file into the settings.

@@ -18,7 +18,8 @@
 //	fake                    path                   none       script of scripted agents, relative to this file; the command line's --fake wins
 //	machine.steps           int, from 1000         1e9        what a script may compute between two outcomes
 //	machine.memory          int, from 1 MiB        1 GiB      bytes that a run may hold, by the machine's own count
-//	machine.agents          int, from 1            64         agents that may be at work at once in a run; the others wait for their turn, their deadlines not begun
+//	machine.agents          int, from 1            64         agents that may be at work at once in a run, and, of the project that the store stands in, in all runs, where one
+//	                                                          that has none at work may begin one; the others wait for their turn, their deadlines not begun
 //	store.keep              int, from 100          all        records of its journal that a run which has not ended keeps at least; from twice as many on
 //	                                                          the older ones are trimmed. It counts in the project that the store stands in
 //	defaults.timeout        duration               "5m"       of one attempt of an agent
