@@ -109,14 +109,15 @@ func cutLines(text string, most int, where string) string {
 
 // questions counts the records that nobody has answered. One that cannot be read is somebody else's file.
 func questions(folder string) (n int) {
-	files, _ := filepath.Glob(filepath.Join(folder, "*.json"))
+	records := os.DirFS(folder)
+	files, _ := fs.Glob(records, "*.json")
 	for _, file := range files {
 		var review struct {
 			AutoApply bool   `json:"auto_apply"`
 			Question  string `json:"question"`
 			Answer    string `json:"answer"`
 		}
-		text, err := os.ReadFile(file)
+		text, err := fs.ReadFile(records, file)
 		if err == nil && json.Unmarshal(text, &review) == nil && !review.AutoApply && review.Question != "" && review.Answer == "" {
 			n++
 		}
