@@ -86,11 +86,11 @@ func (r *Repository) snapshot(ctx context.Context) (*state, string, error) {
 		if s.Index, err = r.keep(ctx, index); err != nil {
 			return nil, "", err
 		}
-		staged, err := r.withIndex(ctx, index, func(env []string) (string, error) { return r.run(ctx, call{args: []string{"write-tree"}, env: env}) })
+		staged, err := r.staged(ctx, index)
 		if err != nil {
 			return nil, "", err
 		}
-		fmt.Fprintf(&entries, "100644 blob %s\tindex\x00040000 tree %s\tstaged\x00", s.Index, strings.TrimSpace(staged))
+		fmt.Fprintf(&entries, "100644 blob %s\tindex\x00%s", s.Index, staged)
 	}
 	if s.Files, err = r.tree(ctx, files, index); err != nil {
 		return nil, "", err
@@ -101,6 +101,44 @@ func (r *Repository) snapshot(ctx context.Context) (*state, string, error) {
 	fmt.Fprintf(&entries, "040000 tree %s\tfiles\x00040000 tree %s\trules\x00", s.Files, s.Rules)
 	tree, err := r.run(ctx, call{args: []string{"mktree", "-z"}, stdin: []byte(entries.String())})
 	return s, strings.TrimSpace(tree), err
+}
+
+// staged keeps what an index names, which git would collect otherwise: the tree of what is staged and, in the middle of a merge, one of what is not merged. It gives their entries.
+func (r *Repository) staged(ctx context.Context, index []byte) (entries string, err error) {
+	_, err = r.withIndex(ctx, index, func(env []string) (string, error) {
+		list, err := r.run(ctx, call{args: []string{"ls-files", "-z", "--unmerged"}, env: env})
+		var gone, blobs strings.Builder
+		for line := range strings.SplitSeq(list, "\x00") {
+			what, path, _ := strings.Cut(line, "\t")
+			f := strings.Fields(what) // mode, object, stage
+			if len(f) != 3 {
+				continue
+			}
+			fmt.Fprintf(&gone, "0 %s\t%s\x00", strings.Repeat("0", len(f[1])), path)
+			if f[0] != "160000" { // a submodule is not in this repository
+				fmt.Fprintf(&blobs, "100644 blob %s\t%d\x00", f[1], blobs.Len())
+			}
+		}
+		if err == nil && gone.Len() > 0 {
+			entries, err = r.subtree(ctx, "unmerged", call{args: []string{"mktree", "-z"}, stdin: []byte(blobs.String())})
+		}
+		if err == nil && gone.Len() > 0 {
+			_, err = r.run(ctx, call{args: []string{"update-index", "-z", "--index-info"}, stdin: []byte(gone.String()), env: env})
+		}
+		if err != nil {
+			return "", err
+		}
+		tree, err := r.subtree(ctx, "staged", call{args: []string{"write-tree"}, env: env})
+		entries += tree
+		return "", err
+	})
+	return entries, err
+}
+
+// subtree is the entry of a tree that a command makes.
+func (r *Repository) subtree(ctx context.Context, name string, c call) (string, error) {
+	tree, err := r.run(ctx, c)
+	return fmt.Sprintf("040000 tree %s\t%s\x00", strings.TrimSpace(tree), name), err
 }
 
 // load reads what was kept.

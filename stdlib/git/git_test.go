@@ -437,3 +437,34 @@ func TestOtherRepositories(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// An agent may have left the repository in the middle of a merge, with paths that are not merged in the index.
+func TestRollbackOfAMerge(t *testing.T) {
+	u := newUser(t)
+	r := u.open()
+	before := u.everything()
+	u.must(r.Checkpoint(t.Context(), "c"))
+	u.git("stash", "-q", "--include-untracked")
+	u.git("checkout", "-q", "-b", "other")
+	u.write("kept.txt", "other\n")
+	u.git("commit", "-qam", "other")
+	u.git("checkout", "-q", "main")
+	u.write("kept.txt", "main\n")
+	u.git("commit", "-qam", "second")
+	merge := exec.Command("git", "merge", "-q", "other")
+	merge.Dir = u.dir
+	if err := merge.Run(); err == nil {
+		t.Fatal("there is no conflict")
+	}
+	patch, _, err := r.Rollback(t.Context(), "c", "u", 1)
+	u.must(err)
+	if now := u.everything(); now != before {
+		t.Errorf("got\n%s\nwant\n%s", now, before)
+	}
+	if !strings.Contains(patch, "<<<<<<<") {
+		t.Errorf("what was undone lacks the conflict:\n%s", patch)
+	}
+	if _, err := os.Stat(u.path(".git/MERGE_HEAD")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the merge goes on: %v", err)
+	}
+}

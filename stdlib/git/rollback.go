@@ -42,10 +42,10 @@ func (r *Repository) Rollback(ctx context.Context, checkpoint, name string, atte
 		return "", nil, err
 	}
 	was, err := r.captureBoth(ctx, undone+name, attempt)
-	if err == nil {
-		err = r.restore(ctx, s, index)
-	}
 	if err != nil {
+		return "", nil, errors.Join(fmt.Errorf("nothing was changed: %w", err), os.Remove(lock))
+	}
+	if err := r.restore(ctx, s, index); err != nil {
 		os.Remove(lock)
 		return "", nil, fmt.Errorf("the rollback is not finished, roll back again; what was there is kept under %s%s: %w", undone, name, err)
 	}
