@@ -91,29 +91,33 @@ func (e *Local) defined(r *StartRequest) error {
 	return err
 }
 
-// runChild makes sure that a step has its child run, that the run is carried, and that the parent knows how it stands.
+// runChild makes sure that a step has its child run, that the run is carried, and that the parent knows how it stands. It fails where there is no child. One that is there and cannot be carried just now, or cannot be
+// read, decides nothing: it was set aside, which its parent is told, or whoever finds out is told.
 func (e *Local) runChild(run, step string, request func() (StartRequest, error), depth int) error {
 	ctx := WithCaller(e.ctx, Caller{Name: "run:" + run, Local: true})
 	id, err := e.child(ctx, run+"@"+step, request, depth)
-	if err == nil {
-		err = e.carryOne(ctx, id, e.environment(run))
-	}
 	if err != nil {
 		return err
 	}
+	if err := e.carryOne(ctx, id, e.environment(run)); err != nil {
+		e.log("run %s, a child of %s@%s: %v", id, run, step, err)
+	}
 	waits := false
 	if err := e.send(ctx, run, event{apply: func(t *turn) { waits = t.s.Steps[step] != nil }}); err != nil {
-		return err
+		e.log("run %s: its child %s: %v", run, id, err)
+		return nil
 	}
 	if !waits { // the step was withdrawn while its child was being started
 		e.cancelOrphan(run, step, id)
 		return nil
 	}
 	sv, err := readRun(e.store, id, 0)
-	if err == nil {
-		e.childChanged(run, step, sv.fold())
+	if err != nil {
+		e.log("run %s, a child of %s@%s: %v", id, run, step, err)
+		return nil
 	}
-	return err
+	e.childChanged(run, step, sv.fold())
+	return nil
 }
 
 // child finds the run of a step, or starts it.

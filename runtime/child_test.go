@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"go.starlark.net/starlark"
 
@@ -135,4 +136,65 @@ def main():
 	if end := w.until(top.ID, runtime.Completed); string(end.Output) != "3" {
 		t.Errorf("output %s", end.Output)
 	}
+}
+
+// A child run whose machine fails while its parent has it carried on is set aside, and its parent waits for what becomes of it: the step is not settled without it.
+func TestChildRunIsSetAsideWhileItIsCarried(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		poisoned := false
+		env := environment(nil)
+		env.Names["poison"] = &effect.Builtin{FullName: "poison", Pure: func(*effect.Call) (starlark.Value, error) {
+			if poisoned {
+				panic("poisoned on purpose")
+			}
+			return starlark.None, nil
+		}}
+		store := memory.New()
+		open := func() *runtime.Local {
+			e, err := runtime.Open(store, env, runtime.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return e
+		}
+		ctx := runtime.WithCaller(context.Background(), runtime.Caller{Name: "local:test", Local: true})
+		e := open()
+		const taker = `
+def main(x):
+    item = queue.take("q")
+    poison()
+    queue.ack(item)
+    return item.value + x
+`
+		run, err := e.Start(ctx, runtime.StartRequest{Bundle: bundle(t, parent, map[string]string{"child.star": taker}), Script: "parent.star"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+		store, poisoned = store.Reopen(), true
+		e = open()
+		defer e.Close()
+		if _, err := e.Push(ctx, runtime.PushRequest{Queue: "q", Value: []byte("40")}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := e.Carry(ctx, runtime.CarryRequest{Runs: []string{run.ID}}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		r, err := e.Get(ctx, run.ID)
+		if err != nil || r.Status != runtime.Suspended || len(r.Gates) != 1 || r.Gates[0].Gate != "run/!quarantine" {
+			t.Fatalf("%v: %+v", err, r)
+		}
+		poisoned = false
+		if _, err := e.Signal(ctx, answer(run.ID, "run/!quarantine", "retry")); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if r, err = e.Get(ctx, run.ID); err != nil || string(r.Output) != `{"got":42}` {
+			t.Errorf("%v: %+v", err, r)
+		}
+	})
 }
