@@ -23,7 +23,8 @@ func (c *call) agentsCommand() *cobra.Command {
 		Use:     "agents",
 		Short:   "Look at the agents of the project, and try them",
 		GroupID: "look",
-		Args:    operands(0, 0),
+		Args:    unknownVerb,
+		RunE:    showHelp,
 	}
 	cmd.AddCommand(c.agentsVerb("ls", "List the agents and whether they can be asked", 0, (*call).listAgents),
 		c.agentsVerb("show NAME", "Show what an agent is told and what serves it", 1, (*call).listAgents), c.agentsTestCommand())

@@ -16,6 +16,11 @@ func TestUsage(t *testing.T) {
 	for _, test := range []struct{ args, want string }{
 		{"sgnal x", `error: unknown command "sgnal"|help: did you mean "signal"?|`},
 		{"frobnicate", `error: unknown command "frobnicate"|help: starling help lists the commands|`},
+		{"token new bob", `error: unknown command "token new"|help: starling token has add, ls, rm|`},
+		{"agents judge", `error: unknown command "agents judge"|help: starling agents has ls, show, test|`},
+		{"tools cal x", `error: unknown command "tools cal"|help: did you mean "call"?|`},
+		{"queue lst", `error: unknown command "queue lst"|help: did you mean "ls"?|`},
+		{"store chek", `error: unknown command "store chek"|help: did you mean "check"?|`},
 		{"show x --jsn", "error: show: unknown flag: --jsn|help: did you mean --json?|"},
 		{"show x --whatever", "error: show: unknown flag: --whatever|help: see starling show --help|"},
 		{"show x -q", "error: show: unknown shorthand flag: 'q' in -q|help: see starling show --help|"},

@@ -26,7 +26,7 @@ type hookVerb struct {
 // hookCommand is the verb hook.
 func (c *call) hookCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "hook", Short: "Answer the hooks of a coding agent", GroupID: "knowledge", Args: unknownVerb,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+		RunE: showHelp}
 	var v hookVerb
 	start := &cobra.Command{
 		Use:   "session-start",

@@ -19,7 +19,8 @@ func (c *call) queueCommand() *cobra.Command {
 		Short:   "Look at what runs leave for each other",
 		GroupID: "decisions",
 		Long:    "A queue is there as soon as something is in it: a run or starling push has put it there, and a run takes it.",
-		Args:    operands(0, 0),
+		Args:    unknownVerb,
+		RunE:    showHelp,
 	}
 	cmd.AddCommand(c.queueListCommand(), c.queueShowCommand())
 	return cmd

@@ -50,7 +50,7 @@ func (c *call) root() *cobra.Command {
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		PersistentPreRunE: func(*cobra.Command, []string) error { return c.enter() },
 		Args:              unknownVerb,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE:              showHelp,
 	}
 	root.SetIn(c.stdin)
 	root.SetOut(c.stdout)
@@ -96,7 +96,7 @@ func (c *call) jsonFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&c.json, "json", false, "print one JSON document")
 }
 
-// unknownVerb refuses a first word that is no verb.
+// unknownVerb refuses a word that is no verb of cmd.
 func unknownVerb(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -107,8 +107,15 @@ func unknownVerb(cmd *cobra.Command, args []string) error {
 			verbs = append(verbs, sub.Name())
 		}
 	}
-	return usage(orElse(diagnostic.DidYouMean(args[0], verbs), "starling help lists the commands"), "unknown command %q", args[0])
+	help, word := "starling help lists the commands", args[0]
+	if cmd.HasParent() {
+		help, word = cmd.CommandPath()+" has "+strings.Join(verbs, ", "), cmd.Name()+" "+word
+	}
+	return usage(orElse(diagnostic.DidYouMean(args[0], verbs), help), "unknown command %q", word)
 }
+
+// showHelp is what a command does that has only verbs.
+func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
 // flagError makes a refusal of what pflag says.
 func flagError(cmd *cobra.Command, err error) error {

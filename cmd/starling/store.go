@@ -22,7 +22,7 @@ func (c *call) storeCommand() *cobra.Command {
 		Short:   "Look after the store: info, check, gc, backup, restore",
 		GroupID: "store",
 		Args:    unknownVerb,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE:    showHelp,
 	}
 	cmd.AddCommand(
 		c.careCommand(runtime.CareInfo, "info", "Tell what the store holds and what it takes of the disk", c.printInfo),

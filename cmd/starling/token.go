@@ -24,7 +24,8 @@ func (c *call) tokenCommand() *cobra.Command {
 with what is done, gates that are targeted at it take its answers, and what it may not do is refused.
 
 Capabilities: define, run, read, signal, cancel, act-as, override, admin, see-hidden (its bearer is shown what contracts mark @agent), or all.`,
-		Args: operands(0, 0),
+		Args: unknownVerb,
+		RunE: showHelp,
 	}
 	cmd.AddCommand(c.tokenAddCommand(), c.tokenListCommand(), c.tokenRemoveCommand())
 	return cmd

@@ -23,7 +23,8 @@ func (c *call) toolsCommand() *cobra.Command {
 		Use:     "tools",
 		Short:   "Look at the tool servers of the project, and call their tools",
 		GroupID: "look",
-		Args:    operands(0, 0),
+		Args:    unknownVerb,
+		RunE:    showHelp,
 	}
 	cmd.AddCommand(c.toolsListCommand(), c.toolsCallCommand())
 	return cmd
