@@ -18,7 +18,7 @@ import (
 // shell runs the commands of git for a repository, one after another, in one sh under one guard and in one sandbox: to make these takes ten times as long as most commands of git do. It is there from the
 // first command until it is closed, and holds the lock of the step meanwhile. One that was ended is followed by another.
 //
-// Commands go to its standard input, exit codes come back as lines. What a command reads and writes is in files, in a folder within git's own, which sh removes when its owner is killed.
+// Commands go to its standard input, exit codes come back as lines. What a command reads and writes is in files, in a folder within git's own if that can be, which sh removes when its owner is killed.
 type shell struct {
 	of  *Repository // as which it is confined
 	now *session    // nil when there is none
@@ -88,6 +88,7 @@ func (s *shell) begin(ctx context.Context) error {
 		err = n.open(s.of.dir)
 	}
 	if err == nil {
+		spec.Sandbox.Write = append(spec.Sandbox.Write, n.folder)
 		n.child, err = process.Start(ctx, spec)
 	}
 	if err != nil {
@@ -141,7 +142,11 @@ func (s *shell) spec() process.Spec {
 
 // open makes the folder and the files in it.
 func (n *session) open(dir string) (err error) {
-	if n.folder, err = os.MkdirTemp(dir, "starling-git-"); err != nil {
+	const pattern = "starling-git-*"
+	if n.folder, err = os.MkdirTemp(dir, pattern); err != nil { // a repository that may only be read can be read
+		n.folder, err = os.MkdirTemp("", pattern)
+	}
+	if err != nil {
 		return err
 	}
 	for i := range n.files {

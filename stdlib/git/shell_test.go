@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	goruntime "runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -93,5 +94,16 @@ func TestGitIsToldAnything(t *testing.T) {
 	u.must(err)
 	if got := u.git("show", "--format=%B", "--name-only", "-z", commit); !strings.Contains(got, message) || !strings.HasSuffix(got, "a 'b' $c\x00") {
 		t.Errorf("got %q", got)
+	}
+}
+
+// What only reads needs no right to write.
+func TestRepositoryThatMayOnlyBeRead(t *testing.T) {
+	u := newUser(t)
+	u.must(os.Chmod(u.path(".git"), 0o555))
+	t.Cleanup(func() { _ = os.Chmod(u.path(".git"), 0o755) })
+	files, err := u.open().Files(t.Context())
+	if err != nil || !slices.Contains(files, "kept.txt") {
+		t.Errorf("got %v, %v", files, err)
 	}
 }
