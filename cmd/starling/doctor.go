@@ -68,7 +68,7 @@ func (c *call) doctor(ctx context.Context) error {
 	}
 	mark := map[string]string{healthy: "ok", absent: "- ", faulty: "! "}
 	for _, f := range found {
-		c.print("%s %s: %s", mark[f.State], strings.TrimSpace(f.Part+" "+f.Name), f.Is)
+		c.print("%s %s: %s", mark[f.State], strings.TrimSpace(f.Part+" "+f.Name), strings.ReplaceAll(f.Is, "\n", "\n   "))
 		if f.Mend != "" {
 			c.print("   %s", f.Mend)
 		}
@@ -83,7 +83,7 @@ func (c *call) examineProject(ctx context.Context) []finding {
 	}
 	s, err := c.settings(c.place.project, "")
 	if err != nil {
-		return []finding{{"project", "", faulty, strings.TrimSpace(err.Error()), "starling check says where, with the lines"}}
+		return []finding{{"project", "", faulty, strings.TrimSpace(err.Error()), "starling check shows the lines"}}
 	}
 	found := []finding{{"project", "", healthy, c.place.project, ""}}
 	names, err := c.agentNames(s)
@@ -170,7 +170,8 @@ func (c *call) examineStore(ctx context.Context) finding {
 	}
 	s, err := c.door().Look(ctx)
 	if err != nil {
-		return finding{"store", "", faulty, err.Error(), "starling stop, if a process holds it; otherwise copy it away and start anew"}
+		mend := orElse(runtime.AsRefusal(err).Help, "starling stop, if a process holds it; otherwise copy it away and start anew")
+		return finding{"store", "", faulty, err.Error(), mend}
 	}
 	defer c.leave(s)
 	owner := "no process owns it"

@@ -76,3 +76,9 @@ func taken(dir string, h api.Hello) *runtime.Refusal {
 	refusal.Data, _ = json.Marshal(h) // plain data of ours
 	return refusal
 }
+
+// barred is the refusal for a store in which this user may not work: that of somebody else or, after one call with sudo, their own.
+func barred(dir string, err error) *runtime.Refusal {
+	return runtime.Refuse(runtime.ErrDenied, "work as the user it belongs to, give it to this one with chown -R, or take another with --store DIR",
+		"the store %s is not open to user %d: %v", dir, os.Geteuid(), err)
+}

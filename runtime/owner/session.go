@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"sync"
 
@@ -51,6 +52,9 @@ func Acquire(ctx context.Context, c Config, role Role) (*Session, error) {
 	if err == nil {
 		_, err = s.seat(ctx, nil)
 	}
+	if errors.Is(err, fs.ErrPermission) {
+		err = barred(c.Dir, err)
+	}
 	if err != nil {
 		s.end()
 		return nil, err
@@ -58,21 +62,33 @@ func Acquire(ctx context.Context, c Config, role Role) (*Session, error) {
 	return s, nil
 }
 
-// prepare finds out who this process is and where the store is. A reader makes no store.
+// prepare finds out where the store is and who this process is. A reader makes no store. The store comes first: in one of another user
+// it cannot be told which attempt the process belongs to.
 func (s *Session) prepare() error {
-	var err error
-	if s.self, err = api.Authenticate(api.Self(), s.config.Identify); err != nil {
+	find := s.config.Prepare
+	if s.role == Reader {
+		find = readable
+	}
+	err := find(s.config.Dir)
+	if err == nil {
+		s.dir, err = real(s.config.Dir)
+	}
+	if err == nil {
+		s.self, err = api.Authenticate(api.Self(), s.config.Identify)
+	}
+	return err
+}
+
+// readable tells whether there is something at dir that this user may look into.
+func readable(dir string) error {
+	f, err := os.Open(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: %w", dir, runtime.ErrNoStore)
+	}
+	if err != nil {
 		return err
 	}
-	if s.role != Reader {
-		if err := s.config.Prepare(s.config.Dir); err != nil {
-			return err
-		}
-	} else if _, err := os.Stat(s.config.Dir); errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("%s: %w", s.config.Dir, runtime.ErrNoStore)
-	}
-	s.dir, err = real(s.config.Dir)
-	return err
+	return f.Close()
 }
 
 // Owner is the pid of the process that owns the store, 0 when it is this one or none.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -345,6 +346,25 @@ func TestStoreThatCannotBeOpened(t *testing.T) {
 	if _, err := owner.Acquire(within(t), c, owner.Keeper); !errors.Is(err, runtime.ErrNotAStore) {
 		t.Errorf("got %v, want %v", err, runtime.ErrNotAStore)
 	}
+}
+
+// TestStoreOfSomebodyElse says whose rights are wanting, for every role, and does not ask who calls before it.
+func TestStoreOfSomebodyElse(t *testing.T) {
+	dir := store(t)
+	denied := &fs.PathError{Op: "open", Path: "owner.lock", Err: fs.ErrPermission}
+	c := config(dir)
+	c.Prepare = func(string) error { return fmt.Errorf("make a store: %w", denied) }
+	c.Identify = func(int) (string, string, error) { return "", "", denied }
+	_, err := owner.Acquire(within(t), c, owner.Participant)
+	refused(t, err, runtime.ErrDenied, fmt.Sprintf("the store %s is not open to user %d: make a store: open owner.lock: permission denied", dir, os.Geteuid()), "--store DIR")
+
+	if err := config(dir).Prepare(dir); err != nil {
+		t.Fatal(err)
+	}
+	c = config(dir)
+	c.OpenReader = func(string) (runtime.Engine, error) { return nil, denied }
+	_, err = owner.Acquire(within(t), c, owner.Reader)
+	refused(t, err, runtime.ErrDenied, "is not open to user", "chown -R")
 }
 
 // TestClientsWaitForAnOwnerThatStarts lets an owner take its time to open the store.
