@@ -184,11 +184,15 @@ func (c *committer) lead() {
 	c.mu.Lock()
 	queue := c.takeAll()
 	c.mu.Unlock()
-	rest := c.transact(queue)
+	c.stop(c.transact(queue))
+}
+
+// stop ends one's writing. What is left, and what has come meanwhile, is for the goroutine.
+func (c *committer) stop(left []*waiting) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.queue = append(rest, c.queue...)
-	c.urgent = c.urgent || len(rest) > 0
+	c.queue = append(left, c.queue...)
+	c.urgent = c.urgent || len(left) > 0
 	c.busy = false
 	if c.urgent || c.closing {
 		c.wake.Signal()
@@ -216,7 +220,6 @@ func clone(b *runtime.Batch) *runtime.Batch {
 func (c *committer) take() []*waiting {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.busy = false
 	for c.busy || !c.urgent && !c.closing {
 		c.wake.Wait()
 	}
@@ -237,6 +240,7 @@ func (c *committer) run() {
 		for len(queue) > 0 {
 			queue = c.transact(queue)
 		}
+		c.stop(nil)
 	}
 }
 
