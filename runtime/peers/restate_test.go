@@ -22,21 +22,22 @@ import (
 	"github.com/restatedev/sdk-go/server"
 )
 
-// serverVersion is that of the npm package which has the server.
-const serverVersion = "1.7.12"
-
-// peer is a Restate server of its own, with the workloads as services in this process.
-type peer struct {
+// restatePeer is a Restate server of its own, with the workloads as services in this process.
+type restatePeer struct {
 	ctx     context.Context
 	client  *ingress.Client
 	started atomic.Int64
 	waiting sync.Map // run to a channel that is closed once its code is about to wait
 }
 
-func newRestate(t testing.TB) *peer {
+func newRestate(t testing.TB) system {
+	binary := os.Getenv("RESTATE_SERVER")
+	if binary == "" {
+		t.Skip("RESTATE_SERVER does not name the binary of a Restate server; npm install @restatedev/restate-server@1.7.12 brings one")
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	t.Cleanup(stop)
-	p := &peer{ctx: ctx}
+	p := &restatePeer{ctx: ctx}
 	in, admin, code := freePort(t), freePort(t), freePort(t)
 	quiet := server.NewRestate().WithLogger(slog.DiscardHandler, true).
 		Bind(restate.NewService("Work").
@@ -46,13 +47,13 @@ func newRestate(t testing.TB) *peer {
 			Handler("run", restate.NewWorkflowHandler(p.doWait)).
 			Handler("answer", restate.NewWorkflowSharedHandler(p.doAnswer)))
 	go quiet.Start(ctx, fmt.Sprintf("127.0.0.1:%d", code))
-	serve(t, in, admin)
+	serve(t, binary, in, admin)
 	register(t, admin, code)
 	p.client = ingress.NewClient(fmt.Sprintf("http://127.0.0.1:%d", in))
 	return p
 }
 
-func (p *peer) doSteps(ctx restate.Context, n int) (restate.Void, error) {
+func (p *restatePeer) doSteps(ctx restate.Context, n int) (restate.Void, error) {
 	for range n {
 		if err := restate.RunVoid(ctx, func(restate.RunContext) error { return nil }); err != nil {
 			return restate.Void{}, err
@@ -61,7 +62,7 @@ func (p *peer) doSteps(ctx restate.Context, n int) (restate.Void, error) {
 	return restate.Void{}, nil
 }
 
-func (p *peer) doFan(ctx restate.Context, n int) (restate.Void, error) {
+func (p *restatePeer) doFan(ctx restate.Context, n int) (restate.Void, error) {
 	all := make([]restate.RunAsyncFuture[restate.Void], n)
 	for i := range all {
 		all[i] = restate.RunAsync(ctx, func(restate.RunContext) (restate.Void, error) { return restate.Void{}, nil })
@@ -74,28 +75,28 @@ func (p *peer) doFan(ctx restate.Context, n int) (restate.Void, error) {
 	return restate.Void{}, nil
 }
 
-func (p *peer) doWait(ctx restate.WorkflowContext, _ restate.Void) (string, error) {
+func (p *restatePeer) doWait(ctx restate.WorkflowContext, _ restate.Void) (string, error) {
 	if began, ok := p.waiting.LoadAndDelete(restate.Key(ctx)); ok {
 		close(began.(chan struct{}))
 	}
 	return restate.Promise[string](ctx, "go").Result()
 }
 
-func (p *peer) doAnswer(ctx restate.WorkflowSharedContext, choice string) (restate.Void, error) {
+func (p *restatePeer) doAnswer(ctx restate.WorkflowSharedContext, choice string) (restate.Void, error) {
 	return restate.Void{}, restate.Promise[string](ctx, "go").Resolve(choice)
 }
 
-func (p *peer) steps(n int) error {
+func (p *restatePeer) steps(n int) error {
 	_, err := ingress.Service[int, restate.Void](p.client, "Work", "Steps").Request(p.ctx, n)
 	return err
 }
 
-func (p *peer) fan(n int) error {
+func (p *restatePeer) fan(n int) error {
 	_, err := ingress.Service[int, restate.Void](p.client, "Work", "Fan").Request(p.ctx, n)
 	return err
 }
 
-func (p *peer) suspend() (string, error) {
+func (p *restatePeer) suspend() (string, error) {
 	run, began := fmt.Sprintf("w%d", p.started.Add(1)), make(chan struct{})
 	p.waiting.Store(run, began)
 	if _, err := ingress.Workflow[restate.Void, string](p.client, "Wait", run, "run").Send(p.ctx, restate.Void{}); err != nil {
@@ -105,7 +106,7 @@ func (p *peer) suspend() (string, error) {
 	return run, nil
 }
 
-func (p *peer) signal(run string) error {
+func (p *restatePeer) signal(run string) error {
 	ctx, stop := context.WithTimeout(p.ctx, 10*time.Second) // one that was never started would be waited for
 	defer stop()
 	if _, err := ingress.Workflow[string, restate.Void](p.client, "Wait", run, "answer").Request(ctx, "on"); err != nil {
@@ -119,13 +120,13 @@ func (p *peer) signal(run string) error {
 }
 
 // serve starts the server on an empty folder and ends it with the test.
-func serve(t testing.TB, in, admin int) {
+func serve(t testing.TB, binary string, in, admin int) {
 	dir := t.TempDir()
 	log, err := os.Create(filepath.Join(dir, "log"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(installed(t), "--no-logo", "--listen-mode", "tcp", "--base-dir", filepath.Join(dir, "data"), "--bind-ip", "127.0.0.1", "--bind-port", fmt.Sprint(freePort(t)))
+	cmd := exec.Command(binary, "--no-logo", "--listen-mode", "tcp", "--base-dir", filepath.Join(dir, "data"), "--bind-ip", "127.0.0.1", "--bind-port", fmt.Sprint(freePort(t)))
 	cmd.Env = append(os.Environ(), "RESTATE_DISABLE_TELEMETRY=true", "RESTATE_LOG_FILTER=warn",
 		fmt.Sprintf("RESTATE_INGRESS__BIND_PORT=%d", in), fmt.Sprintf("RESTATE_ADMIN__BIND_PORT=%d", admin))
 	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = log, log, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -158,32 +159,6 @@ func register(t testing.TB, admin, code int) {
 		}
 	}
 	t.Fatalf("the server does not take the services: %s", said)
-}
-
-// installed is the server's path. It is installed where it is not there yet.
-func installed(t testing.TB) string {
-	if path := os.Getenv("RESTATE_SERVER"); path != "" {
-		return path
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := filepath.Join(cache, "starling", "restate-"+serverVersion)
-	found := func() string {
-		paths, _ := filepath.Glob(filepath.Join(dir, "node_modules", "@restatedev", "restate-server-*", "bin", "restate-server"))
-		if len(paths) != 1 {
-			return ""
-		}
-		return paths[0]
-	}
-	if found() == "" {
-		out, err := exec.Command("npm", "install", "--prefix", dir, "--no-audit", "--no-fund", "@restatedev/restate-server@"+serverVersion).CombinedOutput()
-		if err != nil || found() == "" {
-			t.Fatalf("the server of the peer cannot be installed; name one with RESTATE_SERVER: %v\n%s", err, out)
-		}
-	}
-	return found()
 }
 
 func freePort(t testing.TB) int {
