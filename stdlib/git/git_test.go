@@ -241,6 +241,8 @@ func TestRollbackSIGKILL(t *testing.T) {
 			if err != nil || !strings.Contains(patch, "new/deep/file") {
 				t.Fatalf("%v; what the agent did: %s", err, patch)
 			}
+			r.Close()
+			u.noFolder() // that of the one that was killed included
 		}
 		if now := u.everything(); now != before {
 			t.Fatalf("got\n%s\nwant\n%s", now, before)
@@ -286,7 +288,6 @@ func (u user) cutAt(n int, variable string) (commands int, cut bool) {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	cut = killed(owner+".kill", cmd, ended)
-	u.noFolder()
 	count, _ := os.ReadFile(owner + ".count")
 	return bytes.Count(count, []byte("\n")), cut
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"starling/stdlib/process"
 	"starling/stdlib/sandbox"
@@ -18,7 +19,7 @@ import (
 // shell runs the commands of git for a repository, one after another, in one sh under one guard and in one sandbox: to make these takes ten times as long as most commands of git do. It is there from the
 // first command until it is closed, and holds the lock of the step meanwhile. One that was ended is followed by another.
 //
-// Commands go to its standard input, exit codes come back as lines. What a command reads and writes is in files, in a folder within git's own if that can be, which sh removes when its owner is killed.
+// Commands go to its standard input, exit codes come back as lines. What a command reads and writes is in files, in a folder within git's own if that can be. The folder of an owner that was killed is removed by the next shell.
 type shell struct {
 	of  *Repository // as which it is confined
 	now *session    // nil when there is none
@@ -27,6 +28,7 @@ type shell struct {
 // session is a shell that was started.
 type session struct {
 	folder string
+	lock   *os.File    // of the folder
 	files  [3]*os.File // what a command reads and writes; open throughout, so that it is theirs whatever stands under their names
 
 	commands *io.PipeWriter
@@ -97,7 +99,7 @@ func (s *shell) begin(ctx context.Context) error {
 	}
 	go n.watch()
 	s.now = n
-	n.tell("d=" + quoted(n.folder) + `; clean() { trap "" TERM; test ! -d "$d" || rm -rf "$d"; exit; }; trap clean EXIT TERM`) // a guard that ends all would end rm, too
+	n.tell("d=" + quoted(n.folder))
 	return nil
 }
 
@@ -140,30 +142,54 @@ func (s *shell) spec() process.Spec {
 	return process.Spec{Argv: []string{"sh", "-s"}, Dir: r.o.Workspace, Env: env, Lock: r.o.Lock, Attempt: r.o.Attempt, Sandbox: p}
 }
 
+// shellFolder is what the folders of shells are called, before what sets them apart.
+const shellFolder = "starling-git-"
+
 // open makes the folder and the files in it.
 func (n *session) open(dir string) (err error) {
-	const pattern = "starling-git-*"
-	if n.folder, err = os.MkdirTemp(dir, pattern); err != nil { // a repository that may only be read can be read
-		n.folder, err = os.MkdirTemp("", pattern)
+	sweep(dir)
+	if n.folder, err = os.MkdirTemp(dir, shellFolder); err != nil { // a repository that may only be read can be read
+		n.folder, err = os.MkdirTemp("", shellFolder)
 	}
 	if err != nil {
 		return err
 	}
+	if n.lock, err = os.Open(n.folder); err == nil {
+		err = syscall.Flock(int(n.lock.Fd()), syscall.LOCK_EX)
+	}
 	for i := range n.files {
-		if n.files[i], err = os.OpenFile(filepath.Join(n.folder, strconv.Itoa(i)), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
-			return err
+		if err == nil {
+			n.files[i], err = os.OpenFile(filepath.Join(n.folder, strconv.Itoa(i)), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 		}
 	}
-	return nil
+	return err
+}
+
+// sweep removes the folders of those who were killed: nobody holds their locks. One that is empty may have been made just now.
+func sweep(dir string) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if !e.IsDir() || !strings.HasPrefix(e.Name(), shellFolder) {
+			continue
+		}
+		f, err := os.Open(filepath.Join(dir, e.Name()))
+		if err != nil {
+			continue
+		}
+		if names, _ := f.Readdirnames(1); len(names) > 0 && syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+			_ = os.RemoveAll(f.Name())
+		}
+		_ = f.Close()
+	}
 }
 
 // remove undoes as much of open as was done.
 func (n *session) remove() {
-	for _, f := range n.files {
-		_ = f.Close() // of one that there is not, it does nothing
-	}
 	if n.folder != "" {
 		_ = os.RemoveAll(n.folder)
+	}
+	for _, f := range append(n.files[:], n.lock) {
+		_ = f.Close() // of one that there is not, it does nothing
 	}
 }
 

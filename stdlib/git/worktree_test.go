@@ -186,6 +186,7 @@ func TestTreesSIGKILL(t *testing.T) {
 		if cut {
 			_, err := play(t.Context(), u.dir)
 			u.must(err)
+			u.noFolder()
 		}
 		u.applied()
 		return commands
