@@ -94,7 +94,7 @@ func (e *Local) AddToken(ctx context.Context, r TokenRequest) (*Token, error) {
 		err = effect.CheckName(r.Name)
 	}
 	if err != nil {
-		return nil, refuse(ErrUsage, "a token: %v", err)
+		return nil, refuse(ErrUsage, "a token: %v", err).help("starling token add NAME --can read,signal; starling token --help lists the capabilities")
 	}
 	release := e.hold(prefixToken)
 	defer release()

@@ -84,7 +84,7 @@ func (c *call) answerCheck(found diagnostic.List, format string) error {
 	var refused *runtime.Refusal
 	if errs := countErrors(found); errs > 0 {
 		c.code = runtime.ErrCheckFailed.ExitCode()
-		refused = runtime.Refuse(runtime.ErrCheckFailed, "", "%d of the findings are errors", errs)
+		refused = runtime.Refuse(runtime.ErrCheckFailed, "", "%s, %s", counted(errs, "error"), counted(len(found)-errs, "warning"))
 	}
 	switch format {
 	case formatJSON:
@@ -160,4 +160,12 @@ func countErrors(list diagnostic.List) int {
 		}
 	}
 	return n
+}
+
+// counted is a number with its word, in the plural but for one.
+func counted(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
 }

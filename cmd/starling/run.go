@@ -46,7 +46,7 @@ run where it is.`,
 	f.StringVar(&v.fake, "fake", "", "agents are the functions of this script, `FILE`")
 	f.BoolVar(&v.record, "record", false, "add what is said with agents to their cassettes (cassette in starling.toml), for tests to play")
 	f.StringVar(&v.deadline, "deadline", "", "the run must have ended after this `DURATION`, such as 2h")
-	f.StringVar(&v.overtime, "overtime", string(runtime.OvertimeFail), "what becomes of it at the deadline: `fail`, cancel, or suspend it at the gate !deadline")
+	f.StringVar(&v.overtime, "overtime", string(runtime.OvertimeFail), "`WHAT` becomes of it at the deadline: fail, cancel, or suspend it at the gate !deadline")
 	f.StringVar(&v.key, "key", "", "idempotency `KEY`: starting again with it gives the same run")
 	c.jsonFlag(cmd)
 	return cmd

@@ -43,10 +43,17 @@ func (c *checker) literals(sig *signature, bound map[string]syntax.Expr) {
 // typeHint is how an argument of another type can be written.
 func typeHint(p effect.Param, arg syntax.Expr) string {
 	l, ok := unparen(arg).(*syntax.Literal)
-	if p.Type != "duration" || !ok {
-		return ""
+	switch {
+	case p.Type == "contract" && ok:
+		return "write contract(" + l.Raw + ")"
+	case p.Type == "contract":
+		return `a contract is a text, such as contract("{name: string, tags: [string]}")`
+	case p.Type == "duration" && ok:
+		return withUnit(l.Raw)
+	case p.Type == "duration":
+		return `a duration is a text with a unit, such as "90s" or "2h"`
 	}
-	return withUnit(l.Raw)
+	return ""
 }
 
 // text checks a literal string argument.

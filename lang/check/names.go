@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"strings"
 
 	"go.starlark.net/resolve"
@@ -191,8 +192,16 @@ func (c *checker) export(from *syntax.Ident, other *File) {
 	}
 	c.at("unknown_export", from, diagnostic.Diagnostic{
 		Message: other.Name + " does not define " + from.Name,
-		Hint:    diagnostic.DidYouMean(from.Name, exports),
+		Hint:    cmp.Or(diagnostic.DidYouMean(from.Name, exports), offers(exports)),
 	})
+}
+
+// offers says what can be loaded from a file.
+func offers(exports []string) string {
+	if len(exports) == 0 {
+		return "it defines nothing that can be loaded"
+	}
+	return "it defines " + strings.Join(exports, ", ")
 }
 
 // exports lists the names that other files may load.

@@ -50,6 +50,9 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) error {
 func watchRequest(r *http.Request) (runtime.WatchRequest, error) {
 	query := r.URL.Query()
 	q := runtime.WatchRequest{Run: query.Get("run"), Follow: query.Get("follow") != "false"}
+	if q.Run == "" {
+		return q, runtime.Refuse(runtime.ErrUsage, "GET /v1/events?run=ID", "events: run: got nothing, want the id of a run")
+	}
 	for _, text := range []string{r.Header.Get("Last-Event-ID"), query.Get("after")} {
 		if text == "" {
 			continue

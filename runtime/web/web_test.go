@@ -274,6 +274,9 @@ func TestEveryRoute(t *testing.T) {
 		t.Errorf("blob: %d %q", status, body)
 	}
 	asked["/v1/events"] = true
+	if status, _, body := s.ask("GET", "/v1/events", worker, ""); status != http.StatusBadRequest || !strings.Contains(string(body), "want the id of a run") {
+		t.Errorf("events of no run: %d %q", status, body)
+	}
 	if status, _, body := s.ask("GET", "/v1/events?run="+run+"&follow=false", worker, ""); status != 200 || !strings.HasPrefix(string(body), "id: 1\n") {
 		t.Errorf("events: %d %q", status, body)
 	}

@@ -107,12 +107,13 @@ func (r *reader) checkServed(t table, backend string) {
 
 func (r *reader) checkCommand(t table, a Agent) {
 	_, given := t.values["command"]
+	_, preset := t.values["preset"] // one that is not known has been refused
 	_, model := t.values["model"]
 	switch {
 	case a.Backend != Command && a.Backend != ACP:
 	case !given && a.Backend == ACP:
 		r.complain(t.path, diagnostic.Diagnostic{Message: "this agent has no command", Hint: `add command = ["program", "argument"], which speaks the Agent Client Protocol`})
-	case !given && a.Preset == "":
+	case !given && !preset:
 		r.complain(t.path, diagnostic.Diagnostic{Message: "this agent has no command",
 			Hint: `add command = ["program", "argument"], preset = "claude", or backend = "scripted" for a function of the fake`})
 	case len(a.Command) > 0 && a.Command[0] == "":

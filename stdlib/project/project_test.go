@@ -229,6 +229,11 @@ starling.toml:1:9: agents.a: this agent has no command
   |         ^
   = help: add command = ["program", "argument"], preset = "claude", or backend = "scripted" for a function of the fake
 `},
+		{"[agents.a]\npreset = 'cluade'\n", `
+starling.toml:2:10: agents.a.preset: got "cluade", want claude, codex or gemini; did you mean "claude"?
+  | preset = 'cluade'
+  |          ^^^^^^^^
+`},
 		{"[agents.a]\ncommand = 'x'\n", `
 starling.toml:2:11: agents.a.command: got "x", want a list of strings
   | command = 'x'
