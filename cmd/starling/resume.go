@@ -63,6 +63,9 @@ func (c *call) resume(ctx context.Context, addresses []string, v *resumeVerb) er
 	case err != nil:
 		return err
 	case len(addresses) == 1:
+		if r := runs[0]; r.Status.Ended() {
+			c.notice("%s is %s already", r.ID, r.Status)
+		}
 		return c.see(ctx, s, runs[0], runs[0].Details.Seq, atRest)
 	}
 	return c.seeAll(ctx, s, runs)
