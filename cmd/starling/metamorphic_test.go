@@ -8,6 +8,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -58,6 +59,7 @@ type house struct {
 
 	store  *memory.Store
 	engine *runtime.Local
+	end    func() // ends the engine, and returns when all that it had in hand is over
 	server *api.Server
 	client *api.Client
 }
@@ -82,6 +84,7 @@ func (h *house) open(p *telling) {
 	if h.store == nil {
 		h.store = memory.New()
 	} else {
+		h.end() // with a process goes what it has in hand
 		h.store = h.store.Crash()
 	}
 	h.start(p)
@@ -90,11 +93,12 @@ func (h *house) open(p *telling) {
 func (h *house) start(p *telling) {
 	p.t.Helper()
 	var e *runtime.Local
-	e, err := runtime.Open(failing{h.store, func() { go func() { _ = e.Close() }() }}, environment(), runtime.Options{Grace: time.Millisecond})
+	end := sync.OnceFunc(func() { _ = e.Close() })
+	e, err := runtime.Open(failing{h.store, func() { go end() }}, environment(), runtime.Options{Grace: time.Millisecond})
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	h.engine = e
+	h.engine, h.end = e, end
 	if !h.socket {
 		return
 	}
