@@ -1,6 +1,7 @@
 package lang_test
 
 import (
+	"strconv"
 	"strings"
 
 	"go.starlark.net/starlark"
@@ -27,7 +28,7 @@ func environment() *effect.Environment {
 		names[name] = starlark.NewBuiltin(name, nil) // the machine's own
 	}
 	for _, b := range []*effect.Builtin{
-		builtin("agent(who, task:string=, *, input, context, output, timeout:duration, retries:int, on_error:fail/return, backend, tools:list, on_event:function, owns:list, name:string) -> Result", effect.Waiting),
+		builtin("agent(who, task:string=, *, input, context, output, timeout:duration, retries:int<=100, on_error:fail/return, backend, tools:list, on_event:function, owns:list, name:string) -> Result", effect.Waiting),
 		builtin("handoff(to:string, payload, *, tools:list, on_event:function, owns:list, name:string) -> Result", effect.Waiting),
 		builtin("gate(name:string, *, prompt:string, options:list|dict, target:string, data, timeout:duration, fallback:string, on_timeout:fail/return, quorum:int, wait:bool) -> Decision", effect.Waiting),
 		builtin("run(script:string, inputs:dict=, *, name:string, timeout:duration)", effect.Waiting),
@@ -45,7 +46,7 @@ func environment() *effect.Environment {
 	return &effect.Environment{Names: names}
 }
 
-// builtin reads a declaration: NAME:TYPE= is an optional parameter of a type, after * all are optional, A/B are the texts allowed.
+// builtin reads a declaration: NAME:TYPE= is an optional parameter of a type, after * all are optional, A/B are the texts allowed, <=N bounds an int.
 func builtin(text string, class effect.Class) *effect.Builtin {
 	text, result, _ := strings.Cut(text, " -> ")
 	name, params, _ := strings.Cut(strings.TrimSuffix(text, ")"), "(")
@@ -60,6 +61,8 @@ func builtin(text string, class effect.Class) *effect.Builtin {
 		if star {
 			q.Default = "None"
 		}
+		p, most, _ := strings.Cut(p, "<=")
+		q.Most, _ = strconv.Atoi(most)
 		p, optional := strings.CutSuffix(p, "=")
 		if optional {
 			q.Default = "None"

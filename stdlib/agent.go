@@ -24,8 +24,8 @@ func agentKeywords() []effect.Param {
 			Doc: "Name of the agent whose backend answers instead of its own, or several in order of preference: when one is missing the next is asked."},
 		{Name: "tools", Type: "list|tuple", Default: "None", KeywordOnly: true, Doc: toolsDoc},
 		timeoutParam("Of one attempt; \"5m\" unless the role or the project says otherwise. Waiting for people is not counted."),
-		{Name: "retries", Type: "int", Default: "None", KeywordOnly: true, Doc: "Further attempts after a failure of the transport, 1 by default."},
-		{Name: "reasks", Type: "int", Default: "None", KeywordOnly: true,
+		{Name: "retries", Type: "int", Most: maxFurther, Default: "None", KeywordOnly: true, Doc: "Further attempts after a failure of the transport, 1 by default."},
+		{Name: "reasks", Type: "int", Most: maxFurther, Default: "None", KeywordOnly: true,
 			Doc: "Further attempts after a reply that broke its contract or is a placeholder, 2 by default; each is told the exact paths at fault."},
 		onErrorParam("a Result"),
 		{Name: "on_event", Type: "callable", Default: "None", KeywordOnly: true,
@@ -78,17 +78,17 @@ func handoffBuiltin() *effect.Builtin {
 			{Name: "returns", Type: "contract", Default: "None", KeywordOnly: true, Doc: "What the reply must be; the receiver's output by default."},
 			{Name: "context", Type: "dict", Default: "{}", KeywordOnly: true,
 				Doc: "What the receiver should know. The keys that its role requires must be there; constraints is a list that it must keep to; history is not passed on."},
-			{Name: "cycle", Type: "int", Default: "None", KeywordOnly: true, Doc: "Which round of a cycle this is, from 0."},
-			{Name: "budget", Type: "int", Default: "None", KeywordOnly: true,
+			{Name: "cycle", Type: "int", Most: 1<<31 - 1, Default: "None", KeywordOnly: true, Doc: "Which round of a cycle this is, from 0."},
+			{Name: "budget", Type: "int", Least: 1, Most: maxBudget, Default: "None", KeywordOnly: true,
 				Doc: "How many tokens payload and context may take together; more is an error of kind budget. A token is taken for four characters of JSON."},
 		}, agentKeywords()...),
 		Result: "Result",
 		Class:  effect.Waiting,
 		Request: func(c *effect.Call) (*effect.Request, error) {
-			if _, err := c.Count("cycle", 0, 0, 1<<31-1); err != nil {
+			if _, err := c.Count("cycle", 0); err != nil {
 				return nil, err
 			}
-			if _, err := c.Count("budget", 1, 1, maxBudget); err != nil {
+			if _, err := c.Count("budget", 1); err != nil {
 				return nil, err
 			}
 			if err := checkWho(c, "sender"); err != nil {
@@ -146,7 +146,7 @@ func checkAsking(c *effect.Call) error {
 		return err
 	}
 	for _, p := range []string{"retries", "reasks"} {
-		if _, err := c.Count(p, 0, 0, maxFurther); err != nil {
+		if _, err := c.Count(p, 0); err != nil {
 			return err
 		}
 	}

@@ -23,7 +23,7 @@ func assertModule() *starlarkstruct.Module {
 		assertion("false", "That a value is false.", assertFalse, got),
 		assertion("contains", "That a text has a part, a list an element, or a dict a key.", assertContains, got,
 			effect.Param{Name: "part", Nullable: true, Doc: "What must be in it."}),
-		assertion("len", "That a value has so many elements.", assertLen, got, effect.Param{Name: "want", Type: "int", Doc: "How many."}),
+		assertion("len", "That a value has so many elements.", assertLen, got, effect.Param{Name: "want", Type: "int", Most: 1 << 30, Doc: "How many."}),
 		assertion("matches", "That a regular expression matches somewhere in a text.", assertMatches, got,
 			effect.Param{Name: "pattern", Type: "string", Doc: "The expression, as re.search takes it."}),
 		assertion("fails", "That an Outcome or a Result is an error, such as that of attempt(fn, …) or run(…, on_error = \"return\"). Gives the error.", assertFails,
@@ -100,7 +100,7 @@ func assertContains(c *effect.Call) (starlark.Value, error) {
 }
 
 func assertLen(c *effect.Call) (starlark.Value, error) {
-	want, err := c.Count("want", 0, 0, 1<<30)
+	want, err := c.Count("want", 0)
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ const (
 // contextModule fits what agents are told into their context windows. Both functions give the same for the same: trimming keeps the full text as an artifact, so it is a request too.
 func contextModule() []*effect.Builtin {
 	budget := func(otherwise string) effect.Param {
-		return effect.Param{Name: "budget", Type: "int", Default: otherwise, KeywordOnly: true, Doc: "How many tokens the result may take as JSON. A token is taken for four characters."}
+		return effect.Param{Name: "budget", Type: "int", Least: 1, Most: maxBudget, Default: otherwise, KeywordOnly: true, Doc: "How many tokens the result may take as JSON. A token is taken for four characters."}
 	}
 	return []*effect.Builtin{
 		contextBuiltin("pack", "dict", "Pack what an agent should see of the workspace within a budget. It gives a dict of map, all paths that are not ignored, folders closed where it would be long; excerpts, dicts of path, "+
@@ -36,7 +36,7 @@ func contextModule() []*effect.Builtin {
 			"agent_outputs, stands a dict of summary, tokens, artifact and path: the full text is the artifact context.json. What is still too much is an error of kind budget.",
 			effect.Param{Name: "context", Type: "dict", Doc: "Such as {\"target_files\": […], \"history\": […], \"agent_outputs\": {…}}."},
 			budget("32000"),
-			effect.Param{Name: "history", Type: "int", Default: "2", KeywordOnly: true, Doc: "How many entries of history stay."}),
+			effect.Param{Name: "history", Type: "int", Most: maxHistory, Default: "2", KeywordOnly: true, Doc: "How many entries of history stay."}),
 	}
 }
 
@@ -71,7 +71,7 @@ func contextRequest(c *effect.Call, operation string) (*effect.Request, error) {
 }
 
 func packArguments(c *effect.Call, o *effect.Object) error {
-	budget, err := c.Count("budget", packBudget, 1, maxBudget)
+	budget, err := c.Count("budget", packBudget)
 	if err != nil {
 		return err
 	}
@@ -98,11 +98,11 @@ func packArguments(c *effect.Call, o *effect.Object) error {
 }
 
 func trimArguments(c *effect.Call, o *effect.Object) error {
-	budget, err := c.Count("budget", trimBudget, 1, maxBudget)
+	budget, err := c.Count("budget", trimBudget)
 	if err != nil {
 		return err
 	}
-	keep, err := c.Count("history", 2, 0, maxHistory)
+	keep, err := c.Count("history", 2)
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func fsModule() []*effect.Builtin {
 		fsBuiltin("grep", "list", "Find the lines of files that a regular expression matches: dicts of path, line and text, by path. Files that are larger than 1 MB or no text are passed over.",
 			effect.Param{Name: "regexp", Type: "string", Doc: "In the syntax of RE2, for one line each."},
 			effect.Param{Name: "pattern", Type: "string", Default: `"**"`, Doc: "Which files, as for fs.glob."},
-			effect.Param{Name: "limit", Type: "int", Default: "1000", KeywordOnly: true, Doc: "More lines than so many are an error."}),
+			effect.Param{Name: "limit", Type: "int", Least: 1, Most: maxLines, Default: "1000", KeywordOnly: true, Doc: "More lines than so many are an error."}),
 	}
 }
 
@@ -80,7 +80,7 @@ func fsRequest(c *effect.Call, operation string) (*effect.Request, error) {
 			}
 			o.Text(p.Name, c.Text(p.Name, ""))
 		case "limit":
-			limit, err := c.Count(p.Name, 1000, 1, maxLines)
+			limit, err := c.Count(p.Name, 1000)
 			if err != nil {
 				return nil, err
 			}

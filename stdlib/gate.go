@@ -38,7 +38,7 @@ func gateBuiltin() *effect.Builtin {
 				Doc: "At the deadline without a fallback: fail raises, return gives a Decision that is .timed_out."},
 			{Name: "escalate", Type: "list|tuple", Default: "None", KeywordOnly: true,
 				Doc: "Whom to ask in turn, as (target, duration) pairs: each may decide until its time is over."},
-			{Name: "quorum", Type: "int", Default: "1", KeywordOnly: true, Doc: "How many must choose the same."},
+			{Name: "quorum", Type: "int", Least: 1, Most: maxQuorum, Default: "1", KeywordOnly: true, Doc: "How many must choose the same."},
 			{Name: "editable", Type: "bool", Default: "False", KeywordOnly: true, Doc: "Whether who decides may change the data."},
 			{Name: "wait", Type: "bool", Default: "True", KeywordOnly: true, Doc: "False opens the gate and goes on."},
 		},
@@ -206,6 +206,6 @@ func checkFreeFallback(c *effect.Call, v starlark.Value) error {
 }
 
 func checkQuorum(c *effect.Call) error {
-	_, err := c.Count("quorum", 1, 1, maxQuorum)
+	_, err := c.Count("quorum", 1)
 	return err
 }

@@ -53,7 +53,7 @@ func httpKeywords(method string) []effect.Param {
 	return []effect.Param{
 		{Name: "headers", Type: "dict", Default: "{}", KeywordOnly: true, Doc: "Names and values; a value may be a secret."},
 		timeoutParam("Of one attempt, \"30s\" by default."),
-		{Name: "retries", Type: "int", Default: "None", KeywordOnly: true,
+		{Name: "retries", Type: "int", Most: maxFurther, Default: "None", KeywordOnly: true,
 			Doc: "Further attempts after a failure of the transport; 1 by default where a repetition does no harm, else 0."},
 		onUncertainParam(uncertain),
 		{Name: "idempotent", Type: "bool", Default: "None", KeywordOnly: true,
@@ -118,7 +118,7 @@ func httpPolicy(c *effect.Call, method string) (effect.Policy, error) {
 	}
 	p.OnUncertain = onUncertain(c, p.OnUncertain)
 	var err error
-	p.Retries, err = c.Count("retries", retries, 0, maxFurther)
+	p.Retries, err = c.Count("retries", retries)
 	return p, err
 }
 

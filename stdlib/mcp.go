@@ -80,7 +80,7 @@ func mcpCall() *effect.Builtin {
 			{Name: "tool", Type: "string", Doc: "The tool's name."},
 			{Name: "arguments", Type: "dict", Default: "{}", Doc: "What it is given."},
 			timeoutParam("Of one attempt with all that starting the server takes, \"5m\" by default; one call may take what the server's timeout says."),
-			{Name: "retries", Type: "int", Default: "None", KeywordOnly: true, Doc: "Further attempts after a server could not be started, or, of an idempotent call, died; 1 by default."},
+			{Name: "retries", Type: "int", Most: maxFurther, Default: "None", KeywordOnly: true, Doc: "Further attempts after a server could not be started, or, of an idempotent call, died; 1 by default."},
 			onUncertainParam(`"ask"`),
 			{Name: "idempotent", Type: "bool", Default: "False", KeywordOnly: true, Doc: "That a repetition does no harm: what a crash or a dying server has cut is called again."},
 			nameParam("SERVER.TOOL"),
@@ -115,7 +115,7 @@ func callRequest(c *effect.Call) (*effect.Request, error) {
 	if effect.CheckName(title) != nil {
 		title = c.Builtin.FullName
 	}
-	retries, err := c.Count("retries", 1, 0, maxFurther)
+	retries, err := c.Count("retries", 1)
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ func chatModule() []*effect.Builtin {
 			effect.Param{Name: "by", Type: "string", Default: `"script"`, KeywordOnly: true, Doc: "Who says it."}, chat),
 		memoryBuiltin(effect.Answer, "memory.chat.all", "list", "What was said in a chat of the run: dicts with by and text, and to where it was said to one agent.", chat),
 		memoryBuiltin(effect.Answer, "memory.chat.keep", "None", "Forget all but the newest entries of a chat.",
-			effect.Param{Name: "last", Type: "int", Doc: "How many are kept."}, chat),
+			effect.Param{Name: "last", Type: "int", Most: 1<<31 - 1, Doc: "How many are kept."}, chat),
 	}
 }
 
@@ -63,7 +63,7 @@ func memoryRequest(c *effect.Call) (*effect.Request, error) {
 		case "key", "chat", "by":
 			err = checkKey(c, p.Name)
 		case "last":
-			_, err = c.Count(p.Name, 0, 0, 1<<31-1)
+			_, err = c.Count(p.Name, 0)
 		}
 		if err != nil {
 			return nil, err

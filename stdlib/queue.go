@@ -14,7 +14,7 @@ func queueModule() []*effect.Builtin {
 			"then others may take it. Waiting for people, restarts and crashes end nothing of this.", queue,
 			effect.Param{Name: "wait", Type: "bool", Default: "True", KeywordOnly: true, Doc: "False gives None when there is no item."},
 			timeoutParam("How long to wait; for ever by default. Its end raises."),
-			effect.Param{Name: "id", Type: "int", Default: "None", KeywordOnly: true, Doc: "Take the item of this number, as queue.all lists it, and no other. It gives None when that has left the queue."},
+			effect.Param{Name: "id", Type: "int", Least: 1, Most: 1 << 53, Default: "None", KeywordOnly: true, Doc: "Take the item of this number, as queue.all lists it, and no other. It gives None when that has left the queue."},
 			effect.Param{Name: "lease", Type: "duration", Default: "None", KeywordOnly: true, Doc: "After this others may take the item although this run goes on; never by default."}),
 		queueBuiltin("queue.ack", "None", "Drop an item from its queue: what it asked for is done. It raises where the item is not this run's any more, because its lease was over and "+
 			"somebody has taken it. One that is parked may be dropped by any run.", item),
@@ -45,7 +45,7 @@ func queueRequest(c *effect.Call) (*effect.Request, error) {
 				return nil, err
 			}
 		case "id":
-			if _, err := c.Count("id", 1, 1, 1<<53); err != nil {
+			if _, err := c.Count("id", 1); err != nil {
 				return nil, err
 			}
 		case "timeout", "lease":

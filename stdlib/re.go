@@ -52,7 +52,7 @@ func patternParams() []effect.Param {
 }
 
 func countParam(name string) effect.Param {
-	return effect.Param{Name: name, Type: "int", Default: "0", Doc: "How many matches count; 0 for all."}
+	return effect.Param{Name: name, Type: "int", Most: 1 << 30, Default: "0", Doc: "How many matches count; 0 for all."}
 }
 
 // substitute puts the parameter repl where Python has it.
@@ -114,7 +114,7 @@ func reFindall(p *pattern, c *effect.Call) (starlark.Value, error) {
 }
 
 func reSplit(p *pattern, c *effect.Call) (starlark.Value, error) {
-	most, err := c.Count("maxsplit", 0, 0, 1<<30)
+	most, err := c.Count("maxsplit", 0)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func reSplit(p *pattern, c *effect.Call) (starlark.Value, error) {
 }
 
 func reSub(p *pattern, c *effect.Call) (starlark.Value, error) {
-	most, err := c.Count("count", 0, 0, 1<<30)
+	most, err := c.Count("count", 0)
 	if err != nil {
 		return nil, err
 	}

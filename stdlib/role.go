@@ -21,10 +21,10 @@ func roleBuiltin() *effect.Builtin {
 			{Name: "output", Type: "contract", Default: "None", KeywordOnly: true, Doc: "What it must reply."},
 			{Name: "requires", Type: "list|tuple", Default: "None", KeywordOnly: true, Doc: "Keys that the context of a handoff to it must have."},
 			timeoutParam("Of one attempt."),
-			{Name: "retries", Type: "int", Default: "None", KeywordOnly: true, Doc: "Further attempts after a failure of the transport."},
+			{Name: "retries", Type: "int", Most: maxFurther, Default: "None", KeywordOnly: true, Doc: "Further attempts after a failure of the transport."},
 			{Name: "modifies", Type: "bool", Default: "None", KeywordOnly: true, Doc: "Whether it changes the workspace: anything of it, unless owns says what. Two that may change the same are not at work in two branches of one parallel."},
 			{Name: "owns", Type: "list|tuple", Default: "None", KeywordOnly: true, Doc: ownsDoc},
-			{Name: "limit", Type: "int", Default: "None", KeywordOnly: true, Doc: "How many of it may be at work at once."},
+			{Name: "limit", Type: "int", Least: 1, Most: 1<<31 - 1, Default: "None", KeywordOnly: true, Doc: "How many of it may be at work at once."},
 		},
 		Result: "role",
 		Pure:   newRole,
@@ -65,10 +65,10 @@ func checkRole(c *effect.Call) error {
 	if err := positive(c, "timeout"); err != nil {
 		return err
 	}
-	if _, err := c.Count("retries", 0, 0, maxFurther); err != nil {
+	if _, err := c.Count("retries", 0); err != nil {
 		return err
 	}
-	_, err := c.Count("limit", 1, 1, 1<<31-1)
+	_, err := c.Count("limit", 1)
 	return err
 }
 

@@ -87,7 +87,7 @@ func respondBuiltin() *effect.Builtin {
 		"in a test: a request without a response fails.", respondRequest,
 		effect.Param{Name: "url", Type: "string", Doc: "The URL; one that ends with * is the beginning of many."},
 		effect.Param{Name: "method", Type: "string", Default: "None", KeywordOnly: true, Doc: "Only requests of this method."},
-		effect.Param{Name: "status", Type: "int", Default: "200", KeywordOnly: true, Doc: "The status."},
+		effect.Param{Name: "status", Type: "int", Least: 100, Most: 599, Default: "200", KeywordOnly: true, Doc: "The status."},
 		effect.Param{Name: "json", Default: "None", KeywordOnly: true, Doc: "The body as a value, sent as JSON."},
 		effect.Param{Name: "body", Type: "string", Default: "\"\"", KeywordOnly: true, Doc: "The body as it is."},
 		effect.Param{Name: "error", Type: "string", Default: "None", KeywordOnly: true, Doc: "The request fails on its way, with this message."},
@@ -95,7 +95,7 @@ func respondBuiltin() *effect.Builtin {
 }
 
 func respondRequest(c *effect.Call) (effect.Payload, error) {
-	status, err := c.Count("status", 200, 100, 599)
+	status, err := c.Count("status", 200)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func respondRequest(c *effect.Call) (effect.Payload, error) {
 func crashBuiltin() *effect.Builtin {
 	return testBuiltin("crash_at", "Let the power fail while a step is under way: the run goes on in another engine, from what the store has. An attempt in flight is cut, and nobody knows "+
 		"whether it took effect. A step that is not reached fails the test.", func(c *effect.Call) (effect.Payload, error) {
-		times, err := c.Count("times", 1, 1, 100)
+		times, err := c.Count("times", 1)
 		if err != nil {
 			return nil, err
 		}
@@ -123,7 +123,7 @@ func crashBuiltin() *effect.Builtin {
 		return o.Text("step", c.Text("step", "")).Int("times", int64(times)).Payload(), nil
 	},
 		effect.Param{Name: "step", Type: "string", Doc: "Address of the step, or the end of it."},
-		effect.Param{Name: "times", Type: "int", Default: "1", KeywordOnly: true, Doc: "How often it fails there; a step's second attempt is another time."},
+		effect.Param{Name: "times", Type: "int", Least: 1, Most: 100, Default: "1", KeywordOnly: true, Doc: "How often it fails there; a step's second attempt is another time."},
 	)
 }
 

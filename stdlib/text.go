@@ -36,7 +36,7 @@ func textModule() []*effect.Builtin {
 			FullName: "text.wrap", Result: "string", Doc: "Break lines at spaces so that they fit a width. Line breaks stay, and a word that is too long has a line of its own.",
 			Params: []effect.Param{
 				{Name: "text", Type: "string", Doc: "The text."},
-				{Name: "width", Type: "int", Default: "80", Doc: "Code points that a line may have."},
+				{Name: "width", Type: "int", Least: 1, Most: 1 << 20, Default: "80", Doc: "Code points that a line may have."},
 			},
 			Pure: textWrap,
 		},
@@ -44,7 +44,7 @@ func textModule() []*effect.Builtin {
 			FullName: "text.truncate", Result: "string", Doc: "Cut a text that is longer than allowed.",
 			Params: []effect.Param{
 				{Name: "text", Type: "string", Doc: "The text."},
-				{Name: "length", Type: "int", Doc: "Code points that may be left, the end included."},
+				{Name: "length", Type: "int", Most: 1 << 30, Doc: "Code points that may be left, the end included."},
 				{Name: "end", Type: "string", Default: `"…"`, Doc: "What to put where it was cut."},
 			},
 			Pure: textTruncate,
@@ -113,7 +113,7 @@ func textIndent(c *effect.Call) (starlark.Value, error) {
 }
 
 func textWrap(c *effect.Call) (starlark.Value, error) {
-	width, err := c.Count("width", 80, 1, 1<<20)
+	width, err := c.Count("width", 80)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func wrapLine(b *strings.Builder, line string, width int) {
 
 func textTruncate(c *effect.Call) (starlark.Value, error) {
 	text, end := c.Text("text", ""), c.Text("end", "…")
-	length, err := c.Count("length", 0, 0, 1<<30)
+	length, err := c.Count("length", 0)
 	if err != nil {
 		return nil, err
 	}

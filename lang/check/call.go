@@ -64,6 +64,9 @@ func (c *checker) call(call *syntax.CallExpr) {
 	switch name, _ := c.builtin(call.Fn); name {
 	case "gate":
 		c.fallback(bound)
+		if list, ok := unparen(orNone(bound["options"])).(*syntax.ListExpr); ok {
+			c.twice(list.List, "the option")
+		}
 		c.deadline(args, bound)
 	case "agent", "handoff", "role":
 		c.agents(bound)

@@ -30,6 +30,8 @@ func Files(files []*File, env *effect.Environment, project Project) diagnostic.L
 		c.loads()
 		c.flow()
 		c.unused()
+		c.early()
+		c.misspelt()
 		c.expressions()
 		c.loadTime()
 		c.endless()
@@ -71,6 +73,8 @@ func (c *checker) expressions() {
 			c.call(n)
 		case *syntax.DotExpr:
 			c.attribute(n)
+		case *syntax.DictExpr:
+			c.keys(n)
 		}
 		return true
 	})

@@ -3,7 +3,9 @@ package check
 import (
 	"errors"
 	"fmt"
+	"math/big"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.starlark.net/resolve"
@@ -37,7 +39,24 @@ func (c *checker) literals(sig *signature, bound map[string]syntax.Expr) {
 		if s, ok := text(arg); ok {
 			c.text(sig, p, arg, s)
 		}
+		if n, ok := number(arg); ok && got == "int" && !p.Counts(n) {
+			c.at("bad_range", arg, diagnostic.Diagnostic{Message: sig.name + ": for parameter " + p.Name, Got: strconv.FormatInt(n, 10), Want: p.Range()})
+		}
 	}
+}
+
+// number is the value of a literal int with or without a sign, as far as 64 bits hold it.
+func number(e syntax.Expr) (int64, bool) {
+	switch e := unparen(e).(type) {
+	case *syntax.Literal:
+		n, ok := e.Value.(int64)
+		return n, ok
+	case *syntax.UnaryExpr:
+		if n, ok := number(e.X); ok && e.Op == syntax.MINUS {
+			return -n, true
+		}
+	}
+	return 0, false
 }
 
 // typeHint is how an argument of another type can be written.
@@ -148,6 +167,38 @@ func admits(types, got string) bool {
 		}
 	}
 	return false
+}
+
+// keys refuses a literal dict that has a key twice: the machine does not make one.
+func (c *checker) keys(d *syntax.DictExpr) {
+	keys := make([]syntax.Expr, len(d.List))
+	for i, entry := range d.List {
+		keys[i] = entry.(*syntax.DictEntry).Key
+	}
+	c.twice(keys, "the key")
+}
+
+// twice refuses literals that are there before.
+func (c *checker) twice(elems []syntax.Expr, what string) {
+	type value struct {
+		token syntax.Token // bytes and texts are unequal
+		is    any
+	}
+	seen := map[value]bool{}
+	for _, e := range elems {
+		l, ok := unparen(e).(*syntax.Literal)
+		if !ok {
+			continue
+		}
+		v := value{l.Token, l.Value}
+		if n, ok := l.Value.(*big.Int); ok {
+			v.is = n.String()
+		}
+		if seen[v] {
+			c.at("duplicate_key", e, diagnostic.Diagnostic{Message: what + " " + l.Raw + " is there twice"})
+		}
+		seen[v] = true
+	}
 }
 
 // contract checks the text of a literal contract("…"); mistakes are placed where they stand in the file.

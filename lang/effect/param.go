@@ -17,6 +17,7 @@ type Param struct {
 	Type        string   // the Starlark type wanted, alternatives separated by "|"; "" takes any: "string", "list|dict", "duration", "callable"
 	Default     string   // how the default is written; "" means the argument is required
 	OneOf       []string // for strings: the allowed ones
+	Least, Most int      // for ints that [Call.Count] reads: from and to; Most is 0 where any will do
 	Doc         string   // one sentence
 	KeywordOnly bool
 	Nullable    bool // None is an argument like any other, not the same as leaving it out
@@ -192,13 +193,15 @@ func admits(types string, v starlark.Value) bool {
 }
 
 // Get returns the argument of a parameter, nil where it was left out or None was passed for a default.
-func (c *Call) Get(name string) starlark.Value {
-	for i := range c.Builtin.Params {
-		if c.Builtin.Params[i].Name == name {
-			return c.values[i]
+func (c *Call) Get(name string) starlark.Value { return c.values[c.Builtin.index(name)] }
+
+func (b *Builtin) index(name string) int {
+	for i := range b.Params {
+		if b.Params[i].Name == name {
+			return i
 		}
 	}
-	panic("effect: " + c.Builtin.FullName + " has no parameter " + name) // a mistake in our own table
+	panic("effect: " + b.FullName + " has no parameter " + name) // a mistake in our own table
 }
 
 // Text returns a string argument, or otherwise.
@@ -217,18 +220,26 @@ func (c *Call) Flag(name string, otherwise bool) bool {
 	return otherwise
 }
 
-// Count returns an int argument within [least, most], or otherwise.
-func (c *Call) Count(name string, otherwise, least, most int) (int, error) {
-	v, ok := c.Get(name).(starlark.Int)
+// Count returns an int argument within the bounds of its parameter, or otherwise.
+func (c *Call) Count(name string, otherwise int) (int, error) {
+	i := c.Builtin.index(name)
+	v, ok := c.values[i].(starlark.Int)
 	if !ok {
 		return otherwise, nil
 	}
+	p := &c.Builtin.Params[i]
 	n, ok := v.Int64()
-	if !ok || n < int64(least) || n > int64(most) {
-		return 0, fmt.Errorf("%s: for parameter %s: got %s, want an int from %d to %d", c.Builtin.FullName, name, v, least, most)
+	if !ok || !p.Counts(n) {
+		return 0, fmt.Errorf("%s: for parameter %s: got %s, want %s", c.Builtin.FullName, name, v, p.Range())
 	}
 	return int(n), nil
 }
+
+// Counts tells whether an int is within the bounds.
+func (p *Param) Counts(n int64) bool { return p.Most == 0 || n >= int64(p.Least) && n <= int64(p.Most) }
+
+// Range says in words which ints are within the bounds.
+func (p *Param) Range() string { return fmt.Sprintf("an int from %d to %d", p.Least, p.Most) }
 
 // Duration returns a duration argument such as "90s" or "1d", or otherwise.
 func (c *Call) Duration(name string, otherwise time.Duration) time.Duration {

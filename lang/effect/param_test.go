@@ -14,7 +14,7 @@ var sample = &effect.Builtin{
 	FullName: "shop.order",
 	Params: []effect.Param{
 		{Name: "item", Type: "string"},
-		{Name: "count", Type: "int", Default: "1"},
+		{Name: "count", Type: "int", Default: "1", Least: 1, Most: 9},
 		{Name: "within", Type: "duration", Default: "None", KeywordOnly: true},
 		{Name: "paper", Type: "string", Default: `"plain"`, OneOf: []string{"plain", "festive"}, KeywordOnly: true},
 		{Name: "price", Type: "number", Default: "None", KeywordOnly: true},
@@ -111,7 +111,7 @@ func TestBoundArguments(t *testing.T) {
 	if !c.Flag("gift", false) || c.Get("count") != nil {
 		t.Errorf("gift: got %v, count: got %v", c.Get("gift"), c.Get("count"))
 	}
-	if n, err := c.Count("count", 7, 1, 9); n != 7 || err != nil {
+	if n, err := c.Count("count", 7); n != 7 || err != nil {
 		t.Errorf("count: got %d, %v, want what the caller falls back on", n, err)
 	}
 }
@@ -121,11 +121,14 @@ func TestCountHasARange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = c.Count("count", 1, 1, 9)
+	_, err = c.Count("count", 1)
 	if want := "shop.order: for parameter count: got 12, want an int from 1 to 9"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	if n, err := c.Count("count", 1, 1, 12); n != 12 || err != nil {
+	if c, err = sample.Bind(starlark.Tuple{starlark.String("tea"), starlark.MakeInt(9)}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := c.Count("count", 1); n != 9 || err != nil {
 		t.Errorf("got %d, %v", n, err)
 	}
 }

@@ -1,0 +1,85 @@
+package check
+
+import (
+	"go.starlark.net/resolve"
+	"go.starlark.net/syntax"
+
+	"starling/lang/diagnostic"
+)
+
+// early refuses to read a local variable where nothing can have given it a value: in front of its first assignment, in the text, or on its right side. What a loop holds together
+// with that assignment may come after it all the same.
+func (c *checker) early() {
+	binds, later := map[*syntax.Ident]bool{}, map[*syntax.Ident]bool{}
+	for v, sites := range c.names.sites {
+		for _, s := range sites {
+			binds[s.at] = true
+		}
+		if s := sites[0]; s.kind == augmented && local(v) {
+			c.unassigned(s.at)
+		}
+	}
+	var loops []*syntax.ForStmt
+	syntax.Walk(c.file.Tree, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.ForStmt:
+			loops = append(loops, n)
+		case *syntax.ForClause: // its variables stand behind what reads them
+			for _, s := range targets(n.Vars, looped) {
+				later[variable(s.at)] = true
+			}
+		}
+		return true
+	})
+	syntax.Walk(c.file.Tree, func(n syntax.Node) bool {
+		id, ok := n.(*syntax.Ident)
+		if !ok || binds[id] || !local(id) {
+			return true
+		}
+		v := variable(id)
+		if sites := c.names.sites[v]; v == nil || later[v] || len(sites) == 0 || !before(id, v) && !within(id, sites[0].value) {
+			return true
+		}
+		for _, loop := range loops {
+			if within(id, loop) && within(v, loop) {
+				return true
+			}
+		}
+		c.unassigned(id)
+		return true
+	})
+}
+
+func (c *checker) unassigned(id *syntax.Ident) {
+	c.at("unassigned", id, diagnostic.Diagnostic{Message: "local variable " + id.Name + " is referenced before it has a value", Hint: c.meansGlobal(id)})
+}
+
+// meansGlobal is the hint for a name that the top level has too.
+func (c *checker) meansGlobal(id *syntax.Ident) string {
+	for _, b := range c.file.Tree.Module.(*resolve.Module).Globals {
+		if b.First.Name == id.Name {
+			return "a function has its own variables; what is kept across calls stands in a dict or a list"
+		}
+	}
+	return ""
+}
+
+func local(id *syntax.Ident) bool {
+	s := scope(id)
+	return s == resolve.Local || s == resolve.Cell
+}
+
+func before(a, b *syntax.Ident) bool {
+	p, q := a.NamePos, b.NamePos
+	return p.Line < q.Line || p.Line == q.Line && p.Col < q.Col
+}
+
+// within tells whether an identifier stands inside a node, nil being empty.
+func within(id *syntax.Ident, n syntax.Node) bool {
+	if e, ok := n.(syntax.Expr); n == nil || ok && e == nil {
+		return false
+	}
+	start, end := n.Span()
+	p := id.NamePos
+	return (p.Line > start.Line || p.Line == start.Line && p.Col >= start.Col) && (p.Line < end.Line || p.Line == end.Line && p.Col < end.Col)
+}
