@@ -2,6 +2,7 @@ package check
 
 import (
 	"slices"
+	"strings"
 
 	"go.starlark.net/syntax"
 
@@ -34,11 +35,9 @@ func (c *checker) misspelt() {
 	}
 }
 
-// nearMain tells whether a name is main but for a letter, or has its letters in another order.
+// nearMain tells whether a name has the letters of main, in whatever order and case.
 func nearMain(name string) bool {
-	_, near := diagnostic.Nearest(name, []string{"main"})
-	near = near && len(name) <= len("main")+1
-	letters := []byte(name)
+	letters := []byte(strings.ToLower(strings.Trim(name, "_")))
 	slices.Sort(letters)
-	return near || string(letters) == "aimn"
+	return string(letters) == "aimn"
 }
