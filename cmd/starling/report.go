@@ -113,7 +113,8 @@ func (c *call) left(r *runtime.Run, s session) {
 	c.notice("  %s", c.command("cancel", r.ID))
 }
 
-// uncarried names the unfinished runs that nobody drives. Only an owner knows that nobody does.
+// uncarried names the runs that could go on and that nobody drives: in motion, or with a time that comes. Only an owner knows that nobody does. Those that wait for people
+// lose nothing.
 func (c *call) uncarried(ctx context.Context, s session) {
 	if s.Owner() != 0 {
 		return
@@ -124,7 +125,8 @@ func (c *call) uncarried(ctx context.Context, s session) {
 	}
 	var ids []string
 	for _, r := range l.Runs {
-		if !r.Carried && r.Parent == "" && r.Status != runtime.Damaged {
+		waits := r.Status == runtime.Suspended && r.NextDue == nil
+		if !r.Carried && r.Parent == "" && r.Status != runtime.Damaged && !waits {
 			ids = append(ids, r.ID)
 		}
 	}
