@@ -3,7 +3,6 @@ package mcp
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"sync"
@@ -50,15 +49,10 @@ const instructions = `Starling runs scripts that orchestrate agents and wait for
 Start one with run; it answers at once with the run's id. await holds until the run has ended, half a minute at most: while it says pending, call it again.
 inbox lists the gates where somebody has to decide; answer one with signal. What is durable stays when this connection ends.`
 
-// Run serves one client over a pair of streams until it has gone or ctx ends. A client that sends what is no JSON is refused with usage: what follows cannot
-// be told apart.
+// Run serves one client over a pair of streams, a message a line, until it has gone or ctx ends. A line that is no message is refused and passed over. At the end of the input the
+// calls before it are answered, but no more than a few seconds are waited for that.
 func (s *Server) Run(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-	err := s.mcp.Run(ctx, &mcp.IOTransport{Reader: in, Writer: out})
-	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
-		return runtime.Refuse(runtime.ErrUsage, "this is a server for the harness of an agent, which starts it by itself: claude mcp add starling -- starling mcp",
-			"each line of the input is a message of JSON-RPC: got %v", syntax)
-	}
-	return err
+	return s.mcp.Run(ctx, stdio{in, out})
 }
 
 // declaration is a tool as clients see it.
