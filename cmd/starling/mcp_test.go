@@ -64,6 +64,12 @@ type toolCaller func(tool string, arguments map[string]any) (answer map[string]a
 
 // goClient is a client in this process with a server in another, in somebody's name.
 func (o *office) goClient(token string) toolCaller {
+	call, _ := o.leavingClient(token)
+	return call
+}
+
+// leavingClient is a goClient that can leave before the test ends.
+func (o *office) leavingClient(token string) (call toolCaller, leave func()) {
 	cmd := exec.Command("starling", "mcp")
 	cmd.Dir, cmd.Env = o.dir, append(o.env, tokenVariable+"="+token)
 	session, err := connect(o.t.Context(), cmd)
@@ -79,7 +85,7 @@ func (o *office) goClient(token string) toolCaller {
 		}
 		answer, _ := r.StructuredContent.(map[string]any)
 		return answer, r.IsError
-	}
+	}, func() { session.Close() }
 }
 
 // processClient is the second client.

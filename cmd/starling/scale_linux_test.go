@@ -52,13 +52,14 @@ def sum(xs):
     return total
 `)
 	chosen := waiting[len(waiting)/2]
-	first := o.goClient("")
+	first, leave := o.leavingClient("")
 	pending := o.good(first, "await", map[string]any{"run": chosen, "hold": 0.2})
 	if pending["pending"] != true {
 		t.Fatalf("await: %v", pending)
 	}
 	before := s.moved()
 
+	leave() // it would have another owner started in place of the one that is killed
 	o.kill()
 	s.client.Close()
 	s.serve()
