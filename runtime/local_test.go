@@ -182,7 +182,7 @@ func ask(name string, class effect.Class, params ...string) *effect.Builtin {
 		}
 		if name == "work" {
 			r.Policy.OnUncertain, _ = effect.ParseOnUncertain(c.Text("on_uncertain", "retry"))
-			r.Policy.Retries, _ = c.Count("retries", 0, 0, 9)
+			r.Policy.Retries, _ = c.Count("retries", 0)
 			r.Returns = c.Text("returns", "")
 			if names := c.Text("backends", ""); names != "" {
 				r.Backends, r.Breaker = strings.Fields(names), true
@@ -191,8 +191,8 @@ func ask(name string, class effect.Class, params ...string) *effect.Builtin {
 				r.Pulls = strings.Fields(names)
 				r.Backends = append(r.Backends, r.Pulls...)
 			}
-			r.Policy.Reasks, _ = c.Count("reasks", 0, 0, 9)
-			r.Limit, _ = c.Count("limit", 0, 0, 99)
+			r.Policy.Reasks, _ = c.Count("reasks", 0)
+			r.Limit, _ = c.Count("limit", 0)
 			r.Total, _ = c.Count("total", 0, 0, 99)
 		}
 		if name == "run" && c.Text("on_error", "") == "return" {
