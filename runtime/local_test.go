@@ -193,7 +193,7 @@ func ask(name string, class effect.Class, params ...string) *effect.Builtin {
 			}
 			r.Policy.Reasks, _ = c.Count("reasks", 0)
 			r.Limit, _ = c.Count("limit", 0)
-			r.Total, _ = c.Count("total", 0, 0, 99)
+			r.Total, _ = c.Count("total", 0)
 		}
 		if name == "run" && c.Text("on_error", "") == "return" {
 			r.Policy.OnError = effect.Return
