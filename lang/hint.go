@@ -1,6 +1,10 @@
 package lang
 
-import "strings"
+import (
+	"strings"
+
+	"starling/lang/check"
+)
 
 // withHint takes a message of the machine apart: what was wrong, and what to try. Some messages carry a guess of the name that was meant; what the others may
 // come of is told here, since the texts themselves are go.starlark.net's and scripts can see them.
@@ -26,7 +30,7 @@ var messageHints = [...]struct{ in, hint string }{
 	{"bytes value is not iterable", "b.elems() gives its bytes"},
 	{"unhashable type: list", "a tuple can be a key where a list cannot: tuple(list)"},
 	{"unhashable type: ", "keys of dicts and elements of sets are numbers, strings, bools and tuples of these"},
-	{"referenced before assignment", "a function has its own variables; what is kept across calls stands in a dict or a list"},
+	{"referenced before assignment", check.OwnVariables},
 	{" frozen ", "what the top level has made cannot be changed any more; make a copy: list(x), dict(x)"},
 	{" during iteration", "go through a copy: for x in list(xs)"},
 	{"string + int", "str(n) is the text of a number"},

@@ -1,6 +1,8 @@
 package check
 
 import (
+	"slices"
+
 	"go.starlark.net/resolve"
 	"go.starlark.net/syntax"
 
@@ -10,15 +12,7 @@ import (
 // early refuses to read a local variable where nothing can have given it a value: in front of its first assignment, in the text, or on its right side. What a loop holds together
 // with that assignment may come after it all the same.
 func (c *checker) early() {
-	binds, later := map[*syntax.Ident]bool{}, map[*syntax.Ident]bool{}
-	for v, sites := range c.names.sites {
-		for _, s := range sites {
-			binds[s.at] = true
-		}
-		if s := sites[0]; s.kind == augmented && local(v) {
-			c.unassigned(s.at)
-		}
-	}
+	later := map[*syntax.Ident]bool{}
 	var loops []*syntax.ForStmt
 	syntax.Walk(c.file.Tree, func(n syntax.Node) bool {
 		switch n := n.(type) {
@@ -31,21 +25,27 @@ func (c *checker) early() {
 		}
 		return true
 	})
+	together := func(id, with *syntax.Ident) bool {
+		return slices.ContainsFunc(loops, func(loop *syntax.ForStmt) bool { return within(id, loop) && within(with, loop) })
+	}
+	for v, sites := range c.names.sites {
+		again := slices.ContainsFunc(sites[1:], func(s site) bool { return s.kind != augmented && together(v, s.at) })
+		if sites[0].kind == augmented && local(v) && !again {
+			c.unassigned(v)
+		}
+	}
 	syntax.Walk(c.file.Tree, func(n syntax.Node) bool {
 		id, ok := n.(*syntax.Ident)
-		if !ok || binds[id] || !local(id) {
+		if !ok || c.names.binds[id] || !local(id) {
 			return true
 		}
 		v := variable(id)
 		if sites := c.names.sites[v]; v == nil || later[v] || len(sites) == 0 || !before(id, v) && !within(id, sites[0].value) {
 			return true
 		}
-		for _, loop := range loops {
-			if within(id, loop) && within(v, loop) {
-				return true
-			}
+		if !together(id, v) {
+			c.unassigned(id)
 		}
-		c.unassigned(id)
 		return true
 	})
 }
@@ -54,11 +54,14 @@ func (c *checker) unassigned(id *syntax.Ident) {
 	c.at("unassigned", id, diagnostic.Diagnostic{Message: "local variable " + id.Name + " is referenced before it has a value", Hint: c.meansGlobal(id)})
 }
 
+// OwnVariables is the hint for whoever assigns in a function what the top level has.
+const OwnVariables = "a function has its own variables; what is kept across calls stands in a dict or a list"
+
 // meansGlobal is the hint for a name that the top level has too.
 func (c *checker) meansGlobal(id *syntax.Ident) string {
 	for _, b := range c.file.Tree.Module.(*resolve.Module).Globals {
 		if b.First.Name == id.Name {
-			return "a function has its own variables; what is kept across calls stands in a dict or a list"
+			return OwnVariables
 		}
 	}
 	return ""

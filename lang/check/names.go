@@ -44,17 +44,17 @@ type names struct {
 	order []*syntax.Ident // variables by their first binding, in the order of the text
 	sites map[*syntax.Ident][]site
 	reads map[*syntax.Ident]int
+	binds map[*syntax.Ident]bool // occurrences that bind rather than read
 }
 
 func indexNames(f *syntax.File) *names {
-	x := &names{sites: map[*syntax.Ident][]site{}, reads: map[*syntax.Ident]int{}}
-	bound := map[*syntax.Ident]bool{} // occurrences that bind rather than read
+	x := &names{sites: map[*syntax.Ident][]site{}, reads: map[*syntax.Ident]int{}, binds: map[*syntax.Ident]bool{}}
 	syntax.Walk(f, func(n syntax.Node) bool {
 		for _, s := range sitesOf(n) {
-			bound[s.at] = true
+			x.binds[s.at] = true
 			x.add(s)
 		}
-		if id, ok := n.(*syntax.Ident); ok && !bound[id] && variable(id) != nil {
+		if id, ok := n.(*syntax.Ident); ok && !x.binds[id] && variable(id) != nil {
 			x.reads[variable(id)]++
 		}
 		return true
