@@ -96,7 +96,7 @@ func (a *actor) share(keep bool) (own *job) {
 func (j *job) perform() (ev event, home bool) {
 	j.reply = j.handle()
 	if j.place != "" {
-		j.e.places.give(j.place, 1)
+		j.e.places.give(j.place)
 	}
 	if j.forget != nil {
 		j.forget()

@@ -78,7 +78,7 @@ func (n *nap) deadline(ctx context.Context, timeout time.Duration) (context.Cont
 func (n *nap) hold() (resume func()) {
 	held := n.expire != nil && n.limit.hold(n.e)
 	if n.place != "" {
-		n.e.places.give(n.place, 1)
+		n.e.places.give(n.place)
 	}
 	return func() {
 		if n.place != "" {

@@ -52,12 +52,8 @@ func (p *places) add(run string, n int) {
 	p.busy += n
 }
 
-// give gives back places of a run.
-func (p *places) give(run string, n int) {
-	if n > 0 {
-		p.change(func() { p.add(run, -n) })
-	}
-}
+// give gives back a place of a run.
+func (p *places) give(run string) { p.change(func() { p.add(run, -1) }) }
 
 // retake gives a run a place whoever else waits: it goes on with what it has begun.
 func (p *places) retake(run string) { p.change(func() { p.add(run, 1) }) }
@@ -142,7 +138,7 @@ func (a *actor) vacate(t *turn) {
 	for _, st := range t.places {
 		if st.placed {
 			st.placed = false
-			a.e.places.give(a.run, 1)
+			a.e.places.give(a.run)
 		}
 	}
 }

@@ -37,11 +37,8 @@ func (c *recent[V]) making(hash string, do func() (V, error)) *making[V] {
 	defer c.mu.Unlock()
 	m := c.made[hash]
 	if m == nil {
-		if c.made == nil {
-			c.made = map[string]*making[V]{}
-		}
 		m = &making[V]{value: sync.OnceValues(do)}
-		c.made[hash] = m
+		put(&c.made, hash, m)
 	}
 	c.asks++
 	m.asked = c.asks

@@ -113,16 +113,6 @@ func newCommitter(s *Store, m *mark, d disk, sequence uint64) (*committer, error
 	return c, nil
 }
 
-// endWithPanic ends the process when Badger panics, as it would on the committer's goroutine. A caller that recovers would leave everybody waiting for a
-// transaction that nobody finishes.
-func endWithPanic() {
-	if p := recover(); p != nil {
-		stack := debug.Stack()
-		go func() { panic(fmt.Sprintf("%v\n\nin a commit:\n%s", p, stack)) }()
-		select {}
-	}
-}
-
 func (c *committer) stats() Stats {
 	return Stats{c.batches.Load(), c.transactions.Load(), c.writeAhead.syncs.Load() + c.values.syncs.Load()}
 }
@@ -185,6 +175,16 @@ func (c *committer) lead() {
 	queue := c.takeAll()
 	c.mu.Unlock()
 	c.stop(c.transact(queue))
+}
+
+// endWithPanic ends the process when Badger panics, as it would on the committer's goroutine. A caller that recovers would leave everybody waiting for a
+// transaction that nobody finishes.
+func endWithPanic() {
+	if p := recover(); p != nil {
+		stack := debug.Stack()
+		go func() { panic(fmt.Sprintf("%v\n\nin a commit:\n%s", p, stack)) }()
+		select {}
+	}
 }
 
 // stop ends one's writing. What is left, and what has come meanwhile, is for the goroutine.
