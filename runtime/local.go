@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"container/list"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -72,7 +73,7 @@ type Local struct {
 	bearers  map[string]Caller            // who brings the secret of an attempt in flight
 	stored   map[string]struct{}          // hashes of contents that are known to be in the store
 	spared   map[string]struct{}          // of those that commits have named since a sweep began; nil while there is none
-	resting  []string                     // loaded runs at rest, oldest first
+	resting  list.List                    // loaded actors at rest, those that have been longest first
 	alarms   alarms
 	starts   map[string]chan struct{} // start keys in progress
 	asleep   int                      // of active: attempts that wait for the clock
@@ -197,7 +198,8 @@ func (e *Local) send(ctx context.Context, run string, ev event) error {
 		}
 		done <- err
 	}
-	e.post(run, ev)
+	for !e.actor(run).lead(ev) {
+	}
 	select {
 	case err := <-done:
 		return err
@@ -211,30 +213,46 @@ const maxResting = 256
 
 // evict is called when an actor has nothing to do: it says whether the actor leaves memory now. A resting run stays for a while, an ended one does not.
 func (e *Local) evict(a *actor) bool {
-	if len(a.flights) > 0 || len(a.parked) > 0 {
-		return false
-	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if a.s == nil || a.s.Status.Ended() {
+	e.unlist(a)
+	switch {
+	case len(a.flights) > 0 || len(a.parked) > 0:
+	case a.s == nil || a.s.Status.Ended():
 		delete(e.actors, a.run)
 		return true
-	}
-	if a.s.Status != Suspended {
-		return false
-	}
-	if i := slices.Index(e.resting, a.run); i >= 0 {
-		e.resting = slices.Delete(e.resting, i, i+1)
-	}
-	e.resting = append(e.resting, a.run)
-	if len(e.resting) > maxResting {
-		oldest := e.resting[0]
-		e.resting = e.resting[1:]
-		if b := e.actors[oldest]; b != nil && b != a {
-			go b.unload()
+	case a.s.Status == Suspended:
+		a.rested = e.resting.PushBack(a)
+		if e.resting.Len() > maxResting {
+			e.drop(e.resting.Front().Value.(*actor))
 		}
 	}
 	return false
+}
+
+// unlist takes an actor from those at rest. It is called with mu held, as is drop.
+func (e *Local) unlist(a *actor) {
+	if a.rested != nil {
+		e.resting.Remove(a.rested)
+		a.rested = nil
+	}
+}
+
+// drop lets the actor go that has rested longest, unless somebody has just come for it.
+func (e *Local) drop(a *actor) {
+	e.unlist(a)
+	if !a.mu.TryLock() {
+		return
+	}
+	defer a.mu.Unlock()
+	switch {
+	case a.busy:
+	case a.tail.records > 0:
+		go a.unload()
+	default:
+		a.gone = true
+		delete(e.actors, a.run)
+	}
 }
 
 // unload writes a resting run down and drops it from memory.

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"cmp"
+	"container/list"
 	"errors"
 	"fmt"
 	"io"
@@ -20,8 +21,10 @@ type actor struct {
 
 	mu    sync.Mutex // guards what follows
 	queue []event
-	busy  bool // a goroutine is taking events
+	busy  bool // somebody is taking events
 	gone  bool // evicted: a new actor must be made
+
+	rested *list.Element // its place among those that rest, guarded by the engine
 
 	// Touched only by the goroutine that takes events.
 	s         *state      // nil: the run is not loaded
@@ -59,28 +62,69 @@ func (ev event) rank() int {
 
 // post hands the actor an event. It reports false when the actor was evicted.
 func (a *actor) post(ev event) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	switch {
-	case a.gone:
-		return false
-	case a.busy:
-		a.queue = append(a.queue, ev)
-	case !a.e.enter():
-		tell([]event{ev}, errShut)
-	default:
-		a.busy, a.queue = true, append(a.queue, ev)
-		go a.take()
+	mine, ok := a.enqueue(ev)
+	if mine {
+		go a.take(nil)
+	}
+	return ok
+}
+
+// lead is post for a caller that waits for its turn anyway: one that finds nobody taking events runs one turn itself, and no goroutine has to be woken for it. What is left to do
+// then is left to one.
+func (a *actor) lead(ev event) bool {
+	mine, ok := a.enqueue(ev)
+	if !mine {
+		return ok
+	}
+	defer EndWithPanic()
+	own, rests := a.rests()
+	if !rests {
+		a.next()
+		own, rests = a.rests()
+	}
+	if rests && own == nil {
+		a.e.exit()
+	} else {
+		go a.take(own)
 	}
 	return true
 }
 
-// take runs turns until no event waits. Then it performs one of the attempts that the last turn has begun, and takes what that came to: a run that makes one step after another
-// stays on one goroutine, and nothing has to be woken between its steps.
-func (a *actor) take() {
+// EndWithPanic ends the process when the function that defers it panics, as a panic on a goroutine of its own would. It is for callers that do what others wait for too: one that recovers, as
+// HTTP handlers do, would leave those waiting for ever.
+func EndWithPanic() {
+	if p := recover(); p != nil {
+		stack := debug.Stack()
+		go func() { panic(fmt.Sprintf("%v\n\nin what others wait for:\n%s", p, stack)) }()
+		select {}
+	}
+}
+
+// enqueue queues an event. mine tells that nobody takes events and the caller is to; ok is false when the actor was evicted.
+func (a *actor) enqueue(ev event) (mine, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.gone:
+		return false, false
+	case !a.busy && !a.e.enter():
+		tell([]event{ev}, errShut)
+		return false, true
+	}
+	mine = !a.busy
+	a.busy, a.queue = true, append(a.queue, ev)
+	return mine, true
+}
+
+// take takes events on a goroutine of its own until none waits. Then it performs one of the attempts that the last turn has begun, takes what that came to, and so on: a run that makes one step
+// after another stays on one goroutine, and nothing has to be woken between its steps.
+func (a *actor) take(own *job) {
 	defer a.e.exit()
 	deepen(0)
-	for own := a.takeAll(); own != nil; own = a.takeAll() {
+	if own == nil {
+		own = a.takeAll()
+	}
+	for ; own != nil; own = a.takeAll() {
 		ev, home := own.perform()
 		if !home || !a.retake(ev) {
 			return
@@ -97,26 +141,42 @@ func deepen(i byte) byte {
 }
 
 // takeAll runs turns until no event waits, and returns an attempt that is left to perform, if there is one.
-func (a *actor) takeAll() (own *job) {
+func (a *actor) takeAll() *job {
 	for {
-		a.mu.Lock()
-		events := a.queue
-		if a.idle(events) {
-			own = a.share(true)
-			a.busy, a.queue = false, nil
-			a.gone = a.e.evict(a)
-			a.mu.Unlock()
-			tell(events, errShut)
+		if own, rests := a.rests(); rests {
 			return own
 		}
-		a.share(false)
-		a.queue = nil
-		a.mu.Unlock()
-		rest := a.turn(events)
-		a.mu.Lock()
-		a.queue = append(rest, a.queue...)
-		a.mu.Unlock()
+		a.next()
 	}
+}
+
+// next runs one turn with what waits.
+func (a *actor) next() {
+	a.mu.Lock()
+	events := a.queue
+	a.queue = nil
+	a.share(false)
+	a.mu.Unlock()
+	rest := a.turn(events)
+	a.mu.Lock()
+	a.queue = append(rest, a.queue...)
+	a.mu.Unlock()
+}
+
+// rests has the actor rest when there is nothing to do, and then returns an attempt that is left to perform, if there is one.
+func (a *actor) rests() (own *job, yes bool) {
+	a.mu.Lock()
+	events := a.queue
+	if !a.idle(events) {
+		a.mu.Unlock()
+		return nil, false
+	}
+	own = a.share(true)
+	a.busy, a.queue = false, nil
+	a.gone = a.e.evict(a)
+	a.mu.Unlock()
+	tell(events, errShut)
+	return own, true
 }
 
 // retake queues an event and tells whether the caller is to take it; otherwise somebody else does.

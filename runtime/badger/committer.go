@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -170,21 +169,11 @@ func (c *committer) enqueue(w *waiting) (leads bool, err error) {
 
 // lead writes one transaction for a caller that found nobody writing, and leaves what has come meanwhile to the goroutine.
 func (c *committer) lead() {
-	defer endWithPanic()
+	defer runtime.EndWithPanic() // Badger's
 	c.mu.Lock()
 	queue := c.takeAll()
 	c.mu.Unlock()
 	c.stop(c.transact(queue))
-}
-
-// endWithPanic ends the process when Badger panics, as it would on the committer's goroutine. A caller that recovers would leave everybody waiting for a
-// transaction that nobody finishes.
-func endWithPanic() {
-	if p := recover(); p != nil {
-		stack := debug.Stack()
-		go func() { panic(fmt.Sprintf("%v\n\nin a commit:\n%s", p, stack)) }()
-		select {}
-	}
 }
 
 // stop ends one's writing. What is left, and what has come meanwhile, is for the goroutine.

@@ -272,7 +272,7 @@ func TestAPanicInACommitEndsTheProcess(t *testing.T) {
 	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=1m")
 	cmd.Env = append(os.Environ(), child+"=1")
 	said, err := cmd.CombinedOutput()
-	if err == nil || !strings.Contains(string(said), "panic: the table is upside down") || !strings.Contains(string(said), "in a commit:") {
+	if err == nil || !strings.Contains(string(said), "panic: the table is upside down") || !strings.Contains(string(said), "in what others wait for:") {
 		t.Errorf("%v, and it said\n%s", err, said)
 	}
 }
