@@ -183,6 +183,7 @@ func TestPlacesHoldNobodyUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOffice(t, 1)
 		asking := o.start(`parallel({"asks": lambda: agent("asker"), "works": lambda: agent("a")})`)
+		synctest.Wait() // it has asked before the others come
 		o.end(o.start(`agent("b")`), o.start(`agent("caller")`))
 		synctest.Wait()
 		if r, err := o.engine.Get(o.ctx, asking); err != nil || len(r.Gates) != 1 || o.begun[asking+" 0"] != 2 {
