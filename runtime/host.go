@@ -79,7 +79,12 @@ type host struct {
 	run      string
 	program  *program // nil where there is no machine
 	settings *effect.Settings
-	kids     map[string]bool // the open child runs that were looked after: whether each is in motion
+
+	// What every attempt is given, made once.
+	treesPath string
+	variable  func(name string) (string, bool)
+
+	kids map[string]bool // the open child runs that were looked after: whether each is in motion
 }
 
 func settingsPayload(s *effect.Settings) effect.Payload {
@@ -164,6 +169,14 @@ func (h *host) missing() []string {
 	return out
 }
 
+// env reads the variables that the run's carrier has brought.
+func (h *host) env() func(name string) (string, bool) {
+	if h.variable == nil {
+		h.variable = func(name string) (string, bool) { return h.e.variable(h.run, name) }
+	}
+	return h.variable
+}
+
 // attempt makes the attempt that a handler performs.
 func (h *host) attempt(s *state, st *step, emit func(string, starlark.Value)) (*effect.Attempt, *effect.Handler, *effect.Error) {
 	handler := h.e.env.Handlers[st.Kind]
@@ -184,8 +197,8 @@ func (h *host) attempt(s *state, st *step, emit func(string, starlark.Value)) (*
 		session = goesOn
 	}
 	return &effect.Attempt{GoesOn: goesOn != "", Run: run, Step: st.Step, Branch: branchOf(st.Step), Kind: st.Kind, Number: st.Attempt, Backend: st.Serving, Key: run + "/" + st.Step, Args: args,
-		Resolved: resolved, Returns: st.Returns, Feedback: feedbackOf(st.Feedback), Session: session, Messages: st.messages(), Memory: s.shared.given(args, st), Settings: h.within(st.Tree), Emit: emit, Lock: h.e.lockPath(run, st.Step),
-		Store: h.e.store.Info().Path, Tree: st.Tree, Trees: h.e.trees(run, h.settings), Owns: s.owned(effect.ViewOf(args).Text("branch")),
+		Resolved: resolved, Returns: st.Returns, Feedback: feedbackOf(st.Feedback), Session: session, Messages: st.messages(), Memory: s.shared.given(args, st), Settings: h.within(st.Tree), Emit: emit,
+		Store: h.e.store.Info().Path, Tree: st.Tree, Trees: h.trees(), Owns: s.owned(st),
 		Journal: func(l effect.Look) (starlark.Value, *effect.Error) { return h.e.look(run, st.Step, l) },
-		Env:     func(name string) (string, bool) { return h.e.variable(run, name) }}, handler, nil
+		Env:     h.env()}, handler, nil
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"io"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -160,15 +159,6 @@ func (e *Local) log(format string, args ...any) {
 	if e.opts.Log != nil {
 		e.opts.Log(format, args...)
 	}
-}
-
-// lockPath is where the children of a step hold their lock, so that two attempts never run at once, not even those of two owners.
-func (e *Local) lockPath(run, step string) string {
-	dir := e.store.Info().Path
-	if dir == "" {
-		return ""
-	}
-	return filepath.Join(dir, "locks", hashOf([]byte(run + "/" + step))[:32])
 }
 
 // actor returns the run's actor, making one when the run is not in memory.

@@ -206,10 +206,10 @@ func (a *actor) idle(events []event) bool {
 // turn takes events into one turn and commits it. It returns the events for which there was no room.
 func (a *actor) turn(events []event) (rest []event) {
 	fresh, err := a.load()
-	if d := (*damagedRun)(nil); errors.As(err, &d) {
-		a.e.giveUp(a.run, err)
-	}
 	if err != nil {
+		if d := (*damagedRun)(nil); errors.As(err, &d) {
+			a.e.giveUp(a.run, err)
+		}
 		tell(events, err)
 		return nil
 	}

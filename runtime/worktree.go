@@ -14,8 +14,11 @@ import (
 // any other. What the runtime adds is where the trees are, that what is asked for in a branch is done there, what the agents that were asked there may change, and that no tree outlives its run.
 
 // trees is the folder of the trees of a run: beside the store, which sandboxes hide, in a folder of nothing else. Without a store it is in the workspace.
-func (e *Local) trees(run string, s *effect.Settings) string {
-	return filepath.Join(e.allTrees(s), run)
+func (h *host) trees() string {
+	if h.treesPath == "" {
+		h.treesPath = filepath.Join(h.e.allTrees(h.settings), h.run)
+	}
+	return h.treesPath
 }
 
 func (e *Local) allTrees(s *effect.Settings) string {
@@ -31,7 +34,7 @@ func (h *host) within(tree string) *effect.Settings {
 		return h.settings
 	}
 	there := *h.settings
-	there.Workspace = filepath.Join(h.e.trees(h.run, h.settings), effect.TreeName(tree))
+	there.Workspace = filepath.Join(h.trees(), effect.TreeName(tree))
 	return &there
 }
 
@@ -67,8 +70,12 @@ func (s *state) disown(st *step) {
 }
 
 // owned lists what the agents asked in a branch, and in those below it, may change; nil where nobody has said.
-func (s *state) owned(branch string) []string {
+func (s *state) owned(st *step) []string {
+	if len(s.Owned) == 0 {
+		return nil
+	}
 	var patterns []string
+	branch := st.treeWork("branch")
 	for tree, list := range s.Owned {
 		if branch != "" && inBranch(tree, branch) {
 			patterns = append(patterns, list...)

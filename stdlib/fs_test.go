@@ -56,7 +56,7 @@ func (w *workplace) perform(t *testing.T, call string) effect.Reply {
 		ctx = t.Context()
 	}
 	return h.Perform(ctx, &effect.Attempt{Run: "r1", Step: r.Name, Kind: r.Kind, Number: 1, Key: "r1/" + r.Name, Args: args, Resolved: resolved,
-		Settings: &w.settings, Store: store, Lock: filepath.Join(store, "locks", "step"), Env: func(name string) (string, bool) { v, ok := w.env[name]; return v, ok },
+		Settings: &w.settings, Store: store, Env: func(name string) (string, bool) { v, ok := w.env[name]; return v, ok },
 		Emit: func(kind string, data starlark.Value) { t.Errorf("%s: %v", kind, data) }})
 }
 

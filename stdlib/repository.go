@@ -129,7 +129,7 @@ func commitWorkspace(ctx context.Context, w *repositoryRequest) (starlark.Value,
 }
 
 func gitOptions(a *effect.Attempt) git.Options {
-	return git.Options{Workspace: a.Settings.Workspace, Store: a.Store, Trees: a.Trees, Lock: a.Lock, Attempt: process.Attempt{Run: a.Run, Step: a.Step, Attempt: a.Number}}
+	return git.Options{Workspace: a.Settings.Workspace, Store: a.Store, Trees: a.Trees, Lock: a.Lock(), Attempt: process.Attempt{Run: a.Run, Step: a.Step, Attempt: a.Number}}
 }
 
 // changed is the dict of what has changed.

@@ -145,7 +145,7 @@ func (c command) spec() (process.Spec, error) {
 		return process.Spec{}, err
 	}
 	a := c.attempt
-	spec := process.Spec{Argv: append([]string{c.resolved.Text("program")}, c.args.Texts("argv")[1:]...), Dir: dir, Env: env, Lock: a.Lock,
+	spec := process.Spec{Argv: append([]string{c.resolved.Text("program")}, c.args.Texts("argv")[1:]...), Dir: dir, Env: env, Lock: a.Lock(),
 		Attempt: process.Attempt{Run: a.Run, Step: a.Step, Attempt: a.Number}, MaxStdout: maxStdout, MaxStderr: maxStderr}
 	if c.args.Has("stdin") {
 		spec.Stdin = bytes.NewReader(content(c.args.Value("stdin")))

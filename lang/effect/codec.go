@@ -54,14 +54,12 @@ const (
 // Encode copies a value. It fails, naming the path, for what may not cross: functions, sets, NaN and infinities, dict keys that are not
 // strings, cycles (as depth).
 func Encode(v starlark.Value) (Payload, error) {
-	e := encoder{buf: make([]byte, 0, 64), max: MaxPayload}
-	return e.payload(v)
+	return encode(v, MaxPayload)
 }
 
 // EncodeOutput is Encode under the larger limit of a run's output.
 func EncodeOutput(v starlark.Value) (Payload, error) {
-	e := encoder{buf: make([]byte, 0, 64), max: MaxOutput}
-	return e.payload(v)
+	return encode(v, MaxOutput)
 }
 
 // MustEncode is Encode for values that the caller made of plain data; it panics on what Encode refuses.
@@ -93,6 +91,7 @@ type encoder struct {
 	buf  []byte
 	max  int
 	path []place
+	few  [4]place // room for most paths
 }
 
 // place is one step into a value: a field or else an index. Paths are put together only for errors.
@@ -102,7 +101,9 @@ type place struct {
 	index int
 }
 
-func (e *encoder) payload(v starlark.Value) (Payload, error) {
+func encode(v starlark.Value, longest int) (Payload, error) {
+	e := encoder{buf: make([]byte, 0, 64), max: longest}
+	e.path = e.few[:0]
 	if err := e.value(v); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,9 @@ package effect
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"path/filepath"
 	"time"
 
 	"go.starlark.net/starlark"
@@ -49,11 +52,19 @@ type Attempt struct {
 	Emit     func(kind string, data starlark.Value)           // journals an event of the attempt, before the reply
 	Ask      func(ctx context.Context, l Leave) (bool, error) // has people decide at a gate of the step; nil where nobody can be asked
 	Token    string                                           // by which whoever works for the attempt is known to the engine while it is in flight; a secret
-	Lock     string                                           // path of the step's lock file, for children; "" without a store directory
 	Store    string                                           // path of the store directory, which nothing that a script asks for touches; "" without one
 	Tree     string                                           // path of the branch in whose working tree, Settings.Workspace, it is done; "" for the run's own workspace
 	Trees    string                                           // path of the folder of the trees of the run's branches, which need not be there
 	Owns     []string                                         // of the closing of a branch's tree: what the agents asked in it may change; nil where none has said
+}
+
+// Lock is the path of the step's lock file, below the store directory; "" without one. Children of an attempt hold it, so that two attempts never run at once, not even those of two owners.
+func (a *Attempt) Lock() string {
+	if a.Store == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(a.Run + "/" + a.Step))
+	return filepath.Join(a.Store, "locks", hex.EncodeToString(sum[:16]))
 }
 
 // Look says what of a run's journal is wanted.

@@ -251,8 +251,7 @@ func (v View) Raw(k string) Payload {
 	if !v.Has(k) {
 		return nil
 	}
-	e := encoder{max: MaxOutput}
-	p, _ := e.payload(v.Value(k)) // it was decoded, so it can be encoded
+	p, _ := EncodeOutput(v.Value(k)) // it was decoded, so it can be encoded
 	return p
 }
 

@@ -97,7 +97,7 @@ func newSpec(q Question, told invocation) (process.Spec, error) {
 		Dir:       q.Settings.Workspace,
 		Env:       append(env, told.env...),
 		Stdin:     bytes.NewReader(told.stdin),
-		Lock:      q.Lock,
+		Lock:      q.Lock(),
 		Attempt:   process.Attempt{Run: q.Run, Step: q.Step, Attempt: q.Number, Agent: q.Definition.Agent},
 		MaxStdout: maxReply,
 		MaxStderr: maxStderr + maxSecret,

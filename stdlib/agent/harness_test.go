@@ -100,7 +100,7 @@ func (s *stage) attempt(r *effect.Request) *effect.Attempt {
 	}
 	return &effect.Attempt{
 		Run: "run1", Step: "b/" + r.Name, Branch: "b", Kind: r.Kind, Number: s.number, Key: "run1/b/" + r.Name, Args: args, Resolved: resolved,
-		Returns: r.Returns, Token: s.token, Settings: s.settings, Lock: filepath.Join(s.settings.Workspace, "locks", "step"),
+		Returns: r.Returns, Token: s.token, Settings: s.settings, Store: filepath.Join(s.settings.Workspace, ".starling"),
 		Env:  func(name string) (string, bool) { v, ok := s.vars[name]; return v, ok },
 		Wait: waitFor,
 		Emit: func(kind string, data starlark.Value) {

@@ -55,7 +55,7 @@ func newStage(t *testing.T, more string) *stage {
 }
 
 func (s *stage) attempt(run string) *effect.Attempt {
-	return &effect.Attempt{Run: run, Step: "a", Number: 1, Settings: s.settings, Lock: filepath.Join(s.dir, "locks", "step"),
+	return &effect.Attempt{Run: run, Step: "a", Number: 1, Settings: s.settings, Store: filepath.Join(s.dir, ".starling"),
 		Env: func(name string) (string, bool) { v, ok := s.vars[name]; return v, ok },
 		Emit: func(kind string, data starlark.Value) {
 			s.mu.Lock()

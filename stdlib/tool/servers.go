@@ -213,8 +213,8 @@ func spec(a *effect.Attempt, d Definition, home string, env []string) process.Sp
 	if program := s.Argv[0]; strings.Contains(program, "/") && !filepath.IsAbs(program) {
 		s.Argv[0] = filepath.Join(d.Dir, program)
 	}
-	if a.Lock != "" {
-		s.Lock = filepath.Join(filepath.Dir(a.Lock), "tools-"+identity(a, d))
+	if lock := a.Lock(); lock != "" {
+		s.Lock = filepath.Join(filepath.Dir(lock), "tools-"+identity(a, d))
 	}
 	if box := d.Sandbox; box != nil {
 		s.Sandbox = &sandbox.Policy{Read: slices.Concat(sandbox.System(), s.Programs(), box.Read), Write: append([]string{a.Settings.Workspace, home}, box.Write...), Hide: a.Store,
