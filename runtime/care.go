@@ -242,13 +242,19 @@ func (out *CareReport) checkRun(k Keeper, run string) {
 	}
 	sv := &saved{run: run, state: newState(run), start: whole.start, begins: whole.begins}
 	all, err := sv.checkpoints(k)
+	at, head, failed := k.Head(run)
+	if head != nil {
+		all = append(all, stored{point: point{seq: at}, body: head})
+	}
 	for _, c := range all {
-		if _, _, err := readCheckpoint(run, c.body); err != nil && (c.rest || c.seq > sv.begins) {
+		if _, _, err := readCheckpoint(run, c.body); err != nil && c.seq > sv.begins {
 			out.problem(run, "checkpoint", fmt.Errorf("%w; the run is rebuilt from its journal", err))
 		}
 	}
-	if err != nil {
-		out.problem(run, "checkpoint", err)
+	for _, err := range []error{err, failed} {
+		if err != nil {
+			out.problem(run, "checkpoint", err)
+		}
 	}
 }
 

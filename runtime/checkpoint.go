@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -22,29 +21,51 @@ import (
 //
 //	checksum (as for the journal) · uvarint length, state (a dict as effect.Payload) · machine (vm's snapshot with its own header and MAC)
 //
-// A small one of a run that rests or leaves memory is written over the one before, in the place of number 0, where a load finds it without looking around. The others are kept under the
-// number of their record, the newest two; so is each one at rest that comes first in another maxTailRecords of the journal: if the newest is damaged, no more than that is replayed.
+// A small one of a run that rests or leaves memory is the run's head in the store: where the run stands and what it goes on from are one value, which the next commit replaces. So it is never
+// older than the journal, and a load that finds it looks no further. The others are kept under the number of their record, the newest two; when one is due does not depend on how often the run
+// has rested, so that no more is replayed if the head is damaged, or if the run's process ends while it is in motion.
 //
 // What a run was started with is in its first record, and not in its checkpoints. A gate's arguments are those of its step, where it has one.
 // A large one is cut into parts, each a value of its own; it is whole when its checksum says so.
 
-// When a checkpoint is taken: at rest when it is small, and in any case when replaying the journal since the last one would cost too much. What is too much grows
+// When a checkpoint is taken: at rest when it is small, and to be kept when replaying the journal since the last one that is kept would cost too much. What is too much grows
 // with the size of a checkpoint, so that a run with a large heap does not write it down again for every little step.
 const (
-	smallCheckpoint = 32 << 10 // bytes that may ride along with the commit of a turn
-	checkpointPart  = 4 << 20  // bytes of one value
+	smallCheckpoint = MaxHead // bytes that may ride along with the commit of a turn
+	checkpointPart  = 4 << 20 // bytes of one value
 	maxTailBytes    = 64 << 10
 	maxTailRecords  = 2000
 	maxTailSteps    = 20_000_000
 	bytesPerRecord  = 100 // of a checkpoint, that cost as much to write as a record to replay
 )
 
-// tail measures the journal since the newest checkpoint.
+// tail measures the journal since the newest checkpoint that is kept.
 type tail struct {
 	records int
 	bytes   int
-	steps   uint64 // of the machine when the checkpoint was taken
-	size    int    // bytes of that checkpoint
+	steps   uint64 // of the machine when that was taken
+	size    int    // bytes of the newest checkpoint of all
+}
+
+// blob is a tail as a head has it, but for the size.
+func (l tail) blob() []byte {
+	if l.records == 0 {
+		return nil
+	}
+	var b []byte
+	for _, n := range []uint64{uint64(l.records), uint64(l.bytes), l.steps} {
+		b = binary.AppendUvarint(b, n)
+	}
+	return b
+}
+
+func tailOf(b []byte) tail {
+	var of [3]uint64
+	for i := range of {
+		n, w := binary.Uvarint(b)
+		of[i], b = n, b[max(w, 0):]
+	}
+	return tail{records: int(of[0]), bytes: int(of[1]), steps: of[2]}
 }
 
 // long tells whether replaying the tail would cost too much.
@@ -63,24 +84,25 @@ type checkpoint struct {
 	seq   uint64
 	bytes []byte
 	steps uint64 // of the machine
-	over  bool   // it is written over the one at rest
+	head  bool   // it becomes the run's head
 }
-
-// resting is the number in the key of the checkpoint at rest.
-const resting = 0
 
 func (c *checkpoint) small() bool { return c != nil && len(c.bytes) <= smallCheckpoint }
 
 // checkpointDue makes a checkpoint if the turn should end with one. That it cannot be made costs time when the run is loaded, and nothing else.
 func (a *actor) checkpointDue(t *turn, length *tail) *checkpoint {
-	if a.s.Status.Ended() || a.s.Session || t.m == nil || length.records == 0 { // a session is replayed chunk by chunk
+	if a.s.Status.Ended() || a.s.Session || t.m == nil || len(t.records) == 0 { // a session is replayed chunk by chunk
 		return nil
 	}
 	long := t.moved || length.long(t.m.Steps()) // no older checkpoint serves a run that was moved
 	if !long && (a.s.Status != Suspended || length.size > smallCheckpoint) {
 		return nil
 	}
-	c, err := a.e.checkpoint(a.s, t.m)
+	behind := *length
+	if long {
+		behind = tail{}
+	}
+	c, err := a.e.checkpoint(a.s, t.m, behind)
 	if err != nil {
 		a.e.log("%v", err)
 		return nil
@@ -89,16 +111,15 @@ func (a *actor) checkpointDue(t *turn, length *tail) *checkpoint {
 	if !long && !c.small() {
 		return nil
 	}
-	last := c.seq - uint64(length.records)
-	c.over = !long && c.seq/maxTailRecords == last/maxTailRecords
+	c.head = !long
 	return c
 }
 
-// checkpoint encodes a run as its state and its machine have it.
-func (e *Local) checkpoint(s *state, m *vm.Machine) (*checkpoint, error) {
+// checkpoint encodes a run as its state and its machine have it. behind is the journal since the newest one that is kept, for a head.
+func (e *Local) checkpoint(s *state, m *vm.Machine, behind tail) (*checkpoint, error) {
 	c := &checkpoint{seq: s.Seq, steps: m.Steps()}
 	s.keepCeilings(m.Ceilings())
-	st := s.payload()
+	st := s.payload(behind)
 	c.bytes = binary.AppendUvarint(make([]byte, checksumSize), uint64(len(st)))
 	c.bytes = append(c.bytes, st...)
 	err := guarded(func() error {
@@ -116,11 +137,17 @@ func pointKey(run string, seq uint64, part int) []byte {
 	return binary.BigEndian.AppendUint16(seqKey(prefixCheckpoint, run, seq), uint16(part))
 }
 
-// writes are the values of a checkpoint, and the end of the one that is superseded.
-func (c *checkpoint) writes(a *actor) []Write {
-	if c.over {
-		return []Write{{pointKey(a.run, resting, 0), c.bytes}}
+// ride adds a small checkpoint to the batch of the turn that it ends.
+func (c *checkpoint) ride(a *actor, b *Batch) {
+	if c.head {
+		b.Fences[len(b.Fences)-1].Head = c.bytes // of the turn's records
+	} else {
+		b.Writes = append(b.Writes, c.writes(a)...)
 	}
+}
+
+// writes are the values of a checkpoint that is kept, and the end of the one that is superseded.
+func (c *checkpoint) writes(a *actor) []Write {
 	a.findPoints()
 	var all []Write
 	for part := range slices.Chunk(c.bytes, checkpointPart) {
@@ -145,11 +172,12 @@ func (a *actor) checkpointed(c *checkpoint) error {
 			return err
 		}
 	}
-	if !c.over {
+	a.saved = c.seq
+	if !c.head {
 		a.points = append(a.points, point{c.seq, (len(c.bytes) + checkpointPart - 1) / checkpointPart})
 		a.points = a.points[max(0, len(a.points)-2):]
+		a.tail = tail{steps: c.steps, size: len(c.bytes)}
 	}
-	a.tail = tail{steps: c.steps, size: len(c.bytes)}
 	return nil
 }
 
@@ -166,20 +194,24 @@ func (a *actor) writeApart(c *checkpoint) error {
 
 // writeDown writes a checkpoint of the run as it is, when the newest one is older.
 func (a *actor) writeDown() error {
-	if a.s == nil || a.m == nil || a.s.Status.Ended() || a.s.Session || a.tail.records == 0 {
+	if a.s == nil || a.m == nil || a.s.Status.Ended() || a.s.Session || a.saved == a.s.Seq {
 		return nil
 	}
-	c, err := a.e.checkpoint(a.s, a.m)
+	c, err := a.e.checkpoint(a.s, a.m, a.tail)
 	if err != nil {
 		a.e.log("%v", err)
 		return nil
 	}
-	c.over = c.small()
-	if err := a.writeApart(c); err != nil {
-		return err
+	if c.small() {
+		err = a.e.commit(context.Background(), &Batch{Fences: []Fence{{Run: a.run, Expect: c.seq, Next: c.seq, Head: c.bytes}}})
+	} else {
+		err = a.writeApart(c)
+		a.points, a.sought = nil, false
 	}
-	a.points, a.sought, a.tail = nil, false, tail{} // it leaves memory
-	return nil
+	if err == nil {
+		a.saved = c.seq
+	}
+	return err
 }
 
 // findPoints looks which checkpoints the store has, where the load did not.
@@ -188,46 +220,42 @@ func (a *actor) findPoints() {
 		return
 	}
 	sv := &saved{run: a.run}
-	if err := sv.readCheckpoints(a.e.store, math.MaxInt); err != nil {
+	if err := sv.readCheckpoints(a.e.store, nil, math.MaxInt); err != nil {
 		a.e.log("run %s: older checkpoints stay where they are: %v", a.run, err)
 	}
 	a.points, a.sought = sv.points, true
 }
 
-// readRest takes the checkpoint at rest, if nothing has followed it: then it is all that there is to read.
-func (sv *saved) readRest(s Store) bool {
-	b, err := s.Get(pointKey(sv.run, resting, 0))
-	if err != nil {
+// readHead takes the head: then it is all that there is to read.
+func (sv *saved) readHead(head []byte) bool {
+	if len(head) == 0 {
 		return false
 	}
-	st, snap, err := readCheckpoint(sv.run, b)
+	st, snap, err := readCheckpoint(sv.run, head)
 	if err != nil || st.Seq <= sv.begins {
 		return false
 	}
-	if _, err := s.Get(seqKey(prefixJournal, sv.run, st.Seq+1)); !errors.Is(err, ErrNoKey) {
-		return false
-	}
-	sv.take(st, snap, len(b))
+	sv.take(st, snap, len(head))
+	sv.headed = true
 	return true
 }
 
-// readCheckpoints takes the newest checkpoint that serves, leaving out some, and notes which there are. One whose value cannot be read is as one that was not
+// readCheckpoints takes the newest checkpoint that serves, the head or one that is kept, leaving out some, and notes which are kept. One whose value cannot be read is as one that was not
 // written, and so is one from before the horizon or from behind what is wanted.
-func (sv *saved) readCheckpoints(s Store, skip int) error {
+func (sv *saved) readCheckpoints(s Store, head []byte, skip int) error {
 	all, err := sv.checkpoints(s)
-	for i := len(all) - 1 - skip; i >= 0 && err == nil; i-- {
-		if at := all[i].seq; at <= sv.begins || sv.upTo > 0 && at > sv.upTo {
-			continue
-		}
-		if st, snap, err := readCheckpoint(sv.run, all[i].body); err == nil {
-			sv.take(st, snap, len(all[i].body))
-			break
-		}
+	for _, c := range all {
+		sv.points = append(sv.points, c.point)
 	}
 	sv.sought = err == nil
-	for _, c := range all {
-		if !c.rest {
-			sv.points = append(sv.points, c.point)
+	if head != nil {
+		all = append(all, stored{body: head})
+	}
+	for i := len(all) - 1 - skip; i >= 0 && err == nil; i-- {
+		st, snap, err := readCheckpoint(sv.run, all[i].body)
+		if err == nil && st.Seq > sv.begins && (sv.upTo == 0 || st.Seq <= sv.upTo) {
+			sv.take(st, snap, len(all[i].body))
+			break
 		}
 	}
 	return err
@@ -237,10 +265,9 @@ func (sv *saved) readCheckpoints(s Store, skip int) error {
 type stored struct {
 	point
 	body []byte
-	rest bool // the one at rest
 }
 
-// checkpoints reads all checkpoints, the newest last. One at rest that cannot be read has the number 0.
+// checkpoints reads all that are kept, the newest last.
 func (sv *saved) checkpoints(s Store) (all []stored, err error) {
 	err = scanEach(s, prefixCheckpoint+sv.run, func(rest string, v []byte, _ error) error {
 		if len(rest) != 10 {
@@ -248,25 +275,21 @@ func (sv *saved) checkpoints(s Store) (all []stored, err error) {
 		}
 		seq := binary.BigEndian.Uint64([]byte(rest))
 		if n := len(all); n == 0 || all[n-1].seq != seq {
-			all = append(all, stored{point: point{seq: seq}, rest: seq == resting})
+			all = append(all, stored{point: point{seq: seq}})
 		}
 		last := &all[len(all)-1]
 		last.parts++
 		last.body = append(last.body, v...)
 		return nil
 	})
-	if len(all) > 0 && all[0].rest {
-		if st, _, err := readCheckpoint(sv.run, all[0].body); err == nil {
-			all[0].seq = st.Seq
-		}
-		slices.SortStableFunc(all, func(x, y stored) int { return cmp.Compare(x.seq, y.seq) })
-	}
 	return all, err
 }
 
 // take begins with what a checkpoint or a keyframe has, completed by what the run was started with.
 func (sv *saved) take(st *state, machine []byte, size int) {
-	sv.state, sv.machine, sv.length.size = st, machine, size
+	sv.state, sv.machine, sv.saved = st, machine, st.Seq
+	sv.length, st.behind = st.behind, tail{}
+	sv.length.size = size
 	at := *st
 	st.origin(sv.start, sv.start.view())
 	if at.moved {
@@ -293,10 +316,10 @@ func readCheckpoint(run string, b []byte) (*state, []byte, error) {
 	return stateOf(run, v), b[w+int(n):], nil
 }
 
-// payload encodes the state.
-func (s *state) payload() effect.Payload {
+// payload encodes the state. behind is as for a checkpoint.
+func (s *state) payload(behind tail) effect.Payload {
 	var b effect.Object
-	b.Int("seq", int64(s.Seq)).Text("status", string(s.Status)).Int("updated", micros(s.Updated)).Int("deadline", micros(s.Deadline)).Text("overtime", string(s.Overtime)).
+	b.Int("seq", int64(s.Seq)).Blob("behind", behind.blob()).Text("status", string(s.Status)).Int("updated", micros(s.Updated)).Int("deadline", micros(s.Deadline)).Text("overtime", string(s.Overtime)).
 		Flag("busy", s.Busy).Flag("bare", s.Bare).Texts("without", s.Without).Raw("shared", s.shared.payload()).Flag("queues", s.Queues).Raw("conversations", s.conversationsPayload()).Flag("trees", s.Trees)
 	if s.moved {
 		b.Text("script", s.Script).Text("bundle", s.Bundle).Text("program", s.Program)
@@ -348,6 +371,7 @@ func (st *step) payload() effect.Payload {
 
 func stateOf(run string, v effect.View) *state {
 	s := newState(run)
+	s.behind = tailOf(v.Blob("behind"))
 	s.Seq, s.Status, s.Settings, s.moved = uint64(v.Int("seq")), Status(v.Text("status")), v.Text("settings"), v.Has("bundle")
 	s.Script, s.Bundle, s.Program = v.Text("script"), v.Text("bundle"), v.Text("program")
 	s.Updated, s.Deadline, s.Overtime = timeOf(v, "updated"), timeOf(v, "deadline"), Overtime(v.Text("overtime"))

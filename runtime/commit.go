@@ -28,7 +28,7 @@ func (a *actor) commit(t *turn) error {
 	}
 	c := a.checkpointDue(t, &length)
 	if c.small() {
-		b.Writes = append(b.Writes, c.writes(a)...)
+		c.ride(a, b)
 	}
 	fresh, named := a.e.naming(t.blobs)
 	for hash, content := range fresh {

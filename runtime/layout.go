@@ -15,7 +15,7 @@ import (
 //
 //	r/RUN                        summary of a run: all that a list shows (summary.go)
 //	j/RUN seq8                   journal: the records of one commit, the first of which has this number (record.go)
-//	s/RUN seq8 part2             checkpoint: state and machine as they were after record seq, in parts (checkpoint.go)
+//	s/RUN seq8 part2             checkpoint that is kept: state and machine as they were after record seq, in parts (checkpoint.go); that of a run at rest is its head
 //	h/RUN copy1                  horizon of a run whose journal was trimmed: where it begins, and what the run was started with (keyframe.go)
 //	f/RUN copy1 seq8 part2       keyframe: what a trimmed journal begins with, twice, in parts
 //	g/RUN/GATE                   a gate that is no longer open: how it was decided or why it was withdrawn

@@ -18,9 +18,11 @@ type saved struct {
 	state   *state  // as the checkpoint has it; folded, as the newest record left it
 	machine []byte  // the machine's snapshot, nil without a checkpoint
 	points  []point
-	sought  bool // points has all of them
+	sought  bool   // points has all of them
+	saved   uint64 // the record that it is of
+	headed  bool   // it is the head
 	tail    []Record
-	length  tail
+	length  tail      // since the newest checkpoint that is kept
 	now     time.Time // of what is said beyond a journal that was cut
 	upTo    uint64    // the record that is the last one wanted, 0 for the newest
 }
@@ -55,12 +57,16 @@ func (sv *saved) read(s Store, skip int) error {
 	if err != nil {
 		return err
 	}
-	if sv.start != nil && skip == 0 && sv.upTo == 0 && sv.readRest(s) {
+	_, head, err := s.Head(sv.run)
+	if err != nil && !errors.Is(err, ErrDamaged) {
+		return err
+	}
+	if sv.start != nil && skip == 0 && sv.upTo == 0 && sv.readHead(head) {
 		return nil
 	}
 	sv.state = newState(sv.run)
 	if sv.start != nil {
-		if err := sv.readCheckpoints(s, skip); err != nil {
+		if err := sv.readCheckpoints(s, head, skip); err != nil {
 			return err
 		}
 	}
@@ -183,7 +189,7 @@ func (a *actor) load() (fresh bool, err error) {
 
 // keep takes a state that was read.
 func (a *actor) keep(s *state, sv *saved) {
-	a.s, a.points, a.sought, a.tail, a.row, a.kept = s, sv.points, sv.sought, sv.length, s.row(), max(a.kept, sv.begins)
+	a.s, a.points, a.sought, a.tail, a.saved, a.row, a.kept = s, sv.points, sv.sought, sv.length, sv.saved, s.row(), max(a.kept, sv.begins)
 }
 
 // awaken makes state and machine. A run that cannot be served here (this build's builtins behave in another way) is left as it is, unfit; one whose machine fails, or
@@ -220,7 +226,9 @@ func (a *actor) rebuild(h *host, sv *saved) error {
 	}
 	a.m, a.host, a.rest = m, h, rest
 	a.keep(sv.state, sv)
-	a.tail.steps = m.Steps()
+	if !sv.headed {
+		a.tail.steps = m.Steps()
+	}
 	a.yielded = m.Runnable() || len(a.s.decided) > 0
 	return nil
 }

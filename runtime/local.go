@@ -237,7 +237,7 @@ func (e *Local) drop(a *actor) {
 	defer a.mu.Unlock()
 	switch {
 	case a.busy:
-	case a.tail.records > 0:
+	case a.saved < a.s.Seq:
 		go a.unload()
 	default:
 		a.gone = true

@@ -128,6 +128,9 @@ func (p *pruner) forget(ctx context.Context, s Summary) error {
 	if s.Parent != "" {
 		b.Writes = append(b.Writes, Write{childKey(s.Parent), nil})
 	}
+	if at, head, err := p.r.store.Head(s.ID); err == nil && head != nil { // of one that is damaged
+		b.Fences = []Fence{{Run: s.ID, Expect: at, Next: at}}
+	}
 	if err := p.r.commit(ctx, b); err != nil {
 		return err
 	}

@@ -35,8 +35,9 @@ type actor struct {
 	yielded   bool
 	row       row // of which the store has the summary
 	points    []point
-	sought    bool // points has all that the store has
-	tail      tail // the journal since the newest checkpoint
+	sought    bool   // points has all that the store has
+	tail      tail   // the journal since the newest checkpoint that is kept
+	saved     uint64 // the record of the newest checkpoint
 	flights   map[string]flight
 	jobs      []*job  // attempts that the last turn has begun
 	parked    []event // came in while the run was set aside, and wait until it goes on

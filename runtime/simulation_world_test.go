@@ -265,15 +265,7 @@ func (s *simulation) leave() {
 
 // loseCheckpoints leaves the journals alone to tell what the runs came to.
 func (s *simulation) loseCheckpoints() {
-	var b runtime.Batch
-	err := s.store.Scan([]byte("s/"), []byte("s0"), func(k, _ []byte) error {
-		b.Writes = append(b.Writes, runtime.Write{Key: append([]byte(nil), k...)})
-		return nil
-	})
-	if err == nil {
-		err = s.store.Commit(s.ctx, &b)
-	}
-	if err != nil {
+	if _, err := changed(s.store, "", func([]byte) []byte { return nil }); err != nil {
 		s.fault("losing checkpoints: %v", err)
 	}
 }

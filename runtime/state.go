@@ -54,6 +54,7 @@ type state struct {
 	Owned         map[string][]string     // what agents asked in the trees of branches may change
 	shared        shared                  // its variables and chats
 
+	behind   tail // of the checkpoint that it was read from
 	timers   timers
 	ready    heap[*step]       // those that want an attempt, the oldest first
 	crowded  map[string]*crowd // agents with limits, by their names

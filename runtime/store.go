@@ -23,6 +23,10 @@ type Store interface {
 	// The slices are valid only during the call. It stops at the first error of fn and returns it; ErrStopScan ends it with nil.
 	Scan(from, to []byte, fn func(key, value []byte) error) error
 
+	// Head tells where a run stands, and what the batch that moved it there, or compared with it last, left with it; nil for nothing. A run that the store has never seen stands at 0. The
+	// slice belongs to the caller.
+	Head(run string) (at uint64, head []byte, err error)
+
 	// Commit applies the batch as a whole or not at all, and returns when it is durable: after a power cut it is there. Waiting commits of several callers
 	// share one transaction and one sync, in which each batch still succeeds or fails alone. Errors: ErrFenced (another epoch, or
 	// a run that is not where the batch expects it: nothing was applied), ErrReadOnly, ErrTooLarge, ErrStoreClosed, and the disk's own,
@@ -82,12 +86,16 @@ func (b *Batch) Check() error {
 	return nil
 }
 
+// MaxHead is the longest head of a run, in bytes.
+const MaxHead = 24 << 10
+
 // Fence moves a run's sequence number: the batch applies only if the run stands at Expect, and leaves it at Next. A run that the store
-// has never seen stands at 0.
+// has never seen stands at 0. Head is kept with the number, in place of what was there, and so is true of where the run stands or is not there; nil keeps nothing.
 type Fence struct {
 	Run    string
 	Expect uint64
 	Next   uint64
+	Head   []byte `json:",omitempty"`
 }
 
 func (f Fence) check() error {
@@ -96,6 +104,8 @@ func (f Fence) check() error {
 		return errors.New("a fence names no run")
 	case len(f.Run) > MaxKey:
 		return fmt.Errorf("%w: a fence names a run of %d bytes; the longest has %d", ErrTooLarge, len(f.Run), MaxKey)
+	case len(f.Head) > MaxHead:
+		return fmt.Errorf("%w: the head of run %s has %d bytes; the longest has %d", ErrTooLarge, f.Run, len(f.Head), MaxHead)
 	case f.Next < f.Expect:
 		return fmt.Errorf("the fence of run %s goes from %d to %d; it cannot go back", f.Run, f.Expect, f.Next)
 	}

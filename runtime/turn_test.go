@@ -330,19 +330,7 @@ def main():
 func (w *world) spoil(prefix string) {
 	w.t.Helper()
 	w.spoiled = w.spoiled || prefix[0] == 'j'
-	var b runtime.Batch
-	err := w.store.Scan([]byte(prefix), []byte(prefix+"\xff"), func(k, v []byte) error {
-		v = append([]byte(nil), v...)
-		v[len(v)/2] ^= 0x40
-		b.Writes = append(b.Writes, runtime.Write{Key: append([]byte(nil), k...), Value: v})
-		return nil
-	})
-	if err != nil || len(b.Writes) == 0 {
-		w.t.Fatalf("%d values begin with %s: %v", len(b.Writes), prefix, err)
-	}
-	if err := w.store.Commit(w.ctx, &b); err != nil {
-		w.t.Fatal(err)
-	}
+	w.each(prefix, spoilByte)
 }
 
 func TestPoisonedRunIsSetAside(t *testing.T) { // other runs serve

@@ -276,9 +276,15 @@ func (w *world) load(file string) {
 	}
 }
 
-// each replaces the values whose keys begin with a prefix; nil deletes.
+// each replaces the values whose keys begin with a prefix; nil deletes. The checkpoints of a run are its head too.
 func (w *world) each(prefix string, change func([]byte) []byte) {
 	w.t.Helper()
+	if run, ok := strings.CutPrefix(prefix, "s/"); ok {
+		if n, err := changed(w.store, run, change); err != nil || n == 0 {
+			w.t.Fatalf("%d checkpoints of %q: %v", n, run, err)
+		}
+		return
+	}
 	var b runtime.Batch
 	err := w.store.Scan([]byte(prefix), []byte(prefix+"\xff"), func(k, v []byte) error {
 		b.Writes = append(b.Writes, runtime.Write{Key: bytes.Clone(k), Value: change(bytes.Clone(v))})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"path/filepath"
 	"time"
 
 	"go.starlark.net/starlark"
@@ -64,7 +63,7 @@ func (a *Attempt) Lock() string {
 		return ""
 	}
 	sum := sha256.Sum256([]byte(a.Run + "/" + a.Step))
-	return filepath.Join(a.Store, "locks", hex.EncodeToString(sum[:16]))
+	return a.Store + "/locks/" + hex.EncodeToString(sum[:16])
 }
 
 // Look says what of a run's journal is wanted.

@@ -231,7 +231,8 @@ func (r *backupReader) take(ctx context.Context, body []byte) error {
 
 func (r *backupReader) add(ctx context.Context, kind byte, key, value []byte) error {
 	if kind == entryRun {
-		r.batch.Fences = append(r.batch.Fences, runtime.Fence{Run: string(key), Next: numberOf(value)})
+		at, head := standingOf(value)
+		r.batch.Fences = append(r.batch.Fences, runtime.Fence{Run: string(key), Next: at, Head: head})
 	} else {
 		r.keys++
 		r.batch.Writes = append(r.batch.Writes, runtime.Write{Key: key, Value: value})

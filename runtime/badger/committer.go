@@ -49,7 +49,7 @@ type committer struct {
 	version    uint64 // of the newest transaction
 
 	// What only whoever writes touches.
-	fences   map[string]uint64 // where runs stand, as far as known
+	fences   map[string]uint64 // where runs stand that transactions behind forgot have moved
 	entries  time.Time         // when the directory's entries last changed
 	sequence uint64
 
@@ -65,7 +65,12 @@ type committer struct {
 	lazy    int64 // bytes of lazy batches in the queue
 	closing bool
 	failed  error
+	seen    map[string]seen // where runs stood that readers have looked at
+	forgot  uint64          // version of a transaction
 }
+
+// seen is where a run stood in a version.
+type seen struct{ at, version uint64 }
 
 // waiting is a batch in the queue.
 type waiting struct {
@@ -94,7 +99,7 @@ func newCommitter(s *Store, m *mark, d disk, sequence uint64) (*committer, error
 	}
 	c := &committer{
 		dir: s.dir, db: s.db, faults: s.faults, mark: m, disk: d, files: files, views: &s.views, version: s.views.newest,
-		fences: make(map[string]uint64), sequence: sequence, done: make(chan struct{}),
+		fences: make(map[string]uint64), seen: make(map[string]seen), sequence: sequence, done: make(chan struct{}),
 	}
 	c.batches.Store(sequence)
 	c.wake = sync.NewCond(&c.mu)
@@ -295,10 +300,32 @@ func answer(queue []*waiting, err func(int) error) {
 func (c *committer) learn(fences map[string]uint64) {
 	if len(c.fences)+len(fences) > knownFences {
 		clear(c.fences)
+		c.mu.Lock()
+		c.forgot = c.version
+		c.mu.Unlock()
 	}
 	for run, at := range fences {
 		c.fences[run] = at
 	}
+}
+
+// saw keeps where a run stood in a version: who looks at a run will often move it next, and is spared a second look.
+func (c *committer) saw(run string, at, version uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.seen) >= knownFences {
+		clear(c.seen)
+	}
+	c.seen[run] = seen{at, version}
+}
+
+// seenAt takes what was seen of a run that is not in fences. It stands there still: every transaction behind forgot that has moved a run is in fences.
+func (c *committer) seenAt(run string) (at uint64, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s, ok := c.seen[run]
+	delete(c.seen, run)
+	return s.at, ok && s.version >= c.forgot
 }
 
 // syncEntries makes files durable that Badger has begun since the last time: it syncs what is in them, not that they exist. Journalling

@@ -276,3 +276,27 @@ func TestAPanicInACommitEndsTheProcess(t *testing.T) {
 		t.Errorf("%v, and it said\n%s", err, said)
 	}
 }
+
+// What a reader saw of a run says nothing once it may have been moved and that was forgotten.
+func TestSeenBeforeItWasForgotten(t *testing.T) {
+	s := filled(t)
+	move := func(at uint64) error {
+		return s.Commit(t.Context(), &runtime.Batch{Fences: []runtime.Fence{{Run: "run", Expect: at, Next: at + 1}}})
+	}
+	must(t, move(0))
+	if at, _, err := s.Head("run"); at != 1 || err != nil {
+		t.Fatalf("it stands at %d, %v", at, err)
+	}
+	must(t, move(1))
+	others := map[string]uint64{}
+	for n := range knownFences {
+		others[fmt.Sprint(n)] = 1
+	}
+	s.committer.writing.Lock()
+	s.committer.learn(others)
+	s.committer.writing.Unlock()
+	if err := move(1); !errors.Is(err, runtime.ErrFenced) {
+		t.Errorf("from where it was seen: got %v, wanted %v", err, runtime.ErrFenced)
+	}
+	must(t, move(2))
+}

@@ -1,6 +1,10 @@
 package badger
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"starling/runtime"
+)
 
 // The keys that belong to the store. Each begins with a zero byte, which no key of the runtime may; numbers are big-endian.
 //
@@ -9,7 +13,7 @@ import "encoding/binary"
 //	00 'f'        u32 layout version                 once, when the store is made
 //	00 'e'        u64 epoch                          by each open for writing
 //	00 's'        u64 first, u64 last batch number   by each transaction: which batches it holds
-//	00 'r' RUN    u64 where the run stands           by each batch with a fence for RUN
+//	00 'r' RUN    u64 where the run stands, head     by each batch with a fence for RUN
 //
 // Because a transaction says where it begins as well as where it ends, a hole in a log shows even when later records were read.
 const (
@@ -41,6 +45,22 @@ func numberOf(b []byte) uint64 {
 		return 0
 	}
 	return binary.BigEndian.Uint64(b)
+}
+
+// standing is where a run stands, and its head, as the store has them.
+func standing(f runtime.Fence) []byte {
+	return append(binary.BigEndian.AppendUint64(make([]byte, 0, 8+len(f.Head)), f.Next), f.Head...)
+}
+
+// standingOf reads them; a run that was never seen stands at 0.
+func standingOf(b []byte) (at uint64, head []byte) {
+	if len(b) < 8 {
+		return 0, nil
+	}
+	if len(b) > 8 {
+		head = b[8:]
+	}
+	return binary.BigEndian.Uint64(b), head
 }
 
 // span is the range of batch numbers in one transaction.

@@ -28,6 +28,26 @@ func (s *Store) Get(key []byte) ([]byte, error) {
 	return value, err
 }
 
+// Head tells where a run stands, and what was left with it there.
+func (s *Store) Head(run string) (at uint64, head []byte, err error) {
+	if !s.enter() {
+		return 0, nil, runtime.ErrStoreClosed
+	}
+	defer s.calls.Done()
+	err = s.view(func(txn *badgerdb.Txn) error {
+		v, err := valueIn(s.badgerDir(), txn, fenceKey(run))
+		at, head = standingOf(v)
+		if err == nil && s.committer != nil {
+			s.committer.saw(run, at, txn.ReadTs())
+		}
+		return err
+	})
+	if errors.Is(err, runtime.ErrNoKey) {
+		return 0, nil, nil
+	}
+	return at, head, err
+}
+
 // Scan calls fn for each key in [from, to). It may be called within fn, and so may Get and Commit; Close may not.
 func (s *Store) Scan(from, to []byte, fn func(key, value []byte) error) error {
 	if !s.enter() {

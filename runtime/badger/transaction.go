@@ -72,16 +72,20 @@ func (t *transaction) standing(run string) uint64 {
 	if at, ok := t.c.fences[run]; ok {
 		return at
 	}
+	if at, ok := t.c.seenAt(run); ok {
+		return at
+	}
 	v, err := valueIn(filepath.Join(t.c.dir, badgerName), t.txn, fenceKey(run))
 	if err != nil && !errors.Is(err, runtime.ErrNoKey) {
 		t.err = err
 	}
-	return numberOf(v)
+	at, _ := standingOf(v)
+	return at
 }
 
 func (t *transaction) write(b *runtime.Batch) error {
 	for _, f := range b.Fences {
-		if err := t.txn.Set(fenceKey(f.Run), number(f.Next)); err != nil {
+		if err := t.txn.Set(fenceKey(f.Run), standing(f)); err != nil {
 			return err
 		}
 	}
@@ -173,7 +177,7 @@ func costOf(b *runtime.Batch) cost {
 	const each = 12 // two bytes of meta, ten for the version; as many for a pointer
 	c := cost{writes: len(b.Writes) + len(b.Fences)}
 	for _, f := range b.Fences {
-		c.bytes += int64(len(f.Run)) + each + 10
+		c.bytes += int64(len(f.Run)+len(f.Head)) + each + 10
 	}
 	for _, w := range b.Writes {
 		c.bytes += int64(len(w.Key)) + each

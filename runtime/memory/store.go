@@ -33,9 +33,9 @@ type medium struct {
 	id       string
 	epoch    uint64
 	sequence uint64
-	entries  []pair // by key
-	fences   map[string]uint64
-	lazy     []*runtime.Batch // acknowledged, not durable
+	entries  []pair                   // by key
+	runs     map[string]runtime.Fence // the last of each
+	lazy     []*runtime.Batch         // acknowledged, not durable
 	fault    *fault
 }
 
@@ -63,7 +63,7 @@ const (
 func New() *Store {
 	id := make([]byte, 16)
 	rand.Read(id) // never fails
-	m := &medium{id: hex.EncodeToString(id), fences: make(map[string]uint64)}
+	m := &medium{id: hex.EncodeToString(id), runs: make(map[string]runtime.Fence)}
 	return m.open()
 }
 
@@ -137,6 +137,17 @@ func (s *Store) Get(key []byte) ([]byte, error) {
 		return nil, runtime.ErrNoKey
 	}
 	return append([]byte{}, s.medium.entries[i].value...), nil
+}
+
+// Head tells where a run stands, and what was left with it there.
+func (s *Store) Head(run string) (at uint64, head []byte, err error) {
+	s.medium.mu.Lock()
+	defer s.medium.mu.Unlock()
+	if s.closed {
+		return 0, nil, runtime.ErrStoreClosed
+	}
+	f := s.medium.runs[run]
+	return f.Next, bytes.Clone(f.Head), nil
 }
 
 // Scan calls fn for each key in [from, to), as they were when it was called.
@@ -233,7 +244,7 @@ func (m *medium) standing(fences []runtime.Fence) error {
 	for _, f := range fences {
 		at, ok := moved[f.Run]
 		if !ok {
-			at = m.fences[f.Run]
+			at = m.runs[f.Run].Next
 		}
 		if at != f.Expect {
 			return fmt.Errorf("%w: run %s stands at %d, the batch expects %d", runtime.ErrFenced, f.Run, at, f.Expect)
@@ -254,7 +265,7 @@ func (m *medium) settle() {
 func (m *medium) apply(b *runtime.Batch) {
 	m.sequence++
 	for _, f := range b.Fences {
-		m.fences[f.Run] = f.Next
+		m.runs[f.Run] = f
 	}
 	for _, w := range b.Writes {
 		m.put(w)
@@ -280,7 +291,10 @@ func (m *medium) find(key []byte) (int, bool) {
 
 // cloneBatch copies what the caller may change after Commit.
 func cloneBatch(b *runtime.Batch) *runtime.Batch {
-	c := &runtime.Batch{Fences: b.Fences, Lazy: b.Lazy, Writes: make([]runtime.Write, len(b.Writes))}
+	c := &runtime.Batch{Fences: slices.Clone(b.Fences), Lazy: b.Lazy, Writes: make([]runtime.Write, len(b.Writes))}
+	for i := range c.Fences {
+		c.Fences[i].Head = bytes.Clone(c.Fences[i].Head)
+	}
 	for i, w := range b.Writes {
 		c.Writes[i].Key = slices.Clone(w.Key)
 		if w.Value != nil {

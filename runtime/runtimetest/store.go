@@ -31,6 +31,8 @@ func TestStore(t *testing.T, place func(t *testing.T) Place) {
 		{"a scan sees one moment", testScanView},
 		{"a batch applies whole or not at all", testAtomic},
 		{"fences hold runs in their place", testFences},
+		{"looking at runs leaves their fences", testLooks},
+		{"a head is true of where a run stands or is not there", testHeads},
 		{"of two writers of a run one wins", testContest},
 		{"concurrent commits are all kept", testConcurrent},
 		{"each owner has its epoch", testEpochs},
@@ -113,6 +115,24 @@ func del(keys ...string) *runtime.Batch {
 func fenced(b *runtime.Batch, run string, expect, next uint64) *runtime.Batch {
 	b.Fences = append(b.Fences, runtime.Fence{Run: run, Expect: expect, Next: next})
 	return b
+}
+
+// headed is a batch of one fence that leaves a head, none when it is "".
+func headed(run string, expect, next uint64, head string) *runtime.Batch {
+	f := runtime.Fence{Run: run, Expect: expect, Next: next}
+	if head != "" {
+		f.Head = []byte(head)
+	}
+	return &runtime.Batch{Fences: []runtime.Fence{f}}
+}
+
+// stands wants a run to stand somewhere with a head, none when it is "".
+func (s *shop) stands(run string, want uint64, wantHead string) {
+	s.Helper()
+	at, head, err := s.Head(run)
+	if err != nil || at != want || string(head) != wantHead || wantHead == "" && head != nil {
+		s.Errorf("%s stands at %d with %.20q, %v; wanted %d with %.20q", run, at, head, err, want, wantHead)
+	}
 }
 
 func (s *shop) commit(b *runtime.Batch) {

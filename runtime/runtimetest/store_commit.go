@@ -44,6 +44,68 @@ func testFences(s *shop) {
 	s.commit(fenced(set("f", "9"), "r11", 0, 1))
 }
 
+func testHeads(s *shop) {
+	s.open()
+	s.stands("run", 0, "")
+	s.commit(headed("run", 0, 3, "three"))
+	s.stands("run", 3, "three")
+	s.commit(set("a", "1")) // says nothing of the run
+	s.stands("run", 3, "three")
+	s.refused(headed("run", 2, 4, "four"), runtime.ErrFenced)
+	s.stands("run", 3, "three")
+	s.commit(headed("run", 3, 3, "again"))
+	s.stands("run", 3, "again")
+	s.open()
+	s.stands("run", 3, "again")
+	s.commit(headed("run", 3, 5, ""))
+	s.stands("run", 5, "")
+	twice := headed("run", 5, 6, "six")
+	twice.Fences = append(twice.Fences, headed("run", 6, 7, "seven").Fences...)
+	s.commit(twice)
+	s.stands("run", 7, "seven")
+	s.stands("ru", 0, "")
+	longest := strings.Repeat("h", runtime.MaxHead)
+	s.commit(headed("long", 0, 1, longest))
+	s.stands("long", 1, longest)
+	_, head, _ := s.Head("long")
+	head[0] = 'x' // it is the caller's
+	s.stands("long", 1, longest)
+	s.refused(headed("long", 1, 2, longest+"h"), runtime.ErrTooLarge)
+}
+
+// A reader that looks at runs while they are moved leaves their fences as they are.
+func testLooks(s *shop) {
+	s.open()
+	const runs, steps = 16, 50
+	ctx, stop := context.WithCancel(s.Context())
+	var readers, writers sync.WaitGroup
+	for range 2 {
+		readers.Go(func() {
+			for r := 0; ctx.Err() == nil; r = (r + 1) % runs {
+				if _, _, err := s.Head(fmt.Sprintf("run%02d", r)); err != nil {
+					s.Error(err)
+				}
+			}
+		})
+	}
+	for r := range runs {
+		writers.Go(func() {
+			run := fmt.Sprintf("run%02d", r)
+			for n := range uint64(steps) {
+				if err := s.Commit(context.Background(), headed(run, n, n+1, "h")); err != nil {
+					s.Errorf("%s, step %d: %v", run, n, err)
+				}
+				if err := s.Commit(context.Background(), headed(run, n, n+1, "h")); !errors.Is(err, runtime.ErrFenced) {
+					s.Errorf("%s, step %d again: %v", run, n, err)
+				}
+			}
+		})
+	}
+	writers.Wait()
+	stop()
+	readers.Wait()
+}
+
 func testContest(s *shop) {
 	s.open()
 	const writers, rounds = 8, 20
@@ -154,6 +216,7 @@ func testBadBatch(s *shop) {
 		{set(long, "1"), `the batch is larger than the store takes in one commit: a key of 4097 bytes begins "kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"; the longest has 4096`},
 		{fenced(set("a", "1"), "", 0, 1), "a fence names no run"},
 		{fenced(set("a", "1"), long, 0, 1), "the batch is larger than the store takes in one commit: a fence names a run of 4097 bytes; the longest has 4096"},
+		{headed("run", 0, 1, strings.Repeat("h", runtime.MaxHead+1)), "the batch is larger than the store takes in one commit: the head of run run has 24577 bytes; the longest has 24576"},
 		{fenced(set("a", "1"), "run", 3, 2), "the fence of run run goes from 3 to 2; it cannot go back"},
 		{&runtime.Batch{Lazy: true, Fences: []runtime.Fence{{Run: "run", Next: 1}}}, "a lazy batch has 1 fences; it can have none, for nobody waits to hear that one failed"},
 	} {
