@@ -2,6 +2,7 @@ package effect
 
 import (
 	"encoding/binary"
+	"math"
 
 	"go.starlark.net/starlark"
 )
@@ -12,6 +13,7 @@ type View struct {
 	d    *starlark.Dict // of a value
 	raw  []byte         // of a payload: its fields, (length, key bytes, value)*
 	keys keys           // those that the payload may have: most fields that are asked for are not there
+	ends [12]uint16     // where the first fields end in raw, 0 behind the last one that is known: they are not passed over value by value to find one
 }
 
 // keys is a set of field names in one word: it may seem to hold a name that it does not.
@@ -39,17 +41,21 @@ func (p Payload) View() (View, error) {
 		return View{}, d.over()
 	}
 	d.pos++
-	var ks keys
+	var v View
 	n := d.count()
 	begin := d.pos
 	for i := 0; i < n && d.err == nil; i++ {
-		ks = ks.with(d.key())
+		v.keys = v.keys.with(d.key())
 		d.skip(1)
+		if end := d.pos - begin; i < len(v.ends) && end <= math.MaxUint16 {
+			v.ends[i] = uint16(end)
+		}
 	}
 	if err := d.over(); err != nil {
 		return View{}, err
 	}
-	return View{raw: p[begin:], keys: ks}, nil
+	v.raw = p[begin:]
+	return v, nil
 }
 
 // over tells what is wrong with a payload that was passed over.
@@ -137,7 +143,19 @@ func (v View) find(k string) (Payload, bool) {
 	if !v.keys.mayHold(k) {
 		return nil, false
 	}
-	for d := (decoder{buf: v.raw}); d.pos < len(d.buf) && d.err == nil; {
+	begin := 0
+	for _, end := range v.ends {
+		if end == 0 {
+			break
+		}
+		field := v.raw[begin:end:end]
+		n, w := binary.Uvarint(field)
+		if value := w + int(n); int(n) == len(k) && string(field[w:value]) == k {
+			return field[value:], true
+		}
+		begin = int(end)
+	}
+	for d := (decoder{buf: v.raw, pos: begin}); d.pos < len(d.buf) && d.err == nil; {
 		key := d.key()
 		begin := d.pos
 		d.skip(0)

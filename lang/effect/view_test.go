@@ -1,0 +1,46 @@
+package effect_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"starling/lang/effect"
+)
+
+// Every field of a payload is found, however many there are and however long those before it, and no other is.
+func TestViewFindsItsFields(t *testing.T) {
+	seed := rand.Uint64()
+	random := rand.New(rand.NewPCG(seed, 0))
+	for range 200 {
+		var o effect.Object
+		want := map[string]string{}
+		for i := range random.IntN(40) {
+			name := strings.Repeat("k", random.IntN(200)) + fmt.Sprint(i)
+			size := random.IntN(20)
+			if random.IntN(8) == 0 {
+				size = random.IntN(100_000)
+			}
+			want[name] = strings.Repeat("v", size+1)
+			o.Text(name, want[name])
+		}
+		v, err := o.Payload().View()
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		for name, text := range want {
+			if got := v.Text(name); got != text {
+				t.Fatalf("seed %d: of %d fields %.20s… has %d bytes, want %d", seed, len(want), name, len(got), len(text))
+			}
+			if v.Has(name + "k") {
+				t.Fatalf("seed %d: there is no %.20s…k", seed, name)
+			}
+		}
+		seen := 0
+		v.Each(func(name string, _ effect.View) { seen++ })
+		if seen != len(want) || v.Empty() != (len(want) == 0) {
+			t.Fatalf("seed %d: %d fields were seen, want %d", seed, seen, len(want))
+		}
+	}
+}
