@@ -47,25 +47,44 @@ type tail struct {
 	size    int    // bytes of the newest checkpoint of all
 }
 
-// blob is a tail as a head has it, but for the size.
-func (l tail) blob() []byte {
-	if l.records == 0 {
-		return nil
-	}
+// beside is what a head has beside state and machine.
+type beside struct {
+	tail        // but for the size
+	kept uint64 // where the journal begins
+}
+
+func (h *beside) blob() []byte {
 	var b []byte
-	for _, n := range []uint64{uint64(l.records), uint64(l.bytes), l.steps} {
+	for _, n := range []uint64{uint64(h.records), uint64(h.bytes), h.steps, h.kept} {
 		b = binary.AppendUvarint(b, n)
 	}
 	return b
 }
 
-func tailOf(b []byte) tail {
-	var of [3]uint64
+func besideOf(b []byte) (h beside) {
+	var of [4]uint64
 	for i := range of {
 		n, w := binary.Uvarint(b)
 		of[i], b = n, b[max(w, 0):]
 	}
-	return tail{records: int(of[0]), bytes: int(of[1]), steps: of[2]}
+	h.tail, h.kept = tail{records: int(of[0]), bytes: int(of[1]), steps: of[2]}, of[3]
+	return h
+}
+
+// kinBlob is the name of the run's origin and when the run was started, as a head has them: with the inputs, that spares a load the first record where another run was started alike.
+func (s *state) kinBlob() []byte {
+	kin := s.named()
+	if kin == nil {
+		return nil
+	}
+	return binary.AppendVarint(bytes.Clone(kin), micros(s.Started))
+}
+
+func (s *state) takeKin(b []byte) {
+	if len(b) > kinSize {
+		at, _ := binary.Varint(b[kinSize:])
+		s.kin, s.Started = b[:kinSize:kinSize], time.UnixMicro(at).UTC()
+	}
 }
 
 // long tells whether replaying the tail would cost too much.
@@ -98,11 +117,11 @@ func (a *actor) checkpointDue(t *turn, length *tail) *checkpoint {
 	if !long && (a.s.Status != Suspended || length.size > smallCheckpoint) {
 		return nil
 	}
-	behind := *length
-	if long {
-		behind = tail{}
+	var head *beside
+	if !long {
+		head = &beside{*length, a.kept}
 	}
-	c, err := a.e.checkpoint(a.s, t.m, behind)
+	c, err := a.e.checkpoint(a.s, t.m, head)
 	if err != nil {
 		a.e.log("%v", err)
 		return nil
@@ -115,11 +134,11 @@ func (a *actor) checkpointDue(t *turn, length *tail) *checkpoint {
 	return c
 }
 
-// checkpoint encodes a run as its state and its machine have it. behind is the journal since the newest one that is kept, for a head.
-func (e *Local) checkpoint(s *state, m *vm.Machine, behind tail) (*checkpoint, error) {
+// checkpoint encodes a run as its state and its machine have it; head is nil for one that is kept.
+func (e *Local) checkpoint(s *state, m *vm.Machine, head *beside) (*checkpoint, error) {
 	c := &checkpoint{seq: s.Seq, steps: m.Steps()}
 	s.keepCeilings(m.Ceilings())
-	st := s.payload(behind)
+	st := s.payload(head)
 	c.bytes = binary.AppendUvarint(make([]byte, checksumSize), uint64(len(st)))
 	c.bytes = append(c.bytes, st...)
 	err := guarded(func() error {
@@ -197,7 +216,7 @@ func (a *actor) writeDown() error {
 	if a.s == nil || a.m == nil || a.s.Status.Ended() || a.s.Session || a.saved == a.s.Seq {
 		return nil
 	}
-	c, err := a.e.checkpoint(a.s, a.m, a.tail)
+	c, err := a.e.checkpoint(a.s, a.m, &beside{a.tail, a.kept})
 	if err != nil {
 		a.e.log("%v", err)
 		return nil
@@ -226,18 +245,45 @@ func (a *actor) findPoints() {
 	a.points, a.sought = sv.points, true
 }
 
-// readHead takes the head: then it is all that there is to read.
-func (sv *saved) readHead(head []byte) bool {
+// readHead takes the head: then it is all that there is to read, but for the first record where no other run is known that was started alike.
+func (sv *saved) readHead(s Store, head []byte) bool {
 	if len(head) == 0 {
 		return false
 	}
 	st, snap, err := readCheckpoint(sv.run, head)
-	if err != nil || st.Seq <= sv.begins {
+	if err != nil {
 		return false
+	}
+	if !sv.readKin(s, st) {
+		if _, err := sv.readStart(s); err != nil || sv.start == nil || st.Seq <= sv.begins {
+			return false
+		}
 	}
 	sv.take(st, snap, len(head))
 	sv.headed = true
 	return true
+}
+
+// readKin takes what the run has in common with others from those, or has it ready for them.
+func (sv *saved) readKin(s Store, st *state) bool {
+	if sv.origins == nil || st.kin == nil {
+		return false
+	}
+	o, err := sv.origins.of(string(st.kin), func() (*origin, error) {
+		first, err := firstRecord(s, sv.run)
+		if err != nil {
+			return nil, err
+		}
+		o := originOf(first.view())
+		if !bytes.Equal(o.kin(), st.kin) {
+			err = fmt.Errorf("%w: run %s was not started like its head says", ErrDamaged, sv.run)
+		}
+		return o, err
+	})
+	if err == nil {
+		st.likeOthers(o)
+	}
+	return err == nil
 }
 
 // readCheckpoints takes the newest checkpoint that serves, the head or one that is kept, leaving out some, and notes which are kept. One whose value cannot be read is as one that was not
@@ -288,10 +334,12 @@ func (sv *saved) checkpoints(s Store) (all []stored, err error) {
 // take begins with what a checkpoint or a keyframe has, completed by what the run was started with.
 func (sv *saved) take(st *state, machine []byte, size int) {
 	sv.state, sv.machine, sv.saved = st, machine, st.Seq
-	sv.length, st.behind = st.behind, tail{}
+	sv.length, sv.kept = st.beside.tail, st.beside.kept
 	sv.length.size = size
 	at := *st
-	st.origin(sv.start, sv.start.view())
+	if sv.start != nil {
+		st.begun(sv.start, sv.start.view())
+	}
 	if at.moved {
 		st.Script, st.Bundle, st.Program = at.Script, at.Bundle, at.Program
 	}
@@ -316,10 +364,16 @@ func readCheckpoint(run string, b []byte) (*state, []byte, error) {
 	return stateOf(run, v), b[w+int(n):], nil
 }
 
-// payload encodes the state. behind is as for a checkpoint.
-func (s *state) payload(behind tail) effect.Payload {
+// payload encodes the state; head is as for a checkpoint.
+func (s *state) payload(head *beside) effect.Payload {
 	var b effect.Object
-	b.Int("seq", int64(s.Seq)).Blob("behind", behind.blob()).Text("status", string(s.Status)).Int("updated", micros(s.Updated)).Int("deadline", micros(s.Deadline)).Text("overtime", string(s.Overtime)).
+	if head != nil {
+		if kin := s.kinBlob(); kin != nil {
+			b.Blob("kin", kin).Raw("inputs", s.Inputs)
+		}
+		b.Blob("beside", head.blob())
+	}
+	b.Int("seq", int64(s.Seq)).Text("status", string(s.Status)).Int("updated", micros(s.Updated)).Int("deadline", micros(s.Deadline)).Text("overtime", string(s.Overtime)).
 		Flag("busy", s.Busy).Flag("bare", s.Bare).Texts("without", s.Without).Raw("shared", s.shared.payload()).Flag("queues", s.Queues).Raw("conversations", s.conversationsPayload()).Flag("trees", s.Trees)
 	if s.moved {
 		b.Text("script", s.Script).Text("bundle", s.Bundle).Text("program", s.Program)
@@ -371,7 +425,8 @@ func (st *step) payload() effect.Payload {
 
 func stateOf(run string, v effect.View) *state {
 	s := newState(run)
-	s.behind = tailOf(v.Blob("behind"))
+	s.beside, s.Inputs = besideOf(v.Blob("beside")), v.Raw("inputs")
+	s.takeKin(v.Blob("kin"))
 	s.Seq, s.Status, s.Settings, s.moved = uint64(v.Int("seq")), Status(v.Text("status")), v.Text("settings"), v.Has("bundle")
 	s.Script, s.Bundle, s.Program = v.Text("script"), v.Text("bundle"), v.Text("program")
 	s.Updated, s.Deadline, s.Overtime = timeOf(v, "updated"), timeOf(v, "deadline"), Overtime(v.Text("overtime"))

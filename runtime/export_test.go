@@ -70,7 +70,7 @@ func (e *Local) written(h *host, sv *saved) ([]byte, error) {
 	if sv.state.Status.Ended() {
 		return sv.state.summary(), nil
 	}
-	c, err := e.checkpoint(sv.state, m, tail{})
+	c, err := e.checkpoint(sv.state, m, nil)
 	if err != nil {
 		return nil, err
 	}

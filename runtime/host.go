@@ -25,6 +25,7 @@ type programs struct {
 	env      *effect.Environment
 	made     recent[*program]         // by the hash of the bundle
 	settings recent[*effect.Settings] // by that of their content
+	origins  recent[*origin]          // by their names in heads
 }
 
 // of finds a bundle compiled, or reads and compiles it.

@@ -154,7 +154,7 @@ func (e *Local) tryKeyframe(h *host, run string, at *horizon, b []byte) error {
 			return err
 		}
 		m.SetLimits(h.limits())
-		again, err := e.checkpoint(st, m, tail{})
+		again, err := e.checkpoint(st, m, nil)
 		if err == nil && (st.Seq != at.seq || !bytes.Equal(again.bytes, b)) {
 			err = fmt.Errorf("run %s: the keyframe at record %d is not written down again as it was read", run, at.seq)
 		}

@@ -22,9 +22,11 @@ type saved struct {
 	saved   uint64 // the record that it is of
 	headed  bool   // it is the head
 	tail    []Record
-	length  tail      // since the newest checkpoint that is kept
-	now     time.Time // of what is said beyond a journal that was cut
-	upTo    uint64    // the record that is the last one wanted, 0 for the newest
+	length  tail             // since the newest checkpoint that is kept
+	kept    uint64           // where a head says that the journal begins
+	origins *recent[*origin] // those that are known; nil has the first record read in any case
+	now     time.Time        // of what is said beyond a journal that was cut
+	upTo    uint64           // the record that is the last one wanted, 0 for the newest
 }
 
 // gap says that a journal lacks a record.
@@ -38,8 +40,15 @@ func readRun(s Store, run string, skip int) (*saved, error) { return readRunTo(s
 
 // readRunTo reads a run as it was after a record that was the last of its commit.
 func readRunTo(s Store, run string, skip int, upTo uint64) (*saved, error) {
+	return readSaved(s, saved{run: run, upTo: upTo}, skip)
+}
+
+// readSaved reads a run as what is known of it beforehand has it.
+func readSaved(s Store, known saved, skip int) (*saved, error) {
+	run := known.run
 	for before := uint64(0); ; {
-		sv := &saved{run: run, upTo: upTo}
+		sv := new(saved)
+		*sv = known
 		err := sv.read(s, skip)
 		if !errors.Is(err, ErrDamaged) {
 			return sv, unreadable(run, err)
@@ -53,16 +62,16 @@ func readRunTo(s Store, run string, skip int, upTo uint64) (*saved, error) {
 }
 
 func (sv *saved) read(s Store, skip int) error {
-	h, err := sv.readStart(s)
-	if err != nil {
-		return err
-	}
 	_, head, err := s.Head(sv.run)
 	if err != nil && !errors.Is(err, ErrDamaged) {
 		return err
 	}
-	if sv.start != nil && skip == 0 && sv.upTo == 0 && sv.readHead(head) {
+	if skip == 0 && sv.upTo == 0 && sv.readHead(s, head) {
 		return nil
+	}
+	h, err := sv.readStart(s)
+	if err != nil {
+		return err
 	}
 	sv.state = newState(sv.run)
 	if sv.start != nil {
@@ -167,7 +176,7 @@ func (a *actor) load() (fresh bool, err error) {
 	if a.s != nil {
 		return false, nil
 	}
-	sv, err := readRun(a.e.store, a.run, 0)
+	sv, err := readSaved(a.e.store, saved{run: a.run, origins: &a.e.programs.origins}, 0)
 	if err != nil {
 		return false, err
 	}
@@ -189,7 +198,7 @@ func (a *actor) load() (fresh bool, err error) {
 
 // keep takes a state that was read.
 func (a *actor) keep(s *state, sv *saved) {
-	a.s, a.points, a.sought, a.tail, a.saved, a.row, a.kept = s, sv.points, sv.sought, sv.length, sv.saved, s.row(), max(a.kept, sv.begins)
+	a.s, a.points, a.sought, a.tail, a.saved, a.row, a.kept = s, sv.points, sv.sought, sv.length, sv.saved, s.row(), max(a.kept, sv.begins, sv.kept)
 }
 
 // awaken makes state and machine. A run that cannot be served here (this build's builtins behave in another way) is left as it is, unfit; one whose machine fails, or

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"slices"
 	"time"
 
@@ -54,7 +55,8 @@ type state struct {
 	Owned         map[string][]string     // what agents asked in the trees of branches may change
 	shared        shared                  // its variables and chats
 
-	behind   tail // of the checkpoint that it was read from
+	kin      []byte // names its origin, nil while that was not asked for
+	beside   beside // of the head that it was read from
 	timers   timers
 	ready    heap[*step]       // those that want an attempt, the oldest first
 	crowded  map[string]*crowd // agents with limits, by their names
@@ -217,7 +219,7 @@ func (s *state) apply(r *Record) {
 	case RunPinned:
 		s.Settings = v.Text("settings")
 	case RunMoved:
-		s.moved = true
+		s.moved, s.kin = true, nil
 		s.Bundle, s.Program, s.Script = v.Text("bundle"), v.Text("program"), v.Text("script")
 	case StepRecalled:
 		s.recalled(r, v)
@@ -230,15 +232,50 @@ func (s *state) apply(r *Record) {
 func (s *state) start(r *Record, v effect.View) {
 	s.Status = Running
 	s.Deadline, s.Overtime = timeOf(v, "deadline"), Overtime(v.Text("overtime"))
-	s.origin(r, v)
+	s.begun(r, v)
 	s.Settings = s.original
 }
 
-// origin takes from the first record of a run what never changes, and what a checkpoint therefore leaves out.
-func (s *state) origin(r *Record, v effect.View) {
-	s.Script, s.Bundle, s.Program, s.original = v.Text("script"), hashIn(v, "bundle"), hashIn(v, "program"), hashIn(v, "settings")
-	s.Inputs, s.By, s.Parent, s.Depth, s.Session = v.Raw("inputs"), v.Text("by"), v.Text("parent"), int(v.Int("depth")), v.Flag("session")
-	s.Started, s.Behaviour, s.Lineage, s.Imported = r.Time, uint32(v.Int("behaviour")), lineageOf(v.Sub("lineage")), v.Raw("imported")
+// begun takes from the first record of a run what never changes, and what a checkpoint therefore leaves out.
+func (s *state) begun(r *Record, v effect.View) {
+	s.likeOthers(originOf(v))
+	s.Inputs, s.Parent, s.Depth = v.Raw("inputs"), v.Text("parent"), int(v.Int("depth"))
+	s.Started, s.Lineage, s.Imported = r.Time, lineageOf(v.Sub("lineage")), v.Raw("imported")
+}
+
+// origin is what runs that were started alike have in common.
+type origin struct {
+	script, bundle, program, settings, by string
+	session                               bool
+	behaviour                             uint32
+}
+
+func originOf(v effect.View) *origin {
+	return &origin{script: v.Text("script"), bundle: hashIn(v, "bundle"), program: hashIn(v, "program"), settings: hashIn(v, "settings"), by: v.Text("by"),
+		session: v.Flag("session"), behaviour: uint32(v.Int("behaviour"))}
+}
+
+func (s *state) likeOthers(o *origin) {
+	s.Script, s.Bundle, s.Program, s.original, s.By, s.Session, s.Behaviour = o.script, o.bundle, o.program, o.settings, o.by, o.session, o.behaviour
+}
+
+// kinSize is how much of a hash names an origin, in bytes.
+const kinSize = 16
+
+// kin names an origin in heads.
+func (o *origin) kin() []byte {
+	var b effect.Object
+	sum := sha256.Sum256(b.Text("script", o.script).Text("bundle", o.bundle).Text("program", o.program).Text("settings", o.settings).Text("by", o.by).Flag("session", o.session).
+		Int("behaviour", int64(o.behaviour)).Payload())
+	return sum[:kinSize]
+}
+
+// named is the name of the run's origin, nil where it was not started like others.
+func (s *state) named() []byte {
+	if s.kin == nil && s.Parent == "" && s.Lineage == nil && s.Imported == nil && !s.moved {
+		s.kin = (&origin{s.Script, s.Bundle, s.Program, s.original, s.By, s.Session, s.Behaviour}).kin()
+	}
+	return s.kin
 }
 
 func (s *state) end(status Status) {

@@ -117,7 +117,7 @@ func (e *Local) keyframe(ctx context.Context, run string, at uint64) (*horizon, 
 			err = fmt.Errorf("%w: run %s cannot stand at record %d, but at %d", ErrDamaged, run, at, sv.state.Seq)
 		}
 		if err == nil {
-			c, err = e.checkpoint(sv.state, m, tail{})
+			c, err = e.checkpoint(sv.state, m, nil)
 		}
 		return err
 	})
