@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -373,7 +374,10 @@ func (s *state) payload(head *beside) effect.Payload {
 		}
 		b.Blob("beside", head.blob())
 	}
-	b.Int("seq", int64(s.Seq)).Text("status", string(s.Status)).Int("updated", micros(s.Updated)).Int("deadline", micros(s.Deadline)).Text("overtime", string(s.Overtime)).
+	if s.Status != Suspended { // as nearly all are
+		b.Text("status", string(s.Status))
+	}
+	b.Int("seq", int64(s.Seq)).Int("updated", micros(s.Updated)).Int("deadline", micros(s.Deadline)).Text("overtime", string(s.Overtime)).
 		Flag("busy", s.Busy).Flag("bare", s.Bare).Texts("without", s.Without).Raw("shared", s.shared.payload()).Flag("queues", s.Queues).Raw("conversations", s.conversationsPayload()).Flag("trees", s.Trees)
 	if s.moved {
 		b.Text("script", s.Script).Text("bundle", s.Bundle).Text("program", s.Program)
@@ -427,7 +431,7 @@ func stateOf(run string, v effect.View) *state {
 	s := newState(run)
 	s.beside, s.Inputs = besideOf(v.Blob("beside")), v.Raw("inputs")
 	s.takeKin(v.Blob("kin"))
-	s.Seq, s.Status, s.Settings, s.moved = uint64(v.Int("seq")), Status(v.Text("status")), v.Text("settings"), v.Has("bundle")
+	s.Seq, s.Status, s.Settings, s.moved = uint64(v.Int("seq")), cmp.Or(Status(v.Text("status")), Suspended), v.Text("settings"), v.Has("bundle")
 	s.Script, s.Bundle, s.Program = v.Text("script"), v.Text("bundle"), v.Text("program")
 	s.Updated, s.Deadline, s.Overtime = timeOf(v, "updated"), timeOf(v, "deadline"), Overtime(v.Text("overtime"))
 	s.Busy, s.Bare, s.Without, s.shared, s.Queues = v.Flag("busy"), v.Flag("bare"), v.Texts("without"), sharedOf(v.Sub("shared")), v.Flag("queues")
