@@ -71,6 +71,15 @@ def main():
     for x in l:
         l.append(gate("g", options = ["no"]).choice)
 `},
+	{name: "head", inputs: `{"names": ["a", "b"]}`, before: []string{"more yes"}, after: []string{"more#2 yes", "more#3 no"}, script: `
+def main(names):
+    seen = {n: [] for n in names}
+    late = [gate("late", options = ["yes"], wait = False, timeout = "1000h")]
+    for i in forever():
+        seen[names[i % 2]].append((i, work("w", value = i)))
+        if gate("more", options = ["yes", "no"]).choice == "no":
+            return seen, len(late)
+`},
 	{name: "trimmed", inputs: `{"n": 30}`, before: []string{"more yes"}, after: []string{"more#2 yes", "more#3 no"}, script: loops, trim: 20},
 }
 
