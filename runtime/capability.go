@@ -2,11 +2,11 @@ package runtime
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
 	"starling/lang/contract"
+	"starling/lang/diagnostic"
 )
 
 // Capability is one thing that a caller may do; several are or-ed.
@@ -27,22 +27,29 @@ const (
 
 var capabilityNames = []string{"define", "run", "read", "signal", "cancel", "act-as", "override", "admin", "see-hidden"}
 
-// ParseCapabilities reads names of capabilities; "all" is every one of them.
+// allCapabilities is the name of every one of them together.
+const allCapabilities = "all"
+
+// ParseCapabilities reads names of capabilities; "all" is every one of them. A name that is none is refused with usage.
 func ParseCapabilities(names []string) (Capability, error) {
 	var all Capability
 	for _, name := range names {
 		i := slices.Index(capabilityNames, name)
 		switch {
-		case name == "all":
+		case name == allCapabilities:
 			all |= 1<<len(capabilityNames) - 1
 		case i < 0:
-			return 0, fmt.Errorf("got the capability %q, want all, %s", name, strings.Join(capabilityNames, ", "))
+			known := capabilityWords()
+			return 0, refuse(ErrUsage, "got the capability %q, want %s", name, strings.Join(known, ", ")).help("%s", diagnostic.DidYouMean(name, known))
 		default:
 			all |= 1 << i
 		}
 	}
 	return all, nil
 }
+
+// capabilityWords are all the names there are.
+func capabilityWords() []string { return append([]string{allCapabilities}, capabilityNames...) }
 
 // Names lists the capabilities.
 func (c Capability) Names() []string {

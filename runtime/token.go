@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -39,6 +40,22 @@ type Bearers interface {
 type TokenRequest struct {
 	Name string   `json:"name"` // in which its bearer acts
 	Can  []string `json:"can"`  // capabilities, see [ParseCapabilities]
+}
+
+// check gives what the token can do, if it may be made at all.
+func (r TokenRequest) check() (Capability, error) {
+	can, err := ParseCapabilities(r.Can)
+	if err == nil && can == 0 {
+		err = refuse(ErrUsage, "got no capabilities, want some of %s", strings.Join(capabilityWords(), ", "))
+	}
+	if err == nil {
+		err = effect.CheckName(r.Name)
+	}
+	if err != nil {
+		hint := cmp.Or(AsRefusal(err).Help, "starling token add NAME --can read,signal; starling token --help says what the capabilities are")
+		return 0, refuse(ErrUsage, "a token: %v", err).help("%s", hint)
+	}
+	return can, nil
 }
 
 // TokenQuery selects tokens.
@@ -86,15 +103,9 @@ func (e *Local) AddToken(ctx context.Context, r TokenRequest) (*Token, error) {
 	if err := need(ctx, CanAdmin, "make tokens"); err != nil {
 		return nil, err
 	}
-	can, err := ParseCapabilities(r.Can)
-	if err == nil && can == 0 {
-		err = errors.New("it has no capabilities")
-	}
-	if err == nil {
-		err = effect.CheckName(r.Name)
-	}
+	can, err := r.check()
 	if err != nil {
-		return nil, refuse(ErrUsage, "a token: %v", err).help("starling token add NAME --can read,signal; starling token --help lists the capabilities")
+		return nil, err
 	}
 	release := e.hold(prefixToken)
 	defer release()
