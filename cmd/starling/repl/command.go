@@ -1,6 +1,7 @@
 package repl
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -32,11 +33,32 @@ func (l *Loop) command(line string) error {
 	case ":quit":
 		return io.EOF
 	default:
-		hint := diagnostic.DidYouMean(word, []string{":help", ":history", ":id", ":quit"})
-		if hint == "" {
-			hint = ":help lists the commands"
-		}
+		hint := cmp.Or(commandFor(word[1:]), diagnostic.DidYouMean(word, []string{":help", ":history", ":id", ":quit"}), ":help lists the commands")
 		fmt.Fprintf(l.Err, "unknown command %s\n  = help: %s\n", word, hint)
 	}
 	return nil
+}
+
+// commandFor is the hint for a word by which other prompts are left or asked, "" for any other word.
+func commandFor(word string) string {
+	switch word {
+	case "quit", "exit":
+		return ":quit leaves the session"
+	case "help":
+		return ":help lists the commands; starling doc NAME says what a name of the language means"
+	case "history":
+		return ":history shows the statements of the session"
+	}
+	return ""
+}
+
+// withCommand has a name that is not defined hint at the command that was meant, if it begins what was typed.
+func withCommand(list diagnostic.List) diagnostic.List {
+	for i, d := range list {
+		name, undefined := strings.CutPrefix(d.Message, "undefined: ")
+		if undefined && d.Line == 1 && d.Col == 1 {
+			list[i].Hint = cmp.Or(commandFor(name), d.Hint)
+		}
+	}
+	return list
 }

@@ -227,7 +227,7 @@ func (l *Loop) value(c chunk) {
 func (l *Loop) refused(r *runtime.Refusal) {
 	var list diagnostic.List
 	if json.Unmarshal(r.Data, &list) == nil && len(list) > 0 {
-		fmt.Fprint(l.Err, list.Render())
+		fmt.Fprint(l.Err, withCommand(list).Render())
 		return
 	}
 	fmt.Fprintln(l.Err, r.Message)
