@@ -15,7 +15,8 @@
 // # Answers
 //
 // An answer is one JSON object with status 200. A refusal is {"error":{"kind","message","help","data"}}, the runtime.Refusal as it is, with a status that follows from the
-// kind; 401 without a token that is known, 403 for one that may not do this.
+// kind; 401 without a token that is known, 403 for one that may not do this. A path that is none of these is answered with 404, which lists them, and another method than a path has
+// with 405 and Allow.
 //
 // # Events
 //

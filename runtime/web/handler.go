@@ -40,18 +40,17 @@ func Handler(o Options) (http.Handler, error) {
 		return nil, err
 	}
 	s := &server{options: o, known: known}
-	mux := http.NewServeMux()
+	routes := newRoutes()
 	for _, t := range tool.Tools() {
-		mux.Handle("POST /v1/"+t.Name, s.identified(s.call(t)))
+		routes.add(http.MethodPost, "/v1/"+t.Name, s.identified(s.call(t)))
 	}
-	mux.Handle("GET /v1/events", s.identified(s.events))
-	mux.Handle("GET /v1/blob", s.identified(s.blob))
-	mux.HandleFunc("GET /openapi.json", s.document)
+	routes.add(http.MethodGet, "/v1/events", s.identified(s.events))
+	routes.add(http.MethodGet, "/v1/blob", s.identified(s.blob))
+	routes.add(http.MethodGet, "/openapi.json", http.HandlerFunc(s.document))
 	if o.MCP {
-		mux.Handle("/mcp", s.identified(s.passed(mcp.NewServer(o.Desk, o.Build).Handler())))
+		routes.mount("/mcp", s.identified(s.passed(mcp.NewServer(o.Desk, o.Build).Handler())))
 	}
-	mux.HandleFunc("/", s.nothing)
-	return s.bounded(mux), nil
+	return s.bounded(routes.mux), nil
 }
 
 type server struct {
@@ -224,8 +223,4 @@ func (s *server) blob(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Content-Type", "application/octet-stream")
 	_, _ = w.Write(content) // a client that is gone needs no answer
 	return nil
-}
-
-func (s *server) nothing(w http.ResponseWriter, r *http.Request) {
-	write(w, http.StatusNotFound, refusalBody{runtime.Refuse(runtime.ErrUsage, "see /openapi.json", "there is no %s %s", r.Method, r.URL.Path)})
 }

@@ -340,6 +340,39 @@ func TestWhoIsNobody(t *testing.T) {
 	}
 }
 
+// What is not there is refused with what is, with a token or without.
+func TestNoSuchRoute(t *testing.T) {
+	s := open(t, itself)
+	for _, c := range []struct {
+		method, path string
+		status       int
+		allow        string
+		says, help   string
+	}{
+		{"GET", "/v1/run", 405, "POST", "/v1/run: got the method GET, want POST", "GET /openapi.json says what each takes"},
+		{"PUT", "/v1/inbox", 405, "POST", "/v1/inbox: got the method PUT, want POST", "GET /openapi.json says what each takes"},
+		{"POST", "/v1/events", 405, "GET, HEAD", "/v1/events: got the method POST, want GET", "GET /openapi.json says what each takes"},
+		{"DELETE", "/openapi.json", 405, "GET, HEAD", "/openapi.json: got the method DELETE, want GET", "GET /openapi.json says what each takes"},
+		{"POST", "/v1/rum", 404, "", "there is no /v1/rum, want one of POST /v1/define, POST /v1/run, ", `did you mean "/v1/run"?`},
+		{"POST", "/v1/run/", 404, "", "there is no /v1/run/, want one of ", `did you mean "/v1/run"?`},
+		{"GET", "/", 404, "", "GET /v1/events, GET /v1/blob, GET /openapi.json, /mcp", "GET /openapi.json says what each takes"},
+	} {
+		status, headers, body := s.ask(c.method, c.path, "", "")
+		var refused struct{ Error runtime.Refusal }
+		if err := json.Unmarshal(body, &refused); err != nil {
+			t.Fatalf("%s %s: %q: %v", c.method, c.path, body, err)
+		}
+		e := refused.Error
+		if status != c.status || headers.Get("Allow") != c.allow || e.Kind != runtime.ErrUsage || !strings.Contains(e.Message, c.says) || e.Help != c.help {
+			t.Errorf("%s %s: got %d, Allow %q, %+v; want %d, %q, %q, help %q", c.method, c.path, status, headers.Get("Allow"), e, c.status, c.allow, c.says, c.help)
+		}
+	}
+	// HEAD goes with GET, as Allow says.
+	if status, _, _ := s.ask("HEAD", "/openapi.json", "", ""); status != http.StatusOK {
+		t.Errorf("HEAD: %d", status)
+	}
+}
+
 // A page that somebody visits cannot reach the engine, under whatever name.
 func TestPagesOfOthers(t *testing.T) {
 	s := open(t, itself)
