@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -14,7 +15,7 @@ import (
 const trailer = "Starling-Step"
 
 // Commit commits what has changed at the paths (all below a folder; everything for none), or since a checkpoint, on the branch that is checked out. What else is staged stays staged. It gives
-// the commit, "" when nothing has changed. Under a key that has been used, it gives the commit that was made. No hooks are run.
+// the commit, "" when nothing has changed, or nothing that git would commit. Under a key that has been used, it gives the commit that was made. No hooks are run.
 func (r *Repository) Commit(ctx context.Context, key, message, since string, paths []string) (string, error) {
 	if done, err := r.committed(ctx, key); err != nil || done != "" {
 		return done, err
@@ -51,11 +52,34 @@ func (r *Repository) commitPaths(ctx context.Context, key, message string, env, 
 	if _, err := r.patiently(ctx, list); err != nil {
 		return "", err
 	}
+	if something, err := r.stagedAt(ctx, paths); err != nil || !something {
+		return "", err
+	}
 	list.args = []string{"commit", "--quiet", "--only", "--no-verify", "--message", message, "--trailer", trailer + ": " + key, "--pathspec-from-file=-", "--pathspec-file-nul"}
 	if _, err := r.patiently(ctx, list); err != nil {
 		return "", err
 	}
 	return r.find(ctx, "HEAD")
+}
+
+// stagedAt tells whether something is staged at the paths or below: files that differ in bytes may be the same to git, which converts the ends of their lines.
+func (r *Repository) stagedAt(ctx context.Context, paths []string) (bool, error) {
+	head, err := r.find(ctx, "HEAD^{tree}")
+	if err == nil && head == "" {
+		head, err = r.emptyTree(ctx)
+	}
+	if err != nil {
+		return false, err
+	}
+	staged, err := r.git(ctx, "diff-index", "--cached", "--name-only", "-z", "--no-renames", head)
+	for name := range strings.SplitSeq(staged, "\x00") {
+		for _, p := range paths {
+			if p = path.Clean(p); name != "" && (p == "." || name == p || strings.HasPrefix(name, p+"/")) {
+				return true, err
+			}
+		}
+	}
+	return false, err
 }
 
 // lockWithin is how long after it was begun a commit takes git's lock at the latest.

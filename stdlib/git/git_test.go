@@ -405,6 +405,40 @@ func TestDiffAndCommit(t *testing.T) {
 	}
 }
 
+// A submodule stays as it is, and is never among what has changed.
+func TestSubmodule(t *testing.T) {
+	u := newUser(t)
+	inner := user{t, u.path("vendor/inner")}
+	u.must(os.MkdirAll(inner.dir, 0o755))
+	inner.git("init", "-q", "-b", "main")
+	inner.git("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "commit", "-q", "--allow-empty", "-m", "first")
+	u.git("add", "vendor/inner")
+	u.git("commit", "-q", "-m", "with a submodule")
+	r := u.open()
+	if _, err := r.Commit(t.Context(), "run/all", "all of it", "", nil); err != nil {
+		t.Fatal(err)
+	}
+	patch, paths, err := r.Diff(t.Context(), "")
+	if err != nil || fmt.Sprint(paths) != "[src/edited.go src/staged.go]" || strings.Contains(patch, "inner") { // the ends of lines of those
+		t.Errorf("when all is committed: %v, %v\n%s", paths, err, patch)
+	}
+	if nothing, err := r.Commit(t.Context(), "run/step", "nothing", "", nil); nothing != "" || err != nil {
+		t.Errorf("nothing to commit: got %q, %v", nothing, err)
+	}
+	u.must(r.Checkpoint(t.Context(), "c"))
+	inner.write("new", "in the submodule")
+	u.write("kept.txt", "changed\n")
+	if _, paths, err := r.Rollback(t.Context(), "c", "u", 1); err != nil || fmt.Sprint(paths) != "[kept.txt]" {
+		t.Errorf("the rollback: %v, %v", paths, err)
+	}
+	if got := u.git("ls-tree", "HEAD", "vendor/inner"); !strings.HasPrefix(got, "160000 commit ") {
+		t.Errorf("the submodule is committed as %q", got)
+	}
+	if _, err := os.Stat(inner.path("new")); err != nil {
+		t.Errorf("what was made in the submodule: %v", err)
+	}
+}
+
 // A repository without a commit, and one whose working tree is one of several.
 func TestOtherRepositories(t *testing.T) {
 	u := user{t, t.TempDir()}

@@ -158,8 +158,9 @@ type change struct {
 	was, is string // mode and blob before and after, "" for nothing
 }
 
+// changes lists what leads from one tree to another. A submodule is a repository of its own, and none of the files that are kept: what it stands at is no change.
 func (r *Repository) changes(ctx context.Context, from, to string) ([]change, error) {
-	out, err := r.git(ctx, "diff-tree", "-r", "-z", "--no-renames", "--raw", "--no-abbrev", from, to)
+	out, err := r.git(ctx, "diff-tree", "-r", "-z", "--ignore-submodules=all", "--no-renames", "--raw", "--no-abbrev", from, to)
 	if err != nil {
 		return nil, err
 	}
@@ -389,6 +390,6 @@ func (r *Repository) between(ctx context.Context, from, to string) (patch string
 
 // Patch is what leads from one tree to another, in all paths or in some.
 func (r *Repository) Patch(ctx context.Context, from, to string, paths ...string) (string, error) {
-	args := []string{"diff-tree", "-r", "-p", "--no-ext-diff", "--no-textconv", "--no-color", "--binary", "-M", from, to, "--"}
+	args := []string{"diff-tree", "-r", "-p", "--ignore-submodules=all", "--no-ext-diff", "--no-textconv", "--no-color", "--binary", "-M", from, to, "--"}
 	return r.run(ctx, call{args: append(args, paths...), env: []string{"GIT_LITERAL_PATHSPECS=1"}})
 }
