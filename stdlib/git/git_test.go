@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	goruntime "runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -424,6 +425,9 @@ func TestSubmodule(t *testing.T) {
 	}
 	if nothing, err := r.Commit(t.Context(), "run/step", "nothing", "", nil); nothing != "" || err != nil {
 		t.Errorf("nothing to commit: got %q, %v", nothing, err)
+	}
+	if files, err := r.Files(t.Context()); err != nil || slices.Contains(files, "vendor/inner") || !slices.Contains(files, "kept.txt") {
+		t.Errorf("the files: %v, %v", files, err)
 	}
 	u.must(r.Checkpoint(t.Context(), "c"))
 	inner.write("new", "in the submodule")

@@ -172,8 +172,8 @@ func (r *Repository) Files(ctx context.Context) ([]string, error) {
 		if path == "" || strings.HasSuffix(path, "/") || r.inStore(path) {
 			return true
 		}
-		_, err := look(root, folders, path)
-		return err != nil
+		info, err := look(root, folders, path)
+		return err != nil || info.IsDir() // a submodule
 	})
 	slices.Sort(paths)
 	return paths, nil
