@@ -28,6 +28,8 @@ const (
 	ErrCheckFailed ErrorKind = "check_failed"
 	ErrDiverged    ErrorKind = "diverged" // a replay asks or says something else than the journal has
 	ErrDrifted     ErrorKind = "drifted"  // the workspace stands at another commit than what was done there
+	ErrNotAnExport ErrorKind = "not_an_export"
+	ErrNotABackup  ErrorKind = "not_a_backup"
 	// An address leads nowhere.
 	ErrUnknownRun        ErrorKind = "unknown_run"
 	ErrUnknownGate       ErrorKind = "unknown_gate"
@@ -48,7 +50,6 @@ const (
 	ErrKindNewer        ErrorKind = "newer"
 	ErrKindFull         ErrorKind = "full"
 	ErrKindFailed       ErrorKind = "store_failed" // the disk gave an error; what was acknowledged is there
-	ErrNotAnExport      ErrorKind = "not_an_export"
 	ErrOwnerUnreachable ErrorKind = "owner_unreachable"
 	ErrInternal         ErrorKind = "internal" // a defect of ours
 	// Somebody was first.
@@ -66,10 +67,10 @@ const (
 var exitCodes = map[ErrorKind]int{
 	ErrRunFailed: 1, ErrRunCancelled: 1, ErrInternal: 1,
 	ErrUsage:      2,
-	ErrBadPayload: 4, ErrBadChoice: 4, ErrBadInput: 4, ErrCheckFailed: 4, ErrDiverged: 4, ErrDrifted: 4,
+	ErrBadPayload: 4, ErrBadChoice: 4, ErrBadInput: 4, ErrCheckFailed: 4, ErrDiverged: 4, ErrDrifted: 4, ErrNotAnExport: 4, ErrNotABackup: 4,
 	ErrUnknownRun: 5, ErrUnknownGate: 5, ErrUnknownStep: 5, ErrUnknownDefinition: 5, ErrUnknownName: 5, ErrUnknownToken: 5, ErrNotOpen: 5, ErrAmbiguous: 5, ErrUnsteerable: 5,
 	ErrBudget:        6,
-	ErrKindNotAStore: 7, ErrKindDamaged: 7, ErrKindNewer: 7, ErrKindFull: 7, ErrKindFailed: 7, ErrNotAnExport: 7, ErrOwnerUnreachable: 7,
+	ErrKindNotAStore: 7, ErrKindDamaged: 7, ErrKindNewer: 7, ErrKindFull: 7, ErrKindFailed: 7, ErrOwnerUnreachable: 7,
 	ErrDecided: 8, ErrExpired: 8, ErrClaimed: 8, ErrClosed: 8, ErrKeyConflict: 8, ErrExists: 8,
 	ErrDenied: 9, ErrWrongTarget: 9,
 	ErrTrimmed: 10,

@@ -34,7 +34,7 @@ func damagedExport(format string, args ...any) error {
 func readExport(file []byte) (*imports, error) {
 	rest, ok := bytes.CutPrefix(file, []byte(exportMagic))
 	if !ok {
-		return nil, refuse(ErrNotAnExport, "the file is not an export: it does not begin with %q", strings.TrimSpace(exportMagic))
+		return nil, notAnExport(file)
 	}
 	format, w := binary.Uvarint(rest)
 	if w <= 0 || format == 0 {
@@ -59,6 +59,19 @@ func readExport(file []byte) (*imports, error) {
 		rest = after
 	}
 	return nil, damagedExport("its end is missing behind byte %d", len(file))
+}
+
+// notAnExport refuses a file by its beginning, and says what reads it if that is ours.
+func notAnExport(file []byte) *Refusal {
+	begins := fmt.Sprintf("it begins with %.20q", file)
+	if len(file) == 0 {
+		begins = "it is empty"
+	}
+	r := refuse(ErrNotAnExport, "the file is not an export: %s, want %q", begins, strings.TrimSpace(exportMagic))
+	if bytes.HasPrefix(file, []byte("starling backup")) {
+		return r.help("it is a backup of a whole store: starling store restore FILE")
+	}
+	return r.help("starling export RUN -o FILE writes one")
 }
 
 // take takes a section.

@@ -11,7 +11,7 @@ func StatusOf(kind runtime.ErrorKind) int {
 	switch kind {
 	case runtime.ErrUsage:
 		return http.StatusBadRequest
-	case runtime.ErrBadPayload, runtime.ErrBadChoice, runtime.ErrBadInput, runtime.ErrCheckFailed, runtime.ErrDiverged, runtime.ErrRunFailed, runtime.ErrRunCancelled:
+	case runtime.ErrBadPayload, runtime.ErrBadChoice, runtime.ErrBadInput, runtime.ErrCheckFailed, runtime.ErrDiverged, runtime.ErrNotAnExport, runtime.ErrNotABackup, runtime.ErrRunFailed, runtime.ErrRunCancelled:
 		return http.StatusUnprocessableEntity
 	case runtime.ErrUnknownRun, runtime.ErrUnknownGate, runtime.ErrUnknownStep, runtime.ErrUnknownDefinition, runtime.ErrUnknownToken:
 		return http.StatusNotFound
@@ -21,7 +21,7 @@ func StatusOf(kind runtime.ErrorKind) int {
 		return http.StatusPaymentRequired
 	case runtime.ErrDenied, runtime.ErrWrongTarget:
 		return http.StatusForbidden
-	case runtime.ErrKindNotAStore, runtime.ErrKindDamaged, runtime.ErrKindNewer, runtime.ErrNotAnExport, runtime.ErrOwnerUnreachable:
+	case runtime.ErrKindNotAStore, runtime.ErrKindDamaged, runtime.ErrKindNewer, runtime.ErrOwnerUnreachable:
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusInternalServerError

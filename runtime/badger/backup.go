@@ -175,7 +175,7 @@ type backupReader struct {
 func (r *backupReader) all(ctx context.Context) error {
 	magic := make([]byte, len(backupMagic))
 	if _, err := io.ReadFull(r.in, magic); err != nil || string(magic) != backupMagic {
-		return fmt.Errorf("%s: it begins with %.20q, wanted %q: it is no backup, or one of a newer version", r.path, magic, backupMagic)
+		return runtime.Refuse(runtime.ErrNotABackup, "starling store backup FILE writes one; starling import takes an export", "%s: it begins with %.20q, wanted %q: it is no backup, or one of a newer version", r.path, magic, backupMagic)
 	}
 	r.at = int64(len(magic))
 	for {
