@@ -40,36 +40,29 @@ const (
 	bytesPerRecord  = 100 // of a checkpoint, that cost as much to write as a record to replay
 )
 
-// tail measures the journal since the newest checkpoint that is kept.
+// tail measures the journal since the newest checkpoint that is kept. A head has it beside state and machine.
 type tail struct {
 	records int
 	bytes   int
 	steps   uint64 // of the machine when that was taken
-	size    int    // bytes of the newest checkpoint of all
+	size    int    // bytes of the newest checkpoint of all; a head does not say its own
 }
 
-// beside is what a head has beside state and machine.
-type beside struct {
-	tail        // but for the size
-	kept uint64 // where the journal begins
-}
-
-func (h *beside) blob() []byte {
+func (l *tail) blob() []byte {
 	var b []byte
-	for _, n := range []uint64{uint64(h.records), uint64(h.bytes), h.steps, h.kept} {
+	for _, n := range []uint64{uint64(l.records), uint64(l.bytes), l.steps} {
 		b = binary.AppendUvarint(b, n)
 	}
 	return b
 }
 
-func besideOf(b []byte) (h beside) {
-	var of [4]uint64
+func tailOf(b []byte) tail {
+	var of [3]uint64
 	for i := range of {
 		n, w := binary.Uvarint(b)
 		of[i], b = n, b[max(w, 0):]
 	}
-	h.tail, h.kept = tail{records: int(of[0]), bytes: int(of[1]), steps: of[2]}, of[3]
-	return h
+	return tail{records: int(of[0]), bytes: int(of[1]), steps: of[2]}
 }
 
 // kinBlob is the name of the run's origin and when the run was started, as a head has them: with the inputs, that spares a load the first record where another run was started alike.
@@ -118,9 +111,9 @@ func (a *actor) checkpointDue(t *turn, length *tail) *checkpoint {
 	if !long && (a.s.Status != Suspended || length.size > smallCheckpoint) {
 		return nil
 	}
-	var head *beside
+	var head *tail
 	if !long {
-		head = &beside{*length, a.kept}
+		head = length
 	}
 	c, err := a.e.checkpoint(a.s, t.m, head)
 	if err != nil {
@@ -136,7 +129,7 @@ func (a *actor) checkpointDue(t *turn, length *tail) *checkpoint {
 }
 
 // checkpoint encodes a run as its state and its machine have it; head is nil for one that is kept.
-func (e *Local) checkpoint(s *state, m *vm.Machine, head *beside) (*checkpoint, error) {
+func (e *Local) checkpoint(s *state, m *vm.Machine, head *tail) (*checkpoint, error) {
 	c := &checkpoint{seq: s.Seq, steps: m.Steps()}
 	s.keepCeilings(m.Ceilings())
 	st := s.payload(head)
@@ -217,7 +210,7 @@ func (a *actor) writeDown() error {
 	if a.s == nil || a.m == nil || a.s.Status.Ended() || a.s.Session || a.saved == a.s.Seq {
 		return nil
 	}
-	c, err := a.e.checkpoint(a.s, a.m, &beside{a.tail, a.kept})
+	c, err := a.e.checkpoint(a.s, a.m, &a.tail)
 	if err != nil {
 		a.e.log("%v", err)
 		return nil
@@ -335,7 +328,7 @@ func (sv *saved) checkpoints(s Store) (all []stored, err error) {
 // take begins with what a checkpoint or a keyframe has, completed by what the run was started with.
 func (sv *saved) take(st *state, machine []byte, size int) {
 	sv.state, sv.machine, sv.saved = st, machine, st.Seq
-	sv.length, sv.kept = st.beside.tail, st.beside.kept
+	sv.length = st.beside
 	sv.length.size = size
 	at := *st
 	if sv.start != nil {
@@ -366,7 +359,7 @@ func readCheckpoint(run string, b []byte) (*state, []byte, error) {
 }
 
 // payload encodes the state; head is as for a checkpoint.
-func (s *state) payload(head *beside) effect.Payload {
+func (s *state) payload(head *tail) effect.Payload {
 	var b effect.Object
 	if head != nil {
 		if kin := s.kinBlob(); kin != nil {
@@ -429,7 +422,7 @@ func (st *step) payload() effect.Payload {
 
 func stateOf(run string, v effect.View) *state {
 	s := newState(run)
-	s.beside, s.Inputs = besideOf(v.Blob("beside")), v.Raw("inputs")
+	s.beside, s.Inputs = tailOf(v.Blob("beside")), v.Raw("inputs")
 	s.takeKin(v.Blob("kin"))
 	s.Seq, s.Status, s.Settings, s.moved = uint64(v.Int("seq")), cmp.Or(Status(v.Text("status")), Suspended), v.Text("settings"), v.Has("bundle")
 	s.Script, s.Bundle, s.Program = v.Text("script"), v.Text("bundle"), v.Text("program")

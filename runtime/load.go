@@ -23,7 +23,6 @@ type saved struct {
 	headed  bool   // it is the head
 	tail    []Record
 	length  tail             // since the newest checkpoint that is kept
-	kept    uint64           // where a head says that the journal begins
 	origins *recent[*origin] // those that are known; nil has the first record read in any case
 	now     time.Time        // of what is said beyond a journal that was cut
 	upTo    uint64           // the record that is the last one wanted, 0 for the newest
@@ -198,7 +197,7 @@ func (a *actor) load() (fresh bool, err error) {
 
 // keep takes a state that was read.
 func (a *actor) keep(s *state, sv *saved) {
-	a.s, a.points, a.sought, a.tail, a.saved, a.row, a.kept = s, sv.points, sv.sought, sv.length, sv.saved, s.row(), max(a.kept, sv.begins, sv.kept)
+	a.s, a.points, a.sought, a.tail, a.saved, a.row, a.kept = s, sv.points, sv.sought, sv.length, sv.saved, s.row(), max(a.kept, sv.begins)
 }
 
 // awaken makes state and machine. A run that cannot be served here (this build's builtins behave in another way) is left as it is, unfit; one whose machine fails, or

@@ -43,7 +43,7 @@ type actor struct {
 	parked    []event // came in while the run was set aside, and wait until it goes on
 	recovered bool    // a recovery was counted and no commit has followed
 	told      Status  // what the parent of a child run knows of it
-	kept      uint64  // where the journal begins, or will once the trim in progress is over
+	kept      uint64  // where the journal begins, as far as known, or will once the trim in progress is over
 }
 
 // event is something that came in: what it does in a turn, and who is told when the turn is durable or has failed.

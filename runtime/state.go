@@ -56,7 +56,7 @@ type state struct {
 	shared        shared                  // its variables and chats
 
 	kin      []byte // names its origin, nil while that was not asked for
-	beside   beside // of the head that it was read from
+	beside   tail   // of the head that it was read from
 	timers   timers
 	ready    heap[*step]       // those that want an attempt, the oldest first
 	crowded  map[string]*crowd // agents with limits, by their names

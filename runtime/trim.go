@@ -32,7 +32,7 @@ const keysLast = 24 * time.Hour
 // trimSoon lets the journal be trimmed when it has become long.
 func (a *actor) trimSoon() {
 	keep := uint64(a.e.opts.Keep)
-	if keep == 0 || a.s.Session || a.s.Status.Ended() || a.s.Seq-a.kept < 2*keep || a.e.leaving.Load() {
+	if keep == 0 || a.s.Session || a.s.Status.Ended() || a.e.leaving.Load() || !a.longer(2*keep) {
 		return
 	}
 	a.kept = a.s.Seq - keep
@@ -43,6 +43,17 @@ func (a *actor) trimSoon() {
 			a.e.log("run %s: its journal stays as long as it is: %v", a.run, err)
 		}
 	}()
+}
+
+// longer tells whether the journal has at least so many records. Where it begins is looked up when it matters: a run that was loaded from its head does not know.
+func (a *actor) longer(than uint64) bool {
+	if a.s.Seq-a.kept < than {
+		return false
+	}
+	if h, err := readHorizon(a.e.store, a.run); err == nil && h != nil {
+		a.kept = max(a.kept, h.seq)
+	}
+	return a.s.Seq-a.kept >= than
 }
 
 // trimAll trims the journals of all runs that have not ended.

@@ -347,6 +347,38 @@ func (w *world) waitTrimmed(run string, keep uint64) {
 	w.t.Fatalf("run %s has not been trimmed", run)
 }
 
+// A run that is loaded for each of its steps, from its head and from what another run like it has told, is trimmed no more often than one that stays in memory.
+func TestRunThatIsLoadedForEachStepIsTrimmedRarely(t *testing.T) {
+	const keep, rounds = 200, 10 // of seven records each
+	w := trims(t, keep)
+	long, other := w.looped(0), w.looped(0)
+	next := func(run string, round int) uint64 {
+		gate := "more"
+		if round > 0 {
+			gate = fmt.Sprintf("more#%d", round+1)
+		}
+		w.signal(answer(run, gate, "yes"))
+		return w.rests(run).Details.Seq
+	}
+	answers := 0
+	for seq := uint64(0); seq < 2*keep; answers++ {
+		seq = next(long, answers)
+	}
+	begins := uint64(0)
+	for ; begins == 0; begins = w.horizon(long) {
+		w.trim(1 << 30) // it waits for one in progress
+	}
+	for i := range rounds {
+		w.restart()
+		next(other, i)
+		next(long, answers+i)
+		w.trim(1 << 30)
+		if got := w.horizon(long); got != begins {
+			t.Fatalf("%d answers later its journal begins with record %d, want %d", i+1, got, begins)
+		}
+	}
+}
+
 // A trim may be cut at any of its commits: the run is the same, and the next trim removes what was left.
 func TestTrimCutAtEveryCommit(t *testing.T) {
 	for _, moment := range []memory.Moment{memory.BeforeApply, memory.AfterApply} {
