@@ -46,6 +46,7 @@ func TestRefusalsTravelUnchanged(t *testing.T) {
 		runtime.ErrAmbiguous: 409, runtime.ErrDecided: 409, runtime.ErrExpired: 409, runtime.ErrClosed: 409, runtime.ErrKeyConflict: 409,
 		runtime.ErrBudget: 402, runtime.ErrDenied: 403, runtime.ErrWrongTarget: 403, runtime.ErrKindNotAStore: 503, runtime.ErrKindDamaged: 503,
 		runtime.ErrKindNewer: 503, runtime.ErrOwnerUnreachable: 503, runtime.ErrInternal: 500, "of tomorrow": 500,
+		runtime.ErrDrifted: 409, runtime.ErrTrimmed: 410, runtime.ErrKindFull: 507, runtime.ErrKindFailed: 503, runtime.ErrUnknownName: 404, runtime.ErrNotAnExport: 422,
 	} {
 		_, err := c.Get(within(t), string(kind))
 		want.Kind = kind
@@ -55,6 +56,15 @@ func TestRefusalsTravelUnchanged(t *testing.T) {
 		}
 		if resp, _ := raw(t, path, "GET", "/run?run="+strings.ReplaceAll(string(kind), " ", "+"), "1", ""); resp.StatusCode != status {
 			t.Errorf("%s: got status %d, want %d", kind, resp.StatusCode, status)
+		}
+	}
+}
+
+// TestOnlyDefectsAreInternal: a status of 500 says that the server is at fault.
+func TestOnlyDefectsAreInternal(t *testing.T) {
+	for _, kind := range runtime.ErrorKinds() {
+		if internal := api.StatusOf(kind) == http.StatusInternalServerError; internal != (kind == runtime.ErrInternal) {
+			t.Errorf("%s has the status %d", kind, api.StatusOf(kind))
 		}
 	}
 }

@@ -13,15 +13,19 @@ func StatusOf(kind runtime.ErrorKind) int {
 		return http.StatusBadRequest
 	case runtime.ErrBadPayload, runtime.ErrBadChoice, runtime.ErrBadInput, runtime.ErrCheckFailed, runtime.ErrDiverged, runtime.ErrNotAnExport, runtime.ErrNotABackup, runtime.ErrRunFailed, runtime.ErrRunCancelled:
 		return http.StatusUnprocessableEntity
-	case runtime.ErrUnknownRun, runtime.ErrUnknownGate, runtime.ErrUnknownStep, runtime.ErrUnknownDefinition, runtime.ErrUnknownToken:
+	case runtime.ErrUnknownRun, runtime.ErrUnknownGate, runtime.ErrUnknownStep, runtime.ErrUnknownDefinition, runtime.ErrUnknownName, runtime.ErrUnknownToken:
 		return http.StatusNotFound
-	case runtime.ErrNotOpen, runtime.ErrUnsteerable, runtime.ErrAmbiguous, runtime.ErrDecided, runtime.ErrExpired, runtime.ErrClaimed, runtime.ErrClosed, runtime.ErrKeyConflict, runtime.ErrExists:
+	case runtime.ErrNotOpen, runtime.ErrUnsteerable, runtime.ErrAmbiguous, runtime.ErrDecided, runtime.ErrExpired, runtime.ErrClaimed, runtime.ErrClosed, runtime.ErrKeyConflict, runtime.ErrExists, runtime.ErrDrifted:
 		return http.StatusConflict
+	case runtime.ErrTrimmed:
+		return http.StatusGone
 	case runtime.ErrBudget:
 		return http.StatusPaymentRequired
 	case runtime.ErrDenied, runtime.ErrWrongTarget:
 		return http.StatusForbidden
-	case runtime.ErrKindNotAStore, runtime.ErrKindDamaged, runtime.ErrKindNewer, runtime.ErrOwnerUnreachable:
+	case runtime.ErrKindFull:
+		return http.StatusInsufficientStorage
+	case runtime.ErrKindFailed, runtime.ErrKindNotAStore, runtime.ErrKindDamaged, runtime.ErrKindNewer, runtime.ErrOwnerUnreachable:
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusInternalServerError
