@@ -9,7 +9,7 @@ import (
 )
 
 // Pruning forgets runs that have ended long ago, with the child runs that they started. What contents nothing names then is swept (contents.go). It is done run by run: the rows by which a run is
-// found go first, and a marker comes, in one commit; then what stands behind the marker. What a crash leaves is swept by the next owner, as it is of runs that come (adopt.go).
+// found go first, with where it stood, and a marker comes, in one commit; then what stands behind the marker. What a crash leaves is swept by the next owner, as it is of runs that come (adopt.go).
 
 // pruner finds what may go.
 type pruner struct {
@@ -128,8 +128,8 @@ func (p *pruner) forget(ctx context.Context, s Summary) error {
 	if s.Parent != "" {
 		b.Writes = append(b.Writes, Write{childKey(s.Parent), nil})
 	}
-	if at, head, err := p.r.store.Head(s.ID); err == nil && head != nil { // of one that is damaged
-		b.Fences = []Fence{{Run: s.ID, Expect: at, Next: at}}
+	if at, _, err := p.r.store.Head(s.ID); err == nil { // else it is damaged, too
+		b.Fences = []Fence{{Run: s.ID, Expect: at}}
 	}
 	if err := p.r.commit(ctx, b); err != nil {
 		return err

@@ -63,7 +63,7 @@ type Batch struct {
 const MaxKey = 4096
 
 // Check says what no store accepts in a batch: an empty key, one that is too long or that belongs to the store, a fence without a run or
-// one that goes back, a lazy batch with fences.
+// one that goes back but not to 0, a lazy batch with fences.
 func (b *Batch) Check() error {
 	if b.Lazy && len(b.Fences) > 0 {
 		return fmt.Errorf("a lazy batch has %d fences; it can have none, for nobody waits to hear that one failed", len(b.Fences))
@@ -90,7 +90,7 @@ func (b *Batch) Check() error {
 const MaxHead = 24 << 10
 
 // Fence moves a run's sequence number: the batch applies only if the run stands at Expect, and leaves it at Next. A run that the store
-// has never seen stands at 0. Head is kept with the number, in place of what was there, and so is true of where the run stands or is not there; nil keeps nothing.
+// has never seen stands at 0; a Next of 0 has it forget the run. Head is kept with the number, in place of what was there, and so is true of where the run stands or is not there; nil keeps nothing.
 type Fence struct {
 	Run    string
 	Expect uint64
@@ -106,7 +106,9 @@ func (f Fence) check() error {
 		return fmt.Errorf("%w: a fence names a run of %d bytes; the longest has %d", ErrTooLarge, len(f.Run), MaxKey)
 	case len(f.Head) > MaxHead:
 		return fmt.Errorf("%w: the head of run %s has %d bytes; the longest has %d", ErrTooLarge, f.Run, len(f.Head), MaxHead)
-	case f.Next < f.Expect:
+	case f.Next == 0 && f.Head != nil:
+		return fmt.Errorf("the fence of run %s goes to 0 with a head; a run that is forgotten has none", f.Run)
+	case f.Next < f.Expect && f.Next > 0:
 		return fmt.Errorf("the fence of run %s goes from %d to %d; it cannot go back", f.Run, f.Expect, f.Next)
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 //	00 'f'        u32 layout version                 once, when the store is made
 //	00 'e'        u64 epoch                          by each open for writing
 //	00 's'        u64 first, u64 last batch number   by each transaction: which batches it holds
-//	00 'r' RUN    u64 where the run stands, head     by each batch with a fence for RUN
+//	00 'r' RUN    u64 where the run stands, head     by each batch with a fence for RUN; not there where it stands at 0
 //
 // Because a transaction says where it begins as well as where it ends, a hole in a log shows even when later records were read.
 const (
@@ -47,8 +47,11 @@ func numberOf(b []byte) uint64 {
 	return binary.BigEndian.Uint64(b)
 }
 
-// standing is where a run stands, and its head, as the store has them.
+// standing is where a run stands, and its head, as the store has them; nil for one that is forgotten.
 func standing(f runtime.Fence) []byte {
+	if f.Next == 0 {
+		return nil
+	}
 	return append(binary.BigEndian.AppendUint64(make([]byte, 0, 8+len(f.Head)), f.Next), f.Head...)
 }
 

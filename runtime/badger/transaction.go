@@ -85,22 +85,24 @@ func (t *transaction) standing(run string) uint64 {
 
 func (t *transaction) write(b *runtime.Batch) error {
 	for _, f := range b.Fences {
-		if err := t.txn.Set(fenceKey(f.Run), standing(f)); err != nil {
+		if err := t.put(fenceKey(f.Run), standing(f)); err != nil {
 			return err
 		}
 	}
 	for _, w := range b.Writes {
-		var err error
-		if w.Value == nil {
-			err = t.txn.Delete(w.Key)
-		} else {
-			err = t.txn.Set(w.Key, w.Value)
-		}
-		if err != nil {
+		if err := t.put(w.Key, w.Value); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// put sets a key, or deletes it where the value is nil.
+func (t *transaction) put(key, value []byte) error {
+	if value == nil {
+		return t.txn.Delete(key)
+	}
+	return t.txn.Set(key, value)
 }
 
 // commit makes the transaction durable and marks it.

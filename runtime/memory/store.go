@@ -265,7 +265,7 @@ func (m *medium) settle() {
 func (m *medium) apply(b *runtime.Batch) {
 	m.sequence++
 	for _, f := range b.Fences {
-		m.runs[f.Run] = f
+		m.runs[f.Run] = f // one that is forgotten is as one that was never seen
 	}
 	for _, w := range b.Writes {
 		m.put(w)

@@ -42,6 +42,15 @@ func testFences(s *shop) {
 	// A run whose name begins as another's is another.
 	s.commit(fenced(set("f", "8"), "r", 0, 1))
 	s.commit(fenced(set("f", "9"), "r11", 0, 1))
+	// One that is forgotten is as one that was never seen.
+	s.refused(fenced(set("g", "10"), "r2", 2, 0), runtime.ErrFenced)
+	s.commit(fenced(set("g", "11"), "r2", 1, 0))
+	s.stands("r2", 0, "")
+	s.open()
+	s.stands("r2", 0, "")
+	s.commit(fenced(set("g", "12"), "r2", 0, 3))
+	s.commit(fenced(fenced(set("h", "13"), "r2", 3, 0), "r2", 0, 1))
+	s.stands("r2", 1, "")
 }
 
 func testHeads(s *shop) {
@@ -218,6 +227,7 @@ func testBadBatch(s *shop) {
 		{fenced(set("a", "1"), long, 0, 1), "the batch is larger than the store takes in one commit: a fence names a run of 4097 bytes; the longest has 4096"},
 		{headed("run", 0, 1, strings.Repeat("h", runtime.MaxHead+1)), "the batch is larger than the store takes in one commit: the head of run run has 24577 bytes; the longest has 24576"},
 		{fenced(set("a", "1"), "run", 3, 2), "the fence of run run goes from 3 to 2; it cannot go back"},
+		{headed("run", 3, 0, "head"), "the fence of run run goes to 0 with a head; a run that is forgotten has none"},
 		{&runtime.Batch{Lazy: true, Fences: []runtime.Fence{{Run: "run", Next: 1}}}, "a lazy batch has 1 fences; it can have none, for nobody waits to hear that one failed"},
 	} {
 		if err := s.Commit(s.Context(), test.batch); err == nil || err.Error() != test.want {
