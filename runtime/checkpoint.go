@@ -26,7 +26,7 @@ import (
 // older than the journal, and a load that finds it looks no further. The others are kept under the number of their record, the newest two; when one is due does not depend on how often the run
 // has rested, so that no more is replayed if the head is damaged, or if the run's process ends while it is in motion.
 //
-// What a run was started with is in its first record, and not in its checkpoints. A gate's arguments are those of its step, where it has one.
+// What a run was started with is in its first record, and not in its checkpoints; a head has the inputs and the name of what it shares with runs that were started alike. A gate's arguments are those of its step, where it has one.
 // A large one is cut into parts, each a value of its own; it is whole when its checksum says so.
 
 // When a checkpoint is taken: at rest when it is small, and to be kept when replaying the journal since the last one that is kept would cost too much. What is too much grows
@@ -254,7 +254,8 @@ func (sv *saved) readHead(s Store, head []byte) bool {
 		}
 	}
 	sv.take(st, snap, len(head))
-	sv.headed = true
+	sv.headed, st.beside.size = true, len(head)
+	sv.length = st.beside
 	return true
 }
 
@@ -328,8 +329,7 @@ func (sv *saved) checkpoints(s Store) (all []stored, err error) {
 // take begins with what a checkpoint or a keyframe has, completed by what the run was started with.
 func (sv *saved) take(st *state, machine []byte, size int) {
 	sv.state, sv.machine, sv.saved = st, machine, st.Seq
-	sv.length = st.beside
-	sv.length.size = size
+	sv.length = tail{size: size}
 	at := *st
 	if sv.start != nil {
 		st.begun(sv.start, sv.start.view())

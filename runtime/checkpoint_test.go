@@ -5,19 +5,24 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 
+	"go.starlark.net/starlark"
+
+	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/memory"
 )
 
 const answered = `
-def main(n):
-    total = 0
+def main(n, times = 0):
+    total, pad = 0, ["large " * times]
     for i in range(n):
         gate("g", options = ["on"])
         total += 1
-    return total
+    return total if pad else None
 `
 
 // counts is a store that counts what is read of journals.
@@ -120,6 +125,63 @@ func TestCheckpointsOfARunThatRestsOften(t *testing.T) {
 	}
 	if got := w.until(run, runtime.Completed); string(got.Output) != "700" {
 		t.Errorf("output %s, want 700", got.Output)
+	}
+}
+
+// A checkpoint that is too large for a head is kept when its run leaves memory: what is replayed, and when the next one is due, is measured from there.
+func TestCheckpointOfALargeRunThatLeavesMemory(t *testing.T) {
+	const some = 100 // answers, of 45 KiB: two thirds of what makes a checkpoint due
+	w := newWorld(t)
+	run := w.start(answered, fmt.Sprintf(`{"n": %d, "times": 8192}`, 3*some)).ID
+	for range some {
+		w.signal(answer(run, "", "on"))
+	}
+	if got := w.points(run); len(got) != 0 {
+		t.Fatalf("after %d answers there are %v, want none", some, got)
+	}
+	w.restart()
+	left := w.points(run)
+	for range some {
+		w.signal(answer(run, "", "on"))
+	}
+	if got := w.points(run); len(left) != 1 || !slices.Equal(got, left) {
+		t.Errorf("%d answers after it left memory there are %v, want the one from then, %v", some, got, left)
+	}
+}
+
+// What a machine did before the process died counts with what it does since: however often that happens, a replay is bounded.
+func TestStepsOfARunWhoseProcessDiesOften(t *testing.T) {
+	const life = 9_000_000 // steps; 20 million make a checkpoint due
+	const lives = 3
+	w := newWorld(t)
+	begun := make(chan string, lives)
+	run := ""
+	for n := range lives {
+		if got := w.points(run); n > 0 && len(got) != 0 {
+			t.Fatalf("before life %d there are %v, want none", n, got)
+		}
+		w.does(func(ctx context.Context, a *effect.Attempt) effect.Reply {
+			if effect.ViewOf(a.Args).Int("value") < int64(n) {
+				return effect.Reply{Value: starlark.None}
+			}
+			return hanging(begun)(ctx, a)
+		})
+		if n == 0 {
+			run = w.start(fmt.Sprintf(`
+def main():
+    for life in range(%d):
+        for i in range(%d):
+            pass
+        work("w", value = life)
+`, lives, life), "").ID
+		} else {
+			w.crash()
+			w.resume()
+		}
+		<-begun
+	}
+	if got := w.points(run); len(got) == 0 {
+		t.Errorf("after %d lives there is no checkpoint", lives)
 	}
 }
 

@@ -234,9 +234,6 @@ func (a *actor) rebuild(h *host, sv *saved) error {
 	}
 	a.m, a.host, a.rest = m, h, rest
 	a.keep(sv.state, sv)
-	if !sv.headed {
-		a.tail.steps = m.Steps()
-	}
 	a.yielded = m.Runnable() || len(a.s.decided) > 0
 	return nil
 }

@@ -56,6 +56,7 @@ type replayer struct {
 	h       *host
 	s       *state
 	m       *vm.Machine
+	began   uint64 // steps of the machine that it was restored with
 	records []Record
 	next    int           // the record that is taken next
 	answer  int           // where to look for the next answer
@@ -71,6 +72,9 @@ func (h *host) rebuild(sv *saved) (*vm.Machine, *vm.Stop, error) {
 	r := &replayer{h: h, s: sv.state, records: sv.tail, now: sv.now}
 	if err := r.replay(sv.machine); err != nil {
 		return nil, nil, err
+	}
+	if !sv.headed {
+		sv.length.steps = r.began
 	}
 	rest, err := r.rest()
 	return r.m, rest, err
@@ -98,7 +102,7 @@ func (r *replayer) restore(machine []byte) error {
 		return fmt.Errorf("%w: %v", errBadSnapshot, err)
 	}
 	m.SetLimits(r.h.limits())
-	r.m = m
+	r.m, r.began = m, m.Steps()
 	return r.goOn()
 }
 
