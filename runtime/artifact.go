@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"starling/lang/diagnostic"
 	"starling/lang/effect"
 )
 
@@ -197,7 +196,7 @@ func (l *artifactList) find(run, address string) (string, error) {
 	case 1:
 		return fits[0], nil
 	case 0:
-		return "", refuse(ErrUnknownStep, "run %s has no step %q", run, address).help("%s", orText(diagnostic.DidYouMean(address, l.steps), "list them with: starling steps "+run))
+		return "", unknownStep(run, address, l.steps)
 	}
 	return "", refuse(ErrAmbiguous, "step %q of run %s could be any of %s", address, run, strings.Join(fits, ", ")).help("give more of the address").with(fits)
 }

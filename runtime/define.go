@@ -172,13 +172,15 @@ func (r *reader) definitions(address string) ([]Definition, error) {
 	}
 	if len(found) == 0 {
 		return nil, refuse(ErrUnknownDefinition, "%s has no version %q; the newest is %s", name, version, rows[0].Address()).
-			help("list them with: starling define %s", name)
+			help("list them with: starling define %s", name).call("without @VERSION it is the newest")
 	}
 	return found, nil
 }
 
 func (r *reader) undefined(name string) *Refusal {
-	return refuse(ErrUnknownDefinition, "no script is defined as %q", name).help("starling define lists the names; a file's name ends with %s or has a slash", ScriptSuffix)
+	return refuse(ErrUnknownDefinition, "no script is defined as %q", name).
+		help("starling define lists the names; a file's name ends with %s or has a slash", ScriptSuffix).
+		call("define keeps a script under a name; a file's name ends with %s or has a slash", ScriptSuffix)
 }
 
 // definedAs finds the definition whose sources a script has, if it goes by the name of one: NAME@VERSION.

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -90,11 +91,13 @@ func (k ErrorKind) ExitCode() int {
 	return 1
 }
 
-// Refusal is an answer that is no: what was wrong, and what to try. It travels over every face of an engine unchanged.
+// Refusal is an answer that is no: what was wrong, and what to try. It travels to every face of an engine unchanged, which shows its callers
+// the hint that they can follow: [Refusal.ForTools], [Refusal.ForShell].
 type Refusal struct {
 	Kind    ErrorKind       `json:"kind"`
 	Message string          `json:"message"`        // where, got, wanted
-	Help    string          `json:"help,omitempty"` // what to try
+	Help    string          `json:"help,omitempty"` // what to try, on a command line
+	Call    string          `json:"call,omitempty"` // the same for who has tools in its place; each face shows its own, and nothing of the other
 	Data    json.RawMessage `json:"data,omitempty"` // for machines: the original decision, the candidates, the violations
 }
 
@@ -113,6 +116,26 @@ func Refuse(kind ErrorKind, help, format string, args ...any) *Refusal {
 func (r *Refusal) help(format string, args ...any) *Refusal {
 	r.Help = fmt.Sprintf(format, args...)
 	return r
+}
+
+// call says what helps who has tools, where help has spoken of a command line.
+func (r *Refusal) call(format string, args ...any) *Refusal {
+	r.Call = fmt.Sprintf(format, args...)
+	return r
+}
+
+// ForTools is the refusal as it is shown to who has tools. r is not changed.
+func (r *Refusal) ForTools() *Refusal {
+	own := *r
+	own.Help, own.Call = cmp.Or(r.Call, r.Help), ""
+	return &own
+}
+
+// ForShell is the refusal as it is shown on a command line. r is not changed.
+func (r *Refusal) ForShell() *Refusal {
+	own := *r
+	own.Call = ""
+	return &own
 }
 
 func (r *Refusal) with(data any) *Refusal {

@@ -303,9 +303,11 @@ func chosen(g *gate, args effect.View, choice string) (starlark.Value, *Refusal)
 	case len(options) == 0 && choice == "":
 		return starlark.None, nil
 	case len(options) == 0:
-		return nil, refuse(ErrBadChoice, "gate %q has no options: got choice %q, want a payload only", g.Name, choice).help("send --data JSON instead of --choice")
+		return nil, refuse(ErrBadChoice, "gate %q has no options: got choice %q, want a payload only", g.Name, choice).
+			help("send --data JSON instead of --choice").call("send data instead of choice")
 	case choice == "":
-		return nil, refuse(ErrBadChoice, "gate %q: got no choice, want one of %s", g.Name, strings.Join(names, ", ")).help("add --choice %s", names[0])
+		return nil, refuse(ErrBadChoice, "gate %q: got no choice, want one of %s", g.Name, strings.Join(names, ", ")).
+			help("add --choice %s", names[0]).call("add a choice, such as %q", names[0])
 	case slices.Contains(names, choice):
 		return starlark.String(choice), nil
 	}

@@ -77,7 +77,7 @@ func (e *Local) drifted(r ForkRequest, set *effect.Settings, first *state) (stri
 		return "", nil
 	case !r.AcceptDrift:
 		return "", refuse(ErrDrifted, "run %s began at commit %.12s; %s stands at %.12s now, and what was done before %q may not hold there", first.ID, began, set.Workspace, now, r.Step).
-			help("add --accept-drift, or check out the commit").with(map[string]string{"began": began, "now": now})
+			help("add --accept-drift, or check out the commit").call("add accept_drift, or have somebody check out the commit").with(map[string]string{"began": began, "now": now})
 	}
 	return now, nil
 }

@@ -82,11 +82,18 @@ func (*readOnly) Import(context.Context, []byte) (*Imported, error) { return nil
 // Close closes the store.
 func (r *readOnly) Close() error { return r.store.Close() }
 
+// What several refusals advise who has tools.
+const (
+	queryLists  = "query lists them"
+	statusLists = "status with steps lists them"
+	actAs       = "come with the token of that name, or give it as as: %q; both names are recorded"
+)
+
 // summary reads the row of a run.
 func (r *reader) summary(run string) (Summary, error) {
 	row, err := r.store.Get(runKey(run))
 	if errors.Is(err, ErrNoKey) {
-		return Summary{}, refuse(ErrUnknownRun, "no run %q", run).help("list them with: starling ps -a")
+		return Summary{}, refuse(ErrUnknownRun, "no run %q", run).help("list them with: starling ps -a").call(queryLists)
 	}
 	if err != nil && !errors.Is(err, ErrDamaged) {
 		return Summary{}, err
@@ -119,7 +126,7 @@ func (r *reader) resolveRun(address string) (string, error) {
 	case err != nil:
 		return "", err
 	case address == "" || len(fits) == 0:
-		return "", refuse(ErrUnknownRun, "no run %q", address).help("list them with: starling ps -a")
+		return "", refuse(ErrUnknownRun, "no run %q", address).help("list them with: starling ps -a").call(queryLists)
 	case len(fits) > 1 && !slices.Contains(fits, address):
 		return "", refuse(ErrAmbiguous, "run %q could be any of %s", address, strings.Join(fits, ", ")).help("give more letters").with(fits)
 	}

@@ -157,7 +157,8 @@ func (t *turn) answerGate(c Caller, who []string, s Signal, past pastGates) (*Re
 	}
 	if t.s.held() && g.Step != "" {
 		return nil, refuse(ErrExpired, "the deadline of run %s has passed: gate %q takes no answer", t.s.ID, g.Name).
-			help("decide first whether the run goes on: starling signal %s/%s --choice retry", t.s.ID, gateDeadline)
+			help("decide first whether the run goes on: starling signal %s/%s --choice retry", t.s.ID, gateDeadline).
+			call("decide first whether the run goes on: signal its gate %q, choice %q", gateDeadline, "retry")
 	}
 	args, _ := g.Args.View()
 	via := "signal"
@@ -237,7 +238,7 @@ func mayAnswer(c Caller, who, run string, g *gate, target string) *Refusal {
 	case c.Agent != "" && target != c.Agent:
 		return refuse(ErrWrongTarget, "gate %q is not targeted at the agent %q", g.Name, c.Agent)
 	case target != "" && target != who && c.Local:
-		return refuse(ErrWrongTarget, "gate %q is for %q, not for %q", g.Name, target, who).help("answer in its name with --as %s; both names are recorded", shellQuote(target))
+		return refuse(ErrWrongTarget, "gate %q is for %q, not for %q", g.Name, target, who).help("answer in its name with --as %s; both names are recorded", shellQuote(target)).call(actAs, target)
 	case target != "" && target != who:
 		return refuse(ErrWrongTarget, "gate %q is for %q, not for %q", g.Name, target, who)
 	}
@@ -257,7 +258,9 @@ func forbidden(g *gate, args effect.View, who []string) *Refusal {
 
 // aside refuses what a run that was set aside cannot take.
 func (t *turn) aside() *Refusal {
-	return refuse(ErrNotOpen, "run %s was set aside", t.s.ID).help("decide first whether it goes on: starling signal %s/%s --choice retry", t.s.ID, gateQuarantine)
+	return refuse(ErrNotOpen, "run %s was set aside", t.s.ID).
+		help("decide first whether it goes on: starling signal %s/%s --choice retry", t.s.ID, gateQuarantine).
+		call("decide first whether it goes on: signal its gate %q, choice %q", gateQuarantine, "retry")
 }
 
 // pastGates finds a gate that is no longer open. deep makes it look into the journal, where there are gates of which no row knows.
@@ -307,7 +310,8 @@ func (t *turn) gateNamed(address string, past pastGates) (*gate, *Refusal) {
 	case t.s.Status.Ended():
 		return nil, refuse(ErrClosed, "run %s is %s: no gate is open", t.s.ID, t.s.Status)
 	case t.host.mentions(address):
-		return nil, refuse(ErrNotOpen, "gate %q of run %s has not opened yet", address, t.s.ID).help("wait for it with: starling wait %s --for suspended", t.s.ID)
+		return nil, refuse(ErrNotOpen, "gate %q of run %s has not opened yet", address, t.s.ID).
+			help("wait for it with: starling wait %s --for suspended", t.s.ID).call("status lists the gates that are open")
 	}
 	return nil, t.unknownGate(address)
 }
@@ -351,9 +355,9 @@ func (t *turn) onlyGate() (*gate, *Refusal) {
 	case 1:
 		return open[0], nil
 	case 0:
-		return nil, refuse(ErrNotOpen, "run %s has no open gate", t.s.ID).help("see what it does with: starling show %s", t.s.ID)
+		return nil, refuse(ErrNotOpen, "run %s has no open gate", t.s.ID).help("see what it does with: starling show %s", t.s.ID).call("status says what it does")
 	}
-	return nil, refuse(ErrAmbiguous, "run %s has %d open gates: %s", t.s.ID, len(open), strings.Join(t.openNames(), ", ")).help("name one: %s/GATE", t.s.ID).with(t.openNames())
+	return nil, refuse(ErrAmbiguous, "run %s has %d open gates: %s", t.s.ID, len(open), strings.Join(t.openNames(), ", ")).help("name one: %s/GATE", t.s.ID).call("name one as gate").with(t.openNames())
 }
 
 func (t *turn) pastRefusal(p pastGate) *Refusal {

@@ -68,7 +68,7 @@ func ParseClaim(text string) (run, step string, n int, err error) {
 		n, err = strconv.Atoi(text[colon+1:])
 	}
 	if n < 1 || err != nil {
-		return "", "", 0, refuse(ErrUsage, "got the claim %q, want RUN@STEP:N", text).help("starling claim gives it")
+		return "", "", 0, refuse(ErrUsage, "got the claim %q, want RUN@STEP:N", text).help("starling claim gives it").call("claim gives it")
 	}
 	return text[:at], text[at+1 : colon], n, nil
 }
@@ -138,7 +138,7 @@ func (t *turn) claim(who []string, s Signal) (*Receipt, *Refusal) {
 	switch {
 	case who[0] != agent:
 		return nil, refuse(ErrWrongTarget, "the work %s@%s is for %q, not for %q", t.s.ID, st.Step, agent, who[0]).
-			help("come with the token of that name, or with --as %s; both names are recorded", shellQuote(agent))
+			help("come with the token of that name, or with --as %s; both names are recorded", shellQuote(agent)).call(actAs, agent)
 	case st.Claim > 0:
 		return nil, refuse(ErrClaimed, "%s@%s is claimed until %s", t.s.ID, st.Step, t.leaseEnd(st).Format(timeFormat))
 	case !st.Offered:
@@ -227,7 +227,8 @@ func (t *turn) claimed(who []string, s Signal) (*step, *Refusal) {
 	case st == nil || !st.pulled():
 		return nil, refuse(ErrClosed, "the work of the claim %s is over or was withdrawn", handle)
 	case st.Claim != s.Claim && st.Attempt >= s.Claim:
-		return nil, refuse(ErrExpired, "the claim %s has expired: the work was offered again", handle).help("claim it again: starling claim %s@%s", t.s.ID, shellQuote(s.Step))
+		return nil, refuse(ErrExpired, "the claim %s has expired: the work was offered again", handle).
+			help("claim it again: starling claim %s@%s", t.s.ID, shellQuote(s.Step)).call("claim it again: run %q, step %q", t.s.ID, s.Step)
 	case st.Claim != s.Claim:
 		return nil, refuse(ErrNotOpen, "there is no claim %s", handle)
 	case st.Worker != who[0]:
@@ -377,7 +378,8 @@ func (r *Report) reply(backend string) (effect.Reply, *Refusal) {
 	switch r.Status {
 	case "", "ok":
 		if out.Value == nil && strings.TrimSpace(out.Text) == "" {
-			return out, refuse(ErrBadPayload, "the result is empty: got neither an output nor a text").help("send --data JSON, --text WORDS, or --status blocked with a note")
+			return out, refuse(ErrBadPayload, "the result is empty: got neither an output nor a text").
+				help("send --data JSON, --text WORDS, or --status blocked with a note").call("send output, text, or the status blocked with a note")
 		}
 	case "stopped", "blocked":
 		out.Status = r.Status

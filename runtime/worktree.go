@@ -111,7 +111,8 @@ func rooted(journal []Record, c *cut) error {
 		return nil
 	}
 	at := g.open[0]
-	return refuse(ErrClosed, "before %q the branch %s was at work in a worktree of its own, which another run does not have", c.step, at.branch).help("go on from before its branches: --from %s", at.fork)
+	return refuse(ErrClosed, "before %q the branch %s was at work in a worktree of its own, which another run does not have", c.step, at.branch).
+		help("go on from before its branches: --from %s", at.fork).call("go on from before its branches: from %q", at.fork)
 }
 
 // grove is the trees of a run, as its journal tells of them.

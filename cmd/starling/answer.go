@@ -58,7 +58,7 @@ func (c *call) finish(err error) int {
 	r := refusalOf(err)
 	c.complain(r, err)
 	if c.json && !c.answered {
-		c.answerJSON(errorDocument{runtime.Schema, r})
+		c.answerJSON(errorDocument{runtime.Schema, r.ForShell()})
 	}
 	return r.Kind.ExitCode()
 }

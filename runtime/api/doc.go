@@ -36,7 +36,7 @@
 //
 // # Refusals
 //
-// An answer that is no has a status of 4xx or 5xx and the body {"error":{"kind","message","help","data"}}: the runtime.Refusal as it is. The
+// An answer that is no has a status of 4xx or 5xx and the body {"error":{"kind","message","help","call","data"}}: the runtime.Refusal as it is. The
 // status follows from the kind (status.go). 503 with the header Starling-Owner is no answer of the engine: the process is "starting", the
 // store not open yet, or "leaving". The client returns it as [*Away], as it does a connection that breaks: the request may be
 // sent again, to whoever owns the store next.

@@ -7,7 +7,7 @@
 // # Tools
 //
 // Those of runtime/tool, and run_NAME for each script that is defined, with its inputs as JSON Schema. An answer is one JSON object; a refusal is an answer with isError and
-// {"error":{"kind","message","help","data"}}, the runtime.Refusal as it is.
+// {"error":{"kind","message","help","data"}}, the runtime.Refusal with its hint for tools.
 //
 // # Waiting
 //

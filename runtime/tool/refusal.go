@@ -9,7 +9,7 @@ import (
 	"starling/runtime"
 )
 
-// RefusalOf turns any error into a refusal. Diagnostics are rendered with their source, for a model reads them as people do.
+// RefusalOf turns any error into a refusal that helps who has tools. Diagnostics are rendered with their source, for a model reads them as people do.
 func RefusalOf(err error) *runtime.Refusal {
 	var list diagnostic.List
 	var one diagnostic.Diagnostic
@@ -18,7 +18,7 @@ func RefusalOf(err error) *runtime.Refusal {
 	case errors.As(err, &one):
 		list = diagnostic.List{one}
 	default:
-		return runtime.AsRefusal(err)
+		return runtime.AsRefusal(err).ForTools()
 	}
 	kind := runtime.ErrCheckFailed
 	if own := runtime.ErrorKind(list[0].Kind); own == runtime.ErrBadInput || own == runtime.ErrUsage {

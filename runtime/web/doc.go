@@ -14,7 +14,7 @@
 //
 // # Answers
 //
-// An answer is one JSON object with status 200. A refusal is {"error":{"kind","message","help","data"}}, the runtime.Refusal as it is, with a status that follows from the
+// An answer is one JSON object with status 200. A refusal is {"error":{"kind","message","help","data"}}, the runtime.Refusal with its hint for tools, and a status that follows from the
 // kind; 401 without a token that is known, 403 for one that may not do this. A path that is none of these is answered with 404, which lists them, and another method than a path has
 // with 405 and Allow.
 //

@@ -11,6 +11,7 @@ import (
 
 	"starling/runtime"
 	"starling/runtime/api"
+	"starling/runtime/tool"
 )
 
 // events streams what happens in a run. It begins with the first event, so that a refusal is a plain answer.
@@ -41,7 +42,7 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) error {
 	case !st.begun:
 		return err
 	}
-	data, _ := json.Marshal(refusalBody{runtime.AsRefusal(err)}) // plain data
+	data, _ := json.Marshal(refusalBody{tool.RefusalOf(err)})    // plain data
 	_ = st.send(fmt.Sprintf("event: error\ndata: %s\n\n", data)) // a client that is gone needs no answer
 	return nil
 }

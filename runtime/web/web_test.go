@@ -340,6 +340,55 @@ func TestWhoIsNobody(t *testing.T) {
 	}
 }
 
+// Hints speak of the tools that a caller has, and not of a command line. The command line has hints of its own for the same refusals.
+func TestHintsAreForTools(t *testing.T) {
+	s := open(t, itself)
+	worker, helper := s.token("worker", "define", "run", "read", "signal"), s.token("helper", "read", "signal", "act-as")
+	started := func(source string) string {
+		t.Helper()
+		_, fields := s.call("run", worker, fmt.Sprintf(`{"source": %q}`, source))
+		run, _ := fields["run"].(string)
+		for {
+			_, at := s.call("status", worker, fmt.Sprintf(`{"run": %q}`, run))
+			switch at["status"] {
+			case "suspended":
+				return run
+			case "running", "pending":
+			default:
+				t.Fatalf("%s: %v", source, at)
+			}
+		}
+	}
+	gated := started("def main():\n    gate(\"g\", options = [\"yes\", \"no\"])\n    gate(\"later\")\n")
+	asking := started("def main():\n    agent(\"helper\")\n")
+	for _, c := range []struct {
+		tool, token, arguments string
+		kind                   runtime.ErrorKind
+		help                   string
+	}{
+		{"status", worker, `{"run": "zzz"}`, runtime.ErrUnknownRun, "query lists them"},
+		{"run", worker, `{"script": "nothing"}`, runtime.ErrUnknownDefinition, "define keeps a script under a name; a file's name ends with .star or has a slash"},
+		{"rerun", worker, `{"run": "` + gated + `", "from": "elsewhere"}`, runtime.ErrUnknownStep, "status with steps lists them"},
+		{"rerun", worker, `{"run": "` + asking + `", "from": "helpr"}`, runtime.ErrUnknownStep, `did you mean "helper"?`},
+		{"signal", worker, `{"run": "` + gated + `", "gate": "g"}`, runtime.ErrBadChoice, `add a choice, such as "yes"`},
+		{"signal", worker, `{"run": "` + gated + `", "gate": "g", "choice": "yess"}`, runtime.ErrBadChoice, `did you mean "yes"?`},
+		{"signal", worker, `{"run": "` + gated + `", "gate": "later"}`, runtime.ErrNotOpen, "status lists the gates that are open"},
+		{"steer", worker, `{"run": "` + gated + `", "step": "coder", "message": "hurry"}`, runtime.ErrNotOpen, "status with steps lists them"},
+		{"claim", worker, `{}`, runtime.ErrNotOpen, "there is some when a run asks for it: claim again later"},
+		{"claim", worker, `{"run": "` + asking + `"}`, runtime.ErrWrongTarget, `come with the token of that name, or give it as as: "helper"; both names are recorded`},
+		{"submit", helper, `{"claim": "mine", "text": "done"}`, runtime.ErrUsage, "claim gives it"},
+	} {
+		_, fields := s.call(c.tool, c.token, c.arguments)
+		e, _ := fields["error"].(map[string]any)
+		if e["kind"] != string(c.kind) || e["help"] != c.help || e["call"] != nil {
+			t.Errorf("%s %s: got %v, want %s with the hint %q", c.tool, c.arguments, e, c.kind, c.help)
+		}
+	}
+	if status, _, body := s.ask("GET", "/v1/events?run=zzz", worker, ""); status != http.StatusNotFound || !strings.Contains(string(body), `"help":"query lists them"`) {
+		t.Errorf("events: %d %s", status, body)
+	}
+}
+
 // What is not there is refused with what is, with a token or without.
 func TestNoSuchRoute(t *testing.T) {
 	s := open(t, itself)
