@@ -194,6 +194,11 @@ func (e *Local) send(ctx context.Context, run string, ev event) error {
 	case err := <-done:
 		return err
 	case <-ctx.Done():
+	}
+	select {
+	case err := <-done: // an answer that has come counts, also when the caller's time is over
+		return err
+	default:
 		return ctx.Err()
 	}
 }
@@ -247,8 +252,8 @@ func (e *Local) drop(a *actor) {
 
 // unload writes a resting run down and drops it from memory.
 func (a *actor) unload() {
-	a.post(event{apply: func(t *turn) {}, done: func(error) {
-		if a.s == nil || a.s.Status != Suspended || len(a.flights) > 0 || a.writeDown() != nil {
+	a.post(event{apply: func(t *turn) {}, done: func(err error) {
+		if err != nil || a.s == nil || a.s.Status != Suspended || len(a.flights) > 0 || a.writeDown() != nil {
 			return
 		}
 		a.s, a.m = nil, nil // evict sees it and lets the actor go

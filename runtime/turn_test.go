@@ -49,6 +49,19 @@ def main():
 	}
 }
 
+// Whoever runs its own turn hears what came of it, also when its time is over by then.
+func TestAnswerOfACallerWhoseTimeIsOver(t *testing.T) {
+	w := newWorld(t)
+	run := w.start(answered, `{"n": 50}`).ID
+	late, cancel := context.WithCancel(w.ctx)
+	cancel()
+	for n := range 50 {
+		if r, err := w.engine.Signal(late, answer(run, "", "on")); err != nil || r.Decision == nil {
+			t.Fatalf("answer %d: %+v, %v", n+1, r, err)
+		}
+	}
+}
+
 func TestQuorum(t *testing.T) {
 	w := newWorld(t)
 	run := w.start(`

@@ -21,7 +21,7 @@ import (
 //
 //	"starling backup 1\n", then blocks, each: u32 length of the body · body · u32 CRC-32C of all before, both big-endian
 //	body    entries: kind · uvarint length, key · uvarint length, value
-//	kind    'r' where a run stands: its name, u64    'k' a key and its value
+//	kind    'r' where a run stands: its name, u64, head    'k' a key and its value
 //
 // The last block is empty. So every changed byte is seen, and where a file was cut off.
 const (
