@@ -69,10 +69,13 @@ func unreachable(dir string, waited time.Duration) *runtime.Refusal {
 	return refusal
 }
 
-// taken is the refusal for a second keeper.
+// taken is the refusal for a second keeper. It does not say to wait for an owner that has come to stay: with a client, such as an MCP server, it never leaves by itself.
 func taken(dir string, h api.Hello) *runtime.Refusal {
-	refusal := runtime.Refuse(runtime.ErrOwnerUnreachable, "wait until it leaves, or end it with: starling stop",
-		"the store %s is owned by process %d (%s) already", dir, h.PID, h.Build)
+	help := "that is another serve, or the server that starling mcp keeps in the background. End it with: starling stop; its runs stay as they are, and who owns the store next carries them on"
+	if h.Passing {
+		help = "that is a command: wait until it is done, or end it with: starling stop"
+	}
+	refusal := runtime.Refuse(runtime.ErrOwnerUnreachable, help, "the store %s is owned by process %d (%s) already", dir, h.PID, h.Build)
 	refusal.Data, _ = json.Marshal(h) // plain data of ours
 	return refusal
 }
