@@ -24,7 +24,9 @@ func (c *call) doctorCommand() *cobra.Command {
 		Use:     "doctor",
 		Short:   "Say what is missing here, and how to mend it",
 		GroupID: "look",
-		Long: `Look at the project file, the store, the backends of every agent, tool servers, who is notified, git and the sandbox. Nothing is changed and no agent is asked: see agents test.
+		Long: `Look at the project file, the store, the backends of every agent, tool servers, who is notified, git and the sandbox. Nothing is changed and no agent is asked: that its program or its key is there does not say that it answers.
+starling agents test NAME asks one for a word.
+
 The exit code is 1 when something is wrong; what is only not there (marked -) is no fault.`,
 		Args: operands(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.doctor(cmd.Context()) },
@@ -72,6 +74,9 @@ func (c *call) doctor(ctx context.Context) error {
 		if f.Mend != "" {
 			c.print("   %s", f.Mend)
 		}
+	}
+	if slices.ContainsFunc(found, func(f finding) bool { return f.Part == "agent" && f.State == healthy }) {
+		c.print("no agent was asked, so logins and keys were not tried: %s asks one for a word", c.command("agents", "test", "NAME"))
 	}
 	return nil
 }
