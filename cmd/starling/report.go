@@ -45,11 +45,32 @@ func (c *call) report(r *runtime.Run, s session, err error) error {
 	return nil
 }
 
-// output prints what a run returned, which is JSON with or without --json. A script that returns nothing prints nothing.
+// output prints what a run returned, which is JSON with or without --json. A script that returns nothing prints nothing, and people are told that this was the end.
 func (c *call) output(r *runtime.Run) {
-	if text := indent(r.Output, ""); !c.json && text != "" && text != "null" {
+	switch text := returned(r); {
+	case c.json:
+	case text == "":
+		c.completed(r)
+	default:
 		fmt.Fprintln(c.stdout, text)
 	}
+}
+
+// completed tells people that a run has come to its end, and what it returned if that is anything.
+func (c *call) completed(r *runtime.Run) {
+	line := fmt.Sprintf("%s %s", r.Status, r.ID)
+	if text := returned(r); text != "" {
+		line += ": " + text
+	}
+	c.notice("%s", line)
+}
+
+// returned is what a run returned as JSON for people, "" for None.
+func returned(r *runtime.Run) string {
+	if string(r.Output) == "null" {
+		return ""
+	}
+	return indent(r.Output, "")
 }
 
 // suspended names what a run waits for, each gate with the commands that answer it.

@@ -158,7 +158,7 @@ func (c *call) afterSignal(ctx context.Context, s session, receipt *runtime.Rece
 		c.notice("%s %s", r.Status, r.ID)
 		c.tell(r.Error)
 	case r.Status == runtime.Completed:
-		c.notice("%s %s: %s", r.Status, r.ID, indent(r.Output, ""))
+		c.completed(r)
 	default:
 		c.suspended(r)
 	}
