@@ -181,6 +181,9 @@ func (e *Local) post(run string, ev event) {
 
 // send posts an event to a run and waits until its turn is durable, and the event's own done has been called.
 func (e *Local) send(ctx context.Context, run string, ev event) error {
+	if e.ctx.Err() != nil {
+		return errShut // who comes when the grace is over would keep Close waiting
+	}
 	done, own := make(chan error, 1), ev.done
 	ev.done = func(err error) {
 		if own != nil {

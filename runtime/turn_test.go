@@ -15,6 +15,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/memory"
 )
 
 func message(run, name, data string) runtime.Signal {
@@ -59,6 +60,63 @@ func TestAnswerOfACallerWhoseTimeIsOver(t *testing.T) {
 		if r, err := w.engine.Signal(late, answer(run, "", "on")); err != nil || r.Decision == nil {
 			t.Fatalf("answer %d: %+v, %v", n+1, r, err)
 		}
+	}
+}
+
+// busy is a store in which a commit is done only when the next has come, until it is over.
+type busy struct {
+	*memory.Store
+	mu   sync.Mutex
+	next chan struct{} // closed when the next commit comes
+	came chan struct{} // closed when the first one has come
+	over chan struct{}
+}
+
+func (s *busy) Commit(ctx context.Context, b *runtime.Batch) error {
+	next := make(chan struct{})
+	s.mu.Lock()
+	if s.next == nil {
+		close(s.came)
+	} else {
+		close(s.next)
+	}
+	s.next = next
+	s.mu.Unlock()
+	select {
+	case <-next:
+	case <-s.over:
+	}
+	return s.Store.Commit(ctx, b)
+}
+
+// Those who come while the engine closes do not keep it from closing, though there is no moment when nobody is there.
+func TestCloseWhileCallersKeepComing(t *testing.T) {
+	w := newWorld(t)
+	w.unseen = true
+	runs := []string{w.start(answered, `{"n": 1000000}`).ID, w.start(answered, `{"n": 1000000}`).ID}
+	w.engine.Close()
+	w.store = w.store.Reopen()
+	s := &busy{Store: w.store, came: make(chan struct{}), over: make(chan struct{})}
+	e := w.build(s, 0)
+	var callers sync.WaitGroup
+	var once sync.Once
+	for _, run := range runs {
+		callers.Go(func() {
+			for err := error(nil); err == nil; {
+				_, err = e.Signal(w.ctx, answer(run, "", "on"))
+			}
+			once.Do(func() { close(s.over) })
+		})
+	}
+	<-s.came
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+	callers.Wait()
+	w.store = w.store.Reopen()
+	w.open()
+	for _, run := range runs {
+		w.signal(answer(run, "", "on"))
 	}
 }
 
