@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"slices"
 	"time"
 
@@ -66,62 +65,6 @@ type state struct {
 	changing []*step           // steps that may change files of the workspace, the oldest first
 	asks     []*step           // steps that ask for what runs share, in the order of their requests
 	decided  []*step           // steps whose outcome is known and not recorded yet, in the order in which it became known
-}
-
-// step is an open step.
-type step struct {
-	Step        string
-	Kind        string
-	Seq         uint64 // of its request: steps start in this order
-	At          time.Time
-	Class       effect.Class
-	Where       string
-	Args        effect.Payload
-	Resolved    effect.Payload
-	Returns     string
-	Policy      effect.Policy
-	Backends    []string // those that may serve, in order of preference
-	Breaker     bool     // they have circuit breakers
-	Pulls       []string // those of them that come for their work
-	Serving     int      // index of the backend that is to serve
-	Session     string   // how that backend calls the conversation
-	Named       string   // session that it names; kept with the step, for each request of a session looks at all that are open
-	Attempt     int      // number of the newest attempt
-	Ready       bool     // wants an attempt
-	Offered     bool     // waits for somebody to claim it
-	Claim       int      // number of the attempt that is claimed, 0 for none
-	Worker      string   // who has claimed it
-	Lease       time.Duration
-	InFlight    bool // the newest attempt has started and not ended
-	Failures    int  // retryable failures so far
-	Reasks      int  // replies that broke the contract so far
-	Feedback    effect.Payload
-	Refused     effect.Payload // why it was refused when it was asked for, an error
-	Stopped     bool           // on_event has ended it, or somebody
-	Said        string         // what the newest attempt has said so far, as far as it tells
-	Aside       bool           // it has used a tool since: what it says next is said anew
-	Used        Usage          // what the newest attempt has taken so far, as far as it tells
-	Told        []steer        // messages for the agent
-	Steers      []string       // how each of Backends is steered
-	Permissions []permission   // what was decided of what it asked leave for
-	Note        string         // what on_event said then
-	Cut         string         // why its last attempt was cut, when its policy is not to try again
-	Shut        effect.Payload // the error of the last backend that was left alone
-	Mail        string         // of which name a message is waited for
-	Recall      *recall        // the outcome of another run that it takes
-	Ceilings    []effect.Ceiling
-	Changes     []string // patterns of the paths that it may change
-	Overlaps    []effect.Overlap
-	Tree        string // path of the branch in whose working tree it is done, "" for the workspace
-	Limit       int    // how many requests to its agent may be at work at once, 0 for any number
-	Total       int    // how many to all agents
-	aside       *crowd // where it waits although it is ready
-	placed      bool   // its attempt that is about to begin has a place of all runs
-	Behind      bool   // waits for another that may change the same
-	Held        string // address of the ceiling that holds it while somebody is asked
-	Heard       int    // of an agent with a chat: the number behind the newest entry that it is given
-	vain        bool   // it was tried, and waits for an item; whoever loads the run tries again
-	rank        int    // its place in the heap of those that want an attempt
 }
 
 // gate is an open gate.
@@ -234,48 +177,6 @@ func (s *state) start(r *Record, v effect.View) {
 	s.Deadline, s.Overtime = timeOf(v, "deadline"), Overtime(v.Text("overtime"))
 	s.begun(r, v)
 	s.Settings = s.original
-}
-
-// begun takes from the first record of a run what never changes, and what a checkpoint therefore leaves out.
-func (s *state) begun(r *Record, v effect.View) {
-	s.likeOthers(originOf(v))
-	s.Inputs, s.Parent, s.Depth = v.Raw("inputs"), v.Text("parent"), int(v.Int("depth"))
-	s.Started, s.Lineage, s.Imported = r.Time, lineageOf(v.Sub("lineage")), v.Raw("imported")
-}
-
-// origin is what runs that were started alike have in common.
-type origin struct {
-	script, bundle, program, settings, by string
-	session                               bool
-	behaviour                             uint32
-}
-
-func originOf(v effect.View) *origin {
-	return &origin{script: v.Text("script"), bundle: hashIn(v, "bundle"), program: hashIn(v, "program"), settings: hashIn(v, "settings"), by: v.Text("by"),
-		session: v.Flag("session"), behaviour: uint32(v.Int("behaviour"))}
-}
-
-func (s *state) likeOthers(o *origin) {
-	s.Script, s.Bundle, s.Program, s.original, s.By, s.Session, s.Behaviour = o.script, o.bundle, o.program, o.settings, o.by, o.session, o.behaviour
-}
-
-// kinSize is how much of a hash names an origin, in bytes.
-const kinSize = 16
-
-// kin names an origin in heads.
-func (o *origin) kin() []byte {
-	var b effect.Object
-	sum := sha256.Sum256(b.Text("script", o.script).Text("bundle", o.bundle).Text("program", o.program).Text("settings", o.settings).Text("by", o.by).Flag("session", o.session).
-		Int("behaviour", int64(o.behaviour)).Payload())
-	return sum[:kinSize]
-}
-
-// named is the name of the run's origin, nil where it was not started like others.
-func (s *state) named() []byte {
-	if s.kin == nil && s.Parent == "" && s.Lineage == nil && s.Imported == nil && !s.moved {
-		s.kin = (&origin{s.Script, s.Bundle, s.Program, s.original, s.By, s.Session, s.Behaviour}).kin()
-	}
-	return s.kin
 }
 
 func (s *state) end(status Status) {
@@ -521,11 +422,6 @@ func (s *state) fire(r *Record, v effect.View) {
 	}
 }
 
-// place and before make the heap of steps that want an attempt.
-func (st *step) place() *int { return &st.rank }
-
-func (st *step) before(other *step) bool { return st.Seq < other.Seq }
-
 // inOrder lists the open steps in the order of their requests.
 func (s *state) inOrder() []*step {
 	out := make([]*step, 0, len(s.Steps))
@@ -558,18 +454,4 @@ func micros(t time.Time) int64 {
 		return 0
 	}
 	return t.UnixMicro()
-}
-
-func policyOf(v effect.View) effect.Policy {
-	return effect.Policy{Timeout: time.Duration(v.Int("timeout")), Retries: int(v.Int("retries")), Reasks: int(v.Int("reasks")),
-		OnError: effect.OnError(v.Int("on_error")), OnUncertain: effect.OnUncertain(v.Int("on_uncertain")), Idempotent: v.Flag("idempotent")}
-}
-
-func policyPayload(p effect.Policy) effect.Payload {
-	if p == (effect.Policy{}) {
-		return nil
-	}
-	var o effect.Object
-	return o.Int("timeout", int64(p.Timeout)).Int("retries", int64(p.Retries)).Int("reasks", int64(p.Reasks)).Int("on_error", int64(p.OnError)).
-		Int("on_uncertain", int64(p.OnUncertain)).Flag("idempotent", p.Idempotent).Payload()
 }
