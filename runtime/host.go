@@ -25,7 +25,7 @@ type programs struct {
 	env      *effect.Environment
 	made     recent[*program]         // by the hash of the bundle
 	settings recent[*effect.Settings] // by that of their content
-	origins  recent[*origin]          // by their names in heads
+	origins  recent[origin]           // by their names in heads
 }
 
 // of finds a bundle compiled, or reads and compiles it.
@@ -80,12 +80,7 @@ type host struct {
 	run      string
 	program  *program // nil where there is no machine
 	settings *effect.Settings
-
-	// What every attempt is given, made once.
-	treesPath string
-	variable  func(name string) (string, bool)
-
-	kids map[string]bool // the open child runs that were looked after: whether each is in motion
+	kids     map[string]bool // the open child runs that were looked after: whether each is in motion
 }
 
 func settingsPayload(s *effect.Settings) effect.Payload {
@@ -170,14 +165,6 @@ func (h *host) missing() []string {
 	return out
 }
 
-// env reads the variables that the run's carrier has brought.
-func (h *host) env() func(name string) (string, bool) {
-	if h.variable == nil {
-		h.variable = func(name string) (string, bool) { return h.e.variable(h.run, name) }
-	}
-	return h.variable
-}
-
 // attempt makes the attempt that a handler performs.
 func (h *host) attempt(s *state, st *step, emit func(string, starlark.Value)) (*effect.Attempt, *effect.Handler, *effect.Error) {
 	handler := h.e.env.Handlers[st.Kind]
@@ -201,5 +188,5 @@ func (h *host) attempt(s *state, st *step, emit func(string, starlark.Value)) (*
 		Resolved: resolved, Returns: st.Returns, Feedback: feedbackOf(st.Feedback), Session: session, Messages: st.messages(), Memory: s.shared.given(args, st), Settings: h.within(st.Tree), Emit: emit,
 		Store: h.e.store.Info().Path, Tree: st.Tree, Trees: h.trees(), Owns: s.owned(st),
 		Journal: func(l effect.Look) (starlark.Value, *effect.Error) { return h.e.look(run, st.Step, l) },
-		Env:     h.env()}, handler, nil
+		Env:     func(name string) (string, bool) { return h.e.variable(run, name) }}, handler, nil
 }

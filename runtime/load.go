@@ -22,10 +22,10 @@ type saved struct {
 	saved   uint64 // the record that it is of
 	headed  bool   // it is the head
 	tail    []Record
-	length  tail             // since the newest checkpoint that is kept
-	origins *recent[*origin] // those that are known; nil has the first record read in any case
-	now     time.Time        // of what is said beyond a journal that was cut
-	upTo    uint64           // the record that is the last one wanted, 0 for the newest
+	length  tail            // since the newest checkpoint that is kept
+	origins *recent[origin] // those that are known; nil has the first record read in any case
+	now     time.Time       // of what is said beyond a journal that was cut
+	upTo    uint64          // the record that is the last one wanted, 0 for the newest
 }
 
 // gap says that a journal lacks a record.

@@ -15,42 +15,42 @@ import (
 
 // begun takes from the first record of a run what never changes, and what a checkpoint therefore leaves out.
 func (s *state) begun(r *Record, v effect.View) {
-	s.likeOthers(originOf(v))
+	s.origin = originOf(v)
 	s.Inputs, s.Parent, s.Depth = v.Raw("inputs"), v.Text("parent"), int(v.Int("depth"))
 	s.Started, s.Lineage, s.Imported = r.Time, lineageOf(v.Sub("lineage")), v.Raw("imported")
 }
 
 // origin is what runs that were started alike have in common.
 type origin struct {
-	script, bundle, program, settings, by string
-	session                               bool
-	behaviour                             uint32
+	Script    string
+	Bundle    string // hash of the source bundle
+	Program   string // hash of the program
+	original  string // hash of the settings
+	By        string
+	Session   bool
+	Behaviour uint32 // of the builtins
 }
 
-func originOf(v effect.View) *origin {
-	return &origin{script: v.Text("script"), bundle: hashIn(v, "bundle"), program: hashIn(v, "program"), settings: hashIn(v, "settings"), by: v.Text("by"),
-		session: v.Flag("session"), behaviour: uint32(v.Int("behaviour"))}
-}
-
-func (s *state) likeOthers(o *origin) {
-	s.Script, s.Bundle, s.Program, s.original, s.By, s.Session, s.Behaviour = o.script, o.bundle, o.program, o.settings, o.by, o.session, o.behaviour
+func originOf(v effect.View) origin {
+	return origin{Script: v.Text("script"), Bundle: hashIn(v, "bundle"), Program: hashIn(v, "program"), original: hashIn(v, "settings"), By: v.Text("by"),
+		Session: v.Flag("session"), Behaviour: uint32(v.Int("behaviour"))}
 }
 
 // kinSize is how much of a hash names an origin, in bytes.
 const kinSize = 16
 
-// kin names an origin in heads.
-func (o *origin) kin() []byte {
+// name names an origin in heads.
+func (o *origin) name() []byte {
 	var b effect.Object
-	sum := sha256.Sum256(b.Text("script", o.script).Text("bundle", o.bundle).Text("program", o.program).Text("settings", o.settings).Text("by", o.by).Flag("session", o.session).
-		Int("behaviour", int64(o.behaviour)).Payload())
+	sum := sha256.Sum256(b.Text("script", o.Script).Text("bundle", o.Bundle).Text("program", o.Program).Text("settings", o.original).Text("by", o.By).Flag("session", o.Session).
+		Int("behaviour", int64(o.Behaviour)).Payload())
 	return sum[:kinSize]
 }
 
 // named is the name of the run's origin, nil where it was not started like others.
 func (s *state) named() []byte {
 	if s.kin == nil && s.Parent == "" && s.Lineage == nil && s.Imported == nil && !s.moved {
-		s.kin = (&origin{s.Script, s.Bundle, s.Program, s.original, s.By, s.Session, s.Behaviour}).kin()
+		s.kin = s.origin.name()
 	}
 	return s.kin
 }
@@ -76,19 +76,19 @@ func (sv *saved) readKin(s Store, st *state) bool {
 	if sv.origins == nil || st.kin == nil {
 		return false
 	}
-	o, err := sv.origins.of(string(st.kin), func() (*origin, error) {
+	o, err := sv.origins.of(string(st.kin), func() (o origin, err error) {
 		first, err := firstRecord(s, sv.run)
 		if err != nil {
-			return nil, err
+			return o, err
 		}
-		o := originOf(first.view())
-		if !bytes.Equal(o.kin(), st.kin) {
+		o = originOf(first.view())
+		if !bytes.Equal(o.name(), st.kin) {
 			err = fmt.Errorf("%w: run %s was not started like its head says", ErrDamaged, sv.run)
 		}
 		return o, err
 	})
 	if err == nil {
-		st.likeOthers(o)
+		st.origin = o
 	}
 	return err == nil
 }

@@ -14,27 +14,21 @@ import (
 //
 // Whatever a turn asks of it costs what is concerned and not what is open: a run may have ten thousand open steps. Hence the heaps and counts beside the maps.
 type state struct {
-	ID        string
-	Seq       uint64 // of the newest record
-	Status    Status
-	Script    string
-	Bundle    string // hash of the source bundle
-	Program   string // hash of the program
-	Settings  string // hash of the settings
-	original  string // hash of those that it was started with
-	moved     bool   // to another program than it was started with
-	Behaviour uint32 // of the builtins, as the run was started
-	Inputs    effect.Payload
-	By        string
-	Parent    string // RUN@STEP
-	Depth     int    // of child runs
-	Session   bool
-	Lineage   *Lineage       // of a run that was made of another, else nil
-	Imported  effect.Payload // of a run that came from another store: which, by whom, when
-	Started   time.Time
-	Updated   time.Time
-	Deadline  time.Time // of the whole run, zero for none
-	Overtime  Overtime
+	ID       string
+	Seq      uint64 // of the newest record
+	Status   Status
+	origin          // of a run that was moved with the script, bundle and program that it has now
+	moved    bool   // to another program than it was started with
+	Settings string // hash of the settings
+	Inputs   effect.Payload
+	Parent   string         // RUN@STEP
+	Depth    int            // of child runs
+	Lineage  *Lineage       // of a run that was made of another, else nil
+	Imported effect.Payload // of a run that came from another store: which, by whom, when
+	Started  time.Time
+	Updated  time.Time
+	Deadline time.Time // of the whole run, zero for none
+	Overtime Overtime
 
 	Output effect.Payload
 	Err    *effect.Error

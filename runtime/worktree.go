@@ -15,10 +15,7 @@ import (
 
 // trees is the folder of the trees of a run: beside the store, which sandboxes hide, in a folder of nothing else. Without a store it is in the workspace.
 func (h *host) trees() string {
-	if h.treesPath == "" {
-		h.treesPath = filepath.Join(h.e.allTrees(h.settings), h.run)
-	}
-	return h.treesPath
+	return filepath.Join(h.e.allTrees(h.settings), h.run)
 }
 
 func (e *Local) allTrees(s *effect.Settings) string {

@@ -91,7 +91,6 @@ type encoder struct {
 	buf  []byte
 	max  int
 	path []place
-	few  [4]place // room for most paths
 }
 
 // place is one step into a value: a field or else an index. Paths are put together only for errors.
@@ -103,7 +102,6 @@ type place struct {
 
 func encode(v starlark.Value, longest int) (Payload, error) {
 	e := encoder{buf: make([]byte, 0, 64), max: longest}
-	e.path = e.few[:0]
 	if err := e.value(v); err != nil {
 		return nil, err
 	}
