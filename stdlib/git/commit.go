@@ -64,14 +64,11 @@ func (r *Repository) commitPaths(ctx context.Context, key, message string, env, 
 
 // stagedAt tells whether something is staged at the paths or below: files that differ in bytes may be the same to git, which converts the ends of their lines.
 func (r *Repository) stagedAt(ctx context.Context, paths []string) (bool, error) {
-	head, err := r.find(ctx, "HEAD^{tree}")
-	if err == nil && head == "" {
-		head, err = r.emptyTree(ctx)
-	}
+	last, err := r.filesOf(ctx, "")
 	if err != nil {
 		return false, err
 	}
-	staged, err := r.git(ctx, "diff-index", "--cached", "--name-only", "-z", "--no-renames", head)
+	staged, err := r.git(ctx, "diff-index", "--cached", "--name-only", "-z", "--no-renames", last)
 	for name := range strings.SplitSeq(staged, "\x00") {
 		for _, p := range paths {
 			if p = path.Clean(p); name != "" && (p == "." || name == p || strings.HasPrefix(name, p+"/")) {
