@@ -129,9 +129,9 @@ func (m model) judge(ctx context.Context, q Question, t turn, got said, err erro
 	return a.reply(q.Definition.Agent, q.Returns)
 }
 
-// cost is what tokens cost, in US dollars; nil when no price is known. What came from a cache counts as read.
+// cost is what tokens cost, in US dollars; nil when no price is known, or no tokens are. What came from a cache counts as read.
 func (p price) cost(u usage) *float64 {
-	if p == (price{}) {
+	if p == (price{}) || u == (usage{}) {
 		return nil
 	}
 	usd := (float64(u.input)*float64(p.input) + float64(u.output)*float64(p.output)) / 1e12

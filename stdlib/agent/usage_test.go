@@ -4,10 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"starling/lang/effect"
 )
@@ -51,6 +50,14 @@ func TestUsageOfFailures(t *testing.T) {
 	}
 }
 
+// What no tokens are known of has no cost either: 0.0 would say that it was free.
+func TestUsageOfTheUnheard(t *testing.T) {
+	s := modelStage(t, anthropicSpeech(), newAPI(t, func(w http.ResponseWriter) { w.WriteHeader(http.StatusBadRequest) }).URL, "price = {input = 1.0, output = 2.0}")
+	if r := s.ask(t.Context(), `agent("a")`); r.Err == nil || r.Usage != nil {
+		t.Errorf("got %v with %v, want a failure without usage", r.Err, r.Usage)
+	}
+}
+
 // told are the events of one kind.
 func (s *stage) told(kind string) string {
 	s.mu.Lock()
@@ -67,12 +74,8 @@ func (s *stage) told(kind string) string {
 // What an attempt has taken that is cut off has been told before, and what it says while it ends counts as well.
 func TestUsageOfTheCancelled(t *testing.T) {
 	d := anthropicSpeech()
-	var model *stage
-	model = modelStage(t, d, newAPI(t, func(w http.ResponseWriter) {
+	model := modelStage(t, d, newAPI(t, func(w http.ResponseWriter) {
 		d.half(strings.Repeat("x", 1024))(w)
-		if err := os.WriteFile(filepath.Join(model.settings.Workspace, "here"), nil, 0o600); err != nil {
-			t.Error(err)
-		}
 		<-t.Context().Done()
 	}).URL, "price = {input = 1.0, output = 2.0}")
 	for _, c := range []struct {
@@ -86,7 +89,9 @@ func TestUsageOfTheCancelled(t *testing.T) {
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
-			c.stage.await("here")
+			for c.stage.told("usage") == "" {
+				time.Sleep(time.Millisecond)
+			}
 			cancel()
 		}()
 		r := c.stage.ask(ctx, `agent("a")`)
