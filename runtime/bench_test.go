@@ -16,6 +16,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/badger"
 )
 
 // BenchmarkFigures measures durable work on the real store against what the same store and the same disk can do at all:
@@ -98,7 +99,9 @@ type lab struct {
 	done  sync.WaitGroup
 }
 
+// newLab is an engine on the real store, with the processors that the program has.
 func newLab(b *testing.B) *lab {
+	b.Cleanup(badger.SpareProcessor())
 	l := &lab{b: b, tape: newTape(b), ctx: runtime.WithCaller(context.Background(), runtime.Caller{Name: "local:bench", Local: true})}
 	e, err := runtime.Open(l.tape, environment(l.work), runtime.Options{})
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"time"
 
+	"starling/runtime/badger"
 	"starling/stdlib/process"
 )
 
@@ -19,6 +20,7 @@ func main() { start(openStore, time.Now) }
 // start is the program with a way to open stores and a clock on the wall.
 func start(open opener, clock func() time.Time) {
 	process.GuardMain(os.Args)
+	badger.SpareProcessor()
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, interruptions()...)
 	c := &call{

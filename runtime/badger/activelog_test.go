@@ -56,7 +56,7 @@ func TestSyncFollowsBadgerToTheNextLog(t *testing.T) {
 			must(t, s.Commit(t.Context(), batch(fmt.Sprintf("fill/%d", i), make([]byte, LargeValue-1))))
 		}
 	}
-	logs, err := numberedFiles(s.badgerDir(), writeAheadSuffix)
+	logs, err := numberedFiles(s.badgerDir, writeAheadSuffix)
 	must(t, err)
 	newest := logs[len(logs)-1].number
 	if at := s.committer.writeAhead.number; at != newest || at < first+2 {
@@ -112,7 +112,7 @@ func TestOldViewKeepsItsVersions(t *testing.T) {
 			must(t, s.Commit(t.Context(), batch("k", []byte("new"))))
 		}
 		must(t, s.db.Flatten(1))
-		if v, err := valueIn(s.badgerDir(), txn, []byte("k")); string(v) != "old" {
+		if v, err := valueIn(s.badgerDir, txn, []byte("k")); string(v) != "old" {
 			t.Errorf("got %q, %v", v, err)
 		}
 		return nil

@@ -47,7 +47,7 @@ func (s *Store) Backup(ctx context.Context, path string) (keys int, size int64, 
 		return 0, 0, err
 	}
 	defer os.Remove(f.Name())
-	w := &backupWriter{dir: s.badgerDir(), out: f}
+	w := &backupWriter{dir: s.badgerDir, out: f}
 	err = firstError(w.begin(), s.view(func(txn *badgerdb.Txn) error { return w.all(ctx, txn) }), w.end())
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return 0, 0, fmt.Errorf("backup: %w", err)

@@ -41,9 +41,9 @@ func (s *Store) Verify(ctx context.Context) error {
 	}
 	defer s.calls.Done()
 	if err := s.db.VerifyChecksum(); err != nil {
-		return damaged(s.badgerDir(), "%v", err)
+		return damaged(s.badgerDir, "%v", err)
 	}
-	return firstError(inspectValueLogs(s.badgerDir()), ctx.Err())
+	return firstError(inspectValueLogs(s.badgerDir), ctx.Err())
 }
 
 // Damaged reads every value.
@@ -57,7 +57,7 @@ func (s *Store) Damaged(ctx context.Context, fn func(key []byte, err error)) (re
 		defer it.Close()
 		for it.Seek([]byte(firstKey)); it.Valid() && ctx.Err() == nil; it.Next() {
 			read++
-			if err := itemValue(s.badgerDir(), it.Item(), func([]byte) error { return nil }); err != nil {
+			if err := itemValue(s.badgerDir, it.Item(), func([]byte) error { return nil }); err != nil {
 				fn(it.Item().KeyCopy(nil), err)
 			}
 		}

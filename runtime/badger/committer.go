@@ -93,7 +93,7 @@ const (
 
 // newCommitter makes the directory's entries durable and finds the logs.
 func newCommitter(s *Store, m *mark, d disk, sequence uint64) (*committer, error) {
-	files, err := os.Open(s.badgerDir())
+	files, err := os.Open(s.badgerDir)
 	if err != nil {
 		return nil, err
 	}
@@ -105,10 +105,10 @@ func newCommitter(s *Store, m *mark, d disk, sequence uint64) (*committer, error
 	c.wake = sync.NewCond(&c.mu)
 	err = c.syncEntries()
 	if err == nil {
-		c.writeAhead, err = openActive(s.badgerDir(), writeAheadSuffix, 5, d)
+		c.writeAhead, err = openActive(s.badgerDir, writeAheadSuffix, 5, d)
 	}
 	if err == nil {
-		c.values, err = openActive(s.badgerDir(), valueLogSuffix, 6, d)
+		c.values, err = openActive(s.badgerDir, valueLogSuffix, 6, d)
 	}
 	if err != nil {
 		files.Close()

@@ -22,7 +22,7 @@ func (s *Store) GC(ctx context.Context) (files int, err error) {
 	if s.committer == nil {
 		return 0, fmt.Errorf("%s: %w", s.dir, runtime.ErrReadOnly)
 	}
-	if err := inspectValueLogs(s.badgerDir()); err != nil {
+	if err := inspectValueLogs(s.badgerDir); err != nil {
 		return 0, err
 	}
 	for ; ctx.Err() == nil; files++ {
@@ -30,7 +30,7 @@ func (s *Store) GC(ctx context.Context) (files int, err error) {
 		if err := s.committer.rewrite(half); errors.Is(err, badgerdb.ErrNoRewrite) {
 			return files, nil
 		} else if err != nil {
-			return files, fmt.Errorf("%s: value log GC: %w", s.badgerDir(), err)
+			return files, fmt.Errorf("%s: value log GC: %w", s.badgerDir, err)
 		}
 	}
 	return files, ctx.Err()

@@ -22,7 +22,7 @@ func (s *Store) Get(key []byte) ([]byte, error) {
 	}
 	var value []byte
 	err := s.view(func(txn *badgerdb.Txn) (err error) {
-		value, err = valueIn(s.badgerDir(), txn, key)
+		value, err = valueIn(s.badgerDir, txn, key)
 		return err
 	})
 	return value, err
@@ -35,7 +35,7 @@ func (s *Store) Head(run string) (at uint64, head []byte, err error) {
 	}
 	defer s.calls.Done()
 	err = s.view(func(txn *badgerdb.Txn) error {
-		v, err := valueIn(s.badgerDir(), txn, fenceKey(run))
+		v, err := valueIn(s.badgerDir, txn, fenceKey(run))
 		at, head = standingOf(v)
 		if err == nil && s.committer != nil {
 			s.committer.saw(run, at, txn.ReadTs())
@@ -65,7 +65,7 @@ func (s *Store) Scan(from, to []byte, fn func(key, value []byte) error) error {
 			if to != nil && bytes.Compare(item.Key(), to) >= 0 {
 				return nil
 			}
-			if err := itemValue(s.badgerDir(), item, func(v []byte) error { return fn(item.Key(), v) }); err != nil {
+			if err := itemValue(s.badgerDir, item, func(v []byte) error { return fn(item.Key(), v) }); err != nil {
 				return err
 			}
 		}

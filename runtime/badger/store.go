@@ -26,6 +26,7 @@ type Options struct {
 // Store is an open store; see runtime.Store for what its methods promise.
 type Store struct {
 	dir       string
+	badgerDir string
 	info      runtime.StoreInfo // but for Sequence
 	lock      *os.File
 	db        *badgerdb.DB
@@ -54,7 +55,7 @@ func open(dir string, o Options, d disk) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{dir: dir, lock: lock, faults: new(faults)}
+	s := &Store{dir: dir, badgerDir: filepath.Join(dir, badgerName), lock: lock, faults: new(faults)}
 	s.close = sync.OnceValue(s.shut)
 	s.info = runtime.StoreInfo{ID: f.id, Path: dir, Format: f.version, ReadOnly: o.ReadOnly}
 	if err := s.start(d); err != nil {
@@ -83,7 +84,7 @@ func (s *Store) start(d disk) error {
 	if err != nil {
 		return err
 	}
-	found, err := inspect(s.badgerDir(), acknowledged)
+	found, err := inspect(s.badgerDir, acknowledged)
 	switch {
 	case err != nil:
 		return err
@@ -108,7 +109,7 @@ func (s *Store) start(d disk) error {
 // openBadger opens Badger. A reader of a store that was closed opens it as read-only, which is quicker and writes nothing; the logs that
 // a crash leaves can only be replayed by one that may write.
 func (s *Store) openBadger(found findings, d disk) error {
-	o := turnedDown(s.badgerDir(), found, s.faults)
+	o := turnedDown(s.badgerDir, found, s.faults)
 	if o.ReadOnly = s.info.ReadOnly && found.closed; !o.ReadOnly {
 		if err := room(s.dir, d, 0); err != nil {
 			return fmt.Errorf("%s: %w", s.dir, err)
@@ -128,12 +129,12 @@ func (s *Store) openBadger(found findings, d disk) error {
 	case strings.Contains(err.Error(), "Cannot acquire directory lock"): // Badger wraps no cause
 		return fmt.Errorf("%s: %w", s.dir, runtime.ErrLocked)
 	case keyed(err):
-		return damaged(s.badgerDir(), "the key registry or the head of a log is not as it was written: %v", err)
+		return damaged(s.badgerDir, "the key registry or the head of a log is not as it was written: %v", err)
 	default:
-		return fmt.Errorf("%s: open badger: %w", s.badgerDir(), full(err))
+		return fmt.Errorf("%s: open badger: %w", s.badgerDir, full(err))
 	}
 	if err := s.faults.err(); err != nil {
-		return damaged(s.badgerDir(), "%v", err)
+		return damaged(s.badgerDir, "%v", err)
 	}
 	return nil
 }
@@ -150,7 +151,7 @@ func (s *Store) settle(f findings) error {
 		return nil
 	}
 	for _, suffix := range []string{valueLogSuffix, writeAheadSuffix} {
-		logs, err := numberedFiles(s.badgerDir(), suffix)
+		logs, err := numberedFiles(s.badgerDir, suffix)
 		if err != nil {
 			return err
 		}
@@ -168,16 +169,16 @@ func (s *Store) settle(f findings) error {
 func (s *Store) identify(marked, sequence uint64) error {
 	return s.view(func(txn *badgerdb.Txn) error {
 		s.info.Epoch = marked
-		id, err := valueIn(s.badgerDir(), txn, ownKey(tagID))
+		id, err := valueIn(s.badgerDir, txn, ownKey(tagID))
 		switch {
 		case errors.Is(err, runtime.ErrNoKey) && sequence == 0:
 			return nil
 		case err != nil:
-			return damaged(s.badgerDir(), "it holds no store id, though %d batches: %v", sequence, err)
+			return damaged(s.badgerDir, "it holds no store id, though %d batches: %v", sequence, err)
 		case hex.EncodeToString(id) != s.info.ID:
-			return damaged(s.badgerDir(), "it belongs to the store %x, wanted %s as in the file %q", id, s.info.ID, formatName)
+			return damaged(s.badgerDir, "it belongs to the store %x, wanted %s as in the file %q", id, s.info.ID, formatName)
 		}
-		epoch, err := valueIn(s.badgerDir(), txn, ownKey(tagEpoch))
+		epoch, err := valueIn(s.badgerDir, txn, ownKey(tagEpoch))
 		s.info.Epoch = max(marked, numberOf(epoch))
 		return err
 	})
@@ -210,8 +211,6 @@ func (s *Store) sign(txn *badgerdb.Txn) error {
 		txn.Set(ownKey(tagFormat), number(uint64(s.info.Format))[4:]),
 		txn.Set(ownKey(tagEpoch), number(s.info.Epoch)))
 }
-
-func (s *Store) badgerDir() string { return filepath.Join(s.dir, badgerName) }
 
 // Info tells what was opened; its Sequence is that of now.
 func (s *Store) Info() runtime.StoreInfo {
@@ -296,6 +295,6 @@ func (s *Store) closeBadger(failed bool) error {
 	case err := <-done:
 		return err
 	case <-time.After(patience):
-		return fmt.Errorf("%s: badger did not close within %v of a failed commit", s.badgerDir(), patience)
+		return fmt.Errorf("%s: badger did not close within %v of a failed commit", s.badgerDir, patience)
 	}
 }
