@@ -38,7 +38,7 @@ func (t *turn) keepAll(blobs map[string][]byte) effect.Payload {
 	}
 	var all effect.Object
 	room := effect.MaxBlobs
-	for _, name := range slices.Sorted(maps.Keys(blobs)) {
+	for _, name := range sortedKeys(blobs) {
 		content := blobs[name]
 		if effect.CheckName(name) != nil || len(content) > room {
 			continue
@@ -174,7 +174,7 @@ func (at *leavings) artifacts(step string) []Artifact {
 	derive(outputArtifact, at.output)
 	derive(eventsArtifact, at.events)
 	derive(callsArtifact, at.calls)
-	for _, name := range slices.Sorted(maps.Keys(at.blobs)) {
+	for _, name := range sortedKeys(at.blobs) {
 		found = append(found, Artifact{Step: step, Name: name, Size: at.blobs[name].Size, Hash: at.blobs[name].Hash})
 	}
 	return found

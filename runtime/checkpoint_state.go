@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"starling/lang/effect"
@@ -33,7 +31,7 @@ func (s *state) payload(head *tail) effect.Payload {
 	if s.Settings != s.original {
 		b.Text("settings", s.Settings)
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Recalls)) { // before the steps that take them
+	for _, name := range sortedKeys(s.Recalls) { // before the steps that take them
 		b.Raw("recall:"+name, s.Recalls[name].payload())
 	}
 	for _, st := range s.inOrder() {
@@ -50,10 +48,10 @@ func (s *state) payload(head *tail) effect.Payload {
 		var o effect.Object
 		b.Raw("timer:"+timerID(t.Purpose, t.Step), o.Text("purpose", t.Purpose).Text("step", t.Step).Int("due", micros(t.Due)).Payload())
 	}
-	for _, address := range slices.Sorted(maps.Keys(s.Spent)) {
+	for _, address := range sortedKeys(s.Spent) {
 		b.Raw("spent:"+address, s.Spent[address].payload(s.Raised[address]))
 	}
-	for _, tree := range slices.Sorted(maps.Keys(s.Owned)) {
+	for _, tree := range sortedKeys(s.Owned) {
 		var o effect.Object
 		b.Raw("owned:"+tree, o.Texts("paths", s.Owned[tree]).Payload())
 	}

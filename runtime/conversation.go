@@ -1,9 +1,6 @@
 package runtime
 
 import (
-	"maps"
-	"slices"
-
 	"starling/lang/effect"
 )
 
@@ -65,7 +62,7 @@ func (s *state) conversationsPayload() effect.Payload {
 		return nil
 	}
 	var b effect.Object
-	for _, name := range slices.Sorted(maps.Keys(s.Conversations)) {
+	for _, name := range sortedKeys(s.Conversations) {
 		var o effect.Object
 		b.Raw(name, o.Text("serves", s.Conversations[name].serves).Text("id", s.Conversations[name].id).Payload())
 	}

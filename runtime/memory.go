@@ -2,8 +2,6 @@ package runtime
 
 import (
 	"cmp"
-	"maps"
-	"slices"
 
 	"go.starlark.net/starlark"
 
@@ -155,7 +153,7 @@ func (m *shared) read(kind string, args effect.View) effect.Payload {
 		return effect.MustEncode(starlark.Bool(ok))
 	case "memory.vars.all":
 		var o effect.Object
-		for _, key := range slices.Sorted(maps.Keys(m.vars)) {
+		for _, key := range sortedKeys(m.vars) {
 			o.Raw(key, m.vars[key])
 		}
 		return o.Payload()
@@ -230,10 +228,10 @@ func (m *shared) payload() effect.Payload {
 		return nil
 	}
 	var vars, chats effect.Object
-	for _, key := range slices.Sorted(maps.Keys(m.vars)) {
+	for _, key := range sortedKeys(m.vars) {
 		vars.Raw(key, m.vars[key])
 	}
-	for _, name := range slices.Sorted(maps.Keys(m.chats)) {
+	for _, name := range sortedKeys(m.chats) {
 		var o effect.Object
 		chats.Raw(name, o.Int("first", int64(m.chats[name].first)).Raws("entries", m.chats[name].entries).Payload())
 	}
@@ -243,6 +241,9 @@ func (m *shared) payload() effect.Payload {
 
 func sharedOf(v effect.View) shared {
 	var m shared
+	if v.Empty() {
+		return m
+	}
 	vars := v.Sub("vars")
 	vars.Each(func(key string, _ effect.View) { m.set(key, vars.Raw(key)) })
 	v.Sub("chats").Each(func(name string, c effect.View) {

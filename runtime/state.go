@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -92,6 +93,14 @@ func put[K comparable, V any](m *map[K]V, k K, v V) {
 		*m = map[K]V{}
 	}
 	(*m)[k] = v
+}
+
+// sortedKeys lists the keys of one of these maps.
+func sortedKeys[V any](m map[string]V) []string {
+	if len(m) == 0 {
+		return nil // most often, and with nothing made
+	}
+	return slices.Sorted(maps.Keys(m))
 }
 
 // apply folds one record in.

@@ -32,7 +32,7 @@ const (
 // key that is not a string, a value that holds itself or is nested more than 512 deep, any value that is neither plain
 // nor a Plainer. Nor is more than 32 MB written.
 func ToJSON(v starlark.Value) ([]byte, error) {
-	w := &jsonWriter{}
+	w := &jsonWriter{out: make([]byte, 0, 256)} // what most values take
 	if bad := w.value(v); !bad.none() {
 		return nil, bad.list[0]
 	}
