@@ -15,8 +15,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"starling/lang/effect"
+	"starling/lang/vm"
 	"starling/runtime"
 	"starling/runtime/badger"
+	"starling/stdlib"
 )
 
 // BenchmarkFigures measures durable work on the real store against what the same store and the same disk can do at all:
@@ -99,11 +101,27 @@ type lab struct {
 	done  sync.WaitGroup
 }
 
+// benchEnvironment is the standard library, with an effect that does nothing but what perform does: what steps cost is then the machine's and the engine's.
+func benchEnvironment(perform func(context.Context, *effect.Attempt) effect.Reply) *effect.Environment {
+	env := stdlib.Environment(stdlib.Options{Natives: vm.Natives()})
+	env.Names["work"] = &effect.Builtin{
+		FullName: "work", Class: effect.Waiting, Params: []effect.Param{{Name: "name", Type: "string"}, {Name: "value", Type: "int", Default: "0"}},
+		Request: func(c *effect.Call) (*effect.Request, error) {
+			name := c.Text("name", "")
+			value, err := c.Count("value", 0)
+			var args effect.Object
+			return &effect.Request{Class: effect.Waiting, Kind: "work", Name: name, Args: args.Text("name", name).Int("value", int64(value)).Payload()}, err
+		},
+	}
+	env.Handlers["work"] = &effect.Handler{Perform: perform}
+	return env
+}
+
 // newLab is an engine on the real store, with the processors that the program has.
 func newLab(b *testing.B) *lab {
 	b.Cleanup(badger.SpareProcessor())
 	l := &lab{b: b, tape: newTape(b), ctx: runtime.WithCaller(context.Background(), runtime.Caller{Name: "local:bench", Local: true})}
-	e, err := runtime.Open(l.tape, environment(l.work), runtime.Options{})
+	e, err := runtime.Open(l.tape, benchEnvironment(l.work), runtime.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

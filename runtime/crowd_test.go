@@ -196,7 +196,7 @@ func (c *crowd) reopen() {
 	if err != nil {
 		c.b.Fatal(err)
 	}
-	e, err := runtime.Open(s, environment(c.work), runtime.Options{})
+	e, err := runtime.Open(s, benchEnvironment(c.work), runtime.Options{})
 	if err != nil {
 		c.b.Fatal(err)
 	}

@@ -69,7 +69,7 @@ func (w *walk) open() {
 	if err != nil {
 		w.b.Fatal(err)
 	}
-	if w.e, err = runtime.Open(s, environment(w.work), runtime.Options{}); err != nil {
+	if w.e, err = runtime.Open(s, benchEnvironment(w.work), runtime.Options{}); err != nil {
 		w.b.Fatal(err)
 	}
 }

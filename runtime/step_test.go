@@ -24,7 +24,7 @@ func BenchmarkStep(b *testing.B) {
 	var used time.Duration
 	done := make(chan struct{})
 	ctx := runtime.WithCaller(context.Background(), runtime.Caller{Name: "local:bench", Local: true})
-	e, err := runtime.Open(s, environment(func(_ context.Context, a *effect.Attempt) effect.Reply {
+	e, err := runtime.Open(s, benchEnvironment(func(_ context.Context, a *effect.Attempt) effect.Reply {
 		switch {
 		case strings.HasPrefix(a.Step, "ready"):
 			s.drop = true
