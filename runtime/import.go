@@ -30,6 +30,12 @@ func damagedExport(format string, args ...any) error {
 	return refuse(ErrKindDamaged, "the export is damaged: "+format, args...)
 }
 
+// CheckExport tells whether a file is an export that Import can read, whole and undamaged: before a store is made for it, say. Its errors are those of Import.
+func CheckExport(file []byte) error {
+	_, err := readExport(file)
+	return err
+}
+
 // readExport reads a file. Nothing in it is trusted before its checksum has been compared, and little after.
 func readExport(file []byte) (*imports, error) {
 	rest, ok := bytes.CutPrefix(file, []byte(exportMagic))

@@ -92,6 +92,9 @@ func (c *call) importFile(ctx context.Context, path string) error {
 	if err != nil {
 		return usage("", "import: %v", err)
 	}
+	if err := runtime.CheckExport(file); err != nil {
+		return err // a store is made for a run, not for a mistake
+	}
 	s, archive, err := openFor[runtime.Archive](ctx, c, c.staying(true))
 	if err != nil {
 		return err
