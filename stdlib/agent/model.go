@@ -117,6 +117,8 @@ func (m model) judge(ctx context.Context, q Question, t turn, got said, err erro
 		return r
 	case err != nil:
 		return fail(apiFault(err, q.Definition.Next))
+	case len(got.text) > maxReply: // it was not heard out, and will hardly be shorter the next time
+		return fail(&fault{message: fmt.Sprintf("the reply is longer than %d bytes", maxReply), kind: effect.KindAgent, class: effect.Final})
 	case !got.whole:
 		return fail(&fault{message: "the reply broke off in the middle", kind: effect.KindAgent, class: effect.Retryable})
 	case got.stopped != "":

@@ -179,6 +179,8 @@ func TestModels(t *testing.T) {
 			{"death in the middle", []func(http.ResponseWriter){hangUp(d.half("All is"))}, "", `retryable agent: a: unexpected EOF`},
 			{"too long", []func(http.ResponseWriter){d.reply(d.stops[1], "All is")}, "",
 				`final agent: a: the reply is longer than max_tokens; raise it in the project file, or ask for less`},
+			{"endless", []func(http.ResponseWriter){d.reply(d.stops[0], slices.Repeat([]string{strings.Repeat("x", 1<<20)}, 5)...)}, "",
+				`final agent: a: the reply is longer than 4194304 bytes`},
 			{"nothing said", []func(http.ResponseWriter){d.reply(d.stops[0])}, "", `retryable agent: a: the reply is empty`},
 		} {
 			s := newAPI(t, c.answers...)
