@@ -3,12 +3,14 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"starling/runtime"
@@ -41,7 +43,7 @@ func NewServer(d *tool.Desk, build string) *Server {
 	}
 	s.addResources()
 	s.addTasks()
-	s.mcp.AddReceivingMiddleware(s.identified, s.current, s.asTask)
+	s.mcp.AddReceivingMiddleware(guarded, s.identified, s.current, s.asTask)
 	return s
 }
 
@@ -73,6 +75,18 @@ func (s *Server) handler(t tool.Tool) mcp.ToolHandler {
 			return refusal(err), nil
 		}
 		return answer(v), nil
+	}
+}
+
+// guarded makes an answer of a panic. The SDK serves each message in a goroutine of its own, where a panic would end the process: over HTTP that is the owner of the store.
+func guarded(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (r mcp.Result, err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				err = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("%s: a defect of the server: %v", method, p)}
+			}
+		}()
+		return next(ctx, method, req)
 	}
 }
 

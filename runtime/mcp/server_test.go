@@ -58,13 +58,19 @@ func (a asking) Fork(ctx context.Context, r runtime.ForkRequest) (*runtime.Run, 
 // host begins a server whose caller is local, and gives the client's ends of the connection.
 func host(t *testing.T) (ends, *runtime.Local) {
 	t.Helper()
+	return hostOf(t, func(e runtime.Engine) runtime.Engine { return e })
+}
+
+// hostOf begins such a server of an engine around that of others.
+func hostOf(t *testing.T, around func(runtime.Engine) runtime.Engine) (ends, *runtime.Local) {
+	t.Helper()
 	env := stdlib.Environment(stdlib.Options{Natives: vm.Natives()})
 	e, err := runtime.Open(memory.New(), env, runtime.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	local := asking{e, runtime.Caller{Name: "local:ann", Local: true}}
-	s := mcp.NewServer(&tool.Desk{Engine: local, Env: env, Prepare: func(*runtime.StartRequest) error { return nil },
+	s := mcp.NewServer(&tool.Desk{Engine: around(local), Env: env, Prepare: func(*runtime.StartRequest) error { return nil },
 		Values: func([]string) map[string]string { return nil }}, "test")
 	here, there := pipes()
 	go s.Run(t.Context(), there.Reader, there.Writer) // ends with the test

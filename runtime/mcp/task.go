@@ -76,6 +76,9 @@ func add[P interface {
 	mcp.Params
 }, R mcp.Result, T any](s *Server, method string, serve func(context.Context, P) (R, error)) {
 	err := mcp.AddReceivingCustomMethod(s.mcp, method, func(ctx context.Context, _ *mcp.ServerSession, p P) (R, error) {
+		if p == nil { // the SDK lets params be left out
+			p = new(T)
+		}
 		r, err := serve(ctx, p)
 		if err == nil {
 			return r, nil
