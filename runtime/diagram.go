@@ -35,7 +35,7 @@ func colour(status string) string {
 		return "open"
 	case "running":
 		return "busy"
-	case "withdrawn", string(Cancelled):
+	case "withdrawn", "stopped", string(Cancelled):
 		return "gone"
 	}
 	return "bad"

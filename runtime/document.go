@@ -105,7 +105,7 @@ type Step struct {
 	Step      string     `json:"step"`
 	Kind      string     `json:"kind"`
 	Agent     string     `json:"agent,omitempty"` // who was asked
-	Status    string     `json:"status"`          // waiting, running, ok, degraded (the script has taken a reply of placeholders), error, withdrawn
+	Status    string     `json:"status"`          // waiting, running, ok, degraded (the script has taken a reply of placeholders), error (also with on_error = "return"), blocked, stopped, withdrawn
 	Attempts  int        `json:"attempts"`
 	StartedAt time.Time  `json:"started_at"`
 	EndedAt   *time.Time `json:"ended_at"`

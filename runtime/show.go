@@ -193,11 +193,8 @@ func (l *stepList) take(ev *Event) {
 			st.Tries[n-1].end(ev)
 		}
 	case StepSettled.String():
-		st.Status, st.EndedAt = "ok", &end
-		switch n := len(st.Tries); {
-		case ev.has("error"):
-			st.Status = "error"
-		case n > 0 && st.Tries[n-1].Class == classDegraded:
+		st.Status, st.EndedAt = Settled(ev).Status, &end
+		if n := len(st.Tries); st.Status != "ok" && n > 0 && st.Tries[n-1].Class == classDegraded && !ev.has("error") {
 			st.Status = classDegraded
 		}
 	case StepWithdrawn.String():
@@ -227,6 +224,41 @@ func (l *stepList) begin(ev *Event) {
 	}
 	l.at[ev.Step] = len(l.steps)
 	l.steps = append(l.steps, st)
+}
+
+// Settling is how a step has ended, as its step.settled tells.
+type Settling struct {
+	Status string // ok, error, or what an agent's Result says of itself where there is no error: blocked, stopped
+	Kind   string // of the error
+	Text   string // the error's message, or what the agent has noted
+}
+
+// Settled reads a step.settled. A step whose error the script has asked for, with on_error = "return", has failed like one that raises.
+func Settled(ev *Event) Settling {
+	type failed struct{ Kind, Message string }
+	var data struct {
+		Error *failed
+		Value json.RawMessage
+	}
+	_ = json.Unmarshal(ev.Data, &data) // an engine's own
+	var v struct {
+		OK                 *bool
+		Status, Step, Note string
+		Value              json.RawMessage
+		Error              *failed
+	}
+	if data.Error == nil && json.Unmarshal(data.Value, &v) == nil && v.OK != nil && !*v.OK {
+		switch {
+		case v.Error != nil && (v.Step == ev.Step || v.Value != nil): // a Result, which names its step, or the Outcome of a child run
+			data.Error = v.Error
+		case v.Step == ev.Step:
+			return Settling{Status: v.Status, Text: v.Note}
+		}
+	}
+	if data.Error != nil {
+		return Settling{Status: "error", Kind: data.Error.Kind, Text: data.Error.Message}
+	}
+	return Settling{Status: "ok"}
 }
 
 // has tells whether an event's data has a field.

@@ -41,7 +41,7 @@ func (p *progress) line(ev runtime.Event) (string, bool) {
 	case "attempt.refused":
 		return ev.Step + ": a late reply was refused", true
 	case "step.settled":
-		return p.settled(ev, d)
+		return p.settled(ev), true
 	case "gate.opened":
 		return p.opened(ev, d), true
 	case "gate.decided":
@@ -78,17 +78,19 @@ func (p *progress) attemptEnded(ev runtime.Event, d details) (string, bool) {
 	return ev.Step + ": will try again: " + strings.TrimPrefix(why, ev.Step+": "), true
 }
 
-func (p *progress) settled(ev runtime.Event, d details) (string, bool) {
+func (p *progress) settled(ev runtime.Event) string {
 	took := ""
 	asked, known := p.asked[ev.Step]
 	if spent := ev.Time.Sub(asked).Round(100 * time.Millisecond); known && spent > 0 {
 		took = fmt.Sprintf(" (%v)", spent)
 	}
 	delete(p.asked, ev.Step)
-	if e := d.sub("error"); len(e) > 0 {
-		return ev.Step + ": " + e.text("kind") + ": " + e.text("message") + took, true
+	end := runtime.Settled(&ev)
+	line := ev.Step + ": " + orElse(end.Kind, end.Status)
+	if end.Text != "" {
+		line += ": " + end.Text
 	}
-	return ev.Step + ": ok" + took, true
+	return line + took
 }
 
 func (p *progress) opened(ev runtime.Event, d details) string {
