@@ -46,7 +46,7 @@ func (c *call) answerTest(files []*testFile, v *testVerb) error {
 	case d.Failed > 0:
 		d.Error = runtime.Refuse(runtime.ErrRunFailed, "", "%d of %d tests failed", d.Failed, d.Failed+d.Passed)
 	case d.Passed == 0:
-		return usage("", "test: --run %s: no test has such a name", shellWord(v.run))
+		return noTests(files, v)
 	}
 	if d.Error != nil {
 		c.code = d.Error.Kind.ExitCode()
@@ -64,6 +64,18 @@ func (c *call) answerTest(files []*testFile, v *testVerb) error {
 		c.notice("error: %s", d.Error.Message)
 	}
 	return nil
+}
+
+// noTests says why none was played: --run has left all of them out, or there is none.
+func noTests(files []*testFile, v *testVerb) error {
+	var names []string
+	for _, f := range files {
+		if f.unplayed > 0 {
+			return usage("", "test: --run %s: no test has such a name", shellWord(v.run))
+		}
+		names = append(names, f.name)
+	}
+	return usage("a test is a function without parameters whose name begins with test_", "test: there is no test in %s", strings.Join(names, ", "))
 }
 
 func (d *testDocument) add(f *testFile) {

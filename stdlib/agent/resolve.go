@@ -298,7 +298,7 @@ func unknown(s *effect.Settings, name string, f *project.File, fake *fake) *effe
 	var names []string
 	if s.FakeFile != "" {
 		looked = append(looked, "the fake "+s.FakeFile)
-		names = append(names, fake.names()...)
+		names = append(names, slices.DeleteFunc(fake.names(), func(n string) bool { return isTest(s.FakeFile, n) })...)
 	}
 	if s.ProjectFile != "" {
 		looked = append(looked, s.ProjectFile)
@@ -316,6 +316,11 @@ func unknown(s *effect.Settings, name string, f *project.File, fake *fake) *effe
 		return effect.Errorf(effect.KindRefused, "no agent %q in %s, which has none", name, where)
 	}
 	return effect.Errorf(effect.KindRefused, "no agent %q in %s; there are %s", name, where, strings.Join(names, ", "))
+}
+
+// isTest tells whether a function of a fake is a test, and so nobody's part.
+func isTest(file, function string) bool {
+	return strings.HasSuffix(file, "_test.star") && strings.HasPrefix(function, "test_")
 }
 
 // projectOf reads the pinned project file; without one there are no agents.

@@ -61,10 +61,18 @@ func (s *stage) decide(g *runtime.Gate, a *answer) error {
 	case string(refused.Kind) == a.refused:
 		return nil
 	default:
-		s.find(s.where[a.step], refused.Help, "the answer to %q is refused as %s: %s", g.Gate, refused.Kind, refused.Message)
+		s.find(s.where[a.step], hintFor(refused, g), "the answer to %q is refused as %s: %s", g.Gate, refused.Kind, refused.Message)
 	}
 	_, err = s.engine.Cancel(s.ctx, runtime.CancelRequest{Run: s.run})
 	return err
+}
+
+// hintFor is what helps a test whose answer was refused. What the refusal itself says helps on a command line.
+func hintFor(refused *runtime.Refusal, g *runtime.Gate) string {
+	if refused.Kind == runtime.ErrWrongTarget && g.Target != "" {
+		return fmt.Sprintf("by = %q answers it; refused = %q says that it must be refused", g.Target, refused.Kind)
+	}
+	return refused.Help
 }
 
 // conclude finds what was wrong with a test that is over: its error, or else what it has left behind.

@@ -226,7 +226,16 @@ func (s *stage) stuck(run *runtime.Run) {
 		}
 		s.find(s.whereOf(g.Gate), hint, "the test waits at the gate %q, and nobody answers", g.Gate)
 	}
-	if len(run.Gates) == 0 {
+	if len(run.Gates) > 0 {
+		return
+	}
+	steps, _ := runtime.Steps(s.ctx, s.engine, s.run) // of an engine that has just answered
+	for _, st := range steps {
+		if st.EndedAt == nil {
+			s.find(s.where[st.Step], "", "the test waits at %q for what never comes", st.Step)
+		}
+	}
+	if len(s.result.Findings) == 0 {
 		s.find("", "", "%s waits for what never comes", s.test.Name)
 	}
 }
