@@ -164,7 +164,7 @@ func (b *binding) checkParams() {
 		}
 	}
 	for _, name := range missing {
-		b.refuse(diagnostic.Diagnostic{Path: name, Got: "nothing", Want: "a value", Hint: "give it with -i " + name + "=…"})
+		b.refuse(diagnostic.Diagnostic{Path: name, Got: "nothing", Want: "a value"})
 	}
 }
 

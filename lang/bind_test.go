@@ -78,11 +78,11 @@ inputs:1:7: this is not JSON: got "}", want a value`},
 		{"without a contract, JSON", untyped, []string{"url=x", "limit:=5"}, `{"url": "x", "limit": 5}`},
 		{"without a contract, main has the defaults", untyped, []string{"url="}, `{"url": ""}`},
 		{"missing", untyped, nil, `
-url: got nothing, want a value; give it with -i url=…`},
+url: got nothing, want a value`},
 		{"unknown", untyped, []string{"urll=x", "limit:=nope"}, `
 limit: this is not JSON: got "nope", want a value; after := stands JSON; a text is written limit=nope
 urll: got an unknown input, want one of url, limit; did you mean "url"?
-url: got nothing, want a value; give it with -i url=…`},
+url: got nothing, want a value`},
 		{"no parameters at all", "def main():\n    pass\n", []string{"x=1"}, `
 x: got an unknown input, want none: main has no parameters`},
 		{"**kwargs takes any", "def main(**kwargs):\n    pass\n", []string{"x=1"}, `{"x": "1"}`},

@@ -97,8 +97,8 @@ func digestOf(s Signal) string {
 // accept takes a signal for what it is.
 func (t *turn) accept(c Caller, s Signal, past pastGates) (*Receipt, *Refusal) {
 	who, refused := identify(c, s.As)
-	if refused == nil && !c.May(s.needs()) {
-		refused = refuse(ErrDenied, "%s may not send signals of the kind %s", orUnknown(c), s.Kind)
+	if refused == nil {
+		refused = c.lacks(s.needs(), "send signals of the kind "+string(s.Kind))
 	}
 	if refused != nil {
 		return nil, refused

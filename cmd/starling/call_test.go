@@ -16,6 +16,8 @@ func TestUsage(t *testing.T) {
 	for _, test := range []struct{ args, want string }{
 		{"sgnal x", `error: unknown command "sgnal"|help: did you mean "signal"?|`},
 		{"frobnicate", `error: unknown command "frobnicate"|help: starling help lists the commands|`},
+		{"help sgnal", `error: unknown command "sgnal"|help: did you mean "signal"?|`},
+		{"help token new", `error: unknown command "token new"|help: starling token has add, ls, rm|`},
 		{"token new bob", `error: unknown command "token new"|help: starling token has add, ls, rm|`},
 		{"agents judge", `error: unknown command "agents judge"|help: starling agents has ls, show, test|`},
 		{"tools cal x", `error: unknown command "tools cal"|help: did you mean "call"?|`},

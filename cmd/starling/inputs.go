@@ -2,11 +2,15 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
+	"slices"
+	"strings"
 
 	"starling/lang"
 	"starling/lang/contract"
+	"starling/lang/diagnostic"
 )
 
 // bindInputs reads the -i flags as the program wants them. What it gives is JSON that the engine checks once more.
@@ -20,9 +24,24 @@ func bindInputs(p *lang.Program, flags []string) (json.RawMessage, error) {
 	}
 	inputs, err := p.BindInputs(nil, args)
 	if err != nil {
-		return nil, err
+		return nil, withFlags(err)
 	}
 	return contract.ToJSON(inputs)
+}
+
+// withFlags says of inputs that are missing how a command line gives them.
+func withFlags(err error) error {
+	var list diagnostic.List
+	if !errors.As(err, &list) {
+		return err
+	}
+	list = slices.Clone(list)
+	for i, d := range list {
+		if d.Got == "nothing" && d.Hint == "" && !strings.ContainsAny(d.Path, ".[") {
+			list[i].Hint = "give it with -i " + d.Path + "=…"
+		}
+	}
+	return list
 }
 
 // payload reads the operand of --data: JSON, @FILE, or - for standard input. Whether it is the right JSON is for the engine to say; that it is JSON

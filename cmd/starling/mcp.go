@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"maps"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,8 +20,8 @@ func (c *call) mcpCommand() *cobra.Command {
 		Use:     "mcp",
 		Short:   "Serve the store to an agent's harness, over MCP on standard input and output",
 		GroupID: "store",
-		Long: `Serve the store over the Model Context Protocol on standard input and output, as harnesses start it: define, run, status, signal, inbox, await, cancel, push, remember, query,
-rerun, and a tool run_NAME for each script that is defined.
+		Long: "Serve the store over the Model Context Protocol on standard input and output, as harnesses start it: the tools\n" + toolNames() + `
+and a tool run_NAME for each script that is defined.
 
 This process owns nothing. With no owner it starts one in the background, which stays for a minute after its last client; runs go on whatever becomes of this process. Whoever has a
 token in STARLING_TOKEN acts in its name.`,
@@ -28,6 +29,15 @@ token in STARLING_TOKEN acts in its name.`,
 		Args:    operands(0, 0),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.mcp(cmd.Context()) },
 	}
+}
+
+// toolNames lists the tools there are, each followed by a comma.
+func toolNames() string {
+	var names []string
+	for _, t := range tool.Tools() {
+		names = append(names, t.Name)
+	}
+	return strings.Join(names, ", ") + ","
 }
 
 // mcp serves one client until it closes standard input.

@@ -57,6 +57,7 @@ func (c *call) root() *cobra.Command {
 	root.SetErr(c.stderr)
 	root.SetFlagErrorFunc(flagError)
 	root.AddGroup(groups()...)
+	root.SetHelpCommand(helpCommand())
 	root.PersistentFlags().StringVarP(&c.dirFlag, "directory", "C", "", "work in `DIR`")
 	root.PersistentFlags().StringVar(&c.storeFlag, "store", "", "the store is `DIR` (STARLING_STORE; default: .starling beside starling.toml)")
 	root.AddCommand(c.runCommand(), c.resumeCommand(), c.waitCommand(), c.cancelCommand(), c.signalCommand(),
@@ -112,6 +113,25 @@ func unknownVerb(cmd *cobra.Command, args []string) error {
 		help, word = cmd.CommandPath()+" has "+strings.Join(verbs, ", "), cmd.Name()+" "+word
 	}
 	return usage(orElse(diagnostic.DidYouMean(args[0], verbs), help), "unknown command %q", word)
+}
+
+// helpCommand is the verb help.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:               "help [COMMAND]",
+		Short:             "Help about any command",
+		PersistentPreRunE: func(*cobra.Command, []string) error { return nil }, // it needs no place
+		RunE: func(cmd *cobra.Command, words []string) error {
+			about, rest, err := cmd.Root().Find(words)
+			if err == nil && about.HasSubCommands() {
+				err = unknownVerb(about, rest)
+			}
+			if err != nil {
+				return err
+			}
+			return about.Help()
+		},
+	}
 }
 
 // showHelp is what a command does that has only verbs.

@@ -27,12 +27,18 @@ const toolPrefix = "run_"
 // toolName is a definition's name as all harnesses take it: some want no dots.
 func toolName(definition string) string { return toolPrefix + strings.ReplaceAll(definition, ".", "_") }
 
-// current keeps the tools of definitions what the store has, whenever a client looks or calls one.
+// current keeps the tools of definitions what the store has, whenever a client looks or calls one. Who may not see definitions has none of these tools, whoever else has looked.
 func (s *Server) current(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		call, _ := req.GetParams().(*mcp.CallToolParamsRaw)
 		if method == "tools/list" || call != nil && strings.HasPrefix(call.Name, toolPrefix) {
-			if err := s.refresh(ctx); err != nil {
+			err := s.refresh(ctx)
+			switch {
+			case denied(err) && call != nil:
+				return refusal(err), nil
+			case denied(err):
+				return withoutScripts(next(ctx, method, req))
+			case err != nil:
 				return nil, err
 			}
 		}
@@ -40,16 +46,24 @@ func (s *Server) current(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// refresh makes the tools of definitions anew that have changed. Of a caller who may not read them they stay as they are.
+// withoutScripts is a list of tools without those of definitions.
+func withoutScripts(r mcp.Result, err error) (mcp.Result, error) {
+	list, ok := r.(*mcp.ListToolsResult)
+	if !ok || err != nil {
+		return r, err
+	}
+	own := *list
+	own.Tools = slices.DeleteFunc(slices.Clone(list.Tools), func(t *mcp.Tool) bool { return strings.HasPrefix(t.Name, toolPrefix) })
+	return &own, nil
+}
+
+// refresh makes the tools of definitions anew that have changed, and is refused to who may not see definitions.
 func (s *Server) refresh(ctx context.Context) error {
 	kept, err := runtime.Facet[runtime.Definitions](s.desk.Engine)
 	if err != nil {
 		return err
 	}
 	found, err := kept.Defined(ctx, "")
-	if denied(err) {
-		return nil
-	}
 	if err != nil {
 		return err
 	}

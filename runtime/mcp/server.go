@@ -69,7 +69,9 @@ func (s *Server) handler(t tool.Tool) mcp.ToolHandler {
 	return func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		v, err := t.Call(ctx, s.desk, r.Params.Arguments)
 		if err == nil && t.Name == "define" {
-			err = s.refresh(ctx) // clients hear of the new tool
+			if err = s.refresh(ctx); denied(err) { // clients hear of the new tool, from the next who may see it
+				err = nil
+			}
 		}
 		if err != nil {
 			return refusal(err), nil

@@ -3,6 +3,7 @@ package tool
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"starling/lang/contract"
 	"starling/lang/diagnostic"
@@ -31,7 +32,7 @@ func RefusalOf(err error) *runtime.Refusal {
 
 // badCall refuses the arguments of a tool.
 func badCall(tool string, wrong contract.Violations) *runtime.Refusal {
-	r := runtime.Refuse(runtime.ErrUsage, "tools/list has the schema of "+tool, "%s: %s", tool, wrong.Error())
+	r := runtime.Refuse(runtime.ErrUsage, fmt.Sprintf("the schema of %s is in tools/list; over HTTP in /openapi.json", tool), "%s: %s", tool, wrong.Error())
 	r.Data, _ = json.Marshal(wrong) // plain data
 	return r
 }

@@ -85,7 +85,7 @@ func words() map[string]string {
 		"topic":        "what it is about, in a few words",
 		"details":      "what is worth knowing, in Markdown",
 		"files":        "paths that it is about",
-		"key":          "idempotency: the same request with the same key is done once",
+		"key":          "idempotency: the same request with the same key is done once; for push and remember nothing is put into the queue while an item of the key is there",
 		"deadline":     "the run must have ended after this duration, such as 2h",
 		"overtime":     "what becomes of it then",
 		"target":       "only what this name may answer",
@@ -160,7 +160,7 @@ func (t *Tool) checked(arguments json.RawMessage) (json.RawMessage, error) {
 
 // Call checks the arguments, a JSON object, and makes the call. The answer is one JSON object, of the tool's type or in the caller's own words. An error is for [RefusalOf].
 func (t *Tool) Call(ctx context.Context, d *Desk, arguments json.RawMessage) (any, error) {
-	arguments, foreign := ours(arguments)
+	arguments, foreign := t.ours(arguments)
 	arguments, err := t.checked(arguments)
 	if err != nil {
 		return nil, err

@@ -3,6 +3,9 @@ package tool
 import (
 	"encoding/json"
 	"maps"
+	"slices"
+
+	"starling/lang/contract"
 )
 
 // Some callers learned other words: a workflow is a run, its template a script, the step that waits a gate, and what is decided there lies in a payload. They are
@@ -13,15 +16,15 @@ func synonyms() map[string]string {
 	return map[string]string{"workflow_id": "run", "template": "script", "step_id": "gate"}
 }
 
-// ours translates the arguments of a call, and tells whether they were in other words. A null is an argument that was left out: models fill in what a schema lists.
-func ours(arguments json.RawMessage) (translated json.RawMessage, foreign bool) {
+// ours translates the arguments of a call, and tells whether they were in other words. A null is an argument that was left out, where it may be: models fill in what a schema lists.
+func (t *Tool) ours(arguments json.RawMessage) (translated json.RawMessage, foreign bool) {
 	var given map[string]json.RawMessage
 	if json.Unmarshal(arguments, &given) != nil || given == nil {
 		return arguments, false // the check says what is wrong
 	}
-	maps.DeleteFunc(given, func(_ string, v json.RawMessage) bool { return string(v) == "null" })
+	maps.DeleteFunc(given, func(name string, v json.RawMessage) bool { return isNull(v) && !t.needs(name) })
 	for theirs, our := range synonyms() {
-		if v, ok := given[theirs]; ok && given[our] == nil {
+		if v, ok := given[theirs]; ok && isNull(given[our]) {
 			delete(given, theirs)
 			given[our], foreign = v, true
 		}
@@ -33,6 +36,14 @@ func ours(arguments json.RawMessage) (translated json.RawMessage, foreign bool) 
 	}
 	translated, _ = json.Marshal(given) // raw JSON that was read
 	return translated, foreign
+}
+
+func isNull(v json.RawMessage) bool { return v == nil || string(v) == "null" }
+
+// needs tells whether an argument must be given.
+func (t *Tool) needs(name string) bool {
+	fields, _ := t.Input.Fields()
+	return slices.ContainsFunc(fields, func(f contract.Field) bool { return f.Name == name && f.Required })
 }
 
 // unpack takes choice and reason out of a payload; what is left is the data. A payload without a choice is data as a whole.

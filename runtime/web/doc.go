@@ -15,13 +15,14 @@
 // # Answers
 //
 // An answer is one JSON object with status 200. A refusal is {"error":{"kind","message","help","data"}}, the runtime.Refusal with its hint for tools, and a status that follows from the
-// kind; 401 without a token that is known, 403 for one that may not do this. A path that is none of these is answered with 404, which lists them, and another method than a path has
+// kind; 401 without a token that is known, 403 for one that may not do this, 413 for a body of more than 8 MiB. A path that is none of these is answered with 404, which lists them, and another method than a path has
 // with 405 and Allow.
 //
 // # Events
 //
-// Each record of the run is `id: SEQ` and `data: runtime.Event`. The stream goes on until the run has ended (`event: end`), or with follow=false until what there is was sent. Who comes back
-// with Last-Event-ID, as browsers' EventSource does, or with after=SEQ, misses nothing. A reader that does not read is cut after a minute.
+// Each record of the run is `id: SEQ` and `data: runtime.Event`. The stream goes on until the run has ended, or with follow=false until what there is was sent; `event: end` says so, and
+// `event: error` with a refusal that something else ended it. One that ends without either was cut. Who comes back with Last-Event-ID, as browsers' EventSource does, or with after=SEQ,
+// misses nothing; a number that the run has not come to is refused. A reader that does not read is cut after a minute.
 //
 // Nothing in this package logs.
 package web

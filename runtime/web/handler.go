@@ -120,10 +120,17 @@ type errUnidentified struct{ *runtime.Refusal }
 // Unwrap gives the refusal.
 func (e errUnidentified) Unwrap() error { return e.Refusal }
 
+// errTooLarge is what a body gets that is not read to its end.
+type errTooLarge struct{ *runtime.Refusal }
+
+// Unwrap gives the refusal.
+func (e errTooLarge) Unwrap() error { return e.Refusal }
+
 // caller is the bearer of a request's token.
 func (s *server) caller(r *http.Request) (runtime.Caller, error) {
-	secret, found := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if !found {
+	scheme, secret, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	secret = strings.TrimSpace(secret)
+	if !strings.EqualFold(scheme, "Bearer") || secret == "" {
 		return runtime.Caller{}, errUnidentified{runtime.Refuse(runtime.ErrDenied, "send the header Authorization: Bearer SECRET; starling token add NAME makes one", "the request has no token")}
 	}
 	c, err := s.known.Bearer(secret)
@@ -131,7 +138,7 @@ func (s *server) caller(r *http.Request) (runtime.Caller, error) {
 		return c, errUnidentified{refused}
 	}
 	if err == nil && c.Name == "" {
-		err = errUnidentified{runtime.Refuse(runtime.ErrDenied, "", "the token is not one of this store")}
+		err = errUnidentified{runtime.Refuse(runtime.ErrDenied, "starling token add NAME makes one here", "the token is not one of this store")}
 	}
 	return c, err
 }
@@ -158,7 +165,7 @@ func arrive(w http.ResponseWriter, r *http.Request) error {
 	_ = control.SetReadDeadline(time.Now().Add(bodyWithin)) // what cannot have a deadline is no connection
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
 	if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
-		return runtime.Refuse(runtime.ErrBadPayload, "", "the body is larger than %d bytes", large.Limit)
+		return errTooLarge{runtime.Refuse(runtime.ErrBadPayload, "", "%s: got a body of more than %d bytes", r.URL.Path, large.Limit)}
 	}
 	if err != nil {
 		return runtime.Refuse(runtime.ErrUsage, "", "the body did not arrive: %v", err)
@@ -188,6 +195,9 @@ func refuse(w http.ResponseWriter, err error) {
 		status = http.StatusUnauthorized
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
+	if large := (errTooLarge{}); errors.As(err, &large) {
+		status = http.StatusRequestEntityTooLarge
+	}
 	write(w, status, refusalBody{refused})
 }
 
@@ -216,7 +226,11 @@ func (s *server) call(t tool.Tool) func(http.ResponseWriter, *http.Request) erro
 }
 
 func (s *server) blob(w http.ResponseWriter, r *http.Request) error {
-	content, err := s.options.Desk.Engine.Blob(r.Context(), r.URL.Query().Get("hash"))
+	hash := r.URL.Query().Get("hash")
+	if hash == "" {
+		return runtime.Refuse(runtime.ErrUsage, "GET /v1/blob?hash=HASH", "blob: hash: got nothing, want the hash of a content")
+	}
+	content, err := s.options.Desk.Engine.Blob(r.Context(), hash)
 	if err != nil {
 		return err
 	}

@@ -66,6 +66,7 @@ func operation(id, doc string, more, content object) object {
 	for status, kinds := range kindsByStatus() {
 		responses[status] = object{"description": "refused: " + strings.Join(kinds, ", "), "content": refused}
 	}
+	responses["413"] = object{"description": "a body that is too large", "content": refused}
 	responses["401"] = object{"description": "no token, or one that is not known", "content": refused}
 	op := object{"operationId": id, "summary": doc, "responses": responses}
 	for k, v := range more {

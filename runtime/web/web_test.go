@@ -273,6 +273,9 @@ func TestEveryRoute(t *testing.T) {
 	if status, _, body := s.ask("GET", "/v1/blob?hash="+bundle, worker, ""); status != 200 || !bytes.Contains(body, []byte("def main")) {
 		t.Errorf("blob: %d %q", status, body)
 	}
+	if status, _, body := s.ask("GET", "/v1/blob", worker, ""); status != 400 || !bytes.Contains(body, []byte("hash: got nothing")) {
+		t.Errorf("blob of no hash: %d %q", status, body)
+	}
 	asked["/v1/events"] = true
 	if status, _, body := s.ask("GET", "/v1/events", worker, ""); status != http.StatusBadRequest || !strings.Contains(string(body), "want the id of a run") {
 		t.Errorf("events of no run: %d %q", status, body)
@@ -377,10 +380,14 @@ func TestHintsAreForTools(t *testing.T) {
 		{"claim", worker, `{}`, runtime.ErrNotOpen, "there is some when a run asks for it: claim again later"},
 		{"claim", worker, `{"run": "` + asking + `"}`, runtime.ErrWrongTarget, `come with the token of that name, or give it as as: "helper"; both names are recorded`},
 		{"submit", helper, `{"claim": "mine", "text": "done"}`, runtime.ErrUsage, "claim gives it"},
+		{"run", worker, `{"source": "def main(topic):\n    pass\n"}`, runtime.ErrBadInput, ""},
+		{"run", worker, `{"scirpt": "x"}`, runtime.ErrUsage, "the schema of run is in tools/list; over HTTP in /openapi.json"},
+		{"signal", s.token("reader", "read"), `{"run": "` + gated + `", "gate": "g", "choice": "yes"}`, runtime.ErrDenied, "the token needs the capability signal"},
 	} {
 		_, fields := s.call(c.tool, c.token, c.arguments)
 		e, _ := fields["error"].(map[string]any)
-		if e["kind"] != string(c.kind) || e["help"] != c.help || e["call"] != nil {
+		help, _ := e["help"].(string)
+		if e["kind"] != string(c.kind) || help != c.help || e["call"] != nil || strings.Contains(fmt.Sprint(e), " -i ") {
 			t.Errorf("%s %s: got %v, want %s with the hint %q", c.tool, c.arguments, e, c.kind, c.help)
 		}
 	}
@@ -463,8 +470,11 @@ func TestABodyThatIsTooLarge(t *testing.T) {
 	s := open(t, itself)
 	token := s.token("worker", "all")
 	status, fields := s.call("run", token, `{"source": "`+strings.Repeat("x", web.MaxBody)+`"}`)
-	if status != http.StatusUnprocessableEntity || kindOf(fields) != "bad_payload" {
+	if status != http.StatusRequestEntityTooLarge || kindOf(fields) != "bad_payload" {
 		t.Errorf("got %d %v", status, fields)
+	}
+	if status, _, _ := s.ask("POST", "/mcp", token, strings.Repeat("x", web.MaxBody+1)); status != http.StatusRequestEntityTooLarge {
+		t.Errorf("over MCP: %d", status)
 	}
 }
 
@@ -501,8 +511,61 @@ func TestEventsGoOn(t *testing.T) {
 		!strings.Contains(string(rest), "gate.decided") || !strings.HasSuffix(string(rest), "event: end\ndata: {}\n\n") {
 		t.Errorf("after %s: %d %s", last, status, rest)
 	}
-	if status, _, body := s.ask("GET", path, token, "", "Last-Event-ID", "x"); status != 400 || !bytes.Contains(body, []byte("number of an event")) {
-		t.Errorf("got %d %s", status, body)
+	for _, c := range []struct{ more, last, says string }{
+		{"", "x", `events: Last-Event-ID: got \"x\", want the number of an event`},
+		{"&after=-1", "", `events: after: got \"-1\", want the number of an event`},
+		{"&follow=no", "", `events: follow: got \"no\", want true or false`},
+		{"", "900", `events: after: got 900, want at most `},
+	} {
+		if status, _, body := s.ask("GET", path+c.more, token, "", "Last-Event-ID", c.last); status != 400 || !bytes.Contains(body, []byte(c.says)) {
+			t.Errorf("%s %s: got %d %s", c.more, c.last, status, body)
+		}
+	}
+}
+
+// A stream that has nothing to send has begun all the same, and HEAD waits for nothing.
+func TestEventsBeginAtOnce(t *testing.T) {
+	s := open(t, itself)
+	token := s.token("judge", "all")
+	_, started := s.call("run", token, `{"source": "def main():\n    gate(\"g\")\n"}`)
+	at, err := s.engine.Get(s.admin, fmt.Sprint(started["run"]))
+	for err == nil && at.Status != runtime.Suspended {
+		at, err = s.engine.Get(s.admin, at.ID)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := fmt.Sprintf("/v1/events?run=%s&after=%d", at.ID, at.Details.Seq)
+	if status, headers, _ := s.ask("HEAD", path, token, ""); status != 200 || headers.Get("Content-Type") != "text/event-stream" {
+		t.Errorf("HEAD: %d %v", status, headers)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), "GET", s.url+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "bearer  "+token) // schemes have no case
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if line, err := bufio.NewReader(resp.Body).ReadString('\n'); err != nil || line != ": begun\n" || resp.StatusCode != 200 {
+		t.Errorf("%d: %q, %v", resp.StatusCode, line, err)
+	}
+}
+
+// Null is a value where one must be given, and an argument that was left out elsewhere.
+func TestNullArguments(t *testing.T) {
+	s := open(t, itself)
+	token := s.token("judge", "all")
+	if status, pushed := s.call("push", token, `{"queue": "jobs", "value": null, "key": null}`); status != 200 || pushed["queue"] != "jobs" {
+		t.Errorf("push: %d %v", status, pushed)
+	}
+	if status, got := s.call("status", token, `{"run": null, "workflow_id": "zzz"}`); status != 404 {
+		t.Errorf("status: %d %v", status, got)
+	}
+	if status, got := s.call("status", token, `{"run": null}`); status != 400 || !strings.Contains(fmt.Sprint(got), "run: got null, want string") {
+		t.Errorf("status: %d %v", status, got)
 	}
 }
 
@@ -555,6 +618,24 @@ func TestMCPOverHTTP(t *testing.T) {
 	}
 	if done, _ := call(worker, "await", fmt.Sprintf(`{"run": %q}`, started["run"])); fmt.Sprint(done["output"]) != "[4 judge]" {
 		t.Errorf("await: %v", done)
+	}
+	// Who may not see definitions has no tools of them, whoever else has looked, and starts none in the dark.
+	starter := connect(s, s.token("starter", "run"))
+	list, err := starter.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range list.Tools {
+		if tool.Name == "run_gated" {
+			t.Errorf("the starter sees %v", tool)
+		}
+	}
+	before, _ := call(worker, "query", `{}`)
+	if refused, ok := call(starter, "run_gated", `{"n": 4}`); ok || kindOf(refused) != "denied" {
+		t.Errorf("the starter ran: %v", refused)
+	}
+	if after, _ := call(worker, "query", `{}`); fmt.Sprint(after) != fmt.Sprint(before) {
+		t.Errorf("a run began: %v", after)
 	}
 	if _, err := s.engine.RemoveToken(s.admin, "judge"); err != nil {
 		t.Fatal(err)
