@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"starling/lang/contract"
 	"starling/lang/effect"
 )
 
@@ -335,8 +336,11 @@ func (e *Local) Signal(ctx context.Context, s Signal) (*Receipt, error) {
 		}
 	}
 	receipt, err := e.signal(ctx, s)
-	if err != nil || run == top {
-		return receipt, err
+	if err != nil {
+		return nil, e.elsewhere(run, s.Gate, err)
+	}
+	if run == top {
+		return receipt, nil
 	}
 	if err := e.settled(ctx, run, top); err != nil {
 		return nil, err
@@ -344,6 +348,28 @@ func (e *Local) Signal(ctx context.Context, s Signal) (*Receipt, error) {
 	seen := *receipt
 	seen.Run, seen.Gate = top, path+receipt.Gate
 	return &seen, nil
+}
+
+// elsewhere has the refusal of a gate that a run does not have, or not yet, name those that are open, in its child runs too.
+func (e *Local) elsewhere(run, gate string, err error) error {
+	refused := AsRefusal(err)
+	if refused.Kind != ErrUnknownGate && refused.Kind != ErrNotOpen {
+		return err
+	}
+	r, lost := e.get(run, contract.People)
+	if lost != nil || len(r.Gates) == 0 {
+		return err
+	}
+	var names []string
+	for _, g := range r.Gates {
+		names = append(names, g.Gate)
+	}
+	inside := func(name string) bool { return strings.HasSuffix(name, "/"+gate) }
+	if refused.Kind == ErrNotOpen && (gate == "" || !slices.ContainsFunc(names, inside) || slices.Contains(names, gateQuarantine)) {
+		return err
+	}
+	own := *refused
+	return own.help("open gates: %s", strings.Join(names, ", ")).call("").with(names)
 }
 
 func (e *Local) signal(ctx context.Context, s Signal) (receipt *Receipt, err error) {

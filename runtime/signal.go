@@ -157,7 +157,7 @@ func (t *turn) answerGate(c Caller, who []string, s Signal, past pastGates) (*Re
 	}
 	if t.s.held() && g.Step != "" {
 		return nil, refuse(ErrExpired, "the deadline of run %s has passed: gate %q takes no answer", t.s.ID, g.Name).
-			help("decide first whether the run goes on: starling signal %s/%s --choice retry", t.s.ID, gateDeadline).
+			help("decide first whether the run goes on: starling signal %s --choice retry", shellQuote(t.s.ID+"/"+gateDeadline)).
 			call("decide first whether the run goes on: signal its gate %q, choice %q", gateDeadline, "retry")
 	}
 	args, _ := g.Args.View()
@@ -259,7 +259,7 @@ func forbidden(g *gate, args effect.View, who []string) *Refusal {
 // aside refuses what a run that was set aside cannot take.
 func (t *turn) aside() *Refusal {
 	return refuse(ErrNotOpen, "run %s was set aside", t.s.ID).
-		help("decide first whether it goes on: starling signal %s/%s --choice retry", t.s.ID, gateQuarantine).
+		help("decide first whether it goes on: starling signal %s --choice retry", shellQuote(t.s.ID+"/"+gateQuarantine)).
 		call("decide first whether it goes on: signal its gate %q, choice %q", gateQuarantine, "retry")
 }
 
@@ -313,7 +313,7 @@ func (t *turn) gateNamed(address string, past pastGates) (*gate, *Refusal) {
 		return nil, refuse(ErrNotOpen, "gate %q of run %s has not opened yet", address, t.s.ID).
 			help("wait for it with: starling wait %s --for suspended", t.s.ID).call("status lists the gates that are open")
 	}
-	return nil, t.unknownGate(address)
+	return nil, refuse(ErrUnknownGate, "run %s has no gate %q", t.s.ID, address)
 }
 
 // justPast finds a gate that this very turn has closed: the store does not know yet.
@@ -331,14 +331,6 @@ func (t *turn) justPast(address string) (pastGate, bool) {
 func pastOf(r *Record) pastGate {
 	v := r.view()
 	return pastGate{Name: r.Step, Reason: v.Text("reason"), Decision: jsonOf(v.Value("decision"))}
-}
-
-func (t *turn) unknownGate(address string) *Refusal {
-	r := refuse(ErrUnknownGate, "run %s has no gate %q", t.s.ID, address)
-	if open := t.openNames(); len(open) > 0 {
-		r.help("open gates: %s", strings.Join(open, ", ")).with(open)
-	}
-	return r
 }
 
 func (t *turn) openNames() []string {
