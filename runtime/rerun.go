@@ -175,11 +175,11 @@ func (e *Local) Replay(ctx context.Context, r ReplayRequest) (*Replayed, error) 
 
 // Fork makes a new run of another.
 func (e *Local) Fork(ctx context.Context, r ForkRequest) (*Run, error) {
-	want := CanRun
+	want, doing := CanRun, "make runs of others"
 	if r.Kind != LineageFork && len(r.Set) > 0 {
-		want |= CanAdmin // other arguments of a step may be another program or host
+		want, doing = want|CanAdmin, "perform a step in another way" // which may be another program or host
 	}
-	if err := need(ctx, want, "rerun runs like this"); err != nil {
+	if err := need(ctx, want, doing); err != nil {
 		return nil, err
 	}
 	if r.Key != "" {

@@ -103,10 +103,7 @@ func (v *runVerb) bound(r *runtime.StartRequest) (err error) {
 	if v.deadline == "" {
 		return nil
 	}
-	r.Timeout, err = parseDuration("--deadline", v.deadline)
-	if err == nil && r.Timeout == 0 {
-		err = usage("", "--deadline: got %s, want a duration longer than 0", v.deadline)
-	}
+	r.Timeout, err = parseLasting("--deadline", v.deadline)
 	r.Overtime = runtime.Overtime(v.overtime)
 	return err
 }

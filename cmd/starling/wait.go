@@ -85,6 +85,18 @@ func parseDuration(flag, text string) (time.Duration, error) {
 	return d, nil
 }
 
+// parseLasting reads a duration flag that is longer than 0; "" is 0, a flag that was not given.
+func parseLasting(flag, text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	d, err := parseDuration(flag, text)
+	if err == nil && d == 0 {
+		err = usage("", "%s: got %s, want a duration longer than 0", flag, text)
+	}
+	return d, err
+}
+
 // waitFor carries the run: waiting for something that nobody drives would be waiting for ever.
 func (c *call) waitFor(ctx context.Context, address string, enough until) error {
 	s, r, err := c.carry(ctx, address)

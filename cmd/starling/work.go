@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,7 +14,7 @@ import (
 type workVerb struct {
 	as     string
 	key    string
-	lease  time.Duration
+	lease  string
 	output string
 	events string
 	usage  string
@@ -45,7 +44,7 @@ the lease has passed: heartbeat keeps it, submit brings the result. Exit code 5 
 			return c.claim(cmd.Context(), strings.Join(args, ""), &v)
 		},
 	}
-	cmd.Flags().DurationVar(&v.lease, "lease", 0, "it is offered again after this `DURATION` without a heartbeat (default 5m)")
+	cmd.Flags().StringVar(&v.lease, "lease", "", "it is offered again after this `DURATION` without a heartbeat (default 5m)")
 	c.workFlags(cmd, &v)
 	return cmd
 }
@@ -62,7 +61,7 @@ func (c *call) heartbeatCommand() *cobra.Command {
 			return c.work(cmd.Context(), runtime.SignalHeartbeat, args[0], &v)
 		},
 	}
-	cmd.Flags().DurationVar(&v.lease, "lease", 0, "from now on for this `DURATION` (default: as it was claimed)")
+	cmd.Flags().StringVar(&v.lease, "lease", "", "from now on for this `DURATION` (default: as it was claimed)")
 	c.eventsFlag(cmd, &v)
 	c.workFlags(cmd, &v)
 	return cmd
@@ -102,12 +101,16 @@ func (c *call) eventsFlag(cmd *cobra.Command, v *workVerb) {
 // claim takes a piece of work.
 func (c *call) claim(ctx context.Context, address string, v *workVerb) error {
 	run, step := cutStep(address)
+	lease, err := parseLasting("--lease", v.lease)
+	if err != nil {
+		return err
+	}
 	s, err := c.door().Stay(ctx, false)
 	if err != nil {
 		return err
 	}
 	defer c.leave(s)
-	receipt, err := s.Signal(ctx, runtime.Signal{Kind: runtime.SignalClaim, Key: requestKey(v.key), Run: run, Step: step, As: v.as, Lease: v.lease})
+	receipt, err := s.Signal(ctx, runtime.Signal{Kind: runtime.SignalClaim, Key: requestKey(v.key), Run: run, Step: step, As: v.as, Lease: lease})
 	if err != nil {
 		return err
 	}
@@ -163,6 +166,10 @@ func (c *call) work(ctx context.Context, kind runtime.SignalKind, handle string,
 }
 
 func (c *call) workSignal(kind runtime.SignalKind, handle string, v *workVerb) (sig runtime.Signal, err error) {
+	lease, err := parseLasting("--lease", v.lease)
+	if err != nil {
+		return sig, err
+	}
 	report := v.report
 	for _, f := range []struct {
 		flag string
@@ -175,7 +182,7 @@ func (c *call) workSignal(kind runtime.SignalKind, handle string, v *workVerb) (
 			return sig, runtime.Refuse(runtime.ErrBadPayload, `a text needs its quotes: '"yes"'; words go into --text`, "got %.60q, want JSON", *f.to)
 		}
 	}
-	sig = runtime.Signal{Kind: kind, Key: requestKey(v.key), As: v.as, Lease: v.lease, Report: &report}
+	sig = runtime.Signal{Kind: kind, Key: requestKey(v.key), As: v.as, Lease: lease, Report: &report}
 	sig.Run, sig.Step, sig.Claim, err = runtime.ParseClaim(handle)
 	return sig, err
 }

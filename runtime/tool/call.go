@@ -74,9 +74,9 @@ func (d *Desk) run(ctx context.Context, a runArgs) (any, error) {
 		r.Inputs = nil
 	}
 	if a.Deadline != "" {
-		timeout, err := contract.ParseDuration(a.Deadline)
+		timeout, err := lasting("run: deadline", a.Deadline)
 		if err != nil {
-			return nil, runtime.Refuse(runtime.ErrUsage, "", "deadline: %v", err)
+			return nil, err
 		}
 		r.Timeout = timeout
 	}
@@ -94,6 +94,18 @@ func (d *Desk) run(ctx context.Context, a runArgs) (any, error) {
 		return nil, err
 	}
 	return Stand(run), nil
+}
+
+// lasting reads a duration that is longer than 0: none at all means a default, which is something else.
+func lasting(name, text string) (time.Duration, error) {
+	within, err := contract.ParseDuration(text)
+	if err == nil && within == 0 {
+		err = fmt.Errorf("got %q, want a duration longer than 0", text)
+	}
+	if err != nil {
+		return 0, runtime.Refuse(runtime.ErrUsage, "", "%s: %v", name, err)
+	}
+	return within, nil
 }
 
 func (d *Desk) defined(ctx context.Context, address string, r *runtime.StartRequest) error {

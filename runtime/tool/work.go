@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 
-	"starling/lang/contract"
 	"starling/runtime"
 )
 
@@ -58,9 +57,9 @@ func claimed(kind runtime.SignalKind, claim, as, key string, report runtime.Repo
 // sendWork sends a signal that is answered with the claim.
 func (d *Desk) sendWork(ctx context.Context, sig runtime.Signal, lease string) (any, error) {
 	if lease != "" {
-		within, err := contract.ParseDuration(lease)
+		within, err := lasting(string(sig.Kind)+": lease", lease)
 		if err != nil {
-			return nil, runtime.Refuse(runtime.ErrUsage, "", "lease: %v", err)
+			return nil, err
 		}
 		sig.Lease = within
 	}

@@ -381,6 +381,9 @@ func TestHintsAreForTools(t *testing.T) {
 		{"claim", worker, `{"run": "` + asking + `"}`, runtime.ErrWrongTarget, `come with the token of that name, or give it as as: "helper"; both names are recorded`},
 		{"submit", helper, `{"claim": "mine", "text": "done"}`, runtime.ErrUsage, "claim gives it"},
 		{"run", worker, `{"source": "def main(topic):\n    pass\n"}`, runtime.ErrBadInput, ""},
+		{"rerun", worker, `{"run": "` + asking + `", "from": "helper", "set": {"timeout": "1h"}}`, runtime.ErrDenied, "the token needs the capability admin"},
+		{"run", worker, `{"script": "x", "deadline": "0s"}`, runtime.ErrUsage, ""},
+		{"claim", helper, `{"lease": "0s"}`, runtime.ErrUsage, ""},
 		{"run", worker, `{"scirpt": "x"}`, runtime.ErrUsage, "the schema of run is in tools/list; over HTTP in /openapi.json"},
 		{"signal", s.token("reader", "read"), `{"run": "` + gated + `", "gate": "g", "choice": "yes"}`, runtime.ErrDenied, "the token needs the capability signal"},
 	} {
