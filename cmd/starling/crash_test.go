@@ -187,7 +187,10 @@ func (p *telling) exec(k killer, args ...string) ([]byte, exit) {
 	var errs strings.Builder
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
-	if cmd.ProcessState == nil {
+	switch {
+	case cmd.ProcessState == nil && ctx.Err() != nil: // its time was over before it had begun
+		return nil, exit{killed: true}
+	case cmd.ProcessState == nil:
 		p.t.Fatal(err)
 	}
 	if len(out) == 0 {
