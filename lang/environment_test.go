@@ -30,7 +30,7 @@ func environment() *effect.Environment {
 	for _, b := range []*effect.Builtin{
 		builtin("agent(who, task:string=, *, input, context, output, timeout:duration, retries:int<=100, on_error:fail/return, backend, tools:list, on_event:function, owns:list, name:string) -> Result", effect.Waiting),
 		builtin("handoff(to:string, payload, *, tools:list, on_event:function, owns:list, name:string) -> Result", effect.Waiting),
-		builtin("gate(name:string, *, prompt:string, options:list|dict, target:string, data, timeout:duration, fallback:string, on_timeout:fail/return, quorum:int, wait:bool) -> Decision", effect.Waiting),
+		builtin("gate(name:string, *, prompt:string, options:list|dict, target:string, data, timeout:duration, fallback:string, on_timeout:fail/return, escalate:list|tuple, quorum:int, wait:bool) -> Decision", effect.Waiting),
 		builtin("run(script:string, inputs:dict=, *, name:string, timeout:duration)", effect.Waiting),
 		builtin("sleep(d:duration)", effect.Waiting),
 		builtin("now()", effect.Answer),

@@ -26,7 +26,7 @@ func gateBuiltin() *effect.Builtin {
 			{Name: "prompt", Type: "string", Default: `""`, KeywordOnly: true, Doc: "The question."},
 			{Name: "options", Type: "list|tuple|dict", Default: "None", KeywordOnly: true,
 				Doc: "Names to choose from, or a dict of name and description; without any the payload is free form."},
-			{Name: "target", Type: "string", Default: "None", KeywordOnly: true, Doc: "Who may decide; anybody by default."},
+			{Name: "target", Type: "string", Default: "None", KeywordOnly: true, Doc: "Who may decide; anybody by default. With escalate, that says who."},
 			{Name: "not_by", Default: "None", KeywordOnly: true,
 				Doc: "Who must not decide: a name, a Result, a Decision, or a list of such. Who has made something does not approve of it."},
 			{Name: "data", Default: "None", KeywordOnly: true, Doc: "What the decision is about."},

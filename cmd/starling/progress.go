@@ -44,6 +44,8 @@ func (p *progress) line(ev runtime.Event) (string, bool) {
 		return p.settled(ev), true
 	case "gate.opened":
 		return p.opened(ev, d), true
+	case "gate.escalated":
+		return ev.Step + ": passed on, for " + d.text("target"), true
 	case "gate.decided":
 		return p.decided(ev, d), true
 	case "gate.withdrawn":
@@ -95,7 +97,7 @@ func (p *progress) settled(ev runtime.Event) string {
 
 func (p *progress) opened(ev runtime.Event, d details) string {
 	line := ev.Step + ": open"
-	if target := d.sub("args").text("target"); target != "" {
+	if target := firstAsked(d.sub("args")); target != "" {
 		line += ", for " + target
 	}
 	if strings.HasPrefix(ev.Step, "!permission:") { // the run does not rest, so that nobody else says how to answer
@@ -104,10 +106,25 @@ func (p *progress) opened(ev runtime.Event, d details) string {
 	return line
 }
 
+// firstAsked is whom a gate asks when it opens, "" for anybody.
+func firstAsked(args details) string {
+	if levels, _ := args["escalate"].([]any); len(levels) > 0 {
+		pair, _ := levels[0].([]any)
+		if len(pair) > 0 {
+			target, _ := pair[0].(string)
+			return target
+		}
+	}
+	return args.text("target")
+}
+
 func (p *progress) decided(ev runtime.Event, d details) string {
 	by := d.text("by")
 	if sub := d.sub("decision"); len(sub) > 0 {
 		d = sub
+	}
+	if d.text("via") == "auto" {
+		return ev.Step + ": nobody decided in time"
 	}
 	line := ev.Step + ": " + orElse(d.text("choice"), "answered")
 	if who := orElse(d.text("by"), by); who != "" {

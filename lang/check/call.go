@@ -68,6 +68,7 @@ func (c *checker) call(call *syntax.CallExpr) {
 			c.twice(list.List, "the option")
 		}
 		c.deadline(args, bound)
+		c.escalation(bound)
 	case "agent", "handoff", "role":
 		c.agents(bound)
 		c.steers(bound)

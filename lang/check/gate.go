@@ -6,6 +6,7 @@ import (
 
 	"go.starlark.net/syntax"
 
+	"starling/lang/contract"
 	"starling/lang/diagnostic"
 )
 
@@ -25,6 +26,55 @@ func (c *checker) fallback(bound map[string]syntax.Expr) {
 		Want:    "one of " + strings.Join(options, ", "),
 		Hint:    diagnostic.DidYouMean(choice, options),
 	})
+}
+
+// escalation refuses what is literally no pair of target and duration, and warns of a target that is never asked.
+func (c *checker) escalation(bound map[string]syntax.Expr) {
+	chain := bound["escalate"]
+	if none(chain) {
+		return
+	}
+	if target := bound["target"]; !none(target) {
+		c.at("unasked", target, diagnostic.Diagnostic{
+			Severity: diagnostic.Warning,
+			Message:  "gate: the target is never asked, because escalate says who is",
+			Hint:     "put it first in escalate, with its duration",
+		})
+	}
+	for _, stage := range elements(chain) {
+		pair := elements(stage)
+		if typ := typeOf(stage); typ == "" || len(pair) == 2 && maybeText(pair[0]) && maybeDuration(pair[1]) {
+			continue
+		}
+		c.at("bad_type", stage, diagnostic.Diagnostic{Message: "gate: for parameter escalate", Want: `a pair of target and duration, such as ("lead", "1h")`})
+	}
+}
+
+// elements lists what stands in a literal list or tuple.
+func elements(e syntax.Expr) []syntax.Expr {
+	switch e := unparen(e).(type) {
+	case *syntax.ListExpr:
+		return e.List
+	case *syntax.TupleExpr:
+		return e.List
+	}
+	return nil
+}
+
+// maybeText tells whether an expression may give a text that is not empty.
+func maybeText(e syntax.Expr) bool {
+	s, ok := text(e)
+	return typeOf(e) == "" || ok && s != ""
+}
+
+// maybeDuration tells whether an expression may give a duration above zero.
+func maybeDuration(e syntax.Expr) bool {
+	s, ok := text(e)
+	if !ok {
+		return typeOf(e) == ""
+	}
+	d, err := contract.ParseDuration(s)
+	return err == nil && d > 0
 }
 
 // orNone lets an argument that was not passed be looked at.

@@ -36,6 +36,7 @@ func Rules() []Rule {
 		{"contract", "The text of a literal contract is not one."},
 		{"bad_fallback", "The fallback of a gate is not one of its options."},
 		{"no_deadline", "A gate says what happens at its deadline and has none."},
+		{"unasked", "A gate has a target that is never asked, because it escalates."},
 		{"duplicate_gate", "Two gates on one way have the same name, so that the second has the address NAME#2."},
 		{"effect_at_load", "An effect is called where the top level must be pure."},
 		{"captured_variable", "A lambda that is given to parallel would see only the last value of a loop's variable."},

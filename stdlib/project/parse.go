@@ -184,13 +184,14 @@ func (r *reader) limits(t table) Limits {
 }
 
 func (r *reader) duration(t table, key string) time.Duration {
-	text, ok := r.string(t, key)
-	if !ok {
+	v, given := t.values[key]
+	if !given {
 		return 0
 	}
+	text, _ := v.(string)
 	d, err := contract.ParseDuration(text)
 	if err != nil || d <= 0 {
-		r.refuse(t.at(key), fmt.Sprintf("%q", text), `a duration such as "90s" or "2h", longer than 0`, "")
+		r.refuse(t.at(key), show(v), `a duration such as "90s" or "2h", longer than 0`, "")
 		return 0
 	}
 	return d

@@ -196,7 +196,7 @@ starling.toml:2:11: defaults.retries: got -1, want an int from 0 to 100
 starling.toml:3:10: defaults.reasks: got 1.5, want an int from 0 to 100
   | reasks = 1.5
   |          ^^^
-starling.toml:4:11: defaults.timeout: got 90, want a string
+starling.toml:4:11: defaults.timeout: got 90, want a duration such as "90s" or "2h", longer than 0
   | timeout = 90
   |           ^^
 `},
