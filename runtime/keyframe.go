@@ -166,7 +166,7 @@ func (e *Local) tryKeyframe(h *host, run string, at *horizon, b []byte) error {
 func (h *horizon) trimmed(run string) *Refusal {
 	return refuse(ErrTrimmed, "the journal of run %s begins with record %d: what was before was trimmed on %s", run, h.seq+1, h.at.Format(time.DateTime+" UTC")).
 		help("what is left: starling logs %s --after %d; the run itself goes on as any other", run, h.seq).
-		call("the run itself goes on as any other").
+		call("what is left begins after %d; the run itself goes on as any other", h.seq).
 		with(map[string]any{"run": run, "horizon": h.seq})
 }
 

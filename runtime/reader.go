@@ -199,10 +199,18 @@ func (r *reader) past(run string) pastGates {
 			})
 		}
 		if err != nil || len(found) != 1 {
-			return pastGate{}, false
+			return pastGate{Forgotten: r.forgotten(run)}, false
 		}
 		return found[0], true
 	}
+}
+
+// forgotten is the last record that a trim has dropped of a run, 0 where there is none.
+func (r *reader) forgotten(run string) uint64 {
+	if h, err := readHorizon(r.store, run); err == nil && h != nil {
+		return h.seq
+	}
+	return 0
 }
 
 func eachRecord(v []byte, fn func(*Record) error) error {

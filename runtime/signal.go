@@ -271,6 +271,8 @@ type pastGate struct {
 	Name     string
 	Decision json.RawMessage // null when it was withdrawn
 	Reason   string          // why it was withdrawn
+
+	Forgotten uint64 // where none was found: gates that were decided up to this record are not known any more
 }
 
 // gateNamed finds the open gate that an address means: its whole address, or a suffix of it that fits one gate among all the run ever opened. With no
@@ -309,6 +311,9 @@ func (t *turn) gateNamed(address string, past pastGates) (*gate, *Refusal) {
 		return nil, refuse(ErrAmbiguous, "gate %q of run %s could be any of %s", address, t.s.ID, strings.Join(fits, ", ")).help("give more of the address").with(fits)
 	case t.s.Status.Ended():
 		return nil, refuse(ErrClosed, "run %s is %s: no gate is open", t.s.ID, t.s.Status)
+	case t.host.mentions(address) && p.Forgotten > 0:
+		return nil, refuse(ErrNotOpen, "gate %q of run %s is not open: it has not opened yet, or was decided before record %d, with which the journal begins", address, t.s.ID, p.Forgotten+1).
+			help("the gates that are open: starling show %s", t.s.ID).call("status lists the gates that are open")
 	case t.host.mentions(address):
 		return nil, refuse(ErrNotOpen, "gate %q of run %s has not opened yet", address, t.s.ID).
 			help("wait for it with: starling wait %s --for suspended", t.s.ID).call("status lists the gates that are open")

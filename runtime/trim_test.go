@@ -131,6 +131,11 @@ func TestTrimmedRunGoesOn(t *testing.T) {
 				t.Errorf("trimmed again: %+v", again)
 			}
 			meanwhile(w)
+			_, err := w.engine.Signal(w.ctx, answer(run, "more", "yes"))
+			want := fmt.Sprintf("it has not opened yet, or was decided before record %d, with which the journal begins", done[0].Horizon+1)
+			if r := runtime.AsRefusal(err); r.Kind != runtime.ErrNotOpen || !strings.Contains(r.Message, want) {
+				t.Errorf("the gate that was decided: got %v, want %q", err, want)
+			}
 			w.signal(answer(run, "more#2", "yes"))
 			if at := w.rests(run); at.Details.Horizon != done[0].Horizon || len(at.Gates) != 1 || at.Gates[0].Gate != "more#3" {
 				t.Errorf("the run: %+v, horizon %d, want %d", at, at.Details.Horizon, done[0].Horizon)
