@@ -85,8 +85,9 @@ type Gate struct {
 	Address    string          `json:"address"` // RUN/GATE
 	Gate       string          `json:"gate"`    // address within the run
 	Prompt     string          `json:"prompt"`
-	Options    []Option        `json:"options"` // empty: free form
-	Target     string          `json:"target"`  // "" is anybody
+	Options    []Option        `json:"options"`          // empty: free form
+	Target     string          `json:"target"`           // "" is anybody
+	Quorum     int             `json:"quorum,omitempty"` // how many must choose the same, where one is not enough
 	Data       json.RawMessage `json:"data"`
 	Schema     json.RawMessage `json:"schema"` // JSON Schema of the payload, null for none
 	OpenedAt   time.Time       `json:"opened_at"`

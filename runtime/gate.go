@@ -236,6 +236,9 @@ func gateDocument(run, name string, opened time.Time, v effect.View, to contract
 	if due := timeOf(v, "deadline"); !due.IsZero() {
 		g.Deadline = &due
 	}
+	if n := quorum(args); n > 1 {
+		g.Quorum = n
+	}
 	if g.Options == nil {
 		g.Options = []Option{}
 	}

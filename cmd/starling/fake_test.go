@@ -94,7 +94,7 @@ func (f *fakeSession) Signal(_ context.Context, s runtime.Signal) (*runtime.Rece
 		return nil, f.refusal
 	}
 	f.position = min(f.position+1, len(f.states)-1) // to the state in which the signal has been taken
-	return &runtime.Receipt{Schema: runtime.Schema, Accepted: true, Run: s.Run, Gate: s.Gate, Seq: 4, Status: runtime.Running}, nil
+	return &runtime.Receipt{Schema: runtime.Schema, Accepted: true, Run: s.Run, Gate: s.Gate, Seq: 4, Status: runtime.Running, Decision: []byte(`{"choice":"approve"}`)}, nil
 }
 
 func (f *fakeSession) Carry(_ context.Context, c runtime.CarryRequest) ([]string, error) {

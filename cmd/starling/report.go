@@ -111,6 +111,9 @@ func gateLine(g runtime.Gate) string {
 	if g.Target != "" {
 		line += " for " + g.Target
 	}
+	if g.Quorum > 1 {
+		line += fmt.Sprintf(", %d must choose the same", g.Quorum)
+	}
 	if g.Deadline != nil {
 		line += ", until " + stamp(*g.Deadline)
 	}

@@ -136,11 +136,14 @@ func (c *call) receipt(r *runtime.Receipt) error {
 	if r.Gate != "" {
 		address += "/" + r.Gate
 	}
-	repeated := ""
-	if r.Repeated {
-		repeated = " (this key was known; nothing is done twice)"
+	more := ""
+	switch {
+	case r.Repeated:
+		more = " (this key was known; nothing is done twice)"
+	case r.Gate != "" && len(r.Decision) == 0:
+		more = ": it is decided when more have chosen the same"
 	}
-	c.print("accepted %s%s", address, repeated)
+	c.print("accepted %s%s", address, more)
 	return nil
 }
 
