@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"syscall"
 
 	"starling/runtime"
 	"starling/runtime/web"
@@ -25,7 +26,15 @@ func (f faces) listen() (net.Listener, error) {
 	case f.http == "":
 		return nil, nil
 	}
+	for _, h := range f.hosts {
+		if strings.ContainsAny(h, ":/") && net.ParseIP(h) == nil {
+			return nil, usage("such as --host starling.example.org", "serve: --host: got %q, want a name without scheme, port and path", h)
+		}
+	}
 	l, err := net.Listen("tcp", f.http)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, usage("another process listens there: choose another port, or end it; starling stop ends a server of this store", "serve: --http %s: %v", f.http, errors.Unwrap(err))
+	}
 	if err != nil {
 		return nil, usage("want HOST:PORT, such as 127.0.0.1:7070", "serve: --http %s: %v", f.http, errors.Unwrap(err))
 	}

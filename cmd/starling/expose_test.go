@@ -117,7 +117,13 @@ func TestServeRefusesFlags(t *testing.T) {
 	o := newOffice(t)
 	o.cli(2, "serve", "--mcp")
 	o.cli(2, "serve", "--host", "x")
+	o.cli(2, "serve", "--http", "127.0.0.1:0", "--host", "https://x.example:443")
+	if said := o.cli(2, "serve", "--json", "--http", "127.0.0.1:0", "--host", "x.example:443"); !strings.Contains(said, "want a name without scheme, port and path") {
+		t.Errorf("a host with a port: %s", said)
+	}
 	o.cli(2, "serve", "--http", "nowhere")
 	taken := strings.TrimPrefix(o.sink.server.URL, "http://")
-	o.cli(2, "serve", "--http", taken)
+	if said := o.cli(2, "serve", "--json", "--http", taken); !strings.Contains(said, "another process listens there") {
+		t.Errorf("an address that is taken: %s", said)
+	}
 }
