@@ -36,6 +36,7 @@ var messageHints = [...]struct{ in, hint string }{
 	{"string + int", "str(n) is the text of a number"},
 	{"int + string", "str(n) is the text of a number"},
 	{"more than 256 calls in progress", "a loop over a list of what is left to do has no such limit"},
+	{"Handle has no .", "handle.decision() waits for the Decision of a gate that was opened with wait = False"},
 	{"NoneType has no .", "something gave None; a function without return does"},
 	{" in sequence assignment", "for k, v in d.items() goes through the pairs of a dict"},
 	{" values to unpack", "there are as many names on the left as values on the right"},

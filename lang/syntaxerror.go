@@ -86,7 +86,7 @@ func wordLen(s string) int { return len(s) - len(strings.TrimLeftFunc(s, isWordR
 func foreignWord(word string) string {
 	switch word {
 	case "import", "from":
-		return `load("file.star", "name") takes the place of import`
+		return `load("file.star", "name") takes the place of import; json, re, math and the like need none`
 	case "class":
 		return "there are no classes; use dicts, and functions that make them"
 	case "try", "except", "finally":

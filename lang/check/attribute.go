@@ -1,6 +1,9 @@
 package check
 
 import (
+	"cmp"
+	"strings"
+
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
 	"go.starlark.net/syntax"
@@ -27,8 +30,19 @@ func (c *checker) attribute(dot *syntax.DotExpr) {
 	}
 	c.at("unknown_attribute", dot.Name, diagnostic.Diagnostic{
 		Message: what + " has no ." + dot.Name.Name,
-		Hint:    diagnostic.DidYouMean(dot.Name.Name, has),
+		Hint:    cmp.Or(diagnostic.DidYouMean(dot.Name.Name, has), attributesOf(what, has)),
 	})
+}
+
+// manyAttributes is how many names a hint does not list any more.
+const manyAttributes = 12
+
+// attributesOf says which attributes there are, or where that is written.
+func attributesOf(what string, has []string) string {
+	if len(has) > manyAttributes {
+		return "starling doc " + what + " says what it has"
+	}
+	return "it has " + strings.Join(has, ", ")
 }
 
 // sample is a value with the attributes that the value of an expression will have, nil if the text does not show its type: it is a literal, a call of a builtin that

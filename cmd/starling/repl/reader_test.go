@@ -69,7 +69,7 @@ func TestStatementErrors(t *testing.T) {
 		{"a syntax error", []string{"x = = 1"}, "<stdin>:1:5: got '=', want an expression"},
 		{"on a later line", []string{"def f():", "  return )", ""}, "<stdin>:2:10: unexpected ')'"},
 		{"a bracket that the input leaves open", []string{"x = ("}, "<stdin>:1:6: got end of file, want an expression; is the ( at <stdin>:1:5 not closed, or a comma missing?"},
-		{"a hint", []string{"import os"}, `<stdin>:1:1: got import, want an expression; load("file.star", "name") takes the place of import`},
+		{"a hint", []string{"import os"}, `<stdin>:1:1: got import, want an expression; load("file.star", "name") takes the place of import; json, re, math and the like need none`},
 		{"the end", nil, "EOF"},
 		{"dropped", []string{"def f():", "^C"}, "dropped"},
 	} {
