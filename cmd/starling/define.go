@@ -127,16 +127,17 @@ func (c *call) orFile(word string, err error) error {
 	if r.Kind != runtime.ErrUnknownDefinition && r.Kind != runtime.ErrUnknownRun {
 		return err
 	}
-	r = runtime.Refuse(runtime.ErrUnknownDefinition, r.Help, "no script is defined as %q", word)
-	if err := runtime.AsRefusal(err); err.Kind == runtime.ErrUnknownDefinition {
-		r.Message = err.Message
+	if r.Kind == runtime.ErrUnknownRun { // there is no store
+		r = runtime.Refuse(runtime.ErrUnknownDefinition, "starling define keeps a script under a name; a file's name ends with "+runtime.ScriptSuffix+" or has a slash",
+			"no script is defined as %q", word)
 	}
+	own := *r
 	for _, file := range []string{"./" + word, word + runtime.ScriptSuffix} {
 		if exists(file) {
-			r.Help = "the file is " + file
+			own.Help = "the file is " + file
 		}
 	}
-	return r
+	return &own
 }
 
 // definition reads a version of a script from the store.

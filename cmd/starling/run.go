@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -36,7 +37,7 @@ Stay until it has ended or rests: while a call is pending or a timer is due with
 A run that waits for people stays in the store, and the command that answers is printed; exit code 3. Ctrl-C leaves the
 run where it is.`,
 		Example: "  starling run review.star -i data_url=https://example.org/items.json -i threshold:=0.9",
-		Args:    operands(1, 1),
+		Args:    scriptOnly,
 		RunE:    func(cmd *cobra.Command, args []string) error { return c.runScript(cmd.Context(), args[0], &v) },
 	}
 	f := cmd.Flags()
@@ -121,4 +122,13 @@ func (c *call) see(ctx context.Context, s session, run *runtime.Run, after uint6
 	f := follower{session: s, run: run.ID, after: after, show: newProgress(c.stderr).show}
 	now, err := f.stay(ctx, enough)
 	return c.report(orLast(now, run), s, err)
+}
+
+// scriptOnly refuses a second operand, which may be meant for an input.
+func scriptOnly(cmd *cobra.Command, args []string) error {
+	err := operands(1, 1)(cmd, args)
+	if err != nil && len(args) > 1 && strings.Contains(args[1], "=") {
+		return usage("inputs are options: -i "+shellWord(args[1]), "run: got the operand %q behind the script, want one operand", args[1])
+	}
+	return err
 }
