@@ -113,7 +113,11 @@ func withoutHint(list diagnostic.List) string {
 func (c *call) complain(r *runtime.Refusal, err error) {
 	if list := diagnosticsOf(err); len(list) > 0 {
 		for _, d := range list {
-			fmt.Fprintf(c.stderr, "error: %s", d.Render())
+			word := "error: "
+			if d.Severity == diagnostic.Warning {
+				word = "" // it says itself what it is
+			}
+			fmt.Fprint(c.stderr, word+d.Render())
 		}
 		return
 	}
