@@ -149,6 +149,9 @@ func AsRefusal(err error) *Refusal {
 	if errors.As(err, &r) {
 		return r
 	}
+	if errors.Is(err, ErrStoreClosed) {
+		return errShut // it was met by somebody who was still there
+	}
 	for _, k := range []struct {
 		err  error
 		kind ErrorKind

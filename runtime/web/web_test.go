@@ -557,6 +557,31 @@ func TestEventsBeginAtOnce(t *testing.T) {
 	}
 }
 
+// When the engine leaves, whoever waits is told so and comes back: it is no defect.
+func TestTheEngineLeaves(t *testing.T) {
+	s := open(t, itself)
+	token := s.token("judge", "all")
+	_, started := s.call("run", token, `{"source": "def main():\n    gate(\"g\")\n"}`)
+	r, err := http.NewRequestWithContext(t.Context(), "GET", fmt.Sprintf("%s/v1/events?run=%s", s.url, started["run"]), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	s.engine.Close()
+	rest, err := io.ReadAll(resp.Body)
+	if err != nil || !strings.Contains(string(rest), "event: error\ndata: {\"error\":{\"kind\":\"owner_unreachable\"") {
+		t.Errorf("the stream ended with %q, %v", rest, err)
+	}
+	if status, got := s.call("status", token, `{"run": "@last"}`); status != http.StatusServiceUnavailable || kindOf(got) != "owner_unreachable" {
+		t.Errorf("afterwards: %d %v", status, got)
+	}
+}
+
 // Null is a value where one must be given, and an argument that was left out elsewhere.
 func TestNullArguments(t *testing.T) {
 	s := open(t, itself)
