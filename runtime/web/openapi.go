@@ -45,7 +45,7 @@ func Document(build string) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	paths["/v1/events"] = object{"get": operation("events", "The events of a run as server-sent events: id is the number, data the event as in the schema Event. The stream ends with `event: end`.",
+	paths["/v1/events"] = object{"get": operation("events", "The events of a run as server-sent events: id is the number, data the event as in the schema Event. The stream ends with `event: end`, or with `event: error` and a Refusal; one that ends without either was cut.",
 		object{"parameters": []any{parameter("query", "run", true), parameter("query", "after", false), parameter("query", "follow", false), parameter("header", "Last-Event-ID", false)}},
 		object{"text/event-stream": object{"schema": object{"type": "string"}}})}
 	paths["/v1/blob"] = object{"get": operation("blob", "Content by its hash.", object{"parameters": []any{parameter("query", "hash", true)}},
