@@ -41,10 +41,11 @@ type Run struct {
 	Status  Status          `json:"status"`
 	Script  string          `json:"script"`
 	Inputs  json.RawMessage `json:"inputs"`
-	Output  json.RawMessage `json:"output"`         // null until completed
-	Error   *RunError       `json:"error"`          // null unless failed or cancelled
-	Gates   []Gate          `json:"gates"`          // the open ones, in the order they opened
-	Work    []Work          `json:"work,omitempty"` // what agents come for, in the order of the requests
+	Output  json.RawMessage `json:"output"`           // null until completed
+	Error   *RunError       `json:"error"`            // null unless failed or cancelled
+	Gates   []Gate          `json:"gates"`            // the open ones, in the order they opened
+	Work    []Work          `json:"work,omitempty"`   // what agents come for, in the order of the requests
+	Awaits  []Await         `json:"awaits,omitempty"` // what steps wait for that somebody sends, in the order of the requests
 	Details *Details        `json:"details,omitempty"`
 }
 
@@ -93,6 +94,21 @@ type Gate struct {
 	OpenedAt   time.Time       `json:"opened_at"`
 	Deadline   *time.Time      `json:"deadline"`
 	AnswerWith string          `json:"answer_with"` // the command that answers it
+}
+
+// Await is what a step waits for that somebody sends: a message, or an item of a queue.
+type Await struct {
+	Step    string `json:"step"`
+	Message string `json:"message,omitempty"` // the name of the message
+	Queue   string `json:"queue,omitempty"`   // the queue
+}
+
+// String says for people what is awaited.
+func (a Await) String() string {
+	if a.Queue != "" {
+		return "an item of the queue " + a.Queue
+	}
+	return "the message " + a.Message
 }
 
 // Option is one choice of a gate.

@@ -45,6 +45,13 @@ func (r *reader) document(s *state, horizon uint64, to contract.Audience) (*Run,
 			v, _ := row.View() // just made
 			run.Work = append(run.Work, workDocument(s.ID, st.Step, v))
 		}
+		switch st.Kind {
+		case kindMailbox:
+			args, _ := st.Args.View() // checked when the call was made
+			run.Awaits = append(run.Awaits, Await{Step: st.Step, Message: args.Text("name")})
+		case kindQueue:
+			run.Awaits = append(run.Awaits, Await{Step: st.Step, Queue: st.queue()})
+		}
 	}
 	run.Details = r.details(s)
 	run.Details.Horizon = horizon

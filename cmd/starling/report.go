@@ -86,23 +86,35 @@ func (c *call) suspended(r *runtime.Run) {
 		c.notice("  %s", workLine(w))
 		c.notice("    %s", c.command("claim", w.Address, "--as", w.Agent))
 	}
+	for _, a := range r.Awaits {
+		c.notice("  %s", a)
+		c.notice("    %s", c.sending(r.ID, a))
+	}
 	if due := r.Details.NextDue; due != nil {
 		c.notice("  next: a timer at %s; it fires while somebody carries the run: %s", stamp(*due), c.command("resume", r.ID))
 	}
 }
 
 func waitsFor(r *runtime.Run) string {
-	switch n := len(r.Gates); n {
-	case 0:
-		if len(r.Work) > 0 {
-			return "waits for agents that come for their work"
-		}
-		return "waits for what comes next"
-	case 1:
+	switch n := len(r.Gates); {
+	case n == 1:
 		return "waits for a decision"
-	default:
+	case n > 1:
 		return fmt.Sprintf("waits for %d decisions", n)
+	case len(r.Work) > 0:
+		return "waits for agents that come for their work"
+	case len(r.Awaits) > 0:
+		return "waits for what somebody sends"
 	}
+	return "waits for what comes next"
+}
+
+// sending is the command that sends what a step waits for, but for what is sent.
+func (c *call) sending(run string, a runtime.Await) string {
+	if a.Queue != "" {
+		return c.command("push", a.Queue, "JSON")
+	}
+	return c.command("signal", run, "--message", a.Message, "--data", "JSON")
 }
 
 // gateLine describes an open gate: who is asked, until when, what.

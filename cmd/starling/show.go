@@ -48,6 +48,9 @@ func (c *call) show(ctx context.Context, address string) error {
 			c.print("")
 			c.printGate(g)
 		}
+		for _, a := range r.Awaits {
+			c.print("\nwaits for %s\n  %s", a, c.sending(r.ID, a))
+		}
 		c.showEnd(r)
 		return nil
 	})

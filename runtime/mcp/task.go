@@ -133,18 +133,21 @@ func (s *Server) task(ctx context.Context, r *runtime.Run, resultType string) *t
 	return t
 }
 
-// waiting says whom a run waits for.
+// waiting says whom and what a run waits for.
 func waiting(r *runtime.Run) string {
 	var whom []string
 	for _, g := range r.Gates {
 		if g.Target != "" {
-			whom = append(whom, g.Gate+" for "+g.Target)
+			whom = append(whom, "at "+g.Gate+" for "+g.Target)
 		} else {
-			whom = append(whom, g.Gate)
+			whom = append(whom, "at "+g.Gate)
 		}
+	}
+	for _, a := range r.Awaits {
+		whom = append(whom, "for "+a.String())
 	}
 	if len(whom) == 0 {
 		return "waits for what comes next"
 	}
-	return "waits at " + strings.Join(whom, ", ")
+	return "waits " + strings.Join(whom, ", ")
 }
