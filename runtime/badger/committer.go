@@ -35,13 +35,14 @@ import (
 //
 // After any failure in 1 or 3 to 5 nothing is known of that transaction, and every later commit is refused with the same error.
 type committer struct {
-	dir    string
-	db     *badgerdb.DB
-	faults *faults
-	mark   *mark
-	disk   disk
-	views  *views
-	files  *os.File // Badger's directory
+	dir       string
+	badgerDir string
+	db        *badgerdb.DB
+	faults    *faults
+	mark      *mark
+	disk      disk
+	views     *views
+	files     *os.File // Badger's directory
 
 	writing    sync.Mutex // guards what is below: a transaction, or value log GC, which writes too
 	writeAhead *activeLog
@@ -98,7 +99,7 @@ func newCommitter(s *Store, m *mark, d disk, sequence uint64) (*committer, error
 		return nil, err
 	}
 	c := &committer{
-		dir: s.dir, db: s.db, faults: s.faults, mark: m, disk: d, files: files, views: &s.views, version: s.views.newest,
+		dir: s.dir, badgerDir: s.badgerDir, db: s.db, faults: s.faults, mark: m, disk: d, files: files, views: &s.views, version: s.views.newest,
 		fences: make(map[string]uint64), seen: make(map[string]seen), sequence: sequence, done: make(chan struct{}),
 	}
 	c.batches.Store(sequence)

@@ -3,7 +3,6 @@ package badger
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 
 	badgerdb "github.com/dgraph-io/badger/v4"
@@ -75,7 +74,7 @@ func (t *transaction) standing(run string) uint64 {
 	if at, ok := t.c.seenAt(run); ok {
 		return at
 	}
-	v, err := valueIn(filepath.Join(t.c.dir, badgerName), t.txn, fenceKey(run))
+	v, err := valueIn(t.c.badgerDir, t.txn, fenceKey(run))
 	if err != nil && !errors.Is(err, runtime.ErrNoKey) {
 		t.err = err
 	}

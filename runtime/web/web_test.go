@@ -160,6 +160,21 @@ func (s *site) ask(method, path, token, body string, headers ...string) (int, ht
 	return resp.StatusCode, resp.Header, content
 }
 
+// stream begins to read what is streamed at a path.
+func (s *site) stream(path, authorization string) *http.Response {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(s.t.Context(), "GET", s.url+path, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r.Header.Set("Authorization", authorization)
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return resp
+}
+
 // call calls a tool and holds the answer against the document.
 func (s *site) call(name, token, arguments string) (int, map[string]any) {
 	s.t.Helper()
@@ -488,15 +503,7 @@ func TestEventsGoOn(t *testing.T) {
 	s.call("define", token, gated)
 	_, started := s.call("run", token, `{"script": "gated", "inputs": {"n": 1}}`)
 	path := fmt.Sprintf("/v1/events?run=%s", started["run"])
-	r, err := http.NewRequestWithContext(t.Context(), "GET", s.url+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Authorization", "Bearer "+token)
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := s.stream(path, "Bearer "+token)
 	lines := bufio.NewScanner(resp.Body)
 	var last string
 	for lines.Scan() {
@@ -542,15 +549,7 @@ func TestEventsBeginAtOnce(t *testing.T) {
 	if status, headers, _ := s.ask("HEAD", path, token, ""); status != 200 || headers.Get("Content-Type") != "text/event-stream" {
 		t.Errorf("HEAD: %d %v", status, headers)
 	}
-	r, err := http.NewRequestWithContext(t.Context(), "GET", s.url+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Authorization", "bearer  "+token) // schemes have no case
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := s.stream(path, "bearer  "+token) // schemes have no case
 	defer resp.Body.Close()
 	if line, err := bufio.NewReader(resp.Body).ReadString('\n'); err != nil || line != ": begun\n" || resp.StatusCode != 200 {
 		t.Errorf("%d: %q, %v", resp.StatusCode, line, err)
@@ -562,15 +561,7 @@ func TestTheEngineLeaves(t *testing.T) {
 	s := open(t, itself)
 	token := s.token("judge", "all")
 	_, started := s.call("run", token, `{"source": "def main():\n    gate(\"g\")\n"}`)
-	r, err := http.NewRequestWithContext(t.Context(), "GET", fmt.Sprintf("%s/v1/events?run=%s", s.url, started["run"]), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Authorization", "Bearer "+token)
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := s.stream(fmt.Sprintf("/v1/events?run=%s", started["run"]), "Bearer "+token)
 	defer resp.Body.Close()
 	s.engine.Close()
 	rest, err := io.ReadAll(resp.Body)
