@@ -27,9 +27,11 @@ type testVerb struct {
 	verbose bool
 	junit   string
 	timeout string
+	steps   int64
+	memory  string
 
 	pattern *regexp.Regexp
-	limit   time.Duration
+	bounds  suite.Bounds
 }
 
 // testCommand is the verb test. It needs no store and touches none.
@@ -42,7 +44,7 @@ func (c *call) testCommand() *cobra.Command {
 		Long: `Run the functions test_… of files whose names end with _test.star: those that are named, and those below the folders that are, by default the current one.
 
 A test may do what a script may. Agents are functions of its file, people answer as answer() has said, HTTP servers as respond() has, and time
-is a clock that moves when nothing else can. Nothing reaches the network or the agents of the project. "starling doc assert" and "starling doc answer" say more.`,
+is a clock that moves when nothing else can. A test that takes too long, or too much, is ended, and the others go on. Nothing reaches the network or the agents of the project. "starling doc assert" and "starling doc answer" say more.`,
 		Example: "  starling test\n  starling test scripts/review_test.star --run 'reject|timeout' -v",
 		Args:    operands(0, -1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return c.test(cmd.Context(), args, &v) },
@@ -52,6 +54,9 @@ is a clock that moves when nothing else can. Nothing reaches the network or the 
 	f.BoolVarP(&v.verbose, "verbose", "v", false, "show each test, and what it prints")
 	f.StringVar(&v.junit, "junit", "", "write a report in JUnit's XML to `FILE`")
 	f.StringVar(&v.timeout, "timeout", "1m", "the real time that one test may take, `DURATION`")
+	f.Int64Var(&v.steps, "steps", 100_000_000, "the `STEPS` that one test may take between two outcomes of its calls")
+	f.StringVar(&v.memory, "memory", "128MiB",
+		"what one test may hold, `SIZE` as 64MiB or bytes; what it writes down may take a quarter")
 	c.jsonFlag(cmd)
 	return cmd
 }
@@ -61,7 +66,7 @@ func (c *call) test(ctx context.Context, operands []string, v *testVerb) (err er
 	if v.pattern, err = regexp.Compile(v.run); err != nil {
 		return usage("", "test: --run: %v", err)
 	}
-	if v.limit, err = parseDuration("--timeout", v.timeout); err != nil {
+	if v.bounds, err = v.read(); err != nil {
 		return err
 	}
 	paths, err := testFiles(operands)
@@ -77,6 +82,18 @@ func (c *call) test(ctx context.Context, operands []string, v *testVerb) (err er
 		return context.Cause(ctx)
 	}
 	return c.answerTest(files, v)
+}
+
+// read reads what one test may take.
+func (v *testVerb) read() (b suite.Bounds, err error) {
+	if b.Time, err = parseLasting("--timeout", v.timeout); err != nil {
+		return b, err
+	}
+	if b.Steps = v.steps; b.Steps < 1 {
+		return b, usage("", "--steps: got %d, want at least 1", b.Steps)
+	}
+	b.Memory, err = parseSize("--memory", v.memory)
+	return b, err
 }
 
 // testFile is what became of one file.
@@ -124,7 +141,7 @@ func (c *call) playFile(ctx context.Context, path string, file *testFile, settin
 			file.unplayed++
 			continue
 		}
-		result, err := f.Run(ctx, t, suite.Options{Settings: *settings, Limit: v.limit})
+		result, err := f.Run(ctx, t, suite.Options{Settings: *settings, Bounds: v.bounds})
 		if err != nil {
 			file.fault = err
 			return

@@ -161,6 +161,7 @@ type junitCase struct {
 }
 
 type junitFault struct {
+	Type    string `xml:"type,attr,omitempty"` // limit, where the test was ended by a bound
 	Message string `xml:"message,attr"`
 	Text    string `xml:",chardata"`
 }
@@ -169,7 +170,7 @@ func faultOf(list diagnostic.List) *junitFault {
 	if len(list) == 0 {
 		return nil
 	}
-	return &junitFault{list[0].Error(), list.Render()}
+	return &junitFault{Message: list[0].Error(), Text: list.Render()}
 }
 
 func writeJUnit(path string, files []*testFile) error {
@@ -183,6 +184,9 @@ func writeJUnit(path string, files []*testFile) error {
 			fault := faultOf(r.Findings)
 			if fault != nil {
 				s.Failures++
+			}
+			if r.Ended != "" {
+				fault.Type = "limit: " + r.Ended
 			}
 			s.Cases = append(s.Cases, junitCase{Name: r.Name, Class: f.name, File: f.name, Line: r.Line, Time: seconds(r.Took), Failure: fault, Output: strings.Join(r.Printed, "\n")})
 		}

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -95,6 +97,21 @@ func parseLasting(flag, text string) (time.Duration, error) {
 		err = usage("", "%s: got %s, want a duration longer than 0", flag, text)
 	}
 	return d, err
+}
+
+// parseSize reads a flag that is a number of bytes, or of KiB, MiB or GiB: 64MiB. It is above 0.
+func parseSize(flag, text string) (int64, error) {
+	digits, unit := strings.TrimSpace(text), int64(1)
+	for i, suffix := range []string{"KiB", "MiB", "GiB"} {
+		if n, ok := strings.CutSuffix(digits, suffix); ok {
+			digits, unit = strings.TrimSpace(n), 1<<(10*(i+1))
+		}
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || n < 1 || n > math.MaxInt64/unit {
+		return 0, usage("", "%s: got %q, want bytes above 0, or a size as 64MiB", flag, text)
+	}
+	return n * unit, nil
 }
 
 // waitFor carries the run: waiting for something that nobody drives would be waiting for ever.

@@ -37,6 +37,9 @@ type medium struct {
 	runs     map[string]runtime.Fence // the last of each
 	lazy     []*runtime.Batch         // acknowledged, not durable
 	fault    *fault
+	size     int64  // of keys and values, bytes
+	most     int64  // size from which over is called
+	over     func() // nil for none, or when it was called
 }
 
 type pair struct {
@@ -107,6 +110,14 @@ func (s *Store) FailCommit(n int, err error, moment Moment) {
 	s.medium.mu.Lock()
 	defer s.medium.mu.Unlock()
 	s.medium.fault = &fault{after: n - 1, err: err, moment: moment}
+}
+
+// Bound has over called on a goroutine of its own, once, when keys and values come to take more than
+// most bytes. The store goes on: whoever is called ends what fills it.
+func (s *Store) Bound(most int64, over func()) {
+	s.medium.mu.Lock()
+	defer s.medium.mu.Unlock()
+	s.medium.most, s.medium.over = most, over
 }
 
 // Failure is the error of the commit that failed, nil while none has. It tells a test that the owner of this handle can do nothing more.
@@ -270,16 +281,23 @@ func (m *medium) apply(b *runtime.Batch) {
 	for _, w := range b.Writes {
 		m.put(w)
 	}
+	if m.over != nil && m.size > m.most {
+		go m.over()
+		m.over = nil
+	}
 }
 
 func (m *medium) put(w runtime.Write) {
 	i, found := m.find(w.Key)
 	switch {
 	case found && w.Value == nil:
+		m.size -= int64(len(w.Key) + len(m.entries[i].value))
 		m.entries = slices.Delete(m.entries, i, i+1)
 	case found:
+		m.size += int64(len(w.Value) - len(m.entries[i].value))
 		m.entries[i].value = w.Value
 	case w.Value != nil:
+		m.size += int64(len(w.Key) + len(w.Value))
 		m.entries = slices.Insert(m.entries, i, pair{w.Key, w.Value})
 	}
 }

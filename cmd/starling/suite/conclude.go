@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"starling/lang/diagnostic"
+	"starling/lang/effect"
 	"starling/runtime"
 )
 
@@ -76,15 +76,28 @@ func hintFor(refused *runtime.Refusal, g *runtime.Gate) string {
 }
 
 // conclude finds what was wrong with a test that is over: its error, or else what it has left behind.
-func (s *stage) conclude(limit time.Duration) error {
+func (s *stage) conclude(b Bounds) error {
 	s.engine.Settle()
 	run, err := s.engine.Get(s.ctx, s.run)
+	if s.late.Load() || s.heavy.Load() {
+		s.result.Findings = nil // who was ended from outside may have been found stuck on the way
+	}
 	if err != nil || len(s.result.Findings) > 0 {
 		return err
 	}
 	switch {
 	case s.late.Load():
-		s.find("", "a program or a file takes its real time in a test; --timeout gives more", "%s has not ended within %s on the wall", s.test.Name, limit)
+		s.result.Ended = EndedByTime
+		s.find("", "a program or a file takes its real time in a test; --timeout gives more",
+			"%s was ended: it has not ended within %s on the wall", s.test.Name, b.Time)
+	case s.heavy.Load():
+		s.result.Ended = EndedBySize
+		s.find("", "what a test prints, logs and asks for is kept until it ends, in a quarter of --memory",
+			"%s was ended: it has written down more than %d bytes", s.test.Name, b.written())
+	case run.Error != nil && run.Error.Kind == string(effect.KindLimit):
+		s.result.Ended = EndedByScript
+		s.result.Findings = s.blame(run.Error)
+		s.result.Findings[0].Hint = "--steps and --memory give a test more"
 	case run.Error != nil:
 		s.result.Findings = s.blame(run.Error)
 	default:

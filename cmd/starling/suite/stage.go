@@ -26,15 +26,33 @@ type Result struct {
 	Passed   bool            `json:"passed"`
 	Findings diagnostic.List `json:"diagnostics"` // why it has not
 	Printed  []string        `json:"printed"`
+	Ended    string          `json:"ended,omitempty"` // by which bound it was, see Ended
 	Crashes  int             `json:"crashes"`
 	Took     time.Duration   `json:"took_ns"`    // on the wall
 	Virtual  time.Duration   `json:"virtual_ns"` // by the clock of the test
 }
 
+// What a test was ended by, in [Result.Ended].
+const (
+	EndedByTime   = "time"   // Bounds.Time
+	EndedBySize   = "size"   // Bounds.Memory, by what the test has written down
+	EndedByScript = "script" // Bounds.Steps or Bounds.Memory, or the depth of calls, by what its script did
+)
+
+// Bounds are what one test may take. Each must be above 0.
+type Bounds struct {
+	Time   time.Duration // on the wall
+	Steps  int64         // of each run between two outcomes
+	Memory int64         // that each run may hold, bytes; what is written down may take a quarter of it
+}
+
+// written is what may be written down: a record takes a few times its size until the test is over.
+func (b Bounds) written() int64 { return b.Memory / 4 }
+
 // Options of a play.
 type Options struct {
-	Settings effect.Settings // with the project file; workspace and fake are the test's own
-	Limit    time.Duration   // on the wall, of one test
+	Settings effect.Settings // with the project file; workspace, fake and limits are the test's own
+	Bounds   Bounds
 }
 
 // Run plays one test. An error means that it could not be played at all.
@@ -50,11 +68,21 @@ func (f *File) Run(ctx context.Context, t Test, o Options) (*Result, error) {
 	s.settings = o.Settings
 	s.settings.Workspace, s.settings.FakeFile, s.settings.Fake, s.settings.FakeGiven = dir, f.Name, s.world.fake, true
 	s.settings.Env, s.settings.Optional, s.settings.Notify, s.settings.Cassettes = nil, nil, nil, effect.CassettesPlay
+	s.settings.MaxSteps = lesser(s.settings.MaxSteps, o.Bounds.Steps)
+	s.settings.MaxMemory = lesser(s.settings.MaxMemory, o.Bounds.Memory)
 	began := time.Now()
-	err = s.play(o.Limit)
+	err = s.play(o.Bounds)
 	s.result.Took, s.result.Virtual = time.Since(began), s.clock.Now().Sub(beginning())
 	s.result.Passed = len(s.result.Findings) == 0
 	return s.result, err
+}
+
+// lesser is the bound that holds where a project has one, or 0, and the test another.
+func lesser(project, test int64) int64 {
+	if project == 0 {
+		return test
+	}
+	return min(project, test)
 }
 
 // stage is one play of one test.
@@ -76,7 +104,8 @@ type stage struct {
 	seen  map[string]uint64 // the newest event that was looked at, by run
 	where map[string]string // of the calls of the test, by step
 	asked []string          // gates that were open
-	late  atomic.Bool
+	late  atomic.Bool       // it was ended for its time
+	heavy atomic.Bool       // it was ended for what it has written down
 }
 
 // random is a source that is the same for every play of one test. It may be read concurrently.
@@ -108,7 +137,7 @@ func (s *stage) open() error {
 	return err
 }
 
-func (s *stage) play(limit time.Duration) error {
+func (s *stage) play(b Bounds) error {
 	if err := s.open(); err != nil {
 		return err
 	}
@@ -119,15 +148,16 @@ func (s *stage) play(limit time.Duration) error {
 		return err
 	}
 	s.run = run.ID
-	overtime := time.AfterFunc(limit, func() { s.cancel(&s.late) })
+	overtime := time.AfterFunc(b.Time, func() { s.cancel(&s.late) })
 	defer overtime.Stop()
+	s.store.Bound(b.written(), func() { s.cancel(&s.heavy) })
 	for over := false; !over && err == nil; {
 		over, err = s.step()
 	}
 	if err != nil {
 		return err
 	}
-	return s.conclude(limit)
+	return s.conclude(b)
 }
 
 // cancel ends the test from outside.
