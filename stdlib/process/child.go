@@ -30,7 +30,9 @@ type Result struct {
 	TimedOut bool // the context's deadline came first
 	Stopped  bool // Stop was called, or the context cancelled, first
 
-	Lacks []string // what of the sandbox this system could not enforce, a sentence each
+	// Lacks are the marks, and what of the sandbox, that this system could not give it, a sentence
+	// each.
+	Lacks []string
 
 	Err     error         // nil, or ErrGuard, ErrOverLimit, ErrStdin
 	Elapsed time.Duration // until all of its descendants were gone

@@ -83,11 +83,13 @@ func (g *guard) confine(attr *os.ProcAttr, isolated bool) (*os.Process, error) {
 	defer r.Close()
 	confined := *attr
 	confined.Files = append(attr.Files[:confineFD:confineFD], w)
-	child, err := os.StartProcess(self, append([]string{"starling", confineVerb, string(order)}, textStrings(g.order.Argv)...), &confined)
+	argv := append([]string{"starling", confineVerb, string(order)}, textStrings(g.order.Argv)...)
+	child, lacks, err := markedStart(self, argv, &confined)
 	w.Close()
 	if err != nil {
 		return nil, err
 	}
+	g.lacks = append(g.lacks, lacks...)
 	if err := g.readConfinement(r); err != nil {
 		child.Kill()
 		child.Wait()

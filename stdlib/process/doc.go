@@ -17,6 +17,12 @@
 // output end the child: SIGTERM to all, the grace, SIGKILL to what is left. What an exit code or an empty reply means is the
 // caller's to judge. A Spec is not kept, a Child may be used by many goroutines.
 //
+// # Marks
+//
+// On Linux a child and all that it starts carry marks that cannot be taken off, and by which the
+// owner of a store knows them (see mark_linux.go). They get at no process that is not their own: no
+// signal, no debugger, no memory. The guard and the owner are not their own.
+//
 // # Limits
 //
 // A process that gets another parent outside of the tree by asking a daemon (systemd-run, docker, at, cron) is not a descendant.
@@ -43,7 +49,7 @@
 //
 //	{"waiting":{"run":S,"step":S,"attempt":N,"agent":S}}  the lock is held by that attempt; at most once
 //	{"error":{"kind":K,"message":S}}                      nothing was started; the last line
-//	{"started":PID,"lacks":[S,...]}                       the child runs; what of its sandbox could not be enforced
+//	{"started":PID,"lacks":[S,...]}                       the child runs; what it lacks, see Result
 //	{"exit":N} or {"signal":"SIGKILL"}                    the child itself has ended
 //	{"gone":true}                                         so has all that it started; the lock is free; the last line
 //

@@ -66,7 +66,7 @@ type guard struct {
 	status  *json.Encoder
 
 	order  order
-	lacks  []string           // what of the sandbox this system cannot enforce
+	lacks  []string           // which marks, and what of the sandbox, this system cannot have
 	ends   chan time.Duration // requests to end, each with its grace
 	deaths chan os.Signal     // SIGCHLD
 
@@ -186,10 +186,8 @@ func (g *guard) startProcess(attr *os.ProcAttr) (*os.Process, error) {
 		return g.startConfined(attr)
 	}
 	attr.Sys = childAttributes()
-	child, err := os.StartProcess(string(g.order.Path), textStrings(g.order.Argv), attr)
-	if err != nil {
-		err = fmt.Errorf("%w: %w", errExec, err)
-	}
+	child, lacks, err := markedStart(string(g.order.Path), textStrings(g.order.Argv), attr)
+	g.lacks = append(g.lacks, lacks...)
 	return child, err
 }
 

@@ -3,6 +3,7 @@ package process_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -151,13 +152,21 @@ func TestChildHasASessionOfItsOwn(t *testing.T) {
 // What other users can see of a guard tells nothing of the command.
 func TestGuardShowsNoSecret(t *testing.T) {
 	t.Setenv("OWNERS_TOKEN", "hunter2")
-	spec := sh(`tr '\0' ' ' < /proc/$PPID/cmdline; echo; tr '\0' ' ' < /proc/$PPID/environ; echo; cat /proc/$PPID/comm`, "hunter2")
+	spec := sh("exec sleep 1000", "hunter2")
 	spec.Env = append(spec.Env, "TOKEN=hunter2")
 	spec.Stdin = strings.NewReader("hunter2")
-	r := run(t, spec)
-	want := "starling __guard \nSTARLING_GUARD=1 GOMAXPROCS=1 \nstarling-guard\n"
-	if string(r.Stdout) != want {
-		t.Errorf("got %q, want %q", r.Stdout, want)
+	child := start(t, t.Context(), spec)
+	got := ""
+	for _, file := range []string{"cmdline", "environ", "comm"} {
+		content, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", guardPid(t, child), file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got += strings.ReplaceAll(string(content), "\x00", " ") + "\n"
+	}
+	want := "starling __guard \nSTARLING_GUARD=1 GOMAXPROCS=1 \nstarling-guard\n\n"
+	if got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

@@ -19,11 +19,14 @@ import (
 // patience is how long a test waits for what must happen. Nothing asserts that it takes less.
 const patience = 60 * time.Second
 
-// TestMain is three programs: the guard, the owner that is killed, and the tests.
+// TestMain is four programs: the guard, the owner that is killed, the attacker, and the tests.
 func TestMain(m *testing.M) {
 	process.GuardMain(os.Args)
 	if spec := os.Getenv("TEST_OWNER"); spec != "" {
 		ownerMain(spec)
+	}
+	if text := os.Getenv("TEST_ATTACK"); text != "" {
+		attackMain(text)
 	}
 	os.Exit(m.Run())
 }
