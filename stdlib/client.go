@@ -19,6 +19,7 @@ import (
 	"starling/lang/contract"
 	"starling/lang/effect"
 	"starling/stdlib/project"
+	"starling/stdlib/redact"
 	"starling/stdlib/secret"
 )
 
@@ -54,7 +55,7 @@ type exchange struct {
 	args      effect.View
 	transport http.RoundTripper
 	secret    []string        // names of the headers whose values are secret
-	shown     secret.Redactor // what a response may not show
+	shown     redact.Redactor // what a response may not show
 	host      string          // the one that was asked for
 	sent      atomic.Bool     // some of a request has left: the other side may have acted on it
 }
@@ -211,7 +212,7 @@ func (e *exchange) response(resp *http.Response, body []byte) effect.Reply {
 	if err != nil {
 		value = starlark.None
 	}
-	r := effect.NewRecord(effect.ResponseType, starlark.Bool(resp.StatusCode/100 == 2), starlark.MakeInt(resp.StatusCode), headerDict(resp.Header, e.shown),
+	r := effect.NewRecord(effect.ResponseType, starlark.Bool(resp.StatusCode/100 == 2), starlark.MakeInt(resp.StatusCode), headerDict(resp.Header, &e.shown),
 		starlark.String(text), value)
 	if _, err := effect.Encode(r); err != nil {
 		return e.failed(effect.Errorf(effect.KindEffect, "%s: the response with status %d cannot be kept: %v", e.title(), resp.StatusCode, err),
@@ -221,7 +222,7 @@ func (e *exchange) response(resp *http.Response, body []byte) effect.Reply {
 }
 
 // headerDict has the names in lower case and in order; several values of one name are joined with commas.
-func headerDict(h http.Header, shown secret.Redactor) *starlark.Dict {
+func headerDict(h http.Header, shown *redact.Redactor) *starlark.Dict {
 	names := make([]string, 0, len(h))
 	for name := range h {
 		names = append(names, name)

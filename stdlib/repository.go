@@ -13,6 +13,8 @@ import (
 	"starling/stdlib/git"
 	"starling/stdlib/process"
 	"starling/stdlib/project"
+	"starling/stdlib/redact"
+	"starling/stdlib/secret"
 )
 
 // maxPatch is how many bytes of a patch scripts see.
@@ -64,7 +66,7 @@ func performWorkspace(ctx context.Context, a *effect.Attempt) effect.Reply {
 		return repositoryFailed(ctx, a, err)
 	}
 	defer r.Close()
-	w := &repositoryRequest{Repository: r, attempt: a, args: args, blobs: map[string][]byte{}}
+	w := &repositoryRequest{Repository: r, attempt: a, args: args, hide: hiddenInFiles(a), blobs: map[string][]byte{}}
 	v, err := serve(ctx, w)
 	if err == nil {
 		_, err = effect.Encode(v)
@@ -80,6 +82,7 @@ type repositoryRequest struct {
 	*git.Repository
 	attempt *effect.Attempt
 	args    effect.View
+	hide    *redact.Redactor  // in what is shown of files
 	blobs   map[string][]byte // artifacts of the step
 }
 
@@ -110,14 +113,12 @@ func keepCheckpoint(ctx context.Context, w *repositoryRequest) (starlark.Value, 
 
 func rollBack(ctx context.Context, w *repositoryRequest) (starlark.Value, error) {
 	patch, paths, err := w.Rollback(ctx, w.args.Text("checkpoint"), w.name(), w.attempt.Number)
-	w.blobs["undone.patch"] = []byte(patch)
-	return changed(patch, paths), err
+	return w.changed("undone.patch", patch, paths), err
 }
 
 func diffWorkspace(ctx context.Context, w *repositoryRequest) (starlark.Value, error) {
 	patch, paths, err := w.Diff(ctx, w.args.Text("since"))
-	w.blobs["diff.patch"] = []byte(patch)
-	return changed(patch, paths), err
+	return w.changed("diff.patch", patch, paths), err
 }
 
 func commitWorkspace(ctx context.Context, w *repositoryRequest) (starlark.Value, error) {
@@ -132,11 +133,22 @@ func gitOptions(a *effect.Attempt) git.Options {
 	return git.Options{Workspace: a.Settings.Workspace, Store: a.Store, Trees: a.Trees, Lock: a.Lock(), Attempt: process.Attempt{Run: a.Run, Step: a.Step, Attempt: a.Number}}
 }
 
-// changed is the dict of what has changed.
-func changed(patch string, paths []string) starlark.Value {
+// hiddenInFiles is what hides the keys that the project declares. No file is given them, but somebody may have put one there. A
+// script of others would learn here what it is not given, by what is hidden.
+func hiddenInFiles(a *effect.Attempt) *redact.Redactor {
+	if a.Settings.Grant != "" {
+		return nil
+	}
+	return secret.Keys(a, a.Settings.Env)
+}
+
+// changed is the dict of what has changed, and leaves the whole patch as an artifact.
+func (w *repositoryRequest) changed(artifact, patch string, paths []string) starlark.Value {
+	patch = w.hide.Redact(patch)
+	w.blobs[artifact] = []byte(patch)
 	text := strings.ToValidUTF8(patch[:min(len(patch), maxPatch)], "\uFFFD")
 	for i, p := range paths {
-		paths[i] = strings.ToValidUTF8(p, "\uFFFD")
+		paths[i] = strings.ToValidUTF8(w.hide.Redact(p), "\uFFFD")
 	}
 	return dictOf([]string{"files", "patch", "truncated"}, textList(paths), starlark.String(text), starlark.Bool(len(patch) > maxPatch))
 }
@@ -174,7 +186,7 @@ func repositoryFailed(ctx context.Context, a *effect.Attempt, err error) effect.
 		kind, reason = effect.KindRefused, "not_owned"
 	}
 	var o effect.Object
-	e := effect.Errorf(kind, "workspace.%s: %v", effect.ViewOf(a.Args).Text("do"), err)
+	e := effect.Errorf(kind, "workspace.%s: %s", effect.ViewOf(a.Args).Text("do"), hiddenInFiles(a).Redact(err.Error()))
 	e.Data = o.Text("reason", reason).Payload()
 	return effect.Reply{Err: e}
 }

@@ -2,6 +2,7 @@ package stdlib_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -63,6 +64,21 @@ func TestCommands(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "starling-????????????????????????")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+// A value that the end of standard error begins in the middle of is hidden as a whole.
+func TestValuesAtTheCut(t *testing.T) {
+	w := newShell(t)
+	w.env["SH_KEY"] = "sesame-key-12345"
+	for _, more := range []int{1, 5, 9, 14} {
+		call := fmt.Sprintf(`sh.run(["sh", "-c", "(printf '%%s' $SH_KEY; yes xxx | head -c %d) >&2"])`, 64<<10-16+more)
+		r := w.perform(t, call)
+		for name, kept := range map[string]string{"value": said(r), "stderr.txt": string(r.Blobs["stderr.txt"])} {
+			if strings.Contains(kept, "12345") || !strings.Contains(kept, "]xxx") {
+				t.Errorf("%d bytes more than are kept: %s has %.100s", more, name, kept)
+			}
+		}
 	}
 }
 

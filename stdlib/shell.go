@@ -19,7 +19,9 @@ import (
 	"starling/stdlib/jail"
 	"starling/stdlib/process"
 	"starling/stdlib/project"
+	"starling/stdlib/redact"
 	"starling/stdlib/sandbox"
+	"starling/stdlib/secret"
 )
 
 const (
@@ -94,7 +96,8 @@ func allFrom(dir string, paths []string) []string {
 
 // performCommand runs the program once, under a guard: when it returns, nothing that the program started is left.
 func performCommand(ctx context.Context, a *effect.Attempt) effect.Reply {
-	c := command{a, effect.ViewOf(a.Args), effect.ViewOf(a.Resolved), ""}
+	c := command{attempt: a, args: effect.ViewOf(a.Args), resolved: effect.ViewOf(a.Resolved)}
+	c.hide = secret.Given(a, c.resolved.Texts("env"))
 	home, err := c.makeHome()
 	if err != nil {
 		return c.failed(effect.KindEffect, "%v", err)
@@ -122,7 +125,8 @@ type command struct {
 	attempt  *effect.Attempt
 	args     effect.View
 	resolved effect.View
-	home     string // its HOME and TMPDIR, gone when it has ended
+	hide     *redact.Redactor // the values of declared variables
+	home     string           // its HOME and TMPDIR, gone when it has ended
 }
 
 // makeHome makes an empty folder, the same for every attempt of the step, so that what a crash has left is found.
@@ -146,7 +150,7 @@ func (c command) spec() (process.Spec, error) {
 	}
 	a := c.attempt
 	spec := process.Spec{Argv: append([]string{c.resolved.Text("program")}, c.args.Texts("argv")[1:]...), Dir: dir, Env: env, Lock: a.Lock(),
-		Attempt: process.Attempt{Run: a.Run, Step: a.Step, Attempt: a.Number}, MaxStdout: maxStdout, MaxStderr: maxStderr}
+		Attempt: process.Attempt{Run: a.Run, Step: a.Step, Attempt: a.Number}, MaxStdout: maxStdout, MaxStderr: maxStderr, Hide: c.hide}
 	if c.args.Has("stdin") {
 		spec.Stdin = bytes.NewReader(content(c.args.Value("stdin")))
 	}
@@ -205,7 +209,7 @@ func (c command) completed(ctx context.Context, r process.Result) effect.Reply {
 	reply.Blobs = map[string][]byte{}
 	for name, output := range map[string][]byte{"stdout.txt": r.Stdout, "stderr.txt": r.Stderr} {
 		if len(output) > 0 {
-			reply.Blobs[name] = []byte(c.redact(output))
+			reply.Blobs[name] = []byte(textOf(output))
 		}
 	}
 	return reply
@@ -222,12 +226,12 @@ func (c command) judge(ctx context.Context, r process.Result) effect.Reply {
 	case r.Err != nil:
 		return c.failed(effect.KindEffect, "%v", r.Err)
 	}
-	text, truncated := c.redact(r.Stdout), false
+	text, truncated := textOf(r.Stdout), false
 	if len(text) > maxText {
 		text, truncated = strings.ToValidUTF8(text[len(text)-maxText:], ""), true
 	}
 	v := effect.NewRecord(effect.CompletedType, starlark.Bool(r.ExitCode == 0), starlark.MakeInt(r.ExitCode), starlark.String(r.Signal), starlark.String(text),
-		starlark.String(c.redact(r.Stderr)), starlark.Bool(truncated), starlark.Float(r.Elapsed.Seconds()))
+		starlark.String(textOf(r.Stderr)), starlark.Bool(truncated), starlark.Float(r.Elapsed.Seconds()))
 	return effect.Reply{Value: v}
 }
 
@@ -240,16 +244,8 @@ func (c command) cut(ctx context.Context) effect.Reply {
 
 func (c command) failed(kind effect.Kind, format string, args ...any) effect.Reply {
 	message := fmt.Sprintf("sh.run: %s: %s", c.args.Texts("argv")[0], fmt.Sprintf(format, args...))
-	return effect.Reply{Err: effect.Errorf(kind, "%s", c.redact([]byte(message)))}
+	return effect.Reply{Err: effect.Errorf(kind, "%s", c.hide.Redact(message))}
 }
 
-// redact is output as text, without the values of declared variables.
-func (c command) redact(output []byte) string {
-	text := strings.ToValidUTF8(string(output), "\uFFFD")
-	for _, name := range c.resolved.Texts("env") {
-		if value, ok := c.attempt.Env(name); ok && len(value) >= 4 {
-			text = strings.ReplaceAll(text, value, "["+name+"]")
-		}
-	}
-	return text
-}
+// textOf is output, which hides what it must already, as text.
+func textOf(output []byte) string { return strings.ToValidUTF8(string(output), "\uFFFD") }

@@ -16,6 +16,7 @@ import (
 	"starling/stdlib/notify"
 	"starling/stdlib/project"
 	"starling/stdlib/sandbox"
+	"starling/stdlib/secret"
 )
 
 // doctorCommand is the verb doctor.
@@ -24,7 +25,7 @@ func (c *call) doctorCommand() *cobra.Command {
 		Use:     "doctor",
 		Short:   "Say what is missing here, and how to mend it",
 		GroupID: "look",
-		Long: `Look at the project file, the store, the backends of every agent, tool servers, who is notified, git and the sandbox. Nothing is changed and no agent is asked: that its program or its key is there does not say that it answers.
+		Long: `Look at the project file, the store, the backends of every agent, secrets, tool servers, who is notified, git and the sandbox. Nothing is changed and no agent is asked: that its program or its key is there does not say that it answers.
 starling agents test NAME asks one for a word.
 
 The exit code is 1 when something is wrong; what is only not there (marked -) is no fault.`,
@@ -44,7 +45,7 @@ const (
 
 // finding is what doctor says of one thing.
 type finding struct {
-	Part  string `json:"part"` // "project", "store", "agent", "tools", "notify", "git", "sandbox"
+	Part  string `json:"part"` // "project", "store", "agent", "secret", "tools", "notify", "git", "sandbox"
 	Name  string `json:"name,omitempty"`
 	State string `json:"state"`
 	Is    string `json:"is"`
@@ -103,8 +104,23 @@ func (c *call) examineProject(ctx context.Context) []finding {
 	for _, v := range views {
 		found = append(found, examineAgent(v, views))
 	}
+	found = append(found, c.examineSecrets(ctx, s)...)
 	found = append(found, c.examineTools(s)...)
 	return append(found, c.examineNotify(ctx, s)...)
+}
+
+// examineSecrets looks for declared values that are not hidden in what comes back. No program is run for one.
+func (c *call) examineSecrets(ctx context.Context, s *effect.Settings) (found []finding) {
+	f, err := project.Parse(s.ProjectFile, s.Project)
+	if err != nil {
+		return nil // the project was read before
+	}
+	const mend = "use a longer one: short values and words are everywhere, and are left alone"
+	for name, why := range secret.Unhidden(ctx, &effect.Attempt{Settings: s, Env: c.getenv}, f) {
+		found = append(found, finding{"secret", name, faulty, "its value " + why + ", so it is not hidden in what programs and servers say", mend})
+	}
+	slices.SortFunc(found, func(a, b finding) int { return strings.Compare(a.Name, b.Name) })
+	return found
 }
 
 // examineNotify looks at who is told what happens, and tells nobody.

@@ -152,7 +152,7 @@ func (c *call) openTool(ctx context.Context, s *effect.Settings, f *project.File
 		return nil, runtime.Refuse(runtime.ErrUnknownName, "", "%s", fault.Message)
 	}
 	a := &effect.Attempt{Run: "probe", Step: use, Number: 1, Settings: s, Env: c.getenv, Emit: func(string, starlark.Value) {}}
-	p, failed := tool.NewServers().Open(ctx, a, []tool.Grant{g})
+	p, failed := tool.NewServers().Open(ctx, a, []tool.Grant{g}, nil)
 	if failed != nil {
 		return nil, toolRefusal(failed)
 	}

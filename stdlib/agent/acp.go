@@ -41,14 +41,14 @@ func (acpAgent) Ask(ctx context.Context, q Question) effect.Reply {
 	}
 	s, err := startSession(q, spec)
 	if err != nil {
-		return judge{q, redactor(q), s}.notStarted(ctx, err)
+		return judge{q, s}.notStarted(ctx, err)
 	}
 	// Whoever writes to a program that does not read waits, whatever its own context says.
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(cancelTime, func() { _ = s.hears.Close() }) })() // never fails
 	fault := s.converse(ctx)
 	result := s.leave()
 	reply := s.judge(ctx, result, fault)
-	reply.Blobs = judge{q, redactor(q), s}.transcript(result, s.heard)
+	reply.Blobs = judge{q, s}.transcript(result, s.heard)
 	return reply
 }
 
@@ -77,7 +77,7 @@ func newSession(q Question) (s *session, in *io.PipeReader) {
 	said, pass := io.Pipe()
 	s = &session{acpTurn: newTurn(q), hears: hears, pass: pass, said: said, unread: make(chan struct{}, maxUnread), asked: make(chan struct{})}
 	close(s.asked)
-	s.heard = &hearing{dialect: s, emit: s.emit, hide: s.hide, end: func() { _ = said.Close() }}
+	s.heard = newHearing(q, s, s.emit, func() { _ = said.Close() })
 	return s, in
 }
 
@@ -87,9 +87,9 @@ func startSession(q Question, spec process.Spec) (*session, error) {
 	s.conn = acp.NewConnection(unserved, s.hears, s.said)
 	s.conn.SetLogger(slog.New(slog.DiscardHandler))
 	spec.Stdin = in
-	spec.OnLine = func(raw []byte) {
+	spec.OnLine = func(raw []byte, whole bool) {
 		s.raw = raw
-		s.heard.line(raw)
+		s.heard.line(raw, whole)
 	}
 	child, err := process.Start(context.Background(), spec)
 	if err != nil {
@@ -258,7 +258,7 @@ func (s *session) finish(r acp.PromptResponse, err error, told bool) *fault {
 	case r.StopReason == acp.StopReasonCancelled:
 		return &fault{message: "it cancelled its turn", kind: effect.KindAgent, class: effect.Retryable, said: true}
 	case r.StopReason == acp.StopReasonRefusal:
-		return &fault{message: "it refuses: " + firstOf(clipTo(s.saidLast(), 200), "it does not say why"), kind: effect.KindAgent, class: effect.Final, said: true}
+		return &fault{message: "it refuses: " + firstOf(s.q.shown(s.saidLast(), 200), "it does not say why"), kind: effect.KindAgent, class: effect.Final, said: true}
 	}
 	return &fault{message: fmt.Sprintf("it ended its turn early: %s", r.StopReason), kind: effect.KindAgent, class: effect.Final, said: true}
 }
@@ -317,7 +317,7 @@ func (s *session) leave() process.Result {
 
 // judge turns the end of a conversation into a reply. The process may end as it likes once it has replied.
 func (s *session) judge(ctx context.Context, r process.Result, f *fault) effect.Reply {
-	j := judge{s.q, redactor(s.q), s}
+	j := judge{s.q, s}
 	reply := effect.Reply{}
 	switch {
 	case ctx.Err() != nil:

@@ -1,12 +1,12 @@
 package agent
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -114,13 +114,17 @@ func (s *session) writeFile(params json.RawMessage) (any, *acp.RequestError) {
 
 // newKey names a key that a file would have which it does not have yet. In the journal a key is replaced by its name; a file would be another than the agent has written.
 func (s *session) newKey(tree *jail.Tree, path, content string) (name string) {
-	for key, name := range hiddenNames(s.q, isKey) {
-		if !strings.Contains(content, key) {
-			continue
-		}
-		if old, err := tree.Read(path, maxReply); err != nil || !bytes.Contains(old, []byte(key)) {
-			return name
-		}
+	names := s.q.keys.Names(content)
+	if len(names) == 0 {
+		return ""
+	}
+	old, err := tree.Read(path, maxReply)
+	if err != nil {
+		return names[0]
+	}
+	had := s.q.keys.Names(string(old))
+	if i := slices.IndexFunc(names, func(name string) bool { return !slices.Contains(had, name) }); i >= 0 {
+		return names[i]
 	}
 	return ""
 }

@@ -12,8 +12,7 @@ import (
 
 // acpTurn is what an agent says and asks for while it works, and who is asked about it.
 type acpTurn struct {
-	q    Question
-	hide *strings.Replacer // of keys, which may come in pieces
+	q Question
 
 	mu        sync.Mutex // protects what is below, and the attempt's Emit
 	emit      emitter
@@ -34,8 +33,7 @@ type acpTurn struct {
 
 func newTurn(q Question) acpTurn {
 	emit := newEmitter(q.Attempt)
-	hide, keys := keyRedactor(q), keysOf(q)
-	return acpTurn{q: q, emit: emit, hide: hide, text: &deltas{emit: emit, kind: "delta", hide: hide, keys: keys}, thought: &deltas{emit: emit, kind: "thinking", hide: hide, keys: keys},
+	return acpTurn{q: q, emit: emit, text: newDeltas(q, emit, "delta"), thought: newDeltas(q, emit, "thinking"),
 		calls: map[string]acpTool{}, questions: map[string]context.CancelFunc{}}
 }
 
@@ -59,7 +57,7 @@ func (t *acpTurn) flush(ended bool) {
 func (t *acpTurn) saidLast() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return strings.TrimSpace(t.hide.Replace(t.last.String()))
+	return strings.TrimSpace(t.q.keys.Redact(t.last.String()))
 }
 
 // spent is what the turns have taken so far.

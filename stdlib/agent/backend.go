@@ -8,6 +8,8 @@ import (
 	"go.starlark.net/starlark"
 
 	"starling/lang/effect"
+	"starling/stdlib/redact"
+	"starling/stdlib/secret"
 	"starling/stdlib/tool"
 )
 
@@ -25,6 +27,10 @@ type Question struct {
 	Request    *effect.Record // what the agent is sent, an effect.QuestionType
 	Tools      *tool.Proxy    // what it may use of tool servers, nil for nothing
 	Endpoint   *tool.Endpoint // where a program finds them, nil without
+
+	// What an agent says goes into the journal and to people, and what it was given must not go with it. Errors and
+	// transcripts hide the value of every declared variable; replies and events hide keys: see [secret.Keys].
+	hidden, keys *redact.Redactor
 }
 
 // Cast says who plays an agent instead of its function in the fake: what a scripted function would return to the request. ok is false for an agent that nobody plays.
@@ -76,7 +82,7 @@ func ask(ctx context.Context, backends map[string]Backend, servers *tool.Servers
 	if d.Cassette != "" && d.Backend != backendCassette {
 		backend = recorder{backend, tapes}
 	}
-	reply := backend.Ask(ctx, Question{Attempt: a, Definition: d, Request: request})
+	reply := backend.Ask(ctx, Question{Attempt: a, Definition: d, Request: request, hidden: secret.Given(a, d.Env), keys: secret.Keys(a, d.Env)})
 	reply.Backend = d.Serves
 	if a.GoesOn && reply.Err != nil && full.MatchString(reply.Err.Message) {
 		reply.Class = effect.Retryable // another attempt begins a new conversation

@@ -17,6 +17,7 @@ import (
 
 	"starling/lang/contract"
 	"starling/lang/effect"
+	"starling/stdlib/redact"
 )
 
 // A cassette is a file of exchanges with an agent as they were: tests play what was recorded of the real one. Each line is one exchange, as JSON:
@@ -109,14 +110,14 @@ func masked(q Question, v starlark.Value) ([]byte, error) {
 	if v, err = contract.FromJSON(text); err != nil {
 		return nil, err
 	}
-	return contract.ToJSON(mask(v, keyRedactor(q)))
+	return contract.ToJSON(mask(v, q.keys))
 }
 
 // mask replaces in every text of what JSON has given.
-func mask(v starlark.Value, hide *strings.Replacer) starlark.Value {
+func mask(v starlark.Value, hide *redact.Redactor) starlark.Value {
 	switch v := v.(type) {
 	case starlark.String:
-		return starlark.String(hide.Replace(string(v)))
+		return starlark.String(hide.Redact(string(v)))
 	case *starlark.List:
 		var list []starlark.Value
 		for e := range v.Elements() {

@@ -175,7 +175,7 @@ func (c *claude) answer() (answer, *fault) {
 	case r == nil:
 		return answer{}, &fault{message: "it ended without a result", kind: effect.KindAgent, class: effect.Retryable}
 	case len(r.Denials) > 0:
-		return answer{}, denied(r.Denials[0].Tool, string(r.Denials[0].Input), len(r.Denials))
+		return answer{}, denied(r.Denials[0].Tool, c.q.shown(string(r.Denials[0].Input), 200), len(r.Denials))
 	case r.IsError, strings.HasPrefix(r.Subtype, "error"):
 		return answer{}, toldFault(firstOf(r.Result, strings.Join(r.Errors, "; "), r.Subtype))
 	}
@@ -192,7 +192,7 @@ func (*claude) exit(code int) (class effect.Failure, meaning string) { return ex
 func denied(tool, input string, times int) *fault {
 	message := fmt.Sprintf("it was denied the tool %s", tool)
 	if input != "" {
-		message += " with " + clipTo(input, 200)
+		message += " with " + input
 	}
 	if times > 1 {
 		message += fmt.Sprintf(", and %d more", times-1)

@@ -11,12 +11,13 @@ import (
 
 	"starling/lang/effect"
 	"starling/stdlib/process"
+	"starling/stdlib/tool"
 )
 
 const (
 	maxReply  = 4 << 20 // bytes of stdout, or of one line that is an event: room for prose around a reply of MaxPayload
 	maxStderr = 2 << 10 // bytes of the end of stderr that an error shows
-	maxSecret = 4 << 10 // bytes before them that are read too, so that a value is not cut where nobody recognises it
+	maxFault  = 2 << 10 // bytes of what an error says before that
 )
 
 // command asks agents that are executables, in the dialect that the program speaks: see [protocol] and the presets. The program
@@ -32,7 +33,7 @@ func (command) Ask(ctx context.Context, q Question) effect.Reply {
 		return failed(effect.Errorf(effect.KindEffect, "%s: %v", q.Definition.Agent, err), effect.Retryable)
 	}
 	defer closed()
-	j := judge{q, redactor(q), dialectOf(q.Definition.Preset)}
+	j := judge{q, dialectOf(q.Definition.Preset)}
 	told, err := j.dialect.invoke(q)
 	if err == nil {
 		told, err = wire(q.Definition.Preset, q.Endpoint, told)
@@ -47,7 +48,7 @@ func (command) Ask(ctx context.Context, q Question) effect.Reply {
 	}
 	alive, end := context.WithCancel(ctx)
 	defer end()
-	h := &hearing{dialect: j.dialect, emit: newEmitter(q.Attempt), hide: keyRedactor(q), end: end}
+	h := newHearing(q, j.dialect, newEmitter(q.Attempt), end)
 	spec.OnLine = h.line
 	result, err := process.Run(alive, spec)
 	if err != nil {
@@ -72,6 +73,8 @@ func (q *Question) serveTools() (closed func(), err error) {
 	if q.Endpoint, err = q.Tools.Serve(); err != nil {
 		return nil, err
 	}
+	q.hidden.Hide(tool.TokenVariable, q.Endpoint.Token)
+	q.keys.Hide(tool.TokenVariable, q.Endpoint.Token)
 	return q.Endpoint.Close, nil
 }
 
@@ -84,7 +87,7 @@ func (j judge) transcript(r process.Result, h *hearing) map[string][]byte {
 	if text == "" {
 		return nil
 	}
-	return map[string][]byte{"transcript.txt": []byte(j.redact.Replace(text))}
+	return map[string][]byte{"transcript.txt": []byte(text)}
 }
 
 func newSpec(q Question, told invocation) (process.Spec, error) {
@@ -100,7 +103,8 @@ func newSpec(q Question, told invocation) (process.Spec, error) {
 		Lock:      q.Lock(),
 		Attempt:   process.Attempt{Run: q.Run, Step: q.Step, Attempt: q.Number, Agent: q.Definition.Agent},
 		MaxStdout: maxReply,
-		MaxStderr: maxStderr + maxSecret,
+		MaxStderr: maxStderr,
+		Hide:      q.hidden,
 	}, nil
 }
 
@@ -129,11 +133,13 @@ func environment(q Question) ([]string, error) {
 	return process.Environment(os.Environ(), nil, set...), nil
 }
 
+// shown is a text of at most so many bytes without the values of declared variables.
+func (q Question) shown(text string, most int) string { return clipTo(q.hidden.Redact(text), most) }
+
 // judge turns the end of a program into a reply. Exit code 0 alone proves nothing: programs that were refused or ran into a limit exit
 // with it as well, and say nothing.
 type judge struct {
 	q       Question
-	redact  *strings.Replacer
 	dialect dialect
 }
 
@@ -190,11 +196,9 @@ func (j judge) faulty(f *fault, stderr string) effect.Reply {
 
 // fail makes the reply of a failure, with the end of stderr, which often says why.
 func (j judge) fail(class effect.Failure, stderr, format string, args ...any) effect.Reply {
-	message := fmt.Sprintf("%s: %s", j.q.Definition.Agent, fmt.Sprintf(format, args...))
-	said := j.redact.Replace(stderr)
-	said = strings.TrimSpace(strings.ToValidUTF8(said[max(0, len(said)-maxStderr):], "\uFFFD"))
-	if said != "" {
+	message := fmt.Sprintf("%s: %s", j.q.Definition.Agent, j.q.shown(fmt.Sprintf(format, args...), maxFault))
+	if said := strings.TrimSpace(strings.ToValidUTF8(stderr, "\uFFFD")); said != "" {
 		message += "; stderr ends with: " + said
 	}
-	return failed(&effect.Error{Kind: effect.KindAgent, Message: j.redact.Replace(message)}, class)
+	return failed(&effect.Error{Kind: effect.KindAgent, Message: message}, class)
 }

@@ -9,6 +9,7 @@ import (
 
 	"starling/lang/contract"
 	"starling/lang/effect"
+	"starling/stdlib/redact"
 )
 
 const (
@@ -22,19 +23,28 @@ const (
 type hearing struct {
 	dialect dialect
 	emit    emitter
-	hide    *strings.Replacer
+	keys    *redact.Redactor
 	end     func() // ends the program
 
 	heard, counted int
 	over           bool
-	kept           []byte // the end of what was heard, at most twice maxTranscript
+	script         *redact.Stream // of what was heard, on its way to kept
+	kept           []byte         // the end of it, at most twice maxTranscript
 }
 
-func (h *hearing) line(raw []byte) {
-	line := h.hide.Replace(string(raw))
-	h.kept = append(append(h.kept, line...), '\n')
-	if len(h.kept) > 2*maxTranscript {
-		h.kept = append([]byte(nil), h.kept[len(h.kept)-maxTranscript:]...)
+func newHearing(q Question, d dialect, emit emitter, end func()) *hearing {
+	return &hearing{dialect: d, emit: emit, keys: q.keys, end: end, script: q.hidden.Stream()}
+}
+
+// line takes a line. The last one may have been cut.
+func (h *hearing) line(raw []byte, whole bool) {
+	line := h.keys.Redact(string(raw))
+	if !whole {
+		line = h.keys.Cut(string(raw))
+	}
+	h.keep(h.script.Next(raw))
+	if whole {
+		h.keep(h.script.Next([]byte{'\n'}))
 	}
 	h.heard += len(raw) + 1
 	if h.dialect.line(line, h.emit) {
@@ -46,8 +56,21 @@ func (h *hearing) line(raw []byte) {
 	}
 }
 
-// transcript is the end of what was heard.
-func (h *hearing) transcript() string { return string(h.kept[max(0, len(h.kept)-maxTranscript):]) }
+func (h *hearing) keep(shown []byte) {
+	h.kept = append(h.kept, shown...)
+	if len(h.kept) > 2*maxTranscript {
+		h.kept = append([]byte(nil), h.kept[len(h.kept)-maxTranscript:]...)
+	}
+}
+
+// transcript is the end of what was heard, when there is no more.
+func (h *hearing) transcript() string {
+	h.keep(h.script.Rest())
+	if n := len(h.kept); n > 0 && h.kept[n-1] != '\n' {
+		h.keep([]byte{'\n'})
+	}
+	return string(h.kept[max(0, len(h.kept)-maxTranscript):])
+}
 
 // emitter journals the events of one attempt. It is bounded: whoever tells too much is not heard out, but goes on. It is used concurrently.
 type emitter struct {

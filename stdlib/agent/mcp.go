@@ -51,11 +51,10 @@ func toolFaulted(ctx context.Context, q Question, f *tool.Fault) effect.Reply {
 
 // resultReply judges a result. One that the tool itself calls a failure is read like any failure that is told in words.
 func resultReply(q Question, r *mcp.CallToolResult) effect.Reply {
-	hide := keyRedactor(q)
-	text := hide.Replace(tool.Text(r))
+	text := q.keys.Redact(tool.Text(r))
 	if r.IsError {
 		f := toldFault(firstOf(strings.TrimSpace(text), "it reports a failure and does not say which"))
-		reply := failed(effect.Errorf(f.kind, "%s: %s", q.Definition.Agent, f.message), f.class)
+		reply := failed(effect.Errorf(f.kind, "%s: %s", q.Definition.Agent, q.shown(f.message, maxFault)), f.class)
 		reply.After = f.after
 		return reply
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"starling/lang/effect"
+	"starling/stdlib/redact"
 	"starling/stdlib/tool"
 )
 
@@ -75,7 +76,7 @@ func (m model) Ask(ctx context.Context, q Question) effect.Reply {
 // converse goes on until the model has replied: as long as it asks for tools, they are called and it is told. Tokens are those of all rounds.
 func (m model) converse(ctx context.Context, q Question, t *turn) (said, error) {
 	emit := newEmitter(q.Attempt)
-	d := &deltas{emit: emit, kind: "delta"}
+	d := newDeltas(q, emit, "delta")
 	var spent usage
 	used := func(tokens usage) {
 		u := spent.plus(tokens)
@@ -103,10 +104,9 @@ func (m model) converse(ctx context.Context, q Question, t *turn) (said, error) 
 }
 
 func (m model) judge(ctx context.Context, q Question, t turn, got said, err error) effect.Reply {
-	hide := redactor(q)
 	used := got.tokens.withCost(q.Definition.Price.cost(got.tokens))
 	fail := func(f *fault) effect.Reply {
-		r := failed(effect.Errorf(f.kind, "%s: %s", q.Definition.Agent, hide.Replace(f.message)), f.class)
+		r := failed(effect.Errorf(f.kind, "%s: %s", q.Definition.Agent, q.shown(f.message, maxFault)), f.class)
 		r.After, r.Usage = f.after, used
 		return r
 	}
@@ -167,7 +167,7 @@ func apiFault(err error, next bool) *fault {
 		}
 		return f
 	}
-	f.message = clipTo(fmt.Sprintf("the API says %d %s: %s", e.status, e.kind, firstOf(e.message, http.StatusText(e.status))), 2000)
+	f.message = fmt.Sprintf("the API says %d %s: %s", e.status, e.kind, firstOf(e.message, http.StatusText(e.status)))
 	f.message = strings.Replace(f.message, " :", ":", 1)
 	switch {
 	case e.kind == "insufficient_quota" || e.kind == "billing_error":
@@ -221,14 +221,17 @@ const (
 // concurrently.
 type deltas struct {
 	emit emitter
-	kind string            // of the events
-	hide *strings.Replacer // of keys; nil for nothing
-	keys []string          // that it hides
+	kind string         // of the events
+	hide *redact.Stream // of keys; what it holds back may be the beginning of one
 
 	mu    sync.Mutex // protects what is below
 	text  strings.Builder
 	timer *time.Timer // nil before the first piece
 	waits bool        // for the timer
+}
+
+func newDeltas(q Question, emit emitter, kind string) *deltas {
+	return &deltas{emit: emit, kind: kind, hide: q.keys.Stream()}
 }
 
 func (d *deltas) add(text string) {
@@ -270,15 +273,10 @@ func (d *deltas) say(more bool) {
 	if d.waits = false; d.timer != nil {
 		d.timer.Stop()
 	}
-	text := d.text.String()
+	text := string(d.hide.Next([]byte(d.text.String())))
 	d.text.Reset()
-	if d.hide != nil {
-		text = d.hide.Replace(text)
-	}
-	if more {
-		end := len(text) - partOfKey(text, d.keys)
-		d.text.WriteString(text[end:])
-		text = text[:end]
+	if !more {
+		text += string(d.hide.Rest())
 	}
 	if text != "" {
 		d.emit.say(d.kind, "text", text)

@@ -45,7 +45,7 @@ func askOpenAI(ctx context.Context, t turn, l listener) (said, error) {
 		}
 	}
 	if got.text = text.String(); refusal.Len() > 0 {
-		got.stopped = "the model refuses to reply: " + clipTo(refusal.String(), 500)
+		got.stopped = "the model refuses to reply: " + refusal.String()
 	}
 	return got, stream.Err()
 }

@@ -110,7 +110,7 @@ func openTools(ctx context.Context, servers *tool.Servers, q Question) (*tool.Pr
 	if len(q.Definition.Servers) == 0 {
 		return nil, nil
 	}
-	p, fault := servers.Open(ctx, q.Attempt, q.Definition.Servers)
+	p, fault := servers.Open(ctx, q.Attempt, q.Definition.Servers, q.keys)
 	if fault == nil {
 		return p, nil
 	}

@@ -29,7 +29,7 @@ var within = regexp.MustCompile(`(?i)(?:retry|try again)[^0-9]{0,20}?(\d+(?:\.\d
 
 // toldFault classifies what an agent says went wrong.
 func toldFault(message string) *fault {
-	f := &fault{message: clipTo(strings.TrimSpace(message), 2000), kind: effect.KindAgent, class: effect.Retryable, said: true}
+	f := &fault{message: strings.TrimSpace(message), kind: effect.KindAgent, class: effect.Retryable, said: true}
 	switch {
 	case until.MatchString(message):
 		f.after = untilLimit(message, time.Now())

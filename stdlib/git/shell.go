@@ -83,7 +83,7 @@ func (s *shell) begin(ctx context.Context) error {
 	}
 	spec := s.spec()
 	n := &session{codes: make(chan string, 1), ended: make(chan struct{})}
-	spec.OnLine = func(line []byte) { n.codes <- string(line) }
+	spec.OnLine = func(line []byte, _ bool) { n.codes <- string(line) }
 	spec.Stdin, n.commands = io.Pipe()
 	err := process.Spec{Argv: []string{"git"}, Env: spec.Env}.Check()
 	if err == nil {

@@ -31,8 +31,8 @@ const hookKey = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 // variable is one of whoever carries the run.
 func variable(name string) (string, bool) {
-	v, ok := map[string]string{"HOOK_KEY": hookKey, "TOPIC": "runs", "BROKEN_KEY": "whsec_not base64", "NO_ADDRESS": "hooks/T0KEN", "PATH_KEY": "T0KEN/B0KEN",
-		"HIDDEN": "http://127.0.0.1:1/services/T0KEN?as=B0KEN"}[name]
+	v, ok := map[string]string{"HOOK_KEY": hookKey, "TOPIC": "runs", "BROKEN_KEY": "whsec_not base64", "NO_ADDRESS": "hooks/T0KENS", "PATH_KEY": "T0KENS/B0KENS",
+		"HIDDEN": "http://127.0.0.1:1/services/T0KENS?as=B0KENS"}[name]
 	if name == "ADDRESS" {
 		v, ok = os.LookupEnv("TEST_ADDRESS")
 	}
@@ -136,10 +136,10 @@ func TestSecretAddress(t *testing.T) {
 		fmt.Fprintf(w, "no %s (%s) at %s for %s", r.URL.Path, path.Base(r.URL.Path), r.Host, r.URL.Query().Get("as"))
 	}))
 	defer server.Close()
-	t.Setenv("TEST_ADDRESS", server.URL+"/services/T0KEN?as=B0KEN")
+	t.Setenv("TEST_ADDRESS", server.URL+"/services/T0KENS?as=B0KENS")
 	for _, c := range []struct{ webhook, heard, want string }{
-		{"{whole}", "/services/T0KEN?as=B0KEN", "retryable the webhook answers 404: no [webhook] ([webhook]) at [webhook] for [webhook]"},
-		{server.URL + "/services/{path}", "/services/T0KEN/B0KEN", "retryable the webhook answers 404: no [webhook] ([webhook]) at " + strings.TrimPrefix(server.URL, "http://") + " for"},
+		{"{whole}", "/services/T0KENS?as=B0KENS", "retryable the webhook answers 404: no [webhook] ([webhook]) at [webhook] for [webhook]"},
+		{server.URL + "/services/{path}", "/services/T0KENS/B0KENS", "retryable the webhook answers 404: no [webhook] ([webhook]) at " + strings.TrimPrefix(server.URL, "http://") + " for"},
 		{"{hidden}", "", "retryable the webhook at [webhook]: dial tcp [webhook]: connect: connection refused"},
 		{"http://127.0.0.1:1/{path}", "", "retryable the webhook at 127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused"},
 		{"{nowhere}", "", "retryable with what its secrets hold, {nowhere} is no http or https address without user and password"},
@@ -173,7 +173,7 @@ func TestKeyThatIsNoBase64(t *testing.T) {
 // What is shown of a channel is the host at most.
 func TestWhat(t *testing.T) {
 	for address, want := range map[string]string{
-		"https://example.org/services/T0KEN":  "webhook example.org",
+		"https://example.org/services/T0KENS": "webhook example.org",
 		"https://example.org/{path}":          "webhook example.org",
 		"{whole}":                             "webhook at a secret address",
 		"https://{path}.example.org/services": "webhook at a secret address",

@@ -16,6 +16,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/stdlib/project"
+	"starling/stdlib/redact"
 	"starling/stdlib/secret"
 )
 
@@ -27,13 +28,14 @@ const (
 // webhook is where a notice is sent to, with what its secrets hold.
 type webhook struct {
 	address *url.URL
-	key     []byte          // that it is signed with; nil is not at all
-	shown   secret.Redactor // hides the secrets, and all of the address but a host that the project file shows
+	key     []byte           // that it is signed with; nil is not at all
+	shown   *redact.Redactor // hides the secrets, and all of the address but a host that the project file shows
 }
 
 // open finds the secrets of a webhook. Errors show nothing of what they hold.
 func open(ctx context.Context, a *effect.Attempt, n project.Notify) (w webhook, err error) {
-	text, err := secret.Fill(ctx, a, n.Webhook, &w.shown)
+	w.shown = new(redact.Redactor)
+	text, err := secret.Fill(ctx, a, n.Webhook, w.shown)
 	if err != nil {
 		return w, err
 	}
@@ -112,7 +114,7 @@ func send(ctx context.Context, client *http.Client, a *effect.Attempt, n project
 	}
 	defer resp.Body.Close()
 	said, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // what an error shows
-	return judge(resp, w.shown.Redact(string(said)))
+	return judge(resp, w.shown.Cut(string(said)))
 }
 
 func (w webhook) request(ctx context.Context, id, body string) (*http.Request, error) {

@@ -53,6 +53,8 @@ type Child struct {
 	stdin    *os.File      // nil for /dev/null
 	stdout   *stream
 	stderr   *stream
+	kept     *head // of stdout; nil with OnLine
+	said     *tail // on stderr
 
 	done  chan struct{} // closed when final is set
 	final Result
@@ -214,9 +216,9 @@ func (c *Child) conclude(err error) {
 	}
 	c.final = c.result
 	c.final.Elapsed = time.Since(c.started)
-	if h, ok := c.stdout.sink.(*head); ok {
-		c.final.Stdout = h.kept
+	if c.kept != nil {
+		c.final.Stdout = c.kept.kept
 	}
-	c.final.Stderr = c.stderr.sink.(*tail).kept
+	c.final.Stderr = c.said.kept
 	close(c.done)
 }

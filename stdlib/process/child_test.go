@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"starling/stdlib/process"
+	"starling/stdlib/redact"
 )
 
 func TestHowAChildEnds(t *testing.T) {
@@ -122,7 +123,7 @@ func TestStdinIsAStream(t *testing.T) {
 	spec := sh(`while read -r line; do echo "got $line"; done`)
 	spec.Stdin = reader
 	answers := make(chan string, 1)
-	spec.OnLine = func(line []byte) { answers <- string(line) }
+	spec.OnLine = func(line []byte, _ bool) { answers <- string(line) }
 	child := start(t, context.Background(), spec)
 	for i := range 3 {
 		fmt.Fprintln(writer, i)
@@ -208,10 +209,35 @@ func TestStderrKeepsItsEnd(t *testing.T) {
 	}
 }
 
+// Values are hidden before anything is cut: neither limit nor kill leaves a part of one.
+func TestValuesAreHiddenBeforeTheCut(t *testing.T) {
+	const value = "sesame-key-12345"
+	hide := new(redact.Redactor)
+	hide.Hide("KEY", value)
+	for limit := 1; limit < 18; limit += 3 {
+		const said = "a [KEY] b [KEY]"
+		spec := sh(`printf 'a %s b %s' "$1" "$1" >&2`, value)
+		spec.MaxStderr, spec.Hide = limit, hide
+		if got, want := string(run(t, spec).Stderr), said[max(0, len(said)-limit):]; got != want {
+			t.Errorf("of %d bytes of stderr: got %q, want %q", limit, got, want)
+		}
+		spec = sh(`printf 'a %s b %s' "$1" "$1"`, value)
+		spec.MaxStdout, spec.Hide = limit, hide
+		if got, want := string(run(t, spec).Stdout), said[:min(len(said), limit)]; got != want {
+			t.Errorf("of %d bytes of stdout: got %q, want %q", limit, got, want)
+		}
+	}
+	spec := sh(`printf 'a %.12s' "$1"; printf 'a %.12s' "$1" >&2; kill -KILL $$`, value)
+	spec.Hide = hide
+	if r := run(t, spec); string(r.Stdout) != "a [KEY]" || string(r.Stderr) != "a [KEY]" || r.Signal != "SIGKILL" {
+		t.Errorf("ended in the middle: got %q and %q", r.Stdout, r.Stderr)
+	}
+}
+
 func TestLines(t *testing.T) {
 	var got []string
 	spec := sh(`printf 'one\n\nthr'; printf 'ee\nlast'`)
-	spec.OnLine = func(line []byte) { got = append(got, string(line)) }
+	spec.OnLine = func(line []byte, _ bool) { got = append(got, string(line)) }
 	r := run(t, spec)
 	if want := []string{"one", "", "three", "last"}; fmt.Sprintf("%q", got) != fmt.Sprintf("%q", want) || r.Stdout != nil {
 		t.Errorf("got %q and %q, want %q", got, r.Stdout, want)
@@ -222,7 +248,7 @@ func TestLineLimit(t *testing.T) {
 	var got []string
 	spec := sh(`printf '123\n1234\n12'; sleep 1000`)
 	spec.MaxStdout = 3
-	spec.OnLine = func(line []byte) { got = append(got, string(line)) }
+	spec.OnLine = func(line []byte, _ bool) { got = append(got, string(line)) }
 	r := run(t, spec)
 	wantError(t, r.Err, "process: output over limit: a line of more than 3 bytes on stdout")
 	if len(got) != 1 || got[0] != "123" {
@@ -235,7 +261,7 @@ func TestManyLinesAreNoLimit(t *testing.T) {
 	n := 0
 	spec := sh(`i=0; while [ $i -lt 5000 ]; do echo 12345678; i=$((i+1)); done`)
 	spec.MaxStdout = 8
-	spec.OnLine = func([]byte) { n++ }
+	spec.OnLine = func([]byte, bool) { n++ }
 	if r := run(t, spec); n != 5000 || r.Err != nil {
 		t.Errorf("got %d lines, %v", n, r.Err)
 	}

@@ -55,12 +55,15 @@ func (c *Child) connect(p *plumbing) {
 	} else {
 		p.null()
 	}
-	var out sink = &head{limit: c.spec.MaxStdout}
+	hide := c.spec.Hide
 	if c.spec.OnLine != nil {
-		out = &lines{limit: c.spec.MaxStdout, deliver: c.spec.OnLine}
+		c.stdout = newStream(p.fromGuard(), &lines{limit: c.spec.MaxStdout, deliver: c.spec.OnLine}, c.fail)
+	} else {
+		c.kept = &head{limit: c.spec.MaxStdout}
+		c.stdout = newStream(p.fromGuard(), veiled{c.kept, hide.Stream()}, c.fail)
 	}
-	c.stdout = newStream(p.fromGuard(), out, c.fail)
-	c.stderr = newStream(p.fromGuard(), &tail{limit: c.spec.MaxStderr}, c.fail)
+	c.said = &tail{limit: c.spec.MaxStderr}
+	c.stderr = newStream(p.fromGuard(), veiled{c.said, hide.Stream()}, c.fail)
 }
 
 // guardCommand is this program as a guard: with no argument, variable or descriptor of the owner that others could read, and in a

@@ -2,11 +2,14 @@ package process
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"starling/stdlib/redact"
 )
 
 // drainTime is how long a pipe may stay silent once every descendant is gone. Then nobody can write to it but a process that got
@@ -16,7 +19,7 @@ const drainTime = time.Second
 // sink takes what a child writes. add reports ErrOverLimit once; what comes later is dropped, so that the child can end itself.
 type sink interface {
 	add(p []byte) error
-	finish() // no more will come
+	finish() error // no more will come
 }
 
 // stream reads one pipe of the child to its end.
@@ -45,7 +48,9 @@ func (s *stream) drain() {
 			s.over(e)
 		}
 		if err != nil {
-			s.sink.finish()
+			if e := s.sink.finish(); e != nil {
+				s.over(e)
+			}
 			return
 		}
 	}
@@ -58,6 +63,16 @@ func (s *stream) finish(gone bool) {
 	s.pipe.SetReadDeadline(time.Now().Add(drainTime))
 	<-s.done
 }
+
+// veiled hides values in what it hands to a sink.
+type veiled struct {
+	sink
+	text *redact.Stream
+}
+
+func (v veiled) add(p []byte) error { return v.sink.add(v.text.Next(p)) }
+
+func (v veiled) finish() error { return errors.Join(v.sink.add(v.text.Rest()), v.sink.finish()) }
 
 // head keeps the first limit bytes.
 type head struct {
@@ -79,7 +94,7 @@ func (h *head) add(p []byte) error {
 	return fmt.Errorf("process: %w: more than %d bytes on stdout", ErrOverLimit, h.limit)
 }
 
-func (h *head) finish() {}
+func (h *head) finish() error { return nil }
 
 // tail keeps the last limit bytes, in a buffer of at most twice as many.
 type tail struct {
@@ -90,12 +105,15 @@ type tail struct {
 func (t *tail) add(p []byte) error {
 	t.kept = append(t.kept, p[max(0, len(p)-t.limit):]...)
 	if len(t.kept) > 2*t.limit {
-		t.finish()
+		return t.finish()
 	}
 	return nil
 }
 
-func (t *tail) finish() { t.kept = slices.Delete(t.kept, 0, max(0, len(t.kept)-t.limit)) }
+func (t *tail) finish() error {
+	t.kept = slices.Delete(t.kept, 0, max(0, len(t.kept)-t.limit))
+	return nil
+}
 
 // Write makes a tail the stderr of a guard.
 func (t *tail) Write(p []byte) (int, error) { return len(p), t.add(p) }
@@ -103,7 +121,7 @@ func (t *tail) Write(p []byte) (int, error) { return len(p), t.add(p) }
 // lines hands on each line of at most limit bytes.
 type lines struct {
 	limit   int
-	deliver func([]byte)
+	deliver func(line []byte, whole bool)
 	partial []byte
 	over    bool
 }
@@ -120,7 +138,7 @@ func (l *lines) add(p []byte) error {
 		if !found {
 			return nil
 		}
-		l.deliver(l.partial)
+		l.deliver(l.partial, true)
 		l.partial = nil
 		p = rest
 	}
@@ -128,8 +146,9 @@ func (l *lines) add(p []byte) error {
 }
 
 // finish hands on a last line that has no newline.
-func (l *lines) finish() {
+func (l *lines) finish() error {
 	if len(l.partial) > 0 {
-		l.deliver(l.partial)
+		l.deliver(l.partial, false)
 	}
+	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"starling/stdlib/redact"
 	"starling/stdlib/sandbox"
 )
 
@@ -54,10 +55,13 @@ type Spec struct {
 	MaxStdout int
 	// MaxStderr is how much of the end of stderr is kept. Writing more is no fault.
 	MaxStderr int
+	// Hide hides values in Result.Stdout and Result.Stderr, as they are read and before anything is cut. What OnLine is given
+	// is as it was written. Nil hides nothing.
+	Hide *redact.Redactor
 	// OnLine, if set, is given each line of stdout without its newline, as it comes, and Result.Stdout stays empty. It is called
 	// by one goroutine, perhaps before Start has returned, never after Wait has; while it does not return the child is not read
-	// from. The line is its own to keep.
-	OnLine func(line []byte)
+	// from. The line is its own to keep. One that is not whole is the last, and ends without a newline.
+	OnLine func(line []byte, whole bool)
 }
 
 // Check says why the program could not be started; nil when it could. Nothing is started.

@@ -8,12 +8,15 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
 	"starling/stdlib/process"
 	"starling/stdlib/project"
+	"starling/stdlib/redact"
 )
 
 // maxValue bounds the value of a secret in bytes.
@@ -68,8 +71,51 @@ func Reveal(ctx context.Context, a *effect.Attempt, name string) (string, error)
 	return value, nil
 }
 
+// Given is what hides the values of variables that an attempt is given, and its token.
+func Given(a *effect.Attempt, names []string) *redact.Redactor {
+	hide := new(redact.Redactor)
+	for _, name := range names {
+		if value, ok := a.Env(name); ok {
+			hide.Hide(name, value)
+		}
+	}
+	hide.Hide("STARLING_TOKEN", a.Token)
+	return hide
+}
+
+// Keys is what hides those of these values that are keys: in a reply a value may be what was asked for,
+// a path or a model, and is one where its name or its form says so. It hides the token too.
+func Keys(a *effect.Attempt, names []string) *redact.Redactor {
+	return Given(a, slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		value, _ := a.Env(name)
+		return !keyName.MatchString(name) && !Found([]byte(value))
+	}))
+}
+
+var keyName = regexp.MustCompile(`(?i)key|token|secret|passw|credential|auth`)
+
+// Unhidden says of declared secrets, and of declared variables that are keys by their names, why their values are
+// not hidden: see [redact.Plain]. Those without a value, and those that a program brings, are left out.
+func Unhidden(ctx context.Context, a *effect.Attempt, f *project.File) map[string]string {
+	found := map[string]string{}
+	for _, s := range f.Secrets {
+		if len(s.Command) > 0 {
+			continue
+		}
+		if value, err := Reveal(ctx, a, s.Name); err == nil && redact.Plain(value) != "" {
+			found[s.Name] = redact.Plain(value)
+		}
+	}
+	for _, name := range a.Settings.Env {
+		if value, ok := a.Env(name); ok && keyName.MatchString(name) && redact.Plain(value) != "" {
+			found[name] = redact.Plain(value)
+		}
+	}
+	return found
+}
+
 // Fill puts the values of secrets into a text, where {NAME} stands for them (see [project.Placeholder]), and has them hidden in what is shown.
-func Fill(ctx context.Context, a *effect.Attempt, text string, shown *Redactor) (string, error) {
+func Fill(ctx context.Context, a *effect.Attempt, text string, shown *redact.Redactor) (string, error) {
 	var failed error
 	text = project.Placeholder.ReplaceAllStringFunc(text, func(m string) string {
 		name := strings.Trim(m, "{}")

@@ -17,7 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"starling/stdlib/process"
-	"starling/stdlib/secret"
+	"starling/stdlib/redact"
 )
 
 const (
@@ -32,7 +32,7 @@ const (
 // connection is one server at work. It is used concurrently.
 type connection struct {
 	def     Definition
-	shown   secret.Redactor // what nobody may see of what it says
+	shown   *redact.Redactor // what nobody may see of what it says
 	session *mcp.ClientSession
 	child   *process.Child // nil over HTTP
 	home    string         // HOME and TMPDIR of a child in a sandbox, "" for another
@@ -88,7 +88,7 @@ func (c *connection) transport(d Definition, e equipment) (mcp.Transport, *Fault
 	fromChild, out := io.Pipe()
 	spec := e.spec
 	spec.Stdin, spec.MaxStdout = in, maxFrame
-	spec.OnLine = func(line []byte) {
+	spec.OnLine = func(line []byte, _ bool) {
 		if len(line) > 0 && line[0] == '{' { // programs greet on standard output
 			_, _ = out.Write(append(line, '\n')) // fails when nobody listens any more
 		}
@@ -143,7 +143,6 @@ func (c *connection) leave() {
 
 // stderr is what a fault shows of the end of standard error.
 func (c *connection) stderr(said string) string {
-	said = c.shown.Redact(said)
 	said = strings.TrimSpace(strings.ToValidUTF8(said[max(0, len(said)-shownStderr):], "\uFFFD"))
 	if said == "" {
 		return ""
@@ -172,10 +171,13 @@ func (c *connection) tools(ctx context.Context) (tools []*mcp.Tool, hash string,
 		for _, t := range page.Tools {
 			text, err := json.Marshal(t)
 			if err != nil {
-				return nil, "", faultf(Failed, c.def.Name, t.Name, "its definition cannot be read: %v", err)
+				return nil, "", faultf(Failed, c.def.Name, c.shown.Redact(t.Name), "its definition cannot be read: %v", err)
 			}
 			size += len(text)
 			sum.Write(append(text, '\n'))
+			if t, err = c.clean(t, text); err != nil {
+				return nil, "", faultf(Failed, c.def.Name, "", "the definition of a tool cannot be read: %v", err)
+			}
 			tools = append(tools, t)
 		}
 		if len(tools) > maxTools || size > maxDefinitions {
@@ -186,6 +188,16 @@ func (c *connection) tools(ctx context.Context) (tools []*mcp.Tool, hash string,
 		}
 		params = &mcp.ListToolsParams{Cursor: page.NextCursor}
 	}
+}
+
+// clean is the definition of a tool, which is text, without secrets.
+func (c *connection) clean(t *mcp.Tool, text []byte) (*mcp.Tool, error) {
+	shown := c.shown.Redact(string(text))
+	if shown == string(text) {
+		return t, nil
+	}
+	clean := new(mcp.Tool)
+	return clean, json.Unmarshal([]byte(shown), clean)
 }
 
 // call calls a tool. The result holds no secret, and is as JSON at most MaxBytes.

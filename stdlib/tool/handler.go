@@ -43,7 +43,7 @@ func resolve(s *effect.Settings, r *effect.Request) *effect.Error {
 // perform performs one attempt. A call that may have reached the server is only tried again where the script says that a repetition does no harm.
 func (s *Servers) perform(ctx context.Context, a *effect.Attempt) effect.Reply {
 	args, g := effect.ViewOf(a.Args), GrantOf(a.Resolved)
-	p, fault := s.Open(ctx, a, []Grant{g})
+	p, fault := s.Open(ctx, a, []Grant{g}, nil)
 	if fault != nil {
 		return failed(fault, true)
 	}

@@ -71,7 +71,7 @@ func (s *stage) open(run string, tools ...string) *tool.Proxy {
 	if fault != nil || len(others) > 0 {
 		s.t.Fatalf("%v: %v, %v", tools, others, fault)
 	}
-	p, err := s.servers.Open(s.t.Context(), s.attempt(run), grants)
+	p, err := s.servers.Open(s.t.Context(), s.attempt(run), grants, nil)
 	if err != nil {
 		s.t.Fatalf("%v: %v", tools, err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"starling/lang/contract"
 	"starling/lang/effect"
+	"starling/stdlib/redact"
 )
 
 const (
@@ -27,6 +28,7 @@ type Proxy struct {
 	servers *Servers
 	attempt *effect.Attempt
 	grants  []Grant
+	hide    *redact.Redactor // what whoever calls was given, and may repeat
 
 	mu    sync.Mutex // protects what is below, and the attempt's Emit
 	held  map[string]*holding
@@ -39,9 +41,9 @@ type holding struct {
 	instance  *instance
 }
 
-// Open starts the servers of the grants, or joins those that are at work. The proxy must be closed. A fault is of the first server that cannot be had; then nothing is held.
-func (s *Servers) Open(ctx context.Context, a *effect.Attempt, grants []Grant) (*Proxy, *Fault) {
-	p := &Proxy{servers: s, attempt: a, grants: grants, held: map[string]*holding{}}
+// Open starts the servers of the grants, or joins those that are at work. What it journals hides values, nil for nothing. The proxy must be closed. A fault is of the first server that cannot be had; then nothing is held.
+func (s *Servers) Open(ctx context.Context, a *effect.Attempt, grants []Grant, hide *redact.Redactor) (*Proxy, *Fault) {
+	p := &Proxy{servers: s, attempt: a, grants: grants, hide: hide, held: map[string]*holding{}}
 	for _, g := range grants {
 		e, fault := equip(ctx, a, g.Definition)
 		if fault == nil {
@@ -240,14 +242,14 @@ func (p *Proxy) emit(kind string, pairs ...any) {
 			if value == "" {
 				continue
 			}
-			v = starlark.String(clip(value))
+			v = starlark.String(clip(p.hide.Redact(value)))
 		case bool:
 			v = starlark.Bool(value)
 		case int64:
 			v = starlark.MakeInt64(value)
 		}
 		if pairs[i] == "input" {
-			v = inputValue(pairs[i+1].(string))
+			v = inputValue(p.hide.Redact(pairs[i+1].(string)))
 		}
 		_ = d.SetKey(starlark.String(pairs[i].(string)), v) // a fresh dict and a string key
 	}

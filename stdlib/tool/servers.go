@@ -16,6 +16,7 @@ import (
 	"starling/stdlib/git"
 	"starling/stdlib/process"
 	"starling/stdlib/project"
+	"starling/stdlib/redact"
 	"starling/stdlib/sandbox"
 	"starling/stdlib/secret"
 )
@@ -144,7 +145,7 @@ func identity(a *effect.Attempt, d Definition) string {
 type equipment struct {
 	spec    process.Spec
 	headers http.Header
-	shown   secret.Redactor
+	shown   *redact.Redactor
 	home    string // HOME and TMPDIR of a program in a sandbox
 }
 
@@ -165,7 +166,7 @@ func (e equipment) makeHome(d Definition) *Fault {
 
 // equip finds the values for the attempt.
 func equip(ctx context.Context, a *effect.Attempt, d Definition) (equipment, *Fault) {
-	e := equipment{headers: http.Header{}}
+	e := equipment{headers: http.Header{}, shown: new(redact.Redactor)}
 	missing := func(err error) (equipment, *Fault) {
 		f := faultf(NotStarted, d.Name, "", "%v", err)
 		f.Missing = true
@@ -194,13 +195,14 @@ func equip(ctx context.Context, a *effect.Attempt, d Definition) (equipment, *Fa
 	}
 	if d.URL == "" {
 		e.spec = spec(a, d, e.home, process.Environment(os.Environ(), nil, set...))
+		e.spec.Hide = e.shown
 	}
 	return e, nil
 }
 
 // fill puts the values of secrets into a text.
 func (e *equipment) fill(ctx context.Context, a *effect.Attempt, use project.SecretUse) (string, error) {
-	text, err := secret.Fill(ctx, a, use.Text, &e.shown)
+	text, err := secret.Fill(ctx, a, use.Text, e.shown)
 	if err == nil && strings.ContainsAny(text, "\r\n\x00") {
 		err = fmt.Errorf("the value of %s has a line break", use.Key)
 	}

@@ -159,7 +159,7 @@ func TestNotStarted(t *testing.T) {
 		if fault != nil {
 			t.Fatal(fault)
 		}
-		_, f := s.servers.Open(t.Context(), s.attempt("r"), grants)
+		_, f := s.servers.Open(t.Context(), s.attempt("r"), grants, nil)
 		if f == nil || f.Code != tool.NotStarted {
 			t.Fatalf("%s: got %v", c.more, f)
 		}
@@ -198,7 +198,7 @@ func TestHTTP(t *testing.T) {
 	}
 	s.vars["KEY"] = "wrong-wrong-wrong"
 	grants, _, _ := tool.FindAll(s.settings, s.file, values([]string{"u"}))
-	if _, f := s.servers.Open(t.Context(), s.attempt("r2"), grants); f == nil || strings.Contains(f.Message, "wrong-wrong") {
+	if _, f := s.servers.Open(t.Context(), s.attempt("r2"), grants, nil); f == nil || strings.Contains(f.Message, "wrong-wrong") {
 		t.Errorf("got %v, want a refusal without the key", f)
 	}
 }
