@@ -8,11 +8,11 @@ import (
 
 // Cancel ends a run and all it started. It needs no machine: a run that is busy, was set aside or cannot be served by this build is cancelled like any other.
 func (e *Local) Cancel(ctx context.Context, c CancelRequest) (*Receipt, error) {
-	run, err := e.resolveRun(c.Run)
-	if err != nil {
+	if err := need(ctx, CanCancel, "cancel runs"); err != nil {
 		return nil, err
 	}
-	if err := need(ctx, CanCancel, "cancel runs"); err != nil {
+	run, err := e.resolveRun(c.Run)
+	if err != nil {
 		return nil, err
 	}
 	who, refused := identify(CallerOf(ctx), c.As)

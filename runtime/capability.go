@@ -76,6 +76,16 @@ func (c Caller) May(want Capability) bool {
 	return c.Local || want&^c.Can == 0
 }
 
+// Capabilities is all that the caller may do.
+func (c Caller) Capabilities() (all Capability) {
+	for i := range capabilityNames {
+		if one := Capability(1 << i); c.May(one) {
+			all |= one
+		}
+	}
+	return all
+}
+
 // audience is whom a caller counts as when contracts hide something from people: who works for an attempt is an agent, and so is the bearer of a token that says so.
 func (c Caller) audience() contract.Audience {
 	if c.Agent != "" || !c.Local && c.Can&CanSeeHidden != 0 {

@@ -318,12 +318,11 @@ func (e *Local) Signal(ctx context.Context, s Signal) (*Receipt, error) {
 	if s.Kind == SignalClaim && s.Run == "" {
 		return e.claimAny(ctx, s)
 	}
-	top, err := e.resolveRun(s.Run)
+	run, gate, top, err := e.goal(s)
 	if err != nil {
-		return nil, err
-	}
-	run, gate, err := e.address(top, s.Gate)
-	if err != nil {
+		if refused := s.unfit(CallerOf(ctx)); refused != nil { // who may not send it does not learn what there is
+			return nil, refused
+		}
 		return nil, err
 	}
 	path := strings.TrimSuffix(s.Gate, gate) // of the steps that started the child run whose gate this is
@@ -337,7 +336,7 @@ func (e *Local) Signal(ctx context.Context, s Signal) (*Receipt, error) {
 	}
 	receipt, err := e.signal(ctx, s)
 	if err != nil {
-		return nil, e.elsewhere(run, s.Gate, err)
+		return nil, e.elsewhere(ctx, run, s.Gate, err)
 	}
 	if run == top {
 		return receipt, nil
@@ -350,10 +349,18 @@ func (e *Local) Signal(ctx context.Context, s Signal) (*Receipt, error) {
 	return &seen, nil
 }
 
+// goal is the run and the gate that a signal is for, and the run that it names.
+func (e *Local) goal(s Signal) (run, gate, top string, err error) {
+	if top, err = e.resolveRun(s.Run); err == nil {
+		run, gate, err = e.address(top, s.Gate)
+	}
+	return run, gate, top, err
+}
+
 // elsewhere has the refusal of a gate that a run does not have, or not yet, name those that are open, in its child runs too.
-func (e *Local) elsewhere(run, gate string, err error) error {
+func (e *Local) elsewhere(ctx context.Context, run, gate string, err error) error {
 	refused := AsRefusal(err)
-	if refused.Kind != ErrUnknownGate && refused.Kind != ErrNotOpen {
+	if !CallerOf(ctx).May(CanRead) || refused.Kind != ErrUnknownGate && refused.Kind != ErrNotOpen {
 		return err
 	}
 	r, lost := e.get(run, contract.People)

@@ -98,7 +98,7 @@ func digestOf(s Signal) string {
 func (t *turn) accept(c Caller, s Signal, past pastGates) (*Receipt, *Refusal) {
 	who, refused := identify(c, s.As)
 	if refused == nil {
-		refused = c.lacks(s.needs(), "send signals of the kind "+string(s.Kind))
+		refused = s.unfit(c)
 	}
 	if refused != nil {
 		return nil, refused
@@ -116,6 +116,11 @@ func (t *turn) accept(c Caller, s Signal, past pastGates) (*Receipt, *Refusal) {
 		return t.intervene(c, who, s)
 	}
 	return nil, refuse(ErrUsage, "got signal kind %q, want answer, message, chunk, claim, heartbeat, submit, steer or stop", s.Kind)
+}
+
+// unfit is the refusal of a caller who may not send a signal of the kind, nil for one who may.
+func (s *Signal) unfit(c Caller) *Refusal {
+	return c.lacks(s.needs(), "send signals of the kind "+string(s.Kind))
 }
 
 // needs is what a caller must be able to do to send a signal.

@@ -36,6 +36,12 @@ type Bearers interface {
 	Bearer(secret string) (Caller, error)
 }
 
+// Whoami knows who asks, and what that one may do: a process at the other end of a socket knows neither.
+type Whoami interface {
+	// Whoami is the caller as the engine sees it.
+	Whoami(ctx context.Context) (*Caller, error)
+}
+
 // TokenRequest asks for a token.
 type TokenRequest struct {
 	Name string   `json:"name"` // in which its bearer acts
@@ -174,6 +180,12 @@ func (r *reader) token(name string) (*tokenRow, error) {
 // errBearer says no more than it must: not whether the name exists.
 var errBearer = refuse(ErrDenied, "the token is not known: it was revoked, or never made").help("ask who keeps the store for another: starling token add NAME")
 
+// Whoami is who asks.
+func (r *reader) Whoami(ctx context.Context) (*Caller, error) {
+	c := CallerOf(ctx)
+	return &c, nil
+}
+
 // Bearer is who brings the secret of a token.
 func (r *reader) Bearer(secret string) (Caller, error) {
 	name, found := strings.CutPrefix(secret, secretPrefix)
@@ -232,4 +244,5 @@ func (*readOnly) RemoveToken(context.Context, string) (*Token, error) { return n
 var (
 	_, _ Tokens  = (*Local)(nil), (*readOnly)(nil)
 	_, _ Bearers = (*Local)(nil), (*readOnly)(nil)
+	_, _ Whoami  = (*Local)(nil), (*readOnly)(nil)
 )

@@ -26,7 +26,7 @@ func (c *call) serveCommand() *cobra.Command {
 		GroupID: "store",
 		Long: `Stay, and carry every run of the store.
 
-With --http ADDR, answer programs over HTTP too: the tools of starling mcp as POST /v1/TOOL, the events of a run as a stream, and /openapi.json that describes them. Every request
+With --http ADDR, answer programs over HTTP too: the tools of starling mcp as POST /v1/TOOL, the events of a run as a stream, and /openapi.json that describes what the token may do. Every request
 needs the secret of a token (starling token add), from this machine too. With --mcp, the same address serves the Model Context Protocol at /mcp.`,
 		Example: "  starling serve --http 127.0.0.1:7070 --mcp",
 		Args:    operands(0, 0),

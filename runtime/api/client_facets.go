@@ -17,7 +17,18 @@ var (
 	_ runtime.Reruns      = (*Client)(nil)
 	_ runtime.Tokens      = (*Client)(nil)
 	_ runtime.Archive     = (*Client)(nil)
+	_ runtime.Whoami      = (*Client)(nil)
 )
+
+// Whoami implements runtime.Whoami.
+func (c *Client) Whoami(ctx context.Context) (*runtime.Caller, error) {
+	return ask[*runtime.Caller](ctx, c, "/whoami", struct{}{})
+}
+
+// whoami is the method as requests are answered.
+func whoami(e runtime.Whoami, ctx context.Context, _ struct{}) (*runtime.Caller, error) {
+	return e.Whoami(ctx)
+}
 
 // Define implements runtime.Definitions.
 func (c *Client) Define(ctx context.Context, r runtime.DefineRequest) (*runtime.Definition, error) {

@@ -21,6 +21,7 @@ func (s *Server) routes() http.Handler {
 	mux.Handle("GET /hello", s.greeting(nil))
 	mux.Handle("POST /stop", s.greeting(s.options.OnStop))
 	mux.Handle("GET /attach", s.stream(s.attach))
+	mux.Handle("POST /whoami", s.call(postTo(whoami)))
 	mux.Handle("POST /start", s.call(post(runtime.Engine.Start)))
 	mux.Handle("POST /signal", s.call(post(runtime.Engine.Signal)))
 	mux.Handle("POST /cancel", s.call(post(runtime.Engine.Cancel)))

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -39,11 +41,11 @@ func NewServer(d *tool.Desk, build string) *Server {
 	capabilities.AddExtension(tasksExtension, nil)
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "starling", Title: "Starling", Version: build}, &mcp.ServerOptions{Instructions: instructions, Capabilities: capabilities})
 	for _, t := range tool.Tools() {
-		s.mcp.AddTool(declaration(t), s.handler(t))
+		s.mcp.AddTool(declaration(t, runtime.Caller{}), s.handler(t))
 	}
 	s.addResources()
 	s.addTasks()
-	s.mcp.AddReceivingMiddleware(guarded, s.identified, s.current, s.asTask)
+	s.mcp.AddReceivingMiddleware(guarded, s.identified, s.offered, s.current, s.asTask)
 	return s
 }
 
@@ -57,10 +59,10 @@ func (s *Server) Run(ctx context.Context, in io.ReadCloser, out io.WriteCloser) 
 	return s.mcp.Run(ctx, stdio{in, out})
 }
 
-// declaration is a tool as clients see it.
-func declaration(t tool.Tool) *mcp.Tool {
+// declaration is a tool as a caller sees it.
+func declaration(t tool.Tool, c runtime.Caller) *mcp.Tool {
 	open := false
-	return &mcp.Tool{Name: t.Name, Description: t.Doc, InputSchema: t.Schema(),
+	return &mcp.Tool{Name: t.Name, Description: t.Doc, InputSchema: t.Schema(c),
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: t.Looks, DestructiveHint: &t.Ends, IdempotentHint: t.Looks, OpenWorldHint: &open}}
 }
 
@@ -118,6 +120,68 @@ func (s *Server) identified(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		return next(ctx, method, req)
 	}
+}
+
+// offered lists to a caller what that one may use, and nothing else.
+func (s *Server) offered(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		r, err := next(ctx, method, req)
+		if err != nil {
+			return r, err
+		}
+		switch list := r.(type) {
+		case *mcp.ListToolsResult:
+			c, err := s.caller(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return s.toolsFor(c, list), nil
+		case *mcp.ListResourcesResult:
+			c, err := s.caller(ctx)
+			if err != nil || !c.May(runtime.CanRead) {
+				return &mcp.ListResourcesResult{Resources: []*mcp.Resource{}}, err
+			}
+		case *mcp.ListResourceTemplatesResult:
+			c, err := s.caller(ctx)
+			if err != nil || !c.May(runtime.CanRead) {
+				return &mcp.ListResourceTemplatesResult{ResourceTemplates: []*mcp.ResourceTemplate{}}, err
+			}
+		}
+		return r, nil
+	}
+}
+
+// caller is who calls: whoever mounts the handler knows that, else the engine does.
+func (s *Server) caller(ctx context.Context) (runtime.Caller, error) {
+	if c := runtime.CallerOf(ctx); c.Name != "" {
+		return c, nil
+	}
+	who, err := runtime.Facet[runtime.Whoami](s.desk.Engine)
+	if err != nil {
+		return runtime.Caller{}, err
+	}
+	c, err := who.Whoami(ctx)
+	if err != nil {
+		return runtime.Caller{}, err
+	}
+	return *c, nil
+}
+
+// toolsFor is a list of tools as a caller may use them. Those of scripts start runs.
+func (s *Server) toolsFor(c runtime.Caller, list *mcp.ListToolsResult) *mcp.ListToolsResult {
+	own := *list
+	own.Tools = []*mcp.Tool{}
+	for _, t := range tool.Offered(c) {
+		if slices.ContainsFunc(list.Tools, func(listed *mcp.Tool) bool { return listed.Name == t.Name }) { // it may be on another page
+			own.Tools = append(own.Tools, declaration(t, c))
+		}
+	}
+	for _, t := range list.Tools {
+		if strings.HasPrefix(t.Name, toolPrefix) && c.May(runtime.CanRun) {
+			own.Tools = append(own.Tools, t)
+		}
+	}
+	return &own
 }
 
 // answer makes a tool's answer of a value: as data, and as text for clients that only read that.

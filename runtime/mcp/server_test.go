@@ -51,6 +51,7 @@ func (a asking) Define(ctx context.Context, r runtime.DefineRequest) (*runtime.D
 func (a asking) Defined(ctx context.Context, address string) ([]runtime.Definition, error) {
 	return a.Local.Defined(a.as(ctx), address)
 }
+func (a asking) Whoami(context.Context) (*runtime.Caller, error) { return &a.caller, nil }
 func (a asking) Fork(ctx context.Context, r runtime.ForkRequest) (*runtime.Run, error) {
 	return a.Local.Fork(a.as(ctx), r)
 }

@@ -48,6 +48,11 @@ func (s *Session) Push(ctx context.Context, r runtime.PushRequest) (*runtime.Pus
 	return callFacet(ctx, s, func(ctx context.Context, q runtime.Queues) (*runtime.Pushed, error) { return q.Push(ctx, r) })
 }
 
+// Whoami implements runtime.Whoami.
+func (s *Session) Whoami(ctx context.Context) (*runtime.Caller, error) {
+	return callFacet(ctx, s, func(ctx context.Context, w runtime.Whoami) (*runtime.Caller, error) { return w.Whoami(ctx) })
+}
+
 // Attended implements runtime.Queues.
 func (s *Session) Attended(ctx context.Context, queue string) (bool, error) {
 	return callFacet(ctx, s, func(ctx context.Context, q runtime.Queues) (bool, error) { return q.Attended(ctx, queue) })

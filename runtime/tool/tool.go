@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"starling/lang/contract"
 	"starling/runtime"
@@ -18,46 +19,63 @@ type Tool struct {
 	Answer any                // a value of the type of its answers
 
 	call func(d *Desk, ctx context.Context, arguments json.RawMessage) (any, error)
+	can  runtime.Capability // all of these, or every call is refused
+}
+
+// Offered is what of the table a caller may use.
+func Offered(c runtime.Caller) []Tool {
+	return slices.DeleteFunc(Tools(), func(t Tool) bool { return !t.For(c) })
+}
+
+// For tells whether a caller may use the tool at all. What it may do with it is the engine's to say.
+func (t *Tool) For(c runtime.Caller) bool {
+	toOthers := t.Name == "steer" || t.Name == "stop" // which an agent may not do to agents
+	return c.May(t.can) && !(toOthers && c.Agent != "")
+}
+
+// arguments that need more than their tool does.
+func dearer() map[string]runtime.Capability {
+	return map[string]runtime.Capability{"as": runtime.CanActAs, "override": runtime.CanOverride, "set": runtime.CanAdmin}
 }
 
 // Tools is the table.
 func Tools() []Tool {
 	return []Tool{
 		{"define", "Keep a script under a name, with its versions; each is a tool run_NAME from then on. Give its text as source, or the path of its file as script.",
-			args(`{name: string, source?: string, script?: string, key?: string}`), false, false, runtime.Definition{}, calls((*Desk).define)},
+			args(`{name: string, source?: string, script?: string, key?: string}`), false, false, runtime.Definition{}, calls((*Desk).define), runtime.CanDefine},
 		{"run", "Start a run and answer at once with its id, before it has done anything. Follow it with await or status.",
-			args(`{script?: string, source?: string, inputs?: {string: any}, deadline?: duration, overtime?: "fail" | "cancel" | "suspend", key?: string}`), false, false, Standing{}, calls((*Desk).run)},
+			args(`{script?: string, source?: string, inputs?: {string: any}, deadline?: duration, overtime?: "fail" | "cancel" | "suspend", key?: string}`), false, false, Standing{}, calls((*Desk).run), runtime.CanRun},
 		{"status", "How a run stands: status, output or error, open gates; its steps too when asked.",
-			args(`{run: string, steps: bool = false}`), true, false, Standing{}, calls((*Desk).status)},
+			args(`{run: string, steps: bool = false}`), true, false, Standing{}, calls((*Desk).status), runtime.CanRead},
 		{"signal", "Answer a gate, or leave a message in a run's mailbox. The answer is durable when it is accepted; a gate is answered once.",
-			args(`{run: string, gate?: string, choice?: string, reason?: string, data?: any, message?: string, as?: string, override: bool = false, key?: string}`), false, false, Accepted{}, calls((*Desk).signal)},
+			args(`{run: string, gate?: string, choice?: string, reason?: string, data?: any, message?: string, as?: string, override: bool = false, key?: string}`), false, false, Accepted{}, calls((*Desk).signal), runtime.CanSignal},
 		{"inbox", "The open gates, the oldest first: what is asked, of whom, until when, and how to answer. It needs no run's id.",
-			args(`{target?: string, filter: string = "", limit: int(1..1000) = 100}`), true, false, Gates{}, calls((*Desk).inbox)},
+			args(`{target?: string, filter: string = "", limit: int(1..1000) = 100}`), true, false, Gates{}, calls((*Desk).inbox), runtime.CanRead},
 		{"claim", "Take work that an agent comes for: the oldest on offer for you, or that of a run or a step. Keep it with heartbeat before until, bring the result with submit.",
-			args(`{run?: string, step?: string, lease?: duration, as?: string, key?: string}`), false, false, runtime.Claim{}, calls((*Desk).claim)},
+			args(`{run?: string, step?: string, lease?: duration, as?: string, key?: string}`), false, false, runtime.Claim{}, calls((*Desk).claim), runtime.CanSignal},
 		{"heartbeat", "Keep a claim and tell what happens meanwhile. Where the answer has over, stop working: somebody has ended it.",
-			args(`{claim: string, lease?: duration, events?: [{kind: string, *: any}], as?: string, key?: string}`), false, false, runtime.Claim{}, calls((*Desk).heartbeat)},
+			args(`{claim: string, lease?: duration, events?: [{kind: string, *: any}], as?: string, key?: string}`), false, false, runtime.Claim{}, calls((*Desk).heartbeat), runtime.CanSignal},
 		{"submit", "Bring the result of a claim. One that breaks its contract is refused with the paths at fault: mend it and submit again with the same claim.",
 			args(`{claim: string, output?: any, text?: string, status?: "ok" | "stopped" | "blocked" | "error", note?: string, usage?: {string: any}, events?: [{kind: string, *: any}], as?: string, key?: string}`),
-			false, false, Accepted{}, calls((*Desk).submit)},
+			false, false, Accepted{}, calls((*Desk).submit), runtime.CanSignal},
 		{"steer", "Tell an agent something while it works: before its next step, or as the conversation goes on.",
-			args(`{run: string, step: string, message: string, as?: string, key?: string}`), false, false, Accepted{}, calls((*Desk).steer)},
+			args(`{run: string, step: string, message: string, as?: string, key?: string}`), false, false, Accepted{}, calls((*Desk).steer), runtime.CanSignal},
 		{"stop", "End one agent at work. Its result has the status stopped, and the script goes on.",
-			args(`{run: string, step: string, reason?: string, as?: string, key?: string}`), false, true, Accepted{}, calls((*Desk).stop)},
+			args(`{run: string, step: string, reason?: string, as?: string, key?: string}`), false, true, Accepted{}, calls((*Desk).stop), runtime.CanCancel},
 		{"await", "Hold until a run has ended or, with gate, until that is decided; half a minute at most. If it says pending, call again with its handle: nothing is lost meanwhile.",
-			args(`{run?: string, gate?: string, handle?: string, hold: number(0..28) = 25}`), true, false, Awaited{}, calls((*Desk).await)},
+			args(`{run?: string, gate?: string, handle?: string, hold: number(0..28) = 25}`), true, false, Awaited{}, calls((*Desk).await), runtime.CanRead},
 		{"cancel", "End a run and all it started.",
-			args(`{run: string, reason?: string, as?: string, key?: string}`), false, true, Accepted{}, calls((*Desk).cancel)},
+			args(`{run: string, reason?: string, as?: string, key?: string}`), false, true, Accepted{}, calls((*Desk).cancel), runtime.CanCancel},
 		{"push", "Put an item at the end of a queue, for whichever run takes it. It is durable when this answers, and starts nothing.",
-			args(`{queue: string(1..), value: any, key?: string}`), false, false, runtime.Pushed{}, calls((*Desk).push)},
+			args(`{queue: string(1..), value: any, key?: string}`), false, false, runtime.Pushed{}, calls((*Desk).push), runtime.CanSignal},
 		{"remember", "Keep something about this project that is worth knowing later: what was learned, decided or stumbled over. It is filed behind this call: looked up, merged, or put before a person where it contradicts.",
-			args(`{category: string(1..), topic: string(1..200), details: string(1..), files: [string] = [], key?: string}`), false, false, Remembered{}, calls((*Desk).remember)},
+			args(`{category: string(1..), topic: string(1..200), details: string(1..), files: [string] = [], key?: string}`), false, false, Remembered{}, calls((*Desk).remember), runtime.CanSignal},
 		{"query", "The runs that a filter means, the newest first.",
-			args(`{filter: string = "", limit: int(1..1000) = 100}`), true, false, Runs{}, calls((*Desk).query)},
+			args(`{filter: string = "", limit: int(1..1000) = 100}`), true, false, Runs{}, calls((*Desk).query), runtime.CanRead},
 		{"diagram", "A run as a Mermaid flowchart: its steps and branches, coloured by how they stand.",
-			args(`{run: string}`), true, false, Drawn{}, calls((*Desk).diagram)},
+			args(`{run: string}`), true, false, Drawn{}, calls((*Desk).diagram), runtime.CanRead},
 		{"rerun", "Do a run again from a step on, or that step alone, as a new run; the old one stays as it is.",
-			args(`{run: string, from?: string, only?: string, set?: {string: string}, accept_drift?: bool, key?: string}`), false, false, Standing{}, calls((*Desk).rerun)},
+			args(`{run: string, from?: string, only?: string, set?: {string: string}, accept_drift?: bool, key?: string}`), false, false, Standing{}, calls((*Desk).rerun), runtime.CanRead | runtime.CanRun},
 	}
 }
 
@@ -127,13 +145,18 @@ func calls[A any](method func(*Desk, context.Context, A) (any, error)) func(*Des
 	}
 }
 
-// Schema is the contract of the arguments as JSON Schema, with what each means.
-func (t *Tool) Schema() map[string]any {
+// Schema is the contract of the arguments that a caller may use as JSON Schema, with what each means.
+func (t *Tool) Schema(c runtime.Caller) map[string]any {
 	var schema map[string]any
 	if err := json.Unmarshal(t.Input.Schema(contract.Validate).JSON(), &schema); err != nil {
 		panic(err) // it is ours
 	}
 	properties, _ := schema["properties"].(map[string]any)
+	for name, needs := range dearer() {
+		if !c.May(needs) {
+			delete(properties, name) // none is required
+		}
+	}
 	for name, p := range properties {
 		if p, ok := p.(map[string]any); ok {
 			p["description"] = words()[name]

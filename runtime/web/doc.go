@@ -3,13 +3,14 @@
 //	POST /v1/TOOL                 a JSON object, the tool's arguments     its answer
 //	GET  /v1/events?run=RUN       -                                       server-sent events
 //	GET  /v1/blob?hash=HASH       -                                       the bytes
-//	GET  /openapi.json            -                                       all of this, for machines
+//	GET  /openapi.json            -                                       what of this the caller may do, for machines
 //	     /mcp                     the Model Context Protocol, where it is mounted
 //
 // # Who calls
 //
-// Every request brings "Authorization: Bearer SECRET", from this machine too: a browser's page or another user's process reaches a loopback address as well as the user does. Only the
-// document is for everybody. A request whose Host is none of the server's own, or whose Origin is another, is refused, and nothing allows pages of other origins anything: a
+// Every request brings "Authorization: Bearer SECRET", from this machine too: a browser's page or another user's process reaches a loopback address as well as the user does. That
+// is so for the document and for paths that are none, too. The document has the tools, arguments and routes that the caller's capabilities allow; it is made once for each set of these, and its
+// ETag answers who has it already. A request whose Host is none of the server's own, or whose Origin is another, is refused, and nothing allows pages of other origins anything: a
 // page that somebody visits cannot speak to the engine, whatever its name resolves to.
 //
 // # Answers

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"starling/runtime"
@@ -39,23 +40,26 @@ func Handler(o Options) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{options: o, known: known}
+	s := &server{options: o, known: known, pages: map[audience]*page{}}
 	routes := newRoutes()
 	for _, t := range tool.Tools() {
-		routes.add(http.MethodPost, "/v1/"+t.Name, s.identified(s.call(t)))
+		routes.add(http.MethodPost, "/v1/"+t.Name, s.served(s.call(t)))
 	}
-	routes.add(http.MethodGet, "/v1/events", s.identified(s.events))
-	routes.add(http.MethodGet, "/v1/blob", s.identified(s.blob))
-	routes.add(http.MethodGet, "/openapi.json", http.HandlerFunc(s.document))
+	routes.add(http.MethodGet, "/v1/events", s.served(s.events))
+	routes.add(http.MethodGet, "/v1/blob", s.served(s.blob))
+	routes.add(http.MethodGet, "/openapi.json", s.served(s.document))
 	if o.MCP {
-		routes.mount("/mcp", s.identified(s.passed(mcp.NewServer(o.Desk, o.Build).Handler())))
+		routes.mount("/mcp", s.served(s.passed(mcp.NewServer(o.Desk, o.Build).Handler())))
 	}
-	return s.bounded(routes.mux), nil
+	return s.bounded(s.identified(routes.mux)), nil
 }
 
 type server struct {
 	options Options
 	known   runtime.Bearers
+
+	mu    sync.Mutex // protects what is below
+	pages map[audience]*page
 }
 
 // bounded is the outermost layer: where a request comes from, and how much of it is read.
@@ -143,15 +147,24 @@ func (s *server) caller(r *http.Request) (runtime.Caller, error) {
 	return c, err
 }
 
-// identified serves in the name of the caller, and refuses what the handler refuses. Nothing is read of a body before it is known whose it is.
-func (s *server) identified(serve func(http.ResponseWriter, *http.Request) error) http.Handler {
+// identified serves in the name of the caller. Who says of nobody whom a request comes from learns nothing, not even what there is.
+func (s *server) identified(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, err := s.caller(r)
-		if err == nil {
-			err = arrive(w, r)
+		if err != nil {
+			refuse(w, err)
+			return
 		}
+		h.ServeHTTP(w, r.WithContext(runtime.WithCaller(r.Context(), c)))
+	})
+}
+
+// served refuses what the handler refuses. Nothing is read of a body before it is known whose it is and what it is for.
+func (s *server) served(serve func(http.ResponseWriter, *http.Request) error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		err := arrive(w, r)
 		if err == nil {
-			err = serve(w, r.WithContext(runtime.WithCaller(r.Context(), c)))
+			err = serve(w, r)
 		}
 		if err != nil {
 			refuse(w, err)

@@ -1,6 +1,9 @@
 package web
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -18,38 +21,75 @@ import (
 
 // The OpenAPI document is made of what serves: the tools' contracts, the types of their answers, the kinds of refusals. It cannot say anything else than the server does.
 
-func (s *server) document(w http.ResponseWriter, _ *http.Request) {
-	doc, err := Document(s.options.Build)
+// audience is who has one document in common.
+type audience struct {
+	can   runtime.Capability
+	agent bool
+}
+
+// page is a document as it is sent.
+type page struct {
+	content []byte
+	tag     string // of exactly this content
+}
+
+// document sends the description of what the caller may do. It is made once for all who may do the same: there are no more of
+// them than sets of capabilities.
+func (s *server) document(w http.ResponseWriter, r *http.Request) error {
+	p, err := s.page(runtime.CallerOf(r.Context()))
 	if err != nil {
-		refuse(w, err)
-		return
+		return err
 	}
-	write(w, http.StatusOK, doc)
+	w.Header().Set("Cache-Control", "private, no-cache")
+	w.Header().Set("Vary", "Authorization")
+	w.Header().Set("ETag", p.tag)
+	w.Header().Set("Content-Type", "application/json")
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(p.content))
+	return nil
+}
+
+func (s *server) page(c runtime.Caller) (*page, error) {
+	who := audience{c.Capabilities(), c.Agent != ""}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.pages[who]; p != nil {
+		return p, nil
+	}
+	doc, err := Document(s.options.Build, c)
+	if err != nil {
+		return nil, err
+	}
+	content, err := json.Marshal(doc)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(content)
+	p := &page{append(content, '\n'), `"` + hex.EncodeToString(sum[:16]) + `"`}
+	s.pages[who] = p
+	return p, nil
 }
 
 type object = map[string]any
 
-// Document is the OpenAPI description, version 3.1, of what [Handler] serves beside MCP.
-func Document(build string) (map[string]any, error) {
+// Document is the OpenAPI description, version 3.1, of what [Handler] serves a caller beside MCP.
+func Document(build string, c runtime.Caller) (map[string]any, error) {
 	paths := object{}
-	for _, t := range tool.Tools() {
+	for _, t := range tool.Offered(c) {
 		answer, err := schemaOf(reflect.TypeOf(t.Answer))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", t.Name, err)
 		}
 		paths["/v1/"+t.Name] = object{"post": operation(t.Name, t.Doc, object{
-			"requestBody": object{"required": true, "content": jsonContent(t.Schema())},
+			"requestBody": object{"required": true, "content": jsonContent(t.Schema(c))},
 		}, jsonContent(answer))}
 	}
 	event, err := schemaOf(reflect.TypeOf(runtime.Event{}))
 	if err != nil {
 		return nil, err
 	}
-	paths["/v1/events"] = object{"get": operation("events", "The events of a run as server-sent events: id is the number, data the event as in the schema Event. The stream ends with `event: end`, or with `event: error` and a Refusal; one that ends without either was cut.",
-		object{"parameters": []any{parameter("query", "run", true), parameter("query", "after", false), parameter("query", "follow", false), parameter("header", "Last-Event-ID", false)}},
-		object{"text/event-stream": object{"schema": object{"type": "string"}}})}
-	paths["/v1/blob"] = object{"get": operation("blob", "Content by its hash.", object{"parameters": []any{parameter("query", "hash", true)}},
-		object{"application/octet-stream": object{"schema": object{"type": "string", "contentEncoding": "binary"}}})}
+	if c.May(runtime.CanRead) {
+		readings(paths)
+	}
 	return object{
 		"openapi":    "3.1.0",
 		"info":       object{"title": "Starling", "version": build, "description": "Runs that orchestrate agents, wait for decisions and never lose their place."},
@@ -57,6 +97,15 @@ func Document(build string) (map[string]any, error) {
 		"paths":      paths,
 		"components": object{"securitySchemes": object{"token": object{"type": "http", "scheme": "bearer"}}, "schemas": object{"Refusal": refusalSchema(), "Event": event}},
 	}, nil
+}
+
+// readings adds what is read and is no tool.
+func readings(paths object) {
+	paths["/v1/events"] = object{"get": operation("events", "The events of a run as server-sent events: id is the number, data the event as in the schema Event. The stream ends with `event: end`, or with `event: error` and a Refusal; one that ends without either was cut.",
+		object{"parameters": []any{parameter("query", "run", true), parameter("query", "after", false), parameter("query", "follow", false), parameter("header", "Last-Event-ID", false)}},
+		object{"text/event-stream": object{"schema": object{"type": "string"}}})}
+	paths["/v1/blob"] = object{"get": operation("blob", "Content by its hash.", object{"parameters": []any{parameter("query", "hash", true)}},
+		object{"application/octet-stream": object{"schema": object{"type": "string", "contentEncoding": "binary"}}})}
 }
 
 // operation is one route, with every way in which it may be refused.

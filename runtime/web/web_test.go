@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -103,10 +104,10 @@ func (s *site) pull(good func(name, token, arguments string) map[string]any, wor
 
 func itself(e *runtime.Local) runtime.Engine { return e }
 
-// read fetches the document, without a token.
+// read fetches the document of who may do all.
 func (s *site) read() {
 	s.t.Helper()
-	status, _, body := s.ask("GET", "/openapi.json", "", "")
+	status, _, body := s.ask("GET", "/openapi.json", s.token("all", "all"), "")
 	var doc struct {
 		Paths map[string]map[string]operation
 	}
@@ -414,9 +415,10 @@ func TestHintsAreForTools(t *testing.T) {
 	}
 }
 
-// What is not there is refused with what is, with a token or without.
+// What is not there is refused with what is.
 func TestNoSuchRoute(t *testing.T) {
 	s := open(t, itself)
+	token := s.token("reader", "read")
 	for _, c := range []struct {
 		method, path string
 		status       int
@@ -431,7 +433,7 @@ func TestNoSuchRoute(t *testing.T) {
 		{"POST", "/v1/run/", 404, "", "there is no /v1/run/, want one of ", `did you mean "/v1/run"?`},
 		{"GET", "/", 404, "", "GET /v1/events, GET /v1/blob, GET /openapi.json, /mcp", "GET /openapi.json says what each takes"},
 	} {
-		status, headers, body := s.ask(c.method, c.path, "", "")
+		status, headers, body := s.ask(c.method, c.path, token, "")
 		var refused struct{ Error runtime.Refusal }
 		if err := json.Unmarshal(body, &refused); err != nil {
 			t.Fatalf("%s %s: %q: %v", c.method, c.path, body, err)
@@ -442,8 +444,70 @@ func TestNoSuchRoute(t *testing.T) {
 		}
 	}
 	// HEAD goes with GET, as Allow says.
-	if status, _, _ := s.ask("HEAD", "/openapi.json", "", ""); status != http.StatusOK {
+	if status, _, _ := s.ask("HEAD", "/openapi.json", token, ""); status != http.StatusOK {
 		t.Errorf("HEAD: %d", status)
+	}
+}
+
+// Without a token nothing is answered, not even what there is.
+func TestEveryRequestNeedsAToken(t *testing.T) {
+	s := open(t, itself)
+	for _, path := range []string{"/openapi.json", "/v1/run", "/v1/status", "/v1/events?run=x", "/v1/blob?hash=x", "/mcp", "/", "/v1/rum", "/health", "//v1/run", "/v1/../openapi.json"} {
+		for _, method := range []string{"GET", "POST", "HEAD", "OPTIONS", "PUT"} {
+			for _, token := range []string{"", "st_all_nonsense", "st_!run_nonsense"} {
+				status, headers, body := s.ask(method, path, token, "{}")
+				if status != http.StatusUnauthorized || headers.Get("WWW-Authenticate") != "Bearer" || strings.Contains(string(body), "/v1/") {
+					t.Errorf("%s %s with the token %q: %d %s", method, path, token, status, body)
+				}
+			}
+		}
+	}
+}
+
+// A token is shown the tools that it may use, with the arguments that it may give, and every other is refused to it for want of a capability: over HTTP and over MCP.
+func TestToolsAreThoseOfTheToken(t *testing.T) {
+	s := open(t, itself)
+	words := (runtime.Capability(1<<9 - 1)).Names()
+	sets := [][]string{{"all"}, {"define", "run", "read", "signal"}}
+	for i := range words {
+		sets = append(sets, words[i:i+1], slices.Delete(slices.Clone(words), i, i+1))
+	}
+	_, made := s.call("run", s.token("maker", "run"), `{"source": "def main():\n    pass\n"}`)
+	arguments := map[string]string{"define": `{"name": "x", "source": "def main():\n    pass\n"}`, "run": `{"source": "def main():\n    pass\n"}`, "signal": `{"run": "x", "gate": "g", "choice": "yes"}`,
+		"claim": `{}`, "heartbeat": `{"claim": "x@y:1"}`, "submit": `{"claim": "x@y:1"}`, "steer": `{"run": "x", "step": "s", "message": "m"}`, "stop": `{"run": "x", "step": "s"}`,
+		"push": `{"queue": "q", "value": 1}`, "remember": `{"category": "gotchas", "topic": "t", "details": "d"}`, "inbox": `{}`, "query": `{}`, "rerun": fmt.Sprintf(`{"run": %q, "from": "s"}`, made["run"])}
+	for i, can := range sets {
+		token := s.token(fmt.Sprintf("t%d", i), can...)
+		status, headers, body := s.ask("GET", "/openapi.json", token, "")
+		var doc struct{ Paths map[string]any }
+		if err := json.Unmarshal(body, &doc); err != nil || status != http.StatusOK {
+			t.Fatalf("%v: %d %v", can, status, err)
+		}
+		if status, _, again := s.ask("GET", "/openapi.json", token, "", "If-None-Match", headers.Get("ETag")); status != http.StatusNotModified || len(again) > 0 {
+			t.Errorf("%v: the document that is known: %d %s", can, status, again)
+		}
+		for _, c := range tool.Tools() {
+			_, shown := doc.Paths["/v1/"+c.Name]
+			args, ok := arguments[c.Name]
+			if !ok {
+				args = `{"run": "x"}`
+			}
+			_, fields := s.call(c.Name, token, args)
+			refused := strings.Contains(fmt.Sprint(fields), "the token needs the capability")
+			if shown == refused {
+				t.Errorf("%v: %s is shown: %v; calling it: %v", can, c.Name, shown, fields)
+			}
+		}
+		_, read := doc.Paths["/v1/blob"]
+		if may := slices.Contains(can, "read") || can[0] == "all"; read != may {
+			t.Errorf("%v: the routes of readers are shown: %v", can, read)
+		}
+		for word, name := range map[string]string{"act-as": `"as":`, "override": `"override":`, "admin": `"set":`} {
+			may := slices.Contains(can, word) || can[0] == "all"
+			if strings.Contains(string(body), name) && !may {
+				t.Errorf("%v: the argument %s is shown", can, name)
+			}
+		}
 	}
 }
 
