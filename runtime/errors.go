@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"syscall"
 )
 
 // ErrStopWatch ends a Watch from within its function.
@@ -51,6 +52,8 @@ const (
 	ErrKindNewer        ErrorKind = "newer"
 	ErrKindFull         ErrorKind = "full"
 	ErrKindFailed       ErrorKind = "store_failed" // the disk gave an error; what was acknowledged is there
+	ErrKindReadOnly     ErrorKind = "read_only"    // what was asked for would write
+	ErrKindExhausted    ErrorKind = "exhausted"    // the system has no more file descriptors to give
 	ErrOwnerUnreachable ErrorKind = "owner_unreachable"
 	ErrInternal         ErrorKind = "internal" // a defect of ours
 	// Somebody was first.
@@ -71,7 +74,7 @@ var exitCodes = map[ErrorKind]int{
 	ErrBadPayload: 4, ErrBadChoice: 4, ErrBadInput: 4, ErrCheckFailed: 4, ErrDiverged: 4, ErrDrifted: 4, ErrNotAnExport: 4, ErrNotABackup: 4,
 	ErrUnknownRun: 5, ErrUnknownGate: 5, ErrUnknownStep: 5, ErrUnknownDefinition: 5, ErrUnknownName: 5, ErrUnknownToken: 5, ErrNotOpen: 5, ErrAmbiguous: 5, ErrUnsteerable: 5,
 	ErrBudget:        6,
-	ErrKindNotAStore: 7, ErrKindDamaged: 7, ErrKindNewer: 7, ErrKindFull: 7, ErrKindFailed: 7, ErrOwnerUnreachable: 7,
+	ErrKindNotAStore: 7, ErrKindDamaged: 7, ErrKindNewer: 7, ErrKindFull: 7, ErrKindFailed: 7, ErrKindReadOnly: 7, ErrKindExhausted: 7, ErrOwnerUnreachable: 7,
 	ErrDecided: 8, ErrExpired: 8, ErrClaimed: 8, ErrClosed: 8, ErrKeyConflict: 8, ErrExists: 8,
 	ErrDenied: 9, ErrWrongTarget: 9,
 	ErrTrimmed: 10,
@@ -105,13 +108,42 @@ func (r *Refusal) Error() string { return r.Message }
 
 // refuse makes a refusal.
 func refuse(kind ErrorKind, format string, args ...any) *Refusal {
-	return &Refusal{Kind: kind, Message: fmt.Sprintf(format, args...)}
+	return Refuse(kind, "", format, args...)
 }
 
-// Refuse makes a refusal for packages around the engine.
+// Refuse makes a refusal for packages around the engine. Where one of args is an error with which the
+// system says that it has no room or no descriptor, that is its kind, whatever was being done.
 func Refuse(kind ErrorKind, help, format string, args ...any) *Refusal {
+	for _, a := range args {
+		err, ok := a.(error)
+		if own, what := ofSystem(err); ok && own != "" {
+			kind, help = own, what
+		}
+	}
 	return &Refusal{Kind: kind, Message: fmt.Sprintf(format, args...), Help: help}
 }
+
+// ofSystem is the kind of what the system lacks, with what to try; "" for every other error.
+func ofSystem(err error) (ErrorKind, string) {
+	for _, no := range []error{syscall.EMFILE, syscall.ENFILE} {
+		if errors.Is(err, no) {
+			return ErrKindExhausted, "allow more descriptors, with ulimit -n; 256 are enough for most"
+		}
+	}
+	if errors.Is(err, syscall.EFBIG) {
+		return ErrKindFull, "nothing that was acknowledged is lost: allow longer files, with ulimit -f"
+	}
+	for _, no := range []error{ErrFull, syscall.ENOSPC, syscall.EDQUOT} {
+		if errors.Is(err, no) {
+			return ErrKindFull, freeSpace
+		}
+	}
+	return "", ""
+}
+
+// freeSpace is what helps where there is no room.
+const freeSpace = "nothing that was acknowledged is lost: free some space and start again; " +
+	"starling store gc and starling prune give back some"
 
 func (r *Refusal) help(format string, args ...any) *Refusal {
 	r.Help = fmt.Sprintf(format, args...)
@@ -155,7 +187,7 @@ func AsRefusal(err error) *Refusal {
 	for _, k := range []struct {
 		err  error
 		kind ErrorKind
-	}{{ErrNotAStore, ErrKindNotAStore}, {ErrNoStore, ErrKindNotAStore}, {ErrNewer, ErrKindNewer}, {ErrFull, ErrKindFull}, {ErrFailed, ErrKindFailed}, {ErrDamaged, ErrKindDamaged}, {ErrLocked, ErrOwnerUnreachable}} {
+	}{{ErrNotAStore, ErrKindNotAStore}, {ErrNoStore, ErrKindNotAStore}, {ErrNewer, ErrKindNewer}, {ErrFull, ErrKindFull}, {ErrReadOnly, ErrKindReadOnly}, {ErrFailed, ErrKindFailed}, {ErrDamaged, ErrKindDamaged}, {ErrLocked, ErrOwnerUnreachable}} {
 		if errors.Is(err, k.err) {
 			r = &Refusal{Kind: k.kind, Message: err.Error()}
 			if d := (*damagedRun)(nil); errors.As(err, &d) {
@@ -165,10 +197,11 @@ func AsRefusal(err error) *Refusal {
 				r.Help = "nothing that was acknowledged is lost: see what the system says of the disk, and start again; starling store check reads everything"
 			}
 			if k.err == ErrFull {
-				r.Help = "nothing that was acknowledged is lost: free some space and start again; starling store gc and starling prune give back some"
+				_, r.Help = ofSystem(err)
 			}
 			return r
 		}
 	}
-	return &Refusal{Kind: ErrInternal, Message: err.Error()}
+	kind, help := ofSystem(err)
+	return &Refusal{Kind: cmp.Or(kind, ErrInternal), Message: err.Error(), Help: help}
 }

@@ -39,7 +39,7 @@ type readOnly struct {
 	programs programs
 }
 
-var errReadOnly = refuse(ErrOwnerUnreachable, "the store is open for reading only")
+var errReadOnly = refuse(ErrKindReadOnly, "the store is open for reading only")
 
 // Start is refused.
 func (*readOnly) Start(context.Context, StartRequest) (*Run, error) { return nil, errReadOnly }

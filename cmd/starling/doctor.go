@@ -199,6 +199,10 @@ func (c *call) examineStore(ctx context.Context) finding {
 	if pid := s.Owner(); pid != 0 {
 		owner = fmt.Sprintf("owned by process %d", pid)
 	}
+	if err := writable(c.place.store); err != nil {
+		return finding{"store", "", absent, c.place.store + " can only be read: " + err.Error(),
+			"nothing can be started or answered: make it writable, or set STARLING_STORE to another"}
+	}
 	return finding{"store", "", healthy, c.place.store + ", " + owner, ""}
 }
 

@@ -2,15 +2,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"starling/runtime"
+	"starling/runtime/wholefile"
 )
 
 // exportCommand is the verb export.
@@ -48,28 +47,15 @@ func (c *call) export(ctx context.Context, run, out string) error {
 		_, err = c.stdout.Write(file)
 		return err
 	}
-	if err := writeWhole(out, file); err != nil {
+	err = wholefile.Replace(out, func(w io.Writer) error {
+		_, err := w.Write(file)
+		return err
+	})
+	if err != nil {
 		return usage("", "export: %v", err)
 	}
 	c.notice("%s: %d bytes", out, len(file))
 	return nil
-}
-
-// writeWhole writes a file that is there as a whole or not at all.
-func writeWhole(path string, content []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
 }
 
 // importCommand is the verb import.

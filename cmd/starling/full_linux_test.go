@@ -31,43 +31,61 @@ def main():
 
 const fullOutput = "[44850,300]"
 
-// Set in a child of TestFullDisk only, which has a mount namespace of its own.
-const fullDisk = "STARLING_TEST_FULL_DISK" // where a small file system is to be
+// diskVariable is set in a child of a test only, which has a mount namespace of its own: where a file
+// system of its own is to be.
+const diskVariable = "STARLING_TEST_DISK"
 
 // noMount is what such a child says where it may mount nothing.
 const noMount = "it cannot mount:"
 
-// TestFullDisk (A20 (5)) runs a script on a real small file system until that is full. The run stops, says so, and goes on when there is room again, to the end that it has on a large
-// one. Where the system gives no file system of one's own, the length of files is limited instead.
-func TestFullDisk(t *testing.T) {
-	if dir := os.Getenv(fullDisk); dir != "" {
-		if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=100m"); err != nil {
+// onDisk plays the test in a child that has a file system of its own, with mount options of tmpfs. It
+// returns why that cannot be had here, "" where it was played.
+func onDisk(t *testing.T, options string, play func(dir string)) (why string) {
+	t.Helper()
+	if dir := os.Getenv(diskVariable); dir != "" {
+		if err := unix.Mount("tmpfs", dir, "tmpfs", 0, options); err != nil {
 			fmt.Println(noMount, err)
-			return
+			return ""
 		}
+		play(dir)
+		return ""
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=600s")
+	cmd.Env = append(os.Environ(), diskVariable+"="+t.TempDir())
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
+		UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
+	}
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	if cmd.ProcessState == nil || strings.Contains(out.String(), noMount) {
+		return fmt.Sprintf("no file system of one's own: %v %s", err, &out)
+	}
+	if err != nil || !strings.Contains(out.String(), "--- PASS: "+t.Name()) {
+		t.Errorf("%v\n%s", err, &out)
+	}
+	return ""
+}
+
+// limitedFiles runs a command that may make no file longer than 512 KiB.
+func limitedFiles() []string { return []string{"sh", "-c", `ulimit -f 1024; exec "$0" "$@"`} }
+
+// TestFullDisk (A20 (5)) runs a script on a real small file system until that is full. The run stops,
+// says so, and goes on when there is room again, to the end that it has on a large one. Where the
+// system gives no file system of one's own, the length of files is limited instead.
+func TestFullDisk(t *testing.T) {
+	why := onDisk(t, "size=100m", func(dir string) {
 		filler := filepath.Join(dir, "filler")
 		if err := os.WriteFile(filler, make([]byte, 28<<20), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		fills(t, dir, nil, func() { os.Remove(filler) })
-		return
-	}
-	dir := t.TempDir()
-	cmd := exec.Command(os.Args[0], "-test.run=^TestFullDisk$", "-test.v", "-test.timeout=120s")
-	cmd.Env = append(os.Environ(), fullDisk+"="+dir)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
-		UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}, GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}}
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	err := cmd.Run()
-	if cmd.ProcessState == nil || strings.Contains(out.String(), noMount) {
-		t.Logf("no file system of one's own: %v %s; limiting the length of files", err, &out)
-		limit := []string{"sh", "-c", `ulimit -f 1024; exec "$0" "$@"`}
-		fills(t, dir, limit, func() {})
-		return
-	}
-	if err != nil || !strings.Contains(out.String(), "--- PASS: TestFullDisk") {
-		t.Errorf("%v\n%s", err, &out)
+	})
+	if why != "" {
+		t.Logf("%s; limiting the length of files", why)
+		fills(t, t.TempDir(), limitedFiles(), func() {})
 	}
 }
 
@@ -76,6 +94,7 @@ type fullAnswer struct {
 	Output json.RawMessage
 	Error  struct{ Kind, Message string }
 	exit   int
+	told   string   // to people
 	prints []string // step and id of each line that the script printed
 }
 
@@ -91,7 +110,7 @@ func inFull(t *testing.T, dir string, limit []string, args ...string) (a fullAns
 	if err := cmd.Run(); cmd.ProcessState == nil {
 		t.Fatal(err)
 	}
-	a.exit = cmd.ProcessState.ExitCode()
+	a.exit, a.told = cmd.ProcessState.ExitCode(), shown.String()
 	_ = json.Unmarshal(out.Bytes(), &a) // a command that was ended has no document
 	a.prints = regexp.MustCompile(`\d+ [0-9a-f-]{36} x`).FindAllString(shown.String()+out.String(), -1)
 	return a

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"starling/lang"
 	"starling/runtime"
@@ -19,7 +21,19 @@ func (c *call) readBundle(script string) (*lang.Bundle, error) {
 		return nil, err
 	}
 	defer root.Close()
-	return lang.Read(entry, source(root), stdlib.Library)
+	files := source(root)
+	var lacks error // what the system lacks is no mistake of the script
+	bundle, err := lang.Read(entry, func(name string) ([]byte, error) {
+		text, err := files(name)
+		if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+			lacks = err
+		}
+		return text, err
+	}, stdlib.Library)
+	if lacks != nil {
+		return nil, runtime.Refuse(runtime.ErrUsage, "", "cannot read the script %s: %v", script, lacks)
+	}
+	return bundle, err
 }
 
 // rooted opens the folder that a script may load from, and names the script from there.

@@ -25,7 +25,8 @@ func StatusOf(kind runtime.ErrorKind) int {
 		return http.StatusForbidden
 	case runtime.ErrKindFull:
 		return http.StatusInsufficientStorage
-	case runtime.ErrKindFailed, runtime.ErrKindNotAStore, runtime.ErrKindDamaged, runtime.ErrKindNewer, runtime.ErrOwnerUnreachable:
+	case runtime.ErrKindReadOnly, runtime.ErrKindExhausted,
+		runtime.ErrKindFailed, runtime.ErrKindNotAStore, runtime.ErrKindDamaged, runtime.ErrKindNewer, runtime.ErrOwnerUnreachable:
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusInternalServerError

@@ -15,6 +15,7 @@ import (
 	badgerdb "github.com/dgraph-io/badger/v4"
 
 	"starling/runtime"
+	"starling/runtime/wholefile"
 )
 
 // A backup is one file: all keys and values of a store as they were at one moment, and where its runs stood.
@@ -39,21 +40,14 @@ func (s *Store) Backup(ctx context.Context, path string) (keys int, size int64, 
 		return 0, 0, runtime.ErrStoreClosed
 	}
 	defer s.calls.Done()
-	if _, err := os.Lstat(path); err == nil {
-		return 0, 0, fmt.Errorf("%s: %w; name a file that does not", path, os.ErrExist)
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	w := &backupWriter{dir: s.badgerDir}
+	err = wholefile.Create(path, func(out io.Writer) error {
+		w.out = out
+		all := func(txn *badgerdb.Txn) error { return w.all(ctx, txn) }
+		return firstError(w.begin(), s.view(all), w.end())
+	})
 	if err != nil {
-		return 0, 0, err
-	}
-	defer os.Remove(f.Name())
-	w := &backupWriter{dir: s.badgerDir, out: f}
-	err = firstError(w.begin(), s.view(func(txn *badgerdb.Txn) error { return w.all(ctx, txn) }), w.end())
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return 0, 0, fmt.Errorf("backup: %w", err)
-	}
-	if err := os.Link(f.Name(), path); err != nil {
-		return 0, 0, err
 	}
 	return w.keys, w.size, syncDirectory(filepath.Dir(path))
 }

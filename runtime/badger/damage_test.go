@@ -487,3 +487,15 @@ func TestFilesOfAnotherStore(t *testing.T) {
 		t.Errorf("without Badger's files: got %v, wanted 7 batches to be missing", err)
 	}
 }
+
+// An empty list of keys is what a power cut can leave of it.
+func TestEmptyKeyRegistry(t *testing.T) {
+	dir := closed(t)
+	must(t, os.Truncate(one(t, dir, "KEYREGISTRY"), 0))
+	for _, o := range []Options{{}, {ReadOnly: true}} {
+		s, err := Open(dir, o)
+		if !errors.Is(err, runtime.ErrDamaged) || !strings.Contains(err.Error(), "key registry") {
+			t.Errorf("%+v: %v, %v", o, s, err)
+		}
+	}
+}

@@ -39,6 +39,7 @@ type findings struct {
 	closed    bool   // all was left in order: no write-ahead log, nothing torn
 	levelZero int    // tables that were not merged yet
 	torn      []tear // logs that do not end where their records do
+	ahead     []tear // every write-ahead log, and where its records end
 }
 
 // tear is where the whole records of a log end; where that is its header, it has none.
@@ -192,7 +193,11 @@ func (in *inspection) readLog(path string) error {
 		return firstError(hole, err)
 	}
 	if in.cut {
-		in.torn = append(in.torn, tear{path, cut})
+		end = cut
+	}
+	in.ahead = append(in.ahead, tear{path, end})
+	if in.cut {
+		in.torn = append(in.torn, tear{path, end})
 		return nil
 	}
 	rests, err := log.restsAt(end)

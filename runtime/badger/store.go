@@ -12,6 +12,7 @@ import (
 	"time"
 
 	badgerdb "github.com/dgraph-io/badger/v4"
+	"golang.org/x/sys/unix"
 
 	"starling/runtime"
 )
@@ -27,6 +28,7 @@ type Options struct {
 type Store struct {
 	dir       string
 	badgerDir string
+	staged    string            // the folder through which Badger reads instead; "" for none
 	info      runtime.StoreInfo // but for Sequence
 	lock      *os.File
 	db        *badgerdb.DB
@@ -62,8 +64,7 @@ func open(dir string, o Options, d disk) (*Store, error) {
 		if s.db != nil {
 			s.db.Close()
 		}
-		lock.Close()
-		return nil, err
+		return nil, firstError(err, errors.Join(lock.Close(), s.unstage()))
 	}
 	return s, nil
 }
@@ -106,42 +107,82 @@ func (s *Store) start(d disk) error {
 	return s.own(found.sequence, d)
 }
 
-// openBadger opens Badger. A reader of a store that was closed opens it as read-only, which is quicker and writes nothing; the logs that
-// a crash leaves can only be replayed by one that may write.
+// openBadger opens Badger. A reader of a store that was closed opens it as read-only, which is quicker
+// and writes nothing. The logs that a crash leaves are replayed, which writes; where nothing can be
+// written they are read from a copy.
 func (s *Store) openBadger(found findings, d disk) error {
-	o := turnedDown(s.badgerDir, found, s.faults)
-	if o.ReadOnly = s.info.ReadOnly && found.closed; !o.ReadOnly {
-		if err := room(s.dir, d, 0); err != nil {
-			return fmt.Errorf("%s: %w", s.dir, err)
-		}
-		if err := found.mend(); err != nil {
-			return err
-		}
-		if err := s.settle(found); err != nil {
-			return err
-		}
+	o, err := s.prepare(found, d)
+	if err != nil {
+		return err
 	}
 	db, err := badgerdb.OpenManaged(o)
-	switch {
-	case err == nil:
-		s.db, s.views = db, views{newest: db.MaxVersion(), open: map[uint64]int{}}
-		db.SetDiscardTs(s.views.newest)
-	case strings.Contains(err.Error(), "Cannot acquire directory lock"): // Badger wraps no cause
-		return fmt.Errorf("%s: %w", s.dir, runtime.ErrLocked)
-	case keyed(err):
-		return damaged(s.badgerDir, "the key registry or the head of a log is not as it was written: %v", err)
-	default:
-		return fmt.Errorf("%s: open badger: %w", s.badgerDir, full(err))
+	if err != nil {
+		return s.refusedBy(err)
 	}
+	s.db, s.views = db, views{newest: db.MaxVersion(), open: map[uint64]int{}}
+	db.SetDiscardTs(s.views.newest)
 	if err := s.faults.err(); err != nil {
 		return damaged(s.badgerDir, "%v", err)
 	}
 	return nil
 }
 
-// keyed tells whether Badger asks for the key of an encryption. None is used here: what names one was changed. Badger wraps no cause.
+// prepare makes the files such that Badger can open them, and says how.
+func (s *Store) prepare(found findings, d disk) (o badgerdb.Options, err error) {
+	dir := s.badgerDir
+	reads := s.info.ReadOnly && found.closed
+	if s.info.ReadOnly && !found.closed && unwritable(dir) {
+		if s.staged, err = stage(dir, found); err != nil {
+			return o, fmt.Errorf("%s: read what its owner left when it was killed: %w", s.dir, err)
+		}
+		dir, reads = s.staged, true
+	}
+	o = turnedDown(dir, found, s.faults)
+	if o.ReadOnly = reads; reads {
+		return o, nil
+	}
+	if err := room(s.dir, d, 0); err != nil {
+		return o, fmt.Errorf("%s: %w", s.dir, err)
+	}
+	if err := found.mend(); err != nil {
+		return o, err
+	}
+	return o, s.settle(found)
+}
+
+// refusedBy says why Badger does not open.
+func (s *Store) refusedBy(err error) error {
+	no := cause(err)
+	switch {
+	case strings.Contains(err.Error(), "Cannot acquire directory lock"):
+		return fmt.Errorf("%s: %w", s.dir, runtime.ErrLocked)
+	case no == unix.EFBIG:
+		return fmt.Errorf("%s: %w", s.badgerDir, full(fmt.Errorf(
+			"%w: a log takes %d MiB, and the limit to the length of files (ulimit -f) is lower", no, 2*valueLog>>20)))
+	case no != nil:
+		return fmt.Errorf("%s: open badger: %w", s.badgerDir, full(no))
+	case keyed(err):
+		return damaged(s.badgerDir, "the key registry or the head of a log is not as it was written: %v", err)
+	}
+	return fmt.Errorf("%s: open badger: %w", s.badgerDir, err)
+}
+
+// cause finds what the system said in an error of Badger's, which wraps no cause; nil where it is
+// nothing that is told apart.
+func cause(err error) error {
+	for _, no := range []error{unix.ENOSPC, unix.EDQUOT, unix.EFBIG, unix.EMFILE, unix.ENFILE, unix.EROFS} {
+		if errors.Is(err, no) || strings.Contains(err.Error(), no.Error()) {
+			return no
+		}
+	}
+	return nil
+}
+
+// keyed tells whether Badger asks for the key of an encryption, or cannot read its list of keys. None is
+// used here: what names one was changed.
 func keyed(err error) bool {
-	return errors.Is(err, badgerdb.ErrEncryptionKeyMismatch) || strings.Contains(err.Error(), "Error for the KEY ID")
+	return errors.Is(err, badgerdb.ErrEncryptionKeyMismatch) ||
+		strings.Contains(err.Error(), "Error for the KEY ID") || strings.Contains(err.Error(), "key registry")
 }
 
 // settle makes durable what a process that died had written and not synced: what is read from now on, and may become a table, is then on the disk. The values first, since
@@ -279,7 +320,15 @@ func (s *Store) shut() error {
 	if s.committer != nil {
 		err = errors.Join(err, s.committer.mark.close())
 	}
-	return errors.Join(err, s.lock.Close())
+	return errors.Join(err, s.lock.Close(), s.unstage())
+}
+
+// unstage removes the folder through which Badger has read.
+func (s *Store) unstage() error {
+	if s.staged == "" {
+		return nil
+	}
+	return os.RemoveAll(s.staged)
 }
 
 // closeBadger closes Badger. On a disk that fails Badger tries to write its memory table until it can; then its log is left for the next

@@ -17,12 +17,13 @@ var errHeld = errors.New("another process holds the lock")
 // lock is the held lock of a store. The file stays when it is let go: who removed it could remove one that another has just taken.
 type lock struct{ file *os.File }
 
-// tryLock takes the lock of a store or fails with errHeld. Without make it fails with fs.ErrNotExist where there is no file: then there is no owner.
+// tryLock takes the lock of a store or fails with errHeld. Without make it writes nothing, and fails
+// with fs.ErrNotExist where there is no file: then there is no owner.
 func tryLock(dir string, make bool) (*lock, error) {
 	path := filepath.Join(dir, lockName)
-	flags := os.O_RDWR
+	flags := os.O_RDONLY
 	if make {
-		flags |= os.O_CREATE
+		flags = os.O_RDWR | os.O_CREATE
 	}
 	file, err := os.OpenFile(path, flags, 0o600)
 	if err != nil {

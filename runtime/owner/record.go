@@ -2,10 +2,14 @@ package owner
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"starling/runtime"
 	"starling/runtime/api"
@@ -78,6 +82,30 @@ func taken(dir string, h api.Hello) *runtime.Refusal {
 	refusal := runtime.Refuse(runtime.ErrOwnerUnreachable, help, "the store %s is owned by process %d (%s) already", dir, h.PID, h.Build)
 	refusal.Data, _ = json.Marshal(h) // plain data of ours
 	return refusal
+}
+
+// locked tells of a store that is closed to this user, or to whoever would write, from any other error.
+func locked(dir string, err error) error {
+	switch {
+	case errors.Is(err, unix.EROFS), errors.Is(err, fs.ErrPermission) && onlyReadable(dir):
+		return readOnly(dir, err)
+	case errors.Is(err, fs.ErrPermission):
+		return barred(dir, err)
+	}
+	return err
+}
+
+// readOnly is the refusal of what would write to a store that can only be read: one on a read-only
+// disk, or one that this user has made so.
+func readOnly(dir string, err error) *runtime.Refusal {
+	return runtime.Refuse(runtime.ErrKindReadOnly,
+		"ps, show, logs, store check, store backup and export read it; "+
+			"make it writable, or take another with --store DIR", "the store %s can only be read: %v", dir, err)
+}
+
+// onlyReadable tells whether this user may look into a directory and make nothing in it.
+func onlyReadable(dir string) bool {
+	return unix.Access(dir, unix.R_OK|unix.X_OK) == nil && unix.Access(dir, unix.W_OK) != nil
 }
 
 // barred is the refusal for a store in which this user may not work: that of somebody else or, after one call with sudo, their own.

@@ -52,12 +52,9 @@ func Acquire(ctx context.Context, c Config, role Role) (*Session, error) {
 	if err == nil {
 		_, err = s.seat(ctx, nil)
 	}
-	if errors.Is(err, fs.ErrPermission) {
-		err = barred(c.Dir, err)
-	}
 	if err != nil {
 		s.end()
-		return nil, err
+		return nil, locked(c.Dir, err)
 	}
 	return s, nil
 }

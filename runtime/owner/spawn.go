@@ -39,7 +39,7 @@ func Spawn(ctx context.Context, c Config, exe string, args ...string) error {
 	}
 	log, err := openLog(dir)
 	if err != nil {
-		return err
+		return locked(dir, err)
 	}
 	defer log.Close()
 	begin, err := log.Seek(0, io.SeekEnd)
