@@ -157,7 +157,7 @@ func (c *call) viewAgent(s *effect.Settings, name string) (agentView, *effect.Re
 }
 
 func (c *call) printAgents(agents []agentView) error {
-	w := tabwriter.NewWriter(plain{c.stdout}, 0, 8, 2, ' ', 0)
+	w := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "AGENT\tBACKEND\tIS\tSTATE")
 	for _, a := range agents {
 		if a.Fault != "" {

@@ -51,7 +51,7 @@ func (c *call) artifacts(ctx context.Context, address, step, out string) error {
 		case c.json:
 			return c.answerJSON(artifactsDocument{runtime.Schema, r.ID, found})
 		}
-		w := tabwriter.NewWriter(plain{c.stdout}, 0, 8, 2, ' ', 0)
+		w := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
 		fmt.Fprintln(w, "STEP\tNAME\tBYTES\tSHA-256")
 		for _, a := range found {
 			fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", a.Step, a.Name, a.Size, a.Hash)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"time"
 
+	"starling/cmd/starling/plain"
 	"starling/lang/effect"
 	"starling/runtime"
 )
@@ -19,7 +20,7 @@ type call struct {
 	args    []string // without the program's name
 	program string   // how a shell calls this program, ready to be pasted
 	stdin   io.Reader
-	stdout  io.Writer
+	stdout  plain.Output
 	stderr  io.Writer
 	getenv  func(string) (string, bool)
 	signals <-chan os.Signal // interruptions
@@ -68,7 +69,7 @@ type session interface {
 // answerJSON prints the result of a verb as one document, the only one.
 func (c *call) answerJSON(doc any) error {
 	c.answered = true
-	e := json.NewEncoder(c.stdout)
+	e := json.NewEncoder(c.stdout.JSON())
 	e.SetEscapeHTML(false)
 	return e.Encode(doc)
 }
@@ -76,8 +77,8 @@ func (c *call) answerJSON(doc any) error {
 // notice tells people something that is not the result.
 func (c *call) notice(format string, args ...any) { fmt.Fprintf(c.stderr, format+"\n", args...) }
 
-// print writes one line of a result that is for people. What is JSON goes to standard output as it is.
-func (c *call) print(format string, args ...any) { fmt.Fprintf(plain{c.stdout}, format+"\n", args...) }
+// print writes one line of a result that is for people.
+func (c *call) print(format string, args ...any) { fmt.Fprintf(c.stdout, format+"\n", args...) }
 
 // leave ends a session. What goes wrong then changes no result, for what was told was durable; it is told all the same.
 func (c *call) leave(s session) {

@@ -129,7 +129,7 @@ func stepsLeft(ctx context.Context, e runtime.Engine, run string) (steps []runti
 }
 
 func printCost(out io.Writer, d costDocument, total runtime.Usage) error {
-	w := tabwriter.NewWriter(plain{out}, 0, 8, 2, ' ', 0)
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, map[bool]string{true: "AGENT", false: "RUN"}[d.Run != ""]+"\tUSD\tINPUT\tOUTPUT\tCALLS")
 	row := func(name string, s costSum) {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\n", name, runtime.Dollars(int64(s.USD*1e6+0.5)), s.InputTokens, s.OutputTokens, s.Calls)

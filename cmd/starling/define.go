@@ -95,7 +95,7 @@ func (c *call) defined(ctx context.Context, name string) error {
 	if c.json {
 		return c.answerJSON(definitionsDocument{runtime.Schema, list})
 	}
-	w := tabwriter.NewWriter(plain{c.stdout}, 0, 8, 2, ' ', 0)
+	w := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "DEFINITION\tDEFINED\tBY\tSCRIPT\tPROGRAM")
 	for _, d := range list {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", d.Address(), stamp(d.At), d.By, d.Script, d.Program[:min(len(d.Program), shownHash)])

@@ -44,7 +44,10 @@ func (c *call) export(ctx context.Context, run, out string) error {
 		return err
 	}
 	if out == "-" {
-		_, err = c.stdout.Write(file)
+		if f, ok := c.stdout.Raw().(*os.File); ok && isTerminal(f) {
+			return usage("-o FILE, or send it on with |", "export: the file is no text for a terminal")
+		}
+		_, err = c.stdout.Raw().Write(file)
 		return err
 	}
 	err = wholefile.Replace(out, func(w io.Writer) error {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"starling/cmd/starling/plain"
 	"starling/runtime"
 )
 
@@ -119,7 +120,7 @@ func invoke(t *testing.T, f *fakeSession, args ...string) (*terminal, int) {
 // sitting is a call that has not begun.
 func sitting(f *fakeSession, args ...string) *terminal {
 	term := &terminal{}
-	term.call = call{args: args, program: "starling", stdin: strings.NewReader(""), stdout: &term.out, stderr: &term.err,
+	term.call = call{args: args, program: "starling", stdin: strings.NewReader(""), stdout: plain.Output{To: &term.out}, stderr: &term.err,
 		getenv: func(name string) (string, bool) { return "value of " + name, name == "TOKEN" },
 		exit:   os.Exit, door: func() doors { return fakeDoors{f} }, env: environment()}
 	return term

@@ -38,7 +38,7 @@ func (c *call) graph(ctx context.Context, address string) error {
 		case c.json:
 			return c.answerJSON(graphDocument{runtime.Schema, drawn})
 		}
-		fmt.Fprint(plain{c.stdout}, drawn.Mermaid)
+		fmt.Fprint(c.stdout, drawn.Mermaid)
 		return nil
 	})
 }

@@ -32,7 +32,7 @@ func (c *call) logsCommand() *cobra.Command {
 func (c *call) logs(ctx context.Context, address string, after uint64, jsonl, follow bool) error {
 	write := c.eventLine
 	if jsonl {
-		e := json.NewEncoder(c.stdout)
+		e := json.NewEncoder(c.stdout.JSON())
 		e.SetEscapeHTML(false)
 		write = func(ev runtime.Event) error { return e.Encode(ev) }
 	}

@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"time"
 
+	"starling/cmd/starling/plain"
 	"starling/runtime/badger"
 	"starling/stdlib/process"
 )
@@ -30,8 +31,8 @@ func start(open opener, clock func() time.Time) {
 		args:    os.Args[1:],
 		program: programWord(os.Args[0]),
 		stdin:   os.Stdin,
-		stdout:  os.Stdout,
-		stderr:  plain{os.Stderr},
+		stdout:  plain.Output{To: os.Stdout},
+		stderr:  plain.Output{To: os.Stderr},
 		getenv:  os.LookupEnv,
 		signals: signals,
 		exit:    os.Exit,

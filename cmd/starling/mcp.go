@@ -49,7 +49,7 @@ func (c *call) mcp(ctx context.Context) error {
 	defer c.leave(s)
 	d := c.desk(s)
 	d.Read = c.readBundle
-	err = mcp.NewServer(d, buildVersion()).Run(ctx, io.NopCloser(c.stdin), writer{c.stdout})
+	err = mcp.NewServer(d, buildVersion()).Run(ctx, io.NopCloser(c.stdin), writer{c.stdout.Raw()})
 	if ctx.Err() != nil {
 		return cause(ctx)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"starling/cmd/starling/plain"
 	"starling/runtime"
 	"starling/runtime/api"
 	"starling/runtime/memory"
@@ -142,7 +143,7 @@ func (h *house) exec(p *telling, args ...string) ([]byte, exit) {
 		}
 	}()
 	var t terminal
-	t.call = call{args: append([]string{"-C", p.dir}, args...), program: "starling", stdin: strings.NewReader(""), stdout: &t.out, stderr: &t.err, getenv: os.LookupEnv,
+	t.call = call{args: append([]string{"-C", p.dir}, args...), program: "starling", stdin: strings.NewReader(""), stdout: plain.Output{To: &t.out}, stderr: &t.err, getenv: os.LookupEnv,
 		exit: os.Exit, door: func() doors { return houseDoors{h} }, env: environment()}
 	code := t.run()
 	if h.store.Failure() != nil {

@@ -94,7 +94,7 @@ func (c *call) ps(ctx context.Context, q selection) error {
 	if c.json {
 		return c.answerJSON(summariesDocument{runtime.Schema, runs})
 	}
-	w := tabwriter.NewWriter(plain{c.stdout}, 0, 8, 2, ' ', 0)
+	w := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "RUN\tSTATUS\tSTARTED\tSCRIPT\tNOTES")
 	for _, r := range runs {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.ID, r.Status, stamp(r.StartedAt), r.Script, c.notes(r))

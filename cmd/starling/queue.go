@@ -69,7 +69,7 @@ func (c *call) listQueues(ctx context.Context) error {
 		c.notice("no queue holds anything")
 		return nil
 	}
-	w := tabwriter.NewWriter(plain{c.stdout}, 0, 8, 2, ' ', 0)
+	w := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "QUEUE\tWAITING\tHELD\tPARKED\tHELD BY")
 	for _, q := range list.Queues {
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\n", q.Queue, q.Waiting, q.Held, q.Parked, strings.Join(q.Holders, " "))
@@ -115,7 +115,7 @@ func (c *call) showQueue(ctx context.Context, name string, limit int) error {
 }
 
 func (c *call) printItems(items []runtime.Item) error {
-	w := tabwriter.NewWriter(plain{c.stdout}, 0, 8, 2, ' ', 0)
+	w := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "ITEM\tSTATUS\tSINCE\tKEY\tVALUE\tNOTES")
 	for _, it := range items {
 		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", it.Item, it.Status, stamp(it.At), clip(strings.Join(strings.Fields(it.Key), " ")), clip(string(it.Value)), itemNotes(it))

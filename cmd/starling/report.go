@@ -52,7 +52,7 @@ func (c *call) output(r *runtime.Run) {
 	case text == "":
 		c.completed(r)
 	default:
-		fmt.Fprintln(c.stdout, text)
+		fmt.Fprintln(c.stdout.JSON(), text)
 	}
 }
 

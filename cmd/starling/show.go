@@ -99,7 +99,7 @@ func (c *call) showSteps(steps []runtime.Step) {
 }
 
 func (c *call) listSteps(steps []runtime.Step) {
-	w := tabwriter.NewWriter(plain{c.stdout}, 0, 8, 2, ' ', 0)
+	w := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
 	for _, s := range steps {
 		took := ""
 		if s.EndedAt != nil {

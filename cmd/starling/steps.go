@@ -51,9 +51,9 @@ func (c *call) tracks(ctx context.Context, address string) error {
 			return c.answerJSON(tracksDocument{runtime.Schema, r.ID, tracks})
 		}
 		for _, t := range tracks {
-			fmt.Fprintf(plain{c.stdout}, "%s  %d/%d  %s\n", t.Track, t.Done, len(t.Stages), t.Status)
+			fmt.Fprintf(c.stdout, "%s  %d/%d  %s\n", t.Track, t.Done, len(t.Stages), t.Status)
 			for _, stage := range t.Stages {
-				fmt.Fprintf(plain{c.stdout}, "  %-9s %s\n", stage.Status, stage.ID)
+				fmt.Fprintf(c.stdout, "  %-9s %s\n", stage.Status, stage.ID)
 			}
 		}
 		return nil
@@ -85,7 +85,7 @@ func (c *call) steps(ctx context.Context, address string, tree bool) error {
 
 // showTree prints the tree of a run's steps.
 func (c *call) showTree(r *runtime.Run, steps []runtime.Step) error {
-	w := tabwriter.NewWriter(plain{c.stdout}, 0, 8, 2, ' ', 0)
+	w := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
 	t := treeWriter{w}
 	t.line("", r.ID+"  "+r.Script, string(r.Status), "", r.Details.UpdatedAt.Sub(r.Details.StartedAt))
 	t.branch(runtime.Tree(steps), "")

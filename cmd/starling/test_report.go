@@ -104,7 +104,7 @@ func (c *call) printTests(f *testFile, verbose bool) {
 	switch {
 	case len(f.wrong) > 0:
 		c.print("FAIL  %s  cannot be tested", f.name)
-		fmt.Fprint(plain{c.stdout}, f.wrong.Render())
+		fmt.Fprint(c.stdout, f.wrong.Render())
 	case len(f.results) == 0:
 		c.print("none  %s  no tests", f.name)
 	case failed > 0:
@@ -130,7 +130,7 @@ func (c *call) printTest(r *suite.Result) {
 	for _, text := range r.Printed {
 		c.print("      %s", strings.ReplaceAll(text, "\n", "\n      "))
 	}
-	fmt.Fprint(plain{c.stdout}, r.Findings.Render())
+	fmt.Fprint(c.stdout, r.Findings.Render())
 }
 
 // The report that build servers read. It has no standard; this is the part that all of them understand.

@@ -78,7 +78,7 @@ func (c *call) tokenListCommand() *cobra.Command {
 				if c.json {
 					return c.answerJSON(tokensDocument{runtime.Schema, list})
 				}
-				w := tabwriter.NewWriter(plain{c.stdout}, 0, 8, 2, ' ', 0)
+				w := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
 				fmt.Fprintln(w, "TOKEN\tMADE\tBY\tCAN")
 				for _, t := range list {
 					fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.Name, stamp(t.At), t.By, strings.Join(t.Can, ","))

@@ -117,7 +117,7 @@ func (c *call) listTools(ctx context.Context, args []string) error {
 	if c.json {
 		return c.answerJSON(toolsDocument{Schema: runtime.Schema, Server: args[0], Definitions: hash, Tools: tools})
 	}
-	w := tabwriter.NewWriter(plain{c.stdout}, 0, 8, 2, ' ', 0)
+	w := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "TOOL\tDOES")
 	for _, t := range tools {
 		first, _, _ := strings.Cut(t.Description, "\n")
@@ -134,7 +134,7 @@ func (c *call) printServers(views []serverView) error {
 	if c.json {
 		return c.answerJSON(toolsDocument{Schema: runtime.Schema, Servers: views})
 	}
-	w := tabwriter.NewWriter(plain{c.stdout}, 0, 8, 2, ' ', 0)
+	w := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "SERVER\tIS\tSTATE")
 	for _, v := range views {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", v.Name, v.Is, orElse(v.Lacks, "ready"))

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A store that cannot be written to, after its owner was killed, has write-ahead logs. Badger reads a
-// log that ends where its records do, and wants to cut off any other, which is each that a kill has
-// left. So such a store is read through a folder for temporary files: its logs are copied there up to
-// where their records end, and all its other files are links. Rejected: to copy the store, which may be
-// large; and to refuse it, since a snapshot of a disk is how such a store comes about.
+// A store that cannot be written to, after its owner was killed, has write-ahead logs. Badger reads
+// a log that ends where its records do, and wants to cut off any other, which is each that a kill
+// has left. So such a store is read through a folder for temporary files: its logs are copied there
+// up to where their records end, and all its other files are links. Rejected: to copy the store,
+// which may be large; and to refuse it, since a snapshot of a disk is how such a store comes about.
 
 // stage makes that folder. The caller removes it.
 func stage(badgerDir string, f findings) (dir string, err error) {

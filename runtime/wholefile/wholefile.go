@@ -1,7 +1,8 @@
-// Package wholefile writes files that are there as a whole or not at all, whatever happens meanwhile:
-// a full disk, an error, a kill. What is written lies beside the file until it is complete and synced,
-// as NAME.part-NUMBER, and is removed when it cannot be completed. A kill leaves it; the next [Create]
-// or [Replace] of the same file removes it, and leaves those alone that another process is writing.
+// Package wholefile writes files that are there as a whole or not at all, whatever happens
+// meanwhile: a full disk, an error, a kill. What is written lies beside the file until it is
+// complete and synced, as NAME.part-NUMBER, and is removed when it cannot be completed. A kill
+// leaves it; the next [Create] or [Replace] of the same file removes it, and leaves those alone
+// that another process is writing.
 package wholefile
 
 import (
@@ -16,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Create makes a file of what fill writes. It fails with fs.ErrExist where there is one already, before
-// anything is written.
+// Create makes a file of what fill writes. It fails with fs.ErrExist where there is one already,
+// before anything is written.
 func Create(path string, fill func(io.Writer) error) error {
 	if _, err := os.Lstat(path); err == nil {
 		return fmt.Errorf("%s: %w; name a file that does not", path, fs.ErrExist)

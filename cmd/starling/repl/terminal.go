@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/peterh/liner"
+
+	"starling/cmd/starling/plain"
 )
 
 // Terminal reads lines from the terminal of this process, with editing and history. What was recalled of a block is one line in which "↵"
@@ -27,7 +29,7 @@ func (t *Terminal) Close() error { return t.state.Close() }
 // Line prompts for a line. The editor cannot be told to stop, so when ctx ends its goroutine is left behind: the process is about to end.
 func (t *Terminal) Line(ctx context.Context, prompt string) (string, error) {
 	return await(ctx, func() (string, error) {
-		line, err := t.state.Prompt(prompt)
+		line, err := t.state.Prompt(strings.Map(oneLine, plain.Text(prompt)))
 		if errors.Is(err, liner.ErrPromptAborted) {
 			err = ErrAborted
 		}
@@ -35,12 +37,20 @@ func (t *Terminal) Line(ctx context.Context, prompt string) (string, error) {
 	})
 }
 
+// oneLine keeps line breaks out of a prompt, which the editor refuses.
+func oneLine(r rune) rune {
+	if r == '\n' || r == '\t' {
+		return ' '
+	}
+	return r
+}
+
 // foldedBreak stands for a line break in the history.
 const foldedBreak = "↵"
 
 // Remember adds a statement to the history.
 func (t *Terminal) Remember(statement string) {
-	t.state.AppendHistory(strings.ReplaceAll(statement, "\n", foldedBreak))
+	t.state.AppendHistory(plain.Text(strings.ReplaceAll(statement, "\n", foldedBreak)))
 }
 
 // Pipe reads lines from something that is not a terminal. There are no prompts.
