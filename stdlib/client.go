@@ -206,7 +206,7 @@ func (e *exchange) failed(err *effect.Error, class effect.Failure) effect.Reply 
 
 // response makes the record that is kept. A server that repeats a secret does not bring it into the journal.
 func (e *exchange) response(resp *http.Response, body []byte) effect.Reply {
-	body = []byte(e.shown.Redact(string(body)))
+	body = []byte(e.shown.Cut(string(body)))
 	text := strings.ToValidUTF8(string(body), "\uFFFD")
 	value, err := contract.FromJSON(body)
 	if err != nil {
