@@ -69,7 +69,7 @@ func (b *binding) refuse(d diagnostic.Diagnostic) {
 }
 
 func (b *binding) object(text []byte) {
-	v, err := contract.FromJSON(text)
+	v, err := contract.FromOutside(text)
 	if err != nil {
 		var d diagnostic.Diagnostic
 		errors.As(err, &d)

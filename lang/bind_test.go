@@ -71,7 +71,7 @@ url: got "https://example.org", want JSON; 1:1: this is not JSON: got "https", w
 		{"an object that is none", typed, []string{`[1]`, "url=https://example.org"}, `
 inputs: got a list, want a JSON object`},
 		{"an object that is no JSON", typed, []string{`{"a": }`, "url=https://example.org"}, `
-inputs:1:7: this is not JSON: got "}", want a value`},
+inputs:1:7: a: this is not JSON: got "}", want a value`},
 		{"an open record", open, []string{"n=1", "m=2", "k:=3"}, `{"n": 1, "m": "2", "k": 3}`},
 
 		{"without a contract, text", untyped, []string{"url=x", "limit=5"}, `{"url": "x", "limit": "5"}`},

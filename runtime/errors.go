@@ -187,7 +187,7 @@ func AsRefusal(err error) *Refusal {
 	for _, k := range []struct {
 		err  error
 		kind ErrorKind
-	}{{ErrNotAStore, ErrKindNotAStore}, {ErrNoStore, ErrKindNotAStore}, {ErrNewer, ErrKindNewer}, {ErrFull, ErrKindFull}, {ErrReadOnly, ErrKindReadOnly}, {ErrFailed, ErrKindFailed}, {ErrDamaged, ErrKindDamaged}, {ErrLocked, ErrOwnerUnreachable}} {
+	}{{ErrNotAStore, ErrKindNotAStore}, {ErrNoStore, ErrKindNotAStore}, {ErrNewer, ErrKindNewer}, {ErrFull, ErrKindFull}, {ErrReadOnly, ErrKindReadOnly}, {ErrTooLarge, ErrBadPayload}, {ErrFailed, ErrKindFailed}, {ErrDamaged, ErrKindDamaged}, {ErrLocked, ErrOwnerUnreachable}} {
 		if errors.Is(err, k.err) {
 			r = &Refusal{Kind: k.kind, Message: err.Error()}
 			if d := (*damagedRun)(nil); errors.As(err, &d) {

@@ -49,7 +49,7 @@ func (e *Local) Push(ctx context.Context, r PushRequest) (*Pushed, error) {
 	if len(r.Key) > effect.MaxKey {
 		return nil, refuse(ErrUsage, "push: the key has %d bytes; the longest has %d", len(r.Key), effect.MaxKey)
 	}
-	v, err := contract.FromJSON(r.Value)
+	v, err := contract.FromOutside(r.Value)
 	if err != nil {
 		return nil, refuse(ErrBadPayload, "push: the value is not JSON: %v", err)
 	}

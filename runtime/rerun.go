@@ -183,6 +183,9 @@ func (e *Local) Fork(ctx context.Context, r ForkRequest) (*Run, error) {
 		return nil, err
 	}
 	if r.Key != "" {
+		if err := checkStartKey(r.Key); err != nil {
+			return nil, err
+		}
 		defer e.hold(prefixStartKey + r.Key)()
 		id, err := e.startedBy(r.Key, r.digest())
 		if err == nil && id != "" {

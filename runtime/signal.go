@@ -420,7 +420,7 @@ func (s *Signal) payload(what string) (starlark.Value, *Refusal) {
 	case len(s.Data) == 0:
 		return starlark.None, nil
 	}
-	v, err := contract.FromJSON(s.Data)
+	v, err := contract.FromOutside(s.Data)
 	if err != nil {
 		return nil, refuse(ErrBadPayload, "%s is not JSON: %v", what, err)
 	}

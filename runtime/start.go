@@ -80,6 +80,9 @@ func (e *Local) start(ctx context.Context, r StartRequest, show func(*state) err
 	if r.Key == "" {
 		return e.create(ctx, r, "", 0, show)
 	}
+	if err := checkStartKey(r.Key); err != nil {
+		return "", err
+	}
 	release := e.hold(prefixStartKey + r.Key)
 	defer release()
 	id, err := e.started(r)
@@ -90,6 +93,14 @@ func (e *Local) start(ctx context.Context, r StartRequest, show func(*state) err
 		return id, e.carryOne(ctx, id, r.Env)
 	}
 	return e.create(ctx, r, "", 0, show)
+}
+
+// checkStartKey refuses a key that the store could not keep.
+func checkStartKey(key string) error {
+	if most := MaxKey - len(prefixStartKey); len(key) > most {
+		return refuse(ErrUsage, "the key has %d bytes; the longest has %d", len(key), most)
+	}
+	return nil
 }
 
 // create makes a run, and shows its first durable state if somebody wants to see it. Nothing exists yet that a refusal could leave behind. It waits for the commit even when whoever asked has gone: the key, or the step, must not

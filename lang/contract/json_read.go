@@ -2,6 +2,7 @@ package contract
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -21,18 +22,34 @@ import (
 // that stands twice in one object, a number beyond the range of a float, text that is not UTF-8, nesting of more than
 // 512 levels. Half of a surrogate pair, as in "\ud83d", reads as U+FFFD.
 func FromJSON(data []byte) (v starlark.Value, err error) {
+	v, _, err = fromJSON(data)
+	return v, err
+}
+
+// FromOutside is FromJSON for what others send. Its errors have the path of the value that is wrong,
+// too. (Scripts see the errors of FromJSON, which therefore stay as they are.)
+func FromOutside(data []byte) (starlark.Value, error) {
+	v, path, err := fromJSON(data)
+	if d := (diagnostic.Diagnostic{}); errors.As(err, &d) && path != "" {
+		d.Path = path
+		err = d
+	}
+	return v, err
+}
+
+func fromJSON(data []byte) (v starlark.Value, path string, err error) {
 	r := &jsonReader{text: string(data)}
 	if valid := len(validPrefix(r.text)); valid < len(r.text) {
-		return nil, r.wrong(valid, valid+1, "this is not UTF-8", "", "")
+		return nil, "", r.wrong(valid, valid+1, "this is not UTF-8", "", "")
 	}
 	v, err = r.value()
 	if err != nil {
-		return nil, err
+		return nil, strings.TrimPrefix(r.path, "."), err
 	}
 	if r.blank(); r.at < len(r.text) {
-		return nil, r.unexpected("the end")
+		return nil, "", r.unexpected("the end")
 	}
-	return v, nil
+	return v, "", nil
 }
 
 // A jsonReader is a recursive-descent reader over the whole text; at is the offset of the next byte.
@@ -40,6 +57,7 @@ type jsonReader struct {
 	text  string
 	at    int
 	depth int
+	path  string // of the value that is wrong, made on the way out to it
 }
 
 // wrong is an error with a place.
@@ -133,6 +151,7 @@ func (r *jsonReader) array() (starlark.Value, error) {
 	for {
 		v, err := r.value()
 		if err != nil {
+			r.path = fmt.Sprintf("[%d]%s", len(elems), r.path)
 			return nil, err
 		}
 		elems = append(elems, v)
@@ -181,11 +200,13 @@ func (r *jsonReader) entry(d *starlark.Dict) error {
 	}
 	v, err := r.value()
 	if err != nil {
+		r.path = "." + shorten(key, 40) + r.path
 		return err
 	}
 	before := d.Len()
 	put(d, key, v)
 	if d.Len() == before {
+		r.path = "." + shorten(key, 40)
 		return r.wrong(start, end, "key "+quote(shorten(key, 40))+" stands twice in one object", "", "")
 	}
 	return nil

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 
+	"go.starlark.net/starlark"
+
 	"starling/lang/contract"
 	"starling/runtime"
 )
@@ -170,9 +172,9 @@ func (t *Tool) checked(arguments json.RawMessage) (json.RawMessage, error) {
 	if len(arguments) == 0 {
 		arguments = []byte("{}")
 	}
-	v, err := contract.FromJSON(arguments)
+	v, err := t.read(arguments)
 	if err != nil {
-		return nil, runtime.Refuse(runtime.ErrUsage, "", "%s: the arguments are not JSON: %v", t.Name, err)
+		return nil, err
 	}
 	v, wrong := t.Input.Check(v)
 	if len(wrong) > 0 {
@@ -181,8 +183,23 @@ func (t *Tool) checked(arguments json.RawMessage) (json.RawMessage, error) {
 	return contract.ToJSON(v)
 }
 
+// read reads arguments. A key that stands twice is refused, before anything that takes the last one of
+// the two has read them.
+func (t *Tool) read(arguments json.RawMessage) (starlark.Value, error) {
+	v, err := contract.FromOutside(arguments)
+	if err != nil {
+		return nil, runtime.Refuse(runtime.ErrUsage, "", "%s: the arguments are not JSON: %v", t.Name, err)
+	}
+	return v, nil
+}
+
 // Call checks the arguments, a JSON object, and makes the call. The answer is one JSON object, of the tool's type or in the caller's own words. An error is for [RefusalOf].
 func (t *Tool) Call(ctx context.Context, d *Desk, arguments json.RawMessage) (any, error) {
+	if len(arguments) > 0 {
+		if _, err := t.read(arguments); err != nil {
+			return nil, err
+		}
+	}
 	arguments, foreign := t.ours(arguments)
 	arguments, err := t.checked(arguments)
 	if err != nil {

@@ -172,7 +172,9 @@ func (g *glob) at(p *place, info os.FileInfo) error {
 		err = g.in(p)
 	}
 	for len(p.dirs) > depth {
-		p.up()
+		if lost := p.up(); lost != nil { // there is no way back to the rest
+			return fmt.Errorf("the folder above %q was changed meanwhile: %v", info.Name(), lost)
+		}
 	}
 	if errors.Is(err, errChanged) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil // it went away meanwhile

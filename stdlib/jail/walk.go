@@ -13,8 +13,9 @@ import (
 )
 
 const (
-	maxLinks = 40  // of one path, as in the kernel
-	maxDepth = 200 // folders, each of which is open while what is below it is looked at
+	maxLinks = 40   // of one path, as in the kernel
+	maxDepth = 4000 // folders
+	keptOpen = 64   // of those above a place; the workspace's is open besides
 )
 
 // way says how a path is walked.
@@ -26,23 +27,66 @@ type way struct {
 // place is a name in a folder that was reached from the workspace.
 type place struct {
 	tree *Tree
-	dirs []*os.Root  // the folders down to it, the workspace's first
-	path []string    // their names, without the workspace
-	name string      // within the last of them; "." for the workspace itself
-	info os.FileInfo // of what is there; nil if nothing is
+	dirs []*os.Root    // the folders down to it, the workspace's first; nil for one that was closed
+	path []string      // their names, without the workspace
+	seen []os.FileInfo // what they were
+	name string        // within the last of them; "." for the workspace itself
+	info os.FileInfo   // of what is there; nil if nothing is
 }
 
 func (p *place) dir() *os.Root { return p.dirs[len(p.dirs)-1] }
 
 func (p *place) close() {
 	for len(p.dirs) > 1 {
-		p.up()
+		p.leave()
 	}
 }
 
-func (p *place) up() {
-	p.dir().Close()
-	p.dirs, p.path = p.dirs[:len(p.dirs)-1], p.path[:len(p.path)-1]
+// leave forgets the last folder.
+func (p *place) leave() {
+	n := len(p.path) - 1
+	p.shut(n + 1)
+	p.dirs, p.path, p.seen = p.dirs[:n+1], p.path[:n], p.seen[:n]
+}
+
+// shut closes a folder.
+func (p *place) shut(n int) {
+	if p.dirs[n] != nil {
+		p.dirs[n].Close()
+		p.dirs[n] = nil
+	}
+}
+
+// up goes to the folder above. Only the last folders are kept open, or one that is deep would take
+// all descriptors: where it was closed it is opened again, and must be the one that it was.
+func (p *place) up() error {
+	p.leave()
+	if p.dir() != nil {
+		return nil
+	}
+	for n := 1; n < len(p.dirs); n++ {
+		sub, err := p.dirs[n-1].OpenRoot(p.path[n-1])
+		if err != nil {
+			return err
+		}
+		p.dirs[n] = sub
+		info, err := sub.Stat(".")
+		if err != nil {
+			return err
+		}
+		if !os.SameFile(info, p.seen[n-1]) {
+			return errChanged
+		}
+		p.thin(n)
+	}
+	return nil
+}
+
+// thin closes the folder that is too far above one.
+func (p *place) thin(n int) {
+	if far := n - keptOpen; far > 0 {
+		p.shut(far)
+	}
 }
 
 // down opens a folder and makes sure that it is the one that was seen, and not the store.
@@ -54,7 +98,8 @@ func (p *place) down(name string, seen os.FileInfo) error {
 	if err != nil {
 		return err
 	}
-	p.dirs, p.path = append(p.dirs, sub), append(p.path, name)
+	p.dirs, p.path, p.seen = append(p.dirs, sub), append(p.path, name), append(p.seen, seen)
+	p.thin(len(p.dirs) - 1)
 	info, err := sub.Stat(".")
 	switch {
 	case err != nil:
@@ -67,7 +112,8 @@ func (p *place) down(name string, seen os.FileInfo) error {
 	return nil
 }
 
-// walk finds what a path leads to. The place must be closed. Nothing being there is no error; something missing on the way is.
+// walk finds what a path leads to. The place must be closed. Nothing being there is no error;
+// something missing on the way is.
 func (t *Tree) walk(to string, w way) (*place, error) {
 	if err := Check(to); err != nil {
 		return nil, err
@@ -92,7 +138,9 @@ func (p *place) follow(rest []string, w way) error {
 			if len(p.dirs) == 1 {
 				return ErrOutside
 			}
-			p.up()
+			if err := p.up(); err != nil {
+				return err
+			}
 			continue
 		}
 		info, err := p.look(name, w.make && len(rest) > 0)
@@ -126,8 +174,9 @@ func (p *place) follow(rest []string, w way) error {
 	return err
 }
 
-// Reach tells whether a path may be read, or with change be changed, by somebody else: nil also where nothing is there yet. It looks at this moment; what is there may be another thing when
-// they come to it.
+// Reach tells whether a path may be read, or with change be changed, by somebody else: nil also
+// where nothing is there yet. It looks at this moment; what is there may be another thing when they
+// come to it.
 func (t *Tree) Reach(path string, change bool) error {
 	p, err := t.walk(path, way{follow: true})
 	if errors.Is(err, fs.ErrNotExist) && !slices.Contains(strings.Split(path, "/"), "..") {
@@ -146,7 +195,8 @@ func (t *Tree) Reach(path string, change bool) error {
 	return &Error{path, err}
 }
 
-// mayChange refuses the repository's own files and what holds the store; a place of which nothing is known is nil.
+// mayChange refuses the repository's own files and what holds the store; a place of which nothing
+// is known is nil.
 func (p *place) mayChange(path string) error {
 	if err := checkChange(path); err != nil || p == nil {
 		return err
