@@ -8,6 +8,8 @@
 //
 // Those of runtime/tool, and run_NAME for each script that is defined, with its inputs as JSON Schema. An answer is one JSON object; a refusal is an answer with isError and
 // {"error":{"kind","message","help","data"}}, the runtime.Refusal with its hint for tools.
+// The lists of tools and resources have what the caller may use and nothing else, and of a tool the arguments that the caller may give. They say so for people: a call is refused by the engine,
+// whatever was listed.
 //
 // # Waiting
 //
