@@ -96,9 +96,12 @@ func (r *adopted) decided() []Write {
 // open are the rows by which the run and its open gates are found.
 func (r *adopted) open(s *state, now time.Time) []Write {
 	all := []Write{{runKey(r.id), append(appendMicros(nil, s.Updated), s.summary()...)}, {orderKey(now, r.id), []byte(s.Parent)}}
+	if !s.Status.Ended() {
+		all = append(all, Write{liveKey(s.Started, r.id), []byte{}})
+	}
 	for _, g := range s.openGates() {
 		row := Record{Time: g.OpenedAt, Type: GateOpened, Step: g.Name, Data: g.payload()}
-		all = append(all, Write{[]byte(prefixInbox + r.id + "/" + g.Name), appendRecord(nil, &row)})
+		all = append(all, Write{inboxKey(r.id, g.Name), appendRecord(nil, &row)}, listed(r.id, &row, row.view()))
 	}
 	for _, st := range s.inOrder() {
 		if row := s.workRow(st.Step); row != nil {
@@ -152,6 +155,9 @@ func (r *reader) sweep() error {
 func (r *reader) sweepRun(run string) error {
 	if _, err := r.store.Get([]byte(prefixStaged + run)); err != nil {
 		return nil
+	}
+	if err := r.unlist(run); err != nil {
+		return err
 	}
 	for _, prefix := range []string{prefixJournal + run, prefixCheckpoint + run, prefixHorizon + run, prefixKeyframe + run, prefixGate + run + "/", prefixInbox + run + "/", prefixWork + run + "/", prefixNotice + run + "/", prefixKey + run + "/", prefixOrphan + run + "@",
 		prefixRecovery + run, prefixStaged + run} {

@@ -174,11 +174,13 @@ func (e *Local) sleeps(row *Summary) bool {
 
 // carried is what follows when a run is carried anew: its children are, and gates close whose variables have come.
 func (t *turn) carried() {
-	missing := t.missing()
-	for _, g := range t.s.openGates() {
-		name, ok := strings.CutPrefix(g.Name, gateNeeds)
-		if ok && !slices.Contains(missing, name) {
-			t.withdrawGate(g, "")
+	if t.s.needy() { // a look at all that is open costs as much as is open
+		missing := t.missing()
+		for _, g := range t.s.openGates() {
+			name, ok := strings.CutPrefix(g.Name, gateNeeds)
+			if ok && !slices.Contains(missing, name) {
+				t.withdrawGate(g, "")
+			}
 		}
 	}
 	for _, st := range t.s.children {
@@ -206,11 +208,4 @@ func (t *turn) missing() []string {
 }
 
 // needy tells whether a run rests at the gate of a variable.
-func (s *state) needy() bool {
-	for name := range s.Gates {
-		if strings.HasPrefix(name, gateNeeds) {
-			return true
-		}
-	}
-	return false
-}
+func (s *state) needy() bool { return s.needs > 0 }

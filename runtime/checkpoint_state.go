@@ -91,7 +91,7 @@ func stateOf(run string, v effect.View) *state {
 			if st := s.Steps[g.Step]; st != nil && g.Args == nil { // steps stand before gates
 				g.Args = st.Args
 			}
-			s.Gates[name] = g
+			s.open(g)
 		case "timer":
 			s.timers.set(timer{Purpose: f.Text("purpose"), Step: f.Text("step"), Due: timeOf(f, "due")})
 		case "spent":

@@ -35,6 +35,7 @@ func (a *actor) commit(t *turn) error {
 		b.Writes = append(b.Writes, Write{[]byte(prefixBlob + hash), content})
 	}
 	err := a.e.commit(context.Background(), b)
+	a.clean(t, err)
 	named(err)
 	if err != nil {
 		return fmt.Errorf("run %s: %w", a.run, err)
@@ -78,10 +79,11 @@ func (a *actor) index(b *Batch, t *turn) row {
 		r := &t.records[i]
 		switch r.Type {
 		case GateOpened:
-			b.Writes = append(b.Writes, Write{inboxKey(a.run, r.Step), appendRecord(nil, r)})
+			b.Writes = append(b.Writes, Write{inboxKey(a.run, r.Step), appendRecord(nil, r)}, listed(a.run, r, r.view()))
 		case GateEscalated:
 			if g := t.s.Gates[r.Step]; g != nil {
-				b.Writes = append(b.Writes, Write{inboxKey(a.run, r.Step), appendRecord(nil, &Record{Time: g.OpenedAt, Type: GateOpened, Step: r.Step, Data: g.payload()})})
+				row := Record{Time: g.OpenedAt, Type: GateOpened, Step: r.Step, Data: g.payload()}
+				b.Writes = append(b.Writes, Write{inboxKey(a.run, r.Step), appendRecord(nil, &row)}, listed(a.run, &row, row.view()))
 			}
 		case GateDecided, GateWithdrawn:
 			b.Writes = append(b.Writes, Write{inboxKey(a.run, r.Step), nil})
@@ -90,6 +92,7 @@ func (a *actor) index(b *Batch, t *turn) row {
 			}
 		}
 	}
+	a.unlisted(b, t)
 	b.Writes = append(b.Writes, a.noticed(t)...)
 	for step := range t.work {
 		b.Writes = append(b.Writes, Write{workKey(a.run, step), t.s.workRow(step)})

@@ -52,7 +52,8 @@ func (e *Local) giveUp(run string, why error) {
 	s := newState(run)
 	s.Status, s.Script, s.Started, s.Parent, s.Session = Damaged, was.Script, was.StartedAt, was.Parent, was.Session
 	s.Err = &effect.Error{Message: why.Error()}
-	err = e.commit(context.Background(), &Batch{Writes: []Write{{runKey(run), append(appendMicros(nil, e.now()), s.summary()...)}}})
+	err = e.commit(context.Background(), &Batch{Writes: []Write{
+		{runKey(run), append(appendMicros(nil, e.now()), s.summary()...)}, {liveKey(s.Started, run), []byte{}}}})
 	if err != nil {
 		e.log("run %s: %v", run, err)
 	}

@@ -7,18 +7,34 @@ import (
 )
 
 // Diagram draws a run as it stands: a Mermaid flowchart (mermaid.js.org/syntax/flowchart.html) of its steps, those of one branch below each other and branches side by side, coloured by how
-// they stand. The steps are those of [Steps].
-func Diagram(r *Run, steps []Step) string {
+// they stand. The steps are a page of them: what is before and behind it is a box that says so.
+func Diagram(r *Run, page *StepPage) string {
 	d := diagram{}
 	d.line("flowchart TD")
 	d.line("  start([%s])", label(r.Script))
-	last := d.branch(Tree(steps), "  ", "start")
+	last := "start"
+	if page.Earlier {
+		last = d.rest(last, "earlier steps")
+	}
+	last = d.branch(Tree(page.Steps), "  ", last)
+	if page.Next > 0 {
+		last = d.rest(last, "later steps")
+	}
 	d.line("  stop([%s]):::%s", label(string(r.Status)), colour(string(r.Status)))
 	d.line("  %s --> stop", last)
 	for _, c := range colours {
 		d.line("  classDef %s fill:%s,stroke:%s,color:#111", c.name, c.fill, c.stroke)
 	}
 	return d.text.String()
+}
+
+// rest draws the steps that are not on the page.
+func (d *diagram) rest(before, what string) string {
+	id := fmt.Sprintf("n%d", d.n)
+	d.n++
+	d.line("  %s(%s):::gone", id, label("… "+what))
+	d.line("  %s --> %s", before, id)
+	return id
 }
 
 // colours are the classes of nodes.

@@ -18,7 +18,7 @@ func TestDiagram(t *testing.T) {
 		return s
 	}
 	r := &runtime.Run{Script: `a "b" <c>#1.star`, Status: runtime.Suspended}
-	got := runtime.Diagram(r, []runtime.Step{
+	got := runtime.Diagram(r, &runtime.StepPage{Steps: []runtime.Step{
 		step("plan", "agent", "plan", "ok", 1, 1500*time.Millisecond),
 		step("parallel/a/build", "agent", "claude", "error", 3, 2*time.Second),
 		step("parallel/b/parallel/0/x", "sh", "", "withdrawn", 0, time.Second),
@@ -26,7 +26,7 @@ func TestDiagram(t *testing.T) {
 		step("parallel#2/a/child", "run", "", "ok", 0, time.Minute),
 		step("parallel#2/a/child#2", "run", "", "degraded", 0, time.Minute),
 		step("ship", "gate", "", "waiting", 0, 0),
-	})
+	}})
 	want := `flowchart TD
   start(["a #quot;b#quot; #lt;c#gt;#35;1.star"])
   n0["plan<br/>ok, 1.5s"]:::done

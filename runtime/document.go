@@ -146,6 +146,11 @@ type Listing struct {
 	Gates  []Gate    `json:"gates,omitempty"`
 	Work   []Work    `json:"work,omitempty"`
 
+	// Next is the After of the page behind this one, "" where there is none. What has come to be or
+	// ended since is on it, or not, as it stands then; nothing else is missed or told of twice.
+	Next    string   `json:"next,omitempty"`
+	Cursors []string `json:"cursors,omitempty"` // of each run or gate, where the query asks for them
+
 	Queues []QueueSummary `json:"queues,omitempty"`
 	Items  []Item         `json:"items,omitempty"`
 }

@@ -141,11 +141,14 @@ type Query struct {
 	All    bool     `json:"all,omitempty"`    // ended runs too
 	Status []Status `json:"status,omitempty"` // only these
 	Target string   `json:"target,omitempty"` // only gates targeted at this name, or at nobody; only work of this agent
-	Limit  int      `json:"limit,omitempty"`  // at most so many runs, or items, 0 for no bound
-	Gates  bool     `json:"gates,omitempty"`  // list open gates instead of runs
-	Work   bool     `json:"work,omitempty"`   // list work that agents come for instead of runs, the oldest first
-	Queues bool     `json:"queues,omitempty"` // list the queues that hold something instead of runs
-	Queue  string   `json:"queue,omitempty"`  // list the items of this queue instead of runs, the oldest first, with its summary
+	Limit  int      `json:"limit,omitempty"`  // at most so many runs, gates or items, 0 for no bound
+	After  string   `json:"after,omitempty"`  // with Limit, of runs and gates: those behind a page, whose [Listing.Next] this is
+
+	Cursors bool   `json:"cursors,omitempty"` // with Limit, of runs and gates: the After behind each of them, too
+	Gates   bool   `json:"gates,omitempty"`   // list open gates instead of runs
+	Work    bool   `json:"work,omitempty"`    // list work that agents come for instead of runs, the oldest first
+	Queues  bool   `json:"queues,omitempty"`  // list the queues that hold something instead of runs
+	Queue   string `json:"queue,omitempty"`   // list the items of this queue instead of runs, the oldest first, with its summary
 }
 
 // WatchRequest selects events.
@@ -153,6 +156,8 @@ type WatchRequest struct {
 	Run    string `json:"run"`
 	After  uint64 `json:"after,omitempty"` // only events with a higher sequence number
 	Follow bool   `json:"follow,omitempty"`
+
+	Types []string `json:"types,omitempty"` // only events of these types
 }
 
 // Caller is who asks. The zero Caller may do nothing.

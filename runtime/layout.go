@@ -24,6 +24,8 @@ import (
 //	n/KEY                        idempotency key of a start: digest of the request, run id
 //	c/RUN@STEP                   which run a step has started
 //	o/ micros8 RUN               the order of starts, the newest first: the time is counted down; the step that started the run
+//	e/r micros8 RUN              a run that has not ended, the newest first: its start is counted down (index.go)
+//	e/g micros8 RUN/GATE         an open gate, the oldest first: whom it asks
 //	z/RUN@STEP                   an orphan: the child run of a step that does not wait for it any more, and has not been seen to end (orphan.go)
 //	q/RUN                        recoveries since the run last committed
 //	x/BACKEND                    circuit breaker of a backend that has failed (breaker.go)
@@ -39,6 +41,7 @@ import (
 //	a/RUN                        a run whose journal is being written ahead: it is not there yet (adopt.go)
 //	t/NAME                       a token: capabilities, and what recognises its secret (token.go)
 //	m/mac                        secret of this store from which snapshot MACs are made
+//	m/index                      which owner has kept e/ (index.go)
 //	m/garbage                    something was dropped, and contents may be there that nothing names (contents.go)
 //
 // A run's earliest timer is in its row. There is no row for each: an engine that is to fire them has the rows of the runs that it carries.
@@ -54,6 +57,8 @@ const (
 	prefixStartKey   = "n/"
 	prefixChild      = "c/"
 	prefixOrder      = "o/"
+	prefixLive       = "e/r"
+	prefixOpen       = "e/g"
 	prefixOrphan     = "z/"
 	prefixRecovery   = "q/"
 	prefixBreaker    = "x/"
@@ -68,6 +73,7 @@ const (
 	prefixStaged     = "a/"
 	prefixToken      = "t/"
 	keyMAC           = "m/mac"
+	keyIndex         = "m/index"
 	keyGarbage       = "m/garbage"
 )
 

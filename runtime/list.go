@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,24 +31,111 @@ func (r *reader) list(q Query, to contract.Audience) (*Listing, error) {
 	if q.Queues || q.Queue != "" {
 		return r.queues(q)
 	}
+	if q.Limit > 0 {
+		return r.runPage(q)
+	}
 	out := &Listing{Schema: Schema, Runs: []Summary{}}
-	take := func(s Summary) error {
-		if !q.wants(s.Status) {
-			return nil
+	err := scanEach(r.store, prefixRun, func(run string, row []byte, damage error) error {
+		if s := r.summaryFrom(run, row, damage); q.wants(s.Status) {
+			out.Runs = append(out.Runs, r.now(s))
 		}
-		s.Carried = r.carried(s.ID)
-		s.Overdue = s.NextDue != nil && !s.Carried && s.NextDue.Before(r.clock())
-		if out.Runs = append(out.Runs, s); len(out.Runs) == q.Limit {
+		return nil
+	})
+	slices.SortFunc(out.Runs, newer)
+	return out, err
+}
+
+// now is a summary with what is not in its row.
+func (r *reader) now(s Summary) Summary {
+	s.Carried = r.carried(s.ID)
+	s.Overdue = s.NextDue != nil && !s.Carried && s.NextDue.Before(r.clock())
+	return s
+}
+
+// runPage lists as many runs as are asked for: of those that have not ended by the index, of all in
+// the order of their starts.
+func (r *reader) runPage(q Query) (*Listing, error) {
+	prefix := prefixOrder
+	if r.lists.good && !q.wantsEnded() {
+		prefix = prefixLive
+	}
+	out := &Listing{Schema: Schema, Runs: []Summary{}}
+	err := r.page(prefix, q, out, func(run string, _ []byte) (bool, error) {
+		row, err := r.store.Get(runKey(run))
+		if errors.Is(err, ErrNoKey) {
+			return false, nil // it was forgotten since
+		}
+		if err != nil && !errors.Is(err, ErrDamaged) {
+			return false, err
+		}
+		s := r.summaryFrom(run, row, err)
+		if !q.wants(s.Status) {
+			return false, nil
+		}
+		out.Runs = append(out.Runs, r.now(s))
+		return true, nil
+	})
+	return out, err
+}
+
+// page reads entries of an index until one more is taken than is asked for, and notes where the next
+// page begins. The rows are read apart from the scan of the entries, of which few are read ahead.
+func (r *reader) page(prefix string, q Query, out *Listing, take func(rest string, v []byte) (bool, error)) error {
+	from, err := behind(prefix, q.After)
+	for n, last := 0, ""; err == nil; {
+		var read []indexEntry
+		if read, err = r.entries(from, afterPrefix([]byte(prefix))); err != nil || len(read) == 0 {
+			return err
+		}
+		for _, e := range read {
+			order := e.key[len(prefix):]
+			taken, err := take(string(order[8:]), e.value)
+			if err != nil {
+				return err
+			}
+			if !taken {
+				continue
+			}
+			if n++; n > q.Limit {
+				out.more(q.Limit, last)
+				return nil
+			}
+			last = cursorOf(order)
+			if q.Cursors {
+				out.Cursors = append(out.Cursors, last)
+			}
+		}
+		from = append(read[len(read)-1].key, 0)
+	}
+	return err
+}
+
+// more leaves of a listing what was asked for, and says where it goes on.
+func (l *Listing) more(limit int, next string) {
+	l.Runs, l.Gates, l.Next = l.Runs[:min(limit, len(l.Runs))], l.Gates[:min(limit, len(l.Gates))], next
+}
+
+// indexEntry is an entry of an index.
+type indexEntry struct{ key, value []byte }
+
+// someEntries is how many entries are read at once.
+const someEntries = 256
+
+// entries reads some entries of an index. One that cannot be read leads to its row all the same.
+func (r *reader) entries(from, to []byte) (read []indexEntry, err error) {
+	err = scanRange(r.store, from, to, func(k, v []byte, _ error) error {
+		read = append(read, indexEntry{bytes.Clone(k), bytes.Clone(v)})
+		if len(read) == someEntries {
 			return ErrStopScan
 		}
 		return nil
-	}
-	if q.Limit > 0 {
-		return out, r.newest(take)
-	}
-	err := scanEach(r.store, prefixRun, func(run string, row []byte, damage error) error { return take(r.summaryFrom(run, row, damage)) })
-	slices.SortFunc(out.Runs, newer)
-	return out, err
+	})
+	return read, err
+}
+
+// wantsEnded tells whether runs are asked for that have ended.
+func (q *Query) wantsEnded() bool {
+	return q.All && len(q.Status) == 0 || slices.ContainsFunc(q.Status, Status.Ended)
 }
 
 // wants tells whether runs in a status are asked for.
@@ -63,18 +151,6 @@ func newer(a, b Summary) int {
 		return c
 	}
 	return strings.Compare(a.ID, b.ID)
-}
-
-// newest calls fn for the runs in the order of their starts, the newest first.
-func (r *reader) newest(fn func(Summary) error) error {
-	return scan(r.store, prefixOrder, func(rest string, _ []byte) error {
-		run := rest[8:]
-		row, err := r.store.Get(runKey(run))
-		if err != nil && !errors.Is(err, ErrDamaged) {
-			return err
-		}
-		return fn(r.summaryFrom(run, row, err))
-	})
 }
 
 // summaryFrom reads a row. One that is damaged, or tells of a damaged run, is made again from the journal; where that cannot be read the run is listed as damaged.
@@ -100,33 +176,90 @@ func (r *reader) summaryFrom(run string, row []byte, damage error) Summary {
 
 // inbox lists open gates, the oldest first, each under the address of the top run.
 func (r *reader) inbox(q Query, to contract.Audience) (*Listing, error) {
-	parents := map[string]string{}
-	parent := func(run string) string {
-		if _, known := parents[run]; !known {
-			row, _ := r.summary(run) // of a run that cannot be read nobody is known to have started it
-			parents[run] = row.Parent
-		}
-		return parents[run]
-	}
 	out := &Listing{Schema: Schema, Gates: []Gate{}}
+	top := r.tops()
+	add := func(run, name string, opened time.Time, data effect.View) {
+		run, name = top(run, name)
+		if g := gateDocument(run, name, opened, data, to); q.asks(g.Target) {
+			out.Gates = append(out.Gates, g)
+		}
+	}
+	if q.Limit > 0 && r.lists.good {
+		return out, r.page(prefixOpen, q, out, func(key string, target []byte) (bool, error) {
+			if !q.asks(string(target)) {
+				return false, nil
+			}
+			run, name, _ := strings.Cut(key, "/")
+			v, err := r.store.Get(inboxKey(run, name))
+			if errors.Is(err, ErrNoKey) {
+				return false, nil // it was closed since
+			}
+			n := len(out.Gates)
+			if opened, data := r.opened(run, name, v, err); !opened.IsZero() {
+				add(run, name, opened, data)
+			}
+			return len(out.Gates) > n, nil
+		})
+	}
 	err := scanEach(r.store, prefixInbox, func(key string, v []byte, damage error) error {
 		run, name, _ := strings.Cut(key, "/")
-		opened, data := r.opened(run, name, v, damage)
-		if opened.IsZero() {
-			return nil // the run cannot be read either: it is listed as damaged
-		}
-		for parent(run) != "" {
-			up, step, _ := cutParent(parent(run))
-			run, name = up, step+"/"+name
-		}
-		g := gateDocument(run, name, opened, data, to)
-		if q.Target == "" || g.Target == "" || g.Target == q.Target {
-			out.Gates = append(out.Gates, g)
+		if opened, data := r.opened(run, name, v, damage); !opened.IsZero() { // else it is listed as damaged
+			add(run, name, opened, data)
 		}
 		return nil
 	})
 	slices.SortStableFunc(out.Gates, func(a, b Gate) int { return a.OpenedAt.Compare(b.OpenedAt) })
+	if q.Limit > 0 && err == nil {
+		err = out.cut(q)
+	}
 	return out, err
+}
+
+// asks tells whether gates are asked for that are for somebody.
+func (q *Query) asks(target string) bool {
+	return q.Target == "" || target == "" || target == q.Target
+}
+
+// tops gives the top run of a gate's run, and the gate's address there.
+func (r *reader) tops() func(run, gate string) (string, string) {
+	parents := map[string]string{}
+	return func(run, gate string) (string, string) {
+		for {
+			parent, known := parents[run]
+			if !known {
+				row, _ := r.summary(run) // of a run that cannot be read nobody is known to have started it
+				parent = row.Parent
+				parents[run] = parent
+			}
+			if parent == "" {
+				return run, gate
+			}
+			up, step, _ := cutParent(parent)
+			run, gate = up, step+"/"+gate
+		}
+	}
+}
+
+// cut leaves of all gates the page that is asked for, where there is no index: a reader's store may
+// have had an owner that knew none. Its cursor counts.
+func (l *Listing) cut(q Query) error {
+	begin := 0
+	if q.After != "" {
+		var err error
+		if begin, err = strconv.Atoi(q.After); err != nil || begin < 0 {
+			return badCursor(q.After)
+		}
+	}
+	l.Gates = l.Gates[min(begin, len(l.Gates)):]
+	if len(l.Gates) > q.Limit {
+		l.more(q.Limit, strconv.Itoa(begin+q.Limit))
+	}
+	for i := range l.Gates {
+		if q.Cursors {
+			l.Cursors = append(l.Cursors, strconv.Itoa(begin+i+1))
+		}
+	}
+	return nil
 }
 
 // opened reads the row of an open gate: when it was opened, and what it is about. One that cannot be read is made again from the journal.

@@ -98,7 +98,7 @@ func Open(store Store, env *effect.Environment, opts Options) (*Local, error) {
 		return nil, err
 	}
 	r := newReader(store)
-	if err := r.sweep(); err != nil {
+	if err := errors.Join(r.sweep(), r.reindex()); err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancelCause(context.Background())

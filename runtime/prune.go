@@ -119,7 +119,8 @@ func (p *pruner) tree(s Summary) (tree []Summary, whole bool, err error) {
 
 // forget removes one run.
 func (p *pruner) forget(ctx context.Context, s Summary) error {
-	b := &Batch{Writes: []Write{{[]byte(prefixStaged + s.ID), []byte{}}, {runKey(s.ID), nil}, {[]byte(keyGarbage), []byte{}}}}
+	b := &Batch{Writes: []Write{{[]byte(prefixStaged + s.ID), []byte{}}, {runKey(s.ID), nil},
+		{liveKey(s.StartedAt, s.ID), nil}, {[]byte(keyGarbage), []byte{}}}}
 	for _, key := range [][]byte{p.order[s.ID], p.starts[s.ID]} {
 		if key != nil {
 			b.Writes = append(b.Writes, Write{key, nil})

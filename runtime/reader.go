@@ -17,6 +17,7 @@ type reader struct {
 	store   Store
 	carried func(run string) bool
 	clock   func() time.Time
+	lists   *lists
 
 	mu      *sync.Mutex              // guards what follows
 	changed map[string]chan struct{} // closed when a run has committed
@@ -25,13 +26,15 @@ type reader struct {
 }
 
 func newReader(store Store) reader {
-	return reader{store: store, carried: func(string) bool { return false }, clock: time.Now, mu: new(sync.Mutex), changed: map[string]chan struct{}{}}
+	return reader{store: store, carried: func(string) bool { return false }, clock: time.Now, lists: new(lists), mu: new(sync.Mutex), changed: map[string]chan struct{}{}}
 }
 
 // NewReader returns an engine that only reads: Get, List, Watch without Follow and Blob answer, as do Defined and Replay, everything else is refused. It is what a
 // command that prints and leaves uses when the store has no owner.
 func NewReader(store Store, env *effect.Environment) Engine {
-	return &readOnly{reader: newReader(store), programs: programs{env: env}}
+	r := newReader(store)
+	r.lists.good, _ = indexKept(store, store.Info().Epoch) // without it every row is read
+	return &readOnly{reader: r, programs: programs{env: env}}
 }
 
 type readOnly struct {

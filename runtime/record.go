@@ -165,6 +165,25 @@ func readRecord(b []byte, seq uint64) (Record, []byte, error) {
 	return r, rest, nil
 }
 
+// recordSize is how many bytes the first of some records has, 0 if it is malformed.
+func recordSize(b []byte) int {
+	if len(b) == 0 {
+		return 0
+	}
+	_, w := binary.Uvarint(b[1:])
+	if w <= 0 {
+		return 0
+	}
+	_, rest, ok := cutBytes(b[1+w:])
+	if ok {
+		_, rest, ok = cutBytes(rest)
+	}
+	if !ok {
+		return 0
+	}
+	return len(b) - len(rest)
+}
+
 func cutBytes(b []byte) (head, rest []byte, ok bool) {
 	n, w := binary.Uvarint(b)
 	if w <= 0 || n > uint64(len(b)-w) {

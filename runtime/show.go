@@ -161,12 +161,11 @@ func Steps(ctx context.Context, e Engine, run string) ([]Step, error) {
 
 // StepsAfter lists the steps that were requested behind a record: of a run whose journal was trimmed ([Details].Horizon) those that it still tells of.
 func StepsAfter(ctx context.Context, e Engine, run string, after uint64) ([]Step, error) {
-	var events []Event
-	err := e.Watch(ctx, WatchRequest{Run: run, After: after}, func(ev Event) error {
-		events = append(events, ev)
-		return nil
-	})
-	return stepsOf(events), err
+	page, err := PageOfSteps(ctx, e, StepQuery{Run: run, After: after})
+	if err != nil {
+		return nil, err
+	}
+	return page.Steps, nil
 }
 
 // stepList folds events into steps.
@@ -174,6 +173,8 @@ type stepList struct {
 	steps []Step
 	at    map[string]int // by address
 }
+
+func newStepList() *stepList { return &stepList{steps: []Step{}, at: map[string]int{}} }
 
 func (l *stepList) take(ev *Event) {
 	if ev.Type == StepRequested.String() || ev.Type == StepAnswered.String() {

@@ -233,7 +233,7 @@ func (t *turn) started(first *effect.Object, r *StartRequest) {
 
 // names are the rows by which a new run is found: in the order of starts, and by its key or the step that started it.
 func (r StartRequest) names(id, parent string, now time.Time) []Write {
-	rows := []Write{{orderKey(now, id), []byte(parent)}}
+	rows := []Write{{orderKey(now, id), []byte(parent)}, {liveKey(now, id), []byte{}}}
 	switch {
 	case parent != "":
 		rows = append(rows, Write{childKey(parent), []byte(id)})

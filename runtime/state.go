@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"starling/lang/effect"
@@ -55,6 +56,7 @@ type state struct {
 	ready    heap[*step]       // those that want an attempt, the oldest first
 	crowded  map[string]*crowd // agents with limits, by their names
 	flying   int               // steps whose newest attempt has started and not ended
+	needs    int               // open gates of variables that nobody has brought
 	children map[string]*step  // steps that wait for a child run
 	takes    []*step           // steps that wait for a message, in the order of their requests
 	changing []*step           // steps that may change files of the workspace, the oldest first
@@ -190,6 +192,7 @@ func (s *state) end(status Status) {
 	clear(s.Recalls)
 	clear(s.Owned)
 	clear(s.crowded)
+	s.needs = 0
 	s.timers, s.ready, s.flying, s.takes, s.asks, s.changing, s.decided, s.Mailbox = timers{}, heap[*step]{}, 0, nil, nil, nil, nil, nil
 	s.shared = shared{}
 }
@@ -385,13 +388,14 @@ func (s *state) verdict(r *Record, v effect.View) {
 func (s *state) gate(r *Record, v effect.View) {
 	switch r.Type {
 	case GateOpened:
-		s.Gates[r.Step] = &gate{Name: r.Step, Step: v.Text("step"), Seq: r.Seq, OpenedAt: r.Time, Deadline: timeOf(v, "deadline"), Args: v.Raw("args")}
+		s.open(&gate{Name: r.Step, Step: v.Text("step"), Seq: r.Seq, OpenedAt: r.Time,
+			Deadline: timeOf(v, "deadline"), Args: v.Raw("args")})
 	case GateEscalated:
 		if g := s.Gates[r.Step]; g != nil {
 			g.Level = int(v.Int("level"))
 		}
 	default:
-		delete(s.Gates, r.Step)
+		s.shut(r.Step)
 		s.Bare = s.Bare || v.Flag("bare")
 		if st := s.Steps[v.Text("uncertain")]; st != nil {
 			s.want(st, v.Flag("retry"))
@@ -406,6 +410,22 @@ func (s *state) gate(r *Record, v effect.View) {
 			s.Without = append(s.Without, name)
 		}
 	}
+}
+
+// open notes an open gate.
+func (s *state) open(g *gate) {
+	s.Gates[g.Name] = g
+	if strings.HasPrefix(g.Name, gateNeeds) {
+		s.needs++
+	}
+}
+
+// shut forgets an open gate.
+func (s *state) shut(name string) {
+	if s.Gates[name] != nil && strings.HasPrefix(name, gateNeeds) {
+		s.needs--
+	}
+	delete(s.Gates, name)
 }
 
 func (s *state) accept(r *Record, v effect.View) {

@@ -13,7 +13,8 @@ import (
 func (s *state) summary() effect.Payload {
 	var b effect.Object
 	b.Text("status", string(s.Status)).Text("script", s.Script).Int("started", micros(s.Started)).Int("gates", int64(len(s.Gates))).
-		Int("next_due", micros(s.due(false))).Text("parent", s.Parent).Flag("session", s.Session).Flag("awaits", len(s.asks) > 0)
+		Int("next_due", micros(s.due(false))).Text("parent", s.Parent).Flag("session", s.Session).Flag("awaits", len(s.asks) > 0).
+		Flag("original", s.Settings == s.original)
 	if s.Err != nil {
 		b.Text("error", s.Err.Message)
 	}
@@ -28,10 +29,11 @@ type row struct {
 	due    int64
 	err    *effect.Error
 	awaits bool
+	pinned bool
 }
 
 func (s *state) row() row {
-	return row{s.Status, s.Script, len(s.Gates), micros(s.due(false)), s.Err, len(s.asks) > 0}
+	return row{s.Status, s.Script, len(s.Gates), micros(s.due(false)), s.Err, len(s.asks) > 0, s.Settings != s.original}
 }
 
 func summaryOf(run string, v effect.View) Summary {

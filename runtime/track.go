@@ -36,10 +36,9 @@ const (
 // Tracks lists the tracks that a run has told of behind a record, in the order in which they began. It reads the journal from there on.
 func Tracks(ctx context.Context, e Engine, run string, after uint64) ([]Track, error) {
 	tracks := []Track{}
-	err := e.Watch(ctx, WatchRequest{Run: run, After: after}, func(ev Event) error {
-		if ev.Type == OutputEmit.String() {
-			tracks = tracked(tracks, &ev)
-		}
+	emits := WatchRequest{Run: run, After: after, Types: []string{OutputEmit.String()}}
+	err := e.Watch(ctx, emits, func(ev Event) error {
+		tracks = tracked(tracks, &ev)
 		return nil
 	})
 	return tracks, err

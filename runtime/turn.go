@@ -46,6 +46,7 @@ type turn struct {
 	yielded  bool              // the machine has more to do, or an outcome is known that it has not been given
 	taken    int               // events that were applied
 	moved    bool              // the machine is that of another program
+	shut     []shutGate        // gates that were closed
 
 	exchanging bool // it holds the engine's exchange
 }
@@ -83,6 +84,11 @@ func (t *turn) record(typ RecordType, step string, data effect.Payload) uint64 {
 	t.records = append(t.records, Record{Seq: t.s.Seq + 1, Time: t.now, Type: typ, Step: step, Data: data})
 	t.size += len(data)
 	t.touch(step)
+	if typ == GateDecided || typ == GateWithdrawn {
+		if g := t.s.Gates[step]; g != nil {
+			t.shut = append(t.shut, shutGate{step, g.OpenedAt})
+		}
+	}
 	t.s.apply(&t.records[len(t.records)-1])
 	return t.s.Seq
 }
@@ -318,12 +324,24 @@ func (t *turn) rest() {
 	case t.moving():
 		t.wake()
 	case t.s.Status != Suspended:
-		var b effect.Object
-		for _, g := range t.s.openGates() {
-			b.Flag(g.Name, true)
-		}
-		t.record(RunSuspended, "", (&effect.Object{}).Raw("gates", b.Payload()).Int("next_due", micros(t.s.due(t.m == nil))).Payload())
+		t.record(RunSuspended, "", t.s.resting().Int("next_due", micros(t.s.due(t.m == nil))).Payload())
 	}
+}
+
+// maxNamed bounds the open gates that a run.suspended names. Of more it says how many there are: each
+// answer of a run with thousands would write down the names of all others.
+const maxNamed = 64
+
+// resting says which gates a run rests at.
+func (s *state) resting() *effect.Object {
+	var all, names effect.Object
+	if n := len(s.Gates); n > maxNamed {
+		return all.Int("open", int64(n))
+	}
+	for _, g := range s.openGates() {
+		names.Flag(g.Name, true)
+	}
+	return all.Raw("gates", names.Payload())
 }
 
 // moving tells whether anything but a signal or a timer can move the run: the machine, an attempt, a child run.

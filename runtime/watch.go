@@ -3,6 +3,8 @@ package runtime
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 )
 
 // Watch calls fn for the events of a run in order. It reads some of them, and hands them out when it has: whoever is slow to take them holds up nobody.
@@ -16,18 +18,23 @@ func (r *reader) Watch(ctx context.Context, w WatchRequest, fn func(Event) error
 	}
 	for after, over := w.After, false; ; {
 		next := r.next(run, w.Follow)
-		records, err := r.some(run, after)
-		for i := range records {
-			rec := &records[i]
+		lent, err := r.lend(ctx, run, after)
+		for i := range lent.records {
+			rec := &lent.records[i]
 			after, over = rec.Seq, over || rec.ends()
+			if len(w.Types) > 0 && !slices.Contains(w.Types, rec.Type.String()) {
+				continue
+			}
 			if err := fn(rec.event(run)); err != nil {
+				lent.release()
 				return unlessStopped(err)
 			}
 		}
+		lent.release()
 		switch {
 		case err != nil:
 			return err
-		case len(records) > 0:
+		case len(lent.records) > 0:
 		case over || !w.Follow:
 			return nil
 		case r.stalled() != nil:
@@ -62,17 +69,56 @@ func (r *Record) ends() bool {
 	return r.Type == RunCompleted || r.Type == RunFailed || r.Type == RunCancelled
 }
 
-// watchBytes bounds the journal that a watcher reads at once, beyond one commit.
-const watchBytes = 256 << 10
+// A watcher is lent some records at a time, whatever the commits are that they are in: one that does
+// not read holds no more. A large record is lent alone, and takes room where the watcher's face has
+// bounded that; with its text as JSON it is there several times.
+const (
+	lentBytes   = 16 << 10
+	largeRecord = 16 << 10
+	lentTimes   = 4
+)
 
-// some reads records behind a sequence number: those of whole commits, to the end or as many as are handed out at once.
-func (r *reader) some(run string, after uint64) ([]Record, error) {
-	var out []Record
-	size := 0
-	err := r.commits(run, after, func(v []byte, records []Record) error {
-		out = append(out, records...)
-		if size += len(v); size > watchBytes {
-			return ErrStopScan
+// lent are records that are handed out.
+type lent struct {
+	records []Record
+	large   int    // size of the record that comes next, if it needs room
+	release func() // gives the room back
+}
+
+// lend reads the records behind a sequence number that are handed out next.
+func (r *reader) lend(ctx context.Context, run string, after uint64) (*lent, error) {
+	room := roomOf(ctx)
+	out, err := r.some(run, after, room == nil)
+	if out.large == 0 || err != nil {
+		return out, err
+	}
+	release, err := room.Take(ctx, int64(lentTimes*out.large))
+	if err != nil {
+		return out, err
+	}
+	out, err = r.some(run, after, true)
+	out.release = release
+	return out, err
+}
+
+// some reads some records. A large one that comes first is read if it may be.
+func (r *reader) some(run string, after uint64, large bool) (*lent, error) {
+	out, size := &lent{release: func() {}}, 0
+	err := r.raw(run, after, func(b []byte, seq uint64) error {
+		for len(b) > 0 {
+			n := recordSize(b)
+			switch {
+			case n > largeRecord && len(out.records) > 0, size > 0 && size+n > lentBytes:
+				return ErrStopScan
+			case n > largeRecord && !large:
+				out.large = n
+				return ErrStopScan
+			}
+			rec, rest, err := readRecord(b, seq)
+			if err != nil {
+				return err
+			}
+			out.records, b, seq, size = append(out.records, rec), rest, seq+1, size+n
 		}
 		return nil
 	})
@@ -107,22 +153,49 @@ func (r *reader) kept(run string, fn func(*Record) error) error {
 // commits calls fn for the commits of a run behind a sequence number, with their records; of one that begins before it, with those behind it. A record that was
 // trimmed is refused, and so is one that is missing.
 func (r *reader) commits(run string, after uint64, fn func(v []byte, records []Record) error) error {
+	return r.raw(run, after, func(b []byte, seq uint64) error {
+		records, err := readRecords(b, seq)
+		if err != nil {
+			return err
+		}
+		return fn(b, records)
+	})
+}
+
+// raw is commits with the bytes of the records, and the number of the first of them.
+func (r *reader) raw(run string, after uint64, fn func(b []byte, seq uint64) error) error {
 	from, err := r.commitOf(run, after+1)
 	if err != nil {
 		return err
 	}
 	next := after + 1
 	err = r.store.Scan(seqKey(prefixJournal, run, from), afterPrefix([]byte(prefixJournal+run)), func(k, v []byte) error {
-		records, err := unseal(v, seqOf(k))
+		seq := seqOf(k)
+		b, err := open(v)
 		if err != nil {
-			return err
+			return fmt.Errorf("journal from record %d on: %w", seq, err)
 		}
-		if seqOf(k) > next {
+		if seq > next {
 			return r.missing(run, next)
 		}
-		records = records[min(next-seqOf(k), uint64(len(records))):]
-		next += uint64(len(records))
-		return fn(v, records)
+		for ; seq < next && len(b) > 0; seq++ { // those before are known
+			n := recordSize(b)
+			if n == 0 {
+				_, _, err := readRecord(b, seq)
+				return err
+			}
+			b = b[n:]
+		}
+		first := next
+		for rest := b; len(rest) > 0; next++ {
+			n := recordSize(rest)
+			if n == 0 {
+				_, _, err := readRecord(rest, next)
+				return err
+			}
+			rest = rest[n:]
+		}
+		return fn(b, first)
 	})
 	return unreadable(run, err)
 }
@@ -181,7 +254,11 @@ func (r *reader) close() {
 
 // commit applies a batch. Everybody who watches hears of a disk that is full or has failed, whoever's commit it was that met it.
 func (r *reader) commit(ctx context.Context, b *Batch) error {
+	marked := r.lists.mark(b, r.store.Info().Epoch)
 	err := r.store.Commit(ctx, b)
+	if marked && err != nil {
+		r.lists.unmarked.Store(true)
+	}
 	if errors.Is(err, ErrFull) || errors.Is(err, ErrFailed) {
 		r.halt(err)
 	}

@@ -12,7 +12,7 @@ import (
 
 // inboxCommand is the verb inbox: a plain list, the oldest gate first.
 func (c *call) inboxCommand() *cobra.Command {
-	var target, which string
+	var q gateQuery
 	var work bool
 	cmd := &cobra.Command{
 		Use:     "inbox",
@@ -21,13 +21,14 @@ func (c *call) inboxCommand() *cobra.Command {
 		Args:    operands(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if work {
-				return c.workInbox(cmd.Context(), target)
+				return c.workInbox(cmd.Context(), q.target)
 			}
-			return c.inbox(cmd.Context(), target, which)
+			return c.inbox(cmd.Context(), q)
 		},
 	}
-	cmd.Flags().StringVar(&target, "target", "", "only what `WHO` may answer")
-	cmd.Flags().StringVar(&which, "filter", "", "only those that `FILTER` means; see starling query --help")
+	cmd.Flags().StringVar(&q.target, "target", "", "only what `WHO` may answer")
+	cmd.Flags().StringVar(&q.filter, "filter", "", "only those that `FILTER` means; see starling query --help")
+	q.page.flags(cmd)
 	cmd.Flags().BoolVar(&work, "work", false, "list work that agents come for instead; starling claim takes it")
 	c.jsonFlag(cmd)
 	return cmd
@@ -37,31 +38,42 @@ func (c *call) inboxCommand() *cobra.Command {
 type gatesDocument struct {
 	Schema string         `json:"schema"`
 	Gates  []runtime.Gate `json:"gates"`
+	Next   string         `json:"next,omitempty"` // the --after of the next page
+}
+
+// gateQuery says which gates are wanted.
+type gateQuery struct {
+	target, filter string
+	page           page
 }
 
 // inbox lists open gates with what each is about and the commands that answer it.
-func (c *call) inbox(ctx context.Context, target, which string) error {
-	s, gates, err := c.openGates(ctx, c.door().Look, target, which)
+func (c *call) inbox(ctx context.Context, q gateQuery) error {
+	s, gates, err := c.openGates(ctx, c.door().Look, q)
 	if err != nil {
 		return err
 	}
 	defer c.leave(s)
-	c.withAnswers(gates)
+	c.withAnswers(gates.List)
 	if c.json {
-		return c.answerJSON(gatesDocument{runtime.Schema, gates})
+		return c.answerJSON(gatesDocument{runtime.Schema, gates.List, gates.Next})
 	}
-	if len(gates) == 0 {
+	if len(gates.List) == 0 {
 		c.notice("no gate is open")
 	}
-	for _, g := range gates {
+	for _, g := range gates.List {
 		c.printGate(g)
 	}
+	c.more(gates.Next)
 	return nil
 }
 
 // openGates opens the store by one of its doors and lists the open gates that a filter means. Whoever gets a session leaves it.
-func (c *call) openGates(ctx context.Context, door func(context.Context) (session, error), target, which string) (session, []runtime.Gate, error) {
-	f, err := filter.Parse(which)
+func (c *call) openGates(ctx context.Context, door func(context.Context) (session, error), q gateQuery) (session, *filter.Page[runtime.Gate], error) {
+	f, err := filter.Parse(q.filter)
+	if err == nil {
+		err = q.page.check()
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -69,7 +81,7 @@ func (c *call) openGates(ctx context.Context, door func(context.Context) (sessio
 	if err != nil {
 		return nil, nil, err
 	}
-	gates, err := f.Gates(ctx, s, runtime.Query{Target: target}, time.Now())
+	gates, err := f.Gates(ctx, s, runtime.Query{Target: q.target, Limit: q.page.limit, After: q.page.after}, time.Now())
 	if err != nil {
 		c.leave(s)
 		return nil, nil, err

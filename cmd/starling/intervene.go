@@ -62,11 +62,11 @@ func (c *call) intervene(ctx context.Context, kind runtime.SignalKind, address s
 		return err
 	}
 	defer c.leave(s)
-	r, err := s.Get(ctx, run)
+	r, err := runtime.DeclaredBy(ctx, s, run)
 	if err != nil {
 		return err
 	}
-	receipt, err := s.Signal(ctx, runtime.Signal{Kind: kind, Key: requestKey(v.key), Run: r.ID, Step: step, Reason: v.reason, As: v.as, Env: c.values(r.Details.Env)})
+	receipt, err := s.Signal(ctx, runtime.Signal{Kind: kind, Key: requestKey(v.key), Run: r.Run, Step: step, Reason: v.reason, As: v.as, Env: c.values(r.Env)})
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,7 @@ func (c *call) psCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVarP(&q.all, "all", "a", false, "those that have ended too")
 	cmd.Flags().StringVar(&q.filter, "filter", "", "only those that `FILTER` means; see starling query --help")
+	q.page.flags(cmd)
 	c.jsonFlag(cmd)
 	return cmd
 }
@@ -33,16 +34,44 @@ func (c *call) psCommand() *cobra.Command {
 type summariesDocument struct {
 	Schema string            `json:"schema"`
 	Runs   []runtime.Summary `json:"runs"`
+	Next   string            `json:"next,omitempty"` // the --after of the next page
 }
 
 // selection says which runs are to be listed.
 type selection struct {
 	all    bool
 	filter string
+	page   page
+}
+
+// page says which piece of a long list is wanted.
+type page struct {
+	limit int
+	after string
+}
+
+func (p *page) flags(cmd *cobra.Command) {
+	cmd.Flags().IntVar(&p.limit, "limit", 100, "at most `N`, 0 for all")
+	cmd.Flags().StringVar(&p.after, "after", "", "the page behind one that has said so, by its `CURSOR`")
+}
+
+func (p *page) check() error {
+	if p.limit < 0 {
+		return usage("", "--limit: got %d, want 0 or more", p.limit)
+	}
+	return nil
+}
+
+// more tells people how to see what is behind a page.
+func (c *call) more(next string) {
+	if next != "" {
+		c.notice("there is more: --after %s shows the next page, --limit 0 all", next)
+	}
 }
 
 // queryCommand is the verb query: ps for those who know what they look for.
 func (c *call) queryCommand() *cobra.Command {
+	q := selection{all: true}
 	cmd := &cobra.Command{
 		Use:     "query FILTER",
 		Short:   "List the runs that a filter means, ended ones too",
@@ -50,8 +79,12 @@ func (c *call) queryCommand() *cobra.Command {
 		Long:    queryTopic(),
 		Example: `  starling query 'status = suspended and target = "reviewer" and age > 2h'`,
 		Args:    operands(1, 1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return c.ps(cmd.Context(), selection{true, args[0]}) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q.filter = args[0]
+			return c.ps(cmd.Context(), q)
+		},
 	}
+	q.page.flags(cmd)
 	c.jsonFlag(cmd)
 	return cmd
 }
@@ -79,6 +112,9 @@ A value with blanks, brackets or signs is quoted. A condition on a gate holds fo
 // ps lists runs, the newest first. It starts nothing and fires no timer: what is overdue is named instead.
 func (c *call) ps(ctx context.Context, q selection) error {
 	f, err := filter.Parse(q.filter)
+	if err == nil {
+		err = q.page.check()
+	}
 	if err != nil {
 		return err
 	}
@@ -87,16 +123,17 @@ func (c *call) ps(ctx context.Context, q selection) error {
 		return err
 	}
 	defer c.leave(s)
-	runs, err := f.Runs(ctx, s, runtime.Query{All: q.all}, time.Now())
+	listed, err := f.Runs(ctx, s, runtime.Query{All: q.all, Limit: q.page.limit, After: q.page.after}, time.Now())
 	if err != nil {
 		return err
 	}
 	if c.json {
-		return c.answerJSON(summariesDocument{runtime.Schema, runs})
+		return c.answerJSON(summariesDocument{runtime.Schema, listed.List, listed.Next})
 	}
+	defer c.more(listed.Next)
 	w := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "RUN\tSTATUS\tSTARTED\tSCRIPT\tNOTES")
-	for _, r := range runs {
+	for _, r := range listed.List {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.ID, r.Status, stamp(r.StartedAt), r.Script, c.notes(r))
 	}
 	return w.Flush()

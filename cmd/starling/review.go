@@ -37,11 +37,12 @@ Each answer is durable when it is accepted. After the last one the runs are foll
 
 // review asks about the gates that are open when it begins.
 func (c *call) review(ctx context.Context, target, which string) error {
-	s, gates, err := c.openGates(ctx, c.staying(false), target, which)
+	s, all, err := c.openGates(ctx, c.staying(false), gateQuery{target: target, filter: which})
 	if err != nil {
 		return err
 	}
 	defer c.leave(s)
+	gates := all.List
 	if len(gates) == 0 {
 		c.notice("no gate is open")
 		return nil
@@ -111,11 +112,11 @@ func (c *call) sendAnswer(ctx context.Context, s session, g runtime.Gate, line, 
 	if err != nil {
 		return nil, err
 	}
-	r, err := s.Get(ctx, sig.Run)
+	r, err := runtime.DeclaredBy(ctx, s, sig.Run)
 	if err != nil {
 		return nil, err
 	}
-	sig.Run, sig.Env, sig.As, sig.Key = r.ID, c.values(r.Details.Env), as, requestKey("")
+	sig.Run, sig.Env, sig.As, sig.Key = r.Run, c.values(r.Env), as, requestKey("")
 	return s.Signal(ctx, sig)
 }
 

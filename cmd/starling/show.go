@@ -14,13 +14,15 @@ import (
 
 // showCommand is the verb show.
 func (c *call) showCommand() *cobra.Command {
+	var p stepPage
 	cmd := &cobra.Command{
 		Use:     "show RUN",
 		Short:   "Show a run: inputs, steps, gates, output",
 		GroupID: "look",
 		Args:    operands(1, 1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return c.show(cmd.Context(), args[0]) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return c.show(cmd.Context(), args[0], p) },
 	}
+	p.limitFlag(cmd)
 	c.jsonFlag(cmd)
 	return cmd
 }
@@ -28,22 +30,29 @@ func (c *call) showCommand() *cobra.Command {
 // shownDocument is a run's document with the details beside it.
 type shownDocument struct {
 	*runtime.Run
-	Steps []runtime.Step `json:"steps"`
+	Steps   []runtime.Step `json:"steps"`
+	Earlier bool           `json:"earlier,omitempty"` // there are older steps, which steps lists
 	*runtime.Details
 }
 
 // show prints all that is known of one run: on a page for people, or the document of run with the details beside it.
-func (c *call) show(ctx context.Context, address string) error {
+func (c *call) show(ctx context.Context, address string, p stepPage) error {
+	if err := p.check(); err != nil {
+		return err
+	}
 	return c.lookAt(ctx, address, func(s session, r *runtime.Run) error {
-		steps, err := runtime.StepsAfter(ctx, s, r.ID, r.Details.Horizon)
+		page, err := p.newest(ctx, s, r)
 		if err != nil {
 			return err
 		}
 		if c.json {
-			return c.answerJSON(shownDocument{c.document(r), steps, r.Details})
+			return c.answerJSON(shownDocument{c.document(r), page.Steps, page.Earlier, r.Details})
 		}
 		c.showHead(r)
-		c.showSteps(steps)
+		c.showSteps(page.Steps)
+		if page.Earlier {
+			c.print("  these are the newest steps, and what is open: %s", c.command("steps", r.ID))
+		}
 		for _, g := range r.Gates {
 			c.print("")
 			c.printGate(g)

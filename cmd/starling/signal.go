@@ -80,11 +80,11 @@ func (c *call) signal(ctx context.Context, address string, v *signalVerb) error 
 		return err
 	}
 	defer c.leave(s)
-	r, err := s.Get(ctx, request.Run)
+	r, err := runtime.DeclaredBy(ctx, s, request.Run)
 	if err != nil {
 		return err
 	}
-	request.Run, request.Env = r.ID, c.values(r.Details.Env)
+	request.Run, request.Env = r.Run, c.values(r.Env)
 	receipt, err := s.Signal(ctx, request)
 	if err != nil {
 		return err

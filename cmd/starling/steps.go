@@ -16,6 +16,7 @@ import (
 // stepsCommand is the verb steps.
 func (c *call) stepsCommand() *cobra.Command {
 	var tree, track bool
+	var p stepPage
 	cmd := &cobra.Command{
 		Use:     "steps RUN",
 		Short:   "List a run's steps",
@@ -25,10 +26,11 @@ func (c *call) stepsCommand() *cobra.Command {
 			if track {
 				return c.tracks(cmd.Context(), args[0])
 			}
-			return c.steps(cmd.Context(), args[0], tree)
+			return c.steps(cmd.Context(), args[0], tree, p)
 		},
 	}
 	cmd.Flags().BoolVar(&tree, "tree", false, "by branches, each with the attempts of its steps")
+	p.flags(cmd)
 	cmd.Flags().BoolVar(&track, "track", false, "how far it is with what has several stages, as its script tells")
 	c.jsonFlag(cmd)
 	return cmd
@@ -65,22 +67,67 @@ type stepsDocument struct {
 	Schema string         `json:"schema"`
 	Run    string         `json:"run"`
 	Steps  []runtime.Step `json:"steps"`
+	Next   uint64         `json:"next,omitempty"` // the --after of the next page
 }
 
-func (c *call) steps(ctx context.Context, address string, tree bool) error {
+func (c *call) steps(ctx context.Context, address string, tree bool, p stepPage) error {
+	if err := p.check(); err != nil {
+		return err
+	}
 	return c.lookAt(ctx, address, func(s session, r *runtime.Run) error {
-		steps, err := runtime.Steps(ctx, s, r.ID)
+		page, err := p.behind(ctx, s, r)
 		switch {
 		case err != nil:
 			return err
 		case c.json:
-			return c.answerJSON(stepsDocument{runtime.Schema, r.ID, steps})
-		case tree:
-			return c.showTree(r, steps)
+			return c.answerJSON(stepsDocument{runtime.Schema, r.ID, page.Steps, page.Next})
 		}
-		c.listSteps(steps)
+		defer c.moreSteps(page.Next)
+		if tree {
+			return c.showTree(r, page.Steps)
+		}
+		c.listSteps(page.Steps)
 		return nil
 	})
+}
+
+// stepPage says which piece of a run's steps is wanted.
+type stepPage struct {
+	limit int
+	after uint64
+}
+
+func (p *stepPage) limitFlag(cmd *cobra.Command) {
+	cmd.Flags().IntVar(&p.limit, "limit", 200, "at most `N` steps, 0 for all")
+}
+
+func (p *stepPage) flags(cmd *cobra.Command) {
+	p.limitFlag(cmd)
+	cmd.Flags().Uint64Var(&p.after, "after", 0, "those that were asked for behind the record with this `NUMBER`")
+}
+
+func (p *stepPage) check() error {
+	if p.limit < 0 {
+		return usage("", "--limit: got %d, want 0 or more", p.limit)
+	}
+	return nil
+}
+
+// newest are the newest steps of a run that are wanted.
+func (p *stepPage) newest(ctx context.Context, s session, r *runtime.Run) (*runtime.StepPage, error) {
+	return runtime.PageOfSteps(ctx, s, runtime.StepQuery{Run: r.ID, After: r.Details.Horizon, Limit: p.limit, Newest: true})
+}
+
+// behind are the steps of a run that are wanted, the oldest first.
+func (p *stepPage) behind(ctx context.Context, s session, r *runtime.Run) (*runtime.StepPage, error) {
+	return runtime.PageOfSteps(ctx, s, runtime.StepQuery{Run: r.ID, After: p.after, Limit: p.limit})
+}
+
+// moreSteps tells people how to see the steps behind a page.
+func (c *call) moreSteps(next uint64) {
+	if next > 0 {
+		c.notice("there are more steps: --after %d shows the next ones, --limit 0 all", next)
+	}
 }
 
 // showTree prints the tree of a run's steps.

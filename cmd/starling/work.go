@@ -141,8 +141,8 @@ func (c *call) work(ctx context.Context, kind runtime.SignalKind, handle string,
 		return err
 	}
 	defer c.leave(s)
-	if r, err := s.Get(ctx, sig.Run); err == nil { // who may not see the run brings no variables
-		sig.Run, sig.Env = r.ID, c.values(r.Details.Env)
+	if r, err := runtime.DeclaredBy(ctx, s, sig.Run); err == nil { // who may not see the run brings no variables
+		sig.Run, sig.Env = r.Run, c.values(r.Env)
 	}
 	receipt, err := s.Signal(ctx, sig)
 	if err != nil {

@@ -18,6 +18,7 @@ var (
 	_ runtime.Tokens      = (*Client)(nil)
 	_ runtime.Archive     = (*Client)(nil)
 	_ runtime.Whoami      = (*Client)(nil)
+	_ runtime.Pages       = (*Client)(nil)
 )
 
 // Whoami implements runtime.Whoami.
@@ -28,6 +29,16 @@ func (c *Client) Whoami(ctx context.Context) (*runtime.Caller, error) {
 // whoami is the method as requests are answered.
 func whoami(e runtime.Whoami, ctx context.Context, _ struct{}) (*runtime.Caller, error) {
 	return e.Whoami(ctx)
+}
+
+// StepPage implements runtime.Pages.
+func (c *Client) StepPage(ctx context.Context, q runtime.StepQuery) (*runtime.StepPage, error) {
+	return ask[*runtime.StepPage](ctx, c, "/steps", q)
+}
+
+// Declared implements runtime.Pages.
+func (c *Client) Declared(ctx context.Context, run string) (*runtime.Declared, error) {
+	return ask[*runtime.Declared](ctx, c, "/declared", run)
 }
 
 // Define implements runtime.Definitions.

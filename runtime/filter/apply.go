@@ -8,29 +8,59 @@ import (
 	"starling/runtime"
 )
 
+// Page is a piece of what a filter means.
+type Page[T any] struct {
+	List []T    // never nil
+	Next string // the query's After for what comes behind it, "" where nothing does
+}
+
 // Runs lists the runs of an engine that the filter means, newest first, as they are at now. Runs that have ended are among them when the query says so, or the filter names
-// the status or the error, which only they have. The query's limit counts what is listed.
-func (f *Filter) Runs(ctx context.Context, e runtime.Engine, q runtime.Query, now time.Time) ([]runtime.Summary, error) {
-	limit := q.Limit
-	q.Limit, q.All = 0, q.All || f.fields["status"] || f.fields["error"]
-	l, err := e.List(ctx, q)
-	if err != nil {
-		return nil, err
-	}
+// the status or the error, which only they have. The query's limit counts what is listed; with 0 it is all.
+func (f *Filter) Runs(ctx context.Context, e runtime.Engine, q runtime.Query, now time.Time) (*Page[runtime.Summary], error) {
+	q.All = q.All || f.fields["status"] || f.fields["error"]
 	gates, err := f.gatesByRun(ctx, e)
 	if err != nil {
 		return nil, err
 	}
-	list := []runtime.Summary{}
-	for _, r := range l.Runs {
-		if len(list) == limit && limit > 0 {
-			break
+	return pages(ctx, e, q, len(f.fields) > 0, runsOf, func(r runtime.Summary) bool {
+		return f.holds(&subject{run: r, gates: gates[r.ID], began: r.StartedAt, now: now})
+	})
+}
+
+// readAhead is how many runs or gates are read at once.
+const readAhead = 500
+
+// pages reads what a query asks for a piece at a time, until as many hold as it wants: of those it
+// gives, or, where the filter sifts them, of as many as it takes. So an owner of very many never has
+// them all in one answer.
+func pages[T any](ctx context.Context, e runtime.Engine, q runtime.Query, sifts bool,
+	of func(*runtime.Listing) []T, holds func(T) bool) (*Page[T], error) {
+	out := &Page[T]{List: []T{}}
+	limit := q.Limit
+	if q.Limit == 0 || sifts { // else a page is what the engine gives
+		q.Limit, q.Cursors = readAhead, sifts
+	}
+	for ; ; q.After = out.Next {
+		l, err := e.List(ctx, q)
+		if err != nil {
+			return nil, err
 		}
-		if f.holds(&subject{run: r, gates: gates[r.ID], began: r.StartedAt, now: now}) {
-			list = append(list, r)
+		list := of(l)
+		for i, one := range list {
+			if !holds(one) {
+				continue
+			}
+			if out.List = append(out.List, one); len(out.List) == limit {
+				if out.Next = l.Next; i+1 < len(list) && i < len(l.Cursors) {
+					out.Next = l.Cursors[i]
+				}
+				return out, nil
+			}
+		}
+		if out.Next = l.Next; out.Next == "" {
+			return out, nil
 		}
 	}
-	return list, nil
 }
 
 // gatesByRun reads the open gates, if the filter speaks of any.
@@ -38,16 +68,20 @@ func (f *Filter) gatesByRun(ctx context.Context, e runtime.Engine) (map[string][
 	if !f.namesGates() {
 		return nil, nil
 	}
-	l, err := e.List(ctx, runtime.Query{Gates: true})
+	all, err := pages(ctx, e, runtime.Query{Gates: true}, false, gatesOf, func(runtime.Gate) bool { return true })
 	if err != nil {
 		return nil, err
 	}
 	gates := map[string][]runtime.Gate{}
-	for _, g := range l.Gates {
+	for _, g := range all.List {
 		gates[runOf(g)] = append(gates[runOf(g)], g)
 	}
 	return gates, nil
 }
+
+func gatesOf(l *runtime.Listing) []runtime.Gate { return l.Gates }
+
+func runsOf(l *runtime.Listing) []runtime.Summary { return l.Runs }
 
 func (f *Filter) namesGates() bool {
 	for name := range f.fields {
@@ -58,24 +92,16 @@ func (f *Filter) namesGates() bool {
 	return false
 }
 
-// Gates lists the open gates of an engine that the filter means, the oldest first.
-func (f *Filter) Gates(ctx context.Context, e runtime.Engine, q runtime.Query, now time.Time) ([]runtime.Gate, error) {
+// Gates lists the open gates of an engine that the filter means, the oldest first. The query's limit counts what is listed; with 0 it is all.
+func (f *Filter) Gates(ctx context.Context, e runtime.Engine, q runtime.Query, now time.Time) (*Page[runtime.Gate], error) {
 	q.Gates = true
-	l, err := e.List(ctx, q)
-	if err != nil {
-		return nil, err
-	}
 	runs, err := f.runsByID(ctx, e)
 	if err != nil {
 		return nil, err
 	}
-	list := []runtime.Gate{}
-	for _, g := range l.Gates {
-		if f.holds(&subject{run: runs[runOf(g)], gates: []runtime.Gate{g}, began: g.OpenedAt, now: now}) {
-			list = append(list, g)
-		}
-	}
-	return list, nil
+	return pages(ctx, e, q, len(f.fields) > 0, gatesOf, func(g runtime.Gate) bool {
+		return f.holds(&subject{run: runs[runOf(g)], gates: []runtime.Gate{g}, began: g.OpenedAt, now: now})
+	})
 }
 
 // runsByID reads the unfinished runs, if the filter speaks of more than gates.
@@ -84,11 +110,11 @@ func (f *Filter) runsByID(ctx context.Context, e runtime.Engine) (map[string]run
 	if len(f.fields) == 0 {
 		return runs, nil
 	}
-	l, err := e.List(ctx, runtime.Query{})
+	all, err := pages(ctx, e, runtime.Query{}, false, runsOf, func(runtime.Summary) bool { return true })
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range l.Runs {
+	for _, r := range all.List {
 		runs[r.ID] = r
 	}
 	return runs, nil

@@ -139,7 +139,7 @@ func TestWhichRunsAreMeant(t *testing.T) {
 		}
 		runs, err := f.Runs(t.Context(), world(), runtime.Query{}, now)
 		got := ""
-		for _, r := range runs {
+		for _, r := range runs.List {
 			got += r.ID
 		}
 		if err != nil || got != want {
@@ -163,7 +163,7 @@ func TestWhichGatesAreMeant(t *testing.T) {
 		}
 		gates, err := f.Gates(t.Context(), world(), runtime.Query{}, now)
 		var got []string
-		for _, g := range gates {
+		for _, g := range gates.List {
 			got = append(got, g.Address)
 		}
 		if err != nil || strings.Join(got, " ") != want {
@@ -178,7 +178,7 @@ func TestALimitCountsWhatIsListed(t *testing.T) {
 		t.Fatal(err)
 	}
 	runs, err := f.Runs(t.Context(), world(), runtime.Query{Limit: 2}, now)
-	if err != nil || len(runs) != 2 || runs[1].ID != "c" {
+	if err != nil || len(runs.List) != 2 || runs.List[1].ID != "c" {
 		t.Errorf("got %v %v", runs, err)
 	}
 }
@@ -233,8 +233,8 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		rest, err := negated.Runs(t.Context(), world(), runtime.Query{All: true}, now)
-		if err != nil || len(all)+len(rest) != 5 {
-			t.Errorf("%q means %d runs and does not mean %d of 5: %v", text, len(all), len(rest), err)
+		if err != nil || len(all.List)+len(rest.List) != 5 {
+			t.Errorf("%q means %d runs and does not mean %d of 5: %v", text, len(all.List), len(rest.List), err)
 		}
 	})
 }

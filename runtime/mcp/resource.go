@@ -18,23 +18,25 @@ import (
 
 const (
 	uriRuns = "starling://runs"
+	// maxRuns bounds one reading of them: the tool query lists the others.
+	maxRuns = 1000
 	// maxJournal bounds one reading of a journal, in bytes: the rest is read after the last number in it.
 	maxJournal = 1 << 20
 )
 
 func (s *Server) addResources() {
-	s.mcp.AddResource(&mcp.Resource{URI: uriRuns, Name: "runs", MIMEType: "application/json", Description: "The runs that have not ended, newest first"}, s.readRuns)
+	s.mcp.AddResource(&mcp.Resource{URI: uriRuns, Name: "runs", MIMEType: "application/json", Description: "The runs that have not ended, newest first, a thousand at most; query lists more"}, s.readRuns)
 	s.mcp.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: uriRuns + "/{run}", Name: "run", MIMEType: "application/json", Description: "A run as it stands"}, s.readRun)
 	s.mcp.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: uriRuns + "/{run}/journal{?after}", Name: "journal", MIMEType: "application/jsonl",
 		Description: "What has happened in a run, one event a line; after is the number of the last event that is known"}, s.readJournal)
 }
 
 func (s *Server) readRuns(ctx context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-	l, err := s.desk.Engine.List(ctx, runtime.Query{})
+	l, err := s.desk.Engine.List(ctx, runtime.Query{Limit: maxRuns})
 	if err != nil {
 		return nil, err
 	}
-	return content(r, tool.Runs{Runs: append([]runtime.Summary{}, l.Runs...)})
+	return content(r, tool.Runs{Runs: append([]runtime.Summary{}, l.Runs...), Next: l.Next})
 }
 
 func (s *Server) readRun(ctx context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {

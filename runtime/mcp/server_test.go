@@ -45,6 +45,12 @@ func (a asking) Blob(ctx context.Context, hash string) ([]byte, error) {
 func (a asking) Watch(ctx context.Context, w runtime.WatchRequest, fn func(runtime.Event) error) error {
 	return a.Local.Watch(a.as(ctx), w, fn)
 }
+func (a asking) StepPage(ctx context.Context, q runtime.StepQuery) (*runtime.StepPage, error) {
+	return a.Local.StepPage(a.as(ctx), q)
+}
+func (a asking) Declared(ctx context.Context, run string) (*runtime.Declared, error) {
+	return a.Local.Declared(a.as(ctx), run)
+}
 func (a asking) Define(ctx context.Context, r runtime.DefineRequest) (*runtime.Definition, error) {
 	return a.Local.Define(a.as(ctx), r)
 }

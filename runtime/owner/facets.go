@@ -15,6 +15,7 @@ var (
 	_ runtime.Reruns      = (*Session)(nil)
 	_ runtime.Tokens      = (*Session)(nil)
 	_ runtime.Archive     = (*Session)(nil)
+	_ runtime.Pages       = (*Session)(nil)
 )
 
 // callFacet makes a request of a further interface of whoever owns the store.
@@ -39,6 +40,20 @@ func (s *Session) Define(ctx context.Context, r runtime.DefineRequest) (*runtime
 func (s *Session) Defined(ctx context.Context, address string) ([]runtime.Definition, error) {
 	return callFacet(ctx, s, func(ctx context.Context, d runtime.Definitions) ([]runtime.Definition, error) {
 		return d.Defined(ctx, address)
+	})
+}
+
+// StepPage implements runtime.Pages.
+func (s *Session) StepPage(ctx context.Context, q runtime.StepQuery) (*runtime.StepPage, error) {
+	return callFacet(ctx, s, func(ctx context.Context, p runtime.Pages) (*runtime.StepPage, error) {
+		return p.StepPage(ctx, q)
+	})
+}
+
+// Declared implements runtime.Pages.
+func (s *Session) Declared(ctx context.Context, run string) (*runtime.Declared, error) {
+	return callFacet(ctx, s, func(ctx context.Context, p runtime.Pages) (*runtime.Declared, error) {
+		return p.Declared(ctx, run)
 	})
 }
 

@@ -52,6 +52,14 @@ func by[I, Q, A any](ctx context.Context, c called, method func(I, context.Conte
 	return through(runtime.WithCaller(ctx, c.by), c.Engine, method, q)
 }
 
+func (c called) StepPage(ctx context.Context, q runtime.StepQuery) (*runtime.StepPage, error) {
+	return by(ctx, c, runtime.Pages.StepPage, q)
+}
+
+func (c called) Declared(ctx context.Context, run string) (*runtime.Declared, error) {
+	return by(ctx, c, runtime.Pages.Declared, run)
+}
+
 func (c called) Define(ctx context.Context, r runtime.DefineRequest) (*runtime.Definition, error) {
 	return by(ctx, c, runtime.Definitions.Define, r)
 }

@@ -39,11 +39,24 @@ func (o *observed) Cancel(ctx context.Context, c runtime.CancelRequest) (*runtim
 
 // Watch watches a run.
 func (o *observed) Watch(ctx context.Context, w runtime.WatchRequest, fn func(runtime.Event) error) error {
+	if len(w.Types) > 0 { // a history wants each record
+		return o.Engine.Watch(ctx, w, fn)
+	}
 	note := o.history.Watched(w.Run, w.After)
 	return o.Engine.Watch(ctx, w, func(ev runtime.Event) error {
 		note(ev)
 		return fn(ev)
 	})
+}
+
+// StepPage implements runtime.Pages.
+func (o *observed) StepPage(ctx context.Context, q runtime.StepQuery) (*runtime.StepPage, error) {
+	return through(ctx, o.Engine, runtime.Pages.StepPage, q)
+}
+
+// Declared implements runtime.Pages.
+func (o *observed) Declared(ctx context.Context, run string) (*runtime.Declared, error) {
+	return through(ctx, o.Engine, runtime.Pages.Declared, run)
 }
 
 // Replay implements runtime.Reruns.

@@ -148,6 +148,8 @@ func (d *Desk) Start(ctx context.Context, r runtime.StartRequest) (*runtime.Run,
 type statusArgs struct {
 	Run   string
 	Steps bool
+	Limit int
+	After uint64
 }
 
 func (d *Desk) status(ctx context.Context, a statusArgs) (any, error) {
@@ -159,19 +161,32 @@ func (d *Desk) status(ctx context.Context, a statusArgs) (any, error) {
 	if !a.Steps {
 		return at, nil
 	}
-	if at.Steps, err = runtime.StepsAfter(ctx, d.Engine, run.ID, run.Details.Horizon); err == nil {
-		at.Progress, err = runtime.Tracks(ctx, d.Engine, run.ID, run.Details.Horizon)
+	page, err := runtime.PageOfSteps(ctx, d.Engine, pageOf(run, a.After, a.Limit))
+	if err != nil {
+		return nil, err
 	}
+	at.Steps, at.Next, at.Earlier = page.Steps, page.Next, page.Earlier
+	at.Progress, err = runtime.Tracks(ctx, d.Engine, run.ID, run.Details.Horizon)
 	return at, err
 }
 
-type diagramArgs struct{ Run string }
+// pageOf asks for the newest steps of a run, or for those behind a page.
+func pageOf(run *runtime.Run, after uint64, limit int) runtime.StepQuery {
+	return runtime.StepQuery{Run: run.ID, After: max(after, run.Details.Horizon), Limit: limit, Newest: after == 0}
+}
+
+type diagramArgs struct {
+	Run   string
+	Limit int
+	After uint64
+}
 
 // Drawn is what diagram answers.
 type Drawn struct {
 	Run     string         `json:"run"`
 	Status  runtime.Status `json:"status"`
 	Mermaid string         `json:"mermaid"`
+	Next    uint64         `json:"next,omitempty"` // the after of the next page, where there are more steps
 }
 
 func (d *Desk) diagram(ctx context.Context, a diagramArgs) (any, error) {
@@ -179,16 +194,18 @@ func (d *Desk) diagram(ctx context.Context, a diagramArgs) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Draw(ctx, d.Engine, run)
+	return Draw(ctx, d.Engine, run, a.After, a.Limit)
 }
 
-// Draw draws a run as it stands.
-func Draw(ctx context.Context, e runtime.Engine, run *runtime.Run) (*Drawn, error) {
-	steps, err := runtime.StepsAfter(ctx, e, run.ID, run.Details.Horizon)
+// Draw draws a run as it stands: at most so many of its steps, 0 for all, those behind a record.
+func Draw(ctx context.Context, e runtime.Engine, run *runtime.Run, after uint64, limit int) (*Drawn, error) {
+	behind := max(after, run.Details.Horizon)
+	page, err := runtime.PageOfSteps(ctx, e, runtime.StepQuery{Run: run.ID, After: behind, Limit: limit})
 	if err != nil {
 		return nil, err
 	}
-	return &Drawn{run.ID, run.Status, runtime.Diagram(run, steps)}, nil
+	page.Earlier = after > 0
+	return &Drawn{run.ID, run.Status, runtime.Diagram(run, page), page.Next}, nil
 }
 
 type signalArgs struct {
@@ -235,21 +252,21 @@ func address(run, gate string) (string, string) {
 
 // Send makes a signal. It carries the run that it names, and so brings the variables that this declares; a caller who may not see the run brings none.
 func (d *Desk) Send(ctx context.Context, sig runtime.Signal) (*runtime.Receipt, error) {
-	if r, err := d.Engine.Get(ctx, sig.Run); sig.Run != "" && err == nil {
-		sig.Run, sig.Env = r.ID, d.Values(r.Details.Env)
+	if r, err := runtime.DeclaredBy(ctx, d.Engine, sig.Run); sig.Run != "" && err == nil {
+		sig.Run, sig.Env = r.Run, d.Values(r.Env)
 	}
 	return d.Engine.Signal(ctx, sig)
 }
 
 type inboxArgs struct {
-	Target, Filter string
-	Limit          int
+	Target, Filter, After string
+	Limit                 int
 }
 
 // Gates is what inbox answers.
 type Gates struct {
 	Gates []Gate `json:"gates"`
-	More  int    `json:"more,omitempty"` // how many the limit left out
+	Next  string `json:"next,omitempty"` // the after of the next page, where there are more
 }
 
 func (d *Desk) inbox(ctx context.Context, a inboxArgs) (any, error) {
@@ -257,12 +274,11 @@ func (d *Desk) inbox(ctx context.Context, a inboxArgs) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := f.Gates(ctx, d.Engine, runtime.Query{Target: a.Target}, time.Now())
+	page, err := f.Gates(ctx, d.Engine, runtime.Query{Target: a.Target, Limit: a.Limit, After: a.After}, time.Now())
 	if err != nil {
 		return nil, err
 	}
-	most := min(a.Limit, len(list))
-	return Gates{shown(list[:most]), len(list) - most}, nil
+	return Gates{shown(page.List), page.Next}, nil
 }
 
 type cancelArgs struct{ Run, Reason, As, Key string }
@@ -276,14 +292,14 @@ func (d *Desk) cancel(ctx context.Context, a cancelArgs) (any, error) {
 }
 
 type queryArgs struct {
-	Filter string
-	Limit  int
+	Filter, After string
+	Limit         int
 }
 
 // Runs is what query answers.
 type Runs struct {
 	Runs []runtime.Summary `json:"runs"`
-	More int               `json:"more,omitempty"`
+	Next string            `json:"next,omitempty"`
 }
 
 func (d *Desk) query(ctx context.Context, a queryArgs) (any, error) {
@@ -291,12 +307,11 @@ func (d *Desk) query(ctx context.Context, a queryArgs) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := f.Runs(ctx, d.Engine, runtime.Query{All: true}, time.Now())
+	page, err := f.Runs(ctx, d.Engine, runtime.Query{All: true, Limit: a.Limit, After: a.After}, time.Now())
 	if err != nil {
 		return nil, err
 	}
-	most := min(a.Limit, len(list))
-	return Runs{list[:most], len(list) - most}, nil
+	return Runs{page.List, page.Next}, nil
 }
 
 type rerunArgs struct {

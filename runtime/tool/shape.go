@@ -16,6 +16,9 @@ type Standing struct {
 	Gates  []Gate            `json:"gates,omitempty"`  // the open ones
 	Steps  []runtime.Step    `json:"steps,omitempty"`
 
+	Next    uint64 `json:"next,omitempty"`    // the after of the page behind these steps, where there are more
+	Earlier bool   `json:"earlier,omitempty"` // there are older steps: after a record, 1 for the first, lists them
+
 	Progress []runtime.Track `json:"progress,omitempty"` // with its steps: what its script tells of how far it is
 }
 

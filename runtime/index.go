@@ -1,0 +1,201 @@
+package runtime
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"starling/lang/effect"
+)
+
+// The rows of the index let a page of a list cost what the page has, whatever lies beside it: the runs
+// that have not ended, and the open gates, each in the order of their lists. They follow from other
+// rows and are made again from those. A build that does not know them leaves them behind as they are.
+// So the mark says which owner has kept them, by its epoch: the next one finds them good if that was
+// the owner right before it. It is written with an owner's first commit. An entry may be left of what
+// is not there any more, so a list looks at the row that it leads to; none is ever missing.
+
+// indexForm is the form of the index. It moves when the rows change their meaning.
+const indexForm = 1
+
+// lists is what an engine knows of its store's index.
+type lists struct {
+	good     bool        // it can be read
+	unmarked atomic.Bool // the mark is not written yet
+	cleaning atomic.Int32
+}
+
+// liveKey is the entry of a run that has not ended, the newest first.
+func liveKey(started time.Time, run string) []byte {
+	return append(binary.BigEndian.AppendUint64([]byte(prefixLive), ^uint64(started.UnixMicro())), run...)
+}
+
+// openKey is the entry of an open gate, the oldest first. Its value is whom the gate asks.
+func openKey(opened time.Time, run, gate string) []byte {
+	return append(appendMicros([]byte(prefixOpen), opened), run+"/"+gate...)
+}
+
+// listed is the entry of a gate, whose record or row has what it asks.
+func listed(run string, r *Record, v effect.View) Write {
+	now := gate{Level: int(v.Int("level"))}
+	return Write{openKey(r.Time, run, r.Step), []byte(now.target(v.Sub("args")))}
+}
+
+// indexMark is the value of the mark of an owner.
+func indexMark(epoch uint64) []byte { return binary.BigEndian.AppendUint64([]byte{indexForm}, epoch) }
+
+// kept tells whether the index is as the owner with an epoch has kept it.
+func indexKept(s Store, epoch uint64) (bool, error) {
+	v, err := s.Get([]byte(keyIndex))
+	if errors.Is(err, ErrNoKey) || errors.Is(err, ErrDamaged) {
+		return false, nil
+	}
+	return err == nil && string(v) == string(indexMark(epoch)), err
+}
+
+// reindex has an owner find the index good, or make it anew.
+func (r *reader) reindex() error {
+	kept, err := indexKept(r.store, r.store.Info().Epoch-1)
+	if err == nil && !kept {
+		err = r.rebuildIndex()
+	}
+	r.lists.good = err == nil
+	r.lists.unmarked.Store(true)
+	return err
+}
+
+// rebuildIndex makes the index of the rows that it follows from.
+func (r *reader) rebuildIndex() error {
+	for _, prefix := range []string{prefixLive, prefixOpen} {
+		if err := r.sweepPrefix(prefix); err != nil {
+			return err
+		}
+	}
+	b := new(Batch)
+	add := func(w Write) error {
+		if b.Writes = append(b.Writes, w); len(b.Writes) < sweepBatch {
+			return nil
+		}
+		full := b
+		b = new(Batch)
+		return r.commit(context.Background(), full)
+	}
+	err := scanEach(r.store, prefixRun, func(run string, row []byte, damage error) error {
+		s := r.summaryFrom(run, row, damage)
+		if s.Status.Ended() {
+			return nil
+		}
+		return add(Write{liveKey(s.StartedAt, run), []byte{}})
+	})
+	if err == nil {
+		err = scanEach(r.store, prefixInbox, func(key string, v []byte, damage error) error {
+			run, name, _ := strings.Cut(key, "/")
+			opened, data := r.opened(run, name, v, damage)
+			if opened.IsZero() {
+				return nil // the run cannot be read: it is listed as damaged
+			}
+			return add(listed(run, &Record{Time: opened, Step: name}, data))
+		})
+	}
+	if err == nil && len(b.Writes) > 0 {
+		err = r.commit(context.Background(), b)
+	}
+	return err
+}
+
+// mark adds the mark to a commit, if it is the first of this owner.
+func (l *lists) mark(b *Batch, epoch uint64) (marked bool) {
+	if !l.good || b.Lazy || l.cleaning.Load() > 0 || !l.unmarked.CompareAndSwap(true, false) {
+		return false
+	}
+	b.Writes = append(b.Writes, Write{[]byte(keyIndex), indexMark(epoch)})
+	return true
+}
+
+// shutGate is a gate that a turn has closed.
+type shutGate struct {
+	name   string
+	opened time.Time
+}
+
+// maxShut is how many gates a turn closes with their entries in the index. To close thousands, as a
+// cancel may, is one commit, which has no room for these: they are removed behind it.
+const maxShut = 1000
+
+// unlisted adds to a turn's batch what its gates and its end change in the index.
+func (a *actor) unlisted(b *Batch, t *turn) {
+	if len(t.shut) <= maxShut {
+		b.Writes = append(b.Writes, a.entries(t.shut)...)
+	} else {
+		a.e.lists.cleaning.Add(1)
+		b.Writes = append(b.Writes, Write{[]byte(keyIndex), nil}) // a crash has the next owner make it anew
+	}
+	if t.s.Status.Ended() && !a.row.status.Ended() {
+		b.Writes = append(b.Writes, Write{liveKey(t.s.Started, a.run), nil})
+	}
+}
+
+// entries are the writes that take gates out of the index.
+func (a *actor) entries(shut []shutGate) []Write {
+	writes := make([]Write, 0, len(shut))
+	for _, g := range shut {
+		writes = append(writes, Write{openKey(g.opened, a.run, g.name), nil})
+	}
+	return writes
+}
+
+// clean removes the entries of a turn that has closed very many gates; err is what became of its commit.
+func (a *actor) clean(t *turn, err error) {
+	if len(t.shut) <= maxShut {
+		return
+	}
+	for writes := a.entries(t.shut); len(writes) > 0 && err == nil; {
+		n := min(sweepBatch, len(writes))
+		err = a.e.commit(context.Background(), &Batch{Writes: writes[:n:n]})
+		writes = writes[n:]
+	}
+	a.e.lists.cleaning.Add(-1)
+	if err == nil {
+		a.e.lists.unmarked.Store(true)
+	}
+}
+
+// A cursor says behind which entry of an index a page begins: it is the entry's key without the prefix,
+// in letters that no shell reads.
+
+func cursorOf(order []byte) string { return base64.RawURLEncoding.EncodeToString(order) }
+
+// behind is the first key of an index behind a cursor, "" for its beginning.
+func behind(prefix, cursor string) ([]byte, error) {
+	if cursor == "" {
+		return []byte(prefix), nil
+	}
+	order, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil || len(order) < 8 || len(order) > MaxKey {
+		return nil, badCursor(cursor)
+	}
+	return append(append([]byte(prefix), order...), 0), nil
+}
+
+func badCursor(cursor string) error {
+	return refuse(ErrUsage, "got the cursor %q, want the one that the page before has given", cursor)
+}
+
+// unlist takes the open gates of a run that is forgotten out of the index.
+func (r *reader) unlist(run string) error {
+	b := new(Batch)
+	err := scanWhole(r.store, prefixInbox+run+"/", func(gate string, v []byte) error {
+		return eachRecord(v, func(rec *Record) error {
+			b.Writes = append(b.Writes, Write{openKey(rec.Time, run, gate), nil})
+			return nil
+		})
+	})
+	if err != nil || len(b.Writes) == 0 {
+		return err
+	}
+	return r.commit(context.Background(), b)
+}
