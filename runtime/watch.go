@@ -73,7 +73,7 @@ func (r *Record) ends() bool {
 // not read holds no more. A large record is lent alone, and takes room where the watcher's face has
 // bounded that; with its text as JSON it is there several times.
 const (
-	lentBytes   = 16 << 10
+	lentBytes   = 32 << 10
 	largeRecord = 16 << 10
 	lentTimes   = 4
 )

@@ -26,12 +26,19 @@ type Options struct {
 	Passing   bool                         // the owner leaves by itself when its command is done
 }
 
+// What clients may hold of the owner's memory: as many streams at once, of some 60 KB each, and so many bytes of large events that they do not take.
+const (
+	maxStreams = 512
+	lentRoom   = 16 << 20
+)
+
 // Server lets other processes use the engine of this one. Its life has four parts: from [Server.Serve] on it answers that it is starting, from
 // [Server.Ready] on it serves, from [Server.Drain] on it takes nothing new, and [Server.Close] ends what is left.
 type Server struct {
 	options Options
 	http    *http.Server
 	closed  chan struct{} // streams say farewell
+	lent    *runtime.Room // for large events that were not taken yet
 
 	mu       sync.Mutex // protects what is below
 	state    State
@@ -49,7 +56,7 @@ func NewServer(o Options) *Server {
 	if o.KeepAlive == 0 {
 		o.KeepAlive = DefaultKeepAlive
 	}
-	s := &Server{options: o, closed: make(chan struct{}), state: Starting, streams: map[*stream]struct{}{}, lastCall: time.Now()}
+	s := &Server{options: o, closed: make(chan struct{}), lent: runtime.NewRoom(lentRoom), state: Starting, streams: map[*stream]struct{}{}, lastCall: time.Now()}
 	s.http = &http.Server{
 		Handler:           s.routes(),
 		ReadHeaderTimeout: 10 * time.Second,

@@ -38,7 +38,9 @@ func (s *Server) stream(serve func(context.Context, runtime.Engine, *stream, *ht
 			return err
 		}
 		st := &stream{w: w, control: http.NewResponseController(w), stall: stalled}
-		s.enter(st)
+		if !s.enter(st) {
+			return runtime.Refuse(runtime.ErrOwnerUnreachable, "try again in a moment", "the owner serves %d streams at once, which is as many as it can", maxStreams)
+		}
 		defer s.leave(st)
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -60,12 +62,16 @@ func (s *Server) stream(serve func(context.Context, runtime.Engine, *stream, *ht
 	})
 }
 
-// enter turns a call into a stream.
-func (s *Server) enter(st *stream) {
+// enter turns a call into a stream, if there may be one more.
+func (s *Server) enter(st *stream) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls--
+	if len(s.streams) >= maxStreams {
+		return false
+	}
 	s.streams[st] = struct{}{}
+	return true
 }
 
 func (s *Server) leave(st *stream) {
@@ -93,7 +99,7 @@ func (s *Server) watch(ctx context.Context, e runtime.Engine, st *stream, r *htt
 	if err := decode(r, &q); err != nil {
 		return err
 	}
-	return e.Watch(ctx, q, func(ev runtime.Event) error {
+	return e.Watch(runtime.WithRoom(ctx, s.lent), q, func(ev runtime.Event) error {
 		data, err := json.Marshal(ev)
 		if err != nil {
 			return err

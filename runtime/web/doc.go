@@ -25,5 +25,11 @@
 // `event: error` with a refusal that something else ended it. One that ends without either was cut. Who comes back with Last-Event-ID, as browsers' EventSource does, or with after=SEQ,
 // misses nothing; a number that the run has not come to is refused. A reader that does not read is cut after a minute.
 //
+// # What is held for clients
+//
+// A request or a stream beyond as many as may be, a body that waits too long for room (bodies of more than 32 KiB share 16 MiB), and an
+// answer of more than 64 KiB while those that nobody reads fill 16 MiB, are refused with 503, owner_unreachable and Retry-After.
+// Of a stream that is not read some 32 KiB of events are held; larger events share the room of the answers, and wait for it.
+//
 // Nothing in this package logs.
 package web

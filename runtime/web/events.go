@@ -20,8 +20,13 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	leave, err := enter(s.budget.streams, "streams")
+	if err != nil {
+		return err
+	}
+	defer leave()
 	st := &stream{w: w, control: http.NewResponseController(w)}
-	ctx, cancel := context.WithCancel(r.Context())
+	ctx, cancel := context.WithCancel(runtime.WithRoom(r.Context(), s.budget.lent))
 	beat := make(chan struct{})
 	go func() {
 		defer close(beat)

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -32,6 +31,8 @@ type Options struct {
 	Build string   // version of the program, for people
 	Hosts []string // names under which the server is reached; this machine's own loopback names always are
 	MCP   bool     // mount the Model Context Protocol at /mcp
+
+	Wait time.Duration // how long a body waits for room while those of others fill it; default 5 s
 }
 
 // Handler serves the desk of an engine. It is refused with usage if the engine knows no tokens: there would be no callers.
@@ -40,7 +41,7 @@ func Handler(o Options) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{options: o, known: known, pages: map[audience]*page{}}
+	s := &server{options: o, known: known, budget: newBudget(o.Wait), pages: map[audience]*page{}}
 	routes := newRoutes()
 	for _, t := range tool.Tools() {
 		routes.add(http.MethodPost, "/v1/"+t.Name, s.served(s.call(t)))
@@ -57,6 +58,7 @@ func Handler(o Options) (http.Handler, error) {
 type server struct {
 	options Options
 	known   runtime.Bearers
+	budget  *budget
 
 	mu    sync.Mutex // protects what is below
 	pages map[audience]*page
@@ -71,6 +73,12 @@ func (s *server) bounded(h http.Handler) http.Handler {
 			refuse(w, err)
 			return
 		}
+		leave, err := enter(s.budget.requests, "requests")
+		if err != nil {
+			refuse(w, err)
+			return
+		}
+		defer leave()
 		h.ServeHTTP(&patient{w, http.NewResponseController(w)}, r)
 	})
 }
@@ -162,8 +170,9 @@ func (s *server) identified(h http.Handler) http.Handler {
 // served refuses what the handler refuses. Nothing is read of a body before it is known whose it is and what it is for.
 func (s *server) served(serve func(http.ResponseWriter, *http.Request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		err := arrive(w, r)
+		done, err := s.budget.arrive(w, r)
 		if err == nil {
+			defer done()
 			err = serve(w, r)
 		}
 		if err != nil {
@@ -172,25 +181,16 @@ func (s *server) served(serve func(http.ResponseWriter, *http.Request) error) ht
 	})
 }
 
-// arrive reads a body, all of it and within its time. Afterwards there is no deadline: one that passed while a call is held would look like a client that is gone.
-func arrive(w http.ResponseWriter, r *http.Request) error {
-	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(bodyWithin)) // what cannot have a deadline is no connection
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
-	if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
-		return errTooLarge{runtime.Refuse(runtime.ErrBadPayload, "", "%s: got a body of more than %d bytes", r.URL.Path, large.Limit)}
-	}
-	if err != nil {
-		return runtime.Refuse(runtime.ErrUsage, "", "the body did not arrive: %v", err)
-	}
-	_ = control.SetReadDeadline(time.Time{})
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	return nil
-}
-
 // passed serves with a handler that refuses by itself.
 func (s *server) passed(h http.Handler) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
+		if r.Method == http.MethodGet { // it is a stream
+			leave, err := enter(s.budget.streams, "streams")
+			if err != nil {
+				return err
+			}
+			defer leave()
+		}
 		h.ServeHTTP(w, r)
 		return nil
 	}
@@ -210,6 +210,9 @@ func refuse(w http.ResponseWriter, err error) {
 	}
 	if large := (errTooLarge{}); errors.As(err, &large) {
 		status = http.StatusRequestEntityTooLarge
+	}
+	if none := (errBusy{}); errors.As(err, &none) {
+		retryAfter(w)
 	}
 	write(w, status, refusalBody{refused})
 }
@@ -233,8 +236,11 @@ func (s *server) call(t tool.Tool) func(http.ResponseWriter, *http.Request) erro
 		if err != nil {
 			return err
 		}
-		write(w, http.StatusOK, v)
-		return nil
+		content, err := encoded(v)
+		if err != nil {
+			return err
+		}
+		return s.budget.answer(w, "application/json", content)
 	}
 }
 
@@ -247,7 +253,5 @@ func (s *server) blob(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Content-Type", "application/octet-stream")
-	_, _ = w.Write(content) // a client that is gone needs no answer
-	return nil
+	return s.budget.answer(w, "application/octet-stream", content)
 }

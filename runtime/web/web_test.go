@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -43,6 +44,12 @@ type operation struct {
 
 func open(t *testing.T, around func(*runtime.Local) runtime.Engine) *site {
 	t.Helper()
+	return openWith(t, around, func(*web.Options) {})
+}
+
+// openWith opens a site with other options.
+func openWith(t *testing.T, around func(*runtime.Local) runtime.Engine, set func(*web.Options)) *site {
+	t.Helper()
 	env := stdlib.Environment(stdlib.Options{Natives: vm.Natives()})
 	e, err := runtime.Open(memory.New(), env, runtime.Options{Project: func() (*effect.Settings, error) {
 		return &effect.Settings{ProjectFile: "/starling.toml", Project: []byte("[agents.helper]\nbackend = \"inbox\"\n[grants.\"*\"]\nagents = [\"helper\"]\n")}, nil
@@ -52,11 +59,15 @@ func open(t *testing.T, around func(*runtime.Local) runtime.Engine) *site {
 	}
 	desk := &tool.Desk{Engine: around(e), Env: env, Library: stdlib.Library, Prepare: func(*runtime.StartRequest) error { return nil },
 		Values: func([]string) map[string]string { return nil }}
-	h, err := web.Handler(web.Options{Desk: desk, Build: "test", Hosts: []string{"starling.example"}, MCP: true})
+	options := web.Options{Desk: desk, Build: "test", Hosts: []string{"starling.example"}, MCP: true}
+	set(&options)
+	h, err := web.Handler(options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(h)
+	server := httptest.NewUnstartedServer(h)
+	server.Listener = narrow{server.Listener}
+	server.Start()
 	t.Cleanup(func() {
 		e.Close()
 		server.CloseClientConnections()
@@ -65,6 +76,17 @@ func open(t *testing.T, around func(*runtime.Local) runtime.Engine) *site {
 	s := &site{t: t, engine: e, url: server.URL, admin: runtime.WithCaller(t.Context(), runtime.Caller{Name: "local:ann", Local: true})}
 	s.read()
 	return s
+}
+
+// narrow is a listener whose connections hold little in the kernel that nobody has read.
+type narrow struct{ net.Listener }
+
+func (l narrow) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err == nil {
+		_ = c.(*net.TCPConn).SetWriteBuffer(4 << 10) // else the test takes longer
+	}
+	return c, err
 }
 
 // pull lets an agent come for its work.
