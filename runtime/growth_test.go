@@ -239,7 +239,8 @@ func paged(p *plot, q runtime.Query, limit int) string {
 	}
 }
 
-// The index is made anew where another build has had the store meanwhile, which does not know it, and
+// The index is made anew where another build has had the store meanwhile, which does not know it,
+// and
 // where it is gone; until then a reader reads every row.
 func TestTheIndexIsMadeAnew(t *testing.T) {
 	for name, spoil := range map[string]func(*memory.Store) *memory.Store{
@@ -325,7 +326,8 @@ def loop(n):
     gate("late", options = ["yes"])
 `
 
-// The first page of a run's steps, and the newest, cost what the page has, however long the journal is.
+// The first page of a run's steps, and the newest, cost what the page has, however long the
+// journal is.
 func TestAPageOfStepsCostsTheSameInALongRun(t *testing.T) {
 	queries := map[string]runtime.StepQuery{"oldest": {Limit: 20}, "newest": {Limit: 20, Newest: true}, "middle": {Limit: 20, After: 1000}}
 	of := func(n int) map[string]effort {

@@ -12,11 +12,15 @@ import (
 	"starling/lang/effect"
 )
 
-// The rows of the index let a page of a list cost what the page has, whatever lies beside it: the runs
+// The rows of the index let a page of a list cost what the page has, whatever lies beside it: the
+// runs
 // that have not ended, and the open gates, each in the order of their lists. They follow from other
-// rows and are made again from those. A build that does not know them leaves them behind as they are.
-// So the mark says which owner has kept them, by its epoch: the next one finds them good if that was
-// the owner right before it. It is written with an owner's first commit. An entry may be left of what
+// rows and are made again from those. A build that does not know them leaves them behind as they
+// are.
+// So the mark says which owner has kept them, by its epoch: the next one finds them good if that
+// was
+// the owner right before it. It is written with an owner's first commit. An entry may be left of
+// what
 // is not there any more, so a list looks at the row that it leads to; none is ever missing.
 
 // indexForm is the form of the index. It moves when the rows change their meaning.
@@ -148,7 +152,8 @@ func (a *actor) entries(shut []shutGate) []Write {
 	return writes
 }
 
-// clean removes the entries of a turn that has closed very many gates; err is what became of its commit.
+// clean removes the entries of a turn that has closed very many gates; err is what became of its
+// commit.
 func (a *actor) clean(t *turn, err error) {
 	if len(t.shut) <= maxShut {
 		return
@@ -164,7 +169,8 @@ func (a *actor) clean(t *turn, err error) {
 	}
 }
 
-// A cursor says behind which entry of an index a page begins: it is the entry's key without the prefix,
+// A cursor says behind which entry of an index a page begins: it is the entry's key without the
+// prefix,
 // in letters that no shell reads.
 
 func cursorOf(order []byte) string { return base64.RawURLEncoding.EncodeToString(order) }

@@ -7,7 +7,8 @@ import (
 	"starling/lang/effect"
 )
 
-// Pages is what an engine tells of a run whose documents may be long, a piece at a time: it costs what
+// Pages is what an engine tells of a run whose documents may be long, a piece at a time: it costs
+// what
 // the piece has, and not what the run has behind it.
 type Pages interface {
 	// StepPage lists some of a run's steps, each as it stands now.
@@ -42,7 +43,8 @@ type Declared struct {
 
 var _, _ Pages = (*Local)(nil), (*readOnly)(nil)
 
-// PageOfSteps is [Pages.StepPage] of any engine. All steps are read by pages. An engine that does not
+// PageOfSteps is [Pages.StepPage] of any engine. All steps are read by pages. An engine that does
+// not
 // serve them, as an owner of an earlier build, is asked for the whole journal.
 func PageOfSteps(ctx context.Context, e Engine, q StepQuery) (*StepPage, error) {
 	f, ok := any(e).(Pages)
@@ -98,7 +100,8 @@ func DeclaredBy(ctx context.Context, e Engine, run string) (*Declared, error) {
 	return &Declared{r.ID, r.Details.Env}, nil
 }
 
-// Declared tells which variables the carrier of a run is to bring. It reads what the run was started with, unless its settings were pinned anew since.
+// Declared tells which variables the carrier of a run is to bring. It reads what the run was
+// started with, unless its settings were pinned anew since.
 func (r *reader) Declared(ctx context.Context, run string) (*Declared, error) {
 	if err := need(ctx, CanRead, "see runs"); err != nil {
 		return nil, err
@@ -154,7 +157,8 @@ func (r *reader) StepPage(ctx context.Context, q StepQuery) (*StepPage, error) {
 	return r.stepsBehind(q)
 }
 
-// stepsBehind lists the steps that were requested behind a record. It reads on until each of them is
+// stepsBehind lists the steps that were requested behind a record. It reads on until each of them
+// is
 // known as it stands: to the newest record, where one was settled late or has attempts still.
 func (r *reader) stepsBehind(q StepQuery) (*StepPage, error) {
 	page, l := &StepPage{Run: q.Run}, newStepList()
@@ -203,7 +207,8 @@ func (l *stepList) waits(name string, rest map[string]bool) int {
 	return 0
 }
 
-// resting are the open steps of a run of which nothing more is told until they are settled: they wait
+// resting are the open steps of a run of which nothing more is told until they are settled: they
+// wait
 // for an answer, a timer, a message or a child run.
 func (r *reader) resting(run string) (map[string]bool, error) {
 	sv, err := readRun(r.store, run, 0)
@@ -217,7 +222,8 @@ func (r *reader) resting(run string) (map[string]bool, error) {
 	return rest, nil
 }
 
-// windowRecords is how many records a step has, roughly: so far back the newest are looked for first.
+// windowRecords is how many records a step has, roughly: so far back the newest are looked for
+// first.
 const windowRecords = 4
 
 // newestSteps lists the newest steps, and older ones that are open.

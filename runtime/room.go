@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Room bounds the memory that a face lends to its clients at once: what waits for one of them who does
+// Room bounds the memory that a face lends to its clients at once: what waits for one of them who
+// does
 // not read, or has not sent all, takes from it. It is taken in the order in which it was asked for.
 type Room struct {
 	size int64
@@ -16,7 +17,8 @@ type Room struct {
 // NewRoom makes room for so many bytes.
 func NewRoom(size int64) *Room { return &Room{size, semaphore.NewWeighted(size)} }
 
-// Take waits until there is room for so many bytes, or ctx ends, whose error it returns then. What is larger than all the room takes all of it.
+// Take waits until there is room for so many bytes, or ctx ends, whose error it returns then. What
+// is larger than all the room takes all of it.
 func (r *Room) Take(ctx context.Context, n int64) (release func(), err error) {
 	n = min(n, r.size)
 	if err := r.left.Acquire(ctx, n); err != nil {

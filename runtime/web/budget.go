@@ -13,7 +13,8 @@ import (
 	"starling/runtime"
 )
 
-// What all clients together may hold of the owner's memory. Nobody knows who is slow and who means harm:
+// What all clients together may hold of the owner's memory. Nobody knows who is slow and who means
+// harm:
 // whoever finds no room waits for some, or is refused and told when to come back.
 const (
 	maxRequests = 512      // at once, streams among them; each holds some 30 KB
@@ -62,7 +63,8 @@ func enter(places chan struct{}, what string) (leave func(), err error) {
 	}
 }
 
-// arrive reads a body, all of it and within its time; done gives its room back. Afterwards there is no deadline: one that passed while a call is held would look like a client that is gone.
+// arrive reads a body, all of it and within its time; done gives its room back. Afterwards there
+// is no deadline: one that passed while a call is held would look like a client that is gone.
 func (b *budget) arrive(w http.ResponseWriter, r *http.Request) (done func(), err error) {
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(bodyWithin)) // what cannot have a deadline is no connection
@@ -81,7 +83,8 @@ func (b *budget) arrive(w http.ResponseWriter, r *http.Request) (done func(), er
 	return done, nil
 }
 
-// read reads a body. One that is not small first takes room for all of it, so that of those that wait
+// read reads a body. One that is not small first takes room for all of it, so that of those that
+// wait
 // none holds what another needs.
 func (b *budget) read(w http.ResponseWriter, r *http.Request) (body []byte, done func(), err error) {
 	done = func() {}

@@ -48,7 +48,8 @@ func (s *site) raw(head string) net.Conn {
 	return c
 }
 
-// said is a run whose journal has n events of some bytes each, more than the kernel takes from a stream that nobody reads.
+// said is a run whose journal has n events of some bytes each, more than the kernel takes from a
+// stream that nobody reads.
 func (s *site) said(token string, n, bytes int) string {
 	s.t.Helper()
 	_, started := s.call("run", token, fmt.Sprintf(`{"source": "def main():\n    for i in range(%d):\n        print('x' * %d)\n"}`, n, bytes))
@@ -67,7 +68,8 @@ func (s *site) said(token string, n, bytes int) string {
 	}
 }
 
-// Streams that nobody reads cost little, whatever is in them, and nothing is missed by whoever comes back.
+// Streams that nobody reads cost little, whatever is in them, and nothing is missed by whoever
+// comes back.
 func TestStalledReadersHoldLittle(t *testing.T) {
 	for name, c := range map[string]struct{ events, bytes int }{"small events": {2000, 1000}, "large events": {24, 400_000}} {
 		t.Run(name, func(t *testing.T) {
@@ -100,7 +102,8 @@ func TestStalledReadersHoldLittle(t *testing.T) {
 	}
 }
 
-// Of more streams than there may be, each one more is refused, and told when to come back; when one ends another may begin.
+// Of more streams than there may be, each one more is refused, and told when to come back; when
+// one ends another may begin.
 func TestTooManyStreams(t *testing.T) {
 	s := open(t, itself)
 	token := s.token("judge", "all")
@@ -129,7 +132,8 @@ func TestTooManyStreams(t *testing.T) {
 	}
 }
 
-// Bodies that do not come to an end cost no more than the room that there is for them. Whoever finds none is refused and told when to come back; small ones are served.
+// Bodies that do not come to an end cost no more than the room that there is for them. Whoever
+// finds none is refused and told when to come back; small ones are served.
 func TestUnfinishedBodiesHoldLittle(t *testing.T) {
 	s := openWith(t, itself, func(o *web.Options) { o.Wait = 50 * time.Millisecond })
 	token := s.token("judge", "all")
