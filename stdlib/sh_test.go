@@ -59,7 +59,7 @@ func TestCommands(t *testing.T) {
 			t.Errorf("%s\ngot  %s\nwant %s", c.call, got, c.want)
 		}
 	}
-	if r := w.perform(t, `sh.run(["nosuch"])`); r.Err == nil || r.Err.Kind != "effect" || !strings.Contains(r.Err.Message, "program not found") {
+	if r := w.perform(t, `sh.run(["nosuch"])`); r.Err == nil || r.Err.Kind != "unavailable" || !strings.Contains(r.Err.Message, "program not found") {
 		t.Errorf("got %s", said(r))
 	}
 	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "starling-????????????????????????")); len(left) > 0 {

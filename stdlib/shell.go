@@ -3,8 +3,6 @@ package stdlib
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -15,12 +13,11 @@ import (
 	"go.starlark.net/starlark"
 
 	"starling/lang/effect"
-	"starling/stdlib/git"
+	"starling/stdlib/confine"
 	"starling/stdlib/jail"
 	"starling/stdlib/process"
 	"starling/stdlib/project"
 	"starling/stdlib/redact"
-	"starling/stdlib/sandbox"
 	"starling/stdlib/secret"
 )
 
@@ -53,8 +50,8 @@ func resolveCommand(s *effect.Settings, r *effect.Request) *effect.Error {
 	}
 	dir := filepath.Dir(s.ProjectFile)
 	var o effect.Object
-	o.Text("program", from(dir, program, strings.Contains(program, "/"))).Texts("env", f.Shell.Env).Texts("read", allFrom(dir, f.Shell.Read)).
-		Texts("write", allFrom(dir, f.Shell.Write)).Flag("network", slices.Contains(f.Shell.Network, program))
+	o.Text("program", from(dir, program, strings.Contains(program, "/"))).Texts("env", f.Shell.Env).Texts("read", confine.From(dir, f.Shell.Read)).
+		Texts("write", confine.From(dir, f.Shell.Write)).Flag("network", slices.Contains(f.Shell.Network, program)).Text("sandbox", f.Shell.Sandbox)
 	r.Resolved = o.Payload()
 	return nil
 }
@@ -86,19 +83,11 @@ func from(dir, path string, relative bool) string {
 	return filepath.Join(dir, path)
 }
 
-func allFrom(dir string, paths []string) []string {
-	out := make([]string, len(paths))
-	for i, p := range paths {
-		out[i] = from(dir, p, true)
-	}
-	return out
-}
-
 // performCommand runs the program once, under a guard: when it returns, nothing that the program started is left.
 func performCommand(ctx context.Context, a *effect.Attempt) effect.Reply {
 	c := command{attempt: a, args: effect.ViewOf(a.Args), resolved: effect.ViewOf(a.Resolved)}
 	c.hide = secret.Given(a, c.resolved.Texts("env"))
-	home, err := c.makeHome()
+	home, err := confine.MakeHome(a)
 	if err != nil {
 		return c.failed(effect.KindEffect, "%v", err)
 	}
@@ -112,12 +101,16 @@ func performCommand(ctx context.Context, a *effect.Attempt) effect.Reply {
 	switch {
 	case ctx.Err() != nil && err != nil:
 		return c.cut(ctx)
+	case errors.Is(err, process.ErrSandbox):
+		return c.failed(effect.KindUnavailable, `%v; write sandbox = "partial" under [sh] in %s to go on with what this machine has, which each attempt then says`, err, project.Name)
+	case errors.Is(err, process.ErrNotFound), errors.Is(err, process.ErrNotExecutable):
+		return c.failed(effect.KindUnavailable, "%v%s", err, c.allowing(spec, c.args.Texts("argv")[0]))
 	case errors.Is(err, process.ErrLockBusy):
 		return effect.Reply{Err: effect.Errorf(effect.KindEffect, "sh.run: %v", err), Class: effect.Retryable}
 	case err != nil:
 		return c.failed(effect.KindEffect, "%v", err)
 	}
-	return c.completed(ctx, child.Wait())
+	return c.completed(ctx, spec, child.Wait())
 }
 
 // command is one attempt of one request.
@@ -127,16 +120,6 @@ type command struct {
 	resolved effect.View
 	hide     *redact.Redactor // the values of declared variables
 	home     string           // its HOME and TMPDIR, gone when it has ended
-}
-
-// makeHome makes an empty folder, the same for every attempt of the step, so that what a crash has left is found.
-func (c command) makeHome() (string, error) {
-	sum := sha256.Sum256([]byte(c.attempt.Key + "\x00" + c.attempt.Store))
-	dir := filepath.Join(os.TempDir(), "starling-"+hex.EncodeToString(sum[:12]))
-	if err := os.RemoveAll(dir); err != nil {
-		return "", err
-	}
-	return dir, os.Mkdir(dir, 0o700) // fails where somebody else has put something meanwhile
 }
 
 func (c command) spec() (process.Spec, error) {
@@ -154,15 +137,7 @@ func (c command) spec() (process.Spec, error) {
 	if c.args.Has("stdin") {
 		spec.Stdin = bytes.NewReader(content(c.args.Value("stdin")))
 	}
-	spec.Sandbox = &sandbox.Policy{
-		Read:    slices.Concat(sandbox.System(), spec.Programs(), c.resolved.Texts("read")),
-		Write:   append([]string{a.Settings.Workspace, c.home}, c.resolved.Texts("write")...),
-		Hide:    a.Store,
-		Network: c.resolved.Flag("network"),
-	}
-	if a.Tree != "" { // git is part of a workspace
-		spec.Sandbox.Write = append(spec.Sandbox.Write, git.Folders(gitOptions(a))...)
-	}
+	confine.Program(a, &spec, confine.Order{Level: c.resolved.Text("sandbox"), Home: c.home, Read: c.resolved.Texts("read"), Write: c.resolved.Texts("write"), Network: c.resolved.Flag("network")})
 	return spec, nil
 }
 
@@ -199,13 +174,14 @@ func (c command) environment() ([]string, error) {
 	return process.Environment(os.Environ(), nil, set...), nil
 }
 
-func (c command) completed(ctx context.Context, r process.Result) effect.Reply {
+func (c command) completed(ctx context.Context, spec process.Spec, r process.Result) effect.Reply {
 	for _, lack := range r.Lacks {
-		var o effect.Object
-		text, _ := o.Text("text", "the sandbox is not whole: "+lack).Payload().Value()
-		c.attempt.Emit("warning", text)
+		c.warn("the sandbox is not whole: " + lack)
 	}
-	reply := c.judge(ctx, r)
+	if spec.Sandbox == nil {
+		c.warn(`there is no sandbox: [sh] says sandbox = "none"`)
+	}
+	reply := c.judge(ctx, spec, r)
 	reply.Blobs = map[string][]byte{}
 	for name, output := range map[string][]byte{"stdout.txt": r.Stdout, "stderr.txt": r.Stderr} {
 		if len(output) > 0 {
@@ -215,7 +191,13 @@ func (c command) completed(ctx context.Context, r process.Result) effect.Reply {
 	return reply
 }
 
-func (c command) judge(ctx context.Context, r process.Result) effect.Reply {
+func (c command) warn(message string) {
+	var o effect.Object
+	text, _ := o.Text("text", message).Payload().Value()
+	c.attempt.Emit("warning", text)
+}
+
+func (c command) judge(ctx context.Context, spec process.Spec, r process.Result) effect.Reply {
 	switch {
 	case r.TimedOut, r.Stopped:
 		return c.cut(ctx)
@@ -225,6 +207,10 @@ func (c command) judge(ctx context.Context, r process.Result) effect.Reply {
 		r.Err = nil // a program need not read all of it
 	case r.Err != nil:
 		return c.failed(effect.KindEffect, "%v", r.Err)
+	case len(r.Aside) > 0:
+		return c.failed(effect.KindDenied, "it made what decides rights, which lies aside now: %s", strings.Join(r.Aside, ", "))
+	case r.ExitCode == exitNotExecutable, r.ExitCode == exitNotFound:
+		return c.failed(effect.KindUnavailable, "it exited with %d: a program could not be executed or was not there%s%s", r.ExitCode, lastWords(r), c.allowing(spec, unfound(r)))
 	}
 	text, truncated := textOf(r.Stdout), false
 	if len(text) > maxText {

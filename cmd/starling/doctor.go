@@ -15,7 +15,6 @@ import (
 	"starling/runtime"
 	"starling/stdlib/notify"
 	"starling/stdlib/project"
-	"starling/stdlib/sandbox"
 	"starling/stdlib/secret"
 )
 
@@ -60,7 +59,8 @@ type doctorDocument struct {
 
 func (c *call) doctor(ctx context.Context) error {
 	found := append(c.examineProject(ctx), c.examineStore(ctx))
-	found = append(found, examineGit(ctx), examineSandbox())
+	found = append(found, examineGit(ctx))
+	found = append(found, c.examineSandbox(ctx)...)
 	for _, f := range found {
 		if f.State == faulty {
 			c.code = 1
@@ -221,11 +221,4 @@ func examineGit(ctx context.Context) finding {
 		return finding{"git", "", absent, "git cannot be run: what works with branches and checkpoints is refused", "install git"}
 	}
 	return finding{"git", "", healthy, strings.TrimSpace(string(out)), ""}
-}
-
-func examineSandbox() finding {
-	if lacks := sandbox.Lacks(); lacks != "" {
-		return finding{"sandbox", "", absent, lacks, "Linux 5.13 with Landlock, and 6.7 for the network, have it"}
-	}
-	return finding{"sandbox", "", healthy, "Landlock protects files and TCP", ""}
 }

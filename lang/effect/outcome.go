@@ -27,6 +27,8 @@ const (
 	KindUncertain Kind = "uncertain" // an attempt was cut and may have taken effect
 	KindChild     Kind = "child"     // a child run failed
 	KindEffect    Kind = "effect"    // transport: http, sh, fs, tool servers
+
+	KindUnavailable Kind = "unavailable" // what a command needs is not there for it: nothing was tried that could have failed
 )
 
 // The kinds that pass through attempt.

@@ -39,6 +39,11 @@ func (acpAgent) Ask(ctx context.Context, q Question) effect.Reply {
 	if err != nil {
 		return failed(effect.Errorf(effect.KindRefused, "%s: %v", q.Definition.Agent, err), effect.Missing)
 	}
+	undo, err := confined(q, &spec, invocation{})
+	if err != nil {
+		return failed(effect.Errorf(effect.KindRefused, "%s: %v", q.Definition.Agent, err), effect.Missing)
+	}
+	defer undo()
 	s, err := startSession(q, spec)
 	if err != nil {
 		return judge{q, s}.notStarted(ctx, err)
@@ -47,6 +52,7 @@ func (acpAgent) Ask(ctx context.Context, q Question) effect.Reply {
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(cancelTime, func() { _ = s.hears.Close() }) })() // never fails
 	fault := s.converse(ctx)
 	result := s.leave()
+	q.tellLacks(result)
 	reply := s.judge(ctx, result, fault)
 	reply.Blobs = judge{q, s}.transcript(result, s.heard)
 	return reply

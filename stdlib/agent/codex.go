@@ -9,6 +9,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"starling/lang/effect"
+	"starling/stdlib/project"
 )
 
 // codex speaks with Codex CLI: codex exec, the prompt on standard input, a line of JSON for each event on standard output. It never asks: its sandbox bounds
@@ -68,6 +69,9 @@ func (c *codex) invoke(q Question) (invocation, error) {
 	if d.Modifies {
 		sandbox = "workspace-write"
 	}
+	if d.Sandbox == project.WholeSandbox {
+		sandbox = "danger-full-access" // its own cannot be made within another, which bounds it the same
+	}
 	args := []string{"exec", "--json", "--skip-git-repo-check", "--sandbox", sandbox}
 	if d.Model != "" {
 		args = append(args, "--model", d.Model)
@@ -79,7 +83,7 @@ func (c *codex) invoke(q Question) (invocation, error) {
 			return invocation{}, err
 		}
 		c.strict = true
-		told.forget = func() { os.Remove(file) }
+		told.forget, told.files = func() { os.Remove(file) }, []string{file}
 		args = append(args, "--output-schema", file)
 	}
 	resumes := resumed(q)

@@ -11,6 +11,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/stdlib/process"
+	"starling/stdlib/project"
 	"starling/stdlib/tool"
 )
 
@@ -46,6 +47,11 @@ func (command) Ask(ctx context.Context, q Question) effect.Reply {
 	if err != nil {
 		return failed(effect.Errorf(effect.KindRefused, "%s: %v", q.Definition.Agent, err), effect.Missing)
 	}
+	undo, err := confined(q, &spec, told)
+	if err != nil {
+		return failed(effect.Errorf(effect.KindRefused, "%s: %v", q.Definition.Agent, err), effect.Missing)
+	}
+	defer undo()
 	alive, end := context.WithCancel(ctx)
 	defer end()
 	h := newHearing(q, j.dialect, newEmitter(q.Attempt), end)
@@ -54,6 +60,7 @@ func (command) Ask(ctx context.Context, q Question) effect.Reply {
 	if err != nil {
 		return j.notStarted(ctx, err)
 	}
+	q.tellLacks(result)
 	reply := j.ended(ctx, result, h)
 	if reply.Usage == nil {
 		reply.Usage = j.dialect.spent() // whatever came of it
@@ -63,6 +70,16 @@ func (command) Ask(ctx context.Context, q Question) effect.Reply {
 	}
 	reply.Blobs = j.transcript(result, h)
 	return reply
+}
+
+// tellLacks says what of its confinement this machine could not give an agent.
+func (q *Question) tellLacks(r process.Result) {
+	for _, lack := range r.Lacks {
+		newEmitter(q.Attempt).say("warning", "text", "not enforced: "+lack)
+	}
+	for _, path := range r.Aside {
+		newEmitter(q.Attempt).say("warning", "text", "it made what decides rights, which lies aside now: "+path)
+	}
 }
 
 // serveTools opens the endpoint through which a program reaches the tool servers of the attempt, if there are any.
@@ -146,6 +163,10 @@ type judge struct {
 func (j judge) notStarted(ctx context.Context, err error) effect.Reply {
 	class := effect.Final
 	switch {
+	case errors.Is(err, process.ErrSandbox):
+		r := j.fail(effect.Missing, "", `%v; write sandbox = "partial" under [sh] in %s to go on with what this machine has, or take sandbox = true from the agent`, err, project.Name)
+		r.Err.Kind = effect.KindUnavailable
+		return r
 	case errors.Is(err, process.ErrNotFound), errors.Is(err, process.ErrNotExecutable):
 		class = effect.Missing
 	case ctx.Err() != nil:

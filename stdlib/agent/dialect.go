@@ -46,6 +46,7 @@ type invocation struct {
 	env    []string // "NAME=value", beside what every agent is given
 	stdin  []byte   // never nothing: a program that waits for somebody to type would wait for ever
 	forget func()   // removes what was made for it
+	files  []string // that were made for it, for it to read
 }
 
 // fault is why an answer counts as none.

@@ -12,6 +12,7 @@ import (
 	"starling/lang/contract"
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
+	"starling/stdlib/confine"
 	"starling/stdlib/project"
 	"starling/stdlib/tool"
 )
@@ -160,6 +161,9 @@ func (r resolver) candidate(s *effect.Settings, f *project.File, fake *fake, nam
 	c := candidateOf(a)
 	if a.Backend == backendCommand || a.Backend == backendACP {
 		c.Dir = path.Dir(s.ProjectFile)
+	}
+	if a.Sandbox {
+		c.Sandbox, c.Reads, c.Writes = f.Shell.Sandbox, confine.From(c.Dir, f.Shell.Read), confine.From(c.Dir, f.Shell.Write)
 	}
 	if a.Cassette == "" || s.Cassettes == "" {
 		return c, nil

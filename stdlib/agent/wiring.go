@@ -29,6 +29,7 @@ func wire(preset string, e *tool.Endpoint, told invocation) (invocation, error) 
 		told.forget()
 		return told, err
 	}
+	told.files = append(told.files, file)
 	forget := told.forget
 	told.forget = func() { forget(); os.Remove(file) }
 	switch preset {

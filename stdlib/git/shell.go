@@ -125,7 +125,7 @@ func (s *shell) end() {
 func (s *shell) spec() process.Spec {
 	r := s.of
 	env := process.Environment(os.Environ(), nil, "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C")
-	p := &sandbox.Policy{Read: sandbox.System(), Write: []string{r.o.Workspace, r.dir, r.common}, Hide: r.o.Store}
+	p := &sandbox.Policy{Read: sandbox.System(), Write: []string{r.o.Workspace, r.dir, r.common}, Hide: []string{r.o.Store}, Partial: true}
 	home, _ := os.UserHomeDir()
 	for _, name := range []string{".gitconfig", ".config/git", ".gitignore", ".gitignore_global"} {
 		p.Read = append(p.Read, filepath.Join(home, name))

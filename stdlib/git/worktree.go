@@ -159,6 +159,18 @@ func Folders(o Options) []string {
 	return []string{r.dir, r.common}
 }
 
+// Protected lists what decides in a workspace and in its repository, for a sandbox whose programs
+// may change both: absolute paths, of which some may not be there.
+func Protected(o Options) []string {
+	list := []string{filepath.Join(o.Workspace, "starling.toml")}
+	for _, dir := range Folders(o) {
+		for _, name := range []string{"config", "config.worktree", "hooks", "commondir", "gitdir"} {
+			list = append(list, filepath.Join(dir, name))
+		}
+	}
+	return list
+}
+
 // openTree finds the repository of the tree of a branch. The file .git in the tree is not asked: whoever works there may have written it.
 func (r *Repository) openTree() error {
 	note, err := os.ReadFile(filepath.Join(filepath.Dir(r.o.Workspace), repositoryNote))

@@ -33,6 +33,7 @@ type Result struct {
 	// Lacks are the marks, and what of the sandbox, that this system could not give it, a sentence
 	// each.
 	Lacks []string
+	Aside []string // paths of Protect that had come to be, under the names that they were given
 
 	Err     error         // nil, or ErrGuard, ErrOverLimit, ErrStdin
 	Elapsed time.Duration // until all of its descendants were gone
@@ -190,6 +191,7 @@ func (c *Child) follow() error {
 		case err != nil:
 			return err
 		case s.Gone:
+			c.noteAside(s.Aside)
 			return nil
 		case s.Exit != nil:
 			c.noteEnd(*s.Exit, "")
@@ -205,6 +207,12 @@ func (c *Child) noteEnd(code int, signal string) {
 	c.ended = true
 	c.result.ExitCode, c.result.Signal = code, signal
 	c.boundEnd()
+}
+
+func (c *Child) noteAside(paths []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.result.Aside = paths
 }
 
 func (c *Child) conclude(err error) {

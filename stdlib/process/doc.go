@@ -27,7 +27,8 @@
 //
 // A process that gets another parent outside of the tree by asking a daemon (systemd-run, docker, at, cron) is not a descendant.
 // A descendant that this user may not signal (sudo) is waited for, its lock stays held, and Wait gives up with [ErrGuard].
-// SIGKILL of a guard itself takes the child with it, not what the child had started. Without Linux there is no subreaper: a guard
+// SIGKILL of a guard itself takes the child with it, not what the child had started, unless that is in
+// a whole sandbox: there everything ends with the first process. Without Linux there is no subreaper: a guard
 // ends the process group of the child, what left that group escapes, and [AttemptOf] finds nothing.
 //
 // # Protocol
@@ -51,9 +52,10 @@
 //	{"error":{"kind":K,"message":S}}                      nothing was started; the last line
 //	{"started":PID,"lacks":[S,...]}                       the child runs; what it lacks, see Result
 //	{"exit":N} or {"signal":"SIGKILL"}                    the child itself has ended
+//	{"gone":true,"aside":[S,...]}  what came to be where nothing may; and
 //	{"gone":true}                                         so has all that it started; the lock is free; the last line
 //
-// K is lock_busy, stopped, spec, not_executable or guard. A status that ends before its last line means that the guard was lost. A lock file holds one line while it is held, and is
+// K is lock_busy, stopped, spec, not_executable, sandbox or guard. A status that ends before its last line means that the guard was lost. A lock file holds one line while it is held, and is
 // removed by its holder:
 //
 //	{"run":S,"step":S,"attempt":N,"agent":S,"guard":PID,"start":ticks,"boot":S}

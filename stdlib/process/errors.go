@@ -12,6 +12,7 @@ var (
 	ErrSpec          = errors.New("bad spec")               // what was asked for cannot be run by anybody
 	ErrNotFound      = errors.New("program not found")      // no such file, in the child's PATH and directory
 	ErrNotExecutable = errors.New("program not executable") // the file is there; the kernel refuses it
+	ErrSandbox       = errors.New("sandbox unavailable")    // this system cannot give the sandbox that was asked for
 	ErrLockBusy      = errors.New("lock busy")              // processes of another attempt of the step are still there
 )
 
@@ -24,7 +25,7 @@ var (
 
 // StartError says why a child was not started. It never holds an argument or the value of a variable but PATH.
 type StartError struct {
-	Kind    error  // ErrSpec, ErrNotFound, ErrNotExecutable or ErrGuard
+	Kind    error  // ErrSpec, ErrNotFound, ErrNotExecutable, ErrSandbox or ErrGuard
 	Program string // Argv[0] as it was given
 	Detail  string // what was found, and what to try
 }

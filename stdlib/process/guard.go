@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"starling/stdlib/sandbox"
 )
 
 const (
@@ -40,8 +42,8 @@ const (
 // GuardMain does the work of a guard and ends the process, if args (os.Args) say that this process is one, or is to become a confined child; otherwise it returns at
 // once. It belongs at the very beginning of main, and of TestMain in packages whose tests start children.
 func GuardMain(args []string) {
-	if len(args) > 3 && args[1] == confineVerb {
-		confineMain(args[2:])
+	if len(args) == 2 && args[1] == confineVerb {
+		confineMain()
 	}
 	if len(args) != 2 || args[1] != guardVerb {
 		return
@@ -69,6 +71,11 @@ type guard struct {
 	lacks  []string           // which marks, and what of the sandbox, this system cannot have
 	ends   chan time.Duration // requests to end, each with its grace
 	deaths chan os.Signal     // SIGCHLD
+	// program tells how the program ended, and is closed when its first process has; nil where the
+	// child is the program itself.
+	program chan status
+	told    bool     // that the child has ended
+	absent  []string // paths to be protected that there were none of
 
 	tree   descendants
 	killAt time.Time // when the grace is over; zero while nothing is to end
@@ -100,17 +107,20 @@ func (g *guard) run() error {
 	g.listen()
 
 	lock, err := g.takeLock()
+	var aside []string
 	if err == nil {
+		g.absent = absentOf(g.order.Sandbox)
 		err = g.start()
 	}
 	if err == nil {
 		g.watch()
+		aside = setAside(g.absent)
 	}
 	lock.release()
 	if err != nil {
 		return g.refuse(err)
 	}
-	return g.status.Encode(status{Gone: true})
+	return g.status.Encode(status{Gone: true, Aside: aside})
 }
 
 // closeOnExec keeps every descriptor but stdio from the child: the guard's pipes, and whatever the owner was started with.
@@ -202,6 +212,8 @@ func (g *guard) watch() {
 		case grace := <-g.ends:
 			g.endWithin(grace)
 		case <-g.deaths:
+		case end, ok := <-g.program:
+			g.programEnded(end, ok)
 		case <-g.ticks.C:
 		}
 	}
@@ -232,16 +244,38 @@ func (g *guard) reap() (gone bool) {
 	if ended == nil {
 		return gone
 	}
-	s := status{}
-	if ended.Signaled() {
-		s.Signal = signalName(ended.Signal())
-	} else {
-		code := ended.ExitStatus()
-		s.Exit = &code
+	if g.program != nil { // what ended is the first process of the program's namespace
+		end, ok := <-g.program
+		g.programEnded(end, ok)
 	}
-	g.status.Encode(s)
-	g.endWithin(g.order.Grace) // what a child leaves behind ends with it
+	if !g.told {
+		g.tellEnd(endOf(*ended))
+	}
 	return gone
+}
+
+// programEnded passes on what the first process says of the program, once.
+func (g *guard) programEnded(end status, ok bool) {
+	g.program = nil // nothing else comes
+	if ok {
+		g.tellEnd(end)
+	}
+}
+
+// tellEnd reports the end of the child. What it leaves behind ends with it.
+func (g *guard) tellEnd(s status) {
+	g.told = true
+	g.status.Encode(s)
+	g.endWithin(g.order.Grace)
+}
+
+// endOf reports an end.
+func endOf(ws syscall.WaitStatus) status {
+	if ws.Signaled() {
+		return status{Signal: signalName(ws.Signal())}
+	}
+	code := ws.ExitStatus()
+	return status{Exit: &code}
 }
 
 // refuse reports why nothing was started.
@@ -258,6 +292,8 @@ func refusalKind(err error) string {
 		return kindStopped
 	case errors.Is(err, syscall.E2BIG):
 		return kindSpec
+	case errors.Is(err, sandbox.ErrUnavailable):
+		return kindSandbox
 	case errors.Is(err, errExec) && !errors.Is(err, syscall.EAGAIN) && !errors.Is(err, syscall.ENOMEM):
 		return kindNotExecutable
 	}

@@ -138,7 +138,7 @@ func (c *Child) refusal(s status, err error) error {
 	if err != nil {
 		return c.spec.refuse(ErrGuard, c.guardFault(err))
 	}
-	kinds := map[string]error{kindSpec: ErrSpec, kindNotExecutable: ErrNotExecutable}
+	kinds := map[string]error{kindSpec: ErrSpec, kindNotExecutable: ErrNotExecutable, kindSandbox: ErrSandbox}
 	kind, ok := kinds[s.Error.Kind]
 	if !ok {
 		kind = ErrGuard

@@ -28,6 +28,9 @@ func TestMain(m *testing.M) {
 	if text := os.Getenv("TEST_ATTACK"); text != "" {
 		attackMain(text)
 	}
+	if task := os.Getenv("TEST_PROBES"); task != "" {
+		probeMain(task)
+	}
 	os.Exit(m.Run())
 }
 

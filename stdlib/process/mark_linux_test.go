@@ -233,7 +233,7 @@ func TestMarks(t *testing.T) {
 	box := &sandbox.Policy{Read: append(sandbox.System(), os.TempDir())}
 	for name, box := range map[string]*sandbox.Policy{"plain": nil, "in a sandbox": box} {
 		spec := sh(`grep -E "^(NoNewPrivs|Seccomp_filters)" /proc/self/status`)
-		spec.Sandbox = box
+		spec.Dir, spec.Sandbox = os.TempDir(), box
 		got := strings.Join(strings.Fields(string(run(t, spec).Stdout)), " ")
 		if want := fmt.Sprintf("NoNewPrivs: 1 Seccomp_filters: %d", own+1); got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)

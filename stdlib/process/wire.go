@@ -39,7 +39,7 @@ func readOrder(r *bufio.Reader) (order, error) {
 	return o, json.Unmarshal(line, &o)
 }
 
-// status is one line of the status pipe; exactly one field is set, and Lacks at most beside Started.
+// status is one line of the status pipe; exactly one field is set, but that Lacks may stand beside Started, Aside beside Gone.
 type status struct {
 	Waiting *Attempt `json:"waiting,omitempty"`
 	Error   *refusal `json:"error,omitempty"`
@@ -48,6 +48,7 @@ type status struct {
 	Exit    *int     `json:"exit,omitempty"`
 	Signal  string   `json:"signal,omitempty"`
 	Gone    bool     `json:"gone,omitempty"`
+	Aside   []string `json:"aside,omitempty"`
 }
 
 type refusal struct {
@@ -61,6 +62,7 @@ const (
 	kindStopped       = "stopped"
 	kindSpec          = "spec"
 	kindNotExecutable = "not_executable"
+	kindSandbox       = "sandbox"
 	kindGuard         = "guard"
 )
 

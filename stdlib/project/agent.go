@@ -22,6 +22,7 @@ var served = [...]struct {
 	{"permissions", []string{ACP}},
 	{"server", []string{MCP}},
 	{"tool", []string{MCP}},
+	{"sandbox", []string{Command, ACP}},
 	{"env", []string{Command, ACP, Anthropic, OpenAI}},
 	{"model", []string{Command, Anthropic, OpenAI}},
 	{"url", []string{Anthropic, OpenAI}},
@@ -34,7 +35,7 @@ func (r *reader) agent(name string, t table) Agent {
 	if err := effect.CheckName(name); err != nil {
 		r.complain(t.path, diagnostic.Diagnostic{Message: err.Error()})
 	}
-	r.onlyKeys(t, "backend", "backends", "command", "preset", "permissions", "server", "tool", "env", "model", "url", "max_tokens", "price", "cassette", "tools", "modifies", "owns", "timeout", "retries", "reasks", "limit",
+	r.onlyKeys(t, "backend", "backends", "command", "preset", "permissions", "server", "tool", "env", "model", "url", "max_tokens", "price", "cassette", "tools", "modifies", "sandbox", "owns", "timeout", "retries", "reasks", "limit",
 		"instructions", "input", "output")
 	instructions, _ := r.string(t, "instructions")
 	a := Agent{
@@ -47,6 +48,7 @@ func (r *reader) agent(name string, t table) Agent {
 		MaxTokens:    r.bound(t, "max_tokens", 1),
 		Tools:        r.strings(t, "tools"),
 		Modifies:     r.flag(t, "modifies"),
+		Sandbox:      r.flag(t, "sandbox"),
 		Owns:         r.patterns(t, "owns"),
 		Limits:       r.limits(t),
 		Limit:        int(r.bound(t, "limit", 1)),
@@ -157,6 +159,16 @@ func (r *reader) checkServers(f *File, t table) {
 		if _, ok := f.Tool(a.Server); a.Server != "" && !ok {
 			own := table{path: t.at(a.Name)}
 			r.refuse(own.at("server"), fmt.Sprintf("%q", a.Server), "a tool server of this file", diagnostic.DidYouMean(a.Server, f.ToolNames()))
+		}
+	}
+}
+
+// checkSandboxes checks that agents are in a sandbox only where there is one.
+func (r *reader) checkSandboxes(f *File, t table) {
+	for _, a := range f.Agents {
+		if a.Sandbox && f.Shell.Sandbox == NoSandbox {
+			own := table{path: t.at(a.Name)}
+			r.complain(own.at("sandbox"), diagnostic.Diagnostic{Message: `this agent is to be in a sandbox, and sandbox = "none" under [sh] says that there is none`, Hint: `take one of them back, or write sandbox = "partial" there`})
 		}
 	}
 }

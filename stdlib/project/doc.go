@@ -49,6 +49,7 @@
 //	sh.env                  list of names          []         environment variables that commands are given, beside what every program needs
 //	sh.read                 list of paths          []         what commands may read beside the system's files and the workspace
 //	sh.write                list of paths          []         what they may change beside the workspace, such as a build cache
+//	sh.sandbox              whole|partial|none     whole      how commands are confined: wholly or not at all, as far as the machine can, or not
 //	sh.network              list of programs       []         those of allow that may use the network
 //	agents.NAME.backend     "command", "scripted", "command"  who answers: an executable, a function of the fake, a model behind the Messages API
 //	                        "anthropic", "openai",            of Anthropic or the Chat Completions API of OpenAI and of all who speak it, an executable
@@ -72,6 +73,7 @@
 //	                                                          what they may use without asking, in their own notation; for acp kinds of tools such as
 //	                                                          "execute" and "fetch"; none beside reading
 //	agents.NAME.modifies    bool                   false      whether a preset, or an agent with acp, may change files of the workspace
+//	agents.NAME.sandbox     true or false          false      a command is confined as those of sh.run are, with the network
 //	agents.NAME.owns        list of patterns       []         the paths that are its to change, with all that is below them: ["src/auth", "docs/**/*.md"];
 //	                                                          without any, modifies means all of the workspace
 //	agents.NAME.timeout     duration               defaults   as above, of this agent

@@ -71,7 +71,15 @@ type Shell struct {
 	Read    []string // files and folders that they may read beside the system's and the workspace; relative to this file
 	Write   []string // and change
 	Network []string // those of Allow that may use the network
+	Sandbox string   // WholeSandbox, PartialSandbox or NoSandbox
 }
+
+// How commands, and agents that say so, are confined.
+const (
+	WholeSandbox   = "whole"   // or not run at all
+	PartialSandbox = "partial" // with as much as the machine has
+	NoSandbox      = "none"
+)
 
 // Grant is what scripts that are not the project's own may use.
 type Grant struct {
@@ -124,6 +132,7 @@ type Agent struct {
 	Cassette     string   // file of recorded exchanges, relative to this file; "" without one
 	Tools        []string // the tools that it may use, none by default
 	Modifies     bool     // whether it may change the workspace
+	Sandbox      bool     // of Command and ACP: whether it is confined as commands are
 	Owns         []string // patterns of the paths that are its to change; none where Modifies stands for all
 	Limits       Limits
 	Limit        int // how many of it may be at work at once in a run; 0 for any number

@@ -75,7 +75,7 @@ func (t table) element(key string, i int) []string { return append(t.at(key), in
 
 func (r *reader) project(t table) *File {
 	r.onlyKeys(t, "fake", "machine", "store", "defaults", "agents", "grants", "secrets", "sh", "tools", "notify")
-	f := &File{}
+	f := &File{Shell: Shell{Sandbox: WholeSandbox}}
 	if fake, ok := r.string(t, "fake"); ok {
 		f.Fake = fake
 		if fake == "" {
@@ -136,13 +136,15 @@ func (r *reader) project(t table) *File {
 		r.checkHooks(f, notify)
 	}
 	r.checkServers(f, table{path: t.at("agents")})
+	r.checkSandboxes(f, table{path: t.at("agents")})
 	r.checkGrantedTools(f, table{path: t.at("grants")})
 	return f
 }
 
 func (r *reader) shell(t table) Shell {
-	r.onlyKeys(t, "allow", "env", "read", "write", "network")
+	r.onlyKeys(t, "allow", "env", "read", "write", "network", "sandbox")
 	s := Shell{Allow: r.strings(t, "allow"), Env: r.variables(t), Read: r.strings(t, "read"), Write: r.strings(t, "write"), Network: r.strings(t, "network")}
+	s.Sandbox, _ = r.oneOf(t, "sandbox", WholeSandbox, WholeSandbox, PartialSandbox, NoSandbox)
 	r.notEmpty(t, "allow", s.Allow, "the name of a program")
 	r.notEmpty(t, "read", s.Read, "a path")
 	r.notEmpty(t, "write", s.Write, "a path")

@@ -2,19 +2,25 @@
 
 package sandbox
 
-import "syscall"
+import (
+	"fmt"
+	"syscall"
+)
 
-// Namespaces does nothing: there are none here.
-func (p Policy) Namespaces(*syscall.SysProcAttr) {}
-
-// Enforce does nothing here and says so.
-func (p Policy) Enforce(bool) (lacks []string, err error) {
-	lacks = []string{"files outside of the workspace, and the store, are not protected: this system has no Landlock"}
-	if !p.Network {
-		lacks = append(lacks, "the network is open: this system has no network namespaces")
-	}
-	return lacks, nil
+// Outcome is what came of enforcing a policy.
+type Outcome struct {
+	Lacks []string // what of it the system cannot enforce, a sentence each
+	Env   []string // variables, "NAME=value", that the program is to have beside its own
 }
 
-// Lacks says what this machine cannot enforce.
-func Lacks() string { return "there is no sandbox on this system: commands are not confined" }
+// Attributes does nothing: there are no namespaces here.
+func (i Isolation) Attributes(Policy, *syscall.SysProcAttr) {}
+
+// Enforce does nothing here: it says so, or fails with ErrUnavailable.
+func (p Policy) Enforce(Isolation) (Outcome, error) {
+	const lack = "nothing is confined: this system has neither namespaces nor Landlock"
+	if !p.Partial {
+		return Outcome{}, fmt.Errorf("%w: %s", ErrUnavailable, lack)
+	}
+	return Outcome{Lacks: []string{lack}}, nil
+}

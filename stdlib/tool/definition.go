@@ -37,6 +37,7 @@ type Sandbox struct {
 	Read    []string
 	Write   []string
 	Network bool
+	Level   string // as [sh] sandbox says it; "" in definitions of before there was a choice
 }
 
 // Grant is a tool server with those of its tools that somebody may use.
@@ -92,7 +93,7 @@ func (d Definition) payload() effect.Payload {
 	}
 	texts(&o, "allow", d.Allow).Int("timeout_ms", d.Timeout.Milliseconds()).Int("max_bytes", d.MaxBytes).Text("definitions", d.Definitions)
 	if s := d.Sandbox; s != nil {
-		o.Raw("sandbox", sandbox.Texts("read", s.Read).Texts("write", s.Write).Flag("network", s.Network).Payload())
+		o.Raw("sandbox", sandbox.Texts("read", s.Read).Texts("write", s.Write).Flag("network", s.Network).Text("level", s.Level).Payload())
 	}
 	return o.Payload()
 }
@@ -121,7 +122,7 @@ func GrantOf(v starlark.Value) Grant {
 	}
 	if s.Has("sandbox") {
 		box := effect.ViewOf(s.Value("sandbox"))
-		g.Sandbox = &Sandbox{Read: box.Texts("read"), Write: box.Texts("write"), Network: box.Flag("network")}
+		g.Sandbox = &Sandbox{Read: box.Texts("read"), Write: box.Texts("write"), Network: box.Flag("network"), Level: box.Text("level")}
 	}
 	return g
 }

@@ -2,7 +2,6 @@ package tool
 
 import (
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"starling/lang/contract"
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
+	"starling/stdlib/confine"
 	"starling/stdlib/project"
 )
 
@@ -93,7 +93,7 @@ func declared(s *effect.Settings, f *project.File, r effect.View) (Grant, *effec
 		return g, effect.Errorf(effect.KindDenied, "the script is not the project's own: it cannot declare the tool server %s; declare it under [tools.%s] and grant it", name, name)
 	default:
 		g.Definition = Definition{Name: name, Command: command, URL: url}.withDefaults()
-		if fault := confine(s, f, &g.Definition); fault != nil {
+		if fault := boxed(s, f, &g.Definition); fault != nil {
 			return g, fault
 		}
 	}
@@ -104,8 +104,8 @@ func declared(s *effect.Settings, f *project.File, r effect.View) (Grant, *effec
 	return g, granted(s, f, &g)
 }
 
-// confine gives a command of a script what sh.run would give it: the program must be allowed there, and it works in a sandbox.
-func confine(s *effect.Settings, f *project.File, d *Definition) *effect.Error {
+// boxed gives a command of a script what sh.run would give it: the program must be allowed there, and it works in a sandbox.
+func boxed(s *effect.Settings, f *project.File, d *Definition) *effect.Error {
 	if len(d.Command) == 0 {
 		return nil
 	}
@@ -115,16 +115,7 @@ func confine(s *effect.Settings, f *project.File, d *Definition) *effect.Error {
 			d.Name)
 	}
 	d.Dir = path.Dir(s.ProjectFile)
-	from := func(list []string) []string {
-		out := make([]string, len(list))
-		for i, p := range list {
-			if out[i] = p; !filepath.IsAbs(p) {
-				out[i] = filepath.Join(d.Dir, p)
-			}
-		}
-		return out
-	}
-	d.Sandbox = &Sandbox{Read: append(from(f.Shell.Read), from([]string{program})...), Write: from(f.Shell.Write), Network: slices.Contains(f.Shell.Network, program)}
+	d.Sandbox = &Sandbox{Read: confine.From(d.Dir, append(slices.Clone(f.Shell.Read), program)), Write: confine.From(d.Dir, f.Shell.Write), Network: slices.Contains(f.Shell.Network, program), Level: f.Shell.Sandbox}
 	return nil
 }
 

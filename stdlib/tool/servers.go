@@ -13,11 +13,10 @@ import (
 	"sync"
 
 	"starling/lang/effect"
-	"starling/stdlib/git"
+	"starling/stdlib/confine"
 	"starling/stdlib/process"
 	"starling/stdlib/project"
 	"starling/stdlib/redact"
-	"starling/stdlib/sandbox"
 	"starling/stdlib/secret"
 )
 
@@ -219,11 +218,7 @@ func spec(a *effect.Attempt, d Definition, home string, env []string) process.Sp
 		s.Lock = filepath.Join(filepath.Dir(lock), "tools-"+identity(a, d))
 	}
 	if box := d.Sandbox; box != nil {
-		s.Sandbox = &sandbox.Policy{Read: slices.Concat(sandbox.System(), s.Programs(), box.Read), Write: append([]string{a.Settings.Workspace, home}, box.Write...), Hide: a.Store,
-			Network: box.Network}
-		if a.Tree != "" { // git is part of a workspace
-			s.Sandbox.Write = append(s.Sandbox.Write, git.Folders(git.Options{Workspace: a.Settings.Workspace, Store: a.Store, Trees: a.Trees})...)
-		}
+		confine.Program(a, &s, confine.Order{Level: box.Level, Home: home, Read: box.Read, Write: box.Write, Network: box.Network})
 	}
 	return s
 }
