@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"go.starlark.net/starlark"
@@ -38,6 +39,7 @@ type job struct {
 	at      *effect.Attempt
 	timeout time.Duration
 	forget  func() // what was made for this attempt alone
+	doubt   sync.Once
 	reply   effect.Reply
 	cause   error // why it was stopped, nil where nobody has
 }
@@ -61,6 +63,7 @@ func (a *actor) launch(st *step) {
 		return
 	}
 	j.at.Wait = j.wait
+	j.at.Enlisted = j.enlist
 	j.at.Told = f.told
 	if agentKind(st.Kind) {
 		j.limit = &limit{left: j.timeout}

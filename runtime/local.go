@@ -37,6 +37,14 @@ type Options struct {
 	// Env has the variables of whoever owns the store, for telling of runs that nobody carries any more. Nil is none.
 	Env func(name string) (string, bool)
 
+	// Enlist learns of every process that is started for an attempt, and that all that descends
+	// from it works for that. Nil learns nothing.
+	Enlist func(w effect.Worker) (dismiss func())
+
+	// Doubt is why this machine cannot tell for certain who calls, "" where it can: each attempt
+	// that starts a process warns of it.
+	Doubt string
+
 	// Random is where ids, uuid() and random() come from, read by several goroutines; default crypto/rand.
 	Random io.Reader
 

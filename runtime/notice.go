@@ -320,7 +320,8 @@ func (t *notifier) perform(n *notice) (r effect.Reply) {
 	if err != nil {
 		return effect.Reply{Err: effect.Errorf(effect.KindEffect, "%v", err)}
 	}
-	return handler.Perform(ctx, &effect.Attempt{Run: n.Run, Step: n.Gate, Kind: "notify", Number: n.Tries + 1, Key: n.ID, Args: args, Resolved: starlark.None, Settings: settings,
+	return handler.Perform(ctx, &effect.Attempt{Enlisted: t.e.opts.Enlist,
+		Run: n.Run, Step: n.Gate, Kind: "notify", Number: n.Tries + 1, Key: n.ID, Args: args, Resolved: starlark.None, Settings: settings,
 		Store: t.e.store.Info().Path, Env: func(name string) (string, bool) { return t.variable(n, name) }, Emit: func(string, starlark.Value) {}})
 }
 

@@ -133,7 +133,8 @@ func (c command) spec() (process.Spec, error) {
 	}
 	a := c.attempt
 	spec := process.Spec{Argv: append([]string{c.resolved.Text("program")}, c.args.Texts("argv")[1:]...), Dir: dir, Env: env, Lock: a.Lock(),
-		Attempt: process.Attempt{Run: a.Run, Step: a.Step, Attempt: a.Number}, MaxStdout: maxStdout, MaxStderr: maxStderr, Hide: c.hide}
+		Attempt: process.Attempt{Run: a.Run, Step: a.Step, Attempt: a.Number}, Host: a,
+		MaxStdout: maxStdout, MaxStderr: maxStderr, Hide: c.hide}
 	if c.args.Has("stdin") {
 		spec.Stdin = bytes.NewReader(content(c.args.Value("stdin")))
 	}

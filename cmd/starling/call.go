@@ -13,6 +13,7 @@ import (
 	"starling/cmd/starling/plain"
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/stdlib/process"
 )
 
 // call is one call of the program: what it was given, where it answers, how it reaches the engine. Tests make their own.
@@ -29,6 +30,8 @@ type call struct {
 	env     *effect.Environment
 	open    opener
 	clock   func() time.Time // what the clock on the wall shows to an engine
+	doubt   func() string    // why this machine cannot tell for certain who calls, see api.Doubt
+	guards  process.Guards   // that this process has started
 
 	// Flags of all verbs.
 	dirFlag   string

@@ -234,7 +234,7 @@ func (p *telling) looking() (session, error) {
 	if p.house != nil {
 		return houseDoors{p.house}.guest()
 	}
-	c := &call{place: &place{store: filepath.Join(p.dir, storeFolder)}, getenv: os.LookupEnv, env: environment()}
+	c := &call{place: &place{store: filepath.Join(p.dir, storeFolder)}, getenv: os.LookupEnv, env: environment(), doubt: doubting}
 	return c.openDoors().Look(p.t.Context())
 }
 

@@ -44,7 +44,7 @@ const (
 
 // finding is what doctor says of one thing.
 type finding struct {
-	Part  string `json:"part"` // "project", "store", "agent", "secret", "tools", "notify", "git", "sandbox"
+	Part  string `json:"part"` // "project", "store", "agent", "secret", "tools", "notify", "git", "sandbox", "callers"
 	Name  string `json:"name,omitempty"`
 	State string `json:"state"`
 	Is    string `json:"is"`
@@ -59,7 +59,7 @@ type doctorDocument struct {
 
 func (c *call) doctor(ctx context.Context) error {
 	found := append(c.examineProject(ctx), c.examineStore(ctx))
-	found = append(found, examineGit(ctx))
+	found = append(found, examineGit(ctx), c.examineCallers())
 	found = append(found, c.examineSandbox(ctx)...)
 	for _, f := range found {
 		if f.State == faulty {
@@ -221,4 +221,13 @@ func examineGit(ctx context.Context) finding {
 		return finding{"git", "", absent, "git cannot be run: what works with branches and checkpoints is refused", "install git"}
 	}
 	return finding{"git", "", healthy, strings.TrimSpace(string(out)), ""}
+}
+
+// examineCallers tells whether an owner of a store can tell its user from what it has started.
+func (c *call) examineCallers() finding {
+	if doubt := c.doubt(); doubt != "" {
+		const mend = `Linux 6.5 and later can tell; require = "marks" under [owner] refuses without`
+		return finding{"callers", "", absent, doubt, mend}
+	}
+	return finding{"callers", "", healthy, "what agents start cannot be taken for you", ""}
 }

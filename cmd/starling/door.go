@@ -36,7 +36,8 @@ func (c *call) openDoors() doors {
 		Open:       func(dir string) (runtime.Engine, error) { return c.openLocal(dir) },
 		Host:       d.spawn,
 		Token:      token, TokenVariable: tokenVariable,
-		Identify: func(pid int) (agent, run string, err error) { return identify(pid, dir) },
+		Identify: func(pid int) (agent, run string, err error) { return c.identify(pid, dir) },
+		Doubt:    c.doubt(),
 	}
 	return d
 }
@@ -52,6 +53,9 @@ func (c *call) openLocal(dir string) (runtime.Engine, error) {
 		return nil, err
 	}
 	home := c.homeProject(dir)
+	if home.Marks && c.doubt() != "" {
+		return nil, errors.Join(uncertain(c.doubt()), store.Close())
+	}
 	e, err := runtime.Open(store, c.env, runtime.Options{
 		Log:     c.notice,
 		Clock:   c.clock,
@@ -60,6 +64,8 @@ func (c *call) openLocal(dir string) (runtime.Engine, error) {
 		Keep:    int(home.Keep),
 		Agents:  int(home.Machine.Agents),
 		Env:     c.getenv,
+		Enlist:  c.enlist,
+		Doubt:   c.doubt(),
 	})
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
@@ -75,13 +81,30 @@ func openReader(dir string, env *effect.Environment) (runtime.Engine, error) {
 	return runtime.NewReader(store, env), nil
 }
 
-// identify finds the attempt that a process belongs to by the lock of its guard.
-func identify(pid int, store string) (agent, run string, err error) {
-	a, found, err := process.AttemptOf(pid, filepath.Join(store, "locks"))
+func uncertain(doubt string) error {
+	return runtime.Refuse(runtime.ErrDenied,
+		`take require = "marks" out of [owner] in `+projectFile+", or run on Linux 6.5 or later",
+		"%s requires that it can be told for certain who calls: %s", projectFile, doubt)
+}
+
+// identify finds the attempt that a process works for: among the guards that this process has
+// started and, for this process itself, which has started none yet when it asks, by the locks of
+// the store.
+func (c *call) identify(pid int, store string) (agent, run string, err error) {
+	a, found, err := c.guards.Of(pid)
+	if pid == os.Getpid() {
+		a, found, err = process.AttemptOf(pid, filepath.Join(store, "locks"))
+	}
 	if err != nil || !found {
 		return "", "", err
 	}
 	return a.Agent, a.Run, nil
+}
+
+// enlist remembers a guard that this process has started.
+func (c *call) enlist(w effect.Worker) (dismiss func()) {
+	a := process.Attempt{Run: w.Run, Step: w.Step, Attempt: w.Number, Agent: w.Agent}
+	return c.guards.Add(a, w.PID, w.Started)
 }
 
 // participant is a session whose end is that of its command: an owner stays for its clients and for what is in motion, unless the command

@@ -3,10 +3,12 @@ package main
 import (
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
 	"starling/cmd/starling/plain"
+	"starling/runtime/api"
 	"starling/runtime/badger"
 	"starling/stdlib/process"
 )
@@ -16,10 +18,11 @@ const (
 	terminate = syscall.SIGTERM
 )
 
-func main() { start(openStore, time.Now) }
+func main() { start(openStore, time.Now, api.Doubt) }
 
-// start is the program with a way to open stores and a clock on the wall.
-func start(open opener, clock func() time.Time) {
+// start is the program with a way to open stores, a clock on the wall, and what the machine cannot
+// tell about who calls.
+func start(open opener, clock func() time.Time, doubt func() string) {
 	process.GuardMain(os.Args)
 	badger.SpareProcessor()
 	signals := make(chan os.Signal, 2)
@@ -39,6 +42,7 @@ func start(open opener, clock func() time.Time) {
 		env:     environment(),
 		open:    open,
 		clock:   clock,
+		doubt:   sync.OnceValue(doubt),
 	}
 	c.door = c.openDoors
 	os.Exit(c.run())

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"starling/runtime/api"
 	"starling/stdlib/agent/acptest"
 	"starling/stdlib/process"
 	"starling/stdlib/tool/tooltest"
@@ -27,9 +29,14 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	testscript.Main(m, map[string]func(){"starling": func() { start(openCrashing, skewed) }, "toolserver": func() { tooltest.Main(os.Args[1:]) },
+	testscript.Main(m, map[string]func(){"starling": func() { start(openCrashing, skewed, doubting) }, "toolserver": func() { tooltest.Main(os.Args[1:]) },
 		"acpagent": func() { acptest.Main(os.Args[1:]) }})
 }
+
+// doubtVariable says why this machine cannot tell who calls, as one with an older kernel would.
+const doubtVariable = "STARLING_TEST_DOUBT"
+
+func doubting() string { return cmp.Or(os.Getenv(doubtVariable), api.Doubt()) }
 
 // skewVariable names a file that says by how much the clock on the wall is wrong: "-1h". It may come, change and go at any time.
 const skewVariable = "STARLING_TEST_SKEW"

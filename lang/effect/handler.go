@@ -54,6 +54,7 @@ type Attempt struct {
 	Store    string                                           // path of the store directory, which nothing that a script asks for touches; "" without one
 	Tree     string                                           // path of the branch in whose working tree, Settings.Workspace, it is done; "" for the run's own workspace
 	Trees    string                                           // path of the folder of the trees of the run's branches, which need not be there
+	Enlisted func(w Worker) (dismiss func())                  // see Enlist; nil for nobody
 	Owns     []string                                         // of the closing of a branch's tree: what the agents asked in it may change; nil where none has said
 }
 
@@ -64,6 +65,35 @@ func (a *Attempt) Lock() string {
 	}
 	sum := sha256.Sum256([]byte(a.Run + "/" + a.Step))
 	return a.Store + "/locks/" + hex.EncodeToString(sum[:16])
+}
+
+// Worker is a process that works for an attempt, with all that descends from it.
+type Worker struct {
+	Run, Step string
+	Number    int    // of the attempt
+	Agent     string // as whom it acts, "" for nobody
+	PID       int
+	Started   uint64 // when it was started, as the kernel tells it: both never come again together
+}
+
+// Enlist tells whoever answers for the attempt that a process works for it, as an agent or, with
+// "", as nobody. Dismiss is to be called when it is gone, and all that descends from it.
+func (a *Attempt) Enlist(agent string, pid int, started uint64) (dismiss func()) {
+	if a.Enlisted == nil {
+		return func() {}
+	}
+	return a.Enlisted(Worker{a.Run, a.Step, a.Number, agent, pid, started})
+}
+
+// Warn journals a warning of the attempt, which people are shown.
+func (a *Attempt) Warn(text string) {
+	if a.Emit == nil {
+		return
+	}
+	var o Object
+	if v, err := o.Text("text", text).Payload().Value(); err == nil {
+		a.Emit("warning", v)
+	}
 }
 
 // Look says what of a run's journal is wanted.

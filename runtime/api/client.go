@@ -78,16 +78,35 @@ func newClient(socket string) *Client {
 	return c
 }
 
-// trust closes a connection to a socket on which another user listens.
+// trust closes a connection to a socket on which another user listens, or a process that was
+// started for an attempt: what is sent here are secrets, and what comes back is believed.
 func trust(conn net.Conn) error {
-	p, err := peerOf(conn)
+	p, err := endOf(conn)
+	defer p.close()
 	if err == nil && p.UID != os.Geteuid() {
 		err = fmt.Errorf("the socket belongs to user %d", p.UID)
+	}
+	if err == nil {
+		err = believe(p)
 	}
 	if err != nil {
 		conn.Close()
 	}
 	return err
+}
+
+// believe refuses who listens in the place of an owner.
+func believe(p Peer) error {
+	why, err := p.forged()
+	if err != nil {
+		why = err.Error()
+	}
+	if why == "" {
+		return nil
+	}
+	help := fmt.Sprintf("it may be an agent in the owner's place; look at it, and end it: kill %d", p.PID)
+	return runtime.Refuse(runtime.ErrDenied, help,
+		"process %d listens at the socket of the owner and is not believed: %s", p.PID, why)
 }
 
 // Hello is how the owner introduced itself.

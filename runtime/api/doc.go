@@ -56,7 +56,16 @@
 //
 // # Who calls
 //
-// Identity comes from the kernel, never from the request. A peer of another user is refused. A peer of this user is "local:USER" and may do everything, unless
-// [Options].Identify says that it descends from an attempt: then it acts as that attempt's agent. The client looks at the other end in the same way
-// before it says a word, for values of environment variables pass here. These are never written down or logged; nothing in this package logs.
+// Identity comes from the kernel, never from the request. A peer of another user is refused. A peer
+// of this user is "local:USER" and may do everything, unless it is marked: what Starling starts
+// carries more marks than its owner (stdlib/process), in /proc/PID/status for everybody to see, and
+// cannot take them off. They are read while the kernel holds the process (SO_PEERPIDFD), which is
+// asked last whether it is still alive; what cannot be read is refused. [Options].Identify only
+// names whom a process works for: it acts as that attempt's agent. A marked process that works for
+// no agent is [Nobody], as is one in a container or a sandbox of its user: it has the rights of a
+// token that it brings. Where the machine cannot tell ([Doubt]), Identify alone decides.
+//
+// The client looks at the other end in the same way before it says a word, for values of
+// environment variables pass here: an owner that carries a mark more than the client is not
+// believed. These are never written down or logged; nothing in this package logs.
 package api

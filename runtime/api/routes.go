@@ -74,6 +74,10 @@ func (s *Server) call(answer endpoint) http.Handler {
 // greeting makes a handler that says hello after it has done something.
 func (s *Server) greeting(do func()) http.Handler {
 	return s.handler(true, func(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
+		who := r.Context().Value(identityKey{}).(identity)
+		if r.Method == http.MethodPost && who.err != nil {
+			return who.err
+		}
 		if r.Method == http.MethodPost && !runtime.CallerOf(ctx).Local {
 			return runtime.Refuse(runtime.ErrDenied, "", "%s may not stop the owner of the store: it acts for an agent", runtime.CallerOf(ctx).Name)
 		}

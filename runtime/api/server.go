@@ -1,7 +1,9 @@
 package api
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"io"
 	"log"
 	"net"
@@ -20,6 +22,7 @@ type Options struct {
 	Build     string                       // version of the program, for people
 	Store     string                       // real path of the store's directory
 	Identify  Identify                     // which agent a peer acts for; nil: no peer does
+	Doubt     string                       // see [Doubt]; with one, Identify alone decides
 	Peer      func(net.Conn) (Peer, error) // who is at the other end; nil asks the kernel
 	KeepAlive time.Duration                // of silent streams; 0 means DefaultKeepAlive
 	OnStop    func()                       // called when a client asks the owner to leave; it must return at once
@@ -52,6 +55,9 @@ type Server struct {
 func NewServer(o Options) *Server {
 	if o.Peer == nil {
 		o.Peer = peerOf
+		if o.Doubt != "" {
+			o.Peer = endOf
+		}
 	}
 	if o.KeepAlive == 0 {
 		o.KeepAlive = DefaultKeepAlive
@@ -181,7 +187,13 @@ func (s *Server) connected(ctx context.Context, c net.Conn) context.Context {
 	var who identity
 	var p Peer
 	if p, who.err = s.options.Peer(c); who.err == nil {
+		defer p.close()
+		if s.options.Doubt != "" {
+			p.Marked, p.Alive = "", nil
+		}
 		who.caller, who.err = Authenticate(p, s.options.Identify)
+	} else {
+		who.caller, who.err = nobody("", "it cannot be told who calls: %v", who.err)
 	}
 	return context.WithValue(ctx, identityKey{}, who)
 }
@@ -189,7 +201,7 @@ func (s *Server) connected(ctx context.Context, c net.Conn) context.Context {
 // admit checks who asks, and in which protocol, and returns the context for the engine.
 func (s *Server) admit(r *http.Request, anyProtocol bool) (context.Context, error) {
 	who := r.Context().Value(identityKey{}).(identity)
-	if who.err != nil {
+	if who.err != nil && !(isNobody(who.err) && mayBeAnybody(r)) {
 		return nil, who.err
 	}
 	if got := r.Header.Get(headerProtocol); got != strconv.Itoa(Protocol) && !anyProtocol {
@@ -201,9 +213,25 @@ func (s *Server) admit(r *http.Request, anyProtocol bool) (context.Context, erro
 	return runtime.WithCaller(r.Context(), who.caller), nil
 }
 
-// bearer puts the bearer of a token in the place of the user who is at the other end. Who works for an attempt stays who it is: a token that it found gives it nothing.
+func isNobody(err error) bool {
+	n := (*Nobody)(nil)
+	return errors.As(err, &n)
+}
+
+// mayBeAnybody tells whether a request brings a token, or asks for what needs none.
+func mayBeAnybody(r *http.Request) bool {
+	_, found := bearerOf(r)
+	return found || r.Method == http.MethodGet && r.URL.Path == "/hello"
+}
+
+func bearerOf(r *http.Request) (secret string, found bool) {
+	return strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+}
+
+// bearer puts the bearer of a token in the place of the user who is at the other end. Who works for
+// an agent stays who it is: a token that it found gives it nothing.
 func bearer(ctx context.Context, e runtime.Engine, r *http.Request) (context.Context, error) {
-	secret, found := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	secret, found := bearerOf(r)
 	if !found || runtime.CallerOf(ctx).Agent != "" {
 		return ctx, nil
 	}
@@ -213,7 +241,8 @@ func bearer(ctx context.Context, e runtime.Engine, r *http.Request) (context.Con
 	}
 	c, err := known.Bearer(secret)
 	if c.Name == "" {
-		return ctx, err
+		who := r.Context().Value(identityKey{}).(identity)
+		return ctx, cmp.Or(err, who.err)
 	}
 	return runtime.WithCaller(ctx, c), err
 }

@@ -21,6 +21,8 @@ type Config struct {
 	OpenReader func(dir string) (runtime.Engine, error)
 	// Identify tells which agent a process acts for, this one included; nil: none does.
 	Identify api.Identify
+	// Doubt is why this machine cannot tell for certain who calls (see api.Doubt); "" where it can.
+	Doubt string
 	// Host starts an owner that outlives this process and returns when it serves (see [Spawn]). Only a Guest needs it.
 	Host func(ctx context.Context) error
 	// Token is the secret in whose name calls are made, "" for the user's own. It bounds what the callers of a session may do, not what the owner does for its clients.

@@ -23,8 +23,14 @@
 // # The socket
 //
 // It lies in a private directory outside of the store, for a socket's path must be short: starling/ in $XDG_RUNTIME_DIR, or starling-UID/ in the directory for
-// temporary files. Its name is a hash of the store's real path. The directory must be a real one of this user with mode 0700, or it is refused. owner.json says where
+// temporary files. Its name is drawn anew by every owner, so that nobody guesses it. The directory
+// must be a real one of this user with mode 0700, or it is refused. owner.json says where
 // the socket is, so that processes with different environments find each other.
+//
+// Who finds the lock held and its holder not where owner.json says has the holder sent SIGWINCH,
+// which harms nobody: an owner makes socket and record anew where they are gone or another's.
+// [Stop] ends one that does not answer with SIGTERM. Which process holds the lock the kernel says
+// (/proc/locks), no file that others could have written; on macOS it does not.
 //
 // # An election
 //

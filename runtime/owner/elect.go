@@ -57,6 +57,7 @@ func (s *Session) elect(ctx context.Context, limit time.Duration) (seat, error) 
 			next.leave()
 		}
 		away, busy := (*api.Away)(nil), (*passing)(nil)
+		miss(s.dir, err)
 		switch {
 		case s.life.Err() != nil:
 			return nil, errSessionClosed
@@ -67,9 +68,18 @@ func (s *Session) elect(ctx context.Context, limit time.Duration) (seat, error) 
 		case away == nil && !errors.Is(err, errHeld):
 			return nil, err
 		case time.Now().After(deadline):
-			return nil, unreachable(s.dir, limit)
+			return nil, unreachable(s.dir, limit, err)
 		}
 		sleep(ctx, pause) // the next try tells whether ctx has ended
+	}
+}
+
+// miss tells the holder of the lock that it was not found where owner.json says that it is. Nothing
+// is done about an error: the next try tells.
+func miss(dir string, err error) {
+	away := (*api.Away)(nil)
+	if errors.As(err, &away) && away.State == api.Gone {
+		signalHolder(dir, missed)
 	}
 }
 

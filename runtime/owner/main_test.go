@@ -61,6 +61,8 @@ func TestMain(m *testing.M) {
 		os.Exit(7)
 	case "serve":
 		os.Exit(serve(dir))
+	case "forger", "marked forger":
+		forge(role, dir)
 	}
 	perform(map[string]owner.Role{"participant": owner.Participant, "keeper": owner.Keeper, "reader": owner.Reader}[role], dir)
 }

@@ -60,8 +60,12 @@ func (r Record) alive() bool {
 	return ok && started == r.Started
 }
 
-// unreachable is the refusal for a store that is held by a process which does not answer.
-func unreachable(dir string, waited time.Duration) *runtime.Refusal {
+// unreachable is the refusal for a store that is held by a process which does not answer, or in
+// whose place one answers that is not believed.
+func unreachable(dir string, waited time.Duration, last error) *runtime.Refusal {
+	if refusal := (*runtime.Refusal)(nil); errors.As(last, &refusal) {
+		return refusal
+	}
 	r, ok := readRecord(dir)
 	if !ok || !r.alive() {
 		return runtime.Refuse(runtime.ErrOwnerUnreachable, "find it with: lsof "+filepath.Join(dir, lockName),

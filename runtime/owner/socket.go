@@ -1,8 +1,7 @@
 package owner
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,10 +17,11 @@ import (
 // maxSocket is the longest path of a socket. Linux takes 107 bytes, macOS 103.
 const maxSocket = 99
 
-// socketFor returns where the owner of a store listens, in a directory that it makes if need be.
-func socketFor(store string) (string, error) {
-	sum := sha256.Sum256([]byte(store))
-	name := hex.EncodeToString(sum[:8]) + ".sock"
+// newSocket returns where an owner is to listen, in a directory that it makes if need be. Nobody
+// can guess the name: who may not read owner.json, such as a program in a sandbox, does not find
+// it.
+func newSocket() (string, error) {
+	name := rand.Text()[:16] + ".sock"
 	var failed error
 	for _, dir := range socketDirectories() {
 		path := filepath.Join(dir, name)
@@ -84,23 +84,13 @@ func kindOf(m fs.FileMode) string {
 	return "mode " + m.String()
 }
 
-// listen makes the socket, replacing that of an owner which was killed. The caller holds the lock.
+// listen makes the socket.
 func listen(path string) (net.Listener, error) {
-	info, err := os.Lstat(path)
-	switch {
-	case err == nil && info.Mode()&fs.ModeSocket == 0:
-		return nil, runtime.Refuse(runtime.ErrOwnerUnreachable, "remove it", "%s: got %s, want a socket or nothing", path, kindOf(info.Mode()))
-	case err == nil:
-		err = os.Remove(path)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
 		return nil, err
 	}
-	l.SetUnlinkOnClose(false) // by then the path is the next owner's
+	l.SetUnlinkOnClose(false) // it goes with the record
 	if err := os.Chmod(path, 0o600); err != nil {
 		l.Close()
 		return nil, err

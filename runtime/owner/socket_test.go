@@ -1,7 +1,9 @@
 package owner_test
 
 import (
+	"encoding/json"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -134,20 +136,63 @@ func TestPreparedDirectoriesAreRefused(t *testing.T) {
 	}
 }
 
-// TestForeignFileInPlaceOfTheSocket is not removed.
-func TestForeignFileInPlaceOfTheSocket(t *testing.T) {
+// TestForeignFileInARecord is not removed: what an owner that was killed has left is a socket, in a
+// directory of ours, on which nobody listens.
+func TestForeignFileInARecord(t *testing.T) {
 	dir := store(t)
 	s := acquire(t, config(dir), owner.Participant)
-	socket := recorded(t, dir).Socket
+	r := recorded(t, dir)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(socket, []byte("precious"), 0o600); err != nil {
+	ours := filepath.Dir(r.Socket)
+	elsewhere := filepath.Join(t.TempDir(), "s")
+	served, stale := filepath.Join(ours, "served"), filepath.Join(ours, "stale")
+	for _, path := range []string{elsewhere, served, stale} {
+		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.SetUnlinkOnClose(false)
+		if path == served {
+			defer l.Close()
+		} else {
+			l.Close()
+		}
+	}
+	file := filepath.Join(ours, "file")
+	if err := os.WriteFile(file, []byte("precious"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := owner.Acquire(within(t), config(dir), owner.Participant)
-	refused(t, err, runtime.ErrOwnerUnreachable, socket+": got a file, want a socket or nothing")
-	if content, err := os.ReadFile(socket); err != nil || string(content) != "precious" {
-		t.Errorf("got %q, %v", content, err)
+	for path, kept := range map[string]bool{file: true, elsewhere: true, served: true, stale: false} {
+		r.Socket = path
+		text, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "owner.json"), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := acquire(t, config(dir), owner.Participant).Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Lstat(path); (err == nil) != kept {
+			t.Errorf("%s: %v, want kept = %v", path, err, kept)
+		}
+	}
+}
+
+// TestSocketHasAnotherNameEachTime, and none that could be found from the store.
+func TestSocketHasAnotherNameEachTime(t *testing.T) {
+	dir, names := store(t), map[string]bool{}
+	for range 3 {
+		s := acquire(t, config(dir), owner.Participant)
+		names[recorded(t, dir).Socket] = true
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(names) != 3 {
+		t.Errorf("got the sockets %v, want three names", names)
 	}
 }

@@ -3,9 +3,12 @@ package owner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"syscall"
 	"time"
 
+	"starling/runtime"
 	"starling/runtime/api"
 )
 
@@ -19,7 +22,7 @@ func Stop(ctx context.Context, dir string) (pid int, err error) {
 	if err != nil || owner.PID == 0 {
 		return 0, err
 	}
-	for {
+	for deadline := time.Now().Add(ending); ; {
 		free, err := unlocked(dir)
 		if err != nil {
 			return 0, err
@@ -27,10 +30,31 @@ func Stop(ctx context.Context, dir string) (pid int, err error) {
 		if now, ok := readRecord(dir); free || ok && (now.PID != owner.PID || now.Started != owner.Started) {
 			return owner.PID, nil
 		}
+		if owner.Socket == "" && time.Now().After(deadline) {
+			return 0, runtime.Refuse(runtime.ErrOwnerUnreachable,
+				fmt.Sprintf("end it, nothing that was acknowledged is lost: kill -9 %d", owner.PID),
+				"process %d, which owns the store %s, neither answers nor ends on SIGTERM",
+				owner.PID, dir)
+		}
 		if err := sleep(ctx, pause); err != nil {
 			return 0, err
 		}
 	}
+}
+
+// ending is how long an owner has that was told to end by a signal: calls in flight have their
+// grace.
+const ending = 15 * time.Second
+
+// end tells an owner that does not answer to end, by SIGTERM, which it obeys as it does a request.
+// It may have been stopped. What is returned has no socket.
+func end(dir string, unanswered error) (Record, error) {
+	pid, err := signalHolder(dir, syscall.SIGTERM, syscall.SIGCONT)
+	if err != nil {
+		return Record{}, unreachable(dir, patience, unanswered)
+	}
+	started, _ := processStart(pid) // one that is gone is not waited for
+	return Record{PID: pid, Started: started}, nil
 }
 
 // askToLeave finds the owner and asks. The record is empty if there is none.
@@ -55,8 +79,9 @@ func askToLeave(ctx context.Context, dir string) (Record, error) {
 		case !api.IsAway(err) && !errors.Is(err, context.DeadlineExceeded):
 			return Record{}, err
 		case time.Now().After(deadline):
-			return Record{}, unreachable(dir, patience)
+			return end(dir, err)
 		}
+		miss(dir, err)
 		sleep(ctx, pause) // the next try tells whether ctx has ended
 	}
 }

@@ -3,8 +3,6 @@ package owner
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"time"
 
 	"starling/runtime"
@@ -16,26 +14,24 @@ type tenure struct {
 	dir    string
 	lock   *lock
 	engine runtime.Engine
-	server *api.Server // nil for a reader
-	socket string
+	server *api.Server   // nil for a reader
+	place  place         // where the server listens; used by one goroutine at a time
+	left   chan struct{} // closed when the owner leaves
+	kept   chan struct{} // closed when nobody looks after the place any more
 }
 
 // own begins a tenure as owner. From its first moment on it answers at the socket, for to open a store can take a while.
 func (s *Session) own(ctx context.Context, l *lock) (_ *tenure, err error) {
-	t := &tenure{dir: s.dir, lock: l}
-	if t.socket, err = socketFor(s.dir); err != nil {
-		return nil, errors.Join(err, l.release())
+	t := &tenure{dir: s.dir, lock: l, place: place{dir: s.dir}}
+	t.server = api.NewServer(api.Options{Build: s.config.Build, Store: s.dir,
+		Identify: s.config.Identify, Doubt: s.config.Doubt, OnStop: s.stop, Passing: s.role != Keeper})
+	sweep(s.dir)
+	if err = t.place.open(t.server, s.config.Build); err != nil {
+		return nil, errors.Join(err, l.release(), t.server.Close())
 	}
-	listener, err := listen(t.socket)
-	if err != nil {
-		return nil, errors.Join(err, l.release())
-	}
-	t.server = api.NewServer(api.Options{Build: s.config.Build, Store: s.dir, Identify: s.config.Identify, OnStop: s.stop, Passing: s.role != Keeper})
-	go t.server.Serve(listener) // ends with the listener, in leave
-	if err = newRecord(s.config.Build, t.socket).write(s.dir); err == nil {
-		t.engine, err = opened(ctx, s.dir, s.config.Open)
-	}
-	if err != nil {
+	conceal()
+	t.keep(s.config.Build)
+	if t.engine, err = opened(ctx, s.dir, s.config.Open); err != nil {
 		return nil, errors.Join(err, t.leave())
 	}
 	t.server.Ready(t.engine)
@@ -74,9 +70,12 @@ func (t *tenure) leave() error {
 	if t.engine != nil {
 		err = t.engine.Close()
 	}
-	os.Remove(t.socket)
-	os.Remove(filepath.Join(t.dir, recordName))
-	return errors.Join(err, t.lock.release(), t.server.Close())
+	close(t.left)
+	<-t.kept
+	t.place.close()
+	err = errors.Join(err, t.lock.release(), t.server.Close())
+	reveal()
+	return err
 }
 
 func (t *tenure) to() runtime.Engine { return t.engine }

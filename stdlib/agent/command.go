@@ -119,6 +119,7 @@ func newSpec(q Question, told invocation) (process.Spec, error) {
 		Stdin:     bytes.NewReader(told.stdin),
 		Lock:      q.Lock(),
 		Attempt:   process.Attempt{Run: q.Run, Step: q.Step, Attempt: q.Number, Agent: q.Definition.Agent},
+		Host:      q.Attempt,
 		MaxStdout: maxReply,
 		MaxStderr: maxStderr,
 		Hide:      q.hidden,

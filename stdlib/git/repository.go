@@ -48,6 +48,7 @@ type Options struct {
 	Trees     string // the folder of the trees of a run's branches, in a folder of such folders; "" where there are none
 	Lock      string // of the step, see process.Spec
 	Attempt   process.Attempt
+	Host      process.Host // see process.Spec
 }
 
 // Repository is a working tree and its git directory. It serves one call at a time.

@@ -139,7 +139,8 @@ func (s *shell) spec() process.Spec {
 			p.Read, env[i] = append(p.Read, folders...), "PATH="+strings.Join(folders, string(filepath.ListSeparator))
 		}
 	}
-	return process.Spec{Argv: []string{"sh", "-s"}, Dir: r.o.Workspace, Env: env, Lock: r.o.Lock, Attempt: r.o.Attempt, Sandbox: p}
+	return process.Spec{Argv: []string{"sh", "-s"}, Dir: r.o.Workspace, Env: env, Lock: r.o.Lock, Attempt: r.o.Attempt,
+		Host: r.o.Host, Sandbox: p}
 }
 
 // shellFolder is what the folders of shells are called, before what sets them apart.

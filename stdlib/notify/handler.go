@@ -64,7 +64,7 @@ func execute(ctx context.Context, a *effect.Attempt, n project.Notify, body stri
 	}
 	argv := append([]string{programOf(n, a.Settings)}, n.Command[1:]...)
 	r, err := process.Run(ctx, process.Spec{Argv: argv, Dir: a.Settings.Workspace, Env: process.Environment(os.Environ(), nil, set...), Stdin: strings.NewReader(body),
-		Attempt: process.Attempt{Run: a.Run, Step: a.Step, Attempt: a.Number}})
+		Attempt: process.Attempt{Run: a.Run, Step: a.Step, Attempt: a.Number}, Host: a})
 	switch {
 	case err != nil:
 		return failed(effect.Retryable, "%v", err)

@@ -17,16 +17,30 @@ import (
 // On the way up each parent is read between two readings of its child that agree: as long as the child names it, it has not been
 // given away. Only pid itself is taken on trust; who got it from a socket's peer credentials holds that connection open.
 //
-// It tells who is who among processes that are honest: one that runs as the same user can write a lock file of its own.
+// It tells who is who among processes that are honest: one that runs as the same user can write a
+// lock file of its own, or remove one. An owner knows its own guards by [Guards].
 func AttemptOf(pid int, dir string) (Attempt, bool, error) {
 	holders, err := readHolders(dir)
 	if err != nil || len(holders) == 0 {
 		return Attempt{}, false, err
 	}
 	boot := bootID()
+	return nearest(pid, func(p stat) (Attempt, bool) {
+		a, ok := holders[identity{p.pid, p.start, boot}]
+		return a, ok
+	})
+}
+
+// Of says for which attempt a process works, as [AttemptOf] does, from what is in memory.
+func (g *Guards) Of(pid int) (Attempt, bool, error) {
+	return nearest(pid, func(p stat) (Attempt, bool) { return g.attempt(p.pid, p.start) })
+}
+
+// nearest asks about a process and its parents, until there is an answer.
+func nearest(pid int, ask func(stat) (Attempt, bool)) (Attempt, bool, error) {
 	p, err := readStat(pid)
 	for err == nil && p.pid > 0 {
-		if a, ok := holders[identity{p.pid, p.start, boot}]; ok {
+		if a, ok := ask(p); ok {
 			return a, true, nil
 		}
 		p, err = parentOf(p)
@@ -35,6 +49,12 @@ func AttemptOf(pid int, dir string) (Attempt, bool, error) {
 		err = nil
 	}
 	return Attempt{}, false, err
+}
+
+// startOf says when a process was started, 0 for one that is gone.
+func startOf(pid int) uint64 {
+	p, _ := readStat(pid)
+	return p.start
 }
 
 // parentOf reads the parent of a process. The zero stat stands above init.

@@ -30,9 +30,7 @@ type Result struct {
 	TimedOut bool // the context's deadline came first
 	Stopped  bool // Stop was called, or the context cancelled, first
 
-	// Lacks are the marks, and what of the sandbox, that this system could not give it, a sentence
-	// each.
-	Lacks []string
+	Lacks []string // what of the sandbox this system could not enforce, a sentence each
 	Aside []string // paths of Protect that had come to be, under the names that they were given
 
 	Err     error         // nil, or ErrGuard, ErrOverLimit, ErrStdin

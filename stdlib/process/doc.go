@@ -50,7 +50,8 @@
 //
 //	{"waiting":{"run":S,"step":S,"attempt":N,"agent":S}}  the lock is held by that attempt; at most once
 //	{"error":{"kind":K,"message":S}}                      nothing was started; the last line
-//	{"started":PID,"lacks":[S,...]}                       the child runs; what it lacks, see Result
+//	{"started":PID,"lacks":[S,...],"bare":[S,...]}        the child runs; what of its sandbox could
+//	                                                      not be enforced, which marks not be set
 //	{"exit":N} or {"signal":"SIGKILL"}                    the child itself has ended
 //	{"gone":true,"aside":[S,...]}  what came to be where nothing may; and
 //	{"gone":true}                                         so has all that it started; the lock is free; the last line

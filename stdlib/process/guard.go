@@ -68,7 +68,8 @@ type guard struct {
 	status  *json.Encoder
 
 	order  order
-	lacks  []string           // which marks, and what of the sandbox, this system cannot have
+	lacks  []string           // what of the sandbox this system cannot enforce
+	bare   []string           // which marks this system cannot set
 	ends   chan time.Duration // requests to end, each with its grace
 	deaths chan os.Signal     // SIGCHLD
 	// program tells how the program ended, and is closed when its first process has; nil where the
@@ -187,8 +188,9 @@ func (g *guard) start() error {
 		f.Close()
 	}
 	g.tree.child = child.Pid
-	g.status.Encode(status{Started: child.Pid, Lacks: g.lacks}) // an owner that is gone is learned of through control
-	return child.Release()                                      // reaped by hand, with all that is adopted
+	// An owner that is gone is learned of through control.
+	g.status.Encode(status{Started: child.Pid, Lacks: g.lacks, Bare: g.bare})
+	return child.Release() // reaped by hand, with all that is adopted
 }
 
 func (g *guard) startProcess(attr *os.ProcAttr) (*os.Process, error) {
@@ -197,7 +199,7 @@ func (g *guard) startProcess(attr *os.ProcAttr) (*os.Process, error) {
 	}
 	attr.Sys = childAttributes()
 	child, lacks, err := markedStart(string(g.order.Path), textStrings(g.order.Argv), attr)
-	g.lacks = append(g.lacks, lacks...)
+	g.bare = lacks
 	return child, err
 }
 

@@ -34,15 +34,25 @@ func launch(spec Spec, o order) (*Child, error) {
 		p.close(&p.ours)
 		return nil, p.err
 	}
-	go c.reap()
+	dismiss := spec.enlist(c.guard.Process.Pid)
+	go c.reap(dismiss)
 	go o.writeTo(c.control) // a pipe holds less than an order may; closing control ends it
 	return c, nil
 }
 
 // reap lets the guard leave the process table, whenever it ends.
-func (c *Child) reap() {
+func (c *Child) reap(dismiss func()) {
 	c.guard.Wait()
+	dismiss()
 	close(c.reaped)
+}
+
+// enlist tells the host of the guard, which has no order yet.
+func (s Spec) enlist(guard int) (dismiss func()) {
+	if s.Host == nil {
+		return func() {}
+	}
+	return s.Host.Enlist(s.Attempt.Agent, guard, startOf(guard))
 }
 
 // connect makes the pipes in the order of their descriptors in the guard.
@@ -91,6 +101,7 @@ func (c *Child) awaitStart(ctx context.Context) error {
 		switch {
 		case err == nil && s.Started != 0:
 			c.result.Lacks = s.Lacks
+			c.spec.warn(s.Bare)
 			c.noteStart(s.Started)
 			return nil
 		case err == nil && s.Waiting != nil:
@@ -112,6 +123,14 @@ func (c *Child) awaitStart(ctx context.Context) error {
 
 func (s Spec) notStarted(ctx context.Context) error {
 	return fmt.Errorf("process: %q was not started: %w", s.Argv[0], ctx.Err())
+}
+
+func (s Spec) warn(bare []string) {
+	for _, lack := range bare {
+		if s.Host != nil {
+			s.Host.Warn(lack)
+		}
+	}
 }
 
 func (s Spec) tellWaiting(holder Attempt) {

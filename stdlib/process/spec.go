@@ -46,6 +46,8 @@ type Spec struct {
 	LockWait time.Duration
 	// Attempt is written into Lock while it is held, for [AttemptOf] and for those who wait.
 	Attempt Attempt
+	// Host is told of the guard and of what the child lacks, before Start returns; nil is nobody.
+	Host Host
 	// OnWait is called at most once, before Start returns, when Lock is held; the attempt is that of the holder if it is known.
 	OnWait func(holder Attempt)
 
@@ -62,6 +64,15 @@ type Spec struct {
 	// by one goroutine, perhaps before Start has returned, never after Wait has; while it does not return the child is not read
 	// from. The line is its own to keep. One that is not whole is the last, and ends without a newline.
 	OnLine func(line []byte, whole bool)
+}
+
+// Host is told what becomes of a child. *effect.Attempt is one.
+type Host interface {
+	// Enlist is told of a guard before the child starts: of the agent of the Spec's Attempt, and of
+	// the guard's pid and start. Dismiss is called when the guard has ended.
+	Enlist(agent string, guard int, started uint64) (dismiss func())
+	// Warn is told what marks the child lacks, a sentence each.
+	Warn(text string)
 }
 
 // Check says why the program could not be started; nil when it could. Nothing is started.

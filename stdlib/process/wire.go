@@ -39,12 +39,14 @@ func readOrder(r *bufio.Reader) (order, error) {
 	return o, json.Unmarshal(line, &o)
 }
 
-// status is one line of the status pipe; exactly one field is set, but that Lacks may stand beside Started, Aside beside Gone.
+// status is one line of the status pipe; exactly one field is set, but that Lacks and Bare may stand
+// beside Started, Aside beside Gone.
 type status struct {
 	Waiting *Attempt `json:"waiting,omitempty"`
 	Error   *refusal `json:"error,omitempty"`
 	Started int      `json:"started,omitempty"`
 	Lacks   []string `json:"lacks,omitempty"`
+	Bare    []string `json:"bare,omitempty"`
 	Exit    *int     `json:"exit,omitempty"`
 	Signal  string   `json:"signal,omitempty"`
 	Gone    bool     `json:"gone,omitempty"`

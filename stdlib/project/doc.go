@@ -20,6 +20,10 @@
 //	machine.memory          int, from 1 MiB        1 GiB      bytes that a run may hold, by the machine's own count
 //	machine.agents          int, from 1            64         agents that may be at work at once in a run, and, of the project that the store stands in, in all runs, where one
 //	                                                          that has none at work may begin one; the others wait for their turn, their deadlines not begun
+//	owner.require           "marks"                none       refuse to work where an owner cannot
+//	                                                          tell for certain who calls: before
+//	                                                          Linux 6.5, and on macOS. It counts
+//	                                                          in the project of the store
 //	store.keep              int, from 100          all        records of its journal that a run which has not ended keeps at least; from twice as many on
 //	                                                          the older ones are trimmed. It counts in the project that the store stands in
 //	defaults.timeout        duration               "5m"       of one attempt of an agent

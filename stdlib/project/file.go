@@ -38,6 +38,7 @@ type File struct {
 	Fake     string  // as written; "" without one
 	Defaults Limits  // for agents that do not say
 	Machine  Machine // bounds of every run's machine
+	Marks    bool    // whose owner must be able to tell who calls; of the project of the store
 	Keep     int64   // how many records of its journal a run that has not ended keeps at least; 0 is all. Of the project that the store stands in
 	Agents   []Agent // in the order of the file
 	Grants   []Grant // in the order of the file

@@ -74,7 +74,7 @@ func (t table) at(key string) []string             { return append(t.path[:len(t
 func (t table) element(key string, i int) []string { return append(t.at(key), index(i)) }
 
 func (r *reader) project(t table) *File {
-	r.onlyKeys(t, "fake", "machine", "store", "defaults", "agents", "grants", "secrets", "sh", "tools", "notify")
+	r.onlyKeys(t, "fake", "machine", "owner", "store", "defaults", "agents", "grants", "secrets", "sh", "tools", "notify")
 	f := &File{Shell: Shell{Sandbox: WholeSandbox}}
 	if fake, ok := r.string(t, "fake"); ok {
 		f.Fake = fake
@@ -85,6 +85,10 @@ func (r *reader) project(t table) *File {
 	if machine, ok := r.table(t, "machine"); ok {
 		r.onlyKeys(machine, "steps", "memory", "agents")
 		f.Machine = Machine{Steps: r.bound(machine, "steps", minSteps), Memory: r.bound(machine, "memory", minMemory), Agents: r.bound(machine, "agents", 1)}
+	}
+	if owner, ok := r.table(t, "owner"); ok {
+		r.onlyKeys(owner, "require")
+		_, f.Marks = r.oneOf(owner, "require", "", "marks")
 	}
 	if store, ok := r.table(t, "store"); ok {
 		r.onlyKeys(store, "keep")

@@ -160,7 +160,8 @@ func inFile(joined string, absolute bool, written string) (string, error) {
 func ofCommand(ctx context.Context, a *effect.Attempt, argv []string) (string, error) {
 	r, err := process.Run(ctx, process.Spec{
 		Argv: argv, Dir: filepath.Dir(a.Settings.ProjectFile), Env: process.Environment(os.Environ(), nil),
-		Lock: a.Lock(), Attempt: process.Attempt{Run: a.Run, Step: a.Step, Attempt: a.Number}, MaxStdout: maxValue,
+		Lock: a.Lock(), Attempt: process.Attempt{Run: a.Run, Step: a.Step, Attempt: a.Number}, Host: a,
+		MaxStdout: maxValue,
 	})
 	switch {
 	case err != nil:

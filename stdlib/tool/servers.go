@@ -210,7 +210,7 @@ func (e *equipment) fill(ctx context.Context, a *effect.Attempt, use project.Sec
 
 // spec is the process of a server. It works in the workspace. Its lock keeps two of it apart, and says whom it works for.
 func spec(a *effect.Attempt, d Definition, home string, env []string) process.Spec {
-	s := process.Spec{Argv: slices.Clone(d.Command), Dir: a.Settings.Workspace, Env: env, Attempt: process.Attempt{Run: a.Run, Step: a.Step, Attempt: a.Number}}
+	s := process.Spec{Argv: slices.Clone(d.Command), Dir: a.Settings.Workspace, Env: env, Attempt: process.Attempt{Run: a.Run, Step: a.Step, Attempt: a.Number}, Host: a}
 	if program := s.Argv[0]; strings.Contains(program, "/") && !filepath.IsAbs(program) {
 		s.Argv[0] = filepath.Join(d.Dir, program)
 	}
