@@ -150,7 +150,7 @@ func performContext(ctx context.Context, a *effect.Attempt) (starlark.Value, map
 		}
 		return v, map[string][]byte{"context.json": full}, nil
 	}
-	tree, err := jail.Open(a.Settings.Workspace, a.Store)
+	tree, err := jail.Open(a.Settings.Workspace, a.Store, jail.Rights{})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -25,7 +25,7 @@ func fsHandler() *effect.Handler {
 				return effect.Errorf(effect.KindRefused, "fs: %v", err)
 			}
 			right := project.ReadFiles
-			if do := args.Text("do"); do == "write" || do == "remove" {
+			if changesFiles(args.Text("do")) {
 				right = project.WriteFiles
 			}
 			return grantedFiles(s, right)
@@ -43,15 +43,21 @@ func fsHandler() *effect.Handler {
 	}
 }
 
+func changesFiles(do string) bool { return do == "write" || do == "remove" }
+
 func performFile(a *effect.Attempt) (starlark.Value, error) {
-	tree, err := jail.Open(a.Settings.Workspace, a.Store)
+	args := effect.ViewOf(a.Args)
+	path, do := args.Text("path"), args.Text("do")
+	var rights jail.Rights
+	if changesFiles(do) {
+		rights = project.Rights(a.Settings)
+	}
+	tree, err := jail.Open(a.Settings.Workspace, a.Store, rights)
 	if err != nil {
 		return nil, err
 	}
 	defer tree.Close()
-	args := effect.ViewOf(a.Args)
-	path := args.Text("path")
-	switch do := args.Text("do"); do {
+	switch do {
 	case "read":
 		return readFile(tree, path, args.Flag("binary"))
 	case "write":
@@ -138,7 +144,13 @@ func fileError(args effect.View, err error) *effect.Error {
 		is     error
 		kind   effect.Kind
 		reason string
-	}{{jail.ErrOutside, effect.KindDenied, "outside"}, {jail.ErrStore, effect.KindDenied, "store"}, {jail.ErrRepository, effect.KindDenied, "repository"}, {jail.ErrChanged, effect.KindRefused, "changed"}} {
+	}{
+		{jail.ErrOutside, effect.KindDenied, "outside"},
+		{jail.ErrStore, effect.KindDenied, "store"},
+		{jail.ErrRepository, effect.KindDenied, "repository"},
+		{jail.ErrRights, effect.KindDenied, "rights"},
+		{jail.ErrChanged, effect.KindRefused, "changed"},
+	} {
 		if errors.Is(err, row.is) {
 			kind, reason = row.kind, row.reason
 		}

@@ -130,7 +130,9 @@ func commitWorkspace(ctx context.Context, w *repositoryRequest) (starlark.Value,
 }
 
 func gitOptions(a *effect.Attempt) git.Options {
-	return git.Options{Workspace: a.Settings.Workspace, Store: a.Store, Trees: a.Trees, Lock: a.Lock(), Attempt: process.Attempt{Run: a.Run, Step: a.Step, Attempt: a.Number}, Host: a}
+	return git.Options{Workspace: a.Settings.Workspace, Store: a.Store, Trees: a.Trees, Lock: a.Lock(),
+		Attempt: process.Attempt{Run: a.Run, Step: a.Step, Attempt: a.Number},
+		Rights:  project.Rights(a.Settings), Host: a}
 }
 
 // hiddenInFiles is what hides the keys that the project declares. No file is given them, but somebody may have put one there. A

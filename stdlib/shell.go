@@ -143,7 +143,7 @@ func (c command) spec() (process.Spec, error) {
 }
 
 func (c command) folder() (string, error) {
-	tree, err := jail.Open(c.attempt.Settings.Workspace, c.attempt.Store)
+	tree, err := jail.Open(c.attempt.Settings.Workspace, c.attempt.Store, jail.Rights{})
 	if err != nil {
 		return "", err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/coder/acp-go-sdk"
 
 	"starling/stdlib/jail"
+	"starling/stdlib/project"
 )
 
 // The files that an agent has its client read and write are those of the workspace, through the same jail as those of scripts. What is written is what it says, byte for byte, or nothing.
@@ -41,7 +42,7 @@ func (s *session) tree(path string) (*jail.Tree, string, *acp.RequestError) {
 	if err != nil {
 		return nil, "", refusedFile(err)
 	}
-	tree, err := jail.Open(s.q.Settings.Workspace, s.q.Store)
+	tree, err := jail.Open(s.q.Settings.Workspace, s.q.Store, project.Rights(s.q.Settings))
 	if err != nil {
 		return nil, "", refusedFile(err)
 	}

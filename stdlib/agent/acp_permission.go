@@ -13,6 +13,7 @@ import (
 	"starling/lang/contract"
 	"starling/lang/effect"
 	"starling/stdlib/jail"
+	"starling/stdlib/project"
 	"starling/stdlib/tool"
 )
 
@@ -104,7 +105,7 @@ func (s *session) reaches(paths []acp.ToolCallLocation, change bool) bool {
 	if len(paths) == 0 {
 		return true
 	}
-	tree, err := jail.Open(s.q.Settings.Workspace, s.q.Store)
+	tree, err := jail.Open(s.q.Settings.Workspace, s.q.Store, project.Rights(s.q.Settings))
 	if err != nil {
 		return false
 	}

@@ -11,6 +11,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/stdlib/jail"
+	"starling/stdlib/project"
 )
 
 // scripted asks agents that are functions of the fake. What a function returns is the output, a string is text, a reply(…) says more; fail(…) is an
@@ -102,7 +103,7 @@ func changeFiles(a *effect.Attempt, files starlark.Value) error {
 	if !ok || changes.Len() == 0 {
 		return nil
 	}
-	tree, err := jail.Open(a.Settings.Workspace, a.Store)
+	tree, err := jail.Open(a.Settings.Workspace, a.Store, project.Rights(a.Settings))
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,7 @@ import (
 	"slices"
 	"strings"
 
+	"starling/stdlib/jail"
 	"starling/stdlib/process"
 )
 
@@ -49,6 +50,7 @@ type Options struct {
 	Lock      string // of the step, see process.Spec
 	Attempt   process.Attempt
 	Host      process.Host // see process.Spec
+	Rights    jail.Rights  // what is never changed in the workspace
 }
 
 // Repository is a working tree and its git directory. It serves one call at a time.

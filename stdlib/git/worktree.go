@@ -160,10 +160,17 @@ func Folders(o Options) []string {
 }
 
 // Protected lists what decides in a workspace and in its repository, for a sandbox whose programs
-// may change both: absolute paths, of which some may not be there.
+// may change both: absolute paths, of which some may not be there. Who keeps them from being
+// changed has to keep the folders above them, below the workspace, from being renamed.
 func Protected(o Options) []string {
-	list := []string{filepath.Join(o.Workspace, "starling.toml")}
-	for _, dir := range Folders(o) {
+	list := o.Rights.Files(o.Workspace)
+	folders := Folders(o)
+	if len(folders) > 0 {
+		modules, _ := filepath.Glob(filepath.Join(folders[1], "modules", "*"))
+		trees, _ := filepath.Glob(filepath.Join(folders[1], "worktrees", "*"))
+		folders = slices.Compact(slices.Concat(folders, modules, trees))
+	}
+	for _, dir := range folders {
 		for _, name := range []string{"config", "config.worktree", "hooks", "commondir", "gitdir"} {
 			list = append(list, filepath.Join(dir, name))
 		}

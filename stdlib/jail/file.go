@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strings"
 	"syscall"
 )
 
@@ -99,7 +98,7 @@ func (t *Tree) Replace(path string, content []byte, key, was string) error {
 }
 
 func (t *Tree) write(path string, content []byte, key string, was *string) error {
-	if err := checkChange(path); err != nil {
+	if err := t.rights.Check(path); err != nil {
 		return &Error{path, err}
 	}
 	p, err := t.walk(path, way{follow: true, make: true})
@@ -167,11 +166,6 @@ func (p *place) unchanged(was *string) error {
 	return err
 }
 
-// checkChange looks at where links have led, too.
-func (p *place) checkChange() error {
-	return checkChange(strings.Join(append(p.path, p.name), "/"))
-}
-
 func (p *place) put(name string, content []byte, mode fs.FileMode) error {
 	if err := p.dir().Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -224,7 +218,7 @@ func (p *place) remove(all bool) error {
 	case p.tree.holdsStore(p.info):
 		return ErrStore
 	}
-	if err := p.checkChange(); err != nil {
+	if err := p.checkRemoval(all); err != nil {
 		return err
 	}
 	remove := p.dir().Remove

@@ -2,13 +2,15 @@
 //
 // A path is relative to the workspace, with slashes. It is walked component by component, each folder opened from the one above and held against what was seen
 // there, so that a link that somebody swaps in meanwhile is found. Links are followed as long as they stay within the workspace; an absolute one leads out by
-// definition. The store is not there for scripts, wherever it lies and whatever leads to it, and files of the repository itself (.git) are only read.
+// definition. The store is not there for scripts, wherever it lies and whatever leads to it. Files
+// of the repository itself (.git) and what decides what runs may do ([Rights]) are only read.
 //
-//	t, err := jail.Open(workspace, store)
+//	t, err := jail.Open(workspace, store, jail.Rights{})
 //	defer t.Close()
 //	text, err := t.Read("notes/plan.md", 1<<20)
 //
-// Errors are an [*Error] that names the path as it was given and wraps [ErrOutside], [ErrStore], [ErrRepository], [ErrTooLarge], [ErrKind], [ErrChanged] or what the system
+// Errors are an [*Error] that names the path as it was given and wraps [ErrOutside], [ErrStore],
+// [ErrRepository], [ErrRights], [ErrTooLarge], [ErrKind], [ErrChanged] or what the system
 // says, such as [fs.ErrNotExist]. A Tree may be used by many goroutines.
 //
 // # Limits
@@ -66,17 +68,19 @@ const repository = ".git"
 
 // Tree is the files of a workspace.
 type Tree struct {
-	root  *os.Root
-	store []os.FileInfo // the store's folder, and those above it below the workspace
+	root   *os.Root
+	store  []os.FileInfo // the store's folder, and those above it below the workspace
+	rights Rights
 }
 
-// Open opens a workspace. store is the path of the store's folder, "" for none; it need not exist or lie in the workspace.
-func Open(workspace, store string) (*Tree, error) {
+// Open opens a workspace. store is the path of the store's folder, "" for none; it need not exist
+// or lie in the workspace. What rights knows is not changed.
+func Open(workspace, store string, rights Rights) (*Tree, error) {
 	root, err := os.OpenRoot(workspace)
 	if err != nil {
 		return nil, fmt.Errorf("the workspace: %w", err)
 	}
-	t := &Tree{root: root}
+	t := &Tree{root: root, rights: rights}
 	if store != "" {
 		t.store = lineage(workspace, store)
 	}
@@ -144,16 +148,6 @@ func Check(path string) error {
 		return &Error{path, fmt.Errorf("%w: paths are relative to it", ErrOutside)}
 	case strings.IndexByte(path, 0) >= 0:
 		return errors.New("a path holds no NUL byte")
-	}
-	return nil
-}
-
-// checkChange refuses to change files of the repository itself.
-func checkChange(path string) error {
-	for _, name := range strings.Split(path, "/") {
-		if strings.EqualFold(name, repository) {
-			return ErrRepository
-		}
 	}
 	return nil
 }

@@ -183,7 +183,7 @@ func (t *Tree) Reach(path string, change bool) error {
 		err = nil // below a folder that is not there nothing leads anywhere
 	}
 	if err == nil && change {
-		err = p.mayChange(path)
+		err = t.mayChange(p, path)
 	}
 	if p != nil {
 		p.close()
@@ -195,16 +195,16 @@ func (t *Tree) Reach(path string, change bool) error {
 	return &Error{path, err}
 }
 
-// mayChange refuses the repository's own files and what holds the store; a place of which nothing
-// is known is nil.
-func (p *place) mayChange(path string) error {
-	if err := checkChange(path); err != nil || p == nil {
-		return err
+// mayChange refuses what decides what runs may do and what holds the store; a place of which
+// nothing is known is nil.
+func (t *Tree) mayChange(p *place, path string) error {
+	if p == nil {
+		return t.rights.Check(path)
 	}
 	switch {
 	case p.name == "." && len(p.dirs) == 1:
 		return errFolderInUse
-	case p.info != nil && p.tree.holdsStore(p.info):
+	case p.info != nil && t.holdsStore(p.info):
 		return ErrStore
 	}
 	return p.checkChange()

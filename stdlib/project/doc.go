@@ -16,6 +16,13 @@
 //
 //	key                     value                  default    meaning
 //	fake                    path                   none       script of scripted agents, relative to this file; the command line's --fake wins
+//	protected               list of patterns       []         paths that no script changes, with
+//	                                                          all below them, beside the files that
+//	                                                          commands here name: what those load,
+//	                                                          such as ["tools/**"]
+//	git.filters             list of names          []         filters of git, such as "lfs", that
+//	                                                          commits go through, with the commands
+//	                                                          of the user's configuration of git
 //	machine.steps           int, from 1000         1e9        what a script may compute between two outcomes
 //	machine.memory          int, from 1 MiB        1 GiB      bytes that a run may hold, by the machine's own count
 //	machine.agents          int, from 1            64         agents that may be at work at once in a run, and, of the project that the store stands in, in all runs, where one

@@ -46,6 +46,9 @@ type File struct {
 	Secrets  []Secret
 	Tools    []Tool   // in the order of the file
 	Notify   []Notify // in the order of the file
+
+	Protected []string // patterns of paths that no script changes, beside those of [File.Named]
+	Filters   []string // of git's filters, the names of those that commits go through
 }
 
 // Secret is one [secrets.NAME]: where the value is found when a request needs it. Exactly one of the three is given.

@@ -74,8 +74,13 @@ func (t table) at(key string) []string             { return append(t.path[:len(t
 func (t table) element(key string, i int) []string { return append(t.at(key), index(i)) }
 
 func (r *reader) project(t table) *File {
-	r.onlyKeys(t, "fake", "machine", "owner", "store", "defaults", "agents", "grants", "secrets", "sh", "tools", "notify")
-	f := &File{Shell: Shell{Sandbox: WholeSandbox}}
+	r.onlyKeys(t, "fake", "protected", "git", "machine", "owner", "store", "defaults", "agents",
+		"grants", "secrets", "sh", "tools", "notify")
+	f := &File{Shell: Shell{Sandbox: WholeSandbox}, Protected: r.patterns(t, "protected")}
+	if git, ok := r.table(t, "git"); ok {
+		r.onlyKeys(git, "filters")
+		f.Filters = r.filters(git)
+	}
 	if fake, ok := r.string(t, "fake"); ok {
 		f.Fake = fake
 		if fake == "" {
@@ -227,6 +232,19 @@ func (r *reader) bound(t table, key string, least int64) int64 {
 	}
 	return n
 }
+
+// filters reads the names of filters, which stand in keys of git's configuration.
+func (r *reader) filters(t table) []string {
+	names := r.strings(t, "filters")
+	for i, name := range names {
+		if !filterName.MatchString(name) {
+			r.refuse(t.element("filters", i), fmt.Sprintf("%q", name), `the name of a filter, as "lfs"`, "")
+		}
+	}
+	return names
+}
+
+var filterName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
