@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -17,7 +18,8 @@ import (
 // Definitions keeps scripts under names: each change of a script is a further version, and none is ever lost. A run that is started from one is pinned to its text
 // like any other; the name tells people which it was. It is served by [Local], by a client of its socket and, for looking, by what reads a store.
 type Definitions interface {
-	// Define keeps a script under a name. The text of the newest version, defined again, is that version: nothing is added.
+	// Define keeps a script under a name. The text of the newest version, defined again, is that
+	// version: nothing is added. A name that is taken is denied but to who made it and to admins.
 	Define(ctx context.Context, r DefineRequest) (*Definition, error)
 
 	// Defined lists what is kept: the newest version of every name for "", all versions of NAME, the newest first, or the one that is NAME@VERSION.
@@ -100,6 +102,9 @@ func (e *Local) Define(ctx context.Context, r DefineRequest) (*Definition, error
 	if d, err := known(versions, r, hash); d != nil || err != nil {
 		return d, err
 	}
+	if err := mayReplace(CallerOf(ctx), versions); err != nil {
+		return nil, err
+	}
 	d := Definition{Name: r.Name, Version: len(versions) + 1, Script: p.bundle.Entry().Name, Bundle: hash, Program: fmt.Sprintf("%x", p.code.Hash),
 		By: CallerOf(ctx).Name, At: e.now(), Foreign: !CallerOf(ctx).May(CanAdmin)}
 	row, err := json.Marshal(definitionRow{d, r.Key})
@@ -110,6 +115,22 @@ func (e *Local) Define(ctx context.Context, r DefineRequest) (*Definition, error
 	err = e.commit(ctx, &Batch{Writes: []Write{{definitionKey(d.Name, d.Version), row}, {[]byte(prefixBlob + hash), r.Bundle}}})
 	named(err)
 	return &d, err
+}
+
+// mayReplace refuses a further version to anybody but who made the newest one, or an admin: others
+// run a name for what they know it to be, and a project grants to it what that needs. A version
+// that was made by an admin, or by nobody that is known, belongs to admins.
+func mayReplace(c Caller, versions []definitionRow) error {
+	if len(versions) == 0 || c.May(CanAdmin) {
+		return nil
+	}
+	newest := versions[0]
+	if newest.Foreign && newest.By == c.Name {
+		return nil
+	}
+	by := cmp.Or(newest.By, "the local user")
+	return refuse(ErrDenied, "%s may not define %s: %s was made by %s", orUnknown(c), newest.Name,
+		newest.Address(), by).help("take another name, or have %s or an admin define it", by)
 }
 
 // known finds the version that a request has made before, or need not make: the newest has its text.

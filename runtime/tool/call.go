@@ -109,16 +109,30 @@ func lasting(name, text string) (time.Duration, error) {
 }
 
 func (d *Desk) defined(ctx context.Context, address string, r *runtime.StartRequest) error {
-	kept, err := runtime.Facet[runtime.Definitions](d.Engine)
+	kept, err := d.newest(ctx, address)
 	if err != nil {
 		return err
+	}
+	return d.definition(ctx, kept, r)
+}
+
+// newest is what NAME or NAME@VERSION means now.
+func (d *Desk) newest(ctx context.Context, address string) (*runtime.Definition, error) {
+	kept, err := runtime.Facet[runtime.Definitions](d.Engine)
+	if err != nil {
+		return nil, err
 	}
 	found, err := kept.Defined(ctx, address)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	r.Script = found[0].Address()
-	r.Bundle, err = d.Engine.Blob(ctx, found[0].Bundle)
+	return &found[0], nil
+}
+
+func (d *Desk) definition(ctx context.Context, kept *runtime.Definition,
+	r *runtime.StartRequest) (err error) {
+	r.Script = kept.Address()
+	r.Bundle, err = d.Engine.Blob(ctx, kept.Bundle)
 	return err
 }
 

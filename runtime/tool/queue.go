@@ -28,11 +28,14 @@ func builtIn(name string) string {
 	return fmt.Sprintf("load(\"@std/knowledge.star\", %q)\n\ndef main():\n    return %s()\n", function, function)
 }
 
-// StartKnown starts what a project has defined under a name, else what comes with Starling.
+// StartKnown starts what a project has defined under a name, else what comes with Starling. What
+// somebody has defined who may not administer the store takes the place of nothing.
 func (d *Desk) StartKnown(ctx context.Context, name, key string) (*runtime.Run, error) {
 	r := runtime.StartRequest{Key: key}
-	err := d.defined(ctx, name, &r)
-	if err != nil && runtime.AsRefusal(err).Kind == runtime.ErrUnknownDefinition {
+	kept, err := d.newest(ctx, name)
+	if err == nil && !kept.Foreign {
+		err = d.definition(ctx, kept, &r)
+	} else if err == nil || runtime.AsRefusal(err).Kind == runtime.ErrUnknownDefinition {
 		err = d.given(runArgs{Source: builtIn(name)}, &r)
 		r.Script = name
 	}
