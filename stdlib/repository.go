@@ -130,9 +130,18 @@ func commitWorkspace(ctx context.Context, w *repositoryRequest) (starlark.Value,
 }
 
 func gitOptions(a *effect.Attempt) git.Options {
-	return git.Options{Workspace: a.Settings.Workspace, Store: a.Store, Trees: a.Trees, Lock: a.Lock(),
+	o := git.Options{Workspace: a.Settings.Workspace, Store: a.Store, Trees: a.Trees, Lock: a.Lock(),
 		Attempt: process.Attempt{Run: a.Run, Step: a.Step, Attempt: a.Number},
-		Rights:  project.Rights(a.Settings), Host: a}
+		Rights:  project.Rights(a.Settings), Host: a,
+		Warn: func(text string) {
+			var data effect.Object
+			said, _ := data.Text("text", text).Payload().Value()
+			a.Emit("warning", said)
+		}}
+	if f, err := project.Parse(a.Settings.ProjectFile, a.Settings.Project); err == nil {
+		o.Filters = f.Filters
+	}
+	return o
 }
 
 // hiddenInFiles is what hides the keys that the project declares. No file is given them, but somebody may have put one there. A
@@ -180,6 +189,8 @@ func repositoryFailed(ctx context.Context, a *effect.Attempt, err error) effect.
 		reason = "no_repository"
 	case errors.Is(err, git.ErrNoCheckpoint):
 		reason = "no_checkpoint"
+	case errors.Is(err, git.ErrFilter):
+		reason = "filter"
 	case errors.Is(err, git.ErrMoved):
 		reason = "moved"
 	case errors.Is(err, git.ErrNoTree):

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -47,11 +48,10 @@ func (r *Repository) Commit(ctx context.Context, key, message, since string, pat
 
 // commitPaths stages the paths and commits them.
 func (r *Repository) commitPaths(ctx context.Context, key, message string, env, paths []string) (string, error) {
-	list := call{stdin: []byte(strings.Join(paths, "\x00")), env: env}
-	list.args = []string{"add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul"}
-	if _, err := r.patiently(ctx, list); err != nil {
+	if err := r.stage(ctx, paths); err != nil {
 		return "", err
 	}
+	list := call{stdin: []byte(strings.Join(paths, "\x00")), env: env}
 	if something, err := r.stagedAt(ctx, paths); err != nil || !something {
 		return "", err
 	}
@@ -60,6 +60,75 @@ func (r *Repository) commitPaths(ctx context.Context, key, message string, env, 
 		return "", err
 	}
 	return r.find(ctx, "HEAD")
+}
+
+// stage puts what is at the paths or below into the index, as git add does, which would run a git
+// in each submodule, under its configuration.
+func (r *Repository) stage(ctx context.Context, paths []string) error {
+	args := append([]string{"ls-files", "-z"}, strings.Fields(string(files))...)
+	list, err := r.git(ctx, args...)
+	if err != nil {
+		return err
+	}
+	found := make([]bool, len(paths))
+	var names []string
+	for name := range strings.SplitSeq(list, "\x00") {
+		if name == "" || strings.HasSuffix(name, "/") { // a repository inside this one
+			continue
+		}
+		wanted := false
+		for i, p := range paths {
+			if at(p, name) {
+				found[i], wanted = true, true
+			}
+		}
+		if wanted {
+			names = append(names, name)
+		}
+	}
+	for i, p := range paths {
+		if !found[i] && path.Clean(p) != "." {
+			return fmt.Errorf("%s: there is nothing to commit, or git ignores it", p)
+		}
+	}
+	if err := r.checkFilters(ctx, names); err != nil {
+		return err
+	}
+	args = []string{"update-index", "--add", "--remove", "--replace", "-z", "--stdin"}
+	_, err = r.patiently(ctx, call{args: args, stdin: []byte(strings.Join(names, "\x00"))})
+	return err
+}
+
+// at tells whether a file is at a path, or below it.
+func at(p, name string) bool {
+	p = path.Clean(p)
+	return p == "." || name == p || strings.HasPrefix(name, p+"/")
+}
+
+// checkFilters refuses files that the user's git would send through a filter which is not run here:
+// what is committed would not be what it seems, such as a large file in place of a pointer to it,
+// or plain text in place of a cipher. A filter that nothing defines is none.
+func (r *Repository) checkFilters(ctx context.Context, names []string) error {
+	defined := r.shell.now.config.filters
+	if len(defined) == 0 && len(r.o.Filters) == 0 {
+		return nil
+	}
+	out, err := r.run(ctx, call{args: []string{"check-attr", "-z", "--stdin", "filter"},
+		stdin: []byte(strings.Join(names, "\x00"))})
+	for f := strings.Split(out, "\x00"); err == nil && len(f) > 3; f = f[3:] {
+		name, filter := f[0], f[2]
+		run, known := defined[filter]
+		switch named := slices.Contains(r.o.Filters, filter); {
+		case run, !known && !named:
+		case named:
+			err = fmt.Errorf("%w: %s through %q, which your own configuration of git does not define",
+				ErrFilter, name, filter)
+		default:
+			err = fmt.Errorf("%w: %s through %q; name it in filters under [git] in starling.toml",
+				ErrFilter, name, filter)
+		}
+	}
+	return err
 }
 
 // stagedAt tells whether something is staged at the paths or below: files that differ in bytes may be the same to git, which converts the ends of their lines.
@@ -71,7 +140,7 @@ func (r *Repository) stagedAt(ctx context.Context, paths []string) (bool, error)
 	staged, err := r.git(ctx, "diff-index", "--cached", "--name-only", "-z", "--no-renames", last)
 	for name := range strings.SplitSeq(staged, "\x00") {
 		for _, p := range paths {
-			if p = path.Clean(p); name != "" && (p == "." || name == p || strings.HasPrefix(name, p+"/")) {
+			if name != "" && at(p, name) {
 				return true, err
 			}
 		}

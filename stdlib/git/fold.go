@@ -136,6 +136,7 @@ func (r *Repository) Apply(ctx context.Context, from, to string) (paths []string
 	if err != nil {
 		return nil, err
 	}
+	changes = r.permitted(changes)
 	for _, c := range changes {
 		paths = append(paths, c.path)
 	}

@@ -9,7 +9,10 @@
 //	err = r.Checkpoint(ctx, "before")
 //	patch, paths, err := r.Rollback(ctx, "before", "undo", 1)
 //
-// Git runs under a guard and in a sandbox, without hooks: a repository's configuration may have been written by whoever works in it.
+// Git runs under a guard and in a sandbox, and executes nothing that the repository names: its
+// configuration may have been written by whoever works in it, and is not read but for a few keys
+// (private.go). Commits go through those filters of the user's own configuration that [Options]
+// names, and through no other.
 //
 // # Limits
 //
@@ -37,6 +40,7 @@ var (
 	ErrNoCheckpoint = errors.New("there is no such checkpoint")
 	ErrNoTree       = errors.New("the worktree of this branch is not there any more; go on from before the call of parallel that it belongs to")
 	ErrConflict     = errors.New("the changes overlap: git cannot merge them")
+	ErrFilter       = errors.New("files go through a filter of git that is not run")
 	ErrMoved        = errors.New("the workspace was changed meanwhile, at the same paths as by branches")
 )
 
@@ -49,26 +53,28 @@ type Options struct {
 	Trees     string // the folder of the trees of a run's branches, in a folder of such folders; "" where there are none
 	Lock      string // of the step, see process.Spec
 	Attempt   process.Attempt
-	Host      process.Host // see process.Spec
-	Rights    jail.Rights  // what is never changed in the workspace
+	Host      process.Host      // see process.Spec
+	Rights    jail.Rights       // what is never changed in the workspace
+	Filters   []string          // names of the user's filters that commits go through
+	Warn      func(text string) // is told what git went without; nil tells nobody
 }
 
 // Repository is a working tree and its git directory. It serves one call at a time.
 type Repository struct {
 	o      Options
-	dir    string   // git's own folder of this working tree
-	common string   // that of all working trees
-	place  []string // the environment that says so to git, where it cannot be told from the working tree
+	dir    string // git's own folder of this working tree
+	common string // that of all working trees
 	shell  *shell
 
-	fleeting bool // what is written can be made again: nothing waits for the disk
+	spared   map[string]bool // paths that were left alone, see permitted
+	fleeting bool            // what is written can be made again: nothing waits for the disk
 }
 
 // Open finds the repository of a workspace, which may be the tree of a branch.
 func Open(o Options) (*Repository, error) {
 	o.Workspace, o.Trees = resolved(o.Workspace), resolvedBelow(o.Trees) // as git writes them down
 	dir := filepath.Join(o.Workspace, ".git")
-	r := &Repository{o: o, dir: dir, common: dir}
+	r := &Repository{o: o, dir: dir, common: dir, spared: map[string]bool{}}
 	r.shell = &shell{of: r}
 	if filepath.Dir(filepath.Dir(o.Workspace)) == filepath.Dir(o.Trees) { // of this run or, for a child run, of its parent
 		return r, r.openTree()
@@ -133,13 +139,20 @@ func (r *Repository) git(ctx context.Context, args ...string) (string, error) {
 }
 
 func (r *Repository) run(ctx context.Context, c call) (string, error) {
+	p, err := r.shell.private(ctx, r)
+	if err == nil {
+		err = p.takeHead()
+	}
+	if err != nil {
+		return "", err
+	}
 	var line strings.Builder
 	line.WriteString("cd " + quoted(r.o.Workspace) + " &&")
-	for _, v := range slices.Concat(r.place, c.env) {
+	for _, v := range slices.Concat(p.environment(), c.env) {
 		name, value, _ := strings.Cut(v, "=")
 		line.WriteString(" " + name + "=" + quoted(value))
 	}
-	line.WriteString(" git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c gc.auto=0 -c commit.gpgSign=false")
+	line.WriteString(" git")
 	for _, setting := range c.set {
 		line.WriteString(" -c " + quoted(setting))
 	}
@@ -147,6 +160,9 @@ func (r *Repository) run(ctx context.Context, c call) (string, error) {
 		line.WriteString(" " + quoted(arg))
 	}
 	a, err := r.shell.run(ctx, line.String(), c.stdin)
+	if err == nil {
+		err = p.returnHead()
+	}
 	switch {
 	case err != nil:
 		return "", err

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -140,10 +141,13 @@ func (r *Repository) restoreTree(ctx context.Context, of listing, want string, i
 			return err
 		}
 		changes, err := r.changes(ctx, now, want)
-		if err == nil {
-			err = r.apply(ctx, changes, pass > 0)
-		}
 		if err != nil {
+			return err
+		}
+		if changes = r.permitted(changes); len(changes) == 0 {
+			return nil
+		}
+		if err := r.apply(ctx, changes, pass > 0); err != nil {
 			return err
 		}
 	}
@@ -174,6 +178,19 @@ func (r *Repository) changes(ctx context.Context, from, to string) ([]change, er
 		list = append(list, change{path: fields[i+1], mode: f[1], blob: f[3], was: entryOf(strings.TrimPrefix(f[0], ":"), f[2]), is: entryOf(f[1], f[3])})
 	}
 	return list, nil
+}
+
+// permitted leaves out what decides what runs may do, and says so: nobody gains a right by undoing
+// or merging work. By hand it can be had from the repository.
+func (r *Repository) permitted(changes []change) []change {
+	return slices.DeleteFunc(changes, func(c change) bool {
+		err := r.o.Rights.Check(c.path)
+		if err != nil && !r.spared[c.path] {
+			r.spared[c.path] = true
+			r.warn("%s stays as it is: %v", c.path, err)
+		}
+		return err != nil
+	})
 }
 
 // entryOf is what a tree holds at a path, "" for nothing.

@@ -27,9 +27,13 @@ type shell struct {
 
 // session is a shell that was started.
 type session struct {
-	folder string
-	lock   *os.File    // of the folder
+	folder string      // within git's own, if that can be
+	apart  string      // where no sandbox reaches that may change the repository
+	locks  [2]*os.File // of these folders
 	files  [3]*os.File // what a command reads and writes; open throughout, so that it is theirs whatever stands under their names
+
+	config  *configuration      // nil until it is read
+	private map[string]*private // by git's own folders of working trees
 
 	commands *io.PipeWriter
 	codes    chan string
@@ -82,15 +86,16 @@ func (s *shell) begin(ctx context.Context) error {
 		}
 	}
 	spec := s.spec()
-	n := &session{codes: make(chan string, 1), ended: make(chan struct{})}
+	n := &session{codes: make(chan string, 1), ended: make(chan struct{}),
+		private: map[string]*private{}}
 	spec.OnLine = func(line []byte, _ bool) { n.codes <- string(line) }
 	spec.Stdin, n.commands = io.Pipe()
 	err := process.Spec{Argv: []string{"git"}, Env: spec.Env}.Check()
 	if err == nil {
-		err = n.open(s.of.dir)
+		err = n.open(s.of.dir, s.temporary())
 	}
 	if err == nil {
-		spec.Sandbox.Write = append(spec.Sandbox.Write, n.folder)
+		spec.Sandbox.Write = append(spec.Sandbox.Write, n.folder, n.apart)
 		n.child, err = process.Start(ctx, spec)
 	}
 	if err != nil {
@@ -101,6 +106,16 @@ func (s *shell) begin(ctx context.Context) error {
 	s.now = n
 	n.tell("d=" + quoted(n.folder))
 	return nil
+}
+
+// temporary is the folder for what no sandbox is to reach that may change the repository: that of
+// temporary files, unless this is a part of the workspace, in which files come and go.
+func (s *shell) temporary() string {
+	dir := resolved(os.TempDir())
+	if rel, err := filepath.Rel(s.of.o.Workspace, dir); err == nil && filepath.IsLocal(rel) {
+		return s.of.dir
+	}
+	return dir
 }
 
 // place is a path in the folder of the shell, for a file that is not to outlive it.
@@ -146,17 +161,23 @@ func (s *shell) spec() process.Spec {
 // shellFolder is what the folders of shells are called, before what sets them apart.
 const shellFolder = "starling-git-"
 
-// open makes the folder and the files in it.
-func (n *session) open(dir string) (err error) {
+// open makes the folders and the files in them.
+func (n *session) open(dir, temporary string) (err error) {
 	sweep(dir)
+	sweep(temporary)
+	if n.apart, err = os.MkdirTemp(temporary, shellFolder); err != nil {
+		return err
+	}
 	if n.folder, err = os.MkdirTemp(dir, shellFolder); err != nil { // a repository that may only be read can be read
 		n.folder, err = os.MkdirTemp("", shellFolder)
 	}
-	if err != nil {
-		return err
-	}
-	if n.lock, err = os.Open(n.folder); err == nil {
-		err = syscall.Flock(int(n.lock.Fd()), syscall.LOCK_EX)
+	for i, folder := range []string{n.folder, n.apart} {
+		if err == nil {
+			n.locks[i], err = os.Open(folder)
+		}
+		if err == nil {
+			err = syscall.Flock(int(n.locks[i].Fd()), syscall.LOCK_EX)
+		}
 	}
 	for i := range n.files {
 		if err == nil {
@@ -186,10 +207,12 @@ func sweep(dir string) {
 
 // remove undoes as much of open as was done.
 func (n *session) remove() {
-	if n.folder != "" {
-		_ = os.RemoveAll(n.folder)
+	for _, folder := range []string{n.folder, n.apart} {
+		if folder != "" {
+			_ = os.RemoveAll(folder)
+		}
 	}
-	for _, f := range append(n.files[:], n.lock) {
+	for _, f := range append(n.files[:], n.locks[:]...) {
 		_ = f.Close() // of one that there is not, it does nothing
 	}
 }

@@ -84,7 +84,7 @@ func (r *Repository) OpenTree(ctx context.Context, name, commit string) error {
 	if err := removeTree(r.common, dir); err != nil {
 		return err
 	}
-	if _, err := r.git(ctx, "worktree", "add", "--quiet", "--no-checkout", "--detach", dir, commit); err != nil {
+	if err := r.addTree(dir, commit); err != nil {
 		return err
 	}
 	l, err := r.linked(name)
@@ -92,6 +92,32 @@ func (r *Repository) OpenTree(ctx context.Context, name, commit string) error {
 		return err
 	}
 	return l.fill(ctx, commit)
+}
+
+// addTree makes what git worktree add --no-checkout --detach makes. Git would run hooks, and would
+// write down the private folder as the repository's.
+func (r *Repository) addTree(dir, commit string) error {
+	above := filepath.Join(r.common, "worktrees")
+	err := errors.Join(os.MkdirAll(above, 0o777), os.MkdirAll(dir, 0o777))
+	admin := filepath.Join(above, filepath.Base(dir))
+	for n := 1; err == nil; n++ {
+		if err = os.Mkdir(admin, 0o777); !errors.Is(err, fs.ErrExist) {
+			break
+		}
+		admin, err = filepath.Join(above, fmt.Sprint(filepath.Base(dir), n)), nil
+	}
+	for _, file := range [][2]string{
+		{filepath.Join(admin, "gitdir"), filepath.Join(dir, ".git")},
+		// first: by it a crash's rest is found
+		{filepath.Join(admin, "commondir"), filepath.Join("..", "..")},
+		{filepath.Join(admin, "HEAD"), commit},
+		{filepath.Join(dir, ".git"), "gitdir: " + admin},
+	} {
+		if err == nil {
+			err = os.WriteFile(file[0], []byte(file[1]+"\n"), 0o666)
+		}
+	}
+	return err
 }
 
 // prepareTrees makes the folder of the trees, which git is not to see, and notes whose they are before there is one.
@@ -188,7 +214,6 @@ func (r *Repository) openTree() error {
 	if r.dir, err = administration(r.common, r.o.Workspace); err == nil && r.dir == "" {
 		err = fmt.Errorf("%w: %s", ErrNoTree, r.o.Workspace)
 	}
-	r.place = []string{"GIT_DIR=" + r.dir, "GIT_WORK_TREE=" + r.o.Workspace}
 	return err
 }
 

@@ -27,8 +27,7 @@ func Rights(s *effect.Settings) jail.Rights {
 // Named lists the files within a folder, that of the project, which decide what its commands do:
 // programs with a slash, arguments that may be files, those of secrets, the fake. Paths are
 // relative to the folder, cleaned, with slashes, sorted. Whether there are such files nobody has
-// looked: an argument such as "review" is listed, too. What these files load in their turn is not
-// known.
+// looked. What these files load in their turn is not known.
 func (f *File) Named(folder string) []string {
 	var commands [][]string
 	for _, a := range f.Agents {
@@ -61,17 +60,22 @@ func (f *File) Named(folder string) []string {
 	return slices.Compact(list)
 }
 
-// mayBeFiles are the words of a command that may be paths: the program, if it is not looked up, and
-// the arguments, also behind "=".
+// mayBeFiles are the words of a command that may be paths: the program, if it is not looked up, the
+// first argument that is no option, which is what an interpreter executes, and what looks like the
+// name of a file, also behind the "=" of an option.
 func mayBeFiles(command []string) (words []string) {
+	first := true
 	for i, w := range command {
-		if i == 0 && !strings.Contains(w, "/") {
+		option := strings.HasPrefix(w, "-")
+		if _, value, ok := strings.Cut(w, "="); ok && option {
+			w, option = value, false
+		} else if i > 0 && !option && first {
+			first = false
+			words = append(words, w)
 			continue
 		}
-		if _, value, ok := strings.Cut(w, "="); ok {
-			words = append(words, value)
-		}
-		if !strings.HasPrefix(w, "-") {
+		looks := strings.ContainsAny(w, "/.") && !strings.ContainsAny(w, "=:")
+		if !option && looks && (i > 0 || strings.Contains(w, "/")) {
 			words = append(words, w)
 		}
 	}
