@@ -17,8 +17,8 @@ import (
 	"starling/stdlib/jail"
 )
 
-// hostile is a repository that names a program wherever git takes one, also in the configuration of a
-// user whose home somebody else could write. Each program leaves a canary of its name.
+// hostile is a repository that names a program wherever git takes one, also in the configuration of
+// a user whose home somebody else could write. Each program leaves a canary of its name.
 type hostile struct {
 	user
 	canaries string
@@ -188,8 +188,8 @@ func (h hostile) merge(ctx context.Context, r *git.Repository, did func(string, 
 	}
 }
 
-// control makes sure that the canaries live: git itself, asked by somebody who trusts the repository,
-// starts many of them.
+// control makes sure that the canaries live: git itself, asked by somebody who trusts the
+// repository, starts many of them.
 func (h hostile) control() {
 	h.t.Helper()
 	text, err := os.ReadFile(h.path(".git/config"))

@@ -19,13 +19,15 @@ import (
 // Git executes what a configuration names: hooks, filters, drivers for diffs and merges, monitors,
 // commands for keys, editors, aliases, and whatever the next version adds. A repository's own
 // configuration may have been written by whoever works in it, and git cannot be told to leave it
-// unread. So git never sees the repository's folder, but a private one that is made for each session:
-// its config is ours, and objects, references and logs in it are links to the repository's, as
-// git-new-workdir has them. From the configurations of the repository and of the user a few keys are
-// taken over, of which none names a program and each has a value that git can read. The private folder
-// lies beside other temporary files, where no sandbox that may change the repository reaches.
+// unread. So git never sees the repository's folder, but a private one that is made for each
+// session: its config is ours, and objects, references and logs in it are links to the
+// repository's, as git-new-workdir has them. From the configurations of the repository and of the
+// user a few keys are taken over, of which none names a program and each has a value that git can
+// read. The private folder lies beside other temporary files, where no sandbox that may change the
+// repository reaches.
 //
-// HEAD cannot be a link, so it is a copy, taken before each command and put back when it has changed.
+// HEAD cannot be a link, so it is a copy, taken before each command and put back when it has
+// changed.
 
 // private is a folder that git takes for the repository's.
 type private struct {
@@ -42,7 +44,8 @@ type configuration struct {
 
 const maxConfig = 1 << 20 // bytes of a configuration that is read
 
-// kept are the keys that are taken over of every configuration, and what their values must look like.
+// kept are the keys that are taken over of every configuration, and what their values must look
+// like.
 var kept = map[string]*regexp.Regexp{
 	"core.autocrlf":      regexp.MustCompile(`^(?i:true|false|input)$`),
 	"core.eol":           regexp.MustCompile(`^(?i:lf|crlf|native)$`),
@@ -75,8 +78,8 @@ var (
 	extension = regexp.MustCompile(`^extensions\.[a-z0-9]+$`)
 )
 
-// safeExtensions say nothing that matters here: git need not fetch what is missing, and reads neither
-// configurations of single trees nor paths of trees.
+// safeExtensions say nothing that matters here: git need not fetch what is missing, and reads
+// neither configurations of single trees nor paths of trees.
 var safeExtensions = []string{
 	"extensions.partialclone", "extensions.worktreeconfig", "extensions.relativeworktrees",
 }
