@@ -40,6 +40,7 @@ import (
 //	d/NAME/ version4             a version of a script that is kept under a name (define.go)
 //	a/RUN                        a run whose journal is being written ahead: it is not there yet (adopt.go)
 //	t/NAME                       a token: capabilities, and what recognises its secret (token.go)
+//	e/FOLDER                     what is trusted of a project (trust.go)
 //	m/mac                        secret of this store from which snapshot MACs are made
 //	m/index                      which owner has kept e/ (index.go)
 //	m/garbage                    something was dropped, and contents may be there that nothing names (contents.go)
@@ -72,6 +73,7 @@ const (
 	prefixDefinition = "d/"
 	prefixStaged     = "a/"
 	prefixToken      = "t/"
+	prefixTrust      = "e/"
 	keyMAC           = "m/mac"
 	keyIndex         = "m/index"
 	keyGarbage       = "m/garbage"

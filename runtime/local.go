@@ -23,6 +23,10 @@ type Options struct {
 	// Project gives the settings under which scripts of others run: the owner's own project file as it is now. Nil is no project.
 	Project func() (*effect.Settings, error)
 
+	// Named gives the digests of the files that the commands of a project name, by their paths. Nil
+	// keeps no project from changing: it is for engines that nobody else calls.
+	Named func(*effect.Settings) map[string]string
+
 	// Head tells at which commit a folder's repository stands now, "" where there is none. Nil is nowhere.
 	Head func(folder string) string
 

@@ -16,7 +16,7 @@ func (e *Local) Start(ctx context.Context, r StartRequest) (*Run, error) {
 	if err := need(ctx, CanRun, "start runs"); err != nil {
 		return nil, err
 	}
-	if err := e.bound(CallerOf(ctx), &r); err != nil {
+	if err := e.bound(ctx, &r); err != nil {
 		return nil, err
 	}
 	var run *Run
@@ -35,11 +35,15 @@ func (e *Local) Start(ctx context.Context, r StartRequest) (*Run, error) {
 const anyScript = "*"
 
 // bound sets what a script may use. Who may not bring a project file runs under the owner's. A script that is not the project's own uses what the project grants to
-// its name: one that such a caller has defined, or brings.
-func (e *Local) bound(c Caller, r *StartRequest) error {
-	own := c.May(CanAdmin)
+// its name: one that such a caller has defined, or brings. It is refused where that project has
+// changed since somebody trusted it.
+func (e *Local) bound(ctx context.Context, r *StartRequest) error {
+	own := CallerOf(ctx).May(CanAdmin)
 	if !own {
 		settings, err := e.project()
+		if err == nil {
+			err = e.trusted(ctx, settings)
+		}
 		if err != nil {
 			return err
 		}

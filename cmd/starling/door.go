@@ -12,6 +12,7 @@ import (
 	"starling/runtime/owner"
 	"starling/stdlib/git"
 	"starling/stdlib/process"
+	"starling/stdlib/project"
 )
 
 // idleServer is how long a server that was started in the background stays without anything to do.
@@ -61,6 +62,7 @@ func (c *call) openLocal(dir string) (runtime.Engine, error) {
 		Clock:   c.clock,
 		Head:    git.Head,
 		Project: func() (*effect.Settings, error) { return c.homeSettings(dir) },
+		Named:   project.Digests,
 		Keep:    int(home.Keep),
 		Agents:  int(home.Machine.Agents),
 		Env:     c.getenv,

@@ -95,6 +95,10 @@ func (c *call) openSession(ctx context.Context, resume, fake string) (session, *
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := c.trusts(ctx, s, settings); err != nil {
+		c.leave(s)
+		return nil, nil, err
+	}
 	r, err := s.Start(ctx, runtime.StartRequest{Key: requestKey(""), Bundle: bundle, Script: "(session)", Session: true, Settings: *settings,
 		Env: c.values(settings.Env)})
 	if err != nil {

@@ -65,7 +65,7 @@ func (c *call) root() *cobra.Command {
 		c.claimCommand(), c.heartbeatCommand(), c.submitCommand(), c.steerCommand(), c.pushCommand(), c.queueCommand(),
 		c.psCommand(), c.queryCommand(), c.showCommand(), c.logsCommand(), c.stepsCommand(), c.graphCommand(), c.costCommand(), c.replayCommand(), c.rerunCommand(), c.forkCommand(), c.diffCommand(), c.artifactsCommand(), c.agentsCommand(), c.toolsCommand(), c.doctorCommand(),
 		c.checkCommand(), c.testCommand(), c.docCommand(), c.defineCommand(), c.replCommand(), c.exportCommand(), c.importCommand(), c.rememberCommand(), c.hookCommand(), c.serveCommand(), c.stopCommand(), c.mcpCommand(), c.storeCommand(),
-		c.pruneCommand(), c.tokenCommand(), c.versionCommand())
+		c.pruneCommand(), c.tokenCommand(), c.trustCommand(), c.versionCommand())
 	return root
 }
 

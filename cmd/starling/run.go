@@ -63,6 +63,9 @@ func (c *call) runScript(ctx context.Context, script string, v *runVerb) error {
 		return err
 	}
 	defer c.leave(s)
+	if err := c.trusts(ctx, s, &request.Settings); err != nil {
+		return err
+	}
 	started, err := s.Start(ctx, request)
 	switch {
 	case err != nil:

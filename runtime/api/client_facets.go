@@ -76,6 +76,11 @@ func (c *Client) Fork(ctx context.Context, r runtime.ForkRequest) (*runtime.Run,
 	return ask[*runtime.Run](ctx, c, "/fork", r)
 }
 
+// Trust implements runtime.Trusts.
+func (c *Client) Trust(ctx context.Context, r runtime.TrustRequest) (*runtime.Trust, error) {
+	return ask[*runtime.Trust](ctx, c, "/trust", r)
+}
+
 // AddToken implements runtime.Tokens.
 func (c *Client) AddToken(ctx context.Context, r runtime.TokenRequest) (*runtime.Token, error) {
 	return ask[*runtime.Token](ctx, c, "/token/add", r)

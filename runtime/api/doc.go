@@ -21,6 +21,7 @@
 //	POST /replay  runtime.ReplayRequest    runtime.Replayed Reruns.Replay
 //	POST /move    runtime.MoveRequest      runtime.Replayed Reruns.Move
 //	POST /fork    runtime.ForkRequest      runtime.Run      Reruns.Fork
+//	POST /trust   runtime.TrustRequest     Trust            Trusts.Trust
 //	POST /token/add    runtime.TokenRequest  Token          Tokens.AddToken
 //	POST /token/list   runtime.TokenQuery    [Token, …]     Tokens.ListTokens
 //	POST /token/remove "NAME"                Token          Tokens.RemoveToken

@@ -94,6 +94,13 @@ func (s *Session) Fork(ctx context.Context, r runtime.ForkRequest) (*runtime.Run
 	return run, err
 }
 
+// Trust implements runtime.Trusts.
+func (s *Session) Trust(ctx context.Context, r runtime.TrustRequest) (*runtime.Trust, error) {
+	return callFacet(ctx, s, func(ctx context.Context, t runtime.Trusts) (*runtime.Trust, error) {
+		return t.Trust(ctx, r)
+	})
+}
+
 // AddToken implements runtime.Tokens.
 func (s *Session) AddToken(ctx context.Context, r runtime.TokenRequest) (*runtime.Token, error) {
 	return callFacet(ctx, s, func(ctx context.Context, t runtime.Tokens) (*runtime.Token, error) { return t.AddToken(ctx, r) })

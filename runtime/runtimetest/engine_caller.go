@@ -88,6 +88,10 @@ func (c called) Fork(ctx context.Context, r runtime.ForkRequest) (*runtime.Run, 
 	return by(ctx, c, runtime.Reruns.Fork, r)
 }
 
+func (c called) Trust(ctx context.Context, r runtime.TrustRequest) (*runtime.Trust, error) {
+	return by(ctx, c, runtime.Trusts.Trust, r)
+}
+
 func (c called) AddToken(ctx context.Context, r runtime.TokenRequest) (*runtime.Token, error) {
 	return by(ctx, c, runtime.Tokens.AddToken, r)
 }

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"starling/lang/effect"
+	"starling/runtime"
+)
+
+// trustCommand is the verb trust.
+func (c *call) trustCommand() *cobra.Command {
+	var show bool
+	cmd := &cobra.Command{
+		Use:     "trust [DIR]",
+		Short:   "Trust a project as it is now, or see how it has changed",
+		GroupID: "store",
+		Long: `Trust starling.toml of DIR, or of the current folder, and the files that its commands name as they are now.
+
+Who has a token without admin runs scripts under the project of the store, as it was when somebody who may administer it last started a
+run there by hand, or trusted it; a change since then is refused to them until it is trusted. Your own runs say in a line what has
+changed, and that is trusted from then on.`,
+		Args: operands(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				if err := os.Chdir(args[0]); err != nil {
+					return usage("", "cannot work in %s: %v", args[0], errors.Unwrap(err))
+				}
+				var err error
+				if c.place, err = findPlace(c.storeSetting()); err != nil {
+					return err
+				}
+			}
+			return c.trust(cmd.Context(), show)
+		},
+	}
+	cmd.Flags().BoolVar(&show, "show", false, "only show what has changed since it was trusted, or what had when it was")
+	c.jsonFlag(cmd)
+	return cmd
+}
+
+func (c *call) trust(ctx context.Context, show bool) error {
+	settings, err := c.settings(c.place.project, "")
+	if err != nil {
+		return err
+	}
+	s, kept, err := openFor[runtime.Trusts](ctx, c, c.staying(true))
+	if err != nil {
+		return err
+	}
+	defer c.leave(s)
+	t, err := kept.Trust(ctx, runtime.TrustRequest{Settings: *settings, Look: show})
+	switch {
+	case err != nil:
+		return err
+	case c.json:
+		return c.answerJSON(t)
+	case t.Changed() && show:
+		c.print("%s has changed since %s trusted it: %s", t.Folder, t.By, t.Summary())
+		c.printLines(t.Diff)
+	case t.Changed():
+		c.print("trusted %s: %s", t.Folder, t.Summary())
+		c.printLines(t.Diff)
+	case !t.Known && show:
+		c.print("%s has not been trusted yet", t.Folder)
+	case !t.Known:
+		c.print("trusted %s", t.Folder)
+	default:
+		c.print("%s is as %s trusted it", t.Folder, t.By)
+		if show {
+			c.printLines(t.Before)
+		}
+	}
+	return nil
+}
+
+func (c *call) printLines(text string) {
+	if text != "" {
+		c.print("%s", text)
+	}
+}
+
+// trusts tells the person who is about to run something of what has changed in the project, which is
+// trusted from then on. Nobody else is asked: what they may run under, the owner decides.
+func (c *call) trusts(ctx context.Context, s session, settings *effect.Settings) error {
+	kept, err := facet[runtime.Trusts](s)
+	if err != nil {
+		return err
+	}
+	t, err := kept.Trust(ctx, runtime.TrustRequest{Settings: *settings, Look: true})
+	if err == nil && t.Changed() {
+		c.notice("the project has changed since it was last run here: %s (%s)", t.Summary(),
+			c.command("trust", "--show"))
+	}
+	if err == nil && (t.Changed() || !t.Known) {
+		_, err = kept.Trust(ctx, runtime.TrustRequest{Settings: *settings})
+	}
+	if err != nil && runtime.AsRefusal(err).Kind == runtime.ErrDenied {
+		return nil
+	}
+	return err
+}

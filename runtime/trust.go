@@ -1,0 +1,190 @@
+package runtime
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aymanbagabas/go-udiff"
+
+	"starling/lang/effect"
+)
+
+// Whoever may not administer the store runs scripts under the owner's project, and that is a file
+// which an agent may be able to write. So the store keeps what the project was when somebody who may
+// administer it last ran something under it, was told of what had changed, or said that it is trusted:
+// its text, and digests of the files that its commands name. What differs from that is refused to the
+// others until somebody looks at it. The first reading of a project is trusted.
+
+// Trusts keeps what projects were when they were last trusted. It is served by [Local] and by a client
+// of its socket.
+type Trusts interface {
+	// Trust compares a project as the caller has read it with what is trusted, and trusts it unless the
+	// request only looks. It needs the capability admin.
+	Trust(ctx context.Context, r TrustRequest) (*Trust, error)
+}
+
+// TrustRequest is a project.
+type TrustRequest struct {
+	Settings effect.Settings `json:"settings"`
+	Look     bool            `json:"look,omitempty"` // nothing is kept
+}
+
+// Trust is how a project stands to what is trusted.
+type Trust struct {
+	Folder  string    `json:"folder"`
+	Known   bool      `json:"known"`              // something was trusted before
+	By      string    `json:"by,omitempty"`       // who trusted it
+	At      time.Time `json:"at,omitzero"`        // and when
+	Added   int       `json:"added"`              // lines of starling.toml
+	Removed int       `json:"removed"`            // lines of starling.toml
+	Diff    string    `json:"diff,omitempty"`     // those lines, behind "+" and "-"
+	Files   []string  `json:"files,omitempty"`    // files that its commands name and that are others now
+	Before  string    `json:"previous,omitempty"` // the lines in which it differs from what was trusted before
+}
+
+// Changed tells whether it is another project than the one that is trusted.
+func (t *Trust) Changed() bool { return t.Known && (t.Diff != "" || len(t.Files) > 0) }
+
+// Summary says in a few words what has changed.
+func (t *Trust) Summary() string {
+	var words []string
+	if t.Diff != "" {
+		words = append(words, fmt.Sprintf("starling.toml: +%d -%d", t.Added, t.Removed))
+	}
+	return strings.Join(append(words, t.Files...), ", ")
+}
+
+// trustRow is what is trusted of a project.
+type trustRow struct {
+	Project []byte            `json:"project"` // the text of its file, as each run keeps it, too
+	Was     []byte            `json:"was,omitempty"`
+	Files   map[string]string `json:"files,omitempty"` // digests
+	By      string            `json:"by"`
+	At      time.Time         `json:"at"`
+}
+
+// projectFolder is what a project is known by.
+func projectFolder(s *effect.Settings) string {
+	if s.ProjectFile != "" {
+		return filepath.Dir(s.ProjectFile)
+	}
+	return s.Workspace
+}
+
+// Trust compares a project, and trusts it.
+func (e *Local) Trust(ctx context.Context, r TrustRequest) (*Trust, error) {
+	if err := need(ctx, CanAdmin, "trust a project"); err != nil {
+		return nil, err
+	}
+	defer e.hold(prefixTrust)()
+	t, now, err := e.compareTrust(&r.Settings)
+	if err != nil || r.Look || t.Known && !t.Changed() {
+		return t, err
+	}
+	return t, e.keepTrust(ctx, t.Folder, now)
+}
+
+// trusted refuses a project that has changed since somebody trusted it. The first is trusted.
+func (e *Local) trusted(ctx context.Context, s *effect.Settings) error {
+	if e.opts.Named == nil {
+		return nil
+	}
+	defer e.hold(prefixTrust)()
+	t, now, err := e.compareTrust(s)
+	switch {
+	case err != nil:
+		return err
+	case !t.Known:
+		return e.keepTrust(ctx, t.Folder, now)
+	case !t.Changed():
+		return nil
+	}
+	return refuse(ErrDenied, "the project has changed since %s trusted it (%s), and %s may not run under it\n%s",
+		t.By, t.Summary(), orUnknown(CallerOf(ctx)), t.Diff).
+		help("whoever may administer the store looks at it, and says: starling trust %s", t.Folder)
+}
+
+// compareTrust holds a project against what is trusted of it, and gives what would be trusted.
+func (e *Local) compareTrust(s *effect.Settings) (*Trust, *trustRow, error) {
+	t := &Trust{Folder: projectFolder(s)}
+	now := &trustRow{Project: s.Project}
+	if e.opts.Named != nil {
+		now.Files = e.opts.Named(s)
+	}
+	text, err := e.store.Get([]byte(prefixTrust + t.Folder))
+	if errors.Is(err, ErrNoKey) {
+		return t, now, nil
+	}
+	var kept trustRow
+	if err == nil {
+		err = json.Unmarshal(text, &kept)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("what is trusted of %s: %w", t.Folder, err)
+	}
+	t.Known, t.By, t.At, now.Was = true, kept.By, kept.At, kept.Project
+	t.Diff, t.Added, t.Removed = changedLines(kept.Project, now.Project)
+	t.Before, _, _ = changedLines(kept.Was, kept.Project)
+	for _, name := range slices.Sorted(maps.Keys(kept.Files)) {
+		if now.Files[name] != kept.Files[name] {
+			t.Files = append(t.Files, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(now.Files)) {
+		if _, had := kept.Files[name]; !had && t.Diff == "" { // else the lines name it
+			t.Files = append(t.Files, name)
+		}
+	}
+	return t, now, nil
+}
+
+func (e *Local) keepTrust(ctx context.Context, folder string, now *trustRow) error {
+	now.By, now.At = CallerOf(ctx).Name, e.now()
+	row, err := json.Marshal(now)
+	if err != nil {
+		return err
+	}
+	return e.commit(ctx, &Batch{Writes: []Write{{[]byte(prefixTrust + folder), row}}})
+}
+
+// How much of a difference is shown.
+const (
+	maxDiffLines = 40
+	maxDiffLine  = 200 // bytes
+)
+
+// changedLines are the lines in which two texts differ, and how many.
+func changedLines(was, is []byte) (lines string, added, removed int) {
+	if bytes.Equal(was, is) {
+		return "", 0, 0
+	}
+	var b strings.Builder
+	diff := udiff.Unified("was", "is", strings.ToValidUTF8(string(was), "?"), strings.ToValidUTF8(string(is), "?"))
+	for i, line := range strings.Split(diff, "\n") {
+		switch {
+		case i < 2 || line == "": // the names
+			continue
+		case line[0] == '+':
+			added++
+		case line[0] == '-':
+			removed++
+		default:
+			continue
+		}
+		if added+removed <= maxDiffLines {
+			b.WriteString(strings.ToValidUTF8(line[:min(len(line), maxDiffLine)], "") + "\n")
+		}
+	}
+	if more := added + removed - maxDiffLines; more > 0 {
+		fmt.Fprintf(&b, "and %d lines more\n", more)
+	}
+	return strings.TrimSuffix(b.String(), "\n"), added, removed
+}
