@@ -1,4 +1,4 @@
-// Package project reads starling.toml, the file that says which agents a project has. It does no I/O: [Find] asks the caller which files
+// Package project reads starling.toml, the file that says which agents a project has. It does no I/O but for [Digests]: [Find] asks the caller which files
 // exist, [Parse] takes the bytes, which a run keeps with it, so that editing the file later changes no run that has started.
 //
 //	fake = "agents.star"
