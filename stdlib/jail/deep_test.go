@@ -14,7 +14,7 @@ import (
 // listing of the rest nor more descriptors than a flat one.
 func TestDeepFolders(t *testing.T) {
 	workspace := t.TempDir()
-	tree, err := jail.Open(workspace, "")
+	tree, err := jail.Open(workspace, "", jail.Rights{})
 	if err != nil {
 		t.Fatal(err)
 	}

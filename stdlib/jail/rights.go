@@ -162,9 +162,9 @@ func (p *place) checkChange() error {
 		return err
 	}
 	there := p.tree.decisive()
-	for _, d := range p.dirs[1:] {
-		if info, err := d.Stat("."); err != nil || among(there, info) {
-			return errors.Join(err, ErrRights)
+	for _, folder := range p.seen {
+		if among(there, folder) {
+			return ErrRights
 		}
 	}
 	if p.info != nil && among(there, p.info) {
