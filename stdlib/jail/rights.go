@@ -104,7 +104,7 @@ func visible(c rune) rune {
 // path leads to is left out: it was given as one to work in.
 func (r Rights) Files(workspace string) []string {
 	var list []string
-	for _, name := range slices.Concat(rightsNames[:], storeNames[:]) {
+	for _, name := range rightsNames {
 		if name == ".claude" {
 			list = append(list, claudeFiles(workspace)...)
 			continue

@@ -117,7 +117,7 @@ func TestRightsFiles(t *testing.T) {
 	}
 	list := jail.NewRights([]string{"judge.py", "data"}, []string{"lib/*"}).Files(top)
 	got := strings.ReplaceAll(strings.Join(list, " "), top+"/", "")
-	const want = "starling.toml .claude/settings.json .claude/settings.local.json .codex .gemini .mcp.json .starling .starling-trees judge.py lib/a.py"
+	const want = "starling.toml .claude/settings.json .claude/settings.local.json .codex .gemini .mcp.json judge.py lib/a.py"
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
