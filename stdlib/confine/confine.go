@@ -37,7 +37,8 @@ func Program(a *effect.Attempt, spec *process.Spec, o Order) {
 	home, _ := os.UserHomeDir()
 	tools := sandbox.FindTools(spec.Programs(), home, os.Getenv)
 	spec.Env = append(spec.Env, missing(spec.Env, tools.Env)...)
-	options := git.Options{Workspace: a.Settings.Workspace, Store: a.Store, Trees: a.Trees}
+	options := git.Options{Workspace: a.Settings.Workspace, Store: a.Store, Trees: a.Trees,
+		Rights: project.Rights(a.Settings)}
 	p := &sandbox.Policy{
 		Read:    slices.Concat(sandbox.System(), tools.Read, certificates(spec.Env), o.Own, o.Read),
 		Write:   o.Write,
