@@ -74,6 +74,7 @@ type Local struct {
 	notices  notifier
 	places   places
 	exchange chan struct{} // of one place: taken by a turn that reads or changes what runs share, until that is durable
+	heads    heads         // used with the exchange
 	contents sync.RWMutex  // held for reading by commits that name contents, for writing while some are dropped
 	keeping  sync.RWMutex  // held for writing while something is dropped; for reading while a run is made of contents or of a journal that are there
 

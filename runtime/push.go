@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"slices"
 
@@ -78,8 +77,8 @@ func (e *Local) push(ctx context.Context, queue string, it *item) (*Pushed, erro
 		return nil, err
 	}
 	p := &Pushed{Schema: Schema, Queue: queue, Item: id, Known: writes == nil, Oldest: id}
-	err = scan(e.store, prefixQueue+queue+"/", func(key string, _ []byte) error {
-		p.Oldest = binary.BigEndian.Uint64([]byte(key))
+	err = e.heads.scan(e.store, queue, func(oldest uint64, _ []byte) error {
+		p.Oldest = oldest
 		return ErrStopScan
 	})
 	if err == nil && writes != nil {

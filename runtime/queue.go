@@ -158,8 +158,7 @@ func (q *queueCall) take() (effect.Payload, bool, error) {
 	var id uint64
 	var next time.Time // when the first lease is over
 	wanted, there := uint64(q.args.Int("id")), false
-	err := scan(q.host.e.store, prefixQueue+q.queue+"/", func(key string, row []byte) error {
-		number := binary.BigEndian.Uint64([]byte(key))
+	err := q.host.e.heads.scan(q.host.e.store, q.queue, func(number uint64, row []byte) error {
 		if wanted != 0 && number != wanted {
 			return nil
 		}
@@ -254,6 +253,9 @@ func (q *queueCall) settle(to string, change func(*item)) error {
 		key = other
 	}
 	q.write(key, it.payload())
+	if to == prefixQueue {
+		q.host.e.heads.lower(q.queue, id)
+	}
 	return nil
 }
 

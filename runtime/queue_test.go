@@ -420,3 +420,27 @@ def main():
 	w.verified(holds.ID)
 	w.verified(waits.ID)
 }
+
+// What comes back into a queue from aside is the oldest again, though younger ones were dropped since.
+func TestItemComesBackInFrontOfTheOldest(t *testing.T) {
+	w := newWorld(t)
+	got := w.out(`
+def main():
+    [queue.push("q", v) for v in ["a", "b", "c"]]
+    queue.park(queue.take("q"), "later")
+    queue.ack(queue.take("q"))
+    c = queue.take("q")
+    for i in queue.all("q"):
+        if i.status == "parked":
+            queue.release(i)
+    a = queue.take("q")
+    queue.ack(a)
+    queue.ack(c)
+    none = queue.take("q", wait = False)
+    queue.push("q", "d")
+    return [a.value, c.value, none, queue.take("q").value]
+`)
+	if want := `["a","c",null,"d"]`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
