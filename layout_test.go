@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -282,6 +283,43 @@ func receiver(f *ast.FuncDecl) string {
 			return x.Name
 		default:
 			return ""
+		}
+	}
+}
+
+// SECURITY.md promises nothing without a test that tries to break it: those that it names are there.
+func TestSecurityNamesTestsThatAreThere(t *testing.T) {
+	text, err := os.ReadFile("SECURITY.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile("`(Test\\w+|[a-z0-9]+(_[a-z0-9]+)*\\.txtar)`").FindAllStringSubmatch(string(text), -1)
+	if len(named) < 10 {
+		t.Fatalf("it names %d tests, which cannot be all", len(named))
+	}
+	there := map[string]bool{}
+	err = filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		if filepath.Ext(path) == ".txtar" {
+			there[d.Name()] = true
+		}
+		if !strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		code, err := os.ReadFile(path)
+		for _, f := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllSubmatch(code, -1) {
+			there[string(f[1])] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range named {
+		if !there[name[1]] {
+			t.Errorf("SECURITY.md names %s, which is not there", name[1])
 		}
 	}
 }
