@@ -220,7 +220,7 @@ func (d *storeDoors) Stop(ctx context.Context) (int, error) {
 	if !exists(d.config.Dir) {
 		return 0, nil
 	}
-	return owner.Stop(ctx, d.config.Dir)
+	return owner.Stop(ctx, d.config)
 }
 
 // nowhere is the engine of a store that does not exist yet: nothing is in it, and looking does not make it.

@@ -16,6 +16,7 @@ func (c *call) stopCommand() *cobra.Command {
 		Short:   "Ask the process that owns the store to leave, or end one agent",
 		GroupID: "store",
 		Long: `Ask the process that owns the store to leave, and wait until it has. Its runs stay as they are.
+A token that is brought needs the capability admin.
 
 With RUN@STEP the agent at work there is ended, and nothing else: its Result has the status stopped, and the script goes on.`,
 		Args: operands(0, 1),

@@ -57,10 +57,12 @@ func Greet(ctx context.Context, socket string) (Hello, error) {
 	return c.greet(ctx, http.MethodGet, "/hello")
 }
 
-// Stop asks the owner at socket to leave, whatever protocol it speaks. It returns when the owner has heard it.
-func Stop(ctx context.Context, socket string) (Hello, error) {
+// Stop asks the owner at socket to leave, whatever protocol it speaks, in the name of a token if it
+// is not "". It returns when the owner has heard it.
+func Stop(ctx context.Context, socket, token string) (Hello, error) {
 	c := newClient(socket)
 	defer c.Close()
+	c.Bring(token)
 	return c.greet(ctx, http.MethodPost, "/stop")
 }
 

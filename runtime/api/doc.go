@@ -5,7 +5,7 @@
 //
 //	request       body                     answer           engine
 //	GET  /hello   -                        Hello            - (every protocol has this one)
-//	POST /stop    -                        Hello            - (every protocol has this one) asks the owner to leave
+//	POST /stop    -                        Hello            - (every protocol has this one) asks the owner to leave, needs admin
 //	GET  /attach  -                        comments only    - counts the caller as a client while it is open
 //	POST /start   runtime.StartRequest     runtime.Run      Start
 //	POST /signal  runtime.Signal           runtime.Receipt  Signal

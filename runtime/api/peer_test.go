@@ -77,12 +77,12 @@ func TestStopIsForPeople(t *testing.T) {
 		OnStop:   func() { stops <- "agent" },
 		Identify: func(int) (string, string, error) { return "bob", "r1", nil },
 	})
-	_, err := api.Stop(within(t), path)
+	_, err := api.Stop(within(t), path, "")
 	if r := runtime.AsRefusal(err); r.Kind != runtime.ErrDenied || !strings.HasSuffix(r.Message, "may not stop the owner of the store: it acts for an agent") {
 		t.Errorf("got %v, want denied", err)
 	}
 	_, path = serve(t, fake(t), api.Options{OnStop: func() { stops <- "user" }})
-	if _, err := api.Stop(within(t), path); err != nil {
+	if _, err := api.Stop(within(t), path, ""); err != nil {
 		t.Fatal(err)
 	}
 	if who := <-stops; who != "user" {

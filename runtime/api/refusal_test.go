@@ -180,7 +180,7 @@ func TestForeignOwner(t *testing.T) {
 	if err != nil || h.Build != "v9" || h.PID != 12 {
 		t.Errorf("hello of a later version: got %+v, %v", h, err)
 	}
-	if h, err = api.Stop(within(t), path); err != nil || h.Protocol != 7 {
+	if h, err = api.Stop(within(t), path, ""); err != nil || h.Protocol != 7 {
 		t.Errorf("stop of a later version: got %+v, %v", h, err)
 	}
 }

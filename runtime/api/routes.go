@@ -19,7 +19,7 @@ type endpoint func(ctx context.Context, e runtime.Engine, r *http.Request) (cont
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /hello", s.greeting(nil))
-	mux.Handle("POST /stop", s.greeting(s.options.OnStop))
+	mux.Handle("POST /stop", s.greeting(s.stop))
 	mux.Handle("GET /attach", s.stream(s.attach))
 	mux.Handle("POST /whoami", s.call(postTo(whoami)))
 	mux.Handle("POST /start", s.call(post(runtime.Engine.Start)))
@@ -75,14 +75,10 @@ func (s *Server) call(answer endpoint) http.Handler {
 // greeting makes a handler that says hello after it has done something.
 func (s *Server) greeting(do func()) http.Handler {
 	return s.handler(true, func(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
-		who := r.Context().Value(identityKey{}).(identity)
-		if r.Method == http.MethodPost && who.err != nil {
-			return who.err
-		}
-		if r.Method == http.MethodPost && !runtime.CallerOf(ctx).Local {
-			return runtime.Refuse(runtime.ErrDenied, "", "%s may not stop the owner of the store: it acts for an agent", runtime.CallerOf(ctx).Name)
-		}
 		if do != nil {
+			if err := s.mayStop(ctx, r); err != nil {
+				return err
+			}
 			do()
 		}
 		content, contentType, err := encode(s.hello())
@@ -90,6 +86,39 @@ func (s *Server) greeting(do func()) http.Handler {
 		w.Write(content)
 		return err
 	})
+}
+
+func (s *Server) stop() {
+	if s.options.OnStop != nil {
+		s.options.OnStop()
+	}
+}
+
+// mayStop refuses who may not end the owner. Whose a token is only the engine knows: one that brings
+// it asks again when there is one. Its user is heard in every state.
+func (s *Server) mayStop(ctx context.Context, r *http.Request) error {
+	if _, found := bearerOf(r); found {
+		e, err := s.begin()
+		if err != nil {
+			return err
+		}
+		defer s.end()
+		if ctx, err = bearer(ctx, e, r); err != nil {
+			return err
+		}
+	} else if who := r.Context().Value(identityKey{}).(identity); who.err != nil {
+		return who.err
+	}
+	const doing = "%s may not stop the owner of the store"
+	switch c := runtime.CallerOf(ctx); {
+	case c.May(runtime.CanAdmin):
+		return nil
+	case c.Agent != "":
+		return runtime.Refuse(runtime.ErrDenied, "", doing+": it acts for an agent", c.Name)
+	default:
+		help := "the token needs the capability admin"
+		return runtime.Refuse(runtime.ErrDenied, help, doing, c.Name)
+	}
 }
 
 // handler checks who asks and turns an error, and a panic of the engine, into an answer.

@@ -163,7 +163,7 @@ func TestStoppingEndsIdle(t *testing.T) {
 	done := idles(t, s, time.Hour)
 	stopped := make(chan error, 1)
 	go func() {
-		pid, err := owner.Stop(within(t), dir)
+		pid, err := owner.Stop(within(t), config(dir))
 		if pid != os.Getpid() {
 			t.Errorf("stopped %d, want %d", pid, os.Getpid())
 		}

@@ -63,7 +63,7 @@ func TestOwnerThatWasMissed(t *testing.T) {
 			}
 			r := recorded(t, dir)
 			take(t, dir, r)
-			if pid, err := owner.Stop(within(t), dir); err != nil || pid != r.PID {
+			if pid, err := owner.Stop(within(t), config(dir)); err != nil || pid != r.PID {
 				t.Errorf("stopped %d, %v; want %d", pid, err, r.PID)
 			}
 		})

@@ -207,7 +207,7 @@ func TestOwnerThatHangs(t *testing.T) {
 // lock.
 func (p *process) endByName(dir string) {
 	p.t.Helper()
-	pid, err := owner.Stop(within(p.t), dir)
+	pid, err := owner.Stop(within(p.t), config(dir))
 	if goruntime.GOOS != "linux" {
 		refused(p.t, err, runtime.ErrOwnerUnreachable, fmt.Sprint("process ", p.pid()))
 		return
@@ -242,11 +242,11 @@ func TestSpawn(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	pid, err := owner.Stop(within(t), dir)
+	pid, err := owner.Stop(within(t), config(dir))
 	if err != nil || pid != r.PID {
 		t.Errorf("stopped %d, %v; want %d", pid, err, r.PID)
 	}
-	if pid, err = owner.Stop(within(t), dir); err != nil || pid != 0 {
+	if pid, err = owner.Stop(within(t), config(dir)); err != nil || pid != 0 {
 		t.Errorf("stopped %d, %v; want nobody", pid, err)
 	}
 	for _, name := range []string{filepath.Join(dir, "owner.json"), r.Socket} {
@@ -279,7 +279,7 @@ func TestStopHandsOver(t *testing.T) {
 	run := b.do(order{Do: "start", Start: source(review)}).Run.ID
 	watch := b.send(order{Do: "watch", Run: run})
 	<-watch
-	if pid, err := owner.Stop(within(t), dir); err != nil || pid != first || pid != b.greeted.Owner {
+	if pid, err := owner.Stop(within(t), config(dir)); err != nil || pid != first || pid != b.greeted.Owner {
 		t.Fatalf("stopped %d, %v; want %d", pid, err, first)
 	}
 	b.do(order{Do: "signal", Signal: answer(run, "review")})

@@ -293,7 +293,7 @@ func TestOwnerOfAnotherVersion(t *testing.T) {
 	}
 	_, err = owner.Acquire(within(t), config(dir), owner.Keeper)
 	refused(t, err, runtime.ErrOwnerUnreachable, "(v9) already", "starling stop")
-	if pid, err := owner.Stop(within(t), dir); err != nil || pid != os.Getpid() {
+	if pid, err := owner.Stop(within(t), config(dir)); err != nil || pid != os.Getpid() {
 		t.Errorf("stopped %d, %v; want the later version", pid, err)
 	}
 	acquire(t, config(dir), owner.Participant)

@@ -12,13 +12,15 @@ import (
 	"starling/runtime/api"
 )
 
-// Stop asks the owner of a store to leave, whatever version it is of, and waits until it has. It returns the owner's pid, 0 if there was none. Clients of
-// that owner elect another among themselves, so that the store may have an owner again when Stop returns.
-func Stop(ctx context.Context, dir string) (pid int, err error) {
-	if dir, err = real(dir); err != nil {
+// Stop asks the owner of the store Config.Dir to leave, whatever version it is of, and waits until it has. It returns the owner's pid, 0 if there was none. Clients of
+// that owner elect another among themselves, so that the store may have an owner again when Stop returns. With Config.Token it asks in
+// the name of that token, which needs the capability admin.
+func Stop(ctx context.Context, c Config) (pid int, err error) {
+	dir, err := real(c.Dir)
+	if err != nil {
 		return 0, err
 	}
-	owner, err := askToLeave(ctx, dir)
+	owner, err := askToLeave(ctx, dir, c.Token)
 	if err != nil || owner.PID == 0 {
 		return 0, err
 	}
@@ -58,7 +60,7 @@ func end(dir string, unanswered error) (Record, error) {
 }
 
 // askToLeave finds the owner and asks. The record is empty if there is none.
-func askToLeave(ctx context.Context, dir string) (Record, error) {
+func askToLeave(ctx context.Context, dir, token string) (Record, error) {
 	for deadline := time.Now().Add(patience); ; {
 		free, err := unlocked(dir)
 		if free || err != nil {
@@ -68,7 +70,7 @@ func askToLeave(ctx context.Context, dir string) (Record, error) {
 		err = &api.Away{State: api.Gone}
 		if ok {
 			trying, cancel := context.WithTimeout(ctx, answerWithin)
-			_, err = api.Stop(trying, r.Socket)
+			_, err = api.Stop(trying, r.Socket, token)
 			cancel()
 		}
 		switch {
@@ -78,6 +80,8 @@ func askToLeave(ctx context.Context, dir string) (Record, error) {
 			return Record{}, ctx.Err()
 		case !api.IsAway(err) && !errors.Is(err, context.DeadlineExceeded):
 			return Record{}, err
+		case time.Now().After(deadline) && token != "": // nobody has said that its bearer may
+			return Record{}, unreachable(dir, patience, err)
 		case time.Now().After(deadline):
 			return end(dir, err)
 		}
