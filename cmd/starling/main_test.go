@@ -30,6 +30,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	testscript.Main(m, map[string]func(){"starling": func() { start(openCrashing, skewed, doubting) }, "toolserver": func() { tooltest.Main(os.Args[1:]) },
+		"raider":   func() { beRaider(os.Args[1:]) },
 		"acpagent": func() { acptest.Main(os.Args[1:]) }})
 }
 
