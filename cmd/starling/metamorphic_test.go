@@ -168,6 +168,19 @@ type guest struct{ runtime.Engine }
 func (guest) Owner() int   { return 0 }
 func (guest) Close() error { return nil }
 
+// Trust is for the commands that ask before they run something.
+func (g guest) Trust(ctx context.Context, r runtime.TrustRequest) (*runtime.Trust, error) {
+	return trust(ctx, g.Engine, r)
+}
+
+func trust(ctx context.Context, e runtime.Engine, r runtime.TrustRequest) (*runtime.Trust, error) {
+	kept, err := runtime.Facet[runtime.Trusts](e)
+	if err != nil {
+		return nil, err
+	}
+	return kept.Trust(ctx, r)
+}
+
 // resident is the engine for who calls it in this process.
 type resident struct{ runtime.Engine }
 
@@ -181,6 +194,10 @@ func asUser(ctx context.Context) context.Context {
 
 func (r resident) Start(ctx context.Context, s runtime.StartRequest) (*runtime.Run, error) {
 	return r.Engine.Start(asUser(ctx), s)
+}
+
+func (r resident) Trust(ctx context.Context, t runtime.TrustRequest) (*runtime.Trust, error) {
+	return trust(asUser(ctx), r.Engine, t)
 }
 
 func (r resident) Signal(ctx context.Context, s runtime.Signal) (*runtime.Receipt, error) {
