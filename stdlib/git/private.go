@@ -237,7 +237,9 @@ func (c *configuration) repository(text *strings.Builder, s setting) {
 		set(text, s.key, s.value)
 	}
 	if name, what := s.filter(); what == "clean" || what == "process" {
-		c.filters[name] = c.filters[name] // known, and run only as the user has it
+		if _, known := c.filters[name]; !known {
+			c.filters[name] = false // known from now on, and run only as the user has it
+		}
 	}
 }
 
