@@ -201,7 +201,7 @@ func TestDescriptors(t *testing.T) {
 	dir := t.TempDir()
 	resting(t, dir, false)
 	refused := 0
-	for n := 8; n <= 26; n += 3 {
+	for n := 8; n <= 38; n += 3 {
 		limit := []string{"sh", "-c", fmt.Sprintf(`ulimit -n %d; exec "$0" "$@"`, n)}
 		for _, args := range [][]string{{"ps"}, {"run", "rest.star"}, {"store", "check"}} {
 			a := inFull(t, dir, limit, args...)

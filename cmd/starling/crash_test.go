@@ -62,24 +62,32 @@ func die() {
 	select {}
 }
 
-// commits says how far the next commit at which the story is cut may be from the last one, and draws how far it is. What runs tests or git in a repository takes long: a seed draws
-// the commits then, unless -every-commit is given.
-func (s *story) commits(t *testing.T) (most int, r *rand.Rand) {
+// commits says how far the next commit at which the story is cut may be from the last one, given how
+// far where that costs little, and draws how far it is. What runs tests, git or servers takes long: a
+// seed draws the commits then, unless -every-commit is given.
+func (s *story) commits(t *testing.T, most int) (int, *rand.Rand) {
 	t.Helper()
-	most, seed := 1, *killSeed
+	seed := *killSeed
 	if seed == 0 {
 		seed = rand.Uint64()
 	}
-	if s.Toy && !*everyCommit {
-		most = 16
+	switch {
+	case *everyCommit:
+		most = 1
+	case s.Toy:
+		most = 32
+	case s.Servers:
+		most = 6
+	}
+	if most > 1 {
 		t.Logf("-kill-seed %d", seed)
 	}
 	return most, rand.New(rand.NewPCG(seed, 0))
 }
 
-// killAll kills one command at its first, second, ... commit, until it has no more.
+// killAll kills one command at its first commit and those that follow, until it has no more.
 func (s *story) killAll(t *testing.T, command int, moment string, want *ending) {
-	most, r := s.commits(t)
+	most, r := s.commits(t, 3)
 	for n := 1; ; n += 1 + r.IntN(most) {
 		crash := fmt.Sprintf("%s %d", moment, n)
 		got := s.tell(t, killer{command: command, crash: crash})

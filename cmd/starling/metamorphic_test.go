@@ -40,7 +40,7 @@ func TestMetamorphic(t *testing.T) {
 				}
 			}
 			for moment, when := range []string{memory.BeforeApply: "before", memory.AfterApply: "after"} {
-				most, r := s.commits(t)
+				most, r := s.commits(t, 1)
 				for n, hit := 1, true; hit; n += 1 + r.IntN(most) {
 					got := play(&house{rests: n%2 == 0}, n, memory.Moment(moment))
 					if diff := want.differs(got); diff != "" {

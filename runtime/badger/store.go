@@ -137,6 +137,9 @@ func (s *Store) prepare(found findings, d disk) (o badgerdb.Options, err error) 
 		}
 		dir, reads = s.staged, true
 	}
+	if err := descriptors(dir); err != nil {
+		return o, err
+	}
 	o = turnedDown(dir, found, s.faults)
 	if o.ReadOnly = reads; reads {
 		return o, nil
@@ -148,6 +151,28 @@ func (s *Store) prepare(found findings, d disk) (o badgerdb.Options, err error) 
 		return o, err
 	}
 	return o, s.settle(found)
+}
+
+// ownDescriptors is how many files Badger has open beside its tables and logs: the folder, the
+// manifest, the list of keys, the lock, and those of what it begins.
+const ownDescriptors = 12
+
+// descriptors asks for as many descriptors as Badger needs to open dir, and gives them back: where
+// Badger gets none it ends the process, with the words of the system alone.
+func descriptors(dir string) error {
+	files, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	need := len(files) + ownDescriptors
+	for range need {
+		f, err := os.Open(os.DevNull)
+		if err != nil {
+			return fmt.Errorf("%s: badger needs %d descriptors: %w", dir, need, errors.Unwrap(err))
+		}
+		defer f.Close()
+	}
+	return nil
 }
 
 // refusedBy says why Badger does not open.

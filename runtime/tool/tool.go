@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"sync"
 
 	"go.starlark.net/starlark"
 
@@ -14,11 +15,11 @@ import (
 // Tool is one thing that can be asked of an engine.
 type Tool struct {
 	Name   string
-	Doc    string             // for people and models
-	Input  *contract.Contract // of the arguments
-	Looks  bool               // it changes nothing
-	Ends   bool               // it destroys something
-	Answer any                // a value of the type of its answers
+	Doc    string                    // for people and models
+	Input  func() *contract.Contract // of the arguments
+	Looks  bool                      // it changes nothing
+	Ends   bool                      // it destroys something
+	Answer any                       // a value of the type of its answers
 
 	call func(d *Desk, ctx context.Context, arguments json.RawMessage) (any, error)
 	can  runtime.Capability // all of these, or every call is refused
@@ -128,13 +129,15 @@ func words() map[string]string {
 	}
 }
 
-// args reads a contract of this file.
-func args(text string) *contract.Contract {
-	c, err := contract.Parse("arguments", text)
-	if err != nil {
-		panic(err) // the table is tested
-	}
-	return c
+// args reads a contract of this file when it is asked for: the help of every command names the tools.
+func args(text string) func() *contract.Contract {
+	return sync.OnceValue(func() *contract.Contract {
+		c, err := contract.Parse("arguments", text)
+		if err != nil {
+			panic(err) // the table is tested
+		}
+		return c
+	})
 }
 
 // calls gives a method of the server its arguments.
@@ -151,7 +154,7 @@ func calls[A any](method func(*Desk, context.Context, A) (any, error)) func(*Des
 // Schema is the contract of the arguments that a caller may use as JSON Schema, with what each means.
 func (t *Tool) Schema(c runtime.Caller) map[string]any {
 	var schema map[string]any
-	if err := json.Unmarshal(t.Input.Schema(contract.Validate).JSON(), &schema); err != nil {
+	if err := json.Unmarshal(t.Input().Schema(contract.Validate).JSON(), &schema); err != nil {
 		panic(err) // it is ours
 	}
 	properties, _ := schema["properties"].(map[string]any)
@@ -177,7 +180,7 @@ func (t *Tool) checked(arguments json.RawMessage) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, wrong := t.Input.Check(v)
+	v, wrong := t.Input().Check(v)
 	if len(wrong) > 0 {
 		return nil, badCall(t.Name, wrong)
 	}

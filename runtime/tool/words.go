@@ -42,7 +42,7 @@ func isNull(v json.RawMessage) bool { return v == nil || string(v) == "null" }
 
 // needs tells whether an argument must be given.
 func (t *Tool) needs(name string) bool {
-	fields, _ := t.Input.Fields()
+	fields, _ := t.Input().Fields()
 	return slices.ContainsFunc(fields, func(f contract.Field) bool { return f.Name == name && f.Required })
 }
 

@@ -115,7 +115,7 @@ func TestLongWords(t *testing.T) {
 		t.Fatal(answer)
 	}
 	for _, tool := range tool.Tools() {
-		fields, _ := tool.Input.Fields()
+		fields, _ := tool.Input().Fields()
 		for _, long := range fields {
 			for _, length := range []int{5_000, 70_000} {
 				args := map[string]any{}

@@ -84,7 +84,7 @@ func ask(ctx context.Context, backends map[string]Backend, servers *tool.Servers
 	}
 	reply := backend.Ask(ctx, Question{Attempt: a, Definition: d, Request: request, hidden: secret.Given(a, d.Env), keys: secret.Keys(a, d.Env)})
 	reply.Backend = d.Serves
-	if a.GoesOn && reply.Err != nil && full.MatchString(reply.Err.Message) {
+	if a.GoesOn && reply.Err != nil && full().MatchString(reply.Err.Message) {
 		reply.Class = effect.Retryable // another attempt begins a new conversation
 	}
 	if d.Envelope != nil {

@@ -3,7 +3,6 @@ package agent
 import (
 	"encoding/json"
 	"errors"
-	"regexp"
 	"strings"
 
 	"go.starlark.net/starlark"
@@ -102,8 +101,8 @@ func jsonAt(text string) (v starlark.Value, read int) {
 }
 
 var (
-	yamlFence   = regexp.MustCompile("(?ms)^[ \\t]*```ya?ml[ \\t]*\\r?\\n(.*?)^[ \\t]*```")
-	yamlHeading = regexp.MustCompile(`(?m)^#{1,6} [A-Z][A-Z0-9_]+[ \t\r]*$`)
+	yamlFence   = pattern("(?ms)^[ \\t]*```ya?ml[ \\t]*\\r?\\n(.*?)^[ \\t]*```")
+	yamlHeading = pattern(`(?m)^#{1,6} [A-Z][A-Z0-9_]+[ \t\r]*$`)
 )
 
 // longestYAML bounds in bytes what is read as YAML: its tree takes some hundred times as much.
@@ -112,7 +111,7 @@ const longestYAML = 256 << 10
 // yamlValues lists the dicts and lists that a text sets apart as YAML, the last one first.
 func yamlValues(text string) []starlark.Value {
 	var blocks []string
-	for _, m := range yamlFence.FindAllStringSubmatch(text, -1) {
+	for _, m := range yamlFence().FindAllStringSubmatch(text, -1) {
 		blocks = append(blocks, m[1])
 	}
 	if blocks == nil {
@@ -139,7 +138,7 @@ func structured(v starlark.Value) bool {
 // underHeadings cuts a text at its headings in capitals. What stands before the first is no part.
 func underHeadings(text string) []string {
 	var parts []string
-	heads := yamlHeading.FindAllStringIndex(text, -1)
+	heads := yamlHeading().FindAllStringIndex(text, -1)
 	for i, head := range heads {
 		end := len(text)
 		if i+1 < len(heads) {

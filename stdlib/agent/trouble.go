@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"go.starlark.net/starlark"
@@ -14,26 +15,31 @@ import (
 // Coding agents tell of failures in words that are meant for people. Whether another attempt may help is read from these words; what nobody knows
 // is tried again, which is bounded.
 
+// pattern is one that is compiled when it is first needed: a guard needs none.
+func pattern(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+}
+
 // final are words of failures that another attempt cannot mend.
-var final = regexp.MustCompile(`(?i)invalid.{0,20}(api key|x-api-key|token|credential)|incorrect api key|unauthorized|authentication|not logged in|/login|\b(401|403|404)\b|` +
+var final = pattern(`(?i)invalid.{0,20}(api key|x-api-key|token|credential)|incorrect api key|unauthorized|authentication|not logged in|/login|\b(401|403|404)\b|` +
 	`credit balance|billing|prompt is too long|context (length|window)|error_max_turns|error_max_budget|model.{0,40}(not found|does not exist|not supported)|insufficient_quota`)
 
 // full are words of failures of conversations that have no more room.
-var full = regexp.MustCompile(`(?i)prompt is too long|context (length|window)|maximum context|context limit`)
+var full = pattern(`(?i)prompt is too long|context (length|window)|maximum context|context limit`)
 
 // until is when a usage limit ends, in seconds since 1970, as Claude Code puts it behind the words.
-var until = regexp.MustCompile(`limit reached\|(\d{10})\b`)
+var until = pattern(`limit reached\|(\d{10})\b`)
 
 // within is how long to wait, as APIs say it.
-var within = regexp.MustCompile(`(?i)(?:retry|try again)[^0-9]{0,20}?(\d+(?:\.\d+)?) ?(ms|s|sec|seconds?|m|min|minutes?)\b`)
+var within = pattern(`(?i)(?:retry|try again)[^0-9]{0,20}?(\d+(?:\.\d+)?) ?(ms|s|sec|seconds?|m|min|minutes?)\b`)
 
 // toldFault classifies what an agent says went wrong.
 func toldFault(message string) *fault {
 	f := &fault{message: strings.TrimSpace(message), kind: effect.KindAgent, class: effect.Retryable, said: true}
 	switch {
-	case until.MatchString(message):
+	case until().MatchString(message):
 		f.after = untilLimit(message, time.Now())
-	case final.MatchString(message):
+	case final().MatchString(message):
 		f.class = effect.Final
 	default:
 		f.after = waitOf(message)
@@ -42,7 +48,7 @@ func toldFault(message string) *fault {
 }
 
 func untilLimit(message string, now time.Time) time.Duration {
-	seconds, err := strconv.ParseInt(until.FindStringSubmatch(message)[1], 10, 64)
+	seconds, err := strconv.ParseInt(until().FindStringSubmatch(message)[1], 10, 64)
 	if err != nil {
 		return 0
 	}
@@ -50,7 +56,7 @@ func untilLimit(message string, now time.Time) time.Duration {
 }
 
 func waitOf(message string) time.Duration {
-	m := within.FindStringSubmatch(message)
+	m := within().FindStringSubmatch(message)
 	if m == nil {
 		return 0
 	}

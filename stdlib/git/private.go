@@ -10,10 +10,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 )
 
 // Git executes what a configuration names: hooks, filters, drivers for diffs and merges, monitors,
@@ -46,9 +46,9 @@ const maxConfig = 1 << 20 // bytes of a configuration that is read
 
 // kept are the keys that are taken over of every configuration, and what their values must look
 // like.
-var kept = map[string]*regexp.Regexp{
-	"core.autocrlf":      regexp.MustCompile(`^(?i:true|false|input)$`),
-	"core.eol":           regexp.MustCompile(`^(?i:lf|crlf|native)$`),
+var kept = map[string]func(string) bool{
+	"core.autocrlf":      oneOf("true", "false", "input"),
+	"core.eol":           oneOf("lf", "crlf", "native"),
 	"user.name":          plainText,
 	"user.email":         plainText,
 	"user.useconfigonly": flag,
@@ -59,24 +59,55 @@ var kept = map[string]*regexp.Regexp{
 }
 
 // keptOfRepository are those that say how a repository is stored.
-var keptOfRepository = map[string]*regexp.Regexp{
-	"core.repositoryformatversion": regexp.MustCompile(`^[0-9]+$`),
+var keptOfRepository = map[string]func(string) bool{
+	"core.repositoryformatversion": number,
 	"core.filemode":                flag,
 	"core.symlinks":                flag,
 	"core.ignorecase":              flag,
 	"core.precomposeunicode":       flag,
 	"core.sparsecheckout":          flag,
 	"core.sparsecheckoutcone":      flag,
-	"core.logallrefupdates":        regexp.MustCompile(`^(?i:true|false|always)$`),
-	"core.sharedrepository": regexp.MustCompile(
-		`^(?i:umask|group|all|world|everybody|true|false|0?[0-7]{3})$`),
+	"core.logallrefupdates":        oneOf("true", "false", "always"),
+	"core.sharedrepository":        shared,
 }
 
-var (
-	flag      = regexp.MustCompile(`^(?i:true|false|yes|no|on|off|1|0)$`)
-	plainText = regexp.MustCompile(`^[^\x00-\x1f\x7f]{1,500}$`)
-	extension = regexp.MustCompile(`^extensions\.[a-z0-9]+$`)
-)
+// What a value must look like is said by functions: patterns would be compiled whenever the program
+// starts, as the guard of a single git, too.
+
+func oneOf(words ...string) func(string) bool {
+	return func(value string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(value, w) })
+	}
+}
+
+func flag(value string) bool {
+	return oneOf("true", "false", "yes", "no", "on", "off", "1", "0")(value)
+}
+
+func number(value string) bool { return consists(value, "0123456789") }
+
+// shared takes the words of core.sharedRepository, and a mode in octal.
+func shared(value string) bool {
+	return oneOf("umask", "group", "all", "world", "everybody", "true", "false")(value) ||
+		consists(value, "01234567") && (len(value) == 3 || len(value) == 4 && value[0] == '0')
+}
+
+// plainText is a line of at most 500 characters.
+func plainText(value string) bool {
+	n := utf8.RuneCountInString(value)
+	return 1 <= n && n <= 500 && !strings.ContainsFunc(value, func(c rune) bool {
+		return c < 0x20 || c == 0x7f
+	})
+}
+
+// extension is the key of an extension of the format.
+func extension(key string) bool {
+	name, ok := strings.CutPrefix(key, "extensions.")
+	return ok && consists(name, "abcdefghijklmnopqrstuvwxyz0123456789")
+}
+
+// consists tells whether a text has characters, and these alone.
+func consists(text, of string) bool { return text != "" && strings.Trim(text, of) == "" }
 
 // safeExtensions say nothing that matters here: git need not fetch what is missing, and reads
 // neither configurations of single trees nor paths of trees.
@@ -212,28 +243,31 @@ func (c *configuration) user(text *strings.Builder, s setting, filters []string,
 		c.filters[name] = slices.Contains(filters, name)
 		fallthrough
 	case what == "required":
-		if slices.Contains(filters, name) && plainText.MatchString(s.value) {
+		if slices.Contains(filters, name) && plainText(s.value) {
 			set(text, s.key, s.value)
 		}
 	case s.key == "core.excludesfile" || s.key == "core.attributesfile":
 		if rest, ok := strings.CutPrefix(s.value, "~/"); ok {
 			s.value = filepath.Join(home, rest)
 		}
-		if filepath.IsAbs(s.value) && plainText.MatchString(s.value) {
+		if filepath.IsAbs(s.value) && plainText(s.value) {
 			set(text, s.key, s.value)
 		}
-	case kept[s.key] != nil && kept[s.key].MatchString(s.value):
+	case kept[s.key] != nil && kept[s.key](s.value):
 		set(text, s.key, s.value)
 	}
 }
 
 // repository takes over a setting of the repository's.
 func (c *configuration) repository(text *strings.Builder, s setting) {
-	want := cmp.Or(kept[s.key], keptOfRepository[s.key])
-	if extension.MatchString(s.key) && !slices.Contains(safeExtensions, s.key) {
+	want := kept[s.key]
+	if want == nil {
+		want = keptOfRepository[s.key]
+	}
+	if extension(s.key) && !slices.Contains(safeExtensions, s.key) {
 		want = plainText // git refuses what it does not know
 	}
-	if want != nil && want.MatchString(s.value) {
+	if want != nil && want(s.value) {
 		set(text, s.key, s.value)
 	}
 	if name, what := s.filter(); what == "clean" || what == "process" {

@@ -52,17 +52,20 @@ func (f *File) ToolNames() []string {
 var Placeholder = regexp.MustCompile(`\{([A-Za-z0-9][A-Za-z0-9._-]*)\}`)
 
 // toolName leaves the dot out: it parts the server from its tool.
-var toolName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
+var toolName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
 
 // headerName is a token of HTTP.
 var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
-// definitionsHash is what `starling tools ls` shows.
-var definitionsHash = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+// isHash tells whether a text is what `starling tools ls` shows of definitions.
+func isHash(text string) bool {
+	digits, ok := strings.CutPrefix(text, "sha256:")
+	return ok && len(digits) == 64 && strings.Trim(digits, "0123456789abcdef") == ""
+}
 
 // CheckToolName tells whether a tool server may have this name.
 func CheckToolName(name string) error {
-	if !toolName.MatchString(name) {
+	if !toolName.MatchString(name) || len(name) > 64 {
 		return fmt.Errorf("got the name %q, want letters, digits, '_' and '-', beginning with a letter or a digit, at most 64", name)
 	}
 	return nil
@@ -96,7 +99,7 @@ func (r *reader) tool(name string, t table) Tool {
 	}
 	s.Secrets = r.secretUses(t, url)
 	r.checkAllow(t, s.Allow)
-	if s.Definitions, _ = r.string(t, "definitions"); s.Definitions != "" && !definitionsHash.MatchString(s.Definitions) {
+	if s.Definitions, _ = r.string(t, "definitions"); s.Definitions != "" && !isHash(s.Definitions) {
 		r.refuse(t.at("definitions"), fmt.Sprintf("%q", s.Definitions), "the hash that `starling tools ls` shows", "")
 	}
 	return s
