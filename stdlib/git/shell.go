@@ -133,6 +133,9 @@ func (s *shell) end() {
 		_ = n.commands.Close() // the end of its input
 		<-n.ended
 		s.now = nil
+		for _, lack := range n.result.Lacks {
+			s.of.warn("the sandbox of git is not whole: %s", lack)
+		}
 	}
 }
 
