@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"starling/lang/effect"
 	"starling/runtime"
@@ -53,9 +54,9 @@ func (c *call) openLocal(dir string) (runtime.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	home := c.homeProject(dir)
-	if home.Marks && c.doubt() != "" {
-		return nil, errors.Join(uncertain(c.doubt()), store.Close())
+	home, err := c.homeProject(dir)
+	if c.doubt() != "" && (home.Marks || err != nil) {
+		return nil, errors.Join(uncertain(c.doubt(), err), store.Close())
 	}
 	e, err := runtime.Open(store, c.env, runtime.Options{
 		Log:     c.notice,
@@ -83,7 +84,14 @@ func openReader(dir string, env *effect.Environment) (runtime.Engine, error) {
 	return runtime.NewReader(store, env), nil
 }
 
-func uncertain(doubt string) error {
+// uncertain refuses to own a store where the project requires what the machine lacks, and where its
+// file cannot be read, so that nobody knows what it requires.
+func uncertain(doubt string, unread error) error {
+	if unread != nil {
+		return runtime.Refuse(runtime.ErrDenied, "mend "+projectFile,
+			"who calls cannot be told for certain (%s), and whether %s allows that is not known: %s",
+			doubt, projectFile, strings.Split(unread.Error(), "\n")[0])
+	}
 	return runtime.Refuse(runtime.ErrDenied,
 		`take require = "marks" out of [owner] in `+projectFile+", or run on Linux 6.5 or later",
 		"%s requires that it can be told for certain who calls: %s", projectFile, doubt)

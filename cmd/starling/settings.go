@@ -51,17 +51,19 @@ func (c *call) homeSettings(store string) (*effect.Settings, error) {
 	return s, err
 }
 
-// homeProject is the project that a store stands in, for what it says of the store's owner. A file that cannot be read says nothing: it is told of when it is used.
-func (c *call) homeProject(store string) *project.File {
+// homeProject is the project that a store stands in, for what it says of the store's owner. Of a file
+// that cannot be read it is empty, with the error: its owner works all the same, unless it cannot tell
+// who calls.
+func (c *call) homeProject(store string) (*project.File, error) {
 	s, err := c.homeSettings(store)
 	if err != nil || len(s.Project) == 0 {
-		return &project.File{}
+		return &project.File{}, err
 	}
 	p, err := project.Parse(projectFile, s.Project)
 	if err != nil {
-		return &project.File{}
+		return &project.File{}, err
 	}
-	return p
+	return p, nil
 }
 
 // readProject reads and checks a project file into the settings.

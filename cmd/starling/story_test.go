@@ -26,7 +26,7 @@ type story struct {
 	name    string
 	script  string            // a file of scripts/, or the text of one
 	files   map[string]string // beside the text
-	Toy     bool              `json:"toy"` // the working folder is a repository with scripts/toy in it
+	Toy     bool              `json:"toy"`     // the working folder is a repository with scripts/toy in it
 	Servers bool              `json:"servers"` // it starts tool servers
 	folder  string            // what lies in the working folder, "" for nothing
 	Args    []string          `json:"args"`    // of run; SINK is the address of the world, which serves the folder

@@ -1,7 +1,6 @@
 package owner
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -62,7 +61,7 @@ func Spawn(ctx context.Context, c Config, exe string, args ...string) error {
 		return err
 	}
 	return runtime.Refuse(runtime.ErrOwnerUnreachable, "see "+log.Name(), "the process that was to own %s has ended with %v and said %q",
-		dir, cmd.ProcessState, lastLine(log, begin))
+		dir, cmd.ProcessState, lastWords(log, begin))
 }
 
 var errEnded = errors.New("the process has ended and no owner answers")
@@ -108,12 +107,16 @@ func openLog(dir string) (*os.File, error) {
 	return log, nil
 }
 
-// lastLine is the last line that was written since an offset.
-func lastLine(log *os.File, since int64) string {
+// lastWords is the error that a process left in its log, without what helps against it, or else its
+// last line.
+func lastWords(log *os.File, since int64) string {
 	content, err := io.ReadAll(io.NewSectionReader(log, since, maxLog))
 	if err != nil {
 		return ""
 	}
-	lines := bytes.Split(bytes.TrimSpace(content), []byte("\n"))
-	return strings.TrimSpace(string(lines[len(lines)-1]))
+	text := strings.TrimSpace(string(content))
+	if at := strings.LastIndex(text, "error: "); at >= 0 {
+		text, _, _ = strings.Cut(text[at+len("error: "):], "\n")
+	}
+	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
 }
