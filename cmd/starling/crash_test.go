@@ -85,10 +85,28 @@ func (s *story) commits(t *testing.T, most int) (int, *rand.Rand) {
 	return most, rand.New(rand.NewPCG(seed, 0))
 }
 
+// sides are those of a commit at which the story is cut: before and after it. Of a story that takes
+// long the seed draws one.
+func (s *story) sides(r *rand.Rand) []string {
+	both := []string{"before", "after"}
+	if s.Toy && !*everyCommit {
+		return both[r.IntN(2):][:1]
+	}
+	return both
+}
+
 // killAll kills one command at its first commit and those that follow, until it has no more.
-func (s *story) killAll(t *testing.T, command int, moment string, want *ending) {
+func (s *story) killAll(t *testing.T, command int, want *ending) {
 	most, r := s.commits(t, 3)
-	for n := 1; ; n += 1 + r.IntN(most) {
+	for _, side := range s.sides(r) {
+		s.killAlong(t, command, side, want, func() int { return 1 + r.IntN(most) })
+	}
+}
+
+func (s *story) killAlong(
+	t *testing.T, command int, moment string, want *ending, further func() int,
+) {
+	for n := 1; ; n += further() {
 		crash := fmt.Sprintf("%s %d", moment, n)
 		got := s.tell(t, killer{command: command, crash: crash})
 		if diff := want.differs(got); diff != "" {

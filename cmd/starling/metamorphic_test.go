@@ -39,10 +39,14 @@ func TestMetamorphic(t *testing.T) {
 					t.Errorf("%s: %s", name, diff)
 				}
 			}
-			for moment, when := range []string{memory.BeforeApply: "before", memory.AfterApply: "after"} {
-				most, r := s.commits(t, 1)
+			most, r := s.commits(t, 1)
+			for _, when := range s.sides(r) {
+				moment := memory.BeforeApply
+				if when == "after" {
+					moment = memory.AfterApply
+				}
 				for n, hit := 1, true; hit; n += 1 + r.IntN(most) {
-					got := play(&house{rests: n%2 == 0}, n, memory.Moment(moment))
+					got := play(&house{rests: n%2 == 0}, n, moment)
 					if diff := want.differs(got); diff != "" {
 						t.Errorf("a crash %s commit %d: %s", when, n, diff)
 					}
