@@ -27,11 +27,17 @@ func (t *turn) begin() {
 
 // beginReady starts attempts as far as the ceiling admits, in the order of their requests.
 func (t *turn) beginReady() {
-	if t.m == nil || t.s.ready.len() == 0 || t.s.Status.Ended() || t.s.held() || t.host.draining() || t.needs() {
+	if t.m == nil || t.s.Status.Ended() || t.s.held() || t.host.draining() || t.unserved() || t.s.ready.len() == 0 || t.needs() {
 		return
 	}
 	for t.s.ready.len() > 0 && t.s.flying < maxInFlight {
 		st := t.s.ready.first()
+		if st.Foreign {
+			if !t.serve(st) {
+				return
+			}
+			continue
+		}
 		if agentKind(st.Kind) && t.halt(st) || t.leave(st) {
 			continue
 		}

@@ -111,7 +111,11 @@ func (e *Local) take(ctx context.Context, run string, c CarryRequest) error {
 func (e *Local) pin(ctx context.Context, run string, settings *effect.Settings) error {
 	return e.send(ctx, run, event{apply: func(t *turn) {
 		if !t.s.Status.Ended() && t.host.settings != nil {
-			t.pin(settings.After(t.host.settings), CallerOf(ctx).Name)
+			next := settings.After(t.host.settings)
+			if t.s.Parent != "" { // a child run works where its parent has it work, perhaps in the tree of a branch
+				next.Workspace = t.host.settings.Workspace
+			}
+			t.pin(next, CallerOf(ctx).Name)
 		}
 	}})
 }
@@ -125,6 +129,7 @@ func (t *turn) pin(settings *effect.Settings, by string) {
 	t.keep(hash, content)
 	t.record(RunPinned, "", (&effect.Object{}).Text("settings", hash).Text("by", by).Payload())
 	t.host.settings = settings
+	t.reconsider()
 }
 
 // carryOne carries a run, with its parent, which goes on when it ends, and its open children. Attempts that wait start, timers that are overdue fire. A run at
@@ -183,6 +188,7 @@ func (t *turn) carried() {
 			}
 		}
 	}
+	t.reconsider()
 	for _, st := range t.s.children {
 		t.children = append(t.children, st)
 	}

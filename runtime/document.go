@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"starling/lang/diagnostic"
+	"starling/lang/effect"
 )
 
 // Schema names the version of every JSON document.
@@ -67,7 +68,24 @@ type Details struct {
 	Session   bool            `json:"session,omitempty"`
 	Workspace string          `json:"workspace,omitempty"`
 	Env       []string        `json:"env,omitempty"` // declared variables
+	Project   *Project        `json:"project,omitempty"`
 }
+
+// Project is the project that a run works under.
+type Project struct {
+	File string      `json:"file,omitempty"` // path of starling.toml, "" without one
+	From ProjectFrom `json:"from"`
+}
+
+// ProjectFrom says how a run came to its project.
+type ProjectFrom string
+
+// The ways. The last two are of runs that came from another store, and of those made of them.
+const (
+	ProjectOwn    ProjectFrom = "own"                  // it was started under it
+	ProjectLocal  ProjectFrom = effect.ImportedLocal   // it is that of this machine
+	ProjectExport ProjectFrom = effect.ImportedTrusted // it came with the run
+)
 
 // RunError is why a run failed.
 type RunError struct {

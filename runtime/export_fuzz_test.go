@@ -50,7 +50,7 @@ func FuzzExport(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		sum := sha256.Sum256(body)
 		file := append(binary.AppendUvarint(append(body[:len(body):len(body)], 'e'), sha256.Size), sum[:]...)
-		done, err := to.Import(ctx, file)
+		done, err := to.Import(ctx, runtime.ImportRequest{File: file})
 		if err == nil {
 			_, err = to.Get(ctx, done.Run)
 		}

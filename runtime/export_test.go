@@ -3,8 +3,11 @@ package runtime
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"slices"
+
+	"starling/lang/effect"
 )
 
 // Keyframes makes a keyframe of a run at every stride-th commit but the last, reads it, and goes on from it to the end of the journal. What comes of it, state and machine, must be what comes
@@ -75,4 +78,28 @@ func (e *Local) written(h *host, sv *saved) ([]byte, error) {
 		return nil, err
 	}
 	return c.bytes, nil
+}
+
+// Forge changes the journals of an export, that of the run that was exported first, and seals it.
+func Forge(file []byte, change func(run int, records []Record) []Record) ([]byte, error) {
+	in, err := readExport(file)
+	if err != nil {
+		return nil, err
+	}
+	var b effect.Object
+	header := b.Text("store", in.store).Payload()
+	forged := section(append([]byte(exportMagic), exportFormat), sectionHeader, header)
+	for _, content := range in.blobs {
+		forged = section(forged, sectionBlob, content)
+	}
+	for i, r := range in.runs {
+		var b effect.Object
+		forged = section(forged, sectionRun, b.Text("id", r.id).Text("parent", r.parent).Payload())
+		r.records = number(change(i, r.records))
+		for _, value := range r.adopted.journal() {
+			forged = section(forged, sectionJournal, value.Value)
+		}
+	}
+	sum := sha256.Sum256(forged)
+	return section(forged, sectionEnd, sum[:]), nil
 }

@@ -89,6 +89,10 @@ const (
 	gateBudget     = "!budget:"
 	gateDeadline   = "!deadline"
 	gateQuarantine = "!quarantine"
+
+	// GateProject begins the name of the gate of a step of an imported run that the project here
+	// cannot serve; the address of the step follows.
+	GateProject = "!project:"
 )
 
 func uncertainGate(step string) string { return gateUncertain + step }
@@ -121,6 +125,9 @@ func (t *turn) resolveSystem(name string, d *effect.Record, who []string) {
 	case name == gateDeadline:
 		t.record(GateDecided, name, b.Payload())
 		t.decideOvertime(choice)
+	case strings.HasPrefix(name, GateProject):
+		t.record(GateDecided, name, b.Payload())
+		t.decideProject(t.s.Steps[strings.TrimPrefix(name, GateProject)], choice)
 	case needs:
 		t.record(GateDecided, name, b.Text("without", map[string]string{"skip": variable}[choice]).Payload())
 		if choice == "fail" {

@@ -22,18 +22,42 @@ type imports struct {
 // imported is a run of a file.
 type imported struct {
 	adopted
-	parent  string
-	journal string // hash of its records as the file has them
+	parent   string
+	journal  string // hash of its records as the file has them
+	last     *state // as they leave it
+	settings *effect.Settings
 }
 
 func damagedExport(format string, args ...any) error {
 	return refuse(ErrKindDamaged, "the export is damaged: "+format, args...)
 }
 
-// CheckExport tells whether a file is an export that Import can read, whole and undamaged: before a store is made for it, say. Its errors are those of Import.
-func CheckExport(file []byte) error {
-	_, err := readExport(file)
-	return err
+// Exported is what an export has, as it says itself.
+type Exported struct {
+	Run  string // that was exported
+	Runs []ExportedRun
+}
+
+// ExportedRun is a run of an export.
+type ExportedRun struct {
+	ID       string
+	Script   string
+	Status   Status
+	Settings *effect.Settings // under which it works where it comes from
+}
+
+// ReadExport reads an export, whole and undamaged, for who wants to know what it brings. Its errors
+// are those of Import.
+func ReadExport(file []byte) (*Exported, error) {
+	in, err := readExport(file)
+	if err != nil {
+		return nil, err
+	}
+	x := &Exported{Run: in.runs[0].id}
+	for _, r := range in.runs {
+		x.Runs = append(x.Runs, ExportedRun{r.id, r.last.Script, r.last.Status, r.settings})
+	}
+	return x, nil
 }
 
 // readExport reads a file. Nothing in it is trusted before its checksum has been compared, and little after.
@@ -134,6 +158,9 @@ func (in *imports) end(body, sum, after []byte) error {
 		if err := r.check(in.blobs); err != nil {
 			return err
 		}
+		if err := r.settle(in.blobs); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -163,40 +190,110 @@ func (r *imported) check(blobs map[string][]byte) error {
 	return nil
 }
 
+// settle finds how the run stands, and under which settings.
+func (r *imported) settle(blobs map[string][]byte) (err error) {
+	r.last, r.settings = newState(r.id), &effect.Settings{}
+	err = guarded(func() error { // whoever has made the file need not have made it with Starling
+		for i := range r.records {
+			r.last.apply(&r.records[i])
+		}
+		return nil
+	})
+	if content := blobs[r.last.Settings]; err == nil && content != nil {
+		r.settings, err = settingsOf(content)
+	}
+	return orDamaged(err, "run "+r.id)
+}
+
 func isRunID(id string) bool {
 	return len(id) == runIDLength && strings.Trim(id, crockford) == ""
 }
 
 // Import makes the runs of a file runs of this store.
-func (e *Local) Import(ctx context.Context, file []byte) (*Imported, error) {
+func (e *Local) Import(ctx context.Context, r ImportRequest) (*Imported, error) {
 	if err := need(ctx, CanAdmin, "import runs"); err != nil {
 		return nil, err
 	}
-	in, err := readExport(file)
+	in, err := readExport(r.File)
 	if err != nil {
 		return nil, err
+	}
+	for _, run := range in.runs {
+		run.settings = e.under(&r, in, run)
 	}
 	defer e.hold("import")()
 	e.keeping.RLock()
 	defer e.keeping.RUnlock()
 	top := in.runs[0]
 	done := &Imported{Schema: Schema, Run: top.id}
-	for _, r := range in.runs {
-		known, err := e.hasImported(r)
+	for _, run := range in.runs {
+		known, err := e.hasImported(run)
 		if err != nil {
 			return nil, err
 		}
 		done.Known = done.Known || known
-		done.Runs = append(done.Runs, r.id)
+		done.Runs = append(done.Runs, run.id)
 	}
-	if !done.Known {
-		if err := e.bring(ctx, in); err != nil {
-			return nil, err
+	switch {
+	case !done.Known:
+		err = e.bring(ctx, in)
+	case r.TrustProject:
+		err = e.trustImported(ctx, in)
+	}
+	if err != nil {
+		return nil, err
+	}
+	now, err := e.get(top.id, CallerOf(ctx).audience())
+	if err != nil {
+		return nil, err
+	}
+	done.Status, done.Project = now.Status, now.Details.Project
+	return done, nil
+}
+
+// under are the settings under which a run works here.
+func (e *Local) under(r *ImportRequest, in *imports, run *imported) *effect.Settings {
+	if r.TrustProject {
+		s := *run.settings
+		s.Imported = effect.ImportedTrusted
+		return &s
+	}
+	s := r.Settings.After(run.settings)
+	s.Imported = effect.ImportedLocal
+	if s.Cassettes == effect.CassettesRecord { // nobody has asked for it here
+		s.Cassettes = ""
+	}
+	if parent, step, child := cutParent(run.parent); child {
+		if tree := in.treeOf(parent, step); tree != "" {
+			s.Workspace = (&host{e: e, run: parent, settings: s}).within(tree).Workspace
 		}
 	}
-	row, err := e.summary(top.id)
-	done.Status = row.Status
-	return done, err
+	return s
+}
+
+// treeOf is the branch in whose working tree a step is done, "" for the workspace.
+func (in *imports) treeOf(run, step string) string {
+	for _, r := range in.runs {
+		if r.id == run && r.last.Steps[step] != nil {
+			return r.last.Steps[step].Tree
+		}
+	}
+	return ""
+}
+
+// trustImported has runs that were imported before go on under what came with them.
+func (e *Local) trustImported(ctx context.Context, in *imports) error {
+	for _, r := range in.runs {
+		err := e.send(ctx, r.id, event{apply: func(t *turn) {
+			if !t.s.Status.Ended() && t.s.Imported != nil && t.host.settings != nil {
+				t.pin(r.settings.After(t.host.settings), CallerOf(ctx).Name)
+			}
+		}})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // hasImported tells whether a run is here with the journal of the file; with another one it is refused.
@@ -223,10 +320,34 @@ func (e *Local) hasImported(r *imported) (bool, error) {
 		help("it may have gone on since it was exported; see it with: starling show %s", r.id)
 }
 
-// bring writes contents and runs. Contents that a crash leaves without a run are swept (contents.go).
+// bring writes contents and runs: what they name once they are marked, and nothing else of the file.
+// Contents that a crash leaves without a run are swept (contents.go).
 func (e *Local) bring(ctx context.Context, in *imports) error {
+	var runs []adopted
+	contents := map[string][]byte{}
+	for _, r := range in.runs {
+		settings := settingsPayload(r.settings)
+		r.mark(in.store, CallerOf(ctx).Name, micros(e.now()), hashOf(settings))
+		for i := range r.records {
+			for _, hash := range r.records[i].contents() {
+				contents[hash] = in.blobs[hash]
+			}
+		}
+		contents[hashOf(settings)] = settings
+		if r.parent != "" {
+			r.rows = []Write{{childKey(r.parent), []byte(r.id)}}
+		}
+		runs = append(runs, r.adopted)
+	}
+	if err := e.bringContents(ctx, contents); err != nil {
+		return err
+	}
+	return e.adopt(ctx, runs)
+}
+
+func (e *Local) bringContents(ctx context.Context, contents map[string][]byte) error {
 	b := &Batch{Writes: []Write{{[]byte(keyGarbage), []byte{}}}} // should a crash come before the runs
-	for hash, content := range in.blobs {
+	for hash, content := range contents {
 		b.Writes = append(b.Writes, Write{[]byte(prefixBlob + hash), content})
 		if sizeOf(b.Writes) > adoptBytes {
 			if err := e.commit(ctx, b); err != nil {
@@ -235,40 +356,31 @@ func (e *Local) bring(ctx context.Context, in *imports) error {
 			b = &Batch{}
 		}
 	}
-	if len(b.Writes) > 0 {
-		if err := e.commit(ctx, b); err != nil {
-			return err
-		}
+	if len(b.Writes) == 0 {
+		return nil
 	}
-	var runs []adopted
-	for _, r := range in.runs {
-		if err := r.mark(in.store, CallerOf(ctx).Name, micros(e.now())); err != nil {
-			return err
-		}
-		if r.parent != "" {
-			r.rows = []Write{{childKey(r.parent), []byte(r.id)}}
-		}
-		runs = append(runs, r.adopted)
-	}
-	return e.adopt(ctx, runs)
+	return e.commit(ctx, b)
 }
 
-// mark says in the journal that it comes from elsewhere: its start says from where, and every decision says that it was made there.
-func (r *imported) mark(store, by string, at int64) error {
-	var from, origin, there effect.Object
+// mark says in the journal that it comes from elsewhere: its start says from where, and every
+// decision says that it was made there. Of what its project said nothing is left that counts here
+// (foreign.go): it was under these settings from the start.
+func (r *imported) mark(store, by string, at int64, settings string) {
+	var from effect.Object
 	from.Text("store", store).Text("by", by).Int("at", at).Text("journal", r.journal)
-	marks := map[RecordType]effect.Payload{RunStarted: origin.Raw("imported", from.Payload()).Payload()}
-	marks[GateDecided] = there.Flag("imported", true).Payload()
-	marks[SignalAccepted] = marks[GateDecided]
+	origin := from.Payload()
 	for i := range r.records {
 		rec := &r.records[i]
-		if marks[rec.Type] == nil {
-			continue
-		}
-		var err error
-		if rec.Data, err = with(rec.Data, marks[rec.Type]); err != nil {
-			return fmt.Errorf("run %s, record %d: %w", r.id, rec.Seq, err)
+		switch v := rec.view(); rec.Type {
+		case RunStarted:
+			start := v.Without("imported", "settings").Blob("settings", bytesOf(settings))
+			rec.Data = start.Raw("imported", origin).Payload()
+		case RunPinned:
+			rec.Data = v.Without("settings").Text("settings", settings).Payload()
+		case GateDecided, SignalAccepted:
+			rec.Data = v.Without("imported").Flag("imported", true).Payload()
+		default:
+			rec.Data = elsewhere(rec)
 		}
 	}
-	return nil
 }

@@ -25,7 +25,7 @@ func TestPrunedRunIsImportedAgain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := f.Import(w.ctx, file); err != nil {
+			if _, err := f.Import(w.ctx, runtime.ImportRequest{File: file}); err != nil {
 				t.Fatal(err)
 			}
 			w.signal(answer(run, "more", "no"))

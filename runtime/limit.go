@@ -1,7 +1,5 @@
 package runtime
 
-import "starling/lang/effect"
-
 // Agents have limits: how many of a name, and how many in all, may be at work in the run at once. A step whose agent is at its limit leaves the heap of those that are ready for one of its own, and comes back when one
 // of those lands that it waits for. Nobody sees it but by the time that passes: its deadline has not begun. All of this follows from the records, so that it is not recorded.
 
@@ -79,9 +77,4 @@ func (s *state) makeRoom(st *step) {
 			c.admit(s)
 		}
 	})
-}
-
-// limits are those of a request, as a record has them.
-func (st *step) limits(v effect.View) {
-	st.Limit, st.Total = int(v.Int("limit")), int(v.Int("total"))
 }

@@ -353,11 +353,5 @@ func (r *reader) settings(hash string) (*effect.Settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := effect.Payload(b).View()
-	if err != nil {
-		return nil, err
-	}
-	return &effect.Settings{Workspace: v.Text("workspace"), ProjectFile: v.Text("project_file"), Project: v.Blob("project"), FakeFile: v.Text("fake_file"),
-		Fake: v.Blob("fake"), Cassettes: v.Text("cassettes"), FakeGiven: v.Flag("fake_given"), Env: v.Texts("env"), Optional: v.Texts("optional"), MaxSteps: v.Int("max_steps"), MaxMemory: v.Int("max_memory"),
-		Grant: v.Text("grant"), Head: v.Text("head"), Notify: noticesOf(v.Sub("notify"))}, nil
+	return settingsOf(b)
 }

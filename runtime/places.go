@@ -116,7 +116,7 @@ func (t *turn) placed(st *step) bool {
 // standInLine has the run stand for a place as long as a step of it waits that could begin.
 func (t *turn) standInLine() {
 	if p := &t.host.e.places; p.limit > 0 {
-		p.stand(t.s.ID, t.s.stand() && t.m != nil && !t.s.Status.Ended() && !t.s.held() && !t.s.needy() && !t.host.draining())
+		p.stand(t.s.ID, t.s.stand() && t.m != nil && !t.s.Status.Ended() && !t.s.held() && !t.s.lacks() && !t.host.draining())
 	}
 }
 

@@ -80,7 +80,7 @@ func (*readOnly) Move(context.Context, MoveRequest) (*Replayed, error) { return 
 func (*readOnly) Fork(context.Context, ForkRequest) (*Run, error) { return nil, errReadOnly }
 
 // Import is refused.
-func (*readOnly) Import(context.Context, []byte) (*Imported, error) { return nil, errReadOnly }
+func (*readOnly) Import(context.Context, ImportRequest) (*Imported, error) { return nil, errReadOnly }
 
 // Close closes the store.
 func (r *readOnly) Close() error { return r.store.Close() }

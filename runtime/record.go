@@ -70,13 +70,15 @@ const (
 	SteerHeard
 	NoticeSent
 	NoticeWithdrawn
+	StepResolved
 )
 
 var recordNames = [...]string{"run.started", "run.suspended", "run.resumed", "run.completed", "run.failed", "run.cancelled",
 	"step.requested", "step.settled", "step.withdrawn", "step.answered", "attempt.started", "attempt.ended", "attempt.refused",
 	"gate.opened", "gate.decided", "gate.withdrawn", "signal.accepted", "signal.refused", "timer.set", "timer.fired",
 	"output.print", "output.log", "output.emit", "agent.event", "verdict.given", "chunk.appended", "chunk.ended", "run.pinned",
-	"gate.escalated", "attempt.skipped", "run.moved", "step.recalled", "work.offered", "agent.intervened", "steer.heard", "notice.sent", "notice.withdrawn"}
+	"gate.escalated", "attempt.skipped", "run.moved", "step.recalled", "work.offered", "agent.intervened", "steer.heard", "notice.sent", "notice.withdrawn",
+	"step.resolved"}
 
 func (t RecordType) String() string {
 	if int(t) < len(recordNames) {

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -146,12 +147,23 @@ func (r *reader) details(s *state) *Details {
 	if !s.Deadline.IsZero() {
 		d.Deadline = &s.Deadline
 	}
-	if b, err := r.blob(s.Settings); err == nil {
-		if v, err := effect.Payload(b).View(); err == nil {
-			d.Workspace, d.Env = v.Text("workspace"), v.Texts("env")
-		}
+	if set, err := r.settings(s.Settings); err == nil {
+		d.Workspace, d.Env, d.Project = set.Workspace, set.Env, s.project(set)
 	}
 	return d
+}
+
+// project tells of the project that the run works under.
+func (s *state) project(set *effect.Settings) *Project {
+	p := &Project{set.ProjectFile, cmp.Or(ProjectFrom(set.Imported), ProjectOwn)}
+	switch {
+	case s.Imported == nil || set.Imported != "":
+	case s.Settings == s.original: // it was imported by a build that took the project along
+		p.From = ProjectExport
+	default:
+		p.From = ProjectLocal
+	}
+	return p
 }
 
 // Steps lists the steps of a run in the order of their requests. It reads the run's whole journal: an engine remembers only what is open.

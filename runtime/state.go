@@ -57,6 +57,7 @@ type state struct {
 	crowded  map[string]*crowd // agents with limits, by their names
 	flying   int               // steps whose newest attempt has started and not ended
 	needs    int               // open gates of variables that nobody has brought
+	unserved *gate             // the open gate of a step that the project cannot serve, nil without one
 	children map[string]*step  // steps that wait for a child run
 	takes    []*step           // steps that wait for a message, in the order of their requests
 	changing []*step           // steps that may change files of the workspace, the oldest first
@@ -135,8 +136,10 @@ func (s *state) apply(r *Record) {
 		}
 	case AttemptStarted, AttemptEnded, AttemptSkipped:
 		s.attempt(r, v)
+	case StepResolved:
+		s.resolved(s.Steps[r.Step], v)
 	case WorkOffered:
-		if st := s.Steps[r.Step]; st != nil {
+		if st := s.Steps[r.Step]; st != nil && !st.Foreign {
 			s.offered(st)
 		}
 	case SteerHeard:
@@ -155,7 +158,9 @@ func (s *state) apply(r *Record) {
 	case GateOpened, GateEscalated, GateDecided, GateWithdrawn:
 		s.gate(r, v)
 	case TimerSet:
-		s.timers.set(timer{Purpose: v.Text("purpose"), Step: r.Step, Due: timeOf(v, "due")})
+		if st := s.Steps[r.Step]; st == nil || !st.claimedElsewhere(v.Text("purpose")) {
+			s.timers.set(timer{Purpose: v.Text("purpose"), Step: r.Step, Due: timeOf(v, "due")})
+		}
 	case TimerFired:
 		s.fire(r, v)
 	case SignalAccepted:
@@ -192,17 +197,16 @@ func (s *state) end(status Status) {
 	clear(s.Recalls)
 	clear(s.Owned)
 	clear(s.crowded)
-	s.needs = 0
+	s.needs, s.unserved = 0, nil
 	s.timers, s.ready, s.flying, s.takes, s.asks, s.changing, s.decided, s.Mailbox = timers{}, heap[*step]{}, 0, nil, nil, nil, nil, nil
 	s.shared = shared{}
 }
 
 func (s *state) request(r *Record, v effect.View) {
 	st := &step{Step: r.Step, Kind: v.Text("kind"), Seq: r.Seq, At: r.Time, Class: effect.Class(v.Int("class")), Where: v.Text("where"),
-		Args: v.Raw("args"), Resolved: v.Raw("resolved"), Returns: v.Text("returns"), Policy: policyOf(v.Sub("policy")), Refused: v.Raw("refused"),
-		Backends: v.Texts("backends"), Pulls: v.Texts("pulls"), Steers: v.Texts("steers"), Breaker: v.Flag("breaker"), Ceilings: effect.CeilingsOf(v.Raw("ceilings")), Heard: int(v.Int("heard")),
-		Changes: v.Texts("changes"), Overlaps: overlapsOf(v.Sub("overlaps")), Tree: v.Text("tree")}
-	st.limits(v)
+		Args: v.Raw("args"), Refused: v.Raw("refused"), Ceilings: effect.CeilingsOf(v.Raw("ceilings")), Heard: int(v.Int("heard")),
+		Overlaps: overlapsOf(v.Sub("overlaps")), Tree: v.Text("tree"), Foreign: v.Flag("foreign") && !native(v.Text("kind"))}
+	st.served(v)
 	st.Named = sessionOf(st.Kind, st.Args)
 	s.own(st)
 	if st.Kind == kindMailbox {
@@ -311,7 +315,9 @@ func (s *state) attempt(r *Record, v effect.View) {
 		st.Attempt = int(v.Int("attempt"))
 		st.Said, st.Aside, st.Used = "", false, Usage{}
 		s.want(st, false)
-		st.Offered, st.Claim, st.Worker, st.Lease = false, int(v.Int("claim")), v.Text("worker"), time.Duration(v.Int("lease"))
+		if !st.Foreign {
+			st.Offered, st.Claim, st.Worker, st.Lease = false, int(v.Int("claim")), v.Text("worker"), time.Duration(v.Int("lease"))
+		}
 		s.fly(st, true)
 		if st.Claim == 0 || st.Claim == st.Attempt {
 			st.heardUntil(r.Seq) // its input has them
@@ -359,6 +365,9 @@ func (s *state) skip(st *step, v effect.View) {
 	if v.Has("budget") {
 		s.overspent(st, v)
 		return
+	}
+	if st.Foreign {
+		return // its backends here are others
 	}
 	if st.Serving+1 < len(st.Backends) {
 		st.Serving++
@@ -415,15 +424,23 @@ func (s *state) gate(r *Record, v effect.View) {
 // open notes an open gate.
 func (s *state) open(g *gate) {
 	s.Gates[g.Name] = g
-	if strings.HasPrefix(g.Name, gateNeeds) {
+	switch {
+	case strings.HasPrefix(g.Name, gateNeeds):
 		s.needs++
+	case strings.HasPrefix(g.Name, GateProject):
+		s.unserved = g
 	}
 }
 
 // shut forgets an open gate.
 func (s *state) shut(name string) {
-	if s.Gates[name] != nil && strings.HasPrefix(name, gateNeeds) {
+	g := s.Gates[name]
+	switch {
+	case g == nil:
+	case strings.HasPrefix(name, gateNeeds):
 		s.needs--
+	case g == s.unserved:
+		s.unserved = nil
 	}
 	delete(s.Gates, name)
 }

@@ -56,6 +56,7 @@ type step struct {
 	aside       *crowd // where it waits although it is ready
 	placed      bool   // its attempt that is about to begin has a place of all runs
 	Behind      bool   // waits for another that may change the same
+	Foreign     bool   // nothing here has said yet who serves it (foreign.go)
 	Held        string // address of the ceiling that holds it while somebody is asked
 	Heard       int    // of an agent with a chat: the number behind the newest entry that it is given
 	vain        bool   // it was tried, and waits for an item; whoever loads the run tries again
@@ -89,18 +90,26 @@ func (st *step) payload() effect.Payload {
 		Int("reasks", int64(st.Reasks)).Raw("feedback", st.Feedback).Text("session", st.Session).Raw("refused", st.Refused).Flag("stopped", st.Stopped).Text("said", st.Said).Flag("aside", st.Aside).Raw("used", usedPayload(st.Used)).Text("note", st.Note).
 		Text("cut", st.Cut).Text("mail", st.Mail).Texts("backends", st.Backends).Texts("pulls", st.Pulls).Texts("steers", st.Steers).Raw("told", toldPayload(st.Told)).Raw("permissions", permissionsPayload(st.Permissions)).Flag("offered", st.Offered).Int("claim", int64(st.Claim)).Text("worker", st.Worker).Int("lease", int64(st.Lease)).Flag("breaker", st.Breaker).Int("serving", int64(st.Serving)).Raw("shut", st.Shut).
 		Flag("recalls", st.Recall != nil).Raw("ceilings", effect.CeilingsPayload(st.Ceilings)).Text("held", st.Held).
-		Int("heard", int64(st.Heard)).Texts("changes", st.Changes).Raw("overlaps", overlapsPayload(st.Overlaps)).Flag("behind", st.Behind).Text("tree", st.Tree).Int("limit", int64(st.Limit)).Int("total", int64(st.Total)).Payload()
+		Int("heard", int64(st.Heard)).Texts("changes", st.Changes).Raw("overlaps", overlapsPayload(st.Overlaps)).Flag("behind", st.Behind).Flag("foreign", st.Foreign).Text("tree", st.Tree).Int("limit", int64(st.Limit)).Int("total", int64(st.Total)).Payload()
 }
 
 func stepOf(name string, v effect.View) *step {
 	st := &step{Step: name, Kind: v.Text("kind"), Named: sessionOf(v.Text("kind"), v.Raw("args")), Seq: uint64(v.Int("seq")), At: timeOf(v, "at"), Class: effect.Class(v.Int("class")), Where: v.Text("where"),
-		Args: v.Raw("args"), Resolved: v.Raw("resolved"), Returns: v.Text("returns"), Policy: policyOf(v.Sub("policy")), Attempt: int(v.Int("attempt")),
+		Args: v.Raw("args"), Attempt: int(v.Int("attempt")),
 		Ready: v.Flag("ready"), InFlight: v.Flag("in_flight"), Failures: int(v.Int("failures")), Reasks: int(v.Int("reasks")), Feedback: v.Raw("feedback"), Session: v.Text("session"),
 		Refused: v.Raw("refused"), Stopped: v.Flag("stopped"), Said: v.Text("said"), Aside: v.Flag("aside"), Used: keptUsage(v.Sub("used")), Note: v.Text("note"), Cut: v.Text("cut"), Mail: v.Text("mail"),
-		Backends: v.Texts("backends"), Pulls: v.Texts("pulls"), Steers: v.Texts("steers"), Told: toldOf(v.Sub("told")), Permissions: permissionsOf(v.Sub("permissions")), Offered: v.Flag("offered"), Claim: int(v.Int("claim")), Worker: v.Text("worker"),
-		Lease: time.Duration(v.Int("lease")), Breaker: v.Flag("breaker"), Serving: int(v.Int("serving")), Shut: v.Raw("shut"),
+		Told: toldOf(v.Sub("told")), Permissions: permissionsOf(v.Sub("permissions")), Offered: v.Flag("offered"), Claim: int(v.Int("claim")), Worker: v.Text("worker"),
+		Lease: time.Duration(v.Int("lease")), Serving: int(v.Int("serving")), Shut: v.Raw("shut"),
 		Ceilings: effect.CeilingsOf(v.Raw("ceilings")), Held: v.Text("held"), Heard: int(v.Int("heard")),
-		Changes: v.Texts("changes"), Overlaps: overlapsOf(v.Sub("overlaps")), Behind: v.Flag("behind"), Tree: v.Text("tree")}
-	st.limits(v)
+		Overlaps: overlapsOf(v.Sub("overlaps")), Behind: v.Flag("behind"), Foreign: v.Flag("foreign"), Tree: v.Text("tree")}
+	st.served(v)
 	return st
+}
+
+// served takes who serves the step, and under which terms, as a record has it.
+func (st *step) served(v effect.View) {
+	st.Resolved, st.Returns, st.Policy = v.Raw("resolved"), v.Text("returns"), policyOf(v.Sub("policy"))
+	st.Backends, st.Pulls, st.Steers = v.Texts("backends"), v.Texts("pulls"), v.Texts("steers")
+	st.Breaker, st.Changes = v.Flag("breaker"), v.Texts("changes")
+	st.Limit, st.Total = int(v.Int("limit")), int(v.Int("total"))
 }

@@ -233,7 +233,7 @@ func TestTrimmedIsRefused(t *testing.T) {
 		"import over it": func() error {
 			f, err := runtime.Facet[runtime.Archive](w.engine)
 			if err == nil {
-				_, err = f.Import(w.ctx, file)
+				_, err = f.Import(w.ctx, runtime.ImportRequest{File: file})
 			}
 			return err
 		},

@@ -190,7 +190,8 @@ func answerPayload(r *effect.Request, o effect.Outcome) effect.Payload {
 // request records a request and does what its kind needs at once. One that cannot be served is recorded with the reason, and is settled with it.
 func (t *turn) request(r *effect.Request) {
 	refused := t.resolved(r)
-	if refused == nil {
+	foreign := refused != nil && t.asksForMore()
+	if refused == nil || foreign {
 		refused = t.s.unrecalled(r)
 	}
 	if refused == nil {
@@ -206,11 +207,10 @@ func (t *turn) request(r *effect.Request) {
 		refused = effect.Errorf(effect.KindRefused, "%d gates of this run are open, which is as many as may be", maxOpenGates)
 	}
 	var b effect.Object
-	t.record(StepRequested, r.Step, b.Text("kind", r.Kind).Int("class", int64(r.Class)).Text("where", r.Where).Raw("args", r.Args).
-		Raw("resolved", r.Resolved).Text("returns", r.Returns).Raw("policy", policyPayload(r.Policy)).Raw("refused", refused.Payload()).
-		Texts("backends", r.Backends).Texts("pulls", r.Pulls).Texts("steers", steerings(r.Steers)).Flag("breaker", r.Breaker).Raw("ceilings", effect.CeilingsPayload(r.Ceilings)).
-		Texts("changes", r.Changes).Raw("overlaps", overlapsPayload(r.Overlaps)).Text("tree", r.Tree).Int("limit", int64(r.Limit)).Int("total", int64(r.Total)).
-		Int("heard", int64(t.s.shared.heard(r))).Payload())
+	b.Text("kind", r.Kind).Int("class", int64(r.Class)).Text("where", r.Where).Raw("args", r.Args).Raw("refused", refused.Payload()).
+		Raw("ceilings", effect.CeilingsPayload(r.Ceilings)).Raw("overlaps", overlapsPayload(r.Overlaps)).Text("tree", r.Tree).
+		Int("heard", int64(t.s.shared.heard(r))).Flag("foreign", foreign)
+	t.record(StepRequested, r.Step, serving(&b, r).Payload())
 	if refused != nil || t.s.Steps[r.Step].Recall != nil {
 		return
 	}
@@ -229,6 +229,13 @@ func (t *turn) request(r *effect.Request) {
 		t.children = append(t.children, t.s.Steps[r.Step])
 		t.deadline(timerChild, r)
 	}
+}
+
+// serving adds to a record who serves a request, and under which terms.
+func serving(b *effect.Object, r *effect.Request) *effect.Object {
+	return b.Raw("resolved", r.Resolved).Text("returns", r.Returns).Raw("policy", policyPayload(r.Policy)).
+		Texts("backends", r.Backends).Texts("pulls", r.Pulls).Texts("steers", steerings(r.Steers)).Flag("breaker", r.Breaker).
+		Texts("changes", r.Changes).Int("limit", int64(r.Limit)).Int("total", int64(r.Total))
 }
 
 func steerings(list []effect.Steering) []string {
@@ -349,7 +356,7 @@ func (t *turn) moving() bool {
 	if t.m == nil {
 		return t.s.Gates[gateQuarantine] == nil // it was let go on, and is about to be loaded with its machine
 	}
-	return t.yielded || t.s.flying > 0 || (t.s.ready.len() > 0 || t.s.stand()) && !t.s.held() && !t.s.needy() || t.childMoves()
+	return t.yielded || t.s.flying > 0 || (t.s.ready.len() > 0 || t.s.stand()) && !t.s.held() && !t.s.lacks() || t.childMoves()
 }
 
 func orNone(v starlark.Value) starlark.Value {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 
@@ -59,63 +58,4 @@ func (c *call) export(ctx context.Context, run, out string) error {
 	}
 	c.notice("%s: %d bytes", out, len(file))
 	return nil
-}
-
-// importCommand is the verb import.
-func (c *call) importCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "import FILE",
-		Short:   "Take a run from a file",
-		GroupID: "store",
-		Long: `Take the run that starling export wrote to FILE into this store, with its child runs: all of them or nothing. Its decisions are marked as
-imported. Nobody carries it until you resume it. A file that was imported before adds nothing.`,
-		Args: operands(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.importFile(cmd.Context(), args[0]) },
-	}
-	c.jsonFlag(cmd)
-	return cmd
-}
-
-func (c *call) importFile(ctx context.Context, path string) error {
-	file, err := readExported(path)
-	if err != nil {
-		return usage("", "import: %v", err)
-	}
-	if err := runtime.CheckExport(file); err != nil {
-		return err // a store is made for a run, not for a mistake
-	}
-	s, archive, err := openFor[runtime.Archive](ctx, c, c.staying(true))
-	if err != nil {
-		return err
-	}
-	defer c.leave(s)
-	done, err := archive.Import(ctx, file)
-	if err != nil {
-		return err
-	}
-	if c.json {
-		return c.answerJSON(done)
-	}
-	known := ""
-	if done.Known {
-		known = " (it was here already)"
-	}
-	c.print("imported %s: %s%s", done.Run, done.Status, known)
-	if !done.Status.Ended() {
-		c.notice("  %s", c.command("resume", done.Run))
-	}
-	return nil
-}
-
-func readExported(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	file, err := io.ReadAll(io.LimitReader(f, runtime.MaxExport+1))
-	if err == nil && len(file) > runtime.MaxExport {
-		err = fmt.Errorf("%s is larger than %d bytes", path, runtime.MaxExport)
-	}
-	return file, err
 }

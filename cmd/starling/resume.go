@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"maps"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -74,6 +76,12 @@ func (c *call) resume(ctx context.Context, addresses []string, v *resumeVerb) er
 // carryRuns makes the owner drive runs, with the variables that each declares, as this process has them. settings, if any, are pinned to all of them; what
 // these declare is brought then.
 func (c *call) carryRuns(ctx context.Context, s session, runs []*runtime.Run, settings *effect.Settings) error {
+	if settings == nil {
+		var err error
+		if runs, err = c.carryMended(ctx, s, runs); err != nil {
+			return err
+		}
+	}
 	if len(runs) == 0 {
 		return nil
 	}
@@ -87,6 +95,34 @@ func (c *call) carryRuns(ctx context.Context, s session, runs []*runtime.Run, se
 	}
 	_, err := s.Carry(ctx, request)
 	return err
+}
+
+// carryMended carries the runs that were imported and rest because the project here cannot serve
+// them, under that project as it is now, and gives the others: all, where the caller may not pin one.
+func (c *call) carryMended(ctx context.Context, s session, runs []*runtime.Run) ([]*runtime.Run, error) {
+	unserved := func(g runtime.Gate) bool { return strings.HasPrefix(g.Gate, runtime.GateProject) }
+	var lacking, others []*runtime.Run
+	for _, r := range runs {
+		if slices.ContainsFunc(r.Gates, unserved) {
+			lacking = append(lacking, r)
+		} else {
+			others = append(others, r)
+		}
+	}
+	if len(lacking) == 0 {
+		return runs, nil
+	}
+	settings, err := c.settings(c.place.project, "")
+	if err == nil {
+		err = c.trusts(ctx, s, settings)
+	}
+	if err == nil {
+		err = c.carryRuns(ctx, s, lacking, settings)
+	}
+	if err != nil && runtime.AsRefusal(err).Kind == runtime.ErrDenied {
+		return runs, nil
+	}
+	return others, err
 }
 
 // named looks up the runs that are meant. All are those that nobody started: a child run is carried with its parent.

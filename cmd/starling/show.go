@@ -83,6 +83,9 @@ func (c *call) showHead(r *runtime.Run) {
 			c.print("  drifted  to commit %s", l.Head)
 		}
 	}
+	if p := d.Project; p != nil && (p.File != "" || p.From != runtime.ProjectOwn) {
+		c.print("  project  %s", projectWords(p))
+	}
 	if d.NextDue != nil {
 		c.print("  due      %s", stamp(*d.NextDue))
 	}

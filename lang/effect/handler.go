@@ -133,7 +133,18 @@ type Settings struct {
 	Head        string   // the commit at which the repository of the workspace stood when the run was started, "" where there is none
 	Notify      []Notice // who is told what happens
 	Grant       string   // for a script that is not the project's own: the name to which the project must have granted what it uses; "" for its own, which may use all
+
+	// Imported says of a run that came from another store, and of runs made of it, whose project it
+	// works under: ImportedLocal or ImportedTrusted. "" is every other run. Requests to start a run
+	// are told apart by their settings as JSON, hence the tag.
+	Imported string `json:",omitempty"`
 }
+
+// Whose project a run works under that came from another store.
+const (
+	ImportedLocal   = "local"  // that of this machine; what it does not serve is asked about
+	ImportedTrusted = "export" // the one that came with the run, which somebody has trusted
+)
 
 // Notice is somebody who is told what happens in runs: how that is done, the handler "notify" knows by the name.
 type Notice struct {
@@ -156,12 +167,16 @@ const (
 )
 
 // After returns s as the settings of a run that has had others: what belongs to the run for life stays, its machine's limits, the commit it began at, what it is granted, and a fake that was named with it unless s
-// names one.
+// names one. A run that was imported stays so, under the project of this machine unless s is the
+// one that came with it.
 func (s *Settings) After(had *Settings) *Settings {
 	next := *s
 	next.MaxSteps, next.MaxMemory, next.Head, next.Grant, next.Cassettes = had.MaxSteps, had.MaxMemory, had.Head, had.Grant, had.Cassettes
 	if had.FakeGiven && !s.FakeGiven {
 		next.FakeFile, next.Fake, next.FakeGiven = had.FakeFile, had.Fake, true
+	}
+	if had.Imported != "" && s.Imported == "" {
+		next.Imported = ImportedLocal
 	}
 	return &next
 }

@@ -3,6 +3,7 @@ package effect
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"go.starlark.net/starlark"
 )
@@ -299,6 +300,29 @@ func (v View) Each(fn func(key string, field View)) {
 		d.skip(0)
 		fn(key, viewOf(v.raw[begin:d.pos]))
 	}
+}
+
+// Without begins a dict with all fields but those of some names, in their order. Of a value it
+// takes what can be encoded.
+func (v View) Without(names ...string) *Object {
+	var o Object
+	if v.d != nil {
+		for k, f := range v.d.Entries() {
+			key, _ := starlark.AsString(k)
+			if p, err := EncodeOutput(f); err == nil && !slices.Contains(names, key) {
+				o.Raw(key, p)
+			}
+		}
+	}
+	for d := (decoder{buf: v.raw}); d.pos < len(d.buf) && d.err == nil; {
+		key := d.text()
+		begin := d.pos
+		d.skip(0)
+		if !slices.Contains(names, key) {
+			o.Raw(key, v.raw[begin:d.pos])
+		}
+	}
+	return &o
 }
 
 // Payload returns the error as a dict.

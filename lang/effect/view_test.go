@@ -1,6 +1,7 @@
 package effect_test
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -42,5 +43,25 @@ func TestViewFindsItsFields(t *testing.T) {
 		if seen != len(want) || v.Empty() != (len(want) == 0) {
 			t.Fatalf("seed %d: %d fields were seen, want %d", seed, seen, len(want))
 		}
+	}
+}
+
+// Without leaves out what it is told to, also where a field stands twice, and changes nothing else.
+func TestWithout(t *testing.T) {
+	var in, want, rest effect.Object
+	p := in.Text("a", "1").Int("b", 2).Text("a", "3").Flag("c", true).Payload()
+	v, err := p.View()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := v.Without("a", "x").Payload(); !bytes.Equal(got, want.Int("b", 2).Flag("c", true).Payload()) {
+		t.Errorf("of a payload: %q", got)
+	}
+	value, err := rest.Int("b", 2).Text("a", "1").Payload().Value()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := effect.ViewOf(value).Without("a").Payload(); !bytes.Equal(got, new(effect.Object).Int("b", 2).Payload()) {
+		t.Errorf("of a value: %q", got)
 	}
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/url"
 
@@ -106,8 +107,12 @@ func (c *Client) Export(ctx context.Context, run string) ([]byte, error) {
 	return c.content(ctx, http.MethodGet, "/export?"+url.Values{"run": {run}}.Encode(), nil)
 }
 
-// Import implements runtime.Archive.
-func (c *Client) Import(ctx context.Context, file []byte) (*runtime.Imported, error) {
-	content, err := c.content(ctx, http.MethodPost, "/import", file)
+// Import implements runtime.Archive. The file follows the rest of the request, which is a line.
+func (c *Client) Import(ctx context.Context, r runtime.ImportRequest) (*runtime.Imported, error) {
+	line, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	content, err := c.content(ctx, http.MethodPost, "/bring", append(append(line, '\n'), r.File...))
 	return decodeAnswer[*runtime.Imported](content, err)
 }

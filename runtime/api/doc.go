@@ -30,7 +30,7 @@
 // process that works for an attempt stays its agent, whatever it brings.
 //
 //	GET  /export?run=ADDRESS               the file         Archive.Export
-//	POST /import  the file                 runtime.Imported Archive.Import
+//	POST /bring   a runtime.ImportRequest on a line, and the file behind it: Imported, Archive.Import
 //
 // Both sides send the header Starling-Protocol with [Protocol]; a request with another number is refused. A body is one JSON value without unknown
 // fields and at most [MaxRequest] bytes long.

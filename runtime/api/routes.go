@@ -45,7 +45,7 @@ func (s *Server) routes() http.Handler {
 	mux.Handle("POST /token/remove", s.call(postTo(runtime.Tokens.RemoveToken)))
 	mux.Handle("POST /care", s.call(postTo(runtime.Care.Care)))
 	mux.Handle("GET /export", s.call(getExport))
-	mux.Handle("POST /import", s.call(postImport))
+	mux.Handle("POST /bring", s.call(postBring))
 	mux.Handle("/", s.call(nothing))
 	return mux
 }
@@ -210,20 +210,28 @@ func getExport(ctx context.Context, e runtime.Engine, r *http.Request) ([]byte, 
 	return content, typeBytes, err
 }
 
-// postImport takes a file as it is.
-func postImport(ctx context.Context, e runtime.Engine, r *http.Request) ([]byte, string, error) {
+// postBring takes a line with the request, and the file behind it.
+func postBring(ctx context.Context, e runtime.Engine, r *http.Request) ([]byte, string, error) {
 	archive, err := runtime.Facet[runtime.Archive](e)
 	if err != nil {
 		return nil, "", err
 	}
-	file, err := io.ReadAll(io.LimitReader(r.Body, runtime.MaxExport+1))
+	body, err := io.ReadAll(io.LimitReader(r.Body, runtime.MaxExport+MaxRequest+1))
 	if err != nil {
 		return nil, "", runtime.Refuse(runtime.ErrUsage, "", "import: %v", err)
+	}
+	line, file, _ := bytes.Cut(body, []byte{'\n'})
+	var request runtime.ImportRequest
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&request); err != nil {
+		return nil, "", runtime.Refuse(runtime.ErrUsage, "", "import: the request cannot be read: %v", err)
 	}
 	if len(file) > runtime.MaxExport {
 		return nil, "", runtime.Refuse(runtime.ErrBadPayload, "", "import: the file is larger than %d bytes", runtime.MaxExport)
 	}
-	return encoded(archive.Import(ctx, file))
+	request.File = file
+	return encoded(archive.Import(ctx, request))
 }
 
 func nothing(_ context.Context, _ runtime.Engine, r *http.Request) ([]byte, string, error) {

@@ -127,6 +127,6 @@ func (s *Session) Export(ctx context.Context, run string) ([]byte, error) {
 }
 
 // Import implements runtime.Archive.
-func (s *Session) Import(ctx context.Context, file []byte) (*runtime.Imported, error) {
-	return callFacet(ctx, s, func(ctx context.Context, a runtime.Archive) (*runtime.Imported, error) { return a.Import(ctx, file) })
+func (s *Session) Import(ctx context.Context, r runtime.ImportRequest) (*runtime.Imported, error) {
+	return callFacet(ctx, s, func(ctx context.Context, a runtime.Archive) (*runtime.Imported, error) { return a.Import(ctx, r) })
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"starling/lang/effect"
 	"starling/runtime"
 )
 
@@ -23,15 +24,23 @@ func testExport(from, to *engine) {
 	run := from.opened(review, "review")
 	file, err := from.archive().Export(from.ctx, run.ID)
 	from.ok(err)
-	done, err := to.archive().Import(to.ctx, file)
+	r := runtime.ImportRequest{File: file, Settings: effect.Settings{ProjectFile: "/here/starling.toml"}}
+	done, err := to.archive().Import(to.ctx, r)
 	to.ok(err)
-	to.same("imported", done, map[string]any{"schema": runtime.Schema, "run": run.ID, "runs": []string{run.ID}, "status": "suspended"})
-	again, err := to.archive().Import(to.ctx, file)
+	local := map[string]any{"file": "/here/starling.toml", "from": "local"}
+	to.same("imported", done, map[string]any{"schema": runtime.Schema, "run": run.ID,
+		"runs": []string{run.ID}, "status": "suspended", "project": local})
+	again, err := to.archive().Import(to.ctx, r)
 	to.ok(err)
 	to.same("the same file again", again.Known, true)
-	back, err := from.archive().Import(from.ctx, file)
+	r.TrustProject = true
+	trusted, err := to.archive().Import(to.ctx, r)
+	to.ok(err)
+	to.same("trusted", trusted.Project, map[string]any{"from": "export"})
+	back, err := from.archive().Import(from.ctx, r)
 	from.ok(err)
 	from.same("the file where it comes from", back.Known, true)
+	from.same("its project", back.Project, map[string]any{"from": "own"})
 
 	now, err := to.Get(to.ctx, run.ID)
 	to.ok(err)
@@ -50,7 +59,7 @@ func testExport(from, to *engine) {
 	_, err = from.Signal(from.ctx, approve(run.ID))
 	from.ok(err)
 	from.ended(run.ID)
-	_, err = from.archive().Import(from.ctx, file)
+	_, err = from.archive().Import(from.ctx, runtime.ImportRequest{File: file})
 	from.refused(runtime.ErrExists, err)
 }
 
@@ -78,19 +87,21 @@ func testImportRefused(from, to *engine) {
 		{"without its end", file[:len(file)-1], runtime.ErrKindDamaged},
 		{"with more behind it", append(bytes.Clone(file), 0), runtime.ErrKindDamaged},
 	} {
-		_, err := to.archive().Import(to.ctx, c.file)
+		_, err := to.archive().Import(to.ctx, runtime.ImportRequest{File: c.file})
 		if kindOf(err) != c.kind {
 			to.Errorf("%s: got %s: %v, want %s", c.name, kindOf(err), err, c.kind)
 		}
 	}
 	for at := format + 1; at < len(file); at += 7 {
-		if _, err := to.archive().Import(to.ctx, changed(at, file[at]^0x40)); kindOf(err) != runtime.ErrKindDamaged {
+		if _, err := to.archive().Import(to.ctx, runtime.ImportRequest{File: changed(at, file[at]^0x40)}); kindOf(err) != runtime.ErrKindDamaged {
 			to.Fatalf("byte %d of %d flipped: got %s: %v, want damaged", at, len(file), kindOf(err), err)
 		}
 	}
 	agent := facet[runtime.Archive](to, to.agent("builder", run.ID))
-	_, err = agent.Import(to.ctx, file)
-	to.refused(runtime.ErrDenied, err)
+	for _, trust := range []bool{false, true} {
+		_, err = agent.Import(to.ctx, runtime.ImportRequest{File: file, TrustProject: trust})
+		to.refused(runtime.ErrDenied, err)
+	}
 	l, err := to.List(to.ctx, runtime.Query{All: true})
 	to.ok(err)
 	to.same("runs after refused imports", len(l.Runs), 0)

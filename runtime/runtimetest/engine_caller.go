@@ -108,6 +108,6 @@ func (c called) Export(ctx context.Context, run string) ([]byte, error) {
 	return by(ctx, c, runtime.Archive.Export, run)
 }
 
-func (c called) Import(ctx context.Context, file []byte) (*runtime.Imported, error) {
-	return by(ctx, c, runtime.Archive.Import, file)
+func (c called) Import(ctx context.Context, r runtime.ImportRequest) (*runtime.Imported, error) {
+	return by(ctx, c, runtime.Archive.Import, r)
 }
