@@ -80,11 +80,12 @@ type Project struct {
 // ProjectFrom says how a run came to its project.
 type ProjectFrom string
 
-// The ways. The last two are of runs that came from another store, and of those made of them.
+// The ways. All but the first are of runs that came from another store, and of those made of them.
 const (
 	ProjectOwn    ProjectFrom = "own"                  // it was started under it
 	ProjectLocal  ProjectFrom = effect.ImportedLocal   // it is that of this machine
-	ProjectExport ProjectFrom = effect.ImportedTrusted // it came with the run
+	ProjectExport ProjectFrom = effect.ImportedTrusted // it came with the run, and was trusted
+	ProjectKept   ProjectFrom = "kept"                 // it came with the run, before builds asked
 )
 
 // RunError is why a run failed.

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -373,6 +375,31 @@ def main():
     c = gate("go", options = ["yes"]).choice
     return [c, agent("judge").text]
 `
+
+// Exports that were kept are imported and go on. Each has agents of a project that is not here, and
+// was written by a build that knew nothing of foreign steps.
+func TestKeptExports(t *testing.T) {
+	for name, want := range map[string]string{
+		"gate":   `["yes","by good","by good"]`,
+		"flight": `"by good"`,
+		"child":  `["yes","by good"]`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			file, err := os.ReadFile(filepath.Join("..", "testdata", "wire", "export-v1", name+".export"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Test(t, func(t *testing.T) {
+				here := newSite(t, "good: judge asks")
+				end := here.carried(here.imports(file, false).Run, nil)
+				if end.Status != runtime.Completed || string(end.Output) != want {
+					t.Errorf("it is %s with %s, want %s: %+v", end.Status, end.Output, want, end.Error)
+				}
+				here.clean(1)
+			})
+		})
+	}
+}
 
 // unservedCase is what somebody does about a run that the project here cannot serve.
 type unservedCase struct {

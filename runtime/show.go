@@ -158,8 +158,8 @@ func (s *state) project(set *effect.Settings) *Project {
 	p := &Project{set.ProjectFile, cmp.Or(ProjectFrom(set.Imported), ProjectOwn)}
 	switch {
 	case s.Imported == nil || set.Imported != "":
-	case s.Settings == s.original: // it was imported by a build that took the project along
-		p.From = ProjectExport
+	case s.Settings == s.original:
+		p.From = ProjectKept
 	default:
 		p.From = ProjectLocal
 	}

@@ -97,6 +97,8 @@ func projectWords(p *runtime.Project) string {
 		return file + ", of this machine: the run was imported"
 	case runtime.ProjectExport:
 		return file + ", as it came with the run, which was imported and trusted"
+	case runtime.ProjectKept:
+		return file + ", as it came with the run, which an earlier build has imported"
 	}
 	return file
 }
