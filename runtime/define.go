@@ -105,6 +105,11 @@ func (e *Local) Define(ctx context.Context, r DefineRequest) (*Definition, error
 	if err := mayReplace(CallerOf(ctx), versions); err != nil {
 		return nil, err
 	}
+	if len(versions) == 0 {
+		if err := e.mayTake(CallerOf(ctx), r.Name); err != nil {
+			return nil, err
+		}
+	}
 	d := Definition{Name: r.Name, Version: len(versions) + 1, Script: p.bundle.Entry().Name, Bundle: hash, Program: fmt.Sprintf("%x", p.code.Hash),
 		By: CallerOf(ctx).Name, At: e.now(), Foreign: !CallerOf(ctx).May(CanAdmin)}
 	row, err := json.Marshal(definitionRow{d, r.Key})
@@ -131,6 +136,31 @@ func mayReplace(c Caller, versions []definitionRow) error {
 	by := cmp.Or(newest.By, "the local user")
 	return refuse(ErrDenied, "%s may not define %s: %s was made by %s", orUnknown(c), newest.Name,
 		newest.Address(), by).help("take another name, or have %s or an admin define it", by)
+}
+
+// mayTake refuses a free name to somebody whom the project does not name for it, where it grants
+// something to the name: whoever takes it has that. An agent may have changed the file, so what it
+// was when it was trusted counts as well.
+func (e *Local) mayTake(c Caller, name string) error {
+	if e.opts.Reserves == nil || c.May(CanAdmin) {
+		return nil
+	}
+	settings, err := e.project()
+	if err != nil {
+		return err
+	}
+	trusted := *settings
+	if _, now, err := e.compareTrust(settings); err != nil {
+		return err
+	} else if now.Was != nil {
+		trusted.Project = now.Was
+	}
+	if !e.opts.Reserves(settings, name, c.Name) && !e.opts.Reserves(&trusted, name, c.Name) {
+		return nil
+	}
+	return refuse(ErrDenied, "%s may not define %s: the project grants something to that name, and "+
+		"does not say that %s defines it", orUnknown(c), name, orUnknown(c)).
+		help("have an admin define it, or write by = [%q] under [grants.%s]", c.Name, name)
 }
 
 // known finds the version that a request has made before, or need not make: the newest has its text.

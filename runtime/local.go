@@ -27,6 +27,10 @@ type Options struct {
 	// keeps no project from changing: it is for engines that nobody else calls.
 	Named func(*effect.Settings) map[string]string
 
+	// Reserves tells whether a project keeps the name of a definition from somebody, because it
+	// grants something to the name. Nil keeps none.
+	Reserves func(s *effect.Settings, name, by string) bool
+
 	// Head tells at which commit a folder's repository stands now, "" where there is none. Nil is nowhere.
 	Head func(folder string) string
 

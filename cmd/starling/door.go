@@ -59,21 +59,29 @@ func (c *call) openLocal(dir string) (runtime.Engine, error) {
 		return nil, errors.Join(uncertain(c.doubt(), err), store.Close())
 	}
 	e, err := runtime.Open(store, c.env, runtime.Options{
-		Log:     c.notice,
-		Clock:   c.clock,
-		Head:    git.Head,
-		Project: func() (*effect.Settings, error) { return c.homeSettings(dir) },
-		Named:   project.Digests,
-		Keep:    int(home.Keep),
-		Agents:  int(home.Machine.Agents),
-		Env:     c.getenv,
-		Enlist:  c.enlist,
-		Doubt:   c.doubt(),
+		Log:      c.notice,
+		Clock:    c.clock,
+		Head:     git.Head,
+		Project:  func() (*effect.Settings, error) { return c.homeSettings(dir) },
+		Named:    project.Digests,
+		Reserves: reserves,
+		Keep:     int(home.Keep),
+		Agents:   int(home.Machine.Agents),
+		Env:      c.getenv,
+		Enlist:   c.enlist,
+		Doubt:    c.doubt(),
 	})
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
 	return e, nil
+}
+
+// reserves tells whether a project keeps a name from somebody. One that cannot be read grants
+// nothing.
+func reserves(s *effect.Settings, name, by string) bool {
+	f, err := project.Parse(s.ProjectFile, s.Project)
+	return err == nil && f.Reserves(name, by)
 }
 
 func openReader(dir string, env *effect.Environment) (runtime.Engine, error) {

@@ -31,37 +31,47 @@ file = %q
 
 # Each has all but what it is named for; inside has all there is.
 [grants.no-agents]
+by = ["outsider"]
 hosts = ["127.0.0.1"]
 files = ["read", "write"]
 programs = ["sh", "cat"]
 tools = ["db"]
 [grants.no-hosts]
+by = ["outsider"]
 agents = ["writer", "helper"]
 files = ["read", "write"]
 programs = ["sh", "cat"]
 tools = ["db"]
 [grants.no-reading]
+by = ["outsider"]
 agents = ["writer", "helper"]
 hosts = ["127.0.0.1"]
 programs = ["sh", "cat"]
 tools = ["db"]
 [grants.no-writing]
+by = ["outsider"]
 agents = ["writer", "helper"]
 hosts = ["127.0.0.1"]
 files = ["read"]
 programs = ["sh", "cat"]
 tools = ["db"]
 [grants.no-programs]
+by = ["outsider"]
 agents = ["writer", "helper"]
 hosts = ["127.0.0.1"]
 files = ["read", "write"]
 tools = ["db"]
 [grants.no-tools]
+by = ["outsider"]
 agents = ["writer", "helper"]
 hosts = ["127.0.0.1"]
 files = ["read", "write"]
 programs = ["sh", "cat"]
+[grants.others]
+by = ["boss"]
+files = ["write"]
 [grants.inside]
+by = ["outsider"]
 agents = ["writer", "helper"]
 hosts = ["127.0.0.1"]
 files = ["read", "write"]
@@ -219,6 +229,9 @@ func outsiderTries(o *outsider, evil string) []struct {
 		{"any file of the server", overHTTP, "POST /v1/run", `{"script": "../../../../etc/passwd"}`, `^400`},
 		{"a file that a script loads", overHTTP, "POST /v1/run", `{"source": "load(\"/etc/passwd\", \"x\")\n"}`, `^4`},
 		{"a file beside that a script loads", overHTTP, "POST /v1/run", `{"source": "load(\"victim.star\", \"main\")\n"}`, `^4`},
+		{"a name that is for boss to define", overHTTP, "POST /v1/define", `{"name": "others", "source": "def main():\n    pass\n"}`, `^403.*grants something to that name`},
+		{"an import", overHTTP, "POST /v1/import", `starling export`, `^404`},
+		{"an import as the socket takes it", overHTTP, "POST /bring", `{"trust_project": true}`, `^404`},
 		{"a definition in another folder", overHTTP, "POST /v1/define", `{"name": "../evil", "source": "def main():\n    pass\n"}`, `^4`},
 		{"a definition with a slash", overHTTP, "POST /v1/define", `{"name": "a/b", "source": "def main():\n    pass\n"}`, `^400`},
 		{"a definition that looks like another", overHTTP, "POST /v1/define", `{"name": "inѕide", "source": "def main():\n    pass\n"}`, `^400`},

@@ -19,7 +19,7 @@ type review struct {
 
 func newReview(t *testing.T) *review {
 	o := newOffice(t)
-	o.write("starling.toml", fmt.Sprintf("[grants.multi-agent-review]\nhosts = [%q]\n", strings.TrimPrefix(o.sink.server.URL, "http://")))
+	o.write("starling.toml", fmt.Sprintf("[grants.multi-agent-review]\nby = [\"researcher-agent\"]\nhosts = [%q]\n", strings.TrimPrefix(o.sink.server.URL, "http://")))
 	r := &review{o, o.goClient(o.token("researcher-agent", "define,run,read,signal")), o.processClient(o.token("reviewer-agent", "run,read,signal"))}
 	r.good(r.researcher, "define", map[string]any{"name": "multi-agent-review", "source": o.reviewed()})
 	return r

@@ -88,6 +88,7 @@ const (
 // Grant is what scripts that are not the project's own may use.
 type Grant struct {
 	Script   string   // the name under which a script is defined, or AnyScript
+	By       []string // who may define it, beside admins: names of tokens, or local:USER
 	Agents   []string // names of agents
 	Hosts    []string // of http requests: host, or host:port
 	Programs []string // of those that sh allows
@@ -103,6 +104,17 @@ const (
 
 // AnyScript is the name of what every script of others is granted.
 const AnyScript = "*"
+
+// Reserves tells whether a name is kept from somebody who would define a script under it: something
+// is granted to it, and it is for others to define.
+func (f *File) Reserves(name, by string) bool {
+	for _, g := range f.Grants {
+		if g.Script == name && !slices.Contains(g.By, by) {
+			return true
+		}
+	}
+	return false
+}
 
 // Granted is all that a script of others may use: what is granted to its name, and to any.
 func (f *File) Granted(script string) Grant {

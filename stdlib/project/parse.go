@@ -175,8 +175,12 @@ func (r *reader) grant(script string, t table) Grant {
 	if err := effect.CheckName(script); err != nil && script != AnyScript {
 		r.complain(t.path, diagnostic.Diagnostic{Message: err.Error(), Hint: `write the name of a definition, or "*" for every script of others`})
 	}
-	r.onlyKeys(t, "agents", "hosts", "files", "programs", "tools")
-	return Grant{Script: script, Agents: r.strings(t, "agents"), Hosts: r.strings(t, "hosts"), Files: r.files(t), Programs: r.strings(t, "programs"),
+	r.onlyKeys(t, "by", "agents", "hosts", "files", "programs", "tools")
+	if _, given := t.values["by"]; given && script == AnyScript {
+		r.complain(t.at("by"), diagnostic.Diagnostic{Message: `"*" is no name that somebody defines`})
+	}
+	by := r.strings(t, "by")
+	return Grant{Script: script, By: by, Agents: r.strings(t, "agents"), Hosts: r.strings(t, "hosts"), Files: r.files(t), Programs: r.strings(t, "programs"),
 		Tools: r.strings(t, "tools")}
 }
 

@@ -342,6 +342,11 @@ starling.toml:5:10: grants.a.files[0]: got "raed", want read or write
   | files = ['raed']
   |          ^^^^^^
 `},
+		{"[grants.'*']\nby = ['a']\n", `
+starling.toml:2:1: grants.*.by: "*" is no name that somebody defines
+  | by = ['a']
+  | ^^
+`},
 		{"agents = 3\nfake = ''\n", `
 starling.toml:1:10: agents: got 3, want a table; write [agents]
   | agents = 3
