@@ -107,17 +107,32 @@ func (e *Local) take(ctx context.Context, run string, c CarryRequest) error {
 	return e.carryOne(ctx, run, c.Env)
 }
 
-// pin records that a run goes on with other settings: a project file that was edited meanwhile.
+// pin records that a run goes on with other settings: a project file that was edited meanwhile. Of
+// one that was imported the child runs do, too: what they lack is mended with it.
 func (e *Local) pin(ctx context.Context, run string, settings *effect.Settings) error {
-	return e.send(ctx, run, event{apply: func(t *turn) {
-		if !t.s.Status.Ended() && t.host.settings != nil {
-			next := settings.After(t.host.settings)
-			if t.s.Parent != "" { // a child run works where its parent has it work, perhaps in the tree of a branch
-				next.Workspace = t.host.settings.Workspace
-			}
-			t.pin(next, CallerOf(ctx).Name)
+	imported := false
+	err := e.send(ctx, run, event{apply: func(t *turn) {
+		if t.s.Status.Ended() || t.host.settings == nil {
+			return
 		}
+		had := t.host.settings
+		next := settings.After(had)
+		imported = next.Imported != ""
+		if t.s.Parent != "" && next.Imported != effect.ImportedTrusted {
+			next.Workspace = had.Workspace // where its parent has it work, perhaps in the tree of a branch
+		}
+		t.pin(next, CallerOf(ctx).Name)
 	}})
+	if err != nil || !imported {
+		return err
+	}
+	kids, err := e.childrenOf(run)
+	for _, k := range kids {
+		if err := e.pin(ctx, k.id, settings); err != nil { // the others go on all the same
+			e.log("run %s, a child of %s: %v", k.id, k.parent, err)
+		}
+	}
+	return err
 }
 
 func (t *turn) pin(settings *effect.Settings, by string) {

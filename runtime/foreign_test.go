@@ -475,6 +475,38 @@ func (c *unservedCase) play(t *testing.T) {
 	}
 }
 
+// A child run that an imported one starts here is asked about as well, and mended with its parent.
+func TestUnservedChild(t *testing.T) {
+	for name, mend := range map[string]func(s *site, run string, file []byte){
+		"mended": func(s *site, run string, _ []byte) {
+			s.settings.Project = []byte("good: judge")
+			s.carried(run, &s.settings)
+		},
+		"trusted": func(s *site, _ string, file []byte) { s.imports(file, true) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				from, here := newSite(t, "EVIL: judge"), newSite(t, "good: nobody")
+				run := from.started(`
+def main():
+    gate("go", options = ["yes"])
+    return run("child.star", name = "child")
+`, 0)
+				file := from.export(run)
+				here.imports(file, false)
+				at := here.carried(run, nil)
+				if len(at.Gates) != 1 || at.Gates[0].Gate != "child/!project:judge" {
+					t.Fatalf("it is %s at %+v: %+v", at.Status, at.Gates, at.Error)
+				}
+				mend(here, run, file)
+				if end := here.carried(run, nil); end.Status != runtime.Completed {
+					t.Errorf("it is %s at %+v: %+v", end.Status, end.Gates, end.Error)
+				}
+			})
+		})
+	}
+}
+
 // opened counts how often a run has opened the gate of a step that nobody serves.
 func (s *site) opened(run string) (n int) {
 	s.t.Helper()

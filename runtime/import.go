@@ -238,7 +238,7 @@ func (e *Local) Import(ctx context.Context, r ImportRequest) (*Imported, error) 
 	case !done.Known:
 		err = e.bring(ctx, in)
 	case r.TrustProject:
-		err = e.trustImported(ctx, in)
+		err = e.trustImported(ctx, top)
 	}
 	if err != nil {
 		return nil, err
@@ -281,19 +281,14 @@ func (in *imports) treeOf(run, step string) string {
 	return ""
 }
 
-// trustImported has runs that were imported before go on under what came with them.
-func (e *Local) trustImported(ctx context.Context, in *imports) error {
-	for _, r := range in.runs {
-		err := e.send(ctx, r.id, event{apply: func(t *turn) {
-			if !t.s.Status.Ended() && t.s.Imported != nil && t.host.settings != nil {
-				t.pin(r.settings.After(t.host.settings), CallerOf(ctx).Name)
-			}
-		}})
-		if err != nil {
-			return err
-		}
+// trustImported has a run that was imported before, with its child runs, go on under what came with
+// it.
+func (e *Local) trustImported(ctx context.Context, run *imported) error {
+	now, err := e.get(run.id, CallerOf(ctx).audience())
+	if err != nil || now.Details.Imported == nil {
+		return err
 	}
-	return nil
+	return e.pin(ctx, run.id, run.settings)
 }
 
 // hasImported tells whether a run is here with the journal of the file; with another one it is refused.

@@ -28,6 +28,9 @@ func (c *call) resumeCommand() *cobra.Command {
 		GroupID: "runs",
 		Long: `Carry runs on from where they stopped, until each has ended or rests.
 
+A run that was imported and rests because the project here could not serve it goes on under that
+project as it is now.
+
 One run is reported as by run. Of several, standard output has one line each; the exit code is 1 if any failed, 3 if any rests.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if v.all == (len(args) > 0) {
@@ -100,7 +103,9 @@ func (c *call) carryRuns(ctx context.Context, s session, runs []*runtime.Run, se
 // carryMended carries the runs that were imported and rest because the project here cannot serve
 // them, under that project as it is now, and gives the others: all, where the caller may not pin one.
 func (c *call) carryMended(ctx context.Context, s session, runs []*runtime.Run) ([]*runtime.Run, error) {
-	unserved := func(g runtime.Gate) bool { return strings.HasPrefix(g.Gate, runtime.GateProject) }
+	unserved := func(g runtime.Gate) bool { // of the run or of a child run
+		return strings.Contains(g.Gate, runtime.GateProject)
+	}
 	var lacking, others []*runtime.Run
 	for _, r := range runs {
 		if slices.ContainsFunc(r.Gates, unserved) {
