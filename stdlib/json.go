@@ -25,7 +25,13 @@ func jsonModule() []*effect.Builtin {
 	decode := reference(json.Module.Members["decode"], "json.decode", "The value of a JSON text. Numbers with a point or an exponent are floats.", "any",
 		effect.Param{Name: "x", Type: "string", Doc: "The text."},
 		effect.Param{Name: "default", Default: "unset", Nullable: true, Doc: "What to give for a text that is not JSON, instead of failing."})
-	decode.Pure = quicker(decode.Pure, func(c *effect.Call) (starlark.Value, bool) { return decodeJSON(c.Text("x", "")) })
+	slow := decode.Pure
+	decode.Pure = func(c *effect.Call) (starlark.Value, error) {
+		if v, ok, err := decodeJSON(c.Text("x", "")); ok || err != nil {
+			return v, err
+		}
+		return slow(c)
+	}
 	decode.Size = decodedSize
 	indented := reference(json.Module.Members["indent"], "json.indent", "A JSON text on many lines.", "string",
 		effect.Param{Name: "str", Type: "string", Doc: "The text."}, prefix, indent)

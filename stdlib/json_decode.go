@@ -8,6 +8,9 @@ import (
 	"unicode/utf8"
 
 	"go.starlark.net/starlark"
+
+	"starling/lang/crowd"
+	"starling/lang/effect"
 )
 
 // jsonDecoder reads JSON texts as go.starlark.net does, with less memory: a list and a dict are made when their elements are known, and a key that
@@ -16,15 +19,40 @@ type jsonDecoder struct {
 	text  string
 	pos   int
 	stack []starlark.Value // the elements, keys and values of the lists and dicts around
+	err   error            // why the text is refused
 	keys  [64]starlark.Value
 }
 
 // decodeJSON is the value of a JSON text; ok is false if the reference is to be asked. It recurses: see jsonCost.
-func decodeJSON(text string) (v starlark.Value, ok bool) {
+// What the reference must not be asked either, because of colliding keys, is an error.
+func decodeJSON(text string) (v starlark.Value, ok bool, err error) {
 	d := jsonDecoder{text: text}
 	v = d.value()
 	d.space()
-	return v, v != nil && d.pos == len(text)
+	if ok = v != nil && d.pos == len(text); !ok && d.err == nil {
+		d.err = crowdedKeys(text)
+	}
+	return v, ok, d.err
+}
+
+// crowdedKeys refuses a text of which nothing is known but that it is not read quickly.
+func crowdedKeys(text string) error {
+	d := jsonDecoder{text: text}
+	known := map[string]bool{}
+	var pairs []starlark.Value
+	for {
+		next := strings.IndexByte(text[d.pos:], '"')
+		if next < 0 {
+			return distinct(pairs)
+		}
+		d.pos += next
+		start := d.pos
+		key, ok := d.quoted()
+		if d.pos = max(d.pos, start+1); ok && d.space() == ':' && !known[key] {
+			known[key] = true
+			pairs = append(pairs, starlark.String(key), nil)
+		}
+	}
 }
 
 // space skips white space and gives the byte behind it, 0 at the end.
@@ -113,6 +141,9 @@ func (d *jsonDecoder) dict() starlark.Value {
 			d.pos++
 		case '}':
 			d.pos++
+			if d.err = distinct(d.stack[first:]); d.err != nil {
+				return nil
+			}
 			dict := starlark.NewDict((len(d.stack) - first) / 2)
 			for i := first; i < len(d.stack); i += 2 {
 				_ = dict.SetKey(d.stack[i], d.stack[i+1]) // a new dict and a text: cannot fail
@@ -123,6 +154,18 @@ func (d *jsonDecoder) dict() starlark.Value {
 			return nil
 		}
 	}
+}
+
+// distinct refuses pairs whose keys were chosen to collide.
+func distinct(pairs []starlark.Value) error {
+	keys := func(yield func(starlark.Value) bool) {
+		for i := 0; i < len(pairs) && yield(pairs[i]); i += 2 {
+		}
+	}
+	if err := crowd.Check(len(pairs)/2, keys); err != nil {
+		return effect.Errorf(effect.KindLimit, "%v", err)
+	}
+	return nil
 }
 
 func (d *jsonDecoder) entry() bool {

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"go.starlark.net/starlark"
+
+	"starling/lang/langtest"
 )
 
 // What is decoded is encoded to a text that means the same.
@@ -62,5 +64,20 @@ func TestEncodedYAMLHasItsSize(t *testing.T) {
 	loop.Append(loop)
 	if _, err := callPure(t, "yaml.encode", loop); err == nil || !strings.Contains(err.Error(), "contains itself") {
 		t.Errorf("got %v, want an error for a value that contains itself", err)
+	}
+}
+
+// TestTextsOfCollidingKeysAreRefused: reading them would take minutes that no step is charged for.
+func TestTextsOfCollidingKeysAreRefused(t *testing.T) {
+	keys := langtest.Colliding(5000)
+	for _, c := range []struct{ builtin, text string }{
+		{"json.decode", `{"` + strings.Join(keys, `":1,"`) + `":1}`},
+		{"json.decode", `{"` + strings.Join(keys, `":1,"`) + `":1e999}`}, // which the reference is asked for
+		{"yaml.decode", `"` + strings.Join(keys, "\": 1\n\"") + `": 1`},
+	} {
+		if v, err := callPure(t, c.builtin, starlark.String(c.text)); err == nil || !strings.Contains(err.Error(), "5000 keys of one dict were chosen") &&
+			!strings.Contains(err.Error(), "5001 keys of one dict were chosen") {
+			t.Errorf("%s: got %.20v, %v", c.builtin, v, err)
+		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"go.starlark.net/starlark"
 
+	"starling/lang/crowd"
 	"starling/lang/diagnostic"
 )
 
@@ -208,6 +209,11 @@ func (r *jsonReader) entry(d *starlark.Dict) error {
 	if d.Len() == before {
 		r.path = "." + shorten(key, 40)
 		return r.wrong(start, end, "key "+quote(shorten(key, 40))+" stands twice in one object", "", "")
+	}
+	if n := d.Len(); n&(n-1) == 0 { // a table that has doubled
+		if err := crowd.Check(n, starlark.Elements(d)); err != nil {
+			return r.wrong(start, end, err.Error(), "", "keys that nobody has chosen so")
+		}
 	}
 	return nil
 }

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"strings"
 
 	"go.starlark.net/starlark"
 
 	"starling/lang/contract"
+	"starling/lang/crowd"
 )
 
 // Payload is a value in the tagged binary form, the only one in which values are journaled:
@@ -180,6 +182,9 @@ func (e *encoder) sequence(tag byte, n int, at func(int) starlark.Value) error {
 }
 
 func (e *encoder) dict(d *starlark.Dict) error {
+	if err := crowd.Check(d.Len(), starlark.Elements(d)); err != nil {
+		return e.refuse("%v", err)
+	}
 	e.buf = append(e.buf, tagDict)
 	e.buf = binary.AppendUvarint(e.buf, uint64(d.Len()))
 	for k, v := range d.Entries() {
@@ -420,14 +425,20 @@ func (d *decoder) values(depth int) []starlark.Value {
 
 func (d *decoder) dict(depth int) starlark.Value {
 	n := d.count()
-	dict := starlark.NewDict(n)
+	var keys, values []starlark.Value
 	for range n {
-		key := starlark.String(d.text())
-		v := d.value(depth + 1)
+		keys = append(keys, starlark.String(d.text()))
+		values = append(values, d.value(depth+1))
 		if d.err != nil {
 			return starlark.None
 		}
-		if err := dict.SetKey(key, v); err != nil {
+	}
+	if err := crowd.Check(len(keys), slices.Values(keys)); err != nil {
+		return d.fail("%v", err)
+	}
+	dict := starlark.NewDict(n)
+	for i, key := range keys {
+		if err := dict.SetKey(key, values[i]); err != nil {
 			return d.fail("%v", err)
 		}
 	}

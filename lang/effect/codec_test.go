@@ -2,6 +2,7 @@ package effect_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"math"
 	"math/big"
@@ -13,6 +14,7 @@ import (
 
 	"starling/lang/contract"
 	"starling/lang/effect"
+	"starling/lang/langtest"
 )
 
 // dict makes a dict of alternating keys and values, in order.
@@ -183,6 +185,12 @@ func TestWhatCannotCross(t *testing.T) {
 	if err := intKey.SetKey(starlark.MakeInt(1), starlark.None); err != nil {
 		t.Fatal(err)
 	}
+	crowded := new(starlark.Dict)
+	for _, key := range langtest.Colliding(5000) {
+		if err := crowded.SetKey(starlark.String(key), starlark.None); err != nil {
+			t.Fatal(err)
+		}
+	}
 	set := new(starlark.Set)
 	function := starlark.NewBuiltin("f", nil)
 	for _, c := range []struct {
@@ -196,6 +204,7 @@ func TestWhatCannotCross(t *testing.T) {
 		{dict("x", starlark.Float(math.NaN())), "x: NaN cannot leave the script"},
 		{list(starlark.Float(math.Inf(-1))), "[0]: -Inf cannot leave the script"},
 		{dict("", intKey), ": dict keys must be strings, got int 1"},
+		{list(crowded), "[0]: 5000 keys of one dict were chosen so that finding each means passing the others"},
 		{cyclic, "the value is nested deeper than 200 levels (or contains itself)"},
 		{effect.NewRecord(effect.OutcomeType, starlark.True, starlark.None, function, starlark.None),
 			"value: a builtin_function_or_method cannot leave the script"},
@@ -290,6 +299,18 @@ func TestMalformedPayloads(t *testing.T) {
 }
 
 // Counts are claims: nested ones must not add up to more than the input pays for.
+// TestCollidingKeysAreNotRead: what Encode refuses is not read from elsewhere either.
+func TestCollidingKeysAreNotRead(t *testing.T) {
+	keys := langtest.Colliding(5000)
+	p := append(effect.Payload{0x09}, binary.AppendUvarint(nil, uint64(len(keys)))...)
+	for _, key := range keys {
+		p = append(append(append(p, byte(len(key))), key...), 0)
+	}
+	if v, err := p.Value(); err == nil || !strings.Contains(err.Error(), "were chosen so that") {
+		t.Errorf("got %v, %v", v, err)
+	}
+}
+
 func TestHostileCountsAllocateLittle(t *testing.T) {
 	const size = 64 << 10
 	hostile := make(effect.Payload, 0, size)

@@ -13,6 +13,7 @@ import (
 	"go.starlark.net/starlark"
 	"go.yaml.in/yaml/v4"
 
+	"starling/lang/crowd"
 	"starling/lang/effect"
 )
 
@@ -80,9 +81,27 @@ func refusal(n *yaml.Node, what string) error {
 	return fmt.Errorf("line %d, column %d: %s cannot be read here; want plain data", n.Line, n.Column, what)
 }
 
+// distinct refuses a mapping whose keys were chosen to collide.
+func distinct(n *yaml.Node) error {
+	keys := func(yield func(starlark.Value) bool) {
+		for i := 0; i < len(n.Content); i += 2 {
+			if k, err := scalar(n.Content[i]); n.Content[i].Kind == yaml.ScalarNode && err == nil && !yield(k) {
+				return
+			}
+		}
+	}
+	if err := crowd.Check(len(n.Content)/2, keys); err != nil {
+		return fmt.Errorf("line %d, column %d: %w", n.Line, n.Column, err)
+	}
+	return nil
+}
+
 func dictOf(n *yaml.Node) (starlark.Value, error) {
 	if tag := n.ShortTag(); tag != "!!map" {
 		return nil, refusal(n, "the tag "+tag)
+	}
+	if err := distinct(n); err != nil {
+		return nil, err
 	}
 	d := starlark.NewDict(len(n.Content) / 2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
