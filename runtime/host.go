@@ -33,6 +33,15 @@ func (p *programs) of(hash string, read func() ([]byte, error)) (*program, error
 	return p.made.of(hash, func() (*program, error) { return p.make(read) })
 }
 
+// at is of for a run that began under an earlier behaviour, whose machine is what it was then.
+func (p *programs) at(behaviour uint32, hash string, read func() ([]byte, error)) (*program, error) {
+	if behaviour == p.env.Behaviour {
+		return p.of(hash, read)
+	}
+	then := programs{env: p.env.At(behaviour)}
+	return p.made.of(fmt.Sprintf("%s at %d", hash, behaviour), func() (*program, error) { return then.make(read) })
+}
+
 func (p *programs) make(read func() ([]byte, error)) (*program, error) {
 	encoded, err := read()
 	if err != nil {
@@ -59,11 +68,11 @@ func (p *programs) compile(bundle *lang.Bundle) (*program, error) {
 
 // host finds what a run, as its state has it, needs of its program and its settings.
 func (p *programs) host(r *reader, s *state) (*host, error) {
-	if s.Behaviour != p.env.Behaviour {
+	if !p.env.Keeps(s.Behaviour) {
 		return nil, refuse(ErrKindNewer, "run %s was started with behaviour %d of the builtins; this build has %d", s.ID, s.Behaviour, p.env.Behaviour).
 			help("go on with the build that started it, or end it with: starling cancel %s", s.ID).call("cancel ends it; the build that started it goes on with it")
 	}
-	made, err := p.of(s.Bundle, func() ([]byte, error) { return r.needed(s.Bundle) })
+	made, err := p.at(s.Behaviour, s.Bundle, func() ([]byte, error) { return r.needed(s.Bundle) })
 	if err != nil {
 		return nil, fmt.Errorf("run %s: its program: %w", s.ID, err)
 	}

@@ -61,6 +61,11 @@ func (m *mover) move(known func(string) (keyed, bool)) (*Replayed, error) {
 	case t.s.Status != Suspended && !t.s.Status.Ended() || t.yielded:
 		return nil, refuse(ErrNotOpen, "run %s is %s; it can be moved while it rests", t.s.ID, t.s.Status).help("wait for it with: starling wait %s --for suspended", t.s.ID)
 	}
+	p, err := m.e.programs.at(t.s.Behaviour, m.hash, func() ([]byte, error) { return m.request.Bundle, nil })
+	if err != nil {
+		return nil, checkFailed(err)
+	}
+	m.program = p
 	journal, err := m.e.whole(t.s.ID)
 	if err != nil {
 		return nil, err

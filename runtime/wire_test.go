@@ -17,6 +17,7 @@ import (
 	"sync"
 	"testing"
 
+	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/memory"
 )
@@ -348,5 +349,55 @@ func TestOtherBehaviourRefusesTheRun(t *testing.T) {
 	w.signal(s)
 	if end := w.until(run.ID, runtime.Completed); string(end.Output) != `{"decision":"approve","by":"reviewer","published":1}` {
 		t.Errorf("output %s", end.Output)
+	}
+}
+
+// TestChargesOfABehaviourAreKept: what a run began with decides where it meets its limits, also when a
+// later build carries it, reads its checkpoint, executes its journal again or starts others.
+func TestChargesOfABehaviourAreKept(t *testing.T) {
+	const script = `
+def main():
+    gate("go", options = ["yes"])
+    return len([{} for _ in range(1800)])
+`
+	w := newWorld(t)
+	start := func() string {
+		t.Helper()
+		run, err := w.engine.Start(w.ctx, runtime.StartRequest{Bundle: bundle(t, script, nil), Script: "main.star",
+			Settings: effect.Settings{MaxMemory: 1 << 20}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.until(run.ID, runtime.Suspended)
+		return run.ID
+	}
+	build := func(behaviour uint32) {
+		t.Helper()
+		if err := w.engine.Close(); err != nil {
+			t.Fatal(err)
+		}
+		w.store = w.store.Reopen()
+		env := environment(w.perform)
+		env.Behaviour, env.Since = behaviour, effect.BehaviourUnbounded
+		engine, err := runtime.Open(w.store, env, runtime.Options{Log: t.Logf})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.engine = engine
+	}
+	build(effect.BehaviourUnbounded)
+	early := start()
+	build(effect.BehaviourUnbounded + 1)
+	late := start()
+	w.signal(answer(early, "go", "yes"))
+	if end := w.until(early, runtime.Completed, runtime.Failed); string(end.Output) != "1800" {
+		t.Errorf("the run that began before: %s, %v", end.Status, end.Error)
+	}
+	w.signal(answer(late, "go", "yes"))
+	if end := w.until(late, runtime.Completed, runtime.Failed); end.Error == nil || end.Error.Kind != string(effect.KindLimit) {
+		t.Errorf("the run that began later: %s, %v", end.Status, end.Error)
+	}
+	if _, err := w.reruns().Replay(w.ctx, runtime.ReplayRequest{Run: early}); err != nil {
+		t.Errorf("executed again, the run that began before: %v", err)
 	}
 }

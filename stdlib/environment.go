@@ -15,8 +15,10 @@ import (
 	"starling/stdlib/tool"
 )
 
-// Behaviour is the number that runs are recorded with. It moves when the result of a builtin or the text of an error that scripts can see changes.
-const Behaviour = 1
+// Behaviour is the number that runs are recorded with. It moves when the result of a builtin, the text of
+// an error that scripts can see or what work costs changes. 2 charges tables, sorting and what else was
+// free, and counts memory by what it really takes.
+const Behaviour = 2
 
 //go:embed library.txt
 var libraryText string
@@ -62,7 +64,7 @@ func Environment(o Options) *effect.Environment {
 	for kind, h := range handlers {
 		handlers[kind] = trees.within(h)
 	}
-	return &effect.Environment{Names: names, Handlers: handlers, Docs: libraryText, Behaviour: Behaviour, Tidy: trees.tidy}
+	return &effect.Environment{Names: names, Handlers: handlers, Docs: libraryText, Behaviour: Behaviour, Since: effect.BehaviourUnbounded, Tidy: trees.tidy}
 }
 
 func predeclared() starlark.StringDict {

@@ -21,8 +21,32 @@ type Environment struct {
 	Codecs []Codec
 	// Docs is what there is to say beside what the builtins say of themselves, in the form of starling/lang/doc: of modules and constants, and examples.
 	Docs string
-	// Behaviour moves when a builtin's result or an error that scripts can see changes; a run recorded under another number is refused.
+	// Behaviour moves when a builtin's result, an error that scripts can see or what work costs changes. A run
+	// is recorded with it and keeps it: see [Environment.At].
 	Behaviour uint32
+	// Since is the earliest behaviour whose runs go on under it; 0 where no earlier ones do. A run of
+	// another one is refused.
+	Since uint32
+}
+
+// BehaviourUnbounded is the one whose machine did not charge all that a script can make it do, and
+// counted equal texts once only after a restore. A machine of any other number charges and counts as
+// [starling/lang/vm] says, one of number 0, which tests have, too.
+const BehaviourUnbounded = 1
+
+// Keeps tells whether a run that was recorded with a behaviour goes on.
+func (e *Environment) Keeps(behaviour uint32) bool {
+	return behaviour == e.Behaviour || e.Since > 0 && e.Since <= behaviour && behaviour < e.Behaviour
+}
+
+// At is the environment as it was under an earlier behaviour, for runs that began under it.
+func (e *Environment) At(behaviour uint32) *Environment {
+	if behaviour == e.Behaviour {
+		return e
+	}
+	then := *e
+	then.Behaviour = behaviour
+	return &then
 }
 
 // Lookup finds a predeclared value by the stable name that snapshots store: "http", "http.get", "memory.vars.get", "len".

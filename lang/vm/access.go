@@ -3,6 +3,7 @@ package vm
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
@@ -147,7 +148,11 @@ func slice(x, lo, hi, step starlark.Value) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.Slice(start, end, stride), nil
+	part := s.Slice(start, end, stride)
+	if t, ok := part.(starlark.Tuple); ok {
+		return slices.Clone(t), nil // go.starlark.net's would hold the whole tuple
+	}
+	return part, nil
 }
 
 // bounds computes the first index of a slice and the one that ends it. Going down, -1 is the end before the first element.

@@ -238,7 +238,7 @@ func pairs(named []keyword) []starlark.Tuple {
 func (fn *Function) CallInternal(thread *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	m, ok := thread.Local(machineKey).(*Machine)
 	if !ok {
-		m = newMachine()
+		m = newMachine(nil)
 		m.thread = thread
 		m.current = m.newFiber(fn, nil, nil)
 	}

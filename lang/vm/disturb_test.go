@@ -74,20 +74,23 @@ type disturber struct {
 
 // everything lists the values of a machine, and some that it must not have.
 func everything(m *Machine) []starlark.Value {
-	c := counter{m: m, seen: map[any]bool{}, texts: map[textIdentity]bool{}}
+	var work, pool []starlark.Value
 	for _, mod := range m.modules {
-		c.work = append(c.work, mod.globals...)
-		c.work = append(c.work, mod.top())
+		work = append(work, mod.globals...)
+		work = append(work, mod.top())
 	}
 	for _, f := range m.fibers {
-		c.fiber(f)
+		f.roots(func(at *starlark.Value) { work = append(work, *at) })
 	}
-	var pool []starlark.Value
-	for len(c.work) > 0 && len(pool) < 500 {
-		v := c.work[len(c.work)-1]
+	seen := map[any]bool{}
+	for len(work) > 0 && len(pool) < 500 {
+		v := work[len(work)-1]
 		pool = append(pool, v)
-		c.work = c.work[:len(c.work)-1]
-		c.value(v)
+		work = work[:len(work)-1]
+		if key := identity(v); key != nil && !seen[key] && !m.image.owns(key) {
+			seen[key] = true
+			work = m.image.permanents.hostParts(appendChildren(work, v), v)
+		}
 	}
 	return append(pool, nil, starlark.None, starlark.MakeInt(-1), starlark.MakeInt64(1<<40), &cell{}, &cell{v: starlark.True}, listMethods[1], stringMethods[4],
 		starlark.NewList(nil), new(starlark.Dict), attemptNative, parallelNative, universe["sorted"], forever{}, starlark.Tuple{starlark.None}, starlark.String("quorum"),

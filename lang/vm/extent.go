@@ -6,6 +6,7 @@ import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
 
+	"starling/lang/crowd"
 	"starling/lang/effect"
 )
 
@@ -31,7 +32,7 @@ func (m *Machine) comparable(v starlark.Value, times int) error {
 		return nil
 	}
 	left := m.stepsLeft()
-	e := extent{left: left << comparedShift / int64(times)}
+	e := extent{left: left << comparedShift / int64(times), crowds: !m.early && layoutsKnown}
 	most := e.left
 	e.value(v, starlark.CompareLimit)
 	if e.left < 0 {
@@ -58,12 +59,15 @@ func (m *Machine) sortable(values starlark.Iterable, n int) error {
 // ordered pays for the comparisons of sorted, min and max, whose arguments are what is compared, or one that has it.
 func (m *Machine) ordered(args starlark.Tuple) error {
 	if len(args) != 1 {
+		m.ordering(args)
 		return m.sortable(args, len(args))
 	}
 	switch list := args[0].(type) {
 	case *starlark.List:
+		m.ordering(list)
 		return m.sortable(list, list.Len())
 	case starlark.Tuple:
+		m.ordering(list)
 		return m.sortable(list, len(list))
 	}
 	return nil
@@ -79,9 +83,10 @@ func hasElements(v starlark.Value) bool {
 
 // extent counts the parts of a value as a comparison reaches them, down to where go.starlark.net gives up. left is how many more there may be.
 type extent struct {
-	left  int64
-	steps int // containers visited
-	known map[reached]int64
+	left   int64
+	steps  int  // containers visited
+	crowds bool // looks into tables are counted by what they pass
+	known  map[reached]int64
 }
 
 // reached is a container at a depth, below which its parts were counted before.
@@ -125,11 +130,17 @@ func (e *extent) parts(v starlark.Value, depth int) {
 			e.value(x, depth-1)
 		}
 	case *starlark.Dict:
+		if e.crowds && v.Len() > crowd.Free {
+			e.left -= crowd.Cost(v.Len(), together(layoutOfDict(v))) << comparedShift
+		}
 		for _, x := range v.Entries() {
 			e.value(x, depth-1)
 		}
 	case *starlark.Set:
 		e.left -= int64(v.Len())
+		if e.crowds && v.Len() > crowd.Free {
+			e.left -= crowd.Cost(v.Len(), together(layoutOfSet(v))) << comparedShift
+		}
 	default:
 		for _, x := range printedParts(v) {
 			e.value(x, depth-1)

@@ -244,14 +244,14 @@ func isomorphic(m, n *Machine) error {
 
 // rootsOf lists what frames and iterators refer to, and how far these have come.
 func rootsOf(m *Machine) []starlark.Value {
-	c := counter{m: m}
+	var roots []starlark.Value
 	for _, f := range m.fibers {
-		c.fiber(f)
+		f.roots(func(at *starlark.Value) { roots = append(roots, *at) })
 		for i := range f.iters {
-			c.work = append(c.work, starlark.MakeInt(f.iters[i].pos))
+			roots = append(roots, starlark.MakeInt(f.iters[i].pos))
 		}
 	}
-	return c.work
+	return roots
 }
 
 func tableBitsOf(v starlark.Value, table int) byte {

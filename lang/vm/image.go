@@ -38,7 +38,7 @@ func Load(modules []*compile.Module, env *effect.Environment) (*Image, error) {
 		img.modules = append(img.modules, m)
 		img.main = m
 		if i < len(modules)-1 || code.HasMain {
-			if err := m.initialize(); err != nil {
+			if err := m.initialize(img); err != nil {
 				return nil, err
 			}
 			img.permanents.freeze(m.globals)
@@ -76,10 +76,14 @@ const (
 )
 
 // initialize runs the top level of a module that is shared by all runs.
-func (mod *Module) initialize() error {
-	m := newMachine()
-	m.SetLimits(Limits{Steps: loadSteps, Memory: loadMemory})
+func (mod *Module) initialize(img *Image) error {
+	m := newMachine(nil)
+	m.charges(img)
+	m.SetLimits(Limits{Steps: loadSteps, Memory: loadMemory, Shared: true})
 	m.main = mod
+	if !m.early {
+		m.modules = []*Module{mod} // its globals count
+	}
 	m.enqueue(m.newFiber(mod.top(), nil, nil))
 	for m.ended == nil {
 		m.turn()

@@ -77,10 +77,10 @@ resume: // the top frame is to execute the instruction at its pc
 			fn.module.globals[in.A] = rk(regs, consts, in.B)
 		case compile.NewCell:
 			regs[in.A] = new(cell)
-			m.charge(sizeOfOther)
+			m.charge(m.sizes.other)
 		case compile.BoxCell:
 			regs[in.A] = &cell{v: regs[in.A]}
-			m.charge(sizeOfOther)
+			m.charge(m.sizes.other)
 		case compile.Cell:
 			v := regs[in.B].(*cell).v
 			if v == nil {
@@ -101,6 +101,7 @@ resume: // the top frame is to execute the instruction at its pc
 			regs[in.A] = v
 
 		case compile.Add:
+			fr.pc = pc - 1 // what is held may be counted
 			if regs[in.A], err = m.add(rk(regs, consts, in.B), rk(regs, consts, in.C)); err != nil {
 				goto failed
 			}
@@ -109,10 +110,12 @@ resume: // the top frame is to execute the instruction at its pc
 				goto failed
 			}
 		case compile.Mul:
+			fr.pc = pc - 1 // what is held may be counted
 			if regs[in.A], err = m.multiply(rk(regs, consts, in.B), rk(regs, consts, in.C)); err != nil {
 				goto failed
 			}
 		case compile.Mod:
+			fr.pc = pc - 1 // what is held may be counted
 			if regs[in.A], err = m.modulo(rk(regs, consts, in.B), rk(regs, consts, in.C)); err != nil {
 				goto failed
 			}
@@ -135,6 +138,7 @@ resume: // the top frame is to execute the instruction at its pc
 			}
 			regs[in.A] = starlark.Bool(found == (in.Op == compile.In))
 		case compile.AddTo:
+			fr.pc = pc - 1
 			if regs[in.A], err = m.addTo(rk(regs, consts, in.B), rk(regs, consts, in.C)); err != nil {
 				goto failed
 			}
@@ -231,31 +235,31 @@ resume: // the top frame is to execute the instruction at its pc
 			elems := make([]starlark.Value, in.C)
 			copy(elems, regs[in.B:])
 			regs[in.A] = starlark.NewList(elems)
-			m.charge(sizeOfList + sizeOfValue*int(in.C))
+			m.charge(m.sizes.list + m.sizes.element*int(in.C))
 		case compile.Tuple:
 			elems := make(starlark.Tuple, in.C)
 			copy(elems, regs[in.B:])
 			regs[in.A] = elems
-			m.charge(sizeOfTuple + sizeOfValue*int(in.C))
+			m.charge(m.sizes.tuple + m.sizes.value*int(in.C))
 		case compile.Dict:
 			regs[in.A] = newDict(int(in.B))
-			m.charge(sizeOfDict)
+			m.charge(m.sizes.table)
 		case compile.Extend:
 			extendWindow(regs[in.A].(*starlark.List), regs[in.B:in.B+in.C])
-			m.charge(sizeOfValue * int(in.C))
+			m.charge(m.sizes.value * int(in.C))
 		case compile.ToTuple:
 			regs[in.A] = toTuple(regs[in.A].(*starlark.List))
 			m.made(regs[in.A])
 		case compile.Append:
 			_ = regs[in.A].(*starlark.List).Append(rk(regs, consts, in.B)) // nobody else has it: cannot fail
-			m.charge(sizeOfValue)
+			m.charge(m.sizes.element)
 		case compile.SetKey:
-			m.charge(sizeOfEntry)
-			if err = setKey(regs[in.A].(*starlark.Dict), rk(regs, consts, in.B), rk(regs, consts, in.C)); err != nil {
+			m.charge(m.sizes.entry)
+			if err = m.set(regs[in.A].(*starlark.Dict), rk(regs, consts, in.B), rk(regs, consts, in.C)); err != nil {
 				goto failed
 			}
 		case compile.AddKey:
-			m.charge(sizeOfEntry)
+			m.charge(m.sizes.entry)
 			if err = m.addKey(regs[in.A].(*starlark.Dict), rk(regs, consts, in.B), rk(regs, consts, in.C)); err != nil {
 				goto failed
 			}
@@ -285,7 +289,7 @@ resume: // the top frame is to execute the instruction at its pc
 
 		case compile.Func:
 			regs[in.A] = fn.module.makeFunction(in.C, regs[in.B:])
-			m.charge(sizeOfOther)
+			m.charge(m.sizes.other)
 		case compile.Load:
 			if err = fn.module.load(in.B, regs[in.A:]); err != nil {
 				goto failed

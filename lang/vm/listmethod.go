@@ -15,7 +15,7 @@ func listAppend(m *Machine, recv starlark.Value, args []starlark.Value) starlark
 	if len(args) != 1 || recv.(*starlark.List).Append(args[0]) != nil {
 		return nil
 	}
-	m.charge(sizeOfValue)
+	m.charge(m.sizes.element)
 	return starlark.None
 }
 
@@ -28,7 +28,8 @@ func listExtend(m *Machine, recv starlark.Value, args []starlark.Value) starlark
 	if !ok || extend(list, other) != nil {
 		return nil
 	}
-	m.charge(sizeOfValue * other.Len())
+	m.work(other.Len() >> elementShift)
+	m.charge(m.sizes.element * other.Len())
 	return starlark.None
 }
 
@@ -51,11 +52,11 @@ func listIndex(m *Machine, recv starlark.Value, args []starlark.Value) starlark.
 	return nil
 }
 
-func dictGet(_ *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
-	if len(args) == 0 || len(args) > 2 || hashable(args[0]) != nil {
+func dictGet(m *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
+	if len(args) == 0 || len(args) > 2 {
 		return nil
 	}
-	v, found, err := recv.(*starlark.Dict).Get(args[0])
+	v, found, err := m.find(recv.(*starlark.Dict), args[0])
 	switch {
 	case err != nil:
 		return nil
@@ -68,11 +69,11 @@ func dictGet(_ *Machine, recv starlark.Value, args []starlark.Value) starlark.Va
 }
 
 func dictSetDefault(m *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
-	if len(args) == 0 || len(args) > 2 || hashable(args[0]) != nil {
+	if len(args) == 0 || len(args) > 2 {
 		return nil
 	}
 	dict := recv.(*starlark.Dict)
-	v, found, err := dict.Get(args[0])
+	v, found, err := m.find(dict, args[0])
 	if err != nil {
 		return nil
 	}
@@ -84,13 +85,16 @@ func dictSetDefault(m *Machine, recv starlark.Value, args []starlark.Value) star
 		if dict.SetKey(args[0], v) != nil {
 			return nil
 		}
-		m.charge(sizeOfEntry)
+		m.charge(m.sizes.entry)
 	}
 	return v
 }
 
-func dictPop(_ *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
-	if len(args) == 0 || len(args) > 2 || hashable(args[0]) != nil {
+func dictPop(m *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
+	if len(args) == 0 || len(args) > 2 {
+		return nil
+	}
+	if _, _, err := m.find(recv.(*starlark.Dict), args[0]); err != nil {
 		return nil
 	}
 	v, found, err := recv.(*starlark.Dict).Delete(args[0])
@@ -110,7 +114,8 @@ func dictKeys(m *Machine, recv starlark.Value, args []starlark.Value) starlark.V
 		return nil
 	}
 	keys := recv.(*starlark.Dict).Keys()
-	m.charge(sizeOfList + sizeOfValue*len(keys))
+	m.work(len(keys) >> elementShift)
+	m.charge(m.sizes.list + m.sizes.element*len(keys))
 	return starlark.NewList(keys)
 }
 
@@ -119,26 +124,26 @@ func dictValues(m *Machine, recv starlark.Value, args []starlark.Value) starlark
 		return nil
 	}
 	dict := recv.(*starlark.Dict)
+	m.work(dict.Len() >> elementShift)
 	values := make([]starlark.Value, 0, dict.Len())
 	for _, v := range dict.Entries() {
 		values = append(values, v)
 	}
-	m.charge(sizeOfList + sizeOfValue*len(values))
+	m.charge(m.sizes.list + m.sizes.element*len(values))
 	return starlark.NewList(values)
 }
 
-// dictItems makes all pairs in one piece of memory.
+// dictItems makes each pair in a piece of memory of its own: who keeps one keeps no others.
 func dictItems(m *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
 	if len(args) != 0 {
 		return nil
 	}
 	dict := recv.(*starlark.Dict)
+	m.work(dict.Len() >> elementShift)
 	items := make([]starlark.Value, 0, dict.Len())
-	pairs := make([]starlark.Value, 0, 2*dict.Len())
 	for k, v := range dict.Entries() {
-		pairs = append(pairs, k, v)
-		items = append(items, starlark.Tuple(pairs[len(pairs)-2:len(pairs):len(pairs)]))
+		items = append(items, starlark.Tuple{k, v})
 	}
-	m.charge(sizeOfList + (3*sizeOfValue+sizeOfTuple)*len(items))
+	m.charge(m.sizes.list + (m.sizes.element+2*m.sizes.value+m.sizes.tuple)*len(items))
 	return starlark.NewList(items)
 }

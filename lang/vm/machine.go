@@ -16,6 +16,10 @@ type Limits struct {
 	Fibers int   // branches that exist at once, and the script itself
 	Steps  int64 // steps of one fiber since its last outcome
 	Memory int64 // bytes of what is alive, by the machine's own count
+
+	// Shared says that values which others read meanwhile can be within the script's reach. Counting then
+	// gives nothing back.
+	Shared bool
 }
 
 // The defaults of Limits.
@@ -56,6 +60,10 @@ type Machine struct {
 	opened map[string]*effect.Outcome // steps with a handle, nil until settled
 	steps  uint64                     // charged in all, up to the last account
 
+	early  bool // it charges and counts as machines of effect.BehaviourUnbounded did
+	sizes  *sizes
+	shares bool // Limits.Shared
+
 	tally   int64 // bytes made since the last count of what is alive, and what was alive then
 	ceiling int64 // tally at which the next count is due
 
@@ -86,12 +94,23 @@ type Machine struct {
 	pause func() bool // asked at each Break whether the slice ends there, which it cannot while a Go function calls back. Tests set it
 }
 
-func newMachine() *Machine {
-	m := &Machine{opened: make(map[string]*effect.Outcome), waits: make(map[string][]*fiber)}
+// newMachine makes a machine that charges as an environment's behaviour says, as the newest does without
+// an image.
+func newMachine(img *Image) *Machine {
+	m := &Machine{image: img, opened: make(map[string]*effect.Outcome), waits: make(map[string][]*fiber)}
 	m.SetLimits(Limits{})
+	m.charges(img)
 	m.thread = &starlark.Thread{}
 	m.thread.SetLocal(machineKey, m)
 	return m
+}
+
+// charges sets how the machine charges: by the behaviour of its image, as the newest does without one.
+func (m *Machine) charges(img *Image) {
+	m.early, m.sizes = false, &realSizes
+	if img != nil && img.env.Behaviour == effect.BehaviourUnbounded {
+		m.early, m.sizes = true, &earlySizes
+	}
 }
 
 // SetLimits bounds the run, from its start on or from where it was restored. Limits are not part of a snapshot: the host has them with the run's settings.
@@ -108,6 +127,7 @@ func (m *Machine) SetLimits(l Limits) {
 	if l.Memory == 0 {
 		l.Memory = DefaultMemory
 	}
+	m.shares = l.Shared
 	m.limits = l
 	if m.tally == 0 {
 		m.ceiling = l.Memory
@@ -119,8 +139,7 @@ func (m *Machine) SetLimits(l Limits) {
 // Start makes a machine that stands before the first instruction of the script: of main with the inputs as named arguments or, for a script without main, of its
 // top level, which sees them as args. Nothing runs yet.
 func (img *Image) Start(inputs *starlark.Dict) (*Machine, error) {
-	m := newMachine()
-	m.image = img
+	m := newMachine(img)
 	if inputs == nil {
 		inputs = new(starlark.Dict)
 	}

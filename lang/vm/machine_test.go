@@ -35,6 +35,7 @@ var rewrite = flag.Bool("rewrite", false, "rewrite the expected output of testda
 //	event STEP KIND   an event comes in
 //	hears STEP        whether somebody listens to the events of the step
 //	limits K=V ...    for the machines that follow
+//	behaviour N       that of the machines that follow
 //	go test ./lang/vm -run TestMachine -rewrite
 func TestMachine(t *testing.T) {
 	files, err := filepath.Glob("../../testdata/machine/*.txt")
@@ -121,6 +122,7 @@ type player struct {
 	names     starlark.StringDict
 	libraries []*compile.Module
 	limits    vm.Limits
+	behaviour uint32
 	restore   bool
 	saver     *saver // stops the machines on the way
 	quiet     bool   // does not tell that slices have yielded
@@ -139,6 +141,11 @@ func (p *player) play(par paragraph) string {
 		p.limits = vm.Limits{}
 		for _, w := range words[1:] {
 			p.limit(w)
+		}
+		return ""
+	case "behaviour":
+		if _, err := fmt.Sscan(words[1], &p.behaviour); err != nil {
+			p.t.Fatal(err)
 		}
 		return ""
 	case "script":
@@ -222,7 +229,7 @@ func (p *player) script(name, text string, inputs []string) string {
 	if err != nil {
 		return err.Error() + "\n"
 	}
-	image, err := vm.Load(append(p.libraries, code), &effect.Environment{Names: p.names})
+	image, err := vm.Load(append(p.libraries, code), &effect.Environment{Names: p.names, Behaviour: p.behaviour})
 	if err != nil {
 		return "not loaded: " + describe(err) + "\n"
 	}

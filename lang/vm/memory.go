@@ -2,7 +2,6 @@ package vm
 
 import (
 	mathbits "math/bits"
-	"reflect"
 	"strings"
 
 	"go.starlark.net/starlark"
@@ -13,20 +12,27 @@ import (
 
 // Memory is charged by a model that any process computes alike, never by Go's heap. What the machine makes is added to a tally by the sizes below; nothing is
 // ever taken off. When the tally passes the ceiling, the machine counts what the script can still reach: if that exceeds the limit the script fails, else it
-// becomes the new tally. Values that would be too large by themselves are refused before they are made.
-const (
-	sizeOfValue = 16 // a register, an element
-	sizeOfText  = 24 // a string or bytes beside its contents
-	sizeOfList  = 56
-	sizeOfTuple = 24
-	sizeOfDict  = 512 // go.starlark.net makes room for eight entries at once
-	sizeOfEntry = 96  // of a dict or a set
-	sizeOfOther = 64  // functions, cells, records and what else there is, beside their contents
-)
+// becomes the new tally. Values that would be too large beside it are refused before they are made.
 
-// distinctText is the length from which a string that is met in several places is counted once. Equal strings are several until a machine is restored, whose
-// strings are all distinct: it can hold a little more than it could before.
-const distinctText = 64
+// sizes are what values take in bytes, beside their contents and what they refer to.
+type sizes struct {
+	value   int // a register, an element of a tuple
+	element int // of a list
+	text    int // a string or bytes
+	list    int
+	tuple   int
+	table   int // a dict or a set: go.starlark.net makes room for eight entries at once
+	entry   int // of a dict or a set
+	other   int // functions, cells, records and what else there is
+	wideInt int // an int of more than 32 bits
+}
+
+// Those of now are what go.starlark.net and Go take at the worst: what is allotted in advance where
+// something grows, the old beside the new, and what counting takes meanwhile, are in them.
+var (
+	realSizes  = sizes{value: 24, element: 32, text: 56, list: 72, tuple: 56, table: 640, entry: 208, other: 112, wideInt: 56}
+	earlySizes = sizes{value: 16, element: 16, text: 24, list: 56, tuple: 24, table: 512, entry: 96, other: 64} // of effect.BehaviourUnbounded
+)
 
 // charge adds to the tally. The next back-edge or call looks at a tally that has passed the ceiling.
 func (m *Machine) charge(n int) {
@@ -47,26 +53,48 @@ func (m *Machine) cut() {
 func (m *Machine) made(v starlark.Value) {
 	switch v := v.(type) {
 	case starlark.String:
-		m.charge(sizeOfText + len(v))
+		m.work(len(v) >> workShift)
+		m.charge(m.sizes.text + len(v))
 	case starlark.Bytes:
-		m.charge(sizeOfText + len(v))
+		m.work(len(v) >> workShift)
+		m.charge(m.sizes.text + len(v))
+	case starlark.Int:
+		m.wide(v)
 	case *starlark.List:
-		m.charge(sizeOfList + sizeOfValue*v.Len())
+		m.work(v.Len() >> elementShift)
+		m.charge(m.sizes.list + m.sizes.element*v.Len())
+		if n := v.Len(); n > 0 {
+			m.wideAll(v.Index(n-1), n)
+		}
 	case starlark.Tuple:
-		m.charge(sizeOfTuple + sizeOfValue*len(v))
+		m.work(len(v) >> elementShift)
+		m.charge(m.sizes.tuple + m.sizes.value*len(v))
 	case *starlark.Dict:
-		m.charge(sizeOfDict + sizeOfEntry*v.Len())
+		m.work(v.Len() >> tableShift)
+		m.charge(m.sizes.table + m.sizes.entry*v.Len())
 	case *starlark.Set:
-		m.charge(sizeOfDict + sizeOfEntry*v.Len())
+		m.work(v.Len() >> tableShift)
+		m.charge(m.sizes.table + m.sizes.entry*v.Len())
 	}
 }
 
-// room refuses a value of n bytes that could not stay within the limit.
+// room refuses a value of n bytes that could not stay within the limit beside what the script holds. The
+// frame has its pc saved.
 func (m *Machine) room(what string, n float64) error {
-	if n <= float64(m.limits.Memory) {
+	switch {
+	case m.early && n <= float64(m.limits.Memory) || float64(m.tally)+n <= float64(m.ceiling):
+		return nil
+	case n > float64(m.limits.Memory):
+		return effect.Errorf(effect.KindLimit, "%s would take %.0f bytes: the limit is %d", what, n, m.limits.Memory)
+	}
+	if err := m.recount(); err != nil {
+		return err
+	}
+	m.fuel -= m.tally >> workShift // who catches the refusal may ask again
+	if float64(m.tally)+n <= float64(m.ceiling) {
 		return nil
 	}
-	return effect.Errorf(effect.KindLimit, "%s would take %.0f bytes: the limit is %d", what, n, m.limits.Memory)
+	return effect.Errorf(effect.KindLimit, "%s would take %.0f bytes, and the script holds %d: the limit is %d", what, n, m.tally, m.limits.Memory)
 }
 
 // repeated checks the size of x * n before it is made.
@@ -78,12 +106,14 @@ func (m *Machine) repeated(x, y starlark.Value) error {
 			return nil
 		}
 	}
-	what, size := "", 1.0
+	what, size := "", 1
 	switch x.(type) {
 	case starlark.String, starlark.Bytes:
 		what = "a repeated string"
-	case *starlark.List, starlark.Tuple:
-		what, size = "a repeated "+x.Type(), sizeOfValue
+	case *starlark.List:
+		what, size = "a repeated list", m.sizes.element
+	case starlark.Tuple:
+		what, size = "a repeated tuple", m.sizes.value
 	default:
 		return nil
 	}
@@ -91,7 +121,7 @@ func (m *Machine) repeated(x, y starlark.Value) error {
 	if elements >= mostRepeated {
 		return nil // go.starlark.net has its own words for that
 	}
-	return m.room(what, elements*size)
+	return m.room(what, elements*float64(size))
 }
 
 // mostRepeated is the number of elements from which go.starlark.net itself refuses to repeat.
@@ -104,6 +134,8 @@ const MaxIntBits = 1 << 22
 const (
 	workShift    = 8
 	elementShift = 4
+	tableShift   = 2 // of entries
+	wordShift    = 6 // of products of the words of two ints
 )
 
 // bits is the size of an int.
@@ -117,6 +149,7 @@ func bits(x starlark.Int) int {
 // madeInt charges an int, and refuses one that is too large. Ints of up to 64 bits are free.
 func (m *Machine) madeInt(x starlark.Int) error {
 	if _, ok := x.Int64(); ok {
+		m.wide(x)
 		return nil
 	}
 	n := bits(x)
@@ -128,6 +161,23 @@ func (m *Machine) madeInt(x starlark.Int) error {
 	return nil
 }
 
+// wide charges an int that go.starlark.net keeps on the heap, beside its digits.
+func (m *Machine) wide(x starlark.Int) {
+	if _, ok := small(x); !ok {
+		m.charge(m.sizes.wideInt)
+	}
+}
+
+// wideAll charges n elements of a list of which last is the last: a range or a text of json may have
+// made as many ints that need memory. It is a guess that the next count corrects.
+func (m *Machine) wideAll(last starlark.Value, n int) {
+	if x, ok := last.(starlark.Int); ok {
+		if _, ok := small(x); !ok {
+			m.charge(m.sizes.wideInt * n)
+		}
+	}
+}
+
 func tooLarge(bits int) error {
 	return effect.Errorf(effect.KindLimit, "an int of %d bits: the limit is %d", bits, MaxIntBits)
 }
@@ -135,6 +185,9 @@ func tooLarge(bits int) error {
 // binary applies an operator that has no short cut: what it makes is checked before, as far as it can be large, and charged after.
 func (m *Machine) binary(op syntax.Token, x, y starlark.Value) (starlark.Value, error) {
 	if err := m.affordable(op, x, y); err != nil {
+		return nil, err
+	}
+	if err := m.payFor(op, x, y); err != nil {
 		return nil, err
 	}
 	v, err := starlark.Binary(op, x, y)
@@ -188,15 +241,17 @@ func (m *Machine) interpolated(x, y starlark.Value) error {
 
 // joined checks x + y.
 func (m *Machine) joined(x, y starlark.Value) error {
-	size := 1.0
+	size := 1
 	switch x.(type) {
 	case starlark.String, starlark.Bytes:
-	case *starlark.List, starlark.Tuple:
-		size = sizeOfValue
+	case *starlark.List:
+		size = m.sizes.element
+	case starlark.Tuple:
+		size = m.sizes.value
 	default:
 		return nil
 	}
-	return m.room("a "+x.Type(), size*float64(starlark.Len(x)+starlark.Len(y)))
+	return m.room("a "+x.Type(), float64(size)*float64(starlark.Len(x)+starlark.Len(y)))
 }
 
 // affordableProduct looks at the operands only when they are large.
@@ -213,12 +268,12 @@ func affordableProduct(x, y starlark.Int) error {
 }
 
 // consumes checks builtins that go through ranges and views of texts, of which a few bytes can mean any amount of work, and charges the steps.
-func (m *Machine) consumes(args []starlark.Value) error { return m.consumesEach(args, sizeOfValue) }
+func (m *Machine) consumes(args []starlark.Value) error { return m.consumesEach(args, m.sizes.element) }
 
 // consumesEach is consumes for a builtin that makes a value of size bytes of each element.
 func (m *Machine) consumesEach(args []starlark.Value, size int) error {
 	for _, v := range args {
-		n, each := elements(v, size)
+		n, each := m.sizes.elements(v, size)
 		if int64(n) > m.limits.Steps {
 			return effect.Errorf(effect.KindLimit, "a %s of %d elements: the limit of steps is %d", v.Type(), n, m.limits.Steps)
 		}
@@ -230,162 +285,26 @@ func (m *Machine) consumesEach(args []starlark.Value, size int) error {
 	return nil
 }
 
-// elements is how many values a range, or a view of a text, gives, and what each takes; 0 for anything else.
-func elements(v starlark.Value, size int) (n, each int) {
+// elements is how many values a range, or a view of a text, gives, and what each takes if size is that of
+// what keeps it; 0 for anything else.
+func (s *sizes) elements(v starlark.Value, size int) (n, each int) {
 	if _, text := v.(starlark.String); text || v == nil {
 		return 0, 0
 	}
 	if isRange(v) {
-		return v.(starlark.Sequence).Len(), size
+		all := v.(starlark.Sliceable)
+		if n = all.Len(); n > 0 {
+			if _, ok := small(all.Index(n - 1)); !ok {
+				size += s.wideInt
+			}
+		}
+		return n, size
 	}
 	switch viewKind(v) {
 	case 0, 2:
-		return starlark.Len(viewSource(v)), size + sizeOfText
+		return starlark.Len(viewSource(v)), size + s.text
 	case 1, 3:
 		return starlark.Len(viewSource(v)), size
 	}
 	return 0, 0
-}
-
-// recount counts what is alive and compares it with the limit.
-func (m *Machine) recount() error {
-	c := counter{m: m, seen: make(map[any]bool), texts: make(map[textIdentity]bool)}
-	for _, mod := range m.modules {
-		c.work = append(c.work, mod.globals...)
-	}
-	for _, f := range m.fibers {
-		if f.state != ended {
-			c.fiber(f)
-		}
-	}
-	for _, o := range m.opened {
-		c.outcome(o)
-	}
-	c.run()
-	if c.bytes > m.limits.Memory {
-		return effect.Errorf(effect.KindLimit, "the script holds %d bytes: the limit is %d", c.bytes, m.limits.Memory)
-	}
-	m.tally = c.bytes
-	m.ceiling = c.bytes + max(m.limits.Memory-c.bytes, m.limits.Memory/8) // counting costs as much as there is: not too often
-	return nil
-}
-
-// counter walks the heap from a list, so that no nesting can exhaust the Go stack.
-type counter struct {
-	m     *Machine
-	bytes int64
-	work  []starlark.Value
-	seen  map[any]bool
-	texts map[textIdentity]bool
-}
-
-// textIdentity tells strings apart that have bytes of their own.
-type textIdentity struct {
-	first  uintptr
-	length int
-}
-
-func (c *counter) fiber(f *fiber) {
-	c.bytes += sizeOfOther
-	for i := range f.frames {
-		fr := &f.frames[i]
-		if fr.fn == nil {
-			c.work = append(c.work, fr.act.state...)
-			if fr.act.wait != nil {
-				c.outcome(fr.act.wait.outcome)
-			}
-			continue
-		}
-		c.work = append(c.work, fr.fn)
-		if fr.pc < 0 {
-			continue
-		}
-		window := f.window(fr)
-		for _, need := range fr.live(i == len(f.frames)-1) {
-			c.work = append(c.work, window[need.Reg])
-		}
-	}
-	for i := range f.iters {
-		c.work = append(c.work, f.iters[i].source)
-	}
-}
-
-func (c *counter) outcome(o *effect.Outcome) {
-	if o != nil {
-		c.bytes += int64(len(o.Value))
-	}
-}
-
-func (c *counter) run() {
-	for len(c.work) > 0 {
-		v := c.work[len(c.work)-1]
-		c.work = c.work[:len(c.work)-1]
-		c.value(v)
-	}
-}
-
-// value counts a value once and puts what it refers to on the list. What all runs share is free.
-func (c *counter) value(v starlark.Value) {
-	switch v := v.(type) {
-	case starlark.String:
-		c.text(string(v))
-		return
-	case starlark.Bytes:
-		c.text(string(v))
-		return
-	case starlark.Int:
-		if _, small := v.Int64(); !small {
-			c.bytes += int64(bits(v) / 8)
-		}
-		return
-	}
-	key := identity(v)
-	if key == nil || c.seen[key] || c.m.image.owns(key) {
-		return
-	}
-	c.seen[key] = true
-	c.bytes += size(v)
-	c.work = appendChildren(c.work, v)
-	if c.m.image != nil {
-		c.work = c.m.image.permanents.hostParts(c.work, v)
-	}
-}
-
-func (c *counter) text(s string) {
-	if len(s) >= distinctText {
-		key := textIdentity{reflect.ValueOf(s).Pointer(), len(s)}
-		if c.texts[key] {
-			return
-		}
-		c.texts[key] = true
-	}
-	c.bytes += sizeOfText + int64(len(s))
-}
-
-// owns tells whether a value is shared by all runs.
-func (img *Image) owns(key any) bool {
-	if img == nil {
-		return false
-	}
-	_, permanent := img.permanents.refs[key]
-	return permanent || img.permanents.names[key] != ""
-}
-
-// size is that of a value without what it refers to.
-func size(v starlark.Value) int64 {
-	switch v := v.(type) {
-	case *starlark.List:
-		return sizeOfList + sizeOfValue*int64(v.Len())
-	case starlark.Tuple:
-		return sizeOfTuple + sizeOfValue*int64(len(v))
-	case *starlark.Dict:
-		return sizeOfDict + sizeOfEntry*int64(v.Len())
-	case *starlark.Set:
-		return sizeOfDict + sizeOfEntry*int64(v.Len())
-	case *effect.Record:
-		return sizeOfOther + sizeOfValue*int64(len(v.Values()))
-	case *Function:
-		return sizeOfOther + sizeOfValue*int64(len(v.defaults)+len(v.free))
-	}
-	return sizeOfOther
 }

@@ -139,13 +139,16 @@ func (m *Machine) callBound(f *fiber, b *starlark.Builtin, args starlark.Tuple, 
 	if err != nil {
 		return nil, sigError, m.errorIn(f, b.Name(), err)
 	}
-	outer, before := m.callee, size(b.Receiver())
+	outer, before := m.callee, m.sizes.of(b.Receiver())
 	m.callee = b
 	v, err := b.CallInternal(m.thread, args, pairs(named))
 	m.callee = outer
-	m.charge(int(max(0, size(b.Receiver())-before)))
+	m.charge(max(0, m.sizes.of(b.Receiver())-before))
 	if err != nil {
 		return nil, sigError, m.errorIn(f, b.Name(), err)
+	}
+	if b.Name() == "items" {
+		apart(v)
 	}
 	m.made(v)
 	return v, sigReturn, nil
@@ -155,7 +158,10 @@ func (m *Machine) callBound(f *fiber, b *starlark.Builtin, args starlark.Tuple, 
 func (m *Machine) mayCallMethod(b *starlark.Builtin, args starlark.Tuple, named []keyword) error {
 	switch recv := b.Receiver().(type) {
 	case *starlark.Dict, *starlark.Set:
-		return hashesAll(args)
+		if err := hashesAll(args); err != nil {
+			return err
+		}
+		return m.tableMethod(layoutOf(recv), b.Name(), args)
 	case *starlark.List:
 		m.fuel -= int64(recv.Len()) >> elementShift
 		if len(args) > 0 && (b.Name() == "index" || b.Name() == "remove") {
@@ -172,7 +178,7 @@ func (m *Machine) mayCallMethod(b *starlark.Builtin, args starlark.Tuple, named 
 func (m *Machine) mayCallString(name, s string, args starlark.Tuple, named []keyword) error {
 	switch name {
 	case "split", "rsplit", "splitlines":
-		return m.room("the parts", float64(parts(s, args))*(sizeOfValue+sizeOfText))
+		return m.room("the parts", float64(parts(s, args))*float64(m.sizes.element+m.sizes.text))
 	case "format":
 		return m.mayFormat(s, args, named)
 	}

@@ -2,6 +2,7 @@ package vm
 
 import (
 	"fmt"
+	"slices"
 
 	"go.starlark.net/starlark"
 
@@ -98,7 +99,7 @@ func (m *Machine) callNative(f *fiber, n *Native, args starlark.Tuple, named []k
 	m.fuel--
 	if n.quick != nil && len(named) == 0 {
 		if v := n.quick(args); v != nil {
-			m.charge(sizeOfValue)
+			m.charge(m.sizes.value)
 			return v, sigReturn, nil
 		}
 	}
@@ -115,8 +116,25 @@ func (m *Machine) callNative(f *fiber, n *Native, args starlark.Tuple, named []k
 	if err != nil {
 		return nil, sigError, m.errorIn(f, n.name, err)
 	}
+	if n.name == "zip" || n.name == "enumerate" {
+		apart(v)
+	}
 	m.made(v)
 	return v, sigReturn, nil
+}
+
+// apart gives tuples of a list that go.starlark.net has made in one piece of memory one each: who keeps
+// one keeps no others.
+func apart(v starlark.Value) {
+	list, ok := v.(*starlark.List)
+	if !ok {
+		return
+	}
+	for i := range list.Len() {
+		if t, ok := list.Index(i).(starlark.Tuple); ok {
+			_ = list.SetIndex(i, slices.Clone(t)) // nobody else has it: cannot fail
+		}
+	}
 }
 
 // mayCall refuses calls of originals that would print too much, or go through too long a range; and bool of what has no truth value.
@@ -125,9 +143,9 @@ func (m *Machine) mayCall(n *Native, args []starlark.Value) error {
 	case "str", "repr", "print", "fail":
 		return m.allShowable(args)
 	case "enumerate":
-		return m.consumesEach(args, 3*sizeOfValue+sizeOfTuple)
+		return m.consumesEach(args, m.sizes.element+2*m.sizes.value+m.sizes.tuple)
 	case "zip":
-		return m.consumesEach(args, 2*sizeOfValue+sizeOfTuple)
+		return m.consumesEach(args, m.sizes.element+m.sizes.value+m.sizes.tuple)
 	case "bool":
 		if len(args) == 1 {
 			_, err := truth(args[0])
@@ -137,6 +155,11 @@ func (m *Machine) mayCall(n *Native, args []starlark.Value) error {
 		if err := hashesAll(args); err != nil {
 			return err
 		}
+		if len(args) > 0 {
+			if err := m.taken(nil, args[0], n.name == "dict"); err != nil {
+				return err
+			}
+		}
 	case "sorted", "min", "max":
 		if err := m.ordered(args); err != nil {
 			return err
@@ -145,11 +168,19 @@ func (m *Machine) mayCall(n *Native, args []starlark.Value) error {
 		if len(args) == 0 {
 			return nil
 		}
-		if s, ok := args[0].(starlark.String); ok && len(s) > MaxIntBits/4 {
-			return effect.Errorf(effect.KindLimit, "an int of %d digits: the limit is %d bits", len(s), MaxIntBits)
+		if s, ok := args[0].(starlark.String); ok {
+			if len(s) > MaxIntBits/4 {
+				return effect.Errorf(effect.KindLimit, "an int of %d digits: the limit is %d bits", len(s), MaxIntBits)
+			}
+			m.digits(len(s))
 		}
 	}
 	if consumers[n.name] {
+		for _, v := range args {
+			if seq, ok := v.(starlark.Sequence); ok {
+				m.work(seq.Len() >> elementShift)
+			}
+		}
 		return m.consumes(args)
 	}
 	return nil

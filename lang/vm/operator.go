@@ -34,6 +34,9 @@ func (m *Machine) equal(x, y starlark.Value) (bool, error) {
 	switch x := x.(type) {
 	case starlark.String:
 		if y, ok := y.(starlark.String); ok {
+			if len(x) == len(y) {
+				m.work(len(x) >> workShift)
+			}
 			return x == y, nil
 		}
 	case starlark.NoneType:
@@ -54,6 +57,7 @@ func (m *Machine) compare(op syntax.Token, x, y starlark.Value) (bool, error) {
 			return false, err
 		}
 	}
+	m.comparing(x, y)
 	return starlark.Compare(op, x, y)
 }
 
@@ -72,7 +76,8 @@ func (m *Machine) extendBy(list *starlark.List, y starlark.Value) (starlark.Valu
 	}
 	before := list.Len()
 	err := extend(list, iterable)
-	m.charge(sizeOfValue * (list.Len() - before))
+	m.work((list.Len() - before) >> elementShift)
+	m.charge(m.sizes.element * (list.Len() - before))
 	return list, err
 }
 
@@ -107,7 +112,10 @@ func (m *Machine) orTo(x, y starlark.Value) (starlark.Value, error) {
 	if !ok {
 		return m.binary(syntax.PIPE, x, y)
 	}
-	m.charge(sizeOfEntry * other.Len())
+	m.charge(m.sizes.entry * other.Len())
+	if err := m.combined(dict, other); err != nil {
+		return nil, err
+	}
 	if err := dictMutable(dict); err != nil {
 		return nil, fmt.Errorf("cannot apply |= to %s", err)
 	}

@@ -77,14 +77,17 @@ func orderFloats(op compile.Op, x, y starlark.Float) bool {
 func (m *Machine) contains(container, x starlark.Value) (bool, error) {
 	switch c := container.(type) {
 	case *starlark.Set:
-		if err := hashable(x); err != nil {
+		if _, known := m.entry(layoutOfSet(c), x); known {
+			break
+		}
+		if err := m.finds(layoutOfSet(c), x); err != nil {
 			return false, err
 		}
 	case *starlark.Dict:
-		if err := hashable(x); err != nil {
-			return false, err
+		_, found, err := m.find(c, x)
+		if err != nil {
+			return false, hashable(x) // what has no hash is not in a dict
 		}
-		_, found, _ := c.Get(x) // an unhashable x is not in a dict
 		return found, nil
 	case *starlark.List:
 		m.fuel -= int64(c.Len()) >> elementShift
@@ -117,7 +120,7 @@ func (m *Machine) contains(container, x starlark.Value) (bool, error) {
 func (m *Machine) subtract(x, y starlark.Value) (starlark.Value, error) {
 	if a, ok := small(x); ok {
 		if b, ok := small(y); ok {
-			return makeInt(a - b), nil
+			return m.int(a - b), nil
 		}
 	}
 	if x, ok := x.(starlark.Float); ok {
@@ -142,7 +145,7 @@ func (m *Machine) divide(x, y starlark.Value) (starlark.Value, error) {
 func (m *Machine) add(x, y starlark.Value) (starlark.Value, error) {
 	if a, ok := small(x); ok {
 		if b, ok := small(y); ok {
-			return makeInt(a + b), nil
+			return m.int(a + b), nil
 		}
 	}
 	switch x := x.(type) {
@@ -151,7 +154,7 @@ func (m *Machine) add(x, y starlark.Value) (starlark.Value, error) {
 			if len(x)+len(y) > maxBuffer && !m.fits(len(x)+len(y)) {
 				return nil, m.refusal()
 			}
-			m.charge(sizeOfText + len(x) + len(y))
+			m.charge(m.sizes.text + len(x) + len(y))
 			m.fuel -= int64(len(x)+len(y)) >> workShift
 			return x + y, nil
 		}
@@ -167,7 +170,7 @@ func (m *Machine) add(x, y starlark.Value) (starlark.Value, error) {
 func (m *Machine) multiply(x, y starlark.Value) (starlark.Value, error) {
 	if a, ok := small(x); ok {
 		if b, ok := small(y); ok {
-			return makeInt(a * b), nil
+			return m.int(a * b), nil
 		}
 	}
 	if x, ok := x.(starlark.Float); ok {
@@ -239,11 +242,8 @@ func (m *Machine) index(x, y starlark.Value) (starlark.Value, error) {
 			return x.Index(i), nil
 		}
 	case *starlark.Dict:
-		if err := hashable(y); err != nil {
-			return nil, err
-		}
-		if v, found, err := x.Get(y); found && err == nil {
-			return v, nil
+		if v, found, err := m.find(x, y); found || err != nil {
+			return v, err
 		}
 	case starlark.Tuple:
 		if i := smallIndex(y); i >= 0 && i < len(x) {
@@ -260,12 +260,9 @@ func (m *Machine) setIndex(x, y, v starlark.Value) error {
 			return x.SetIndex(i, v)
 		}
 	case *starlark.Dict:
-		if err := hashable(y); err != nil {
-			return err
-		}
 		before := x.Len()
-		err := x.SetKey(y, v)
-		m.charge(sizeOfEntry * (x.Len() - before))
+		err := m.set(x, y, v)
+		m.charge(m.sizes.entry * (x.Len() - before))
 		return err
 	}
 	return setIndex(x, y, v)
@@ -289,11 +286,8 @@ func newSet(n int) *starlark.Set {
 
 // addKey sets a key of a dict display, which must not be there yet.
 func (m *Machine) addKey(d *starlark.Dict, k, v starlark.Value) error {
-	if err := hashable(k); err != nil {
-		return err
-	}
 	before := d.Len()
-	if err := d.SetKey(k, v); err != nil {
+	if err := m.set(d, k, v); err != nil {
 		return err
 	}
 	if d.Len() == before {
@@ -303,14 +297,6 @@ func (m *Machine) addKey(d *starlark.Dict, k, v starlark.Value) error {
 		return fmt.Errorf("duplicate key: %v", k)
 	}
 	return nil
-}
-
-// setKey sets a key of a dict that a comprehension builds.
-func setKey(d *starlark.Dict, k, v starlark.Value) error {
-	if err := hashable(k); err != nil {
-		return err
-	}
-	return d.SetKey(k, v)
 }
 
 func extendWindow(l *starlark.List, elems []starlark.Value) {

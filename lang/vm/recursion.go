@@ -58,6 +58,9 @@ func (m *Machine) textSize(v starlark.Value) (int64, error) {
 	if s, ok := v.(starlark.String); ok {
 		return int64(len(s)), nil
 	}
+	if i, ok := v.(starlark.Int); ok {
+		m.digits(bits(i) / 3)
+	}
 	left := shortLength
 	if takeShort(v, &left, 0); left >= 0 {
 		return int64(shortLength - left), nil

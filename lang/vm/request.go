@@ -156,7 +156,7 @@ func (m *Machine) outcomeValue(o *effect.Outcome) (starlark.Value, error) {
 	if o.Err != nil {
 		return nil, o.Err
 	}
-	m.charge(sizeOfValue * len(o.Value)) // a byte can stand for an element
+	m.charge(m.sizes.value * len(o.Value)) // a byte can stand for an element
 	return o.Value.Value()
 }
 

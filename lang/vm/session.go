@@ -18,8 +18,7 @@ type session struct {
 
 // StartSession makes a machine whose program is given in chunks, by [Machine.Append]. The image's own script does not run.
 func (img *Image) StartSession() *Machine {
-	m := newMachine()
-	m.image = img
+	m := newMachine(img)
 	m.session = newSession(m)
 	m.main = &Module{code: &compile.Module{}}
 	return m
@@ -44,7 +43,7 @@ func (s *session) append(m *Machine, modules []*compile.Module) error {
 		}
 		lib, err := m.image.link(code, s.byName, nil)
 		if err == nil {
-			err = lib.initialize()
+			err = lib.initialize(m.image)
 		}
 		if err != nil {
 			for _, lib := range libraries {

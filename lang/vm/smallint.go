@@ -50,6 +50,15 @@ func small(v starlark.Value) (n int64, ok bool) {
 	return int64(a - smallInts.zero), smallInts.has(a)
 }
 
+// int is makeInt for a sum, a difference or a product, which may need memory of its own.
+func (m *Machine) int(n int64) starlark.Int {
+	if a := smallInts.zero + uintptr(n); smallInts.has(a) {
+		return *(*starlark.Int)(unsafe.Pointer(&a))
+	}
+	m.charge(m.sizes.wideInt)
+	return starlark.MakeInt64(n)
+}
+
 // makeInt is starlark.MakeInt64, quick for 32 bits.
 func makeInt(n int64) starlark.Int {
 	a := smallInts.zero + uintptr(n)

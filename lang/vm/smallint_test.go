@@ -56,7 +56,7 @@ func TestIntArithmetic(t *testing.T) {
 
 func sameArithmetic(t *testing.T, x, y starlark.Value) {
 	t.Helper()
-	m := newMachine()
+	m := newMachine(nil)
 	for op, do := range map[syntax.Token]func(x, y starlark.Value) (starlark.Value, error){
 		syntax.PLUS: m.add, syntax.MINUS: m.subtract, syntax.STAR: m.multiply, syntax.PERCENT: m.modulo, syntax.SLASHSLASH: m.floorDivide, syntax.PLUS_EQ: m.addTo,
 	} {

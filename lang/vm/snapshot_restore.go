@@ -33,9 +33,9 @@ func (img *Image) Restore(b, key []byte) (m *Machine, err error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &rootDecoder{exact: exact, m: newMachine(), registers: freeRegisters + registersPerByte*len(b)}
+	d := &rootDecoder{exact: exact, m: newMachine(img), registers: freeRegisters + registersPerByte*len(b)}
 	d.decoder = &decoder{scanner: scanner{buf: b, pos: headerSize + macSize + len(img.identity)}, img: img, modules: d.module}
-	d.m.image, d.m.main = img, img.main
+	d.m.main = img.main
 	if !img.main.code.HasMain {
 		own, err := img.instance(new(starlark.Dict))
 		if err != nil {

@@ -57,6 +57,7 @@ func resumeSorted(c nativeCall, result starlark.Value) step {
 	reverse := c.act.state[1] == starlark.True
 	n := elems.Len()
 	c.m.fuel -= int64(n)
+	c.m.ordering(keys)
 	if sorted := sortUniform(elems, keys, reverse); sorted != nil {
 		return step{value: starlark.NewList(sorted)}
 	}

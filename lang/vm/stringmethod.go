@@ -64,7 +64,8 @@ func (m *Machine) same(recv starlark.Value, s string) starlark.Value {
 	if len(recv.(starlark.String)) == len(s) && string(recv.(starlark.String)) == s {
 		return recv
 	}
-	m.charge(sizeOfText + len(s))
+	m.work(len(s) >> workShift)
+	m.charge(m.sizes.text + len(s))
 	return starlark.String(s)
 }
 
@@ -74,7 +75,7 @@ func stringSplit(m *Machine, recv starlark.Value, args []starlark.Value) starlar
 		return nil
 	}
 	n := strings.Count(s, sep) + 1
-	if n > maxBuffer && !m.fits(n*(sizeOfValue+sizeOfText)) {
+	if n > maxBuffer && !m.fits(n*(m.sizes.element+m.sizes.text)) {
 		return nil
 	}
 	parts := make([]starlark.Value, 0, n)
@@ -82,7 +83,7 @@ func stringSplit(m *Machine, recv starlark.Value, args []starlark.Value) starlar
 		before, after, found := strings.Cut(s, sep)
 		parts = append(parts, starlark.String(before))
 		if !found {
-			m.charge(sizeOfList + len(recv.(starlark.String)) + len(parts)*(sizeOfValue+sizeOfText))
+			m.charge(m.sizes.list + len(recv.(starlark.String)) + len(parts)*(m.sizes.element+m.sizes.text))
 			return starlark.NewList(parts)
 		}
 		s = after
@@ -164,7 +165,7 @@ func (m *Machine) text(b []byte) starlark.Value {
 	if cap(b) <= maxBuffer {
 		m.buf = b[:0]
 	}
-	m.charge(sizeOfText + len(b))
+	m.charge(m.sizes.text + len(b))
 	m.fuel -= int64(len(b)) >> workShift
 	return starlark.String(b)
 }

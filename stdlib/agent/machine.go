@@ -15,6 +15,9 @@ import (
 // maxSteps bounds one call of a scripted agent, and the top level of its file.
 const maxSteps = 5_000_000
 
+// maxMemory bounds what one call holds, bytes.
+const maxMemory = 256 << 20
+
 // Machines returns a LoadScript that runs scripted agents on the machine that runs scripts, with the same names predeclared. Each call has a machine of its
 // own, which is thrown away. An agent that asks the world fails; what it prints and logs is dropped.
 func Machines(names starlark.StringDict) LoadScript {
@@ -79,7 +82,7 @@ func (s machineScript) Call(ctx context.Context, function, request starlark.Valu
 
 // finish runs a machine to its end, looking up now and then for the end of ctx.
 func finish(ctx context.Context, m *vm.Machine) (starlark.Value, error) {
-	m.SetLimits(vm.Limits{Steps: maxSteps})
+	m.SetLimits(vm.Limits{Steps: maxSteps, Memory: maxMemory, Shared: true})
 	for {
 		stop := m.Run(unanswered)
 		switch {
