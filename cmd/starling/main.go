@@ -24,6 +24,7 @@ func main() { start(openStore, time.Now, api.Doubt) }
 // tell about who calls.
 func start(open opener, clock func() time.Time, doubt func() string) {
 	process.GuardMain(os.Args)
+	boundGarbage()
 	badger.SpareProcessor()
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, interruptions()...)

@@ -217,13 +217,16 @@ func (s *store) decidedOnce(run, output string) {
 }
 
 // memory is what the owner has resident, in bytes.
-func (s *store) memory() int {
+func (s *store) memory() int { return s.status("VmRSS:") }
+
+// status is a size that the kernel tells of the owner, in bytes.
+func (s *store) status(field string) int {
 	s.t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.client.Hello().PID))
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(status), "VmRSS:")
+	_, rest, _ := strings.Cut(string(status), field)
 	kb, err := strconv.Atoi(strings.Fields(rest)[0])
 	if err != nil {
 		s.t.Fatal(err)

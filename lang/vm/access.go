@@ -89,7 +89,7 @@ func (m *Machine) indexAny(x, y starlark.Value) (starlark.Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		return x.Index(at), nil
+		return m.own(x.Index(at), x), nil
 	}
 	return nil, fmt.Errorf("unhandled index operation %s[%s]", x.Type(), y.Type())
 }
@@ -129,7 +129,7 @@ func setIndex(x, y, v starlark.Value) error {
 }
 
 // slice is x[lo:hi:step]; None stands for what was left out.
-func slice(x, lo, hi, step starlark.Value) (starlark.Value, error) {
+func (m *Machine) slice(x, lo, hi, step starlark.Value) (starlark.Value, error) {
 	s, ok := x.(starlark.Sliceable)
 	if !ok {
 		return nil, fmt.Errorf("invalid slice operand %s", x.Type())
@@ -152,7 +152,7 @@ func slice(x, lo, hi, step starlark.Value) (starlark.Value, error) {
 	if t, ok := part.(starlark.Tuple); ok {
 		return slices.Clone(t), nil // go.starlark.net's would hold the whole tuple
 	}
-	return part, nil
+	return m.own(part, x), nil
 }
 
 // bounds computes the first index of a slice and the one that ends it. Going down, -1 is the end before the first element.

@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"hash/maphash"
 	"reflect"
 	"strings"
 
@@ -30,11 +31,12 @@ func (m *Machine) recount() error {
 
 // held counts what is alive.
 func (m *Machine) held() int64 {
-	c := counter{m: m, sizes: m.sizes}
+	c := counter{m: m, sizes: m.sizes, part: !m.early && !m.shares && m.cutFrom > m.limits.Memory/partedShare}
+	if c.part {
+		m.cutFrom = 0
+	}
 	if m.early {
 		c.early = make(map[textIdentity]bool)
-	} else {
-		c.texts = make(map[string]starlark.Value)
 	}
 	for _, mod := range m.modules {
 		for i := range mod.globals {
@@ -60,10 +62,11 @@ type counter struct {
 	m     *Machine
 	sizes *sizes
 	bytes int
+	part  bool // texts are parted from what they may be cut out of
 	stack blocks
 	seen  visited
-	texts map[string]starlark.Value // from sharedText on, the one that is kept of those that are equal
-	early map[textIdentity]bool     // instead of it, in a machine of effect.BehaviourUnbounded
+	texts texts                 // from sharedText on, the one that is kept of those that are equal
+	early map[textIdentity]bool // instead of it, in a machine of effect.BehaviourUnbounded
 }
 
 // textIdentity tells strings apart that have bytes of their own.
@@ -150,7 +153,7 @@ func (c *counter) slot(at *starlark.Value, fixed bool) {
 		c.bytes += c.sizes.text + len(v)
 		if c.early != nil {
 			c.earlyText(string(v))
-		} else if !c.m.shares && !fixed {
+		} else if c.part && !fixed && len(v) < ownedText {
 			*at = starlark.Bytes(strings.Clone(string(v)))
 		}
 	case starlark.Int:
@@ -170,30 +173,27 @@ func (c *counter) number(v starlark.Int) {
 	}
 }
 
-// text counts a text. What it was cut out of is let go.
+// text counts a text, and lets go what it may be cut out of (own.go). In a fixed place each counts.
 func (c *counter) text(at *starlark.Value, s string, fixed bool) {
-	kept, known := c.texts[s]
-	if known && !fixed {
-		if !c.m.shares {
-			*at = kept
+	shared := len(s) >= sharedText && !fixed && c.early == nil
+	if shared {
+		if kept := c.texts.find(s); kept != nil && *kept != nil {
+			if !c.m.shares {
+				*at = *kept
+			}
+			return
 		}
-		return
 	}
 	c.bytes += c.sizes.text + len(s)
-	switch {
-	case c.early != nil:
+	if c.early != nil {
 		c.earlyText(s)
-	case fixed || len(s) < 2:
-	case c.m.shares:
-		if len(s) >= sharedText {
-			c.texts[s] = *at
-		}
-	default:
-		s = strings.Clone(s)
-		*at = starlark.String(s)
-		if len(s) >= sharedText {
-			c.texts[s] = *at
-		}
+		return
+	}
+	if c.part && !fixed && 0 < len(s) && len(s) < ownedText {
+		*at = starlark.String(strings.Clone(s))
+	}
+	if shared {
+		c.texts.add(*at)
 	}
 }
 
@@ -396,4 +396,42 @@ func (s *visited) grow() {
 			s.insert(at)
 		}
 	}
+}
+
+// texts is a set of texts.
+type texts struct {
+	table []starlark.Value // open addressing; nil where there is none
+	used  int
+	seed  maphash.Seed
+}
+
+// find is where a text is in the set, or nil's place where it belongs; nil while there is no table.
+func (t *texts) find(s string) *starlark.Value {
+	if len(t.table) == 0 {
+		return nil
+	}
+	mask := uint64(len(t.table) - 1)
+	for i := maphash.String(t.seed, s) & mask; ; i = (i + 1) & mask {
+		if at := &t.table[i]; *at == nil || string((*at).(starlark.String)) == s {
+			return at
+		}
+	}
+}
+
+// add puts a text into the set that is not in it.
+func (t *texts) add(v starlark.Value) {
+	if 4*(t.used+1) > 3*len(t.table) {
+		old := t.table
+		if old == nil {
+			t.seed = maphash.MakeSeed()
+		}
+		t.table = make([]starlark.Value, max(256, 2*len(old)))
+		for _, v := range old {
+			if v != nil {
+				*t.find(string(v.(starlark.String))) = v
+			}
+		}
+	}
+	*t.find(string(v.(starlark.String))) = v
+	t.used++
 }

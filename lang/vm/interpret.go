@@ -274,7 +274,7 @@ resume: // the top frame is to execute the instruction at its pc
 			}
 		case compile.Slice:
 			w := regs[in.B : in.B+4]
-			if regs[in.A], err = slice(w[0], w[1], w[2], w[3]); err != nil {
+			if regs[in.A], err = m.slice(w[0], w[1], w[2], w[3]); err != nil {
 				goto failed
 			}
 			m.made(regs[in.A])

@@ -64,6 +64,8 @@ type Machine struct {
 	sizes  *sizes
 	shares bool // Limits.Shared
 
+	cutFrom int64 // bytes of texts out of which others may have been cut since texts were last parted
+
 	tally   int64 // bytes made since the last count of what is alive, and what was alive then
 	ceiling int64 // tally at which the next count is due
 

@@ -30,7 +30,7 @@ type sizes struct {
 // Those of now are what go.starlark.net and Go take at the worst: what is allotted in advance where
 // something grows, the old beside the new, and what counting takes meanwhile, are in them.
 var (
-	realSizes  = sizes{value: 24, element: 32, text: 56, list: 72, tuple: 56, table: 640, entry: 208, other: 112, wideInt: 56}
+	realSizes  = sizes{value: 24, element: 48, text: 56, list: 72, tuple: 56, table: 640, entry: 208, other: 112, wideInt: 56}
 	earlySizes = sizes{value: 16, element: 16, text: 24, list: 56, tuple: 24, table: 512, entry: 96, other: 64} // of effect.BehaviourUnbounded
 )
 

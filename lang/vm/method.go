@@ -151,7 +151,7 @@ func (m *Machine) callBound(f *fiber, b *starlark.Builtin, args starlark.Tuple, 
 		apart(v)
 	}
 	m.made(v)
-	return v, sigReturn, nil
+	return m.own(v, b.Receiver()), sigReturn, nil
 }
 
 // mayCallMethod checks what a method of a built-in type could make or go through.

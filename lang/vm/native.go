@@ -100,6 +100,9 @@ func (m *Machine) callNative(f *fiber, n *Native, args starlark.Tuple, named []k
 	if n.quick != nil && len(named) == 0 {
 		if v := n.quick(args); v != nil {
 			m.charge(m.sizes.value)
+			if text, ok := v.(starlark.String); ok && !m.early {
+				m.charge(m.sizes.text + len(text))
+			}
 			return v, sigReturn, nil
 		}
 	}

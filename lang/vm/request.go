@@ -57,10 +57,17 @@ func (m *Machine) callPure(b *effect.Builtin, args starlark.Tuple, named []keywo
 		}
 		m.charge(int(n))
 		m.fuel -= n >> workShift
-		return b.Pure(c)
 	}
 	v, err := b.Pure(c)
-	m.made(v)
+	if b.Size == nil {
+		m.made(v)
+	}
+	for _, source := range args {
+		v = m.own(v, source)
+	}
+	for _, kw := range named {
+		v = m.own(v, kw.Value)
+	}
 	return v, err
 }
 

@@ -56,7 +56,7 @@ func stringStrip(m *Machine, recv starlark.Value, args []starlark.Value) starlar
 	if len(args) != 0 {
 		return nil
 	}
-	return m.same(recv, strings.TrimSpace(string(recv.(starlark.String))))
+	return m.own(m.same(recv, strings.TrimSpace(string(recv.(starlark.String)))), recv)
 }
 
 // same returns the receiver itself when nothing has changed, which saves the memory of a new value.
@@ -84,7 +84,7 @@ func stringSplit(m *Machine, recv starlark.Value, args []starlark.Value) starlar
 		parts = append(parts, starlark.String(before))
 		if !found {
 			m.charge(m.sizes.list + len(recv.(starlark.String)) + len(parts)*(m.sizes.element+m.sizes.text))
-			return starlark.NewList(parts)
+			return m.own(starlark.NewList(parts), recv)
 		}
 		s = after
 	}

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// hoarders are scripts that keep what they make until their limit of memory ends them.
+var hoarders = []struct{ name, script string }{
+	{"a list that grows", "x = []\nfor i in forever(): x.append(i)"},
+	{"a dict that grows", "x = {}\nfor i in forever(): x[i] = i"},
+	{"a text doubled", "x = \"x\"\nfor i in forever(): x = x + x"},
+	{"texts", "x = []\nfor i in forever(): x.append(str(i) * 10)"},
+	{"parts of texts", "x = []\nfor i in forever(): x.append((\"x\" * 1000 + str(i))[-200:])"},
+	{"one character of each text", "x = []\nfor i in range(2000): x.append((\"x\" * 300000 + str(i))[i])\nx = x * 100000"},
+}
+
+// TestMemoryLimitBoundsTheProcess: a script that holds as much as it may makes the process take at most
+// half as much again as its limit says, beside what the process takes anyway.
+func TestMemoryLimitBoundsTheProcess(t *testing.T) {
+	const limit = 64 << 20
+	s := &store{office: newOffice(t)}
+	s.write("starling.toml", fmt.Sprintf("[machine]\nmemory = %d\n", limit))
+	s.write("nothing.star", "x = 1")
+	s.serve()
+	s.cli(0, "run", "nothing.star")
+	base := s.status("VmHWM:")
+	for _, h := range hoarders {
+		s.write("hoard.star", "def main():\n  "+strings.ReplaceAll(h.script, "\n", "\n  ")+"\n")
+		s.cli(1, "run", "hoard.star")
+		if most := s.status("VmHWM:") - base; most > limit*3/2 {
+			t.Fatalf("%s: the process took %d bytes more than before; the limit is %d", h.name, most, limit)
+		}
+	}
+}
