@@ -15,7 +15,9 @@ func contractBuiltin() *effect.Builtin {
 		Params: []effect.Param{{Name: "text", Type: "string", Doc: "The type, such as \"{name: string(1..), age: int?}\"."}},
 		Result: "contract",
 		Pure: func(c *effect.Call) (starlark.Value, error) {
-			t, err := contract.Parse("contract", c.Text("text", ""))
+			text := c.Text("text", "")
+			c.Steps += int64(len(text)) // and it is much that is made of each letter
+			t, err := contract.Parse("contract", text)
 			if err != nil {
 				return nil, err
 			}

@@ -111,8 +111,13 @@ func (r *reading) ReadRune() (rune, int, error) {
 	return letter, size, nil
 }
 
-// err tells whether the text was read to where it had to be.
+// patternShift is how many letters read times instructions are a step, as a power of two.
+const patternShift = 6
+
+// err tells whether the text was read to where it had to be, and has what was read charged.
 func (r *reading) err(c *effect.Call) error {
+	instructions := int64(maxWork / max(1, r.p.letters))
+	c.Steps += instructions + instructions*int64(r.p.letters-r.left)>>patternShift
 	if r.left > 0 {
 		return nil
 	}

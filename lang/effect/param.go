@@ -30,7 +30,10 @@ type Param struct {
 // to a parameter that has a default and is not Nullable.
 type Call struct {
 	Builtin *Builtin
-	values  []starlark.Value
+	// Steps is what a Pure call has done, in steps, beyond going through its arguments once: it adds, and the
+	// machine charges it. It must follow from the arguments alone.
+	Steps  int64
+	values []starlark.Value
 }
 
 // Keyword is one named argument of a call.

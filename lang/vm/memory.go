@@ -78,6 +78,19 @@ func (m *Machine) made(v starlark.Value) {
 	}
 }
 
+// madeAll charges a value that a builtin has made with all that is in it.
+func (m *Machine) madeAll(v starlark.Value) {
+	if _, ok := v.(starlark.Sequence); !ok || m.early {
+		m.made(v)
+		return
+	}
+	c := counter{m: m, sizes: m.sizes}
+	c.slot(&v, true)
+	c.walk()
+	m.charge(c.bytes)
+	m.work(c.bytes >> workShift)
+}
+
 // room refuses a value of n bytes that could not stay within the limit beside what the script holds. The
 // frame has its pc saved.
 func (m *Machine) room(what string, n float64) error {
@@ -133,6 +146,7 @@ const MaxIntBits = 1 << 22
 // Work in Go is charged as steps: one for so many bytes, or elements, as a power of two.
 const (
 	workShift    = 8
+	readShift    = 5 // of bytes that a builtin goes through one by one
 	elementShift = 4
 	tableShift   = 2 // of entries
 	wordShift    = 6 // of products of the words of two ints

@@ -59,16 +59,23 @@ func (m *Machine) callPure(b *effect.Builtin, args starlark.Tuple, named []keywo
 		m.fuel -= n >> workShift
 	}
 	v, err := b.Pure(c)
+	m.work(int(c.Steps))
 	if b.Size == nil {
-		m.made(v)
+		m.madeAll(v)
 	}
 	for _, source := range args {
-		v = m.own(v, source)
+		v = m.goneThrough(v, source)
 	}
 	for _, kw := range named {
-		v = m.own(v, kw.Value)
+		v = m.goneThrough(v, kw.Value)
 	}
 	return v, err
+}
+
+// goneThrough charges for going through an argument that is a text, out of which the result may have been cut.
+func (m *Machine) goneThrough(result, arg starlark.Value) starlark.Value {
+	m.work(textLength(arg) >> readShift)
+	return m.own(result, arg)
 }
 
 // newRequest binds the arguments and fills in what the machine knows: where the call stands and what the step is called.
