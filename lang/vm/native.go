@@ -175,7 +175,7 @@ func (m *Machine) mayCall(n *Native, args []starlark.Value) error {
 			if len(s) > MaxIntBits/4 {
 				return effect.Errorf(effect.KindLimit, "an int of %d digits: the limit is %d bits", len(s), MaxIntBits)
 			}
-			m.digits(len(s))
+			m.work(digitWork(len(s)))
 		}
 	}
 	if consumers[n.name] {

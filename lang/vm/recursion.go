@@ -58,11 +58,9 @@ func (m *Machine) textSize(v starlark.Value) (int64, error) {
 	if s, ok := v.(starlark.String); ok {
 		return int64(len(s)), nil
 	}
-	if i, ok := v.(starlark.Int); ok {
-		m.digits(bits(i) / 3)
-	}
-	left := shortLength
-	if takeShort(v, &left, 0); left >= 0 {
+	left, digits := shortLength, 0
+	if takeShort(v, &left, &digits, 0); left >= 0 {
+		m.work(digits)
 		return int64(shortLength - left), nil
 	}
 	p := printed{left: min(m.limits.Memory, m.stepsLeft()<<workShift)}
@@ -75,6 +73,7 @@ func (m *Machine) textSize(v starlark.Value) (int64, error) {
 		return 0, effect.Errorf(effect.KindLimit, "the text of this %s would take more than the limit of %d bytes", v.Type(), most)
 	}
 	m.fuel -= (most - p.left) >> workShift
+	m.work(int((most-p.left)/max(1, p.longest)) * digitWork(int(p.longest)))
 	return most - p.left, nil
 }
 
@@ -84,8 +83,9 @@ const (
 	shallow     = 32
 )
 
-// takeShort takes the length of a value's text from left, which is negative in the end if that was too long or the value nested too deep.
-func takeShort(v starlark.Value, left *int, depth int) {
+// takeShort takes the length of a value's text from left, which is negative in the end if that was too long or the value nested too deep. What its ints take
+// to be written is added to digits, in steps.
+func takeShort(v starlark.Value, left, digits *int, depth int) {
 	if *left -= 8; *left < 0 || depth > shallow {
 		*left = -1
 		return
@@ -93,27 +93,30 @@ func takeShort(v starlark.Value, left *int, depth int) {
 	switch v := v.(type) {
 	case starlark.String:
 		*left -= len(v)
-	case starlark.Bytes, starlark.Int:
+	case starlark.Int:
+		n := int(ownText(v))
+		*left, *digits = *left-n, *digits+digitWork(n)
+	case starlark.Bytes:
 		*left -= int(ownText(v))
 	case *starlark.List:
 		for i := 0; i < v.Len() && *left >= 0; i++ {
-			takeShort(v.Index(i), left, depth+1)
+			takeShort(v.Index(i), left, digits, depth+1)
 		}
 	case starlark.Tuple:
 		for i := 0; i < len(v) && *left >= 0; i++ {
-			takeShort(v[i], left, depth+1)
+			takeShort(v[i], left, digits, depth+1)
 		}
 	case *starlark.Dict:
 		for k, e := range v.Entries() {
-			takeShort(k, left, depth+1)
-			takeShort(e, left, depth+1)
+			takeShort(k, left, digits, depth+1)
+			takeShort(e, left, digits, depth+1)
 			if *left < 0 {
 				return
 			}
 		}
 	default:
 		for _, part := range printedParts(v) {
-			takeShort(part, left, depth+1)
+			takeShort(part, left, digits, depth+1)
 		}
 	}
 }
@@ -145,12 +148,13 @@ func quoted(s string) int64 {
 
 // printed estimates the length of a value's text. Cycles are printed as "...".
 type printed struct {
-	left  int64
-	depth int
-	deep  bool
-	known map[any]text // what was met
-	round int          // how many values that contain themselves were met again
-	again int          // how many were counted that are part of such a value
+	left    int64
+	depth   int
+	deep    bool
+	known   map[any]text // what was met
+	longest int64        // of the texts of ints
+	round   int          // how many values that contain themselves were met again
+	again   int          // how many were counted that are part of such a value
 
 	height int // how deep the last value was nested
 }
@@ -168,8 +172,12 @@ const maxCyclic = 1 << 16
 const unfinished = -1
 
 func (p *printed) value(v starlark.Value) {
-	p.left -= ownText(v)
+	n := ownText(v)
+	p.left -= n
 	p.height = 0
+	if _, ok := v.(starlark.Int); ok {
+		p.longest = max(p.longest, n)
+	}
 	if children := printedParts(v); len(children) > 0 {
 		p.container(v, children)
 	}

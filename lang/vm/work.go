@@ -102,10 +102,10 @@ func words(x starlark.Int) int {
 	return bits(x)/64 + 1
 }
 
-// digits charges for making an int of so many digits of a text, or a text of it.
-func (m *Machine) digits(n int) {
+// digitWork is what making an int of so many digits of a text takes, or a text of it.
+func digitWork(n int) int {
 	words := n / 16
-	m.work(words * words >> wordShift)
+	return words * words >> wordShift
 }
 
 // ordering charges for sorting values by comparing them: how often, and how long their texts are.
