@@ -255,17 +255,19 @@ func (m *Machine) interpolated(x, y starlark.Value) error {
 
 // joined checks x + y.
 func (m *Machine) joined(x, y starlark.Value) error {
-	size := 1
+	what, size := "a string", 1
 	switch x.(type) {
-	case starlark.String, starlark.Bytes:
+	case starlark.String:
+	case starlark.Bytes:
+		what = "a bytes"
 	case *starlark.List:
-		size = m.sizes.element
+		what, size = "a list", m.sizes.element
 	case starlark.Tuple:
-		size = m.sizes.value
+		what, size = "a tuple", m.sizes.value
 	default:
 		return nil
 	}
-	return m.room("a "+x.Type(), float64(size)*float64(starlark.Len(x)+starlark.Len(y)))
+	return m.room(what, float64(size)*float64(starlark.Len(x)+starlark.Len(y)))
 }
 
 // affordableProduct looks at the operands only when they are large.
