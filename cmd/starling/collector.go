@@ -16,7 +16,7 @@ import (
 // A process that has been busy keeps for minutes what it took from the system, though an owner may
 // do nothing for a month then. So it gives that back once no collection was needed for a while.
 const (
-	freeGarbage = 32 << 20         // bytes that garbage may always take
+	freeGarbage = 20 << 20         // bytes that garbage may always take
 	leastShare  = 20               // percent of what is alive that garbage may always take
 	usualShare  = 100              // percent, the default of Go
 	quiet       = 10 * time.Second // without a collection, until memory is given back
