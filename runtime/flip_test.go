@@ -171,6 +171,9 @@ func (s *shelf) copyTo(dir string) {
 // One bit is flipped anywhere in the files of a store. Either the store is refused with the name of a file, or every run shows as it did or as damaged, and the one that waits goes on to its end
 // unless it is damaged: never another answer, never a run that is gone.
 func TestFlippedBits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, for long: the gate plays it without the race detector")
+	}
 	if *flipSeed == 0 {
 		*flipSeed = uint64(time.Now().UnixNano())
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -62,9 +63,30 @@ func die() {
 	select {}
 }
 
+// long tells whether a story takes long, since it runs tests, git or servers. Of those a seed draws
+// what is played, unless a flag asks for all.
+func (s *story) long() bool { return (s.Toy || s.Servers) && !*everyCommit }
+
+// given tells whether a flag was.
+func given(name string) (found bool) {
+	flag.Visit(func(f *flag.Flag) { found = found || f.Name == name })
+	return found
+}
+
+// commands are those that are killed.
+func (s *story) commands(t *testing.T) (which []int) {
+	for command := range 1 + len(s.Answers) {
+		which = append(which, command)
+	}
+	if s.long() {
+		_, r := s.commits(t, 1)
+		which = which[r.IntN(len(which)):][:1]
+	}
+	return which
+}
+
 // commits says how far the next commit at which the story is cut may be from the last one, given how
-// far where that costs little, and draws how far it is. What runs tests, git or servers takes long: a
-// seed draws the commits then, unless -every-commit is given.
+// far where that costs little, and draws how far it is, unless -every-commit is given.
 func (s *story) commits(t *testing.T, most int) (int, *rand.Rand) {
 	t.Helper()
 	seed := *killSeed
@@ -89,7 +111,7 @@ func (s *story) commits(t *testing.T, most int) (int, *rand.Rand) {
 // long the seed draws one.
 func (s *story) sides(r *rand.Rand) []string {
 	both := []string{"before", "after"}
-	if s.Toy && !*everyCommit {
+	if s.long() {
 		return both[r.IntN(2):][:1]
 	}
 	return both

@@ -2,8 +2,11 @@ package main
 
 import (
 	"cmp"
+	"flag"
 	"os"
 	"path/filepath"
+	goruntime "runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -29,9 +32,24 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if strings.HasSuffix(os.Args[0], ".test") {
+		playMoreAtOnce()
+	}
 	testscript.Main(m, map[string]func(){"starling": func() { start(openCrashing, skewed, doubting) }, "toolserver": func() { tooltest.Main(os.Args[1:]) },
 		"raider":   func() { beRaider(os.Args[1:]) },
 		"acpagent": func() { acptest.Main(os.Args[1:]) }})
+}
+
+// playMoreAtOnce has twice as many tests played at once as there are processors, unless a flag says
+// how many: most of the time they wait for other processes.
+func playMoreAtOnce() {
+	flag.Parse()
+	if given("test.parallel") {
+		return
+	}
+	if err := flag.Set("test.parallel", strconv.Itoa(2*goruntime.GOMAXPROCS(0))); err != nil {
+		panic(err)
+	}
 }
 
 // doubtVariable says why this machine cannot tell who calls, as one with an older kernel would.

@@ -32,6 +32,9 @@ var (
 //
 //	go test ./lang/vm -run Everywhere -everywhere -timeout 6h
 func TestEverywhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, for long: the gate plays it without the race detector")
+	}
 	if *seed == 0 {
 		*seed = uint64(time.Now().UnixNano())
 	}

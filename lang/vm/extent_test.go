@@ -14,6 +14,9 @@ import (
 // TestSharedValuesAreBounded: what a few statements make of values that are reached by exponentially many ways, nothing goes all of these ways. Whatever uses
 // them ends, mostly with the error of a limit.
 func TestSharedValuesAreBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, for long: the gate plays it without the race detector")
+	}
 	makers := map[string]string{
 		"doubled tuples": "t, u = (), ()\n    for _ in range(50): t, u = (t, t), (u, u)\n",
 		"doubled lists":  "t, u = [1], [1]\n    for _ in range(50): t, u = [t, t], [u, u]\n",

@@ -210,6 +210,9 @@ func TestRollback(t *testing.T) {
 
 // However many files and links there are, they are kept by few commands.
 func TestCheckpointOfManyLinks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts programs, for long: the gate plays it without the race detector")
+	}
 	u := newUser(t)
 	for i := range 50 {
 		u.must(os.Symlink(fmt.Sprint("to ", i), u.path(fmt.Sprint("link", i))))
@@ -229,6 +232,9 @@ var kills = flag.Int("kills", 3, "at how many of its commands of git something i
 
 // Killed at any of its commands of git, a rollback is finished by doing it again: nothing of the user's is lost, and nothing is half done.
 func TestRollbackSIGKILL(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts programs, for long: the gate plays it without the race detector")
+	}
 	killAtSome(t, func(t *testing.T, n int) int {
 		u := newUser(t)
 		r := u.open()

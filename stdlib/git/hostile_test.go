@@ -212,6 +212,9 @@ func (h hostile) control() {
 
 // A configuration that git cannot read costs a sentence.
 func TestBrokenConfiguration(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts programs, for long: the gate plays it without the race detector")
+	}
 	for name, c := range map[string]struct {
 		breaks func(u user, config string)
 		warns  string

@@ -180,6 +180,9 @@ func (u user) applied() {
 
 // Killed at any of its commands of git, all of it can be done again, and comes to the same.
 func TestTreesSIGKILL(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts programs, for long: the gate plays it without the race detector")
+	}
 	killAtSome(t, func(t *testing.T, n int) int {
 		u := newUser(t)
 		commands, cut := u.cutAt(n, "TEST_TREES")
