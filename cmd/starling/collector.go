@@ -16,7 +16,7 @@ import (
 // A process that has been busy keeps for minutes what it took from the system, though an owner may
 // do nothing for a month then. So it gives that back once no collection was needed for a while.
 const (
-	freeGarbage = 20 << 20         // bytes that garbage may always take
+	freeGarbage = 24 << 20         // bytes that garbage may take while there is little
 	leastShare  = 20               // percent of what is alive that garbage may always take
 	usualShare  = 100              // percent, the default of Go
 	quiet       = 10 * time.Second // without a collection, until memory is given back
@@ -76,7 +76,7 @@ func (w *heapWatch) next(quiet time.Duration) {
 }
 
 // garbageShare is how much garbage there may be beside what is alive, in percent of it, in steps of
-// ten.
+// ten. It is reckoned for twice as much: on a busy machine it is set when the heap has grown already.
 func garbageShare(live uint64) int {
-	return int(min(usualShare, max(leastShare, 10*(10*freeGarbage/max(live, 1)))))
+	return int(min(usualShare, max(leastShare, 10*(10*freeGarbage/max(2*live, 1)))))
 }

@@ -255,7 +255,7 @@ resume: // the top frame is to execute the instruction at its pc
 			m.charge(m.sizes.element)
 		case compile.SetKey:
 			m.charge(m.sizes.entry)
-			if err = m.set(regs[in.A].(*starlark.Dict), rk(regs, consts, in.B), rk(regs, consts, in.C)); err != nil {
+			if err = m.setNew(regs[in.A].(*starlark.Dict), rk(regs, consts, in.B), rk(regs, consts, in.C)); err != nil {
 				goto failed
 			}
 		case compile.AddKey:

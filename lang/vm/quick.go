@@ -287,7 +287,7 @@ func newSet(n int) *starlark.Set {
 // addKey sets a key of a dict display, which must not be there yet.
 func (m *Machine) addKey(d *starlark.Dict, k, v starlark.Value) error {
 	before := d.Len()
-	if err := m.set(d, k, v); err != nil {
+	if err := m.setNew(d, k, v); err != nil {
 		return err
 	}
 	if d.Len() == before {

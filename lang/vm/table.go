@@ -48,6 +48,23 @@ func (m *Machine) set(d *starlark.Dict, k, v starlark.Value) error {
 	return d.SetKey(k, v)
 }
 
+// setNew sets a key of a dict that most likely is not there yet, and pays as set does. A small table is
+// not searched first, which would hash the key twice.
+func (m *Machine) setNew(d *starlark.Dict, k, v starlark.Value) error {
+	if !layoutsKnown || len(layoutOfDict(d).table) > roomyTable {
+		return m.set(d, k, v)
+	}
+	switch k := k.(type) {
+	case starlark.String:
+		m.work(len(k) >> workShift)
+	case starlark.Tuple:
+		if err := m.finds(layoutOfDict(d), k); err != nil {
+			return err
+		}
+	}
+	return d.SetKey(k, v)
+}
+
 // entry is where a small int or a text is in a table, nil if it is not there. It gives up where a crowd
 // could be, and where keys are to be compared that are not of one type.
 func (m *Machine) entry(t *tableLayout, k starlark.Value) (e *entryLayout, known bool) {
