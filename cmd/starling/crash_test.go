@@ -99,7 +99,7 @@ func (s *story) commits(t *testing.T, most int) (int, *rand.Rand) {
 	case s.Toy:
 		most = 32
 	case s.Servers:
-		most = 6
+		most = 12
 	}
 	if most > 1 {
 		t.Logf("-kill-seed %d", seed)
@@ -119,7 +119,7 @@ func (s *story) sides(r *rand.Rand) []string {
 
 // killAll kills one command at its first commit and those that follow, until it has no more.
 func (s *story) killAll(t *testing.T, command int, want *ending) {
-	most, r := s.commits(t, 3)
+	most, r := s.commits(t, 6)
 	for _, side := range s.sides(r) {
 		s.killAlong(t, command, side, want, func() int { return 1 + r.IntN(most) })
 	}
