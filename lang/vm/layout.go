@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"go.starlark.net/starlark"
+
+	"starling/lang/crowd"
 )
 
 // go.starlark.net says neither how much room its lists, dicts and sets have, nor how its tables lie.
@@ -111,19 +113,10 @@ func (l *listLayout) fit() {
 	}
 }
 
-// slots is the number of buckets that a table of n entries has which nothing was ever taken from.
-func slots(n int) int {
-	slots := 1
-	for n > 8 && float64(n-1) >= 6.5*float64(slots) {
-		slots *= 2
-	}
-	return slots
-}
-
 // fit makes the table anew if it is far too large for what is left in it, or has empty links. One that
 // is being iterated over, or that others may read, stays.
 func (t *tableLayout) fit() {
-	if t.frozen || t.itercount > 0 || len(t.table) < 16 || len(t.table) < 8*slots(int(t.len)) {
+	if t.frozen || t.itercount > 0 || len(t.table) < 16 || len(t.table) < 8*crowd.Places(int(t.len)) {
 		return
 	}
 	d := starlark.NewDict(max(int(t.len), 16)) // whose buckets are not part of it
