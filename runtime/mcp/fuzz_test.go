@@ -12,12 +12,9 @@ import (
 	"time"
 
 	"starling/lang/effect"
-	"starling/lang/vm"
 	"starling/runtime"
 	"starling/runtime/mcp"
-	"starling/runtime/memory"
 	"starling/runtime/tool"
-	"starling/stdlib"
 )
 
 // said is standard output: it tells when the request behind all that was fuzzed is answered.
@@ -43,21 +40,9 @@ const lastID = `"the request after all others"`
 // FuzzLines: whatever a client writes, lines that are no messages included, each line that it is
 // answered is a message, none tells of a defect of ours, and the next request is answered.
 func FuzzLines(f *testing.F) {
-	env := stdlib.Environment(stdlib.Options{Natives: vm.Natives()})
 	settings := &effect.Settings{MaxSteps: 20_000, MaxMemory: 16 << 20}
-	e, err := runtime.Open(memory.New(), env, runtime.Options{
+	s, _ := serverOf(f, func(e runtime.Engine) runtime.Engine { return e }, runtime.Options{
 		Project: func() (*effect.Settings, error) { return settings, nil }})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Cleanup(func() { e.Close() })
-	s := mcp.NewServer(&tool.Desk{
-		Engine:  asking{e, runtime.Caller{Name: "local:ann", Local: true}},
-		Env:     env,
-		Library: stdlib.Library,
-		Prepare: func(*runtime.StartRequest) error { return nil },
-		Values:  func([]string) map[string]string { return nil },
-	}, "test")
 	for i, t := range tool.Tools() {
 		f.Add(fmt.Sprintf(
 			`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":{}}}`, i, t.Name))

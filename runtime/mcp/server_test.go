@@ -71,21 +71,28 @@ func host(t *testing.T) (ends, *runtime.Local) {
 // hostOf begins such a server of an engine around that of others.
 func hostOf(t *testing.T, around func(runtime.Engine) runtime.Engine) (ends, *runtime.Local) {
 	t.Helper()
+	s, e := serverOf(t, around, runtime.Options{})
+	here, there := pipes()
+	go s.Run(t.Context(), there.Reader, there.Writer) // ends with the test
+	t.Cleanup(func() { here.Writer.Close() })
+	return here, e
+}
+
+// serverOf makes a server whose caller is local.
+func serverOf(t testing.TB, around func(runtime.Engine) runtime.Engine, o runtime.Options) (
+	*mcp.Server, *runtime.Local,
+) {
+	t.Helper()
 	env := stdlib.Environment(stdlib.Options{Natives: vm.Natives()})
-	e, err := runtime.Open(memory.New(), env, runtime.Options{})
+	e, err := runtime.Open(memory.New(), env, o)
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { e.Close() })
 	local := asking{e, runtime.Caller{Name: "local:ann", Local: true}}
-	s := mcp.NewServer(&tool.Desk{Engine: around(local), Env: env, Prepare: func(*runtime.StartRequest) error { return nil },
-		Values: func([]string) map[string]string { return nil }}, "test")
-	here, there := pipes()
-	go s.Run(t.Context(), there.Reader, there.Writer) // ends with the test
-	t.Cleanup(func() {
-		here.Writer.Close()
-		e.Close()
-	})
-	return here, e
+	return mcp.NewServer(&tool.Desk{Engine: around(local), Env: env, Library: stdlib.Library,
+		Prepare: func(*runtime.StartRequest) error { return nil },
+		Values:  func([]string) map[string]string { return nil }}, "test"), e
 }
 
 // serve connects a client to such a server.
