@@ -73,38 +73,40 @@ func given(name string) (found bool) {
 	return found
 }
 
-// commands are those that are killed.
-func (s *story) commands(t *testing.T) (which []int) {
-	for command := range 1 + len(s.Answers) {
-		which = append(which, command)
-	}
-	if s.long() {
-		_, r := s.commits(t, 1)
-		which = which[r.IntN(len(which)):][:1]
-	}
-	return which
-}
-
-// commits says how far the next commit at which the story is cut may be from the last one, given how
-// far where that costs little, and draws how far it is, unless -every-commit is given.
-func (s *story) commits(t *testing.T, most int) (int, *rand.Rand) {
+// drawn is what a story draws from: one seed, which plays it again.
+func drawn(t *testing.T) *rand.Rand {
 	t.Helper()
 	seed := *killSeed
 	if seed == 0 {
 		seed = rand.Uint64()
 	}
+	t.Logf("-kill-seed %d", seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// commands are those that are killed.
+func (s *story) commands(r *rand.Rand) (which []int) {
+	for command := range 1 + len(s.Answers) {
+		which = append(which, command)
+	}
+	if s.long() {
+		which = which[r.IntN(len(which)):][:1]
+	}
+	return which
+}
+
+// apart is how far the next commit at which the story is cut may be from the last one, given how far
+// where that costs little.
+func (s *story) apart(most int) int {
 	switch {
 	case *everyCommit:
-		most = 1
+		return 1
 	case s.Toy:
-		most = 32
+		return 32
 	case s.Servers:
-		most = 12
+		return 12
 	}
-	if most > 1 {
-		t.Logf("-kill-seed %d", seed)
-	}
-	return most, rand.New(rand.NewPCG(seed, 0))
+	return most
 }
 
 // sides are those of a commit at which the story is cut: before and after it. Of a story that takes
@@ -118,29 +120,24 @@ func (s *story) sides(r *rand.Rand) []string {
 }
 
 // killAll kills one command at its first commit and those that follow, until it has no more.
-func (s *story) killAll(t *testing.T, command int, want *ending) {
-	most, r := s.commits(t, 6)
+func (s *story) killAll(t *testing.T, r *rand.Rand, command int, want *ending) {
 	for _, side := range s.sides(r) {
-		s.killAlong(t, command, side, want, func() int { return 1 + r.IntN(most) })
+		for n, killed := 1, true; killed; n += 1 + r.IntN(s.apart(6)) {
+			killed = s.killAt(t, n, command, side, want)
+		}
 	}
 }
 
-func (s *story) killAlong(
-	t *testing.T, command int, moment string, want *ending, further func() int,
-) {
-	for n := 1; ; n += further() {
-		crash := fmt.Sprintf("%s %d", moment, n)
-		got := s.tell(t, killer{command: command, crash: crash})
-		if diff := want.differs(got); diff != "" {
-			t.Errorf("killed in command %d, %s: %s", command, crash, diff)
-		}
-		if got.kills == 0 {
-			if n == 1 {
-				t.Errorf("command %d commits nothing", command)
-			}
-			return
-		}
+// killAt kills one command at its n-th commit, if it has so many.
+func (s *story) killAt(t *testing.T, n, command int, side string, want *ending) bool {
+	got := s.tell(t, killer{command: command, crash: fmt.Sprintf("%s %d", side, n)})
+	if diff := want.differs(got); diff != "" {
+		t.Errorf("killed in command %d, %s %d: %s", command, side, n, diff)
 	}
+	if got.kills == 0 && n == 1 {
+		t.Errorf("command %d commits nothing", command)
+	}
+	return got.kills > 0
 }
 
 // ending is what a story came to.

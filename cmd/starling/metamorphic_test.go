@@ -43,13 +43,13 @@ func TestMetamorphic(t *testing.T) {
 					t.Errorf("%s: %s", name, diff)
 				}
 			}
-			most, r := s.commits(t, 1)
+			r := drawn(t)
 			for _, when := range s.sides(r) {
 				moment := memory.BeforeApply
 				if when == "after" {
 					moment = memory.AfterApply
 				}
-				for n, hit := 1, true; hit; n += 1 + r.IntN(most) {
+				for n, hit := 1, true; hit; n += 1 + r.IntN(s.apart(1)) {
 					got := play(&house{rests: n%2 == 0}, n, moment)
 					if diff := want.differs(got); diff != "" {
 						t.Errorf("a crash %s commit %d: %s", when, n, diff)

@@ -171,8 +171,9 @@ func TestSIGKILLAtCommits(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			want := s.tell(t, killer{})
-			for _, command := range s.commands(t) {
-				s.killAll(t, command, want)
+			r := drawn(t)
+			for _, command := range s.commands(r) {
+				s.killAll(t, r, command, want)
 			}
 		})
 	}
