@@ -128,7 +128,7 @@ func compileUnits(b *Bundle, env *effect.Environment, globals func(string) bool)
 			if m == b.entry && globals == nil && len(mains(tree)) == 0 {
 				u.predeclared = append(u.predeclared, Args)
 			}
-			err = u.compile(m == b.entry, globals)
+			err = u.compile(m == b.entry, globals, env.Reached != nil)
 		}
 		list = append(list, u.problems(err)...)
 	}
@@ -152,13 +152,14 @@ func (u *unit) link(byModule map[*Module]*unit) error {
 	return nil
 }
 
-func (u *unit) compile(entry bool, globals func(string) bool) error {
+func (u *unit) compile(entry bool, globals func(string) bool, marks bool) error {
 	src := compile.Source{
 		Name:        u.module.Name,
 		Text:        u.module.Source,
 		Options:     *FileOptions(),
 		Predeclared: func(name string) bool { return slices.Contains(u.predeclared, name) },
 		Module:      func(path string) string { return u.loads[path].module.Name },
+		Marks:       marks,
 	}
 	if entry {
 		src.Globals = globals

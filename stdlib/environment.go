@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"strings"
+	"sync/atomic"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
@@ -33,6 +34,8 @@ type Options struct {
 	Cast agent.Cast
 	// Transport carries the requests of http; nil for the network.
 	Transport http.RoundTripper
+	// Reached is that of the environment.
+	Reached func(module string, n int) []atomic.Uint32
 }
 
 // Environment builds everything that scripts see and all that serves it. It panics if one of the natives has the name of a
@@ -50,7 +53,8 @@ func Environment(o Options) *effect.Environment {
 	}
 	names.Freeze()
 	servers := tool.NewServers()
-	handlers := agent.Handlers(agent.Machines(names), o.Cast, servers)
+	env := &effect.Environment{Names: names, Docs: libraryText, Behaviour: Behaviour, Since: effect.BehaviourUnbounded, Reached: o.Reached}
+	handlers := agent.Handlers(agent.Machines(env), o.Cast, servers)
 	handlers["http"] = httpHandler(o.Transport)
 	handlers["artifact"] = artifactHandler()
 	handlers["context"] = contextHandler()
@@ -64,7 +68,8 @@ func Environment(o Options) *effect.Environment {
 	for kind, h := range handlers {
 		handlers[kind] = trees.within(h)
 	}
-	return &effect.Environment{Names: names, Handlers: handlers, Docs: libraryText, Behaviour: Behaviour, Since: effect.BehaviourUnbounded, Tidy: trees.tidy}
+	env.Handlers, env.Tidy = handlers, trees.tidy
+	return env
 }
 
 func predeclared() starlark.StringDict {

@@ -122,7 +122,7 @@ func (c *call) listAgents(fake string, names []string) error {
 
 // agentNames lists the agents of the project and the fake. A function plays my-agent as my_agent: that is one agent.
 func (c *call) agentNames(s *effect.Settings) ([]string, error) {
-	all, err := agent.Names(agent.Machines(c.env.Names), s)
+	all, err := agent.Names(agent.Machines(c.env), s)
 	if err != nil {
 		return nil, err
 	}

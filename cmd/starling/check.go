@@ -76,7 +76,7 @@ func (c *call) agents(fake string) (check.Project, error) {
 	if err != nil {
 		return check.Project{}, err
 	}
-	return agent.Known(agent.Machines(c.env.Names), settings)
+	return agent.Known(agent.Machines(c.env), settings)
 }
 
 // answerCheck prints what was found and sets the exit code.

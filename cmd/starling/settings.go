@@ -122,7 +122,7 @@ func (c *call) requestOf(bundle *lang.Bundle, name string, v *runVerb) (runtime.
 	if v.record {
 		settings.Cassettes = effect.CassettesRecord
 	}
-	known, err := agent.Known(agent.Machines(c.env.Names), settings)
+	known, err := agent.Known(agent.Machines(c.env), settings)
 	if err != nil {
 		return runtime.StartRequest{}, err
 	}

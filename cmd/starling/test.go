@@ -29,6 +29,7 @@ type testVerb struct {
 	timeout string
 	steps   int64
 	memory  string
+	cover   coverFlags
 
 	pattern *regexp.Regexp
 	bounds  suite.Bounds
@@ -57,6 +58,9 @@ is a clock that moves when nothing else can. A test that takes too long, or too 
 	f.Int64Var(&v.steps, "steps", 100_000_000, "the `STEPS` that one test may take between two outcomes of its calls")
 	f.StringVar(&v.memory, "memory", "128MiB",
 		"what one test may hold, `SIZE` as 64MiB or bytes; what it writes down may take a quarter")
+	f.BoolVar(&v.cover.table, "cover", false, "show how many lines and branches of the scripts the tests reach")
+	f.BoolVar(&v.cover.lines, "cover-lines", false, "show the lines and branches that no test reaches")
+	f.StringVar(&v.cover.lcov, "lcov", "", "write what the tests reach to `FILE`, as lcov does")
 	c.jsonFlag(cmd)
 	return cmd
 }
@@ -99,11 +103,14 @@ func (v *testVerb) read() (b suite.Bounds, err error) {
 // testFile is what became of one file.
 type testFile struct {
 	name     string
+	root     string          // the folder that names are relative to
 	wrong    diagnostic.List // why it could not be read
 	results  []*suite.Result
 	took     time.Duration
 	fault    error // of the play itself
 	unplayed int   // tests that --run leaves out
+	subjects []*suite.Subject
+	coverage *suite.Coverage // nil unless it is wanted
 }
 
 // playAll plays all files, as many at a time as there are processors.
@@ -126,7 +133,7 @@ func (c *call) playAll(ctx context.Context, paths []string, settings *effect.Set
 func (c *call) playFile(ctx context.Context, path string, file *testFile, settings *effect.Settings, v *testVerb) {
 	began := time.Now()
 	defer func() { file.took = time.Since(began) }()
-	f, err := c.readTests(path)
+	f, root, err := c.readTests(path)
 	var wrong diagnostic.List
 	if errors.As(err, &wrong) {
 		file.wrong = wrong
@@ -135,13 +142,16 @@ func (c *call) playFile(ctx context.Context, path string, file *testFile, settin
 	if file.fault = err; err != nil {
 		return
 	}
-	file.name = f.Name
+	file.name, file.root, file.subjects = f.Name, root, f.Subjects()
+	if v.cover.wanted() {
+		file.coverage = new(suite.Coverage)
+	}
 	for _, t := range f.Tests {
 		if !v.pattern.MatchString(t.Name) {
 			file.unplayed++
 			continue
 		}
-		result, err := f.Run(ctx, t, suite.Options{Settings: *settings, Bounds: v.bounds})
+		result, err := f.Run(ctx, t, suite.Options{Settings: *settings, Bounds: v.bounds, Coverage: file.coverage})
 		if err != nil {
 			file.fault = err
 			return
@@ -150,14 +160,15 @@ func (c *call) playFile(ctx context.Context, path string, file *testFile, settin
 	}
 }
 
-// readTests reads a file of tests with all that it needs.
-func (c *call) readTests(path string) (*suite.File, error) {
+// readTests reads a file of tests with all that it needs, and says which folder names are relative to.
+func (c *call) readTests(path string) (f *suite.File, folder string, err error) {
 	entry, root, err := c.rooted(path)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer root.Close()
-	return suite.Read(entry, source(root), stdlib.Library, c.environmentOf(path))
+	f, err = suite.Read(entry, source(root), stdlib.Library, c.environmentOf(path))
+	return f, root.Name(), err
 }
 
 // testFiles lists the files that are meant, in the order in which they are named, and each once.

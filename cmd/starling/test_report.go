@@ -18,7 +18,8 @@ type testDocument struct {
 	Passed int                `json:"passed"`
 	Failed int                `json:"failed"`
 	Files  []testFileDocument `json:"files"`
-	Error  *runtime.Refusal   `json:"error"` // null if all have passed
+	Cover  []coverDocument    `json:"coverage,omitempty"` // by file, with --cover
+	Error  *runtime.Refusal   `json:"error"`              // null if all have passed
 }
 
 type testFileDocument struct {
@@ -54,11 +55,17 @@ func (c *call) answerTest(files []*testFile, v *testVerb) error {
 	if err := writeJUnit(v.junit, files); err != nil {
 		return usage("", "test: --junit: %v", err)
 	}
+	if err := d.cover(files, &v.cover); err != nil {
+		return err
+	}
 	if c.json {
 		return c.answerJSON(d)
 	}
 	for _, f := range files {
 		c.printTests(f, v.verbose)
+	}
+	if v.cover.table || v.cover.lines {
+		c.printCoverage(d.Cover, v.cover.lines)
 	}
 	if d.Error != nil {
 		c.notice("error: %s", d.Error.Message)
@@ -76,6 +83,24 @@ func noTests(files []*testFile, v *testVerb) error {
 		names = append(names, f.name)
 	}
 	return usage("a test is a function without parameters whose name begins with test_", "test: there is no test in %s", strings.Join(names, ", "))
+}
+
+// cover adds what the tests have reached, if that is wanted.
+func (d *testDocument) cover(files []*testFile, flags *coverFlags) error {
+	if !flags.wanted() {
+		return nil
+	}
+	all := coverage(files)
+	for _, c := range all {
+		d.Cover = append(d.Cover, c.document())
+	}
+	if flags.lcov == "" {
+		return nil
+	}
+	if err := writeLCOV(flags.lcov, all); err != nil {
+		return usage("", "test: --lcov: %v", err)
+	}
+	return nil
 }
 
 func (d *testDocument) add(f *testFile) {

@@ -21,6 +21,7 @@ type Module struct {
 	Loads     []LoadStmt         // in the order of the source
 	HasMain   bool               // the top level holds one unconditional def main
 	Generator byte               // the number of the code generator that made it
+	Marks     []Mark             // which its code counts; nil for code that counts nothing
 }
 
 // Name is a predeclared or universal name that the module uses: its value becomes Constants[Const].

@@ -79,14 +79,26 @@ func (c *functionCompiler) clause(e *syntax.Comprehension, n, t int) {
 	case *syntax.ForClause:
 		c.loop(clause.For, clause.Vars, clause.X, false, func() { c.clause(e, n+1, t) })
 	case *syntax.IfClause:
-		skip := newLabel()
-		c.cond(clause.Cond, false, skip)
-		c.clause(e, n+1, t)
-		c.place(skip)
+		c.ifClause(e, clause, n, t)
 	}
 }
 
+// ifClause compiles a clause that lets through what its condition holds for.
+func (c *functionCompiler) ifClause(e *syntax.Comprehension, clause *syntax.IfClause, n, t int) {
+	skip, done := newLabel(), newLabel()
+	c.cond(clause.Cond, false, skip)
+	c.reach(clause, WayTrue)
+	c.clause(e, n+1, t)
+	if c.m.marking != nil {
+		c.jump(Instr{Op: Jump}, done)
+	}
+	c.place(skip)
+	c.reach(clause, WayFalse)
+	c.place(done)
+}
+
 func (c *functionCompiler) comprehensionBody(e *syntax.Comprehension, t int) {
+	c.reach(e, WayEach)
 	if e.Curly {
 		c.entry(SetKey, e.Body.(*syntax.DictEntry), t)
 		return

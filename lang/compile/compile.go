@@ -19,6 +19,7 @@ type Source struct {
 	Globals     func(name string) bool          // of a chunk of a REPL session: names that earlier chunks bound; nil for a file
 	Module      func(path string) (name string) // what a load statement's path stands for; nil means the path itself
 	Breaks      bool                            // put a Break before every instruction: tests stop machines there
+	Marks       bool                            // count what is reached: a Reach stands at each of Module.Marks
 }
 
 // Generator is the number of the code generator. It moves whenever the same source compiles to other code. Snapshots of other generators are read as long as functions, sites and
@@ -59,7 +60,7 @@ func CompileFile(src Source, file *syntax.File) (*Module, error) {
 	if src.Globals != nil {
 		top.Body = returnLast(file.Stmts)
 	}
-	return compileModule(src, top, module.Globals, hasMain(file))
+	return compileModule(src, top, module.Globals, file)
 }
 
 // returnLast makes a chunk of a REPL return the value of its last statement if that is an expression.
@@ -90,7 +91,7 @@ func CompileExpr(src Source) (*Module, error) {
 	}
 	body := []syntax.Stmt{&syntax.ReturnStmt{Result: expr}}
 	top := &resolve.Function{Name: "<expr>", Pos: syntax.Start(expr), Body: body, Locals: locals}
-	return compileModule(src, top, nil, false)
+	return compileModule(src, top, nil, nil)
 }
 
 func or(has func(string) bool) func(string) bool {
@@ -107,8 +108,11 @@ func start(file *syntax.File) syntax.Position {
 	return syntax.MakePosition(&file.Path, 1, 1)
 }
 
-// hasMain tells whether the top level holds exactly one unconditional def main.
+// hasMain tells whether the top level holds exactly one unconditional def main. That of an expression, nil, does not.
 func hasMain(file *syntax.File) bool {
+	if file == nil {
+		return false
+	}
 	n := 0
 	for _, stmt := range file.Stmts {
 		if def, ok := stmt.(*syntax.DefStmt); ok && def.Name.Name == "main" {
@@ -124,10 +128,12 @@ type moduleCompiler struct {
 	module    *Module
 	constants map[any]int
 	loopVars  map[*resolve.Binding]bool // variables of for statements and clauses
+	marking   *marking                  // nil without marks
 	err       error                     // the first refusal
 }
 
-func compileModule(src Source, top *resolve.Function, globals []*resolve.Binding, hasMain bool) (*Module, error) {
+// compileModule compiles a file, nil for an expression, whose top level is given.
+func compileModule(src Source, top *resolve.Function, globals []*resolve.Binding, file *syntax.File) (*Module, error) {
 	m := &moduleCompiler{
 		src: src,
 		module: &Module{
@@ -135,11 +141,15 @@ func compileModule(src Source, top *resolve.Function, globals []*resolve.Binding
 			Hash:      sha256.Sum256(src.Text),
 			Options:   src.Options,
 			Globals:   bindings(globals),
-			HasMain:   hasMain,
+			HasMain:   hasMain(file),
 			Generator: Generator,
 		},
 		constants: make(map[any]int),
 		loopVars:  make(map[*resolve.Binding]bool),
+	}
+	if src.Marks && file != nil {
+		m.marking = newMarking(file)
+		m.module.Marks, m.module.Generator = m.marking.marks, generatorOfMarks
 	}
 	m.function(top, nil)
 	if m.err != nil {

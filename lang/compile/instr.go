@@ -26,7 +26,7 @@ func (in *Instr) Target() int { return int(in.A) | int(in.X&^senseBit)<<16 }
 // Sense is the truth value on which a conditional jump is taken.
 func (in *Instr) Sense() bool { return in.X&senseBit != 0 }
 
-// Wide is the index of a Const instruction.
+// Wide is the index of a Const or the number of a Reach instruction.
 func (in *Instr) Wide() int { return int(in.B) | int(in.C)<<16 }
 
 func (in *Instr) setTarget(pc int) {

@@ -89,6 +89,7 @@ const (
 	Load
 
 	Break
+	Reach
 
 	opCount
 )
@@ -206,6 +207,7 @@ var ops = [opCount]opRow{
 	Load:       {"load", "R[a], ... = the names of load statement b", OutWindow, Number, Unused, countLoad},
 
 	Break: {"break", "end the slice before the next instruction, if somebody wants that", Unused, Unused, Unused, nil},
+	Reach: {"reach", "count that mark b + c<<16 is reached", Unused, Number, Number, nil},
 }
 
 func countC(_ *Function, in Instr) int          { return int(in.C) }

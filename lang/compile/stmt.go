@@ -12,6 +12,7 @@ func (c *functionCompiler) stmts(stmts []syntax.Stmt) {
 			return
 		}
 		mark := c.top
+		c.reach(stmt, WayNone)
 		c.stmt(stmt)
 		c.top = mark
 	}
@@ -62,6 +63,7 @@ func (c *functionCompiler) branch(stmt *syntax.BranchStmt) {
 func (c *functionCompiler) returnStmt(stmt *syntax.ReturnStmt) {
 	var v uint16
 	if stmt.Result != nil {
+		c.reach(stmt.Result, WayBody) // of a lambda
 		v = c.expr(stmt.Result)
 	} else {
 		c.mark()
@@ -79,9 +81,10 @@ func (c *functionCompiler) ifStmt(stmt *syntax.IfStmt) {
 		otherwise := newLabel()
 		c.cond(stmt.Cond, false, otherwise)
 		before := c.save()
+		c.reach(stmt, WayTrue)
 		c.stmts(stmt.True)
 		after.add(c)
-		if len(stmt.False) > 0 && !c.unreachable {
+		if (len(stmt.False) > 0 || c.m.marking != nil) && !c.unreachable {
 			c.jump(Instr{Op: Jump}, done)
 		}
 		c.restore(before)
@@ -90,12 +93,14 @@ func (c *functionCompiler) ifStmt(stmt *syntax.IfStmt) {
 		if len(otherwise.pending) == 0 {
 			break // the condition is a constant that is true
 		}
+		c.reach(stmt, WayFalse)
 		elif, ok := soleIf(stmt.False)
 		if !ok {
 			c.stmts(stmt.False)
 			break
 		}
 		stmt = elif
+		c.reach(stmt, WayNone)
 	}
 	after.add(c)
 	after.apply(c)

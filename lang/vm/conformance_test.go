@@ -42,13 +42,17 @@ var conformanceFiles = []string{
 
 func TestConformance(t *testing.T) {
 	dir := referenceDir(t)
-	lib := newTestLibrary(t, dir, false)
+	plain, counting := newTestLibrary(t, dir, false), newTestLibrary(t, dir, false)
+	counting.marks = true
 	n := 0
 	for _, name := range conformanceFiles {
 		file := filepath.Join(dir, "starlark", "testdata", name+".star")
 		for _, c := range readChunks(t, file) {
 			n++
-			t.Run(fmt.Sprintf("%s:%d", name, c.line), func(t *testing.T) { lib.run(t, c, c.options()) })
+			t.Run(fmt.Sprintf("%s:%d", name, c.line), func(t *testing.T) {
+				plain.run(t, c, c.options())
+				counting.run(t, c, c.options())
+			})
 		}
 	}
 	if n < 89 {
@@ -79,6 +83,7 @@ type testLibrary struct {
 	predeclared starlark.StringDict
 	report      func(text string) // takes what the test in progress reports
 	breaks      bool              // compile with breaks
+	marks       bool              // compile with marks
 }
 
 func newTestLibrary(t testing.TB, dir string, breaks bool) *testLibrary {
@@ -126,7 +131,7 @@ func (lib *testLibrary) mustCompile(t testing.TB, name, text string) *compile.Mo
 }
 
 func (lib *testLibrary) compile(name, text string, opts syntax.FileOptions) (*compile.Module, error) {
-	return compile.Compile(compile.Source{Name: name, Text: []byte(text), Options: opts, Predeclared: lib.predeclared.Has, Breaks: lib.breaks})
+	return compile.Compile(compile.Source{Name: name, Text: []byte(text), Options: opts, Predeclared: lib.predeclared.Has, Breaks: lib.breaks, Marks: lib.marks})
 }
 
 // run runs one chunk and compares the error it ends with.

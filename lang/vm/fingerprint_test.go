@@ -99,10 +99,13 @@ func written(g *ast.GenDecl) bool {
 	return false
 }
 
-// operations is the table of operations.
+// operations is the table of operations. Code that counts what is reached has a generator of its own.
 func operations() string {
 	var out strings.Builder
 	for op := compile.Op(0); op.String() != "illegal"; op++ {
+		if op == compile.Reach {
+			continue
+		}
 		fmt.Fprintln(&out, op, op.Picture())
 	}
 	return out.String()
@@ -167,7 +170,7 @@ func places(t *testing.T) string {
 // TestCorpusHasEveryOperation: what the fingerprints look at, and what is read back, leaves nothing out.
 func TestCorpusHasEveryOperation(t *testing.T) {
 	code := disassembly(t)
-	never := []compile.Op{compile.Nop, compile.Break, compile.Const, compile.Loop} // Const has the constants from 32,768 on, Loop belongs to while
+	never := []compile.Op{compile.Nop, compile.Break, compile.Reach, compile.Const, compile.Loop} // Reach is in code that counts what is reached, Const has the constants from 32,768 on, Loop belongs to while
 	for op := compile.Op(0); op.String() != "illegal"; op++ {
 		if !slices.Contains(never, op) && !strings.Contains(code, " "+op.String()+" ") {
 			t.Errorf("no kept program has the operation %s: add a transcript to testdata/wire", op)

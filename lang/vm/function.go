@@ -2,6 +2,7 @@ package vm
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
@@ -27,6 +28,7 @@ type Module struct {
 	loads   []loaded         // one for each load statement
 	args    *starlark.Dict   // what args means in a script without main, nil in any other
 	index   int              // position in the image
+	reached []atomic.Uint32  // how often each of code.Marks was
 }
 
 // loaded is what a load statement binds, or why it cannot.

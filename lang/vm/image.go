@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"go.starlark.net/starlark"
 
@@ -123,10 +124,21 @@ func (img *Image) link(code *compile.Module, byName map[string]*Module, inputs *
 		}
 		m.consts[n.Const] = v
 	}
+	if len(code.Marks) > 0 {
+		m.reached = img.counters(code)
+	}
 	for _, l := range code.Loads {
 		m.loads = append(m.loads, resolve(l, byName))
 	}
 	return m, nil
+}
+
+// counters are those of a module's marks. Where nobody asks for them they are the module's own.
+func (img *Image) counters(code *compile.Module) []atomic.Uint32 {
+	if img.env.Reached == nil {
+		return make([]atomic.Uint32, len(code.Marks))
+	}
+	return img.env.Reached(code.Name, len(code.Marks))
 }
 
 // resolve finds the values of a load statement. A failure is raised when the statement is executed.

@@ -360,6 +360,8 @@ resume: // the top frame is to execute the instruction at its pc
 
 		case compile.Break:
 			goto pause
+		case compile.Reach:
+			fn.module.reached[in.Wide()].Add(1)
 
 		default:
 			panic("vm: no case for " + in.Op.String())

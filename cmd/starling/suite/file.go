@@ -18,11 +18,11 @@ const Suffix = "_test.star"
 
 // File is a file of tests with all that they load and run: pinned, like a run.
 type File struct {
-	Name    string // as positions in it say
-	Tests   []Test // in the order of the file
-	bundle  *lang.Bundle
-	program *lang.Bundle // calls one of the tests
-	env     *effect.Environment
+	Name     string // as positions in it say
+	Tests    []Test // in the order of the file
+	bundle   *lang.Bundle
+	program  *lang.Bundle // calls one of the tests
+	subjects []*Subject
 }
 
 // Test is one function of a file.
@@ -40,8 +40,11 @@ func Read(name string, files, library lang.Source, env *effect.Environment) (*Fi
 	if err := lang.Check(bundle, env, check.Project{}).Err(); err != nil {
 		return nil, err
 	}
-	f := &File{Name: bundle.Entry().Name, bundle: bundle, env: env}
+	f := &File{Name: bundle.Entry().Name, bundle: bundle}
 	if err := f.find(); err != nil {
+		return nil, err
+	}
+	if err := f.findSubjects(files); err != nil {
 		return nil, err
 	}
 	entry := f.entry()

@@ -53,6 +53,7 @@ func (b Bounds) written() int64 { return b.Memory / 4 }
 type Options struct {
 	Settings effect.Settings // with the project file; workspace, fake and limits are the test's own
 	Bounds   Bounds
+	Coverage *Coverage // counts what the play reaches; nil for nobody
 }
 
 // Run plays one test. An error means that it could not be played at all.
@@ -65,6 +66,9 @@ func (f *File) Run(ctx context.Context, t Test, o Options) (*Result, error) {
 	s := &stage{file: f, test: t, clock: &clock{now: beginning()}, store: memory.New(), ctx: runtime.WithCaller(ctx, runtime.Caller{Name: "test", Local: true}),
 		world: &world{fake: f.bundle.Encode()}, random: newRandom(f.Name + "/" + t.Name), seen: map[string]uint64{}, where: map[string]string{},
 		result: &Result{Test: t, File: f.Name, Findings: diagnostic.List{}, Printed: []string{}}}
+	if o.Coverage != nil {
+		s.world.reached = o.Coverage.counters
+	}
 	s.settings = o.Settings
 	s.settings.Workspace, s.settings.FakeFile, s.settings.Fake, s.settings.FakeGiven = dir, f.Name, s.world.fake, true
 	s.settings.Env, s.settings.Optional, s.settings.Notify, s.settings.Cassettes = nil, nil, nil, effect.CassettesPlay

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.starlark.net/starlark"
@@ -23,7 +24,8 @@ import (
 
 // world is what surrounds the runs of one test: what the test has said of it so far. Its methods may be called concurrently.
 type world struct {
-	fake []byte // the test file's bundle
+	fake    []byte // the test file's bundle
+	reached func(module string, n int) []atomic.Uint32
 
 	mu        sync.Mutex // guards what follows
 	script    agent.Script
@@ -71,7 +73,7 @@ type crash struct {
 
 // environment is what scripts under test see, served by the world.
 func (w *world) environment() *effect.Environment {
-	env := *stdlib.Environment(stdlib.Options{Natives: vm.Natives(), Tests: true, Cast: w.cast, Transport: w})
+	env := *stdlib.Environment(stdlib.Options{Natives: vm.Natives(), Tests: true, Cast: w.cast, Transport: w, Reached: w.reached})
 	env.Handlers = maps.Clone(env.Handlers)
 	for kind, h := range env.Handlers {
 		wrapped := &effect.Handler{Resolve: h.Resolve, Perform: func(ctx context.Context, a *effect.Attempt) effect.Reply {
@@ -179,7 +181,7 @@ func (w *world) recast(s said, with effect.View) *effect.Error {
 // load loads the test file as scripted agents. It is called with mu held.
 func (w *world) load() (err error) {
 	if w.script == nil {
-		w.script, err = agent.Machines(stdlib.Environment(stdlib.Options{Natives: vm.Natives(), Tests: true}).Names)(w.fake)
+		w.script, err = agent.Machines(stdlib.Environment(stdlib.Options{Natives: vm.Natives(), Tests: true, Reached: w.reached}))(w.fake)
 	}
 	return err
 }
