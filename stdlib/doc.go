@@ -27,6 +27,7 @@
 //	artifact      waiting  itself      file · content: any
 //	context       waiting  context.…   do: "pack", "trim" · paths, queries: list of strings · budget: int · context: dict · history: int
 //	sh            waiting  sh.run      argv: list of strings · dir · env: dict of string · stdin: string or bytes
+//	measure       waiting  measure.…   do: "tests", "scan", "code" · argv, reports, paths: lists of strings · format · dir · env: dict of string
 //	workspace     waiting  workspace.… do: "checkpoint", "rollback", "diff", "commit" · checkpoint · since · message · paths: list of strings
 //	journal       waiting  journal.…   do: "steps", "events" · of: address of a step · types: list of strings
 //	memory.vars   answer   itself      do: "get", "set", "delete", "all" · key · value · default
@@ -51,7 +52,10 @@
 //	memory.project    none              0                 0       does not apply    raise
 //	http              30s               1 if idempotent   0       retry if idempotent, else ask
 //	sh                5m                0                 0       ask, or as asked  raise
+//	measure.tests,
+//	measure.scan      15m               0                 0       retry             raise
 //	fs, workspace,
+//	measure.code,
 //	context, journal,
 //	artifact          none              0                 0       retry             raise
 //

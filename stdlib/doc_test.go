@@ -41,6 +41,7 @@ func TestTableOfRequests(t *testing.T) {
 		`artifact("a.md", "b")`,
 		`context.pack(["a"], queries = ["b"], budget = 9)`, `context.trim({}, budget = 9, history = 1)`,
 		`sh.run(["ls"], dir = "a", env = {}, stdin = "")`,
+		`measure.tests(["go"], "go", reports = ["a"], dir = "a", env = {})`, `measure.scan(["a"])`, `measure.code(["a"])`,
 		`workspace.checkpoint()`, `workspace.rollback("0123456789abcdef01234567")`, `workspace.commit("m", paths = ["a"], since = "0123456789abcdef01234567")`,
 		`journal.steps(of = "s")`, `journal.events(types = ["t"])`,
 		`memory.vars.get("k", 1)`, `memory.vars.set("k", 1)`, `memory.chat.add("t", by = "a", chat = "c")`, `memory.chat.keep(2)`,

@@ -59,6 +59,7 @@ func Environment(o Options) *effect.Environment {
 	handlers["artifact"] = artifactHandler()
 	handlers["context"] = contextHandler()
 	handlers["fs"] = fsHandler()
+	handlers["measure"] = measureHandler()
 	handlers["sh"] = shHandler()
 	handlers["journal"] = journalHandler()
 	handlers["tool"] = servers.Handler()
@@ -89,6 +90,7 @@ func predeclared() starlark.StringDict {
 		"mailbox":   members(mailboxModule()...),
 		"math":      mathModule(),
 		"mcp":       members(mcpModule()...),
+		"measure":   members(measureModule()...),
 		"memory":    memoryModule(),
 		"queue":     members(queueModule()...),
 		"re":        members(reModule()...),

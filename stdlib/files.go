@@ -157,7 +157,9 @@ func fileError(args effect.View, err error) *effect.Error {
 	}
 	var o effect.Object
 	title, path := "sh.run", args.Text("dir")
-	if do := args.Text("do"); do != "" {
+	if do := args.Text("do"); args.Has("argv") && do != "" {
+		title = "measure." + do
+	} else if do != "" {
 		title, path = "fs."+do, args.Text("path")
 	}
 	e := effect.Errorf(kind, "%s: %v", title, err)

@@ -112,6 +112,10 @@ func keepCheckpoint(ctx context.Context, w *repositoryRequest) (starlark.Value, 
 }
 
 func rollBack(ctx context.Context, w *repositoryRequest) (starlark.Value, error) {
+	if w.args.Has("paths") {
+		patch, paths, err := w.Restore(ctx, w.args.Text("checkpoint"), w.name(), w.attempt.Number, w.args.Texts("paths"))
+		return w.changed("undone.patch", patch, paths), err
+	}
 	patch, paths, err := w.Rollback(ctx, w.args.Text("checkpoint"), w.name(), w.attempt.Number)
 	return w.changed("undone.patch", patch, paths), err
 }

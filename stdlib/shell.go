@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,7 +44,7 @@ func resolveCommand(s *effect.Settings, r *effect.Request) *effect.Error {
 		return effect.Errorf(effect.KindRefused, "%v", err)
 	}
 	program := args.Texts("argv")[0]
-	if fault := allowed(s, f, program); fault != nil {
+	if fault := allowed(s, f, program, command{args: args}.title()); fault != nil {
 		var o effect.Object
 		fault.Data = o.Text("program", program).Text("reason", "not_allowed").Payload()
 		return fault
@@ -57,9 +58,9 @@ func resolveCommand(s *effect.Settings, r *effect.Request) *effect.Error {
 }
 
 // allowed refuses programs that the project does not name, or does not grant to a script of others.
-func allowed(s *effect.Settings, f *project.File, program string) *effect.Error {
+func allowed(s *effect.Settings, f *project.File, program, title string) *effect.Error {
 	if !slices.Contains(f.Shell.Allow, program) {
-		return effect.Errorf(effect.KindDenied, "sh.run: the program %q is not allowed; the project allows %s; add it to allow under [sh] in %s", program, listOr(f.Shell.Allow, "none"),
+		return effect.Errorf(effect.KindDenied, title+": the program %q is not allowed; the project allows %s; add it to allow under [sh] in %s", program, listOr(f.Shell.Allow, "none"),
 			project.Name)
 	}
 	if s.Grant == "" || slices.Contains(f.Granted(s.Grant).Programs, program) {
@@ -83,9 +84,18 @@ func from(dir, path string, relative bool) string {
 	return filepath.Join(dir, path)
 }
 
-// performCommand runs the program once, under a guard: when it returns, nothing that the program started is left.
+// performCommand performs sh.run.
 func performCommand(ctx context.Context, a *effect.Attempt) effect.Reply {
 	c := command{attempt: a, args: effect.ViewOf(a.Args), resolved: effect.ViewOf(a.Resolved)}
+	return c.perform(ctx, func(command, *process.Spec) reader { return completedReply })
+}
+
+// reader makes a reply of what a program that ran to its end has written.
+type reader func(r process.Result) effect.Reply
+
+// perform runs the program once, under a guard: when it returns, nothing that the program started is left. prepare may change what is run.
+func (c command) perform(ctx context.Context, prepare func(command, *process.Spec) reader) effect.Reply {
+	a := c.attempt
 	c.hide = secret.Given(a, c.resolved.Texts("env"))
 	home, err := confine.MakeHome(a)
 	if err != nil {
@@ -97,6 +107,7 @@ func performCommand(ctx context.Context, a *effect.Attempt) effect.Reply {
 	if err != nil {
 		return effect.Reply{Err: fileError(effect.ViewOf(a.Args), err)}
 	}
+	read := prepare(c, &spec)
 	child, err := process.Start(ctx, spec)
 	switch {
 	case ctx.Err() != nil && err != nil:
@@ -106,11 +117,11 @@ func performCommand(ctx context.Context, a *effect.Attempt) effect.Reply {
 	case errors.Is(err, process.ErrNotFound), errors.Is(err, process.ErrNotExecutable):
 		return c.failed(effect.KindUnavailable, "%v%s", err, c.allowing(spec, c.args.Texts("argv")[0]))
 	case errors.Is(err, process.ErrLockBusy):
-		return effect.Reply{Err: effect.Errorf(effect.KindEffect, "sh.run: %v", err), Class: effect.Retryable}
+		return effect.Reply{Err: effect.Errorf(effect.KindEffect, "%s: %v", c.title(), err), Class: effect.Retryable}
 	case err != nil:
 		return c.failed(effect.KindEffect, "%v", err)
 	}
-	return c.completed(ctx, spec, child.Wait())
+	return c.completed(ctx, spec, child.Wait(), read)
 }
 
 // command is one attempt of one request.
@@ -175,7 +186,7 @@ func (c command) environment() ([]string, error) {
 	return process.Environment(os.Environ(), nil, set...), nil
 }
 
-func (c command) completed(ctx context.Context, spec process.Spec, r process.Result) effect.Reply {
+func (c command) completed(ctx context.Context, spec process.Spec, r process.Result, read reader) effect.Reply {
 	for _, lack := range r.Lacks {
 		c.warn("the sandbox is not whole: " + lack)
 	}
@@ -183,12 +194,13 @@ func (c command) completed(ctx context.Context, spec process.Spec, r process.Res
 		c.warn(`there is no sandbox: [sh] says sandbox = "none"`)
 	}
 	reply := c.judge(ctx, spec, r)
-	reply.Blobs = map[string][]byte{}
-	for name, output := range map[string][]byte{"stdout.txt": r.Stdout, "stderr.txt": r.Stderr} {
-		if len(output) > 0 {
-			reply.Blobs[name] = []byte(textOf(output))
-		}
+	if reply.Err == nil {
+		reply = read(r)
 	}
+	if reply.Blobs == nil {
+		reply.Blobs = map[string][]byte{"stdout.txt": []byte(textOf(r.Stdout)), "stderr.txt": []byte(textOf(r.Stderr))}
+	}
+	maps.DeleteFunc(reply.Blobs, func(_ string, output []byte) bool { return len(output) == 0 })
 	return reply
 }
 
@@ -198,12 +210,13 @@ func (c command) warn(message string) {
 	c.attempt.Emit("warning", text)
 }
 
+// judge tells what kept the program from running to its end, if anything has.
 func (c command) judge(ctx context.Context, spec process.Spec, r process.Result) effect.Reply {
 	switch {
 	case r.TimedOut, r.Stopped:
 		return c.cut(ctx)
 	case errors.Is(r.Err, process.ErrOverLimit):
-		return c.failed(effect.KindEffect, "it wrote more than %d bytes to standard output", maxStdout)
+		return c.failed(effect.KindEffect, "it wrote more than %d bytes to standard output", spec.MaxStdout)
 	case errors.Is(r.Err, process.ErrStdin) && r.ExitCode >= 0:
 		r.Err = nil // a program need not read all of it
 	case r.Err != nil:
@@ -213,6 +226,11 @@ func (c command) judge(ctx context.Context, spec process.Spec, r process.Result)
 	case r.ExitCode == exitNotExecutable, r.ExitCode == exitNotFound:
 		return c.failed(effect.KindUnavailable, "it exited with %d: a program could not be executed or was not there%s%s", r.ExitCode, lastWords(r), c.allowing(spec, unfound(r)))
 	}
+	return effect.Reply{}
+}
+
+// completedReply is what sh.run gives.
+func completedReply(r process.Result) effect.Reply {
 	text, truncated := textOf(r.Stdout), false
 	if len(text) > maxText {
 		text, truncated = strings.ToValidUTF8(text[len(text)-maxText:], ""), true
@@ -220,6 +238,14 @@ func (c command) judge(ctx context.Context, spec process.Spec, r process.Result)
 	v := effect.NewRecord(effect.CompletedType, starlark.Bool(r.ExitCode == 0), starlark.MakeInt(r.ExitCode), starlark.String(r.Signal), starlark.String(text),
 		starlark.String(textOf(r.Stderr)), starlark.Bool(truncated), starlark.Float(r.Elapsed.Seconds()))
 	return effect.Reply{Value: v}
+}
+
+// title is the function that was called.
+func (c command) title() string {
+	if do := c.args.Text("do"); do != "" {
+		return "measure." + do
+	}
+	return "sh.run"
 }
 
 func (c command) cut(ctx context.Context) effect.Reply {
@@ -230,7 +256,7 @@ func (c command) cut(ctx context.Context) effect.Reply {
 }
 
 func (c command) failed(kind effect.Kind, format string, args ...any) effect.Reply {
-	message := fmt.Sprintf("sh.run: %s: %s", c.args.Texts("argv")[0], fmt.Sprintf(format, args...))
+	message := fmt.Sprintf("%s: %s: %s", c.title(), c.args.Texts("argv")[0], fmt.Sprintf(format, args...))
 	return effect.Reply{Err: effect.Errorf(kind, "%s", c.hide.Redact(message))}
 }
 

@@ -15,7 +15,8 @@ func workspaceModule() []*effect.Builtin {
 		workspaceBuiltin("checkpoint", "string", "Keep the index, all files that are not ignored and HEAD, without changing any of them. It gives what rollback and diff are to be told."),
 		workspaceBuiltin("rollback", "dict", "Restore files, index and HEAD as a checkpoint has them; files that were created since and are not ignored are removed. "+
 			"What there was is kept in the repository and as the artifact undone.patch. It gives the dict of diff, of what was undone.",
-			effect.Param{Name: "checkpoint", Type: "string", Doc: "What checkpoint gave."}),
+			effect.Param{Name: "checkpoint", Type: "string", Doc: "What checkpoint gave."},
+			effect.Param{Name: "paths", Type: "list|tuple", Default: "None", KeywordOnly: true, Doc: "Only these files; then index and HEAD stay."}),
 		workspaceBuiltin("diff", "dict", "What has changed, tracked or not: a dict of files, the paths; patch, the end of which is cut when it is long; and truncated. All of it is the artifact diff.patch.", since),
 		workspaceBuiltin("commit", "string", "Commit what has changed, on the branch that is checked out, and give the commit, None when nothing has. What else is staged stays staged; no hooks are run.",
 			effect.Param{Name: "message", Type: "string", Doc: "The message of the commit."},

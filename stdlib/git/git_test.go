@@ -513,3 +513,41 @@ func TestRollbackOfAMerge(t *testing.T) {
 		t.Errorf("the merge goes on: %v", err)
 	}
 }
+
+// Some files are restored, and nothing else: what else has changed stays, and so do index and HEAD.
+func TestRestore(t *testing.T) {
+	u := newUser(t)
+	u.write("a", "one\n")
+	u.write("sub/b", "one\n")
+	u.git("add", "-A")
+	u.git("commit", "-qm", "first")
+	r := u.open()
+	if err := r.Checkpoint(t.Context(), "c"); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"a": "two\n", "sub/b": "two\n", "sub/new": "new\n", "other": "new\n"} {
+		u.write(name, text)
+	}
+	u.git("add", "a")
+	before := u.git("status", "--porcelain")
+	_, changed, err := r.Restore(t.Context(), "c", "u", 1, []string{"sub/b", "sub/new", "nothing"})
+	if err != nil || strings.Join(changed, " ") != "sub/b sub/new" {
+		t.Fatalf("got %q, %v", changed, err)
+	}
+	want := strings.NewReplacer(" M sub/b\n", "", "?? sub/new\n", "").Replace(before)
+	held := ""
+	for _, name := range []string{"a", "sub/b", "src/edited.go"} {
+		text, err := os.ReadFile(u.path(name))
+		u.must(err)
+		held += string(text)
+	}
+	if got := u.git("status", "--porcelain"); got != want || held != "two\none\nedited\r\nmixed\n" {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if _, changed, err = r.Restore(t.Context(), "c", "u", 2, []string{"sub/b"}); err != nil || len(changed) != 2 {
+		t.Errorf("again: got %q, %v; what was there at first is kept under its name", changed, err)
+	}
+	if _, _, err := r.Restore(t.Context(), "nothing", "v", 1, []string{"a"}); !errors.Is(err, git.ErrNoCheckpoint) {
+		t.Errorf("got %v", err)
+	}
+}

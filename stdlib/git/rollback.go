@@ -53,6 +53,36 @@ func (r *Repository) Rollback(ctx context.Context, checkpoint, name string, atte
 	return r.between(ctx, s.Files, was.Files)
 }
 
+// Restore makes some files what a checkpoint has of them; those that it has not are removed. Index and HEAD stay, and so does every
+// other file. What there was is kept as by Rollback, and the result is as its.
+func (r *Repository) Restore(ctx context.Context, checkpoint, name string, attempt int, paths []string) (patch string, changed []string, err error) {
+	s, err := r.load(ctx, checkpoints+checkpoint)
+	if err != nil {
+		return "", nil, err
+	}
+	was, err := r.captureBoth(ctx, undone+name, attempt)
+	if err != nil {
+		return "", nil, fmt.Errorf("nothing was changed: %w", err)
+	}
+	before, err := r.now(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	changes, err := r.changes(ctx, before, s.Files)
+	if err != nil {
+		return "", nil, err
+	}
+	changes = slices.DeleteFunc(changes, func(c change) bool { return !slices.Contains(paths, c.path) })
+	if err := r.apply(ctx, r.permitted(changes), true); err != nil {
+		return "", nil, fmt.Errorf("not all is restored, do it again; what was there is kept under %s%s: %w", undone, name, err)
+	}
+	now, err := r.now(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	return r.between(ctx, now, was.Files)
+}
+
 func (r *Repository) captureBoth(ctx context.Context, ref string, attempt int) (*state, error) {
 	if attempt > 1 {
 		if _, err := r.capture(ctx, fmt.Sprintf("%s-%d", ref, attempt)); err != nil {

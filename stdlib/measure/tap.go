@@ -1,0 +1,180 @@
+package measure
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// The Test Anything Protocol: https://testanything.org/tap-version-14-specification.html, whose
+// subtests producers of version 13 write too.
+var (
+	tapPoint     = regexp.MustCompile(`^(not )?ok\b *([0-9]*) *(?:- ?)?(.*)$`)
+	tapPlan      = regexp.MustCompile(`^1\.\.([0-9]+)\s*(#.*)?$`)
+	tapDirective = regexp.MustCompile(`(?i)(?:^|\s)#\s*(skip|todo)(?:ped)?(?:\b|$).*$`)
+	tapCoverage  = regexp.MustCompile(`^# coverage: ([0-9.]+)%`)
+)
+
+// tapLevel is the points of one depth that no parent has taken yet.
+type tapLevel struct {
+	points []tapPoints
+	seen   int
+	plan   int // -1 before it is known
+}
+
+type tapPoints struct {
+	id string
+	o  outcome
+}
+
+// tapRun reads line by line. Points of a subtest come before the point that names it.
+type tapRun struct {
+	levels []*tapLevel
+	block  int // the indentation of a YAML block that is passed over, -1 for none
+	bytes  int
+	cover  []float64
+}
+
+// readTAP reads a TAP stream. The plan must be there, at the top and in each subtest, and what it
+// promises: a stream without the end of it was cut. "not ok # TODO" is skipped, and so is "ok # TODO".
+func readTAP(text string, t *tally) error {
+	r := tapRun{block: -1}
+	for line := range strings.Lines(text) {
+		if err := r.take(strings.TrimRight(line, " \t\r\n")); err != nil {
+			return err
+		}
+	}
+	if len(r.levels) == 0 {
+		return unreadable("there is neither a plan nor a test point")
+	}
+	if err := r.close(1); err != nil {
+		return err
+	}
+	if err := r.levels[0].whole(); err != nil {
+		return err
+	}
+	for _, p := range r.levels[0].points {
+		t.add(p.id, p.o)
+	}
+	t.coverage = append(t.coverage, r.cover...)
+	return nil
+}
+
+func (r *tapRun) take(line string) error {
+	rest := strings.TrimLeft(line, " ")
+	indent := len(line) - len(rest)
+	if r.block >= 0 {
+		if rest == "..." && indent == r.block {
+			r.block = -1
+		}
+		return nil
+	}
+	if rest == "---" && indent%4 == 2 {
+		r.block = indent
+		return nil
+	}
+	if m := tapCoverage.FindStringSubmatch(line); m != nil {
+		if share, err := strconv.ParseFloat(m[1], 64); err == nil && share <= 100 {
+			r.cover = append(r.cover, share)
+		}
+	}
+	if strings.HasPrefix(rest, "Bail out!") {
+		return unreadable("the run gave up: %s", tidy(rest))
+	}
+	if indent%4 != 0 {
+		return nil
+	}
+	return r.point(indent/4, rest)
+}
+
+// point takes a plan or a test point of a depth; any other line says nothing.
+func (r *tapRun) point(depth int, line string) error {
+	plan, point := tapPlan.FindStringSubmatch(line), tapPoint.FindStringSubmatch(line)
+	if plan == nil && point == nil {
+		return nil
+	}
+	if depth >= maxDepth {
+		return unreadable("subtests are more than %d deep", maxDepth)
+	}
+	for len(r.levels) <= depth {
+		r.levels = append(r.levels, &tapLevel{plan: -1})
+	}
+	l := r.levels[depth]
+	if plan != nil {
+		n, err := strconv.Atoi(plan[1])
+		if err != nil || l.plan >= 0 {
+			return unreadable("there are two plans, or one that is no number: %s", tidy(line))
+		}
+		l.plan = n
+		return nil
+	}
+	l.seen++
+	id, o := pointOf(point, l.seen)
+	children, err := r.children(depth + 1)
+	if err != nil {
+		return err
+	}
+	for _, c := range children {
+		if err := r.keep(l, id+" > "+c.id, c.o); err != nil {
+			return err
+		}
+	}
+	return r.keep(l, id, o)
+}
+
+// pointOf is the id and the outcome of a test point, of which the n-th may have no name.
+func pointOf(m []string, n int) (string, outcome) {
+	o := passed
+	if m[1] != "" {
+		o = failed
+	}
+	name := strings.ReplaceAll(m[3], `\#`, "\x00") // an escaped # is none
+	if at := tapDirective.FindStringIndex(name); at != nil {
+		name, o = name[:at[0]], skipped
+	}
+	if name = tidy(strings.ReplaceAll(name, "\x00", "#")); name == "" {
+		name = fmt.Sprintf("test %d", n)
+	}
+	return strings.ReplaceAll(name, `\\`, `\`), o
+}
+
+func (r *tapRun) keep(l *tapLevel, id string, o outcome) error {
+	l.points = append(l.points, tapPoints{id, o})
+	if r.bytes += len(id); r.bytes > maxDepth*MaxIDs {
+		return fmt.Errorf("%w: the names of its tests", ErrLarge)
+	}
+	return nil
+}
+
+// children takes the points below a depth, which belong to the point that comes now.
+func (r *tapRun) children(depth int) ([]tapPoints, error) {
+	if depth >= len(r.levels) {
+		return nil, nil
+	}
+	if err := r.close(depth + 1); err != nil {
+		return nil, err
+	}
+	l := r.levels[depth]
+	r.levels = r.levels[:depth]
+	return l.points, l.whole()
+}
+
+// close wants nothing open from a depth on: points of a subtest that nothing names were cut.
+func (r *tapRun) close(depth int) error {
+	if depth < len(r.levels) {
+		return unreadable("a subtest has no test point of its own behind it")
+	}
+	return nil
+}
+
+// whole tells whether all that was planned has come.
+func (l *tapLevel) whole() error {
+	switch {
+	case l.plan < 0:
+		return unreadable("there is no plan (1..N): it may have been cut")
+	case l.plan != l.seen:
+		return unreadable("the plan is 1..%d, and there are %d test points", l.plan, l.seen)
+	}
+	return nil
+}

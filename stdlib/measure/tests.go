@@ -1,0 +1,157 @@
+package measure
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// MaxIDs is how many bytes the ids of one report may have together: a result is one payload.
+const MaxIDs = 600 << 10
+
+// maxDepth bounds how deep suites may be within suites.
+const maxDepth = 32
+
+// Tests are the results of a run of tests, by id, each list sorted. An id is what the runner calls
+// the test, with what is around it: "pkg.TestA/sub", "tests.test_sum.TestSum.test_zero". One that
+// comes again is numbered ("adds#2"), so that the loss of one of two shows.
+type Tests struct {
+	Passed  []string
+	Failed  []string
+	Skipped []string // left out, or expected to fail
+	// Coverage is what the same report says of it, nil for nothing.
+	Coverage *Coverage
+}
+
+// A Format is how a runner writes its results.
+type Format struct {
+	Name string
+	Doc  string // which runners, in a few words
+	read func(texts []string) (*Tests, error)
+}
+
+// Formats lists what [Read] knows, sorted by name.
+func Formats() []Format {
+	return []Format{
+		{"cargo", "the text of cargo test", each(readCargo)},
+		{"go", "go test -json", each(readGo)},
+		{"jest", "jest --json, vitest --reporter=json", each(readJest)},
+		{"junit", "JUnit's XML: pytest, Maven, Gradle, jest-junit, node --test", each(readJUnit)},
+		{"tap", "the Test Anything Protocol, versions 12 to 14", each(readTAP)},
+		{"unittest", "the text of python3 -m unittest -v", each(readUnittest)},
+	}
+}
+
+// Read reads reports of one format that belong together, such as a file for each class.
+func Read(format string, texts []string) (*Tests, error) {
+	for _, f := range Formats() {
+		if f.Name != format {
+			continue
+		}
+		t, err := f.read(texts)
+		if err == nil && len(t.Passed)+len(t.Failed) == 0 {
+			err = ErrNothing
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", format, err)
+		}
+		return t, nil
+	}
+	return nil, fmt.Errorf("no format %q; there are %s", format, strings.Join(FormatNames(), ", "))
+}
+
+// FormatNames lists the names of all formats.
+func FormatNames() []string {
+	var names []string
+	for _, f := range Formats() {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// each reads texts one after the other into one tally.
+func each(read func(text string, t *tally) error) func([]string) (*Tests, error) {
+	return func(texts []string) (*Tests, error) {
+		t := newTally()
+		for i, text := range texts {
+			err := read(strings.TrimPrefix(text, "\ufeff"), t)
+			if err != nil && len(texts) > 1 {
+				err = fmt.Errorf("report %d: %w", i+1, err)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		return t.tests()
+	}
+}
+
+// outcome is what became of a test; of two that an id has, the greater counts.
+type outcome int
+
+const (
+	skipped outcome = iota
+	passed
+	failed
+)
+
+// tally gathers results.
+type tally struct {
+	known    map[string]outcome
+	again    map[string]int
+	bytes    int
+	coverage []float64 // of lines, as parts of the report tell it
+}
+
+func newTally() *tally { return &tally{known: map[string]outcome{}, again: map[string]int{}} }
+
+// add notes a result of a test of its own, also when another has its id.
+func (t *tally) add(id string, o outcome) {
+	id = tidy(id)
+	t.again[id]++
+	if n := t.again[id]; n > 1 {
+		id = fmt.Sprintf("%s#%d", id, n)
+	}
+	t.set(id, o)
+}
+
+// set notes a result of the test with this id, of which there may be another.
+func (t *tally) set(id string, o outcome) {
+	had, known := t.known[id]
+	if !known {
+		t.bytes += len(id) + 4
+	}
+	if t.bytes <= MaxIDs {
+		t.known[id] = max(had, o)
+	}
+}
+
+// tidy makes an id one line of text.
+func tidy(id string) string {
+	return strings.Join(strings.Fields(strings.ToValidUTF8(id, "\uFFFD")), " ")
+}
+
+func (t *tally) tests() (*Tests, error) {
+	if t.bytes > MaxIDs {
+		return nil, fmt.Errorf("%w: the ids of its tests have more than %d bytes", ErrLarge, MaxIDs)
+	}
+	r := &Tests{Passed: []string{}, Failed: []string{}, Skipped: []string{}}
+	lists := map[outcome]*[]string{passed: &r.Passed, failed: &r.Failed, skipped: &r.Skipped}
+	for _, id := range slices.Sorted(maps.Keys(t.known)) {
+		list := lists[t.known[id]]
+		*list = append(*list, id)
+	}
+	if n := len(t.coverage); n > 0 {
+		sum := 0.0
+		for _, c := range t.coverage {
+			sum += c
+		}
+		r.Coverage = &Coverage{Line: part(sum/float64(n), true)}
+	}
+	return r, nil
+}
+
+func unreadable(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrUnreadable, fmt.Sprintf(format, args...))
+}
