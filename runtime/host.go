@@ -90,6 +90,8 @@ type host struct {
 	program  *program // nil where there is no machine
 	settings *effect.Settings
 	kids     map[string]bool // the open child runs that were looked after: whether each is in motion
+
+	lend func(most int64, held func() int64) (more int64) // vm.Limits.Lend
 }
 
 func settingsPayload(s *effect.Settings) effect.Payload {
@@ -113,7 +115,7 @@ func settingsOf(content []byte) (*effect.Settings, error) {
 
 // limits are those of the run's machine: a restored one is given them anew.
 func (h *host) limits() vm.Limits {
-	return vm.Limits{Steps: h.settings.MaxSteps, Memory: h.settings.MaxMemory}
+	return vm.Limits{Steps: h.settings.MaxSteps, Memory: h.settings.MaxMemory, Lend: h.lend}
 }
 
 // start makes the machine of a run that has done nothing yet.

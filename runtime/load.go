@@ -214,6 +214,8 @@ func (a *actor) awaken(sv *saved) (poison string, err error) {
 	if poison, err = a.countRecovery(sv); poison != "" || err != nil {
 		return poison, err
 	}
+	h.lend = a.lender()
+	a.reserve(len(sv.machine))
 	err = guarded(func() error { return a.rebuild(h, sv) })
 	if errors.Is(err, ErrDamaged) {
 		return "", unreadable(a.run, err)
@@ -298,6 +300,15 @@ func (a *actor) countRecovery(sv *saved) (poison string, err error) {
 	err = a.e.commit(context.Background(), &Batch{Writes: []Write{{key, []byte{n + 1}}}})
 	a.recovered = err == nil
 	return "", err
+}
+
+// unrecovered takes back what countRecovery counted, of a turn that was abandoned and not broken off.
+func (a *actor) unrecovered() {
+	if !a.recovered {
+		return
+	}
+	err := a.e.commit(context.Background(), &Batch{Writes: []Write{{[]byte(prefixRecovery + a.run), nil}}})
+	a.recovered = err != nil
 }
 
 // setAside lets the run rest at the gate !quarantine: no more of its code runs until somebody decides.

@@ -61,6 +61,10 @@ type Options struct {
 
 	// Agents is how many agents may be at work at once in all runs; one that is the only one of its run may in any case. 0 is any number.
 	Agents int
+
+	// Memory is how many bytes the machines of all runs may hold at once, by their own count; one of them
+	// goes on in any case, up to its limit. 0 is any number.
+	Memory int64
 }
 
 // Local is the Engine of this process: it owns a store and drives its runs.
@@ -77,6 +81,7 @@ type Local struct {
 	keeper   caretaker
 	notices  notifier
 	places   places
+	pool     *pool
 	exchange chan struct{} // of one place: taken by a turn that reads or changes what runs share, until that is durable
 	heads    heads         // used with the exchange
 	contents sync.RWMutex  // held for reading by commits that name contents, for writing while some are dropped
@@ -125,6 +130,7 @@ func Open(store Store, env *effect.Environment, opts Options) (*Local, error) {
 	e.reader.carried, e.reader.clock = e.carries, opts.Clock
 	e.breakers = breakers{store: store, known: map[string]breaker{}}
 	e.programs.env = env
+	e.pool = newPool(opts.Memory, e.log)
 	e.places.e, e.places.limit = e, opts.Agents
 	e.alarms.ring, e.alarms.clock, e.alarms.after, e.alarms.recheck = e.ring, opts.Clock, e.after, recheck
 	if opts.After != nil {
@@ -186,6 +192,7 @@ func (e *Local) actor(run string) *actor {
 	a := e.actors[run]
 	if a == nil {
 		a = &actor{e: e, run: run, flights: map[string]flight{}}
+		a.loan = loan{run: run, leave: a.makeRoom}
 		e.actors[run] = a
 	}
 	return a
@@ -268,6 +275,9 @@ func (e *Local) drop(a *actor) {
 	default:
 		a.gone = true
 		delete(e.actors, a.run)
+		if a.borrows {
+			e.pool.end(&a.loan, true, false)
+		}
 	}
 }
 
@@ -428,6 +438,7 @@ func (e *Local) Close() error {
 	e.alarms.stop()
 	e.keeper.close()
 	e.notices.close()
+	e.pool.close()
 	overtime := time.AfterFunc(e.opts.Grace, func() { e.stop(errLeaving) })
 	e.mu.Lock()
 	for e.active > 0 {

@@ -75,7 +75,7 @@ func (m *mover) move(known func(string) (keyed, bool)) (*Replayed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("run %s: its settings: %w", t.s.ID, err)
 	}
-	h := &host{e: m.e, run: t.s.ID, program: m.program, settings: settings, kids: t.host.kids}
+	h := &host{e: m.e, run: t.s.ID, program: m.program, settings: settings, kids: t.host.kids, lend: t.host.lend}
 	r, err := rehearse(h, journal, t.now, true)
 	if err != nil {
 		return nil, diverged(err)

@@ -25,6 +25,7 @@ type actor struct {
 	gone  bool // evicted: a new actor must be made
 
 	rested *list.Element // its place among those that rest, guarded by the engine
+	loan   loan          // guarded by the pool
 
 	// Touched only by the goroutine that takes events.
 	s         *state      // nil: the run is not loaded
@@ -43,6 +44,10 @@ type actor struct {
 	parked    []event // came in while the run was set aside, and wait until it goes on
 	recovered bool    // a recovery was counted and no commit has followed
 	told      Status  // what the parent of a child run knows of it
+	borrows   bool    // it has a loan
+	held      int64   // by the machine when it left memory for others, bytes
+	deciding  *turn   // the one in progress
+	abandoned bool    // the last turn was: what is urgent comes first now
 	kept      uint64  // where the journal begins, as far as known, or will once the trim in progress is over
 }
 
@@ -114,6 +119,9 @@ func (a *actor) enqueue(ev event) (mine, ok bool) {
 	}
 	mine = !a.busy
 	a.busy, a.queue = true, append(a.queue, ev)
+	if ev.urgent && !mine {
+		a.e.pool.call(&a.loan)
+	}
 	return mine, true
 }
 
@@ -156,9 +164,13 @@ func (a *actor) next() {
 	a.mu.Lock()
 	events := a.queue
 	a.queue = nil
+	if a.borrows {
+		a.e.pool.begin(&a.loan)
+	}
 	a.share(false)
 	a.mu.Unlock()
 	rest := a.turn(events)
+	a.release()
 	a.mu.Lock()
 	a.queue = append(rest, a.queue...)
 	a.mu.Unlock()
@@ -216,6 +228,8 @@ func (a *actor) turn(events []event) (rest []event) {
 	}
 	events = a.admit(events)
 	t := &turn{s: a.s, m: a.m, host: a.host, now: a.e.now(), yielded: a.yielded}
+	a.deciding = t
+	defer func() { a.deciding = nil }()
 	defer t.leaveExchange()
 	err = guarded(func() error {
 		a.fill(t, events, fresh)
@@ -251,7 +265,8 @@ func (a *actor) admit(events []event) []event {
 			return true
 		})
 	}
-	if a.yielded {
+	if a.yielded || a.abandoned {
+		a.abandoned = false
 		slices.SortStableFunc(events, func(x, y event) int { return cmp.Compare(x.rank(), y.rank()) })
 	}
 	return events
@@ -292,7 +307,11 @@ func (p *poisoned) Format(s fmt.State, verb rune) {
 // guarded makes a panic an error.
 func guarded(do func() error) (err error) {
 	defer func() {
-		if p := recover(); p != nil {
+		switch p := recover(); p {
+		case nil:
+		case errAbandoned:
+			err = errAbandoned
+		default:
 			err = &poisoned{fmt.Sprint(p), string(debug.Stack())}
 		}
 	}()
@@ -312,6 +331,12 @@ func tell(events []event, err error) {
 func (a *actor) discard(t *turn, events []event, err error) (rest []event) {
 	a.s, a.m, a.yielded = nil, nil, false
 	a.vacate(t)
+	if a.abandoned = err == errAbandoned; a.abandoned && a.e.leaving.Load() {
+		err = errShut
+	} else if a.abandoned {
+		a.unrecovered()
+		return events
+	}
 	var p *poisoned
 	if !errors.As(err, &p) {
 		tell(events, err)

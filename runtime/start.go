@@ -201,7 +201,7 @@ func (e *Local) begin(ctx context.Context, id string, r StartRequest, p *program
 	bundleHash, settingsHash := hashOf(r.Bundle), hashOf(settings)
 	e.carry(id, r.Env, false)
 	a := e.actor(id)
-	a.s, a.host = newState(id), &host{e: e, run: id, program: p, settings: &r.Settings}
+	a.s, a.host = newState(id), &host{e: e, run: id, program: p, settings: &r.Settings, lend: a.lender()}
 	var unseen error
 	err := e.send(ctx, id, event{apply: func(t *turn) {
 		first := effect.Object{}

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
 
 	"starling/lang/effect"
 	"starling/runtime"
@@ -67,6 +71,7 @@ func (c *call) openLocal(dir string) (runtime.Engine, error) {
 		Reserves: reserves,
 		Keep:     int(home.Keep),
 		Agents:   int(home.Machine.Agents),
+		Memory:   cmp.Or(home.Together, halfOfMemory()),
 		Env:      c.getenv,
 		Enlist:   c.enlist,
 		Doubt:    c.doubt(),
@@ -75,6 +80,16 @@ func (c *call) openLocal(dir string) (runtime.Engine, error) {
 		return nil, errors.Join(err, store.Close())
 	}
 	return e, nil
+}
+
+// halfOfMemory is what all runs may hold together where the project does not say: half of the memory
+// of the machine, or of the control group of this process; 0, which is no bound, where neither is known.
+func halfOfMemory() int64 {
+	limit, err := memlimit.ApplyFallback(memlimit.FromCgroup, memlimit.FromSystem)()
+	if err != nil {
+		return 0
+	}
+	return int64(min(limit, math.MaxInt64) / 2)
 }
 
 // reserves tells whether a project keeps a name from somebody. One that cannot be read grants

@@ -10,7 +10,7 @@ import (
 // refill gives a fiber its portion of steps: what is left of the slice, or of the fiber's limit if that is less; none when there is something to look at.
 func (m *Machine) refill(f *fiber) {
 	m.portion = max(0, min(sliceSteps-m.spent, m.limits.Steps-f.steps))
-	if m.emitted > sliceBytes || m.tally > m.ceiling {
+	if m.emitted > sliceBytes || m.tally > m.mark {
 		m.portion = 0
 	}
 	m.fuel = m.portion
@@ -37,6 +37,7 @@ func (m *Machine) refuel(f *fiber) (signal, error) {
 			return sigError, err
 		}
 	}
+	m.borrow(0)
 	if m.running && !f.nested() && (m.spent >= sliceSteps || m.emitted > sliceBytes) {
 		return sigYield, nil
 	}

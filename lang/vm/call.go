@@ -199,9 +199,11 @@ func (m *Machine) callValues(f *fiber, fn starlark.Value, base int, args starlar
 func (m *Machine) callGo(f *fiber, fn starlark.Callable, args starlark.Tuple, named []keyword) (starlark.Value, signal, error) {
 	m.fuel--
 	args = append(starlark.Tuple(nil), args...)
-	if err := m.allPrintable(args, named); err != nil {
+	size, err := m.textSizes(args, named)
+	if err != nil {
 		return nil, sigError, m.errorIn(f, fn.Name(), err)
 	}
+	m.work(int(size >> partShift))
 	outer := m.callee
 	m.callee = fn
 	v, err := starlark.Call(m.thread, fn, args, pairs(named))
@@ -209,7 +211,7 @@ func (m *Machine) callGo(f *fiber, fn starlark.Callable, args starlark.Tuple, na
 	if err != nil {
 		return nil, sigError, m.errorIn(f, fn.Name(), m.ownError(err))
 	}
-	m.made(v)
+	m.madeAll(v)
 	return v, sigReturn, nil
 }
 

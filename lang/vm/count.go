@@ -2,6 +2,7 @@ package vm
 
 import (
 	"hash/maphash"
+	"math"
 	"reflect"
 	"strings"
 
@@ -20,19 +21,26 @@ const sharedText = 64
 
 // recount counts what is alive and compares it with the limit.
 func (m *Machine) recount() error {
-	n := m.held()
+	n := m.held(false)
 	if n > m.limits.Memory {
 		return effect.Errorf(effect.KindLimit, "the script holds %d bytes: the limit is %d", n, m.limits.Memory)
 	}
+	if m.lease < math.MaxInt64 {
+		m.lease -= m.tally - n
+	}
 	m.tally = n
 	m.ceiling = n + max(m.limits.Memory-n, m.limits.Memory/8) // counting costs as much as there is: not too often
+	m.mark = min(m.ceiling, m.lease)
 	return nil
 }
 
-// held counts what is alive.
-func (m *Machine) held() int64 {
-	c := counter{m: m, sizes: m.sizes, part: !m.early && !m.shares && m.cutFrom > m.limits.Memory/partedShare}
-	if c.part {
+// Held counts what the machine holds, in bytes, which takes as long as there are many. It changes nothing.
+func (m *Machine) Held() int64 { return m.held(true) }
+
+// held counts what is alive. One that only looks gives nothing back.
+func (m *Machine) held(looks bool) int64 {
+	c := counter{m: m, sizes: m.sizes, still: looks || m.shares}
+	if c.part = !m.early && !c.still && m.cutFrom > m.limits.Memory/partedShare; c.part {
 		m.cutFrom = 0
 	}
 	if m.early {
@@ -62,6 +70,7 @@ type counter struct {
 	m     *Machine
 	sizes *sizes
 	bytes int
+	still bool // nothing is put in the place of what is met
 	part  bool // texts are parted from what they may be cut out of
 	stack blocks
 	seen  visited
@@ -178,7 +187,7 @@ func (c *counter) text(at *starlark.Value, s string, fixed bool) {
 	shared := len(s) >= sharedText && !fixed && c.early == nil
 	if shared {
 		if kept := c.texts.find(s); kept != nil && *kept != nil {
-			if !c.m.shares {
+			if !c.still {
 				*at = *kept
 			}
 			return
@@ -222,7 +231,7 @@ func (c *counter) object(v starlark.Value) {
 	switch v := v.(type) {
 	case *starlark.List:
 		if list := layoutOfList(v); c.early == nil && layoutsKnown {
-			if !c.m.shares {
+			if !c.still {
 				list.fit()
 			}
 			c.stack.push(span{values: list.elems})
@@ -234,7 +243,7 @@ func (c *counter) object(v starlark.Value) {
 	case *starlark.Dict, *starlark.Set:
 		if c.early == nil && layoutsKnown {
 			table := layoutOf(v)
-			if !c.m.shares {
+			if !c.still {
 				table.fit()
 			}
 			c.stack.push(span{entry: table.head})

@@ -2,6 +2,7 @@ package vm
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"go.starlark.net/starlark"
@@ -20,7 +21,16 @@ type Limits struct {
 	// Shared says that values which others read meanwhile can be within the script's reach. Counting then
 	// gives nothing back.
 	Shared bool
+
+	// Lend, unless it is nil, is asked before the machine may hold more than it was lent: most bytes at
+	// the most, while held counts how many there are, which takes as long as there are many. It gives
+	// how many more there may be until it is asked again, and may wait until there is room for them.
+	// What the machine does does not depend on the answer.
+	Lend func(most int64, held func() int64) (more int64)
 }
+
+// FreeLoan is how many bytes a machine holds without asking [Limits.Lend].
+const FreeLoan = 64 << 10
 
 // The defaults of Limits.
 const (
@@ -68,6 +78,8 @@ type Machine struct {
 
 	tally   int64 // bytes made since the last count of what is alive, and what was alive then
 	ceiling int64 // tally at which the next count is due
+	lease   int64 // tally up to which there is room among all runs
+	mark    int64 // the lesser of the two: the dispatch loop looks up from its work there
 
 	// Derived from the fibers.
 	waits map[string][]*fiber // who waits for a step, in the order in which they began to
@@ -135,7 +147,12 @@ func (m *Machine) SetLimits(l Limits) {
 		m.ceiling = l.Memory
 	}
 	m.ceiling = min(m.ceiling, l.Memory+l.Memory/8) // as recount would; what was restored may stem from wider limits
-	m.frameLimit = l.Frames + 1                     // a fiber's first frame is its root
+	m.lease = math.MaxInt64
+	if l.Lend != nil {
+		m.lease = FreeLoan
+	}
+	m.mark = min(m.ceiling, m.lease)
+	m.frameLimit = l.Frames + 1 // a fiber's first frame is its root
 }
 
 // Start makes a machine that stands before the first instruction of the script: of main with the inputs as named arguments or, for a script without main, of its

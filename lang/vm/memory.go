@@ -34,11 +34,22 @@ var (
 	earlySizes = sizes{value: 16, element: 16, text: 24, list: 56, tuple: 24, table: 512, entry: 96, other: 64} // of effect.BehaviourUnbounded
 )
 
-// charge adds to the tally. The next back-edge or call looks at a tally that has passed the ceiling.
+// charge adds to the tally. The next back-edge or call looks at a tally that has passed the mark.
 func (m *Machine) charge(n int) {
-	if m.tally += int64(n); m.tally > m.ceiling {
+	if m.tally += int64(n); m.tally > m.mark {
 		m.cut()
 	}
+}
+
+// borrow asks for room among all runs, for what the tally says and n bytes more. The tally has garbage
+// in it and no count may be made that would change it: so what is held is looked at, if need be.
+func (m *Machine) borrow(n int64) {
+	most := m.tally + n
+	if most <= m.lease {
+		return
+	}
+	m.lease = most + m.limits.Lend(most, func() int64 { return m.held(true) + n })
+	m.mark = min(m.ceiling, m.lease)
 }
 
 // cut ends the portion of steps here.
@@ -96,6 +107,7 @@ func (m *Machine) madeAll(v starlark.Value) {
 func (m *Machine) room(what string, n float64) error {
 	switch {
 	case m.early && n <= float64(m.limits.Memory) || float64(m.tally)+n <= float64(m.ceiling):
+		m.borrow(int64(n))
 		return nil
 	case n > float64(m.limits.Memory):
 		return effect.Errorf(effect.KindLimit, "%s would take %.0f bytes: the limit is %d", what, n, m.limits.Memory)
@@ -105,6 +117,7 @@ func (m *Machine) room(what string, n float64) error {
 	}
 	m.fuel -= m.tally >> workShift // who catches the refusal may ask again
 	if float64(m.tally)+n <= float64(m.ceiling) {
+		m.borrow(int64(n))
 		return nil
 	}
 	return effect.Errorf(effect.KindLimit, "%s would take %.0f bytes, and the script holds %d: the limit is %d", what, n, m.tally, m.limits.Memory)
@@ -147,6 +160,7 @@ const MaxIntBits = 1 << 22
 const (
 	workShift    = 8
 	readShift    = 5 // of bytes that a builtin goes through one by one
+	partShift    = 2 // of the text of values that are gone through part by part
 	elementShift = 4
 	tableShift   = 2 // of entries
 	wordShift    = 6 // of products of the words of two ints

@@ -38,19 +38,24 @@ func (m *Machine) allShowable(args []starlark.Value) error {
 	return nil
 }
 
-// allPrintable refuses arguments for a Go function that may print them, or go through them by recursion.
-func (m *Machine) allPrintable(args []starlark.Value, named []keyword) error {
+// textSizes is the textSize of arguments for a Go function that may print them, or go through them by
+// recursion, in all.
+func (m *Machine) textSizes(args []starlark.Value, named []keyword) (all int64, err error) {
 	for _, v := range args {
-		if err := m.printable(v); err != nil {
-			return err
+		n, err := m.textSize(v)
+		if err != nil {
+			return 0, err
 		}
+		all += n
 	}
 	for _, kw := range named {
-		if err := m.printable(kw.Value); err != nil {
-			return err
+		n, err := m.textSize(kw.Value)
+		if err != nil {
+			return 0, err
 		}
+		all += n
 	}
-	return nil
+	return all, nil
 }
 
 // textSize estimates the length of a value's text and pays for going through it. What would take too much is an error.

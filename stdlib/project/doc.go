@@ -31,6 +31,10 @@
 //	                                                          tell for certain who calls: before
 //	                                                          Linux 6.5, and on macOS. It counts
 //	                                                          in the project of the store
+//	owner.memory            int, from 16 MiB       half of what  bytes that all runs together may hold at
+//	                                               the machine,  once, by the machine's own count; one of
+//	                                               or its group, them goes on in any case, the others wait.
+//	                                               has           It counts in the project of the store
 //	store.keep              int, from 100          all        records of its journal that a run which has not ended keeps at least; from twice as many on
 //	                                                          the older ones are trimmed. It counts in the project that the store stands in
 //	defaults.timeout        duration               "5m"       of one attempt of an agent

@@ -38,6 +38,7 @@ type File struct {
 	Fake     string  // as written; "" without one
 	Defaults Limits  // for agents that do not say
 	Machine  Machine // bounds of every run's machine
+	Together int64   // bytes that all runs may hold at once; 0 is not given. Of the project of the store
 	Marks    bool    // whose owner must be able to tell who calls; of the project of the store
 	Keep     int64   // how many records of its journal a run that has not ended keeps at least; 0 is all. Of the project that the store stands in
 	Agents   []Agent // in the order of the file

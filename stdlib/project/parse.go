@@ -22,6 +22,8 @@ const maxFurther = 100
 const (
 	minSteps  = 1_000
 	minMemory = 1 << 20
+
+	minTogether = 16 << 20
 )
 
 // A trim replays what it drops and commits some rows: it is not worth it for less.
@@ -92,7 +94,8 @@ func (r *reader) project(t table) *File {
 		f.Machine = Machine{Steps: r.bound(machine, "steps", minSteps), Memory: r.bound(machine, "memory", minMemory), Agents: r.bound(machine, "agents", 1)}
 	}
 	if owner, ok := r.table(t, "owner"); ok {
-		r.onlyKeys(owner, "require")
+		r.onlyKeys(owner, "require", "memory")
+		f.Together = r.bound(owner, "memory", minTogether)
 		_, f.Marks = r.oneOf(owner, "require", "", "marks")
 	}
 	if store, ok := r.table(t, "store"); ok {
