@@ -16,7 +16,7 @@ func contractBuiltin() *effect.Builtin {
 		Result: "contract",
 		Pure: func(c *effect.Call) (starlark.Value, error) {
 			text := c.Text("text", "")
-			c.Steps += int64(len(text)) // and it is much that is made of each letter
+			c.Steps += int64(len(text)) << 4 // it is much that is made of each letter
 			t, err := contract.Parse("contract", text)
 			if err != nil {
 				return nil, err

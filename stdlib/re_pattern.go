@@ -112,7 +112,7 @@ func (r *reading) ReadRune() (rune, int, error) {
 }
 
 // patternShift is how many letters read times instructions are a step, as a power of two.
-const patternShift = 6
+const patternShift = 4
 
 // err tells whether the text was read to where it had to be, and has what was read charged.
 func (r *reading) err(c *effect.Call) error {

@@ -52,7 +52,11 @@ func textModule() []*effect.Builtin {
 		{
 			FullName: "text.slug", Result: "string", Doc: "Make a text fit to name a step: small letters, digits and hyphens; what has none of them gives an empty text.",
 			Params: []effect.Param{{Name: "text", Type: "string", Doc: "Such as a title."}},
-			Pure:   func(c *effect.Call) (starlark.Value, error) { return starlark.String(slug(c.Text("text", ""))), nil },
+			Pure: func(c *effect.Call) (starlark.Value, error) {
+				text := c.Text("text", "")
+				c.Steps += int64(len(text)) >> 2
+				return starlark.String(slug(text)), nil
+			},
 		},
 		{
 			FullName: "text.diff", Result: "string", Doc: "The lines in which two texts differ, as a unified diff; empty for equal texts.",

@@ -32,6 +32,7 @@ func yamlModule() []*effect.Builtin {
 			Size:   func(c *effect.Call) (int64, error) { return yamltext.Size(c.Get("x")), nil },
 			Pure: func(c *effect.Call) (starlark.Value, error) {
 				text, err := yamltext.Encode(c.Get("x"))
+				c.Steps += int64(len(text))
 				if err != nil {
 					return nil, fmt.Errorf("yaml.encode: %w", err)
 				}
@@ -60,7 +61,9 @@ func yamlDecodedSize(c *effect.Call) (int64, error) {
 }
 
 func yamlDecode(c *effect.Call) (starlark.Value, error) {
-	v, err := yamltext.Decode(c.Text("text", ""))
+	text := c.Text("text", "")
+	c.Steps += int64(len(text))
+	v, err := yamltext.Decode(text)
 	if err == nil {
 		return v, nil
 	}

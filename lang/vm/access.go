@@ -149,6 +149,9 @@ func (m *Machine) slice(x, lo, hi, step starlark.Value) (starlark.Value, error) 
 		return nil, err
 	}
 	part := s.Slice(start, end, stride)
+	if stride != 1 {
+		m.work(starlark.Len(part) >> partShift)
+	}
 	if t, ok := part.(starlark.Tuple); ok {
 		return slices.Clone(t), nil // go.starlark.net's would hold the whole tuple
 	}

@@ -199,11 +199,9 @@ func (m *Machine) callValues(f *fiber, fn starlark.Value, base int, args starlar
 func (m *Machine) callGo(f *fiber, fn starlark.Callable, args starlark.Tuple, named []keyword) (starlark.Value, signal, error) {
 	m.fuel--
 	args = append(starlark.Tuple(nil), args...)
-	size, err := m.textSizes(args, named)
-	if err != nil {
+	if err := m.allPrintable(args, named); err != nil {
 		return nil, sigError, m.errorIn(f, fn.Name(), err)
 	}
-	m.work(int(size >> partShift))
 	outer := m.callee
 	m.callee = fn
 	v, err := starlark.Call(m.thread, fn, args, pairs(named))

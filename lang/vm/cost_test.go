@@ -52,7 +52,7 @@ func TestBombs(t *testing.T) {
 }
 
 // startFile makes a machine of a script as the product does.
-func startFile(t *testing.T, text string, env *effect.Environment) *vm.Machine {
+func startFile(t testing.TB, text string, env *effect.Environment) *vm.Machine {
 	t.Helper()
 	bundle, err := lang.Read("main.star", func(string) ([]byte, error) { return []byte(text), nil }, nil)
 	if err != nil {

@@ -114,7 +114,7 @@ func dictKeys(m *Machine, recv starlark.Value, args []starlark.Value) starlark.V
 		return nil
 	}
 	keys := recv.(*starlark.Dict).Keys()
-	m.work(len(keys) >> elementShift)
+	m.work(len(keys) >> partShift)
 	m.charge(m.sizes.list + m.sizes.element*len(keys))
 	return starlark.NewList(keys)
 }
@@ -124,7 +124,7 @@ func dictValues(m *Machine, recv starlark.Value, args []starlark.Value) starlark
 		return nil
 	}
 	dict := recv.(*starlark.Dict)
-	m.work(dict.Len() >> elementShift)
+	m.work(dict.Len() >> partShift)
 	values := make([]starlark.Value, 0, dict.Len())
 	for _, v := range dict.Entries() {
 		values = append(values, v)
@@ -139,7 +139,7 @@ func dictItems(m *Machine, recv starlark.Value, args []starlark.Value) starlark.
 		return nil
 	}
 	dict := recv.(*starlark.Dict)
-	m.work(dict.Len() >> elementShift)
+	m.work(dict.Len())
 	items := make([]starlark.Value, 0, dict.Len())
 	for k, v := range dict.Entries() {
 		items = append(items, starlark.Tuple{k, v})

@@ -72,19 +72,19 @@ func (m *Machine) made(v starlark.Value) {
 	case starlark.Int:
 		m.wide(v)
 	case *starlark.List:
-		m.work(v.Len() >> elementShift)
+		m.work(v.Len() >> partShift)
 		m.charge(m.sizes.list + m.sizes.element*v.Len())
 		if n := v.Len(); n > 0 {
 			m.wideAll(v.Index(n-1), n)
 		}
 	case starlark.Tuple:
-		m.work(len(v) >> elementShift)
+		m.work(len(v) >> partShift)
 		m.charge(m.sizes.tuple + m.sizes.value*len(v))
 	case *starlark.Dict:
-		m.work(v.Len() >> tableShift)
+		m.work(v.Len())
 		m.charge(m.sizes.table + m.sizes.entry*v.Len())
 	case *starlark.Set:
-		m.work(v.Len() >> tableShift)
+		m.work(v.Len())
 		m.charge(m.sizes.table + m.sizes.entry*v.Len())
 	}
 }
@@ -160,9 +160,8 @@ const MaxIntBits = 1 << 22
 const (
 	workShift    = 8
 	readShift    = 5 // of bytes that a builtin goes through one by one
-	partShift    = 2 // of the text of values that are gone through part by part
+	partShift    = 2 // of what is made part by part: a list, the text of a list
 	elementShift = 4
-	tableShift   = 2 // of entries
 	wordShift    = 6 // of products of the words of two ints
 )
 
@@ -257,6 +256,7 @@ func (m *Machine) interpolated(x, y starlark.Value) error {
 	if err := m.allShowable(args); err != nil {
 		return err
 	}
+	m.work(len(args) << 4) // a float may have hundreds of digits
 	size, err := m.textSize(y)
 	if err != nil {
 		return err

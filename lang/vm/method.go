@@ -148,7 +148,7 @@ func (m *Machine) callBound(f *fiber, b *starlark.Builtin, args starlark.Tuple, 
 		return nil, sigError, m.errorIn(f, b.Name(), err)
 	}
 	if b.Name() == "items" {
-		apart(v)
+		m.apart(v)
 	}
 	m.made(v)
 	return m.own(v, b.Receiver()), sigReturn, nil
@@ -169,6 +169,7 @@ func (m *Machine) mayCallMethod(b *starlark.Builtin, args starlark.Tuple, named 
 		}
 	case starlark.String:
 		m.fuel -= int64(len(recv)) >> workShift
+		m.work(len(recv) >> readShift)
 		return m.mayCallString(b.Name(), string(recv), args, named)
 	}
 	return nil

@@ -120,7 +120,7 @@ func (m *Machine) callNative(f *fiber, n *Native, args starlark.Tuple, named []k
 		return nil, sigError, m.errorIn(f, n.name, err)
 	}
 	if n.name == "zip" || n.name == "enumerate" {
-		apart(v)
+		m.apart(v)
 	}
 	m.made(v)
 	return v, sigReturn, nil
@@ -128,11 +128,12 @@ func (m *Machine) callNative(f *fiber, n *Native, args starlark.Tuple, named []k
 
 // apart gives tuples of a list that go.starlark.net has made in one piece of memory one each: who keeps
 // one keeps no others.
-func apart(v starlark.Value) {
+func (m *Machine) apart(v starlark.Value) {
 	list, ok := v.(*starlark.List)
 	if !ok {
 		return
 	}
+	m.work(list.Len())
 	for i := range list.Len() {
 		if t, ok := list.Index(i).(starlark.Tuple); ok {
 			_ = list.SetIndex(i, slices.Clone(t)) // nobody else has it: cannot fail
@@ -162,6 +163,10 @@ func (m *Machine) mayCall(n *Native, args []starlark.Value) error {
 			if err := m.taken(nil, args[0], n.name == "dict"); err != nil {
 				return err
 			}
+		}
+	case "hash":
+		for _, v := range args {
+			m.work(textLength(v) >> readShift)
 		}
 	case "sorted", "min", "max":
 		if err := m.ordered(args); err != nil {

@@ -38,24 +38,20 @@ func (m *Machine) allShowable(args []starlark.Value) error {
 	return nil
 }
 
-// textSizes is the textSize of arguments for a Go function that may print them, or go through them by
-// recursion, in all.
-func (m *Machine) textSizes(args []starlark.Value, named []keyword) (all int64, err error) {
+// allPrintable refuses arguments for a Go function that may print them, or go through them by recursion,
+// and pays for that.
+func (m *Machine) allPrintable(args []starlark.Value, named []keyword) error {
 	for _, v := range args {
-		n, err := m.textSize(v)
-		if err != nil {
-			return 0, err
+		if err := m.printable(v); err != nil {
+			return err
 		}
-		all += n
 	}
 	for _, kw := range named {
-		n, err := m.textSize(kw.Value)
-		if err != nil {
-			return 0, err
+		if err := m.printable(kw.Value); err != nil {
+			return err
 		}
-		all += n
 	}
-	return all, nil
+	return nil
 }
 
 // textSize estimates the length of a value's text and pays for going through it. What would take too much is an error.
@@ -65,7 +61,7 @@ func (m *Machine) textSize(v starlark.Value) (int64, error) {
 	}
 	left, digits := shortLength, 0
 	if takeShort(v, &left, &digits, 0); left >= 0 {
-		m.work(digits)
+		m.work(digits + (shortLength-left)>>partShift)
 		return int64(shortLength - left), nil
 	}
 	p := printed{left: min(m.limits.Memory, m.stepsLeft()<<workShift)}
@@ -78,6 +74,7 @@ func (m *Machine) textSize(v starlark.Value) (int64, error) {
 		return 0, effect.Errorf(effect.KindLimit, "the text of this %s would take more than the limit of %d bytes", v.Type(), most)
 	}
 	m.fuel -= (most - p.left) >> workShift
+	m.work(int(most-p.left) >> partShift)
 	m.work(int((most-p.left)/max(1, p.longest)) * digitWork(int(p.longest)))
 	return most - p.left, nil
 }

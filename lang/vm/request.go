@@ -14,7 +14,7 @@ import (
 // callEffect calls a builtin that may ask something of the world. What becomes of the request follows from its class.
 func (m *Machine) callEffect(f *fiber, b *effect.Builtin, args starlark.Tuple, named []keyword) (starlark.Value, signal, error) {
 	m.fuel--
-	if _, err := m.textSizes(args, named); err != nil {
+	if err := m.allPrintable(args, named); err != nil {
 		return nil, sigError, m.errorIn(f, b.FullName, err)
 	}
 	if b.Class == effect.Pure {

@@ -83,6 +83,7 @@ func stringSplit(m *Machine, recv starlark.Value, args []starlark.Value) starlar
 		before, after, found := strings.Cut(s, sep)
 		parts = append(parts, starlark.String(before))
 		if !found {
+			m.work(n >> partShift)
 			m.charge(m.sizes.list + len(recv.(starlark.String)) + len(parts)*(m.sizes.element+m.sizes.text))
 			return m.own(starlark.NewList(parts), recv)
 		}

@@ -193,6 +193,7 @@ func (m *Machine) combined(x, y starlark.Value) error {
 	if a == nil || b == nil || !layoutsKnown {
 		return nil
 	}
+	m.work(int(a.len) + int(b.len))
 	return m.tabled(int(a.len)+int(b.len), together(a, b))
 }
 

@@ -31,7 +31,7 @@ func (m *Machine) finds(t *tableLayout, k starlark.Value) error {
 
 // tupleWork is what hashing a tuple takes, one that is hashable.
 func tupleWork(t starlark.Tuple) int {
-	n := len(t) >> tableShift
+	n := len(t) >> partShift
 	for _, v := range t {
 		switch v := v.(type) {
 		case starlark.Tuple:
@@ -61,7 +61,7 @@ func (m *Machine) tableMethod(t *tableLayout, name string, args []starlark.Value
 		}
 		return nil
 	}
-	m.work(int(t.len) >> tableShift)
+	m.work(int(t.len))
 	for _, arg := range args {
 		if other := layoutOf(arg); other != nil {
 			if err := m.tabled(int(t.len)+int(other.len), together(t, other)); err != nil {
@@ -86,7 +86,7 @@ func (m *Machine) payFor(op syntax.Token, x, y starlark.Value) error {
 		a, first := x.(starlark.Int)
 		b, second := y.(starlark.Int)
 		if first && second {
-			m.work(words(a) * words(b) >> wordShift)
+			m.work(words(a) + words(a)*words(b)>>wordShift)
 		}
 	case syntax.PIPE, syntax.AMP, syntax.MINUS, syntax.CIRCUMFLEX:
 		return m.combined(x, y)
