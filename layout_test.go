@@ -37,6 +37,7 @@ var arrows = []arrow{
 	{"lang/langtest", nil},
 	{"lang/compile", []string{"lang/diagnostic"}},
 	{"lang/doc", []string{"lang/effect", "lang/diagnostic"}},
+	{"lang/mutate", []string{"lang", "lang/compile", "lang/diagnostic"}},
 	{"lang/check", []string{"lang/doc", "lang/effect", "lang/contract", "lang/diagnostic"}},
 	{"lang/vm", []string{"lang/compile", "lang/crowd", "lang/effect", "lang/contract", "lang/diagnostic"}},
 	{"lang", []string{"lang/check", "lang/compile", "lang/effect", "lang/contract", "lang/diagnostic"}},

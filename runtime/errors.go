@@ -44,6 +44,8 @@ const (
 	ErrUnsteerable       ErrorKind = "unsteerable" // whoever serves cannot be told anything while it works
 	// The run is there, but what is asked for of its past is not kept any more (trim.go).
 	ErrTrimmed ErrorKind = "trimmed"
+	// Fewer mutants were noticed than was asked for.
+	ErrBelowLeast ErrorKind = "below_least"
 	// A budget is used up.
 	ErrBudget ErrorKind = "budget"
 	// The store or its owner.
@@ -77,7 +79,8 @@ var exitCodes = map[ErrorKind]int{
 	ErrKindNotAStore: 7, ErrKindDamaged: 7, ErrKindNewer: 7, ErrKindFull: 7, ErrKindFailed: 7, ErrKindReadOnly: 7, ErrKindExhausted: 7, ErrOwnerUnreachable: 7,
 	ErrDecided: 8, ErrExpired: 8, ErrClaimed: 8, ErrClosed: 8, ErrKeyConflict: 8, ErrExists: 8,
 	ErrDenied: 9, ErrWrongTarget: 9,
-	ErrTrimmed: 10,
+	ErrTrimmed:    10,
+	ErrBelowLeast: 11,
 }
 
 // ErrorKinds lists all of them, by name.

@@ -14,7 +14,7 @@ import (
 const exitCodeTopic = `Exit codes:
   0 ok   1 run failed or cancelled   2 usage   3 suspended   4 payload, choice, script or inputs refused
   5 not found, not open, ambiguous   6 budget   7 store or owner   8 conflict   9 denied
-  10 that part of the journal was trimmed
+  10 that part of the journal was trimmed   11 fewer mutants noticed than --least
   124 --timeout   129 130 143 interrupted`
 
 // groups order the verbs in the help.

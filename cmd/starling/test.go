@@ -30,6 +30,7 @@ type testVerb struct {
 	steps   int64
 	memory  string
 	cover   coverFlags
+	mutate  mutateFlags
 
 	pattern *regexp.Regexp
 	bounds  suite.Bounds
@@ -48,7 +49,12 @@ A test may do what a script may. Agents are functions of its file, people answer
 is a clock that moves when nothing else can. A test that takes too long, or too much, is ended, and the others go on. Nothing reaches the network or the agents of the project. "starling doc assert" and "starling doc answer" say more.`,
 		Example: "  starling test\n  starling test scripts/review_test.star --run 'reject|timeout' -v",
 		Args:    operands(0, -1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return c.test(cmd.Context(), args, &v) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := v.checkMutate(cmd.Flags(), c.clock()); err != nil {
+				return err
+			}
+			return c.test(cmd.Context(), args, &v)
+		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&v.run, "run", "", "only tests whose name `REGEXP` matches")
@@ -61,6 +67,7 @@ is a clock that moves when nothing else can. A test that takes too long, or too 
 	f.BoolVar(&v.cover.table, "cover", false, "show how many lines and branches of the scripts the tests reach")
 	f.BoolVar(&v.cover.lines, "cover-lines", false, "show the lines and branches that no test reaches")
 	f.StringVar(&v.cover.lcov, "lcov", "", "write what the tests reach to `FILE`, as lcov does")
+	v.mutate.define(f)
 	c.jsonFlag(cmd)
 	return cmd
 }
@@ -85,6 +92,9 @@ func (c *call) test(ctx context.Context, operands []string, v *testVerb) (err er
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
+	if v.mutate.on && green(files) {
+		return c.testMutate(ctx, files, settings, v)
+	}
 	return c.answerTest(files, v)
 }
 
@@ -104,13 +114,13 @@ func (v *testVerb) read() (b suite.Bounds, err error) {
 type testFile struct {
 	name     string
 	root     string          // the folder that names are relative to
+	suite    *suite.File     // nil if it could not be read
 	wrong    diagnostic.List // why it could not be read
 	results  []*suite.Result
 	took     time.Duration
-	fault    error // of the play itself
-	unplayed int   // tests that --run leaves out
-	subjects []*suite.Subject
-	coverage *suite.Coverage // nil unless it is wanted
+	fault    error             // of the play itself
+	unplayed int               // tests that --run leaves out
+	coverage []*suite.Coverage // of each result; empty unless it is wanted
 }
 
 // playAll plays all files, as many at a time as there are processors.
@@ -142,16 +152,18 @@ func (c *call) playFile(ctx context.Context, path string, file *testFile, settin
 	if file.fault = err; err != nil {
 		return
 	}
-	file.name, file.root, file.subjects = f.Name, root, f.Subjects()
-	if v.cover.wanted() {
-		file.coverage = new(suite.Coverage)
-	}
+	file.name, file.root, file.suite = f.Name, root, f
 	for _, t := range f.Tests {
 		if !v.pattern.MatchString(t.Name) {
 			file.unplayed++
 			continue
 		}
-		result, err := f.Run(ctx, t, suite.Options{Settings: *settings, Bounds: v.bounds, Coverage: file.coverage})
+		o := suite.Options{Settings: *settings, Bounds: v.bounds}
+		if v.counts() {
+			o.Coverage = new(suite.Coverage)
+			file.coverage = append(file.coverage, o.Coverage)
+		}
+		result, err := f.Run(ctx, t, o)
 		if err != nil {
 			file.fault = err
 			return
@@ -160,7 +172,11 @@ func (c *call) playFile(ctx context.Context, path string, file *testFile, settin
 	}
 }
 
-// readTests reads a file of tests with all that it needs, and says which folder names are relative to.
+// counts tells whether somebody needs to know what tests reach.
+func (v *testVerb) counts() bool { return v.cover.wanted() || v.mutate.on }
+
+// readTests reads a file of tests with all that it needs, and says which folder names are relative
+// to.
 func (c *call) readTests(path string) (f *suite.File, folder string, err error) {
 	entry, root, err := c.rooted(path)
 	if err != nil {

@@ -67,7 +67,8 @@ func percent(part, whole int) float64 {
 	return math.Floor(float64(part)*1000/float64(whole)) / 10
 }
 
-// coverMiss is a line whose statements no test has begun, or a way that no test has taken from a decision.
+// coverMiss is a line whose statements no test has begun, or a way that no test has taken from a
+// decision.
 type coverMiss struct {
 	Line int    `json:"line"`
 	Way  string `json:"way,omitempty"` // of the decision in the line, none for the line itself
@@ -79,22 +80,28 @@ type coverMiss struct {
 func coverage(files []*testFile) []*covered {
 	all := map[string]*covered{}
 	for _, f := range files {
-		for _, s := range f.subjects {
+		if f.suite == nil {
+			continue
+		}
+		for _, s := range f.suite.Subjects() {
 			path := filepath.Join(f.root, filepath.FromSlash(s.Name))
 			c := all[path]
 			if c == nil {
 				c = &covered{name: s.Name, path: path, marks: s.Marks, counts: make([]uint32, len(s.Marks))}
 				all[path] = c
 			}
-			for i, n := range f.coverage.Of(s) {
-				c.counts[i] += n
+			for _, of := range f.coverage {
+				for i, n := range of.Of(s) {
+					c.counts[i] += n
+				}
 			}
 		}
 	}
 	return slices.SortedFunc(maps.Values(all), func(a, b *covered) int { return cmp.Compare(a.path, b.path) })
 }
 
-// lines lists the lines in which statements begin, with how often the one was begun that was begun most often.
+// lines lists the lines in which statements begin, with how often the one was begun that was begun
+// most often.
 func (c *covered) lines() (lines []int, counts map[int]uint32) {
 	counts = map[int]uint32{}
 	for i, m := range c.marks {
@@ -128,7 +135,7 @@ func (c *covered) branches() []branch {
 			blocks[of] = inLine[of.line]
 			inLine[of.line]++
 		}
-		around := compile.Around(c.marks, of.line, of.col)
+		around := compile.Around(c.marks, of.line, of.col, of.line, of.col+1)
 		all = append(all, branch{line: int(of.line), block: blocks[of], number: numbers[of], way: m.Way,
 			count: c.counts[i], met: around < 0 || c.counts[around] > 0})
 		numbers[of]++
@@ -160,7 +167,8 @@ func (c *covered) document() coverDocument {
 	return d
 }
 
-// missed is what was missed in words: lines that follow each other without one between that was reached stand together, and of a line that was reached its ways.
+// missed is what was missed in words: lines that follow each other without one between that was
+// reached stand together, and of a line that was reached its ways.
 func (d *coverDocument) missed() string {
 	var words []string
 	for i := 0; i < len(d.Missed); i++ {

@@ -45,7 +45,7 @@ func (c *call) answerTest(files []*testFile, v *testVerb) error {
 	case wrong > 0:
 		d.Error = runtime.Refuse(runtime.ErrCheckFailed, "", "%d of %d files cannot be tested", wrong, len(files))
 	case d.Failed > 0:
-		d.Error = runtime.Refuse(runtime.ErrRunFailed, "", "%d of %d tests failed", d.Failed, d.Failed+d.Passed)
+		d.Error = runtime.Refuse(runtime.ErrRunFailed, "", "%d of %d tests failed%s", d.Failed, d.Failed+d.Passed, v.mutate.unless())
 	case d.Passed == 0:
 		return noTests(files, v)
 	}
@@ -170,6 +170,7 @@ type junitSuite struct {
 	Tests    int         `xml:"tests,attr"`
 	Failures int         `xml:"failures,attr"`
 	Errors   int         `xml:"errors,attr"`
+	Skipped  int         `xml:"skipped,attr,omitempty"`
 	Time     string      `xml:"time,attr"`
 	Cases    []junitCase `xml:"testcase"`
 }
@@ -182,6 +183,7 @@ type junitCase struct {
 	Time    string      `xml:"time,attr"`
 	Failure *junitFault `xml:"failure"`
 	Error   *junitFault `xml:"error"`
+	Skipped *junitFault `xml:"skipped"`
 	Output  string      `xml:"system-out,omitempty"`
 }
 
@@ -199,9 +201,6 @@ func faultOf(list diagnostic.List) *junitFault {
 }
 
 func writeJUnit(path string, files []*testFile) error {
-	if path == "" {
-		return nil
-	}
 	var all junitSuites
 	for _, f := range files {
 		s := junitSuite{Name: f.name, Tests: len(f.results), Time: seconds(f.took)}
@@ -220,6 +219,14 @@ func writeJUnit(path string, files []*testFile) error {
 			s.Cases = append(s.Cases, junitCase{Name: f.name, Class: f.name, File: f.name, Time: seconds(0), Error: fault})
 		}
 		all.Suites = append(all.Suites, s)
+	}
+	return writeSuites(path, &all)
+}
+
+// writeSuites writes a report, unless path is "".
+func writeSuites(path string, all *junitSuites) error {
+	if path == "" {
+		return nil
 	}
 	text, err := xml.MarshalIndent(all, "", "  ")
 	if err != nil {

@@ -108,7 +108,8 @@ func start(file *syntax.File) syntax.Position {
 	return syntax.MakePosition(&file.Path, 1, 1)
 }
 
-// hasMain tells whether the top level holds exactly one unconditional def main. That of an expression, nil, does not.
+// hasMain tells whether the top level holds exactly one unconditional def main. That of an
+// expression, nil, does not.
 func hasMain(file *syntax.File) bool {
 	if file == nil {
 		return false

@@ -4,8 +4,9 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// Mark is a stretch of a file that runs as a whole or not at all: a statement, or one of the ways that a
-// decision can take. Code that was compiled with [Source.Marks] counts how often each is begun.
+// Mark is a stretch of a file that runs as a whole or not at all: a statement, or one of the ways
+// that a decision can take. Code that was compiled with [Source.Marks] counts how often each is
+// begun.
 type Mark struct {
 	Line, Col       int32 // where the stretch begins
 	EndLine, EndCol int32 // behind its last character; an else that is not written has no length
@@ -44,25 +45,95 @@ type marked struct {
 	way  Way
 }
 
-// Marks lists the marks of a parsed file, in the order of the tree. Their numbers are their indices.
+// Marks lists the marks of a parsed file, in the order of the tree. Their numbers are their
+// indices.
 func Marks(file *syntax.File) []Mark { return newMarking(file).marks }
 
-// Around finds the innermost of a file's marks whose stretch holds a place, -1 if none does.
-func Around(marks []Mark, line, col int32) int {
+// Around finds the innermost of a file's marks whose stretch holds all from one place up to
+// another, -1 if none does.
+func Around(marks []Mark, line, col, endLine, endCol int32) int {
 	found := -1
 	for i, m := range marks {
-		holds := !before(line, col, m.Line, m.Col) && before(line, col, m.EndLine, m.EndCol)
-		if holds && (found < 0 || !before(m.Line, m.Col, marks[found].Line, marks[found].Col) &&
-			!before(marks[found].EndLine, marks[found].EndCol, m.EndLine, m.EndCol)) {
+		holds := m.Line > 0 && within(line, col, endLine, endCol, m)
+		if holds && (found < 0 || within(m.Line, m.Col, m.EndLine, m.EndCol, marks[found])) {
 			found = i
 		}
 	}
 	return found
 }
 
+// within tells whether a stretch lies in that of a mark.
+func within(line, col, endLine, endCol int32, m Mark) bool {
+	return !before(line, col, m.Line, m.Col) && !before(m.EndLine, m.EndCol, endLine, endCol)
+}
+
 // before tells whether a place comes before another one.
 func before(line, col, thanLine, thanCol int32) bool {
 	return line < thanLine || line == thanLine && col < thanCol
+}
+
+// End is behind the last character of a node. syntax.End stops before the last bracket of an index,
+// a slice and the empty tuple, and of all that ends with one.
+func End(n syntax.Node) syntax.Position {
+	if last := lastPart(n); last != nil {
+		return End(last)
+	}
+	end := syntax.End(n)
+	switch n := n.(type) {
+	case *syntax.IndexExpr, *syntax.SliceExpr:
+		end.Col++
+	case *syntax.TupleExpr:
+		if n.Lparen.IsValid() {
+			end.Col++
+		}
+	}
+	return end
+}
+
+// lastPart is the node with which another one ends, nil if that ends with a token of its own.
+func lastPart(n syntax.Node) syntax.Node {
+	switch n := n.(type) {
+	case *syntax.TupleExpr:
+		if !n.Lparen.IsValid() {
+			return n.List[len(n.List)-1]
+		}
+	case *syntax.BinaryExpr:
+		return n.Y
+	case *syntax.UnaryExpr:
+		return orNil(n.X)
+	case *syntax.CondExpr:
+		return n.False
+	case *syntax.LambdaExpr:
+		return n.Body
+	case *syntax.DictEntry:
+		return n.Value
+	case *syntax.ExprStmt:
+		return n.X
+	case *syntax.AssignStmt:
+		return n.RHS
+	case *syntax.ReturnStmt:
+		return orNil(n.Result)
+	case *syntax.IfStmt:
+		if len(n.False) > 0 {
+			return n.False[len(n.False)-1]
+		}
+		return n.True[len(n.True)-1]
+	case *syntax.ForStmt:
+		return n.Body[len(n.Body)-1]
+	case *syntax.WhileStmt:
+		return n.Body[len(n.Body)-1]
+	case *syntax.DefStmt:
+		return n.Body[len(n.Body)-1]
+	}
+	return nil
+}
+
+// orNil is the node of an expression that may not be there.
+func orNil(e syntax.Expr) syntax.Node {
+	if e == nil {
+		return nil
+	}
+	return e
 }
 
 func newMarking(file *syntax.File) *marking {
@@ -114,12 +185,11 @@ func (m *marking) suite(key marked, stmts []syntax.Stmt, of syntax.Position) {
 		m.place(key, of, of, of)
 		return
 	}
-	m.place(key, syntax.Start(stmts[0]), syntax.End(stmts[len(stmts)-1]), of)
+	m.place(key, syntax.Start(stmts[0]), End(stmts[len(stmts)-1]), of)
 }
 
 func (m *marking) add(key marked, stretch syntax.Node, of syntax.Position) {
-	start, end := stretch.Span()
-	m.place(key, start, end, of)
+	m.place(key, syntax.Start(stretch), End(stretch), of)
 }
 
 func (m *marking) place(key marked, start, end, of syntax.Position) {
@@ -137,8 +207,8 @@ func isText(stmt syntax.Stmt) bool {
 	return ok
 }
 
-// reach puts the mark of a node here, if the file is compiled with marks. It takes no position, so that
-// errors are reported where they are without it.
+// reach puts the mark of a node here, if the file is compiled with marks. It takes no position, so
+// that errors are reported where they are without it.
 func (c *functionCompiler) reach(n syntax.Node, way Way) {
 	if c.m.marking == nil {
 		return

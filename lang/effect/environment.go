@@ -28,9 +28,9 @@ type Environment struct {
 	// Since is the earliest behaviour whose runs go on under it; 0 where no earlier ones do. A run of
 	// another one is refused.
 	Since uint32
-	// Reached has programs count which of their statements and ways are reached: it gives the counters
-	// of a module, one for each of its n marks, the same ones whenever it is asked. It is called
-	// concurrently. Nil, which costs nothing, for programs that count nothing.
+	// Reached has programs count which of their statements and ways are reached: it gives the
+	// counters of a module, one for each of its n marks, the same ones whenever it is asked. It is
+	// called concurrently. Nil, which costs nothing, for programs that count nothing.
 	Reached func(module string, n int) []atomic.Uint32
 }
 

@@ -99,7 +99,8 @@ func written(g *ast.GenDecl) bool {
 	return false
 }
 
-// operations is the table of operations. Code that counts what is reached has a generator of its own.
+// operations is the table of operations. Code that counts what is reached has a generator of its
+// own.
 func operations() string {
 	var out strings.Builder
 	for op := compile.Op(0); op.String() != "illegal"; op++ {

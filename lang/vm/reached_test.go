@@ -11,8 +11,8 @@ import (
 	"starling/lang/vm"
 )
 
-// TestReached: each statement and each way of a decision counts how often it is begun, whatever stands
-// around it, and what never can be is there with none.
+// TestReached: each statement and each way of a decision counts how often it is begun, whatever
+// stands around it, and what never can be is there with none.
 func TestReached(t *testing.T) {
 	const text = `def sign(n):
     "A docstring is no statement."

@@ -11,7 +11,7 @@ func StatusOf(kind runtime.ErrorKind) int {
 	switch kind {
 	case runtime.ErrUsage:
 		return http.StatusBadRequest
-	case runtime.ErrBadPayload, runtime.ErrBadChoice, runtime.ErrBadInput, runtime.ErrCheckFailed, runtime.ErrDiverged, runtime.ErrNotAnExport, runtime.ErrNotABackup, runtime.ErrRunFailed, runtime.ErrRunCancelled:
+	case runtime.ErrBadPayload, runtime.ErrBadChoice, runtime.ErrBadInput, runtime.ErrCheckFailed, runtime.ErrDiverged, runtime.ErrNotAnExport, runtime.ErrNotABackup, runtime.ErrRunFailed, runtime.ErrRunCancelled, runtime.ErrBelowLeast:
 		return http.StatusUnprocessableEntity
 	case runtime.ErrUnknownRun, runtime.ErrUnknownGate, runtime.ErrUnknownStep, runtime.ErrUnknownDefinition, runtime.ErrUnknownName, runtime.ErrUnknownToken:
 		return http.StatusNotFound

@@ -18,8 +18,10 @@ const maxSteps = 5_000_000
 // maxMemory bounds what one call holds, bytes.
 const maxMemory = 256 << 20
 
-// Machines returns a LoadScript that runs scripted agents on the machine that runs scripts, with the names predeclared that scripts have, and counting what
-// scripts count. Each call has a machine of its own, which is thrown away. An agent that asks the world fails; what it prints and logs is dropped.
+// Machines returns a LoadScript that runs scripted agents on the machine that runs scripts, with
+// the names predeclared that scripts have, and counting what scripts count. Each call has a machine
+// of its own, which is thrown away. An agent that asks the world fails; what it prints and logs is
+// dropped.
 func Machines(scripts *effect.Environment) LoadScript {
 	env := &effect.Environment{Names: scripts.Names, Reached: scripts.Reached}
 	return func(encoded []byte) (Script, error) {

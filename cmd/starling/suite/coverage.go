@@ -3,6 +3,7 @@ package suite
 import (
 	"bytes"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -11,14 +12,15 @@ import (
 	"starling/lang/compile"
 )
 
-// Coverage counts what plays reach of the modules that they run. It may be used by several plays at once.
+// Coverage counts what plays reach of the modules that they run. It may be used by several plays at
+// once.
 type Coverage struct {
 	mu     sync.Mutex // guards what follows
 	counts map[string][]atomic.Uint32
 }
 
-// counters are those of a module, as [effect.Environment].Reached wants them. A text that has another
-// number of marks than the one that was first seen under the name is not counted.
+// counters are those of a module, as [effect.Environment].Reached wants them. A text that has
+// another number of marks than the one that was first seen under the name is not counted.
 func (c *Coverage) counters(module string, n int) []atomic.Uint32 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -50,7 +52,7 @@ func (c *Coverage) Of(s *Subject) []uint32 {
 }
 
 // Subject is a file that tests are about: one that a file of tests loads or runs, itself or through
-// others, and that is no file of tests.
+// others, that is no file of tests and lies in no folder testdata.
 type Subject struct {
 	Name    string         // as positions in it say; of a file of @std that lies beside the tests, where that is
 	Source  []byte         // its text
@@ -58,8 +60,9 @@ type Subject struct {
 	modules []string       // what the bundle calls it
 }
 
-// Subjects are the files that the tests are about, in the order of the bundle: those of the project, and
-// those of @std whose text lies beside the tests, since whoever has that is its author.
+// Subjects are the files that the tests are about, in the order of the bundle: those of the
+// project, and those of @std whose text lies beside the tests, since whoever has that is its
+// author.
 func (f *File) Subjects() []*Subject { return f.subjects }
 
 // library is what the names of the library's modules begin with.
@@ -70,7 +73,7 @@ func (f *File) findSubjects(files lang.Source) error {
 	known := map[string]*Subject{}
 	for _, m := range f.bundle.Files() {
 		name, ours := f.place(m, files)
-		if !ours || strings.HasSuffix(name, Suffix) {
+		if !ours || strings.HasSuffix(name, Suffix) || slices.Contains(strings.Split(name, "/"), "testdata") {
 			continue
 		}
 		if s := known[name]; s != nil {

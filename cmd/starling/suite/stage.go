@@ -3,6 +3,7 @@ package suite
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
@@ -15,6 +16,7 @@ import (
 	"starling/lang"
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
+	"starling/lang/vm"
 	"starling/runtime"
 	"starling/runtime/memory"
 )
@@ -64,7 +66,7 @@ func (f *File) Run(ctx context.Context, t Test, o Options) (*Result, error) {
 	}
 	defer os.RemoveAll(dir)
 	s := &stage{file: f, test: t, clock: &clock{now: beginning()}, store: memory.New(), ctx: runtime.WithCaller(ctx, runtime.Caller{Name: "test", Local: true}),
-		world: &world{fake: f.bundle.Encode()}, random: newRandom(f.Name + "/" + t.Name), seen: map[string]uint64{}, where: map[string]string{},
+		world: &world{fake: f.bundle.Encode(), folder: dir}, random: newRandom(f.Name + "/" + t.Name), seen: map[string]uint64{}, where: map[string]string{},
 		result: &Result{Test: t, File: f.Name, Findings: diagnostic.List{}, Printed: []string{}}}
 	if o.Coverage != nil {
 		s.world.reached = o.Coverage.counters
@@ -149,7 +151,7 @@ func (s *stage) play(b Bounds) error {
 	inputs, _ := json.Marshal(map[string]string{"test": s.test.Name})
 	run, err := s.engine.Start(s.ctx, runtime.StartRequest{Bundle: s.file.program.Encode(), Script: s.file.Name, Inputs: inputs, Settings: s.settings})
 	if err != nil {
-		return err
+		return s.unloadable(err)
 	}
 	s.run = run.ID
 	overtime := time.AfterFunc(b.Time, func() { s.cancel(&s.late) })
@@ -162,6 +164,22 @@ func (s *stage) play(b Bounds) error {
 		return err
 	}
 	return s.conclude(b)
+}
+
+// unloadable finds the error of a module whose top level fails, which no test of the file comes
+// past. Any other error is given back.
+func (s *stage) unloadable(err error) error {
+	env := s.world.environment()
+	code, failed := lang.Compile(s.file.program, env)
+	if failed == nil {
+		_, failed = vm.Load(code.Modules, env)
+	}
+	var wrong *vm.Error
+	if !errors.As(failed, &wrong) {
+		return err
+	}
+	s.result.Findings = lang.Explain(wrong.Effect(), s.file.bundle.Files())
+	return nil
 }
 
 // cancel ends the test from outside.

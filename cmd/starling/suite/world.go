@@ -7,6 +7,8 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -25,6 +27,7 @@ import (
 // world is what surrounds the runs of one test: what the test has said of it so far. Its methods may be called concurrently.
 type world struct {
 	fake    []byte // the test file's bundle
+	folder  string // the workspace
 	reached func(module string, n int) []atomic.Uint32
 
 	mu        sync.Mutex // guards what follows
@@ -34,6 +37,7 @@ type world struct {
 	responses []*response
 	crashes   []*crash
 	due       bool // a step is under way at which the power is to fail
+	made      bool // the folder is a git repository
 }
 
 // said is where a test has said something of its world: the step of the call.
@@ -81,6 +85,11 @@ func (w *world) environment() *effect.Environment {
 				a.Wait(ctx, forever)
 				return effect.Reply{Err: effect.Errorf(effect.KindCancelled, "%s: cut", a.Step), Class: effect.Cut}
 			}
+			if kind == "workspace" {
+				if err := w.repository(); err != nil {
+					return effect.Reply{Err: effect.Errorf(effect.KindEffect, "%s: the test's folder: %v", a.Step, err)}
+				}
+			}
 			return h.Perform(ctx, a)
 		}}
 		if kind == "agent" || kind == "handoff" {
@@ -95,6 +104,24 @@ func (w *world) environment() *effect.Environment {
 	}
 	env.Handlers["test"] = &effect.Handler{Perform: w.perform}
 	return &env
+}
+
+// repository makes the test's folder an empty git repository, as gitrepository-layout(5) has it,
+// before the first step of workspace.
+func (w *world) repository() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.made {
+		return nil
+	}
+	for _, folder := range []string{"objects", filepath.Join("refs", "heads")} {
+		if err := os.MkdirAll(filepath.Join(w.folder, ".git", folder), 0o700); err != nil {
+			return err
+		}
+	}
+	err := os.WriteFile(filepath.Join(w.folder, ".git", "HEAD"), []byte("ref: refs/heads/main\n"), 0o600)
+	w.made = err == nil
+	return err
 }
 
 // forever is longer than any test: the power fails before it is over.

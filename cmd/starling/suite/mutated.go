@@ -1,0 +1,31 @@
+package suite
+
+import (
+	"io/fs"
+	"slices"
+
+	"starling/lang"
+	"starling/lang/effect"
+)
+
+// Mutate is the file with another text of one of its subjects. Nothing is read: what else it needs
+// is what it was read with. env is what test files see. The error is a diagnostic.List where the
+// text does not compile, or [Read] would refuse it for another reason.
+func (f *File) Mutate(s *Subject, text []byte, env *effect.Environment) (*File, error) {
+	modules := map[string][]byte{}
+	for _, m := range f.bundle.Files() {
+		modules[m.Name] = m.Source
+		if slices.Contains(s.modules, m.Name) {
+			modules[m.Name] = text
+		}
+	}
+	serve := func(prefix string) lang.Source {
+		return func(name string) ([]byte, error) {
+			if source, ok := modules[prefix+name]; ok {
+				return source, nil
+			}
+			return nil, fs.ErrNotExist
+		}
+	}
+	return Read(f.Name, serve(""), serve(library), env)
+}
