@@ -16,31 +16,51 @@ import (
 	"starling/stdlib"
 )
 
-// Each file of the library has tests beside it, which `starling test stdlib` runs, or a script of its name in testdata/library, which ends with the transcript of what it
-// prints and sleeps.
-func TestLibrary(t *testing.T) {
+// Each file of the library has tests beside it, which `starling test stdlib` runs, or a script of its
+// name in testdata/library.
+func TestLibraryHasTests(t *testing.T) {
 	for _, name := range stdlib.LibraryNames() {
-		t.Run(path.Base(name), func(t *testing.T) {
-			if _, err := os.Stat(strings.TrimSuffix(path.Base(name), ".star") + "_test.star"); err == nil {
-				return
-			}
-			script := "testdata/library/" + path.Base(name)
-			text, err := os.ReadFile(filepath.Join("..", filepath.FromSlash(script)))
+		own := strings.TrimSuffix(path.Base(name), ".star") + "_test.star"
+		_, beside := os.Stat(own)
+		_, script := os.Stat(filepath.Join(transcripts, path.Base(name)))
+		if beside != nil && script != nil {
+			t.Errorf("%s has no test: write %s", name, own)
+		}
+	}
+}
+
+// transcripts has scripts that end with the transcript of what they print and sleep.
+const transcripts = "../testdata/library"
+
+// TestLibrary plays the scripts of testdata/library, all of them.
+func TestLibrary(t *testing.T) {
+	files, err := filepath.Glob(transcripts + "/*.star")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no files in %s (%v)", transcripts, err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			text, err := os.ReadFile(file)
 			if err != nil {
-				t.Fatal("the library's file has no test: ", err)
+				t.Fatal(err)
 			}
-			var want []string
-			for line := range strings.Lines(string(text)) {
-				if said, ok := strings.CutPrefix(line, "# "); ok && (strings.HasPrefix(said, "print: ") || strings.HasPrefix(said, "sleep: ")) {
-					want = append(want, strings.TrimSpace(said))
-				}
-			}
-			got := play(t, script, text)
+			got, want := play(t, filepath.ToSlash(strings.TrimPrefix(file, "../")), text), transcriptOf(text)
 			if len(want) == 0 || strings.Join(got, "\n") != strings.Join(want, "\n") {
 				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 			}
 		})
 	}
+}
+
+// transcriptOf is the transcript at the end of a script.
+func transcriptOf(text []byte) (transcript []string) {
+	for line := range strings.Lines(string(text)) {
+		line, ok := strings.CutPrefix(line, "# ")
+		if ok && (strings.HasPrefix(line, "print: ") || strings.HasPrefix(line, "sleep: ")) {
+			transcript = append(transcript, strings.TrimSpace(line))
+		}
+	}
+	return transcript
 }
 
 // play runs a script that prints and sleeps.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"net/http/httptest"
 	"os"
@@ -120,7 +121,27 @@ func stories(t *testing.T) []story {
 		}
 		all = append(all, s)
 	}
+	foldersAreTold(t, all)
 	return all
+}
+
+// foldersAreTold refuses what nobody plays: a folder of testdata/stories without its script.
+func foldersAreTold(t *testing.T, all []story) {
+	t.Helper()
+	told := map[string]bool{}
+	for _, s := range all {
+		told[s.folder] = true
+	}
+	folder := filepath.Join("..", "..", "testdata", "stories")
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Name() == "story.json" && !told[filepath.Dir(path)] {
+			t.Errorf("%s is the story of no script", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (s *story) read(t *testing.T, file string) {
