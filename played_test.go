@@ -87,7 +87,8 @@ func TestEveryFileOfTestdataIsPlayed(t *testing.T) {
 		}
 		used[p] = true
 		name := strings.TrimSuffix(path.Base(file), path.Ext(file))
-		if code := p.code(t, tests); p.whole == "" && !regexp.MustCompile(`\b`+regexp.QuoteMeta(name)+`\b`).MatchString(code) {
+		word := regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\b`)
+		if p.whole == "" && !word.MatchString(p.code(t, tests)) {
 			t.Errorf("%s: %s does not play it: nothing in its code has the name", file, p.by)
 		}
 		return nil

@@ -53,7 +53,8 @@ func Environment(o Options) *effect.Environment {
 	}
 	names.Freeze()
 	servers := tool.NewServers()
-	env := &effect.Environment{Names: names, Docs: libraryText, Behaviour: Behaviour, Since: effect.BehaviourUnbounded, Reached: o.Reached}
+	env := &effect.Environment{Names: names, Docs: libraryText, Behaviour: Behaviour,
+		Since: effect.BehaviourUnbounded, Reached: o.Reached}
 	handlers := agent.Handlers(agent.Machines(env), o.Cast, servers)
 	handlers["http"] = httpHandler(o.Transport)
 	handlers["artifact"] = artifactHandler()

@@ -64,7 +64,7 @@ is a clock that moves when nothing else can. A test that takes too long, or too 
 	f.Int64Var(&v.steps, "steps", 100_000_000, "the `STEPS` that one test may take between two outcomes of its calls")
 	f.StringVar(&v.memory, "memory", "128MiB",
 		"what one test may hold, `SIZE` as 64MiB or bytes; what it writes down may take a quarter")
-	f.BoolVar(&v.cover.table, "cover", false, "show how many lines and branches of the scripts the tests reach")
+	f.BoolVar(&v.cover.table, "cover", false, "show how many lines and branches the tests reach")
 	f.BoolVar(&v.cover.lines, "cover-lines", false, "show the lines and branches that no test reaches")
 	f.StringVar(&v.cover.lcov, "lcov", "", "write what the tests reach to `FILE`, as lcov does")
 	v.mutate.define(f)

@@ -43,7 +43,7 @@ type coverDocument struct {
 type coverShare struct {
 	Reached int     `json:"reached"`
 	Total   int     `json:"total"`
-	Percent float64 `json:"percent"` // rounded down to a tenth, so that only all of them is 100; 100 where there are none
+	Percent float64 `json:"percent"` // rounded down to a tenth; 100 where there are none
 }
 
 func (s *coverShare) add(reached bool) {
@@ -97,7 +97,8 @@ func coverage(files []*testFile) []*covered {
 			}
 		}
 	}
-	return slices.SortedFunc(maps.Values(all), func(a, b *covered) int { return cmp.Compare(a.path, b.path) })
+	byPath := func(a, b *covered) int { return cmp.Compare(a.path, b.path) }
+	return slices.SortedFunc(maps.Values(all), byPath)
 }
 
 // lines lists the lines in which statements begin, with how often the one was begun that was begun
@@ -115,7 +116,7 @@ func (c *covered) lines() (lines []int, counts map[int]uint32) {
 
 // branch is a way that a decision can take.
 type branch struct {
-	line, block, number int // the block is that of the decision in its line, the number that of the way in the decision
+	line, block, number int // the block is a decision's number in its line, the number a way's in that
 	way                 compile.Way
 	count               uint32
 	met                 bool // what the decision stands in was begun
@@ -147,7 +148,8 @@ func (c *covered) branches() []branch {
 }
 
 func (c *covered) document() coverDocument {
-	d := coverDocument{File: c.name, Lines: coverShare{Percent: 100}, Branches: coverShare{Percent: 100}, Missed: []coverMiss{}}
+	none := coverShare{Percent: 100}
+	d := coverDocument{File: c.name, Lines: none, Branches: none, Missed: []coverMiss{}}
 	lines, counts := c.lines()
 	before := -1
 	for _, line := range lines {

@@ -42,11 +42,12 @@ const (
 )
 
 func (f *mutateFlags) define(flags *pflag.FlagSet) {
-	flags.BoolVar(&f.on, "mutate", false, "change the scripts that the tests are about, one change at a time, and show which changes no test notices")
-	flags.StringArrayVar(&f.of, "of", nil, "change this script, `FILE`, and none that is not named; may be repeated")
+	flags.BoolVar(&f.on, "mutate", false,
+		"change the scripts, one change at a time, and show which changes no test notices")
+	flags.StringArrayVar(&f.of, "of", nil, "change only the script `FILE`; may be repeated")
 	flags.IntVar(&f.sample, "sample", 0, "try only `N` of the changes, drawn at random")
 	flags.Uint64Var(&f.seed, "seed", 0, "draw the same as the run that printed the seed `N`")
-	flags.Float64Var(&f.least, "least", 0, "exit with code 11 if fewer than `PERCENT` of the changes are noticed")
+	flags.Float64Var(&f.least, "least", 0, "exit with 11 if fewer than `PERCENT` are noticed")
 }
 
 // unless is what is said of tests that fail.
@@ -130,7 +131,8 @@ type trial struct {
 }
 
 // testMutate tries mutants. The tests as they are have been played.
-func (c *call) testMutate(ctx context.Context, files []*testFile, settings *effect.Settings, v *testVerb) error {
+func (c *call) testMutate(ctx context.Context, files []*testFile, settings *effect.Settings,
+	v *testVerb) error {
 	targets, err := c.targets(files, v.mutate.of)
 	if err != nil {
 		return c.answerMarks(err)
@@ -166,10 +168,11 @@ func (c *call) targets(files []*testFile, of []string) ([]*target, error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, usage("--of FILE names one; what lies elsewhere, or has tests of its own, is not taken otherwise",
+		return nil, usage("--of FILE names one that lies elsewhere, or has tests of its own",
 			"test: --mutate: the tests load and run no script of their folder")
 	}
-	targets := slices.SortedFunc(maps.Values(all), func(a, b *target) int { return cmp.Compare(a.path, b.path) })
+	byPath := func(a, b *target) int { return cmp.Compare(a.path, b.path) }
+	targets := slices.SortedFunc(maps.Values(all), byPath)
 	return targets, fill(targets, files)
 }
 
@@ -268,7 +271,8 @@ func (m *mutateFlags) plan(n int, targets []*target) string {
 }
 
 // tryAll tries the mutants of all targets, as many at a time as there are processors.
-func (c *call) tryAll(ctx context.Context, targets []*target, settings *effect.Settings, v *testVerb) {
+func (c *call) tryAll(ctx context.Context, targets []*target, settings *effect.Settings,
+	v *testVerb) {
 	seats := make(chan struct{}, goruntime.GOMAXPROCS(0))
 	var all sync.WaitGroup
 	for _, t := range targets {
@@ -289,7 +293,8 @@ func (c *call) tryAll(ctx context.Context, targets []*target, settings *effect.S
 }
 
 // try plays the tests that reach a mutant until one of them notices it.
-func (c *call) try(ctx context.Context, t *target, m *trial, settings *effect.Settings, v *testVerb) error {
+func (c *call) try(ctx context.Context, t *target, m *trial, settings *effect.Settings,
+	v *testVerb) error {
 	text := m.Apply(t.source)
 	m.outcome = notReached
 	for _, by := range t.by {
@@ -308,7 +313,9 @@ func (c *call) try(ctx context.Context, t *target, m *trial, settings *effect.Se
 		}
 		m.outcome = survived
 		for _, i := range tests {
-			result, err := f.Run(ctx, by.file.results[i].Test, suite.Options{Settings: *settings, Bounds: v.mutantBounds(by.file.results[i])})
+			plain := by.file.results[i]
+			o := suite.Options{Settings: *settings, Bounds: v.mutantBounds(plain)}
+			result, err := f.Run(ctx, plain.Test, o)
 			if err != nil {
 				return err
 			}
@@ -340,7 +347,8 @@ func (v *testVerb) mutantBounds(r *suite.Result) suite.Bounds {
 // reaching lists the tests that reach a mutant by their numbers, first those that reach least of
 // the file: they are the ones that are about what they reach.
 func (by *tester) reaching(m *mutate.Mutant) []int {
-	mark := compile.Around(by.subject.Marks, int32(m.Line), int32(m.Column), int32(m.EndLine), int32(m.EndColumn))
+	mark := compile.Around(by.subject.Marks,
+		int32(m.Line), int32(m.Column), int32(m.EndLine), int32(m.EndColumn))
 	reach := make([]int, len(by.file.results))
 	var tests []int
 	for i, of := range by.file.coverage {

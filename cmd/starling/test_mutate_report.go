@@ -18,7 +18,7 @@ type mutateDocument struct {
 	mutantCounts
 	Files       []mutatedFileDocument `json:"files"`
 	Diagnostics diagnostic.List       `json:"diagnostics"` // marks that do not hold
-	Error       *runtime.Refusal      `json:"error"`       // null if nothing is wrong with the marks, and enough was noticed
+	Error       *runtime.Refusal      `json:"error"`       // null if the marks hold, and enough was noticed
 }
 
 // mutantCounts says what became of how many mutants.
@@ -30,7 +30,7 @@ type mutantCounts struct {
 	NotReached int     `json:"not_reached"`
 	Equivalent int     `json:"equivalent"`
 	Invalid    int     `json:"invalid"`
-	Percent    float64 `json:"percent"` // noticed or timed out of all that are valid, rounded down to a tenth
+	Percent    float64 `json:"percent"` // noticed or timed out of all but the invalid, rounded down
 }
 
 type mutatedFileDocument struct {
@@ -51,7 +51,8 @@ type mutantDocument struct {
 
 func (n *mutantCounts) add(o outcome) {
 	n.Total++
-	*map[outcome]*int{noticed: &n.Noticed, timedOut: &n.TimedOut, survived: &n.Survived, notReached: &n.NotReached, equivalent: &n.Equivalent, invalid: &n.Invalid}[o]++
+	*map[outcome]*int{noticed: &n.Noticed, timedOut: &n.TimedOut, survived: &n.Survived,
+		notReached: &n.NotReached, equivalent: &n.Equivalent, invalid: &n.Invalid}[o]++
 	n.Percent = percent(n.Noticed+n.TimedOut, n.Total-n.Invalid)
 }
 
@@ -83,7 +84,8 @@ func (c *call) answerMarks(err error) error {
 
 // answerMutate reports on all mutants.
 func (c *call) answerMutate(targets []*target, v *testVerb) error {
-	d := mutateDocument{Schema: runtime.Schema, Files: []mutatedFileDocument{}, Diagnostics: diagnostic.List{}}
+	d := mutateDocument{Schema: runtime.Schema, Files: []mutatedFileDocument{},
+		Diagnostics: diagnostic.List{}}
 	if v.mutate.sample > 0 {
 		d.Seed = v.mutate.seed
 	}
@@ -96,12 +98,14 @@ func (c *call) answerMutate(targets []*target, v *testVerb) error {
 			}
 			file.add(m.outcome)
 			d.add(m.outcome)
-			file.Mutants = append(file.Mutants, mutantDocument{m.Line, m.Column, m.Kind, m.outcome, m.test, m.reason, strings.Join(t.diff(m), "\n")})
+			file.Mutants = append(file.Mutants, mutantDocument{m.Line, m.Column, m.Kind, m.outcome, m.test,
+				m.reason, strings.Join(t.diff(m), "\n")})
 		}
 		d.Files = append(d.Files, file)
 	}
 	if d.Percent < v.mutate.least {
-		d.Error = runtime.Refuse(runtime.ErrBelowLeast, "", "%.1f %% of the mutants were noticed, want at least %v %%", d.Percent, v.mutate.least)
+		d.Error = runtime.Refuse(runtime.ErrBelowLeast, "",
+			"%.1f %% of the mutants were noticed, want at least %v %%", d.Percent, v.mutate.least)
 	}
 	if err := writeJUnitMutants(v.junit, targets); err != nil {
 		return usage("", "test: --junit: %v", err)
@@ -155,13 +159,15 @@ func (t *target) mark() (wrong diagnostic.List) {
 	}
 	for i, k := range t.marks {
 		if !used[i] {
-			wrong = append(wrong, t.problem(k.At, "no mutant survives that this mark speaks of", "tests notice all of them: take the mark away"))
+			wrong = append(wrong, t.problem(k.At, "no mutant survives that this mark speaks of",
+				"tests notice all of them: take the mark away"))
 		}
 	}
 	if marked*greatestShare > valid {
 		last := t.marks[len(t.marks)-1]
-		wrong = append(wrong, t.problem(last.At, fmt.Sprintf("%d of %d mutants of the file are marked as equivalent, want at most one in %d", marked, valid, greatestShare),
-			"write tests that notice them, or write it so that they cannot be"))
+		said := fmt.Sprintf("%d of %d mutants of the file are marked as equivalent, want at most one in %d",
+			marked, valid, greatestShare)
+		wrong = append(wrong, t.problem(last.At, said, "write tests that notice them"))
 	}
 	return wrong
 }
@@ -171,12 +177,14 @@ func (t *target) problem(line int, message, hint string) diagnostic.Diagnostic {
 	from := diagnostic.Offset(text, line, 1)
 	rest, _, _ := strings.Cut(text[from:], "\n")
 	at := from + max(0, strings.LastIndex(rest, "#"))
-	return diagnostic.Diagnostic{Kind: "mutate", Message: message, Hint: hint}.At(t.name, text, at, from+len(rest))
+	d := diagnostic.Diagnostic{Kind: "mutate", Message: message, Hint: hint}
+	return d.At(t.name, text, at, from+len(rest))
 }
 
 // diff lists the lines that a mutant changes, as they are behind "-" and as they become behind "+".
 func (t *target) diff(m *trial) []string {
-	before, after := strings.Split(string(t.source), "\n"), strings.Split(string(m.Apply(t.source)), "\n")
+	before := strings.Split(string(t.source), "\n")
+	after := strings.Split(string(m.Apply(t.source)), "\n")
 	last := m.Line + strings.Count(m.Before, "\n")
 	var out []string
 	for _, line := range lineDiff(before[m.Line-1:last], after[m.Line-1:last-len(before)+len(after)]) {
@@ -216,7 +224,8 @@ func (n *mutantCounts) print(w *tabwriter.Writer, name string) {
 	if n.Total > n.Invalid {
 		share = fmt.Sprintf("%.1f", n.Percent)
 	}
-	fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", name, n.Noticed, n.TimedOut, n.Survived, n.NotReached, n.Equivalent, n.Invalid, share)
+	fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", name,
+		n.Noticed, n.TimedOut, n.Survived, n.NotReached, n.Equivalent, n.Invalid, share)
 }
 
 func (c *call) printMutant(file string, m *mutantDocument) {
@@ -242,7 +251,8 @@ func writeJUnitMutants(path string, targets []*target) error {
 		var took time.Duration
 		for _, m := range t.trials {
 			diff := strings.Join(t.diff(m), "\n")
-			k := junitCase{Name: fmt.Sprintf("%d:%d %s", m.Line, m.Column, m.Kind), Class: t.name, File: t.name, Line: m.Line, Time: seconds(m.took), Output: diff}
+			k := junitCase{Name: fmt.Sprintf("%d:%d %s", m.Line, m.Column, m.Kind), Class: t.name,
+				File: t.name, Line: m.Line, Time: seconds(m.took), Output: diff}
 			took += m.took
 			switch m.outcome {
 			case survived, notReached:

@@ -19,7 +19,7 @@ type Source struct {
 	Globals     func(name string) bool          // of a chunk of a REPL session: names that earlier chunks bound; nil for a file
 	Module      func(path string) (name string) // what a load statement's path stands for; nil means the path itself
 	Breaks      bool                            // put a Break before every instruction: tests stop machines there
-	Marks       bool                            // count what is reached: a Reach stands at each of Module.Marks
+	Marks       bool                            // put a Reach at each of Module.Marks
 }
 
 // Generator is the number of the code generator. It moves whenever the same source compiles to other code. Snapshots of other generators are read as long as functions, sites and
@@ -134,7 +134,8 @@ type moduleCompiler struct {
 }
 
 // compileModule compiles a file, nil for an expression, whose top level is given.
-func compileModule(src Source, top *resolve.Function, globals []*resolve.Binding, file *syntax.File) (*Module, error) {
+func compileModule(src Source, top *resolve.Function, globals []*resolve.Binding,
+	file *syntax.File) (*Module, error) {
 	m := &moduleCompiler{
 		src: src,
 		module: &Module{

@@ -20,8 +20,8 @@ type Way uint8
 // The ways.
 const (
 	WayNone  Way = iota
-	WayTrue      // what if, elif, a conditional expression and an if clause do where the condition holds
-	WayFalse     // and where it does not
+	WayTrue      // of if, elif, a conditional expression and an if clause: the condition holds
+	WayFalse     // it does not
 	WayRight     // the right side of `and` and `or`, which the left one may spare
 	WayBody      // the body of a lambda
 	WayEach      // what a comprehension makes of each element

@@ -185,8 +185,11 @@ func (l *lister) places(e syntax.Expr) {
 
 // augmented changes the operator of x += y, which is two characters or three.
 func (l *lister) augmented(s *syntax.AssignStmt) {
-	other := map[syntax.Token]string{syntax.MINUS_EQ: "+=", syntax.STAR_EQ: "+=", syntax.SLASH_EQ: "*=", syntax.SLASHSLASH_EQ: "*=",
-		syntax.PIPE_EQ: "&=", syntax.AMP_EQ: "|=", syntax.CIRCUMFLEX_EQ: "|=", syntax.LTLT_EQ: ">>=", syntax.GTGT_EQ: "<<="}[s.Op]
+	other := map[syntax.Token]string{
+		syntax.MINUS_EQ: "+=", syntax.STAR_EQ: "+=", syntax.SLASH_EQ: "*=", syntax.SLASHSLASH_EQ: "*=",
+		syntax.PIPE_EQ: "&=", syntax.AMP_EQ: "|=", syntax.CIRCUMFLEX_EQ: "|=",
+		syntax.LTLT_EQ: ">>=", syntax.GTGT_EQ: "<<=",
+	}[s.Op]
 	if s.Op == syntax.PLUS_EQ && number(s.RHS) {
 		other = "-="
 	}
@@ -269,15 +272,22 @@ func (l *lister) conditional(n *syntax.CondExpr) {
 var truths = map[string]string{"True": "False", "False": "True"}
 
 // opposites are the comparisons with what they are not.
-var opposites = map[syntax.Token]string{syntax.EQL: "!=", syntax.NEQ: "==", syntax.LT: ">=", syntax.GE: "<", syntax.GT: "<=", syntax.LE: ">", syntax.IN: "not in", syntax.NOT_IN: "in"}
+var opposites = map[syntax.Token]string{
+	syntax.EQL: "!=", syntax.NEQ: "==", syntax.LT: ">=", syntax.GE: "<", syntax.GT: "<=", syntax.LE: ">",
+	syntax.IN: "not in", syntax.NOT_IN: "in",
+}
 
 // bounds are the orders with those that differ where both sides are equal.
-var bounds = map[syntax.Token]string{syntax.LT: "<=", syntax.LE: "<", syntax.GT: ">=", syntax.GE: ">"}
+var bounds = map[syntax.Token]string{
+	syntax.LT: "<=", syntax.LE: "<", syntax.GT: ">=", syntax.GE: ">",
+}
 
 var logic = map[syntax.Token]string{syntax.AND: "or", syntax.OR: "and"}
 
-var arithmetic = map[syntax.Token]string{syntax.MINUS: "+", syntax.STAR: "+", syntax.SLASH: "*", syntax.SLASHSLASH: "*", syntax.PERCENT: "*",
-	syntax.AMP: "|", syntax.PIPE: "&", syntax.CIRCUMFLEX: "|", syntax.LTLT: ">>", syntax.GTGT: "<<"}
+var arithmetic = map[syntax.Token]string{
+	syntax.MINUS: "+", syntax.STAR: "+", syntax.SLASH: "*", syntax.SLASHSLASH: "*", syntax.PERCENT: "*",
+	syntax.AMP: "|", syntax.PIPE: "&", syntax.CIRCUMFLEX: "|", syntax.LTLT: ">>", syntax.GTGT: "<<",
+}
 
 func (l *lister) binary(n *syntax.BinaryExpr) {
 	if other := opposites[n.Op]; other != "" && !l.negated[n] {
@@ -355,8 +365,8 @@ func (l *lister) call(n *syntax.CallExpr) {
 		value := arg
 		if named, ok := arg.(*syntax.BinaryExpr); ok && named.Op == syntax.EQ {
 			value = named.Y
-		} else if spread, ok := arg.(*syntax.UnaryExpr); ok && (spread.Op == syntax.STAR || spread.Op == syntax.STARSTAR) {
-			value = spread.X
+		} else if !positional(arg) {
+			value = arg.(*syntax.UnaryExpr).X
 		} else if i+1 < len(n.Args) && positional(n.Args[i+1]) {
 			l.expr(arg)
 			continue
@@ -420,7 +430,8 @@ func number(e syntax.Expr) bool {
 		fn, ok := e.Fn.(*syntax.Ident)
 		return ok && (fn.Name == "len" || fn.Name == "int" || fn.Name == "float")
 	case *syntax.BinaryExpr:
-		return e.Op == syntax.MINUS || e.Op == syntax.SLASH || e.Op == syntax.SLASHSLASH || e.Op == syntax.PLUS && (number(e.X) || number(e.Y))
+		divides := e.Op == syntax.SLASH || e.Op == syntax.SLASHSLASH
+		return divides || e.Op == syntax.MINUS || e.Op == syntax.PLUS && (number(e.X) || number(e.Y))
 	}
 	return false
 }

@@ -25,7 +25,9 @@ type Mark struct {
 }
 
 // Covers tells whether a mark speaks of a mutant.
-func (k Mark) Covers(m *Mutant) bool { return k.Line == m.Line && (k.Kind == "" || k.Kind == m.Kind) }
+func (k Mark) Covers(m *Mutant) bool {
+	return k.Line == m.Line && (k.Kind == "" || k.Kind == m.Kind)
+}
 
 // markForm is what a mark looks like.
 const markForm = `"# mutate: equivalent, REASON", or "# mutate: equivalent KIND, REASON"`
@@ -47,7 +49,8 @@ func Marks(name string, source []byte) ([]Mark, error) {
 		}
 		k, problem := readMark(strings.TrimSpace(text[at[2]:at[3]]))
 		if problem != "" {
-			wrong = append(wrong, diagnostic.Diagnostic{Kind: "mutate", Message: problem, Want: markForm}.At(name, text, at[0], at[1]))
+			d := diagnostic.Diagnostic{Kind: "mutate", Message: problem, Want: markForm}
+			wrong = append(wrong, d.At(name, text, at[0], at[1]))
 		}
 		k.At, _ = l.place(at[0])
 		k.Line = codeLine(text, k.At)

@@ -12,11 +12,11 @@ type Kind string
 // The kinds.
 const (
 	Condition  Kind = "condition"  // a condition is negated
-	Comparison Kind = "comparison" // another comparison: the opposite one, or with or without the bound
+	Comparison Kind = "comparison" // the opposite comparison, or an order with or without its bound
 	Logic      Kind = "logic"      // `and` for `or`, and the reverse
 	Arithmetic Kind = "arithmetic" // another operator, or the right side of a sum dropped
 	Constant   Kind = "constant"   // another number, text or truth value
-	Statement  Kind = "statement"  // a call, assignment, break, continue or return is dropped, or a loop goes over nothing
+	Statement  Kind = "statement"  // a statement is dropped, or a loop goes over nothing
 	Value      Kind = "value"      // None is assigned
 	Return     Kind = "return"     // None is returned
 	Branch     Kind = "branch"     // the branches of a conditional expression are swapped
@@ -25,7 +25,8 @@ const (
 
 // Kinds lists all of them.
 func Kinds() []Kind {
-	return []Kind{Condition, Comparison, Logic, Arithmetic, Constant, Statement, Value, Return, Branch, Argument}
+	return []Kind{Condition, Comparison, Logic, Arithmetic, Constant,
+		Statement, Value, Return, Branch, Argument}
 }
 
 // Mutant is one change of a text.
@@ -57,7 +58,8 @@ func File(name string, source []byte) ([]Mutant, error) {
 	}
 	l.stmts(tree.Stmts)
 	slices.SortStableFunc(l.found, func(a, b Mutant) int {
-		return cmp.Or(cmp.Compare(a.offset, b.offset), cmp.Compare(len(a.Before), len(b.Before)), strings.Compare(a.After, b.After))
+		return cmp.Or(cmp.Compare(a.offset, b.offset), cmp.Compare(len(a.Before), len(b.Before)),
+			strings.Compare(a.After, b.After))
 	})
 	return slices.CompactFunc(l.found, func(a, b Mutant) bool {
 		return a.offset == b.offset && a.Before == b.Before && a.After == b.After

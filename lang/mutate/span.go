@@ -17,14 +17,16 @@ import (
 func parse(name string, source []byte) (*lister, *syntax.File, error) {
 	text := string(source)
 	if at := loneReturn(text); at >= 0 {
-		problem := diagnostic.Diagnostic{Kind: "mutate", Message: "a carriage return without a line feed", Hint: "end lines with a line feed"}
+		problem := diagnostic.Diagnostic{Kind: "mutate", Message: "a carriage return without a line feed",
+			Hint: "end lines with a line feed"}
 		return nil, nil, diagnostic.List{problem.At(name, text, at, at+1)}
 	}
 	tree, err := lang.FileOptions().Parse(name, source, 0)
 	if err != nil {
 		return nil, nil, err
 	}
-	l := &lister{text: text, lines: []int{0}, negated: map[syntax.Node]bool{}, functions: []map[string]bool{{}}}
+	l := &lister{text: text, lines: []int{0}, negated: map[syntax.Node]bool{},
+		functions: []map[string]bool{{}}}
 	for i := range len(text) {
 		if text[i] == '\n' {
 			l.lines = append(l.lines, i+1)

@@ -131,7 +131,8 @@ func (lib *testLibrary) mustCompile(t testing.TB, name, text string) *compile.Mo
 }
 
 func (lib *testLibrary) compile(name, text string, opts syntax.FileOptions) (*compile.Module, error) {
-	return compile.Compile(compile.Source{Name: name, Text: []byte(text), Options: opts, Predeclared: lib.predeclared.Has, Breaks: lib.breaks, Marks: lib.marks})
+	return compile.Compile(compile.Source{Name: name, Text: []byte(text), Options: opts,
+		Predeclared: lib.predeclared.Has, Breaks: lib.breaks, Marks: lib.marks})
 }
 
 // run runs one chunk and compares the error it ends with.

@@ -171,7 +171,8 @@ func places(t *testing.T) string {
 // TestCorpusHasEveryOperation: what the fingerprints look at, and what is read back, leaves nothing out.
 func TestCorpusHasEveryOperation(t *testing.T) {
 	code := disassembly(t)
-	never := []compile.Op{compile.Nop, compile.Break, compile.Reach, compile.Const, compile.Loop} // Reach is in code that counts what is reached, Const has the constants from 32,768 on, Loop belongs to while
+	// Reach is in code that counts what is reached, Const has the constants from 32,768 on, Loop belongs to while.
+	never := []compile.Op{compile.Nop, compile.Break, compile.Reach, compile.Const, compile.Loop}
 	for op := compile.Op(0); op.String() != "illegal"; op++ {
 		if !slices.Contains(never, op) && !strings.Contains(code, " "+op.String()+" ") {
 			t.Errorf("no kept program has the operation %s: add a transcript to testdata/wire", op)

@@ -73,7 +73,8 @@ def main():
 		}
 		return counts
 	}}
-	code, err := compile.Compile(compile.Source{Name: "test.star", Text: []byte(text), Options: product, Marks: true})
+	src := compile.Source{Name: "test.star", Text: []byte(text), Options: product, Marks: true}
+	code, err := compile.Compile(src)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +95,8 @@ def main():
 		if mark.Way == compile.WayNone {
 			what = "statement"
 		}
-		fmt.Fprintf(&got, "%d:%d-%d:%d %s %d\n", mark.Line, mark.Col, mark.EndLine, mark.EndCol, what, counts[i].Load())
+		fmt.Fprintf(&got, "%d:%d-%d:%d %s %d\n",
+			mark.Line, mark.Col, mark.EndLine, mark.EndCol, what, counts[i].Load())
 	}
 	if got.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", got.String(), want)
@@ -103,7 +105,8 @@ def main():
 
 // Without marks nothing is emitted: code that counts nothing is what it always was.
 func TestNothingIsCountedUnasked(t *testing.T) {
-	code, err := compile.Compile(compile.Source{Name: "test.star", Text: []byte("def f(x):\n    return x if x else [y for y in x if y]\n"), Options: product})
+	const text = "def f(x):\n    return x if x else [y for y in x if y]\n"
+	code, err := compile.Compile(compile.Source{Name: "test.star", Text: []byte(text), Options: product})
 	if err != nil {
 		t.Fatal(err)
 	}

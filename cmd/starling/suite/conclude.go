@@ -63,7 +63,7 @@ func (s *stage) decide(g *runtime.Gate, a *answer) error {
 	default:
 		s.find(s.where[a.step], hintFor(refused, g), "the answer to %q is refused as %s: %s", g.Gate, refused.Kind, refused.Message)
 	}
-	_, _ = s.engine.Cancel(s.ctx, runtime.CancelRequest{Run: s.run}) // one that has ended meanwhile needs no end
+	_, _ = s.engine.Cancel(s.ctx, runtime.CancelRequest{Run: s.run}) // it may have ended meanwhile
 	return nil
 }
 

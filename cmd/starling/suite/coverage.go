@@ -54,7 +54,7 @@ func (c *Coverage) Of(s *Subject) []uint32 {
 // Subject is a file that tests are about: one that a file of tests loads or runs, itself or through
 // others, that is no file of tests and lies in no folder testdata.
 type Subject struct {
-	Name    string         // as positions in it say; of a file of @std that lies beside the tests, where that is
+	Name    string         // as positions say; of a file of @std that lies beside the tests, where
 	Source  []byte         // its text
 	Marks   []compile.Mark // of it
 	modules []string       // what the bundle calls it
@@ -73,7 +73,8 @@ func (f *File) findSubjects(files lang.Source) error {
 	known := map[string]*Subject{}
 	for _, m := range f.bundle.Files() {
 		name, ours := f.place(m, files)
-		if !ours || strings.HasSuffix(name, Suffix) || slices.Contains(strings.Split(name, "/"), "testdata") {
+		aside := slices.Contains(strings.Split(name, "/"), "testdata")
+		if !ours || aside || strings.HasSuffix(name, Suffix) {
 			continue
 		}
 		if s := known[name]; s != nil {
@@ -84,8 +85,9 @@ func (f *File) findSubjects(files lang.Source) error {
 		if err != nil {
 			return err // it was parsed when it was read
 		}
-		known[name] = &Subject{Name: name, Source: m.Source, Marks: compile.Marks(tree), modules: []string{m.Name}}
-		f.subjects = append(f.subjects, known[name])
+		s := &Subject{Name: name, Source: m.Source, Marks: compile.Marks(tree), modules: []string{m.Name}}
+		known[name] = s
+		f.subjects = append(f.subjects, s)
 	}
 	return nil
 }

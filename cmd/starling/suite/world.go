@@ -77,7 +77,8 @@ type crash struct {
 
 // environment is what scripts under test see, served by the world.
 func (w *world) environment() *effect.Environment {
-	env := *stdlib.Environment(stdlib.Options{Natives: vm.Natives(), Tests: true, Cast: w.cast, Transport: w, Reached: w.reached})
+	env := *stdlib.Environment(stdlib.Options{Natives: vm.Natives(), Tests: true, Cast: w.cast,
+		Transport: w, Reached: w.reached})
 	env.Handlers = maps.Clone(env.Handlers)
 	for kind, h := range env.Handlers {
 		wrapped := &effect.Handler{Resolve: h.Resolve, Perform: func(ctx context.Context, a *effect.Attempt) effect.Reply {
@@ -87,7 +88,8 @@ func (w *world) environment() *effect.Environment {
 			}
 			if kind == "workspace" {
 				if err := w.repository(); err != nil {
-					return effect.Reply{Err: effect.Errorf(effect.KindEffect, "%s: the test's folder: %v", a.Step, err)}
+					fault := effect.Errorf(effect.KindEffect, "%s: the test's folder: %v", a.Step, err)
+					return effect.Reply{Err: fault}
 				}
 			}
 			return h.Perform(ctx, a)
@@ -119,7 +121,8 @@ func (w *world) repository() error {
 			return err
 		}
 	}
-	err := os.WriteFile(filepath.Join(w.folder, ".git", "HEAD"), []byte("ref: refs/heads/main\n"), 0o600)
+	head := filepath.Join(w.folder, ".git", "HEAD")
+	err := os.WriteFile(head, []byte("ref: refs/heads/main\n"), 0o600)
 	w.made = err == nil
 	return err
 }
@@ -208,7 +211,8 @@ func (w *world) recast(s said, with effect.View) *effect.Error {
 // load loads the test file as scripted agents. It is called with mu held.
 func (w *world) load() (err error) {
 	if w.script == nil {
-		w.script, err = agent.Machines(stdlib.Environment(stdlib.Options{Natives: vm.Natives(), Tests: true, Reached: w.reached}))(w.fake)
+		env := stdlib.Environment(stdlib.Options{Natives: vm.Natives(), Tests: true, Reached: w.reached})
+		w.script, err = agent.Machines(env)(w.fake)
 	}
 	return err
 }
