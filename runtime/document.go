@@ -146,6 +146,10 @@ type Step struct {
 	StartedAt time.Time  `json:"started_at"`
 	EndedAt   *time.Time `json:"ended_at"`
 	Tries     []Try      `json:"tries,omitempty"` // its attempts, one by one
+
+	// Repeats is the run whose outcome it has, where this run did nothing for it: it was made of
+	// that one.
+	Repeats string `json:"repeats,omitempty"`
 }
 
 // Try is one attempt of a step.

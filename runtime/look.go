@@ -55,7 +55,7 @@ func seen(events []Event, q effect.Look) (starlark.Value, *effect.Error) {
 
 // stepsOf folds events into steps.
 func stepsOf(events []Event) []Step {
-	l := newStepList()
+	l := newStepList(nil)
 	for i := range events {
 		l.take(&events[i])
 	}

@@ -77,7 +77,7 @@ const manySteps = 2000
 
 // stepsByEvents folds the events of a run into its steps.
 func stepsByEvents(ctx context.Context, e Engine, q StepQuery) (*StepPage, error) {
-	l := newStepList()
+	l := newStepList(nil)
 	err := e.Watch(ctx, WatchRequest{Run: q.Run, After: q.After}, func(ev Event) error {
 		l.take(&ev)
 		return nil
@@ -161,11 +161,12 @@ func (r *reader) StepPage(ctx context.Context, q StepQuery) (*StepPage, error) {
 // is
 // known as it stands: to the newest record, where one was settled late or has attempts still.
 func (r *reader) stepsBehind(q StepQuery) (*StepPage, error) {
-	page, l := &StepPage{Run: q.Run}, newStepList()
-	rest, err := r.resting(q.Run)
+	sv, err := readRun(r.store, q.Run, 0)
 	if err != nil {
 		return nil, err
 	}
+	s := sv.fold()
+	page, l, rest := &StepPage{Run: q.Run}, newStepList(s.Lineage), s.atRest()
 	last, open := uint64(0), 0
 	err = r.journal(q.Run, q.After, func(rec *Record) error {
 		begins := rec.begins()
@@ -207,19 +208,14 @@ func (l *stepList) waits(name string, rest map[string]bool) int {
 	return 0
 }
 
-// resting are the open steps of a run of which nothing more is told until they are settled: they
-// wait
+// atRest are the open steps of a run of which nothing more is told until they are settled: they wait
 // for an answer, a timer, a message or a child run.
-func (r *reader) resting(run string) (map[string]bool, error) {
-	sv, err := readRun(r.store, run, 0)
-	if err != nil {
-		return nil, err
-	}
+func (s *state) atRest() map[string]bool {
 	rest := map[string]bool{}
-	for name, st := range sv.fold().Steps {
+	for name, st := range s.Steps {
 		rest[name] = native(st.Kind)
 	}
-	return rest, nil
+	return rest
 }
 
 // windowRecords is how many records a step has, roughly: so far back the newest are looked for
@@ -239,7 +235,7 @@ func (r *reader) newestSteps(q StepQuery) (*StepPage, error) {
 		if s.Seq > begin+back {
 			from = s.Seq - back
 		}
-		l := newStepList()
+		l := newStepList(s.Lineage)
 		err := r.journal(q.Run, from, func(rec *Record) error {
 			if rec.Seq > s.Seq {
 				return ErrStopWatch
@@ -280,7 +276,7 @@ func (r *reader) openBefore(page *StepPage, s *state, q StepQuery) error {
 		if len(older) == q.Limit {
 			break
 		}
-		l := newStepList()
+		l := newStepList(s.Lineage)
 		err := r.journal(q.Run, st.Seq-1, func(rec *Record) error {
 			ev := rec.event(q.Run)
 			l.take(&ev)

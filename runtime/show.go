@@ -182,11 +182,22 @@ func StepsAfter(ctx context.Context, e Engine, run string, after uint64) ([]Step
 
 // stepList folds events into steps.
 type stepList struct {
-	steps []Step
-	at    map[string]int // by address
+	lineage *Lineage // of their run, nil also where that is not known
+	steps   []Step
+	at      map[string]int // by address
 }
 
-func newStepList() *stepList { return &stepList{steps: []Step{}, at: map[string]int{}} }
+func newStepList(l *Lineage) *stepList {
+	return &stepList{lineage: l, steps: []Step{}, at: map[string]int{}}
+}
+
+// repeats is the run whose outcome a step has that was settled just now, "" if it is its own.
+func (l *Lineage) repeats(st *Step, settled uint64) string {
+	if l == nil || settled > l.Copied && (l.performs(st.Step) || waits(st.Kind) || st.Attempts > 0) {
+		return ""
+	}
+	return l.Run
+}
 
 func (l *stepList) take(ev *Event) {
 	if ev.Type == StepRequested.String() || ev.Type == StepAnswered.String() {
@@ -214,6 +225,7 @@ func (l *stepList) take(ev *Event) {
 		}
 	case StepSettled.String():
 		st.Status, st.EndedAt = Settled(ev).Status, &end
+		st.Repeats = l.lineage.repeats(st, ev.Seq)
 		if n := len(st.Tries); st.Status != "ok" && n > 0 && st.Tries[n-1].Class == classDegraded && !ev.has("error") {
 			st.Status = classDegraded
 		}
@@ -241,6 +253,9 @@ func (l *stepList) begin(ev *Event) {
 	st := Step{Step: ev.Step, Kind: data.Kind, Agent: nameIn(data.Args.Who) + nameIn(data.Args.To), Status: "waiting", StartedAt: ev.Time}
 	if ev.Type == StepAnswered.String() {
 		st.Status, st.EndedAt = "ok", &ev.Time
+		if l.lineage != nil && ev.Seq <= l.lineage.Copied {
+			st.Repeats = l.lineage.Run
+		}
 	}
 	l.at[ev.Step] = len(l.steps)
 	l.steps = append(l.steps, st)

@@ -117,10 +117,18 @@ func (c *call) listSteps(steps []runtime.Step) {
 		if s.EndedAt != nil {
 			took = s.EndedAt.Sub(s.StartedAt).Round(time.Millisecond).String()
 		}
-		line := fmt.Sprintf("  %s\t%s\t%s\t%s\t%s", s.Step, s.Kind, s.Status, attempts(s.Attempts), took)
+		line := fmt.Sprintf("  %s\t%s\t%s\t%s\t%s", s.Step, s.Kind, s.Status, worked(&s), took)
 		fmt.Fprintln(w, strings.TrimRight(line, "\t"))
 	}
 	w.Flush()
+}
+
+// worked is what a run did for a step: attempts, or nothing where it has the outcome of another run.
+func worked(s *runtime.Step) string {
+	if s.Repeats != "" {
+		return "as in " + s.Repeats
+	}
+	return attempts(s.Attempts)
 }
 
 func attempts(n int) string {
