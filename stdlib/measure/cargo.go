@@ -1,17 +1,16 @@
 package measure
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 )
 
 // The text of libtest: https://doc.rust-lang.org/rustc/tests/index.html. Its JSON is unstable.
 var (
-	cargoTest    = regexp.MustCompile(`^test (.+) \.\.\. (ok|FAILED|ignored(?:, .*)?|bench: .*)$`)
-	cargoRunning = regexp.MustCompile(`^running ([0-9]+) tests?$`)
-	cargoPlace   = regexp.MustCompile(` \(line [0-9]+\)`)
-	cargoPanic   = regexp.MustCompile(` - (should panic|compile fail|compile|ignored)$`)
+	cargoTest    = pattern(`^test (.+) \.\.\. (ok|FAILED|ignored(?:, .*)?|bench: .*)$`)
+	cargoRunning = pattern(`^running ([0-9]+) tests?$`)
+	cargoPlace   = pattern(` \(line [0-9]+\)`)
+	cargoPanic   = pattern(` - (should panic|compile fail|compile|ignored)$`)
 )
 
 // readCargo reads what cargo test has written to its standard output. Each binary says first how
@@ -21,7 +20,7 @@ func readCargo(text string, t *tally) error {
 	running, ended, binaries, results := 0, 0, 0, 0
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, " \r\n")
-		if m := cargoRunning.FindStringSubmatch(line); m != nil {
+		if m := cargoRunning().FindStringSubmatch(line); m != nil {
 			n, err := strconv.Atoi(m[1])
 			if err != nil || n > 1<<24 {
 				return unreadable("%q is no number of tests", m[1])
@@ -32,12 +31,12 @@ func readCargo(text string, t *tally) error {
 		if strings.HasPrefix(line, "test result: ") {
 			results++
 		}
-		m := cargoTest.FindStringSubmatch(line)
+		m := cargoTest().FindStringSubmatch(line)
 		if m == nil {
 			continue
 		}
 		ended++
-		t.add(cargoPanic.ReplaceAllString(cargoPlace.ReplaceAllString(m[1], ""), ""), cargoOutcome(m[2]))
+		t.add(cargoPanic().ReplaceAllString(cargoPlace().ReplaceAllString(m[1], ""), ""), cargoOutcome(m[2]))
 	}
 	switch {
 	case binaries == 0:

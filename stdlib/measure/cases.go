@@ -20,7 +20,7 @@ type Case struct {
 // next begins, or to where the indentation ends; braces are not counted.
 type dialect struct {
 	endings []string
-	begin   *regexp.Regexp // its groups are names; the first that has matched counts
+	begin   func() *regexp.Regexp // its groups are names; the first that has matched counts
 	comment string
 	indent  bool // a block ends where a line is indented no more than its beginning
 }
@@ -28,16 +28,16 @@ type dialect struct {
 func dialects() []dialect {
 	quoted := "['\"`]([^'\"`]+)['\"`]"
 	return []dialect{
-		{[]string{".go"}, regexp.MustCompile(`^func ((?:Test|Fuzz|Example)\w*)\(`), "//", true},
-		{[]string{".py"}, regexp.MustCompile(`^\s*(?:async )?def (test\w*|runTest)\(`), "#", true},
+		{[]string{".go"}, pattern(`^func ((?:Test|Fuzz|Example)\w*)\(`), "//", true},
+		{[]string{".py"}, pattern(`^\s*(?:async )?def (test\w*|runTest)\(`), "#", true},
 		{[]string{".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts", ".vue", ".svelte"},
-			regexp.MustCompile(`\b(?:it|test|specify)(?:\.\w+)*\s*\(\s*` + quoted), "//", false},
-		{[]string{".rs"}, regexp.MustCompile(`^\s*(?:pub )?(?:async )?fn (\w+)\(`), "//", true},
+			pattern(`\b(?:it|test|specify)(?:\.\w+)*\s*\(\s*` + quoted), "//", false},
+		{[]string{".rs"}, pattern(`^\s*(?:pub )?(?:async )?fn (\w+)\(`), "//", true},
 		{[]string{".java", ".kt", ".cs", ".scala", ".groovy", ".swift"},
-			regexp.MustCompile(`^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|private|protected|internal|static|async|override|final) )*(?:(?:void|Task|fun|func|def) )\s*` + "`?([\\w ]+)`?" + `\s*\(`), "//", true},
-		{[]string{".rb"}, regexp.MustCompile(`^\s*(?:(?:it|test|specify)\s*\(?\s*` + quoted + `|def (test\w*))`), "#", true},
-		{[]string{".php"}, regexp.MustCompile(`^\s*(?:public )?function (test\w*)\(`), "//", true},
-		{[]string{".star", ".bzl"}, regexp.MustCompile(`^def (test\w*)\(`), "#", true},
+			pattern(`^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|private|protected|internal|static|async|override|final) )*(?:(?:void|Task|fun|func|def) )\s*` + "`?([\\w ]+)`?" + `\s*\(`), "//", true},
+		{[]string{".rb"}, pattern(`^\s*(?:(?:it|test|specify)\s*\(?\s*` + quoted + `|def (test\w*))`), "#", true},
+		{[]string{".php"}, pattern(`^\s*(?:public )?function (test\w*)\(`), "//", true},
+		{[]string{".star", ".bzl"}, pattern(`^def (test\w*)\(`), "#", true},
 	}
 }
 
@@ -65,7 +65,7 @@ func (d dialect) cases(lines []string) []Case {
 	for i, line := range lines {
 		rest := strings.TrimLeft(line, " \t")
 		own := len(line) - len(rest)
-		if m := d.begin.FindStringSubmatch(line); m != nil {
+		if m := d.begin().FindStringSubmatch(line); m != nil {
 			end(i)
 			name, from, margin = first(m[1:]...), i, own
 			continue
@@ -96,15 +96,15 @@ func caseOf(name string, lines []string, comment string) Case {
 
 // Words that fail a test when something does not hold, and those that fail it where they are come to.
 var (
-	compares = regexp.MustCompile(`\b(?:(?:self\.)?assert\w*!?(?:\.\w+)*|expect\w*|require\.\w+|verify\w*|t\.(?:is|equal|deepEqual|same|ok|true|false|like|match)|ok|is_deeply|cmp_ok)\s*(\(|\s|$)`)
-	fails    = regexp.MustCompile(`\b(?:t\.(?:Error|Errorf|Fatal|Fatalf|Fail|FailNow|throws)|self\.fail|pytest\.(?:raises|fail|warns)|raise|throw|panic!?|unreachable!|fail|exit [1-9]|cmp\.Diff)\b|\.should\b|\bshould\w*\b|#\[should_panic`)
-	literal  = regexp.MustCompile(`^(?:[-+]?[0-9][\w.]*|"[^"]*"|'[^']*'|true|false|True|False|None|null|nil|undefined|not False|not True|!false|!true)?$`)
+	compares = pattern(`\b(?:(?:self\.)?assert\w*!?(?:\.\w+)*|expect\w*|require\.\w+|verify\w*|t\.(?:is|equal|deepEqual|same|ok|true|false|like|match)|ok|is_deeply|cmp_ok)\s*(\(|\s|$)`)
+	fails    = pattern(`\b(?:t\.(?:Error|Errorf|Fatal|Fatalf|Fail|FailNow|throws)|self\.fail|pytest\.(?:raises|fail|warns)|raise|throw|panic!?|unreachable!|fail|exit [1-9]|cmp\.Diff)\b|\.should\b|\bshould\w*\b|#\[should_panic`)
+	literal  = pattern(`^(?:[-+]?[0-9][\w.]*|"[^"]*"|'[^']*'|true|false|True|False|None|null|nil|undefined|not False|not True|!false|!true)?$`)
 )
 
 // assertionsOf counts in a line what can fail its test.
 func assertionsOf(line string) int {
-	n := len(fails.FindAllStringIndex(line, -1))
-	for _, at := range compares.FindAllStringSubmatchIndex(line, -1) {
+	n := len(fails().FindAllStringIndex(line, -1))
+	for _, at := range compares().FindAllStringSubmatchIndex(line, -1) {
 		if !constant(line[at[0]:], line[at[2]:at[1]]) {
 			n++
 		}
@@ -127,7 +127,7 @@ func constant(call, opens string) bool {
 		}
 	}
 	for _, a := range strings.FieldsFunc(arguments, func(r rune) bool { return r == ',' }) {
-		if !literal.MatchString(strings.TrimSpace(a)) && !same(a) {
+		if !literal().MatchString(strings.TrimSpace(a)) && !same(a) {
 			return false
 		}
 	}
@@ -139,7 +139,7 @@ func same(text string) bool {
 	for _, op := range []string{"===", "==", " is "} {
 		if a, b, ok := strings.Cut(text, op); ok {
 			a, b = strings.TrimSpace(a), strings.TrimSpace(b)
-			return a == b || literal.MatchString(a) && literal.MatchString(b)
+			return a == b || literal().MatchString(a) && literal().MatchString(b)
 		}
 	}
 	return false

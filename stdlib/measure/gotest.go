@@ -2,7 +2,6 @@ package measure
 
 import (
 	"encoding/json"
-	"regexp"
 	"strconv"
 	"strings"
 )
@@ -17,7 +16,7 @@ type goEvent struct {
 	FailedBuild string
 }
 
-var statements = regexp.MustCompile(`coverage: ([0-9.]+)% of statements`)
+var statements = pattern(`coverage: ([0-9.]+)% of statements`)
 
 // readGo reads go test -json. A package that fails without a test that does, such as one that does
 // not build, is a failed test; a test that began and never ended has failed.
@@ -72,7 +71,7 @@ func (g *goRun) take(e goEvent) {
 	case e.Action == "pass", e.Action == "skip":
 		g.ended[e.Package] = true
 	}
-	if m := statements.FindStringSubmatch(e.Output); m != nil && e.Test == "" {
+	if m := statements().FindStringSubmatch(e.Output); m != nil && e.Test == "" {
 		if share, err := strconv.ParseFloat(m[1], 64); err == nil && share <= 100 {
 			g.coverage = append(g.coverage, share)
 		}

@@ -2,7 +2,6 @@ package measure
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 )
@@ -10,10 +9,10 @@ import (
 // The Test Anything Protocol: https://testanything.org/tap-version-14-specification.html, whose
 // subtests producers of version 13 write too.
 var (
-	tapPoint     = regexp.MustCompile(`^(not )?ok\b *([0-9]*) *(?:- ?)?(.*)$`)
-	tapPlan      = regexp.MustCompile(`^1\.\.([0-9]+)\s*(#.*)?$`)
-	tapDirective = regexp.MustCompile(`(?i)(?:^|\s)#\s*(skip|todo)(?:ped)?(?:\b|$).*$`)
-	tapCoverage  = regexp.MustCompile(`^# coverage: ([0-9.]+)%`)
+	tapPoint     = pattern(`^(not )?ok\b *([0-9]*) *(?:- ?)?(.*)$`)
+	tapPlan      = pattern(`^1\.\.([0-9]+)\s*(#.*)?$`)
+	tapDirective = pattern(`(?i)(?:^|\s)#\s*(skip|todo)(?:ped)?(?:\b|$).*$`)
+	tapCoverage  = pattern(`^# coverage: ([0-9.]+)%`)
 )
 
 // tapLevel is the points of one depth that no parent has taken yet.
@@ -74,7 +73,7 @@ func (r *tapRun) take(line string) error {
 		r.block = indent
 		return nil
 	}
-	if m := tapCoverage.FindStringSubmatch(line); m != nil {
+	if m := tapCoverage().FindStringSubmatch(line); m != nil {
 		if share, err := strconv.ParseFloat(m[1], 64); err == nil && share <= 100 {
 			r.cover = append(r.cover, share)
 		}
@@ -90,7 +89,7 @@ func (r *tapRun) take(line string) error {
 
 // point takes a plan or a test point of a depth; any other line says nothing.
 func (r *tapRun) point(depth int, line string) error {
-	plan, point := tapPlan.FindStringSubmatch(line), tapPoint.FindStringSubmatch(line)
+	plan, point := tapPlan().FindStringSubmatch(line), tapPoint().FindStringSubmatch(line)
 	if plan == nil && point == nil {
 		return nil
 	}
@@ -130,7 +129,7 @@ func pointOf(m []string, n int) (string, outcome) {
 		o = failed
 	}
 	name := strings.ReplaceAll(m[3], `\#`, "\x00") // an escaped # is none
-	if at := tapDirective.FindStringIndex(name); at != nil {
+	if at := tapDirective().FindStringIndex(name); at != nil {
 		name, o = name[:at[0]], skipped
 	}
 	if name = tidy(strings.ReplaceAll(name, "\x00", "#")); name == "" {

@@ -3,8 +3,10 @@ package measure
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // MaxIDs is how many bytes the ids of one report may have together: a result is one payload.
@@ -154,4 +156,10 @@ func (t *tally) tests() (*Tests, error) {
 
 func unreadable(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrUnreadable, fmt.Sprintf(format, args...))
+}
+
+// pattern is a regular expression that is compiled when it is used first: every start of the program,
+// each guard of a git included, would compile it.
+func pattern(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }

@@ -1,7 +1,6 @@
 package measure
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 )
@@ -9,11 +8,11 @@ import (
 // The text of Python's runner, https://docs.python.org/3/library/unittest.html, which it writes to
 // its standard error. Until 3.10 the name of the method is not repeated in the parentheses.
 var (
-	unitTest    = regexp.MustCompile(`^( *)([\w.]+) \(([\w.<>]+)\)(.*)$`)
-	unitResult  = regexp.MustCompile(`\.\.\. (ok|FAIL|ERROR|skipped .*|expected failure|unexpected success)$`)
-	unitAlone   = regexp.MustCompile(`^(ok|FAIL|ERROR|skipped .*|expected failure|unexpected success)$`)
-	unitSection = regexp.MustCompile(`^(FAIL|ERROR|UNEXPECTED SUCCESS): ([\w.]+) \(([\w.<>]+)\)`)
-	unitRan     = regexp.MustCompile(`^Ran ([0-9]+) tests? in `)
+	unitTest    = pattern(`^( *)([\w.]+) \(([\w.<>]+)\)(.*)$`)
+	unitResult  = pattern(`\.\.\. (ok|FAIL|ERROR|skipped .*|expected failure|unexpected success)$`)
+	unitAlone   = pattern(`^(ok|FAIL|ERROR|skipped .*|expected failure|unexpected success)$`)
+	unitSection = pattern(`^(FAIL|ERROR|UNEXPECTED SUCCESS): ([\w.]+) \(([\w.<>]+)\)`)
+	unitRan     = pattern(`^Ran ([0-9]+) tests? in `)
 )
 
 // unitRun reads line by line: what a test prints may come between its name and its result.
@@ -52,8 +51,8 @@ func (r *unitRun) take(line string) error {
 	if r.sections {
 		return r.section(line)
 	}
-	m := unitTest.FindStringSubmatch(line)
-	result := unitResult.FindStringSubmatch(line)
+	m := unitTest().FindStringSubmatch(line)
+	result := unitResult().FindStringSubmatch(line)
 	switch {
 	case m != nil && m[1] == "" && (m[4] == "" || strings.HasPrefix(m[4], " ...")):
 		return r.begin(unitID(m[2], m[3]), result)
@@ -62,7 +61,7 @@ func (r *unitRun) take(line string) error {
 		r.open = ""
 	case r.open != "" && result != nil:
 		r.end(result[1])
-	case r.open != "" && unitAlone.MatchString(line):
+	case r.open != "" && unitAlone().MatchString(line):
 		r.end(line)
 	}
 	return nil
@@ -70,13 +69,13 @@ func (r *unitRun) take(line string) error {
 
 // section reads what stands behind the results: who has failed, and how many have run.
 func (r *unitRun) section(line string) error {
-	if m := unitSection.FindStringSubmatch(line); m != nil {
+	if m := unitSection().FindStringSubmatch(line); m != nil {
 		id := unitID(m[2], m[3])
 		if r.set(id, failed); r.open == id {
 			r.open = "" // one of its subtests
 		}
 	}
-	if m := unitRan.FindStringSubmatch(line); m != nil {
+	if m := unitRan().FindStringSubmatch(line); m != nil {
 		return r.ranAll(m[1])
 	}
 	return nil
