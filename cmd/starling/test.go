@@ -46,8 +46,11 @@ func (c *call) testCommand() *cobra.Command {
 		Long: `Run the functions test_… of files whose names end with _test.star: those that are named, and those below the folders that are, by default the current one.
 
 A test may do what a script may. Agents are functions of its file, people answer as answer() has said, HTTP servers as respond() has, and time
-is a clock that moves when nothing else can. A test that takes too long, or too much, is ended, and the others go on. Nothing reaches the network or the agents of the project. "starling doc assert" and "starling doc answer" say more.`,
-		Example: "  starling test\n  starling test scripts/review_test.star --run 'reject|timeout' -v",
+is a clock that moves when nothing else can. A test that takes too long, or too much, is ended, and the others go on. Nothing reaches the network or the agents of the project. "starling doc assert" and "starling doc answer" say more.
+
+What the tests reach of the scripts --cover shows, and what they would miss --mutate: it changes the scripts, one change at a time, and
+plays the tests that reach the change.`,
+		Example: "  starling test\n  starling test scripts/review_test.star --run 'reject|timeout' -v\n  starling test --mutate scripts/review_test.star --least 90",
 		Args:    operands(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := v.checkMutate(cmd.Flags(), c.clock()); err != nil {

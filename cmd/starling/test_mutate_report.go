@@ -72,7 +72,8 @@ func green(files []*testFile) bool {
 	return played > 0
 }
 
-// answerMarks reports marks that are wrong before anything is tried. Another error is given back.
+// answerMarks reports what is wrong with marks and texts before anything is tried. Another error is
+// given back.
 func (c *call) answerMarks(err error) error {
 	wrong := diagnosticsOf(err)
 	if len(wrong) == 0 {
@@ -120,7 +121,11 @@ func (c *call) answerMutate(targets []*target, v *testVerb) error {
 // that of too few that were noticed.
 func (c *call) concludeMutate(d *mutateDocument) error {
 	if n := len(d.Diagnostics); n > 0 {
-		d.Error = runtime.Refuse(runtime.ErrCheckFailed, "", "%s of mutants", counted(n, "wrong mark"))
+		said := counted(n, "wrong mark") + " of mutants"
+		if len(d.Files) == 0 {
+			said = counted(n, "error") + "; no mutant was tried"
+		}
+		d.Error = runtime.Refuse(runtime.ErrCheckFailed, "", "%s", said)
 	}
 	if d.Error != nil {
 		c.code = d.Error.Kind.ExitCode()
@@ -189,7 +194,7 @@ func (t *target) diff(m *trial) []string {
 	var out []string
 	for _, line := range lineDiff(before[m.Line-1:last], after[m.Line-1:last-len(before)+len(after)]) {
 		if !strings.HasPrefix(line, "  ") && line != "+ " {
-			out = append(out, line)
+			out = append(out, strings.TrimSuffix(line, "\r"))
 		}
 	}
 	return out
