@@ -132,11 +132,10 @@ func failedStatus(r *effect.Reply, err *effect.Error) string {
 // agentName is the name of the role that was asked.
 func agentName(args effect.View) string {
 	for _, field := range []string{"who", "to"} {
-		switch v := args.Value(field).(type) {
-		case starlark.String:
-			return string(v)
-		case *effect.Record:
-			name, _ := starlark.AsString(v.Field("name"))
+		if name := args.Text(field); name != "" {
+			return name
+		}
+		if name := args.TextIn(field, "name"); name != "" {
 			return name
 		}
 	}

@@ -214,6 +214,34 @@ func (v View) Text(k string) string {
 	return s
 }
 
+// TextIn returns the text in a field of the record that a field holds, "" where either is something
+// else. It makes no value of the rest of the record, whose contracts take long to read.
+func (v View) TextIn(k, field string) string {
+	if v.d != nil {
+		r, ok := v.Value(k).(*Record)
+		if !ok {
+			return ""
+		}
+		s, _ := starlark.AsString(r.Field(field))
+		return s
+	}
+	b, ok := v.scalar(k, tagRecord)
+	d := decoder{buf: b}
+	typ := int(d.byte())
+	if !ok || typ >= len(recordTypes) {
+		return ""
+	}
+	at := slices.Index(recordTypes[typ].Fields, field)
+	if at < 0 || at >= d.count() {
+		return ""
+	}
+	d.skipAll(0, at, false)
+	if d.byte() != tagString || d.err != nil {
+		return ""
+	}
+	return d.text()
+}
+
 // Int returns an int field.
 func (v View) Int(k string) int64 {
 	if v.d == nil {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.starlark.net/starlark"
+
 	"starling/lang/effect"
 )
 
@@ -47,6 +49,36 @@ func TestViewFindsItsFields(t *testing.T) {
 }
 
 // Without leaves out what it is told to, also where a field stands twice, and changes nothing else.
+// A text in a record is that of the record, whatever stands around it; nothing else is one.
+func TestTextInARecord(t *testing.T) {
+	fields := make([]starlark.Value, len(effect.RoleType.Fields))
+	for i := range fields {
+		fields[i] = starlark.None
+	}
+	fields[0], fields[1] = starlark.String("judge"), starlark.String("be fair")
+	role := effect.NewRecord(effect.RoleType, fields...)
+	d := starlark.NewDict(4)
+	for k, x := range map[string]starlark.Value{
+		"who": role, "text": starlark.String("ann"), "list": starlark.NewList([]starlark.Value{role}), "none": starlark.None,
+	} {
+		_ = d.SetKey(starlark.String(k), x)
+	}
+	encoded, err := effect.MustEncode(d).View()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, v := range map[string]effect.View{"payload": encoded, "value": effect.ViewOf(d)} {
+		for k, want := range map[[2]string]string{
+			{"who", "name"}: "judge", {"who", "instructions"}: "be fair", {"who", "backend"}: "", {"who", "nothing"}: "",
+			{"text", "name"}: "", {"list", "name"}: "", {"none", "name"}: "", {"absent", "name"}: "",
+		} {
+			if got := v.TextIn(k[0], k[1]); got != want {
+				t.Errorf("%s: %v: got %q, want %q", name, k, got, want)
+			}
+		}
+	}
+}
+
 func TestWithout(t *testing.T) {
 	var in, want, rest effect.Object
 	p := in.Text("a", "1").Int("b", 2).Text("a", "3").Flag("c", true).Payload()
