@@ -211,5 +211,6 @@ func (h *host) attempt(s *state, st *step, emit func(string, starlark.Value)) (*
 		Resolved: resolved, Returns: st.Returns, Feedback: feedbackOf(st.Feedback), Session: session, Messages: st.messages(), Memory: s.shared.given(args, st), Settings: h.within(st.Tree), Emit: emit,
 		Store: h.e.store.Info().Path, Tree: st.Tree, Trees: h.trees(), Owns: s.owned(st),
 		Journal: func(l effect.Look) (starlark.Value, *effect.Error) { return h.e.look(run, st.Step, l) },
+		Known:   func(q effect.Survey) (*effect.Known, *effect.Error) { return h.e.survey(run, q) },
 		Env:     func(name string) (string, bool) { return h.e.variable(run, name) }}, handler, nil
 }

@@ -30,6 +30,7 @@
 //	measure       waiting  measure.…   do: "tests", "scan", "code" · argv, reports, paths: lists of strings · format · dir · env: dict of string
 //	workspace     waiting  workspace.… do: "checkpoint", "rollback", "diff", "commit" · checkpoint · since · message · paths: list of strings
 //	journal       waiting  journal.…   do: "steps", "events" · of: address of a step · types: list of strings
+//	project       waiting  project.find  agents: list of dicts of agent, backend, tools · workflows: list of strings
 //	memory.vars   answer   itself      do: "get", "set", "delete", "all" · key · value · default
 //	memory.chat   answer   itself      do: "add", "all", "keep" · chat · by · text · last: int
 //	memory.project waiting itself      do: "get", "set", "delete", "all" · key · value · default
@@ -56,7 +57,7 @@
 //	measure.scan      15m               0                 0       retry             raise
 //	fs, workspace,
 //	measure.code,
-//	context, journal,
+//	context, journal, project,
 //	artifact          none              0                 0       retry             raise
 //
 // A request is idempotent if it is a GET or HEAD, or says so.

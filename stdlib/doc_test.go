@@ -44,6 +44,7 @@ func TestTableOfRequests(t *testing.T) {
 		`measure.tests(["go"], "go", reports = ["a"], dir = "a", env = {})`, `measure.scan(["a"])`, `measure.code(["a"])`,
 		`workspace.checkpoint()`, `workspace.rollback("0123456789abcdef01234567")`, `workspace.commit("m", paths = ["a"], since = "0123456789abcdef01234567")`,
 		`journal.steps(of = "s")`, `journal.events(types = ["t"])`,
+		`project.find(agents = ["a"], workflows = ["w"])`,
 		`memory.vars.get("k", 1)`, `memory.vars.set("k", 1)`, `memory.chat.add("t", by = "a", chat = "c")`, `memory.chat.keep(2)`,
 		`memory.project.get("k", 1)`, `memory.project.set("k", 1)`,
 		`queue.push("q", 1)`, `queue.take("q", wait = True, timeout = "1s", lease = "1m")`,

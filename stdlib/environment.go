@@ -93,6 +93,7 @@ func predeclared() starlark.StringDict {
 		"mcp":       members(mcpModule()...),
 		"measure":   members(measureModule()...),
 		"memory":    memoryModule(),
+		"project":   members(findModule()...),
 		"queue":     members(queueModule()...),
 		"re":        members(reModule()...),
 		"secrets":   members(secretsModule()...),

@@ -48,6 +48,7 @@ type Attempt struct {
 	Env      func(name string) (value string, ok bool)        // variables that the project declares, as the client that carries the run has them
 	Wait     func(ctx context.Context, d time.Duration) bool  // lets a time pass by the engine's clock, and tells whether it was left to: false when ctx ends
 	Journal  func(l Look) (starlark.Value, *Error)            // what the run's journal says up to the request, as plain values
+	Known    func(s Survey) (*Known, *Error)                  // what the engine keeps beside the run
 	Emit     func(kind string, data starlark.Value)           // journals an event of the attempt, before the reply
 	Ask      func(ctx context.Context, l Leave) (bool, error) // has people decide at a gate of the step; nil where nobody can be asked
 	Token    string                                           // by which whoever works for the attempt is known to the engine while it is in flight; a secret
@@ -101,6 +102,33 @@ type Look struct {
 	Child  string   // address of a step of the run that has started a child run, to look into that; "" for the run itself
 	Events bool     // all events, in place of the steps
 	Types  []string // of events: only these; empty for all
+}
+
+// Survey says what is wanted of what the engine keeps beside the run that asks.
+type Survey struct {
+	Workflows []string // scripts that are defined, as run takes their names
+	Past      bool     // what agents have spent in other runs, the newest ones
+}
+
+// Known is what the engine says to a [Survey].
+type Known struct {
+	Workflows []Workflow       // in the order of the survey
+	Past      map[string]Spent // by agent; those that nobody has asked are not in it
+}
+
+// Workflow is a script that is defined under a name, or why there is none.
+type Workflow struct {
+	Fault   string             // why it cannot be run, "" where it can
+	Address string             // NAME@VERSION
+	Inputs  *contract.Contract // of its main, nil where it says nothing of them
+}
+
+// Spent is what calls of an agent have come to; what its backend does not tell is 0.
+type Spent struct {
+	Calls        int64 // requests that were sent
+	MicroUSD     int64 // millionths of a dollar
+	InputTokens  int64
+	OutputTokens int64
 }
 
 // Steer is a message for an agent that is at work.

@@ -36,7 +36,7 @@ type Question struct {
 // Cast says who plays an agent instead of its function in the fake: what a scripted function would return to the request. ok is false for an agent that nobody plays.
 type Cast func(agent string) (part func(ctx context.Context, request starlark.Value) (starlark.Value, error), ok bool)
 
-// Handlers returns the handlers of agent and handoff. load loads the fakes of runs; cast comes first, nil for nobody; servers are those whose tools agents use.
+// Handlers returns the handlers of agent, handoff and project. load loads the fakes of runs; cast comes first, nil for nobody; servers are those whose tools agents use.
 func Handlers(load LoadScript, cast Cast, servers *tool.Servers) map[string]*effect.Handler {
 	fakes := &fakes{load: load, cast: cast}
 	backends := map[string]Backend{backendCommand: command{}, backendScripted: scripted{fakes},
@@ -49,6 +49,7 @@ func Handlers(load LoadScript, cast Cast, servers *tool.Servers) map[string]*eff
 	return map[string]*effect.Handler{
 		"agent":   {Resolve: r.agent, Perform: perform, Question: question},
 		"handoff": {Resolve: r.handoff, Perform: perform, Question: question},
+		"project": {Perform: finder{r, servers}.perform},
 	}
 }
 

@@ -3,6 +3,7 @@ package tool
 import (
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"go.starlark.net/starlark"
@@ -50,6 +51,16 @@ type Grant struct {
 // Allows tells whether a tool may be used.
 func (g Grant) Allows(tool string) bool {
 	return allows(g.Allow, tool) && allows(g.Tools, tool) && allows(g.Granted, tool)
+}
+
+// Denies is the fault of a tool that is named and may not be used; nil for one that may be, and for
+// a pattern of several.
+func (g Grant) Denies(tool string) *Fault {
+	g.Tools = nil
+	if g.Allows(tool) || strings.ContainsAny(tool, `*?[`) {
+		return nil
+	}
+	return faultf(NotAllowed, g.Name, tool, "denied: %s", mayUse(g, true))
 }
 
 func allows(patterns []string, tool string) bool {

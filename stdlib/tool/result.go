@@ -89,6 +89,12 @@ func unknownTool(g Grant, tool string, all []*mcp.Tool) *Fault {
 			names = append(names, t.Name)
 		}
 	}
+	return NoSuch(g, tool, names)
+}
+
+// NoSuch is the fault of a tool, or a pattern of tools, that a server does not have; names are those
+// that it has and that may be used.
+func NoSuch(g Grant, tool string, names []string) *Fault {
 	hint := diagnostic.DidYouMean(tool, names)
 	if hint == "" {
 		hint = "there are " + orNone(strings.Join(names, ", "))
