@@ -344,7 +344,15 @@ func (v *testVerb) mutantBounds(r *suite.Result) suite.Bounds {
 	return b
 }
 
-// reaching lists the tests that reach a mutant by their numbers, first those that reach least of
+// slow is 1 for a test that takes many times as long as others, 0 for the others.
+func (by *tester) slow(test int) int {
+	if by.file.results[test].Git {
+		return 1
+	}
+	return 0
+}
+
+// reaching lists the tests that reach a mutant by their numbers: slow ones last, and first those that reach least of
 // the file: they are the ones that are about what they reach.
 func (by *tester) reaching(m *mutate.Mutant) []int {
 	mark := compile.Around(by.subject.Marks,
@@ -363,6 +371,8 @@ func (by *tester) reaching(m *mutate.Mutant) []int {
 			}
 		}
 	}
-	slices.SortStableFunc(tests, func(a, b int) int { return cmp.Compare(reach[a], reach[b]) })
+	slices.SortStableFunc(tests, func(a, b int) int {
+		return cmp.Or(by.slow(a)-by.slow(b), cmp.Compare(reach[a], reach[b]))
+	})
 	return tests
 }

@@ -30,6 +30,7 @@ type Result struct {
 	Printed  []string        `json:"printed"`
 	Ended    string          `json:"ended,omitempty"` // by which bound it was, see Ended
 	Crashes  int             `json:"crashes"`
+	Git      bool            `json:"-"`          // it has used workspace, which starts programs and takes long
 	Took     time.Duration   `json:"took_ns"`    // on the wall
 	Virtual  time.Duration   `json:"virtual_ns"` // by the clock of the test
 }
@@ -80,6 +81,7 @@ func (f *File) Run(ctx context.Context, t Test, o Options) (*Result, error) {
 	err = s.play(o.Bounds)
 	s.result.Took, s.result.Virtual = time.Since(began), s.clock.Now().Sub(beginning())
 	s.result.Passed = len(s.result.Findings) == 0
+	s.result.Git = s.world.made
 	return s.result, err
 }
 
