@@ -83,6 +83,7 @@ func setUp(env *testscript.Env) error {
 	}
 	env.Setenv("USERNAME", "local:"+me.Username)
 	env.Setenv("GORACE", os.Getenv("GORACE"))
+	env.Setenv("GOCACHE", buildCache())
 	env.Setenv("SCRIPTS", scripts)
 	env.Setenv("LIBRARY", filepath.Join(scripts, "..", "stdlib"))
 	env.Setenv("XDG_RUNTIME_DIR", sockets)
@@ -93,6 +94,16 @@ func setUp(env *testscript.Env) error {
 		os.RemoveAll(sockets)
 	})
 	return nil
+}
+
+// buildCache is where go keeps what it has built: a session that runs go is not to build the library of
+// Go again. Its HOME is empty.
+func buildCache() string {
+	if dir := os.Getenv("GOCACHE"); dir != "" {
+		return dir
+	}
+	dir, _ := os.UserCacheDir() // none: go says so
+	return filepath.Join(dir, "go-build")
 }
 
 // endOwners kills the processes that own stores in a session's folder.
