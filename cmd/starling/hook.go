@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -50,7 +49,6 @@ started is told what is known and starts nothing.`,
 const (
 	knowledgeFolder = ".claude/knowledge"
 	knowledgeMap    = "KNOWLEDGE_MAP_CLAUDE.md"
-	pendingReviews  = "pending-review"
 )
 
 // hookDocument is what a hook prints.
@@ -73,6 +71,7 @@ func (c *call) sessionStart(ctx context.Context, v hookVerb) error {
 	if err != nil {
 		return err
 	}
+	text += c.waitingQuestions(ctx)
 	if v.plain {
 		c.print("%s", strings.TrimSuffix(text, "\n"))
 	} else if err := c.answerJSON(hookDocument{hookOutput{"SessionStart", text}}); err != nil {
@@ -84,17 +83,31 @@ func (c *call) sessionStart(ctx context.Context, v hookVerb) error {
 	return nil
 }
 
-// knownAt is what a session is told: the map, and how many questions wait.
+// knownAt is the map, cut to what a session is told.
 func knownAt(folder string, most int) (string, error) {
 	text, err := os.ReadFile(filepath.Join(folder, knowledgeMap))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
-	known := cutLines(string(text), most, knowledgeFolder+"/"+knowledgeMap)
-	if n := questions(filepath.Join(folder, pendingReviews)); n > 0 {
-		known += fmt.Sprintf("\nQuestions about it that wait for a person: %d (starling review)\n", n)
+	return cutLines(string(text), most, knowledgeFolder+"/"+knowledgeMap), nil
+}
+
+// waitingQuestions is the line that says how many questions starling review would put, "" for none.
+// A store that cannot be read is told of and fails nothing.
+func (c *call) waitingQuestions(ctx context.Context) string {
+	s, err := c.door().Look(ctx)
+	var q *questions
+	if err == nil {
+		defer c.leave(s)
+		q, err = questionsFor(ctx, s, gateQuery{})
 	}
-	return known, nil
+	switch {
+	case err != nil:
+		return fmt.Sprintf("\nWhether questions wait for a person is not known: %v\n", err)
+	case q.count() == 0:
+		return ""
+	}
+	return fmt.Sprintf("\nQuestions that wait for a person: %d (starling review)\n", q.count())
 }
 
 // cutLines keeps as many whole lines as fit, and says how many were left out and where they are.
@@ -105,24 +118,6 @@ func cutLines(text string, most int, where string) string {
 	end := strings.LastIndexByte(text[:max(0, most)], '\n') + 1
 	rest := strings.Count(strings.TrimSuffix(text[end:], "\n"), "\n") + 1
 	return fmt.Sprintf("%s… %d more lines in %s\n", text[:end], rest, where)
-}
-
-// questions counts the records that nobody has answered. One that cannot be read is somebody else's file.
-func questions(folder string) (n int) {
-	records := os.DirFS(folder)
-	files, _ := fs.Glob(records, "*.json")
-	for _, file := range files {
-		var review struct {
-			AutoApply bool   `json:"auto_apply"`
-			Question  string `json:"question"`
-			Answer    string `json:"answer"`
-		}
-		text, err := fs.ReadFile(records, file)
-		if err == nil && json.Unmarshal(text, &review) == nil && !review.AutoApply && review.Question != "" && review.Answer == "" {
-			n++
-		}
-	}
-	return n
 }
 
 // lookForChanges starts the run in the background. The commit is its key: for one that was looked at there is a run already, and nothing is started.

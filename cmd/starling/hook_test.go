@@ -1,26 +1,6 @@
 package main
 
-import (
-	"os"
-	"path/filepath"
-	"testing"
-)
-
-// The folder of a project may have any name.
-func TestQuestionsInAnyFolder(t *testing.T) {
-	folder := filepath.Join(t.TempDir(), "[a]*")
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range map[string]string{"open.json": `{"question": "Which?"}`, "answered.json": `{"question": "Which?", "answer": "a"}`, "none.txt": `{"question": "Which?"}`} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if n := questions(folder); n != 1 {
-		t.Errorf("got %d, want 1", n)
-	}
-}
+import "testing"
 
 func TestLinesThatAreLeftOut(t *testing.T) {
 	for _, test := range []struct {

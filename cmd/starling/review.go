@@ -26,7 +26,10 @@ func (c *call) reviewCommand() *cobra.Command {
 		Long: `Show each open gate with its options by number and take its answer: a number or the name of an option, and the reason behind it. Words alone are the reason of the option "other", if there is
 one. Where there are no options the answer is JSON, or words. An empty line leaves the gate open, the end of the input leaves them all.
 
-Each answer is durable when it is accepted. After the last one the runs are followed until they rest.`,
+A question about what is known shows the entry and what is proposed. "ask WORDS" asks wellspring, and the question comes again with what it says; "edit" takes the text that is to stand there, from
+$VISUAL, $EDITOR or the lines that follow, up to a single full stop; "reject WORDS" leaves the entry, and that is kept. Questions that wait while no run asks them are asked by one that this starts.
+
+Each answer is durable when it is accepted. After the last one the runs are followed until they rest, and what they ask then is asked.`,
 		Args: operands(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.review(cmd.Context(), target, which) },
 	}
@@ -35,89 +38,182 @@ Each answer is durable when it is accepted. After the last one the runs are foll
 	return cmd
 }
 
-// review asks about the gates that are open when it begins.
+// review asks about the gates that are open when it begins, and those that the answers open.
 func (c *call) review(ctx context.Context, target, which string) error {
-	s, all, err := c.openGates(ctx, c.staying(false), gateQuery{target: target, filter: which})
+	s, err := c.door().Stay(ctx, false)
 	if err != nil {
 		return err
 	}
 	defer c.leave(s)
-	gates := all.List
-	if len(gates) == 0 {
+	wanted := gateQuery{target: target, filter: which}
+	q, err := questionsFor(ctx, s, wanted)
+	if err == nil && q.unasked > 0 {
+		if err = c.askUnasked(ctx, s); err == nil {
+			q, err = questionsFor(ctx, s, wanted)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if len(q.gates) == 0 {
 		c.notice("no gate is open")
 		return nil
 	}
 	lines, release := c.lines()
-	answered, err := c.askAll(ctx, s, lines, gates, target)
-	release()
-	if err != nil {
-		return err
-	}
-	return c.tellAll(ctx, s, answered)
+	defer release()
+	a := &asking{call: c, session: s, lines: lines, wanted: wanted, seen: map[string]bool{}}
+	return a.ask(ctx, q.gates)
 }
 
+// asking is one sitting: a person's answers to gates.
+type asking struct {
+	*call
+	session session
+	lines   repl.Lines
+	wanted  gateQuery
+	seen    map[string]bool // the gates that were put, by address and the time they opened
+	over    bool            // the input has ended
+}
+
+// ask puts gates, follows the runs that were answered until they rest, and puts what they ask then.
+func (s *asking) ask(ctx context.Context, gates []runtime.Gate) error {
+	for len(gates) > 0 {
+		answered, err := s.askAll(ctx, gates)
+		if err == nil {
+			err = s.tellAll(ctx, s.session, answered)
+		}
+		if err != nil || s.over || len(answered) == 0 {
+			return err
+		}
+		if gates, err = s.fresh(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fresh are the open gates that were not put yet.
+func (s *asking) fresh(ctx context.Context) ([]runtime.Gate, error) {
+	q, err := questionsFor(ctx, s.session, s.wanted)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(q.gates, func(g runtime.Gate) bool { return s.seen[opening(g)] }), nil
+}
+
+func opening(g runtime.Gate) string { return g.Address + " " + g.OpenedAt.String() }
+
 // askAll gives the receipts of what was answered: the last of each run.
-func (c *call) askAll(ctx context.Context, s session, lines repl.Lines, gates []runtime.Gate, as string) ([]*runtime.Receipt, error) {
-	var answered []*runtime.Receipt
-	for i, g := range gates {
-		receipt, err := c.askAbout(ctx, s, lines, g, fmt.Sprintf("%d/%d", i+1, len(gates)), as)
+func (s *asking) askAll(ctx context.Context, gates []runtime.Gate) (answered []*runtime.Receipt, err error) {
+	for i := 0; i < len(gates); i++ {
+		g := gates[i]
+		s.seen[opening(g)] = true
+		receipt, asks, err := s.askAbout(ctx, g, fmt.Sprintf("%d/%d", i+1, len(gates)))
 		switch {
 		case errors.Is(err, io.EOF) || errors.Is(err, repl.ErrAborted):
+			s.over = true
 			return answered, nil
 		case err != nil:
 			return nil, err
 		case receipt == nil:
 			continue
 		}
-		c.print("accepted %s", g.Address)
+		s.print("accepted %s", g.Address)
+		if asks { // the question comes again, with what is said to it
+			more, err := s.putAgain(ctx, receipt)
+			if err != nil {
+				return nil, err
+			}
+			gates = slices.Insert(slices.Clone(gates), i+1, more...)
+			continue
+		}
 		answered = slices.DeleteFunc(answered, func(earlier *runtime.Receipt) bool { return earlier.Run == receipt.Run })
 		answered = append(answered, receipt)
 	}
 	return answered, nil
 }
 
-// askAbout asks until an answer is accepted, or the line is empty: then there is no receipt.
-func (c *call) askAbout(ctx context.Context, s session, lines repl.Lines, g runtime.Gate, number, as string) (*runtime.Receipt, error) {
-	c.notice("\n%s %s", number, gateLine(g))
-	if text := indent(g.Data, "  "); text != "" && text != "null" {
-		c.notice("  %s", text)
+// putAgain waits until a run that was asked something has said it, and gives the gates that it
+// opens then.
+func (s *asking) putAgain(ctx context.Context, asked *runtime.Receipt) ([]runtime.Gate, error) {
+	if err := s.tellAll(ctx, s.session, []*runtime.Receipt{asked}); err != nil {
+		return nil, err
+	}
+	fresh, err := s.fresh(ctx)
+	return slices.DeleteFunc(fresh, func(g runtime.Gate) bool {
+		run, _, _ := strings.Cut(g.Address, "/")
+		return run != asked.Run
+	}), err
+}
+
+// What an answer may be called that brings a text, and one that is a question.
+const (
+	optionEdit = "edit"
+	optionAsk  = "ask"
+)
+
+// askAbout asks until an answer is accepted, or the line is empty: then there is no receipt. It
+// tells whether the answer was a question.
+func (s *asking) askAbout(ctx context.Context, g runtime.Gate, number string) (receipt *runtime.Receipt, asks bool, err error) {
+	s.notice("\n%s %s", number, gateLine(g))
+	if text := gateData(g); text != "" {
+		s.notice("%s", text)
 	}
 	for i, o := range g.Options {
-		c.notice("  %d) %s", i+1, orElse(o.Description, o.Name))
+		name := o.Name
+		if _, err := strconv.Atoi(name); err == nil || o.Description == "" {
+			name = ""
+		}
+		s.notice("  %d) %s", i+1, orElse(strings.TrimPrefix(name+": "+o.Description, ": "), o.Name))
 	}
 	for {
-		line, err := lines.Line(ctx, "> ")
+		line, err := s.lines.Line(ctx, "> ")
 		if line = strings.TrimSpace(line); err != nil || line == "" {
-			return nil, err
+			return nil, false, err
 		}
-		receipt, err := c.sendAnswer(ctx, s, g, line, as)
+		receipt, asks, err := s.sendAnswer(ctx, g, line)
 		if err == nil {
-			return receipt, nil
+			return receipt, asks, nil
+		}
+		if errors.Is(err, io.EOF) || errors.Is(err, repl.ErrAborted) {
+			return nil, false, err
 		}
 		refused := runtime.AsRefusal(err)
-		c.complain(refused, err)
+		s.complain(refused, err)
 		switch refused.Kind {
 		case runtime.ErrBadChoice, runtime.ErrBadPayload: // said otherwise it is accepted
 		case runtime.ErrInternal, runtime.ErrOwnerUnreachable:
-			return nil, err
+			return nil, false, err
 		default:
-			return nil, nil // such as a gate that somebody else has answered
+			return nil, false, nil // such as a gate that somebody else has answered
 		}
 	}
 }
 
 // sendAnswer answers a gate with what somebody has typed.
-func (c *call) sendAnswer(ctx context.Context, s session, g runtime.Gate, line, as string) (*runtime.Receipt, error) {
+func (s *asking) sendAnswer(ctx context.Context, g runtime.Gate, line string) (*runtime.Receipt, bool, error) {
 	sig, err := answerOf(g, line)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	r, err := runtime.DeclaredBy(ctx, s, sig.Run)
+	about := knownReview(g.Data).Entry != ""
+	if about && sig.Choice == optionEdit {
+		text := sig.Reason
+		if text == "" {
+			if text, err = s.textFor(ctx, s.lines, g); err != nil {
+				return nil, false, err
+			}
+		}
+		sig.Reason = ""
+		sig.Data, _ = json.Marshal(map[string]string{"text": text}) // a text
+	}
+	r, err := runtime.DeclaredBy(ctx, s.session, sig.Run)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	sig.Run, sig.Env, sig.As, sig.Key = r.Run, c.values(r.Env), as, requestKey("")
-	return s.Signal(ctx, sig)
+	sig.Run, sig.Env, sig.As, sig.Key = r.Run, s.values(r.Env), s.wanted.target, requestKey("")
+	receipt, err := s.session.Signal(ctx, sig)
+	return receipt, about && sig.Choice == optionAsk, err
 }
 
 // answerOf reads an answer: the number or name of an option with a reason behind it, a reason alone, or a payload where there are no options.
@@ -149,15 +245,17 @@ func answerOf(g runtime.Gate, line string) (runtime.Signal, error) {
 	return sig, runtime.Refuse(runtime.ErrBadChoice, "", "got %q, want a number from 1 to %d", first, len(g.Options))
 }
 
-// tellAll follows the runs that were answered, one after another, until they rest. What agents say there is told as in a conversation.
+// tellAll follows the runs that were answered, one after another, until they rest. A sitting shows
+// what is said to people and what has failed; what is written and
+// queued behind it is in the journal.
 func (c *call) tellAll(ctx context.Context, s session, answered []*runtime.Receipt) error {
 	usual := newProgress(c.stderr)
 	show := func(ev runtime.Event) {
 		if d := detailsOf(ev.Data); ev.Type == "output.emit" && d.text("kind") == "chat" {
 			c.notice("%s: %s", d.sub("fields").text("by"), d.sub("fields").text("text"))
-			return
+		} else if forPeople(ev) {
+			usual.show(ev)
 		}
-		usual.show(ev)
 	}
 	for _, receipt := range answered {
 		f := follower{session: s, run: receipt.Run, after: receipt.Seq, show: show}
@@ -171,4 +269,16 @@ func (c *call) tellAll(ctx context.Context, s session, answered []*runtime.Recei
 		c.notice("%s %s", r.Status, r.ID)
 	}
 	return nil
+}
+
+// forPeople tells whether an event is shown in a sitting.
+func forPeople(ev runtime.Event) bool {
+	switch ev.Type {
+	case "output.print", "output.log", "gate.escalated", "gate.withdrawn", "signal.refused", "agent.event":
+		return true
+	case "step.settled":
+		end := runtime.Settled(&ev)
+		return end.Kind != "" && end.Kind != "timeout"
+	}
+	return false
 }

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
+	"starling/lang/diagnostic"
 	"starling/runtime"
 )
 
@@ -19,12 +21,20 @@ const (
 	RememberWorker = "remember-worker"
 )
 
+// Reviews is the queue of the questions about what is known. An item is a Review of
+// @std/knowledge.star.
+const Reviews = "reviews"
+
+// KnowledgeQuestions is the name under which a project may define the script that asks the
+// questions which wait and which nobody asks.
+const KnowledgeQuestions = "knowledge-questions"
+
 // KnowledgeChanges is the name under which a project may define the script that looks for what the code has overtaken.
 const KnowledgeChanges = "knowledge-changes"
 
 // builtIn is the text of what runs under a name that is not defined.
 func builtIn(name string) string {
-	function := map[string]string{RememberWorker: "remember_worker", KnowledgeChanges: "changes"}[name]
+	function := map[string]string{RememberWorker: "remember_worker", KnowledgeChanges: "changes", KnowledgeQuestions: "questions"}[name]
 	return fmt.Sprintf("load(\"@std/knowledge.star\", %q)\n\ndef main():\n    return %s()\n", function, function)
 }
 
@@ -62,6 +72,39 @@ type Knowledge struct {
 	Files    []string `json:"files,omitempty"`
 }
 
+// Categories is what knowledge is about: a folder each, and the other words for it, as
+// @std/knowledge_files.star has them.
+func Categories() map[string][]string {
+	return map[string][]string{
+		"architecture": {"design", "structure"},
+		"patterns":     {"pattern", "convention", "conventions"},
+		"dependencies": {"dependency", "library", "libraries"},
+		"workflows":    {"workflow", "process"},
+		"gotchas":      {"gotcha", "pitfall", "pitfalls"},
+	}
+}
+
+// categoryNames are the folders, in the order in which they are told.
+const categoryNames = "architecture, patterns, dependencies, workflows, gotchas"
+
+// checkCategory refuses a category that nothing would be filed under.
+func checkCategory(category string) error {
+	word := strings.TrimSpace(strings.ToLower(category))
+	var known []string
+	for folder, others := range Categories() {
+		known = append(append(known, folder), others...)
+	}
+	if slices.Contains(known, word) {
+		return nil
+	}
+	r := runtime.Refuse(runtime.ErrBadInput, "", "remember: there is no category %q; there are %s", category, categoryNames)
+	slices.Sort(known)
+	if near, ok := diagnostic.Nearest(word, known); ok {
+		r.Help, r.Call = fmt.Sprintf("did you mean %q?", near), fmt.Sprintf("did you mean %q?", near)
+	}
+	return r
+}
+
 type pushArgs struct {
 	Queue, Key string
 	Value      json.RawMessage
@@ -88,8 +131,12 @@ func (d *Desk) remember(ctx context.Context, a rememberArgs) (any, error) {
 	return d.Remember(ctx, a.Knowledge, a.Key)
 }
 
-// Remember queues something and answers when it is durable, before anybody looks at it.
+// Remember queues something and answers when it is durable, before anybody looks at it. A category
+// that is not known is refused, and nothing is queued.
 func (d *Desk) Remember(ctx context.Context, k Knowledge, key string) (*Remembered, error) {
+	if err := checkCategory(k.Category); err != nil {
+		return nil, err
+	}
 	queues, err := runtime.Facet[runtime.Queues](d.Engine)
 	if err != nil {
 		return nil, err
