@@ -48,6 +48,10 @@ type Run struct {
 	Work    []Work          `json:"work,omitempty"`   // what agents come for, in the order of the requests
 	Awaits  []Await         `json:"awaits,omitempty"` // what steps wait for that somebody sends, in the order of the requests
 	Details *Details        `json:"details,omitempty"`
+
+	// Decisions are how the gates of a run that has ended were decided, in their order; the newest
+	// 1000.
+	Decisions []Decided `json:"decisions,omitempty"`
 }
 
 // Details is what a run is beside its outcome. Its steps are told by [Steps].

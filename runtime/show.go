@@ -54,6 +54,11 @@ func (r *reader) document(s *state, horizon uint64, to contract.Audience) (*Run,
 			run.Awaits = append(run.Awaits, Await{Step: st.Step, Queue: st.queue()})
 		}
 	}
+	if s.Status.Ended() {
+		if run.Decisions, err = r.decisions(s.ID); err != nil {
+			return nil, err
+		}
+	}
 	run.Details = r.details(s)
 	run.Details.Horizon = horizon
 	return run, nil

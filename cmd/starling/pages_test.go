@@ -27,6 +27,7 @@ func TestShow(t *testing.T) {
 	want := `tq3f9zk1m5ab  suspended  review.star
   started  2026-01-02T03:04:05Z by local:ann
   updated  2026-01-02T03:04:07Z, record 7
+  waits    reviewer-agent decides review-gate by 2026-01-02T05:04:05Z
   due      2026-01-02T05:04:05Z
   inputs   {
     "threshold": 0.85

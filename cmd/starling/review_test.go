@@ -84,6 +84,30 @@ func decision(run, choice, reason string) map[string]any {
 	return map[string]any{"workflow_id": run, "step_id": "review-gate", "payload": map[string]any{"choice": choice, "reason": reason}}
 }
 
+// decided wants the decision in the state of the run that has ended, over MCP and with commands.
+func (r *review) decided(run string) {
+	r.t.Helper()
+	var shown map[string]any
+	if err := json.Unmarshal([]byte(r.cli(0, "show", run, "--json")), &shown); err != nil {
+		r.t.Fatal(err)
+	}
+	told := r.good(r.researcher, "status", map[string]any{"workflow_id": run})
+	for face, state := range map[string]map[string]any{"show": shown, "status": told} {
+		list, _ := state["decisions"].([]any)
+		if len(list) != 1 {
+			r.t.Errorf("%s has the decisions %v, want one", face, list)
+			continue
+		}
+		d, _ := list[0].(map[string]any)
+		at, _ := d["at"].(string)
+		if _, err := time.Parse(time.RFC3339, at); err != nil || d["gate"] != "review-gate" ||
+			d["by"] != "reviewer-agent" || d["choice"] != "approve" || d["via"] != "signal" ||
+			d["reason"] != "Results meet quality threshold" {
+			r.t.Errorf("%s has the decision %v", face, d)
+		}
+	}
+}
+
 // ended waits for the end of a review and wants its output.
 func (r *review) ended(run, output string) {
 	r.t.Helper()
@@ -131,6 +155,7 @@ func TestA01ReviewOverMCP(t *testing.T) {
 	if done := r.good(r.researcher, "await", map[string]any{"handle": waiting["handle"]}); done["status"] != "completed" {
 		t.Errorf("the handle of before: %v", done)
 	}
+	r.decided(run)
 	decided := r.good(r.researcher, "await", map[string]any{"run": run, "gate": "review-gate"})
 	if decision, _ := decided["decision"].(map[string]any); decision["by"] != "reviewer-agent" || decision["via"] != "signal" || decision["reason"] != "Results meet quality threshold" {
 		t.Errorf("the decision is %v", decided)

@@ -60,6 +60,7 @@ func (c *call) show(ctx context.Context, address string, p stepPage) error {
 		for _, a := range r.Awaits {
 			c.print("\nwaits for %s\n  %s", a, c.sending(r.ID, a))
 		}
+		c.showDecisions(r.Decisions)
 		c.showEnd(r)
 		return nil
 	})
@@ -86,6 +87,9 @@ func (c *call) showHead(r *runtime.Run) {
 	if p := d.Project; p != nil && (p.File != "" || p.From != runtime.ProjectOwn) {
 		c.print("  project  %s", projectWords(p))
 	}
+	if waits := r.WaitsFor(); waits != "" {
+		c.print("  waits    %s", waits)
+	}
 	if d.NextDue != nil {
 		c.print("  due      %s", stamp(*d.NextDue))
 	}
@@ -96,6 +100,23 @@ func (c *call) showHead(r *runtime.Run) {
 		c.print("  program  %s", d.Program[:min(len(d.Program), shownHash)])
 	}
 	c.print("  inputs   %s", indent(r.Inputs, "  "))
+}
+
+// showDecisions says how the gates of a run were decided.
+func (c *call) showDecisions(list []runtime.Decided) {
+	for _, d := range list {
+		line := fmt.Sprintf("  decided  %s: %s by %s", d.Gate, orElse(d.Choice, "answered"), d.By)
+		if d.Through != "" {
+			line += ", answered by " + d.Through
+		}
+		if d.Via != "signal" {
+			line += " (" + d.Via + ")"
+		}
+		if d.Reason != "" {
+			line += ": " + d.Reason
+		}
+		c.print("%s", line)
+	}
 }
 
 // shownHash is how much of a hash people see.

@@ -16,6 +16,9 @@ type Standing struct {
 	Gates  []Gate            `json:"gates,omitempty"`  // the open ones
 	Steps  []runtime.Step    `json:"steps,omitempty"`
 
+	WaitsFor  string            `json:"waits_for,omitempty"` // in one line
+	Decisions []runtime.Decided `json:"decisions,omitempty"` // once it has ended
+
 	Next    uint64 `json:"next,omitempty"`    // the after of the page behind these steps, where there are more
 	Earlier bool   `json:"earlier,omitempty"` // there are older steps: after a record, 1 for the first, lists them
 
@@ -24,7 +27,8 @@ type Standing struct {
 
 // Stand tells how a run stands.
 func Stand(r *runtime.Run) *Standing {
-	at := &Standing{Run: r.ID, Status: r.Status, Script: r.Script, Error: r.Error, Gates: shown(r.Gates)}
+	at := &Standing{Run: r.ID, Status: r.Status, Script: r.Script, Error: r.Error, Gates: shown(r.Gates),
+		WaitsFor: r.WaitsFor(), Decisions: r.Decisions}
 	if r.Status == runtime.Completed {
 		at.Output = r.Output
 	}
