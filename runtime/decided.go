@@ -14,14 +14,13 @@ import (
 
 // Decided is how a gate was decided: who chose what, why and when.
 type Decided struct {
-	Gate     string    `json:"gate"`              // address within its run
-	Choice   string    `json:"choice,omitempty"`  // "" where there were no options
-	Reason   string    `json:"reason,omitempty"`  // in the words of who decided
-	By       string    `json:"by"`                // the name that counts; "system" at a deadline
-	Through  string    `json:"through,omitempty"` // who has answered in that name, where it is not theirs
-	Via      string    `json:"via"`               // "signal", "fallback", "auto" or "override"
-	Override bool      `json:"override,omitempty"`
-	At       time.Time `json:"at"`
+	Gate    string    `json:"gate"`              // address within its run
+	Choice  string    `json:"choice,omitempty"`  // "" where there were no options
+	Reason  string    `json:"reason,omitempty"`  // in the words of who decided
+	By      string    `json:"by"`                // the name that counts; "system" at a deadline
+	Through string    `json:"through,omitempty"` // who has answered in that name, where it is not theirs
+	Via     string    `json:"via"`               // "signal", "fallback", "auto" or "override"
+	At      time.Time `json:"at"`
 }
 
 // maxDecided is how many decisions a run's document has: the newest. The journal has all.
@@ -53,7 +52,6 @@ func decidedOf(rec *Record) Decided {
 			*to, _ = starlark.AsString(said.Field(field))
 		}
 	}
-	d.Override = d.Via == "override"
 	if who := v.Texts("who"); len(who) > 1 {
 		d.Through = who[1]
 	}
