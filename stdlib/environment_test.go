@@ -428,7 +428,7 @@ func TestPredeclared(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	const want = "agent artifact context contract digest emit fail fs gate handoff http journal json log mailbox math mcp measure memory now print proceed queue random re reply role run secrets sh sleep steer stop text time uuid workspace yaml"
+	const want = "agent artifact context contract digest emit fail fs gate handoff http journal json log mailbox math mcp measure memory now print proceed project queue random re reply role run secrets sh sleep steer stop text time uuid workspace yaml"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
