@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -72,6 +73,8 @@ func given(name string) (found bool) {
 	flag.Visit(func(f *flag.Flag) { found = found || f.Name == name })
 	return found
 }
+
+var madeKey = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
 // drawn is what a story draws from: one seed, which plays it again.
 func drawn(t *testing.T) *rand.Rand {
@@ -373,8 +376,14 @@ func (p *telling) look(run string, varies []string, journal []runtime.Event) *en
 	p.sink.mu.Lock()
 	defer p.sink.mu.Unlock()
 	p.end.requests = len(p.sink.requests)
+	keys := map[string]string{} // those that a script has made, which differ from run to run
 	for _, r := range p.sink.requests {
-		r = strings.ReplaceAll(r, run, "RUN")
+		r = madeKey.ReplaceAllStringFunc(strings.ReplaceAll(r, run, "RUN"), func(key string) string {
+			if keys[key] == "" {
+				keys[key] = fmt.Sprintf("KEY%d", len(keys)+1)
+			}
+			return keys[key]
+		})
 		if !slices.Contains(p.end.effects, r) {
 			p.end.effects = append(p.end.effects, r)
 		}
