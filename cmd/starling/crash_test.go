@@ -105,7 +105,7 @@ func (s *story) apart(most int) int {
 	case *everyCommit:
 		return 1
 	case s.Toy:
-		return 32
+		return 64
 	case s.Servers:
 		return 12
 	}
