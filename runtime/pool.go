@@ -145,7 +145,8 @@ func (p *pool) set(l *loan, bytes int64) {
 	}
 }
 
-// begin notes that a run that has a loan begins a turn with all that has come for it.
+// begin notes that a run begins a turn with all that has come for it. A call that was for an earlier turn is
+// forgotten, also of a run that has no loan any more: else each turn would be abandoned for it.
 func (p *pool) begin(l *loan) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

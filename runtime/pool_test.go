@@ -201,6 +201,35 @@ func TestDeadlineOfARunThatWaitsForMemory(t *testing.T) {
 	h.until(hog.ID, runtime.Cancelled)
 }
 
+// What comes for a run that waits for memory has its turn taken again once, not again and again.
+func TestTimersOfARunThatWaitsForMemory(t *testing.T) {
+	h := newHungry(t, 4<<20)
+	close(h.release)
+	hog := h.start(spins, `{"n": 4}`)
+	run := h.start(`
+def grow():
+    gate("go", options = ["yes"])
+    return len(["x" * (256 << 10) + str(i) for i in range(12)])
+def main():
+    return parallel([lambda: sleep("500ms"), grow])[1]
+`, "")
+	h.until(run.ID, runtime.Suspended)
+	go h.engine.Signal(h.ctx, answer(run.ID, "parallel/1/go", "yes"))
+	h.waited(run.ID)
+	if h.count(run.ID, "step.settled") == 0 { // else the timer came before there was something to wait for
+		h.waited(run.ID)
+	}
+	if _, err := h.engine.Cancel(h.ctx, runtime.CancelRequest{Run: hog.ID}); err != nil {
+		t.Fatal(err)
+	}
+	if end := h.until(run.ID, runtime.Completed); string(end.Output) != "12" {
+		t.Errorf("output %s", end.Output)
+	}
+	if n := len(h.waits); n > 20 {
+		t.Errorf("the run began to wait %d times more", n)
+	}
+}
+
 // One run alone may hold as much as its own limit says, whatever all of them may.
 func TestOneRunGoesOnBeyondTheBoundOfAll(t *testing.T) {
 	h := newHungry(t, 1<<20)

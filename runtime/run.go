@@ -164,7 +164,7 @@ func (a *actor) next() {
 	a.mu.Lock()
 	events := a.queue
 	a.queue = nil
-	if a.borrows {
+	if a.e.pool.size > 0 {
 		a.e.pool.begin(&a.loan)
 	}
 	a.share(false)
