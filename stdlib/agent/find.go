@@ -23,7 +23,8 @@ type finder struct {
 
 func (f finder) perform(ctx context.Context, a *effect.Attempt) effect.Reply {
 	args := effect.ViewOf(a.Args)
-	known, fault := a.Known(effect.Survey{Workflows: args.Texts("workflows"), Past: args.Has("agents")})
+	// A script of others is not told what agents have spent in runs that it may know nothing of.
+	known, fault := a.Known(effect.Survey{Workflows: args.Texts("workflows"), Past: args.Has("agents") && a.Settings.Grant == ""})
 	if fault != nil {
 		return effect.Reply{Err: fault}
 	}
