@@ -15,10 +15,12 @@ import (
 // flight is an attempt in flight.
 type flight struct {
 	attempt int
-	stop    context.CancelCauseFunc
-	told    chan effect.Steer             // messages for it; nil where it cannot be told any
+	job     *job
 	asked   map[string]func(granted bool) // by the hashes of questions that an agent waits to have answered
 }
+
+// end stops the attempt.
+func (f flight) end(why error) { f.job.rouse(func() { f.job.stop(why) }) }
 
 // Why an attempt in flight was stopped.
 var (
@@ -48,9 +50,9 @@ type job struct {
 func (a *actor) launch(st *step) {
 	j := &job{nap: nap{e: a.e}, a: a, step: st.Step, number: st.Attempt, timeout: st.Policy.Timeout}
 	j.ctx, j.stop = context.WithCancelCause(a.e.ctx)
-	f := flight{attempt: st.Attempt, stop: j.stop}
+	f := flight{attempt: st.Attempt, job: j}
 	if st.steering() == effect.SteerLive {
-		f.told = make(chan effect.Steer, maxTold)
+		j.told, j.bell = make(chan effect.Steer, maxTold), make(chan struct{}, 1)
 	}
 	if agentKind(st.Kind) {
 		f.asked = map[string]func(bool){}
@@ -64,7 +66,7 @@ func (a *actor) launch(st *step) {
 	}
 	j.at.Wait = j.wait
 	j.at.Enlisted = j.enlist
-	j.at.Told = f.told
+	j.at.Told = j.told
 	if agentKind(st.Kind) {
 		j.limit = &limit{left: j.timeout}
 		j.at.Ask = a.asker(&j.nap, st.Step, st.Attempt)

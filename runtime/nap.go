@@ -3,22 +3,33 @@ package runtime
 import (
 	"context"
 	"time"
+
+	"starling/lang/effect"
 )
 
 // nap is what an attempt in flight knows of the clock: while it waits for nothing but that, it does not count as something in motion.
 type nap struct {
 	e      *Local
-	asleep bool   // guarded by e.mu
-	limit  *limit // the time of an attempt that can wait for people, nil for another
-	expire func() // ends the attempt for its time
-	place  string // run in whose place it works; "" where none is needed
+	asleep bool              // guarded by e.mu
+	limit  *limit            // the time of an attempt that can wait for people, nil for another
+	told   chan effect.Steer // messages for it; nil where it cannot be told any
+	bell   chan struct{}     // rung when there is one that wait has to hear of
+	waits  bool              // it is in wait; guarded by e.mu
+	expire func()            // ends the attempt for its time
+	place  string            // run in whose place it works; "" where none is needed
 }
 
-// set notes whether the attempt waits for the clock. Whoever wakes it says so before it does, so that no moment looks quiet in between.
+// set notes whether the attempt waits for the clock. Whoever wakes it says so before it does, so that
+// no moment looks quiet in between.
 func (n *nap) set(asleep bool) {
+	n.e.mu.Lock()
+	defer n.e.mu.Unlock()
+	n.note(asleep)
+}
+
+// note is set for who holds the engine's lock.
+func (n *nap) note(asleep bool) {
 	e := n.e
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	switch {
 	case asleep && !n.asleep:
 		e.asleep++
@@ -31,24 +42,79 @@ func (n *nap) set(asleep bool) {
 	}
 }
 
-// wait is effect.Attempt.Wait.
+// wait is effect.Attempt.Wait. While it sleeps its timer is set: a clock that is moved in between
+// would come to a later one.
 func (n *nap) wait(ctx context.Context, d time.Duration) bool {
 	if d <= 0 || ctx.Err() != nil {
 		return ctx.Err() == nil
 	}
 	over := make(chan struct{})
-	n.set(true)
 	stop := n.e.after(d, func() {
 		n.set(false)
 		close(over)
 	})
-	defer n.set(false)
 	defer stop()
+	if !n.sleep(ctx) {
+		return false
+	}
+	defer n.wake()
 	select {
 	case <-over:
 		return true
+	case <-n.bell:
 	case <-ctx.Done():
-		return false
+	}
+	return false
+}
+
+// left tells whether nobody wants anything of an attempt that waits.
+func (n *nap) left(ctx context.Context) bool { return ctx.Err() == nil && len(n.told) == 0 }
+
+// sleep has the attempt wait for the clock, unless somebody wants something of it.
+func (n *nap) sleep(ctx context.Context) bool {
+	n.e.mu.Lock()
+	defer n.e.mu.Unlock()
+	select {
+	case <-n.bell: // of a message that it has taken
+	default:
+	}
+	left := n.left(ctx)
+	if left {
+		n.note(true)
+		n.waits = true
+	}
+	return left
+}
+
+// wake ends what sleep has begun.
+func (n *nap) wake() {
+	n.e.mu.Lock()
+	defer n.e.mu.Unlock()
+	n.note(false)
+	n.waits = false
+}
+
+// rouse does what wakes the attempt if it waits, and counts it as in motion from then on.
+func (n *nap) rouse(do func()) {
+	n.e.mu.Lock()
+	defer n.e.mu.Unlock()
+	n.note(false)
+	do()
+}
+
+// tell hands a message to the attempt, unless so many wait that it gets this one with its next.
+func (n *nap) tell(s effect.Steer) {
+	n.e.mu.Lock()
+	defer n.e.mu.Unlock()
+	select {
+	case n.told <- s:
+	default:
+		return
+	}
+	if n.waits {
+		n.note(false)
+		n.waits = false
+		n.bell <- struct{}{} // it has room: sleep has emptied it
 	}
 }
 

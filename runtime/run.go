@@ -359,7 +359,7 @@ func (a *actor) after(t *turn) {
 	for _, step := range t.abort {
 		if f, ok := a.flights[step]; ok {
 			delete(a.flights, step)
-			f.stop(errWithdrawn)
+			f.end(errWithdrawn)
 		}
 	}
 	for _, tl := range t.tellings {

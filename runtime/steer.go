@@ -80,12 +80,10 @@ func (a *actor) deliver(tl telling) {
 	switch {
 	case !ok || st == nil:
 	case st.steering() == effect.SteerResume:
-		f.stop(errSteered)
+		f.end(errSteered)
 	default:
-		select {
-		case f.told <- effect.Steer{Message: tl.Message, Taken: a.taken(tl.step, f.attempt, tl.Seq)}:
-		default: // so many are waiting that it gets this one with its next attempt
-		}
+		taken := a.taken(tl.step, f.attempt, tl.Seq)
+		f.job.tell(effect.Steer{Message: tl.Message, Taken: taken})
 	}
 }
 

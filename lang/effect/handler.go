@@ -46,7 +46,7 @@ type Attempt struct {
 	Told     <-chan Steer         // what it is told from now on; only for a backend that is steered live
 	Settings *Settings
 	Env      func(name string) (value string, ok bool)        // variables that the project declares, as the client that carries the run has them
-	Wait     func(ctx context.Context, d time.Duration) bool  // lets a time pass by the engine's clock, and tells whether it was left to: false when ctx ends
+	Wait     func(ctx context.Context, d time.Duration) bool  // lets a time pass by the engine's clock, and tells whether it was left to: false when ctx ends, or Told has something
 	Journal  func(l Look) (starlark.Value, *Error)            // what the run's journal says up to the request, as plain values
 	Known    func(s Survey) (*Known, *Error)                  // what the engine keeps beside the run
 	Emit     func(kind string, data starlark.Value)           // journals an event of the attempt, before the reply

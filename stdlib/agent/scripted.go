@@ -148,19 +148,13 @@ func pause(ctx context.Context, a *effect.Attempt, d time.Duration) (left bool, 
 	if d <= 0 || ctx.Err() != nil {
 		return ctx.Err() == nil, nil
 	}
-	ctx, end := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		select {
-		case s := <-a.Told:
-			said = &s
-			end()
-		case <-ctx.Done():
-		}
-	}()
-	left = a.Wait(ctx, d)
-	end()
-	<-done
-	return left, said
+	if a.Wait(ctx, d) {
+		return true, nil
+	}
+	select {
+	case s := <-a.Told:
+		return false, &s
+	default:
+		return false, nil
+	}
 }
