@@ -31,6 +31,8 @@ var players = []player{
 	{"stdlib/*_test.star", "cmd/starling.TestSessions/test", "exec starling test $LIBRARY\n"},
 	{"scripts/review_test.star", "cmd/starling.TestSessions/test", ""},
 	{"scripts/super_starter/factory_test.star", "cmd/starling.TestSessions/a09_factory", ""},
+	{"scripts/tools/sql_test.star", "cmd/starling.TestSessions/a08_tools_agents", ""},
+	{"scripts/tools/testdata/*.txt", "cmd/starling.TestToolServers", `"testdata", s.tape+".txt"`},
 	{"stdlib/testdata/starter.star", "cmd/starling.TestSessions/test", "exec starling test $LIBRARY\n"},
 	{"testdata/stories/*/*", "cmd/starling.TestMetamorphic", `filepath.Join("..", "..", "testdata", "stories", name)`},
 	{"testdata/stories/*/*/*", "cmd/starling.TestMetamorphic", `filepath.Join("..", "..", "testdata", "stories", name)`},
