@@ -1,99 +1,158 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"strings"
-
-	"github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/option"
-	"github.com/anthropics/anthropic-sdk-go/packages/param"
 )
 
 const (
 	anthropicURL       = "https://api.anthropic.com/"
+	anthropicVersion   = "2023-06-01" // of the API
 	anthropicMaxTokens = 16384
 )
 
-// askAnthropic streams a reply of the Messages API. The service is made without the SDK's client, which would read this process's environment.
+// The Messages API, as far as it is spoken here: https://docs.claude.com/en/api/messages
+
+type anthropicRequest struct {
+	Model        string             `json:"model"`
+	MaxTokens    int64              `json:"max_tokens"`
+	System       []anthropicBlock   `json:"system,omitempty"`
+	Messages     []anthropicMessage `json:"messages"`
+	Tools        []anthropicTool    `json:"tools,omitempty"`
+	OutputConfig *anthropicOutput   `json:"output_config,omitempty"`
+	Stream       bool               `json:"stream"`
+}
+
+type anthropicMessage struct {
+	Role    string           `json:"role"`
+	Content []anthropicBlock `json:"content"`
+}
+
+// anthropicBlock is a text, a tool_use (ID, Name, Input) or a tool_result (ToolUseID, Content,
+// IsError).
+type anthropicBlock struct {
+	Type      string           `json:"type"`
+	Text      string           `json:"text,omitempty"`
+	ID        string           `json:"id,omitempty"`
+	Name      string           `json:"name,omitempty"`
+	Input     json.RawMessage  `json:"input,omitempty"`
+	ToolUseID string           `json:"tool_use_id,omitempty"`
+	Content   []anthropicBlock `json:"content,omitempty"`
+	IsError   bool             `json:"is_error,omitempty"`
+}
+
+type anthropicTool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	InputSchema json.RawMessage `json:"input_schema"`
+}
+
+type anthropicOutput struct {
+	Format struct {
+		Type   string          `json:"type"`
+		Schema json.RawMessage `json:"schema"`
+	} `json:"format"`
+}
+
+// anthropicEvent is an event of the stream.
+type anthropicEvent struct {
+	Type    string `json:"type"`
+	Message struct {
+		Usage anthropicUsage `json:"usage"`
+	} `json:"message"`
+	Block anthropicBlock `json:"content_block"`
+	Delta struct {
+		Text       string `json:"text"`
+		Input      string `json:"partial_json"`
+		StopReason string `json:"stop_reason"`
+	} `json:"delta"`
+	Usage anthropicUsage `json:"usage"`
+}
+
+type anthropicUsage struct {
+	Input   int64 `json:"input_tokens"`
+	Output  int64 `json:"output_tokens"`
+	Read    int64 `json:"cache_read_input_tokens"`
+	Written int64 `json:"cache_creation_input_tokens"`
+}
+
+// askAnthropic streams a reply of the Messages API.
 func askAnthropic(ctx context.Context, t turn, l listener) (said, error) {
-	d := t.definition
-	opts := []option.RequestOption{option.WithBaseURL(firstOf(d.URL, anthropicURL)), option.WithMaxRetries(0)}
+	w := wireRequest{base: firstOf(t.definition.URL, anthropicURL), path: "v1/messages",
+		body: anthropicBody(t), header: map[string]string{"Anthropic-Version": anthropicVersion}}
 	if t.key != "" {
-		opts = append(opts, option.WithAPIKey(t.key))
+		w.header["X-Api-Key"] = t.key
 	}
-	params := anthropic.MessageNewParams{
-		Model:     anthropic.Model(d.Model),
-		MaxTokens: orDefault(d.MaxTokens, anthropicMaxTokens),
-		Messages:  anthropicMessages(t),
-		Tools:     anthropicTools(t.tools),
-	}
-	if t.system != "" {
-		params.System = []anthropic.TextBlockParam{{Text: t.system}}
-	}
-	if t.schema != nil {
-		var schema map[string]any
-		if err := json.Unmarshal(t.schema, &schema); err != nil {
-			return said{}, err
-		}
-		params.OutputConfig = anthropic.OutputConfigParam{Format: anthropic.JSONOutputFormatParam{Schema: schema}}
-	}
-	service := anthropic.NewMessageService(opts...)
-	stream := service.NewStreaming(ctx, params)
-	defer stream.Close()
 	var got said
 	var text strings.Builder
-	for stream.Next() && text.Len() <= maxReply {
-		e := stream.Current()
+	err := w.send(ctx, func(data []byte) bool {
+		var e anthropicEvent
+		if json.Unmarshal(data, &e) != nil {
+			return true
+		}
 		switch e.Type {
 		case "message_start":
 			u := e.Message.Usage
-			got.tokens = usage{input: u.InputTokens + u.CacheReadInputTokens + u.CacheCreationInputTokens, cached: u.CacheReadInputTokens, output: u.OutputTokens}
+			got.tokens = usage{input: u.Input + u.Read + u.Written, cached: u.Read, output: u.Output}
 			l.used(got.tokens)
 		case "content_block_start":
-			if e.ContentBlock.Type == "tool_use" {
-				got.calls = append(got.calls, toolCall{id: e.ContentBlock.ID, name: e.ContentBlock.Name})
+			if e.Block.Type == "tool_use" {
+				got.calls = append(got.calls, toolCall{id: e.Block.ID, name: e.Block.Name})
 			}
 		case "content_block_delta":
 			text.WriteString(e.Delta.Text)
 			l.text(e.Delta.Text)
 			if n := len(got.calls); n > 0 && len(got.calls[n-1].input) <= maxReply {
-				got.calls[n-1].input += e.Delta.PartialJSON // blocks come one after the other
+				got.calls[n-1].input += e.Delta.Input // blocks come one after the other
 			}
 		case "message_delta":
-			got.tokens.output = e.Usage.OutputTokens
+			got.tokens.output = e.Usage.Output
 			got.stopped = anthropicStop(e.Delta.StopReason)
 		case "message_stop":
 			got.whole = true
 		}
-	}
+		return text.Len() <= maxReply
+	})
 	got.text = text.String()
-	return got, stream.Err()
+	return got, err
 }
+
+func anthropicBody(t turn) *anthropicRequest {
+	body := &anthropicRequest{Model: t.definition.Model, Stream: true, Messages: anthropicMessages(t),
+		MaxTokens: cmp.Or(t.definition.MaxTokens, anthropicMaxTokens)}
+	if t.system != "" {
+		body.System = []anthropicBlock{textBlock(t.system)}
+	}
+	for _, tool := range t.tools {
+		body.Tools = append(body.Tools, anthropicTool{tool.name, tool.description, tool.schema})
+	}
+	if t.schema != nil {
+		body.OutputConfig = new(anthropicOutput)
+		body.OutputConfig.Format.Type, body.OutputConfig.Format.Schema = "json_schema", t.schema
+	}
+	return body
+}
+
+func textBlock(text string) anthropicBlock { return anthropicBlock{Type: "text", Text: text} }
 
 // anthropicMessages is the conversation so far.
-func anthropicMessages(t turn) []anthropic.MessageParam {
-	list := []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock(t.prompt))}
+func anthropicMessages(t turn) []anthropicMessage {
+	list := []anthropicMessage{{"user", []anthropicBlock{textBlock(t.prompt)}}}
 	for _, r := range t.rounds {
-		var asked, told []anthropic.ContentBlockParamUnion
+		var asked, told []anthropicBlock
 		if strings.TrimSpace(r.text) != "" {
-			asked = append(asked, anthropic.NewTextBlock(r.text))
+			asked = append(asked, textBlock(r.text))
 		}
 		for i, call := range r.calls {
-			asked = append(asked, anthropic.NewToolUseBlock(call.id, object(call.input), call.name))
-			told = append(told, anthropic.NewToolResultBlock(call.id, firstOf(r.results[i].text, "(nothing)"), r.results[i].failed))
+			asked = append(asked, anthropicBlock{Type: "tool_use", ID: call.id, Name: call.name,
+				Input: object(call.input)})
+			result := []anthropicBlock{textBlock(firstOf(r.results[i].text, "(nothing)"))}
+			told = append(told, anthropicBlock{Type: "tool_result", ToolUseID: call.id, Content: result,
+				IsError: r.results[i].failed})
 		}
-		list = append(list, anthropic.NewAssistantMessage(asked...), anthropic.NewUserMessage(told...))
-	}
-	return list
-}
-
-func anthropicTools(tools []modelTool) []anthropic.ToolUnionParam {
-	var list []anthropic.ToolUnionParam
-	for _, t := range tools {
-		list = append(list, anthropic.ToolUnionParam{OfTool: &anthropic.ToolParam{Name: t.name, Description: anthropic.String(t.description),
-			InputSchema: param.Override[anthropic.ToolInputSchemaParam](json.RawMessage(t.schema))}})
+		list = append(list, anthropicMessage{"assistant", asked}, anthropicMessage{"user", told})
 	}
 	return list
 }
@@ -107,33 +166,14 @@ func object(input string) json.RawMessage {
 }
 
 // anthropicStop says why a model ended before it was done.
-func anthropicStop(reason anthropic.StopReason) string {
+func anthropicStop(reason string) string {
 	switch reason {
-	case anthropic.StopReasonEndTurn, anthropic.StopReasonStopSequence, anthropic.StopReasonToolUse:
+	case "end_turn", "stop_sequence", "tool_use":
 		return ""
-	case anthropic.StopReasonMaxTokens:
+	case "max_tokens":
 		return "the reply is longer than max_tokens; raise it in the project file, or ask for less"
-	case anthropic.StopReasonRefusal:
+	case "refusal":
 		return "the model refuses to reply"
 	}
-	return "the model stopped: " + string(reason)
-}
-
-func anthropicError(err error) (apiError, bool) {
-	var e *anthropic.Error
-	if !errors.As(err, &e) {
-		return apiError{}, false
-	}
-	var body struct {
-		Error struct{ Message string }
-	}
-	_ = json.Unmarshal([]byte(e.RawJSON()), &body) // a proxy may answer in its own words
-	return apiError{e.StatusCode, string(e.Type()), firstOf(body.Error.Message, e.RawJSON()), e.Response}, true
-}
-
-func orDefault(n, otherwise int64) int64 {
-	if n == 0 {
-		return otherwise
-	}
-	return n
+	return "the model stopped: " + reason
 }

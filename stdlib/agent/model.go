@@ -16,12 +16,13 @@ import (
 	"starling/stdlib/tool"
 )
 
-// model asks models behind an API: one request with the prompt, one reply that is streamed. Retrying is the runtime's, which journals each attempt, so the SDK's own
-// is off; the key is the value of the variable that the agent declares, and nothing else of this process's environment counts. The model never sees
-// the key; a server may repeat it in an error, where it is hidden.
+// model asks models behind an API: one request with the prompt, one reply that is streamed. Retrying is
+// the runtime's, which journals each attempt. The key is the value of the variable that the agent
+// declares, and of this process's environment only the proxies count that net/http knows. The model
+// never sees the key; a server may repeat it in an error, where it is hidden.
 type model struct{ complete completion }
 
-// completion streams one reply of one maker's API. The error is that of the SDK.
+// completion streams one reply of one maker's API. An error of the API's own is an *apiError.
 type completion func(ctx context.Context, t turn, l listener) (said, error)
 
 // listener is told of a reply as it comes.
@@ -140,35 +141,17 @@ func (p price) cost(u usage) *float64 {
 	return &usd
 }
 
-// apiError is what both SDKs tell of a response that is a failure.
-type apiError struct {
-	status   int
-	kind     string // as the API calls it, "overloaded_error"
-	message  string
-	response *http.Response // nil for what came within a stream
-}
-
-// apiErrorOf reads the errors of the SDKs.
-func apiErrorOf(err error) (apiError, bool) {
-	if e, ok := anthropicError(err); ok {
-		return e, true
-	}
-	return openaiError(err)
-}
-
 // apiFault classifies a failure. next says that another backend may serve, so that one where nobody listens is as good as missing.
 func apiFault(err error, next bool) *fault {
 	f := &fault{message: err.Error(), kind: effect.KindAgent, class: effect.Retryable}
-	e, ok := apiErrorOf(err)
-	if !ok {
+	var e *apiError
+	if !errors.As(err, &e) {
 		var dial *net.OpError
 		if next && errors.As(err, &dial) && dial.Op == "dial" {
 			f.class = effect.Missing
 		}
 		return f
 	}
-	f.message = fmt.Sprintf("the API says %d %s: %s", e.status, e.kind, firstOf(e.message, http.StatusText(e.status)))
-	f.message = strings.Replace(f.message, " :", ":", 1)
 	switch {
 	case e.kind == "insufficient_quota" || e.kind == "billing_error":
 		f.class = effect.Final
@@ -177,8 +160,8 @@ func apiFault(err error, next bool) *fault {
 	default:
 		f.class = effect.Final
 	}
-	if e.response != nil && f.class == effect.Retryable {
-		f.after = retryAfter(e.response.Header, time.Now())
+	if f.class == effect.Retryable {
+		f.after = retryAfter(e.header, time.Now())
 	}
 	return f
 }
@@ -200,8 +183,8 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 
 // schemaUnknown tells whether a server refused the schema and not the request: many speak the API but for that.
 func schemaUnknown(err error) bool {
-	e, ok := apiErrorOf(err)
-	if !ok || e.status != http.StatusBadRequest && e.status != http.StatusUnprocessableEntity {
+	var e *apiError
+	if !errors.As(err, &e) || e.status != http.StatusBadRequest && e.status != http.StatusUnprocessableEntity {
 		return false
 	}
 	for _, word := range []string{"response_format", "output_config", "output_format", "schema"} {

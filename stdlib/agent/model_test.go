@@ -208,6 +208,34 @@ func TestModels(t *testing.T) {
 	}
 }
 
+// Servers that speak an API say their errors in other ways, and none can have the key sent elsewhere.
+func TestModelsOfOthers(t *testing.T) {
+	elsewhere := newAPI(t, refuse(500, "{}"))
+	for _, d := range []dialectOfAPI{anthropicSpeech(), openaiSpeech()} {
+		for _, c := range []struct {
+			answer func(http.ResponseWriter)
+			want   string
+		}{
+			{refuse(404, `{"error": "model 'x' not found"}`), "final agent: a: the API says 404: model 'x' not found"},
+			{refuse(400, `{"error": {"code": 400, "message": "no", "type": "BadRequest"}}`), "final agent: a: the API says 400 BadRequest: no"},
+			{refuse(400, `{"error": {"code": "insufficient_quota", "message": "no", "type": "x"}}`), "final agent: a: the API says 400 insufficient_quota: no"},
+			{refuse(503, ""), "retryable agent: a: the API says 503: Service Unavailable"},
+			{refuse(307, "", "Location", elsewhere.URL), "final agent: a: the API says 307: Temporary Redirect"},
+			{refuse(200, `{"choices": [{"message": {"content": "not streamed"}}]}`), "retryable agent: a: the reply broke off in the middle"},
+			{stream("", `{"error": null, "type": "ping"}`, "", "[DONE]"), "retryable agent: a: the reply broke off in the middle"},
+			{stream("", strings.Repeat("x", 9<<20)), "retryable agent: a: bufio.Scanner: token too long"},
+		} {
+			r := modelStage(t, d, newAPI(t, c.answer).URL, "").ask(t.Context(), `agent("a", "Look.")`)
+			if got := show(r); got != c.want {
+				t.Errorf("%s\ngot  %s\nwant %s", d.backend, got, c.want)
+			}
+		}
+	}
+	if n := len(elsewhere.requests); n > 0 {
+		t.Errorf("a server that another one named has got %d requests with a key", n)
+	}
+}
+
 // What each API is sent.
 func TestModelRequests(t *testing.T) {
 	for _, c := range []struct {

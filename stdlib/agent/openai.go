@@ -3,34 +3,104 @@ package agent
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"strings"
-
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
-	"github.com/openai/openai-go/v3/packages/ssestream"
-	"github.com/openai/openai-go/v3/shared"
 )
 
 const openaiURL = "https://api.openai.com/v1/"
 
-// askOpenAI streams a reply of the Chat Completions API, which most servers of models speak. The service is made without the SDK's client, which would read this
-// process's environment.
+// The Chat Completions API, as far as it is spoken here:
+// https://platform.openai.com/docs/api-reference/chat
+
+type openaiRequest struct {
+	Model               string          `json:"model"`
+	Messages            []openaiMessage `json:"messages"`
+	Tools               []openaiTool    `json:"tools,omitempty"`
+	MaxCompletionTokens int64           `json:"max_completion_tokens,omitempty"`
+	MaxTokens           int64           `json:"max_tokens,omitempty"` // the name that other servers know
+	ResponseFormat      *openaiFormat   `json:"response_format,omitempty"`
+	Stream              bool            `json:"stream"`
+	StreamOptions       struct {
+		IncludeUsage bool `json:"include_usage"`
+	} `json:"stream_options"`
+}
+
+type openaiMessage struct {
+	Role       string       `json:"role"`
+	Content    string       `json:"content,omitempty"`
+	ToolCalls  []openaiCall `json:"tool_calls,omitempty"`
+	ToolCallID string       `json:"tool_call_id,omitempty"`
+}
+
+type openaiCall struct {
+	Index    int             `json:"index,omitempty"` // only of a piece of a stream
+	ID       string          `json:"id,omitempty"`
+	Type     string          `json:"type,omitempty"`
+	Function openaiArguments `json:"function"`
+}
+
+type openaiArguments struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+type openaiTool struct {
+	Type     string         `json:"type"`
+	Function openaiFunction `json:"function"`
+}
+
+type openaiFunction struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parameters"`
+}
+
+type openaiFormat struct {
+	Type   string       `json:"type"`
+	Schema openaiSchema `json:"json_schema"`
+}
+
+type openaiSchema struct {
+	Name   string          `json:"name"`
+	Strict bool            `json:"strict"`
+	Schema json.RawMessage `json:"schema"`
+}
+
+// openaiChunk is an event of the stream.
+type openaiChunk struct {
+	Choices []struct {
+		Delta struct {
+			Content   string       `json:"content"`
+			Refusal   string       `json:"refusal"`
+			ToolCalls []openaiCall `json:"tool_calls"`
+		} `json:"delta"`
+		FinishReason string `json:"finish_reason"`
+	} `json:"choices"`
+	Usage struct {
+		Prompt     int64 `json:"prompt_tokens"`
+		Completion int64 `json:"completion_tokens"`
+		Total      int64 `json:"total_tokens"`
+		Details    struct {
+			Cached int64 `json:"cached_tokens"`
+		} `json:"prompt_tokens_details"`
+	} `json:"usage"`
+}
+
+// askOpenAI streams a reply of the Chat Completions API, which most servers of models speak.
 func askOpenAI(ctx context.Context, t turn, l listener) (said, error) {
-	d := t.definition
-	opts := []option.RequestOption{option.WithBaseURL(firstOf(d.URL, openaiURL)), option.WithMaxRetries(0)}
+	w := wireRequest{base: firstOf(t.definition.URL, openaiURL), path: "chat/completions",
+		body: openaiBody(t), header: map[string]string{}}
 	if t.key != "" {
-		opts = append(opts, option.WithAPIKey(t.key))
+		w.header["Authorization"] = "Bearer " + t.key
 	}
-	service := openai.NewChatCompletionService(opts...)
-	stream := service.NewStreaming(ctx, openaiParams(t))
-	defer stream.Close()
 	var got said
 	var text, refusal strings.Builder
-	for stream.Next() && text.Len() <= maxReply {
-		chunk := stream.Current()
-		if u := chunk.Usage; u.TotalTokens > 0 {
-			got.tokens = usage{input: u.PromptTokens, output: u.CompletionTokens, cached: u.PromptTokensDetails.CachedTokens}
+	err := w.send(ctx, func(data []byte) bool {
+		var chunk openaiChunk
+		if json.Unmarshal(data, &chunk) != nil {
+			return true // [DONE], behind which some servers go on
+		}
+		if u := chunk.Usage; u.Total > 0 {
+			got.tokens = usage{input: u.Prompt, output: u.Completion, cached: u.Details.Cached}
 		}
 		for _, c := range chunk.Choices {
 			text.WriteString(c.Delta.Content)
@@ -43,49 +113,47 @@ func askOpenAI(ctx context.Context, t turn, l listener) (said, error) {
 				got.whole, got.stopped = true, openaiStop(c.FinishReason)
 			}
 		}
-	}
+		return text.Len() <= maxReply
+	})
 	if got.text = text.String(); refusal.Len() > 0 {
 		got.stopped = "the model refuses to reply: " + refusal.String()
 	}
-	return got, stream.Err()
+	return got, err
 }
 
-func openaiParams(t turn) openai.ChatCompletionNewParams {
+func openaiBody(t turn) *openaiRequest {
 	d := t.definition
-	params := openai.ChatCompletionNewParams{Model: d.Model, StreamOptions: openai.ChatCompletionStreamOptionsParam{IncludeUsage: openai.Bool(true)}}
+	body := &openaiRequest{Model: d.Model, Stream: true}
+	body.StreamOptions.IncludeUsage = true
 	if t.system != "" {
-		params.Messages = append(params.Messages, openai.SystemMessage(t.system))
+		body.Messages = append(body.Messages, openaiMessage{Role: "system", Content: t.system})
 	}
-	params.Messages = append(params.Messages, openai.UserMessage(t.prompt))
+	body.Messages = append(body.Messages, openaiMessage{Role: "user", Content: t.prompt})
 	for _, r := range t.rounds {
-		params.Messages = append(params.Messages, openaiRound(r)...)
+		body.Messages = append(body.Messages, openaiRound(r)...)
 	}
 	for _, tool := range t.tools {
-		var schema shared.FunctionParameters
-		_ = json.Unmarshal(tool.schema, &schema) // an object, as it was made
-		params.Tools = append(params.Tools, openai.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{Name: tool.name, Description: openai.String(tool.description),
-			Parameters: schema}))
+		f := openaiFunction{tool.name, tool.description, tool.schema}
+		body.Tools = append(body.Tools, openaiTool{"function", f})
 	}
-	switch {
-	case d.MaxTokens > 0 && d.URL == "":
-		params.MaxCompletionTokens = openai.Int(d.MaxTokens)
-	case d.MaxTokens > 0: // the name that others know
-		params.MaxTokens = openai.Int(d.MaxTokens)
+	if d.URL == "" {
+		body.MaxCompletionTokens = d.MaxTokens
+	} else {
+		body.MaxTokens = d.MaxTokens
 	}
 	if t.schema != nil {
-		params.ResponseFormat = openai.ChatCompletionNewParamsResponseFormatUnion{OfJSONSchema: &shared.ResponseFormatJSONSchemaParam{
-			JSONSchema: shared.ResponseFormatJSONSchemaJSONSchemaParam{Name: "reply", Strict: openai.Bool(true), Schema: json.RawMessage(t.schema)}}}
+		body.ResponseFormat = &openaiFormat{"json_schema", openaiSchema{"reply", true, t.schema}}
 	}
-	return params
+	return body
 }
 
 // openaiCalls adds what a piece of the stream has of calls.
-func openaiCalls(calls []toolCall, pieces []openai.ChatCompletionChunkChoiceDeltaToolCall) []toolCall {
+func openaiCalls(calls []toolCall, pieces []openaiCall) []toolCall {
 	for _, p := range pieces {
-		if p.Index < 0 || p.Index > int64(len(calls)) {
+		if p.Index < 0 || p.Index > len(calls) {
 			continue // a server that counts otherwise
 		}
-		if p.Index == int64(len(calls)) {
+		if p.Index == len(calls) {
 			calls = append(calls, toolCall{})
 		}
 		c := &calls[p.Index]
@@ -98,22 +166,19 @@ func openaiCalls(calls []toolCall, pieces []openai.ChatCompletionChunkChoiceDelt
 }
 
 // openaiRound is what was asked for and told.
-func openaiRound(r toolRound) []openai.ChatCompletionMessageParamUnion {
-	asked := openai.ChatCompletionAssistantMessageParam{}
-	if r.text != "" {
-		asked.Content.OfString = openai.String(r.text)
-	}
-	list := []openai.ChatCompletionMessageParamUnion{{OfAssistant: &asked}}
+func openaiRound(r toolRound) []openaiMessage {
+	asked := openaiMessage{Role: "assistant", Content: r.text}
+	var told []openaiMessage
 	for i, call := range r.calls {
-		asked.ToolCalls = append(asked.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{ID: call.id,
-			Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: call.name, Arguments: string(object(call.input))}}})
+		f := openaiArguments{call.name, string(object(call.input))}
+		asked.ToolCalls = append(asked.ToolCalls, openaiCall{ID: call.id, Type: "function", Function: f})
 		text := firstOf(r.results[i].text, "(nothing)")
 		if r.results[i].failed {
 			text = "error: " + text
 		}
-		list = append(list, openai.ToolMessage(text, call.id))
+		told = append(told, openaiMessage{Role: "tool", Content: text, ToolCallID: call.id})
 	}
-	return list
+	return append([]openaiMessage{asked}, told...)
 }
 
 // openaiStop says why a model ended before it was done.
@@ -127,20 +192,4 @@ func openaiStop(reason string) string {
 		return "the reply was withheld by a content filter"
 	}
 	return "the model stopped: " + reason
-}
-
-func openaiError(err error) (apiError, bool) {
-	var e *openai.Error
-	if errors.As(err, &e) {
-		return apiError{e.StatusCode, firstOf(e.Code, e.Type), firstOf(e.Message, e.RawJSON()), e.Response}, true
-	}
-	var within *ssestream.StreamError
-	if !errors.As(err, &within) {
-		return apiError{}, false
-	}
-	var body struct {
-		Error struct{ Message, Type string }
-	}
-	_ = json.Unmarshal(within.Event.Data, &body) // else the SDK's words will do
-	return apiError{200, body.Error.Type, firstOf(body.Error.Message, within.Message), nil}, true
 }
