@@ -51,10 +51,10 @@ const Soon = time.Minute
 
 // Times of an election.
 const (
-	patience     = 2 * time.Second       // for an owner that does not answer
+	patience     = 5 * time.Second       // for an owner that does not answer: on a crowded machine it takes its time
 	reelection   = 5 * time.Second       // when an owner was lost
 	lingering    = 5 * time.Second       // of a keeper, for an owner that leaves when its command is done
-	answerWithin = time.Second           // for one try to connect
+	answerWithin = 2 * time.Second       // for one try to connect
 	pause        = 20 * time.Millisecond // between two tries
 	lag          = 2 * time.Second       // of the store's own lock behind ours, when its process was killed
 )

@@ -259,7 +259,7 @@ func TestNobodyAnswers(t *testing.T) {
 			}
 			for _, role := range []owner.Role{owner.Participant, owner.Keeper, owner.Reader} {
 				_, err := owner.Acquire(within(t), config(dir), role)
-				refused(t, err, runtime.ErrOwnerUnreachable, "the store "+dir+" is held by a process that has not said who it is within 2s", "lsof")
+				refused(t, err, runtime.ErrOwnerUnreachable, "the store "+dir+" is held by a process that has not said who it is within 5s", "lsof")
 			}
 		})
 	}
