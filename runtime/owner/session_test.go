@@ -258,8 +258,12 @@ func TestNobodyAnswers(t *testing.T) {
 				}
 			}
 			for _, role := range []owner.Role{owner.Participant, owner.Keeper, owner.Reader} {
-				_, err := owner.Acquire(within(t), config(dir), role)
-				refused(t, err, runtime.ErrOwnerUnreachable, "the store "+dir+" is held by a process that has not said who it is within 5s", "lsof")
+				t.Run(fmt.Sprint(role), func(t *testing.T) {
+					t.Parallel()
+					_, err := owner.Acquire(within(t), config(dir), role)
+					refused(t, err, runtime.ErrOwnerUnreachable, "the store "+dir+
+						" is held by a process that has not said who it is within 5s", "lsof")
+				})
 			}
 		})
 	}
