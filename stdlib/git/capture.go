@@ -49,10 +49,18 @@ func (r *Repository) unfinished() error {
 
 // capture keeps everything under a reference, unless that is there.
 func (r *Repository) capture(ctx context.Context, ref string) (*state, error) {
-	if s, err := r.load(ctx, ref); err == nil || !errors.Is(err, ErrNoCheckpoint) {
-		return s, err
+	found, err := r.read(ctx, ref+"^{commit}", ref+"^{tree}", "HEAD^{commit}")
+	if err != nil {
+		return nil, err
 	}
-	s, tree, err := r.snapshot(ctx)
+	if found[0] != nil && found[1] != nil {
+		return stateOf(ref, found[0], found[1])
+	}
+	head := ""
+	if found[2] != nil {
+		head = found[2].id
+	}
+	s, tree, err := r.snapshot(ctx, head)
 	if err != nil {
 		return nil, err
 	}
@@ -67,16 +75,26 @@ func (r *Repository) capture(ctx context.Context, ref string) (*state, error) {
 	return s, err
 }
 
-func (r *Repository) snapshot(ctx context.Context) (*state, string, error) {
-	s := &state{}
-	branch, err := r.run(ctx, call{args: []string{"symbolic-ref", "--quiet", "HEAD"}, code: 1})
-	s.Branch = strings.TrimSpace(branch)
-	if err == nil {
-		s.Head, err = r.find(ctx, "HEAD^{commit}")
+// branch is what HEAD stands for, "" when it is detached.
+func (r *Repository) branch(ctx context.Context) (string, error) {
+	p, err := r.shell.private(ctx, r)
+	if err != nil {
+		return "", err
 	}
+	head := strings.TrimSpace(string(p.head))
+	if name, ok := strings.CutPrefix(head, "ref: refs/heads/"); ok && name != ".invalid" { // see gitformat-reftable(5)
+		return "refs/heads/" + name, nil
+	}
+	out, err := r.run(ctx, call{args: []string{"symbolic-ref", "--quiet", "HEAD"}, code: 1})
+	return strings.TrimSpace(out), err
+}
+
+func (r *Repository) snapshot(ctx context.Context, head string) (*state, string, error) {
+	branch, err := r.branch(ctx)
 	if err != nil {
 		return nil, "", err
 	}
+	s := &state{Branch: branch, Head: head}
 	index, err := os.ReadFile(filepath.Join(r.dir, "index"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, "", err
@@ -106,6 +124,11 @@ func (r *Repository) snapshot(ctx context.Context) (*state, string, error) {
 // staged keeps what an index names, which git would collect otherwise: the tree of what is staged and, in the middle of a merge, one of what is not merged. It gives their entries.
 func (r *Repository) staged(ctx context.Context, index []byte) (entries string, err error) {
 	_, err = r.withIndex(ctx, index, func(env []string) (string, error) {
+		tree, unwritten := r.subtree(ctx, "staged", call{args: []string{"write-tree"}, env: env})
+		if unwritten == nil {
+			entries = tree
+			return "", nil
+		}
 		list, err := r.run(ctx, call{args: []string{"ls-files", "-z", "--unmerged"}, env: env})
 		var gone, blobs strings.Builder
 		for line := range strings.SplitSeq(list, "\x00") {
@@ -119,16 +142,19 @@ func (r *Repository) staged(ctx context.Context, index []byte) (entries string, 
 				fmt.Fprintf(&blobs, "100644 blob %s\t%d\x00", f[1], blobs.Len())
 			}
 		}
-		if err == nil && gone.Len() > 0 {
+		if err == nil && gone.Len() == 0 {
+			err = unwritten
+		}
+		if err == nil {
 			entries, err = r.subtree(ctx, "unmerged", call{args: []string{"mktree", "-z"}, stdin: []byte(blobs.String())})
 		}
-		if err == nil && gone.Len() > 0 {
+		if err == nil {
 			_, err = r.run(ctx, call{args: []string{"update-index", "-z", "--index-info"}, stdin: []byte(gone.String()), env: env})
 		}
 		if err != nil {
 			return "", err
 		}
-		tree, err := r.subtree(ctx, "staged", call{args: []string{"write-tree"}, env: env})
+		tree, err = r.subtree(ctx, "staged", call{args: []string{"write-tree"}, env: env})
 		entries += tree
 		return "", err
 	})
@@ -143,30 +169,24 @@ func (r *Repository) subtree(ctx context.Context, name string, c call) (string, 
 
 // load reads what was kept.
 func (r *Repository) load(ctx context.Context, ref string) (*state, error) {
-	commit, err := r.find(ctx, ref+"^{commit}")
+	found, err := r.read(ctx, ref+"^{commit}", ref+"^{tree}")
 	if err != nil {
 		return nil, err
 	}
-	if commit == "" {
+	if found[0] == nil || found[1] == nil {
 		return nil, ErrNoCheckpoint
 	}
-	text, err := r.git(ctx, "log", "-1", "--format=%B", commit)
-	if err != nil {
-		return nil, err
-	}
-	s := &state{Commit: commit}
-	if err := json.Unmarshal([]byte(text), s); err != nil {
+	return stateOf(ref, found[0], found[1])
+}
+
+func stateOf(ref string, commit, tree *object) (*state, error) {
+	s := &state{Commit: commit.id}
+	if err := json.Unmarshal(commit.message(), s); err != nil {
 		return nil, fmt.Errorf("%s is no checkpoint: %w", ref, err)
 	}
-	for _, part := range []struct {
-		name string
-		into *string
-	}{{":files", &s.Files}, {":rules", &s.Rules}, {":index", &s.Index}} {
-		if *part.into, err = r.find(ctx, commit+part.name); err != nil {
-			return nil, err
-		}
-	}
-	return s, err
+	held := tree.entries()
+	s.Files, s.Rules, s.Index = held["files"], held["rules"], held["index"]
+	return s, nil
 }
 
 // withIndex lets git work with a copy of an index: nothing is locked and nothing of the real one changes.
@@ -203,6 +223,9 @@ func (r *Repository) tree(ctx context.Context, of listing, index []byte) (string
 	entries, err := r.entries(ctx, strings.Split(list, "\x00"))
 	if err != nil {
 		return "", err
+	}
+	if len(entries) == 0 {
+		return r.emptyTree(ctx)
 	}
 	return r.withIndex(ctx, nil, func(env []string) (string, error) {
 		if _, err := r.run(ctx, call{args: []string{"update-index", "-z", "--index-info"}, stdin: entries, env: env}); err != nil {

@@ -316,6 +316,29 @@ func TestDetachedHead(t *testing.T) {
 	}
 }
 
+// An object that the repository has stand for another one hides no change: neither the last commit's
+// replacement nor a checkpoint's.
+func TestReplacedObjects(t *testing.T) {
+	u := newUser(t)
+	r := u.open()
+	u.must(r.Checkpoint(t.Context(), "c"))
+	u.write("kept.txt", "changed in secret\n")
+	u.must(r.Checkpoint(t.Context(), "forged"))
+	u.git("add", "kept.txt")
+	tree := strings.TrimSpace(u.git("write-tree"))
+	u.git("reset", "-q")
+	last := strings.TrimSpace(u.git("rev-parse", "HEAD"))
+	u.git("replace", last, strings.TrimSpace(u.git("commit-tree", tree, "-m", "forged")))
+	u.git("replace", "refs/starling/checkpoints/c", "refs/starling/checkpoints/forged")
+	for _, since := range []string{"", last, "c"} {
+		patch, paths, err := r.Diff(t.Context(), since)
+		u.must(err)
+		if !slices.Contains(paths, "kept.txt") || !strings.Contains(patch, "+changed in secret") {
+			t.Errorf("since %q: got %v\n%s", since, paths, patch)
+		}
+	}
+}
+
 // A split index is read, and not torn apart.
 func TestSplitIndex(t *testing.T) {
 	u := newUser(t)

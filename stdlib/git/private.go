@@ -121,6 +121,7 @@ const ours = `[core]
 	hooksPath = /dev/null
 	fsmonitor = false
 	splitIndex = false
+	commitGraph = false
 	askPass =
 [gc]
 	auto = 0
@@ -424,6 +425,7 @@ func (p *private) environment() []string {
 		"GIT_DIR=" + p.dir, "GIT_WORK_TREE=" + p.of.o.Workspace,
 		"GIT_INDEX_FILE=" + filepath.Join(p.of.dir, "index"),
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_NO_LAZY_FETCH=1",
+		"GIT_NO_REPLACE_OBJECTS=1",                  // refs/replace would have one commit stand for another
 		"HOME=" + p.dir, "XDG_CONFIG_HOME=" + p.dir, // a git that knows no GIT_CONFIG_GLOBAL
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -34,9 +33,11 @@ func (r *Repository) Rollback(ctx context.Context, checkpoint, name string, atte
 			return "", nil, fmt.Errorf("%w (%s)", ErrUnfinished, name)
 		}
 	}
-	index, err := r.blob(ctx, s.Index)
-	if err != nil {
-		return "", nil, err
+	var index []byte
+	if s.Index != "" {
+		if index, err = r.blob(ctx, s.Index); err != nil {
+			return "", nil, err
+		}
 	}
 	lock, err := r.lock(ctx, index)
 	if err != nil {
@@ -107,12 +108,9 @@ func (r *Repository) restore(ctx context.Context, s *state, index []byte) error 
 	return os.Rename(place+".lock", place)
 }
 
-func (r *Repository) blob(ctx context.Context, object string) ([]byte, error) {
-	if object == "" {
-		return nil, nil
-	}
-	out, err := r.git(ctx, "cat-file", "blob", object)
-	return []byte(out), err
+func (r *Repository) blob(ctx context.Context, id string) ([]byte, error) {
+	contents, err := r.contents(ctx, []string{id})
+	return contents[id], err
 }
 
 // lock takes git's own lock of the index, with the index that is to be as its content: putting it in place later is one rename. A lock with this very content is our own, of
@@ -264,23 +262,17 @@ func (r *Repository) apply(ctx context.Context, changes []change, all bool) erro
 // contents reads many blobs at once.
 func (r *Repository) contents(ctx context.Context, blobs []string) (map[string][]byte, error) {
 	contents := map[string][]byte{}
-	if len(blobs) == 0 {
-		return contents, nil
-	}
-	out, err := r.run(ctx, call{args: []string{"cat-file", "--batch"}, stdin: []byte(strings.Join(blobs, "\n") + "\n")})
-	for err == nil && out != "" {
-		head, rest, _ := strings.Cut(out, "\n")
-		f := strings.Fields(head)
-		size := -1
-		if len(f) == 3 {
-			size, err = strconv.Atoi(f[2])
+	found, err := r.read(ctx, blobs...)
+	for i, blob := range blobs {
+		switch {
+		case err != nil:
+			return nil, err
+		case found[i] == nil:
+			return nil, fmt.Errorf("the repository has lost the object %s", blob)
 		}
-		if size < 0 || size >= len(rest) {
-			return nil, fmt.Errorf("git cat-file: got %q", head)
-		}
-		contents[f[0]], out = []byte(rest[:size]), rest[size+1:]
+		contents[blob] = found[i].content
 	}
-	return contents, err
+	return contents, nil
 }
 
 // put makes a path a file or link, at once: whoever is cut has left the old one or the new one. What stands in the way, above it or at it, was not there in what is to be.
@@ -431,7 +423,9 @@ func (r *Repository) between(ctx context.Context, from, to string) (patch string
 	for _, c := range changes {
 		paths = append(paths, c.path)
 	}
-	patch, err = r.Patch(ctx, from, to)
+	if len(changes) > 0 {
+		patch, err = r.Patch(ctx, from, to)
+	}
 	return patch, paths, err
 }
 
