@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"time"
@@ -81,13 +82,14 @@ func (r *adopted) journal() []Write {
 	return all
 }
 
-// decided are the rows of the gates that are no longer open.
+// decided are the rows of the gates that are no longer open, and the entries of the decisions. As
+// long as the run has no row, nobody is shown these.
 func (r *adopted) decided() []Write {
 	var all []Write
 	for i := range r.records {
 		rec := &r.records[i]
-		if (rec.Type == GateDecided || rec.Type == GateWithdrawn) && !rec.view().Flag("bare") {
-			all = append(all, Write{[]byte(prefixGate + r.id + "/" + rec.Step), appendRecord(nil, rec)})
+		if rec.Type == GateDecided || rec.Type == GateWithdrawn {
+			all = append(all, closed(r.id, rec)...)
 		}
 	}
 	return all
@@ -172,10 +174,10 @@ func (r *reader) sweepRun(run string) error {
 const sweepBatch = 1000
 
 func (r *reader) sweepPrefix(prefix string) error {
-	for {
+	for from := []byte(prefix); ; {
 		b := &Batch{}
-		err := scanEach(r.store, prefix, func(rest string, _ []byte, _ error) error {
-			if b.Writes = append(b.Writes, Write{[]byte(prefix + rest), nil}); len(b.Writes) == sweepBatch {
+		err := scanRange(r.store, from, afterPrefix([]byte(prefix)), func(key, _ []byte, _ error) error {
+			if b.Writes = append(b.Writes, Write{bytes.Clone(key), nil}); len(b.Writes) == sweepBatch {
 				return ErrStopScan
 			}
 			return nil
@@ -186,5 +188,6 @@ func (r *reader) sweepPrefix(prefix string) error {
 		if err := r.commit(context.Background(), b); err != nil {
 			return err
 		}
+		from = append(b.Writes[len(b.Writes)-1].Key, 0) // a store may have to pass over what is deleted
 	}
 }

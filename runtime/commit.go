@@ -87,9 +87,7 @@ func (a *actor) index(b *Batch, t *turn) row {
 			}
 		case GateDecided, GateWithdrawn:
 			b.Writes = append(b.Writes, Write{inboxKey(a.run, r.Step), nil})
-			if !r.view().Flag("bare") {
-				b.Writes = append(b.Writes, Write{[]byte(prefixGate + a.run + "/" + r.Step), appendRecord(nil, r)})
-			}
+			b.Writes = append(b.Writes, closed(a.run, r)...)
 		}
 	}
 	a.unlisted(b, t)

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"go.starlark.net/starlark"
 
+	"starling/lang/contract"
 	"starling/lang/effect"
 )
 
@@ -21,6 +23,16 @@ type Decided struct {
 	Through string    `json:"through,omitempty"` // who has answered in that name, where it is not theirs
 	Via     string    `json:"via"`               // "signal", "fallback", "auto" or "override"
 	At      time.Time `json:"at"`
+
+	// Data is the payload of the answer, where it has one. One that is left out, because the record of
+	// the decision has more than 4 KiB or because a contract hides some of it from people, has its
+	// size in DataBytes; the journal has it, and the whole reason, of which the first KiB is here then.
+	Data      json.RawMessage `json:"data,omitempty"`
+	DataBytes int             `json:"data_bytes,omitempty"`
+
+	Voters []string `json:"voters,omitempty"` // all who have chosen so, where it took more than one; By is the last
+
+	Imported bool `json:"imported,omitempty"` // made in the store that the run came from
 }
 
 // maxDecided is how many decisions a run's document has: the newest. The journal has all.
@@ -28,12 +40,12 @@ const maxDecided = 1000
 
 // decisions are how the gates of a run were decided, in the order of the decisions. A gate that was
 // closed without one is not among them.
-func (r *reader) decisions(run string) ([]Decided, error) {
+func (r *reader) decisions(run string, to contract.Audience) ([]Decided, error) {
 	var list []Decided
 	err := scan(r.store, prefixGate+run+"/", func(_ string, v []byte) error {
 		return eachRecord(v, func(rec *Record) error {
 			if rec.Type == GateDecided {
-				list = append(list, decidedOf(rec))
+				list = append(list, decidedOf(rec.short(), to))
 			}
 			return nil
 		})
@@ -42,14 +54,21 @@ func (r *reader) decisions(run string) ([]Decided, error) {
 	return list[max(0, len(list)-maxDecided):], err
 }
 
-func decidedOf(rec *Record) Decided {
+// decidedOf is a decision as an audience sees it.
+func decidedOf(rec *Record, to contract.Audience) Decided {
 	v := rec.view()
-	d := Decided{Gate: rec.Step, At: rec.Time}
+	d := Decided{Gate: rec.Step, At: rec.Time, Voters: v.Texts("voters"), Imported: v.Flag("imported"), DataBytes: int(v.Int("data_bytes"))}
 	if said, ok := v.Value("decision").(*effect.Record); ok {
 		for field, to := range map[string]*string{
 			"choice": &d.Choice, "reason": &d.Reason, "by": &d.By, "via": &d.Via,
 		} {
 			*to, _ = starlark.AsString(said.Field(field))
+		}
+		if data := said.Field("payload"); data != starlark.None {
+			d.Data = jsonOf(data)
+		}
+		if v.Flag("hidden") && to == contract.People {
+			d.Data, d.DataBytes = nil, max(d.DataBytes, len(d.Data))
 		}
 	}
 	if who := v.Texts("who"); len(who) > 1 {

@@ -196,6 +196,7 @@ type Summary struct {
 	Parent    string     `json:"parent,omitempty"`
 	Session   bool       `json:"session,omitempty"`
 	Error     string     `json:"error,omitempty"`
+	StartedBy string     `json:"started_by,omitempty"` // who started it; of a run that another has started "run:" and that one's id
 
 	awaits bool // an item of a queue
 }

@@ -49,6 +49,7 @@ func TestEngines(t *testing.T) {
 			t.Run("queues", func(t *testing.T) { runtimetest.TestQueues(t, s) })
 			t.Run("reruns", func(t *testing.T) { runtimetest.TestReruns(t, s) })
 			t.Run("tokens", func(t *testing.T) { runtimetest.TestTokens(t, s) })
+			t.Run("decisions", func(t *testing.T) { runtimetest.TestDecisions(t, s) })
 			t.Run("archive", func(t *testing.T) { runtimetest.TestArchive(t, s) })
 		})
 	}

@@ -63,6 +63,9 @@ func (e *Local) Keyframes(ctx context.Context, run string, stride int) (made int
 	return made, err
 }
 
+// Reindex makes the index anew, as an owner does that does not find it good.
+func (e *Local) Reindex() error { return e.rebuildIndex(false) }
+
 // written is what a run comes to, written down.
 func (e *Local) written(h *host, sv *saved) ([]byte, error) {
 	sv.now = e.now()

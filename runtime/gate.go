@@ -208,8 +208,48 @@ func (t *turn) decision(choice starlark.Value, reason string, payload starlark.V
 func (t *turn) decide(st *step, d *effect.Record, who []string) {
 	t.wake()
 	p := effect.MustEncode(d)
-	t.record(GateDecided, st.Step, (&effect.Object{}).Raw("decision", p).Texts("who", who).Payload())
+	g, args := t.s.Gates[st.Step], effect.View{}
+	if g != nil {
+		args, _ = g.Args.View()
+	}
+	t.record(GateDecided, st.Step, (&effect.Object{}).Raw("decision", p).Texts("who", who).Texts("voters", g.agreed(d)).
+		Flag("hidden", conceals(args, d.Field("payload"))).Payload())
 	t.settle(st, effect.Outcome{Value: p})
+}
+
+// conceals tells whether a payload has something that the contracts of its gate hide from people, as
+// far as they say it: what is edited in another form than that of the data may have it anywhere.
+func conceals(args effect.View, payload starlark.Value) bool {
+	for _, field := range []string{"schema", "data_schema"} {
+		c, ok := args.Value(field).(*contract.Contract)
+		if !ok || payload == starlark.None || field == "data_schema" && !args.Flag("editable") {
+			continue
+		}
+		shown, wrong := c.Redact(payload, contract.People)
+		whole, _ := c.Redact(payload, contract.Agents)
+		if len(wrong) > 0 || string(effect.MustEncode(shown)) != string(effect.MustEncode(whole)) {
+			return true
+		}
+	}
+	return false
+}
+
+// agreed are those who have chosen what was decided, in the order of their votes, where it took more
+// than one.
+func (g *gate) agreed(d *effect.Record) (voters []string) {
+	if g == nil {
+		return nil
+	}
+	choice, _ := starlark.AsString(d.Field("choice"))
+	for _, v := range g.Votes {
+		if v.choice == choice {
+			voters = append(voters, v.who)
+		}
+	}
+	if len(voters) < 2 {
+		return nil
+	}
+	return voters
 }
 
 // gateOptions lists the options of a gate: a list of names, or a dict of name and description.

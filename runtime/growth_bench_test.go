@@ -20,6 +20,7 @@ import (
 func BenchmarkGrowth(b *testing.B) {
 	b.Run("answers", func(b *testing.B) { grow(b, []int{500, 1500, 5000}, growAnswers) })
 	b.Run("lists", func(b *testing.B) { grow(b, []int{5000, 15_000, 50_000}, growLists) })
+	b.Run("decisions", func(b *testing.B) { grow(b, []int{5000, 15_000, 50_000}, growDecisions) })
 	b.Run("records", func(b *testing.B) { grow(b, []int{20_000, 60_000, 200_000}, growRecords) })
 }
 
@@ -84,6 +85,41 @@ func growLists(b *testing.B, l *lab, n int) map[string][]time.Duration {
 			}, b))
 		}
 	}
+	return times
+}
+
+// growDecisions asks for pages of the record in a store of n decisions in n runs. The index is made
+// anew once.
+func growDecisions(b *testing.B, l *lab, n int) map[string][]time.Duration {
+	c := &crowd{lab: l, ids: make([]string, n)}
+	c.each(n, func(i int) {
+		run, err := l.e.Start(l.ctx, runtime.StartRequest{Bundle: c.bundle(), Script: "grow.star", Inputs: json.RawMessage(`{"n": 1}`)})
+		if err != nil {
+			b.Error(err)
+			return
+		}
+		c.ids[i] = run.ID
+	})
+	c.each(n, func(i int) {
+		if _, err := l.e.Signal(l.ctx, runtime.Signal{Kind: runtime.SignalAnswer, Run: c.ids[i], Choice: "on"}); err != nil {
+			b.Error(err)
+		}
+	})
+	times := map[string][]time.Duration{}
+	middle, err := l.e.Decisions(l.ctx, runtime.DecisionQuery{Run: c.ids[n/2]})
+	if err != nil || len(middle.Decisions) == 0 {
+		b.Fatal(err)
+	}
+	for name, q := range map[string]runtime.DecisionQuery{"newest": {}, "older": {Until: middle.Decisions[0].At}, "of-a-run": {Run: c.ids[n/2]}} {
+		q.Limit = 100
+		for range 30 {
+			times[name] = append(times[name], timed(func() error {
+				_, err := l.e.Decisions(l.ctx, q)
+				return err
+			}, b))
+		}
+	}
+	times["anew"] = []time.Duration{timed(l.e.Reindex, b)}
 	return times
 }
 

@@ -13,18 +13,19 @@ import (
 )
 
 // The rows of the index let a page of a list cost what the page has, whatever lies beside it: the
-// runs
-// that have not ended, and the open gates, each in the order of their lists. They follow from other
-// rows and are made again from those. A build that does not know them leaves them behind as they
-// are.
-// So the mark says which owner has kept them, by its epoch: the next one finds them good if that
-// was
-// the owner right before it. It is written with an owner's first commit. An entry may be left of
-// what
-// is not there any more, so a list looks at the row that it leads to; none is ever missing.
+// runs that have not ended, the open gates, and the decisions, each in the order of their lists.
+// They follow from other rows and are made again from those. A build that does not know them leaves
+// them behind as they are. So the mark says which owner has kept them, by its epoch: the next one
+// finds them good if that was the owner right before it. It is written with an owner's first commit.
+// An entry may be left of what is not there any more, so a list looks at the row that it leads to;
+// none is ever missing.
 
-// indexForm is the form of the index. It moves when the rows change their meaning.
-const indexForm = 1
+// indexForm is the form of the index. It moves when the rows change their meaning. The form before
+// had no decisions.
+const (
+	indexForm      = 2
+	indexUndecided = 1
+)
 
 // lists is what an engine knows of its store's index.
 type lists struct {
@@ -52,33 +53,31 @@ func listed(run string, r *Record, v effect.View) Write {
 // indexMark is the value of the mark of an owner.
 func indexMark(epoch uint64) []byte { return binary.BigEndian.AppendUint64([]byte{indexForm}, epoch) }
 
-// kept tells whether the index is as the owner with an epoch has kept it.
-func indexKept(s Store, epoch uint64) (bool, error) {
+// indexKept is the form of the index as the owner with an epoch has kept it, 0 where it has not.
+func indexKept(s Store, epoch uint64) (form byte, err error) {
 	v, err := s.Get([]byte(keyIndex))
 	if errors.Is(err, ErrNoKey) || errors.Is(err, ErrDamaged) {
-		return false, nil
+		return 0, nil
 	}
-	return err == nil && string(v) == string(indexMark(epoch)), err
+	if err == nil && len(v) == 9 && binary.BigEndian.Uint64(v[1:]) == epoch {
+		form = v[0]
+	}
+	return form, err
 }
 
 // reindex has an owner find the index good, or make it anew.
 func (r *reader) reindex() error {
-	kept, err := indexKept(r.store, r.store.Info().Epoch-1)
-	if err == nil && !kept {
-		err = r.rebuildIndex()
+	form, err := indexKept(r.store, r.store.Info().Epoch-1)
+	if err == nil && form != indexForm {
+		err = r.rebuildIndex(form == indexUndecided)
 	}
 	r.lists.good = err == nil
 	r.lists.unmarked.Store(true)
 	return err
 }
 
-// rebuildIndex makes the index of the rows that it follows from.
-func (r *reader) rebuildIndex() error {
-	for _, prefix := range []string{prefixLive, prefixOpen} {
-		if err := r.sweepPrefix(prefix); err != nil {
-			return err
-		}
-	}
+// rebuildIndex makes the index of the rows that it follows from, or only that of decisions.
+func (r *reader) rebuildIndex(undecided bool) (err error) {
 	b := new(Batch)
 	add := func(w Write) error {
 		if b.Writes = append(b.Writes, w); len(b.Writes) < sweepBatch {
@@ -88,6 +87,25 @@ func (r *reader) rebuildIndex() error {
 		b = new(Batch)
 		return r.commit(context.Background(), full)
 	}
+	if !undecided {
+		err = r.relist(add)
+	}
+	if err == nil {
+		err = r.reindexDecisions(add)
+	}
+	if err == nil && len(b.Writes) > 0 {
+		err = r.commit(context.Background(), b)
+	}
+	return err
+}
+
+// relist makes the entries of runs that have not ended, and of open gates.
+func (r *reader) relist(add func(Write) error) error {
+	for _, prefix := range []string{prefixLive, prefixOpen} {
+		if err := r.sweepPrefix(prefix); err != nil {
+			return err
+		}
+	}
 	err := scanEach(r.store, prefixRun, func(run string, row []byte, damage error) error {
 		s := r.summaryFrom(run, row, damage)
 		if s.Status.Ended() {
@@ -95,20 +113,17 @@ func (r *reader) rebuildIndex() error {
 		}
 		return add(Write{liveKey(s.StartedAt, run), []byte{}})
 	})
-	if err == nil {
-		err = scanEach(r.store, prefixInbox, func(key string, v []byte, damage error) error {
-			run, name, _ := strings.Cut(key, "/")
-			opened, data := r.opened(run, name, v, damage)
-			if opened.IsZero() {
-				return nil // the run cannot be read: it is listed as damaged
-			}
-			return add(listed(run, &Record{Time: opened, Step: name}, data))
-		})
+	if err != nil {
+		return err
 	}
-	if err == nil && len(b.Writes) > 0 {
-		err = r.commit(context.Background(), b)
-	}
-	return err
+	return scanEach(r.store, prefixInbox, func(key string, v []byte, damage error) error {
+		run, name, _ := strings.Cut(key, "/")
+		opened, data := r.opened(run, name, v, damage)
+		if opened.IsZero() {
+			return nil // the run cannot be read: it is listed as damaged
+		}
+		return add(listed(run, &Record{Time: opened, Step: name}, data))
+	})
 }
 
 // mark adds the mark to a commit, if it is the first of this owner.
@@ -122,8 +137,8 @@ func (l *lists) mark(b *Batch, epoch uint64) (marked bool) {
 
 // shutGate is a gate that a turn has closed.
 type shutGate struct {
-	name   string
-	opened time.Time
+	name string
+	*gate
 }
 
 // maxShut is how many gates a turn closes with their entries in the index. To close thousands, as a
@@ -147,7 +162,7 @@ func (a *actor) unlisted(b *Batch, t *turn) {
 func (a *actor) entries(shut []shutGate) []Write {
 	writes := make([]Write, 0, len(shut))
 	for _, g := range shut {
-		writes = append(writes, Write{openKey(g.opened, a.run, g.name), nil})
+		writes = append(writes, Write{openKey(g.OpenedAt, a.run, g.name), nil})
 	}
 	return writes
 }
@@ -191,17 +206,19 @@ func badCursor(cursor string) error {
 	return refuse(ErrUsage, "got the cursor %q, want the one that the page before has given", cursor)
 }
 
-// unlist takes the open gates of a run that is forgotten out of the index.
+// unlist takes the open gates and the decisions of a run that is forgotten out of the index.
 func (r *reader) unlist(run string) error {
-	b := new(Batch)
+	d := dropper{r: r}
 	err := scanWhole(r.store, prefixInbox+run+"/", func(gate string, v []byte) error {
 		return eachRecord(v, func(rec *Record) error {
-			b.Writes = append(b.Writes, Write{openKey(rec.Time, run, gate), nil})
-			return nil
+			return d.drop(context.Background(), openKey(rec.Time, run, gate))
 		})
 	})
-	if err != nil || len(b.Writes) == 0 {
+	if err == nil {
+		err = r.unlistDecisions(run, &d)
+	}
+	if err != nil {
 		return err
 	}
-	return r.commit(context.Background(), b)
+	return d.flush(context.Background())
 }

@@ -26,6 +26,7 @@ import (
 //	o/ micros8 RUN               the order of starts, the newest first: the time is counted down; the step that started the run
 //	e/r micros8 RUN              a run that has not ended, the newest first: its start is counted down (index.go)
 //	e/g micros8 RUN/GATE         an open gate, the oldest first: whom it asks
+//	e/d micros8 RUN/GATE         a decision, the newest first: its time is counted down; its record, cut short (decisions.go)
 //	z/RUN@STEP                   an orphan: the child run of a step that does not wait for it any more, and has not been seen to end (orphan.go)
 //	q/RUN                        recoveries since the run last committed
 //	x/BACKEND                    circuit breaker of a backend that has failed (breaker.go)
@@ -60,6 +61,7 @@ const (
 	prefixOrder      = "o/"
 	prefixLive       = "e/r"
 	prefixOpen       = "e/g"
+	prefixDecided    = "e/d"
 	prefixOrphan     = "z/"
 	prefixRecovery   = "q/"
 	prefixBreaker    = "x/"

@@ -48,6 +48,7 @@ func (r *reader) list(q Query, to contract.Audience) (*Listing, error) {
 // now is a summary with what is not in its row.
 func (r *reader) now(s Summary) Summary {
 	s.Carried = r.carried(s.ID)
+	s.StartedBy = r.starter(&s)
 	s.Overdue = s.NextDue != nil && !s.Carried && s.NextDue.Before(r.clock())
 	return s
 }
@@ -60,7 +61,8 @@ func (r *reader) runPage(q Query) (*Listing, error) {
 		prefix = prefixLive
 	}
 	out := &Listing{Schema: Schema, Runs: []Summary{}}
-	err := r.page(prefix, q, out, func(run string, _ []byte) (bool, error) {
+	err := r.page(prefix, q, out, func(order string, _ []byte) (bool, error) {
+		run := order[8:]
 		row, err := r.store.Get(runKey(run))
 		if errors.Is(err, ErrNoKey) {
 			return false, nil // it was forgotten since
@@ -80,34 +82,58 @@ func (r *reader) runPage(q Query) (*Listing, error) {
 
 // page reads entries of an index until one more is taken than is asked for, and notes where the next
 // page begins. The rows are read apart from the scan of the entries, of which few are read ahead.
-func (r *reader) page(prefix string, q Query, out *Listing, take func(rest string, v []byte) (bool, error)) error {
+func (r *reader) page(prefix string, q Query, out *Listing, take taking) error {
 	from, err := behind(prefix, q.After)
-	for n, last := 0, ""; err == nil; {
-		var read []indexEntry
-		if read, err = r.entries(from, afterPrefix([]byte(prefix))); err != nil || len(read) == 0 {
-			return err
+	if err != nil {
+		return err
+	}
+	read := func(from []byte) ([]indexEntry, error) {
+		return r.entries(from, afterPrefix([]byte(prefix)))
+	}
+	at, err := turnPage(q.Limit, prefix, from, read, take)
+	if at.next != "" {
+		out.more(q.Limit, at.next)
+	}
+	if q.Cursors {
+		out.Cursors = at.cursors
+	}
+	return err
+}
+
+// taking tells whether an entry belongs to what is listed, and lists it. It has the entry's key
+// without the prefix, which begins with the eight bytes of its time.
+type taking func(order string, v []byte) (bool, error)
+
+// pageEnd says where a page ends.
+type pageEnd struct {
+	next    string   // behind its last entry, "" where none follows
+	cursors []string // behind each of its entries
+}
+
+// turnPage takes entries until one more is taken than the limit.
+func turnPage(limit int, prefix string, from []byte, read reading, take taking) (at pageEnd, err error) {
+	for {
+		some, err := read(from)
+		if err != nil || len(some) == 0 {
+			return at, err
 		}
-		for _, e := range read {
+		for _, e := range some {
 			order := e.key[len(prefix):]
-			taken, err := take(string(order[8:]), e.value)
+			taken, err := take(string(order), e.value)
 			if err != nil {
-				return err
+				return at, err
 			}
 			if !taken {
 				continue
 			}
-			if n++; n > q.Limit {
-				out.more(q.Limit, last)
-				return nil
+			if n := len(at.cursors); n == limit {
+				at.next = at.cursors[n-1]
+				return at, nil
 			}
-			last = cursorOf(order)
-			if q.Cursors {
-				out.Cursors = append(out.Cursors, last)
-			}
+			at.cursors = append(at.cursors, cursorOf(order))
 		}
-		from = append(read[len(read)-1].key, 0)
+		from = append(some[len(some)-1].key, 0)
 	}
-	return err
 }
 
 // more leaves of a listing what was asked for, and says where it goes on.
@@ -174,22 +200,34 @@ func (r *reader) summaryFrom(run string, row []byte, damage error) Summary {
 	return s
 }
 
+// starter is who has started a run. The rows of older builds do not say it, so that is looked up.
+func (r *reader) starter(s *Summary) string {
+	if s.StartedBy != "" {
+		return s.StartedBy
+	}
+	sv := &saved{run: s.ID}
+	if _, err := sv.readStart(r.store); err != nil || sv.start == nil {
+		return "" // whoever looks at the run itself is told what is wrong
+	}
+	return sv.start.view().Text("by")
+}
+
 // inbox lists open gates, the oldest first, each under the address of the top run.
 func (r *reader) inbox(q Query, to contract.Audience) (*Listing, error) {
 	out := &Listing{Schema: Schema, Gates: []Gate{}}
-	top := r.tops()
+	runs := r.tops()
 	add := func(run, name string, opened time.Time, data effect.View) {
-		run, name = top(run, name)
-		if g := gateDocument(run, name, opened, data, to); q.asks(g.Target) {
+		top, name := runs.of(run, name)
+		if g := gateDocument(top.ID, name, opened, data, to); q.asks(g.Target) {
 			out.Gates = append(out.Gates, g)
 		}
 	}
 	if q.Limit > 0 && r.lists.good {
-		return out, r.page(prefixOpen, q, out, func(key string, target []byte) (bool, error) {
+		return out, r.page(prefixOpen, q, out, func(order string, target []byte) (bool, error) {
 			if !q.asks(string(target)) {
 				return false, nil
 			}
-			run, name, _ := strings.Cut(key, "/")
+			run, name, _ := strings.Cut(order[8:], "/")
 			v, err := r.store.Get(inboxKey(run, name))
 			if errors.Is(err, ErrNoKey) {
 				return false, nil // it was closed since
@@ -220,23 +258,35 @@ func (q *Query) asks(target string) bool {
 	return q.Target == "" || target == "" || target == q.Target
 }
 
-// tops gives the top run of a gate's run, and the gate's address there.
-func (r *reader) tops() func(run, gate string) (string, string) {
-	parents := map[string]string{}
-	return func(run, gate string) (string, string) {
-		for {
-			parent, known := parents[run]
-			if !known {
-				row, _ := r.summary(run) // of a run that cannot be read nobody is known to have started it
-				parent = row.Parent
-				parents[run] = parent
-			}
-			if parent == "" {
-				return run, gate
-			}
-			up, step, _ := cutParent(parent)
-			run, gate = up, step+"/"+gate
+// tops finds the top runs of gates. It reads the row of each run once.
+type tops struct {
+	r    *reader
+	rows map[string]Summary
+}
+
+func (r *reader) tops() *tops { return &tops{r, map[string]Summary{}} }
+
+// row is that of a run; of one that is not there, or cannot be told of, it has the id alone.
+func (t *tops) row(run string) Summary {
+	row, known := t.rows[run]
+	if !known {
+		row, _ = t.r.summary(run)
+		row.ID = run
+		row.StartedBy = t.r.starter(&row)
+		t.rows[run] = row
+	}
+	return row
+}
+
+// of gives the top run of a gate's run, and the gate's address there.
+func (t *tops) of(run, gate string) (Summary, string) {
+	for {
+		row := t.row(run)
+		if row.Parent == "" { // of a run that cannot be read nobody is known to have started it
+			return row, gate
 		}
+		up, step, _ := cutParent(row.Parent)
+		run, gate = up, step+"/"+gate
 	}
 }
 

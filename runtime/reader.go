@@ -33,7 +33,8 @@ func newReader(store Store) reader {
 // command that prints and leaves uses when the store has no owner.
 func NewReader(store Store, env *effect.Environment) Engine {
 	r := newReader(store)
-	r.lists.good, _ = indexKept(store, store.Info().Epoch) // without it every row is read
+	form, _ := indexKept(store, store.Info().Epoch)
+	r.lists.good = form == indexForm // without it every row is read
 	return &readOnly{reader: r, programs: programs{env: env}}
 }
 

@@ -55,7 +55,7 @@ func (r *reader) document(s *state, horizon uint64, to contract.Audience) (*Run,
 		}
 	}
 	if s.Status.Ended() {
-		if run.Decisions, err = r.decisions(s.ID); err != nil {
+		if run.Decisions, err = r.decisions(s.ID, to); err != nil {
 			return nil, err
 		}
 	}

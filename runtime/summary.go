@@ -14,7 +14,7 @@ func (s *state) summary() effect.Payload {
 	var b effect.Object
 	b.Text("status", string(s.Status)).Text("script", s.Script).Int("started", micros(s.Started)).Int("gates", int64(len(s.Gates))).
 		Int("next_due", micros(s.due(false))).Text("parent", s.Parent).Flag("session", s.Session).Flag("awaits", len(s.asks) > 0).
-		Flag("original", s.Settings == s.original)
+		Flag("original", s.Settings == s.original).Text("by", s.By)
 	if s.Err != nil {
 		b.Text("error", s.Err.Message)
 	}
@@ -38,7 +38,7 @@ func (s *state) row() row {
 
 func summaryOf(run string, v effect.View) Summary {
 	s := Summary{ID: run, Status: Status(v.Text("status")), Script: v.Text("script"), StartedAt: timeOf(v, "started"), UpdatedAt: timeOf(v, "updated"),
-		Gates: int(v.Int("gates")), Parent: v.Text("parent"), Session: v.Flag("session"), awaits: v.Flag("awaits"), Error: v.Text("error")}
+		Gates: int(v.Int("gates")), Parent: v.Text("parent"), StartedBy: v.Text("by"), Session: v.Flag("session"), awaits: v.Flag("awaits"), Error: v.Text("error")}
 	if due := timeOf(v, "next_due"); !due.IsZero() {
 		s.NextDue = &due
 	}

@@ -188,7 +188,7 @@ func (e *Local) dropJournal(ctx context.Context, run string, h *horizon) error {
 		keys := [][]byte{append([]byte(nil), k...)}
 		for i := 0; i < len(records) && err == nil; i++ {
 			if r := &records[i]; r.Type == GateDecided || r.Type == GateWithdrawn {
-				keys = append(keys, []byte(prefixGate+run+"/"+r.Step))
+				keys = append(keys, []byte(prefixGate+run+"/"+r.Step), decidedKey(r.Time, run, r.Step))
 			}
 		}
 		return d.drop(ctx, keys...)

@@ -86,7 +86,7 @@ func (t *turn) record(typ RecordType, step string, data effect.Payload) uint64 {
 	t.touch(step)
 	if typ == GateDecided || typ == GateWithdrawn {
 		if g := t.s.Gates[step]; g != nil {
-			t.shut = append(t.shut, shutGate{step, g.OpenedAt})
+			t.shut = append(t.shut, shutGate{step, g})
 		}
 	}
 	t.s.apply(&t.records[len(t.records)-1])

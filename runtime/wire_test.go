@@ -296,7 +296,7 @@ func (w *world) each(prefix string, change func([]byte) []byte) {
 		return
 	}
 	var b runtime.Batch
-	err := w.store.Scan([]byte(prefix), []byte(prefix+"\xff"), func(k, v []byte) error {
+	err := w.store.Scan([]byte(prefix), []byte(prefix+"\xff\xff\xff"), func(k, v []byte) error {
 		b.Writes = append(b.Writes, runtime.Write{Key: bytes.Clone(k), Value: change(bytes.Clone(v))})
 		return nil
 	})

@@ -272,6 +272,14 @@ func (n nowhere) List(context.Context, runtime.Query) (*runtime.Listing, error) 
 	return &runtime.Listing{Schema: runtime.Schema}, nil
 }
 
+// Decisions lists nothing, but for a run.
+func (n nowhere) Decisions(_ context.Context, q runtime.DecisionQuery) (*runtime.DecisionPage, error) {
+	if q.Run != "" {
+		return nil, noRun(n.dir)
+	}
+	return &runtime.DecisionPage{Schema: runtime.Schema}, nil
+}
+
 // Owner is nobody.
 func (nowhere) Owner() int { return 0 }
 

@@ -101,8 +101,15 @@ func queryTopic() string {
 A value with blanks, brackets or signs is quoted. A condition on a gate holds for a run when it holds for one of its open gates.
 
 `)
+	b.WriteString(fieldTable(filter.Fields()))
+	return b.String()
+}
+
+// fieldTable lists fields with an example of each.
+func fieldTable(fields []filter.Field) string {
+	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
-	for _, f := range filter.Fields() {
+	for _, f := range fields {
 		fmt.Fprintf(w, "  %s\t%s\t%s\n", f.Name, f.Example, f.Doc)
 	}
 	w.Flush()

@@ -92,7 +92,12 @@ func (r *review) decided(run string) {
 		r.t.Fatal(err)
 	}
 	told := r.good(r.researcher, "status", map[string]any{"workflow_id": run})
-	for face, state := range map[string]map[string]any{"show": shown, "status": told} {
+	found := r.good(r.researcher, "query", map[string]any{"resource": "decisions", "filter": "by = reviewer-agent and started_by = researcher-agent"})
+	var listed map[string]any
+	if err := json.Unmarshal([]byte(r.cli(0, "decisions", run, "--since", "1h", "--json")), &listed); err != nil {
+		r.t.Fatal(err)
+	}
+	for face, state := range map[string]map[string]any{"show": shown, "status": told, "query": found, "decisions": listed} {
 		list, _ := state["decisions"].([]any)
 		if len(list) != 1 {
 			r.t.Errorf("%s has the decisions %v, want one", face, list)

@@ -61,7 +61,7 @@ func (c *call) root() *cobra.Command {
 	root.PersistentFlags().StringVarP(&c.dirFlag, "directory", "C", "", "work in `DIR`")
 	root.PersistentFlags().StringVar(&c.storeFlag, "store", "", "the store is `DIR` (STARLING_STORE; default: .starling beside starling.toml)")
 	root.AddCommand(c.runCommand(), c.resumeCommand(), c.waitCommand(), c.cancelCommand(), c.signalCommand(),
-		c.decideCommand("approve", "Approve at a gate"), c.decideCommand("reject", "Reject at a gate"), c.inboxCommand(), c.reviewCommand(),
+		c.decideCommand("approve", "Approve at a gate"), c.decideCommand("reject", "Reject at a gate"), c.inboxCommand(), c.decisionsCommand(), c.reviewCommand(),
 		c.claimCommand(), c.heartbeatCommand(), c.submitCommand(), c.steerCommand(), c.pushCommand(), c.queueCommand(),
 		c.psCommand(), c.queryCommand(), c.showCommand(), c.logsCommand(), c.stepsCommand(), c.graphCommand(), c.costCommand(), c.replayCommand(), c.rerunCommand(), c.forkCommand(), c.diffCommand(), c.artifactsCommand(), c.agentsCommand(), c.toolsCommand(), c.doctorCommand(),
 		c.checkCommand(), c.testCommand(), c.docCommand(), c.defineCommand(), c.replCommand(), c.exportCommand(), c.importCommand(), c.rememberCommand(), c.hookCommand(), c.serveCommand(), c.stopCommand(), c.mcpCommand(), c.storeCommand(),

@@ -20,6 +20,7 @@ var (
 	_ runtime.Archive     = (*Client)(nil)
 	_ runtime.Whoami      = (*Client)(nil)
 	_ runtime.Pages       = (*Client)(nil)
+	_ runtime.Decisions   = (*Client)(nil)
 )
 
 // Whoami implements runtime.Whoami.
@@ -40,6 +41,11 @@ func (c *Client) StepPage(ctx context.Context, q runtime.StepQuery) (*runtime.St
 // Declared implements runtime.Pages.
 func (c *Client) Declared(ctx context.Context, run string) (*runtime.Declared, error) {
 	return ask[*runtime.Declared](ctx, c, "/declared", run)
+}
+
+// Decisions implements runtime.Decisions.
+func (c *Client) Decisions(ctx context.Context, q runtime.DecisionQuery) (*runtime.DecisionPage, error) {
+	return ask[*runtime.DecisionPage](ctx, c, "/decisions", q)
 }
 
 // Define implements runtime.Definitions.

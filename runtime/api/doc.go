@@ -13,6 +13,7 @@
 //	POST /carry   runtime.CarryRequest     ["RUN", …]       Carry
 //	GET  /run?run=ADDRESS                  runtime.Run      Get
 //	POST /list    runtime.Query            runtime.Listing  List
+//	POST /decisions  runtime.DecisionQuery DecisionPage     Decisions.Decisions
 //	POST /watch   runtime.WatchRequest     event stream     Watch
 //	GET  /blob?hash=HASH                   the bytes        Blob
 //	POST /define  runtime.DefineRequest    Definition       Definitions.Define

@@ -33,6 +33,7 @@ func (s *Server) routes() http.Handler {
 	mux.Handle("POST /define", s.call(postTo(runtime.Definitions.Define)))
 	mux.Handle("POST /defined", s.call(postTo(runtime.Definitions.Defined)))
 	mux.Handle("POST /steps", s.call(postTo(runtime.Pages.StepPage)))
+	mux.Handle("POST /decisions", s.call(postTo(runtime.Decisions.Decisions)))
 	mux.Handle("POST /declared", s.call(postTo(runtime.Pages.Declared)))
 	mux.Handle("POST /push", s.call(postTo(runtime.Queues.Push)))
 	mux.Handle("POST /attended", s.call(postTo(runtime.Queues.Attended)))

@@ -22,7 +22,7 @@ func (f *Filter) Runs(ctx context.Context, e runtime.Engine, q runtime.Query, no
 	if err != nil {
 		return nil, err
 	}
-	return pages(ctx, e, q, len(f.fields) > 0, runsOf, func(r runtime.Summary) bool {
+	return pages(q.Limit, q.After, len(f.fields) > 0, listing(ctx, e, q, runsOf), func(r runtime.Summary) bool {
 		return f.holds(&subject{run: r, gates: gates[r.ID], began: r.StartedAt, now: now})
 	})
 }
@@ -30,34 +30,48 @@ func (f *Filter) Runs(ctx context.Context, e runtime.Engine, q runtime.Query, no
 // readAhead is how many runs or gates are read at once.
 const readAhead = 500
 
-// pages reads what a query asks for a piece at a time, until as many hold as it wants: of those it
-// gives, or, where the filter sifts them, of as many as it takes. So an owner of very many never has
-// them all in one answer.
-func pages[T any](ctx context.Context, e runtime.Engine, q runtime.Query, sifts bool,
-	of func(*runtime.Listing) []T, holds func(T) bool) (*Page[T], error) {
-	out := &Page[T]{List: []T{}}
-	limit := q.Limit
-	if q.Limit == 0 || sifts { // else a page is what the engine gives
-		q.Limit, q.Cursors = readAhead, sifts
-	}
-	for ; ; q.After = out.Next {
+// source gives a piece of a list: at most so many behind a cursor, where the next piece begins, and
+// where it is asked for the cursor behind each.
+type source[T any] func(limit int, after string, cursors bool) (list []T, next string, each []string, err error)
+
+// listing is what an engine lists by a query.
+func listing[T any](ctx context.Context, e runtime.Engine, q runtime.Query, of func(*runtime.Listing) []T) source[T] {
+	return func(limit int, after string, cursors bool) ([]T, string, []string, error) {
+		q.Limit, q.After, q.Cursors = limit, after, cursors
 		l, err := e.List(ctx, q)
+		if err != nil {
+			return nil, "", nil, err
+		}
+		return of(l), l.Next, l.Cursors, nil
+	}
+}
+
+// pages reads a list a piece at a time, until as many hold as are wanted, 0 for all: of those there
+// are, or, where the filter sifts them, of as many as it takes. So an owner of very many never has
+// them all in one answer.
+func pages[T any](limit int, after string, sifts bool, read source[T], holds func(T) bool) (*Page[T], error) {
+	out, some := &Page[T]{List: []T{}, Next: after}, limit
+	if limit == 0 || sifts { // else a page is what the engine gives
+		some = readAhead
+	}
+	for {
+		list, next, each, err := read(some, out.Next, sifts)
 		if err != nil {
 			return nil, err
 		}
-		list := of(l)
+		out.Next = next
 		for i, one := range list {
 			if !holds(one) {
 				continue
 			}
 			if out.List = append(out.List, one); len(out.List) == limit {
-				if out.Next = l.Next; i+1 < len(list) && i < len(l.Cursors) {
-					out.Next = l.Cursors[i]
+				if i+1 < len(list) && i < len(each) {
+					out.Next = each[i]
 				}
 				return out, nil
 			}
 		}
-		if out.Next = l.Next; out.Next == "" {
+		if out.Next == "" {
 			return out, nil
 		}
 	}
@@ -68,7 +82,7 @@ func (f *Filter) gatesByRun(ctx context.Context, e runtime.Engine) (map[string][
 	if !f.namesGates() {
 		return nil, nil
 	}
-	all, err := pages(ctx, e, runtime.Query{Gates: true}, false, gatesOf, func(runtime.Gate) bool { return true })
+	all, err := pages(0, "", false, listing(ctx, e, runtime.Query{Gates: true}, gatesOf), func(runtime.Gate) bool { return true })
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +99,7 @@ func runsOf(l *runtime.Listing) []runtime.Summary { return l.Runs }
 
 func (f *Filter) namesGates() bool {
 	for name := range f.fields {
-		if fieldNamed(name).gate {
+		if fieldNamed(fields(), name).gate {
 			return true
 		}
 	}
@@ -99,7 +113,7 @@ func (f *Filter) Gates(ctx context.Context, e runtime.Engine, q runtime.Query, n
 	if err != nil {
 		return nil, err
 	}
-	return pages(ctx, e, q, len(f.fields) > 0, gatesOf, func(g runtime.Gate) bool {
+	return pages(q.Limit, q.After, len(f.fields) > 0, listing(ctx, e, q, gatesOf), func(g runtime.Gate) bool {
 		return f.holds(&subject{run: runs[runOf(g)], gates: []runtime.Gate{g}, began: g.OpenedAt, now: now})
 	})
 }
@@ -110,7 +124,7 @@ func (f *Filter) runsByID(ctx context.Context, e runtime.Engine) (map[string]run
 	if len(f.fields) == 0 {
 		return runs, nil
 	}
-	all, err := pages(ctx, e, runtime.Query{}, false, runsOf, func(runtime.Summary) bool { return true })
+	all, err := pages(0, "", false, listing(ctx, e, runtime.Query{}, runsOf), func(runtime.Summary) bool { return true })
 	if err != nil {
 		return nil, err
 	}

@@ -58,7 +58,7 @@ func (r *reading) term(t *term) test {
 
 // condition reads one comparison. One that is wrong has been refused, and holds for everything.
 func (r *reading) condition(c *condition) test {
-	f := fieldNamed(c.Field.Value)
+	f := fieldNamed(r.fields, c.Field.Value)
 	if f == nil {
 		r.unknownField(c.Field)
 		return everything
@@ -77,9 +77,13 @@ func (r *reading) condition(c *condition) test {
 }
 
 func (r *reading) unknownField(t lexer.Token) {
-	hint := diagnostic.DidYouMean(strings.ToLower(t.Value), fieldNames())
-	if hint == "" {
-		hint = "the fields are " + strings.Join(fieldNames(), ", ")
+	names := fieldNames(r.fields)
+	hint := diagnostic.DidYouMean(strings.ToLower(t.Value), names)
+	switch {
+	case r.elsewhere != nil && fieldNamed(r.elsewhere, t.Value) != nil:
+		hint = r.hint
+	case hint == "":
+		hint = "the fields are " + strings.Join(names, ", ")
 	}
 	r.under(t, diagnostic.Diagnostic{Message: strconv.Quote(clip(t.Value)) + " is not a field", Hint: hint})
 }

@@ -1,4 +1,4 @@
-// Package filter is the language in which people and agents say which runs or gates they mean:
+// Package filter is the language in which people and agents say which runs, gates or decisions they mean:
 //
 //	status = suspended and target = "reviewer" and age > 2h
 //	script ~ review and not (carried or session)
@@ -13,5 +13,7 @@
 // A run has all of its open gates: a condition on a gate's field holds for a run when it holds for one of them. `!=` and `!~` are `not =` and `not ~`, and so hold where there
 // is no gate. What a run has not, such as a deadline, is neither more nor less than anything.
 //
-// [Fields] lists the fields; grammar.md is the grammar. What is wrong with a text is a diagnostic.List of the kind "usage", under the very characters.
+// Decisions have a filter of their own, with their own fields: [ParseDecisions].
+//
+// [Fields] and [DecisionFields] list the fields; grammar.md is the grammar. What is wrong with a text is a diagnostic.List of the kind "usage", under the very characters.
 package filter

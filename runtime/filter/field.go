@@ -8,12 +8,15 @@ import (
 	"starling/runtime"
 )
 
-// subject is what a filter is held against: a run with its open gates, or one gate with its run.
+// subject is what a filter is held against: a run with its open gates, one gate with its run, or a
+// decision.
 type subject struct {
 	run   runtime.Summary
 	gates []runtime.Gate
-	began time.Time // of what is listed: the run's start, or when the gate opened
+	began time.Time // of what is listed: the run's start, when the gate opened, when it was decided
 	now   time.Time
+
+	decision *runtime.Decision
 }
 
 // field is one name that a filter may use.
@@ -41,16 +44,21 @@ func (f *field) compare(r relation, want value) test {
 // Field is a name that filters may use, for documentation.
 type Field struct{ Name, Doc, Example string }
 
-// Fields lists them in the order in which people read them.
-func Fields() []Field {
+// Fields lists those of runs and gates, in the order in which people read them.
+func Fields() []Field { return documented(fields()) }
+
+// DecisionFields lists those of decisions.
+func DecisionFields() []Field { return documented(decisionFields()) }
+
+func documented(fields []field) []Field {
 	var list []Field
-	for _, f := range fields() {
+	for _, f := range fields {
 		list = append(list, Field{f.name, f.doc, f.example})
 	}
 	return list
 }
 
-// fields is the one table of fields.
+// fields is the table of the fields of runs and gates.
 func fields() []field {
 	return []field{
 		{"status", "of the run: pending, running, suspended, completed, failed, cancelled, damaged", "status = suspended", status, false,
@@ -58,14 +66,14 @@ func fields() []field {
 		{"run", "the id", "run ~ c97b", text, false, ofRun(func(r *runtime.Summary) string { return r.ID })},
 		{"script", "the file, or NAME@VERSION", `script ~ review`, text, false, ofRun(func(r *runtime.Summary) string { return r.Script })},
 		{"parent", "RUN@STEP that started it, empty for a run that people started", `parent = ""`, text, false, ofRun(func(r *runtime.Summary) string { return r.Parent })},
+		{"started_by", "who started it; of a run that another has started run:RUN", "started_by = local:ann", text, false, ofRun(func(r *runtime.Summary) string { return r.StartedBy })},
 		{"error", "why it failed", "error ~ timeout", text, false, ofRun(func(r *runtime.Summary) string { return r.Error })},
 		{"target", "whom an open gate is for, empty for anybody", `target = "reviewer"`, text, true, ofGates(func(g *runtime.Gate) string { return g.Target })},
 		{"gate", "address of an open gate within its run", "gate = review-gate", text, true, ofGates(func(g *runtime.Gate) string { return g.Gate })},
 		{"prompt", "what an open gate asks", "prompt ~ publish", text, true, ofGates(func(g *runtime.Gate) string { return g.Prompt })},
 		{"option", "what may be chosen at an open gate", "option = approve", text, true, options},
 		{"gates", "how many gates are open in the run", "gates > 1", number, false, func(s *subject) []value { return []value{{number: int64(s.run.Gates)}} }},
-		{"age", "time since the run was started; in a list of gates since the gate opened", "age > 2h", duration, false,
-			func(s *subject) []value { return []value{{number: s.now.Sub(s.began).Microseconds()}} }},
+		{"age", "time since the run was started; in a list of gates since the gate opened", "age > 2h", duration, false, age},
 		{"idle", "time since anything happened in the run", "idle > 1d", duration, false,
 			func(s *subject) []value { return []value{{number: s.now.Sub(s.run.UpdatedAt).Microseconds()}} }},
 		{"due", "time until the run's next timer or deadline, below 0s when it is overdue", "due < 10m", duration, false, due},
@@ -77,6 +85,46 @@ func fields() []field {
 		{"overdue", "a timer has passed and nobody drives the run", "overdue", flag, false, is(func(r *runtime.Summary) bool { return r.Overdue })},
 		{"session", "it is a REPL session", "not session", flag, false, is(func(r *runtime.Summary) bool { return r.Session })},
 	}
+}
+
+// decisionFields is the table of the fields of decisions.
+func decisionFields() []field {
+	return []field{
+		{"by", "in whose name it was made; of several who had to choose the same each", "by = reviewer", text, false, deciders},
+		{"through", "who has answered in that name, empty where it is their own", `through != ""`, text, false,
+			ofDecision(func(d *runtime.Decision) string { return d.Through })},
+		{"choice", "what was chosen, empty where there were no options", "choice = approve", text, false,
+			ofDecision(func(d *runtime.Decision) string { return d.Choice })},
+		{"reason", "why, in the words of who decided", "reason ~ typo", text, false, ofDecision(func(d *runtime.Decision) string { return d.Reason })},
+		{"via", "how: signal, override, fallback, auto", "via = fallback", text, false, ofDecision(func(d *runtime.Decision) string { return d.Via })},
+		{"override", "by somebody whom the gate was not for", "override", flag, false, isDecision(func(d *runtime.Decision) bool { return d.Via == "override" })},
+		{"gate", "address of the gate within its run", "gate = review-gate", text, false, ofDecision(func(d *runtime.Decision) string { return d.Gate })},
+		{"run", "the id of the top run", "run ~ c97b", text, false, ofDecision(func(d *runtime.Decision) string { return d.Run })},
+		{"script", "of that run: the file, or NAME@VERSION", "script ~ review", text, false, ofDecision(func(d *runtime.Decision) string { return d.Script })},
+		{"started_by", "who started that run", "started_by = local:ann", text, false, ofDecision(func(d *runtime.Decision) string { return d.StartedBy })},
+		{"decided", "when it was made", "decided >= 2026-11-01", moment, false, func(s *subject) []value { return []value{{number: s.began.UnixMicro()}} }},
+		{"age", "time since then", "age < 1d", duration, false, age},
+		{"imported", "it was made in the store that the run came from", "not imported", flag, false, isDecision(func(d *runtime.Decision) bool { return d.Imported })},
+		{"copied", "it was made in the run that this one was made of", "not copied", flag, false, isDecision(func(d *runtime.Decision) bool { return d.Copied })},
+	}
+}
+
+func deciders(s *subject) []value {
+	list := []value{{text: s.decision.By}}
+	for _, name := range s.decision.Voters {
+		list = append(list, value{text: name})
+	}
+	return list
+}
+
+func age(s *subject) []value { return []value{{number: s.now.Sub(s.began).Microseconds()}} }
+
+func ofDecision(of func(*runtime.Decision) string) func(*subject) []value {
+	return func(s *subject) []value { return []value{{text: of(s.decision)}} }
+}
+
+func isDecision(of func(*runtime.Decision) bool) func(*subject) []value {
+	return ofDecision(func(d *runtime.Decision) string { return strconv.FormatBool(of(d)) })
 }
 
 func ofRun(of func(*runtime.Summary) string) func(*subject) []value {
@@ -114,8 +162,8 @@ func due(s *subject) []value {
 	return []value{{number: s.run.NextDue.Sub(s.now).Microseconds()}}
 }
 
-func fieldNamed(name string) *field {
-	for _, f := range fields() {
+func fieldNamed(fields []field, name string) *field {
+	for _, f := range fields {
 		if strings.EqualFold(f.name, name) {
 			return &f
 		}
@@ -123,9 +171,9 @@ func fieldNamed(name string) *field {
 	return nil
 }
 
-func fieldNames() []string {
+func fieldNames(fields []field) []string {
 	var names []string
-	for _, f := range fields() {
+	for _, f := range fields {
 		names = append(names, f.name)
 	}
 	return names

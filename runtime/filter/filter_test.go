@@ -85,7 +85,7 @@ func world() listing {
 	return listing{
 		runs: []runtime.Summary{
 			{ID: "a", Status: runtime.Suspended, Script: "lib/Review.star", StartedAt: ago(3 * time.Hour), UpdatedAt: ago(time.Hour), Gates: 2, NextDue: at(5 * time.Minute), Carried: true},
-			{ID: "b", Status: runtime.Suspended, Script: "ship@2", StartedAt: ago(time.Hour), UpdatedAt: ago(time.Minute), Gates: 1, NextDue: at(-time.Minute), Overdue: true},
+			{ID: "b", Status: runtime.Suspended, Script: "ship@2", StartedAt: ago(time.Hour), UpdatedAt: ago(time.Minute), Gates: 1, NextDue: at(-time.Minute), Overdue: true, StartedBy: "ann"},
 			{ID: "c", Status: runtime.Running, Script: "build-all.star", StartedAt: ago(48 * time.Hour), UpdatedAt: ago(0), Carried: true, Parent: "a@run"},
 			{ID: "d", Status: runtime.Failed, Script: "build.star", StartedAt: ago(50 * time.Hour), UpdatedAt: ago(49 * time.Hour), Error: "a Timeout of the judge"},
 			{ID: "e", Status: runtime.Completed, Script: "x.star", StartedAt: ago(50 * time.Hour), UpdatedAt: ago(49 * time.Hour), Session: true},
@@ -131,6 +131,7 @@ func TestWhichRunsAreMeant(t *testing.T) {
 		"carried and overdue or run = b":                          "b",
 		"carried and (overdue or run = b)":                        "",
 		"session and status = completed":                          "e",
+		"started_by = ann":                                        "b",
 	} {
 		f, err := filter.Parse(text)
 		if err != nil {

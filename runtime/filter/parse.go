@@ -31,21 +31,31 @@ func (f *Filter) String() string { return f.text }
 
 // Parse reads a filter. An empty text is every run. The error is a diagnostic.List with everything that is wrong, of the kind "usage".
 func Parse(text string) (*Filter, error) {
-	r := &reading{text: text, filter: &Filter{text: text, holds: everything, fields: map[string]bool{}}}
-	r.read()
-	if err := r.found.Err(); err != nil {
-		return nil, err
-	}
-	return r.filter, nil
+	r := &reading{fields: fields(), elsewhere: decisionFields(), hint: "decisions have it: starling decisions --help"}
+	return r.filterOf(text)
 }
 
 func everything(*subject) bool { return true }
 
 // reading is one text on its way to a filter.
 type reading struct {
+	fields    []field // those that the filter may name
+	elsewhere []field // those of other lists, and what is said where it names one of them
+	hint      string
+
 	text   string
+	tree   *anyOf // nil for the empty text
 	filter *Filter
 	found  diagnostic.List
+}
+
+func (r *reading) filterOf(text string) (*Filter, error) {
+	r.text, r.filter = text, &Filter{text: text, holds: everything, fields: map[string]bool{}}
+	r.read()
+	if err := r.found.Err(); err != nil {
+		return nil, err
+	}
+	return r.filter, nil
 }
 
 // read goes through the stages, each of which is reached only by what passed the one before.
@@ -66,7 +76,7 @@ func (r *reading) read() {
 		r.syntax(err)
 		return
 	}
-	r.filter.holds = r.anyOf(tree)
+	r.tree, r.filter.holds = tree, r.anyOf(tree)
 }
 
 func (r *reading) refuse(start, end int, d diagnostic.Diagnostic) {

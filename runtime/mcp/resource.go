@@ -36,7 +36,7 @@ func (s *Server) readRuns(ctx context.Context, r *mcp.ReadResourceRequest) (*mcp
 	if err != nil {
 		return nil, err
 	}
-	return content(r, tool.Runs{Runs: append([]runtime.Summary{}, l.Runs...), Next: l.Next})
+	return content(r, tool.Found{Runs: append([]runtime.Summary{}, l.Runs...), Next: l.Next})
 }
 
 func (s *Server) readRun(ctx context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {

@@ -48,6 +48,9 @@ func (a asking) Watch(ctx context.Context, w runtime.WatchRequest, fn func(runti
 func (a asking) StepPage(ctx context.Context, q runtime.StepQuery) (*runtime.StepPage, error) {
 	return a.Local.StepPage(a.as(ctx), q)
 }
+func (a asking) Decisions(ctx context.Context, q runtime.DecisionQuery) (*runtime.DecisionPage, error) {
+	return a.Local.Decisions(a.as(ctx), q)
+}
 func (a asking) Declared(ctx context.Context, run string) (*runtime.Declared, error) {
 	return a.Local.Declared(a.as(ctx), run)
 }

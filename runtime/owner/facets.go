@@ -16,6 +16,7 @@ var (
 	_ runtime.Tokens      = (*Session)(nil)
 	_ runtime.Archive     = (*Session)(nil)
 	_ runtime.Pages       = (*Session)(nil)
+	_ runtime.Decisions   = (*Session)(nil)
 )
 
 // callFacet makes a request of a further interface of whoever owns the store.
@@ -47,6 +48,13 @@ func (s *Session) Defined(ctx context.Context, address string) ([]runtime.Defini
 func (s *Session) StepPage(ctx context.Context, q runtime.StepQuery) (*runtime.StepPage, error) {
 	return callFacet(ctx, s, func(ctx context.Context, p runtime.Pages) (*runtime.StepPage, error) {
 		return p.StepPage(ctx, q)
+	})
+}
+
+// Decisions implements runtime.Decisions.
+func (s *Session) Decisions(ctx context.Context, q runtime.DecisionQuery) (*runtime.DecisionPage, error) {
+	return callFacet(ctx, s, func(ctx context.Context, d runtime.Decisions) (*runtime.DecisionPage, error) {
+		return d.Decisions(ctx, q)
 	})
 }
 

@@ -56,6 +56,10 @@ func (c called) StepPage(ctx context.Context, q runtime.StepQuery) (*runtime.Ste
 	return by(ctx, c, runtime.Pages.StepPage, q)
 }
 
+func (c called) Decisions(ctx context.Context, q runtime.DecisionQuery) (*runtime.DecisionPage, error) {
+	return by(ctx, c, runtime.Decisions.Decisions, q)
+}
+
 func (c called) Declared(ctx context.Context, run string) (*runtime.Declared, error) {
 	return by(ctx, c, runtime.Pages.Declared, run)
 }

@@ -105,7 +105,8 @@ func (h *History) Journal(run string, events []runtime.Event) {
 	h.journals[run] = newJournal(run, events)
 }
 
-// Collect reads the journals of all runs that an engine knows.
+// Collect reads the journals of all runs that an engine knows, and holds the record of decisions
+// against them.
 func (h *History) Collect(ctx context.Context, e runtime.Engine) error {
 	l, err := e.List(ctx, runtime.Query{All: true})
 	if err != nil {
@@ -122,7 +123,7 @@ func (h *History) Collect(ctx context.Context, e runtime.Engine) error {
 		}
 		h.Journal(r.ID, events)
 	}
-	return nil
+	return DecisionsAgree(ctx, e)
 }
 
 // A Violation is a rule that a history breaks.

@@ -54,6 +54,11 @@ func (o *observed) StepPage(ctx context.Context, q runtime.StepQuery) (*runtime.
 	return through(ctx, o.Engine, runtime.Pages.StepPage, q)
 }
 
+// Decisions implements runtime.Decisions.
+func (o *observed) Decisions(ctx context.Context, q runtime.DecisionQuery) (*runtime.DecisionPage, error) {
+	return through(ctx, o.Engine, runtime.Decisions.Decisions, q)
+}
+
 // Declared implements runtime.Pages.
 func (o *observed) Declared(ctx context.Context, run string) (*runtime.Declared, error) {
 	return through(ctx, o.Engine, runtime.Pages.Declared, run)

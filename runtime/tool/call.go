@@ -306,17 +306,24 @@ func (d *Desk) cancel(ctx context.Context, a cancelArgs) (any, error) {
 }
 
 type queryArgs struct {
-	Filter, After string
-	Limit         int
+	Resource, Run, Filter, After string
+	Limit                        int
 }
 
-// Runs is what query answers.
-type Runs struct {
-	Runs []runtime.Summary `json:"runs"`
-	Next string            `json:"next,omitempty"`
+// Found is what query answers: the list that was asked for, also when it is empty.
+type Found struct {
+	Runs      []runtime.Summary  `json:"runs,omitzero"`
+	Decisions []runtime.Decision `json:"decisions,omitzero"`
+	Next      string             `json:"next,omitempty"`
 }
 
 func (d *Desk) query(ctx context.Context, a queryArgs) (any, error) {
+	if a.Resource == "decisions" {
+		return d.decisions(ctx, a)
+	}
+	if a.Run != "" {
+		return nil, runtime.Refuse(runtime.ErrUsage, "status tells of one run; or write: run = ID, in filter", "got run, which is for resource decisions")
+	}
 	f, err := filter.Parse(a.Filter)
 	if err != nil {
 		return nil, err
@@ -325,7 +332,20 @@ func (d *Desk) query(ctx context.Context, a queryArgs) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Runs{page.List, page.Next}, nil
+	return Found{Runs: page.List, Next: page.Next}, nil
+}
+
+// decisions are those that a filter means.
+func (d *Desk) decisions(ctx context.Context, a queryArgs) (any, error) {
+	f, err := filter.ParseDecisions(a.Filter)
+	if err != nil {
+		return nil, err
+	}
+	page, err := f.Of(ctx, d.Engine, runtime.DecisionQuery{Run: a.Run, Limit: a.Limit, After: a.After}, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	return Found{Decisions: page.List, Next: page.Next}, nil
 }
 
 type rerunArgs struct {

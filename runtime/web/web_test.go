@@ -274,6 +274,11 @@ func TestEveryRoute(t *testing.T) {
 		{"run", worker, `{"source": "agnet()"}`, 422, runtime.ErrCheckFailed},
 		{"run", worker, `{"script": "gated", "inputs": {"n": 2}, "key": "k"}`, 409, runtime.ErrKeyConflict},
 		{"query", worker, `{"filter": "stauts = x"}`, 400, runtime.ErrUsage},
+		{"query", worker, `{"resource": "decisions", "filter": "status = failed"}`, 400, runtime.ErrUsage},
+		{"query", worker, `{"resource": "decisions", "run": "zzz"}`, 404, runtime.ErrUnknownRun},
+		{"query", worker, `{"resource": "gates"}`, 400, runtime.ErrUsage},
+		{"query", worker, `{"run": "` + run + `"}`, 400, runtime.ErrUsage},
+		{"query", s.token("mute", "signal"), `{"resource": "decisions"}`, 403, runtime.ErrDenied},
 	} {
 		if status, fields := s.call(c.name, c.token, c.arguments); status != c.status || kindOf(fields) != string(c.kind) {
 			t.Errorf("%s %s: got %d %v, want %d %s", c.name, c.arguments, status, fields, c.status, c.kind)
@@ -290,6 +295,13 @@ func TestEveryRoute(t *testing.T) {
 		t.Errorf("diagram: %v", drawn)
 	}
 	good("query", worker, `{"filter": "status = completed"}`)
+	made := good("query", worker, `{"resource": "decisions", "filter": "by = judge and age < 1h"}`) // S0-27
+	if list := made["decisions"].([]any); len(list) != 1 || list[0].(map[string]any)["address"] != run+"/g" || made["runs"] != nil {
+		t.Errorf("decisions: %v", made)
+	}
+	if none := good("query", worker, `{"resource": "decisions", "run": "`+run+`", "filter": "by = worker"}`)["decisions"].([]any); len(none) != 0 {
+		t.Errorf("decisions of others: %v", none)
+	}
 	again := good("rerun", worker, `{"run": "`+run+`", "from": "g"}`)["run"].(string)
 	good("cancel", worker, `{"run": "`+again+`"}`)
 	if failed := good("run", worker, `{"source": "def main():\n    fail(\"no\")\n"}`)["run"]; good("await", worker, fmt.Sprintf(`{"run": %q}`, failed))["error"] == nil {
