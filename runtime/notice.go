@@ -40,12 +40,16 @@ type notice struct {
 type noticeBody struct {
 	Schema string      `json:"schema"` // "starling/notice/v1"
 	ID     string      `json:"id"`
-	Type   string      `json:"type"` // "gate.opened", "gate.escalated", "run.completed", "run.failed", "run.cancelled" or "budget.reached"
+	Type   string      `json:"type"` // "gate.opened", "gate.escalated", "gate.decided", "run.completed", "run.failed", "run.cancelled" or "budget.reached"
 	At     time.Time   `json:"at"`
 	Run    string      `json:"run"`
 	Script string      `json:"script"`
 	Gate   *noticeGate `json:"gate,omitempty"`
-	Error  string      `json:"error,omitempty"` // of a run that failed, or why a step did not start
+
+	StartedBy string         `json:"started_by,omitempty"` // who started the run, or the top one above it
+	Decision  *noticeDecided `json:"decision,omitempty"`   // of a gate that is decided
+
+	Error string `json:"error,omitempty"` // of a run that failed, or why a step did not start
 }
 
 type noticeGate struct {
@@ -55,7 +59,16 @@ type noticeGate struct {
 	Options    []Option   `json:"options"`
 	Target     string     `json:"target,omitempty"`
 	Deadline   *time.Time `json:"deadline,omitempty"`
-	AnswerWith string     `json:"answer_with"`
+	AnswerWith string     `json:"answer_with,omitempty"` // while it is open
+}
+
+// noticeDecided is a decision without its payload, which the run works on.
+type noticeDecided struct {
+	Choice  string `json:"choice,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+	By      string `json:"by"`
+	Through string `json:"through,omitempty"`
+	Via     string `json:"via"`
 }
 
 const (
@@ -71,14 +84,20 @@ func (a *actor) noticed(t *turn) (writes []Write) {
 	if a.host == nil || a.host.settings == nil || len(a.host.settings.Notify) == 0 {
 		return nil
 	}
+	shut := map[string]*gate{}
+	for _, g := range t.shut {
+		shut[g.name] = g.gate
+	}
+	starter := sync.OnceValue(func() string { return a.starter(t.s) })
 	for i := range t.records {
 		r := &t.records[i]
-		kind, body := t.notable(r)
+		kind, body := t.notable(r, shut[r.Step])
 		if kind == "" {
 			continue
 		}
+		body.StartedBy = starter()
 		for _, n := range a.host.settings.Notify {
-			if slices.Contains(n.On, kind) && (body.Gate == nil || n.Targets == nil || slices.Contains(n.Targets, body.Gate.Target)) {
+			if wants(&n, kind, &body) {
 				writes = append(writes, t.tellAbout(n.Channel, r, kind, body))
 			}
 		}
@@ -86,8 +105,25 @@ func (a *actor) noticed(t *turn) (writes []Write) {
 	return writes
 }
 
-// notable says what kind of notice a record is, "" for none.
-func (t *turn) notable(r *Record) (kind string, body noticeBody) {
+// wants tells whether a channel is told of something.
+func wants(n *effect.Notice, kind string, body *noticeBody) bool {
+	return slices.Contains(n.On, kind) &&
+		(body.Gate == nil || n.Targets == nil || slices.Contains(n.Targets, body.Gate.Target)) &&
+		(n.StartedBy == nil || slices.Contains(n.StartedBy, body.StartedBy))
+}
+
+// starter is who has started a run: of a child run, the one at the top.
+func (a *actor) starter(s *state) string {
+	parent, _, child := cutParent(s.Parent)
+	if !child {
+		return s.By
+	}
+	top, _ := a.e.tops().of(parent, "")
+	return top.StartedBy
+}
+
+// notable says what kind of notice a record is, "" for none. shut is the gate that it has closed.
+func (t *turn) notable(r *Record, shut *gate) (kind string, body noticeBody) {
 	body = noticeBody{Schema: noticeSchema, At: r.Time, Run: t.s.ID, Script: t.s.Script, Type: r.Type.String()}
 	v := r.view()
 	switch r.Type {
@@ -100,6 +136,14 @@ func (t *turn) notable(r *Record) (kind string, body noticeBody) {
 		if strings.HasPrefix(r.Step, gateBudget) {
 			kind, body.Type = effect.NoticeBudget, "budget.reached"
 		}
+	case GateDecided:
+		if shut == nil {
+			return "", body
+		}
+		kind, body.Gate = effect.NoticeDecision, gateNotice(t.s.ID, shut)
+		body.Gate.AnswerWith = ""
+		d := decidedOf(r.short(), contract.People)
+		body.Decision = &noticeDecided{d.Choice, d.Reason, d.By, d.Through, d.Via}
 	case AttemptSkipped:
 		if !v.Has("budget") || v.Flag("ask") {
 			return "", body
@@ -132,7 +176,10 @@ func (t *turn) tellAbout(channel string, r *Record, kind string, body noticeBody
 	text, _ := json.Marshal(body) // plain data
 	n := &notice{ID: body.ID, Run: t.s.ID, Channel: channel, Body: text, Settings: t.s.Settings, Due: t.now}
 	if body.Gate != nil {
-		n.Gate, n.Asks, n.Level = body.Gate.Gate, kind == effect.NoticeGate, t.s.Gates[r.Step].Level
+		n.Gate, n.Asks = body.Gate.Gate, kind == effect.NoticeGate
+		if g := t.s.Gates[r.Step]; g != nil {
+			n.Level = g.Level
+		}
 	}
 	t.notices = append(t.notices, n)
 	return n.write()
@@ -368,14 +415,14 @@ func noticesPayload(list []effect.Notice) effect.Payload {
 	var b effect.Object
 	for _, n := range list {
 		var o effect.Object
-		b.Raw(n.Channel, o.Texts("on", n.On).Texts("targets", n.Targets).Payload())
+		b.Raw(n.Channel, o.Texts("on", n.On).Texts("targets", n.Targets).Texts("started_by", n.StartedBy).Payload())
 	}
 	return b.Payload()
 }
 
 func noticesOf(v effect.View) (list []effect.Notice) {
 	v.Each(func(channel string, f effect.View) {
-		list = append(list, effect.Notice{Channel: channel, On: f.Texts("on"), Targets: f.Texts("targets")})
+		list = append(list, effect.Notice{Channel: channel, On: f.Texts("on"), Targets: f.Texts("targets"), StartedBy: f.Texts("started_by")})
 	})
 	return list
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -284,6 +285,65 @@ func TestNoticesOfClosedEngines(t *testing.T) {
 		synctest.Wait()
 		if tries.Load() != 80 {
 			t.Errorf("%d tries, want 80", tries.Load())
+		}
+	})
+}
+
+// Whoever started a run is told what it waits for, how that was decided and how the run ended, also
+// of the runs below it; a channel of somebody else is told nothing. S0-27
+func TestWhoStartedARunIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var heard []string
+		l := listen(t, func(a *effect.Attempt) effect.Reply {
+			args := effect.ViewOf(a.Args)
+			var body struct {
+				Type      string
+				StartedBy string `json:"started_by"`
+				Gate      struct{ Gate, Target, AnswerWith string }
+				Decision  struct{ Choice, Reason, By, Through, Via string }
+			}
+			text := args.Text("body")
+			if err := json.Unmarshal([]byte(text), &body); err != nil || strings.Contains(text, "payload") {
+				t.Errorf("%s: %v", text, err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			line := fmt.Sprintf("%s %s %s %s %v", args.Text("channel"), body.Type, body.StartedBy, body.Gate.Gate, body.Decision)
+			heard = append(heard, strings.TrimSuffix(line, " {    }"))
+			return effect.Reply{}
+		})
+		all := []string{effect.NoticeGate, effect.NoticeDecision, effect.NoticeEnd}
+		files := map[string]string{"child.star": `def main(): gate("below", options = ["yes"], target = "bob")` + "\n"}
+		start := func(by string) string {
+			ctx := runtime.WithCaller(context.Background(), runtime.Caller{Name: by, Local: true})
+			run, err := l.engine.Start(ctx, runtime.StartRequest{Bundle: bundle(t, "def main():\n    run(\"child.star\")\n", files), Script: "notice.star",
+				Settings: effect.Settings{Notify: []effect.Notice{
+					{Channel: "ann", On: all, StartedBy: []string{"ann"}},
+					{Channel: "bob", On: []string{effect.NoticeDecision}, Targets: []string{"bob"}, StartedBy: []string{"ann", "cy"}},
+				}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			return run.ID
+		}
+		for _, by := range []string{"ann", "cy", "dan"} {
+			run := start(by)
+			sig := runtime.Signal{Kind: runtime.SignalAnswer, Run: run, Gate: "run/below", Choice: "yes", Reason: "it is fine", As: "bob", Data: []byte(`"payload"`)}
+			if _, err := l.engine.Signal(l.ctx, sig); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		slices.Sort(heard)
+		want := `ann gate.decided ann below {yes it is fine bob local:test signal}
+ann gate.opened ann below
+ann run.completed ann ` + `
+bob gate.decided ann below {yes it is fine bob local:test signal}
+bob gate.decided cy below {yes it is fine bob local:test signal}`
+		if got := strings.Join(heard, "\n"); got != want {
+			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}
 	})
 }

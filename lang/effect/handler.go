@@ -177,8 +177,13 @@ const (
 // Notice is somebody who is told what happens in runs: how that is done, the handler "notify" knows by the name.
 type Notice struct {
 	Channel string
-	On      []string // NoticeGate, NoticeEnd, NoticeBudget
+	On      []string // NoticeGate, NoticeDecision, NoticeEnd, NoticeBudget
 	Targets []string // of gates only those for one of these; nil is all
+
+	// StartedBy are names: only what happens in runs that one of these has started, and in the runs
+	// below them, is told; nil is all. Requests to start a run are told apart by their settings as
+	// JSON, hence the tag.
+	StartedBy []string `json:",omitempty"`
 }
 
 // What can be told.
@@ -186,6 +191,8 @@ const (
 	NoticeGate   = "gate"   // a gate has opened, or is for somebody else now
 	NoticeEnd    = "end"    // a run has ended that no other waits for
 	NoticeBudget = "budget" // a budget is used up
+
+	NoticeDecision = "decision" // a gate is decided, by whomever
 )
 
 // What a run does with the cassettes that its project gives to agents.

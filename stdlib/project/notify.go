@@ -11,8 +11,11 @@ import (
 // Notify is one [notify.NAME]: somebody who is told what happens in runs, by a webhook or by a command.
 type Notify struct {
 	Name    string
-	On      []string // what of: effect.NoticeGate, NoticeEnd, NoticeBudget; never none
+	On      []string // what of: effect.NoticeGate, NoticeDecision, NoticeEnd, NoticeBudget; never none
 	Targets []string // of gates only those for one of these; nil is all
+
+	StartedBy []string // only of runs that one of these has started; nil is all
+
 	Webhook string   // address that is sent the notice, in which {NAME} stands for a secret; see [Placeholder]
 	Secret  string   // name of the secret that webhooks are signed with, "" for none
 	Command []string // program and arguments, which has the notice on its standard input
@@ -23,7 +26,7 @@ type Notify struct {
 func (f *File) Notices() []effect.Notice {
 	var list []effect.Notice
 	for _, n := range f.Notify {
-		list = append(list, effect.Notice{Channel: n.Name, On: n.On, Targets: n.Targets})
+		list = append(list, effect.Notice{Channel: n.Name, On: n.On, Targets: n.Targets, StartedBy: n.StartedBy})
 	}
 	return list
 }
@@ -41,17 +44,18 @@ func (r *reader) notify(name string, t table) Notify {
 	if err := effect.CheckName(name); err != nil {
 		r.complain(t.path, diagnostic.Diagnostic{Message: err.Error()})
 	}
-	r.onlyKeys(t, "on", "targets", "webhook", "secret", "command", "env")
-	n := Notify{Name: name, On: r.strings(t, "on"), Targets: r.strings(t, "targets"), Webhook: r.webhook(t), Command: r.strings(t, "command"), Env: r.variables(t)}
+	r.onlyKeys(t, "on", "targets", "started_by", "webhook", "secret", "command", "env")
+	n := Notify{Name: name, On: r.strings(t, "on"), Targets: r.strings(t, "targets"), Webhook: r.webhook(t), Command: r.strings(t, "command"), Env: r.variables(t),
+		StartedBy: r.strings(t, "started_by")}
 	n.Secret, _ = r.string(t, "secret")
-	known := []string{effect.NoticeGate, effect.NoticeEnd, effect.NoticeBudget}
+	known := []string{effect.NoticeGate, effect.NoticeDecision, effect.NoticeEnd, effect.NoticeBudget}
 	for i, on := range n.On {
 		if !slices.Contains(known, on) {
-			r.refuse(t.element("on", i), fmt.Sprintf("%q", on), "gate, end or budget", diagnostic.DidYouMean(on, known))
+			r.refuse(t.element("on", i), fmt.Sprintf("%q", on), "gate, decision, end or budget", diagnostic.DidYouMean(on, known))
 		}
 	}
 	if len(n.On) == 0 {
-		n.On = known
+		n.On = []string{effect.NoticeGate, effect.NoticeEnd, effect.NoticeBudget}
 	}
 	_, webhook := t.values["webhook"]
 	_, command := t.values["command"]
