@@ -7,6 +7,8 @@ import (
 	"runtime/metrics"
 	"sync/atomic"
 	"time"
+
+	"starling/runtime/badger"
 )
 
 // What a script may hold is bounded by a count of what is alive; the process has garbage beside it,
@@ -14,7 +16,8 @@ import (
 // more often the collector is told to run, so that a run at its limit takes little more than that.
 //
 // A process that has been busy keeps for minutes what it took from the system, though an owner may
-// do nothing for a month then. So it gives that back once no collection was needed for a while.
+// do nothing for a month then. So it gives that back once no collection was needed for a while, and
+// with it the tables of its store.
 const (
 	freeGarbage = 24 << 20         // bytes that garbage may take while there is little
 	leastShare  = 20               // percent of what is alive that garbage may always take
@@ -44,6 +47,7 @@ func watchHeap(quiet time.Duration) *heapWatch {
 	w.idle = time.AfterFunc(quiet, func() {
 		w.giving.Store(true)
 		debug.FreeOSMemory()
+		badger.Rest()
 	})
 	w.next(quiet)
 	return w
