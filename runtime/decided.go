@@ -80,6 +80,9 @@ func decidedOf(rec *Record, to contract.Audience) Decided {
 // WaitsFor says in one line what a run waits for that somebody does; "" where it waits for nobody.
 func (r *Run) WaitsFor() string {
 	var all []string
+	if r.Details != nil && r.Details.NeedsMemory > 0 {
+		all = append(all, "other runs leave "+memoryWords(r.Details.NeedsMemory))
+	}
 	for _, g := range r.Gates {
 		line := fmt.Sprintf("%s decides %s", cmp.Or(g.Target, "anybody"), g.Gate)
 		if g.Deadline != nil {
@@ -97,6 +100,19 @@ func (r *Run) WaitsFor() string {
 		all = append(all[:shownWaits], fmt.Sprintf("and %d more", rest))
 	}
 	return strings.Join(all, "; ")
+}
+
+// memoryWords says how much memory a run waits for.
+func memoryWords(bytes int64) string {
+	return fmt.Sprintf("%d MiB of memory", (bytes+1<<20-1)>>20)
+}
+
+// WaitsFor says in a few words what a run waits for that others hold, "" where it waits for nothing.
+func (s *Summary) WaitsFor() string {
+	if s.NeedsMemory == 0 {
+		return ""
+	}
+	return "waits for " + memoryWords(s.NeedsMemory)
 }
 
 // shownWaits is how much one line names.

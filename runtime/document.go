@@ -56,14 +56,18 @@ type Run struct {
 
 // Details is what a run is beside its outcome. Its steps are told by [Steps].
 type Details struct {
-	Program   string          `json:"program"` // hash
-	StartedBy string          `json:"started_by"`
-	StartedAt time.Time       `json:"started_at"`
-	UpdatedAt time.Time       `json:"updated_at"`
-	Seq       uint64          `json:"seq"`                // of the newest record
-	Horizon   uint64          `json:"horizon,omitempty"`  // of the newest record that was trimmed: the journal begins behind it
-	Carried   bool            `json:"carried"`            // somebody drives it
-	InFlight  int             `json:"in_flight"`          // attempts in flight
+	Program   string    `json:"program"` // hash
+	StartedBy string    `json:"started_by"`
+	StartedAt time.Time `json:"started_at"`
+	UpdatedAt time.Time `json:"updated_at"`
+	Seq       uint64    `json:"seq"`               // of the newest record
+	Horizon   uint64    `json:"horizon,omitempty"` // of the newest record that was trimmed: the journal begins behind it
+	Carried   bool      `json:"carried"`           // somebody drives it
+	InFlight  int       `json:"in_flight"`         // attempts in flight
+
+	// NeedsMemory is for how many bytes the run waits that other runs hold; 0 where it does not.
+	NeedsMemory int64 `json:"needs_memory,omitempty"`
+
 	NextDue   *time.Time      `json:"next_due"`           // the earliest timer
 	Deadline  *time.Time      `json:"deadline,omitempty"` // of the whole run
 	Parent    string          `json:"parent,omitempty"`   // RUN@STEP of the run that started it
@@ -184,19 +188,20 @@ type Listing struct {
 
 // Summary is one run in a list.
 type Summary struct {
-	ID        string     `json:"id"`
-	Status    Status     `json:"status"`
-	Script    string     `json:"script"`
-	StartedAt time.Time  `json:"started_at"`
-	UpdatedAt time.Time  `json:"updated_at"`
-	Gates     int        `json:"gates"` // how many are open
-	NextDue   *time.Time `json:"next_due"`
-	Overdue   bool       `json:"overdue,omitempty"` // NextDue has passed and nobody carries the run
-	Carried   bool       `json:"carried"`
-	Parent    string     `json:"parent,omitempty"`
-	Session   bool       `json:"session,omitempty"`
-	Error     string     `json:"error,omitempty"`
-	StartedBy string     `json:"started_by,omitempty"` // who started it; of a run that another has started "run:" and that one's id
+	ID          string     `json:"id"`
+	Status      Status     `json:"status"`
+	Script      string     `json:"script"`
+	StartedAt   time.Time  `json:"started_at"`
+	UpdatedAt   time.Time  `json:"updated_at"`
+	Gates       int        `json:"gates"` // how many are open
+	NextDue     *time.Time `json:"next_due"`
+	Overdue     bool       `json:"overdue,omitempty"` // NextDue has passed and nobody carries the run
+	Carried     bool       `json:"carried"`
+	Parent      string     `json:"parent,omitempty"`
+	Session     bool       `json:"session,omitempty"`
+	Error       string     `json:"error,omitempty"`
+	NeedsMemory int64      `json:"needs_memory,omitempty"` // as in [Details]
+	StartedBy   string     `json:"started_by,omitempty"`   // who started it; of a run that another has started "run:" and that one's id
 
 	awaits bool // an item of a queue
 }

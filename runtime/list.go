@@ -47,7 +47,7 @@ func (r *reader) list(q Query, to contract.Audience) (*Listing, error) {
 
 // now is a summary with what is not in its row.
 func (r *reader) now(s Summary) Summary {
-	s.Carried = r.carried(s.ID)
+	s.Carried, s.NeedsMemory = r.carried(s.ID), r.needs(s.ID)
 	s.StartedBy = r.starter(&s)
 	s.Overdue = s.NextDue != nil && !s.Carried && s.NextDue.Before(r.clock())
 	return s

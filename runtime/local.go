@@ -131,6 +131,7 @@ func Open(store Store, env *effect.Environment, opts Options) (*Local, error) {
 	e.breakers = breakers{store: store, known: map[string]breaker{}}
 	e.programs.env = env
 	e.pool = newPool(opts.Memory, e.log)
+	e.reader.needs = e.pool.needed
 	e.places.e, e.places.limit = e, opts.Agents
 	e.alarms.ring, e.alarms.clock, e.alarms.after, e.alarms.recheck = e.ring, opts.Clock, e.after, recheck
 	if opts.After != nil {

@@ -28,6 +28,7 @@ type pool struct {
 	loans   map[*loan]struct{}
 	last    uint64
 	waiting int
+	needs   map[string]int64 // of the runs that wait, bytes
 	closed  bool
 }
 
@@ -47,7 +48,7 @@ type loan struct {
 var errAbandoned = errors.New("the turn was abandoned while it waited for memory")
 
 func newPool(size int64, log func(format string, args ...any)) *pool {
-	p := &pool{size: size, log: log, loans: map[*loan]struct{}{}}
+	p := &pool{size: size, log: log, loans: map[*loan]struct{}{}, needs: map[string]int64{}}
 	p.changed = sync.NewCond(&p.mu)
 	return p
 }
@@ -78,6 +79,7 @@ func (p *pool) grow(l *loan, most int64, held func() int64) (more int64, ok bool
 
 // wait waits until there is room for so many bytes, or it is the run's turn to go on in any case.
 func (p *pool) wait(l *loan, bytes int64) bool {
+	defer delete(p.needs, l.run)
 	for said := false; !p.fits(l, bytes) && !(p.first(l) && p.cleared()); said = true {
 		if p.closed || l.called {
 			return false
@@ -85,12 +87,20 @@ func (p *pool) wait(l *loan, bytes int64) bool {
 		if !said {
 			p.log("run %s waits for memory: all runs hold %d bytes of %d, and it needs %d", l.run, p.lent, p.size, bytes-l.bytes)
 		}
+		p.needs[l.run] = bytes - l.bytes
 		p.clear()
 		p.waiting++
 		p.changed.Wait()
 		p.waiting--
 	}
 	return true
+}
+
+// needed is for how many bytes a run waits, 0 for one that does not.
+func (p *pool) needed(run string) int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.needs[run]
 }
 
 func (p *pool) fits(l *loan, bytes int64) bool { return p.lent-l.bytes+bytes <= p.size }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -110,6 +112,23 @@ func (h *hungry) waited(run string) {
 	}
 }
 
+// told tells whether a run and its row in the list say that it waits for memory.
+func (h *hungry) told(run string, want bool) {
+	h.t.Helper()
+	r, err := h.engine.Get(h.ctx, run)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	list, err := h.engine.List(h.ctx, runtime.Query{All: true})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	row := list.Runs[slices.IndexFunc(list.Runs, func(s runtime.Summary) bool { return s.ID == run })]
+	if strings.Contains(r.WaitsFor(), "MiB of memory") != want || (row.WaitsFor() != "") != want {
+		h.t.Errorf("run %s waits for %q, in the list %q; for memory: %v", run, r.WaitsFor(), row.WaitsFor(), want)
+	}
+}
+
 func (h *hungry) eats(n int) *runtime.Run {
 	h.t.Helper()
 	run := h.start(holds, fmt.Sprintf(`{"n": %d}`, n))
@@ -151,6 +170,7 @@ func TestRunThatWaitsForMemory(t *testing.T) {
 	for _, run := range []*runtime.Run{first, second} {
 		go h.engine.Signal(h.ctx, answer(run.ID, "go", "yes"))
 		h.waited(run.ID)
+		h.told(run.ID, true)
 	}
 	small := h.start(`
 def main():
@@ -169,7 +189,7 @@ def sum(list):
 	if _, err := h.engine.Cancel(h.ctx, runtime.CancelRequest{Run: first.ID}); err != nil {
 		t.Fatal(err)
 	}
-	h.until(first.ID, runtime.Cancelled)
+	h.told(h.until(first.ID, runtime.Cancelled).ID, false)
 
 	h.reopen() // while the second waits: its answer was not taken
 	h.signal(answer(second.ID, "go", "yes"))

@@ -16,6 +16,7 @@ import (
 type reader struct {
 	store   Store
 	carried func(run string) bool
+	needs   func(run string) int64 // bytes of memory that it waits for
 	clock   func() time.Time
 	lists   *lists
 
@@ -26,7 +27,7 @@ type reader struct {
 }
 
 func newReader(store Store) reader {
-	return reader{store: store, carried: func(string) bool { return false }, clock: time.Now, lists: new(lists), mu: new(sync.Mutex), changed: map[string]chan struct{}{}}
+	return reader{store: store, carried: func(string) bool { return false }, needs: func(string) int64 { return 0 }, clock: time.Now, lists: new(lists), mu: new(sync.Mutex), changed: map[string]chan struct{}{}}
 }
 
 // NewReader returns an engine that only reads: Get, List, Watch without Follow and Blob answer, as do Defined and Replay, everything else is refused. It is what a

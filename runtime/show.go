@@ -142,7 +142,7 @@ func (r *reader) gatesOf(top, path string, s *state, to contract.Audience) ([]Ga
 // details tells what a run is beside its outcome.
 func (r *reader) details(s *state) *Details {
 	d := &Details{Program: s.Program, StartedBy: s.By, StartedAt: s.Started, UpdatedAt: s.Updated, Seq: s.Seq, Carried: r.carried(s.ID), InFlight: s.flying,
-		Parent: s.Parent, Lineage: s.Lineage, Session: s.Session}
+		Parent: s.Parent, Lineage: s.Lineage, Session: s.Session, NeedsMemory: r.needs(s.ID)}
 	if due := s.due(false); !due.IsZero() {
 		d.NextDue = &due
 	}

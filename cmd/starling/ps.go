@@ -159,6 +159,9 @@ func (c *call) notes(r runtime.Summary) string {
 	} else if r.NextDue != nil {
 		notes = append(notes, "due "+stamp(*r.NextDue))
 	}
+	if waits := r.WaitsFor(); waits != "" {
+		notes = append(notes, waits)
+	}
 	if !r.Carried && (r.Status == runtime.Running || r.Overdue) {
 		notes = append(notes, "not carried: "+c.command("resume", r.ID))
 	}
