@@ -30,6 +30,7 @@ type acpAgent struct{}
 
 // Ask leads one session to the end of its turn: when it returns, nothing that the program started is left.
 func (acpAgent) Ask(ctx context.Context, q Question) effect.Reply {
+	q.tellUnheld()
 	closed, err := q.serveTools()
 	if err != nil {
 		return failed(effect.Errorf(effect.KindEffect, "%s: %v", q.Definition.Agent, err), effect.Retryable)

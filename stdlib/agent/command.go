@@ -29,6 +29,7 @@ type command struct{}
 
 // Ask runs the program once, under a guard: when it returns, nothing that the program started is left.
 func (command) Ask(ctx context.Context, q Question) effect.Reply {
+	q.tellUnheld()
 	closed, err := q.serveTools()
 	if err != nil {
 		return failed(effect.Errorf(effect.KindEffect, "%s: %v", q.Definition.Agent, err), effect.Retryable)
@@ -70,6 +71,13 @@ func (command) Ask(ctx context.Context, q Question) effect.Reply {
 	}
 	reply.Blobs = j.transcript(result, h)
 	return reply
+}
+
+// tellUnheld says what of its bounds nothing holds the agent to.
+func (q *Question) tellUnheld() {
+	for _, bound := range q.Definition.Unheld {
+		newEmitter(q.Attempt).say("warning", "text", "not enforced: "+bound)
+	}
 }
 
 // tellLacks says what of its confinement this machine could not give an agent.

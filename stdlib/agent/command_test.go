@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -203,4 +204,34 @@ func mkfifo(path string) error { return syscall.Mkfifo(path, 0o600) }
 func alive(pid string) bool {
 	n, err := strconv.Atoi(pid)
 	return err == nil && syscall.Kill(n, 0) == nil
+}
+
+// What a program is not held to is said when it is asked; of a preset, or in a sandbox, it is.
+func TestBoundsThatNothingHolds(t *testing.T) {
+	const tools = "not enforced: it may use any tool of its own, not only Read: it is no preset"
+	const files = "not enforced: it can change files, though its role says modifies = False; " +
+		"sandbox = true in [agents.a] keeps it from that"
+	for _, c := range []struct {
+		project, call string
+		want          []string
+	}{
+		{"", `agent("a")`, nil},
+		{"", `agent(role("a", modifies = False))`, []string{files}},
+		{"tools = ['Read']", `agent(role("a", modifies = True))`, []string{tools}},
+		{"tools = ['Read']", `agent(role("a", modifies = False))`, []string{tools, files}},
+		{"sandbox = true", `agent(role("a", modifies = False))`, nil},
+	} {
+		s := newStage(t, "[agents.a]\ncommand = ['sh', '-c', 'echo done']\n"+c.project, "")
+		s.ask(t.Context(), c.call)
+		var got []string
+		for _, event := range s.events {
+			_, text, ok := strings.Cut(event, `warning {"text": "not enforced: it `)
+			if ok { // and nothing that this machine lacks
+				got = append(got, "not enforced: it "+strings.TrimSuffix(text, `"}`))
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s with %q\ngot  %q\nwant %q", c.call, c.project, got, c.want)
+		}
+	}
 }

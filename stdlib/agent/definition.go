@@ -52,6 +52,7 @@ type Candidate struct {
 	Sandbox   string       // for command and acp: how it is confined, as [sh] sandbox says it; "" for not at all
 	Reads     []string     // in a sandbox: absolute paths that it reads, as commands may
 	Writes    []string     // and changes
+	Unheld    []string     // what its author has bounded and nothing holds it to, a sentence each
 }
 
 // steering is how who serves is told something while it works. A program is given its whole input at once; a coding agent goes on with its conversation.
@@ -94,7 +95,7 @@ func (c Candidate) payload() effect.Payload {
 	return o.Text("backend", c.Backend).Text("serves", c.Serves).Texts("command", c.Command).Text("dir", c.Dir).Text("preset", c.Preset).Texts("env", c.Env).
 		Text("function", c.Function).Text("model", c.Model).Text("url", c.URL).Int("max_tokens", c.MaxTokens).Int("price_input", c.Price.input).
 		Int("price_output", c.Price.output).Texts("tools", c.Tools).Flag("modifies", c.Modifies).Flag("asks", c.Asks).Text("tool", c.Tool).Text("cassette", c.Cassette).Raws("servers", servers).
-		Text("sandbox", c.Sandbox).Texts("reads", c.Reads).Texts("writes", c.Writes).Payload()
+		Text("sandbox", c.Sandbox).Texts("reads", c.Reads).Texts("writes", c.Writes).Texts("unheld", c.Unheld).Payload()
 }
 
 // definitionOf reads what Definition.payload wrote, with the candidate that serves. Journals of before there were several have the one at the top.
@@ -108,7 +109,7 @@ func definitionOf(resolved starlark.Value, serving int) Definition {
 	d.Candidate = Candidate{Serves: v.Text("serves"), Backend: v.Text("backend"), Command: v.Texts("command"), Dir: v.Text("dir"), Preset: v.Text("preset"),
 		Env: v.Texts("env"), Function: v.Text("function"), Model: v.Text("model"), URL: v.Text("url"), MaxTokens: v.Int("max_tokens"),
 		Price: price{v.Int("price_input"), v.Int("price_output")}, Tools: v.Texts("tools"), Modifies: v.Flag("modifies"), Asks: v.Flag("asks"), Tool: v.Text("tool"), Cassette: v.Text("cassette"),
-		Sandbox: v.Text("sandbox"), Reads: v.Texts("reads"), Writes: v.Texts("writes")}
+		Sandbox: v.Text("sandbox"), Reads: v.Texts("reads"), Writes: v.Texts("writes"), Unheld: v.Texts("unheld")}
 	if servers, ok := v.Value("servers").(*starlark.List); ok {
 		for s := range servers.Elements() {
 			d.Servers = append(d.Servers, tool.GrantOf(s))

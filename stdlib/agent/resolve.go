@@ -210,7 +210,24 @@ func (p *party) equip(s *effect.Settings, f *project.File, c Candidate, tools st
 		return c, fault
 	}
 	c.Tools, c.Servers = others, grants
+	c.Unheld = p.unheld(c)
 	return c, nil
+}
+
+// unheld lists what the author has bounded and nothing holds the agent to: of a program that is
+// nobody's preset only the tool servers are known, and where it writes only to a sandbox.
+func (p *party) unheld(c Candidate) (list []string) {
+	program := c.Backend == backendCommand && c.Preset == ""
+	if program && len(c.Tools) > 0 {
+		list = append(list, "it may use any tool of its own, not only "+strings.Join(c.Tools, ", ")+
+			": it is no preset")
+	}
+	changes, said := p.role.field("modifies").(starlark.Bool)
+	if (program || c.Backend == backendACP) && said && !bool(changes) && c.Sandbox == "" {
+		list = append(list, fmt.Sprintf("it can change files, though its role says modifies = False; "+
+			"sandbox = true in [agents.%s] keeps it from that", c.Serves))
+	}
+	return list
 }
 
 // asTool gives a candidate the one tool that it is. The agent's own deadline bounds the call.

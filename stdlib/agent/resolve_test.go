@@ -97,7 +97,7 @@ func TestWhoServes(t *testing.T) {
 			`"model": "opus", "tools": ["Read"], "modifies": True}]}`},
 		{"", `agent(role("any", tools = [], modifies = False))`, `{"agent": "any", "instructions": "Any.", "candidates": [{"backend": "command", ` +
 			`"serves": "coder", "command": ["claude"], "dir": "DIR", "preset": "claude", "model": "opus"}, {"backend": "command", "serves": "fast", ` +
-			`"command": ["fast"], "dir": "DIR"}]}`},
+			`"command": ["fast"], "dir": "DIR", "unheld": ["it can change files, though its role says modifies = False; sandbox = true in [agents.fast] keeps it from that"]}]}`},
 		{"", `agent("gpt")`, `{"agent": "gpt", "candidates": [{"backend": "openai", "serves": "gpt", "env": ["OPENAI_API_KEY"], "model": "m", ` +
 			`"url": "http://localhost:1/v1", "max_tokens": 5, "price_input": 1250000, "price_output": 10000000}]}`},
 	} {
