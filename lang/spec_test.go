@@ -17,6 +17,7 @@ import (
 	"starling/lang/effect"
 	"starling/lang/vm"
 	"starling/stdlib"
+	"starling/stdlib/pdf"
 	"starling/stdlib/yamltext"
 )
 
@@ -228,6 +229,7 @@ func TestSpecLimits(t *testing.T) {
 		"stdlib.MaxJSONDepth":  stdlib.MaxJSONDepth,
 		"stdlib.MaxJSONDigits": stdlib.MaxJSONDigits,
 		"stdlib.MaxYAML":       stdlib.MaxYAML,
+		"pdf.MaxText":          pdf.MaxText,
 		"yamltext.MaxDepth":    yamltext.MaxDepth,
 		"yamltext.MaxDigits":   yamltext.MaxDigits,
 		"stdlib.MaxPattern":    stdlib.MaxPattern,

@@ -25,6 +25,7 @@
 //	fs            waiting  fs.read …   do: "read", "write", "list", "exists", "remove", "glob" · path, or the pattern · content: string or bytes · binary: bool ·
 //	                                   recursive: bool
 //	artifact      waiting  itself      file · content: any
+//	pdf           waiting  pdf.make    body · title
 //	context       waiting  context.…   do: "pack", "trim" · paths, queries: list of strings · budget: int · context: dict · history: int
 //	sh            waiting  sh.run      argv: list of strings · dir · env: dict of string · stdin: string or bytes
 //	measure       waiting  measure.…   do: "tests", "scan", "code" · argv, reports, paths: lists of strings · format · dir · env: dict of string
@@ -55,6 +56,7 @@
 //	sh                5m                0                 0       ask, or as asked  raise
 //	measure.tests,
 //	measure.scan      15m               0                 0       retry             raise
+//	pdf               2m                0                 0       retry             raise
 //	fs, workspace,
 //	measure.code,
 //	context, journal, project,

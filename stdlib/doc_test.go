@@ -38,7 +38,7 @@ func TestTableOfRequests(t *testing.T) {
 		`run("a.star", {}, name = "n", timeout = "1s")`, `sleep("1s")`, `mailbox.take("m", timeout = "1s")`,
 		`http.post("http://h/", headers = {}, json = 1, idempotent = True)`, `http.post("http://h/", body = "b")`,
 		`fs.read("a", binary = True)`, `fs.write("a", "b")`, `fs.remove("a", recursive = True)`, `fs.glob("*")`,
-		`artifact("a.md", "b")`,
+		`artifact("a.md", "b")`, `pdf.make("b", title = "t")`,
 		`context.pack(["a"], queries = ["b"], budget = 9)`, `context.trim({}, budget = 9, history = 1)`,
 		`sh.run(["ls"], dir = "a", env = {}, stdin = "")`,
 		`measure.tests(["go"], "go", reports = ["a"], dir = "a", env = {})`, `measure.scan(["a"])`, `measure.code(["a"])`,

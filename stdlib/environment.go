@@ -13,6 +13,7 @@ import (
 	"starling/lang/effect"
 	"starling/stdlib/agent"
 	"starling/stdlib/notify"
+	"starling/stdlib/pdf"
 	"starling/stdlib/tool"
 )
 
@@ -34,6 +35,8 @@ type Options struct {
 	Cast agent.Cast
 	// Transport carries the requests of http; nil for the network.
 	Transport http.RoundTripper
+	// Fonts are the folders with the fonts of pdf.make; nil for those of the system.
+	Fonts []string
 	// Reached is that of the environment.
 	Reached func(module string, n int) []atomic.Uint32
 }
@@ -61,6 +64,7 @@ func Environment(o Options) *effect.Environment {
 	handlers["context"] = contextHandler()
 	handlers["fs"] = fsHandler()
 	handlers["measure"] = measureHandler()
+	handlers["pdf"] = pdfHandler(o.fonts)
 	handlers["sh"] = shHandler()
 	handlers["journal"] = journalHandler()
 	handlers["tool"] = servers.Handler()
@@ -72,6 +76,13 @@ func Environment(o Options) *effect.Environment {
 	}
 	env.Handlers, env.Tidy = handlers, trees.tidy
 	return env
+}
+
+func (o *Options) fonts() []string {
+	if o.Fonts != nil {
+		return o.Fonts
+	}
+	return pdf.Folders()
 }
 
 func predeclared() starlark.StringDict {
@@ -93,6 +104,7 @@ func predeclared() starlark.StringDict {
 		"mcp":       members(mcpModule()...),
 		"measure":   members(measureModule()...),
 		"memory":    memoryModule(),
+		"pdf":       members(pdfModule()...),
 		"project":   members(findModule()...),
 		"queue":     members(queueModule()...),
 		"re":        members(reModule()...),

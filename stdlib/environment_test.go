@@ -177,6 +177,7 @@ func TestRefusedCalls(t *testing.T) {
 		{`handoff("a", 1, cycle = -1)`, `handoff: for parameter cycle: got -1, want an int from 0 to 2147483647`},
 		{`handoff("a", 1, context = [1])`, `handoff: for parameter context: got list, want dict`},
 
+		{`pdf.make("x" * 262145)`, `pdf.make: for parameter body: got 262145 bytes, want 262144 at most: make several files`},
 		{`artifact("a/b", "c")`, `artifact: for parameter file: got the name "a/b", want ` + name},
 		{`context.pack([])`, `context.pack: for parameter paths: got none, want files, folders or patterns; "." is all there is`},
 		{`context.pack(["../x"])`, `context.pack: for parameter paths: [0]: ../x: it leads out of the workspace`},
@@ -428,7 +429,7 @@ func TestPredeclared(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	const want = "agent artifact context contract digest emit fail fs gate handoff http journal json log mailbox math mcp measure memory now print proceed project queue random re reply role run secrets sh sleep steer stop text time uuid workspace yaml"
+	const want = "agent artifact context contract digest emit fail fs gate handoff http journal json log mailbox math mcp measure memory now pdf print proceed project queue random re reply role run secrets sh sleep steer stop text time uuid workspace yaml"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
