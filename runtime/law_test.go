@@ -117,6 +117,9 @@ def main():
 }
 
 func TestTenThousandTimersDueAtOnce(t *testing.T) { // after a crash: the next owner fires them
+	if testing.Short() {
+		t.Skip("one goroutine, for long: the gate plays it without the race detector")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		run := w.start(`

@@ -395,6 +395,9 @@ func TestReplayFindsWhatIsNotPure(t *testing.T) {
 
 // A crash at any commit of a fork leaves the whole fork or nothing, also where its journal takes many commits.
 func TestForkCrashes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, for long: the gate plays it without the race detector")
+	}
 	const large = `
 def main():
     text = "x" * 300000

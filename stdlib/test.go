@@ -13,7 +13,7 @@ import (
 // testNames are what only test files see. The builtins that script the world ask for something like any other effect, of kind "test", so that they are known by the
 // time they return, and are not said again when a crash has restored the test.
 func testNames() starlark.StringDict {
-	names := members(answerBuiltin(), playBuiltin(), respondBuiltin(), crashBuiltin())
+	names := members(answerBuiltin(), playBuiltin(), respondBuiltin(), crashBuiltin(), defineBuiltin())
 	names["assert"] = assertModule()
 	return names
 }
@@ -124,6 +124,15 @@ func crashBuiltin() *effect.Builtin {
 	},
 		effect.Param{Name: "step", Type: "string", Doc: "Address of the step, or the end of it."},
 		effect.Param{Name: "times", Type: "int", Least: 1, Most: 100, Default: "1", KeywordOnly: true, Doc: "How often it fails there; a step's second attempt is another time."},
+	)
+}
+
+func defineBuiltin() *effect.Builtin {
+	return testBuiltin("define", "Keep a script under a name in this test, as starling define does, so that "+
+		"run() and the workflows of pipelines find it. It may load what the test file loads.",
+		copied("name", "source"),
+		effect.Param{Name: "name", Type: "string", Doc: "The name."},
+		effect.Param{Name: "source", Type: "string", Doc: "Its text, with a main."},
 	)
 }
 

@@ -19,6 +19,9 @@ func taped(s *stage, mode string) *stage {
 
 // TestCassettes records what each backend says in a scene, and has it said again by the cassette alone.
 func TestCassettes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, for long: the gate plays it without the race detector")
+	}
 	scenes := []scene{{says: "All is well."}, {says: `{"n": 1}`}, {says: "the key is KEY"}, {says: ""}, {limit: true}, {dies: true}}
 	for backend, play := range players() {
 		if backend == "scripted" {

@@ -29,6 +29,9 @@ func (s *stage) read(name string) string {
 
 // Programs that lie, die, babble and overflow.
 func TestBadPrograms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, for long: the gate plays it without the race detector")
+	}
 	for _, c := range []struct{ name, script, want string }{
 		{"a failure", `echo '{"output": 1}'; echo 'quota exceeded' >&2; exit 1`, `retryable agent: a: it exited with 1; stderr ends with: quota exceeded`},
 		{"a failure that says nothing", `exit 3`, `retryable agent: a: it exited with 3`},

@@ -120,6 +120,9 @@ func served(d dialectOfAPI) func(*testing.T, scene) *stage {
 
 // TestConformance is what every backend must do, whatever it is made of.
 func TestConformance(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, for long: the gate plays it without the race detector")
+	}
 	for backend, play := range players() {
 		t.Run(backend, func(t *testing.T) {
 			reply := func(sc scene, call string) (string, *stage) {

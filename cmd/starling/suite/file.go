@@ -23,6 +23,8 @@ type File struct {
 	bundle   *lang.Bundle
 	program  *lang.Bundle // calls one of the tests
 	subjects []*Subject
+
+	files, library lang.Source // that it was read from
 }
 
 // Test is one function of a file.
@@ -40,7 +42,7 @@ func Read(name string, files, library lang.Source, env *effect.Environment) (*Fi
 	if err := lang.Check(bundle, env, check.Project{}).Err(); err != nil {
 		return nil, err
 	}
-	f := &File{Name: bundle.Entry().Name, bundle: bundle}
+	f := &File{Name: bundle.Entry().Name, bundle: bundle, files: files, library: library}
 	if err := f.find(); err != nil {
 		return nil, err
 	}

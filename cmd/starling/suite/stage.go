@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"os"
+	"path"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -69,6 +70,7 @@ func (f *File) Run(ctx context.Context, t Test, o Options) (*Result, error) {
 	s := &stage{file: f, test: t, clock: &clock{now: beginning()}, store: memory.New(), ctx: runtime.WithCaller(ctx, runtime.Caller{Name: "test", Local: true}),
 		world: &world{fake: f.bundle.Encode(), folder: dir}, random: newRandom(f.Name + "/" + t.Name), seen: map[string]uint64{}, where: map[string]string{},
 		result: &Result{Test: t, File: f.Name, Findings: diagnostic.List{}, Printed: []string{}}}
+	s.world.define = s.define
 	if o.Coverage != nil {
 		s.world.reached = o.Coverage.counters
 	}
@@ -142,6 +144,25 @@ func (s *stage) open() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.engine = e
+	return err
+}
+
+// define keeps a script under a name, as if its file lay beside the test file.
+func (s *stage) define(name, source string) error {
+	file := path.Join(path.Dir(s.file.Name), name+runtime.ScriptSuffix)
+	bundle, err := lang.Read(file, func(other string) ([]byte, error) {
+		if other == file {
+			return []byte(source), nil
+		}
+		return s.file.files(other)
+	}, s.file.library)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	engine := s.engine
+	s.mu.Unlock()
+	_, err = engine.Define(s.ctx, runtime.DefineRequest{Name: name, Bundle: bundle.Encode()})
 	return err
 }
 

@@ -29,6 +29,7 @@ type world struct {
 	fake    []byte // the test file's bundle
 	folder  string // the workspace
 	reached func(module string, n int) []atomic.Uint32
+	define  func(name, source string) error
 
 	mu        sync.Mutex // guards what follows
 	script    agent.Script
@@ -150,6 +151,12 @@ func onlyScripted(r *effect.Request) *effect.Error {
 func (w *world) perform(_ context.Context, a *effect.Attempt) effect.Reply {
 	args := effect.ViewOf(a.Args)
 	with := args.Sub("with")
+	if args.Text("do") == "define" {
+		if err := w.define(with.Text("name"), with.Text("source")); err != nil {
+			return effect.Reply{Err: effect.Errorf(effect.KindRefused, "define: %v", err)}
+		}
+		return effect.Reply{Value: starlark.None}
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := said{step: a.Step}
