@@ -36,7 +36,7 @@ var players = []player{
 	{"stdlib/testdata/starter.star", "cmd/starling.TestSessions/test", "exec starling test $LIBRARY\n"},
 	{"testdata/stories/*/*", "cmd/starling.TestMetamorphic", `filepath.Join("..", "..", "testdata", "stories", name)`},
 	{"testdata/stories/*/*/*", "cmd/starling.TestMetamorphic", `filepath.Join("..", "..", "testdata", "stories", name)`},
-	{"testdata/sarif.schema.json", "cmd/starling.TestSARIF", ""},
+	{"testdata/sarif.schema.json", "lang/check.TestSARIF", ""},
 	{"testdata/mcp/client.mjs", "cmd/starling.TestA20AwaitSurvivesTheServer", `"mcp-client"`},
 	{"testdata/library/*.star", "stdlib.TestLibrary", `"../testdata/library"`},
 	{"stdlib/measure/testdata/*", "stdlib/measure.TestRealReports", ""},

@@ -90,7 +90,7 @@ func (c *call) answerCheck(found diagnostic.List, format string) error {
 	case formatJSON:
 		return c.answerJSON(checkDocument{runtime.Schema, found, refused})
 	case formatSARIF:
-		return c.answerJSON(sarif(found))
+		return c.answerJSON(check.SARIF(found))
 	}
 	fmt.Fprint(c.stdout, found.Render())
 	if refused != nil {

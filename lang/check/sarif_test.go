@@ -1,4 +1,4 @@
-package main
+package check
 
 import (
 	"bytes"
@@ -10,7 +10,6 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"starling/lang/check"
 	"starling/lang/diagnostic"
 )
 
@@ -38,10 +37,7 @@ func TestSARIF(t *testing.T) {
 		{Severity: diagnostic.Note, Kind: "contract", File: "@std/x.star", Line: 2, Col: 3, Got: "1", Want: "2"},
 	}
 	for _, found := range []diagnostic.List{{}, list} {
-		text, err := json.Marshal(sarif(found))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := SARIF(found)
 		instance, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 		if err != nil {
 			t.Fatal(err)
@@ -53,7 +49,7 @@ func TestSARIF(t *testing.T) {
 
 	var lines []string
 	for _, r := range sarif(list).Runs[0].Results {
-		if !slices.ContainsFunc(check.Rules(), func(rule check.Rule) bool { return rule.Kind == r.RuleID }) {
+		if !slices.ContainsFunc(Rules(), func(rule Rule) bool { return rule.Kind == r.RuleID }) {
 			t.Errorf("%s has no rule", r.RuleID)
 		}
 		text, err := json.Marshal(r.Locations[0].PhysicalLocation)

@@ -1,14 +1,22 @@
-package main
+package check
 
 import (
+	"encoding/json"
 	"net/url"
 
-	"starling/lang/check"
 	"starling/lang/diagnostic"
 )
 
-// What check finds in the form that code hosts and editors read: SARIF 2.1.0, https://docs.oasis-open.org/sarif/sarif/v2.1.0/. Names of files are relative to the
-// project, columns count code points.
+// SARIF gives findings in the form that code hosts and editors read: a log of SARIF 2.1.0,
+// https://docs.oasis-open.org/sarif/sarif/v2.1.0/. Names of files are relative to the project, columns
+// count code points.
+func SARIF(found diagnostic.List) json.RawMessage {
+	text, err := json.Marshal(sarif(found))
+	if err != nil {
+		panic("check: " + err.Error()) // strings and numbers
+	}
+	return text
+}
 
 type sarifLog struct {
 	Schema  string     `json:"$schema"`
@@ -70,7 +78,7 @@ type sarifRegion struct {
 // sarif makes a log of one run of check.
 func sarif(found diagnostic.List) sarifLog {
 	run := sarifRun{Tool: sarifTool{sarifDriver{Name: "starling", Rules: []sarifRule{}}}, ColumnKind: "unicodeCodePoints", Results: []sarifResult{}}
-	for _, r := range check.Rules() {
+	for _, r := range Rules() {
 		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{r.Kind, sarifText{r.Doc}})
 	}
 	for _, d := range found {
