@@ -64,8 +64,8 @@ func growAnswers(b *testing.B, l *lab, n int) map[string][]time.Duration {
 	return map[string][]time.Duration{"answer": times}
 }
 
-// growLists asks for the first pages of lists in a store of n runs that wait.
-func growLists(b *testing.B, l *lab, n int) map[string][]time.Duration {
+// growWaiting starts n runs that wait at a gate.
+func growWaiting(b *testing.B, l *lab, n int) *crowd {
 	c := &crowd{lab: l, ids: make([]string, n)}
 	c.each(n, func(i int) {
 		run, err := l.e.Start(l.ctx, runtime.StartRequest{Bundle: c.bundle(), Script: "grow.star", Inputs: json.RawMessage(`{"n": 1}`)})
@@ -75,6 +75,12 @@ func growLists(b *testing.B, l *lab, n int) map[string][]time.Duration {
 		}
 		c.ids[i] = run.ID
 	})
+	return c
+}
+
+// growLists asks for the first pages of lists in a store of n runs that wait.
+func growLists(b *testing.B, l *lab, n int) map[string][]time.Duration {
+	growWaiting(b, l, n)
 	times := map[string][]time.Duration{}
 	for name, q := range map[string]runtime.Query{"ps": {}, "ps-a": {All: true}, "inbox": {Gates: true}, "inbox-target": {Gates: true, Target: "nobody"}} {
 		q.Limit = 100
@@ -91,15 +97,7 @@ func growLists(b *testing.B, l *lab, n int) map[string][]time.Duration {
 // growDecisions asks for pages of the record in a store of n decisions in n runs. The index is made
 // anew once.
 func growDecisions(b *testing.B, l *lab, n int) map[string][]time.Duration {
-	c := &crowd{lab: l, ids: make([]string, n)}
-	c.each(n, func(i int) {
-		run, err := l.e.Start(l.ctx, runtime.StartRequest{Bundle: c.bundle(), Script: "grow.star", Inputs: json.RawMessage(`{"n": 1}`)})
-		if err != nil {
-			b.Error(err)
-			return
-		}
-		c.ids[i] = run.ID
-	})
+	c := growWaiting(b, l, n)
 	c.each(n, func(i int) {
 		if _, err := l.e.Signal(l.ctx, runtime.Signal{Kind: runtime.SignalAnswer, Run: c.ids[i], Choice: "on"}); err != nil {
 			b.Error(err)
