@@ -22,6 +22,12 @@ func (c *checker) isolation(args arguments, bound map[string]syntax.Expr) {
 			Hint:    `add isolation = "worktree"`,
 		})
 	}
+	if grow := bound["grow"]; isolated && isTrue(grow) {
+		c.at("isolation", grow, diagnostic.Diagnostic{
+			Message: "parallel: with isolation no branch can be added",
+			Hint:    "leave grow or isolation out",
+		})
+	}
 	if wait := bound["wait"]; isolated && wait != nil && quorumOf(wait) > 1 {
 		c.at("isolation", wait, diagnostic.Diagnostic{
 			Message: "parallel: with isolation, which of several branches that change the workspace are enough, nobody can tell",

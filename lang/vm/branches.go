@@ -20,6 +20,7 @@ type parallelOptions struct {
 	overlap        string
 	isolated       bool
 	onConflict     starlark.Value
+	grow           bool
 }
 
 func (o *parallelOptions) parse(args starlark.Tuple, kwargs []starlark.Tuple) error {
@@ -28,7 +29,7 @@ func (o *parallelOptions) parse(args starlark.Tuple, kwargs []starlark.Tuple) er
 	}
 	var limit, over, isolation starlark.Value
 	err := starlark.UnpackArgs("", args, kwargs, "branches", &o.branches, "over?", &over, "limit?", &limit, "wait?", &o.wait, "on_error?", &o.onError,
-		"overlap?", &o.overlap, "isolation?", &isolation, "on_conflict?", &o.onConflict)
+		"overlap?", &o.overlap, "isolation?", &isolation, "on_conflict?", &o.onConflict, "grow?", &o.grow)
 	if err != nil {
 		return errors.New(strings.TrimPrefix(err.Error(), ": "))
 	}
@@ -46,6 +47,11 @@ func (o *parallelOptions) parse(args starlark.Tuple, kwargs []starlark.Tuple) er
 	}
 	if err := o.parseIsolation(isolation); err != nil {
 		return err
+	}
+	if o.grow {
+		if err := o.checkSource(); err != nil {
+			return err
+		}
 	}
 	if !overlapMode(o.overlap) {
 		return fmt.Errorf(`for parameter overlap: got %q, want "refuse", "serialize" or "allow"`, o.overlap)
@@ -202,10 +208,16 @@ func capturedLoopVariable(fn starlark.Callable) string {
 // restoreParallel holds the parts of a state that was read against each other.
 func restoreParallel(act *activation) error {
 	shape := []string{"", "tuple", "list", "int", "int", "string", "string", "", "int", "int", "int", "string"}
-	if act.isolated() {
+	switch {
+	case act.isolated():
 		shape = append(shape, "string", "list")
+	case act.grows():
+		shape = append(shape, "tuple")
 	}
 	if err := act.hasShape(shape...); err != nil {
+		return err
+	}
+	if err := act.restoreSource(); err != nil {
 		return err
 	}
 	if act.phase > 1 {

@@ -236,13 +236,16 @@ func (m *Machine) turn() {
 	m.queue = m.queue[1:]
 	if sig == sigWait {
 		f.state = waiting
+		m.grow(f)
 		return
 	}
 	f.popFrame()
 	m.retire(f)
 	e, _ := err.(*Error)
 	if f.parent != nil {
-		m.branchEnded(f, v, e)
+		if m.grow(f) {
+			m.branchEnded(f, v, e)
+		}
 		return
 	}
 	m.end(v, e)

@@ -65,7 +65,13 @@ def main():
     a = parallel([(work, 0), (work, 1), (work, 2)], limit = 2, on_error = "collect")
     b = parallel(lambda k, v: v + rest(), over = {"x": 1, "y y": 2}, wait = "any")
     c = attempt(parallel, [(work, 2), (work, 0)])
-    return a, b, c, attempt(rest, 1, x = 2)
+    more = {"a": rest}
+    def adds(n):
+        more[str(n)] = (work, 0)
+        return rest()
+    more["b"] = (adds, 1)
+    d = parallel(more, grow = True), parallel(adds, over = [2], grow = True)
+    return a, b, c, d, attempt(rest, 1, x = 2)
 `, `
 def main():
     cyc = [1]

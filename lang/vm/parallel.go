@@ -9,7 +9,7 @@ import (
 	"starling/lang/effect"
 )
 
-// parallel(branches, over, limit, wait, on_error, overlap, isolation, on_conflict) runs branches as fibers of their own and waits for them. It is the top frame of its fiber from its first step to its
+// parallel(branches, over, limit, wait, on_error, overlap, isolation, on_conflict, grow) runs branches as fibers of their own and waits for them. It is the top frame of its fiber from its first step to its
 // return, so a fiber has one at most. Its state is
 //
 //	state[0]  the keys, a tuple of strings, when branches or over is a dict; None for a list
@@ -24,6 +24,10 @@ import (
 //	state[9]  how many have succeeded
 //	state[10] how many have failed
 //	state[11] what becomes of agents in its branches that would change the same files
+//
+// and where branches may be added
+//
+//	state[12] where they are added: see growing.go
 //
 // and where its branches have a tree each (see isolatedNative)
 //
@@ -55,6 +59,9 @@ const (
 	parallelSize
 )
 
+// parallelSource is where branches are added, where they may be.
+const parallelSource = parallelSize
+
 // Where branches have a tree each.
 const (
 	parallelBase = parallelSize + iota
@@ -78,12 +85,15 @@ func startParallel(c nativeCall, args starlark.Tuple, kwargs []starlark.Tuple) e
 		return fmt.Errorf("parallel: %w", err)
 	}
 	if n := c.m.alive() + len(calls); n > c.m.limits.Fibers {
-		return effect.Errorf(effect.KindLimit, "parallel: %d branches would be running at once, the limit is %d", n-1, c.m.limits.Fibers)
+		return tooManyBranches(n, c.m.limits.Fibers)
 	}
 	if o.isolated {
 		return startIsolated(c, &o, keys, calls, need, mode)
 	}
 	c.act.state = o.state(keys, calls, need, mode, c.f.step("parallel"), "")
+	if o.grow {
+		c.act.state = append(c.act.state, o.source())
+	}
 	if len(calls) == 0 {
 		c.act.phase = 1
 	}
@@ -128,7 +138,7 @@ func resumeParallel(c nativeCall, _ starlark.Value) step {
 }
 
 // isolated tells whether the branches have a tree each.
-func (act *activation) isolated() bool { return len(act.state) > parallelBase }
+func (act *activation) isolated() bool { return len(act.state) > parallelChanges }
 
 func (act *activation) int(i int) int {
 	n, _ := act.state[i].(starlark.Int).Int64()
@@ -194,6 +204,11 @@ func (m *Machine) branchEnded(child *fiber, v starlark.Value, e *Error) {
 		m.beginBranches(f, act)
 		return
 	}
+	m.endBranches(f, act)
+}
+
+// endBranches lets a parallel return: what of its branches is still in motion makes no difference.
+func (m *Machine) endBranches(f *fiber, act *activation) {
 	act.phase = 1
 	m.dropBranches(f)
 	m.enqueue(f)
