@@ -67,6 +67,7 @@ func (a *actor) launch(st *step) {
 	j.at.Wait = j.wait
 	j.at.Enlisted = j.enlist
 	j.at.Told = j.told
+	j.at.Share = a.sharer(st.Step, st.Attempt)
 	if agentKind(st.Kind) {
 		j.limit = &limit{left: j.timeout}
 		j.at.Ask = a.asker(&j.nap, st.Step, st.Attempt)

@@ -19,16 +19,37 @@ type recall struct {
 	kind    string
 	args    string // hash of the arguments
 	outcome effect.Outcome
+	changes []effect.Payload // of the run's variables, by the agent of the step
 }
 
 func (rc *recall) payload() effect.Payload {
 	var b effect.Object
-	return b.Int("order", int64(rc.order)).Text("kind", rc.kind).Text("args", rc.args).Raw("value", rc.outcome.Value).Raw("error", rc.outcome.Err.Payload()).Payload()
+	return b.Int("order", int64(rc.order)).Text("kind", rc.kind).Text("args", rc.args).Raw("value", rc.outcome.Value).Raw("error", rc.outcome.Err.Payload()).
+		Raws("changes", rc.changes).Payload()
 }
 
 func recallOf(v effect.View) *recall {
-	return &recall{order: uint64(v.Int("order")), kind: v.Text("kind"), args: v.Text("args"),
+	rc := &recall{order: uint64(v.Int("order")), kind: v.Text("kind"), args: v.Text("args"),
 		outcome: effect.Outcome{Value: v.Raw("value"), Err: effect.ErrorOf(v.Sub("error"))}}
+	if list, ok := v.Value("changes").(*starlark.List); ok {
+		for change := range list.Elements() {
+			rc.changes = append(rc.changes, effect.MustEncode(change)) // it has been decoded
+		}
+	}
+	return rc
+}
+
+// rechange has a step that takes the outcome of another run change the variables as its agent did
+// there.
+func (s *state) rechange(st *step) {
+	if st == nil || st.Recall == nil {
+		return
+	}
+	for _, change := range st.Recall.changes {
+		if v, err := change.View(); err == nil {
+			s.shared.change(kindVars, v)
+		}
+	}
 }
 
 // serves tells whether a step may take the outcome.
@@ -123,6 +144,7 @@ func with(p, fields effect.Payload) (effect.Payload, error) {
 func recalls(journal []Record, cut uint64, only string) []Record {
 	type asked struct{ kind, args string }
 	requests := map[string]asked{}
+	changed := map[string][]effect.Payload{}
 	var out []Record
 	for i := range journal {
 		r := &journal[i]
@@ -133,6 +155,11 @@ func recalls(journal []Record, cut uint64, only string) []Record {
 			continue
 		case StepAnswered:
 			requests[r.Step] = asked{kind: v.Text("kind")}
+		case MemoryChanged:
+			if r.Seq >= cut {
+				changed[r.Step] = append(changed[r.Step], v.Raw("change"))
+			}
+			continue
 		case StepSettled:
 		default:
 			continue
@@ -141,7 +168,8 @@ func recalls(journal []Record, cut uint64, only string) []Record {
 			continue
 		}
 		q := requests[r.Step]
-		rc := recall{order: r.Seq, kind: q.kind, args: q.args, outcome: effect.Outcome{Value: v.Raw("value"), Err: effect.ErrorOf(v.Sub("error"))}}
+		rc := recall{order: r.Seq, kind: q.kind, args: q.args, outcome: effect.Outcome{Value: v.Raw("value"), Err: effect.ErrorOf(v.Sub("error"))},
+			changes: changed[r.Step]}
 		out = append(out, Record{Time: r.Time, Type: StepRecalled, Step: r.Step, Data: rc.payload()})
 	}
 	return out

@@ -71,6 +71,7 @@ const (
 	NoticeSent
 	NoticeWithdrawn
 	StepResolved
+	MemoryChanged // by an agent; what a script changes is in step.answered
 )
 
 var recordNames = [...]string{"run.started", "run.suspended", "run.resumed", "run.completed", "run.failed", "run.cancelled",
@@ -78,7 +79,7 @@ var recordNames = [...]string{"run.started", "run.suspended", "run.resumed", "ru
 	"gate.opened", "gate.decided", "gate.withdrawn", "signal.accepted", "signal.refused", "timer.set", "timer.fired",
 	"output.print", "output.log", "output.emit", "agent.event", "verdict.given", "chunk.appended", "chunk.ended", "run.pinned",
 	"gate.escalated", "attempt.skipped", "run.moved", "step.recalled", "work.offered", "agent.intervened", "steer.heard", "notice.sent", "notice.withdrawn",
-	"step.resolved"}
+	"step.resolved", "memory.changed"}
 
 func (t RecordType) String() string {
 	if int(t) < len(recordNames) {

@@ -129,6 +129,7 @@ func (s *state) apply(r *Record) {
 		if st := s.Steps[r.Step]; st != nil && agentKind(st.Kind) {
 			s.converse(st, v.Raw("value"))
 		}
+		s.rechange(s.Steps[r.Step])
 		s.disown(s.Steps[r.Step])
 		s.forget(r.Step)
 		if v.Flag("took") {
@@ -176,6 +177,8 @@ func (s *state) apply(r *Record) {
 		s.Bundle, s.Program, s.Script = v.Text("bundle"), v.Text("program"), v.Text("script")
 	case StepRecalled:
 		s.recalled(r, v)
+	case MemoryChanged:
+		s.shared.change(v.Text("kind"), v.Sub("change"))
 	case StepAnswered:
 		delete(s.Recalls, r.Step)
 		s.shared.answered(r.Step, v)

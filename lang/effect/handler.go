@@ -45,18 +45,19 @@ type Attempt struct {
 	Messages []string             // what the agent was told while it worked and may not have had: they stand first in its input
 	Told     <-chan Steer         // what it is told from now on; only for a backend that is steered live
 	Settings *Settings
-	Env      func(name string) (value string, ok bool)        // variables that the project declares, as the client that carries the run has them
-	Wait     func(ctx context.Context, d time.Duration) bool  // lets a time pass by the engine's clock, and tells whether it was left to: false when ctx ends, or Told has something
-	Journal  func(l Look) (starlark.Value, *Error)            // what the run's journal says up to the request, as plain values
-	Known    func(s Survey) (*Known, *Error)                  // what the engine keeps beside the run
-	Emit     func(kind string, data starlark.Value)           // journals an event of the attempt, before the reply
-	Ask      func(ctx context.Context, l Leave) (bool, error) // has people decide at a gate of the step; nil where nobody can be asked
-	Token    string                                           // by which whoever works for the attempt is known to the engine while it is in flight; a secret
-	Store    string                                           // path of the store directory, which nothing that a script asks for touches; "" without one
-	Tree     string                                           // path of the branch in whose working tree, Settings.Workspace, it is done; "" for the run's own workspace
-	Trees    string                                           // path of the folder of the trees of the run's branches, which need not be there
-	Enlisted func(w Worker) (dismiss func())                  // see Enlist; nil for nobody
-	Owns     []string                                         // of the closing of a branch's tree: what the agents asked in it may change; nil where none has said
+	Env      func(name string) (value string, ok bool)                        // variables that the project declares, as the client that carries the run has them
+	Wait     func(ctx context.Context, d time.Duration) bool                  // lets a time pass by the engine's clock, and tells whether it was left to: false when ctx ends, or Told has something
+	Journal  func(l Look) (starlark.Value, *Error)                            // what the run's journal says up to the request, as plain values
+	Known    func(s Survey) (*Known, *Error)                                  // what the engine keeps beside the run
+	Emit     func(kind string, data starlark.Value)                           // journals an event of the attempt, before the reply
+	Ask      func(ctx context.Context, l Leave) (bool, error)                 // has people decide at a gate of the step; nil where nobody can be asked
+	Token    string                                                           // by which whoever works for the attempt is known to the engine while it is in flight; a secret
+	Share    func(ctx context.Context, args Payload) (starlark.Value, *Error) // does what the request of a function of memory.vars with these arguments asks for; what it changes is durable when it returns. Nil where there are no variables
+	Store    string                                                           // path of the store directory, which nothing that a script asks for touches; "" without one
+	Tree     string                                                           // path of the branch in whose working tree, Settings.Workspace, it is done; "" for the run's own workspace
+	Trees    string                                                           // path of the folder of the trees of the run's branches, which need not be there
+	Enlisted func(w Worker) (dismiss func())                                  // see Enlist; nil for nobody
+	Owns     []string                                                         // of the closing of a branch's tree: what the agents asked in it may change; nil where none has said
 }
 
 // Lock is the path of the step's lock file, below the store directory; "" without one. Children of an attempt hold it, so that two attempts never run at once, not even those of two owners.

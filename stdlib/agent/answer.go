@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"starling/lang/contract"
 	"starling/lang/effect"
+	"starling/stdlib/tool"
 )
 
 // answer is what an agent said.
@@ -148,6 +150,27 @@ func (a *answer) reply(agent, returns string) effect.Reply {
 		r.Value = valueIn(a.text, returns)
 	}
 	return r
+}
+
+// act journals the events of one that plays an agent. A call of the run's variables it makes: else
+// the script would not find there what the agent set.
+func act(ctx context.Context, q Question, kind string, data starlark.Value) {
+	call := effect.ViewOf(data)
+	if kind != "tool_call" || call.Text("server") != tool.Variables {
+		q.Emit(kind, data)
+		return
+	}
+	if q.Tools == nil {
+		text := tool.Variables + "." + call.Text("tool") + ": denied: it is not among its tools"
+		q.Emit("tool_denied", dict("server", tool.Variables, "tool", call.Text("tool"),
+			"code", string(tool.NotAllowed), "text", text))
+		return
+	}
+	input, err := contract.ToJSON(call.Value("input"))
+	if err != nil {
+		input = nil // the call says what it lacks
+	}
+	_, _ = q.Tools.Call(ctx, tool.Variables, call.Text("tool"), input) // its event says what it came to
 }
 
 // emit journals the events of an answer.

@@ -103,11 +103,8 @@ type equipped struct {
 	servers *tool.Servers
 }
 
-// Ask starts the servers first. A fake plays what it would have done with them.
+// Ask starts the servers first.
 func (b equipped) Ask(ctx context.Context, q Question) effect.Reply {
-	if q.Definition.Backend == backendScripted {
-		return b.backend.Ask(ctx, q)
-	}
 	p, fault := openTools(ctx, b.servers, q)
 	if fault != nil {
 		return *fault

@@ -183,7 +183,7 @@ func replyOf(v effect.View) effect.Reply {
 type cassette struct{}
 
 // Ask finds the exchange, journals its events and gives its reply.
-func (cassette) Ask(_ context.Context, q Question) effect.Reply {
+func (cassette) Ask(ctx context.Context, q Question) effect.Reply {
 	found, err := exchangeOf(q)
 	if err != nil {
 		return failed(effect.Errorf(effect.KindRefused, "%s: the cassette %s %v", q.Definition.Agent, q.Definition.Cassette, err), effect.Final)
@@ -191,7 +191,7 @@ func (cassette) Ask(_ context.Context, q Question) effect.Reply {
 	if events, ok := found.Value("events").(*starlark.List); ok {
 		for e := range events.Elements() {
 			if kind := effect.ViewOf(e).Text("kind"); effect.CheckName(kind) == nil {
-				q.Emit(kind, effect.ViewOf(e).Value("data"))
+				act(ctx, q, kind, effect.ViewOf(e).Value("data"))
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package agent
 import (
 	"starling/lang/check"
 	"starling/lang/effect"
+	"starling/stdlib/tool"
 )
 
 // Names lists the agents that a run with these settings would find: those of its fake, as the dict agents or their functions call them, and those of its project
@@ -31,7 +32,7 @@ func Known(load LoadScript, s *effect.Settings) (check.Project, error) {
 		return check.Project{}, err
 	}
 	f, _ := projectOf(s) // it was read for the names
-	known := check.Project{Tools: f.ToolNames()}
+	known := check.Project{Tools: append(f.ToolNames(), tool.Variables)}
 	for _, name := range names {
 		known.Agents = append(known.Agents, r.known(s, name))
 	}

@@ -113,7 +113,8 @@ func (r resolver) find(s *effect.Settings, who role, backends []string, tools st
 		return nil, fault
 	}
 	if _, ok := r.fakes.part(fake, who.name); ok {
-		p.candidates = []Candidate{{Serves: serve[0], Backend: backendScripted, Function: who.name}}
+		plays := tool.Own(f, p.tools(Candidate{Tools: p.project.Tools}, tools))
+		p.candidates = []Candidate{{Serves: serve[0], Backend: backendScripted, Function: who.name, Servers: plays}}
 		return p, fake.ambiguous(who.name, f.Names())
 	}
 	for _, name := range serve {
@@ -145,10 +146,10 @@ func expand(f *project.File, list []string) []string {
 
 // candidate is who serves under a name.
 func (r resolver) candidate(s *effect.Settings, f *project.File, fake *fake, name string) (Candidate, *effect.Error) {
-	if _, ok := r.fakes.part(fake, name); ok {
-		return Candidate{Serves: name, Backend: backendScripted, Function: name}, fake.ambiguous(name, f.Names())
-	}
 	a, ok := f.Agent(name)
+	if _, plays := r.fakes.part(fake, name); plays {
+		return Candidate{Serves: name, Backend: backendScripted, Function: name, Tools: a.Tools}, fake.ambiguous(name, f.Names())
+	}
 	switch {
 	case !ok:
 		return Candidate{}, unknown(s, name, f, fake)
@@ -173,7 +174,7 @@ func (r resolver) candidate(s *effect.Settings, f *project.File, fake *fake, nam
 		tape = a.Cassette
 	}
 	if s.Cassettes == effect.CassettesPlay {
-		return Candidate{Serves: name, Backend: backendCassette, Cassette: tape, Modifies: a.Modifies}, nil
+		return Candidate{Serves: name, Backend: backendCassette, Cassette: tape, Modifies: a.Modifies, Tools: a.Tools}, nil
 	}
 	c.Cassette = tape
 	return c, nil
@@ -185,6 +186,7 @@ func (p *party) equip(s *effect.Settings, f *project.File, c Candidate, tools st
 		c.Modifies = bool(modifies)
 	}
 	if c.Backend == backendScripted || c.Backend == backendCassette {
+		c.Tools, c.Servers = nil, tool.Own(f, p.tools(c, tools))
 		return c, nil
 	}
 	if c.Backend == backendMCP {

@@ -83,7 +83,9 @@ func (s scripted) answer(ctx context.Context, q Question, v starlark.Value) (eff
 	default:
 		a.output = v
 	}
-	a.emit(q.Attempt)
+	for _, e := range a.events {
+		act(ctx, q, effect.ViewOf(e).Text("kind"), e)
+	}
 	left, told := pause(ctx, q.Attempt, delay)
 	switch {
 	case told != nil:

@@ -86,7 +86,7 @@ func TestToolLoopIsBounded(t *testing.T) {
 func TestUnknownTools(t *testing.T) {
 	s := toolStage(t, "[agents.a]\nbackend = 'anthropic'\nmodel = 'x'\n")
 	for call, want := range map[string]string{
-		`agent("a", tools = ["dv.select"])`:                                    `agent a: no tool server "dv" in starling.toml; there are db`,
+		`agent("a", tools = ["dv.select"])`:                                    `agent a: no tool server "dv" in starling.toml; there are db, vars`,
 		`agent("a", tools = [mcp.server("own", cmd = ["python3", "own.py"])])`: `mcp.server: the program "python3" is not allowed; add it to allow under [sh] in starling.toml, or declare the server there under [tools.own]`,
 		`agent("a", tools = [mcp.server("db", cmd = ["python3"])])`:            `mcp.server: the project has a tool server db; leave cmd and url out, or take another name`,
 	} {

@@ -77,6 +77,14 @@ func uncached(next mcp.MethodHandler) mcp.MethodHandler {
 }
 
 func (c *connection) transport(d Definition, e equipment) (mcp.Transport, *Fault) {
+	if e.own != nil {
+		here, there := mcp.NewInMemoryTransports()
+		_, err := e.own.Connect(context.Background(), there, nil) // it ends with the other side
+		if err != nil {
+			return nil, faultf(NotStarted, d.Name, "", "%v", err)
+		}
+		return here, nil
+	}
 	if d.URL != "" {
 		client := &http.Client{Transport: headers{e.headers, bounded{http.DefaultTransport}}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 		return &mcp.StreamableClientTransport{Endpoint: d.URL, HTTPClient: client, MaxRetries: -1, DisableStandaloneSSE: true, MaxEventSize: maxFrame}, nil

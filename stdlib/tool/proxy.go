@@ -45,7 +45,7 @@ type holding struct {
 func (s *Servers) Open(ctx context.Context, a *effect.Attempt, grants []Grant, hide *redact.Redactor) (*Proxy, *Fault) {
 	p := &Proxy{servers: s, attempt: a, grants: grants, hide: hide, held: map[string]*holding{}}
 	for _, g := range grants {
-		e, fault := equip(ctx, a, g.Definition)
+		e, fault := equip(ctx, a, g.Definition, hide)
 		if fault == nil {
 			h := &holding{equipment: e}
 			if h.instance, fault = s.acquire(ctx, a, g.Definition, e); fault == nil {

@@ -25,14 +25,32 @@ func Find(s *effect.Settings, f *project.File, v starlark.Value) (g Grant, known
 	text, _ := starlark.AsString(v)
 	name, pattern, narrowed := strings.Cut(text, ".")
 	t, known := f.Tool(name)
-	if !known {
+	if !known && name != Variables {
 		return Grant{}, false, nil
 	}
 	g.Definition = definitionOf(t, path.Dir(s.ProjectFile))
+	if !known {
+		g.Definition = Definition{Name: Variables}.withDefaults()
+	}
 	if narrowed {
 		g.Tools = []string{pattern}
 	}
 	return g, true, granted(s, f, &g)
+}
+
+// Own is [FindAll] of a list of which only what names the run's own server counts: the one whose
+// tools those use who play an agent. nil is that nothing does.
+func Own(f *project.File, list []starlark.Value) []Grant {
+	if _, other := f.Tool(Variables); other {
+		return nil
+	}
+	list = slices.DeleteFunc(slices.Clone(list), func(v starlark.Value) bool {
+		text, _ := starlark.AsString(v)
+		name, _, _ := strings.Cut(text, ".")
+		return name != Variables
+	})
+	grants, _, _ := FindAll(new(effect.Settings), f, list)
+	return grants
 }
 
 // FindAll is Find of a list. What names no server is in others, in its order; servers that are named several times are one.
@@ -65,10 +83,10 @@ func FindAll(s *effect.Settings, f *project.File, list []starlark.Value) (grants
 // Unknown is the refusal of a text that names no tool server.
 func Unknown(f *project.File, text string) *effect.Error {
 	name, _, _ := strings.Cut(text, ".")
-	names := f.ToolNames()
+	names := append(f.ToolNames(), Variables)
 	hint := diagnostic.DidYouMean(name, names)
 	switch {
-	case hint == "" && len(names) > 0:
+	case hint == "" && len(names) > 1:
 		hint = "there are " + strings.Join(names, ", ")
 	case hint == "":
 		hint = "write [tools." + name + "] with a command or a url there"
@@ -121,7 +139,7 @@ func boxed(s *effect.Settings, f *project.File, d *Definition) *effect.Error {
 
 // granted narrows a server to what a script of others is granted, and refuses one of which it is granted nothing.
 func granted(s *effect.Settings, f *project.File, g *Grant) *effect.Error {
-	if s.Grant == "" {
+	if s.Grant == "" || g.own() {
 		return nil
 	}
 	var may []string

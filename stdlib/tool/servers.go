@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"starling/lang/effect"
 	"starling/stdlib/confine"
 	"starling/stdlib/process"
@@ -134,9 +136,13 @@ func (s *Servers) same(run string, d Definition, hash string) *Fault {
 	return nil
 }
 
-// identity tells servers apart: by run, workspace and definition.
+// identity tells servers apart: by run, workspace and definition; one of the run's own by attempt.
 func identity(a *effect.Attempt, d Definition) string {
-	sum := sha256.Sum256([]byte(a.Run + "\x00" + a.Settings.Workspace + "\x00" + string(d.payload())))
+	whose := a.Run
+	if d.own() {
+		whose = fmt.Sprint(a.Key, "\x00", a.Number)
+	}
+	sum := sha256.Sum256([]byte(whose + "\x00" + a.Settings.Workspace + "\x00" + string(d.payload())))
 	return hex.EncodeToString(sum[:12])
 }
 
@@ -145,7 +151,8 @@ type equipment struct {
 	spec    process.Spec
 	headers http.Header
 	shown   *redact.Redactor
-	home    string // HOME and TMPDIR of a program in a sandbox
+	home    string      // HOME and TMPDIR of a program in a sandbox
+	own     *mcp.Server // that of this process, for one of its own
 }
 
 // makeHome makes an empty folder, the same for every start of the server, so that what a crash has left is found.
@@ -163,8 +170,8 @@ func (e equipment) makeHome(d Definition) *Fault {
 	return nil
 }
 
-// equip finds the values for the attempt.
-func equip(ctx context.Context, a *effect.Attempt, d Definition) (equipment, *Fault) {
+// equip finds the values for the attempt. hide is what whoever calls was given, and may repeat.
+func equip(ctx context.Context, a *effect.Attempt, d Definition, hide *redact.Redactor) (equipment, *Fault) {
 	e := equipment{headers: http.Header{}, shown: new(redact.Redactor)}
 	missing := func(err error) (equipment, *Fault) {
 		f := faultf(NotStarted, d.Name, "", "%v", err)
@@ -191,6 +198,10 @@ func equip(ctx context.Context, a *effect.Attempt, d Definition) (equipment, *Fa
 	if d.Sandbox != nil {
 		e.home = filepath.Join(os.TempDir(), "starling-tools-"+identity(a, d))
 		set = append(set, "HOME="+e.home, "TMPDIR="+e.home)
+	}
+	if d.own() {
+		e.own = variables(a, hide)
+		return e, nil
 	}
 	if d.URL == "" {
 		e.spec = spec(a, d, e.home, process.Environment(os.Environ(), nil, set...))

@@ -1,0 +1,50 @@
+package runtime
+
+import (
+	"context"
+
+	"go.starlark.net/starlark"
+
+	"starling/lang/effect"
+)
+
+// An attempt may read and change the run's variables while it works, as the script does with
+// memory.vars: see [effect.Attempt.Share]. A change is a record of its own, so that the state stays a
+// fold of the journal; the machine never hears of it, for what the script reads is recorded where it
+// reads it.
+
+// sharer is effect.Attempt.Share for one attempt.
+func (a *actor) sharer(step string, attempt int) func(context.Context, effect.Payload) (
+	starlark.Value, *effect.Error) {
+	return func(ctx context.Context, args effect.Payload) (starlark.Value, *effect.Error) {
+		var out effect.Outcome
+		err := a.e.send(ctx, a.run, event{apply: func(t *turn) { out = t.share(step, attempt, args) }})
+		if err != nil {
+			return nil, effect.Errorf(effect.KindCancelled, "%s: the run's variables: %v", step, err)
+		}
+		if out.Err != nil {
+			return nil, out.Err
+		}
+		v, err := out.Value.Value()
+		if err != nil {
+			return nil, effect.Errorf(effect.KindRefused, "%s: the run's variables: %v", step, err)
+		}
+		return orNone(v), nil
+	}
+}
+
+// share does a function of memory.vars for an attempt that is in flight.
+func (t *turn) share(step string, attempt int, args effect.Payload) effect.Outcome {
+	st := t.s.Steps[step]
+	if st == nil || !st.InFlight || st.Attempt != attempt || st.Stopped {
+		return effect.Outcome{Err: effect.Errorf(effect.KindCancelled, "%s: the attempt has ended", step)}
+	}
+	r := &effect.Request{Step: step, Kind: kindVars, Args: args}
+	out := t.s.shared.answer(r)
+	if change := changes(r, out); change != nil {
+		var b effect.Object
+		t.record(MemoryChanged, step, b.Int("attempt", int64(attempt)).Text("kind", kindVars).
+			Raw("change", change).Payload())
+	}
+	return out
+}
