@@ -266,7 +266,7 @@ func isCoverage(text string) bool {
 			return true
 		}
 	}
-	return strings.HasPrefix(head, "<") && strings.Contains(head, "<coverage")
+	return strings.HasPrefix(head, "<") && (strings.Contains(head, "<coverage") || strings.Contains(head, "-//JACOCO//"))
 }
 
 // measureCode performs measure.code.

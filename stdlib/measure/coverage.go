@@ -43,8 +43,8 @@ func part(value float64, known bool) *float64 {
 // shares are those of all reports together.
 type shares struct{ line, branch, function share }
 
-// ReadCoverage reads reports that belong together, each a cover profile of Go, a tracefile of lcov
-// or XML of Cobertura, and tells from its beginning which. Every report must say something.
+// ReadCoverage reads reports that belong together, each a cover profile of Go, a tracefile of lcov,
+// or XML of Cobertura or JaCoCo, and tells from its beginning which. Every report must say something.
 func ReadCoverage(texts []string) (*Coverage, error) {
 	var s shares
 	for _, text := range texts {
@@ -56,9 +56,9 @@ func ReadCoverage(texts []string) (*Coverage, error) {
 		case strings.HasPrefix(head, "TN:"), strings.HasPrefix(head, "SF:"):
 			err = s.readLcov(head)
 		case strings.HasPrefix(head, "<"):
-			err = s.readCobertura(head)
+			err = s.readXML(head)
 		default:
-			err = unreadable("it is neither a cover profile of Go, nor lcov, nor XML of Cobertura")
+			err = unreadable("it is neither a cover profile of Go, nor lcov, nor XML of Cobertura or JaCoCo")
 		}
 		if err != nil {
 			return nil, err
@@ -133,12 +133,11 @@ func lcovHit(value string, n int) float64 {
 	return 1
 }
 
-// readCobertura reads a coverage element
-// (https://github.com/cobertura/web/blob/master/htdocs/xml/coverage-04.dtd) by its totals, or by
-// its rates where there are none, and counts the methods that were entered.
-func (s *shares) readCobertura(text string) error {
+// readXML reads a coverage element of Cobertura or a report element of JaCoCo.
+func (s *shares) readXML(text string) error {
 	d := decoder(text)
-	root := false
+	var take func(e xml.StartElement, depth int) error
+	depth := 0
 	for {
 		token, err := d.Token()
 		if errors.Is(err, io.EOF) {
@@ -147,29 +146,73 @@ func (s *shares) readCobertura(text string) error {
 		if err != nil {
 			return unreadable("%v", err)
 		}
-		e, ok := token.(xml.StartElement)
-		switch {
-		case !ok:
-		case !root && e.Name.Local != "coverage":
-			return unreadable("the element is %s, want coverage", tidy(e.Name.Local))
-		case !root:
-			if root = true; !s.totals(e) {
-				return unreadable("coverage has neither lines-valid nor line-rate")
+		switch e := token.(type) {
+		case xml.StartElement:
+			if take == nil {
+				take, err = s.root(e)
+			} else {
+				err = take(e, depth)
 			}
-		case e.Name.Local == "method":
-			hit := 0.0
-			if rate, ok := rateOf(e, "line-rate"); ok && rate > 0 {
-				hit = 1
-			}
-			s.function.add(hit, 1)
+			depth++
+		case xml.EndElement:
+			depth--
+		}
+		if err != nil {
+			return err
 		}
 	}
-	if !root {
+	if take == nil {
 		return unreadable("it is empty")
 	}
 	return nil
 }
 
+// root tells by the first element how those within it are taken, by how deep they are.
+func (s *shares) root(e xml.StartElement) (func(e xml.StartElement, depth int) error, error) {
+	switch e.Name.Local {
+	case "coverage":
+		if !s.totals(e) {
+			return nil, unreadable("coverage has neither lines-valid nor line-rate")
+		}
+		return s.cobertura, nil
+	case "report":
+		return s.jacoco, nil
+	}
+	return nil, unreadable("the element is %s, want coverage (Cobertura) or report (JaCoCo)", tidy(e.Name.Local))
+}
+
+// cobertura counts the methods that were entered. The totals stand at the root
+// (https://github.com/cobertura/web/blob/master/htdocs/xml/coverage-04.dtd).
+func (s *shares) cobertura(e xml.StartElement, _ int) error {
+	if e.Name.Local != "method" {
+		return nil
+	}
+	hit := 0.0
+	if rate, ok := rateOf(e, "line-rate"); ok && rate > 0 {
+		hit = 1
+	}
+	s.function.add(hit, 1)
+	return nil
+}
+
+// jacoco takes the counters of the whole report, which stand below its root and are the sums of all
+// groups, packages and classes (https://www.jacoco.org/jacoco/trunk/coverage/report.dtd).
+func (s *shares) jacoco(e xml.StartElement, depth int) error {
+	of := map[string]*share{"LINE": &s.line, "BRANCH": &s.branch, "METHOD": &s.function}[attribute(e, "type")]
+	if e.Name.Local != "counter" || depth != 1 || of == nil {
+		return nil
+	}
+	missed, err1 := strconv.ParseUint(attribute(e, "missed"), 10, 32)
+	covered, err2 := strconv.ParseUint(attribute(e, "covered"), 10, 32)
+	if err1 != nil || err2 != nil {
+		return unreadable("the counter %s says missed=%q and covered=%q, want two numbers",
+			attribute(e, "type"), tidy(attribute(e, "missed")), tidy(attribute(e, "covered")))
+	}
+	of.add(float64(covered), float64(missed+covered))
+	return nil
+}
+
+// totals takes the totals of Cobertura, or its rates where there are none.
 func (s *shares) totals(e xml.StartElement) bool {
 	if hit, all, ok := countsOf(e, "branches"); ok {
 		s.branch.add(hit, all)

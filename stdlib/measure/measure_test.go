@@ -31,7 +31,15 @@ func sample(t testing.TB, name string) string {
 	return string(text)
 }
 
-// What the runners themselves have written: go 1.26, Python 3.11, node 20, cargo 1.95.
+// specOf is what node has said of one project, with the files that did not load.
+func specOf(files ...string) string {
+	return fmt.Sprintf("passed %q failed %q skipped %q", []string{"adds # up", "alone in b", "empty suite", "group > deeper", "group > deeper > inner",
+		"group > deeper > inner#2", "group > inner", "group > inner#2", "group#2", "line break", "parent", "parent > child", "parent > child (2ms)"},
+		append([]string{"fails", "group", "group > bad"}, files...), []string{"skipped", "skipped bare", "skipped suite", "todo", "todo fails"})
+}
+
+// What the runners themselves have written: go 1.26, Python 3.11, node 18 (on a terminal, with its
+// colours), 20 and 24, cargo 1.95.
 func TestRealReports(t *testing.T) {
 	for _, c := range []struct{ format, file, want string }{
 		{"go", "go.json", `passed ["example.org/sum.TestAdd/small"] failed ["example.org/sum.TestAdd" "example.org/sum.TestAdd/large" "example.org/sum.TestPanic" ` +
@@ -42,6 +50,9 @@ func TestRealReports(t *testing.T) {
 		{"unittest", "unittest_ok.txt", `passed ["tests.test_calc.TestCalc.test_ok"] failed [] skipped []`},
 		{"tap", "node.tap", `passed ["adds # up" "group > inner" "only"] failed ["fails" "group" "group > bad"] skipped ["skipped" "todo"]`},
 		{"junit", "node.xml", `passed ["adds # up" "group > inner" "only"] failed ["fails" "group > bad"] skipped ["skipped" "todo"]`},
+		{"spec", "node18.spec", specOf()},
+		{"spec", "node24.spec", specOf("test/c.test.mjs")},
+		{"cargo", "cargo.json", `passed ["src/lib.rs - add" "tests::panics" "tests::works" "works"] failed ["tests::fails"] skipped ["tests::slow"]`},
 		{"cargo", "cargo.txt", `passed ["src/lib.rs - add" "tests::panics" "tests::works"] failed ["tests::fails"] skipped ["tests::slow"]`},
 	} {
 		if got := said(measure.Read(c.format, []string{sample(t, c.file)})); got != c.want {
@@ -50,14 +61,18 @@ func TestRealReports(t *testing.T) {
 	}
 }
 
+var samples = map[string]string{"go.json": "go", "unittest.txt": "unittest", "node.tap": "tap", "node.xml": "junit", "cargo.txt": "cargo", "cargo.json": "cargo",
+	"node18.spec": "spec", "node24.spec": "spec"}
+
 // A report that is cut anywhere is never one of fewer tests: it is refused, or it has all of them.
 func TestCutReports(t *testing.T) {
-	for format, file := range map[string]string{"go": "go.json", "unittest": "unittest.txt", "tap": "node.tap", "junit": "node.xml", "cargo": "cargo.txt"} {
+	for file, format := range samples {
 		text := sample(t, file)
 		whole := said(measure.Read(format, []string{text}))
 		for n := 0; n < len(text); n += 7 {
 			if got := said(measure.Read(format, []string{text[:n]})); got != whole && !strings.HasPrefix(got, "error: ") {
-				if format == "cargo" && strings.HasPrefix(strings.TrimLeft(text[n:], "\n"), "running 1 test") {
+				rest := strings.TrimLeft(text[n:], "\n")
+				if strings.HasPrefix(rest, "running 1 test") || strings.HasPrefix(rest, `{ "type": "suite", "event": "started"`) {
 					continue // between two programs nothing tells that another was to come: the exit code does
 				}
 				t.Errorf("%s cut at %d of %d: got %s", file, n, len(text), got)
@@ -119,18 +134,32 @@ func TestReports(t *testing.T) {
 		"go cut":           {"go", "error: go: cannot be read: it is cut: the package x has no end", []string{`{"Action":"start","Package":"x"}`}},
 		"os.Exit in go": {"go", `passed [] failed ["x.TestA"] skipped [] line 75`, []string{`{"Action":"run","Package":"x","Test":"TestA"}` + "\n" +
 			`{"Action":"output","Package":"x","Output":"coverage: 75.0% of statements\n"}` + "\n" + `{"Action":"fail","Package":"x"}`}},
-		"TestMain in go": {"go", `passed ["x.TestA"] failed ["x (package)"] skipped []`, []string{`{"Action":"pass","Package":"x","Test":"TestA"}` + "\n" + `{"Action":"fail","Package":"x"}`}},
-		"twice in go":    {"go", `passed [] failed ["x.TestA"] skipped []`, []string{`{"Action":"fail","Package":"x","Test":"TestA"}` + "\n" + `{"Action":"pass","Package":"x","Test":"TestA"}`}},
-		"no build":       {"cargo", `error: cargo: cannot be read: there is no line "running N tests"; it may not have built`, []string{"error[E0308]: mismatched types\n"}},
-		"noise":          {"cargo", "error: cargo: cannot be read: 2 tests were begun and 1 have a result; leave --nocapture out", []string{"running 2 tests\ntest a ... noise\nok\ntest b ... ok\ntest result: ok.\n"}},
-		"two programs":   {"cargo", `passed ["a" "a#2"] failed [] skipped ["b"]`, []string{"running 1 test\ntest a ... ok\ntest result: ok.\nrunning 2 tests\ntest a ... ok\ntest b ... ignored, slow\ntest result: ok.\n"}},
-		"no -v":          {"unittest", "error: unittest: cannot be read: 2 tests were run and 0 are named; want -v, and -b for tests that print", []string{"..\n" + rule("-") + "Ran 2 tests in 0.0s\n\nOK\n"}},
-		"no unittest":    {"unittest", `error: unittest: cannot be read: there is no line "Ran N tests": it may not have started, or was cut`, []string{"No module named x\n"}},
+		"TestMain in go":       {"go", `passed ["x.TestA"] failed ["x (package)"] skipped []`, []string{`{"Action":"pass","Package":"x","Test":"TestA"}` + "\n" + `{"Action":"fail","Package":"x"}`}},
+		"twice in go":          {"go", `passed [] failed ["x.TestA"] skipped []`, []string{`{"Action":"fail","Package":"x","Test":"TestA"}` + "\n" + `{"Action":"pass","Package":"x","Test":"TestA"}`}},
+		"no build":             {"cargo", `error: cargo: cannot be read: there is neither a line "running N tests" nor a suite of libtest's JSON; it may not have built`, []string{"error[E0308]: mismatched types\n"}},
+		"noise":                {"cargo", "error: cargo: cannot be read: 2 tests were begun and 1 have a result; leave --nocapture out", []string{"running 2 tests\ntest a ... noise\nok\ntest b ... ok\ntest result: ok.\n"}},
+		"cargo, JSON cut":      {"cargo", "error: cargo: cannot be read: it is cut: 1 programs were run, 0 have a result", []string{suite("started", 1) + testEvent("a", "ok")}},
+		"cargo, JSON, lost":    {"cargo", "error: cargo: cannot be read: 2 tests were begun and 1 have a result; leave --nocapture out", []string{suite("started", 2) + testEvent("a", "ok") + suite("ok", 0)}},
+		"cargo, JSON, noise":   {"cargo", `passed ["a" "a#2"] failed [] skipped ["b"]`, []string{"{ not JSON\n{\"reason\": \"build-finished\"}\n" + suite("started", 3) + testEvent("a", "timeout") + testEvent("a", "ok") + testEvent("a", "ok") + testEvent("b", "ignored") + suite("ok", 0)}},
+		"cargo, JSON, odd":     {"cargo", "error: cargo: cannot be read: -1 is no number of tests", []string{suite("started", -1)}},
+		"cargo, colours":       {"cargo", `passed ["a"] failed ["b"] skipped []`, []string{"running 2 tests\ntest a ... \x1b[32mok\x1b[m\ntest b ... \x1b[31mFAILED\x1b[0;10m\ntest result: \x1b[31mFAILED\x1b[m.\n"}},
+		"unittest, colours":    {"unittest", `passed ["t.T.test_a"] failed [] skipped []`, []string{"test_a (t.T.test_a) ... \x1b[32mok\x1b[0m\n" + rule("-") + "\x1b[1mRan 1 test in 0.0s\x1b[0m\n"}},
+		"nextest":              {"junit", `passed ["sum::other.works"] failed ["sum.tests::fails"] skipped []`, []string{nextest}},
+		"spec, no end":         {"spec", `error: spec: cannot be read: there is no line "ℹ tests N" at the end: it was cut, or node is older than 18.17`, []string{"✔ a (1.5ms)\n"}},
+		"spec, a forged line":  {"spec", "error: spec: cannot be read: 1 tests and suites have ended, 0 of them failed, and 2, 0 are told of; tests that print need --test-reporter=tap", []string{"✔ a (1.5ms)\n✔ b (1ms)\n" + specEnd(1, 0)}},
+		"spec, a failure lost": {"spec", "error: spec: cannot be read: 1 tests and suites have ended, 1 of them failed, and 1, 0 are told of; tests that print need --test-reporter=tap", []string{"✔ a (1.5ms)\n" + specEnd(1, 1)}},
+		"spec, forged sums":    {"spec", "error: spec: cannot be read: two lines say how many tests there were; name --test-reporter=tap", []string{"ℹ tests 0\n✖ a (1.5ms)\n" + specEnd(1, 1)}},
+		"spec, no test":        {"spec", "error: spec: no test was run", []string{specEnd(0, 0)}},
+		"spec, only a group":   {"spec", "error: spec: cannot be read: a subtest has no test point of its own behind it", []string{"▶ g\n  ✔ a (1ms)\n" + specEnd(1, 0)}},
+		"spec, deep":           {"spec", "error: spec: cannot be read: groups are more than 32 deep", []string{strings.Repeat(" ", 99) + "✔ a (1ms)\n" + specEnd(1, 0)}},
+		"two programs":         {"cargo", `passed ["a" "a#2"] failed [] skipped ["b"]`, []string{"running 1 test\ntest a ... ok\ntest result: ok.\nrunning 2 tests\ntest a ... ok\ntest b ... ignored, slow\ntest result: ok.\n"}},
+		"no -v":                {"unittest", "error: unittest: cannot be read: 2 tests were run and 0 are named; want -v, and -b for tests that print", []string{"..\n" + rule("-") + "Ran 2 tests in 0.0s\n\nOK\n"}},
+		"no unittest":          {"unittest", `error: unittest: cannot be read: there is no line "Ran N tests": it may not have started, or was cut`, []string{"No module named x\n"}},
 		"an older Python": {"unittest", `passed ["t.T.test_a"] failed ["t.T.test_b"] skipped []`,
 			[]string{"test_a (t.T) ... ok\ntest_b (t.T) ... FAIL\n" + rule("=") + "FAIL: test_b (t.T)\n" + rule("-") + "Ran 2 tests in 0.001s\n"}},
 		"a test that prints": {"unittest", "error: unittest: cannot be read: t.T.test_a has no result; want -b for tests that print",
 			[]string{"test_a (t.T.test_a) ... hello (world) ... \ntest_b (t.T.test_b) ... ok\n" + rule("-") + "Ran 2 tests in 0.001s\n"}},
-		"no format": {"xunit", `error: no format "xunit"; there are cargo, go, jest, junit, tap, unittest`, []string{""}},
+		"no format": {"xunit", `error: no format "xunit"; there are cargo, go, jest, junit, spec, tap, unittest`, []string{""}},
 	} {
 		want := c.want
 		if name == "twice one name" {
@@ -140,6 +169,22 @@ func TestReports(t *testing.T) {
 			t.Errorf("%s\ngot  %s\nwant %s", name, got, want)
 		}
 	}
+}
+
+const nextest = `<?xml version="1.0" encoding="UTF-8"?><testsuites name="nextest-run" tests="2" failures="1" errors="0" uuid="0" time="0.02">
+<testsuite name="sum" tests="1" disabled="0" errors="0" failures="1"><testcase name="tests::fails" classname="sum" time="0.01"><failure type="test failure">thread</failure></testcase></testsuite>
+<testsuite name="sum::other" tests="1" disabled="0" errors="0" failures="0"><testcase name="works" classname="sum::other"><flakyFailure type="test failure"/></testcase></testsuite></testsuites>`
+
+func suite(event string, tests int) string {
+	return fmt.Sprintf("{ \"type\": \"suite\", \"event\": %q, \"test_count\": %d }\n", event, tests)
+}
+
+func testEvent(name, event string) string {
+	return fmt.Sprintf("{ \"type\": \"test\", \"name\": %q, \"event\": %q }\n", name, event)
+}
+
+func specEnd(tests, fail int) string {
+	return fmt.Sprintf("ℹ tests %d\nℹ suites 0\nℹ pass 0\nℹ fail %d\nℹ cancelled 0\n", tests, fail)
 }
 
 func rule(sign string) string { return strings.Repeat(sign, 70) + "\n" }
@@ -180,10 +225,15 @@ func TestCoverage(t *testing.T) {
 		"cobertura":        {[]string{fmt.Sprintf(cobertura, `lines-valid="8" lines-covered="6" branches-valid="4" branches-covered="1" line-rate="0.1"`)}, "75 25 50"},
 		"cobertura, rates": {[]string{fmt.Sprintf(cobertura, `line-rate="0.5" branch-rate="0.25"`)}, "50 25 50"},
 		"coverage.py":      {[]string{`<coverage lines-valid="2" lines-covered="1" branches-valid="0" branches-covered="0" branch-rate="0"></coverage>`}, "50 - -"},
+		"jacoco":           {[]string{sample(t, "jacoco.xml")}, "33.33 50 33.33"},
+		"jacoco, twice":    {[]string{sample(t, "jacoco.xml"), `<report name="b"><counter type="LINE" missed="0" covered="3"/></report>`}, "66.67 50 33.33"},
+		"jacoco, odd":      {[]string{`<report name="b"><counter type="LINE" missed="-1" covered="3"/></report>`}, `cannot be read: the counter LINE says missed="-1" and covered="3", want two numbers`},
+		"jacoco, empty":    {[]string{`<report name="all"></report>`}, "cannot be read: no line is told of"},
+		"jacoco, cut":      {[]string{sample(t, "jacoco.xml")[:2000]}, "cannot be read: XML syntax error on line 1: unexpected EOF"},
 		"no totals":        {[]string{"<coverage></coverage>"}, "cannot be read: coverage has neither lines-valid nor line-rate"},
-		"other XML":        {[]string{"<html/>"}, "cannot be read: the element is html, want coverage"},
+		"other XML":        {[]string{"<html/>"}, "cannot be read: the element is html, want coverage (Cobertura) or report (JaCoCo)"},
 		"XML cut":          {[]string{`<coverage line-rate="1">`}, "cannot be read: XML syntax error on line 1: unexpected EOF"},
-		"prose":            {[]string{"100%"}, "cannot be read: it is neither a cover profile of Go, nor lcov, nor XML of Cobertura"},
+		"prose":            {[]string{"100%"}, "cannot be read: it is neither a cover profile of Go, nor lcov, nor XML of Cobertura or JaCoCo"},
 		"nothing to run":   {[]string{"mode: set\n"}, "cannot be read: no line is told of"},
 		"go, broken":       {[]string{"mode: set\nnonsense\n"}, `cannot be read: line "nonsense" doesn't match expected format: EOF`},
 	} {
@@ -282,6 +332,7 @@ func TestReadersAreLinear(t *testing.T) {
 		"unittest": "test_a (t.T.test_a) (x) ... ... ... skipped\n",
 		"cargo":    "test a (line 1) (line 1) - should panic ... ok\n",
 		"junit":    "<testsuite><testcase name='a'>",
+		"spec":     "    ✔ a (1ms) (\n",
 		"go":       `{"Action":"run","Package":"x","Test":"TestA"}` + "\n",
 		"cases":    "it('a' test(\"b\" (((((((((\n",
 	} {
@@ -307,7 +358,7 @@ func TestReadersAreLinear(t *testing.T) {
 
 // Whatever a program writes, a reader ends with tests that are each in one list, or with an error.
 func FuzzRead(f *testing.F) {
-	for format, file := range map[string]string{"go": "go.json", "unittest": "unittest.txt", "tap": "node.tap", "junit": "node.xml", "cargo": "cargo.txt"} {
+	for file, format := range samples {
 		f.Add(format, sample(f, file))
 	}
 	f.Add("jest", jest)
@@ -334,6 +385,7 @@ func FuzzRead(f *testing.F) {
 
 func FuzzReadCoverage(f *testing.F) {
 	f.Add("mode: set\na.go:1.1,2.2 1 0\n")
+	f.Add(sample(f, "jacoco.xml"))
 	f.Add("SF:a\nDA:1,1\nBRDA:1,0,0,-\nFNF:1\nFNH:2\nend_of_record\n")
 	f.Add(fmt.Sprintf(cobertura, `lines-valid="8" lines-covered="6"`))
 	f.Fuzz(func(t *testing.T, text string) {

@@ -110,6 +110,11 @@ func (r *tapRun) point(depth int, line string) error {
 	}
 	l.seen++
 	id, o := pointOf(point, l.seen)
+	return r.within(l, depth, id, o)
+}
+
+// within keeps a point of a depth, behind those of the subtest that it names.
+func (r *tapRun) within(l *tapLevel, depth int, id string, o outcome) error {
 	children, err := r.children(depth + 1)
 	if err != nil {
 		return err

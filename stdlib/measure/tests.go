@@ -36,10 +36,11 @@ type Format struct {
 // Formats lists what [Read] knows, sorted by name.
 func Formats() []Format {
 	return []Format{
-		{"cargo", "the text of cargo test", each(readCargo)},
+		{"cargo", "cargo test, its text or its JSON (-- -Z unstable-options --format json)", each(readCargo)},
 		{"go", "go test -json", each(readGo)},
 		{"jest", "jest --json, vitest --reporter=json", each(readJest)},
-		{"junit", "JUnit's XML: pytest, Maven, Gradle, jest-junit, node --test", each(readJUnit)},
+		{"junit", "JUnit's XML: pytest, Maven, Gradle, jest-junit, cargo-nextest, node --test", each(readJUnit)},
+		{"spec", "node --test on a terminal, and everywhere from node 23 on", each(readSpec)},
 		{"tap", "the Test Anything Protocol, versions 12 to 14", each(readTAP)},
 		{"unittest", "the text of python3 -m unittest -v", each(readUnittest)},
 	}
@@ -77,7 +78,7 @@ func each(read func(text string, t *tally) error) func([]string) (*Tests, error)
 	return func(texts []string) (*Tests, error) {
 		t := newTally()
 		for i, text := range texts {
-			err := read(strings.TrimPrefix(text, "\ufeff"), t)
+			err := read(uncoloured(strings.TrimPrefix(text, "\ufeff")), t)
 			if err != nil && len(texts) > 1 {
 				err = fmt.Errorf("report %d: %w", i+1, err)
 			}
@@ -87,6 +88,17 @@ func each(read func(text string, t *tally) error) func([]string) (*Tests, error)
 		}
 		return t.tests()
 	}
+}
+
+// colours are the control sequences of a terminal: ECMA-48, 5.4.
+var colours = pattern("\x1b\\[[0-?]*[ -/]*[@-~]")
+
+// uncoloured is a text as it is where a runner does not take its output for a terminal.
+func uncoloured(text string) string {
+	if !strings.Contains(text, "\x1b[") {
+		return text
+	}
+	return colours().ReplaceAllString(text, "")
 }
 
 // outcome is what became of a test; of two that an id has, the greater counts.
