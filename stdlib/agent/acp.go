@@ -54,7 +54,7 @@ func (acpAgent) Ask(ctx context.Context, q Question) effect.Reply {
 	fault := s.converse(ctx)
 	result := s.leave()
 	q.tellLacks(result)
-	reply := s.judge(ctx, result, fault)
+	reply := q.equippedReply(s.judge(ctx, result, fault))
 	reply.Blobs = judge{q, s}.transcript(result, s.heard)
 	return reply
 }
@@ -169,6 +169,8 @@ func (s *session) open(ctx context.Context) (resumes bool, f *fault) {
 			s.id = s.q.Session
 			return true, nil
 		}
+		s.emit.say("warning", "text", "the conversation "+s.q.Session+" could not be resumed, and a new one begins: "+
+			s.q.shown(err.Error(), 300))
 	}
 	made, err := acp.SendRequest[acp.NewSessionResponse](s.conn, ctx, acp.AgentMethodSessionNew, acp.NewSessionRequest{Cwd: folder, McpServers: servers})
 	if err != nil {
@@ -262,12 +264,29 @@ func (s *session) finish(r acp.PromptResponse, err error, told bool) *fault {
 		return s.broken(err)
 	case told, r.StopReason == acp.StopReasonEndTurn:
 		return nil
+	case s.refused() != nil:
+		return s.refused()
 	case r.StopReason == acp.StopReasonCancelled:
 		return &fault{message: "it cancelled its turn", kind: effect.KindAgent, class: effect.Retryable, said: true}
 	case r.StopReason == acp.StopReasonRefusal:
 		return &fault{message: "it refuses: " + firstOf(s.q.shown(s.saidLast(), 200), "it does not say why"), kind: effect.KindAgent, class: effect.Final, said: true}
 	}
 	return &fault{message: fmt.Sprintf("it ended its turn early: %s", r.StopReason), kind: effect.KindAgent, class: effect.Final, said: true}
+}
+
+// refused is the fault of a turn that the agent gave up because it was refused something, by policy or
+// by people: it would be refused again.
+func (s *session) refused() *fault {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.denials > 0 {
+		return denied(s.denial, "", s.denials)
+	}
+	if s.rejected != "" {
+		return &fault{message: "it ended its turn when people refused it the tool " + s.rejected,
+			kind: effect.KindDenied, class: effect.Final, said: true}
+	}
+	return nil
 }
 
 func tokensOf(u *acp.Usage) usage {

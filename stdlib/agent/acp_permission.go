@@ -78,6 +78,9 @@ func (s *session) decided(c *acpTool, allowed bool, by string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.say("permission", "tool", c.Title, "kind", c.Kind, "id", c.ID, "allowed", allowed, "by", by)
+	if !allowed && by == "gate" {
+		s.rejected = c.Title
+	}
 	if !allowed && by == "policy" {
 		s.denial = firstOf(s.denial, c.Title)
 		s.denials++

@@ -396,6 +396,25 @@ a asks for leave: rm x {"tool": "rm x", "kind": "execute", "input": {"of": "rm x
 	}
 }
 
+// An agent that ends its turn because people have refused it something is not asked again.
+func TestACPIsRefused(t *testing.T) {
+	for name, c := range map[string]struct{ keys, want string }{
+		"by people": {"permissions = 'ask'", "final denied: a: it ended its turn when people refused it the tool rm x"},
+		"by policy": {"", "final denied: a: it was denied the tool rm x; allow it with tools or modifies, or ask for what needs no tool"},
+	} {
+		s := acpStage(t, c.keys, "ask=execute:rm x", "stop=cancelled")
+		r, fault := s.request(`agent("a", "Look.")`)
+		if fault != nil {
+			t.Fatal(fault)
+		}
+		a := s.attempt(r)
+		a.Ask = func(context.Context, effect.Leave) (bool, error) { return false, nil }
+		if got := show(s.env.Handlers["agent"].Perform(t.Context(), a)); got != c.want {
+			t.Errorf("%s\ngot  %s\nwant %s", name, got, c.want)
+		}
+	}
+}
+
 // Its tool servers are reached through the proxy, if it can use such.
 func TestACPTools(t *testing.T) {
 	t.Setenv("TOOL_SERVER", "1")
@@ -409,6 +428,11 @@ func TestACPTools(t *testing.T) {
 		if able == "http" {
 			has(t, s.read("prompts"), "server starling_db Authorization Bearer")
 		}
+	}
+	aloof := acpStage(t, fmt.Sprintf("tools = ['db.select']\n[tools.db]\ncommand = [%q, 'log', 'calls']\nenv = ['TOOL_SERVER']\n", os.Args[0]), "http", "aloof", "says=done")
+	aloof.vars["TOOL_SERVER"] = "1"
+	if got, want := show(aloof.ask(t.Context(), `agent("a", "Look.")`)), "final agent: a: it has not turned to the tool servers that it was given: db; this version may take them in another way"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	if _, fault := acpStage(t, "tools = ['excute']").request(`agent("a")`); fault == nil || !strings.Contains(fault.Message, "kinds of its own tools are execute, fetch") {
 		t.Errorf("got %v", fault)

@@ -24,6 +24,7 @@ type acpTurn struct {
 	order     []string           // of calls, the oldest first
 	denial    string             // the first tool that it was denied
 	denials   int
+	rejected  string                        // the newest tool that people have refused it
 	questions map[string]context.CancelFunc // that wait for people, by their requests
 	tokens    usage
 	before    float64  // what the session had cost before the first turn, in US dollars

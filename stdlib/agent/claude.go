@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"go.starlark.net/starlark"
@@ -14,6 +15,7 @@ import (
 // standard output. Its exit code is 0 also where it was denied a tool or ran into a limit; what counts is its last event, of type result:
 //
 //	{"type":"system","subtype":"init","session_id":…,"model":…}
+//	{"type":"system","subtype":"api_retry","attempt":…,"max_retries":…,"error_status":…,"error":…}
 //	{"type":"assistant","message":{"content":[{"type":"text"|"thinking"|"tool_use",…}]}}
 //	{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":…,"is_error":…}]}}
 //	{"type":"result","subtype":"success"|"error_…","is_error":…,"result":…,"structured_output":…,"permission_denials":[…],"total_cost_usd":…,"usage":{…}}
@@ -23,6 +25,7 @@ type claude struct {
 	session string
 	tokens  map[string]usage // of the messages so far, by their ids: each is told of with each of its blocks
 	result  *claudeLine
+	refused *fault // by the model's API, which claude would ask again
 }
 
 type claudeLine struct {
@@ -42,7 +45,14 @@ type claudeLine struct {
 	Turns      int64           `json:"num_turns"`
 	Cost       *float64        `json:"total_cost_usd"`
 	Usage      claudeUsage     `json:"usage"`
-	Denials    []struct {
+
+	// Of a try of the model's API that failed, and is tried again.
+	Attempt     int             `json:"attempt"`
+	MaxRetries  int             `json:"max_retries"`
+	ErrorStatus int             `json:"error_status"`
+	Error       json.RawMessage `json:"error"` // a word
+
+	Denials []struct {
 		Tool  string          `json:"tool_name"`
 		Input json.RawMessage `json:"tool_input"`
 	} `json:"permission_denials"`
@@ -109,10 +119,7 @@ func (c *claude) line(line string, emit emitter) (counts bool) {
 	}
 	switch l.Type {
 	case "system":
-		if l.Subtype == "init" {
-			c.session = l.SessionID
-			emit.say("session", "id", l.SessionID, "model", l.Model)
-		}
+		c.system(&l, emit)
 	case "assistant", "user":
 		c.count(&l, emit)
 		c.content(l.Message.Content, emit)
@@ -124,6 +131,25 @@ func (c *claude) line(line string, emit emitter) (counts bool) {
 	}
 	return l.Type == "result"
 }
+
+// system takes what is neither said by the model nor to it.
+func (c *claude) system(l *claudeLine, emit emitter) {
+	switch l.Subtype {
+	case "init":
+		c.session = l.SessionID
+		emit.say("session", "id", l.SessionID, "model", l.Model)
+	case "api_retry":
+		said := strings.Trim(string(l.Error), `"`)
+		text := fmt.Sprintf("try %d of %d failed: %d %s", l.Attempt, l.MaxRetries, l.ErrorStatus, said)
+		emit.say("trouble", "text", strings.TrimSpace(text), "severity", "warning")
+		if l.ErrorStatus == http.StatusUnauthorized || l.ErrorStatus == http.StatusForbidden {
+			c.refused = toldFault(fmt.Sprintf("the model's API answers %d: %s", l.ErrorStatus, said))
+		}
+	}
+}
+
+// hopeless is a key that the API refuses.
+func (c *claude) hopeless() *fault { return c.refused }
 
 // count tells what the messages so far have taken: they count also where no result follows.
 func (c *claude) count(l *claudeLine, emit emitter) {

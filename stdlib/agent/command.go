@@ -62,7 +62,7 @@ func (command) Ask(ctx context.Context, q Question) effect.Reply {
 		return j.notStarted(ctx, err)
 	}
 	q.tellLacks(result)
-	reply := j.ended(ctx, result, h)
+	reply := q.equippedReply(j.ended(ctx, result, h))
 	if reply.Usage == nil {
 		reply.Usage = j.dialect.spent() // whatever came of it
 	}
@@ -101,6 +101,28 @@ func (q *Question) serveTools() (closed func(), err error) {
 	q.hidden.Hide(tool.TokenVariable, q.Endpoint.Token)
 	q.keys.Hide(tool.TokenVariable, q.Endpoint.Token)
 	return q.Endpoint.Close, nil
+}
+
+// equippedReply is the reply of a program that was told of tool servers. A coding agent greets its
+// servers when it begins: one that has not has worked without them, and what it replies is not what it
+// was asked for. Of another program nobody knows whether it needed them.
+func (q *Question) equippedReply(r effect.Reply) effect.Reply {
+	if q.Endpoint == nil || r.Err != nil {
+		return r
+	}
+	unasked := strings.Join(q.Endpoint.Unasked(), ", ")
+	switch {
+	case unasked == "":
+		return r
+	case q.Definition.Backend == backendCommand && q.Definition.Preset == "":
+		q.Attempt.Warn("it has not turned to the tool servers that it was given: " + unasked)
+		return r
+	}
+	fault := effect.Errorf(effect.KindAgent, "%s: it has not turned to the tool servers that it was given: "+
+		"%s; this version may take them in another way", q.Definition.Agent, unasked)
+	failed := failed(fault, effect.Final)
+	failed.Usage, failed.Session = r.Usage, r.Session
+	return failed
 }
 
 // transcript is what the program wrote, without the values of declared variables.
@@ -188,6 +210,9 @@ func (j judge) notStarted(ctx context.Context, err error) effect.Reply {
 
 func (j judge) ended(ctx context.Context, r process.Result, h *hearing) effect.Reply {
 	stderr := string(r.Stderr)
+	if fault := h.hopeless(); fault != nil {
+		return j.faulty(fault, stderr)
+	}
 	switch {
 	case h.over, errors.Is(r.Err, process.ErrOverLimit):
 		return j.fail(effect.Final, stderr, "it wrote more than %d bytes to standard output", maxReply)
@@ -227,7 +252,7 @@ func (j judge) faulty(f *fault, stderr string) effect.Reply {
 // fail makes the reply of a failure, with the end of stderr, which often says why.
 func (j judge) fail(class effect.Failure, stderr, format string, args ...any) effect.Reply {
 	message := fmt.Sprintf("%s: %s", j.q.Definition.Agent, j.q.shown(fmt.Sprintf(format, args...), maxFault))
-	if said := strings.TrimSpace(strings.ToValidUTF8(stderr, "\uFFFD")); said != "" {
+	if said := strings.TrimSpace(strings.ToValidUTF8(colours().ReplaceAllString(stderr, ""), "\uFFFD")); said != "" {
 		message += "; stderr ends with: " + said
 	}
 	return failed(&effect.Error{Kind: effect.KindAgent, Message: message}, class)

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"go.starlark.net/starlark"
@@ -64,7 +65,9 @@ func (g *gemini) invoke(q Question) (invocation, error) {
 		args = append(args, "--resume", q.Session)
 	}
 	text, err := prompt(q, resumes)
-	return invocation{args: args, stdin: []byte(text), forget: func() {}}, err
+	// Whoever runs a script there has said that work is done in this folder; a worktree is new each time.
+	env := []string{"GEMINI_CLI_TRUST_WORKSPACE=true"}
+	return invocation{args: args, env: env, stdin: []byte(text), forget: func() {}}, err
 }
 
 func (g *gemini) line(line string, emit emitter) (counts bool) {
@@ -103,10 +106,22 @@ func (g *gemini) use(l *geminiLine, emit emitter) {
 }
 
 func (g *gemini) used(l *geminiLine, emit emitter) {
-	if l.Status == "error" && refusal(l.Error.Type+" "+l.Error.Message) {
+	name := g.tools[l.ToolID]
+	if l.Status == "error" && (refusal(l.Error.Type+" "+l.Error.Message) || withheld(name, l.Error.Message)) {
 		g.denials = append(g.denials, firstOf(g.tools[l.ToolID], l.ToolID))
 	}
 	emit.say("tool_result", "id", l.ToolID, "ok", l.Status != "error", "text", l.Error.Message)
+}
+
+// ownTools are tools of Gemini CLI that it does not register where nobody could be asked about them:
+// packages/core/src/tools/tool-names.ts of its repository.
+var ownTools = []string{"run_shell_command", "write_file", "replace", "web_fetch", "google_web_search",
+	"save_memory"}
+
+// withheld tells whether a tool of its own failed because it was not registered: the model is told
+// that there is none of that name.
+func withheld(tool, text string) bool {
+	return slices.Contains(ownTools, tool) && strings.Contains(text, "not found")
 }
 
 // refusal tells whether a tool failed because it was not allowed.
@@ -140,7 +155,7 @@ func (g *gemini) spent() starlark.Value {
 	return usage{input: stats.Input, output: stats.Output, cached: stats.Cached}.dict()
 }
 
-// exit: 41 and 52 are about how it is set up, 42 about what it was given, 53 about how long it may go on.
+// exit: 41, 52 and 55 are about how it is set up, 42 about what it was given, 53 about how long it may go on.
 func (*gemini) exit(code int) (class effect.Failure, meaning string) {
 	switch code {
 	case 41:
@@ -151,6 +166,8 @@ func (*gemini) exit(code int) (class effect.Failure, meaning string) {
 		return effect.Final, " (configuration)"
 	case 53:
 		return effect.Final, " (turn limit)"
+	case 55:
+		return effect.Final, " (folder not trusted)"
 	}
 	return exitFailure(code)
 }

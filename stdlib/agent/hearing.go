@@ -50,10 +50,21 @@ func (h *hearing) line(raw []byte, whole bool) {
 	if h.dialect.line(line, h.emit) {
 		h.counted += len(raw) + 1
 	}
+	if h.hopeless() != nil {
+		h.end()
+	}
 	if !h.over && (h.counted > maxReply+1 || h.heard > maxHeard) {
 		h.over = true
 		h.end()
 	}
+}
+
+// hopeless is what the program has told that none of its own further tries can mend; nil for nothing.
+func (h *hearing) hopeless() *fault {
+	if d, tries := h.dialect.(interface{ hopeless() *fault }); tries {
+		return d.hopeless()
+	}
+	return nil
 }
 
 func (h *hearing) keep(shown []byte) {

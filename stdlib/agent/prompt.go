@@ -150,8 +150,8 @@ func strictSchema(q Question) []byte {
 	return s.JSON()
 }
 
-// fromStrict reads a reply that was made for strictSchema: null stands for what is absent. What does not meet the contract stays as it is, so that the paths at
-// fault are told.
+// fromStrict reads a reply that was made for strictSchema: null stands for what is absent. What does not meet the contract stays as it is but for
+// these nulls, so that the paths at fault are told, and none that the schema asks for.
 func fromStrict(q Question, text []byte) (starlark.Value, bool) {
 	v, err := contract.FromJSON(text)
 	if err != nil {
@@ -164,5 +164,5 @@ func fromStrict(q Question, text []byte) (starlark.Value, bool) {
 	if checked, wrong := c.CheckAs(contract.Strict, v); len(wrong) == 0 {
 		return checked, true
 	}
-	return v, true
+	return c.WithoutNulls(v), true
 }

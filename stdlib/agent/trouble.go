@@ -22,7 +22,7 @@ func pattern(text string) func() *regexp.Regexp {
 
 // final are words of failures that another attempt cannot mend.
 var final = pattern(`(?i)invalid.{0,20}(api key|x-api-key|token|credential)|incorrect api key|unauthorized|authentication|not logged in|/login|\b(401|403|404)\b|` +
-	`credit balance|billing|prompt is too long|context (length|window)|error_max_turns|error_max_budget|model.{0,40}(not found|does not exist|not supported)|insufficient_quota`)
+	`missing environment variable|credit balance|billing|prompt is too long|context (length|window)|error_max_turns|error_max_budget|model.{0,40}(not found|does not exist|not supported)|insufficient_quota`)
 
 // full are words of failures of conversations that have no more room.
 var full = pattern(`(?i)prompt is too long|context (length|window)|maximum context|context limit`)
@@ -32,6 +32,10 @@ var until = pattern(`limit reached\|(\d{10})\b`)
 
 // within is how long to wait, as APIs say it.
 var within = pattern(`(?i)(?:retry|try again)[^0-9]{0,20}?(\d+(?:\.\d+)?) ?(ms|s|sec|seconds?|m|min|minutes?)\b`)
+
+// colours are escape sequences for terminals (ECMA-48, section 5.4), which programs write also where
+// nobody sees colours.
+var colours = pattern("\x1b\\[[0-?]*[ -/]*[@-~]")
 
 // toldFault classifies what an agent says went wrong.
 func toldFault(message string) *fault {

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"starling/stdlib/project"
 	"starling/stdlib/tool"
@@ -78,9 +80,10 @@ func serversFile(preset string, e *tool.Endpoint) (string, error) {
 	return keptFile("starling-tools-*.json", text)
 }
 
-// keptFile writes a file for one attempt, readable by this user alone.
+// keptFile writes a file for one attempt, readable by this user alone. It lies in the user's cache:
+// Gemini CLI passes over, without a word, what lies below a folder that others may write, as /tmp is.
 func keptFile(pattern string, text []byte) (string, error) {
-	f, err := os.CreateTemp("", pattern)
+	f, err := os.CreateTemp(keptFolder(), pattern)
 	if err != nil {
 		return "", err
 	}
@@ -93,6 +96,28 @@ func keptFile(pattern string, text []byte) (string, error) {
 		return "", err
 	}
 	return f.Name(), nil
+}
+
+// keptAge is how old a file is that a process which was killed has left.
+const keptAge = 7 * 24 * time.Hour
+
+// keptFolder is the folder of such files, "" for that of temporary ones where there is no cache.
+func keptFolder() string {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	folder := filepath.Join(cache, "starling", "attempts")
+	if os.MkdirAll(folder, 0o700) != nil {
+		return ""
+	}
+	files, _ := os.ReadDir(folder) // what cannot be listed is not cleared
+	for _, f := range files {
+		if info, err := f.Info(); err == nil && time.Since(info.ModTime()) > keptAge {
+			_ = os.Remove(filepath.Join(folder, f.Name())) // the next attempt tries again
+		}
+	}
+	return folder
 }
 
 // allowedTools is what claude may use without asking: its own tools that are listed, and all that the endpoint offers.

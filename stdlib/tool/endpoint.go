@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -23,6 +24,9 @@ type Endpoint struct {
 	listen net.Listener
 	server *http.Server
 	faces  map[string]http.Handler
+
+	mu    sync.Mutex // protects what is below
+	asked map[string]bool
 }
 
 // maxRequest bounds one message of the program, in bytes.
@@ -34,7 +38,7 @@ func (p *Proxy) Serve() (*Endpoint, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the tools cannot be served: %w", err)
 	}
-	e := &Endpoint{Token: rand.Text(), proxy: p, listen: listen, faces: map[string]http.Handler{}}
+	e := &Endpoint{Token: rand.Text(), proxy: p, listen: listen, faces: map[string]http.Handler{}, asked: map[string]bool{}}
 	for _, name := range p.Names() {
 		face := p.face(name)
 		e.faces["/"+name] = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return face },
@@ -54,8 +58,23 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case face == nil:
 		http.NotFound(w, r)
 	default:
+		e.mu.Lock()
+		e.asked[r.URL.Path] = true
+		e.mu.Unlock()
 		face.ServeHTTP(w, r)
 	}
+}
+
+// Unasked lists the servers that the program has never turned to, not even to learn of their tools.
+func (e *Endpoint) Unasked() (servers []string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, name := range e.Names() {
+		if !e.asked["/"+name] {
+			servers = append(servers, name)
+		}
+	}
+	return servers
 }
 
 // Names lists the servers.

@@ -1,6 +1,7 @@
 package tool_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -200,5 +201,19 @@ func TestHTTP(t *testing.T) {
 	grants, _, _ := tool.FindAll(s.settings, s.file, values([]string{"u"}))
 	if _, f := s.servers.Open(t.Context(), s.attempt("r2"), grants, nil); f == nil || strings.Contains(f.Message, "wrong-wrong") {
 		t.Errorf("got %v, want a refusal without the key", f)
+	}
+}
+
+// The definitions of the run's variables have no null in them: clients that read schemas strictly pass
+// over all tools of a server for one.
+func TestVariablesAreDefinedForStrictClients(t *testing.T) {
+	s := newStage(t, "")
+	tools, fault := s.open("r", tool.Variables).Tools(t.Context(), tool.Variables)
+	if fault != nil || len(tools) != 4 {
+		t.Fatalf("got %d tools, %v", len(tools), fault)
+	}
+	text, err := json.Marshal(tools)
+	if err != nil || strings.Contains(string(text), "null,") || strings.Contains(string(text), "null}") {
+		t.Errorf("got %s, %v", text, err)
 	}
 }

@@ -27,8 +27,11 @@ func (d Definition) own() bool { return d.Name == Variables && len(d.Command) ==
 func variableTools() []*mcp.Tool {
 	key := map[string]any{"type": "string", "minLength": 1, "description": "The variable."}
 	object := func(properties map[string]any, required ...string) map[string]any {
-		return map[string]any{"type": "object", "properties": properties, "required": required,
-			"additionalProperties": false}
+		schema := map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
+		if len(required) > 0 { // clients pass over a whole list of tools for a null in it
+			schema["required"] = required
+		}
+		return schema
 	}
 	only := map[string]any{"key": key}
 	return []*mcp.Tool{

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"regexp"
 	"strconv"
@@ -19,7 +20,7 @@ import (
 	"github.com/coder/acp-go-sdk"
 )
 
-// Main serves standard input and output until they end. Arguments are what it can do (load, resume, http, login, version=N, log=FILE, where each prompt,
+// Main serves standard input and output until they end. Arguments are what it can do (load, resume, http, aloof: it turns to no tool server, login, version=N, log=FILE, where each prompt,
 // tool server and session that it goes on with is noted) and what it does in a turn,
 // one after the other:
 //
@@ -106,6 +107,7 @@ func (a *agent) serve(_ context.Context, method string, params json.RawMessage) 
 		}
 		for _, m := range p.McpServers {
 			a.note(fmt.Sprintf("server %s %s %.7s", m.Http.Name, m.Http.Headers[0].Name, m.Http.Headers[0].Value))
+			a.greet(m.Http)
 		}
 		return acp.NewSessionResponse{SessionId: a.session}, nil
 	case acp.AgentMethodSessionLoad:
@@ -127,6 +129,26 @@ func (a *agent) serve(_ context.Context, method string, params json.RawMessage) 
 		return a.turn(params)
 	}
 	return nil, acp.NewMethodNotFound(method)
+}
+
+// greet turns to a tool server, as real agents do when a session begins.
+func (a *agent) greet(server *acp.McpServerHttpInline) {
+	if _, ignores := a.option("aloof"); ignores {
+		return
+	}
+	const hello = `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`
+	r, err := http.NewRequest(http.MethodPost, server.Url, strings.NewReader(hello))
+	if err != nil {
+		panic(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	r.Header.Set(server.Headers[0].Name, server.Headers[0].Value)
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		panic(err)
+	}
+	resp.Body.Close()
 }
 
 func sessionOf(params json.RawMessage) acp.SessionId {
