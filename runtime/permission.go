@@ -13,8 +13,17 @@ import (
 
 // permission is what was decided about one question.
 type permission struct {
-	Asked   string // hash of the question
+	Asked   string // identity of the question
 	Granted bool
+}
+
+// identityOf tells questions apart: by what the agent's adapter says, else by all that is asked.
+func identityOf(question effect.Payload) string {
+	v, _ := question.View()
+	if same := v.Text("same"); same != "" {
+		return hashOf([]byte(same))
+	}
+	return hashOf(question)
 }
 
 func permissionGate(step string) string { return gatePermission + step }
@@ -40,7 +49,8 @@ func (a *actor) ask(ctx context.Context, n *nap, step string, attempt int, l eff
 	}
 	var args, options effect.Object
 	options.Text("approve", "let it do that").Text("reject", "tell it not to; it goes on without")
-	question := args.Text("prompt", l.Prompt).Raw("options", options.Payload()).Raw("data", data).Payload()
+	question := args.Text("prompt", l.Prompt).Raw("options", options.Payload()).Raw("data", data).
+		Text("same", l.Same).Payload()
 	answered := make(chan bool, 1)
 	failed := make(chan error, 1)
 	decided := false // touched where events are taken
@@ -55,7 +65,7 @@ func (a *actor) ask(ctx context.Context, n *nap, step string, attempt int, l eff
 	a.e.post(a.run, event{parks: true,
 		apply: func(t *turn) {
 			if f, ok := a.flights[step]; ok && f.attempt == attempt {
-				f.asked[hashOf(question)] = func(granted bool) {
+				f.asked[identityOf(question)] = func(granted bool) {
 					decided = true
 					n.set(false)
 					answered <- granted
@@ -80,7 +90,7 @@ func (a *actor) ask(ctx context.Context, n *nap, step string, attempt int, l eff
 	case err := <-failed:
 		return false, err
 	case <-ctx.Done():
-		a.takeBack(ctx, step, attempt, hashOf(question))
+		a.takeBack(ctx, step, attempt, identityOf(question))
 		return false, ctx.Err()
 	}
 }
@@ -92,7 +102,7 @@ func (a *actor) takeBack(ctx context.Context, step string, attempt int, asked st
 	}
 	a.e.post(a.run, event{parks: true, apply: func(t *turn) {
 		st, g := t.s.Steps[step], t.s.Gates[permissionGate(step)]
-		if st != nil && st.InFlight && st.Attempt == attempt && g != nil && hashOf(g.Args) == asked {
+		if st != nil && st.InFlight && st.Attempt == attempt && g != nil && identityOf(g.Args) == asked {
 			t.withdrawGate(g, "")
 		}
 	}})
@@ -104,7 +114,7 @@ func (t *turn) ask(step string, attempt int, question effect.Payload) {
 	if st == nil || !st.InFlight || st.Attempt != attempt || st.Stopped {
 		return // its context has ended
 	}
-	asked := hashOf(question)
+	asked := identityOf(question)
 	for _, p := range st.Permissions {
 		if p.Asked == asked {
 			t.granted = append(t.granted, granted{step, p})
@@ -112,7 +122,7 @@ func (t *turn) ask(step string, attempt int, question effect.Payload) {
 		}
 	}
 	if g := t.s.Gates[permissionGate(step)]; g != nil {
-		if hashOf(g.Args) == asked {
+		if identityOf(g.Args) == asked {
 			return
 		}
 		t.withdrawGate(g, "") // an attempt before has asked that
@@ -128,7 +138,7 @@ type granted struct {
 
 // decidePermission records the decision of a question and hands it on.
 func (t *turn) decidePermission(name, step, choice string, b *effect.Object) {
-	p := permission{hashOf(t.s.Gates[name].Args), choice == "approve"}
+	p := permission{identityOf(t.s.Gates[name].Args), choice == "approve"}
 	t.record(GateDecided, name, b.Text("permission", step).Text("asked", p.Asked).Flag("granted", p.Granted).Payload())
 	t.granted = append(t.granted, granted{step, p})
 }

@@ -143,6 +143,7 @@ type Steer struct {
 type Leave struct {
 	Prompt string
 	Data   starlark.Value // a plain value that says what exactly
+	Same   string         // what tells it from other questions: two with the same one are one; "" for all of it
 }
 
 // Settings are what a run is started with beside its program and inputs. They are pinned: recorded at the start and changed only by

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 
@@ -166,7 +167,7 @@ func (s *session) askPeople(id *json.RawMessage, p *permission) bool {
 
 // ask waits for a decision, or the end of the question.
 func (s *session) ask(ctx context.Context, p *permission) acp.RequestPermissionResponse {
-	allowed, err := s.q.Ask(ctx, effect.Leave{Prompt: fmt.Sprintf("%s asks for leave: %s", s.q.Definition.Agent, clipTo(p.Tool.Title, 500)), Data: p.Tool.data()})
+	allowed, err := s.q.Ask(ctx, effect.Leave{Prompt: fmt.Sprintf("%s asks for leave: %s", s.q.Definition.Agent, clipTo(p.Tool.Title, 500)), Data: p.Tool.data(), Same: p.Tool.identity()})
 	if err != nil {
 		return p.cancelled()
 	}
@@ -181,6 +182,24 @@ func (c *acpTool) shown() bool {
 		size += len(at.Path)
 	}
 	return !c.Long && size <= maxShown
+}
+
+// passing are keys of an input whose values are new each time that the same is asked: codex-acp has
+// call_id, turn_id, process_id and started_at_ms.
+var passing = pattern(`^(call_id|turn_id|process_id|\w+_at_ms)$`)
+
+// identity tells a call from others that are asked about: all that people are shown, without what is
+// new each time.
+func (c *acpTool) identity() string {
+	same := *c
+	var input map[string]json.RawMessage
+	if json.Unmarshal(c.Input, &input) == nil && input != nil {
+		maps.DeleteFunc(input, func(key string, v json.RawMessage) bool {
+			return passing().MatchString(key) || c.ID != "" && string(v) == fmt.Sprintf("%q", c.ID)
+		})
+		same.Input, _ = json.Marshal(input) // it has been read
+	}
+	return same.data().String()
 }
 
 // data is all of a call, for people.

@@ -396,6 +396,36 @@ a asks for leave: rm x {"tool": "rm x", "kind": "execute", "input": {"of": "rm x
 	}
 }
 
+// A question is the same when only ids in it are new.
+func TestACPAsksTheSame(t *testing.T) {
+	ask := func(id, input string) string {
+		line := `raw={"jsonrpc":"2.0","id":"q` + id + `","method":"session/request_permission","params":{"sessionId":"new1","toolCall":{"toolCallId":"` + id +
+			`","title":"make","kind":"execute","rawInput":` + input + `},"options":[{"optionId":"y","name":"y","kind":"allow_once"},{"optionId":"n","name":"n","kind":"reject_once"}]}}`
+		s := acpStage(t, "permissions = 'ask'", line, "ask=execute:rest", "says=done")
+		r, fault := s.request(`agent("a", "Look.")`)
+		if fault != nil {
+			t.Fatal(fault)
+		}
+		a := s.attempt(r)
+		same := ""
+		a.Ask = func(_ context.Context, l effect.Leave) (bool, error) {
+			if strings.HasSuffix(l.Prompt, "make") {
+				same = l.Same
+			}
+			return true, nil
+		}
+		s.env.Handlers["agent"].Perform(t.Context(), a)
+		return same
+	}
+	first := ask("c1", `{"command":["make"],"call_id":"c1","turn_id":"3","started_at_ms":17,"id":"c1"}`)
+	if second := ask("c2", `{"command":["make"],"call_id":"c2","turn_id":"4","started_at_ms":18,"id":"c2"}`); first == "" || first != second {
+		t.Errorf("got %q and %q, want the same", first, second)
+	}
+	if other := ask("c3", `{"command":["make","install"],"call_id":"c3","id":"7"}`); other == first {
+		t.Errorf("another command is told as %q too", other)
+	}
+}
+
 // An agent that ends its turn because people have refused it something is not asked again.
 func TestACPIsRefused(t *testing.T) {
 	for name, c := range map[string]struct{ keys, want string }{
