@@ -44,8 +44,8 @@ func measureModule() []*effect.Builtin {
 		},
 		{
 			FullName: "measure.cases", Result: "list",
-			Doc: "List the tests of a source file: dicts of name; assertions, how many places can fail it, those that compare only constants left out; and digest, of its text " +
-				"without comments. It goes by how tests look, not by a parser. A file of a language that it does not know is one test without a name.",
+			Doc: "List the tests of a source file: dicts of name; assertions, how many places can fail it, without those that compare only constants or that a condition such as False, " +
+				"a return or a skip hides; and digest, of its text without comments, space and messages. It goes by how tests look, not by a parser. A file of a language that it does not know is one test without a name.",
 			Params: []effect.Param{
 				{Name: "path", Type: "string", Doc: "The file's name; its ending says which language it is."},
 				{Name: "text", Type: "string", Doc: "What the file holds."},

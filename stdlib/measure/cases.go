@@ -13,65 +13,144 @@ import (
 type Case struct {
 	Name       string
 	Assertions int    // places that can fail it, but for those that compare constants
-	Digest     string // of its text without comments and empty lines, 16 hexadecimal digits
+	Digest     string // of its text without comments, space and messages, 16 hexadecimal digits
 }
 
-// dialect is how tests look in a language. What a test holds goes from where it begins to where the
-// next begins, or to where the indentation ends; braces are not counted.
+// dialect is how tests look in a language. What a test holds goes from where it begins, with what
+// marks it, to where the next begins, or to where the indentation ends; braces are not counted.
 type dialect struct {
 	endings []string
 	begin   func() *regexp.Regexp // its groups are names; the first that has matched counts
-	comment string
-	indent  bool // a block ends where a line is indented no more than its beginning
+	mark    func() *regexp.Regexp // a line before the beginning that belongs to it, nil for none
+	test    func() *regexp.Regexp // what one of the marks must be, nil for nothing
+	tokens  func() *regexp.Regexp // comments and literals
+	indent  bool                  // a block ends where a line is indented no more than its beginning
 }
+
+// Comments and literals. What may have several lines and is not closed goes to the end of the text:
+// so each byte is looked at once.
+const (
+	slashes    = `//[^\n]*|(?s:/\*.*?(?:\*/|\z))`
+	hash       = `#[^\n]*`
+	quotes     = `"(?:[^"\\\n]|\\(?s:.))*"|'(?:[^'\\\n]|\\(?s:.))*'`
+	triple     = `(?s:""".*?(?:"""|\z)|'''.*?(?:'''|\z))`
+	raw        = "`[^`]*(?:`|\\z)"
+	template   = "`(?:[^`\\\\]|\\\\(?s:.))*(?:`|\\z)"
+	jsRegexp   = `(?m:(?:[(,=:!&|?{;\[]|\breturn)[ \t]*/(?:[^/*\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*(?:\]|$))(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*(?:\]|$))*(?:/|$))`
+	rustQuotes = `(?s:\br##".*?(?:"##|\z)|\br#".*?(?:"#|\z)|\br"[^"]*(?:"|\z)|"(?:[^"\\]|\\.)*(?:"|\z))|'(?:[^'\\\n]|\\[^\n]{1,10}?)'`
+)
 
 func dialects() []dialect {
 	quoted := "['\"`]([^'\"`]+)['\"`]"
+	at := pattern(`^\s*@\w`)
 	return []dialect{
-		{[]string{".go"}, pattern(`^func ((?:Test|Fuzz|Example)\w*)\(`), "//", true},
-		{[]string{".py"}, pattern(`^\s*(?:async )?def (test\w*|runTest)\(`), "#", true},
+		{[]string{".go"}, pattern(`^func ((?:Test|Fuzz|Example)\w*)\(`), nil, nil, pattern(slashes + "|" + quotes + "|" + raw), true},
+		{[]string{".py"}, pattern(`^\s*(?:async )?def (test\w*|runTest)\(`), at, nil, pattern(hash + "|" + triple + "|" + quotes), true},
 		{[]string{".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts", ".vue", ".svelte"},
-			pattern(`\b(?:it|test|specify)(?:\.\w+)*\s*\(\s*` + quoted), "//", false},
-		{[]string{".rs"}, pattern(`^\s*(?:pub )?(?:async )?fn (\w+)\(`), "//", true},
+			pattern(`\b(?:it|test|specify)(?:\.\w+)*\s*\(\s*` + quoted), nil, nil, pattern(slashes + "|" + quotes + "|" + template + "|" + jsRegexp), false},
+		{[]string{".rs"}, pattern(`^\s*(?:pub )?(?:async )?fn (\w+)\(`), pattern(`^\s*#\[`),
+			pattern(`#\[(?:\w+::)*\w*(?:test|quickcheck)\w*[\](]`), pattern(slashes + "|" + rustQuotes), true},
 		{[]string{".java", ".kt", ".cs", ".scala", ".groovy", ".swift"},
-			pattern(`^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|private|protected|internal|static|async|override|final) )*(?:(?:void|Task|fun|func|def) )\s*` + "`?([\\w ]+)`?" + `\s*\(`), "//", true},
-		{[]string{".rb"}, pattern(`^\s*(?:(?:it|test|specify)\s*\(?\s*` + quoted + `|def (test\w*))`), "#", true},
-		{[]string{".php"}, pattern(`^\s*(?:public )?function (test\w*)\(`), "//", true},
-		{[]string{".star", ".bzl"}, pattern(`^def (test\w*)\(`), "#", true},
+			pattern(`^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|private|protected|internal|static|async|override|final) )*(?:(?:void|Task|fun|func|def) )\s*` + "`?([\\w ]+)`?" + `\s*\(`), at, nil, pattern(slashes + "|" + triple + "|" + quotes), true},
+		{[]string{".rb"}, pattern(`^\s*(?:(?:it|test|specify)\s*\(?\s*` + quoted + `|def (test\w*))`), nil, nil, pattern(hash + "|" + quotes), true},
+		{[]string{".php"}, pattern(`^\s*(?:public )?function (test\w*)\(`), nil, nil, pattern(slashes + "|" + quotes), true},
+		{[]string{".star", ".bzl"}, pattern(`^def (test\w*)\(`), nil, nil, pattern(hash + "|" + triple + "|" + quotes), true},
 	}
 }
 
 // Cases lists the tests of a source file in their order, by the ending of its name. A file of
 // another language is one case without a name.
+//
+// An assertion in a comment, in a text, behind a condition that is false as it is written (if False,
+// if (0), while 1 > 2, x && false) or behind a return or skip of the test itself is none. What this
+// cannot see, for it follows no values: a condition by a variable or the environment, a loop that
+// never turns, a function that nothing calls, an exception that is caught, an assertion that holds
+// of whatever is measured.
 func Cases(name, text string) []Case {
-	lines := strings.Split(text, "\n")
 	for _, d := range dialects() {
 		if slices.Contains(d.endings, strings.ToLower(path.Ext(name))) {
-			return d.cases(lines)
+			return d.cases(text)
 		}
 	}
-	return []Case{caseOf("", lines, "#")}
+	d := dialect{tokens: pattern(`(?m)(?:^|[ \t])#[^\n]*`)}
+	return []Case{d.caseOf("", d.lines(text))}
 }
 
-func (d dialect) cases(lines []string) []Case {
+// line is one of a source without comments, or several where a literal goes over more than one.
+type line struct {
+	text  string
+	plain string // its literals are emptied, and there is no space around it
+	depth int    // bytes that it is indented by, -1 where it is empty
+}
+
+func (d dialect) lines(text string) []line {
+	text = strings.ReplaceAll(text, "\v", " ")
+	text = d.tokens().ReplaceAllStringFunc(text, func(token string) string {
+		if isComment(token) {
+			return " "
+		}
+		return strings.ReplaceAll(token, "\n", "\v")
+	})
+	var list []line
+	for _, t := range strings.Split(text, "\n") {
+		rest := strings.TrimLeft(t, " \t\v")
+		l := line{t, strings.TrimSpace(d.tokens().ReplaceAllStringFunc(rest, emptied)), len(t) - len(rest)}
+		if l.plain == "" {
+			l.depth = -1
+		}
+		list = append(list, l)
+	}
+	return list
+}
+
+func isComment(token string) bool {
+	token = strings.TrimLeft(token, " \t")
+	return token[0] == '#' || strings.HasPrefix(token, "//") || strings.HasPrefix(token, "/*")
+}
+
+// emptied is a literal without what it holds; what a regular expression stands behind is kept.
+func emptied(token string) string {
+	before, _, ok := strings.Cut(token, "/")
+	if ok && (strings.HasPrefix(token, "return") || !strings.ContainsAny(token[:1], "\"'`r")) {
+		return before + `""`
+	}
+	return `""`
+}
+
+func (d dialect) cases(text string) []Case {
 	var list []Case
-	name, from, margin := "", -1, 0
+	lines := d.lines(text)
+	name, from, margin, marks := "", -1, 0, -1
 	end := func(i int) {
 		if from >= 0 {
-			list = append(list, caseOf(name, lines[from:i], d.comment))
+			list = append(list, d.caseOf(name, lines[from:i]))
 		}
 		from = -1
 	}
-	for i, line := range lines {
-		rest := strings.TrimLeft(line, " \t")
-		own := len(line) - len(rest)
-		if m := d.begin().FindStringSubmatch(line); m != nil {
-			end(i)
-			name, from, margin = first(m[1:]...), i, own
+	for i, l := range lines {
+		if l.depth < 0 {
 			continue
 		}
-		closes := strings.HasPrefix(rest, "}") || strings.HasPrefix(rest, ")") || strings.HasPrefix(rest, "end")
-		if d.indent && rest != "" && own <= margin && !closes && from >= 0 && !strings.HasPrefix(rest, "{") {
+		marked := d.mark != nil && d.mark().MatchString(l.text)
+		if m := d.begin().FindStringSubmatch(l.text); m != nil {
+			head := i
+			if marks >= 0 {
+				head = marks
+			}
+			end(head)
+			if d.test == nil || d.anyTest(lines[head:i]) {
+				name, from, margin = first(m[1:]...), head, l.depth
+			}
+			marks = -1
+			continue
+		}
+		switch {
+		case marked && marks < 0:
+			marks = i
+		case !marked && l.depth <= lines[max(marks, 0)].depth:
+			marks = -1
+		}
+		if d.indent && l.depth <= margin && !closes(l.plain) && from >= 0 {
 			end(i)
 		}
 	}
@@ -79,26 +158,89 @@ func (d dialect) cases(lines []string) []Case {
 	return list
 }
 
-func caseOf(name string, lines []string, comment string) Case {
+func (d dialect) anyTest(marks []line) bool {
+	return slices.ContainsFunc(marks, func(l line) bool { return d.test().MatchString(l.text) })
+}
+
+// closes tells of a line that belongs to the block before it.
+func closes(plain string) bool {
+	return strings.ContainsAny(plain[:1], "})]{") || strings.HasPrefix(plain, "end")
+}
+
+func (d dialect) caseOf(name string, lines []line) Case {
 	c := Case{Name: name}
-	sum := sha256.New()
-	for _, line := range lines {
-		line = strings.TrimSpace(line)
-		if line == "" || strings.HasPrefix(line, comment) {
-			continue
-		}
-		sum.Write([]byte(line + "\n"))
-		line, _, _ = strings.Cut(line, " "+comment)
-		c.Assertions += assertionsOf(line)
+	var body strings.Builder
+	for _, l := range lines {
+		body.WriteString(l.text + "\n")
 	}
-	c.Digest = hex.EncodeToString(sum.Sum(nil))[:16]
+	sum := sha256.Sum256([]byte(d.compact(body.String())))
+	c.Digest = hex.EncodeToString(sum[:])[:16]
+	for _, l := range reached(lines) {
+		c.Assertions += assertionsOf(l.plain)
+	}
 	return c
 }
+
+// compact is a text without space outside of its literals, without the comma behind the last of
+// several things and without messages: neither how it is laid out nor how it is told says anything.
+func (d dialect) compact(text string) string {
+	inside := strings.NewReplacer(" ", "\x01", "\t", "\x02", "\v", "\x03", "(", "\x04", ")", "\x05", ",", "\x06")
+	text = d.tokens().ReplaceAllStringFunc(text, inside.Replace)
+	return withoutMessages(strings.ReplaceAll(strings.Join(strings.Fields(text), ""), ",)", ")"))
+}
+
+// withoutMessages leaves out the text that an assertion of Rust ends with, and what is put into it.
+func withoutMessages(text string) string {
+	var b strings.Builder
+	for {
+		at := rustAsserts().FindStringSubmatchIndex(text)
+		if at == nil {
+			b.WriteString(text)
+			return b.String()
+		}
+		b.WriteString(text[:at[1]])
+		text = text[at[1]:]
+		wanted := 1
+		if at[2] >= 0 {
+			wanted = 2
+		}
+		arguments, whole := untilClosed(text)
+		if kept := beforeMessage(arguments, wanted); whole && kept < len(arguments) {
+			b.WriteString(arguments[:kept])
+			text = text[len(arguments):]
+		}
+	}
+}
+
+// beforeMessage is how long the arguments are that are compared: a text behind them is the message.
+// Where types are among them nothing tells their commas from others.
+func beforeMessage(arguments string, wanted int) int {
+	depth := 0
+	for i, c := range arguments {
+		switch c {
+		case '(', '[', '{':
+			depth++
+		case ')', ']', '}':
+			depth--
+		case ',':
+			if depth > 0 {
+				continue
+			}
+			if wanted--; wanted == 0 && arguments[i+1:] != "" && arguments[i+1] == '"' && !strings.Contains(arguments[:i], "::<") {
+				return i
+			}
+		}
+	}
+	return len(arguments)
+}
+
+var rustAsserts = pattern(`\bassert(_eq|_ne)?!\(`)
 
 // Words that fail a test when something does not hold, and those that fail it where they are come to.
 var (
 	compares = pattern(`\b(?:(?:self\.)?assert\w*!?(?:\.\w+)*|expect\w*|require\.\w+|verify\w*|t\.(?:is|equal|deepEqual|same|ok|true|false|like|match)|ok|is_deeply|cmp_ok)\s*(\(|\s|$)`)
 	fails    = pattern(`\b(?:t\.(?:Error|Errorf|Fatal|Fatalf|Fail|FailNow|throws)|self\.fail|pytest\.(?:raises|fail|warns)|raise|throw|panic!?|unreachable!|fail|exit [1-9]|cmp\.Diff)\b|\.should\b|\bshould\w*\b|#\[should_panic`)
+	further  = pattern(`^(?:\.\w+)+\(`)
 	literal  = pattern(`^(?:[-+]?[0-9][\w.]*|"[^"]*"|'[^']*'|true|false|True|False|None|null|nil|undefined|not False|not True|!false|!true)?$`)
 )
 
@@ -106,29 +248,36 @@ var (
 func assertionsOf(line string) int {
 	n := len(fails().FindAllStringIndex(line, -1))
 	for _, at := range compares().FindAllStringSubmatchIndex(line, -1) {
-		if !constant(line[at[0]:], line[at[2]:at[1]]) {
+		if !constant(line[at[0]:min(len(line), at[0]+maxCall)], line[at[2]:at[1]]) {
 			n++
 		}
 	}
 	return n
 }
 
-// constant tells whether an assertion is about literals only, such as assertTrue(True). Arguments on
-// further lines are taken for something.
+// constant tells whether an assertion is about literals only, such as assertTrue(True) or
+// expect(1).toBe(1). Arguments on further lines are taken for something.
 func constant(call, opens string) bool {
-	_, arguments, parens := strings.Cut(call, "(")
 	if !strings.HasPrefix(opens, "(") {
-		_, arguments, _ = strings.Cut(call, " ") // a statement: assert True
-		parens = false
+		_, arguments, _ := strings.Cut(call, " ") // a statement: assert True
+		return literals(arguments)
 	}
-	if parens {
-		whole := false
-		if arguments, whole = untilClosed(arguments); !whole {
+	for parens := true; parens; {
+		_, arguments, _ := strings.Cut(call, "(")
+		inside, whole := untilClosed(arguments)
+		if !whole || !literals(inside) {
 			return false
 		}
+		call = arguments[len(inside)+1:]
+		parens = further().MatchString(call)
 	}
+	return true
+}
+
+// literals tells whether there are only such among arguments, or what holds whatever is measured.
+func literals(arguments string) bool {
 	for _, a := range strings.FieldsFunc(arguments, func(r rune) bool { return r == ',' }) {
-		if !literal().MatchString(strings.TrimSpace(a)) && !same(a) {
+		if !literal().MatchString(strings.TrimSpace(a)) && !same(a) && !always(a) {
 			return false
 		}
 	}
@@ -146,10 +295,13 @@ func same(text string) bool {
 	return false
 }
 
+// maxCall is how many bytes of a call or a condition are looked at.
+const maxCall = 4 << 10
+
 // untilClosed is what stands before the parenthesis that closes the one before it.
 func untilClosed(text string) (string, bool) {
 	depth := 1
-	for i := range len(text) {
+	for i := range min(len(text), maxCall) {
 		switch text[i] {
 		case '(':
 			depth++
