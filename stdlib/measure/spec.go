@@ -105,7 +105,8 @@ func (r *specRun) end(depth int, id string, o outcome, unmarked bool) error {
 	for len(r.levels) <= depth {
 		r.levels = append(r.levels, &tapLevel{})
 	}
-	if unmarked && depth+1 < len(r.levels) && slices.ContainsFunc(r.levels[depth+1].points, func(p tapPoints) bool { return p.o == failed }) {
+	if bad := func(p tapPoints) bool { return p.o == failed }; unmarked && depth+1 < len(r.levels) &&
+		slices.ContainsFunc(r.levels[depth+1].points, bad) {
 		o = failed
 	}
 	return r.within(r.levels[depth], depth, id, o)
@@ -115,13 +116,14 @@ func (r *specRun) end(depth int, id string, o outcome, unmarked bool) error {
 func (r *specRun) whole() error {
 	for _, sum := range []string{"tests", "suites", "fail", "cancelled"} {
 		if _, ok := r.sums[sum]; !ok {
-			return unreadable(`there is no line "ℹ %s N" at the end: it was cut, or node is older than 18.17`, sum)
+			return unreadable(`there is no line "ℹ %s N" at the end: it was cut, `+
+				`or node is older than 18.17`, sum)
 		}
 	}
 	all, bad := r.sums["tests"]+r.sums["suites"], r.sums["fail"]+r.sums["cancelled"]
 	if all != r.lines || bad > r.failed {
-		return unreadable("%d tests and suites have ended, %d of them failed, and %d, %d are told of; tests that print need --test-reporter=tap",
-			all, bad, r.lines, r.failed)
+		return unreadable("%d tests and suites have ended, %d of them failed, and %d, %d are told of; "+
+			"tests that print need --test-reporter=tap", all, bad, r.lines, r.failed)
 	}
 	if len(r.levels) == 0 {
 		return ErrNothing
