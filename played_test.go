@@ -39,6 +39,7 @@ var players = []player{
 	{"testdata/sarif.schema.json", "lang/check.TestSARIF", ""},
 	{"testdata/mcp/client.mjs", "cmd/starling.TestA20AwaitSurvivesTheServer", `"mcp-client"`},
 	{"testdata/library/*.star", "stdlib.TestLibrary", `"../testdata/library"`},
+	{"stdlib/measure/testdata/jacoco.xml", "stdlib/measure.TestCoverage", ""},
 	{"stdlib/measure/testdata/*", "stdlib/measure.TestRealReports", ""},
 	{"testdata/check/*.star", "lang.TestCheckGolden", `"../testdata/check/*.star"`},
 	{"testdata/lang/*.star", "lang/vm.TestLanguage", `"../../testdata/lang/*.star"`},

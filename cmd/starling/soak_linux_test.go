@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -96,8 +98,8 @@ func TestSoak(t *testing.T) {
 		return
 	}
 	for _, m := range thinned(curve, 24) {
-		t.Logf("%7.0fs  %4d MB resident, %4d MB of them its own; %d runs",
-			m.at.Seconds(), m.resident>>20, m.own>>20, m.runs)
+		t.Logf("%7.0fs  %4d MB resident, %4d MB of them its own; %4d MB of store; %d runs",
+			m.at.Seconds(), m.resident>>20, m.own>>20, m.store>>20, m.runs)
 	}
 	growth := *soakGrowth
 	if growth == 0 {
@@ -311,6 +313,7 @@ type footprint struct {
 	at       time.Duration
 	resident int // with files that are mapped
 	own      int // without
+	store    int // files of the store
 	runs     int64
 }
 
@@ -330,9 +333,22 @@ func (l *load) watch(ctx context.Context) (curve []footprint) {
 				return curve
 			}
 			m.at, m.runs = time.Since(began), l.ran.Load()
+			m.store = sizeOfFiles(filepath.Join(l.office.dir, ".starling"))
 			curve = append(curve, m)
 		}
 	}
+}
+
+// sizeOfFiles is how many bytes of a disk the files below a folder take, as far as they are still there.
+func sizeOfFiles(dir string) (size int) {
+	_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, _ error) error {
+		var s syscall.Stat_t
+		if syscall.Stat(path, &s) == nil {
+			size += int(s.Blocks) * 512
+		}
+		return nil
+	})
+	return size
 }
 
 func footprintOf(pid int) (m footprint, err error) {
