@@ -141,9 +141,23 @@ func (c *call) testMutate(ctx context.Context, files []*testFile, settings *effe
 	c.notice("%s", v.mutate.plan(n, targets))
 	c.tryAll(ctx, targets, settings, v)
 	if err := ctx.Err(); err != nil {
+		tried := 0
+		for _, t := range targets {
+			tried += t.keepTried()
+		}
+		if c.notice("ended after %d of %d mutants", tried, n); !c.json && tried > 0 {
+			_ = c.answerMutate(targets, v) // why it ended says more than what it lacks
+		}
 		return context.Cause(ctx)
 	}
 	return c.answerMutate(targets, v)
+}
+
+// keepTried leaves out the mutants that were not tried to the end, and counts the others.
+func (t *target) keepTried() int {
+	t.trials = slices.DeleteFunc(t.trials, func(m *trial) bool { return m.took == 0 || m.fault != nil })
+	t.drawn = true // nothing is said of marks whose mutants are left out
+	return len(t.trials)
 }
 
 // targets finds what is to be changed: what is named, or else of each file of tests the scripts
