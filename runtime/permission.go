@@ -21,7 +21,7 @@ type permission struct {
 func identityOf(question effect.Payload) string {
 	v, _ := question.View()
 	if same := v.Text("same"); same != "" {
-		return hashOf([]byte(same))
+		return same
 	}
 	return hashOf(question)
 }
@@ -49,8 +49,11 @@ func (a *actor) ask(ctx context.Context, n *nap, step string, attempt int, l eff
 	}
 	var args, options effect.Object
 	options.Text("approve", "let it do that").Text("reject", "tell it not to; it goes on without")
-	question := args.Text("prompt", l.Prompt).Raw("options", options.Payload()).Raw("data", data).
-		Text("same", l.Same).Payload()
+	args.Text("prompt", l.Prompt).Raw("options", options.Payload()).Raw("data", data)
+	if l.Same != "" {
+		args.Text("same", hashOf([]byte(l.Same))) // it may be as long as the data
+	}
+	question := args.Payload()
 	answered := make(chan bool, 1)
 	failed := make(chan error, 1)
 	decided := false // touched where events are taken
