@@ -29,6 +29,14 @@ const memTable = 16 << 20
 // valueLog is the size at which a new value log is begun. Badger maps twice as much and must never need more, hence MaxBatchLarge.
 const valueLog = 64 << 20
 
+// What is deleted takes room until it is merged into the last level. Up to baseLevel bytes, tables of level zero are merged straight into
+// that one, from levelZero of them on; by Badger's defaults (10 MiB, five) they would go one level above it, where deletions lie until there
+// are 10 MiB of them. So a small store whose runs are pruned as fast as they come stays at one size (TestSoak).
+const (
+	levelZero = 3
+	baseLevel = 128 << 20
+)
+
 // Tables at level zero are merged at close from this many on: a command is over before Badger's own schedule gets to them, and at
 // fifteen every flush would wait for that schedule.
 const levelZeroAtClose = 8
@@ -50,6 +58,8 @@ func turnedDown(dir string, f findings, log *faults) badgerdb.Options {
 	o.NumMemtables = 2  // that wait to become tables
 	o.NumCompactors = 2 // the fewest that Badger accepts
 	o.CompactL0OnClose = f.levelZero >= levelZeroAtClose
+	o.NumLevelZeroTables = levelZero
+	o.BaseLevelSize = baseLevel
 
 	o.ValueThreshold = LargeValue
 	o.ValueLogFileSize = valueLog
