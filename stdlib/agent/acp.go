@@ -69,6 +69,7 @@ type session struct {
 	pass  *io.PipeWriter // its answers, on their way to said
 	said  *io.PipeReader
 	able  acp.AgentCapabilities
+	ways  []string // in which it lets itself be logged in
 	id    string
 
 	raw       []byte         // the line that is being heard, keys and all
@@ -119,15 +120,16 @@ func unserved(_ context.Context, method string, _ json.RawMessage) (any, *acp.Re
 
 // converse greets the program, opens a session and has it take turns until it has heard all that it is told.
 func (s *session) converse(ctx context.Context) *fault {
-	hello := acp.InitializeRequest{ProtocolVersion: acp.ProtocolVersionNumber, ClientInfo: &acp.Implementation{Name: "starling", Version: "1"},
-		ClientCapabilities: acp.ClientCapabilities{Fs: acp.FileSystemCapabilities{ReadTextFile: true, WriteTextFile: s.q.Definition.Modifies}}}
-	init, err := acp.SendRequest[acp.InitializeResponse](s.conn, ctx, acp.AgentMethodInitialize, hello)
+	init, err := acp.SendRequest[greeting](s.conn, ctx, acp.AgentMethodInitialize, s.hello())
 	if err != nil {
 		return s.broken(err)
 	}
 	if init.ProtocolVersion != acp.ProtocolVersionNumber {
 		return &fault{message: fmt.Sprintf("it speaks version %d of the protocol, and this build version %d", init.ProtocolVersion, acp.ProtocolVersionNumber), kind: effect.KindAgent,
 			class: effect.Final, said: true}
+	}
+	if f := s.login(ctx, init.Logins); f != nil {
+		return f
 	}
 	s.able = init.AgentCapabilities
 	resumes, f := s.open(ctx)
@@ -145,57 +147,6 @@ func (s *session) converse(ctx context.Context) *fault {
 		}
 	}
 	return nil
-}
-
-// open gives the conversation before it back, where it was asked for and can be had; otherwise a new one begins.
-func (s *session) open(ctx context.Context) (resumes bool, f *fault) {
-	servers, f := s.toolServers()
-	if f != nil {
-		return false, f
-	}
-	folder := s.q.Settings.Workspace
-	if resumed(s.q) {
-		at := acp.SessionId(s.q.Session)
-		var err error
-		switch {
-		case s.able.SessionCapabilities.Resume != nil:
-			_, err = acp.SendRequest[acp.ResumeSessionResponse](s.conn, ctx, acp.AgentMethodSessionResume, acp.ResumeSessionRequest{SessionId: at, Cwd: folder, McpServers: servers})
-		case s.able.LoadSession:
-			_, err = acp.SendRequest[acp.LoadSessionResponse](s.conn, ctx, acp.AgentMethodSessionLoad, acp.LoadSessionRequest{SessionId: at, Cwd: folder, McpServers: servers})
-		default:
-			err = errors.ErrUnsupported
-		}
-		if err == nil {
-			s.id = s.q.Session
-			return true, nil
-		}
-		s.emit.say("warning", "text", "the conversation "+s.q.Session+" could not be resumed, and a new one begins: "+
-			s.q.shown(err.Error(), 300))
-	}
-	made, err := acp.SendRequest[acp.NewSessionResponse](s.conn, ctx, acp.AgentMethodSessionNew, acp.NewSessionRequest{Cwd: folder, McpServers: servers})
-	if err != nil {
-		return false, s.broken(err)
-	}
-	s.id = string(made.SessionId)
-	return false, nil
-}
-
-// toolServers are the endpoints of the tool servers that the attempt may use.
-func (s *session) toolServers() ([]acp.McpServer, *fault) {
-	servers := []acp.McpServer{}
-	e := s.q.Endpoint
-	if e == nil {
-		return servers, nil
-	}
-	if !s.able.McpCapabilities.Http {
-		return nil, &fault{message: "it cannot use tool servers over HTTP, and is given " + strings.Join(e.Names(), ", ") + "; leave them out of its tools", kind: effect.KindRefused,
-			class: effect.Final, said: true}
-	}
-	for _, name := range e.Names() {
-		servers = append(servers, acp.McpServer{Http: &acp.McpServerHttpInline{Type: "http", Name: wireName(name), Url: e.URL(name),
-			Headers: []acp.HttpHeader{{Name: "Authorization", Value: "Bearer " + e.Token}}}})
-	}
-	return servers, nil
 }
 
 // take has the agent take one turn. What it is told meanwhile ends the turn, and is the text of the next; "" is the end.
@@ -312,7 +263,7 @@ func (s *session) broken(err error) *fault {
 		return &fault{message: err.Error(), kind: effect.KindAgent, class: effect.Retryable}
 	}
 	if said.Code == authMissing {
-		return &fault{message: firstOf(said.Message, "it is not logged in") + "; log in with its own program once", kind: effect.KindAgent, class: effect.Final, said: true}
+		return &fault{message: firstOf(said.Message, "it is not logged in") + s.howToLogin(), kind: effect.KindAgent, class: effect.Final, said: true}
 	}
 	text := said.Message
 	if data, err := json.Marshal(said.Data); err == nil && said.Data != nil {

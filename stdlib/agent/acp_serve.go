@@ -48,14 +48,22 @@ func (s *session) serve(m *message) {
 	case acp.ClientMethodSessionRequestPermission:
 		s.permit(m)
 	case acp.ClientMethodFsReadTextFile:
-		result, refused := s.readFile(s.params())
-		s.answerTo(m.ID, result, refused)
+		s.serveFile(m, s.readFile)
 	case acp.ClientMethodFsWriteTextFile:
-		result, refused := s.writeFile(s.params())
-		s.answerTo(m.ID, result, refused)
+		s.serveFile(m, s.writeFile)
 	default:
 		s.answerTo(m.ID, nil, acp.NewMethodNotFound(m.Method))
 	}
+}
+
+// serveFile reads or writes a file, where the agent was offered that.
+func (s *session) serveFile(m *message, do func(json.RawMessage) (any, *acp.RequestError)) {
+	if s.q.Definition.OwnFiles {
+		s.answerTo(m.ID, nil, acp.NewMethodNotFound(m.Method))
+		return
+	}
+	result, refused := do(s.params())
+	s.answerTo(m.ID, result, refused)
 }
 
 // params are those of the message that is being heard as the program has sent them: files are what it says, not what the journal shows of it.

@@ -48,7 +48,12 @@ func TestACP(t *testing.T) {
 		{"a refusal", "", []string{"says=I will not.", "stop=refusal"}, "final agent: a: it refuses: I will not."},
 		{"too many turns", "", []string{"says=half", "stop=max_turn_requests"}, "final agent: a: it ended its turn early: max_turn_requests"},
 		{"its own end", "", []string{"says=half", "stop=cancelled"}, "retryable agent: a: it cancelled its turn"},
-		{"no login", "", []string{"login"}, "final agent: a: Authentication required; log in with its own program once"},
+		{"no login", "", []string{"login"}, "final agent: a: Authentication required; log in with its own program once, or name one of its ways: login = account or api-key"},
+		{"a login that it does not have", "login = 'key'", []string{"login"}, `final refused: a: it has no login "key"; it has account, api-key`},
+		{"a mode that it does not have", "mode = 'full'", []string{"modes"}, `final refused: a: it has no mode "full"; it has ask, auto`},
+		{"a model, and it has none", "model = 'large'", []string{"modes"}, `final refused: a: it has no model "large"; it has none to choose from`},
+		{"a choice that it does not have", "model = 'huge'", []string{"options"}, `final refused: a: it has no model "huge"; it has small, large`},
+		{"files that it was not offered", "modifies = true", []string{"read=b", "write=c:new"}, `ok text="refused. refused."`},
 		{"another protocol", "", []string{"version=7"}, "final agent: a: it speaks version 7 of the protocol, and this build version 1"},
 		{"leave to read", "", []string{"ask=read:Read b:b"}, `ok text="Read b: allow."`},
 		{"leave to read elsewhere", "", []string{"ask=read:Read:../b"}, "final denied: a: it was denied the tool Read; allow it with tools or modifies, or ask for what needs no tool"},
@@ -59,10 +64,10 @@ func TestACP(t *testing.T) {
 		{"leave for commands", "tools = ['execute']", []string{"ask=execute:make"}, `ok text="make: allow."`},
 		{"leave for what it has told of", "modifies = true", []string{"told=edit:Write b:b"}, `ok text="Write b: allow."`},
 		{"leave for what it has told of elsewhere", "modifies = true", []string{"told=edit:Write b:../b"}, "final denied: a: it was denied the tool Write b; allow it with tools or modifies, or ask for what needs no tool"},
-		{"its files", "modifies = true", []string{"read=b", "write=deep/c:new", "read=../x", "terminal="}, "ok text=\"two\\n. written. refused. refused.\""},
-		{"one file many times", "modifies = true", []string{"writes=d"}, `ok text="30."`},
-		{"no files to write", "", []string{"write=c:new"}, "final denied: a: it was denied the tool write WORKSPACE/c; allow it with tools or modifies, or ask for what needs no tool"},
-		{"the store's files", "modifies = true", []string{"write=.starling/x:new"}, `ok text="refused."`},
+		{"its files", "modifies = true\nfiles = true", []string{"read=b", "write=deep/c:new", "read=../x", "terminal="}, "ok text=\"two\\n. written. refused. refused.\""},
+		{"one file many times", "modifies = true\nfiles = true", []string{"writes=d"}, `ok text="30."`},
+		{"no files to write", "files = true", []string{"write=c:new"}, "final denied: a: it was denied the tool write WORKSPACE/c; allow it with tools or modifies, or ask for what needs no tool"},
+		{"the store's files", "modifies = true\nfiles = true", []string{"write=.starling/x:new"}, `ok text="refused."`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := acpStage(t, c.keys, c.does...)
@@ -77,6 +82,45 @@ func TestACP(t *testing.T) {
 			got := strings.ReplaceAll(show(s.env.Handlers["agent"].Perform(t.Context(), a)), s.settings.Workspace, "WORKSPACE")
 			if got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+// What its definition says of a session is chosen before the first turn, in the way that the agent
+// offers; files are offered only where the definition says so.
+func TestACPChoices(t *testing.T) {
+	for _, c := range []struct {
+		name, keys string
+		does       []string
+		want       string
+	}{
+		{"nothing", "", nil, "offered read=false write=false"},
+		{"files", "files = true\nmodifies = true", nil, "offered read=true write=true"},
+		{"files to read", "files = true", nil, "offered read=true write=false"},
+		{"a login", "login = 'api-key'", []string{"login"},
+			"offered read=false write=false\n" + `login {"methodId":"api-key"}`},
+		{"lists", "mode = 'auto'\nmodel = 'large'", []string{"modes", "models"},
+			"offered read=false write=false\n" +
+				`session/set_model {"modelId":"large","sessionId":"new1"}` + "\n" +
+				`session/set_mode {"modeId":"auto","sessionId":"new1"}`},
+		{"options", "mode = 'auto'\nmodel = 'large'", []string{"modes", "models", "options"},
+			"offered read=false write=false\n" +
+				`session/set_config_option {"configId":"m2","sessionId":"new1","value":"large"}` + "\n" +
+				`session/set_config_option {"configId":"m1","sessionId":"new1","value":"auto"}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			log := filepath.Join(t.TempDir(), "log")
+			s := acpStage(t, c.keys, append(c.does, "greeted", "says=Done.", "log="+log)...)
+			if r := s.ask(t.Context(), `agent("a", "Go.")`); show(r) != `ok text="Done."` {
+				t.Fatal(show(r))
+			}
+			text, err := os.ReadFile(log)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, _, _ := strings.Cut(string(text), "\nnew1 "); got != c.want {
+				t.Errorf("got\n%s\nwant\n%s", got, c.want)
 			}
 		})
 	}
@@ -128,7 +172,7 @@ func TestACPJudgesWherePathsLead(t *testing.T) {
 
 // A link that is swapped is judged as it is when somebody asks, and what is written through the client goes nowhere else.
 func TestACPJudgesSwappedLinks(t *testing.T) {
-	s := acpStage(t, "modifies = true\npermissions = 'ask'", "symlink=l:deep", "ask=edit:one:l/c", "write=l/c:1", "symlink=l:../outside", "ask=edit:two:l/c", "write=l/c:2", "symlink=l:deep", "ask=edit:three:l/c")
+	s := acpStage(t, "modifies = true\nfiles = true\npermissions = 'ask'", "symlink=l:deep", "ask=edit:one:l/c", "write=l/c:1", "symlink=l:../outside", "ask=edit:two:l/c", "write=l/c:2", "symlink=l:deep", "ask=edit:three:l/c")
 	s.write("deep/c", "")
 	outside := filepath.Join(filepath.Dir(s.settings.Workspace), "outside")
 	if err := os.Mkdir(outside, 0o700); err != nil {
@@ -152,7 +196,7 @@ func TestACPJudgesSwappedLinks(t *testing.T) {
 func TestACPWritesNoKeys(t *testing.T) {
 	const key = "sk-0123456789"
 	t.Setenv("MODEL_KEY", key)
-	s := acpStage(t, "modifies = true", "write=new:a = KEY", "write=config:key = KEY, b = 2", "write=plain:[MODEL_KEY] sk-012345678", "read=config")
+	s := acpStage(t, "modifies = true\nfiles = true", "write=new:a = KEY", "write=config:key = KEY, b = 2", "write=plain:[MODEL_KEY] sk-012345678", "read=config")
 	s.vars["MODEL_KEY"] = key
 	s.write("config", "a = 1\nkey = "+key+"\n")
 	if got := show(s.ask(t.Context(), `agent("a")`)); got != `ok text="refused. written. written. ."` {
@@ -171,7 +215,7 @@ func TestACPWritesNoKeys(t *testing.T) {
 
 // An agent that asks without end, and reads no answer, neither fills the memory nor keeps anybody waiting when it has died.
 func TestACPDeluge(t *testing.T) {
-	s := acpStage(t, "", "stall=stalled", "deluge=500", "die=")
+	s := acpStage(t, "files = true", "stall=stalled", "deluge=500", "die=")
 	s.write("b", strings.Repeat("one\n", 1000))
 	if got := show(s.ask(t.Context(), `agent("a")`)); got != "retryable agent: a: it was ended by SIGKILL" {
 		t.Errorf("got %s", got)

@@ -20,11 +20,14 @@ var served = [...]struct {
 	{"command", []string{Command, ACP}},
 	{"preset", []string{Command}},
 	{"permissions", []string{ACP}},
+	{"files", []string{ACP}},
+	{"mode", []string{ACP}},
+	{"login", []string{ACP}},
 	{"server", []string{MCP}},
 	{"tool", []string{MCP}},
 	{"sandbox", []string{Command, ACP}},
 	{"env", []string{Command, ACP, Anthropic, OpenAI}},
-	{"model", []string{Command, Anthropic, OpenAI}},
+	{"model", []string{Command, ACP, Anthropic, OpenAI}},
 	{"url", []string{Anthropic, OpenAI}},
 	{"max_tokens", []string{Anthropic, OpenAI}},
 	{"price", []string{Anthropic, OpenAI}},
@@ -35,7 +38,7 @@ func (r *reader) agent(name string, t table) Agent {
 	if err := effect.CheckName(name); err != nil {
 		r.complain(t.path, diagnostic.Diagnostic{Message: err.Error()})
 	}
-	r.onlyKeys(t, "backend", "backends", "command", "preset", "permissions", "server", "tool", "env", "model", "url", "max_tokens", "price", "cassette", "tools", "modifies", "sandbox", "owns", "timeout", "retries", "reasks", "limit",
+	r.onlyKeys(t, "backend", "backends", "command", "preset", "permissions", "files", "mode", "login", "server", "tool", "env", "model", "url", "max_tokens", "price", "cassette", "tools", "modifies", "sandbox", "owns", "timeout", "retries", "reasks", "limit",
 		"instructions", "input", "output")
 	instructions, _ := r.string(t, "instructions")
 	a := Agent{
@@ -48,6 +51,7 @@ func (r *reader) agent(name string, t table) Agent {
 		MaxTokens:    r.bound(t, "max_tokens", 1),
 		Tools:        r.strings(t, "tools"),
 		Modifies:     r.flag(t, "modifies"),
+		Files:        r.flag(t, "files"),
 		Sandbox:      r.flag(t, "sandbox"),
 		Owns:         r.patterns(t, "owns"),
 		Limits:       r.limits(t),
@@ -57,6 +61,8 @@ func (r *reader) agent(name string, t table) Agent {
 		Output:       r.contract(t, "output"),
 	}
 	a.Model, _ = r.string(t, "model")
+	a.Mode, _ = r.string(t, "mode")
+	a.Login, _ = r.string(t, "login")
 	a.Cassette, _ = r.string(t, "cassette")
 	a.Server, _ = r.string(t, "server")
 	a.Tool, _ = r.string(t, "tool")

@@ -77,11 +77,14 @@
 //	agents.NAME.preset      "claude", "codex",     none       the command is that coding agent: its arguments, prompt and output are known, and its name is
 //	                        "gemini"                          the default of command
 //	agents.NAME.permissions "deny", "ask"          "deny"     of acp: what becomes of what it asks leave for and tools and modifies do not allow; "ask" opens a gate
+//	agents.NAME.files       bool                   false      of acp: whether it is offered to have files read and written for it; by default it does so itself
+//	agents.NAME.mode        string                 its own    of acp: the mode of its sessions, such as "auto"; what it asks leave for may depend on it
+//	agents.NAME.login       string                 none       of acp: the method by which it is logged in, such as "gemini-api-key"
 //	agents.NAME.server      name                   required   of mcp: the tool server, [tools.NAME]
 //	agents.NAME.tool        name                   required   of mcp: its tool
 //	agents.NAME.env         list of names          []         environment variables that the agent is given, beside what every program needs; of a model the one
 //	                                                          with its key: ["ANTHROPIC_API_KEY"] or ["OPENAI_API_KEY"], [] for an API without
-//	agents.NAME.model       string                 preset's   the model; required for anthropic and openai
+//	agents.NAME.model       string                 program's  the model; required for anthropic and openai
 //	agents.NAME.url         address                maker's    of a model's API, without /v1 for anthropic and with it for openai
 //	agents.NAME.max_tokens  int, from 1            16384      of a model's reply; for openai the model's own
 //	agents.NAME.price       {input, output}        unknown    US dollars per million tokens of a model, from which usage.usd is computed; cached input counts as input

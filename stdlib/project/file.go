@@ -138,11 +138,14 @@ type Agent struct {
 	Backend      string   // Command, Scripted, Anthropic, OpenAI, ACP, MCP or Inbox; "" with Backends
 	Command      []string // program and arguments, not empty for Command and ACP
 	Permissions  string   // of ACP: DenyPermissions or AskPermissions
+	Files        bool     // of ACP: whether it has its client read and write files
+	Mode         string   // of ACP: of its session; "" for its own choice
+	Login        string   // of ACP: the method by which it is logged in; "" for none
 	Server       string   // of MCP: the name of the tool server
 	Tool         string   // of MCP: its tool
 	Preset       string   // of Command: Claude, Codex, Gemini, or "" for a program that speaks the agent protocol
 	Env          []string // names of variables, each once
-	Model        string   // "" for the preset's own choice
+	Model        string   // "" for the program's own choice
 	URL          string   // of a model's API; "" for its maker's
 	MaxTokens    int64    // of a model's reply; 0 for the backend's default
 	Price        Price

@@ -403,7 +403,7 @@ starling.toml:4:24: agents.b.backends[2]: got "b", want an agent with a backend 
 starling.toml:4:29: agents.b.backends[3]: a is named twice
   | backends = ['a', 'aa', 'b', 'a']
   |                             ^^^
-starling.toml:5:9: agents.b.model: an agent that lists backends has no model of its own; it is for agents with backend command or anthropic or openai
+starling.toml:5:9: agents.b.model: an agent that lists backends has no model of its own; it is for agents with backend command or acp or anthropic or openai
   | model = 'm'
   |         ^^^
 `},

@@ -21,7 +21,9 @@ import (
 )
 
 // Main serves standard input and output until they end. Arguments are what it can do (load, resume, http, aloof: it turns to no tool server, login, version=N, log=FILE, where each prompt,
-// tool server and session that it goes on with is noted) and what it does in a turn,
+// tool server, choice and session that it goes on with is noted; modes, models and options: it lets
+// itself be told a mode and a model, as agents did and as they do; greeted: it notes which files it is
+// offered) and what it does in a turn,
 // one after the other:
 //
 //	says=TEXT thinks=TEXT plan=TEXT link=URL    tells; KEY stands for the variable MODEL_KEY
@@ -79,6 +81,7 @@ type agent struct {
 	session   acp.SessionId
 	turns     int
 	calls     int
+	known     bool // it was logged in
 	cancelled chan struct{}
 }
 
@@ -95,9 +98,17 @@ func (a *agent) option(name string) (string, bool) {
 func (a *agent) serve(_ context.Context, method string, params json.RawMessage) (any, *acp.RequestError) {
 	switch method {
 	case acp.AgentMethodInitialize:
+		var p acp.InitializeRequest
+		if err := json.Unmarshal(params, &p); err != nil {
+			return nil, acp.NewInvalidParams(err.Error())
+		}
+		fs := p.ClientCapabilities.Fs
+		if _, ok := a.option("greeted"); ok {
+			a.note(fmt.Sprintf("offered read=%t write=%t", fs.ReadTextFile, fs.WriteTextFile))
+		}
 		return a.hello(), nil
 	case acp.AgentMethodSessionNew:
-		if _, ok := a.option("login"); ok {
+		if _, ok := a.option("login"); ok && !a.known {
 			return nil, &acp.RequestError{Code: -32000, Message: "Authentication required"}
 		}
 		a.session = "new1"
@@ -109,7 +120,7 @@ func (a *agent) serve(_ context.Context, method string, params json.RawMessage) 
 			a.note(fmt.Sprintf("server %s %s %.7s", m.Http.Name, m.Http.Headers[0].Name, m.Http.Headers[0].Value))
 			a.greet(m.Http)
 		}
-		return acp.NewSessionResponse{SessionId: a.session}, nil
+		return a.opened(), nil
 	case acp.AgentMethodSessionLoad:
 		a.session = sessionOf(params)
 		a.note("load " + string(a.session))
@@ -121,7 +132,14 @@ func (a *agent) serve(_ context.Context, method string, params json.RawMessage) 
 	case acp.AgentMethodSessionResume:
 		a.session = sessionOf(params)
 		a.note("resume " + string(a.session))
-		return acp.ResumeSessionResponse{}, nil
+		return a.opened(), nil
+	case acp.AgentMethodAuthenticate:
+		a.known = true
+		a.note(fmt.Sprintf("login %s", params))
+		return acp.AuthenticateResponse{}, nil
+	case acp.AgentMethodSessionSetMode, acp.AgentMethodSessionSetModel, acp.AgentMethodSessionSetConfigOption:
+		a.note(fmt.Sprintf("%s %s", method, params))
+		return struct{}{}, nil
 	case acp.AgentMethodSessionCancel:
 		a.cancelled <- struct{}{}
 		return nil, nil
@@ -172,7 +190,38 @@ func (a *agent) hello() acp.InitializeResponse {
 	if _, ok := a.option("resume"); ok {
 		able.SessionCapabilities.Resume = &acp.SessionResumeCapabilities{}
 	}
-	return acp.InitializeResponse{ProtocolVersion: acp.ProtocolVersion(version), AgentCapabilities: able, AuthMethods: []acp.AuthMethod{}}
+	return acp.InitializeResponse{ProtocolVersion: acp.ProtocolVersion(version), AgentCapabilities: able, AuthMethods: a.logins()}
+}
+
+func (a *agent) logins() []acp.AuthMethod {
+	if _, ok := a.option("login"); !ok {
+		return []acp.AuthMethod{}
+	}
+	return []acp.AuthMethod{{Agent: &acp.AuthMethodAgent{Id: "account", Name: "Account"}},
+		{Agent: &acp.AuthMethodAgent{Id: "api-key", Name: "Key"}}}
+}
+
+// opened is the answer to the request for a session, with what can be chosen in it.
+func (a *agent) opened() map[string]any {
+	o := map[string]any{"sessionId": a.session}
+	if _, ok := a.option("modes"); ok {
+		o["modes"] = json.RawMessage(`{"currentModeId": "ask", "availableModes": [
+			{"id": "ask", "name": "Ask"}, {"id": "auto", "name": "Auto"}]}`)
+	}
+	if _, ok := a.option("models"); ok {
+		o["models"] = json.RawMessage(`{"currentModelId": "small", "availableModels": [
+			{"modelId": "small", "name": "S"}, {"modelId": "large", "name": "L"}]}`)
+	}
+	if _, ok := a.option("options"); ok {
+		o["configOptions"] = json.RawMessage(`[
+			{"type": "novelty", "id": "n", "of": 1},
+			{"type": "select", "id": "m1", "name": "Mode", "category": "mode", "currentValue": "ask",
+			 "options": [{"value": "ask", "name": "Ask"}, {"value": "auto", "name": "Auto"}]},
+			{"type": "select", "id": "m2", "name": "Model", "category": "model", "currentValue": "small",
+			 "options": [{"group": "g", "name": "All", "options": [
+				{"value": "small", "name": "S"}, {"value": "large", "name": "L"}]}]}]`)
+	}
+	return o
 }
 
 func (a *agent) tell(u acp.SessionUpdate) {
