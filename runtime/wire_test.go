@@ -352,6 +352,40 @@ func TestOtherBehaviourRefusesTheRun(t *testing.T) {
 	}
 }
 
+// TestBranchesOfABehaviourAreKept: a run whose branches failed by what they returned has them fail so to
+// its end, also when a later build carries it or executes its journal again.
+func TestBranchesOfABehaviourAreKept(t *testing.T) {
+	const script = `
+def main():
+    gate("go", options = ["yes"])
+    said = parallel([lambda: attempt(fail, "no"), lambda: attempt(lambda: "well")], on_error = "collect")
+    return [o.ok for o in said]
+`
+	w := newWorld(t)
+	start := func() string {
+		t.Helper()
+		run, err := w.engine.Start(w.ctx, runtime.StartRequest{Bundle: bundle(t, script, nil), Script: "main.star"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.until(run.ID, runtime.Suspended)
+		return run.ID
+	}
+	w.become(effect.BehaviourReturnedFails)
+	early := start()
+	w.become(effect.BehaviourReturnedFails + 1)
+	late := start()
+	for run, want := range map[string]string{early: "[false,true]", late: "[true,true]"} {
+		w.signal(answer(run, "go", "yes"))
+		if end := w.until(run, runtime.Completed, runtime.Failed); string(end.Output) != want {
+			t.Errorf("got %s, want %s: %v", end.Output, want, end.Error)
+		}
+		if _, err := w.reruns().Replay(w.ctx, runtime.ReplayRequest{Run: run}); err != nil {
+			t.Errorf("executed again: %v", err)
+		}
+	}
+}
+
 // TestChargesOfABehaviourAreKept: what a run began with decides where it meets its limits, also when a
 // later build carries it, reads its checkpoint, executes its journal again or starts others.
 func TestChargesOfABehaviourAreKept(t *testing.T) {
@@ -371,23 +405,9 @@ def main():
 		w.until(run.ID, runtime.Suspended)
 		return run.ID
 	}
-	build := func(behaviour uint32) {
-		t.Helper()
-		if err := w.engine.Close(); err != nil {
-			t.Fatal(err)
-		}
-		w.store = w.store.Reopen()
-		env := environment(w.perform)
-		env.Behaviour, env.Since = behaviour, effect.BehaviourUnbounded
-		engine, err := runtime.Open(w.store, env, runtime.Options{Log: t.Logf})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.engine = engine
-	}
-	build(effect.BehaviourUnbounded)
+	w.become(effect.BehaviourUnbounded)
 	early := start()
-	build(effect.BehaviourUnbounded + 1)
+	w.become(effect.BehaviourUnbounded + 1)
 	late := start()
 	w.signal(answer(early, "go", "yes"))
 	if end := w.until(early, runtime.Completed, runtime.Failed); string(end.Output) != "1800" {
@@ -400,4 +420,20 @@ def main():
 	if _, err := w.reruns().Replay(w.ctx, runtime.ReplayRequest{Run: early}); err != nil {
 		t.Errorf("executed again, the run that began before: %v", err)
 	}
+}
+
+// become has a build carry on whose builtins have this behaviour, and which knows those before it.
+func (w *world) become(behaviour uint32) {
+	w.t.Helper()
+	if err := w.engine.Close(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.store = w.store.Reopen()
+	env := environment(w.perform)
+	env.Behaviour, env.Since = behaviour, effect.BehaviourUnbounded
+	engine, err := runtime.Open(w.store, env, runtime.Options{Log: w.t.Logf})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.engine = engine
 }

@@ -39,6 +39,10 @@ type Environment struct {
 // [starling/lang/vm] says, one of number 0, which tests have, too.
 const BehaviourUnbounded = 1
 
+// BehaviourReturnedFails is the last one whose parallel took a branch that returned a Result or an
+// Outcome which is not ok for one that has failed. Later a branch fails only when it raises.
+const BehaviourReturnedFails = 2
+
 // Keeps tells whether a run that was recorded with a behaviour goes on.
 func (e *Environment) Keeps(behaviour uint32) bool {
 	return behaviour == e.Behaviour || e.Since > 0 && e.Since <= behaviour && behaviour < e.Behaviour

@@ -79,7 +79,7 @@ const (
 // initialize runs the top level of a module that is shared by all runs.
 func (mod *Module) initialize(img *Image) error {
 	m := newMachine(nil)
-	m.charges(img)
+	m.behaves(img)
 	m.SetLimits(Limits{Steps: loadSteps, Memory: loadMemory, Shared: true})
 	m.main = mod
 	if !m.early {

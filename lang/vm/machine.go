@@ -71,6 +71,7 @@ type Machine struct {
 	steps  uint64                     // charged in all, up to the last account
 
 	early  bool // it charges and counts as machines of effect.BehaviourUnbounded did
+	strict bool // what a branch returns can fail it, as it did under effect.BehaviourReturnedFails
 	sizes  *sizes
 	shares bool // Limits.Shared
 
@@ -108,21 +109,25 @@ type Machine struct {
 	pause func() bool // asked at each Break whether the slice ends there, which it cannot while a Go function calls back. Tests set it
 }
 
-// newMachine makes a machine that charges as an environment's behaviour says, as the newest does without
-// an image.
+// newMachine makes a machine that behaves as its image's environment says, as the newest does without an
+// image.
 func newMachine(img *Image) *Machine {
 	m := &Machine{image: img, opened: make(map[string]*effect.Outcome), waits: make(map[string][]*fiber)}
 	m.SetLimits(Limits{})
-	m.charges(img)
+	m.behaves(img)
 	m.thread = &starlark.Thread{}
 	m.thread.SetLocal(machineKey, m)
 	return m
 }
 
-// charges sets how the machine charges: by the behaviour of its image, as the newest does without one.
-func (m *Machine) charges(img *Image) {
-	m.early, m.sizes = false, &realSizes
-	if img != nil && img.env.Behaviour == effect.BehaviourUnbounded {
+// behaves sets what has changed since earlier behaviours.
+func (m *Machine) behaves(img *Image) {
+	m.early, m.strict, m.sizes = false, false, &realSizes
+	if img == nil || img.env.Behaviour == 0 {
+		return
+	}
+	m.strict = img.env.Behaviour <= effect.BehaviourReturnedFails
+	if img.env.Behaviour == effect.BehaviourUnbounded {
 		m.early, m.sizes = true, &earlySizes
 	}
 }

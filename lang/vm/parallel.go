@@ -188,7 +188,7 @@ func (m *Machine) branchEnded(child *fiber, v starlark.Value, e *Error) {
 	if act.isolated() && e == nil {
 		v, change = unpacked(v)
 	}
-	outcome := branchOutcome(v, e)
+	outcome := m.branchOutcome(v, e)
 	_ = act.state[parallelOutcomes].(*starlark.List).SetIndex(child.index, outcome) // nobody else has it: cannot fail
 	clash := false
 	if outcome.Truth() {
@@ -227,12 +227,13 @@ func (act *activation) changed(i int, change starlark.Value) (clash bool) {
 	return clash
 }
 
-// branchOutcome is the Outcome of a branch: it has succeeded when it returned, unless what it returned is a Result or an Outcome that is not ok.
-func branchOutcome(v starlark.Value, e *Error) *effect.Record {
+// branchOutcome is the Outcome of a branch: it has succeeded when it returned. Whoever has asked for a
+// failure as a value, by on_error = "return" or attempt, has dealt with it.
+func (m *Machine) branchOutcome(v starlark.Value, e *Error) *effect.Record {
 	if e != nil {
 		return newOutcome("error", starlark.None, e.Effect().Record())
 	}
-	if r, ok := v.(*effect.Record); ok && !bool(r.Truth()) {
+	if r, ok := v.(*effect.Record); ok && m.strict && !bool(r.Truth()) {
 		if t := r.RecordType(); t == effect.ResultType || t == effect.OutcomeType {
 			return newOutcome("error", v, r.Field("error"))
 		}
