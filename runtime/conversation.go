@@ -19,6 +19,14 @@ func sessionOf(kind string, args effect.Payload) string {
 	return v.Text("session")
 }
 
+// conversing takes from an event that the attempt in flight has begun a conversation: when it is cut, the
+// next one goes on with that.
+func (st *step) conversing(kind, id string) {
+	if kind == "session" && st.InFlight && st.Claim == 0 && id != "" {
+		st.Session = id
+	}
+}
+
 // goesOn is the conversation that the next attempt of a step goes on with, "" where it begins anew.
 func (s *state) goesOn(st *step) string {
 	name := st.Named

@@ -436,3 +436,44 @@ func answerThrough(w *world, script string, n int, moment memory.Moment) (transc
 	end := w.until(run.ID, runtime.Completed)
 	return fmt.Sprint(string(end.Output), w.types(run.ID)), hit
 }
+
+// TestConversationIsGoneOnWith: what the journal knows of the conversation of an attempt that was cut is what
+// the next attempt goes on with, whoever cut it and whoever says that it is tried again.
+func TestConversationIsGoneOnWith(t *testing.T) {
+	for name, cut := range map[string]func(w *world){
+		"killed": (*world).crash,
+		"left":   (*world).restart,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			begun := make(chan string, 3)
+			hang := hanging(begun)
+			w.does(func(ctx context.Context, a *effect.Attempt) effect.Reply {
+				if a.Session != "" {
+					t.Errorf("attempt %d goes on with %q before there was anything", a.Number, a.Session)
+				}
+				event := starlark.NewDict(1)
+				_ = event.SetKey(starlark.String("id"), starlark.String("s7")) // a fresh dict and a string key
+				a.Emit("session", event)
+				return hang(ctx, a)
+			})
+			run := w.start(`
+def main():
+    return work("write", on_uncertain = "ask")
+`, "")
+			<-begun
+			w.await(run.ID, "agent.event")
+			w.does(func(_ context.Context, a *effect.Attempt) effect.Reply {
+				return effect.Reply{Value: starlark.String(fmt.Sprint(a.Session, " ", a.Cut))}
+			})
+			cut(w)
+			w.resume(run.ID)
+			if w.until(run.ID, runtime.Suspended, runtime.Completed).Status == runtime.Suspended {
+				w.signal(answer(run.ID, "!uncertain:write", "retry"))
+			}
+			if end := w.until(run.ID, runtime.Completed); string(end.Output) != `"s7 true"` {
+				t.Errorf("output %s", end.Output)
+			}
+		})
+	}
+}

@@ -39,6 +39,7 @@ type Attempt struct {
 	Returns  string               // contract of the reply, canonical text
 	Feedback []contract.Violation // why the previous reply was not accepted
 	Session  string               // of the backend, as its previous reply to this step named it, or with GoesOn one to a call before; "" for none
+	Cut      bool                 // the attempt before was cut in the middle of Session: what was asked stands there, and part of it may have been done
 	GoesOn   bool                 // the conversation is that of calls before, which name the same session: it has not been asked this
 	Memory   starlark.Value       // for agents: what was said in the chat that the call names, a list of dicts with by, to and text; nil without one
 	Deadline time.Time            // zero when there is none

@@ -91,8 +91,7 @@ func (s *session) open(ctx context.Context) (resumes bool, f *fault) {
 			s.id = s.q.Session
 			return true, s.choose(ctx, made)
 		}
-		s.emit.say("warning", "text", "the conversation "+s.q.Session+" could not be resumed, and a new one begins: "+
-			s.q.shown(err.Error(), 300))
+		s.q.tellLost(err.Error())
 	}
 	made, err := acp.SendRequest[opened](s.conn, ctx, acp.AgentMethodSessionNew,
 		acp.NewSessionRequest{Cwd: folder, McpServers: servers})

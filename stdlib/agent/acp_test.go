@@ -335,6 +335,25 @@ func TestACPGoesOn(t *testing.T) {
 	}
 }
 
+// An attempt that was cut is gone on with in its own conversation, where the agent keeps it.
+func TestACPGoesOnAfterItWasCut(t *testing.T) {
+	for able, want := range map[string]string{"load": "load s7\ns7 \"You were cut off", "says=": `new1 "This was begun before`} {
+		s := acpStage(t, "", able, "says=better", "log=prompts")
+		r, fault := s.request(`agent("a", "Look.")`)
+		if fault != nil {
+			t.Fatal(fault)
+		}
+		a := s.attempt(r)
+		a.Session, a.Cut = "s7", true
+		if got := show(s.env.Handlers["agent"].Perform(t.Context(), a)); got != `ok text="better"` {
+			t.Errorf("%s: got %s", able, got)
+		}
+		if got := s.read("prompts"); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: it was prompted %s, want %s", able, got, want)
+		}
+	}
+}
+
 // A message ends the turn of an agent that is at work, and is what the next turn is about.
 func TestACPIsSteered(t *testing.T) {
 	s := acpStage(t, "", "says=one", "hang=here", "echo=", "log=prompts")

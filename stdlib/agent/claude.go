@@ -106,10 +106,11 @@ func (c *claude) invoke(q Question) (invocation, error) {
 	return invocation{args: args, stdin: []byte(text), forget: func() {}}, err
 }
 
-// resumed tells whether an attempt goes on with the conversation of the one before: where that came to a reply, which is to be mended, or was ended to tell the agent something, or
-// with that of a call before. After a failure the conversation may not be there.
+// resumed tells whether an attempt goes on with the conversation of the one before: where that came to a
+// reply, which is to be mended, was ended to tell the agent something, or was cut, or with that of a call
+// before. After a failure the conversation may not be there.
 func resumed(q Question) bool {
-	return q.Session != "" && (q.GoesOn || len(q.Feedback) > 0 || len(q.Messages) > 0)
+	return q.Session != "" && (q.GoesOn || q.Cut || len(q.Feedback) > 0 || len(q.Messages) > 0)
 }
 
 func (c *claude) line(line string, emit emitter) (counts bool) {

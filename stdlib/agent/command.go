@@ -27,9 +27,29 @@ const (
 // that may use tool servers finds them in the file STARLING_TOOLS.
 type command struct{}
 
-// Ask runs the program once, under a guard: when it returns, nothing that the program started is left.
-func (command) Ask(ctx context.Context, q Question) effect.Reply {
+// Ask runs the program under a guard: when it returns, nothing that the program started is left. One that
+// has lost the conversation with which it is to go on is run again, and begins a new one.
+func (c command) Ask(ctx context.Context, q Question) effect.Reply {
 	q.tellUnheld()
+	reply := c.once(ctx, q)
+	if ctx.Err() != nil || !resumed(q) || reply.Err == nil || !lost().MatchString(reply.Err.Message) {
+		return reply
+	}
+	q.tellLost("the program does not have it any more")
+	anew := *q.Attempt
+	anew.Session, anew.GoesOn = "", false
+	q.Attempt = &anew
+	return c.once(ctx, q)
+}
+
+// tellLost says that a new conversation begins where another was to go on.
+func (q *Question) tellLost(why string) {
+	newEmitter(q.Attempt).say("warning", "text",
+		"the conversation "+q.Session+" could not be resumed, and a new one begins: "+q.shown(why, 300))
+}
+
+// once runs the program once.
+func (command) once(ctx context.Context, q Question) effect.Reply {
 	closed, err := q.serveTools()
 	if err != nil {
 		return failed(effect.Errorf(effect.KindEffect, "%s: %v", q.Definition.Agent, err), effect.Retryable)

@@ -300,3 +300,46 @@ func TestLongWaitGoesToTheNext(t *testing.T) {
 		}
 	}
 }
+
+// An attempt that was cut is gone on with in its own conversation; where the program has lost that, a new
+// one begins at once, and the journal and the agent are told.
+func TestPresetsGoOnAfterTheyWereCut(t *testing.T) {
+	const kept, gone = "You were cut off while you worked on this", "This was begun before, and cut off"
+	for _, c := range []struct{ preset, resumes, lost, said string }{
+		{"claude", "--resume\ns7\n", `echo '{"type":"result","subtype":"error_during_execution","is_error":true,` +
+			`"session_id":"s7","errors":["No conversation found with session ID: s7"]}'; exit 1`,
+			lines(claudeInit, claudeResult(`"result":"Done."`))},
+		{"codex", "resume\ns7\n", "echo 'Error: thread/resume: thread/resume failed: no rollout found for thread id s7 " +
+			"(code -32600)' >&2; exit 1", lines(codexBegin, codexSays("Done."), codexEnd)},
+		{"gemini", "--resume\ns7\n", "echo 'Error resuming session: Invalid session identifier \"s7\".' >&2; exit 42",
+			lines(geminiInit, geminiSays("Done."), geminiEnd)},
+	} {
+		for _, lost := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, lost %t", c.preset, lost), func(t *testing.T) {
+				script := "cat stdin >>prompts; cat args >>asked\n"
+				if lost {
+					script += "if grep -q s7 args; then\n" + c.lost + "\nfi\n"
+				}
+				s := stub(t, c.preset, "", script+c.said)
+				r, fault := s.request(`agent("a", "Look.")`)
+				if fault != nil {
+					t.Fatal(fault)
+				}
+				a := s.attempt(r)
+				a.Session, a.Cut = "s7", true
+				if got := show(s.env.Handlers["agent"].Perform(t.Context(), a)); !strings.HasPrefix(got, `ok text="Done."`) {
+					t.Errorf("got %s", got)
+				}
+				asked, prompts, events := s.read("asked"), s.read("prompts"), strings.Join(s.events, "\n")
+				if !strings.Contains(asked, c.resumes) || !strings.HasPrefix(prompts, kept) {
+					t.Errorf("asked %s: %s", asked, prompts)
+				}
+				const warning = "the conversation s7 could not be resumed, and a new one begins"
+				if strings.Count(asked, "s7") != 1 || strings.Contains(prompts, gone) != lost ||
+					strings.Contains(prompts, "Look.") != lost || strings.Contains(events, warning) != lost {
+					t.Errorf("asked %s: %s\n%s", asked, prompts, events)
+				}
+			})
+		}
+	}
+}

@@ -31,6 +31,9 @@ func words(q Question, continued bool) (string, error) {
 	for _, m := range q.Messages {
 		p.told(m)
 	}
+	if q.Cut {
+		p.cutOff(continued)
+	}
 	if !continued {
 		p.handedOver(r.field("handoff"))
 		p.said(r.field("memory"))
@@ -73,6 +76,18 @@ func (p *paragraphs) add(text string) {
 
 // told adds what the agent was told while it worked.
 func (p *paragraphs) told(message string) { p.add("While you work on this you are told: " + message) }
+
+// cutOff says what is known after an attempt was cut. continued says that the agent has its conversation.
+func (p *paragraphs) cutOff(continued bool) {
+	if continued {
+		p.add("You were cut off while you worked on this: the program that had asked you has ended. What you " +
+			"did last may be half done. Look at what is there before you do anything again, and then go " +
+			"on with what you were asked.")
+		return
+	}
+	p.add("This was begun before, and cut off while it was worked on; that conversation is lost. Some of " +
+		"the work may be done or half done. Look at what is there before you begin.")
+}
 
 // json adds a value under a title; None is nothing.
 func (p *paragraphs) json(title string, v starlark.Value) {
