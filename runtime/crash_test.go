@@ -477,3 +477,26 @@ def main():
 		})
 	}
 }
+
+// TestRejectedReplyIsShown: whoever is asked again is given what it had said, as far as that is known whole.
+func TestRejectedReplyIsShown(t *testing.T) {
+	for said, want := range map[string]string{"ten": "ten", strings.Repeat("x", 1<<16): ""} {
+		w := newWorld(t)
+		w.does(func(_ context.Context, a *effect.Attempt) effect.Reply {
+			if len(a.Feedback) > 0 {
+				return effect.Reply{Value: starlark.MakeInt(len(a.Rejected)), Text: a.Rejected}
+			}
+			event := starlark.NewDict(1)
+			_ = event.SetKey(starlark.String("text"), starlark.String(said)) // a fresh dict and a string key
+			a.Emit("delta", event)
+			return effect.Reply{Value: starlark.String(said)}
+		})
+		run := w.start(`
+def main():
+    return work("w", returns = "int", reasks = 1)
+`, "")
+		if end := w.until(run.ID, runtime.Completed, runtime.Failed); string(end.Output) != fmt.Sprint(len(want)) {
+			t.Errorf("got %s, want %d: %v", end.Output, len(want), end.Error)
+		}
+	}
+}

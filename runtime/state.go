@@ -345,6 +345,7 @@ func (s *state) attempt(r *Record, v effect.View) {
 	st.Session = cmp.Or(v.Text("session"), st.Session)
 	s.keepConversation(st, v.Text("class"), v.Text("session"))
 	st.Interrupted = v.Text("class") == classUncertain || v.Text("class") == classInterrupted
+	st.Rejected = ""
 	switch v.Text("class") {
 	case classUncertain:
 		if !st.Ready && st.Policy.OnUncertain == effect.FailAttempt {
@@ -362,6 +363,9 @@ func (s *state) attempt(r *Record, v effect.View) {
 		st.goOn()
 		st.Reasks++
 		st.Feedback = v.Raw("feedback")
+		if len(st.Said) < maxSaid {
+			st.Rejected = st.Said
+		}
 	}
 }
 

@@ -38,6 +38,7 @@ type Attempt struct {
 	Resolved starlark.Value       // a fresh copy of what Resolve added
 	Returns  string               // contract of the reply, canonical text
 	Feedback []contract.Violation // why the previous reply was not accepted
+	Rejected string               // the reply of which Feedback is, as text and whole; "" where that is not known
 	Session  string               // of the backend, as its previous reply to this step named it, or with GoesOn one to a call before; "" for none
 	Cut      bool                 // the attempt before was cut in the middle of Session: what was asked stands there, and part of it may have been done
 	GoesOn   bool                 // the conversation is that of calls before, which name the same session: it has not been asked this

@@ -140,6 +140,10 @@ func textBlock(text string) anthropicBlock { return anthropicBlock{Type: "text",
 // anthropicMessages is the conversation so far.
 func anthropicMessages(t turn) []anthropicMessage {
 	list := []anthropicMessage{{"user", []anthropicBlock{textBlock(t.prompt)}}}
+	if t.rejected != "" {
+		list = append(list, anthropicMessage{"assistant", []anthropicBlock{textBlock(t.rejected)}},
+			anthropicMessage{"user", []anthropicBlock{textBlock(t.feedback)}})
+	}
 	for _, r := range t.rounds {
 		var asked, told []anthropicBlock
 		if strings.TrimSpace(r.text) != "" {

@@ -37,6 +37,8 @@ type turn struct {
 	key        string
 	system     string
 	prompt     string
+	rejected   string // what the model had replied to that, "" where it is not known
+	feedback   string // what was wrong with it
 	schema     []byte // of the reply, nil where it is not stated
 	tools      []modelTool
 	rounds     []toolRound // what has been said since, the first first
@@ -54,8 +56,7 @@ type said struct {
 // Ask sends one request, or a second where the server does not know schemas.
 func (m model) Ask(ctx context.Context, q Question) effect.Reply {
 	t := turn{definition: q.Definition, schema: strictSchema(q), system: request{q.Request}.text("instructions")}
-	var err error
-	if t.prompt, err = words(q, false); err != nil {
+	if err := t.ask(q); err != nil {
 		return failed(effect.Errorf(effect.KindRefused, "%s: %v", q.Definition.Agent, err), effect.Final)
 	}
 	for _, name := range q.Definition.Env {
@@ -72,6 +73,22 @@ func (m model) Ask(ctx context.Context, q Question) effect.Reply {
 	}
 	got, err := m.converse(ctx, q, &t)
 	return m.judge(ctx, q, t, got, err)
+}
+
+// ask puts the request into words. A model that is asked again has its own reply before it, as it would in
+// a conversation: the API keeps none.
+func (t *turn) ask(q Question) (err error) {
+	if q.Rejected != "" && len(q.Feedback) > 0 {
+		t.rejected = q.Rejected
+		if t.feedback, err = words(q, true); err != nil {
+			return err
+		}
+		first := *q.Attempt
+		first.Feedback, first.Messages = nil, nil
+		q.Attempt = &first
+	}
+	t.prompt, err = words(q, false)
+	return err
 }
 
 // converse goes on until the model has replied: as long as it asks for tools, they are called and it is told. Tokens are those of all rounds.

@@ -266,6 +266,39 @@ func TestModelRequests(t *testing.T) {
 	}
 }
 
+// A model that is asked again has its own reply before what was wrong with it.
+func TestModelsSeeTheirRejectedReply(t *testing.T) {
+	for _, speech := range []dialectOfAPI{anthropicSpeech(), openaiSpeech()} {
+		s := newAPI(t, speech.reply(speech.stops[0], `{"n":1,"m":2}`))
+		stage := modelStage(t, speech, s.URL, "")
+		r, fault := stage.request(`agent("a", "Look.", output = contract("{n: int, m: int}"))`)
+		if fault != nil {
+			t.Fatal(fault)
+		}
+		a := stage.attempt(r)
+		a.Feedback, a.Rejected, a.Messages = someFeedback(), `{"n": "x"}`, []string{"hurry"}
+		if got := show(stage.env.Handlers["agent"].Perform(t.Context(), a)); !strings.HasPrefix(got, `ok output={"n": 1, "m": 2}`) {
+			t.Fatal(got)
+		}
+		var said []string
+		for _, m := range s.requests[0].body["messages"].([]any) {
+			m := m.(map[string]any)
+			text, whole := m["content"].(string)
+			if !whole {
+				text = m["content"].([]any)[0].(map[string]any)["text"].(string)
+			}
+			text, _, _ = strings.Cut(text, "\n\nReply with one JSON value")
+			said = append(said, fmt.Sprintf("%s: %s", m["role"], text))
+		}
+		want := []string{"user: Look.", `assistant: {"n": "x"}`,
+			"user: While you work on this you are told: hurry\n\nYour previous reply was not accepted. Reply again, whole. " +
+				"What was wrong with it:\n- n: got \"x\", want int\n- m: got nothing, want int; add it"}
+		if !slices.Equal(said, want) {
+			t.Errorf("%s\ngot  %q\nwant %q", speech.backend, said, want)
+		}
+	}
+}
+
 // A text is journaled while it comes: the server goes on when the first piece has been heard.
 func TestModelsStream(t *testing.T) {
 	for _, d := range []dialectOfAPI{anthropicSpeech(), openaiSpeech()} {

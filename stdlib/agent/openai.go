@@ -129,6 +129,10 @@ func openaiBody(t turn) *openaiRequest {
 		body.Messages = append(body.Messages, openaiMessage{Role: "system", Content: t.system})
 	}
 	body.Messages = append(body.Messages, openaiMessage{Role: "user", Content: t.prompt})
+	if t.rejected != "" {
+		body.Messages = append(body.Messages, openaiMessage{Role: "assistant", Content: t.rejected},
+			openaiMessage{Role: "user", Content: t.feedback})
+	}
 	for _, r := range t.rounds {
 		body.Messages = append(body.Messages, openaiRound(r)...)
 	}
