@@ -43,18 +43,24 @@ func (c *call) agentsVerb(use, short string, n int, do func(c *call, fake string
 func (c *call) agentsTestCommand() *cobra.Command {
 	var fake string
 	var timeout time.Duration
+	var typed, edit, deny bool
 	cmd := &cobra.Command{
 		Use:   "test NAME",
-		Short: "Ask every backend of an agent for one word",
+		Short: "Ask every backend of an agent for one word, or have it play small tasks",
 		Long: `Send a real request to every backend of an agent, one after the other: it asks for one word. It costs what such a request costs. Nothing is recorded.
-The exit code is 1 when the agent cannot be asked at all.`,
+--typed asks for a reply with a contract. --edit has it make a file, and --deny has it try that without the right to; both in an empty folder
+of their own. So you see in a minute whether a new version of a program still works. The exit code is 1 unless one backend does all that was played.`,
 		Args: operands(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.testAgent(cmd.Context(), fake, args[0], timeout)
+			trials := agentTrials(typed, edit, deny)
+			return c.testAgent(cmd.Context(), fake, args[0], trials, timeout)
 		},
 	}
 	cmd.Flags().StringVar(&fake, "fake", "", "with the scripted agents of `FILE`")
-	cmd.Flags().DurationVar(&timeout, "timeout", time.Minute, "for each backend")
+	cmd.Flags().DurationVar(&timeout, "timeout", time.Minute, "for each request")
+	cmd.Flags().BoolVar(&typed, "typed", false, "ask for a reply that meets a contract, too")
+	cmd.Flags().BoolVar(&edit, "edit", false, "have it make a file, too")
+	cmd.Flags().BoolVar(&deny, "deny", false, "have it try to make a file without the right to, too")
 	c.jsonFlag(cmd)
 	return cmd
 }
@@ -88,6 +94,8 @@ type backendView struct {
 	Probe   string `json:"probe,omitempty"` // what agents test came to: "ok", or why not
 	Text    string `json:"text,omitempty"`  // what it said
 	Elapsed string `json:"elapsed,omitempty"`
+
+	Trials []trialView `json:"trials,omitempty"`
 }
 
 // listAgents shows one agent, or all.
@@ -190,7 +198,7 @@ func (c *call) printAgent(a agentView) {
 }
 
 // testAgent asks every backend of an agent.
-func (c *call) testAgent(ctx context.Context, fake, name string, timeout time.Duration) error {
+func (c *call) testAgent(ctx context.Context, fake, name string, trials []agentTrial, timeout time.Duration) error {
 	settings, err := c.settings(c.place.project, fake)
 	if err != nil {
 		return err
@@ -203,18 +211,33 @@ func (c *call) testAgent(ctx context.Context, fake, name string, timeout time.Du
 	for i := range candidates {
 		b := &v.Backends[i]
 		start := time.Now()
-		reply, err := c.probe(ctx, settings, r, i, timeout)
+		word := *r
+		word.Returns = "" // whatever the agent's contract says, a word is asked for
+		reply, err := c.probe(ctx, settings, &word, i, timeout)
 		if err != nil {
 			return err
 		}
 		b.Elapsed, b.Text, b.Probe = time.Since(start).Round(time.Millisecond).String(), spoken(reply), "ok"
-		if reply.Err != nil {
+		good := reply.Err == nil
+		if !good {
 			b.Probe = reply.Err.Message
-		} else {
-			c.code = 0
 		}
 		if !c.json {
 			c.print("%s  %s  %s  %s", b.Name, b.What, b.Elapsed, orElse(strings.TrimSpace(b.Probe+" "+b.Text), "ok"))
+		}
+		for _, t := range trials {
+			done, err := c.playTrial(ctx, settings, r, i, candidates[i], t, timeout)
+			if err != nil {
+				return err
+			}
+			good = good && done.State != "failed"
+			b.Trials = append(b.Trials, done)
+			if !c.json {
+				c.print("%s  %s  %s", b.Name, t.name, told(done))
+			}
+		}
+		if good {
+			c.code = 0
 		}
 	}
 	if c.json {
@@ -235,7 +258,19 @@ func spoken(r effect.Reply) string {
 	return string(text)
 }
 
-// probe performs one attempt that belongs to no run. Whatever the agent's contract says, a word is asked for.
+// told says how a trial went.
+func told(v trialView) string {
+	text := v.State
+	if v.Elapsed != "" {
+		text = v.Elapsed + "  " + text
+	}
+	if v.Text != "" {
+		text += ": " + v.Text
+	}
+	return text
+}
+
+// probe performs one attempt that belongs to no run.
 func (c *call) probe(ctx context.Context, s *effect.Settings, r *effect.Request, backend int, timeout time.Duration) (effect.Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -249,5 +284,5 @@ func (c *call) probe(ctx context.Context, s *effect.Settings, r *effect.Request,
 	}
 	deadline, _ := ctx.Deadline()
 	return c.env.Handlers[r.Kind].Perform(ctx, &effect.Attempt{Run: "probe", Step: r.Name, Kind: r.Kind, Number: 1, Backend: backend, Key: requestKey(""), Args: args,
-		Resolved: resolved, Deadline: deadline, Settings: s, Env: c.getenv, Emit: func(string, starlark.Value) {}}), nil
+		Resolved: resolved, Returns: r.Returns, Deadline: deadline, Settings: s, Env: c.getenv, Emit: func(string, starlark.Value) {}}), nil
 }

@@ -28,6 +28,31 @@ func Candidates(r *effect.Request) ([]Candidate, error) {
 	return all, nil
 }
 
+// Edits tells whether the project says of who serves what it may change of the workspace: of a coding
+// agent that is a preset or speaks the Agent Client Protocol.
+func (c Candidate) Edits() bool { return c.Preset != "" || c.Backend == backendACP }
+
+// Permit sets whether those who serve a resolved request may change the workspace. Where they may not, they
+// may use none of their own tools beside reading either.
+func Permit(r *effect.Request, modifies bool) error {
+	candidates, err := Candidates(r)
+	if err != nil {
+		return err
+	}
+	v, err := r.Resolved.Value()
+	if err != nil {
+		return err
+	}
+	for i := range candidates {
+		candidates[i].Modifies, candidates[i].Asks = modifies, false
+		if !modifies {
+			candidates[i].Tools = nil
+		}
+	}
+	r.Resolved = definitionOf(v, 0).payload(candidates)
+	return nil
+}
+
 // What says what a candidate is, in a few words: "claude opus", "command ./judge.py", "anthropic claude-opus-4-5".
 func (c Candidate) What() string {
 	switch {
