@@ -89,7 +89,10 @@ func (s *side) take(ev Event) error {
 func outcomeOf(data json.RawMessage) json.RawMessage {
 	var o struct {
 		Value json.RawMessage
-		Error *struct{ Kind, Message string }
+		Error *struct {
+			Kind    string `json:"kind"`
+			Message string `json:"message"`
+		}
 	}
 	_ = json.Unmarshal(data, &o)
 	if o.Error != nil {

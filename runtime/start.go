@@ -165,13 +165,25 @@ func (r StartRequest) digest() string {
 	return hashOf(text)
 }
 
-// accept compiles the program and holds the inputs against it.
-func (e *Local) accept(r *StartRequest) (*program, effect.Payload, error) {
+// bounded holds what is to become of a run at its deadline against that deadline.
+func (r StartRequest) bounded() error {
 	switch r.Overtime {
 	case "", OvertimeFail, OvertimeCancel, OvertimeSuspend:
 	default:
-		return nil, nil, refuse(ErrUsage, "got %q for what becomes of a run whose deadline has passed, want %s, %s or %s", r.Overtime, OvertimeFail, OvertimeCancel,
-			OvertimeSuspend)
+		return refuse(ErrUsage, "got %q for what becomes of a run whose deadline has passed, want %s, %s or %s",
+			r.Overtime, OvertimeFail, OvertimeCancel, OvertimeSuspend)
+	}
+	if r.Overtime != "" && r.Timeout <= 0 {
+		return refuse(ErrUsage, "got %q for what becomes of a run whose deadline has passed, and no deadline", r.Overtime).
+			help("--deadline 2h gives it one").call("give deadline too, such as %q", "2h")
+	}
+	return nil
+}
+
+// accept compiles the program and holds the inputs against it.
+func (e *Local) accept(r *StartRequest) (*program, effect.Payload, error) {
+	if err := r.bounded(); err != nil {
+		return nil, nil, err
 	}
 	p, err := e.programs.of(hashOf(r.Bundle), func() ([]byte, error) { return r.Bundle, nil })
 	if err != nil {

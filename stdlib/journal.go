@@ -11,8 +11,8 @@ func journalModule() []*effect.Builtin {
 	of := effect.Param{Name: "of", Type: "string", Default: "None", KeywordOnly: true, Doc: "Address of the step that started a child run, to see its journal; this run's by default."}
 	types := effect.Param{Name: "types", Type: "list", Default: "[]", KeywordOnly: true, Doc: "Only events of these types, such as \"output.emit\"."}
 	return []*effect.Builtin{
-		journalBuiltin("steps", "The steps that the run has made before this call, in the order of their requests: dicts with step, kind, agent, status, attempts, started_at, "+
-			"ended_at and tries.", of),
+		journalBuiltin("steps", "The steps that the run has made before this call, in the order of their requests. "+
+			"They are dicts with step, kind, agent, status, attempts, started_at, ended_at and tries.", of),
 		journalBuiltin("events", "The events of the run before this call, in order: dicts with seq, time, branch, step, type and data.", of, types),
 	}
 }

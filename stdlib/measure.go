@@ -56,13 +56,16 @@ func measureModule() []*effect.Builtin {
 			},
 			Pure: measureCases,
 		},
-		measureBuiltin("tests", "dict", "Run a program that [sh] allows, in its sandbox as with sh.run, and read the results of its tests: what measure.read gives, and code, the exit code. "+
+		measureBuiltin("tests", "dict", "Run a program that [sh] allows, in its sandbox as with sh.run, and read the results of its tests. "+
+			"It gives what measure.read gives, and code, the exit code. "+
 			"What was not measured is an error, of kind unavailable or timeout: a program that did not start or was ended, a report that cannot be read, no test that passed or failed, an exit code other than 0 without a test that failed.",
 			commandParams([]effect.Param{formatParam()})...),
-		measureBuiltin("scan", "dict", "Run a scanner that [sh] allows, in its sandbox as with sh.run, and read its report: what measure.sarif gives, and code, the exit code. Scanners exit with other "+
+		measureBuiltin("scan", "dict", "Run a scanner that [sh] allows, in its sandbox as with sh.run, and read its report. "+
+			"It gives what measure.sarif gives, and code, the exit code. Scanners exit with other "+
 			"codes than 0 when they have found something; a report that cannot be read is an error of kind unavailable.",
 			commandParams(nil)...),
-		measureBuiltin("code", "dict", "Measure source files of the workspace that git does not ignore: a dict of files, code, comments, blank, complexity, how often they branch, and densest, up to ten dicts of path, "+
+		measureBuiltin("code", "dict", "Measure source files of the workspace that git does not ignore. "+
+			"It gives a dict of files, code, comments, blank, complexity, how often they branch, and densest, up to ten dicts of path, "+
 			"code and complexity. Files that are no source code are left out.",
 			effect.Param{Name: "paths", Type: "list|tuple", Doc: "Files, folders and patterns such as \"src/**/*.go\"."}),
 	}

@@ -10,7 +10,8 @@ import (
 func findModule() []*effect.Builtin {
 	return []*effect.Builtin{{
 		FullName: "project.find",
-		Doc: "Say what of the project calls would find, and make none of them: a dict of agents and workflows, in the order of the question. Each has fault, which is None, or why it cannot be " +
+		Doc: "Say what of the project calls would find, and make none of them. " +
+			"It gives a dict of agents and workflows, in the order of the question. Each has fault, which is None, or why it cannot be " +
 			"asked. An agent has its backends, the schemas of its output and input, how many attempts one call may take, what its calls in the newest runs have spent, and its price per million tokens; " +
 			"a workflow its address and the schema of its inputs. What nobody tells is None. Tool servers that are named are started, to see which tools they have.",
 		Params: []effect.Param{

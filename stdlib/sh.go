@@ -18,7 +18,8 @@ const shTimeout = 5 * time.Minute
 func shBuiltin() *effect.Builtin {
 	return &effect.Builtin{
 		FullName: "sh.run",
-		Doc: "Run a program that [sh] of the project file allows, without a shell, in a sandbox: it may change the workspace and read the system's files, and has no network. " +
+		Doc: "Run a program that [sh] of the project file allows, without a shell, in a sandbox. " +
+			"It may change the workspace and read the system's files, and has no network. " +
 			"Every exit code gives a Completed, which is true when the code is 0, but 126 and 127, by which shells say that there was nothing to run; only what was not run to its end raises.",
 		Params: []effect.Param{
 			{Name: "argv", Type: "list|tuple", Doc: "The program and its arguments, each as it is: nothing is expanded."},

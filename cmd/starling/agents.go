@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -106,7 +105,7 @@ func (c *call) listAgents(fake string, names []string) error {
 	}
 	only := len(names) == 1
 	if !only {
-		if names, err = c.agentNames(settings); err != nil {
+		if names, err = agent.Names(agent.Machines(c.env), settings); err != nil {
 			return err
 		}
 	}
@@ -126,22 +125,6 @@ func (c *call) listAgents(fake string, names []string) error {
 		return nil
 	}
 	return c.printAgents(doc.Agents)
-}
-
-// agentNames lists the agents of the project and the fake. A function plays my-agent as my_agent: that is one agent.
-func (c *call) agentNames(s *effect.Settings) ([]string, error) {
-	all, err := agent.Names(agent.Machines(c.env), s)
-	if err != nil {
-		return nil, err
-	}
-	played := strings.NewReplacer("-", "_", ".", "_")
-	var names []string
-	for _, name := range all {
-		if !slices.ContainsFunc(names, func(known string) bool { return known == name || played.Replace(known) == name }) {
-			names = append(names, name)
-		}
-	}
-	return names, nil
 }
 
 // viewAgent resolves a call of an agent as a script's would be.

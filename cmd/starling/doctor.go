@@ -13,6 +13,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/stdlib/agent"
 	"starling/stdlib/notify"
 	"starling/stdlib/project"
 	"starling/stdlib/secret"
@@ -92,7 +93,7 @@ func (c *call) examineProject(ctx context.Context) []finding {
 		return []finding{{"project", "", faulty, strings.TrimSpace(err.Error()), "starling check shows the lines"}}
 	}
 	found := []finding{{"project", "", healthy, c.place.project, ""}}
-	names, err := c.agentNames(s)
+	names, err := agent.Names(agent.Machines(c.env), s)
 	if err != nil {
 		return append(found, finding{"project", "", faulty, err.Error(), ""})
 	}

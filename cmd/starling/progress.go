@@ -71,10 +71,11 @@ func (p *progress) started(ev runtime.Event, d details) string {
 	return ev.Step + ": started"
 }
 
-// attemptEnded tells of attempts that will be followed by another; the last one's end is the step's.
+// attemptEnded tells of attempts that will be followed by another, at once or after a pause; the
+// last one's end is the step's.
 func (p *progress) attemptEnded(ev runtime.Event, d details) (string, bool) {
-	why := d.sub("error").text("message")
-	if again, _ := d["again"].(bool); !again && d.number("after") == 0 || why == "" {
+	why := orElse(d.sub("error").text("message"), d.text("reason"))
+	if again, _ := d["again"].(bool); !again && d.text("class") != "retryable" || why == "" {
 		return "", false
 	}
 	return ev.Step + ": will try again: " + strings.TrimPrefix(why, ev.Step+": "), true

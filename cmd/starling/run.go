@@ -47,7 +47,7 @@ run where it is.`,
 	f.StringVar(&v.fake, "fake", "", "agents are the functions of this script, `FILE`")
 	f.BoolVar(&v.record, "record", false, "add what is said with agents to their cassettes (cassette in starling.toml), for tests to play")
 	f.StringVar(&v.deadline, "deadline", "", "the run must have ended after this `DURATION`, such as 2h")
-	f.StringVar(&v.overtime, "overtime", string(runtime.OvertimeFail), "`WHAT` becomes of it at the deadline: fail, cancel, or suspend it at the gate !deadline")
+	f.StringVar(&v.overtime, "overtime", "", "`WHAT` becomes of it at the deadline: fail, which is the default, cancel, or suspend it at the gate !deadline")
 	f.StringVar(&v.key, "key", "", "idempotency `KEY`: starting again with it gives the same run")
 	c.jsonFlag(cmd)
 	return cmd
@@ -104,11 +104,14 @@ func (c *call) openRun(ctx context.Context, v *runVerb, create bool) (session, e
 
 // bound reads the flags about the run's own deadline.
 func (v *runVerb) bound(r *runtime.StartRequest) (err error) {
+	r.Overtime = runtime.Overtime(v.overtime)
 	if v.deadline == "" {
-		return nil
+		return nil // what becomes of it then is refused by the engine
+	}
+	if r.Overtime == "" {
+		r.Overtime = runtime.OvertimeFail
 	}
 	r.Timeout, err = parseLasting("--deadline", v.deadline)
-	r.Overtime = runtime.Overtime(v.overtime)
 	return err
 }
 

@@ -145,7 +145,7 @@ func (e Entry) over(there Entry) Entry {
 // summary cuts a text behind its first sentence.
 func summary(text string) (first, rest string) {
 	for i := range text {
-		if strings.HasPrefix(text[i:], ". ") || strings.HasPrefix(text[i:], ": ") && i > 60 {
+		if strings.HasPrefix(text[i:], ". ") {
 			return text[:i+1], text[i+2:]
 		}
 	}

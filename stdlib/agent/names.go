@@ -1,8 +1,11 @@
 package agent
 
 import (
+	"slices"
+
 	"starling/lang/check"
 	"starling/lang/effect"
+	"starling/stdlib/project"
 	"starling/stdlib/tool"
 )
 
@@ -21,7 +24,22 @@ func (f *fakes) names(s *effect.Settings) ([]string, error) {
 	if fault != nil {
 		return nil, fault
 	}
-	return append(p.Names(), fake.names()...), nil
+	return everybody(s, p, fake), nil
+}
+
+// everybody lists the agents of a project file, and those of a fake that play none of these: a
+// function plays my-agent as my_agent, and that is one agent.
+func everybody(s *effect.Settings, p *project.File, fake *fake) []string {
+	names := p.Names()
+	for _, played := range fake.names() {
+		own := slices.ContainsFunc(names, func(name string) bool {
+			return name == played || functionName(name) == played
+		})
+		if !own && !isTest(s.FakeFile, played) {
+			names = append(names, played)
+		}
+	}
+	return names
 }
 
 // Known is what a check of scripts can be told of the agents of a run with these settings, and of its tool servers. Errors are those of [Names].

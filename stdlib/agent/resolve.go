@@ -318,15 +318,13 @@ func firstOf(texts ...string) string {
 // unknown says where an agent was looked for, and what was there.
 func unknown(s *effect.Settings, name string, f *project.File, fake *fake) *effect.Error {
 	var looked []string
-	var names []string
 	if s.FakeFile != "" {
 		looked = append(looked, "the fake "+s.FakeFile)
-		names = append(names, slices.DeleteFunc(fake.names(), func(n string) bool { return isTest(s.FakeFile, n) })...)
 	}
 	if s.ProjectFile != "" {
 		looked = append(looked, s.ProjectFile)
-		names = append(names, f.Names()...)
 	}
+	names := everybody(s, f, fake)
 	if len(looked) == 0 {
 		return effect.Errorf(effect.KindRefused, "no agent %q: there is neither a fake nor a %s; add [agents.%s] to a %s, or run with --fake FILE",
 			name, project.Name, name, project.Name)

@@ -122,7 +122,7 @@ func TestResolveRefuses(t *testing.T) {
 		{"", "", `agent("reviewer")`,
 			`refused: no agent "reviewer": there is neither a fake nor a starling.toml; add [agents.reviewer] to a starling.toml, or run with --fake FILE`},
 		{twoAgents, "", `agent("reviwer")`, `refused: no agent "reviwer" in DIR/starling.toml; did you mean "reviewer"?`},
-		{twoAgents, "def judge(req): pass", `agent("zzz")`, `refused: no agent "zzz" in the fake agents.star and DIR/starling.toml; there are judge, reviewer, fast`},
+		{twoAgents, "def judge(req): pass", `agent("zzz")`, `refused: no agent "zzz" in the fake agents.star and DIR/starling.toml; there are reviewer, fast, judge`},
 		{"", "x = 1", `agent("zzz")`, `refused: no agent "zzz" in the fake agents.star, which has none`},
 		{"", "def _hidden(req): pass", `agent(role("hidden"))`, `refused: no agent "hidden" in the fake agents.star, which has none`},
 		{"[agents.a]\nbackend = 'scripted'", "def b(req): pass", `agent("a")`,
