@@ -42,7 +42,7 @@ type Candidate struct {
 	Model     string       // for presets, models and acp
 	URL       string       // for models: of the API, "" for its maker's
 	MaxTokens int64        // for models: of the reply, 0 for the default
-	Price     price        // for models
+	Price     price        // for command, acp and models
 	Tools     []string     // for presets: what it may use in its own notation; for acp kinds of tools
 	Asks      bool         // for acp: people decide what it may do beside that
 	OwnFiles  bool         // for acp: it reads and writes files itself; runs of before it could be said have it false

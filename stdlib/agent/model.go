@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"go.starlark.net/starlark"
+
 	"starling/lang/effect"
 	"starling/stdlib/redact"
 	"starling/stdlib/tool"
@@ -156,6 +158,40 @@ func (p price) cost(u usage) *float64 {
 	}
 	usd := (float64(u.input)*float64(p.input) + float64(u.output)*float64(p.output)) / 1e12
 	return &usd
+}
+
+// priced adds what tokens cost to a usage that tells of tokens and of no cost: some programs say both.
+func (p price) priced(told starlark.Value) starlark.Value {
+	d, ok := told.(*starlark.Dict)
+	if !ok {
+		return told
+	}
+	if _, said, _ := d.Get(starlark.String("usd")); said {
+		return told
+	}
+	v := effect.ViewOf(d)
+	cost := p.cost(usage{input: max(0, v.Int("input_tokens")), output: max(0, v.Int("output_tokens"))})
+	if cost == nil {
+		return told
+	}
+	with := new(starlark.Dict)
+	for _, item := range d.Items() {
+		_ = with.SetKey(item[0], item[1]) // a fresh dict, and keys of another
+	}
+	_ = with.SetKey(starlark.String("usd"), starlark.Float(*cost))
+	return with
+}
+
+// pricing is an attempt whose usage is told with what it costs.
+func (p price) pricing(a *effect.Attempt) *effect.Attempt {
+	with := *a
+	with.Emit = func(kind string, data starlark.Value) {
+		if kind == "usage" {
+			data = p.priced(data)
+		}
+		a.Emit(kind, data)
+	}
+	return &with
 }
 
 // apiFault classifies a failure. next says that another backend may serve, so that one where nobody listens is as good as missing.

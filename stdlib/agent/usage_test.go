@@ -50,6 +50,44 @@ func TestUsageOfFailures(t *testing.T) {
 	}
 }
 
+// Where the project says a price, tokens cost something with every backend that tells them; what a program
+// says of its cost itself stands.
+func TestPrices(t *testing.T) {
+	const price = "price = {input = 1.0, output = 10.0}"
+	for _, c := range []struct {
+		name, want string
+		play       func(t *testing.T) *stage
+	}{
+		{"codex", `{"input_tokens": 9, "output_tokens": 2, "cached_tokens": 4, "usd": 2.9e-05}`, func(t *testing.T) *stage {
+			return stub(t, "codex", price, lines(codexBegin, codexSays("Done."), codexEnd))
+		}},
+		{"gemini", `{"input_tokens": 5, "output_tokens": 4, "usd": 4.5e-05}`, func(t *testing.T) *stage {
+			return stub(t, "gemini", price, lines(geminiInit, geminiSays("Done."), geminiEnd))
+		}},
+		{"claude, which says it", `{"input_tokens": 13, "output_tokens": 7, "cached_tokens": 10, "usd": 0.25}`, func(t *testing.T) *stage {
+			return stub(t, "claude", price, lines(claudeInit, claudeResult(`"result":"Done."`)))
+		}},
+		{"an ACP agent", `{"input_tokens": 4, "output_tokens": 4, "cached_tokens": 1, "usd": 4.4e-05}`, func(t *testing.T) *stage {
+			return acpStage(t, price, "says=Done.", "tokens=3:4")
+		}},
+		{"one that tells nothing", "<nil>", func(t *testing.T) *stage { return acpStage(t, price, "says=Done.") }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := c.play(t).ask(t.Context(), `agent("a")`)
+			if got := fmt.Sprint(r.Usage); r.Err != nil || got != c.want {
+				t.Errorf("got %s, want %s: %v", got, c.want, r.Err)
+			}
+		})
+	}
+	t.Run("before it ends", func(t *testing.T) {
+		s := stub(t, "claude", price, lines(claudeInit, claudeWorks)+"kill -9 $$")
+		s.ask(t.Context(), `agent("a")`)
+		if got, want := s.told("usage"), `usage {"input_tokens": 10, "output_tokens": 2, "cached_tokens": 6, "usd": 3e-05}`; got != want {
+			t.Errorf("it told %s, want %s", got, want)
+		}
+	})
+}
+
 // What no tokens are known of has no cost either: 0.0 would say that it was free.
 func TestUsageOfTheUnheard(t *testing.T) {
 	s := modelStage(t, anthropicSpeech(), newAPI(t, func(w http.ResponseWriter) { w.WriteHeader(http.StatusBadRequest) }).URL, "price = {input = 1.0, output = 2.0}")

@@ -30,7 +30,7 @@ var served = [...]struct {
 	{"model", []string{Command, ACP, Anthropic, OpenAI}},
 	{"url", []string{Anthropic, OpenAI}},
 	{"max_tokens", []string{Anthropic, OpenAI}},
-	{"price", []string{Anthropic, OpenAI}},
+	{"price", []string{Command, ACP, Anthropic, OpenAI}},
 	{"cassette", []string{Command, ACP, MCP, Anthropic, OpenAI}},
 }
 

@@ -87,7 +87,7 @@
 //	agents.NAME.model       string                 program's  the model; required for anthropic and openai
 //	agents.NAME.url         address                maker's    of a model's API, without /v1 for anthropic and with it for openai
 //	agents.NAME.max_tokens  int, from 1            16384      of a model's reply; for openai the model's own
-//	agents.NAME.price       {input, output}        unknown    US dollars per million tokens of a model, from which usage.usd is computed; cached input counts as input
+//	agents.NAME.price       {input, output}        unknown    US dollars per million tokens, from which usage.usd is computed where a program tells tokens and no cost; cached input counts as input
 //	agents.NAME.cassette    path                   none       exchanges with it, relative to this file: "run --record" adds to them, "starling test" plays them
 //	agents.NAME.tools       list of names          []         the tools that it may use: a tool server, a tool of it ("SERVER.TOOL", "SERVER.get_*"), and for presets
 //	                                                          what they may use without asking, in their own notation; for acp kinds of tools such as
