@@ -266,6 +266,10 @@ func (c *call) tellAll(ctx context.Context, s session, answered []*runtime.Recei
 		if r.Error != nil {
 			c.tell(r.Error)
 		}
+		if r.Status == runtime.Completed {
+			c.completed(r)
+			continue
+		}
 		c.notice("%s %s", r.Status, r.ID)
 	}
 	return nil

@@ -83,19 +83,24 @@ func Document(build string, c runtime.Caller) (map[string]any, error) {
 			"requestBody": object{"required": true, "content": jsonContent(t.Schema(c))},
 		}, jsonContent(answer))}
 	}
-	event, err := schemaOf(reflect.TypeOf(runtime.Event{}))
-	if err != nil {
-		return nil, err
-	}
+	schemas := object{"Refusal": refusalSchema()}
 	if c.May(runtime.CanRead) {
+		event, err := schemaOf(reflect.TypeOf(runtime.Event{}))
+		if err != nil {
+			return nil, err
+		}
+		schemas["Event"] = event
 		readings(paths)
 	}
 	return object{
-		"openapi":    "3.1.0",
-		"info":       object{"title": "Starling", "version": build, "description": "Runs that orchestrate agents, wait for decisions and never lose their place."},
+		"openapi": "3.1.0",
+		"info": object{"title": "Starling", "version": build,
+			"description": "Runs that orchestrate agents, wait for decisions and never lose their place.",
+			"license":     object{"name": "Apache License 2.0", "identifier": "Apache-2.0"}},
+		"servers":    []any{object{"url": "/", "description": "the server that sends this"}},
 		"security":   []any{object{"token": []any{}}},
 		"paths":      paths,
-		"components": object{"securitySchemes": object{"token": object{"type": "http", "scheme": "bearer"}}, "schemas": object{"Refusal": refusalSchema(), "Event": event}},
+		"components": object{"securitySchemes": object{"token": object{"type": "http", "scheme": "bearer"}}, "schemas": schemas},
 	}, nil
 }
 
@@ -103,7 +108,8 @@ func Document(build string, c runtime.Caller) (map[string]any, error) {
 func readings(paths object) {
 	paths["/v1/events"] = object{"get": operation("events", "The events of a run as server-sent events: id is the number, data the event as in the schema Event. The stream ends with `event: end`, or with `event: error` and a Refusal; one that ends without either was cut.",
 		object{"parameters": []any{parameter("query", "run", true), parameter("query", "after", false), parameter("query", "follow", false), parameter("header", "Last-Event-ID", false)}},
-		object{"text/event-stream": object{"schema": object{"type": "string"}}})}
+		object{"text/event-stream": object{"schema": object{"type": "string",
+			"contentMediaType": "application/json", "contentSchema": object{"$ref": "#/components/schemas/Event"}}}})}
 	paths["/v1/blob"] = object{"get": operation("blob", "Content by its hash.", object{"parameters": []any{parameter("query", "hash", true)}},
 		object{"application/octet-stream": object{"schema": object{"type": "string", "contentEncoding": "binary"}}})}
 }

@@ -761,3 +761,30 @@ func TestMCPOverHTTP(t *testing.T) {
 		t.Errorf("a client whose token was revoked got %v", r)
 	}
 }
+
+// TestDocumentStandsAlone: generators want to know where the server is and under which licence it is
+// described, and that every component is used.
+func TestDocumentStandsAlone(t *testing.T) {
+	s := open(t, itself)
+	for _, can := range []string{"all", "run"} {
+		_, _, body := s.ask("GET", "/openapi.json", s.token("of-"+can, can), "")
+		var doc struct {
+			Info struct {
+				License struct{ Name, Identifier string }
+			}
+			Servers    []struct{ URL string }
+			Components struct{ Schemas map[string]any }
+		}
+		if err := json.Unmarshal([]byte(body), &doc); err != nil {
+			t.Fatal(err)
+		}
+		if l := doc.Info.License; l.Name == "" || l.Identifier != "Apache-2.0" || len(doc.Servers) != 1 || doc.Servers[0].URL != "/" {
+			t.Errorf("%s: license %v, servers %v", can, l, doc.Servers)
+		}
+		for name := range doc.Components.Schemas {
+			if !strings.Contains(string(body), `"#/components/schemas/`+name+`"`) {
+				t.Errorf("%s: nothing refers to the component %s", can, name)
+			}
+		}
+	}
+}

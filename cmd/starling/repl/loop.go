@@ -137,6 +137,7 @@ func (l *Loop) begin(ctx context.Context, source string) error {
 		return err
 	}
 	l.remember(source)
+	l.files = append(l.files, chunk{Bundle: bundle}.files()...)
 	l.after, l.open = receipt.Seq, true
 	return nil
 }

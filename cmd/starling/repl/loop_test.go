@@ -123,7 +123,9 @@ func TestLoop(t *testing.T) {
 	}}
 	got, waiting := sit(t, f, "x = 1", "", "x", "def f():", "  return", "", "1 // 0", "y", "x = = 1", "fail()", ":history", ":id", ":hlp", ":nonsense", ":quit", "x")
 	want := `1
-! <4>:1:3: division by zero
+! <4>:1:1: division by zero
+!   | 1 // 0
+!   | ^^^^^^
 ! <5>:1:1: undefined: y
 !   = help: did you mean "x"?
 ! <stdin>:1:5: got '=', want an expression
