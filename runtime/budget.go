@@ -252,20 +252,20 @@ func nameIn(who json.RawMessage) string {
 	return role.Name
 }
 
-// Cost sums up what the agents of a run have cost, by agent; its child runs are runs of their own.
-func Cost(steps []Step) map[string]Usage {
-	sums := map[string]Usage{}
-	for _, st := range steps {
+// EachTry calls fn with every attempt of the agents that a run has asked, and with what it has taken, the
+// request counted; child runs are runs of their own.
+func EachTry(steps []Step, fn func(st *Step, t *Try, u Usage)) {
+	for i := range steps {
+		st := &steps[i]
 		if !agentKind(st.Kind) {
 			continue
 		}
-		u := Usage{Calls: int64(len(st.Tries))}
-		for _, a := range st.Tries {
-			if a.Usage != nil {
-				u = u.Plus(*a.Usage)
+		for j := range st.Tries {
+			u := Usage{Calls: 1}
+			if told := st.Tries[j].Usage; told != nil {
+				u = u.Plus(*told)
 			}
+			fn(st, &st.Tries[j], u)
 		}
-		sums[st.Agent] = sums[st.Agent].Plus(u)
 	}
-	return sums
 }

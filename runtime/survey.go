@@ -88,9 +88,9 @@ func (e *Local) addSpent(sums map[string]effect.Spent, run string) {
 	if unlessStopped(err) != nil {
 		return
 	}
-	for agent, u := range Cost(list.steps) {
-		s := sums[agent]
-		sums[agent] = effect.Spent{Calls: s.Calls + u.Calls, MicroUSD: s.MicroUSD + u.MicroUSD,
+	EachTry(list.steps, func(st *Step, _ *Try, u Usage) {
+		s := sums[st.Agent]
+		sums[st.Agent] = effect.Spent{Calls: s.Calls + u.Calls, MicroUSD: s.MicroUSD + u.MicroUSD,
 			InputTokens: s.InputTokens + u.InputTokens, OutputTokens: s.OutputTokens + u.OutputTokens}
-	}
+	})
 }

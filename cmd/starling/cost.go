@@ -6,24 +6,33 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"starling/lang/diagnostic"
 	"starling/runtime"
 )
 
+// costGroups are by what cost sums up.
+var costGroups = [...]string{"agent", "backend", "day", "run"}
+
 // costCommand is the verb cost.
 func (c *call) costCommand() *cobra.Command {
+	var by string
 	cmd := &cobra.Command{
 		Use:     "cost [RUN]",
 		Short:   "Sum up what agents have cost",
 		GroupID: "look",
 		Long: `Sum up what agents have cost, as their backends say: of one run by agent, or of every run. Attempts that failed, or
-were stopped, count too, as far as they told before. What a backend does not tell is not in the sum; each request that was sent is in calls.`,
+were stopped, count too, as far as they told before. What a backend does not tell is not in the sum; each request that was sent is in calls.
+The cost is "-" where nobody has told any and the project says no price. Days are those of UTC.`,
 		Args: operands(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.cost(cmd.Context(), args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return c.cost(cmd.Context(), args, by) },
 	}
+	cmd.Flags().StringVar(&by, "by", "", "sum up by `WHAT`: agent, backend, day or run (default: run, and agent of one run)")
 	c.jsonFlag(cmd)
 	return cmd
 }
@@ -32,86 +41,152 @@ were stopped, count too, as far as they told before. What a backend does not tel
 type costDocument struct {
 	Schema string    `json:"schema"`
 	Run    string    `json:"run,omitempty"`
+	By     string    `json:"by"`
 	Rows   []costRow `json:"rows"`
 	Total  costSum   `json:"total"`
+
+	// Trimmed are the runs of which the journal's beginning is gone, and from which record on each is counted.
+	Trimmed map[string]uint64 `json:"trimmed,omitempty"`
 }
 
-// costRow is the sum of one agent, or of one run.
+// costRow is the sum of one agent, backend, day or run.
 type costRow struct {
-	Agent string `json:"agent,omitempty"`
-	Run   string `json:"run,omitempty"`
-	Since uint64 `json:"since,omitempty"` // of a run whose journal was trimmed: from which record on it is counted
+	Agent   string `json:"agent,omitempty"`
+	Backend string `json:"backend,omitempty"`
+	Day     string `json:"day,omitempty"` // YYYY-MM-DD, UTC, of the requests
+	Run     string `json:"run,omitempty"`
+	Since   uint64 `json:"since,omitempty"` // of a run whose journal was trimmed: from which record on it is counted
 	costSum
 }
 
+func (r *costRow) name() string { return r.Agent + r.Backend + r.Day + r.Run }
+
 // costSum is a sum in the units that people know.
 type costSum struct {
-	USD          float64 `json:"usd"`
-	InputTokens  int64   `json:"input_tokens"`
-	OutputTokens int64   `json:"output_tokens"`
-	Calls        int64   `json:"calls"`
+	USD          *float64 `json:"usd"` // nil where nobody has told any
+	InputTokens  int64    `json:"input_tokens"`
+	OutputTokens int64    `json:"output_tokens"`
+	Calls        int64    `json:"calls"`
 }
 
 func sumOf(u runtime.Usage) costSum {
-	return costSum{float64(u.MicroUSD) / 1e6, u.InputTokens, u.OutputTokens, u.Calls}
+	s := costSum{nil, u.InputTokens, u.OutputTokens, u.Calls}
+	if u.MicroUSD > 0 {
+		usd := float64(u.MicroUSD) / 1e6
+		s.USD = &usd
+	}
+	return s
 }
 
-func (c *call) cost(ctx context.Context, args []string) error {
+// costs collects sums.
+type costs struct {
+	doc   costDocument
+	sums  map[string]runtime.Usage
+	order []string // of the keys of sums, as they came
+	total runtime.Usage
+}
+
+func (c *call) cost(ctx context.Context, args []string, by string) error {
+	if by != "" && !slices.Contains(costGroups[:], by) {
+		return usage(diagnostic.DidYouMean(by, costGroups[:]), "cost: --by: got %q, want agent, backend, day or run", by)
+	}
 	s, err := c.door().Look(ctx)
 	if err != nil {
 		return err
 	}
 	defer c.leave(s)
-	d := costDocument{Schema: runtime.Schema, Rows: []costRow{}}
-	var total runtime.Usage
-	if len(args) == 0 {
-		total, err = costOfRuns(ctx, s, &d)
-	} else {
-		total, err = costOfRun(ctx, s, args[0], &d)
-	}
+	all := costs{doc: costDocument{Schema: runtime.Schema, By: by, Rows: []costRow{}}, sums: map[string]runtime.Usage{}}
+	runs, err := all.runs(ctx, s, args)
 	if err != nil {
 		return err
 	}
-	d.Total = sumOf(total)
+	for _, run := range runs {
+		if err := all.add(ctx, s, run); err != nil {
+			return err
+		}
+	}
+	doc := all.document()
 	if c.json {
-		return c.answerJSON(d)
+		return c.answerJSON(doc)
 	}
-	return printCost(c.stdout, d, total)
+	return printCost(c.stdout, doc)
 }
 
-func costOfRun(ctx context.Context, e runtime.Engine, address string, d *costDocument) (total runtime.Usage, err error) {
-	r, err := e.Get(ctx, address)
-	if err != nil {
-		return total, err
-	}
-	steps, err := runtime.Steps(ctx, e, r.ID)
-	d.Run = r.ID
-	sums := runtime.Cost(steps)
-	for _, agent := range slices.Sorted(maps.Keys(sums)) {
-		d.Rows = append(d.Rows, costRow{Agent: agent, costSum: sumOf(sums[agent])})
-		total = total.Plus(sums[agent])
-	}
-	return total, err
-}
-
-func costOfRuns(ctx context.Context, e runtime.Engine, d *costDocument) (total runtime.Usage, err error) {
-	runs, err := e.List(ctx, runtime.Query{All: true})
-	if err != nil {
-		return total, err
-	}
-	for _, r := range runs.Runs {
-		steps, since, err := stepsLeft(ctx, e, r.ID)
+// runs are those that were asked for, and by what they are summed up where nothing else was.
+func (all *costs) runs(ctx context.Context, e runtime.Engine, args []string) (ids []string, err error) {
+	d := &all.doc
+	if len(args) == 1 {
+		r, err := e.Get(ctx, args[0])
 		if err != nil {
-			return total, err
+			return nil, err
 		}
-		var sum runtime.Usage
-		for _, u := range runtime.Cost(steps) {
-			sum = sum.Plus(u)
-		}
-		d.Rows = append(d.Rows, costRow{Run: r.ID, Since: since, costSum: sumOf(sum)})
-		total = total.Plus(sum)
+		d.Run = r.ID
+		d.By = orElse(d.By, "agent")
+		return []string{r.ID}, nil
 	}
-	return total, nil
+	d.By = orElse(d.By, "run")
+	l, err := e.List(ctx, runtime.Query{All: true})
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range l.Runs {
+		ids = append(ids, r.ID)
+	}
+	return ids, nil
+}
+
+// add counts the attempts of a run's agents.
+func (all *costs) add(ctx context.Context, e runtime.Engine, run string) error {
+	steps, since, err := stepsLeft(ctx, e, run)
+	if err != nil {
+		return err
+	}
+	if since > 0 {
+		if all.doc.Trimmed == nil {
+			all.doc.Trimmed = map[string]uint64{}
+		}
+		all.doc.Trimmed[run] = since
+	}
+	if all.doc.By == "run" {
+		all.count(run, runtime.Usage{})
+	}
+	runtime.EachTry(steps, func(st *runtime.Step, t *runtime.Try, u runtime.Usage) {
+		all.count(map[string]string{"agent": st.Agent, "backend": t.Backend, "run": run,
+			"day": t.StartedAt.UTC().Format(time.DateOnly)}[all.doc.By], u)
+	})
+	return nil
+}
+
+func (all *costs) count(key string, u runtime.Usage) {
+	if _, known := all.sums[key]; !known {
+		all.order = append(all.order, key)
+	}
+	all.sums[key] = all.sums[key].Plus(u)
+	all.total = all.total.Plus(u)
+}
+
+// document is all sums, runs in the order of their list.
+func (all *costs) document() costDocument {
+	d := all.doc
+	if d.By != "run" {
+		slices.Sort(all.order)
+	}
+	for _, key := range all.order {
+		row := costRow{costSum: sumOf(all.sums[key])}
+		switch d.By {
+		case "agent":
+			row.Agent = key
+		case "backend":
+			row.Backend = orElse(key, "-") // an attempt that was cut does not say who served
+		case "day":
+			row.Day = key
+		default:
+			row.Run, row.Since = key, d.Trimmed[key]
+		}
+		d.Rows = append(d.Rows, row)
+	}
+	d.Total = sumOf(all.total)
+	return d
 }
 
 // stepsLeft are the steps of a run or, where its journal was trimmed, those that it still tells of, and since which record.
@@ -128,19 +203,28 @@ func stepsLeft(ctx context.Context, e runtime.Engine, run string) (steps []runti
 	return steps, r.Details.Horizon + 1, err
 }
 
-func printCost(out io.Writer, d costDocument, total runtime.Usage) error {
+func printCost(out io.Writer, d costDocument) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, map[bool]string{true: "AGENT", false: "RUN"}[d.Run != ""]+"\tUSD\tINPUT\tOUTPUT\tCALLS")
+	fmt.Fprintln(w, strings.ToUpper(d.By)+"\tUSD\tINPUT\tOUTPUT\tCALLS")
 	row := func(name string, s costSum) {
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\n", name, runtime.Dollars(int64(s.USD*1e6+0.5)), s.InputTokens, s.OutputTokens, s.Calls)
+		usd := "-"
+		if s.USD != nil {
+			usd = runtime.Dollars(int64(*s.USD*1e6 + 0.5))
+		}
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\n", name, usd, s.InputTokens, s.OutputTokens, s.Calls)
 	}
 	for _, r := range d.Rows {
-		name := r.Agent + r.Run
+		name := r.name()
 		if r.Since > 0 {
 			name += fmt.Sprintf(" from record %d", r.Since)
 		}
 		row(name, r.costSum)
 	}
-	row("total", sumOf(total))
+	row("total", d.Total)
+	if d.By != "run" {
+		for _, run := range slices.Sorted(maps.Keys(d.Trimmed)) {
+			fmt.Fprintf(w, "%s from record %d\n", run, d.Trimmed[run])
+		}
+	}
 	return w.Flush()
 }
