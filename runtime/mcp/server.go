@@ -108,7 +108,7 @@ func (s *Server) Handler() http.Handler {
 		MaxRequestBodyBytes: MaxRequest, SessionTimeout: sessionTimeout, PropagateRequestCancellation: true,
 		DisableLocalhostProtection: true, // whoever mounts the handler has checked the host
 	})
-	return auth.RequireBearerToken(known, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(inner)
+	return auth.RequireBearerToken(known, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(worded(inner))
 }
 
 // identified puts who calls into the context, where a token says it.

@@ -594,6 +594,47 @@ func TestABodyThatIsTooLarge(t *testing.T) {
 	}
 }
 
+// What is no request of MCP is refused as JSON-RPC 2.0 does (section 5.1): an error object, an id that is null.
+func TestMCPRefusesInItsOwnWords(t *testing.T) {
+	s := open(t, itself)
+	token := s.token("worker", "all")
+	const both = "application/json, text/event-stream"
+	for _, c := range []struct {
+		method, body, accept, session string
+		status, code                  int
+	}{
+		{"POST", `{"jsonrpc": "2.0", "id": 1,`, both, "", 400, -32700},
+		{"POST", "", both, "", 400, -32700},
+		{"POST", "\xff", both, "", 400, -32700},
+		{"POST", `{"jsonrpc": "2.0"} {}`, both, "", 400, -32700},
+		{"POST", "3", both, "", 400, -32600},
+		{"POST", `{"hello": "world"}`, both, "", 400, -32600},
+		{"POST", `{"jsonrpc": "2.0", "id": 1, "method": "ping"}`, "text/html", "", 400, -32600},
+		{"POST", `{"jsonrpc": "2.0", "id": 1, "method": "ping"}`, both, "nobody's", 404, -32600},
+		{"GET", "", both, "", 400, -32600},
+		{"PUT", "{}", both, "", 405, -32600},
+	} {
+		headers := []string{"Content-Type", "application/json", "Accept", c.accept}
+		if c.session != "" {
+			headers = append(headers, "Mcp-Session-Id", c.session)
+		}
+		status, header, content := s.ask(c.method, "/mcp", token, c.body, headers...)
+		var got struct {
+			Version string          `json:"jsonrpc"`
+			ID      json.RawMessage `json:"id"`
+			Error   struct {
+				Code    int    `json:"code"`
+				Message string `json:"message"`
+			} `json:"error"`
+		}
+		err := json.Unmarshal(content, &got)
+		if err != nil || status != c.status || header.Get("Content-Type") != "application/json" || got.Version != "2.0" ||
+			string(got.ID) != "null" || got.Error.Code != c.code || got.Error.Message == "" {
+			t.Errorf("%s %.40q: %d %s %s: %v", c.method, c.body, status, header.Get("Content-Type"), content, err)
+		}
+	}
+}
+
 // A stream that was cut goes on after the last event, and ends with the run. S1-40: it is the same for any client.
 func TestEventsGoOn(t *testing.T) {
 	s := open(t, itself)
