@@ -20,7 +20,8 @@ func (c *call) replCommand() *cobra.Command {
 		Short:   "Type statements; the session is a run",
 		GroupID: "scripts",
 		Long: `Type statements and see their values. The session is a run: it can be left, or lose its process, and be resumed with its
-variables and with every answer that an agent gave.`,
+variables and with every answer that an agent gave. Statements that do not come from a terminal are executed to the last; the exit code is that of
+the first that failed.`,
 		Args: operands(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.repl(cmd.Context(), resume, fake) },
 	}
@@ -37,6 +38,10 @@ func (c *call) repl(ctx context.Context, resume, fake string) error {
 	}
 	lines, release := c.lines()
 	defer release()
+	wrong := func(string) {} // people see it
+	if _, typed := lines.(*repl.Terminal); !typed {
+		wrong = c.firstWrong
+	}
 	s, r, err := c.openSession(ctx, resume, fake)
 	if err != nil {
 		return err
@@ -44,13 +49,24 @@ func (c *call) repl(ctx context.Context, resume, fake string) error {
 	defer c.leave(s)
 	c.notice("session %s; :help lists the commands", r.ID)
 	l := &repl.Loop{Engine: s, Run: r.ID, Lines: lines, Out: c.stdout, Err: c.stderr, Show: newProgress(c.stderr).show,
-		Key: func() string { return requestKey("") }, Bundle: c.bundleChunk, Env: c.values(r.Details.Env)}
+		Key: func() string { return requestKey("") }, Bundle: c.bundleChunk, Env: c.values(r.Details.Env), Wrong: wrong}
 	waiting, err := l.Do(ctx)
 	c.notice("to go on: %s", c.command("repl", "--resume", r.ID))
 	if waiting && err == nil {
 		return c.leaveAtGate(ctx, s, r.ID)
 	}
 	return err
+}
+
+// firstWrong takes the exit code from the first statement that failed.
+func (c *call) firstWrong(kind string) {
+	switch k := runtime.ErrorKind(kind); {
+	case c.code != 0:
+	case k == runtime.ErrCheckFailed || k == runtime.ErrUsage:
+		c.code = k.ExitCode()
+	default:
+		c.code = exitOf(&runtime.RunError{Kind: kind})
+	}
 }
 
 // leaveAtGate names the gates that a session was left at.

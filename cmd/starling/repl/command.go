@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"starling/lang/diagnostic"
+	"starling/runtime"
 )
 
 const help = `Type Starlark: a statement runs when its line ends, a block when a blank line ends it. Agents, gates and all other
@@ -35,6 +36,7 @@ func (l *Loop) command(line string) error {
 	default:
 		hint := cmp.Or(commandFor(word[1:]), diagnostic.DidYouMean(word, []string{":help", ":history", ":id", ":quit"}), ":help lists the commands")
 		fmt.Fprintf(l.Err, "unknown command %s\n  = help: %s\n", word, hint)
+		l.Wrong(string(runtime.ErrUsage))
 	}
 	return nil
 }

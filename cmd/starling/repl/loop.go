@@ -26,6 +26,10 @@ type Loop struct {
 	Bundle Bundler             // makes what a statement is sent as
 	Env    map[string]string   // declared variables, for whom the session is carried
 
+	// Wrong is told the kind of each statement's error: runtime.ErrCheckFailed of one that was not taken,
+	// runtime.ErrUsage of a command that is none. It is called on the goroutine of Do.
+	Wrong func(kind string)
+
 	after   uint64   // events up to this one were seen
 	history []string // the statements of the session, the latest last
 	gates   []string // opened by the statement in progress and not yet put before the user
@@ -105,6 +109,7 @@ func (l *Loop) next(ctx context.Context) error {
 	switch {
 	case errors.As(err, &wrong):
 		fmt.Fprint(l.Err, wrong.Render())
+		l.Wrong(string(runtime.ErrCheckFailed))
 		return nil
 	case errors.Is(err, ErrAborted):
 		return nil
@@ -123,6 +128,7 @@ func (l *Loop) begin(ctx context.Context, source string) error {
 	bundle, err := l.Bundle(fmt.Sprintf("<%d>", len(l.history)+1), source)
 	if list := (diagnostic.List)(nil); errors.As(err, &list) {
 		fmt.Fprint(l.Err, list.Render())
+		l.Wrong(string(runtime.ErrCheckFailed))
 		return nil
 	}
 	if err != nil {
@@ -131,6 +137,7 @@ func (l *Loop) begin(ctx context.Context, source string) error {
 	receipt, err := l.Engine.Signal(ctx, runtime.Signal{Key: l.Key(), Kind: runtime.SignalChunk, Run: l.Run, Bundle: bundle, Env: l.Env})
 	if refused := (*runtime.Refusal)(nil); errors.As(err, &refused) && refused.Kind == runtime.ErrCheckFailed {
 		l.refused(refused)
+		l.Wrong(string(runtime.ErrCheckFailed))
 		return nil
 	}
 	if err != nil {
@@ -219,6 +226,7 @@ func (l *Loop) value(c chunk) {
 	case c.Error != nil:
 		e := &effect.Error{Kind: effect.Kind(c.Error.Kind), Message: c.Error.Message, Where: c.Error.Where, Backtrace: c.Error.Backtrace}
 		fmt.Fprint(l.Err, lang.Explain(e, l.files).Render())
+		l.Wrong(c.Error.Kind)
 	case c.Value != "":
 		fmt.Fprintln(l.Out, c.Value)
 	}

@@ -86,7 +86,7 @@ func sit(t *testing.T, f *fakeEngine, lines ...string) (shown string, waiting bo
 	f.t = t
 	var out bytes.Buffer
 	n := 0
-	l := &Loop{Engine: f, Run: "abc", Lines: &typed{lines: lines}, Out: &out, Err: marked{&out}, Show: func(runtime.Event) {}, Bundle: bundled,
+	l := &Loop{Engine: f, Run: "abc", Lines: &typed{lines: lines}, Out: &out, Err: marked{&out}, Show: func(runtime.Event) {}, Wrong: func(string) {}, Bundle: bundled,
 		Key: func() string { n++; return fmt.Sprint("key-", n) }}
 	waiting, err := l.Do(t.Context())
 	if err != nil {
