@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -38,6 +39,7 @@ type connection struct {
 	home    string         // HOME and TMPDIR of a child in a sandbox, "" for another
 	dead    chan struct{}  // closed when the other side has gone
 	closed  sync.Once
+	ended   atomic.Bool // it was ended here: nobody waits until the other side has noticed
 }
 
 // connect starts the server, or reaches it, and greets it.
@@ -119,6 +121,7 @@ func (c *connection) transport(d Definition, e equipment) (mcp.Transport, *Fault
 // end closes the connection and returns when nothing is left of the server; it gives the end of its standard error.
 func (c *connection) end() string {
 	var said string
+	c.ended.Store(true)
 	c.closed.Do(func() {
 		if c.child != nil {
 			c.child.Stop()
@@ -163,7 +166,7 @@ func (c *connection) gone() bool {
 	case <-c.dead:
 		return true
 	default:
-		return false
+		return c.ended.Load()
 	}
 }
 
