@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"time"
@@ -155,15 +154,24 @@ func (r *reader) sweep() error {
 
 // sweepRun removes what was written ahead of a run.
 func (r *reader) sweepRun(run string) error {
+	d := dropper{r: r}
+	if err := r.dropRun(run, &d); err != nil {
+		return err
+	}
+	return d.flush(context.Background())
+}
+
+// dropRun drops what was written ahead of a run, the marker that says so last.
+func (r *reader) dropRun(run string, d *dropper) error {
 	if _, err := r.store.Get([]byte(prefixStaged + run)); err != nil {
 		return nil
 	}
-	if err := r.unlist(run); err != nil {
+	if err := r.unlist(run, d); err != nil {
 		return err
 	}
 	for _, prefix := range []string{prefixJournal + run, prefixCheckpoint + run, prefixHorizon + run, prefixKeyframe + run, prefixGate + run + "/", prefixInbox + run + "/", prefixWork + run + "/", prefixNotice + run + "/", prefixKey + run + "/", prefixOrphan + run + "@",
 		prefixRecovery + run, prefixStaged + run} {
-		if err := r.sweepPrefix(prefix); err != nil {
+		if err := d.dropPrefix(prefix); err != nil {
 			return fmt.Errorf("what is left of run %s, which is not there: %w", run, err)
 		}
 	}
@@ -174,20 +182,9 @@ func (r *reader) sweepRun(run string) error {
 const sweepBatch = 1000
 
 func (r *reader) sweepPrefix(prefix string) error {
-	for from := []byte(prefix); ; {
-		b := &Batch{}
-		err := scanRange(r.store, from, afterPrefix([]byte(prefix)), func(key, _ []byte, _ error) error {
-			if b.Writes = append(b.Writes, Write{bytes.Clone(key), nil}); len(b.Writes) == sweepBatch {
-				return ErrStopScan
-			}
-			return nil
-		})
-		if err != nil || len(b.Writes) == 0 {
-			return err
-		}
-		if err := r.commit(context.Background(), b); err != nil {
-			return err
-		}
-		from = append(b.Writes[len(b.Writes)-1].Key, 0) // a store may have to pass over what is deleted
+	d := dropper{r: r}
+	if err := d.dropPrefix(prefix); err != nil {
+		return err
 	}
+	return d.flush(context.Background())
 }

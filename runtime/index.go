@@ -207,18 +207,14 @@ func badCursor(cursor string) error {
 }
 
 // unlist takes the open gates and the decisions of a run that is forgotten out of the index.
-func (r *reader) unlist(run string) error {
-	d := dropper{r: r}
+func (r *reader) unlist(run string, d *dropper) error {
 	err := scanWhole(r.store, prefixInbox+run+"/", func(gate string, v []byte) error {
 		return eachRecord(v, func(rec *Record) error {
 			return d.drop(context.Background(), openKey(rec.Time, run, gate))
 		})
 	})
-	if err == nil {
-		err = r.unlistDecisions(run, &d)
-	}
 	if err != nil {
 		return err
 	}
-	return d.flush(context.Background())
+	return r.unlistDecisions(run, d)
 }

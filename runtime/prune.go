@@ -5,11 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
-// Pruning forgets runs that have ended long ago, with the child runs that they started. What contents nothing names then is swept (contents.go). It is done run by run: the rows by which a run is
-// found go first, with where it stood, and a marker comes, in one commit; then what stands behind the marker. What a crash leaves is swept by the next owner, as it is of runs that come (adopt.go).
+// Pruning forgets runs that have ended long ago, with the child runs that they started. What contents nothing names then is swept (contents.go). It is done for some runs at a time: the rows by
+// which they are found go first, with where they stood, and a marker of each comes, in one commit; then what stands behind the markers. What a crash leaves is swept by the next owner, as it is of runs that come (adopt.go).
 
 // pruner finds what may go.
 type pruner struct {
@@ -117,10 +118,31 @@ func (p *pruner) tree(s Summary) (tree []Summary, whole bool, err error) {
 	return tree, whole, err
 }
 
-// forget removes one run.
-func (p *pruner) forget(ctx context.Context, s Summary) error {
-	b := &Batch{Writes: []Write{{[]byte(prefixStaged + s.ID), []byte{}}, {runKey(s.ID), nil},
-		{liveKey(s.StartedAt, s.ID), nil}, {[]byte(keyGarbage), []byte{}}}}
+// pruneBatch is how many runs are forgotten by one commit.
+const pruneBatch = 100
+
+// forget removes runs, at most pruneBatch.
+func (p *pruner) forget(ctx context.Context, runs []Summary) error {
+	b := &Batch{Writes: []Write{{[]byte(keyGarbage), []byte{}}}}
+	for i := range runs {
+		p.mark(b, &runs[i])
+	}
+	if err := p.r.commit(ctx, b); err != nil {
+		return err
+	}
+	d := dropper{r: p.r}
+	for i := range runs {
+		if err := p.r.dropRun(runs[i].ID, &d); err != nil {
+			return err
+		}
+	}
+	return d.flush(ctx)
+}
+
+// mark takes the rows by which a run is found, and leaves the marker.
+func (p *pruner) mark(b *Batch, s *Summary) {
+	b.Writes = append(b.Writes, Write{[]byte(prefixStaged + s.ID), []byte{}}, Write{runKey(s.ID), nil},
+		Write{liveKey(s.StartedAt, s.ID), nil})
 	for _, key := range [][]byte{p.order[s.ID], p.starts[s.ID]} {
 		if key != nil {
 			b.Writes = append(b.Writes, Write{key, nil})
@@ -130,12 +152,8 @@ func (p *pruner) forget(ctx context.Context, s Summary) error {
 		b.Writes = append(b.Writes, Write{childKey(s.Parent), nil})
 	}
 	if at, _, err := p.r.store.Head(s.ID); err == nil { // else it is damaged, too
-		b.Fences = []Fence{{Run: s.ID, Expect: at}}
+		b.Fences = append(b.Fences, Fence{Run: s.ID, Expect: at})
 	}
-	if err := p.r.commit(ctx, b); err != nil {
-		return err
-	}
-	return p.r.sweepRun(s.ID)
 }
 
 // prune forgets the runs that have ended before a time, or only tells which these are.
@@ -147,11 +165,19 @@ func (e *Local) prune(ctx context.Context, c CareRequest, out *CareReport) error
 	}
 	trees, err := find()
 	out.Pruned = []Summary{}
+	var runs []Summary
 	for _, tree := range trees {
 		out.Pruned = append(out.Pruned, tree...)
-		for i := len(tree) - 1; i >= 0 && err == nil && !c.DryRun; i-- { // children first: a parent that is left finds them gone
-			err = p.forget(ctx, tree[i])
+		slices.Reverse(tree) // children first: a parent that is left finds them gone
+		runs = append(runs, tree...)
+	}
+	if err != nil || c.DryRun {
+		return err
+	}
+	for some := range slices.Chunk(runs, pruneBatch) {
+		if err := p.forget(ctx, some); err != nil {
+			return err
 		}
 	}
-	return err
+	return nil
 }

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -169,6 +170,13 @@ func (d *dropper) drop(ctx context.Context, keys ...[]byte) error {
 		return nil
 	}
 	return d.flush(ctx)
+}
+
+// dropPrefix drops all keys that begin so.
+func (d *dropper) dropPrefix(prefix string) error {
+	return scanRange(d.r.store, []byte(prefix), afterPrefix([]byte(prefix)), func(key, _ []byte, _ error) error {
+		return d.drop(context.Background(), bytes.Clone(key))
+	})
 }
 
 func (d *dropper) flush(ctx context.Context) error {
