@@ -231,3 +231,20 @@ func TestOwnerTakesCare(t *testing.T) {
 		}
 	})
 }
+
+// Many runs are forgotten by few commits, whole, each with the runs that it has started.
+func TestPruningTakesFewCommits(t *testing.T) {
+	w := trims(t, 0)
+	for range 120 {
+		run := w.startFiles("def main(): return run('c.star')\n", "", map[string]string{"c.star": "def main(): return 1\n"})
+		w.until(run.ID, runtime.Completed)
+	}
+	w.store.FailCommit(30, errors.New("too many"), memory.BeforeApply)
+	if report := w.pruneAll(); len(report.Pruned) != 240 {
+		t.Errorf("%d runs were pruned, want 240", len(report.Pruned))
+	}
+	if keys, _ := w.size("a/", "g/", "j/", "o/", "r/", "s/"); keys != 0 {
+		t.Errorf("%d keys are left of them", keys)
+	}
+	w.store.FailCommit(1<<30, nil, memory.BeforeApply)
+}
