@@ -177,7 +177,7 @@ func (all *costs) document() costDocument {
 		case "agent":
 			row.Agent = key
 		case "backend":
-			row.Backend = orElse(key, "-") // an attempt that was cut does not say who served
+			row.Backend = key
 		case "day":
 			row.Day = key
 		default:
@@ -214,7 +214,7 @@ func printCost(out io.Writer, d costDocument) error {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\n", name, usd, s.InputTokens, s.OutputTokens, s.Calls)
 	}
 	for _, r := range d.Rows {
-		name := r.name()
+		name := orElse(r.name(), "-") // an attempt that was cut does not say which backend served
 		if r.Since > 0 {
 			name += fmt.Sprintf(" from record %d", r.Since)
 		}

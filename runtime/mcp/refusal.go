@@ -37,7 +37,11 @@ func worded(h http.Handler) http.Handler {
 			}
 			r.Body = io.NopCloser(bytes.NewReader(body))
 		}
-		h.ServeHTTP(&refusals{ResponseWriter: w}, r)
+		out := &refusals{ResponseWriter: w}
+		h.ServeHTTP(out, r)
+		if out.status != 0 { // it said no more
+			_, _ = out.Write([]byte(http.StatusText(out.status))) // as refuse
+		}
 	})
 }
 

@@ -18,6 +18,7 @@ func TestWorded(t *testing.T) {
 		{`"echo"`, `"echo"`, 200},
 		{`"fail"`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"it failed"}}`, 500},
 		{`"html"`, "<p>no</p>", 403},
+		{`"mute"`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Conflict"}}`, 409},
 	} {
 		h := worded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body := make([]byte, len(c.body))
@@ -25,6 +26,9 @@ func TestWorded(t *testing.T) {
 			switch string(body[:n]) {
 			case `"fail"`:
 				http.Error(w, "it failed", http.StatusInternalServerError)
+			case `"mute"`:
+				w.Header().Set("Content-Type", "text/plain")
+				w.WriteHeader(http.StatusConflict)
 			case `"html"`:
 				w.Header().Set("Content-Type", "text/html")
 				w.WriteHeader(http.StatusForbidden)
