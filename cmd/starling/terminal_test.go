@@ -249,7 +249,8 @@ func TestReplKilledInStatement(t *testing.T) {
 	s.expect(`\n\[10, 20\]\n`)
 }
 
-// TestReplPipe: without a terminal there are no prompts, and the same statements run.
+// TestReplPipe: without a terminal there are no prompts, and the same statements run, to the last. The exit
+// code is that of the first that failed.
 func TestReplPipe(t *testing.T) {
 	dir := sitDown(t)
 	cmd := exec.Command("starling", "repl")
@@ -258,7 +259,7 @@ func TestReplPipe(t *testing.T) {
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
-	if err != nil || string(out) != "5\n6\n" {
+	if cmd.ProcessState.ExitCode() != 1 || string(out) != "5\n6\n" {
 		t.Errorf("%v: %q\n%s", err, out, &stderr)
 	}
 	if strings.Contains(stderr.String(), ">>>") || !strings.Contains(stderr.String(), "no") {
