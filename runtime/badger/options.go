@@ -31,7 +31,7 @@ const valueLog = 64 << 20
 
 // What is deleted takes room until it is merged into the last level. Up to baseLevel bytes, tables of level zero are merged straight into
 // that one, from levelZero of them on; by Badger's defaults (10 MiB, five) they would go one level above it, where deletions lie until there
-// are 10 MiB of them. So a small store whose runs are pruned as fast as they come stays at one size (TestSoak).
+// are 10 MiB of them. design.md has what it gains.
 const (
 	levelZero = 3
 	baseLevel = 128 << 20
