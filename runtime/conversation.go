@@ -19,12 +19,23 @@ func sessionOf(kind string, args effect.Payload) string {
 	return v.Text("session")
 }
 
-// conversing takes from an event that the attempt in flight has begun a conversation: when it is cut, the
-// next one goes on with that.
-func (st *step) conversing(kind, id string) {
+// talks takes from an event which conversation the attempt in flight leads.
+func (st *step) talks(kind, id string) {
 	if kind == "session" && st.InFlight && st.Claim == 0 && id != "" {
-		st.Session = id
+		st.Talk = id
 	}
+}
+
+// hangUp leaves the conversation of an attempt that has ended. What comes after one that was cut goes on
+// with it; one that was itself to go on, and was cut before it told of any, leaves that as it found it. After
+// a failure the conversation may be what failed.
+func (st *step) hangUp(class string) {
+	cut := class == classUncertain || class == classInterrupted
+	if cut && st.Talk != "" {
+		st.Session = st.Talk
+	}
+	st.Interrupted = cut && (st.Talk != "" || st.Interrupted)
+	st.Talk = ""
 }
 
 // goesOn is the conversation that the next attempt of a step goes on with, "" where it begins anew.

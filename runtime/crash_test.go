@@ -438,41 +438,61 @@ func answerThrough(w *world, script string, n int, moment memory.Moment) (transc
 }
 
 // TestConversationIsGoneOnWith: what the journal knows of the conversation of an attempt that was cut is what
-// the next attempt goes on with, whoever cut it and whoever says that it is tried again.
+// the next attempt goes on with, whoever cut it, whoever says that it is tried again, and also when that one
+// was cut before it came to tell of any. An attempt that has failed leaves none.
 func TestConversationIsGoneOnWith(t *testing.T) {
-	for name, cut := range map[string]func(w *world){
-		"killed": (*world).crash,
-		"left":   (*world).restart,
+	for name, c := range map[string]struct {
+		cut   func(w *world, hang func())
+		fails bool // the first attempt fails after it has told
+		want  string
+	}{
+		"killed": {func(w *world, _ func()) { w.crash() }, false, "s7 true"},
+		"left":   {func(w *world, _ func()) { w.restart() }, false, "s7 true"},
+		"killed twice": {func(w *world, hang func()) {
+			w.crash()
+			hang()
+			w.crash()
+		}, false, "s7 true"},
+		"failed": {nil, true, " false"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			begun := make(chan string, 3)
-			hang := hanging(begun)
+			last := func(_ context.Context, a *effect.Attempt) effect.Reply {
+				return effect.Reply{Value: starlark.String(fmt.Sprint(a.Session, " ", a.Cut))}
+			}
 			w.does(func(ctx context.Context, a *effect.Attempt) effect.Reply {
-				if a.Session != "" {
-					t.Errorf("attempt %d goes on with %q before there was anything", a.Number, a.Session)
+				if a.Number > 1 {
+					return last(ctx, a)
+				}
+				if a.Session != "" || a.Cut {
+					t.Errorf("it goes on with %q before there was anything", a.Session)
 				}
 				event := starlark.NewDict(1)
 				_ = event.SetKey(starlark.String("id"), starlark.String("s7")) // a fresh dict and a string key
 				a.Emit("session", event)
-				return hang(ctx, a)
+				if c.fails {
+					return effect.Reply{Err: effect.Errorf(effect.KindAgent, "no"), Class: effect.Retryable}
+				}
+				return hanging(begun)(ctx, a)
 			})
 			run := w.start(`
 def main():
-    return work("write", on_uncertain = "ask")
+    return work("write", on_uncertain = "retry", retries = 1)
 `, "")
-			<-begun
-			w.await(run.ID, "agent.event")
-			w.does(func(_ context.Context, a *effect.Attempt) effect.Reply {
-				return effect.Reply{Value: starlark.String(fmt.Sprint(a.Session, " ", a.Cut))}
-			})
-			cut(w)
-			w.resume(run.ID)
-			if w.until(run.ID, runtime.Suspended, runtime.Completed).Status == runtime.Suspended {
-				w.signal(answer(run.ID, "!uncertain:write", "retry"))
+			if c.cut != nil {
+				<-begun
+				w.await(run.ID, "agent.event")
+				c.cut(w, func() {
+					w.does(hanging(begun))
+					w.resume(run.ID)
+					<-begun
+				})
+				w.does(last)
+				w.resume(run.ID)
 			}
-			if end := w.until(run.ID, runtime.Completed); string(end.Output) != `"s7 true"` {
-				t.Errorf("output %s", end.Output)
+			if end := w.until(run.ID, runtime.Completed); string(end.Output) != fmt.Sprintf("%q", c.want) {
+				t.Errorf("output %s, want %q", end.Output, c.want)
 			}
 		})
 	}

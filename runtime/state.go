@@ -150,7 +150,7 @@ func (s *state) apply(r *Record) {
 	case AgentEvent:
 		if st := s.Steps[r.Step]; st != nil {
 			st.saying(v.Text("kind"), v.Sub("data").Text("text"))
-			st.conversing(v.Text("kind"), v.Sub("data").Text("id"))
+			st.talks(v.Text("kind"), v.Sub("data").Text("id"))
 			if v.Text("kind") == eventUsage {
 				s.used(st, usageOf(v.Sub("data")))
 			}
@@ -344,7 +344,7 @@ func (s *state) attempt(r *Record, v effect.View) {
 	}
 	st.Session = cmp.Or(v.Text("session"), st.Session)
 	s.keepConversation(st, v.Text("class"), v.Text("session"))
-	st.Interrupted = v.Text("class") == classUncertain || v.Text("class") == classInterrupted
+	st.hangUp(v.Text("class"))
 	st.Rejected = ""
 	switch v.Text("class") {
 	case classUncertain:

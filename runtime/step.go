@@ -59,7 +59,8 @@ type step struct {
 	Behind      bool   // waits for another that may change the same
 	Foreign     bool   // nothing here has said yet who serves it (foreign.go)
 	Held        string // address of the ceiling that holds it while somebody is asked
-	Interrupted bool   // the newest attempt was cut; with a Session, in the middle of that
+	Talk        string // the conversation of which the attempt in flight has told
+	Interrupted bool   // the newest attempt was cut in the middle of Session
 	Heard       int    // of an agent with a chat: the number behind the newest entry that it is given
 	vain        bool   // it was tried, and waits for an item; whoever loads the run tries again
 	rank        int    // its place in the heap of those that want an attempt
@@ -92,7 +93,7 @@ func (st *step) payload() effect.Payload {
 		Int("reasks", int64(st.Reasks)).Raw("feedback", st.Feedback).Text("session", st.Session).Raw("refused", st.Refused).Flag("stopped", st.Stopped).Text("rejected", st.Rejected).Text("said", st.Said).Flag("aside", st.Aside).Raw("used", usedPayload(st.Used)).Text("note", st.Note).
 		Text("cut", st.Cut).Text("mail", st.Mail).Texts("backends", st.Backends).Texts("pulls", st.Pulls).Texts("steers", st.Steers).Raw("told", toldPayload(st.Told)).Raw("permissions", permissionsPayload(st.Permissions)).Flag("offered", st.Offered).Int("claim", int64(st.Claim)).Text("worker", st.Worker).Int("lease", int64(st.Lease)).Flag("breaker", st.Breaker).Int("serving", int64(st.Serving)).Raw("shut", st.Shut).
 		Flag("recalls", st.Recall != nil).Raw("ceilings", effect.CeilingsPayload(st.Ceilings)).Text("held", st.Held).
-		Int("heard", int64(st.Heard)).Texts("changes", st.Changes).Raw("overlaps", overlapsPayload(st.Overlaps)).Flag("behind", st.Behind).Flag("foreign", st.Foreign).Text("tree", st.Tree).Flag("interrupted", st.Interrupted).Int("limit", int64(st.Limit)).Int("total", int64(st.Total)).Payload()
+		Int("heard", int64(st.Heard)).Texts("changes", st.Changes).Raw("overlaps", overlapsPayload(st.Overlaps)).Flag("behind", st.Behind).Flag("foreign", st.Foreign).Text("tree", st.Tree).Text("talk", st.Talk).Flag("interrupted", st.Interrupted).Int("limit", int64(st.Limit)).Int("total", int64(st.Total)).Payload()
 }
 
 func stepOf(name string, v effect.View) *step {
@@ -104,7 +105,7 @@ func stepOf(name string, v effect.View) *step {
 		Lease: time.Duration(v.Int("lease")), Serving: int(v.Int("serving")), Shut: v.Raw("shut"),
 		Ceilings: effect.CeilingsOf(v.Raw("ceilings")), Held: v.Text("held"), Heard: int(v.Int("heard")),
 		Overlaps: overlapsOf(v.Sub("overlaps")), Behind: v.Flag("behind"), Foreign: v.Flag("foreign"), Tree: v.Text("tree"),
-		Interrupted: v.Flag("interrupted")}
+		Talk: v.Text("talk"), Interrupted: v.Flag("interrupted")}
 	st.served(v)
 	return st
 }

@@ -362,19 +362,8 @@ def main():
     return [o.ok for o in said]
 `
 	w := newWorld(t)
-	start := func() string {
-		t.Helper()
-		run, err := w.engine.Start(w.ctx, runtime.StartRequest{Bundle: bundle(t, script, nil), Script: "main.star"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.until(run.ID, runtime.Suspended)
-		return run.ID
-	}
-	w.become(effect.BehaviourReturnedFails)
-	early := start()
-	w.become(effect.BehaviourReturnedFails + 1)
-	late := start()
+	early := w.restsUnder(effect.BehaviourReturnedFails, script, effect.Settings{})
+	late := w.restsUnder(effect.BehaviourReturnedFails+1, script, effect.Settings{})
 	for run, want := range map[string]string{early: "[false,true]", late: "[true,true]"} {
 		w.signal(answer(run, "go", "yes"))
 		if end := w.until(run, runtime.Completed, runtime.Failed); string(end.Output) != want {
@@ -395,20 +384,9 @@ def main():
     return len([{} for _ in range(1800)])
 `
 	w := newWorld(t)
-	start := func() string {
-		t.Helper()
-		run, err := w.engine.Start(w.ctx, runtime.StartRequest{Bundle: bundle(t, script, nil), Script: "main.star",
-			Settings: effect.Settings{MaxMemory: 1 << 20}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.until(run.ID, runtime.Suspended)
-		return run.ID
-	}
-	w.become(effect.BehaviourUnbounded)
-	early := start()
-	w.become(effect.BehaviourUnbounded + 1)
-	late := start()
+	small := effect.Settings{MaxMemory: 1 << 20}
+	early := w.restsUnder(effect.BehaviourUnbounded, script, small)
+	late := w.restsUnder(effect.BehaviourUnbounded+1, script, small)
 	w.signal(answer(early, "go", "yes"))
 	if end := w.until(early, runtime.Completed, runtime.Failed); string(end.Output) != "1800" {
 		t.Errorf("the run that began before: %s, %v", end.Status, end.Error)
@@ -422,8 +400,9 @@ def main():
 	}
 }
 
-// become has a build carry on whose builtins have this behaviour, and which knows those before it.
-func (w *world) become(behaviour uint32) {
+// restsUnder has a build carry on whose builtins have this behaviour, which knows those before it, and starts a
+// run there that comes to rest.
+func (w *world) restsUnder(behaviour uint32, script string, s effect.Settings) (run string) {
 	w.t.Helper()
 	if err := w.engine.Close(); err != nil {
 		w.t.Fatal(err)
@@ -436,4 +415,10 @@ func (w *world) become(behaviour uint32) {
 		w.t.Fatal(err)
 	}
 	w.engine = engine
+	r, err := engine.Start(w.ctx, runtime.StartRequest{Bundle: bundle(w.t, script, nil), Script: "main.star", Settings: s})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.until(r.ID, runtime.Suspended)
+	return r.ID
 }
