@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -14,7 +15,8 @@ import (
 //
 // The holder removes the file while it still holds the lock, so that a directory of locks holds what is alive and not one file
 // for every step that ever ran. Who was waiting then wakes up with the lock of a file that has no name any more: lockFile
-// looks, after it has the lock, whether it is still that of the path, and begins again if it is not.
+// looks, after it has the lock, whether it is still that of the path, and takeLock begins again if it is not. Only the try
+// that does not wait makes a file: a wait that is given up must leave none behind.
 type lock struct {
 	path string
 	file *os.File
@@ -23,53 +25,67 @@ type lock struct {
 // errGivenUp is a guard that was told to end before its child had started.
 var errGivenUp = errors.New("told to end before the start")
 
+// errRemoved is a lock of a file that its path does not name any more: it excludes nobody.
+var errRemoved = errors.New("lock file removed")
+
 // takeLock takes the lock at path, and waits for it if it is held: until the time is over ([ErrLockBusy]) or the guard is told
 // to end (errGivenUp). onWait is called once, with the holder, before the waiting.
 func takeLock(path string, wait time.Duration, ends <-chan time.Duration, onWait func(Attempt)) (*lock, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
-	l, err := lockFile(path, syscall.LOCK_EX|syscall.LOCK_NB)
-	if !errors.Is(err, syscall.EWOULDBLOCK) {
-		return l, err
-	}
-	h, _ := readHolder(path)
-	onWait(h.Attempt)
-
-	type taken struct {
-		lock *lock
-		err  error
-	}
-	done := make(chan taken, 1)
-	go func() { // blocked in the kernel; if it is given up, the end of this process ends it
-		l, err := lockFile(path, syscall.LOCK_EX)
-		done <- taken{l, err}
-	}()
-	select {
-	case t := <-done:
-		return t.lock, t.err
-	case <-time.After(wait):
-		return nil, ErrLockBusy
-	case <-ends:
-		return nil, errGivenUp
+	var late <-chan time.Time
+	for {
+		l, err := lockFile(path, os.O_CREATE, syscall.LOCK_NB)
+		if errors.Is(err, errRemoved) {
+			continue
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return l, err
+		}
+		if late == nil {
+			h, _ := readHolder(path)
+			onWait(h.Attempt)
+			late = time.After(wait)
+		}
+		waited := make(chan taken, 1)
+		go func() { // blocked in the kernel; given up, it ends with this process and leaves no file
+			l, err := lockFile(path, 0, 0)
+			waited <- taken{l, err}
+		}()
+		select {
+		case t := <-waited:
+			if !errors.Is(t.err, errRemoved) && !errors.Is(t.err, fs.ErrNotExist) {
+				return t.lock, t.err
+			}
+		case <-late:
+			return nil, ErrLockBusy
+		case <-ends:
+			return nil, errGivenUp
+		}
 	}
 }
 
-func lockFile(path string, how int) (*lock, error) {
-	for {
-		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-		if err != nil {
-			return nil, err
-		}
-		if err := flock(file, how); err != nil {
-			file.Close()
-			return nil, err
-		}
-		if stillNamed(file, path) {
-			return &lock{path, file}, nil
-		}
-		file.Close()
+type taken struct {
+	lock *lock
+	err  error
+}
+
+// lockFile opens path by flags and locks it by how. The error is errRemoved where the holder it waited for removed the file.
+func lockFile(path string, flags, how int) (*lock, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|flags, 0o600)
+	if err != nil {
+		return nil, err
 	}
+	err = flock(file, syscall.LOCK_EX|how)
+	if err == nil && !stillNamed(file, path) {
+		err = errRemoved
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return &lock{path, file}, nil
 }
 
 func flock(file *os.File, how int) error {
