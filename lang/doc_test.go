@@ -80,6 +80,9 @@ func TestEveryNameIsWrittenAbout(t *testing.T) {
 		}
 	}
 	for _, r := range effect.RecordTypes() {
+		if r != effect.TypeNamed(r.Name) {
+			continue // of earlier runs
+		}
 		e := all[r.Name]
 		var fields []string
 		for _, p := range e.Params {

@@ -121,14 +121,14 @@ func environment(perform func(context.Context, *effect.Attempt) effect.Reply) *e
 		ask("take", effect.Waiting, "name", "timeout"),
 		ask("run", effect.Waiting, "script", "inputs", "name", "on_error"),
 		ask("work", effect.Waiting, "name", "value", "on_uncertain", "retries", "timeout", "returns", "backends", "pulls", "reasks", "who", "limit", "total"),
-		ask("now", effect.Answer), ask("uuid", effect.Answer), ask("random", effect.Answer),
+		ask("agent", effect.Waiting, "name"), ask("now", effect.Answer), ask("uuid", effect.Answer), ask("random", effect.Answer),
 		printBuiltin, contractBuiltin,
 	} {
 		names[b.FullName] = b
 	}
 	std := stdlib.Environment(stdlib.Options{Natives: vm.Natives()}).Names
 	names["queue"], names["memory"] = std["queue"], std["memory"]
-	return &effect.Environment{Names: names, Handlers: map[string]*effect.Handler{"work": {Perform: perform,
+	return &effect.Environment{Names: names, Handlers: map[string]*effect.Handler{"agent": {Perform: perform}, "work": {Perform: perform,
 		Question: func(a *effect.Attempt) (starlark.Value, *effect.Error) { return a.Args, nil }}}}
 }
 

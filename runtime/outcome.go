@@ -114,7 +114,7 @@ func result(st *step, r *effect.Reply, err *effect.Error) *effect.Record {
 	return effect.NewRecord(effect.ResultType,
 		starlark.Bool(status == "ok"), starlark.String(status), orNone(r.Value), starlark.String(r.Text), failed, starlark.String(r.Note),
 		starlark.String(agentName(args)), starlark.String(r.Backend), starlark.MakeInt(st.Attempt), starlark.Bool(r.Degraded), usage,
-		starlark.String(st.Step))
+		starlark.String(st.Step), toolList(st.Tools))
 }
 
 func failedStatus(r *effect.Reply, err *effect.Error) string {

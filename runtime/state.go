@@ -151,6 +151,7 @@ func (s *state) apply(r *Record) {
 		if st := s.Steps[r.Step]; st != nil {
 			st.saying(v.Text("kind"), v.Sub("data").Text("text"))
 			st.talks(v.Text("kind"), v.Sub("data").Text("id"))
+			st.uses(v.Text("kind"), v.Sub("data"))
 			if v.Text("kind") == eventUsage {
 				s.used(st, usageOf(v.Sub("data")))
 			}

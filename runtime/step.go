@@ -61,9 +61,10 @@ type step struct {
 	Held        string // address of the ceiling that holds it while somebody is asked
 	Talk        string // the conversation of which the attempt in flight has told
 	Interrupted bool   // the newest attempt was cut in the middle of Session
-	Heard       int    // of an agent with a chat: the number behind the newest entry that it is given
-	vain        bool   // it was tried, and waits for an item; whoever loads the run tries again
-	rank        int    // its place in the heap of those that want an attempt
+	Tools       []toolUse
+	Heard       int  // of an agent with a chat: the number behind the newest entry that it is given
+	vain        bool // it was tried, and waits for an item; whoever loads the run tries again
+	rank        int  // its place in the heap of those that want an attempt
 }
 
 // place and before make the heap of steps that want an attempt.
@@ -90,7 +91,7 @@ func (st *step) payload() effect.Payload {
 	return b.Text("kind", st.Kind).Int("seq", int64(st.Seq)).Int("at", micros(st.At)).Int("class", int64(st.Class)).Text("where", st.Where).
 		Raw("args", st.Args).Raw("resolved", st.Resolved).Text("returns", st.Returns).Raw("policy", policyPayload(st.Policy)).
 		Int("attempt", int64(st.Attempt)).Flag("ready", st.Ready).Flag("in_flight", st.InFlight).Int("failures", int64(st.Failures)).
-		Int("reasks", int64(st.Reasks)).Raw("feedback", st.Feedback).Text("session", st.Session).Raw("refused", st.Refused).Flag("stopped", st.Stopped).Text("rejected", st.Rejected).Text("said", st.Said).Flag("aside", st.Aside).Raw("used", usedPayload(st.Used)).Text("note", st.Note).
+		Int("reasks", int64(st.Reasks)).Raw("feedback", st.Feedback).Text("session", st.Session).Raw("refused", st.Refused).Flag("stopped", st.Stopped).Text("rejected", st.Rejected).Text("said", st.Said).Flag("aside", st.Aside).Raw("used", usedPayload(st.Used)).Raw("tools", toolsPayload(st.Tools)).Text("note", st.Note).
 		Text("cut", st.Cut).Text("mail", st.Mail).Texts("backends", st.Backends).Texts("pulls", st.Pulls).Texts("steers", st.Steers).Raw("told", toldPayload(st.Told)).Raw("permissions", permissionsPayload(st.Permissions)).Flag("offered", st.Offered).Int("claim", int64(st.Claim)).Text("worker", st.Worker).Int("lease", int64(st.Lease)).Flag("breaker", st.Breaker).Int("serving", int64(st.Serving)).Raw("shut", st.Shut).
 		Flag("recalls", st.Recall != nil).Raw("ceilings", effect.CeilingsPayload(st.Ceilings)).Text("held", st.Held).
 		Int("heard", int64(st.Heard)).Texts("changes", st.Changes).Raw("overlaps", overlapsPayload(st.Overlaps)).Flag("behind", st.Behind).Flag("foreign", st.Foreign).Text("tree", st.Tree).Text("talk", st.Talk).Flag("interrupted", st.Interrupted).Int("limit", int64(st.Limit)).Int("total", int64(st.Total)).Payload()
@@ -100,7 +101,7 @@ func stepOf(name string, v effect.View) *step {
 	st := &step{Step: name, Kind: v.Text("kind"), Named: sessionOf(v.Text("kind"), v.Raw("args")), Seq: uint64(v.Int("seq")), At: timeOf(v, "at"), Class: effect.Class(v.Int("class")), Where: v.Text("where"),
 		Args: v.Raw("args"), Attempt: int(v.Int("attempt")),
 		Ready: v.Flag("ready"), InFlight: v.Flag("in_flight"), Failures: int(v.Int("failures")), Reasks: int(v.Int("reasks")), Feedback: v.Raw("feedback"), Session: v.Text("session"),
-		Refused: v.Raw("refused"), Stopped: v.Flag("stopped"), Rejected: v.Text("rejected"), Said: v.Text("said"), Aside: v.Flag("aside"), Used: keptUsage(v.Sub("used")), Note: v.Text("note"), Cut: v.Text("cut"), Mail: v.Text("mail"),
+		Refused: v.Raw("refused"), Stopped: v.Flag("stopped"), Rejected: v.Text("rejected"), Said: v.Text("said"), Aside: v.Flag("aside"), Used: keptUsage(v.Sub("used")), Tools: toolsOf(v.Sub("tools")), Note: v.Text("note"), Cut: v.Text("cut"), Mail: v.Text("mail"),
 		Told: toldOf(v.Sub("told")), Permissions: permissionsOf(v.Sub("permissions")), Offered: v.Flag("offered"), Claim: int(v.Int("claim")), Worker: v.Text("worker"),
 		Lease: time.Duration(v.Int("lease")), Serving: int(v.Int("serving")), Shut: v.Raw("shut"),
 		Ceilings: effect.CeilingsOf(v.Raw("ceilings")), Held: v.Text("held"), Heard: int(v.Int("heard")),

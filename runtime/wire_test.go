@@ -375,6 +375,28 @@ def main():
 	}
 }
 
+// TestResultsOfABehaviourAreKept: a Result has the fields that the run's behaviour began with.
+func TestResultsOfABehaviourAreKept(t *testing.T) {
+	const script = `
+def main():
+    gate("go", options = ["yes"])
+    r = agent("maker")
+    return [hasattr(r, "tools"), str(r).count("tools = ")]
+`
+	w := newWorld(t)
+	early := w.restsUnder(effect.BehaviourToollessResult, script, effect.Settings{})
+	late := w.restsUnder(effect.BehaviourToollessResult+1, script, effect.Settings{})
+	for run, want := range map[string]string{early: "[false,0]", late: "[true,1]"} {
+		w.signal(answer(run, "go", "yes"))
+		if end := w.until(run, runtime.Completed, runtime.Failed); string(end.Output) != want {
+			t.Errorf("got %s, want %s: %v", end.Output, want, end.Error)
+		}
+		if _, err := w.reruns().Replay(w.ctx, runtime.ReplayRequest{Run: run}); err != nil {
+			t.Errorf("executed again: %v", err)
+		}
+	}
+}
+
 // TestChargesOfABehaviourAreKept: what a run began with decides where it meets its limits, also when a
 // later build carries it, reads its checkpoint, executes its journal again or starts others.
 func TestChargesOfABehaviourAreKept(t *testing.T) {

@@ -80,10 +80,8 @@ func sampleOf(typ string) starlark.HasAttrs {
 	case "set":
 		return new(starlark.Set)
 	}
-	for _, t := range effect.RecordTypes() {
-		if t.Name == typ {
-			return effect.NewRecord(t, make([]starlark.Value, len(t.Fields))...)
-		}
+	if t := effect.TypeNamed(typ); t != nil {
+		return effect.NewRecord(t, make([]starlark.Value, len(t.Fields))...)
 	}
 	return nil
 }

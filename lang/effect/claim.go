@@ -132,7 +132,13 @@ func Identities(v starlark.Value) (names []string, ok bool) {
 	case starlark.String:
 		return []string{string(v)}, true
 	case *Record:
-		fields := map[*RecordType][]string{ResultType: {"agent", "backend"}, DecisionType: {"by"}}[v.typ]
+		var fields []string
+		switch {
+		case v.IsResult():
+			fields = []string{"agent", "backend"}
+		case v.typ == DecisionType:
+			fields = []string{"by"}
+		}
 		for _, f := range fields {
 			if name, _ := starlark.AsString(v.Field(f)); name != "" && !slices.Contains(names, name) {
 				names = append(names, name)

@@ -43,6 +43,9 @@ const BehaviourUnbounded = 1
 // Outcome which is not ok for one that has failed. Later a branch fails only when it raises.
 const BehaviourReturnedFails = 2
 
+// BehaviourToollessResult is the last one whose Results have no field tools.
+const BehaviourToollessResult = 3
+
 // Keeps tells whether a run that was recorded with a behaviour goes on.
 func (e *Environment) Keeps(behaviour uint32) bool {
 	return behaviour == e.Behaviour || e.Since > 0 && e.Since <= behaviour && behaviour < e.Behaviour

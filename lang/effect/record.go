@@ -22,8 +22,10 @@ type RecordType struct {
 
 // The record types. Result, Outcome, Response, Completed and ToolResult are true when ok; a Decision has no truth value.
 var (
-	ResultType = &RecordType{Name: "Result", Fields: []string{"ok", "status", "output", "text", "error", "note", "agent", "backend", "attempts",
-		"degraded", "usage", "step"}}
+	ResultType = &RecordType{Name: "Result", Fields: append(slices.Clone(earlyResultType.Fields), "tools")}
+	// earlyResultType is a Result as runs up to [BehaviourToollessResult] have it.
+	earlyResultType = &RecordType{Name: "Result", Fields: []string{"ok", "status", "output", "text", "error", "note", "agent",
+		"backend", "attempts", "degraded", "usage", "step"}}
 	DecisionType = &RecordType{Name: "Decision", Fields: []string{"choice", "reason", "payload", "by", "via", "at", "timed_out"}, ok: -1,
 		hint: "a Decision has no truth value; use .choice"}
 	OutcomeType  = &RecordType{Name: "Outcome", Fields: []string{"ok", "status", "value", "error"}}
@@ -50,11 +52,42 @@ var (
 )
 
 // recordTypes are the types by their number on the wire.
-var recordTypes = [...]*RecordType{ResultType, DecisionType, OutcomeType, ErrorType, EventType, ResponseType, RoleType, VerdictType, ReplyType,
-	MessageType, HandleType, QuestionType, CompletedType, ToolServerType, ToolResultType, ItemType}
+var recordTypes = [...]*RecordType{earlyResultType, DecisionType, OutcomeType, ErrorType, EventType, ResponseType, RoleType, VerdictType, ReplyType,
+	MessageType, HandleType, QuestionType, CompletedType, ToolServerType, ToolResultType, ItemType, ResultType}
 
-// RecordTypes lists the types by their number on the wire.
+// RecordTypes lists the types by their number on the wire. Two may have one name; scripts are given the later one, but in runs
+// of an earlier behaviour.
 func RecordTypes() []*RecordType { return slices.Clone(recordTypes[:]) }
+
+// TypeNamed is the newest type of a name, nil for none.
+func TypeNamed(name string) *RecordType {
+	for _, t := range slices.Backward(recordTypes[:]) {
+		if t.Name == name {
+			return t
+		}
+	}
+	return nil
+}
+
+// IsResult tells whether a record is what an agent's reply came to, of whatever behaviour.
+func (r *Record) IsResult() bool { return r.typ == ResultType || r.typ == earlyResultType }
+
+// ResultAt is a Result as a run of a behaviour has it, and any other value as it is. What an earlier one does not tell
+// is an empty list.
+func ResultAt(v starlark.Value, behaviour uint32) starlark.Value {
+	r, ok := v.(*Record)
+	if !ok || !r.IsResult() {
+		return v
+	}
+	early := behaviour > 0 && behaviour <= BehaviourToollessResult
+	switch {
+	case early && r.typ == ResultType:
+		return NewRecord(earlyResultType, slices.Clone(r.fields[:len(earlyResultType.Fields)])...)
+	case !early && r.typ == earlyResultType:
+		return NewRecord(ResultType, append(slices.Clone(r.fields), starlark.NewList(nil))...)
+	}
+	return v
+}
 
 // Record is an immutable value with named fields, equal by fields and unhashable. Its children are ordinary values: .output may be
 // a dict that the script changes.

@@ -82,7 +82,8 @@ func constants(t *testing.T) string {
 			}
 		}
 	}
-	for _, typ := range effect.RecordTypes() {
+	// A build that does not know the types behind these refuses the runs that have them, by their behaviour.
+	for _, typ := range effect.RecordTypes()[:16] {
 		fmt.Fprintln(&out, typ.Name, typ.Fields)
 	}
 	return strings.Join(strings.Fields(out.String()), " ")

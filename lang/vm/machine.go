@@ -120,6 +120,14 @@ func newMachine(img *Image) *Machine {
 	return m
 }
 
+// behaviour is the number of the builtins' behaviour, 0 for the newest.
+func (m *Machine) behaviour() uint32 {
+	if m.image == nil {
+		return 0
+	}
+	return m.image.env.Behaviour
+}
+
 // behaves sets what has changed since earlier behaviours.
 func (m *Machine) behaves(img *Image) {
 	m.early, m.strict, m.sizes = false, false, &realSizes

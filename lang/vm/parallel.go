@@ -234,7 +234,7 @@ func (m *Machine) branchOutcome(v starlark.Value, e *Error) *effect.Record {
 		return newOutcome("error", starlark.None, e.Effect().Record())
 	}
 	if r, ok := v.(*effect.Record); ok && m.strict && !bool(r.Truth()) {
-		if t := r.RecordType(); t == effect.ResultType || t == effect.OutcomeType {
+		if r.IsResult() || r.RecordType() == effect.OutcomeType {
 			return newOutcome("error", v, r.Field("error"))
 		}
 	}

@@ -171,7 +171,11 @@ func (m *Machine) outcomeValue(o *effect.Outcome) (starlark.Value, error) {
 		return nil, o.Err
 	}
 	m.charge(m.sizes.value * len(o.Value)) // a byte can stand for an element
-	return o.Value.Value()
+	v, err := o.Value.Value()
+	if err != nil {
+		return nil, err
+	}
+	return effect.ResultAt(v, m.behaviour()), nil
 }
 
 // emit adds to what the slice gives out. Much output ends the slice early, so that commits stay small.

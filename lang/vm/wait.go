@@ -141,7 +141,7 @@ func (m *Machine) rule(w *wait, v starlark.Value) error {
 func stopped(o *effect.Outcome) *effect.Outcome {
 	v, err := o.Value.Value()
 	result, ok := v.(*effect.Record)
-	if err != nil || o.Err != nil || !ok || result.RecordType() != effect.ResultType {
+	if err != nil || o.Err != nil || !ok || !result.IsResult() {
 		return o
 	}
 	result = result.With("ok", starlark.False).With("status", starlark.String("stopped"))

@@ -78,7 +78,7 @@ func (s *session) complete(c *acpTool) {
 func (s *session) decided(c *acpTool, allowed bool, by string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.say("permission", "tool", c.Title, "kind", c.Kind, "id", c.ID, "allowed", allowed, "by", by)
+	s.say("permission", "tool", c.Title, "name", c.group(), "kind", c.Kind, "id", c.ID, "allowed", allowed, "by", by)
 	if !allowed && by == "gate" {
 		s.rejected = c.Title
 	}

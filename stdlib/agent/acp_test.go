@@ -133,8 +133,8 @@ func TestACPEvents(t *testing.T) {
 		t.Errorf("got %s, session %q", show(r), r.Session)
 	}
 	want := strings.Join([]string{`session {"id": "new1"}`, `thinking {"text": "Hm."}`, `plan {"items": [{"text": "look", "completed": True}]}`, `delta {"text": "I look."}`,
-		`tool {"name": "Read a", "id": "t1", "kind": "read", "input": {"of": "Read a"}}`, `tool_result {"id": "t1", "ok": True}`, `link {"url": "https://example.org/", "text": "a link"}`,
-		`permission {"tool": "make", "kind": "execute", "id": "t2", "allowed": True, "by": "policy"}`, `delta {"text": "make: allow. "}`, `usage {"usd": 0.5}`, `context {"used": 100, "size": 1000}`}, "\n")
+		`tool {"name": "Read a", "id": "t1", "kind": "read", "input": {"of": "Read a"}}`, `tool_result {"id": "t1", "name": "read", "ok": True}`, `link {"url": "https://example.org/", "text": "a link"}`,
+		`permission {"tool": "make", "name": "execute", "kind": "execute", "id": "t2", "allowed": True, "by": "policy"}`, `delta {"text": "make: allow. "}`, `usage {"usd": 0.5}`, `context {"used": 100, "size": 1000}`}, "\n")
 	if got := strings.Join(s.events, "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

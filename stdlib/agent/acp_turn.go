@@ -122,6 +122,14 @@ type acpTool struct {
 	Told      bool                   `json:"-"` // it is in the journal
 }
 
+// group is what calls of one tool have in common: the kind, and the name of a tool of a server.
+func (c *acpTool) group() string {
+	if c.Kind == "" || c.Kind == string(acp.ToolKindOther) {
+		return firstOf(c.Title, c.ID)
+	}
+	return c.Kind
+}
+
 // maxCalls is how many calls are remembered: those that somebody may still be asked about.
 const maxCalls = 256
 
@@ -257,6 +265,6 @@ func (t *acpTurn) tool(told acpTool) {
 		t.calls[c.ID] = c
 	}
 	if told.Status == string(acp.ToolCallStatusCompleted) || told.Status == string(acp.ToolCallStatusFailed) {
-		t.say("tool_result", "id", c.ID, "ok", told.Status == string(acp.ToolCallStatusCompleted))
+		t.say("tool_result", "id", c.ID, "name", c.group(), "ok", told.Status == string(acp.ToolCallStatusCompleted))
 	}
 }

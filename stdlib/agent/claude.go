@@ -24,6 +24,7 @@ type claude struct {
 	strict  bool
 	session string
 	tokens  map[string]usage // of the messages so far, by their ids: each is told of with each of its blocks
+	tools   toolNames
 	result  *claudeLine
 	refused *fault // by the model's API, which claude would ask again
 }
@@ -129,6 +130,9 @@ func (c *claude) line(line string, emit emitter) (counts bool) {
 		if l.SessionID != "" {
 			c.session = l.SessionID
 		}
+		for _, d := range l.Denials {
+			emit.say("permission", "tool", d.Tool, "allowed", false, "by", "program")
+		}
 	}
 	return l.Type == "result"
 }
@@ -189,9 +193,10 @@ func (c *claude) content(raw json.RawMessage, emit emitter) {
 		case "thinking":
 			emit.say("thinking", "text", b.Thinking)
 		case "tool_use":
+			c.tools.begin(b.ID, b.Name)
 			emit.say("tool", "name", b.Name, "id", b.ID, "input", []byte(b.Input))
 		case "tool_result":
-			emit.say("tool_result", "id", b.ToolUseID, "ok", !b.IsError)
+			emit.say("tool_result", "id", b.ToolUseID, "name", c.tools.end(b.ToolUseID), "ok", !b.IsError)
 		}
 	}
 }

@@ -145,12 +145,16 @@ func (c *codex) item(l *codexLine, emit emitter) {
 
 func (c *codex) tool(kind, what string, l *codexLine, begun, done bool, emit emitter) {
 	it := &l.Item
+	if it.Server != "" {
+		kind = it.Server + "." + it.Tool
+	}
 	switch {
 	case begun:
 		emit.say("tool", "name", kind, "id", it.ID, "text", what)
 	case done:
 		if it.Status == "declined" {
 			c.declined = append(c.declined, what)
+			emit.say("permission", "tool", kind, "id", it.ID, "allowed", false, "by", "program")
 		}
 		emit.say("tool_result", "id", it.ID, "name", kind, "ok", it.Status != "failed" && it.Status != "declined", "changes", []byte(it.Changes))
 	}

@@ -20,7 +20,7 @@ import (
 type gemini struct {
 	session string
 	said    strings.Builder // since the last tool
-	tools   map[string]string
+	tools   toolNames
 	denials []string
 	result  *geminiLine
 }
@@ -98,19 +98,17 @@ func (g *gemini) line(line string, emit emitter) (counts bool) {
 }
 
 func (g *gemini) use(l *geminiLine, emit emitter) {
-	if g.tools == nil {
-		g.tools = map[string]string{}
-	}
-	g.tools[l.ToolID] = l.ToolName
+	g.tools.begin(l.ToolID, l.ToolName)
 	emit.say("tool", "name", l.ToolName, "id", l.ToolID, "input", []byte(l.Parameters))
 }
 
 func (g *gemini) used(l *geminiLine, emit emitter) {
-	name := g.tools[l.ToolID]
+	name := g.tools.end(l.ToolID)
 	if l.Status == "error" && (refusal(l.Error.Type+" "+l.Error.Message) || withheld(name, l.Error.Message)) {
-		g.denials = append(g.denials, firstOf(g.tools[l.ToolID], l.ToolID))
+		g.denials = append(g.denials, firstOf(name, l.ToolID))
+		emit.say("permission", "tool", firstOf(name, l.ToolID), "id", l.ToolID, "allowed", false, "by", "program")
 	}
-	emit.say("tool_result", "id", l.ToolID, "ok", l.Status != "error", "text", l.Error.Message)
+	emit.say("tool_result", "id", l.ToolID, "name", name, "ok", l.Status != "error", "text", l.Error.Message)
 }
 
 // ownTools are tools of Gemini CLI that it does not register where nobody could be asked about them:

@@ -177,3 +177,22 @@ func eventOf(line string) (*starlark.Dict, bool) {
 	event, ok := effect.ViewOf(d).Value("event").(*starlark.Dict)
 	return event, ok && effect.CheckName(effect.ViewOf(event).Text("kind")) == nil
 }
+
+// toolNames are the tools of the calls that have begun, by the calls' ids. Nil has none.
+type toolNames map[string]string
+
+func (n *toolNames) begin(id, tool string) {
+	if *n == nil {
+		*n = toolNames{}
+	}
+	if len(*n) < maxCalls {
+		(*n)[id] = tool
+	}
+}
+
+// end is the tool of a call that has ended, "" where that is not known.
+func (n toolNames) end(id string) string {
+	tool := n[id]
+	delete(n, id)
+	return tool
+}

@@ -190,7 +190,7 @@ func TestPresetEvents(t *testing.T) {
 		{"claude", lines(claudeInit, `{"type":"assistant","message":{"content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"I look."},{"type":"tool_use","id":"x","name":"Read","input":{"file_path":"a"}}]}}`,
 			`{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"x","content":"…","is_error":false}]}}`, claudeResult(`"result":"ok"`)), "s1", []string{
 			`session {"id": "s1", "model": "opus"}`, `thinking {"text": "hm"}`, `message {"text": "I look."}`,
-			`tool {"name": "Read", "id": "x", "input": {"file_path": "a"}}`, `tool_result {"id": "x", "ok": True}`}},
+			`tool {"name": "Read", "id": "x", "input": {"file_path": "a"}}`, `tool_result {"id": "x", "name": "Read", "ok": True}`}},
 		{"codex", lines(codexBegin, `{"type":"item.started","item":{"id":"i","type":"command_execution","command":"make","status":"in_progress"}}`,
 			`{"type":"item.completed","item":{"id":"i","type":"command_execution","command":"make","status":"completed","exit_code":0}}`,
 			`{"type":"item.updated","item":{"id":"p","type":"todo_list","items":[{"text":"look","completed":true}]}}`, codexSays("ok"), codexEnd), "t1", []string{
@@ -198,7 +198,7 @@ func TestPresetEvents(t *testing.T) {
 			`plan {"items": [{"text": "look", "completed": True}]}`, `message {"text": "ok"}`}},
 		{"gemini", lines(geminiInit, `{"type":"tool_use","tool_name":"ls","tool_id":"x","parameters":{"path":"."}}`,
 			`{"type":"tool_result","tool_id":"x","status":"error","error":{"type":"e","message":"no such folder"}}`, geminiSays("ok"), geminiEnd), "g1", []string{
-			`session {"id": "g1", "model": "pro"}`, `tool {"name": "ls", "id": "x", "input": {"path": "."}}`, `tool_result {"id": "x", "ok": False, "text": "no such folder"}`,
+			`session {"id": "g1", "model": "pro"}`, `tool {"name": "ls", "id": "x", "input": {"path": "."}}`, `tool_result {"id": "x", "name": "ls", "ok": False, "text": "no such folder"}`,
 			`delta {"text": "ok"}`}},
 	} {
 		s := stub(t, c.preset, "", c.script)
