@@ -215,24 +215,22 @@ type claim struct {
 	USD    float64 `json:"usd"`
 	Input  float64 `json:"input_tokens"`
 	Output float64 `json:"output_tokens"`
+
+	Model   string `json:"model"`
+	Claimed bool   `json:"claimed"`
 }
 
-func (c *claim) usage() *Usage {
+// told takes what was said of the cost of an attempt, nil for nothing.
+func (a *Try) told(c *claim) {
 	if c == nil {
-		return nil
+		return
 	}
-	return &Usage{MicroUSD: claimed(c.USD, 1e6), InputTokens: claimed(c.Input, 1), OutputTokens: claimed(c.Output, 1)}
-}
-
-// usageIn is what the end of an attempt says of its cost, nil if it says nothing.
-func usageIn(ev *Event) *Usage {
-	var data struct{ Usage *claim }
-	_ = json.Unmarshal(ev.Data, &data) // an engine's own, but for the claim
-	return data.Usage.usage()
+	a.Usage = &Usage{MicroUSD: claimed(c.USD, 1e6), InputTokens: claimed(c.Input, 1), OutputTokens: claimed(c.Output, 1)}
+	a.Model, a.Claimed = c.Model, c.Claimed
 }
 
 // toldIn is what an event of an attempt says of its cost so far, nil if it is about something else.
-func toldIn(ev *Event) *Usage {
+func toldIn(ev *Event) *claim {
 	var data struct {
 		Kind string
 		Data *claim
@@ -240,7 +238,7 @@ func toldIn(ev *Event) *Usage {
 	if !bytes.Contains(ev.Data, []byte(`"`+eventUsage+`"`)) || json.Unmarshal(ev.Data, &data) != nil || data.Kind != eventUsage {
 		return nil
 	}
-	return data.Data.usage()
+	return data.Data
 }
 
 // nameIn is the name of an agent as a request has it: a text, or a role.

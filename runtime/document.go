@@ -165,7 +165,9 @@ type Try struct {
 	Number    int        `json:"attempt"`
 	Class     string     `json:"class"` // how it ended: ok, retryable, invalid, degraded, final, uncertain, interrupted; "" while it is in flight
 	Backend   string     `json:"backend,omitempty"`
-	Usage     *Usage     `json:"usage,omitempty"` // what the backend says that it cost
+	Usage     *Usage     `json:"usage,omitempty"`   // what it took, as far as the backend tells
+	Model     string     `json:"model,omitempty"`   // that served, as the backend tells or the project says
+	Claimed   bool       `json:"claimed,omitempty"` // its cost is the program's own word; others are of a price table
 	StartedAt time.Time  `json:"started_at"`
 	EndedAt   *time.Time `json:"ended_at"`
 }

@@ -220,8 +220,8 @@ func (l *stepList) take(ev *Event) {
 		st.Attempts++
 		st.Tries = append(st.Tries, Try{Number: st.Attempts, StartedAt: ev.Time})
 	case AgentEvent.String():
-		if n, u := len(st.Tries), toldIn(ev); n > 0 && u != nil {
-			st.Tries[n-1].Usage = u
+		if n := len(st.Tries); n > 0 {
+			st.Tries[n-1].told(toldIn(ev))
 		}
 	case AttemptEnded.String():
 		st.Status = "waiting"
@@ -241,12 +241,13 @@ func (l *stepList) take(ev *Event) {
 
 // end takes how an attempt ended.
 func (a *Try) end(ev *Event) {
-	var data struct{ Class, Backend string }
+	var data struct {
+		Class, Backend string
+		Usage          *claim
+	}
 	_ = json.Unmarshal(ev.Data, &data) // an engine's own
 	a.Class, a.Backend, a.EndedAt = data.Class, data.Backend, &ev.Time
-	if u := usageIn(ev); u != nil {
-		a.Usage = u
-	}
+	a.told(data.Usage)
 }
 
 func (l *stepList) begin(ev *Event) {

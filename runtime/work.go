@@ -350,9 +350,19 @@ func (r *Report) events() ([]workEvent, *Refusal) {
 		if effect.CheckName(kind) != nil {
 			return nil, refuse(ErrBadPayload, "events[%d].kind: got %q, want the name of a kind of event", i, kind)
 		}
+		if kind == eventUsage {
+			claimCost(list.Index(i))
+		}
 		out = append(out, workEvent{kind, effect.MustEncode(list.Index(i))})
 	}
 	return out, nil
+}
+
+// claimCost marks the cost that a worker tells as its own word.
+func claimCost(usage starlark.Value) {
+	if d, ok := usage.(*starlark.Dict); ok && effect.ViewOf(d).Has("usd") {
+		_ = d.SetKey(starlark.String("claimed"), starlark.True) // of a value that nobody else has
+	}
 }
 
 // reply makes a reply of a report.
@@ -373,6 +383,7 @@ func (r *Report) reply(backend string) (effect.Reply, *Refusal) {
 		if _, ok := v.(*starlark.Dict); err != nil || !ok {
 			return out, refuse(ErrBadPayload, "usage: got %.60s, want an object", r.Usage)
 		}
+		claimCost(v)
 		out.Usage = v
 	}
 	switch r.Status {

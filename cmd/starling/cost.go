@@ -17,7 +17,7 @@ import (
 )
 
 // costGroups are by what cost sums up.
-var costGroups = [...]string{"agent", "backend", "day", "run"}
+var costGroups = [...]string{"agent", "backend", "model", "day", "run"}
 
 // costCommand is the verb cost.
 func (c *call) costCommand() *cobra.Command {
@@ -26,13 +26,14 @@ func (c *call) costCommand() *cobra.Command {
 		Use:     "cost [RUN]",
 		Short:   "Sum up what agents have cost",
 		GroupID: "look",
-		Long: `Sum up what agents have cost, as their backends say: of one run by agent, or of every run. Attempts that failed, or
-were stopped, count too, as far as they told before. What a backend does not tell is not in the sum; each request that was sent is in calls.
-The cost is "-" where nobody has told any and the project says no price. Days are those of UTC.`,
+		Long: `Sum up what agents have cost: of one run by agent, or of every run. Attempts that failed, or were stopped, count too, as
+far as they told before. What a backend does not tell is not in the sum; each request that was sent is in calls.
+A cost is "claimed" where the agent's program says it itself. Else it is that of the tokens, by the prices of the
+project as it was when the run began; it is "-" where the project says none. Days are those of UTC.`,
 		Args: operands(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.cost(cmd.Context(), args, by) },
 	}
-	cmd.Flags().StringVar(&by, "by", "", "sum up by `WHAT`: agent, backend, day or run (default: run, and agent of one run)")
+	cmd.Flags().StringVar(&by, "by", "", "sum up by `WHAT`: agent, backend, model, day or run (default: run, and agent of one run)")
 	c.jsonFlag(cmd)
 	return cmd
 }
@@ -49,28 +50,40 @@ type costDocument struct {
 	Trimmed map[string]uint64 `json:"trimmed,omitempty"`
 }
 
-// costRow is the sum of one agent, backend, day or run.
+// costRow is the sum of one agent, backend, model, day or run.
 type costRow struct {
 	Agent   string `json:"agent,omitempty"`
 	Backend string `json:"backend,omitempty"`
+	Model   string `json:"model,omitempty"`
 	Day     string `json:"day,omitempty"` // YYYY-MM-DD, UTC, of the requests
 	Run     string `json:"run,omitempty"`
 	Since   uint64 `json:"since,omitempty"` // of a run whose journal was trimmed: from which record on it is counted
 	costSum
 }
 
-func (r *costRow) name() string { return r.Agent + r.Backend + r.Day + r.Run }
+func (r *costRow) name() string { return r.Agent + r.Backend + r.Model + r.Day + r.Run }
 
 // costSum is a sum in the units that people know.
 type costSum struct {
-	USD          *float64 `json:"usd"` // nil where nobody has told any
+	USD          *float64 `json:"usd"`                   // nil where nobody has told any
+	ClaimedUSD   float64  `json:"claimed_usd,omitempty"` // the part of it that is the word of agents' programs
 	InputTokens  int64    `json:"input_tokens"`
 	OutputTokens int64    `json:"output_tokens"`
 	Calls        int64    `json:"calls"`
 }
 
-func sumOf(u runtime.Usage) costSum {
-	s := costSum{nil, u.InputTokens, u.OutputTokens, u.Calls}
+// spending is what was spent, and which part of its cost is claimed.
+type spending struct {
+	runtime.Usage
+	claimed int64 // millionths of a dollar
+}
+
+func (u spending) plus(v spending) spending {
+	return spending{u.Plus(v.Usage), u.claimed + v.claimed}
+}
+
+func (u spending) sum() costSum {
+	s := costSum{nil, float64(u.claimed) / 1e6, u.InputTokens, u.OutputTokens, u.Calls}
 	if u.MicroUSD > 0 {
 		usd := float64(u.MicroUSD) / 1e6
 		s.USD = &usd
@@ -81,21 +94,21 @@ func sumOf(u runtime.Usage) costSum {
 // costs collects sums.
 type costs struct {
 	doc   costDocument
-	sums  map[string]runtime.Usage
+	sums  map[string]spending
 	order []string // of the keys of sums, as they came
-	total runtime.Usage
+	total spending
 }
 
 func (c *call) cost(ctx context.Context, args []string, by string) error {
 	if by != "" && !slices.Contains(costGroups[:], by) {
-		return usage(diagnostic.DidYouMean(by, costGroups[:]), "cost: --by: got %q, want agent, backend, day or run", by)
+		return usage(diagnostic.DidYouMean(by, costGroups[:]), "cost: --by: got %q, want agent, backend, model, day or run", by)
 	}
 	s, err := c.door().Look(ctx)
 	if err != nil {
 		return err
 	}
 	defer c.leave(s)
-	all := costs{doc: costDocument{Schema: runtime.Schema, By: by, Rows: []costRow{}}, sums: map[string]runtime.Usage{}}
+	all := costs{doc: costDocument{Schema: runtime.Schema, By: by, Rows: []costRow{}}, sums: map[string]spending{}}
 	runs, err := all.runs(ctx, s, args)
 	if err != nil {
 		return err
@@ -148,21 +161,39 @@ func (all *costs) add(ctx context.Context, e runtime.Engine, run string) error {
 		all.doc.Trimmed[run] = since
 	}
 	if all.doc.By == "run" {
-		all.count(run, runtime.Usage{})
+		all.count(run, spending{})
 	}
 	runtime.EachTry(steps, func(st *runtime.Step, t *runtime.Try, u runtime.Usage) {
-		all.count(map[string]string{"agent": st.Agent, "backend": t.Backend, "run": run,
-			"day": t.StartedAt.UTC().Format(time.DateOnly)}[all.doc.By], u)
+		spent := spending{Usage: u}
+		if t.Claimed {
+			spent.claimed = u.MicroUSD
+		}
+		all.count(all.doc.keyOf(run, st, t), spent)
 	})
 	return nil
 }
 
-func (all *costs) count(key string, u runtime.Usage) {
+// keyOf is the key of the sum that an attempt counts in.
+func (d *costDocument) keyOf(run string, st *runtime.Step, t *runtime.Try) string {
+	switch d.By {
+	case "agent":
+		return st.Agent
+	case "backend":
+		return t.Backend
+	case "model":
+		return t.Model
+	case "day":
+		return t.StartedAt.UTC().Format(time.DateOnly)
+	}
+	return run
+}
+
+func (all *costs) count(key string, u spending) {
 	if _, known := all.sums[key]; !known {
 		all.order = append(all.order, key)
 	}
-	all.sums[key] = all.sums[key].Plus(u)
-	all.total = all.total.Plus(u)
+	all.sums[key] = all.sums[key].plus(u)
+	all.total = all.total.plus(u)
 }
 
 // document is all sums, runs in the order of their list.
@@ -172,12 +203,14 @@ func (all *costs) document() costDocument {
 		slices.Sort(all.order)
 	}
 	for _, key := range all.order {
-		row := costRow{costSum: sumOf(all.sums[key])}
+		row := costRow{costSum: all.sums[key].sum()}
 		switch d.By {
 		case "agent":
 			row.Agent = key
 		case "backend":
 			row.Backend = key
+		case "model":
+			row.Model = key
 		case "day":
 			row.Day = key
 		default:
@@ -185,7 +218,7 @@ func (all *costs) document() costDocument {
 		}
 		d.Rows = append(d.Rows, row)
 	}
-	d.Total = sumOf(all.total)
+	d.Total = all.total.sum()
 	return d
 }
 
@@ -210,11 +243,18 @@ func printCost(out io.Writer, d costDocument) error {
 		usd := "-"
 		if s.USD != nil {
 			usd = runtime.Dollars(int64(*s.USD*1e6 + 0.5))
+			switch s.ClaimedUSD {
+			case 0:
+			case *s.USD:
+				usd += " claimed"
+			default:
+				usd += fmt.Sprintf(" (%s claimed)", runtime.Dollars(int64(s.ClaimedUSD*1e6+0.5)))
+			}
 		}
 		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\n", name, usd, s.InputTokens, s.OutputTokens, s.Calls)
 	}
 	for _, r := range d.Rows {
-		name := orElse(r.name(), "-") // an attempt that was cut does not say which backend served
+		name := orElse(r.name(), "-") // an attempt that was cut does not say which backend served, and some programs not which model
 		if r.Since > 0 {
 			name += fmt.Sprintf(" from record %d", r.Since)
 		}

@@ -38,7 +38,7 @@ func TestACP(t *testing.T) {
 		want       string
 	}{
 		{"a text", "", []string{"thinks=Hm.", "says=I look.", "tool=read:Read a", "says=All is ", "says=well."}, `ok text="All is well."`},
-		{"usage and cost", "", []string{"says=ok", "tokens=3:4", "cost=0.25"}, `ok text="ok" usage={"input_tokens": 4, "output_tokens": 4, "cached_tokens": 1, "usd": 0.25}`},
+		{"usage and cost", "", []string{"says=ok", "tokens=3:4", "cost=0.25"}, `ok text="ok" usage={"input_tokens": 4, "output_tokens": 4, "cached_tokens": 1, "usd": 0.25, "claimed": True}`},
 		{"garbage between", "", []string{"says=a", "garbage=", "says=b"}, `ok text="ab"`},
 		{"faster than it is heard", "", []string{"flood=20000"}, `ok text="` + strings.Repeat("x", 20000) + `"`},
 		{"nothing said", "", nil, "retryable agent: a: it ended its turn with an empty reply"},
@@ -134,7 +134,7 @@ func TestACPEvents(t *testing.T) {
 	}
 	want := strings.Join([]string{`session {"id": "new1"}`, `thinking {"text": "Hm."}`, `plan {"items": [{"text": "look", "completed": True}]}`, `delta {"text": "I look."}`,
 		`tool {"name": "Read a", "id": "t1", "kind": "read", "input": {"of": "Read a"}}`, `tool_result {"id": "t1", "name": "read", "ok": True}`, `link {"url": "https://example.org/", "text": "a link"}`,
-		`permission {"tool": "make", "name": "execute", "kind": "execute", "id": "t2", "allowed": True, "by": "policy"}`, `delta {"text": "make: allow. "}`, `usage {"usd": 0.5}`, `context {"used": 100, "size": 1000}`}, "\n")
+		`permission {"tool": "make", "name": "execute", "kind": "execute", "id": "t2", "allowed": True, "by": "policy"}`, `delta {"text": "make: allow. "}`, `usage {"usd": 0.5, "claimed": True}`, `context {"used": 100, "size": 1000}`}, "\n")
 	if got := strings.Join(s.events, "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

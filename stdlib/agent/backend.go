@@ -83,11 +83,10 @@ func ask(ctx context.Context, backends map[string]Backend, servers *tool.Servers
 	if d.Cassette != "" && d.Backend != backendCassette {
 		backend = recorder{backend, tapes}
 	}
-	if d.Price != (price{}) {
-		a = d.Price.pricing(a)
-	}
+	p := newPricing(a.Settings, d.Candidate)
+	a = p.attempt(a)
 	reply := backend.Ask(ctx, Question{Attempt: a, Definition: d, Request: request, hidden: secret.Given(a, d.Env), keys: secret.Keys(a, d.Env)})
-	reply.Backend, reply.Usage = d.Serves, d.Price.priced(reply.Usage)
+	reply.Backend, reply.Usage = d.Serves, p.priced(reply.Usage)
 	if a.GoesOn && reply.Err != nil && full().MatchString(reply.Err.Message) {
 		reply.Class = effect.Retryable // another attempt begins a new conversation
 	}

@@ -1,8 +1,6 @@
 package agent
 
 import (
-	"math"
-
 	"go.starlark.net/starlark"
 
 	"starling/lang/effect"
@@ -39,10 +37,10 @@ type Candidate struct {
 	Preset    string       // for command: which coding agent it is, "" for a program that speaks the protocol
 	Env       []string     // names of variables; of a model the one with its key
 	Function  string       // for scripted: name in the fake, or key of its dict agents
-	Model     string       // for presets, models and acp
+	Model     string       // for presets, models and acp, and what was recorded of them
 	URL       string       // for models: of the API, "" for its maker's
 	MaxTokens int64        // for models: of the reply, 0 for the default
-	Price     price        // for command, acp and models
+	Price     price        // of its tokens; else the project's for its model
 	Tools     []string     // for presets: what it may use in its own notation; for acp kinds of tools
 	Asks      bool         // for acp: people decide what it may do beside that
 	OwnFiles  bool         // for acp: it reads and writes files itself; runs of before it could be said have it false
@@ -71,13 +69,9 @@ func (c Candidate) steering() effect.Steering {
 	return effect.SteerNone
 }
 
-// price is in millionths of a US dollar per million tokens; 0 is not known.
-type price struct{ input, output int64 }
-
 func candidateOf(a project.Agent) Candidate {
-	micro := func(dollars float64) int64 { return int64(math.Round(dollars * 1e6)) }
 	return Candidate{Serves: a.Name, Backend: a.Backend, Command: a.Command, Preset: a.Preset, Env: a.Env, Model: a.Model, URL: a.URL, MaxTokens: a.MaxTokens,
-		Price: price{micro(a.Price.Input), micro(a.Price.Output)}, Tools: a.Tools, Modifies: a.Modifies, Asks: a.Permissions == project.AskPermissions, Tool: a.Tool,
+		Price: priceOf(a.Price), Tools: a.Tools, Modifies: a.Modifies, Asks: a.Permissions == project.AskPermissions, Tool: a.Tool,
 		OwnFiles: a.Backend == project.ACP && !a.Files, Mode: a.Mode, Login: a.Login}
 }
 
@@ -98,7 +92,7 @@ func (c Candidate) payload() effect.Payload {
 	}
 	return o.Text("backend", c.Backend).Text("serves", c.Serves).Texts("command", c.Command).Text("dir", c.Dir).Text("preset", c.Preset).Texts("env", c.Env).
 		Text("function", c.Function).Text("model", c.Model).Text("url", c.URL).Int("max_tokens", c.MaxTokens).Int("price_input", c.Price.input).
-		Int("price_output", c.Price.output).Texts("tools", c.Tools).Flag("modifies", c.Modifies).Flag("asks", c.Asks).Text("tool", c.Tool).Text("cassette", c.Cassette).Raws("servers", servers).
+		Int("price_output", c.Price.output).Int("price_cached", c.Price.cached).Texts("tools", c.Tools).Flag("modifies", c.Modifies).Flag("asks", c.Asks).Text("tool", c.Tool).Text("cassette", c.Cassette).Raws("servers", servers).
 		Text("sandbox", c.Sandbox).Texts("reads", c.Reads).Texts("writes", c.Writes).Texts("unheld", c.Unheld).
 		Flag("own_files", c.OwnFiles).Text("mode", c.Mode).Text("login", c.Login).Payload()
 }
@@ -113,7 +107,7 @@ func definitionOf(resolved starlark.Value, serving int) Definition {
 	}
 	d.Candidate = Candidate{Serves: v.Text("serves"), Backend: v.Text("backend"), Command: v.Texts("command"), Dir: v.Text("dir"), Preset: v.Text("preset"),
 		Env: v.Texts("env"), Function: v.Text("function"), Model: v.Text("model"), URL: v.Text("url"), MaxTokens: v.Int("max_tokens"),
-		Price: price{v.Int("price_input"), v.Int("price_output")}, Tools: v.Texts("tools"), Modifies: v.Flag("modifies"), Asks: v.Flag("asks"), Tool: v.Text("tool"), Cassette: v.Text("cassette"),
+		Price: price{v.Int("price_input"), v.Int("price_output"), v.Int("price_cached")}, Tools: v.Texts("tools"), Modifies: v.Flag("modifies"), Asks: v.Flag("asks"), Tool: v.Text("tool"), Cassette: v.Text("cassette"),
 		Sandbox: v.Text("sandbox"), Reads: v.Texts("reads"), Writes: v.Texts("writes"), Unheld: v.Texts("unheld"),
 		OwnFiles: v.Flag("own_files"), Mode: v.Text("mode"), Login: v.Text("login")}
 	if servers, ok := v.Value("servers").(*starlark.List); ok {

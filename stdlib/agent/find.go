@@ -60,7 +60,7 @@ func (f finder) agent(ctx context.Context, open *shelf, ask effect.View, past ma
 	}
 	return record("agent", starlark.String(name), "fault", starlark.None, "backends", starlark.NewList(serves),
 		"output", schema(r.Returns), "input", schema(said.Input), "attempts", starlark.MakeInt(1+r.Policy.Retries+r.Policy.Reasks),
-		"spent", spent(past, name), "price", candidates[0].Price.value())
+		"spent", spent(past, name), "price", candidates[0].price(p).value())
 }
 
 // resolve is what a call of the agent would be completed to.
@@ -220,14 +220,6 @@ func spent(past map[string]effect.Spent, agent string) starlark.Value {
 		tokens = record("input", starlark.MakeInt64(s.InputTokens), "output", starlark.MakeInt64(s.OutputTokens))
 	}
 	return record("calls", starlark.MakeInt64(s.Calls), "usd", usd, "tokens", tokens)
-}
-
-// value is the price in dollars per million tokens, None where it is not known.
-func (p price) value() starlark.Value {
-	if p == (price{}) {
-		return starlark.None
-	}
-	return record("input", starlark.Float(float64(p.input)/1e6), "output", starlark.Float(float64(p.output)/1e6))
 }
 
 // record makes a dict of pairs of names and values.

@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"go.starlark.net/starlark"
-
 	"starling/lang/effect"
 	"starling/stdlib/redact"
 	"starling/stdlib/tool"
@@ -100,7 +98,7 @@ func (m model) converse(ctx context.Context, q Question, t *turn) (said, error) 
 	var spent usage
 	used := func(tokens usage) {
 		u := spent.plus(tokens)
-		emit.used(u.withCost(q.Definition.Price.cost(u)))
+		emit.used(u.ofModel(q.Definition.Model))
 	}
 	for {
 		got, err := m.complete(ctx, *t, listener{d.add, used})
@@ -124,7 +122,7 @@ func (m model) converse(ctx context.Context, q Question, t *turn) (said, error) 
 }
 
 func (m model) judge(ctx context.Context, q Question, t turn, got said, err error) effect.Reply {
-	used := got.tokens.withCost(q.Definition.Price.cost(got.tokens))
+	used := got.tokens.ofModel(q.Definition.Model)
 	fail := func(f *fault) effect.Reply {
 		r := failed(effect.Errorf(f.kind, "%s: %s", q.Definition.Agent, q.shown(f.message, maxFault)), f.class)
 		r.After, r.Usage = f.after, used
@@ -149,49 +147,6 @@ func (m model) judge(ctx context.Context, q Question, t turn, got said, err erro
 		a.output, _ = fromStrict(q, []byte(a.text))
 	}
 	return a.reply(q.Definition.Agent, q.Returns)
-}
-
-// cost is what tokens cost, in US dollars; nil when no price is known, or no tokens are. What came from a cache counts as read.
-func (p price) cost(u usage) *float64 {
-	if p == (price{}) || u == (usage{}) {
-		return nil
-	}
-	usd := (float64(u.input)*float64(p.input) + float64(u.output)*float64(p.output)) / 1e12
-	return &usd
-}
-
-// priced adds what tokens cost to a usage that tells of tokens and of no cost: some programs say both.
-func (p price) priced(told starlark.Value) starlark.Value {
-	d, ok := told.(*starlark.Dict)
-	if !ok {
-		return told
-	}
-	if _, said, _ := d.Get(starlark.String("usd")); said {
-		return told
-	}
-	v := effect.ViewOf(d)
-	cost := p.cost(usage{input: max(0, v.Int("input_tokens")), output: max(0, v.Int("output_tokens"))})
-	if cost == nil {
-		return told
-	}
-	with := new(starlark.Dict)
-	for _, item := range d.Items() {
-		_ = with.SetKey(item[0], item[1]) // a fresh dict, and keys of another
-	}
-	_ = with.SetKey(starlark.String("usd"), starlark.Float(*cost))
-	return with
-}
-
-// pricing is an attempt whose usage is told with what it costs.
-func (p price) pricing(a *effect.Attempt) *effect.Attempt {
-	with := *a
-	with.Emit = func(kind string, data starlark.Value) {
-		if kind == "usage" {
-			data = p.priced(data)
-		}
-		a.Emit(kind, data)
-	}
-	return &with
 }
 
 // apiFault classifies a failure. next says that another backend may serve, so that one where nobody listens is as good as missing.

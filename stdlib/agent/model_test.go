@@ -158,14 +158,14 @@ func TestModels(t *testing.T) {
 			want    string
 		}{
 			{"a text", []func(http.ResponseWriter){d.reply(d.stops[0], "All is ", "well.")}, "",
-				`ok text="All is well." usage={"input_tokens": 10, "output_tokens": 5, "cached_tokens": 7, "usd": 6e-05}`},
+				`ok text="All is well." usage={"input_tokens": 10, "output_tokens": 5, "cached_tokens": 7, "model": "x", "usd": 6e-05}`},
 			{"structured output", []func(http.ResponseWriter){d.reply(d.stops[0], `{"n": 1, `, `"why": null}`)}, "{n: int, why?: string}",
-				`ok output={"n": 1} text="{\"n\": 1, \"why\": null}" usage={"input_tokens": 10, "output_tokens": 5, "cached_tokens": 7, "usd": 6e-05}`},
+				`ok output={"n": 1} text="{\"n\": 1, \"why\": null}" usage={"input_tokens": 10, "output_tokens": 5, "cached_tokens": 7, "model": "x", "usd": 6e-05}`},
 			{"a contract that no schema states", []func(http.ResponseWriter){d.reply(d.stops[0], "Here:\n```json\n[1]\n```")}, "[int]",
-				"ok output=[1] text=\"Here:\\n```json\\n[1]\\n```\" " + `usage={"input_tokens": 10, "output_tokens": 5, "cached_tokens": 7, "usd": 6e-05}`},
+				"ok output=[1] text=\"Here:\\n```json\\n[1]\\n```\" " + `usage={"input_tokens": 10, "output_tokens": 5, "cached_tokens": 7, "model": "x", "usd": 6e-05}`},
 			{"a server without schemas", []func(http.ResponseWriter){refuse(400, d.trouble("invalid_request_error", "output_config.format / response_format: unknown field")),
 				d.reply(d.stops[0], `Sure: {"n": 2}`)}, "{n: int}",
-				`ok output={"n": 2} text="Sure: {\"n\": 2}" usage={"input_tokens": 10, "output_tokens": 5, "cached_tokens": 7, "usd": 6e-05}`},
+				`ok output={"n": 2} text="Sure: {\"n\": 2}" usage={"input_tokens": 10, "output_tokens": 5, "cached_tokens": 7, "model": "x", "usd": 6e-05}`},
 			{"a rate limit", []func(http.ResponseWriter){refuse(429, d.trouble("rate_limit_error", "slow down"), "Retry-After", "17")}, "",
 				`retryable after 17s agent: a: the API says 429 rate_limit_error: slow down`},
 			{"overloaded", []func(http.ResponseWriter){refuse(529, d.trouble("overloaded_error", "busy"), "Retry-After-Ms", "1500")}, "",
@@ -309,7 +309,7 @@ func TestModelsStream(t *testing.T) {
 		}
 		want := []string{`delta {"text": "` + strings.Repeat("x", 1024) + `"}`, `delta {"text": "y"}`}
 		if d.backend == "anthropic" {
-			want = slices.Insert(want, 0, `usage {"input_tokens": 10, "output_tokens": 1, "cached_tokens": 7}`) // it says so at the beginning
+			want = slices.Insert(want, 0, `usage {"input_tokens": 10, "output_tokens": 1, "cached_tokens": 7, "model": "x"}`) // it says so at the beginning
 		}
 		if fmt.Sprint(st.events) != fmt.Sprint(want) {
 			t.Errorf("%s: got %v", d.backend, st.events)

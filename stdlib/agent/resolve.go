@@ -174,7 +174,8 @@ func (r resolver) candidate(s *effect.Settings, f *project.File, fake *fake, nam
 		tape = a.Cassette
 	}
 	if s.Cassettes == effect.CassettesPlay {
-		return Candidate{Serves: name, Backend: backendCassette, Cassette: tape, Modifies: a.Modifies, Tools: a.Tools}, nil
+		return Candidate{Serves: name, Backend: backendCassette, Cassette: tape, Modifies: a.Modifies, Tools: a.Tools,
+			Model: a.Model, Price: c.Price}, nil
 	}
 	c.Cassette = tape
 	return c, nil

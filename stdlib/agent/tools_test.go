@@ -46,7 +46,7 @@ func TestModelsUseTools(t *testing.T) {
 	for _, d := range []dialectOfAPI{anthropicSpeech(), openaiSpeech()} {
 		api := newAPI(t, d.asking("db__select", `{"query": "orders"}`, "db__drop", `{"table": "orders"}`), d.asking("db__fail", "{}"), d.reply(d.stops[0], "Three."))
 		s := toolStage(t, fmt.Sprintf("[agents.a]\nbackend = %q\nmodel = 'x'\nurl = %q\nenv = ['MODEL_KEY']\ntools = ['db.select', 'db.fail']\n", d.backend, api.URL))
-		want := `ok text="Three." usage={"input_tokens": 30, "output_tokens": 15, "cached_tokens": 7}`
+		want := `ok text="Three." usage={"input_tokens": 30, "output_tokens": 15, "cached_tokens": 7, "model": "x"}`
 		if got := show(s.ask(t.Context(), `agent("a", "How many orders?")`)); got != want {
 			t.Errorf("%s: got  %s\nwant %s", d.backend, got, want)
 		}

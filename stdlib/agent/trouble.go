@@ -108,6 +108,15 @@ func (u usage) dict() starlark.Value {
 	return d
 }
 
+// ofModel adds which model took them.
+func (u usage) ofModel(name string) starlark.Value {
+	v := u.dict()
+	if d, ok := v.(*starlark.Dict); ok {
+		_ = d.SetKey(starlark.String("model"), starlark.String(name)) // a fresh dict and a string key
+	}
+	return v
+}
+
 // withCost adds what the backend says that it cost, in US dollars.
 func (u usage) withCost(usd *float64) starlark.Value {
 	v := u.dict()

@@ -19,20 +19,20 @@ func TestUsageOfFailures(t *testing.T) {
 		name, events, want string
 		play               func(t *testing.T) *stage
 	}{
-		{"claude dies", `usage {"input_tokens": 10, "output_tokens": 2, "cached_tokens": 6}`, `{"input_tokens": 10, "output_tokens": 2, "cached_tokens": 6}`, func(t *testing.T) *stage {
+		{"claude dies", `usage {"input_tokens": 10, "output_tokens": 2, "cached_tokens": 6, "model": "opus"}`, `{"input_tokens": 10, "output_tokens": 2, "cached_tokens": 6, "model": "opus"}`, func(t *testing.T) *stage {
 			return stub(t, "claude", "", lines(claudeInit, claudeWorks, claudeWorks)+"kill -9 $$")
 		}},
-		{"claude fails", "", `{"input_tokens": 3, "output_tokens": 1, "usd": 0.5}`, func(t *testing.T) *stage {
+		{"claude fails", "", `{"input_tokens": 3, "output_tokens": 1, "usd": 0.5, "model": "opus", "claimed": True}`, func(t *testing.T) *stage {
 			return stub(t, "claude", "", lines(claudeInit, `{"type":"result","is_error":true,"result":"overloaded","total_cost_usd":0.5,"usage":{"input_tokens":3,"output_tokens":1}}`))
 		}},
 		{"codex is declined", "", `{"input_tokens": 9, "output_tokens": 2, "cached_tokens": 4}`, func(t *testing.T) *stage {
 			return stub(t, "codex", "", lines(codexBegin, `{"type":"item.completed","item":{"id":"i","type":"command_execution","command":"rm","status":"declined"}}`, codexEnd))
 		}},
-		{"gemini fails", "", `{"input_tokens": 7, "output_tokens": 3}`, func(t *testing.T) *stage {
+		{"gemini fails", "", `{"input_tokens": 7, "output_tokens": 3, "model": "pro"}`, func(t *testing.T) *stage {
 			return stub(t, "gemini", "", lines(geminiInit, `{"type":"result","status":"error","error":{"message":"no"},"stats":{"input_tokens":7,"output_tokens":3}}`))
 		}},
-		{"an ACP agent dies", `usage {"usd": 0.25}`, `{"usd": 0.25}`, func(t *testing.T) *stage { return acpStage(t, "", "cost=0.25", "cost=0.25", "die=") }},
-		{"a model breaks off", `usage {"input_tokens": 10, "output_tokens": 1, "cached_tokens": 7}`, `{"input_tokens": 10, "output_tokens": 1, "cached_tokens": 7}`, func(t *testing.T) *stage {
+		{"an ACP agent dies", `usage {"usd": 0.25, "claimed": True}`, `{"usd": 0.25, "claimed": True}`, func(t *testing.T) *stage { return acpStage(t, "", "cost=0.25", "cost=0.25", "die=") }},
+		{"a model breaks off", `usage {"input_tokens": 10, "output_tokens": 1, "cached_tokens": 7, "model": "x"}`, `{"input_tokens": 10, "output_tokens": 1, "cached_tokens": 7, "model": "x"}`, func(t *testing.T) *stage {
 			d := anthropicSpeech()
 			return modelStage(t, d, newAPI(t, hangUp(d.half("All"))).URL, "")
 		}},
@@ -61,10 +61,10 @@ func TestPrices(t *testing.T) {
 		{"codex", `{"input_tokens": 9, "output_tokens": 2, "cached_tokens": 4, "usd": 2.9e-05}`, func(t *testing.T) *stage {
 			return stub(t, "codex", price, lines(codexBegin, codexSays("Done."), codexEnd))
 		}},
-		{"gemini", `{"input_tokens": 5, "output_tokens": 4, "usd": 4.5e-05}`, func(t *testing.T) *stage {
+		{"gemini", `{"input_tokens": 5, "output_tokens": 4, "model": "pro", "usd": 4.5e-05}`, func(t *testing.T) *stage {
 			return stub(t, "gemini", price, lines(geminiInit, geminiSays("Done."), geminiEnd))
 		}},
-		{"claude, which says it", `{"input_tokens": 13, "output_tokens": 7, "cached_tokens": 10, "usd": 0.25}`, func(t *testing.T) *stage {
+		{"claude, which says it", `{"input_tokens": 13, "output_tokens": 7, "cached_tokens": 10, "usd": 0.25, "model": "opus", "claimed": True}`, func(t *testing.T) *stage {
 			return stub(t, "claude", price, lines(claudeInit, claudeResult(`"result":"Done."`)))
 		}},
 		{"an ACP agent", `{"input_tokens": 4, "output_tokens": 4, "cached_tokens": 1, "usd": 4.4e-05}`, func(t *testing.T) *stage {
@@ -82,7 +82,7 @@ func TestPrices(t *testing.T) {
 	t.Run("before it ends", func(t *testing.T) {
 		s := stub(t, "claude", price, lines(claudeInit, claudeWorks)+"kill -9 $$")
 		s.ask(t.Context(), `agent("a")`)
-		if got, want := s.told("usage"), `usage {"input_tokens": 10, "output_tokens": 2, "cached_tokens": 6, "usd": 3e-05}`; got != want {
+		if got, want := s.told("usage"), `usage {"input_tokens": 10, "output_tokens": 2, "cached_tokens": 6, "model": "opus", "usd": 3e-05}`; got != want {
 			t.Errorf("it told %s, want %s", got, want)
 		}
 	})
@@ -120,10 +120,10 @@ func TestUsageOfTheCancelled(t *testing.T) {
 		stage        *stage
 		events, want string
 	}{
-		{stub(t, "claude", "", lines(claudeInit, claudeWorks)+": >here; exec sleep 3600"), `usage {"input_tokens": 10, "output_tokens": 2, "cached_tokens": 6}`,
-			`{"input_tokens": 10, "output_tokens": 2, "cached_tokens": 6}`},
-		{acpStage(t, "", "cost=0.25", "tokens=3:4", "hang=here"), `usage {"usd": 0.25}`, `{"input_tokens": 4, "output_tokens": 4, "cached_tokens": 1, "usd": 0.25}`},
-		{model, `usage {"input_tokens": 10, "output_tokens": 1, "cached_tokens": 7, "usd": 1.2e-05}`, `{"input_tokens": 10, "output_tokens": 1, "cached_tokens": 7, "usd": 1.2e-05}`},
+		{stub(t, "claude", "", lines(claudeInit, claudeWorks)+": >here; exec sleep 3600"), `usage {"input_tokens": 10, "output_tokens": 2, "cached_tokens": 6, "model": "opus"}`,
+			`{"input_tokens": 10, "output_tokens": 2, "cached_tokens": 6, "model": "opus"}`},
+		{acpStage(t, "", "cost=0.25", "tokens=3:4", "hang=here"), `usage {"usd": 0.25, "claimed": True}`, `{"input_tokens": 4, "output_tokens": 4, "cached_tokens": 1, "usd": 0.25, "claimed": True}`},
+		{model, `usage {"input_tokens": 10, "output_tokens": 1, "cached_tokens": 7, "model": "x", "usd": 1.2e-05}`, `{"input_tokens": 10, "output_tokens": 1, "cached_tokens": 7, "model": "x", "usd": 1.2e-05}`},
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
@@ -148,9 +148,9 @@ func TestUsageOfACPSessions(t *testing.T) {
 		does []string
 		want string
 	}{
-		{[]string{"load", "before=0.5", "cost=0.75", "tokens=3:4"}, `{"input_tokens": 4, "output_tokens": 4, "cached_tokens": 1, "usd": 0.25}`},
-		{[]string{"load", "cost=0.75"}, `{"usd": 0.75}`},
-		{[]string{"before=0.5", "cost=0.25"}, `{"usd": 0.25}`},
+		{[]string{"load", "before=0.5", "cost=0.75", "tokens=3:4"}, `{"input_tokens": 4, "output_tokens": 4, "cached_tokens": 1, "usd": 0.25, "claimed": True}`},
+		{[]string{"load", "cost=0.75"}, `{"usd": 0.75, "claimed": True}`},
+		{[]string{"before=0.5", "cost=0.25"}, `{"usd": 0.25, "claimed": True}`},
 	} {
 		s := acpStage(t, "", append(c.does, "says=better")...)
 		r, fault := s.request(`agent("a", "Look.")`)
@@ -175,10 +175,10 @@ func TestUsageOfACPSessions(t *testing.T) {
 		s.await("here")
 		told <- effect.Steer{Message: "faster", Taken: func() {}}
 	}()
-	if got := s.env.Handlers["agent"].Perform(t.Context(), a).Usage; fmt.Sprint(got) != `{"input_tokens": 8, "output_tokens": 8, "cached_tokens": 2, "usd": 0.25}` {
+	if got := s.env.Handlers["agent"].Perform(t.Context(), a).Usage; fmt.Sprint(got) != `{"input_tokens": 8, "output_tokens": 8, "cached_tokens": 2, "usd": 0.25, "claimed": True}` {
 		t.Errorf("two turns: got %v", got)
 	}
-	if got, want := s.told("usage"), `usage {"usd": 0.25}; usage {"input_tokens": 4, "output_tokens": 4, "cached_tokens": 1, "usd": 0.25}`; got != want {
+	if got, want := s.told("usage"), `usage {"usd": 0.25, "claimed": True}; usage {"input_tokens": 4, "output_tokens": 4, "cached_tokens": 1, "usd": 0.25, "claimed": True}`; got != want {
 		t.Errorf("it told %s, want %s", got, want)
 	}
 }

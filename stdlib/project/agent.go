@@ -47,7 +47,7 @@ func (r *reader) agent(name string, t table) Agent {
 		Command:      r.strings(t, "command"),
 		Env:          r.variables(t),
 		URL:          r.url(t),
-		Price:        r.price(t),
+		Price:        r.priceAt(t, "price"),
 		MaxTokens:    r.bound(t, "max_tokens", 1),
 		Tools:        r.strings(t, "tools"),
 		Modifies:     r.flag(t, "modifies"),
@@ -238,29 +238,6 @@ func (r *reader) checkAddress(path []string, written, address string) {
 func IsAddress(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https") && u.User == nil
-}
-
-func (r *reader) price(t table) Price {
-	price, ok := r.table(t, "price")
-	if !ok {
-		return Price{}
-	}
-	r.onlyKeys(price, "input", "output")
-	return Price{Input: r.dollars(price, "input"), Output: r.dollars(price, "output")}
-}
-
-// dollars reads a number from 0 on.
-func (r *reader) dollars(t table, key string) float64 {
-	v, given := t.values[key]
-	n, ok := v.(float64)
-	if whole, isInt := v.(int64); isInt {
-		n, ok = float64(whole), true
-	}
-	if given && (!ok || !(n >= 0 && n <= 1e6)) {
-		r.refuse(t.at(key), show(v), "US dollars per million tokens", "")
-		return 0
-	}
-	return n
 }
 
 // patterns reads a list of patterns of paths.

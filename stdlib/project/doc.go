@@ -45,6 +45,8 @@
 //	grants.SCRIPT.files     "read", "write"        []         what it may do with the files of the workspace; write is to read, too
 //	grants.SCRIPT.programs  list of names          []         programs that it may run, of those in sh.allow
 //	grants.SCRIPT.tools     list of names          []         tool servers that it may use, or tools of them: "SERVER.TOOL", "SERVER.get_*"
+//	prices.MODEL            {input, output,        unknown    US dollars per million tokens of a model, by its name, or by the beginning of names: "claude-opus-*".
+//	                        cached}                           For agents without a price of their own; the model is the one that the program tells, else agents.NAME.model
 //	tools.NAME.command      list of strings        one of     a tool server, which speaks the Model Context Protocol on its standard input and output
 //	tools.NAME.url          address                the two    one that speaks it over HTTP
 //	tools.NAME.env          list of names          []         environment variables that the program is given, beside what every program needs
@@ -87,7 +89,8 @@
 //	agents.NAME.model       string                 program's  the model; required for anthropic and openai
 //	agents.NAME.url         address                maker's    of a model's API, without /v1 for anthropic and with it for openai
 //	agents.NAME.max_tokens  int, from 1            16384      of a model's reply; for openai the model's own
-//	agents.NAME.price       {input, output}        unknown    US dollars per million tokens, from which usage.usd is computed where a program tells tokens and no cost; cached input counts as input
+//	agents.NAME.price       {input, output,        [prices]   US dollars per million tokens, from which usage.usd is computed where a program tells tokens and no
+//	                        cached}                           cost; cached input counts as input unless its own price is given
 //	agents.NAME.cassette    path                   none       exchanges with it, relative to this file: "run --record" adds to them, "starling test" plays them
 //	agents.NAME.tools       list of names          []         the tools that it may use: a tool server, a tool of it ("SERVER.TOOL", "SERVER.get_*"), and for presets
 //	                                                          what they may use without asking, in their own notation; for acp kinds of tools such as

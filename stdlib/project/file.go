@@ -3,6 +3,7 @@ package project
 import (
 	"path"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -47,6 +48,7 @@ type File struct {
 	Secrets  []Secret
 	Tools    []Tool   // in the order of the file
 	Notify   []Notify // in the order of the file
+	Prices   []ModelPrice
 
 	Protected []string // patterns of paths that no script changes, beside those of [File.Named]
 	Filters   []string // of git's filters, the names of those that commits go through
@@ -162,7 +164,31 @@ type Agent struct {
 }
 
 // Price is what a model costs, in US dollars per million tokens; 0 is not known.
-type Price struct{ Input, Output float64 }
+type Price struct {
+	Input, Output float64
+	Cached        float64 // of input that came from a cache; 0 is as other input
+}
+
+// ModelPrice is one [prices.MODEL].
+type ModelPrice struct {
+	Model string // a name, or the beginning of names with "*" behind it
+	Price
+}
+
+// PriceOf is the price of a model: that of its name, else that of the longest beginning.
+func (f *File) PriceOf(model string) (Price, bool) {
+	best, found := ModelPrice{}, false
+	for _, p := range f.Prices {
+		if p.Model == model {
+			return p.Price, true
+		}
+		prefix, open := strings.CutSuffix(p.Model, "*")
+		if open && strings.HasPrefix(model, prefix) && (!found || len(p.Model) > len(best.Model)) {
+			best, found = p, true
+		}
+	}
+	return best.Price, found
+}
 
 // Limits are the bounds of asking an agent.
 type Limits struct {

@@ -77,7 +77,7 @@ func (t table) element(key string, i int) []string { return append(t.at(key), in
 
 func (r *reader) project(t table) *File {
 	r.onlyKeys(t, "fake", "protected", "git", "machine", "owner", "store", "defaults", "agents",
-		"grants", "secrets", "sh", "tools", "notify")
+		"grants", "secrets", "sh", "tools", "notify", "prices")
 	f := &File{Shell: Shell{Sandbox: WholeSandbox}, Protected: r.patterns(t, "protected")}
 	if git, ok := r.table(t, "git"); ok {
 		r.onlyKeys(git, "filters")
@@ -138,6 +138,9 @@ func (r *reader) project(t table) *File {
 			}
 		}
 		r.checkUses(f, tools)
+	}
+	if prices, ok := r.table(t, "prices"); ok {
+		f.Prices = r.prices(prices)
 	}
 	if notify, ok := r.table(t, "notify"); ok {
 		for _, name := range r.inOrder(notify) {

@@ -80,11 +80,11 @@ reviewer: command[] ["./reviewer.py" "--strict"] env=[REVIEWER_API_KEY HTTP_DEBU
 fast: command[] ["fast"] env=[HTTP_DEBUG] timeout=0s retries=- reasks=- instructions="" input= output=
 played: scripted[] [] env=[] timeout=0s retries=- reasks=- instructions="" input= output=
 coder: command[] ["claude"]claude env=[] timeout=0s retries=- reasks=- instructions="" input= output=
-  model=opus url= max_tokens=0 price={0 0} tools=[Read] modifies=true
+  model=opus url= max_tokens=0 price={0 0 0} tools=[Read] modifies=true
 gpt: openai[] [] env=[OPENAI_API_KEY] timeout=0s retries=- reasks=- instructions="" input= output=
-  model=m url=http://localhost:1/v1 max_tokens=99 price={1 2.5} tools=[] modifies=false
+  model=m url=http://localhost:1/v1 max_tokens=99 price={1 2.5 0} tools=[] modifies=false
 sonnet: anthropic[] [] env=[] timeout=0s retries=- reasks=- instructions="" input= output=
-  model=s url= max_tokens=0 price={0 0} tools=[] modifies=false
+  model=s url= max_tokens=0 price={0 0 0} tools=[] modifies=false
 any: [coder gpt] [] env=[] timeout=0s retries=- reasks=- instructions="" input= output=
 `
 	if got := describe(f); got != want {
@@ -171,7 +171,7 @@ starling.toml:2:2: table a already exists
 starling.toml:1:1: unknown key naem
   | naem = 1
   | ^^^^
-  = help: the keys here are fake, protected, git, machine, owner, store, defaults, agents, grants, secrets, sh, tools, notify
+  = help: the keys here are fake, protected, git, machine, owner, store, defaults, agents, grants, secrets, sh, tools, notify, prices
 `},
 		{agent + "tiemout = '3s'\n", `
 starling.toml:3:1: unknown key agents.a.tiemout
