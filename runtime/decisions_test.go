@@ -270,7 +270,7 @@ func TestKeptStoresHaveTheirDecisions(t *testing.T) {
 		w := newWorld(t)
 		w.unseen = true
 		w.load(file)
-		if err := runtimetest.DecisionsAgree(w.ctx, runtime.NewReader(w.store.Reader(), environment(nothingDone))); err != nil {
+		if err := runtimetest.DecisionsAgree(w.ctx, runtime.NewReader(w.store.Reader(), environment(nothingDone), nil)); err != nil {
 			t.Errorf("%s, a reader: %v", file, err)
 		}
 		w.open()

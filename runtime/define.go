@@ -150,7 +150,7 @@ func (e *Local) mayTake(c Caller, name string) error {
 		return err
 	}
 	trusted := *settings
-	if _, now, err := e.compareTrust(settings); err != nil {
+	if _, now, err := compareTrust(e.store, e.opts.Named, settings); err != nil {
 		return err
 	} else if now.Was != nil {
 		trusted.Project = now.Was

@@ -262,7 +262,7 @@ func TestTheIndexIsMadeAnew(t *testing.T) {
 		p.e.Close()
 		s := spoil(p.store.Reopen())
 		r := &plot{t: t, ctx: p.ctx}
-		reader := runtime.NewReader(s.Reader(), environment(nothingDone))
+		reader := runtime.NewReader(s.Reader(), environment(nothingDone), nil)
 		l, err := reader.List(p.ctx, runtime.Query{Limit: 12})
 		gates, failed := reader.List(p.ctx, runtime.Query{Limit: 12, Gates: true})
 		if err != nil || failed != nil || told(l)+told(gates) != want {

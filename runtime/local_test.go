@@ -58,7 +58,7 @@ func (w *world) check() {
 	if w.spoiled {
 		return
 	}
-	if err := w.history.Collect(w.ctx, runtime.NewReader(w.store.Reader(), environment(w.perform))); err != nil {
+	if err := w.history.Collect(w.ctx, runtime.NewReader(w.store.Reader(), environment(w.perform), nil)); err != nil {
 		w.t.Error(err)
 	}
 	if err := w.history.Check(); err != nil {

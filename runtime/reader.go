@@ -30,18 +30,20 @@ func newReader(store Store) reader {
 	return reader{store: store, carried: func(string) bool { return false }, needs: func(string) int64 { return 0 }, clock: time.Now, lists: new(lists), mu: new(sync.Mutex), changed: map[string]chan struct{}{}}
 }
 
-// NewReader returns an engine that only reads: Get, List, Watch without Follow and Blob answer, as do Defined and Replay, everything else is refused. It is what a
-// command that prints and leaves uses when the store has no owner.
-func NewReader(store Store, env *effect.Environment) Engine {
+// NewReader returns an engine that only reads: Get, List, Watch without Follow and Blob answer, as do Defined, Replay and
+// Trust that only looks, everything else is refused. It is what a command that prints and leaves uses when the store has
+// no owner. named is as [Options].Named.
+func NewReader(store Store, env *effect.Environment, named func(*effect.Settings) map[string]string) Engine {
 	r := newReader(store)
 	form, _ := indexKept(store, store.Info().Epoch)
 	r.lists.good = form == indexForm // without it every row is read
-	return &readOnly{reader: r, programs: programs{env: env}}
+	return &readOnly{reader: r, programs: programs{env: env}, named: named}
 }
 
 type readOnly struct {
 	reader
 	programs programs
+	named    func(*effect.Settings) map[string]string
 }
 
 var errReadOnly = refuse(ErrKindReadOnly, "the store is open for reading only")

@@ -234,7 +234,7 @@ func (p *agentPlan) reply(a *effect.Attempt, n int) effect.Reply {
 func (s *simulation) durable(a *effect.Attempt) {
 	want := fmt.Sprintf(`"attempt":%d`, a.Number)
 	found := false
-	err := runtime.NewReader(s.owner.Load().store.Reader(), nil).Watch(s.ctx, runtime.WatchRequest{Run: a.Run}, func(ev runtime.Event) error {
+	err := runtime.NewReader(s.owner.Load().store.Reader(), nil, nil).Watch(s.ctx, runtime.WatchRequest{Run: a.Run}, func(ev runtime.Event) error {
 		found = found || ev.Type == "attempt.started" && ev.Step == a.Step && strings.Contains(string(ev.Data), want)
 		return nil
 	})

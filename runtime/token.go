@@ -235,9 +235,6 @@ func (e *Local) attemptSecret(run string, st *step) (secret string, forget func(
 	}
 }
 
-// Trust is refused.
-func (*readOnly) Trust(context.Context, TrustRequest) (*Trust, error) { return nil, errReadOnly }
-
 // AddToken is refused.
 func (*readOnly) AddToken(context.Context, TokenRequest) (*Token, error) { return nil, errReadOnly }
 

@@ -290,7 +290,7 @@ func TestRunIsReadWhileItIsTrimmed(t *testing.T) {
 	w.rests(run)
 	w.each("s/", func([]byte) []byte { return nil })
 	trimmed := false
-	reader := runtime.NewReader(&meddler{Store: w.store.Reader(), do: func() { trimmed = len(w.trim(10)) == 1 }}, environment(w.perform))
+	reader := runtime.NewReader(&meddler{Store: w.store.Reader(), do: func() { trimmed = len(w.trim(10)) == 1 }}, environment(w.perform), nil)
 	got, err := reader.Get(w.ctx, run)
 	if err != nil || !trimmed || len(got.Gates) != 1 || got.Gates[0].Gate != "more#2" {
 		t.Errorf("got %+v, %v; trimmed again: %v", got, err, trimmed)

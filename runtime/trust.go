@@ -85,11 +85,23 @@ func (e *Local) Trust(ctx context.Context, r TrustRequest) (*Trust, error) {
 		return nil, err
 	}
 	defer e.hold(prefixTrust)()
-	t, now, err := e.compareTrust(&r.Settings)
+	t, now, err := compareTrust(e.store, e.opts.Named, &r.Settings)
 	if err != nil || r.Look || t.Known && !t.Changed() {
 		return t, err
 	}
 	return t, e.keepTrust(ctx, t.Folder, now)
+}
+
+// Trust compares a project, and refuses to trust it.
+func (r *readOnly) Trust(ctx context.Context, q TrustRequest) (*Trust, error) {
+	if !q.Look {
+		return nil, errReadOnly
+	}
+	if err := need(ctx, CanAdmin, "look at what is trusted"); err != nil {
+		return nil, err
+	}
+	t, _, err := compareTrust(r.store, r.named, &q.Settings)
+	return t, err
 }
 
 // trusted refuses a project that has changed since somebody trusted it. The first is trusted.
@@ -98,7 +110,7 @@ func (e *Local) trusted(ctx context.Context, s *effect.Settings) error {
 		return nil
 	}
 	defer e.hold(prefixTrust)()
-	t, now, err := e.compareTrust(s)
+	t, now, err := compareTrust(e.store, e.opts.Named, s)
 	switch {
 	case err != nil:
 		return err
@@ -113,13 +125,13 @@ func (e *Local) trusted(ctx context.Context, s *effect.Settings) error {
 }
 
 // compareTrust holds a project against what is trusted of it, and gives what would be trusted.
-func (e *Local) compareTrust(s *effect.Settings) (*Trust, *trustRow, error) {
+func compareTrust(store Store, named func(*effect.Settings) map[string]string, s *effect.Settings) (*Trust, *trustRow, error) {
 	t := &Trust{Folder: projectFolder(s)}
 	now := &trustRow{Project: s.Project}
-	if e.opts.Named != nil {
-		now.Files = e.opts.Named(s)
+	if named != nil {
+		now.Files = named(s)
 	}
-	text, err := e.store.Get([]byte(prefixTrust + t.Folder))
+	text, err := store.Get([]byte(prefixTrust + t.Folder))
 	if errors.Is(err, ErrNoKey) {
 		return t, now, nil
 	}

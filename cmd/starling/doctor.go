@@ -21,17 +21,22 @@ import (
 
 // doctorCommand is the verb doctor.
 func (c *call) doctorCommand() *cobra.Command {
+	var ask bool
 	cmd := &cobra.Command{
 		Use:     "doctor",
 		Short:   "Say what is missing here, and how to mend it",
 		GroupID: "look",
-		Long: `Look at the project file, the store, the backends of every agent, secrets, tool servers, who is notified, git and the sandbox. Nothing is changed and no agent is asked: that its program or its key is there does not say that it answers.
-starling agents test NAME asks one for a word.
+		Long: `Look at the project file, the store, the backends of every agent, secrets, tool servers, who is notified, git and the sandbox.
+The programs of agents and tool servers are started and asked for their version, their login and their tools; APIs of
+models are asked for their list of models. That costs nothing, and no model is called: starling agents test NAME asks
+an agent for a word.
 
-The exit code is 1 when something is wrong; what is only not there (marked -) is no fault.`,
+Nothing is started, and no key is sent, for a project that was not run here or trusted as it is now; --ask does it all
+the same. The exit code is 1 when something is wrong; what is only not there (marked -) is no fault.`,
 		Args: operands(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.doctor(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.doctor(cmd.Context(), ask) },
 	}
+	cmd.Flags().BoolVar(&ask, "ask", false, "start programs and ask APIs of a project that is not trusted yet, too")
 	c.jsonFlag(cmd)
 	return cmd
 }
@@ -58,8 +63,8 @@ type doctorDocument struct {
 	Findings []finding `json:"findings"`
 }
 
-func (c *call) doctor(ctx context.Context) error {
-	found := append(c.examineProject(ctx), c.examineStore(ctx))
+func (c *call) doctor(ctx context.Context, ask bool) error {
+	found := append(c.examineProject(ctx, ask), c.examineStore(ctx))
 	found = append(found, examineGit(ctx), c.examineCallers())
 	found = append(found, c.examineSandbox(ctx)...)
 	for _, f := range found {
@@ -78,13 +83,13 @@ func (c *call) doctor(ctx context.Context) error {
 		}
 	}
 	if slices.ContainsFunc(found, func(f finding) bool { return f.Part == "agent" && f.State == healthy }) {
-		c.print("no agent was asked, so logins and keys were not tried: %s asks one for a word", c.command("agents", "test", "NAME"))
+		c.print("no model was called: %s asks an agent for a word", c.command("agents", "test", "NAME"))
 	}
 	return nil
 }
 
 // examineProject looks at the project file and at the agents in it.
-func (c *call) examineProject(ctx context.Context) []finding {
+func (c *call) examineProject(ctx context.Context, ask bool) []finding {
 	if c.place.project == "" {
 		return []finding{{"project", "", absent, "there is no " + projectFile + ", so scripts find no agents", `write one: [agents.NAME], then preset = "claude"`}}
 	}
@@ -93,20 +98,30 @@ func (c *call) examineProject(ctx context.Context) []finding {
 		return []finding{{"project", "", faulty, strings.TrimSpace(err.Error()), "starling check shows the lines"}}
 	}
 	found := []finding{{"project", "", healthy, c.place.project, ""}}
+	meets := &meeting{c: c, settings: s}
+	if why := c.distrust(ctx, s); why != "" && !ask {
+		meets = nil
+		found = append(found, finding{"greetings", "", absent, "nothing was started and no key was sent: " + why,
+			c.command("doctor", "--ask") + " does it all the same"})
+	}
 	names, err := agent.Names(agent.Machines(c.env), s)
 	if err != nil {
 		return append(found, finding{"project", "", faulty, err.Error(), ""})
 	}
 	var views []agentView
 	for _, name := range names {
-		v, _, _ := c.viewAgent(s, name)
+		v, _, candidates := c.viewAgent(s, name)
 		views = append(views, v)
+		meets.agents(v.Backends, candidates)
 	}
+	servers := c.projectServers(s)
+	meets.servers(servers)
+	meets.wait(ctx)
 	for _, v := range views {
-		found = append(found, examineAgent(v, views))
+		found = append(found, examineAgent(v, views, meets))
 	}
 	found = append(found, c.examineSecrets(ctx, s)...)
-	found = append(found, c.examineTools(s)...)
+	found = append(found, examineTools(servers, meets)...)
 	return append(found, c.examineNotify(ctx, s)...)
 }
 
@@ -140,46 +155,61 @@ func (c *call) examineNotify(ctx context.Context, s *effect.Settings) (found []f
 	return found
 }
 
-// examineTools looks at the tool servers of the project, and starts none.
-func (c *call) examineTools(s *effect.Settings) []finding {
+// projectServers are the tool servers of the project.
+func (c *call) projectServers(s *effect.Settings) []serverView {
 	f, err := project.Parse(s.ProjectFile, s.Project)
 	if err != nil {
 		return nil // the project was read before
 	}
-	var found []finding
-	for _, v := range c.viewServers(s, f) {
-		state, is := healthy, v.Is
+	return c.viewServers(s, f)
+}
+
+// examineTools looks at the tool servers of the project.
+func examineTools(servers []serverView, meets *meeting) (found []finding) {
+	for _, v := range servers {
+		is := finding{"tools", v.Name, healthy, v.Is, v.Mend}
 		if v.Lacks != "" {
-			state, is = faulty, v.Is+": "+v.Lacks
+			is.State, is.Is = faulty, v.Is+": "+v.Lacks
+		} else {
+			meets.of("tools " + v.Name).tell(&is)
 		}
-		found = append(found, finding{"tools", v.Name, state, is, v.Mend})
+		found = append(found, is)
 	}
 	return found
 }
 
-// examineAgent is wrong when none of the backends can serve an agent that is not itself one of several that serve another.
-func examineAgent(a agentView, all []agentView) finding {
+// examineAgent says what the best of an agent's backends says. It is no fault where none can serve an agent
+// that is itself one of several that serve another.
+func examineAgent(a agentView, all []agentView, meets *meeting) finding {
 	if a.Fault != "" {
 		return finding{"agent", a.Name, faulty, a.Fault, ""}
 	}
-	f := finding{"agent", a.Name, faulty, "", a.Backends[0].Mend}
-	for _, other := range all {
-		if len(other.Backends) > 1 && slices.ContainsFunc(other.Backends, func(b backendView) bool { return b.Name == a.Name }) {
-			f.State = absent
-		}
-	}
 	var parts []string
+	var best finding
 	for _, b := range a.Backends {
-		state := b.What
-		if b.Lacks == "" {
-			f.State, f.Mend = healthy, ""
+		one := finding{"agent", b.Name, healthy, b.What, b.Mend}
+		if b.Lacks != "" {
+			one.State, one.Is = faulty, b.What+": "+b.Lacks
 		} else {
-			state += ": " + b.Lacks
+			meets.of("agent " + b.Name).tell(&one)
 		}
-		parts = append(parts, state)
+		parts = append(parts, one.Is)
+		if len(parts) == 1 || best.State == faulty && one.State != faulty || one.State == healthy && best.State != healthy {
+			best = one
+		}
 	}
-	f.Is = strings.Join(parts, "; else ")
-	return f
+	serves := func(other agentView) bool {
+		return len(other.Backends) > 1 &&
+			slices.ContainsFunc(other.Backends, func(b backendView) bool { return b.Name == a.Name })
+	}
+	if best.State == faulty && slices.ContainsFunc(all, serves) {
+		best.State = absent
+	}
+	if best.State == healthy {
+		best.Mend = ""
+	}
+	best.Part, best.Name, best.Is = "agent", a.Name, strings.Join(parts, "; else ")
+	return best
 }
 
 // examineStore reads the store without starting anything.

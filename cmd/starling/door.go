@@ -104,7 +104,7 @@ func openReader(dir string, env *effect.Environment) (runtime.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return runtime.NewReader(store, env), nil
+	return runtime.NewReader(store, env, project.Digests), nil
 }
 
 // uncertain refuses to own a store where the project requires what the machine lacks, and where its

@@ -72,6 +72,8 @@ type session struct {
 	ways  []string // in which it lets itself be logged in
 	id    string
 
+	version string // as it tells it, "" where it does not
+
 	raw       []byte         // the line that is being heard, keys and all
 	over      atomic.Bool    // nothing is done for the process any more
 	unread    chan struct{}  // a place for each answer that the process has not read
@@ -118,21 +120,26 @@ func unserved(_ context.Context, method string, _ json.RawMessage) (any, *acp.Re
 	return nil, acp.NewMethodNotFound(method)
 }
 
-// converse greets the program, opens a session and has it take turns until it has heard all that it is told.
-func (s *session) converse(ctx context.Context) *fault {
+// meet greets the program, logs in where that is said and opens a session.
+func (s *session) meet(ctx context.Context) (resumes bool, f *fault) {
 	init, err := acp.SendRequest[greeting](s.conn, ctx, acp.AgentMethodInitialize, s.hello())
 	if err != nil {
-		return s.broken(err)
+		return false, s.broken(err)
 	}
 	if init.ProtocolVersion != acp.ProtocolVersionNumber {
-		return &fault{message: fmt.Sprintf("it speaks version %d of the protocol, and this build version %d", init.ProtocolVersion, acp.ProtocolVersionNumber), kind: effect.KindAgent,
+		return false, &fault{message: fmt.Sprintf("it speaks version %d of the protocol, and this build version %d", init.ProtocolVersion, acp.ProtocolVersionNumber), kind: effect.KindAgent,
 			class: effect.Final, said: true}
 	}
 	if f := s.login(ctx, init.Logins); f != nil {
-		return f
+		return false, f
 	}
-	s.able = init.AgentCapabilities
-	resumes, f := s.open(ctx)
+	s.able, s.version = init.AgentCapabilities, init.Info.Version
+	return s.open(ctx)
+}
+
+// converse has the program take turns until it has heard all that it is told.
+func (s *session) converse(ctx context.Context) *fault {
+	resumes, f := s.meet(ctx)
 	if f != nil {
 		return f
 	}

@@ -21,6 +21,9 @@ type greeting struct {
 	ProtocolVersion   acp.ProtocolVersion   `json:"protocolVersion"`
 	AgentCapabilities acp.AgentCapabilities `json:"agentCapabilities"`
 	Logins            []named               `json:"authMethods"`
+	Info              struct {
+		Version string `json:"version"`
+	} `json:"agentInfo"`
 }
 
 // named is an entry of a list of what can be chosen.

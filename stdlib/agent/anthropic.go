@@ -78,13 +78,18 @@ type anthropicUsage struct {
 	Written int64 `json:"cache_creation_input_tokens"`
 }
 
+func toAnthropic(d Definition, key, path string, body any) wireRequest {
+	w := wireRequest{base: firstOf(d.URL, anthropicURL), path: path, body: body,
+		header: map[string]string{"Anthropic-Version": anthropicVersion}}
+	if key != "" {
+		w.header["X-Api-Key"] = key
+	}
+	return w
+}
+
 // askAnthropic streams a reply of the Messages API.
 func askAnthropic(ctx context.Context, t turn, l listener) (said, error) {
-	w := wireRequest{base: firstOf(t.definition.URL, anthropicURL), path: "v1/messages",
-		body: anthropicBody(t), header: map[string]string{"Anthropic-Version": anthropicVersion}}
-	if t.key != "" {
-		w.header["X-Api-Key"] = t.key
-	}
+	w := toAnthropic(t.definition, t.key, "v1/messages", anthropicBody(t))
 	var got said
 	var text strings.Builder
 	err := w.send(ctx, func(data []byte) bool {

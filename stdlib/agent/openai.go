@@ -85,13 +85,17 @@ type openaiChunk struct {
 	} `json:"usage"`
 }
 
+func toOpenAI(d Definition, key, path string, body any) wireRequest {
+	w := wireRequest{base: firstOf(d.URL, openaiURL), path: path, body: body, header: map[string]string{}}
+	if key != "" {
+		w.header["Authorization"] = "Bearer " + key
+	}
+	return w
+}
+
 // askOpenAI streams a reply of the Chat Completions API, which most servers of models speak.
 func askOpenAI(ctx context.Context, t turn, l listener) (said, error) {
-	w := wireRequest{base: firstOf(t.definition.URL, openaiURL), path: "chat/completions",
-		body: openaiBody(t), header: map[string]string{}}
-	if t.key != "" {
-		w.header["Authorization"] = "Bearer " + t.key
-	}
+	w := toOpenAI(t.definition, t.key, "chat/completions", openaiBody(t))
 	var got said
 	var text, refusal strings.Builder
 	err := w.send(ctx, func(data []byte) bool {

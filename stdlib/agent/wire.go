@@ -19,6 +19,7 @@ const (
 )
 
 // wireRequest is a request to a model's API: JSON that is answered by a stream of server-sent events.
+// One without a body asks what there is.
 type wireRequest struct {
 	base, path string
 	header     map[string]string
@@ -37,7 +38,7 @@ func staying(r *http.Request, via []*http.Request) error {
 // send gives the data of each event to hear until it says that it is enough. Beside what the
 // connection fails with, the error is an *apiError: a refusal, or trouble within the stream.
 func (w wireRequest) send(ctx context.Context, hear func(data []byte) (more bool)) error {
-	response, err := w.post(ctx)
+	response, err := w.do(ctx)
 	if err != nil {
 		return err
 	}
@@ -62,20 +63,26 @@ func (w wireRequest) send(ctx context.Context, hear func(data []byte) (more bool
 	return nil
 }
 
-func (w wireRequest) post(ctx context.Context) (*http.Response, error) {
+// do posts the body or, where there is none, gets what is there.
+func (w wireRequest) do(ctx context.Context) (*http.Response, error) {
 	base, err := url.Parse(w.base)
 	if err != nil {
 		return nil, err
 	}
-	body, err := json.Marshal(w.body)
+	method, body := http.MethodGet, []byte(nil)
+	if w.body != nil {
+		method = http.MethodPost
+		if body, err = json.Marshal(w.body); err != nil {
+			return nil, err
+		}
+	}
+	r, err := http.NewRequestWithContext(ctx, method, base.JoinPath(w.path).String(), bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, base.JoinPath(w.path).String(), bytes.NewReader(body))
-	if err != nil {
-		return nil, err
+	if w.body != nil {
+		r.Header.Set("Content-Type", "application/json")
 	}
-	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	r.Header.Set("User-Agent", "starling")
 	for name, value := range w.header {
