@@ -20,7 +20,7 @@ const (
 func (e *Local) survey(run string, q effect.Survey) (*effect.Known, *effect.Error) {
 	known := &effect.Known{Past: map[string]effect.Spent{}}
 	for _, name := range q.Workflows {
-		known.Workflows = append(known.Workflows, e.workflow(name))
+		known.Workflows = append(known.Workflows, e.workflow(name, q.Names))
 	}
 	if !q.Past {
 		return known, nil
@@ -38,13 +38,17 @@ func (e *Local) survey(run string, q effect.Survey) (*effect.Known, *effect.Erro
 }
 
 // workflow looks a definition up, as a call of run would, and reads what its inputs must be.
-func (e *Local) workflow(name string) effect.Workflow {
+func (e *Local) workflow(name string, names bool) effect.Workflow {
 	if !NamesDefinition(name) {
 		return effect.Workflow{Fault: "want the name of a script that is defined: starling define NAME FILE" + ScriptSuffix}
 	}
 	found, err := e.definitions(name)
 	if err != nil {
-		return effect.Workflow{Fault: err.Error() + e.definedHere(name)}
+		fault := err.Error()
+		if names {
+			fault += e.definedHere(name)
+		}
+		return effect.Workflow{Fault: fault}
 	}
 	d := found[0]
 	p, err := e.programs.of(d.Bundle, func() ([]byte, error) { return e.store.Get([]byte(prefixBlob + d.Bundle)) })

@@ -110,6 +110,7 @@ type Look struct {
 // Survey says what is wanted of what the engine keeps beside the run that asks.
 type Survey struct {
 	Workflows []string // scripts that are defined, as run takes their names
+	Names     bool     // whether the fault of one that is not there names those that are
 	Past      bool     // what agents have spent in other runs, the newest ones
 }
 

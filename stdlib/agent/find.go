@@ -23,8 +23,9 @@ type finder struct {
 
 func (f finder) perform(ctx context.Context, a *effect.Attempt) effect.Reply {
 	args := effect.ViewOf(a.Args)
-	// A script of others is not told what agents have spent in runs that it may know nothing of.
-	known, fault := a.Known(effect.Survey{Workflows: args.Texts("workflows"), Past: args.Has("agents") && a.Settings.Grant == ""})
+	// A script of others is not told of runs and scripts that it may know nothing of.
+	own := a.Settings.Grant == ""
+	known, fault := a.Known(effect.Survey{Workflows: args.Texts("workflows"), Names: own, Past: own && args.Has("agents")})
 	if fault != nil {
 		return effect.Reply{Err: fault}
 	}
