@@ -117,7 +117,9 @@ type Gate struct {
 	Target     string          `json:"target"`           // "" is anybody
 	Quorum     int             `json:"quorum,omitempty"` // how many must choose the same, where one is not enough
 	Data       json.RawMessage `json:"data"`
-	Schema     json.RawMessage `json:"schema"` // JSON Schema of the payload, null for none
+	Schema     json.RawMessage `json:"schema"`             // JSON Schema of the payload, null for none
+	Contract   string          `json:"contract,omitempty"` // the same as the script has it
+	Editable   bool            `json:"editable,omitempty"` // a payload takes the place of the data; without one it stays
 	OpenedAt   time.Time       `json:"opened_at"`
 	Deadline   *time.Time      `json:"deadline"`
 	AnswerWith string          `json:"answer_with"` // the command that answers it

@@ -276,9 +276,9 @@ func gateDocument(run, name string, opened time.Time, v effect.View, to contract
 	args := v.Sub("args")
 	now := gate{Level: int(v.Int("level"))}
 	g := Gate{Address: run + "/" + name, Gate: name, Prompt: args.Text("prompt"), Options: gateOptions(args), Target: now.target(args), OpenedAt: opened,
-		Data: jsonOf(shownData(args, to)), Schema: []byte("null")}
+		Data: jsonOf(shownData(args, to)), Schema: []byte("null"), Editable: args.Flag("editable")}
 	if c, ok := args.Value("schema").(*contract.Contract); ok {
-		g.Schema = []byte(c.Schema(contract.Validate).JSON())
+		g.Schema, g.Contract = []byte(c.Schema(contract.Validate).JSON()), c.String()
 	}
 	if due := timeOf(v, "deadline"); !due.IsZero() {
 		g.Deadline = &due
@@ -312,7 +312,8 @@ func answerWith(g Gate) string {
 	cmd := "starling signal " + shellQuote(g.Address)
 	if len(g.Options) > 0 {
 		cmd += " --choice " + shellQuote(g.Options[0].Name)
-	} else {
+	}
+	if !g.Editable && (len(g.Options) == 0 || g.Contract != "") {
 		cmd += " --data JSON"
 	}
 	if g.Target != "" {

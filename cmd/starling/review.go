@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/form"
 	"starling/cmd/starling/repl"
 	"starling/runtime"
 )
@@ -25,6 +25,10 @@ func (c *call) reviewCommand() *cobra.Command {
 		GroupID: "decisions",
 		Long: `Show each open gate with its options by number and take its answer: a number or the name of an option, and the reason behind it. Words alone are the reason of the option "other", if there is
 one. Where there are no options the answer is JSON, or words. An empty line leaves the gate open, the end of the input leaves them all.
+
+A gate with a contract is filled in field by field: a text is written without quotes, an empty line
+takes what stands there, the default, or leaves out what may be left out, and a record may be given whole, as JSON.
+What does not fit is asked again. Where the data may be changed, "keep" leaves it and "edit" goes through it.
 
 A question about what is known shows the entry and what is proposed. "ask WORDS" asks wellspring, and the question comes again with what it says; "edit" takes the text that is to stand there, from
 $VISUAL, $EDITOR or the lines that follow, up to a single full stop; "reject WORDS" leaves the entry, and that is kept. Questions that wait while no run asks them are asked by one that this starts.
@@ -159,23 +163,23 @@ func (s *asking) askAbout(ctx context.Context, g runtime.Gate, number string) (r
 	if text := gateData(g); text != "" {
 		s.notice("%s", text)
 	}
-	for i, o := range g.Options {
-		name := o.Name
-		if _, err := strconv.Atoi(name); err == nil || o.Description == "" {
-			name = ""
-		}
-		s.notice("  %d) %s", i+1, orElse(strings.TrimPrefix(name+": "+o.Description, ": "), o.Name))
+	f, put := form.Form{Line: s.lines.Line, Say: s.notice}, g
+	if knownReview(g.Data).Entry != "" {
+		put.Contract = "" // one of its options brings a text, which sendAnswer asks for
 	}
 	for {
-		line, err := s.lines.Line(ctx, "> ")
-		if line = strings.TrimSpace(line); err != nil || line == "" {
-			return nil, false, err
+		sig, err := f.Answer(ctx, put)
+		if errors.Is(err, form.ErrLeft) {
+			return nil, false, nil
 		}
-		receipt, asks, err := s.sendAnswer(ctx, g, line)
+		if err == nil {
+			receipt, asks, err = s.sendAnswer(ctx, g, sig)
+		}
 		if err == nil {
 			return receipt, asks, nil
 		}
-		if errors.Is(err, io.EOF) || errors.Is(err, repl.ErrAborted) {
+		if s.leaves(ctx, err) {
+			s.later(g)
 			return nil, false, err
 		}
 		refused := runtime.AsRefusal(err)
@@ -190,15 +194,24 @@ func (s *asking) askAbout(ctx context.Context, g runtime.Gate, number string) (r
 	}
 }
 
-// sendAnswer answers a gate with what somebody has typed.
-func (s *asking) sendAnswer(ctx context.Context, g runtime.Gate, line string) (*runtime.Receipt, bool, error) {
-	sig, err := answerOf(g, line)
-	if err != nil {
-		return nil, false, err
+// leaves tells whether an error is that whoever sits here has gone.
+func (s *asking) leaves(ctx context.Context, err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, repl.ErrAborted) || ctx.Err() != nil
+}
+
+// later says how a gate is answered that was left open.
+func (s *asking) later(g runtime.Gate) {
+	s.notice("left open; to answer it later:\n    %s", s.command("review"))
+	for _, line := range s.answers(g) {
+		s.notice("    %s", line)
 	}
+}
+
+// sendAnswer answers a gate with what somebody has typed.
+func (s *asking) sendAnswer(ctx context.Context, g runtime.Gate, sig runtime.Signal) (*runtime.Receipt, bool, error) {
 	about := knownReview(g.Data).Entry != ""
 	if about && sig.Choice == optionEdit {
-		text := sig.Reason
+		text, err := sig.Reason, error(nil)
 		if text == "" {
 			if text, err = s.textFor(ctx, s.lines, g); err != nil {
 				return nil, false, err
@@ -214,35 +227,6 @@ func (s *asking) sendAnswer(ctx context.Context, g runtime.Gate, line string) (*
 	sig.Run, sig.Env, sig.As, sig.Key = r.Run, s.values(r.Env), s.wanted.target, requestKey("")
 	receipt, err := s.session.Signal(ctx, sig)
 	return receipt, about && sig.Choice == optionAsk, err
-}
-
-// answerOf reads an answer: the number or name of an option with a reason behind it, a reason alone, or a payload where there are no options.
-func answerOf(g runtime.Gate, line string) (runtime.Signal, error) {
-	run, gate, _ := strings.Cut(g.Address, "/")
-	sig := runtime.Signal{Kind: runtime.SignalAnswer, Run: run, Gate: gate}
-	if len(g.Options) == 0 {
-		if sig.Data = json.RawMessage(line); !json.Valid(sig.Data) {
-			sig.Data, _ = json.Marshal(line) // a text
-		}
-		return sig, nil
-	}
-	first, rest, _ := strings.Cut(line, " ")
-	named := func(name string) int {
-		return slices.IndexFunc(g.Options, func(o runtime.Option) bool { return o.Name == name })
-	}
-	n, err := strconv.Atoi(first)
-	at := n - 1 // by number first: that is what stands on the screen, whatever the options are called
-	if err != nil || at < 0 || at >= len(g.Options) {
-		at = named(first)
-	}
-	if at < 0 && err != nil {
-		at, rest = named("other"), line
-	}
-	if at >= 0 {
-		sig.Choice, sig.Reason = g.Options[at].Name, strings.TrimSpace(rest)
-		return sig, nil
-	}
-	return sig, runtime.Refuse(runtime.ErrBadChoice, "", "got %q, want a number from 1 to %d", first, len(g.Options))
 }
 
 // tellAll follows the runs that were answered, one after another, until they rest. A sitting shows

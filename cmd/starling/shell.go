@@ -50,7 +50,8 @@ func (c *call) command(words ...string) string {
 // answers lists the commands that answer a gate: one per option, or one that asks for a payload.
 func (c *call) answers(g runtime.Gate) []string {
 	var more []string
-	if len(g.Schema) > 0 && string(g.Schema) != "null" || len(g.Options) == 0 {
+	asked := len(g.Schema) > 0 && string(g.Schema) != "null" || len(g.Options) == 0
+	if asked && !g.Editable { // what may be edited may also be kept
 		more = append(more, "--data", sample(g.Schema))
 	}
 	if g.Target != "" {

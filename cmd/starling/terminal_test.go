@@ -234,19 +234,91 @@ func TestReplKilledInStatement(t *testing.T) {
 	id := s.expect(`session ([a-z0-9]+);`)
 	s.enter(">>> ", `n = [gate("g", prompt = "number %d" % i).payload for i in range(2)]`)
 	s.expect(`g: number 0`)
-	s.enter("JSON> ", "10")
+	s.enter("answer> ", "10")
 	s.expect(`g#2: number 1`)
-	s.expect("JSON> $")
+	s.expect("answer> $")
 	s.cmd.Process.Signal(syscall.SIGKILL)
 	s.end()
 
 	s = openScreen(t, dir, "repl", "--resume", id)
 	s.expect(`g#2: number 1`)
-	s.enter("JSON> ", "twenty")
-	s.expect(`got twenty, want JSON`)
-	s.enter("JSON> ", "20")
+	s.enter("answer> ", "twenty")
 	s.enter(">>> ", "n")
-	s.expect(`\n\[10, 20\]\n`)
+	s.expect(`\n\[10, "twenty"\]\n`)
+}
+
+// TestReplForm: a form is filled in at prompts, and Ctrl-C in the middle of it leaves the gate open;
+// the session goes on there, and with what somebody else has answered meanwhile.
+func TestReplForm(t *testing.T) {
+	dir := sitDown(t)
+	s := openScreen(t, dir, "repl")
+	id := s.expect(`session ([a-z0-9]+);`)
+	s.enter(">>> ", `d = gate("g", options = {"yes": "do it"}, schema = contract("{n: int, to: {who: string}}"))`)
+	s.expect(`1\) yes: do it`)
+	s.enter("yes> ", "1 at once")
+	s.enter("n> ", "x")
+	s.expect(`n: got "x", want int`)
+	s.enter("n> ", "7")
+	s.expect("to.who> $")
+	s.tty.WriteString("\x03")
+	s.expect(`starling signal ` + id + `/g --choice yes --data `)
+	if code := s.end(); code != 3 {
+		t.Errorf("exit code %d", code)
+	}
+	s = openScreen(t, dir, "repl", "--resume", id)
+	s.enter("yes> ", "yes now")
+	s.enter("n> ", "8")
+	s.expect("to.who> $")
+	cmd := exec.Command("starling", "signal", id+"/g", "--choice", "yes", "--data", `{"n": 9, "to": {"who": "b"}}`, "--no-wait")
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	s.tty.WriteString("a\r")
+	s.expect(`decided`)
+	s.enter(">>> ", "d.payload")
+	s.expect(`\n\{"n": 9, "to": \{"who": "b"\}\}\n`)
+}
+
+// TestReviewForm: of two who fill in a form at once the second is told that it is decided, and one of a
+// run that has been cancelled meanwhile that it is over.
+func TestReviewForm(t *testing.T) {
+	dir := sitDown(t)
+	script := `
+def main():
+    d = gate("g", options = ["yes", "no"], schema = contract("{n: int}"))
+    return [d.payload, gate("h", schema = contract("{n: int}")).payload]
+`
+	if err := os.WriteFile(filepath.Join(dir, "form.star"), []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	start := exec.Command("starling", "run", "form.star")
+	start.Dir = dir
+	if out, _ := start.CombinedOutput(); start.ProcessState.ExitCode() != 3 {
+		t.Fatalf("exit code %d: %s", start.ProcessState.ExitCode(), out)
+	}
+	first, second := openScreen(t, dir, "review"), openScreen(t, dir, "review")
+	for _, s := range []*screen{first, second} {
+		s.enter("yes/no> ", "2")
+		s.expect("n> $")
+	}
+	second.tty.WriteString("2\r")
+	second.expect(`accepted`)
+	first.tty.WriteString("1\r")
+	first.expect(`decided`)
+	second.expect("n> $")
+	cancel := exec.Command("starling", "cancel", "@last")
+	cancel.Dir = dir
+	if out, err := cancel.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	second.tty.WriteString("3\r")
+	second.expect(`error: .*(withdrawn|cancelled|ended)`)
+	for _, s := range []*screen{second, first} { // whoever owns the store leaves last
+		if code := s.end(); code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+	}
 }
 
 // TestReplPipe: without a terminal there are no prompts, and the same statements run, to the last. The exit

@@ -33,6 +33,34 @@ func (c *Contract) Fields() (fields []Field, ok bool) {
 	return fields, true
 }
 
+// Field is the contract of one field that the top record declares, nil of any other.
+func (c *Contract) Field(name string) *Contract {
+	record, ok := resolved(c.root).(*recordType)
+	if !ok || record.index[name] == nil {
+		return nil
+	}
+	return c.part(record.index[name].typ)
+}
+
+// Present is the contract of what is there: that of T where c is T?, and c itself otherwise.
+func (c *Contract) Present() (present *Contract, optional bool) {
+	t, ok := resolved(c.root).(*optionalType)
+	if !ok {
+		return c, false
+	}
+	return c.part(t.inner), true
+}
+
+// part is a contract of one of the types of c.
+func (c *Contract) part(t typ) *Contract {
+	p := &Contract{definitions: c.definitions, root: t}
+	p.text = canonical(p)
+	return p
+}
+
+// Brief is the type alone, without the definitions of the names in it.
+func (c *Contract) Brief() string { return brief(c.root) }
+
 // Open says whether the top record admits keys that it does not declare.
 func (c *Contract) Open() bool {
 	record, ok := resolved(c.root).(*recordType)

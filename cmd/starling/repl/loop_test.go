@@ -20,6 +20,7 @@ type fakeEngine struct {
 	answers        map[string][]runtime.Event // by the source of the statement, or by GATE=CHOICE
 	gates          []runtime.Gate
 	signals        []runtime.Signal
+	decide         func() *runtime.Refusal // of an answer that comes too late
 }
 
 func (f *fakeEngine) add(events ...runtime.Event) {
@@ -31,6 +32,9 @@ func (f *fakeEngine) add(events ...runtime.Event) {
 
 func (f *fakeEngine) Signal(_ context.Context, s runtime.Signal) (*runtime.Receipt, error) {
 	f.signals = append(f.signals, s)
+	if s.Kind == runtime.SignalAnswer && f.decide != nil {
+		return nil, f.decide()
+	}
 	if s.Kind == runtime.SignalAnswer {
 		events, ok := f.answers[s.Gate+"="+s.Choice+string(s.Data)]
 		if !ok {
@@ -163,24 +167,48 @@ func TestGates(t *testing.T) {
 			"b=7":    {{Type: "gate.decided", Step: "b"}, ended(`{"value":"7"}`)},
 		},
 	}
-	got, waiting := sit(t, f, "both()", "maybe", "yes because", "seven", "7")
+	got, waiting := sit(t, f, "both()", "maybe", "yes because", "8", "7")
 	want := `! a for lead: Well?
 !   {"n":1}
-! got "maybe", want yes or no
-!   = help: choose yes or no
-! a for lead: Well?
-!   {"n":1}
+!   1) yes
+!   2) no
+! error: got "maybe", want a number from 1 to 2, or a name
 ! b: How many?
-! got seven, want JSON
-!   = help: a text needs its quotes: "yes"
+! got "", want yes or no
+!   = help: choose yes or no
 ! b: How many?
 7
 `
 	if got != want || waiting {
 		t.Errorf("waiting %v, shown\n%s\nwant\n%s", waiting, got, want)
 	}
-	if s := f.signals[2]; s.As != "lead" || s.Reason != "because" {
+	if s := f.signals[1]; s.As != "lead" || s.Reason != "because" {
 		t.Errorf("answered %+v", s)
+	}
+}
+
+// TestForm: a gate with a contract is filled in. One whose deadline passes meanwhile takes no answer,
+// and the statement goes on with what has decided it.
+func TestForm(t *testing.T) {
+	f := &fakeEngine{gates: []runtime.Gate{{Gate: "g", Contract: "{n: int}"}}, answers: map[string][]runtime.Event{
+		"ask()":     {opened("g")},
+		`g={"n":7}`: {{Type: "gate.decided", Step: "g"}, ended(`{"value":"7"}`)},
+	}}
+	if got, waiting := sit(t, f, "ask()", "seven", "7"); waiting || got != `! g: 
+!   n: int
+! error: n: got "seven", want int
+7
+` {
+		t.Errorf("waiting %v, shown\n%s", waiting, got)
+	}
+	late := &fakeEngine{gates: []runtime.Gate{{Gate: "g", Contract: "{n: int}"}}, answers: map[string][]runtime.Event{"ask()": {opened("g")}}}
+	late.decide = func() *runtime.Refusal {
+		late.gates = nil
+		late.add(runtime.Event{Type: "gate.decided", Step: "g"}, ended(`{"value":"0"}`))
+		return runtime.Refuse(runtime.ErrDecided, "", "nobody decided in time")
+	}
+	if got, waiting := sit(t, late, "ask()", "7"); waiting || got != "! g: \n!   n: int\n! nobody decided in time\n0\n" {
+		t.Errorf("late: waiting %v, shown\n%s", waiting, got)
 	}
 }
 
