@@ -44,7 +44,7 @@ func Compile(b *Bundle, env *effect.Environment) (*Program, error) {
 }
 
 // CompileChunk compiles the entry of a bundle as a chunk of a REPL session: it may use and reassign the globals of earlier chunks, for which
-// globals, not nil, answers; and neither main nor inputs mean anything in it. Errors are as for [Compile].
+// globals, not nil, answers; what it loads becomes one of them; and neither main nor inputs mean anything in it. Errors are as for [Compile].
 func CompileChunk(b *Bundle, globals func(name string) bool, env *effect.Environment) (*Program, error) {
 	units, list := compileUnits(b, env, globals)
 	if err := list.Err(); err != nil {
@@ -119,7 +119,11 @@ func compileUnits(b *Bundle, env *effect.Environment, globals func(string) bool)
 		u := &unit{module: m, predeclared: names, loads: map[string]*unit{}}
 		byModule[m] = u
 		units = append(units, u)
-		tree, err := parse(m)
+		options := FileOptions()
+		if m == b.entry && globals != nil {
+			options = chunkOptions(env.Behaviour)
+		}
+		tree, err := parseAs(m, options)
 		if err == nil {
 			u.tree = tree
 			err = u.link(byModule)
@@ -156,7 +160,7 @@ func (u *unit) compile(entry bool, globals func(string) bool, marks bool) error 
 	src := compile.Source{
 		Name:        u.module.Name,
 		Text:        u.module.Source,
-		Options:     *FileOptions(),
+		Options:     *u.tree.Options,
 		Predeclared: func(name string) bool { return slices.Contains(u.predeclared, name) },
 		Module:      func(path string) string { return u.loads[path].module.Name },
 		Marks:       marks,

@@ -12,6 +12,7 @@ import (
 
 	"starling/lang"
 	"starling/lang/check"
+	"starling/lang/compile"
 	"starling/lang/diagnostic"
 )
 
@@ -126,6 +127,9 @@ func TestCompileChunk(t *testing.T) {
 	}
 	if len(p.Modules) != 2 || p.Main != nil || p.Inputs != nil {
 		t.Errorf("got %d modules, main %v, inputs %v", len(p.Modules), p.Main, p.Inputs)
+	}
+	if names := p.Modules[1].Globals; !slices.ContainsFunc(names, func(g compile.Binding) bool { return g.Name == "y" }) {
+		t.Errorf("what is loaded is no global: %v", names)
 	}
 	b = read(t, "main.star", files{"main.star": "load('lib.star', 'y')\nx = y\n", "lib.star": "y = x\n"})
 	_, err = lang.CompileChunk(b, globals, environment())

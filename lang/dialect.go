@@ -8,6 +8,7 @@ import (
 	"go.starlark.net/syntax"
 
 	"starling/lang/diagnostic"
+	"starling/lang/effect"
 )
 
 // Dialect is the number of the language that this build compiles. It is part of every program's hash, and moves when the same text
@@ -28,6 +29,15 @@ func FileOptions() *syntax.FileOptions {
 	return &syntax.FileOptions{Set: true, TopLevelControl: true, GlobalReassign: true, Recursion: true}
 }
 
+// chunkOptions are those of what is typed in a session, where what is loaded is there for the chunks
+// that follow: nothing could be done with it otherwise. Sessions of an earlier behaviour go on with
+// the options of files.
+func chunkOptions(behaviour uint32) *syntax.FileOptions {
+	o := FileOptions()
+	o.LoadBindsGlobally = behaviour == 0 || behaviour > effect.BehaviourLoadsForgotten
+	return o
+}
+
 // optionBits writes the options down for the program's hash.
 func optionBits(o *syntax.FileOptions) byte {
 	var bits byte
@@ -40,8 +50,10 @@ func optionBits(o *syntax.FileOptions) byte {
 }
 
 // parse reads one module's text. The error is a diagnostic.List.
-func parse(m *Module) (*syntax.File, error) {
-	f, err := FileOptions().Parse(m.Name, m.Source, 0)
+func parse(m *Module) (*syntax.File, error) { return parseAs(m, FileOptions()) }
+
+func parseAs(m *Module, o *syntax.FileOptions) (*syntax.File, error) {
+	f, err := o.Parse(m.Name, m.Source, 0)
 	if err == nil {
 		err = nesting(f)
 	}

@@ -397,6 +397,42 @@ def main():
 	}
 }
 
+// TestLoadsOfABehaviourAreKept: what a chunk loads stays in a session, but in one that began when it did
+// not: there it is unknown afterwards, and a chunk that both loads and uses it is as good as ever.
+func TestLoadsOfABehaviourAreKept(t *testing.T) {
+	w := newWorld(t)
+	lib := map[string]string{"lib.star": "def hi(): return 'hi'\n_own = 1\n"}
+	chunk := func(run, text string) runtime.Signal {
+		return runtime.Signal{Kind: runtime.SignalChunk, Run: run, Bundle: bundle(t, text, lib)}
+	}
+	sit := func(behaviour uint32) *session {
+		w.under(behaviour)
+		request := runtime.StartRequest{Bundle: bundle(t, "", nil), Script: "session", Session: true}
+		run, err := w.engine.Start(w.ctx, request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.signal(chunk(run.ID, "load('lib.star', 'hi', ho = 'hi')\nprint(hi())\n"))
+		return &session{w, run.ID}
+	}
+	early, late := sit(effect.BehaviourLoadsForgotten), sit(effect.BehaviourLoadsForgotten+1)
+	for range 2 {
+		w.refused(runtime.ErrCheckFailed, chunk(early.id, "print(ho())\n"))
+		early.chunk("hi = 1\n")
+		late.chunk("hi = 1\nprint(ho(), 'later')\n")
+		w.under(effect.BehaviourLoadsForgotten + 2)
+	}
+	w.signal(chunk(early.id, "load('lib.star', 'hi')\nprint(hi(), 'again')\n"))
+	w.signal(chunk(late.id, "load('lib.star', 'hi')\nprint(hi(), 'again')\n"))
+	want := map[*session]int{early: 0, late: 2}
+	for s, n := range want {
+		said := s.said()
+		if strings.Count(said, "hi later") != n || !strings.Contains(said, "hi again") {
+			t.Errorf("the session said\n%s\nwant %d times hi later", said, n)
+		}
+	}
+}
+
 // TestChargesOfABehaviourAreKept: what a run began with decides where it meets its limits, also when a
 // later build carries it, reads its checkpoint, executes its journal again or starts others.
 func TestChargesOfABehaviourAreKept(t *testing.T) {
@@ -422,9 +458,8 @@ def main():
 	}
 }
 
-// restsUnder has a build carry on whose builtins have this behaviour, which knows those before it, and starts a
-// run there that comes to rest.
-func (w *world) restsUnder(behaviour uint32, script string, s effect.Settings) (run string) {
+// under has a build carry on whose builtins have this behaviour, which knows those before it.
+func (w *world) under(behaviour uint32) {
 	w.t.Helper()
 	if err := w.engine.Close(); err != nil {
 		w.t.Fatal(err)
@@ -437,7 +472,13 @@ func (w *world) restsUnder(behaviour uint32, script string, s effect.Settings) (
 		w.t.Fatal(err)
 	}
 	w.engine = engine
-	r, err := engine.Start(w.ctx, runtime.StartRequest{Bundle: bundle(w.t, script, nil), Script: "main.star", Settings: s})
+}
+
+// restsUnder is under, and starts a run there that comes to rest.
+func (w *world) restsUnder(behaviour uint32, script string, s effect.Settings) (run string) {
+	w.t.Helper()
+	w.under(behaviour)
+	r, err := w.engine.Start(w.ctx, runtime.StartRequest{Bundle: bundle(w.t, script, nil), Script: "main.star", Settings: s})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -46,6 +46,10 @@ const BehaviourReturnedFails = 2
 // BehaviourToollessResult is the last one whose Results have no field tools.
 const BehaviourToollessResult = 3
 
+// BehaviourLoadsForgotten is the last one in whose sessions a chunk loads names for itself alone. Later
+// they are globals of the session.
+const BehaviourLoadsForgotten = 4
+
 // Keeps tells whether a run that was recorded with a behaviour goes on.
 func (e *Environment) Keeps(behaviour uint32) bool {
 	return behaviour == e.Behaviour || e.Since > 0 && e.Since <= behaviour && behaviour < e.Behaviour
