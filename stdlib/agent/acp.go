@@ -72,7 +72,8 @@ type session struct {
 	ways  []string // in which it lets itself be logged in
 	id    string
 
-	version string // as it tells it, "" where it does not
+	version string   // as it tells it, "" where it does not
+	modes   []string // that its session has
 
 	raw       []byte         // the line that is being heard, keys and all
 	over      atomic.Bool    // nothing is done for the process any more
@@ -338,6 +339,10 @@ func (s *session) answer() (answer, *fault) {
 	}
 	if s.denials > 0 {
 		return answer{}, denied(s.denial, "", s.denials)
+	}
+	if s.unasked != "" {
+		return answer{}, &fault{message: "it changed files, which it may not, without asking for leave: " + s.unasked +
+			"; name a mode in which it asks (it has: " + firstOf(strings.Join(s.modes, ", "), "none") + "), or set modifies = true", kind: effect.KindDenied, class: effect.Final, said: true}
 	}
 	return answer{text: s.saidLast(), status: "ok", usage: s.spent(), session: s.id}, nil
 }

@@ -184,6 +184,12 @@ func (s *session) choose(ctx context.Context, o opened) *fault {
 	for _, m := range o.Modes.Offered {
 		modes = append(modes, m.ID)
 	}
+	for _, option := range o.Options {
+		if option.Category == "mode" {
+			modes = option.values()
+		}
+	}
+	s.modes = modes
 	for _, m := range o.Models.Offered {
 		models = append(models, m.ID)
 	}

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"sync"
 
@@ -25,6 +26,8 @@ type acpTurn struct {
 	denial    string             // the first tool that it was denied
 	denials   int
 	rejected  string                        // the newest tool that people have refused it
+	granted   map[string]bool               // the calls for which it was given leave
+	unasked   string                        // the first that changed files without leave, of an agent that may not
 	questions map[string]context.CancelFunc // that wait for people, by their requests
 	tokens    usage
 	before    float64  // what the session had cost before the first turn, in US dollars
@@ -35,7 +38,7 @@ type acpTurn struct {
 func newTurn(q Question) acpTurn {
 	emit := newEmitter(q.Attempt)
 	return acpTurn{q: q, emit: emit, text: newDeltas(q, emit, "delta"), thought: newDeltas(q, emit, "thinking"),
-		calls: map[string]acpTool{}, questions: map[string]context.CancelFunc{}}
+		calls: map[string]acpTool{}, granted: map[string]bool{}, questions: map[string]context.CancelFunc{}}
 }
 
 // begin forgets what was said in the turn before.
@@ -128,6 +131,11 @@ func (c *acpTool) group() string {
 		return firstOf(c.Title, c.ID)
 	}
 	return c.Kind
+}
+
+// changes tells whether a call has changed files, and is of none of the kinds that need no leave.
+func (c *acpTool) changes(free []string) bool {
+	return slices.Contains(changingKinds, c.Kind) && !slices.Contains(free, c.Kind)
 }
 
 // maxCalls is how many calls are remembered: those that somebody may still be asked about.
@@ -265,6 +273,10 @@ func (t *acpTurn) tool(told acpTool) {
 		t.calls[c.ID] = c
 	}
 	if told.Status == string(acp.ToolCallStatusCompleted) || told.Status == string(acp.ToolCallStatusFailed) {
-		t.say("tool_result", "id", c.ID, "name", c.group(), "ok", told.Status == string(acp.ToolCallStatusCompleted))
+		done := told.Status == string(acp.ToolCallStatusCompleted)
+		t.say("tool_result", "id", c.ID, "name", c.group(), "ok", done)
+		if done && !t.q.Definition.Modifies && !t.granted[c.ID] && t.unasked == "" && c.changes(t.q.Definition.Tools) {
+			t.unasked = firstOf(c.Title, c.Kind)
+		}
 	}
 }

@@ -313,6 +313,8 @@ func TestPresetsGoOnAfterTheyWereCut(t *testing.T) {
 			"(code -32600)' >&2; exit 1", lines(codexBegin, codexSays("Done."), codexEnd)},
 		{"gemini", "--resume\ns7\n", "echo 'Error resuming session: Invalid session identifier \"s7\".' >&2; exit 42",
 			lines(geminiInit, geminiSays("Done."), geminiEnd)},
+		{"gemini", "--resume\ns7\n", "echo 'Error resuming session: No previous sessions found for this project.' >&2; exit 42",
+			lines(geminiInit, geminiSays("Done."), geminiEnd)}, // it was cut before its first turn was kept
 	} {
 		for _, lost := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, lost %t", c.preset, lost), func(t *testing.T) {

@@ -28,7 +28,7 @@ var final = pattern(`(?i)invalid.{0,20}(api key|x-api-key|token|credential)|inco
 var full = pattern(`(?i)prompt is too long|context (length|window)|maximum context|context limit`)
 
 // lost are words of coding agents that do not have the conversation any more with which they are to go on.
-var lost = pattern(`(?i)no conversation found|no rollout found|invalid session identifier`)
+var lost = pattern(`(?i)no conversation found|no rollout found|invalid session identifier|no previous sessions found`)
 
 // until is when a usage limit ends, in seconds since 1970, as Claude Code puts it behind the words.
 var until = pattern(`limit reached\|(\d{10})\b`)
