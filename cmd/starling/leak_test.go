@@ -95,7 +95,7 @@ func TestNoSecretIsKept(t *testing.T) {
 	}
 	id := started.ID
 	for name, text := range map[string]string{"logs": o.cli(0, "logs", id), "events": o.cli(0, "logs", id, "--jsonl"), "show": o.cli(0, "show", id, "--json"), "steps": o.cli(0, "steps", id, "--json"),
-		"doctor": o.cli(0, "doctor", "--json")} {
+		"doctor": o.cli(1, "doctor", "--json")} { // a tool server is broken
 		l.clean(name, text)
 	}
 	for _, path := range []string{"/v1/events?follow=false&run=" + id, "/v1/status"} {

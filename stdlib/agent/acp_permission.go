@@ -104,7 +104,7 @@ func (s *session) allows(c *acpTool) bool {
 	case changes:
 		return d.Modifies
 	}
-	return kind == string(acp.ToolKindOther) && s.ofServer(c.Title)
+	return kind == string(acp.ToolKindOther) && (s.ofServer(c.Title) || s.approves(c.Input))
 }
 
 // reaches tells whether all paths lead to the workspace, links followed.
@@ -128,6 +128,28 @@ func (s *session) reaches(paths []acp.ToolCallLocation, change bool) bool {
 func (s *session) ofServer(title string) bool {
 	return slices.ContainsFunc(s.q.Definition.Servers, func(g tool.Grant) bool {
 		return slices.ContainsFunc(namesIn(title, wireName(g.Name)), g.Allows)
+	})
+}
+
+// approves tells whether a call is one of a tool of a server as codex-acp asks for it: the title names neither,
+// rawInput the server, and the question in it the tool. As with a title, the proxy sees what is called.
+// https://github.com/zed-industries/codex-acp, 0.16.0
+func (s *session) approves(input json.RawMessage) bool {
+	var asked struct {
+		Server  string `json:"server_name"`
+		Request struct {
+			Message string `json:"message"`
+			Meta    struct {
+				Kind string `json:"codex_approval_kind"`
+			} `json:"_meta"`
+		} `json:"request"`
+	}
+	if json.Unmarshal(input, &asked) != nil || asked.Request.Meta.Kind != "mcp_tool_call" {
+		return false
+	}
+	m := regexp.MustCompile(`^Allow the (\S+) MCP server to run tool "([\w./-]+)"\?$`).FindStringSubmatch(asked.Request.Message)
+	return m != nil && m[1] == asked.Server && slices.ContainsFunc(s.q.Definition.Servers, func(g tool.Grant) bool {
+		return wireName(g.Name) == asked.Server && g.Allows(m[2])
 	})
 }
 

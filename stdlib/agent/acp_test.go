@@ -226,6 +226,25 @@ func TestACPDeluge(t *testing.T) {
 	}
 }
 
+// codex-acp asks for leave to use a tool of a server in words of its own: the title names neither.
+func TestACPAllowsToolsAsCodexAsks(t *testing.T) {
+	ask := func(server, tool string) string {
+		return fmt.Sprintf(`raw={"jsonrpc":"2.0","id":"q","method":"session/request_permission","params":{"sessionId":"x","toolCall":{"toolCallId":"c",`+
+			`"title":"Approve MCP tool call","rawInput":{"server_name":%[1]q,"request":{"_meta":{"codex_approval_kind":"mcp_tool_call"},`+
+			`"message":"Allow the %[1]s MCP server to run tool \"%[2]s\"?"}}},"options":[{"optionId":"yes","name":"y","kind":"allow_once"},{"optionId":"no","name":"n","kind":"reject_once"}]}}`,
+			server, tool)
+	}
+	for _, c := range []struct{ server, tool, want string }{
+		{"starling_vars", "get", "True"}, {"starling_vars", "set", "False"}, {"vars", "get", "False"},
+	} {
+		s := acpStage(t, "tools = ['vars.get']", "http", ask(c.server, c.tool), "says=done")
+		s.ask(t.Context(), `agent("a")`) // it turns to no server, which is a failure
+		if got := s.told("permission"); !strings.Contains(got, `"allowed": `+c.want) {
+			t.Errorf("%s of %s: got %s", c.tool, c.server, strings.Join(s.events, "\n"))
+		}
+	}
+}
+
 // People are asked so many things at once and no more; the rest is denied, and those that wait are answered.
 func TestACPAsksPeopleInMeasure(t *testing.T) {
 	s := acpStage(t, "permissions = 'ask'", "asks=40")

@@ -1,0 +1,441 @@
+package agent_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"starling/stdlib/agent/modeltest"
+)
+
+// The coding agents of others are played by stubs in the other tests. With this flag they are asked themselves:
+//
+//	go test ./stdlib/agent -run Real -real -timeout 60m
+//
+// They are installed from the npm registry into the user's cache folder, in versions that are named below or, with
+// -newest, in the newest; no key, login or model is needed. It prints a table.
+var (
+	real     = flag.Bool("real", false, "play the coding agents of others themselves; needs Node and the npm registry")
+	newest   = flag.Bool("newest", false, "with -real: in their newest versions")
+	onlyReal = flag.String("program", "", "with -real: only this program")
+	onlyCase = flag.String("case", "", "with -real: only this case")
+)
+
+// realProgram is a program of others, and how its model is told to use tools.
+type realProgram struct {
+	name    string
+	pkg     string
+	version string
+	beside  string   // a package that it needs beside it
+	command []string // bin and arguments
+	acp     bool
+	env     map[string]string // with URL for the server of models
+	home    map[string]string // files of its home
+	key     string            // the variable of its key
+
+	mode    string            // in which it asks before it changes files, "" for the one that it begins with
+	edit    string            // a step that makes answer.txt with the word ready
+	ask     string            // one that asks for leave to do so, where edit does not
+	set     string            // a step that sets the variable k to 1
+	faults  map[string]string // cases that fail for a reason that is the program's own
+	without map[string]string // cases that it has nothing for, and why
+}
+
+const (
+	codexConfig = "model = \"gpt-5.2-codex\"\nmodel_provider = \"told\"\n[model_providers.told]\nname = \"told\"\nbase_url = \"URL/v1\"\n" +
+		"env_key = \"OPENAI_API_KEY\"\nwire_api = \"responses\"\nrequest_max_retries = 0\nstream_max_retries = 0\n"
+	noPeople = "a preset asks nobody"
+)
+
+var (
+	claudeEnv = map[string]string{"ANTHROPIC_BASE_URL": "URL", "ANTHROPIC_API_KEY": "sk-told-claude", "DISABLE_AUTOUPDATER": "1",
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
+	codexEnv  = map[string]string{"OPENAI_API_KEY": "sk-told-codex"}
+	geminiEnv = map[string]string{"GEMINI_API_KEY": "told-gemini", "GOOGLE_GEMINI_BASE_URL": "URL"}
+
+	geminiHome = map[string]string{".gemini/settings.json": `{"security": {"auth": {"selectedType": "gemini-api-key"}}}`}
+	codexHome  = map[string]string{".codex/config.toml": codexConfig}
+)
+
+const (
+	claudeEdit = `{"tool": "Write", "input": {"file_path": "DIR/answer.txt", "content": "ready"}}`
+	codexEdit  = `{"tool": "exec_command", "input": {"cmd": "printf ready > answer.txt"}}`
+	geminiEdit = `{"tool": "write_file", "input": {"file_path": "DIR/answer.txt", "content": "ready"}}`
+
+	codexAsk = `{"tool": "exec_command", "input": {"cmd": "printf ready > answer.txt", "sandbox_permissions": "require_escalated", "justification": "to answer"}}`
+
+	claudeSet  = `{"tool": "mcp__starling_vars__set", "input": {"key": "k", "value": 1}}`
+	claudeFind = `{"tool": "ToolSearch", "input": {"query": "select:mcp__starling_vars__set"}}, `
+	codexSet   = `{"tool": "set", "namespace": "mcp__starling_vars", "input": {"key": "k", "value": 1}}`
+	geminiSet  = `{"tool": "mcp_starling_vars_set", "input": {"key": "k", "value": 1}}`
+)
+
+var realPrograms = []realProgram{
+	{name: "claude", pkg: "@anthropic-ai/claude-code", version: "2.1.197", command: []string{"claude"}, env: claudeEnv,
+		key: "ANTHROPIC_API_KEY", edit: claudeEdit, set: claudeSet, without: map[string]string{"gate": noPeople}},
+	{name: "codex", pkg: "@openai/codex", version: "0.169.0", command: []string{"codex"}, env: codexEnv, home: codexHome,
+		key: "OPENAI_API_KEY", edit: codexEdit, set: codexSet, without: map[string]string{"gate": noPeople}},
+	{name: "gemini", pkg: "@google/gemini-cli", version: "0.61.0", command: []string{"gemini"}, env: geminiEnv, home: geminiHome,
+		key: "GEMINI_API_KEY", edit: geminiEdit, set: geminiSet, without: map[string]string{"gate": noPeople}},
+	{name: "claude-agent-acp", pkg: "@agentclientprotocol/claude-agent-acp", version: "0.101.0", command: []string{"claude-agent-acp"},
+		beside: "@anthropic-ai/claude-code@2.1.197", acp: true, mode: "default", env: claudeEnv, key: "ANTHROPIC_API_KEY", edit: claudeEdit, set: claudeFind + claudeSet},
+	{name: "codex-acp", pkg: "@zed-industries/codex-acp", version: "0.16.0", command: []string{"codex-acp"}, acp: true, env: codexEnv,
+		home: codexHome, key: "OPENAI_API_KEY", edit: codexEdit, ask: codexAsk, set: codexSet},
+	{name: "gemini --acp", pkg: "@google/gemini-cli", version: "0.61.0", command: []string{"gemini", "--acp"}, acp: true, env: geminiEnv,
+		home: geminiHome, key: "GEMINI_API_KEY", edit: geminiEdit, set: geminiSet},
+}
+
+// realCases are what every program is to do. Each returns why it did not, "" for nothing.
+var realCases = []struct {
+	name string
+	play func(w *realWorld) string
+}{
+	{"text", func(w *realWorld) string {
+		return w.gives(``, `agent("a", plan('{"text": "All is well."}')).text`, `"All is well."`)
+	}},
+	{"typed", func(w *realWorld) string {
+		return w.gives(typedReply, `agent("a", plan('{"structured": {"word": "ready", "number": 7}}')).output`, `{"word":"ready","number":7}`)
+	}},
+	{"re-ask", func(w *realWorld) string { // the second step is taken in the same conversation alone
+		return w.gives(typedReply, `agent("a", plan('{"text": "no"}', '{"structured": {"word": "ready", "number": 7}}')).output`,
+			`{"word":"ready","number":7}`)
+	}},
+	{"edit", func(w *realWorld) string {
+		return w.gives(w.mayEdit(), `[agent("a", plan(EDIT, '{"text": "done"}')).text, fs.read("answer.txt")]`, `["done","ready"]`)
+	}},
+	{"denied", func(w *realWorld) string {
+		w.gives(``, `agent("a", plan(ASK, '{"text": "done"}')).text`, ``)
+		if _, err := os.Stat(filepath.Join(w.dir, "answer.txt")); err == nil {
+			return "it has made the file"
+		}
+		if text, _ := os.ReadFile(filepath.Join(w.dir, "last.json")); w.p.name != "codex" && !bytes.Contains(text, []byte(`"kind":"denied"`)) {
+			return "nothing was changed, and nothing says that it was denied: " + clipped(text)
+		}
+		return ""
+	}},
+	{"gate", (*realWorld).answersLate},
+	{"tool server", func(w *realWorld) string {
+		return w.gives("tools = [\"vars\"]\n", `[agent("a", plan(SET, '{"text": "done"}')).text, memory.vars.get("k")]`, `["done",1]`)
+	}},
+	{"steer", func(w *realWorld) string {
+		w.project("")
+		run := w.start(`agent("a", plan('{"sleep": 4000, "text": "slow"}')).text`)
+		w.until("attempt.started")
+		time.Sleep(3 * time.Second) // a preset is told by its end, ACP agents while they work
+		w.starling("steer", "@last@a", `PLAN<<[{"text": "steered"}]>>`)
+		return w.ended(run, `"steered"`)
+	}},
+	{"stop", func(w *realWorld) string {
+		w.project("")
+		run := w.start(`agent("a", plan('{"sleep": 60000, "text": "slow"}')).status`)
+		w.until("attempt.started")
+		w.starling("stop", "@last@a")
+		return w.ended(run, `"stopped"`)
+	}},
+	{"SIGKILL", func(w *realWorld) string { // the plan is known to the conversation that was cut alone
+		w.project("")
+		run := w.start(`agent("a", plan('{"sleep": 8000, "text": "cut"}', '{"text": "over"}')).text`)
+		w.until(`"kind":"session"`)
+		time.Sleep(time.Second)
+		_ = run.Process.Kill() // it ends
+		_ = run.Wait()
+		text, _ := w.starling("resume", "@last", "--json")
+		if why := w.said(text, `"cut"`); why == "" || w.said(text, `"over"`) != "" { // some count the turn that was cut
+			return why
+		}
+		return ""
+	}},
+	{"timeout", func(w *realWorld) string {
+		return w.gives("timeout = \"4s\"\n", `attempt(agent, "a", plan('{"sleep": 60000, "text": "slow"}')).error.kind`, `"timeout"`)
+	}},
+	{"wrong key", func(w *realWorld) string {
+		return w.gives("retries = 2\n", `[agent("a", plan('{"status": 401}'), on_error = "return").status, len(journal.events(types = ["attempt.started"]))]`, `["error",1]`)
+	}},
+	{"rate limit", func(w *realWorld) string {
+		return w.gives("retries = 2\n", `agent("a", plan('{"status": 429, "once": true, "header": {"Retry-After": "1"}, "text": "after"}')).text`, `"after"`)
+	}},
+	{"worktree", func(w *realWorld) string {
+		w.git("init", "-q")
+		w.git("commit", "-q", "--allow-empty", "-m", "empty")
+		return w.gives(w.mayEdit(), `[parallel({"x": lambda: agent("a", plan(HERE, '{"text": "done"}')).text}, isolation = "worktree")["x"], fs.read("answer.txt")]`,
+			`["done","ready"]`)
+	}},
+}
+
+const typedReply = "output = \"{word: string, number: int}\"\nreasks = 1\n"
+
+// TestRealPrograms plays every case with every program, and prints what came of it.
+func TestRealPrograms(t *testing.T) {
+	if !*real {
+		return // the others play stubs, which say what these have said
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache = filepath.Join(cache, "starling", "real")
+	starling := filepath.Join(t.TempDir(), "starling")
+	if out, err := exec.Command("go", "build", "-o", starling, "../../cmd/starling").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	models := modeltest.Start(t)
+	var table strings.Builder
+	for _, p := range realPrograms {
+		if *onlyReal != "" && *onlyReal != p.name {
+			continue
+		}
+		bin, version := p.install(t, cache)
+		fmt.Fprintf(&table, "\n%s %s\n\n", p.name, version)
+		for _, c := range realCases {
+			if *onlyCase != "" && *onlyCase != c.name {
+				continue
+			}
+			state := "ok"
+			if why := p.without[c.name]; why != "" {
+				state = "none: " + why
+			} else {
+				w := newRealWorld(t, p, cache, bin, starling, models)
+				why, known := c.play(w), p.faults[c.name]
+				switch {
+				case why != "" && known != "":
+					state = "fails: " + known
+				case why != "":
+					state = "FAILS: " + why
+					t.Errorf("%s, %s: %s (%s)", p.name, c.name, why, w.dir)
+				case known != "":
+					t.Errorf("%s, %s: it is ok, and listed as: %s", p.name, c.name, known)
+				}
+				if why != "" {
+					asked, _ := json.Marshal(models.Requests())
+					w.write("asked.json", string(asked)) // of the cases before, too
+				}
+				w.close(why == "")
+			}
+			line := fmt.Sprintf("- %s: %s\n", c.name, state)
+			t.Log(p.name, line)
+			table.WriteString(line)
+		}
+	}
+	t.Log(table.String())
+}
+
+// install installs a program, and returns the folder of its commands and its version.
+func (p realProgram) install(t *testing.T, cache string) (bin, version string) {
+	t.Helper()
+	version = p.version
+	if *newest {
+		out, err := exec.Command("npm", "view", p.pkg, "version").Output()
+		if err != nil {
+			t.Fatalf("the newest version of %s: %v; npm and its registry are needed", p.pkg, err)
+		}
+		version = strings.TrimSpace(string(out))
+	}
+	folder := filepath.Join(cache, strings.NewReplacer("@", "", "/", "-").Replace(p.pkg)+"-"+version)
+	bin = filepath.Join(folder, "node_modules", ".bin")
+	if _, err := os.Stat(filepath.Join(bin, p.command[0])); err == nil {
+		return bin, version
+	}
+	install := []string{"install", "--no-audit", "--no-fund", "--prefix", folder, p.pkg + "@" + version}
+	if p.beside != "" {
+		install = append(install, p.beside)
+	}
+	if out, err := exec.Command("npm", install...).CombinedOutput(); err != nil {
+		t.Fatalf("%s cannot be installed: %v; npm and its registry are needed\n%s", p.pkg, err, out)
+	}
+	return bin, version
+}
+
+// realWorld is a folder with a project, a store and a home for one case.
+type realWorld struct {
+	t       *testing.T
+	p       realProgram
+	root    string
+	dir     string
+	bin     string
+	program string
+	url     string
+}
+
+// newRealWorld makes one where nobody else may write: coding agents mistrust what lies below the system's folder of temporary files.
+func newRealWorld(t *testing.T, p realProgram, cache, bin, starling string, models *modeltest.Server) *realWorld {
+	t.Helper()
+	root, err := os.MkdirTemp(cache, "world")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &realWorld{t: t, p: p, root: root, dir: filepath.Join(root, "work"), bin: bin, program: starling, url: models.URL}
+	for name, text := range p.home {
+		w.write(filepath.Join("..", "home", name), strings.ReplaceAll(text, "URL", w.url))
+	}
+	w.write("../home/.empty", "")
+	w.write(".keep", "")
+	return w
+}
+
+func (w *realWorld) close(good bool) {
+	w.starling("stop")
+	if good {
+		_ = os.RemoveAll(w.root) // what is left is in the cache folder
+	}
+}
+
+func (w *realWorld) write(name, text string) {
+	w.t.Helper()
+	at := filepath.Join(w.dir, name)
+	if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// mayEdit are the lines of an agent that may change files.
+func (w *realWorld) mayEdit() string {
+	if w.p.name == "codex-acp" {
+		return "modifies = true\nmode = \"full-access\"\n"
+	}
+	return "modifies = true\n"
+}
+
+// project writes a project with the one agent a; more has further lines of it.
+func (w *realWorld) project(more string) {
+	w.t.Helper()
+	var b strings.Builder
+	var names, command []string
+	for name := range w.p.env {
+		names = append(names, fmt.Sprintf("%q", name))
+	}
+	for i, word := range w.p.command {
+		if i == 0 {
+			word = filepath.Join(w.bin, word)
+		}
+		command = append(command, fmt.Sprintf("%q", word))
+	}
+	fmt.Fprintf(&b, "[agents.a]\ncommand = [%s]\nenv = [%s]\n", strings.Join(command, ", "), strings.Join(names, ", "))
+	if w.p.acp {
+		b.WriteString("backend = \"acp\"\n")
+	} else {
+		fmt.Fprintf(&b, "preset = %q\n", w.p.name)
+	}
+	if !strings.Contains(more, "retries") {
+		b.WriteString("retries = 0\n")
+	}
+	if w.p.mode != "" && !strings.Contains(more, "mode") {
+		fmt.Fprintf(&b, "mode = %q\n", w.p.mode)
+	}
+	w.write("starling.toml", b.String()+more)
+}
+
+// script writes a script that returns an expression.
+func (w *realWorld) script(expression string) {
+	w.t.Helper()
+	dir := func(step string) string { return strings.ReplaceAll(step, "DIR", w.dir) }
+	ask := w.p.edit
+	if w.p.ask != "" {
+		ask = w.p.ask
+	}
+	w.write("go.star", fmt.Sprintf("EDIT = %q\nASK = %q\nHERE = %q\nSET = %q\n\ndef plan(*steps):\n    return \"PLAN<<[\" + \", \".join(steps) + \"]>>\"\n\ndef main():\n    return %s\n",
+		dir(w.p.edit), dir(ask), strings.ReplaceAll(w.p.edit, "DIR/", ""), dir(w.p.set), expression))
+}
+
+func (w *realWorld) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(w.program, args...)
+	cmd.Dir = w.dir
+	cmd.Env = []string{"PATH=" + w.bin + ":" + os.Getenv("PATH"), "HOME=" + filepath.Join(w.root, "home"), "NO_COLOR=1"}
+	for name, value := range w.p.env {
+		cmd.Env = append(cmd.Env, name+"="+strings.ReplaceAll(value, "URL", w.url))
+	}
+	return cmd
+}
+
+func (w *realWorld) starling(args ...string) (out []byte, err error) {
+	return w.command(args...).Output()
+}
+
+func (w *realWorld) git(args ...string) {
+	w.t.Helper()
+	cmd := exec.Command("git", append([]string{"-c", "user.name=t", "-c", "user.email=t@localhost"}, args...)...)
+	cmd.Dir = w.dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		w.t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+}
+
+// gives runs a script that returns an expression under a project with further lines, and says why it did not return
+// want; "" where it did.
+func (w *realWorld) gives(more, expression, want string) string {
+	w.t.Helper()
+	w.project(more)
+	w.script(expression)
+	out, _ := w.starling("run", "go.star", "--json")
+	w.write("last.json", string(out))
+	return w.said(out, want)
+}
+
+func (w *realWorld) said(out []byte, want string) string {
+	var doc struct {
+		Output json.RawMessage
+		Error  *struct{ Message string }
+	}
+	switch err := json.Unmarshal(out, &doc); {
+	case err != nil:
+		return "it answers " + clipped(out)
+	case string(doc.Output) == want:
+		return ""
+	case doc.Error != nil:
+		return doc.Error.Message
+	}
+	return fmt.Sprintf("got %s, want %s", clipped(doc.Output), want)
+}
+
+func clipped(text []byte) string { return string(text[:min(len(text), 400)]) }
+
+// start starts a run of an expression.
+func (w *realWorld) start(expression string) *exec.Cmd {
+	w.t.Helper()
+	w.script(expression)
+	cmd := w.command("run", "go.star", "--json")
+	cmd.Stdout = new(bytes.Buffer)
+	if err := cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	return cmd
+}
+
+// ended waits for a run that was started.
+func (w *realWorld) ended(run *exec.Cmd, want string) string {
+	_ = run.Wait() // its output says how
+	return w.said(run.Stdout.(*bytes.Buffer).Bytes(), want)
+}
+
+// until waits for a text in the journal, for a minute.
+func (w *realWorld) until(text string) {
+	for range 600 {
+		if out, _ := w.starling("logs", "@last", "--jsonl"); bytes.Contains(out, []byte(text)) {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// answersLate has people decide while nobody carries the run.
+func (w *realWorld) answersLate() string {
+	w.project("permissions = \"ask\"\n")
+	run := w.start(`[agent("a", plan(ASK, ASK, ASK, '{"text": "done"}')).text, fs.read("answer.txt")]`) // the turn that is cut counts, as one or two
+	w.until("gate.opened")
+	_ = run.Process.Kill() // it ends
+	_ = run.Wait()
+	if _, err := w.starling("approve", "@last/!permission:a", "--no-wait"); err != nil {
+		return "its question cannot be answered: " + err.Error()
+	}
+	out, _ := w.starling("resume", "@last", "--json")
+	return w.said(out, `["done","ready"]`)
+}
