@@ -147,6 +147,9 @@ var realCases = []struct {
 		_ = run.Process.Kill() // it ends
 		_ = run.Wait()
 		text, _ := w.starling("resume", "@last", "--json")
+		if out, _ := w.starling("logs", "@last"); bytes.Contains(out, []byte("could not be resumed")) {
+			return "its conversation could not be resumed, and a new one began"
+		}
 		if why := w.said(text, `"cut"`); why == "" || w.said(text, `"over"`) != "" { // some count the turn that was cut
 			return why
 		}
