@@ -25,7 +25,8 @@ const (
 	maxToolName = 200 // bytes
 )
 
-// The events that tell what tools came to. Those of servers are of the proxy, the others of the agent's program.
+// The events that tell what tools came to. Those of servers are of the proxy, unless they are claimed; the others are of
+// the agent's program.
 const (
 	eventToolResult = "tool_result" // name, ok
 	eventPermission = "permission"  // name or tool, allowed
@@ -50,9 +51,9 @@ func (st *step) uses(kind string, data effect.View) {
 			st.useOf(name, false).Denied++
 		}
 	case eventToolCall:
-		st.useOf(data.Text("server")+"."+data.Text("tool"), true).count(data.Flag("ok"))
+		st.useOf(data.Text("server")+"."+data.Text("tool"), !data.Flag("claimed")).count(data.Flag("ok"))
 	case eventToolDenied:
-		st.useOf(strings.TrimPrefix(data.Text("server")+"."+data.Text("tool"), "."), true).Denied++
+		st.useOf(strings.TrimPrefix(data.Text("server")+"."+data.Text("tool"), "."), !data.Flag("claimed")).Denied++
 	}
 }
 

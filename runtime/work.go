@@ -350,17 +350,16 @@ func (r *Report) events() ([]workEvent, *Refusal) {
 		if effect.CheckName(kind) != nil {
 			return nil, refuse(ErrBadPayload, "events[%d].kind: got %q, want the name of a kind of event", i, kind)
 		}
-		if kind == eventUsage {
-			claimCost(list.Index(i))
-		}
+		markClaim(kind, list.Index(i))
 		out = append(out, workEvent{kind, effect.MustEncode(list.Index(i))})
 	}
 	return out, nil
 }
 
-// claimCost marks the cost that a worker tells as its own word.
-func claimCost(usage starlark.Value) {
-	if d, ok := usage.(*starlark.Dict); ok && effect.ViewOf(d).Has("usd") {
+// markClaim marks what a worker tells of its cost, or of calls to tool servers, as its own word.
+func markClaim(kind string, told starlark.Value) {
+	d, ok := told.(*starlark.Dict)
+	if ok && (kind == eventToolCall || kind == eventToolDenied || kind == eventUsage && effect.ViewOf(d).Has("usd")) {
 		_ = d.SetKey(starlark.String("claimed"), starlark.True) // of a value that nobody else has
 	}
 }
@@ -383,7 +382,7 @@ func (r *Report) reply(backend string) (effect.Reply, *Refusal) {
 		if _, ok := v.(*starlark.Dict); err != nil || !ok {
 			return out, refuse(ErrBadPayload, "usage: got %.60s, want an object", r.Usage)
 		}
-		claimCost(v)
+		markClaim(eventUsage, v)
 		out.Usage = v
 	}
 	switch r.Status {

@@ -157,7 +157,7 @@ func (a *answer) reply(agent, returns string) effect.Reply {
 func act(ctx context.Context, q Question, kind string, data starlark.Value) {
 	call := effect.ViewOf(data)
 	if kind != "tool_call" || call.Text("server") != tool.Variables {
-		q.Emit(kind, data)
+		q.Emit(kind, claimed(kind, data))
 		return
 	}
 	if q.Tools == nil {
@@ -176,7 +176,8 @@ func act(ctx context.Context, q Question, kind string, data starlark.Value) {
 // emit journals the events of an answer.
 func (a *answer) emit(to *effect.Attempt) {
 	for _, e := range a.events {
-		to.Emit(effect.ViewOf(e).Text("kind"), e)
+		kind := effect.ViewOf(e).Text("kind")
+		to.Emit(kind, claimed(kind, e))
 	}
 }
 

@@ -4,11 +4,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"starling/lang/effect"
 )
+
+// calledByTape is the call of a tool server that a tape tells: nobody made it here, so it is claimed.
+var calledByTape = regexp.MustCompile(`(?m)^(tool_call .*), "claimed": True}$`)
 
 // taped is a stage whose agent a has a cassette.
 func taped(s *stage, mode string) *stage {
@@ -42,8 +46,9 @@ func TestCassettes(t *testing.T) {
 				if show(got) != show(want) || got.After != want.After {
 					t.Errorf("%v: played\n%s\nrecorded\n%s", sc, show(got), show(want))
 				}
-				if got, want := strings.Join(again.events, "\n"), strings.Join(live.events, "\n"); got != want {
-					t.Errorf("%v: events played\n%s\nrecorded\n%s", sc, got, want)
+				played, heard := strings.Join(again.events, "\n"), strings.Join(live.events, "\n")
+				if calledByTape.ReplaceAllString(played, "$1}") != heard {
+					t.Errorf("%v: events played\n%s\nrecorded\n%s", sc, played, heard)
 				}
 			}
 		})

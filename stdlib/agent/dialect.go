@@ -70,7 +70,8 @@ func (p *protocol) invoke(q Question) (invocation, error) {
 
 func (p *protocol) line(line string, emit emitter) (counts bool) {
 	if e, ok := eventOf(line); ok {
-		emit.event(effect.ViewOf(e).Text("kind"), e)
+		kind := effect.ViewOf(e).Text("kind")
+		emit.event(kind, claimed(kind, e))
 		return false
 	}
 	p.said.WriteString(line)

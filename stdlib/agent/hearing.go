@@ -178,6 +178,26 @@ func eventOf(line string) (*starlark.Dict, bool) {
 	return event, ok && effect.CheckName(effect.ViewOf(event).Text("kind")) == nil
 }
 
+// claimed marks the event of a call to a tool server as the word of whoever tells it: those that were made here are
+// told by the proxy.
+func claimed(kind string, data starlark.Value) starlark.Value {
+	d, ok := data.(*starlark.Dict)
+	if !ok || kind != "tool_call" && kind != "tool_denied" {
+		return data
+	}
+	return withKey(d, "claimed", starlark.True)
+}
+
+// withKey is a copy of a dict in which one key has a value.
+func withKey(d *starlark.Dict, key string, v starlark.Value) *starlark.Dict {
+	with := starlark.NewDict(d.Len() + 1)
+	for _, item := range d.Items() {
+		_ = with.SetKey(item[0], item[1]) // a fresh dict, and keys of another
+	}
+	_ = with.SetKey(starlark.String(key), v)
+	return with
+}
+
 // toolNames are the tools of the calls that have begun, by the calls' ids. Nil has none.
 type toolNames map[string]string
 
