@@ -79,8 +79,9 @@ func (s *session) decided(c *acpTool, allowed bool, by string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.say("permission", "tool", c.Title, "name", c.group(), "kind", c.Kind, "id", c.ID, "allowed", allowed, "by", by)
-	if allowed && len(s.granted) < maxCalls {
-		s.granted[c.ID] = true
+	if allowed {
+		c.Granted = true
+		s.note(*c)
 	}
 	if !allowed && by == "gate" {
 		s.rejected = c.Title

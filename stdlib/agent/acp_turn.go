@@ -26,7 +26,6 @@ type acpTurn struct {
 	denial    string             // the first tool that it was denied
 	denials   int
 	rejected  string                        // the newest tool that people have refused it
-	granted   map[string]bool               // the calls for which it was given leave
 	unasked   string                        // the first that changed files without leave, of an agent that may not
 	questions map[string]context.CancelFunc // that wait for people, by their requests
 	tokens    usage
@@ -38,7 +37,7 @@ type acpTurn struct {
 func newTurn(q Question) acpTurn {
 	emit := newEmitter(q.Attempt)
 	return acpTurn{q: q, emit: emit, text: newDeltas(q, emit, "delta"), thought: newDeltas(q, emit, "thinking"),
-		calls: map[string]acpTool{}, granted: map[string]bool{}, questions: map[string]context.CancelFunc{}}
+		calls: map[string]acpTool{}, questions: map[string]context.CancelFunc{}}
 }
 
 // begin forgets what was said in the turn before.
@@ -123,6 +122,7 @@ type acpTool struct {
 	Locations []acp.ToolCallLocation `json:"locations"`
 	Long      bool                   `json:"-"` // what it is about is too long to be kept
 	Told      bool                   `json:"-"` // it is in the journal
+	Granted   bool                   `json:"-"` // leave was given for it
 }
 
 // group is what calls of one tool have in common: the kind, and the name of a tool of a server.
@@ -163,7 +163,7 @@ func (c acpTool) over(before acpTool) acpTool {
 	if len(c.Locations) == 0 {
 		c.Locations = before.Locations
 	}
-	c.Long, c.Told = c.Long || before.Long, before.Told
+	c.Long, c.Told, c.Granted = c.Long || before.Long, before.Told, c.Granted || before.Granted
 	return c
 }
 
@@ -275,7 +275,7 @@ func (t *acpTurn) tool(told acpTool) {
 	if told.Status == string(acp.ToolCallStatusCompleted) || told.Status == string(acp.ToolCallStatusFailed) {
 		done := told.Status == string(acp.ToolCallStatusCompleted)
 		t.say("tool_result", "id", c.ID, "name", c.group(), "ok", done)
-		if done && !t.q.Definition.Modifies && !t.granted[c.ID] && t.unasked == "" && c.changes(t.q.Definition.Tools) {
+		if done && !t.q.Definition.Modifies && !c.Granted && t.unasked == "" && c.changes(t.q.Definition.Tools) {
 			t.unasked = firstOf(c.Title, c.Kind)
 		}
 	}

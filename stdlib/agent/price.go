@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"bytes"
 	"math"
 	"sync"
 
@@ -61,20 +60,20 @@ func (c Candidate) price(p *project.File) price {
 // pricing tells of an attempt's usage which model served and what it cost. It is used concurrently.
 type pricing struct {
 	candidate Candidate
-	prices    *project.File // those of the run's project
+	prices    func() *project.File // those of the run's project, read when there is something to price
 
 	mu    sync.Mutex
 	model string // as the program tells it, before that as the project says
 }
 
 func newPricing(s *effect.Settings, c Candidate) *pricing {
-	p := &pricing{candidate: c, prices: &project.File{}, model: c.Model}
-	if s != nil && bytes.Contains(s.Project, []byte("prices")) {
-		if f, fault := projectOf(s); fault == nil { // it was read before
-			p.prices = f
+	return &pricing{candidate: c, model: c.Model, prices: sync.OnceValue(func() *project.File {
+		f, fault := projectOf(s)
+		if fault != nil {
+			return &project.File{} // it was read before
 		}
-	}
-	return p
+		return f
+	})}
 }
 
 // attempt is one whose usage is told with what it costs.
@@ -107,23 +106,20 @@ func (p *pricing) priced(told starlark.Value) starlark.Value {
 	if !ok || d.Len() == 0 {
 		return told
 	}
-	with := new(starlark.Dict)
-	for _, item := range d.Items() {
-		_ = with.SetKey(item[0], item[1]) // a fresh dict, and keys of another
-	}
-	set := func(key string, v starlark.Value) { _ = with.SetKey(starlark.String(key), v) }
 	v := effect.ViewOf(d)
 	served := p.candidate
 	if served.Model = p.serves(v.Text("model")); served.Model != "" {
-		set("model", starlark.String(served.Model))
+		d = withKey(d, "model", starlark.String(served.Model))
+	}
+	if v.Has("usd") {
+		return withKey(d, "claimed", starlark.True)
 	}
 	tokens := usage{max(0, v.Int("input_tokens")), max(0, v.Int("output_tokens")), max(0, v.Int("cached_tokens"))}
-	_, said, _ := d.Get(starlark.String("usd"))
-	switch cost := served.price(p.prices).cost(tokens); {
-	case said:
-		set("claimed", starlark.True)
-	case cost != nil:
-		set("usd", starlark.Float(*cost))
+	if tokens == (usage{}) {
+		return d
 	}
-	return with
+	if cost := served.price(p.prices()).cost(tokens); cost != nil {
+		d = withKey(d, "usd", starlark.Float(*cost))
+	}
+	return d
 }
