@@ -97,8 +97,12 @@ func (c *call) examineProject(ctx context.Context, ask bool) []finding {
 	if err != nil {
 		return []finding{{"project", "", faulty, strings.TrimSpace(err.Error()), "starling check shows the lines"}}
 	}
+	f, err := project.Parse(s.ProjectFile, s.Project)
+	if err != nil {
+		return []finding{{"project", "", faulty, err.Error(), ""}}
+	}
 	found := []finding{{"project", "", healthy, c.place.project, ""}}
-	meets := &meeting{c: c, settings: s}
+	meets := &meeting{c: c, settings: s, file: f}
 	if why := c.distrust(ctx, s); why != "" && !ask {
 		meets = nil
 		found = append(found, finding{"greetings", "", absent, "nothing was started and no key was sent: " + why,
@@ -114,23 +118,19 @@ func (c *call) examineProject(ctx context.Context, ask bool) []finding {
 		views = append(views, v)
 		meets.agents(v.Backends, candidates)
 	}
-	servers := c.projectServers(s)
+	servers := c.viewServers(s, f)
 	meets.servers(servers)
 	meets.wait(ctx)
 	for _, v := range views {
 		found = append(found, examineAgent(v, views, meets))
 	}
-	found = append(found, c.examineSecrets(ctx, s)...)
+	found = append(found, c.examineSecrets(ctx, s, f)...)
 	found = append(found, examineTools(servers, meets)...)
-	return append(found, c.examineNotify(ctx, s)...)
+	return append(found, c.examineNotify(ctx, s, f)...)
 }
 
 // examineSecrets looks for declared values that are not hidden in what comes back. No program is run for one.
-func (c *call) examineSecrets(ctx context.Context, s *effect.Settings) (found []finding) {
-	f, err := project.Parse(s.ProjectFile, s.Project)
-	if err != nil {
-		return nil // the project was read before
-	}
+func (c *call) examineSecrets(ctx context.Context, s *effect.Settings, f *project.File) (found []finding) {
 	const mend = "use a longer one: short values and words are everywhere, and are left alone"
 	for name, why := range secret.Unhidden(ctx, &effect.Attempt{Settings: s, Env: c.getenv}, f) {
 		found = append(found, finding{"secret", name, faulty, "its value " + why + ", so it is not hidden in what programs and servers say", mend})
@@ -140,11 +140,7 @@ func (c *call) examineSecrets(ctx context.Context, s *effect.Settings) (found []
 }
 
 // examineNotify looks at who is told what happens, and tells nobody.
-func (c *call) examineNotify(ctx context.Context, s *effect.Settings) (found []finding) {
-	f, err := project.Parse(s.ProjectFile, s.Project)
-	if err != nil {
-		return nil // the project was read before
-	}
+func (c *call) examineNotify(ctx context.Context, s *effect.Settings, f *project.File) (found []finding) {
 	for _, n := range f.Notify {
 		is := finding{"notify", n.Name, healthy, notify.What(n), ""}
 		if lacks, mend := notify.Lacks(ctx, n, s, c.getenv); lacks != "" {
@@ -153,15 +149,6 @@ func (c *call) examineNotify(ctx context.Context, s *effect.Settings) (found []f
 		found = append(found, is)
 	}
 	return found
-}
-
-// projectServers are the tool servers of the project.
-func (c *call) projectServers(s *effect.Settings) []serverView {
-	f, err := project.Parse(s.ProjectFile, s.Project)
-	if err != nil {
-		return nil // the project was read before
-	}
-	return c.viewServers(s, f)
 }
 
 // examineTools looks at the tool servers of the project.

@@ -9,6 +9,7 @@ import (
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/stdlib/agent"
+	"starling/stdlib/project"
 )
 
 const (
@@ -19,7 +20,8 @@ const (
 // meeting greets the agents' backends and the tool servers of a project, each once. Nil greets nobody.
 type meeting struct {
 	c        *call
-	settings *effect.Settings
+	settings *effect.Settings // of the project that was found to be trusted: nothing of it is read again
+	file     *project.File
 	asked    []*greeted
 }
 
@@ -52,7 +54,7 @@ func (m *meeting) servers(views []serverView) {
 			continue
 		}
 		m.asked = append(m.asked, &greeted{who: "tools " + v.Name,
-			greet: func(ctx context.Context) (agent.Greeting, bool) { return m.c.greetServer(ctx, v.Name), true }})
+			greet: func(ctx context.Context) (agent.Greeting, bool) { return m.greetServer(ctx, v.Name), true }})
 	}
 }
 
@@ -108,19 +110,16 @@ func (g *greeted) tell(f *finding) {
 }
 
 // greetServer starts a tool server, or turns to it, and counts its tools.
-func (c *call) greetServer(ctx context.Context, name string) agent.Greeting {
-	s, f, err := c.toolServers()
+func (m *meeting) greetServer(ctx context.Context, name string) agent.Greeting {
+	more := m.c.command("tools", "ls", name) + " says more"
+	p, err := m.c.openTool(ctx, m.settings, m.file, name)
 	if err != nil {
-		return agent.Greeting{Fault: err.Error()}
-	}
-	p, err := c.openTool(ctx, s, f, name)
-	if err != nil {
-		return agent.Greeting{Fault: err.Error(), Mend: c.command("tools", "ls", name) + " says more"}
+		return agent.Greeting{Fault: err.Error(), Mend: more}
 	}
 	defer p.Close()
 	tools, _, fault := p.Definitions(ctx, name)
 	if fault != nil {
-		return agent.Greeting{Fault: fault.Message, Mend: c.command("tools", "ls", name) + " says more"}
+		return agent.Greeting{Fault: fault.Message, Mend: more}
 	}
 	return agent.Greeting{Login: fmt.Sprintf("tools: %d", len(tools))}
 }
