@@ -75,7 +75,7 @@ func (c *checker) entriesOf(d *starlark.Dict, elem typ, limit int) (starlark.Val
 		}
 		v, wrong := elem.check(c, v)
 		if !wrong.none() {
-			bad.add(keyStep(name), wrong)
+			bad.add(KeyStep(name), wrong)
 			continue
 		}
 		set(out, k, v)
@@ -115,7 +115,7 @@ func (t *recordType) check(c *checker, v starlark.Value) (starlark.Value, proble
 		}
 		had, wrong := c.member(out, m, d)
 		if !wrong.none() {
-			bad.add(keyStep(m.name), wrong)
+			bad.add(KeyStep(m.name), wrong)
 		}
 		if had {
 			found++
@@ -165,12 +165,12 @@ func (c *checker) extras(out *starlark.Dict, t *recordType, d *starlark.Dict) pr
 			return tooLarge()
 		}
 		if t.rest == nil {
-			bad.add(keyStep(name), unknownKey(t, name, d))
+			bad.add(KeyStep(name), unknownKey(t, name, d))
 			continue
 		}
 		v, wrong := t.rest.check(c, v)
 		if !wrong.none() {
-			bad.add(keyStep(name), wrong)
+			bad.add(KeyStep(name), wrong)
 			continue
 		}
 		set(out, k, v)

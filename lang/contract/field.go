@@ -81,7 +81,7 @@ func (c *Contract) ParseArg(name, text string) (starlark.Value, error) {
 	v, err := FromJSON([]byte(text))
 	if err != nil {
 		bad := problem(describe(starlark.String(text)), brief(t), "it is read as JSON")
-		return nil, inside(keyStep(name), bad).violations()
+		return nil, inside(KeyStep(name), bad).violations()
 	}
 	return v, nil
 }
@@ -94,7 +94,7 @@ func (c *Contract) ParseJSONArg(name, text string) (starlark.Value, error) {
 	v, err := FromJSON([]byte(text))
 	if err != nil {
 		bad := problem(describe(starlark.String(text)), "JSON", err.Error())
-		return nil, inside(keyStep(name), bad).violations()
+		return nil, inside(KeyStep(name), bad).violations()
 	}
 	return v, nil
 }
@@ -111,5 +111,5 @@ func (c *Contract) fieldType(name string) (typ, problems) {
 	if record.rest != nil {
 		return record.rest, problems{}
 	}
-	return nil, inside(keyStep(name), unknownKey(record, name, new(starlark.Dict)))
+	return nil, inside(KeyStep(name), unknownKey(record, name, new(starlark.Dict)))
 }

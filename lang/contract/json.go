@@ -128,7 +128,7 @@ func (w *jsonWriter) dict(d *starlark.Dict) problems {
 		}
 		w.out = append(appendQuoted(w.out, name), ':')
 		if bad := w.value(v); !bad.none() {
-			return inside(keyStep(name), bad)
+			return inside(KeyStep(name), bad)
 		}
 	}
 	w.out = append(w.out, '}')

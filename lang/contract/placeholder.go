@@ -49,7 +49,7 @@ func placeholdersIn(t typ, v starlark.Value, field string) (found problems) {
 		if d, ok := v.(*starlark.Dict); ok {
 			items := d.Items()
 			return placeholdersAmong(len(items), func(i int) (starlark.Value, string) {
-				return items[i][1], keyStep(string(items[i][0].(starlark.String)))
+				return items[i][1], KeyStep(string(items[i][0].(starlark.String)))
 			}, t.elem, field)
 		}
 	case *recordType:
@@ -68,7 +68,7 @@ func placeholdersIn(t typ, v starlark.Value, field string) (found problems) {
 func placeholdersOf(t *recordType, d *starlark.Dict) (found problems) {
 	for _, m := range t.members {
 		if v, had, _ := d.Get(m.key); had && m.required() && !admitsNull(m.typ) { // a string is hashable: no error
-			found.add(keyStep(m.name), placeholdersIn(m.typ, v, m.name))
+			found.add(KeyStep(m.name), placeholdersIn(m.typ, v, m.name))
 		}
 	}
 	return found

@@ -111,7 +111,7 @@ func (t *recordType) restSchema(w *schemaWriter, path string) starlark.Value {
 // memberPath is the path of a field, as violations write it; "*" stands for those that are not declared.
 func memberPath(path, name string) string {
 	if name != "*" {
-		name = keyStep(name)
+		name = KeyStep(name)
 	}
 	if path == "" || name[0] == '[' {
 		return path + name

@@ -161,7 +161,7 @@ func (t *unionType) byDiscriminator(d *starlark.Dict, attempts []problems) (prob
 		got, hint = describe(v), misspelled(v, all)
 	}
 	var bad problems
-	bad.add(keyStep(key), problem(got, oneOf(words), hint))
+	bad.add(KeyStep(key), problem(got, oneOf(words), hint))
 	return bad, true
 }
 

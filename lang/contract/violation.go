@@ -69,10 +69,7 @@ func (p *problems) add(step string, part problems) {
 		if len(p.list) == maxViolations {
 			return
 		}
-		if step != "" && v.Path != "" && v.Path[0] != '[' {
-			v.Path = "." + v.Path
-		}
-		v.Path = step + v.Path
+		v.Path = JoinPath(step, v.Path)
 		p.list = append(p.list, v)
 	}
 }
@@ -93,13 +90,21 @@ func (p problems) violations() Violations {
 	return p.list
 }
 
+// JoinPath is the path of a part, inner within it, of the value at outer.
+func JoinPath(outer, inner string) string {
+	if outer == "" || inner == "" || inner[0] == '[' {
+		return outer + inner
+	}
+	return outer + "." + inner
+}
+
 // problem is one violation of a value as a whole.
 func problem(got, want, hint string) problems {
 	return problems{[]Violation{{Got: got, Want: want, Hint: hint}}, 1}
 }
 
-// keyStep is a key as part of a path.
-func keyStep(key string) string {
+// KeyStep is a key as part of a path.
+func KeyStep(key string) string {
 	if isIdentifier(key) {
 		return key
 	}

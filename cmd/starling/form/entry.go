@@ -1,12 +1,12 @@
 package form
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"strings"
 
 	"go.starlark.net/starlark"
-	"go.starlark.net/syntax"
 
 	"starling/lang/contract"
 )
@@ -123,7 +123,7 @@ func (f *Form) one(ctx context.Context, e *entry, outer []*entry) (starlark.Valu
 		f.Say("  %s", e.described())
 	}
 	for {
-		line, err := f.Line(ctx, orElse(e.path, "answer")+"> ")
+		line, err := f.Line(ctx, cmp.Or(e.path, "answer")+"> ")
 		if err != nil {
 			return nil, nil, err
 		}
@@ -159,7 +159,7 @@ func (f *Form) one(ctx context.Context, e *entry, outer []*entry) (starlark.Valu
 
 // described is a place with what fits it.
 func (e *entry) described() string {
-	s := orElse(e.path, "the answer") + ": " + e.contract.Brief()
+	s := cmp.Or(e.path, "the answer") + ": " + e.contract.Brief()
 	switch {
 	case e.present != nil:
 		s += ", now " + brief(e.present)
@@ -200,7 +200,7 @@ func (e *entry) read(line string) (starlark.Value, contract.Violations) {
 		}
 	}
 	for i := range wrong {
-		wrong[i].Path = within(e.path, wrong[i].Path)
+		wrong[i].Path = contract.JoinPath(e.path, wrong[i].Path)
 	}
 	return nil, wrong
 }
@@ -236,7 +236,7 @@ func (e *entry) fields() (fields []*entry) {
 			continue // hidden from whoever is asked
 		}
 		c, optional := e.contract.Field(d.Name).Present()
-		field := &entry{name: d.Name, path: within(e.path, step(d.Name)), contract: c,
+		field := &entry{name: d.Name, path: contract.JoinPath(e.path, contract.KeyStep(d.Name)), contract: c,
 			preset: d.Default, absent: d.Optional || optional, present: member(now, d.Name)}
 		_, isText := field.present.(starlark.String)
 		field.text = d.AdmitsString && (isText || c.String() != "any")
@@ -267,28 +267,4 @@ func member(d *starlark.Dict, name string) starlark.Value {
 		return nil
 	}
 	return v
-}
-
-// step writes a name as paths of violations have it.
-func step(name string) string {
-	if f, err := new(syntax.FileOptions).ParseExpr("", name, 0); err == nil {
-		if _, ok := f.(*syntax.Ident); ok {
-			return name
-		}
-	}
-	return "[" + strconv.Quote(name) + "]"
-}
-
-func within(outer, inner string) string {
-	if outer == "" || inner == "" || strings.HasPrefix(inner, "[") {
-		return outer + inner
-	}
-	return outer + "." + inner
-}
-
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }
