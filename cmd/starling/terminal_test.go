@@ -206,6 +206,27 @@ func assertAskedOnce(t *testing.T, dir, id string) {
 	}
 }
 
+// TestReplPaste: what is pasted waits for Enter as one cell, whatever blank lines, comments and tabs it has.
+func TestReplPaste(t *testing.T) {
+	dir := sitDown(t)
+	s := openScreen(t, dir, "repl")
+	id := s.expect(`session ([a-z0-9]+);`)
+	s.expect(">>> $")
+	s.tty.WriteString("\x1b[200~def f(n):\r\t# twice\r\r\tm = 2 * n\r\r\treturn m\r\r\ra = f(1)\rf(21)\r\x1b[201~")
+	s.expect(`f\(21\)$`)
+	s.tty.WriteString("\r")
+	s.expect(`\n42\n`)
+	s.enter(">>> ", "def g(n):", "  # a comment ends no block", "  return n + a", "")
+	s.enter(">>> ", "g(1)")
+	s.expect(`\n3\n`)
+	s.expect(">>> $")
+	s.cmd.Process.Signal(syscall.SIGKILL)
+	s.end()
+	s = openScreen(t, dir, "repl", "--resume", id)
+	s.enter(">>> ", "f(a) + g(a)")
+	s.expect(`\n8\n`)
+}
+
 // TestReplLeftAtGate: a gate that nobody answers here stays open, and is answered from elsewhere; the statement then ends in the resumed session.
 func TestReplLeftAtGate(t *testing.T) {
 	dir := sitDown(t)

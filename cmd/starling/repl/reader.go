@@ -41,6 +41,9 @@ func statement(ctx context.Context, lines Lines) (source, command string, err er
 	case u.stop != nil:
 		return "", "", u.stop
 	case err != nil:
+		if _, placed := lang.FileOptions().Parse(chunkName, u.text.Bytes(), 0); placed != nil {
+			err = placed // the parser of statements was not given each line
+		}
 		return "", "", lang.SyntaxProblem(&lang.Module{Name: chunkName, Source: u.text.Bytes()}, err)
 	case len(f.Stmts) == 0:
 		return "", "", nil
@@ -61,25 +64,64 @@ type unit struct {
 
 // read gives the parser its next line. An empty answer means that there is none.
 func (u *unit) read() ([]byte, error) {
-	if u.ended {
-		return nil, nil
+	for !u.ended {
+		line, err := u.lines.Line(u.ctx, u.prompt())
+		switch {
+		case err == io.EOF && u.begun:
+			u.ended = true
+			return []byte("\n"), nil // closes a block
+		case err != nil:
+			u.stop = err
+			return nil, err
+		case !u.begun && strings.HasPrefix(line, ":"):
+			u.command = line
+			return nil, errCommand
+		}
+		first := !u.begun
+		u.begun = true
+		u.text.WriteString(line + "\n")
+		switch {
+		case first && isWhole(line):
+			u.ended = true
+			return []byte("pass\n"), nil
+		case first || line == "" || strings.Contains(line, "\n"):
+			return []byte(withoutBlanks(line) + "\n"), nil
+		case isComment(line):
+			// The parser would end the block.
+		default:
+			return []byte(line + "\n"), nil
+		}
 	}
-	line, err := u.lines.Line(u.ctx, u.prompt())
-	switch {
-	case err == io.EOF && u.begun:
-		u.ended = true
-		return []byte("\n"), nil // closes a block
-	case err != nil:
-		u.stop = err
-		return nil, err
-	case !u.begun && strings.HasPrefix(line, ":"):
-		u.command = line
-		return nil, errCommand
-	}
-	u.begun = true
-	u.text.WriteString(line + "\n")
-	return []byte(line + "\n"), nil
+	return nil, nil
 }
+
+// isWhole tells whether several lines that came as one, recalled or pasted, are statements as they stand.
+func isWhole(lines string) bool {
+	if !strings.Contains(lines, "\n") {
+		return false
+	}
+	_, err := lang.FileOptions().Parse(chunkName, lines, 0)
+	return err == nil
+}
+
+// withoutBlanks leaves the blank lines and comments out of several lines that came as one: there they are to be read, and
+// only a blank line that was entered ends a block. What this does to a text in quotes is of no matter, for the parser is
+// asked only where the statement ends.
+func withoutBlanks(lines string) string {
+	first, rest, several := strings.Cut(lines, "\n")
+	if !several {
+		return lines
+	}
+	kept := []string{first}
+	for line := range strings.Lines(rest) {
+		if strings.TrimSpace(line) != "" && !isComment(line) {
+			kept = append(kept, strings.TrimSuffix(line, "\n"))
+		}
+	}
+	return strings.Join(kept, "\n")
+}
+
+func isComment(line string) bool { return strings.HasPrefix(strings.TrimSpace(line), "#") }
 
 func (u *unit) prompt() string {
 	if u.begun {

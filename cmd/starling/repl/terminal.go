@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 
@@ -12,15 +13,18 @@ import (
 	"starling/cmd/starling/plain"
 )
 
-// Terminal reads lines from the terminal of this process, with editing and history. What was recalled of a block is one line in which "↵"
-// stands for the line breaks, because the editor shows only single lines well.
-type Terminal struct{ state *liner.State }
+// Terminal reads lines from the terminal of this process, with editing and history. A block that was recalled or pasted is
+// one line, in which "↵" stands for the line breaks and "⇥" for tabs, because the editor shows only single lines well.
+type Terminal struct {
+	state *liner.State
+	more  func() // has the terminal read up to the end of a line
+}
 
 // NewTerminal takes the terminal over; Close gives it back.
 func NewTerminal() *Terminal {
-	s := liner.NewLiner()
+	s, more := filterPaste(liner.NewLiner)
 	s.SetCtrlCAborts(true)
-	return &Terminal{s}
+	return &Terminal{s, more}
 }
 
 // Close restores the terminal.
@@ -29,11 +33,14 @@ func (t *Terminal) Close() error { return t.state.Close() }
 // Line prompts for a line. The editor cannot be told to stop, so when ctx ends its goroutine is left behind: the process is about to end.
 func (t *Terminal) Line(ctx context.Context, prompt string) (string, error) {
 	return await(ctx, func() (string, error) {
+		t.more()
+		fmt.Print(pasteOn)
+		defer fmt.Print(pasteOff)
 		line, err := t.state.Prompt(strings.Map(oneLine, plain.Text(prompt)))
 		if errors.Is(err, liner.ErrPromptAborted) {
 			err = ErrAborted
 		}
-		return strings.ReplaceAll(line, foldedBreak, "\n"), err
+		return unfolder.Replace(line), err
 	})
 }
 
@@ -45,12 +52,9 @@ func oneLine(r rune) rune {
 	return r
 }
 
-// foldedBreak stands for a line break in the history.
-const foldedBreak = "↵"
-
 // Remember adds a statement to the history.
 func (t *Terminal) Remember(statement string) {
-	t.state.AppendHistory(plain.Text(strings.ReplaceAll(statement, "\n", foldedBreak)))
+	t.state.AppendHistory(plain.Text(folder.Replace(statement)))
 }
 
 // Pipe reads lines from something that is not a terminal. There are no prompts.
