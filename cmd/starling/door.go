@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 
@@ -27,13 +28,14 @@ const idleServer = "1m"
 type storeDoors struct {
 	config owner.Config
 	leave  func(error) // ends the call, when the owner that it is was asked to leave
+	stays  func(context.Context, session)
 }
 
 // openDoors gives the ways to the store of this call.
 func (c *call) openDoors() doors {
 	dir := c.place.store
 	token, _ := c.getenv(tokenVariable)
-	d := &storeDoors{leave: c.interrupt}
+	d := &storeDoors{leave: c.interrupt, stays: c.staysFor}
 	d.config = owner.Config{
 		Dir:        dir,
 		Build:      buildVersion(),
@@ -144,14 +146,26 @@ func (c *call) enlist(w effect.Worker) (dismiss func()) {
 // was interrupted.
 type participant struct {
 	*owner.Session
-	ctx context.Context // of the command
+	ctx   context.Context // of the command
+	stays func(context.Context, session)
 }
+
+// unexplained is how long a command may stay after its own work without saying for whom.
+const unexplained = 2 * time.Second
 
 // Close leaves in good order.
 func (p *participant) Close() error {
 	var err error
 	if p.ctx.Err() == nil {
+		told := make(chan struct{})
+		tell := time.AfterFunc(unexplained, func() {
+			p.stays(p.ctx, p.Session)
+			close(told)
+		})
 		err = p.Idle(p.ctx, 0)
+		if !tell.Stop() {
+			<-told
+		}
 	}
 	if p.ctx.Err() != nil {
 		err = nil // what was interrupted has been told
@@ -175,7 +189,7 @@ func (d *storeDoors) Stay(ctx context.Context, create bool) (session, error) {
 		case <-ctx.Done():
 		}
 	}()
-	return &participant{s, ctx}, nil
+	return &participant{s, ctx, d.stays}, nil
 }
 
 // Look implements doors.

@@ -95,6 +95,42 @@ func (c *call) suspended(r *runtime.Run) {
 	}
 }
 
+// maxStays is how many runs are named that a command stays for.
+const maxStays = 5
+
+// staysFor says for which runs a command stays when its own work is done, because it owns the store.
+func (c *call) staysFor(ctx context.Context, s session) {
+	l, err := s.List(ctx, runtime.Query{Status: []runtime.Status{runtime.Running}})
+	if err != nil {
+		return // the session is ending
+	}
+	named := 0
+	for _, sum := range l.Runs {
+		if !sum.Carried {
+			continue
+		}
+		if named++; named > maxStays {
+			c.notice("  and more: %s", c.command("ps"))
+			return
+		}
+		if named == 1 {
+			c.notice("done here; this process owns the store and stays for runs in motion. Ctrl-C leaves them to whoever resumes them:")
+		}
+		c.notice("  %s %s: %s", sum.ID, sum.Script, c.command("resume", sum.ID))
+		if sum.Gates == 0 {
+			continue
+		}
+		if r, err := s.Get(ctx, sum.ID); err == nil {
+			for _, g := range r.Gates {
+				c.notice("    %s", gateLine(g))
+				for _, line := range c.answers(g) {
+					c.notice("      %s", line)
+				}
+			}
+		}
+	}
+}
+
 func waitsFor(r *runtime.Run) string {
 	switch n := len(r.Gates); {
 	case n == 1:
