@@ -210,7 +210,8 @@ func (h *host) attempt(s *state, st *step, emit func(string, starlark.Value)) (*
 	return &effect.Attempt{GoesOn: goesOn != "", Cut: st.Interrupted && st.Session != "", Run: run, Step: st.Step, Branch: branchOf(st.Step), Kind: st.Kind, Number: st.Attempt, Backend: st.Serving, Key: run + "/" + st.Step, Args: args,
 		Resolved: resolved, Returns: st.Returns, Feedback: feedbackOf(st.Feedback), Rejected: st.Rejected, Session: session, Messages: st.messages(), Memory: s.shared.given(args, st), Settings: h.within(st.Tree), Emit: emit,
 		Store: h.e.store.Info().Path, Tree: st.Tree, Trees: h.trees(), Owns: s.owned(st),
-		Journal: func(l effect.Look) (starlark.Value, *effect.Error) { return h.e.look(run, st.Step, l) },
-		Known:   func(q effect.Survey) (*effect.Known, *effect.Error) { return h.e.survey(run, q) },
-		Env:     func(name string) (string, bool) { return h.e.variable(run, name) }}, handler, nil
+		Journal:  func(l effect.Look) (starlark.Value, *effect.Error) { return h.e.look(run, st.Step, l) },
+		Known:    func(q effect.Survey) (*effect.Known, *effect.Error) { return h.e.survey(run, q) },
+		Artifact: func(hash string) (string, []byte, *effect.Error) { return h.e.artifact(run, hash) },
+		Env:      func(name string) (string, bool) { return h.e.variable(run, name) }}, handler, nil
 }

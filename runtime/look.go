@@ -33,6 +33,34 @@ func (e *Local) look(run, asks string, q effect.Look) (starlark.Value, *effect.E
 	return seen(events, q)
 }
 
+// artifact is effect.Attempt.Artifact: what a step of a run has kept, by its hash.
+func (e *Local) artifact(run, hash string) (name string, content []byte, fault *effect.Error) {
+	err := e.journal(run, 0, func(r *Record) error {
+		if r.Type != AttemptEnded {
+			return nil
+		}
+		var data struct{ Blobs map[string]blobRow }
+		_ = json.Unmarshal(r.event(run).Data, &data) // the engine's own
+		for _, n := range sortedKeys(data.Blobs) {
+			if data.Blobs[n].Hash == hash {
+				name = n
+				return ErrStopWatch
+			}
+		}
+		return nil
+	})
+	if err = unlessStopped(err); err == nil && name == "" {
+		return "", nil, effect.Errorf(effect.KindRefused, "no step of this run has left an artifact with this hash")
+	}
+	if err == nil {
+		content, err = e.needed(hash)
+	}
+	if err != nil {
+		return "", nil, effect.Errorf(effect.KindEffect, "%v", err)
+	}
+	return name, content, nil
+}
+
 // seen is what was asked of the events, as plain values.
 func seen(events []Event, q effect.Look) (starlark.Value, *effect.Error) {
 	var shown any = stepsOf(events)

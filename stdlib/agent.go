@@ -6,6 +6,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"starling/lang/effect"
+	"starling/stdlib/agent"
 	"starling/stdlib/jail"
 	"starling/stdlib/secret"
 )
@@ -55,11 +56,16 @@ func agentBuiltin() *effect.Builtin {
 			{Name: "input", Default: "None", KeywordOnly: true, Doc: "What to do it on."},
 			{Name: "context", Default: "None", KeywordOnly: true, Doc: "What may help."},
 			{Name: "output", Type: "contract", Default: "None", KeywordOnly: true, Doc: "What the reply must be."},
+			{Name: "files", Type: "list|tuple", Default: "None", KeywordOnly: true,
+				Doc: "Images, PDFs and texts to look at: paths of the workspace, and what artifact has given. 16 at most, of 16 MB together."},
 		}, agentKeywords()...),
 		Result: "Result",
 		Class:  effect.Waiting,
 		Request: func(c *effect.Call) (*effect.Request, error) {
-			return ask(c, "who", "who", "task", "input", "context", "output")
+			if err := checkFiles(c); err != nil {
+				return nil, err
+			}
+			return ask(c, "who", "who", "task", "input", "context", "output", "files")
 		},
 	}
 }
@@ -243,6 +249,23 @@ func checkOwns(c *effect.Call) error {
 	for i, p := range patterns {
 		if err := jail.CheckPattern(p); err != nil {
 			return wrong(c, "owns", "[%d]: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// checkFiles checks what goes with a task.
+func checkFiles(c *effect.Call) error {
+	paths, err := texts(c, "files")
+	if err != nil {
+		return err
+	}
+	if len(paths) > agent.MaxFiles {
+		return wrong(c, "files", "got %d, want at most %d", len(paths), agent.MaxFiles)
+	}
+	for i, p := range paths {
+		if err := jail.Check(p); err != nil {
+			return wrong(c, "files", "[%d]: %w", i, err)
 		}
 	}
 	return nil

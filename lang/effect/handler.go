@@ -47,6 +47,7 @@ type Attempt struct {
 	Messages []string             // what the agent was told while it worked and may not have had: they stand first in its input
 	Told     <-chan Steer         // what it is told from now on; only for a backend that is steered live
 	Settings *Settings
+	Artifact func(hash string) (name string, content []byte, err *Error)      // what a step of the run has left, by its SHA-256
 	Env      func(name string) (value string, ok bool)                        // variables that the project declares, as the client that carries the run has them
 	Wait     func(ctx context.Context, d time.Duration) bool                  // lets a time pass by the engine's clock, and tells whether it was left to: false when ctx ends, or Told has something
 	Journal  func(l Look) (starlark.Value, *Error)                            // what the run's journal says up to the request, as plain values

@@ -39,7 +39,10 @@ var (
 	MessageType = &RecordType{Name: "Message", Fields: []string{"name", "payload", "by", "at"}, ok: -1}
 	HandleType  = &RecordType{Name: "Handle", Fields: []string{"kind", "step"}, ok: -1}
 	// QuestionType is what an agent is sent: as JSON on the standard input of a command, as the argument of a scripted one.
-	QuestionType = &RecordType{Name: "Request", Fields: []string{"schema", "key", "run", "step", "attempt", "agent", "task", "input", "context",
+	QuestionType = &RecordType{Name: "Request", Fields: append(slices.Clone(earlyQuestionType.Fields), "files"), ok: -1}
+	// earlyQuestionType holds the place on the wire of a Request without files, which no run has kept: nobody but an agent
+	// is given one.
+	earlyQuestionType = &RecordType{Name: "Request", Fields: []string{"schema", "key", "run", "step", "attempt", "agent", "task", "input", "context",
 		"instructions", "output_schema", "feedback", "deadline", "handoff", "memory", "messages"}, ok: -1}
 	// CompletedType is how a command of sh.run ended.
 	CompletedType = &RecordType{Name: "Completed", Fields: []string{"ok", "code", "signal", "text", "stderr", "truncated", "seconds"}}
@@ -53,7 +56,7 @@ var (
 
 // recordTypes are the types by their number on the wire.
 var recordTypes = [...]*RecordType{earlyResultType, DecisionType, OutcomeType, ErrorType, EventType, ResponseType, RoleType, VerdictType, ReplyType,
-	MessageType, HandleType, QuestionType, CompletedType, ToolServerType, ToolResultType, ItemType, ResultType}
+	MessageType, HandleType, earlyQuestionType, CompletedType, ToolServerType, ToolResultType, ItemType, ResultType, QuestionType}
 
 // RecordTypes lists the types by their number on the wire. Two may have one name; scripts are given the later one, but in runs
 // of an earlier behaviour.

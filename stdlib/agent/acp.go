@@ -149,16 +149,18 @@ func (s *session) converse(ctx context.Context) *fault {
 	if err != nil {
 		return &fault{message: err.Error(), kind: effect.KindRefused, class: effect.Final, said: true}
 	}
+	blocks := acpFiles(attached(s.q, resumes), s.able.PromptCapabilities)
 	for text != "" {
-		if text, f = s.take(ctx, text); f != nil {
+		if text, f = s.take(ctx, append(blocks, acp.TextBlock(text))); f != nil {
 			return f
 		}
+		blocks = nil
 	}
 	return nil
 }
 
 // take has the agent take one turn. What it is told meanwhile ends the turn, and is the text of the next; "" is the end.
-func (s *session) take(ctx context.Context, text string) (next string, f *fault) {
+func (s *session) take(ctx context.Context, blocks []acp.ContentBlock) (next string, f *fault) {
 	type end struct {
 		acp.PromptResponse
 		err error
@@ -169,7 +171,7 @@ func (s *session) take(ctx context.Context, text string) (next string, f *fault)
 	ended := make(chan end, 1)
 	go func() {
 		r, err := acp.SendRequest[acp.PromptResponse](s.conn, context.Background(), acp.AgentMethodSessionPrompt,
-			acp.PromptRequest{SessionId: acp.SessionId(s.id), Prompt: []acp.ContentBlock{acp.TextBlock(text)}})
+			acp.PromptRequest{SessionId: acp.SessionId(s.id), Prompt: blocks})
 		ended <- end{r, err}
 	}()
 	var told []effect.Steer

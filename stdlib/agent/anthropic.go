@@ -30,17 +30,25 @@ type anthropicMessage struct {
 	Content []anthropicBlock `json:"content"`
 }
 
-// anthropicBlock is a text, a tool_use (ID, Name, Input) or a tool_result (ToolUseID, Content,
-// IsError).
+// anthropicBlock is a text, an image or document (Source, Title), a tool_use (ID, Name, Input) or a
+// tool_result (ToolUseID, Content, IsError).
 type anthropicBlock struct {
 	Type      string           `json:"type"`
 	Text      string           `json:"text,omitempty"`
+	Source    *anthropicSource `json:"source,omitempty"`
+	Title     string           `json:"title,omitempty"`
 	ID        string           `json:"id,omitempty"`
 	Name      string           `json:"name,omitempty"`
 	Input     json.RawMessage  `json:"input,omitempty"`
 	ToolUseID string           `json:"tool_use_id,omitempty"`
 	Content   []anthropicBlock `json:"content,omitempty"`
 	IsError   bool             `json:"is_error,omitempty"`
+}
+
+type anthropicSource struct {
+	Type      string `json:"type"` // "base64" or "text"
+	MediaType string `json:"media_type"`
+	Data      string `json:"data"`
 }
 
 type anthropicTool struct {
@@ -144,7 +152,7 @@ func textBlock(text string) anthropicBlock { return anthropicBlock{Type: "text",
 
 // anthropicMessages is the conversation so far.
 func anthropicMessages(t turn) []anthropicMessage {
-	list := []anthropicMessage{{"user", []anthropicBlock{textBlock(t.prompt)}}}
+	list := []anthropicMessage{{"user", append(anthropicFiles(t.files), textBlock(t.prompt))}}
 	if t.rejected != "" {
 		list = append(list, anthropicMessage{"assistant", []anthropicBlock{textBlock(t.rejected)}},
 			anthropicMessage{"user", []anthropicBlock{textBlock(t.feedback)}})
@@ -164,6 +172,24 @@ func anthropicMessages(t turn) []anthropicMessage {
 		list = append(list, anthropicMessage{"assistant", asked}, anthropicMessage{"user", told})
 	}
 	return list
+}
+
+// anthropicFiles are the blocks of files, which the API wants before the words about them.
+func anthropicFiles(files []file) []anthropicBlock {
+	var blocks []anthropicBlock
+	for _, f := range files {
+		b := anthropicBlock{Type: "document", Title: f.name, Source: &anthropicSource{"base64", f.kind, ""}}
+		switch {
+		case f.isImage():
+			b.Type, b.Title, b.Source.Data = "image", "", f.base64()
+		case f.isText():
+			b.Source.Type, b.Source.MediaType, b.Source.Data = "text", "text/plain", string(f.content)
+		default:
+			b.Source.Data = f.base64()
+		}
+		blocks = append(blocks, b)
+	}
+	return blocks
 }
 
 // object is the input of a call as it is told again; what is none, the model shall not see as its own.

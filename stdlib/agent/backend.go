@@ -25,6 +25,7 @@ type Question struct {
 	*effect.Attempt
 	Definition Definition
 	Request    *effect.Record // what the agent is sent, an effect.QuestionType
+	Files      []file         // what goes with it
 	Tools      *tool.Proxy    // what it may use of tool servers, nil for nothing
 	Endpoint   *tool.Endpoint // where a program finds them, nil without
 
@@ -56,7 +57,12 @@ func Handlers(load LoadScript, cast Cast, servers *tool.Servers) map[string]*eff
 // question is what somebody is sent who comes for the work of an agent.
 func question(a *effect.Attempt) (starlark.Value, *effect.Error) {
 	d := definitionOf(a.Resolved, a.Backend)
-	request, err := newRequest(a, d)
+	files, forget, err := readFiles(a)
+	if err != nil {
+		return nil, effect.Errorf(effect.KindRefused, "%s: %v", d.Agent, err)
+	}
+	forget() // whoever comes has the workspace and the store's artifacts, not this process's files
+	request, err := newRequest(a, d, files)
 	if err != nil {
 		return nil, effect.Errorf(effect.KindAgent, "%s: %v", d.Agent, err)
 	}
@@ -68,7 +74,15 @@ const maxWait = time.Minute
 
 func ask(ctx context.Context, backends map[string]Backend, servers *tool.Servers, tapes *sync.Mutex, a *effect.Attempt) effect.Reply {
 	d := definitionOf(a.Resolved, a.Backend)
-	request, err := newRequest(a, d)
+	files, forget, err := readFiles(a)
+	if err != nil {
+		return failed(effect.Errorf(effect.KindRefused, "%s: %v", d.Agent, err), effect.Final)
+	}
+	defer forget()
+	if len(files) > 0 {
+		a.Emit("files", withKey(new(starlark.Dict), "files", describe(files, false)))
+	}
+	request, err := newRequest(a, d, files)
 	if err != nil {
 		return failed(effect.Errorf(effect.KindAgent, "%s: %v", d.Agent, err), effect.Final)
 	}
@@ -85,7 +99,7 @@ func ask(ctx context.Context, backends map[string]Backend, servers *tool.Servers
 	}
 	p := newPricing(a.Settings, d.Candidate)
 	a = p.attempt(a)
-	reply := backend.Ask(ctx, Question{Attempt: a, Definition: d, Request: request, hidden: secret.Given(a, d.Env), keys: secret.Keys(a, d.Env)})
+	reply := backend.Ask(ctx, Question{Attempt: a, Definition: d, Request: request, Files: files, hidden: secret.Given(a, d.Env), keys: secret.Keys(a, d.Env)})
 	reply.Backend, reply.Usage = d.Serves, p.priced(reply.Usage)
 	if a.GoesOn && reply.Err != nil && full().MatchString(reply.Err.Message) {
 		reply.Class = effect.Retryable // another attempt begins a new conversation

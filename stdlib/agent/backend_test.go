@@ -86,7 +86,7 @@ func TestBackends(t *testing.T) {
 func TestWhatAgentsAreSent(t *testing.T) {
 	const want = `{"schema":"starling/agent/v1","key":"run1/b/first","run":"run1","step":"b/first","attempt":1,"agent":"a","task":"Look.",` +
 		`"input":{"b":"AQ==","a":[1,2.0,null]},"context":["c"],"instructions":"Be brief.","output_schema":{"$schema":` +
-		`"https://json-schema.org/draft/2020-12/schema","type":"integer"},"feedback":[],"deadline":null,"handoff":null,"memory":null,"messages":[]}`
+		`"https://json-schema.org/draft/2020-12/schema","type":"integer"},"feedback":[],"deadline":null,"handoff":null,"memory":null,"messages":[],"files":[]}`
 	call := `agent(role("a", instructions = "Be brief."), "Look.", input = {"b": b"\x01", "a": (1, 2.0, None)}, context = ["c"], output = contract("int"), name = "first")`
 	command := newStage(t, shell("a", `printf '{"text": "got it"}'; cat >request`), "")
 	if r := command.ask(t.Context(), call); r.Err != nil {

@@ -30,6 +30,9 @@ import (
 // exchangeFields are those of a request that say what is asked. The others differ from run to run.
 var exchangeFields = []string{"agent", "task", "input", "context", "instructions", "output_schema", "feedback", "handoff", "memory", "messages"}
 
+// filesField is that of the files that go with a task, where there are any: their content counts, not where they lie.
+const filesField = "files"
+
 // recorder asks a backend and writes down what was said. An attempt that somebody ended, and a backend that was not there, are no exchange.
 type recorder struct {
 	Backend
@@ -139,6 +142,9 @@ func exchangeRequest(q Question) *starlark.Dict {
 	d := starlark.NewDict(len(exchangeFields))
 	for _, name := range exchangeFields {
 		_ = d.SetKey(starlark.String(name), q.Request.Field(name)) // a fresh dict and string keys
+	}
+	if len(q.Files) > 0 {
+		_ = d.SetKey(starlark.String(filesField), describe(q.Files, false)) // likewise
 	}
 	return d
 }
@@ -263,7 +269,7 @@ func (t *tape) compare(other effect.View) {
 	}
 	mine := effect.ViewOf(v)
 	differs := []string{}
-	for _, name := range exchangeFields {
+	for _, name := range append(slices.Clone(exchangeFields), filesField) {
 		if same, err := starlark.Equal(mine.Value(name), other.Value(name)); err != nil || !same {
 			differs = append(differs, name)
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"go.starlark.net/starlark"
@@ -104,7 +105,27 @@ func (c *claude) invoke(q Question) (invocation, error) {
 		args = append(args, "--resume", q.Session)
 	}
 	text, err := prompt(q, resumes)
-	return invocation{args: args, stdin: []byte(text), forget: func() {}}, err
+	stdin := []byte(text)
+	if shown := slices.DeleteFunc(slices.Clone(attached(q, resumes)), claudeCannotSee); err == nil && len(shown) > 0 {
+		args = append(args, "--input-format", "stream-json")
+		stdin, err = claudeMessage(text, shown)
+	}
+	return invocation{args: args, stdin: stdin, forget: func() {}}, err
+}
+
+// claudeCannotSee tells of a file that is not put into a message: claude reads texts where they are.
+func claudeCannotSee(f file) bool { return !f.isImage() && f.kind != pdfKind }
+
+// claudeMessage is a prompt with what is to be seen, as the Messages API has it.
+func claudeMessage(text string, shown []file) ([]byte, error) {
+	var m struct {
+		Type    string           `json:"type"`
+		Message anthropicMessage `json:"message"`
+	}
+	m.Type, m.Message.Role = "user", "user"
+	m.Message.Content = append(anthropicFiles(shown), textBlock(text))
+	line, err := json.Marshal(m)
+	return append(line, '\n'), err
 }
 
 // resumed tells whether an attempt goes on with the conversation of the one before: where that came to a

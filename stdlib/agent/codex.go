@@ -87,6 +87,11 @@ func (c *codex) invoke(q Question) (invocation, error) {
 		args = append(args, "--output-schema", file)
 	}
 	resumes := resumed(q)
+	for _, f := range attached(q, resumes) {
+		if f.isImage() && !strings.Contains(f.path, ",") { // which would end the path
+			args = append(args, "--image="+f.path)
+		}
+	}
 	if resumes {
 		args = append(args, "resume", q.Session)
 	}

@@ -2,6 +2,8 @@ package agent
 
 import (
 	"encoding/json"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -65,9 +67,22 @@ func (g *gemini) invoke(q Question) (invocation, error) {
 		args = append(args, "--resume", q.Session)
 	}
 	text, err := prompt(q, resumes)
+	for _, f := range attached(q, resumes) {
+		if f.isImage() || f.kind == pdfKind {
+			text += "\n\n@" + geminiPath(f.path)
+			if f.made {
+				args = append(args, "--include-directories", filepath.Dir(f.path))
+			}
+		}
+	}
 	// Whoever runs a script there has said that work is done in this folder; a worktree is new each time.
 	env := []string{"GEMINI_CLI_TRUST_WORKSPACE=true"}
 	return invocation{args: args, env: env, stdin: []byte(text), forget: func() {}}, err
+}
+
+// geminiPath is a path as a mention has it.
+func geminiPath(path string) string {
+	return regexp.MustCompile(`[^\pL\pN/._-]`).ReplaceAllString(path, `\$0`)
 }
 
 func (g *gemini) line(line string, emit emitter) (counts bool) {

@@ -37,6 +37,7 @@ type turn struct {
 	key        string
 	system     string
 	prompt     string
+	files      []file // that belong to it
 	rejected   string // what the model had replied to that, "" where it is not known
 	feedback   string // what was wrong with it
 	schema     []byte // of the reply, nil where it is not stated
@@ -87,6 +88,12 @@ func (t *turn) ask(q Question) (err error) {
 		first.Feedback, first.Messages = nil, nil
 		q.Attempt = &first
 	}
+	for _, f := range q.Files {
+		if err := f.unreadable(); err != nil {
+			return err
+		}
+	}
+	t.files = q.Files
 	t.prompt, err = words(q, false)
 	return err
 }

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -26,9 +27,43 @@ type openaiRequest struct {
 
 type openaiMessage struct {
 	Role       string       `json:"role"`
-	Content    string       `json:"content,omitempty"`
+	Content    openaiWords  `json:"content,omitzero"`
 	ToolCalls  []openaiCall `json:"tool_calls,omitempty"`
 	ToolCallID string       `json:"tool_call_id,omitempty"`
+}
+
+// openaiWords are a text, or a text with files, which servers that take no files need not know.
+type openaiWords struct {
+	text  string
+	parts []openaiPart
+}
+
+// MarshalJSON writes the list of parts where there are files.
+func (w openaiWords) MarshalJSON() ([]byte, error) {
+	if len(w.parts) == 0 {
+		return json.Marshal(w.text)
+	}
+	return json.Marshal(append(slices.Clone(w.parts), openaiPart{Type: "text", Text: w.text}))
+}
+
+// IsZero leaves out what has no words.
+func (w openaiWords) IsZero() bool { return w.text == "" && len(w.parts) == 0 }
+
+// openaiPart is a text, an image_url or a file.
+type openaiPart struct {
+	Type  string          `json:"type"`
+	Text  string          `json:"text,omitempty"`
+	Image *openaiImage    `json:"image_url,omitempty"`
+	File  *openaiDocument `json:"file,omitempty"`
+}
+
+type openaiImage struct {
+	URL string `json:"url"`
+}
+
+type openaiDocument struct {
+	Name string `json:"filename"`
+	Data string `json:"file_data"`
 }
 
 type openaiCall struct {
@@ -130,12 +165,12 @@ func openaiBody(t turn) *openaiRequest {
 	body := &openaiRequest{Model: d.Model, Stream: true}
 	body.StreamOptions.IncludeUsage = true
 	if t.system != "" {
-		body.Messages = append(body.Messages, openaiMessage{Role: "system", Content: t.system})
+		body.Messages = append(body.Messages, openaiMessage{Role: "system", Content: openaiWords{text: t.system}})
 	}
-	body.Messages = append(body.Messages, openaiMessage{Role: "user", Content: t.prompt})
+	body.Messages = append(body.Messages, openaiMessage{Role: "user", Content: openaiWords{t.prompt, openaiFiles(t.files)}})
 	if t.rejected != "" {
-		body.Messages = append(body.Messages, openaiMessage{Role: "assistant", Content: t.rejected},
-			openaiMessage{Role: "user", Content: t.feedback})
+		body.Messages = append(body.Messages, openaiMessage{Role: "assistant", Content: openaiWords{text: t.rejected}},
+			openaiMessage{Role: "user", Content: openaiWords{text: t.feedback}})
 	}
 	for _, r := range t.rounds {
 		body.Messages = append(body.Messages, openaiRound(r)...)
@@ -153,6 +188,22 @@ func openaiBody(t turn) *openaiRequest {
 		body.ResponseFormat = &openaiFormat{"json_schema", openaiSchema{"reply", true, t.schema}}
 	}
 	return body
+}
+
+// openaiFiles are the parts of files. A text is words, under its name.
+func openaiFiles(files []file) []openaiPart {
+	var parts []openaiPart
+	for _, f := range files {
+		switch {
+		case f.isImage():
+			parts = append(parts, openaiPart{Type: "image_url", Image: &openaiImage{f.dataURL()}})
+		case f.isText():
+			parts = append(parts, openaiPart{Type: "text", Text: f.name + ":\n" + string(f.content)})
+		default:
+			parts = append(parts, openaiPart{Type: "file", File: &openaiDocument{f.name, f.dataURL()}})
+		}
+	}
+	return parts
 }
 
 // openaiCalls adds what a piece of the stream has of calls.
@@ -175,7 +226,7 @@ func openaiCalls(calls []toolCall, pieces []openaiCall) []toolCall {
 
 // openaiRound is what was asked for and told.
 func openaiRound(r toolRound) []openaiMessage {
-	asked := openaiMessage{Role: "assistant", Content: r.text}
+	asked := openaiMessage{Role: "assistant", Content: openaiWords{text: r.text}}
 	var told []openaiMessage
 	for i, call := range r.calls {
 		f := openaiArguments{call.name, string(object(call.input))}
@@ -184,7 +235,7 @@ func openaiRound(r toolRound) []openaiMessage {
 		if r.results[i].failed {
 			text = "error: " + text
 		}
-		told = append(told, openaiMessage{Role: "tool", Content: text, ToolCallID: call.id})
+		told = append(told, openaiMessage{Role: "tool", Content: openaiWords{text: text}, ToolCallID: call.id})
 	}
 	return append([]openaiMessage{asked}, told...)
 }

@@ -41,6 +41,7 @@ func words(q Question, continued bool) (string, error) {
 		p.json("Input", r.field("input"))
 		p.json("Context", r.field("context"))
 		p.constraints(r.field("handoff"))
+		p.files(q.Files, q.Definition.apart())
 	}
 	p.feedback(q.Feedback)
 	if q.Returns != "" {
@@ -139,6 +140,22 @@ func (p *paragraphs) constraints(handoff starlark.Value) {
 	if list, ok := effect.ViewOf(d).Value("constraints").(*starlark.List); ok && list.Len() > 0 {
 		p.json("Keep to these constraints", list)
 	}
+}
+
+// files names what goes with the task. Whoever is apart is given the content and finds no path.
+func (p *paragraphs) files(list []file, apart bool) {
+	if len(list) == 0 {
+		return
+	}
+	lines := []string{"These files belong to it:"}
+	for _, f := range list {
+		line := fmt.Sprintf("- %s (%s)", f.name, f.kind)
+		if !apart {
+			line += ": " + f.path
+		}
+		lines = append(lines, line)
+	}
+	p.add(strings.Join(lines, "\n"))
 }
 
 func (p *paragraphs) feedback(list []contract.Violation) {

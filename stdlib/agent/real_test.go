@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"image"
+	"image/png"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -121,6 +123,7 @@ var realCases = []struct {
 		return ""
 	}},
 	{"gate", (*realWorld).answersLate},
+	{"files", (*realWorld).shows},
 	{"tool server", func(w *realWorld) string {
 		return w.gives("tools = [\"vars\"]\n", `[agent("a", plan(SET, '{"text": "done"}')).text, memory.vars.get("k")]`, `["done",1]`)
 	}},
@@ -264,6 +267,7 @@ type realWorld struct {
 	bin     string
 	program string
 	url     string
+	models  *modeltest.Server
 }
 
 // newRealWorld makes one where nobody else may write: coding agents mistrust what lies below the system's folder of temporary files.
@@ -273,7 +277,7 @@ func newRealWorld(t *testing.T, p realProgram, cache, bin, starling string, mode
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &realWorld{t: t, p: p, root: root, dir: filepath.Join(root, "work"), bin: bin, program: starling, url: models.URL}
+	w := &realWorld{t: t, p: p, root: root, dir: filepath.Join(root, "work"), bin: bin, program: starling, url: models.URL, models: models}
 	for name, text := range p.home {
 		w.write(filepath.Join("..", "home", name), strings.ReplaceAll(text, "URL", w.url))
 	}
@@ -427,6 +431,29 @@ func (w *realWorld) until(text string) {
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
+}
+
+// shows has an image of the workspace and one that is an artifact go with a task: the model is shown both.
+func (w *realWorld) shows() string {
+	img := image.NewRGBA(image.Rect(0, 0, 64, 64))
+	var text bytes.Buffer
+	if err := png.Encode(&text, img); err != nil {
+		w.t.Fatal(err)
+	}
+	w.write("shot 1.png", text.String())
+	before := len(w.models.Requests())
+	why := w.gives("", `agent("a", plan('{"text": "seen"}'), files = ["shot 1.png", artifact("other.png", fs.read("shot 1.png", binary = True))]).text`, `"seen"`)
+	if why != "" {
+		return why
+	}
+	most := 0
+	for _, r := range w.models.Requests()[before:] {
+		most = max(most, strings.Count(r.Body, "iVBORw0KGgo")) // how a PNG begins in base64
+	}
+	if most < 2 {
+		return fmt.Sprintf("the model was shown %d of 2 images", most)
+	}
+	return ""
 }
 
 // answersLate has people decide while nobody carries the run.

@@ -11,7 +11,7 @@ import (
 const Schema = "starling/agent/v1"
 
 // newRequest makes the record that an agent is sent.
-func newRequest(a *effect.Attempt, d Definition) (*effect.Record, error) {
+func newRequest(a *effect.Attempt, d Definition, files []file) (*effect.Record, error) {
 	schema, err := outputSchema(a.Returns)
 	if err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func newRequest(a *effect.Attempt, d Definition) (*effect.Record, error) {
 	return effect.NewRecord(effect.QuestionType,
 		starlark.String(Schema), starlark.String(a.Key), starlark.String(a.Run), starlark.String(a.Step), starlark.MakeInt(a.Number),
 		starlark.String(d.Agent), starlark.String(args.Text("task")), input, context, textOrNone(d.Instructions), schema,
-		feedback(a.Feedback), deadline(a), handoff, a.Memory, messages(a.Messages)), nil
+		feedback(a.Feedback), deadline(a), handoff, a.Memory, messages(a.Messages), describe(files, true)), nil
 }
 
 // rest is the part of an envelope that is neither input nor context.

@@ -3,6 +3,7 @@ package agent
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"starling/stdlib/confine"
@@ -48,7 +49,7 @@ func confined(q Question, spec *process.Spec, told invocation) (undo func(), err
 		return func() {}, err
 	}
 	undo = func() { os.RemoveAll(home) }
-	o := confine.Order{Level: d.Sandbox, Home: home, Read: append(told.files, d.Reads...), Write: d.Writes, Network: true, Looks: !d.Modifies}
+	o := confine.Order{Level: d.Sandbox, Home: home, Read: slices.Concat(told.files, madeFiles(q), d.Reads), Write: d.Writes, Network: true, Looks: !d.Modifies}
 	if p, ok := programOf(d.Candidate); ok {
 		if err := p.furnish(home, &o); err != nil {
 			undo()

@@ -20,7 +20,7 @@ import (
 	"github.com/coder/acp-go-sdk"
 )
 
-// Main serves standard input and output until they end. Arguments are what it can do (load, resume, http, aloof: it turns to no tool server, login, version=N, log=FILE, where each prompt,
+// Main serves standard input and output until they end. Arguments are what it can do (load, resume, http, images, aloof: it turns to no tool server, login, version=N, log=FILE, where each prompt,
 // tool server, choice and session that it goes on with is noted; modes, models and options: it lets
 // itself be told a mode and a model, as agents did and as they do; greeted: it notes which files it is
 // offered) and what it does in a turn,
@@ -187,6 +187,7 @@ func (a *agent) hello() acp.InitializeResponse {
 	able := acp.AgentCapabilities{}
 	_, able.LoadSession = a.option("load")
 	_, able.McpCapabilities.Http = a.option("http")
+	_, able.PromptCapabilities.Image = a.option("images")
 	if _, ok := a.option("resume"); ok {
 		able.SessionCapabilities.Resume = &acp.SessionResumeCapabilities{}
 	}
@@ -243,7 +244,15 @@ func (a *agent) turn(params json.RawMessage) (any, *acp.RequestError) {
 	if err := json.Unmarshal(params, &p); err != nil {
 		return nil, acp.NewInvalidParams(err.Error())
 	}
-	prompt := p.Prompt[0].Text.Text
+	prompt := p.Prompt[len(p.Prompt)-1].Text.Text
+	for _, b := range p.Prompt[:len(p.Prompt)-1] {
+		switch {
+		case b.Image != nil:
+			a.note(fmt.Sprintf("image %s %s", b.Image.MimeType, b.Image.Data))
+		case b.ResourceLink != nil:
+			a.note(fmt.Sprintf("link %s %s %s", b.ResourceLink.Name, *b.ResourceLink.MimeType, b.ResourceLink.Uri))
+		}
+	}
 	a.note(fmt.Sprintf("%s %q", a.session, prompt))
 	a.turns++
 	r := acp.PromptResponse{StopReason: acp.StopReasonEndTurn}
