@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
 
 	"starling/lang/effect"
 )
@@ -215,7 +216,7 @@ func TestFilesThatAreNot(t *testing.T) {
 		{`["x"] * 17`, "agent: for parameter files: got 17, want at most 16"},
 	} {
 		names := interpreted(s.env, func(*effect.Request) {})
-		_, err := starlark.Eval(new(starlark.Thread), "test.star", `agent("a", files = `+c.files+`)`, names)
+		_, err := starlark.EvalOptions(&syntax.FileOptions{}, new(starlark.Thread), "test.star", `agent("a", files = `+c.files+`)`, names)
 		if err == nil || err.Error() != c.want {
 			t.Errorf("%s: got %v, want %s", c.files, err, c.want)
 		}
