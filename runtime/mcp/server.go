@@ -139,12 +139,14 @@ func (s *Server) offered(next mcp.MethodHandler) mcp.MethodHandler {
 		case *mcp.ListResourcesResult:
 			c, err := s.caller(ctx)
 			if err != nil || !c.May(runtime.CanRead) {
-				return &mcp.ListResourcesResult{Resources: []*mcp.Resource{}}, err
+				list.Resources = []*mcp.Resource{}
+				return list, err
 			}
 		case *mcp.ListResourceTemplatesResult:
 			c, err := s.caller(ctx)
 			if err != nil || !c.May(runtime.CanRead) {
-				return &mcp.ListResourceTemplatesResult{ResourceTemplates: []*mcp.ResourceTemplate{}}, err
+				list.ResourceTemplates = []*mcp.ResourceTemplate{}
+				return list, err
 			}
 		}
 		return r, nil

@@ -102,6 +102,11 @@ func serverOf(t testing.TB, around func(runtime.Engine) runtime.Engine, o runtim
 func serve(t *testing.T, o *sdk.ClientOptions) *peer {
 	t.Helper()
 	here, _ := host(t)
+	return connect(t, here, o)
+}
+
+func connect(t *testing.T, here ends, o *sdk.ClientOptions) *peer {
+	t.Helper()
 	c := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, o)
 	session, err := c.Connect(t.Context(), &sdk.IOTransport{Reader: here.Reader, Writer: here.Writer}, nil)
 	if err != nil {
@@ -387,5 +392,21 @@ func TestResources(t *testing.T) {
 	}
 	if _, err := p.session.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "starling://runs/zzz"}); err == nil {
 		t.Error("a run that is none was read")
+	}
+}
+
+// Who may not read is offered nothing to read, in lists that say who may keep them, as the protocol demands.
+func TestNothingToRead(t *testing.T) {
+	here, _ := hostOf(t, func(e runtime.Engine) runtime.Engine {
+		return asking{e.(asking).Local, runtime.Caller{Name: "bob"}}
+	})
+	p := connect(t, here, nil)
+	list, err := p.session.ListResources(t.Context(), nil)
+	if err != nil || len(list.Resources) > 0 || list.CacheScope == "" {
+		t.Errorf("resources: %+v, %v", list, err)
+	}
+	templates, err := p.session.ListResourceTemplates(t.Context(), nil)
+	if err != nil || len(templates.ResourceTemplates) > 0 || templates.CacheScope == "" {
+		t.Errorf("templates: %+v, %v", templates, err)
 	}
 }

@@ -113,7 +113,9 @@ func (p *Proxy) listed(ctx context.Context, server string) (mcp.Result, error) {
 	if tools == nil {
 		tools = []*mcp.Tool{}
 	}
-	return &mcp.ListToolsResult{Tools: tools}, nil
+	// The SDK would say how long this may be kept, of lists that it makes itself. Clients of the protocol of
+	// July 2026, as claude-agent-acp's, take a list without a scope for none.
+	return &mcp.ListToolsResult{Tools: tools, Cacheable: mcp.Cacheable{CacheScope: "private"}}, nil
 }
 
 // answer tells the program of a fault as a result, so that its model reads it.

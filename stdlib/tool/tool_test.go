@@ -2,6 +2,7 @@ package tool_test
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -202,6 +203,34 @@ func TestHTTP(t *testing.T) {
 	if _, f := s.servers.Open(t.Context(), s.attempt("r2"), grants, nil); f == nil || strings.Contains(f.Message, "wrong-wrong") {
 		t.Errorf("got %v, want a refusal without the key", f)
 	}
+}
+
+// A list of tools says who may keep it: clients that hold a server to its protocol read no other.
+func TestListsSayWhoMayKeepThem(t *testing.T) {
+	e, err := newStage(t, "").open("r", "t").Serve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	const list = `{"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}`
+	r, err := http.NewRequest(http.MethodPost, e.URL("t"), strings.NewReader(list))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{"Authorization": "Bearer " + e.Token, "Content-Type": "application/json",
+		"Accept": "application/json, text/event-stream"} {
+		r.Header.Set(name, value)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	has(t, string(text), `"name":"select"`, `"cacheScope":"private"`)
 }
 
 // The definitions of the run's variables have no null in them: clients that read schemas strictly pass
