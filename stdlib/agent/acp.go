@@ -75,6 +75,7 @@ type session struct {
 	version string   // as it tells it, "" where it does not
 	modes   []string // that its session has
 
+	keyless   *fault         // a try of the model's API was refused for its key
 	raw       []byte         // the line that is being heard, keys and all
 	over      atomic.Bool    // nothing is done for the process any more
 	unread    chan struct{}  // a place for each answer that the process has not read
@@ -309,7 +310,7 @@ func (s *session) judge(ctx context.Context, r process.Result, f *fault) effect.
 	switch {
 	case ctx.Err() != nil:
 		reply = cut(ctx, s.q.Definition.Agent)
-	case f != nil && !f.said && (s.heard.over || !r.Stopped):
+	case f != nil && !f.said && (s.heard.over || s.heard.hopeless() != nil || !r.Stopped):
 		reply = j.ended(ctx, r, s.heard)
 	case f != nil:
 		reply = j.faulty(f, string(r.Stderr))

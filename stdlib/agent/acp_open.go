@@ -97,7 +97,7 @@ func (s *session) open(ctx context.Context) (resumes bool, f *fault) {
 		s.q.tellLost(err.Error())
 	}
 	made, err := acp.SendRequest[opened](s.conn, ctx, acp.AgentMethodSessionNew,
-		acp.NewSessionRequest{Cwd: folder, McpServers: servers})
+		acp.NewSessionRequest{Cwd: folder, McpServers: servers, Meta: tellTries()})
 	if err != nil {
 		return false, s.broken(err)
 	}
@@ -111,12 +111,20 @@ func (s *session) resume(ctx context.Context, folder string, servers []acp.McpSe
 	switch {
 	case s.able.SessionCapabilities.Resume != nil:
 		return acp.SendRequest[opened](s.conn, ctx, acp.AgentMethodSessionResume,
-			acp.ResumeSessionRequest{SessionId: at, Cwd: folder, McpServers: servers})
+			acp.ResumeSessionRequest{SessionId: at, Cwd: folder, McpServers: servers, Meta: tellTries()})
 	case s.able.LoadSession:
 		return acp.SendRequest[opened](s.conn, ctx, acp.AgentMethodSessionLoad,
-			acp.LoadSessionRequest{SessionId: at, Cwd: folder, McpServers: servers})
+			acp.LoadSessionRequest{SessionId: at, Cwd: folder, McpServers: servers, Meta: tellTries()})
 	}
 	return opened{}, errors.ErrUnsupported
+}
+
+// tellTries asks claude-agent-acp to pass on what Claude Code says of failed tries of the model's API, which it
+// keeps from its client where a key is refused. Other agents pass over it.
+// https://github.com/agentclientprotocol/claude-agent-acp, 0.101.0, emitRawSDKMessages
+func tellTries() map[string]any {
+	return map[string]any{"claudeCode": map[string]any{
+		"emitRawSDKMessages": []map[string]string{{"type": "system", "subtype": "api_retry"}}}}
 }
 
 // toolServers are the endpoints of the tool servers that the attempt may use.

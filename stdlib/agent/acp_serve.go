@@ -36,11 +36,29 @@ func (s *session) line(line string, _ emitter) (counts bool) {
 		s.serve(&m)
 	case m.Method == acp.ClientMethodSessionUpdate:
 		s.update(m.Params)
+	case m.Method == "_claude/sdkMessage":
+		s.tried(m.Params)
 	case m.Method == "$/cancel_request":
 		s.forgo(m.Params)
 	}
 	return false
 }
+
+// tried hears of a try of the model's API that failed, from a program that was asked to tell.
+func (s *session) tried(params json.RawMessage) {
+	var p struct {
+		Message claudeLine `json:"message"`
+	}
+	if json.Unmarshal(params, &p) != nil || p.Message.Subtype != "api_retry" {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keyless = p.Message.retried(s.emit)
+}
+
+// hopeless is a key that the model's API refuses.
+func (s *session) hopeless() *fault { return s.keyless }
 
 // serve does what the program asks of its client. There are no terminals: commands are its own to run, where it has leave.
 func (s *session) serve(m *message) {

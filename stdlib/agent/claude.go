@@ -165,13 +165,20 @@ func (c *claude) system(l *claudeLine, emit emitter) {
 		c.session = l.SessionID
 		emit.say("session", "id", l.SessionID, "model", l.Model)
 	case "api_retry":
-		said := strings.Trim(string(l.Error), `"`)
-		text := fmt.Sprintf("try %d of %d failed: %d %s", l.Attempt, l.MaxRetries, l.ErrorStatus, said)
-		emit.say("trouble", "text", strings.TrimSpace(text), "severity", "warning")
-		if l.ErrorStatus == http.StatusUnauthorized || l.ErrorStatus == http.StatusForbidden {
-			c.refused = toldFault(fmt.Sprintf("the model's API answers %d: %s", l.ErrorStatus, said))
-		}
+		c.refused = l.retried(emit)
 	}
+}
+
+// retried tells of a try of the model's API that failed. One with a key that the API refuses is a fault: none of
+// those that are to follow could mend it.
+func (l *claudeLine) retried(emit emitter) *fault {
+	said := strings.Trim(string(l.Error), `"`)
+	text := fmt.Sprintf("try %d of %d failed: %d %s", l.Attempt, l.MaxRetries, l.ErrorStatus, said)
+	emit.say("trouble", "text", strings.TrimSpace(text), "severity", "warning")
+	if l.ErrorStatus != http.StatusUnauthorized && l.ErrorStatus != http.StatusForbidden {
+		return nil
+	}
+	return toldFault(fmt.Sprintf("the model's API answers %d: %s", l.ErrorStatus, said))
 }
 
 // hopeless is a key that the API refuses.

@@ -42,6 +42,7 @@ import (
 //	raw=LINE wait=FILE                          writes a line as it is, waits for a file
 //	garbage= flood=N                            writes what is no message, or so many
 //	fail=TEXT stop=REASON exit=CODE die=                  ends the turn
+//	retry=STATUS                                tells of a failed try of the model's API, if it was asked to tell; with 401 it goes on trying
 //	hang=FILE                                   makes a file and waits until the turn is cancelled; once, and is quick in further turns
 //	deaf=FILE                                   the same, but never hears that
 //	stall=FILE                                  reads no more than the first 64 KiB of what it is sent, and makes a file then
@@ -82,6 +83,7 @@ type agent struct {
 	turns     int
 	calls     int
 	known     bool // it was logged in
+	tells     bool // it was asked to tell of failed tries
 	cancelled chan struct{}
 }
 
@@ -116,6 +118,7 @@ func (a *agent) serve(_ context.Context, method string, params json.RawMessage) 
 		if err := json.Unmarshal(params, &p); err != nil {
 			return nil, acp.NewInvalidParams(err.Error())
 		}
+		_, a.tells = p.Meta["claudeCode"]
 		for _, m := range p.McpServers {
 			a.note(fmt.Sprintf("server %s %s %.7s", m.Http.Name, m.Http.Headers[0].Name, m.Http.Headers[0].Value))
 			a.greet(m.Http)
@@ -345,6 +348,14 @@ func (a *agent) act(do, what string) {
 			"\n" + `{"jsonrpc":"2.0","method":"session/update","params":3}` + "\n" + `{"jsonrpc":"2.0","id":99,"result":{}}`)
 	case "raw":
 		fmt.Println(what)
+	case "retry":
+		if a.tells {
+			fmt.Println(`{"jsonrpc":"2.0","method":"_claude/sdkMessage","params":{"sessionId":"new1","message":{"type":"system","subtype":"api_retry",` +
+				`"attempt":1,"max_retries":10,"error_status":` + what + `,"error":"told"}}}`)
+		}
+		if what == "401" {
+			time.Sleep(time.Hour)
+		}
 	case "wait":
 		for {
 			if _, err := os.Stat(what); err == nil {
