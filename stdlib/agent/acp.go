@@ -36,7 +36,7 @@ func (acpAgent) Ask(ctx context.Context, q Question) effect.Reply {
 		return failed(effect.Errorf(effect.KindEffect, "%s: %v", q.Definition.Agent, err), effect.Retryable)
 	}
 	defer closed()
-	spec, err := newSpec(q, invocation{})
+	spec, err := newSpec(q, invocation{env: geminiTrust()})
 	if err != nil {
 		return failed(effect.Errorf(effect.KindRefused, "%s: %v", q.Definition.Agent, err), effect.Missing)
 	}

@@ -50,6 +50,7 @@ func TestACP(t *testing.T) {
 		{"its own end", "", []string{"says=half", "stop=cancelled"}, "retryable agent: a: it cancelled its turn"},
 		{"a key that the API refuses", "", []string{"retry=401", "says=never"}, "final agent: a: the model's API answers 401: told"},
 		{"an API that has much to do", "", []string{"retry=429", "says=ok"}, `ok text="ok"`},
+		{"a folder that gemini is to trust", "", []string{"var=GEMINI_CLI_TRUST_WORKSPACE"}, `ok text="true"`},
 		{"no login", "", []string{"login"}, "final agent: a: Authentication required; log in with its own program once, or name one of its ways: login = account or api-key"},
 		{"a login that it does not have", "login = 'key'", []string{"login"}, `final refused: a: it has no login "key"; it has account, api-key`},
 		{"a mode that it does not have", "mode = 'full'", []string{"modes"}, `final refused: a: it has no mode "full"; it has ask, auto`},

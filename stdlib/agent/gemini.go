@@ -75,15 +75,17 @@ func (g *gemini) invoke(q Question) (invocation, error) {
 			}
 		}
 	}
-	// Whoever runs a script there has said that work is done in this folder; a worktree is new each time.
-	env := []string{"GEMINI_CLI_TRUST_WORKSPACE=true"}
-	return invocation{args: args, env: env, stdin: []byte(text), forget: func() {}}, err
+	return invocation{args: args, env: geminiTrust(), stdin: []byte(text), forget: func() {}}, err
 }
 
 // geminiPath is a path as a mention has it.
 func geminiPath(path string) string {
 	return regexp.MustCompile(`[^\pL\pN/._-]`).ReplaceAllString(path, `\$0`)
 }
+
+// geminiTrust has Gemini CLI trust the folder that it works in: whoever runs a script there has said that work is done
+// there, and a worktree is new each time. Elsewhere it uses no tool servers, and without a terminal it ends.
+func geminiTrust() []string { return []string{"GEMINI_CLI_TRUST_WORKSPACE=true"} }
 
 func (g *gemini) line(line string, emit emitter) (counts bool) {
 	var l geminiLine

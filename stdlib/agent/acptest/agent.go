@@ -27,6 +27,7 @@ import (
 // one after the other:
 //
 //	says=TEXT thinks=TEXT plan=TEXT link=URL    tells; KEY stands for the variable MODEL_KEY
+//	var=NAME                                    says what a variable of its environment holds
 //	spells=                                     says a page and the variable MODEL_KEY, in pieces that break off within it
 //	tool=KIND:TITLE                             tells of a tool that it uses, and that it has
 //	ask=KIND:TITLE[:PATH]                       asks for leave, and says TITLE: selected, or cancelled
@@ -325,6 +326,8 @@ func (a *agent) act(do, what string) {
 	switch do {
 	case "says":
 		a.say(what)
+	case "var":
+		a.say(os.Getenv(what))
 	case "spells":
 		key := os.Getenv("MODEL_KEY")
 		a.say(strings.Repeat("x", 1024) + key[:len(key)/2])
