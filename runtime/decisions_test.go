@@ -415,3 +415,44 @@ def main():
 		}
 	}
 }
+
+// What a person edits keeps what was hidden from them; what an agent edits is as it says, for it has seen all.
+func TestEditedDataKeepsWhatWasHidden(t *testing.T) {
+	w := trims(t, 0)
+	run := w.start(`
+PLAN = contract("{title: string, plan: string @agent, files: [{path: string, why?: string @agent}], more?: {a: int, b: int @agent}}")
+
+def main():
+    data = {"title": "t", "plan": "hush", "files": [{"path": p, "why": p + "!"} for p in ["a", "b", "c"]], "more": {"a": 1, "b": 2}}
+    for i in range(5):
+        gate("g%d" % i, data = data, data_schema = PLAN, schema = PLAN, editable = True)
+`, "")
+	agent := runtime.WithCaller(w.ctx, runtime.Caller{Name: "judge", Can: runtime.CanRead | runtime.CanSignal | runtime.CanSeeHidden})
+	for i, c := range []struct {
+		ctx        context.Context
+		data, want string
+	}{
+		{w.ctx, `{"title": "T", "files": [{"path": "a"}, {"path": "b"}, {"path": "c"}], "more": {"a": 3}}`,
+			`{"title":"T","plan":"hush","files":[{"path":"a","why":"a!"},{"path":"b","why":"b!"},{"path":"c","why":"c!"}],"more":{"a":3,"b":2}}`},
+		{w.ctx, `{"title": "t", "files": [{"path": "c"}, {"path": "a"}, {"path": "new"}, {"path": "b"}], "more": {"a": 1}}`,
+			`{"title":"t","plan":"hush","files":[{"path":"c","why":"c!"},{"path":"a","why":"a!"},{"path":"new"},{"path":"b","why":"b!"}],"more":{"a":1,"b":2}}`},
+		{w.ctx, `{"title": "t", "files": [{"path": "a"}, {"path": "B"}, {"path": "c"}]}`,
+			`{"title":"t","plan":"hush","files":[{"path":"a","why":"a!"},{"path":"B","why":"b!"},{"path":"c","why":"c!"}]}`},
+		{w.ctx, `{"title": "t", "plan": "mine", "files": []}`, `{"title":"t","plan":"mine","files":[]}`},
+		{agent, `{"title": "t", "plan": "p", "files": [{"path": "a"}]}`, `{"title":"t","plan":"p","files":[{"path":"a"}]}`},
+	} {
+		w.rests(run.ID)
+		if _, err := w.engine.Signal(c.ctx, runtime.Signal{Kind: runtime.SignalAnswer, Run: run.ID, Gate: fmt.Sprintf("g%d", i), Data: []byte(c.data)}); err != nil {
+			t.Fatal(err)
+		}
+		record, _ := runtime.Facet[runtime.Decisions](w.engine)
+		page, err := record.Decisions(runtime.WithCaller(w.ctx, runtime.Caller{Name: "judge", Can: runtime.CanRead | runtime.CanSeeHidden}),
+			runtime.DecisionQuery{Run: run.ID})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(page.Decisions[0].Data); got != c.want {
+			t.Errorf("%s\ngot  %s\nwant %s", c.data, got, c.want)
+		}
+	}
+}

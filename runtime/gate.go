@@ -307,6 +307,63 @@ func shownData(args effect.View, to contract.Audience) starlark.Value {
 	return shown
 }
 
+// withHidden puts what was hidden from whoever has edited data back into what they made of it: shown is what they had
+// before them of the whole. An item of a list is known by what was shown of it, or by its place where no other was added
+// or removed; what is hidden in an item that is new to the list is lost with the old one.
+func withHidden(edited, shown, whole starlark.Value) starlark.Value {
+	switch edited := edited.(type) {
+	case *starlark.Dict:
+		shown, ok := shown.(*starlark.Dict)
+		all, both := whole.(*starlark.Dict)
+		if !ok || !both {
+			return edited
+		}
+		out := starlark.NewDict(all.Len())
+		for k, v := range edited.Entries() {
+			before, was, _ := shown.Get(k) // a key of a dict is hashable, here and below
+			if under, _, _ := all.Get(k); was {
+				v = withHidden(v, before, under)
+			}
+			_ = out.SetKey(k, v) // a fresh dict, here and below
+		}
+		for k, v := range all.Entries() {
+			_, seen, _ := shown.Get(k)
+			if _, said, _ := edited.Get(k); !seen && !said {
+				_ = out.SetKey(k, v)
+			}
+		}
+		return out
+	case *starlark.List:
+		shown, ok := shown.(*starlark.List)
+		all, both := whole.(*starlark.List)
+		if !ok || !both || shown.Len() != all.Len() {
+			return edited
+		}
+		out := make([]starlark.Value, edited.Len())
+		for i := range out {
+			out[i] = edited.Index(i)
+			if j := indexOf(shown, out[i], i); j >= 0 {
+				out[i] = all.Index(j)
+			} else if edited.Len() == shown.Len() && indexOf(edited, shown.Index(i), i) < 0 {
+				out[i] = withHidden(out[i], shown.Index(i), all.Index(i))
+			}
+		}
+		return starlark.NewList(out)
+	}
+	return edited
+}
+
+// indexOf is the place of a value in a list, the likely one where it stands there too; -1 for none.
+func indexOf(list *starlark.List, v starlark.Value, likely int) int {
+	found := -1
+	for i := range list.Len() {
+		if same, err := starlark.Equal(list.Index(i), v); err == nil && same && (found < 0 || i == likely) {
+			found = i
+		}
+	}
+	return found
+}
+
 // answerWith is the command that answers a gate.
 func answerWith(g Gate) string {
 	cmd := "starling signal " + shellQuote(g.Address)
@@ -370,13 +427,17 @@ func chosen(g *gate, args effect.View, choice string) (starlark.Value, *Refusal)
 }
 
 // payload holds the data of a signal against the schema of its gate and gives the checked value.
-func payload(g *gate, args effect.View, s Signal) (starlark.Value, *Refusal) {
+func payload(g *gate, args effect.View, s Signal, of contract.Audience) (starlark.Value, *Refusal) {
 	v, refused := s.payload(fmt.Sprintf("gate %q: the payload", g.Name))
 	if refused != nil {
 		return nil, refused
 	}
-	if len(s.Data) == 0 && args.Flag("editable") {
+	switch {
+	case !args.Flag("editable"):
+	case len(s.Data) == 0:
 		v = args.Value("data")
+	default:
+		v = withHidden(v, shownData(args, of), args.Value("data"))
 	}
 	c, ok := args.Value("schema").(*contract.Contract)
 	if !ok {

@@ -116,7 +116,7 @@ func (w *world) restart() {
 func environment(perform func(context.Context, *effect.Attempt) effect.Reply) *effect.Environment {
 	names := vm.Natives()
 	for _, b := range []*effect.Builtin{
-		ask("gate", effect.Waiting, "name", "prompt", "options", "target", "data", "schema", "timeout", "fallback", "on_timeout", "quorum", "escalate", "wait"),
+		ask("gate", effect.Waiting, "name", "prompt", "options", "target", "data", "data_schema", "editable", "schema", "timeout", "fallback", "on_timeout", "quorum", "escalate", "wait"),
 		ask("sleep", effect.Waiting, "duration"),
 		ask("take", effect.Waiting, "name", "timeout"),
 		ask("run", effect.Waiting, "script", "inputs", "name", "on_error"),

@@ -181,7 +181,7 @@ func (t *turn) answerGate(c Caller, who []string, s Signal, past pastGates) (*Re
 	if refused != nil {
 		return nil, refused
 	}
-	data, refused := payload(g, args, s)
+	data, refused := payload(g, args, s, c.audience())
 	if refused != nil {
 		return nil, refused
 	}
