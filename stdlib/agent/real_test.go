@@ -182,15 +182,7 @@ func TestRealPrograms(t *testing.T) {
 	if !*real {
 		return // the others play stubs, which say what these have said
 	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cache = filepath.Join(cache, "starling", "real")
-	starling := filepath.Join(t.TempDir(), "starling")
-	if out, err := exec.Command("go", "build", "-o", starling, "../../cmd/starling").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	cache, starling := realTools(t)
 	models := modeltest.Start(t)
 	var table strings.Builder
 	for _, p := range realPrograms {
