@@ -66,3 +66,17 @@ func TestPlansGoOn(t *testing.T) {
 		}
 	}
 }
+
+// What Gemini CLI asks beside the conversation takes no step of the plan, and does not wait for one.
+func TestPlansAreForConversations(t *testing.T) {
+	models := modeltest.Start(t)
+	body := `{"contents": [{"role": "user", "parts": [{"text": "PLAN<<[{\"sleep\": 60000}]>>"}]}], "generationConfig": {"responseMimeType": "application/json"}}`
+	r, err := http.Post(models.URL+"/v1/models/m:generateContent", "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	if got, err := io.ReadAll(r.Body); err != nil || !strings.Contains(string(got), "next_speaker") || !models.Requests()[0].Aside {
+		t.Errorf("got %s, %v", got, err)
+	}
+}

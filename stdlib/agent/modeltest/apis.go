@@ -166,14 +166,19 @@ func geminiTurns(body []byte) (turns []turn) {
 	return turns
 }
 
-// gemini answers as https://ai.google.dev/api/generate-content says. What the program asks beside the conversation, which model
-// is to serve and who speaks next, it asks for as JSON; it is told what ends that.
-func gemini(o *stream, s Step, body []byte) {
+// geminiAside tells whether Gemini CLI asks beside the conversation, which model is to serve or who
+// speaks next: it asks for that as JSON.
+func geminiAside(body []byte) bool {
 	var asked geminiAsked
 	_ = json.Unmarshal(body, &asked)
-	if asked.Config.MIME == "application/json" || len(asked.Config.Schema) > 0 {
-		s = Step{Text: `{"reasoning": "as told", "next_speaker": "user", "model_choice": "flash", "complexity_reasoning": "none", "complexity_score": 1}`}
-	}
+	return asked.Config.MIME == "application/json" || len(asked.Config.Schema) > 0
+}
+
+// settled is what ends all that Gemini CLI asks beside the conversation.
+const settled = `{"reasoning": "as told", "next_speaker": "user", "model_choice": "flash", "complexity_reasoning": "none", "complexity_score": 1}`
+
+// gemini answers as https://ai.google.dev/api/generate-content says.
+func gemini(o *stream, s Step, _ []byte) {
 	part := object{"text": s.said()}
 	if s.Tool != "" {
 		part = object{"functionCall": object{"name": s.Tool, "args": input(s)}}

@@ -49,9 +49,10 @@ type Server struct {
 
 // Request is what a model was asked.
 type Request struct {
-	API  string // "anthropic", "responses", "chat" or "gemini"
-	Key  string // as it came, without "Bearer "
-	Body string
+	API   string // "anthropic", "responses", "chat" or "gemini"
+	Key   string // as it came, without "Bearer "
+	Body  string
+	Aside bool // it is no turn of a conversation, and takes no step of a plan
 }
 
 // Start starts a server that ends with the test.
@@ -145,10 +146,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, api string, body []byte,
 	turns func([]byte) []turn, say func(*stream, Step, []byte)) {
 	key := r.Header.Get("Authorization") + r.Header.Get("X-Api-Key") + r.Header.Get("X-Goog-Api-Key")
-	step := next(turns(body))
+	step, aside := next(turns(body)), api == "gemini" && geminiAside(body)
+	if aside {
+		step = Step{Text: settled}
+	}
 	name, _ := json.Marshal(step)
 	s.mu.Lock()
-	s.requests = append(s.requests, Request{api, strings.TrimPrefix(key, "Bearer "), string(body)})
+	s.requests = append(s.requests, Request{api, strings.TrimPrefix(key, "Bearer "), string(body), aside})
 	refuses := step.Status > 0 && !(step.Once && s.refused[string(name)])
 	s.refused[string(name)] = true
 	n := len(s.requests)
