@@ -66,7 +66,7 @@ func TestRealReadme(t *testing.T) {
 			if why != "" {
 				t.Errorf("%s (%s)", why, w.dir)
 			}
-			w.close(why == "")
+			w.close(why)
 		})
 	}
 }
@@ -89,6 +89,9 @@ func realTools(t *testing.T) (cache, starling string) {
 	user, err := os.UserCacheDir()
 	if err != nil {
 		t.Fatal(err)
+	}
+	if _, err := exec.LookPath("bwrap"); err != nil {
+		t.Fatalf("%v; codex runs its commands in it: install bubblewrap", err)
 	}
 	starling = filepath.Join(t.TempDir(), "starling")
 	if out, err := exec.Command("go", "build", "-o", starling, "../../cmd/starling").CombinedOutput(); err != nil {

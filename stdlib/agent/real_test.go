@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -22,12 +23,13 @@ import (
 //	go test ./stdlib/agent -run Real -real -timeout 60m
 //
 // They are installed from the npm registry into the user's cache folder, in versions that are named below or, with
-// -newest, in the newest; no key, login or model is needed. It prints a table.
+// -newest, in the newest; no key, login or model is needed. It prints a table, and writes it into programs.md with -update.
 var (
 	real     = flag.Bool("real", false, "play the coding agents of others themselves; needs Node and the npm registry")
 	newest   = flag.Bool("newest", false, "with -real: in their newest versions")
 	onlyReal = flag.String("program", "", "with -real: only this program")
 	onlyCase = flag.String("case", "", "with -real: only this case")
+	update   = flag.Bool("update", false, "with -real: write programs.md anew; every program is played, in the version that is named here")
 )
 
 // realProgram is a program of others, and how its model is told to use tools.
@@ -35,7 +37,6 @@ type realProgram struct {
 	name    string
 	pkg     string
 	version string
-	beside  string   // a package that it needs beside it
 	command []string // bin and arguments
 	acp     bool
 	env     map[string]string // with URL for the server of models
@@ -47,13 +48,17 @@ type realProgram struct {
 	ask     string            // one that asks for leave to do so, where edit does not
 	set     string            // a step that sets the variable k to 1
 	faults  map[string]string // cases that fail for a reason that is the program's own
+	notes   map[string]string // what holds of cases that do not
 	without map[string]string // cases that it has nothing for, and why
+	forgets bool              // a conversation that it loads in the minute in which that began
 }
 
 const (
 	codexConfig = "model = \"gpt-5.2-codex\"\nmodel_provider = \"told\"\n[model_providers.told]\nname = \"told\"\nbase_url = \"URL/v1\"\n" +
 		"env_key = \"OPENAI_API_KEY\"\nwire_api = \"responses\"\nrequest_max_retries = 0\nstream_max_retries = 0\n"
-	noPeople = "a preset asks nobody"
+	noPeople  = "a preset asks nobody"
+	forgetful = "it loses a conversation that is loaded in the minute in which it began, but in no later one:\n" +
+		"   <https://github.com/google-gemini/gemini-cli/issues/28693>"
 )
 
 var (
@@ -69,6 +74,7 @@ var (
 const (
 	claudeEdit = `{"tool": "Write", "input": {"file_path": "DIR/answer.txt", "content": "ready"}}`
 	codexEdit  = `{"tool": "exec_command", "input": {"cmd": "printf ready > answer.txt"}}`
+	geminiAsk  = `{"tool": "run_shell_command", "input": {"command": "printf ready > answer.txt"}}`
 	geminiEdit = `{"tool": "write_file", "input": {"file_path": "DIR/answer.txt", "content": "ready"}}`
 
 	codexAsk = `{"tool": "exec_command", "input": {"cmd": "printf ready > answer.txt", "sandbox_permissions": "require_escalated", "justification": "to answer"}}`
@@ -83,22 +89,27 @@ var realPrograms = []realProgram{
 	{name: "claude", pkg: "@anthropic-ai/claude-code", version: "2.1.197", command: []string{"claude"}, env: claudeEnv,
 		key: "ANTHROPIC_API_KEY", edit: claudeEdit, set: claudeSet, without: map[string]string{"gate": noPeople}},
 	{name: "codex", pkg: "@openai/codex", version: "0.169.0", command: []string{"codex"}, env: codexEnv, home: codexHome,
-		key: "OPENAI_API_KEY", edit: codexEdit, set: codexSet, without: map[string]string{"gate": noPeople}},
+		key: "OPENAI_API_KEY", edit: codexEdit, set: codexSet, without: map[string]string{"gate": noPeople},
+		notes: map[string]string{"denied": "its sandbox refuses the command: nothing was changed, but it does not say that it was denied"}},
 	{name: "gemini", pkg: "@google/gemini-cli", version: "0.61.0", command: []string{"gemini"}, env: geminiEnv, home: geminiHome,
 		key: "GEMINI_API_KEY", edit: geminiEdit, set: geminiSet, without: map[string]string{"gate": noPeople}},
 	{name: "claude-agent-acp", pkg: "@agentclientprotocol/claude-agent-acp", version: "0.101.0", command: []string{"claude-agent-acp"},
-		beside: "@anthropic-ai/claude-code@2.1.197", acp: true, mode: "default", env: claudeEnv, key: "ANTHROPIC_API_KEY", edit: claudeEdit, set: claudeFind + claudeSet},
+		acp: true, mode: "default", env: claudeEnv, key: "ANTHROPIC_API_KEY", edit: claudeEdit, set: claudeFind + claudeSet},
 	{name: "codex-acp", pkg: "@zed-industries/codex-acp", version: "0.16.0", command: []string{"codex-acp"}, acp: true, env: codexEnv,
 		home: codexHome, key: "OPENAI_API_KEY", edit: codexEdit, ask: codexAsk, set: codexSet},
 	{name: "gemini --acp", pkg: "@google/gemini-cli", version: "0.61.0", command: []string{"gemini", "--acp"}, acp: true, env: geminiEnv,
-		home: geminiHome, key: "GEMINI_API_KEY", edit: geminiEdit, set: geminiSet},
+		home: geminiHome, key: "GEMINI_API_KEY", edit: geminiEdit, ask: geminiAsk, set: geminiSet, forgets: true,
+		faults: map[string]string{"re-ask": forgetful},
+		notes:  map[string]string{"SIGKILL in the first turn": forgetful, "SIGKILL after a tool": forgetful}},
 }
 
-// realCases are what every program is to do. Each returns why it did not, "" for nothing.
-var realCases = []struct {
+// realCase is what every program is to do. It returns why it was not done, "" for nothing.
+type realCase struct {
 	name string
 	play func(w *realWorld) string
-}{
+}
+
+var realCases = []realCase{
 	{"text", func(w *realWorld) string {
 		return w.gives(``, `agent("a", plan('{"text": "All is well."}')).text`, `"All is well."`)
 	}},
@@ -106,6 +117,7 @@ var realCases = []struct {
 		return w.gives(typedReply, `agent("a", plan('{"structured": {"word": "ready", "number": 7}}')).output`, `{"word":"ready","number":7}`)
 	}},
 	{"re-ask", func(w *realWorld) string { // the second step is taken in the same conversation alone
+		w.early()
 		return w.gives(typedReply, `agent("a", plan('{"text": "no"}', '{"structured": {"word": "ready", "number": 7}}')).output`,
 			`{"word":"ready","number":7}`)
 	}},
@@ -129,9 +141,8 @@ var realCases = []struct {
 	}},
 	{"steer", func(w *realWorld) string {
 		w.project("")
-		run := w.start(`agent("a", plan('{"sleep": 4000, "text": "slow"}')).text`)
-		w.until("attempt.started")
-		time.Sleep(3 * time.Second) // a preset is told by its end, ACP agents while they work
+		run := w.start(`agent("a", plan('{"sleep": 8000, "text": "slow"}')).text`)
+		w.asked() // a preset is told by its end, ACP agents while they work
 		w.starling("steer", "@last@a", `PLAN<<[{"text": "steered"}]>>`)
 		return w.ended(run, `"steered"`)
 	}},
@@ -142,21 +153,13 @@ var realCases = []struct {
 		w.starling("stop", "@last@a")
 		return w.ended(run, `"stopped"`)
 	}},
-	{"SIGKILL", func(w *realWorld) string { // the plan is known to the conversation that was cut alone
+	{"SIGKILL in the first turn", func(w *realWorld) string {
 		w.project("")
-		run := w.start(`agent("a", plan('{"sleep": 8000, "text": "cut"}', '{"text": "over"}')).text`)
-		w.until(`"kind":"session"`)
-		time.Sleep(time.Second)
-		_ = run.Process.Kill() // it ends
-		_ = run.Wait()
-		text, _ := w.starling("resume", "@last", "--json")
-		if out, _ := w.starling("logs", "@last"); bytes.Contains(out, []byte("could not be resumed")) {
-			return "its conversation could not be resumed, and a new one began"
-		}
-		if why := w.said(text, `"cut"`); why == "" || w.said(text, `"over"`) != "" { // some count the turn that was cut
-			return why
-		}
-		return ""
+		return w.killed(`agent("a", plan('{"sleep": 8000, "text": "cut"}', '{"text": "over"}')).text`, 1)
+	}},
+	{"SIGKILL after a tool", func(w *realWorld) string {
+		w.project(w.mayEdit())
+		return w.killed(`agent("a", plan(EDIT, '{"sleep": 8000, "text": "cut"}', '{"text": "over"}')).text`, 2)
 	}},
 	{"timeout", func(w *realWorld) string {
 		return w.gives("timeout = \"4s\"\n", `attempt(agent, "a", plan('{"sleep": 60000, "text": "slow"}')).error.kind`, `"timeout"`)
@@ -182,46 +185,55 @@ func TestRealPrograms(t *testing.T) {
 	if !*real {
 		return // the others play stubs, which say what these have said
 	}
+	if *update && (*newest || *onlyReal != "" || *onlyCase != "") {
+		t.Fatal("programs.md has every program, in the version that is named here: use -update without -newest, -program and -case")
+	}
 	cache, starling := realTools(t)
 	models := modeltest.Start(t)
-	var table strings.Builder
-	for _, p := range realPrograms {
+	came := map[string]outcome{}
+	for i, p := range realPrograms {
 		if *onlyReal != "" && *onlyReal != p.name {
 			continue
 		}
 		bin, version := p.install(t, cache)
-		fmt.Fprintf(&table, "\n%s %s\n\n", p.name, version)
+		realPrograms[i].version = version
 		for _, c := range realCases {
 			if *onlyCase != "" && *onlyCase != c.name {
 				continue
 			}
-			state := "ok"
-			if why := p.without[c.name]; why != "" {
-				state = "none: " + why
-			} else {
-				w := newRealWorld(t, p, cache, bin, starling, models)
-				why, known := c.play(w), p.faults[c.name]
-				switch {
-				case why != "" && known != "":
-					state = "fails: " + known
-				case why != "":
-					state = "FAILS: " + why
-					t.Errorf("%s, %s: %s (%s)", p.name, c.name, why, w.dir)
-				case known != "":
-					t.Errorf("%s, %s: it is ok, and listed as: %s", p.name, c.name, known)
-				}
-				if why != "" {
-					asked, _ := json.Marshal(models.Requests())
-					w.write("asked.json", string(asked)) // of the cases before, too
-				}
-				w.close(why == "")
-			}
-			line := fmt.Sprintf("- %s: %s\n", c.name, state)
-			t.Log(p.name, line)
-			table.WriteString(line)
+			o := p.plays(t, c, func() *realWorld { return newRealWorld(t, p, cache, bin, starling, models) })
+			t.Logf("%s %s, %s: %s %s", p.name, version, c.name, o.word, o.note)
+			came[p.name+c.name] = o
 		}
 	}
-	t.Log(table.String())
+	text := programsPage(playedOn(t), func(p realProgram, name string) outcome { return came[p.name+name] })
+	t.Log(text)
+	if *update {
+		if err := os.WriteFile("programs.md", []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// plays plays a case in a world of its own.
+func (p realProgram) plays(t *testing.T, c realCase, world func() *realWorld) outcome {
+	t.Helper()
+	due := p.due(c.name)
+	if due.word == "none" {
+		return due
+	}
+	w := world()
+	why := c.play(w)
+	w.close(why)
+	switch {
+	case why != "" && due.word == "ok":
+		t.Errorf("%s, %s: %s (%s)", p.name, c.name, why, w.dir)
+		return outcome{"FAILS", why}
+	case why == "" && due.word == "fails":
+		t.Errorf("%s, %s: it is ok, and listed as: %s", p.name, c.name, due.note)
+		return outcome{"ok", ""}
+	}
+	return due
 }
 
 // install installs a program, and returns the folder of its commands and its version.
@@ -240,11 +252,7 @@ func (p realProgram) install(t *testing.T, cache string) (bin, version string) {
 	if _, err := os.Stat(filepath.Join(bin, p.command[0])); err == nil {
 		return bin, version
 	}
-	install := []string{"install", "--no-audit", "--no-fund", "--prefix", folder, p.pkg + "@" + version}
-	if p.beside != "" {
-		install = append(install, p.beside)
-	}
-	if out, err := exec.Command("npm", install...).CombinedOutput(); err != nil {
+	if out, err := exec.Command("npm", "install", "--no-audit", "--no-fund", "--prefix", folder, p.pkg+"@"+version).CombinedOutput(); err != nil {
 		t.Fatalf("%s cannot be installed: %v; npm and its registry are needed\n%s", p.pkg, err, out)
 	}
 	return bin, version
@@ -260,6 +268,7 @@ type realWorld struct {
 	program string
 	url     string
 	models  *modeltest.Server
+	before  int // requests before the case
 }
 
 // newRealWorld makes one where nobody else may write: coding agents mistrust what lies below the system's folder of temporary files.
@@ -269,7 +278,7 @@ func newRealWorld(t *testing.T, p realProgram, cache, bin, starling string, mode
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &realWorld{t: t, p: p, root: root, dir: filepath.Join(root, "work"), bin: bin, program: starling, url: models.URL, models: models}
+	w := &realWorld{t: t, p: p, root: root, dir: filepath.Join(root, "work"), bin: bin, program: starling, url: models.URL, models: models, before: len(models.Requests())}
 	for name, text := range p.home {
 		w.write(filepath.Join("..", "home", name), strings.ReplaceAll(text, "URL", w.url))
 	}
@@ -278,11 +287,15 @@ func newRealWorld(t *testing.T, p realProgram, cache, bin, starling string, mode
 	return w
 }
 
-func (w *realWorld) close(good bool) {
+// close ends a world. It stays where something went wrong, with what the model was asked.
+func (w *realWorld) close(why string) {
 	w.starling("stop")
-	if good {
+	if why == "" {
 		_ = os.RemoveAll(w.root) // what is left is in the cache folder
+		return
 	}
+	asked, _ := json.Marshal(w.models.Requests()[w.before:])
+	w.write("asked.json", string(asked))
 }
 
 func (w *realWorld) write(name, text string) {
@@ -345,9 +358,14 @@ func (w *realWorld) script(expression string) {
 		dir(w.p.edit), dir(ask), strings.ReplaceAll(w.p.edit, "DIR/", ""), dir(w.p.set), expression))
 }
 
+// maxCase is how long a command of a case may take: one that hangs is one that failed.
+const maxCase = 3 * time.Minute
+
 func (w *realWorld) command(args ...string) *exec.Cmd {
-	cmd := exec.Command(w.program, args...)
-	cmd.Dir = w.dir
+	ctx, stop := context.WithTimeout(w.t.Context(), maxCase)
+	w.t.Cleanup(stop)
+	cmd := exec.CommandContext(ctx, w.program, args...)
+	cmd.Dir, cmd.WaitDelay = w.dir, 10*time.Second
 	cmd.Env = []string{"PATH=" + w.bin + ":" + os.Getenv("PATH"), "HOME=" + filepath.Join(w.root, "home"), "NO_COLOR=1"}
 	for name, value := range w.p.env {
 		cmd.Env = append(cmd.Env, name+"="+strings.ReplaceAll(value, "URL", w.url))
@@ -433,19 +451,70 @@ func (w *realWorld) shows() string {
 		w.t.Fatal(err)
 	}
 	w.write("shot 1.png", text.String())
-	before := len(w.models.Requests())
 	why := w.gives("", `agent("a", plan('{"text": "seen"}'), files = ["shot 1.png", artifact("other.png", fs.read("shot 1.png", binary = True))]).text`, `"seen"`)
 	if why != "" {
 		return why
 	}
 	most := 0
-	for _, r := range w.models.Requests()[before:] {
+	for _, r := range w.models.Requests()[w.before:] {
 		most = max(most, strings.Count(r.Body, "iVBORw0KGgo")) // how a PNG begins in base64
 	}
 	if most < 2 {
 		return fmt.Sprintf("the model was shown %d of 2 images", most)
 	}
 	return ""
+}
+
+// asked waits for the model to be asked for its first turn: some keep a conversation no sooner.
+func (w *realWorld) asked() { w.askedFor(1) }
+
+// askedFor waits for a turn of the model, for a minute at most, and a second more.
+func (w *realWorld) askedFor(turns int) {
+	for range 600 {
+		n := 0
+		for _, r := range w.models.Requests()[w.before:] {
+			if !r.Aside {
+				n++
+			}
+		}
+		if n >= turns {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	time.Sleep(time.Second)
+}
+
+// killed ends Starling with SIGKILL in a turn of the model, and has the run go on. The plan is known
+// to the conversation that was cut alone; some count the turn that was cut.
+func (w *realWorld) killed(expression string, turn int) string {
+	run := w.start(expression)
+	w.askedFor(turn)
+	_ = run.Process.Kill() // it ends
+	_ = run.Wait()
+	w.settle()
+	text, _ := w.starling("resume", "@last", "--json")
+	if out, _ := w.starling("logs", "@last"); bytes.Contains(out, []byte("could not be resumed")) {
+		return "its conversation could not be resumed, and a new one began"
+	}
+	if why := w.said(text, `"cut"`); why == "" || w.said(text, `"over"`) != "" {
+		return why
+	}
+	return ""
+}
+
+// settle waits for the next minute, for a program that forgets what it loads in this one.
+func (w *realWorld) settle() {
+	if w.p.forgets {
+		time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute + time.Second)))
+	}
+}
+
+// early waits for the first half of a minute, for such a program to forget.
+func (w *realWorld) early() {
+	if w.p.forgets && time.Now().Second() > 30 {
+		w.settle()
+	}
 }
 
 // answersLate has people decide while nobody carries the run.
@@ -455,6 +524,7 @@ func (w *realWorld) answersLate() string {
 	w.until("gate.opened")
 	_ = run.Process.Kill() // it ends
 	_ = run.Wait()
+	w.settle()
 	if _, err := w.starling("approve", "@last/!permission:a", "--no-wait"); err != nil {
 		return "its question cannot be answered: " + err.Error()
 	}
