@@ -5,11 +5,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"io/fs"
-	"log"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"unicode"
@@ -17,7 +16,6 @@ import (
 	"github.com/go-text/typesetting/font"
 	"github.com/go-text/typesetting/font/opentype"
 	"github.com/go-text/typesetting/font/opentype/tables"
-	"github.com/go-text/typesetting/fontscan"
 	"github.com/go-text/typesetting/harfbuzz"
 	"github.com/go-text/typesetting/language"
 	"golang.org/x/image/font/gofont/goregular"
@@ -29,12 +27,38 @@ const (
 	shown    = 10        // characters that an error names
 )
 
-// Folders are those in which this system has its fonts, as fontconfig and macOS have it. None of them
-// need be there.
+// Folders are those in which this system has its fonts: those of macOS, or of the XDG Base Directory
+// Specification and what fontconfig looks into by default; the files of fontconfig are not read. None
+// of them need be there.
 func Folders() []string {
-	folders, err := fontscan.DefaultFontDirectories(log.New(io.Discard, "", 0))
-	if err != nil {
-		return nil // none exists
+	home, _ := os.UserHomeDir() // "" leaves out what is below it
+	if runtime.GOOS == "darwin" {
+		return existing("/System/Library/Fonts", "/Library/Fonts", "/Network/Library/Fonts", under(home, "Library/Fonts"))
+	}
+	data := filepath.SplitList(cmp.Or(os.Getenv("XDG_DATA_DIRS"), "/usr/local/share:/usr/share"))
+	data = append([]string{cmp.Or(os.Getenv("XDG_DATA_HOME"), under(home, ".local/share"))}, data...)
+	for i, dir := range data {
+		data[i] = under(dir, "fonts")
+	}
+	return existing(append(data, under(home, ".fonts"), "/usr/local/share/fonts", "/usr/share/fonts",
+		"/usr/share/texmf/fonts/opentype/public", "/usr/X11R6/lib/X11/fonts")...)
+}
+
+// under is a folder below another, "" below "".
+func under(dir, name string) string {
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, name)
+}
+
+// existing are the absolute paths that are folders, each once.
+func existing(paths ...string) (folders []string) {
+	for _, p := range paths {
+		info, err := os.Stat(p)
+		if filepath.IsAbs(p) && err == nil && info.IsDir() && !slices.Contains(folders, p) {
+			folders = append(folders, p)
+		}
 	}
 	return folders
 }
