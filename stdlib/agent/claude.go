@@ -169,13 +169,13 @@ func (c *claude) system(l *claudeLine, emit emitter) {
 	}
 }
 
-// retried tells of a try of the model's API that failed. One with a key that the API refuses is a fault: none of
-// those that are to follow could mend it.
+// retried tells of a try of the model's API that failed. The second with a key that the API refuses is a fault: none of
+// those that are to follow could mend it. After the first a program that is logged in with an account renews its token.
 func (l *claudeLine) retried(emit emitter) *fault {
 	said := strings.Trim(string(l.Error), `"`)
 	text := fmt.Sprintf("try %d of %d failed: %d %s", l.Attempt, l.MaxRetries, l.ErrorStatus, said)
 	emit.say("trouble", "text", strings.TrimSpace(text), "severity", "warning")
-	if l.ErrorStatus != http.StatusUnauthorized && l.ErrorStatus != http.StatusForbidden {
+	if l.Attempt < 2 || l.ErrorStatus != http.StatusUnauthorized && l.ErrorStatus != http.StatusForbidden {
 		return nil
 	}
 	return toldFault(fmt.Sprintf("the model's API answers %d: %s", l.ErrorStatus, said))

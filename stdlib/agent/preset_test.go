@@ -39,6 +39,11 @@ func claudeResult(fields string) string {
 	return `{"type":"result","subtype":"success","is_error":false,"session_id":"s1","total_cost_usd":0.25,` + claudeUsage + "," + fields + "}"
 }
 
+// refusedKey is a try of claude with a key that is refused.
+func refusedKey(try int) string {
+	return fmt.Sprintf(`{"type":"system","subtype":"api_retry","attempt":%d,"max_retries":10,"error_status":401,"error":"authentication_failed"}`, try)
+}
+
 func codexSays(text string) string {
 	return fmt.Sprintf(`{"type":"item.completed","item":{"id":"item_9","type":"agent_message","text":%q}}`, text)
 }
@@ -70,8 +75,10 @@ func TestPresets(t *testing.T) {
 		{"garbage", "claude", lines("Loading…", "{", `{"type":"novelty","of":[1]}`, "[]", claudeResult(`"result":"ok"`)), "",
 			`ok text="ok" usage={"input_tokens": 13, "output_tokens": 7, "cached_tokens": 10, "usd": 0.25, "claimed": True}`},
 
-		{"a wrong key, which it would try ten times", "claude", lines(claudeInit, `{"type":"system","subtype":"api_retry","attempt":1,"max_retries":10,"error_status":401,"error":"authentication_failed"}`) + "sleep 600", "",
+		{"a wrong key, which it would try ten times", "claude", lines(claudeInit, refusedKey(1), refusedKey(2)) + "sleep 600", "",
 			`final agent: a: the model's API answers 401: authentication_failed`},
+		{"a token that was renewed", "claude", lines(claudeInit, refusedKey(1), claudeResult(`"result":"ok"`)), "",
+			`ok text="ok" usage={"input_tokens": 13, "output_tokens": 7, "cached_tokens": 10, "usd": 0.25, "model": "opus", "claimed": True}`},
 		{"a try that failed", "claude", lines(`{"type":"system","subtype":"api_retry","attempt":1,"max_retries":10,"error_status":529,"error":"overloaded"}`, claudeResult(`"result":"ok"`)), "",
 			`ok text="ok" usage={"input_tokens": 13, "output_tokens": 7, "cached_tokens": 10, "usd": 0.25, "claimed": True}`},
 

@@ -352,9 +352,9 @@ func (a *agent) act(do, what string) {
 	case "raw":
 		fmt.Println(what)
 	case "retry":
-		if a.tells {
-			fmt.Println(`{"jsonrpc":"2.0","method":"_claude/sdkMessage","params":{"sessionId":"new1","message":{"type":"system","subtype":"api_retry",` +
-				`"attempt":1,"max_retries":10,"error_status":` + what + `,"error":"told"}}}`)
+		for try := 1; try <= 2 && a.tells && (try == 1 || what == "401"); try++ {
+			fmt.Printf(`{"jsonrpc":"2.0","method":"_claude/sdkMessage","params":{"sessionId":"new1","message":{"type":"system","subtype":"api_retry",`+
+				`"attempt":%d,"max_retries":10,"error_status":%s,"error":"told"}}}`+"\n", try, what)
 		}
 		if what == "401" {
 			time.Sleep(time.Hour)
