@@ -118,7 +118,7 @@ func (g *guard) confine(attr *os.ProcAttr, isolation sandbox.Isolation) (*os.Pro
 	}
 	confined := *attr
 	confined.Files = append(attr.Files[:reportFD:reportFD], report, task)
-	confined.Env = []string{}
+	confined.Env = append([]string{}, unhurried...)
 	// It has no marks (markedStart) but what it sets itself, which is more. Below that of Landlock, which
 	// handles no files, one that does would keep files from being moved between folders.
 	child, err := os.StartProcess(self, []string{"starling", confineVerb}, &confined)

@@ -82,7 +82,7 @@ func (c *Child) guardCommand(self string, files []*os.File) *exec.Cmd {
 	return &exec.Cmd{
 		Path:        self,
 		Args:        []string{"starling", guardVerb},
-		Env:         []string{guardVariable + "=1", "GOMAXPROCS=1"},
+		Env:         append([]string{guardVariable + "=1", "GOMAXPROCS=1"}, unhurried...),
 		ExtraFiles:  files,
 		Stderr:      c.lastWord,
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
