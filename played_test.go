@@ -38,6 +38,7 @@ var players = []player{
 	{"testdata/stories/*/*/*", "cmd/starling.TestMetamorphic", `filepath.Join("..", "..", "testdata", "stories", name)`},
 	{"testdata/sarif.schema.json", "lang/check.TestSARIF", ""},
 	{"testdata/mcp/client.mjs", "cmd/starling.TestA20AwaitSurvivesTheServer", `"mcp-client"`},
+	{"testdata/faces/*", "cmd/starling.TestRealFaces", `"../../testdata/faces"`},
 	{"testdata/library/*.star", "stdlib.TestLibrary", `"../testdata/library"`},
 	{"stdlib/measure/testdata/jacoco.xml", "stdlib/measure.TestCoverage", ""},
 	{"stdlib/measure/testdata/*", "stdlib/measure.TestRealReports", ""},
