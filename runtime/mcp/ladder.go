@@ -4,6 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -16,7 +20,7 @@ import (
 //  1. a client with the Tasks extension gets a task at once (task.go): the run, under its id
 //  2. one with elicitation is asked, when a gate opens that the caller may answer, and calls again with the answers; the state that it brings back is the run's id,
 //     which needs no signature: it opens nothing that the caller could not open by its own name
-//  3. one with elicitation that speaks an older protocol is asked the same way by the SDK, which calls again once; then it is as below
+//  3. one with elicitation that speaks an older protocol is asked while its call is held, once; then it is as below
 //  4. any other gets the run as it stands, its gates with the calls that answer them
 
 // firstOfRounds is the first protocol in which a client comes back with answers by itself.
@@ -66,7 +70,7 @@ func (s *Server) runner(made *script) mcp.ToolHandler {
 		if again {
 			answered, err := s.respond(ctx, run, r.Params.InputResponses)
 			if err != nil {
-				return refusal(err), nil
+				return refusal(unanswered(run, err)), nil
 			}
 			ask = ask && answered && asks.protocol >= firstOfRounds
 		} else {
@@ -77,14 +81,48 @@ func (s *Server) runner(made *script) mcp.ToolHandler {
 			run = started.ID
 		}
 		at, err := s.desk.Hold(ctx, run, tool.DefaultHold, s.rests(ctx))
-		switch {
-		case err != nil:
+		if err != nil {
 			return refusal(err), nil
-		case ask && len(s.forms(ctx, at)) > 0:
-			return &mcp.CallToolResult{InputRequests: s.forms(ctx, at), RequestState: at.ID}, nil
 		}
-		return ended(at), nil
+		forms := s.forms(ctx, at)
+		switch {
+		case !ask || len(forms) == 0:
+			return ended(at), nil
+		case asks.protocol >= firstOfRounds:
+			return &mcp.CallToolResult{InputRequests: forms, RequestState: at.ID}, nil
+		}
+		return s.askNow(ctx, r.Session, at.ID, forms), nil
 	}
+}
+
+// askNow asks a client of an older protocol, and tells how the run stands then. The SDK would do it, and
+// end the call with an error of the protocol where a form is filled in wrongly or cannot be shown: then
+// nobody would know of the run.
+func (s *Server) askNow(ctx context.Context, client *mcp.ServerSession, run string, forms mcp.InputRequestMap) *mcp.CallToolResult {
+	for _, gate := range slices.Sorted(maps.Keys(forms)) {
+		answer, err := client.Elicit(ctx, forms[gate].(*mcp.ElicitParams))
+		if err != nil {
+			err = runtime.Refuse(runtime.ErrBadPayload, "", "gate %q: its form brought no answer: %v", gate, err)
+		} else {
+			_, err = s.respond(ctx, run, mcp.InputResponseMap{gate: answer})
+		}
+		if err != nil {
+			return refusal(unanswered(run, err))
+		}
+	}
+	at, err := s.desk.Hold(ctx, run, tool.DefaultHold, s.rests(ctx))
+	if err != nil {
+		return refusal(err)
+	}
+	return ended(at)
+}
+
+// unanswered adds to a refusal of what a user has filled in which run it was, and how it is answered
+// after all: who called knows of no run yet.
+func unanswered(run string, err error) error {
+	r := *tool.RefusalOf(err)
+	r.Help = strings.TrimPrefix(r.Help+"; ", "; ") + fmt.Sprintf("run %s waits on: status has its gates, signal answers them, cancel ends it", run)
+	return &r
 }
 
 // ended is the answer of a script's tool: an error where the run is one.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -211,49 +212,109 @@ func (w *wire) until(id any, status string) map[string]any {
 	}
 }
 
-// A client of an older protocol is asked by the SDK, which calls again once; then it is told.
-func TestAnOlderClientIsAskedOnce(t *testing.T) {
+// olderClient is a client of an older protocol, which is asked while its call is held.
+type olderClient struct {
+	t    *testing.T
+	to   *json.Encoder
+	from *json.Decoder
+}
+
+type olderMessage struct {
+	ID                    any
+	Method                string
+	Params, Result, Error map[string]any
+}
+
+func newOlderClient(t *testing.T) *olderClient {
+	t.Helper()
 	there, _ := host(t)
-	to, from := json.NewEncoder(there.Writer), json.NewDecoder(there.Reader)
-	send := func(text string) {
-		t.Helper()
-		if err := to.Encode(json.RawMessage(text)); err != nil {
-			t.Fatal(err)
+	c := &olderClient{t, json.NewEncoder(there.Writer), json.NewDecoder(there.Reader)}
+	c.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"elicitation":{}},"clientInfo":{"name":"old","version":"1"}}}`)
+	c.answerTo(1)
+	c.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	return c
+}
+
+func (c *olderClient) send(text string) {
+	c.t.Helper()
+	if err := c.to.Encode(json.RawMessage(text)); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *olderClient) receive(is func(olderMessage) bool) olderMessage {
+	c.t.Helper()
+	for {
+		var m olderMessage
+		if err := c.from.Decode(&m); err != nil {
+			c.t.Fatal(err)
+		}
+		if is(m) {
+			return m
 		}
 	}
-	type message struct {
-		ID             any
-		Method         string
-		Params, Result map[string]any
-	}
-	receive := func(is func(message) bool) message {
-		t.Helper()
-		for {
-			var m message
-			if err := from.Decode(&m); err != nil {
-				t.Fatal(err)
-			}
-			if is(m) {
-				return m
-			}
-		}
-	}
-	answerTo := func(id float64) func(message) bool {
-		return func(m message) bool { return m.ID == id && m.Method == "" }
-	}
-	send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"elicitation":{}},"clientInfo":{"name":"old","version":"1"}}}`)
-	receive(answerTo(1))
-	send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	define, _ := json.Marshal(map[string]any{"name": "twice", "source": twice})
-	send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"define","arguments":` + string(define) + `}}`)
-	receive(answerTo(2))
-	send(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"run_twice","arguments":{}}}`)
-	asked := receive(func(m message) bool { return m.Method == "elicitation/create" })
+}
+
+func (c *olderClient) answerTo(id float64) olderMessage {
+	c.t.Helper()
+	return c.receive(func(m olderMessage) bool { return m.ID == id && m.Method == "" })
+}
+
+// runs starts a script, has its first gate answered with a message, and gives what the call came to.
+func (c *olderClient) runs(source, answer string) olderMessage {
+	c.t.Helper()
+	define, _ := json.Marshal(map[string]any{"name": "asks", "source": source})
+	c.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"define","arguments":` + string(define) + `}}`)
+	c.answerTo(2)
+	c.send(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"run_asks","arguments":{}}}`)
+	asked := c.receive(func(m olderMessage) bool { return m.Method == "elicitation/create" })
 	id, _ := json.Marshal(asked.ID)
-	send(`{"jsonrpc":"2.0","id":` + string(id) + `,"result":{"action":"accept","content":{"choice":"yes"}}}`)
-	told := receive(answerTo(3))
+	c.send(`{"jsonrpc":"2.0","id":` + string(id) + `,` + answer + `}`)
+	return c.answerTo(3)
+}
+
+// A client of an older protocol is asked once; then it is told.
+func TestAnOlderClientIsAskedOnce(t *testing.T) {
+	told := newOlderClient(t).runs(twice, `"result":{"action":"accept","content":{"choice":"yes"}}`)
 	at, _ := told.Result["structuredContent"].(map[string]any)
 	if at["pending"] != true || at["gates"].([]any)[0].(map[string]any)["gate"] != "second" {
 		t.Errorf("got %v", told.Result)
+	}
+}
+
+// A form that is filled in wrongly, or that the client cannot show, leaves a run behind: the call says which.
+func TestAnOlderClientWhoseFormFailsHearsOfTheRun(t *testing.T) {
+	for _, c := range []struct{ answer, want string }{
+		{`"result":{"action":"accept","content":{"choice":"maybe"}}`, "maybe"},
+		{`"error":{"code":-32603,"message":"no window"}`, "no window"},
+	} {
+		client := newOlderClient(t)
+		told := client.runs(twice, c.answer)
+		at, _ := told.Result["structuredContent"].(map[string]any)
+		refused, _ := at["error"].(map[string]any)
+		said, _ := json.Marshal(refused)
+		if refused["kind"] != "bad_payload" || !strings.Contains(string(said), c.want) || !strings.Contains(string(said), `gate \"first\"`) {
+			t.Fatalf("%s: got %v %v", c.want, told.Result, told.Error)
+		}
+		run := regexp.MustCompile(`run (\w{12}) waits on`).FindStringSubmatch(string(said))
+		if run == nil {
+			t.Fatalf("%s: it does not say which run waits: %s", c.want, said)
+		}
+		client.send(`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"signal","arguments":{"run":"` + run[1] + `","gate":"first","choice":"yes"}}}`)
+		if answered := client.answerTo(4); answered.Result["isError"] == true || answered.Error != nil {
+			t.Errorf("%s: the gate cannot be answered: %v %v", c.want, answered.Result, answered.Error)
+		}
+	}
+}
+
+// A payload that no form holds is checked by the engine: its refusal names the run, too.
+func TestAPayloadThatDoesNotFitNamesItsRun(t *testing.T) {
+	p := serve(t, &sdk.ClientOptions{ElicitationHandler: func(context.Context, *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+		return &sdk.ElicitResult{Action: "accept", Content: map[string]any{"payload_json": `{"list": "none"}`}}, nil
+	}})
+	p.call("define", map[string]any{"name": "nested", "source": "def main():\n    return gate(\"nested\", schema = contract(\"{list: [int]}\")).payload\n"})
+	said := text(p.try("run_nested", nil))
+	if !strings.Contains(said, "bad_payload") || !strings.Contains(said, "list: got") || !strings.Contains(said, "waits on: status has its gates") {
+		t.Errorf("got %s", said)
 	}
 }
