@@ -395,6 +395,29 @@ func TestResources(t *testing.T) {
 	}
 }
 
+// What answers a gate has a payload where the gate takes one: it is never refused for the lack of it.
+func TestAnAnswerHasWhatItsGateTakes(t *testing.T) {
+	p := serve(t, nil)
+	for _, c := range []struct {
+		gate string
+		data any
+	}{
+		{`gate("g", options = ["yes", "no"])`, nil},
+		{`gate("g")`, "…"},
+		{`gate("g", options = ["yes", "no"], schema = contract("{why: string}"))`, "…"},
+		{`gate("g", options = ["yes", "no"], data = {"why": "x"}, editable = True)`, nil},
+	} {
+		at := p.call("run", map[string]any{"source": "def main():\n    " + c.gate + "\n"})
+		for at["gates"] == nil {
+			at = p.call("await", map[string]any{"run": at["run"], "hold": 0.1})
+		}
+		how := at["gates"].([]any)[0].(map[string]any)["answer_with"].(map[string]any)
+		if how["data"] != c.data {
+			t.Errorf("%s: got %v, want the data %v", c.gate, how, c.data)
+		}
+	}
+}
+
 // Who may not read is offered nothing to read, in lists that say who may keep them, as the protocol demands.
 func TestNothingToRead(t *testing.T) {
 	here, _ := hostOf(t, func(e runtime.Engine) runtime.Engine {

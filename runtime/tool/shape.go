@@ -53,7 +53,8 @@ func shown(list []runtime.Gate) []Gate {
 		how := map[string]any{"run": run, "gate": g.Gate}
 		if len(g.Options) > 0 {
 			how["choice"] = g.Options[0].Name
-		} else {
+		}
+		if !g.Editable && (len(g.Options) == 0 || g.Contract != "") { // as on the command line
 			how["data"] = "…"
 		}
 		all = append(all, Gate{g, run, how})
