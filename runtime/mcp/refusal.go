@@ -15,7 +15,14 @@ const (
 	parseError     = -32700
 	invalidRequest = -32600
 	internalError  = -32603
+
+	noSession = -32001 // what the SDKs of TypeScript and Python say of one that has ended
 )
+
+// sessionEnded says what to do to who comes with a session that is not known: no client finds out by itself
+// that an owner of the store may come and go between two of its calls.
+const sessionEnded = "the session has ended: it was silent for a quarter of an hour, or Starling was started again; " +
+	"initialize a new one and call again, no run is lost"
 
 // worded answers what is no request as JSON-RPC does, with an error object and an id that is null: the SDK
 // has plain text for it.
@@ -83,10 +90,14 @@ func (w *refusals) Write(b []byte) (int, error) {
 	}
 	status, code := w.status, invalidRequest
 	w.status = 0
-	if status >= http.StatusInternalServerError {
+	message := strings.TrimSpace(string(b))
+	switch {
+	case status == http.StatusNotFound && message == "session not found":
+		code, message = noSession, sessionEnded
+	case status >= http.StatusInternalServerError:
 		code = internalError
 	}
-	refuse(w.ResponseWriter, status, code, strings.TrimSpace(string(b)))
+	refuse(w.ResponseWriter, status, code, message)
 	return len(b), nil
 }
 

@@ -17,6 +17,7 @@ func TestWorded(t *testing.T) {
 		{`"` + strings.Repeat("x", MaxRequest) + `"`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"the request is larger than 8388608 bytes"}}`, 413},
 		{`"echo"`, `"echo"`, 200},
 		{`"fail"`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"it failed"}}`, 500},
+		{`"gone"`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"` + sessionEnded + `"}}`, 404},
 		{`"html"`, "<p>no</p>", 403},
 		{`"mute"`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Conflict"}}`, 409},
 	} {
@@ -26,6 +27,8 @@ func TestWorded(t *testing.T) {
 			switch string(body[:n]) {
 			case `"fail"`:
 				http.Error(w, "it failed", http.StatusInternalServerError)
+			case `"gone"`:
+				http.Error(w, "session not found", http.StatusNotFound) // as the SDK
 			case `"mute"`:
 				w.Header().Set("Content-Type", "text/plain")
 				w.WriteHeader(http.StatusConflict)

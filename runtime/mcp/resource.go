@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"starling/runtime"
@@ -82,7 +84,9 @@ func runOfURI(uri string) (run string, after uint64, err error) {
 	}
 	run, _, _ = strings.Cut(strings.TrimPrefix(u.Path, "/"), "/")
 	if text := u.Query().Get("after"); text != "" {
-		after, err = strconv.ParseUint(text, 10, 64)
+		if after, err = strconv.ParseUint(text, 10, 64); err != nil {
+			err = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("%s: after: got %q, want the number of an event", uri, text)}
+		}
 	}
 	return run, after, err
 }

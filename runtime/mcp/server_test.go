@@ -3,9 +3,11 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"starling/lang/vm"
@@ -392,6 +394,10 @@ func TestResources(t *testing.T) {
 	}
 	if _, err := p.session.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "starling://runs/zzz"}); err == nil {
 		t.Error("a run that is none was read")
+	}
+	_, err := p.session.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "starling://runs/" + run + "/journal?after=x"})
+	if wrong := (*jsonrpc.Error)(nil); !errors.As(err, &wrong) || wrong.Code != jsonrpc.CodeInvalidParams || !strings.Contains(wrong.Message, `after: got "x", want the number of an event`) {
+		t.Errorf("after=x: %v", err)
 	}
 }
 

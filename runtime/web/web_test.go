@@ -610,7 +610,7 @@ func TestMCPRefusesInItsOwnWords(t *testing.T) {
 		{"POST", "3", both, "", 400, -32600},
 		{"POST", `{"hello": "world"}`, both, "", 400, -32600},
 		{"POST", `{"jsonrpc": "2.0", "id": 1, "method": "ping"}`, "text/html", "", 400, -32600},
-		{"POST", `{"jsonrpc": "2.0", "id": 1, "method": "ping"}`, both, "nobody's", 404, -32600},
+		{"POST", `{"jsonrpc": "2.0", "id": 1, "method": "ping"}`, both, "nobody's", 404, -32001},
 		{"GET", "", both, "", 400, -32600},
 		{"PUT", "{}", both, "", 405, -32600},
 	} {
