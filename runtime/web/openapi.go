@@ -107,10 +107,15 @@ func Document(build string, c runtime.Caller) (map[string]any, error) {
 // readings adds what is read and is no tool.
 func readings(paths object) {
 	paths["/v1/events"] = object{"get": operation("events", "The events of a run as server-sent events: id is the number, data the event as in the schema Event. The stream ends with `event: end`, or with `event: error` and a Refusal; one that ends without either was cut.",
-		object{"parameters": []any{parameter("query", "run", true), parameter("query", "after", false), parameter("query", "follow", false), parameter("header", "Last-Event-ID", false)}},
+		object{"parameters": []any{
+			parameter("query", "run", true, "id of a run, a unique prefix of one, or @last"),
+			parameter("query", "after", false, "the number of the last event that is known; the stream begins behind it"),
+			parameter("query", "follow", false, "false ends the stream with what there is, true (when it is left out) with the run"),
+			parameter("header", "Last-Event-ID", false, "the id of the last event that came, as clients of server-sent events say it when they connect again; it goes before after"),
+		}},
 		object{"text/event-stream": object{"schema": object{"type": "string",
 			"contentMediaType": "application/json", "contentSchema": object{"$ref": "#/components/schemas/Event"}}}})}
-	paths["/v1/blob"] = object{"get": operation("blob", "Content by its hash.", object{"parameters": []any{parameter("query", "hash", true)}},
+	paths["/v1/blob"] = object{"get": operation("blob", "Content by its hash.", object{"parameters": []any{parameter("query", "hash", true, "its SHA-256, as events and results name it")}},
 		object{"application/octet-stream": object{"schema": object{"type": "string", "contentEncoding": "binary"}}})}
 }
 
@@ -123,7 +128,8 @@ func operation(id, doc string, more, content object) object {
 	}
 	responses["413"] = object{"description": "a body that is too large", "content": refused}
 	responses["401"] = object{"description": "no token, or one that is not known", "content": refused}
-	op := object{"operationId": id, "summary": doc, "responses": responses}
+	summary, _, _ := strings.Cut(doc, ". ")
+	op := object{"operationId": id, "summary": strings.TrimSuffix(summary, "."), "description": doc, "responses": responses}
 	for k, v := range more {
 		op[k] = v
 	}
@@ -141,8 +147,8 @@ func kindsByStatus() map[string][]string {
 
 func jsonContent(schema any) object { return object{"application/json": object{"schema": schema}} }
 
-func parameter(in, name string, required bool) object {
-	return object{"in": in, "name": name, "required": required, "schema": object{"type": "string"}}
+func parameter(in, name string, required bool, doc string) object {
+	return object{"in": in, "name": name, "required": required, "description": doc, "schema": object{"type": "string"}}
 }
 
 func refusalSchema() object {

@@ -126,6 +126,33 @@ func (s *site) pull(good func(name, token, arguments string) map[string]any, wor
 
 func itself(e *runtime.Local) runtime.Engine { return e }
 
+// Who reads the document is told what every operation and every parameter means; a summary fits on a line.
+func TestTheDocumentExplains(t *testing.T) {
+	s := open(t, itself)
+	_, _, body := s.ask("GET", "/openapi.json", s.token("worker", "all"), "")
+	var doc struct {
+		Paths map[string]map[string]struct {
+			Summary, Description string
+			Parameters           []struct{ Name, Description string }
+		}
+	}
+	if err := json.Unmarshal(body, &doc); err != nil || len(doc.Paths) == 0 {
+		t.Fatalf("%v: %s", err, body)
+	}
+	for path, methods := range doc.Paths {
+		for method, op := range methods {
+			if op.Summary == "" || len(op.Summary) > 160 || !strings.HasPrefix(op.Description, op.Summary) {
+				t.Errorf("%s %s: the summary is %q, the description %q", method, path, op.Summary, op.Description)
+			}
+			for _, p := range op.Parameters {
+				if p.Description == "" {
+					t.Errorf("%s %s: nothing says what %s is", method, path, p.Name)
+				}
+			}
+		}
+	}
+}
+
 // read fetches the document of who may do all.
 func (s *site) read() {
 	s.t.Helper()
