@@ -3,14 +3,17 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -51,6 +54,7 @@ func TestRealFaces(t *testing.T) {
 		{"inspector over HTTP", (*faceWorld).inspectorHTTP},
 		{"JavaScript SDK over standard input", (*faceWorld).sdkStdio},
 		{"JavaScript SDK over HTTP", (*faceWorld).sdkHTTP},
+		{"JavaScript SDK over HTTP, over a SIGKILL", (*faceWorld).session},
 		{"claude mcp add", (*faceWorld).claudeAdds},
 		{"OpenAPI: two linters find no error", (*faceWorld).lint},
 		{"OpenAPI: a client that was generated", (*faceWorld).generated},
@@ -93,7 +97,7 @@ func installClients(t *testing.T) string {
 	if out, err := exec.Command("npm", args...).CombinedOutput(); err != nil {
 		t.Fatalf("the clients cannot be installed: %v; npm and its registry are needed\n%s", err, out)
 	}
-	for _, name := range []string{"sdk.mjs", "client.mts", "events.mjs"} {
+	for _, name := range []string{"sdk.mjs", "session.mjs", "client.mts", "events.mjs"} {
 		text, err := os.ReadFile(filepath.Join("../../testdata/faces", name))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(folder, name), text, 0o600)
@@ -195,7 +199,7 @@ func (w *faceWorld) sdk(o *office, env []string, args ...string) string {
 			Fields  []string
 		}
 		Output, Twenty, Cancelled string
-		Wrong, Unknown            struct{ Error string }
+		Misfit, Wrong, Unknown    struct{ Error string }
 	}
 	if err != nil || json.Unmarshal([]byte(out), &seen) != nil {
 		return "it says " + all
@@ -207,8 +211,49 @@ func (w *faceWorld) sdk(o *office, env []string, args ...string) string {
 		return "its user was not asked: " + out
 	case seen.Output != "yes" || seen.Twenty != "completed" || seen.Cancelled != "cancelled":
 		return out
+	case !strings.Contains(seen.Misfit.Error, "maybe") || !strings.Contains(seen.Misfit.Error, "waits on: status has its gates"):
+		return "a form that was filled in wrongly comes to " + out
 	case !strings.Contains(seen.Wrong.Error, "ship") || !strings.Contains(seen.Unknown.Error, "script"):
 		return "what is wrong is not said: " + out
+	}
+	return ""
+}
+
+// session has a client with no token, with a wrong one, and one whose session ends with the owner: it is
+// told what to do, and does it.
+func (w *faceWorld) session(o *office) string {
+	address, token := w.served(o)
+	cmd := exec.CommandContext(w.t.Context(), "node", filepath.Join(w.folder, "session.mjs"))
+	cmd.Dir, cmd.Env, cmd.Stderr = o.dir, append(slices.Clone(o.env), "MCP_URL="+address+"/mcp", "MCP_TOKEN="+token), os.Stderr
+	in, err1 := cmd.StdinPipe()
+	out, err2 := cmd.StdoutPipe()
+	if err := cmp.Or(err1, err2, cmd.Start()); err != nil {
+		w.t.Fatal(err)
+	}
+	defer cmd.Wait()
+	late := time.AfterFunc(2*time.Minute, func() { _ = cmd.Process.Kill() }) // its output ends
+	defer late.Stop()
+	lines := bufio.NewScanner(out)
+	if !lines.Scan() || lines.Text() != "waiting" {
+		return "it begins with " + lines.Text()
+	}
+	o.kill()
+	o.serving("--http", strings.TrimPrefix(address, "http://"), "--mcp")
+	_, _ = io.WriteString(in, "go on\n") // without it there is no answer
+	var seen struct{ Nobody, Stranger, Ended, Output string }
+	if !lines.Scan() || json.Unmarshal(lines.Bytes(), &seen) != nil {
+		return "it ends with " + lines.Text()
+	}
+	for _, told := range []struct{ got, code, says string }{
+		{seen.Nobody, "401: ", "starling token add"}, {seen.Stranger, "401: ", "it was revoked, or never made"},
+		{seen.Ended, "404: ", "no run is lost"},
+	} {
+		if !strings.HasPrefix(told.got, told.code) || !strings.Contains(told.got, told.says) {
+			return fmt.Sprintf("it is told %q, want %s and %q", told.got, told.code, told.says)
+		}
+	}
+	if seen.Output != "yes" {
+		return "the run came to " + seen.Output
 	}
 	return ""
 }
@@ -218,8 +263,17 @@ func (w *faceWorld) claudeAdds(o *office) string {
 	if _, all, err := w.run(o, home, "claude", "mcp", "add", "starling", "--", starlingPath(w.t), "mcp", "-C", o.dir); err != nil {
 		return all
 	}
-	if _, all, err := w.run(o, home, "claude", "mcp", "list"); err != nil || !strings.Contains(all, "Connected") {
-		return "claude mcp list: " + all
+	address, token := w.served(o)
+	for name, token := range map[string]string{"known": token, "unknown": "wrong"} {
+		if _, all, err := w.run(o, home, "claude", "mcp", "add", "--transport", "http", name, address+"/mcp", "--header", "Authorization: Bearer "+token); err != nil {
+			return all
+		}
+	}
+	_, all, err := w.run(o, home, "claude", "mcp", "list")
+	for _, want := range []string{`(?m)^starling: .* ✔ Connected$`, `(?m)^known: .* ✔ Connected$`, `(?m)^unknown: .* ✘ Failed to connect$`} {
+		if err != nil || !regexp.MustCompile(want).MatchString(all) {
+			return "claude mcp list: " + all
+		}
 	}
 	return ""
 }

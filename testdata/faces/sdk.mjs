@@ -10,7 +10,7 @@ const client = new Client({ name: "javascript", version: "1" }, { capabilities: 
 const asked = [];
 client.setRequestHandler(ElicitRequestSchema, async ({ params }) => {
   asked.push({ message: params.message, fields: Object.keys(params.requestedSchema.properties).sort() });
-  return { action: "accept", content: { choice: "yes", reason: "it is good" } };
+  return { action: "accept", content: { choice: asked.length === 1 ? "maybe" : "yes", reason: "it is good" } };
 });
 const transport = process.env.MCP_URL
   ? new StreamableHTTPClientTransport(new URL(process.env.MCP_URL), {
@@ -25,6 +25,7 @@ const call = async (name, input) => {
 };
 await call("define", { name: "ask", source: 'def main():\n    return gate("ship", options = ["yes", "no"]).choice\n' });
 const tools = (await client.listTools()).tools.map((t) => t.name).sort();
+const misfit = await call("run_ask", {}); // the first form is filled in wrongly
 let seen = await call("run_ask", {});
 const run = seen.run;
 if (seen.status !== "completed") seen = await call("await", { run });
@@ -34,7 +35,7 @@ await call("cancel", { run: other });
 let cancelled = {};
 for (let i = 0; i < 20 && cancelled.status !== "cancelled"; i++) cancelled = await call("await", { run: other });
 console.log(JSON.stringify({
-  tools, asked, output: seen.output,
+  tools, asked, misfit, output: seen.output,
   twenty: new Set(twenty.map((s) => s.status)).size === 1 && twenty[0].status,
   cancelled: cancelled.status,
   wrong: await call("signal", { run, gate: "ship", choice: "yes" }),
