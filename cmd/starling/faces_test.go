@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -26,7 +27,7 @@ import (
 //	go test ./cmd/starling -run RealFaces -real -timeout 30m
 //
 // They are installed from the npm registry into the user's cache folder, in the versions below or, with -newest, in the
-// newest. It prints a table.
+// newest. It prints a table, and writes it into clients.md with -update.
 var (
 	realFaces   = flag.Bool("real", false, "play clients of others themselves; needs Node and the npm registry")
 	newestFaces = flag.Bool("newest", false, "with -real: in their newest versions")
@@ -39,38 +40,108 @@ var faceClients = []string{
 	"@redocly/cli@2.77.0", "@stoplight/spectral-cli@6.16.3", "@anthropic-ai/claude-code@2.1.197",
 }
 
+// faceCase is what clients are to do. It returns why it was not done, "" for nothing.
+type faceCase struct {
+	name    string
+	clients []string // the packages that it plays
+	play    func(w *faceWorld, o *office) string
+}
+
+var (
+	inspector = []string{"@modelcontextprotocol/inspector"}
+	sdkForJS  = []string{"@modelcontextprotocol/sdk"}
+)
+
+var faceCases = []faceCase{
+	{"inspector over standard input", inspector, (*faceWorld).inspectorStdio},
+	{"inspector over HTTP", inspector, (*faceWorld).inspectorHTTP},
+	{"JavaScript SDK over standard input", sdkForJS, (*faceWorld).sdkStdio},
+	{"JavaScript SDK over HTTP", sdkForJS, (*faceWorld).sdkHTTP},
+	{"JavaScript SDK over HTTP, over a SIGKILL", sdkForJS, (*faceWorld).session},
+	{"claude mcp add", []string{"@anthropic-ai/claude-code"}, (*faceWorld).claudeAdds},
+	{"OpenAPI: two linters find no error", []string{"@redocly/cli", "@stoplight/spectral-cli"}, (*faceWorld).lint},
+	{"OpenAPI: a client that was generated", []string{"openapi-typescript", "openapi-fetch", "typescript"}, (*faceWorld).generated},
+	{"EventSource over three SIGKILLs", []string{"eventsource"}, (*faceWorld).events},
+}
+
 // TestRealFaces plays every case, and prints what came of it.
 func TestRealFaces(t *testing.T) {
 	if !*realFaces {
 		return // see above
 	}
+	if *update && *newestFaces {
+		t.Fatal("clients.md has the versions that are named here: use -update without -newest")
+	}
 	w := &faceWorld{t: t, folder: installClients(t)}
-	var table strings.Builder
-	for _, c := range []struct {
-		name string
-		play func(w *faceWorld, o *office) string
-	}{
-		{"inspector over standard input", (*faceWorld).inspectorStdio},
-		{"inspector over HTTP", (*faceWorld).inspectorHTTP},
-		{"JavaScript SDK over standard input", (*faceWorld).sdkStdio},
-		{"JavaScript SDK over HTTP", (*faceWorld).sdkHTTP},
-		{"JavaScript SDK over HTTP, over a SIGKILL", (*faceWorld).session},
-		{"claude mcp add", (*faceWorld).claudeAdds},
-		{"OpenAPI: two linters find no error", (*faceWorld).lint},
-		{"OpenAPI: a client that was generated", (*faceWorld).generated},
-		{"EventSource over three SIGKILLs", (*faceWorld).events},
-	} {
+	came := map[string]string{}
+	for _, c := range faceCases {
 		t.Run(c.name, func(t *testing.T) {
 			w.t = t
-			state := "ok"
+			came[c.name] = "ok"
 			if why := c.play(w, newOffice(t)); why != "" {
-				state = "FAILS: " + why
+				came[c.name] = "FAILS"
 				t.Error(why)
 			}
-			fmt.Fprintf(&table, "- %s: %s\n", c.name, state)
 		})
 	}
-	t.Logf("%s\n\n%s", strings.Join(faceClients, " "), table.String())
+	node, err := exec.Command("node", "--version").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	played := fmt.Sprintf("Played on %s with Node %s, on %s.", time.Now().UTC().Format("2 January 2006"), strings.TrimSpace(string(node)), runtime.GOOS)
+	page := clientsPage(played, w.version, func(c faceCase) string { return came[c.name] })
+	t.Log(page)
+	if *update && len(came) == len(faceCases) && !t.Failed() {
+		if err := os.WriteFile("clients.md", []byte(page), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// clientsPage is clients.md.
+func clientsPage(played string, version func(pkg string) string, came func(c faceCase) string) string {
+	var b strings.Builder
+	b.WriteString(`# Clients that were played
+
+The test that plays clients of others has written this page; [faces_test.go](faces_test.go) says what each
+case is.
+
+` + played + `
+
+| case | clients | |
+|---|---|---|
+`)
+	for _, c := range faceCases {
+		var clients []string
+		for _, pkg := range c.clients {
+			clients = append(clients, pkg+" "+version(pkg))
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", c.name, strings.Join(clients, ", "), came(c))
+	}
+	return b.String()
+}
+
+// namedVersion is the version of a package that is named here.
+func namedVersion(pkg string) string {
+	for _, c := range faceClients {
+		if version, ok := strings.CutPrefix(c, pkg+"@"); ok {
+			return version
+		}
+	}
+	return "none"
+}
+
+// clients.md has the cases and versions of this file, all played and ok.
+func TestClientsPage(t *testing.T) {
+	text, err := os.ReadFile("clients.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	played := regexp.MustCompile(`(?m)^Played on .*$`).FindString(string(text))
+	if want := clientsPage(played, namedVersion, func(faceCase) string { return "ok" }); string(text) != want {
+		t.Errorf("clients.md is not of these clients and cases; play them anew:\n"+
+			"go test ./cmd/starling -run RealFaces -real -update -timeout 30m\ngot:\n%s\nwant:\n%s", text, want)
+	}
 }
 
 // faceWorld is a folder of clients that were installed, with the sources of testdata/faces beside them.
@@ -107,6 +178,19 @@ func installClients(t *testing.T) string {
 		}
 	}
 	return folder
+}
+
+// version is the version of a package that is installed.
+func (w *faceWorld) version(pkg string) string {
+	text, err := os.ReadFile(filepath.Join(w.folder, "node_modules", pkg, "package.json"))
+	var doc struct{ Version string }
+	if err == nil {
+		err = json.Unmarshal(text, &doc)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return doc.Version
 }
 
 // run runs a client for at most two minutes, and gives what it printed on standard output and on both.
