@@ -8,6 +8,7 @@ import (
 	"starling/lang/effect"
 	"starling/stdlib/agent"
 	"starling/stdlib/jail"
+	"starling/stdlib/project"
 	"starling/stdlib/secret"
 )
 
@@ -269,6 +270,23 @@ func checkFiles(c *effect.Call) error {
 		}
 	}
 	return nil
+}
+
+// grantedAgentFiles refuses to send files of the workspace to an agent for a script of others that may not read them. What
+// the run itself has left as an artifact is its own.
+func grantedAgentFiles(resolve func(*effect.Settings, *effect.Request) *effect.Error) func(*effect.Settings, *effect.Request) *effect.Error {
+	return func(s *effect.Settings, r *effect.Request) *effect.Error {
+		args, err := r.Args.View()
+		if err != nil {
+			return effect.Errorf(effect.KindRefused, "agent: %v", err)
+		}
+		if slices.ContainsFunc(agent.FileNames(args), func(name string) bool { return !agent.IsArtifact(name) }) {
+			if fault := grantedFiles(s, project.ReadFiles); fault != nil {
+				return fault
+			}
+		}
+		return resolve(s, r)
+	}
 }
 
 // checkNotBy checks identities.

@@ -59,6 +59,7 @@ func Environment(o Options) *effect.Environment {
 	env := &effect.Environment{Names: names, Docs: libraryText, Behaviour: Behaviour,
 		Since: effect.BehaviourUnbounded, Reached: o.Reached}
 	handlers := agent.Handlers(agent.Machines(env), o.Cast, servers)
+	handlers["agent"].Resolve = grantedAgentFiles(handlers["agent"].Resolve)
 	handlers["http"] = httpHandler(o.Transport)
 	handlers["artifact"] = artifactHandler()
 	handlers["context"] = contextHandler()

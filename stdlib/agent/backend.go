@@ -61,7 +61,7 @@ func question(a *effect.Attempt) (starlark.Value, *effect.Error) {
 	if err != nil {
 		return nil, effect.Errorf(effect.KindRefused, "%s: %v", d.Agent, err)
 	}
-	forget() // whoever comes has the workspace and the store's artifacts, not this process's files
+	forget() // who comes for the work is told of artifacts by their hashes, and finds no file of this process
 	request, err := newRequest(a, d, files)
 	if err != nil {
 		return nil, effect.Errorf(effect.KindAgent, "%s: %v", d.Agent, err)

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -13,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/coder/acp-go-sdk"
 	"go.starlark.net/starlark"
@@ -33,10 +33,11 @@ const (
 // file is one of them.
 type file struct {
 	name    string // as the script gives it, or of an artifact its own
-	path    string // where a program finds it
+	path    string // where a program finds it, "" for nowhere
 	kind    string // "image/png", "application/pdf", "text/plain", or what else it looks like
 	content []byte
-	made    bool // path is a file that was made for the attempt
+	hash    string // SHA-256
+	made    bool   // path is a file that was made for the attempt
 }
 
 func (f *file) isImage() bool {
@@ -51,15 +52,28 @@ func (f *file) base64() string { return base64.StdEncoding.EncodeToString(f.cont
 
 func (f *file) dataURL() string { return "data:" + f.kind + ";base64," + f.base64() }
 
-// artifactHash is how artifact names what it has kept.
-func artifactHash() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{64}$`) }
+// FileNames are the files that the arguments of a request name, in a list or a tuple.
+func FileNames(args effect.View) (names []string) {
+	if list, ok := args.Value("files").(starlark.Iterable); ok {
+		for v := range starlark.Elements(list) {
+			name, _ := starlark.AsString(v)
+			names = append(names, name)
+		}
+	}
+	return names
+}
 
-// readFiles reads the files of a request as they are now. An artifact is written into a file, which forget removes.
+// IsArtifact tells the name that artifact gives to what it has kept from a path.
+func IsArtifact(name string) bool { return regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(name) }
+
+// readFiles reads the files of a request as they are now. An artifact is written into a file, which forget removes and of
+// which nothing knows any more then.
 func readFiles(a *effect.Attempt) (files []file, forget func(), err error) {
 	forget = func() {
-		for _, f := range files {
+		for i, f := range files {
 			if f.made {
 				os.Remove(f.path)
+				files[i].path = ""
 			}
 		}
 	}
@@ -68,8 +82,8 @@ func readFiles(a *effect.Attempt) (files []file, forget func(), err error) {
 			forget()
 		}
 	}()
-	names, ok := effect.ViewOf(a.Args).Value("files").(starlark.Indexable)
-	if !ok || names.Len() == 0 {
+	names := FileNames(effect.ViewOf(a.Args))
+	if len(names) == 0 {
 		return nil, forget, nil
 	}
 	tree, err := jail.Open(a.Settings.Workspace, a.Store, jail.Rights{})
@@ -78,8 +92,7 @@ func readFiles(a *effect.Attempt) (files []file, forget func(), err error) {
 	}
 	defer tree.Close()
 	room := maxFileBytes
-	for i := range names.Len() {
-		name, _ := starlark.AsString(names.Index(i))
+	for i, name := range names {
 		f, err := readFile(a, tree, name, room)
 		if err != nil {
 			return files, forget, fmt.Errorf("files[%d]: %w", i, err)
@@ -91,14 +104,15 @@ func readFiles(a *effect.Attempt) (files []file, forget func(), err error) {
 }
 
 func readFile(a *effect.Attempt, tree *jail.Tree, name string, room int) (f file, err error) {
-	if artifactHash().MatchString(name) {
+	if IsArtifact(name) {
 		return readArtifact(a, name, room)
 	}
 	f = file{name: name, path: filepath.Join(a.Settings.Workspace, filepath.FromSlash(name))}
 	if f.content, err = tree.Read(name, room); err != nil {
 		return f, err
 	}
-	f.kind = kindOf(f.content)
+	sum := sha256.Sum256(f.content)
+	f.kind, f.hash = kindOf(f.content), hex.EncodeToString(sum[:])
 	return f, nil
 }
 
@@ -110,15 +124,18 @@ func readArtifact(a *effect.Attempt, hash string, room int) (f file, err error) 
 	if len(f.content) > room {
 		return f, &jail.Error{Path: f.name, Err: jail.ErrTooLarge}
 	}
-	f.kind = kindOf(f.content)
+	f.kind, f.hash = kindOf(f.content), hash
 	f.path, err = keptFile("starling-*-"+f.name, f.content)
 	f.made = err == nil
 	return f, err
 }
 
-// kindOf is the media type that content looks like.
+// kindOf is the media type that content looks like. Text is what can be read as text: in UTF-8.
 func kindOf(content []byte) string {
 	kind, _, _ := strings.Cut(http.DetectContentType(content), ";")
+	if strings.HasPrefix(kind, "text/") && !utf8.Valid(content) {
+		return "application/octet-stream"
+	}
 	return kind
 }
 
@@ -126,9 +143,8 @@ func kindOf(content []byte) string {
 func describe(files []file, where bool) starlark.Value {
 	list := starlark.NewList(nil)
 	for _, f := range files {
-		sum := sha256.Sum256(f.content)
-		d := dict("name", f.name, "type", f.kind, "bytes", int64(len(f.content)), "sha256", hex.EncodeToString(sum[:]))
-		if where {
+		d := dict("name", f.name, "type", f.kind, "bytes", int64(len(f.content)), "sha256", f.hash)
+		if where && f.path != "" {
 			_ = d.SetKey(starlark.String("path"), starlark.String(f.path)) // a fresh dict
 		}
 		_ = list.Append(d) // a fresh list
@@ -157,7 +173,7 @@ func (f *file) unreadable() error {
 	if f.isImage() || f.isText() || f.kind == pdfKind {
 		return nil
 	}
-	return fmt.Errorf("%s is %s; a model takes images (PNG, JPEG, GIF, WebP), PDFs and texts", f.name, cmp.Or(f.kind, "unknown"))
+	return fmt.Errorf("%s is %s; a model takes images (PNG, JPEG, GIF, WebP), PDFs and texts in UTF-8", f.name, f.kind)
 }
 
 // madeFiles are the paths of those that were made for the attempt, for a sandbox to show.

@@ -153,7 +153,7 @@ func TestFilesOfModels(t *testing.T) {
 			t.Errorf("%s\ngot  %s\nwant %s", c.speech.backend, got, want)
 		}
 		st.write("x.zip", "PK\x03\x04")
-		const refused = "final refused: a: x.zip is application/zip; a model takes images (PNG, JPEG, GIF, WebP), PDFs and texts"
+		const refused = "final refused: a: x.zip is application/zip; a model takes images (PNG, JPEG, GIF, WebP), PDFs and texts in UTF-8"
 		if r := st.ask(t.Context(), `agent("a", files = ["x.zip"])`); show(r) != refused || len(s.requests) != 1 {
 			t.Errorf("got %s", show(r))
 		}
