@@ -456,3 +456,26 @@ def main():
 		}
 	}
 }
+
+// What is edited in another form than that of the data has nothing put into it, and a long list takes time in proportion
+// to its length.
+func TestEditedDataInAnotherForm(t *testing.T) {
+	w := trims(t, 0)
+	run := w.start(`
+HIDES = contract("{n: int, items: [int], plan?: string @agent}")
+
+def main():
+    data = {"n": 1, "items": [i % 3 for i in range(100000)], "plan": "hush"}
+    gate("g", data = data, data_schema = HIDES, schema = contract("{verdict: string}"), editable = True)
+    gate("h", data = data, data_schema = HIDES, schema = HIDES, editable = True)
+`, "")
+	answer := func(gate, data string) {
+		t.Helper()
+		w.rests(run.ID)
+		if _, err := w.engine.Signal(w.ctx, runtime.Signal{Kind: runtime.SignalAnswer, Run: run.ID, Gate: gate, Data: []byte(data)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	answer("g", `{"verdict": "good"}`)
+	answer("h", `{"n": 2, "items": [`+strings.Repeat("7, 8, 9, 4, ", 25_000)+`5]}`)
+}

@@ -339,13 +339,19 @@ func withHidden(edited, shown, whole starlark.Value) starlark.Value {
 		if !ok || !both || shown.Len() != all.Len() {
 			return edited
 		}
-		out := make([]starlark.Value, edited.Len())
-		for i := range out {
+		was, firstWas := encodedItems(shown)
+		is, firstIs := encodedItems(edited)
+		out := make([]starlark.Value, len(is))
+		for i, item := range is {
 			out[i] = edited.Index(i)
-			if j := indexOf(shown, out[i], i); j >= 0 {
+			if i < len(was) && was[i] == item {
+				out[i] = all.Index(i)
+			} else if j, stood := firstWas[item]; stood {
 				out[i] = all.Index(j)
-			} else if edited.Len() == shown.Len() && indexOf(edited, shown.Index(i), i) < 0 {
-				out[i] = withHidden(out[i], shown.Index(i), all.Index(i))
+			} else if len(is) == len(was) {
+				if _, stands := firstIs[was[i]]; !stands {
+					out[i] = withHidden(out[i], shown.Index(i), all.Index(i))
+				}
 			}
 		}
 		return starlark.NewList(out)
@@ -353,15 +359,16 @@ func withHidden(edited, shown, whole starlark.Value) starlark.Value {
 	return edited
 }
 
-// indexOf is the place of a value in a list, the likely one where it stands there too; -1 for none.
-func indexOf(list *starlark.List, v starlark.Value, likely int) int {
-	found := -1
-	for i := range list.Len() {
-		if same, err := starlark.Equal(list.Index(i), v); err == nil && same && (found < 0 || i == likely) {
-			found = i
+// encodedItems are the items of a list in a form that can be compared, and where each stands first.
+func encodedItems(list *starlark.List) (items []string, first map[string]int) {
+	items, first = make([]string, list.Len()), make(map[string]int, list.Len())
+	for i := range items {
+		items[i] = string(effect.MustEncode(list.Index(i)))
+		if _, stands := first[items[i]]; !stands {
+			first[items[i]] = i
 		}
 	}
-	return found
+	return items, first
 }
 
 // answerWith is the command that answers a gate.
@@ -432,18 +439,20 @@ func payload(g *gate, args effect.View, s Signal, of contract.Audience) (starlar
 	if refused != nil {
 		return nil, refused
 	}
-	switch {
-	case !args.Flag("editable"):
-	case len(s.Data) == 0:
-		v = args.Value("data")
-	default:
-		v = withHidden(v, shownData(args, of), args.Value("data"))
+	whole := v
+	if args.Flag("editable") && len(s.Data) == 0 {
+		v, whole = args.Value("data"), args.Value("data")
+	} else if _, hides := args.Value("data_schema").(*contract.Contract); hides && args.Flag("editable") {
+		whole = withHidden(v, shownData(args, of), args.Value("data"))
 	}
 	c, ok := args.Value("schema").(*contract.Contract)
 	if !ok {
-		return v, nil
+		return whole, nil
 	}
-	checked, violations := c.Check(v)
+	checked, violations := c.Check(whole)
+	if len(violations) > 0 {
+		checked, violations = c.Check(v) // which may be of another form than the data, and is what was sent
+	}
 	if len(violations) > 0 {
 		return nil, refuse(ErrBadPayload, "gate %q: the payload breaks its contract: %s", g.Name, violationText(violations)).with(violations)
 	}
