@@ -107,6 +107,13 @@ type blobRow struct {
 	Size int
 }
 
+// blobsOf are those that an attempt has left, as the event of its end names them.
+func blobsOf(ev *Event) map[string]blobRow {
+	var data struct{ Blobs map[string]blobRow }
+	_ = json.Unmarshal(ev.Data, &data) // an engine's own
+	return data.Blobs
+}
+
 func (l *artifactList) take(ev *Event) {
 	if ev.Type == StepRequested.String() {
 		var data struct{ Kind string }
@@ -120,9 +127,7 @@ func (l *artifactList) take(ev *Event) {
 	}
 	switch ev.Type {
 	case AttemptEnded.String():
-		var data struct{ Blobs map[string]blobRow }
-		_ = json.Unmarshal(ev.Data, &data)
-		maps.Copy(at.blobs, data.Blobs)
+		maps.Copy(at.blobs, blobsOf(ev))
 	case AgentEvent.String():
 		at.event(ev)
 	case StepSettled.String():

@@ -39,10 +39,10 @@ func (e *Local) artifact(run, hash string) (name string, content []byte, fault *
 		if r.Type != AttemptEnded {
 			return nil
 		}
-		var data struct{ Blobs map[string]blobRow }
-		_ = json.Unmarshal(r.event(run).Data, &data) // the engine's own
-		for _, n := range sortedKeys(data.Blobs) {
-			if data.Blobs[n].Hash == hash {
+		ev := r.event(run)
+		blobs := blobsOf(&ev)
+		for _, n := range sortedKeys(blobs) {
+			if blobs[n].Hash == hash {
 				name = n
 				return ErrStopWatch
 			}
