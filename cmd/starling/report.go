@@ -76,12 +76,7 @@ func returned(r *runtime.Run) string {
 // suspended names what a run waits for, each gate with the commands that answer it.
 func (c *call) suspended(r *runtime.Run) {
 	c.notice("%s %s: %s", r.Status, r.ID, waitsFor(r))
-	for _, g := range r.Gates {
-		c.notice("  %s", gateLine(g))
-		for _, line := range c.answers(g) {
-			c.notice("    %s", line)
-		}
-	}
+	c.tellGates("  ", r.Gates)
 	for _, w := range r.Work {
 		c.notice("  %s", workLine(w))
 		c.notice("    %s", c.command("claim", w.Address, "--as", w.Agent))
@@ -121,12 +116,17 @@ func (c *call) staysFor(ctx context.Context, s session) {
 			continue
 		}
 		if r, err := s.Get(ctx, sum.ID); err == nil {
-			for _, g := range r.Gates {
-				c.notice("    %s", gateLine(g))
-				for _, line := range c.answers(g) {
-					c.notice("      %s", line)
-				}
-			}
+			c.tellGates("    ", r.Gates)
+		}
+	}
+}
+
+// tellGates names gates, each with the commands that answer it.
+func (c *call) tellGates(indent string, gates []runtime.Gate) {
+	for _, g := range gates {
+		c.notice("%s%s", indent, gateLine(g))
+		for _, line := range c.answers(g) {
+			c.notice("%s  %s", indent, line)
 		}
 	}
 }
