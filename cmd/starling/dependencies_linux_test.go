@@ -35,9 +35,9 @@ type dependency struct {
 // dependencyRow is a row as it is written.
 var dependencyRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([0-9.]+) \\| ([0-9.]+) \\| (.*) \\|$")
 
-// TestDependencies: dependencies.md has every module that go.mod asks for and all that is heavy, each
-// with its reason, and sizes that are still true. Compile seconds depend on the machine and are not
-// compared. Measure anew, which compiles everything once:
+// TestDependencies: dependencies.md has every module that go.mod asks for and all that is heavy,
+// each with its reason, and sizes that are still true. Compile seconds depend on the machine and
+// are not compared. Measure anew, which compiles everything once:
 //
 //	go test ./cmd/starling -run TestDependencies -update -timeout 20m
 func TestDependencies(t *testing.T) {
@@ -124,8 +124,8 @@ func instrumented() bool {
 	})
 }
 
-// ownerOf is the row that a package counts for: its module, itself if it is of the standard library, or
-// "" if it is of this repository.
+// ownerOf is the row that a package counts for: its module, itself if it is of the standard library,
+// or "" if it is of this repository.
 func ownerOf(pkg string, modules []string) string {
 	first, _, _ := strings.Cut(pkg, "/")
 	switch {
@@ -143,8 +143,8 @@ func ownerOf(pkg string, modules []string) string {
 	return best
 }
 
-// sharesOfFile says what part of a program's file is whose: the file without its symbols, shared out by
-// machine code. That is read from the table of functions, which a stripped file has too.
+// sharesOfFile says what part of a program's file is whose, in MB: the file without its symbols,
+// shared out by machine code. That is read from the table of functions, which a stripped file has.
 func sharesOfFile(t *testing.T, program string, modules []string) map[string]float64 {
 	t.Helper()
 	file, err := elf.Open(program)
@@ -180,8 +180,8 @@ func sharesOfFile(t *testing.T, program string, modules []string) map[string]flo
 	return mb
 }
 
-// measureDependencies builds the program with an empty cache, and says what is to be listed; reasons
-// stay as they are.
+// measureDependencies builds the program with an empty cache, and says what is to be listed;
+// reasons stay as they are.
 func measureDependencies(t *testing.T, direct, modules []string, old map[string]dependency) map[string]dependency {
 	t.Helper()
 	folder := t.TempDir()
