@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -67,6 +68,7 @@ type anthropicOutput struct {
 // anthropicEvent is an event of the stream.
 type anthropicEvent struct {
 	Type    string `json:"type"`
+	Index   int    `json:"index"` // of the block
 	Message struct {
 		Usage anthropicUsage `json:"usage"`
 	} `json:"message"`
@@ -79,11 +81,16 @@ type anthropicEvent struct {
 	Usage anthropicUsage `json:"usage"`
 }
 
+// anthropicUsage is of the whole message each time it comes; what is not said anew stays as it was.
 type anthropicUsage struct {
 	Input   int64 `json:"input_tokens"`
 	Output  int64 `json:"output_tokens"`
 	Read    int64 `json:"cache_read_input_tokens"`
 	Written int64 `json:"cache_creation_input_tokens"`
+}
+
+func (u anthropicUsage) tokens() usage {
+	return usage{input: u.Input + u.Read + u.Written, cached: u.Read, output: u.Output}
 }
 
 func toAnthropic(d Definition, key, path string, body any) wireRequest {
@@ -99,37 +106,84 @@ func toAnthropic(d Definition, key, path string, body any) wireRequest {
 func askAnthropic(ctx context.Context, t turn, l listener) (said, error) {
 	w := toAnthropic(t.definition, t.key, "v1/messages", anthropicBody(t))
 	var got said
-	var text strings.Builder
+	var u anthropicUsage
+	var blocks anthropicReply
 	err := w.send(ctx, func(data []byte) bool {
 		var e anthropicEvent
-		if json.Unmarshal(data, &e) != nil {
-			return true
-		}
+		_ = json.Unmarshal(data, &e) // what has another type than is known is left out
 		switch e.Type {
 		case "message_start":
-			u := e.Message.Usage
-			got.tokens = usage{input: u.Input + u.Read + u.Written, cached: u.Read, output: u.Output}
-			l.used(got.tokens)
+			u = e.Message.Usage
+			l.used(u.tokens())
 		case "content_block_start":
-			if e.Block.Type == "tool_use" {
-				got.calls = append(got.calls, toolCall{id: e.Block.ID, name: e.Block.Name})
-			}
+			blocks.start(e)
+			l.text(e.Block.Text)
 		case "content_block_delta":
-			text.WriteString(e.Delta.Text)
+			blocks.add(blocks.part(e.Index), e.Delta.Text, e.Delta.Input)
 			l.text(e.Delta.Text)
-			if n := len(got.calls); n > 0 && len(got.calls[n-1].input) <= maxReply {
-				got.calls[n-1].input += e.Delta.Input // blocks come one after the other
-			}
 		case "message_delta":
-			got.tokens.output = e.Usage.Output
-			got.stopped = anthropicStop(e.Delta.StopReason)
+			_ = json.Unmarshal(data, &struct{ Usage *anthropicUsage }{&u}) // likewise
+			if e.Delta.StopReason != "" {                                  // some tell only of usage
+				got.stopped = anthropicStop(e.Delta.StopReason)
+			}
 		case "message_stop":
 			got.whole = true
 		}
-		return text.Len() <= maxReply
+		return blocks.size <= maxReply && !got.whole
 	})
-	got.text = text.String()
+	got.tokens = u.tokens()
+	got.text, got.calls = blocks.said()
 	return got, err
+}
+
+// anthropicReply are the blocks of a reply, the first first. Pieces of several may come in turns.
+type anthropicReply struct {
+	blocks []*anthropicPart
+	size   int // bytes of text
+}
+
+type anthropicPart struct {
+	index       int
+	text, input strings.Builder
+	call        *toolCall // nil for what is no call of a tool of ours
+}
+
+// part is the newest block with an index.
+func (r *anthropicReply) part(index int) *anthropicPart {
+	for _, b := range slices.Backward(r.blocks) {
+		if b.index == index {
+			return b
+		}
+	}
+	r.blocks = append(r.blocks, &anthropicPart{index: index})
+	return r.blocks[len(r.blocks)-1]
+}
+
+// start begins a block. Servers of others may have the whole text or input here, and no pieces.
+func (r *anthropicReply) start(e anthropicEvent) {
+	b := &anthropicPart{index: e.Index}
+	if r.blocks = append(r.blocks, b); e.Block.Type == "tool_use" {
+		b.call = &toolCall{id: e.Block.ID, name: e.Block.Name, input: string(e.Block.Input)}
+	}
+	r.add(b, e.Block.Text, "")
+}
+
+func (r *anthropicReply) add(b *anthropicPart, text, input string) {
+	b.text.WriteString(text)
+	if r.size += len(text); b.input.Len() <= maxReply {
+		b.input.WriteString(input)
+	}
+}
+
+func (r *anthropicReply) said() (text string, calls []toolCall) {
+	for _, b := range r.blocks {
+		text += b.text.String()
+		if b.call != nil {
+			b.call.input = firstOf(b.input.String(), b.call.input)
+			calls = append(calls, *b.call)
+		}
+	}
+	return text, calls
 }
 
 func anthropicBody(t turn) *anthropicRequest {

@@ -167,9 +167,10 @@ func apiFault(err error, next bool) *fault {
 		}
 		return f
 	}
-	switch {
-	case e.kind == "insufficient_quota" || e.kind == "billing_error":
+	switch should := e.header.Get("X-Should-Retry"); {
+	case should == "false" || e.kind == "insufficient_quota" || e.kind == "billing_error":
 		f.class = effect.Final
+	case should == "true": // the server knows better than its status
 	case e.kind == "overloaded_error" || e.kind == "rate_limit_error" || e.kind == "api_error" || e.kind == "timeout_error" || e.kind == "server_error":
 	case e.status == http.StatusRequestTimeout || e.status == http.StatusConflict || e.status == http.StatusTooManyRequests || e.status >= 500 || e.status == http.StatusOK:
 	default:

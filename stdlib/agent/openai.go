@@ -103,6 +103,7 @@ type openaiSchema struct {
 // openaiChunk is an event of the stream.
 type openaiChunk struct {
 	Choices []struct {
+		Index int `json:"index"` // one is asked for; others are none of ours
 		Delta struct {
 			Content   string       `json:"content"`
 			Refusal   string       `json:"refusal"`
@@ -113,7 +114,6 @@ type openaiChunk struct {
 	Usage struct {
 		Prompt     int64 `json:"prompt_tokens"`
 		Completion int64 `json:"completion_tokens"`
-		Total      int64 `json:"total_tokens"`
 		Details    struct {
 			Cached int64 `json:"cached_tokens"`
 		} `json:"prompt_tokens_details"`
@@ -135,13 +135,14 @@ func askOpenAI(ctx context.Context, t turn, l listener) (said, error) {
 	var text, refusal strings.Builder
 	err := w.send(ctx, func(data []byte) bool {
 		var chunk openaiChunk
-		if json.Unmarshal(data, &chunk) != nil {
-			return true // [DONE], behind which some servers go on
-		}
-		if u := chunk.Usage; u.Total > 0 {
+		_ = json.Unmarshal(data, &chunk) // what has another type than is known is left out
+		if u := chunk.Usage; u.Prompt+u.Completion > 0 {
 			got.tokens = usage{input: u.Prompt, output: u.Completion, cached: u.Details.Cached}
 		}
 		for _, c := range chunk.Choices {
+			if c.Index != 0 {
+				continue
+			}
 			text.WriteString(c.Delta.Content)
 			refusal.WriteString(c.Delta.Refusal)
 			got.calls = openaiCalls(got.calls, c.Delta.ToolCalls)

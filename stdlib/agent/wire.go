@@ -35,8 +35,8 @@ func staying(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// send gives the data of each event to hear until it says that it is enough. Beside what the
-// connection fails with, the error is an *apiError: a refusal, or trouble within the stream.
+// send gives the data of each event to hear until it says that it is enough, or the stream does. Beside
+// what the connection fails with, the error is an *apiError: a refusal, or trouble within the stream.
 func (w wireRequest) send(ctx context.Context, hear func(data []byte) (more bool)) error {
 	response, err := w.do(ctx)
 	if err != nil {
@@ -51,8 +51,16 @@ func (w wireRequest) send(ctx context.Context, hear func(data []byte) (more bool
 		if err != nil {
 			return err
 		}
-		var within struct{ Error json.RawMessage }
 		data := []byte(event.Data)
+		switch { // a server may keep the connection open behind its last event
+		case strings.HasPrefix(event.Data, "[DONE]"):
+			return nil
+		case len(bytes.TrimSpace(data)) == 0:
+			continue
+		case !json.Valid(data): // leaving out a piece would make another reply of it
+			return fmt.Errorf("the stream has an event that is no JSON: %s", clipTo(event.Data, maxFault))
+		}
+		var within struct{ Error json.RawMessage }
 		if json.Unmarshal(data, &within) == nil && len(within.Error) > 0 && string(within.Error) != "null" {
 			return troubleOf(nil, data)
 		}
