@@ -86,10 +86,10 @@ func (bs *breakers) learn(backend string, failed bool, now time.Time) (Write, bo
 
 // backend is the name of the one that is to serve, "" where none has a breaker.
 func (st *step) backend() string {
-	if !st.Breaker || st.Serving >= len(st.Backends) || st.pulled() {
+	if !st.Breaker || st.pulled() {
 		return ""
 	}
-	return st.Backends[st.Serving]
+	return st.servedBy()
 }
 
 // leave tells whether a step's backend is left alone, and records it.

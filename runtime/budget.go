@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"go.starlark.net/starlark"
 
@@ -50,19 +51,90 @@ func claimed(x, unit float64) int64 {
 	return int64(min(math.Round(x*unit), maxUsage))
 }
 
-// spend adds to what was spent under each ceiling of a step.
-func (s *state) spend(st *step, u Usage) {
-	for _, c := range st.Ceilings {
-		put(&s.Spent, c.Address, s.Spent[c.Address].Plus(u))
+// spend adds to what was spent under each ceiling of a step, at a time and by a model, "" where nobody
+// says by which.
+func (s *state) spend(st *step, u Usage, model string, at time.Time) {
+	for i := range st.Ceilings {
+		c := &st.Ceilings[i]
+		if !c.Bounds(st.servedBy()) || !c.Counts(model) {
+			continue
+		}
+		key := spentKey(c, at)
+		if _, known := s.Spent[key]; c.Daily && !known {
+			s.forgetDays(c.Address)
+		}
+		put(&s.Spent, key, s.Spent[key].Plus(u))
 	}
+}
+
+// servedBy is the backend that is to serve a step, "" for one without a name.
+func (st *step) servedBy() string {
+	if st.Serving >= len(st.Backends) {
+		return ""
+	}
+	return st.Backends[st.Serving]
+}
+
+// spentKey names what is counted under a ceiling: of a daily one, the day.
+func spentKey(c *effect.Ceiling, at time.Time) string {
+	if !c.Daily {
+		return c.Address
+	}
+	return c.Address + "/" + at.UTC().Format(time.DateOnly)
+}
+
+// forgetDays forgets what was spent on earlier days under a daily ceiling.
+func (s *state) forgetDays(address string) {
+	for key := range s.Spent {
+		if strings.HasPrefix(key, address+"/") {
+			delete(s.Spent, key)
+			delete(s.Raised, key)
+		}
+	}
+}
+
+// ceilings sets those over a request: those of the script and those of the project that bound one of
+// its backends.
+func (t *turn) ceilings(r *effect.Request) {
+	if !agentKind(r.Kind) {
+		return
+	}
+	list := slices.DeleteFunc(slices.Clone(r.Ceilings), func(c effect.Ceiling) bool {
+		return strings.HasPrefix(c.Address, effect.ProjectBudget) // of the project that did not serve it
+	})
+	if t.host.settings != nil {
+		list = append(list, t.host.settings.Budgets...)
+	}
+	r.Ceilings = nil
+	if len(list) == 0 {
+		return
+	}
+	args, _ := r.Args.View()
+	name := agentIn(args.Value("who")) + agentIn(args.Value("to"))
+	for _, c := range list {
+		if over, ok := c.Over(name, r.Backends, r.Models); ok {
+			r.Ceilings = append(r.Ceilings, over)
+		}
+	}
+}
+
+// agentIn is the name of an agent as a call has it: a text, or a role.
+func agentIn(v starlark.Value) string {
+	if role, ok := v.(*effect.Record); ok {
+		v = role.Field("name")
+	}
+	name, _ := starlark.AsString(v)
+	return name
 }
 
 // eventUsage is the kind of the event by which an attempt tells what it has taken so far, in all: usd, input_tokens, output_tokens.
 const eventUsage = "usage"
 
-// used takes what an attempt has taken so far. What it said before is within it.
-func (s *state) used(st *step, u Usage) {
-	s.spend(st, Usage{u.MicroUSD - st.Used.MicroUSD, u.InputTokens - st.Used.InputTokens, u.OutputTokens - st.Used.OutputTokens, 0})
+// used takes what an attempt says that it has taken so far. What it said before is within it.
+func (s *state) used(st *step, told effect.View, at time.Time) {
+	u := usageOf(told)
+	more := Usage{u.MicroUSD - st.Used.MicroUSD, u.InputTokens - st.Used.InputTokens, u.OutputTokens - st.Used.OutputTokens, 0}
+	s.spend(st, more, told.Text("model"), at)
 	st.Used = u
 }
 
@@ -80,20 +152,29 @@ func (u Usage) value() starlark.Value {
 	return d
 }
 
-// reached tells which of a step's ceilings leaves nothing for another attempt.
-func (s *state) reached(st *step) (c effect.Ceiling, bound string, ok bool) {
-	for _, c := range st.Ceilings {
-		u, times := s.Spent[c.Address], s.Raised[c.Address]+1
+// reached tells which of a step's ceilings leaves nothing for another attempt, and the key of what was
+// spent under it.
+func (t *turn) reached(st *step) (c *effect.Ceiling, key, bound string) {
+	for i := range st.Ceilings {
+		c := &st.Ceilings[i]
+		if !c.Bounds(st.servedBy()) {
+			continue
+		}
+		key := spentKey(c, t.now)
+		u, times := t.s.Spent[key], t.s.Raised[key]+1
+		if c.Daily {
+			u = u.Plus(t.host.e.ledger.others(key, t.s.ID))
+		}
 		switch {
 		case c.Calls > 0 && u.Calls >= c.Calls*times:
-			return c, fmt.Sprintf("%d of %d calls", u.Calls, c.Calls*times), true
+			return c, key, fmt.Sprintf("%d of %d calls", u.Calls, c.Calls*times)
 		case c.Tokens > 0 && u.InputTokens+u.OutputTokens >= c.Tokens*times:
-			return c, fmt.Sprintf("%d of %d tokens", u.InputTokens+u.OutputTokens, c.Tokens*times), true
+			return c, key, fmt.Sprintf("%d of %d tokens", u.InputTokens+u.OutputTokens, c.Tokens*times)
 		case c.MicroUSD > 0 && u.MicroUSD >= c.MicroUSD*times:
-			return c, fmt.Sprintf("%s of %s USD", Dollars(u.MicroUSD), Dollars(c.MicroUSD*times)), true
+			return c, key, fmt.Sprintf("%s of %s USD", Dollars(u.MicroUSD), Dollars(c.MicroUSD*times))
 		}
 	}
-	return c, "", false
+	return nil, "", ""
 }
 
 // Dollars writes an amount with as many digits as it has, two at least.
@@ -105,14 +186,17 @@ func Dollars(micro int64) string {
 
 // halt records that a step's attempt must not start because a ceiling is reached: the step fails, or is held while somebody is asked.
 func (t *turn) halt(st *step) bool {
-	c, bound, ok := t.s.reached(st)
-	if !ok {
+	c, key, bound := t.reached(st)
+	if c == nil {
 		return false
 	}
-	err := effect.Errorf(effect.KindBudget, "%s: the budget %q is used up: %s", st.Step, c.Address, bound)
+	if c.Daily {
+		bound += "; the next day begins at 00:00 UTC"
+	}
+	err := effect.Errorf(effect.KindBudget, "%s: the budget %q is used up: %s", st.Step, key, bound)
 	var o effect.Object
-	t.record(AttemptSkipped, st.Step, o.Text("budget", c.Address).Flag("ask", c.Ask).Raw("error", err.Payload()).Payload())
-	if name := gateBudget + c.Address; c.Ask && t.s.Gates[name] == nil {
+	t.record(AttemptSkipped, st.Step, o.Text("budget", key).Flag("ask", c.Ask).Raw("error", err.Payload()).Payload())
+	if name := gateBudget + key; c.Ask && t.s.Gates[name] == nil {
 		t.openSystemGate(name, "", fmt.Sprintf("The budget is used up: %s. Retry allows as much again, skip goes on without the replies that wait for it, fail raises an error.", bound))
 	}
 	return true
@@ -179,7 +263,7 @@ func (s *state) keepCeilings(alive []string) {
 		}
 	}
 	for address := range s.Spent {
-		if !slices.Contains(alive, address) {
+		if !slices.Contains(alive, address) && !strings.HasPrefix(address, effect.ProjectBudget) {
 			delete(s.Spent, address)
 			delete(s.Raised, address)
 		}

@@ -40,6 +40,7 @@ func (a *actor) commit(t *turn) error {
 	if err != nil {
 		return fmt.Errorf("run %s: %w", a.run, err)
 	}
+	a.e.ledger.learn(t.s)
 	a.recovered, a.row, a.tail = false, row, length
 	a.trimSoon()
 	return a.checkpointed(c)
@@ -91,6 +92,7 @@ func (a *actor) index(b *Batch, t *turn) row {
 		}
 	}
 	a.unlisted(b, t)
+	b.Writes = append(b.Writes, a.e.ledger.rows(t.s)...)
 	b.Writes = append(b.Writes, a.noticed(t)...)
 	for step := range t.work {
 		b.Writes = append(b.Writes, Write{workKey(a.run, step), t.s.workRow(step)})

@@ -91,7 +91,9 @@ func (t *turn) anew(st *step) (*effect.Request, *effect.Error) {
 	r := &effect.Request{Class: st.Class, Kind: st.Kind, Args: st.Args, Policy: st.Policy,
 		Returns: st.Returns, Step: st.Step, Branch: branchOf(st.Step), Where: st.Where, Tree: st.Tree,
 		Ceilings: st.Ceilings, Overlaps: st.Overlaps}
-	return r, t.resolved(r)
+	refused := t.resolved(r)
+	t.ceilings(r)
+	return r, refused
 }
 
 func (t *turn) unservedPrompt(refused *effect.Error) string {

@@ -99,7 +99,7 @@ func settingsPayload(s *effect.Settings) effect.Payload {
 	return b.Text("workspace", s.Workspace).Text("project_file", s.ProjectFile).Blob("project", s.Project).Text("fake_file", s.FakeFile).
 		Blob("fake", s.Fake).Flag("fake_given", s.FakeGiven).Texts("env", s.Env).Texts("optional", s.Optional).Int("max_steps", s.MaxSteps).Int("max_memory", s.MaxMemory).
 		Text("grant", s.Grant).Text("head", s.Head).Text("cassettes", s.Cassettes).Raw("notify", noticesPayload(s.Notify)).
-		Text("imported", s.Imported).Payload()
+		Text("imported", s.Imported).Raw("budgets", effect.CeilingsPayload(s.Budgets)).Payload()
 }
 
 // settingsOf reads what settingsPayload wrote.
@@ -110,7 +110,8 @@ func settingsOf(content []byte) (*effect.Settings, error) {
 	}
 	return &effect.Settings{Workspace: v.Text("workspace"), ProjectFile: v.Text("project_file"), Project: v.Blob("project"), FakeFile: v.Text("fake_file"),
 		Fake: v.Blob("fake"), Cassettes: v.Text("cassettes"), FakeGiven: v.Flag("fake_given"), Env: v.Texts("env"), Optional: v.Texts("optional"), MaxSteps: v.Int("max_steps"), MaxMemory: v.Int("max_memory"),
-		Grant: v.Text("grant"), Head: v.Text("head"), Notify: noticesOf(v.Sub("notify")), Imported: v.Text("imported")}, nil
+		Grant: v.Text("grant"), Head: v.Text("head"), Notify: noticesOf(v.Sub("notify")), Imported: v.Text("imported"),
+		Budgets: effect.CeilingsOf(v.Raw("budgets"))}, nil
 }
 
 // limits are those of the run's machine: a restored one is given them anew.

@@ -30,6 +30,7 @@ import (
 //	z/RUN@STEP                   an orphan: the child run of a step that does not wait for it any more, and has not been seen to end (orphan.go)
 //	q/RUN                        recoveries since the run last committed
 //	x/BACKEND                    circuit breaker of a backend that has failed (breaker.go)
+//	B/DAY/BUDGET/RUN             what a run has spent on a day under a daily budget (ledger.go)
 //	w/RUN/STEP                   work that somebody comes for: for whom, and who has claimed it until when (work.go)
 //	y/RUN/ID                     something that somebody is to be told (notice.go)
 //	l/QUEUE                      the number that the newest item of a queue has got (queue.go)
@@ -65,6 +66,7 @@ const (
 	prefixOrphan     = "z/"
 	prefixRecovery   = "q/"
 	prefixBreaker    = "x/"
+	prefixSpent      = "B/"
 	prefixWork       = "w/"
 	prefixNotice     = "y/"
 	prefixQueue      = "l/"

@@ -74,6 +74,7 @@ type Local struct {
 	opts     Options
 	programs programs
 	breakers breakers
+	ledger   ledger
 	macKey   []byte
 	ctx      context.Context
 	stop     context.CancelCauseFunc
@@ -129,6 +130,7 @@ func Open(store Store, env *effect.Environment, opts Options) (*Local, error) {
 	e.reader = r
 	e.reader.carried, e.reader.clock = e.carries, opts.Clock
 	e.breakers = breakers{store: store, known: map[string]breaker{}}
+	e.ledger = ledger{store: store}
 	e.programs.env = env
 	e.pool = newPool(opts.Memory, e.log)
 	e.reader.needs = e.pool.needed

@@ -117,4 +117,7 @@ func (st *step) served(v effect.View) {
 	st.Backends, st.Pulls, st.Steers = v.Texts("backends"), v.Texts("pulls"), v.Texts("steers")
 	st.Breaker, st.Changes = v.Flag("breaker"), v.Texts("changes")
 	st.Limit, st.Total = int(v.Int("limit")), int(v.Int("total"))
+	if v.Has("ceilings") {
+		st.Ceilings = effect.CeilingsOf(v.Raw("ceilings"))
+	}
 }

@@ -190,6 +190,7 @@ func answerPayload(r *effect.Request, o effect.Outcome) effect.Payload {
 // request records a request and does what its kind needs at once. One that cannot be served is recorded with the reason, and is settled with it.
 func (t *turn) request(r *effect.Request) {
 	refused := t.resolved(r)
+	t.ceilings(r)
 	foreign := refused != nil && t.asksForMore()
 	if refused == nil || foreign {
 		refused = t.s.unrecalled(r)
@@ -208,7 +209,7 @@ func (t *turn) request(r *effect.Request) {
 	}
 	var b effect.Object
 	b.Text("kind", r.Kind).Int("class", int64(r.Class)).Text("where", r.Where).Raw("args", r.Args).Raw("refused", refused.Payload()).
-		Raw("ceilings", effect.CeilingsPayload(r.Ceilings)).Raw("overlaps", overlapsPayload(r.Overlaps)).Text("tree", r.Tree).
+		Raw("overlaps", overlapsPayload(r.Overlaps)).Text("tree", r.Tree).
 		Int("heard", int64(t.s.shared.heard(r))).Flag("foreign", foreign)
 	t.record(StepRequested, r.Step, serving(&b, r).Payload())
 	if refused != nil || t.s.Steps[r.Step].Recall != nil {
@@ -235,6 +236,7 @@ func (t *turn) request(r *effect.Request) {
 func serving(b *effect.Object, r *effect.Request) *effect.Object {
 	return b.Raw("resolved", r.Resolved).Text("returns", r.Returns).Raw("policy", policyPayload(r.Policy)).
 		Texts("backends", r.Backends).Texts("pulls", r.Pulls).Texts("steers", steerings(r.Steers)).Flag("breaker", r.Breaker).
+		Raw("ceilings", effect.CeilingsPayload(r.Ceilings)).
 		Texts("changes", r.Changes).Int("limit", int64(r.Limit)).Int("total", int64(r.Total))
 }
 

@@ -81,7 +81,7 @@ func readProject(file string, s *effect.Settings) (*project.File, error) {
 		return nil, err
 	}
 	s.ProjectFile, s.Project, s.Env, s.Optional = path, text, p.Variables(), p.Optional()
-	s.Notify = p.Notices()
+	s.Notify, s.Budgets = p.Notices(), p.Ceilings()
 	s.MaxSteps, s.MaxMemory = p.Machine.Steps, p.Machine.Memory
 	return p, nil
 }

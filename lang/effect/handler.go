@@ -172,6 +172,8 @@ type Settings struct {
 	// works under: ImportedLocal or ImportedTrusted. "" is every other run. Requests to start a run
 	// are told apart by their settings as JSON, hence the tag.
 	Imported string `json:",omitempty"`
+
+	Budgets []Ceiling `json:",omitempty"` // of the project, over all that the run's agents do
 }
 
 // Whose project a run works under that came from another store.

@@ -28,6 +28,7 @@ type Request struct {
 
 	Resolved Payload    // what the world's side added when it was asked: the role's definition, never a credential
 	Backends []string   // names of those that may serve, in order of preference: when one is missing the next is asked; nil for one that has no name
+	Models   []string   // those that Backends have, in their order, "" for one that nobody names; nil for none. Not recorded
 	Steers   []Steering // how each of Backends is steered, in their order; SteerNone where there are fewer
 	Pulls    []string   // those of Backends that are not called but come for their work
 	Breaker  bool       // a backend that fails again and again is left alone for a while

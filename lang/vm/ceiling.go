@@ -3,15 +3,16 @@ package vm
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"go.starlark.net/starlark"
 
 	"starling/lang/effect"
 )
 
-// budget(fn, usd, tokens, calls, on_reached) calls a function under a ceiling over what it spends. The machine only says under which ceilings a request is made; whoever
+// budget(fn, usd, tokens, calls, on_reached, agents, models) calls a function under a ceiling over what it spends. The machine only says under which ceilings a request is made; whoever
 // performs requests knows what was spent, and refuses. Its state is the function, the ceiling's address, the most micro-dollars, tokens and calls (0 for no bound), and what
-// happens when it is reached; phase 1 means that the call is in progress.
+// happens when it is reached, and where it is given agents or models, the lists of both; phase 1 means that the call is in progress.
 var budgetNative = &Native{
 	name:    "budget",
 	start:   startBudget,
@@ -21,9 +22,10 @@ var budgetNative = &Native{
 
 func startBudget(c nativeCall, args starlark.Tuple, kwargs []starlark.Tuple) error {
 	var fn starlark.Callable
-	var usd, tokens, calls starlark.Value
+	var usd, tokens, calls, agents, models starlark.Value
 	onReached := "fail"
-	if err := starlark.UnpackArgs("budget", args, kwargs, "fn", &fn, "usd?", &usd, "tokens?", &tokens, "calls?", &calls, "on_reached?", &onReached); err != nil {
+	if err := starlark.UnpackArgs("budget", args, kwargs, "fn", &fn, "usd?", &usd, "tokens?", &tokens, "calls?", &calls, "on_reached?", &onReached,
+		"agents?", &agents, "models?", &models); err != nil {
 		return err
 	}
 	if len(args) > 1 {
@@ -48,7 +50,43 @@ func startBudget(c nativeCall, args starlark.Tuple, kwargs []starlark.Tuple) err
 		return fmt.Errorf("budget: got no bound, want usd, tokens or calls")
 	}
 	c.act.state = []starlark.Value{fn, starlark.String(c.f.step("budget")), most[0], most[1], most[2], starlark.String(onReached)}
+	if agents == nil && models == nil {
+		return nil
+	}
+	for _, p := range []struct {
+		name, of string
+		v        starlark.Value
+	}{{"agents", "agents", agents}, {"models", `models, or of beginnings such as "claude-opus-*"`, models}} {
+		list, err := named(p.v, p.of)
+		if err != nil {
+			return fmt.Errorf("budget: for parameter %s: %w", p.name, err)
+		}
+		c.act.state = append(c.act.state, list)
+	}
 	return nil
+}
+
+// named reads a list of names, which are of these; empty for all.
+func named(v starlark.Value, of string) (starlark.Tuple, error) {
+	list := starlark.Tuple{}
+	if v == nil || v == starlark.None {
+		return list, nil
+	}
+	names, ok := v.(starlark.Sequence)
+	if !ok {
+		return nil, fmt.Errorf("got %s, want a list of names of %s", shown(v), of)
+	}
+	if names.Len() == 0 {
+		return nil, fmt.Errorf("got an empty list, want names of %s, or None for all", of)
+	}
+	for e := range starlark.Elements(names) {
+		name, ok := e.(starlark.String)
+		if !ok || name == "" || strings.Contains(strings.TrimSuffix(string(name), "*"), "*") {
+			return nil, fmt.Errorf("got %s in the list, want the names of %s", shown(e), of)
+		}
+		list = append(list, name)
+	}
+	return list, nil
 }
 
 // bound reads a bound in units, 0 for none.
@@ -75,8 +113,19 @@ func resumeBudget(c nativeCall, result starlark.Value) step {
 }
 
 func restoreBudget(act *activation) error {
-	if err := restored(1, "callable", "string", "int", "int", "int", "string")(act); err != nil {
+	shape := []string{"callable", "string", "int", "int", "int", "string"}
+	if len(act.state) > len(shape) {
+		shape = append(shape, "tuple", "tuple")
+	}
+	if err := restored(1, shape...)(act); err != nil {
 		return err
+	}
+	for _, v := range act.state[6:] {
+		for _, name := range v.(starlark.Tuple) {
+			if _, ok := name.(starlark.String); !ok {
+				return fmt.Errorf("budget: bounds a %s", name.Type())
+			}
+		}
 	}
 	for _, v := range act.state[2:5] {
 		if n, ok := v.(starlark.Int).Int64(); !ok || n < 0 {
@@ -108,7 +157,21 @@ func (act *activation) ceiling() effect.Ceiling {
 		return n
 	}
 	address, _ := starlark.AsString(act.state[1])
-	return effect.Ceiling{Address: address, MicroUSD: number(2), Tokens: number(3), Calls: number(4), Ask: act.state[5] == starlark.String("gate")}
+	c := effect.Ceiling{Address: address, MicroUSD: number(2), Tokens: number(3), Calls: number(4), Ask: act.state[5] == starlark.String("gate")}
+	if len(act.state) > 6 {
+		c.Agents, c.Models = namesIn(act.state[6]), namesIn(act.state[7])
+	}
+	return c
+}
+
+// namesIn are the strings of a tuple, nil for none.
+func namesIn(v starlark.Value) (list []string) {
+	tuple, _ := v.(starlark.Tuple)
+	for _, e := range tuple {
+		s, _ := starlark.AsString(e)
+		list = append(list, s)
+	}
+	return list
 }
 
 // Ceilings lists the addresses of those that requests to come can still be under.

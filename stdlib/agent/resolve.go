@@ -366,7 +366,7 @@ func (p *party) complete(q *effect.Request, args effect.View, returns string) {
 	q.Policy.Reasks = firstCount(DefaultReasks, args.Value("reasks"), nil, p.project.Limits.Reasks, p.defaults.Reasks)
 	q.Returns = p.contract(args.Value(returns), "output", p.project.Output)
 	for _, c := range p.candidates {
-		q.Backends = append(q.Backends, c.Serves)
+		q.Backends, q.Models = append(q.Backends, c.Serves), append(q.Models, c.Model)
 		q.Steers = append(q.Steers, c.steering())
 		if c.Backend == backendInbox {
 			q.Pulls = append(q.Pulls, c.Serves)

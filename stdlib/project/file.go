@@ -49,6 +49,7 @@ type File struct {
 	Tools    []Tool   // in the order of the file
 	Notify   []Notify // in the order of the file
 	Prices   []ModelPrice
+	Budgets  []Budget // in the order of the file
 
 	Protected []string // patterns of paths that no script changes, beside those of [File.Named]
 	Filters   []string // of git's filters, the names of those that commits go through

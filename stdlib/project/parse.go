@@ -77,7 +77,7 @@ func (t table) element(key string, i int) []string { return append(t.at(key), in
 
 func (r *reader) project(t table) *File {
 	r.onlyKeys(t, "fake", "protected", "git", "machine", "owner", "store", "defaults", "agents",
-		"grants", "secrets", "sh", "tools", "notify", "prices")
+		"grants", "secrets", "sh", "tools", "notify", "prices", "budgets")
 	f := &File{Shell: Shell{Sandbox: WholeSandbox}, Protected: r.patterns(t, "protected")}
 	if git, ok := r.table(t, "git"); ok {
 		r.onlyKeys(git, "filters")
@@ -139,9 +139,7 @@ func (r *reader) project(t table) *File {
 		}
 		r.checkUses(f, tools)
 	}
-	if prices, ok := r.table(t, "prices"); ok {
-		f.Prices = r.prices(prices)
-	}
+	r.money(t, f)
 	if notify, ok := r.table(t, "notify"); ok {
 		for _, name := range r.inOrder(notify) {
 			if channel, ok := r.table(notify, name); ok {
@@ -154,6 +152,20 @@ func (r *reader) project(t table) *File {
 	r.checkSandboxes(f, table{path: t.at("agents")})
 	r.checkGrantedTools(f, table{path: t.at("grants")})
 	return f
+}
+
+// money reads what models cost, and what may be spent.
+func (r *reader) money(t table, f *File) {
+	if prices, ok := r.table(t, "prices"); ok {
+		f.Prices = r.prices(prices)
+	}
+	if budgets, ok := r.table(t, "budgets"); ok {
+		for _, name := range r.inOrder(budgets) {
+			if budget, ok := r.table(budgets, name); ok {
+				f.Budgets = append(f.Budgets, r.budget(name, budget))
+			}
+		}
+	}
 }
 
 func (r *reader) shell(t table) Shell {

@@ -9,14 +9,22 @@ import (
 func (r *reader) prices(t table) []ModelPrice {
 	var list []ModelPrice
 	for _, model := range r.inOrder(t) {
-		if model == "" || strings.Contains(strings.TrimSuffix(model, "*"), "*") {
-			r.refuse(t.at(model), fmt.Sprintf("%q", model),
-				`the name of a model, or the beginning of some such as "claude-opus-*"`, "")
+		if !r.model(t.at(model), model) {
 			continue
 		}
 		list = append(list, ModelPrice{model, r.priceAt(t, model)})
 	}
 	return list
+}
+
+// model refuses what names no models.
+func (r *reader) model(path []string, name string) bool {
+	if name != "" && !strings.Contains(strings.TrimSuffix(name, "*"), "*") {
+		return true
+	}
+	r.refuse(path, fmt.Sprintf("%q", name),
+		`the name of a model, or the beginning of some such as "claude-opus-*"`, "")
+	return false
 }
 
 // priceAt reads {input, output, cached}; the zero Price where there is none.

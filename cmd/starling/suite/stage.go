@@ -77,6 +77,7 @@ func (f *File) Run(ctx context.Context, t Test, o Options) (*Result, error) {
 	s.settings = o.Settings
 	s.settings.Workspace, s.settings.FakeFile, s.settings.Fake, s.settings.FakeGiven = dir, f.Name, s.world.fake, true
 	s.settings.Env, s.settings.Optional, s.settings.Notify, s.settings.Cassettes = nil, nil, nil, effect.CassettesPlay
+	s.settings.Budgets = nil // a test spends nothing
 	s.settings.MaxSteps = lesser(s.settings.MaxSteps, o.Bounds.Steps)
 	s.settings.MaxMemory = lesser(s.settings.MaxMemory, o.Bounds.Memory)
 	began := time.Now()

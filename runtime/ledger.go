@@ -1,0 +1,127 @@
+package runtime
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	"starling/lang/effect"
+)
+
+// A daily budget of a project bounds what all runs of the store spend on a day together. Each run folds
+// its own part from its journal, as it does for its other ceilings, and the commit that changes the part
+// writes it as a row of its own, so that the sum over all runs is known without loading them.
+
+// ledger is what the runs of a store have spent under daily budgets, as of the newest commit of each.
+type ledger struct {
+	store Store
+
+	mu    sync.Mutex                  // guards what follows
+	spent map[string]map[string]Usage // by the key of a budget and a day, then by run; nil until it is read
+	total map[string]Usage            // by that key
+}
+
+const ledgerDays = 2 // are kept: those that a run may still count in
+
+// ledgerKey is the row of what a run has spent under a key of a budget and a day.
+func ledgerKey(key, run string) []byte {
+	budget, day := cutDay(key)
+	return []byte(prefixSpent + day + "/" + budget + "/" + run)
+}
+
+// cutDay takes the key of a daily budget apart, "" and "" for another.
+func cutDay(key string) (budget, day string) {
+	budget, day, daily := strings.Cut(key, "/")
+	if budget, of := strings.CutPrefix(budget, effect.ProjectBudget); daily && of {
+		return budget, day
+	}
+	return "", ""
+}
+
+// others tells what runs have spent under a key of a budget and a day, except for one of them.
+func (l *ledger) others(key, run string) Usage {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.read()
+	return l.total[key].minus(l.spent[key][run])
+}
+
+// rows lists what a commit of a run changes, and drops days that are long over.
+func (l *ledger) rows(s *state) (writes []Write) {
+	for key, u := range s.Spent {
+		_, day := cutDay(key)
+		if day == "" {
+			continue
+		}
+		l.mu.Lock()
+		l.read()
+		if l.spent[key][s.ID] != u {
+			writes = append(writes, Write{ledgerKey(key, s.ID), u.payload(0)})
+			writes = append(writes, l.expired(day)...)
+		}
+		l.mu.Unlock()
+	}
+	return writes
+}
+
+// expired drops what was spent long before a day. The store forgets it with the commit; should that
+// fail, it is found and dropped again by the next engine.
+func (l *ledger) expired(today string) (writes []Write) {
+	at, err := time.Parse(time.DateOnly, today)
+	if err != nil {
+		return nil
+	}
+	oldest := at.AddDate(0, 0, -ledgerDays).Format(time.DateOnly)
+	for key, runs := range l.spent {
+		if _, day := cutDay(key); day >= oldest {
+			continue
+		}
+		for run := range runs {
+			writes = append(writes, Write{ledgerKey(key, run), nil})
+		}
+		delete(l.spent, key)
+		delete(l.total, key)
+	}
+	return writes
+}
+
+// learn takes what a run has spent as of its commit.
+func (l *ledger) learn(s *state) {
+	for key, u := range s.Spent {
+		if _, day := cutDay(key); day == "" {
+			continue
+		}
+		l.mu.Lock()
+		l.read()
+		l.take(key, s.ID, u)
+		l.mu.Unlock()
+	}
+}
+
+func (l *ledger) take(key, run string, u Usage) {
+	if l.spent[key] == nil {
+		l.spent[key] = map[string]Usage{}
+	}
+	l.total[key] = l.total[key].Plus(u).minus(l.spent[key][run])
+	l.spent[key][run] = u
+}
+
+// read fills the ledger from the store when it is first asked for. A row that cannot be read counts nothing.
+func (l *ledger) read() {
+	if l.spent != nil {
+		return
+	}
+	l.spent, l.total = map[string]map[string]Usage{}, map[string]Usage{}
+	_ = scanWhole(l.store, prefixSpent, func(key string, row []byte) error {
+		day, rest, _ := strings.Cut(key, "/")
+		budget, run, _ := strings.Cut(rest, "/")
+		if v, err := effect.Payload(row).View(); err == nil {
+			l.take(effect.ProjectBudget+budget+"/"+day, run, keptUsage(v))
+		}
+		return nil
+	})
+}
+
+func (u Usage) minus(v Usage) Usage {
+	return Usage{u.MicroUSD - v.MicroUSD, u.InputTokens - v.InputTokens, u.OutputTokens - v.OutputTokens, u.Calls - v.Calls}
+}
