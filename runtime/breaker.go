@@ -84,17 +84,25 @@ func (bs *breakers) learn(backend string, failed bool, now time.Time) (Write, bo
 	return Write{key, row}, true
 }
 
-// backend is the name of the one that is to serve, "" where none has a breaker.
+// backend is the name of the one that is to serve, "" where none has a name.
 func (st *step) backend() string {
+	if st.Serving >= len(st.Backends) {
+		return ""
+	}
+	return st.Backends[st.Serving]
+}
+
+// guarded is the backend that is to serve and has a breaker, "" where it has none.
+func (st *step) guarded() string {
 	if !st.Breaker || st.pulled() {
 		return ""
 	}
-	return st.servedBy()
+	return st.backend()
 }
 
 // leave tells whether a step's backend is left alone, and records it.
 func (t *turn) leave(st *step) bool {
-	name := st.backend()
+	name := st.guarded()
 	if name == "" {
 		return false
 	}
@@ -110,7 +118,7 @@ func (t *turn) leave(st *step) bool {
 
 // judge tells the breaker of a step's backend what an attempt came to. What the backend said, and what was wrong with the question, is no failure of the backend.
 func (t *turn) judge(st *step, r effect.Reply) {
-	name := st.backend()
+	name := st.guarded()
 	failed := r.Err != nil && (r.Class == effect.Retryable || r.Class == effect.Missing || r.Err.Kind == effect.KindTimeout)
 	if name == "" || !failed && r.Err != nil && r.Class != effect.Invalid {
 		return

@@ -51,28 +51,23 @@ func claimed(x, unit float64) int64 {
 	return int64(min(math.Round(x*unit), maxUsage))
 }
 
-// spend adds to what was spent under each ceiling of a step, at a time and by a model, "" where nobody
-// says by which.
-func (s *state) spend(st *step, u Usage, model string, at time.Time) {
+// spend adds to what was spent under each ceiling of a step, as a record says, by a model, "" where
+// nobody says by which.
+func (s *state) spend(st *step, u Usage, model string, r *Record) {
 	for i := range st.Ceilings {
 		c := &st.Ceilings[i]
-		if !c.Bounds(st.servedBy()) || !c.Counts(model) {
+		if !c.Bounds(st.backend()) || !c.Counts(model) {
 			continue
 		}
-		key := spentKey(c, at)
+		if c.Daily && s.Lineage != nil && r.Seq <= s.Lineage.Copied {
+			continue // the run that it was made of has spent it
+		}
+		key := spentKey(c, r.Time)
 		if _, known := s.Spent[key]; c.Daily && !known {
 			s.forgetDays(c.Address)
 		}
 		put(&s.Spent, key, s.Spent[key].Plus(u))
 	}
-}
-
-// servedBy is the backend that is to serve a step, "" for one without a name.
-func (st *step) servedBy() string {
-	if st.Serving >= len(st.Backends) {
-		return ""
-	}
-	return st.Backends[st.Serving]
 }
 
 // spentKey names what is counted under a ceiling: of a daily one, the day.
@@ -110,7 +105,7 @@ func (t *turn) ceilings(r *effect.Request) {
 		return
 	}
 	args, _ := r.Args.View()
-	name := agentIn(args.Value("who")) + agentIn(args.Value("to"))
+	name := agentName(args)
 	for _, c := range list {
 		if over, ok := c.Over(name, r.Backends, r.Models); ok {
 			r.Ceilings = append(r.Ceilings, over)
@@ -118,23 +113,13 @@ func (t *turn) ceilings(r *effect.Request) {
 	}
 }
 
-// agentIn is the name of an agent as a call has it: a text, or a role.
-func agentIn(v starlark.Value) string {
-	if role, ok := v.(*effect.Record); ok {
-		v = role.Field("name")
-	}
-	name, _ := starlark.AsString(v)
-	return name
-}
-
 // eventUsage is the kind of the event by which an attempt tells what it has taken so far, in all: usd, input_tokens, output_tokens.
 const eventUsage = "usage"
 
 // used takes what an attempt says that it has taken so far. What it said before is within it.
-func (s *state) used(st *step, told effect.View, at time.Time) {
+func (s *state) used(st *step, told effect.View, r *Record) {
 	u := usageOf(told)
-	more := Usage{u.MicroUSD - st.Used.MicroUSD, u.InputTokens - st.Used.InputTokens, u.OutputTokens - st.Used.OutputTokens, 0}
-	s.spend(st, more, told.Text("model"), at)
+	s.spend(st, u.minus(st.Used), told.Text("model"), r)
 	st.Used = u
 }
 
@@ -157,7 +142,7 @@ func (u Usage) value() starlark.Value {
 func (t *turn) reached(st *step) (c *effect.Ceiling, key, bound string) {
 	for i := range st.Ceilings {
 		c := &st.Ceilings[i]
-		if !c.Bounds(st.servedBy()) {
+		if !c.Bounds(st.backend()) {
 			continue
 		}
 		key := spentKey(c, t.now)

@@ -73,6 +73,29 @@ func TestDailyBudget(t *testing.T) {
 	})
 }
 
+// A run that is made of another counts for the day what it spends itself, not what came along.
+func TestDailyBudgetOfARerun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // no midnight falls into it
+		w := newWorld(t)
+		w.does(func(context.Context, *effect.Attempt) effect.Reply {
+			return effect.Reply{Value: starlark.None, Usage: testUsage(10)}
+		})
+		first, err := w.engine.Start(w.ctx, runtime.StartRequest{
+			Bundle: bundle(t, "def main():\n    return [attempt(agent, \"a\").ok for _ in range(2)]\n", nil), Script: "main.star",
+			Settings: effect.Settings{Budgets: []effect.Ceiling{{Address: effect.ProjectBudget + "day", Tokens: 30, Daily: true}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.until(first.ID, runtime.Completed)
+		for _, want := range []string{"[true,true]", "[true,false]"} { // of 30, 20 and then 30 are spent
+			again := w.fork(runtime.ForkRequest{Kind: runtime.LineageRerun, Run: first.ID, Step: "a#2"})
+			if got := string(w.until(again.ID, runtime.Completed).Output); got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		}
+	})
+}
+
 func testUsage(tokens int) starlark.Value {
 	d := new(starlark.Dict)
 	_ = d.SetKey(starlark.String("input_tokens"), starlark.MakeInt(tokens)) // a fresh dict

@@ -48,20 +48,30 @@ func (l *ledger) others(key, run string) Usage {
 
 // rows lists what a commit of a run changes, and drops days that are long over.
 func (l *ledger) rows(s *state) (writes []Write) {
-	for key, u := range s.Spent {
-		_, day := cutDay(key)
-		if day == "" {
-			continue
-		}
-		l.mu.Lock()
-		l.read()
+	l.each(s, func(key, day string, u Usage) {
 		if l.spent[key][s.ID] != u {
 			writes = append(writes, Write{ledgerKey(key, s.ID), u.payload(0)})
 			writes = append(writes, l.expired(day)...)
 		}
-		l.mu.Unlock()
-	}
+	})
 	return writes
+}
+
+// learn takes what a run has spent as of its commit.
+func (l *ledger) learn(s *state) {
+	l.each(s, func(key, _ string, u Usage) { l.take(key, s.ID, u) })
+}
+
+// each calls fn with what a run has spent on a day, holding the mutex.
+func (l *ledger) each(s *state, fn func(key, day string, u Usage)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for key, u := range s.Spent {
+		if _, day := cutDay(key); day != "" {
+			l.read()
+			fn(key, day, u)
+		}
+	}
 }
 
 // expired drops what was spent long before a day. The store forgets it with the commit; should that
@@ -83,19 +93,6 @@ func (l *ledger) expired(today string) (writes []Write) {
 		delete(l.total, key)
 	}
 	return writes
-}
-
-// learn takes what a run has spent as of its commit.
-func (l *ledger) learn(s *state) {
-	for key, u := range s.Spent {
-		if _, day := cutDay(key); day == "" {
-			continue
-		}
-		l.mu.Lock()
-		l.read()
-		l.take(key, s.ID, u)
-		l.mu.Unlock()
-	}
 }
 
 func (l *ledger) take(key, run string, u Usage) {

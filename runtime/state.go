@@ -153,7 +153,7 @@ func (s *state) apply(r *Record) {
 			st.talks(v.Text("kind"), v.Sub("data").Text("id"))
 			st.uses(v.Text("kind"), v.Sub("data"))
 			if v.Text("kind") == eventUsage {
-				s.used(st, v.Sub("data"), r.Time)
+				s.used(st, v.Sub("data"), r)
 			}
 		}
 	case VerdictGiven, Intervened:
@@ -328,7 +328,7 @@ func (s *state) attempt(r *Record, v effect.View) {
 			st.heardUntil(r.Seq) // its input has them
 		}
 		if agentKind(st.Kind) {
-			s.spend(st, Usage{Calls: 1}, "", r.Time)
+			s.spend(st, Usage{Calls: 1}, "", r)
 		}
 		return
 	case AttemptSkipped:
@@ -341,7 +341,7 @@ func (s *state) attempt(r *Record, v effect.View) {
 	}
 	s.want(st, v.Flag("again"))
 	if v.Has("usage") {
-		s.used(st, v.Sub("usage"), r.Time)
+		s.used(st, v.Sub("usage"), r)
 	}
 	st.Session = cmp.Or(v.Text("session"), st.Session)
 	s.keepConversation(st, v.Text("class"), v.Text("session"))

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -151,12 +152,7 @@ func (t *turn) carryOut(st *step, seq uint64, message string) {
 	}
 }
 
-func (st *step) serves() string {
-	if st.Serving < len(st.Backends) {
-		return st.Backends[st.Serving]
-	}
-	return st.Kind
-}
+func (st *step) serves() string { return cmp.Or(st.backend(), st.Kind) }
 
 // agentStep finds the open step of an agent that an address means.
 func (t *turn) agentStep(address string) (*step, *Refusal) {
