@@ -15,7 +15,7 @@ import (
 // answer answers a request inside the slice; the answer is recorded with it, and on replay the record is read instead.
 func (t *turn) answer(r *effect.Request) effect.Outcome {
 	o := t.outcome(r)
-	t.s.shared.heed(r, o)
+	t.s.memory.heed(r, o)
 	return o
 }
 
@@ -25,13 +25,13 @@ func (t *turn) outcome(r *effect.Request) effect.Outcome {
 	}
 	switch r.Kind {
 	case kindVars, kindChat:
-		return t.s.shared.answer(r)
+		return t.s.memory.answer(r)
 	case "now":
 		return effect.Outcome{Value: effect.MustEncode(starlark.String(t.now.UTC().Format(timeFormat)))}
 	case "uuid":
-		return effect.Outcome{Value: effect.MustEncode(starlark.String(newUUID(t.host.e.opts.Random)))}
+		return effect.Outcome{Value: effect.MustEncode(starlark.String(newUUID(t.host.world.random())))}
 	case "random":
-		return effect.Outcome{Value: effect.MustEncode(starlark.Float(newRandom(t.host.e.opts.Random)))}
+		return effect.Outcome{Value: effect.MustEncode(starlark.Float(newRandom(t.host.world.random())))}
 	}
 	return effect.Outcome{Err: effect.Errorf(effect.KindRefused, "%s: this build cannot answer %q", r.Where, r.Kind)}
 }

@@ -27,7 +27,25 @@ func (b breaker) open(now time.Time) bool {
 	return b.Failures >= breakerFailures && now.Before(b.Until)
 }
 
-// breakers are those of all backends, read from the store when they are first asked for. The memory is ahead of the store by what is being committed.
+// lesson is what a call to a backend came to.
+type lesson struct {
+	backend string
+	failed  bool
+}
+
+// learn is what is known after one more call.
+func (b breaker) learn(failed bool, now time.Time) breaker {
+	if !failed {
+		return breaker{}
+	}
+	b.Failures++
+	if b.Failures >= breakerFailures {
+		b.Until = now.Add(breakerPause)
+	}
+	return b
+}
+
+// breakers are those of all backends, read from the store when they are first asked for. They learn from commits only.
 type breakers struct {
 	store Store
 
@@ -35,6 +53,13 @@ type breakers struct {
 	known map[string]breaker
 }
 
+func (bs *breakers) breaker(backend string) breaker {
+	bs.mu.Lock()
+	defer bs.mu.Unlock()
+	return bs.of(backend)
+}
+
+// of is called with mu held.
 func (bs *breakers) of(backend string) breaker {
 	b, ok := bs.known[backend]
 	if !ok {
@@ -46,42 +71,66 @@ func (bs *breakers) of(backend string) breaker {
 	return b
 }
 
-// pass tells whether a call may go to a backend. One that is let through when the pause is over keeps the others waiting for as long again.
-func (bs *breakers) pass(backend string, now time.Time) (breaker, bool) {
+// probe lets one call through to a backend whose pause is over, and keeps the others waiting for as long again.
+func (bs *breakers) probe(backend string, now time.Time) bool {
 	bs.mu.Lock()
 	defer bs.mu.Unlock()
 	b := bs.of(backend)
-	if b.Failures < breakerFailures {
-		return b, true
-	}
 	if b.open(now) {
-		return b, false
+		return false
 	}
 	b.Until = now.Add(breakerPause)
 	bs.known[backend] = b
-	return b, true
+	return true
 }
 
-// learn takes what a call came to, and gives the row that is to be written, if anything has changed.
-func (bs *breakers) learn(backend string, failed bool, now time.Time) (Write, bool) {
+// unprobe takes back that a call was let through: it was not made.
+func (bs *breakers) unprobe(backend string) {
 	bs.mu.Lock()
 	defer bs.mu.Unlock()
 	b := bs.of(backend)
-	key := []byte(prefixBreaker + backend)
-	switch {
-	case !failed && b.Failures == 0:
-		return Write{}, false
-	case !failed:
-		bs.known[backend] = breaker{}
-		return Write{key, nil}, true
-	}
-	b.Failures++
-	if b.Failures >= breakerFailures {
-		b.Until = now.Add(breakerPause)
-	}
+	b.Until = time.Time{}
 	bs.known[backend] = b
-	row, _ := json.Marshal(b) // plain data
-	return Write{key, row}, true
+}
+
+// rows are what a commit writes that has learned something. Of two commits at the same moment each writes what it has learned itself: the next one that learns writes all.
+func (bs *breakers) rows(lessons []lesson, now time.Time) (writes []Write) {
+	if len(lessons) == 0 {
+		return nil
+	}
+	bs.mu.Lock()
+	defer bs.mu.Unlock()
+	after := map[string]breaker{}
+	for _, l := range lessons {
+		b, ok := after[l.backend]
+		if !ok {
+			b = bs.of(l.backend)
+		}
+		after[l.backend] = b.learn(l.failed, now)
+	}
+	for backend, b := range after {
+		if b == bs.of(backend) {
+			continue
+		}
+		var row []byte // none: it has not failed
+		if b.Failures > 0 {
+			row, _ = json.Marshal(b) // plain data
+		}
+		writes = append(writes, Write{[]byte(prefixBreaker + backend), row})
+	}
+	return writes
+}
+
+// learn takes what a commit has learned.
+func (bs *breakers) learn(lessons []lesson, now time.Time) {
+	if len(lessons) == 0 {
+		return
+	}
+	bs.mu.Lock()
+	defer bs.mu.Unlock()
+	for _, l := range lessons {
+		bs.known[l.backend] = bs.of(l.backend).learn(l.failed, now)
+	}
 }
 
 // backend is the name of the one that is to serve, "" where none has a name.
@@ -106,8 +155,8 @@ func (t *turn) leave(st *step) bool {
 	if name == "" {
 		return false
 	}
-	b, ok := t.host.e.breakers.pass(name, t.now)
-	if ok {
+	b, left := t.leftAlone(name)
+	if !left {
 		return false
 	}
 	err := effect.Errorf(effect.KindAgent, "%s: the backend %q has failed %d times in a row and is left alone until %s", st.Step, name, b.Failures, b.Until.Format(timeFormat))
@@ -116,14 +165,32 @@ func (t *turn) leave(st *step) bool {
 	return true
 }
 
-// judge tells the breaker of a step's backend what an attempt came to. What the backend said, and what was wrong with the question, is no failure of the backend.
+// leftAlone tells whether no call may go to a backend now. One that may, because the pause is over, is noted.
+func (t *turn) leftAlone(backend string) (breaker, bool) {
+	b := t.host.quotas.breaker(backend)
+	for _, l := range t.lessons {
+		if l.backend == backend {
+			b = b.learn(l.failed, t.now)
+		}
+	}
+	switch {
+	case b.open(t.now):
+		return b, true
+	case b.Failures < breakerFailures:
+		return b, false
+	case !t.host.quotas.probe(backend, t.now):
+		return t.host.quotas.breaker(backend), true
+	}
+	t.probes = append(t.probes, backend)
+	return b, false
+}
+
+// judge notes for the breaker of a step's backend what an attempt came to, which learns it with the commit. What the backend said, and what was wrong with the question, is no failure of the backend.
 func (t *turn) judge(st *step, r effect.Reply) {
 	name := st.guarded()
 	failed := r.Err != nil && (r.Class == effect.Retryable || r.Class == effect.Missing || r.Err.Kind == effect.KindTimeout)
 	if name == "" || !failed && r.Err != nil && r.Class != effect.Invalid {
 		return
 	}
-	if row, changed := t.host.e.breakers.learn(name, failed, t.now); changed {
-		t.writes = append(t.writes, row)
-	}
+	t.lessons = append(t.lessons, lesson{name, failed})
 }

@@ -2,8 +2,11 @@ package runtime_test
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"starling/runtime/runtimetest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -147,6 +150,46 @@ def main():
 		w.resume()
 		if got := w.until(run.ID, runtime.Completed); string(got.Output) != `"second"` || !slices.Equal(b.asked, []string{"second"}) {
 			t.Errorf("got %s after asking %v", got.Output, b.asked)
+		}
+	})
+}
+
+// refusing is a store that does not take the commits that a test names.
+type refusing struct {
+	runtime.Store
+	refuse atomic.Bool // the next one
+}
+
+func (s *refusing) Commit(ctx context.Context, b *runtime.Batch) error {
+	if s.refuse.CompareAndSwap(true, false) {
+		return errors.New("not this one")
+	}
+	return s.Store.Commit(ctx, b)
+}
+
+// A breaker learns what is durable: a failure whose turn was discarded is none.
+func TestBreakerLearnsFromCommits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.engine.Close()
+		store := &refusing{Store: w.store.Reopen()}
+		w.engine = runtimetest.Observe(w.build(store, 0), w.history)
+		b := &backends{names: []string{"far"}, down: map[string]effect.Failure{"far": effect.Retryable}}
+		w.does(func(ctx context.Context, a *effect.Attempt) effect.Reply {
+			store.refuse.Store(len(b.asked) == 4)
+			return b.ask(ctx, a)
+		})
+		run := w.start(`
+def main():
+    return [attempt(work, "w", backends = "far", on_uncertain = "retry").error.message for _ in range(6)]
+`, "")
+		synctest.Wait() // what the fifth question came to is lost with its commit
+		if _, err := w.engine.Signal(w.ctx, runtime.Signal{Kind: runtime.SignalMessage, Run: run.ID, Name: "mail", Data: []byte("1")}); err != nil {
+			t.Fatal(err)
+		}
+		got := w.until(run.ID, runtime.Completed)
+		if strings.Count(string(got.Output), "far is down") != 5 || strings.Count(string(got.Output), "5 times in a row") != 1 || len(b.asked) != 6 {
+			t.Errorf("got %s after %d questions, want 5 failures that count of 6", got.Output, len(b.asked))
 		}
 	})
 }

@@ -24,7 +24,7 @@ func (e *Local) Cancel(ctx context.Context, c CancelRequest) (*Receipt, error) {
 
 func (e *Local) cancel(ctx context.Context, run string, who []string, c CancelRequest) (receipt *Receipt, err error) {
 	var refused *Refusal
-	err = e.send(ctx, run, event{urgent: true, apply: func(t *turn) { receipt, refused = t.cancelled(who, c, e.known(run)) }})
+	err = e.send(ctx, run, event{urgent: true, apply: func(t *turn) { receipt, refused = t.cancelled(who, c) }})
 	if err == nil && refused != nil {
 		err = refused
 	}
@@ -34,10 +34,10 @@ func (e *Local) cancel(ctx context.Context, run string, who []string, c CancelRe
 	return receipt, nil
 }
 
-func (t *turn) cancelled(who []string, c CancelRequest, known func(string) (keyed, bool)) (*Receipt, *Refusal) {
+func (t *turn) cancelled(who []string, c CancelRequest) (*Receipt, *Refusal) {
 	digest := hashOf([]byte("cancel " + c.Reason + " " + c.As))
 	if c.Key != "" {
-		if k, ok := t.known(c.Key, known); ok {
+		if k, ok := t.known(c.Key); ok {
 			return t.repeated(Signal{Key: c.Key}, k, digest)
 		}
 	}

@@ -24,7 +24,7 @@ func (s *state) payload(head *tail) effect.Payload {
 		b.Text("status", string(s.Status))
 	}
 	b.Int("seq", int64(s.Seq)).Int("updated", micros(s.Updated)).Int("deadline", micros(s.Deadline)).Text("overtime", string(s.Overtime)).
-		Flag("busy", s.Busy).Flag("bare", s.Bare).Texts("without", s.Without).Raw("shared", s.shared.payload()).Flag("queues", s.Queues).Raw("conversations", s.conversationsPayload()).Flag("trees", s.Trees)
+		Flag("busy", s.Busy).Flag("bare", s.Bare).Texts("without", s.Without).Raw("shared", s.memory.payload()).Flag("queues", s.Queues).Raw("conversations", s.conversationsPayload()).Flag("trees", s.Trees)
 	if s.moved {
 		b.Text("script", s.Script).Text("bundle", s.Bundle).Text("program", s.Program)
 	}
@@ -69,7 +69,7 @@ func stateOf(run string, v effect.View) *state {
 	s.Seq, s.Status, s.Settings, s.moved = uint64(v.Int("seq")), cmp.Or(Status(v.Text("status")), Suspended), v.Text("settings"), v.Has("bundle")
 	s.Script, s.Bundle, s.Program = v.Text("script"), v.Text("bundle"), v.Text("program")
 	s.Updated, s.Deadline, s.Overtime = timeOf(v, "updated"), timeOf(v, "deadline"), Overtime(v.Text("overtime"))
-	s.Busy, s.Bare, s.Without, s.shared, s.Queues = v.Flag("busy"), v.Flag("bare"), v.Texts("without"), sharedOf(v.Sub("shared")), v.Flag("queues")
+	s.Busy, s.Bare, s.Without, s.memory, s.Queues = v.Flag("busy"), v.Flag("bare"), v.Texts("without"), memoryOf(v.Sub("shared")), v.Flag("queues")
 	s.Conversations = conversationsOf(v.Sub("conversations"))
 	s.Trees = v.Flag("trees")
 	v.Each(func(key string, f effect.View) {

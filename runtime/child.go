@@ -189,14 +189,14 @@ func childFailure(step string, child *state) *effect.Error {
 
 // look notes whether a child run is in motion now: of several reports the last one counts, whichever comes last.
 func (t *turn) look(step, child string) {
-	row, err := t.host.e.summary(child)
+	status, err := t.host.world.status(child)
 	if err != nil || t.s.children[step] == nil {
 		return
 	}
 	if t.host.kids == nil {
 		t.host.kids = map[string]bool{}
 	}
-	t.host.kids[step] = row.Status != Suspended
+	t.host.kids[step] = status != Suspended
 }
 
 // childMoves tells whether a child run is in motion. One of which nothing is known yet is about to be started or, in a run that rests, rests with it.

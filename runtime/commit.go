@@ -15,6 +15,7 @@ func (a *actor) commit(t *turn) error {
 	b := &Batch{Writes: t.writes}
 	length := a.journal(b, t)
 	row := a.index(b, t)
+	b.Writes = append(b.Writes, a.e.breakers.rows(t.lessons, t.now)...)
 	for _, step := range t.orphans {
 		b.Writes = append(b.Writes, Write{orphanKey(a.run, step), []byte{}})
 	}
@@ -41,6 +42,7 @@ func (a *actor) commit(t *turn) error {
 		return fmt.Errorf("run %s: %w", a.run, err)
 	}
 	a.e.ledger.learn(t.s)
+	a.e.breakers.learn(t.lessons, t.now)
 	a.recovered, a.row, a.tail = false, row, length
 	a.trimSoon()
 	return a.checkpointed(c)

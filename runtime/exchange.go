@@ -13,7 +13,7 @@ import (
 // What runs share, queues and memory.project, is rows of the store and nothing else. A request for it is performed by the turn: it reads what is committed, and what it changes is written in the
 // run's own commit, beside its outcome. So a crash leaves both or neither, and nothing is uncertain.
 //
-// A turn performs one such request, and holds the engine's exchange from before its first read until its commit is durable and the engine knows whether the run waits for an item. Another one
+// A turn performs one such request, and holds the commons from before its first read until its commit is durable and the engine knows whether the run waits for an item. Another one
 // comes in the next turn, which reads what this one has committed.
 
 const (
@@ -42,7 +42,7 @@ func (t *turn) exchange() (*step, effect.Outcome) {
 		t.yielded = true
 		return nil, effect.Outcome{}
 	}
-	t.host.e.exchange <- struct{}{}
+	t.host.commons.lock()
 	t.exchanging = true
 	value, found, err := t.perform(st)
 	switch {
@@ -59,7 +59,7 @@ func (t *turn) exchange() (*step, effect.Outcome) {
 func (t *turn) leaveExchange() {
 	if t.exchanging {
 		t.exchanging = false
-		<-t.host.e.exchange
+		t.host.commons.unlock()
 	}
 }
 
@@ -155,8 +155,8 @@ func (a *actor) offerAgain(t *turn) {
 		return
 	}
 	if !t.exchanging {
-		a.e.exchange <- struct{}{}
-		defer func() { <-a.e.exchange }()
+		a.e.exchange.lock()
+		defer a.e.exchange.unlock()
 	}
 	a.e.rouse("")
 }
@@ -172,7 +172,7 @@ func (t *turn) project(st *step, args effect.View) (effect.Payload, error) {
 	case "all":
 		return t.projectAll()
 	}
-	row, err := t.host.e.store.Get(key)
+	row, err := t.host.commons.get(key)
 	there := err == nil
 	if err != nil && !errors.Is(err, ErrNoKey) {
 		return nil, err
@@ -193,7 +193,7 @@ func (t *turn) project(st *step, args effect.View) (effect.Payload, error) {
 func (t *turn) projectAll() (effect.Payload, error) {
 	var o effect.Object
 	size := 0
-	err := scan(t.host.e.store, prefixProject, func(key string, row []byte) error {
+	err := t.host.commons.scan(prefixProject, func(key string, row []byte) error {
 		if size += len(row); size > effect.MaxPayload {
 			return effect.Errorf(effect.KindRefused, "memory.project.all: the variables have more than %d bytes together; get them one by one", effect.MaxPayload)
 		}

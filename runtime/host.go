@@ -85,11 +85,15 @@ func (p *programs) host(r *reader, s *state) (*host, error) {
 
 // host is what a run's turns need to know of the world without touching it: its program, its settings, what its carrier brought.
 type host struct {
-	e        *Local
+	world   world // nil, as are the two others, of a run that is only executed again
+	commons commons
+	quotas  quotas
+
 	run      string
 	program  *program // nil where there is no machine
 	settings *effect.Settings
 	kids     map[string]bool // the open child runs that were looked after: whether each is in motion
+	macKey   []byte          // of the snapshots of machines
 
 	lend func(most int64, held func() int64) (more int64) // vm.Limits.Lend
 }
@@ -148,7 +152,7 @@ func (h *host) resolve(r *effect.Request) *effect.Error {
 	if native(r.Kind) {
 		return nil
 	}
-	handler := h.e.env.Handlers[r.Kind]
+	handler := h.world.handler(r.Kind)
 	if handler == nil {
 		return effect.Errorf(effect.KindRefused, "nothing here serves %s", r.Kind)
 	}
@@ -159,7 +163,7 @@ func (h *host) resolve(r *effect.Request) *effect.Error {
 }
 
 // draining tells whether new attempts may start.
-func (h *host) draining() bool { return h.e.leaving.Load() || !h.e.carries(h.run) }
+func (h *host) draining() bool { return h.world.draining(h.run) }
 
 // mentions tells whether the program's text holds a gate's name as a literal: the gate may open later.
 func (h *host) mentions(address string) bool {
@@ -182,7 +186,7 @@ func (h *host) missing() []string {
 	}
 	var out []string
 	for _, name := range h.settings.Env {
-		if _, ok := h.e.variable(h.run, name); !ok && !slices.Contains(h.settings.Optional, name) {
+		if _, ok := h.world.variable(h.run, name); !ok && !slices.Contains(h.settings.Optional, name) {
 			out = append(out, name)
 		}
 	}
@@ -191,7 +195,7 @@ func (h *host) missing() []string {
 
 // attempt makes the attempt that a handler performs.
 func (h *host) attempt(s *state, st *step, emit func(string, starlark.Value)) (*effect.Attempt, *effect.Handler, *effect.Error) {
-	handler := h.e.env.Handlers[st.Kind]
+	handler := h.world.handler(st.Kind)
 	if handler == nil {
 		return nil, nil, effect.Errorf(effect.KindRefused, "nothing here serves %s", st.Kind)
 	}
@@ -208,11 +212,9 @@ func (h *host) attempt(s *state, st *step, emit func(string, starlark.Value)) (*
 		goesOn = s.goesOn(st)
 		session = goesOn
 	}
-	return &effect.Attempt{GoesOn: goesOn != "", Cut: st.Interrupted && st.Session != "", Run: run, Step: st.Step, Branch: branchOf(st.Step), Kind: st.Kind, Number: st.Attempt, Backend: st.Serving, Key: run + "/" + st.Step, Args: args,
-		Resolved: resolved, Returns: st.Returns, Feedback: feedbackOf(st.Feedback), Rejected: st.Rejected, Session: session, Messages: st.messages(), Memory: s.shared.given(args, st), Settings: h.within(st.Tree), Emit: emit,
-		Store: h.e.store.Info().Path, Tree: st.Tree, Trees: h.trees(), Owns: s.owned(st),
-		Journal:  func(l effect.Look) (starlark.Value, *effect.Error) { return h.e.look(run, st.Step, l) },
-		Known:    func(q effect.Survey) (*effect.Known, *effect.Error) { return h.e.survey(run, q) },
-		Artifact: func(hash string) (string, []byte, *effect.Error) { return h.e.artifact(run, hash) },
-		Env:      func(name string) (string, bool) { return h.e.variable(run, name) }}, handler, nil
+	at := &effect.Attempt{GoesOn: goesOn != "", Cut: st.Interrupted && st.Session != "", Run: run, Step: st.Step, Branch: branchOf(st.Step), Kind: st.Kind, Number: st.Attempt, Backend: st.Serving, Key: run + "/" + st.Step, Args: args,
+		Resolved: resolved, Returns: st.Returns, Feedback: feedbackOf(st.Feedback), Rejected: st.Rejected, Session: session, Messages: st.messages(), Memory: s.memory.given(args, st), Settings: h.within(st.Tree), Emit: emit,
+		Tree: st.Tree, Trees: h.trees(), Owns: s.owned(st)}
+	h.world.equip(at)
+	return at, handler, nil
 }

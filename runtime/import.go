@@ -265,7 +265,7 @@ func (e *Local) under(r *ImportRequest, in *imports, run *imported) *effect.Sett
 	}
 	if parent, step, child := cutParent(run.parent); child {
 		if tree := in.treeOf(parent, step); tree != "" {
-			s.Workspace = (&host{e: e, run: parent, settings: s}).within(tree).Workspace
+			s.Workspace = e.hosted(&host{run: parent, settings: s}).within(tree).Workspace
 		}
 	}
 	return s

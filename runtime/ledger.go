@@ -59,7 +59,7 @@ func (l *ledger) rows(s *state) (writes []Write) {
 
 // learn takes what a run has spent as of its commit.
 func (l *ledger) learn(s *state) {
-	l.each(s, func(key, _ string, u Usage) { l.take(key, s.ID, u) })
+	l.each(s, func(key, _ string, u Usage) { l.count(key, s.ID, u) })
 }
 
 // each calls fn with what a run has spent on a day, holding the mutex.
@@ -95,7 +95,7 @@ func (l *ledger) expired(today string) (writes []Write) {
 	return writes
 }
 
-func (l *ledger) take(key, run string, u Usage) {
+func (l *ledger) count(key, run string, u Usage) {
 	if l.spent[key] == nil {
 		l.spent[key] = map[string]Usage{}
 	}
@@ -113,7 +113,7 @@ func (l *ledger) read() {
 		day, rest, _ := strings.Cut(key, "/")
 		budget, run, _ := strings.Cut(rest, "/")
 		if v, err := effect.Payload(row).View(); err == nil {
-			l.take(effect.ProjectBudget+budget+"/"+day, run, keptUsage(v))
+			l.count(effect.ProjectBudget+budget+"/"+day, run, keptUsage(v))
 		}
 		return nil
 	})

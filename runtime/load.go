@@ -180,7 +180,7 @@ func (a *actor) load() (fresh bool, err error) {
 		return false, err
 	}
 	poison := ""
-	a.m, a.rest, a.unfit, a.host = nil, nil, nil, &host{e: a.e, run: a.run}
+	a.m, a.rest, a.unfit, a.host = nil, nil, nil, a.e.hosted(&host{run: a.run})
 	if !sv.rests() {
 		poison, err = a.awaken(sv)
 	}
@@ -317,7 +317,7 @@ func (a *actor) setAside(why string) error {
 	if err != nil {
 		return err
 	}
-	a.m, a.recovered, a.host = nil, true, &host{e: a.e, run: a.run}
+	a.m, a.recovered, a.host = nil, true, a.e.hosted(&host{run: a.run})
 	a.keep(sv.fold(), sv)
 	t := &turn{s: a.s, host: a.host, now: a.e.now()}
 	t.openSystemGate(gateQuarantine, "", "The run was set aside: "+why+". Retry lets it go on, skip cancels it, fail ends it as failed.")
@@ -336,10 +336,10 @@ func (e *Local) hostOf(sv *saved) (*host, error) {
 		}
 	}
 	h, err := e.programs.host(&e.reader, s)
-	if err == nil {
-		h.e = e
+	if err != nil {
+		return nil, err
 	}
-	return h, err
+	return e.hosted(h), nil
 }
 
 // first is the state that replay begins with, with the program that the run has moved to since: all that was journaled before has been replayed with it.

@@ -83,10 +83,9 @@ type Local struct {
 	notices  notifier
 	places   places
 	pool     *pool
-	exchange chan struct{} // of one place: taken by a turn that reads or changes what runs share, until that is durable
-	heads    heads         // used with the exchange
-	contents sync.RWMutex  // held for reading by commits that name contents, for writing while some are dropped
-	keeping  sync.RWMutex  // held for writing while something is dropped; for reading while a run is made of contents or of a journal that are there
+	exchange exchange
+	contents sync.RWMutex // held for reading by commits that name contents, for writing while some are dropped
+	keeping  sync.RWMutex // held for writing while something is dropped; for reading while a run is made of contents or of a journal that are there
 
 	mu       sync.Mutex // guards what follows
 	actors   map[string]*actor
@@ -125,12 +124,13 @@ func Open(store Store, env *effect.Environment, opts Options) (*Local, error) {
 		return nil, err
 	}
 	ctx, stop := context.WithCancelCause(context.Background())
-	e := &Local{env: env, opts: opts, macKey: key, ctx: ctx, stop: stop, actors: map[string]*actor{}, carried: map[string]map[string]string{}, moves: map[string]struct{}{}, awaiting: map[string][]string{}, exchange: make(chan struct{}, 1), bearers: map[string]Caller{},
+	e := &Local{env: env, opts: opts, macKey: key, ctx: ctx, stop: stop, actors: map[string]*actor{}, carried: map[string]map[string]string{}, moves: map[string]struct{}{}, awaiting: map[string][]string{}, bearers: map[string]Caller{},
 		stored: map[string]struct{}{}, starts: map[string]chan struct{}{}}
 	e.reader = r
 	e.reader.carried, e.reader.clock = e.carries, opts.Clock
 	e.breakers = breakers{store: store, known: map[string]breaker{}}
 	e.ledger = ledger{store: store}
+	e.exchange = exchange{reader: &e.reader, turn: make(chan struct{}, 1)}
 	e.programs.env = env
 	e.pool = newPool(opts.Memory, e.log)
 	e.reader.needs = e.pool.needed
@@ -412,7 +412,7 @@ func (e *Local) elsewhere(ctx context.Context, run, gate string, err error) erro
 func (e *Local) signal(ctx context.Context, s Signal) (receipt *Receipt, err error) {
 	var refused *Refusal
 	err = e.send(ctx, s.Run, event{apply: func(t *turn) {
-		receipt, refused = t.signal(CallerOf(ctx), s, e.known(s.Run), e.past(s.Run))
+		receipt, refused = t.signal(CallerOf(ctx), s)
 	}})
 	if err == nil && refused != nil {
 		err = refused
@@ -424,12 +424,9 @@ func (e *Local) signal(ctx context.Context, s Signal) (receipt *Receipt, err err
 }
 
 // known finds what an idempotency key of a run stands for.
-func (e *Local) known(run string) func(string) (keyed, bool) {
-	return func(key string) (keyed, bool) {
-		var k keyed
-		v, err := e.store.Get([]byte(prefixKey + run + "/" + key))
-		return k, err == nil && json.Unmarshal(v, &k) == nil
-	}
+func (e *Local) known(run, key string) (k keyed, ok bool) {
+	v, err := e.store.Get([]byte(prefixKey + run + "/" + key))
+	return k, err == nil && json.Unmarshal(v, &k) == nil
 }
 
 // Close stops: it starts nothing new, gives calls in flight their grace, takes back those that did not end, and writes down what is in memory.

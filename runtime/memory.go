@@ -20,8 +20,8 @@ const (
 // maxShared is how many bytes the variables and chats of a run may have together; they are part of every checkpoint.
 const maxShared = effect.MaxPayload
 
-// shared is the memory of a run.
-type shared struct {
+// memory is that of a run.
+type memory struct {
 	vars  map[string]effect.Payload
 	chats map[string]*chat
 	size  int             // bytes of it all
@@ -36,7 +36,7 @@ type chat struct {
 
 func (c *chat) next() int { return c.first + len(c.entries) }
 
-func (m *shared) chat(name string) *chat {
+func (m *memory) chat(name string) *chat {
 	if c := m.chats[name]; c != nil {
 		return c
 	}
@@ -44,7 +44,7 @@ func (m *shared) chat(name string) *chat {
 }
 
 // said lists the entries of a chat up to one with a number.
-func (m *shared) said(name string, next int) starlark.Value {
+func (m *memory) said(name string, next int) starlark.Value {
 	c := m.chat(name)
 	var list []starlark.Value
 	for _, p := range c.entries[:min(max(0, next-c.first), len(c.entries))] {
@@ -54,7 +54,7 @@ func (m *shared) said(name string, next int) starlark.Value {
 }
 
 // heard is the number behind the newest entry of the chat that an agent's request names, 0 without one.
-func (m *shared) heard(r *effect.Request) int {
+func (m *memory) heard(r *effect.Request) int {
 	if !agentKind(r.Kind) {
 		return 0
 	}
@@ -63,7 +63,7 @@ func (m *shared) heard(r *effect.Request) int {
 }
 
 // given is what an attempt of a step is told of the chat that its arguments name, nil when they name none.
-func (m *shared) given(args starlark.Value, st *step) starlark.Value {
+func (m *memory) given(args starlark.Value, st *step) starlark.Value {
 	name := effect.ViewOf(args).Text("memory")
 	if name == "" || !agentKind(st.Kind) {
 		return nil
@@ -72,7 +72,7 @@ func (m *shared) given(args starlark.Value, st *step) starlark.Value {
 }
 
 // add puts an entry at the end of a chat.
-func (m *shared) add(name string, entry effect.Payload) {
+func (m *memory) add(name string, entry effect.Payload) {
 	if m.chats == nil {
 		m.chats = map[string]*chat{}
 	}
@@ -83,7 +83,7 @@ func (m *shared) add(name string, entry effect.Payload) {
 }
 
 // set gives a variable a value, or none.
-func (m *shared) set(key string, value effect.Payload) {
+func (m *memory) set(key string, value effect.Payload) {
 	if m.vars == nil {
 		m.vars = map[string]effect.Payload{}
 	}
@@ -95,7 +95,7 @@ func (m *shared) set(key string, value effect.Payload) {
 }
 
 // keep drops all but the newest entries of a chat.
-func (m *shared) keep(name string, n int) {
+func (m *memory) keep(name string, n int) {
 	c := m.chat(name)
 	for drop := max(0, len(c.entries)-n); drop > 0; drop-- {
 		m.size -= len(c.entries[0])
@@ -104,7 +104,7 @@ func (m *shared) keep(name string, n int) {
 }
 
 // change does what an answered request asked for. It is false where the request only reads.
-func (m *shared) change(kind string, args effect.View) bool {
+func (m *memory) change(kind string, args effect.View) bool {
 	switch kind + "." + args.Text("do") {
 	case "memory.vars.set":
 		m.set(args.Text("key"), args.Raw("value"))
@@ -129,7 +129,7 @@ func entry(by, to, text string) effect.Payload {
 }
 
 // answer answers a request from what there is, before it is changed.
-func (m *shared) answer(r *effect.Request) effect.Outcome {
+func (m *memory) answer(r *effect.Request) effect.Outcome {
 	args, err := r.Args.View()
 	if err != nil {
 		return effect.Outcome{Err: effect.Errorf(effect.KindRefused, "%s: %v", r.Kind, err)}
@@ -141,7 +141,7 @@ func (m *shared) answer(r *effect.Request) effect.Outcome {
 	return effect.Outcome{Value: m.read(r.Kind, args)}
 }
 
-func (m *shared) read(kind string, args effect.View) effect.Payload {
+func (m *memory) read(kind string, args effect.View) effect.Payload {
 	switch kind + "." + args.Text("do") {
 	case "memory.vars.get":
 		if v, ok := m.vars[args.Text("key")]; ok {
@@ -164,7 +164,7 @@ func (m *shared) read(kind string, args effect.View) effect.Payload {
 }
 
 // heed lets what follows in a slice see what an answered request has changed. Its record comes later and changes nothing again.
-func (m *shared) heed(r *effect.Request, o effect.Outcome) {
+func (m *memory) heed(r *effect.Request, o effect.Outcome) {
 	if o.Err != nil || r.Kind != kindVars && r.Kind != kindChat {
 		return
 	}
@@ -177,7 +177,7 @@ func (m *shared) heed(r *effect.Request, o effect.Outcome) {
 }
 
 // answered folds in the record of an answer.
-func (m *shared) answered(step string, v effect.View) {
+func (m *memory) answered(step string, v effect.View) {
 	if m.early[step] {
 		delete(m.early, step)
 		return
@@ -212,18 +212,18 @@ func (s *state) converse(st *step, value effect.Payload) {
 		return
 	}
 	if task := args.Text("task"); task != "" {
-		s.shared.add(name, entry("script", agentName(args), task))
+		s.memory.add(name, entry("script", agentName(args), task))
 	}
 	text, _ := starlark.AsString(r.Field("text"))
 	if text == "" {
 		reply, _ := contract.ToJSON(r.Field("output")) // it has been encoded
 		text = string(reply)
 	}
-	s.shared.add(name, entry(agentName(args), "", text))
+	s.memory.add(name, entry(agentName(args), "", text))
 }
 
 // payload encodes the memory for a checkpoint, nil where there is none.
-func (m *shared) payload() effect.Payload {
+func (m *memory) payload() effect.Payload {
 	if len(m.vars)+len(m.chats) == 0 {
 		return nil
 	}
@@ -239,8 +239,8 @@ func (m *shared) payload() effect.Payload {
 	return o.Raw("vars", vars.Payload()).Raw("chats", chats.Payload()).Payload()
 }
 
-func sharedOf(v effect.View) shared {
-	var m shared
+func memoryOf(v effect.View) memory {
+	var m memory
 	if v.Empty() {
 		return m
 	}

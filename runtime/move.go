@@ -25,7 +25,7 @@ func (e *Local) Move(ctx context.Context, r MoveRequest) (*Replayed, error) {
 	var refused error
 	err = e.send(ctx, run, event{apply: func(t *turn) {
 		m := mover{e: e, t: t, request: r, program: p, hash: hash, by: CallerOf(ctx).Name}
-		done, refused = m.move(e.known(run))
+		done, refused = m.move()
 	}})
 	if err == nil {
 		err = refused
@@ -46,10 +46,10 @@ type mover struct {
 	by      string
 }
 
-func (m *mover) move(known func(string) (keyed, bool)) (*Replayed, error) {
+func (m *mover) move() (*Replayed, error) {
 	t, digest := m.t, hashOf([]byte("move "+m.hash))
 	if m.request.Key != "" {
-		if k, ok := t.known(m.request.Key, known); ok && k.Digest != digest {
+		if k, ok := t.known(m.request.Key); ok && k.Digest != digest {
 			return nil, refuse(ErrKeyConflict, "the key %q was used for another request", m.request.Key).help("use a new key for a new request")
 		} else if ok {
 			return m.document(nil, true), nil
@@ -75,7 +75,7 @@ func (m *mover) move(known func(string) (keyed, bool)) (*Replayed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("run %s: its settings: %w", t.s.ID, err)
 	}
-	h := &host{e: m.e, run: t.s.ID, program: m.program, settings: settings, kids: t.host.kids, lend: t.host.lend}
+	h := m.e.hosted(&host{run: t.s.ID, program: m.program, settings: settings, kids: t.host.kids, lend: t.host.lend})
 	r, err := rehearse(h, journal, t.now, true)
 	if err != nil {
 		return nil, diverged(err)
@@ -98,9 +98,7 @@ func (m *mover) goOn(h *host, r *replayer) {
 	if t.m == nil {
 		return
 	}
-	a := m.e.actor(t.s.ID)
 	t.m, t.host, t.moved = r.m, h, true
-	a.m, a.host = r.m, h
 }
 
 // document tells what was replayed.

@@ -28,6 +28,8 @@ type places struct {
 // standing is where the steps of a run wait for a place; no agent's name is like it.
 const standing = "in all runs"
 
+func (p *places) bounded() bool { return p.limit > 0 }
+
 // take gives a run a place, unless it must stand in line.
 func (p *places) take(run string) bool {
 	p.mu.Lock()
@@ -100,11 +102,11 @@ func (p *places) missed(run string) bool {
 
 // placed takes a place for the next attempt of a step, or puts the step where it waits for one.
 func (t *turn) placed(st *step) bool {
-	p := &t.host.e.places
-	if p.limit == 0 || !agentKind(st.Kind) {
+	q := t.host.quotas
+	if !q.bounded() || !agentKind(st.Kind) {
 		return true
 	}
-	if !p.take(t.s.ID) {
+	if !q.take(t.s.ID) {
 		t.s.putAside(st, t.s.crowdOf(standing))
 		return false
 	}
@@ -115,8 +117,8 @@ func (t *turn) placed(st *step) bool {
 
 // standInLine has the run stand for a place as long as a step of it waits that could begin.
 func (t *turn) standInLine() {
-	if p := &t.host.e.places; p.limit > 0 {
-		p.stand(t.s.ID, t.s.stand() && t.m != nil && !t.s.Status.Ended() && !t.s.held() && !t.s.lacks() && !t.host.draining())
+	if q := t.host.quotas; q.bounded() {
+		q.stand(t.s.ID, t.s.stand() && t.m != nil && !t.s.Status.Ended() && !t.s.held() && !t.s.lacks() && !t.host.draining())
 	}
 }
 

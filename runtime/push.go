@@ -64,20 +64,18 @@ func (e *Local) Push(ctx context.Context, r PushRequest) (*Pushed, error) {
 	return p, err
 }
 
-// push holds the exchange, as a turn that pushes does.
+// push holds the commons, as a turn that pushes does.
 func (e *Local) push(ctx context.Context, queue string, it *item) (*Pushed, error) {
-	select {
-	case e.exchange <- struct{}{}:
-		defer func() { <-e.exchange }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := e.exchange.enter(ctx); err != nil {
+		return nil, err
 	}
-	id, writes, err := enqueue(e.store, queue, it)
+	defer e.exchange.unlock()
+	id, writes, err := enqueue(&e.exchange, queue, it)
 	if err != nil {
 		return nil, err
 	}
 	p := &Pushed{Schema: Schema, Queue: queue, Item: id, Known: writes == nil, Oldest: id}
-	err = e.heads.scan(e.store, queue, func(oldest uint64, _ []byte) error {
+	err = e.exchange.items(queue, func(oldest uint64, _ []byte) error {
 		p.Oldest = oldest
 		return ErrStopScan
 	})
@@ -106,7 +104,7 @@ func (e *Local) Attended(ctx context.Context, queue string) (bool, error) {
 	}
 	err := scan(e.store, prefixQueue+queue+"/", func(_ string, row []byte) error {
 		it, err := itemOf(row)
-		if err == nil && e.holds(it, e.now()) {
+		if err == nil && it.held(e.now(), e.ended) {
 			attended, err = true, ErrStopScan
 		}
 		return err

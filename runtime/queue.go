@@ -68,15 +68,15 @@ func itemKey(prefix, queue string, id uint64) []byte { return seqKey(prefix, que
 func uniqueKey(queue, key string) []byte { return []byte(prefixUnique + queue + "/" + key) }
 
 // enqueue gives the rows that put an item at the end of a queue, and its number. One whose key is that of an item in the queue is not put there: it gives that item's number and no rows. It is called
-// with the engine's exchange.
-func enqueue(s Store, queue string, it *item) (id uint64, writes []Write, err error) {
+// with the commons locked.
+func enqueue(c commons, queue string, it *item) (id uint64, writes []Write, err error) {
 	if it.Key != "" {
-		if id, err = numberAt(s, uniqueKey(queue, it.Key)); id != 0 || err != nil {
+		if id, err = numberAt(c.get, uniqueKey(queue, it.Key)); id != 0 || err != nil {
 			return id, nil, err
 		}
 	}
 	counter := []byte(prefixQueue + queue)
-	if id, err = numberAt(s, counter); err != nil {
+	if id, err = numberAt(c.get, counter); err != nil {
 		return 0, nil, err
 	}
 	id++
@@ -89,8 +89,8 @@ func enqueue(s Store, queue string, it *item) (id uint64, writes []Write, err er
 }
 
 // numberAt reads a row that is a number, 0 when there is none.
-func numberAt(s Store, key []byte) (uint64, error) {
-	row, err := s.Get(key)
+func numberAt(get func(key []byte) ([]byte, error), key []byte) (uint64, error) {
+	row, err := get(key)
 	switch {
 	case errors.Is(err, ErrNoKey):
 		return 0, nil
@@ -132,7 +132,7 @@ func (q *queueCall) perform() (value effect.Payload, found bool, err error) {
 // push puts an item at the end and gives its number.
 func (q *queueCall) push() (effect.Payload, error) {
 	it := &item{Value: q.args.Raw("value"), By: q.from(q.step), At: q.now, Key: q.args.Text("key")}
-	id, writes, err := enqueue(q.host.e.store, q.queue, it)
+	id, writes, err := enqueue(q.host.commons, q.queue, it)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +158,7 @@ func (q *queueCall) take() (effect.Payload, bool, error) {
 	var id uint64
 	var next time.Time // when the first lease is over
 	wanted, there := uint64(q.args.Int("id")), false
-	err := q.host.e.heads.scan(q.host.e.store, q.queue, func(number uint64, row []byte) error {
+	err := q.host.commons.items(q.queue, func(number uint64, row []byte) error {
 		if wanted != 0 && number != wanted {
 			return nil
 		}
@@ -206,18 +206,22 @@ func (s *state) rouseNext(served *step) {
 }
 
 // held tells whether somebody has an item now.
-func (q *queueCall) held(it *item) bool { return q.host.e.holds(it, q.now) }
+func (q *queueCall) held(it *item) bool { return it.held(q.now, q.host.commons.ended) }
 
-// holds tells whether somebody has an item: a run that has not ended, within its lease.
-func (r *reader) holds(it *item, now time.Time) bool {
-	if it.Holder == "" || !it.Until.IsZero() && !now.Before(it.Until) {
-		return false
+// held tells whether somebody has an item: a run that has not ended, within its lease.
+func (it *item) held(now time.Time, ended func(run string) bool) bool {
+	return it.Holder != "" && (it.Until.IsZero() || now.Before(it.Until)) && !ended(it.Holder)
+}
+
+// status is how an item stands that lies under a prefix.
+func (it *item) status(prefix string, now time.Time, ended func(run string) bool) string {
+	switch {
+	case prefix == prefixParked:
+		return itemParked
+	case it.held(now, ended):
+		return itemHeld
 	}
-	row, err := r.summary(it.Holder)
-	if refused := (*Refusal)(nil); errors.As(err, &refused) {
-		return false // it was removed, so it had ended
-	}
-	return err != nil || !row.Status.Ended()
+	return itemWaiting
 }
 
 // settle ends what the run has begun with an item. It goes where change makes it fit for, or leaves the queue where that is nil. One that was put aside may be dropped and given back by anybody.
@@ -254,14 +258,14 @@ func (q *queueCall) settle(to string, change func(*item)) error {
 	}
 	q.write(key, it.payload())
 	if to == prefixQueue {
-		q.host.e.heads.lower(q.queue, id)
+		q.host.commons.returned(q.queue, id)
 	}
 	return nil
 }
 
 // item reads a row, nil when there is none.
 func (q *queueCall) item(key []byte) (*item, error) {
-	row, err := q.host.e.store.Get(key)
+	row, err := q.host.commons.get(key)
 	switch {
 	case errors.Is(err, ErrNoKey):
 		return nil, nil
@@ -276,7 +280,7 @@ func (q *queueCall) all() (effect.Payload, error) {
 	var items []starlark.Value
 	size := 0
 	for _, prefix := range []string{prefixQueue, prefixParked} {
-		err := scan(q.host.e.store, prefix+q.queue+"/", func(key string, row []byte) error {
+		err := q.host.commons.scan(prefix+q.queue+"/", func(key string, row []byte) error {
 			it, err := itemOf(row)
 			if err != nil {
 				return err
@@ -284,7 +288,7 @@ func (q *queueCall) all() (effect.Payload, error) {
 			if size += len(row); size > effect.MaxPayload {
 				return effect.Errorf(effect.KindRefused, "%s: the items have more than %d bytes together", q.step.Step, effect.MaxPayload)
 			}
-			items = append(items, it.record(q.queue, binary.BigEndian.Uint64([]byte(key)), q.host.e.itemStatus(prefix, it, q.now)))
+			items = append(items, it.record(q.queue, binary.BigEndian.Uint64([]byte(key)), it.status(prefix, q.now, q.host.commons.ended)))
 			return nil
 		})
 		if err != nil {

@@ -58,7 +58,7 @@ func (r *reader) queues(q Query) (*Listing, error) {
 			if found[name] == nil {
 				found[name] = &QueueSummary{Queue: name}
 			}
-			shown := it.document(binary.BigEndian.Uint64([]byte(number)), r.itemStatus(prefix, it, r.clock()))
+			shown := it.document(binary.BigEndian.Uint64([]byte(number)), it.status(prefix, r.clock(), r.ended))
 			found[name].count(shown)
 			if q.Queue != "" && (q.Limit == 0 || len(out.Items) < q.Limit) {
 				out.Items = append(out.Items, shown)
@@ -101,15 +101,4 @@ func (it *item) document(number uint64, status string) Item {
 		d.Until = &it.Until
 	}
 	return d
-}
-
-// itemStatus is how an item stands that lies under a prefix.
-func (r *reader) itemStatus(prefix string, it *item, now time.Time) string {
-	switch {
-	case prefix == prefixParked:
-		return itemParked
-	case r.holds(it, now):
-		return itemHeld
-	}
-	return itemWaiting
 }

@@ -182,34 +182,32 @@ func (r *reader) innermost(run, gate string) string {
 	return ""
 }
 
-// past looks for gates of a run that are no longer open: one of this whole name, or the only one that ends with it.
-func (r *reader) past(run string) pastGates {
-	return func(address string, deep bool) (pastGate, bool) {
-		var found []pastGate
-		note := func(rec *Record) error {
-			if rec.Step == address || strings.HasSuffix(rec.Step, "/"+address) {
-				found = append(found, pastOf(rec))
+// past looks for a gate of a run that is no longer open: one of this whole name, or the only one that ends with it. deep makes it look into the journal, where there are gates of which no row knows.
+func (r *reader) past(run, address string, deep bool) (pastGate, bool) {
+	var found []pastGate
+	note := func(rec *Record) error {
+		if rec.Step == address || strings.HasSuffix(rec.Step, "/"+address) {
+			found = append(found, pastOf(rec))
+		}
+		return nil
+	}
+	if v, err := r.store.Get([]byte(prefixGate + run + "/" + address)); err == nil {
+		err = eachRecord(v, note)
+		return found[0], err == nil
+	}
+	err := scan(r.store, prefixGate+run+"/", func(_ string, v []byte) error { return eachRecord(v, note) })
+	if deep && err == nil {
+		err = r.kept(run, func(rec *Record) error {
+			if rec.Type == GateWithdrawn && rec.view().Flag("bare") {
+				return note(rec)
 			}
 			return nil
-		}
-		if v, err := r.store.Get([]byte(prefixGate + run + "/" + address)); err == nil {
-			err = eachRecord(v, note)
-			return found[0], err == nil
-		}
-		err := scan(r.store, prefixGate+run+"/", func(_ string, v []byte) error { return eachRecord(v, note) })
-		if deep && err == nil {
-			err = r.kept(run, func(rec *Record) error {
-				if rec.Type == GateWithdrawn && rec.view().Flag("bare") {
-					return note(rec)
-				}
-				return nil
-			})
-		}
-		if err != nil || len(found) != 1 {
-			return pastGate{Forgotten: r.forgotten(run)}, false
-		}
-		return found[0], true
+		})
 	}
+	if err != nil || len(found) != 1 {
+		return pastGate{Forgotten: r.forgotten(run)}, false
+	}
+	return found[0], true
 }
 
 // forgotten is the last record that a trim has dropped of a run, 0 where there is none.

@@ -47,7 +47,7 @@ func (s *state) rechange(st *step) {
 	}
 	for _, change := range st.Recall.changes {
 		if v, err := change.View(); err == nil {
-			s.shared.change(kindVars, v)
+			s.memory.change(kindVars, v)
 		}
 	}
 }

@@ -97,7 +97,7 @@ func (r *replayer) replay(machine []byte) error {
 
 // restore begins with the machine of a checkpoint.
 func (r *replayer) restore(machine []byte) error {
-	m, err := r.h.program.image.Restore(machine, r.h.e.macKey)
+	m, err := r.h.program.image.Restore(machine, r.h.macKey)
 	if err != nil {
 		return fmt.Errorf("%w: %v", errBadSnapshot, err)
 	}
@@ -271,7 +271,7 @@ func (r *replayer) recall(req *effect.Request, failed error) (effect.Outcome, er
 			return effect.Outcome{}, r.diverges(rec, asked, recorded(rec))
 		}
 		o := effect.Outcome{Value: v.Raw("value"), Err: effect.ErrorOf(v.Sub("error"))}
-		r.s.shared.heed(req, o)
+		r.s.memory.heed(req, o)
 		return o, nil
 	}
 	if failed == nil && r.cut() {

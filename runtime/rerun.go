@@ -235,7 +235,7 @@ func (e *Local) fork(ctx context.Context, r ForkRequest) (string, error) {
 		return "", err
 	}
 	id := newRunID(e.opts.Random)
-	o.host.e, o.host.run = e, id
+	e.hosted(o.host).run = id
 	records := c.records
 	if r.Kind == LineageOnly {
 		records = append(records, recalls(o.journal, c.at, c.step)...)

@@ -233,6 +233,7 @@ func (a *actor) turn(events []event) (rest []event) {
 	defer t.leaveExchange()
 	err = guarded(func() error {
 		a.fill(t, events, fresh)
+		a.m, a.host = t.m, t.host // it may have begun, or have been moved
 		return a.commit(t)
 	})
 	if err != nil {
@@ -331,6 +332,9 @@ func tell(events []event, err error) {
 func (a *actor) discard(t *turn, events []event, err error) (rest []event) {
 	a.s, a.m, a.yielded = nil, nil, false
 	a.vacate(t)
+	for _, backend := range t.probes {
+		a.e.breakers.unprobe(backend)
+	}
 	if a.abandoned = err == errAbandoned; a.abandoned && a.e.leaving.Load() {
 		err = errShut
 	} else if a.abandoned {

@@ -40,7 +40,7 @@ func (t *turn) share(step string, attempt int, args effect.Payload) effect.Outco
 		return effect.Outcome{Err: effect.Errorf(effect.KindCancelled, "%s: the attempt has ended", step)}
 	}
 	r := &effect.Request{Step: step, Kind: kindVars, Args: args}
-	out := t.s.shared.answer(r)
+	out := t.s.memory.answer(r)
 	if change := changes(r, out); change != nil {
 		var b effect.Object
 		t.record(MemoryChanged, step, b.Int("attempt", int64(attempt)).Text("kind", kindVars).

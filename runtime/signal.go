@@ -19,18 +19,18 @@ type keyed struct {
 	At      int64    `json:"at,omitempty"`  // when it was remembered, microseconds since 1970
 }
 
-// signal takes a signal for this run: it is answered once, and each refusal is recorded. known tells what an idempotency key stands for.
-func (t *turn) signal(c Caller, s Signal, known func(key string) (keyed, bool), past pastGates) (*Receipt, *Refusal) {
+// signal takes a signal for this run: it is answered once, and each refusal is recorded.
+func (t *turn) signal(c Caller, s Signal) (*Receipt, *Refusal) {
 	digest := ""
 	if s.Key != "" {
 		digest = digestOf(s)
 	}
-	r, refused := t.before(s, digest, known)
+	r, refused := t.before(s, digest)
 	if r != nil {
 		return r, nil
 	}
 	if refused == nil {
-		r, refused = t.accept(c, s, past)
+		r, refused = t.accept(c, s)
 	}
 	if refused != nil {
 		var b effect.Object
@@ -44,22 +44,22 @@ func (t *turn) signal(c Caller, s Signal, known func(key string) (keyed, bool), 
 }
 
 // before finds what was answered to a signal with this key before, nothing when it is the first.
-func (t *turn) before(s Signal, digest string, known func(key string) (keyed, bool)) (*Receipt, *Refusal) {
+func (t *turn) before(s Signal, digest string) (*Receipt, *Refusal) {
 	if s.Key == "" {
 		return nil, nil
 	}
-	if k, ok := t.known(s.Key, known); ok {
+	if k, ok := t.known(s.Key); ok {
 		return t.repeated(s, k, digest)
 	}
 	return nil, nil
 }
 
 // known finds what a key stands for: this very turn may have learned it.
-func (t *turn) known(key string, durable func(key string) (keyed, bool)) (keyed, bool) {
+func (t *turn) known(key string) (keyed, bool) {
 	if k, ok := t.keys[key]; ok {
 		return k, true
 	}
-	return durable(key)
+	return t.host.world.known(t.s.ID, key)
 }
 
 func (t *turn) remember(key string, k keyed) {
@@ -95,7 +95,7 @@ func digestOf(s Signal) string {
 }
 
 // accept takes a signal for what it is.
-func (t *turn) accept(c Caller, s Signal, past pastGates) (*Receipt, *Refusal) {
+func (t *turn) accept(c Caller, s Signal) (*Receipt, *Refusal) {
 	who, refused := identify(c, s.As)
 	if refused == nil {
 		refused = s.unfit(c)
@@ -109,7 +109,7 @@ func (t *turn) accept(c Caller, s Signal, past pastGates) (*Receipt, *Refusal) {
 	case SignalChunk:
 		return t.takeChunk(who, s)
 	case SignalAnswer:
-		return t.answerGate(c, who, s, past)
+		return t.answerGate(c, who, s)
 	case SignalClaim, SignalHeartbeat, SignalSubmit:
 		return t.takeWork(c, who, s)
 	case SignalSteer, SignalStop:
@@ -152,8 +152,8 @@ func identify(c Caller, as string) ([]string, *Refusal) {
 }
 
 // answerGate takes the answer of a gate.
-func (t *turn) answerGate(c Caller, who []string, s Signal, past pastGates) (*Receipt, *Refusal) {
-	g, refused := t.gateNamed(s.Gate, past)
+func (t *turn) answerGate(c Caller, who []string, s Signal) (*Receipt, *Refusal) {
+	g, refused := t.gateNamed(s.Gate)
 	if refused != nil {
 		return nil, refused
 	}
@@ -268,9 +268,6 @@ func (t *turn) aside() *Refusal {
 		call("decide first whether it goes on: signal its gate %q, choice %q", gateQuarantine, "retry")
 }
 
-// pastGates finds a gate that is no longer open. deep makes it look into the journal, where there are gates of which no row knows.
-type pastGates func(address string, deep bool) (pastGate, bool)
-
 // pastGate is a gate that is no longer open.
 type pastGate struct {
 	Name     string
@@ -282,7 +279,7 @@ type pastGate struct {
 
 // gateNamed finds the open gate that an address means: its whole address, or a suffix of it that fits one gate among all the run ever opened. With no
 // address it is the only open gate.
-func (t *turn) gateNamed(address string, past pastGates) (*gate, *Refusal) {
+func (t *turn) gateNamed(address string) (*gate, *Refusal) {
 	if t.s.Status.Ended() && address == "" {
 		return nil, refuse(ErrClosed, "run %s is %s: no gate is open", t.s.ID, t.s.Status)
 	}
@@ -300,7 +297,7 @@ func (t *turn) gateNamed(address string, past pastGates) (*gate, *Refusal) {
 	}
 	p, isPast := t.justPast(address)
 	if !isPast {
-		p, isPast = past(address, t.s.Bare)
+		p, isPast = t.host.world.past(t.s.ID, address, t.s.Bare)
 	}
 	if isPast && (len(fits) == 0 || p.Name == address) {
 		return nil, t.pastRefusal(p)

@@ -213,7 +213,7 @@ func (e *Local) begin(ctx context.Context, id string, r StartRequest, p *program
 	bundleHash, settingsHash := hashOf(r.Bundle), hashOf(settings)
 	e.carry(id, r.Env, false)
 	a := e.actor(id)
-	a.s, a.host = newState(id), &host{e: e, run: id, program: p, settings: &r.Settings, lend: a.lender()}
+	a.s, a.host = newState(id), e.hosted(&host{run: id, program: p, settings: &r.Settings, lend: a.lender()})
 	var unseen error
 	err := e.send(ctx, id, event{apply: func(t *turn) {
 		first := effect.Object{}
@@ -224,7 +224,7 @@ func (e *Local) begin(ctx context.Context, id string, r StartRequest, p *program
 		t.keep(bundleHash, r.Bundle)
 		t.keep(settingsHash, settings)
 		t.writes = append(t.writes, r.names(id, parent, t.now)...)
-		t.launch(a)
+		t.launch()
 	}, done: func(err error) {
 		if err == nil && show != nil {
 			unseen = show(a.s)
@@ -261,13 +261,13 @@ func (r StartRequest) names(id, parent string, now time.Time) []Write {
 }
 
 // launch makes the machine of a new run and lets it go.
-func (t *turn) launch(a *actor) {
+func (t *turn) launch() {
 	m, err := t.host.start(t.s)
 	if err != nil {
 		t.fail(scriptError(err))
 		return
 	}
-	t.m, a.m = m, m
+	t.m = m
 	t.slice()
 }
 

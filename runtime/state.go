@@ -48,7 +48,7 @@ type state struct {
 	Queues        bool                    // it has asked for something of a queue
 	Trees         bool                    // branches of it had trees
 	Owned         map[string][]string     // what agents asked in the trees of branches may change
-	shared        shared                  // its variables and chats
+	memory        memory                  // its variables and chats
 
 	kin      []byte // names its origin, nil while that was not asked for
 	beside   tail   // of the head that it was read from
@@ -180,10 +180,10 @@ func (s *state) apply(r *Record) {
 	case StepRecalled:
 		s.recalled(r, v)
 	case MemoryChanged:
-		s.shared.change(v.Text("kind"), v.Sub("change"))
+		s.memory.change(v.Text("kind"), v.Sub("change"))
 	case StepAnswered:
 		delete(s.Recalls, r.Step)
-		s.shared.answered(r.Step, v)
+		s.memory.answered(r.Step, v)
 	}
 }
 
@@ -204,7 +204,7 @@ func (s *state) end(status Status) {
 	clear(s.crowded)
 	s.needs, s.unserved = 0, nil
 	s.timers, s.ready, s.flying, s.takes, s.asks, s.changing, s.decided, s.Mailbox = timers{}, heap[*step]{}, 0, nil, nil, nil, nil, nil
-	s.shared = shared{}
+	s.memory = memory{}
 }
 
 func (s *state) request(r *Record, v effect.View) {

@@ -10,15 +10,19 @@ import (
 	"starling/lang/vm"
 )
 
-// This file decides. A turn takes what came in (a reply, a timer, a signal), decides what follows, runs the machine as far as it goes, and gathers
-// everything in one list of records that is committed as one: the outcome of a step and the requests that follow from it share a commit, hence a sync.
-// A turn does nothing in the world. What is to be performed is listed and begun by the actor after the commit (law 2); what is to be answered
-// is answered after the commit (law 3). When the commit fails the turn, the state and the machine are thrown away together.
+// This file decides. A turn takes what came in (a reply, a timer, a signal), decides what follows, runs
+// the machine as far as it goes, and gathers everything in one list of records that is committed as one:
+// the outcome of a step and the requests that follow from it share a commit, hence a sync. A turn does
+// nothing in the world. It lists effects; the actor performs them after the commit (law 2), and answers
+// after the commit (law 3). When the commit fails the turn, the state and the machine are thrown away
+// together.
 //
-// A turn is a function of the state, the machine, what came in and the clock it was given; the same turn gives the same records anywhere.
+// A turn is a function of the state, the machine, what came in, the clock it was given, and what it asks
+// (world.go); the same turn gives the same records anywhere.
 //
-// The machine is given an outcome only when it stands still: replay gives it each outcome where the journal has it, after all that it said before. A machine that has
-// yielded does not stand still, and a run that was set aside has none; until then nothing is settled, and what came in waits.
+// The machine is given an outcome only when it stands still: replay gives it each outcome where the
+// journal has it, after all that it said before. A machine that has yielded does not stand still, and a
+// run that was set aside has none; until then nothing is settled, and what came in waits.
 
 // turn is what one commit carries.
 type turn struct {
@@ -47,8 +51,10 @@ type turn struct {
 	taken    int               // events that were applied
 	moved    bool              // the machine is that of another program
 	shut     []shutGate        // gates that were closed
+	lessons  []lesson          // for the circuit breakers of backends, which learn them with the commit
+	probes   []string          // backends to which a call goes to see
 
-	exchanging bool // it holds the engine's exchange
+	exchanging bool // it holds the commons
 }
 
 // What ends a turn: the rest is for the next one, so that no commit grows beyond what a store takes, and whoever waits for an answer gets it.
@@ -210,7 +216,7 @@ func (t *turn) request(r *effect.Request) {
 	var b effect.Object
 	b.Text("kind", r.Kind).Int("class", int64(r.Class)).Text("where", r.Where).Raw("args", r.Args).Raw("refused", refused.Payload()).
 		Raw("overlaps", overlapsPayload(r.Overlaps)).Text("tree", r.Tree).
-		Int("heard", int64(t.s.shared.heard(r))).Flag("foreign", foreign)
+		Int("heard", int64(t.s.memory.heard(r))).Flag("foreign", foreign)
 	t.record(StepRequested, r.Step, serving(&b, r).Payload())
 	if refused != nil || t.s.Steps[r.Step].Recall != nil {
 		return

@@ -15,10 +15,10 @@ import (
 
 // trees is the folder of the trees of a run: beside the store, which sandboxes hide, in a folder of nothing else. Without a store it is in the workspace.
 func (h *host) trees() string {
-	return filepath.Join(h.e.allTrees(h.settings), h.run)
+	return filepath.Join(h.world.trees(h.settings), h.run)
 }
 
-func (e *Local) allTrees(s *effect.Settings) string {
+func (e *Local) trees(s *effect.Settings) string {
 	if dir := e.store.Info().Path; dir != "" {
 		return dir + "-trees"
 	}
@@ -166,7 +166,7 @@ func (e *Local) forsake(run string, s *effect.Settings) {
 	}
 	go func() {
 		defer e.exit()
-		if err := e.env.Tidy(e.allTrees(s), func(other string) bool { return other == run }); err != nil {
+		if err := e.env.Tidy(e.trees(s), func(other string) bool { return other == run }); err != nil {
 			e.log("run %s: its worktrees: %v", run, err)
 		}
 	}()
@@ -177,7 +177,7 @@ func (e *Local) tidy() error {
 	if e.env.Tidy == nil || e.store.Info().Path == "" {
 		return nil
 	}
-	return e.env.Tidy(e.allTrees(nil), func(run string) bool {
+	return e.env.Tidy(e.trees(nil), func(run string) bool {
 		row, err := e.summary(run)
 		if r := (*Refusal)(nil); errors.As(err, &r) && r.Kind == ErrUnknownRun {
 			return true // it was pruned
