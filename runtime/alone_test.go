@@ -29,7 +29,7 @@ func TestTurnsAreDecidedAlone(t *testing.T) {
 		}
 		for _, d := range file.Decls {
 			fn, ok := d.(*ast.FuncDecl)
-			if !ok || fn.Recv == nil || !deciders[receiver(fn)] {
+			if !ok || fn.Recv == nil || !deciders[receiver(fn)] && (fn.Name.Name != "apply" || receiver(fn) == "actor") {
 				continue
 			}
 			found[receiver(fn)] = true

@@ -69,8 +69,8 @@ func newRunID(from io.Reader) string {
 
 // event journals an event of an attempt and hands it to the script's on_event.
 func (t *turn) event(step string, attempt int, kind string, data effect.Payload) {
-	st := t.s.Steps[step]
-	if st == nil || !st.InFlight || st.Attempt != attempt {
+	st := t.flying(step, attempt)
+	if st == nil {
 		return
 	}
 	args, _ := st.Args.View()

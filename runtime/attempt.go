@@ -80,8 +80,8 @@ const (
 
 // reply takes what an attempt came to. Only the newest attempt that is in flight counts; any other is refused and recorded.
 func (t *turn) reply(name string, attempt int, r effect.Reply) {
-	st := t.s.Steps[name]
-	if st == nil || !st.InFlight || st.Attempt != attempt {
+	st := t.flying(name, attempt)
+	if st == nil {
 		var b effect.Object
 		t.record(AttemptRefused, name, b.Int("attempt", int64(attempt)).Text("reason", "a newer attempt, a deadline or a cancel was first").Payload())
 		return
@@ -170,7 +170,7 @@ func (t *turn) ended(st *step, class string, r effect.Reply, violations []contra
 
 // interrupted takes back an attempt that this process stopped because it is leaving: it is not charged to the retries.
 func (t *turn) interrupted(name string, attempt int, usage starlark.Value) {
-	if st := t.s.Steps[name]; st != nil && st.InFlight && st.Attempt == attempt {
+	if st := t.flying(name, attempt); st != nil {
 		t.ended(st, classInterrupted, effect.Reply{Usage: usage}, nil)
 	}
 }

@@ -22,16 +22,15 @@ func (e *Local) Cancel(ctx context.Context, c CancelRequest) (*Receipt, error) {
 	return e.cancel(ctx, run, who, c)
 }
 
-func (e *Local) cancel(ctx context.Context, run string, who []string, c CancelRequest) (receipt *Receipt, err error) {
-	var refused *Refusal
-	err = e.send(ctx, run, event{urgent: true, apply: func(t *turn) { receipt, refused = t.cancelled(who, c) }})
-	if err == nil && refused != nil {
-		err = refused
-	}
-	if err != nil {
+func (e *Local) cancel(ctx context.Context, run string, who []string, c CancelRequest) (*Receipt, error) {
+	in := &cancelled{who: who, request: c}
+	if err := e.send(ctx, run, event{in: in, urgent: true}); err != nil {
 		return nil, err
 	}
-	return receipt, nil
+	if in.refused != nil {
+		return nil, in.refused
+	}
+	return in.receipt, nil
 }
 
 func (t *turn) cancelled(who []string, c CancelRequest) (*Receipt, *Refusal) {

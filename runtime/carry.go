@@ -110,20 +110,8 @@ func (e *Local) take(ctx context.Context, run string, c CarryRequest) error {
 // pin records that a run goes on with other settings: a project file that was edited meanwhile. Of
 // one that was imported the child runs do, too: what they lack is mended with it.
 func (e *Local) pin(ctx context.Context, run string, settings *effect.Settings) error {
-	imported := false
-	err := e.send(ctx, run, event{apply: func(t *turn) {
-		if t.s.Status.Ended() || t.host.settings == nil {
-			return
-		}
-		had := t.host.settings
-		next := settings.After(had)
-		imported = next.Imported != ""
-		if t.s.Parent != "" && next.Imported != effect.ImportedTrusted {
-			next.Workspace = had.Workspace // where its parent has it work, perhaps in the tree of a branch
-		}
-		t.pin(next, CallerOf(ctx).Name)
-	}})
-	if err != nil || !imported {
+	in := &pinned{settings: settings, by: CallerOf(ctx).Name}
+	if err := e.send(ctx, run, event{in: in}); err != nil || !in.imported {
 		return err
 	}
 	kids, err := e.childrenOf(run)
@@ -166,12 +154,7 @@ func (e *Local) carryOne(ctx context.Context, run string, env map[string]string)
 	if len(env) == 0 && e.sleeps(&row) {
 		return nil
 	}
-	return e.send(ctx, run, event{apply: func(t *turn) {
-		t.carried()
-		if !t.exchanging { // whoever has just been loaded has looked for items
-			t.rouse("")
-		}
-	}})
+	return e.send(ctx, run, event{in: resumed{}})
 }
 
 // sleeps tells whether a run can be left in the store: it rests, waits for no item of a queue, has nobody above or below it, and is not in memory. Its alarm is set.

@@ -102,12 +102,12 @@ func (e *Local) runChild(run, step string, request func() (StartRequest, error),
 	if err := e.carryOne(ctx, id, e.environment(run)); err != nil {
 		e.log("run %s, a child of %s@%s: %v", id, run, step, err)
 	}
-	waits := false
-	if err := e.send(ctx, run, event{apply: func(t *turn) { waits = t.s.Steps[step] != nil }}); err != nil {
+	in := &childStarted{step: step}
+	if err := e.send(ctx, run, event{in: in}); err != nil {
 		e.log("run %s: its child %s: %v", run, id, err)
 		return nil
 	}
-	if !waits { // the step was withdrawn while its child was being started
+	if !in.waits { // the step was withdrawn while its child was being started
 		e.cancelOrphan(run, step, id)
 		return nil
 	}
@@ -146,7 +146,7 @@ func (e *Local) settled(ctx context.Context, child, top string) error {
 		if !ok {
 			return nil
 		}
-		if err := e.send(ctx, parent, event{apply: func(*turn) {}}); err != nil {
+		if err := e.send(ctx, parent, event{in: woken{}}); err != nil {
 			return err
 		}
 		run = parent
@@ -172,8 +172,7 @@ func (e *Local) childChanged(parent, step string, s *state) {
 	case Failed:
 		e.settleChild(parent, step, nil, childFailure(step, s))
 	default:
-		child := s.ID
-		e.post(parent, event{apply: func(t *turn) { t.look(step, child) }})
+		e.post(parent, event{in: &childChanged{step, s.ID}})
 	}
 }
 
@@ -212,18 +211,7 @@ func (t *turn) childMoves() bool {
 
 // settleChild settles a step with what its child run came to. Where nothing can be settled now, the child is looked at again when the run goes on.
 func (e *Local) settleChild(parent, step string, out effect.Payload, failed *effect.Error) {
-	e.post(parent, event{apply: func(t *turn) {
-		st := t.s.Steps[step]
-		if st == nil || t.m == nil {
-			return
-		}
-		delete(t.host.kids, step)
-		if failed != nil {
-			t.settle(st, failure(st, failed, nil))
-			return
-		}
-		t.settle(st, childValue(st, out))
-	}, done: func(err error) {
+	e.post(parent, event{in: &childEnded{step, out, failed}, done: func(err error) {
 		if err != nil && e.ctx.Err() == nil {
 			e.log("run %s: the outcome of its child at %s: %v", parent, step, err)
 		}

@@ -138,7 +138,7 @@ func (e *Local) rouse(queue string) {
 	e.mu.Unlock()
 	slices.Sort(runs)
 	for _, run := range runs {
-		e.post(run, event{apply: func(t *turn) { t.rouse(queue) }, done: func(err error) {
+		e.post(run, event{in: &offered{queue}, done: func(err error) {
 			if err != nil && e.ctx.Err() == nil {
 				e.log("run %s: the items of queue %q: %v", run, queue, err)
 			}

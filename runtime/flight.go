@@ -61,7 +61,7 @@ func (a *actor) launch(st *step) {
 	var err *effect.Error
 	if j.at, j.handler, err = a.host.attempt(a.s, st, j.emit); err != nil {
 		j.reply.Err = err
-		a.post(event{parks: true, apply: j.land})
+		a.post(j.landing())
 		return
 	}
 	j.at.Wait = j.wait
@@ -111,7 +111,7 @@ func (j *job) perform() (ev event, home bool) {
 		j.cause = context.Cause(j.ctx)
 	}
 	j.stop(nil)
-	return event{parks: true, apply: j.land}, j.cause != errWithdrawn
+	return j.landing(), j.cause != errWithdrawn
 }
 
 // handle has the handler do the work, under its deadline. One that panics has failed its attempt, not the engine.
@@ -135,19 +135,20 @@ func (j *job) handle() (r effect.Reply) {
 	return r
 }
 
-// land takes what the attempt came to, or that the engine itself has ended it.
-func (j *job) land(t *turn) {
-	if f, ok := j.a.flights[j.step]; ok && f.attempt == j.number {
-		delete(j.a.flights, j.step)
-	}
+// landing is the event that brings the end of the attempt home.
+func (j *job) landing() event {
+	in := &replied{step: j.step, attempt: j.number, reply: j.reply}
 	switch j.cause {
 	case errLeaving:
-		t.interrupted(j.step, j.number, j.reply.Usage)
+		in.end = endLeaving
 	case errSteered:
-		t.steered(j.step, j.number, j.reply)
-	default:
-		t.reply(j.step, j.number, j.reply)
+		in.end = endSteered
 	}
+	return event{in: in, parks: true, taken: func() {
+		if f, ok := j.a.flights[j.step]; ok && f.attempt == j.number {
+			delete(j.a.flights, j.step)
+		}
+	}}
 }
 
 // emit journals an event of the attempt, as long as it is the newest.
@@ -156,5 +157,5 @@ func (j *job) emit(kind string, data starlark.Value) {
 	if err != nil {
 		p = effect.MustEncode(starlark.String("an event that cannot be recorded: " + err.Error()))
 	}
-	j.e.post(j.a.run, event{parks: true, apply: func(t *turn) { t.event(j.step, j.number, kind, p) }})
+	j.e.post(j.a.run, event{in: &happened{j.step, j.number, kind, p}, parks: true})
 }

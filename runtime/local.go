@@ -286,7 +286,7 @@ func (e *Local) drop(a *actor) {
 
 // unload writes a resting run down and drops it from memory.
 func (a *actor) unload() {
-	a.post(event{apply: func(t *turn) {}, done: func(err error) {
+	a.post(event{in: woken{}, done: func(err error) {
 		if err != nil || a.s == nil || a.s.Status != Suspended || len(a.flights) > 0 || a.writeDown() != nil {
 			return
 		}
@@ -336,7 +336,7 @@ func (e *Local) Moving(soon time.Duration) bool {
 
 // ring lets a run look at its timers.
 func (e *Local) ring(run string) {
-	e.post(run, event{urgent: true, apply: func(*turn) {}, done: func(err error) {
+	e.post(run, event{in: woken{}, urgent: true, done: func(err error) {
 		if err != nil && e.ctx.Err() == nil {
 			e.log("run %s: its timers: %v", run, err)
 		}
@@ -409,18 +409,15 @@ func (e *Local) elsewhere(ctx context.Context, run, gate string, err error) erro
 	return own.help("open gates: %s", strings.Join(names, ", ")).call("").with(names)
 }
 
-func (e *Local) signal(ctx context.Context, s Signal) (receipt *Receipt, err error) {
-	var refused *Refusal
-	err = e.send(ctx, s.Run, event{apply: func(t *turn) {
-		receipt, refused = t.signal(CallerOf(ctx), s)
-	}})
-	if err == nil && refused != nil {
-		err = refused
-	}
-	if err != nil {
+func (e *Local) signal(ctx context.Context, s Signal) (*Receipt, error) {
+	in := &signalled{caller: CallerOf(ctx), signal: s}
+	if err := e.send(ctx, s.Run, event{in: in}); err != nil {
 		return nil, err
 	}
-	return receipt, nil
+	if in.refused != nil {
+		return nil, in.refused
+	}
+	return in.receipt, nil
 }
 
 // known finds what an idempotency key of a run stands for.

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"starling/lang/effect"
 )
@@ -16,43 +17,65 @@ func (e *Local) Move(ctx context.Context, r MoveRequest) (*Replayed, error) {
 	if err != nil {
 		return nil, err
 	}
-	hash := hashOf(r.Bundle)
-	p, err := e.programs.of(hash, func() ([]byte, error) { return r.Bundle, nil })
+	in := &moved{request: r, hash: hashOf(r.Bundle), by: CallerOf(ctx).Name}
+	if in.program, err = e.programs.of(in.hash, func() ([]byte, error) { return r.Bundle, nil }); err != nil {
+		return nil, checkFailed(err)
+	}
+	for {
+		if err := e.send(ctx, run, event{in: in}); err != nil {
+			return nil, err
+		}
+		switch {
+		case in.refused != nil:
+			return nil, in.refused
+		case in.wants == nil:
+			return in.replayed, nil
+		}
+		if in.past, err = e.pastFor(run, in); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// wanted says which past of a run a move is held against.
+type wanted struct {
+	behaviour uint32
+	settings  string // their hash
+	seq       uint64 // the newest record
+}
+
+// past is what a run did, and with what.
+type past struct {
+	wanted
+	journal []Record
+	host    *host // with the program that it is to go on with
+}
+
+// pastFor reads what a move is held against.
+func (e *Local) pastFor(run string, in *moved) (*past, error) {
+	p, err := e.programs.at(in.wants.behaviour, in.hash, func() ([]byte, error) { return in.request.Bundle, nil })
 	if err != nil {
 		return nil, checkFailed(err)
 	}
-	var done *Replayed
-	var refused error
-	err = e.send(ctx, run, event{apply: func(t *turn) {
-		m := mover{e: e, t: t, request: r, program: p, hash: hash, by: CallerOf(ctx).Name}
-		done, refused = m.move()
-	}})
-	if err == nil {
-		err = refused
+	settings, err := e.settings(in.wants.settings)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: its settings: %w", run, err)
 	}
+	journal, err := e.whole(run)
 	if err != nil {
 		return nil, err
 	}
-	return done, nil
+	return &past{*in.wants, journal, e.hosted(&host{run: run, program: p, settings: settings})}, nil
 }
 
-// mover moves the run of a turn.
-type mover struct {
-	e       *Local
-	t       *turn
-	request MoveRequest
-	program *program
-	hash    string // of the bundle
-	by      string
-}
-
-func (m *mover) move() (*Replayed, error) {
-	t, digest := m.t, hashOf([]byte("move "+m.hash))
-	if m.request.Key != "" {
-		if k, ok := t.known(m.request.Key); ok && k.Digest != digest {
-			return nil, refuse(ErrKeyConflict, "the key %q was used for another request", m.request.Key).help("use a new key for a new request")
+// move executes the journal with the other program, and puts the machine that comes of it in the place of the old one.
+func (t *turn) move(in *moved) (*Replayed, error) {
+	digest := hashOf([]byte("move " + in.hash))
+	if key := in.request.Key; key != "" {
+		if k, ok := t.known(key); ok && k.Digest != digest {
+			return nil, refuse(ErrKeyConflict, "the key %q was used for another request", key).help("use a new key for a new request")
 		} else if ok {
-			return m.document(nil, true), nil
+			return in.document(t.s, nil, true), nil
 		}
 	}
 	switch {
@@ -61,49 +84,40 @@ func (m *mover) move() (*Replayed, error) {
 	case t.s.Status != Suspended && !t.s.Status.Ended() || t.yielded:
 		return nil, refuse(ErrNotOpen, "run %s is %s; it can be moved while it rests", t.s.ID, t.s.Status).help("wait for it with: starling wait %s --for suspended", t.s.ID)
 	}
-	p, err := m.e.programs.at(t.s.Behaviour, m.hash, func() ([]byte, error) { return m.request.Bundle, nil })
-	if err != nil {
-		return nil, checkFailed(err)
+	wants := wanted{t.s.Behaviour, t.s.Settings, t.s.Seq - uint64(len(t.records))}
+	if in.wants = nil; in.past == nil || in.past.wanted != wants {
+		in.wants = &wants
+		return nil, nil
 	}
-	m.program = p
-	journal, err := m.e.whole(t.s.ID)
-	if err != nil {
-		return nil, err
-	}
-	journal = append(journal, t.records...)
-	settings, err := m.e.settings(t.s.Settings)
-	if err != nil {
-		return nil, fmt.Errorf("run %s: its settings: %w", t.s.ID, err)
-	}
-	h := m.e.hosted(&host{run: t.s.ID, program: m.program, settings: settings, kids: t.host.kids, lend: t.host.lend})
+	h := in.past.host
+	h.kids, h.lend = t.host.kids, t.host.lend
+	journal := slices.Concat(in.past.journal, t.records)
 	r, err := rehearse(h, journal, t.now, true)
 	if err != nil {
 		return nil, diverged(err)
 	}
-	moves := !t.s.Status.Ended() && t.s.Bundle != m.hash
-	if moves {
-		m.goOn(h, r)
-		t.remember(m.request.Key, keyed{Digest: digest, Receipt: &Receipt{Schema: Schema, Accepted: true, Run: t.s.ID, Seq: t.s.Seq}})
+	if !t.s.Status.Ended() && t.s.Bundle != in.hash {
+		t.moveOn(in, r)
+		t.remember(in.request.Key, keyed{Digest: digest, Receipt: &Receipt{Schema: Schema, Accepted: true, Run: t.s.ID, Seq: t.s.Seq}})
 	}
-	return m.document(journal, !t.s.Status.Ended()), nil
+	return in.document(t.s, journal, !t.s.Status.Ended()), nil
 }
 
-// goOn puts the machine that was replayed in the place of the old one. A run that was set aside has none until somebody lets it go on.
-func (m *mover) goOn(h *host, r *replayer) {
-	t := m.t
+// moveOn goes on with the machine that was replayed. A run that was set aside has none until somebody lets it go on.
+func (t *turn) moveOn(in *moved, r *replayer) {
 	var b effect.Object
-	t.record(RunMoved, "", b.Text("bundle", m.hash).Text("program", fmt.Sprintf("%x", m.program.code.Hash)).Text("script", m.request.Script).
-		Text("from", t.s.Program).Text("by", m.by).Payload())
-	t.keep(m.hash, m.request.Bundle)
+	t.record(RunMoved, "", b.Text("bundle", in.hash).Text("program", fmt.Sprintf("%x", r.h.program.code.Hash)).Text("script", in.request.Script).
+		Text("from", t.s.Program).Text("by", in.by).Payload())
+	t.keep(in.hash, in.request.Bundle)
 	if t.m == nil {
 		return
 	}
-	t.m, t.host, t.moved = r.m, h, true
+	t.m, t.host, t.moved = r.m, r.h, true
 }
 
 // document tells what was replayed.
-func (m *mover) document(journal []Record, moved bool) *Replayed {
-	d := replayed(&host{program: m.program}, m.t.s, journal)
+func (in *moved) document(s *state, journal []Record, moved bool) *Replayed {
+	d := replayed(&host{program: in.program}, s, journal)
 	d.Moved = moved
 	return d
 }

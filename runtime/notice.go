@@ -385,17 +385,7 @@ func (t *notifier) variable(n *notice, name string) (string, bool) {
 
 // settle records in the run what became of a notice, and drops its row with the same commit.
 func (t *notifier) settle(n *notice, as RecordType, failed *effect.Error) {
-	var b effect.Object
-	b.Text("id", n.ID).Text("channel", n.Channel).Int("tries", int64(n.Tries)).Raw("error", failed.Payload())
-	t.e.post(n.Run, event{urgent: true,
-		apply: func(turn *turn) {
-			if turn.s.Seq == 0 {
-				return // pruned, with the row
-			}
-			turn.record(as, n.Gate, b.Payload())
-			turn.writes = append(turn.writes, Write{n.key(), nil})
-		},
-		done: func(err error) { t.forget(n, err) }})
+	t.e.post(n.Run, event{in: &notified{n, as, failed}, urgent: true, done: func(err error) { t.forget(n, err) }})
 }
 
 // forget ends a notice. Where that could not be written down the next owner finds its row.

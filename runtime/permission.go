@@ -65,8 +65,8 @@ func (a *actor) ask(ctx context.Context, n *nap, step string, attempt int, l eff
 		defer mu.Unlock()
 		over = true
 	}()
-	a.e.post(a.run, event{parks: true,
-		apply: func(t *turn) {
+	a.e.post(a.run, event{in: &asked{step, attempt, question}, parks: true,
+		taken: func() {
 			if f, ok := a.flights[step]; ok && f.attempt == attempt {
 				f.asked[identityOf(question)] = func(granted bool) {
 					decided = true
@@ -74,7 +74,6 @@ func (a *actor) ask(ctx context.Context, n *nap, step string, attempt int, l eff
 					answered <- granted
 				}
 			}
-			t.ask(step, attempt, question)
 		},
 		done: func(err error) {
 			if err != nil {
@@ -99,33 +98,28 @@ func (a *actor) ask(ctx context.Context, n *nap, step string, attempt int, l eff
 }
 
 // takeBack withdraws a question that nobody waits for any more. One of an attempt that ends with this process stays for the attempt that follows.
-func (a *actor) takeBack(ctx context.Context, step string, attempt int, asked string) {
+func (a *actor) takeBack(ctx context.Context, step string, attempt int, question string) {
 	if context.Cause(ctx) == errLeaving {
 		return
 	}
-	a.e.post(a.run, event{parks: true, apply: func(t *turn) {
-		st, g := t.s.Steps[step], t.s.Gates[permissionGate(step)]
-		if st != nil && st.InFlight && st.Attempt == attempt && g != nil && identityOf(g.Args) == asked {
-			t.withdrawGate(g, "")
-		}
-	}})
+	a.e.post(a.run, event{in: &unasked{step, attempt, question}, parks: true})
 }
 
 // ask opens the gate of a question, unless it was decided before or is open.
 func (t *turn) ask(step string, attempt int, question effect.Payload) {
-	st := t.s.Steps[step]
-	if st == nil || !st.InFlight || st.Attempt != attempt || st.Stopped {
+	st := t.flying(step, attempt)
+	if st == nil || st.Stopped {
 		return // its context has ended
 	}
-	asked := identityOf(question)
+	same := identityOf(question)
 	for _, p := range st.Permissions {
-		if p.Asked == asked {
+		if p.Asked == same {
 			t.granted = append(t.granted, granted{step, p})
 			return
 		}
 	}
 	if g := t.s.Gates[permissionGate(step)]; g != nil {
-		if identityOf(g.Args) == asked {
+		if identityOf(g.Args) == same {
 			return
 		}
 		t.withdrawGate(g, "") // an attempt before has asked that

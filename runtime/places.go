@@ -85,7 +85,7 @@ func (p *places) change(do func()) {
 	}
 	p.mu.Unlock()
 	if run != "" {
-		p.e.post(run, event{urgent: true, apply: func(t *turn) { t.s.comeForward() }, done: func(error) {
+		p.e.post(run, event{in: vacancy{}, urgent: true, done: func(error) {
 			if p.missed(run) {
 				p.stand(run, false)
 			}

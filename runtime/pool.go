@@ -254,7 +254,7 @@ func (a *actor) release() {
 
 // makeRoom writes the run down and drops it from memory, unless it moves. Its attempts in flight go on.
 func (a *actor) makeRoom() {
-	a.post(event{apply: func(*turn) {}, done: func(err error) {
+	a.post(event{in: woken{}, done: func(err error) {
 		if err != nil || a.m == nil || a.yielded {
 			return
 		}

@@ -283,7 +283,7 @@ func (e *Local) adoptFork(ctx context.Context, r ForkRequest, id string, records
 		e.uncarry(id)
 		return err
 	}
-	return e.send(ctx, id, event{apply: (*turn).carried})
+	return e.send(ctx, id, event{in: forked{}})
 }
 
 // set reads what the new run has set otherwise: its inputs, or arguments of its first step, which its lineage then has.

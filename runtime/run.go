@@ -47,16 +47,18 @@ type actor struct {
 	borrows   bool    // it has a loan
 	held      int64   // by the machine when it left memory for others, bytes
 	deciding  *turn   // the one in progress
+	applied   int     // events that it has applied
 	abandoned bool    // the last turn was: what is urgent comes first now
 	kept      uint64  // where the journal begins, as far as known, or will once the trim in progress is over
 }
 
-// event is something that came in: what it does in a turn, and who is told when the turn is durable or has failed.
+// event is an input on its way, and who is told what becomes of it.
 type event struct {
-	apply  func(t *turn)
-	done   func(err error)
-	urgent bool // needs no machine: it is taken also while the machine is busy, and when there is none
-	parks  bool // what an attempt said or came to: it must not be lost, and waits while the run is set aside
+	in     input
+	taken  func()          // it is in the turn in progress
+	done   func(err error) // the turn is durable, or has failed
+	urgent bool            // needs no machine: it is taken also while the machine is busy, and when there is none
+	parks  bool            // what an attempt said or came to: it must not be lost, and waits while the run is set aside
 }
 
 func (ev event) rank() int {
@@ -228,7 +230,7 @@ func (a *actor) turn(events []event) (rest []event) {
 	}
 	events = a.admit(events)
 	t := &turn{s: a.s, m: a.m, host: a.host, now: a.e.now(), yielded: a.yielded}
-	a.deciding = t
+	a.deciding, a.applied = t, 0
 	defer func() { a.deciding = nil }()
 	defer t.leaveExchange()
 	err = guarded(func() error {
@@ -241,11 +243,11 @@ func (a *actor) turn(events []event) (rest []event) {
 	}
 	a.yielded = t.yielded
 	a.after(t)
-	tell(events[:t.taken], nil)
+	tell(events[:a.applied], nil)
 	if a.unfit != nil {
 		a.s = nil // look again when something comes in
 	}
-	return events[t.taken:]
+	return events[a.applied:]
 }
 
 // admit sorts out what must wait or be turned away, and puts what is urgent first.
@@ -279,16 +281,27 @@ func (a *actor) fill(t *turn, events []event, fresh bool) {
 		a.recover(t)
 	}
 	t.overdue()
-	t.take(events)
+	a.apply(t, events)
 	if a.yielded && t.yielded {
 		t.wake() // it was set aside in the middle of its work
 		t.slice()
 		t.overdue()
-		t.take(events)
+		a.apply(t, events)
 	}
 	if a.unfit == nil {
 		t.begin()
 		t.rest()
+	}
+}
+
+// apply applies events as far as there is room for them in a turn.
+func (a *actor) apply(t *turn, events []event) {
+	for ; a.applied < len(events) && t.takes(events[a.applied].urgent); a.applied++ {
+		ev := events[a.applied]
+		ev.in.apply(t)
+		if ev.taken != nil {
+			ev.taken()
+		}
 	}
 }
 
@@ -351,9 +364,9 @@ func (a *actor) discard(t *turn, events []event, err error) (rest []event) {
 		tell(events, err)
 		return nil
 	}
-	if t.taken < len(events) && !events[t.taken].parks {
-		tell(events[t.taken:t.taken+1], err)
-		events = slices.Delete(events, t.taken, t.taken+1)
+	if a.applied < len(events) && !events[a.applied].parks {
+		tell(events[a.applied:a.applied+1], err)
+		events = slices.Delete(events, a.applied, a.applied+1)
 	}
 	return events
 }
@@ -389,8 +402,8 @@ func (a *actor) after(t *turn) {
 	for _, step := range t.orphans {
 		a.e.orphan(a.run, step)
 	}
-	for _, ev := range t.later {
-		a.post(ev)
+	for _, in := range t.later {
+		a.post(event{in: in, parks: true})
 	}
 	a.announce()
 	if a.s.Status.Ended() && a.s.Trees {
@@ -399,7 +412,7 @@ func (a *actor) after(t *turn) {
 	a.offerAgain(t)
 	if a.goesOn() {
 		a.s = nil // load it with its machine
-		a.post(event{apply: func(*turn) {}})
+		a.post(event{in: woken{}})
 	}
 }
 

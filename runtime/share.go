@@ -17,15 +17,14 @@ import (
 func (a *actor) sharer(step string, attempt int) func(context.Context, effect.Payload) (
 	starlark.Value, *effect.Error) {
 	return func(ctx context.Context, args effect.Payload) (starlark.Value, *effect.Error) {
-		var out effect.Outcome
-		err := a.e.send(ctx, a.run, event{apply: func(t *turn) { out = t.share(step, attempt, args) }})
-		if err != nil {
+		in := &remembered{step: step, attempt: attempt, args: args}
+		if err := a.e.send(ctx, a.run, event{in: in}); err != nil {
 			return nil, effect.Errorf(effect.KindCancelled, "%s: the run's variables: %v", step, err)
 		}
-		if out.Err != nil {
-			return nil, out.Err
+		if in.outcome.Err != nil {
+			return nil, in.outcome.Err
 		}
-		v, err := out.Value.Value()
+		v, err := in.outcome.Value.Value()
 		if err != nil {
 			return nil, effect.Errorf(effect.KindRefused, "%s: the run's variables: %v", step, err)
 		}
@@ -35,8 +34,7 @@ func (a *actor) sharer(step string, attempt int) func(context.Context, effect.Pa
 
 // share does a function of memory.vars for an attempt that is in flight.
 func (t *turn) share(step string, attempt int, args effect.Payload) effect.Outcome {
-	st := t.s.Steps[step]
-	if st == nil || !st.InFlight || st.Attempt != attempt || st.Stopped {
+	if st := t.flying(step, attempt); st == nil || st.Stopped {
 		return effect.Outcome{Err: effect.Errorf(effect.KindCancelled, "%s: the attempt has ended", step)}
 	}
 	r := &effect.Request{Step: step, Kind: kindVars, Args: args}

@@ -209,23 +209,12 @@ func checkFailed(err error) *Refusal { return refuse(ErrCheckFailed, "%v", err).
 
 // begin makes the first turn of a run.
 func (e *Local) begin(ctx context.Context, id string, r StartRequest, p *program, inputs effect.Payload, parent string, depth int, show func(*state) error) error {
-	settings := settingsPayload(&r.Settings)
-	bundleHash, settingsHash := hashOf(r.Bundle), hashOf(settings)
 	e.carry(id, r.Env, false)
 	a := e.actor(id)
 	a.s, a.host = newState(id), e.hosted(&host{run: id, program: p, settings: &r.Settings, lend: a.lender()})
+	in := &started{request: &r, program: p, behaviour: e.env.Behaviour, inputs: inputs, by: CallerOf(ctx).Name, parent: parent, depth: depth}
 	var unseen error
-	err := e.send(ctx, id, event{apply: func(t *turn) {
-		first := effect.Object{}
-		first.Text("script", r.Script).Blob("bundle", bytesOf(bundleHash)).Blob("program", p.code.Hash[:]).Blob("settings", bytesOf(settingsHash)).
-			Raw("inputs", inputs).Text("by", CallerOf(ctx).Name).Text("parent", parent).Int("depth", int64(depth)).Flag("session", r.Session).
-			Int("behaviour", int64(e.env.Behaviour))
-		t.started(&first, &r)
-		t.keep(bundleHash, r.Bundle)
-		t.keep(settingsHash, settings)
-		t.writes = append(t.writes, r.names(id, parent, t.now)...)
-		t.launch()
-	}, done: func(err error) {
+	err := e.send(ctx, id, event{in: in, done: func(err error) {
 		if err == nil && show != nil {
 			unseen = show(a.s)
 		}
@@ -236,8 +225,14 @@ func (e *Local) begin(ctx context.Context, id string, r StartRequest, p *program
 	return cmp.Or(err, unseen)
 }
 
-// started makes the first record of a run, with its deadline if it has one.
-func (t *turn) started(first *effect.Object, r *StartRequest) {
+// begun makes the first record of a run, with its deadline if it has one, and lets its machine go.
+func (t *turn) begun(in *started) {
+	r, settings := in.request, settingsPayload(&in.request.Settings)
+	bundleHash, settingsHash := hashOf(r.Bundle), hashOf(settings)
+	var first effect.Object
+	first.Text("script", r.Script).Blob("bundle", bytesOf(bundleHash)).Blob("program", in.program.code.Hash[:]).Blob("settings", bytesOf(settingsHash)).
+		Raw("inputs", in.inputs).Text("by", in.by).Text("parent", in.parent).Int("depth", int64(in.depth)).Flag("session", r.Session).
+		Int("behaviour", int64(in.behaviour))
 	if r.Timeout > 0 {
 		first.Int("deadline", micros(t.now.Add(r.Timeout))).Text("overtime", string(r.Overtime))
 	}
@@ -245,6 +240,10 @@ func (t *turn) started(first *effect.Object, r *StartRequest) {
 	if r.Timeout > 0 {
 		t.timer(timerDeadline, "", t.now.Add(r.Timeout))
 	}
+	t.keep(bundleHash, r.Bundle)
+	t.keep(settingsHash, settings)
+	t.writes = append(t.writes, r.names(t.s.ID, in.parent, t.now)...)
+	t.launch()
 }
 
 // names are the rows by which a new run is found: in the order of starts, and by its key or the step that started it.

@@ -94,11 +94,7 @@ const maxTold = 64
 // taken records that the agent has a message.
 func (a *actor) taken(step string, attempt int, seq uint64) func() {
 	return func() {
-		a.e.post(a.run, event{parks: true, apply: func(t *turn) {
-			if st := t.s.Steps[step]; st != nil && st.InFlight && st.Attempt == attempt {
-				t.heard(st, seq)
-			}
-		}})
+		a.e.post(a.run, event{in: &heard{step, attempt, seq}, parks: true})
 	}
 }
 
@@ -108,7 +104,7 @@ func (t *turn) heard(st *step, seq uint64) {
 
 // steered takes back an attempt that was ended to go on with a message: it is not charged to the retries.
 func (t *turn) steered(name string, attempt int, r effect.Reply) {
-	if st := t.s.Steps[name]; st != nil && st.InFlight && st.Attempt == attempt {
+	if st := t.flying(name, attempt); st != nil {
 		t.ended(st, classSteered, effect.Reply{Session: r.Session, Usage: r.Usage}, nil)
 	}
 }

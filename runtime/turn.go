@@ -45,10 +45,9 @@ type turn struct {
 	tellings []telling         // messages for attempts in flight, to be delivered after the commit
 	notices  []*notice         // what somebody is to be told, after the commit
 	granted  []granted         // decisions for attempts in flight, to be delivered after the commit
-	later    []event           // to be taken in a further turn, after the commit
+	later    []input           // for a further turn, after the commit
 	work     map[string]bool   // steps whose row of pulled work may have changed
 	yielded  bool              // the machine has more to do, or an outcome is known that it has not been given
-	taken    int               // events that were applied
 	moved    bool              // the machine is that of another program
 	shut     []shutGate        // gates that were closed
 	lessons  []lesson          // for the circuit breakers of backends, which learn them with the commit
@@ -118,12 +117,8 @@ func (t *turn) keep(hash string, content []byte) {
 	t.blobs[hash] = content
 }
 
-// take applies events as far as they can be applied in this turn.
-func (t *turn) take(events []event) {
-	for ; t.taken < len(events) && !t.full() && (!t.yielded || events[t.taken].urgent); t.taken++ {
-		events[t.taken].apply(t)
-	}
-}
+// takes tells whether there is room for another input. An urgent one needs no machine.
+func (t *turn) takes(urgent bool) bool { return !t.full() && (!t.yielded || urgent) }
 
 // slice runs the machine to its next stop and records what it emitted; then settles what is known, until nothing is.
 func (t *turn) slice() {

@@ -262,17 +262,12 @@ func (t *turn) heartbeat(st *step, who []string, s Signal) (*Receipt, *Refusal) 
 
 // told journals events. Once the machine has more to do than one turn takes, the rest is for the next one.
 func (t *turn) told(st *step, events []workEvent) {
-	name, attempt := st.Step, st.Attempt
 	for i, ev := range events {
 		if !t.still() {
-			t.later = append(t.later, event{parks: true, apply: func(t *turn) {
-				if st := t.s.Steps[name]; st != nil && st.Attempt == attempt {
-					t.told(st, events[i:])
-				}
-			}})
+			t.later = append(t.later, &worked{st.Step, st.Attempt, events[i:]})
 			return
 		}
-		t.event(name, attempt, ev.kind, ev.data)
+		t.event(st.Step, st.Attempt, ev.kind, ev.data)
 	}
 }
 
