@@ -51,7 +51,7 @@ func (t *turn) beginReady() {
 		t.wake()
 		var b effect.Object
 		t.record(AttemptStarted, st.Step, b.Int("attempt", int64(st.Attempt+1)).Payload())
-		t.start = append(t.start, st)
+		t.effects.start = append(t.effects.start, st)
 	}
 }
 

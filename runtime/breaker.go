@@ -181,7 +181,7 @@ func (t *turn) leftAlone(backend string) (breaker, bool) {
 	case !t.host.quotas.probe(backend, t.now):
 		return t.host.quotas.breaker(backend), true
 	}
-	t.probes = append(t.probes, backend)
+	t.given.probes = append(t.given.probes, backend)
 	return b, false
 }
 

@@ -188,7 +188,7 @@ func (t *turn) carried() {
 	}
 	t.reconsider()
 	for _, st := range t.s.children {
-		t.children = append(t.children, st)
+		t.effects.children = append(t.effects.children, st)
 	}
 }
 

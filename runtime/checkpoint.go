@@ -80,11 +80,11 @@ type checkpoint struct {
 func (c *checkpoint) small() bool { return c != nil && len(c.bytes) <= smallCheckpoint }
 
 // checkpointDue makes a checkpoint if the turn should end with one. That it cannot be made costs time when the run is loaded, and nothing else.
-func (a *actor) checkpointDue(t *turn, length *tail) *checkpoint {
-	if a.s.Status.Ended() || a.s.Session || t.m == nil || len(t.records) == 0 { // a session is replayed chunk by chunk
+func (a *actor) checkpointDue(done *commit, length *tail) *checkpoint {
+	if a.s.Status.Ended() || a.s.Session || a.m == nil || len(done.records) == 0 { // a session is replayed chunk by chunk
 		return nil
 	}
-	long := t.moved || length.long(t.m.Steps()) // no older checkpoint serves a run that was moved
+	long := done.moved || length.long(a.m.Steps()) // no older checkpoint serves a run that was moved
 	if !long && (a.s.Status != Suspended || length.size > smallCheckpoint) {
 		return nil
 	}
@@ -92,7 +92,7 @@ func (a *actor) checkpointDue(t *turn, length *tail) *checkpoint {
 	if !long {
 		head = length
 	}
-	c, err := a.e.checkpoint(a.s, t.m, head)
+	c, err := a.e.checkpoint(a.s, a.m, head)
 	if err != nil {
 		a.e.log("%v", err)
 		return nil

@@ -6,46 +6,109 @@ import (
 	"fmt"
 )
 
-// commit makes a turn durable: its records, the rows that show its result, and a checkpoint when a small one is due, in one transaction. A large checkpoint
-// follows in transactions of its own.
-func (a *actor) commit(t *turn) error {
-	if len(t.records) == 0 && len(t.keys) == 0 && !a.recovered {
+// commit makes durable what a turn leaves: its records, the rows that show its result, and a checkpoint
+// when a small one is due, in one transaction. A large checkpoint follows in transactions of its own.
+func (a *actor) commit(c *commit) error {
+	if c.empty() && !a.recovered {
 		return nil
 	}
-	b := &Batch{Writes: t.writes}
-	length := a.journal(b, t)
-	row := a.index(b, t)
-	b.Writes = append(b.Writes, a.e.breakers.rows(t.lessons, t.now)...)
-	for _, step := range t.orphans {
-		b.Writes = append(b.Writes, Write{orphanKey(a.run, step), []byte{}})
-	}
-	t.showStatus()
-	for key, k := range t.keys {
-		text, _ := json.Marshal(k) // plain data
-		b.Writes = append(b.Writes, Write{[]byte(prefixKey + a.run + "/" + key), text})
-	}
+	b := &Batch{Writes: c.rows}
+	length := a.journal(b, c.records)
+	b.Writes = append(b.Writes, a.e.ledger.rows(a.run, c.spent)...)
+	b.Writes = append(b.Writes, a.e.breakers.rows(c.lessons, c.at)...)
 	if a.recovered {
 		b.Writes = append(b.Writes, Write{[]byte(prefixRecovery + a.run), nil})
 	}
-	c := a.checkpointDue(t, &length)
-	if c.small() {
-		c.ride(a, b)
+	point := a.checkpointDue(c, &length)
+	if point.small() {
+		point.ride(a, b)
 	}
-	fresh, named := a.e.naming(t.blobs)
+	fresh, named := a.e.naming(c.blobs)
 	for hash, content := range fresh {
 		b.Writes = append(b.Writes, Write{[]byte(prefixBlob + hash), content})
 	}
+	if len(c.later) > 0 {
+		a.e.lists.cleaning.Add(1)
+	}
 	err := a.e.commit(context.Background(), b)
-	a.clean(t, err)
+	a.e.clean(c.later, err)
 	named(err)
 	if err != nil {
 		return fmt.Errorf("run %s: %w", a.run, err)
 	}
-	a.e.ledger.learn(t.s)
-	a.e.breakers.learn(t.lessons, t.now)
-	a.recovered, a.row, a.tail = false, row, length
+	a.e.ledger.learn(a.run, c.spent)
+	a.e.breakers.learn(c.lessons, c.at)
+	a.recovered, a.row, a.tail = false, c.row, length
 	a.trimSoon()
-	return a.checkpointed(c)
+	return a.checkpointed(point)
+}
+
+// journal adds records to the batch and tells how long the journal behind the newest checkpoint is then.
+func (a *actor) journal(b *Batch, records []Record) tail {
+	length := a.tail
+	if len(records) == 0 {
+		return length
+	}
+	first, last := records[0].Seq, records[len(records)-1].Seq
+	size := 0
+	for i := range records {
+		size += len(records[i].Data)
+	}
+	value := make([]byte, checksumSize, size+64*len(records))
+	for i := range records {
+		value = appendRecord(value, &records[i])
+	}
+	b.Fences = append(b.Fences, Fence{Run: a.run, Expect: first - 1, Next: last})
+	b.Writes = append(b.Writes, Write{seqKey(prefixJournal, a.run, first), seal(value)})
+	length.records += len(records)
+	length.bytes += len(value)
+	return length
+}
+
+// finish lists the rows by which what a turn has decided is found, and gives what it leaves.
+func (t *turn) finish() *commit {
+	t.at, t.row = t.now, t.had
+	if len(t.records) > 0 || len(t.keys) > 0 {
+		t.index()
+	}
+	return &t.commit
+}
+
+// index adds the rows that answer questions about the run without loading it.
+func (t *turn) index() {
+	run := t.s.ID
+	for i := range t.records {
+		r := &t.records[i]
+		switch r.Type {
+		case GateOpened:
+			t.rows = append(t.rows, Write{inboxKey(run, r.Step), appendRecord(nil, r)}, listed(run, r, r.view()))
+		case GateEscalated:
+			if g := t.s.Gates[r.Step]; g != nil {
+				row := Record{Time: g.OpenedAt, Type: GateOpened, Step: r.Step, Data: g.payload()}
+				t.rows = append(t.rows, Write{inboxKey(run, r.Step), appendRecord(nil, &row)}, listed(run, &row, row.view()))
+			}
+		case GateDecided, GateWithdrawn:
+			t.rows = append(t.rows, Write{inboxKey(run, r.Step), nil})
+			t.rows = append(t.rows, closed(run, r)...)
+		}
+	}
+	t.unlisted()
+	t.noticed()
+	for step := range t.work {
+		t.rows = append(t.rows, Write{workKey(run, step), t.s.workRow(step)})
+	}
+	for _, step := range t.effects.orphans {
+		t.rows = append(t.rows, Write{orphanKey(run, step), []byte{}})
+	}
+	if t.row = t.s.row(); t.row != t.had {
+		t.rows = append(t.rows, Write{runKey(run), append(appendMicros(nil, t.now), t.s.summary()...)})
+	}
+	t.showStatus()
+	for key, k := range t.keys {
+		text, _ := json.Marshal(k) // plain data
+		t.rows = append(t.rows, Write{[]byte(prefixKey + run + "/" + key), text})
+	}
+	t.spent = t.s.spentDaily()
 }
 
 // showStatus puts into the receipts of a turn how the run stands at its end; one that repeats another of them says the same.
@@ -56,54 +119,6 @@ func (t *turn) showStatus() {
 	for _, r := range t.again {
 		r.Status = t.s.Status
 	}
-}
-
-// journal adds the records to the batch and tells how long the journal behind the newest checkpoint is then.
-func (a *actor) journal(b *Batch, t *turn) tail {
-	length := a.tail
-	if len(t.records) == 0 {
-		return length
-	}
-	first, last := t.records[0].Seq, t.records[len(t.records)-1].Seq
-	value := make([]byte, checksumSize, t.size+64*len(t.records))
-	for i := range t.records {
-		value = appendRecord(value, &t.records[i])
-	}
-	b.Fences = append(b.Fences, Fence{Run: a.run, Expect: first - 1, Next: last})
-	b.Writes = append(b.Writes, Write{seqKey(prefixJournal, a.run, first), seal(value)})
-	length.records += len(t.records)
-	length.bytes += len(value)
-	return length
-}
-
-// index adds the rows that answer questions about the run without loading it, and returns what the run's own follows from.
-func (a *actor) index(b *Batch, t *turn) row {
-	for i := range t.records {
-		r := &t.records[i]
-		switch r.Type {
-		case GateOpened:
-			b.Writes = append(b.Writes, Write{inboxKey(a.run, r.Step), appendRecord(nil, r)}, listed(a.run, r, r.view()))
-		case GateEscalated:
-			if g := t.s.Gates[r.Step]; g != nil {
-				row := Record{Time: g.OpenedAt, Type: GateOpened, Step: r.Step, Data: g.payload()}
-				b.Writes = append(b.Writes, Write{inboxKey(a.run, r.Step), appendRecord(nil, &row)}, listed(a.run, &row, row.view()))
-			}
-		case GateDecided, GateWithdrawn:
-			b.Writes = append(b.Writes, Write{inboxKey(a.run, r.Step), nil})
-			b.Writes = append(b.Writes, closed(a.run, r)...)
-		}
-	}
-	a.unlisted(b, t)
-	b.Writes = append(b.Writes, a.e.ledger.rows(t.s)...)
-	b.Writes = append(b.Writes, a.noticed(t)...)
-	for step := range t.work {
-		b.Writes = append(b.Writes, Write{workKey(a.run, step), t.s.workRow(step)})
-	}
-	row := t.s.row()
-	if row != a.row {
-		b.Writes = append(b.Writes, Write{runKey(a.run), append(appendMicros(nil, t.now), t.s.summary()...)})
-	}
-	return row
 }
 
 func inboxKey(run, gate string) []byte { return []byte(prefixInbox + run + "/" + gate) }

@@ -84,7 +84,7 @@ func (t *turn) perform(st *step) (value effect.Payload, found bool, err *effect.
 
 // write adds a row to the commit of the turn.
 func (t *turn) write(key []byte, value effect.Payload) {
-	t.writes = append(t.writes, Write{key, value})
+	t.rows = append(t.rows, Write{key, value})
 	t.size += len(value)
 }
 
@@ -146,15 +146,17 @@ func (e *Local) rouse(queue string) {
 	}
 }
 
-// offerAgain tells the runs that wait what a committed turn has put into a queue or, by ending its run, given back. Whoever was looking when the run ended is known to wait before it is told.
-func (a *actor) offerAgain(t *turn) {
-	if t.pushed != "" {
-		a.e.rouse(t.pushed)
+// offerAgain tells the runs that wait what a commit has put into a queue or, by ending its run, given
+// back; holds says that the turn has the commons still. Whoever was looking when the run ended is known
+// to wait before it is told.
+func (a *actor) offerAgain(c *commit, holds bool) {
+	if c.effects.pushed != "" {
+		a.e.rouse(c.effects.pushed)
 	}
 	if !a.s.Queues || !a.s.Status.Ended() {
 		return
 	}
-	if !t.exchanging {
+	if !holds {
 		a.e.exchange.lock()
 		defer a.e.exchange.unlock()
 	}

@@ -145,42 +145,36 @@ type shutGate struct {
 // cancel may, is one commit, which has no room for these: they are removed behind it.
 const maxShut = 1000
 
-// unlisted adds to a turn's batch what its gates and its end change in the index.
-func (a *actor) unlisted(b *Batch, t *turn) {
+// unlisted is what the gates that a turn has closed, and its end, change in the index.
+func (t *turn) unlisted() {
+	entries := make([]Write, 0, len(t.shut))
+	for _, g := range t.shut {
+		entries = append(entries, Write{openKey(g.OpenedAt, t.s.ID, g.name), nil})
+	}
 	if len(t.shut) <= maxShut {
-		b.Writes = append(b.Writes, a.entries(t.shut)...)
+		t.rows = append(t.rows, entries...)
 	} else {
-		a.e.lists.cleaning.Add(1)
-		b.Writes = append(b.Writes, Write{[]byte(keyIndex), nil}) // a crash has the next owner make it anew
+		t.later = entries
+		t.rows = append(t.rows, Write{[]byte(keyIndex), nil}) // a crash has the next owner make it anew
 	}
-	if t.s.Status.Ended() && !a.row.status.Ended() {
-		b.Writes = append(b.Writes, Write{liveKey(t.s.Started, a.run), nil})
+	if t.s.Status.Ended() && !t.had.status.Ended() {
+		t.rows = append(t.rows, Write{liveKey(t.s.Started, t.s.ID), nil})
 	}
 }
 
-// entries are the writes that take gates out of the index.
-func (a *actor) entries(shut []shutGate) []Write {
-	writes := make([]Write, 0, len(shut))
-	for _, g := range shut {
-		writes = append(writes, Write{openKey(g.OpenedAt, a.run, g.name), nil})
-	}
-	return writes
-}
-
-// clean removes the entries of a turn that has closed very many gates; err is what became of its
-// commit.
-func (a *actor) clean(t *turn, err error) {
-	if len(t.shut) <= maxShut {
+// clean removes entries of the index behind a commit; err is what became of that.
+func (e *Local) clean(writes []Write, err error) {
+	if len(writes) == 0 {
 		return
 	}
-	for writes := a.entries(t.shut); len(writes) > 0 && err == nil; {
+	for len(writes) > 0 && err == nil {
 		n := min(sweepBatch, len(writes))
-		err = a.e.commit(context.Background(), &Batch{Writes: writes[:n:n]})
+		err = e.commit(context.Background(), &Batch{Writes: writes[:n:n]})
 		writes = writes[n:]
 	}
-	a.e.lists.cleaning.Add(-1)
+	e.lists.cleaning.Add(-1)
 	if err == nil {
-		a.e.lists.unmarked.Store(true)
+		e.lists.unmarked.Store(true)
 	}
 }
 

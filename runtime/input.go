@@ -1,6 +1,9 @@
 package runtime
 
-import "starling/lang/effect"
+import (
+	"starling/lang/effect"
+	"starling/lang/vm"
+)
 
 // An input is what a run is told: data, with which a turn does what follows from it, and into which it
 // puts what is to be answered. Nothing else comes into a turn.
@@ -25,6 +28,35 @@ type started struct {
 }
 
 func (in *started) apply(t *turn) { t.begun(in) }
+
+// recovered tells a run that it was loaded by a process that knows of it only what is durable.
+type recovered struct {
+	orphan string          // the parent that waits for it no more, "" if none has stopped waiting
+	rest   *vm.Stop        // what the machine has said beyond a journal that was cut, nil for nothing
+	flying map[string]bool // steps whose attempts are in flight in this process
+}
+
+func (in *recovered) apply(t *turn) {
+	if t.s.Status.Ended() {
+		return
+	}
+	if in.orphan != "" {
+		t.cancelRun([]string{"run:" + in.orphan}, "its parent ended")
+		return
+	}
+	if in.rest != nil {
+		t.stopped(*in.rest)
+	}
+	for _, st := range t.s.inOrder() {
+		if st.InFlight && !in.flying[st.Step] && st.Claim == 0 {
+			t.uncertain(st, "the process that ran it ended")
+		}
+	}
+	if t.still() {
+		t.slice()
+	}
+	t.carried()
+}
 
 // resumed tells a run that somebody drives it from now on.
 type resumed struct{}
@@ -251,7 +283,7 @@ func (in *notified) apply(t *turn) {
 	var b effect.Object
 	b.Text("id", n.ID).Text("channel", n.Channel).Int("tries", int64(n.Tries)).Raw("error", in.failed.Payload())
 	t.record(in.as, n.Gate, b.Payload())
-	t.writes = append(t.writes, Write{n.key(), nil})
+	t.rows = append(t.rows, Write{n.key(), nil})
 }
 
 // flying is a step whose newest attempt is in flight and has this number, nil if there is none.

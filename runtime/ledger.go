@@ -47,31 +47,44 @@ func (l *ledger) others(key, run string) Usage {
 }
 
 // rows lists what a commit of a run changes, and drops days that are long over.
-func (l *ledger) rows(s *state) (writes []Write) {
-	l.each(s, func(key, day string, u Usage) {
-		if l.spent[key][s.ID] != u {
-			writes = append(writes, Write{ledgerKey(key, s.ID), u.payload(0)})
+func (l *ledger) rows(run string, spent map[string]Usage) (writes []Write) {
+	if len(spent) == 0 {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.read()
+	for key, u := range spent {
+		if l.spent[key][run] != u {
+			_, day := cutDay(key)
+			writes = append(writes, Write{ledgerKey(key, run), u.payload(0)})
 			writes = append(writes, l.expired(day)...)
 		}
-	})
+	}
 	return writes
 }
 
 // learn takes what a run has spent as of its commit.
-func (l *ledger) learn(s *state) {
-	l.each(s, func(key, _ string, u Usage) { l.count(key, s.ID, u) })
-}
-
-// each calls fn with what a run has spent on a day, holding the mutex.
-func (l *ledger) each(s *state, fn func(key, day string, u Usage)) {
+func (l *ledger) learn(run string, spent map[string]Usage) {
+	if len(spent) == 0 {
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.read()
+	for key, u := range spent {
+		l.count(key, run, u)
+	}
+}
+
+// spentDaily is all that a run has spent under daily budgets, by their keys, nil for nothing.
+func (s *state) spentDaily() (spent map[string]Usage) {
 	for key, u := range s.Spent {
 		if _, day := cutDay(key); day != "" {
-			l.read()
-			fn(key, day, u)
+			put(&spent, key, u)
 		}
 	}
+	return spent
 }
 
 // expired drops what was spent long before a day. The store forgets it with the commit; should that

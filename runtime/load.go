@@ -256,28 +256,20 @@ func (e *Local) rebuild(h *host, sv *saved) (*vm.Machine, *vm.Stop, *saved, erro
 	}
 }
 
-// recover is what comes before all else after a load.
-func (a *actor) recover(t *turn) {
-	if t.s.Status.Ended() {
-		return
+// recovery is what a run is told that was just loaded, nil for one that was in memory.
+func (a *actor) recovery(fresh bool) *recovered {
+	if !fresh {
+		return nil
 	}
-	if parent, step, child := cutParent(t.s.Parent); child && a.e.orphaned(parent, step) {
-		t.cancelRun([]string{"run:" + parent}, "its parent ended")
-		return
+	in := &recovered{rest: a.rest, flying: map[string]bool{}}
+	a.rest = nil
+	for step := range a.flights {
+		in.flying[step] = true
 	}
-	if a.rest != nil {
-		t.stopped(*a.rest)
-		a.rest = nil
+	if parent, step, child := cutParent(a.s.Parent); child && a.e.orphaned(parent, step) {
+		in.orphan = parent
 	}
-	for _, st := range t.s.inOrder() {
-		if _, flying := a.flights[st.Step]; st.InFlight && !flying && st.Claim == 0 {
-			t.uncertain(st, "the process that ran it ended")
-		}
-	}
-	if t.still() {
-		t.slice()
-	}
-	t.carried()
+	return in
 }
 
 // maxRecoveries is how often a run may bring its process down before it is set aside.
@@ -319,10 +311,10 @@ func (a *actor) setAside(why string) error {
 	}
 	a.m, a.recovered, a.host = nil, true, a.e.hosted(&host{run: a.run})
 	a.keep(sv.fold(), sv)
-	t := &turn{s: a.s, host: a.host, now: a.e.now()}
+	t := &turn{s: a.s, host: a.host, now: a.e.now(), had: a.row}
 	t.openSystemGate(gateQuarantine, "", "The run was set aside: "+why+". Retry lets it go on, skip cancels it, fail ends it as failed.")
 	t.rest()
-	err = a.commit(t)
+	err = a.commit(t.finish())
 	a.s = nil
 	return err
 }

@@ -79,30 +79,32 @@ const (
 	noticeHands  = 8 // tries at a time, of one channel
 )
 
-// noticed lists the rows of what somebody is to be told of a turn, and has them told after the commit.
-func (a *actor) noticed(t *turn) (writes []Write) {
-	if a.host == nil || a.host.settings == nil || len(a.host.settings.Notify) == 0 {
-		return nil
+// noticed lists what somebody is to be told of a turn.
+func (t *turn) noticed() {
+	if t.host == nil || t.host.settings == nil || len(t.host.settings.Notify) == 0 {
+		return
 	}
 	shut := map[string]*gate{}
 	for _, g := range t.shut {
 		shut[g.name] = g.gate
 	}
-	starter := sync.OnceValue(func() string { return a.starter(t.s) })
+	starter := ""
 	for i := range t.records {
 		r := &t.records[i]
 		kind, body := t.notable(r, shut[r.Step])
 		if kind == "" {
 			continue
 		}
-		body.StartedBy = starter()
-		for _, n := range a.host.settings.Notify {
+		if starter == "" {
+			starter = t.starter()
+		}
+		body.StartedBy = starter
+		for _, n := range t.host.settings.Notify {
 			if wants(&n, kind, &body) {
-				writes = append(writes, t.tellAbout(n.Channel, r, kind, body))
+				t.tellAbout(n.Channel, r, kind, body)
 			}
 		}
 	}
-	return writes
 }
 
 // wants tells whether a channel is told of something.
@@ -112,14 +114,12 @@ func wants(n *effect.Notice, kind string, body *noticeBody) bool {
 		(n.StartedBy == nil || slices.Contains(n.StartedBy, body.StartedBy))
 }
 
-// starter is who has started a run: of a child run, the one at the top.
-func (a *actor) starter(s *state) string {
-	parent, _, child := cutParent(s.Parent)
-	if !child {
-		return s.By
+// starter is who has started the run: of a child run, the one at the top.
+func (t *turn) starter() string {
+	if parent, _, child := cutParent(t.s.Parent); child {
+		return t.host.world.starter(parent)
 	}
-	top, _ := a.e.tops().of(parent, "")
-	return top.StartedBy
+	return t.s.By
 }
 
 // notable says what kind of notice a record is, "" for none. shut is the gate that it has closed.
@@ -166,8 +166,8 @@ func gateNotice(run string, g *gate) *noticeGate {
 	return &noticeGate{Gate: g.Name, Address: d.Address, Prompt: d.Prompt, Options: d.Options, Target: g.target(args), Deadline: d.Deadline, AnswerWith: d.AnswerWith}
 }
 
-// tellAbout is the row of one notice. A budget that many steps reach has one id, so that who is told of it twice knows.
-func (t *turn) tellAbout(channel string, r *Record, kind string, body noticeBody) Write {
+// tellAbout adds one notice, with its row. A budget that many steps reach has one id, so that who is told of it twice knows.
+func (t *turn) tellAbout(channel string, r *Record, kind string, body noticeBody) {
 	what := fmt.Sprint(r.Seq)
 	if kind == effect.NoticeBudget && body.Gate == nil {
 		what = hashOf([]byte(r.view().Text("budget")))[:12]
@@ -181,8 +181,8 @@ func (t *turn) tellAbout(channel string, r *Record, kind string, body noticeBody
 			n.Level = g.Level
 		}
 	}
-	t.notices = append(t.notices, n)
-	return n.write()
+	t.effects.notices = append(t.effects.notices, n)
+	t.rows = append(t.rows, n.write())
 }
 
 func (n *notice) key() []byte { return []byte(prefixNotice + n.Run + "/" + n.ID) }

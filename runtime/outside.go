@@ -40,6 +40,11 @@ func (e *Local) status(run string) (Status, error) {
 	return row.Status, err
 }
 
+func (e *Local) starter(run string) string {
+	top, _ := e.tops().of(run, "")
+	return top.StartedBy
+}
+
 func (e *Local) equip(at *effect.Attempt) {
 	run := at.Run
 	at.Store = e.store.Info().Path

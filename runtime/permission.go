@@ -114,7 +114,7 @@ func (t *turn) ask(step string, attempt int, question effect.Payload) {
 	same := identityOf(question)
 	for _, p := range st.Permissions {
 		if p.Asked == same {
-			t.granted = append(t.granted, granted{step, p})
+			t.effects.granted = append(t.effects.granted, granted{step, p})
 			return
 		}
 	}
@@ -137,7 +137,7 @@ type granted struct {
 func (t *turn) decidePermission(name, step, choice string, b *effect.Object) {
 	p := permission{identityOf(t.s.Gates[name].Args), choice == "approve"}
 	t.record(GateDecided, name, b.Text("permission", step).Text("asked", p.Asked).Flag("granted", p.Granted).Payload())
-	t.granted = append(t.granted, granted{step, p})
+	t.effects.granted = append(t.effects.granted, granted{step, p})
 }
 
 // grant tells the attempt in flight what was decided.

@@ -111,7 +111,7 @@ func (t *turn) placed(st *step) bool {
 		return false
 	}
 	st.placed = true
-	t.places = append(t.places, st)
+	t.given.slots = append(t.given.slots, st)
 	return true
 }
 
@@ -135,9 +135,9 @@ func (s *state) comeForward() {
 	}
 }
 
-// vacate gives back the places of a turn that it has begun nothing with.
-func (a *actor) vacate(t *turn) {
-	for _, st := range t.places {
+// vacate gives back the places that nothing was begun with.
+func (a *actor) vacate(g *given) {
+	for _, st := range g.slots {
 		if st.placed {
 			st.placed = false
 			a.e.places.give(a.run)

@@ -138,7 +138,7 @@ func (q *queueCall) push() (effect.Payload, error) {
 	}
 	for _, w := range writes {
 		q.write(w.Key, w.Value)
-		q.pushed = q.queue
+		q.effects.pushed = q.queue
 	}
 	return effect.MustEncode(starlark.MakeUint64(id)), nil
 }
@@ -149,7 +149,7 @@ func (q *queueCall) giveBack(it *item) {
 	if q.args.Has("value") {
 		it.Value = q.args.Raw("value")
 	}
-	q.pushed = q.queue
+	q.effects.pushed = q.queue
 }
 
 // take gives the oldest item that nobody holds, or the one with the number that was asked for.

@@ -47,7 +47,6 @@ type actor struct {
 	borrows   bool    // it has a loan
 	held      int64   // by the machine when it left memory for others, bytes
 	deciding  *turn   // the one in progress
-	applied   int     // events that it has applied
 	abandoned bool    // the last turn was: what is urgent comes first now
 	kept      uint64  // where the journal begins, as far as known, or will once the trim in progress is over
 }
@@ -229,25 +228,54 @@ func (a *actor) turn(events []event) (rest []event) {
 		return nil
 	}
 	events = a.admit(events)
-	t := &turn{s: a.s, m: a.m, host: a.host, now: a.e.now(), yielded: a.yielded}
-	a.deciding, a.applied = t, 0
+	t := &turn{s: a.s, m: a.m, host: a.host, now: a.e.now(), had: a.row, yielded: a.yielded}
+	a.deciding = t
+	var c *commit
+	in := &queue{events: events}
 	defer func() { a.deciding = nil }()
 	defer t.leaveExchange()
 	err = guarded(func() error {
-		a.fill(t, events, fresh)
+		c = t.process(in, a.recovery(fresh), a.unfit != nil)
 		a.m, a.host = t.m, t.host // it may have begun, or have been moved
-		return a.commit(t)
+		return a.commit(c)
 	})
 	if err != nil {
-		return a.discard(t, events, err)
+		return a.discard(&t.given, in, err)
 	}
 	a.yielded = t.yielded
-	a.after(t)
-	tell(events[:a.applied], nil)
+	a.after(c)
+	a.offerAgain(c, t.exchanging)
+	if a.goesOn() {
+		a.s = nil // load it with its machine
+		a.post(event{in: woken{}})
+	}
+	tell(events[:in.applied], nil)
 	if a.unfit != nil {
 		a.s = nil // look again when something comes in
 	}
-	return events[a.applied:]
+	return events[in.applied:]
+}
+
+// queue is events in a turn.
+type queue struct {
+	events  []event
+	applied int
+}
+
+func (q *queue) next() (input, bool) {
+	if q.applied == len(q.events) {
+		return nil, false
+	}
+	ev := &q.events[q.applied]
+	return ev.in, ev.urgent
+}
+
+func (q *queue) taken() {
+	ev := &q.events[q.applied]
+	q.applied++
+	if ev.taken != nil {
+		ev.taken()
+	}
 }
 
 // admit sorts out what must wait or be turned away, and puts what is urgent first.
@@ -273,36 +301,6 @@ func (a *actor) admit(events []event) []event {
 		slices.SortStableFunc(events, func(x, y event) int { return cmp.Compare(x.rank(), y.rank()) })
 	}
 	return events
-}
-
-// fill applies what can be applied: a recovery first, timers before signals, and where the machine has yielded its next slice before all that needs it.
-func (a *actor) fill(t *turn, events []event, fresh bool) {
-	if fresh && a.unfit == nil {
-		a.recover(t)
-	}
-	t.overdue()
-	a.apply(t, events)
-	if a.yielded && t.yielded {
-		t.wake() // it was set aside in the middle of its work
-		t.slice()
-		t.overdue()
-		a.apply(t, events)
-	}
-	if a.unfit == nil {
-		t.begin()
-		t.rest()
-	}
-}
-
-// apply applies events as far as there is room for them in a turn.
-func (a *actor) apply(t *turn, events []event) {
-	for ; a.applied < len(events) && t.takes(events[a.applied].urgent); a.applied++ {
-		ev := events[a.applied]
-		ev.in.apply(t)
-		if ev.taken != nil {
-			ev.taken()
-		}
-	}
 }
 
 // poisoned is a panic of the machine or of a decision.
@@ -342,10 +340,11 @@ func tell(events []event, err error) {
 
 // discard throws state and machine away: what is not durable has not happened. A panic sets the run aside; the event that brought it about is answered with it, the
 // others are taken again.
-func (a *actor) discard(t *turn, events []event, err error) (rest []event) {
+func (a *actor) discard(g *given, in *queue, err error) (rest []event) {
+	events := in.events
 	a.s, a.m, a.yielded = nil, nil, false
-	a.vacate(t)
-	for _, backend := range t.probes {
+	a.vacate(g)
+	for _, backend := range g.probes {
 		a.e.breakers.unprobe(backend)
 	}
 	if a.abandoned = err == errAbandoned; a.abandoned && a.e.leaving.Load() {
@@ -364,55 +363,51 @@ func (a *actor) discard(t *turn, events []event, err error) (rest []event) {
 		tell(events, err)
 		return nil
 	}
-	if a.applied < len(events) && !events[a.applied].parks {
-		tell(events[a.applied:a.applied+1], err)
-		events = slices.Delete(events, a.applied, a.applied+1)
+	if in.applied < len(events) && !events[in.applied].parks {
+		tell(events[in.applied:in.applied+1], err)
+		events = slices.Delete(events, in.applied, in.applied+1)
 	}
 	return events
 }
 
-// after does what the committed turn asked for.
-func (a *actor) after(t *turn) {
-	for _, step := range t.abort {
+// after does what a commit asks for, now that it is durable.
+func (a *actor) after(c *commit) {
+	do := &c.effects
+	for _, step := range do.abort {
 		if f, ok := a.flights[step]; ok {
 			delete(a.flights, step)
 			f.end(errWithdrawn)
 		}
 	}
-	for _, tl := range t.tellings {
+	for _, tl := range do.tellings {
 		a.deliver(tl)
 	}
-	for _, n := range t.notices {
+	for _, n := range do.notices {
 		a.e.notices.add(n, a.e.environment(a.run))
 	}
-	for _, g := range t.granted {
+	for _, g := range do.granted {
 		a.grant(g)
 	}
-	for _, st := range t.start {
+	for _, st := range do.start {
 		if a.s.Steps[st.Step] == st && st.InFlight {
 			a.launch(st)
 		}
 	}
-	a.vacate(t)
-	for _, st := range t.children {
+	a.vacate(&c.given)
+	for _, st := range do.children {
 		if a.s.Steps[st.Step] == st && a.m != nil && !a.host.draining() { // of a run that was set aside they are looked after when it goes on
 			a.e.startChild(a.run, a.host, a.s.Depth, st)
 		}
 	}
-	for _, step := range t.orphans {
+	for _, step := range do.orphans {
 		a.e.orphan(a.run, step)
 	}
-	for _, in := range t.later {
+	for _, in := range do.inputs {
 		a.post(event{in: in, parks: true})
 	}
 	a.announce()
 	if a.s.Status.Ended() && a.s.Trees {
 		a.e.forsake(a.run, a.host.settings)
-	}
-	a.offerAgain(t)
-	if a.goesOn() {
-		a.s = nil // load it with its machine
-		a.post(event{in: woken{}})
 	}
 }
 

@@ -242,7 +242,7 @@ func (t *turn) begun(in *started) {
 	}
 	t.keep(bundleHash, r.Bundle)
 	t.keep(settingsHash, settings)
-	t.writes = append(t.writes, r.names(t.s.ID, in.parent, t.now)...)
+	t.rows = append(t.rows, r.names(t.s.ID, in.parent, t.now)...)
 	t.launch()
 }
 

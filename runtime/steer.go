@@ -70,7 +70,7 @@ func (st *step) goOn() {
 // tell hands a message that was just recorded to the attempt in flight, if its backend can be told.
 func (t *turn) tell(st *step, seq uint64, message string) {
 	if st.InFlight && st.Claim == 0 && st.steering() != effect.SteerNone {
-		t.tellings = append(t.tellings, telling{st.Step, steer{Seq: seq, Message: message}})
+		t.effects.tellings = append(t.effects.tellings, telling{st.Step, steer{Seq: seq, Message: message}})
 	}
 }
 
@@ -143,7 +143,7 @@ func (t *turn) carryOut(st *step, seq uint64, message string) {
 	case !st.Stopped:
 		t.tell(st, seq, message)
 	case st.InFlight:
-		t.abort = append(t.abort, st.Step)
+		t.effects.abort = append(t.effects.abort, st.Step)
 		t.ended(st, classOK, effect.Reply{}, nil)
 	}
 }

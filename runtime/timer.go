@@ -150,7 +150,7 @@ func (t *turn) fire(tm *timer) {
 	case tm.Purpose == timerEscalate:
 		t.escalate(st)
 	case tm.Purpose == timerChild:
-		t.orphans = append(t.orphans, st.Step)
+		t.effects.orphans = append(t.effects.orphans, st.Step)
 		t.settle(st, failure(st, effect.Errorf(effect.KindTimeout, "%s: the child run did not end within %s", st.Step, st.Policy.Timeout), nil))
 	case tm.Purpose == timerLease:
 		t.expired(st)

@@ -24,37 +24,60 @@ import (
 // journal has it, after all that it said before. A machine that has yielded does not stand still, and a
 // run that was set aside has none; until then nothing is settled, and what came in waits.
 
-// turn is what one commit carries.
+// turn decides what one commit carries.
 type turn struct {
-	s        *state
-	m        *vm.Machine // nil while the run is set aside, or has ended
-	host     *host
-	now      time.Time
-	records  []Record
-	size     int               // of the records' data, bytes
-	start    []*step           // attempts to begin after the commit
-	places   []*step           // those of them that have taken a place of all runs
-	abort    []string          // steps whose attempt in flight is to be stopped after the commit
-	children []*step           // child runs to start, or to look after again, after the commit
-	orphans  []string          // steps whose child run is to be cancelled after the commit
-	blobs    map[string][]byte // contents by their hash, to be stored unless they are
-	writes   []Write           // further rows
-	keys     map[string]keyed  // idempotency keys to write
-	pushed   string            // queue that has got an item
-	again    []*Receipt        // those that repeat one of this turn
-	tellings []telling         // messages for attempts in flight, to be delivered after the commit
-	notices  []*notice         // what somebody is to be told, after the commit
-	granted  []granted         // decisions for attempts in flight, to be delivered after the commit
-	later    []input           // for a further turn, after the commit
-	work     map[string]bool   // steps whose row of pulled work may have changed
-	yielded  bool              // the machine has more to do, or an outcome is known that it has not been given
-	moved    bool              // the machine is that of another program
-	shut     []shutGate        // gates that were closed
-	lessons  []lesson          // for the circuit breakers of backends, which learn them with the commit
-	probes   []string          // backends to which a call goes to see
+	s    *state
+	m    *vm.Machine // nil while the run is set aside, or has ended
+	host *host
+	now  time.Time
+	had  row // what the store has the summary of
 
+	commit          // what it leaves
+	size       int  // of the commit, bytes
+	yielded    bool // the machine has more to do, or an outcome is known that it has not been given
 	exchanging bool // it holds the commons
+	keys       map[string]keyed
+	again      []*Receipt      // those that repeat one of this turn
+	work       map[string]bool // steps whose row of pulled work may have changed
+	shut       []shutGate      // gates that were closed
 }
+
+// commit is all that a turn leaves: what is to be durable, and what is to be done when it is.
+type commit struct {
+	at      time.Time
+	records []Record
+	rows    []Write           // beside the records, in the same transaction
+	later   []Write           // of an index, behind it: there are too many of them
+	blobs   map[string][]byte // contents by their hash, to be stored unless they are
+	row     row               // what rows has the summary of
+	moved   bool              // the machine is that of another program: no older checkpoint serves
+	lessons []lesson          // for the circuit breakers of backends
+	spent   map[string]Usage  // all that the run has spent under daily budgets, by their keys; nil for none
+	given   given
+	effects effects
+}
+
+// given is what quotas have given a turn, and is taken back where nothing begins with it.
+type given struct {
+	slots  []*step  // attempts that have a slot of all runs
+	probes []string // backends to which a call goes to see
+}
+
+// effects are what is to be done once a commit is durable, in their order.
+type effects struct {
+	abort    []string  // steps whose attempt in flight is to be stopped
+	tellings []telling // messages for attempts in flight
+	notices  []*notice // what somebody is to be told
+	granted  []granted // decisions for attempts in flight
+	start    []*step   // attempts to begin
+	children []*step   // child runs to start, or to look after again
+	orphans  []string  // steps whose child run is to be cancelled
+	inputs   []input   // for a further turn
+	pushed   string    // queue that has got an item
+}
+
+// empty tells whether there is nothing to make durable.
+func (c *commit) empty() bool { return len(c.records) == 0 && len(c.rows) == 0 }
 
 // What ends a turn: the rest is for the next one, so that no commit grows beyond what a store takes, and whoever waits for an answer gets it.
 const (
@@ -117,8 +140,48 @@ func (t *turn) keep(hash string, content []byte) {
 	t.blobs[hash] = content
 }
 
-// takes tells whether there is room for another input. An urgent one needs no machine.
-func (t *turn) takes(urgent bool) bool { return !t.full() && (!t.yielded || urgent) }
+// arrivals are inputs that wait, in their order.
+type arrivals interface {
+	// next is the first of them, and whether it needs no machine; nil when none waits.
+	next() (in input, urgent bool)
+	// taken tells that the first of them was applied.
+	taken()
+}
+
+// process does all that a turn does: a recovery first, timers before signals, and where the machine has
+// yielded its next slice before all that needs it. Of a run that cannot be served here, unfit, it only
+// takes what is urgent.
+func (t *turn) process(in arrivals, recovery *recovered, unfit bool) *commit {
+	yielded := t.yielded
+	if recovery != nil && !unfit {
+		recovery.apply(t)
+	}
+	t.overdue()
+	t.take(in)
+	if yielded && t.yielded {
+		t.wake() // it was set aside in the middle of its work
+		t.slice()
+		t.overdue()
+		t.take(in)
+	}
+	if !unfit {
+		t.begin()
+		t.rest()
+	}
+	return t.finish()
+}
+
+// take applies what waits as far as there is room for it.
+func (t *turn) take(in arrivals) {
+	for {
+		next, urgent := in.next()
+		if next == nil || t.full() || t.yielded && !urgent {
+			return
+		}
+		next.apply(t)
+		in.taken()
+	}
+}
 
 // slice runs the machine to its next stop and records what it emitted; then settles what is known, until nothing is.
 func (t *turn) slice() {
@@ -228,7 +291,7 @@ func (t *turn) request(r *effect.Request) {
 	case kindQueue:
 		t.deadline(timerTake, r)
 	case kindRun:
-		t.children = append(t.children, t.s.Steps[r.Step])
+		t.effects.children = append(t.effects.children, t.s.Steps[r.Step])
 		t.deadline(timerChild, r)
 	}
 }
@@ -261,11 +324,11 @@ func (t *turn) withdraw(name string) {
 func (t *turn) drop(st *step) {
 	t.touch(st.Step)
 	if st.InFlight {
-		t.abort = append(t.abort, st.Step)
+		t.effects.abort = append(t.effects.abort, st.Step)
 	}
 	t.release(st)
 	if st.Kind == kindRun {
-		t.orphans = append(t.orphans, st.Step)
+		t.effects.orphans = append(t.effects.orphans, st.Step)
 	}
 	for _, name := range []string{st.Step, uncertainGate(st.Step), permissionGate(st.Step)} {
 		if g := t.s.Gates[name]; g != nil {
@@ -317,7 +380,7 @@ func (t *turn) close() {
 	for _, g := range t.s.openGates() {
 		t.withdrawGate(g, "")
 	}
-	t.start, t.yielded = nil, false
+	t.effects.start, t.yielded = nil, false
 }
 
 // wake records that a resting run is in motion again.

@@ -158,7 +158,7 @@ func (t *turn) claim(who []string, s Signal) (*Receipt, *Refusal) {
 	c := t.claimOf(st, n)
 	c.Request = question
 	if s.any && s.Key != "" {
-		t.writes = append(t.writes, Write{[]byte(prefixKey + anyClaim + s.Key), []byte(t.s.ID)})
+		t.rows = append(t.rows, Write{[]byte(prefixKey + anyClaim + s.Key), []byte(t.s.ID)})
 	}
 	return &Receipt{Seq: seq, Claim: c}, nil
 }
@@ -264,7 +264,7 @@ func (t *turn) heartbeat(st *step, who []string, s Signal) (*Receipt, *Refusal) 
 func (t *turn) told(st *step, events []workEvent) {
 	for i, ev := range events {
 		if !t.still() {
-			t.later = append(t.later, &worked{st.Step, st.Attempt, events[i:]})
+			t.effects.inputs = append(t.effects.inputs, &worked{st.Step, st.Attempt, events[i:]})
 			return
 		}
 		t.event(st.Step, st.Attempt, ev.kind, ev.data)

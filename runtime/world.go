@@ -24,6 +24,8 @@ type world interface {
 	draining(run string) bool
 	// status is how another run stands since its newest commit.
 	status(run string) (Status, error)
+	// starter is who has started a run: of a child run, the one at the top. It is "" where that cannot be read.
+	starter(run string) string
 	// known is what an idempotency key of a run stands for; ok is false for a new one.
 	known(run, key string) (k keyed, ok bool)
 	// past finds a closed gate of a run by the end of its name; deep looks where no row tells of it.
