@@ -67,7 +67,7 @@ func (a *actor) journal(b *Batch, records []Record) tail {
 
 // finish lists the rows by which what a turn has decided is found, and gives what it leaves.
 func (t *turn) finish() *commit {
-	t.at, t.row = t.now, t.had
+	t.at, t.row = t.now, *t.had
 	if len(t.records) > 0 || len(t.keys) > 0 {
 		t.index()
 	}
@@ -100,7 +100,7 @@ func (t *turn) index() {
 	for _, step := range t.effects.orphans {
 		t.rows = append(t.rows, Write{orphanKey(run, step), []byte{}})
 	}
-	if t.row = t.s.row(); t.row != t.had {
+	if t.row = t.s.row(); t.row != *t.had {
 		t.rows = append(t.rows, Write{runKey(run), append(appendMicros(nil, t.now), t.s.summary()...)})
 	}
 	t.showStatus()

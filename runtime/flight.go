@@ -137,7 +137,7 @@ func (j *job) handle() (r effect.Reply) {
 
 // landing is the event that brings the end of the attempt home.
 func (j *job) landing() event {
-	in := &replied{step: j.step, attempt: j.number, reply: j.reply}
+	in := &replied{step: j.step, attempt: j.number, reply: &j.reply}
 	switch j.cause {
 	case errLeaving:
 		in.end = endLeaving

@@ -132,7 +132,7 @@ func (in *moved) apply(t *turn) { in.replayed, in.refused = t.move(in) }
 type replied struct {
 	step    string
 	attempt int
-	reply   effect.Reply
+	reply   *effect.Reply
 	end     ending
 }
 
@@ -150,9 +150,9 @@ func (in *replied) apply(t *turn) {
 	case endLeaving:
 		t.interrupted(in.step, in.attempt, in.reply.Usage)
 	case endSteered:
-		t.steered(in.step, in.attempt, in.reply)
+		t.steered(in.step, in.attempt, *in.reply)
 	default:
-		t.reply(in.step, in.attempt, in.reply)
+		t.reply(in.step, in.attempt, *in.reply)
 	}
 }
 

@@ -47,6 +47,7 @@ type actor struct {
 	borrows   bool    // it has a loan
 	held      int64   // by the machine when it left memory for others, bytes
 	deciding  *turn   // the one in progress
+	arrived   queue   // what it takes
 	abandoned bool    // the last turn was: what is urgent comes first now
 	kept      uint64  // where the journal begins, as far as known, or will once the trim in progress is over
 }
@@ -228,11 +229,11 @@ func (a *actor) turn(events []event) (rest []event) {
 		return nil
 	}
 	events = a.admit(events)
-	t := &turn{s: a.s, m: a.m, host: a.host, now: a.e.now(), had: a.row, yielded: a.yielded}
-	a.deciding = t
+	t := &turn{s: a.s, m: a.m, host: a.host, now: a.e.now(), had: &a.row, yielded: a.yielded}
+	a.deciding, a.arrived = t, queue{events: events}
+	in := &a.arrived
 	var c *commit
-	in := &queue{events: events}
-	defer func() { a.deciding = nil }()
+	defer func() { a.deciding, a.arrived = nil, queue{} }()
 	defer t.leaveExchange()
 	err = guarded(func() error {
 		c = t.process(in, a.recovery(fresh), a.unfit != nil)

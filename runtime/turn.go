@@ -30,7 +30,7 @@ type turn struct {
 	m    *vm.Machine // nil while the run is set aside, or has ended
 	host *host
 	now  time.Time
-	had  row // what the store has the summary of
+	had  *row // what the store has the summary of
 
 	commit          // what it leaves
 	size       int  // of the commit, bytes
