@@ -59,7 +59,7 @@ func (s *state) resolved(st *step, v effect.View) {
 	if st == nil || v.Flag("foreign") {
 		return
 	}
-	st.served(v)
+	takeAll(v, st, servedFields)
 	st.Foreign, st.Serving, st.Session, st.Permissions = false, 0, "", nil
 	st.Failures, st.Reasks, st.Feedback = 0, 0, nil
 	s.own(st)
@@ -82,15 +82,14 @@ func (t *turn) serve(st *step) bool {
 		t.openSystemGate(GateProject+st.Step, "", t.unservedPrompt(refused))
 		return false
 	}
-	t.record(StepResolved, st.Step, serving(&effect.Object{}, r).Payload())
+	t.record(StepResolved, st.Step, putAll(&effect.Object{}, &step{asked: askedOf(r)}, servedFields).Payload())
 	return true
 }
 
 // anew makes the request of a step again, and resolves it.
 func (t *turn) anew(st *step) (*effect.Request, *effect.Error) {
-	r := &effect.Request{Class: st.Class, Kind: st.Kind, Args: st.Args, Policy: st.Policy,
-		Returns: st.Returns, Step: st.Step, Branch: branchOf(st.Step), Where: st.Where, Tree: st.Tree,
-		Ceilings: st.Ceilings, Overlaps: st.Overlaps}
+	r := &effect.Request{Class: st.Class, Kind: st.Kind, Args: st.Args, Policy: st.Policy, Returns: st.Returns,
+		Step: st.Step, Branch: branchOf(st.Step), Where: st.Where, Tree: st.Tree, Ceilings: st.Ceilings, Overlaps: st.Overlaps}
 	refused := t.resolved(r)
 	t.ceilings(r)
 	return r, refused

@@ -192,14 +192,14 @@ func (in *heard) apply(t *turn) {
 	}
 }
 
-// asked is a question of an agent at work.
-type asked struct {
-	step     string
-	attempt  int
-	question effect.Payload
+// question is one of an agent at work.
+type question struct {
+	step    string
+	attempt int
+	content effect.Payload
 }
 
-func (in *asked) apply(t *turn) { t.ask(in.step, in.attempt, in.question) }
+func (in *question) apply(t *turn) { t.ask(in.step, in.attempt, in.content) }
 
 // unasked takes a question back: nobody waits for its answer any more.
 type unasked struct {

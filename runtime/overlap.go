@@ -61,7 +61,7 @@ func (s *state) overlaps(r *effect.Request) *effect.Error {
 	if len(r.Changes) == 0 || s.Recalls[r.Step] != nil {
 		return nil
 	}
-	other, mode := s.rival(&step{Step: r.Step, Seq: s.Seq + 1, Changes: r.Changes, Overlaps: r.Overlaps})
+	other, mode := s.rival(&step{asked: askedOf(r), Seq: s.Seq + 1})
 	if mode != effect.OverlapRefuse {
 		return nil
 	}

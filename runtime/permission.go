@@ -53,7 +53,7 @@ func (a *actor) ask(ctx context.Context, n *nap, step string, attempt int, l eff
 	if l.Same != "" {
 		args.Text("same", hashOf([]byte(l.Same))) // it may be as long as the data
 	}
-	question := args.Payload()
+	content := args.Payload()
 	answered := make(chan bool, 1)
 	failed := make(chan error, 1)
 	decided := false // touched where events are taken
@@ -65,10 +65,10 @@ func (a *actor) ask(ctx context.Context, n *nap, step string, attempt int, l eff
 		defer mu.Unlock()
 		over = true
 	}()
-	a.e.post(a.run, event{in: &asked{step, attempt, question}, parks: true,
+	a.e.post(a.run, event{in: &question{step, attempt, content}, parks: true,
 		taken: func() {
 			if f, ok := a.flights[step]; ok && f.attempt == attempt {
-				f.asked[identityOf(question)] = func(granted bool) {
+				f.asked[identityOf(content)] = func(granted bool) {
 					decided = true
 					n.set(false)
 					answered <- granted
@@ -92,7 +92,7 @@ func (a *actor) ask(ctx context.Context, n *nap, step string, attempt int, l eff
 	case err := <-failed:
 		return false, err
 	case <-ctx.Done():
-		a.takeBack(ctx, step, attempt, identityOf(question))
+		a.takeBack(ctx, step, attempt, identityOf(content))
 		return false, ctx.Err()
 	}
 }

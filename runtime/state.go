@@ -208,10 +208,10 @@ func (s *state) end(status Status) {
 }
 
 func (s *state) request(r *Record, v effect.View) {
-	st := &step{Step: r.Step, Kind: v.Text("kind"), Seq: r.Seq, At: r.Time, Class: effect.Class(v.Int("class")), Where: v.Text("where"),
-		Args: v.Raw("args"), Refused: v.Raw("refused"), Ceilings: effect.CeilingsOf(v.Raw("ceilings")), Heard: int(v.Int("heard")),
-		Overlaps: overlapsOf(v.Sub("overlaps")), Tree: v.Text("tree"), Foreign: v.Flag("foreign") && !native(v.Text("kind"))}
-	st.served(v)
+	st := &step{Seq: r.Seq, At: r.Time}
+	st.Step = r.Step
+	takeAll(v, st, requestFields)
+	st.Foreign = st.Foreign && !native(st.Kind)
 	st.Named = sessionOf(st.Kind, st.Args)
 	s.own(st)
 	if st.Kind == kindMailbox {

@@ -29,7 +29,7 @@ type telling struct {
 // steering is how the backend is steered whose turn it is.
 func (st *step) steering() effect.Steering {
 	if st.Serving < len(st.Steers) {
-		return effect.Steering(st.Steers[st.Serving])
+		return st.Steers[st.Serving]
 	}
 	return effect.SteerNone
 }

@@ -271,11 +271,9 @@ func (t *turn) request(r *effect.Request) {
 	if refused == nil && r.Kind == kindGate && len(t.s.Gates) >= maxOpenGates {
 		refused = effect.Errorf(effect.KindRefused, "%d gates of this run are open, which is as many as may be", maxOpenGates)
 	}
-	var b effect.Object
-	b.Text("kind", r.Kind).Int("class", int64(r.Class)).Text("where", r.Where).Raw("args", r.Args).Raw("refused", refused.Payload()).
-		Raw("overlaps", overlapsPayload(r.Overlaps)).Text("tree", r.Tree).
-		Int("heard", int64(t.s.memory.heard(r))).Flag("foreign", foreign)
-	t.record(StepRequested, r.Step, serving(&b, r).Payload())
+	st := &t.host.asking
+	*st = step{asked: askedOf(r), Refused: refused.Payload(), Heard: t.s.memory.heard(r), Foreign: foreign}
+	t.record(StepRequested, r.Step, putAll(&effect.Object{}, st, requestFields).Payload())
 	if refused != nil || t.s.Steps[r.Step].Recall != nil {
 		return
 	}
@@ -294,22 +292,6 @@ func (t *turn) request(r *effect.Request) {
 		t.effects.children = append(t.effects.children, t.s.Steps[r.Step])
 		t.deadline(timerChild, r)
 	}
-}
-
-// serving adds to a record who serves a request, and under which terms.
-func serving(b *effect.Object, r *effect.Request) *effect.Object {
-	return b.Raw("resolved", r.Resolved).Text("returns", r.Returns).Raw("policy", policyPayload(r.Policy)).
-		Texts("backends", r.Backends).Texts("pulls", r.Pulls).Texts("steers", steerings(r.Steers)).Flag("breaker", r.Breaker).
-		Raw("ceilings", effect.CeilingsPayload(r.Ceilings)).
-		Texts("changes", r.Changes).Int("limit", int64(r.Limit)).Int("total", int64(r.Total))
-}
-
-func steerings(list []effect.Steering) []string {
-	var out []string
-	for _, s := range list {
-		out = append(out, string(s))
-	}
-	return out
 }
 
 // withdraw drops an open step: its branch was cancelled.
