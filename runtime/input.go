@@ -11,6 +11,26 @@ type input interface {
 	apply(t *turn)
 }
 
+// answered is an input that a turn may refuse.
+type answered interface {
+	input
+	// refusal is why nothing follows from it, nil where something does.
+	refusal() error
+}
+
+// answer is what a turn answers to who waits for it.
+type answer struct {
+	receipt *Receipt
+	refused *Refusal
+}
+
+func (a *answer) refusal() error {
+	if a.refused == nil {
+		return nil
+	}
+	return a.refused
+}
+
 // woken only has a run look at what is due.
 type woken struct{}
 
@@ -75,10 +95,9 @@ func (forked) apply(t *turn) { t.carried() }
 
 // signalled is a signal from outside.
 type signalled struct {
-	caller  Caller
-	signal  Signal
-	receipt *Receipt
-	refused *Refusal
+	caller Caller
+	signal Signal
+	answer
 }
 
 func (in *signalled) apply(t *turn) { in.receipt, in.refused = t.signal(in.caller, in.signal) }
@@ -87,8 +106,7 @@ func (in *signalled) apply(t *turn) { in.receipt, in.refused = t.signal(in.calle
 type cancelled struct {
 	who     []string
 	request CancelRequest
-	receipt *Receipt
-	refused *Refusal
+	answer
 }
 
 func (in *cancelled) apply(t *turn) { in.receipt, in.refused = t.cancelled(in.who, in.request) }
@@ -125,6 +143,8 @@ type moved struct {
 	replayed *Replayed
 	refused  error
 }
+
+func (in *moved) refusal() error { return in.refused }
 
 func (in *moved) apply(t *turn) { in.replayed, in.refused = t.move(in) }
 

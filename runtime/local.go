@@ -207,7 +207,8 @@ func (e *Local) post(run string, ev event) {
 	}
 }
 
-// send posts an event to a run and waits until its turn is durable, and the event's own done has been called.
+// send posts an event to a run and waits until its turn is durable, and the event's own done has been called. It fails with the
+// refusal of an input that the run has refused.
 func (e *Local) send(ctx context.Context, run string, ev event) error {
 	if e.ctx.Err() != nil {
 		return errShut // who comes when the grace is over would keep Close waiting
@@ -216,6 +217,9 @@ func (e *Local) send(ctx context.Context, run string, ev event) error {
 	ev.done = func(err error) {
 		if own != nil {
 			own(err)
+		}
+		if in, ok := ev.in.(answered); ok && err == nil {
+			err = in.refusal()
 		}
 		done <- err
 	}
@@ -413,9 +417,6 @@ func (e *Local) signal(ctx context.Context, s Signal) (*Receipt, error) {
 	in := &signalled{caller: CallerOf(ctx), signal: s}
 	if err := e.send(ctx, s.Run, event{in: in}); err != nil {
 		return nil, err
-	}
-	if in.refused != nil {
-		return nil, in.refused
 	}
 	return in.receipt, nil
 }

@@ -25,10 +25,7 @@ func (e *Local) Move(ctx context.Context, r MoveRequest) (*Replayed, error) {
 		if err := e.send(ctx, run, event{in: in}); err != nil {
 			return nil, err
 		}
-		switch {
-		case in.refused != nil:
-			return nil, in.refused
-		case in.wants == nil:
+		if in.wants == nil {
 			return in.replayed, nil
 		}
 		if in.past, err = e.pastFor(run, in); err != nil {
