@@ -15,7 +15,7 @@ import (
 // whoever drives the run.
 func TestTurnsAreDecidedAlone(t *testing.T) {
 	deciders := map[string]bool{"turn": true, "state": true, "step": true, "gate": true, "queueCall": true, "item": true, "replayer": true, "timers": true,
-		"crowd": true, "memory": true, "host": true, "breaker": true, "recall": true}
+		"limiter": true, "memory": true, "host": true, "breaker": true, "reusedOutcome": true}
 	found := map[string]bool{}
 	set := token.NewFileSet()
 	names, _ := filepath.Glob("*.go")

@@ -15,12 +15,12 @@ import (
 // answer answers a request inside the slice; the answer is recorded with it, and on replay the record is read instead.
 func (t *turn) answer(r *effect.Request) effect.Outcome {
 	o := t.outcome(r)
-	t.s.memory.heed(r, o)
+	t.s.memory.observe(r, o)
 	return o
 }
 
 func (t *turn) outcome(r *effect.Request) effect.Outcome {
-	if rc := t.s.Recalls[r.Step]; rc != nil && rc.kind == r.Kind {
+	if rc := t.s.Reused[r.Step]; rc != nil && rc.kind == r.Kind {
 		return rc.outcome
 	}
 	switch r.Kind {

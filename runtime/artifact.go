@@ -56,9 +56,9 @@ func (t *turn) keepAll(blobs map[string][]byte) effect.Payload {
 // Artifacts lists what the steps of a run have left, in the order of their requests; with a step, its address or a suffix that is not ambiguous, only what that one has.
 // It reads the run's whole journal.
 func Artifacts(ctx context.Context, e Engine, run, step string) ([]Artifact, error) {
-	l := artifactList{at: map[string]*leavings{}}
+	l := artifactList{at: map[string]*stepArtifacts{}}
 	err := e.Watch(ctx, WatchRequest{Run: run}, func(ev Event) error {
-		l.take(&ev)
+		l.add(&ev)
 		return nil
 	})
 	if err != nil {
@@ -90,11 +90,11 @@ func (a *Artifact) Content(ctx context.Context, e Engine) ([]byte, error) {
 // artifactList folds events into what steps have left.
 type artifactList struct {
 	steps []string
-	at    map[string]*leavings
+	at    map[string]*stepArtifacts
 }
 
-// leavings is what one step has left so far.
-type leavings struct {
+// stepArtifacts is what one step has left so far.
+type stepArtifacts struct {
 	kind   string
 	output []byte
 	events []byte
@@ -114,12 +114,12 @@ func blobsOf(ev *Event) map[string]blobRow {
 	return data.Blobs
 }
 
-func (l *artifactList) take(ev *Event) {
+func (l *artifactList) add(ev *Event) {
 	if ev.Type == StepRequested.String() {
 		var data struct{ Kind string }
 		_ = json.Unmarshal(ev.Data, &data) // an engine's own, here and below
 		l.steps = append(l.steps, ev.Step)
-		l.at[ev.Step] = &leavings{kind: data.Kind, blobs: map[string]blobRow{}}
+		l.at[ev.Step] = &stepArtifacts{kind: data.Kind, blobs: map[string]blobRow{}}
 	}
 	at := l.at[ev.Step]
 	if at == nil {
@@ -136,7 +136,7 @@ func (l *artifactList) take(ev *Event) {
 }
 
 // event adds a line, without when it was, so that the same events give the same hash.
-func (at *leavings) event(ev *Event) {
+func (at *stepArtifacts) event(ev *Event) {
 	var data struct {
 		Kind    string          `json:"kind"`
 		Attempt int             `json:"attempt"`
@@ -152,7 +152,7 @@ func (at *leavings) event(ev *Event) {
 }
 
 // settled takes the value of a step: of an agent what it replied, not what the runtime says about it.
-func (at *leavings) settled(ev *Event) {
+func (at *stepArtifacts) settled(ev *Event) {
 	var data struct{ Value json.RawMessage }
 	_ = json.Unmarshal(ev.Data, &data)
 	value := data.Value
@@ -169,7 +169,7 @@ func (at *leavings) settled(ev *Event) {
 	}
 }
 
-func (at *leavings) artifacts(step string) []Artifact {
+func (at *stepArtifacts) artifacts(step string) []Artifact {
 	var found []Artifact
 	derive := func(name string, content []byte) {
 		if content != nil {

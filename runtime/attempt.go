@@ -15,14 +15,14 @@ import (
 
 // begin starts the attempts that are wanted. Where none could be started because every backend of a step is left alone, the script goes on with that first.
 func (t *turn) begin() {
-	for t.beginReady(); len(t.s.decided) > 0 && t.still(); t.beginReady() {
+	for t.beginReady(); len(t.s.decided) > 0 && t.canAcceptOutcome(); t.beginReady() {
 		if t.full() {
 			t.yielded = true
 			return
 		}
 		t.slice()
 	}
-	t.standInLine()
+	t.waitForSlot()
 }
 
 // beginReady starts attempts as far as the ceiling admits, in the order of their requests.
@@ -45,7 +45,7 @@ func (t *turn) beginReady() {
 			t.offer(st)
 			continue
 		}
-		if t.s.stands(st) || !t.placed(st) {
+		if t.s.throttled(st) || !t.takeSlot(st) {
 			continue
 		}
 		t.wake()

@@ -6,7 +6,7 @@ import (
 	"starling/lang/effect"
 )
 
-// Cancel ends a run and all it started. It needs no machine: a run that is busy, was set aside or cannot be served by this build is cancelled like any other.
+// Cancel ends a run and all it started. It needs no machine: a run that is busy, is quarantined or cannot be served by this build is cancelled like any other.
 func (e *Local) Cancel(ctx context.Context, c CancelRequest) (*Receipt, error) {
 	if err := need(ctx, CanCancel, "cancel runs"); err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func (e *Local) cancel(ctx context.Context, run string, who []string, c CancelRe
 func (t *turn) cancelled(who []string, c CancelRequest) (*Receipt, *Refusal) {
 	digest := hashOf([]byte("cancel " + c.Reason + " " + c.As))
 	if c.Key != "" {
-		if k, ok := t.known(c.Key); ok {
+		if k, ok := t.lookupKey(c.Key); ok {
 			return t.repeated(Signal{Key: c.Key}, k, digest)
 		}
 	}

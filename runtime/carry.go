@@ -70,7 +70,7 @@ func (e *Local) Carry(ctx context.Context, c CarryRequest) ([]string, error) {
 	for _, address := range c.Runs {
 		run, err := e.resolveRun(address)
 		if err == nil {
-			err = e.take(ctx, run, c)
+			err = e.resumeRun(ctx, run, c)
 		}
 		if err != nil {
 			return nil, err
@@ -88,7 +88,7 @@ func (e *Local) Carry(ctx context.Context, c CarryRequest) ([]string, error) {
 	}
 	named := slices.Clone(carried)
 	for _, s := range slices.Backward(l.Runs) { // oldest first
-		if err := e.take(ctx, s.ID, c); err != nil {
+		if err := e.resumeRun(ctx, s.ID, c); err != nil {
 			e.log("run %s is left: %v", s.ID, err) // it must not keep the others from going on
 		} else if e.carries(s.ID) && !slices.Contains(named, s.ID) {
 			carried = append(carried, s.ID)
@@ -97,8 +97,8 @@ func (e *Local) Carry(ctx context.Context, c CarryRequest) ([]string, error) {
 	return carried, nil
 }
 
-// take carries a run, under other settings if the request has some.
-func (e *Local) take(ctx context.Context, run string, c CarryRequest) error {
+// resumeRun carries a run, under other settings if the request has some.
+func (e *Local) resumeRun(ctx context.Context, run string, c CarryRequest) error {
 	if c.Settings != nil {
 		if err := e.pin(ctx, run, c.Settings); err != nil {
 			return err

@@ -19,14 +19,14 @@ func (sv *saved) readHead(s Store, head []byte) bool {
 	if err != nil {
 		return false
 	}
-	if !sv.readKin(s, st) {
+	if !sv.readOrigin(s, st) {
 		if _, err := sv.readStart(s); err != nil || sv.start == nil || st.Seq <= sv.begins {
 			return false
 		}
 	}
-	sv.take(st, snap, len(head))
-	sv.headed, st.beside.size = true, len(head)
-	sv.length = st.beside
+	sv.load(st, snap, len(head))
+	sv.headed, st.tailStats.size = true, len(head)
+	sv.length = st.tailStats
 	return true
 }
 
@@ -44,7 +44,7 @@ func (sv *saved) readCheckpoints(s Store, head []byte, skip int) error {
 	for i := len(all) - 1 - skip; i >= 0 && err == nil; i-- {
 		st, snap, err := readCheckpoint(sv.run, all[i].body)
 		if err == nil && st.Seq > sv.begins && (sv.upTo == 0 || st.Seq <= sv.upTo) {
-			sv.take(st, snap, len(all[i].body))
+			sv.load(st, snap, len(all[i].body))
 			break
 		}
 	}
@@ -75,8 +75,8 @@ func (sv *saved) checkpoints(s Store) (all []stored, err error) {
 	return all, err
 }
 
-// take begins with what a checkpoint or a keyframe has, completed by what the run was started with.
-func (sv *saved) take(st *state, machine []byte, size int) {
+// load begins with what a checkpoint or a keyframe has, completed by what the run was started with.
+func (sv *saved) load(st *state, machine []byte, size int) {
 	sv.state, sv.machine, sv.saved = st, machine, st.Seq
 	sv.length = tail{size: size}
 	at := *st

@@ -15,7 +15,7 @@ import (
 func (s *state) payload(head *tail) effect.Payload {
 	var b effect.Object
 	if head != nil {
-		if kin := s.kinBlob(); kin != nil {
+		if kin := s.originBlob(); kin != nil {
 			b.Blob("kin", kin).Raw("inputs", s.Inputs)
 		}
 		b.Blob("beside", head.blob())
@@ -31,8 +31,8 @@ func (s *state) payload(head *tail) effect.Payload {
 	if s.Settings != s.original {
 		b.Text("settings", s.Settings)
 	}
-	for _, name := range sortedKeys(s.Recalls) { // before the steps that take them
-		b.Raw("recall:"+name, s.Recalls[name].payload())
+	for _, name := range sortedKeys(s.Reused) { // before the steps that take them
+		b.Raw("recall:"+name, s.Reused[name].payload())
 	}
 	for _, st := range s.inOrder() {
 		b.Raw("step:"+st.Step, st.payload())
@@ -64,8 +64,8 @@ func (s *state) payload(head *tail) effect.Payload {
 
 func stateOf(run string, v effect.View) *state {
 	s := newState(run)
-	s.beside, s.Inputs = tailOf(v.Blob("beside")), v.Raw("inputs")
-	s.takeKin(v.Blob("kin"))
+	s.tailStats, s.Inputs = tailOf(v.Blob("beside")), v.Raw("inputs")
+	s.loadOrigin(v.Blob("kin"))
 	s.Seq, s.Status, s.Settings, s.moved = uint64(v.Int("seq")), cmp.Or(Status(v.Text("status")), Suspended), v.Text("settings"), v.Has("bundle")
 	s.Script, s.Bundle, s.Program = v.Text("script"), v.Text("bundle"), v.Text("program")
 	s.Updated, s.Deadline, s.Overtime = timeOf(v, "updated"), timeOf(v, "deadline"), Overtime(v.Text("overtime"))
@@ -79,11 +79,11 @@ func stateOf(run string, v effect.View) *state {
 		}
 		switch kind {
 		case "recall":
-			put(&s.Recalls, name, recallOf(f))
+			put(&s.Reused, name, reusedOutcomeOf(f))
 		case "step":
 			st := stepOf(name, f)
 			if f.Flag("recalls") {
-				st.Recall = s.Recalls[name]
+				st.Reused = s.Reused[name]
 			}
 			s.adopt(st)
 		case "gate":

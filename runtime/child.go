@@ -92,7 +92,7 @@ func (e *Local) defined(r *StartRequest) error {
 }
 
 // runChild makes sure that a step has its child run, that the run is carried, and that the parent knows how it stands. It fails where there is no child. One that is there and cannot be carried just now, or cannot be
-// read, decides nothing: it was set aside, which its parent is told, or whoever finds out is told.
+// read, decides nothing: it is quarantined, which its parent is told, or whoever finds out is told.
 func (e *Local) runChild(run, step string, request func() (StartRequest, error), depth int) error {
 	ctx := WithCaller(e.ctx, Caller{Name: "run:" + run, Local: true})
 	id, err := e.child(ctx, run+"@"+step, request, depth)
@@ -186,8 +186,8 @@ func childFailure(step string, child *state) *effect.Error {
 	return failed
 }
 
-// look notes whether a child run is in motion now: of several reports the last one counts, whichever comes last.
-func (t *turn) look(step, child string) {
+// childStatusChanged notes whether a child run is in motion now: of several reports the last one counts, whichever comes last.
+func (t *turn) childStatusChanged(step, child string) {
 	status, err := t.host.world.status(child)
 	if err != nil || t.s.children[step] == nil {
 		return

@@ -22,7 +22,7 @@ func (t *turn) takeChunk(who []string, s Signal) (*Receipt, *Refusal) {
 	case !t.s.Session:
 		return nil, refuse(ErrUsage, "run %s is not a session: it takes no chunks", t.s.ID)
 	case t.m == nil:
-		return nil, t.aside()
+		return nil, t.quarantined()
 	case t.s.Busy:
 		return nil, refuse(ErrNotOpen, "session %s is still at its last chunk", t.s.ID).help("answer what it waits for, or cancel the session")
 	}

@@ -23,7 +23,7 @@ func (a *actor) commit(c *commit) error {
 	if point.small() {
 		point.ride(a, b)
 	}
-	fresh, named := a.e.naming(c.blobs)
+	fresh, named := a.e.reference(c.blobs)
 	for hash, content := range fresh {
 		b.Writes = append(b.Writes, Write{[]byte(prefixBlob + hash), content})
 	}

@@ -6,15 +6,15 @@ import (
 	"errors"
 )
 
-// exchange is the commons of a store.
-type exchange struct {
+// sharedRows are the commons of a store.
+type sharedRows struct {
 	reader *reader
-	turn   chan struct{} // of one place: whoever has put something in holds the commons
+	turn   chan struct{} // holds one: whoever has put it in holds the commons
 	heads  heads         // used by whoever holds them
 }
 
 // enter is lock, unless the context ends first.
-func (x *exchange) enter(ctx context.Context) error {
+func (x *sharedRows) enter(ctx context.Context) error {
 	select {
 	case x.turn <- struct{}{}:
 		return nil
@@ -23,22 +23,22 @@ func (x *exchange) enter(ctx context.Context) error {
 	}
 }
 
-func (x *exchange) lock()   { x.turn <- struct{}{} }
-func (x *exchange) unlock() { <-x.turn }
+func (x *sharedRows) lock()   { x.turn <- struct{}{} }
+func (x *sharedRows) unlock() { <-x.turn }
 
-func (x *exchange) get(key []byte) ([]byte, error) { return x.reader.store.Get(key) }
+func (x *sharedRows) get(key []byte) ([]byte, error) { return x.reader.store.Get(key) }
 
-func (x *exchange) scan(prefix string, fn func(key string, row []byte) error) error {
+func (x *sharedRows) scan(prefix string, fn func(key string, row []byte) error) error {
 	return scan(x.reader.store, prefix, fn)
 }
 
-func (x *exchange) items(queue string, fn func(id uint64, row []byte) error) error {
+func (x *sharedRows) items(queue string, fn func(id uint64, row []byte) error) error {
 	return x.heads.scan(x.reader.store, queue, fn)
 }
 
-func (x *exchange) returned(queue string, id uint64) { x.heads.lower(queue, id) }
+func (x *sharedRows) returned(queue string, id uint64) { x.heads.lower(queue, id) }
 
-func (x *exchange) ended(run string) bool { return x.reader.ended(run) }
+func (x *sharedRows) ended(run string) bool { return x.reader.ended(run) }
 
 // ended tells whether a run has ended; one that was removed had ended before.
 func (r *reader) ended(run string) bool {

@@ -11,13 +11,13 @@ import (
 // Contents are shared: two runs of one script name the same bundle. So forgetting a run, or a part of its journal, drops none of them, and only says that there may be some that nothing names
 // any more (keyGarbage). A sweep reads what every run and every definition names and drops the rest.
 //
-// Runs go on meanwhile, and may come to name what is about to be dropped. What a commit names while a sweep is on is noted before it is committed (naming), and is spared; before the
+// Runs go on meanwhile, and may come to name what is about to be dropped. What a commit names while a sweep is on is marked before it is committed (reference), and is kept; before the
 // sweep looks at anything it has waited for the commits that did not know of it. Dropping, at last, excludes naming: a commit comes either before it, and its
-// contents are spared, or after it, and finds that the store does not have them and writes them again. What brings a journal whose contents are there already (a fork, an import)
+// contents are kept, or after it, and finds that the store does not have them and writes them again. What brings a journal whose contents are there already (a fork, an import)
 // excludes the whole sweep.
 
-// naming lets a commit name contents: which of them it has to write, and what to call when it is done.
-func (e *Local) naming(blobs map[string][]byte) (map[string][]byte, func(error)) {
+// reference lets a commit name contents: which of them it has to write, and what to call when it is done.
+func (e *Local) reference(blobs map[string][]byte) (map[string][]byte, func(error)) {
 	if len(blobs) == 0 {
 		return nil, func(error) {}
 	}
@@ -51,8 +51,8 @@ func (e *Local) sweepContents(ctx context.Context) (dropped int, err error) {
 
 // sweepIdle is a sweep while nothing else is dropped, and nobody brings a journal.
 func (e *Local) sweepIdle(ctx context.Context) (dropped int, err error) {
-	e.spare(map[string]struct{}{})
-	defer e.spare(nil)
+	e.mark(map[string]struct{}{})
+	defer e.mark(nil)
 	named, err := e.named(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("nothing was dropped, for what is damaged cannot say what it names: %w", err)
@@ -76,13 +76,13 @@ func (e *Local) sweepIdle(ctx context.Context) (dropped int, err error) {
 	return dropped, err
 }
 
-// spare begins to note what commits name, or ends it with nil. Commits in progress are over when it returns.
-func (e *Local) spare(noted map[string]struct{}) {
+// mark begins to note what commits name, or ends it with nil. Commits in progress are over when it returns.
+func (e *Local) mark(noted map[string]struct{}) {
 	e.contents.Lock()
 	defer e.contents.Unlock()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.spared = noted
+	e.marked = noted
 }
 
 // dropContents drops contents but for those that were named meanwhile.
@@ -92,7 +92,7 @@ func (e *Local) dropContents(ctx context.Context, hashes []string) (dropped int,
 	e.mu.Lock()
 	b := &Batch{}
 	for _, hash := range hashes {
-		if _, spared := e.spared[hash]; !spared {
+		if _, spared := e.marked[hash]; !spared {
 			delete(e.stored, hash)
 			b.Writes = append(b.Writes, Write{[]byte(prefixBlob + hash), nil})
 		}
@@ -166,8 +166,8 @@ const (
 	careGrowth = 64 << 20
 )
 
-// caretaker takes care of the store in the background, with no goroutine while there is nothing to do.
-type caretaker struct {
+// maintenance tends the store in the background, with no goroutine while there is nothing to do.
+type maintenance struct {
 	e    *Local
 	ctx  context.Context // ends with the care
 	stop context.CancelFunc
@@ -178,7 +178,7 @@ type caretaker struct {
 }
 
 // begin takes care of the store of an engine until close.
-func (c *caretaker) begin(e *Local) {
+func (c *maintenance) begin(e *Local) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.e = e
@@ -188,7 +188,7 @@ func (c *caretaker) begin(e *Local) {
 	}
 }
 
-func (c *caretaker) fire() {
+func (c *maintenance) fire() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ctx.Err() != nil {
@@ -201,7 +201,7 @@ func (c *caretaker) fire() {
 }
 
 // round drops contents when something was dropped that may have named them, and gives back space when there may be some.
-func (c *caretaker) round() error {
+func (c *maintenance) round() error {
 	_, err := c.e.store.Get([]byte(keyGarbage))
 	garbage := err == nil
 	if garbage {
@@ -225,7 +225,7 @@ func (c *caretaker) round() error {
 }
 
 // close ends the care; what is in progress is over when it returns.
-func (c *caretaker) close() {
+func (c *maintenance) close() {
 	c.stop()
 	c.mu.Lock()
 	defer c.mu.Unlock()

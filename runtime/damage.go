@@ -8,7 +8,7 @@ import (
 	"starling/lang/effect"
 )
 
-// What cannot be read is of one run, or shared. A run whose journal cannot be read is set aside: nobody knows any more where it stands, so that nothing can be
+// What cannot be read is of one run, or shared. A run whose journal cannot be read is quarantined: nobody knows any more where it stands, so that nothing can be
 // recorded of it. Its row says so, every answer about it does, and the others are served. What it names stays where it is. Damage of less is of less account:
 //
 //	a row of a list        is made again from the journal

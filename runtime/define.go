@@ -116,7 +116,7 @@ func (e *Local) Define(ctx context.Context, r DefineRequest) (*Definition, error
 	if err != nil {
 		return nil, err
 	}
-	_, named := e.naming(map[string][]byte{hash: r.Bundle})
+	_, named := e.reference(map[string][]byte{hash: r.Bundle})
 	err = e.commit(ctx, &Batch{Writes: []Write{{definitionKey(d.Name, d.Version), row}, {[]byte(prefixBlob + hash), r.Bundle}}})
 	named(err)
 	return &d, err

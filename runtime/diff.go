@@ -49,7 +49,7 @@ func Compare(ctx context.Context, e Engine, a, b string) (*Diff, error) {
 			return nil, err
 		}
 		sides[i] = &side{run: run, at: map[string]*told{}}
-		if err := e.Watch(ctx, WatchRequest{Run: run.ID}, sides[i].take); err != nil {
+		if err := e.Watch(ctx, WatchRequest{Run: run.ID}, sides[i].add); err != nil {
 			return nil, err
 		}
 	}
@@ -66,7 +66,7 @@ type side struct {
 // told is what a step asked and what came of it; nil for nothing yet.
 type told struct{ request, result json.RawMessage }
 
-func (s *side) take(ev Event) error {
+func (s *side) add(ev Event) error {
 	switch ev.Type {
 	case StepRequested.String(), StepAnswered.String():
 		var data struct{ Kind, Args, Value, Error json.RawMessage }

@@ -50,7 +50,7 @@ var fields = []field{
 	{"breaker", 16, func(st *step) slot { return flagIn{&st.Breaker} }},
 	{"serving", 0, func(st *step) slot { return numberIn[int]{&st.Serving} }},
 	{"shut", 0, func(st *step) slot { return rawIn{&st.Shut} }},
-	{"recalls", 0, func(st *step) slot { return recallsIn{&st.Recall} }},
+	{"recalls", 0, func(st *step) slot { return reusedIn{&st.Reused} }},
 	{"ceilings", 17, func(st *step) slot { return ceilingsIn{&st.Ceilings} }},
 	{"held", 0, func(st *step) slot { return textIn{&st.Held} }},
 	{"heard", 8, func(st *step) slot { return numberIn[int]{&st.Heard} }},
@@ -131,7 +131,7 @@ type (
 	toolsIn                                               struct{ at *[]toolUse }
 	messagesIn                                            struct{ at *[]steer }
 	permissionsIn                                         struct{ at *[]permission }
-	recallsIn                                             struct{ at **recall }
+	reusedIn                                              struct{ at **reusedOutcome }
 	ceilingsIn                                            struct{ at *[]effect.Ceiling }
 	overlapsIn                                            struct{ at *[]effect.Overlap }
 )
@@ -156,8 +156,8 @@ func (f messagesIn) put(b *effect.Object, key string)    { b.Raw(key, toldPayloa
 func (f messagesIn) take(v effect.View, key string)      { *f.at = toldOf(v.Sub(key)) }
 func (f permissionsIn) put(b *effect.Object, key string) { b.Raw(key, permissionsPayload(*f.at)) }
 func (f permissionsIn) take(v effect.View, key string)   { *f.at = permissionsOf(v.Sub(key)) }
-func (f recallsIn) put(b *effect.Object, key string)     { b.Flag(key, *f.at != nil) }
-func (f recallsIn) take(effect.View, string)             {} // state.adopt finds it by the step's name
+func (f reusedIn) put(b *effect.Object, key string)      { b.Flag(key, *f.at != nil) }
+func (f reusedIn) take(effect.View, string)              {} // state.adopt finds it by the step's name
 func (f ceilingsIn) put(b *effect.Object, key string)    { b.Raw(key, effect.CeilingsPayload(*f.at)) }
 func (f overlapsIn) put(b *effect.Object, key string)    { b.Raw(key, overlapsPayload(*f.at)) }
 func (f overlapsIn) take(v effect.View, key string)      { *f.at = overlapsOf(v.Sub(key)) }

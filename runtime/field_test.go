@@ -20,7 +20,7 @@ func full() *step {
 		Steers: []effect.Steering{effect.SteerLive}, Pulls: []string{"b"}, Breaker: true, Limit: 1, Total: 1, Changes: []string{"*"}},
 		Seq: 1, At: time.UnixMicro(1).UTC(), Serving: 1, Session: "s", Attempt: 1, Ready: true, Offered: true, Claim: 1, Worker: "w", Lease: 1, InFlight: true,
 		Failures: 1, Reasks: 1, Feedback: one, Refused: one, Stopped: true, Rejected: "r", Said: "s", Aside: true, Used: Usage{Calls: 1}, Told: []steer{{Seq: 1, Message: "m"}},
-		Permissions: []permission{{Asked: "a"}}, Note: "n", Cut: "c", Shut: one, Mail: "m", Recall: &recall{}, Behind: true, Foreign: true, Held: "h", Talk: "t",
+		Permissions: []permission{{Asked: "a"}}, Note: "n", Cut: "c", Shut: one, Mail: "m", Reused: &reusedOutcome{}, Behind: true, Foreign: true, Held: "h", Talk: "t",
 		Interrupted: true, Tools: []toolUse{{}}, Heard: 1}
 }
 
@@ -58,7 +58,7 @@ func TestFieldsKeepTheirOrder(t *testing.T) {
 func TestFieldsComeBack(t *testing.T) {
 	st := full()
 	got := stepOf("s", must2(st.payload().View()))
-	got.Recall, got.Named = st.Recall, st.Named // it is found by the step's name
+	got.Reused, got.Named = st.Reused, st.Named // it is found by the step's name
 	left := []string{"Named"}                   // is made of the others
 	compare := func(a, b reflect.Value) {
 		for i := range a.NumField() {

@@ -31,7 +31,7 @@ var (
 
 // job is an attempt that a turn has begun: it is performed when the turn is over, and what it came to is taken by a later one.
 type job struct {
-	nap
+	idleClock
 	a       *actor
 	step    string
 	number  int
@@ -48,7 +48,7 @@ type job struct {
 
 // launch begins one attempt.
 func (a *actor) launch(st *step) {
-	j := &job{nap: nap{e: a.e}, a: a, step: st.Step, number: st.Attempt, timeout: st.Policy.Timeout}
+	j := &job{idleClock: idleClock{e: a.e}, a: a, step: st.Step, number: st.Attempt, timeout: st.Policy.Timeout}
 	j.ctx, j.stop = context.WithCancelCause(a.e.ctx)
 	f := flight{attempt: st.Attempt, job: j}
 	if st.steering() == effect.SteerLive {
@@ -61,7 +61,7 @@ func (a *actor) launch(st *step) {
 	var err *effect.Error
 	if j.at, j.handler, err = a.host.attempt(a.s, st, j.emit); err != nil {
 		j.reply.Err = err
-		a.post(j.landing())
+		a.post(j.completion())
 		return
 	}
 	j.at.Wait = j.wait
@@ -70,11 +70,11 @@ func (a *actor) launch(st *step) {
 	j.at.Share = a.sharer(st.Step, st.Attempt)
 	if agentKind(st.Kind) {
 		j.limit = &limit{left: j.timeout}
-		j.at.Ask = a.asker(&j.nap, st.Step, st.Attempt)
+		j.at.Ask = a.asker(&j.idleClock, st.Step, st.Attempt)
 		j.at.Token, j.forget = a.e.attemptSecret(a.run, st)
 	}
-	if st.placed {
-		j.place, st.placed = a.run, false
+	if st.hasSlot {
+		j.slot, st.hasSlot = a.run, false
 	}
 	a.jobs = append(a.jobs, j)
 }
@@ -101,8 +101,8 @@ func (a *actor) share(keep bool) (own *job) {
 // perform does the work and returns the event that brings its end home, unless nobody wants to know.
 func (j *job) perform() (ev event, home bool) {
 	j.reply = j.handle()
-	if j.place != "" {
-		j.e.places.give(j.place)
+	if j.slot != "" {
+		j.e.slots.release(j.slot)
 	}
 	if j.forget != nil {
 		j.forget()
@@ -111,7 +111,7 @@ func (j *job) perform() (ev event, home bool) {
 		j.cause = context.Cause(j.ctx)
 	}
 	j.stop(nil)
-	return j.landing(), j.cause != errWithdrawn
+	return j.completion(), j.cause != errWithdrawn
 }
 
 // handle has the handler do the work, under its deadline. One that panics has failed its attempt, not the engine.
@@ -135,8 +135,8 @@ func (j *job) handle() (r effect.Reply) {
 	return r
 }
 
-// landing is the event that brings the end of the attempt home.
-func (j *job) landing() event {
+// completion is the event that brings the end of the attempt home.
+func (j *job) completion() event {
 	in := &replied{step: j.step, attempt: j.number, reply: &j.reply}
 	switch j.cause {
 	case errLeaving:

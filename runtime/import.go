@@ -83,7 +83,7 @@ func readExport(file []byte) (*imports, error) {
 		if typ == sectionEnd {
 			return in, in.end(file[:begin], content, after)
 		}
-		if err := in.take(typ, content); err != nil {
+		if err := in.add(typ, content); err != nil {
 			return nil, err
 		}
 		rest = after
@@ -104,8 +104,8 @@ func notAnExport(file []byte) *Refusal {
 	return r.help("starling export RUN -o FILE writes one")
 }
 
-// take takes a section.
-func (in *imports) take(typ byte, content []byte) error {
+// add takes a section.
+func (in *imports) add(typ byte, content []byte) error {
 	switch typ {
 	case sectionHeader:
 		v, err := effect.Payload(content).View()

@@ -72,7 +72,7 @@ func (in *recovered) apply(t *turn) {
 			t.uncertain(st, "the process that ran it ended")
 		}
 	}
-	if t.still() {
+	if t.canAcceptOutcome() {
 		t.slice()
 	}
 	t.carried()
@@ -83,8 +83,8 @@ type resumed struct{}
 
 func (resumed) apply(t *turn) {
 	t.carried()
-	if !t.exchanging { // whoever has just been loaded has looked for items
-		t.rouse("")
+	if !t.holdsCommons { // whoever has just been loaded has looked for items
+		t.retryWaiters("")
 	}
 }
 
@@ -256,7 +256,7 @@ func (in *childStarted) apply(t *turn) { in.waits = t.s.Steps[in.step] != nil }
 // childChanged tells that a child run has come to rest, or moves on.
 type childChanged struct{ step, child string }
 
-func (in *childChanged) apply(t *turn) { t.look(in.step, in.child) }
+func (in *childChanged) apply(t *turn) { t.childStatusChanged(in.step, in.child) }
 
 // childEnded is what a child run came to.
 type childEnded struct {
@@ -281,12 +281,12 @@ func (in *childEnded) apply(t *turn) {
 // offered tells that a queue has items, any queue when it is "".
 type offered struct{ queue string }
 
-func (in *offered) apply(t *turn) { t.rouse(in.queue) }
+func (in *offered) apply(t *turn) { t.retryWaiters(in.queue) }
 
 // vacancy tells that there may be a slot for an agent of the run.
 type vacancy struct{}
 
-func (vacancy) apply(t *turn) { t.s.comeForward() }
+func (vacancy) apply(t *turn) { t.s.retrySlot() }
 
 // notified is what became of a notice.
 type notified struct {

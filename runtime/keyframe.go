@@ -110,7 +110,7 @@ func (sv *saved) readKeyframe(s Store, h *horizon) error {
 			var st *state
 			var machine []byte
 			if st, machine, err = readCheckpoint(sv.run, b); err == nil {
-				sv.take(st, machine, len(b))
+				sv.load(st, machine, len(b))
 				return nil
 			}
 		}

@@ -37,7 +37,7 @@ import (
 //	l/QUEUE/ seq8                item of a queue: its value, and who holds it
 //	p/QUEUE/ seq8                item that was parked, and why
 //	u/QUEUE/KEY                  the number of the item that was pushed under a key and has not left the queue
-//	v/KEY                        variable of memory.project (exchange.go)
+//	v/KEY                        variable of memory.project (shared.go)
 //	b/HASH                       content by its hash: source bundles, settings, artifacts
 //	d/NAME/ version4             a version of a script that is kept under a name (define.go)
 //	a/RUN                        a run whose journal is being written ahead: it is not there yet (adopt.go)

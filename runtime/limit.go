@@ -6,36 +6,36 @@ package runtime
 // everyAgent is where all agents count together; no name is like it.
 const everyAgent = ""
 
-// crowd is what agents of a name, or all, have going.
-type crowd struct {
+// limiter counts the agents of a name, or all, that are at work.
+type limiter struct {
 	working int         // attempts in flight
 	waiting heap[*step] // those that are ready but for the limit, the oldest first
 }
 
-// crowds lists the crowds that a step counts in, with their limits.
-func (s *state) crowds(st *step, each func(c *crowd, limit int)) {
+// limiters lists those that a step counts in, with their limits.
+func (s *state) limiters(st *step, each func(c *limiter, limit int)) {
 	if st.Limit > 0 {
 		args, _ := st.Args.View()
-		each(s.crowdOf("of "+agentName(args)), st.Limit)
+		each(s.limiterOf("of "+agentName(args)), st.Limit)
 	}
 	if st.Total > 0 {
-		each(s.crowdOf(everyAgent), st.Total)
+		each(s.limiterOf(everyAgent), st.Total)
 	}
 }
 
-func (s *state) crowdOf(name string) *crowd {
-	c := s.crowded[name]
+func (s *state) limiterOf(name string) *limiter {
+	c := s.limited[name]
 	if c == nil {
-		c = &crowd{}
-		put(&s.crowded, name, c)
+		c = &limiter{}
+		put(&s.limited, name, c)
 	}
 	return c
 }
 
-// stands puts a ready step aside where it would be one too many, and tells whether it did.
-func (s *state) stands(st *step) bool {
-	var full *crowd
-	s.crowds(st, func(c *crowd, limit int) {
+// throttled puts a ready step aside where it would be one too many, and tells whether it did.
+func (s *state) throttled(st *step) bool {
+	var full *limiter
+	s.limiters(st, func(c *limiter, limit int) {
 		if c.working >= limit && full == nil {
 			full = c
 		}
@@ -43,36 +43,36 @@ func (s *state) stands(st *step) bool {
 	if full == nil {
 		return false
 	}
-	s.putAside(st, full)
+	s.park(st, full)
 	return true
 }
 
-// putAside has a ready step wait in a crowd.
-func (s *state) putAside(st *step, in *crowd) {
+// park has a ready step wait at a limiter.
+func (s *state) park(st *step, in *limiter) {
 	s.ready.remove(st)
 	in.waiting.push(st)
-	st.aside = in
+	st.parkedIn = in
 }
 
 // admit lets the first step try that waits.
-func (c *crowd) admit(s *state) {
+func (c *limiter) admit(s *state) {
 	next := c.waiting.first()
 	c.waiting.remove(next)
-	next.aside = nil
+	next.parkedIn = nil
 	s.ready.push(next)
 }
 
 // works counts an attempt that has begun, or one less.
 func (s *state) works(st *step, n int) {
-	s.crowds(st, func(c *crowd, _ int) { c.working += n })
+	s.limiters(st, func(c *limiter, _ int) { c.working += n })
 	if n < 0 {
 		s.makeRoom(st)
 	}
 }
 
-// makeRoom lets the next step try of each crowd in which a step may have left room.
+// makeRoom lets the next step try of each limiter at which a step may have left room.
 func (s *state) makeRoom(st *step) {
-	s.crowds(st, func(c *crowd, _ int) {
+	s.limiters(st, func(c *limiter, _ int) {
 		if c.waiting.len() > 0 {
 			c.admit(s)
 		}

@@ -155,8 +155,8 @@ func (sv *saved) fold() *state {
 	return sv.state
 }
 
-// rests tells whether no machine is needed: the run has ended, or was set aside.
-func (sv *saved) rests() bool {
+// needsNoMachine tells whether no machine is needed: the run has ended, or is quarantined.
+func (sv *saved) needsNoMachine() bool {
 	aside := sv.state.Gates[gateQuarantine] != nil
 	for i := range sv.tail {
 		switch r := &sv.tail[i]; {
@@ -180,12 +180,12 @@ func (a *actor) load() (fresh bool, err error) {
 		return false, err
 	}
 	poison := ""
-	a.m, a.rest, a.unfit, a.host = nil, nil, nil, a.e.hosted(&host{run: a.run})
-	if !sv.rests() {
-		poison, err = a.awaken(sv)
+	a.m, a.unjournaled, a.incompatible, a.host = nil, nil, nil, a.e.hosted(&host{run: a.run})
+	if !sv.needsNoMachine() {
+		poison, err = a.restore(sv)
 	}
 	if poison != "" {
-		if err = a.setAside(poison); err == nil {
+		if err = a.quarantine(poison); err == nil {
 			return a.load()
 		}
 	}
@@ -200,15 +200,15 @@ func (a *actor) keep(s *state, sv *saved) {
 	a.s, a.points, a.sought, a.tail, a.saved, a.row, a.kept = s, sv.points, sv.sought, sv.length, sv.saved, s.row(), max(a.kept, sv.begins)
 }
 
-// awaken makes state and machine. A run that cannot be served here (this build's builtins behave in another way) is left as it is, unfit; one whose machine fails, or
+// restore makes state and machine. A run that cannot be served here (this build's builtins behave in another way) is left as it is, incompatible; one whose machine fails, or
 // says something else than the journal does, or whose program or settings are damaged, is poison.
-func (a *actor) awaken(sv *saved) (poison string, err error) {
+func (a *actor) restore(sv *saved) (poison string, err error) {
 	h, err := a.e.hostOf(sv)
 	if errors.Is(err, ErrDamaged) {
 		return err.Error(), nil
 	}
 	if err != nil {
-		a.unfit = err
+		a.incompatible = err
 		return "", nil
 	}
 	if poison, err = a.countRecovery(sv); poison != "" || err != nil {
@@ -234,7 +234,7 @@ func (a *actor) rebuild(h *host, sv *saved) error {
 	if err != nil {
 		return err
 	}
-	a.m, a.host, a.rest = m, h, rest
+	a.m, a.host, a.unjournaled = m, h, rest
 	a.keep(sv.state, sv)
 	a.yielded = m.Runnable() || len(a.s.decided) > 0
 	return nil
@@ -261,8 +261,8 @@ func (a *actor) recovery(fresh bool) *recovered {
 	if !fresh {
 		return nil
 	}
-	in := &recovered{rest: a.rest, flying: map[string]bool{}}
-	a.rest = nil
+	in := &recovered{rest: a.unjournaled, flying: map[string]bool{}}
+	a.unjournaled = nil
 	for step := range a.flights {
 		in.flying[step] = true
 	}
@@ -272,7 +272,7 @@ func (a *actor) recovery(fresh bool) *recovered {
 	return in
 }
 
-// maxRecoveries is how often a run may bring its process down before it is set aside.
+// maxRecoveries is how often a run may bring its process down before it is quarantined.
 const maxRecoveries = 3
 
 // countRecovery counts, durably and before any of its code runs, that a run is being recovered; the count goes away with the turn that follows. A run at rest
@@ -303,8 +303,8 @@ func (a *actor) unrecovered() {
 	a.recovered = err != nil
 }
 
-// setAside lets the run rest at the gate !quarantine: no more of its code runs until somebody decides.
-func (a *actor) setAside(why string) error {
+// quarantine lets the run rest at the gate !quarantine: no more of its code runs until somebody decides.
+func (a *actor) quarantine(why string) error {
 	sv, err := readRun(a.e.store, a.run, 0)
 	if err != nil {
 		return err
@@ -313,7 +313,7 @@ func (a *actor) setAside(why string) error {
 	a.keep(sv.fold(), sv)
 	t := &turn{s: a.s, host: a.host, now: a.e.now(), had: &a.row}
 	t.openSystemGate(gateQuarantine, "", "The run was set aside: "+why+". Retry lets it go on, skip cancels it, fail ends it as failed.")
-	t.rest()
+	t.recordIdle()
 	err = a.commit(t.finish())
 	a.s = nil
 	return err

@@ -70,22 +70,22 @@ type Options struct {
 // Local is the Engine of this process: it owns a store and drives its runs.
 type Local struct {
 	reader
-	env      *effect.Environment
-	opts     Options
-	programs programs
-	breakers breakers
-	ledger   ledger
-	macKey   []byte
-	ctx      context.Context
-	stop     context.CancelCauseFunc
-	leaving  atomic.Bool
-	keeper   caretaker
-	notices  notifier
-	places   places
-	pool     *pool
-	exchange exchange
-	contents sync.RWMutex // held for reading by commits that name contents, for writing while some are dropped
-	keeping  sync.RWMutex // held for writing while something is dropped; for reading while a run is made of contents or of a journal that are there
+	env         *effect.Environment
+	opts        Options
+	programs    programs
+	breakers    breakers
+	ledger      ledger
+	macKey      []byte
+	ctx         context.Context
+	stop        context.CancelCauseFunc
+	leaving     atomic.Bool
+	maintenance maintenance
+	notices     notifier
+	slots       slots
+	pool        *pool
+	shared      sharedRows
+	contents    sync.RWMutex // held for reading by commits that name contents, for writing while some are dropped
+	keeping     sync.RWMutex // held for writing while something is dropped; for reading while a run is made of contents or of a journal that are there
 
 	mu       sync.Mutex // guards what follows
 	actors   map[string]*actor
@@ -94,7 +94,7 @@ type Local struct {
 	awaiting map[string][]string          // carried runs that wait for items, with the queues
 	bearers  map[string]Caller            // who brings the secret of an attempt in flight
 	stored   map[string]struct{}          // hashes of contents that are known to be in the store
-	spared   map[string]struct{}          // of those that commits have named since a sweep began; nil while there is none
+	marked   map[string]struct{}          // of those that commits have named since a sweep began; nil while there is none
 	resting  list.List                    // loaded actors at rest, those that have been longest first
 	alarms   alarms
 	starts   map[string]chan struct{} // start keys in progress
@@ -130,20 +130,20 @@ func Open(store Store, env *effect.Environment, opts Options) (*Local, error) {
 	e.reader.carried, e.reader.clock = e.carries, opts.Clock
 	e.breakers = breakers{store: store, known: map[string]breaker{}}
 	e.ledger = ledger{store: store}
-	e.exchange = exchange{reader: &e.reader, turn: make(chan struct{}, 1)}
+	e.shared = sharedRows{reader: &e.reader, turn: make(chan struct{}, 1)}
 	e.programs.env = env
 	e.pool = newPool(opts.Memory, e.log)
 	e.reader.needs = e.pool.needed
-	e.places.e, e.places.limit = e, opts.Agents
-	e.alarms.ring, e.alarms.clock, e.alarms.after, e.alarms.recheck = e.ring, opts.Clock, e.after, recheck
+	e.slots.e, e.slots.limit = e, opts.Agents
+	e.alarms.ring, e.alarms.clock, e.alarms.after, e.alarms.recheck = e.ring, opts.Clock, e.afterFunc, recheck
 	if opts.After != nil {
 		e.alarms.recheck = math.MaxInt64 // it does not jump
 	}
 	e.quiet = sync.NewCond(&e.mu)
-	if err := errors.Join(e.adoptOrphans(), e.tidy()); err != nil {
+	if err := errors.Join(e.adoptOrphans(), e.removeStaleTrees()); err != nil {
 		return e, err
 	}
-	e.keeper.begin(e)
+	e.maintenance.begin(e)
 	e.notices.e = e
 	return e, e.notices.resume()
 }
@@ -223,7 +223,7 @@ func (e *Local) send(ctx context.Context, run string, ev event) error {
 		}
 		done <- err
 	}
-	for !e.actor(run).lead(ev) {
+	for !e.actor(run).postInline(ev) {
 	}
 	select {
 	case err := <-done:
@@ -354,7 +354,7 @@ func (e *Local) Signal(ctx context.Context, s Signal) (*Receipt, error) {
 	}
 	run, gate, top, err := e.goal(s)
 	if err != nil {
-		if refused := s.unfit(CallerOf(ctx)); refused != nil { // who may not send it does not learn what there is
+		if refused := s.denied(CallerOf(ctx)); refused != nil { // who may not send it does not learn what there is
 			return nil, refused
 		}
 		return nil, err
@@ -421,8 +421,8 @@ func (e *Local) signal(ctx context.Context, s Signal) (*Receipt, error) {
 	return in.receipt, nil
 }
 
-// known finds what an idempotency key of a run stands for.
-func (e *Local) known(run, key string) (k keyed, ok bool) {
+// lookupKey finds what an idempotency key of a run stands for.
+func (e *Local) lookupKey(run, key string) (k keyed, ok bool) {
 	v, err := e.store.Get([]byte(prefixKey + run + "/" + key))
 	return k, err == nil && json.Unmarshal(v, &k) == nil
 }
@@ -434,7 +434,7 @@ func (e *Local) Close() error {
 		return nil
 	}
 	e.alarms.stop()
-	e.keeper.close()
+	e.maintenance.close()
 	e.notices.close()
 	e.pool.close()
 	overtime := time.AfterFunc(e.opts.Grace, func() { e.stop(errLeaving) })
@@ -482,8 +482,8 @@ func (e *Local) unknownBlobs(blobs map[string][]byte) map[string][]byte {
 		if _, ok := e.stored[hash]; !ok {
 			fresh[hash] = content
 		}
-		if e.spared != nil {
-			e.spared[hash] = struct{}{}
+		if e.marked != nil {
+			e.marked[hash] = struct{}{}
 		}
 	}
 	return fresh

@@ -11,8 +11,8 @@ import (
 	"starling/lang/effect"
 )
 
-// look is effect.Attempt.Journal: what the journal of a run, or of the child run that one of its steps started, says up to the step that asks.
-func (e *Local) look(run, asks string, q effect.Look) (starlark.Value, *effect.Error) {
+// queryJournal is effect.Attempt.Journal: what the journal of a run, or of the child run that one of its steps started, says up to the step that asks.
+func (e *Local) queryJournal(run, asks string, q effect.Look) (starlark.Value, *effect.Error) {
 	of := run
 	if q.Child != "" {
 		if of = e.childOf(run, q.Child); of == "" {
@@ -85,7 +85,7 @@ func seen(events []Event, q effect.Look) (starlark.Value, *effect.Error) {
 func stepsOf(events []Event) []Step {
 	l := newStepList(nil)
 	for i := range events {
-		l.take(&events[i])
+		l.add(&events[i])
 	}
 	return l.steps
 }

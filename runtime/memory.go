@@ -163,8 +163,8 @@ func (m *memory) read(kind string, args effect.View) effect.Payload {
 	return nil
 }
 
-// heed lets what follows in a slice see what an answered request has changed. Its record comes later and changes nothing again.
-func (m *memory) heed(r *effect.Request, o effect.Outcome) {
+// observe has the rest of a slice see what an answered request has changed. Its record comes later and changes nothing again.
+func (m *memory) observe(r *effect.Request, o effect.Outcome) {
 	if o.Err != nil || r.Kind != kindVars && r.Kind != kindChat {
 		return
 	}

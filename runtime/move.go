@@ -69,7 +69,7 @@ func (e *Local) pastFor(run string, in *moved) (*past, error) {
 func (t *turn) move(in *moved) (*Replayed, error) {
 	digest := hashOf([]byte("move " + in.hash))
 	if key := in.request.Key; key != "" {
-		if k, ok := t.known(key); ok && k.Digest != digest {
+		if k, ok := t.lookupKey(key); ok && k.Digest != digest {
 			return nil, refuse(ErrKeyConflict, "the key %q was used for another request", key).help("use a new key for a new request")
 		} else if ok {
 			return in.document(t.s, nil, true), nil
@@ -100,7 +100,7 @@ func (t *turn) move(in *moved) (*Replayed, error) {
 	return in.document(t.s, journal, !t.s.Status.Ended()), nil
 }
 
-// moveOn goes on with the machine that was replayed. A run that was set aside has none until somebody lets it go on.
+// moveOn goes on with the machine that was replayed. A run that is quarantined has none until somebody lets it go on.
 func (t *turn) moveOn(in *moved, r *replayer) {
 	var b effect.Object
 	t.record(RunMoved, "", b.Text("bundle", in.hash).Text("program", fmt.Sprintf("%x", r.h.program.code.Hash)).Text("script", in.request.Script).

@@ -249,7 +249,7 @@ func (t *notifier) wait(n *notice) {
 	case gap <= 0:
 		t.begin(n)
 	case !t.e.leaving.Load(): // else the next owner finds the row
-		t.pending[n.ID] = t.e.after(gap, func() {
+		t.pending[n.ID] = t.e.afterFunc(gap, func() {
 			t.mu.Lock()
 			defer t.mu.Unlock()
 			t.begin(n)

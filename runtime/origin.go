@@ -49,14 +49,14 @@ func (o *origin) name() []byte {
 
 // named is the name of the run's origin, nil where it was not started like others.
 func (s *state) named() []byte {
-	if s.kin == nil && s.Parent == "" && s.Lineage == nil && s.Imported == nil && !s.moved {
-		s.kin = s.origin.name()
+	if s.originRef == nil && s.Parent == "" && s.Lineage == nil && s.Imported == nil && !s.moved {
+		s.originRef = s.origin.name()
 	}
-	return s.kin
+	return s.originRef
 }
 
-// kinBlob is the name of the run's origin and when the run was started, as a head has them: with the inputs, that spares a load the first record where another run was started alike.
-func (s *state) kinBlob() []byte {
+// originBlob is the name of the run's origin and when the run was started, as a head has them: with the inputs, that spares a load the first record where another run was started alike.
+func (s *state) originBlob() []byte {
 	kin := s.named()
 	if kin == nil {
 		return nil
@@ -64,25 +64,25 @@ func (s *state) kinBlob() []byte {
 	return binary.AppendVarint(bytes.Clone(kin), micros(s.Started))
 }
 
-func (s *state) takeKin(b []byte) {
+func (s *state) loadOrigin(b []byte) {
 	if len(b) > kinSize {
 		at, _ := binary.Varint(b[kinSize:])
-		s.kin, s.Started = b[:kinSize:kinSize], time.UnixMicro(at).UTC()
+		s.originRef, s.Started = b[:kinSize:kinSize], time.UnixMicro(at).UTC()
 	}
 }
 
-// readKin takes what the run has in common with others from those, or has it ready for them.
-func (sv *saved) readKin(s Store, st *state) bool {
-	if sv.origins == nil || st.kin == nil {
+// readOrigin takes what the run has in common with others from those, or has it ready for them.
+func (sv *saved) readOrigin(s Store, st *state) bool {
+	if sv.origins == nil || st.originRef == nil {
 		return false
 	}
-	o, err := sv.origins.of(string(st.kin), func() (o origin, err error) {
+	o, err := sv.origins.of(string(st.originRef), func() (o origin, err error) {
 		first, err := firstRecord(s, sv.run)
 		if err != nil {
 			return o, err
 		}
 		o = originOf(first.view())
-		if !bytes.Equal(o.name(), st.kin) {
+		if !bytes.Equal(o.name(), st.originRef) {
 			err = fmt.Errorf("%w: run %s was not started like its head says", ErrDamaged, sv.run)
 		}
 		return o, err

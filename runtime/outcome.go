@@ -9,9 +9,9 @@ import (
 	"starling/lang/effect"
 )
 
-// known is the next outcome that needs nobody to perform anything: why a request was refused, what on_event has ended, an attempt that was cut and must not be
+// nextSettled is the next outcome that needs nobody to perform anything: why a request was refused, what on_event has ended, an attempt that was cut and must not be
 // tried again, a message that is there. took is the name of the message that it takes.
-func (s *state) known() (st *step, out effect.Outcome, took string) {
+func (s *state) nextSettled() (st *step, out effect.Outcome, took string) {
 	if len(s.decided) > 0 {
 		st = s.decided[0]
 		return st, st.verdict(), ""
@@ -30,8 +30,8 @@ func (s *state) known() (st *step, out effect.Outcome, took string) {
 // verdict is the outcome of a step that is decided.
 func (st *step) verdict() effect.Outcome {
 	switch {
-	case st.Recall != nil:
-		return st.Recall.outcome
+	case st.Reused != nil:
+		return st.Reused.outcome
 	case st.Refused != nil:
 		v, _ := st.Refused.View()
 		return failure(st, effect.ErrorOf(v), nil)

@@ -12,20 +12,20 @@ import (
 
 var (
 	_ world   = (*Local)(nil)
-	_ commons = (*exchange)(nil)
+	_ commons = (*sharedRows)(nil)
 	_ quotas  = shares{}
 )
 
 // shares are the quotas of an engine.
 type shares struct {
 	*breakers
-	*places
+	*slots
 	*ledger
 }
 
 // hosted gives a host what is outside its run.
 func (e *Local) hosted(h *host) *host {
-	h.world, h.commons, h.quotas, h.macKey = e, &e.exchange, shares{&e.breakers, &e.places, &e.ledger}, e.macKey
+	h.world, h.commons, h.quotas, h.macKey = e, &e.shared, shares{&e.breakers, &e.slots, &e.ledger}, e.macKey
 	return h
 }
 
@@ -48,7 +48,7 @@ func (e *Local) starter(run string) string {
 func (e *Local) equip(at *effect.Attempt) {
 	run := at.Run
 	at.Store = e.store.Info().Path
-	at.Journal = func(l effect.Look) (starlark.Value, *effect.Error) { return e.look(run, at.Step, l) }
+	at.Journal = func(l effect.Look) (starlark.Value, *effect.Error) { return e.queryJournal(run, at.Step, l) }
 	at.Known = func(q effect.Survey) (*effect.Known, *effect.Error) { return e.survey(run, q) }
 	at.Artifact = func(hash string) (string, []byte, *effect.Error) { return e.artifact(run, hash) }
 	at.Env = func(name string) (string, bool) { return e.variable(run, name) }

@@ -58,7 +58,7 @@ func overlapMode(list []effect.Overlap, branch string) string {
 
 // overlaps refuses a request that may change what an agent in another branch may be changing.
 func (s *state) overlaps(r *effect.Request) *effect.Error {
-	if len(r.Changes) == 0 || s.Recalls[r.Step] != nil {
+	if len(r.Changes) == 0 || s.Reused[r.Step] != nil {
 		return nil
 	}
 	other, mode := s.rival(&step{asked: askedOf(r), Seq: s.Seq + 1})
@@ -81,7 +81,7 @@ func shownClaim(pattern string) string {
 
 // claim notes what an open step may change.
 func (s *state) claim(st *step) {
-	if len(st.Changes) == 0 || st.Refused != nil || st.Recall != nil {
+	if len(st.Changes) == 0 || st.Refused != nil || st.Reused != nil {
 		return
 	}
 	i, _ := slices.BinarySearchFunc(s.changing, st, func(a, b *step) int { return cmp.Compare(a.Seq, b.Seq) })

@@ -79,7 +79,7 @@ const manySteps = 2000
 func stepsByEvents(ctx context.Context, e Engine, q StepQuery) (*StepPage, error) {
 	l := newStepList(nil)
 	err := e.Watch(ctx, WatchRequest{Run: q.Run, After: q.After}, func(ev Event) error {
-		l.take(&ev)
+		l.add(&ev)
 		return nil
 	})
 	return &StepPage{Run: q.Run, Steps: l.steps}, err
@@ -176,7 +176,7 @@ func (r *reader) stepsBehind(q StepQuery) (*StepPage, error) {
 		case begins || l.knows(rec.Step):
 			was := l.waits(rec.Step, rest)
 			ev := rec.event(q.Run)
-			l.take(&ev)
+			l.add(&ev)
 			if begins {
 				last = rec.Seq
 			}
@@ -242,7 +242,7 @@ func (r *reader) newestSteps(q StepQuery) (*StepPage, error) {
 			}
 			if rec.begins() || l.knows(rec.Step) {
 				ev := rec.event(q.Run)
-				l.take(&ev)
+				l.add(&ev)
 			}
 			return nil
 		})
@@ -279,7 +279,7 @@ func (r *reader) openBefore(page *StepPage, s *state, q StepQuery) error {
 		l := newStepList(s.Lineage)
 		err := r.journal(q.Run, st.Seq-1, func(rec *Record) error {
 			ev := rec.event(q.Run)
-			l.take(&ev)
+			l.add(&ev)
 			return ErrStopWatch
 		})
 		if err = unlessStopped(err); err != nil {

@@ -29,7 +29,7 @@ func identityOf(question effect.Payload) string {
 func permissionGate(step string) string { return gatePermission + step }
 
 // asker is effect.Attempt.Ask for one attempt: one question at a time.
-func (a *actor) asker(n *nap, step string, attempt int) func(ctx context.Context, l effect.Leave) (bool, error) {
+func (a *actor) asker(n *idleClock, step string, attempt int) func(ctx context.Context, l effect.Leave) (bool, error) {
 	turnstile := make(chan struct{}, 1)
 	return func(ctx context.Context, l effect.Leave) (bool, error) {
 		select {
@@ -42,7 +42,7 @@ func (a *actor) asker(n *nap, step string, attempt int) func(ctx context.Context
 	}
 }
 
-func (a *actor) ask(ctx context.Context, n *nap, step string, attempt int, l effect.Leave) (bool, error) {
+func (a *actor) ask(ctx context.Context, n *idleClock, step string, attempt int, l effect.Leave) (bool, error) {
 	data, err := effect.Encode(orNone(l.Data))
 	if err != nil {
 		return false, err
@@ -178,7 +178,7 @@ type limit struct {
 func (l *limit) run(e *Local, do func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.since, l.stop = e.monotonic(), e.after(l.left, do)
+	l.since, l.stop = e.monotonic(), e.afterFunc(l.left, do)
 }
 
 // hold stops the time, unless it is over.

@@ -213,7 +213,7 @@ func (a *actor) lender() func(most int64, held func() int64) (more int64) {
 func (a *actor) lend(most int64, held func() int64) int64 {
 	p := a.e.pool
 	a.borrows = true
-	if a.deciding != nil && a.deciding.exchanging {
+	if a.deciding != nil && a.deciding.holdsCommons {
 		return p.give(&a.loan, most)
 	}
 	more, ok := p.grow(&a.loan, most, held)

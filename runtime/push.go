@@ -59,23 +59,23 @@ func (e *Local) Push(ctx context.Context, r PushRequest) (*Pushed, error) {
 	it := &item{Value: value, By: orUnknown(CallerOf(ctx)), At: e.now(), Key: r.Key}
 	p, err := e.push(ctx, r.Queue, it)
 	if err == nil && !p.Known {
-		e.rouse(r.Queue)
+		e.retryWaiters(r.Queue)
 	}
 	return p, err
 }
 
 // push holds the commons, as a turn that pushes does.
 func (e *Local) push(ctx context.Context, queue string, it *item) (*Pushed, error) {
-	if err := e.exchange.enter(ctx); err != nil {
+	if err := e.shared.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer e.exchange.unlock()
-	id, writes, err := enqueue(&e.exchange, queue, it)
+	defer e.shared.unlock()
+	id, writes, err := enqueue(&e.shared, queue, it)
 	if err != nil {
 		return nil, err
 	}
 	p := &Pushed{Schema: Schema, Queue: queue, Item: id, Known: writes == nil, Oldest: id}
-	err = e.exchange.items(queue, func(oldest uint64, _ []byte) error {
+	err = e.shared.items(queue, func(oldest uint64, _ []byte) error {
 		p.Oldest = oldest
 		return ErrStopScan
 	})

@@ -190,16 +190,16 @@ func (q *queueCall) take() (effect.Payload, bool, error) {
 		taken.Until = q.now.Add(lease)
 	}
 	q.write(itemKey(prefixQueue, q.queue, id), taken.payload())
-	q.s.rouseNext(q.step)
+	q.s.retryNext(q.step)
 	return effect.MustEncode(taken.record(q.queue, id, itemHeld)), true, nil
 }
 
-// rouseNext lets the next request of a run look that waits for an item of the same queue: there may be more.
-func (s *state) rouseNext(served *step) {
+// retryNext lets the next request of a run look that waits for an item of the same queue: there may be more.
+func (s *state) retryNext(served *step) {
 	queue := served.queue()
 	for _, st := range s.asks {
 		if st != served && st.queue() == queue {
-			st.vain = false
+			st.foundNothing = false
 			return
 		}
 	}

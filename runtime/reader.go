@@ -182,12 +182,12 @@ func (r *reader) innermost(run, gate string) string {
 	return ""
 }
 
-// past looks for a gate of a run that is no longer open: one of this whole name, or the only one that ends with it. deep makes it look into the journal, where there are gates of which no row knows.
-func (r *reader) past(run, address string, deep bool) (pastGate, bool) {
-	var found []pastGate
+// closedGate looks for a gate of a run that is no longer open: one of this whole name, or the only one that ends with it. deep makes it look into the journal, where there are gates of which no row knows.
+func (r *reader) closedGate(run, address string, deep bool) (closedGate, bool) {
+	var found []closedGate
 	note := func(rec *Record) error {
 		if rec.Step == address || strings.HasSuffix(rec.Step, "/"+address) {
-			found = append(found, pastOf(rec))
+			found = append(found, closedGateOf(rec))
 		}
 		return nil
 	}
@@ -205,7 +205,7 @@ func (r *reader) past(run, address string, deep bool) (pastGate, bool) {
 		})
 	}
 	if err != nil || len(found) != 1 {
-		return pastGate{Forgotten: r.forgotten(run)}, false
+		return closedGate{Forgotten: r.forgotten(run)}, false
 	}
 	return found[0], true
 }

@@ -88,7 +88,7 @@ func (r *replayer) replay(machine []byte) error {
 		}
 	}
 	for r.next < len(r.records) {
-		if err := r.take(); err != nil {
+		if err := r.replayRecord(); err != nil {
 			return err
 		}
 	}
@@ -125,8 +125,8 @@ func (r *replayer) cut() bool {
 	return n > 0 && r.s.Lineage != nil && r.records[n-1].Seq == r.s.Lineage.Copied
 }
 
-// take takes one record.
-func (r *replayer) take() error {
+// replayRecord takes one record.
+func (r *replayer) replayRecord() error {
 	rec := &r.records[r.next]
 	r.next++
 	r.s.apply(rec)
@@ -271,7 +271,7 @@ func (r *replayer) recall(req *effect.Request, failed error) (effect.Outcome, er
 			return effect.Outcome{}, r.diverges(rec, asked, recorded(rec))
 		}
 		o := effect.Outcome{Value: v.Raw("value"), Err: effect.ErrorOf(v.Sub("error"))}
-		r.s.memory.heed(req, o)
+		r.s.memory.observe(req, o)
 		return o, nil
 	}
 	if failed == nil && r.cut() {

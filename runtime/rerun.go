@@ -238,7 +238,7 @@ func (e *Local) fork(ctx context.Context, r ForkRequest) (string, error) {
 	e.hosted(o.host).run = id
 	records := c.records
 	if r.Kind == LineageOnly {
-		records = append(records, recalls(o.journal, c.at, c.step)...)
+		records = append(records, reusedRecords(o.journal, c.at, c.step)...)
 	}
 	l := &Lineage{Kind: r.Kind, Run: o.run, Step: c.step, Seq: c.at, Copied: uint64(len(records)), Head: head}
 	inputs, err := r.set(l, c, o.host, o.first)

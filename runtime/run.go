@@ -28,28 +28,28 @@ type actor struct {
 	loan   loan          // guarded by the pool
 
 	// Touched only by the goroutine that takes events.
-	s         *state      // nil: the run is not loaded
-	m         *vm.Machine // nil: the run is set aside, has ended, or cannot be served here
-	rest      *vm.Stop    // what the machine said beyond a journal that was cut, until a turn has taken it
-	host      *host
-	unfit     error // why the run cannot be served here; another build, or a repaired store, could
-	yielded   bool
-	row       row // of which the store has the summary
-	points    []point
-	sought    bool   // points has all that the store has
-	tail      tail   // the journal since the newest checkpoint that is kept
-	saved     uint64 // the record of the newest checkpoint
-	flights   map[string]flight
-	jobs      []*job  // attempts that the last turn has begun
-	parked    []event // came in while the run was set aside, and wait until it goes on
-	recovered bool    // a recovery was counted and no commit has followed
-	told      Status  // what the parent of a child run knows of it
-	borrows   bool    // it has a loan
-	held      int64   // by the machine when it left memory for others, bytes
-	deciding  *turn   // the one in progress
-	arrived   queue   // what it takes
-	abandoned bool    // the last turn was: what is urgent comes first now
-	kept      uint64  // where the journal begins, as far as known, or will once the trim in progress is over
+	s            *state      // nil: the run is not loaded
+	m            *vm.Machine // nil: the run is quarantined, has ended, or cannot be served here
+	unjournaled  *vm.Stop    // what the machine said beyond a journal that was cut, until a turn has taken it
+	host         *host
+	incompatible error // why the run cannot be served here; another build, or a repaired store, could
+	yielded      bool
+	row          row // of which the store has the summary
+	points       []point
+	sought       bool   // points has all that the store has
+	tail         tail   // the journal since the newest checkpoint that is kept
+	saved        uint64 // the record of the newest checkpoint
+	flights      map[string]flight
+	jobs         []*job  // attempts that the last turn has begun
+	parked       []event // came in while the run is quarantined, and wait until it goes on
+	recovered    bool    // a recovery was counted and no commit has followed
+	told         Status  // what the parent of a child run knows of it
+	borrows      bool    // it has a loan
+	held         int64   // by the machine when it left memory for others, bytes
+	deciding     *turn   // the one in progress
+	arrived      queue   // what it takes
+	abandoned    bool    // the last turn was: what is urgent comes first now
+	kept         uint64  // where the journal begins, as far as known, or will once the trim in progress is over
 }
 
 // event is an input on its way, and who is told what becomes of it.
@@ -58,7 +58,7 @@ type event struct {
 	taken  func()          // it is in the turn in progress
 	done   func(err error) // the turn is durable, or has failed
 	urgent bool            // needs no machine: it is taken also while the machine is busy, and when there is none
-	parks  bool            // what an attempt said or came to: it must not be lost, and waits while the run is set aside
+	parks  bool            // what an attempt said or came to: it must not be lost, and waits while the run is quarantined
 }
 
 func (ev event) rank() int {
@@ -72,28 +72,28 @@ func (ev event) rank() int {
 func (a *actor) post(ev event) bool {
 	mine, ok := a.enqueue(ev)
 	if mine {
-		go a.take(nil)
+		go a.serve(nil)
 	}
 	return ok
 }
 
-// lead is post for a caller that waits for its turn anyway: one that finds nobody taking events runs one turn itself, and no goroutine has to be woken for it. What is left to do
+// postInline is post for a caller that waits for its turn anyway: one that finds nobody taking events runs one turn itself, and no goroutine has to be woken for it. What is left to do
 // then is left to one.
-func (a *actor) lead(ev event) bool {
+func (a *actor) postInline(ev event) bool {
 	mine, ok := a.enqueue(ev)
 	if !mine {
 		return ok
 	}
 	defer EndWithPanic()
-	own, rests := a.rests()
+	own, rests := a.becomeIdle()
 	if !rests {
 		a.next()
-		own, rests = a.rests()
+		own, rests = a.becomeIdle()
 	}
 	if rests && own == nil {
 		a.e.exit()
 	} else {
-		go a.take(own)
+		go a.serve(own)
 	}
 	return true
 }
@@ -127,15 +127,15 @@ func (a *actor) enqueue(ev event) (mine, ok bool) {
 	return mine, true
 }
 
-// take takes events on a goroutine of its own until none waits. Then it performs one of the attempts that the last turn has begun, takes what that came to, and so on: a run that makes one step
+// serve takes events on a goroutine of its own until none waits. Then it performs one of the attempts that the last turn has begun, takes what that came to, and so on: a run that makes one step
 // after another stays on one goroutine, and nothing has to be woken between its steps.
-func (a *actor) take(own *job) {
+func (a *actor) serve(own *job) {
 	defer a.e.exit()
 	deepen(0)
 	if own == nil {
-		own = a.takeAll()
+		own = a.drain()
 	}
-	for ; own != nil; own = a.takeAll() {
+	for ; own != nil; own = a.drain() {
 		ev, home := own.perform()
 		if !home || !a.retake(ev) {
 			return
@@ -151,10 +151,10 @@ func deepen(i byte) byte {
 	return room[i] // an index that the compiler does not know keeps the room
 }
 
-// takeAll runs turns until no event waits, and returns an attempt that is left to perform, if there is one.
-func (a *actor) takeAll() *job {
+// drain runs turns until no event waits, and returns an attempt that is left to perform, if there is one.
+func (a *actor) drain() *job {
 	for {
-		if own, rests := a.rests(); rests {
+		if own, rests := a.becomeIdle(); rests {
 			return own
 		}
 		a.next()
@@ -178,8 +178,8 @@ func (a *actor) next() {
 	a.mu.Unlock()
 }
 
-// rests has the actor rest when there is nothing to do, and then returns an attempt that is left to perform, if there is one.
-func (a *actor) rests() (own *job, yes bool) {
+// becomeIdle has the actor rest when there is nothing to do, and then returns an attempt that is left to perform, if there is one.
+func (a *actor) becomeIdle() (own *job, yes bool) {
 	a.mu.Lock()
 	events := a.queue
 	if !a.idle(events) {
@@ -234,9 +234,9 @@ func (a *actor) turn(events []event) (rest []event) {
 	in := &a.arrived
 	var c *commit
 	defer func() { a.deciding, a.arrived = nil, queue{} }()
-	defer t.leaveExchange()
+	defer t.unlockCommons()
 	err = guarded(func() error {
-		c = t.process(in, a.recovery(fresh), a.unfit != nil)
+		c = t.process(in, a.recovery(fresh), a.incompatible != nil)
 		a.m, a.host = t.m, t.host // it may have begun, or have been moved
 		return a.commit(c)
 	})
@@ -244,14 +244,14 @@ func (a *actor) turn(events []event) (rest []event) {
 		return a.discard(&t.given, in, err)
 	}
 	a.yielded = t.yielded
-	a.after(c)
-	a.offerAgain(c, t.exchanging)
+	a.performEffects(c)
+	a.offerAgain(c, t.holdsCommons)
 	if a.goesOn() {
 		a.s = nil // load it with its machine
 		a.post(event{in: woken{}})
 	}
 	tell(events[:in.applied], nil)
-	if a.unfit != nil {
+	if a.incompatible != nil {
 		a.s = nil // look again when something comes in
 	}
 	return events[in.applied:]
@@ -289,8 +289,8 @@ func (a *actor) admit(events []event) []event {
 			switch {
 			case ev.parks:
 				a.parked = append(a.parked, ev)
-			case a.unfit != nil && !ev.urgent:
-				tell([]event{ev}, a.unfit)
+			case a.incompatible != nil && !ev.urgent:
+				tell([]event{ev}, a.incompatible)
 			default:
 				return false
 			}
@@ -344,7 +344,7 @@ func tell(events []event, err error) {
 func (a *actor) discard(g *given, in *queue, err error) (rest []event) {
 	events := in.events
 	a.s, a.m, a.yielded = nil, nil, false
-	a.vacate(g)
+	a.giveBackSlots(g)
 	for _, backend := range g.probes {
 		a.e.breakers.unprobe(backend)
 	}
@@ -360,7 +360,7 @@ func (a *actor) discard(g *given, in *queue, err error) (rest []event) {
 		return nil
 	}
 	a.e.log("run %s: %+v", a.run, p)
-	if failed := a.setAside(p.Error()); failed != nil {
+	if failed := a.quarantine(p.Error()); failed != nil {
 		tell(events, err)
 		return nil
 	}
@@ -371,8 +371,8 @@ func (a *actor) discard(g *given, in *queue, err error) (rest []event) {
 	return events
 }
 
-// after does what a commit asks for, now that it is durable.
-func (a *actor) after(c *commit) {
+// performEffects does what a commit asks for, now that it is durable.
+func (a *actor) performEffects(c *commit) {
 	do := &c.effects
 	for _, step := range do.abort {
 		if f, ok := a.flights[step]; ok {
@@ -380,7 +380,7 @@ func (a *actor) after(c *commit) {
 			f.end(errWithdrawn)
 		}
 	}
-	for _, tl := range do.tellings {
+	for _, tl := range do.deliveries {
 		a.deliver(tl)
 	}
 	for _, n := range do.notices {
@@ -394,9 +394,9 @@ func (a *actor) after(c *commit) {
 			a.launch(st)
 		}
 	}
-	a.vacate(&c.given)
+	a.giveBackSlots(&c.given)
 	for _, st := range do.children {
-		if a.s.Steps[st.Step] == st && a.m != nil && !a.host.draining() { // of a run that was set aside they are looked after when it goes on
+		if a.s.Steps[st.Step] == st && a.m != nil && !a.host.draining() { // of a quarantined run they are looked after when it goes on
 			a.e.startChild(a.run, a.host, a.s.Depth, st)
 		}
 	}
@@ -408,13 +408,13 @@ func (a *actor) after(c *commit) {
 	}
 	a.announce()
 	if a.s.Status.Ended() && a.s.Trees {
-		a.e.forsake(a.run, a.host.settings)
+		a.e.removeTrees(a.run, a.host.settings)
 	}
 }
 
-// goesOn tells whether a run was set aside and is not any more.
+// goesOn tells whether a run is quarantined and is not any more.
 func (a *actor) goesOn() bool {
-	return a.m == nil && a.unfit == nil && !a.s.Status.Ended() && a.s.Gates[gateQuarantine] == nil
+	return a.m == nil && a.incompatible == nil && !a.s.Status.Ended() && a.s.Gates[gateQuarantine] == nil
 }
 
 // announce tells watchers, timers and the parent that a run has committed.

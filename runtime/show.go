@@ -204,7 +204,7 @@ func (l *Lineage) repeats(st *Step, settled uint64) string {
 	return l.Run
 }
 
-func (l *stepList) take(ev *Event) {
+func (l *stepList) add(ev *Event) {
 	if ev.Type == StepRequested.String() || ev.Type == StepAnswered.String() {
 		l.begin(ev)
 		return

@@ -48,18 +48,18 @@ func (t *turn) before(s Signal, digest string) (*Receipt, *Refusal) {
 	if s.Key == "" {
 		return nil, nil
 	}
-	if k, ok := t.known(s.Key); ok {
+	if k, ok := t.lookupKey(s.Key); ok {
 		return t.repeated(s, k, digest)
 	}
 	return nil, nil
 }
 
-// known finds what a key stands for: this very turn may have learned it.
-func (t *turn) known(key string) (keyed, bool) {
+// lookupKey finds what a key stands for: this very turn may have learned it.
+func (t *turn) lookupKey(key string) (keyed, bool) {
 	if k, ok := t.keys[key]; ok {
 		return k, true
 	}
-	return t.host.world.known(t.s.ID, key)
+	return t.host.world.lookupKey(t.s.ID, key)
 }
 
 func (t *turn) remember(key string, k keyed) {
@@ -98,7 +98,7 @@ func digestOf(s Signal) string {
 func (t *turn) accept(c Caller, s Signal) (*Receipt, *Refusal) {
 	who, refused := identify(c, s.As)
 	if refused == nil {
-		refused = s.unfit(c)
+		refused = s.denied(c)
 	}
 	if refused != nil {
 		return nil, refused
@@ -118,8 +118,8 @@ func (t *turn) accept(c Caller, s Signal) (*Receipt, *Refusal) {
 	return nil, refuse(ErrUsage, "got signal kind %q, want answer, message, chunk, claim, heartbeat, submit, steer or stop", s.Kind)
 }
 
-// unfit is the refusal of a caller who may not send a signal of the kind, nil for one who may.
-func (s *Signal) unfit(c Caller) *Refusal {
+// denied is the refusal of a caller who may not send a signal of the kind, nil for one who may.
+func (s *Signal) denied(c Caller) *Refusal {
 	return c.lacks(s.needs(), "send signals of the kind "+string(s.Kind))
 }
 
@@ -158,7 +158,7 @@ func (t *turn) answerGate(c Caller, who []string, s Signal) (*Receipt, *Refusal)
 		return nil, refused
 	}
 	if t.m == nil && g.Name != gateQuarantine {
-		return nil, t.aside()
+		return nil, t.quarantined()
 	}
 	if t.s.held() && g.Step != "" {
 		return nil, refuse(ErrExpired, "the deadline of run %s has passed: gate %q takes no answer", t.s.ID, g.Name).
@@ -261,15 +261,15 @@ func forbidden(g *gate, args effect.View, who []string) *Refusal {
 	return nil
 }
 
-// aside refuses what a run that was set aside cannot take.
-func (t *turn) aside() *Refusal {
+// quarantined refuses what a run that is quarantined cannot take.
+func (t *turn) quarantined() *Refusal {
 	return refuse(ErrNotOpen, "run %s was set aside", t.s.ID).
 		help("decide first whether it goes on: starling signal %s --choice retry", shellQuote(t.s.ID+"/"+gateQuarantine)).
 		call("decide first whether it goes on: signal its gate %q, choice %q", gateQuarantine, "retry")
 }
 
-// pastGate is a gate that is no longer open.
-type pastGate struct {
+// closedGate is a gate that is no longer open.
+type closedGate struct {
 	Name     string
 	Decision json.RawMessage // null when it was withdrawn
 	Reason   string          // why it was withdrawn
@@ -295,12 +295,12 @@ func (t *turn) gateNamed(address string) (*gate, *Refusal) {
 			fits = append(fits, name)
 		}
 	}
-	p, isPast := t.justPast(address)
+	p, isPast := t.justClosed(address)
 	if !isPast {
-		p, isPast = t.host.world.past(t.s.ID, address, t.s.Bare)
+		p, isPast = t.host.world.closedGate(t.s.ID, address, t.s.Bare)
 	}
 	if isPast && (len(fits) == 0 || p.Name == address) {
-		return nil, t.pastRefusal(p)
+		return nil, t.closedRefusal(p)
 	}
 	if isPast {
 		fits = append(fits, p.Name)
@@ -323,21 +323,21 @@ func (t *turn) gateNamed(address string) (*gate, *Refusal) {
 	return nil, refuse(ErrUnknownGate, "run %s has no gate %q", t.s.ID, address)
 }
 
-// justPast finds a gate that this very turn has closed: the store does not know yet.
-func (t *turn) justPast(address string) (pastGate, bool) {
+// justClosed finds a gate that this very turn has closed: the store does not know yet.
+func (t *turn) justClosed(address string) (closedGate, bool) {
 	for i := range t.records {
 		r := &t.records[i]
 		if (r.Type == GateDecided || r.Type == GateWithdrawn) && (r.Step == address || strings.HasSuffix(r.Step, "/"+address)) {
-			return pastOf(r), true
+			return closedGateOf(r), true
 		}
 	}
-	return pastGate{}, false
+	return closedGate{}, false
 }
 
-// pastOf reads how a gate was closed.
-func pastOf(r *Record) pastGate {
+// closedGateOf reads how a gate was closed.
+func closedGateOf(r *Record) closedGate {
 	v := r.view()
-	return pastGate{Name: r.Step, Reason: v.Text("reason"), Decision: jsonOf(v.Value("decision"))}
+	return closedGate{Name: r.Step, Reason: v.Text("reason"), Decision: jsonOf(v.Value("decision"))}
 }
 
 func (t *turn) openNames() []string {
@@ -359,7 +359,7 @@ func (t *turn) onlyGate() (*gate, *Refusal) {
 	return nil, refuse(ErrAmbiguous, "run %s has %d open gates: %s", t.s.ID, len(open), strings.Join(t.openNames(), ", ")).help("name one: %s/GATE", t.s.ID).call("name one as gate").with(t.openNames())
 }
 
-func (t *turn) pastRefusal(p pastGate) *Refusal {
+func (t *turn) closedRefusal(p closedGate) *Refusal {
 	if string(p.Decision) == "null" || len(p.Decision) == 0 {
 		if p.Reason == "timeout" {
 			return refuse(ErrExpired, "gate %q of run %s expired", p.Name, t.s.ID)
@@ -398,7 +398,7 @@ func (t *turn) takeMessage(who []string, s Signal) (*Receipt, *Refusal) {
 	msg := effect.MustEncode(effect.NewRecord(effect.MessageType, starlark.String(s.Name), v, starlark.String(who[0]), starlark.String(t.now.Format(timeFormat))))
 	var b effect.Object
 	seq := t.record(SignalAccepted, "", b.Text("kind", string(SignalMessage)).Text("name", s.Name).Raw("message", msg).Texts("who", who).Text("key", s.Key).Payload())
-	if t.still() {
+	if t.canAcceptOutcome() {
 		t.slice()
 	}
 	return &Receipt{Seq: seq}, nil

@@ -38,31 +38,31 @@ type state struct {
 	Steps         map[string]*step
 	Gates         map[string]*gate // the open ones, system gates included
 	Mailbox       []message
-	Busy          bool                    // a session's chunk has not ended
-	Bare          bool                    // gates were withdrawn of which only the journal knows
-	Without       []string                // variables that the run goes on without
-	Recalls       map[string]*recall      // outcomes of another run that steps to come may take
-	Spent         map[string]Usage        // under each ceiling
-	Raised        map[string]int64        // how often a ceiling was raised by what it was
-	Conversations map[string]conversation // by session
-	Queues        bool                    // it has asked for something of a queue
-	Trees         bool                    // branches of it had trees
-	Owned         map[string][]string     // what agents asked in the trees of branches may change
-	memory        memory                  // its variables and chats
+	Busy          bool                      // a session's chunk has not ended
+	Bare          bool                      // gates were withdrawn of which only the journal knows
+	Without       []string                  // variables that the run goes on without
+	Reused        map[string]*reusedOutcome // outcomes of another run that steps to come may take
+	Spent         map[string]Usage          // under each ceiling
+	Raised        map[string]int64          // how often a ceiling was raised by what it was
+	Conversations map[string]conversation   // by session
+	Queues        bool                      // it has asked for something of a queue
+	Trees         bool                      // branches of it had trees
+	Owned         map[string][]string       // what agents asked in the trees of branches may change
+	memory        memory                    // its variables and chats
 
-	kin      []byte // names its origin, nil while that was not asked for
-	beside   tail   // of the head that it was read from
-	timers   timers
-	ready    heap[*step]       // those that want an attempt, the oldest first
-	crowded  map[string]*crowd // agents with limits, by their names
-	flying   int               // steps whose newest attempt has started and not ended
-	needs    int               // open gates of variables that nobody has brought
-	unserved *gate             // the open gate of a step that the project cannot serve, nil without one
-	children map[string]*step  // steps that wait for a child run
-	takes    []*step           // steps that wait for a message, in the order of their requests
-	changing []*step           // steps that may change files of the workspace, the oldest first
-	asks     []*step           // steps that ask for what runs share, in the order of their requests
-	decided  []*step           // steps whose outcome is known and not recorded yet, in the order in which it became known
+	originRef []byte // names its origin, nil while that was not asked for
+	tailStats tail   // of the head that it was read from
+	timers    timers
+	ready     heap[*step]         // those that want an attempt, the oldest first
+	limited   map[string]*limiter // agents with limits, by their names
+	flying    int                 // steps whose newest attempt has started and not ended
+	needs     int                 // open gates of variables that nobody has brought
+	unserved  *gate               // the open gate of a step that the project cannot serve, nil without one
+	children  map[string]*step    // steps that wait for a child run
+	takes     []*step             // steps that wait for a message, in the order of their requests
+	changing  []*step             // steps that may change files of the workspace, the oldest first
+	asks      []*step             // steps that ask for what runs share, in the order of their requests
+	decided   []*step             // steps whose outcome is known and not recorded yet, in the order in which it became known
 }
 
 // gate is an open gate.
@@ -130,7 +130,7 @@ func (s *state) apply(r *Record) {
 			s.converse(st, v.Raw("value"))
 		}
 		s.rechange(s.Steps[r.Step])
-		s.disown(s.Steps[r.Step])
+		s.releasePaths(s.Steps[r.Step])
 		s.forget(r.Step)
 		if v.Flag("took") {
 			s.takeMessage(v.Text("mail"))
@@ -175,14 +175,14 @@ func (s *state) apply(r *Record) {
 	case RunPinned:
 		s.Settings = v.Text("settings")
 	case RunMoved:
-		s.moved, s.kin = true, nil
+		s.moved, s.originRef = true, nil
 		s.Bundle, s.Program, s.Script = v.Text("bundle"), v.Text("program"), v.Text("script")
 	case StepRecalled:
-		s.recalled(r, v)
+		s.reuse(r, v)
 	case MemoryChanged:
 		s.memory.change(v.Text("kind"), v.Sub("change"))
 	case StepAnswered:
-		delete(s.Recalls, r.Step)
+		delete(s.Reused, r.Step)
 		s.memory.answered(r.Step, v)
 	}
 }
@@ -199,9 +199,9 @@ func (s *state) end(status Status) {
 	clear(s.Steps)
 	clear(s.Gates)
 	clear(s.children)
-	clear(s.Recalls)
+	clear(s.Reused)
 	clear(s.Owned)
-	clear(s.crowded)
+	clear(s.limited)
 	s.needs, s.unserved = 0, nil
 	s.timers, s.ready, s.flying, s.takes, s.asks, s.changing, s.decided, s.Mailbox = timers{}, heap[*step]{}, 0, nil, nil, nil, nil, nil
 	s.memory = memory{}
@@ -217,15 +217,15 @@ func (s *state) request(r *Record, v effect.View) {
 	if st.Kind == kindMailbox {
 		st.Mail = v.Sub("args").Text("name")
 	}
-	if rc := s.Recalls[r.Step]; rc.serves(st) {
-		st.Recall = rc
+	if rc := s.Reused[r.Step]; rc.serves(st) {
+		st.Reused = rc
 	}
-	if st.Refused == nil && st.Recall == nil && len(st.Changes) > 0 {
+	if st.Refused == nil && st.Reused == nil && len(st.Changes) > 0 {
 		other, _ := s.rival(st)
 		st.Behind = other != nil
 	}
 	s.Queues = s.Queues || st.Kind == kindQueue
-	st.Ready = !native(st.Kind) && st.Refused == nil && st.Recall == nil && !st.Behind
+	st.Ready = !native(st.Kind) && st.Refused == nil && st.Reused == nil && !st.Behind
 	s.adopt(st)
 }
 
@@ -236,8 +236,8 @@ func (s *state) adopt(st *step) {
 	switch {
 	case st.Refused != nil || st.Stopped || st.Cut != "" || st.Shut != nil:
 		s.decided = append(s.decided, st)
-	case st.Recall != nil:
-		s.recollect(st)
+	case st.Reused != nil:
+		s.takeReused(st)
 	case st.Kind == kindRun:
 		put(&s.children, st.Step, st)
 	case st.Kind == kindMailbox:
@@ -260,7 +260,7 @@ func (s *state) forget(name string) {
 	}
 	delete(s.Steps, name)
 	delete(s.children, name)
-	delete(s.Recalls, name)
+	delete(s.Reused, name)
 	s.want(st, false)
 	s.fly(st, false)
 	s.timers.drop(name)
@@ -272,9 +272,9 @@ func (s *state) forget(name string) {
 // want notes whether a step wants an attempt.
 func (s *state) want(st *step, ready bool) {
 	st.Ready = ready
-	if st.aside != nil {
-		st.aside.waiting.remove(st)
-		st.aside = nil
+	if st.parkedIn != nil {
+		st.parkedIn.waiting.remove(st)
+		st.parkedIn = nil
 	}
 	if ready {
 		s.ready.push(st)

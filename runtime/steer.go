@@ -20,8 +20,8 @@ type steer struct {
 	Heard   bool // the newest attempt has it
 }
 
-// telling is a message for an attempt in flight.
-type telling struct {
+// delivery is a message for an attempt in flight.
+type delivery struct {
 	step string
 	steer
 }
@@ -43,8 +43,8 @@ func (st *step) messages() []string {
 	return out
 }
 
-// unheard are those that the newest attempt does not have yet.
-func (st *step) unheard() (list []string) {
+// undelivered are the messages that the newest attempt does not have yet.
+func (st *step) undelivered() (list []string) {
 	for _, s := range st.Told {
 		if !s.Heard {
 			list = append(list, s.Message)
@@ -70,12 +70,12 @@ func (st *step) goOn() {
 // tell hands a message that was just recorded to the attempt in flight, if its backend can be told.
 func (t *turn) tell(st *step, seq uint64, message string) {
 	if st.InFlight && st.Claim == 0 && st.steering() != effect.SteerNone {
-		t.effects.tellings = append(t.effects.tellings, telling{st.Step, steer{Seq: seq, Message: message}})
+		t.effects.deliveries = append(t.effects.deliveries, delivery{st.Step, steer{Seq: seq, Message: message}})
 	}
 }
 
 // deliver hands out messages after their commit: into the conversation, or by ending the attempt so that the next goes on with it.
-func (a *actor) deliver(tl telling) {
+func (a *actor) deliver(tl delivery) {
 	f, ok := a.flights[tl.step]
 	st := a.s.Steps[tl.step]
 	switch {
@@ -117,7 +117,7 @@ func (t *turn) intervene(c Caller, who []string, s Signal) (*Receipt, *Refusal) 
 	case t.s.Status.Ended():
 		return nil, refuse(ErrClosed, "run %s is %s: nobody works for it", t.s.ID, t.s.Status)
 	case t.m == nil:
-		return nil, t.aside()
+		return nil, t.quarantined()
 	case s.Kind == SignalSteer && strings.TrimSpace(s.Reason) == "":
 		return nil, refuse(ErrBadPayload, "the message is empty")
 	}

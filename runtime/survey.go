@@ -86,7 +86,7 @@ func (e *Local) addSpent(sums map[string]effect.Spent, run string) {
 			return ErrStopWatch
 		}
 		ev := r.event(run)
-		list.take(&ev)
+		list.add(&ev)
 		return nil
 	})
 	if unlessStopped(err) != nil {

@@ -157,7 +157,7 @@ func (t *turn) fire(tm *timer) {
 	case tm.Purpose == timerAttempt:
 		t.overdueWork(st)
 	case tm.Purpose == timerLook:
-		st.vain = false
+		st.foundNothing = false
 		t.slice()
 	case tm.Purpose == timerTake:
 		t.settle(st, failure(st, effect.Errorf(effect.KindTimeout, "%s: no item came in time", st.Step), nil))
@@ -215,7 +215,7 @@ func (s *state) due(stuck bool) time.Time {
 func (t *turn) overdue() {
 	for !t.s.Status.Ended() && !t.full() {
 		tm, ok := t.s.timers.due(t.now)
-		if ok && (!t.still() || t.s.held()) {
+		if ok && (!t.canAcceptOutcome() || t.s.held()) {
 			tm, ok = t.s.timers.byID[timerID(timerDeadline, "")]
 			ok = ok && !tm.Due.After(t.now)
 		}

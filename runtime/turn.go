@@ -22,24 +22,24 @@ import (
 //
 // The machine is given an outcome only when it stands still: replay gives it each outcome where the
 // journal has it, after all that it said before. A machine that has yielded does not stand still, and a
-// run that was set aside has none; until then nothing is settled, and what came in waits.
+// run that is quarantined has none; until then nothing is settled, and what came in waits.
 
 // turn decides what one commit carries.
 type turn struct {
 	s    *state
-	m    *vm.Machine // nil while the run is set aside, or has ended
+	m    *vm.Machine // nil while the run is quarantined, or has ended
 	host *host
 	now  time.Time
 	had  *row // what the store has the summary of
 
-	commit          // what it leaves
-	size       int  // of the commit, bytes
-	yielded    bool // the machine has more to do, or an outcome is known that it has not been given
-	exchanging bool // it holds the commons
-	keys       map[string]keyed
-	again      []*Receipt      // those that repeat one of this turn
-	work       map[string]bool // steps whose row of pulled work may have changed
-	shut       []shutGate      // gates that were closed
+	commit            // what it leaves
+	size         int  // of the commit, bytes
+	yielded      bool // the machine has more to do, or an outcome is known that it has not been given
+	holdsCommons bool // it holds the commons
+	keys         map[string]keyed
+	again        []*Receipt      // those that repeat one of this turn
+	work         map[string]bool // steps whose row of pulled work may have changed
+	shut         []shutGate      // gates that were closed
 }
 
 // commit is all that a turn leaves: what is to be durable, and what is to be done when it is.
@@ -65,15 +65,15 @@ type given struct {
 
 // effects are what is to be done once a commit is durable, in their order.
 type effects struct {
-	abort    []string  // steps whose attempt in flight is to be stopped
-	tellings []telling // messages for attempts in flight
-	notices  []*notice // what somebody is to be told
-	granted  []granted // decisions for attempts in flight
-	start    []*step   // attempts to begin
-	children []*step   // child runs to start, or to look after again
-	orphans  []string  // steps whose child run is to be cancelled
-	inputs   []input   // for a further turn
-	pushed   string    // queue that has got an item
+	abort      []string   // steps whose attempt in flight is to be stopped
+	deliveries []delivery // messages for attempts in flight
+	notices    []*notice  // what somebody is to be told
+	granted    []granted  // decisions for attempts in flight
+	start      []*step    // attempts to begin
+	children   []*step    // child runs to start, or to look after again
+	orphans    []string   // steps whose child run is to be cancelled
+	inputs     []input    // for a further turn
+	pushed     string     // queue that has got an item
 }
 
 // empty tells whether there is nothing to make durable.
@@ -87,8 +87,8 @@ const (
 
 func (t *turn) full() bool { return t.size >= maxTurnBytes || len(t.records) >= maxTurnRecords }
 
-// still tells whether the machine can be given something.
-func (t *turn) still() bool { return t.m != nil && !t.yielded }
+// canAcceptOutcome tells whether the machine can be given something.
+func (t *turn) canAcceptOutcome() bool { return t.m != nil && !t.yielded }
 
 // The kinds of request that the runtime serves itself.
 const (
@@ -149,30 +149,30 @@ type arrivals interface {
 }
 
 // process does all that a turn does: a recovery first, timers before signals, and where the machine has
-// yielded its next slice before all that needs it. Of a run that cannot be served here, unfit, it only
+// yielded its next slice before all that needs it. Of a run that this build cannot serve, incompatible, it only
 // takes what is urgent.
-func (t *turn) process(in arrivals, recovery *recovered, unfit bool) *commit {
+func (t *turn) process(in arrivals, recovery *recovered, incompatible bool) *commit {
 	yielded := t.yielded
-	if recovery != nil && !unfit {
+	if recovery != nil && !incompatible {
 		recovery.apply(t)
 	}
 	t.overdue()
-	t.take(in)
+	t.applyAll(in)
 	if yielded && t.yielded {
-		t.wake() // it was set aside in the middle of its work
+		t.wake() // it was interrupted in the middle of its work
 		t.slice()
 		t.overdue()
-		t.take(in)
+		t.applyAll(in)
 	}
-	if !unfit {
+	if !incompatible {
 		t.begin()
-		t.rest()
+		t.recordIdle()
 	}
 	return t.finish()
 }
 
-// take applies what waits as far as there is room for it.
-func (t *turn) take(in arrivals) {
+// applyAll applies what waits as far as there is room for it.
+func (t *turn) applyAll(in arrivals) {
 	for {
 		next, urgent := in.next()
 		if next == nil || t.full() || t.yielded && !urgent {
@@ -187,9 +187,9 @@ func (t *turn) take(in arrivals) {
 func (t *turn) slice() {
 	t.run()
 	for !t.yielded && !t.s.Status.Ended() {
-		st, out, took := t.s.known()
+		st, out, took := t.s.nextSettled()
 		if st == nil {
-			st, out = t.exchange()
+			st, out = t.serveShared()
 		}
 		if st == nil {
 			return
@@ -257,7 +257,7 @@ func (t *turn) request(r *effect.Request) {
 	t.ceilings(r)
 	foreign := refused != nil && t.asksForMore()
 	if refused == nil || foreign {
-		refused = t.s.unrecalled(r)
+		refused = t.s.cannotReuse(r)
 	}
 	if refused == nil {
 		refused = t.s.overlaps(r)
@@ -274,7 +274,7 @@ func (t *turn) request(r *effect.Request) {
 	st := &t.host.asking
 	*st = step{asked: askedOf(r), Refused: refused.Payload(), Heard: t.s.memory.heard(r), Foreign: foreign}
 	t.record(StepRequested, r.Step, putAll(&effect.Object{}, st, requestFields).Payload())
-	if refused != nil || t.s.Steps[r.Step].Recall != nil {
+	if refused != nil || t.s.Steps[r.Step].Reused != nil {
 		return
 	}
 	switch r.Kind {
@@ -372,8 +372,8 @@ func (t *turn) wake() {
 	}
 }
 
-// rest records whether the run is in motion after all this.
-func (t *turn) rest() {
+// recordIdle records whether the run is in motion after all this.
+func (t *turn) recordIdle() {
 	switch {
 	case t.s.Status.Ended():
 	case t.moving():
@@ -404,7 +404,7 @@ func (t *turn) moving() bool {
 	if t.m == nil {
 		return t.s.Gates[gateQuarantine] == nil // it was let go on, and is about to be loaded with its machine
 	}
-	return t.yielded || t.s.flying > 0 || (t.s.ready.len() > 0 || t.s.stand()) && !t.s.held() && !t.s.lacks() || t.childMoves()
+	return t.yielded || t.s.flying > 0 || (t.s.ready.len() > 0 || t.s.awaitsSlot()) && !t.s.held() && !t.s.lacks() || t.childMoves()
 }
 
 func orNone(v starlark.Value) starlark.Value {

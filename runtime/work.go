@@ -104,7 +104,7 @@ func (t *turn) takeWork(c Caller, who []string, s Signal) (*Receipt, *Refusal) {
 	case t.s.Status.Ended():
 		return nil, refuse(ErrClosed, "run %s is %s: its work is withdrawn", t.s.ID, t.s.Status)
 	case t.m == nil:
-		return nil, t.aside()
+		return nil, t.quarantined()
 	case t.s.held():
 		return nil, refuse(ErrExpired, "the deadline of run %s has passed: nobody works for it", t.s.ID)
 	case c.Agent != "" && c.Run == t.s.ID:
@@ -251,7 +251,7 @@ func (t *turn) heartbeat(st *step, who []string, s Signal) (*Receipt, *Refusal) 
 	t.timer(timerLease, st.Step, t.now.Add(lease))
 	c := t.claimOf(st, s.Claim)
 	t.told(st, events)
-	if c.Messages = st.unheard(); len(c.Messages) > 0 && !st.Stopped {
+	if c.Messages = st.undelivered(); len(c.Messages) > 0 && !st.Stopped {
 		t.heard(st, st.Told[len(st.Told)-1].Seq)
 	}
 	if st.Stopped {
@@ -263,7 +263,7 @@ func (t *turn) heartbeat(st *step, who []string, s Signal) (*Receipt, *Refusal) 
 // told journals events. Once the machine has more to do than one turn takes, the rest is for the next one.
 func (t *turn) told(st *step, events []workEvent) {
 	for i, ev := range events {
-		if !t.still() {
+		if !t.canAcceptOutcome() {
 			t.effects.inputs = append(t.effects.inputs, &worked{st.Step, st.Attempt, events[i:]})
 			return
 		}

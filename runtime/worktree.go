@@ -54,8 +54,8 @@ func (s *state) own(st *step) {
 	}
 }
 
-// disown forgets what was noted of a tree that is closed. Of one in another tree it counts for that as well.
-func (s *state) disown(st *step) {
+// releasePaths forgets what was noted of a tree that is closed. Of one in another tree it counts for that as well.
+func (s *state) releasePaths(st *step) {
 	if st == nil || st.Kind != effect.KindWorkspace || st.Tree != "" || st.treeWork("do") != effect.TreeClose {
 		return
 	}
@@ -95,10 +95,10 @@ func (st *step) treeWork(field string) string {
 
 // rooted refuses a cut where a branch is at work in a tree of its own: a tree is of its run, and the files that were made there by then are nowhere else.
 func rooted(journal []Record, c *cut) error {
-	var g grove
+	var g worktreeSet
 	for i := range journal {
 		if r := &journal[i]; r.Seq < c.at {
-			g.take(r)
+			g.add(r)
 		}
 	}
 	if do := c.request.Sub("args").Text("do"); c.request.Text("kind") == effect.KindWorkspace && slices.Contains([]string{effect.TreeCompare, effect.TreeFold, effect.TreeDrop}, do) {
@@ -112,8 +112,8 @@ func rooted(journal []Record, c *cut) error {
 		help("go on from before its branches: --from %s", at.fork).call("go on from before its branches: from %q", at.fork)
 }
 
-// grove is the trees of a run, as its journal tells of them.
-type grove struct {
+// worktreeSet is the worktrees of a run, as its journal tells of them.
+type worktreeSet struct {
 	asked map[string]effect.View // requests for trees, by their steps
 	forks []string               // steps with which branches began
 	open  []growth               // the oldest first
@@ -122,7 +122,7 @@ type grove struct {
 // growth is an open tree.
 type growth struct{ branch, fork string }
 
-func (g *grove) take(r *Record) {
+func (g *worktreeSet) add(r *Record) {
 	switch v := r.view(); {
 	case r.Type == StepRequested && v.Text("kind") == effect.KindWorkspace:
 		put(&g.asked, r.Step, v.Sub("args"))
@@ -137,7 +137,7 @@ func (g *grove) take(r *Record) {
 }
 
 // done takes what has been done for trees.
-func (g *grove) done(do string, args effect.View) {
+func (g *worktreeSet) done(do string, args effect.View) {
 	switch branch, of := args.Text("branch"), args.Text("path"); do {
 	case effect.TreeOpen:
 		g.open = append(g.open, growth{branch, g.forkOf(branch)})
@@ -149,7 +149,7 @@ func (g *grove) done(do string, args effect.View) {
 }
 
 // forkOf is the step with which a branch began: the newest where its call of parallel stands.
-func (g *grove) forkOf(branch string) string {
+func (g *worktreeSet) forkOf(branch string) string {
 	at := path.Dir(path.Dir(branch))
 	for _, step := range slices.Backward(g.forks) {
 		if path.Dir(step) == at {
@@ -159,8 +159,8 @@ func (g *grove) forkOf(branch string) string {
 	return "workspace." + effect.TreeFork
 }
 
-// forsake removes the trees of a run that has ended, as soon as nobody is at work there.
-func (e *Local) forsake(run string, s *effect.Settings) {
+// removeTrees removes the trees of a run that has ended, as soon as nobody is at work there.
+func (e *Local) removeTrees(run string, s *effect.Settings) {
 	if e.env.Tidy == nil || s == nil && e.store.Info().Path == "" || !e.enter() {
 		return // the next owner does it; without a store and settings nobody knows where they are
 	}
@@ -172,8 +172,8 @@ func (e *Local) forsake(run string, s *effect.Settings) {
 	}()
 }
 
-// tidy removes the trees of runs that have ended, which the last owner did not come to.
-func (e *Local) tidy() error {
+// removeStaleTrees removes the trees of runs that have ended, which the last owner did not come to.
+func (e *Local) removeStaleTrees() error {
 	if e.env.Tidy == nil || e.store.Info().Path == "" {
 		return nil
 	}

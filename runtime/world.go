@@ -27,9 +27,9 @@ type world interface {
 	// starter is who has started a run: of a child run, the one at the top. It is "" where that cannot be read.
 	starter(run string) string
 	// known is what an idempotency key of a run stands for; ok is false for a new one.
-	known(run, key string) (k keyed, ok bool)
+	lookupKey(run, key string) (k keyed, ok bool)
 	// past finds a closed gate of a run by the end of its name; deep looks where no row tells of it.
-	past(run, address string, deep bool) (g pastGate, ok bool)
+	closedGate(run, address string, deep bool) (g closedGate, ok bool)
 	// random is where ids and numbers that a script asks for come from. It never fails.
 	random() io.Reader
 }
@@ -61,9 +61,9 @@ type quotas interface {
 	// bounded tells whether slots are bounded at all.
 	bounded() bool
 	// take gives a run a slot for an agent, unless it has to wait for one.
-	take(run string) bool
+	acquire(run string) bool
 	// stand has a run wait for a slot, or not wait any more.
-	stand(run string, wants bool)
+	wait(run string, wants bool)
 	// others is what all other runs have spent under a daily budget, by the key of the budget and the day.
 	others(key, run string) Usage
 }

@@ -24,26 +24,26 @@ const (
 // sharing tells whether a kind of request is for what runs share.
 func sharing(kind string) bool { return kind == kindProject || kind == kindQueue }
 
-// asking is the oldest request for what runs share that has not been tried in vain, nil when there is none.
+// asking is the oldest request for what runs share that has not found nothing, nil when there is none.
 func (s *state) asking() *step {
-	if i := slices.IndexFunc(s.asks, func(st *step) bool { return !st.vain }); i >= 0 {
+	if i := slices.IndexFunc(s.asks, func(st *step) bool { return !st.foundNothing }); i >= 0 {
 		return s.asks[i]
 	}
 	return nil
 }
 
-// exchange performs one request for what runs share and gives its outcome. It gives nil when there is none, or when what there is must wait: for an item, or for the next turn.
-func (t *turn) exchange() (*step, effect.Outcome) {
+// serveShared performs one request for what runs share and gives its outcome. It gives nil when there is none, or when what there is must wait: for an item, or for the next turn.
+func (t *turn) serveShared() (*step, effect.Outcome) {
 	st := t.s.asking()
 	if st == nil {
 		return nil, effect.Outcome{}
 	}
-	if t.exchanging || t.full() {
+	if t.holdsCommons || t.full() {
 		t.yielded = true
 		return nil, effect.Outcome{}
 	}
 	t.host.commons.lock()
-	t.exchanging = true
+	t.holdsCommons = true
 	value, found, err := t.perform(st)
 	switch {
 	case err != nil:
@@ -51,14 +51,14 @@ func (t *turn) exchange() (*step, effect.Outcome) {
 	case found:
 		return st, effect.Outcome{Value: value}
 	}
-	st.vain = true
-	return t.exchange()
+	st.foundNothing = true
+	return t.serveShared()
 }
 
-// leaveExchange lets the next turn of any run have what runs share.
-func (t *turn) leaveExchange() {
-	if t.exchanging {
-		t.exchanging = false
+// unlockCommons lets the next turn of any run have what runs share.
+func (t *turn) unlockCommons() {
+	if t.holdsCommons {
+		t.holdsCommons = false
 		t.host.commons.unlock()
 	}
 }
@@ -91,22 +91,22 @@ func (t *turn) write(key []byte, value effect.Payload) {
 // from names the step that a row comes from, as people address it.
 func (t *turn) from(st *step) string { return t.s.ID + "@" + st.Step }
 
-// rouse lets requests that wait for an item of a queue, of any when it is "", be tried again: the oldest of each queue, and the next when it has got one.
-func (t *turn) rouse(queue string) {
+// retryWaiters lets requests that wait for an item of a queue, of any when it is "", be tried again: the oldest of each queue, and the next when it has got one.
+func (t *turn) retryWaiters(queue string) {
 	if t.m == nil {
 		return // all are tried when it goes on
 	}
-	t.s.rouse(queue)
-	if t.still() {
+	t.s.retryWaiters(queue)
+	if t.canAcceptOutcome() {
 		t.slice()
 	}
 }
 
-func (s *state) rouse(queue string) {
+func (s *state) retryWaiters(queue string) {
 	seen := map[string]bool{}
 	for _, st := range s.asks {
 		if name := st.queue(); (queue == "" || queue == name) && !seen[name] {
-			seen[name], st.vain = true, false
+			seen[name], st.foundNothing = true, false
 		}
 	}
 }
@@ -126,8 +126,8 @@ func (s *state) awaited() []string {
 	return names
 }
 
-// rouse lets the runs that wait for an item of a queue look again; "" is any queue.
-func (e *Local) rouse(queue string) {
+// retryWaiters lets the runs that wait for an item of a queue look again; "" is any queue.
+func (e *Local) retryWaiters(queue string) {
 	e.mu.Lock()
 	var runs []string
 	for run, queues := range e.awaiting {
@@ -151,16 +151,16 @@ func (e *Local) rouse(queue string) {
 // to wait before it is told.
 func (a *actor) offerAgain(c *commit, holds bool) {
 	if c.effects.pushed != "" {
-		a.e.rouse(c.effects.pushed)
+		a.e.retryWaiters(c.effects.pushed)
 	}
 	if !a.s.Queues || !a.s.Status.Ended() {
 		return
 	}
 	if !holds {
-		a.e.exchange.lock()
-		defer a.e.exchange.unlock()
+		a.e.shared.lock()
+		defer a.e.shared.unlock()
 	}
-	a.e.rouse("")
+	a.e.retryWaiters("")
 }
 
 // project serves memory.project.

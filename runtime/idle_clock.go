@@ -7,8 +7,8 @@ import (
 	"starling/lang/effect"
 )
 
-// nap is what an attempt in flight knows of the clock: while it waits for nothing but that, it does not count as something in motion.
-type nap struct {
+// idleClock is what an attempt in flight knows of the clock: while it waits for nothing but that, it does not count as something in motion.
+type idleClock struct {
 	e      *Local
 	asleep bool              // guarded by e.mu
 	limit  *limit            // the time of an attempt that can wait for people, nil for another
@@ -16,19 +16,19 @@ type nap struct {
 	bell   chan struct{}     // rung when there is one that wait has to hear of
 	waits  bool              // it is in wait; guarded by e.mu
 	expire func()            // ends the attempt for its time
-	place  string            // run in whose place it works; "" where none is needed
+	slot   string            // run whose slot it has; "" where none is needed
 }
 
 // set notes whether the attempt waits for the clock. Whoever wakes it says so before it does, so that
 // no moment looks quiet in between.
-func (n *nap) set(asleep bool) {
+func (n *idleClock) set(asleep bool) {
 	n.e.mu.Lock()
 	defer n.e.mu.Unlock()
 	n.note(asleep)
 }
 
 // note is set for who holds the engine's lock.
-func (n *nap) note(asleep bool) {
+func (n *idleClock) note(asleep bool) {
 	e := n.e
 	switch {
 	case asleep && !n.asleep:
@@ -44,12 +44,12 @@ func (n *nap) note(asleep bool) {
 
 // wait is effect.Attempt.Wait. While it sleeps its timer is set: a clock that is moved in between
 // would come to a later one.
-func (n *nap) wait(ctx context.Context, d time.Duration) bool {
+func (n *idleClock) wait(ctx context.Context, d time.Duration) bool {
 	if d <= 0 || ctx.Err() != nil {
 		return ctx.Err() == nil
 	}
 	over := make(chan struct{})
-	stop := n.e.after(d, func() {
+	stop := n.e.afterFunc(d, func() {
 		n.set(false)
 		close(over)
 	})
@@ -68,10 +68,10 @@ func (n *nap) wait(ctx context.Context, d time.Duration) bool {
 }
 
 // left tells whether nobody wants anything of an attempt that waits.
-func (n *nap) left(ctx context.Context) bool { return ctx.Err() == nil && len(n.told) == 0 }
+func (n *idleClock) left(ctx context.Context) bool { return ctx.Err() == nil && len(n.told) == 0 }
 
 // sleep has the attempt wait for the clock, unless somebody wants something of it.
-func (n *nap) sleep(ctx context.Context) bool {
+func (n *idleClock) sleep(ctx context.Context) bool {
 	n.e.mu.Lock()
 	defer n.e.mu.Unlock()
 	select {
@@ -87,7 +87,7 @@ func (n *nap) sleep(ctx context.Context) bool {
 }
 
 // wake ends what sleep has begun.
-func (n *nap) wake() {
+func (n *idleClock) wake() {
 	n.e.mu.Lock()
 	defer n.e.mu.Unlock()
 	n.note(false)
@@ -95,7 +95,7 @@ func (n *nap) wake() {
 }
 
 // rouse does what wakes the attempt if it waits, and counts it as in motion from then on.
-func (n *nap) rouse(do func()) {
+func (n *idleClock) rouse(do func()) {
 	n.e.mu.Lock()
 	defer n.e.mu.Unlock()
 	n.note(false)
@@ -103,7 +103,7 @@ func (n *nap) rouse(do func()) {
 }
 
 // tell hands a message to the attempt, unless so many wait that it gets this one with its next.
-func (n *nap) tell(s effect.Steer) {
+func (n *idleClock) tell(s effect.Steer) {
 	n.e.mu.Lock()
 	defer n.e.mu.Unlock()
 	select {
@@ -119,7 +119,7 @@ func (n *nap) tell(s effect.Steer) {
 }
 
 // deadline bounds an attempt. By a clock that is not this process's the context ends as one that was cancelled, with context.DeadlineExceeded as its cause.
-func (n *nap) deadline(ctx context.Context, timeout time.Duration) (context.Context, time.Time, func()) {
+func (n *idleClock) deadline(ctx context.Context, timeout time.Duration) (context.Context, time.Time, func()) {
 	if n.e.opts.After == nil && n.limit == nil {
 		at := time.Now().Add(timeout)
 		ctx, cancel := context.WithDeadline(ctx, at)
@@ -140,15 +140,15 @@ func (n *nap) deadline(ctx context.Context, timeout time.Duration) (context.Cont
 	}
 }
 
-// hold stops the time of an attempt that waits for people, until it is resumed, and gives its place to others.
-func (n *nap) hold() (resume func()) {
+// hold stops the time of an attempt that waits for people, until it is resumed, and gives its slot to others.
+func (n *idleClock) hold() (resume func()) {
 	held := n.expire != nil && n.limit.hold(n.e)
-	if n.place != "" {
-		n.e.places.give(n.place)
+	if n.slot != "" {
+		n.e.slots.release(n.slot)
 	}
 	return func() {
-		if n.place != "" {
-			n.e.places.retake(n.place)
+		if n.slot != "" {
+			n.e.slots.reclaim(n.slot)
 		}
 		n.set(false)
 		if held {
@@ -165,8 +165,8 @@ func (e *Local) monotonic() time.Time {
 	return e.now()
 }
 
-// after calls do when the engine's clock has moved on by d.
-func (e *Local) after(d time.Duration, do func()) (stop func() bool) {
+// afterFunc calls do when the engine's clock has moved on by d.
+func (e *Local) afterFunc(d time.Duration, do func()) (stop func() bool) {
 	if e.opts.After != nil {
 		return e.opts.After(d, do)
 	}

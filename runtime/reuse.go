@@ -13,8 +13,8 @@ import (
 // nothing of the other run once it is made. An outcome is taken where the step is the same: its address, its kind, its arguments. Where it is not, a gate asks again,
 // for a question performs nothing, and anything else is refused.
 
-// recall is the outcome that a step had in another run.
-type recall struct {
+// reusedOutcome is the outcome that a step had in another run.
+type reusedOutcome struct {
 	order   uint64 // in which outcomes became known there
 	kind    string
 	args    string // hash of the arguments
@@ -22,14 +22,14 @@ type recall struct {
 	changes []effect.Payload // of the run's variables, by the agent of the step
 }
 
-func (rc *recall) payload() effect.Payload {
+func (rc *reusedOutcome) payload() effect.Payload {
 	var b effect.Object
 	return b.Int("order", int64(rc.order)).Text("kind", rc.kind).Text("args", rc.args).Raw("value", rc.outcome.Value).Raw("error", rc.outcome.Err.Payload()).
 		Raws("changes", rc.changes).Payload()
 }
 
-func recallOf(v effect.View) *recall {
-	rc := &recall{order: uint64(v.Int("order")), kind: v.Text("kind"), args: v.Text("args"),
+func reusedOutcomeOf(v effect.View) *reusedOutcome {
+	rc := &reusedOutcome{order: uint64(v.Int("order")), kind: v.Text("kind"), args: v.Text("args"),
 		outcome: effect.Outcome{Value: v.Raw("value"), Err: effect.ErrorOf(v.Sub("error"))}}
 	if list, ok := v.Value("changes").(*starlark.List); ok {
 		for change := range list.Elements() {
@@ -42,10 +42,10 @@ func recallOf(v effect.View) *recall {
 // rechange has a step that takes the outcome of another run change the variables as its agent did
 // there.
 func (s *state) rechange(st *step) {
-	if st == nil || st.Recall == nil {
+	if st == nil || st.Reused == nil {
 		return
 	}
-	for _, change := range st.Recall.changes {
+	for _, change := range st.Reused.changes {
 		if v, err := change.View(); err == nil {
 			s.memory.change(kindVars, v)
 		}
@@ -53,44 +53,44 @@ func (s *state) rechange(st *step) {
 }
 
 // serves tells whether a step may take the outcome.
-func (rc *recall) serves(st *step) bool {
+func (rc *reusedOutcome) serves(st *step) bool {
 	return rc != nil && rc.kind == st.Kind && rc.args == hashOf(st.Args)
 }
 
-// recalled notes an outcome. A step that is open already takes it.
-func (s *state) recalled(r *Record, v effect.View) {
-	rc := recallOf(v)
-	put(&s.Recalls, r.Step, rc)
+// reuse notes an outcome. A step that is open already takes it.
+func (s *state) reuse(r *Record, v effect.View) {
+	rc := reusedOutcomeOf(v)
+	put(&s.Reused, r.Step, rc)
 	if st := s.Steps[r.Step]; st != nil && rc.serves(st) {
-		st.Recall = rc
+		st.Reused = rc
 		delete(s.children, st.Step)
 		s.asks = slices.DeleteFunc(s.asks, func(other *step) bool { return other == st })
 		s.want(st, false)
-		s.recollect(st)
+		s.takeReused(st)
 	}
 }
 
-// recollect puts a step among those that are decided, in the order in which they were in the other run.
-func (s *state) recollect(st *step) {
-	i, _ := slices.BinarySearchFunc(s.decided, st, func(a, b *step) int { return cmp.Compare(a.recallOrder(), b.recallOrder()) })
+// takeReused puts a step among those that are decided, in the order in which they were in the other run.
+func (s *state) takeReused(st *step) {
+	i, _ := slices.BinarySearchFunc(s.decided, st, func(a, b *step) int { return cmp.Compare(a.reuseOrder(), b.reuseOrder()) })
 	s.decided = slices.Insert(s.decided, i, st)
 }
 
-// recallOrder is 0 for a step that is decided for another reason: it comes first.
-func (st *step) recallOrder() uint64 {
-	if st.Recall == nil {
+// reuseOrder is 0 for a step that is decided for another reason: it comes first.
+func (st *step) reuseOrder() uint64 {
+	if st.Reused == nil {
 		return 0
 	}
-	return st.Recall.order
+	return st.Reused.order
 }
 
-// unrecalled refuses to perform what a run that performs only one step has no outcome for.
-func (s *state) unrecalled(r *effect.Request) *effect.Error {
+// cannotReuse refuses to perform what a run that performs only one step has no outcome for.
+func (s *state) cannotReuse(r *effect.Request) *effect.Error {
 	l := s.Lineage
 	if l.performs(r.Step) || waits(r.Kind) {
 		return nil
 	}
-	rc := s.Recalls[r.Step]
+	rc := s.Reused[r.Step]
 	if rc != nil && rc.kind == r.Kind && rc.args == hashOf(r.Args) {
 		return nil
 	}
@@ -140,8 +140,8 @@ func with(p, fields effect.Payload) (effect.Payload, error) {
 	return effect.Encode(d)
 }
 
-// recalls are the records that bring the outcomes of a journal to a run that performs only one of its steps: those that became known behind the cut.
-func recalls(journal []Record, cut uint64, only string) []Record {
+// reusedRecords are the records that bring the outcomes of a journal to a run that performs only one of its steps: those that became known behind the cut.
+func reusedRecords(journal []Record, cut uint64, only string) []Record {
 	type asked struct{ kind, args string }
 	requests := map[string]asked{}
 	changed := map[string][]effect.Payload{}
@@ -168,7 +168,7 @@ func recalls(journal []Record, cut uint64, only string) []Record {
 			continue
 		}
 		q := requests[r.Step]
-		rc := recall{order: r.Seq, kind: q.kind, args: q.args, outcome: effect.Outcome{Value: v.Raw("value"), Err: effect.ErrorOf(v.Sub("error"))},
+		rc := reusedOutcome{order: r.Seq, kind: q.kind, args: q.args, outcome: effect.Outcome{Value: v.Raw("value"), Err: effect.ErrorOf(v.Sub("error"))},
 			changes: changed[r.Step]}
 		out = append(out, Record{Time: r.Time, Type: StepRecalled, Step: r.Step, Data: rc.payload()})
 	}
