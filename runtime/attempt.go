@@ -185,7 +185,7 @@ func (t *turn) uncertain(st *step, why string) {
 	b.Int("attempt", int64(st.Attempt)).Text("class", classUncertain).Text("reason", why)
 	t.record(AttemptEnded, st.Step, b.Flag("again", again).Payload())
 	if !again && st.Policy.OnUncertain == effect.Ask {
-		t.openSystemGate(uncertainGate(st.Step), st.Step, fmt.Sprintf("%s was cut while it was in flight (%s): it may have taken effect. Retry sends it again with "+
+		t.openSystemGate(uncertainGate(st.Step), st.Step, fmt.Sprintf("%s was interrupted in flight (%s); it may have taken effect. Retry sends it again with "+
 			"the same idempotency key; skip goes on without its result; fail raises an error.", st.Step, why))
 	}
 }
@@ -195,5 +195,5 @@ func uncertainError(step, why string) *effect.Error {
 	if why != "" {
 		why = " (" + why + ")"
 	}
-	return effect.Errorf(effect.KindUncertain, "%s was cut while it was in flight%s: it may have taken effect", step, why)
+	return effect.Errorf(effect.KindUncertain, "%s was interrupted in flight%s; it may have taken effect", step, why)
 }

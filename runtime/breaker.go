@@ -20,7 +20,7 @@ const (
 // breaker is what is known of one backend.
 type breaker struct {
 	Failures int       `json:"failures"`
-	Until    time.Time `json:"until"` // it is left alone until then
+	Until    time.Time `json:"until"` // the circuit is open until then
 }
 
 func (b breaker) open(now time.Time) bool {
@@ -159,7 +159,7 @@ func (t *turn) leave(st *step) bool {
 	if !left {
 		return false
 	}
-	err := effect.Errorf(effect.KindAgent, "%s: the backend %q has failed %d times in a row and is left alone until %s", st.Step, name, b.Failures, b.Until.Format(timeFormat))
+	err := effect.Errorf(effect.KindAgent, "%s: the backend %q has failed %d times in a row; its circuit breaker is open until %s", st.Step, name, b.Failures, b.Until.Format(timeFormat))
 	var o effect.Object
 	t.record(AttemptSkipped, st.Step, o.Text("backend", name).Raw("error", err.Payload()).Payload())
 	return true

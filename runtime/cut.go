@@ -75,7 +75,7 @@ func findStep(run string, journal []Record, address string) (int, error) {
 	case len(fits) == 1:
 		return found, nil
 	case len(fits) > 1:
-		return 0, refuse(ErrAmbiguous, "step %q of run %s could be any of %s", address, run, strings.Join(fits, ", ")).help("give more of the address").with(fits)
+		return 0, refuse(ErrAmbiguous, "step %q of run %s is ambiguous: it matches %s", address, run, strings.Join(fits, ", ")).help("give more of the address").with(fits)
 	}
 	return 0, unknownStep(run, address, names)
 }

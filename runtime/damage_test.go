@@ -29,7 +29,7 @@ func (w *world) listed(run string) runtime.Summary {
 	return l.Runs[i]
 }
 
-// A run whose journal cannot be read is set aside: it is shown as damaged, every answer about it says so, and the others serve.
+// A run whose journal cannot be read is quarantined: it is shown as damaged, every answer about it says so, and the others serve.
 func TestDamagedRunIsSetAside(t *testing.T) {
 	w := trims(t, 0)
 	lost, other := w.start(asks, ""), w.start(asks, "")
@@ -88,7 +88,7 @@ func TestRunWithADamagedProgramIsSetAside(t *testing.T) {
 	other := w.start(asks+"\n", "")
 	w.until(other.ID, runtime.Suspended)
 	refused := w.refused(runtime.ErrNotOpen, answer(lost.ID, "g", "go"))
-	if !strings.Contains(refused.Error(), "was set aside") {
+	if !strings.Contains(refused.Error(), "is quarantined") {
 		t.Errorf("got %v", refused)
 	}
 	at := w.until(lost.ID, runtime.Suspended)

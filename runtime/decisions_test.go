@@ -105,7 +105,7 @@ func (w *world) deeds(draw *rand.Rand) []deed {
 	}
 }
 
-// carryAll carries what can be carried: a run that was often there at a crash is set aside.
+// carryAll carries what can be carried: a run that was often there at a crash is quarantined.
 func (w *world) carryAll() {
 	if _, err := w.engine.Carry(w.ctx, runtime.CarryRequest{All: true}); err != nil {
 		w.t.Log(err)
@@ -121,7 +121,7 @@ func (w *world) answerOne(draw *rand.Rand) string {
 	g := l.Gates[draw.IntN(len(l.Gates))]
 	run, gate, _ := strings.Cut(g.Address, "/")
 	if _, err := w.engine.Signal(w.ctx, answer(run, gate, g.Options[0].Name)); err != nil {
-		w.t.Log(err) // its commit failed, or the run is set aside
+		w.t.Log(err) // its commit failed, or the run is quarantined
 	}
 	return run
 }

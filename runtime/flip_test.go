@@ -257,7 +257,7 @@ func (s *shelf) look(dir, what string) string {
 	}
 	s.goesOn(e, what)
 	if damaged > 0 {
-		return "set aside"
+		return "quarantined"
 	}
 	return "whole"
 }
@@ -265,7 +265,7 @@ func (s *shelf) look(dir, what string) string {
 // goesOn answers the run that waits.
 func (s *shelf) goesOn(e *runtime.Local, what string) {
 	_, err := e.Signal(s.ctx, runtime.Signal{Kind: runtime.SignalAnswer, Run: s.waits, Gate: "g", Choice: "on"})
-	if errors.Is(err, runtime.ErrDamaged) || err != nil && strings.Contains(err.Error(), "set aside") {
+	if errors.Is(err, runtime.ErrDamaged) || err != nil && strings.Contains(err.Error(), "quarantined") {
 		return
 	}
 	if err != nil {

@@ -143,9 +143,9 @@ func (t *turn) resolveSystem(name string, d *effect.Record, who []string) {
 func (t *turn) decideQuarantine(choice string, who []string) {
 	switch choice {
 	case "fail":
-		t.fail(effect.Errorf(effect.KindLimit, "the run was set aside and then given up by %s", who[0]))
+		t.fail(effect.Errorf(effect.KindLimit, "the run was quarantined and then given up by %s", who[0]))
 	case "skip":
-		t.cancelRun(who, "it was set aside")
+		t.cancelRun(who, "it was quarantined")
 	}
 }
 
@@ -178,7 +178,7 @@ func (t *turn) gateTimedOut(st *step) {
 	default:
 		t.withdrawGate(t.s.Gates[st.Step], "timeout")
 		t.settle(st, effect.Outcome{Err: &effect.Error{Kind: effect.KindTimeout, Where: st.Where,
-			Message: "gate " + quoteText(st.Step) + ": nobody decided within " + args.Text("timeout")}})
+			Message: "gate " + quoteText(st.Step) + ": timed out after " + args.Text("timeout")}})
 		return
 	}
 	t.decide(st, d, nil)

@@ -354,7 +354,7 @@ func TestWatchAfterTheEnd(t *testing.T) {
 	}
 }
 
-// A run may be set aside before its child exists: the child is begun when the run goes on.
+// A run may be quarantined before its child exists: the child is begun when the run goes on.
 func TestRunIsSetAsideBeforeItsChildExists(t *testing.T) {
 	w := newWorld(t)
 	top := w.startFiles(`

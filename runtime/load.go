@@ -312,7 +312,7 @@ func (a *actor) quarantine(why string) error {
 	a.m, a.recovered, a.host = nil, true, a.e.hosted(&host{run: a.run})
 	a.keep(sv.fold(), sv)
 	t := &turn{s: a.s, host: a.host, now: a.e.now(), had: &a.row}
-	t.openSystemGate(gateQuarantine, "", "The run was set aside: "+why+". Retry lets it go on, skip cancels it, fail ends it as failed.")
+	t.openSystemGate(gateQuarantine, "", "The run is quarantined: "+why+". Retry lets it go on, skip cancels it, fail ends it as failed.")
 	t.recordIdle()
 	err = a.commit(t.finish())
 	a.s = nil

@@ -160,7 +160,7 @@ func macKey(store Store) ([]byte, error) {
 }
 
 // errShut: the engine is closing and takes nothing more.
-var errShut = refuse(ErrOwnerUnreachable, "the owner of the store is leaving").help("what was acknowledged is kept: try again in a moment")
+var errShut = refuse(ErrOwnerUnreachable, "the owner of the store is shutting down").help("what was acknowledged is kept: try again in a moment")
 
 // enter counts one more that Close waits for, unless Close has found everything quiet.
 func (e *Local) enter() bool {

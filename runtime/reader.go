@@ -93,7 +93,7 @@ func (r *readOnly) Close() error { return r.store.Close() }
 const (
 	queryLists  = "query lists them"
 	statusLists = "status with steps lists them"
-	actAs       = "come with the token of that name, or give it as as: %q; both names are recorded"
+	actAs       = "authenticate with the token of that name, or give it as as: %q; both names are recorded"
 )
 
 // summary reads the row of a run.
@@ -135,7 +135,7 @@ func (r *reader) resolveRun(address string) (string, error) {
 	case address == "" || len(fits) == 0:
 		return "", refuse(ErrUnknownRun, "no run %q", address).help("list them with: starling ps -a").call(queryLists)
 	case len(fits) > 1 && !slices.Contains(fits, address):
-		return "", refuse(ErrAmbiguous, "run %q could be any of %s", address, strings.Join(fits, ", ")).help("give more letters").with(fits)
+		return "", refuse(ErrAmbiguous, "run %q is ambiguous: it matches %s", address, strings.Join(fits, ", ")).help("give more letters").with(fits)
 	}
 	return fits[0], nil
 }

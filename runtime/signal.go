@@ -263,7 +263,7 @@ func forbidden(g *gate, args effect.View, who []string) *Refusal {
 
 // quarantined refuses what a run that is quarantined cannot take.
 func (t *turn) quarantined() *Refusal {
-	return refuse(ErrNotOpen, "run %s was set aside", t.s.ID).
+	return refuse(ErrNotOpen, "run %s is quarantined", t.s.ID).
 		help("decide first whether it goes on: starling signal %s --choice retry", shellQuote(t.s.ID+"/"+gateQuarantine)).
 		call("decide first whether it goes on: signal its gate %q, choice %q", gateQuarantine, "retry")
 }
@@ -310,7 +310,7 @@ func (t *turn) gateNamed(address string) (*gate, *Refusal) {
 	case len(fits) == 1:
 		return t.s.Gates[fits[0]], nil
 	case len(fits) > 1:
-		return nil, refuse(ErrAmbiguous, "gate %q of run %s could be any of %s", address, t.s.ID, strings.Join(fits, ", ")).help("give more of the address").with(fits)
+		return nil, refuse(ErrAmbiguous, "gate %q of run %s is ambiguous: it matches %s", address, t.s.ID, strings.Join(fits, ", ")).help("give more of the address").with(fits)
 	case t.s.Status.Ended():
 		return nil, refuse(ErrClosed, "run %s is %s: no gate is open", t.s.ID, t.s.Status)
 	case t.host.mentions(address) && p.Forgotten > 0:

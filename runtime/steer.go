@@ -169,9 +169,9 @@ func (t *turn) agentStep(address string) (*step, *Refusal) {
 	case 1:
 		return t.notStopped(fits[0])
 	case 0:
-		return nil, refuse(ErrNotOpen, "no agent works at the step %q of run %s: it is over, or has not begun", address, t.s.ID).help("list them with: starling steps %s", t.s.ID).call(statusLists)
+		return nil, refuse(ErrNotOpen, "no agent works at the step %q of run %s: it has already ended, or has not started", address, t.s.ID).help("list them with: starling steps %s", t.s.ID).call(statusLists)
 	}
-	return nil, refuse(ErrAmbiguous, "step %q of run %s could be any of %s", address, t.s.ID, strings.Join(names, ", ")).help("give more of the address").with(names)
+	return nil, refuse(ErrAmbiguous, "step %q of run %s is ambiguous: it matches %s", address, t.s.ID, strings.Join(names, ", ")).help("give more of the address").with(names)
 }
 
 // notStopped refuses a step that was stopped before.

@@ -269,7 +269,7 @@ func (t *turn) request(r *effect.Request) {
 		refused = effect.Errorf(effect.KindRefused, "%s: a child run cannot be started under budget(): what it spends is counted in the child; put budget() into its script", r.Step)
 	}
 	if refused == nil && r.Kind == kindGate && len(t.s.Gates) >= maxOpenGates {
-		refused = effect.Errorf(effect.KindRefused, "%d gates of this run are open, which is as many as may be", maxOpenGates)
+		refused = effect.Errorf(effect.KindRefused, "the limit of %d open gates of a run is reached", maxOpenGates)
 	}
 	st := &t.host.asking
 	*st = step{asked: askedOf(r), Refused: refused.Payload(), Heard: t.s.memory.heard(r), Foreign: foreign}

@@ -138,7 +138,7 @@ func (t *turn) claim(who []string, s Signal) (*Receipt, *Refusal) {
 	switch {
 	case who[0] != agent:
 		return nil, refuse(ErrWrongTarget, "the work %s@%s is for %q, not for %q", t.s.ID, st.Step, agent, who[0]).
-			help("come with the token of that name, or with --as %s; both names are recorded", shellQuote(agent)).call(actAs, agent)
+			help("authenticate with the token of that name, or with --as %s; both names are recorded", shellQuote(agent)).call(actAs, agent)
 	case st.Claim > 0:
 		return nil, refuse(ErrClaimed, "%s@%s is claimed until %s", t.s.ID, st.Step, t.leaseEnd(st).Format(timeFormat))
 	case !st.Offered:
@@ -212,7 +212,7 @@ func (t *turn) workNamed(address string) (*step, *Refusal) {
 	case len(fits) == 1 || len(fits) > 1 && address == "":
 		return fits[0], nil
 	case len(fits) > 1:
-		return nil, refuse(ErrAmbiguous, "step %q of run %s could be any of %s", address, t.s.ID, strings.Join(names, ", ")).help("give more of the address").with(names)
+		return nil, refuse(ErrAmbiguous, "step %q of run %s is ambiguous: it matches %s", address, t.s.ID, strings.Join(names, ", ")).help("give more of the address").with(names)
 	case address == "":
 		return nil, refuse(ErrNotOpen, "run %s has no work on offer", t.s.ID)
 	}

@@ -328,7 +328,7 @@ func (p *telling) get(run string) (r *runtime.Run) {
 	return r
 }
 
-// retryUncertain answers the questions of a run whose script asks about attempts that were cut, or that was set aside. Where nobody was killed there are none.
+// retryUncertain answers the questions of a run whose script asks about attempts that were cut, or that is quarantined. Where nobody was killed there are none.
 func (p *telling) retryUncertain(run string) {
 	p.t.Helper()
 	for p.end.kills > 0 {

@@ -329,5 +329,5 @@ func (f *Fake) address(address string) (*fakeRun, error) {
 	case 1:
 		return fits[0], nil
 	}
-	return nil, runtime.Refuse(runtime.ErrAmbiguous, "give more of the id", "%q could be any of %s", address, strings.Join(ids, ", "))
+	return nil, runtime.Refuse(runtime.ErrAmbiguous, "give more of the id", "%q is ambiguous: it matches %s", address, strings.Join(ids, ", "))
 }

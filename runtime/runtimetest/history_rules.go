@@ -62,7 +62,7 @@ func oneEnd(j *journal, bad complaint) {
 	}
 }
 
-// rest: a run that rests has no attempt in flight but such as were claimed, unless it was set aside, and does nothing until it is resumed.
+// rest: a run that rests has no attempt in flight but such as were claimed, unless it is quarantined, and does nothing until it is resumed.
 func rest(j *journal, bad complaint) {
 	resting, aside := false, false
 	flying := map[string]bool{}

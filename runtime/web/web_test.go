@@ -455,7 +455,7 @@ func TestHintsAreForTools(t *testing.T) {
 		{"signal", worker, `{"run": "` + gated + `", "gate": "later"}`, runtime.ErrNotOpen, "status lists the gates that are open"},
 		{"steer", worker, `{"run": "` + gated + `", "step": "coder", "message": "hurry"}`, runtime.ErrNotOpen, "status with steps lists them"},
 		{"claim", worker, `{}`, runtime.ErrNotOpen, "there is some when a run asks for it: claim again later"},
-		{"claim", worker, `{"run": "` + asking + `"}`, runtime.ErrWrongTarget, `come with the token of that name, or give it as as: "helper"; both names are recorded`},
+		{"claim", worker, `{"run": "` + asking + `"}`, runtime.ErrWrongTarget, `authenticate with the token of that name, or give it as as: "helper"; both names are recorded`},
 		{"submit", helper, `{"claim": "mine", "text": "done"}`, runtime.ErrUsage, "claim gives it"},
 		{"run", worker, `{"source": "def main(topic):\n    pass\n"}`, runtime.ErrBadInput, ""},
 		{"rerun", worker, `{"run": "` + asking + `", "from": "helper", "set": {"timeout": "1h"}}`, runtime.ErrDenied, "the token needs the capability admin"},
