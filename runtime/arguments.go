@@ -34,7 +34,7 @@ func otherArguments(c *cut, set []string) (effect.Payload, error) {
 	kind := c.request.Text("kind")
 	if !agentKind(kind) {
 		return nil, refuse(ErrUsage, "step %q is of the kind %s: nothing of it can be set", c.step, kind).
-			help("--set is for agents and handoffs: %s", settableNames()).call("set is for agents and handoffs: %s", settableNames())
+			WithHelp("--set is for agents and handoffs: %s", settableNames()).WithCall("set is for agents and handoffs: %s", settableNames())
 	}
 	d := starlark.NewDict(len(args))
 	for _, a := range args {

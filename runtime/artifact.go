@@ -203,5 +203,5 @@ func (l *artifactList) find(run, address string) (string, error) {
 	case 0:
 		return "", unknownStep(run, address, l.steps)
 	}
-	return "", refuse(ErrAmbiguous, "step %q of run %s is ambiguous: it matches %s", address, run, strings.Join(fits, ", ")).help("give more of the address").with(fits)
+	return "", refuse(ErrAmbiguous, "step %q of run %s is ambiguous: it matches %s", address, run, strings.Join(fits, ", ")).WithHelp("give more of the address").WithData(fits)
 }

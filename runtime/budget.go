@@ -123,8 +123,8 @@ func (s *state) used(st *step, told effect.View, r *Record) {
 	st.Used = u
 }
 
-// value is the usage as a Result has it.
-func (u Usage) value() starlark.Value {
+// usageValue is the usage as a Result has it.
+func usageValue(u Usage) starlark.Value {
 	d := new(starlark.Dict)
 	set := func(key string, v starlark.Value) { _ = d.SetKey(starlark.String(key), v) } // a fresh dict and a string key
 	if u.InputTokens+u.OutputTokens > 0 {
@@ -255,7 +255,7 @@ func (s *state) keepCeilings(alive []string) {
 	}
 }
 
-func (u Usage) payload(raised int64) effect.Payload {
+func usagePayload(u Usage, raised int64) effect.Payload {
 	var b effect.Object
 	return b.Int("usd", u.MicroUSD).Int("in", u.InputTokens).Int("out", u.OutputTokens).Int("calls", u.Calls).Int("raised", raised).Payload()
 }
@@ -272,7 +272,7 @@ func usedPayload(u Usage) effect.Payload {
 	if u == (Usage{}) {
 		return nil
 	}
-	return u.payload(0)
+	return usagePayload(u, 0)
 }
 
 func keptUsage(v effect.View) Usage {

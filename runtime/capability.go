@@ -40,7 +40,7 @@ func ParseCapabilities(names []string) (Capability, error) {
 			all |= 1<<len(capabilityNames) - 1
 		case i < 0:
 			known := capabilityWords()
-			return 0, refuse(ErrUsage, "got the capability %q, want %s", name, strings.Join(known, ", ")).help("%s", diagnostic.DidYouMean(name, known))
+			return 0, refuse(ErrUsage, "got the capability %q, want %s", name, strings.Join(known, ", ")).WithHelp("%s", diagnostic.DidYouMean(name, known))
 		default:
 			all |= 1 << i
 		}
@@ -86,8 +86,8 @@ func (c Caller) Capabilities() (all Capability) {
 	return all
 }
 
-// audience is whom a caller counts as when contracts hide something from people: who works for an attempt is an agent, and so is the bearer of a token that says so.
-func (c Caller) audience() contract.Audience {
+// audienceOf is whom a caller counts as when contracts hide something from people: who works for an attempt is an agent, and so is the bearer of a token that says so.
+func audienceOf(c Caller) contract.Audience {
 	if c.Agent != "" || !c.Local && c.Can&CanSeeHidden != 0 {
 		return contract.Agents
 	}
@@ -109,7 +109,7 @@ func (c Caller) lacks(want Capability, doing string) *Refusal {
 	}
 	r := refuse(ErrDenied, "%s may not %s", orUnknown(c), doing)
 	if c.Name != "" && c.Agent == "" {
-		r.help("the token needs the capability %s", strings.Join((want&^c.Can).Names(), ", "))
+		r.WithHelp("the token needs the capability %s", strings.Join((want&^c.Can).Names(), ", "))
 	}
 	return r
 }

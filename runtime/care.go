@@ -150,7 +150,7 @@ func (r *reader) inspect(ctx context.Context, c CareRequest, out *CareReport) (e
 	case !ok:
 		return refuse(ErrUsage, "a store in memory needs no care")
 	case c.Task == CareCheck:
-		return out.check(ctx, k)
+		return checkStore(ctx, out, k)
 	case !filepath.IsAbs(c.Path):
 		return refuse(ErrUsage, "the path of a backup is %q, want an absolute one", c.Path)
 	}
@@ -174,7 +174,7 @@ func (e *Local) tend(ctx context.Context, c CareRequest, out *CareReport) error 
 			out.Contents, err = e.sweepIdle(ctx)
 		}
 		if errors.Is(err, ErrDamaged) { // of another run
-			out.problem("", "contents", err)
+			addProblem(out, "", "contents", err)
 			err = nil
 		}
 		return err
@@ -184,24 +184,24 @@ func (e *Local) tend(ctx context.Context, c CareRequest, out *CareReport) error 
 	return e.inspect(ctx, c, out)
 }
 
-// check reads everything: the files, then each value, then what the values mean.
-func (out *CareReport) check(ctx context.Context, k Keeper) error {
+// checkStore reads everything: the files, then each value, then what the values mean.
+func checkStore(ctx context.Context, out *CareReport, k Keeper) error {
 	if err := k.Verify(ctx); err != nil {
-		out.problem("", "files", err)
+		addProblem(out, "", "files", err)
 	}
 	var err error
-	out.Checked, err = k.Damaged(ctx, func(key []byte, err error) { out.problem(runOf(string(key)), fmt.Sprintf("value of %q", key), err) })
+	out.Checked, err = k.Damaged(ctx, func(key []byte, err error) { addProblem(out, runOf(string(key)), fmt.Sprintf("value of %q", key), err) })
 	if err != nil {
 		return err
 	}
-	out.checkContents(k)
+	checkContents(out, k)
 	return scanEach(k, prefixRun, func(run string, _ []byte, _ error) error { // a row that cannot be read was found before
-		out.checkRun(k, run)
+		checkRun(out, k, run)
 		return ctx.Err()
 	})
 }
 
-func (out *CareReport) problem(run, what string, err error) {
+func addProblem(out *CareReport, run, what string, err error) {
 	out.Problems = append(out.Problems, Problem{Run: run, What: what, Error: err.Error()})
 }
 
@@ -214,28 +214,28 @@ func runOf(key string) string {
 }
 
 // checkContents holds contents against their hashes.
-func (out *CareReport) checkContents(k Keeper) {
+func checkContents(out *CareReport, k Keeper) {
 	_ = scanWhole(k, prefixBlob, func(hash string, v []byte) error {
 		if hashOf(v) != hash {
-			out.problem("", "content "+hash, fmt.Errorf("%w: it does not have its hash", ErrDamaged))
+			addProblem(out, "", "content "+hash, fmt.Errorf("%w: it does not have its hash", ErrDamaged))
 		}
 		return nil
 	}) // a value that cannot be read was found before
 }
 
 // checkRun reads the journal, the keyframe and the checkpoints of a run.
-func (out *CareReport) checkRun(k Keeper, run string) {
+func checkRun(out *CareReport, k Keeper, run string) {
 	whole := &saved{run: run, state: newState(run)}
 	h, err := whole.readStart(k)
 	if err == nil && h != nil {
-		out.checkKeyframe(k, run, h)
+		checkKeyframe(out, k, run, h)
 		err = whole.readKeyframe(k, h)
 	}
 	if err == nil {
 		err = whole.readTail(k)
 	}
 	if err != nil {
-		out.problem(run, "journal", err)
+		addProblem(out, run, "journal", err)
 	}
 	if whole.start == nil {
 		return
@@ -248,25 +248,25 @@ func (out *CareReport) checkRun(k Keeper, run string) {
 	}
 	for _, c := range all {
 		if _, _, err := readCheckpoint(run, c.body); err != nil && c.seq > sv.begins {
-			out.problem(run, "checkpoint", fmt.Errorf("%w; the run is rebuilt from its journal", err))
+			addProblem(out, run, "checkpoint", fmt.Errorf("%w; the run is rebuilt from its journal", err))
 		}
 	}
 	for _, err := range []error{err, failed} {
 		if err != nil {
-			out.problem(run, "checkpoint", err)
+			addProblem(out, run, "checkpoint", err)
 		}
 	}
 }
 
 // checkKeyframe reads both copies.
-func (out *CareReport) checkKeyframe(k Keeper, run string, h *horizon) {
+func checkKeyframe(out *CareReport, k Keeper, run string, h *horizon) {
 	for i := range copies {
 		b, err := h.frame(k, run, i)
 		if err == nil {
 			_, _, err = readCheckpoint(run, b)
 		}
 		if err != nil {
-			out.problem(run, "keyframe", err)
+			addProblem(out, run, "keyframe", err)
 		}
 	}
 }

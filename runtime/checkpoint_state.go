@@ -49,7 +49,7 @@ func (s *state) payload(head *tail) effect.Payload {
 		b.Raw("timer:"+timerID(t.Purpose, t.Step), o.Text("purpose", t.Purpose).Text("step", t.Step).Int("due", micros(t.Due)).Payload())
 	}
 	for _, address := range sortedKeys(s.Spent) {
-		b.Raw("spent:"+address, s.Spent[address].payload(s.Raised[address]))
+		b.Raw("spent:"+address, usagePayload(s.Spent[address], s.Raised[address]))
 	}
 	for _, tree := range sortedKeys(s.Owned) {
 		var o effect.Object

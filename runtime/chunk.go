@@ -24,7 +24,7 @@ func (t *turn) takeChunk(who []string, s Signal) (*Receipt, *Refusal) {
 	case t.m == nil:
 		return nil, t.quarantined()
 	case t.s.Busy:
-		return nil, refuse(ErrNotOpen, "session %s is still at its last chunk", t.s.ID).help("answer what it waits for, or cancel the session")
+		return nil, refuse(ErrNotOpen, "session %s is still at its last chunk", t.s.ID).WithHelp("answer what it waits for, or cancel the session")
 	}
 	code, err := t.host.compileChunk(t.m, s.Bundle)
 	if err != nil {

@@ -58,7 +58,7 @@ func findStep(run string, journal []Record, address string) (int, error) {
 		r := &journal[i]
 		if r.Type == StepAnswered && r.Step == address {
 			return 0, refuse(ErrUnknownStep, "step %q of run %s (%s) is answered by the run itself", address, run, r.view().Text("kind")).
-				help("name a step that asks the world: starling steps %s", run).call("name a step that asks the world: " + statusLists)
+				WithHelp("name a step that asks the world: starling steps %s", run).WithCall("name a step that asks the world: " + statusLists)
 		}
 		if r.Type != StepRequested {
 			continue
@@ -75,7 +75,7 @@ func findStep(run string, journal []Record, address string) (int, error) {
 	case len(fits) == 1:
 		return found, nil
 	case len(fits) > 1:
-		return 0, refuse(ErrAmbiguous, "step %q of run %s is ambiguous: it matches %s", address, run, strings.Join(fits, ", ")).help("give more of the address").with(fits)
+		return 0, refuse(ErrAmbiguous, "step %q of run %s is ambiguous: it matches %s", address, run, strings.Join(fits, ", ")).WithHelp("give more of the address").WithData(fits)
 	}
 	return 0, unknownStep(run, address, names)
 }
@@ -83,7 +83,7 @@ func findStep(run string, journal []Record, address string) (int, error) {
 // unknownStep refuses the address of a step; names are the steps there are.
 func unknownStep(run, address string, names []string) *Refusal {
 	near := diagnostic.DidYouMean(address, names)
-	return refuse(ErrUnknownStep, "run %s has no step %q", run, address).help("%s", orText(near, "list them with: starling steps "+run)).call("%s", orText(near, statusLists))
+	return refuse(ErrUnknownStep, "run %s has no step %q", run, address).WithHelp("%s", orText(near, "list them with: starling steps "+run)).WithCall("%s", orText(near, statusLists))
 }
 
 func orText(s, otherwise string) string {

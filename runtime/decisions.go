@@ -135,7 +135,7 @@ func (r *reader) Decisions(ctx context.Context, q DecisionQuery) (*DecisionPage,
 	if q.Limit < 0 {
 		return nil, refuse(ErrUsage, "got the limit %d, want 0 or more", q.Limit)
 	}
-	from, end, err := q.bounds()
+	from, end, err := decisionBounds(&q)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (r *reader) Decisions(ctx context.Context, q DecisionQuery) (*DecisionPage,
 		return nil, err
 	}
 	limit := min(cmp.Or(q.Limit, manyDecisions), manyDecisions)
-	to := CallerOf(ctx).audience()
+	to := audienceOf(CallerOf(ctx))
 	out, runs := &DecisionPage{Schema: Schema, Decisions: []Decision{}}, r.tops()
 	at, err := turnPage(limit, prefixDecided, from, read, func(order string, v []byte) (bool, error) {
 		d, ok := runs.decision(order, v, to)
@@ -161,8 +161,8 @@ func (r *reader) Decisions(ctx context.Context, q DecisionQuery) (*DecisionPage,
 	return out, err
 }
 
-// bounds are the keys between which a page lies.
-func (q *DecisionQuery) bounds() (from, to []byte, err error) {
+// decisionBounds are the keys between which a page lies.
+func decisionBounds(q *DecisionQuery) (from, to []byte, err error) {
 	from, err = behind(prefixDecided, q.After)
 	to = afterPrefix([]byte(prefixDecided))
 	if !q.Until.IsZero() && bytes.Compare(from, countedDown(q.Until)) < 0 {

@@ -135,7 +135,7 @@ func mayReplace(c Caller, versions []definitionRow) error {
 	}
 	by := cmp.Or(newest.By, "the local user")
 	return refuse(ErrDenied, "%s may not define %s: %s was made by %s", orUnknown(c), newest.Name,
-		newest.Address(), by).help("take another name, or have %s or an admin define it", by)
+		newest.Address(), by).WithHelp("take another name, or have %s or an admin define it", by)
 }
 
 // mayTake refuses a free name to somebody whom the project does not name for it, where it grants
@@ -160,7 +160,7 @@ func (e *Local) mayTake(c Caller, name string) error {
 	}
 	return refuse(ErrDenied, "%s may not define %s: the project grants something to that name, and "+
 		"does not say that %s defines it", orUnknown(c), name, orUnknown(c)).
-		help("have an admin define it, or write by = [%q] under [grants.%s]", c.Name, name)
+		WithHelp("have an admin define it, or write by = [%q] under [grants.%s]", c.Name, name)
 }
 
 // known finds the version that a request has made before, or need not make: the newest has its text.
@@ -168,7 +168,7 @@ func known(versions []definitionRow, r DefineRequest, hash string) (*Definition,
 	i := slices.IndexFunc(versions, func(v definitionRow) bool { return r.Key != "" && v.Key == r.Key })
 	switch {
 	case i >= 0 && versions[i].Bundle != hash:
-		return nil, refuse(ErrKeyConflict, "the key %q was used to define another script as %s", r.Key, versions[i].Address()).help("use a new key for a new request")
+		return nil, refuse(ErrKeyConflict, "the key %q was used to define another script as %s", r.Key, versions[i].Address()).WithHelp("use a new key for a new request")
 	case i < 0 && len(versions) > 0 && versions[0].Bundle == hash:
 		i = 0
 	case i < 0:
@@ -223,15 +223,15 @@ func (r *reader) definitions(address string) ([]Definition, error) {
 	}
 	if len(found) == 0 {
 		return nil, refuse(ErrUnknownDefinition, "%s has no version %q; the newest is %s", name, version, rows[0].Address()).
-			help("list them with: starling define %s", name).call("without @VERSION it is the newest")
+			WithHelp("list them with: starling define %s", name).WithCall("without @VERSION it is the newest")
 	}
 	return found, nil
 }
 
 func (r *reader) undefined(name string) *Refusal {
 	return refuse(ErrUnknownDefinition, "no script is defined as %q", name).
-		help("starling define lists the names; a file's name ends with %s or has a slash", ScriptSuffix).
-		call("define keeps a script under a name; a file's name ends with %s or has a slash", ScriptSuffix)
+		WithHelp("starling define lists the names; a file's name ends with %s or has a slash", ScriptSuffix).
+		WithCall("define keeps a script under a name; a file's name ends with %s or has a slash", ScriptSuffix)
 }
 
 // definedAs finds the definition whose sources a script has, if it goes by the name of one: NAME@VERSION.

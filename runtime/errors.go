@@ -148,13 +148,14 @@ func ofSystem(err error) (ErrorKind, string) {
 const freeSpace = "nothing that was acknowledged is lost: free some space and start again; " +
 	"starling store gc and starling prune give back some"
 
-func (r *Refusal) help(format string, args ...any) *Refusal {
+// WithHelp says what to try, on a command line, and returns r.
+func (r *Refusal) WithHelp(format string, args ...any) *Refusal {
 	r.Help = fmt.Sprintf(format, args...)
 	return r
 }
 
-// call says what helps who has tools, where help has spoken of a command line.
-func (r *Refusal) call(format string, args ...any) *Refusal {
+// WithCall says what helps who has tools, where WithHelp has spoken of a command line, and returns r.
+func (r *Refusal) WithCall(format string, args ...any) *Refusal {
 	r.Call = fmt.Sprintf(format, args...)
 	return r
 }
@@ -173,8 +174,9 @@ func (r *Refusal) ForShell() *Refusal {
 	return &own
 }
 
-func (r *Refusal) with(data any) *Refusal {
-	r.Data, _ = json.Marshal(data) // plain data of ours
+// WithData adds what machines read, plain data of ours, and returns r.
+func (r *Refusal) WithData(data any) *Refusal {
+	r.Data, _ = json.Marshal(data)
 	return r
 }
 

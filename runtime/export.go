@@ -104,7 +104,7 @@ func (r *reader) Export(ctx context.Context, address string) ([]byte, error) {
 		return nil, err
 	}
 	if parent, _, child := cutParent(row.Parent); child {
-		return nil, refuse(ErrUsage, "run %s is a child of run %s and is exported with it", run, parent).help("starling export %s", parent)
+		return nil, refuse(ErrUsage, "run %s is a child of run %s and is exported with it", run, parent).WithHelp("starling export %s", parent)
 	}
 	x := &exporter{r: r, blobs: map[string]bool{}}
 	x.file = binary.AppendUvarint([]byte(exportMagic), exportFormat)

@@ -419,23 +419,23 @@ func chosen(g *gate, args effect.View, choice string) (starlark.Value, *Refusal)
 		return starlark.None, nil
 	case len(options) == 0:
 		return nil, refuse(ErrBadChoice, "gate %q has no options: got choice %q, want a payload only", g.Name, choice).
-			help("send --data JSON instead of --choice").call("send data instead of choice")
+			WithHelp("send --data JSON instead of --choice").WithCall("send data instead of choice")
 	case choice == "":
 		return nil, refuse(ErrBadChoice, "gate %q: got no choice, want one of %s", g.Name, strings.Join(names, ", ")).
-			help("add --choice %s", names[0]).call("add a choice, such as %q", names[0])
+			WithHelp("add --choice %s", names[0]).WithCall("add a choice, such as %q", names[0])
 	case slices.Contains(names, choice):
 		return starlark.String(choice), nil
 	}
 	r := refuse(ErrBadChoice, "gate %q: got choice %q, want one of %s", g.Name, choice, strings.Join(names, ", "))
 	if near, ok := diagnostic.Nearest(choice, names); ok {
-		r.help("did you mean %q?", near)
+		r.WithHelp("did you mean %q?", near)
 	}
 	return nil, r
 }
 
 // payload holds the data of a signal against the schema of its gate and gives the checked value.
 func payload(g *gate, args effect.View, s Signal, of contract.Audience) (starlark.Value, *Refusal) {
-	v, refused := s.payload(fmt.Sprintf("gate %q: the payload", g.Name))
+	v, refused := payloadOf(&s, fmt.Sprintf("gate %q: the payload", g.Name))
 	if refused != nil {
 		return nil, refused
 	}
@@ -454,7 +454,7 @@ func payload(g *gate, args effect.View, s Signal, of contract.Audience) (starlar
 		checked, violations = c.Check(v) // which may be of another form than the data, and is what was sent
 	}
 	if len(violations) > 0 {
-		return nil, refuse(ErrBadPayload, "gate %q: the payload breaks its contract: %s", g.Name, violationText(violations)).with(violations)
+		return nil, refuse(ErrBadPayload, "gate %q: the payload breaks its contract: %s", g.Name, violationText(violations)).WithData(violations)
 	}
 	return checked, nil
 }

@@ -70,7 +70,7 @@ func (p *programs) compile(bundle *lang.Bundle) (*program, error) {
 func (p *programs) host(r *reader, s *state) (*host, error) {
 	if !p.env.Keeps(s.Behaviour) {
 		return nil, refuse(ErrKindNewer, "run %s was started with behaviour %d of the builtins; this build has %d", s.ID, s.Behaviour, p.env.Behaviour).
-			help("go on with the build that started it, or end it with: starling cancel %s", s.ID).call("cancel ends it; the build that started it goes on with it")
+			WithHelp("go on with the build that started it, or end it with: starling cancel %s", s.ID).WithCall("cancel ends it; the build that started it goes on with it")
 	}
 	made, err := p.at(s.Behaviour, s.Bundle, func() ([]byte, error) { return r.needed(s.Bundle) })
 	if err != nil {

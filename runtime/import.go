@@ -71,7 +71,7 @@ func readExport(file []byte) (*imports, error) {
 		return nil, damagedExport("it has no format")
 	}
 	if format > exportFormat {
-		return nil, refuse(ErrKindNewer, "the export has the format %d; this build reads up to %d", format, exportFormat).help("import it with the build that wrote it, or a newer one")
+		return nil, refuse(ErrKindNewer, "the export has the format %d; this build reads up to %d", format, exportFormat).WithHelp("import it with the build that wrote it, or a newer one")
 	}
 	in := &imports{blobs: map[string][]byte{}}
 	for rest = rest[w:]; len(rest) > 0; {
@@ -99,9 +99,9 @@ func notAnExport(file []byte) *Refusal {
 	}
 	r := refuse(ErrNotAnExport, "the file is not an export: %s, want %q", begins, strings.TrimSpace(exportMagic))
 	if bytes.HasPrefix(file, []byte("starling backup")) {
-		return r.help("it is a backup of a whole store: starling store restore FILE")
+		return r.WithHelp("it is a backup of a whole store: starling store restore FILE")
 	}
-	return r.help("starling export RUN -o FILE writes one")
+	return r.WithHelp("starling export RUN -o FILE writes one")
 }
 
 // add takes a section.
@@ -243,7 +243,7 @@ func (e *Local) Import(ctx context.Context, r ImportRequest) (*Imported, error) 
 	if err != nil {
 		return nil, err
 	}
-	now, err := e.get(top.id, CallerOf(ctx).audience())
+	now, err := e.get(top.id, audienceOf(CallerOf(ctx)))
 	if err != nil {
 		return nil, err
 	}
@@ -284,7 +284,7 @@ func (in *imports) treeOf(run, step string) string {
 // trustImported has a run that was imported before, with its child runs, go on under what came with
 // it.
 func (e *Local) trustImported(ctx context.Context, run *imported) error {
-	now, err := e.get(run.id, CallerOf(ctx).audience())
+	now, err := e.get(run.id, audienceOf(CallerOf(ctx)))
 	if err != nil || now.Details.Imported == nil {
 		return err
 	}
@@ -312,7 +312,7 @@ func (e *Local) hasImported(r *imported) (bool, error) {
 		return true, nil
 	}
 	return false, refuse(ErrExists, "run %s is here already, with another journal: it has %d records, the file %d", r.id, len(here), len(r.records)).
-		help("it may have gone on since it was exported; see it with: starling show %s", r.id)
+		WithHelp("it may have gone on since it was exported; see it with: starling show %s", r.id)
 }
 
 // bring writes contents and runs: what they name once they are marked, and nothing else of the file.

@@ -165,9 +165,9 @@ func (e *Local) tryKeyframe(h *host, run string, at *horizon, b []byte) error {
 // trimmed refuses what asks for records that a trim has dropped.
 func (h *horizon) trimmed(run string) *Refusal {
 	return refuse(ErrTrimmed, "the journal of run %s begins with record %d: what was before was trimmed on %s", run, h.seq+1, h.at.Format(time.DateTime+" UTC")).
-		help("what is left: starling logs %s --after %d; the run itself goes on as any other", run, h.seq).
-		call("what is left begins after %d; the run itself goes on as any other", h.seq).
-		with(map[string]any{"run": run, "horizon": h.seq})
+		WithHelp("what is left: starling logs %s --after %d; the run itself goes on as any other", run, h.seq).
+		WithCall("what is left begins after %d; the run itself goes on as any other", h.seq).
+		WithData(map[string]any{"run": run, "horizon": h.seq})
 }
 
 // missing explains why a journal does not have a record: it was trimmed, or is damaged.

@@ -57,7 +57,7 @@ func (l *ledger) rows(run string, spent map[string]Usage) (writes []Write) {
 	for key, u := range spent {
 		if l.spent[key][run] != u {
 			_, day := cutDay(key)
-			writes = append(writes, Write{ledgerKey(key, run), u.payload(0)})
+			writes = append(writes, Write{ledgerKey(key, run), usagePayload(u, 0)})
 			writes = append(writes, l.expired(day)...)
 		}
 	}

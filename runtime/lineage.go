@@ -33,7 +33,7 @@ type Lineage struct {
 	set effect.Payload // the same as Set
 }
 
-func (l *Lineage) payload() effect.Payload {
+func lineagePayload(l *Lineage) effect.Payload {
 	if l == nil {
 		return nil
 	}
@@ -53,8 +53,8 @@ func lineageOf(v effect.View) *Lineage {
 	return l
 }
 
-// sets tells whether arguments of a step are set otherwise.
-func (l *Lineage) sets(step string) bool { return l != nil && l.set != nil && l.Step == step }
+// setsInput tells whether arguments of a step are set otherwise.
+func setsInput(l *Lineage, step string) bool { return l != nil && l.set != nil && l.Step == step }
 
 // performs tells whether a step may be performed at all.
 func (l *Lineage) performs(step string) bool {
@@ -77,7 +77,7 @@ func (e *Local) drifted(r ForkRequest, set *effect.Settings, first *state) (stri
 		return "", nil
 	case !r.AcceptDrift:
 		return "", refuse(ErrDrifted, "run %s began at commit %.12s; %s stands at %.12s now, and what was done before %q may not hold there", first.ID, began, set.Workspace, now, r.Step).
-			help("add --accept-drift, or check out the commit").call("add accept_drift, or have somebody check out the commit").with(map[string]string{"began": began, "now": now})
+			WithHelp("add --accept-drift, or check out the commit").WithCall("add accept_drift, or have somebody check out the commit").WithData(map[string]string{"began": began, "now": now})
 	}
 	return now, nil
 }

@@ -18,7 +18,7 @@ func (r *reader) List(ctx context.Context, q Query) (*Listing, error) {
 	if err := need(ctx, CanRead, "list runs"); err != nil {
 		return nil, err
 	}
-	return r.list(q, CallerOf(ctx).audience())
+	return r.list(q, audienceOf(CallerOf(ctx)))
 }
 
 func (r *reader) list(q Query, to contract.Audience) (*Listing, error) {
@@ -36,7 +36,7 @@ func (r *reader) list(q Query, to contract.Audience) (*Listing, error) {
 	}
 	out := &Listing{Schema: Schema, Runs: []Summary{}}
 	err := scanEach(r.store, prefixRun, func(run string, row []byte, damage error) error {
-		if s := r.summaryFrom(run, row, damage); q.wants(s.Status) {
+		if s := r.summaryFrom(run, row, damage); wantsRun(&q, s.Status) {
 			out.Runs = append(out.Runs, r.now(s))
 		}
 		return nil
@@ -57,7 +57,7 @@ func (r *reader) now(s Summary) Summary {
 // the order of their starts.
 func (r *reader) runPage(q Query) (*Listing, error) {
 	prefix := prefixOrder
-	if r.lists.good && !q.wantsEnded() {
+	if r.lists.good && !wantsEnded(&q) {
 		prefix = prefixLive
 	}
 	out := &Listing{Schema: Schema, Runs: []Summary{}}
@@ -71,7 +71,7 @@ func (r *reader) runPage(q Query) (*Listing, error) {
 			return false, err
 		}
 		s := r.summaryFrom(run, row, err)
-		if !q.wants(s.Status) {
+		if !wantsRun(&q, s.Status) {
 			return false, nil
 		}
 		out.Runs = append(out.Runs, r.now(s))
@@ -92,7 +92,7 @@ func (r *reader) page(prefix string, q Query, out *Listing, take taking) error {
 	}
 	at, err := turnPage(q.Limit, prefix, from, read, take)
 	if at.next != "" {
-		out.more(q.Limit, at.next)
+		limitListing(out, q.Limit, at.next)
 	}
 	if q.Cursors {
 		out.Cursors = at.cursors
@@ -136,8 +136,8 @@ func turnPage(limit int, prefix string, from []byte, read reading, take taking) 
 	}
 }
 
-// more leaves of a listing what was asked for, and says where it goes on.
-func (l *Listing) more(limit int, next string) {
+// limitListing leaves of a listing what was asked for, and says where it goes on.
+func limitListing(l *Listing, limit int, next string) {
 	l.Runs, l.Gates, l.Next = l.Runs[:min(limit, len(l.Runs))], l.Gates[:min(limit, len(l.Gates))], next
 }
 
@@ -160,12 +160,12 @@ func (r *reader) entries(from, to []byte) (read []indexEntry, err error) {
 }
 
 // wantsEnded tells whether runs are asked for that have ended.
-func (q *Query) wantsEnded() bool {
+func wantsEnded(q *Query) bool {
 	return q.All && len(q.Status) == 0 || slices.ContainsFunc(q.Status, Status.Ended)
 }
 
-// wants tells whether runs in a status are asked for.
-func (q *Query) wants(s Status) bool {
+// wantsRun tells whether runs in a status are asked for.
+func wantsRun(q *Query, s Status) bool {
 	if len(q.Status) > 0 {
 		return slices.Contains(q.Status, s)
 	}
@@ -218,13 +218,13 @@ func (r *reader) inbox(q Query, to contract.Audience) (*Listing, error) {
 	runs := r.tops()
 	add := func(run, name string, opened time.Time, data effect.View) {
 		top, name := runs.of(run, name)
-		if g := gateDocument(top.ID, name, opened, data, to); q.asks(g.Target) {
+		if g := gateDocument(top.ID, name, opened, data, to); asksFor(&q, g.Target) {
 			out.Gates = append(out.Gates, g)
 		}
 	}
 	if q.Limit > 0 && r.lists.good {
 		return out, r.page(prefixOpen, q, out, func(order string, target []byte) (bool, error) {
-			if !q.asks(string(target)) {
+			if !asksFor(&q, string(target)) {
 				return false, nil
 			}
 			run, name, _ := strings.Cut(order[8:], "/")
@@ -248,13 +248,13 @@ func (r *reader) inbox(q Query, to contract.Audience) (*Listing, error) {
 	})
 	slices.SortStableFunc(out.Gates, func(a, b Gate) int { return a.OpenedAt.Compare(b.OpenedAt) })
 	if q.Limit > 0 && err == nil {
-		err = out.cut(q)
+		err = cutListing(out, q)
 	}
 	return out, err
 }
 
-// asks tells whether gates are asked for that are for somebody.
-func (q *Query) asks(target string) bool {
+// asksFor tells whether gates are asked for that are for somebody.
+func asksFor(q *Query, target string) bool {
 	return q.Target == "" || target == "" || target == q.Target
 }
 
@@ -290,9 +290,9 @@ func (t *tops) of(run, gate string) (Summary, string) {
 	}
 }
 
-// cut leaves of all gates the page that is asked for, where there is no index: a reader's store may
+// cutListing leaves of all gates the page that is asked for, where there is no index: a reader's store may
 // have had an owner that knew none. Its cursor counts.
-func (l *Listing) cut(q Query) error {
+func cutListing(l *Listing, q Query) error {
 	begin := 0
 	if q.After != "" {
 		var err error
@@ -302,7 +302,7 @@ func (l *Listing) cut(q Query) error {
 	}
 	l.Gates = l.Gates[min(begin, len(l.Gates)):]
 	if len(l.Gates) > q.Limit {
-		l.more(q.Limit, strconv.Itoa(begin+q.Limit))
+		limitListing(l, q.Limit, strconv.Itoa(begin+q.Limit))
 	}
 	for i := range l.Gates {
 		if q.Cursors {

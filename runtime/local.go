@@ -160,7 +160,7 @@ func macKey(store Store) ([]byte, error) {
 }
 
 // errShut: the engine is closing and takes nothing more.
-var errShut = refuse(ErrOwnerUnreachable, "the owner of the store is shutting down").help("what was acknowledged is kept: try again in a moment")
+var errShut = refuse(ErrOwnerUnreachable, "the owner of the store is shutting down").WithHelp("what was acknowledged is kept: try again in a moment")
 
 // enter counts one more that Close waits for, unless Close has found everything quiet.
 func (e *Local) enter() bool {
@@ -410,7 +410,7 @@ func (e *Local) elsewhere(ctx context.Context, run, gate string, err error) erro
 		return err
 	}
 	own := *refused
-	return own.help("open gates: %s", strings.Join(names, ", ")).call("").with(names)
+	return own.WithHelp("open gates: %s", strings.Join(names, ", ")).WithCall("").WithData(names)
 }
 
 func (e *Local) signal(ctx context.Context, s Signal) (*Receipt, error) {

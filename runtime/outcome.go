@@ -109,7 +109,7 @@ func result(st *step, r *effect.Reply, err *effect.Error) *effect.Record {
 	args, _ := st.Args.View()
 	usage := r.Usage
 	if usage == nil {
-		usage = st.Used.value()
+		usage = usageValue(st.Used)
 	}
 	return effect.NewRecord(effect.ResultType,
 		starlark.Bool(status == "ok"), starlark.String(status), orNone(r.Value), starlark.String(r.Text), failed, starlark.String(r.Note),

@@ -73,7 +73,7 @@ func (p *pruner) lost(out *CareReport) (trees [][]Summary, err error) {
 			whole = false
 		}
 		if !whole {
-			out.problem(run, "run", fmt.Errorf("%w; cancel what it was started by, and what it started, first", failed))
+			addProblem(out, run, "run", fmt.Errorf("%w; cancel what it was started by, and what it started, first", failed))
 			return nil
 		}
 		trees = append(trees, tree)

@@ -59,7 +59,7 @@ func (r *reader) queues(q Query) (*Listing, error) {
 				found[name] = &QueueSummary{Queue: name}
 			}
 			shown := it.document(binary.BigEndian.Uint64([]byte(number)), it.status(prefix, r.clock(), r.ended))
-			found[name].count(shown)
+			countItem(found[name], shown)
 			if q.Queue != "" && (q.Limit == 0 || len(out.Items) < q.Limit) {
 				out.Items = append(out.Items, shown)
 			}
@@ -76,7 +76,7 @@ func (r *reader) queues(q Query) (*Listing, error) {
 	return out, nil
 }
 
-func (q *QueueSummary) count(it Item) {
+func countItem(q *QueueSummary, it Item) {
 	switch it.Status {
 	case itemWaiting:
 		if q.Waiting++; q.Oldest == nil {

@@ -100,7 +100,7 @@ const (
 func (r *reader) summary(run string) (Summary, error) {
 	row, err := r.store.Get(runKey(run))
 	if errors.Is(err, ErrNoKey) {
-		return Summary{}, refuse(ErrUnknownRun, "no run %q", run).help("list them with: starling ps -a").call(queryLists)
+		return Summary{}, refuse(ErrUnknownRun, "no run %q", run).WithHelp("list them with: starling ps -a").WithCall(queryLists)
 	}
 	if err != nil && !errors.Is(err, ErrDamaged) {
 		return Summary{}, err
@@ -133,9 +133,9 @@ func (r *reader) resolveRun(address string) (string, error) {
 	case err != nil:
 		return "", err
 	case address == "" || len(fits) == 0:
-		return "", refuse(ErrUnknownRun, "no run %q", address).help("list them with: starling ps -a").call(queryLists)
+		return "", refuse(ErrUnknownRun, "no run %q", address).WithHelp("list them with: starling ps -a").WithCall(queryLists)
 	case len(fits) > 1 && !slices.Contains(fits, address):
-		return "", refuse(ErrAmbiguous, "run %q is ambiguous: it matches %s", address, strings.Join(fits, ", ")).help("give more letters").with(fits)
+		return "", refuse(ErrAmbiguous, "run %q is ambiguous: it matches %s", address, strings.Join(fits, ", ")).WithHelp("give more letters").WithData(fits)
 	}
 	return fits[0], nil
 }

@@ -113,7 +113,7 @@ func diverged(err error) error {
 	if !ok {
 		return err
 	}
-	return refuse(ErrDiverged, "%v", d).with(d)
+	return refuse(ErrDiverged, "%v", d).WithData(d)
 }
 
 // original is a run that is executed again: its whole journal, and the program that it began with.
@@ -187,7 +187,7 @@ func (e *Local) Fork(ctx context.Context, r ForkRequest) (*Run, error) {
 			return nil, err
 		}
 		defer e.hold(prefixStartKey + r.Key)()
-		id, err := e.startedBy(r.Key, r.digest())
+		id, err := e.startedBy(r.Key, digestOfFork(r))
 		if err == nil && id != "" {
 			err = e.carryOne(ctx, id, r.Env)
 		}
@@ -205,10 +205,10 @@ func (e *Local) orGet(ctx context.Context, id string, err error) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.get(id, CallerOf(ctx).audience())
+	return e.get(id, audienceOf(CallerOf(ctx)))
 }
 
-func (r ForkRequest) digest() string {
+func digestOfFork(r ForkRequest) string {
 	text, _ := json.Marshal([]any{"fork", r.Kind, r.Run, r.Step, r.Set}) // plain strings
 	return hashOf(text)
 }
@@ -241,7 +241,7 @@ func (e *Local) fork(ctx context.Context, r ForkRequest) (string, error) {
 		records = append(records, reusedRecords(o.journal, c.at, c.step)...)
 	}
 	l := &Lineage{Kind: r.Kind, Run: o.run, Step: c.step, Seq: c.at, Copied: uint64(len(records)), Head: head}
-	inputs, err := r.set(l, c, o.host, o.first)
+	inputs, err := setInputs(&r, l, c, o.host, o.first)
 	if err != nil {
 		return "", err
 	}
@@ -274,7 +274,7 @@ func numbersOf(records []Record) []uint64 {
 func (e *Local) adoptFork(ctx context.Context, r ForkRequest, id string, records []Record) error {
 	var rows []Write
 	if r.Key != "" {
-		text, _ := json.Marshal(keyed{Digest: r.digest(), Run: id}) // plain data
+		text, _ := json.Marshal(keyed{Digest: digestOfFork(r), Run: id}) // plain data
 		rows = append(rows, Write{[]byte(prefixStartKey + r.Key), text})
 	}
 	e.carry(id, r.Env, false)
@@ -286,8 +286,8 @@ func (e *Local) adoptFork(ctx context.Context, r ForkRequest, id string, records
 	return e.send(ctx, id, event{in: forked{}})
 }
 
-// set reads what the new run has set otherwise: its inputs, or arguments of its first step, which its lineage then has.
-func (r *ForkRequest) set(l *Lineage, c *cut, h *host, first *state) (inputs effect.Payload, err error) {
+// setInputs reads what the new run has set otherwise: its inputs, or arguments of its first step, which its lineage then has.
+func setInputs(r *ForkRequest, l *Lineage, c *cut, h *host, first *state) (inputs effect.Payload, err error) {
 	switch r.Kind {
 	case LineageFork:
 		return otherInputs(h.program.code, first.Inputs, r.Set)
@@ -302,7 +302,7 @@ func (r *ForkRequest) set(l *Lineage, c *cut, h *host, first *state) (inputs eff
 func (s *state) descend(l *Lineage, inputs effect.Payload, deadline time.Time, by string) effect.Payload {
 	var b effect.Object
 	return b.Text("script", s.Script).Text("bundle", s.Bundle).Text("program", s.Program).Text("settings", s.Settings).Raw("inputs", inputs).Text("by", by).
-		Int("behaviour", int64(s.Behaviour)).Int("deadline", micros(deadline)).Text("overtime", string(s.Overtime)).Raw("lineage", l.payload()).Payload()
+		Int("behaviour", int64(s.Behaviour)).Int("deadline", micros(deadline)).Text("overtime", string(s.Overtime)).Raw("lineage", lineagePayload(l)).Payload()
 }
 
 // otherInputs are the inputs of a run with some of them set otherwise.
@@ -324,7 +324,7 @@ func otherInputs(p *lang.Program, inputs effect.Payload, set []string) (effect.P
 	}
 	bound, err := p.BindInputs(object, args)
 	if err != nil {
-		return nil, refuse(ErrBadInput, "%v", err).with(err)
+		return nil, refuse(ErrBadInput, "%v", err).WithData(err)
 	}
 	return effect.Encode(bound)
 }

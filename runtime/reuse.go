@@ -105,7 +105,7 @@ func (s *state) cannotReuse(r *effect.Request) *effect.Error {
 // resolved completes a request: that of a step which a rerun sets otherwise, with the arguments that it sets. Those that are recorded stay the script's.
 func (t *turn) resolved(r *effect.Request) *effect.Error {
 	l := t.s.Lineage
-	if !l.sets(r.Step) {
+	if !setsInput(l, r.Step) {
 		return t.host.resolve(r)
 	}
 	args := r.Args

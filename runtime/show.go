@@ -16,7 +16,7 @@ func (r *reader) Get(ctx context.Context, address string) (*Run, error) {
 	if err := need(ctx, CanRead, "see runs"); err != nil {
 		return nil, err
 	}
-	return r.get(address, CallerOf(ctx).audience())
+	return r.get(address, audienceOf(CallerOf(ctx)))
 }
 
 func (r *reader) get(address string, to contract.Audience) (*Run, error) {

@@ -75,7 +75,7 @@ func (t *turn) remember(key string, k keyed) {
 
 func (t *turn) repeated(s Signal, k keyed, digest string) (*Receipt, *Refusal) {
 	if k.Digest != digest {
-		return nil, refuse(ErrKeyConflict, "the key %q was used for another request", s.Key).help("use a new key for a new request")
+		return nil, refuse(ErrKeyConflict, "the key %q was used for another request", s.Key).WithHelp("use a new key for a new request")
 	}
 	again := *k.Receipt
 	again.Repeated = true
@@ -146,7 +146,7 @@ func identify(c Caller, as string) ([]string, *Refusal) {
 	case as == "" || as == c.Name:
 		return []string{c.Name}, nil
 	case !c.May(CanActAs):
-		return nil, refuse(ErrDenied, "%s may not act as %q", c.Name, as).help("the token needs the capability act-as")
+		return nil, refuse(ErrDenied, "%s may not act as %q", c.Name, as).WithHelp("the token needs the capability act-as")
 	}
 	return []string{as, c.Name}, nil
 }
@@ -162,8 +162,8 @@ func (t *turn) answerGate(c Caller, who []string, s Signal) (*Receipt, *Refusal)
 	}
 	if t.s.held() && g.Step != "" {
 		return nil, refuse(ErrExpired, "the deadline of run %s has passed: gate %q takes no answer", t.s.ID, g.Name).
-			help("decide first whether the run goes on: starling signal %s --choice retry", shellQuote(t.s.ID+"/"+gateDeadline)).
-			call("decide first whether the run goes on: signal its gate %q, choice %q", gateDeadline, "retry")
+			WithHelp("decide first whether the run goes on: starling signal %s --choice retry", shellQuote(t.s.ID+"/"+gateDeadline)).
+			WithCall("decide first whether the run goes on: signal its gate %q, choice %q", gateDeadline, "retry")
 	}
 	args, _ := g.Args.View()
 	via := "signal"
@@ -181,7 +181,7 @@ func (t *turn) answerGate(c Caller, who []string, s Signal) (*Receipt, *Refusal)
 	if refused != nil {
 		return nil, refused
 	}
-	data, refused := payload(g, args, s, c.audience())
+	data, refused := payload(g, args, s, audienceOf(c))
 	if refused != nil {
 		return nil, refused
 	}
@@ -243,7 +243,7 @@ func mayAnswer(c Caller, who, run string, g *gate, target string) *Refusal {
 	case c.Agent != "" && target != c.Agent:
 		return refuse(ErrWrongTarget, "gate %q is not targeted at the agent %q", g.Name, c.Agent)
 	case target != "" && target != who && c.Local:
-		return refuse(ErrWrongTarget, "gate %q is for %q, not for %q", g.Name, target, who).help("answer in its name with --as %s; both names are recorded", shellQuote(target)).call(actAs, target)
+		return refuse(ErrWrongTarget, "gate %q is for %q, not for %q", g.Name, target, who).WithHelp("answer in its name with --as %s; both names are recorded", shellQuote(target)).WithCall(actAs, target)
 	case target != "" && target != who:
 		return refuse(ErrWrongTarget, "gate %q is for %q, not for %q", g.Name, target, who)
 	}
@@ -255,7 +255,7 @@ func forbidden(g *gate, args effect.View, who []string) *Refusal {
 	names, _ := effect.Identities(args.Value("not_by"))
 	for _, name := range who {
 		if slices.Contains(names, name) {
-			return refuse(ErrWrongTarget, "gate %q is not for %q, who has made what it is about", g.Name, name).help("somebody else decides; it is open to all but %s", strings.Join(names, ", "))
+			return refuse(ErrWrongTarget, "gate %q is not for %q, who has made what it is about", g.Name, name).WithHelp("somebody else decides; it is open to all but %s", strings.Join(names, ", "))
 		}
 	}
 	return nil
@@ -264,8 +264,8 @@ func forbidden(g *gate, args effect.View, who []string) *Refusal {
 // quarantined refuses what a run that is quarantined cannot take.
 func (t *turn) quarantined() *Refusal {
 	return refuse(ErrNotOpen, "run %s is quarantined", t.s.ID).
-		help("decide first whether it goes on: starling signal %s --choice retry", shellQuote(t.s.ID+"/"+gateQuarantine)).
-		call("decide first whether it goes on: signal its gate %q, choice %q", gateQuarantine, "retry")
+		WithHelp("decide first whether it goes on: starling signal %s --choice retry", shellQuote(t.s.ID+"/"+gateQuarantine)).
+		WithCall("decide first whether it goes on: signal its gate %q, choice %q", gateQuarantine, "retry")
 }
 
 // closedGate is a gate that is no longer open.
@@ -310,15 +310,15 @@ func (t *turn) gateNamed(address string) (*gate, *Refusal) {
 	case len(fits) == 1:
 		return t.s.Gates[fits[0]], nil
 	case len(fits) > 1:
-		return nil, refuse(ErrAmbiguous, "gate %q of run %s is ambiguous: it matches %s", address, t.s.ID, strings.Join(fits, ", ")).help("give more of the address").with(fits)
+		return nil, refuse(ErrAmbiguous, "gate %q of run %s is ambiguous: it matches %s", address, t.s.ID, strings.Join(fits, ", ")).WithHelp("give more of the address").WithData(fits)
 	case t.s.Status.Ended():
 		return nil, refuse(ErrClosed, "run %s is %s: no gate is open", t.s.ID, t.s.Status)
 	case t.host.mentions(address) && p.Forgotten > 0:
 		return nil, refuse(ErrNotOpen, "gate %q of run %s is not open: it has not opened yet, or was decided before record %d, with which the journal begins", address, t.s.ID, p.Forgotten+1).
-			help("the gates that are open: starling show %s", t.s.ID).call("status lists the gates that are open")
+			WithHelp("the gates that are open: starling show %s", t.s.ID).WithCall("status lists the gates that are open")
 	case t.host.mentions(address):
 		return nil, refuse(ErrNotOpen, "gate %q of run %s has not opened yet", address, t.s.ID).
-			help("wait for it with: starling wait %s --for suspended", t.s.ID).call("status lists the gates that are open")
+			WithHelp("wait for it with: starling wait %s --for suspended", t.s.ID).WithCall("status lists the gates that are open")
 	}
 	return nil, refuse(ErrUnknownGate, "run %s has no gate %q", t.s.ID, address)
 }
@@ -354,9 +354,9 @@ func (t *turn) onlyGate() (*gate, *Refusal) {
 	case 1:
 		return open[0], nil
 	case 0:
-		return nil, refuse(ErrNotOpen, "run %s has no open gate", t.s.ID).help("see what it does with: starling show %s", t.s.ID).call("status says what it does")
+		return nil, refuse(ErrNotOpen, "run %s has no open gate", t.s.ID).WithHelp("see what it does with: starling show %s", t.s.ID).WithCall("status says what it does")
 	}
-	return nil, refuse(ErrAmbiguous, "run %s has %d open gates: %s", t.s.ID, len(open), strings.Join(t.openNames(), ", ")).help("name one: %s/GATE", t.s.ID).call("name one as gate").with(t.openNames())
+	return nil, refuse(ErrAmbiguous, "run %s has %d open gates: %s", t.s.ID, len(open), strings.Join(t.openNames(), ", ")).WithHelp("name one: %s/GATE", t.s.ID).WithCall("name one as gate").WithData(t.openNames())
 }
 
 func (t *turn) closedRefusal(p closedGate) *Refusal {
@@ -391,7 +391,7 @@ func (t *turn) takeMessage(who []string, s Signal) (*Receipt, *Refusal) {
 	if s.Name == "" {
 		return nil, refuse(ErrBadPayload, "a message needs a name")
 	}
-	v, refused := s.payload("the message")
+	v, refused := payloadOf(&s, "the message")
 	if refused != nil {
 		return nil, refused
 	}
@@ -407,13 +407,13 @@ func (t *turn) takeMessage(who []string, s Signal) (*Receipt, *Refusal) {
 // timeFormat is how times look in values.
 const timeFormat = "2006-01-02T15:04:05.000Z07:00"
 
-// payload reads the data of a signal, None when it brings none. what is how a refusal calls it.
-func (s *Signal) payload(what string) (starlark.Value, *Refusal) {
+// payloadOf reads the data of a signal, None when it brings none. what is how a refusal calls it.
+func payloadOf(s *Signal, what string) (starlark.Value, *Refusal) {
 	switch size := len(s.Data) + len(s.Text); {
 	case size > effect.MaxPayload:
 		return nil, refuse(ErrBadPayload, "%s has %d bytes, at most %d are taken", what, size, effect.MaxPayload)
 	case s.Text != "":
-		return nil, refuse(ErrBadPayload, "%s is not JSON: got %.60q", what, s.Text).help(`a text needs its quotes: '"yes"'`)
+		return nil, refuse(ErrBadPayload, "%s is not JSON: got %.60q", what, s.Text).WithHelp(`a text needs its quotes: '"yes"'`)
 	case len(s.Data) == 0:
 		return starlark.None, nil
 	}

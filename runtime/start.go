@@ -20,7 +20,7 @@ func (e *Local) Start(ctx context.Context, r StartRequest) (*Run, error) {
 		return nil, err
 	}
 	var run *Run
-	to := CallerOf(ctx).audience()
+	to := audienceOf(CallerOf(ctx))
 	id, err := e.start(ctx, r, func(s *state) (err error) {
 		run, err = e.document(s, 0, to)
 		return err
@@ -140,7 +140,7 @@ func (e *Local) hold(key string) (release func()) {
 }
 
 // started finds the run that a start key has made.
-func (e *Local) started(r StartRequest) (string, error) { return e.startedBy(r.Key, r.digest()) }
+func (e *Local) started(r StartRequest) (string, error) { return e.startedBy(r.Key, digestOfStart(r)) }
 
 func (e *Local) startedBy(key, digest string) (string, error) {
 	v, err := e.store.Get([]byte(prefixStartKey + key))
@@ -155,18 +155,18 @@ func (e *Local) startedBy(key, digest string) (string, error) {
 		return "", err
 	}
 	if k.Digest != digest {
-		return "", refuse(ErrKeyConflict, "the key %q was used to start another run", key).help("use a new key for a new run")
+		return "", refuse(ErrKeyConflict, "the key %q was used to start another run", key).WithHelp("use a new key for a new run")
 	}
 	return k.Run, nil
 }
 
-func (r StartRequest) digest() string {
+func digestOfStart(r StartRequest) string {
 	text, _ := json.Marshal([]any{hashOf(r.Bundle), r.Script, r.Inputs, r.Session, r.Settings, r.Timeout, r.Overtime}) // plain data
 	return hashOf(text)
 }
 
-// bounded holds what is to become of a run at its deadline against that deadline.
-func (r StartRequest) bounded() error {
+// checkDeadline holds what is to become of a run at its deadline against that deadline.
+func checkDeadline(r StartRequest) error {
 	switch r.Overtime {
 	case "", OvertimeFail, OvertimeCancel, OvertimeSuspend:
 	default:
@@ -175,14 +175,14 @@ func (r StartRequest) bounded() error {
 	}
 	if r.Overtime != "" && r.Timeout <= 0 {
 		return refuse(ErrUsage, "got %q for what becomes of a run whose deadline has passed, and no deadline", r.Overtime).
-			help("--deadline 2h gives it one").call("give deadline too, such as %q", "2h")
+			WithHelp("--deadline 2h gives it one").WithCall("give deadline too, such as %q", "2h")
 	}
 	return nil
 }
 
 // accept compiles the program and holds the inputs against it.
 func (e *Local) accept(r *StartRequest) (*program, effect.Payload, error) {
-	if err := r.bounded(); err != nil {
+	if err := checkDeadline(*r); err != nil {
 		return nil, nil, err
 	}
 	p, err := e.programs.of(hashOf(r.Bundle), func() ([]byte, error) { return r.Bundle, nil })
@@ -195,7 +195,7 @@ func (e *Local) accept(r *StartRequest) (*program, effect.Payload, error) {
 	}
 	bound, err := p.code.BindInputs(given, nil)
 	if err != nil {
-		return nil, nil, refuse(ErrBadInput, "%v", err).with(err)
+		return nil, nil, refuse(ErrBadInput, "%v", err).WithData(err)
 	}
 	inputs, err := effect.Encode(bound)
 	if err != nil {
@@ -205,7 +205,7 @@ func (e *Local) accept(r *StartRequest) (*program, effect.Payload, error) {
 }
 
 // checkFailed refuses a script that does not compile.
-func checkFailed(err error) *Refusal { return refuse(ErrCheckFailed, "%v", err).with(err) }
+func checkFailed(err error) *Refusal { return refuse(ErrCheckFailed, "%v", err).WithData(err) }
 
 // begin makes the first turn of a run.
 func (e *Local) begin(ctx context.Context, id string, r StartRequest, p *program, inputs effect.Payload, parent string, depth int, show func(*state) error) error {
@@ -242,18 +242,18 @@ func (t *turn) begun(in *started) {
 	}
 	t.keep(bundleHash, r.Bundle)
 	t.keep(settingsHash, settings)
-	t.rows = append(t.rows, r.names(t.s.ID, in.parent, t.now)...)
+	t.rows = append(t.rows, rowsOfStart(*r, t.s.ID, in.parent, t.now)...)
 	t.launch()
 }
 
-// names are the rows by which a new run is found: in the order of starts, and by its key or the step that started it.
-func (r StartRequest) names(id, parent string, now time.Time) []Write {
+// rowsOfStart are the rows by which a new run is found: in the order of starts, and by its key or the step that started it.
+func rowsOfStart(r StartRequest, id, parent string, now time.Time) []Write {
 	rows := []Write{{orderKey(now, id), []byte(parent)}, {liveKey(now, id), []byte{}}}
 	switch {
 	case parent != "":
 		rows = append(rows, Write{childKey(parent), []byte(id)})
 	case r.Key != "":
-		text, _ := json.Marshal(keyed{Digest: r.digest(), Run: id}) // plain data
+		text, _ := json.Marshal(keyed{Digest: digestOfStart(r), Run: id}) // plain data
 		rows = append(rows, Write{[]byte(prefixStartKey + r.Key), text})
 	}
 	return rows

@@ -127,7 +127,7 @@ func (t *turn) intervene(c Caller, who []string, s Signal) (*Receipt, *Refusal) 
 	}
 	if s.Kind == SignalSteer && st.steering() == effect.SteerNone {
 		return nil, refuse(ErrUnsteerable, "%s@%s is served by %q, which cannot be told anything while it works", t.s.ID, st.Step, st.serves()).
-			help("end it: starling stop %s@%s", t.s.ID, shellQuote(st.Step)).call("end it: stop with step %q", st.Step)
+			WithHelp("end it: starling stop %s@%s", t.s.ID, shellQuote(st.Step)).WithCall("end it: stop with step %q", st.Step)
 	}
 	var b, o effect.Object
 	seq := t.record(SignalAccepted, "", b.Text("kind", string(s.Kind)).Texts("who", who).Text("key", s.Key).Payload())
@@ -169,9 +169,9 @@ func (t *turn) agentStep(address string) (*step, *Refusal) {
 	case 1:
 		return t.notStopped(fits[0])
 	case 0:
-		return nil, refuse(ErrNotOpen, "no agent works at the step %q of run %s: it has already ended, or has not started", address, t.s.ID).help("list them with: starling steps %s", t.s.ID).call(statusLists)
+		return nil, refuse(ErrNotOpen, "no agent works at the step %q of run %s: it has already ended, or has not started", address, t.s.ID).WithHelp("list them with: starling steps %s", t.s.ID).WithCall(statusLists)
 	}
-	return nil, refuse(ErrAmbiguous, "step %q of run %s is ambiguous: it matches %s", address, t.s.ID, strings.Join(names, ", ")).help("give more of the address").with(names)
+	return nil, refuse(ErrAmbiguous, "step %q of run %s is ambiguous: it matches %s", address, t.s.ID, strings.Join(names, ", ")).WithHelp("give more of the address").WithData(names)
 }
 
 // notStopped refuses a step that was stopped before.

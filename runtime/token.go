@@ -48,8 +48,8 @@ type TokenRequest struct {
 	Can  []string `json:"can"`  // capabilities, see [ParseCapabilities]
 }
 
-// check gives what the token can do, if it may be made at all.
-func (r TokenRequest) check() (Capability, error) {
+// checkTokenRequest gives what the token can do, if it may be made at all.
+func checkTokenRequest(r TokenRequest) (Capability, error) {
 	can, err := ParseCapabilities(r.Can)
 	if err == nil && can == 0 {
 		err = refuse(ErrUsage, "got no capabilities, want some of %s", strings.Join(capabilityWords(), ", "))
@@ -59,7 +59,7 @@ func (r TokenRequest) check() (Capability, error) {
 	}
 	if err != nil {
 		hint := cmp.Or(AsRefusal(err).Help, "starling token add NAME --can read,signal; starling token --help says what the capabilities are")
-		return 0, refuse(ErrUsage, "a token: %v", err).help("%s", hint)
+		return 0, refuse(ErrUsage, "a token: %v", err).WithHelp("%s", hint)
 	}
 	return can, nil
 }
@@ -109,14 +109,14 @@ func (e *Local) AddToken(ctx context.Context, r TokenRequest) (*Token, error) {
 	if err := need(ctx, CanAdmin, "make tokens"); err != nil {
 		return nil, err
 	}
-	can, err := r.check()
+	can, err := checkTokenRequest(r)
 	if err != nil {
 		return nil, err
 	}
 	release := e.hold(prefixToken)
 	defer release()
 	if _, err := e.store.Get([]byte(prefixToken + r.Name)); !errors.Is(err, ErrNoKey) {
-		return nil, errors.Join(err, refuse(ErrUsage, "there is a token %q already", r.Name).help("remove it first: starling token rm %s", r.Name))
+		return nil, errors.Join(err, refuse(ErrUsage, "there is a token %q already", r.Name).WithHelp("remove it first: starling token rm %s", r.Name))
 	}
 	t := Token{Name: r.Name, Can: can.Names(), By: CallerOf(ctx).Name, At: e.now()}
 	secret := newSecret(t.Name)
@@ -140,7 +140,7 @@ func (e *Local) RemoveToken(ctx context.Context, name string) (*Token, error) {
 		return nil, err
 	}
 	if row == nil {
-		return nil, refuse(ErrUnknownToken, "no token %q", name).help("list them with: starling token ls")
+		return nil, refuse(ErrUnknownToken, "no token %q", name).WithHelp("list them with: starling token ls")
 	}
 	return &row.Token, e.commit(ctx, &Batch{Writes: []Write{{[]byte(prefixToken + name), nil}}})
 }
@@ -178,7 +178,7 @@ func (r *reader) token(name string) (*tokenRow, error) {
 }
 
 // errBearer says no more than it must: not whether the name exists.
-var errBearer = refuse(ErrDenied, "the token is not known: it was revoked, or never made").help("ask who keeps the store for another: starling token add NAME")
+var errBearer = refuse(ErrDenied, "the token is not known: it was revoked, or never made").WithHelp("ask who keeps the store for another: starling token add NAME")
 
 // Whoami is who asks.
 func (r *reader) Whoami(ctx context.Context) (*Caller, error) {

@@ -73,7 +73,7 @@ func (e *Local) trimAll(ctx context.Context, c CareRequest, out *CareReport) err
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
-			out.problem(row.ID, "journal", err)
+			addProblem(out, row.ID, "journal", err)
 		case t != nil:
 			out.Trimmed = append(out.Trimmed, *t)
 		}

@@ -121,7 +121,7 @@ func (e *Local) trusted(ctx context.Context, s *effect.Settings) error {
 	}
 	return refuse(ErrDenied, "the project has changed since %s trusted it (%s), and %s may not run under it\n%s",
 		t.By, t.Summary(), orUnknown(CallerOf(ctx)), t.Diff).
-		help("whoever may administer the store looks at it, and says: starling trust %s", t.Folder)
+		WithHelp("whoever may administer the store looks at it, and says: starling trust %s", t.Folder)
 }
 
 // compareTrust holds a project against what is trusted of it, and gives what would be trusted.

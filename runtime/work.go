@@ -68,7 +68,7 @@ func ParseClaim(text string) (run, step string, n int, err error) {
 		n, err = strconv.Atoi(text[colon+1:])
 	}
 	if n < 1 || err != nil {
-		return "", "", 0, refuse(ErrUsage, "got the claim %q, want RUN@STEP:N", text).help("starling claim gives it").call("claim gives it")
+		return "", "", 0, refuse(ErrUsage, "got the claim %q, want RUN@STEP:N", text).WithHelp("starling claim gives it").WithCall("claim gives it")
 	}
 	return text[:at], text[at+1 : colon], n, nil
 }
@@ -138,7 +138,7 @@ func (t *turn) claim(who []string, s Signal) (*Receipt, *Refusal) {
 	switch {
 	case who[0] != agent:
 		return nil, refuse(ErrWrongTarget, "the work %s@%s is for %q, not for %q", t.s.ID, st.Step, agent, who[0]).
-			help("authenticate with the token of that name, or with --as %s; both names are recorded", shellQuote(agent)).call(actAs, agent)
+			WithHelp("authenticate with the token of that name, or with --as %s; both names are recorded", shellQuote(agent)).WithCall(actAs, agent)
 	case st.Claim > 0:
 		return nil, refuse(ErrClaimed, "%s@%s is claimed until %s", t.s.ID, st.Step, t.leaseEnd(st).Format(timeFormat))
 	case !st.Offered:
@@ -212,7 +212,7 @@ func (t *turn) workNamed(address string) (*step, *Refusal) {
 	case len(fits) == 1 || len(fits) > 1 && address == "":
 		return fits[0], nil
 	case len(fits) > 1:
-		return nil, refuse(ErrAmbiguous, "step %q of run %s is ambiguous: it matches %s", address, t.s.ID, strings.Join(names, ", ")).help("give more of the address").with(names)
+		return nil, refuse(ErrAmbiguous, "step %q of run %s is ambiguous: it matches %s", address, t.s.ID, strings.Join(names, ", ")).WithHelp("give more of the address").WithData(names)
 	case address == "":
 		return nil, refuse(ErrNotOpen, "run %s has no work on offer", t.s.ID)
 	}
@@ -228,7 +228,7 @@ func (t *turn) claimed(who []string, s Signal) (*step, *Refusal) {
 		return nil, refuse(ErrClosed, "the work of the claim %s is over or was withdrawn", handle)
 	case st.Claim != s.Claim && st.Attempt >= s.Claim:
 		return nil, refuse(ErrExpired, "the claim %s has expired: the work was offered again", handle).
-			help("claim it again: starling claim %s@%s", t.s.ID, shellQuote(s.Step)).call("claim it again: run %q, step %q", t.s.ID, s.Step)
+			WithHelp("claim it again: starling claim %s@%s", t.s.ID, shellQuote(s.Step)).WithCall("claim it again: run %q, step %q", t.s.ID, s.Step)
 	case st.Claim != s.Claim:
 		return nil, refuse(ErrNotOpen, "there is no claim %s", handle)
 	case st.Worker != who[0]:
@@ -243,7 +243,7 @@ func (t *turn) heartbeat(st *step, who []string, s Signal) (*Receipt, *Refusal) 
 	if refused != nil {
 		return nil, refused
 	}
-	events, refused := s.Report.events()
+	events, refused := eventsOf(s.Report)
 	if refused != nil {
 		return nil, refused
 	}
@@ -273,11 +273,11 @@ func (t *turn) told(st *step, events []workEvent) {
 
 // submit ends the attempt. A reply that breaks its contract is refused with the paths at fault: the claim stays, and the next try counts as another attempt, as long as there may be one.
 func (t *turn) submit(st *step, who []string, s Signal) (*Receipt, *Refusal) {
-	r, refused := s.Report.reply(st.Backends[st.Serving])
+	r, refused := replyOf(s.Report, st.Backends[st.Serving])
 	if refused != nil {
 		return nil, refused
 	}
-	events, refused := s.Report.events()
+	events, refused := eventsOf(s.Report)
 	if refused != nil {
 		return nil, refused
 	}
@@ -286,14 +286,14 @@ func (t *turn) submit(st *step, who []string, s Signal) (*Receipt, *Refusal) {
 	if len(wrong) > 0 && left > 0 {
 		t.ended(st, broken(checkedReply), checkedReply, wrong)
 		t.startClaim(st, s.Claim, st.Worker, st.Lease)
-		return nil, refuse(ErrBadPayload, "%s", checkedReply.Err.Message).with(wrong).help("mend it and submit again with the same claim; %d more may be refused", left-1)
+		return nil, refuse(ErrBadPayload, "%s", checkedReply.Err.Message).WithData(wrong).WithHelp("mend it and submit again with the same claim; %d more may be refused", left-1)
 	}
 	c := t.claimOf(st, s.Claim)
 	seq := t.working(st, s, who)
 	t.told(st, events)
 	t.reply(st.Step, st.Attempt, r)
 	if len(wrong) > 0 {
-		return nil, refuse(ErrBadPayload, "%s", checkedReply.Err.Message).with(wrong).help("that was the last try: the step is settled as it is")
+		return nil, refuse(ErrBadPayload, "%s", checkedReply.Err.Message).WithData(wrong).WithHelp("that was the last try: the step is settled as it is")
 	}
 	return &Receipt{Seq: seq, Claim: c}, nil
 }
@@ -326,12 +326,12 @@ type workEvent struct {
 // maxWorkEvents bounds the events of one heartbeat.
 const maxWorkEvents = 1000
 
-func (r *Report) events() ([]workEvent, *Refusal) {
+func eventsOf(r *Report) ([]workEvent, *Refusal) {
 	if r == nil || len(r.Events) == 0 {
 		return nil, nil
 	}
 	const want = `a list of objects, each with a kind: [{"kind": "plan", "text": "…"}]`
-	v, refused := (&Signal{Data: r.Events}).payload("the events")
+	v, refused := payloadOf((&Signal{Data: r.Events}), "the events")
 	if refused != nil {
 		return nil, refused
 	}
@@ -359,14 +359,14 @@ func markClaim(kind string, told starlark.Value) {
 	}
 }
 
-// reply makes a reply of a report.
-func (r *Report) reply(backend string) (effect.Reply, *Refusal) {
+// replyOf makes a reply of a report.
+func replyOf(r *Report, backend string) (effect.Reply, *Refusal) {
 	if r == nil {
 		r = &Report{}
 	}
 	out := effect.Reply{Text: r.Text, Note: r.Note, Backend: backend}
 	if len(r.Output) > 0 {
-		v, refused := (&Signal{Data: r.Output}).payload("the output")
+		v, refused := payloadOf((&Signal{Data: r.Output}), "the output")
 		if refused != nil {
 			return out, refused
 		}
@@ -384,7 +384,7 @@ func (r *Report) reply(backend string) (effect.Reply, *Refusal) {
 	case "", "ok":
 		if out.Value == nil && strings.TrimSpace(out.Text) == "" {
 			return out, refuse(ErrBadPayload, "the result is empty: got neither an output nor a text").
-				help("send --data JSON, --text WORDS, or --status blocked with a note").call("send output, text, or the status blocked with a note")
+				WithHelp("send --data JSON, --text WORDS, or --status blocked with a note").WithCall("send output, text, or the status blocked with a note")
 		}
 	case "stopped", "blocked":
 		out.Status = r.Status

@@ -109,7 +109,7 @@ func rooted(journal []Record, c *cut) error {
 	}
 	at := g.open[0]
 	return refuse(ErrClosed, "before %q the branch %s was at work in a worktree of its own, which another run does not have", c.step, at.branch).
-		help("go on from before its branches: --from %s", at.fork).call("go on from before its branches: from %q", at.fork)
+		WithHelp("go on from before its branches: --from %s", at.fork).WithCall("go on from before its branches: from %q", at.fork)
 }
 
 // worktreeSet is the worktrees of a run, as its journal tells of them.
