@@ -19,7 +19,7 @@ type Artifact struct {
 	Size int    `json:"size"` // bytes
 	Hash string `json:"hash"` // SHA-256
 
-	derived []byte // content that follows from the journal; nil for a blob
+	Derived []byte `json:"-"` // content that follows from the journal; nil for a blob
 }
 
 // The artifacts that follow from the journal.
@@ -81,8 +81,8 @@ func Artifacts(ctx context.Context, e Engine, run, step string) ([]Artifact, err
 
 // Content reads an artifact.
 func (a *Artifact) Content(ctx context.Context, e Engine) ([]byte, error) {
-	if a.derived != nil {
-		return a.derived, nil
+	if a.Derived != nil {
+		return a.Derived, nil
 	}
 	return e.Blob(ctx, a.Hash)
 }
@@ -173,7 +173,7 @@ func (at *stepArtifacts) artifacts(step string) []Artifact {
 	var found []Artifact
 	derive := func(name string, content []byte) {
 		if content != nil {
-			found = append(found, Artifact{Step: step, Name: name, Size: len(content), Hash: hashOf(content), derived: content})
+			found = append(found, Artifact{Step: step, Name: name, Size: len(content), Hash: hashOf(content), Derived: content})
 		}
 	}
 	derive(outputArtifact, at.output)

@@ -119,7 +119,7 @@ const eventUsage = "usage"
 // used takes what an attempt says that it has taken so far. What it said before is within it.
 func (s *state) used(st *step, told effect.View, r *Record) {
 	u := usageOf(told)
-	s.spend(st, u.minus(st.Used), told.Text("model"), r)
+	s.spend(st, minusUsage(u, st.Used), told.Text("model"), r)
 	st.Used = u
 }
 
@@ -289,8 +289,8 @@ type claim struct {
 	Claimed bool   `json:"claimed"`
 }
 
-// told takes what was said of the cost of an attempt, nil for nothing.
-func (a *Try) told(c *claim) {
+// noteCost takes what was said of the cost of an attempt, nil for nothing.
+func noteCost(a *Try, c *claim) {
 	if c == nil {
 		return
 	}

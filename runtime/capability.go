@@ -96,14 +96,14 @@ func audienceOf(c Caller) contract.Audience {
 
 // need refuses a caller who may not do something; doing is how the refusal calls it.
 func need(ctx context.Context, want Capability, doing string) error {
-	if refused := CallerOf(ctx).lacks(want, doing); refused != nil {
+	if refused := lacking(CallerOf(ctx), want, doing); refused != nil {
 		return refused
 	}
 	return nil
 }
 
-// lacks is the refusal of a caller who may not do something, nil for one who may.
-func (c Caller) lacks(want Capability, doing string) *Refusal {
+// lacking is the refusal of a caller who may not do something, nil for one who may.
+func lacking(c Caller, want Capability, doing string) *Refusal {
 	if c.May(want) {
 		return nil
 	}

@@ -159,7 +159,7 @@ func (e *Local) carryOne(ctx context.Context, run string, env map[string]string)
 
 // sleeps tells whether a run can be left in the store: it rests, waits for no item of a queue, has nobody above or below it, and is not in memory. Its alarm is set.
 func (e *Local) sleeps(row *Summary) bool {
-	if row.Status != Suspended || row.awaits || row.Parent != "" || e.hasChildren(row.ID) {
+	if row.Status != Suspended || row.Awaits || row.Parent != "" || e.hasChildren(row.ID) {
 		return false
 	}
 	e.mu.Lock()

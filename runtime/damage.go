@@ -21,23 +21,25 @@ import (
 // mendRun is what to try with a run that cannot be read.
 const mendRun = "To mend it restore a backup (starling store restore) or import an export of the run; to give it up: starling prune --damaged"
 
-// damagedRun is the error of a run that cannot be read, while others can. It is an ErrDamaged.
-type damagedRun struct {
-	run   string
-	cause error
+// DamagedRun is the error of a run that cannot be read, while others can. It is an ErrDamaged.
+type DamagedRun struct {
+	Run   string
+	Cause error
 }
 
-func (d *damagedRun) Error() string { return fmt.Sprintf("run %s cannot be read: %v", d.run, d.cause) }
+// Error names the run.
+func (d *DamagedRun) Error() string { return fmt.Sprintf("run %s cannot be read: %v", d.Run, d.Cause) }
 
-func (d *damagedRun) Unwrap() error { return d.cause }
+// Unwrap is the cause.
+func (d *DamagedRun) Unwrap() error { return d.Cause }
 
 // unreadable says whose the damage is that an error tells of; other errors stay as they are.
 func unreadable(run string, err error) error {
-	var d *damagedRun
+	var d *DamagedRun
 	if !errors.Is(err, ErrDamaged) || errors.As(err, &d) {
 		return err
 	}
-	return &damagedRun{run, err}
+	return &DamagedRun{run, err}
 }
 
 // giveUp shows in lists that a run cannot be read, and carries it no more. It is tried again by whoever asks for the run.

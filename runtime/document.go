@@ -207,7 +207,7 @@ type Summary struct {
 	NeedsMemory int64      `json:"needs_memory,omitempty"` // as in [Details]
 	StartedBy   string     `json:"started_by,omitempty"`   // who started it; of a run that another has started "run:" and that one's id
 
-	awaits bool // an item of a queue
+	Awaits bool `json:"-"` // an item of a queue
 }
 
 // Event is one journal record as clients see it.

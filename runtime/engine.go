@@ -104,7 +104,7 @@ type Signal struct {
 	Lease  time.Duration `json:"lease,omitempty"`  // of a claim or a heartbeat; 0 for DefaultLease, or as it was claimed
 	Report *Report       `json:"report,omitempty"` // of a heartbeat or a submit
 
-	any bool // of a claim: of whatever run
+	Any bool `json:"-"` // of a claim: of whatever run; the engine sets it
 }
 
 // CancelRequest asks for the end of a run.

@@ -187,7 +187,7 @@ func AsRefusal(err error) *Refusal {
 		return r
 	}
 	if errors.Is(err, ErrStoreClosed) {
-		return errShut // it was met by somebody who was still there
+		return ErrShuttingDown // it was met by somebody who was still there
 	}
 	for _, k := range []struct {
 		err  error
@@ -195,7 +195,7 @@ func AsRefusal(err error) *Refusal {
 	}{{ErrNotAStore, ErrKindNotAStore}, {ErrNoStore, ErrKindNotAStore}, {ErrNewer, ErrKindNewer}, {ErrFull, ErrKindFull}, {ErrReadOnly, ErrKindReadOnly}, {ErrTooLarge, ErrBadPayload}, {ErrFailed, ErrKindFailed}, {ErrDamaged, ErrKindDamaged}, {ErrLocked, ErrOwnerUnreachable}} {
 		if errors.Is(err, k.err) {
 			r = &Refusal{Kind: k.kind, Message: err.Error()}
-			if d := (*damagedRun)(nil); errors.As(err, &d) {
+			if d := (*DamagedRun)(nil); errors.As(err, &d) {
 				r.Help = "the other runs are served; starling store check says what is damaged. " + mendRun
 			}
 			if k.err == ErrFailed {

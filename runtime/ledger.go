@@ -43,7 +43,7 @@ func (l *ledger) others(key, run string) Usage {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.read()
-	return l.total[key].minus(l.spent[key][run])
+	return minusUsage(l.total[key], l.spent[key][run])
 }
 
 // rows lists what a commit of a run changes, and drops days that are long over.
@@ -112,7 +112,7 @@ func (l *ledger) count(key, run string, u Usage) {
 	if l.spent[key] == nil {
 		l.spent[key] = map[string]Usage{}
 	}
-	l.total[key] = l.total[key].Plus(u).minus(l.spent[key][run])
+	l.total[key] = minusUsage(l.total[key].Plus(u), l.spent[key][run])
 	l.spent[key][run] = u
 }
 
@@ -132,6 +132,6 @@ func (l *ledger) read() {
 	})
 }
 
-func (u Usage) minus(v Usage) Usage {
+func minusUsage(u Usage, v Usage) Usage {
 	return Usage{u.MicroUSD - v.MicroUSD, u.InputTokens - v.InputTokens, u.OutputTokens - v.OutputTokens, u.Calls - v.Calls}
 }

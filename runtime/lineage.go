@@ -30,7 +30,7 @@ type Lineage struct {
 	// Copied is the newest record that came along: what stands behind it is the new run's own.
 	Copied uint64 `json:"copied"`
 
-	set effect.Payload // the same as Set
+	Changed effect.Payload `json:"-"` // the same as Set, as the engine has it
 }
 
 func lineagePayload(l *Lineage) effect.Payload {
@@ -38,7 +38,7 @@ func lineagePayload(l *Lineage) effect.Payload {
 		return nil
 	}
 	var b effect.Object
-	return b.Text("kind", string(l.Kind)).Text("run", l.Run).Text("step", l.Step).Int("seq", int64(l.Seq)).Int("copied", int64(l.Copied)).Text("head", l.Head).Raw("set", l.set).Payload()
+	return b.Text("kind", string(l.Kind)).Text("run", l.Run).Text("step", l.Step).Int("seq", int64(l.Seq)).Int("copied", int64(l.Copied)).Text("head", l.Head).Raw("set", l.Changed).Payload()
 }
 
 // lineageOf reads what payload wrote, nil from an absent field.
@@ -46,18 +46,18 @@ func lineageOf(v effect.View) *Lineage {
 	if !v.Has("kind") {
 		return nil
 	}
-	l := &Lineage{Kind: LineageKind(v.Text("kind")), Run: v.Text("run"), Step: v.Text("step"), Seq: uint64(v.Int("seq")), Copied: uint64(v.Int("copied")), Head: v.Text("head"), set: v.Raw("set")}
-	if l.set != nil {
-		l.Set = jsonOfPayload(l.set)
+	l := &Lineage{Kind: LineageKind(v.Text("kind")), Run: v.Text("run"), Step: v.Text("step"), Seq: uint64(v.Int("seq")), Copied: uint64(v.Int("copied")), Head: v.Text("head"), Changed: v.Raw("set")}
+	if l.Changed != nil {
+		l.Set = jsonOfPayload(l.Changed)
 	}
 	return l
 }
 
 // setsInput tells whether arguments of a step are set otherwise.
-func setsInput(l *Lineage, step string) bool { return l != nil && l.set != nil && l.Step == step }
+func setsInput(l *Lineage, step string) bool { return l != nil && l.Changed != nil && l.Step == step }
 
 // performs tells whether a step may be performed at all.
-func (l *Lineage) performs(step string) bool {
+func performs(l *Lineage, step string) bool {
 	return l == nil || l.Kind != LineageOnly || l.Step == step
 }
 

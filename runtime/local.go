@@ -159,8 +159,8 @@ func macKey(store Store) ([]byte, error) {
 	return key, store.Commit(context.Background(), &Batch{Writes: []Write{{[]byte(keyMAC), key}}})
 }
 
-// errShut: the engine is closing and takes nothing more.
-var errShut = refuse(ErrOwnerUnreachable, "the owner of the store is shutting down").WithHelp("what was acknowledged is kept: try again in a moment")
+// ErrShuttingDown: the engine is closing and takes nothing more.
+var ErrShuttingDown = refuse(ErrOwnerUnreachable, "the owner of the store is shutting down").WithHelp("what was acknowledged is kept: try again in a moment")
 
 // enter counts one more that Close waits for, unless Close has found everything quiet.
 func (e *Local) enter() bool {
@@ -211,7 +211,7 @@ func (e *Local) post(run string, ev event) {
 // refusal of an input that the run has refused.
 func (e *Local) send(ctx context.Context, run string, ev event) error {
 	if e.ctx.Err() != nil {
-		return errShut // who comes when the grace is over would keep Close waiting
+		return ErrShuttingDown // who comes when the grace is over would keep Close waiting
 	}
 	done, own := make(chan error, 1), ev.done
 	ev.done = func(err error) {
@@ -354,14 +354,14 @@ func (e *Local) Signal(ctx context.Context, s Signal) (*Receipt, error) {
 	}
 	run, gate, top, err := e.goal(s)
 	if err != nil {
-		if refused := s.denied(CallerOf(ctx)); refused != nil { // who may not send it does not learn what there is
+		if refused := deniedSignal(&s, CallerOf(ctx)); refused != nil { // who may not send it does not learn what there is
 			return nil, refused
 		}
 		return nil, err
 	}
 	path := strings.TrimSuffix(s.Gate, gate) // of the steps that started the child run whose gate this is
 	s.Run, s.Gate = run, gate
-	if _, stranger := identify(CallerOf(ctx), s.As); stranger == nil && CallerOf(ctx).May(s.needs()) {
+	if _, stranger := identify(CallerOf(ctx), s.As); stranger == nil && CallerOf(ctx).May(neededFor(&s)) {
 		for _, id := range slices.Compact([]string{top, run}) {
 			if err := e.carryOne(ctx, id, s.Env); err != nil {
 				return nil, err

@@ -12,11 +12,11 @@ func (e *Local) claimAny(ctx context.Context, s Signal) (*Receipt, error) {
 	if refused != nil {
 		return nil, refused
 	}
-	if err := need(ctx, s.needs(), "claim work"); err != nil {
+	if err := need(ctx, neededFor(&s), "claim work"); err != nil {
 		return nil, err
 	}
 	if run, err := e.store.Get([]byte(prefixKey + anyClaim + s.Key)); s.Key != "" && err == nil {
-		s.Run, s.any = string(run), true
+		s.Run, s.Any = string(run), true
 		return e.Signal(ctx, s)
 	} else if err != nil && !errors.Is(err, ErrNoKey) {
 		return nil, err
@@ -30,7 +30,7 @@ func (e *Local) claimAny(ctx context.Context, s Signal) (*Receipt, error) {
 			continue
 		}
 		next := s
-		next.any = true
+		next.Any = true
 		next.Run, next.Step, _ = cutParent(w.Address)
 		receipt, err := e.Signal(ctx, next)
 		if err == nil || !slices.Contains([]ErrorKind{ErrClaimed, ErrClosed, ErrNotOpen, ErrExpired, ErrDenied}, AsRefusal(err).Kind) {

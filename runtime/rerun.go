@@ -292,7 +292,7 @@ func setInputs(r *ForkRequest, l *Lineage, c *cut, h *host, first *state) (input
 	case LineageFork:
 		return otherInputs(h.program.code, first.Inputs, r.Set)
 	case LineageRerun, LineageOnly:
-		l.set, err = otherArguments(c, r.Set)
+		l.Changed, err = otherArguments(c, r.Set)
 		return first.Inputs, err
 	}
 	return nil, refuse(ErrUsage, "got the kind %q, want fork, rerun or only", r.Kind)

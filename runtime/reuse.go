@@ -87,7 +87,7 @@ func (st *step) reuseOrder() uint64 {
 // cannotReuse refuses to perform what a run that performs only one step has no outcome for.
 func (s *state) cannotReuse(r *effect.Request) *effect.Error {
 	l := s.Lineage
-	if l.performs(r.Step) || waits(r.Kind) {
+	if performs(l, r.Step) || waits(r.Kind) {
 		return nil
 	}
 	rc := s.Reused[r.Step]
@@ -109,7 +109,7 @@ func (t *turn) resolved(r *effect.Request) *effect.Error {
 		return t.host.resolve(r)
 	}
 	args := r.Args
-	set, err := with(args, l.set)
+	set, err := with(args, l.Changed)
 	if err != nil {
 		return effect.Errorf(effect.KindRefused, "%s: what is set for it: %v", r.Step, err)
 	}

@@ -116,7 +116,7 @@ func (a *actor) enqueue(ev event) (mine, ok bool) {
 	case a.gone:
 		return false, false
 	case !a.busy && !a.e.enter():
-		tell([]event{ev}, errShut)
+		tell([]event{ev}, ErrShuttingDown)
 		return false, true
 	}
 	mine = !a.busy
@@ -190,7 +190,7 @@ func (a *actor) becomeIdle() (own *job, yes bool) {
 	a.busy, a.queue = false, nil
 	a.gone = a.e.evict(a)
 	a.mu.Unlock()
-	tell(events, errShut)
+	tell(events, ErrShuttingDown)
 	return own, true
 }
 
@@ -222,7 +222,7 @@ func (a *actor) idle(events []event) bool {
 func (a *actor) turn(events []event) (rest []event) {
 	fresh, err := a.load()
 	if err != nil {
-		if d := (*damagedRun)(nil); errors.As(err, &d) {
+		if d := (*DamagedRun)(nil); errors.As(err, &d) {
 			a.e.giveUp(a.run, err)
 		}
 		tell(events, err)
@@ -349,7 +349,7 @@ func (a *actor) discard(g *given, in *queue, err error) (rest []event) {
 		a.e.breakers.unprobe(backend)
 	}
 	if a.abandoned = err == errAbandoned; a.abandoned && a.e.leaving.Load() {
-		err = errShut
+		err = ErrShuttingDown
 	} else if a.abandoned {
 		a.unrecovered()
 		return events

@@ -197,8 +197,8 @@ func newStepList(l *Lineage) *stepList {
 }
 
 // repeats is the run whose outcome a step has that was settled just now, "" if it is its own.
-func (l *Lineage) repeats(st *Step, settled uint64) string {
-	if l == nil || settled > l.Copied && (l.performs(st.Step) || waits(st.Kind) || st.Attempts > 0) {
+func repeats(l *Lineage, st *Step, settled uint64) string {
+	if l == nil || settled > l.Copied && (performs(l, st.Step) || waits(st.Kind) || st.Attempts > 0) {
 		return ""
 	}
 	return l.Run
@@ -221,17 +221,17 @@ func (l *stepList) add(ev *Event) {
 		st.Tries = append(st.Tries, Try{Number: st.Attempts, StartedAt: ev.Time})
 	case AgentEvent.String():
 		if n := len(st.Tries); n > 0 {
-			st.Tries[n-1].told(toldIn(ev))
+			noteCost(&st.Tries[n-1], toldIn(ev))
 		}
 	case AttemptEnded.String():
 		st.Status = "waiting"
 		if n := len(st.Tries); n > 0 {
-			st.Tries[n-1].end(ev)
+			endTry(&st.Tries[n-1], ev)
 		}
 	case StepSettled.String():
 		st.Status, st.EndedAt = Settled(ev).Status, &end
-		st.Repeats = l.lineage.repeats(st, ev.Seq)
-		if n := len(st.Tries); st.Status != "ok" && n > 0 && st.Tries[n-1].Class == classDegraded && !ev.has("error") {
+		st.Repeats = repeats(l.lineage, st, ev.Seq)
+		if n := len(st.Tries); st.Status != "ok" && n > 0 && st.Tries[n-1].Class == classDegraded && !eventHas(ev, "error") {
 			st.Status = classDegraded
 		}
 	case StepWithdrawn.String():
@@ -239,15 +239,15 @@ func (l *stepList) add(ev *Event) {
 	}
 }
 
-// end takes how an attempt ended.
-func (a *Try) end(ev *Event) {
+// endTry takes how an attempt ended.
+func endTry(a *Try, ev *Event) {
 	var data struct {
 		Class, Backend string
 		Usage          *claim
 	}
 	_ = json.Unmarshal(ev.Data, &data) // an engine's own
 	a.Class, a.Backend, a.EndedAt = data.Class, data.Backend, &ev.Time
-	a.told(data.Usage)
+	noteCost(a, data.Usage)
 }
 
 func (l *stepList) begin(ev *Event) {
@@ -302,8 +302,8 @@ func Settled(ev *Event) Settling {
 	return Settling{Status: "ok"}
 }
 
-// has tells whether an event's data has a field.
-func (ev *Event) has(field string) bool {
+// eventHas tells whether an event's data has a field.
+func eventHas(ev *Event, field string) bool {
 	var data map[string]json.RawMessage
 	return json.Unmarshal(ev.Data, &data) == nil && data[field] != nil
 }

@@ -87,7 +87,7 @@ func (t *turn) repeated(s Signal, k keyed, digest string) (*Receipt, *Refusal) {
 
 // digestOf identifies what a signal asks, whoever sends it again.
 func digestOf(s Signal) string {
-	if s.any {
+	if s.Any {
 		s.Step = "" // which is found anew each time
 	}
 	text, _ := json.Marshal([]any{s.Kind, s.Gate, s.Name, s.Choice, s.Reason, []byte(s.Data), s.Text, s.Bundle, s.As, s.Override, s.Step, s.Claim, s.Lease, s.Report}) // plain data
@@ -98,7 +98,7 @@ func digestOf(s Signal) string {
 func (t *turn) accept(c Caller, s Signal) (*Receipt, *Refusal) {
 	who, refused := identify(c, s.As)
 	if refused == nil {
-		refused = s.denied(c)
+		refused = deniedSignal(&s, c)
 	}
 	if refused != nil {
 		return nil, refused
@@ -118,13 +118,13 @@ func (t *turn) accept(c Caller, s Signal) (*Receipt, *Refusal) {
 	return nil, refuse(ErrUsage, "got signal kind %q, want answer, message, chunk, claim, heartbeat, submit, steer or stop", s.Kind)
 }
 
-// denied is the refusal of a caller who may not send a signal of the kind, nil for one who may.
-func (s *Signal) denied(c Caller) *Refusal {
-	return c.lacks(s.needs(), "send signals of the kind "+string(s.Kind))
+// deniedSignal is the refusal of a caller who may not send a signal of the kind, nil for one who may.
+func deniedSignal(s *Signal, c Caller) *Refusal {
+	return lacking(c, neededFor(s), "send signals of the kind "+string(s.Kind))
 }
 
-// needs is what a caller must be able to do to send a signal.
-func (s *Signal) needs() Capability {
+// neededFor is what a caller must be able to do to send a signal.
+func neededFor(s *Signal) Capability {
 	switch s.Kind {
 	case SignalChunk:
 		return CanRun

@@ -38,7 +38,7 @@ func (s *state) row() row {
 
 func summaryOf(run string, v effect.View) Summary {
 	s := Summary{ID: run, Status: Status(v.Text("status")), Script: v.Text("script"), StartedAt: timeOf(v, "started"), UpdatedAt: timeOf(v, "updated"),
-		Gates: int(v.Int("gates")), Parent: v.Text("parent"), StartedBy: v.Text("by"), Session: v.Flag("session"), awaits: v.Flag("awaits"), Error: v.Text("error")}
+		Gates: int(v.Int("gates")), Parent: v.Text("parent"), StartedBy: v.Text("by"), Session: v.Flag("session"), Awaits: v.Flag("awaits"), Error: v.Text("error")}
 	if due := timeOf(v, "next_due"); !due.IsZero() {
 		s.NextDue = &due
 	}

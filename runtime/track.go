@@ -62,7 +62,7 @@ func tracked(tracks []Track, ev *Event) []Track {
 	}
 	t := &tracks[at]
 	if said.Kind == stageKind {
-		t.tell(said.Fields.ID, said.Fields.Status)
+		tellTrack(t, said.Fields.ID, said.Fields.Status)
 		return tracks
 	}
 	t.Status = said.Fields.Status
@@ -75,8 +75,8 @@ func tracked(tracks []Track, ev *Event) []Track {
 	return tracks
 }
 
-// tell notes how a stage stands.
-func (t *Track) tell(id, status string) {
+// tellTrack notes how a stage stands.
+func tellTrack(t *Track, id, status string) {
 	i := slices.IndexFunc(t.Stages, func(s Stage) bool { return s.ID == id })
 	if i < 0 {
 		i, t.Stages = len(t.Stages), append(t.Stages, Stage{ID: id})

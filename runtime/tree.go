@@ -23,14 +23,14 @@ func Tree(steps []Step) *Branch {
 		at := root
 		segments := strings.Split(steps[i].Step, "/")
 		for _, name := range segments[:len(segments)-1] {
-			at = at.branch(name)
+			at = branchUnder(at, name)
 		}
 		at.Nodes = append(at.Nodes, Node{Step: &steps[i]})
 	}
 	return root
 }
 
-func (b *Branch) branch(name string) *Branch {
+func branchUnder(b *Branch, name string) *Branch {
 	next := b.below[name]
 	if next == nil {
 		next = &Branch{Name: name, Fans: !b.Fans, below: map[string]*Branch{}}

@@ -286,7 +286,7 @@ func (r *reader) stalled() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
-		return errShut
+		return ErrShuttingDown
 	}
 	return r.halted
 }
