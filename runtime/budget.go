@@ -181,7 +181,7 @@ func (t *turn) halt(st *step) bool {
 	err := effect.Errorf(effect.KindBudget, "%s: the budget %q is used up: %s", st.Step, key, bound)
 	var o effect.Object
 	t.record(AttemptSkipped, st.Step, o.Text("budget", key).Flag("ask", c.Ask).Raw("error", err.Payload()).Payload())
-	if name := gateBudget + key; c.Ask && t.s.Gates[name] == nil {
+	if name := GateBudget + key; c.Ask && t.s.Gates[name] == nil {
 		t.openSystemGate(name, "", fmt.Sprintf("The budget is used up: %s. Retry allows as much again, skip goes on without the replies that wait for it, fail raises an error.", bound))
 	}
 	return true
@@ -232,7 +232,7 @@ func (t *turn) decideBudget(address, choice string) {
 
 // release withdraws the gate of a ceiling when the last step that it holds is dropped.
 func (t *turn) release(st *step) {
-	if g := t.s.Gates[gateBudget+st.Held]; st.Held != "" && g != nil && len(t.s.holding(st.Held)) == 1 {
+	if g := t.s.Gates[GateBudget+st.Held]; st.Held != "" && g != nil && len(t.s.holding(st.Held)) == 1 {
 		t.withdrawGate(g, "")
 	}
 }

@@ -39,7 +39,7 @@ func ParseCapabilities(names []string) (Capability, error) {
 		case name == allCapabilities:
 			all |= 1<<len(capabilityNames) - 1
 		case i < 0:
-			known := capabilityWords()
+			known := CapabilityNames()
 			return 0, refuse(ErrUsage, "got the capability %q, want %s", name, strings.Join(known, ", ")).WithHelp("%s", diagnostic.DidYouMean(name, known))
 		default:
 			all |= 1 << i
@@ -48,8 +48,8 @@ func ParseCapabilities(names []string) (Capability, error) {
 	return all, nil
 }
 
-// capabilityWords are all the names there are.
-func capabilityWords() []string { return append([]string{allCapabilities}, capabilityNames...) }
+// CapabilityNames are all the names there are.
+func CapabilityNames() []string { return append([]string{allCapabilities}, capabilityNames...) }
 
 // Names lists the capabilities.
 func (c Capability) Names() []string {

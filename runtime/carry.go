@@ -180,7 +180,7 @@ func (t *turn) carried() {
 	if t.s.needy() { // a look at all that is open costs as much as is open
 		missing := t.missing()
 		for _, g := range t.s.openGates() {
-			name, ok := strings.CutPrefix(g.Name, gateNeeds)
+			name, ok := strings.CutPrefix(g.Name, GateNeeds)
 			if ok && !slices.Contains(missing, name) {
 				t.withdrawGate(g, "")
 			}
@@ -198,8 +198,8 @@ func (t *turn) carried() {
 func (t *turn) needs() bool {
 	missing := t.missing()
 	for _, name := range missing {
-		if t.s.Gates[gateNeeds+name] == nil {
-			t.openSystemGate(gateNeeds+name, "", "The project declares the environment variable "+name+", and nobody who carries the run has it. "+
+		if t.s.Gates[GateNeeds+name] == nil {
+			t.openSystemGate(GateNeeds+name, "", "The project declares the environment variable "+name+", and nobody who carries the run has it. "+
 				"Carry it with the variable set: starling resume "+t.s.ID+". Skip goes on without it, fail ends the run.")
 		}
 	}

@@ -109,11 +109,6 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return r.Message }
 
-// refuse makes a refusal.
-func refuse(kind ErrorKind, format string, args ...any) *Refusal {
-	return Refuse(kind, "", format, args...)
-}
-
 // Refuse makes a refusal for packages around the engine. Where one of args is an error with which the
 // system says that it has no room or no descriptor, that is its kind, whatever was being done.
 func Refuse(kind ErrorKind, help, format string, args ...any) *Refusal {

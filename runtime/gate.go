@@ -81,21 +81,19 @@ func (t *turn) withdrawGate(g *gate, reason string) {
 	t.record(GateWithdrawn, g.Name, b.Text("reason", reason).Flag("bare", len(t.records) >= maxTurnRecords).Payload())
 }
 
-// System gates are opened by the runtime. Their names start with "!", which no step's name does.
+// System gates are opened by the runtime. Their names start with "!", which no step's name does; behind a
+// colon stands the address of the step, the name of the variable, or the address of the budget.
 const (
-	gateUncertain  = "!uncertain:"
-	gatePermission = "!permission:"
-	gateNeeds      = "!needs:"
-	gateBudget     = "!budget:"
-	gateDeadline   = "!deadline"
-	gateQuarantine = "!quarantine"
-
-	// GateProject begins the name of the gate of a step of an imported run that the project here
-	// cannot serve; the address of the step follows.
-	GateProject = "!project:"
+	GateUncertain  = "!uncertain:"  // of a step of which nobody knows whether it took effect
+	GatePermission = "!permission:" // of an agent that asks whether it may do something
+	GateNeeds      = "!needs:"      // of a variable that nobody has brought
+	GateBudget     = "!budget:"     // of a budget that is reached
+	GateDeadline   = "!deadline"    // of a run whose deadline has passed
+	GateQuarantine = "!quarantine"  // of a run that cannot go on by itself
+	GateProject    = "!project:"    // of a step of an imported run that the project here cannot serve
 )
 
-func uncertainGate(step string) string { return gateUncertain + step }
+func uncertainGate(step string) string { return GateUncertain + step }
 
 var systemOptions = []string{"retry", "skip", "fail"}
 
@@ -111,18 +109,18 @@ func (t *turn) resolveSystem(name string, d *effect.Record, who []string) {
 	choice, _ := starlark.AsString(d.Field("choice"))
 	var b effect.Object
 	b.Raw("decision", effect.MustEncode(d)).Texts("who", who)
-	address, budget := strings.CutPrefix(name, gateBudget)
-	step, permission := strings.CutPrefix(name, gatePermission)
-	switch variable, needs := strings.CutPrefix(name, gateNeeds); {
+	address, budget := strings.CutPrefix(name, GateBudget)
+	step, permission := strings.CutPrefix(name, GatePermission)
+	switch variable, needs := strings.CutPrefix(name, GateNeeds); {
 	case budget:
 		t.record(GateDecided, name, b.Text("raise", map[string]string{"retry": address}[choice]).Payload())
 		t.decideBudget(address, choice)
 	case permission:
 		t.decidePermission(name, step, choice, &b)
-	case name == gateQuarantine:
+	case name == GateQuarantine:
 		t.record(GateDecided, name, b.Payload())
 		t.decideQuarantine(choice, who)
-	case name == gateDeadline:
+	case name == GateDeadline:
 		t.record(GateDecided, name, b.Payload())
 		t.decideOvertime(choice)
 	case strings.HasPrefix(name, GateProject):
@@ -134,7 +132,7 @@ func (t *turn) resolveSystem(name string, d *effect.Record, who []string) {
 			t.fail(effect.Errorf(effect.KindRefused, "nobody has brought the environment variable %s", variable))
 		}
 	default:
-		step := strings.TrimPrefix(name, gateUncertain)
+		step := strings.TrimPrefix(name, GateUncertain)
 		t.record(GateDecided, name, b.Text("uncertain", step).Flag("retry", choice == "retry").Payload())
 		t.decideUncertain(step, choice)
 	}

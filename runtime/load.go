@@ -157,12 +157,12 @@ func (sv *saved) fold() *state {
 
 // needsNoMachine tells whether no machine is needed: the run has ended, or is quarantined.
 func (sv *saved) needsNoMachine() bool {
-	aside := sv.state.Gates[gateQuarantine] != nil
+	aside := sv.state.Gates[GateQuarantine] != nil
 	for i := range sv.tail {
 		switch r := &sv.tail[i]; {
 		case r.ends():
 			return true
-		case r.Step == gateQuarantine && (r.Type == GateOpened || r.Type == GateDecided): // and not a signal that was refused there
+		case r.Step == GateQuarantine && (r.Type == GateOpened || r.Type == GateDecided): // and not a signal that was refused there
 			aside = r.Type == GateOpened
 		}
 	}
@@ -312,7 +312,7 @@ func (a *actor) quarantine(why string) error {
 	a.m, a.recovered, a.host = nil, true, a.e.hosted(&host{run: a.run})
 	a.keep(sv.fold(), sv)
 	t := &turn{s: a.s, host: a.host, now: a.e.now(), had: &a.row}
-	t.openSystemGate(gateQuarantine, "", "The run is quarantined: "+why+". Retry lets it go on, skip cancels it, fail ends it as failed.")
+	t.openSystemGate(GateQuarantine, "", "The run is quarantined: "+why+". Retry lets it go on, skip cancels it, fail ends it as failed.")
 	t.recordIdle()
 	err = a.commit(t.finish())
 	a.s = nil

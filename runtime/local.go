@@ -406,7 +406,7 @@ func (e *Local) elsewhere(ctx context.Context, run, gate string, err error) erro
 		names = append(names, g.Gate)
 	}
 	inside := func(name string) bool { return strings.HasSuffix(name, "/"+gate) }
-	if refused.Kind == ErrNotOpen && (gate == "" || !slices.ContainsFunc(names, inside) || slices.Contains(names, gateQuarantine)) {
+	if refused.Kind == ErrNotOpen && (gate == "" || !slices.ContainsFunc(names, inside) || slices.Contains(names, GateQuarantine)) {
 		return err
 	}
 	own := *refused

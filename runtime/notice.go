@@ -133,7 +133,7 @@ func (t *turn) notable(r *Record, shut *gate) (kind string, body noticeBody) {
 			return "", body // closed in the same turn
 		}
 		kind, body.Gate = effect.NoticeGate, gateNotice(t.s.ID, g)
-		if strings.HasPrefix(r.Step, gateBudget) {
+		if strings.HasPrefix(r.Step, GateBudget) {
 			kind, body.Type = effect.NoticeBudget, "budget.reached"
 		}
 	case GateDecided:

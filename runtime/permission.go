@@ -26,7 +26,7 @@ func identityOf(question effect.Payload) string {
 	return hashOf(question)
 }
 
-func permissionGate(step string) string { return gatePermission + step }
+func permissionGate(step string) string { return GatePermission + step }
 
 // asker is effect.Attempt.Ask for one attempt: one question at a time.
 func (a *actor) asker(n *idleClock, step string, attempt int) func(ctx context.Context, l effect.Leave) (bool, error) {

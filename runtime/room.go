@@ -40,7 +40,8 @@ func WithRoom(ctx context.Context, r *Room) context.Context {
 	return context.WithValue(ctx, roomKey{}, r)
 }
 
-func roomOf(ctx context.Context) *Room {
+// RoomOf is the room of a context, nil for none.
+func RoomOf(ctx context.Context) *Room {
 	r, _ := ctx.Value(roomKey{}).(*Room)
 	return r
 }

@@ -414,7 +414,7 @@ func (a *actor) performEffects(c *commit) {
 
 // goesOn tells whether a run is quarantined and is not any more.
 func (a *actor) goesOn() bool {
-	return a.m == nil && a.incompatible == nil && !a.s.Status.Ended() && a.s.Gates[gateQuarantine] == nil
+	return a.m == nil && a.incompatible == nil && !a.s.Status.Ended() && a.s.Gates[GateQuarantine] == nil
 }
 
 // announce tells watchers, timers and the parent that a run has committed.

@@ -157,13 +157,13 @@ func (t *turn) answerGate(c Caller, who []string, s Signal) (*Receipt, *Refusal)
 	if refused != nil {
 		return nil, refused
 	}
-	if t.m == nil && g.Name != gateQuarantine {
+	if t.m == nil && g.Name != GateQuarantine {
 		return nil, t.quarantined()
 	}
 	if t.s.held() && g.Step != "" {
 		return nil, refuse(ErrExpired, "the deadline of run %s has passed: gate %q takes no answer", t.s.ID, g.Name).
-			WithHelp("decide first whether the run goes on: starling signal %s --choice retry", shellQuote(t.s.ID+"/"+gateDeadline)).
-			WithCall("decide first whether the run goes on: signal its gate %q, choice %q", gateDeadline, "retry")
+			WithHelp("decide first whether the run goes on: starling signal %s --choice retry", shellQuote(t.s.ID+"/"+GateDeadline)).
+			WithCall("decide first whether the run goes on: signal its gate %q, choice %q", GateDeadline, "retry")
 	}
 	args, _ := g.Args.View()
 	via := "signal"
@@ -264,8 +264,8 @@ func forbidden(g *gate, args effect.View, who []string) *Refusal {
 // quarantined refuses what a run that is quarantined cannot take.
 func (t *turn) quarantined() *Refusal {
 	return refuse(ErrNotOpen, "run %s is quarantined", t.s.ID).
-		WithHelp("decide first whether it goes on: starling signal %s --choice retry", shellQuote(t.s.ID+"/"+gateQuarantine)).
-		WithCall("decide first whether it goes on: signal its gate %q, choice %q", gateQuarantine, "retry")
+		WithHelp("decide first whether it goes on: starling signal %s --choice retry", shellQuote(t.s.ID+"/"+GateQuarantine)).
+		WithCall("decide first whether it goes on: signal its gate %q, choice %q", GateQuarantine, "retry")
 }
 
 // closedGate is a gate that is no longer open.

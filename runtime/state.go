@@ -435,7 +435,7 @@ func (s *state) gate(r *Record, v effect.View) {
 func (s *state) open(g *gate) {
 	s.Gates[g.Name] = g
 	switch {
-	case strings.HasPrefix(g.Name, gateNeeds):
+	case strings.HasPrefix(g.Name, GateNeeds):
 		s.needs++
 	case strings.HasPrefix(g.Name, GateProject):
 		s.unserved = g
@@ -447,7 +447,7 @@ func (s *state) shut(name string) {
 	g := s.Gates[name]
 	switch {
 	case g == nil:
-	case strings.HasPrefix(name, gateNeeds):
+	case strings.HasPrefix(name, GateNeeds):
 		s.needs--
 	case g == s.unserved:
 		s.unserved = nil

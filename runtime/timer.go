@@ -171,7 +171,7 @@ func (t *turn) overtime() {
 	const passed = "the run's deadline has passed"
 	switch t.s.Overtime {
 	case OvertimeSuspend:
-		t.openSystemGate(gateDeadline, "", "The run's deadline has passed, and it is held: nothing new is started, and its gates take no answers. Retry gives it "+
+		t.openSystemGate(GateDeadline, "", "The run's deadline has passed, and it is held: nothing new is started, and its gates take no answers. Retry gives it "+
 			"as much time again, skip lets it go on without a deadline, fail ends it.")
 	case OvertimeCancel:
 		t.expire()
@@ -201,11 +201,11 @@ func (t *turn) decideOvertime(choice string) {
 }
 
 // held tells whether the run rests at its deadline.
-func (s *state) held() bool { return s.Gates[gateDeadline] != nil }
+func (s *state) held() bool { return s.Gates[GateDeadline] != nil }
 
 // due is when the run's next timer fires, the zero time for never. Of a run that is held, or has no machine to give anything to, only the deadline does.
 func (s *state) due(stuck bool) time.Time {
-	if !stuck && !s.held() && s.Gates[gateQuarantine] == nil {
+	if !stuck && !s.held() && s.Gates[GateQuarantine] == nil {
 		return s.timers.next()
 	}
 	return s.timers.of(timerDeadline, "")

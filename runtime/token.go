@@ -52,7 +52,7 @@ type TokenRequest struct {
 func checkTokenRequest(r TokenRequest) (Capability, error) {
 	can, err := ParseCapabilities(r.Can)
 	if err == nil && can == 0 {
-		err = refuse(ErrUsage, "got no capabilities, want some of %s", strings.Join(capabilityWords(), ", "))
+		err = refuse(ErrUsage, "got no capabilities, want some of %s", strings.Join(CapabilityNames(), ", "))
 	}
 	if err == nil {
 		err = effect.CheckName(r.Name)

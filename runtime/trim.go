@@ -90,7 +90,7 @@ func (e *Local) trim(ctx context.Context, run string, keep int, dry bool) (*Trim
 		return nil, err
 	}
 	s := now.fold()
-	if s.Session || s.Status.Ended() || s.Gates[gateQuarantine] != nil || s.Seq <= uint64(keep) {
+	if s.Session || s.Status.Ended() || s.Gates[GateQuarantine] != nil || s.Seq <= uint64(keep) {
 		return nil, nil
 	}
 	first, err := e.commitOf(run, s.Seq+1-uint64(keep))

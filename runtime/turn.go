@@ -402,7 +402,7 @@ func (s *state) resting() *effect.Object {
 // moving tells whether anything but a signal or a timer can move the run: the machine, an attempt, a child run.
 func (t *turn) moving() bool {
 	if t.m == nil {
-		return t.s.Gates[gateQuarantine] == nil // it was let go on, and is about to be loaded with its machine
+		return t.s.Gates[GateQuarantine] == nil // it was let go on, and is about to be loaded with its machine
 	}
 	return t.yielded || t.s.flying > 0 || (t.s.ready.len() > 0 || t.s.awaitsSlot()) && !t.s.held() && !t.s.lacks() || t.childMoves()
 }

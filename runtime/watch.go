@@ -87,7 +87,7 @@ type lent struct {
 
 // lend reads the records behind a sequence number that are handed out next.
 func (r *reader) lend(ctx context.Context, run string, after uint64) (*lent, error) {
-	room := roomOf(ctx)
+	room := RoomOf(ctx)
 	out, err := r.some(run, after, room == nil)
 	if out.large == 0 || err != nil {
 		return out, err
