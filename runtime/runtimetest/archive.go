@@ -10,7 +10,7 @@ import (
 
 // TestArchive checks that an engine keeps the promises of runtime.Archive.
 func TestArchive(t *testing.T, s Subject) {
-	for name, test := range map[string]func(from, to *engine){
+	for name, test := range map[string]func(from, to *subject){
 		"suspended": testExport,
 		"refused":   testImportRefused,
 	} {
@@ -18,9 +18,9 @@ func TestArchive(t *testing.T, s Subject) {
 	}
 }
 
-func (e *engine) archive() runtime.Archive { return facet[runtime.Archive](e, e.Engine) }
+func (e *subject) archive() runtime.Archive { return facet[runtime.Archive](e, e.Engine) }
 
-func testExport(from, to *engine) {
+func testExport(from, to *subject) {
 	run := from.opened(review, "review")
 	file, err := from.archive().Export(from.ctx, run.ID)
 	from.ok(err)
@@ -63,7 +63,7 @@ func testExport(from, to *engine) {
 	from.refused(runtime.ErrExists, err)
 }
 
-func testImportRefused(from, to *engine) {
+func testImportRefused(from, to *subject) {
 	run := from.opened(review, "review")
 	_, err := from.archive().Export(from.ctx, "nosuchrun")
 	from.refused(runtime.ErrUnknownRun, err)

@@ -8,7 +8,7 @@ import (
 
 // TestDefinitions checks that an engine keeps the promises of runtime.Definitions.
 func TestDefinitions(t *testing.T, s Subject) {
-	for name, test := range map[string]func(*engine, runtime.Definitions){
+	for name, test := range map[string]func(*subject, runtime.Definitions){
 		"versions": testVersions,
 		"keys":     testDefineKeys,
 		"refused":  testDefineRefused,
@@ -21,21 +21,21 @@ func TestDefinitions(t *testing.T, s Subject) {
 }
 
 // facet is what an engine serves beside runtime.Engine.
-func facet[I any](e *engine, of runtime.Engine) I {
+func facet[I any](e *subject, of runtime.Engine) I {
 	e.Helper()
 	f, err := runtime.Facet[I](of)
 	e.ok(err)
 	return f
 }
 
-func (e *engine) define(d runtime.Definitions, key, name, src string) *runtime.Definition {
+func (e *subject) define(d runtime.Definitions, key, name, src string) *runtime.Definition {
 	e.Helper()
 	got, err := d.Define(e.ctx, runtime.DefineRequest{Key: key, Name: name, Bundle: e.bundle(src)})
 	e.ok(err)
 	return got
 }
 
-func testVersions(e *engine, d runtime.Definitions) {
+func testVersions(e *subject, d runtime.Definitions) {
 	all, err := d.Defined(e.ctx, "")
 	e.ok(err)
 	e.same("nothing is defined", all, []any{})
@@ -67,7 +67,7 @@ func testVersions(e *engine, d runtime.Definitions) {
 	e.same("the sources", string(content) == string(e.bundle(hello)), true)
 }
 
-func testDefineKeys(e *engine, d runtime.Definitions) {
+func testDefineKeys(e *subject, d runtime.Definitions) {
 	first := e.define(d, "once", "greet", hello)
 	e.define(d, "", "greet", failing)
 	again := e.define(d, "once", "greet", hello)
@@ -77,7 +77,7 @@ func testDefineKeys(e *engine, d runtime.Definitions) {
 	e.refused(runtime.ErrKeyConflict, err)
 }
 
-func testDefineRefused(e *engine, d runtime.Definitions) {
+func testDefineRefused(e *subject, d runtime.Definitions) {
 	for _, name := range []string{"", "a/b", "a b", "greet.star", "greet@1"} {
 		_, err := d.Define(e.ctx, runtime.DefineRequest{Name: name, Bundle: e.bundle(hello)})
 		e.refused(runtime.ErrUsage, err)

@@ -25,7 +25,7 @@ type Subject struct {
 // TestEngine checks that an engine keeps the promises of runtime.Engine. It says what callers see and nothing about how an engine works, so it holds for
 // the one in this process, for a client of its socket, and for any that runs elsewhere.
 func TestEngine(t *testing.T, s Subject) {
-	for name, test := range map[string]func(*engine){
+	for name, test := range map[string]func(*subject){
 		"start":             testStart,
 		"start refused":     testStartRefused,
 		"start keys":        testStartKeys,
@@ -96,8 +96,8 @@ def main():
 // hang bounds a test that waits for what never comes.
 const hang = 60 * time.Second
 
-// engine is one test's engine and what the tests say about it.
-type engine struct {
+// subject is one test's engine and what the tests say about it.
+type subject struct {
 	*testing.T
 	runtime.Engine // as the user sees it
 	user           string
@@ -106,24 +106,24 @@ type engine struct {
 	ctx            context.Context
 }
 
-func newEngine(t *testing.T, s Subject) *engine {
+func newEngine(t *testing.T, s Subject) *subject {
 	ctx, cancel := context.WithTimeout(context.Background(), hang)
 	t.Cleanup(cancel)
 	as := s.Open(t)
-	return &engine{T: t, Engine: as(runtime.Caller{Name: s.User, Local: true}), user: s.User, as: as, bundle: s.Bundle, ctx: ctx}
+	return &subject{T: t, Engine: as(runtime.Caller{Name: s.User, Local: true}), user: s.User, as: as, bundle: s.Bundle, ctx: ctx}
 }
 
 // agent is the engine as a process sees it that descends from an attempt of an agent in a run.
-func (e *engine) agent(name, run string) runtime.Engine {
+func (e *subject) agent(name, run string) runtime.Engine {
 	return e.as(runtime.Caller{Name: e.user, Agent: name, Run: run})
 }
 
-func (e *engine) request(src string) runtime.StartRequest {
+func (e *subject) request(src string) runtime.StartRequest {
 	return runtime.StartRequest{Bundle: e.bundle(src), Script: "test.star"}
 }
 
 // start begins a run of a script.
-func (e *engine) start(src string) *runtime.Run {
+func (e *subject) start(src string) *runtime.Run {
 	e.Helper()
 	run, err := e.Start(e.ctx, e.request(src))
 	e.ok(err)
@@ -131,7 +131,7 @@ func (e *engine) start(src string) *runtime.Run {
 }
 
 // opened begins a run and waits for its gate.
-func (e *engine) opened(src, gate string) *runtime.Run {
+func (e *subject) opened(src, gate string) *runtime.Run {
 	e.Helper()
 	return e.until(e.start(src).ID, func(r *runtime.Run) bool {
 		return len(r.Gates) == 1 && r.Gates[0].Gate == gate && r.Status == runtime.Suspended
@@ -139,13 +139,13 @@ func (e *engine) opened(src, gate string) *runtime.Run {
 }
 
 // ended waits for a run's end.
-func (e *engine) ended(id string) *runtime.Run {
+func (e *subject) ended(id string) *runtime.Run {
 	e.Helper()
 	return e.until(id, func(r *runtime.Run) bool { return r.Status.Ended() })
 }
 
 // until looks at a run after each of its events until it is as wanted. What Watch has shown, Get shows.
-func (e *engine) until(id string, ok func(*runtime.Run) bool) *runtime.Run {
+func (e *subject) until(id string, ok func(*runtime.Run) bool) *runtime.Run {
 	e.Helper()
 	var found *runtime.Run
 	err := e.Watch(e.ctx, runtime.WatchRequest{Run: id, Follow: true}, func(runtime.Event) error {
@@ -162,7 +162,7 @@ func (e *engine) until(id string, ok func(*runtime.Run) bool) *runtime.Run {
 	return found
 }
 
-func (e *engine) ok(err error) {
+func (e *subject) ok(err error) {
 	e.Helper()
 	if err != nil {
 		e.Fatalf("got error %q, want none", err)
@@ -170,7 +170,7 @@ func (e *engine) ok(err error) {
 }
 
 // refused checks that an error is a refusal of this kind with a message.
-func (e *engine) refused(kind runtime.ErrorKind, err error) *runtime.Refusal {
+func (e *subject) refused(kind runtime.ErrorKind, err error) *runtime.Refusal {
 	e.Helper()
 	if kindOf(err) != kind || err.Error() == "" {
 		e.Fatalf("got %s: %v, want a refusal %s with a message", kindOf(err), err, kind)
@@ -188,7 +188,7 @@ func kindOf(err error) runtime.ErrorKind {
 }
 
 // same compares two values as the JSON that they are for clients.
-func (e *engine) same(what string, got, want any) {
+func (e *subject) same(what string, got, want any) {
 	e.Helper()
 	if g, w := plain(e.T, got), plain(e.T, want); !reflect.DeepEqual(g, w) {
 		e.Fatalf("%s: got %v, want %v", what, g, w)

@@ -7,7 +7,7 @@ import (
 	"starling/runtime"
 )
 
-func testStart(e *engine) {
+func testStart(e *subject) {
 	r := e.request(hello)
 	r.Inputs = []byte(`{"who": "ann"}`)
 	first, err := e.Start(e.ctx, r)
@@ -26,7 +26,7 @@ func testStart(e *engine) {
 	}
 }
 
-func testStartRefused(e *engine) {
+func testStartRefused(e *subject) {
 	r := e.request(hello)
 	r.Inputs = []byte(`{"whom": "ann"}`)
 	_, err := e.Start(e.ctx, r)
@@ -41,7 +41,7 @@ func testStartRefused(e *engine) {
 	e.same("runs after refused starts", len(l.Runs), 0)
 }
 
-func testStartKeys(e *engine) {
+func testStartKeys(e *subject) {
 	r := e.request(review)
 	r.Key = "once"
 	r.Env = map[string]string{"TOKEN": "a"}
@@ -65,7 +65,7 @@ func testStartKeys(e *engine) {
 	}
 }
 
-func testAddresses(e *engine) {
+func testAddresses(e *subject) {
 	_, err := e.Get(e.ctx, "@last")
 	e.refused(runtime.ErrUnknownRun, err)
 
@@ -102,7 +102,7 @@ func testAddresses(e *engine) {
 	}
 }
 
-func testList(e *engine) {
+func testList(e *subject) {
 	done := e.ended(e.start(hello).ID)
 	open := e.opened(review, "review")
 	for _, c := range []struct {
@@ -132,7 +132,7 @@ func testList(e *engine) {
 	}
 }
 
-func testFailure(e *engine) {
+func testFailure(e *subject) {
 	run := e.ended(e.start(failing).ID)
 	e.same("status", run.Status, runtime.Failed)
 	e.same("output", run.Output, nil)
@@ -141,7 +141,7 @@ func testFailure(e *engine) {
 	}
 }
 
-func testCarry(e *engine) {
+func testCarry(e *subject) {
 	done, open := e.ended(e.start(hello).ID), e.opened(review, "review")
 	carried, err := e.Carry(e.ctx, runtime.CarryRequest{Runs: []string{open.ID}})
 	e.ok(err)
@@ -153,7 +153,7 @@ func testCarry(e *engine) {
 	e.refused(runtime.ErrUnknownRun, err)
 }
 
-func testStrangers(e *engine) {
+func testStrangers(e *subject) {
 	run := e.opened(review, "review")
 	stranger := e.as(runtime.Caller{})
 	calls := map[string]func() error{
@@ -172,7 +172,7 @@ func testStrangers(e *engine) {
 	e.same("the run after that", now.Status, runtime.Suspended)
 }
 
-func testClose(e *engine) {
+func testClose(e *subject) {
 	run := e.opened(review, "review")
 	watching := make(chan struct{})
 	ended := make(chan error, 1)
@@ -202,7 +202,7 @@ func testClose(e *engine) {
 }
 
 // testDocuments checks that what a client reads as JSON has the fields that are promised, null where there is nothing.
-func testDocuments(e *engine) {
+func testDocuments(e *subject) {
 	run := e.opened(review, "review")
 	doc, _ := plain(e.T, run).(map[string]any)
 	for _, field := range []string{"schema", "id", "status", "script", "inputs", "output", "error", "gates"} {

@@ -13,7 +13,7 @@ func approve(run string) runtime.Signal {
 	return runtime.Signal{Kind: runtime.SignalAnswer, Run: run, Gate: "review", Choice: "approve"}
 }
 
-func testAnswer(e *engine) {
+func testAnswer(e *subject) {
 	run := e.opened(review, "review")
 	s := approve(run.ID)
 	s.Reason = "looks <good> & done"
@@ -30,7 +30,7 @@ func testAnswer(e *engine) {
 	e.same("output", done.Output, map[string]string{"choice": "approve", "reason": s.Reason, "by": e.user})
 }
 
-func testAnswerRefused(e *engine) {
+func testAnswerRefused(e *subject) {
 	run, note := e.opened(review, "review"), e.opened(free, "note")
 	later := e.opened(two, "first")
 	for _, c := range []struct {
@@ -66,7 +66,7 @@ func testAnswerRefused(e *engine) {
 }
 
 // testAnswerAfter checks what late answers hear: while the run goes on, when it has ended, and when the gate was withdrawn.
-func testAnswerAfter(e *engine) {
+func testAnswerAfter(e *subject) {
 	run := e.opened(two, "first")
 	first := runtime.Signal{Kind: runtime.SignalAnswer, Run: run.ID, Gate: "first", Choice: "on"}
 	receipt, err := e.Signal(e.ctx, first)
@@ -88,7 +88,7 @@ func testAnswerAfter(e *engine) {
 	e.refused(runtime.ErrClosed, err)
 }
 
-func testAnswerKeys(e *engine) {
+func testAnswerKeys(e *subject) {
 	run := e.opened(review, "review")
 	s := approve(run.ID)
 	s.Key = "once"
@@ -108,7 +108,7 @@ func testAnswerKeys(e *engine) {
 	e.refused(runtime.ErrKeyConflict, err)
 }
 
-func testAnswerAs(e *engine) {
+func testAnswerAs(e *subject) {
 	run := e.opened(targeted, "review")
 	s := approve(run.ID)
 	s.As = "carol"
@@ -121,7 +121,7 @@ func testAnswerAs(e *engine) {
 }
 
 // testAnswerByAgents checks that an agent answers only what is for it, and nothing of the run that started it.
-func testAnswerByAgents(e *engine) {
+func testAnswerByAgents(e *subject) {
 	run, other := e.opened(targeted, "review"), e.opened(targeted, "review")
 	untargeted := e.opened(review, "review")
 	bob := e.agent("bob", other.ID)
@@ -149,7 +149,7 @@ func testAnswerByAgents(e *engine) {
 }
 
 // testAnswerRaces checks that of many answers at once one is accepted, and the others hear which.
-func testAnswerRaces(e *engine) {
+func testAnswerRaces(e *subject) {
 	run := e.opened(review, "review")
 	const callers = 8
 	var all sync.WaitGroup
@@ -170,7 +170,7 @@ func testAnswerRaces(e *engine) {
 	e.same("answers accepted", accepted, 1)
 }
 
-func testMessage(e *engine) {
+func testMessage(e *subject) {
 	run := e.opened(review, "review")
 	m := runtime.Signal{Kind: runtime.SignalMessage, Run: run.ID, Name: "note", Data: []byte(`{"n": 1}`), Key: "m1"}
 	receipt, err := e.Signal(e.ctx, m)
@@ -187,7 +187,7 @@ func testMessage(e *engine) {
 	e.refused(runtime.ErrClosed, err)
 }
 
-func testCancel(e *engine) {
+func testCancel(e *subject) {
 	run := e.opened(review, "review")
 	c := runtime.CancelRequest{Run: run.ID, Reason: "changed my mind", Key: "stop"}
 	receipt, err := e.Cancel(e.ctx, c)
@@ -209,7 +209,7 @@ func testCancel(e *engine) {
 	e.refused(runtime.ErrUnknownRun, err)
 }
 
-func testInbox(e *engine) {
+func testInbox(e *subject) {
 	forBob, forAll := e.opened(targeted, "review"), e.opened(review, "review")
 	for _, c := range []struct {
 		target string

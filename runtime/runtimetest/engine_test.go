@@ -48,7 +48,7 @@ func TestFakeRemembers(t *testing.T) {
 	second.same("status", second.ended(waits.ID).Status, runtime.Completed)
 }
 
-func openFake(t *testing.T, path string, perform func(context.Context, FakeCall) (string, error)) *engine {
+func openFake(t *testing.T, path string, perform func(context.Context, FakeCall) (string, error)) *subject {
 	t.Helper()
 	f, err := OpenFake(path, perform)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // journal reads the events that a run has now.
-func (e *engine) journal(run string, after uint64) []runtime.Event {
+func (e *subject) journal(run string, after uint64) []runtime.Event {
 	e.Helper()
 	var all []runtime.Event
 	e.ok(e.Watch(e.ctx, runtime.WatchRequest{Run: run, After: after}, func(ev runtime.Event) error {
@@ -28,7 +28,7 @@ func types(events []runtime.Event) []string {
 }
 
 // testWatch checks what events look like: of one run, in order, beginning with its start and ending with its end.
-func testWatch(e *engine) {
+func testWatch(e *subject) {
 	run := e.opened(review, "review")
 	_, err := e.Signal(e.ctx, approve(run.ID))
 	e.ok(err)
@@ -47,7 +47,7 @@ func testWatch(e *engine) {
 }
 
 // testWatchResumes checks that two watches, the second from where the first stopped, see what one sees.
-func testWatchResumes(e *engine) {
+func testWatchResumes(e *subject) {
 	run := e.opened(review, "review")
 	_, err := e.Signal(e.ctx, approve(run.ID))
 	e.ok(err)
@@ -69,7 +69,7 @@ func testWatchResumes(e *engine) {
 }
 
 // testWatchEnds checks each way in which a watch ends.
-func testWatchEnds(e *engine) {
+func testWatchEnds(e *subject) {
 	run := e.opened(review, "review")
 	broken := errors.New("broken pipe")
 	err := e.Watch(e.ctx, runtime.WatchRequest{Run: run.ID, Follow: true}, func(runtime.Event) error { return broken })
@@ -96,7 +96,7 @@ func testWatchEnds(e *engine) {
 	e.ok(e.Watch(e.ctx, runtime.WatchRequest{Run: run.ID, Follow: true}, func(runtime.Event) error { return nil }))
 }
 
-func testWatchRefused(e *engine) {
+func testWatchRefused(e *subject) {
 	never := func(ev runtime.Event) error {
 		e.Errorf("got event %+v of a run that does not exist", ev)
 		return nil
@@ -107,7 +107,7 @@ func testWatchRefused(e *engine) {
 }
 
 // testWatchSlow checks that somebody who does not read holds up nobody else.
-func testWatchSlow(e *engine) {
+func testWatchSlow(e *subject) {
 	run := e.opened(review, "review")
 	stuck, release := make(chan struct{}), make(chan struct{})
 	slow := make(chan []runtime.Event, 1)
@@ -134,7 +134,7 @@ func testWatchSlow(e *engine) {
 }
 
 // testWatchLive checks that several who follow see all that happens while they do.
-func testWatchLive(e *engine) {
+func testWatchLive(e *subject) {
 	run := e.opened(two, "first")
 	const watchers = 3
 	seen := make(chan []runtime.Event, watchers)

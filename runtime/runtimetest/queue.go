@@ -11,7 +11,7 @@ import (
 
 // TestQueues checks that an engine keeps the promises of runtime.Queues.
 func TestQueues(t *testing.T, s Subject) {
-	for name, test := range map[string]func(*engine, runtime.Queues){
+	for name, test := range map[string]func(*subject, runtime.Queues){
 		"push":    testPush,
 		"listed":  testQueuesListed,
 		"refused": testPushRefused,
@@ -23,14 +23,14 @@ func TestQueues(t *testing.T, s Subject) {
 	}
 }
 
-func (e *engine) push(q runtime.Queues, key, value string) *runtime.Pushed {
+func (e *subject) push(q runtime.Queues, key, value string) *runtime.Pushed {
 	e.Helper()
 	p, err := q.Push(e.ctx, runtime.PushRequest{Key: key, Queue: "jobs", Value: json.RawMessage(value)})
 	e.ok(err)
 	return p
 }
 
-func testPush(e *engine, q runtime.Queues) {
+func testPush(e *subject, q runtime.Queues) {
 	first := e.push(q, "", `{"n": 1}`)
 	if first.Item != 1 || first.Known {
 		e.Errorf("got %+v, want the first item of a queue", first)
@@ -67,7 +67,7 @@ def main():
 	e.same("a run holds an item", e.attended(q), true)
 }
 
-func testQueuesListed(e *engine, q runtime.Queues) {
+func testQueuesListed(e *subject, q runtime.Queues) {
 	e.same("of no queue", e.queued(runtime.Query{Queues: true}), "")
 	for _, value := range []string{`{"n": 1}`, "2", `"three"`, "null"} {
 		e.push(q, "", value)
@@ -97,7 +97,7 @@ def main():
 }
 
 // queued is a listing of queues on one line, in which a run is called RUN.
-func (e *engine) queued(q runtime.Query, run ...string) (shown string) {
+func (e *subject) queued(q runtime.Query, run ...string) (shown string) {
 	e.Helper()
 	l, err := e.List(e.ctx, q)
 	e.ok(err)
@@ -114,14 +114,14 @@ func (e *engine) queued(q runtime.Query, run ...string) (shown string) {
 	return shown
 }
 
-func (e *engine) attended(q runtime.Queues) bool {
+func (e *subject) attended(q runtime.Queues) bool {
 	e.Helper()
 	at, err := q.Attended(e.ctx, "jobs")
 	e.ok(err)
 	return at
 }
 
-func testPushRefused(e *engine, q runtime.Queues) {
+func testPushRefused(e *subject, q runtime.Queues) {
 	for _, r := range []runtime.PushRequest{{Queue: "a/b", Value: json.RawMessage("1")}, {Value: json.RawMessage("1")}} {
 		_, err := q.Push(e.ctx, r)
 		e.refused(runtime.ErrUsage, err)

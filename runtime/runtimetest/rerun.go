@@ -11,7 +11,7 @@ import (
 // TestReruns checks that an engine keeps the promises of runtime.Reruns. What the steps of a run come to again is for the engine's own tests: the suite has
 // nobody who performs anything.
 func TestReruns(t *testing.T, s Subject) {
-	for name, test := range map[string]func(*engine, runtime.Reruns){
+	for name, test := range map[string]func(*subject, runtime.Reruns){
 		"replay":  testReplay,
 		"fork":    testFork,
 		"move":    testMove,
@@ -24,7 +24,7 @@ func TestReruns(t *testing.T, s Subject) {
 	}
 }
 
-func testReplay(e *engine, r runtime.Reruns) {
+func testReplay(e *subject, r runtime.Reruns) {
 	run := e.opened(review, "review")
 	first, err := r.Replay(e.ctx, runtime.ReplayRequest{Run: run.ID})
 	e.ok(err)
@@ -45,7 +45,7 @@ func testReplay(e *engine, r runtime.Reruns) {
 	}
 }
 
-func testFork(e *engine, r runtime.Reruns) {
+func testFork(e *subject, r runtime.Reruns) {
 	run := e.opened(review, "review")
 	_, err := e.Signal(e.ctx, approve(run.ID))
 	e.ok(err)
@@ -77,7 +77,7 @@ func testFork(e *engine, r runtime.Reruns) {
 	e.same("the original", e.journal(run.ID, 0), before)
 }
 
-func testMove(e *engine, r runtime.Reruns) {
+func testMove(e *subject, r runtime.Reruns) {
 	run := e.opened(review, "review")
 	other := strings.Replace(review, `"by": d.by`, `"by": "the new program"`, 1)
 	request := runtime.MoveRequest{Key: "once", Run: run.ID, Bundle: e.bundle(other), Script: "new.star"}
@@ -99,7 +99,7 @@ func testMove(e *engine, r runtime.Reruns) {
 	}
 }
 
-func testRerunRefused(e *engine, r runtime.Reruns) {
+func testRerunRefused(e *subject, r runtime.Reruns) {
 	run := e.opened(review, "review")
 	_, err := r.Replay(e.ctx, runtime.ReplayRequest{Run: "nosuchrun"})
 	e.refused(runtime.ErrUnknownRun, err)

@@ -9,7 +9,7 @@ import (
 
 // TestTokens checks that an engine keeps the promises of runtime.Tokens.
 func TestTokens(t *testing.T, s Subject) {
-	for name, test := range map[string]func(*engine, runtime.Tokens){
+	for name, test := range map[string]func(*subject, runtime.Tokens){
 		"life":    testTokenLife,
 		"refused": testTokenRefused,
 		"denied":  testTokenDenied,
@@ -21,7 +21,7 @@ func TestTokens(t *testing.T, s Subject) {
 	}
 }
 
-func (e *engine) tokenNames(t runtime.Tokens, q runtime.TokenQuery) string {
+func (e *subject) tokenNames(t runtime.Tokens, q runtime.TokenQuery) string {
 	e.Helper()
 	list, err := t.ListTokens(e.ctx, q)
 	e.ok(err)
@@ -33,7 +33,7 @@ func (e *engine) tokenNames(t runtime.Tokens, q runtime.TokenQuery) string {
 	return strings.Join(names, " ")
 }
 
-func testTokenLife(e *engine, t runtime.Tokens) {
+func testTokenLife(e *subject, t runtime.Tokens) {
 	e.same("tokens of a new store", e.tokenNames(t, runtime.TokenQuery{}), "")
 	a, err := t.AddToken(e.ctx, runtime.TokenRequest{Name: "ann", Can: []string{"signal", "read"}})
 	e.ok(err)
@@ -58,7 +58,7 @@ func testTokenLife(e *engine, t runtime.Tokens) {
 	}
 }
 
-func testTokenRefused(e *engine, t runtime.Tokens) {
+func testTokenRefused(e *subject, t runtime.Tokens) {
 	_, err := t.AddToken(e.ctx, runtime.TokenRequest{Name: "ann", Can: []string{"read"}})
 	e.ok(err)
 	for _, r := range []runtime.TokenRequest{
@@ -77,7 +77,7 @@ func testTokenRefused(e *engine, t runtime.Tokens) {
 	e.same("what is there after refusals", e.tokenNames(t, runtime.TokenQuery{}), "ann=read")
 }
 
-func testTokenDenied(e *engine, t runtime.Tokens) {
+func testTokenDenied(e *subject, t runtime.Tokens) {
 	run := e.start(hello)
 	stranger := facet[runtime.Tokens](e, e.agent("helper", run.ID))
 	_, err := stranger.AddToken(e.ctx, runtime.TokenRequest{Name: "ann", Can: []string{"all"}})
