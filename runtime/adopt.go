@@ -49,7 +49,7 @@ func (e *Local) adopt(ctx context.Context, runs []adopted) (err error) {
 			if err := e.writeAhead(ctx, r.id, ahead); err != nil {
 				return err
 			}
-			ahead = []Write{{[]byte(prefixStaged + r.id), nil}}
+			ahead = []Write{{Key: []byte(prefixStaged + r.id), Value: nil}}
 		}
 		last.Writes = append(last.Writes, ahead...)
 		last.Writes = append(last.Writes, r.open(s, e.now())...)
@@ -65,7 +65,7 @@ func (r *adopted) journal() []Write {
 	value, first, count := make([]byte, checksumSize), uint64(1), 0
 	flush := func(next uint64) {
 		if count > 0 {
-			all = append(all, Write{seqKey(prefixJournal, r.id, first), seal(value)})
+			all = append(all, Write{Key: seqKey(prefixJournal, r.id, first), Value: seal(value)})
 		}
 		value, first, count = make([]byte, checksumSize), next, 0
 	}
@@ -96,17 +96,17 @@ func (r *adopted) decided() []Write {
 
 // open are the rows by which the run and its open gates are found.
 func (r *adopted) open(s *state, now time.Time) []Write {
-	all := []Write{{runKey(r.id), append(appendMicros(nil, s.Updated), s.summary()...)}, {orderKey(now, r.id), []byte(s.Parent)}}
+	all := []Write{{Key: runKey(r.id), Value: append(appendMicros(nil, s.Updated), s.summary()...)}, {Key: orderKey(now, r.id), Value: []byte(s.Parent)}}
 	if !s.Status.Ended() {
-		all = append(all, Write{liveKey(s.Started, r.id), []byte{}})
+		all = append(all, Write{Key: liveKey(s.Started, r.id), Value: []byte{}})
 	}
 	for _, g := range s.openGates() {
 		row := Record{Time: g.OpenedAt, Type: GateOpened, Step: g.Name, Data: g.payload()}
-		all = append(all, Write{inboxKey(r.id, g.Name), appendRecord(nil, &row)}, listed(r.id, &row, row.view()))
+		all = append(all, Write{Key: inboxKey(r.id, g.Name), Value: appendRecord(nil, &row)}, listed(r.id, &row, row.view()))
 	}
 	for _, st := range s.inOrder() {
 		if row := s.workRow(st.Step); row != nil {
-			all = append(all, Write{workKey(r.id, st.Step), row})
+			all = append(all, Write{Key: workKey(r.id, st.Step), Value: row})
 		}
 	}
 	return all
@@ -122,7 +122,7 @@ func sizeOf(writes []Write) int {
 
 // writeAhead writes rows that nobody looks at yet, behind a marker.
 func (e *Local) writeAhead(ctx context.Context, run string, writes []Write) error {
-	b := &Batch{Writes: []Write{{[]byte(prefixStaged + run), []byte{}}}}
+	b := &Batch{Writes: []Write{{Key: []byte(prefixStaged + run), Value: []byte{}}}}
 	for _, w := range writes {
 		if len(b.Writes) > 0 && sizeOf(b.Writes)+len(w.Value) > adoptBytes {
 			if err := e.commit(ctx, b); err != nil {

@@ -116,7 +116,7 @@ func (bs *breakers) rows(lessons []lesson, now time.Time) (writes []Write) {
 		if b.Failures > 0 {
 			row, _ = json.Marshal(b) // plain data
 		}
-		writes = append(writes, Write{[]byte(prefixBreaker + backend), row})
+		writes = append(writes, Write{Key: []byte(prefixBreaker + backend), Value: row})
 	}
 	return writes
 }

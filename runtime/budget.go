@@ -28,7 +28,7 @@ type Usage struct {
 
 // Plus is the sum of two.
 func (u Usage) Plus(v Usage) Usage {
-	return Usage{u.MicroUSD + v.MicroUSD, u.InputTokens + v.InputTokens, u.OutputTokens + v.OutputTokens, u.Calls + v.Calls}
+	return Usage{MicroUSD: u.MicroUSD + v.MicroUSD, InputTokens: u.InputTokens + v.InputTokens, OutputTokens: u.OutputTokens + v.OutputTokens, Calls: u.Calls + v.Calls}
 }
 
 // maxUsage bounds what one reply can claim, so that sums of claims stay numbers.
@@ -276,7 +276,7 @@ func usedPayload(u Usage) effect.Payload {
 }
 
 func keptUsage(v effect.View) Usage {
-	return Usage{v.Int("usd"), v.Int("in"), v.Int("out"), v.Int("calls")}
+	return Usage{MicroUSD: v.Int("usd"), InputTokens: v.Int("in"), OutputTokens: v.Int("out"), Calls: v.Int("calls")}
 }
 
 // claim is what an event says of the cost of an attempt.

@@ -141,13 +141,13 @@ func (c *checkpoint) writes(a *actor) []Write {
 	a.findPoints()
 	var all []Write
 	for part := range slices.Chunk(c.bytes, checkpointPart) {
-		all = append(all, Write{pointKey(a.run, c.seq, len(all)), part})
+		all = append(all, Write{Key: pointKey(a.run, c.seq, len(all)), Value: part})
 	}
 	if len(a.points) < 2 {
 		return all
 	}
 	for part := range a.points[0].parts {
-		all = append(all, Write{pointKey(a.run, a.points[0].seq, part), nil})
+		all = append(all, Write{Key: pointKey(a.run, a.points[0].seq, part), Value: nil})
 	}
 	return all
 }

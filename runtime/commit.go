@@ -17,7 +17,7 @@ func (a *actor) commit(c *commit) error {
 	b.Writes = append(b.Writes, a.e.ledger.rows(a.run, c.spent)...)
 	b.Writes = append(b.Writes, a.e.breakers.rows(c.lessons, c.at)...)
 	if a.recovered {
-		b.Writes = append(b.Writes, Write{[]byte(prefixRecovery + a.run), nil})
+		b.Writes = append(b.Writes, Write{Key: []byte(prefixRecovery + a.run), Value: nil})
 	}
 	point := a.checkpointDue(c, &length)
 	if point.small() {
@@ -25,7 +25,7 @@ func (a *actor) commit(c *commit) error {
 	}
 	fresh, named := a.e.reference(c.blobs)
 	for hash, content := range fresh {
-		b.Writes = append(b.Writes, Write{[]byte(prefixBlob + hash), content})
+		b.Writes = append(b.Writes, Write{Key: []byte(prefixBlob + hash), Value: content})
 	}
 	if len(c.later) > 0 {
 		a.e.lists.cleaning.Add(1)
@@ -59,7 +59,7 @@ func (a *actor) journal(b *Batch, records []Record) tail {
 		value = appendRecord(value, &records[i])
 	}
 	b.Fences = append(b.Fences, Fence{Run: a.run, Expect: first - 1, Next: last})
-	b.Writes = append(b.Writes, Write{seqKey(prefixJournal, a.run, first), seal(value)})
+	b.Writes = append(b.Writes, Write{Key: seqKey(prefixJournal, a.run, first), Value: seal(value)})
 	length.records += len(records)
 	length.bytes += len(value)
 	return length
@@ -81,32 +81,32 @@ func (t *turn) index() {
 		r := &t.records[i]
 		switch r.Type {
 		case GateOpened:
-			t.rows = append(t.rows, Write{inboxKey(run, r.Step), appendRecord(nil, r)}, listed(run, r, r.view()))
+			t.rows = append(t.rows, Write{Key: inboxKey(run, r.Step), Value: appendRecord(nil, r)}, listed(run, r, r.view()))
 		case GateEscalated:
 			if g := t.s.Gates[r.Step]; g != nil {
 				row := Record{Time: g.OpenedAt, Type: GateOpened, Step: r.Step, Data: g.payload()}
-				t.rows = append(t.rows, Write{inboxKey(run, r.Step), appendRecord(nil, &row)}, listed(run, &row, row.view()))
+				t.rows = append(t.rows, Write{Key: inboxKey(run, r.Step), Value: appendRecord(nil, &row)}, listed(run, &row, row.view()))
 			}
 		case GateDecided, GateWithdrawn:
-			t.rows = append(t.rows, Write{inboxKey(run, r.Step), nil})
+			t.rows = append(t.rows, Write{Key: inboxKey(run, r.Step), Value: nil})
 			t.rows = append(t.rows, closed(run, r)...)
 		}
 	}
 	t.unlisted()
 	t.noticed()
 	for step := range t.work {
-		t.rows = append(t.rows, Write{workKey(run, step), t.s.workRow(step)})
+		t.rows = append(t.rows, Write{Key: workKey(run, step), Value: t.s.workRow(step)})
 	}
 	for _, step := range t.effects.orphans {
-		t.rows = append(t.rows, Write{orphanKey(run, step), []byte{}})
+		t.rows = append(t.rows, Write{Key: orphanKey(run, step), Value: []byte{}})
 	}
 	if t.row = t.s.row(); t.row != *t.had {
-		t.rows = append(t.rows, Write{runKey(run), append(appendMicros(nil, t.now), t.s.summary()...)})
+		t.rows = append(t.rows, Write{Key: runKey(run), Value: append(appendMicros(nil, t.now), t.s.summary()...)})
 	}
 	t.showStatus()
 	for key, k := range t.keys {
 		text, _ := json.Marshal(k) // plain data
-		t.rows = append(t.rows, Write{[]byte(prefixKey + run + "/" + key), text})
+		t.rows = append(t.rows, Write{Key: []byte(prefixKey + run + "/" + key), Value: text})
 	}
 	t.spent = t.s.spentDaily()
 }

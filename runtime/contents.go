@@ -71,7 +71,7 @@ func (e *Local) sweepIdle(ctx context.Context) (dropped int, err error) {
 		dropped, idle = dropped+some, idle[n:]
 	}
 	if err == nil {
-		err = e.commit(ctx, &Batch{Writes: []Write{{[]byte(keyGarbage), nil}}})
+		err = e.commit(ctx, &Batch{Writes: []Write{{Key: []byte(keyGarbage), Value: nil}}})
 	}
 	return dropped, err
 }
@@ -94,7 +94,7 @@ func (e *Local) dropContents(ctx context.Context, hashes []string) (dropped int,
 	for _, hash := range hashes {
 		if _, spared := e.marked[hash]; !spared {
 			delete(e.stored, hash)
-			b.Writes = append(b.Writes, Write{[]byte(prefixBlob + hash), nil})
+			b.Writes = append(b.Writes, Write{Key: []byte(prefixBlob + hash), Value: nil})
 		}
 	}
 	e.mu.Unlock()

@@ -39,7 +39,7 @@ func unreadable(run string, err error) error {
 	if !errors.Is(err, ErrDamaged) || errors.As(err, &d) {
 		return err
 	}
-	return &DamagedRun{run, err}
+	return &DamagedRun{Run: run, Cause: err}
 }
 
 // giveUp shows in lists that a run cannot be read, and carries it no more. It is tried again by whoever asks for the run.
@@ -55,7 +55,7 @@ func (e *Local) giveUp(run string, why error) {
 	s.Status, s.Script, s.Started, s.Parent, s.Session = Damaged, was.Script, was.StartedAt, was.Parent, was.Session
 	s.Err = &effect.Error{Message: why.Error()}
 	err = e.commit(context.Background(), &Batch{Writes: []Write{
-		{runKey(run), append(appendMicros(nil, e.now()), s.summary()...)}, {liveKey(s.Started, run), []byte{}}}})
+		{Key: runKey(run), Value: append(appendMicros(nil, e.now()), s.summary()...)}, {Key: liveKey(s.Started, run), Value: []byte{}}}})
 	if err != nil {
 		e.log("run %s: %v", run, err)
 	}

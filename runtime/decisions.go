@@ -87,7 +87,7 @@ func closed(run string, r *Record) []Write {
 	if r.view().Flag("bare") {
 		return nil
 	}
-	rows := []Write{{[]byte(prefixGate + run + "/" + r.Step), appendRecord(nil, r)}}
+	rows := []Write{{Key: []byte(prefixGate + run + "/" + r.Step), Value: appendRecord(nil, r)}}
 	if r.Type == GateDecided {
 		rows = append(rows, decidedEntry(run, r))
 	}
@@ -95,7 +95,7 @@ func closed(run string, r *Record) []Write {
 }
 
 func decidedEntry(run string, r *Record) Write {
-	return Write{decidedKey(r.Time, run, r.Step), appendRecord(nil, r.short())}
+	return Write{Key: decidedKey(r.Time, run, r.Step), Value: appendRecord(nil, r.short())}
 }
 
 // short is the record of a decision as lists have it. Of one that is long the payload is left out,
@@ -245,7 +245,7 @@ func (r *reader) reindexDecisions(add func(Write) error) error {
 	err := scanEach(r.store, prefixDecided, func(rest string, _ []byte, _ error) error {
 		run, _, _ := strings.Cut(rest[8:], "/")
 		if _, err := r.store.Get(runKey(run)); errors.Is(err, ErrNoKey) {
-			return add(Write{[]byte(prefixDecided + rest), nil})
+			return add(Write{Key: []byte(prefixDecided + rest), Value: nil})
 		}
 		return nil
 	})

@@ -117,7 +117,7 @@ func (e *Local) Define(ctx context.Context, r DefineRequest) (*Definition, error
 		return nil, err
 	}
 	_, named := e.reference(map[string][]byte{hash: r.Bundle})
-	err = e.commit(ctx, &Batch{Writes: []Write{{definitionKey(d.Name, d.Version), row}, {[]byte(prefixBlob + hash), r.Bundle}}})
+	err = e.commit(ctx, &Batch{Writes: []Write{{Key: definitionKey(d.Name, d.Version), Value: row}, {Key: []byte(prefixBlob + hash), Value: r.Bundle}}})
 	named(err)
 	return &d, err
 }

@@ -330,7 +330,7 @@ func (e *Local) bring(ctx context.Context, in *imports) error {
 		}
 		contents[hashOf(settings)] = settings
 		if r.parent != "" {
-			r.rows = []Write{{childKey(r.parent), []byte(r.id)}}
+			r.rows = []Write{{Key: childKey(r.parent), Value: []byte(r.id)}}
 		}
 		runs = append(runs, r.adopted)
 	}
@@ -341,9 +341,9 @@ func (e *Local) bring(ctx context.Context, in *imports) error {
 }
 
 func (e *Local) bringContents(ctx context.Context, contents map[string][]byte) error {
-	b := &Batch{Writes: []Write{{[]byte(keyGarbage), []byte{}}}} // should a crash come before the runs
+	b := &Batch{Writes: []Write{{Key: []byte(keyGarbage), Value: []byte{}}}} // should a crash come before the runs
 	for hash, content := range contents {
-		b.Writes = append(b.Writes, Write{[]byte(prefixBlob + hash), content})
+		b.Writes = append(b.Writes, Write{Key: []byte(prefixBlob + hash), Value: content})
 		if sizeOf(b.Writes) > adoptBytes {
 			if err := e.commit(ctx, b); err != nil {
 				return err

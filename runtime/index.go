@@ -47,7 +47,7 @@ func openKey(opened time.Time, run, gate string) []byte {
 // listed is the entry of a gate, whose record or row has what it asks.
 func listed(run string, r *Record, v effect.View) Write {
 	now := gate{Level: int(v.Int("level"))}
-	return Write{openKey(r.Time, run, r.Step), []byte(now.target(v.Sub("args")))}
+	return Write{Key: openKey(r.Time, run, r.Step), Value: []byte(now.target(v.Sub("args")))}
 }
 
 // indexMark is the value of the mark of an owner.
@@ -111,7 +111,7 @@ func (r *reader) relist(add func(Write) error) error {
 		if s.Status.Ended() {
 			return nil
 		}
-		return add(Write{liveKey(s.StartedAt, run), []byte{}})
+		return add(Write{Key: liveKey(s.StartedAt, run), Value: []byte{}})
 	})
 	if err != nil {
 		return err
@@ -131,7 +131,7 @@ func (l *lists) mark(b *Batch, epoch uint64) (marked bool) {
 	if !l.good || b.Lazy || l.cleaning.Load() > 0 || !l.unmarked.CompareAndSwap(true, false) {
 		return false
 	}
-	b.Writes = append(b.Writes, Write{[]byte(keyIndex), indexMark(epoch)})
+	b.Writes = append(b.Writes, Write{Key: []byte(keyIndex), Value: indexMark(epoch)})
 	return true
 }
 
@@ -149,16 +149,16 @@ const maxShut = 1000
 func (t *turn) unlisted() {
 	entries := make([]Write, 0, len(t.shut))
 	for _, g := range t.shut {
-		entries = append(entries, Write{openKey(g.OpenedAt, t.s.ID, g.name), nil})
+		entries = append(entries, Write{Key: openKey(g.OpenedAt, t.s.ID, g.name), Value: nil})
 	}
 	if len(t.shut) <= maxShut {
 		t.rows = append(t.rows, entries...)
 	} else {
 		t.later = entries
-		t.rows = append(t.rows, Write{[]byte(keyIndex), nil}) // a crash has the next owner make it anew
+		t.rows = append(t.rows, Write{Key: []byte(keyIndex), Value: nil}) // a crash has the next owner make it anew
 	}
 	if t.s.Status.Ended() && !t.had.status.Ended() {
-		t.rows = append(t.rows, Write{liveKey(t.s.Started, t.s.ID), nil})
+		t.rows = append(t.rows, Write{Key: liveKey(t.s.Started, t.s.ID), Value: nil})
 	}
 }
 

@@ -303,7 +303,7 @@ func (in *notified) apply(t *turn) {
 	var b effect.Object
 	b.Text("id", n.ID).Text("channel", n.Channel).Int("tries", int64(n.Tries)).Raw("error", in.failed.Payload())
 	t.record(in.as, n.Gate, b.Payload())
-	t.rows = append(t.rows, Write{n.key(), nil})
+	t.rows = append(t.rows, Write{Key: n.key(), Value: nil})
 }
 
 // flying is a step whose newest attempt is in flight and has this number, nil if there is none.

@@ -124,7 +124,7 @@ func (e *Local) writeKeyframe(ctx context.Context, h *host, sv *saved, c *checkp
 	at := &horizon{seq: c.seq, at: e.now(), start: *sv.start}
 	for part := range slices.Chunk(c.bytes, checkpointPart) {
 		for i := range copies {
-			if err := e.commit(ctx, &Batch{Writes: []Write{{frameKey(sv.run, i, c.seq, at.parts), part}}}); err != nil {
+			if err := e.commit(ctx, &Batch{Writes: []Write{{Key: frameKey(sv.run, i, c.seq, at.parts), Value: part}}}); err != nil {
 				return nil, err
 			}
 		}

@@ -57,7 +57,7 @@ func (l *ledger) rows(run string, spent map[string]Usage) (writes []Write) {
 	for key, u := range spent {
 		if l.spent[key][run] != u {
 			_, day := cutDay(key)
-			writes = append(writes, Write{ledgerKey(key, run), usagePayload(u, 0)})
+			writes = append(writes, Write{Key: ledgerKey(key, run), Value: usagePayload(u, 0)})
 			writes = append(writes, l.expired(day)...)
 		}
 	}
@@ -100,7 +100,7 @@ func (l *ledger) expired(today string) (writes []Write) {
 			continue
 		}
 		for run := range runs {
-			writes = append(writes, Write{ledgerKey(key, run), nil})
+			writes = append(writes, Write{Key: ledgerKey(key, run), Value: nil})
 		}
 		delete(l.spent, key)
 		delete(l.total, key)
@@ -133,5 +133,5 @@ func (l *ledger) read() {
 }
 
 func minusUsage(u Usage, v Usage) Usage {
-	return Usage{u.MicroUSD - v.MicroUSD, u.InputTokens - v.InputTokens, u.OutputTokens - v.OutputTokens, u.Calls - v.Calls}
+	return Usage{MicroUSD: u.MicroUSD - v.MicroUSD, InputTokens: u.InputTokens - v.InputTokens, OutputTokens: u.OutputTokens - v.OutputTokens, Calls: u.Calls - v.Calls}
 }

@@ -289,7 +289,7 @@ func (a *actor) countRecovery(sv *saved) (poison string, err error) {
 	if n >= maxRecoveries {
 		return fmt.Sprintf("%d recoveries in a row ended without a commit", n), nil
 	}
-	err = a.e.commit(context.Background(), &Batch{Writes: []Write{{key, []byte{n + 1}}}})
+	err = a.e.commit(context.Background(), &Batch{Writes: []Write{{Key: key, Value: []byte{n + 1}}}})
 	a.recovered = err == nil
 	return "", err
 }
@@ -299,7 +299,7 @@ func (a *actor) unrecovered() {
 	if !a.recovered {
 		return
 	}
-	err := a.e.commit(context.Background(), &Batch{Writes: []Write{{[]byte(prefixRecovery + a.run), nil}}})
+	err := a.e.commit(context.Background(), &Batch{Writes: []Write{{Key: []byte(prefixRecovery + a.run), Value: nil}}})
 	a.recovered = err != nil
 }
 

@@ -156,7 +156,7 @@ func macKey(store Store) ([]byte, error) {
 	}
 	key = make([]byte, 32)
 	_, _ = rand.Read(key) // never fails since Go 1.24
-	return key, store.Commit(context.Background(), &Batch{Writes: []Write{{[]byte(keyMAC), key}}})
+	return key, store.Commit(context.Background(), &Batch{Writes: []Write{{Key: []byte(keyMAC), Value: key}}})
 }
 
 // ErrShuttingDown: the engine is closing and takes nothing more.

@@ -189,7 +189,7 @@ func (n *notice) key() []byte { return []byte(prefixNotice + n.Run + "/" + n.ID)
 
 func (n *notice) write() Write {
 	text, _ := json.Marshal(n) // plain data
-	return Write{n.key(), text}
+	return Write{Key: n.key(), Value: text}
 }
 
 // notifier tells. It is used concurrently.
@@ -306,7 +306,7 @@ func (t *notifier) following(c *channel) (n *notice) {
 // tell tries once, and decides what follows. Of a run that was pruned meanwhile nobody is told any more; the row may have been written after that. Nobody is asked to a gate that is over, either.
 func (t *notifier) tell(n *notice) {
 	if _, err := t.e.summary(n.Run); err != nil && AsRefusal(err).Kind == ErrUnknownRun {
-		t.forget(n, t.e.commit(context.Background(), &Batch{Writes: []Write{{n.key(), nil}}}))
+		t.forget(n, t.e.commit(context.Background(), &Batch{Writes: []Write{{Key: n.key(), Value: nil}}}))
 		return
 	}
 	if t.over(n) {

@@ -31,7 +31,7 @@ func (e *Local) cancelOrphan(run, step, child string) {
 		err = nil // it has ended already
 	}
 	if err == nil {
-		err = e.commit(context.WithoutCancel(e.ctx), &Batch{Writes: []Write{{orphanKey(run, step), nil}}})
+		err = e.commit(context.WithoutCancel(e.ctx), &Batch{Writes: []Write{{Key: orphanKey(run, step), Value: nil}}})
 	}
 	if err != nil {
 		e.log("run %s: cancelling its child %s: %v", run, child, err)
@@ -50,7 +50,7 @@ func (e *Local) adoptOrphans() error {
 	var never Batch
 	err := scan(e.store, prefixOrphan, func(row string, _ []byte) error {
 		if run, step, _ := cutParent(row); e.childOf(run, step) == "" {
-			never.Writes = append(never.Writes, Write{orphanKey(run, step), nil})
+			never.Writes = append(never.Writes, Write{Key: orphanKey(run, step), Value: nil})
 		} else {
 			left = append(left, row)
 		}

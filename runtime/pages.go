@@ -97,7 +97,7 @@ func DeclaredBy(ctx context.Context, e Engine, run string) (*Declared, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Declared{r.ID, r.Details.Env}, nil
+	return &Declared{Run: r.ID, Env: r.Details.Env}, nil
 }
 
 // Declared tells which variables the carrier of a run is to bring. It reads what the run was
@@ -118,7 +118,7 @@ func (r *reader) Declared(ctx context.Context, run string) (*Declared, error) {
 	if err != nil {
 		return &Declared{Run: id}, nil // it is told of where the run is carried
 	}
-	return &Declared{id, set.Env}, nil
+	return &Declared{Run: id, Env: set.Env}, nil
 }
 
 // settingsHash is what the settings of a run are called.

@@ -123,7 +123,7 @@ const pruneBatch = 100
 
 // forget removes runs, at most pruneBatch.
 func (p *pruner) forget(ctx context.Context, runs []Summary) error {
-	b := &Batch{Writes: []Write{{[]byte(keyGarbage), []byte{}}}}
+	b := &Batch{Writes: []Write{{Key: []byte(keyGarbage), Value: []byte{}}}}
 	for i := range runs {
 		p.mark(b, &runs[i])
 	}
@@ -141,15 +141,15 @@ func (p *pruner) forget(ctx context.Context, runs []Summary) error {
 
 // mark takes the rows by which a run is found, and leaves the marker.
 func (p *pruner) mark(b *Batch, s *Summary) {
-	b.Writes = append(b.Writes, Write{[]byte(prefixStaged + s.ID), []byte{}}, Write{runKey(s.ID), nil},
-		Write{liveKey(s.StartedAt, s.ID), nil})
+	b.Writes = append(b.Writes, Write{Key: []byte(prefixStaged + s.ID), Value: []byte{}}, Write{Key: runKey(s.ID), Value: nil},
+		Write{Key: liveKey(s.StartedAt, s.ID), Value: nil})
 	for _, key := range [][]byte{p.order[s.ID], p.starts[s.ID]} {
 		if key != nil {
-			b.Writes = append(b.Writes, Write{key, nil})
+			b.Writes = append(b.Writes, Write{Key: key, Value: nil})
 		}
 	}
 	if s.Parent != "" {
-		b.Writes = append(b.Writes, Write{childKey(s.Parent), nil})
+		b.Writes = append(b.Writes, Write{Key: childKey(s.Parent), Value: nil})
 	}
 	if at, _, err := p.r.store.Head(s.ID); err == nil { // else it is damaged, too
 		b.Fences = append(b.Fences, Fence{Run: s.ID, Expect: at})

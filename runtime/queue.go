@@ -81,9 +81,9 @@ func enqueue(c commons, queue string, it *item) (id uint64, writes []Write, err 
 	}
 	id++
 	number := binary.BigEndian.AppendUint64(nil, id)
-	writes = []Write{{counter, number}, {itemKey(prefixQueue, queue, id), it.payload()}}
+	writes = []Write{{Key: counter, Value: number}, {Key: itemKey(prefixQueue, queue, id), Value: it.payload()}}
 	if it.Key != "" {
-		writes = append(writes, Write{uniqueKey(queue, it.Key), number})
+		writes = append(writes, Write{Key: uniqueKey(queue, it.Key), Value: number})
 	}
 	return id, writes, nil
 }

@@ -275,7 +275,7 @@ func (e *Local) adoptFork(ctx context.Context, r ForkRequest, id string, records
 	var rows []Write
 	if r.Key != "" {
 		text, _ := json.Marshal(keyed{Digest: digestOfFork(r), Run: id}) // plain data
-		rows = append(rows, Write{[]byte(prefixStartKey + r.Key), text})
+		rows = append(rows, Write{Key: []byte(prefixStartKey + r.Key), Value: text})
 	}
 	e.carry(id, r.Env, false)
 	err := e.adopt(ctx, []adopted{{id: id, records: records, rows: rows}})

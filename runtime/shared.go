@@ -84,7 +84,7 @@ func (t *turn) perform(st *step) (value effect.Payload, found bool, err *effect.
 
 // write adds a row to the commit of the turn.
 func (t *turn) write(key []byte, value effect.Payload) {
-	t.rows = append(t.rows, Write{key, value})
+	t.rows = append(t.rows, Write{Key: key, Value: value})
 	t.size += len(value)
 }
 

@@ -160,7 +160,7 @@ func (r *reader) details(s *state) *Details {
 
 // project tells of the project that the run works under.
 func (s *state) project(set *effect.Settings) *Project {
-	p := &Project{set.ProjectFile, cmp.Or(ProjectFrom(set.Imported), ProjectOwn)}
+	p := &Project{File: set.ProjectFile, From: cmp.Or(ProjectFrom(set.Imported), ProjectOwn)}
 	switch {
 	case s.Imported == nil || set.Imported != "":
 	case s.Settings == s.original:

@@ -248,13 +248,13 @@ func (t *turn) begun(in *started) {
 
 // rowsOfStart are the rows by which a new run is found: in the order of starts, and by its key or the step that started it.
 func rowsOfStart(r StartRequest, id, parent string, now time.Time) []Write {
-	rows := []Write{{orderKey(now, id), []byte(parent)}, {liveKey(now, id), []byte{}}}
+	rows := []Write{{Key: orderKey(now, id), Value: []byte(parent)}, {Key: liveKey(now, id), Value: []byte{}}}
 	switch {
 	case parent != "":
-		rows = append(rows, Write{childKey(parent), []byte(id)})
+		rows = append(rows, Write{Key: childKey(parent), Value: []byte(id)})
 	case r.Key != "":
 		text, _ := json.Marshal(keyed{Digest: digestOfStart(r), Run: id}) // plain data
-		rows = append(rows, Write{[]byte(prefixStartKey + r.Key), text})
+		rows = append(rows, Write{Key: []byte(prefixStartKey + r.Key), Value: text})
 	}
 	return rows
 }

@@ -125,7 +125,7 @@ func (e *Local) AddToken(ctx context.Context, r TokenRequest) (*Token, error) {
 		return nil, err
 	}
 	t.Secret = secret
-	return &t, e.commit(ctx, &Batch{Writes: []Write{{[]byte(prefixToken + r.Name), row}}})
+	return &t, e.commit(ctx, &Batch{Writes: []Write{{Key: []byte(prefixToken + r.Name), Value: row}}})
 }
 
 // RemoveToken revokes a token.
@@ -142,7 +142,7 @@ func (e *Local) RemoveToken(ctx context.Context, name string) (*Token, error) {
 	if row == nil {
 		return nil, refuse(ErrUnknownToken, "no token %q", name).WithHelp("list them with: starling token ls")
 	}
-	return &row.Token, e.commit(ctx, &Batch{Writes: []Write{{[]byte(prefixToken + name), nil}}})
+	return &row.Token, e.commit(ctx, &Batch{Writes: []Write{{Key: []byte(prefixToken + name), Value: nil}}})
 }
 
 // ListTokens lists the tokens.

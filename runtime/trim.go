@@ -141,9 +141,9 @@ func (e *Local) keyframe(ctx context.Context, run string, at uint64) (*horizon, 
 
 // cutOff lets the journal begin at a horizon, and deletes what is before.
 func (e *Local) cutOff(ctx context.Context, run string, h *horizon) error {
-	b := &Batch{Writes: []Write{{[]byte(keyGarbage), []byte{}}}}
+	b := &Batch{Writes: []Write{{Key: []byte(keyGarbage), Value: []byte{}}}}
 	for i := range copies {
-		b.Writes = append(b.Writes, Write{horizonKey(run, i), h.value()})
+		b.Writes = append(b.Writes, Write{Key: horizonKey(run, i), Value: h.value()})
 	}
 	if err := e.commit(ctx, b); err != nil {
 		return err
@@ -164,7 +164,7 @@ type dropper struct {
 
 func (d *dropper) drop(ctx context.Context, keys ...[]byte) error {
 	for _, key := range keys {
-		d.b.Writes = append(d.b.Writes, Write{key, nil})
+		d.b.Writes = append(d.b.Writes, Write{Key: key, Value: nil})
 	}
 	if len(d.b.Writes) < sweepBatch {
 		return nil

@@ -164,7 +164,7 @@ func (e *Local) keepTrust(ctx context.Context, folder string, now *trustRow) err
 	if err != nil {
 		return err
 	}
-	return e.commit(ctx, &Batch{Writes: []Write{{[]byte(prefixTrust + folder), row}}})
+	return e.commit(ctx, &Batch{Writes: []Write{{Key: []byte(prefixTrust + folder), Value: row}}})
 }
 
 // How much of a difference is shown.

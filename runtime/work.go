@@ -158,7 +158,7 @@ func (t *turn) claim(who []string, s Signal) (*Receipt, *Refusal) {
 	c := t.claimOf(st, n)
 	c.Request = question
 	if s.Any && s.Key != "" {
-		t.rows = append(t.rows, Write{[]byte(prefixKey + anyClaim + s.Key), []byte(t.s.ID)})
+		t.rows = append(t.rows, Write{Key: []byte(prefixKey + anyClaim + s.Key), Value: []byte(t.s.ID)})
 	}
 	return &Receipt{Seq: seq, Claim: c}, nil
 }
