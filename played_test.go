@@ -54,8 +54,8 @@ var players = []player{
 	{"lang/vm/testdata/fuzz/FuzzRestore/*", "lang/vm.FuzzRestore", "f.Fuzz("},
 	{"lang/mutate/testdata/fuzz/FuzzFile/*", "lang/mutate.FuzzFile", "f.Fuzz("},
 	{"lang/contract/testdata/*.txt", "lang/contract.TestTranscripts", ""},
-	{"testdata/wire/store-v*/*", "runtime.TestKeptStores", ""},
-	{"testdata/wire/export-v*/*", "runtime.TestKeptExports", ""},
+	{"testdata/wire/store-v*/*", "runtime/engine.TestKeptStores", ""},
+	{"testdata/wire/export-v*/*", "runtime/engine.TestKeptExports", ""},
 	{"runtime/badger/testdata/v4.mem", "runtime/badger.TestKeptLog", ""},
 	{"runtime/filter/testdata/refused.txt", "runtime/filter.TestRefusedFilters", ""},
 }

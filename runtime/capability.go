@@ -1,11 +1,9 @@
 package runtime
 
 import (
-	"context"
 	"slices"
 	"strings"
 
-	"starling/lang/contract"
 	"starling/lang/diagnostic"
 )
 
@@ -84,32 +82,4 @@ func (c Caller) Capabilities() (all Capability) {
 		}
 	}
 	return all
-}
-
-// audienceOf is whom a caller counts as when contracts hide something from people: who works for an attempt is an agent, and so is the bearer of a token that says so.
-func audienceOf(c Caller) contract.Audience {
-	if c.Agent != "" || !c.Local && c.Can&CanSeeHidden != 0 {
-		return contract.Agents
-	}
-	return contract.People
-}
-
-// need refuses a caller who may not do something; doing is how the refusal calls it.
-func need(ctx context.Context, want Capability, doing string) error {
-	if refused := lacking(CallerOf(ctx), want, doing); refused != nil {
-		return refused
-	}
-	return nil
-}
-
-// lacking is the refusal of a caller who may not do something, nil for one who may.
-func lacking(c Caller, want Capability, doing string) *Refusal {
-	if c.May(want) {
-		return nil
-	}
-	r := refuse(ErrDenied, "%s may not %s", orUnknown(c), doing)
-	if c.Name != "" && c.Agent == "" {
-		r.WithHelp("the token needs the capability %s", strings.Join((want&^c.Can).Names(), ", "))
-	}
-	return r
 }

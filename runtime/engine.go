@@ -8,7 +8,7 @@ import (
 	"starling/lang/effect"
 )
 
-// Engine runs scripts and keeps them. The one in this process is [Local]; a client of an owner's socket is an Engine too, and so will be whatever runs
+// Engine runs scripts and keeps them. The one in this process is engine.Local; a client of an owner's socket is an Engine too, and so will be whatever runs
 // them on more than one machine: callers see no difference, and one conformance suite holds for all.
 //
 // Who calls is taken from the context (see [WithCaller]), set by whoever owns the connection and never by an argument. Every refusal is a [*Refusal].

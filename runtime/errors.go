@@ -205,3 +205,6 @@ func AsRefusal(err error) *Refusal {
 	kind, help := ofSystem(err)
 	return &Refusal{Kind: cmp.Or(kind, ErrInternal), Message: err.Error(), Help: help}
 }
+
+// ErrShuttingDown: the engine is closing and takes nothing more.
+var ErrShuttingDown = refuse(ErrOwnerUnreachable, "the owner of the store is shutting down").WithHelp("what was acknowledged is kept: try again in a moment")

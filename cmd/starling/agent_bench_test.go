@@ -20,6 +20,7 @@ import (
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/badger"
+	"starling/runtime/engine"
 )
 
 // BenchmarkAgents measures what Starling adds to an agent, and two hundred programs at once:
@@ -72,7 +73,7 @@ func speakOpenAI(w http.ResponseWriter, r *http.Request) {
 type bench struct {
 	b        *testing.B
 	store    *badger.Store
-	engine   *runtime.Local
+	engine   *engine.Local
 	settings effect.Settings
 	ctx      context.Context
 
@@ -105,7 +106,7 @@ func newBench(b *testing.B, project string) *bench {
 	if x.store, err = badger.Open(filepath.Join(dir, ".starling"), badger.Options{}); err != nil {
 		b.Fatal(err)
 	}
-	if x.engine, err = runtime.Open(x.store, x.timed(environment()), runtime.Options{}); err != nil {
+	if x.engine, err = engine.Open(x.store, x.timed(environment()), engine.Options{}); err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { x.engine.Close() })

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"starling/runtime"
+	"starling/runtime/engine"
 )
 
 // artifactsCommand is the verb artifacts.
@@ -41,7 +42,7 @@ type artifactsDocument struct {
 
 func (c *call) artifacts(ctx context.Context, address, step, out string) error {
 	return c.lookAt(ctx, address, func(s session, r *runtime.Run) error {
-		found, err := runtime.Artifacts(ctx, s, r.ID, step)
+		found, err := engine.Artifacts(ctx, s, r.ID, step)
 		if err == nil && out != "" {
 			err = writeArtifacts(ctx, s, found, out)
 		}

@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 	"unicode"
 
-	"starling/runtime"
+	"starling/runtime/engine"
 	"starling/stdlib/project"
 )
 
@@ -22,7 +22,7 @@ type brought struct {
 }
 
 // bringsOf lists what the runs of an export bring, each once.
-func bringsOf(x *runtime.Exported) []brought {
+func bringsOf(x *engine.Exported) []brought {
 	list := []brought{}
 	for _, r := range x.Runs {
 		s := r.Settings

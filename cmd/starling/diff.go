@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"starling/runtime"
+	"starling/runtime/engine"
 )
 
 // diffCommand is the verb diff.
@@ -30,7 +31,7 @@ func (c *call) diff(ctx context.Context, a, b string) error {
 		return err
 	}
 	defer c.leave(s)
-	d, err := runtime.Compare(ctx, s, a, b)
+	d, err := engine.Compare(ctx, s, a, b)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/badger"
+	"starling/runtime/engine"
 	"starling/runtime/owner"
 	"starling/stdlib/git"
 	"starling/stdlib/process"
@@ -64,7 +65,7 @@ func (c *call) openLocal(dir string) (runtime.Engine, error) {
 	if c.doubt() != "" && (home.Marks || err != nil) {
 		return nil, errors.Join(uncertain(c.doubt(), err), store.Close())
 	}
-	e, err := runtime.Open(store, c.env, runtime.Options{
+	e, err := engine.Open(store, c.env, engine.Options{
 		Log:      c.notice,
 		Clock:    c.clock,
 		Head:     git.Head,
@@ -106,7 +107,7 @@ func openReader(dir string, env *effect.Environment) (runtime.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return runtime.NewReader(store, env, project.Digests), nil
+	return engine.NewReader(store, env, project.Digests), nil
 }
 
 // uncertain refuses to own a store where the project requires what the machine lacks, and where its

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"starling/runtime"
+	"starling/runtime/engine"
 )
 
 // importCommand is the verb import.
@@ -49,7 +50,7 @@ func (c *call) importFile(ctx context.Context, path string, trust bool) error {
 	if err != nil {
 		return usage("", "import: %v", err)
 	}
-	export, err := runtime.ReadExport(file)
+	export, err := engine.ReadExport(file)
 	if err != nil {
 		return err // a store is made for a run, not for a mistake
 	}

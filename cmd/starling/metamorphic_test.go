@@ -15,6 +15,7 @@ import (
 	"starling/cmd/starling/plain"
 	"starling/runtime"
 	"starling/runtime/api"
+	"starling/runtime/engine"
 	"starling/runtime/memory"
 )
 
@@ -67,7 +68,7 @@ type house struct {
 	socket bool // the verbs are clients of the engine's socket
 
 	store  *memory.Store
-	engine *runtime.Local
+	engine *engine.Local
 	end    func() // ends the engine, and returns when all that it had in hand is over
 	server *api.Server
 	client *api.Client
@@ -101,9 +102,9 @@ func (h *house) open(p *telling) {
 
 func (h *house) start(p *telling) {
 	p.t.Helper()
-	var e *runtime.Local
+	var e *engine.Local
 	end := sync.OnceFunc(func() { _ = e.Close() })
-	e, err := runtime.Open(failing{h.store, func() { go end() }}, environment(), runtime.Options{Grace: time.Millisecond})
+	e, err := engine.Open(failing{h.store, func() { go end() }}, environment(), engine.Options{Grace: time.Millisecond})
 	if err != nil {
 		p.t.Fatal(err)
 	}

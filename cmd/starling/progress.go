@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"starling/runtime"
+	"starling/runtime/engine"
 )
 
 // progress writes the events of a run as lines for people: what was asked, what came of it, what the script says. One event is one line at
@@ -88,7 +89,7 @@ func (p *progress) settled(ev runtime.Event) string {
 		took = fmt.Sprintf(" (%v)", spent)
 	}
 	delete(p.asked, ev.Step)
-	end := runtime.Settled(&ev)
+	end := engine.Settled(&ev)
 	line := ev.Step + ": " + orElse(end.Kind, end.Status)
 	if end.Text != "" {
 		line += ": " + end.Text

@@ -9,6 +9,7 @@ import (
 
 	"starling/lang/check"
 	"starling/runtime"
+	"starling/runtime/engine"
 )
 
 // rerunVerb makes a run of another, or moves one to another program.
@@ -210,7 +211,7 @@ func (c *call) replay(ctx context.Context, run string, verify bool) error {
 // differs shows people both sides of a divergence.
 func (c *call) differs(err error) error {
 	r := runtime.AsRefusal(err)
-	var d runtime.Divergence
+	var d engine.Divergence
 	if r.Kind != runtime.ErrDiverged || json.Unmarshal(r.Data, &d) != nil {
 		return err
 	}
@@ -224,7 +225,7 @@ func (c *call) differs(err error) error {
 	return short
 }
 
-func sideLine(s runtime.Saying) string {
+func sideLine(s engine.Saying) string {
 	line := s.What
 	if s.Kind != "" {
 		line += " (" + s.Kind + ")"

@@ -10,6 +10,7 @@ import (
 
 	"starling/lang/vm"
 	"starling/runtime"
+	"starling/runtime/engine"
 	"starling/runtime/memory"
 	"starling/stdlib"
 )
@@ -17,7 +18,7 @@ import (
 // FuzzProtocol: whatever comes over the socket of the owner, the answer is no defect of ours, and the
 // owner goes on answering.
 func FuzzProtocol(f *testing.F) {
-	e, err := runtime.Open(memory.New(), stdlib.Environment(stdlib.Options{Natives: vm.Natives()}), runtime.Options{})
+	e, err := engine.Open(memory.New(), stdlib.Environment(stdlib.Options{Natives: vm.Natives()}), engine.Options{})
 	if err != nil {
 		f.Fatal(err)
 	}

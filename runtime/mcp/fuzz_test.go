@@ -13,6 +13,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/engine"
 	"starling/runtime/mcp"
 	"starling/runtime/tool"
 )
@@ -41,7 +42,7 @@ const lastID = `"the request after all others"`
 // answered is a message, none tells of a defect of ours, and the next request is answered.
 func FuzzLines(f *testing.F) {
 	settings := &effect.Settings{MaxSteps: 20_000, MaxMemory: 16 << 20}
-	s, _ := serverOf(f, func(e runtime.Engine) runtime.Engine { return e }, runtime.Options{
+	s, _ := serverOf(f, func(e runtime.Engine) runtime.Engine { return e }, engine.Options{
 		Project: func() (*effect.Settings, error) { return settings, nil }})
 	for i, t := range tool.Tools() {
 		f.Add(fmt.Sprintf(

@@ -12,6 +12,7 @@ import (
 
 	"starling/lang/vm"
 	"starling/runtime"
+	"starling/runtime/engine"
 	"starling/runtime/mcp"
 	"starling/runtime/memory"
 	"starling/runtime/tool"
@@ -20,7 +21,7 @@ import (
 
 // asking is an engine whose calls are all made by one caller, as a session's are.
 type asking struct {
-	*runtime.Local
+	*engine.Local
 	caller runtime.Caller
 }
 
@@ -68,15 +69,15 @@ func (a asking) Fork(ctx context.Context, r runtime.ForkRequest) (*runtime.Run, 
 }
 
 // host begins a server whose caller is local, and gives the client's ends of the connection.
-func host(t *testing.T) (ends, *runtime.Local) {
+func host(t *testing.T) (ends, *engine.Local) {
 	t.Helper()
 	return hostOf(t, func(e runtime.Engine) runtime.Engine { return e })
 }
 
 // hostOf begins such a server of an engine around that of others.
-func hostOf(t *testing.T, around func(runtime.Engine) runtime.Engine) (ends, *runtime.Local) {
+func hostOf(t *testing.T, around func(runtime.Engine) runtime.Engine) (ends, *engine.Local) {
 	t.Helper()
-	s, e := serverOf(t, around, runtime.Options{})
+	s, e := serverOf(t, around, engine.Options{})
 	here, there := pipes()
 	go s.Run(t.Context(), there.Reader, there.Writer) // ends with the test
 	t.Cleanup(func() { here.Writer.Close() })
@@ -84,12 +85,12 @@ func hostOf(t *testing.T, around func(runtime.Engine) runtime.Engine) (ends, *ru
 }
 
 // serverOf makes a server whose caller is local.
-func serverOf(t testing.TB, around func(runtime.Engine) runtime.Engine, o runtime.Options) (
-	*mcp.Server, *runtime.Local,
+func serverOf(t testing.TB, around func(runtime.Engine) runtime.Engine, o engine.Options) (
+	*mcp.Server, *engine.Local,
 ) {
 	t.Helper()
 	env := stdlib.Environment(stdlib.Options{Natives: vm.Natives()})
-	e, err := runtime.Open(memory.New(), env, o)
+	e, err := engine.Open(memory.New(), env, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,12 +14,13 @@ import (
 	"starling/lang/vm"
 	"starling/runtime"
 	"starling/runtime/badger"
+	"starling/runtime/engine"
 	"starling/stdlib"
 )
 
 // starling is an engine in this process, on the store that every user has.
 type starling struct {
-	engine *runtime.Local
+	engine *engine.Local
 	ctx    context.Context
 	bundle []byte
 }
@@ -47,7 +48,7 @@ func newStarling(t testing.TB) *starling {
 	env := &effect.Environment{Names: names, Handlers: map[string]*effect.Handler{
 		"work": {Perform: func(context.Context, *effect.Attempt) effect.Reply { return effect.Reply{} }},
 	}}
-	engine, err := runtime.Open(store, env, runtime.Options{})
+	engine, err := engine.Open(store, env, engine.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +78,7 @@ func (s *starling) complete(kind string, n int) error {
 	}
 	status := runtime.Status("")
 	err = s.engine.Watch(s.ctx, runtime.WatchRequest{Run: run.ID, Follow: true, After: run.Details.Seq}, func(ev runtime.Event) error {
-		if ev.Type == runtime.RunCompleted.String() {
+		if ev.Type == engine.RunCompleted.String() {
 			status = runtime.Completed
 			return runtime.ErrStopWatch
 		}

@@ -12,6 +12,7 @@ import (
 	"starling/lang/effect"
 	"starling/lang/vm"
 	"starling/runtime"
+	"starling/runtime/engine"
 	"starling/runtime/memory"
 	"starling/runtime/tool"
 	"starling/runtime/web"
@@ -23,7 +24,7 @@ func outsiders(f testing.TB) (http.Handler, string) {
 	env := stdlib.Environment(stdlib.Options{Natives: vm.Natives()})
 	settings := &effect.Settings{ProjectFile: "/starling.toml", MaxSteps: 20_000, MaxMemory: 16 << 20,
 		Project: []byte("[agents.helper]\nbackend = \"inbox\"\n[grants.\"*\"]\nagents = [\"helper\"]\n")}
-	e, err := runtime.Open(memory.New(), env, runtime.Options{
+	e, err := engine.Open(memory.New(), env, engine.Options{
 		Project: func() (*effect.Settings, error) { return settings, nil }})
 	if err != nil {
 		f.Fatal(err)

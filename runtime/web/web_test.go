@@ -20,6 +20,7 @@ import (
 	"starling/lang/effect"
 	"starling/lang/vm"
 	"starling/runtime"
+	"starling/runtime/engine"
 	"starling/runtime/memory"
 	"starling/runtime/tool"
 	"starling/runtime/web"
@@ -29,7 +30,7 @@ import (
 // site is a server with an engine, and what its document says.
 type site struct {
 	t      *testing.T
-	engine *runtime.Local
+	engine *engine.Local
 	url    string
 	doc    *jsonschema.Compiler
 	paths  map[string]map[string]operation
@@ -42,16 +43,16 @@ type operation struct {
 	}
 }
 
-func open(t *testing.T, around func(*runtime.Local) runtime.Engine) *site {
+func open(t *testing.T, around func(*engine.Local) runtime.Engine) *site {
 	t.Helper()
 	return openWith(t, around, func(*web.Options) {})
 }
 
 // openWith opens a site with other options.
-func openWith(t *testing.T, around func(*runtime.Local) runtime.Engine, set func(*web.Options)) *site {
+func openWith(t *testing.T, around func(*engine.Local) runtime.Engine, set func(*web.Options)) *site {
 	t.Helper()
 	env := stdlib.Environment(stdlib.Options{Natives: vm.Natives()})
-	e, err := runtime.Open(memory.New(), env, runtime.Options{Project: func() (*effect.Settings, error) {
+	e, err := engine.Open(memory.New(), env, engine.Options{Project: func() (*effect.Settings, error) {
 		return &effect.Settings{ProjectFile: "/starling.toml", Project: []byte("[agents.helper]\nbackend = \"inbox\"\n[grants.\"*\"]\nagents = [\"helper\"]\n")}, nil
 	}})
 	if err != nil {
@@ -124,7 +125,7 @@ func (s *site) pull(good func(name, token, arguments string) map[string]any, wor
 	}
 }
 
-func itself(e *runtime.Local) runtime.Engine { return e }
+func itself(e *engine.Local) runtime.Engine { return e }
 
 // Who reads the document is told what every operation and every parameter means; a summary fits on a line.
 func TestTheDocumentExplains(t *testing.T) {
@@ -369,7 +370,7 @@ func TestEveryRoute(t *testing.T) {
 
 // refusing is an engine that refuses everything with one kind.
 type refusing struct {
-	*runtime.Local
+	*engine.Local
 	kind *runtime.ErrorKind
 }
 
@@ -380,7 +381,7 @@ func (r refusing) Get(context.Context, string) (*runtime.Run, error) {
 // Whatever an engine may say, the document knows it with its status.
 func TestEveryErrorKind(t *testing.T) {
 	var kind runtime.ErrorKind
-	s := open(t, func(e *runtime.Local) runtime.Engine { return refusing{e, &kind} })
+	s := open(t, func(e *engine.Local) runtime.Engine { return refusing{e, &kind} })
 	token := s.token("any", "all")
 	for _, kind = range runtime.ErrorKinds() {
 		status, fields := s.call("status", token, `{"run": "x"}`)

@@ -19,6 +19,7 @@ import (
 	"starling/lang/effect"
 	"starling/lang/vm"
 	"starling/runtime"
+	"starling/runtime/engine"
 	"starling/runtime/memory"
 )
 
@@ -109,7 +110,7 @@ type stage struct {
 	result   *Result
 
 	mu     sync.Mutex // guards what follows, for the limit on the wall
-	engine *runtime.Local
+	engine *engine.Local
 
 	run   string            // of the test
 	seen  map[string]uint64 // the newest event that was looked at, by run
@@ -141,7 +142,7 @@ func (r *random) Read(p []byte) (int, error) {
 
 // open opens an engine on what the store has.
 func (s *stage) open() error {
-	e, err := runtime.Open(s.store, s.world.environment(), runtime.Options{Grace: 1, Clock: s.clock.Now, After: s.clock.After, Random: s.random})
+	e, err := engine.Open(s.store, s.world.environment(), engine.Options{Grace: 1, Clock: s.clock.Now, After: s.clock.After, Random: s.random})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.engine = e
@@ -277,12 +278,12 @@ func (s *stage) take(ev *runtime.Event) {
 	var data struct{ Kind, Where, Text string }
 	_ = json.Unmarshal(ev.Data, &data) // an engine's own
 	switch ev.Type {
-	case runtime.OutputPrint.String():
+	case engine.OutputPrint.String():
 		s.result.Printed = append(s.result.Printed, data.Text)
-	case runtime.GateOpened.String():
+	case engine.GateOpened.String():
 		s.asked = append(s.asked, ev.Step)
 		s.world.cuts(ev.Step)
-	case runtime.StepRequested.String():
+	case engine.StepRequested.String():
 		if ev.Run == s.run {
 			s.where[ev.Step] = data.Where
 		}
@@ -305,7 +306,7 @@ func (s *stage) stuck(run *runtime.Run) {
 	if len(run.Gates) > 0 {
 		return
 	}
-	steps, _ := runtime.Steps(s.ctx, s.engine, s.run) // of an engine that has just answered
+	steps, _ := engine.Steps(s.ctx, s.engine, s.run) // of an engine that has just answered
 	for _, st := range steps {
 		if st.EndedAt == nil {
 			s.find(s.where[st.Step], "", "the test waits at %q for what never comes", st.Step)

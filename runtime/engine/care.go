@@ -1,0 +1,182 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"starling/runtime"
+	"strings"
+)
+
+var (
+	_, _ runtime.Care   = (*Local)(nil), (*readOnly)(nil)
+	_    runtime.Motion = (*Local)(nil)
+)
+
+// Care looks after the store of this engine.
+func (r *reader) Care(ctx context.Context, c runtime.CareRequest) (*runtime.CareReport, error) {
+	return r.care(ctx, c, r.inspect)
+}
+
+// Care looks after the store of this engine.
+func (e *Local) Care(ctx context.Context, c runtime.CareRequest) (*runtime.CareReport, error) {
+	return e.care(ctx, c, e.tend)
+}
+
+func (r *reader) care(ctx context.Context, c runtime.CareRequest, do func(context.Context, runtime.CareRequest, *runtime.CareReport) error) (*runtime.CareReport, error) {
+	if err := need(ctx, runtime.CanAdmin, "care for the store"); err != nil {
+		return nil, err
+	}
+	info := r.store.Info()
+	out := &runtime.CareReport{Schema: runtime.Schema, Store: info.Path, ID: info.ID, Format: info.Format, Epoch: info.Epoch, Sequence: info.Sequence}
+	err := do(ctx, c, out)
+	if k, ok := r.store.(runtime.Keeper); ok && err == nil {
+		out.Usage, err = k.Usage()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// inspect does what changes nothing.
+func (r *reader) inspect(ctx context.Context, c runtime.CareRequest, out *runtime.CareReport) (err error) {
+	switch c.Task {
+	case runtime.CareGC, runtime.CarePrune, runtime.CareTrim:
+		return errReadOnly
+	case runtime.CareInfo:
+		out.Runs = map[runtime.Status]int{}
+		return scanEach(r.store, prefixRun, func(run string, row []byte, damage error) error {
+			out.Runs[r.summaryFrom(run, row, damage).Status]++
+			return nil
+		})
+	}
+	k, ok := r.store.(runtime.Keeper)
+	switch {
+	case c.Task != runtime.CareCheck && c.Task != runtime.CareBackup:
+		return refuse(runtime.ErrUsage, "got care task %q, want info, check, gc, backup, prune or trim", c.Task)
+	case !ok:
+		return refuse(runtime.ErrUsage, "a store in memory needs no care")
+	case c.Task == runtime.CareCheck:
+		return checkStore(ctx, out, k)
+	case !filepath.IsAbs(c.Path):
+		return refuse(runtime.ErrUsage, "the path of a backup is %q, want an absolute one", c.Path)
+	}
+	out.Backup = c.Path
+	if out.Keys, out.Bytes, err = k.Backup(ctx, c.Path); errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
+		return refuse(runtime.ErrUsage, "%v", err)
+	}
+	return err
+}
+
+// tend does what drops something, too: one thing at a time.
+func (e *Local) tend(ctx context.Context, c runtime.CareRequest, out *runtime.CareReport) error {
+	switch c.Task {
+	case runtime.CareTrim:
+		return e.trimAll(ctx, c, out)
+	case runtime.CarePrune:
+		e.keeping.Lock()
+		defer e.keeping.Unlock()
+		err := e.prune(ctx, c, out)
+		if err == nil && len(out.Pruned) > 0 && !c.DryRun {
+			out.Contents, err = e.sweepIdle(ctx)
+		}
+		if errors.Is(err, runtime.ErrDamaged) { // of another run
+			addProblem(out, "", "contents", err)
+			err = nil
+		}
+		return err
+	case runtime.CareGC:
+		return e.collect(ctx, out)
+	}
+	return e.inspect(ctx, c, out)
+}
+
+// checkStore reads everything: the files, then each value, then what the values mean.
+func checkStore(ctx context.Context, out *runtime.CareReport, k runtime.Keeper) error {
+	if err := k.Verify(ctx); err != nil {
+		addProblem(out, "", "files", err)
+	}
+	var err error
+	out.Checked, err = k.Damaged(ctx, func(key []byte, err error) { addProblem(out, runOf(string(key)), fmt.Sprintf("value of %q", key), err) })
+	if err != nil {
+		return err
+	}
+	checkContents(out, k)
+	return scanEach(k, prefixRun, func(run string, _ []byte, _ error) error { // a row that cannot be read was found before
+		checkRun(out, k, run)
+		return ctx.Err()
+	})
+}
+
+func addProblem(out *runtime.CareReport, run, what string, err error) {
+	out.Problems = append(out.Problems, runtime.Problem{Run: run, What: what, Error: err.Error()})
+}
+
+// runOf is the run that a key belongs to, "" where it is shared.
+func runOf(key string) string {
+	if len(key) < 2+runIDLength || !strings.Contains(prefixRun+prefixJournal+prefixCheckpoint+prefixHorizon+prefixKeyframe+prefixGate+prefixInbox+prefixWork+prefixNotice+prefixKey+prefixRecovery, key[:2]) {
+		return ""
+	}
+	return key[2 : 2+runIDLength]
+}
+
+// checkContents holds contents against their hashes.
+func checkContents(out *runtime.CareReport, k runtime.Keeper) {
+	_ = scanWhole(k, prefixBlob, func(hash string, v []byte) error {
+		if hashOf(v) != hash {
+			addProblem(out, "", "content "+hash, fmt.Errorf("%w: it does not have its hash", runtime.ErrDamaged))
+		}
+		return nil
+	}) // a value that cannot be read was found before
+}
+
+// checkRun reads the journal, the keyframe and the checkpoints of a run.
+func checkRun(out *runtime.CareReport, k runtime.Keeper, run string) {
+	whole := &saved{run: run, state: newState(run)}
+	h, err := whole.readStart(k)
+	if err == nil && h != nil {
+		checkKeyframe(out, k, run, h)
+		err = whole.readKeyframe(k, h)
+	}
+	if err == nil {
+		err = whole.readTail(k)
+	}
+	if err != nil {
+		addProblem(out, run, "journal", err)
+	}
+	if whole.start == nil {
+		return
+	}
+	sv := &saved{run: run, state: newState(run), start: whole.start, begins: whole.begins}
+	all, err := sv.checkpoints(k)
+	at, head, failed := k.Head(run)
+	if head != nil {
+		all = append(all, stored{point: point{seq: at}, body: head})
+	}
+	for _, c := range all {
+		if _, _, err := readCheckpoint(run, c.body); err != nil && c.seq > sv.begins {
+			addProblem(out, run, "checkpoint", fmt.Errorf("%w; the run is rebuilt from its journal", err))
+		}
+	}
+	for _, err := range []error{err, failed} {
+		if err != nil {
+			addProblem(out, run, "checkpoint", err)
+		}
+	}
+}
+
+// checkKeyframe reads both copies.
+func checkKeyframe(out *runtime.CareReport, k runtime.Keeper, run string, h *horizon) {
+	for i := range copies {
+		b, err := h.frame(k, run, i)
+		if err == nil {
+			_, _, err = readCheckpoint(run, b)
+		}
+		if err != nil {
+			addProblem(out, run, "keyframe", err)
+		}
+	}
+}

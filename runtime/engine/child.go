@@ -1,0 +1,219 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"starling/lang"
+	"starling/lang/contract"
+	"starling/lang/effect"
+	"starling/runtime"
+)
+
+// A child run is a run of its own that a step of another started. The step waits natively; the child's end posts its outcome to the parent. Under the step's
+// address stands which run it is, so that looking for it again after a crash finds the one that is there. Its gates are visible from the top under the step's
+// address; it is cancelled with its step.
+
+// maxDepth bounds the nesting of child runs.
+const maxDepth = 8
+
+func childKey(parent string) []byte { return []byte(prefixChild + parent) }
+
+// childOf finds the run that a step started, "" when there is none.
+func (r *reader) childOf(run, step string) string {
+	id, err := r.store.Get(childKey(run + "@" + step))
+	if err != nil {
+		return ""
+	}
+	return string(id)
+}
+
+// hasChildren tells whether a run ever started another.
+func (r *reader) hasChildren(run string) bool {
+	found := false
+	err := scan(r.store, prefixChild+run+"@", func(string, []byte) error {
+		found = true
+		return runtime.ErrStopScan
+	})
+	return found || err != nil
+}
+
+// startChild starts the child of a step, or looks after the one that is there.
+func (e *Local) startChild(run string, h *host, depth int, st *step) {
+	args, _ := st.Args.View()
+	step, settings := st.Step, h.within(st.Tree)
+	if !e.enter() {
+		return // the next owner finds the step and starts the child
+	}
+	go func() {
+		defer e.exit()
+		err := e.runChild(run, step, func() (runtime.StartRequest, error) { return e.childRequest(run, h.program, settings, depth, args) }, depth+1)
+		if err != nil && e.ctx.Err() == nil {
+			e.settleChild(run, step, nil, effect.Errorf(effect.KindRefused, "%s: %v", step, err))
+		}
+	}()
+}
+
+// childRequest is the start of a child run as its step asks for it.
+func (e *Local) childRequest(run string, p *program, settings *effect.Settings, depth int, args effect.View) (runtime.StartRequest, error) {
+	if depth >= maxDepth {
+		return runtime.StartRequest{}, fmt.Errorf("child runs are nested deeper than %d", maxDepth)
+	}
+	inputs, err := childInputs(args)
+	if err != nil {
+		return runtime.StartRequest{}, err
+	}
+	r := runtime.StartRequest{Script: args.Text("script"), Inputs: inputs, Settings: *settings, Env: e.environment(run)}
+	child, ok := p.bundle.Child(r.Script)
+	switch {
+	case !ok && !lang.NamesFile(r.Script):
+		return r, e.defined(&r)
+	case !ok:
+		return r, fmt.Errorf("the script %q is not part of this run's program; name it with a literal, or keep it under a name, with starling define, and run that", r.Script)
+	}
+	r.Bundle = child.Encode()
+	return r, nil
+}
+
+// defined makes a child of the script that is defined as its request says, now: once there is a child it is pinned like any run. It may use what its parent may; one that
+// somebody else has defined, below a script of the project's own, what is granted to its name.
+func (e *Local) defined(r *runtime.StartRequest) error {
+	found, err := e.definitions(r.Script)
+	if err != nil {
+		return err
+	}
+	d := found[0]
+	if d.Foreign && r.Settings.Grant == "" {
+		r.Settings.Grant = d.Name
+	}
+	r.Script = d.Address()
+	r.Bundle, err = e.store.Get([]byte(prefixBlob + d.Bundle))
+	return err
+}
+
+// runChild makes sure that a step has its child run, that the run is carried, and that the parent knows how it stands. It fails where there is no child. One that is there and cannot be carried just now, or cannot be
+// read, decides nothing: it is quarantined, which its parent is told, or whoever finds out is told.
+func (e *Local) runChild(run, step string, request func() (runtime.StartRequest, error), depth int) error {
+	ctx := runtime.WithCaller(e.ctx, runtime.Caller{Name: "run:" + run, Local: true})
+	id, err := e.child(ctx, run+"@"+step, request, depth)
+	if err != nil {
+		return err
+	}
+	if err := e.carryOne(ctx, id, e.environment(run)); err != nil {
+		e.log("run %s, a child of %s@%s: %v", id, run, step, err)
+	}
+	in := &childStarted{step: step}
+	if err := e.send(ctx, run, event{in: in}); err != nil {
+		e.log("run %s: its child %s: %v", run, id, err)
+		return nil
+	}
+	if !in.waits { // the step was withdrawn while its child was being started
+		e.cancelOrphan(run, step, id)
+		return nil
+	}
+	sv, err := readRun(e.store, id, 0)
+	if err != nil {
+		e.log("run %s, a child of %s@%s: %v", id, run, step, err)
+		return nil
+	}
+	e.childChanged(run, step, sv.fold())
+	return nil
+}
+
+// child finds the run of a step, or starts it.
+func (e *Local) child(ctx context.Context, parent string, request func() (runtime.StartRequest, error), depth int) (string, error) {
+	release := e.hold(string(childKey(parent)))
+	defer release()
+	id, err := e.store.Get(childKey(parent))
+	if !errors.Is(err, runtime.ErrNoKey) {
+		return string(id), err
+	}
+	r, err := request()
+	if err != nil {
+		return "", err
+	}
+	return e.create(ctx, r, parent, depth, nil)
+}
+
+// settled waits until the runs above a child, up to the top, have taken what its last commit means for them.
+func (e *Local) settled(ctx context.Context, child, top string) error {
+	for run := child; run != top; {
+		row, err := e.summary(run)
+		if err != nil {
+			return err
+		}
+		parent, _, ok := cutParent(row.Parent)
+		if !ok {
+			return nil
+		}
+		if err := e.send(ctx, parent, event{in: woken{}}); err != nil {
+			return err
+		}
+		run = parent
+	}
+	return nil
+}
+
+// childInputs are what a call of run passes on; none are passed where it leaves them out.
+func childInputs(args effect.View) ([]byte, error) {
+	if !args.Has("inputs") {
+		return nil, nil
+	}
+	return contract.ToJSON(args.Value("inputs"))
+}
+
+// childChanged tells the parent that a child came to rest, moved on or ended. The parent's turn is queued when this returns.
+func (e *Local) childChanged(parent, step string, s *state) {
+	switch s.Status {
+	case runtime.Completed:
+		e.settleChild(parent, step, s.Output, nil)
+	case runtime.Cancelled:
+		e.settleChild(parent, step, nil, effect.Errorf(effect.KindChild, "%s: child run %s was %s", step, s.ID, s.Err.Message))
+	case runtime.Failed:
+		e.settleChild(parent, step, nil, childFailure(step, s))
+	default:
+		e.post(parent, event{in: &childChanged{step, s.ID}})
+	}
+}
+
+// childFailure is the error of a step whose child run has failed. Where that one failed because of a child of its own, the deepest is told of, at its address from here.
+func childFailure(step string, child *state) *effect.Error {
+	failed := effect.Errorf(effect.KindChild, "%s: child run %s failed: %s", step, child.ID, child.Err.Message)
+	if child.Err.Kind == effect.KindChild {
+		failed.Message = step + "/" + child.Err.Message
+	}
+	failed.Backtrace = child.Err.Backtrace
+	return failed
+}
+
+// childStatusChanged notes whether a child run is in motion now: of several reports the last one counts, whichever comes last.
+func (t *turn) childStatusChanged(step, child string) {
+	status, err := t.host.world.status(child)
+	if err != nil || t.s.children[step] == nil {
+		return
+	}
+	if t.host.kids == nil {
+		t.host.kids = map[string]bool{}
+	}
+	t.host.kids[step] = status != runtime.Suspended
+}
+
+// childMoves tells whether a child run is in motion. One of which nothing is known yet is about to be started or, in a run that rests, rests with it.
+func (t *turn) childMoves() bool {
+	for step := range t.s.children {
+		moves, known := t.host.kids[step]
+		if moves || !known && t.s.Status != runtime.Suspended {
+			return true
+		}
+	}
+	return false
+}
+
+// settleChild settles a step with what its child run came to. Where nothing can be settled now, the child is looked at again when the run goes on.
+func (e *Local) settleChild(parent, step string, out effect.Payload, failed *effect.Error) {
+	e.post(parent, event{in: &childEnded{step, out, failed}, done: func(err error) {
+		if err != nil && e.ctx.Err() == nil {
+			e.log("run %s: the outcome of its child at %s: %v", parent, step, err)
+		}
+	}})
+}

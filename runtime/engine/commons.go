@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"starling/runtime"
+)
+
+// sharedRows are the commons of a store.
+type sharedRows struct {
+	reader *reader
+	turn   chan struct{} // holds one: whoever has put it in holds the commons
+	heads  heads         // used by whoever holds them
+}
+
+// enter is lock, unless the context ends first.
+func (x *sharedRows) enter(ctx context.Context) error {
+	select {
+	case x.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (x *sharedRows) lock()   { x.turn <- struct{}{} }
+func (x *sharedRows) unlock() { <-x.turn }
+
+func (x *sharedRows) get(key []byte) ([]byte, error) { return x.reader.store.Get(key) }
+
+func (x *sharedRows) scan(prefix string, fn func(key string, row []byte) error) error {
+	return scan(x.reader.store, prefix, fn)
+}
+
+func (x *sharedRows) items(queue string, fn func(id uint64, row []byte) error) error {
+	return x.heads.scan(x.reader.store, queue, fn)
+}
+
+func (x *sharedRows) returned(queue string, id uint64) { x.heads.lower(queue, id) }
+
+func (x *sharedRows) ended(run string) bool { return x.reader.ended(run) }
+
+// ended tells whether a run has ended; one that was removed had ended before.
+func (r *reader) ended(run string) bool {
+	row, err := r.summary(run)
+	if refused := (*runtime.Refusal)(nil); errors.As(err, &refused) {
+		return true
+	}
+	return err == nil && row.Status.Ended()
+}
+
+// heads knows of queues the number below which they have no item. The store passes over each item that
+// was dropped until it merges its files, so that a queue through which 100,000 have gone would cost
+// more with each: who looks for the oldest begins here. It is a guess that is never too high, kept in
+// memory only, and is used by whoever holds the commons: what is read then is all there is.
+type heads struct{ least map[string]uint64 }
+
+// knownHeads bounds the memory that it takes.
+const knownHeads = 1000
+
+// scan calls fn with the items of a queue, the oldest first, and learns where they begin.
+func (h *heads) scan(s runtime.Store, queue string, fn func(id uint64, row []byte) error) error {
+	from := itemKey(prefixQueue, queue, h.least[queue])
+	begins := uint64(0)
+	err := s.Scan(from, afterPrefix([]byte(prefixQueue+queue+"/")), func(key, row []byte) error {
+		id := binary.BigEndian.Uint64(key[len(key)-8:])
+		if begins == 0 {
+			begins = id
+		}
+		return fn(id, row)
+	})
+	if begins == 0 && err == nil {
+		begins, err = numberAt(s.Get, []byte(prefixQueue+queue)) // no later one has this number
+	}
+	if err == nil && begins > 0 {
+		h.learn(queue, begins)
+	}
+	return err
+}
+
+func (h *heads) learn(queue string, begins uint64) {
+	if h.least == nil || len(h.least) >= knownHeads {
+		h.least = map[string]uint64{}
+	}
+	h.least[queue] = begins
+}
+
+// lower tells of an item that comes back into its queue.
+func (h *heads) lower(queue string, id uint64) {
+	if h.least[queue] > id {
+		h.least[queue] = id
+	}
+}

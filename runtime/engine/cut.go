@@ -1,0 +1,126 @@
+package engine
+
+import (
+	"slices"
+	"starling/lang/diagnostic"
+	"starling/lang/effect"
+	"starling/runtime"
+	"strings"
+	"time"
+)
+
+// A journal is cut before the request of a step: what stands before it comes along into a new run, what stands behind it has not happened there. A journal is one
+// order of all that happened, so a cut goes through all branches at once: what another branch had done by then stays done, what it did later is done again.
+//
+// What comes along is what the machine is a function of, byte for byte. What the runtime had going for steps that were open at the cut does not: their attempts belong
+// to the other run, their outcomes are not known here, and they are performed under keys of their own. Timers and deadlines that were running go on with the time that
+// they had left.
+
+// cut is the part of a journal before a step.
+type cut struct {
+	records  []Record
+	at       uint64 // sequence number of the step's request
+	step     string
+	request  effect.View
+	deadline time.Time // of the whole run, as far as it was running
+}
+
+// cutAt cuts a journal before a step.
+func cutAt(run string, journal []Record, address string, now time.Time) (*cut, error) {
+	i, err := findStep(run, journal, address)
+	if err != nil {
+		return nil, err
+	}
+	r := &journal[i]
+	s := newState(run)
+	for j := range journal[:i] {
+		s.apply(&journal[j])
+	}
+	c := &cut{at: r.Seq, step: r.Step, request: r.view()}
+	move := now.Sub(r.Time)
+	if tm := s.timers.byID[timerID(timerDeadline, "")]; tm != nil {
+		c.deadline = tm.Due.Add(move)
+	}
+	for j := range journal[:i] {
+		if rec := journal[j]; !s.drops(&rec) {
+			rec.Data = s.shifted(&rec, move)
+			c.records = append(c.records, rec)
+		}
+	}
+	return c, nil
+}
+
+// findStep finds the request that an address means: the whole address of a step, or a suffix of one that is not ambiguous.
+func findStep(run string, journal []Record, address string) (int, error) {
+	address = strings.TrimSuffix(address, "#1")
+	found, fits, names := -1, []string{}, []string{}
+	for i := range journal {
+		r := &journal[i]
+		if r.Type == StepAnswered && r.Step == address {
+			return 0, refuse(runtime.ErrUnknownStep, "step %q of run %s (%s) is answered by the run itself", address, run, r.view().Text("kind")).
+				WithHelp("name a step that asks the world: starling steps %s", run).WithCall("name a step that asks the world: " + statusLists)
+		}
+		if r.Type != StepRequested {
+			continue
+		}
+		names = append(names, r.Step)
+		switch {
+		case r.Step == address:
+			return i, nil
+		case strings.HasSuffix(r.Step, "/"+address):
+			found, fits = i, append(fits, r.Step)
+		}
+	}
+	switch {
+	case len(fits) == 1:
+		return found, nil
+	case len(fits) > 1:
+		return 0, refuse(runtime.ErrAmbiguous, "step %q of run %s is ambiguous: it matches %s", address, run, strings.Join(fits, ", ")).WithHelp("give more of the address").WithData(fits)
+	}
+	return 0, unknownStep(run, address, names)
+}
+
+// unknownStep refuses the address of a step; names are the steps there are.
+func unknownStep(run, address string, names []string) *runtime.Refusal {
+	near := diagnostic.DidYouMean(address, names)
+	return refuse(runtime.ErrUnknownStep, "run %s has no step %q", run, address).WithHelp("%s", orText(near, "list them with: starling steps "+run)).WithCall("%s", orText(near, statusLists))
+}
+
+func orText(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
+// drops tells whether a record of a journal that was cut where the state is has no place behind the cut.
+func (s *state) drops(r *Record) bool {
+	switch r.Type {
+	case AttemptStarted, AttemptEnded, AttemptRefused, AttemptSkipped, WorkOffered:
+		return s.Steps[r.Step] != nil
+	case TimerSet, TimerFired:
+		return s.Steps[r.Step] != nil && slices.Contains(attemptPurposes[:], r.view().Text("purpose"))
+	case GateOpened, GateEscalated, SignalAccepted, SignalRefused:
+		return strings.HasPrefix(r.Step, "!") && s.Gates[r.Step] != nil
+	case StepRecalled:
+		return true
+	}
+	return false
+}
+
+// shifted is the data of a record in which the time of something that is still running is later by so much.
+func (s *state) shifted(r *Record, by time.Duration) effect.Payload {
+	field := map[RecordType]string{TimerSet: "due", GateOpened: "deadline"}[r.Type]
+	v := r.view()
+	at := timeOf(v, field)
+	running := r.Type == TimerSet && s.timers.byID[timerID(v.Text("purpose"), r.Step)] != nil || r.Type == GateOpened && s.Gates[r.Step] != nil
+	if field == "" || at.IsZero() || !running {
+		return r.Data
+	}
+	var o effect.Object
+	p, err := with(r.Data, o.Int(field, micros(at.Add(by))).Payload())
+	if err != nil {
+		return r.Data
+	}
+	return p
+}

@@ -1,0 +1,274 @@
+package engine
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"starling/lang/contract"
+	"starling/lang/effect"
+	"starling/runtime"
+	"strings"
+	"time"
+
+	"go.starlark.net/starlark"
+)
+
+// Every decision of every run is an entry of the index (index.go): its key says when, in which run
+// and at which gate, its value is the record, cut short, so that a list reads nothing else of the
+// journal. It is written with the commit that has the record. Entries that an older build has not
+// written are made from the rows of closed gates, of which a gate has one: where such a build had
+// the same question of the runtime decided several times, only the last decision is found so.
+
+var _, _ runtime.Decisions = (*Local)(nil), (*readOnly)(nil)
+
+// manyDecisions is the most that a page has.
+const manyDecisions = 1000
+
+// maxDecidedData and maxReason bound what an entry has of a decision that is longer, in bytes.
+const (
+	maxDecidedData = 4 << 10
+	maxReason      = 1 << 10
+)
+
+// decidedKey is the entry of a decision, the newest first.
+func decidedKey(at time.Time, run, gate string) []byte {
+	return append(countedDown(at), run+"/"+gate...)
+}
+
+// countedDown begins the keys of decisions of a time. There are none of before 1970.
+func countedDown(at time.Time) []byte {
+	return binary.BigEndian.AppendUint64([]byte(prefixDecided), ^uint64(max(0, at.UnixMicro())))
+}
+
+// closed are the row of a gate that a record has closed, and the entry of its decision.
+func closed(run string, r *Record) []runtime.Write {
+	if r.view().Flag("bare") {
+		return nil
+	}
+	rows := []runtime.Write{{Key: []byte(prefixGate + run + "/" + r.Step), Value: appendRecord(nil, r)}}
+	if r.Type == GateDecided {
+		rows = append(rows, decidedEntry(run, r))
+	}
+	return rows
+}
+
+func decidedEntry(run string, r *Record) runtime.Write {
+	return runtime.Write{Key: decidedKey(r.Time, run, r.Step), Value: appendRecord(nil, r.short())}
+}
+
+// short is the record of a decision as lists have it. Of one that is long the payload is left out,
+// but for its size, and so is the end of the reason.
+func (r *Record) short() *Record {
+	v := r.view()
+	said, ok := v.Value("decision").(*effect.Record)
+	if len(r.Data) <= maxDecidedData || !ok {
+		return r
+	}
+	fields := make([]starlark.Value, len(effect.DecisionType.Fields))
+	for i, name := range effect.DecisionType.Fields {
+		fields[i] = said.Field(name)
+		switch name {
+		case "payload":
+			fields[i] = starlark.None
+		case "reason":
+			text, _ := starlark.AsString(fields[i])
+			if len(text) > maxReason {
+				fields[i] = starlark.String(strings.ToValidUTF8(text[:maxReason], "") + "…")
+			}
+		}
+	}
+	var b effect.Object
+	cut := *r
+	cut.Data = b.Raw("decision", effect.MustEncode(effect.NewRecord(effect.DecisionType, fields...))).
+		Texts("who", v.Texts("who")).Texts("voters", v.Texts("voters")).Flag("hidden", v.Flag("hidden")).Flag("imported", v.Flag("imported")).
+		Int("data_bytes", int64(len(jsonOf(said.Field("payload"))))).Payload()
+	return &cut
+}
+
+// Decisions lists how gates were decided.
+func (r *reader) Decisions(ctx context.Context, q runtime.DecisionQuery) (*runtime.DecisionPage, error) {
+	if err := need(ctx, runtime.CanRead, "see decisions"); err != nil {
+		return nil, err
+	}
+	if q.Limit < 0 {
+		return nil, refuse(runtime.ErrUsage, "got the limit %d, want 0 or more", q.Limit)
+	}
+	from, end, err := decisionBounds(&q)
+	if err != nil {
+		return nil, err
+	}
+	read, err := r.decided(q, end)
+	if err != nil {
+		return nil, err
+	}
+	limit := min(cmp.Or(q.Limit, manyDecisions), manyDecisions)
+	to := audienceOf(runtime.CallerOf(ctx))
+	out, runs := &runtime.DecisionPage{Schema: runtime.Schema, Decisions: []runtime.Decision{}}, r.tops()
+	at, err := turnPage(limit, prefixDecided, from, read, func(order string, v []byte) (bool, error) {
+		d, ok := runs.decision(order, v, to)
+		if ok {
+			out.Decisions = append(out.Decisions, d)
+		}
+		return ok, nil
+	})
+	out.Decisions = out.Decisions[:min(limit, len(out.Decisions))]
+	out.Next = at.next
+	if q.Cursors {
+		out.Cursors = at.cursors
+	}
+	return out, err
+}
+
+// decisionBounds are the keys between which a page lies.
+func decisionBounds(q *runtime.DecisionQuery) (from, to []byte, err error) {
+	from, err = behind(prefixDecided, q.After)
+	to = afterPrefix([]byte(prefixDecided))
+	if !q.Until.IsZero() && bytes.Compare(from, countedDown(q.Until)) < 0 {
+		from = countedDown(q.Until)
+	}
+	if !q.Since.IsZero() {
+		to = afterPrefix(countedDown(q.Since))
+	}
+	return from, to, err
+}
+
+// reading gives some entries of an index from a key on.
+type reading func(from []byte) ([]indexEntry, error)
+
+// decided reads the entries of a query. Those of one run come from its journal, so that what others
+// have decided meanwhile costs nothing; where there is no index, all are made of other rows.
+func (r *reader) decided(q runtime.DecisionQuery, to []byte) (reading, error) {
+	var list []indexEntry
+	add := func(w runtime.Write) error {
+		if bytes.Compare(w.Key, to) < 0 {
+			list = append(list, indexEntry{w.Key, w.Value})
+		}
+		return nil
+	}
+	var err error
+	switch {
+	case q.Run != "":
+		var run string
+		if run, err = r.resolveRun(q.Run); err == nil {
+			err = r.decidedIn(run, add)
+		}
+	case r.lists.good:
+		return func(from []byte) ([]indexEntry, error) { return r.entries(from, to) }, nil
+	default:
+		err = r.decidedBefore(add)
+	}
+	slices.SortFunc(list, func(a, b indexEntry) int { return bytes.Compare(a.key, b.key) })
+	return func(from []byte) ([]indexEntry, error) {
+		i, _ := slices.BinarySearchFunc(list, from, func(e indexEntry, key []byte) int { return bytes.Compare(e.key, key) })
+		return list[i:], nil
+	}, err
+}
+
+// decidedIn makes the entries of a run and of those that it has started from their journals.
+func (r *reader) decidedIn(run string, add func(runtime.Write) error) error {
+	err := r.kept(run, func(rec *Record) error {
+		if rec.Type != GateDecided {
+			return nil
+		}
+		return add(decidedEntry(run, rec))
+	})
+	if err != nil {
+		return err
+	}
+	kids, err := r.childrenOf(run)
+	for _, k := range kids {
+		if err == nil {
+			err = r.decidedIn(k.id, add)
+		}
+	}
+	return err
+}
+
+// decidedBefore makes the entries of all runs from the rows of their gates.
+func (r *reader) decidedBefore(add func(runtime.Write) error) error {
+	return scanWhole(r.store, prefixGate, func(key string, v []byte) error {
+		run, _, _ := strings.Cut(key, "/")
+		return eachRecord(v, func(rec *Record) error {
+			if rec.Type != GateDecided {
+				return nil
+			}
+			return add(decidedEntry(run, rec))
+		})
+	})
+}
+
+// reindexDecisions removes the entries of runs that are gone, and adds those that are not there. What
+// is there stays: a gate's row knows its last decision only.
+func (r *reader) reindexDecisions(add func(runtime.Write) error) error {
+	err := scanEach(r.store, prefixDecided, func(rest string, _ []byte, _ error) error {
+		run, _, _ := strings.Cut(rest[8:], "/")
+		if _, err := r.store.Get(runKey(run)); errors.Is(err, runtime.ErrNoKey) {
+			return add(runtime.Write{Key: []byte(prefixDecided + rest), Value: nil})
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return r.decidedBefore(func(w runtime.Write) error {
+		_, err := r.store.Get(w.Key)
+		if errors.Is(err, runtime.ErrNoKey) || errors.Is(err, runtime.ErrDamaged) {
+			return add(w)
+		}
+		return err
+	})
+}
+
+// unlistDecisions drops the entries of a run: those of its gates' rows and, as far as it can be read,
+// of its journal.
+func (r *reader) unlistDecisions(run string, d *dropper) error {
+	drop := func(rec *Record) error {
+		if rec.Type != GateDecided {
+			return nil
+		}
+		return d.drop(context.Background(), decidedKey(rec.Time, run, rec.Step))
+	}
+	err := scanWhole(r.store, prefixGate+run+"/", func(_ string, v []byte) error { return eachRecord(v, drop) })
+	if err != nil {
+		return err
+	}
+	return scanWhole(r.store, prefixJournal+run, func(_ string, v []byte) error {
+		records, _ := unseal(v, 1) // damaged or not, the run goes
+		for i := range records {
+			if err := drop(&records[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// decision makes a document of an entry; it is none where the run is gone. An entry that cannot be
+// read is made again from the journal.
+func (t *tops) decision(order string, v []byte, to contract.Audience) (d runtime.Decision, ok bool) {
+	run, gate, _ := strings.Cut(order[8:], "/")
+	own := t.row(run)
+	if own.Status == "" {
+		return d, false
+	}
+	take := func(rec *Record) error {
+		if rec.Type == GateDecided && string(decidedKey(rec.Time, run, rec.Step)) == prefixDecided+order {
+			d.Decided = decidedOf(rec.short(), to)
+		}
+		return nil
+	}
+	if _ = eachRecord(v, take); d.At.IsZero() {
+		_ = t.r.kept(run, take) // where it cannot be read either, the run is listed as damaged
+	}
+	if d.At.IsZero() {
+		return d, false
+	}
+	d.Copied = d.At.Before(own.StartedAt) // whoever makes a run of another does so after what it has
+	top, address := t.of(run, gate)
+	d.Run, d.Script, d.StartedBy = top.ID, top.Script, top.StartedBy
+	d.Gate, d.Address = address, top.ID+"/"+address
+	return d, true
+}

@@ -1,0 +1,108 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"starling/lang/effect"
+	"starling/runtime"
+)
+
+// Keyframes makes a keyframe of a run at every stride-th commit but the last, reads it, and goes on from it to the end of the journal. What comes of it, state and machine, must be what comes
+// of the whole journal. Nothing is dropped.
+func (e *Local) Keyframes(ctx context.Context, run string, stride int) (made int, err error) {
+	whole, err := readRun(e.store, run, 99)
+	if err != nil || len(whole.tail) == 0 {
+		return 0, err
+	}
+	start, records := whole.start, whole.tail
+	h, err := e.hostOf(whole)
+	if err != nil {
+		return 0, err
+	}
+	want, err := e.written(h, whole)
+	if err != nil {
+		return 0, fmt.Errorf("the whole journal: %w", err)
+	}
+	copied := uint64(0)
+	if l := whole.state.Lineage; l != nil {
+		copied = l.Copied
+	}
+	var ends []uint64
+	err = e.commits(run, 0, func(_ []byte, records []Record) error {
+		ends = append(ends, records[len(records)-1].Seq)
+		if slices.ContainsFunc(records, func(r Record) bool { return r.ends() }) {
+			return runtime.ErrStopScan // what comes behind it are refusals
+		}
+		return nil
+	})
+	for i := stride - 1; i < len(ends)-1 && err == nil; i += stride {
+		at := ends[i]
+		if at <= copied {
+			continue
+		}
+		var frame *horizon
+		if frame, err = e.keyframe(ctx, run, at); err != nil {
+			return made, fmt.Errorf("a keyframe at record %d: %w", at, err)
+		}
+		sv := &saved{run: run, state: newState(run), start: start, begins: at, tail: records[at:]}
+		if err = sv.readKeyframe(e.store, frame); err != nil {
+			return made, err
+		}
+		var got []byte
+		if got, err = e.written(h, sv); err == nil && !bytes.Equal(got, want) {
+			err = fmt.Errorf("what comes of it is not what comes of the whole journal:\ngot  %.2000q\nwant %.2000q", got, want)
+		}
+		if err != nil {
+			return made, fmt.Errorf("from the keyframe at record %d: %w", at, err)
+		}
+		made++
+	}
+	return made, err
+}
+
+// Reindex makes the index anew, as an owner does that does not find it good.
+func (e *Local) Reindex() error { return e.rebuildIndex(false) }
+
+// written is what a run comes to, written down.
+func (e *Local) written(h *host, sv *saved) ([]byte, error) {
+	sv.now = e.now()
+	m, _, err := h.rebuild(sv)
+	if err != nil {
+		return nil, err
+	}
+	if sv.state.Status.Ended() {
+		return sv.state.summary(), nil
+	}
+	c, err := e.checkpoint(sv.state, m, nil)
+	if err != nil {
+		return nil, err
+	}
+	return c.bytes, nil
+}
+
+// Forge changes the journals of an export, that of the run that was exported first, and seals it.
+func Forge(file []byte, change func(run int, records []Record) []Record) ([]byte, error) {
+	in, err := readExport(file)
+	if err != nil {
+		return nil, err
+	}
+	var b effect.Object
+	header := b.Text("store", in.store).Payload()
+	forged := section(append([]byte(exportMagic), exportFormat), sectionHeader, header)
+	for _, content := range in.blobs {
+		forged = section(forged, sectionBlob, content)
+	}
+	for i, r := range in.runs {
+		var b effect.Object
+		forged = section(forged, sectionRun, b.Text("id", r.id).Text("parent", r.parent).Payload())
+		r.records = number(change(i, r.records))
+		for _, value := range r.adopted.journal() {
+			forged = section(forged, sectionJournal, value.Value)
+		}
+	}
+	sum := sha256.Sum256(forged)
+	return section(forged, sectionEnd, sum[:]), nil
+}

@@ -1,0 +1,214 @@
+package engine
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"starling/lang/effect"
+	"starling/runtime"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// The rows of the index let a page of a list cost what the page has, whatever lies beside it: the
+// runs that have not ended, the open gates, and the decisions, each in the order of their lists.
+// They follow from other rows and are made again from those. A build that does not know them leaves
+// them behind as they are. So the mark says which owner has kept them, by its epoch: the next one
+// finds them good if that was the owner right before it. It is written with an owner's first commit.
+// An entry may be left of what is not there any more, so a list looks at the row that it leads to;
+// none is ever missing.
+
+// indexForm is the form of the index. It moves when the rows change their meaning. The form before
+// had no decisions.
+const (
+	indexForm      = 2
+	indexUndecided = 1
+)
+
+// lists is what an engine knows of its store's index.
+type lists struct {
+	good     bool        // it can be read
+	unmarked atomic.Bool // the mark is not written yet
+	cleaning atomic.Int32
+}
+
+// liveKey is the entry of a run that has not ended, the newest first.
+func liveKey(started time.Time, run string) []byte {
+	return append(binary.BigEndian.AppendUint64([]byte(prefixLive), ^uint64(started.UnixMicro())), run...)
+}
+
+// openKey is the entry of an open gate, the oldest first. Its value is whom the gate asks.
+func openKey(opened time.Time, run, gate string) []byte {
+	return append(appendMicros([]byte(prefixOpen), opened), run+"/"+gate...)
+}
+
+// listed is the entry of a gate, whose record or row has what it asks.
+func listed(run string, r *Record, v effect.View) runtime.Write {
+	now := gate{Level: int(v.Int("level"))}
+	return runtime.Write{Key: openKey(r.Time, run, r.Step), Value: []byte(now.target(v.Sub("args")))}
+}
+
+// indexMark is the value of the mark of an owner.
+func indexMark(epoch uint64) []byte { return binary.BigEndian.AppendUint64([]byte{indexForm}, epoch) }
+
+// indexKept is the form of the index as the owner with an epoch has kept it, 0 where it has not.
+func indexKept(s runtime.Store, epoch uint64) (form byte, err error) {
+	v, err := s.Get([]byte(keyIndex))
+	if errors.Is(err, runtime.ErrNoKey) || errors.Is(err, runtime.ErrDamaged) {
+		return 0, nil
+	}
+	if err == nil && len(v) == 9 && binary.BigEndian.Uint64(v[1:]) == epoch {
+		form = v[0]
+	}
+	return form, err
+}
+
+// reindex has an owner find the index good, or make it anew.
+func (r *reader) reindex() error {
+	form, err := indexKept(r.store, r.store.Info().Epoch-1)
+	if err == nil && form != indexForm {
+		err = r.rebuildIndex(form == indexUndecided)
+	}
+	r.lists.good = err == nil
+	r.lists.unmarked.Store(true)
+	return err
+}
+
+// rebuildIndex makes the index of the rows that it follows from, or only that of decisions.
+func (r *reader) rebuildIndex(undecided bool) (err error) {
+	b := new(runtime.Batch)
+	add := func(w runtime.Write) error {
+		if b.Writes = append(b.Writes, w); len(b.Writes) < sweepBatch {
+			return nil
+		}
+		full := b
+		b = new(runtime.Batch)
+		return r.commit(context.Background(), full)
+	}
+	if !undecided {
+		err = r.relist(add)
+	}
+	if err == nil {
+		err = r.reindexDecisions(add)
+	}
+	if err == nil && len(b.Writes) > 0 {
+		err = r.commit(context.Background(), b)
+	}
+	return err
+}
+
+// relist makes the entries of runs that have not ended, and of open gates.
+func (r *reader) relist(add func(runtime.Write) error) error {
+	for _, prefix := range []string{prefixLive, prefixOpen} {
+		if err := r.sweepPrefix(prefix); err != nil {
+			return err
+		}
+	}
+	err := scanEach(r.store, prefixRun, func(run string, row []byte, damage error) error {
+		s := r.summaryFrom(run, row, damage)
+		if s.Status.Ended() {
+			return nil
+		}
+		return add(runtime.Write{Key: liveKey(s.StartedAt, run), Value: []byte{}})
+	})
+	if err != nil {
+		return err
+	}
+	return scanEach(r.store, prefixInbox, func(key string, v []byte, damage error) error {
+		run, name, _ := strings.Cut(key, "/")
+		opened, data := r.opened(run, name, v, damage)
+		if opened.IsZero() {
+			return nil // the run cannot be read: it is listed as damaged
+		}
+		return add(listed(run, &Record{Time: opened, Step: name}, data))
+	})
+}
+
+// mark adds the mark to a commit, if it is the first of this owner.
+func (l *lists) mark(b *runtime.Batch, epoch uint64) (marked bool) {
+	if !l.good || b.Lazy || l.cleaning.Load() > 0 || !l.unmarked.CompareAndSwap(true, false) {
+		return false
+	}
+	b.Writes = append(b.Writes, runtime.Write{Key: []byte(keyIndex), Value: indexMark(epoch)})
+	return true
+}
+
+// shutGate is a gate that a turn has closed.
+type shutGate struct {
+	name string
+	*gate
+}
+
+// maxShut is how many gates a turn closes with their entries in the index. To close thousands, as a
+// cancel may, is one commit, which has no room for these: they are removed behind it.
+const maxShut = 1000
+
+// unlisted is what the gates that a turn has closed, and its end, change in the index.
+func (t *turn) unlisted() {
+	entries := make([]runtime.Write, 0, len(t.shut))
+	for _, g := range t.shut {
+		entries = append(entries, runtime.Write{Key: openKey(g.OpenedAt, t.s.ID, g.name), Value: nil})
+	}
+	if len(t.shut) <= maxShut {
+		t.rows = append(t.rows, entries...)
+	} else {
+		t.later = entries
+		t.rows = append(t.rows, runtime.Write{Key: []byte(keyIndex), Value: nil}) // a crash has the next owner make it anew
+	}
+	if t.s.Status.Ended() && !t.had.status.Ended() {
+		t.rows = append(t.rows, runtime.Write{Key: liveKey(t.s.Started, t.s.ID), Value: nil})
+	}
+}
+
+// clean removes entries of the index behind a commit; err is what became of that.
+func (e *Local) clean(writes []runtime.Write, err error) {
+	if len(writes) == 0 {
+		return
+	}
+	for len(writes) > 0 && err == nil {
+		n := min(sweepBatch, len(writes))
+		err = e.commit(context.Background(), &runtime.Batch{Writes: writes[:n:n]})
+		writes = writes[n:]
+	}
+	e.lists.cleaning.Add(-1)
+	if err == nil {
+		e.lists.unmarked.Store(true)
+	}
+}
+
+// A cursor says behind which entry of an index a page begins: it is the entry's key without the
+// prefix,
+// in letters that no shell reads.
+
+func cursorOf(order []byte) string { return base64.RawURLEncoding.EncodeToString(order) }
+
+// behind is the first key of an index behind a cursor, "" for its beginning.
+func behind(prefix, cursor string) ([]byte, error) {
+	if cursor == "" {
+		return []byte(prefix), nil
+	}
+	order, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil || len(order) < 8 || len(order) > runtime.MaxKey {
+		return nil, badCursor(cursor)
+	}
+	return append(append([]byte(prefix), order...), 0), nil
+}
+
+func badCursor(cursor string) error {
+	return refuse(runtime.ErrUsage, "got the cursor %q, want the one that the page before has given", cursor)
+}
+
+// unlist takes the open gates and the decisions of a run that is forgotten out of the index.
+func (r *reader) unlist(run string, d *dropper) error {
+	err := scanWhole(r.store, prefixInbox+run+"/", func(gate string, v []byte) error {
+		return eachRecord(v, func(rec *Record) error {
+			return d.drop(context.Background(), openKey(rec.Time, run, gate))
+		})
+	})
+	if err != nil {
+		return err
+	}
+	return r.unlistDecisions(run, d)
+}

@@ -1,0 +1,137 @@
+package engine
+
+import (
+	"starling/lang/effect"
+	"starling/runtime"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A daily budget of a project bounds what all runs of the store spend on a day together. Each run folds
+// its own part from its journal, as it does for its other ceilings, and the commit that changes the part
+// writes it as a row of its own, so that the sum over all runs is known without loading them.
+
+// ledger is what the runs of a store have spent under daily budgets, as of the newest commit of each.
+type ledger struct {
+	store runtime.Store
+
+	mu    sync.Mutex                          // guards what follows
+	spent map[string]map[string]runtime.Usage // by the key of a budget and a day, then by run; nil until it is read
+	total map[string]runtime.Usage            // by that key
+}
+
+const ledgerDays = 2 // are kept: those that a run may still count in
+
+// ledgerKey is the row of what a run has spent under a key of a budget and a day.
+func ledgerKey(key, run string) []byte {
+	budget, day := cutDay(key)
+	return []byte(prefixSpent + day + "/" + budget + "/" + run)
+}
+
+// cutDay takes the key of a daily budget apart, "" and "" for another.
+func cutDay(key string) (budget, day string) {
+	budget, day, daily := strings.Cut(key, "/")
+	if budget, of := strings.CutPrefix(budget, effect.ProjectBudget); daily && of {
+		return budget, day
+	}
+	return "", ""
+}
+
+// others tells what runs have spent under a key of a budget and a day, except for one of them.
+func (l *ledger) others(key, run string) runtime.Usage {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.read()
+	return minusUsage(l.total[key], l.spent[key][run])
+}
+
+// rows lists what a commit of a run changes, and drops days that are long over.
+func (l *ledger) rows(run string, spent map[string]runtime.Usage) (writes []runtime.Write) {
+	if len(spent) == 0 {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.read()
+	for key, u := range spent {
+		if l.spent[key][run] != u {
+			_, day := cutDay(key)
+			writes = append(writes, runtime.Write{Key: ledgerKey(key, run), Value: usagePayload(u, 0)})
+			writes = append(writes, l.expired(day)...)
+		}
+	}
+	return writes
+}
+
+// learn takes what a run has spent as of its commit.
+func (l *ledger) learn(run string, spent map[string]runtime.Usage) {
+	if len(spent) == 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.read()
+	for key, u := range spent {
+		l.count(key, run, u)
+	}
+}
+
+// spentDaily is all that a run has spent under daily budgets, by their keys, nil for nothing.
+func (s *state) spentDaily() (spent map[string]runtime.Usage) {
+	for key, u := range s.Spent {
+		if _, day := cutDay(key); day != "" {
+			put(&spent, key, u)
+		}
+	}
+	return spent
+}
+
+// expired drops what was spent long before a day. The store forgets it with the commit; should that
+// fail, it is found and dropped again by the next engine.
+func (l *ledger) expired(today string) (writes []runtime.Write) {
+	at, err := time.Parse(time.DateOnly, today)
+	if err != nil {
+		return nil
+	}
+	oldest := at.AddDate(0, 0, -ledgerDays).Format(time.DateOnly)
+	for key, runs := range l.spent {
+		if _, day := cutDay(key); day >= oldest {
+			continue
+		}
+		for run := range runs {
+			writes = append(writes, runtime.Write{Key: ledgerKey(key, run), Value: nil})
+		}
+		delete(l.spent, key)
+		delete(l.total, key)
+	}
+	return writes
+}
+
+func (l *ledger) count(key, run string, u runtime.Usage) {
+	if l.spent[key] == nil {
+		l.spent[key] = map[string]runtime.Usage{}
+	}
+	l.total[key] = minusUsage(l.total[key].Plus(u), l.spent[key][run])
+	l.spent[key][run] = u
+}
+
+// read fills the ledger from the store when it is first asked for. A row that cannot be read counts nothing.
+func (l *ledger) read() {
+	if l.spent != nil {
+		return
+	}
+	l.spent, l.total = map[string]map[string]runtime.Usage{}, map[string]runtime.Usage{}
+	_ = scanWhole(l.store, prefixSpent, func(key string, row []byte) error {
+		day, rest, _ := strings.Cut(key, "/")
+		budget, run, _ := strings.Cut(rest, "/")
+		if v, err := effect.Payload(row).View(); err == nil {
+			l.count(effect.ProjectBudget+budget+"/"+day, run, keptUsage(v))
+		}
+		return nil
+	})
+}
+
+func minusUsage(u runtime.Usage, v runtime.Usage) runtime.Usage {
+	return runtime.Usage{MicroUSD: u.MicroUSD - v.MicroUSD, InputTokens: u.InputTokens - v.InputTokens, OutputTokens: u.OutputTokens - v.OutputTokens, Calls: u.Calls - v.Calls}
+}

@@ -1,0 +1,362 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"starling/lang/effect"
+	"starling/lang/vm"
+	"starling/runtime"
+	"time"
+)
+
+// saved is a run as the store has it: a checkpoint, if any reads, and the records behind it.
+type saved struct {
+	run     string
+	begins  uint64  // the horizon: what the journal has is newer; 0 for a whole one
+	start   *Record // what the run was started with
+	state   *state  // as the checkpoint has it; folded, as the newest record left it
+	machine []byte  // the machine's snapshot, nil without a checkpoint
+	points  []point
+	sought  bool   // points has all of them
+	saved   uint64 // the record that it is of
+	headed  bool   // it is the head
+	tail    []Record
+	length  tail            // since the newest checkpoint that is kept
+	origins *recent[origin] // those that are known; nil has the first record read in any case
+	now     time.Time       // of what is said beyond a journal that was cut
+	upTo    uint64          // the record that is the last one wanted, 0 for the newest
+}
+
+// gap says that a journal lacks a record.
+func gap(seq uint64) error {
+	return fmt.Errorf("%w: a record is missing: it lacks record %d", runtime.ErrDamaged, seq)
+}
+
+// readRun reads a run. skip leaves out as many of the newest checkpoints: the journal is the truth, a checkpoint only saves reading it. Of a trimmed journal the
+// truth begins with its keyframe.
+func readRun(s runtime.Store, run string, skip int) (*saved, error) {
+	return readRunTo(s, run, skip, 0)
+}
+
+// readRunTo reads a run as it was after a record that was the last of its commit.
+func readRunTo(s runtime.Store, run string, skip int, upTo uint64) (*saved, error) {
+	return readSaved(s, saved{run: run, upTo: upTo}, skip)
+}
+
+// readSaved reads a run as what is known of it beforehand has it.
+func readSaved(s runtime.Store, known saved, skip int) (*saved, error) {
+	run := known.run
+	for before := uint64(0); ; {
+		sv := new(saved)
+		*sv = known
+		err := sv.read(s, skip)
+		if !errors.Is(err, runtime.ErrDamaged) {
+			return sv, unreadable(run, err)
+		}
+		h, failed := readHorizon(s, run) // was it trimmed while it was read? A record, or the keyframe that it began with, is gone then
+		if failed != nil || h == nil || h.seq == before || h.seq == sv.begins {
+			return nil, unreadable(run, err)
+		}
+		before = h.seq
+	}
+}
+
+func (sv *saved) read(s runtime.Store, skip int) error {
+	_, head, err := s.Head(sv.run)
+	if err != nil && !errors.Is(err, runtime.ErrDamaged) {
+		return err
+	}
+	if skip == 0 && sv.upTo == 0 && sv.readHead(s, head) {
+		return nil
+	}
+	h, err := sv.readStart(s)
+	if err != nil {
+		return err
+	}
+	sv.state = newState(sv.run)
+	if sv.start != nil {
+		if err := sv.readCheckpoints(s, head, skip); err != nil {
+			return err
+		}
+	}
+	if h != nil && sv.state.Seq == 0 {
+		if err := sv.readKeyframe(s, h); err != nil {
+			return err
+		}
+	}
+	if err := sv.readTail(s); err != nil {
+		return err
+	}
+	if sv.state.Seq == 0 && len(sv.tail) == 0 {
+		return refuse(runtime.ErrUnknownRun, "no run %q", sv.run)
+	}
+	return nil
+}
+
+// readStart finds what the run was started with: in its first record, or at its horizon.
+func (sv *saved) readStart(s runtime.Store) (*horizon, error) {
+	first, err := firstRecord(s, sv.run)
+	if err == nil {
+		sv.start = first
+		return nil, nil
+	}
+	h, failed := readHorizon(s, sv.run)
+	switch {
+	case failed != nil:
+		return nil, failed
+	case h != nil:
+		sv.start, sv.begins = &h.start, h.seq
+		return h, nil
+	case errors.Is(err, runtime.ErrNoKey):
+		return nil, nil // readTail tells whether there is anything
+	}
+	return nil, fmt.Errorf("its first record: %w", err)
+}
+
+func firstRecord(s runtime.Store, run string) (*Record, error) {
+	v, err := s.Get(seqKey(prefixJournal, run, 1))
+	if err == nil {
+		v, err = open(v)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r, _, err := readRecord(v, 1)
+	return &r, err
+}
+
+func (sv *saved) readTail(s runtime.Store) error {
+	next := sv.state.Seq + 1
+	end := afterPrefix([]byte(prefixJournal + sv.run))
+	if sv.upTo > 0 {
+		end = seqKey(prefixJournal, sv.run, sv.upTo+1)
+	}
+	return s.Scan(seqKey(prefixJournal, sv.run, next), end, func(k, v []byte) error {
+		records, err := unseal(v, seqOf(k))
+		if err != nil {
+			return err
+		}
+		if seqOf(k) != next {
+			return gap(next)
+		}
+		next += uint64(len(records))
+		sv.length.bytes += len(v)
+		sv.length.records += len(records)
+		sv.tail = append(sv.tail, records...)
+		return nil
+	})
+}
+
+// fold brings the state up to the newest record.
+func (sv *saved) fold() *state {
+	for i := range sv.tail {
+		sv.state.apply(&sv.tail[i])
+	}
+	sv.tail = nil
+	return sv.state
+}
+
+// needsNoMachine tells whether no machine is needed: the run has ended, or is quarantined.
+func (sv *saved) needsNoMachine() bool {
+	aside := sv.state.Gates[runtime.GateQuarantine] != nil
+	for i := range sv.tail {
+		switch r := &sv.tail[i]; {
+		case r.ends():
+			return true
+		case r.Step == runtime.GateQuarantine && (r.Type == GateOpened || r.Type == GateDecided): // and not a signal that was refused there
+			aside = r.Type == GateOpened
+		}
+	}
+	return aside || sv.state.Status.Ended()
+}
+
+// load brings the run into memory: state and machine as the last durable record left them. Attempts that were in flight when the last process died
+// are cut: what becomes of them is decided in the turn that follows.
+func (a *actor) load() (fresh bool, err error) {
+	if a.s != nil {
+		return false, nil
+	}
+	sv, err := readSaved(a.e.store, saved{run: a.run, origins: &a.e.programs.origins}, 0)
+	if err != nil {
+		return false, err
+	}
+	poison := ""
+	a.m, a.unjournaled, a.incompatible, a.host = nil, nil, nil, a.e.hosted(&host{run: a.run})
+	if !sv.needsNoMachine() {
+		poison, err = a.restore(sv)
+	}
+	if poison != "" {
+		if err = a.quarantine(poison); err == nil {
+			return a.load()
+		}
+	}
+	if a.m == nil && err == nil {
+		a.keep(sv.fold(), sv)
+	}
+	return true, err
+}
+
+// keep takes a state that was read.
+func (a *actor) keep(s *state, sv *saved) {
+	a.s, a.points, a.sought, a.tail, a.saved, a.row, a.kept = s, sv.points, sv.sought, sv.length, sv.saved, s.row(), max(a.kept, sv.begins)
+}
+
+// restore makes state and machine. A run that cannot be served here (this build's builtins behave in another way) is left as it is, incompatible; one whose machine fails, or
+// says something else than the journal does, or whose program or settings are damaged, is poison.
+func (a *actor) restore(sv *saved) (poison string, err error) {
+	h, err := a.e.hostOf(sv)
+	if errors.Is(err, runtime.ErrDamaged) {
+		return err.Error(), nil
+	}
+	if err != nil {
+		a.incompatible = err
+		return "", nil
+	}
+	if poison, err = a.countRecovery(sv); poison != "" || err != nil {
+		return poison, err
+	}
+	h.lend = a.lender()
+	a.reserve(len(sv.machine))
+	err = guarded(func() error { return a.rebuild(h, sv) })
+	if errors.Is(err, runtime.ErrDamaged) {
+		return "", unreadable(a.run, err)
+	}
+	if err != nil {
+		a.m = nil
+		a.e.log("run %s: %+v", a.run, err)
+		return err.Error(), nil
+	}
+	return "", nil
+}
+
+// rebuild restores the machine from the newest checkpoint that serves, in the end from the journal alone, and replays what is behind it.
+func (a *actor) rebuild(h *host, sv *saved) error {
+	m, rest, sv, err := a.e.rebuild(h, sv)
+	if err != nil {
+		return err
+	}
+	a.m, a.host, a.unjournaled = m, h, rest
+	a.keep(sv.state, sv)
+	a.yielded = m.Runnable() || len(a.s.decided) > 0
+	return nil
+}
+
+// rebuild makes the machine of a run, and says what it was made of.
+func (e *Local) rebuild(h *host, sv *saved) (*vm.Machine, *vm.Stop, *saved, error) {
+	for skip := 1; ; skip++ {
+		last := sv.state.Seq == sv.begins
+		sv.now = e.now()
+		m, rest, err := h.rebuild(sv)
+		if err == nil || last {
+			return m, rest, sv, err
+		}
+		e.log("run %s: %v; going back to an older checkpoint", sv.run, err)
+		if sv, err = readRunTo(e.store, sv.run, skip, sv.upTo); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+}
+
+// recovery is what a run is told that was just loaded, nil for one that was in memory.
+func (a *actor) recovery(fresh bool) *recovered {
+	if !fresh {
+		return nil
+	}
+	in := &recovered{rest: a.unjournaled, flying: map[string]bool{}}
+	a.unjournaled = nil
+	for step := range a.flights {
+		in.flying[step] = true
+	}
+	if parent, step, child := cutParent(a.s.Parent); child && a.e.orphaned(parent, step) {
+		in.orphan = parent
+	}
+	return in
+}
+
+// maxRecoveries is how often a run may bring its process down before it is quarantined.
+const maxRecoveries = 3
+
+// countRecovery counts, durably and before any of its code runs, that a run is being recovered; the count goes away with the turn that follows. A run at rest
+// whose checkpoint is all there is to read runs no code.
+func (a *actor) countRecovery(sv *saved) (poison string, err error) {
+	if sv.state.Status == runtime.Suspended && len(sv.tail) == 0 {
+		return "", nil
+	}
+	key := []byte(prefixRecovery + a.run)
+	n := byte(0)
+	if v, err := a.e.store.Get(key); err == nil && len(v) == 1 {
+		n = v[0]
+	}
+	if n >= maxRecoveries {
+		return fmt.Sprintf("%d recoveries in a row ended without a commit", n), nil
+	}
+	err = a.e.commit(context.Background(), &runtime.Batch{Writes: []runtime.Write{{Key: key, Value: []byte{n + 1}}}})
+	a.recovered = err == nil
+	return "", err
+}
+
+// unrecovered takes back what countRecovery counted, of a turn that was abandoned and not broken off.
+func (a *actor) unrecovered() {
+	if !a.recovered {
+		return
+	}
+	err := a.e.commit(context.Background(), &runtime.Batch{Writes: []runtime.Write{{Key: []byte(prefixRecovery + a.run), Value: nil}}})
+	a.recovered = err != nil
+}
+
+// quarantine lets the run rest at the gate !quarantine: no more of its code runs until somebody decides.
+func (a *actor) quarantine(why string) error {
+	sv, err := readRun(a.e.store, a.run, 0)
+	if err != nil {
+		return err
+	}
+	a.m, a.recovered, a.host = nil, true, a.e.hosted(&host{run: a.run})
+	a.keep(sv.fold(), sv)
+	t := &turn{s: a.s, host: a.host, now: a.e.now(), had: &a.row}
+	t.openSystemGate(runtime.GateQuarantine, "", "The run is quarantined: "+why+". Retry lets it go on, skip cancels it, fail ends it as failed.")
+	t.recordIdle()
+	err = a.commit(t.finish())
+	a.s = nil
+	return err
+}
+
+// hostOf finds what a run needs of its program, and its settings as they are now: a replay asks nothing of them but the machine's limits, which never change.
+func (e *Local) hostOf(sv *saved) (*host, error) {
+	s := sv.first()
+	for i := range sv.tail {
+		if r := &sv.tail[i]; r.Type == RunPinned {
+			s.apply(r)
+		}
+	}
+	h, err := e.programs.host(&e.reader, s)
+	if err != nil {
+		return nil, err
+	}
+	return e.hosted(h), nil
+}
+
+// first is the state that replay begins with, with the program that the run has moved to since: all that was journaled before has been replayed with it.
+func (sv *saved) first() *state {
+	if len(sv.tail) == 0 {
+		return sv.state
+	}
+	s := *sv.state
+	for i := range sv.tail {
+		if r := &sv.tail[i]; r.Type == RunMoved || r.Seq == 1 {
+			s.apply(r)
+		}
+	}
+	return &s
+}
+
+func (r *reader) settings(hash string) (*effect.Settings, error) {
+	if hash == "" {
+		return &effect.Settings{}, nil
+	}
+	b, err := r.needed(hash)
+	if err != nil {
+		return nil, err
+	}
+	return settingsOf(b)
+}

@@ -1,0 +1,91 @@
+package engine
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"starling/lang/contract"
+	"starling/lang/effect"
+	"starling/runtime"
+
+	"go.starlark.net/starlark"
+)
+
+// queryJournal is effect.Attempt.Journal: what the journal of a run, or of the child run that one of its steps started, says up to the step that asks.
+func (e *Local) queryJournal(run, asks string, q effect.Look) (starlark.Value, *effect.Error) {
+	of := run
+	if q.Child != "" {
+		if of = e.childOf(run, q.Child); of == "" {
+			return nil, effect.Errorf(effect.KindRefused, "%s: no step %q of this run has started a child run", asks, q.Child)
+		}
+	}
+	var events []runtime.Event
+	err := e.journal(of, 0, func(r *Record) error {
+		if of == run && r.Type == StepRequested && r.Step == asks {
+			return runtime.ErrStopWatch
+		}
+		events = append(events, r.event(of))
+		return nil
+	})
+	if err := unlessStopped(err); err != nil {
+		return nil, effect.Errorf(effect.KindEffect, "%s: %v", asks, err)
+	}
+	return seen(events, q)
+}
+
+// artifact is effect.Attempt.Artifact: what a step of a run has kept, by its hash.
+func (e *Local) artifact(run, hash string) (name string, content []byte, fault *effect.Error) {
+	err := e.journal(run, 0, func(r *Record) error {
+		if r.Type != AttemptEnded {
+			return nil
+		}
+		ev := r.event(run)
+		blobs := blobsOf(&ev)
+		for _, n := range sortedKeys(blobs) {
+			if blobs[n].Hash == hash {
+				name = n
+				return runtime.ErrStopWatch
+			}
+		}
+		return nil
+	})
+	if err = unlessStopped(err); err == nil && name == "" {
+		return "", nil, effect.Errorf(effect.KindRefused, "no step of this run has left an artifact with this hash")
+	}
+	if err == nil {
+		content, err = e.needed(hash)
+	}
+	if err != nil {
+		return "", nil, effect.Errorf(effect.KindEffect, "%v", err)
+	}
+	return name, content, nil
+}
+
+// seen is what was asked of the events, as plain values.
+func seen(events []runtime.Event, q effect.Look) (starlark.Value, *effect.Error) {
+	var shown any = stepsOf(events)
+	if q.Events {
+		shown = slices.DeleteFunc(events, func(ev runtime.Event) bool { return len(q.Types) > 0 && !slices.Contains(q.Types, ev.Type) })
+	}
+	text, err := json.Marshal(shown)
+	if err == nil && len(text) > effect.MaxPayload {
+		err = errors.New("the journal says more than one call can give; ask for some types of events only")
+	}
+	var v starlark.Value
+	if err == nil {
+		v, err = contract.FromJSON(text)
+	}
+	if err != nil {
+		return nil, effect.Errorf(effect.KindEffect, "%v", err)
+	}
+	return v, nil
+}
+
+// stepsOf folds events into steps.
+func stepsOf(events []runtime.Event) []runtime.Step {
+	l := newStepList(nil)
+	for i := range events {
+		l.add(&events[i])
+	}
+	return l.steps
+}

@@ -1,0 +1,71 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"starling/runtime"
+)
+
+// An orphan is a child run of a step that does not wait for it any more: its branch was cancelled, its time is over, its parent has ended. The commit that says so writes a row,
+// and the row goes when the child has ended: whichever process dies in between, the next owner cancels the child.
+
+func orphanKey(run, step string) []byte { return []byte(prefixOrphan + run + "@" + step) }
+
+// orphan begins to cancel the child of a step. One that is just being started is waited for.
+func (e *Local) orphan(run, step string) {
+	if !e.enter() {
+		return // the next owner does it
+	}
+	go func() {
+		defer e.exit()
+		defer e.hold(string(childKey(run + "@" + step)))()
+		if id := e.childOf(run, step); id != "" {
+			e.cancelOrphan(run, step, id)
+		}
+	}()
+}
+
+// cancelOrphan ends a child run that nobody waits for, and forgets the row when it has.
+func (e *Local) cancelOrphan(run, step, child string) {
+	_, err := e.cancel(context.WithoutCancel(e.ctx), child, []string{"run:" + run}, runtime.CancelRequest{Reason: "its parent ended"})
+	if r := (*runtime.Refusal)(nil); errors.As(err, &r) && r.Kind == runtime.ErrClosed {
+		err = nil // it has ended already
+	}
+	if err == nil {
+		err = e.commit(context.WithoutCancel(e.ctx), &runtime.Batch{Writes: []runtime.Write{{Key: orphanKey(run, step), Value: nil}}})
+	}
+	if err != nil {
+		e.log("run %s: cancelling its child %s: %v", run, child, err)
+	}
+}
+
+// orphaned tells whether the step that started a child waits for it no more.
+func (e *Local) orphaned(parent, step string) bool {
+	_, err := e.store.Get(orphanKey(parent, step))
+	return err == nil
+}
+
+// adoptOrphans goes on with what the last owner could not finish. A row without a child is of one that was never started, and nobody starts it any more.
+func (e *Local) adoptOrphans() error {
+	var left []string
+	var never runtime.Batch
+	err := scan(e.store, prefixOrphan, func(row string, _ []byte) error {
+		if run, step, _ := cutParent(row); e.childOf(run, step) == "" {
+			never.Writes = append(never.Writes, runtime.Write{Key: orphanKey(run, step), Value: nil})
+		} else {
+			left = append(left, row)
+		}
+		return nil
+	})
+	if err == nil && len(never.Writes) > 0 {
+		err = e.commit(context.Background(), &never)
+	}
+	if err != nil {
+		return err
+	}
+	for _, row := range left {
+		run, step, _ := cutParent(row)
+		e.orphan(run, step)
+	}
+	return nil
+}

@@ -1,0 +1,86 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"starling/lang/contract"
+	"starling/lang/effect"
+	"starling/runtime"
+)
+
+var _, _ runtime.Queues = (*Local)(nil), (*readOnly)(nil)
+
+// Push puts an item into a queue. Who works for an agent may, as anybody who may leave messages: an item is work for whoever takes it, and starts nothing.
+func (e *Local) Push(ctx context.Context, r runtime.PushRequest) (*runtime.Pushed, error) {
+	if err := need(ctx, runtime.CanSignal, "put items into queues"); err != nil {
+		return nil, err
+	}
+	if err := effect.CheckName(r.Queue); err != nil {
+		return nil, refuse(runtime.ErrUsage, "push: queue: %v", err)
+	}
+	if len(r.Key) > effect.MaxKey {
+		return nil, refuse(runtime.ErrUsage, "push: the key has %d bytes; the longest has %d", len(r.Key), effect.MaxKey)
+	}
+	v, err := contract.FromOutside(r.Value)
+	if err != nil {
+		return nil, refuse(runtime.ErrBadPayload, "push: the value is not JSON: %v", err)
+	}
+	value, err := effect.Encode(v)
+	if err != nil {
+		return nil, refuse(runtime.ErrBadPayload, "push: %v", err)
+	}
+	it := &item{Value: value, By: orUnknown(runtime.CallerOf(ctx)), At: e.now(), Key: r.Key}
+	p, err := e.push(ctx, r.Queue, it)
+	if err == nil && !p.Known {
+		e.retryWaiters(r.Queue)
+	}
+	return p, err
+}
+
+// push holds the commons, as a turn that pushes does.
+func (e *Local) push(ctx context.Context, queue string, it *item) (*runtime.Pushed, error) {
+	if err := e.shared.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer e.shared.unlock()
+	id, writes, err := enqueue(&e.shared, queue, it)
+	if err != nil {
+		return nil, err
+	}
+	p := &runtime.Pushed{Schema: runtime.Schema, Queue: queue, Item: id, Known: writes == nil, Oldest: id}
+	err = e.shared.items(queue, func(oldest uint64, _ []byte) error {
+		p.Oldest = oldest
+		return runtime.ErrStopScan
+	})
+	if err == nil && writes != nil {
+		err = e.commit(ctx, &runtime.Batch{Writes: writes})
+	}
+	return p, err
+}
+
+// Attended tells whether somebody is at a queue.
+func (e *Local) Attended(ctx context.Context, queue string) (bool, error) {
+	if err := need(ctx, runtime.CanSignal, "look at queues"); err != nil {
+		return false, err
+	}
+	if err := effect.CheckName(queue); err != nil {
+		return false, refuse(runtime.ErrUsage, "queue: %v", err)
+	}
+	e.mu.Lock()
+	attended := false
+	for _, queues := range e.awaiting {
+		attended = attended || slices.Contains(queues, queue)
+	}
+	e.mu.Unlock()
+	if attended {
+		return true, nil
+	}
+	err := scan(e.store, prefixQueue+queue+"/", func(_ string, row []byte) error {
+		it, err := itemOf(row)
+		if err == nil && it.held(e.now(), e.ended) {
+			attended, err = true, runtime.ErrStopScan
+		}
+		return err
+	})
+	return attended, err
+}

@@ -1,0 +1,78 @@
+package engine
+
+import (
+	"encoding/binary"
+	"slices"
+	"starling/lang/effect"
+	"starling/runtime"
+	"strings"
+)
+
+// queues lists the queues by name; of one that is named its items as well, those that are parked behind the others.
+func (r *reader) queues(q runtime.Query) (*runtime.Listing, error) {
+	within := ""
+	if q.Queue != "" {
+		if err := effect.CheckName(q.Queue); err != nil {
+			return nil, refuse(runtime.ErrUsage, "queue: %v", err)
+		}
+		within = q.Queue + "/"
+	}
+	out := &runtime.Listing{Schema: runtime.Schema}
+	found := map[string]*runtime.QueueSummary{}
+	for _, prefix := range []string{prefixQueue, prefixParked} {
+		err := scan(r.store, prefix+within, func(rest string, row []byte) error {
+			name, number, isItem := strings.Cut(within+rest, "/")
+			if !isItem {
+				return nil // its counter
+			}
+			it, err := itemOf(row)
+			if err != nil {
+				return err
+			}
+			if found[name] == nil {
+				found[name] = &runtime.QueueSummary{Queue: name}
+			}
+			shown := it.document(binary.BigEndian.Uint64([]byte(number)), it.status(prefix, r.clock(), r.ended))
+			countItem(found[name], shown)
+			if q.Queue != "" && (q.Limit == 0 || len(out.Items) < q.Limit) {
+				out.Items = append(out.Items, shown)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	for _, queue := range found {
+		out.Queues = append(out.Queues, *queue)
+	}
+	slices.SortFunc(out.Queues, func(a, b runtime.QueueSummary) int { return strings.Compare(a.Queue, b.Queue) })
+	return out, nil
+}
+
+func countItem(q *runtime.QueueSummary, it runtime.Item) {
+	switch it.Status {
+	case itemWaiting:
+		if q.Waiting++; q.Oldest == nil {
+			q.Oldest = &it.At
+		}
+	case itemHeld:
+		if q.Held++; !slices.Contains(q.Holders, it.Holder) {
+			q.Holders = append(q.Holders, it.Holder)
+		}
+	default:
+		q.Parked++
+	}
+}
+
+// document is an item as people see it.
+func (it *item) document(number uint64, status string) runtime.Item {
+	d := runtime.Item{Item: number, Status: status, Key: it.Key, Value: jsonOfPayload(it.Value), By: it.By, At: it.At, Tries: it.Tries, Reason: it.Reason}
+	if status != itemWaiting {
+		d.Holder = it.Holder
+	}
+	if status == itemHeld && !it.Until.IsZero() {
+		d.Until = &it.Until
+	}
+	return d
+}

@@ -1,0 +1,268 @@
+package engine
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"starling/lang/contract"
+	"starling/lang/effect"
+	"starling/runtime"
+	"strings"
+	"time"
+
+	"go.starlark.net/starlark"
+)
+
+// A Record is one entry of a run's journal: something that happened, never changed afterwards.
+//
+// Records are dense: each has the sequence number after its predecessor's. The records of one commit are one value in the store: a checksum and a sequence of
+//
+//	type byte · uvarint microseconds since 1970 · uvarint length, step address · uvarint length, data (a dict as effect.Payload)
+//
+// and the key holds the number of the first (layout.go).
+type Record struct {
+	Seq  uint64
+	Time time.Time
+	Type RecordType
+	Step string // address of the step or gate concerned, "" for the run itself
+	Data effect.Payload
+}
+
+// RecordType says what happened. The numbers are on disk: new types go at the end.
+type RecordType uint8
+
+// The record types. History feeds replay; agent.event and attempt records are never read by the machine.
+const (
+	RunStarted RecordType = iota
+	RunSuspended
+	RunResumed
+	RunCompleted
+	RunFailed
+	RunCancelled
+	StepRequested
+	StepSettled
+	StepWithdrawn
+	StepAnswered
+	AttemptStarted
+	AttemptEnded
+	AttemptRefused
+	GateOpened
+	GateDecided
+	GateWithdrawn
+	SignalAccepted
+	SignalRefused
+	TimerSet
+	TimerFired
+	OutputPrint
+	OutputLog
+	OutputEmit
+	AgentEvent
+	VerdictGiven
+	ChunkAppended
+	ChunkEnded
+	RunPinned
+	GateEscalated
+	AttemptSkipped
+	RunMoved
+	StepRecalled
+	WorkOffered
+	Intervened
+	SteerHeard
+	NoticeSent
+	NoticeWithdrawn
+	StepResolved
+	MemoryChanged // by an agent; what a script changes is in step.answered
+)
+
+var recordNames = [...]string{"run.started", "run.suspended", "run.resumed", "run.completed", "run.failed", "run.cancelled",
+	"step.requested", "step.settled", "step.withdrawn", "step.answered", "attempt.started", "attempt.ended", "attempt.refused",
+	"gate.opened", "gate.decided", "gate.withdrawn", "signal.accepted", "signal.refused", "timer.set", "timer.fired",
+	"output.print", "output.log", "output.emit", "agent.event", "verdict.given", "chunk.appended", "chunk.ended", "run.pinned",
+	"gate.escalated", "attempt.skipped", "run.moved", "step.recalled", "work.offered", "agent.intervened", "steer.heard", "notice.sent", "notice.withdrawn",
+	"step.resolved", "memory.changed"}
+
+func (t RecordType) String() string {
+	if int(t) < len(recordNames) {
+		return recordNames[t]
+	}
+	return fmt.Sprintf("record %d", uint8(t))
+}
+
+// The value of one commit begins with the CRC-32C of the rest, so that a flipped byte is noticed also where no machine looks.
+const checksumSize = 4
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// seal fills in the checksum of a value.
+func seal(b []byte) []byte {
+	binary.BigEndian.PutUint32(b, crc32.Checksum(b[checksumSize:], castagnoli))
+	return b
+}
+
+// open checks the checksum of a value and gives the rest.
+func open(b []byte) ([]byte, error) {
+	if len(b) < checksumSize || binary.BigEndian.Uint32(b) != crc32.Checksum(b[checksumSize:], castagnoli) {
+		return nil, fmt.Errorf("%w: a value has another checksum than when it was written", runtime.ErrDamaged)
+	}
+	return b[checksumSize:], nil
+}
+
+// unseal reads the records of one commit, the first of which has the number seq.
+func unseal(b []byte, seq uint64) ([]Record, error) {
+	b, err := open(b)
+	if err != nil {
+		return nil, fmt.Errorf("journal from record %d on: %w", seq, err)
+	}
+	return readRecords(b, seq)
+}
+
+// appendRecord appends the bytes of one record.
+func appendRecord(b []byte, r *Record) []byte {
+	b = append(b, byte(r.Type))
+	b = binary.AppendUvarint(b, uint64(r.Time.UnixMicro()))
+	b = binary.AppendUvarint(b, uint64(len(r.Step)))
+	b = append(b, r.Step...)
+	b = binary.AppendUvarint(b, uint64(len(r.Data)))
+	return append(b, r.Data...)
+}
+
+// readRecords reads the records of one commit, the first of which has the number seq.
+func readRecords(b []byte, seq uint64) (out []Record, err error) {
+	for len(b) > 0 {
+		var r Record
+		if r, b, err = readRecord(b, seq); err != nil {
+			return nil, err
+		}
+		out = append(out, r)
+		seq++
+	}
+	return out, nil
+}
+
+// readRecord reads one record and returns what follows it.
+func readRecord(b []byte, seq uint64) (Record, []byte, error) {
+	bad := func(what string) (Record, []byte, error) {
+		return Record{}, nil, fmt.Errorf("%w: record %d: %s", runtime.ErrDamaged, seq, what)
+	}
+	if len(b) == 0 {
+		return bad("it is empty")
+	}
+	r := Record{Seq: seq, Type: RecordType(b[0])}
+	if int(r.Type) >= len(recordNames) {
+		return bad(fmt.Sprintf("it has the unknown type %d", b[0]))
+	}
+	micros, w := binary.Uvarint(b[1:])
+	if w <= 0 {
+		return bad("malformed time")
+	}
+	r.Time = time.UnixMicro(int64(micros)).UTC()
+	step, rest, ok := cutBytes(b[1+w:])
+	if !ok {
+		return bad("malformed step")
+	}
+	data, rest, ok := cutBytes(rest)
+	if !ok {
+		return bad("malformed data")
+	}
+	r.Step, r.Data = string(step), append(effect.Payload(nil), data...)
+	return r, rest, nil
+}
+
+// recordSize is how many bytes the first of some records has, 0 if it is malformed.
+func recordSize(b []byte) int {
+	if len(b) == 0 {
+		return 0
+	}
+	_, w := binary.Uvarint(b[1:])
+	if w <= 0 {
+		return 0
+	}
+	_, rest, ok := cutBytes(b[1+w:])
+	if ok {
+		_, rest, ok = cutBytes(rest)
+	}
+	if !ok {
+		return 0
+	}
+	return len(b) - len(rest)
+}
+
+func cutBytes(b []byte) (head, rest []byte, ok bool) {
+	n, w := binary.Uvarint(b)
+	if w <= 0 || n > uint64(len(b)-w) {
+		return nil, nil, false
+	}
+	return b[w : w+int(n)], b[w+int(n):], true
+}
+
+// view reads the record's data. A record that this process wrote always has a readable one; damaged bytes read as an empty dict.
+func (r *Record) view() effect.View {
+	v, _ := r.Data.View()
+	return v
+}
+
+// event is the record as clients see it.
+func (r *Record) event(run string) runtime.Event {
+	ev := runtime.Event{Seq: r.Seq, Time: r.Time, Run: run, Branch: branchOf(r.Step), Step: r.Step, Type: r.Type.String(), Data: []byte("{}")}
+	if r.Step == within(ev.Branch) {
+		ev.Step = ""
+	}
+	if len(r.Data) > 0 {
+		if v, err := r.Data.Value(); err == nil {
+			if r.Type == RunStarted {
+				showHashes(v)
+			}
+			if text, err := contract.ToJSON(namingSecrets(v)); err == nil {
+				ev.Data = text
+			}
+		}
+	}
+	return ev
+}
+
+// namingSecrets is a fresh value with the names of secrets in place of the references, which have no JSON.
+func namingSecrets(v starlark.Value) starlark.Value {
+	switch v := v.(type) {
+	case *effect.Secret:
+		return starlark.String(v.String())
+	case *starlark.Dict:
+		for _, kv := range v.Items() {
+			_ = v.SetKey(kv[0], namingSecrets(kv[1])) // a fresh dict that has the key
+		}
+	case *starlark.List:
+		for i := range v.Len() {
+			_ = v.SetIndex(i, namingSecrets(v.Index(i)))
+		}
+	}
+	return v
+}
+
+// showHashes puts hashes as text in place of their bytes.
+func showHashes(v starlark.Value) {
+	d, ok := v.(*starlark.Dict)
+	if !ok {
+		return
+	}
+	for _, field := range []string{"bundle", "program", "settings"} {
+		key := starlark.String(field)
+		if b, _, _ := d.Get(key); b != nil && b.Type() == "bytes" {
+			_ = d.SetKey(key, starlark.String(hashIn(effect.ViewOf(d), field))) // a fresh dict
+		}
+	}
+}
+
+// branchOf is the branch of a step address: all before the last slash.
+func branchOf(step string) string {
+	if i := strings.LastIndexByte(step, '/'); i >= 0 {
+		return step[:i]
+	}
+	return ""
+}
+
+// within is what stands in place of a step where a branch says something: its address with a slash, and nothing for the run's own.
+func within(branch string) string {
+	if branch == "" {
+		return ""
+	}
+	return branch + "/"
+}

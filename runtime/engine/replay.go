@@ -1,0 +1,349 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"starling/lang/effect"
+	"starling/lang/vm"
+)
+
+// Replay brings a machine from its snapshot, or from nothing, to where the journal ends. Records that brought something in (an outcome, an event, a
+// chunk) are given to the machine in order; what the machine then asks and says must be what the journal holds, one by one. Answers are read ahead from
+// the journal. A difference means that the machine is not the function of its inputs that law 1 says it is: it is reported with both sides, and
+// nothing goes on.
+
+// errBadSnapshot: the machine's part of a checkpoint cannot be used; the journal can.
+var errBadSnapshot = errors.New("the snapshot cannot be used")
+
+// Divergence is a replay that did not say what the journal says.
+type Divergence struct {
+	Run  string `json:"run"`
+	Seq  uint64 `json:"seq"` // the record that differs
+	Got  Saying `json:"replay"`
+	Want Saying `json:"journal"`
+}
+
+// Saying is what one side of a divergence says.
+type Saying struct {
+	What  string          `json:"what"`            // a record's type and step; "nothing", "the end of the journal"
+	Kind  string          `json:"kind,omitempty"`  // of a request
+	Where string          `json:"where,omitempty"` // file:line:col of the call
+	Data  json.RawMessage `json:"data,omitempty"`  // arguments, output, error: what differs
+}
+
+func (d *Divergence) Error() string {
+	return fmt.Sprintf("run %s: replay differs from the journal at record %d: got %s, want %s", d.Run, d.Seq, d.Got, d.Want)
+}
+
+func (s Saying) String() string {
+	text := s.What
+	if s.Kind != "" {
+		text += " (" + s.Kind + ")"
+	}
+	if len(s.Data) > 0 {
+		text += " with " + string(s.Data)
+	}
+	return text
+}
+
+// replayer feeds a machine from a journal.
+type replayer struct {
+	h       *host
+	s       *state
+	m       *vm.Machine
+	began   uint64 // steps of the machine that it was restored with
+	records []Record
+	next    int           // the record that is taken next
+	answer  int           // where to look for the next answer
+	said    []vm.Emission // emitted and not yet matched with a record
+	stop    vm.Stop       // how the newest slice ended
+	now     time.Time     // of answers beyond the end of a journal that was cut
+	ends    bool          // how the run and its chunks ended is compared too
+}
+
+// rebuild makes the machine of a run from what was read, and brings the state up to its newest record. Where the journal was cut out of another (adopt.go) the machine
+// has said more than it holds: that is the rest of its slice, nil where there is none.
+func (h *host) rebuild(sv *saved) (*vm.Machine, *vm.Stop, error) {
+	r := &replayer{h: h, s: sv.state, records: sv.tail, now: sv.now}
+	if err := r.replay(sv.machine); err != nil {
+		return nil, nil, err
+	}
+	if !sv.headed {
+		sv.length.steps = r.began
+	}
+	rest, err := r.rest()
+	return r.m, rest, err
+}
+
+// replay takes all records.
+func (r *replayer) replay(machine []byte) error {
+	if r.s.Seq > 0 {
+		if err := r.restore(machine); err != nil {
+			return err
+		}
+	}
+	for r.next < len(r.records) {
+		if err := r.replayRecord(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// restore begins with the machine of a checkpoint.
+func (r *replayer) restore(machine []byte) error {
+	m, err := r.h.program.image.Restore(machine, r.h.macKey)
+	if err != nil {
+		return fmt.Errorf("%w: %v", errBadSnapshot, err)
+	}
+	m.SetLimits(r.h.limits())
+	r.m, r.began = m, m.Steps()
+	return r.goOn()
+}
+
+// rest is what the machine has said beyond the end of the journal.
+func (r *replayer) rest() (*vm.Stop, error) {
+	if len(r.said) == 0 {
+		return nil, nil
+	}
+	if !r.cut() {
+		return nil, &Divergence{Run: r.s.ID, Seq: r.s.Seq + 1, Got: said(&r.said[0]), Want: Saying{What: "the end of the journal"}}
+	}
+	rest := r.stop
+	rest.Emissions = r.said
+	return &rest, nil
+}
+
+// cut tells whether the journal ends where it was cut out of another.
+func (r *replayer) cut() bool {
+	n := len(r.records)
+	return n > 0 && r.s.Lineage != nil && r.records[n-1].Seq == r.s.Lineage.Copied
+}
+
+// replayRecord takes one record.
+func (r *replayer) replayRecord() error {
+	rec := &r.records[r.next]
+	r.next++
+	r.s.apply(rec)
+	if rec.says() {
+		return r.match(rec)
+	}
+	r.answer = max(r.answer, r.next)
+	switch rec.Type {
+	case RunStarted:
+		m, err := r.h.start(r.s)
+		if err != nil {
+			return err
+		}
+		r.m = m
+		return r.run()
+	case StepSettled:
+		v := rec.view()
+		r.m.Settle(rec.Step, effect.Outcome{Value: v.Raw("value"), Err: effect.ErrorOf(v.Sub("error"))})
+		return r.run()
+	case AgentEvent:
+		if v := rec.view(); v.Flag("heard") {
+			r.m.Event(rec.Step, v.Raw("event"))
+			return r.run()
+		}
+	case ChunkAppended:
+		code, err := r.h.compileChunk(r.m, rec.view().Blob("bundle"))
+		if err != nil {
+			return err
+		}
+		if err := r.h.appendChunk(r.m, code); err != nil {
+			r.stop = vm.Stop{Status: vm.Idle, Err: scriptError(err)}
+			return nil // it could not be loaded then either: chunk.ended says so
+		}
+		return r.run()
+	case RunCompleted, RunFailed, ChunkEnded:
+		if r.ends {
+			return r.ended(rec)
+		}
+	}
+	return nil
+}
+
+// ended holds the end of a run, or of a chunk, against that of the machine. A run may also fail for reasons that its machine knows nothing of.
+func (r *replayer) ended(rec *Record) error {
+	got, data := "nothing", effect.Payload(nil)
+	switch r.stop.Status {
+	case vm.Done:
+		out, err := effect.EncodeOutput(r.stop.Value)
+		got, data = RunCompleted.String(), out
+		if err != nil {
+			got, data = RunFailed.String(), effect.Errorf(effect.KindScript, "the run's output: %v", err).Payload()
+		}
+	case vm.Failed:
+		got, data = RunFailed.String(), r.stop.Err.Payload()
+	case vm.Idle:
+		got, data = ChunkEnded.String(), chunkPayload(r.stop)
+	}
+	if rec.Type == RunFailed && got == "nothing" {
+		return nil
+	}
+	want := map[RecordType]effect.Payload{RunCompleted: rec.view().Raw("output"), RunFailed: rec.view().Raw("error"), ChunkEnded: rec.Data}[rec.Type]
+	if got == rec.Type.String() && bytes.Equal(data, want) {
+		return nil
+	}
+	return r.diverges(rec, Saying{What: got, Data: jsonOfPayload(data)}, Saying{What: rec.Type.String(), Data: jsonOfPayload(want)})
+}
+
+func (r *replayer) diverges(rec *Record, got, want Saying) error {
+	return &Divergence{Run: r.s.ID, Seq: rec.Seq, Got: got, Want: want}
+}
+
+// run lets the machine go on from what it was given to its next stop.
+func (r *replayer) run() error {
+	if err := r.slice(); err != nil {
+		return err
+	}
+	return r.goOn()
+}
+
+// goOn lets a machine that has yielded go on as far as the journal tells that it went: until it has said all up to the next record that brought something in
+// and, where there is such a record, stands still. At the end of the journal what is left of its work is not replay.
+func (r *replayer) goOn() error {
+	said, more := r.segment()
+	for r.m.Runnable() && (more || len(r.said) < said) {
+		if err := r.slice(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// segment counts what the machine said before the next record that brought something in, and tells whether there is one.
+func (r *replayer) segment() (said int, more bool) {
+	for i := r.next; i < len(r.records); i++ {
+		switch rec := &r.records[i]; {
+		case rec.brings():
+			return said, true
+		case rec.says():
+			said++
+		}
+	}
+	return said, false
+}
+
+// brings tells whether a record gave the machine something.
+func (r *Record) brings() bool {
+	return r.Type == RunStarted || r.Type == StepSettled || r.Type == ChunkAppended || r.Type == AgentEvent && r.view().Flag("heard")
+}
+
+// says tells whether a record is what the machine asked or said.
+func (r *Record) says() bool {
+	switch r.Type {
+	case StepRequested, StepAnswered, StepWithdrawn, OutputPrint, OutputLog, OutputEmit, VerdictGiven:
+		return true
+	}
+	return false
+}
+
+// slice runs the machine once. Answers are looked for from the record on that is taken next.
+func (r *replayer) slice() (err error) {
+	stop := r.m.Run(func(req *effect.Request) effect.Outcome {
+		var o effect.Outcome
+		o, err = r.recall(req, err)
+		return o
+	})
+	r.said = append(r.said, stop.Emissions...)
+	r.stop = stop
+	return err
+}
+
+// recall finds the recorded answer of a request. Beyond the end of a journal that was cut there is none, and it is answered anew.
+func (r *replayer) recall(req *effect.Request, failed error) (effect.Outcome, error) {
+	asked := Saying{What: StepAnswered.String() + " " + req.Step, Kind: req.Kind, Where: req.Where}
+	for ; failed == nil && r.answer < len(r.records); r.answer++ {
+		rec := &r.records[r.answer]
+		if rec.Type != StepAnswered {
+			continue
+		}
+		r.answer++
+		v := rec.view()
+		if rec.Step != req.Step || v.Text("kind") != req.Kind {
+			return effect.Outcome{}, r.diverges(rec, asked, recorded(rec))
+		}
+		o := effect.Outcome{Value: v.Raw("value"), Err: effect.ErrorOf(v.Sub("error"))}
+		r.s.memory.observe(req, o)
+		return o, nil
+	}
+	if failed == nil && r.cut() {
+		return (&turn{s: r.s, host: r.h, now: r.now}).answer(req), nil
+	}
+	if failed == nil {
+		failed = &Divergence{Run: r.s.ID, Seq: r.s.Seq + 1, Got: asked, Want: Saying{What: "the end of the journal"}}
+	}
+	return effect.Outcome{}, failed
+}
+
+// match holds a record against what the machine said.
+func (r *replayer) match(rec *Record) error {
+	if len(r.said) == 0 {
+		return r.diverges(rec, Saying{What: "nothing"}, recorded(rec))
+	}
+	e := &r.said[0]
+	r.said = r.said[1:]
+	got, want := said(e), recorded(rec)
+	if e.Kind == vm.Said && rec.Step == "" {
+		got.What = want.What // journals did not always name the branch
+	}
+	if got.What != want.What || got.Kind != want.Kind {
+		return r.diverges(rec, got, want)
+	}
+	switch e.Kind {
+	case vm.Said:
+		return r.sameBytes(rec, e, rec.Data)
+	case vm.Requested:
+		return r.sameBytes(rec, e, rec.view().Raw("args"))
+	}
+	return nil
+}
+
+func (r *replayer) sameBytes(rec *Record, e *vm.Emission, want effect.Payload) error {
+	if bytes.Equal(e.Request.Args, want) {
+		return nil
+	}
+	return r.diverges(rec, said(e), recorded(rec))
+}
+
+// said is what a machine emitted, as its record would have it.
+func said(e *vm.Emission) Saying {
+	typ := map[vm.EmissionKind]RecordType{vm.Answered: StepAnswered, vm.Requested: StepRequested, vm.Withdrawn: StepWithdrawn, vm.Ruled: VerdictGiven}[e.Kind]
+	step := e.Step
+	if e.Kind == vm.Said {
+		typ, step = outputTypes[e.Request.Kind], within(e.Request.Branch)
+	}
+	s := Saying{What: describe(typ, step)}
+	if e.Kind == vm.Requested || e.Kind == vm.Said {
+		s.Where, s.Data = e.Request.Where, jsonOfPayload(e.Request.Args)
+	}
+	if e.Kind == vm.Requested || e.Kind == vm.Answered {
+		s.Kind = e.Request.Kind
+	}
+	return s
+}
+
+// recorded is what a record has.
+func recorded(rec *Record) Saying {
+	s, v := Saying{What: describe(rec.Type, rec.Step)}, rec.view()
+	switch rec.Type {
+	case StepRequested:
+		s.Kind, s.Where, s.Data = v.Text("kind"), v.Text("where"), jsonOfPayload(v.Raw("args"))
+	case StepAnswered:
+		s.Kind = v.Text("kind")
+	case OutputPrint, OutputLog, OutputEmit:
+		s.Data = jsonOfPayload(rec.Data)
+	}
+	return s
+}
+
+func describe(typ RecordType, step string) string {
+	return strings.TrimSpace(typ.String() + " " + step)
+}

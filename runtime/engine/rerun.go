@@ -1,0 +1,287 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"starling/lang"
+	"starling/lang/contract"
+	"starling/lang/effect"
+	"starling/lang/vm"
+	"starling/runtime"
+	"time"
+)
+
+var _ runtime.Reruns = (*Local)(nil)
+
+// whole reads the whole journal of a run.
+func (r *reader) whole(run string) ([]Record, error) {
+	var all []Record
+	err := r.journal(run, 0, func(rec *Record) error {
+		all = append(all, *rec)
+		return nil
+	})
+	if err == nil && len(all) == 0 {
+		err = r.missing(run, 1)
+	}
+	if err == nil && all[0].Type != RunStarted {
+		err = fmt.Errorf("%w: the journal of run %s does not begin with its start", runtime.ErrDamaged, run)
+	}
+	return all, err
+}
+
+// rehearse replays a journal with nobody watching: the machine that it gives is thrown away, or used by who asked.
+func rehearse(h *host, journal []Record, now time.Time, ends bool) (*replayer, error) {
+	r := &replayer{h: h, s: newState(h.run), records: journal, now: now, ends: ends}
+	if err := r.replay(nil); err != nil {
+		return nil, err
+	}
+	rest, err := r.rest()
+	if err == nil && rest == nil && !r.s.Status.Ended() && r.m != nil {
+		err = r.goesOn()
+	}
+	return r, err
+}
+
+// goesOn wants a machine that has not ended where the journal has not.
+func (r *replayer) goesOn() error {
+	end, ended := map[vm.Status]RecordType{vm.Done: RunCompleted, vm.Failed: RunFailed}[r.stop.Status]
+	if !ended {
+		return nil
+	}
+	return &Divergence{Run: r.s.ID, Seq: r.s.Seq + 1, Got: Saying{What: end.String()}, Want: Saying{What: "the end of the journal"}}
+}
+
+// diverged makes a refusal of a divergence.
+func diverged(err error) error {
+	d, ok := err.(*Divergence)
+	if !ok {
+		return err
+	}
+	return refuse(runtime.ErrDiverged, "%v", d).WithData(d)
+}
+
+// original is a run that is executed again: its whole journal, and the program that it began with.
+type original struct {
+	run     string
+	journal []Record
+	saved   saved
+	first   *state // as it was started
+	host    *host
+}
+
+// original reads a run that is to be executed again.
+func (p *programs) original(r *reader, address string) (o *original, err error) {
+	o = new(original)
+	if o.run, err = r.resolveRun(address); err != nil {
+		return nil, err
+	}
+	if o.journal, err = r.whole(o.run); err != nil {
+		return nil, err
+	}
+	o.saved = saved{run: o.run, state: newState(o.run), tail: o.journal}
+	o.first = o.saved.first()
+	o.host, err = p.host(r, o.first)
+	return o, err
+}
+
+// replay executes a run again.
+func (p *programs) replay(r *reader, address string, now time.Time) (*runtime.Replayed, error) {
+	o, err := p.original(r, address)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := rehearse(o.host, o.journal, now, true); err != nil {
+		return nil, diverged(err)
+	}
+	return replayed(o.host, o.saved.fold(), o.journal), nil
+}
+
+func replayed(h *host, s *state, journal []Record) *runtime.Replayed {
+	d := &runtime.Replayed{Schema: runtime.Schema, Run: s.ID, Status: s.Status, Records: len(journal), Program: fmt.Sprintf("%x", h.program.code.Hash)}
+	var content []byte
+	for i := range journal {
+		content = appendRecord(content, &journal[i])
+		if journal[i].Type == StepRequested {
+			d.Steps++
+		}
+	}
+	d.Journal = hashOf(content)
+	return d
+}
+
+// Replay executes a run again.
+func (e *Local) Replay(ctx context.Context, r runtime.ReplayRequest) (*runtime.Replayed, error) {
+	if err := need(ctx, runtime.CanRead, "replay runs"); err != nil {
+		return nil, err
+	}
+	return e.programs.replay(&e.reader, r.Run, e.now())
+}
+
+// Fork makes a new run of another.
+func (e *Local) Fork(ctx context.Context, r runtime.ForkRequest) (*runtime.Run, error) {
+	want, doing := runtime.CanRun, "make runs of others"
+	if r.Kind != runtime.LineageFork && len(r.Set) > 0 {
+		want, doing = want|runtime.CanAdmin, "perform a step in another way" // which may be another program or host
+	}
+	if err := need(ctx, want, doing); err != nil {
+		return nil, err
+	}
+	if r.Key != "" {
+		if err := checkStartKey(r.Key); err != nil {
+			return nil, err
+		}
+		defer e.hold(prefixStartKey + r.Key)()
+		id, err := e.startedBy(r.Key, digestOfFork(r))
+		if err == nil && id != "" {
+			err = e.carryOne(ctx, id, r.Env)
+		}
+		if err != nil || id != "" {
+			return e.orGet(ctx, id, err)
+		}
+	}
+	e.keeping.RLock()
+	defer e.keeping.RUnlock()
+	id, err := e.fork(ctx, r)
+	return e.orGet(ctx, id, err)
+}
+
+func (e *Local) orGet(ctx context.Context, id string, err error) (*runtime.Run, error) {
+	if err != nil {
+		return nil, err
+	}
+	return e.get(id, audienceOf(runtime.CallerOf(ctx)))
+}
+
+func digestOfFork(r runtime.ForkRequest) string {
+	text, _ := json.Marshal([]any{"fork", r.Kind, r.Run, r.Step, r.Set}) // plain strings
+	return hashOf(text)
+}
+
+// fork cuts the journal, replays what is left of it, and adopts it under a new id.
+func (e *Local) fork(ctx context.Context, r runtime.ForkRequest) (string, error) {
+	o, err := e.programs.original(&e.reader, r.Run)
+	if err != nil {
+		return "", err
+	}
+	now := e.now()
+	c, err := cutAt(o.run, o.journal, r.Step, now)
+	if err != nil {
+		return "", err
+	}
+	if o.first.Session {
+		return "", refuse(runtime.ErrUsage, "run %s is a session, which cannot be cut: its program grows with it", o.run)
+	}
+	if err := rooted(o.journal, c); err != nil {
+		return "", err
+	}
+	head, err := e.drifted(r, o.host.settings, o.first)
+	if err != nil {
+		return "", err
+	}
+	id := newRunID(e.opts.Random)
+	e.hosted(o.host).run = id
+	records := c.records
+	if r.Kind == runtime.LineageOnly {
+		records = append(records, reusedRecords(o.journal, c.at, c.step)...)
+	}
+	l := &runtime.Lineage{Kind: r.Kind, Run: o.run, Step: c.step, Seq: c.at, Copied: uint64(len(records)), Head: head}
+	inputs, err := setInputs(&r, l, c, o.host, o.first)
+	if err != nil {
+		return "", err
+	}
+	records[0] = Record{Time: now, Type: RunStarted, Data: o.first.descend(l, inputs, c.deadline, runtime.CallerOf(ctx).Name)}
+	numbers := numbersOf(records)
+	if _, err := rehearse(o.host, number(records), now, false); err != nil {
+		return "", diverged(inOrigin(err, o.run, numbers))
+	}
+	return id, e.adoptFork(ctx, r, id, records)
+}
+
+// inOrigin tells of a divergence in the numbers of the original's journal.
+func inOrigin(err error, origin string, numbers []uint64) error {
+	var d *Divergence
+	if errors.As(err, &d) && int(d.Seq) <= len(numbers) {
+		d.Run, d.Seq = origin, numbers[d.Seq-1]
+	}
+	return err
+}
+
+func numbersOf(records []Record) []uint64 {
+	numbers := make([]uint64, len(records))
+	for i := range records {
+		numbers[i] = records[i].Seq
+	}
+	return numbers
+}
+
+// adoptFork makes the fork durable and lets it go.
+func (e *Local) adoptFork(ctx context.Context, r runtime.ForkRequest, id string, records []Record) error {
+	var rows []runtime.Write
+	if r.Key != "" {
+		text, _ := json.Marshal(keyed{Digest: digestOfFork(r), Run: id}) // plain data
+		rows = append(rows, runtime.Write{Key: []byte(prefixStartKey + r.Key), Value: text})
+	}
+	e.carry(id, r.Env, false)
+	err := e.adopt(ctx, []adopted{{id: id, records: records, rows: rows}})
+	if err != nil {
+		e.uncarry(id)
+		return err
+	}
+	return e.send(ctx, id, event{in: forked{}})
+}
+
+// setInputs reads what the new run has set otherwise: its inputs, or arguments of its first step, which its lineage then has.
+func setInputs(r *runtime.ForkRequest, l *runtime.Lineage, c *cut, h *host, first *state) (inputs effect.Payload, err error) {
+	switch r.Kind {
+	case runtime.LineageFork:
+		return otherInputs(h.program.code, first.Inputs, r.Set)
+	case runtime.LineageRerun, runtime.LineageOnly:
+		l.Changed, err = otherArguments(c, r.Set)
+		return first.Inputs, err
+	}
+	return nil, refuse(runtime.ErrUsage, "got the kind %q, want fork, rerun or only", r.Kind)
+}
+
+// descend is the start of a run that is made of this one.
+func (s *state) descend(l *runtime.Lineage, inputs effect.Payload, deadline time.Time, by string) effect.Payload {
+	var b effect.Object
+	return b.Text("script", s.Script).Text("bundle", s.Bundle).Text("program", s.Program).Text("settings", s.Settings).Raw("inputs", inputs).Text("by", by).
+		Int("behaviour", int64(s.Behaviour)).Int("deadline", micros(deadline)).Text("overtime", string(s.Overtime)).Raw("lineage", lineagePayload(l)).Payload()
+}
+
+// otherInputs are the inputs of a run with some of them set otherwise.
+func otherInputs(p *lang.Program, inputs effect.Payload, set []string) (effect.Payload, error) {
+	if len(set) == 0 {
+		return inputs, nil
+	}
+	args, err := parseSet(set)
+	if err != nil {
+		return nil, err
+	}
+	v, err := inputs.Value()
+	if err != nil {
+		return nil, err
+	}
+	object, err := contract.ToJSON(v)
+	if err != nil {
+		return nil, err
+	}
+	bound, err := p.BindInputs(object, args)
+	if err != nil {
+		return nil, refuse(runtime.ErrBadInput, "%v", err).WithData(err)
+	}
+	return effect.Encode(bound)
+}
+
+func parseSet(set []string) ([]lang.Arg, error) {
+	args := make([]lang.Arg, len(set))
+	for i, text := range set {
+		var err error
+		if args[i], err = lang.ParseArg(text); err != nil {
+			return nil, refuse(runtime.ErrUsage, "got %q, want NAME=TEXT or NAME:=JSON", text)
+		}
+	}
+	return args, nil
+}

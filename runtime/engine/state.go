@@ -1,0 +1,507 @@
+package engine
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"starling/lang/effect"
+	"starling/runtime"
+	"strings"
+	"time"
+)
+
+// state is what a run's journal comes to, beside the machine: which steps are open, which gates, which timers. It is a fold: apply takes
+// one record at a time and decides nothing, so that reading a journal again always gives the same state. What is settled is forgotten; the journal
+// has it.
+//
+// Whatever a turn asks of it costs what is concerned and not what is open: a run may have ten thousand open steps. Hence the heaps and counts beside the maps.
+type state struct {
+	ID       string
+	Seq      uint64 // of the newest record
+	Status   runtime.Status
+	origin          // of a run that was moved with the script, bundle and program that it has now
+	moved    bool   // to another program than it was started with
+	Settings string // hash of the settings
+	Inputs   effect.Payload
+	Parent   string           // RUN@STEP
+	Depth    int              // of child runs
+	Lineage  *runtime.Lineage // of a run that was made of another, else nil
+	Imported effect.Payload   // of a run that came from another store: which, by whom, when
+	Started  time.Time
+	Updated  time.Time
+	Deadline time.Time // of the whole run, zero for none
+	Overtime runtime.Overtime
+
+	Output effect.Payload
+	Err    *effect.Error
+
+	Steps         map[string]*step
+	Gates         map[string]*gate // the open ones, system gates included
+	Mailbox       []message
+	Busy          bool                      // a session's chunk has not ended
+	Bare          bool                      // gates were withdrawn of which only the journal knows
+	Without       []string                  // variables that the run goes on without
+	Reused        map[string]*reusedOutcome // outcomes of another run that steps to come may take
+	Spent         map[string]runtime.Usage  // under each ceiling
+	Raised        map[string]int64          // how often a ceiling was raised by what it was
+	Conversations map[string]conversation   // by session
+	Queues        bool                      // it has asked for something of a queue
+	Trees         bool                      // branches of it had trees
+	Owned         map[string][]string       // what agents asked in the trees of branches may change
+	memory        memory                    // its variables and chats
+
+	originRef []byte // names its origin, nil while that was not asked for
+	tailStats tail   // of the head that it was read from
+	timers    timers
+	ready     heap[*step]         // those that want an attempt, the oldest first
+	limited   map[string]*limiter // agents with limits, by their names
+	flying    int                 // steps whose newest attempt has started and not ended
+	needs     int                 // open gates of variables that nobody has brought
+	unserved  *gate               // the open gate of a step that the project cannot serve, nil without one
+	children  map[string]*step    // steps that wait for a child run
+	takes     []*step             // steps that wait for a message, in the order of their requests
+	changing  []*step             // steps that may change files of the workspace, the oldest first
+	asks      []*step             // steps that ask for what runs share, in the order of their requests
+	decided   []*step             // steps whose outcome is known and not recorded yet, in the order in which it became known
+}
+
+// gate is an open gate.
+type gate struct {
+	Name     string // address within the run
+	Step     string // the step that waits, "" for a system gate
+	Seq      uint64 // of its opening
+	OpenedAt time.Time
+	Deadline time.Time // zero for none
+	Args     effect.Payload
+	Level    int    // of the escalation
+	Votes    []vote // answers so far, where the gate wants several
+}
+
+// vote is one answer of a gate that wants several.
+type vote struct{ who, choice string }
+
+// message waits in the mailbox.
+type message struct {
+	Name string
+	Data effect.Payload // a Message record
+}
+
+func newState(run string) *state {
+	return &state{ID: run, Status: runtime.Pending, Steps: map[string]*step{}, Gates: map[string]*gate{}}
+}
+
+// put sets a key of one of the maps that most runs never need: it is made when it is.
+func put[K comparable, V any](m *map[K]V, k K, v V) {
+	if *m == nil {
+		*m = map[K]V{}
+	}
+	(*m)[k] = v
+}
+
+// sortedKeys lists the keys of one of these maps.
+func sortedKeys[V any](m map[string]V) []string {
+	if len(m) == 0 {
+		return nil // most often, and with nothing made
+	}
+	return slices.Sorted(maps.Keys(m))
+}
+
+// apply folds one record in.
+func (s *state) apply(r *Record) {
+	s.Seq, s.Updated = r.Seq, r.Time
+	v := r.view()
+	switch r.Type {
+	case RunStarted:
+		s.start(r, v)
+	case RunSuspended:
+		s.Status = runtime.Suspended
+	case RunResumed:
+		s.Status = runtime.Running
+	case RunCompleted:
+		s.end(runtime.Completed)
+		s.Output = v.Raw("output")
+	case RunFailed, RunCancelled:
+		s.end(map[RecordType]runtime.Status{RunFailed: runtime.Failed, RunCancelled: runtime.Cancelled}[r.Type])
+		s.Err = effect.ErrorOf(v.Sub("error"))
+	case StepRequested:
+		s.request(r, v)
+	case StepSettled, StepWithdrawn:
+		if st := s.Steps[r.Step]; st != nil && agentKind(st.Kind) {
+			s.converse(st, v.Raw("value"))
+		}
+		s.rechange(s.Steps[r.Step])
+		s.releasePaths(s.Steps[r.Step])
+		s.forget(r.Step)
+		if v.Flag("took") {
+			s.takeMessage(v.Text("mail"))
+		}
+	case AttemptStarted, AttemptEnded, AttemptSkipped:
+		s.attempt(r, v)
+	case StepResolved:
+		s.resolved(s.Steps[r.Step], v)
+	case WorkOffered:
+		if st := s.Steps[r.Step]; st != nil && !st.Foreign {
+			s.offered(st)
+		}
+	case SteerHeard:
+		if st := s.Steps[r.Step]; st != nil {
+			st.heardUntil(uint64(v.Int("seq")))
+		}
+	case AgentEvent:
+		if st := s.Steps[r.Step]; st != nil {
+			st.saying(v.Text("kind"), v.Sub("data").Text("text"))
+			st.talks(v.Text("kind"), v.Sub("data").Text("id"))
+			st.uses(v.Text("kind"), v.Sub("data"))
+			if v.Text("kind") == eventUsage {
+				s.used(st, v.Sub("data"), r)
+			}
+		}
+	case VerdictGiven, Intervened:
+		s.verdict(r, v)
+	case GateOpened, GateEscalated, GateDecided, GateWithdrawn:
+		s.gate(r, v)
+	case TimerSet:
+		if st := s.Steps[r.Step]; st == nil || !st.claimedElsewhere(v.Text("purpose")) {
+			s.timers.set(timer{Purpose: v.Text("purpose"), Step: r.Step, Due: timeOf(v, "due")})
+		}
+	case TimerFired:
+		s.fire(r, v)
+	case SignalAccepted:
+		s.accept(r, v)
+	case ChunkAppended:
+		s.Busy = true
+	case ChunkEnded:
+		s.Busy = false
+	case RunPinned:
+		s.Settings = v.Text("settings")
+	case RunMoved:
+		s.moved, s.originRef = true, nil
+		s.Bundle, s.Program, s.Script = v.Text("bundle"), v.Text("program"), v.Text("script")
+	case StepRecalled:
+		s.reuse(r, v)
+	case MemoryChanged:
+		s.memory.change(v.Text("kind"), v.Sub("change"))
+	case StepAnswered:
+		delete(s.Reused, r.Step)
+		s.memory.answered(r.Step, v)
+	}
+}
+
+func (s *state) start(r *Record, v effect.View) {
+	s.Status = runtime.Running
+	s.Deadline, s.Overtime = timeOf(v, "deadline"), runtime.Overtime(v.Text("overtime"))
+	s.begun(r, v)
+	s.Settings = s.original
+}
+
+func (s *state) end(status runtime.Status) {
+	s.Status = status
+	clear(s.Steps)
+	clear(s.Gates)
+	clear(s.children)
+	clear(s.Reused)
+	clear(s.Owned)
+	clear(s.limited)
+	s.needs, s.unserved = 0, nil
+	s.timers, s.ready, s.flying, s.takes, s.asks, s.changing, s.decided, s.Mailbox = timers{}, heap[*step]{}, 0, nil, nil, nil, nil, nil
+	s.memory = memory{}
+}
+
+func (s *state) request(r *Record, v effect.View) {
+	st := &step{Seq: r.Seq, At: r.Time}
+	st.Step = r.Step
+	takeAll(v, st, requestFields)
+	st.Foreign = st.Foreign && !native(st.Kind)
+	st.Named = sessionOf(st.Kind, st.Args)
+	s.own(st)
+	if st.Kind == kindMailbox {
+		st.Mail = v.Sub("args").Text("name")
+	}
+	if rc := s.Reused[r.Step]; rc.serves(st) {
+		st.Reused = rc
+	}
+	if st.Refused == nil && st.Reused == nil && len(st.Changes) > 0 {
+		other, _ := s.rival(st)
+		st.Behind = other != nil
+	}
+	s.Queues = s.Queues || st.Kind == kindQueue
+	st.Ready = !native(st.Kind) && st.Refused == nil && st.Reused == nil && !st.Behind
+	s.adopt(st)
+}
+
+// adopt puts an open step where it belongs beside the map of all.
+func (s *state) adopt(st *step) {
+	s.Steps[st.Step] = st
+	s.claim(st)
+	switch {
+	case st.Refused != nil || st.Stopped || st.Cut != "" || st.Shut != nil:
+		s.decided = append(s.decided, st)
+	case st.Reused != nil:
+		s.takeReused(st)
+	case st.Kind == kindRun:
+		put(&s.children, st.Step, st)
+	case st.Kind == kindMailbox:
+		s.takes = append(s.takes, st)
+	case sharing(st.Kind):
+		s.asks = append(s.asks, st)
+	case st.InFlight && st.Claim == 0:
+		s.flying++
+		s.works(st, 1)
+	case st.Ready:
+		s.ready.push(st)
+	}
+}
+
+// forget drops an open step with its timers: it has its outcome, or nobody waits for it.
+func (s *state) forget(name string) {
+	st := s.Steps[name]
+	if st == nil {
+		return
+	}
+	delete(s.Steps, name)
+	delete(s.children, name)
+	delete(s.Reused, name)
+	s.want(st, false)
+	s.fly(st, false)
+	s.timers.drop(name)
+	s.disclaim(st)
+	same := func(other *step) bool { return other == st }
+	s.takes, s.asks, s.decided = slices.DeleteFunc(s.takes, same), slices.DeleteFunc(s.asks, same), slices.DeleteFunc(s.decided, same)
+}
+
+// want notes whether a step wants an attempt.
+func (s *state) want(st *step, ready bool) {
+	st.Ready = ready
+	if st.parkedIn != nil {
+		st.parkedIn.waiting.remove(st)
+		st.parkedIn = nil
+	}
+	if ready {
+		s.ready.push(st)
+	} else {
+		s.ready.remove(st)
+		s.makeRoom(st) // it may have been the one that was let try
+	}
+}
+
+// fly notes whether a step's newest attempt is in flight. One that is claimed flies elsewhere.
+func (s *state) fly(st *step, inFlight bool) {
+	switch {
+	case st.Claim > 0:
+	case inFlight && !st.InFlight:
+		s.flying++
+		s.works(st, 1)
+	case !inFlight && st.InFlight:
+		s.flying--
+		s.works(st, -1)
+	}
+	st.InFlight = inFlight
+}
+
+// takeMessage removes the oldest message of a name.
+func (s *state) takeMessage(name string) {
+	if i := s.mail(name); i >= 0 {
+		s.Mailbox = slices.Delete(s.Mailbox, i, i+1)
+	}
+}
+
+// mail is the place of the oldest message of a name, -1 when there is none.
+func (s *state) mail(name string) int {
+	return slices.IndexFunc(s.Mailbox, func(m message) bool { return m.Name == name })
+}
+
+func (s *state) attempt(r *Record, v effect.View) {
+	st := s.Steps[r.Step]
+	if st == nil {
+		return
+	}
+	switch r.Type {
+	case AttemptStarted:
+		st.Attempt = int(v.Int("attempt"))
+		st.Said, st.Aside, st.Used = "", false, runtime.Usage{}
+		s.want(st, false)
+		if !st.Foreign {
+			st.Offered, st.Claim, st.Worker, st.Lease = false, int(v.Int("claim")), v.Text("worker"), time.Duration(v.Int("lease"))
+		}
+		s.fly(st, true)
+		if st.Claim == 0 || st.Claim == st.Attempt {
+			st.heardUntil(r.Seq) // its input has them
+		}
+		if agentKind(st.Kind) {
+			s.spend(st, runtime.Usage{Calls: 1}, "", r)
+		}
+		return
+	case AttemptSkipped:
+		s.skip(st, v)
+		return
+	}
+	s.fly(st, false)
+	if !v.Flag("kept") {
+		s.unclaim(st)
+	}
+	s.want(st, v.Flag("again"))
+	if v.Has("usage") {
+		s.used(st, v.Sub("usage"), r)
+	}
+	st.Session = cmp.Or(v.Text("session"), st.Session)
+	s.keepConversation(st, v.Text("class"), v.Text("session"))
+	st.hangUp(v.Text("class"))
+	st.Rejected = ""
+	switch v.Text("class") {
+	case classUncertain:
+		if !st.Ready && st.Policy.OnUncertain == effect.FailAttempt {
+			st.Cut = v.Text("reason")
+			s.decided = append(s.decided, st)
+		}
+	case classRetryable, classExpired:
+		st.Failures++
+	case classMissing:
+		st.Serving++
+		st.Session = ""
+	case classSteered:
+		st.goOn()
+	case classInvalid, classDegraded:
+		st.goOn()
+		st.Reasks++
+		st.Feedback = v.Raw("feedback")
+		if len(st.Said) < maxSaid {
+			st.Rejected = st.Said
+		}
+	}
+}
+
+// skip leaves a backend alone: the next one is to serve or, behind the last, the step has failed.
+func (s *state) skip(st *step, v effect.View) {
+	if v.Has("budget") {
+		s.overspent(st, v)
+		return
+	}
+	if st.Foreign {
+		return // its backends here are others
+	}
+	if st.Serving+1 < len(st.Backends) {
+		st.Serving++
+		st.Session = ""
+		return
+	}
+	st.Shut = v.Raw("error")
+	s.want(st, false)
+	s.decided = append(s.decided, st)
+}
+
+// verdict takes what on_event or somebody has said of an attempt. What follows from a stop is known then: the step has its outcome.
+func (s *state) verdict(r *Record, v effect.View) {
+	st := s.Steps[r.Step]
+	if st == nil || st.Stopped {
+		return
+	}
+	if v.Text("action") == "steer" {
+		st.Told = append(st.Told, steer{Seq: r.Seq, Message: v.Text("message")})
+		return
+	}
+	st.Stopped, st.Note = true, v.Text("message")
+	s.want(st, false)
+	s.decided = append(s.decided, st)
+}
+
+func (s *state) gate(r *Record, v effect.View) {
+	switch r.Type {
+	case GateOpened:
+		s.open(&gate{Name: r.Step, Step: v.Text("step"), Seq: r.Seq, OpenedAt: r.Time,
+			Deadline: timeOf(v, "deadline"), Args: v.Raw("args")})
+	case GateEscalated:
+		if g := s.Gates[r.Step]; g != nil {
+			g.Level = int(v.Int("level"))
+		}
+	default:
+		s.shut(r.Step)
+		s.Bare = s.Bare || v.Flag("bare")
+		if st := s.Steps[v.Text("uncertain")]; st != nil {
+			s.want(st, v.Flag("retry"))
+		}
+		if st := s.Steps[v.Text("permission")]; st != nil {
+			st.Permissions = append(st.Permissions, permission{v.Text("asked"), v.Flag("granted")})
+		}
+		if address := v.Text("raise"); address != "" {
+			s.raise(address)
+		}
+		if name := v.Text("without"); name != "" {
+			s.Without = append(s.Without, name)
+		}
+	}
+}
+
+// open notes an open gate.
+func (s *state) open(g *gate) {
+	s.Gates[g.Name] = g
+	switch {
+	case strings.HasPrefix(g.Name, runtime.GateNeeds):
+		s.needs++
+	case strings.HasPrefix(g.Name, runtime.GateProject):
+		s.unserved = g
+	}
+}
+
+// shut forgets an open gate.
+func (s *state) shut(name string) {
+	g := s.Gates[name]
+	switch {
+	case g == nil:
+	case strings.HasPrefix(name, runtime.GateNeeds):
+		s.needs--
+	case g == s.unserved:
+		s.unserved = nil
+	}
+	delete(s.Gates, name)
+}
+
+func (s *state) accept(r *Record, v effect.View) {
+	if g := s.Gates[r.Step]; g != nil {
+		g.Votes = append(g.Votes, vote{v.Text("voter"), v.Text("vote")})
+	}
+	if v.Has("message") {
+		s.Mailbox = append(s.Mailbox, message{Name: v.Text("name"), Data: v.Raw("message")})
+	}
+}
+
+func (s *state) fire(r *Record, v effect.View) {
+	purpose := v.Text("purpose")
+	s.timers.remove(timerID(purpose, r.Step))
+	if st := s.Steps[r.Step]; st != nil && purpose == timerBackoff && !st.Stopped {
+		s.want(st, true)
+	}
+}
+
+// inOrder lists the open steps in the order of their requests.
+func (s *state) inOrder() []*step {
+	out := make([]*step, 0, len(s.Steps))
+	for _, st := range s.Steps {
+		out = append(out, st)
+	}
+	slices.SortFunc(out, func(a, b *step) int { return cmp.Compare(a.Seq, b.Seq) })
+	return out
+}
+
+// openGates lists the open gates in the order they opened.
+func (s *state) openGates() []*gate {
+	out := make([]*gate, 0, len(s.Gates))
+	for _, g := range s.Gates {
+		out = append(out, g)
+	}
+	slices.SortFunc(out, func(a, b *gate) int { return cmp.Compare(a.Seq, b.Seq) })
+	return out
+}
+
+func timeOf(v effect.View, field string) time.Time {
+	if n := v.Int(field); n != 0 {
+		return time.UnixMicro(n).UTC()
+	}
+	return time.Time{}
+}
+
+func micros(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}

@@ -1,0 +1,387 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"starling/lang/contract"
+	"starling/lang/effect"
+	"starling/runtime"
+	"strings"
+	"time"
+
+	"go.starlark.net/starlark"
+)
+
+// Some agents are not called: they come for their work. The attempt of such a step is offered, and begins when somebody claims it. A claim is the attempt with a lease: a durable
+// timer, which heartbeats move on. When it fires the attempt has failed and the step is offered again; whoever comes later with its result finds a newer attempt, or none, and is
+// refused. So the number of the attempt is the fence, as it is for those that the runtime performs itself.
+//
+// Nothing of this needs a process: offer, lease and claim are records and rows. A run that waits for pulled work is at rest.
+
+// pulled tells whether a step's attempt is not performed here: the backend whose turn it is comes for it.
+func (st *step) pulled() bool {
+	return st.Serving < len(st.Backends) && slices.Contains(st.Pulls, st.Backends[st.Serving])
+}
+
+// offer lets the step wait for somebody to claim it.
+func (t *turn) offer(st *step) {
+	t.record(WorkOffered, st.Step, (&effect.Object{}).Text("for", st.Backends[st.Serving]).Payload())
+}
+
+func (s *state) offered(st *step) {
+	s.want(st, false)
+	st.Offered = true
+}
+
+// unclaim ends a claim, if there is one.
+func (s *state) unclaim(st *step) {
+	if st.Claim == 0 {
+		return
+	}
+	st.Claim, st.Worker = 0, ""
+	s.timers.remove(timerID(timerLease, st.Step))
+	s.timers.remove(timerID(timerAttempt, st.Step))
+}
+
+// takeWork takes a signal of somebody who does pulled work.
+func (t *turn) takeWork(c runtime.Caller, who []string, s runtime.Signal) (*runtime.Receipt, *runtime.Refusal) {
+	switch {
+	case t.s.Status.Ended():
+		return nil, refuse(runtime.ErrClosed, "run %s is %s: its work is withdrawn", t.s.ID, t.s.Status)
+	case t.m == nil:
+		return nil, t.quarantined()
+	case t.s.held():
+		return nil, refuse(runtime.ErrExpired, "the deadline of run %s has passed: nobody works for it", t.s.ID)
+	case c.Agent != "" && c.Run == t.s.ID:
+		return nil, refuse(runtime.ErrDenied, "the work of run %s is not for the agent %q that it has started", t.s.ID, c.Agent)
+	}
+	if s.Kind == runtime.SignalClaim {
+		return t.claim(who, s)
+	}
+	st, refused := t.claimed(who, s)
+	if refused != nil {
+		return nil, refused
+	}
+	if s.Kind == runtime.SignalHeartbeat {
+		return t.heartbeat(st, who, s)
+	}
+	return t.submit(st, who, s)
+}
+
+// claim begins the attempt of a step that is on offer.
+func (t *turn) claim(who []string, s runtime.Signal) (*runtime.Receipt, *runtime.Refusal) {
+	t.begin() // a lease that has just expired is offered again
+	st, refused := t.workNamed(s.Step)
+	if refused != nil {
+		return nil, refused
+	}
+	lease, refused := leaseOf(s.Lease, runtime.DefaultLease)
+	if refused != nil {
+		return nil, refused
+	}
+	agent := st.Backends[st.Serving]
+	switch {
+	case who[0] != agent:
+		return nil, refuse(runtime.ErrWrongTarget, "the work %s@%s is for %q, not for %q", t.s.ID, st.Step, agent, who[0]).
+			WithHelp("authenticate with the token of that name, or with --as %s; both names are recorded", shellQuote(agent)).WithCall(actAs, agent)
+	case st.Claim > 0:
+		return nil, refuse(runtime.ErrClaimed, "%s@%s is claimed until %s", t.s.ID, st.Step, t.leaseEnd(st).Format(timeFormat))
+	case !st.Offered:
+		return nil, refuse(runtime.ErrNotOpen, "%s@%s is not on offer now", t.s.ID, st.Step)
+	}
+	question, err := t.host.question(t.s, st, t.now)
+	if err != nil {
+		return nil, refuse(runtime.ErrInternal, "%s", err.Message)
+	}
+	seq := t.working(st, s, who)
+	n := st.Attempt + 1
+	t.startClaim(st, n, who[0], lease)
+	t.timer(timerLease, st.Step, t.now.Add(lease))
+	if st.Policy.Timeout > 0 {
+		t.timer(timerAttempt, st.Step, t.now.Add(st.Policy.Timeout))
+	}
+	c := t.claimOf(st, n)
+	c.Request = question
+	if s.Any && s.Key != "" {
+		t.rows = append(t.rows, runtime.Write{Key: []byte(prefixKey + anyClaim + s.Key), Value: []byte(t.s.ID)})
+	}
+	return &runtime.Receipt{Seq: seq, Claim: c}, nil
+}
+
+// startClaim records an attempt that somebody performs elsewhere.
+func (t *turn) startClaim(st *step, claim int, worker string, lease time.Duration) {
+	var b effect.Object
+	t.record(AttemptStarted, st.Step, b.Int("attempt", int64(st.Attempt+1)).Int("claim", int64(claim)).Text("worker", worker).Int("lease", int64(lease)).Payload())
+}
+
+// working records a signal about pulled work.
+func (t *turn) working(st *step, s runtime.Signal, who []string) uint64 {
+	var b effect.Object
+	return t.record(SignalAccepted, st.Step, b.Text("kind", string(s.Kind)).Texts("who", who).Text("key", s.Key).Payload())
+}
+
+func (t *turn) leaseEnd(st *step) time.Time { return t.s.timers.of(timerLease, st.Step) }
+
+// claimOf tells of a claim as it is.
+func (t *turn) claimOf(st *step, n int) *runtime.Claim {
+	c := &runtime.Claim{Claim: fmt.Sprintf("%s@%s:%d", t.s.ID, st.Step, n), Run: t.s.ID, Step: st.Step, Agent: st.Backends[st.Serving], Attempt: st.Attempt, Until: t.leaseEnd(st)}
+	if due := t.s.timers.of(timerAttempt, st.Step); !due.IsZero() {
+		c.Deadline = &due
+	}
+	return c
+}
+
+func leaseOf(asked, otherwise time.Duration) (time.Duration, *runtime.Refusal) {
+	switch {
+	case asked == 0:
+		return otherwise, nil
+	case asked < runtime.MinLease || asked > runtime.MaxLease:
+		return 0, refuse(runtime.ErrUsage, "got a lease of %s, want one from %s to %s", asked, runtime.MinLease, runtime.MaxLease)
+	}
+	return asked, nil
+}
+
+// workNamed finds the step with pulled work that an address means; without one, the oldest.
+func (t *turn) workNamed(address string) (*step, *runtime.Refusal) {
+	if st := t.s.Steps[address]; st != nil && st.pulled() {
+		return st, nil
+	}
+	var fits []*step
+	var names []string
+	for _, st := range t.s.inOrder() {
+		if st.pulled() && (address == "" && st.Offered || strings.HasSuffix(st.Step, "/"+address)) {
+			fits, names = append(fits, st), append(names, st.Step)
+		}
+	}
+	switch {
+	case len(fits) == 1 || len(fits) > 1 && address == "":
+		return fits[0], nil
+	case len(fits) > 1:
+		return nil, refuse(runtime.ErrAmbiguous, "step %q of run %s is ambiguous: it matches %s", address, t.s.ID, strings.Join(names, ", ")).WithHelp("give more of the address").WithData(names)
+	case address == "":
+		return nil, refuse(runtime.ErrNotOpen, "run %s has no work on offer", t.s.ID)
+	}
+	return nil, refuse(runtime.ErrNotOpen, "run %s offers no work at the step %q: it is over, was withdrawn, or never was", t.s.ID, address)
+}
+
+// claimed finds the step that a claim is of, if the claim still holds and is the caller's.
+func (t *turn) claimed(who []string, s runtime.Signal) (*step, *runtime.Refusal) {
+	st := t.s.Steps[s.Step]
+	handle := fmt.Sprintf("%s@%s:%d", t.s.ID, s.Step, s.Claim)
+	switch {
+	case st == nil || !st.pulled():
+		return nil, refuse(runtime.ErrClosed, "the work of the claim %s is over or was withdrawn", handle)
+	case st.Claim != s.Claim && st.Attempt >= s.Claim:
+		return nil, refuse(runtime.ErrExpired, "the claim %s has expired: the work was offered again", handle).
+			WithHelp("claim it again: starling claim %s@%s", t.s.ID, shellQuote(s.Step)).WithCall("claim it again: run %q, step %q", t.s.ID, s.Step)
+	case st.Claim != s.Claim:
+		return nil, refuse(runtime.ErrNotOpen, "there is no claim %s", handle)
+	case st.Worker != who[0]:
+		return nil, refuse(runtime.ErrWrongTarget, "the claim %s is that of %q, not of %q", handle, st.Worker, who[0])
+	}
+	return st, nil
+}
+
+// heartbeat moves the lease on and journals what the agent tells of.
+func (t *turn) heartbeat(st *step, who []string, s runtime.Signal) (*runtime.Receipt, *runtime.Refusal) {
+	lease, refused := leaseOf(s.Lease, st.Lease)
+	if refused != nil {
+		return nil, refused
+	}
+	events, refused := eventsOf(s.Report)
+	if refused != nil {
+		return nil, refused
+	}
+	seq := t.working(st, s, who)
+	t.timer(timerLease, st.Step, t.now.Add(lease))
+	c := t.claimOf(st, s.Claim)
+	t.told(st, events)
+	if c.Messages = st.undelivered(); len(c.Messages) > 0 && !st.Stopped {
+		t.heard(st, st.Told[len(st.Told)-1].Seq)
+	}
+	if st.Stopped {
+		c.Over = "it was stopped: " + orText(st.Note, "on_event said so")
+	}
+	return &runtime.Receipt{Seq: seq, Claim: c}, nil
+}
+
+// told journals events. Once the machine has more to do than one turn takes, the rest is for the next one.
+func (t *turn) told(st *step, events []workEvent) {
+	for i, ev := range events {
+		if !t.canAcceptOutcome() {
+			t.effects.inputs = append(t.effects.inputs, &worked{st.Step, st.Attempt, events[i:]})
+			return
+		}
+		t.event(st.Step, st.Attempt, ev.kind, ev.data)
+	}
+}
+
+// submit ends the attempt. A reply that breaks its contract is refused with the paths at fault: the claim stays, and the next try counts as another attempt, as long as there may be one.
+func (t *turn) submit(st *step, who []string, s runtime.Signal) (*runtime.Receipt, *runtime.Refusal) {
+	r, refused := replyOf(s.Report, st.Backends[st.Serving])
+	if refused != nil {
+		return nil, refused
+	}
+	events, refused := eventsOf(s.Report)
+	if refused != nil {
+		return nil, refused
+	}
+	checkedReply, wrong := checked(st, r)
+	left := st.Policy.Reasks - st.Reasks
+	if len(wrong) > 0 && left > 0 {
+		t.ended(st, broken(checkedReply), checkedReply, wrong)
+		t.startClaim(st, s.Claim, st.Worker, st.Lease)
+		return nil, refuse(runtime.ErrBadPayload, "%s", checkedReply.Err.Message).WithData(wrong).WithHelp("mend it and submit again with the same claim; %d more may be refused", left-1)
+	}
+	c := t.claimOf(st, s.Claim)
+	seq := t.working(st, s, who)
+	t.told(st, events)
+	t.reply(st.Step, st.Attempt, r)
+	if len(wrong) > 0 {
+		return nil, refuse(runtime.ErrBadPayload, "%s", checkedReply.Err.Message).WithData(wrong).WithHelp("that was the last try: the step is settled as it is")
+	}
+	return &runtime.Receipt{Seq: seq, Claim: c}, nil
+}
+
+// expired is what becomes of a claim whose lease has passed: the work is offered again, as often as the step may be tried.
+func (t *turn) expired(st *step) {
+	r := effect.Reply{Err: effect.Errorf(effect.KindAgent, "%s: the claim of %s expired", st.Step, st.Worker), Backend: st.Backends[st.Serving]}
+	if st.Failures < st.Policy.Retries {
+		t.ended(st, classExpired, r, nil)
+		return
+	}
+	t.ended(st, classFinal, r, nil)
+	r.Err.Message = fmt.Sprintf("%s: nobody finished it: %d claims expired", st.Step, st.Failures+1)
+	t.settle(st, failure(st, r.Err, &r))
+}
+
+// overdueWork is what becomes of a claim at the deadline of its attempt.
+func (t *turn) overdueWork(st *step) {
+	r := effect.Reply{Err: effect.Errorf(effect.KindTimeout, "%s: no result within %s", st.Step, st.Policy.Timeout), Backend: st.Backends[st.Serving]}
+	t.ended(st, classFinal, r, nil)
+	t.settle(st, failure(st, r.Err, &r))
+}
+
+// workEvent is one thing that an agent tells of.
+type workEvent struct {
+	kind string
+	data effect.Payload
+}
+
+// maxWorkEvents bounds the events of one heartbeat.
+const maxWorkEvents = 1000
+
+func eventsOf(r *runtime.Report) ([]workEvent, *runtime.Refusal) {
+	if r == nil || len(r.Events) == 0 {
+		return nil, nil
+	}
+	const want = `a list of objects, each with a kind: [{"kind": "plan", "text": "…"}]`
+	v, refused := payloadOf((&runtime.Signal{Data: r.Events}), "the events")
+	if refused != nil {
+		return nil, refused
+	}
+	list, ok := v.(*starlark.List)
+	if !ok || list.Len() > maxWorkEvents {
+		return nil, refuse(runtime.ErrBadPayload, "events: got %s, want %s, %d at most", v.Type(), want, maxWorkEvents)
+	}
+	var out []workEvent
+	for i := range list.Len() {
+		kind := effect.ViewOf(list.Index(i)).Text("kind")
+		if effect.CheckName(kind) != nil {
+			return nil, refuse(runtime.ErrBadPayload, "events[%d].kind: got %q, want the name of a kind of event", i, kind)
+		}
+		markClaim(kind, list.Index(i))
+		out = append(out, workEvent{kind, effect.MustEncode(list.Index(i))})
+	}
+	return out, nil
+}
+
+// markClaim marks what a worker tells of its cost, or of calls to tool servers, as its own word.
+func markClaim(kind string, told starlark.Value) {
+	d, ok := told.(*starlark.Dict)
+	if ok && (kind == eventToolCall || kind == eventToolDenied || kind == eventUsage && effect.ViewOf(d).Has("usd")) {
+		_ = d.SetKey(starlark.String("claimed"), starlark.True) // of a value that nobody else has
+	}
+}
+
+// replyOf makes a reply of a report.
+func replyOf(r *runtime.Report, backend string) (effect.Reply, *runtime.Refusal) {
+	if r == nil {
+		r = &runtime.Report{}
+	}
+	out := effect.Reply{Text: r.Text, Note: r.Note, Backend: backend}
+	if len(r.Output) > 0 {
+		v, refused := payloadOf((&runtime.Signal{Data: r.Output}), "the output")
+		if refused != nil {
+			return out, refused
+		}
+		out.Value = v
+	}
+	if len(r.Usage) > 0 {
+		v, err := contract.FromJSON(r.Usage)
+		if _, ok := v.(*starlark.Dict); err != nil || !ok {
+			return out, refuse(runtime.ErrBadPayload, "usage: got %.60s, want an object", r.Usage)
+		}
+		markClaim(eventUsage, v)
+		out.Usage = v
+	}
+	switch r.Status {
+	case "", "ok":
+		if out.Value == nil && strings.TrimSpace(out.Text) == "" {
+			return out, refuse(runtime.ErrBadPayload, "the result is empty: got neither an output nor a text").
+				WithHelp("send --data JSON, --text WORDS, or --status blocked with a note").WithCall("send output, text, or the status blocked with a note")
+		}
+	case "stopped", "blocked":
+		out.Status = r.Status
+	case "error":
+		out.Err = effect.Errorf(effect.KindAgent, "%s: %s", backend, orText(r.Note, orText(r.Text, "it reports an error and does not say which")))
+	default:
+		return out, refuse(runtime.ErrBadPayload, "got the status %q, want ok, stopped, blocked or error", r.Status)
+	}
+	return out, nil
+}
+
+// question is what is asked of whoever claims a step.
+func (h *host) question(s *state, st *step, now time.Time) (json.RawMessage, *effect.Error) {
+	next := *st
+	next.Attempt++
+	at, handler, err := h.attempt(s, &next, nil)
+	if err != nil {
+		return nil, err
+	}
+	if handler.Question == nil {
+		return nil, effect.Errorf(effect.KindRefused, "%s: nobody can come for %s", st.Step, st.Kind)
+	}
+	if st.Policy.Timeout > 0 {
+		at.Deadline = now.Add(st.Policy.Timeout)
+	}
+	v, err := handler.Question(at)
+	if err != nil {
+		return nil, err
+	}
+	return jsonOf(v), nil
+}
+
+// workDocument is a piece of work as clients see it, from its row.
+func workDocument(run, step string, v effect.View) runtime.Work {
+	w := runtime.Work{Address: run + "@" + step, Agent: v.Text("for"), Task: v.Text("task"), Since: timeOf(v, "since"), By: v.Text("by")}
+	if due := timeOf(v, "until"); !due.IsZero() {
+		w.Until = &due
+	}
+	return w
+}
+
+// workRow is the row by which a piece of work is found, nil when the step offers none.
+func (s *state) workRow(name string) effect.Payload {
+	st := s.Steps[name]
+	if st == nil || !st.pulled() || !st.Offered && st.Claim == 0 {
+		return nil
+	}
+	args, _ := st.Args.View()
+	var b effect.Object
+	return b.Text("for", st.Backends[st.Serving]).Text("task", args.Text("task")).Int("since", micros(st.At)).Text("by", st.Worker).
+		Int("until", micros(s.timers.of(timerLease, name))).Payload()
+}
+
+func workKey(run, step string) []byte { return []byte(prefixWork + run + "/" + step) }
