@@ -94,7 +94,6 @@ type host struct {
 	settings *effect.Settings
 	kids     map[string]bool // the open child runs that were looked after: whether each is in motion
 	macKey   []byte          // of the snapshots of machines
-	asking   step            // the one that is being written down
 
 	lend func(most int64, held func() int64) (more int64) // vm.Limits.Lend
 }

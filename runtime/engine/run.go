@@ -48,6 +48,7 @@ type actor struct {
 	held         int64          // by the machine when it left memory for others, bytes
 	deciding     *turn          // the one in progress
 	arrived      queue          // what it takes
+	spare        *turn          // what turns are made in, one after the other; nil while nothing is about to come
 	abandoned    bool           // the last turn was: what is urgent comes first now
 	kept         uint64         // where the journal begins, as far as known, or will once the trim in progress is over
 }
@@ -177,6 +178,9 @@ func (a *actor) becomeIdle() (own *job, yes bool) {
 		return nil, false
 	}
 	own = a.share(true)
+	if own == nil && len(a.flights) == 0 {
+		a.spare = nil // nothing is about to come
+	}
 	a.busy, a.queue = false, nil
 	a.gone = a.e.evict(a)
 	a.mu.Unlock()
@@ -219,7 +223,11 @@ func (a *actor) turn(events []event) (rest []event) {
 		return nil
 	}
 	events = a.admit(events)
-	t := &turn{s: a.s, m: a.m, host: a.host, now: a.e.now(), had: &a.row, yielded: a.yielded}
+	if a.spare == nil {
+		a.spare = new(turn)
+	}
+	t := a.spare
+	*t = turn{s: a.s, m: a.m, host: a.host, now: a.e.now(), had: &a.row, yielded: a.yielded}
 	a.deciding, a.arrived = t, queue{events: events}
 	in := &a.arrived
 	var c *commit

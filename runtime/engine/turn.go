@@ -40,6 +40,7 @@ type turn struct {
 	again        []*runtime.Receipt // those that repeat one of this turn
 	work         map[string]bool    // steps whose row of pulled work may have changed
 	shut         []shutGate         // gates that were closed
+	asking       step               // the one whose request is being written down
 }
 
 // commit is all that a turn leaves: what is to be durable, and what is to be done when it is.
@@ -271,7 +272,7 @@ func (t *turn) request(r *effect.Request) {
 	if refused == nil && r.Kind == kindGate && len(t.s.Gates) >= maxOpenGates {
 		refused = effect.Errorf(effect.KindRefused, "the limit of %d open gates of a run is reached", maxOpenGates)
 	}
-	st := &t.host.asking
+	st := &t.asking
 	*st = step{asked: askedOf(r), Refused: refused.Payload(), Heard: t.s.memory.heard(r), Foreign: foreign}
 	t.record(StepRequested, r.Step, putAll(&effect.Object{}, st, requestFields).Payload())
 	if refused != nil || t.s.Steps[r.Step].Reused != nil {
