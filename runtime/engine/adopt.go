@@ -3,8 +3,9 @@ package engine
 import (
 	"context"
 	"fmt"
-	"starling/runtime"
 	"time"
+
+	"starling/runtime"
 )
 
 // A run that comes with a journal, a fork or one from another store, is there as a whole or not at all. What does not fit into one commit is written ahead: a marker

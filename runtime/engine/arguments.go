@@ -2,13 +2,14 @@ package engine
 
 import (
 	"slices"
-	"starling/lang/contract"
-	"starling/lang/effect"
-	"starling/runtime"
 	"strconv"
 	"strings"
 
 	"go.starlark.net/starlark"
+
+	"starling/lang/contract"
+	"starling/lang/effect"
+	"starling/runtime"
 )
 
 // argument is one that a rerun may set otherwise.

@@ -6,9 +6,10 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
+
 	"starling/lang/effect"
 	"starling/runtime"
-	"strings"
 )
 
 // The artifacts that follow from the journal.

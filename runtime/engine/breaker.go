@@ -2,10 +2,11 @@ package engine
 
 import (
 	"encoding/json"
-	"starling/lang/effect"
-	"starling/runtime"
 	"sync"
 	"time"
+
+	"starling/lang/effect"
+	"starling/runtime"
 )
 
 // A backend that has failed several times in a row is most likely down: every further call would wait for its timeout and its retries to learn the same. Its

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"starling/runtime/runtimetest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,6 +14,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/runtimetest"
 )
 
 // backends answer by name; those that are down fail as their class says.

@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"starling/lang/effect"
-	"starling/runtime"
 	"strings"
 	"time"
 
 	"go.starlark.net/starlark"
+
+	"starling/lang/effect"
+	"starling/runtime"
 )
 
 // What agents spend is counted by folding the journal: each request that is sent when its attempt starts, tokens and money when the attempt tells of them while it works and when it has ended,

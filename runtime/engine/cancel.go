@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+
 	"starling/lang/effect"
 	"starling/runtime"
 )

@@ -2,9 +2,10 @@ package engine
 
 import (
 	"context"
+	"strings"
+
 	"starling/lang/contract"
 	"starling/runtime"
-	"strings"
 )
 
 // audienceOf is whom a caller counts as when contracts hide something from people: who works for an attempt is an agent, and so is the bearer of a token that says so.

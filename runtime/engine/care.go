@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"starling/runtime"
 	"strings"
+
+	"starling/runtime"
 )
 
 var (

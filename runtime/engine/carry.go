@@ -4,11 +4,12 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
+	"time"
+
 	"starling/lang/contract"
 	"starling/lang/effect"
 	"starling/runtime"
-	"strings"
-	"time"
 )
 
 // carry makes the engine drive a run and keeps the variables its carrier brought, in memory only. moving tells whether it is in motion already.

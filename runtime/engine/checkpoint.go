@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
 	"starling/lang/vm"
 	"starling/runtime"
 )

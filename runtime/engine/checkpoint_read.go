@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
 	"starling/lang/effect"
 	"starling/runtime"
 )

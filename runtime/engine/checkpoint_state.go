@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"strings"
+
 	"starling/lang/effect"
 	"starling/runtime"
-	"strings"
 )
 
 // This file is the form in which a checkpoint has a state: a dict of what is not as it is in most runs, with a dict for each open step, gate and timer.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
 	"starling/lang"
 	"starling/lang/contract"
 	"starling/lang/effect"

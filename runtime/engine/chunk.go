@@ -2,13 +2,14 @@ package engine
 
 import (
 	"fmt"
+	"strings"
+
+	"go.starlark.net/starlark"
+
 	"starling/lang"
 	"starling/lang/effect"
 	"starling/lang/vm"
 	"starling/runtime"
-	"strings"
-
-	"go.starlark.net/starlark"
 )
 
 // A session is a run whose program grows: each chunk is a script of its own over the globals of those before it. A chunk is journaled with its

@@ -4,9 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"starling/runtime"
 	"sync"
 	"time"
+
+	"starling/runtime"
 )
 
 // Contents are shared: two runs of one script name the same bundle. So forgetting a run, or a part of its journal, drops none of them, and only says that there may be some that nothing names

@@ -2,11 +2,12 @@ package engine
 
 import (
 	"slices"
+	"strings"
+	"time"
+
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
 	"starling/runtime"
-	"strings"
-	"time"
 )
 
 // A journal is cut before the request of a step: what stands before it comes along into a new run, what stands behind it has not happened there. A journal is one

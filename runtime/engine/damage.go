@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+
 	"starling/lang/effect"
 	"starling/runtime"
 )

@@ -2,11 +2,12 @@ package engine
 
 import (
 	"slices"
+
+	"go.starlark.net/starlark"
+
 	"starling/lang/contract"
 	"starling/lang/effect"
 	"starling/runtime"
-
-	"go.starlark.net/starlark"
 )
 
 // maxDecided is how many decisions a run's document has: the newest. The journal has all.

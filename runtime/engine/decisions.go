@@ -7,13 +7,14 @@ import (
 	"encoding/binary"
 	"errors"
 	"slices"
-	"starling/lang/contract"
-	"starling/lang/effect"
-	"starling/runtime"
 	"strings"
 	"time"
 
 	"go.starlark.net/starlark"
+
+	"starling/lang/contract"
+	"starling/lang/effect"
+	"starling/runtime"
 )
 
 // Every decision of every run is an entry of the index (index.go): its key says when, in which run

@@ -7,9 +7,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"starling/runtime"
 	"strconv"
 	"strings"
+
+	"starling/runtime"
 )
 
 // definitionRow is a version as the store has it.

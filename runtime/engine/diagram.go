@@ -2,9 +2,10 @@ package engine
 
 import (
 	"fmt"
-	"starling/runtime"
 	"strings"
 	"time"
+
+	"starling/runtime"
 )
 
 // Diagram draws a run as it stands: a Mermaid flowchart (mermaid.js.org/syntax/flowchart.html) of its steps, those of one branch below each other and branches side by side, coloured by how

@@ -7,9 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+
 	"starling/lang/effect"
 	"starling/runtime"
-	"strings"
 )
 
 // An export is a run in a file: its journal, those of its child runs, and the contents that they name. There is no checkpoint in it, for a snapshot is only good in the

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"slices"
+
 	"starling/lang/effect"
 	"starling/runtime"
 )

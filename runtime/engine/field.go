@@ -2,9 +2,10 @@ package engine
 
 import (
 	"slices"
+	"time"
+
 	"starling/lang/effect"
 	"starling/runtime"
-	"time"
 )
 
 // fields are the parts of an open step that are written down, in the order in which a checkpoint has

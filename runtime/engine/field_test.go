@@ -3,13 +3,14 @@ package engine
 import (
 	"reflect"
 	"slices"
-	"starling/lang/effect"
-	"starling/runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"go.starlark.net/starlark"
+
+	"starling/lang/effect"
+	"starling/runtime"
 )
 
 // full is a step of which nothing is empty.

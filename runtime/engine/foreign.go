@@ -2,9 +2,10 @@ package engine
 
 import (
 	"fmt"
+	"strings"
+
 	"starling/lang/effect"
 	"starling/runtime"
-	"strings"
 )
 
 // A run that comes from another store brings what that store's project said: which programs its

@@ -3,14 +3,15 @@ package engine
 import (
 	"fmt"
 	"slices"
-	"starling/lang/contract"
-	"starling/lang/diagnostic"
-	"starling/lang/effect"
-	"starling/runtime"
 	"strings"
 	"time"
 
 	"go.starlark.net/starlark"
+
+	"starling/lang/contract"
+	"starling/lang/diagnostic"
+	"starling/lang/effect"
+	"starling/runtime"
 )
 
 // openGate opens the gate that a script asked for. Its name is the address of the step that waits.

@@ -3,13 +3,14 @@ package engine
 import (
 	"fmt"
 	"slices"
+	"strings"
+
+	"go.starlark.net/starlark"
+
 	"starling/lang"
 	"starling/lang/effect"
 	"starling/lang/vm"
 	"starling/runtime"
-	"strings"
-
-	"go.starlark.net/starlark"
 )
 
 // program is a compiled program with its permanents. It is made once and shared by all runs of the same sources.

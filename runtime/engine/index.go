@@ -5,11 +5,12 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
-	"starling/lang/effect"
-	"starling/runtime"
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"starling/lang/effect"
+	"starling/runtime"
 )
 
 // The rows of the index let a page of a list cost what the page has, whatever lies beside it: the

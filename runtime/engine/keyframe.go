@@ -7,8 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"starling/runtime"
 	"time"
+
+	"starling/runtime"
 )
 
 // A keyframe is what a trimmed journal begins with. It has the bytes of a checkpoint (checkpoint.go) and another office: a checkpoint saves reading the journal, a

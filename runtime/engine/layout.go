@@ -6,9 +6,10 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"time"
+
 	"starling/lang/effect"
 	"starling/runtime"
-	"time"
 )
 
 // The keys of a store. Text is as written, numbers are big-endian so that byte order is their order; RUN is a run's 12-letter id.

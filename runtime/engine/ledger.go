@@ -1,11 +1,12 @@
 package engine
 
 import (
-	"starling/lang/effect"
-	"starling/runtime"
 	"strings"
 	"sync"
 	"time"
+
+	"starling/lang/effect"
+	"starling/runtime"
 )
 
 // A daily budget of a project bounds what all runs of the store spend on a day together. Each run folds

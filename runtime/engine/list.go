@@ -5,12 +5,13 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"starling/lang/contract"
-	"starling/lang/effect"
-	"starling/runtime"
 	"strconv"
 	"strings"
 	"time"
+
+	"starling/lang/contract"
+	"starling/lang/effect"
+	"starling/runtime"
 )
 
 // List returns what a query asks for: runs, the newest first, open gates, work, queues.

@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
+
 	"starling/lang/effect"
 	"starling/lang/vm"
 	"starling/runtime"
-	"time"
 )
 
 // saved is a run as the store has it: a checkpoint, if any reads, and the records behind it.

@@ -9,13 +9,14 @@ import (
 	"io"
 	"math"
 	"slices"
-	"starling/lang/contract"
-	"starling/lang/effect"
-	"starling/runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"starling/lang/contract"
+	"starling/lang/effect"
+	"starling/runtime"
 )
 
 // Options of a local engine. The zero Options are good for tests.

@@ -4,11 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+
+	"go.starlark.net/starlark"
+
 	"starling/lang/contract"
 	"starling/lang/effect"
 	"starling/runtime"
-
-	"go.starlark.net/starlark"
 )
 
 // queryJournal is effect.Attempt.Journal: what the journal of a run, or of the child run that one of its steps started, says up to the step that asks.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
 	"starling/lang/effect"
 	"starling/runtime"
 )

@@ -6,14 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"starling/lang/contract"
-	"starling/lang/effect"
-	"starling/runtime"
 	"strings"
 	"sync"
 	"time"
 
 	"go.starlark.net/starlark"
+
+	"starling/lang/contract"
+	"starling/lang/effect"
+	"starling/runtime"
 )
 
 // A project may name who is told what happens in its runs: see [effect.Notice]. That somebody is to be told is a row, which is written with the commit of what has happened; the handler

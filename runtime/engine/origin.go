@@ -5,9 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"time"
+
 	"starling/lang/effect"
 	"starling/runtime"
-	"time"
 )
 
 // What a run was started with never changes: it stands in the first record and nowhere else, and most of it is the same for all runs of a script. A head names that part, so that a load reads the first

@@ -2,10 +2,11 @@ package engine
 
 import (
 	"io"
-	"starling/lang/effect"
-	"starling/runtime"
 
 	"go.starlark.net/starlark"
+
+	"starling/lang/effect"
+	"starling/runtime"
 )
 
 // This is what the turns of this process's runs are given of it: see world.go.

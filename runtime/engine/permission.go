@@ -2,10 +2,11 @@ package engine
 
 import (
 	"context"
-	"starling/lang/effect"
-	"starling/runtime"
 	"sync"
 	"time"
+
+	"starling/lang/effect"
+	"starling/runtime"
 )
 
 // An agent may ask for leave while it works: see [effect.Leave]. The question is a system gate of the step, with the options approve and reject, and its decision is kept with the step: a

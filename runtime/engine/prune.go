@@ -6,8 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"starling/runtime"
 	"time"
+
+	"starling/runtime"
 )
 
 // Pruning forgets runs that have ended long ago, with the child runs that they started. What contents nothing names then is swept (contents.go). It is done for some runs at a time: the rows by

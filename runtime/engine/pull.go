@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+
 	"starling/runtime"
 )
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"slices"
+
 	"starling/lang/contract"
 	"starling/lang/effect"
 	"starling/runtime"

@@ -6,12 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"starling/lang/contract"
-	"starling/lang/effect"
-	"starling/runtime"
 	"time"
 
 	"go.starlark.net/starlark"
+
+	"starling/lang/contract"
+	"starling/lang/effect"
+	"starling/runtime"
 )
 
 // A queue is a list of items that runs share, the oldest first. A run that takes an item holds it until it says that it is done with it (ack) or cannot be (park), until its lease is over, or until the

@@ -3,9 +3,10 @@ package engine
 import (
 	"encoding/binary"
 	"slices"
+	"strings"
+
 	"starling/lang/effect"
 	"starling/runtime"
-	"strings"
 )
 
 // queues lists the queues by name; of one that is named its items as well, those that are parked behind the others.

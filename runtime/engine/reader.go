@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"starling/lang/effect"
-	"starling/runtime"
 	"strings"
 	"sync"
 	"time"
+
+	"starling/lang/effect"
+	"starling/runtime"
 )
 
 // reader answers questions from a store alone: what it tells is durable, because nothing else is there. A Local engine is a reader that also drives.

@@ -4,13 +4,14 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
-	"starling/lang/contract"
-	"starling/lang/effect"
-	"starling/runtime"
 	"strings"
 	"time"
 
 	"go.starlark.net/starlark"
+
+	"starling/lang/contract"
+	"starling/lang/effect"
+	"starling/runtime"
 )
 
 // A Record is one entry of a run's journal: something that happened, never changed afterwards.

@@ -5,12 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
+
 	"starling/lang"
 	"starling/lang/contract"
 	"starling/lang/effect"
 	"starling/lang/vm"
 	"starling/runtime"
-	"time"
 )
 
 var _ runtime.Reruns = (*Local)(nil)

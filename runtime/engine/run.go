@@ -8,9 +8,10 @@ import (
 	"io"
 	"runtime/debug"
 	"slices"
+	"sync"
+
 	"starling/lang/vm"
 	"starling/runtime"
-	"sync"
 )
 
 // actor is one run in memory: events in, a turn, one commit, effects out. It has a goroutine only while events wait; a resting run

@@ -3,11 +3,12 @@ package engine
 import (
 	"errors"
 	"slices"
-	"starling/lang/effect"
-	"starling/runtime"
 	"time"
 
 	"go.starlark.net/starlark"
+
+	"starling/lang/effect"
+	"starling/runtime"
 )
 
 // What runs share, queues and memory.project, is rows of the store and nothing else. A request for it is performed by the turn: it reads what is committed, and what it changes is written in the

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+
 	"starling/lang"
 	"starling/lang/contract"
 	"starling/lang/effect"

@@ -3,12 +3,13 @@ package engine
 import (
 	"encoding/json"
 	"slices"
-	"starling/lang/contract"
-	"starling/lang/effect"
-	"starling/runtime"
 	"strings"
 
 	"go.starlark.net/starlark"
+
+	"starling/lang/contract"
+	"starling/lang/effect"
+	"starling/runtime"
 )
 
 // keyed is what is remembered under an idempotency key: which request it was, and what was answered.

@@ -4,10 +4,11 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"starling/lang/effect"
-	"starling/runtime"
 	"strings"
 	"time"
+
+	"starling/lang/effect"
+	"starling/runtime"
 )
 
 // state is what a run's journal comes to, beside the machine: which steps are open, which gates, which timers. It is a fold: apply takes

@@ -3,10 +3,11 @@ package engine
 import (
 	"cmp"
 	"slices"
-	"starling/lang/effect"
-	"starling/runtime"
 	"strconv"
 	"strings"
+
+	"starling/lang/effect"
+	"starling/runtime"
 )
 
 // An agent can be told something while it works: by on_event, or by whoever may. The message is durable before anybody hears of it. An attempt hears it once: while it works,

@@ -1,9 +1,10 @@
 package engine
 
 import (
+	"time"
+
 	"starling/lang/effect"
 	"starling/runtime"
-	"time"
 )
 
 // asked is what a run keeps of a request, and who serves it, as [effect.Request] has it.

@@ -3,10 +3,11 @@ package engine
 import (
 	"encoding/binary"
 	"fmt"
-	"starling/lang/effect"
-	"starling/runtime"
 	"strings"
 	"time"
+
+	"starling/lang/effect"
+	"starling/runtime"
 )
 
 // summary is the row of a run: all that a list shows. It is written with the commit that changes it.

@@ -3,10 +3,11 @@ package engine
 import (
 	"fmt"
 	"slices"
+	"strings"
+
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
 	"starling/runtime"
-	"strings"
 )
 
 // How far a survey looks back: what agents have spent is an estimate for those who are about to

@@ -2,9 +2,10 @@ package engine
 
 import (
 	"slices"
+	"time"
+
 	"starling/lang/effect"
 	"starling/runtime"
-	"time"
 )
 
 // timer is a durable timer: it was set by a record and is gone when it has fired or its step is settled. There is at most one of a purpose and a step.

@@ -10,9 +10,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"strings"
+
 	"starling/lang/effect"
 	"starling/runtime"
-	"strings"
 )
 
 // checkTokenRequest gives what the token can do, if it may be made at all.

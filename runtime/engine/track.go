@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+
 	"starling/runtime"
 )
 

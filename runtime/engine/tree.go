@@ -1,8 +1,9 @@
 package engine
 
 import (
-	"starling/runtime"
 	"strings"
+
+	"starling/runtime"
 )
 
 // Branch is a node of the tree that the addresses of a run's steps make: the steps of one branch, and the branches below it.

@@ -5,9 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
+
 	"starling/lang/contract"
 	"starling/runtime"
-	"time"
 )
 
 // A run that loops for months would have a journal without end. Retention trims it: what is older than the records that are to stay is dropped, and a keyframe

@@ -9,12 +9,13 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"starling/lang/effect"
-	"starling/runtime"
 	"strings"
 	"time"
 
 	"github.com/aymanbagabas/go-udiff"
+
+	"starling/lang/effect"
+	"starling/runtime"
 )
 
 // Whoever may not administer the store runs scripts under the owner's project, and that is a file

@@ -1,13 +1,14 @@
 package engine
 
 import (
+	"time"
+
+	"go.starlark.net/starlark"
+
 	"starling/lang/contract"
 	"starling/lang/effect"
 	"starling/lang/vm"
 	"starling/runtime"
-	"time"
-
-	"go.starlark.net/starlark"
 )
 
 // This file decides. A turn takes what came in (a reply, a timer, a signal), decides what follows, runs

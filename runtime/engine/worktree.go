@@ -5,9 +5,10 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
+
 	"starling/lang/effect"
 	"starling/runtime"
-	"strings"
 )
 
 // A branch of parallel(isolation = "worktree") works in a tree of its own: a folder that is there from when the branch begins until it ends, by requests of the machine that are recorded like

@@ -2,9 +2,10 @@ package engine
 
 import (
 	"io"
+	"time"
+
 	"starling/lang/effect"
 	"starling/runtime"
-	"time"
 )
 
 // What a run decides follows from its state, its machine, what came in and the time of the turn. What else it has to know it asks through the three interfaces here, and
