@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"starling/runtime"
-	"starling/runtime/engine"
+	"starling/runtime/journal"
 )
 
 // soon is how far ahead a timer may lie for run to stay for it.
@@ -102,5 +102,5 @@ func (f *follower) watch(ctx context.Context, r *runtime.Run, more bool) error {
 
 // turns tells whether a run may be at rest, or not be any more, by an event: it changes its status, or what it waits for while it rests.
 func turns(r *runtime.Run, ev runtime.Event) bool {
-	return strings.HasPrefix(ev.Type, "run.") || r.Status == runtime.Suspended && ev.Type == engine.TimerFired.String()
+	return strings.HasPrefix(ev.Type, "run.") || r.Status == runtime.Suspended && ev.Type == journal.TimerFired.String()
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // A run that comes with a journal, a fork or one from another store, is there as a whole or not at all. What does not fit into one commit is written ahead: a marker
@@ -15,15 +16,15 @@ import (
 // adopted is a run that comes with its journal.
 type adopted struct {
 	id      string
-	records []Record        // numbered from 1
-	rows    []runtime.Write // further rows of the last commit
+	records []journal.Record // numbered from 1
+	rows    []runtime.Write  // further rows of the last commit
 }
 
 // adoptBytes bounds what one commit carries of a journal, and from which size on it is written ahead.
 const adoptBytes = 1 << 20
 
 // number gives records the numbers of a journal.
-func number(records []Record) []Record {
+func number(records []journal.Record) []journal.Record {
 	for i := range records {
 		records[i].Seq = uint64(i) + 1
 	}
@@ -51,7 +52,7 @@ func (e *Local) adopt(ctx context.Context, runs []adopted) (err error) {
 			if err := e.writeAhead(ctx, r.id, ahead); err != nil {
 				return err
 			}
-			ahead = []runtime.Write{{Key: []byte(prefixStaged + r.id), Value: nil}}
+			ahead = []runtime.Write{{Key: []byte(journal.PrefixStaged + r.id), Value: nil}}
 		}
 		last.Writes = append(last.Writes, ahead...)
 		last.Writes = append(last.Writes, r.open(s, e.now())...)
@@ -64,19 +65,19 @@ func (e *Local) adopt(ctx context.Context, runs []adopted) (err error) {
 // journal are the values of the journal, none larger than what a turn may write.
 func (r *adopted) journal() []runtime.Write {
 	var all []runtime.Write
-	value, first, count := make([]byte, checksumSize), uint64(1), 0
+	value, first, count := make([]byte, journal.ChecksumSize), uint64(1), 0
 	flush := func(next uint64) {
 		if count > 0 {
-			all = append(all, runtime.Write{Key: seqKey(prefixJournal, r.id, first), Value: seal(value)})
+			all = append(all, runtime.Write{Key: journal.SeqKey(journal.PrefixJournal, r.id, first), Value: journal.Seal(value)})
 		}
-		value, first, count = make([]byte, checksumSize), next, 0
+		value, first, count = make([]byte, journal.ChecksumSize), next, 0
 	}
 	for i := range r.records {
 		rec := &r.records[i]
 		if len(value)+len(rec.Data) > adoptBytes || count == maxTurnRecords {
 			flush(rec.Seq)
 		}
-		value = appendRecord(value, rec)
+		value = journal.Append(value, rec)
 		count++
 	}
 	flush(0)
@@ -89,7 +90,7 @@ func (r *adopted) decided() []runtime.Write {
 	var all []runtime.Write
 	for i := range r.records {
 		rec := &r.records[i]
-		if rec.Type == GateDecided || rec.Type == GateWithdrawn {
+		if rec.Type == journal.GateDecided || rec.Type == journal.GateWithdrawn {
 			all = append(all, closed(r.id, rec)...)
 		}
 	}
@@ -98,13 +99,13 @@ func (r *adopted) decided() []runtime.Write {
 
 // open are the rows by which the run and its open gates are found.
 func (r *adopted) open(s *state, now time.Time) []runtime.Write {
-	all := []runtime.Write{{Key: runKey(r.id), Value: append(appendMicros(nil, s.Updated), s.summary()...)}, {Key: orderKey(now, r.id), Value: []byte(s.Parent)}}
+	all := []runtime.Write{{Key: journal.RunKey(r.id), Value: append(journal.AppendMicros(nil, s.Updated), s.summary()...)}, {Key: journal.OrderKey(now, r.id), Value: []byte(s.Parent)}}
 	if !s.Status.Ended() {
 		all = append(all, runtime.Write{Key: liveKey(s.Started, r.id), Value: []byte{}})
 	}
 	for _, g := range s.openGates() {
-		row := Record{Time: g.OpenedAt, Type: GateOpened, Step: g.Name, Data: g.payload()}
-		all = append(all, runtime.Write{Key: inboxKey(r.id, g.Name), Value: appendRecord(nil, &row)}, listed(r.id, &row, row.view()))
+		row := journal.Record{Time: g.OpenedAt, Type: journal.GateOpened, Step: g.Name, Data: g.payload()}
+		all = append(all, runtime.Write{Key: inboxKey(r.id, g.Name), Value: journal.Append(nil, &row)}, listed(r.id, &row, row.View()))
 	}
 	for _, st := range s.inOrder() {
 		if row := s.workRow(st.Step); row != nil {
@@ -124,7 +125,7 @@ func sizeOf(writes []runtime.Write) int {
 
 // writeAhead writes rows that nobody looks at yet, behind a marker.
 func (e *Local) writeAhead(ctx context.Context, run string, writes []runtime.Write) error {
-	b := &runtime.Batch{Writes: []runtime.Write{{Key: []byte(prefixStaged + run), Value: []byte{}}}}
+	b := &runtime.Batch{Writes: []runtime.Write{{Key: []byte(journal.PrefixStaged + run), Value: []byte{}}}}
 	for _, w := range writes {
 		if len(b.Writes) > 0 && sizeOf(b.Writes)+len(w.Value) > adoptBytes {
 			if err := e.commit(ctx, b); err != nil {
@@ -140,7 +141,7 @@ func (e *Local) writeAhead(ctx context.Context, run string, writes []runtime.Wri
 // sweep removes what a crash has left of runs that were being adopted.
 func (r *reader) sweep() error {
 	var staged []string
-	if err := scan(r.store, prefixStaged, func(run string, _ []byte) error {
+	if err := journal.Scan(r.store, journal.PrefixStaged, func(run string, _ []byte) error {
 		staged = append(staged, run)
 		return nil
 	}); err != nil {
@@ -165,14 +166,14 @@ func (r *reader) sweepRun(run string) error {
 
 // dropRun drops what was written ahead of a run, the marker that says so last.
 func (r *reader) dropRun(run string, d *dropper) error {
-	if _, err := r.store.Get([]byte(prefixStaged + run)); err != nil {
+	if _, err := r.store.Get([]byte(journal.PrefixStaged + run)); err != nil {
 		return nil
 	}
 	if err := r.unlist(run, d); err != nil {
 		return err
 	}
-	for _, prefix := range []string{prefixJournal + run, prefixCheckpoint + run, prefixHorizon + run, prefixKeyframe + run, prefixGate + run + "/", prefixInbox + run + "/", prefixWork + run + "/", prefixNotice + run + "/", prefixKey + run + "/", prefixOrphan + run + "@",
-		prefixRecovery + run, prefixStaged + run} {
+	for _, prefix := range []string{journal.PrefixJournal + run, journal.PrefixCheckpoint + run, journal.PrefixHorizon + run, journal.PrefixKeyframe + run, journal.PrefixGate + run + "/", journal.PrefixInbox + run + "/", journal.PrefixWork + run + "/", journal.PrefixNotice + run + "/", journal.PrefixKey + run + "/", journal.PrefixOrphan + run + "@",
+		journal.PrefixRecovery + run, journal.PrefixStaged + run} {
 		if err := d.dropPrefix(prefix); err != nil {
 			return fmt.Errorf("what is left of run %s, which is not there: %w", run, err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/lang/vm"
+	"starling/runtime/journal"
 )
 
 // answer answers a request inside the slice; the answer is recorded with it, and on replay the record is read instead.
@@ -80,7 +81,7 @@ func (t *turn) event(step string, attempt int, kind string, data effect.Payload)
 		must(data.Value()), text("text"), text("url"), starlark.String(t.now.UTC().Format(timeFormat))))
 	heard := t.m.Hears(step)
 	var b effect.Object
-	t.record(AgentEvent, step, b.Text("kind", kind).Int("attempt", int64(attempt)).Raw("data", data).Flag("heard", heard).Raw("event", onlyIf(heard, ev)).Payload())
+	t.record(journal.AgentEvent, step, b.Text("kind", kind).Int("attempt", int64(attempt)).Raw("data", data).Flag("heard", heard).Raw("event", onlyIf(heard, ev)).Payload())
 	if heard {
 		t.m.Event(step, ev)
 		t.slice()
@@ -131,7 +132,7 @@ func (st *step) saying(kind, text string) {
 func (t *turn) verdict(e *vm.Emission) {
 	name, _ := starlark.AsString(e.Verdict.Field("action"))
 	message, _ := starlark.AsString(e.Verdict.Field("message"))
-	seq := t.record(VerdictGiven, e.Step, (&effect.Object{}).Text("action", name).Text("message", message).Payload())
+	seq := t.record(journal.VerdictGiven, e.Step, (&effect.Object{}).Text("action", name).Text("message", message).Payload())
 	if st := t.s.Steps[e.Step]; st != nil {
 		t.carryOut(st, seq, message)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // The artifacts that follow from the journal.
@@ -34,7 +35,7 @@ func (t *turn) keepAll(blobs map[string][]byte) effect.Payload {
 			continue
 		}
 		room -= len(content)
-		hash := hashOf(content)
+		hash := journal.HashOf(content)
 		t.keep(hash, content)
 		t.size += len(content)
 		var b effect.Object
@@ -97,7 +98,7 @@ func blobsOf(ev *runtime.Event) map[string]blobRow {
 }
 
 func (l *artifactList) add(ev *runtime.Event) {
-	if ev.Type == StepRequested.String() {
+	if ev.Type == journal.StepRequested.String() {
 		var data struct{ Kind string }
 		_ = json.Unmarshal(ev.Data, &data) // an engine's own, here and below
 		l.steps = append(l.steps, ev.Step)
@@ -108,11 +109,11 @@ func (l *artifactList) add(ev *runtime.Event) {
 		return
 	}
 	switch ev.Type {
-	case AttemptEnded.String():
+	case journal.AttemptEnded.String():
 		maps.Copy(at.blobs, blobsOf(ev))
-	case AgentEvent.String():
+	case journal.AgentEvent.String():
 		at.event(ev)
-	case StepSettled.String():
+	case journal.StepSettled.String():
 		at.settled(ev)
 	}
 }
@@ -155,7 +156,7 @@ func (at *stepArtifacts) artifacts(step string) []runtime.Artifact {
 	var found []runtime.Artifact
 	derive := func(name string, content []byte) {
 		if content != nil {
-			found = append(found, runtime.Artifact{Step: step, Name: name, Size: len(content), Hash: hashOf(content), Derived: content})
+			found = append(found, runtime.Artifact{Step: step, Name: name, Size: len(content), Hash: journal.HashOf(content), Derived: content})
 		}
 	}
 	derive(outputArtifact, at.output)

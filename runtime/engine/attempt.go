@@ -8,6 +8,7 @@ import (
 
 	"starling/lang/contract"
 	"starling/lang/effect"
+	"starling/runtime/journal"
 )
 
 // An attempt is one try of a request. It is journaled before it starts and again when it has ended; what follows is decided here: the step is settled, or tried
@@ -50,7 +51,7 @@ func (t *turn) beginReady() {
 		}
 		t.wake()
 		var b effect.Object
-		t.record(AttemptStarted, st.Step, b.Int("attempt", int64(st.Attempt+1)).Payload())
+		t.record(journal.AttemptStarted, st.Step, b.Int("attempt", int64(st.Attempt+1)).Payload())
 		t.effects.start = append(t.effects.start, st)
 	}
 }
@@ -83,7 +84,7 @@ func (t *turn) reply(name string, attempt int, r effect.Reply) {
 	st := t.flying(name, attempt)
 	if st == nil {
 		var b effect.Object
-		t.record(AttemptRefused, name, b.Int("attempt", int64(attempt)).Text("reason", "a newer attempt, a deadline or a cancel was first").Payload())
+		t.record(journal.AttemptRefused, name, b.Int("attempt", int64(attempt)).Text("reason", "a newer attempt, a deadline or a cancel was first").Payload())
 		return
 	}
 	r, violations := checked(st, r)
@@ -165,7 +166,7 @@ func (t *turn) ended(st *step, class string, r effect.Reply, violations []contra
 	case violations != nil:
 		b.Flag("again", true).Raw("feedback", violationPayload(violations))
 	}
-	t.record(AttemptEnded, st.Step, b.Payload())
+	t.record(journal.AttemptEnded, st.Step, b.Payload())
 }
 
 // interrupted takes back an attempt that this process stopped because it is leaving: it is not charged to the retries.
@@ -183,7 +184,7 @@ func (t *turn) uncertain(st *step, why string) {
 	again := st.Policy.OnUncertain == effect.Retry || st.Policy.Idempotent
 	var b effect.Object
 	b.Int("attempt", int64(st.Attempt)).Text("class", classUncertain).Text("reason", why)
-	t.record(AttemptEnded, st.Step, b.Flag("again", again).Payload())
+	t.record(journal.AttemptEnded, st.Step, b.Flag("again", again).Payload())
 	if !again && st.Policy.OnUncertain == effect.Ask {
 		t.openSystemGate(uncertainGate(st.Step), st.Step, fmt.Sprintf("%s was interrupted in flight (%s); it may have taken effect. Retry sends it again with "+
 			"the same idempotency key; skip goes on without its result; fail raises an error.", st.Step, why))

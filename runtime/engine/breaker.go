@@ -7,6 +7,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // A backend that has failed several times in a row is most likely down: every further call would wait for its timeout and its retries to learn the same. Its
@@ -64,7 +65,7 @@ func (bs *breakers) breaker(backend string) breaker {
 func (bs *breakers) of(backend string) breaker {
 	b, ok := bs.known[backend]
 	if !ok {
-		if row, err := bs.store.Get([]byte(prefixBreaker + backend)); err == nil {
+		if row, err := bs.store.Get([]byte(journal.PrefixBreaker + backend)); err == nil {
 			_ = json.Unmarshal(row, &b) // what cannot be read is a backend that has not failed
 		}
 		bs.known[backend] = b
@@ -117,7 +118,7 @@ func (bs *breakers) rows(lessons []lesson, now time.Time) (writes []runtime.Writ
 		if b.Failures > 0 {
 			row, _ = json.Marshal(b) // plain data
 		}
-		writes = append(writes, runtime.Write{Key: []byte(prefixBreaker + backend), Value: row})
+		writes = append(writes, runtime.Write{Key: []byte(journal.PrefixBreaker + backend), Value: row})
 	}
 	return writes
 }
@@ -162,7 +163,7 @@ func (t *turn) leave(st *step) bool {
 	}
 	err := effect.Errorf(effect.KindAgent, "%s: the backend %q has failed %d times in a row; its circuit breaker is open until %s", st.Step, name, b.Failures, b.Until.Format(timeFormat))
 	var o effect.Object
-	t.record(AttemptSkipped, st.Step, o.Text("backend", name).Raw("error", err.Payload()).Payload())
+	t.record(journal.AttemptSkipped, st.Step, o.Text("backend", name).Raw("error", err.Payload()).Payload())
 	return true
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // What agents spend is counted by folding the journal: each request that is sent when its attempt starts, tokens and money when the attempt tells of them while it works and when it has ended,
@@ -41,7 +42,7 @@ func claimed(x, unit float64) int64 {
 
 // spend adds to what was spent under each ceiling of a step, as a record says, by a model, "" where
 // nobody says by which.
-func (s *state) spend(st *step, u runtime.Usage, model string, r *Record) {
+func (s *state) spend(st *step, u runtime.Usage, model string, r *journal.Record) {
 	for i := range st.Ceilings {
 		c := &st.Ceilings[i]
 		if !c.Bounds(st.backend()) || !c.Counts(model) {
@@ -105,7 +106,7 @@ func (t *turn) ceilings(r *effect.Request) {
 const eventUsage = "usage"
 
 // used takes what an attempt says that it has taken so far. What it said before is within it.
-func (s *state) used(st *step, told effect.View, r *Record) {
+func (s *state) used(st *step, told effect.View, r *journal.Record) {
 	u := usageOf(told)
 	s.spend(st, minusUsage(u, st.Used), told.Text("model"), r)
 	st.Used = u
@@ -161,7 +162,7 @@ func (t *turn) halt(st *step) bool {
 	}
 	err := effect.Errorf(effect.KindBudget, "%s: the budget %q is used up: %s", st.Step, key, bound)
 	var o effect.Object
-	t.record(AttemptSkipped, st.Step, o.Text("budget", key).Flag("ask", c.Ask).Raw("error", err.Payload()).Payload())
+	t.record(journal.AttemptSkipped, st.Step, o.Text("budget", key).Flag("ask", c.Ask).Raw("error", err.Payload()).Payload())
 	if name := runtime.GateBudget + key; c.Ask && t.s.Gates[name] == nil {
 		t.openSystemGate(name, "", fmt.Sprintf("The budget is used up: %s. Retry allows as much again, skip goes on without the replies that wait for it, fail raises an error.", bound))
 	}

@@ -5,6 +5,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // Cancel ends a run and all it started. It needs no machine: a run that is busy, is quarantined or cannot be served by this build is cancelled like any other.
@@ -32,7 +33,7 @@ func (e *Local) cancel(ctx context.Context, run string, who []string, c runtime.
 }
 
 func (t *turn) cancelled(who []string, c runtime.CancelRequest) (*runtime.Receipt, *runtime.Refusal) {
-	digest := hashOf([]byte("cancel " + c.Reason + " " + c.As))
+	digest := journal.HashOf([]byte("cancel " + c.Reason + " " + c.As))
 	if c.Key != "" {
 		if k, ok := t.lookupKey(c.Key); ok {
 			return t.repeated(runtime.Signal{Key: c.Key}, k, digest)
@@ -55,5 +56,5 @@ func (t *turn) cancelRun(who []string, reason string) {
 		err.Message += ": " + reason
 	}
 	var b effect.Object
-	t.record(RunCancelled, "", b.Text("by", who[0]).Texts("who", who).Text("reason", reason).Raw("error", err.Payload()).Payload())
+	t.record(journal.RunCancelled, "", b.Text("by", who[0]).Texts("who", who).Text("reason", reason).Raw("error", err.Payload()).Payload())
 }

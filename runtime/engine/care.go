@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 var (
@@ -49,7 +50,7 @@ func (r *reader) inspect(ctx context.Context, c runtime.CareRequest, out *runtim
 		return errReadOnly
 	case runtime.CareInfo:
 		out.Runs = map[runtime.Status]int{}
-		return scanEach(r.store, prefixRun, func(run string, row []byte, damage error) error {
+		return journal.ScanEach(r.store, journal.PrefixRun, func(run string, row []byte, damage error) error {
 			out.Runs[r.summaryFrom(run, row, damage).Status]++
 			return nil
 		})
@@ -106,7 +107,7 @@ func checkStore(ctx context.Context, out *runtime.CareReport, k runtime.Keeper) 
 		return err
 	}
 	checkContents(out, k)
-	return scanEach(k, prefixRun, func(run string, _ []byte, _ error) error { // a row that cannot be read was found before
+	return journal.ScanEach(k, journal.PrefixRun, func(run string, _ []byte, _ error) error { // a row that cannot be read was found before
 		checkRun(out, k, run)
 		return ctx.Err()
 	})
@@ -118,7 +119,7 @@ func addProblem(out *runtime.CareReport, run, what string, err error) {
 
 // runOf is the run that a key belongs to, "" where it is shared.
 func runOf(key string) string {
-	if len(key) < 2+runIDLength || !strings.Contains(prefixRun+prefixJournal+prefixCheckpoint+prefixHorizon+prefixKeyframe+prefixGate+prefixInbox+prefixWork+prefixNotice+prefixKey+prefixRecovery, key[:2]) {
+	if len(key) < 2+runIDLength || !strings.Contains(journal.PrefixRun+journal.PrefixJournal+journal.PrefixCheckpoint+journal.PrefixHorizon+journal.PrefixKeyframe+journal.PrefixGate+journal.PrefixInbox+journal.PrefixWork+journal.PrefixNotice+journal.PrefixKey+journal.PrefixRecovery, key[:2]) {
 		return ""
 	}
 	return key[2 : 2+runIDLength]
@@ -126,8 +127,8 @@ func runOf(key string) string {
 
 // checkContents holds contents against their hashes.
 func checkContents(out *runtime.CareReport, k runtime.Keeper) {
-	_ = scanWhole(k, prefixBlob, func(hash string, v []byte) error {
-		if hashOf(v) != hash {
+	_ = journal.ScanWhole(k, journal.PrefixBlob, func(hash string, v []byte) error {
+		if journal.HashOf(v) != hash {
 			addProblem(out, "", "content "+hash, fmt.Errorf("%w: it does not have its hash", runtime.ErrDamaged))
 		}
 		return nil

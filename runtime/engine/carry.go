@@ -10,6 +10,7 @@ import (
 	"starling/lang/contract"
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // carry makes the engine drive a run and keeps the variables its carrier brought, in memory only. moving tells whether it is in motion already.
@@ -126,12 +127,12 @@ func (e *Local) pin(ctx context.Context, run string, settings *effect.Settings) 
 
 func (t *turn) pin(settings *effect.Settings, by string) {
 	content := settingsPayload(settings)
-	hash := hashOf(content)
+	hash := journal.HashOf(content)
 	if t.s.Settings == hash {
 		return
 	}
 	t.keep(hash, content)
-	t.record(RunPinned, "", (&effect.Object{}).Text("settings", hash).Text("by", by).Payload())
+	t.record(journal.RunPinned, "", (&effect.Object{}).Text("settings", hash).Text("by", by).Payload())
 	t.host.settings = settings
 	t.reconsider()
 }

@@ -9,6 +9,7 @@ import (
 
 	"starling/lang/vm"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // A checkpoint is the state and the machine of a run as they were after one record. It is a cache: a run whose checkpoint is missing, damaged or of
@@ -111,11 +112,11 @@ func (e *Local) checkpoint(s *state, m *vm.Machine, head *tail) (*checkpoint, er
 	c := &checkpoint{seq: s.Seq, steps: m.Steps()}
 	s.keepCeilings(m.Ceilings())
 	st := s.payload(head)
-	c.bytes = binary.AppendUvarint(make([]byte, checksumSize), uint64(len(st)))
+	c.bytes = binary.AppendUvarint(make([]byte, journal.ChecksumSize), uint64(len(st)))
 	c.bytes = append(c.bytes, st...)
 	err := guarded(func() error {
 		snap, err := m.Snapshot(e.macKey)
-		c.bytes = seal(append(c.bytes, snap...))
+		c.bytes = journal.Seal(append(c.bytes, snap...))
 		return err
 	})
 	if err != nil {
@@ -125,7 +126,7 @@ func (e *Local) checkpoint(s *state, m *vm.Machine, head *tail) (*checkpoint, er
 }
 
 func pointKey(run string, seq uint64, part int) []byte {
-	return binary.BigEndian.AppendUint16(seqKey(prefixCheckpoint, run, seq), uint16(part))
+	return binary.BigEndian.AppendUint16(journal.SeqKey(journal.PrefixCheckpoint, run, seq), uint16(part))
 }
 
 // ride adds a small checkpoint to the batch of the turn that it ends.

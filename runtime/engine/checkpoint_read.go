@@ -7,6 +7,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // This file finds the newest checkpoint of a run that serves: its head, or one of those that are kept.
@@ -60,7 +61,7 @@ type stored struct {
 
 // checkpoints reads all that are kept, the newest last.
 func (sv *saved) checkpoints(s runtime.Store) (all []stored, err error) {
-	err = scanEach(s, prefixCheckpoint+sv.run, func(rest string, v []byte, _ error) error {
+	err = journal.ScanEach(s, journal.PrefixCheckpoint+sv.run, func(rest string, v []byte, _ error) error {
 		if len(rest) != 10 {
 			return fmt.Errorf("%w: run %s has a malformed checkpoint key", runtime.ErrDamaged, sv.run)
 		}
@@ -82,7 +83,7 @@ func (sv *saved) load(st *state, machine []byte, size int) {
 	sv.length = tail{size: size}
 	at := *st
 	if sv.start != nil {
-		st.begun(sv.start, sv.start.view())
+		st.begun(sv.start, sv.start.View())
 	}
 	if at.moved {
 		st.Script, st.Bundle, st.Program = at.Script, at.Bundle, at.Program
@@ -93,7 +94,7 @@ func (sv *saved) load(st *state, machine []byte, size int) {
 }
 
 func readCheckpoint(run string, b []byte) (*state, []byte, error) {
-	b, err := open(b)
+	b, err := journal.Open(b)
 	if err != nil {
 		return nil, nil, fmt.Errorf("checkpoint: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"starling/lang/contract"
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // A child run is a run of its own that a step of another started. The step waits natively; the child's end posts its outcome to the parent. Under the step's
@@ -18,7 +19,7 @@ import (
 // maxDepth bounds the nesting of child runs.
 const maxDepth = 8
 
-func childKey(parent string) []byte { return []byte(prefixChild + parent) }
+func childKey(parent string) []byte { return []byte(journal.PrefixChild + parent) }
 
 // childOf finds the run that a step started, "" when there is none.
 func (r *reader) childOf(run, step string) string {
@@ -32,7 +33,7 @@ func (r *reader) childOf(run, step string) string {
 // hasChildren tells whether a run ever started another.
 func (r *reader) hasChildren(run string) bool {
 	found := false
-	err := scan(r.store, prefixChild+run+"@", func(string, []byte) error {
+	err := journal.Scan(r.store, journal.PrefixChild+run+"@", func(string, []byte) error {
 		found = true
 		return runtime.ErrStopScan
 	})
@@ -88,7 +89,7 @@ func (e *Local) defined(r *runtime.StartRequest) error {
 		r.Settings.Grant = d.Name
 	}
 	r.Script = d.Address()
-	r.Bundle, err = e.store.Get([]byte(prefixBlob + d.Bundle))
+	r.Bundle, err = e.store.Get([]byte(journal.PrefixBlob + d.Bundle))
 	return err
 }
 

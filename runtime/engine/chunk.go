@@ -10,6 +10,7 @@ import (
 	"starling/lang/effect"
 	"starling/lang/vm"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // A session is a run whose program grows: each chunk is a script of its own over the globals of those before it. A chunk is journaled with its
@@ -33,7 +34,7 @@ func (t *turn) takeChunk(who []string, s runtime.Signal) (*runtime.Receipt, *run
 	}
 	t.wake()
 	var b effect.Object
-	seq := t.record(ChunkAppended, "", b.Blob("bundle", s.Bundle).Texts("who", who).Text("key", s.Key).Payload())
+	seq := t.record(journal.ChunkAppended, "", b.Blob("bundle", s.Bundle).Texts("who", who).Text("key", s.Key).Payload())
 	if err := t.host.appendChunk(t.m, code); err != nil {
 		t.endChunk(vm.Stop{Status: vm.Idle, Err: scriptError(err)})
 		return &runtime.Receipt{Seq: seq}, nil
@@ -47,7 +48,7 @@ func (t *turn) endChunk(stop vm.Stop) {
 	if !t.s.Busy {
 		return // a session that has had no chunk yet
 	}
-	t.record(ChunkEnded, "", chunkPayload(stop))
+	t.record(journal.ChunkEnded, "", chunkPayload(stop))
 }
 
 // chunkPayload is what a chunk came to.

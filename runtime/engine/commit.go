@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // commit makes durable what a turn leaves: its records, the rows that show its result, and a checkpoint
@@ -19,7 +20,7 @@ func (a *actor) commit(c *commit) error {
 	b.Writes = append(b.Writes, a.e.ledger.rows(a.run, c.spent)...)
 	b.Writes = append(b.Writes, a.e.breakers.rows(c.lessons, c.at)...)
 	if a.recovered {
-		b.Writes = append(b.Writes, runtime.Write{Key: []byte(prefixRecovery + a.run), Value: nil})
+		b.Writes = append(b.Writes, runtime.Write{Key: []byte(journal.PrefixRecovery + a.run), Value: nil})
 	}
 	point := a.checkpointDue(c, &length)
 	if point.small() {
@@ -27,7 +28,7 @@ func (a *actor) commit(c *commit) error {
 	}
 	fresh, named := a.e.reference(c.blobs)
 	for hash, content := range fresh {
-		b.Writes = append(b.Writes, runtime.Write{Key: []byte(prefixBlob + hash), Value: content})
+		b.Writes = append(b.Writes, runtime.Write{Key: []byte(journal.PrefixBlob + hash), Value: content})
 	}
 	if len(c.later) > 0 {
 		a.e.lists.cleaning.Add(1)
@@ -46,7 +47,7 @@ func (a *actor) commit(c *commit) error {
 }
 
 // journal adds records to the batch and tells how long the journal behind the newest checkpoint is then.
-func (a *actor) journal(b *runtime.Batch, records []Record) tail {
+func (a *actor) journal(b *runtime.Batch, records []journal.Record) tail {
 	length := a.tail
 	if len(records) == 0 {
 		return length
@@ -56,12 +57,12 @@ func (a *actor) journal(b *runtime.Batch, records []Record) tail {
 	for i := range records {
 		size += len(records[i].Data)
 	}
-	value := make([]byte, checksumSize, size+64*len(records))
+	value := make([]byte, journal.ChecksumSize, size+64*len(records))
 	for i := range records {
-		value = appendRecord(value, &records[i])
+		value = journal.Append(value, &records[i])
 	}
 	b.Fences = append(b.Fences, runtime.Fence{Run: a.run, Expect: first - 1, Next: last})
-	b.Writes = append(b.Writes, runtime.Write{Key: seqKey(prefixJournal, a.run, first), Value: seal(value)})
+	b.Writes = append(b.Writes, runtime.Write{Key: journal.SeqKey(journal.PrefixJournal, a.run, first), Value: journal.Seal(value)})
 	length.records += len(records)
 	length.bytes += len(value)
 	return length
@@ -82,14 +83,14 @@ func (t *turn) index() {
 	for i := range t.records {
 		r := &t.records[i]
 		switch r.Type {
-		case GateOpened:
-			t.rows = append(t.rows, runtime.Write{Key: inboxKey(run, r.Step), Value: appendRecord(nil, r)}, listed(run, r, r.view()))
-		case GateEscalated:
+		case journal.GateOpened:
+			t.rows = append(t.rows, runtime.Write{Key: inboxKey(run, r.Step), Value: journal.Append(nil, r)}, listed(run, r, r.View()))
+		case journal.GateEscalated:
 			if g := t.s.Gates[r.Step]; g != nil {
-				row := Record{Time: g.OpenedAt, Type: GateOpened, Step: r.Step, Data: g.payload()}
-				t.rows = append(t.rows, runtime.Write{Key: inboxKey(run, r.Step), Value: appendRecord(nil, &row)}, listed(run, &row, row.view()))
+				row := journal.Record{Time: g.OpenedAt, Type: journal.GateOpened, Step: r.Step, Data: g.payload()}
+				t.rows = append(t.rows, runtime.Write{Key: inboxKey(run, r.Step), Value: journal.Append(nil, &row)}, listed(run, &row, row.View()))
 			}
-		case GateDecided, GateWithdrawn:
+		case journal.GateDecided, journal.GateWithdrawn:
 			t.rows = append(t.rows, runtime.Write{Key: inboxKey(run, r.Step), Value: nil})
 			t.rows = append(t.rows, closed(run, r)...)
 		}
@@ -103,12 +104,12 @@ func (t *turn) index() {
 		t.rows = append(t.rows, runtime.Write{Key: orphanKey(run, step), Value: []byte{}})
 	}
 	if t.row = t.s.row(); t.row != *t.had {
-		t.rows = append(t.rows, runtime.Write{Key: runKey(run), Value: append(appendMicros(nil, t.now), t.s.summary()...)})
+		t.rows = append(t.rows, runtime.Write{Key: journal.RunKey(run), Value: append(journal.AppendMicros(nil, t.now), t.s.summary()...)})
 	}
 	t.showStatus()
 	for key, k := range t.keys {
 		text, _ := json.Marshal(k) // plain data
-		t.rows = append(t.rows, runtime.Write{Key: []byte(prefixKey + run + "/" + key), Value: text})
+		t.rows = append(t.rows, runtime.Write{Key: []byte(journal.PrefixKey + run + "/" + key), Value: text})
 	}
 	t.spent = t.s.spentDaily()
 }
@@ -123,4 +124,4 @@ func (t *turn) showStatus() {
 	}
 }
 
-func inboxKey(run, gate string) []byte { return []byte(prefixInbox + run + "/" + gate) }
+func inboxKey(run, gate string) []byte { return []byte(journal.PrefixInbox + run + "/" + gate) }

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // sharedRows are the commons of a store.
@@ -31,7 +32,7 @@ func (x *sharedRows) unlock() { <-x.turn }
 func (x *sharedRows) get(key []byte) ([]byte, error) { return x.reader.store.Get(key) }
 
 func (x *sharedRows) scan(prefix string, fn func(key string, row []byte) error) error {
-	return scan(x.reader.store, prefix, fn)
+	return journal.Scan(x.reader.store, prefix, fn)
 }
 
 func (x *sharedRows) items(queue string, fn func(id uint64, row []byte) error) error {
@@ -62,9 +63,9 @@ const knownHeads = 1000
 
 // scan calls fn with the items of a queue, the oldest first, and learns where they begin.
 func (h *heads) scan(s runtime.Store, queue string, fn func(id uint64, row []byte) error) error {
-	from := itemKey(prefixQueue, queue, h.least[queue])
+	from := itemKey(journal.PrefixQueue, queue, h.least[queue])
 	begins := uint64(0)
-	err := s.Scan(from, afterPrefix([]byte(prefixQueue+queue+"/")), func(key, row []byte) error {
+	err := s.Scan(from, journal.AfterPrefix([]byte(journal.PrefixQueue+queue+"/")), func(key, row []byte) error {
 		id := binary.BigEndian.Uint64(key[len(key)-8:])
 		if begins == 0 {
 			begins = id
@@ -72,7 +73,7 @@ func (h *heads) scan(s runtime.Store, queue string, fn func(id uint64, row []byt
 		return fn(id, row)
 	})
 	if begins == 0 && err == nil {
-		begins, err = numberAt(s.Get, []byte(prefixQueue+queue)) // no later one has this number
+		begins, err = numberAt(s.Get, []byte(journal.PrefixQueue+queue)) // no later one has this number
 	}
 	if err == nil && begins > 0 {
 		h.learn(queue, begins)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // Contents are shared: two runs of one script name the same bundle. So forgetting a run, or a part of its journal, drops none of them, and only says that there may be some that nothing names
@@ -60,7 +61,7 @@ func (e *Local) sweepIdle(ctx context.Context) (dropped int, err error) {
 		return 0, fmt.Errorf("nothing was dropped, for what is damaged cannot say what it names: %w", err)
 	}
 	var idle []string
-	err = scanEach(e.store, prefixBlob, func(hash string, _ []byte, _ error) error {
+	err = journal.ScanEach(e.store, journal.PrefixBlob, func(hash string, _ []byte, _ error) error {
 		if !named[hash] {
 			idle = append(idle, hash)
 		}
@@ -73,7 +74,7 @@ func (e *Local) sweepIdle(ctx context.Context) (dropped int, err error) {
 		dropped, idle = dropped+some, idle[n:]
 	}
 	if err == nil {
-		err = e.commit(ctx, &runtime.Batch{Writes: []runtime.Write{{Key: []byte(keyGarbage), Value: nil}}})
+		err = e.commit(ctx, &runtime.Batch{Writes: []runtime.Write{{Key: []byte(journal.KeyGarbage), Value: nil}}})
 	}
 	return dropped, err
 }
@@ -96,7 +97,7 @@ func (e *Local) dropContents(ctx context.Context, hashes []string) (dropped int,
 	for _, hash := range hashes {
 		if _, spared := e.marked[hash]; !spared {
 			delete(e.stored, hash)
-			b.Writes = append(b.Writes, runtime.Write{Key: []byte(prefixBlob + hash), Value: nil})
+			b.Writes = append(b.Writes, runtime.Write{Key: []byte(journal.PrefixBlob + hash), Value: nil})
 		}
 	}
 	e.mu.Unlock()
@@ -114,7 +115,7 @@ func (e *Local) named(ctx context.Context) (map[string]bool, error) {
 			named[hash] = true
 		}
 	}
-	err := scan(e.store, prefixDefinition, func(_ string, v []byte) error {
+	err := journal.Scan(e.store, journal.PrefixDefinition, func(_ string, v []byte) error {
 		var row definitionRow
 		err := json.Unmarshal(v, &row)
 		named[row.Bundle] = true
@@ -124,7 +125,7 @@ func (e *Local) named(ctx context.Context) (map[string]bool, error) {
 		return nil, err
 	}
 	var runs []string
-	err = scanEach(e.store, prefixRun, func(run string, _ []byte, _ error) error {
+	err = journal.ScanEach(e.store, journal.PrefixRun, func(run string, _ []byte, _ error) error {
 		runs = append(runs, run)
 		return nil
 	})
@@ -150,11 +151,11 @@ func (e *Local) namedBy(run string, note func([]string)) error {
 		if err := sv.readKeyframe(e.store, h); err != nil {
 			return err
 		}
-		note(h.start.contents())
+		note(contentsOf(&h.start))
 		note(sv.state.contents())
 	}
-	return e.journal(run, sv.begins, func(r *Record) error {
-		note(r.contents())
+	return e.journal(run, sv.begins, func(r *journal.Record) error {
+		note(contentsOf(r))
 		return nil
 	})
 }
@@ -204,7 +205,7 @@ func (c *maintenance) fire() {
 
 // round drops contents when something was dropped that may have named them, and gives back space when there may be some.
 func (c *maintenance) round() error {
-	_, err := c.e.store.Get([]byte(keyGarbage))
+	_, err := c.e.store.Get([]byte(journal.KeyGarbage))
 	garbage := err == nil
 	if garbage {
 		if _, err := c.e.sweepContents(c.ctx); err != nil {

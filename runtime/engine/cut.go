@@ -8,6 +8,7 @@ import (
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // A journal is cut before the request of a step: what stands before it comes along into a new run, what stands behind it has not happened there. A journal is one
@@ -19,7 +20,7 @@ import (
 
 // cut is the part of a journal before a step.
 type cut struct {
-	records  []Record
+	records  []journal.Record
 	at       uint64 // sequence number of the step's request
 	step     string
 	request  effect.View
@@ -27,23 +28,23 @@ type cut struct {
 }
 
 // cutAt cuts a journal before a step.
-func cutAt(run string, journal []Record, address string, now time.Time) (*cut, error) {
-	i, err := findStep(run, journal, address)
+func cutAt(run string, records []journal.Record, address string, now time.Time) (*cut, error) {
+	i, err := findStep(run, records, address)
 	if err != nil {
 		return nil, err
 	}
-	r := &journal[i]
+	r := &records[i]
 	s := newState(run)
-	for j := range journal[:i] {
-		s.apply(&journal[j])
+	for j := range records[:i] {
+		s.apply(&records[j])
 	}
-	c := &cut{at: r.Seq, step: r.Step, request: r.view()}
+	c := &cut{at: r.Seq, step: r.Step, request: r.View()}
 	move := now.Sub(r.Time)
 	if tm := s.timers.byID[timerID(timerDeadline, "")]; tm != nil {
 		c.deadline = tm.Due.Add(move)
 	}
-	for j := range journal[:i] {
-		if rec := journal[j]; !s.drops(&rec) {
+	for j := range records[:i] {
+		if rec := records[j]; !s.drops(&rec) {
 			rec.Data = s.shifted(&rec, move)
 			c.records = append(c.records, rec)
 		}
@@ -52,16 +53,16 @@ func cutAt(run string, journal []Record, address string, now time.Time) (*cut, e
 }
 
 // findStep finds the request that an address means: the whole address of a step, or a suffix of one that is not ambiguous.
-func findStep(run string, journal []Record, address string) (int, error) {
+func findStep(run string, records []journal.Record, address string) (int, error) {
 	address = strings.TrimSuffix(address, "#1")
 	found, fits, names := -1, []string{}, []string{}
-	for i := range journal {
-		r := &journal[i]
-		if r.Type == StepAnswered && r.Step == address {
-			return 0, refuse(runtime.ErrUnknownStep, "step %q of run %s (%s) is answered by the run itself", address, run, r.view().Text("kind")).
+	for i := range records {
+		r := &records[i]
+		if r.Type == journal.StepAnswered && r.Step == address {
+			return 0, refuse(runtime.ErrUnknownStep, "step %q of run %s (%s) is answered by the run itself", address, run, r.View().Text("kind")).
 				WithHelp("name a step that asks the world: starling steps %s", run).WithCall("name a step that asks the world: " + statusLists)
 		}
-		if r.Type != StepRequested {
+		if r.Type != journal.StepRequested {
 			continue
 		}
 		names = append(names, r.Step)
@@ -95,26 +96,26 @@ func orText(s, otherwise string) string {
 }
 
 // drops tells whether a record of a journal that was cut where the state is has no place behind the cut.
-func (s *state) drops(r *Record) bool {
+func (s *state) drops(r *journal.Record) bool {
 	switch r.Type {
-	case AttemptStarted, AttemptEnded, AttemptRefused, AttemptSkipped, WorkOffered:
+	case journal.AttemptStarted, journal.AttemptEnded, journal.AttemptRefused, journal.AttemptSkipped, journal.WorkOffered:
 		return s.Steps[r.Step] != nil
-	case TimerSet, TimerFired:
-		return s.Steps[r.Step] != nil && slices.Contains(attemptPurposes[:], r.view().Text("purpose"))
-	case GateOpened, GateEscalated, SignalAccepted, SignalRefused:
+	case journal.TimerSet, journal.TimerFired:
+		return s.Steps[r.Step] != nil && slices.Contains(attemptPurposes[:], r.View().Text("purpose"))
+	case journal.GateOpened, journal.GateEscalated, journal.SignalAccepted, journal.SignalRefused:
 		return strings.HasPrefix(r.Step, "!") && s.Gates[r.Step] != nil
-	case StepRecalled:
+	case journal.StepRecalled:
 		return true
 	}
 	return false
 }
 
 // shifted is the data of a record in which the time of something that is still running is later by so much.
-func (s *state) shifted(r *Record, by time.Duration) effect.Payload {
-	field := map[RecordType]string{TimerSet: "due", GateOpened: "deadline"}[r.Type]
-	v := r.view()
+func (s *state) shifted(r *journal.Record, by time.Duration) effect.Payload {
+	field := map[journal.RecordType]string{journal.TimerSet: "due", journal.GateOpened: "deadline"}[r.Type]
+	v := r.View()
 	at := timeOf(v, field)
-	running := r.Type == TimerSet && s.timers.byID[timerID(v.Text("purpose"), r.Step)] != nil || r.Type == GateOpened && s.Gates[r.Step] != nil
+	running := r.Type == journal.TimerSet && s.timers.byID[timerID(v.Text("purpose"), r.Step)] != nil || r.Type == journal.GateOpened && s.Gates[r.Step] != nil
 	if field == "" || at.IsZero() || !running {
 		return r.Data
 	}

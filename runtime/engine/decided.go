@@ -8,6 +8,7 @@ import (
 	"starling/lang/contract"
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // maxDecided is how many decisions a run's document has: the newest. The journal has all.
@@ -17,10 +18,10 @@ const maxDecided = 1000
 // closed without one is not among them.
 func (r *reader) decisions(run string, to contract.Audience) ([]runtime.Decided, error) {
 	var list []runtime.Decided
-	err := scan(r.store, prefixGate+run+"/", func(_ string, v []byte) error {
-		return eachRecord(v, func(rec *Record) error {
-			if rec.Type == GateDecided {
-				list = append(list, decidedOf(rec.short(), to))
+	err := journal.Scan(r.store, journal.PrefixGate+run+"/", func(_ string, v []byte) error {
+		return eachRecord(v, func(rec *journal.Record) error {
+			if rec.Type == journal.GateDecided {
+				list = append(list, decidedOf(shortDecision(rec), to))
 			}
 			return nil
 		})
@@ -30,8 +31,8 @@ func (r *reader) decisions(run string, to contract.Audience) ([]runtime.Decided,
 }
 
 // decidedOf is a decision as an audience sees it.
-func decidedOf(rec *Record, to contract.Audience) runtime.Decided {
-	v := rec.view()
+func decidedOf(rec *journal.Record, to contract.Audience) runtime.Decided {
+	v := rec.View()
 	d := runtime.Decided{Gate: rec.Step, At: rec.Time, Voters: v.Texts("voters"), Imported: v.Flag("imported"), DataBytes: int(v.Int("data_bytes"))}
 	if said, ok := v.Value("decision").(*effect.Record); ok {
 		for field, to := range map[string]*string{

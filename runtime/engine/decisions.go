@@ -15,6 +15,7 @@ import (
 	"starling/lang/contract"
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // Every decision of every run is an entry of the index (index.go): its key says when, in which run
@@ -41,29 +42,29 @@ func decidedKey(at time.Time, run, gate string) []byte {
 
 // countedDown begins the keys of decisions of a time. There are none of before 1970.
 func countedDown(at time.Time) []byte {
-	return binary.BigEndian.AppendUint64([]byte(prefixDecided), ^uint64(max(0, at.UnixMicro())))
+	return binary.BigEndian.AppendUint64([]byte(journal.PrefixDecided), ^uint64(max(0, at.UnixMicro())))
 }
 
 // closed are the row of a gate that a record has closed, and the entry of its decision.
-func closed(run string, r *Record) []runtime.Write {
-	if r.view().Flag("bare") {
+func closed(run string, r *journal.Record) []runtime.Write {
+	if r.View().Flag("bare") {
 		return nil
 	}
-	rows := []runtime.Write{{Key: []byte(prefixGate + run + "/" + r.Step), Value: appendRecord(nil, r)}}
-	if r.Type == GateDecided {
+	rows := []runtime.Write{{Key: []byte(journal.PrefixGate + run + "/" + r.Step), Value: journal.Append(nil, r)}}
+	if r.Type == journal.GateDecided {
 		rows = append(rows, decidedEntry(run, r))
 	}
 	return rows
 }
 
-func decidedEntry(run string, r *Record) runtime.Write {
-	return runtime.Write{Key: decidedKey(r.Time, run, r.Step), Value: appendRecord(nil, r.short())}
+func decidedEntry(run string, r *journal.Record) runtime.Write {
+	return runtime.Write{Key: decidedKey(r.Time, run, r.Step), Value: journal.Append(nil, shortDecision(r))}
 }
 
-// short is the record of a decision as lists have it. Of one that is long the payload is left out,
+// shortDecision is the record of a decision as lists have it. Of one that is long the payload is left out,
 // but for its size, and so is the end of the reason.
-func (r *Record) short() *Record {
-	v := r.view()
+func shortDecision(r *journal.Record) *journal.Record {
+	v := r.View()
 	said, ok := v.Value("decision").(*effect.Record)
 	if len(r.Data) <= maxDecidedData || !ok {
 		return r
@@ -108,7 +109,7 @@ func (r *reader) Decisions(ctx context.Context, q runtime.DecisionQuery) (*runti
 	limit := min(cmp.Or(q.Limit, manyDecisions), manyDecisions)
 	to := audienceOf(runtime.CallerOf(ctx))
 	out, runs := &runtime.DecisionPage{Schema: runtime.Schema, Decisions: []runtime.Decision{}}, r.tops()
-	at, err := turnPage(limit, prefixDecided, from, read, func(order string, v []byte) (bool, error) {
+	at, err := turnPage(limit, journal.PrefixDecided, from, read, func(order string, v []byte) (bool, error) {
 		d, ok := runs.decision(order, v, to)
 		if ok {
 			out.Decisions = append(out.Decisions, d)
@@ -125,13 +126,13 @@ func (r *reader) Decisions(ctx context.Context, q runtime.DecisionQuery) (*runti
 
 // decisionBounds are the keys between which a page lies.
 func decisionBounds(q *runtime.DecisionQuery) (from, to []byte, err error) {
-	from, err = behind(prefixDecided, q.After)
-	to = afterPrefix([]byte(prefixDecided))
+	from, err = behind(journal.PrefixDecided, q.After)
+	to = journal.AfterPrefix([]byte(journal.PrefixDecided))
 	if !q.Until.IsZero() && bytes.Compare(from, countedDown(q.Until)) < 0 {
 		from = countedDown(q.Until)
 	}
 	if !q.Since.IsZero() {
-		to = afterPrefix(countedDown(q.Since))
+		to = journal.AfterPrefix(countedDown(q.Since))
 	}
 	return from, to, err
 }
@@ -170,8 +171,8 @@ func (r *reader) decided(q runtime.DecisionQuery, to []byte) (reading, error) {
 
 // decidedIn makes the entries of a run and of those that it has started from their journals.
 func (r *reader) decidedIn(run string, add func(runtime.Write) error) error {
-	err := r.kept(run, func(rec *Record) error {
-		if rec.Type != GateDecided {
+	err := r.kept(run, func(rec *journal.Record) error {
+		if rec.Type != journal.GateDecided {
 			return nil
 		}
 		return add(decidedEntry(run, rec))
@@ -190,10 +191,10 @@ func (r *reader) decidedIn(run string, add func(runtime.Write) error) error {
 
 // decidedBefore makes the entries of all runs from the rows of their gates.
 func (r *reader) decidedBefore(add func(runtime.Write) error) error {
-	return scanWhole(r.store, prefixGate, func(key string, v []byte) error {
+	return journal.ScanWhole(r.store, journal.PrefixGate, func(key string, v []byte) error {
 		run, _, _ := strings.Cut(key, "/")
-		return eachRecord(v, func(rec *Record) error {
-			if rec.Type != GateDecided {
+		return eachRecord(v, func(rec *journal.Record) error {
+			if rec.Type != journal.GateDecided {
 				return nil
 			}
 			return add(decidedEntry(run, rec))
@@ -204,10 +205,10 @@ func (r *reader) decidedBefore(add func(runtime.Write) error) error {
 // reindexDecisions removes the entries of runs that are gone, and adds those that are not there. What
 // is there stays: a gate's row knows its last decision only.
 func (r *reader) reindexDecisions(add func(runtime.Write) error) error {
-	err := scanEach(r.store, prefixDecided, func(rest string, _ []byte, _ error) error {
+	err := journal.ScanEach(r.store, journal.PrefixDecided, func(rest string, _ []byte, _ error) error {
 		run, _, _ := strings.Cut(rest[8:], "/")
-		if _, err := r.store.Get(runKey(run)); errors.Is(err, runtime.ErrNoKey) {
-			return add(runtime.Write{Key: []byte(prefixDecided + rest), Value: nil})
+		if _, err := r.store.Get(journal.RunKey(run)); errors.Is(err, runtime.ErrNoKey) {
+			return add(runtime.Write{Key: []byte(journal.PrefixDecided + rest), Value: nil})
 		}
 		return nil
 	})
@@ -226,18 +227,18 @@ func (r *reader) reindexDecisions(add func(runtime.Write) error) error {
 // unlistDecisions drops the entries of a run: those of its gates' rows and, as far as it can be read,
 // of its journal.
 func (r *reader) unlistDecisions(run string, d *dropper) error {
-	drop := func(rec *Record) error {
-		if rec.Type != GateDecided {
+	drop := func(rec *journal.Record) error {
+		if rec.Type != journal.GateDecided {
 			return nil
 		}
 		return d.drop(context.Background(), decidedKey(rec.Time, run, rec.Step))
 	}
-	err := scanWhole(r.store, prefixGate+run+"/", func(_ string, v []byte) error { return eachRecord(v, drop) })
+	err := journal.ScanWhole(r.store, journal.PrefixGate+run+"/", func(_ string, v []byte) error { return eachRecord(v, drop) })
 	if err != nil {
 		return err
 	}
-	return scanWhole(r.store, prefixJournal+run, func(_ string, v []byte) error {
-		records, _ := unseal(v, 1) // damaged or not, the run goes
+	return journal.ScanWhole(r.store, journal.PrefixJournal+run, func(_ string, v []byte) error {
+		records, _ := journal.Unseal(v, 1) // damaged or not, the run goes
 		for i := range records {
 			if err := drop(&records[i]); err != nil {
 				return err
@@ -255,9 +256,9 @@ func (t *tops) decision(order string, v []byte, to contract.Audience) (d runtime
 	if own.Status == "" {
 		return d, false
 	}
-	take := func(rec *Record) error {
-		if rec.Type == GateDecided && string(decidedKey(rec.Time, run, rec.Step)) == prefixDecided+order {
-			d.Decided = decidedOf(rec.short(), to)
+	take := func(rec *journal.Record) error {
+		if rec.Type == journal.GateDecided && string(decidedKey(rec.Time, run, rec.Step)) == journal.PrefixDecided+order {
+			d.Decided = decidedOf(shortDecision(rec), to)
 		}
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // definitionRow is a version as the store has it.
@@ -20,7 +21,7 @@ type definitionRow struct {
 }
 
 func definitionKey(name string, version int) []byte {
-	return binary.BigEndian.AppendUint32([]byte(prefixDefinition+name+"/"), uint32(version))
+	return binary.BigEndian.AppendUint32([]byte(journal.PrefixDefinition+name+"/"), uint32(version))
 }
 
 // Define keeps a script under a name.
@@ -31,12 +32,12 @@ func (e *Local) Define(ctx context.Context, r runtime.DefineRequest) (*runtime.D
 	if err := runtime.CheckDefinitionName(r.Name); err != nil {
 		return nil, refuse(runtime.ErrUsage, "define: %v", err)
 	}
-	hash := hashOf(r.Bundle)
+	hash := journal.HashOf(r.Bundle)
 	p, err := e.programs.of(hash, func() ([]byte, error) { return r.Bundle, nil })
 	if err != nil {
 		return nil, checkFailed(err)
 	}
-	release := e.hold(prefixDefinition + r.Name)
+	release := e.hold(journal.PrefixDefinition + r.Name)
 	defer release()
 	versions, err := e.versions(r.Name)
 	if err != nil {
@@ -60,7 +61,7 @@ func (e *Local) Define(ctx context.Context, r runtime.DefineRequest) (*runtime.D
 		return nil, err
 	}
 	_, named := e.reference(map[string][]byte{hash: r.Bundle})
-	err = e.commit(ctx, &runtime.Batch{Writes: []runtime.Write{{Key: definitionKey(d.Name, d.Version), Value: row}, {Key: []byte(prefixBlob + hash), Value: r.Bundle}}})
+	err = e.commit(ctx, &runtime.Batch{Writes: []runtime.Write{{Key: definitionKey(d.Name, d.Version), Value: row}, {Key: []byte(journal.PrefixBlob + hash), Value: r.Bundle}}})
 	named(err)
 	return &d, err
 }
@@ -125,7 +126,7 @@ func known(versions []definitionRow, r runtime.DefineRequest, hash string) (*run
 // versions reads the versions of a name, the newest first.
 func (r *reader) versions(name string) ([]definitionRow, error) {
 	var rows []definitionRow
-	err := scan(r.store, prefixDefinition+name+"/", func(_ string, v []byte) error {
+	err := journal.Scan(r.store, journal.PrefixDefinition+name+"/", func(_ string, v []byte) error {
 		var row definitionRow
 		if err := json.Unmarshal(v, &row); err != nil {
 			return fmt.Errorf("%w: a version of the definition %s: %v", runtime.ErrDamaged, name, err)
@@ -194,7 +195,7 @@ func (r *reader) definedAs(script, bundle string) (*runtime.Definition, error) {
 // newestDefinitions lists the newest version of each name, in the order of names.
 func (r *reader) newestDefinitions() ([]runtime.Definition, error) {
 	found := []runtime.Definition{}
-	err := scan(r.store, prefixDefinition, func(_ string, v []byte) error {
+	err := journal.Scan(r.store, journal.PrefixDefinition, func(_ string, v []byte) error {
 		var row definitionRow
 		if err := json.Unmarshal(v, &row); err != nil {
 			return fmt.Errorf("%w: a definition: %v", runtime.ErrDamaged, err)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // Compare compares two runs. It reads their whole journals.
@@ -36,16 +37,16 @@ type told struct{ request, result json.RawMessage }
 
 func (s *side) add(ev runtime.Event) error {
 	switch ev.Type {
-	case StepRequested.String(), StepAnswered.String():
+	case journal.StepRequested.String(), journal.StepAnswered.String():
 		var data struct{ Kind, Args, Value, Error json.RawMessage }
 		_ = json.Unmarshal(ev.Data, &data) // an engine's own, here and below
 		request, _ := json.Marshal(map[string]json.RawMessage{"kind": data.Kind, "args": orNull(data.Args)})
 		s.steps = append(s.steps, ev.Step)
 		s.at[ev.Step] = &told{request: request}
-		if ev.Type == StepAnswered.String() {
+		if ev.Type == journal.StepAnswered.String() {
 			s.at[ev.Step].result = outcomeOf(ev.Data)
 		}
-	case StepSettled.String():
+	case journal.StepSettled.String():
 		if at := s.at[ev.Step]; at != nil {
 			at.result = outcomeOf(ev.Data)
 		}

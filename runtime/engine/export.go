@@ -11,6 +11,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // An export is a run in a file: its journal, those of its child runs, and the contents that they name. There is no checkpoint in it, for a snapshot is only good in the
@@ -88,17 +89,17 @@ func (r *reader) Export(ctx context.Context, address string) ([]byte, error) {
 
 // run adds a run and the runs that it has started.
 func (x *exporter) run(id, parent string) error {
-	journal, err := x.r.whole(id)
+	records, err := x.r.whole(id)
 	if err != nil {
 		return err
 	}
 	var b effect.Object
 	x.runs = section(x.runs, sectionRun, b.Text("id", id).Text("parent", parent).Payload())
-	for _, value := range (&adopted{id: id, records: journal}).journal() {
+	for _, value := range (&adopted{id: id, records: records}).journal() {
 		x.runs = section(x.runs, sectionJournal, value.Value)
 	}
-	for i := range journal {
-		for _, hash := range journal[i].contents() {
+	for i := range records {
+		for _, hash := range contentsOf(&records[i]) {
 			if err := x.blob(hash); err != nil {
 				return fmt.Errorf("run %s: %w", id, err)
 			}
@@ -126,12 +127,12 @@ func (x *exporter) blob(hash string) error {
 	return err
 }
 
-// contents are the hashes of the contents that a record names.
-func (r *Record) contents() []string {
-	switch v := r.view(); r.Type {
-	case RunStarted, RunMoved, RunPinned:
-		return slices.DeleteFunc([]string{hashIn(v, "bundle"), hashIn(v, "settings")}, func(hash string) bool { return hash == "" })
-	case AttemptEnded:
+// contentsOf are the hashes of the contents that a record names.
+func contentsOf(r *journal.Record) []string {
+	switch v := r.View(); r.Type {
+	case journal.RunStarted, journal.RunMoved, journal.RunPinned:
+		return slices.DeleteFunc([]string{journal.HashIn(v, "bundle"), journal.HashIn(v, "settings")}, func(hash string) bool { return hash == "" })
+	case journal.AttemptEnded:
 		var list []string
 		v.Sub("blobs").Each(func(_ string, b effect.View) { list = append(list, b.Text("hash")) })
 		return list
@@ -144,7 +145,7 @@ type kid struct{ id, parent string }
 
 func (r *reader) childrenOf(run string) ([]kid, error) {
 	var kids []kid
-	err := scan(r.store, prefixChild+run+"@", func(step string, id []byte) error {
+	err := journal.Scan(r.store, journal.PrefixChild+run+"@", func(step string, id []byte) error {
 		kids = append(kids, kid{string(id), run + "@" + step})
 		return nil
 	})

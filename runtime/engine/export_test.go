@@ -9,6 +9,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // Keyframes makes a keyframe of a run at every stride-th commit but the last, reads it, and goes on from it to the end of the journal. What comes of it, state and machine, must be what comes
@@ -32,9 +33,9 @@ func (e *Local) Keyframes(ctx context.Context, run string, stride int) (made int
 		copied = l.Copied
 	}
 	var ends []uint64
-	err = e.commits(run, 0, func(_ []byte, records []Record) error {
+	err = e.commits(run, 0, func(_ []byte, records []journal.Record) error {
 		ends = append(ends, records[len(records)-1].Seq)
-		if slices.ContainsFunc(records, func(r Record) bool { return r.ends() }) {
+		if slices.ContainsFunc(records, func(r journal.Record) bool { return endsRun(&r) }) {
 			return runtime.ErrStopScan // what comes behind it are refusals
 		}
 		return nil
@@ -85,7 +86,7 @@ func (e *Local) written(h *host, sv *saved) ([]byte, error) {
 }
 
 // Forge changes the journals of an export, that of the run that was exported first, and seals it.
-func Forge(file []byte, change func(run int, records []Record) []Record) ([]byte, error) {
+func Forge(file []byte, change func(run int, records []journal.Record) []journal.Record) ([]byte, error) {
 	in, err := readExport(file)
 	if err != nil {
 		return nil, err

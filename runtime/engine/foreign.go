@@ -6,6 +6,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // A run that comes from another store brings what that store's project said: which programs its
@@ -19,18 +20,18 @@ import (
 
 // foreignFields say who serves a step and how far its attempts had come with them; policy and
 // returns stay, for they say what becomes of replies.
-var foreignFields = map[RecordType][]string{
-	StepRequested: {"resolved", "backends", "pulls", "steers", "breaker", "changes", "limit", "total"},
-	StepResolved: {"resolved", "backends", "pulls", "steers", "breaker", "changes", "limit", "total",
+var foreignFields = map[journal.RecordType][]string{
+	journal.StepRequested: {"resolved", "backends", "pulls", "steers", "breaker", "changes", "limit", "total"},
+	journal.StepResolved: {"resolved", "backends", "pulls", "steers", "breaker", "changes", "limit", "total",
 		"returns", "policy"},
-	AttemptEnded: {"session"},
+	journal.AttemptEnded: {"session"},
 }
 
 // elsewhere is the data of a record of another store, in which what counts only there stands under
 // "there".
-func elsewhere(r *Record) effect.Payload {
-	fields, v := foreignFields[r.Type], r.view()
-	if fields == nil || r.Type == StepRequested && native(v.Text("kind")) {
+func elsewhere(r *journal.Record) effect.Payload {
+	fields, v := foreignFields[r.Type], r.View()
+	if fields == nil || r.Type == journal.StepRequested && native(v.Text("kind")) {
 		return r.Data
 	}
 	var there effect.Object
@@ -83,14 +84,14 @@ func (t *turn) serve(st *step) bool {
 		t.openSystemGate(runtime.GateProject+st.Step, "", t.unservedPrompt(refused))
 		return false
 	}
-	t.record(StepResolved, st.Step, putAll(&effect.Object{}, &step{asked: askedOf(r)}, servedFields).Payload())
+	t.record(journal.StepResolved, st.Step, putAll(&effect.Object{}, &step{asked: askedOf(r)}, servedFields).Payload())
 	return true
 }
 
 // anew makes the request of a step again, and resolves it.
 func (t *turn) anew(st *step) (*effect.Request, *effect.Error) {
 	r := &effect.Request{Class: st.Class, Kind: st.Kind, Args: st.Args, Policy: st.Policy, Returns: st.Returns,
-		Step: st.Step, Branch: branchOf(st.Step), Where: st.Where, Tree: st.Tree, Ceilings: st.Ceilings, Overlaps: st.Overlaps}
+		Step: st.Step, Branch: journal.BranchOf(st.Step), Where: st.Where, Tree: st.Tree, Ceilings: st.Ceilings, Overlaps: st.Overlaps}
 	refused := t.resolved(r)
 	t.ceilings(r)
 	return r, refused

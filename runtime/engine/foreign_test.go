@@ -15,6 +15,7 @@ import (
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/engine"
+	"starling/runtime/journal"
 	"starling/runtime/memory"
 )
 
@@ -184,25 +185,25 @@ type forgery struct {
 	hold    bool          // the attempts of the run do not end where it comes from
 	timeout time.Duration // of the run; it has passed when the run is carried
 	before  func(from *site, run string)
-	change  func(j *journal)
+	change  func(j *forgedJournal)
 	ends    runtime.Status
 	least   int // attempts that are performed here
 }
 
-// journal is one that is forged.
-type journal struct {
+// forgedJournal is one that is forged.
+type forgedJournal struct {
 	t       *testing.T
-	records []engine.Record
+	records []journal.Record
 }
 
 // add puts a record behind the others.
-func (j *journal) add(typ engine.RecordType, step string, data *effect.Object) {
+func (j *forgedJournal) add(typ journal.RecordType, step string, data *effect.Object) {
 	j.records = append(j.records,
-		engine.Record{Time: j.records[0].Time, Type: typ, Step: step, Data: data.Payload()})
+		journal.Record{Time: j.records[0].Time, Type: typ, Step: step, Data: data.Payload()})
 }
 
 // set changes fields of the first record of a type and a step.
-func (j *journal) set(typ engine.RecordType, step string, fields *effect.Object) *engine.Record {
+func (j *forgedJournal) set(typ journal.RecordType, step string, fields *effect.Object) *journal.Record {
 	for i := range j.records {
 		r := &j.records[i]
 		if r.Type != typ || r.Step != step {
@@ -228,12 +229,12 @@ func evils() *effect.Object {
 }
 
 // held is an export of a run whose only attempt is in flight.
-func held(change func(j *journal)) forgery {
+func held(change func(j *forgedJournal)) forgery {
 	return forgery{script: inFlight, hold: true, change: change}
 }
 
 // gated is one of a run that waits at its gate.
-func gated(change func(j *journal)) forgery {
+func gated(change func(j *forgedJournal)) forgery {
 	return forgery{script: gateThenAgents, change: change}
 }
 
@@ -256,47 +257,47 @@ var forgeries = map[string]forgery{
 		from.ok(err)
 		synctest.Wait()
 	}},
-	"resolved again": held(func(j *journal) { j.add(engine.StepResolved, "judge", evils()) }),
-	"foreign already": held(func(j *journal) {
-		j.set(engine.StepRequested, "judge", evils().Flag("foreign", true))
+	"resolved again": held(func(j *forgedJournal) { j.add(journal.StepResolved, "judge", evils()) }),
+	"foreign already": held(func(j *forgedJournal) {
+		j.set(journal.StepRequested, "judge", evils().Flag("foreign", true))
 	}),
-	"twice a field": held(func(j *journal) {
-		doubled(j.set(engine.StepRequested, "judge", fields()))
+	"twice a field": held(func(j *forgedJournal) {
+		doubled(j.set(journal.StepRequested, "judge", fields()))
 	}),
-	"a session": gated(func(j *journal) {
-		j.set(engine.AttemptEnded, "judge", fields().Text("session", "--EVIL"))
+	"a session": gated(func(j *forgedJournal) {
+		j.set(journal.AttemptEnded, "judge", fields().Text("session", "--EVIL"))
 	}),
-	"a tree": held(func(j *journal) {
-		j.set(engine.StepRequested, "judge", fields().Text("tree", "../.."))
+	"a tree": held(func(j *forgedJournal) {
+		j.set(journal.StepRequested, "judge", fields().Text("tree", "../.."))
 	}),
-	"a mark of its own": gated(func(j *journal) {
+	"a mark of its own": gated(func(j *forgedJournal) {
 		mark := fields().Text("journal", "EVIL").Payload()
-		j.set(engine.RunStarted, "", fields().Raw("imported", mark))
+		j.set(journal.RunStarted, "", fields().Raw("imported", mark))
 	}),
-	"a gate of ours": held(func(j *journal) {
+	"a gate of ours": held(func(j *forgedJournal) {
 		args := fields().Text("prompt", "EVIL").Payload()
-		j.add(engine.GateOpened, "!project:judge", fields().Raw("args", args))
+		j.add(journal.GateOpened, "!project:judge", fields().Raw("args", args))
 	}),
-	"an offer": held(func(j *journal) {
-		j.set(engine.StepRequested, "judge", evils().Texts("pulls", []string{"EVIL"}))
-		r := j.set(engine.AttemptStarted, "judge", fields())
-		r.Type, r.Data = engine.WorkOffered, fields().Text("for", "EVIL").Payload()
+	"an offer": held(func(j *forgedJournal) {
+		j.set(journal.StepRequested, "judge", evils().Texts("pulls", []string{"EVIL"}))
+		r := j.set(journal.AttemptStarted, "judge", fields())
+		r.Type, r.Data = journal.WorkOffered, fields().Text("for", "EVIL").Payload()
 	}),
-	"a claim": held(func(j *journal) {
-		j.set(engine.StepRequested, "judge", evils().Texts("pulls", []string{"EVIL"}))
+	"a claim": held(func(j *forgedJournal) {
+		j.set(journal.StepRequested, "judge", evils().Texts("pulls", []string{"EVIL"}))
 		claim := fields().Int("claim", 1).Text("worker", "EVIL").Int("lease", int64(time.Hour))
-		j.set(engine.AttemptStarted, "judge", claim)
-		j.add(engine.TimerSet, "judge", fields().Text("purpose", "lease").Int("due", 1))
+		j.set(journal.AttemptStarted, "judge", claim)
+		j.add(journal.TimerSet, "judge", fields().Text("purpose", "lease").Int("due", 1))
 	}),
-	"a backend that was left": held(func(j *journal) {
+	"a backend that was left": held(func(j *forgedJournal) {
 		evil := effect.Errorf(effect.KindAgent, "EVIL").Payload()
-		r := j.set(engine.AttemptStarted, "judge", fields())
-		r.Type, r.Data = engine.AttemptSkipped, fields().Raw("error", evil).Payload()
+		r := j.set(journal.AttemptStarted, "judge", fields())
+		r.Type, r.Data = journal.AttemptSkipped, fields().Raw("error", evil).Payload()
 	}),
 }
 
 // doubled has a record name its fields once more.
-func doubled(r *engine.Record) {
+func doubled(r *journal.Record) {
 	v, _ := r.Data.View()
 	evil, _ := evils().Payload().View()
 	o := v.Without()
@@ -326,8 +327,8 @@ func (f *forgery) play(t *testing.T) {
 	file := from.export(run)
 	if f.change != nil {
 		var err error
-		file, err = engine.Forge(file, func(_ int, records []engine.Record) []engine.Record {
-			j := &journal{t, records}
+		file, err = engine.Forge(file, func(_ int, records []journal.Record) []journal.Record {
+			j := &forgedJournal{t, records}
 			f.change(j)
 			return j.records
 		})

@@ -12,6 +12,7 @@ import (
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // openGate opens the gate that a script asked for. Its name is the address of the step that waits.
@@ -21,7 +22,7 @@ func (t *turn) openGate(r *effect.Request) {
 		due = t.now.Add(r.Policy.Timeout)
 	}
 	var b effect.Object
-	t.record(GateOpened, r.Step, b.Text("step", r.Step).Int("deadline", micros(due)).Raw("args", r.Args).Payload())
+	t.record(journal.GateOpened, r.Step, b.Text("step", r.Step).Int("deadline", micros(due)).Raw("args", r.Args).Payload())
 	if !due.IsZero() {
 		t.timer(timerGate, r.Step, due)
 	}
@@ -69,7 +70,7 @@ func (t *turn) escalate(st *step) {
 		t.gateTimedOut(st)
 		return
 	}
-	t.record(GateEscalated, st.Step, (&effect.Object{}).Int("level", int64(next)).Text("target", levels[next].target).Payload())
+	t.record(journal.GateEscalated, st.Step, (&effect.Object{}).Int("level", int64(next)).Text("target", levels[next].target).Payload())
 	t.timer(timerEscalate, st.Step, t.now.Add(levels[next].within))
 }
 
@@ -79,7 +80,7 @@ const maxOpenGates = 10_000
 // withdrawGate closes a gate without a decision. Of gates that are closed by the thousand only the journal knows how: a row for each would be too much for a commit.
 func (t *turn) withdrawGate(g *gate, reason string) {
 	var b effect.Object
-	t.record(GateWithdrawn, g.Name, b.Text("reason", reason).Flag("bare", len(t.records) >= maxTurnRecords).Payload())
+	t.record(journal.GateWithdrawn, g.Name, b.Text("reason", reason).Flag("bare", len(t.records) >= maxTurnRecords).Payload())
 }
 
 func uncertainGate(step string) string { return runtime.GateUncertain + step }
@@ -90,7 +91,7 @@ var systemOptions = []string{"retry", "skip", "fail"}
 func (t *turn) openSystemGate(name, step, prompt string) {
 	var args, b effect.Object
 	args.Text("prompt", prompt).Texts("options", systemOptions)
-	t.record(GateOpened, name, b.Text("uncertain", step).Raw("args", args.Payload()).Payload())
+	t.record(journal.GateOpened, name, b.Text("uncertain", step).Raw("args", args.Payload()).Payload())
 }
 
 // resolveSystem records the decision of a system gate and carries it out.
@@ -102,27 +103,27 @@ func (t *turn) resolveSystem(name string, d *effect.Record, who []string) {
 	step, permission := strings.CutPrefix(name, runtime.GatePermission)
 	switch variable, needs := strings.CutPrefix(name, runtime.GateNeeds); {
 	case budget:
-		t.record(GateDecided, name, b.Text("raise", map[string]string{"retry": address}[choice]).Payload())
+		t.record(journal.GateDecided, name, b.Text("raise", map[string]string{"retry": address}[choice]).Payload())
 		t.decideBudget(address, choice)
 	case permission:
 		t.decidePermission(name, step, choice, &b)
 	case name == runtime.GateQuarantine:
-		t.record(GateDecided, name, b.Payload())
+		t.record(journal.GateDecided, name, b.Payload())
 		t.decideQuarantine(choice, who)
 	case name == runtime.GateDeadline:
-		t.record(GateDecided, name, b.Payload())
+		t.record(journal.GateDecided, name, b.Payload())
 		t.decideOvertime(choice)
 	case strings.HasPrefix(name, runtime.GateProject):
-		t.record(GateDecided, name, b.Payload())
+		t.record(journal.GateDecided, name, b.Payload())
 		t.decideProject(t.s.Steps[strings.TrimPrefix(name, runtime.GateProject)], choice)
 	case needs:
-		t.record(GateDecided, name, b.Text("without", map[string]string{"skip": variable}[choice]).Payload())
+		t.record(journal.GateDecided, name, b.Text("without", map[string]string{"skip": variable}[choice]).Payload())
 		if choice == "fail" {
 			t.fail(effect.Errorf(effect.KindRefused, "nobody has brought the environment variable %s", variable))
 		}
 	default:
 		step := strings.TrimPrefix(name, runtime.GateUncertain)
-		t.record(GateDecided, name, b.Text("uncertain", step).Flag("retry", choice == "retry").Payload())
+		t.record(journal.GateDecided, name, b.Text("uncertain", step).Flag("retry", choice == "retry").Payload())
 		t.decideUncertain(step, choice)
 	}
 }
@@ -199,7 +200,7 @@ func (t *turn) decide(st *step, d *effect.Record, who []string) {
 	if g != nil {
 		args, _ = g.Args.View()
 	}
-	t.record(GateDecided, st.Step, (&effect.Object{}).Raw("decision", p).Texts("who", who).Texts("voters", g.agreed(d)).
+	t.record(journal.GateDecided, st.Step, (&effect.Object{}).Raw("decision", p).Texts("who", who).Texts("voters", g.agreed(d)).
 		Flag("hidden", conceals(args, d.Field("payload"))).Payload())
 	t.settle(st, effect.Outcome{Value: p})
 }

@@ -11,6 +11,7 @@ import (
 	"starling/lang/effect"
 	"starling/lang/vm"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // program is a compiled program with its permanents. It is made once and shared by all runs of the same sources.
@@ -213,7 +214,7 @@ func (h *host) attempt(s *state, st *step, emit func(string, starlark.Value)) (*
 		goesOn = s.goesOn(st)
 		session = goesOn
 	}
-	at := &effect.Attempt{GoesOn: goesOn != "", Cut: st.Interrupted && st.Session != "", Run: run, Step: st.Step, Branch: branchOf(st.Step), Kind: st.Kind, Number: st.Attempt, Backend: st.Serving, Key: run + "/" + st.Step, Args: args,
+	at := &effect.Attempt{GoesOn: goesOn != "", Cut: st.Interrupted && st.Session != "", Run: run, Step: st.Step, Branch: journal.BranchOf(st.Step), Kind: st.Kind, Number: st.Attempt, Backend: st.Serving, Key: run + "/" + st.Step, Args: args,
 		Resolved: resolved, Returns: st.Returns, Feedback: feedbackOf(st.Feedback), Rejected: st.Rejected, Session: session, Messages: st.messages(), Memory: s.memory.given(args, st), Settings: h.within(st.Tree), Emit: emit,
 		Tree: st.Tree, Trees: h.trees(), Owns: s.owned(st)}
 	h.world.equip(at)

@@ -11,6 +11,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // imports is what a file holds.
@@ -77,7 +78,7 @@ func readExport(file []byte) (*imports, error) {
 	in := &imports{blobs: map[string][]byte{}}
 	for rest = rest[w:]; len(rest) > 0; {
 		typ, begin := rest[0], len(file)-len(rest)
-		content, after, ok := cutBytes(rest[1:])
+		content, after, ok := journal.CutBytes(rest[1:])
 		if !ok {
 			return nil, damagedExport("it ends in the middle of a section at byte %d of %d", begin, len(file))
 		}
@@ -113,7 +114,7 @@ func (in *imports) add(typ byte, content []byte) error {
 		in.store = v.Text("store")
 		return orDamaged(err, "its header")
 	case sectionBlob:
-		in.blobs[hashOf(content)] = content
+		in.blobs[journal.HashOf(content)] = content
 		return nil
 	case sectionRun:
 		v, err := effect.Payload(content).View()
@@ -124,7 +125,7 @@ func (in *imports) add(typ byte, content []byte) error {
 			return damagedExport("a journal without a run")
 		}
 		r := in.runs[len(in.runs)-1]
-		records, err := unseal(content, uint64(len(r.records))+1)
+		records, err := journal.Unseal(content, uint64(len(r.records))+1)
 		r.records = append(r.records, records...)
 		return orDamaged(err, "run "+r.id)
 	}
@@ -168,7 +169,7 @@ func (in *imports) end(body, sum, after []byte) error {
 
 // check wants a journal that begins with its start and whose contents are there.
 func (r *imported) check(blobs map[string][]byte) error {
-	if len(r.records) == 0 || r.records[0].Type != RunStarted || r.records[0].view().Text("parent") != r.parent {
+	if len(r.records) == 0 || r.records[0].Type != journal.RunStarted || r.records[0].View().Text("parent") != r.parent {
 		return damagedExport("the journal of run %s does not begin with its start", r.id)
 	}
 	var content []byte
@@ -177,17 +178,17 @@ func (r *imported) check(blobs map[string][]byte) error {
 		if _, err := rec.Data.View(); err != nil {
 			return damagedExport("run %s, record %d: %v", r.id, rec.Seq, err)
 		}
-		if rec.Type == RunStarted && i > 0 {
+		if rec.Type == journal.RunStarted && i > 0 {
 			return damagedExport("run %s starts again with record %d", r.id, rec.Seq)
 		}
-		for _, hash := range rec.contents() {
+		for _, hash := range contentsOf(rec) {
 			if blobs[hash] == nil {
 				return damagedExport("run %s, record %d: content %s is missing", r.id, rec.Seq, hash)
 			}
 		}
-		content = appendRecord(content, rec)
+		content = journal.Append(content, rec)
 	}
-	r.journal = hashOf(content)
+	r.journal = journal.HashOf(content)
 	return nil
 }
 
@@ -294,11 +295,11 @@ func (e *Local) trustImported(ctx context.Context, run *imported) error {
 
 // hasImported tells whether a run is here with the journal of the file; with another one it is refused.
 func (e *Local) hasImported(r *imported) (bool, error) {
-	_, err := e.store.Get(runKey(r.id))
+	_, err := e.store.Get(journal.RunKey(r.id))
 	if errors.Is(err, runtime.ErrNoKey) {
 		return false, nil
 	}
-	var here []Record
+	var here []journal.Record
 	if err == nil {
 		here, err = e.whole(r.id)
 	}
@@ -307,9 +308,9 @@ func (e *Local) hasImported(r *imported) (bool, error) {
 	}
 	var content []byte
 	for i := range here {
-		content = appendRecord(content, &here[i])
+		content = journal.Append(content, &here[i])
 	}
-	if here[0].view().Sub("imported").Text("journal") == r.journal || hashOf(content) == r.journal {
+	if here[0].View().Sub("imported").Text("journal") == r.journal || journal.HashOf(content) == r.journal {
 		return true, nil
 	}
 	return false, refuse(runtime.ErrExists, "run %s is here already, with another journal: it has %d records, the file %d", r.id, len(here), len(r.records)).
@@ -323,13 +324,13 @@ func (e *Local) bring(ctx context.Context, in *imports) error {
 	contents := map[string][]byte{}
 	for _, r := range in.runs {
 		settings := settingsPayload(r.settings)
-		r.mark(in.store, runtime.CallerOf(ctx).Name, micros(e.now()), hashOf(settings))
+		r.mark(in.store, runtime.CallerOf(ctx).Name, micros(e.now()), journal.HashOf(settings))
 		for i := range r.records {
-			for _, hash := range r.records[i].contents() {
+			for _, hash := range contentsOf(&r.records[i]) {
 				contents[hash] = in.blobs[hash]
 			}
 		}
-		contents[hashOf(settings)] = settings
+		contents[journal.HashOf(settings)] = settings
 		if r.parent != "" {
 			r.rows = []runtime.Write{{Key: childKey(r.parent), Value: []byte(r.id)}}
 		}
@@ -342,9 +343,9 @@ func (e *Local) bring(ctx context.Context, in *imports) error {
 }
 
 func (e *Local) bringContents(ctx context.Context, contents map[string][]byte) error {
-	b := &runtime.Batch{Writes: []runtime.Write{{Key: []byte(keyGarbage), Value: []byte{}}}} // should a crash come before the runs
+	b := &runtime.Batch{Writes: []runtime.Write{{Key: []byte(journal.KeyGarbage), Value: []byte{}}}} // should a crash come before the runs
 	for hash, content := range contents {
-		b.Writes = append(b.Writes, runtime.Write{Key: []byte(prefixBlob + hash), Value: content})
+		b.Writes = append(b.Writes, runtime.Write{Key: []byte(journal.PrefixBlob + hash), Value: content})
 		if sizeOf(b.Writes) > adoptBytes {
 			if err := e.commit(ctx, b); err != nil {
 				return err
@@ -367,13 +368,13 @@ func (r *imported) mark(store, by string, at int64, settings string) {
 	origin := from.Payload()
 	for i := range r.records {
 		rec := &r.records[i]
-		switch v := rec.view(); rec.Type {
-		case RunStarted:
-			start := v.Without("imported", "settings").Blob("settings", bytesOf(settings))
+		switch v := rec.View(); rec.Type {
+		case journal.RunStarted:
+			start := v.Without("imported", "settings").Blob("settings", journal.BytesOf(settings))
 			rec.Data = start.Raw("imported", origin).Payload()
-		case RunPinned:
+		case journal.RunPinned:
 			rec.Data = v.Without("settings").Text("settings", settings).Payload()
-		case GateDecided, SignalAccepted:
+		case journal.GateDecided, journal.SignalAccepted:
 			rec.Data = v.Without("imported").Flag("imported", true).Payload()
 		default:
 			rec.Data = elsewhere(rec)

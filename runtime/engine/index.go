@@ -11,6 +11,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // The rows of the index let a page of a list cost what the page has, whatever lies beside it: the
@@ -37,16 +38,16 @@ type lists struct {
 
 // liveKey is the entry of a run that has not ended, the newest first.
 func liveKey(started time.Time, run string) []byte {
-	return append(binary.BigEndian.AppendUint64([]byte(prefixLive), ^uint64(started.UnixMicro())), run...)
+	return append(binary.BigEndian.AppendUint64([]byte(journal.PrefixLive), ^uint64(started.UnixMicro())), run...)
 }
 
 // openKey is the entry of an open gate, the oldest first. Its value is whom the gate asks.
 func openKey(opened time.Time, run, gate string) []byte {
-	return append(appendMicros([]byte(prefixOpen), opened), run+"/"+gate...)
+	return append(journal.AppendMicros([]byte(journal.PrefixOpen), opened), run+"/"+gate...)
 }
 
 // listed is the entry of a gate, whose record or row has what it asks.
-func listed(run string, r *Record, v effect.View) runtime.Write {
+func listed(run string, r *journal.Record, v effect.View) runtime.Write {
 	now := gate{Level: int(v.Int("level"))}
 	return runtime.Write{Key: openKey(r.Time, run, r.Step), Value: []byte(now.target(v.Sub("args")))}
 }
@@ -56,7 +57,7 @@ func indexMark(epoch uint64) []byte { return binary.BigEndian.AppendUint64([]byt
 
 // indexKept is the form of the index as the owner with an epoch has kept it, 0 where it has not.
 func indexKept(s runtime.Store, epoch uint64) (form byte, err error) {
-	v, err := s.Get([]byte(keyIndex))
+	v, err := s.Get([]byte(journal.KeyIndex))
 	if errors.Is(err, runtime.ErrNoKey) || errors.Is(err, runtime.ErrDamaged) {
 		return 0, nil
 	}
@@ -102,12 +103,12 @@ func (r *reader) rebuildIndex(undecided bool) (err error) {
 
 // relist makes the entries of runs that have not ended, and of open gates.
 func (r *reader) relist(add func(runtime.Write) error) error {
-	for _, prefix := range []string{prefixLive, prefixOpen} {
+	for _, prefix := range []string{journal.PrefixLive, journal.PrefixOpen} {
 		if err := r.sweepPrefix(prefix); err != nil {
 			return err
 		}
 	}
-	err := scanEach(r.store, prefixRun, func(run string, row []byte, damage error) error {
+	err := journal.ScanEach(r.store, journal.PrefixRun, func(run string, row []byte, damage error) error {
 		s := r.summaryFrom(run, row, damage)
 		if s.Status.Ended() {
 			return nil
@@ -117,13 +118,13 @@ func (r *reader) relist(add func(runtime.Write) error) error {
 	if err != nil {
 		return err
 	}
-	return scanEach(r.store, prefixInbox, func(key string, v []byte, damage error) error {
+	return journal.ScanEach(r.store, journal.PrefixInbox, func(key string, v []byte, damage error) error {
 		run, name, _ := strings.Cut(key, "/")
 		opened, data := r.opened(run, name, v, damage)
 		if opened.IsZero() {
 			return nil // the run cannot be read: it is listed as damaged
 		}
-		return add(listed(run, &Record{Time: opened, Step: name}, data))
+		return add(listed(run, &journal.Record{Time: opened, Step: name}, data))
 	})
 }
 
@@ -132,7 +133,7 @@ func (l *lists) mark(b *runtime.Batch, epoch uint64) (marked bool) {
 	if !l.good || b.Lazy || l.cleaning.Load() > 0 || !l.unmarked.CompareAndSwap(true, false) {
 		return false
 	}
-	b.Writes = append(b.Writes, runtime.Write{Key: []byte(keyIndex), Value: indexMark(epoch)})
+	b.Writes = append(b.Writes, runtime.Write{Key: []byte(journal.KeyIndex), Value: indexMark(epoch)})
 	return true
 }
 
@@ -156,7 +157,7 @@ func (t *turn) unlisted() {
 		t.rows = append(t.rows, entries...)
 	} else {
 		t.later = entries
-		t.rows = append(t.rows, runtime.Write{Key: []byte(keyIndex), Value: nil}) // a crash has the next owner make it anew
+		t.rows = append(t.rows, runtime.Write{Key: []byte(journal.KeyIndex), Value: nil}) // a crash has the next owner make it anew
 	}
 	if t.s.Status.Ended() && !t.had.status.Ended() {
 		t.rows = append(t.rows, runtime.Write{Key: liveKey(t.s.Started, t.s.ID), Value: nil})
@@ -203,8 +204,8 @@ func badCursor(cursor string) error {
 
 // unlist takes the open gates and the decisions of a run that is forgotten out of the index.
 func (r *reader) unlist(run string, d *dropper) error {
-	err := scanWhole(r.store, prefixInbox+run+"/", func(gate string, v []byte) error {
-		return eachRecord(v, func(rec *Record) error {
+	err := journal.ScanWhole(r.store, journal.PrefixInbox+run+"/", func(gate string, v []byte) error {
+		return eachRecord(v, func(rec *journal.Record) error {
 			return d.drop(context.Background(), openKey(rec.Time, run, gate))
 		})
 	})

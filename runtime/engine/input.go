@@ -4,6 +4,7 @@ import (
 	"starling/lang/effect"
 	"starling/lang/vm"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // An input is what a run is told: data, with which a turn does what follows from it, and into which it
@@ -292,7 +293,7 @@ func (vacancy) apply(t *turn) { t.s.retrySlot() }
 // notified is what became of a notice.
 type notified struct {
 	notice *notice
-	as     RecordType
+	as     journal.RecordType
 	failed *effect.Error
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // A keyframe is what a trimmed journal begins with. It has the bytes of a checkpoint (checkpoint.go) and another office: a checkpoint saves reading the journal, a
@@ -30,26 +31,28 @@ type horizon struct {
 	seq   uint64 // the newest record that was dropped
 	parts int    // of each copy of the keyframe
 	at    time.Time
-	start Record // what the run was started with
+	start journal.Record // what the run was started with
 }
 
-func horizonKey(run string, copy int) []byte { return append([]byte(prefixHorizon+run), byte(copy)) }
+func horizonKey(run string, copy int) []byte {
+	return append([]byte(journal.PrefixHorizon+run), byte(copy))
+}
 
 func frameKey(run string, copy int, seq uint64, part int) []byte {
-	k := append([]byte(prefixKeyframe+run), byte(copy))
+	k := append([]byte(journal.PrefixKeyframe+run), byte(copy))
 	k = binary.BigEndian.AppendUint64(k, seq)
 	return binary.BigEndian.AppendUint16(k, uint16(part))
 }
 
 func (h *horizon) value() []byte {
-	b := binary.AppendUvarint(make([]byte, checksumSize), h.seq)
+	b := binary.AppendUvarint(make([]byte, journal.ChecksumSize), h.seq)
 	b = binary.AppendUvarint(b, uint64(h.parts))
 	b = binary.AppendUvarint(b, uint64(h.at.UnixMicro()))
-	return seal(appendRecord(b, &h.start))
+	return journal.Seal(journal.Append(b, &h.start))
 }
 
 func horizonOf(b []byte) (*horizon, error) {
-	b, err := open(b)
+	b, err := journal.Open(b)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +64,7 @@ func horizonOf(b []byte) (*horizon, error) {
 		}
 		numbers[i], b = n, b[w:]
 	}
-	records, err := readRecords(b, 1)
+	records, err := journal.ReadAll(b, 1)
 	if err == nil && len(records) != 1 {
 		err = fmt.Errorf("%w: a horizon with %d records", runtime.ErrDamaged, len(records))
 	}

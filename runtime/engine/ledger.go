@@ -7,6 +7,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // A daily budget of a project bounds what all runs of the store spend on a day together. Each run folds
@@ -27,7 +28,7 @@ const ledgerDays = 2 // are kept: those that a run may still count in
 // ledgerKey is the row of what a run has spent under a key of a budget and a day.
 func ledgerKey(key, run string) []byte {
 	budget, day := cutDay(key)
-	return []byte(prefixSpent + day + "/" + budget + "/" + run)
+	return []byte(journal.PrefixSpent + day + "/" + budget + "/" + run)
 }
 
 // cutDay takes the key of a daily budget apart, "" and "" for another.
@@ -123,7 +124,7 @@ func (l *ledger) read() {
 		return
 	}
 	l.spent, l.total = map[string]map[string]runtime.Usage{}, map[string]runtime.Usage{}
-	_ = scanWhole(l.store, prefixSpent, func(key string, row []byte) error {
+	_ = journal.ScanWhole(l.store, journal.PrefixSpent, func(key string, row []byte) error {
 		day, rest, _ := strings.Cut(key, "/")
 		budget, run, _ := strings.Cut(rest, "/")
 		if v, err := effect.Payload(row).View(); err == nil {

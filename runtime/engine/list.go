@@ -12,6 +12,7 @@ import (
 	"starling/lang/contract"
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // List returns what a query asks for: runs, the newest first, open gates, work, queues.
@@ -36,7 +37,7 @@ func (r *reader) list(q runtime.Query, to contract.Audience) (*runtime.Listing, 
 		return r.runPage(q)
 	}
 	out := &runtime.Listing{Schema: runtime.Schema, Runs: []runtime.Summary{}}
-	err := scanEach(r.store, prefixRun, func(run string, row []byte, damage error) error {
+	err := journal.ScanEach(r.store, journal.PrefixRun, func(run string, row []byte, damage error) error {
 		if s := r.summaryFrom(run, row, damage); wantsRun(&q, s.Status) {
 			out.Runs = append(out.Runs, r.now(s))
 		}
@@ -57,14 +58,14 @@ func (r *reader) now(s runtime.Summary) runtime.Summary {
 // runPage lists as many runs as are asked for: of those that have not ended by the index, of all in
 // the order of their starts.
 func (r *reader) runPage(q runtime.Query) (*runtime.Listing, error) {
-	prefix := prefixOrder
+	prefix := journal.PrefixOrder
 	if r.lists.good && !wantsEnded(&q) {
-		prefix = prefixLive
+		prefix = journal.PrefixLive
 	}
 	out := &runtime.Listing{Schema: runtime.Schema, Runs: []runtime.Summary{}}
 	err := r.page(prefix, q, out, func(order string, _ []byte) (bool, error) {
 		run := order[8:]
-		row, err := r.store.Get(runKey(run))
+		row, err := r.store.Get(journal.RunKey(run))
 		if errors.Is(err, runtime.ErrNoKey) {
 			return false, nil // it was forgotten since
 		}
@@ -89,7 +90,7 @@ func (r *reader) page(prefix string, q runtime.Query, out *runtime.Listing, take
 		return err
 	}
 	read := func(from []byte) ([]indexEntry, error) {
-		return r.entries(from, afterPrefix([]byte(prefix)))
+		return r.entries(from, journal.AfterPrefix([]byte(prefix)))
 	}
 	at, err := turnPage(q.Limit, prefix, from, read, take)
 	if at.next != "" {
@@ -150,7 +151,7 @@ const someEntries = 256
 
 // entries reads some entries of an index. One that cannot be read leads to its row all the same.
 func (r *reader) entries(from, to []byte) (read []indexEntry, err error) {
-	err = scanRange(r.store, from, to, func(k, v []byte, _ error) error {
+	err = journal.ScanRange(r.store, from, to, func(k, v []byte, _ error) error {
 		read = append(read, indexEntry{bytes.Clone(k), bytes.Clone(v)})
 		if len(read) == someEntries {
 			return runtime.ErrStopScan
@@ -210,7 +211,7 @@ func (r *reader) starter(s *runtime.Summary) string {
 	if _, err := sv.readStart(r.store); err != nil || sv.start == nil {
 		return "" // whoever looks at the run itself is told what is wrong
 	}
-	return sv.start.view().Text("by")
+	return sv.start.View().Text("by")
 }
 
 // inbox lists open gates, the oldest first, each under the address of the top run.
@@ -224,7 +225,7 @@ func (r *reader) inbox(q runtime.Query, to contract.Audience) (*runtime.Listing,
 		}
 	}
 	if q.Limit > 0 && r.lists.good {
-		return out, r.page(prefixOpen, q, out, func(order string, target []byte) (bool, error) {
+		return out, r.page(journal.PrefixOpen, q, out, func(order string, target []byte) (bool, error) {
 			if !asksFor(&q, string(target)) {
 				return false, nil
 			}
@@ -240,7 +241,7 @@ func (r *reader) inbox(q runtime.Query, to contract.Audience) (*runtime.Listing,
 			return len(out.Gates) > n, nil
 		})
 	}
-	err := scanEach(r.store, prefixInbox, func(key string, v []byte, damage error) error {
+	err := journal.ScanEach(r.store, journal.PrefixInbox, func(key string, v []byte, damage error) error {
 		run, name, _ := strings.Cut(key, "/")
 		if opened, data := r.opened(run, name, v, damage); !opened.IsZero() { // else it is listed as damaged
 			add(run, name, opened, data)
@@ -315,8 +316,8 @@ func cutListing(l *runtime.Listing, q runtime.Query) error {
 
 // opened reads the row of an open gate: when it was opened, and what it is about. One that cannot be read is made again from the journal.
 func (r *reader) opened(run, name string, v []byte, damage error) (time.Time, effect.View) {
-	if records, err := readRecords(bytes.Clone(v), 0); damage == nil && err == nil && len(records) == 1 {
-		return records[0].Time, records[0].view()
+	if records, err := journal.ReadAll(bytes.Clone(v), 0); damage == nil && err == nil && len(records) == 1 {
+		return records[0].Time, records[0].View()
 	}
 	sv, err := readRun(r.store, run, 0)
 	if err != nil {
@@ -333,7 +334,7 @@ func (r *reader) opened(run, name string, v []byte, damage error) (time.Time, ef
 // work lists what agents come for, the oldest first.
 func (r *reader) work(q runtime.Query) (*runtime.Listing, error) {
 	out := &runtime.Listing{Schema: runtime.Schema, Work: []runtime.Work{}}
-	err := scanEach(r.store, prefixWork, func(key string, v []byte, damage error) error {
+	err := journal.ScanEach(r.store, journal.PrefixWork, func(key string, v []byte, damage error) error {
 		run, step, _ := strings.Cut(key, "/")
 		row, err := effect.Payload(bytes.Clone(v)).View()
 		if damage != nil || err != nil {

@@ -9,20 +9,21 @@ import (
 	"starling/lang/effect"
 	"starling/lang/vm"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // saved is a run as the store has it: a checkpoint, if any reads, and the records behind it.
 type saved struct {
 	run     string
-	begins  uint64  // the horizon: what the journal has is newer; 0 for a whole one
-	start   *Record // what the run was started with
-	state   *state  // as the checkpoint has it; folded, as the newest record left it
-	machine []byte  // the machine's snapshot, nil without a checkpoint
+	begins  uint64          // the horizon: what the journal has is newer; 0 for a whole one
+	start   *journal.Record // what the run was started with
+	state   *state          // as the checkpoint has it; folded, as the newest record left it
+	machine []byte          // the machine's snapshot, nil without a checkpoint
 	points  []point
 	sought  bool   // points has all of them
 	saved   uint64 // the record that it is of
 	headed  bool   // it is the head
-	tail    []Record
+	tail    []journal.Record
 	length  tail            // since the newest checkpoint that is kept
 	origins *recent[origin] // those that are known; nil has the first record read in any case
 	now     time.Time       // of what is said beyond a journal that was cut
@@ -115,30 +116,30 @@ func (sv *saved) readStart(s runtime.Store) (*horizon, error) {
 	return nil, fmt.Errorf("its first record: %w", err)
 }
 
-func firstRecord(s runtime.Store, run string) (*Record, error) {
-	v, err := s.Get(seqKey(prefixJournal, run, 1))
+func firstRecord(s runtime.Store, run string) (*journal.Record, error) {
+	v, err := s.Get(journal.SeqKey(journal.PrefixJournal, run, 1))
 	if err == nil {
-		v, err = open(v)
+		v, err = journal.Open(v)
 	}
 	if err != nil {
 		return nil, err
 	}
-	r, _, err := readRecord(v, 1)
+	r, _, err := journal.Read(v, 1)
 	return &r, err
 }
 
 func (sv *saved) readTail(s runtime.Store) error {
 	next := sv.state.Seq + 1
-	end := afterPrefix([]byte(prefixJournal + sv.run))
+	end := journal.AfterPrefix([]byte(journal.PrefixJournal + sv.run))
 	if sv.upTo > 0 {
-		end = seqKey(prefixJournal, sv.run, sv.upTo+1)
+		end = journal.SeqKey(journal.PrefixJournal, sv.run, sv.upTo+1)
 	}
-	return s.Scan(seqKey(prefixJournal, sv.run, next), end, func(k, v []byte) error {
-		records, err := unseal(v, seqOf(k))
+	return s.Scan(journal.SeqKey(journal.PrefixJournal, sv.run, next), end, func(k, v []byte) error {
+		records, err := journal.Unseal(v, journal.SeqOf(k))
 		if err != nil {
 			return err
 		}
-		if seqOf(k) != next {
+		if journal.SeqOf(k) != next {
 			return gap(next)
 		}
 		next += uint64(len(records))
@@ -163,10 +164,10 @@ func (sv *saved) needsNoMachine() bool {
 	aside := sv.state.Gates[runtime.GateQuarantine] != nil
 	for i := range sv.tail {
 		switch r := &sv.tail[i]; {
-		case r.ends():
+		case endsRun(r):
 			return true
-		case r.Step == runtime.GateQuarantine && (r.Type == GateOpened || r.Type == GateDecided): // and not a signal that was refused there
-			aside = r.Type == GateOpened
+		case r.Step == runtime.GateQuarantine && (r.Type == journal.GateOpened || r.Type == journal.GateDecided): // and not a signal that was refused there
+			aside = r.Type == journal.GateOpened
 		}
 	}
 	return aside || sv.state.Status.Ended()
@@ -284,7 +285,7 @@ func (a *actor) countRecovery(sv *saved) (poison string, err error) {
 	if sv.state.Status == runtime.Suspended && len(sv.tail) == 0 {
 		return "", nil
 	}
-	key := []byte(prefixRecovery + a.run)
+	key := []byte(journal.PrefixRecovery + a.run)
 	n := byte(0)
 	if v, err := a.e.store.Get(key); err == nil && len(v) == 1 {
 		n = v[0]
@@ -302,7 +303,7 @@ func (a *actor) unrecovered() {
 	if !a.recovered {
 		return
 	}
-	err := a.e.commit(context.Background(), &runtime.Batch{Writes: []runtime.Write{{Key: []byte(prefixRecovery + a.run), Value: nil}}})
+	err := a.e.commit(context.Background(), &runtime.Batch{Writes: []runtime.Write{{Key: []byte(journal.PrefixRecovery + a.run), Value: nil}}})
 	a.recovered = err != nil
 }
 
@@ -326,7 +327,7 @@ func (a *actor) quarantine(why string) error {
 func (e *Local) hostOf(sv *saved) (*host, error) {
 	s := sv.first()
 	for i := range sv.tail {
-		if r := &sv.tail[i]; r.Type == RunPinned {
+		if r := &sv.tail[i]; r.Type == journal.RunPinned {
 			s.apply(r)
 		}
 	}
@@ -344,7 +345,7 @@ func (sv *saved) first() *state {
 	}
 	s := *sv.state
 	for i := range sv.tail {
-		if r := &sv.tail[i]; r.Type == RunMoved || r.Seq == 1 {
+		if r := &sv.tail[i]; r.Type == journal.RunMoved || r.Seq == 1 {
 			s.apply(r)
 		}
 	}

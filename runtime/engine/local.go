@@ -17,6 +17,7 @@ import (
 	"starling/lang/contract"
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // Options of a local engine. The zero Options are good for tests.
@@ -151,13 +152,13 @@ func Open(store runtime.Store, env *effect.Environment, opts Options) (*Local, e
 
 // macKey reads the store's secret, or makes it.
 func macKey(store runtime.Store) ([]byte, error) {
-	key, err := store.Get([]byte(keyMAC))
+	key, err := store.Get([]byte(journal.KeyMAC))
 	if !errors.Is(err, runtime.ErrNoKey) {
 		return key, err
 	}
 	key = make([]byte, 32)
 	_, _ = rand.Read(key) // never fails since Go 1.24
-	return key, store.Commit(context.Background(), &runtime.Batch{Writes: []runtime.Write{{Key: []byte(keyMAC), Value: key}}})
+	return key, store.Commit(context.Background(), &runtime.Batch{Writes: []runtime.Write{{Key: []byte(journal.KeyMAC), Value: key}}})
 }
 
 // enter counts one more that Close waits for, unless Close has found everything quiet.
@@ -421,7 +422,7 @@ func (e *Local) signal(ctx context.Context, s runtime.Signal) (*runtime.Receipt,
 
 // lookupKey finds what an idempotency key of a run stands for.
 func (e *Local) lookupKey(run, key string) (k keyed, ok bool) {
-	v, err := e.store.Get([]byte(prefixKey + run + "/" + key))
+	v, err := e.store.Get([]byte(journal.PrefixKey + run + "/" + key))
 	return k, err == nil && json.Unmarshal(v, &k) == nil
 }
 

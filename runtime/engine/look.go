@@ -10,6 +10,7 @@ import (
 	"starling/lang/contract"
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // queryJournal is effect.Attempt.Journal: what the journal of a run, or of the child run that one of its steps started, says up to the step that asks.
@@ -21,11 +22,11 @@ func (e *Local) queryJournal(run, asks string, q effect.Look) (starlark.Value, *
 		}
 	}
 	var events []runtime.Event
-	err := e.journal(of, 0, func(r *Record) error {
-		if of == run && r.Type == StepRequested && r.Step == asks {
+	err := e.journal(of, 0, func(r *journal.Record) error {
+		if of == run && r.Type == journal.StepRequested && r.Step == asks {
 			return runtime.ErrStopWatch
 		}
-		events = append(events, r.event(of))
+		events = append(events, r.Event(of))
 		return nil
 	})
 	if err := unlessStopped(err); err != nil {
@@ -36,11 +37,11 @@ func (e *Local) queryJournal(run, asks string, q effect.Look) (starlark.Value, *
 
 // artifact is effect.Attempt.Artifact: what a step of a run has kept, by its hash.
 func (e *Local) artifact(run, hash string) (name string, content []byte, fault *effect.Error) {
-	err := e.journal(run, 0, func(r *Record) error {
-		if r.Type != AttemptEnded {
+	err := e.journal(run, 0, func(r *journal.Record) error {
+		if r.Type != journal.AttemptEnded {
 			return nil
 		}
-		ev := r.event(run)
+		ev := r.Event(run)
 		blobs := blobsOf(&ev)
 		for _, n := range sortedKeys(blobs) {
 			if blobs[n].Hash == hash {

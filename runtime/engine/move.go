@@ -7,6 +7,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // Move lets a run go on with another program, as far as that says what the journal says.
@@ -18,7 +19,7 @@ func (e *Local) Move(ctx context.Context, r runtime.MoveRequest) (*runtime.Repla
 	if err != nil {
 		return nil, err
 	}
-	in := &moved{request: r, hash: hashOf(r.Bundle), by: runtime.CallerOf(ctx).Name}
+	in := &moved{request: r, hash: journal.HashOf(r.Bundle), by: runtime.CallerOf(ctx).Name}
 	if in.program, err = e.programs.of(in.hash, func() ([]byte, error) { return r.Bundle, nil }); err != nil {
 		return nil, checkFailed(err)
 	}
@@ -45,7 +46,7 @@ type wanted struct {
 // past is what a run did, and with what.
 type past struct {
 	wanted
-	journal []Record
+	journal []journal.Record
 	host    *host // with the program that it is to go on with
 }
 
@@ -59,16 +60,16 @@ func (e *Local) pastFor(run string, in *moved) (*past, error) {
 	if err != nil {
 		return nil, fmt.Errorf("run %s: its settings: %w", run, err)
 	}
-	journal, err := e.whole(run)
+	records, err := e.whole(run)
 	if err != nil {
 		return nil, err
 	}
-	return &past{*in.wants, journal, e.hosted(&host{run: run, program: p, settings: settings})}, nil
+	return &past{*in.wants, records, e.hosted(&host{run: run, program: p, settings: settings})}, nil
 }
 
 // move executes the journal with the other program, and puts the machine that comes of it in the place of the old one.
 func (t *turn) move(in *moved) (*runtime.Replayed, error) {
-	digest := hashOf([]byte("move " + in.hash))
+	digest := journal.HashOf([]byte("move " + in.hash))
 	if key := in.request.Key; key != "" {
 		if k, ok := t.lookupKey(key); ok && k.Digest != digest {
 			return nil, refuse(runtime.ErrKeyConflict, "the key %q was used for another request", key).WithHelp("use a new key for a new request")
@@ -89,8 +90,8 @@ func (t *turn) move(in *moved) (*runtime.Replayed, error) {
 	}
 	h := in.past.host
 	h.kids, h.lend = t.host.kids, t.host.lend
-	journal := slices.Concat(in.past.journal, t.records)
-	r, err := rehearse(h, journal, t.now, true)
+	records := slices.Concat(in.past.journal, t.records)
+	r, err := rehearse(h, records, t.now, true)
 	if err != nil {
 		return nil, diverged(err)
 	}
@@ -98,13 +99,13 @@ func (t *turn) move(in *moved) (*runtime.Replayed, error) {
 		t.moveOn(in, r)
 		t.remember(in.request.Key, keyed{Digest: digest, Receipt: &runtime.Receipt{Schema: runtime.Schema, Accepted: true, Run: t.s.ID, Seq: t.s.Seq}})
 	}
-	return in.document(t.s, journal, !t.s.Status.Ended()), nil
+	return in.document(t.s, records, !t.s.Status.Ended()), nil
 }
 
 // moveOn goes on with the machine that was replayed. A run that is quarantined has none until somebody lets it go on.
 func (t *turn) moveOn(in *moved, r *replayer) {
 	var b effect.Object
-	t.record(RunMoved, "", b.Text("bundle", in.hash).Text("program", fmt.Sprintf("%x", r.h.program.code.Hash)).Text("script", in.request.Script).
+	t.record(journal.RunMoved, "", b.Text("bundle", in.hash).Text("program", fmt.Sprintf("%x", r.h.program.code.Hash)).Text("script", in.request.Script).
 		Text("from", t.s.Program).Text("by", in.by).Payload())
 	t.keep(in.hash, in.request.Bundle)
 	if t.m == nil {
@@ -114,8 +115,8 @@ func (t *turn) moveOn(in *moved, r *replayer) {
 }
 
 // document tells what was replayed.
-func (in *moved) document(s *state, journal []Record, moved bool) *runtime.Replayed {
-	d := replayed(&host{program: in.program}, s, journal)
+func (in *moved) document(s *state, records []journal.Record, moved bool) *runtime.Replayed {
+	d := replayed(&host{program: in.program}, s, records)
 	d.Moved = moved
 	return d
 }

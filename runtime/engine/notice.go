@@ -15,6 +15,7 @@ import (
 	"starling/lang/contract"
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // A project may name who is told what happens in its runs: see [effect.Notice]. That somebody is to be told is a row, which is written with the commit of what has happened; the handler
@@ -124,11 +125,11 @@ func (t *turn) starter() string {
 }
 
 // notable says what kind of notice a record is, "" for none. shut is the gate that it has closed.
-func (t *turn) notable(r *Record, shut *gate) (kind string, body noticeBody) {
+func (t *turn) notable(r *journal.Record, shut *gate) (kind string, body noticeBody) {
 	body = noticeBody{Schema: noticeSchema, At: r.Time, Run: t.s.ID, Script: t.s.Script, Type: r.Type.String()}
-	v := r.view()
+	v := r.View()
 	switch r.Type {
-	case GateOpened, GateEscalated:
+	case journal.GateOpened, journal.GateEscalated:
 		g := t.s.Gates[r.Step]
 		if g == nil {
 			return "", body // closed in the same turn
@@ -137,20 +138,20 @@ func (t *turn) notable(r *Record, shut *gate) (kind string, body noticeBody) {
 		if strings.HasPrefix(r.Step, runtime.GateBudget) {
 			kind, body.Type = effect.NoticeBudget, "budget.reached"
 		}
-	case GateDecided:
+	case journal.GateDecided:
 		if shut == nil {
 			return "", body
 		}
 		kind, body.Gate = effect.NoticeDecision, gateNotice(t.s.ID, shut)
 		body.Gate.AnswerWith = ""
-		d := decidedOf(r.short(), contract.People)
+		d := decidedOf(shortDecision(r), contract.People)
 		body.Decision = &noticeDecided{d.Choice, d.Reason, d.By, d.Through, d.Via}
-	case AttemptSkipped:
+	case journal.AttemptSkipped:
 		if !v.Has("budget") || v.Flag("ask") {
 			return "", body
 		}
 		kind, body.Type, body.Error = effect.NoticeBudget, "budget.reached", v.Sub("error").Text("message")
-	case RunCompleted, RunFailed, RunCancelled:
+	case journal.RunCompleted, journal.RunFailed, journal.RunCancelled:
 		if t.s.Parent != "" || t.s.Session {
 			return "", body
 		}
@@ -168,10 +169,10 @@ func gateNotice(run string, g *gate) *noticeGate {
 }
 
 // tellAbout adds one notice, with its row. A budget that many steps reach has one id, so that who is told of it twice knows.
-func (t *turn) tellAbout(channel string, r *Record, kind string, body noticeBody) {
+func (t *turn) tellAbout(channel string, r *journal.Record, kind string, body noticeBody) {
 	what := fmt.Sprint(r.Seq)
 	if kind == effect.NoticeBudget && body.Gate == nil {
-		what = hashOf([]byte(r.view().Text("budget")))[:12]
+		what = journal.HashOf([]byte(r.View().Text("budget")))[:12]
 	}
 	body.ID = fmt.Sprintf("%s_%s_%s", t.s.ID, what, channel)
 	text, _ := json.Marshal(body) // plain data
@@ -186,7 +187,7 @@ func (t *turn) tellAbout(channel string, r *Record, kind string, body noticeBody
 	t.rows = append(t.rows, n.write())
 }
 
-func (n *notice) key() []byte { return []byte(prefixNotice + n.Run + "/" + n.ID) }
+func (n *notice) key() []byte { return []byte(journal.PrefixNotice + n.Run + "/" + n.ID) }
 
 func (n *notice) write() runtime.Write {
 	text, _ := json.Marshal(n) // plain data
@@ -210,7 +211,7 @@ type channel struct {
 
 // resume tells what an owner before has left.
 func (t *notifier) resume() error {
-	return scanEach(t.e.store, prefixNotice, func(_ string, v []byte, damage error) error {
+	return journal.ScanEach(t.e.store, journal.PrefixNotice, func(_ string, v []byte, damage error) error {
 		n := new(notice)
 		if damage == nil && json.Unmarshal(v, n) == nil {
 			t.add(n, nil)
@@ -311,7 +312,7 @@ func (t *notifier) tell(n *notice) {
 		return
 	}
 	if t.over(n) {
-		t.settle(n, NoticeWithdrawn, nil)
+		t.settle(n, journal.NoticeWithdrawn, nil)
 		return
 	}
 	r := t.perform(n)
@@ -322,9 +323,9 @@ func (t *notifier) tell(n *notice) {
 	gap := min(time.Second<<min(n.Tries-1, 20), maxNoticeGap)
 	switch {
 	case r.Err == nil:
-		t.settle(n, NoticeSent, nil)
+		t.settle(n, journal.NoticeSent, nil)
 	case r.Class == effect.Final, n.Tries >= noticeTries:
-		t.settle(n, NoticeSent, r.Err)
+		t.settle(n, journal.NoticeSent, r.Err)
 	default:
 		n.Due = t.e.now().Add(max(gap, r.After))
 		if err := t.e.commit(context.Background(), &runtime.Batch{Writes: []runtime.Write{n.write()}}); err != nil {
@@ -342,7 +343,7 @@ func (t *notifier) over(n *notice) bool {
 	row, err := t.e.store.Get(inboxKey(n.Run, n.Gate))
 	level := n.Level
 	if err == nil {
-		err = eachRecord(row, func(r *Record) error { level = int(r.view().Int("level")); return nil })
+		err = eachRecord(row, func(r *journal.Record) error { level = int(r.View().Int("level")); return nil })
 	}
 	return errors.Is(err, runtime.ErrNoKey) || level != n.Level
 }
@@ -385,7 +386,7 @@ func (t *notifier) variable(n *notice, name string) (string, bool) {
 }
 
 // settle records in the run what became of a notice, and drops its row with the same commit.
-func (t *notifier) settle(n *notice, as RecordType, failed *effect.Error) {
+func (t *notifier) settle(n *notice, as journal.RecordType, failed *effect.Error) {
 	t.e.post(n.Run, event{in: &notified{n, as, failed}, urgent: true, done: func(err error) { t.forget(n, err) }})
 }
 

@@ -9,13 +9,14 @@ import (
 
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // What a run was started with never changes: it stands in the first record and nowhere else, and most of it is the same for all runs of a script. A head names that part, so that a load reads the first
 // record only where no run is known that was started alike.
 
 // begun takes from the first record of a run what never changes, and what a checkpoint therefore leaves out.
-func (s *state) begun(r *Record, v effect.View) {
+func (s *state) begun(r *journal.Record, v effect.View) {
 	s.origin = originOf(v)
 	s.Inputs, s.Parent, s.Depth = v.Raw("inputs"), v.Text("parent"), int(v.Int("depth"))
 	s.Started, s.Lineage, s.Imported = r.Time, lineageOf(v.Sub("lineage")), v.Raw("imported")
@@ -33,7 +34,7 @@ type origin struct {
 }
 
 func originOf(v effect.View) origin {
-	return origin{Script: v.Text("script"), Bundle: hashIn(v, "bundle"), Program: hashIn(v, "program"), original: hashIn(v, "settings"), By: v.Text("by"),
+	return origin{Script: v.Text("script"), Bundle: journal.HashIn(v, "bundle"), Program: journal.HashIn(v, "program"), original: journal.HashIn(v, "settings"), By: v.Text("by"),
 		Session: v.Flag("session"), Behaviour: uint32(v.Int("behaviour"))}
 }
 
@@ -82,7 +83,7 @@ func (sv *saved) readOrigin(s runtime.Store, st *state) bool {
 		if err != nil {
 			return o, err
 		}
-		o = originOf(first.view())
+		o = originOf(first.View())
 		if !bytes.Equal(o.name(), st.originRef) {
 			err = fmt.Errorf("%w: run %s was not started like its head says", runtime.ErrDamaged, sv.run)
 		}

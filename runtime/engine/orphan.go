@@ -5,12 +5,13 @@ import (
 	"errors"
 
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // An orphan is a child run of a step that does not wait for it any more: its branch was cancelled, its time is over, its parent has ended. The commit that says so writes a row,
 // and the row goes when the child has ended: whichever process dies in between, the next owner cancels the child.
 
-func orphanKey(run, step string) []byte { return []byte(prefixOrphan + run + "@" + step) }
+func orphanKey(run, step string) []byte { return []byte(journal.PrefixOrphan + run + "@" + step) }
 
 // orphan begins to cancel the child of a step. One that is just being started is waited for.
 func (e *Local) orphan(run, step string) {
@@ -50,7 +51,7 @@ func (e *Local) orphaned(parent, step string) bool {
 func (e *Local) adoptOrphans() error {
 	var left []string
 	var never runtime.Batch
-	err := scan(e.store, prefixOrphan, func(row string, _ []byte) error {
+	err := journal.Scan(e.store, journal.PrefixOrphan, func(row string, _ []byte) error {
 		if run, step, _ := cutParent(row); e.childOf(run, step) == "" {
 			never.Writes = append(never.Writes, runtime.Write{Key: orphanKey(run, step), Value: nil})
 		} else {

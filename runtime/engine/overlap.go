@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"starling/lang/effect"
+	"starling/runtime/journal"
 )
 
 // Agents in different branches of one parallel that may change the same files are kept apart: from its request until its outcome, a step claims the paths that it may
@@ -17,7 +18,7 @@ func (s *state) rival(to *step) (other *step, mode string) {
 		if st.Seq >= to.Seq {
 			return nil, ""
 		}
-		branch, ok := parted(branchOf(to.Step), branchOf(st.Step))
+		branch, ok := parted(journal.BranchOf(to.Step), journal.BranchOf(st.Step))
 		if !ok {
 			continue
 		}

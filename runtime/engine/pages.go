@@ -6,6 +6,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 var _, _ runtime.Pages = (*Local)(nil), (*readOnly)(nil)
@@ -90,11 +91,11 @@ func (r *reader) Declared(ctx context.Context, run string) (*runtime.Declared, e
 
 // settingsHash is what the settings of a run are called.
 func (r *reader) settingsHash(run string) (string, error) {
-	row, err := r.store.Get(runKey(run))
+	row, err := r.store.Get(journal.RunKey(run))
 	if err == nil && len(row) >= 8 {
 		if v, err := effect.Payload(row[8:]).View(); err == nil && v.Flag("original") {
 			if first, err := firstRecord(r.store, run); err == nil {
-				return hashIn(first.view(), "settings"), nil
+				return journal.HashIn(first.View(), "settings"), nil
 			}
 		}
 	}
@@ -135,14 +136,14 @@ func (r *reader) stepsBehind(q runtime.StepQuery) (*runtime.StepPage, error) {
 	s := sv.fold()
 	page, l, rest := &runtime.StepPage{Run: q.Run}, newStepList(s.Lineage), s.atRest()
 	last, open := uint64(0), 0
-	err = r.journal(q.Run, q.After, func(rec *Record) error {
-		begins := rec.begins()
+	err = r.journal(q.Run, q.After, func(rec *journal.Record) error {
+		begins := beginsStep(rec)
 		switch {
 		case begins && q.Limit > 0 && len(l.steps) == q.Limit:
 			page.Next = last
 		case begins || l.knows(rec.Step):
 			was := l.waits(rec.Step, rest)
-			ev := rec.event(q.Run)
+			ev := rec.Event(q.Run)
 			l.add(&ev)
 			if begins {
 				last = rec.Seq
@@ -158,8 +159,10 @@ func (r *reader) stepsBehind(q runtime.StepQuery) (*runtime.StepPage, error) {
 	return page, unlessStopped(err)
 }
 
-// begins tells whether a record is the first of a step.
-func (r *Record) begins() bool { return r.Type == StepRequested || r.Type == StepAnswered }
+// beginsStep tells whether a record is the first of a step.
+func beginsStep(r *journal.Record) bool {
+	return r.Type == journal.StepRequested || r.Type == journal.StepAnswered
+}
 
 // knows tells whether a step is listed.
 func (l *stepList) knows(name string) bool {
@@ -203,12 +206,12 @@ func (r *reader) newestSteps(q runtime.StepQuery) (*runtime.StepPage, error) {
 			from = s.Seq - back
 		}
 		l := newStepList(s.Lineage)
-		err := r.journal(q.Run, from, func(rec *Record) error {
+		err := r.journal(q.Run, from, func(rec *journal.Record) error {
 			if rec.Seq > s.Seq {
 				return runtime.ErrStopWatch
 			}
-			if rec.begins() || l.knows(rec.Step) {
-				ev := rec.event(q.Run)
+			if beginsStep(rec) || l.knows(rec.Step) {
+				ev := rec.Event(q.Run)
 				l.add(&ev)
 			}
 			return nil
@@ -244,8 +247,8 @@ func (r *reader) openBefore(page *runtime.StepPage, s *state, q runtime.StepQuer
 			break
 		}
 		l := newStepList(s.Lineage)
-		err := r.journal(q.Run, st.Seq-1, func(rec *Record) error {
-			ev := rec.event(q.Run)
+		err := r.journal(q.Run, st.Seq-1, func(rec *journal.Record) error {
+			ev := rec.Event(q.Run)
 			l.add(&ev)
 			return runtime.ErrStopWatch
 		})

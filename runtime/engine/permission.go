@@ -7,6 +7,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // An agent may ask for leave while it works: see [effect.Leave]. The question is a system gate of the step, with the options approve and reject, and its decision is kept with the step: a
@@ -24,7 +25,7 @@ func identityOf(question effect.Payload) string {
 	if same := v.Text("same"); same != "" {
 		return same
 	}
-	return hashOf(question)
+	return journal.HashOf(question)
 }
 
 func permissionGate(step string) string { return runtime.GatePermission + step }
@@ -52,7 +53,7 @@ func (a *actor) ask(ctx context.Context, n *idleClock, step string, attempt int,
 	options.Text("approve", "let it do that").Text("reject", "tell it not to; it goes on without")
 	args.Text("prompt", l.Prompt).Raw("options", options.Payload()).Raw("data", data)
 	if l.Same != "" {
-		args.Text("same", hashOf([]byte(l.Same))) // it may be as long as the data
+		args.Text("same", journal.HashOf([]byte(l.Same))) // it may be as long as the data
 	}
 	content := args.Payload()
 	answered := make(chan bool, 1)
@@ -125,7 +126,7 @@ func (t *turn) ask(step string, attempt int, question effect.Payload) {
 		}
 		t.withdrawGate(g, "") // an attempt before has asked that
 	}
-	t.record(GateOpened, permissionGate(step), (&effect.Object{}).Raw("args", question).Payload())
+	t.record(journal.GateOpened, permissionGate(step), (&effect.Object{}).Raw("args", question).Payload())
 }
 
 // granted is a decision for the attempt in flight that waits for it.
@@ -137,7 +138,7 @@ type granted struct {
 // decidePermission records the decision of a question and hands it on.
 func (t *turn) decidePermission(name, step, choice string, b *effect.Object) {
 	p := permission{identityOf(t.s.Gates[name].Args), choice == "approve"}
-	t.record(GateDecided, name, b.Text("permission", step).Text("asked", p.Asked).Flag("granted", p.Granted).Payload())
+	t.record(journal.GateDecided, name, b.Text("permission", step).Text("asked", p.Asked).Flag("granted", p.Granted).Payload())
 	t.effects.granted = append(t.effects.granted, granted{step, p})
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // Pruning forgets runs that have ended long ago, with the child runs that they started. What contents nothing names then is swept (contents.go). It is done for some runs at a time: the rows by
@@ -24,10 +25,10 @@ type pruner struct {
 
 // index finds the keys that lead to runs.
 func (p *pruner) index() (err error) {
-	if p.order, err = p.keysOf(prefixOrder, func(key string, _ []byte) string { return key[8:] }); err != nil {
+	if p.order, err = p.keysOf(journal.PrefixOrder, func(key string, _ []byte) string { return key[8:] }); err != nil {
 		return err
 	}
-	p.starts, err = p.keysOf(prefixStartKey, func(_ string, v []byte) string {
+	p.starts, err = p.keysOf(journal.PrefixStartKey, func(_ string, v []byte) string {
 		var k keyed
 		_ = json.Unmarshal(v, &k) // a row that cannot be read is nobody's
 		return k.Run
@@ -40,7 +41,7 @@ func (p *pruner) old() (trees [][]runtime.Summary, err error) {
 	if err := p.index(); err != nil {
 		return nil, err
 	}
-	err = scanEach(p.r.store, prefixRun, func(run string, row []byte, damage error) error {
+	err = journal.ScanEach(p.r.store, journal.PrefixRun, func(run string, row []byte, damage error) error {
 		s := p.r.summaryFrom(run, row, damage)
 		if s.Parent != "" || !s.Status.Ended() || !s.UpdatedAt.Before(p.before) {
 			return nil
@@ -60,7 +61,7 @@ func (p *pruner) lost(out *runtime.CareReport) (trees [][]runtime.Summary, err e
 	if err := p.index(); err != nil {
 		return nil, err
 	}
-	err = scanEach(p.r.store, prefixRun, func(run string, row []byte, damage error) error {
+	err = journal.ScanEach(p.r.store, journal.PrefixRun, func(run string, row []byte, damage error) error {
 		_, failed := readRun(p.r.store, run, 0)
 		if !errors.Is(failed, runtime.ErrDamaged) {
 			return nil
@@ -95,7 +96,7 @@ func gone(s runtime.Status) bool { return s.Ended() || s == runtime.Damaged }
 
 func (p *pruner) keysOf(prefix string, of func(key string, v []byte) string) (map[string][]byte, error) {
 	keys := map[string][]byte{}
-	err := scanWhole(p.r.store, prefix, func(rest string, v []byte) error {
+	err := journal.ScanWhole(p.r.store, prefix, func(rest string, v []byte) error {
 		keys[of(rest, v)] = []byte(prefix + rest)
 		return nil
 	})
@@ -125,7 +126,7 @@ const pruneBatch = 100
 
 // forget removes runs, at most pruneBatch.
 func (p *pruner) forget(ctx context.Context, runs []runtime.Summary) error {
-	b := &runtime.Batch{Writes: []runtime.Write{{Key: []byte(keyGarbage), Value: []byte{}}}}
+	b := &runtime.Batch{Writes: []runtime.Write{{Key: []byte(journal.KeyGarbage), Value: []byte{}}}}
 	for i := range runs {
 		p.mark(b, &runs[i])
 	}
@@ -143,7 +144,7 @@ func (p *pruner) forget(ctx context.Context, runs []runtime.Summary) error {
 
 // mark takes the rows by which a run is found, and leaves the marker.
 func (p *pruner) mark(b *runtime.Batch, s *runtime.Summary) {
-	b.Writes = append(b.Writes, runtime.Write{Key: []byte(prefixStaged + s.ID), Value: []byte{}}, runtime.Write{Key: runKey(s.ID), Value: nil},
+	b.Writes = append(b.Writes, runtime.Write{Key: []byte(journal.PrefixStaged + s.ID), Value: []byte{}}, runtime.Write{Key: journal.RunKey(s.ID), Value: nil},
 		runtime.Write{Key: liveKey(s.StartedAt, s.ID), Value: nil})
 	for _, key := range [][]byte{p.order[s.ID], p.starts[s.ID]} {
 		if key != nil {

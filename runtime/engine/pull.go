@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // claimAny takes the oldest work that the caller may take, of whatever run. A claim whose key is known is the one that was given before.
@@ -17,7 +18,7 @@ func (e *Local) claimAny(ctx context.Context, s runtime.Signal) (*runtime.Receip
 	if err := need(ctx, neededFor(&s), "claim work"); err != nil {
 		return nil, err
 	}
-	if run, err := e.store.Get([]byte(prefixKey + anyClaim + s.Key)); s.Key != "" && err == nil {
+	if run, err := e.store.Get([]byte(journal.PrefixKey + anyClaim + s.Key)); s.Key != "" && err == nil {
 		s.Run, s.Any = string(run), true
 		return e.Signal(ctx, s)
 	} else if err != nil && !errors.Is(err, runtime.ErrNoKey) {

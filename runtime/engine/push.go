@@ -7,6 +7,7 @@ import (
 	"starling/lang/contract"
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 var _, _ runtime.Queues = (*Local)(nil), (*readOnly)(nil)
@@ -76,7 +77,7 @@ func (e *Local) Attended(ctx context.Context, queue string) (bool, error) {
 	if attended {
 		return true, nil
 	}
-	err := scan(e.store, prefixQueue+queue+"/", func(_ string, row []byte) error {
+	err := journal.Scan(e.store, journal.PrefixQueue+queue+"/", func(_ string, row []byte) error {
 		it, err := itemOf(row)
 		if err == nil && it.held(e.now(), e.ended) {
 			attended, err = true, runtime.ErrStopScan

@@ -13,6 +13,7 @@ import (
 	"starling/lang/contract"
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // A queue is a list of items that runs share, the oldest first. A run that takes an item holds it until it says that it is done with it (ack) or cannot be (park), until its lease is over, or until the
@@ -64,9 +65,9 @@ func (it *item) record(queue string, id uint64, status string) *effect.Record {
 		starlark.String(status), starlark.String(holder), starlark.String(it.Reason), starlark.String(it.By), starlark.String(it.At.Format(timeFormat)))
 }
 
-func itemKey(prefix, queue string, id uint64) []byte { return seqKey(prefix, queue+"/", id) }
+func itemKey(prefix, queue string, id uint64) []byte { return journal.SeqKey(prefix, queue+"/", id) }
 
-func uniqueKey(queue, key string) []byte { return []byte(prefixUnique + queue + "/" + key) }
+func uniqueKey(queue, key string) []byte { return []byte(journal.PrefixUnique + queue + "/" + key) }
 
 // enqueue gives the rows that put an item at the end of a queue, and its number. One whose key is that of an item in the queue is not put there: it gives that item's number and no rows. It is called
 // with the commons locked.
@@ -76,13 +77,13 @@ func enqueue(c commons, queue string, it *item) (id uint64, writes []runtime.Wri
 			return id, nil, err
 		}
 	}
-	counter := []byte(prefixQueue + queue)
+	counter := []byte(journal.PrefixQueue + queue)
 	if id, err = numberAt(c.get, counter); err != nil {
 		return 0, nil, err
 	}
 	id++
 	number := binary.BigEndian.AppendUint64(nil, id)
-	writes = []runtime.Write{{Key: counter, Value: number}, {Key: itemKey(prefixQueue, queue, id), Value: it.payload()}}
+	writes = []runtime.Write{{Key: counter, Value: number}, {Key: itemKey(journal.PrefixQueue, queue, id), Value: it.payload()}}
 	if it.Key != "" {
 		writes = append(writes, runtime.Write{Key: uniqueKey(queue, it.Key), Value: number})
 	}
@@ -121,9 +122,9 @@ func (q *queueCall) perform() (value effect.Payload, found bool, err error) {
 	case "ack":
 		err = q.settle("", nil)
 	case "park":
-		err = q.settle(prefixParked, func(it *item) { it.Holder, it.Until, it.Reason = q.s.ID, time.Time{}, q.args.Text("reason") })
+		err = q.settle(journal.PrefixParked, func(it *item) { it.Holder, it.Until, it.Reason = q.s.ID, time.Time{}, q.args.Text("reason") })
 	case "release":
-		err = q.settle(prefixQueue, q.giveBack)
+		err = q.settle(journal.PrefixQueue, q.giveBack)
 	case "all":
 		value, err = q.all()
 	}
@@ -190,7 +191,7 @@ func (q *queueCall) take() (effect.Payload, bool, error) {
 	if lease, _ := contract.ParseDuration(q.args.Text("lease")); lease > 0 { // checked when the call was made
 		taken.Until = q.now.Add(lease)
 	}
-	q.write(itemKey(prefixQueue, q.queue, id), taken.payload())
+	q.write(itemKey(journal.PrefixQueue, q.queue, id), taken.payload())
 	q.s.retryNext(q.step)
 	return effect.MustEncode(taken.record(q.queue, id, itemHeld)), true, nil
 }
@@ -217,7 +218,7 @@ func (it *item) held(now time.Time, ended func(run string) bool) bool {
 // status is how an item stands that lies under a prefix.
 func (it *item) status(prefix string, now time.Time, ended func(run string) bool) string {
 	switch {
-	case prefix == prefixParked:
+	case prefix == journal.PrefixParked:
 		return itemParked
 	case it.held(now, ended):
 		return itemHeld
@@ -228,17 +229,17 @@ func (it *item) status(prefix string, now time.Time, ended func(run string) bool
 // settle ends what the run has begun with an item. It goes where change makes it fit for, or leaves the queue where that is nil. One that was put aside may be dropped and given back by anybody.
 func (q *queueCall) settle(to string, change func(*item)) error {
 	id, tries := uint64(q.args.Int("id")), int(q.args.Int("tries"))
-	key := itemKey(prefixQueue, q.queue, id)
+	key := itemKey(journal.PrefixQueue, q.queue, id)
 	it, err := q.item(key)
 	if err != nil {
 		return err
 	}
 	if it == nil {
-		key = itemKey(prefixParked, q.queue, id)
+		key = itemKey(journal.PrefixParked, q.queue, id)
 		if it, err = q.item(key); err != nil {
 			return err
 		}
-		if it == nil || to == prefixParked {
+		if it == nil || to == journal.PrefixParked {
 			return effect.Errorf(effect.KindRefused, "%s: item %d is not in the queue %q any more", q.step.Step, id, q.queue)
 		}
 	} else if it.Holder != q.s.ID || it.Tries != tries {
@@ -258,7 +259,7 @@ func (q *queueCall) settle(to string, change func(*item)) error {
 		key = other
 	}
 	q.write(key, it.payload())
-	if to == prefixQueue {
+	if to == journal.PrefixQueue {
 		q.host.commons.returned(q.queue, id)
 	}
 	return nil
@@ -280,7 +281,7 @@ func (q *queueCall) item(key []byte) (*item, error) {
 func (q *queueCall) all() (effect.Payload, error) {
 	var items []starlark.Value
 	size := 0
-	for _, prefix := range []string{prefixQueue, prefixParked} {
+	for _, prefix := range []string{journal.PrefixQueue, journal.PrefixParked} {
 		err := q.host.commons.scan(prefix+q.queue+"/", func(key string, row []byte) error {
 			it, err := itemOf(row)
 			if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // queues lists the queues by name; of one that is named its items as well, those that are parked behind the others.
@@ -20,8 +21,8 @@ func (r *reader) queues(q runtime.Query) (*runtime.Listing, error) {
 	}
 	out := &runtime.Listing{Schema: runtime.Schema}
 	found := map[string]*runtime.QueueSummary{}
-	for _, prefix := range []string{prefixQueue, prefixParked} {
-		err := scan(r.store, prefix+within, func(rest string, row []byte) error {
+	for _, prefix := range []string{journal.PrefixQueue, journal.PrefixParked} {
+		err := journal.Scan(r.store, prefix+within, func(rest string, row []byte) error {
 			name, number, isItem := strings.Cut(within+rest, "/")
 			if !isItem {
 				return nil // its counter

@@ -11,6 +11,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // reader answers questions from a store alone: what it tells is durable, because nothing else is there. A Local engine is a reader that also drives.
@@ -117,7 +118,7 @@ const (
 
 // summary reads the row of a run.
 func (r *reader) summary(run string) (runtime.Summary, error) {
-	row, err := r.store.Get(runKey(run))
+	row, err := r.store.Get(journal.RunKey(run))
 	if errors.Is(err, runtime.ErrNoKey) {
 		return runtime.Summary{}, refuse(runtime.ErrUnknownRun, "no run %q", run).WithHelp("list them with: starling ps -a").WithCall(queryLists)
 	}
@@ -136,12 +137,12 @@ func (r *reader) resolveRun(address string) (string, error) {
 		if r.carried(address) {
 			return address, nil
 		}
-		if _, err := r.store.Get(runKey(address)); err == nil || errors.Is(err, runtime.ErrDamaged) {
+		if _, err := r.store.Get(journal.RunKey(address)); err == nil || errors.Is(err, runtime.ErrDamaged) {
 			return address, nil
 		}
 	}
 	var fits []string
-	err := scanEach(r.store, prefixRun+address, func(rest string, _ []byte, _ error) error {
+	err := journal.ScanEach(r.store, journal.PrefixRun+address, func(rest string, _ []byte, _ error) error {
 		fits = append(fits, address+rest)
 		if len(fits) > 8 {
 			return runtime.ErrStopScan
@@ -162,7 +163,7 @@ func (r *reader) resolveRun(address string) (string, error) {
 // last is the newest run that no other run has started.
 func (r *reader) last() (string, error) {
 	last := ""
-	err := scan(r.store, prefixOrder, func(rest string, parent []byte) error {
+	err := journal.Scan(r.store, journal.PrefixOrder, func(rest string, parent []byte) error {
 		if len(parent) > 0 {
 			return nil
 		}
@@ -204,20 +205,20 @@ func (r *reader) innermost(run, gate string) string {
 // closedGate looks for a gate of a run that is no longer open: one of this whole name, or the only one that ends with it. deep makes it look into the journal, where there are gates of which no row knows.
 func (r *reader) closedGate(run, address string, deep bool) (closedGate, bool) {
 	var found []closedGate
-	note := func(rec *Record) error {
+	note := func(rec *journal.Record) error {
 		if rec.Step == address || strings.HasSuffix(rec.Step, "/"+address) {
 			found = append(found, closedGateOf(rec))
 		}
 		return nil
 	}
-	if v, err := r.store.Get([]byte(prefixGate + run + "/" + address)); err == nil {
+	if v, err := r.store.Get([]byte(journal.PrefixGate + run + "/" + address)); err == nil {
 		err = eachRecord(v, note)
 		return found[0], err == nil
 	}
-	err := scan(r.store, prefixGate+run+"/", func(_ string, v []byte) error { return eachRecord(v, note) })
+	err := journal.Scan(r.store, journal.PrefixGate+run+"/", func(_ string, v []byte) error { return eachRecord(v, note) })
 	if deep && err == nil {
-		err = r.kept(run, func(rec *Record) error {
-			if rec.Type == GateWithdrawn && rec.view().Flag("bare") {
+		err = r.kept(run, func(rec *journal.Record) error {
+			if rec.Type == journal.GateWithdrawn && rec.View().Flag("bare") {
 				return note(rec)
 			}
 			return nil
@@ -237,8 +238,8 @@ func (r *reader) forgotten(run string) uint64 {
 	return 0
 }
 
-func eachRecord(v []byte, fn func(*Record) error) error {
-	records, err := readRecords(v, 0)
+func eachRecord(v []byte, fn func(*journal.Record) error) error {
+	records, err := journal.ReadAll(v, 0)
 	for i := range records {
 		if err == nil {
 			err = fn(&records[i])
@@ -249,11 +250,11 @@ func eachRecord(v []byte, fn func(*Record) error) error {
 
 // blob reads content by its hash and holds it against the hash.
 func (r *reader) blob(hash string) ([]byte, error) {
-	b, err := r.store.Get([]byte(prefixBlob + hash))
+	b, err := r.store.Get([]byte(journal.PrefixBlob + hash))
 	if err != nil {
 		return nil, err
 	}
-	if hashOf(b) != hash {
+	if journal.HashOf(b) != hash {
 		return nil, fmt.Errorf("%w: content %s does not have its hash", runtime.ErrDamaged, hash)
 	}
 	return b, nil

@@ -10,6 +10,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/lang/vm"
+	"starling/runtime/journal"
 )
 
 // Replay brings a machine from its snapshot, or from nothing, to where the journal ends. Records that brought something in (an outcome, an event, a
@@ -57,7 +58,7 @@ type replayer struct {
 	s       *state
 	m       *vm.Machine
 	began   uint64 // steps of the machine that it was restored with
-	records []Record
+	records []journal.Record
 	next    int           // the record that is taken next
 	answer  int           // where to look for the next answer
 	said    []vm.Emission // emitted and not yet matched with a record
@@ -130,29 +131,29 @@ func (r *replayer) replayRecord() error {
 	rec := &r.records[r.next]
 	r.next++
 	r.s.apply(rec)
-	if rec.says() {
+	if saysSo(rec) {
 		return r.match(rec)
 	}
 	r.answer = max(r.answer, r.next)
 	switch rec.Type {
-	case RunStarted:
+	case journal.RunStarted:
 		m, err := r.h.start(r.s)
 		if err != nil {
 			return err
 		}
 		r.m = m
 		return r.run()
-	case StepSettled:
-		v := rec.view()
+	case journal.StepSettled:
+		v := rec.View()
 		r.m.Settle(rec.Step, effect.Outcome{Value: v.Raw("value"), Err: effect.ErrorOf(v.Sub("error"))})
 		return r.run()
-	case AgentEvent:
-		if v := rec.view(); v.Flag("heard") {
+	case journal.AgentEvent:
+		if v := rec.View(); v.Flag("heard") {
 			r.m.Event(rec.Step, v.Raw("event"))
 			return r.run()
 		}
-	case ChunkAppended:
-		code, err := r.h.compileChunk(r.m, rec.view().Blob("bundle"))
+	case journal.ChunkAppended:
+		code, err := r.h.compileChunk(r.m, rec.View().Blob("bundle"))
 		if err != nil {
 			return err
 		}
@@ -161,7 +162,7 @@ func (r *replayer) replayRecord() error {
 			return nil // it could not be loaded then either: chunk.ended says so
 		}
 		return r.run()
-	case RunCompleted, RunFailed, ChunkEnded:
+	case journal.RunCompleted, journal.RunFailed, journal.ChunkEnded:
 		if r.ends {
 			return r.ended(rec)
 		}
@@ -170,31 +171,31 @@ func (r *replayer) replayRecord() error {
 }
 
 // ended holds the end of a run, or of a chunk, against that of the machine. A run may also fail for reasons that its machine knows nothing of.
-func (r *replayer) ended(rec *Record) error {
+func (r *replayer) ended(rec *journal.Record) error {
 	got, data := "nothing", effect.Payload(nil)
 	switch r.stop.Status {
 	case vm.Done:
 		out, err := effect.EncodeOutput(r.stop.Value)
-		got, data = RunCompleted.String(), out
+		got, data = journal.RunCompleted.String(), out
 		if err != nil {
-			got, data = RunFailed.String(), effect.Errorf(effect.KindScript, "the run's output: %v", err).Payload()
+			got, data = journal.RunFailed.String(), effect.Errorf(effect.KindScript, "the run's output: %v", err).Payload()
 		}
 	case vm.Failed:
-		got, data = RunFailed.String(), r.stop.Err.Payload()
+		got, data = journal.RunFailed.String(), r.stop.Err.Payload()
 	case vm.Idle:
-		got, data = ChunkEnded.String(), chunkPayload(r.stop)
+		got, data = journal.ChunkEnded.String(), chunkPayload(r.stop)
 	}
-	if rec.Type == RunFailed && got == "nothing" {
+	if rec.Type == journal.RunFailed && got == "nothing" {
 		return nil
 	}
-	want := map[RecordType]effect.Payload{RunCompleted: rec.view().Raw("output"), RunFailed: rec.view().Raw("error"), ChunkEnded: rec.Data}[rec.Type]
+	want := map[journal.RecordType]effect.Payload{journal.RunCompleted: rec.View().Raw("output"), journal.RunFailed: rec.View().Raw("error"), journal.ChunkEnded: rec.Data}[rec.Type]
 	if got == rec.Type.String() && bytes.Equal(data, want) {
 		return nil
 	}
 	return r.diverges(rec, Saying{What: got, Data: jsonOfPayload(data)}, Saying{What: rec.Type.String(), Data: jsonOfPayload(want)})
 }
 
-func (r *replayer) diverges(rec *Record, got, want Saying) error {
+func (r *replayer) diverges(rec *journal.Record, got, want Saying) error {
 	return &Divergence{Run: r.s.ID, Seq: rec.Seq, Got: got, Want: want}
 }
 
@@ -222,24 +223,24 @@ func (r *replayer) goOn() error {
 func (r *replayer) segment() (said int, more bool) {
 	for i := r.next; i < len(r.records); i++ {
 		switch rec := &r.records[i]; {
-		case rec.brings():
+		case bringsIn(rec):
 			return said, true
-		case rec.says():
+		case saysSo(rec):
 			said++
 		}
 	}
 	return said, false
 }
 
-// brings tells whether a record gave the machine something.
-func (r *Record) brings() bool {
-	return r.Type == RunStarted || r.Type == StepSettled || r.Type == ChunkAppended || r.Type == AgentEvent && r.view().Flag("heard")
+// bringsIn tells whether a record gave the machine something.
+func bringsIn(r *journal.Record) bool {
+	return r.Type == journal.RunStarted || r.Type == journal.StepSettled || r.Type == journal.ChunkAppended || r.Type == journal.AgentEvent && r.View().Flag("heard")
 }
 
-// says tells whether a record is what the machine asked or said.
-func (r *Record) says() bool {
+// saysSo tells whether a record is what the machine asked or said.
+func saysSo(r *journal.Record) bool {
 	switch r.Type {
-	case StepRequested, StepAnswered, StepWithdrawn, OutputPrint, OutputLog, OutputEmit, VerdictGiven:
+	case journal.StepRequested, journal.StepAnswered, journal.StepWithdrawn, journal.OutputPrint, journal.OutputLog, journal.OutputEmit, journal.VerdictGiven:
 		return true
 	}
 	return false
@@ -259,14 +260,14 @@ func (r *replayer) slice() (err error) {
 
 // recall finds the recorded answer of a request. Beyond the end of a journal that was cut there is none, and it is answered anew.
 func (r *replayer) recall(req *effect.Request, failed error) (effect.Outcome, error) {
-	asked := Saying{What: StepAnswered.String() + " " + req.Step, Kind: req.Kind, Where: req.Where}
+	asked := Saying{What: journal.StepAnswered.String() + " " + req.Step, Kind: req.Kind, Where: req.Where}
 	for ; failed == nil && r.answer < len(r.records); r.answer++ {
 		rec := &r.records[r.answer]
-		if rec.Type != StepAnswered {
+		if rec.Type != journal.StepAnswered {
 			continue
 		}
 		r.answer++
-		v := rec.view()
+		v := rec.View()
 		if rec.Step != req.Step || v.Text("kind") != req.Kind {
 			return effect.Outcome{}, r.diverges(rec, asked, recorded(rec))
 		}
@@ -284,7 +285,7 @@ func (r *replayer) recall(req *effect.Request, failed error) (effect.Outcome, er
 }
 
 // match holds a record against what the machine said.
-func (r *replayer) match(rec *Record) error {
+func (r *replayer) match(rec *journal.Record) error {
 	if len(r.said) == 0 {
 		return r.diverges(rec, Saying{What: "nothing"}, recorded(rec))
 	}
@@ -301,12 +302,12 @@ func (r *replayer) match(rec *Record) error {
 	case vm.Said:
 		return r.sameBytes(rec, e, rec.Data)
 	case vm.Requested:
-		return r.sameBytes(rec, e, rec.view().Raw("args"))
+		return r.sameBytes(rec, e, rec.View().Raw("args"))
 	}
 	return nil
 }
 
-func (r *replayer) sameBytes(rec *Record, e *vm.Emission, want effect.Payload) error {
+func (r *replayer) sameBytes(rec *journal.Record, e *vm.Emission, want effect.Payload) error {
 	if bytes.Equal(e.Request.Args, want) {
 		return nil
 	}
@@ -315,10 +316,10 @@ func (r *replayer) sameBytes(rec *Record, e *vm.Emission, want effect.Payload) e
 
 // said is what a machine emitted, as its record would have it.
 func said(e *vm.Emission) Saying {
-	typ := map[vm.EmissionKind]RecordType{vm.Answered: StepAnswered, vm.Requested: StepRequested, vm.Withdrawn: StepWithdrawn, vm.Ruled: VerdictGiven}[e.Kind]
+	typ := map[vm.EmissionKind]journal.RecordType{vm.Answered: journal.StepAnswered, vm.Requested: journal.StepRequested, vm.Withdrawn: journal.StepWithdrawn, vm.Ruled: journal.VerdictGiven}[e.Kind]
 	step := e.Step
 	if e.Kind == vm.Said {
-		typ, step = outputTypes[e.Request.Kind], within(e.Request.Branch)
+		typ, step = outputTypes[e.Request.Kind], journal.Within(e.Request.Branch)
 	}
 	s := Saying{What: describe(typ, step)}
 	if e.Kind == vm.Requested || e.Kind == vm.Said {
@@ -331,19 +332,19 @@ func said(e *vm.Emission) Saying {
 }
 
 // recorded is what a record has.
-func recorded(rec *Record) Saying {
-	s, v := Saying{What: describe(rec.Type, rec.Step)}, rec.view()
+func recorded(rec *journal.Record) Saying {
+	s, v := Saying{What: describe(rec.Type, rec.Step)}, rec.View()
 	switch rec.Type {
-	case StepRequested:
+	case journal.StepRequested:
 		s.Kind, s.Where, s.Data = v.Text("kind"), v.Text("where"), jsonOfPayload(v.Raw("args"))
-	case StepAnswered:
+	case journal.StepAnswered:
 		s.Kind = v.Text("kind")
-	case OutputPrint, OutputLog, OutputEmit:
+	case journal.OutputPrint, journal.OutputLog, journal.OutputEmit:
 		s.Data = jsonOfPayload(rec.Data)
 	}
 	return s
 }
 
-func describe(typ RecordType, step string) string {
+func describe(typ journal.RecordType, step string) string {
 	return strings.TrimSpace(typ.String() + " " + step)
 }

@@ -12,29 +12,30 @@ import (
 	"starling/lang/effect"
 	"starling/lang/vm"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 var _ runtime.Reruns = (*Local)(nil)
 
 // whole reads the whole journal of a run.
-func (r *reader) whole(run string) ([]Record, error) {
-	var all []Record
-	err := r.journal(run, 0, func(rec *Record) error {
+func (r *reader) whole(run string) ([]journal.Record, error) {
+	var all []journal.Record
+	err := r.journal(run, 0, func(rec *journal.Record) error {
 		all = append(all, *rec)
 		return nil
 	})
 	if err == nil && len(all) == 0 {
 		err = r.missing(run, 1)
 	}
-	if err == nil && all[0].Type != RunStarted {
+	if err == nil && all[0].Type != journal.RunStarted {
 		err = fmt.Errorf("%w: the journal of run %s does not begin with its start", runtime.ErrDamaged, run)
 	}
 	return all, err
 }
 
 // rehearse replays a journal with nobody watching: the machine that it gives is thrown away, or used by who asked.
-func rehearse(h *host, journal []Record, now time.Time, ends bool) (*replayer, error) {
-	r := &replayer{h: h, s: newState(h.run), records: journal, now: now, ends: ends}
+func rehearse(h *host, records []journal.Record, now time.Time, ends bool) (*replayer, error) {
+	r := &replayer{h: h, s: newState(h.run), records: records, now: now, ends: ends}
 	if err := r.replay(nil); err != nil {
 		return nil, err
 	}
@@ -47,7 +48,7 @@ func rehearse(h *host, journal []Record, now time.Time, ends bool) (*replayer, e
 
 // goesOn wants a machine that has not ended where the journal has not.
 func (r *replayer) goesOn() error {
-	end, ended := map[vm.Status]RecordType{vm.Done: RunCompleted, vm.Failed: RunFailed}[r.stop.Status]
+	end, ended := map[vm.Status]journal.RecordType{vm.Done: journal.RunCompleted, vm.Failed: journal.RunFailed}[r.stop.Status]
 	if !ended {
 		return nil
 	}
@@ -66,7 +67,7 @@ func diverged(err error) error {
 // original is a run that is executed again: its whole journal, and the program that it began with.
 type original struct {
 	run     string
-	journal []Record
+	journal []journal.Record
 	saved   saved
 	first   *state // as it was started
 	host    *host
@@ -99,16 +100,16 @@ func (p *programs) replay(r *reader, address string, now time.Time) (*runtime.Re
 	return replayed(o.host, o.saved.fold(), o.journal), nil
 }
 
-func replayed(h *host, s *state, journal []Record) *runtime.Replayed {
-	d := &runtime.Replayed{Schema: runtime.Schema, Run: s.ID, Status: s.Status, Records: len(journal), Program: fmt.Sprintf("%x", h.program.code.Hash)}
+func replayed(h *host, s *state, records []journal.Record) *runtime.Replayed {
+	d := &runtime.Replayed{Schema: runtime.Schema, Run: s.ID, Status: s.Status, Records: len(records), Program: fmt.Sprintf("%x", h.program.code.Hash)}
 	var content []byte
-	for i := range journal {
-		content = appendRecord(content, &journal[i])
-		if journal[i].Type == StepRequested {
+	for i := range records {
+		content = journal.Append(content, &records[i])
+		if records[i].Type == journal.StepRequested {
 			d.Steps++
 		}
 	}
-	d.Journal = hashOf(content)
+	d.Journal = journal.HashOf(content)
 	return d
 }
 
@@ -133,7 +134,7 @@ func (e *Local) Fork(ctx context.Context, r runtime.ForkRequest) (*runtime.Run, 
 		if err := checkStartKey(r.Key); err != nil {
 			return nil, err
 		}
-		defer e.hold(prefixStartKey + r.Key)()
+		defer e.hold(journal.PrefixStartKey + r.Key)()
 		id, err := e.startedBy(r.Key, digestOfFork(r))
 		if err == nil && id != "" {
 			err = e.carryOne(ctx, id, r.Env)
@@ -157,7 +158,7 @@ func (e *Local) orGet(ctx context.Context, id string, err error) (*runtime.Run, 
 
 func digestOfFork(r runtime.ForkRequest) string {
 	text, _ := json.Marshal([]any{"fork", r.Kind, r.Run, r.Step, r.Set}) // plain strings
-	return hashOf(text)
+	return journal.HashOf(text)
 }
 
 // fork cuts the journal, replays what is left of it, and adopts it under a new id.
@@ -192,7 +193,7 @@ func (e *Local) fork(ctx context.Context, r runtime.ForkRequest) (string, error)
 	if err != nil {
 		return "", err
 	}
-	records[0] = Record{Time: now, Type: RunStarted, Data: o.first.descend(l, inputs, c.deadline, runtime.CallerOf(ctx).Name)}
+	records[0] = journal.Record{Time: now, Type: journal.RunStarted, Data: o.first.descend(l, inputs, c.deadline, runtime.CallerOf(ctx).Name)}
 	numbers := numbersOf(records)
 	if _, err := rehearse(o.host, number(records), now, false); err != nil {
 		return "", diverged(inOrigin(err, o.run, numbers))
@@ -209,7 +210,7 @@ func inOrigin(err error, origin string, numbers []uint64) error {
 	return err
 }
 
-func numbersOf(records []Record) []uint64 {
+func numbersOf(records []journal.Record) []uint64 {
 	numbers := make([]uint64, len(records))
 	for i := range records {
 		numbers[i] = records[i].Seq
@@ -218,11 +219,11 @@ func numbersOf(records []Record) []uint64 {
 }
 
 // adoptFork makes the fork durable and lets it go.
-func (e *Local) adoptFork(ctx context.Context, r runtime.ForkRequest, id string, records []Record) error {
+func (e *Local) adoptFork(ctx context.Context, r runtime.ForkRequest, id string, records []journal.Record) error {
 	var rows []runtime.Write
 	if r.Key != "" {
 		text, _ := json.Marshal(keyed{Digest: digestOfFork(r), Run: id}) // plain data
-		rows = append(rows, runtime.Write{Key: []byte(prefixStartKey + r.Key), Value: text})
+		rows = append(rows, runtime.Write{Key: []byte(journal.PrefixStartKey + r.Key), Value: text})
 	}
 	e.carry(id, r.Env, false)
 	err := e.adopt(ctx, []adopted{{id: id, records: records, rows: rows}})

@@ -7,6 +7,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"starling/lang/effect"
+	"starling/runtime/journal"
 )
 
 // A run that performs one step of another anew (rerun --only) takes the outcomes of all other steps from there. They come with it, a record for each, so that it needs
@@ -54,11 +55,11 @@ func (s *state) rechange(st *step) {
 
 // serves tells whether a step may take the outcome.
 func (rc *reusedOutcome) serves(st *step) bool {
-	return rc != nil && rc.kind == st.Kind && rc.args == hashOf(st.Args)
+	return rc != nil && rc.kind == st.Kind && rc.args == journal.HashOf(st.Args)
 }
 
 // reuse notes an outcome. A step that is open already takes it.
-func (s *state) reuse(r *Record, v effect.View) {
+func (s *state) reuse(r *journal.Record, v effect.View) {
 	rc := reusedOutcomeOf(v)
 	put(&s.Reused, r.Step, rc)
 	if st := s.Steps[r.Step]; st != nil && rc.serves(st) {
@@ -91,7 +92,7 @@ func (s *state) cannotReuse(r *effect.Request) *effect.Error {
 		return nil
 	}
 	rc := s.Reused[r.Step]
-	if rc != nil && rc.kind == r.Kind && rc.args == hashOf(r.Args) {
+	if rc != nil && rc.kind == r.Kind && rc.args == journal.HashOf(r.Args) {
 		return nil
 	}
 	why := "its request is not the one of run " + l.Run
@@ -141,26 +142,26 @@ func with(p, fields effect.Payload) (effect.Payload, error) {
 }
 
 // reusedRecords are the records that bring the outcomes of a journal to a run that performs only one of its steps: those that became known behind the cut.
-func reusedRecords(journal []Record, cut uint64, only string) []Record {
+func reusedRecords(records []journal.Record, cut uint64, only string) []journal.Record {
 	type asked struct{ kind, args string }
 	requests := map[string]asked{}
 	changed := map[string][]effect.Payload{}
-	var out []Record
-	for i := range journal {
-		r := &journal[i]
-		v := r.view()
+	var out []journal.Record
+	for i := range records {
+		r := &records[i]
+		v := r.View()
 		switch r.Type {
-		case StepRequested:
-			requests[r.Step] = asked{v.Text("kind"), hashOf(v.Raw("args"))}
+		case journal.StepRequested:
+			requests[r.Step] = asked{v.Text("kind"), journal.HashOf(v.Raw("args"))}
 			continue
-		case StepAnswered:
+		case journal.StepAnswered:
 			requests[r.Step] = asked{kind: v.Text("kind")}
-		case MemoryChanged:
+		case journal.MemoryChanged:
 			if r.Seq >= cut {
 				changed[r.Step] = append(changed[r.Step], v.Raw("change"))
 			}
 			continue
-		case StepSettled:
+		case journal.StepSettled:
 		default:
 			continue
 		}
@@ -170,7 +171,7 @@ func reusedRecords(journal []Record, cut uint64, only string) []Record {
 		q := requests[r.Step]
 		rc := reusedOutcome{order: r.Seq, kind: q.kind, args: q.args, outcome: effect.Outcome{Value: v.Raw("value"), Err: effect.ErrorOf(v.Sub("error"))},
 			changes: changed[r.Step]}
-		out = append(out, Record{Time: r.Time, Type: StepRecalled, Step: r.Step, Data: rc.payload()})
+		out = append(out, journal.Record{Time: r.Time, Type: journal.StepRecalled, Step: r.Step, Data: rc.payload()})
 	}
 	return out
 }

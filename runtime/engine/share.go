@@ -6,6 +6,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"starling/lang/effect"
+	"starling/runtime/journal"
 )
 
 // An attempt may read and change the run's variables while it works, as the script does with
@@ -41,7 +42,7 @@ func (t *turn) share(step string, attempt int, args effect.Payload) effect.Outco
 	out := t.s.memory.answer(r)
 	if change := changes(r, out); change != nil {
 		var b effect.Object
-		t.record(MemoryChanged, step, b.Int("attempt", int64(attempt)).Text("kind", kindVars).
+		t.record(journal.MemoryChanged, step, b.Int("attempt", int64(attempt)).Text("kind", kindVars).
 			Raw("change", change).Payload())
 	}
 	return out

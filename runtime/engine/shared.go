@@ -9,6 +9,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // What runs share, queues and memory.project, is rows of the store and nothing else. A request for it is performed by the turn: it reads what is committed, and what it changes is written in the
@@ -166,7 +167,7 @@ func (a *actor) offerAgain(c *commit, holds bool) {
 
 // project serves memory.project.
 func (t *turn) project(st *step, args effect.View) (effect.Payload, error) {
-	key := []byte(prefixProject + args.Text("key"))
+	key := []byte(journal.PrefixProject + args.Text("key"))
 	switch args.Text("do") {
 	case "set":
 		var o effect.Object
@@ -196,7 +197,7 @@ func (t *turn) project(st *step, args effect.View) (effect.Payload, error) {
 func (t *turn) projectAll() (effect.Payload, error) {
 	var o effect.Object
 	size := 0
-	err := t.host.commons.scan(prefixProject, func(key string, row []byte) error {
+	err := t.host.commons.scan(journal.PrefixProject, func(key string, row []byte) error {
 		if size += len(row); size > effect.MaxPayload {
 			return effect.Errorf(effect.KindRefused, "memory.project.all: the variables have more than %d bytes together; get them one by one", effect.MaxPayload)
 		}

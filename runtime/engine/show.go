@@ -10,6 +10,7 @@ import (
 	"starling/lang/contract"
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // Get returns one run as the store has it.
@@ -206,7 +207,7 @@ func repeats(l *runtime.Lineage, st *runtime.Step, settled uint64) string {
 }
 
 func (l *stepList) add(ev *runtime.Event) {
-	if ev.Type == StepRequested.String() || ev.Type == StepAnswered.String() {
+	if ev.Type == journal.StepRequested.String() || ev.Type == journal.StepAnswered.String() {
 		l.begin(ev)
 		return
 	}
@@ -216,26 +217,26 @@ func (l *stepList) add(ev *runtime.Event) {
 	}
 	st, end := &l.steps[i], ev.Time
 	switch ev.Type {
-	case AttemptStarted.String():
+	case journal.AttemptStarted.String():
 		st.Status = "running"
 		st.Attempts++
 		st.Tries = append(st.Tries, runtime.Try{Number: st.Attempts, StartedAt: ev.Time})
-	case AgentEvent.String():
+	case journal.AgentEvent.String():
 		if n := len(st.Tries); n > 0 {
 			noteCost(&st.Tries[n-1], toldIn(ev))
 		}
-	case AttemptEnded.String():
+	case journal.AttemptEnded.String():
 		st.Status = "waiting"
 		if n := len(st.Tries); n > 0 {
 			endTry(&st.Tries[n-1], ev)
 		}
-	case StepSettled.String():
+	case journal.StepSettled.String():
 		st.Status, st.EndedAt = Settled(ev).Status, &end
 		st.Repeats = repeats(l.lineage, st, ev.Seq)
 		if n := len(st.Tries); st.Status != "ok" && n > 0 && st.Tries[n-1].Class == classDegraded && !eventHas(ev, "error") {
 			st.Status = classDegraded
 		}
-	case StepWithdrawn.String():
+	case journal.StepWithdrawn.String():
 		st.Status, st.EndedAt = "withdrawn", &end
 	}
 }
@@ -258,7 +259,7 @@ func (l *stepList) begin(ev *runtime.Event) {
 	}
 	_ = json.Unmarshal(ev.Data, &data) // an engine's own
 	st := runtime.Step{Step: ev.Step, Kind: data.Kind, Agent: nameIn(data.Args.Who) + nameIn(data.Args.To), Status: "waiting", StartedAt: ev.Time}
-	if ev.Type == StepAnswered.String() {
+	if ev.Type == journal.StepAnswered.String() {
 		st.Status, st.EndedAt = "ok", &ev.Time
 		if l.lineage != nil && ev.Seq <= l.lineage.Copied {
 			st.Repeats = l.lineage.Run

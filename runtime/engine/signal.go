@@ -10,6 +10,7 @@ import (
 	"starling/lang/contract"
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // keyed is what is remembered under an idempotency key: which request it was, and what was answered.
@@ -35,7 +36,7 @@ func (t *turn) signal(c runtime.Caller, s runtime.Signal) (*runtime.Receipt, *ru
 	}
 	if refused != nil {
 		var b effect.Object
-		t.record(SignalRefused, s.Gate, b.Text("error", string(refused.Kind)).Text("message", refused.Message).Text("by", c.Name).Text("as", s.As).
+		t.record(journal.SignalRefused, s.Gate, b.Text("error", string(refused.Kind)).Text("message", refused.Message).Text("by", c.Name).Text("as", s.As).
 			Text("kind", string(s.Kind)).Text("key", s.Key).Payload())
 		return nil, refused
 	}
@@ -92,7 +93,7 @@ func digestOf(s runtime.Signal) string {
 		s.Step = "" // which is found anew each time
 	}
 	text, _ := json.Marshal([]any{s.Kind, s.Gate, s.Name, s.Choice, s.Reason, []byte(s.Data), s.Text, s.Bundle, s.As, s.Override, s.Step, s.Claim, s.Lease, s.Report}) // plain data
-	return hashOf(text)
+	return journal.HashOf(text)
 }
 
 // accept takes a signal for what it is.
@@ -192,7 +193,7 @@ func (t *turn) answerGate(c runtime.Caller, who []string, s runtime.Signal) (*ru
 	}
 	d := t.decision(choice, s.Reason, data, who[0], via, false)
 	var b effect.Object
-	seq := t.record(SignalAccepted, g.Name, b.Text("kind", string(runtime.SignalAnswer)).Texts("who", who).Text("key", s.Key).Text("voter", who[0]).
+	seq := t.record(journal.SignalAccepted, g.Name, b.Text("kind", string(runtime.SignalAnswer)).Texts("who", who).Text("key", s.Key).Text("voter", who[0]).
 		Text("vote", vote).Flag("override", via == "override").Payload())
 	receipt := &runtime.Receipt{Gate: g.Name, Seq: seq}
 	if g.votes(vote) >= quorum(args) {
@@ -328,7 +329,7 @@ func (t *turn) gateNamed(address string) (*gate, *runtime.Refusal) {
 func (t *turn) justClosed(address string) (closedGate, bool) {
 	for i := range t.records {
 		r := &t.records[i]
-		if (r.Type == GateDecided || r.Type == GateWithdrawn) && (r.Step == address || strings.HasSuffix(r.Step, "/"+address)) {
+		if (r.Type == journal.GateDecided || r.Type == journal.GateWithdrawn) && (r.Step == address || strings.HasSuffix(r.Step, "/"+address)) {
 			return closedGateOf(r), true
 		}
 	}
@@ -336,8 +337,8 @@ func (t *turn) justClosed(address string) (closedGate, bool) {
 }
 
 // closedGateOf reads how a gate was closed.
-func closedGateOf(r *Record) closedGate {
-	v := r.view()
+func closedGateOf(r *journal.Record) closedGate {
+	v := r.View()
 	return closedGate{Name: r.Step, Reason: v.Text("reason"), Decision: jsonOf(v.Value("decision"))}
 }
 
@@ -398,7 +399,7 @@ func (t *turn) takeMessage(who []string, s runtime.Signal) (*runtime.Receipt, *r
 	}
 	msg := effect.MustEncode(effect.NewRecord(effect.MessageType, starlark.String(s.Name), v, starlark.String(who[0]), starlark.String(t.now.Format(timeFormat))))
 	var b effect.Object
-	seq := t.record(SignalAccepted, "", b.Text("kind", string(runtime.SignalMessage)).Text("name", s.Name).Raw("message", msg).Texts("who", who).Text("key", s.Key).Payload())
+	seq := t.record(journal.SignalAccepted, "", b.Text("kind", string(runtime.SignalMessage)).Text("name", s.Name).Raw("message", msg).Texts("who", who).Text("key", s.Key).Payload())
 	if t.canAcceptOutcome() {
 		t.slice()
 	}

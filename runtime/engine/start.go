@@ -10,6 +10,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // Start makes a run durable and begins it.
@@ -51,7 +52,7 @@ func (e *Local) bound(ctx context.Context, r *runtime.StartRequest) error {
 		r.Settings = *settings
 	}
 	r.Settings.Grant = ""
-	d, err := e.definedAs(r.Script, hashOf(r.Bundle))
+	d, err := e.definedAs(r.Script, journal.HashOf(r.Bundle))
 	switch {
 	case err != nil:
 		return err
@@ -88,7 +89,7 @@ func (e *Local) start(ctx context.Context, r runtime.StartRequest, show func(*st
 	if err := checkStartKey(r.Key); err != nil {
 		return "", err
 	}
-	release := e.hold(prefixStartKey + r.Key)
+	release := e.hold(journal.PrefixStartKey + r.Key)
 	defer release()
 	id, err := e.started(r)
 	if err != nil {
@@ -102,7 +103,7 @@ func (e *Local) start(ctx context.Context, r runtime.StartRequest, show func(*st
 
 // checkStartKey refuses a key that the store could not keep.
 func checkStartKey(key string) error {
-	if most := runtime.MaxKey - len(prefixStartKey); len(key) > most {
+	if most := runtime.MaxKey - len(journal.PrefixStartKey); len(key) > most {
 		return refuse(runtime.ErrUsage, "the key has %d bytes; the longest has %d", len(key), most)
 	}
 	return nil
@@ -146,7 +147,7 @@ func (e *Local) started(r runtime.StartRequest) (string, error) {
 }
 
 func (e *Local) startedBy(key, digest string) (string, error) {
-	v, err := e.store.Get([]byte(prefixStartKey + key))
+	v, err := e.store.Get([]byte(journal.PrefixStartKey + key))
 	if errors.Is(err, runtime.ErrNoKey) {
 		return "", nil
 	}
@@ -164,8 +165,8 @@ func (e *Local) startedBy(key, digest string) (string, error) {
 }
 
 func digestOfStart(r runtime.StartRequest) string {
-	text, _ := json.Marshal([]any{hashOf(r.Bundle), r.Script, r.Inputs, r.Session, r.Settings, r.Timeout, r.Overtime}) // plain data
-	return hashOf(text)
+	text, _ := json.Marshal([]any{journal.HashOf(r.Bundle), r.Script, r.Inputs, r.Session, r.Settings, r.Timeout, r.Overtime}) // plain data
+	return journal.HashOf(text)
 }
 
 // checkDeadline holds what is to become of a run at its deadline against that deadline.
@@ -188,7 +189,7 @@ func (e *Local) accept(r *runtime.StartRequest) (*program, effect.Payload, error
 	if err := checkDeadline(*r); err != nil {
 		return nil, nil, err
 	}
-	p, err := e.programs.of(hashOf(r.Bundle), func() ([]byte, error) { return r.Bundle, nil })
+	p, err := e.programs.of(journal.HashOf(r.Bundle), func() ([]byte, error) { return r.Bundle, nil })
 	if err != nil {
 		return nil, nil, checkFailed(err)
 	}
@@ -233,15 +234,15 @@ func (e *Local) begin(ctx context.Context, id string, r runtime.StartRequest, p 
 // begun makes the first record of a run, with its deadline if it has one, and lets its machine go.
 func (t *turn) begun(in *started) {
 	r, settings := in.request, settingsPayload(&in.request.Settings)
-	bundleHash, settingsHash := hashOf(r.Bundle), hashOf(settings)
+	bundleHash, settingsHash := journal.HashOf(r.Bundle), journal.HashOf(settings)
 	var first effect.Object
-	first.Text("script", r.Script).Blob("bundle", bytesOf(bundleHash)).Blob("program", in.program.code.Hash[:]).Blob("settings", bytesOf(settingsHash)).
+	first.Text("script", r.Script).Blob("bundle", journal.BytesOf(bundleHash)).Blob("program", in.program.code.Hash[:]).Blob("settings", journal.BytesOf(settingsHash)).
 		Raw("inputs", in.inputs).Text("by", in.by).Text("parent", in.parent).Int("depth", int64(in.depth)).Flag("session", r.Session).
 		Int("behaviour", int64(in.behaviour))
 	if r.Timeout > 0 {
 		first.Int("deadline", micros(t.now.Add(r.Timeout))).Text("overtime", string(r.Overtime))
 	}
-	t.record(RunStarted, "", first.Payload())
+	t.record(journal.RunStarted, "", first.Payload())
 	if r.Timeout > 0 {
 		t.timer(timerDeadline, "", t.now.Add(r.Timeout))
 	}
@@ -253,13 +254,13 @@ func (t *turn) begun(in *started) {
 
 // rowsOfStart are the rows by which a new run is found: in the order of starts, and by its key or the step that started it.
 func rowsOfStart(r runtime.StartRequest, id, parent string, now time.Time) []runtime.Write {
-	rows := []runtime.Write{{Key: orderKey(now, id), Value: []byte(parent)}, {Key: liveKey(now, id), Value: []byte{}}}
+	rows := []runtime.Write{{Key: journal.OrderKey(now, id), Value: []byte(parent)}, {Key: liveKey(now, id), Value: []byte{}}}
 	switch {
 	case parent != "":
 		rows = append(rows, runtime.Write{Key: childKey(parent), Value: []byte(id)})
 	case r.Key != "":
 		text, _ := json.Marshal(keyed{Digest: digestOfStart(r), Run: id}) // plain data
-		rows = append(rows, runtime.Write{Key: []byte(prefixStartKey + r.Key), Value: text})
+		rows = append(rows, runtime.Write{Key: []byte(journal.PrefixStartKey + r.Key), Value: text})
 	}
 	return rows
 }

@@ -9,6 +9,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // state is what a run's journal comes to, beside the machine: which steps are open, which gates, which timers. It is a fold: apply takes
@@ -108,25 +109,25 @@ func sortedKeys[V any](m map[string]V) []string {
 }
 
 // apply folds one record in.
-func (s *state) apply(r *Record) {
+func (s *state) apply(r *journal.Record) {
 	s.Seq, s.Updated = r.Seq, r.Time
-	v := r.view()
+	v := r.View()
 	switch r.Type {
-	case RunStarted:
+	case journal.RunStarted:
 		s.start(r, v)
-	case RunSuspended:
+	case journal.RunSuspended:
 		s.Status = runtime.Suspended
-	case RunResumed:
+	case journal.RunResumed:
 		s.Status = runtime.Running
-	case RunCompleted:
+	case journal.RunCompleted:
 		s.end(runtime.Completed)
 		s.Output = v.Raw("output")
-	case RunFailed, RunCancelled:
-		s.end(map[RecordType]runtime.Status{RunFailed: runtime.Failed, RunCancelled: runtime.Cancelled}[r.Type])
+	case journal.RunFailed, journal.RunCancelled:
+		s.end(map[journal.RecordType]runtime.Status{journal.RunFailed: runtime.Failed, journal.RunCancelled: runtime.Cancelled}[r.Type])
 		s.Err = effect.ErrorOf(v.Sub("error"))
-	case StepRequested:
+	case journal.StepRequested:
 		s.request(r, v)
-	case StepSettled, StepWithdrawn:
+	case journal.StepSettled, journal.StepWithdrawn:
 		if st := s.Steps[r.Step]; st != nil && agentKind(st.Kind) {
 			s.converse(st, v.Raw("value"))
 		}
@@ -136,19 +137,19 @@ func (s *state) apply(r *Record) {
 		if v.Flag("took") {
 			s.takeMessage(v.Text("mail"))
 		}
-	case AttemptStarted, AttemptEnded, AttemptSkipped:
+	case journal.AttemptStarted, journal.AttemptEnded, journal.AttemptSkipped:
 		s.attempt(r, v)
-	case StepResolved:
+	case journal.StepResolved:
 		s.resolved(s.Steps[r.Step], v)
-	case WorkOffered:
+	case journal.WorkOffered:
 		if st := s.Steps[r.Step]; st != nil && !st.Foreign {
 			s.offered(st)
 		}
-	case SteerHeard:
+	case journal.SteerHeard:
 		if st := s.Steps[r.Step]; st != nil {
 			st.heardUntil(uint64(v.Int("seq")))
 		}
-	case AgentEvent:
+	case journal.AgentEvent:
 		if st := s.Steps[r.Step]; st != nil {
 			st.saying(v.Text("kind"), v.Sub("data").Text("text"))
 			st.talks(v.Text("kind"), v.Sub("data").Text("id"))
@@ -157,38 +158,38 @@ func (s *state) apply(r *Record) {
 				s.used(st, v.Sub("data"), r)
 			}
 		}
-	case VerdictGiven, Intervened:
+	case journal.VerdictGiven, journal.Intervened:
 		s.verdict(r, v)
-	case GateOpened, GateEscalated, GateDecided, GateWithdrawn:
+	case journal.GateOpened, journal.GateEscalated, journal.GateDecided, journal.GateWithdrawn:
 		s.gate(r, v)
-	case TimerSet:
+	case journal.TimerSet:
 		if st := s.Steps[r.Step]; st == nil || !st.claimedElsewhere(v.Text("purpose")) {
 			s.timers.set(timer{Purpose: v.Text("purpose"), Step: r.Step, Due: timeOf(v, "due")})
 		}
-	case TimerFired:
+	case journal.TimerFired:
 		s.fire(r, v)
-	case SignalAccepted:
+	case journal.SignalAccepted:
 		s.accept(r, v)
-	case ChunkAppended:
+	case journal.ChunkAppended:
 		s.Busy = true
-	case ChunkEnded:
+	case journal.ChunkEnded:
 		s.Busy = false
-	case RunPinned:
+	case journal.RunPinned:
 		s.Settings = v.Text("settings")
-	case RunMoved:
+	case journal.RunMoved:
 		s.moved, s.originRef = true, nil
 		s.Bundle, s.Program, s.Script = v.Text("bundle"), v.Text("program"), v.Text("script")
-	case StepRecalled:
+	case journal.StepRecalled:
 		s.reuse(r, v)
-	case MemoryChanged:
+	case journal.MemoryChanged:
 		s.memory.change(v.Text("kind"), v.Sub("change"))
-	case StepAnswered:
+	case journal.StepAnswered:
 		delete(s.Reused, r.Step)
 		s.memory.answered(r.Step, v)
 	}
 }
 
-func (s *state) start(r *Record, v effect.View) {
+func (s *state) start(r *journal.Record, v effect.View) {
 	s.Status = runtime.Running
 	s.Deadline, s.Overtime = timeOf(v, "deadline"), runtime.Overtime(v.Text("overtime"))
 	s.begun(r, v)
@@ -208,7 +209,7 @@ func (s *state) end(status runtime.Status) {
 	s.memory = memory{}
 }
 
-func (s *state) request(r *Record, v effect.View) {
+func (s *state) request(r *journal.Record, v effect.View) {
 	st := &step{Seq: r.Seq, At: r.Time}
 	st.Step = r.Step
 	takeAll(v, st, requestFields)
@@ -311,13 +312,13 @@ func (s *state) mail(name string) int {
 	return slices.IndexFunc(s.Mailbox, func(m message) bool { return m.Name == name })
 }
 
-func (s *state) attempt(r *Record, v effect.View) {
+func (s *state) attempt(r *journal.Record, v effect.View) {
 	st := s.Steps[r.Step]
 	if st == nil {
 		return
 	}
 	switch r.Type {
-	case AttemptStarted:
+	case journal.AttemptStarted:
 		st.Attempt = int(v.Int("attempt"))
 		st.Said, st.Aside, st.Used = "", false, runtime.Usage{}
 		s.want(st, false)
@@ -332,7 +333,7 @@ func (s *state) attempt(r *Record, v effect.View) {
 			s.spend(st, runtime.Usage{Calls: 1}, "", r)
 		}
 		return
-	case AttemptSkipped:
+	case journal.AttemptSkipped:
 		s.skip(st, v)
 		return
 	}
@@ -391,7 +392,7 @@ func (s *state) skip(st *step, v effect.View) {
 }
 
 // verdict takes what on_event or somebody has said of an attempt. What follows from a stop is known then: the step has its outcome.
-func (s *state) verdict(r *Record, v effect.View) {
+func (s *state) verdict(r *journal.Record, v effect.View) {
 	st := s.Steps[r.Step]
 	if st == nil || st.Stopped {
 		return
@@ -405,12 +406,12 @@ func (s *state) verdict(r *Record, v effect.View) {
 	s.decided = append(s.decided, st)
 }
 
-func (s *state) gate(r *Record, v effect.View) {
+func (s *state) gate(r *journal.Record, v effect.View) {
 	switch r.Type {
-	case GateOpened:
+	case journal.GateOpened:
 		s.open(&gate{Name: r.Step, Step: v.Text("step"), Seq: r.Seq, OpenedAt: r.Time,
 			Deadline: timeOf(v, "deadline"), Args: v.Raw("args")})
-	case GateEscalated:
+	case journal.GateEscalated:
 		if g := s.Gates[r.Step]; g != nil {
 			g.Level = int(v.Int("level"))
 		}
@@ -456,7 +457,7 @@ func (s *state) shut(name string) {
 	delete(s.Gates, name)
 }
 
-func (s *state) accept(r *Record, v effect.View) {
+func (s *state) accept(r *journal.Record, v effect.View) {
 	if g := s.Gates[r.Step]; g != nil {
 		g.Votes = append(g.Votes, vote{v.Text("voter"), v.Text("vote")})
 	}
@@ -465,7 +466,7 @@ func (s *state) accept(r *Record, v effect.View) {
 	}
 }
 
-func (s *state) fire(r *Record, v effect.View) {
+func (s *state) fire(r *journal.Record, v effect.View) {
 	purpose := v.Text("purpose")
 	s.timers.remove(timerID(purpose, r.Step))
 	if st := s.Steps[r.Step]; st != nil && purpose == timerBackoff && !st.Stopped {

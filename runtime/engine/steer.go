@@ -8,6 +8,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // An agent can be told something while it works: by on_event, or by whoever may. The message is durable before anybody hears of it. An attempt hears it once: while it works,
@@ -100,7 +101,7 @@ func (a *actor) taken(step string, attempt int, seq uint64) func() {
 }
 
 func (t *turn) heard(st *step, seq uint64) {
-	t.record(SteerHeard, st.Step, (&effect.Object{}).Int("seq", int64(seq)).Payload())
+	t.record(journal.SteerHeard, st.Step, (&effect.Object{}).Int("seq", int64(seq)).Payload())
 }
 
 // steered takes back an attempt that was ended to go on with a message: it is not charged to the retries.
@@ -131,8 +132,8 @@ func (t *turn) intervene(c runtime.Caller, who []string, s runtime.Signal) (*run
 			WithHelp("end it: starling stop %s@%s", t.s.ID, shellQuote(st.Step)).WithCall("end it: stop with step %q", st.Step)
 	}
 	var b, o effect.Object
-	seq := t.record(SignalAccepted, "", b.Text("kind", string(s.Kind)).Texts("who", who).Text("key", s.Key).Payload())
-	verdict := t.record(Intervened, st.Step, o.Text("action", string(s.Kind)).Text("message", s.Reason).Texts("who", who).Payload())
+	seq := t.record(journal.SignalAccepted, "", b.Text("kind", string(s.Kind)).Texts("who", who).Text("key", s.Key).Payload())
+	verdict := t.record(journal.Intervened, st.Step, o.Text("action", string(s.Kind)).Text("message", s.Reason).Texts("who", who).Payload())
 	t.carryOut(st, verdict, s.Reason)
 	t.slice()
 	return &runtime.Receipt{Seq: seq}, nil

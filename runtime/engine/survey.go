@@ -8,6 +8,7 @@ import (
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // How far a survey looks back: what agents have spent is an estimate for those who are about to
@@ -52,7 +53,7 @@ func (e *Local) workflow(name string, names bool) effect.Workflow {
 		return effect.Workflow{Fault: fault}
 	}
 	d := found[0]
-	p, err := e.programs.of(d.Bundle, func() ([]byte, error) { return e.store.Get([]byte(prefixBlob + d.Bundle)) })
+	p, err := e.programs.of(d.Bundle, func() ([]byte, error) { return e.store.Get([]byte(journal.PrefixBlob + d.Bundle)) })
 	if err != nil {
 		return effect.Workflow{Fault: fmt.Sprintf("%s cannot be run: %v", d.Address(), err)}
 	}
@@ -82,11 +83,11 @@ func (e *Local) definedHere(name string) string {
 // addSpent adds what the agents of a run have spent. A run that cannot be read says nothing.
 func (e *Local) addSpent(sums map[string]effect.Spent, run string) {
 	list, n := newStepList(nil), 0
-	err := e.kept(run, func(r *Record) error {
+	err := e.kept(run, func(r *journal.Record) error {
 		if n++; n > surveyRecords {
 			return runtime.ErrStopWatch
 		}
-		ev := r.event(run)
+		ev := r.Event(run)
 		list.add(&ev)
 		return nil
 	})

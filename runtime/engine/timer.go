@@ -6,6 +6,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // timer is a durable timer: it was set by a record and is gone when it has fired or its step is settled. There is at most one of a purpose and a step.
@@ -125,7 +126,7 @@ func (ts *timers) all() []*timer {
 // timer sets a durable timer.
 func (t *turn) timer(purpose, step string, due time.Time) {
 	var b effect.Object
-	t.record(TimerSet, step, b.Text("purpose", purpose).Int("due", due.UnixMicro()).Payload())
+	t.record(journal.TimerSet, step, b.Text("purpose", purpose).Int("due", due.UnixMicro()).Payload())
 }
 
 // deadline sets the timer of a request that has one.
@@ -138,7 +139,7 @@ func (t *turn) deadline(purpose string, r *effect.Request) {
 // fire takes a timer that is due.
 func (t *turn) fire(tm *timer) {
 	var b effect.Object
-	t.record(TimerFired, tm.Step, b.Text("purpose", tm.Purpose).Payload())
+	t.record(journal.TimerFired, tm.Step, b.Text("purpose", tm.Purpose).Payload())
 	st := t.s.Steps[tm.Step]
 	switch {
 	case tm.Purpose == timerDeadline:

@@ -14,6 +14,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // checkTokenRequest gives what the token can do, if it may be made at all.
@@ -67,9 +68,9 @@ func (e *Local) AddToken(ctx context.Context, r runtime.TokenRequest) (*runtime.
 	if err != nil {
 		return nil, err
 	}
-	release := e.hold(prefixToken)
+	release := e.hold(journal.PrefixToken)
 	defer release()
-	if _, err := e.store.Get([]byte(prefixToken + r.Name)); !errors.Is(err, runtime.ErrNoKey) {
+	if _, err := e.store.Get([]byte(journal.PrefixToken + r.Name)); !errors.Is(err, runtime.ErrNoKey) {
 		return nil, errors.Join(err, refuse(runtime.ErrUsage, "there is a token %q already", r.Name).WithHelp("remove it first: starling token rm %s", r.Name))
 	}
 	t := runtime.Token{Name: r.Name, Can: can.Names(), By: runtime.CallerOf(ctx).Name, At: e.now()}
@@ -79,7 +80,7 @@ func (e *Local) AddToken(ctx context.Context, r runtime.TokenRequest) (*runtime.
 		return nil, err
 	}
 	t.Secret = secret
-	return &t, e.commit(ctx, &runtime.Batch{Writes: []runtime.Write{{Key: []byte(prefixToken + r.Name), Value: row}}})
+	return &t, e.commit(ctx, &runtime.Batch{Writes: []runtime.Write{{Key: []byte(journal.PrefixToken + r.Name), Value: row}}})
 }
 
 // RemoveToken revokes a token.
@@ -87,7 +88,7 @@ func (e *Local) RemoveToken(ctx context.Context, name string) (*runtime.Token, e
 	if err := need(ctx, runtime.CanAdmin, "revoke tokens"); err != nil {
 		return nil, err
 	}
-	release := e.hold(prefixToken)
+	release := e.hold(journal.PrefixToken)
 	defer release()
 	row, err := e.token(name)
 	if err != nil {
@@ -96,7 +97,7 @@ func (e *Local) RemoveToken(ctx context.Context, name string) (*runtime.Token, e
 	if row == nil {
 		return nil, refuse(runtime.ErrUnknownToken, "no token %q", name).WithHelp("list them with: starling token ls")
 	}
-	return &row.Token, e.commit(ctx, &runtime.Batch{Writes: []runtime.Write{{Key: []byte(prefixToken + name), Value: nil}}})
+	return &row.Token, e.commit(ctx, &runtime.Batch{Writes: []runtime.Write{{Key: []byte(journal.PrefixToken + name), Value: nil}}})
 }
 
 // ListTokens lists the tokens.
@@ -105,7 +106,7 @@ func (r *reader) ListTokens(ctx context.Context, q runtime.TokenQuery) ([]runtim
 		return nil, err
 	}
 	list := []runtime.Token{}
-	err := scan(r.store, prefixToken, func(_ string, v []byte) error {
+	err := journal.Scan(r.store, journal.PrefixToken, func(_ string, v []byte) error {
 		var row tokenRow
 		if err := json.Unmarshal(v, &row); err != nil {
 			return err
@@ -120,7 +121,7 @@ func (r *reader) ListTokens(ctx context.Context, q runtime.TokenQuery) ([]runtim
 
 // token reads a row, nil where there is none.
 func (r *reader) token(name string) (*tokenRow, error) {
-	v, err := r.store.Get([]byte(prefixToken + name))
+	v, err := r.store.Get([]byte(journal.PrefixToken + name))
 	if errors.Is(err, runtime.ErrNoKey) {
 		return nil, nil
 	}
@@ -148,7 +149,7 @@ func (r *reader) Bearer(secret string) (runtime.Caller, error) {
 		return runtime.Caller{}, errBearer
 	}
 	if run, attempt := strings.CutPrefix(name[:end], attemptMark); attempt {
-		if _, err := r.store.Get(runKey(run)); errors.Is(err, runtime.ErrNoKey) {
+		if _, err := r.store.Get(journal.RunKey(run)); errors.Is(err, runtime.ErrNoKey) {
 			return runtime.Caller{}, nil
 		}
 		return runtime.Caller{}, errBearer

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // The kinds of events and the statuses that make tracks.
@@ -18,7 +19,7 @@ const (
 // Tracks lists the tracks that a run has told of behind a record, in the order in which they began. It reads the journal from there on.
 func Tracks(ctx context.Context, e runtime.Engine, run string, after uint64) ([]runtime.Track, error) {
 	tracks := []runtime.Track{}
-	emits := runtime.WatchRequest{Run: run, After: after, Types: []string{OutputEmit.String()}}
+	emits := runtime.WatchRequest{Run: run, After: after, Types: []string{journal.OutputEmit.String()}}
 	err := e.Watch(ctx, emits, func(ev runtime.Event) error {
 		tracks = tracked(tracks, &ev)
 		return nil

@@ -9,6 +9,7 @@ import (
 
 	"starling/lang/contract"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // A run that loops for months would have a journal without end. Retention trims it: what is older than the records that are to stay is dropped, and a keyframe
@@ -135,7 +136,7 @@ func (e *Local) keyframe(ctx context.Context, run string, at uint64) (*horizon, 
 
 // cutOff lets the journal begin at a horizon, and deletes what is before.
 func (e *Local) cutOff(ctx context.Context, run string, h *horizon) error {
-	b := &runtime.Batch{Writes: []runtime.Write{{Key: []byte(keyGarbage), Value: []byte{}}}}
+	b := &runtime.Batch{Writes: []runtime.Write{{Key: []byte(journal.KeyGarbage), Value: []byte{}}}}
 	for i := range copies {
 		b.Writes = append(b.Writes, runtime.Write{Key: horizonKey(run, i), Value: h.value()})
 	}
@@ -168,7 +169,7 @@ func (d *dropper) drop(ctx context.Context, keys ...[]byte) error {
 
 // dropPrefix drops all keys that begin so.
 func (d *dropper) dropPrefix(prefix string) error {
-	return scanRange(d.r.store, []byte(prefix), afterPrefix([]byte(prefix)), func(key, _ []byte, _ error) error {
+	return journal.ScanRange(d.r.store, []byte(prefix), journal.AfterPrefix([]byte(prefix)), func(key, _ []byte, _ error) error {
 		return d.drop(context.Background(), bytes.Clone(key))
 	})
 }
@@ -185,12 +186,12 @@ func (d *dropper) flush(ctx context.Context) error {
 // dropJournal deletes the journal up to a horizon, the oldest records first, with the rows of the gates that were decided there.
 func (e *Local) dropJournal(ctx context.Context, run string, h *horizon) error {
 	d := dropper{r: &e.reader}
-	err := scanRange(e.store, seqKey(prefixJournal, run, 0), seqKey(prefixJournal, run, h.seq+1), func(k, v []byte, _ error) error {
-		records, err := unseal(v, seqOf(k)) // damaged or not, it goes
+	err := journal.ScanRange(e.store, journal.SeqKey(journal.PrefixJournal, run, 0), journal.SeqKey(journal.PrefixJournal, run, h.seq+1), func(k, v []byte, _ error) error {
+		records, err := journal.Unseal(v, journal.SeqOf(k)) // damaged or not, it goes
 		keys := [][]byte{append([]byte(nil), k...)}
 		for i := 0; i < len(records) && err == nil; i++ {
-			if r := &records[i]; r.Type == GateDecided || r.Type == GateWithdrawn {
-				keys = append(keys, []byte(prefixGate+run+"/"+r.Step), decidedKey(r.Time, run, r.Step))
+			if r := &records[i]; r.Type == journal.GateDecided || r.Type == journal.GateWithdrawn {
+				keys = append(keys, []byte(journal.PrefixGate+run+"/"+r.Step), decidedKey(r.Time, run, r.Step))
 			}
 		}
 		return d.drop(ctx, keys...)
@@ -204,11 +205,11 @@ func (e *Local) dropJournal(ctx context.Context, run string, h *horizon) error {
 // dropKeyframes deletes the keyframes of earlier horizons, and copies that a crash has left.
 func (e *Local) dropKeyframes(ctx context.Context, run string, h *horizon) error {
 	d := dropper{r: &e.reader}
-	err := scanEach(e.store, prefixKeyframe+run, func(rest string, _ []byte, _ error) error {
-		if len(rest) == 11 && seqOf([]byte(rest[:9])) == h.seq {
+	err := journal.ScanEach(e.store, journal.PrefixKeyframe+run, func(rest string, _ []byte, _ error) error {
+		if len(rest) == 11 && journal.SeqOf([]byte(rest[:9])) == h.seq {
 			return nil
 		}
-		return d.drop(ctx, []byte(prefixKeyframe+run+rest))
+		return d.drop(ctx, []byte(journal.PrefixKeyframe+run+rest))
 	})
 	if err != nil {
 		return err
@@ -220,12 +221,12 @@ func (e *Local) dropKeyframes(ctx context.Context, run string, h *horizon) error
 func (e *Local) dropKeys(ctx context.Context, run string, h *horizon) error {
 	d := dropper{r: &e.reader}
 	old := micros(e.now().Add(-keysLast))
-	err := scanWhole(e.store, prefixKey+run+"/", func(key string, v []byte) error {
+	err := journal.ScanWhole(e.store, journal.PrefixKey+run+"/", func(key string, v []byte) error {
 		var k keyed
 		if json.Unmarshal(v, &k) != nil || k.Receipt == nil || k.Receipt.Seq > h.seq || k.At > old {
 			return nil
 		}
-		return d.drop(ctx, []byte(prefixKey+run+"/"+key))
+		return d.drop(ctx, []byte(journal.PrefixKey+run+"/"+key))
 	})
 	if err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // Whoever may not administer the store runs scripts under the owner's project, and that is a file
@@ -46,7 +47,7 @@ func (e *Local) Trust(ctx context.Context, r runtime.TrustRequest) (*runtime.Tru
 	if err := need(ctx, runtime.CanAdmin, "trust a project"); err != nil {
 		return nil, err
 	}
-	defer e.hold(prefixTrust)()
+	defer e.hold(journal.PrefixTrust)()
 	t, now, err := compareTrust(e.store, e.opts.Named, &r.Settings)
 	if err != nil || r.Look || t.Known && !t.Changed() {
 		return t, err
@@ -71,7 +72,7 @@ func (e *Local) trusted(ctx context.Context, s *effect.Settings) error {
 	if e.opts.Named == nil {
 		return nil
 	}
-	defer e.hold(prefixTrust)()
+	defer e.hold(journal.PrefixTrust)()
 	t, now, err := compareTrust(e.store, e.opts.Named, s)
 	switch {
 	case err != nil:
@@ -93,7 +94,7 @@ func compareTrust(store runtime.Store, named func(*effect.Settings) map[string]s
 	if named != nil {
 		now.Files = named(s)
 	}
-	text, err := store.Get([]byte(prefixTrust + t.Folder))
+	text, err := store.Get([]byte(journal.PrefixTrust + t.Folder))
 	if errors.Is(err, runtime.ErrNoKey) {
 		return t, now, nil
 	}
@@ -126,7 +127,7 @@ func (e *Local) keepTrust(ctx context.Context, folder string, now *trustRow) err
 	if err != nil {
 		return err
 	}
-	return e.commit(ctx, &runtime.Batch{Writes: []runtime.Write{{Key: []byte(prefixTrust + folder), Value: row}}})
+	return e.commit(ctx, &runtime.Batch{Writes: []runtime.Write{{Key: []byte(journal.PrefixTrust + folder), Value: row}}})
 }
 
 // How much of a difference is shown.

@@ -9,6 +9,7 @@ import (
 	"starling/lang/effect"
 	"starling/lang/vm"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // This file decides. A turn takes what came in (a reply, a timer, a signal), decides what follows, runs
@@ -47,7 +48,7 @@ type turn struct {
 // commit is all that a turn leaves: what is to be durable, and what is to be done when it is.
 type commit struct {
 	at      time.Time
-	records []Record
+	records []journal.Record
 	rows    []runtime.Write          // beside the records, in the same transaction
 	later   []runtime.Write          // of an index, behind it: there are too many of them
 	blobs   map[string][]byte        // contents by their hash, to be stored unless they are
@@ -107,14 +108,14 @@ func native(kind string) bool { return waits(kind) || kind == kindRun || sharing
 func waits(kind string) bool { return kind == kindGate || kind == kindSleep || kind == kindMailbox }
 
 // record appends a record to the turn and folds it into the state.
-func (t *turn) record(typ RecordType, step string, data effect.Payload) uint64 {
+func (t *turn) record(typ journal.RecordType, step string, data effect.Payload) uint64 {
 	if t.records == nil {
-		t.records = make([]Record, 0, 4) // as many as an outcome and the next request make
+		t.records = make([]journal.Record, 0, 4) // as many as an outcome and the next request make
 	}
-	t.records = append(t.records, Record{Seq: t.s.Seq + 1, Time: t.now, Type: typ, Step: step, Data: data})
+	t.records = append(t.records, journal.Record{Seq: t.s.Seq + 1, Time: t.now, Type: typ, Step: step, Data: data})
 	t.size += len(data)
 	t.touch(step)
-	if typ == GateDecided || typ == GateWithdrawn {
+	if typ == journal.GateDecided || typ == journal.GateWithdrawn {
 		if g := t.s.Gates[step]; g != nil {
 			t.shut = append(t.shut, shutGate{step, g})
 		}
@@ -234,9 +235,9 @@ func (t *turn) stopped(stop vm.Stop) {
 func (t *turn) emit(e *vm.Emission) {
 	switch e.Kind {
 	case vm.Answered:
-		t.record(StepAnswered, e.Step, answerPayload(e.Request, e.Outcome))
+		t.record(journal.StepAnswered, e.Step, answerPayload(e.Request, e.Outcome))
 	case vm.Said:
-		t.record(outputTypes[e.Request.Kind], within(e.Request.Branch), e.Request.Args)
+		t.record(outputTypes[e.Request.Kind], journal.Within(e.Request.Branch), e.Request.Args)
 	case vm.Requested:
 		t.request(e.Request)
 	case vm.Withdrawn:
@@ -246,7 +247,7 @@ func (t *turn) emit(e *vm.Emission) {
 	}
 }
 
-var outputTypes = map[string]RecordType{"print": OutputPrint, "log": OutputLog, "emit": OutputEmit}
+var outputTypes = map[string]journal.RecordType{"print": journal.OutputPrint, "log": journal.OutputLog, "emit": journal.OutputEmit}
 
 func answerPayload(r *effect.Request, o effect.Outcome) effect.Payload {
 	var b effect.Object
@@ -275,7 +276,7 @@ func (t *turn) request(r *effect.Request) {
 	}
 	st := &t.asking
 	*st = step{asked: askedOf(r), Refused: refused.Payload(), Heard: t.s.memory.heard(r), Foreign: foreign}
-	t.record(StepRequested, r.Step, putAll(&effect.Object{}, st, requestFields).Payload())
+	t.record(journal.StepRequested, r.Step, putAll(&effect.Object{}, st, requestFields).Payload())
 	if refused != nil || t.s.Steps[r.Step].Reused != nil {
 		return
 	}
@@ -300,7 +301,7 @@ func (t *turn) request(r *effect.Request) {
 func (t *turn) withdraw(name string) {
 	if st := t.s.Steps[name]; st != nil {
 		t.drop(st)
-		t.record(StepWithdrawn, name, nil)
+		t.record(journal.StepWithdrawn, name, nil)
 	}
 }
 
@@ -333,7 +334,7 @@ func (t *turn) settleRecord(name string, o effect.Outcome, took string) {
 		t.withdrawGate(t.s.Gates[permissionGate(name)], "")
 	}
 	var b effect.Object
-	t.record(StepSettled, name, b.Raw("value", o.Value).Raw("error", o.Err.Payload()).Flag("took", took != "").Text("mail", took).Payload())
+	t.record(journal.StepSettled, name, b.Raw("value", o.Value).Raw("error", o.Err.Payload()).Flag("took", took != "").Text("mail", took).Payload())
 	t.m.Settle(name, o)
 }
 
@@ -346,14 +347,14 @@ func (t *turn) complete(v starlark.Value) {
 	}
 	t.close()
 	var b effect.Object
-	t.record(RunCompleted, "", b.Raw("output", out).Payload())
+	t.record(journal.RunCompleted, "", b.Raw("output", out).Payload())
 }
 
 // fail ends the run with an error that nothing caught.
 func (t *turn) fail(err *effect.Error) {
 	t.close()
 	var b effect.Object
-	t.record(RunFailed, "", b.Raw("error", err.Payload()).Payload())
+	t.record(journal.RunFailed, "", b.Raw("error", err.Payload()).Payload())
 }
 
 // close stops everything the run has going, before its last record.
@@ -370,7 +371,7 @@ func (t *turn) close() {
 // wake records that a resting run is in motion again.
 func (t *turn) wake() {
 	if t.s.Status == runtime.Suspended {
-		t.record(RunResumed, "", nil)
+		t.record(journal.RunResumed, "", nil)
 	}
 }
 
@@ -381,7 +382,7 @@ func (t *turn) recordIdle() {
 	case t.moving():
 		t.wake()
 	case t.s.Status != runtime.Suspended:
-		t.record(RunSuspended, "", t.s.resting().Int("next_due", micros(t.s.due(t.m == nil))).Payload())
+		t.record(journal.RunSuspended, "", t.s.resting().Int("next_due", micros(t.s.due(t.m == nil))).Payload())
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // Watch calls fn for the events of a run in order. It reads some of them, and hands them out when it has: whoever is slow to take them holds up nobody.
@@ -23,11 +24,11 @@ func (r *reader) Watch(ctx context.Context, w runtime.WatchRequest, fn func(runt
 		lent, err := r.lend(ctx, run, after)
 		for i := range lent.records {
 			rec := &lent.records[i]
-			after, over = rec.Seq, over || rec.ends()
+			after, over = rec.Seq, over || endsRun(rec)
 			if len(w.Types) > 0 && !slices.Contains(w.Types, rec.Type.String()) {
 				continue
 			}
-			if err := fn(rec.event(run)); err != nil {
+			if err := fn(rec.Event(run)); err != nil {
 				lent.release()
 				return unlessStopped(err)
 			}
@@ -66,9 +67,9 @@ func unlessStopped(err error) error {
 	return err
 }
 
-// ends tells whether a record is the end of its run.
-func (r *Record) ends() bool {
-	return r.Type == RunCompleted || r.Type == RunFailed || r.Type == RunCancelled
+// endsRun tells whether a record is the end of its run.
+func endsRun(r *journal.Record) bool {
+	return r.Type == journal.RunCompleted || r.Type == journal.RunFailed || r.Type == journal.RunCancelled
 }
 
 // A watcher is lent some records at a time, whatever the commits are that they are in: one that does
@@ -82,7 +83,7 @@ const (
 
 // lent are records that are handed out.
 type lent struct {
-	records []Record
+	records []journal.Record
 	large   int    // size of the record that comes next, if it needs room
 	release func() // gives the room back
 }
@@ -108,7 +109,7 @@ func (r *reader) some(run string, after uint64, large bool) (*lent, error) {
 	out, size := &lent{release: func() {}}, 0
 	err := r.raw(run, after, func(b []byte, seq uint64) error {
 		for len(b) > 0 {
-			n := recordSize(b)
+			n := journal.Size(b)
 			switch {
 			case n > largeRecord && len(out.records) > 0, size > 0 && size+n > lentBytes:
 				return runtime.ErrStopScan
@@ -116,7 +117,7 @@ func (r *reader) some(run string, after uint64, large bool) (*lent, error) {
 				out.large = n
 				return runtime.ErrStopScan
 			}
-			rec, rest, err := readRecord(b, seq)
+			rec, rest, err := journal.Read(b, seq)
 			if err != nil {
 				return err
 			}
@@ -128,8 +129,8 @@ func (r *reader) some(run string, after uint64, large bool) (*lent, error) {
 }
 
 // journal calls fn for the records of a run behind a sequence number.
-func (r *reader) journal(run string, after uint64, fn func(*Record) error) error {
-	return r.commits(run, after, func(_ []byte, records []Record) error {
+func (r *reader) journal(run string, after uint64, fn func(*journal.Record) error) error {
+	return r.commits(run, after, func(_ []byte, records []journal.Record) error {
 		for i := range records {
 			if err := fn(&records[i]); err != nil {
 				return err
@@ -140,7 +141,7 @@ func (r *reader) journal(run string, after uint64, fn func(*Record) error) error
 }
 
 // kept calls fn for the records of a run that were not trimmed.
-func (r *reader) kept(run string, fn func(*Record) error) error {
+func (r *reader) kept(run string, fn func(*journal.Record) error) error {
 	begins := uint64(0)
 	h, err := readHorizon(r.store, run)
 	if err != nil {
@@ -154,9 +155,9 @@ func (r *reader) kept(run string, fn func(*Record) error) error {
 
 // commits calls fn for the commits of a run behind a sequence number, with their records; of one that begins before it, with those behind it. A record that was
 // trimmed is refused, and so is one that is missing.
-func (r *reader) commits(run string, after uint64, fn func(v []byte, records []Record) error) error {
+func (r *reader) commits(run string, after uint64, fn func(v []byte, records []journal.Record) error) error {
 	return r.raw(run, after, func(b []byte, seq uint64) error {
-		records, err := readRecords(b, seq)
+		records, err := journal.ReadAll(b, seq)
 		if err != nil {
 			return err
 		}
@@ -171,9 +172,9 @@ func (r *reader) raw(run string, after uint64, fn func(b []byte, seq uint64) err
 		return err
 	}
 	next := after + 1
-	err = r.store.Scan(seqKey(prefixJournal, run, from), afterPrefix([]byte(prefixJournal+run)), func(k, v []byte) error {
-		seq := seqOf(k)
-		b, err := open(v)
+	err = r.store.Scan(journal.SeqKey(journal.PrefixJournal, run, from), journal.AfterPrefix([]byte(journal.PrefixJournal+run)), func(k, v []byte) error {
+		seq := journal.SeqOf(k)
+		b, err := journal.Open(v)
 		if err != nil {
 			return fmt.Errorf("journal from record %d on: %w", seq, err)
 		}
@@ -181,18 +182,18 @@ func (r *reader) raw(run string, after uint64, fn func(b []byte, seq uint64) err
 			return r.missing(run, next)
 		}
 		for ; seq < next && len(b) > 0; seq++ { // those before are known
-			n := recordSize(b)
+			n := journal.Size(b)
 			if n == 0 {
-				_, _, err := readRecord(b, seq)
+				_, _, err := journal.Read(b, seq)
 				return err
 			}
 			b = b[n:]
 		}
 		first := next
 		for rest := b; len(rest) > 0; next++ {
-			n := recordSize(rest)
+			n := journal.Size(rest)
 			if n == 0 {
-				_, _, err := readRecord(rest, next)
+				_, _, err := journal.Read(rest, next)
 				return err
 			}
 			rest = rest[n:]
@@ -206,8 +207,8 @@ func (r *reader) raw(run string, after uint64, fn func(b []byte, seq uint64) err
 func (r *reader) commitOf(run string, seq uint64) (uint64, error) {
 	for back := uint64(0); back < seq; back = 4*back + 16 {
 		found := uint64(0)
-		err := r.store.Scan(seqKey(prefixJournal, run, seq-back), seqKey(prefixJournal, run, seq+1), func(k, _ []byte) error {
-			found = seqOf(k)
+		err := r.store.Scan(journal.SeqKey(journal.PrefixJournal, run, seq-back), journal.SeqKey(journal.PrefixJournal, run, seq+1), func(k, _ []byte) error {
+			found = journal.SeqOf(k)
 			return nil
 		})
 		if found > 0 || err != nil {

@@ -12,6 +12,7 @@ import (
 	"starling/lang/contract"
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // Some agents are not called: they come for their work. The attempt of such a step is offered, and begins when somebody claims it. A claim is the attempt with a lease: a durable
@@ -27,7 +28,7 @@ func (st *step) pulled() bool {
 
 // offer lets the step wait for somebody to claim it.
 func (t *turn) offer(st *step) {
-	t.record(WorkOffered, st.Step, (&effect.Object{}).Text("for", st.Backends[st.Serving]).Payload())
+	t.record(journal.WorkOffered, st.Step, (&effect.Object{}).Text("for", st.Backends[st.Serving]).Payload())
 }
 
 func (s *state) offered(st *step) {
@@ -105,7 +106,7 @@ func (t *turn) claim(who []string, s runtime.Signal) (*runtime.Receipt, *runtime
 	c := t.claimOf(st, n)
 	c.Request = question
 	if s.Any && s.Key != "" {
-		t.rows = append(t.rows, runtime.Write{Key: []byte(prefixKey + anyClaim + s.Key), Value: []byte(t.s.ID)})
+		t.rows = append(t.rows, runtime.Write{Key: []byte(journal.PrefixKey + anyClaim + s.Key), Value: []byte(t.s.ID)})
 	}
 	return &runtime.Receipt{Seq: seq, Claim: c}, nil
 }
@@ -113,13 +114,13 @@ func (t *turn) claim(who []string, s runtime.Signal) (*runtime.Receipt, *runtime
 // startClaim records an attempt that somebody performs elsewhere.
 func (t *turn) startClaim(st *step, claim int, worker string, lease time.Duration) {
 	var b effect.Object
-	t.record(AttemptStarted, st.Step, b.Int("attempt", int64(st.Attempt+1)).Int("claim", int64(claim)).Text("worker", worker).Int("lease", int64(lease)).Payload())
+	t.record(journal.AttemptStarted, st.Step, b.Int("attempt", int64(st.Attempt+1)).Int("claim", int64(claim)).Text("worker", worker).Int("lease", int64(lease)).Payload())
 }
 
 // working records a signal about pulled work.
 func (t *turn) working(st *step, s runtime.Signal, who []string) uint64 {
 	var b effect.Object
-	return t.record(SignalAccepted, st.Step, b.Text("kind", string(s.Kind)).Texts("who", who).Text("key", s.Key).Payload())
+	return t.record(journal.SignalAccepted, st.Step, b.Text("kind", string(s.Kind)).Texts("who", who).Text("key", s.Key).Payload())
 }
 
 func (t *turn) leaseEnd(st *step) time.Time { return t.s.timers.of(timerLease, st.Step) }
@@ -385,4 +386,4 @@ func (s *state) workRow(name string) effect.Payload {
 		Int("until", micros(s.timers.of(timerLease, name))).Payload()
 }
 
-func workKey(run, step string) []byte { return []byte(prefixWork + run + "/" + step) }
+func workKey(run, step string) []byte { return []byte(journal.PrefixWork + run + "/" + step) }

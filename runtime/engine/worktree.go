@@ -9,6 +9,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // A branch of parallel(isolation = "worktree") works in a tree of its own: a folder that is there from when the branch begins until it ends, by requests of the machine that are recorded like
@@ -95,10 +96,10 @@ func (st *step) treeWork(field string) string {
 }
 
 // rooted refuses a cut where a branch is at work in a tree of its own: a tree is of its run, and the files that were made there by then are nowhere else.
-func rooted(journal []Record, c *cut) error {
+func rooted(records []journal.Record, c *cut) error {
 	var g worktreeSet
-	for i := range journal {
-		if r := &journal[i]; r.Seq < c.at {
+	for i := range records {
+		if r := &records[i]; r.Seq < c.at {
 			g.add(r)
 		}
 	}
@@ -123,14 +124,14 @@ type worktreeSet struct {
 // growth is an open tree.
 type growth struct{ branch, fork string }
 
-func (g *worktreeSet) add(r *Record) {
-	switch v := r.view(); {
-	case r.Type == StepRequested && v.Text("kind") == effect.KindWorkspace:
+func (g *worktreeSet) add(r *journal.Record) {
+	switch v := r.View(); {
+	case r.Type == journal.StepRequested && v.Text("kind") == effect.KindWorkspace:
 		put(&g.asked, r.Step, v.Sub("args"))
 		if v.Sub("args").Text("do") == effect.TreeFork {
 			g.forks = append(g.forks, r.Step)
 		}
-	case r.Type == StepSettled && g.asked != nil:
+	case r.Type == journal.StepSettled && g.asked != nil:
 		if args, ok := g.asked[r.Step]; ok && !v.Has("error") {
 			g.done(args.Text("do"), args)
 		}

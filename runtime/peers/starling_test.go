@@ -15,6 +15,7 @@ import (
 	"starling/runtime"
 	"starling/runtime/badger"
 	"starling/runtime/engine"
+	"starling/runtime/journal"
 	"starling/stdlib"
 )
 
@@ -78,7 +79,7 @@ func (s *starling) complete(kind string, n int) error {
 	}
 	status := runtime.Status("")
 	err = s.engine.Watch(s.ctx, runtime.WatchRequest{Run: run.ID, Follow: true, After: run.Details.Seq}, func(ev runtime.Event) error {
-		if ev.Type == engine.RunCompleted.String() {
+		if ev.Type == journal.RunCompleted.String() {
 			status = runtime.Completed
 			return runtime.ErrStopWatch
 		}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"starling/runtime"
-	"starling/runtime/engine"
+	"starling/runtime/journal"
 )
 
 // DecisionsAgree wants the record of decisions to be what the journals of all runs say: all of them,
@@ -109,7 +109,7 @@ func madeIn(ctx context.Context, e runtime.Engine, run string) (made []string, e
 	if err != nil {
 		return nil, err
 	}
-	after := runtime.WatchRequest{Run: run, After: r.Details.Horizon, Types: []string{engine.GateDecided.String()}}
+	after := runtime.WatchRequest{Run: run, After: r.Details.Horizon, Types: []string{journal.GateDecided.String()}}
 	err = e.Watch(ctx, after, func(ev runtime.Event) error {
 		var data struct {
 			Decision struct{ Choice, By, Via string }

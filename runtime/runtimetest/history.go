@@ -17,12 +17,12 @@ import (
 // What was seen may come in any order and from any goroutine, by way of [Observe] or of the methods. Journals are given when all is over.
 type History struct {
 	mu       sync.Mutex // guards what follows
-	journals map[string]*journal
+	journals map[string]*runJournal
 	starts   []start
 	answers  []answer
 	watches  []*watch
 	performs []perform
-	children map[string][]*journal // by RUN@STEP; made anew by each check
+	children map[string][]*runJournal // by RUN@STEP; made anew by each check
 }
 
 // start is a start that was answered: which run the key stands for.
@@ -100,7 +100,7 @@ func (h *History) Journal(run string, events []runtime.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.journals == nil {
-		h.journals = map[string]*journal{}
+		h.journals = map[string]*runJournal{}
 	}
 	h.journals[run] = newJournal(run, events)
 }

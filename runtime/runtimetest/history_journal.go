@@ -8,8 +8,8 @@ import (
 	"starling/runtime"
 )
 
-// journal is a journal to be checked.
-type journal struct {
+// runJournal is a journal to be checked.
+type runJournal struct {
 	run     string
 	entries []*record
 }
@@ -20,8 +20,8 @@ type record struct {
 	fields map[string]json.RawMessage
 }
 
-func newJournal(run string, events []runtime.Event) *journal {
-	j := &journal{run: run}
+func newJournal(run string, events []runtime.Event) *runJournal {
+	j := &runJournal{run: run}
 	for _, ev := range events {
 		e := &record{Event: ev}
 		_ = json.Unmarshal(ev.Data, &e.fields) // data that is no object has no fields
@@ -67,7 +67,7 @@ func same(a, b *runtime.Event) bool {
 }
 
 // at is the entry with a sequence number, nil when there is none.
-func (j *journal) at(seq uint64) *record {
+func (j *runJournal) at(seq uint64) *record {
 	if j == nil || seq == 0 || seq > uint64(len(j.entries)) {
 		return nil
 	}
@@ -75,7 +75,7 @@ func (j *journal) at(seq uint64) *record {
 }
 
 // end is how a run ended, nil while it has not.
-func (j *journal) end() *record {
+func (j *runJournal) end() *record {
 	for _, e := range j.entries {
 		if e.ends() {
 			return e
@@ -85,7 +85,7 @@ func (j *journal) end() *record {
 }
 
 // parent is the run and the step that started a child run.
-func (j *journal) parent() (run, step string) {
+func (j *runJournal) parent() (run, step string) {
 	if len(j.entries) > 0 {
 		run, step, _ = strings.Cut(j.entries[0].text("parent"), "@")
 	}
@@ -93,8 +93,8 @@ func (j *journal) parent() (run, step string) {
 }
 
 // byParent finds the runs that the steps of others started, by RUN@STEP.
-func (h *History) byParent() map[string][]*journal {
-	out := map[string][]*journal{}
+func (h *History) byParent() map[string][]*runJournal {
+	out := map[string][]*runJournal{}
 	for _, j := range h.journals {
 		if run, step := j.parent(); run != "" {
 			out[run+"@"+step] = append(out[run+"@"+step], j)

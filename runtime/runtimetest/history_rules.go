@@ -10,7 +10,7 @@ import (
 // journalRule is a rule about one journal. bad takes the entry that breaks it.
 type journalRule struct {
 	name  string
-	check func(j *journal, bad complaint)
+	check func(j *runJournal, bad complaint)
 }
 
 type complaint func(e *record, format string, args ...any)
@@ -34,7 +34,7 @@ func journalRules() []journalRule {
 }
 
 // dense: each record has the number after its predecessor's, and belongs to this run.
-func dense(j *journal, bad complaint) {
+func dense(j *runJournal, bad complaint) {
 	for i, e := range j.entries {
 		if e.Seq != uint64(i+1) || e.Run != j.run {
 			bad(e, "it stands at place %d of run %s", i+1, j.run)
@@ -43,7 +43,7 @@ func dense(j *journal, bad complaint) {
 }
 
 // oneStart: a journal begins with the start of its run, and has no other.
-func oneStart(j *journal, bad complaint) {
+func oneStart(j *runJournal, bad complaint) {
 	for i, e := range j.entries {
 		if e.is("run.started") != (i == 0) {
 			bad(e, "it stands at place %d", i+1)
@@ -52,7 +52,7 @@ func oneStart(j *journal, bad complaint) {
 }
 
 // oneEnd: a run ends once, hence has one output; what comes too late is refused, and nothing else happens.
-func oneEnd(j *journal, bad complaint) {
+func oneEnd(j *runJournal, bad complaint) {
 	ended := false
 	for _, e := range j.entries {
 		if ended && !e.is("signal.refused", "attempt.refused") {
@@ -63,7 +63,7 @@ func oneEnd(j *journal, bad complaint) {
 }
 
 // rest: a run that rests has no attempt in flight but such as were claimed, unless it is quarantined, and does nothing until it is resumed.
-func rest(j *journal, bad complaint) {
+func rest(j *runJournal, bad complaint) {
 	resting, aside := false, false
 	flying := map[string]bool{}
 	for _, e := range j.entries {
@@ -90,7 +90,7 @@ func rest(j *journal, bad complaint) {
 }
 
 // steps: a step is asked for once and has at most one outcome, and none without having been asked for.
-func steps(j *journal, bad complaint) {
+func steps(j *runJournal, bad complaint) {
 	const open, over = 1, 2
 	at := map[string]int{}
 	for _, e := range j.entries {
@@ -115,7 +115,7 @@ func steps(j *journal, bad complaint) {
 }
 
 // attempts: an attempt is recorded before it starts and ends once, one at a time, their numbers dense; a step has its outcome when no attempt is in flight.
-func attempts(j *journal, bad complaint) {
+func attempts(j *runJournal, bad complaint) {
 	newest, flying := map[string]int64{}, map[string]bool{}
 	for _, e := range j.entries {
 		n := e.number("attempt")
@@ -137,7 +137,7 @@ func attempts(j *journal, bad complaint) {
 }
 
 // timers: a timer fires once, when it was set and is due, and not after its step has its outcome.
-func timers(j *journal, bad complaint) {
+func timers(j *runJournal, bad complaint) {
 	due := map[string]map[string]int64{} // by step and purpose
 	for _, e := range j.entries {
 		of, purpose := due[e.Step], e.text("purpose")
@@ -160,7 +160,7 @@ func timers(j *journal, bad complaint) {
 }
 
 // gates: a gate that opened is decided or withdrawn, once, at the latest with the end of its run; a decision is the outcome of the step that waits.
-func gates(j *journal, bad complaint) {
+func gates(j *runJournal, bad complaint) {
 	open, ever := map[string]*record{}, map[string]bool{}
 	for i, e := range j.entries {
 		switch {
@@ -191,7 +191,7 @@ func gates(j *journal, bad complaint) {
 }
 
 // votes: an accepted answer is taken once: it is counted, and decides its gate at once when as many as the gate wants have chosen the same. No signal decides otherwise.
-func votes(j *journal, bad complaint) {
+func votes(j *runJournal, bad complaint) {
 	open := map[string]*ballot{}
 	var decides *record // an answer that was the last one wanted
 	for _, e := range j.entries {
@@ -245,7 +245,7 @@ func (b *ballot) take(e *record, bad complaint) (decided bool) {
 }
 
 // messages: an accepted message is taken at most once, by a step that waits for its name, the oldest first.
-func messages(j *journal, bad complaint) {
+func messages(j *runJournal, bad complaint) {
 	kept, waits := map[string][]json.RawMessage{}, map[string]string{}
 	for _, e := range j.entries {
 		switch {
@@ -266,7 +266,7 @@ func messages(j *journal, bad complaint) {
 }
 
 // keysOnce: what was accepted under one key was accepted once.
-func keysOnce(j *journal, bad complaint) {
+func keysOnce(j *runJournal, bad complaint) {
 	seen := map[string]uint64{}
 	for _, e := range j.entries {
 		key := e.text("key")
@@ -281,7 +281,7 @@ func keysOnce(j *journal, bad complaint) {
 }
 
 // chunks: a chunk of a session ends before the next is taken.
-func chunks(j *journal, bad complaint) {
+func chunks(j *runJournal, bad complaint) {
 	busy := false
 	for _, e := range j.entries {
 		if e.is("chunk.appended", "chunk.ended") {

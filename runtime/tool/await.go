@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"starling/runtime"
-	"starling/runtime/engine"
+	"starling/runtime/journal"
 )
 
 type awaitArgs struct {
@@ -96,7 +96,7 @@ func (d *Desk) decision(ctx context.Context, r *runtime.Run, gate string) (json.
 		if ev.Seq > r.Details.Seq {
 			return runtime.ErrStopWatch
 		}
-		if ev.Type == engine.GateDecided.String() && ev.Step == gate {
+		if ev.Type == journal.GateDecided.String() && ev.Step == gate {
 			var data struct{ Decision json.RawMessage }
 			_ = json.Unmarshal(ev.Data, &data) // an engine's own
 			found = orNull(data.Decision)

@@ -20,6 +20,7 @@ import (
 	"starling/lang/vm"
 	"starling/runtime"
 	"starling/runtime/engine"
+	"starling/runtime/journal"
 	"starling/runtime/memory"
 )
 
@@ -278,12 +279,12 @@ func (s *stage) take(ev *runtime.Event) {
 	var data struct{ Kind, Where, Text string }
 	_ = json.Unmarshal(ev.Data, &data) // an engine's own
 	switch ev.Type {
-	case engine.OutputPrint.String():
+	case journal.OutputPrint.String():
 		s.result.Printed = append(s.result.Printed, data.Text)
-	case engine.GateOpened.String():
+	case journal.GateOpened.String():
 		s.asked = append(s.asked, ev.Step)
 		s.world.cuts(ev.Step)
-	case engine.StepRequested.String():
+	case journal.StepRequested.String():
 		if ev.Run == s.run {
 			s.where[ev.Step] = data.Where
 		}

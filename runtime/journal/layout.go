@@ -1,4 +1,4 @@
-package engine
+package journal
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 )
 
 // The keys of a store. Text is as written, numbers are big-endian so that byte order is their order; RUN is a run's 12-letter id.
+// Who writes a row stands behind it, as a file of runtime/engine.
 //
 //	r/RUN                        summary of a run: all that a list shows (summary.go)
 //	j/RUN seq8                   journal: the records of one commit, the first of which has this number (record.go)
@@ -28,7 +29,7 @@ import (
 //	e/r micros8 RUN              a run that has not ended, the newest first: its start is counted down (index.go)
 //	e/g micros8 RUN/GATE         an open gate, the oldest first: whom it asks
 //	e/d micros8 RUN/GATE         a decision, the newest first: its time is counted down; its record, cut short (decisions.go)
-//	z/RUN@STEP                   an orphan: the child run of a step that does not wait for it any more, and has not been seen to end (orphan.go)
+//	z/RUN@STEP                   an orphan: the child run of a step that does not wait for it any more, and is not yet known to have ended (orphan.go)
 //	q/RUN                        recoveries since the run last committed
 //	x/BACKEND                    circuit breaker of a backend that has failed (breaker.go)
 //	B/DAY/BUDGET/RUN             what a run has spent on a day under a daily budget (ledger.go)
@@ -50,61 +51,66 @@ import (
 //
 // A run's earliest timer is in its row. There is no row for each: an engine that is to fire them has the rows of the runs that it carries.
 const (
-	prefixRun        = "r/"
-	prefixJournal    = "j/"
-	prefixCheckpoint = "s/"
-	prefixHorizon    = "h/"
-	prefixKeyframe   = "f/"
-	prefixGate       = "g/"
-	prefixInbox      = "i/"
-	prefixKey        = "k/"
-	prefixStartKey   = "n/"
-	prefixChild      = "c/"
-	prefixOrder      = "o/"
-	prefixLive       = "e/r"
-	prefixOpen       = "e/g"
-	prefixDecided    = "e/d"
-	prefixOrphan     = "z/"
-	prefixRecovery   = "q/"
-	prefixBreaker    = "x/"
-	prefixSpent      = "B/"
-	prefixWork       = "w/"
-	prefixNotice     = "y/"
-	prefixQueue      = "l/"
-	prefixParked     = "p/"
-	prefixUnique     = "u/"
-	prefixProject    = "v/"
-	prefixBlob       = "b/"
-	prefixDefinition = "d/"
-	prefixStaged     = "a/"
-	prefixToken      = "t/"
-	prefixTrust      = "e/"
-	keyMAC           = "m/mac"
-	keyIndex         = "m/index"
-	keyGarbage       = "m/garbage"
+	PrefixRun        = "r/"
+	PrefixJournal    = "j/"
+	PrefixCheckpoint = "s/"
+	PrefixHorizon    = "h/"
+	PrefixKeyframe   = "f/"
+	PrefixGate       = "g/"
+	PrefixInbox      = "i/"
+	PrefixKey        = "k/"
+	PrefixStartKey   = "n/"
+	PrefixChild      = "c/"
+	PrefixOrder      = "o/"
+	PrefixLive       = "e/r"
+	PrefixOpen       = "e/g"
+	PrefixDecided    = "e/d"
+	PrefixOrphan     = "z/"
+	PrefixRecovery   = "q/"
+	PrefixBreaker    = "x/"
+	PrefixSpent      = "B/"
+	PrefixWork       = "w/"
+	PrefixNotice     = "y/"
+	PrefixQueue      = "l/"
+	PrefixParked     = "p/"
+	PrefixUnique     = "u/"
+	PrefixProject    = "v/"
+	PrefixBlob       = "b/"
+	PrefixDefinition = "d/"
+	PrefixStaged     = "a/"
+	PrefixToken      = "t/"
+	PrefixTrust      = "e/"
+	KeyMAC           = "m/mac"
+	KeyIndex         = "m/index"
+	KeyGarbage       = "m/garbage"
 )
 
-func runKey(run string) []byte { return []byte(prefixRun + run) }
+// RunKey is the key of a run's summary.
+func RunKey(run string) []byte { return []byte(PrefixRun + run) }
 
-func seqKey(prefix, run string, seq uint64) []byte {
+// SeqKey is a key that ends with a number.
+func SeqKey(prefix, run string, seq uint64) []byte {
 	k := make([]byte, 0, len(prefix)+len(run)+8)
 	k = append(k, prefix...)
 	k = append(k, run...)
 	return binary.BigEndian.AppendUint64(k, seq)
 }
 
-func seqOf(key []byte) uint64 { return binary.BigEndian.Uint64(key[len(key)-8:]) }
+// SeqOf is the number with which a key ends.
+func SeqOf(key []byte) uint64 { return binary.BigEndian.Uint64(key[len(key)-8:]) }
 
-func orderKey(started time.Time, run string) []byte {
-	return append(binary.BigEndian.AppendUint64([]byte(prefixOrder), ^uint64(started.UnixMicro())), run...)
+// OrderKey is the key of a run in the order of starts.
+func OrderKey(started time.Time, run string) []byte {
+	return append(binary.BigEndian.AppendUint64([]byte(PrefixOrder), ^uint64(started.UnixMicro())), run...)
 }
 
-func appendMicros(b []byte, t time.Time) []byte {
+// AppendMicros appends a time as microseconds since 1970, big-endian.
+func AppendMicros(b []byte, t time.Time) []byte {
 	return binary.BigEndian.AppendUint64(b, uint64(t.UnixMicro()))
 }
 
-// afterPrefix is the first key behind all keys with the prefix.
-func afterPrefix(prefix []byte) []byte {
+// AfterPrefix is the first key behind all keys with the prefix.
+func AfterPrefix(prefix []byte) []byte {
 	end := append([]byte(nil), prefix...)
 	for i := len(end) - 1; i >= 0; i-- {
 		if end[i] < 0xff {
@@ -115,28 +121,28 @@ func afterPrefix(prefix []byte) []byte {
 	return nil
 }
 
-// hashOf is the content address of bytes.
-func hashOf(b []byte) string {
+// HashOf is the content address of bytes.
+func HashOf(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
 }
 
-// bytesOf is a hash as the first record of a run has it: half as long as its text.
-func bytesOf(hash string) []byte {
+// BytesOf is a hash as the first record of a run has it: half as long as its text.
+func BytesOf(hash string) []byte {
 	b, _ := hex.DecodeString(hash) // hashOf made it
 	return b
 }
 
-// hashIn reads a hash from the first record of a run, which had them as text at first.
-func hashIn(v effect.View, field string) string {
+// HashIn reads a hash from the first record of a run, which had them as text at first.
+func HashIn(v effect.View, field string) string {
 	if text := v.Text(field); text != "" {
 		return text
 	}
 	return hex.EncodeToString(v.Blob(field))
 }
 
-// scanRange is a scan that goes on behind values that cannot be read: for those fn has what is wrong in place of the value.
-func scanRange(s runtime.Store, from, to []byte, fn func(key, value []byte, damage error) error) error {
+// ScanRange is a scan that goes on behind values that cannot be read: for those fn has what is wrong in place of the value.
+func ScanRange(s runtime.Store, from, to []byte, fn func(key, value []byte, damage error) error) error {
 	for {
 		var own error
 		err := s.Scan(from, to, func(k, v []byte) error {
@@ -156,14 +162,14 @@ func scanRange(s runtime.Store, from, to []byte, fn func(key, value []byte, dama
 	}
 }
 
-// scanEach is scanRange for each key with the prefix, handing fn the rest of the key.
-func scanEach(s runtime.Store, prefix string, fn func(rest string, value []byte, damage error) error) error {
-	return scanRange(s, []byte(prefix), afterPrefix([]byte(prefix)), func(k, v []byte, damage error) error { return fn(string(k[len(prefix):]), v, damage) })
+// ScanEach is scanRange for each key with the prefix, handing fn the rest of the key.
+func ScanEach(s runtime.Store, prefix string, fn func(rest string, value []byte, damage error) error) error {
+	return ScanRange(s, []byte(prefix), AfterPrefix([]byte(prefix)), func(k, v []byte, damage error) error { return fn(string(k[len(prefix):]), v, damage) })
 }
 
-// scanWhole passes over the values that cannot be read: who needs them all finds that one is missing.
-func scanWhole(s runtime.Store, prefix string, fn func(rest string, value []byte) error) error {
-	return scanEach(s, prefix, func(rest string, v []byte, damage error) error {
+// ScanWhole passes over the values that cannot be read: who needs them all finds that one is missing.
+func ScanWhole(s runtime.Store, prefix string, fn func(rest string, value []byte) error) error {
+	return ScanEach(s, prefix, func(rest string, v []byte, damage error) error {
 		if damage != nil {
 			return nil
 		}
@@ -171,7 +177,7 @@ func scanWhole(s runtime.Store, prefix string, fn func(rest string, value []byte
 	})
 }
 
-// scan calls fn for each key with the prefix, handing it the rest of the key.
-func scan(s runtime.Store, prefix string, fn func(rest string, value []byte) error) error {
-	return s.Scan([]byte(prefix), afterPrefix([]byte(prefix)), func(k, v []byte) error { return fn(string(k[len(prefix):]), v) })
+// Scan calls fn for each key with the prefix, handing it the rest of the key.
+func Scan(s runtime.Store, prefix string, fn func(rest string, value []byte) error) error {
+	return s.Scan([]byte(prefix), AfterPrefix([]byte(prefix)), func(k, v []byte) error { return fn(string(k[len(prefix):]), v) })
 }

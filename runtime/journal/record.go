@@ -1,4 +1,4 @@
-package engine
+package journal
 
 import (
 	"encoding/binary"
@@ -82,6 +82,7 @@ var recordNames = [...]string{"run.started", "run.suspended", "run.resumed", "ru
 	"gate.escalated", "attempt.skipped", "run.moved", "step.recalled", "work.offered", "agent.intervened", "steer.heard", "notice.sent", "notice.withdrawn",
 	"step.resolved", "memory.changed"}
 
+// String is the type as documents have it.
 func (t RecordType) String() string {
 	if int(t) < len(recordNames) {
 		return recordNames[t]
@@ -90,35 +91,35 @@ func (t RecordType) String() string {
 }
 
 // The value of one commit begins with the CRC-32C of the rest, so that a flipped byte is noticed also where no machine looks.
-const checksumSize = 4
+const ChecksumSize = 4
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// seal fills in the checksum of a value.
-func seal(b []byte) []byte {
-	binary.BigEndian.PutUint32(b, crc32.Checksum(b[checksumSize:], castagnoli))
+// Seal fills in the checksum of a value.
+func Seal(b []byte) []byte {
+	binary.BigEndian.PutUint32(b, crc32.Checksum(b[ChecksumSize:], castagnoli))
 	return b
 }
 
-// open checks the checksum of a value and gives the rest.
-func open(b []byte) ([]byte, error) {
-	if len(b) < checksumSize || binary.BigEndian.Uint32(b) != crc32.Checksum(b[checksumSize:], castagnoli) {
+// Open checks the checksum of a value and gives the rest.
+func Open(b []byte) ([]byte, error) {
+	if len(b) < ChecksumSize || binary.BigEndian.Uint32(b) != crc32.Checksum(b[ChecksumSize:], castagnoli) {
 		return nil, fmt.Errorf("%w: a value has another checksum than when it was written", runtime.ErrDamaged)
 	}
-	return b[checksumSize:], nil
+	return b[ChecksumSize:], nil
 }
 
-// unseal reads the records of one commit, the first of which has the number seq.
-func unseal(b []byte, seq uint64) ([]Record, error) {
-	b, err := open(b)
+// Unseal reads the records of one commit, the first of which has the number seq.
+func Unseal(b []byte, seq uint64) ([]Record, error) {
+	b, err := Open(b)
 	if err != nil {
 		return nil, fmt.Errorf("journal from record %d on: %w", seq, err)
 	}
-	return readRecords(b, seq)
+	return ReadAll(b, seq)
 }
 
-// appendRecord appends the bytes of one record.
-func appendRecord(b []byte, r *Record) []byte {
+// Append appends the bytes of one record.
+func Append(b []byte, r *Record) []byte {
 	b = append(b, byte(r.Type))
 	b = binary.AppendUvarint(b, uint64(r.Time.UnixMicro()))
 	b = binary.AppendUvarint(b, uint64(len(r.Step)))
@@ -127,11 +128,11 @@ func appendRecord(b []byte, r *Record) []byte {
 	return append(b, r.Data...)
 }
 
-// readRecords reads the records of one commit, the first of which has the number seq.
-func readRecords(b []byte, seq uint64) (out []Record, err error) {
+// ReadAll reads the records of one commit, the first of which has the number seq.
+func ReadAll(b []byte, seq uint64) (out []Record, err error) {
 	for len(b) > 0 {
 		var r Record
-		if r, b, err = readRecord(b, seq); err != nil {
+		if r, b, err = Read(b, seq); err != nil {
 			return nil, err
 		}
 		out = append(out, r)
@@ -140,8 +141,8 @@ func readRecords(b []byte, seq uint64) (out []Record, err error) {
 	return out, nil
 }
 
-// readRecord reads one record and returns what follows it.
-func readRecord(b []byte, seq uint64) (Record, []byte, error) {
+// Read reads one record and returns what follows it.
+func Read(b []byte, seq uint64) (Record, []byte, error) {
 	bad := func(what string) (Record, []byte, error) {
 		return Record{}, nil, fmt.Errorf("%w: record %d: %s", runtime.ErrDamaged, seq, what)
 	}
@@ -157,11 +158,11 @@ func readRecord(b []byte, seq uint64) (Record, []byte, error) {
 		return bad("malformed time")
 	}
 	r.Time = time.UnixMicro(int64(micros)).UTC()
-	step, rest, ok := cutBytes(b[1+w:])
+	step, rest, ok := CutBytes(b[1+w:])
 	if !ok {
 		return bad("malformed step")
 	}
-	data, rest, ok := cutBytes(rest)
+	data, rest, ok := CutBytes(rest)
 	if !ok {
 		return bad("malformed data")
 	}
@@ -169,8 +170,8 @@ func readRecord(b []byte, seq uint64) (Record, []byte, error) {
 	return r, rest, nil
 }
 
-// recordSize is how many bytes the first of some records has, 0 if it is malformed.
-func recordSize(b []byte) int {
+// Size is how many bytes the first of some records has, 0 if it is malformed.
+func Size(b []byte) int {
 	if len(b) == 0 {
 		return 0
 	}
@@ -178,9 +179,9 @@ func recordSize(b []byte) int {
 	if w <= 0 {
 		return 0
 	}
-	_, rest, ok := cutBytes(b[1+w:])
+	_, rest, ok := CutBytes(b[1+w:])
 	if ok {
-		_, rest, ok = cutBytes(rest)
+		_, rest, ok = CutBytes(rest)
 	}
 	if !ok {
 		return 0
@@ -188,7 +189,8 @@ func recordSize(b []byte) int {
 	return len(b) - len(rest)
 }
 
-func cutBytes(b []byte) (head, rest []byte, ok bool) {
+// CutBytes takes bytes apart that begin with their length; ok is false where they are shorter than that.
+func CutBytes(b []byte) (head, rest []byte, ok bool) {
 	n, w := binary.Uvarint(b)
 	if w <= 0 || n > uint64(len(b)-w) {
 		return nil, nil, false
@@ -196,16 +198,16 @@ func cutBytes(b []byte) (head, rest []byte, ok bool) {
 	return b[w : w+int(n)], b[w+int(n):], true
 }
 
-// view reads the record's data. A record that this process wrote always has a readable one; damaged bytes read as an empty dict.
-func (r *Record) view() effect.View {
+// View reads the record's data. A record that this process wrote always has a readable one; damaged bytes read as an empty dict.
+func (r *Record) View() effect.View {
 	v, _ := r.Data.View()
 	return v
 }
 
-// event is the record as clients see it.
-func (r *Record) event(run string) runtime.Event {
-	ev := runtime.Event{Seq: r.Seq, Time: r.Time, Run: run, Branch: branchOf(r.Step), Step: r.Step, Type: r.Type.String(), Data: []byte("{}")}
-	if r.Step == within(ev.Branch) {
+// Event is the record as clients see it.
+func (r *Record) Event(run string) runtime.Event {
+	ev := runtime.Event{Seq: r.Seq, Time: r.Time, Run: run, Branch: BranchOf(r.Step), Step: r.Step, Type: r.Type.String(), Data: []byte("{}")}
+	if r.Step == Within(ev.Branch) {
 		ev.Step = ""
 	}
 	if len(r.Data) > 0 {
@@ -247,21 +249,21 @@ func showHashes(v starlark.Value) {
 	for _, field := range []string{"bundle", "program", "settings"} {
 		key := starlark.String(field)
 		if b, _, _ := d.Get(key); b != nil && b.Type() == "bytes" {
-			_ = d.SetKey(key, starlark.String(hashIn(effect.ViewOf(d), field))) // a fresh dict
+			_ = d.SetKey(key, starlark.String(HashIn(effect.ViewOf(d), field))) // a fresh dict
 		}
 	}
 }
 
-// branchOf is the branch of a step address: all before the last slash.
-func branchOf(step string) string {
+// BranchOf is the branch of a step address: all before the last slash.
+func BranchOf(step string) string {
 	if i := strings.LastIndexByte(step, '/'); i >= 0 {
 		return step[:i]
 	}
 	return ""
 }
 
-// within is what stands in place of a step where a branch says something: its address with a slash, and nothing for the run's own.
-func within(branch string) string {
+// Within is what stands in place of a step where a branch says something: its address with a slash, and nothing for the run's own.
+func Within(branch string) string {
 	if branch == "" {
 		return ""
 	}
