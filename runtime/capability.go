@@ -38,7 +38,7 @@ func ParseCapabilities(names []string) (Capability, error) {
 			all |= 1<<len(capabilityNames) - 1
 		case i < 0:
 			known := CapabilityNames()
-			return 0, refuse(ErrUsage, "got the capability %q, want %s", name, strings.Join(known, ", ")).WithHelp("%s", diagnostic.DidYouMean(name, known))
+			return 0, Refusef(ErrUsage, "got the capability %q, want %s", name, strings.Join(known, ", ")).WithHelp("%s", diagnostic.DidYouMean(name, known))
 		default:
 			all |= 1 << i
 		}

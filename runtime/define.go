@@ -70,7 +70,7 @@ func NamesDefinition(word string) bool {
 func Facet[I any](e Engine) (I, error) {
 	f, ok := any(e).(I)
 	if !ok {
-		return f, refuse(ErrUsage, "this engine does not serve %s", strings.TrimPrefix(fmt.Sprintf("%T", (*I)(nil)), "*runtime."))
+		return f, Refusef(ErrUsage, "this engine does not serve %s", strings.TrimPrefix(fmt.Sprintf("%T", (*I)(nil)), "*runtime."))
 	}
 	return f, nil
 }

@@ -109,6 +109,11 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return r.Message }
 
+// Refusef is Refuse without help.
+func Refusef(kind ErrorKind, format string, args ...any) *Refusal {
+	return Refuse(kind, "", format, args...)
+}
+
 // Refuse makes a refusal for packages around the engine. Where one of args is an error with which the
 // system says that it has no room or no descriptor, that is its kind, whatever was being done.
 func Refuse(kind ErrorKind, help, format string, args ...any) *Refusal {
@@ -207,4 +212,4 @@ func AsRefusal(err error) *Refusal {
 }
 
 // ErrShuttingDown: the engine is closing and takes nothing more.
-var ErrShuttingDown = refuse(ErrOwnerUnreachable, "the owner of the store is shutting down").WithHelp("what was acknowledged is kept: try again in a moment")
+var ErrShuttingDown = Refusef(ErrOwnerUnreachable, "the owner of the store is shutting down").WithHelp("what was acknowledged is kept: try again in a moment")

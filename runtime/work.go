@@ -55,7 +55,7 @@ func ParseClaim(text string) (run, step string, n int, err error) {
 		n, err = strconv.Atoi(text[colon+1:])
 	}
 	if n < 1 || err != nil {
-		return "", "", 0, refuse(ErrUsage, "got the claim %q, want RUN@STEP:N", text).WithHelp("starling claim gives it").WithCall("claim gives it")
+		return "", "", 0, Refusef(ErrUsage, "got the claim %q, want RUN@STEP:N", text).WithHelp("starling claim gives it").WithCall("claim gives it")
 	}
 	return text[:at], text[at+1 : colon], n, nil
 }

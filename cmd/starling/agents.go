@@ -113,7 +113,7 @@ func (c *call) listAgents(fake string, names []string) error {
 	for _, name := range names {
 		v, _, _ := c.viewAgent(settings, name)
 		if only && v.Fault != "" {
-			return runtime.Refuse(runtime.ErrUnknownName, "", "%s", v.Fault)
+			return runtime.Refusef(runtime.ErrUnknownName, "%s", v.Fault)
 		}
 		doc.Agents = append(doc.Agents, v)
 	}
@@ -188,7 +188,7 @@ func (c *call) testAgent(ctx context.Context, fake, name string, trials []agentT
 	}
 	v, r, candidates := c.viewAgent(settings, name)
 	if v.Fault != "" {
-		return runtime.Refuse(runtime.ErrUnknownName, "", "%s", v.Fault)
+		return runtime.Refusef(runtime.ErrUnknownName, "%s", v.Fault)
 	}
 	c.code = 1
 	for i := range candidates {

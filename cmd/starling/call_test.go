@@ -246,7 +246,7 @@ func TestWaitTimeout(t *testing.T) {
 // TestReceiptCounts: what goes wrong after the receipt was printed is told to people, is no second document and does not change the exit code.
 func TestReceiptCounts(t *testing.T) {
 	f := &fakeSession{states: []*runtime.Run{withGate(aRun(runtime.Suspended)), aRun(runtime.Running)},
-		broken: runtime.Refuse(runtime.ErrOwnerUnreachable, "", "the owner is gone")}
+		broken: runtime.Refusef(runtime.ErrOwnerUnreachable, "the owner is gone")}
 	term, code := invoke(t, f, "approve", "tq3/review-gate", "--json")
 	if code != 0 || strings.Count(term.out.String(), "\n") != 1 || !strings.Contains(term.out.String(), `"accepted":true`) {
 		t.Errorf("exit %d: %s", code, &term.out)

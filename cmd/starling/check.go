@@ -84,7 +84,7 @@ func (c *call) answerCheck(found diagnostic.List, format string) error {
 	var refused *runtime.Refusal
 	if errs := countErrors(found); errs > 0 {
 		c.code = runtime.ErrCheckFailed.ExitCode()
-		refused = runtime.Refuse(runtime.ErrCheckFailed, "", "%s, %s", counted(errs, "error"), counted(len(found)-errs, "warning"))
+		refused = runtime.Refusef(runtime.ErrCheckFailed, "%s, %s", counted(errs, "error"), counted(len(found)-errs, "warning"))
 	}
 	switch format {
 	case formatJSON:

@@ -62,7 +62,7 @@ type exposer interface {
 func (c *call) expose(s session, l net.Listener, f faces) error {
 	e, ok := s.(exposer)
 	if !ok {
-		return runtime.Refuse(runtime.ErrInternal, "", "this session serves nobody else")
+		return runtime.Refusef(runtime.ErrInternal, "this session serves nobody else")
 	}
 	if a, ok := l.Addr().(*net.TCPAddr); ok && !a.IP.IsLoopback() {
 		c.notice("warning: what is sent to %s is not encrypted, tokens too; put a proxy with TLS before it", l.Addr())

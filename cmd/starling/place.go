@@ -26,7 +26,7 @@ type place struct {
 func findPlace(store string) (*place, error) {
 	work, err := os.Getwd()
 	if err != nil {
-		return nil, runtime.Refuse(runtime.ErrInternal, "", "cannot tell the current directory: %v", err)
+		return nil, runtime.Refusef(runtime.ErrInternal, "cannot tell the current directory: %v", err)
 	}
 	p := &place{work: work, root: work}
 	if dir, ok := findProject(work); ok {

@@ -155,7 +155,7 @@ func (c *call) inEditor(ctx context.Context, editor, text string) (string, error
 	cmd := exec.CommandContext(ctx, "sh", "-c", editor+` "$1"`, "sh", file)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.stdin, c.stderr, c.stderr
 	if err := cmd.Run(); err != nil {
-		return "", runtime.Refuse(runtime.ErrBadPayload, "", "the editor %q: %v", editor, err)
+		return "", runtime.Refusef(runtime.ErrBadPayload, "the editor %q: %v", editor, err)
 	}
 	saved, err := os.ReadFile(file)
 	return string(saved), err

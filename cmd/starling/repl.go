@@ -128,7 +128,7 @@ func (c *call) openSession(ctx context.Context, resume, fake string) (session, *
 func (c *call) bundleChunk(name, text string) ([]byte, error) {
 	root, err := os.OpenRoot(c.place.root)
 	if err != nil {
-		return nil, runtime.Refuse(runtime.ErrUsage, "", "%s: %v", c.place.root, reason(err))
+		return nil, runtime.Refusef(runtime.ErrUsage, "%s: %v", c.place.root, reason(err))
 	}
 	defer root.Close()
 	files := source(root)

@@ -31,7 +31,7 @@ func (c *call) readBundle(script string) (*lang.Bundle, error) {
 		return text, err
 	}, stdlib.Library)
 	if lacks != nil {
-		return nil, runtime.Refuse(runtime.ErrUsage, "", "cannot read the script %s: %v", script, lacks)
+		return nil, runtime.Refusef(runtime.ErrUsage, "cannot read the script %s: %v", script, lacks)
 	}
 	return bundle, err
 }
@@ -40,14 +40,14 @@ func (c *call) readBundle(script string) (*lang.Bundle, error) {
 func (c *call) rooted(script string) (entry string, root *os.Root, err error) {
 	path, err := filepath.Abs(script)
 	if err != nil {
-		return "", nil, runtime.Refuse(runtime.ErrUsage, "", "%s: %v", script, err)
+		return "", nil, runtime.Refusef(runtime.ErrUsage, "%s: %v", script, err)
 	}
 	folder := c.rootOf(path)
 	if entry, err = filepath.Rel(folder, path); err != nil {
-		return "", nil, runtime.Refuse(runtime.ErrUsage, "", "%s: %v", script, err)
+		return "", nil, runtime.Refusef(runtime.ErrUsage, "%s: %v", script, err)
 	}
 	if root, err = os.OpenRoot(folder); err != nil {
-		return "", nil, runtime.Refuse(runtime.ErrUsage, "", "cannot read the script %s: %v", script, err)
+		return "", nil, runtime.Refusef(runtime.ErrUsage, "cannot read the script %s: %v", script, err)
 	}
 	return filepath.ToSlash(entry), root, nil
 }

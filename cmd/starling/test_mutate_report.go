@@ -125,7 +125,7 @@ func (c *call) concludeMutate(d *mutateDocument) error {
 		if len(d.Files) == 0 {
 			said = counted(n, "error") + "; no mutant was tried"
 		}
-		d.Error = runtime.Refuse(runtime.ErrCheckFailed, "", "%s", said)
+		d.Error = runtime.Refusef(runtime.ErrCheckFailed, "%s", said)
 	}
 	if d.Error != nil {
 		c.code = d.Error.Kind.ExitCode()

@@ -43,9 +43,9 @@ func (c *call) answerTest(files []*testFile, v *testVerb) error {
 	}
 	switch {
 	case wrong > 0:
-		d.Error = runtime.Refuse(runtime.ErrCheckFailed, "", "%d of %d files cannot be tested", wrong, len(files))
+		d.Error = runtime.Refusef(runtime.ErrCheckFailed, "%d of %d files cannot be tested", wrong, len(files))
 	case d.Failed > 0:
-		d.Error = runtime.Refuse(runtime.ErrRunFailed, "", "%d of %d tests failed%s",
+		d.Error = runtime.Refusef(runtime.ErrRunFailed, "%d of %d tests failed%s",
 			d.Failed, d.Failed+d.Passed, v.mutate.unless())
 	case d.Passed == 0:
 		return noTests(files, v)

@@ -149,7 +149,7 @@ func (c *call) openTool(ctx context.Context, s *effect.Settings, f *project.File
 		fault = tool.Unknown(f, use)
 	}
 	if fault != nil {
-		return nil, runtime.Refuse(runtime.ErrUnknownName, "", "%s", fault.Message)
+		return nil, runtime.Refusef(runtime.ErrUnknownName, "%s", fault.Message)
 	}
 	a := &effect.Attempt{Run: "probe", Step: use, Number: 1, Settings: s, Env: c.getenv, Emit: func(string, starlark.Value) {}}
 	p, failed := tool.NewServers().Open(ctx, a, []tool.Grant{g}, nil)
@@ -163,11 +163,11 @@ func (c *call) openTool(ctx context.Context, s *effect.Settings, f *project.File
 func toolRefusal(f *tool.Fault) error {
 	switch {
 	case f.Denied():
-		return runtime.Refuse(runtime.ErrDenied, "", "%s", f.Message)
+		return runtime.Refusef(runtime.ErrDenied, "%s", f.Message)
 	case f.Code == tool.UnknownTool:
-		return runtime.Refuse(runtime.ErrUnknownName, "", "%s", f.Message)
+		return runtime.Refusef(runtime.ErrUnknownName, "%s", f.Message)
 	case f.Code == tool.BadInput:
-		return runtime.Refuse(runtime.ErrBadInput, "", "%s", f.Message)
+		return runtime.Refusef(runtime.ErrBadInput, "%s", f.Message)
 	}
 	return f
 }

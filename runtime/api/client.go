@@ -170,7 +170,7 @@ func ask[A any](ctx context.Context, c *Client, path string, q any) (A, error) {
 	body, _, err := encode(q)
 	if err != nil { // the only parts that may not encode are the JSON of others
 		var none A
-		return none, runtime.Refuse(runtime.ErrBadPayload, "", "%s: %v", path[1:], err)
+		return none, runtime.Refusef(runtime.ErrBadPayload, "%s: %v", path[1:], err)
 	}
 	content, err := c.content(ctx, http.MethodPost, path, body)
 	return decodeAnswer[A](content, err)
@@ -209,7 +209,7 @@ func (c *Client) content(ctx context.Context, method, path string, body []byte) 
 }
 
 func tooLargeAnswer() error {
-	return runtime.Refuse(runtime.ErrInternal, "", "the owner's answer is larger than %d bytes", MaxAnswer)
+	return runtime.Refusef(runtime.ErrInternal, "the owner's answer is larger than %d bytes", MaxAnswer)
 }
 
 // errClosed is the cause of the end of a request under [Client.Close].

@@ -41,7 +41,7 @@ type Identify func(pid int) (agent, run string, err error)
 // no rights but those of a token that it brings: see [Nobody]. A nil identify knows no attempts.
 func Authenticate(p Peer, identify Identify) (runtime.Caller, error) {
 	if own := os.Geteuid(); p.UID != own {
-		return runtime.Caller{}, runtime.Refuse(runtime.ErrDenied, "", "the owner of the store is user %d, and the caller is user %d", own, p.UID)
+		return runtime.Caller{}, runtime.Refusef(runtime.ErrDenied, "the owner of the store is user %d, and the caller is user %d", own, p.UID)
 	}
 	who := runtime.Caller{Name: "local:" + userName(p.UID), Local: true}
 	agent, run, err := "", "", error(nil)

@@ -115,7 +115,7 @@ func (s *Server) mayStop(ctx context.Context, r *http.Request) error {
 	case c.May(runtime.CanAdmin):
 		return nil
 	case c.Agent != "":
-		return runtime.Refuse(runtime.ErrDenied, "", doing+": it acts for an agent", c.Name)
+		return runtime.Refusef(runtime.ErrDenied, doing+": it acts for an agent", c.Name)
 	default:
 		help := "the token needs the capability admin"
 		return runtime.Refuse(runtime.ErrDenied, help, doing, c.Name)
@@ -219,24 +219,24 @@ func postBring(ctx context.Context, e runtime.Engine, r *http.Request) ([]byte, 
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, runtime.MaxExport+MaxRequest+1))
 	if err != nil {
-		return nil, "", runtime.Refuse(runtime.ErrUsage, "", "import: %v", err)
+		return nil, "", runtime.Refusef(runtime.ErrUsage, "import: %v", err)
 	}
 	line, file, _ := bytes.Cut(body, []byte{'\n'})
 	var request runtime.ImportRequest
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&request); err != nil {
-		return nil, "", runtime.Refuse(runtime.ErrUsage, "", "import: the request cannot be read: %v", err)
+		return nil, "", runtime.Refusef(runtime.ErrUsage, "import: the request cannot be read: %v", err)
 	}
 	if len(file) > runtime.MaxExport {
-		return nil, "", runtime.Refuse(runtime.ErrBadPayload, "", "import: the file is larger than %d bytes", runtime.MaxExport)
+		return nil, "", runtime.Refusef(runtime.ErrBadPayload, "import: the file is larger than %d bytes", runtime.MaxExport)
 	}
 	request.File = file
 	return encoded(archive.Import(ctx, request))
 }
 
 func nothing(_ context.Context, _ runtime.Engine, r *http.Request) ([]byte, string, error) {
-	return nil, "", runtime.Refuse(runtime.ErrUsage, "", "%s %s: protocol %d has no such request", r.Method, r.URL.Path, Protocol)
+	return nil, "", runtime.Refusef(runtime.ErrUsage, "%s %s: protocol %d has no such request", r.Method, r.URL.Path, Protocol)
 }
 
 // decode reads the one JSON value of a body. One that says how large it is, as those of our client do, is refused before it is read.
@@ -256,11 +256,11 @@ func decode(r *http.Request, into any) error {
 	if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
 		return tooLargeRequest(r)
 	}
-	return runtime.Refuse(runtime.ErrUsage, "", "%s %s: the body is not what protocol %d expects: %v", r.Method, r.URL.Path, Protocol, err)
+	return runtime.Refusef(runtime.ErrUsage, "%s %s: the body is not what protocol %d expects: %v", r.Method, r.URL.Path, Protocol, err)
 }
 
 func tooLargeRequest(r *http.Request) error {
-	return runtime.Refuse(runtime.ErrBadPayload, "", "%s %s: the body is larger than %d bytes", r.Method, r.URL.Path, MaxRequest)
+	return runtime.Refusef(runtime.ErrBadPayload, "%s %s: the body is larger than %d bytes", r.Method, r.URL.Path, MaxRequest)
 }
 
 func encoded[A any](answer A, err error) ([]byte, string, error) {

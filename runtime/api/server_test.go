@@ -136,7 +136,7 @@ func untilQuiet(t *testing.T, s *api.Server) {
 // TestLeavingCutsAfterTheStoreIsFree checks that who waits for an answer or an event while the owner leaves hears of it when Close is called, not when the
 // engine closes under it: that is when trying elsewhere makes sense.
 func TestLeavingCutsAfterTheStoreIsFree(t *testing.T) {
-	closed, leaves := errors.New("the engine is closed"), runtime.Refuse(runtime.ErrOwnerUnreachable, "", "the engine is leaving")
+	closed, leaves := errors.New("the engine is closed"), runtime.Refusef(runtime.ErrOwnerUnreachable, "the engine is leaving")
 	entered, engineCloses := make(chan struct{}, 3), make(chan struct{})
 	s, path := serve(t, stub{
 		get: func(context.Context, string) (*runtime.Run, error) {

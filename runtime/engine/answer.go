@@ -30,9 +30,9 @@ func (t *turn) outcome(r *effect.Request) effect.Outcome {
 	case "now":
 		return effect.Outcome{Value: effect.MustEncode(starlark.String(t.now.UTC().Format(timeFormat)))}
 	case "uuid":
-		return effect.Outcome{Value: effect.MustEncode(starlark.String(newUUID(t.host.world.random())))}
+		return effect.Outcome{Value: effect.MustEncode(starlark.String(newUUID(t.host.world.Random())))}
 	case "random":
-		return effect.Outcome{Value: effect.MustEncode(starlark.Float(newRandom(t.host.world.random())))}
+		return effect.Outcome{Value: effect.MustEncode(starlark.Float(newRandom(t.host.world.Random())))}
 	}
 	return effect.Outcome{Err: effect.Errorf(effect.KindRefused, "%s: this build cannot answer %q", r.Where, r.Kind)}
 }

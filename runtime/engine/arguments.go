@@ -34,18 +34,18 @@ func otherArguments(c *cut, set []string) (effect.Payload, error) {
 	}
 	kind := c.request.Text("kind")
 	if !agentKind(kind) {
-		return nil, refuse(runtime.ErrUsage, "step %q is of the kind %s: nothing of it can be set", c.step, kind).
+		return nil, runtime.Refusef(runtime.ErrUsage, "step %q is of the kind %s: nothing of it can be set", c.step, kind).
 			WithHelp("--set is for agents and handoffs: %s", settableNames()).WithCall("set is for agents and handoffs: %s", settableNames())
 	}
 	d := starlark.NewDict(len(args))
 	for _, a := range args {
 		i := slices.IndexFunc(settable, func(s argument) bool { return s.name == a.Name })
 		if i < 0 {
-			return nil, refuse(runtime.ErrUsage, "step %q: %s cannot be set; want one of %s", c.step, a.Name, settableNames())
+			return nil, runtime.Refusef(runtime.ErrUsage, "step %q: %s cannot be set; want one of %s", c.step, a.Name, settableNames())
 		}
 		v, want := settable[i].read(a.Text)
 		if v == nil {
-			return nil, refuse(runtime.ErrUsage, "step %q: %s: got %s, want %s", c.step, a.Name, strconv.Quote(a.Text), want)
+			return nil, runtime.Refusef(runtime.ErrUsage, "step %q: %s: got %s, want %s", c.step, a.Name, strconv.Quote(a.Text), want)
 		}
 		_ = d.SetKey(starlark.String(a.Name), v) // a fresh dict and a string key
 	}

@@ -186,5 +186,5 @@ func (l *artifactList) find(run, address string) (string, error) {
 	case 0:
 		return "", unknownStep(run, address, l.steps)
 	}
-	return "", refuse(runtime.ErrAmbiguous, "step %q of run %s is ambiguous: it matches %s", address, run, strings.Join(fits, ", ")).WithHelp("give more of the address").WithData(fits)
+	return "", runtime.Refusef(runtime.ErrAmbiguous, "step %q of run %s is ambiguous: it matches %s", address, run, strings.Join(fits, ", ")).WithHelp("give more of the address").WithData(fits)
 }

@@ -55,7 +55,7 @@ type breakers struct {
 	known map[string]breaker
 }
 
-func (bs *breakers) breaker(backend string) breaker {
+func (bs *breakers) Breaker(backend string) breaker {
 	bs.mu.Lock()
 	defer bs.mu.Unlock()
 	return bs.of(backend)
@@ -74,7 +74,7 @@ func (bs *breakers) of(backend string) breaker {
 }
 
 // probe lets one call through to a backend whose pause is over, and keeps the others waiting for as long again.
-func (bs *breakers) probe(backend string, now time.Time) bool {
+func (bs *breakers) Probe(backend string, now time.Time) bool {
 	bs.mu.Lock()
 	defer bs.mu.Unlock()
 	b := bs.of(backend)
@@ -169,7 +169,7 @@ func (t *turn) leave(st *step) bool {
 
 // leftAlone tells whether no call may go to a backend now. One that may, because the pause is over, is noted.
 func (t *turn) leftAlone(backend string) (breaker, bool) {
-	b := t.host.quotas.breaker(backend)
+	b := t.host.quotas.Breaker(backend)
 	for _, l := range t.lessons {
 		if l.backend == backend {
 			b = b.learn(l.failed, t.now)
@@ -180,8 +180,8 @@ func (t *turn) leftAlone(backend string) (breaker, bool) {
 		return b, true
 	case b.Failures < breakerFailures:
 		return b, false
-	case !t.host.quotas.probe(backend, t.now):
-		return t.host.quotas.breaker(backend), true
+	case !t.host.quotas.Probe(backend, t.now):
+		return t.host.quotas.Breaker(backend), true
 	}
 	t.given.probes = append(t.given.probes, backend)
 	return b, false

@@ -137,7 +137,7 @@ func (t *turn) reached(st *step) (c *effect.Ceiling, key, bound string) {
 		key := spentKey(c, t.now)
 		u, times := t.s.Spent[key], t.s.Raised[key]+1
 		if c.Daily {
-			u = u.Plus(t.host.quotas.others(key, t.s.ID))
+			u = u.Plus(t.host.quotas.Others(key, t.s.ID))
 		}
 		switch {
 		case c.Calls > 0 && u.Calls >= c.Calls*times:

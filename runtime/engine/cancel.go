@@ -40,7 +40,7 @@ func (t *turn) cancelled(who []string, c runtime.CancelRequest) (*runtime.Receip
 		}
 	}
 	if t.s.Status.Ended() {
-		return nil, refuse(runtime.ErrClosed, "run %s is %s already", t.s.ID, t.s.Status)
+		return nil, runtime.Refusef(runtime.ErrClosed, "run %s is %s already", t.s.ID, t.s.Status)
 	}
 	t.cancelRun(who, c.Reason)
 	r := &runtime.Receipt{Schema: runtime.Schema, Accepted: true, Run: t.s.ID, Seq: t.s.Seq, Status: t.s.Status}

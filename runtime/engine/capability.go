@@ -29,7 +29,7 @@ func lacking(c runtime.Caller, want runtime.Capability, doing string) *runtime.R
 	if c.May(want) {
 		return nil
 	}
-	r := refuse(runtime.ErrDenied, "%s may not %s", orUnknown(c), doing)
+	r := runtime.Refusef(runtime.ErrDenied, "%s may not %s", orUnknown(c), doing)
 	if c.Name != "" && c.Agent == "" {
 		r.WithHelp("the token needs the capability %s", strings.Join((want&^c.Can).Names(), ", "))
 	}

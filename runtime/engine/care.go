@@ -58,17 +58,17 @@ func (r *reader) inspect(ctx context.Context, c runtime.CareRequest, out *runtim
 	k, ok := r.store.(runtime.Keeper)
 	switch {
 	case c.Task != runtime.CareCheck && c.Task != runtime.CareBackup:
-		return refuse(runtime.ErrUsage, "got care task %q, want info, check, gc, backup, prune or trim", c.Task)
+		return runtime.Refusef(runtime.ErrUsage, "got care task %q, want info, check, gc, backup, prune or trim", c.Task)
 	case !ok:
-		return refuse(runtime.ErrUsage, "a store in memory needs no care")
+		return runtime.Refusef(runtime.ErrUsage, "a store in memory needs no care")
 	case c.Task == runtime.CareCheck:
 		return checkStore(ctx, out, k)
 	case !filepath.IsAbs(c.Path):
-		return refuse(runtime.ErrUsage, "the path of a backup is %q, want an absolute one", c.Path)
+		return runtime.Refusef(runtime.ErrUsage, "the path of a backup is %q, want an absolute one", c.Path)
 	}
 	out.Backup = c.Path
 	if out.Keys, out.Bytes, err = k.Backup(ctx, c.Path); errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
-		return refuse(runtime.ErrUsage, "%v", err)
+		return runtime.Refusef(runtime.ErrUsage, "%v", err)
 	}
 	return err
 }

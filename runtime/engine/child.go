@@ -190,7 +190,7 @@ func childFailure(step string, child *state) *effect.Error {
 
 // childStatusChanged notes whether a child run is in motion now: of several reports the last one counts, whichever comes last.
 func (t *turn) childStatusChanged(step, child string) {
-	status, err := t.host.world.status(child)
+	status, err := t.host.world.Status(child)
 	if err != nil || t.s.children[step] == nil {
 		return
 	}

@@ -20,13 +20,13 @@ import (
 func (t *turn) takeChunk(who []string, s runtime.Signal) (*runtime.Receipt, *runtime.Refusal) {
 	switch {
 	case t.s.Status.Ended():
-		return nil, refuse(runtime.ErrClosed, "session %s is %s", t.s.ID, t.s.Status)
+		return nil, runtime.Refusef(runtime.ErrClosed, "session %s is %s", t.s.ID, t.s.Status)
 	case !t.s.Session:
-		return nil, refuse(runtime.ErrUsage, "run %s is not a session: it takes no chunks", t.s.ID)
+		return nil, runtime.Refusef(runtime.ErrUsage, "run %s is not a session: it takes no chunks", t.s.ID)
 	case t.m == nil:
 		return nil, t.quarantined()
 	case t.s.Busy:
-		return nil, refuse(runtime.ErrNotOpen, "session %s is still at its last chunk", t.s.ID).WithHelp("answer what it waits for, or cancel the session")
+		return nil, runtime.Refusef(runtime.ErrNotOpen, "session %s is still at its last chunk", t.s.ID).WithHelp("answer what it waits for, or cancel the session")
 	}
 	code, err := t.host.compileChunk(t.m, s.Bundle)
 	if err != nil {

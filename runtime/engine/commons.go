@@ -26,22 +26,22 @@ func (x *sharedRows) enter(ctx context.Context) error {
 	}
 }
 
-func (x *sharedRows) lock()   { x.turn <- struct{}{} }
-func (x *sharedRows) unlock() { <-x.turn }
+func (x *sharedRows) Lock()   { x.turn <- struct{}{} }
+func (x *sharedRows) Unlock() { <-x.turn }
 
-func (x *sharedRows) get(key []byte) ([]byte, error) { return x.reader.store.Get(key) }
+func (x *sharedRows) Get(key []byte) ([]byte, error) { return x.reader.store.Get(key) }
 
-func (x *sharedRows) scan(prefix string, fn func(key string, row []byte) error) error {
+func (x *sharedRows) Scan(prefix string, fn func(key string, row []byte) error) error {
 	return journal.Scan(x.reader.store, prefix, fn)
 }
 
-func (x *sharedRows) items(queue string, fn func(id uint64, row []byte) error) error {
+func (x *sharedRows) Items(queue string, fn func(id uint64, row []byte) error) error {
 	return x.heads.scan(x.reader.store, queue, fn)
 }
 
-func (x *sharedRows) returned(queue string, id uint64) { x.heads.lower(queue, id) }
+func (x *sharedRows) Returned(queue string, id uint64) { x.heads.lower(queue, id) }
 
-func (x *sharedRows) ended(run string) bool { return x.reader.ended(run) }
+func (x *sharedRows) Ended(run string) bool { return x.reader.ended(run) }
 
 // ended tells whether a run has ended; one that was removed had ended before.
 func (r *reader) ended(run string) bool {

@@ -59,7 +59,7 @@ func findStep(run string, records []journal.Record, address string) (int, error)
 	for i := range records {
 		r := &records[i]
 		if r.Type == journal.StepAnswered && r.Step == address {
-			return 0, refuse(runtime.ErrUnknownStep, "step %q of run %s (%s) is answered by the run itself", address, run, r.View().Text("kind")).
+			return 0, runtime.Refusef(runtime.ErrUnknownStep, "step %q of run %s (%s) is answered by the run itself", address, run, r.View().Text("kind")).
 				WithHelp("name a step that asks the world: starling steps %s", run).WithCall("name a step that asks the world: " + statusLists)
 		}
 		if r.Type != journal.StepRequested {
@@ -77,7 +77,7 @@ func findStep(run string, records []journal.Record, address string) (int, error)
 	case len(fits) == 1:
 		return found, nil
 	case len(fits) > 1:
-		return 0, refuse(runtime.ErrAmbiguous, "step %q of run %s is ambiguous: it matches %s", address, run, strings.Join(fits, ", ")).WithHelp("give more of the address").WithData(fits)
+		return 0, runtime.Refusef(runtime.ErrAmbiguous, "step %q of run %s is ambiguous: it matches %s", address, run, strings.Join(fits, ", ")).WithHelp("give more of the address").WithData(fits)
 	}
 	return 0, unknownStep(run, address, names)
 }
@@ -85,7 +85,7 @@ func findStep(run string, records []journal.Record, address string) (int, error)
 // unknownStep refuses the address of a step; names are the steps there are.
 func unknownStep(run, address string, names []string) *runtime.Refusal {
 	near := diagnostic.DidYouMean(address, names)
-	return refuse(runtime.ErrUnknownStep, "run %s has no step %q", run, address).WithHelp("%s", orText(near, "list them with: starling steps "+run)).WithCall("%s", orText(near, statusLists))
+	return runtime.Refusef(runtime.ErrUnknownStep, "run %s has no step %q", run, address).WithHelp("%s", orText(near, "list them with: starling steps "+run)).WithCall("%s", orText(near, statusLists))
 }
 
 func orText(s, otherwise string) string {

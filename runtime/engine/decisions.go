@@ -96,7 +96,7 @@ func (r *reader) Decisions(ctx context.Context, q runtime.DecisionQuery) (*runti
 		return nil, err
 	}
 	if q.Limit < 0 {
-		return nil, refuse(runtime.ErrUsage, "got the limit %d, want 0 or more", q.Limit)
+		return nil, runtime.Refusef(runtime.ErrUsage, "got the limit %d, want 0 or more", q.Limit)
 	}
 	from, end, err := decisionBounds(&q)
 	if err != nil {

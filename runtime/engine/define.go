@@ -30,7 +30,7 @@ func (e *Local) Define(ctx context.Context, r runtime.DefineRequest) (*runtime.D
 		return nil, err
 	}
 	if err := runtime.CheckDefinitionName(r.Name); err != nil {
-		return nil, refuse(runtime.ErrUsage, "define: %v", err)
+		return nil, runtime.Refusef(runtime.ErrUsage, "define: %v", err)
 	}
 	hash := journal.HashOf(r.Bundle)
 	p, err := e.programs.of(hash, func() ([]byte, error) { return r.Bundle, nil })
@@ -78,7 +78,7 @@ func mayReplace(c runtime.Caller, versions []definitionRow) error {
 		return nil
 	}
 	by := cmp.Or(newest.By, "the local user")
-	return refuse(runtime.ErrDenied, "%s may not define %s: %s was made by %s", orUnknown(c), newest.Name,
+	return runtime.Refusef(runtime.ErrDenied, "%s may not define %s: %s was made by %s", orUnknown(c), newest.Name,
 		newest.Address(), by).WithHelp("take another name, or have %s or an admin define it", by)
 }
 
@@ -102,7 +102,7 @@ func (e *Local) mayTake(c runtime.Caller, name string) error {
 	if !e.opts.Reserves(settings, name, c.Name) && !e.opts.Reserves(&trusted, name, c.Name) {
 		return nil
 	}
-	return refuse(runtime.ErrDenied, "%s may not define %s: the project grants something to that name, and "+
+	return runtime.Refusef(runtime.ErrDenied, "%s may not define %s: the project grants something to that name, and "+
 		"does not say that %s defines it", orUnknown(c), name, orUnknown(c)).
 		WithHelp("have an admin define it, or write by = [%q] under [grants.%s]", c.Name, name)
 }
@@ -112,7 +112,7 @@ func known(versions []definitionRow, r runtime.DefineRequest, hash string) (*run
 	i := slices.IndexFunc(versions, func(v definitionRow) bool { return r.Key != "" && v.Key == r.Key })
 	switch {
 	case i >= 0 && versions[i].Bundle != hash:
-		return nil, refuse(runtime.ErrKeyConflict, "the key %q was used to define another script as %s", r.Key, versions[i].Address()).WithHelp("use a new key for a new request")
+		return nil, runtime.Refusef(runtime.ErrKeyConflict, "the key %q was used to define another script as %s", r.Key, versions[i].Address()).WithHelp("use a new key for a new request")
 	case i < 0 && len(versions) > 0 && versions[0].Bundle == hash:
 		i = 0
 	case i < 0:
@@ -166,14 +166,14 @@ func (r *reader) definitions(address string) ([]runtime.Definition, error) {
 		}
 	}
 	if len(found) == 0 {
-		return nil, refuse(runtime.ErrUnknownDefinition, "%s has no version %q; the newest is %s", name, version, rows[0].Address()).
+		return nil, runtime.Refusef(runtime.ErrUnknownDefinition, "%s has no version %q; the newest is %s", name, version, rows[0].Address()).
 			WithHelp("list them with: starling define %s", name).WithCall("without @VERSION it is the newest")
 	}
 	return found, nil
 }
 
 func (r *reader) undefined(name string) *runtime.Refusal {
-	return refuse(runtime.ErrUnknownDefinition, "no script is defined as %q", name).
+	return runtime.Refusef(runtime.ErrUnknownDefinition, "no script is defined as %q", name).
 		WithHelp("starling define lists the names; a file's name ends with %s or has a slash", runtime.ScriptSuffix).
 		WithCall("define keeps a script under a name; a file's name ends with %s or has a slash", runtime.ScriptSuffix)
 }

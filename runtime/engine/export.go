@@ -69,7 +69,7 @@ func (r *reader) Export(ctx context.Context, address string) ([]byte, error) {
 		return nil, err
 	}
 	if parent, _, child := cutParent(row.Parent); child {
-		return nil, refuse(runtime.ErrUsage, "run %s is a child of run %s and is exported with it", run, parent).WithHelp("starling export %s", parent)
+		return nil, runtime.Refusef(runtime.ErrUsage, "run %s is a child of run %s and is exported with it", run, parent).WithHelp("starling export %s", parent)
 	}
 	x := &exporter{r: r, blobs: map[string]bool{}}
 	x.file = binary.AppendUvarint([]byte(exportMagic), exportFormat)
@@ -82,7 +82,7 @@ func (r *reader) Export(ctx context.Context, address string) ([]byte, error) {
 	sum := sha256.Sum256(x.file)
 	x.file = section(x.file, sectionEnd, sum[:])
 	if len(x.file) > runtime.MaxExport {
-		return nil, refuse(runtime.ErrBadPayload, "the export of run %s has %d bytes, at most %d are written", run, len(x.file), runtime.MaxExport)
+		return nil, runtime.Refusef(runtime.ErrBadPayload, "the export of run %s has %d bytes, at most %d are written", run, len(x.file), runtime.MaxExport)
 	}
 	return x.file, nil
 }

@@ -70,15 +70,14 @@ func (e *Local) Reindex() error { return e.rebuildIndex(false) }
 
 // written is what a run comes to, written down.
 func (e *Local) written(h *host, sv *saved) ([]byte, error) {
-	sv.now = e.now()
-	m, _, err := h.rebuild(sv)
+	r, err := sv.rebuild(h, e.now())
 	if err != nil {
 		return nil, err
 	}
 	if sv.state.Status.Ended() {
 		return sv.state.summary(), nil
 	}
-	c, err := e.checkpoint(sv.state, m, nil)
+	c, err := e.checkpoint(sv.state, r.machine, nil)
 	if err != nil {
 		return nil, err
 	}

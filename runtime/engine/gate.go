@@ -406,15 +406,15 @@ func chosen(g *gate, args effect.View, choice string) (starlark.Value, *runtime.
 	case len(options) == 0 && choice == "":
 		return starlark.None, nil
 	case len(options) == 0:
-		return nil, refuse(runtime.ErrBadChoice, "gate %q has no options: got choice %q, want a payload only", g.Name, choice).
+		return nil, runtime.Refusef(runtime.ErrBadChoice, "gate %q has no options: got choice %q, want a payload only", g.Name, choice).
 			WithHelp("send --data JSON instead of --choice").WithCall("send data instead of choice")
 	case choice == "":
-		return nil, refuse(runtime.ErrBadChoice, "gate %q: got no choice, want one of %s", g.Name, strings.Join(names, ", ")).
+		return nil, runtime.Refusef(runtime.ErrBadChoice, "gate %q: got no choice, want one of %s", g.Name, strings.Join(names, ", ")).
 			WithHelp("add --choice %s", names[0]).WithCall("add a choice, such as %q", names[0])
 	case slices.Contains(names, choice):
 		return starlark.String(choice), nil
 	}
-	r := refuse(runtime.ErrBadChoice, "gate %q: got choice %q, want one of %s", g.Name, choice, strings.Join(names, ", "))
+	r := runtime.Refusef(runtime.ErrBadChoice, "gate %q: got choice %q, want one of %s", g.Name, choice, strings.Join(names, ", "))
 	if near, ok := diagnostic.Nearest(choice, names); ok {
 		r.WithHelp("did you mean %q?", near)
 	}
@@ -442,7 +442,7 @@ func payload(g *gate, args effect.View, s runtime.Signal, of contract.Audience) 
 		checked, violations = c.Check(v) // which may be of another form than the data, and is what was sent
 	}
 	if len(violations) > 0 {
-		return nil, refuse(runtime.ErrBadPayload, "gate %q: the payload breaks its contract: %s", g.Name, violationText(violations)).WithData(violations)
+		return nil, runtime.Refusef(runtime.ErrBadPayload, "gate %q: the payload breaks its contract: %s", g.Name, violationText(violations)).WithData(violations)
 	}
 	return checked, nil
 }

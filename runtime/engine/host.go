@@ -71,7 +71,7 @@ func (p *programs) compile(bundle *lang.Bundle) (*program, error) {
 // host finds what a run, as its state has it, needs of its program and its settings.
 func (p *programs) host(r *reader, s *state) (*host, error) {
 	if !p.env.Keeps(s.Behaviour) {
-		return nil, refuse(runtime.ErrKindNewer, "run %s was started with behaviour %d of the builtins; this build has %d", s.ID, s.Behaviour, p.env.Behaviour).
+		return nil, runtime.Refusef(runtime.ErrKindNewer, "run %s was started with behaviour %d of the builtins; this build has %d", s.ID, s.Behaviour, p.env.Behaviour).
 			WithHelp("go on with the build that started it, or end it with: starling cancel %s", s.ID).WithCall("cancel ends it; the build that started it goes on with it")
 	}
 	made, err := p.at(s.Behaviour, s.Bundle, func() ([]byte, error) { return r.needed(s.Bundle) })
@@ -154,7 +154,7 @@ func (h *host) resolve(r *effect.Request) *effect.Error {
 	if native(r.Kind) {
 		return nil
 	}
-	handler := h.world.handler(r.Kind)
+	handler := h.world.Handler(r.Kind)
 	if handler == nil {
 		return effect.Errorf(effect.KindRefused, "nothing here serves %s", r.Kind)
 	}
@@ -165,7 +165,7 @@ func (h *host) resolve(r *effect.Request) *effect.Error {
 }
 
 // draining tells whether new attempts may start.
-func (h *host) draining() bool { return h.world.draining(h.run) }
+func (h *host) draining() bool { return h.world.Draining(h.run) }
 
 // mentions tells whether the program's text holds a gate's name as a literal: the gate may open later.
 func (h *host) mentions(address string) bool {
@@ -188,7 +188,7 @@ func (h *host) missing() []string {
 	}
 	var out []string
 	for _, name := range h.settings.Env {
-		if _, ok := h.world.variable(h.run, name); !ok && !slices.Contains(h.settings.Optional, name) {
+		if _, ok := h.world.Variable(h.run, name); !ok && !slices.Contains(h.settings.Optional, name) {
 			out = append(out, name)
 		}
 	}
@@ -197,7 +197,7 @@ func (h *host) missing() []string {
 
 // attempt makes the attempt that a handler performs.
 func (h *host) attempt(s *state, st *step, emit func(string, starlark.Value)) (*effect.Attempt, *effect.Handler, *effect.Error) {
-	handler := h.world.handler(st.Kind)
+	handler := h.world.Handler(st.Kind)
 	if handler == nil {
 		return nil, nil, effect.Errorf(effect.KindRefused, "nothing here serves %s", st.Kind)
 	}
@@ -217,6 +217,6 @@ func (h *host) attempt(s *state, st *step, emit func(string, starlark.Value)) (*
 	at := &effect.Attempt{GoesOn: goesOn != "", Cut: st.Interrupted && st.Session != "", Run: run, Step: st.Step, Branch: journal.BranchOf(st.Step), Kind: st.Kind, Number: st.Attempt, Backend: st.Serving, Key: run + "/" + st.Step, Args: args,
 		Resolved: resolved, Returns: st.Returns, Feedback: feedbackOf(st.Feedback), Rejected: st.Rejected, Session: session, Messages: st.messages(), Memory: s.memory.given(args, st), Settings: h.within(st.Tree), Emit: emit,
 		Tree: st.Tree, Trees: h.trees(), Owns: s.owned(st)}
-	h.world.equip(at)
+	h.world.Equip(at)
 	return at, handler, nil
 }

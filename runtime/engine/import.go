@@ -31,7 +31,7 @@ type imported struct {
 }
 
 func damagedExport(format string, args ...any) error {
-	return refuse(runtime.ErrKindDamaged, "the export is damaged: "+format, args...)
+	return runtime.Refusef(runtime.ErrKindDamaged, "the export is damaged: "+format, args...)
 }
 
 // Exported is what an export has, as it says itself.
@@ -73,7 +73,7 @@ func readExport(file []byte) (*imports, error) {
 		return nil, damagedExport("it has no format")
 	}
 	if format > exportFormat {
-		return nil, refuse(runtime.ErrKindNewer, "the export has the format %d; this build reads up to %d", format, exportFormat).WithHelp("import it with the build that wrote it, or a newer one")
+		return nil, runtime.Refusef(runtime.ErrKindNewer, "the export has the format %d; this build reads up to %d", format, exportFormat).WithHelp("import it with the build that wrote it, or a newer one")
 	}
 	in := &imports{blobs: map[string][]byte{}}
 	for rest = rest[w:]; len(rest) > 0; {
@@ -99,7 +99,7 @@ func notAnExport(file []byte) *runtime.Refusal {
 	if len(file) == 0 {
 		begins = "it is empty"
 	}
-	r := refuse(runtime.ErrNotAnExport, "the file is not an export: %s, want %q", begins, strings.TrimSpace(exportMagic))
+	r := runtime.Refusef(runtime.ErrNotAnExport, "the file is not an export: %s, want %q", begins, strings.TrimSpace(exportMagic))
 	if bytes.HasPrefix(file, []byte("starling backup")) {
 		return r.WithHelp("it is a backup of a whole store: starling store restore FILE")
 	}
@@ -313,7 +313,7 @@ func (e *Local) hasImported(r *imported) (bool, error) {
 	if here[0].View().Sub("imported").Text("journal") == r.journal || journal.HashOf(content) == r.journal {
 		return true, nil
 	}
-	return false, refuse(runtime.ErrExists, "run %s is here already, with another journal: it has %d records, the file %d", r.id, len(here), len(r.records)).
+	return false, runtime.Refusef(runtime.ErrExists, "run %s is here already, with another journal: it has %d records, the file %d", r.id, len(here), len(r.records)).
 		WithHelp("it may have gone on since it was exported; see it with: starling show %s", r.id)
 }
 

@@ -199,7 +199,7 @@ func behind(prefix, cursor string) ([]byte, error) {
 }
 
 func badCursor(cursor string) error {
-	return refuse(runtime.ErrUsage, "got the cursor %q, want the one that the page before has given", cursor)
+	return runtime.Refusef(runtime.ErrUsage, "got the cursor %q, want the one that the page before has given", cursor)
 }
 
 // unlist takes the open gates and the decisions of a run that is forgotten out of the index.

@@ -169,7 +169,7 @@ func (e *Local) tryKeyframe(h *host, run string, at *horizon, b []byte) error {
 
 // trimmed refuses what asks for records that a trim has dropped.
 func (h *horizon) trimmed(run string) *runtime.Refusal {
-	return refuse(runtime.ErrTrimmed, "the journal of run %s begins with record %d: what was before was trimmed on %s", run, h.seq+1, h.at.Format(time.DateTime+" UTC")).
+	return runtime.Refusef(runtime.ErrTrimmed, "the journal of run %s begins with record %d: what was before was trimmed on %s", run, h.seq+1, h.at.Format(time.DateTime+" UTC")).
 		WithHelp("what is left: starling logs %s --after %d; the run itself goes on as any other", run, h.seq).
 		WithCall("what is left begins after %d; the run itself goes on as any other", h.seq).
 		WithData(map[string]any{"run": run, "horizon": h.seq})

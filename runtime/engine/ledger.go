@@ -41,7 +41,7 @@ func cutDay(key string) (budget, day string) {
 }
 
 // others tells what runs have spent under a key of a budget and a day, except for one of them.
-func (l *ledger) others(key, run string) runtime.Usage {
+func (l *ledger) Others(key, run string) runtime.Usage {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.read()

@@ -50,7 +50,7 @@ func (e *Local) drifted(r runtime.ForkRequest, set *effect.Settings, first *stat
 	case now == began || now == "":
 		return "", nil
 	case !r.AcceptDrift:
-		return "", refuse(runtime.ErrDrifted, "run %s began at commit %.12s; %s stands at %.12s now, and what was done before %q may not hold there", first.ID, began, set.Workspace, now, r.Step).
+		return "", runtime.Refusef(runtime.ErrDrifted, "run %s began at commit %.12s; %s stands at %.12s now, and what was done before %q may not hold there", first.ID, began, set.Workspace, now, r.Step).
 			WithHelp("add --accept-drift, or check out the commit").WithCall("add accept_drift, or have somebody check out the commit").WithData(map[string]string{"began": began, "now": now})
 	}
 	return now, nil

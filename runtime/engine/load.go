@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"starling/lang/effect"
-	"starling/lang/vm"
 	"starling/runtime"
 	"starling/runtime/journal"
 )
@@ -24,10 +23,9 @@ type saved struct {
 	saved   uint64 // the record that it is of
 	headed  bool   // it is the head
 	tail    []journal.Record
-	length  tail            // since the newest checkpoint that is kept
-	origins *recent[origin] // those that are known; nil has the first record read in any case
-	now     time.Time       // of what is said beyond a journal that was cut
-	upTo    uint64          // the record that is the last one wanted, 0 for the newest
+	length  tail                                                           // since the newest checkpoint that is kept
+	origins func(name string, read func() (origin, error)) (origin, error) // finds one that is known, or keeps what was read; nil has the first record read in any case
+	upTo    uint64                                                         // the record that is the last one wanted, 0 for the newest
 }
 
 // gap says that a journal lacks a record.
@@ -91,7 +89,7 @@ func (sv *saved) read(s runtime.Store, skip int) error {
 		return err
 	}
 	if sv.state.Seq == 0 && len(sv.tail) == 0 {
-		return refuse(runtime.ErrUnknownRun, "no run %q", sv.run)
+		return runtime.Refusef(runtime.ErrUnknownRun, "no run %q", sv.run)
 	}
 	return nil
 }
@@ -179,7 +177,7 @@ func (a *actor) load() (fresh bool, err error) {
 	if a.s != nil {
 		return false, nil
 	}
-	sv, err := readSaved(a.e.store, saved{run: a.run, origins: &a.e.programs.origins}, 0)
+	sv, err := readSaved(a.e.store, saved{run: a.run, origins: a.e.programs.origins.of}, 0)
 	if err != nil {
 		return false, err
 	}
@@ -234,30 +232,37 @@ func (a *actor) restore(sv *saved) (poison string, err error) {
 
 // rebuild restores the machine from the newest checkpoint that serves, in the end from the journal alone, and replays what is behind it.
 func (a *actor) rebuild(h *host, sv *saved) error {
-	m, rest, sv, err := a.e.rebuild(h, sv)
+	r, sv, err := a.e.rebuild(h, sv)
 	if err != nil {
 		return err
 	}
-	a.m, a.host, a.unjournaled = m, h, rest
+	a.m, a.host, a.unjournaled = r.machine, h, r.rest
 	a.keep(sv.state, sv)
-	a.yielded = m.Runnable() || len(a.s.decided) > 0
+	a.yielded = a.m.Runnable() || len(a.s.decided) > 0
 	return nil
 }
 
 // rebuild makes the machine of a run, and says what it was made of.
-func (e *Local) rebuild(h *host, sv *saved) (*vm.Machine, *vm.Stop, *saved, error) {
+func (e *Local) rebuild(h *host, sv *saved) (rebuilt, *saved, error) {
 	for skip := 1; ; skip++ {
 		last := sv.state.Seq == sv.begins
-		sv.now = e.now()
-		m, rest, err := h.rebuild(sv)
+		r, err := sv.rebuild(h, e.now())
 		if err == nil || last {
-			return m, rest, sv, err
+			return r, sv, err
 		}
 		e.log("run %s: %v; going back to an older checkpoint", sv.run, err)
 		if sv, err = readRunTo(e.store, sv.run, skip, sv.upTo); err != nil {
-			return nil, nil, nil, err
+			return rebuilt{}, nil, err
 		}
 	}
+}
+
+func (sv *saved) rebuild(h *host, now time.Time) (rebuilt, error) {
+	r, err := h.rebuild(sv.state, sv.machine, sv.tail, now)
+	if !sv.headed {
+		sv.length.steps = r.began
+	}
+	return r, err
 }
 
 // recovery is what a run is told that was just loaded, nil for one that was in memory.
@@ -316,9 +321,7 @@ func (a *actor) quarantine(why string) error {
 	a.m, a.recovered, a.host = nil, true, a.e.hosted(&host{run: a.run})
 	a.keep(sv.fold(), sv)
 	t := &turn{s: a.s, host: a.host, now: a.e.now(), had: &a.row}
-	t.openSystemGate(runtime.GateQuarantine, "", "The run is quarantined: "+why+". Retry lets it go on, skip cancels it, fail ends it as failed.")
-	t.recordIdle()
-	err = a.commit(t.finish())
+	err = a.commit(t.quarantine(why))
 	a.s = nil
 	return err
 }

@@ -72,16 +72,16 @@ func (t *turn) move(in *moved) (*runtime.Replayed, error) {
 	digest := journal.HashOf([]byte("move " + in.hash))
 	if key := in.request.Key; key != "" {
 		if k, ok := t.lookupKey(key); ok && k.Digest != digest {
-			return nil, refuse(runtime.ErrKeyConflict, "the key %q was used for another request", key).WithHelp("use a new key for a new request")
+			return nil, runtime.Refusef(runtime.ErrKeyConflict, "the key %q was used for another request", key).WithHelp("use a new key for a new request")
 		} else if ok {
 			return in.document(t.s, nil, true), nil
 		}
 	}
 	switch {
 	case t.s.Session:
-		return nil, refuse(runtime.ErrUsage, "run %s is a session: its program is what was typed", t.s.ID)
+		return nil, runtime.Refusef(runtime.ErrUsage, "run %s is a session: its program is what was typed", t.s.ID)
 	case t.s.Status != runtime.Suspended && !t.s.Status.Ended() || t.yielded:
-		return nil, refuse(runtime.ErrNotOpen, "run %s is %s; it can be moved while it rests", t.s.ID, t.s.Status).WithHelp("wait for it with: starling wait %s --for suspended", t.s.ID)
+		return nil, runtime.Refusef(runtime.ErrNotOpen, "run %s is %s; it can be moved while it rests", t.s.ID, t.s.Status).WithHelp("wait for it with: starling wait %s --for suspended", t.s.ID)
 	}
 	wants := wanted{t.s.Behaviour, t.s.Settings, t.s.Seq - uint64(len(t.records))}
 	if in.wants = nil; in.past == nil || in.past.wanted != wants {

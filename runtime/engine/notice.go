@@ -119,7 +119,7 @@ func wants(n *effect.Notice, kind string, body *noticeBody) bool {
 // starter is who has started the run: of a child run, the one at the top.
 func (t *turn) starter() string {
 	if parent, _, child := cutParent(t.s.Parent); child {
-		return t.host.world.starter(parent)
+		return t.host.world.Starter(parent)
 	}
 	return t.s.By
 }

@@ -78,7 +78,7 @@ func (sv *saved) readOrigin(s runtime.Store, st *state) bool {
 	if sv.origins == nil || st.originRef == nil {
 		return false
 	}
-	o, err := sv.origins.of(string(st.originRef), func() (o origin, err error) {
+	o, err := sv.origins(string(st.originRef), func() (o origin, err error) {
 		first, err := firstRecord(s, sv.run)
 		if err != nil {
 			return o, err

@@ -12,7 +12,7 @@ import (
 // This is what the turns of this process's runs are given of it: see world.go.
 
 var (
-	_ world   = (*Local)(nil)
+	_ world   = outside{}
 	_ commons = (*sharedRows)(nil)
 	_ quotas  = shares{}
 )
@@ -24,30 +24,43 @@ type shares struct {
 	*ledger
 }
 
+// outside is what the runs of an engine may ask of it.
+type outside struct{ e *Local }
+
 // hosted gives a host what is outside its run.
 func (e *Local) hosted(h *host) *host {
-	h.world, h.commons, h.quotas, h.macKey = e, &e.shared, shares{&e.breakers, &e.slots, &e.ledger}, e.macKey
+	h.world, h.commons, h.quotas, h.macKey = outside{e}, &e.shared, shares{&e.breakers, &e.slots, &e.ledger}, e.macKey
 	return h
 }
 
-func (e *Local) handler(kind string) *effect.Handler { return e.env.Handlers[kind] }
+func (o outside) Handler(kind string) *effect.Handler { return o.e.env.Handlers[kind] }
 
-func (e *Local) random() io.Reader { return e.opts.Random }
+func (o outside) Random() io.Reader { return o.e.opts.Random }
 
-func (e *Local) draining(run string) bool { return e.leaving.Load() || !e.carries(run) }
+func (o outside) Draining(run string) bool { return o.e.leaving.Load() || !o.e.carries(run) }
 
-func (e *Local) status(run string) (runtime.Status, error) {
-	row, err := e.summary(run)
+func (o outside) Status(run string) (runtime.Status, error) {
+	row, err := o.e.summary(run)
 	return row.Status, err
 }
 
-func (e *Local) starter(run string) string {
-	top, _ := e.tops().of(run, "")
+func (o outside) Starter(run string) string {
+	top, _ := o.e.tops().of(run, "")
 	return top.StartedBy
 }
 
-func (e *Local) equip(at *effect.Attempt) {
-	run := at.Run
+func (o outside) Variable(run, name string) (string, bool) { return o.e.variable(run, name) }
+
+func (o outside) Worktrees(s *effect.Settings) string { return o.e.trees(s) }
+
+func (o outside) LookupKey(run, key string) (keyed, bool) { return o.e.lookupKey(run, key) }
+
+func (o outside) ClosedGate(run, address string, deep bool) (closedGate, bool) {
+	return o.e.closedGate(run, address, deep)
+}
+
+func (o outside) Equip(at *effect.Attempt) {
+	e, run := o.e, at.Run
 	at.Store = e.store.Info().Path
 	at.Journal = func(l effect.Look) (starlark.Value, *effect.Error) { return e.queryJournal(run, at.Step, l) }
 	at.Known = func(q effect.Survey) (*effect.Known, *effect.Error) { return e.survey(run, q) }

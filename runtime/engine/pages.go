@@ -116,7 +116,7 @@ func (r *reader) StepPage(ctx context.Context, q runtime.StepQuery) (*runtime.St
 		return nil, err
 	}
 	if q.Limit < 0 {
-		return nil, refuse(runtime.ErrUsage, "got the limit %d, want 0 or more", q.Limit)
+		return nil, runtime.Refusef(runtime.ErrUsage, "got the limit %d, want 0 or more", q.Limit)
 	}
 	q.Run = id
 	if q.Newest && q.Limit > 0 {

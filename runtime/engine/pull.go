@@ -40,7 +40,7 @@ func (e *Local) claimAny(ctx context.Context, s runtime.Signal) (*runtime.Receip
 			return receipt, err
 		}
 	}
-	return nil, refuse(runtime.ErrNotOpen, "there is no work for %q", who[0]).WithHelp("list it with: starling inbox --work").WithCall("there is some when a run asks for it: claim again later")
+	return nil, runtime.Refusef(runtime.ErrNotOpen, "there is no work for %q", who[0]).WithHelp("list it with: starling inbox --work").WithCall("there is some when a run asks for it: claim again later")
 }
 
 // anyClaim stands where the run's id stands in the keys of signals that name one. No id has such letters.

@@ -18,18 +18,18 @@ func (e *Local) Push(ctx context.Context, r runtime.PushRequest) (*runtime.Pushe
 		return nil, err
 	}
 	if err := effect.CheckName(r.Queue); err != nil {
-		return nil, refuse(runtime.ErrUsage, "push: queue: %v", err)
+		return nil, runtime.Refusef(runtime.ErrUsage, "push: queue: %v", err)
 	}
 	if len(r.Key) > effect.MaxKey {
-		return nil, refuse(runtime.ErrUsage, "push: the key has %d bytes; the longest has %d", len(r.Key), effect.MaxKey)
+		return nil, runtime.Refusef(runtime.ErrUsage, "push: the key has %d bytes; the longest has %d", len(r.Key), effect.MaxKey)
 	}
 	v, err := contract.FromOutside(r.Value)
 	if err != nil {
-		return nil, refuse(runtime.ErrBadPayload, "push: the value is not JSON: %v", err)
+		return nil, runtime.Refusef(runtime.ErrBadPayload, "push: the value is not JSON: %v", err)
 	}
 	value, err := effect.Encode(v)
 	if err != nil {
-		return nil, refuse(runtime.ErrBadPayload, "push: %v", err)
+		return nil, runtime.Refusef(runtime.ErrBadPayload, "push: %v", err)
 	}
 	it := &item{Value: value, By: orUnknown(runtime.CallerOf(ctx)), At: e.now(), Key: r.Key}
 	p, err := e.push(ctx, r.Queue, it)
@@ -44,13 +44,13 @@ func (e *Local) push(ctx context.Context, queue string, it *item) (*runtime.Push
 	if err := e.shared.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer e.shared.unlock()
+	defer e.shared.Unlock()
 	id, writes, err := enqueue(&e.shared, queue, it)
 	if err != nil {
 		return nil, err
 	}
 	p := &runtime.Pushed{Schema: runtime.Schema, Queue: queue, Item: id, Known: writes == nil, Oldest: id}
-	err = e.shared.items(queue, func(oldest uint64, _ []byte) error {
+	err = e.shared.Items(queue, func(oldest uint64, _ []byte) error {
 		p.Oldest = oldest
 		return runtime.ErrStopScan
 	})
@@ -66,7 +66,7 @@ func (e *Local) Attended(ctx context.Context, queue string) (bool, error) {
 		return false, err
 	}
 	if err := effect.CheckName(queue); err != nil {
-		return false, refuse(runtime.ErrUsage, "queue: %v", err)
+		return false, runtime.Refusef(runtime.ErrUsage, "queue: %v", err)
 	}
 	e.mu.Lock()
 	attended := false

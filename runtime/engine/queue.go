@@ -73,12 +73,12 @@ func uniqueKey(queue, key string) []byte { return []byte(journal.PrefixUnique + 
 // with the commons locked.
 func enqueue(c commons, queue string, it *item) (id uint64, writes []runtime.Write, err error) {
 	if it.Key != "" {
-		if id, err = numberAt(c.get, uniqueKey(queue, it.Key)); id != 0 || err != nil {
+		if id, err = numberAt(c.Get, uniqueKey(queue, it.Key)); id != 0 || err != nil {
 			return id, nil, err
 		}
 	}
 	counter := []byte(journal.PrefixQueue + queue)
-	if id, err = numberAt(c.get, counter); err != nil {
+	if id, err = numberAt(c.Get, counter); err != nil {
 		return 0, nil, err
 	}
 	id++
@@ -160,7 +160,7 @@ func (q *queueCall) take() (effect.Payload, bool, error) {
 	var id uint64
 	var next time.Time // when the first lease is over
 	wanted, there := uint64(q.args.Int("id")), false
-	err := q.host.commons.items(q.queue, func(number uint64, row []byte) error {
+	err := q.host.commons.Items(q.queue, func(number uint64, row []byte) error {
 		if wanted != 0 && number != wanted {
 			return nil
 		}
@@ -208,7 +208,7 @@ func (s *state) retryNext(served *step) {
 }
 
 // held tells whether somebody has an item now.
-func (q *queueCall) held(it *item) bool { return it.held(q.now, q.host.commons.ended) }
+func (q *queueCall) held(it *item) bool { return it.held(q.now, q.host.commons.Ended) }
 
 // held tells whether somebody has an item: a run that has not ended, within its lease.
 func (it *item) held(now time.Time, ended func(run string) bool) bool {
@@ -260,14 +260,14 @@ func (q *queueCall) settle(to string, change func(*item)) error {
 	}
 	q.write(key, it.payload())
 	if to == journal.PrefixQueue {
-		q.host.commons.returned(q.queue, id)
+		q.host.commons.Returned(q.queue, id)
 	}
 	return nil
 }
 
 // item reads a row, nil when there is none.
 func (q *queueCall) item(key []byte) (*item, error) {
-	row, err := q.host.commons.get(key)
+	row, err := q.host.commons.Get(key)
 	switch {
 	case errors.Is(err, runtime.ErrNoKey):
 		return nil, nil
@@ -282,7 +282,7 @@ func (q *queueCall) all() (effect.Payload, error) {
 	var items []starlark.Value
 	size := 0
 	for _, prefix := range []string{journal.PrefixQueue, journal.PrefixParked} {
-		err := q.host.commons.scan(prefix+q.queue+"/", func(key string, row []byte) error {
+		err := q.host.commons.Scan(prefix+q.queue+"/", func(key string, row []byte) error {
 			it, err := itemOf(row)
 			if err != nil {
 				return err
@@ -290,7 +290,7 @@ func (q *queueCall) all() (effect.Payload, error) {
 			if size += len(row); size > effect.MaxPayload {
 				return effect.Errorf(effect.KindRefused, "%s: the items have more than %d bytes together", q.step.Step, effect.MaxPayload)
 			}
-			items = append(items, it.record(q.queue, binary.BigEndian.Uint64([]byte(key)), it.status(prefix, q.now, q.host.commons.ended)))
+			items = append(items, it.record(q.queue, binary.BigEndian.Uint64([]byte(key)), it.status(prefix, q.now, q.host.commons.Ended)))
 			return nil
 		})
 		if err != nil {

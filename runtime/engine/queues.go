@@ -15,7 +15,7 @@ func (r *reader) queues(q runtime.Query) (*runtime.Listing, error) {
 	within := ""
 	if q.Queue != "" {
 		if err := effect.CheckName(q.Queue); err != nil {
-			return nil, refuse(runtime.ErrUsage, "queue: %v", err)
+			return nil, runtime.Refusef(runtime.ErrUsage, "queue: %v", err)
 		}
 		within = q.Queue + "/"
 	}

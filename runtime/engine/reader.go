@@ -48,7 +48,7 @@ type readOnly struct {
 	named    func(*effect.Settings) map[string]string
 }
 
-var errReadOnly = refuse(runtime.ErrKindReadOnly, "the store is open for reading only")
+var errReadOnly = runtime.Refusef(runtime.ErrKindReadOnly, "the store is open for reading only")
 
 // Start is refused.
 func (*readOnly) Start(context.Context, runtime.StartRequest) (*runtime.Run, error) {
@@ -120,7 +120,7 @@ const (
 func (r *reader) summary(run string) (runtime.Summary, error) {
 	row, err := r.store.Get(journal.RunKey(run))
 	if errors.Is(err, runtime.ErrNoKey) {
-		return runtime.Summary{}, refuse(runtime.ErrUnknownRun, "no run %q", run).WithHelp("list them with: starling ps -a").WithCall(queryLists)
+		return runtime.Summary{}, runtime.Refusef(runtime.ErrUnknownRun, "no run %q", run).WithHelp("list them with: starling ps -a").WithCall(queryLists)
 	}
 	if err != nil && !errors.Is(err, runtime.ErrDamaged) {
 		return runtime.Summary{}, err
@@ -153,9 +153,9 @@ func (r *reader) resolveRun(address string) (string, error) {
 	case err != nil:
 		return "", err
 	case address == "" || len(fits) == 0:
-		return "", refuse(runtime.ErrUnknownRun, "no run %q", address).WithHelp("list them with: starling ps -a").WithCall(queryLists)
+		return "", runtime.Refusef(runtime.ErrUnknownRun, "no run %q", address).WithHelp("list them with: starling ps -a").WithCall(queryLists)
 	case len(fits) > 1 && !slices.Contains(fits, address):
-		return "", refuse(runtime.ErrAmbiguous, "run %q is ambiguous: it matches %s", address, strings.Join(fits, ", ")).WithHelp("give more letters").WithData(fits)
+		return "", runtime.Refusef(runtime.ErrAmbiguous, "run %q is ambiguous: it matches %s", address, strings.Join(fits, ", ")).WithHelp("give more letters").WithData(fits)
 	}
 	return fits[0], nil
 }
@@ -171,7 +171,7 @@ func (r *reader) last() (string, error) {
 		return runtime.ErrStopScan
 	})
 	if err == nil && last == "" {
-		err = refuse(runtime.ErrUnknownRun, "there is no run yet")
+		err = runtime.Refusef(runtime.ErrUnknownRun, "there is no run yet")
 	}
 	return last, err
 }
@@ -276,7 +276,7 @@ func (r *reader) Blob(ctx context.Context, hash string) ([]byte, error) {
 	}
 	b, err := r.blob(hash)
 	if errors.Is(err, runtime.ErrNoKey) {
-		return nil, refuse(runtime.ErrUnknownRun, "no content with the hash %q", hash)
+		return nil, runtime.Refusef(runtime.ErrUnknownRun, "no content with the hash %q", hash)
 	}
 	return b, err
 }

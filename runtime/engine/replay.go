@@ -67,18 +67,23 @@ type replayer struct {
 	ends    bool          // how the run and its chunks ended is compared too
 }
 
-// rebuild makes the machine of a run from what was read, and brings the state up to its newest record. Where the journal was cut out of another (adopt.go) the machine
-// has said more than it holds: that is the rest of its slice, nil where there is none.
-func (h *host) rebuild(sv *saved) (*vm.Machine, *vm.Stop, error) {
-	r := &replayer{h: h, s: sv.state, records: sv.tail, now: sv.now}
-	if err := r.replay(sv.machine); err != nil {
-		return nil, nil, err
-	}
-	if !sv.headed {
-		sv.length.steps = r.began
+// rebuilt is a run brought back: its state as the newest record left it, and its machine.
+type rebuilt struct {
+	machine *vm.Machine
+	began   uint64   // steps of the machine that it was restored with
+	rest    *vm.Stop // of the machine's slice, where the journal was cut out of another; nil where nothing is left
+}
+
+// rebuild makes the machine of a run from its snapshot, nil without one, and brings the state up to the
+// newest of the records behind it. Where the journal was cut out of another the machine has said more
+// than it holds; now is the time of what it says there.
+func (h *host) rebuild(s *state, machine []byte, records []journal.Record, now time.Time) (rebuilt, error) {
+	r := &replayer{h: h, s: s, records: records, now: now}
+	if err := r.replay(machine); err != nil {
+		return rebuilt{}, err
 	}
 	rest, err := r.rest()
-	return r.m, rest, err
+	return rebuilt{r.m, r.began, rest}, err
 }
 
 // replay takes all records.

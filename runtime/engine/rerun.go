@@ -61,7 +61,7 @@ func diverged(err error) error {
 	if !ok {
 		return err
 	}
-	return refuse(runtime.ErrDiverged, "%v", d).WithData(d)
+	return runtime.Refusef(runtime.ErrDiverged, "%v", d).WithData(d)
 }
 
 // original is a run that is executed again: its whole journal, and the program that it began with.
@@ -173,7 +173,7 @@ func (e *Local) fork(ctx context.Context, r runtime.ForkRequest) (string, error)
 		return "", err
 	}
 	if o.first.Session {
-		return "", refuse(runtime.ErrUsage, "run %s is a session, which cannot be cut: its program grows with it", o.run)
+		return "", runtime.Refusef(runtime.ErrUsage, "run %s is a session, which cannot be cut: its program grows with it", o.run)
 	}
 	if err := rooted(o.journal, c); err != nil {
 		return "", err
@@ -243,7 +243,7 @@ func setInputs(r *runtime.ForkRequest, l *runtime.Lineage, c *cut, h *host, firs
 		l.Changed, err = otherArguments(c, r.Set)
 		return first.Inputs, err
 	}
-	return nil, refuse(runtime.ErrUsage, "got the kind %q, want fork, rerun or only", r.Kind)
+	return nil, runtime.Refusef(runtime.ErrUsage, "got the kind %q, want fork, rerun or only", r.Kind)
 }
 
 // descend is the start of a run that is made of this one.
@@ -272,7 +272,7 @@ func otherInputs(p *lang.Program, inputs effect.Payload, set []string) (effect.P
 	}
 	bound, err := p.BindInputs(object, args)
 	if err != nil {
-		return nil, refuse(runtime.ErrBadInput, "%v", err).WithData(err)
+		return nil, runtime.Refusef(runtime.ErrBadInput, "%v", err).WithData(err)
 	}
 	return effect.Encode(bound)
 }
@@ -282,7 +282,7 @@ func parseSet(set []string) ([]lang.Arg, error) {
 	for i, text := range set {
 		var err error
 		if args[i], err = lang.ParseArg(text); err != nil {
-			return nil, refuse(runtime.ErrUsage, "got %q, want NAME=TEXT or NAME:=JSON", text)
+			return nil, runtime.Refusef(runtime.ErrUsage, "got %q, want NAME=TEXT or NAME:=JSON", text)
 		}
 	}
 	return args, nil

@@ -44,7 +44,7 @@ func (t *turn) serveShared() (*step, effect.Outcome) {
 		t.yielded = true
 		return nil, effect.Outcome{}
 	}
-	t.host.commons.lock()
+	t.host.commons.Lock()
 	t.holdsCommons = true
 	value, found, err := t.perform(st)
 	switch {
@@ -61,7 +61,7 @@ func (t *turn) serveShared() (*step, effect.Outcome) {
 func (t *turn) unlockCommons() {
 	if t.holdsCommons {
 		t.holdsCommons = false
-		t.host.commons.unlock()
+		t.host.commons.Unlock()
 	}
 }
 
@@ -159,8 +159,8 @@ func (a *actor) offerAgain(c *commit, holds bool) {
 		return
 	}
 	if !holds {
-		a.e.shared.lock()
-		defer a.e.shared.unlock()
+		a.e.shared.Lock()
+		defer a.e.shared.Unlock()
 	}
 	a.e.retryWaiters("")
 }
@@ -176,7 +176,7 @@ func (t *turn) project(st *step, args effect.View) (effect.Payload, error) {
 	case "all":
 		return t.projectAll()
 	}
-	row, err := t.host.commons.get(key)
+	row, err := t.host.commons.Get(key)
 	there := err == nil
 	if err != nil && !errors.Is(err, runtime.ErrNoKey) {
 		return nil, err
@@ -197,7 +197,7 @@ func (t *turn) project(st *step, args effect.View) (effect.Payload, error) {
 func (t *turn) projectAll() (effect.Payload, error) {
 	var o effect.Object
 	size := 0
-	err := t.host.commons.scan(journal.PrefixProject, func(key string, row []byte) error {
+	err := t.host.commons.Scan(journal.PrefixProject, func(key string, row []byte) error {
 		if size += len(row); size > effect.MaxPayload {
 			return effect.Errorf(effect.KindRefused, "memory.project.all: the variables have more than %d bytes together; get them one by one", effect.MaxPayload)
 		}

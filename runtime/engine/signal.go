@@ -61,7 +61,7 @@ func (t *turn) lookupKey(key string) (keyed, bool) {
 	if k, ok := t.keys[key]; ok {
 		return k, true
 	}
-	return t.host.world.lookupKey(t.s.ID, key)
+	return t.host.world.LookupKey(t.s.ID, key)
 }
 
 func (t *turn) remember(key string, k keyed) {
@@ -77,7 +77,7 @@ func (t *turn) remember(key string, k keyed) {
 
 func (t *turn) repeated(s runtime.Signal, k keyed, digest string) (*runtime.Receipt, *runtime.Refusal) {
 	if k.Digest != digest {
-		return nil, refuse(runtime.ErrKeyConflict, "the key %q was used for another request", s.Key).WithHelp("use a new key for a new request")
+		return nil, runtime.Refusef(runtime.ErrKeyConflict, "the key %q was used for another request", s.Key).WithHelp("use a new key for a new request")
 	}
 	again := *k.Receipt
 	again.Repeated = true
@@ -117,7 +117,7 @@ func (t *turn) accept(c runtime.Caller, s runtime.Signal) (*runtime.Receipt, *ru
 	case runtime.SignalSteer, runtime.SignalStop:
 		return t.intervene(c, who, s)
 	}
-	return nil, refuse(runtime.ErrUsage, "got signal kind %q, want answer, message, chunk, claim, heartbeat, submit, steer or stop", s.Kind)
+	return nil, runtime.Refusef(runtime.ErrUsage, "got signal kind %q, want answer, message, chunk, claim, heartbeat, submit, steer or stop", s.Kind)
 }
 
 // deniedSignal is the refusal of a caller who may not send a signal of the kind, nil for one who may.
@@ -140,15 +140,15 @@ func neededFor(s *runtime.Signal) runtime.Capability {
 func identify(c runtime.Caller, as string) ([]string, *runtime.Refusal) {
 	switch {
 	case c.Agent != "" && as != "" && as != c.Agent:
-		return nil, refuse(runtime.ErrDenied, "the agent %q may not act as %q", c.Agent, as)
+		return nil, runtime.Refusef(runtime.ErrDenied, "the agent %q may not act as %q", c.Agent, as)
 	case c.Agent != "":
 		return []string{c.Agent, c.Name}, nil
 	case c.Name == "":
-		return nil, refuse(runtime.ErrDenied, "the caller is not known")
+		return nil, runtime.Refusef(runtime.ErrDenied, "the caller is not known")
 	case as == "" || as == c.Name:
 		return []string{c.Name}, nil
 	case !c.May(runtime.CanActAs):
-		return nil, refuse(runtime.ErrDenied, "%s may not act as %q", c.Name, as).WithHelp("the token needs the capability act-as")
+		return nil, runtime.Refusef(runtime.ErrDenied, "%s may not act as %q", c.Name, as).WithHelp("the token needs the capability act-as")
 	}
 	return []string{as, c.Name}, nil
 }
@@ -163,7 +163,7 @@ func (t *turn) answerGate(c runtime.Caller, who []string, s runtime.Signal) (*ru
 		return nil, t.quarantined()
 	}
 	if t.s.held() && g.Step != "" {
-		return nil, refuse(runtime.ErrExpired, "the deadline of run %s has passed: gate %q takes no answer", t.s.ID, g.Name).
+		return nil, runtime.Refusef(runtime.ErrExpired, "the deadline of run %s has passed: gate %q takes no answer", t.s.ID, g.Name).
 			WithHelp("decide first whether the run goes on: starling signal %s --choice retry", shellQuote(t.s.ID+"/"+runtime.GateDeadline)).
 			WithCall("decide first whether the run goes on: signal its gate %q, choice %q", runtime.GateDeadline, "retry")
 	}
@@ -189,7 +189,7 @@ func (t *turn) answerGate(c runtime.Caller, who []string, s runtime.Signal) (*ru
 	}
 	vote, _ := starlark.AsString(choice)
 	if g.voted(who[0]) {
-		return nil, refuse(runtime.ErrDecided, "gate %q wants %d answers, and %s has given one", g.Name, quorum(args), who[0])
+		return nil, runtime.Refusef(runtime.ErrDecided, "gate %q wants %d answers, and %s has given one", g.Name, quorum(args), who[0])
 	}
 	d := t.decision(choice, s.Reason, data, who[0], via, false)
 	var b effect.Object
@@ -241,13 +241,13 @@ func (t *turn) resolve(g *gate, d *effect.Record, who []string) {
 func mayAnswer(c runtime.Caller, who, run string, g *gate, target string) *runtime.Refusal {
 	switch {
 	case c.Agent != "" && c.Run == run:
-		return refuse(runtime.ErrDenied, "gate %q belongs to the run that started the agent %q, which may not answer it", g.Name, c.Agent)
+		return runtime.Refusef(runtime.ErrDenied, "gate %q belongs to the run that started the agent %q, which may not answer it", g.Name, c.Agent)
 	case c.Agent != "" && target != c.Agent:
-		return refuse(runtime.ErrWrongTarget, "gate %q is not targeted at the agent %q", g.Name, c.Agent)
+		return runtime.Refusef(runtime.ErrWrongTarget, "gate %q is not targeted at the agent %q", g.Name, c.Agent)
 	case target != "" && target != who && c.Local:
-		return refuse(runtime.ErrWrongTarget, "gate %q is for %q, not for %q", g.Name, target, who).WithHelp("answer in its name with --as %s; both names are recorded", shellQuote(target)).WithCall(actAs, target)
+		return runtime.Refusef(runtime.ErrWrongTarget, "gate %q is for %q, not for %q", g.Name, target, who).WithHelp("answer in its name with --as %s; both names are recorded", shellQuote(target)).WithCall(actAs, target)
 	case target != "" && target != who:
-		return refuse(runtime.ErrWrongTarget, "gate %q is for %q, not for %q", g.Name, target, who)
+		return runtime.Refusef(runtime.ErrWrongTarget, "gate %q is for %q, not for %q", g.Name, target, who)
 	}
 	return nil
 }
@@ -257,7 +257,7 @@ func forbidden(g *gate, args effect.View, who []string) *runtime.Refusal {
 	names, _ := effect.Identities(args.Value("not_by"))
 	for _, name := range who {
 		if slices.Contains(names, name) {
-			return refuse(runtime.ErrWrongTarget, "gate %q is not for %q, who has made what it is about", g.Name, name).WithHelp("somebody else decides; it is open to all but %s", strings.Join(names, ", "))
+			return runtime.Refusef(runtime.ErrWrongTarget, "gate %q is not for %q, who has made what it is about", g.Name, name).WithHelp("somebody else decides; it is open to all but %s", strings.Join(names, ", "))
 		}
 	}
 	return nil
@@ -265,7 +265,7 @@ func forbidden(g *gate, args effect.View, who []string) *runtime.Refusal {
 
 // quarantined refuses what a run that is quarantined cannot take.
 func (t *turn) quarantined() *runtime.Refusal {
-	return refuse(runtime.ErrNotOpen, "run %s is quarantined", t.s.ID).
+	return runtime.Refusef(runtime.ErrNotOpen, "run %s is quarantined", t.s.ID).
 		WithHelp("decide first whether it goes on: starling signal %s --choice retry", shellQuote(t.s.ID+"/"+runtime.GateQuarantine)).
 		WithCall("decide first whether it goes on: signal its gate %q, choice %q", runtime.GateQuarantine, "retry")
 }
@@ -283,7 +283,7 @@ type closedGate struct {
 // address it is the only open gate.
 func (t *turn) gateNamed(address string) (*gate, *runtime.Refusal) {
 	if t.s.Status.Ended() && address == "" {
-		return nil, refuse(runtime.ErrClosed, "run %s is %s: no gate is open", t.s.ID, t.s.Status)
+		return nil, runtime.Refusef(runtime.ErrClosed, "run %s is %s: no gate is open", t.s.ID, t.s.Status)
 	}
 	if address == "" {
 		return t.onlyGate()
@@ -299,7 +299,7 @@ func (t *turn) gateNamed(address string) (*gate, *runtime.Refusal) {
 	}
 	p, isPast := t.justClosed(address)
 	if !isPast {
-		p, isPast = t.host.world.closedGate(t.s.ID, address, t.s.Bare)
+		p, isPast = t.host.world.ClosedGate(t.s.ID, address, t.s.Bare)
 	}
 	if isPast && (len(fits) == 0 || p.Name == address) {
 		return nil, t.closedRefusal(p)
@@ -312,17 +312,17 @@ func (t *turn) gateNamed(address string) (*gate, *runtime.Refusal) {
 	case len(fits) == 1:
 		return t.s.Gates[fits[0]], nil
 	case len(fits) > 1:
-		return nil, refuse(runtime.ErrAmbiguous, "gate %q of run %s is ambiguous: it matches %s", address, t.s.ID, strings.Join(fits, ", ")).WithHelp("give more of the address").WithData(fits)
+		return nil, runtime.Refusef(runtime.ErrAmbiguous, "gate %q of run %s is ambiguous: it matches %s", address, t.s.ID, strings.Join(fits, ", ")).WithHelp("give more of the address").WithData(fits)
 	case t.s.Status.Ended():
-		return nil, refuse(runtime.ErrClosed, "run %s is %s: no gate is open", t.s.ID, t.s.Status)
+		return nil, runtime.Refusef(runtime.ErrClosed, "run %s is %s: no gate is open", t.s.ID, t.s.Status)
 	case t.host.mentions(address) && p.Forgotten > 0:
-		return nil, refuse(runtime.ErrNotOpen, "gate %q of run %s is not open: it has not opened yet, or was decided before record %d, with which the journal begins", address, t.s.ID, p.Forgotten+1).
+		return nil, runtime.Refusef(runtime.ErrNotOpen, "gate %q of run %s is not open: it has not opened yet, or was decided before record %d, with which the journal begins", address, t.s.ID, p.Forgotten+1).
 			WithHelp("the gates that are open: starling show %s", t.s.ID).WithCall("status lists the gates that are open")
 	case t.host.mentions(address):
-		return nil, refuse(runtime.ErrNotOpen, "gate %q of run %s has not opened yet", address, t.s.ID).
+		return nil, runtime.Refusef(runtime.ErrNotOpen, "gate %q of run %s has not opened yet", address, t.s.ID).
 			WithHelp("wait for it with: starling wait %s --for suspended", t.s.ID).WithCall("status lists the gates that are open")
 	}
-	return nil, refuse(runtime.ErrUnknownGate, "run %s has no gate %q", t.s.ID, address)
+	return nil, runtime.Refusef(runtime.ErrUnknownGate, "run %s has no gate %q", t.s.ID, address)
 }
 
 // justClosed finds a gate that this very turn has closed: the store does not know yet.
@@ -356,19 +356,19 @@ func (t *turn) onlyGate() (*gate, *runtime.Refusal) {
 	case 1:
 		return open[0], nil
 	case 0:
-		return nil, refuse(runtime.ErrNotOpen, "run %s has no open gate", t.s.ID).WithHelp("see what it does with: starling show %s", t.s.ID).WithCall("status says what it does")
+		return nil, runtime.Refusef(runtime.ErrNotOpen, "run %s has no open gate", t.s.ID).WithHelp("see what it does with: starling show %s", t.s.ID).WithCall("status says what it does")
 	}
-	return nil, refuse(runtime.ErrAmbiguous, "run %s has %d open gates: %s", t.s.ID, len(open), strings.Join(t.openNames(), ", ")).WithHelp("name one: %s/GATE", t.s.ID).WithCall("name one as gate").WithData(t.openNames())
+	return nil, runtime.Refusef(runtime.ErrAmbiguous, "run %s has %d open gates: %s", t.s.ID, len(open), strings.Join(t.openNames(), ", ")).WithHelp("name one: %s/GATE", t.s.ID).WithCall("name one as gate").WithData(t.openNames())
 }
 
 func (t *turn) closedRefusal(p closedGate) *runtime.Refusal {
 	if string(p.Decision) == "null" || len(p.Decision) == 0 {
 		if p.Reason == "timeout" {
-			return refuse(runtime.ErrExpired, "gate %q of run %s expired", p.Name, t.s.ID)
+			return runtime.Refusef(runtime.ErrExpired, "gate %q of run %s expired", p.Name, t.s.ID)
 		}
-		return refuse(runtime.ErrClosed, "gate %q of run %s was withdrawn", p.Name, t.s.ID)
+		return runtime.Refusef(runtime.ErrClosed, "gate %q of run %s was withdrawn", p.Name, t.s.ID)
 	}
-	r := refuse(runtime.ErrDecided, "gate %q of run %s is decided already", p.Name, t.s.ID)
+	r := runtime.Refusef(runtime.ErrDecided, "gate %q of run %s is decided already", p.Name, t.s.ID)
 	r.Data = p.Decision
 	var d struct {
 		Choice string `json:"choice"`
@@ -388,10 +388,10 @@ func (t *turn) closedRefusal(p closedGate) *runtime.Refusal {
 // takeMessage puts a message into the mailbox.
 func (t *turn) takeMessage(who []string, s runtime.Signal) (*runtime.Receipt, *runtime.Refusal) {
 	if t.s.Status.Ended() {
-		return nil, refuse(runtime.ErrClosed, "run %s is %s and takes no messages", t.s.ID, t.s.Status)
+		return nil, runtime.Refusef(runtime.ErrClosed, "run %s is %s and takes no messages", t.s.ID, t.s.Status)
 	}
 	if s.Name == "" {
-		return nil, refuse(runtime.ErrBadPayload, "a message needs a name")
+		return nil, runtime.Refusef(runtime.ErrBadPayload, "a message needs a name")
 	}
 	v, refused := payloadOf(&s, "the message")
 	if refused != nil {
@@ -413,15 +413,15 @@ const timeFormat = "2006-01-02T15:04:05.000Z07:00"
 func payloadOf(s *runtime.Signal, what string) (starlark.Value, *runtime.Refusal) {
 	switch size := len(s.Data) + len(s.Text); {
 	case size > effect.MaxPayload:
-		return nil, refuse(runtime.ErrBadPayload, "%s has %d bytes, at most %d are taken", what, size, effect.MaxPayload)
+		return nil, runtime.Refusef(runtime.ErrBadPayload, "%s has %d bytes, at most %d are taken", what, size, effect.MaxPayload)
 	case s.Text != "":
-		return nil, refuse(runtime.ErrBadPayload, "%s is not JSON: got %.60q", what, s.Text).WithHelp(`a text needs its quotes: '"yes"'`)
+		return nil, runtime.Refusef(runtime.ErrBadPayload, "%s is not JSON: got %.60q", what, s.Text).WithHelp(`a text needs its quotes: '"yes"'`)
 	case len(s.Data) == 0:
 		return starlark.None, nil
 	}
 	v, err := contract.FromOutside(s.Data)
 	if err != nil {
-		return nil, refuse(runtime.ErrBadPayload, "%s is not JSON: %v", what, err)
+		return nil, runtime.Refusef(runtime.ErrBadPayload, "%s is not JSON: %v", what, err)
 	}
 	return v, nil
 }

@@ -31,10 +31,10 @@ type slots struct {
 // allRuns is where the steps of a run wait for a slot; no agent's name is like it.
 const allRuns = "in all runs"
 
-func (p *slots) bounded() bool { return p.limit > 0 }
+func (p *slots) Bounded() bool { return p.limit > 0 }
 
 // acquire gives a run a slot, unless it must wait for one.
-func (p *slots) acquire(run string) bool {
+func (p *slots) Acquire(run string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	first := len(p.line) > 0 && p.line[0] == run
@@ -64,7 +64,7 @@ func (p *slots) release(run string) { p.change(func() { p.add(run, -1) }) }
 func (p *slots) reclaim(run string) { p.change(func() { p.add(run, 1) }) }
 
 // wait puts a run in the line or takes it out of it.
-func (p *slots) wait(run string, wants bool) {
+func (p *slots) Wait(run string, wants bool) {
 	p.change(func() {
 		if p.woken == run {
 			p.woken = ""
@@ -90,7 +90,7 @@ func (p *slots) change(do func()) {
 	if run != "" {
 		p.e.post(run, event{in: vacancy{}, urgent: true, done: func(error) {
 			if p.missed(run) {
-				p.wait(run, false)
+				p.Wait(run, false)
 			}
 		}})
 	}
@@ -106,10 +106,10 @@ func (p *slots) missed(run string) bool {
 // takeSlot takes a slot for the next attempt of a step, or has the step wait for one.
 func (t *turn) takeSlot(st *step) bool {
 	q := t.host.quotas
-	if !q.bounded() || !agentKind(st.Kind) {
+	if !q.Bounded() || !agentKind(st.Kind) {
 		return true
 	}
-	if !q.acquire(t.s.ID) {
+	if !q.Acquire(t.s.ID) {
 		t.s.park(st, t.s.limiterOf(allRuns))
 		return false
 	}
@@ -120,8 +120,8 @@ func (t *turn) takeSlot(st *step) bool {
 
 // waitForSlot has the run wait for a slot as long as a step of it waits that could begin.
 func (t *turn) waitForSlot() {
-	if q := t.host.quotas; q.bounded() {
-		q.wait(t.s.ID, t.s.awaitsSlot() && t.m != nil && !t.s.Status.Ended() && !t.s.held() && !t.s.lacks() && !t.host.draining())
+	if q := t.host.quotas; q.Bounded() {
+		q.Wait(t.s.ID, t.s.awaitsSlot() && t.m != nil && !t.s.Status.Ended() && !t.s.held() && !t.s.lacks() && !t.host.draining())
 	}
 }
 

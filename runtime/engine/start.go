@@ -104,7 +104,7 @@ func (e *Local) start(ctx context.Context, r runtime.StartRequest, show func(*st
 // checkStartKey refuses a key that the store could not keep.
 func checkStartKey(key string) error {
 	if most := runtime.MaxKey - len(journal.PrefixStartKey); len(key) > most {
-		return refuse(runtime.ErrUsage, "the key has %d bytes; the longest has %d", len(key), most)
+		return runtime.Refusef(runtime.ErrUsage, "the key has %d bytes; the longest has %d", len(key), most)
 	}
 	return nil
 }
@@ -159,7 +159,7 @@ func (e *Local) startedBy(key, digest string) (string, error) {
 		return "", err
 	}
 	if k.Digest != digest {
-		return "", refuse(runtime.ErrKeyConflict, "the key %q was used to start another run", key).WithHelp("use a new key for a new run")
+		return "", runtime.Refusef(runtime.ErrKeyConflict, "the key %q was used to start another run", key).WithHelp("use a new key for a new run")
 	}
 	return k.Run, nil
 }
@@ -174,11 +174,11 @@ func checkDeadline(r runtime.StartRequest) error {
 	switch r.Overtime {
 	case "", runtime.OvertimeFail, runtime.OvertimeCancel, runtime.OvertimeSuspend:
 	default:
-		return refuse(runtime.ErrUsage, "got %q for what becomes of a run whose deadline has passed, want %s, %s or %s",
+		return runtime.Refusef(runtime.ErrUsage, "got %q for what becomes of a run whose deadline has passed, want %s, %s or %s",
 			r.Overtime, runtime.OvertimeFail, runtime.OvertimeCancel, runtime.OvertimeSuspend)
 	}
 	if r.Overtime != "" && r.Timeout <= 0 {
-		return refuse(runtime.ErrUsage, "got %q for what becomes of a run whose deadline has passed, and no deadline", r.Overtime).
+		return runtime.Refusef(runtime.ErrUsage, "got %q for what becomes of a run whose deadline has passed, and no deadline", r.Overtime).
 			WithHelp("--deadline 2h gives it one").WithCall("give deadline too, such as %q", "2h")
 	}
 	return nil
@@ -199,18 +199,18 @@ func (e *Local) accept(r *runtime.StartRequest) (*program, effect.Payload, error
 	}
 	bound, err := p.code.BindInputs(given, nil)
 	if err != nil {
-		return nil, nil, refuse(runtime.ErrBadInput, "%v", err).WithData(err)
+		return nil, nil, runtime.Refusef(runtime.ErrBadInput, "%v", err).WithData(err)
 	}
 	inputs, err := effect.Encode(bound)
 	if err != nil {
-		return nil, nil, refuse(runtime.ErrBadInput, "inputs: %v", err)
+		return nil, nil, runtime.Refusef(runtime.ErrBadInput, "inputs: %v", err)
 	}
 	return p, inputs, nil
 }
 
 // checkFailed refuses a script that does not compile.
 func checkFailed(err error) *runtime.Refusal {
-	return refuse(runtime.ErrCheckFailed, "%v", err).WithData(err)
+	return runtime.Refusef(runtime.ErrCheckFailed, "%v", err).WithData(err)
 }
 
 // begin makes the first turn of a run.

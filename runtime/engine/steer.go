@@ -115,20 +115,20 @@ func (t *turn) steered(name string, attempt int, r effect.Reply) {
 func (t *turn) intervene(c runtime.Caller, who []string, s runtime.Signal) (*runtime.Receipt, *runtime.Refusal) {
 	switch {
 	case c.Agent != "":
-		return nil, refuse(runtime.ErrDenied, "the agent %q may not %s others", c.Agent, s.Kind)
+		return nil, runtime.Refusef(runtime.ErrDenied, "the agent %q may not %s others", c.Agent, s.Kind)
 	case t.s.Status.Ended():
-		return nil, refuse(runtime.ErrClosed, "run %s is %s: nobody works for it", t.s.ID, t.s.Status)
+		return nil, runtime.Refusef(runtime.ErrClosed, "run %s is %s: nobody works for it", t.s.ID, t.s.Status)
 	case t.m == nil:
 		return nil, t.quarantined()
 	case s.Kind == runtime.SignalSteer && strings.TrimSpace(s.Reason) == "":
-		return nil, refuse(runtime.ErrBadPayload, "the message is empty")
+		return nil, runtime.Refusef(runtime.ErrBadPayload, "the message is empty")
 	}
 	st, refused := t.agentStep(s.Step)
 	if refused != nil {
 		return nil, refused
 	}
 	if s.Kind == runtime.SignalSteer && st.steering() == effect.SteerNone {
-		return nil, refuse(runtime.ErrUnsteerable, "%s@%s is served by %q, which cannot be told anything while it works", t.s.ID, st.Step, st.serves()).
+		return nil, runtime.Refusef(runtime.ErrUnsteerable, "%s@%s is served by %q, which cannot be told anything while it works", t.s.ID, st.Step, st.serves()).
 			WithHelp("end it: starling stop %s@%s", t.s.ID, shellQuote(st.Step)).WithCall("end it: stop with step %q", st.Step)
 	}
 	var b, o effect.Object
@@ -171,15 +171,15 @@ func (t *turn) agentStep(address string) (*step, *runtime.Refusal) {
 	case 1:
 		return t.notStopped(fits[0])
 	case 0:
-		return nil, refuse(runtime.ErrNotOpen, "no agent works at the step %q of run %s: it has already ended, or has not started", address, t.s.ID).WithHelp("list them with: starling steps %s", t.s.ID).WithCall(statusLists)
+		return nil, runtime.Refusef(runtime.ErrNotOpen, "no agent works at the step %q of run %s: it has already ended, or has not started", address, t.s.ID).WithHelp("list them with: starling steps %s", t.s.ID).WithCall(statusLists)
 	}
-	return nil, refuse(runtime.ErrAmbiguous, "step %q of run %s is ambiguous: it matches %s", address, t.s.ID, strings.Join(names, ", ")).WithHelp("give more of the address").WithData(names)
+	return nil, runtime.Refusef(runtime.ErrAmbiguous, "step %q of run %s is ambiguous: it matches %s", address, t.s.ID, strings.Join(names, ", ")).WithHelp("give more of the address").WithData(names)
 }
 
 // notStopped refuses a step that was stopped before.
 func (t *turn) notStopped(st *step) (*step, *runtime.Refusal) {
 	if st.Stopped {
-		return nil, refuse(runtime.ErrClosed, "%s@%s is stopped already", t.s.ID, st.Step)
+		return nil, runtime.Refusef(runtime.ErrClosed, "%s@%s is stopped already", t.s.ID, st.Step)
 	}
 	return st, nil
 }

@@ -21,14 +21,14 @@ import (
 func checkTokenRequest(r runtime.TokenRequest) (runtime.Capability, error) {
 	can, err := runtime.ParseCapabilities(r.Can)
 	if err == nil && can == 0 {
-		err = refuse(runtime.ErrUsage, "got no capabilities, want some of %s", strings.Join(runtime.CapabilityNames(), ", "))
+		err = runtime.Refusef(runtime.ErrUsage, "got no capabilities, want some of %s", strings.Join(runtime.CapabilityNames(), ", "))
 	}
 	if err == nil {
 		err = effect.CheckName(r.Name)
 	}
 	if err != nil {
 		hint := cmp.Or(runtime.AsRefusal(err).Help, "starling token add NAME --can read,signal; starling token --help says what the capabilities are")
-		return 0, refuse(runtime.ErrUsage, "a token: %v", err).WithHelp("%s", hint)
+		return 0, runtime.Refusef(runtime.ErrUsage, "a token: %v", err).WithHelp("%s", hint)
 	}
 	return can, nil
 }
@@ -71,7 +71,7 @@ func (e *Local) AddToken(ctx context.Context, r runtime.TokenRequest) (*runtime.
 	release := e.hold(journal.PrefixToken)
 	defer release()
 	if _, err := e.store.Get([]byte(journal.PrefixToken + r.Name)); !errors.Is(err, runtime.ErrNoKey) {
-		return nil, errors.Join(err, refuse(runtime.ErrUsage, "there is a token %q already", r.Name).WithHelp("remove it first: starling token rm %s", r.Name))
+		return nil, errors.Join(err, runtime.Refusef(runtime.ErrUsage, "there is a token %q already", r.Name).WithHelp("remove it first: starling token rm %s", r.Name))
 	}
 	t := runtime.Token{Name: r.Name, Can: can.Names(), By: runtime.CallerOf(ctx).Name, At: e.now()}
 	secret := newSecret(t.Name)
@@ -95,7 +95,7 @@ func (e *Local) RemoveToken(ctx context.Context, name string) (*runtime.Token, e
 		return nil, err
 	}
 	if row == nil {
-		return nil, refuse(runtime.ErrUnknownToken, "no token %q", name).WithHelp("list them with: starling token ls")
+		return nil, runtime.Refusef(runtime.ErrUnknownToken, "no token %q", name).WithHelp("list them with: starling token ls")
 	}
 	return &row.Token, e.commit(ctx, &runtime.Batch{Writes: []runtime.Write{{Key: []byte(journal.PrefixToken + name), Value: nil}}})
 }
@@ -133,7 +133,7 @@ func (r *reader) token(name string) (*tokenRow, error) {
 }
 
 // errBearer says no more than it must: not whether the name exists.
-var errBearer = refuse(runtime.ErrDenied, "the token is not known: it was revoked, or never made").WithHelp("ask who keeps the store for another: starling token add NAME")
+var errBearer = runtime.Refusef(runtime.ErrDenied, "the token is not known: it was revoked, or never made").WithHelp("ask who keeps the store for another: starling token add NAME")
 
 // Whoami is who asks.
 func (r *reader) Whoami(ctx context.Context) (*runtime.Caller, error) {

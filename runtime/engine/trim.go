@@ -55,7 +55,7 @@ func (a *actor) longer(than uint64) bool {
 // trimAll trims the journals of all runs that have not ended.
 func (e *Local) trimAll(ctx context.Context, c runtime.CareRequest, out *runtime.CareReport) error {
 	if c.Keep < 1 {
-		return refuse(runtime.ErrUsage, "got %d records to keep of each run, want at least 1", c.Keep)
+		return runtime.Refusef(runtime.ErrUsage, "got %d records to keep of each run, want at least 1", c.Keep)
 	}
 	out.Trimmed = []runtime.Trimmed{}
 	live, err := e.list(runtime.Query{}, contract.People)
@@ -119,12 +119,12 @@ func (e *Local) keyframe(ctx context.Context, run string, at uint64) (*horizon, 
 	}
 	var c *checkpoint
 	err = guarded(func() error {
-		m, rest, sv, err := e.rebuild(h, sv)
-		if err == nil && (rest != nil || sv.state.Seq != at) {
+		r, sv, err := e.rebuild(h, sv)
+		if err == nil && (r.rest != nil || sv.state.Seq != at) {
 			err = fmt.Errorf("%w: run %s cannot stand at record %d, but at %d", runtime.ErrDamaged, run, at, sv.state.Seq)
 		}
 		if err == nil {
-			c, err = e.checkpoint(sv.state, m, nil)
+			c, err = e.checkpoint(sv.state, r.machine, nil)
 		}
 		return err
 	})

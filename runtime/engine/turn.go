@@ -174,6 +174,13 @@ func (t *turn) process(in arrivals, recovery *recovered, incompatible bool) *com
 	return t.finish()
 }
 
+// quarantine lets the run rest at the gate !quarantine: no more of its code runs until somebody decides.
+func (t *turn) quarantine(why string) *commit {
+	t.openSystemGate(runtime.GateQuarantine, "", "The run is quarantined: "+why+". Retry lets it go on, skip cancels it, fail ends it as failed.")
+	t.recordIdle()
+	return t.finish()
+}
+
 // applyAll applies what waits as far as there is room for it.
 func (t *turn) applyAll(in arrivals) {
 	for {

@@ -50,13 +50,13 @@ func (s *state) unclaim(st *step) {
 func (t *turn) takeWork(c runtime.Caller, who []string, s runtime.Signal) (*runtime.Receipt, *runtime.Refusal) {
 	switch {
 	case t.s.Status.Ended():
-		return nil, refuse(runtime.ErrClosed, "run %s is %s: its work is withdrawn", t.s.ID, t.s.Status)
+		return nil, runtime.Refusef(runtime.ErrClosed, "run %s is %s: its work is withdrawn", t.s.ID, t.s.Status)
 	case t.m == nil:
 		return nil, t.quarantined()
 	case t.s.held():
-		return nil, refuse(runtime.ErrExpired, "the deadline of run %s has passed: nobody works for it", t.s.ID)
+		return nil, runtime.Refusef(runtime.ErrExpired, "the deadline of run %s has passed: nobody works for it", t.s.ID)
 	case c.Agent != "" && c.Run == t.s.ID:
-		return nil, refuse(runtime.ErrDenied, "the work of run %s is not for the agent %q that it has started", t.s.ID, c.Agent)
+		return nil, runtime.Refusef(runtime.ErrDenied, "the work of run %s is not for the agent %q that it has started", t.s.ID, c.Agent)
 	}
 	if s.Kind == runtime.SignalClaim {
 		return t.claim(who, s)
@@ -85,16 +85,16 @@ func (t *turn) claim(who []string, s runtime.Signal) (*runtime.Receipt, *runtime
 	agent := st.Backends[st.Serving]
 	switch {
 	case who[0] != agent:
-		return nil, refuse(runtime.ErrWrongTarget, "the work %s@%s is for %q, not for %q", t.s.ID, st.Step, agent, who[0]).
+		return nil, runtime.Refusef(runtime.ErrWrongTarget, "the work %s@%s is for %q, not for %q", t.s.ID, st.Step, agent, who[0]).
 			WithHelp("authenticate with the token of that name, or with --as %s; both names are recorded", shellQuote(agent)).WithCall(actAs, agent)
 	case st.Claim > 0:
-		return nil, refuse(runtime.ErrClaimed, "%s@%s is claimed until %s", t.s.ID, st.Step, t.leaseEnd(st).Format(timeFormat))
+		return nil, runtime.Refusef(runtime.ErrClaimed, "%s@%s is claimed until %s", t.s.ID, st.Step, t.leaseEnd(st).Format(timeFormat))
 	case !st.Offered:
-		return nil, refuse(runtime.ErrNotOpen, "%s@%s is not on offer now", t.s.ID, st.Step)
+		return nil, runtime.Refusef(runtime.ErrNotOpen, "%s@%s is not on offer now", t.s.ID, st.Step)
 	}
 	question, err := t.host.question(t.s, st, t.now)
 	if err != nil {
-		return nil, refuse(runtime.ErrInternal, "%s", err.Message)
+		return nil, runtime.Refusef(runtime.ErrInternal, "%s", err.Message)
 	}
 	seq := t.working(st, s, who)
 	n := st.Attempt + 1
@@ -139,7 +139,7 @@ func leaseOf(asked, otherwise time.Duration) (time.Duration, *runtime.Refusal) {
 	case asked == 0:
 		return otherwise, nil
 	case asked < runtime.MinLease || asked > runtime.MaxLease:
-		return 0, refuse(runtime.ErrUsage, "got a lease of %s, want one from %s to %s", asked, runtime.MinLease, runtime.MaxLease)
+		return 0, runtime.Refusef(runtime.ErrUsage, "got a lease of %s, want one from %s to %s", asked, runtime.MinLease, runtime.MaxLease)
 	}
 	return asked, nil
 }
@@ -160,11 +160,11 @@ func (t *turn) workNamed(address string) (*step, *runtime.Refusal) {
 	case len(fits) == 1 || len(fits) > 1 && address == "":
 		return fits[0], nil
 	case len(fits) > 1:
-		return nil, refuse(runtime.ErrAmbiguous, "step %q of run %s is ambiguous: it matches %s", address, t.s.ID, strings.Join(names, ", ")).WithHelp("give more of the address").WithData(names)
+		return nil, runtime.Refusef(runtime.ErrAmbiguous, "step %q of run %s is ambiguous: it matches %s", address, t.s.ID, strings.Join(names, ", ")).WithHelp("give more of the address").WithData(names)
 	case address == "":
-		return nil, refuse(runtime.ErrNotOpen, "run %s has no work on offer", t.s.ID)
+		return nil, runtime.Refusef(runtime.ErrNotOpen, "run %s has no work on offer", t.s.ID)
 	}
-	return nil, refuse(runtime.ErrNotOpen, "run %s offers no work at the step %q: it is over, was withdrawn, or never was", t.s.ID, address)
+	return nil, runtime.Refusef(runtime.ErrNotOpen, "run %s offers no work at the step %q: it is over, was withdrawn, or never was", t.s.ID, address)
 }
 
 // claimed finds the step that a claim is of, if the claim still holds and is the caller's.
@@ -173,14 +173,14 @@ func (t *turn) claimed(who []string, s runtime.Signal) (*step, *runtime.Refusal)
 	handle := fmt.Sprintf("%s@%s:%d", t.s.ID, s.Step, s.Claim)
 	switch {
 	case st == nil || !st.pulled():
-		return nil, refuse(runtime.ErrClosed, "the work of the claim %s is over or was withdrawn", handle)
+		return nil, runtime.Refusef(runtime.ErrClosed, "the work of the claim %s is over or was withdrawn", handle)
 	case st.Claim != s.Claim && st.Attempt >= s.Claim:
-		return nil, refuse(runtime.ErrExpired, "the claim %s has expired: the work was offered again", handle).
+		return nil, runtime.Refusef(runtime.ErrExpired, "the claim %s has expired: the work was offered again", handle).
 			WithHelp("claim it again: starling claim %s@%s", t.s.ID, shellQuote(s.Step)).WithCall("claim it again: run %q, step %q", t.s.ID, s.Step)
 	case st.Claim != s.Claim:
-		return nil, refuse(runtime.ErrNotOpen, "there is no claim %s", handle)
+		return nil, runtime.Refusef(runtime.ErrNotOpen, "there is no claim %s", handle)
 	case st.Worker != who[0]:
-		return nil, refuse(runtime.ErrWrongTarget, "the claim %s is that of %q, not of %q", handle, st.Worker, who[0])
+		return nil, runtime.Refusef(runtime.ErrWrongTarget, "the claim %s is that of %q, not of %q", handle, st.Worker, who[0])
 	}
 	return st, nil
 }
@@ -234,14 +234,14 @@ func (t *turn) submit(st *step, who []string, s runtime.Signal) (*runtime.Receip
 	if len(wrong) > 0 && left > 0 {
 		t.ended(st, broken(checkedReply), checkedReply, wrong)
 		t.startClaim(st, s.Claim, st.Worker, st.Lease)
-		return nil, refuse(runtime.ErrBadPayload, "%s", checkedReply.Err.Message).WithData(wrong).WithHelp("mend it and submit again with the same claim; %d more may be refused", left-1)
+		return nil, runtime.Refusef(runtime.ErrBadPayload, "%s", checkedReply.Err.Message).WithData(wrong).WithHelp("mend it and submit again with the same claim; %d more may be refused", left-1)
 	}
 	c := t.claimOf(st, s.Claim)
 	seq := t.working(st, s, who)
 	t.told(st, events)
 	t.reply(st.Step, st.Attempt, r)
 	if len(wrong) > 0 {
-		return nil, refuse(runtime.ErrBadPayload, "%s", checkedReply.Err.Message).WithData(wrong).WithHelp("that was the last try: the step is settled as it is")
+		return nil, runtime.Refusef(runtime.ErrBadPayload, "%s", checkedReply.Err.Message).WithData(wrong).WithHelp("that was the last try: the step is settled as it is")
 	}
 	return &runtime.Receipt{Seq: seq, Claim: c}, nil
 }
@@ -285,13 +285,13 @@ func eventsOf(r *runtime.Report) ([]workEvent, *runtime.Refusal) {
 	}
 	list, ok := v.(*starlark.List)
 	if !ok || list.Len() > maxWorkEvents {
-		return nil, refuse(runtime.ErrBadPayload, "events: got %s, want %s, %d at most", v.Type(), want, maxWorkEvents)
+		return nil, runtime.Refusef(runtime.ErrBadPayload, "events: got %s, want %s, %d at most", v.Type(), want, maxWorkEvents)
 	}
 	var out []workEvent
 	for i := range list.Len() {
 		kind := effect.ViewOf(list.Index(i)).Text("kind")
 		if effect.CheckName(kind) != nil {
-			return nil, refuse(runtime.ErrBadPayload, "events[%d].kind: got %q, want the name of a kind of event", i, kind)
+			return nil, runtime.Refusef(runtime.ErrBadPayload, "events[%d].kind: got %q, want the name of a kind of event", i, kind)
 		}
 		markClaim(kind, list.Index(i))
 		out = append(out, workEvent{kind, effect.MustEncode(list.Index(i))})
@@ -323,7 +323,7 @@ func replyOf(r *runtime.Report, backend string) (effect.Reply, *runtime.Refusal)
 	if len(r.Usage) > 0 {
 		v, err := contract.FromJSON(r.Usage)
 		if _, ok := v.(*starlark.Dict); err != nil || !ok {
-			return out, refuse(runtime.ErrBadPayload, "usage: got %.60s, want an object", r.Usage)
+			return out, runtime.Refusef(runtime.ErrBadPayload, "usage: got %.60s, want an object", r.Usage)
 		}
 		markClaim(eventUsage, v)
 		out.Usage = v
@@ -331,7 +331,7 @@ func replyOf(r *runtime.Report, backend string) (effect.Reply, *runtime.Refusal)
 	switch r.Status {
 	case "", "ok":
 		if out.Value == nil && strings.TrimSpace(out.Text) == "" {
-			return out, refuse(runtime.ErrBadPayload, "the result is empty: got neither an output nor a text").
+			return out, runtime.Refusef(runtime.ErrBadPayload, "the result is empty: got neither an output nor a text").
 				WithHelp("send --data JSON, --text WORDS, or --status blocked with a note").WithCall("send output, text, or the status blocked with a note")
 		}
 	case "stopped", "blocked":
@@ -339,7 +339,7 @@ func replyOf(r *runtime.Report, backend string) (effect.Reply, *runtime.Refusal)
 	case "error":
 		out.Err = effect.Errorf(effect.KindAgent, "%s: %s", backend, orText(r.Note, orText(r.Text, "it reports an error and does not say which")))
 	default:
-		return out, refuse(runtime.ErrBadPayload, "got the status %q, want ok, stopped, blocked or error", r.Status)
+		return out, runtime.Refusef(runtime.ErrBadPayload, "got the status %q, want ok, stopped, blocked or error", r.Status)
 	}
 	return out, nil
 }

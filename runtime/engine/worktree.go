@@ -17,7 +17,7 @@ import (
 
 // trees is the folder of the trees of a run: beside the store, which sandboxes hide, in a folder of nothing else. Without a store it is in the workspace.
 func (h *host) trees() string {
-	return filepath.Join(h.world.trees(h.settings), h.run)
+	return filepath.Join(h.world.Worktrees(h.settings), h.run)
 }
 
 func (e *Local) trees(s *effect.Settings) string {
@@ -110,7 +110,7 @@ func rooted(records []journal.Record, c *cut) error {
 		return nil
 	}
 	at := g.open[0]
-	return refuse(runtime.ErrClosed, "before %q the branch %s was at work in a worktree of its own, which another run does not have", c.step, at.branch).
+	return runtime.Refusef(runtime.ErrClosed, "before %q the branch %s was at work in a worktree of its own, which another run does not have", c.step, at.branch).
 		WithHelp("go on from before its branches: --from %s", at.fork).WithCall("go on from before its branches: from %q", at.fork)
 }
 

@@ -102,7 +102,7 @@ func (s *Server) askNow(ctx context.Context, client *mcp.ServerSession, run stri
 	for _, gate := range slices.Sorted(maps.Keys(forms)) {
 		answer, err := client.Elicit(ctx, forms[gate].(*mcp.ElicitParams))
 		if err != nil {
-			err = runtime.Refuse(runtime.ErrBadPayload, "", "gate %q: its form brought no answer: %v", gate, err)
+			err = runtime.Refusef(runtime.ErrBadPayload, "gate %q: its form brought no answer: %v", gate, err)
 		} else {
 			_, err = s.respond(ctx, run, mcp.InputResponseMap{gate: answer})
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 // errSessionClosed is the answer of a session after Close.
-var errSessionClosed = runtime.Refuse(runtime.ErrOwnerUnreachable, "", "the session is closed")
+var errSessionClosed = runtime.Refusef(runtime.ErrOwnerUnreachable, "the session is closed")
 
 // seat returns where calls go: the seat that was won last, or, if that is the one that was lost, the one that an election gives now. There is one election
 // at a time, so that all who have lost the same owner get the same new one.

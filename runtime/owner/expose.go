@@ -12,7 +12,7 @@ import (
 func (s *Session) Expose(l net.Listener, face func(runtime.Engine) (http.Handler, error)) error {
 	t, ok := s.current().(*tenure)
 	if !ok || t.server == nil {
-		return runtime.Refuse(runtime.ErrOwnerUnreachable, "", "this process does not own the store")
+		return runtime.Refusef(runtime.ErrOwnerUnreachable, "this process does not own the store")
 	}
 	h, err := face(t.engine)
 	if err != nil {

@@ -165,7 +165,7 @@ func call[A any](ctx context.Context, s *Session, request func(context.Context, 
 }
 
 func gaveUp(sends int, err error) error {
-	return runtime.Refuse(runtime.ErrOwnerUnreachable, "", "the request was sent %d times and never answered: %v", sends, err)
+	return runtime.Refusef(runtime.ErrOwnerUnreachable, "the request was sent %d times and never answered: %v", sends, err)
 }
 
 // MadeKey begins the keys that a session makes for requests which came without one.

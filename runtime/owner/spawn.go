@@ -50,7 +50,7 @@ func Spawn(ctx context.Context, c Config, exe string, args ...string) error {
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return c.TokenVariable != "" && strings.HasPrefix(v, c.TokenVariable+"=") })
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
-		return runtime.Refuse(runtime.ErrOwnerUnreachable, "", "no owner of %s can be started: %v", dir, err)
+		return runtime.Refusef(runtime.ErrOwnerUnreachable, "no owner of %s can be started: %v", dir, err)
 	}
 	ended := make(chan struct{})
 	go func() {

@@ -265,7 +265,7 @@ func (f *Fake) Blob(ctx context.Context, hash string) ([]byte, error) {
 			return run.bundle, nil
 		}
 	}
-	return nil, runtime.Refuse(runtime.ErrInternal, "", "there is no content %q", hash)
+	return nil, runtime.Refusef(runtime.ErrInternal, "there is no content %q", hash)
 }
 
 // Close implements runtime.Engine. Agents at work are stopped, and asked again by whoever carries their run next.
@@ -281,13 +281,13 @@ func (f *Fake) Close() error {
 	return f.log.Close()
 }
 
-var errFakeClosed = runtime.Refuse(runtime.ErrInternal, "", "the engine is closed")
+var errFakeClosed = runtime.Refusef(runtime.ErrInternal, "the engine is closed")
 
 // admit turns away strangers and everybody after Close.
 func (f *Fake) admit(ctx context.Context) error {
 	switch {
 	case runtime.CallerOf(ctx).Name == "":
-		return runtime.Refuse(runtime.ErrDenied, "", "the caller is not known")
+		return runtime.Refusef(runtime.ErrDenied, "the caller is not known")
 	case f.closed:
 		return errFakeClosed
 	}
@@ -297,7 +297,7 @@ func (f *Fake) admit(ctx context.Context) error {
 // admitUser turns away agents too.
 func (f *Fake) admitUser(ctx context.Context) error {
 	if agent := runtime.CallerOf(ctx).Agent; agent != "" {
-		return runtime.Refuse(runtime.ErrDenied, "", "the agent %q may neither start nor carry runs", agent)
+		return runtime.Refusef(runtime.ErrDenied, "the agent %q may neither start nor carry runs", agent)
 	}
 	return f.admit(ctx)
 }

@@ -168,7 +168,7 @@ func (r *fakeRun) signal(e *entry) (*runtime.Receipt, error) {
 
 func (r *fakeRun) message(s *runtime.Signal) (*runtime.Receipt, error) {
 	if r.doc.Status.Ended() {
-		return nil, runtime.Refuse(runtime.ErrClosed, "", "run %s is %s and takes no messages", r.doc.ID, r.doc.Status)
+		return nil, runtime.Refusef(runtime.ErrClosed, "run %s is %s and takes no messages", r.doc.ID, r.doc.Status)
 	}
 	seq := r.record("signal.accepted", "", map[string]any{"name": s.Name})
 	return &runtime.Receipt{Schema: runtime.Schema, Accepted: true, Run: r.doc.ID, Seq: seq, Status: r.doc.Status}, nil
@@ -177,9 +177,9 @@ func (r *fakeRun) message(s *runtime.Signal) (*runtime.Receipt, error) {
 func (r *fakeRun) cancel(e *entry) (*runtime.Receipt, error) {
 	switch {
 	case !e.Caller.Local:
-		return nil, runtime.Refuse(runtime.ErrDenied, "", "the agent %q may not cancel", e.Caller.Agent)
+		return nil, runtime.Refusef(runtime.ErrDenied, "the agent %q may not cancel", e.Caller.Agent)
 	case r.doc.Status.Ended():
-		return nil, runtime.Refuse(runtime.ErrClosed, "", "run %s is %s", r.doc.ID, r.doc.Status)
+		return nil, runtime.Refusef(runtime.ErrClosed, "run %s is %s", r.doc.ID, r.doc.Status)
 	}
 	r.now = e.Time
 	r.doc.Error = &runtime.RunError{Kind: "cancelled", Message: "cancelled by " + e.Caller.Name}
@@ -209,7 +209,7 @@ func (r *fakeRun) reply(e *entry) {
 func inWhoseName(c runtime.Caller, as string) (string, error) {
 	switch {
 	case c.Agent != "" && as != "" && as != c.Agent:
-		return "", runtime.Refuse(runtime.ErrDenied, "", "the agent %q may not act as %q", c.Agent, as)
+		return "", runtime.Refusef(runtime.ErrDenied, "the agent %q may not act as %q", c.Agent, as)
 	case c.Agent != "":
 		return c.Agent, nil
 	case as != "":
@@ -221,9 +221,9 @@ func inWhoseName(c runtime.Caller, as string) (string, error) {
 func mayDecide(c runtime.Caller, who, run string, g *runtime.Gate) error {
 	switch {
 	case c.Agent != "" && c.Run == run:
-		return runtime.Refuse(runtime.ErrDenied, "", "gate %q belongs to the run that started the agent %q", g.Gate, c.Agent)
+		return runtime.Refusef(runtime.ErrDenied, "gate %q belongs to the run that started the agent %q", g.Gate, c.Agent)
 	case g.Target != "" && g.Target != who, c.Agent != "" && g.Target == "":
-		return runtime.Refuse(runtime.ErrWrongTarget, "", "gate %q is for %q, not for %q", g.Gate, g.Target, who)
+		return runtime.Refusef(runtime.ErrWrongTarget, "gate %q is for %q, not for %q", g.Gate, g.Target, who)
 	}
 	return nil
 }
@@ -238,15 +238,15 @@ func (r *fakeRun) gate(name string) (*runtime.Gate, error) {
 	decision, known := r.past[name]
 	switch {
 	case known && string(decision) != "null":
-		refusal := runtime.Refuse(runtime.ErrDecided, "", "gate %q of run %s is decided already", name, r.doc.ID)
+		refusal := runtime.Refusef(runtime.ErrDecided, "gate %q of run %s is decided already", name, r.doc.ID)
 		refusal.Data = decision
 		return nil, refusal
 	case known, r.doc.Status.Ended():
-		return nil, runtime.Refuse(runtime.ErrClosed, "", "run %s is %s: no gate is open", r.doc.ID, r.doc.Status)
+		return nil, runtime.Refusef(runtime.ErrClosed, "run %s is %s: no gate is open", r.doc.ID, r.doc.Status)
 	case r.mentions(name):
-		return nil, runtime.Refuse(runtime.ErrNotOpen, "", "gate %q of run %s has not opened yet", name, r.doc.ID)
+		return nil, runtime.Refusef(runtime.ErrNotOpen, "gate %q of run %s has not opened yet", name, r.doc.ID)
 	}
-	return nil, runtime.Refuse(runtime.ErrUnknownGate, "", "run %s has no gate %q", r.doc.ID, name)
+	return nil, runtime.Refusef(runtime.ErrUnknownGate, "run %s has no gate %q", r.doc.ID, name)
 }
 
 func (r *fakeRun) mentions(gate string) bool {
@@ -259,10 +259,10 @@ func (r *fakeRun) mentions(gate string) bool {
 func fits(g *runtime.Gate, s *runtime.Signal) error {
 	offered := func(o runtime.Option) bool { return o.Name == s.Choice }
 	if len(g.Options) > 0 && !slices.ContainsFunc(g.Options, offered) || len(g.Options) == 0 && s.Choice != "" {
-		return runtime.Refuse(runtime.ErrBadChoice, "", "gate %q: got choice %q", g.Gate, s.Choice)
+		return runtime.Refusef(runtime.ErrBadChoice, "gate %q: got choice %q", g.Gate, s.Choice)
 	}
 	if len(s.Data) > 0 && !json.Valid(s.Data) {
-		return runtime.Refuse(runtime.ErrBadPayload, "", "gate %q: the payload is not JSON", g.Gate)
+		return runtime.Refusef(runtime.ErrBadPayload, "gate %q: the payload is not JSON", g.Gate)
 	}
 	var schema struct{ Contract string }
 	var fields map[string]any
@@ -270,7 +270,7 @@ func fits(g *runtime.Gate, s *runtime.Signal) error {
 	json.Unmarshal(s.Data, &fields)
 	name, _, _ := strings.Cut(strings.TrimPrefix(schema.Contract, "{"), ":") // of a contract with one field, which is text
 	if _, ok := fields[name].(string); schema.Contract != "" && !ok {
-		return runtime.Refuse(runtime.ErrBadPayload, "", "gate %q: the payload breaks its contract: %s", g.Gate, name)
+		return runtime.Refusef(runtime.ErrBadPayload, "gate %q: the payload breaks its contract: %s", g.Gate, name)
 	}
 	return nil
 }

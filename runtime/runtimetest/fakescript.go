@@ -43,7 +43,7 @@ type fakeParam struct {
 func parseFake(name string, source []byte) (*fakeScript, error) {
 	file, err := new(syntax.FileOptions).Parse(name, source, 0)
 	if err != nil {
-		return nil, runtime.Refuse(runtime.ErrCheckFailed, "", "%v", err)
+		return nil, runtime.Refusef(runtime.ErrCheckFailed, "%v", err)
 	}
 	s := new(fakeScript)
 	for _, stmt := range file.Stmts {
@@ -60,7 +60,7 @@ func parseFake(name string, source []byte) (*fakeScript, error) {
 
 func notInFake(n syntax.Node) error {
 	start, _ := n.Span()
-	return runtime.Refuse(runtime.ErrCheckFailed, "", "%s: the fake engine does not know this", start)
+	return runtime.Refusef(runtime.ErrCheckFailed, "%s: the fake engine does not know this", start)
 }
 
 func (s *fakeScript) define(def *syntax.DefStmt) error {
@@ -119,7 +119,7 @@ func (s *fakeScript) bind(inputs json.RawMessage) (map[string]any, error) {
 	given := map[string]any{}
 	if len(inputs) > 0 {
 		if err := json.Unmarshal(inputs, &given); err != nil {
-			return nil, runtime.Refuse(runtime.ErrBadInput, "", "the inputs are not a JSON object: %v", err)
+			return nil, runtime.Refusef(runtime.ErrBadInput, "the inputs are not a JSON object: %v", err)
 		}
 	}
 	vars := map[string]any{}
@@ -128,7 +128,7 @@ func (s *fakeScript) bind(inputs json.RawMessage) (map[string]any, error) {
 		switch {
 		case ok:
 		case p.value == nil:
-			return nil, runtime.Refuse(runtime.ErrBadInput, "", "input %q is missing", p.name)
+			return nil, runtime.Refusef(runtime.ErrBadInput, "input %q is missing", p.name)
 		default:
 			v = value(p.value, nil)
 		}
@@ -136,7 +136,7 @@ func (s *fakeScript) bind(inputs json.RawMessage) (map[string]any, error) {
 		delete(given, p.name)
 	}
 	for name := range given {
-		return nil, runtime.Refuse(runtime.ErrBadInput, "", "there is no input %q", name)
+		return nil, runtime.Refusef(runtime.ErrBadInput, "there is no input %q", name)
 	}
 	return vars, nil
 }

@@ -84,10 +84,10 @@ func goodHistory() *History {
 	h.Answered(runtime.Signal{Run: "top", Gate: "two", Key: "k3"}, &runtime.Receipt{Run: "top", Gate: "two", Seq: 17}, nil)
 	h.Answered(runtime.Signal{Run: "top", Gate: "two", Key: "k3"}, &runtime.Receipt{Run: "top", Gate: "two", Seq: 17, Repeated: true}, nil)
 	h.Answered(runtime.Signal{Run: "top", Gate: "kid/ok", Key: "k5"}, &runtime.Receipt{Run: "top", Gate: "kid/ok", Seq: 4}, nil)
-	h.Answered(runtime.Signal{Run: "top", Gate: "two", Key: "k2"}, nil, runtime.Refuse(runtime.ErrDecided, "", "decided"))
-	h.Answered(runtime.Signal{Run: "none"}, nil, runtime.Refuse(runtime.ErrUnknownRun, "", "no such run"))
+	h.Answered(runtime.Signal{Run: "top", Gate: "two", Key: "k2"}, nil, runtime.Refusef(runtime.ErrDecided, "decided"))
+	h.Answered(runtime.Signal{Run: "none"}, nil, runtime.Refusef(runtime.ErrUnknownRun, "no such run"))
 	h.Answered(runtime.Signal{Run: "top"}, nil, errors.New("the connection broke"))
-	h.Cancelled(runtime.CancelRequest{Run: "top"}, nil, runtime.Refuse(runtime.ErrClosed, "", "closed"))
+	h.Cancelled(runtime.CancelRequest{Run: "top"}, nil, runtime.Refusef(runtime.ErrClosed, "closed"))
 	note := h.Watched("top", 3)
 	for _, ev := range told("top", good)[3:9] {
 		note(ev)
@@ -250,7 +250,7 @@ func receipt(key, gate string, seq uint64) func(*History) {
 }
 
 func refuse(h *History, kind runtime.ErrorKind, key string) {
-	h.Answered(runtime.Signal{Run: "top", Gate: "two", Key: key}, nil, runtime.Refuse(kind, "", "no"))
+	h.Answered(runtime.Signal{Run: "top", Gate: "two", Key: key}, nil, runtime.Refusef(kind, "no"))
 }
 
 func performed(step, key string, number int) func(*History) {

@@ -32,7 +32,7 @@ var errHeld = errors.New("held for long enough")
 func (d *Desk) await(ctx context.Context, a awaitArgs) (any, error) {
 	run, gate := address(a.Run, a.Gate)
 	if (a.Handle == "") == (run == "") {
-		return nil, runtime.Refuse(runtime.ErrUsage, "", "got both or neither of run and handle, want one")
+		return nil, runtime.Refusef(runtime.ErrUsage, "got both or neither of run and handle, want one")
 	}
 	if a.Handle != "" {
 		run, gate = address(a.Handle, "")

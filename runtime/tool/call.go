@@ -104,7 +104,7 @@ func lasting(name, text string) (time.Duration, error) {
 		err = fmt.Errorf("got %q, want a duration longer than 0", text)
 	}
 	if err != nil {
-		return 0, runtime.Refuse(runtime.ErrUsage, "", "%s: %v", name, err)
+		return 0, runtime.Refusef(runtime.ErrUsage, "%s: %v", name, err)
 	}
 	return within, nil
 }

@@ -97,7 +97,7 @@ func checkCategory(category string) error {
 	if slices.Contains(known, word) {
 		return nil
 	}
-	r := runtime.Refuse(runtime.ErrBadInput, "", "remember: there is no category %q; there are %s", category, categoryNames)
+	r := runtime.Refusef(runtime.ErrBadInput, "remember: there is no category %q; there are %s", category, categoryNames)
 	slices.Sort(known)
 	if near, ok := diagnostic.Nearest(word, known); ok {
 		r.Help, r.Call = fmt.Sprintf("did you mean %q?", near), fmt.Sprintf("did you mean %q?", near)

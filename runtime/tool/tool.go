@@ -146,7 +146,7 @@ func calls[A any](method func(*Desk, context.Context, A) (any, error)) func(*Des
 	return func(d *Desk, ctx context.Context, arguments json.RawMessage) (any, error) {
 		var a A
 		if err := json.Unmarshal(arguments, &a); err != nil {
-			return nil, runtime.Refuse(runtime.ErrUsage, "", "the arguments are too large for what they are: %v", err)
+			return nil, runtime.Refusef(runtime.ErrUsage, "the arguments are too large for what they are: %v", err)
 		}
 		return method(d, ctx, a)
 	}
@@ -193,7 +193,7 @@ func (t *Tool) checked(arguments json.RawMessage) (json.RawMessage, error) {
 func (t *Tool) read(arguments json.RawMessage) (starlark.Value, error) {
 	v, err := contract.FromOutside(arguments)
 	if err != nil {
-		return nil, runtime.Refuse(runtime.ErrUsage, "", "%s: the arguments are not JSON: %v", t.Name, err)
+		return nil, runtime.Refusef(runtime.ErrUsage, "%s: the arguments are not JSON: %v", t.Name, err)
 	}
 	return v, nil
 }

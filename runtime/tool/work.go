@@ -11,7 +11,7 @@ type claimArgs struct{ Run, Step, Lease, As, Key string }
 
 func (d *Desk) claim(ctx context.Context, a claimArgs) (any, error) {
 	if a.Step != "" && a.Run == "" {
-		return nil, runtime.Refuse(runtime.ErrUsage, "", "got a step without its run")
+		return nil, runtime.Refusef(runtime.ErrUsage, "got a step without its run")
 	}
 	return d.sendWork(ctx, runtime.Signal{Kind: runtime.SignalClaim, Key: a.Key, Run: a.Run, Step: a.Step, As: a.As}, a.Lease)
 }

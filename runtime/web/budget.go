@@ -70,9 +70,9 @@ func (b *budget) arrive(w http.ResponseWriter, r *http.Request) (done func(), er
 	_ = control.SetReadDeadline(time.Now().Add(bodyWithin)) // what cannot have a deadline is no connection
 	body, done, err := b.read(w, r)
 	if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
-		err = errTooLarge{runtime.Refuse(runtime.ErrBadPayload, "", "%s: got a body of more than %d bytes", r.URL.Path, large.Limit)}
+		err = errTooLarge{runtime.Refusef(runtime.ErrBadPayload, "%s: got a body of more than %d bytes", r.URL.Path, large.Limit)}
 	} else if none := (errBusy{}); err != nil && !errors.As(err, &none) {
-		err = runtime.Refuse(runtime.ErrUsage, "", "the body did not arrive: %v", err)
+		err = runtime.Refusef(runtime.ErrUsage, "the body did not arrive: %v", err)
 	}
 	if err != nil {
 		done()

@@ -87,7 +87,7 @@ func watchRequest(r *http.Request) (runtime.WatchRequest, error) {
 	case "false":
 		q.Follow = false
 	default:
-		return q, runtime.Refuse(runtime.ErrUsage, "", "events: follow: got %q, want true or false", follow)
+		return q, runtime.Refusef(runtime.ErrUsage, "events: follow: got %q, want true or false", follow)
 	}
 	name, text := "Last-Event-ID", r.Header.Get("Last-Event-ID")
 	if text == "" {

@@ -108,7 +108,7 @@ func (s *server) here(r *http.Request) error {
 		return nil
 	}
 	if u, err := url.Parse(origin); err != nil || u.Host != r.Host {
-		return runtime.Refuse(runtime.ErrDenied, "", "the origin %q is not this server", origin)
+		return runtime.Refusef(runtime.ErrDenied, "the origin %q is not this server", origin)
 	}
 	return nil
 }

@@ -132,7 +132,7 @@ func entryOf(g runtime.Gate) (*entry, error) {
 	}
 	c, err := contract.Parse("", text)
 	if err != nil {
-		return nil, runtime.Refuse(runtime.ErrInternal, "", "gate %s: its contract: %v", g.Address, err)
+		return nil, runtime.Refusef(runtime.ErrInternal, "gate %s: its contract: %v", g.Address, err)
 	}
 	e.contract, e.absent = c.Present()
 	return e, nil

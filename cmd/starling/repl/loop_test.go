@@ -205,7 +205,7 @@ func TestForm(t *testing.T) {
 	late.decide = func() *runtime.Refusal {
 		late.gates = nil
 		late.add(runtime.Event{Type: "gate.decided", Step: "g"}, ended(`{"value":"0"}`))
-		return runtime.Refuse(runtime.ErrDecided, "", "nobody decided in time")
+		return runtime.Refusef(runtime.ErrDecided, "nobody decided in time")
 	}
 	if got, waiting := sit(t, late, "ask()", "7"); waiting || got != "! g: \n!   n: int\n! nobody decided in time\n0\n" {
 		t.Errorf("late: waiting %v, shown\n%s", waiting, got)
