@@ -18,6 +18,11 @@ func (u Usage) Plus(v Usage) Usage {
 	return Usage{MicroUSD: u.MicroUSD + v.MicroUSD, InputTokens: u.InputTokens + v.InputTokens, OutputTokens: u.OutputTokens + v.OutputTokens, Calls: u.Calls + v.Calls}
 }
 
+// Minus is the difference of two.
+func (u Usage) Minus(v Usage) Usage {
+	return Usage{MicroUSD: u.MicroUSD - v.MicroUSD, InputTokens: u.InputTokens - v.InputTokens, OutputTokens: u.OutputTokens - v.OutputTokens, Calls: u.Calls - v.Calls}
+}
+
 // Dollars writes an amount with as many digits as it has, two at least.
 func Dollars(micro int64) string {
 	whole, part, _ := strings.Cut(fmt.Sprintf("%.6f", float64(micro)/1e6), ".")

@@ -74,6 +74,19 @@ func (c Caller) May(want Capability) bool {
 	return c.Local || want&^c.Can == 0
 }
 
+// Lacks is the refusal of a caller who may not do something, nil for one who may; doing is how the
+// refusal calls it.
+func (c Caller) Lacks(want Capability, doing string) *Refusal {
+	if c.May(want) {
+		return nil
+	}
+	r := Refusef(ErrDenied, "%s may not %s", c, doing)
+	if c.Name != "" && c.Agent == "" {
+		r.WithHelp("the token needs the capability %s", strings.Join((want&^c.Can).Names(), ", "))
+	}
+	return r
+}
+
 // Capabilities is all that the caller may do.
 func (c Caller) Capabilities() (all Capability) {
 	for i := range capabilityNames {

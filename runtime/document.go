@@ -54,7 +54,7 @@ type Run struct {
 	Decisions []Decided `json:"decisions,omitempty"`
 }
 
-// Details is what a run is beside its outcome. Its steps are told by engine.Steps.
+// Details is what a run is beside its outcome. Its steps are told by query.Steps.
 type Details struct {
 	Program   string    `json:"program"` // hash
 	StartedBy string    `json:"started_by"`

@@ -3,8 +3,10 @@ package runtime
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
+	"starling/lang/contract"
 	"starling/lang/effect"
 )
 
@@ -180,4 +182,24 @@ func WithCaller(ctx context.Context, c Caller) context.Context {
 func CallerOf(ctx context.Context) Caller {
 	c, _ := ctx.Value(callerKey{}).(Caller)
 	return c
+}
+
+// String names the caller as refusals do.
+func (c Caller) String() string {
+	switch {
+	case c.Agent != "":
+		return fmt.Sprintf("the agent %q", c.Agent)
+	case c.Name == "":
+		return "an unknown caller"
+	}
+	return c.Name
+}
+
+// Audience is whom the caller counts as when contracts hide something from people: who works for an
+// attempt is an agent, and so is the bearer of a token that says so.
+func (c Caller) Audience() contract.Audience {
+	if c.Agent != "" || !c.Local && c.Can&CanSeeHidden != 0 {
+		return contract.Agents
+	}
+	return contract.People
 }

@@ -2,6 +2,8 @@ package runtime
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 )
 
 // Reruns makes use of what journals hold: a run can be executed again, made into another from one of its steps on, and moved to another program. Nothing here ever
@@ -56,4 +58,35 @@ type Replayed struct {
 	Journal string `json:"journal"` // hash of the records
 	Program string `json:"program"` // hash of the program that was executed
 	Moved   bool   `json:"moved"`   // the run goes on with this program
+}
+
+// Divergence is a replay that did not say what the journal says.
+type Divergence struct {
+	Run  string   `json:"run"`
+	Seq  uint64   `json:"seq"` // the record that differs
+	Got  Emission `json:"replay"`
+	Want Emission `json:"journal"`
+}
+
+// Emission is what one side of a divergence says.
+type Emission struct {
+	What  string          `json:"what"`            // a record's type and step; "nothing", "the end of the journal"
+	Kind  string          `json:"kind,omitempty"`  // of a request
+	Where string          `json:"where,omitempty"` // file:line:col of the call
+	Data  json.RawMessage `json:"data,omitempty"`  // arguments, output, error: what differs
+}
+
+func (d *Divergence) Error() string {
+	return fmt.Sprintf("run %s: replay differs from the journal at record %d: got %s, want %s", d.Run, d.Seq, d.Got, d.Want)
+}
+
+func (e Emission) String() string {
+	text := e.What
+	if e.Kind != "" {
+		text += " (" + e.Kind + ")"
+	}
+	if len(e.Data) > 0 {
+		text += " with " + string(e.Data)
+	}
+	return text
 }

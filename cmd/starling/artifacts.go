@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"starling/runtime"
-	"starling/runtime/engine"
+	"starling/runtime/query"
 )
 
 // artifactsCommand is the verb artifacts.
@@ -42,7 +42,7 @@ type artifactsDocument struct {
 
 func (c *call) artifacts(ctx context.Context, address, step, out string) error {
 	return c.lookAt(ctx, address, func(s session, r *runtime.Run) error {
-		found, err := engine.Artifacts(ctx, s, r.ID, step)
+		found, err := query.Artifacts(ctx, s, r.ID, step)
 		if err == nil && out != "" {
 			err = writeArtifacts(ctx, s, found, out)
 		}

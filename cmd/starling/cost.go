@@ -14,7 +14,7 @@ import (
 
 	"starling/lang/diagnostic"
 	"starling/runtime"
-	"starling/runtime/engine"
+	"starling/runtime/query"
 )
 
 // costGroups are by what cost sums up.
@@ -164,7 +164,7 @@ func (all *costs) add(ctx context.Context, e runtime.Engine, run string) error {
 	if all.doc.By == "run" {
 		all.count(run, spending{})
 	}
-	engine.EachTry(steps, func(st *runtime.Step, t *runtime.Try, u runtime.Usage) {
+	query.EachTry(steps, func(st *runtime.Step, t *runtime.Try, u runtime.Usage) {
 		spent := spending{Usage: u}
 		if t.Claimed {
 			spent.claimed = u.MicroUSD
@@ -225,7 +225,7 @@ func (all *costs) document() costDocument {
 
 // stepsLeft are the steps of a run or, where its journal was trimmed, those that it still tells of, and since which record.
 func stepsLeft(ctx context.Context, e runtime.Engine, run string) (steps []runtime.Step, since uint64, err error) {
-	steps, err = engine.Steps(ctx, e, run)
+	steps, err = query.Steps(ctx, e, run)
 	if err == nil || runtime.AsRefusal(err).Kind != runtime.ErrTrimmed {
 		return steps, 0, err
 	}
@@ -233,7 +233,7 @@ func stepsLeft(ctx context.Context, e runtime.Engine, run string) (steps []runti
 	if err != nil {
 		return nil, 0, err
 	}
-	steps, err = engine.StepsAfter(ctx, e, run, r.Details.Horizon)
+	steps, err = query.StepsAfter(ctx, e, run, r.Details.Horizon)
 	return steps, r.Details.Horizon + 1, err
 }
 

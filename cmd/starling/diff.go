@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"starling/runtime"
-	"starling/runtime/engine"
+	"starling/runtime/query"
 )
 
 // diffCommand is the verb diff.
@@ -31,7 +31,7 @@ func (c *call) diff(ctx context.Context, a, b string) error {
 		return err
 	}
 	defer c.leave(s)
-	d, err := engine.Compare(ctx, s, a, b)
+	d, err := query.Compare(ctx, s, a, b)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"starling/runtime"
-	"starling/runtime/engine"
+	"starling/runtime/query"
 )
 
 // interveneVerb is what steer and stop are told.
@@ -63,7 +63,7 @@ func (c *call) intervene(ctx context.Context, kind runtime.SignalKind, address s
 		return err
 	}
 	defer c.leave(s)
-	r, err := engine.DeclaredBy(ctx, s, run)
+	r, err := query.DeclaredBy(ctx, s, run)
 	if err != nil {
 		return err
 	}

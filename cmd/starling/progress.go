@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"starling/runtime"
-	"starling/runtime/engine"
+	"starling/runtime/query"
 )
 
 // progress writes the events of a run as lines for people: what was asked, what came of it, what the script says. One event is one line at
@@ -89,7 +89,7 @@ func (p *progress) settled(ev runtime.Event) string {
 		took = fmt.Sprintf(" (%v)", spent)
 	}
 	delete(p.asked, ev.Step)
-	end := engine.Settled(&ev)
+	end := query.Settled(&ev)
 	line := ev.Step + ": " + orElse(end.Kind, end.Status)
 	if end.Text != "" {
 		line += ": " + end.Text

@@ -9,7 +9,6 @@ import (
 
 	"starling/lang/check"
 	"starling/runtime"
-	"starling/runtime/engine"
 )
 
 // rerunVerb makes a run of another, or moves one to another program.
@@ -211,7 +210,7 @@ func (c *call) replay(ctx context.Context, run string, verify bool) error {
 // differs shows people both sides of a divergence.
 func (c *call) differs(err error) error {
 	r := runtime.AsRefusal(err)
-	var d engine.Divergence
+	var d runtime.Divergence
 	if r.Kind != runtime.ErrDiverged || json.Unmarshal(r.Data, &d) != nil {
 		return err
 	}
@@ -225,7 +224,7 @@ func (c *call) differs(err error) error {
 	return short
 }
 
-func sideLine(s engine.Saying) string {
+func sideLine(s runtime.Emission) string {
 	line := s.What
 	if s.Kind != "" {
 		line += " (" + s.Kind + ")"

@@ -14,7 +14,7 @@ import (
 	"starling/cmd/starling/form"
 	"starling/cmd/starling/repl"
 	"starling/runtime"
-	"starling/runtime/engine"
+	"starling/runtime/query"
 )
 
 // reviewCommand is the verb review: the inbox, one gate after another.
@@ -221,7 +221,7 @@ func (s *asking) sendAnswer(ctx context.Context, g runtime.Gate, sig runtime.Sig
 		sig.Reason = ""
 		sig.Data, _ = json.Marshal(map[string]string{"text": text}) // a text
 	}
-	r, err := engine.DeclaredBy(ctx, s.session, sig.Run)
+	r, err := query.DeclaredBy(ctx, s.session, sig.Run)
 	if err != nil {
 		return nil, false, err
 	}
@@ -266,7 +266,7 @@ func forPeople(ev runtime.Event) bool {
 	case "output.print", "output.log", "gate.escalated", "gate.withdrawn", "signal.refused", "agent.event":
 		return true
 	case "step.settled":
-		end := engine.Settled(&ev)
+		end := query.Settled(&ev)
 		return end.Kind != "" && end.Kind != "timeout"
 	}
 	return false

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"starling/runtime"
-	"starling/runtime/engine"
+	"starling/runtime/query"
 )
 
 // signalVerb answers a gate, or leaves a message for a run.
@@ -81,7 +81,7 @@ func (c *call) signal(ctx context.Context, address string, v *signalVerb) error 
 		return err
 	}
 	defer c.leave(s)
-	r, err := engine.DeclaredBy(ctx, s, request.Run)
+	r, err := query.DeclaredBy(ctx, s, request.Run)
 	if err != nil {
 		return err
 	}

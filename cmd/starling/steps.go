@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"starling/runtime"
-	"starling/runtime/engine"
+	"starling/runtime/query"
 )
 
 // stepsCommand is the verb steps.
@@ -46,7 +46,7 @@ type tracksDocument struct {
 
 func (c *call) tracks(ctx context.Context, address string) error {
 	return c.lookAt(ctx, address, func(s session, r *runtime.Run) error {
-		tracks, err := engine.Tracks(ctx, s, r.ID, r.Details.Horizon)
+		tracks, err := query.Tracks(ctx, s, r.ID, r.Details.Horizon)
 		switch {
 		case err != nil:
 			return err
@@ -116,12 +116,12 @@ func (p *stepPage) check() error {
 
 // newest are the newest steps of a run that are wanted.
 func (p *stepPage) newest(ctx context.Context, s session, r *runtime.Run) (*runtime.StepPage, error) {
-	return engine.PageOfSteps(ctx, s, runtime.StepQuery{Run: r.ID, After: r.Details.Horizon, Limit: p.limit, Newest: true})
+	return query.PageOfSteps(ctx, s, runtime.StepQuery{Run: r.ID, After: r.Details.Horizon, Limit: p.limit, Newest: true})
 }
 
 // behind are the steps of a run that are wanted, the oldest first.
 func (p *stepPage) behind(ctx context.Context, s session, r *runtime.Run) (*runtime.StepPage, error) {
-	return engine.PageOfSteps(ctx, s, runtime.StepQuery{Run: r.ID, After: p.after, Limit: p.limit})
+	return query.PageOfSteps(ctx, s, runtime.StepQuery{Run: r.ID, After: p.after, Limit: p.limit})
 }
 
 // moreSteps tells people how to see the steps behind a page.
@@ -136,7 +136,7 @@ func (c *call) showTree(r *runtime.Run, steps []runtime.Step) error {
 	w := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
 	t := treeWriter{w}
 	t.line("", r.ID+"  "+r.Script, string(r.Status), "", r.Details.UpdatedAt.Sub(r.Details.StartedAt))
-	t.branch(engine.Tree(steps), "")
+	t.branch(query.Tree(steps), "")
 	return w.Flush()
 }
 
@@ -152,7 +152,7 @@ func (t treeWriter) line(indent, name, status, tries string, took time.Duration)
 	t.w.Write([]byte(columns + "\n"))
 }
 
-func (t treeWriter) branch(b *engine.Branch, indent string) {
+func (t treeWriter) branch(b *query.Branch, indent string) {
 	for i, n := range b.Nodes {
 		edge, below := "├─ ", "│  "
 		if i == len(b.Nodes)-1 {

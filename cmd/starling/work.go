@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"starling/runtime"
-	"starling/runtime/engine"
+	"starling/runtime/query"
 )
 
 // workVerb is what claim, heartbeat and submit are told.
@@ -142,7 +142,7 @@ func (c *call) work(ctx context.Context, kind runtime.SignalKind, handle string,
 		return err
 	}
 	defer c.leave(s)
-	if r, err := engine.DeclaredBy(ctx, s, sig.Run); err == nil { // who may not see the run brings no variables
+	if r, err := query.DeclaredBy(ctx, s, sig.Run); err == nil { // who may not see the run brings no variables
 		sig.Run, sig.Env = r.Run, c.values(r.Env)
 	}
 	receipt, err := s.Signal(ctx, sig)

@@ -7,6 +7,7 @@ import (
 
 	"starling/runtime"
 	"starling/runtime/journal"
+	"starling/runtime/run"
 )
 
 // A run that comes with a journal, a fork or one from another store, is there as a whole or not at all. What does not fit into one commit is written ahead: a marker
@@ -43,9 +44,9 @@ func (e *Local) adopt(ctx context.Context, runs []adopted) (err error) {
 	last := &runtime.Batch{}
 	for _, r := range runs {
 		values := r.journal()
-		s := newState(r.id)
+		s := run.NewState(r.id)
 		for i := range r.records {
-			s.apply(&r.records[i])
+			s.Apply(&r.records[i])
 		}
 		ahead := append(values, r.decided()...)
 		if sizeOf(ahead) > adoptBytes {
@@ -74,7 +75,7 @@ func (r *adopted) journal() []runtime.Write {
 	}
 	for i := range r.records {
 		rec := &r.records[i]
-		if len(value)+len(rec.Data) > adoptBytes || count == maxTurnRecords {
+		if len(value)+len(rec.Data) > adoptBytes || count == run.MaxTurnRecords {
 			flush(rec.Seq)
 		}
 		value = journal.Append(value, rec)
@@ -91,25 +92,25 @@ func (r *adopted) decided() []runtime.Write {
 	for i := range r.records {
 		rec := &r.records[i]
 		if rec.Type == journal.GateDecided || rec.Type == journal.GateWithdrawn {
-			all = append(all, closed(r.id, rec)...)
+			all = append(all, journal.DecisionRows(r.id, rec)...)
 		}
 	}
 	return all
 }
 
 // open are the rows by which the run and its open gates are found.
-func (r *adopted) open(s *state, now time.Time) []runtime.Write {
-	all := []runtime.Write{{Key: journal.RunKey(r.id), Value: append(journal.AppendMicros(nil, s.Updated), s.summary()...)}, {Key: journal.OrderKey(now, r.id), Value: []byte(s.Parent)}}
+func (r *adopted) open(s *run.State, now time.Time) []runtime.Write {
+	all := []runtime.Write{{Key: journal.RunKey(r.id), Value: append(journal.AppendMicros(nil, s.Updated), s.Summary()...)}, {Key: journal.OrderKey(now, r.id), Value: []byte(s.Parent)}}
 	if !s.Status.Ended() {
-		all = append(all, runtime.Write{Key: liveKey(s.Started, r.id), Value: []byte{}})
+		all = append(all, runtime.Write{Key: journal.LiveKey(s.Started, r.id), Value: []byte{}})
 	}
-	for _, g := range s.openGates() {
-		row := journal.Record{Time: g.OpenedAt, Type: journal.GateOpened, Step: g.Name, Data: g.payload()}
-		all = append(all, runtime.Write{Key: inboxKey(r.id, g.Name), Value: journal.Append(nil, &row)}, listed(r.id, &row, row.View()))
+	for _, g := range s.OpenGates() {
+		row := journal.Record{Time: g.OpenedAt, Type: journal.GateOpened, Step: g.Name, Data: g.Payload()}
+		all = append(all, runtime.Write{Key: journal.InboxKey(r.id, g.Name), Value: journal.Append(nil, &row)}, run.OpenGateRow(r.id, &row, row.View()))
 	}
-	for _, st := range s.inOrder() {
-		if row := s.workRow(st.Step); row != nil {
-			all = append(all, runtime.Write{Key: workKey(r.id, st.Step), Value: row})
+	for _, st := range s.InOrder() {
+		if row := s.WorkRow(st.Step); row != nil {
+			all = append(all, runtime.Write{Key: journal.WorkKey(r.id, st.Step), Value: row})
 		}
 	}
 	return all

@@ -3,6 +3,8 @@ package engine
 import (
 	"sync"
 	"time"
+
+	"starling/runtime/heap"
 )
 
 // alarms wakes runs when their earliest timer is due: one entry a run, one timer of Go's in all. The clock on the wall decides: it is looked at
@@ -14,7 +16,7 @@ type alarms struct {
 	recheck time.Duration
 
 	mu     sync.Mutex // guards what follows
-	heap   heap[*alarm]
+	heap   heap.Heap[*alarm]
 	at     map[string]*alarm
 	cease  func() bool // stops the one timer
 	closed bool
@@ -26,9 +28,9 @@ type alarm struct {
 	rank int
 }
 
-func (a *alarm) place() *int { return &a.rank }
+func (a *alarm) Place() *int { return &a.rank }
 
-func (a *alarm) before(b *alarm) bool { return a.due.Before(b.due) }
+func (a *alarm) Before(b *alarm) bool { return a.due.Before(b.due) }
 
 // recheck bounds how long a jump of the clock may go unnoticed.
 const recheck = 30 * time.Second
@@ -48,14 +50,14 @@ func (a *alarms) set(run string, due time.Time) {
 	case old == nil && due.IsZero() || old != nil && old.due.Equal(due):
 		return
 	case due.IsZero():
-		a.heap.remove(old)
+		a.heap.Remove(old)
 		delete(a.at, run)
 	case old == nil:
 		a.at[run] = &alarm{run: run, due: due}
-		a.heap.push(a.at[run])
+		a.heap.Push(a.at[run])
 	default:
 		old.due = due
-		a.heap.push(old)
+		a.heap.Push(old)
 	}
 	a.arm()
 }
@@ -65,18 +67,18 @@ func (a *alarms) arm() {
 	if a.cease != nil {
 		a.cease()
 	}
-	if a.heap.len() == 0 || a.closed {
+	if a.heap.Len() == 0 || a.closed {
 		return
 	}
-	a.cease = a.after(min(a.heap.first().due.Sub(a.clock()), a.recheck), a.fire)
+	a.cease = a.after(min(a.heap.First().due.Sub(a.clock()), a.recheck), a.fire)
 }
 
 func (a *alarms) fire() {
 	a.mu.Lock()
 	var due []string
-	for now := a.clock(); a.heap.len() > 0 && !a.heap.first().due.After(now); {
-		next := a.heap.first()
-		a.heap.remove(next)
+	for now := a.clock(); a.heap.Len() > 0 && !a.heap.First().due.After(now); {
+		next := a.heap.First()
+		a.heap.Remove(next)
 		delete(a.at, next.run)
 		due = append(due, next.run)
 	}
@@ -91,7 +93,7 @@ func (a *alarms) fire() {
 func (a *alarms) within(soon time.Duration) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.heap.len() > 0 && a.heap.first().due.Sub(a.clock()) < soon
+	return a.heap.Len() > 0 && a.heap.First().due.Sub(a.clock()) < soon
 }
 
 func (a *alarms) stop() {

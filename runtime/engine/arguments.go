@@ -10,6 +10,8 @@ import (
 	"starling/lang/contract"
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
+	"starling/runtime/run"
 )
 
 // argument is one that a rerun may set otherwise.
@@ -27,25 +29,25 @@ var settable = []argument{
 }
 
 // otherArguments reads what a rerun sets for its step, nil for nothing.
-func otherArguments(c *cut, set []string) (effect.Payload, error) {
+func otherArguments(c *run.Cut, set []string) (effect.Payload, error) {
 	args, err := parseSet(set)
 	if err != nil || len(args) == 0 {
 		return nil, err
 	}
-	kind := c.request.Text("kind")
-	if !agentKind(kind) {
-		return nil, runtime.Refusef(runtime.ErrUsage, "step %q is of the kind %s: nothing of it can be set", c.step, kind).
+	kind := c.Request.Text("kind")
+	if !journal.AgentKind(kind) {
+		return nil, runtime.Refusef(runtime.ErrUsage, "step %q is of the kind %s: nothing of it can be set", c.Step, kind).
 			WithHelp("--set is for agents and handoffs: %s", settableNames()).WithCall("set is for agents and handoffs: %s", settableNames())
 	}
 	d := starlark.NewDict(len(args))
 	for _, a := range args {
 		i := slices.IndexFunc(settable, func(s argument) bool { return s.name == a.Name })
 		if i < 0 {
-			return nil, runtime.Refusef(runtime.ErrUsage, "step %q: %s cannot be set; want one of %s", c.step, a.Name, settableNames())
+			return nil, runtime.Refusef(runtime.ErrUsage, "step %q: %s cannot be set; want one of %s", c.Step, a.Name, settableNames())
 		}
 		v, want := settable[i].read(a.Text)
 		if v == nil {
-			return nil, runtime.Refusef(runtime.ErrUsage, "step %q: %s: got %s, want %s", c.step, a.Name, strconv.Quote(a.Text), want)
+			return nil, runtime.Refusef(runtime.ErrUsage, "step %q: %s: got %s, want %s", c.Step, a.Name, strconv.Quote(a.Text), want)
 		}
 		_ = d.SetKey(starlark.String(a.Name), v) // a fresh dict and a string key
 	}

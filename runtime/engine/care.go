@@ -10,6 +10,7 @@ import (
 
 	"starling/runtime"
 	"starling/runtime/journal"
+	"starling/runtime/run"
 )
 
 var (
@@ -119,10 +120,10 @@ func addProblem(out *runtime.CareReport, run, what string, err error) {
 
 // runOf is the run that a key belongs to, "" where it is shared.
 func runOf(key string) string {
-	if len(key) < 2+runIDLength || !strings.Contains(journal.PrefixRun+journal.PrefixJournal+journal.PrefixCheckpoint+journal.PrefixHorizon+journal.PrefixKeyframe+journal.PrefixGate+journal.PrefixInbox+journal.PrefixWork+journal.PrefixNotice+journal.PrefixKey+journal.PrefixRecovery, key[:2]) {
+	if len(key) < 2+journal.RunIDLength || !strings.Contains(journal.PrefixRun+journal.PrefixJournal+journal.PrefixCheckpoint+journal.PrefixHorizon+journal.PrefixKeyframe+journal.PrefixGate+journal.PrefixInbox+journal.PrefixWork+journal.PrefixNotice+journal.PrefixKey+journal.PrefixRecovery, key[:2]) {
 		return ""
 	}
-	return key[2 : 2+runIDLength]
+	return key[2 : 2+journal.RunIDLength]
 }
 
 // checkContents holds contents against their hashes.
@@ -136,36 +137,36 @@ func checkContents(out *runtime.CareReport, k runtime.Keeper) {
 }
 
 // checkRun reads the journal, the keyframe and the checkpoints of a run.
-func checkRun(out *runtime.CareReport, k runtime.Keeper, run string) {
-	whole := &saved{run: run, state: newState(run)}
+func checkRun(out *runtime.CareReport, k runtime.Keeper, id string) {
+	whole := &saved{run: id, state: run.NewState(id)}
 	h, err := whole.readStart(k)
 	if err == nil && h != nil {
-		checkKeyframe(out, k, run, h)
+		checkKeyframe(out, k, id, h)
 		err = whole.readKeyframe(k, h)
 	}
 	if err == nil {
 		err = whole.readTail(k)
 	}
 	if err != nil {
-		addProblem(out, run, "journal", err)
+		addProblem(out, id, "journal", err)
 	}
 	if whole.start == nil {
 		return
 	}
-	sv := &saved{run: run, state: newState(run), start: whole.start, begins: whole.begins}
+	sv := &saved{run: id, state: run.NewState(id), start: whole.start, begins: whole.begins}
 	all, err := sv.checkpoints(k)
-	at, head, failed := k.Head(run)
+	at, head, failed := k.Head(id)
 	if head != nil {
 		all = append(all, stored{point: point{seq: at}, body: head})
 	}
 	for _, c := range all {
-		if _, _, err := readCheckpoint(run, c.body); err != nil && c.seq > sv.begins {
-			addProblem(out, run, "checkpoint", fmt.Errorf("%w; the run is rebuilt from its journal", err))
+		if _, _, err := readCheckpoint(id, c.body); err != nil && c.seq > sv.begins {
+			addProblem(out, id, "checkpoint", fmt.Errorf("%w; the run is rebuilt from its journal", err))
 		}
 	}
 	for _, err := range []error{err, failed} {
 		if err != nil {
-			addProblem(out, run, "checkpoint", err)
+			addProblem(out, id, "checkpoint", err)
 		}
 	}
 }

@@ -4,13 +4,13 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"starling/lang/contract"
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/journal"
+	"starling/runtime/run"
 )
 
 // carry makes the engine drive a run and keeps the variables its carrier brought, in memory only. moving tells whether it is in motion already.
@@ -111,12 +111,12 @@ func (e *Local) resumeRun(ctx context.Context, run string, c runtime.CarryReques
 
 // pin records that a run goes on with other settings: a project file that was edited meanwhile. Of
 // one that was imported the child runs do, too: what they lack is mended with it.
-func (e *Local) pin(ctx context.Context, run string, settings *effect.Settings) error {
-	in := &pinned{settings: settings, by: runtime.CallerOf(ctx).Name}
-	if err := e.send(ctx, run, event{in: in}); err != nil || !in.imported {
+func (e *Local) pin(ctx context.Context, id string, settings *effect.Settings) error {
+	in := &run.Pinned{Settings: settings, By: runtime.CallerOf(ctx).Name}
+	if err := e.send(ctx, id, event{in: in}); err != nil || !in.Imported {
 		return err
 	}
-	kids, err := e.childrenOf(run)
+	kids, err := e.childrenOf(id)
 	for _, k := range kids {
 		if err := e.pin(ctx, k.id, settings); err != nil { // the others go on all the same
 			e.log("run %s, a child of %s: %v", k.id, k.parent, err)
@@ -125,38 +125,26 @@ func (e *Local) pin(ctx context.Context, run string, settings *effect.Settings) 
 	return err
 }
 
-func (t *turn) pin(settings *effect.Settings, by string) {
-	content := settingsPayload(settings)
-	hash := journal.HashOf(content)
-	if t.s.Settings == hash {
-		return
-	}
-	t.keep(hash, content)
-	t.record(journal.RunPinned, "", (&effect.Object{}).Text("settings", hash).Text("by", by).Payload())
-	t.host.settings = settings
-	t.reconsider()
-}
-
 // carryOne carries a run, with its parent, which goes on when it ends, and its open children. Attempts that wait start, timers that are overdue fire. A run at
 // rest that has nothing of this stays where it is until its next timer is due.
-func (e *Local) carryOne(ctx context.Context, run string, env map[string]string) error {
-	if e.carries(run) && len(env) == 0 {
+func (e *Local) carryOne(ctx context.Context, id string, env map[string]string) error {
+	if e.carries(id) && len(env) == 0 {
 		return nil // it has not ended: it would not be carried
 	}
-	row, err := e.summary(run)
+	row, err := e.summary(id)
 	if err != nil || row.Status.Ended() {
 		return err
 	}
-	e.carry(run, env, row.Status != runtime.Suspended)
-	if parent, _, ok := cutParent(row.Parent); ok && !e.carries(parent) {
+	e.carry(id, env, row.Status != runtime.Suspended)
+	if parent, _, ok := journal.CutParent(row.Parent); ok && !e.carries(parent) {
 		if err := e.carryOne(ctx, parent, env); err != nil {
-			e.log("run %s, whose child %s is carried: %v", parent, run, err)
+			e.log("run %s, whose child %s is carried: %v", parent, id, err)
 		}
 	}
 	if len(env) == 0 && e.sleeps(&row) {
 		return nil
 	}
-	return e.send(ctx, run, event{in: resumed{}})
+	return e.send(ctx, id, event{in: run.Resumed{}})
 }
 
 // sleeps tells whether a run can be left in the store: it rests, waits for no item of a queue, has nobody above or below it, and is not in memory. Its alarm is set.
@@ -176,42 +164,3 @@ func (e *Local) sleeps(row *runtime.Summary) bool {
 	e.alarms.set(row.ID, due)
 	return true
 }
-
-// carried is what follows when a run is carried anew: its children are, and gates close whose variables have come.
-func (t *turn) carried() {
-	if t.s.needy() { // a look at all that is open costs as much as is open
-		missing := t.missing()
-		for _, g := range t.s.openGates() {
-			name, ok := strings.CutPrefix(g.Name, runtime.GateNeeds)
-			if ok && !slices.Contains(missing, name) {
-				t.withdrawGate(g, "")
-			}
-		}
-	}
-	t.reconsider()
-	for _, st := range t.s.children {
-		t.effects.children = append(t.effects.children, st)
-	}
-}
-
-// A run whose declared variables nobody has brought rests at a gate !needs:NAME for each, which closes by itself when a carrier brings it.
-
-// needs tells whether attempts must wait for variables, and opens the gates of those.
-func (t *turn) needs() bool {
-	missing := t.missing()
-	for _, name := range missing {
-		if t.s.Gates[runtime.GateNeeds+name] == nil {
-			t.openSystemGate(runtime.GateNeeds+name, "", "The project declares the environment variable "+name+", and nobody who carries the run has it. "+
-				"Carry it with the variable set: starling resume "+t.s.ID+". Skip goes on without it, fail ends the run.")
-		}
-	}
-	return len(missing) > 0
-}
-
-// missing lists the declared variables that the run has to wait for.
-func (t *turn) missing() []string {
-	return slices.DeleteFunc(t.host.missing(), func(name string) bool { return slices.Contains(t.s.Without, name) })
-}
-
-// needy tells whether a run rests at the gate of a variable.
-func (s *state) needy() bool { return s.needs > 0 }

@@ -10,6 +10,7 @@ import (
 	"starling/lang/vm"
 	"starling/runtime"
 	"starling/runtime/journal"
+	"starling/runtime/run"
 )
 
 // A checkpoint is the state and the machine of a run as they were after one record. It is a cache: a run whose checkpoint is missing, damaged or of
@@ -24,46 +25,11 @@ import (
 // What a run was started with is in its first record, and not in its checkpoints; a head has the inputs and the name of what it shares with runs that were started alike. A gate's arguments are those of its step, where it has one.
 // A large one is cut into parts, each a value of its own; it is whole when its checksum says so.
 
-// When a checkpoint is taken: at rest when it is small, and to be kept when replaying the journal since the last one that is kept would cost too much. What is too much grows
-// with the size of a checkpoint, so that a run with a large heap does not write it down again for every little step.
+// What a checkpoint may take.
 const (
 	smallCheckpoint = runtime.MaxHead // bytes that may ride along with the commit of a turn
 	checkpointPart  = 4 << 20         // bytes of one value
-	maxTailBytes    = 64 << 10
-	maxTailRecords  = 2000
-	maxTailSteps    = 20_000_000
-	bytesPerRecord  = 100 // of a checkpoint, that cost as much to write as a record to replay
 )
-
-// tail measures the journal since the newest checkpoint that is kept. A head has it beside state and machine.
-type tail struct {
-	records int
-	bytes   int
-	steps   uint64 // of the machine when that was taken
-	size    int    // bytes of the newest checkpoint of all; a head does not say its own
-}
-
-func (l *tail) blob() []byte {
-	var b []byte
-	for _, n := range []uint64{uint64(l.records), uint64(l.bytes), l.steps} {
-		b = binary.AppendUvarint(b, n)
-	}
-	return b
-}
-
-func tailOf(b []byte) tail {
-	var of [3]uint64
-	for i := range of {
-		n, w := binary.Uvarint(b)
-		of[i], b = n, b[max(w, 0):]
-	}
-	return tail{records: int(of[0]), bytes: int(of[1]), steps: of[2]}
-}
-
-// long tells whether replaying the tail would cost too much.
-func (l tail) long(steps uint64) bool {
-	return l.bytes > max(maxTailBytes, l.size) || l.records > max(maxTailRecords, l.size/bytesPerRecord) || steps-l.steps > maxTailSteps
-}
 
 // point is a checkpoint that the store holds.
 type point struct {
@@ -82,15 +48,15 @@ type checkpoint struct {
 func (c *checkpoint) small() bool { return c != nil && len(c.bytes) <= smallCheckpoint }
 
 // checkpointDue makes a checkpoint if the turn should end with one. That it cannot be made costs time when the run is loaded, and nothing else.
-func (a *actor) checkpointDue(done *commit, length *tail) *checkpoint {
-	if a.s.Status.Ended() || a.s.Session || a.m == nil || len(done.records) == 0 { // a session is replayed chunk by chunk
+func (a *actor) checkpointDue(done *run.Commit, length *run.Tail) *checkpoint {
+	if a.s.Status.Ended() || a.s.Session || a.m == nil || len(done.Records) == 0 { // a session is replayed chunk by chunk
 		return nil
 	}
-	long := done.moved || length.long(a.m.Steps()) // no older checkpoint serves a run that was moved
-	if !long && (a.s.Status != runtime.Suspended || length.size > smallCheckpoint) {
+	long := done.Moved || length.Long(a.m.Steps()) // no older checkpoint serves a run that was moved
+	if !long && (a.s.Status != runtime.Suspended || length.Size > smallCheckpoint) {
 		return nil
 	}
-	var head *tail
+	var head *run.Tail
 	if !long {
 		head = length
 	}
@@ -99,7 +65,7 @@ func (a *actor) checkpointDue(done *commit, length *tail) *checkpoint {
 		a.e.log("%v", err)
 		return nil
 	}
-	length.size = len(c.bytes)
+	length.Size = len(c.bytes)
 	if !long && !c.small() {
 		return nil
 	}
@@ -108,10 +74,10 @@ func (a *actor) checkpointDue(done *commit, length *tail) *checkpoint {
 }
 
 // checkpoint encodes a run as its state and its machine have it; head is nil for one that is kept.
-func (e *Local) checkpoint(s *state, m *vm.Machine, head *tail) (*checkpoint, error) {
+func (e *Local) checkpoint(s *run.State, m *vm.Machine, head *run.Tail) (*checkpoint, error) {
 	c := &checkpoint{seq: s.Seq, steps: m.Steps()}
-	s.keepCeilings(m.Ceilings())
-	st := s.payload(head)
+	s.KeepCeilings(m.Ceilings())
+	st := s.Payload(head)
 	c.bytes = binary.AppendUvarint(make([]byte, journal.ChecksumSize), uint64(len(st)))
 	c.bytes = append(c.bytes, st...)
 	err := guarded(func() error {
@@ -168,7 +134,7 @@ func (a *actor) checkpointed(c *checkpoint) error {
 	if !c.head {
 		a.points = append(a.points, point{c.seq, (len(c.bytes) + checkpointPart - 1) / checkpointPart})
 		a.points = a.points[max(0, len(a.points)-2):]
-		a.tail = tail{steps: c.steps, size: len(c.bytes)}
+		a.tail = run.Tail{Steps: c.steps, Size: len(c.bytes)}
 	}
 	return nil
 }

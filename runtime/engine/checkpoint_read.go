@@ -8,6 +8,7 @@ import (
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/journal"
+	"starling/runtime/run"
 )
 
 // This file finds the newest checkpoint of a run that serves: its head, or one of those that are kept.
@@ -27,8 +28,8 @@ func (sv *saved) readHead(s runtime.Store, head []byte) bool {
 		}
 	}
 	sv.load(st, snap, len(head))
-	sv.headed, st.tailStats.size = true, len(head)
-	sv.length = st.tailStats
+	sv.headed, st.TailStats.Size = true, len(head)
+	sv.length = st.TailStats
 	return true
 }
 
@@ -78,22 +79,22 @@ func (sv *saved) checkpoints(s runtime.Store) (all []stored, err error) {
 }
 
 // load begins with what a checkpoint or a keyframe has, completed by what the run was started with.
-func (sv *saved) load(st *state, machine []byte, size int) {
+func (sv *saved) load(st *run.State, machine []byte, size int) {
 	sv.state, sv.machine, sv.saved = st, machine, st.Seq
-	sv.length = tail{size: size}
+	sv.length = run.Tail{Size: size}
 	at := *st
 	if sv.start != nil {
-		st.begun(sv.start, sv.start.View())
+		st.Begun(sv.start, sv.start.View())
 	}
-	if at.moved {
+	if at.Moved {
 		st.Script, st.Bundle, st.Program = at.Script, at.Bundle, at.Program
 	}
 	if st.Settings == "" {
-		st.Settings = st.original
+		st.Settings = st.Original
 	}
 }
 
-func readCheckpoint(run string, b []byte) (*state, []byte, error) {
+func readCheckpoint(id string, b []byte) (*run.State, []byte, error) {
 	b, err := journal.Open(b)
 	if err != nil {
 		return nil, nil, fmt.Errorf("checkpoint: %w", err)
@@ -106,5 +107,5 @@ func readCheckpoint(run string, b []byte) (*state, []byte, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("checkpoint: %w", err)
 	}
-	return stateOf(run, v), b[w+int(n):], nil
+	return run.StateOf(id, v), b[w+int(n):], nil
 }

@@ -10,6 +10,7 @@ import (
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/journal"
+	"starling/runtime/run"
 )
 
 // A child run is a run of its own that a step of another started. The step waits natively; the child's end posts its outcome to the parent. Under the step's
@@ -19,11 +20,9 @@ import (
 // maxDepth bounds the nesting of child runs.
 const maxDepth = 8
 
-func childKey(parent string) []byte { return []byte(journal.PrefixChild + parent) }
-
 // childOf finds the run that a step started, "" when there is none.
 func (r *reader) childOf(run, step string) string {
-	id, err := r.store.Get(childKey(run + "@" + step))
+	id, err := r.store.Get(journal.ChildKey(run + "@" + step))
 	if err != nil {
 		return ""
 	}
@@ -41,15 +40,15 @@ func (r *reader) hasChildren(run string) bool {
 }
 
 // startChild starts the child of a step, or looks after the one that is there.
-func (e *Local) startChild(run string, h *host, depth int, st *step) {
+func (e *Local) startChild(run string, h *run.Host, depth int, st *run.Step) {
 	args, _ := st.Args.View()
-	step, settings := st.Step, h.within(st.Tree)
+	step, settings := st.Step, h.Within(st.Tree)
 	if !e.enter() {
 		return // the next owner finds the step and starts the child
 	}
 	go func() {
 		defer e.exit()
-		err := e.runChild(run, step, func() (runtime.StartRequest, error) { return e.childRequest(run, h.program, settings, depth, args) }, depth+1)
+		err := e.runChild(run, step, func() (runtime.StartRequest, error) { return e.childRequest(run, h.Program, settings, depth, args) }, depth+1)
 		if err != nil && e.ctx.Err() == nil {
 			e.settleChild(run, step, nil, effect.Errorf(effect.KindRefused, "%s: %v", step, err))
 		}
@@ -57,7 +56,7 @@ func (e *Local) startChild(run string, h *host, depth int, st *step) {
 }
 
 // childRequest is the start of a child run as its step asks for it.
-func (e *Local) childRequest(run string, p *program, settings *effect.Settings, depth int, args effect.View) (runtime.StartRequest, error) {
+func (e *Local) childRequest(run string, p *run.Program, settings *effect.Settings, depth int, args effect.View) (runtime.StartRequest, error) {
 	if depth >= maxDepth {
 		return runtime.StartRequest{}, fmt.Errorf("child runs are nested deeper than %d", maxDepth)
 	}
@@ -66,7 +65,7 @@ func (e *Local) childRequest(run string, p *program, settings *effect.Settings, 
 		return runtime.StartRequest{}, err
 	}
 	r := runtime.StartRequest{Script: args.Text("script"), Inputs: inputs, Settings: *settings, Env: e.environment(run)}
-	child, ok := p.bundle.Child(r.Script)
+	child, ok := p.Bundle.Child(r.Script)
 	switch {
 	case !ok && !lang.NamesFile(r.Script):
 		return r, e.defined(&r)
@@ -95,38 +94,38 @@ func (e *Local) defined(r *runtime.StartRequest) error {
 
 // runChild makes sure that a step has its child run, that the run is carried, and that the parent knows how it stands. It fails where there is no child. One that is there and cannot be carried just now, or cannot be
 // read, decides nothing: it is quarantined, which its parent is told, or whoever finds out is told.
-func (e *Local) runChild(run, step string, request func() (runtime.StartRequest, error), depth int) error {
-	ctx := runtime.WithCaller(e.ctx, runtime.Caller{Name: "run:" + run, Local: true})
-	id, err := e.child(ctx, run+"@"+step, request, depth)
+func (e *Local) runChild(parent, step string, request func() (runtime.StartRequest, error), depth int) error {
+	ctx := runtime.WithCaller(e.ctx, runtime.Caller{Name: "run:" + parent, Local: true})
+	id, err := e.child(ctx, parent+"@"+step, request, depth)
 	if err != nil {
 		return err
 	}
-	if err := e.carryOne(ctx, id, e.environment(run)); err != nil {
-		e.log("run %s, a child of %s@%s: %v", id, run, step, err)
+	if err := e.carryOne(ctx, id, e.environment(parent)); err != nil {
+		e.log("run %s, a child of %s@%s: %v", id, parent, step, err)
 	}
-	in := &childStarted{step: step}
-	if err := e.send(ctx, run, event{in: in}); err != nil {
-		e.log("run %s: its child %s: %v", run, id, err)
+	in := &run.ChildStarted{Step: step}
+	if err := e.send(ctx, parent, event{in: in}); err != nil {
+		e.log("run %s: its child %s: %v", parent, id, err)
 		return nil
 	}
-	if !in.waits { // the step was withdrawn while its child was being started
-		e.cancelOrphan(run, step, id)
+	if !in.Waits { // the step was withdrawn while its child was being started
+		e.cancelOrphan(parent, step, id)
 		return nil
 	}
 	sv, err := readRun(e.store, id, 0)
 	if err != nil {
-		e.log("run %s, a child of %s@%s: %v", id, run, step, err)
+		e.log("run %s, a child of %s@%s: %v", id, parent, step, err)
 		return nil
 	}
-	e.childChanged(run, step, sv.fold())
+	e.childChanged(parent, step, sv.fold())
 	return nil
 }
 
 // child finds the run of a step, or starts it.
 func (e *Local) child(ctx context.Context, parent string, request func() (runtime.StartRequest, error), depth int) (string, error) {
-	release := e.hold(string(childKey(parent)))
+	release := e.hold(string(journal.ChildKey(parent)))
 	defer release()
-	id, err := e.store.Get(childKey(parent))
+	id, err := e.store.Get(journal.ChildKey(parent))
 	if !errors.Is(err, runtime.ErrNoKey) {
 		return string(id), err
 	}
@@ -139,19 +138,19 @@ func (e *Local) child(ctx context.Context, parent string, request func() (runtim
 
 // settled waits until the runs above a child, up to the top, have taken what its last commit means for them.
 func (e *Local) settled(ctx context.Context, child, top string) error {
-	for run := child; run != top; {
-		row, err := e.summary(run)
+	for id := child; id != top; {
+		row, err := e.summary(id)
 		if err != nil {
 			return err
 		}
-		parent, _, ok := cutParent(row.Parent)
+		parent, _, ok := journal.CutParent(row.Parent)
 		if !ok {
 			return nil
 		}
-		if err := e.send(ctx, parent, event{in: woken{}}); err != nil {
+		if err := e.send(ctx, parent, event{in: run.Woken{}}); err != nil {
 			return err
 		}
-		run = parent
+		id = parent
 	}
 	return nil
 }
@@ -165,7 +164,7 @@ func childInputs(args effect.View) ([]byte, error) {
 }
 
 // childChanged tells the parent that a child came to rest, moved on or ended. The parent's turn is queued when this returns.
-func (e *Local) childChanged(parent, step string, s *state) {
+func (e *Local) childChanged(parent, step string, s *run.State) {
 	switch s.Status {
 	case runtime.Completed:
 		e.settleChild(parent, step, s.Output, nil)
@@ -174,12 +173,12 @@ func (e *Local) childChanged(parent, step string, s *state) {
 	case runtime.Failed:
 		e.settleChild(parent, step, nil, childFailure(step, s))
 	default:
-		e.post(parent, event{in: &childChanged{step, s.ID}})
+		e.post(parent, event{in: &run.ChildChanged{Step: step, Child: s.ID}})
 	}
 }
 
 // childFailure is the error of a step whose child run has failed. Where that one failed because of a child of its own, the deepest is told of, at its address from here.
-func childFailure(step string, child *state) *effect.Error {
+func childFailure(step string, child *run.State) *effect.Error {
 	failed := effect.Errorf(effect.KindChild, "%s: child run %s failed: %s", step, child.ID, child.Err.Message)
 	if child.Err.Kind == effect.KindChild {
 		failed.Message = step + "/" + child.Err.Message
@@ -188,32 +187,9 @@ func childFailure(step string, child *state) *effect.Error {
 	return failed
 }
 
-// childStatusChanged notes whether a child run is in motion now: of several reports the last one counts, whichever comes last.
-func (t *turn) childStatusChanged(step, child string) {
-	status, err := t.host.world.Status(child)
-	if err != nil || t.s.children[step] == nil {
-		return
-	}
-	if t.host.kids == nil {
-		t.host.kids = map[string]bool{}
-	}
-	t.host.kids[step] = status != runtime.Suspended
-}
-
-// childMoves tells whether a child run is in motion. One of which nothing is known yet is about to be started or, in a run that rests, rests with it.
-func (t *turn) childMoves() bool {
-	for step := range t.s.children {
-		moves, known := t.host.kids[step]
-		if moves || !known && t.s.Status != runtime.Suspended {
-			return true
-		}
-	}
-	return false
-}
-
 // settleChild settles a step with what its child run came to. Where nothing can be settled now, the child is looked at again when the run goes on.
 func (e *Local) settleChild(parent, step string, out effect.Payload, failed *effect.Error) {
-	e.post(parent, event{in: &childEnded{step, out, failed}, done: func(err error) {
+	e.post(parent, event{in: &run.ChildEnded{Step: step, Output: out, Failed: failed}, done: func(err error) {
 		if err != nil && e.ctx.Err() == nil {
 			e.log("run %s: the outcome of its child at %s: %v", parent, step, err)
 		}

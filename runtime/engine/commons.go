@@ -63,7 +63,7 @@ const knownHeads = 1000
 
 // scan calls fn with the items of a queue, the oldest first, and learns where they begin.
 func (h *heads) scan(s runtime.Store, queue string, fn func(id uint64, row []byte) error) error {
-	from := itemKey(journal.PrefixQueue, queue, h.least[queue])
+	from := journal.ItemKey(journal.PrefixQueue, queue, h.least[queue])
 	begins := uint64(0)
 	err := s.Scan(from, journal.AfterPrefix([]byte(journal.PrefixQueue+queue+"/")), func(key, row []byte) error {
 		id := binary.BigEndian.Uint64(key[len(key)-8:])
@@ -73,7 +73,7 @@ func (h *heads) scan(s runtime.Store, queue string, fn func(id uint64, row []byt
 		return fn(id, row)
 	})
 	if begins == 0 && err == nil {
-		begins, err = numberAt(s.Get, []byte(journal.PrefixQueue+queue)) // no later one has this number
+		begins, err = journal.NumberAt(s.Get, []byte(journal.PrefixQueue+queue)) // no later one has this number
 	}
 	if err == nil && begins > 0 {
 		h.learn(queue, begins)

@@ -9,6 +9,7 @@ import (
 
 	"starling/runtime"
 	"starling/runtime/journal"
+	"starling/runtime/run"
 )
 
 // Contents are shared: two runs of one script name the same bundle. So forgetting a run, or a part of its journal, drops none of them, and only says that there may be some that nothing names
@@ -141,8 +142,8 @@ func (e *Local) named(ctx context.Context) (map[string]bool, error) {
 }
 
 // namedBy notes what the journal of a run names, and what its keyframe does.
-func (e *Local) namedBy(run string, note func([]string)) error {
-	sv := &saved{run: run, state: newState(run)}
+func (e *Local) namedBy(id string, note func([]string)) error {
+	sv := &saved{run: id, state: run.NewState(id)}
 	h, err := sv.readStart(e.store)
 	if err != nil {
 		return err
@@ -152,16 +153,13 @@ func (e *Local) namedBy(run string, note func([]string)) error {
 			return err
 		}
 		note(contentsOf(&h.start))
-		note(sv.state.contents())
+		note(sv.state.Contents())
 	}
-	return e.journal(run, sv.begins, func(r *journal.Record) error {
+	return e.journal(id, sv.begins, func(r *journal.Record) error {
 		note(contentsOf(r))
 		return nil
 	})
 }
-
-// contents are the hashes of the contents that a run in this state goes on to need.
-func (s *state) contents() []string { return []string{s.Bundle, s.Settings, s.original} }
 
 // Care that is taken while the engine lives: how often, and from which growth of the logs of large values on their space is given back.
 const (

@@ -7,6 +7,7 @@ import (
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/journal"
+	"starling/runtime/run"
 )
 
 // What cannot be read is of one run, or shared. A run whose journal cannot be read is quarantined: nobody knows any more where it stands, so that nothing can be
@@ -29,21 +30,21 @@ func unreadable(run string, err error) error {
 }
 
 // giveUp shows in lists that a run cannot be read, and carries it no more. It is tried again by whoever asks for the run.
-func (e *Local) giveUp(run string, why error) {
-	e.uncarry(run)
-	row, err := e.store.Get(journal.RunKey(run))
-	was, damage := readSummary(run, row)
+func (e *Local) giveUp(id string, why error) {
+	e.uncarry(id)
+	row, err := e.store.Get(journal.RunKey(id))
+	was, damage := journal.ReadSummary(id, row)
 	if err == nil && damage == nil && was.Status == runtime.Damaged && was.Error == why.Error() {
 		return
 	}
 	e.log("%v", why)
-	s := newState(run)
+	s := run.NewState(id)
 	s.Status, s.Script, s.Started, s.Parent, s.Session = runtime.Damaged, was.Script, was.StartedAt, was.Parent, was.Session
 	s.Err = &effect.Error{Message: why.Error()}
 	err = e.commit(context.Background(), &runtime.Batch{Writes: []runtime.Write{
-		{Key: journal.RunKey(run), Value: append(journal.AppendMicros(nil, e.now()), s.summary()...)}, {Key: liveKey(s.Started, run), Value: []byte{}}}})
+		{Key: journal.RunKey(id), Value: append(journal.AppendMicros(nil, e.now()), s.Summary()...)}, {Key: journal.LiveKey(s.Started, id), Value: []byte{}}}})
 	if err != nil {
-		e.log("run %s: %v", run, err)
+		e.log("run %s: %v", id, err)
 	}
-	e.notify(run)
+	e.notify(id)
 }

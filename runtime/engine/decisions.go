@@ -4,16 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"slices"
 	"strings"
-	"time"
-
-	"go.starlark.net/starlark"
 
 	"starling/lang/contract"
-	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/journal"
 )
@@ -28,67 +23,6 @@ var _, _ runtime.Decisions = (*Local)(nil), (*readOnly)(nil)
 
 // manyDecisions is the most that a page has.
 const manyDecisions = 1000
-
-// maxDecidedData and maxReason bound what an entry has of a decision that is longer, in bytes.
-const (
-	maxDecidedData = 4 << 10
-	maxReason      = 1 << 10
-)
-
-// decidedKey is the entry of a decision, the newest first.
-func decidedKey(at time.Time, run, gate string) []byte {
-	return append(countedDown(at), run+"/"+gate...)
-}
-
-// countedDown begins the keys of decisions of a time. There are none of before 1970.
-func countedDown(at time.Time) []byte {
-	return binary.BigEndian.AppendUint64([]byte(journal.PrefixDecided), ^uint64(max(0, at.UnixMicro())))
-}
-
-// closed are the row of a gate that a record has closed, and the entry of its decision.
-func closed(run string, r *journal.Record) []runtime.Write {
-	if r.View().Flag("bare") {
-		return nil
-	}
-	rows := []runtime.Write{{Key: []byte(journal.PrefixGate + run + "/" + r.Step), Value: journal.Append(nil, r)}}
-	if r.Type == journal.GateDecided {
-		rows = append(rows, decidedEntry(run, r))
-	}
-	return rows
-}
-
-func decidedEntry(run string, r *journal.Record) runtime.Write {
-	return runtime.Write{Key: decidedKey(r.Time, run, r.Step), Value: journal.Append(nil, shortDecision(r))}
-}
-
-// shortDecision is the record of a decision as lists have it. Of one that is long the payload is left out,
-// but for its size, and so is the end of the reason.
-func shortDecision(r *journal.Record) *journal.Record {
-	v := r.View()
-	said, ok := v.Value("decision").(*effect.Record)
-	if len(r.Data) <= maxDecidedData || !ok {
-		return r
-	}
-	fields := make([]starlark.Value, len(effect.DecisionType.Fields))
-	for i, name := range effect.DecisionType.Fields {
-		fields[i] = said.Field(name)
-		switch name {
-		case "payload":
-			fields[i] = starlark.None
-		case "reason":
-			text, _ := starlark.AsString(fields[i])
-			if len(text) > maxReason {
-				fields[i] = starlark.String(strings.ToValidUTF8(text[:maxReason], "") + "…")
-			}
-		}
-	}
-	var b effect.Object
-	cut := *r
-	cut.Data = b.Raw("decision", effect.MustEncode(effect.NewRecord(effect.DecisionType, fields...))).
-		Texts("who", v.Texts("who")).Texts("voters", v.Texts("voters")).Flag("hidden", v.Flag("hidden")).Flag("imported", v.Flag("imported")).
-		Int("data_bytes", int64(len(jsonOf(said.Field("payload"))))).Payload()
-	return &cut
-}
 
 // Decisions lists how gates were decided.
 func (r *reader) Decisions(ctx context.Context, q runtime.DecisionQuery) (*runtime.DecisionPage, error) {
@@ -107,7 +41,7 @@ func (r *reader) Decisions(ctx context.Context, q runtime.DecisionQuery) (*runti
 		return nil, err
 	}
 	limit := min(cmp.Or(q.Limit, manyDecisions), manyDecisions)
-	to := audienceOf(runtime.CallerOf(ctx))
+	to := runtime.CallerOf(ctx).Audience()
 	out, runs := &runtime.DecisionPage{Schema: runtime.Schema, Decisions: []runtime.Decision{}}, r.tops()
 	at, err := turnPage(limit, journal.PrefixDecided, from, read, func(order string, v []byte) (bool, error) {
 		d, ok := runs.decision(order, v, to)
@@ -128,11 +62,11 @@ func (r *reader) Decisions(ctx context.Context, q runtime.DecisionQuery) (*runti
 func decisionBounds(q *runtime.DecisionQuery) (from, to []byte, err error) {
 	from, err = behind(journal.PrefixDecided, q.After)
 	to = journal.AfterPrefix([]byte(journal.PrefixDecided))
-	if !q.Until.IsZero() && bytes.Compare(from, countedDown(q.Until)) < 0 {
-		from = countedDown(q.Until)
+	if !q.Until.IsZero() && bytes.Compare(from, journal.CountedDown(q.Until)) < 0 {
+		from = journal.CountedDown(q.Until)
 	}
 	if !q.Since.IsZero() {
-		to = journal.AfterPrefix(countedDown(q.Since))
+		to = journal.AfterPrefix(journal.CountedDown(q.Since))
 	}
 	return from, to, err
 }
@@ -175,7 +109,7 @@ func (r *reader) decidedIn(run string, add func(runtime.Write) error) error {
 		if rec.Type != journal.GateDecided {
 			return nil
 		}
-		return add(decidedEntry(run, rec))
+		return add(journal.DecidedEntry(run, rec))
 	})
 	if err != nil {
 		return err
@@ -197,7 +131,7 @@ func (r *reader) decidedBefore(add func(runtime.Write) error) error {
 			if rec.Type != journal.GateDecided {
 				return nil
 			}
-			return add(decidedEntry(run, rec))
+			return add(journal.DecidedEntry(run, rec))
 		})
 	})
 }
@@ -231,7 +165,7 @@ func (r *reader) unlistDecisions(run string, d *dropper) error {
 		if rec.Type != journal.GateDecided {
 			return nil
 		}
-		return d.drop(context.Background(), decidedKey(rec.Time, run, rec.Step))
+		return d.drop(context.Background(), journal.DecidedKey(rec.Time, run, rec.Step))
 	}
 	err := journal.ScanWhole(r.store, journal.PrefixGate+run+"/", func(_ string, v []byte) error { return eachRecord(v, drop) })
 	if err != nil {
@@ -257,8 +191,8 @@ func (t *tops) decision(order string, v []byte, to contract.Audience) (d runtime
 		return d, false
 	}
 	take := func(rec *journal.Record) error {
-		if rec.Type == journal.GateDecided && string(decidedKey(rec.Time, run, rec.Step)) == journal.PrefixDecided+order {
-			d.Decided = decidedOf(shortDecision(rec), to)
+		if rec.Type == journal.GateDecided && string(journal.DecidedKey(rec.Time, run, rec.Step)) == journal.PrefixDecided+order {
+			d.Decided = journal.DecidedOf(journal.ShortDecision(rec), to)
 		}
 		return nil
 	}

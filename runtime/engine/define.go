@@ -12,6 +12,7 @@ import (
 
 	"starling/runtime"
 	"starling/runtime/journal"
+	"starling/runtime/run"
 )
 
 // definitionRow is a version as the store has it.
@@ -35,7 +36,7 @@ func (e *Local) Define(ctx context.Context, r runtime.DefineRequest) (*runtime.D
 	hash := journal.HashOf(r.Bundle)
 	p, err := e.programs.of(hash, func() ([]byte, error) { return r.Bundle, nil })
 	if err != nil {
-		return nil, checkFailed(err)
+		return nil, run.CheckFailed(err)
 	}
 	release := e.hold(journal.PrefixDefinition + r.Name)
 	defer release()
@@ -54,7 +55,7 @@ func (e *Local) Define(ctx context.Context, r runtime.DefineRequest) (*runtime.D
 			return nil, err
 		}
 	}
-	d := runtime.Definition{Name: r.Name, Version: len(versions) + 1, Script: p.bundle.Entry().Name, Bundle: hash, Program: fmt.Sprintf("%x", p.code.Hash),
+	d := runtime.Definition{Name: r.Name, Version: len(versions) + 1, Script: p.Bundle.Entry().Name, Bundle: hash, Program: fmt.Sprintf("%x", p.Code.Hash),
 		By: runtime.CallerOf(ctx).Name, At: e.now(), Foreign: !runtime.CallerOf(ctx).May(runtime.CanAdmin)}
 	row, err := json.Marshal(definitionRow{d, r.Key})
 	if err != nil {
@@ -78,7 +79,7 @@ func mayReplace(c runtime.Caller, versions []definitionRow) error {
 		return nil
 	}
 	by := cmp.Or(newest.By, "the local user")
-	return runtime.Refusef(runtime.ErrDenied, "%s may not define %s: %s was made by %s", orUnknown(c), newest.Name,
+	return runtime.Refusef(runtime.ErrDenied, "%s may not define %s: %s was made by %s", c, newest.Name,
 		newest.Address(), by).WithHelp("take another name, or have %s or an admin define it", by)
 }
 
@@ -103,7 +104,7 @@ func (e *Local) mayTake(c runtime.Caller, name string) error {
 		return nil
 	}
 	return runtime.Refusef(runtime.ErrDenied, "%s may not define %s: the project grants something to that name, and "+
-		"does not say that %s defines it", orUnknown(c), name, orUnknown(c)).
+		"does not say that %s defines it", c, name, c).
 		WithHelp("have an admin define it, or write by = [%q] under [grants.%s]", c.Name, name)
 }
 

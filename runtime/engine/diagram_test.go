@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"starling/runtime"
-	"starling/runtime/engine"
+	"starling/runtime/query"
 )
 
 func TestDiagram(t *testing.T) {
@@ -19,7 +19,7 @@ func TestDiagram(t *testing.T) {
 		return s
 	}
 	r := &runtime.Run{Script: `a "b" <c>#1.star`, Status: runtime.Suspended}
-	got := engine.Diagram(r, &runtime.StepPage{Steps: []runtime.Step{
+	got := query.Diagram(r, &runtime.StepPage{Steps: []runtime.Step{
 		step("plan", "agent", "plan", "ok", 1, 1500*time.Millisecond),
 		step("parallel/a/build", "agent", "claude", "error", 3, 2*time.Second),
 		step("parallel/b/parallel/0/x", "sh", "", "withdrawn", 0, time.Second),

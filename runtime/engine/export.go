@@ -68,13 +68,13 @@ func (r *reader) Export(ctx context.Context, address string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if parent, _, child := cutParent(row.Parent); child {
+	if parent, _, child := journal.CutParent(row.Parent); child {
 		return nil, runtime.Refusef(runtime.ErrUsage, "run %s is a child of run %s and is exported with it", run, parent).WithHelp("starling export %s", parent)
 	}
 	x := &exporter{r: r, blobs: map[string]bool{}}
 	x.file = binary.AppendUvarint([]byte(exportMagic), exportFormat)
 	var b effect.Object
-	x.file = section(x.file, sectionHeader, b.Text("run", run).Text("store", r.store.Info().ID).Int("at", micros(r.clock())).Payload())
+	x.file = section(x.file, sectionHeader, b.Text("run", run).Text("store", r.store.Info().ID).Int("at", journal.Micros(r.clock())).Payload())
 	if err := x.run(run, ""); err != nil {
 		return nil, err
 	}

@@ -10,12 +10,13 @@ import (
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/journal"
+	"starling/runtime/run"
 )
 
 // Keyframes makes a keyframe of a run at every stride-th commit but the last, reads it, and goes on from it to the end of the journal. What comes of it, state and machine, must be what comes
 // of the whole journal. Nothing is dropped.
-func (e *Local) Keyframes(ctx context.Context, run string, stride int) (made int, err error) {
-	whole, err := readRun(e.store, run, 99)
+func (e *Local) Keyframes(ctx context.Context, id string, stride int) (made int, err error) {
+	whole, err := readRun(e.store, id, 99)
 	if err != nil || len(whole.tail) == 0 {
 		return 0, err
 	}
@@ -33,9 +34,9 @@ func (e *Local) Keyframes(ctx context.Context, run string, stride int) (made int
 		copied = l.Copied
 	}
 	var ends []uint64
-	err = e.commits(run, 0, func(_ []byte, records []journal.Record) error {
+	err = e.commits(id, 0, func(_ []byte, records []journal.Record) error {
 		ends = append(ends, records[len(records)-1].Seq)
-		if slices.ContainsFunc(records, func(r journal.Record) bool { return endsRun(&r) }) {
+		if slices.ContainsFunc(records, func(r journal.Record) bool { return journal.EndsRun(&r) }) {
 			return runtime.ErrStopScan // what comes behind it are refusals
 		}
 		return nil
@@ -46,10 +47,10 @@ func (e *Local) Keyframes(ctx context.Context, run string, stride int) (made int
 			continue
 		}
 		var frame *horizon
-		if frame, err = e.keyframe(ctx, run, at); err != nil {
+		if frame, err = e.keyframe(ctx, id, at); err != nil {
 			return made, fmt.Errorf("a keyframe at record %d: %w", at, err)
 		}
-		sv := &saved{run: run, state: newState(run), start: start, begins: at, tail: records[at:]}
+		sv := &saved{run: id, state: run.NewState(id), start: start, begins: at, tail: records[at:]}
 		if err = sv.readKeyframe(e.store, frame); err != nil {
 			return made, err
 		}
@@ -69,15 +70,15 @@ func (e *Local) Keyframes(ctx context.Context, run string, stride int) (made int
 func (e *Local) Reindex() error { return e.rebuildIndex(false) }
 
 // written is what a run comes to, written down.
-func (e *Local) written(h *host, sv *saved) ([]byte, error) {
+func (e *Local) written(h *run.Host, sv *saved) ([]byte, error) {
 	r, err := sv.rebuild(h, e.now())
 	if err != nil {
 		return nil, err
 	}
 	if sv.state.Status.Ended() {
-		return sv.state.summary(), nil
+		return sv.state.Summary(), nil
 	}
-	c, err := e.checkpoint(sv.state, r.machine, nil)
+	c, err := e.checkpoint(sv.state, r.Machine, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,8 @@ import (
 	"go.starlark.net/starlark"
 
 	"starling/lang/effect"
+	"starling/runtime/journal"
+	"starling/runtime/run"
 )
 
 // flight is an attempt in flight.
@@ -47,19 +49,19 @@ type job struct {
 }
 
 // launch begins one attempt.
-func (a *actor) launch(st *step) {
+func (a *actor) launch(st *run.Step) {
 	j := &job{idleClock: idleClock{e: a.e}, a: a, step: st.Step, number: st.Attempt, timeout: st.Policy.Timeout}
 	j.ctx, j.stop = context.WithCancelCause(a.e.ctx)
 	f := flight{attempt: st.Attempt, job: j}
-	if st.steering() == effect.SteerLive {
-		j.told, j.bell = make(chan effect.Steer, maxTold), make(chan struct{}, 1)
+	if st.Steering() == effect.SteerLive {
+		j.told, j.bell = make(chan effect.Steer, run.MaxTold), make(chan struct{}, 1)
 	}
-	if agentKind(st.Kind) {
+	if journal.AgentKind(st.Kind) {
 		f.asked = map[string]func(bool){}
 	}
 	a.flights[st.Step] = f
 	var err *effect.Error
-	if j.at, j.handler, err = a.host.attempt(a.s, st, j.emit); err != nil {
+	if j.at, j.handler, err = a.host.Attempt(a.s, st, j.emit); err != nil {
 		j.reply.Err = err
 		a.post(j.completion())
 		return
@@ -68,13 +70,13 @@ func (a *actor) launch(st *step) {
 	j.at.Enlisted = j.enlist
 	j.at.Told = j.told
 	j.at.Share = a.sharer(st.Step, st.Attempt)
-	if agentKind(st.Kind) {
+	if journal.AgentKind(st.Kind) {
 		j.limit = &limit{left: j.timeout}
 		j.at.Ask = a.asker(&j.idleClock, st.Step, st.Attempt)
 		j.at.Token, j.forget = a.e.attemptSecret(a.run, st)
 	}
-	if st.hasSlot {
-		j.slot, st.hasSlot = a.run, false
+	if st.HandOver() {
+		j.slot = a.run
 	}
 	a.jobs = append(a.jobs, j)
 }
@@ -137,12 +139,12 @@ func (j *job) handle() (r effect.Reply) {
 
 // completion is the event that brings the end of the attempt home.
 func (j *job) completion() event {
-	in := &replied{step: j.step, attempt: j.number, reply: &j.reply}
+	in := &run.Replied{Step: j.step, Attempt: j.number, Reply: &j.reply}
 	switch j.cause {
 	case errLeaving:
-		in.end = endLeaving
+		in.End = run.EndLeaving
 	case errSteered:
-		in.end = endSteered
+		in.End = run.EndSteered
 	}
 	return event{in: in, parks: true, taken: func() {
 		if f, ok := j.a.flights[j.step]; ok && f.attempt == j.number {
@@ -153,9 +155,9 @@ func (j *job) completion() event {
 
 // emit journals an event of the attempt, as long as it is the newest.
 func (j *job) emit(kind string, data starlark.Value) {
-	p, err := effect.Encode(orNone(data))
+	p, err := effect.Encode(run.OrNone(data))
 	if err != nil {
 		p = effect.MustEncode(starlark.String("an event that cannot be recorded: " + err.Error()))
 	}
-	j.e.post(j.a.run, event{in: &happened{j.step, j.number, kind, p}, parks: true})
+	j.e.post(j.a.run, event{in: &run.Happened{Step: j.step, Attempt: j.number, Kind: kind, Data: p}, parks: true})
 }

@@ -17,6 +17,7 @@ import (
 	"starling/runtime/engine"
 	"starling/runtime/journal"
 	"starling/runtime/memory"
+	"starling/runtime/query"
 )
 
 // site is a store with its own project, which is a text that names its agents.
@@ -361,7 +362,7 @@ func (f *forgery) play(t *testing.T) {
 // again performs a run anew from its first step.
 func (s *site) again(run string) {
 	s.t.Helper()
-	steps, err := engine.Steps(s.ctx, s.engine, run)
+	steps, err := query.Steps(s.ctx, s.engine, run)
 	s.ok(err)
 	r := runtime.ForkRequest{Kind: runtime.LineageFork, Run: run, Step: steps[0].Step}
 	fork, err := s.engine.Fork(s.ctx, r)

@@ -12,6 +12,7 @@ import (
 	"starling/runtime"
 	"starling/runtime/engine"
 	"starling/runtime/memory"
+	"starling/runtime/query"
 )
 
 // meter is a store that counts the work that it is asked for.
@@ -397,7 +398,7 @@ func TestWhatIsOpenIsAmongTheNewest(t *testing.T) {
 // stepsOfEvents folds all events of a run, as the steps were made before there were pages.
 func stepsOfEvents(p *plot, run string) []runtime.Step {
 	p.t.Helper()
-	steps, err := engine.Steps(p.ctx, onlyEngine{p.e}, run)
+	steps, err := query.Steps(p.ctx, onlyEngine{p.e}, run)
 	if err != nil {
 		p.t.Fatal(err)
 	}

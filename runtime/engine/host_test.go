@@ -10,6 +10,7 @@ import (
 
 	"starling/lang"
 	"starling/lang/effect"
+	"starling/runtime/run"
 )
 
 // source is the bundle of a script that is unlike all others by its number.
@@ -36,7 +37,7 @@ func TestProgramsAreMadeOnceAndApart(t *testing.T) {
 		return source(t, 1)()
 	}
 	var all sync.WaitGroup
-	var got [20]*program
+	var got [20]*run.Program
 	for i := range got {
 		all.Go(func() { got[i], _ = p.of("slow", slow) })
 	}

@@ -12,6 +12,7 @@ import (
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/journal"
+	"starling/runtime/run"
 )
 
 // imports is what a file holds.
@@ -25,8 +26,8 @@ type imports struct {
 type imported struct {
 	adopted
 	parent   string
-	journal  string // hash of its records as the file has them
-	last     *state // as they leave it
+	journal  string     // hash of its records as the file has them
+	last     *run.State // as they leave it
 	settings *effect.Settings
 }
 
@@ -152,8 +153,8 @@ func (in *imports) end(body, sum, after []byte) error {
 	}
 	known := map[string]bool{}
 	for i, r := range in.runs {
-		parent, _, child := cutParent(r.parent)
-		if !isRunID(r.id) || known[r.id] || child != (i > 0) || child && !known[parent] {
+		parent, _, child := journal.CutParent(r.parent)
+		if !journal.IsRunID(r.id) || known[r.id] || child != (i > 0) || child && !known[parent] {
 			return damagedExport("it holds a run %q of %q", r.id, r.parent)
 		}
 		known[r.id] = true
@@ -194,21 +195,17 @@ func (r *imported) check(blobs map[string][]byte) error {
 
 // settle finds how the run stands, and under which settings.
 func (r *imported) settle(blobs map[string][]byte) (err error) {
-	r.last, r.settings = newState(r.id), &effect.Settings{}
+	r.last, r.settings = run.NewState(r.id), &effect.Settings{}
 	err = guarded(func() error { // whoever has made the file need not have made it with Starling
 		for i := range r.records {
-			r.last.apply(&r.records[i])
+			r.last.Apply(&r.records[i])
 		}
 		return nil
 	})
 	if content := blobs[r.last.Settings]; err == nil && content != nil {
-		r.settings, err = settingsOf(content)
+		r.settings, err = run.SettingsOf(content)
 	}
 	return orDamaged(err, "run "+r.id)
-}
-
-func isRunID(id string) bool {
-	return len(id) == runIDLength && strings.Trim(id, crockford) == ""
 }
 
 // Import makes the runs of a file runs of this store.
@@ -245,7 +242,7 @@ func (e *Local) Import(ctx context.Context, r runtime.ImportRequest) (*runtime.I
 	if err != nil {
 		return nil, err
 	}
-	now, err := e.get(top.id, audienceOf(runtime.CallerOf(ctx)))
+	now, err := e.get(top.id, runtime.CallerOf(ctx).Audience())
 	if err != nil {
 		return nil, err
 	}
@@ -254,20 +251,20 @@ func (e *Local) Import(ctx context.Context, r runtime.ImportRequest) (*runtime.I
 }
 
 // under are the settings under which a run works here.
-func (e *Local) under(r *runtime.ImportRequest, in *imports, run *imported) *effect.Settings {
+func (e *Local) under(r *runtime.ImportRequest, in *imports, id *imported) *effect.Settings {
 	if r.TrustProject {
-		s := *run.settings
+		s := *id.settings
 		s.Imported = effect.ImportedTrusted
 		return &s
 	}
-	s := r.Settings.After(run.settings)
+	s := r.Settings.After(id.settings)
 	s.Imported = effect.ImportedLocal
 	if s.Cassettes == effect.CassettesRecord { // nobody has asked for it here
 		s.Cassettes = ""
 	}
-	if parent, step, child := cutParent(run.parent); child {
+	if parent, step, child := journal.CutParent(id.parent); child {
 		if tree := in.treeOf(parent, step); tree != "" {
-			s.Workspace = e.hosted(&host{run: parent, settings: s}).within(tree).Workspace
+			s.Workspace = e.hosted(&run.Host{Run: parent, Settings: s}).Within(tree).Workspace
 		}
 	}
 	return s
@@ -286,7 +283,7 @@ func (in *imports) treeOf(run, step string) string {
 // trustImported has a run that was imported before, with its child runs, go on under what came with
 // it.
 func (e *Local) trustImported(ctx context.Context, run *imported) error {
-	now, err := e.get(run.id, audienceOf(runtime.CallerOf(ctx)))
+	now, err := e.get(run.id, runtime.CallerOf(ctx).Audience())
 	if err != nil || now.Details.Imported == nil {
 		return err
 	}
@@ -323,8 +320,8 @@ func (e *Local) bring(ctx context.Context, in *imports) error {
 	var runs []adopted
 	contents := map[string][]byte{}
 	for _, r := range in.runs {
-		settings := settingsPayload(r.settings)
-		r.mark(in.store, runtime.CallerOf(ctx).Name, micros(e.now()), journal.HashOf(settings))
+		settings := run.SettingsPayload(r.settings)
+		r.mark(in.store, runtime.CallerOf(ctx).Name, journal.Micros(e.now()), journal.HashOf(settings))
 		for i := range r.records {
 			for _, hash := range contentsOf(&r.records[i]) {
 				contents[hash] = in.blobs[hash]
@@ -332,7 +329,7 @@ func (e *Local) bring(ctx context.Context, in *imports) error {
 		}
 		contents[journal.HashOf(settings)] = settings
 		if r.parent != "" {
-			r.rows = []runtime.Write{{Key: childKey(r.parent), Value: []byte(r.id)}}
+			r.rows = []runtime.Write{{Key: journal.ChildKey(r.parent), Value: []byte(r.id)}}
 		}
 		runs = append(runs, r.adopted)
 	}
@@ -377,7 +374,7 @@ func (r *imported) mark(store, by string, at int64, settings string) {
 		case journal.GateDecided, journal.SignalAccepted:
 			rec.Data = v.Without("imported").Flag("imported", true).Payload()
 		default:
-			rec.Data = elsewhere(rec)
+			rec.Data = run.Elsewhere(rec)
 		}
 	}
 }

@@ -7,11 +7,10 @@ import (
 	"errors"
 	"strings"
 	"sync/atomic"
-	"time"
 
-	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/journal"
+	"starling/runtime/run"
 )
 
 // The rows of the index let a page of a list cost what the page has, whatever lies beside it: the
@@ -34,22 +33,6 @@ type lists struct {
 	good     bool        // it can be read
 	unmarked atomic.Bool // the mark is not written yet
 	cleaning atomic.Int32
-}
-
-// liveKey is the entry of a run that has not ended, the newest first.
-func liveKey(started time.Time, run string) []byte {
-	return append(binary.BigEndian.AppendUint64([]byte(journal.PrefixLive), ^uint64(started.UnixMicro())), run...)
-}
-
-// openKey is the entry of an open gate, the oldest first. Its value is whom the gate asks.
-func openKey(opened time.Time, run, gate string) []byte {
-	return append(journal.AppendMicros([]byte(journal.PrefixOpen), opened), run+"/"+gate...)
-}
-
-// listed is the entry of a gate, whose record or row has what it asks.
-func listed(run string, r *journal.Record, v effect.View) runtime.Write {
-	now := gate{Level: int(v.Int("level"))}
-	return runtime.Write{Key: openKey(r.Time, run, r.Step), Value: []byte(now.target(v.Sub("args")))}
 }
 
 // indexMark is the value of the mark of an owner.
@@ -113,18 +96,18 @@ func (r *reader) relist(add func(runtime.Write) error) error {
 		if s.Status.Ended() {
 			return nil
 		}
-		return add(runtime.Write{Key: liveKey(s.StartedAt, run), Value: []byte{}})
+		return add(runtime.Write{Key: journal.LiveKey(s.StartedAt, run), Value: []byte{}})
 	})
 	if err != nil {
 		return err
 	}
 	return journal.ScanEach(r.store, journal.PrefixInbox, func(key string, v []byte, damage error) error {
-		run, name, _ := strings.Cut(key, "/")
-		opened, data := r.opened(run, name, v, damage)
+		id, name, _ := strings.Cut(key, "/")
+		opened, data := r.opened(id, name, v, damage)
 		if opened.IsZero() {
 			return nil // the run cannot be read: it is listed as damaged
 		}
-		return add(listed(run, &journal.Record{Time: opened, Step: name}, data))
+		return add(run.OpenGateRow(id, &journal.Record{Time: opened, Step: name}, data))
 	})
 }
 
@@ -135,33 +118,6 @@ func (l *lists) mark(b *runtime.Batch, epoch uint64) (marked bool) {
 	}
 	b.Writes = append(b.Writes, runtime.Write{Key: []byte(journal.KeyIndex), Value: indexMark(epoch)})
 	return true
-}
-
-// shutGate is a gate that a turn has closed.
-type shutGate struct {
-	name string
-	*gate
-}
-
-// maxShut is how many gates a turn closes with their entries in the index. To close thousands, as a
-// cancel may, is one commit, which has no room for these: they are removed behind it.
-const maxShut = 1000
-
-// unlisted is what the gates that a turn has closed, and its end, change in the index.
-func (t *turn) unlisted() {
-	entries := make([]runtime.Write, 0, len(t.shut))
-	for _, g := range t.shut {
-		entries = append(entries, runtime.Write{Key: openKey(g.OpenedAt, t.s.ID, g.name), Value: nil})
-	}
-	if len(t.shut) <= maxShut {
-		t.rows = append(t.rows, entries...)
-	} else {
-		t.later = entries
-		t.rows = append(t.rows, runtime.Write{Key: []byte(journal.KeyIndex), Value: nil}) // a crash has the next owner make it anew
-	}
-	if t.s.Status.Ended() && !t.had.status.Ended() {
-		t.rows = append(t.rows, runtime.Write{Key: liveKey(t.s.Started, t.s.ID), Value: nil})
-	}
 }
 
 // clean removes entries of the index behind a commit; err is what became of that.
@@ -206,7 +162,7 @@ func badCursor(cursor string) error {
 func (r *reader) unlist(run string, d *dropper) error {
 	err := journal.ScanWhole(r.store, journal.PrefixInbox+run+"/", func(gate string, v []byte) error {
 		return eachRecord(v, func(rec *journal.Record) error {
-			return d.drop(context.Background(), openKey(rec.Time, run, gate))
+			return d.drop(context.Background(), journal.OpenKey(rec.Time, run, gate))
 		})
 	})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"starling/runtime"
 	"starling/runtime/journal"
+	"starling/runtime/run"
 )
 
 // A keyframe is what a trimmed journal begins with. It has the bytes of a checkpoint (checkpoint.go) and another office: a checkpoint saves reading the journal, a
@@ -112,7 +113,7 @@ func (sv *saved) readKeyframe(s runtime.Store, h *horizon) error {
 	for i := range copies {
 		b, err := h.frame(s, sv.run, i)
 		if err == nil {
-			var st *state
+			var st *run.State
 			var machine []byte
 			if st, machine, err = readCheckpoint(sv.run, b); err == nil {
 				sv.load(st, machine, len(b))
@@ -125,7 +126,7 @@ func (sv *saved) readKeyframe(s runtime.Store, h *horizon) error {
 }
 
 // writeKeyframe writes a keyframe, and reads back both copies before it says where the journal may begin.
-func (e *Local) writeKeyframe(ctx context.Context, h *host, sv *saved, c *checkpoint) (*horizon, error) {
+func (e *Local) writeKeyframe(ctx context.Context, h *run.Host, sv *saved, c *checkpoint) (*horizon, error) {
 	at := &horizon{seq: c.seq, at: e.now(), start: *sv.start}
 	for part := range slices.Chunk(c.bytes, checkpointPart) {
 		for i := range copies {
@@ -148,17 +149,17 @@ func (e *Local) writeKeyframe(ctx context.Context, h *host, sv *saved, c *checkp
 }
 
 // tryKeyframe makes a machine of a keyframe, which must then be written down as it was.
-func (e *Local) tryKeyframe(h *host, run string, at *horizon, b []byte) error {
+func (e *Local) tryKeyframe(h *run.Host, run string, at *horizon, b []byte) error {
 	st, snapshot, err := readCheckpoint(run, b)
 	if err != nil {
 		return err
 	}
 	return guarded(func() error {
-		m, err := h.program.image.Restore(snapshot, e.macKey)
+		m, err := h.Program.Image.Restore(snapshot, e.macKey)
 		if err != nil {
 			return err
 		}
-		m.SetLimits(h.limits())
+		m.SetLimits(h.Limits())
 		again, err := e.checkpoint(st, m, nil)
 		if err == nil && (st.Seq != at.seq || !bytes.Equal(again.bytes, b)) {
 			err = fmt.Errorf("run %s: the keyframe at record %d is not written down again as it was read", run, at.seq)

@@ -27,17 +27,8 @@ const ledgerDays = 2 // are kept: those that a run may still count in
 
 // ledgerKey is the row of what a run has spent under a key of a budget and a day.
 func ledgerKey(key, run string) []byte {
-	budget, day := cutDay(key)
+	budget, day := journal.CutDay(key)
 	return []byte(journal.PrefixSpent + day + "/" + budget + "/" + run)
-}
-
-// cutDay takes the key of a daily budget apart, "" and "" for another.
-func cutDay(key string) (budget, day string) {
-	budget, day, daily := strings.Cut(key, "/")
-	if budget, of := strings.CutPrefix(budget, effect.ProjectBudget); daily && of {
-		return budget, day
-	}
-	return "", ""
 }
 
 // others tells what runs have spent under a key of a budget and a day, except for one of them.
@@ -45,7 +36,7 @@ func (l *ledger) Others(key, run string) runtime.Usage {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.read()
-	return minusUsage(l.total[key], l.spent[key][run])
+	return l.total[key].Minus(l.spent[key][run])
 }
 
 // rows lists what a commit of a run changes, and drops days that are long over.
@@ -58,8 +49,8 @@ func (l *ledger) rows(run string, spent map[string]runtime.Usage) (writes []runt
 	l.read()
 	for key, u := range spent {
 		if l.spent[key][run] != u {
-			_, day := cutDay(key)
-			writes = append(writes, runtime.Write{Key: ledgerKey(key, run), Value: usagePayload(u, 0)})
+			_, day := journal.CutDay(key)
+			writes = append(writes, runtime.Write{Key: ledgerKey(key, run), Value: journal.UsagePayload(u, 0)})
 			writes = append(writes, l.expired(day)...)
 		}
 	}
@@ -79,16 +70,6 @@ func (l *ledger) learn(run string, spent map[string]runtime.Usage) {
 	}
 }
 
-// spentDaily is all that a run has spent under daily budgets, by their keys, nil for nothing.
-func (s *state) spentDaily() (spent map[string]runtime.Usage) {
-	for key, u := range s.Spent {
-		if _, day := cutDay(key); day != "" {
-			put(&spent, key, u)
-		}
-	}
-	return spent
-}
-
 // expired drops what was spent long before a day. The store forgets it with the commit; should that
 // fail, it is found and dropped again by the next engine.
 func (l *ledger) expired(today string) (writes []runtime.Write) {
@@ -98,7 +79,7 @@ func (l *ledger) expired(today string) (writes []runtime.Write) {
 	}
 	oldest := at.AddDate(0, 0, -ledgerDays).Format(time.DateOnly)
 	for key, runs := range l.spent {
-		if _, day := cutDay(key); day >= oldest {
+		if _, day := journal.CutDay(key); day >= oldest {
 			continue
 		}
 		for run := range runs {
@@ -114,7 +95,7 @@ func (l *ledger) count(key, run string, u runtime.Usage) {
 	if l.spent[key] == nil {
 		l.spent[key] = map[string]runtime.Usage{}
 	}
-	l.total[key] = minusUsage(l.total[key].Plus(u), l.spent[key][run])
+	l.total[key] = l.total[key].Plus(u).Minus(l.spent[key][run])
 	l.spent[key][run] = u
 }
 
@@ -128,12 +109,8 @@ func (l *ledger) read() {
 		day, rest, _ := strings.Cut(key, "/")
 		budget, run, _ := strings.Cut(rest, "/")
 		if v, err := effect.Payload(row).View(); err == nil {
-			l.count(effect.ProjectBudget+budget+"/"+day, run, keptUsage(v))
+			l.count(effect.ProjectBudget+budget+"/"+day, run, journal.UsageOf(v))
 		}
 		return nil
 	})
-}
-
-func minusUsage(u runtime.Usage, v runtime.Usage) runtime.Usage {
-	return runtime.Usage{MicroUSD: u.MicroUSD - v.MicroUSD, InputTokens: u.InputTokens - v.InputTokens, OutputTokens: u.OutputTokens - v.OutputTokens, Calls: u.Calls - v.Calls}
 }

@@ -3,41 +3,12 @@ package engine
 import (
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/run"
 )
-
-func lineagePayload(l *runtime.Lineage) effect.Payload {
-	if l == nil {
-		return nil
-	}
-	var b effect.Object
-	return b.Text("kind", string(l.Kind)).Text("run", l.Run).Text("step", l.Step).Int("seq", int64(l.Seq)).Int("copied", int64(l.Copied)).Text("head", l.Head).Raw("set", l.Changed).Payload()
-}
-
-// lineageOf reads what payload wrote, nil from an absent field.
-func lineageOf(v effect.View) *runtime.Lineage {
-	if !v.Has("kind") {
-		return nil
-	}
-	l := &runtime.Lineage{Kind: runtime.LineageKind(v.Text("kind")), Run: v.Text("run"), Step: v.Text("step"), Seq: uint64(v.Int("seq")), Copied: uint64(v.Int("copied")), Head: v.Text("head"), Changed: v.Raw("set")}
-	if l.Changed != nil {
-		l.Set = jsonOfPayload(l.Changed)
-	}
-	return l
-}
-
-// setsInput tells whether arguments of a step are set otherwise.
-func setsInput(l *runtime.Lineage, step string) bool {
-	return l != nil && l.Changed != nil && l.Step == step
-}
-
-// performs tells whether a step may be performed at all.
-func performs(l *runtime.Lineage, step string) bool {
-	return l == nil || l.Kind != runtime.LineageOnly || l.Step == step
-}
 
 // drifted tells of a run that is made of another the commit at which the workspace stands now, "" where that is the one the other run began at. What was done before was done with what
 // was there then: unless whoever asks accepts that, it is refused.
-func (e *Local) drifted(r runtime.ForkRequest, set *effect.Settings, first *state) (string, error) {
+func (e *Local) drifted(r runtime.ForkRequest, set *effect.Settings, first *run.State) (string, error) {
 	began := set.Head
 	if l := first.Lineage; l != nil && l.Head != "" {
 		began = l.Head

@@ -13,6 +13,7 @@ import (
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/journal"
+	"starling/runtime/run"
 )
 
 // List returns what a query asks for: runs, the newest first, open gates, work, queues.
@@ -20,7 +21,7 @@ func (r *reader) List(ctx context.Context, q runtime.Query) (*runtime.Listing, e
 	if err := need(ctx, runtime.CanRead, "list runs"); err != nil {
 		return nil, err
 	}
-	return r.list(q, audienceOf(runtime.CallerOf(ctx)))
+	return r.list(q, runtime.CallerOf(ctx).Audience())
 }
 
 func (r *reader) list(q runtime.Query, to contract.Audience) (*runtime.Listing, error) {
@@ -185,7 +186,7 @@ func newer(a, b runtime.Summary) int {
 func (r *reader) summaryFrom(run string, row []byte, damage error) runtime.Summary {
 	s := runtime.Summary{ID: run}
 	if damage == nil {
-		s, damage = readSummary(run, row)
+		s, damage = journal.ReadSummary(run, row)
 	}
 	if damage == nil && s.Status != runtime.Damaged {
 		return s
@@ -196,8 +197,8 @@ func (r *reader) summaryFrom(run string, row []byte, damage error) runtime.Summa
 		return s
 	}
 	state := sv.fold()
-	v, _ := state.summary().View() // just made
-	s = summaryOf(run, v)
+	v, _ := state.Summary().View() // just made
+	s = journal.SummaryOf(run, v)
 	s.UpdatedAt = state.Updated
 	return s
 }
@@ -218,9 +219,9 @@ func (r *reader) starter(s *runtime.Summary) string {
 func (r *reader) inbox(q runtime.Query, to contract.Audience) (*runtime.Listing, error) {
 	out := &runtime.Listing{Schema: runtime.Schema, Gates: []runtime.Gate{}}
 	runs := r.tops()
-	add := func(run, name string, opened time.Time, data effect.View) {
-		top, name := runs.of(run, name)
-		if g := gateDocument(top.ID, name, opened, data, to); asksFor(&q, g.Target) {
+	add := func(id, name string, opened time.Time, data effect.View) {
+		top, name := runs.of(id, name)
+		if g := run.GateDocument(top.ID, name, opened, data, to); asksFor(&q, g.Target) {
 			out.Gates = append(out.Gates, g)
 		}
 	}
@@ -230,7 +231,7 @@ func (r *reader) inbox(q runtime.Query, to contract.Audience) (*runtime.Listing,
 				return false, nil
 			}
 			run, name, _ := strings.Cut(order[8:], "/")
-			v, err := r.store.Get(inboxKey(run, name))
+			v, err := r.store.Get(journal.InboxKey(run, name))
 			if errors.Is(err, runtime.ErrNoKey) {
 				return false, nil // it was closed since
 			}
@@ -287,7 +288,7 @@ func (t *tops) of(run, gate string) (runtime.Summary, string) {
 		if row.Parent == "" { // of a run that cannot be read nobody is known to have started it
 			return row, gate
 		}
-		up, step, _ := cutParent(row.Parent)
+		up, step, _ := journal.CutParent(row.Parent)
 		run, gate = up, step+"/"+gate
 	}
 }
@@ -327,7 +328,7 @@ func (r *reader) opened(run, name string, v []byte, damage error) (time.Time, ef
 	if g == nil {
 		return time.Time{}, effect.View{}
 	}
-	data, _ := g.payload().View() // just made
+	data, _ := g.Payload().View() // just made
 	return g.OpenedAt, data
 }
 
@@ -335,15 +336,15 @@ func (r *reader) opened(run, name string, v []byte, damage error) (time.Time, ef
 func (r *reader) work(q runtime.Query) (*runtime.Listing, error) {
 	out := &runtime.Listing{Schema: runtime.Schema, Work: []runtime.Work{}}
 	err := journal.ScanEach(r.store, journal.PrefixWork, func(key string, v []byte, damage error) error {
-		run, step, _ := strings.Cut(key, "/")
+		id, step, _ := strings.Cut(key, "/")
 		row, err := effect.Payload(bytes.Clone(v)).View()
 		if damage != nil || err != nil {
-			row, err = r.offered(run, step)
+			row, err = r.offered(id, step)
 		}
 		if err != nil {
 			return nil // the run cannot be read either: it is listed as damaged
 		}
-		if w := workDocument(run, step, row); q.Target == "" || q.Target == w.Agent {
+		if w := run.WorkDocument(id, step, row); q.Target == "" || q.Target == w.Agent {
 			out.Work = append(out.Work, w)
 		}
 		return nil
@@ -358,5 +359,5 @@ func (r *reader) offered(run, step string) (effect.View, error) {
 	if err != nil {
 		return effect.View{}, err
 	}
-	return sv.fold().workRow(step).View()
+	return sv.fold().WorkRow(step).View()
 }

@@ -9,6 +9,7 @@ import (
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/journal"
+	"starling/runtime/run"
 )
 
 // saved is a run as the store has it: a checkpoint, if any reads, and the records behind it.
@@ -16,16 +17,16 @@ type saved struct {
 	run     string
 	begins  uint64          // the horizon: what the journal has is newer; 0 for a whole one
 	start   *journal.Record // what the run was started with
-	state   *state          // as the checkpoint has it; folded, as the newest record left it
+	state   *run.State      // as the checkpoint has it; folded, as the newest record left it
 	machine []byte          // the machine's snapshot, nil without a checkpoint
 	points  []point
 	sought  bool   // points has all of them
 	saved   uint64 // the record that it is of
 	headed  bool   // it is the head
 	tail    []journal.Record
-	length  tail                                                           // since the newest checkpoint that is kept
-	origins func(name string, read func() (origin, error)) (origin, error) // finds one that is known, or keeps what was read; nil has the first record read in any case
-	upTo    uint64                                                         // the record that is the last one wanted, 0 for the newest
+	length  run.Tail                                                               // since the newest checkpoint that is kept
+	origins func(name string, read func() (run.Origin, error)) (run.Origin, error) // finds one that is known, or keeps what was read; nil has the first record read in any case
+	upTo    uint64                                                                 // the record that is the last one wanted, 0 for the newest
 }
 
 // gap says that a journal lacks a record.
@@ -74,7 +75,7 @@ func (sv *saved) read(s runtime.Store, skip int) error {
 	if err != nil {
 		return err
 	}
-	sv.state = newState(sv.run)
+	sv.state = run.NewState(sv.run)
 	if sv.start != nil {
 		if err := sv.readCheckpoints(s, head, skip); err != nil {
 			return err
@@ -141,17 +142,17 @@ func (sv *saved) readTail(s runtime.Store) error {
 			return gap(next)
 		}
 		next += uint64(len(records))
-		sv.length.bytes += len(v)
-		sv.length.records += len(records)
+		sv.length.Bytes += len(v)
+		sv.length.Records += len(records)
 		sv.tail = append(sv.tail, records...)
 		return nil
 	})
 }
 
 // fold brings the state up to the newest record.
-func (sv *saved) fold() *state {
+func (sv *saved) fold() *run.State {
 	for i := range sv.tail {
-		sv.state.apply(&sv.tail[i])
+		sv.state.Apply(&sv.tail[i])
 	}
 	sv.tail = nil
 	return sv.state
@@ -162,7 +163,7 @@ func (sv *saved) needsNoMachine() bool {
 	aside := sv.state.Gates[runtime.GateQuarantine] != nil
 	for i := range sv.tail {
 		switch r := &sv.tail[i]; {
-		case endsRun(r):
+		case journal.EndsRun(r):
 			return true
 		case r.Step == runtime.GateQuarantine && (r.Type == journal.GateOpened || r.Type == journal.GateDecided): // and not a signal that was refused there
 			aside = r.Type == journal.GateOpened
@@ -182,7 +183,7 @@ func (a *actor) load() (fresh bool, err error) {
 		return false, err
 	}
 	poison := ""
-	a.m, a.unjournaled, a.incompatible, a.host = nil, nil, nil, a.e.hosted(&host{run: a.run})
+	a.m, a.unjournaled, a.incompatible, a.host = nil, nil, nil, a.e.hosted(&run.Host{Run: a.run})
 	if !sv.needsNoMachine() {
 		poison, err = a.restore(sv)
 	}
@@ -198,8 +199,8 @@ func (a *actor) load() (fresh bool, err error) {
 }
 
 // keep takes a state that was read.
-func (a *actor) keep(s *state, sv *saved) {
-	a.s, a.points, a.sought, a.tail, a.saved, a.row, a.kept = s, sv.points, sv.sought, sv.length, sv.saved, s.row(), max(a.kept, sv.begins)
+func (a *actor) keep(s *run.State, sv *saved) {
+	a.s, a.points, a.sought, a.tail, a.saved, a.row, a.kept = s, sv.points, sv.sought, sv.length, sv.saved, s.SummaryRow(), max(a.kept, sv.begins)
 }
 
 // restore makes state and machine. A run that cannot be served here (this build's builtins behave in another way) is left as it is, incompatible; one whose machine fails, or
@@ -216,7 +217,7 @@ func (a *actor) restore(sv *saved) (poison string, err error) {
 	if poison, err = a.countRecovery(sv); poison != "" || err != nil {
 		return poison, err
 	}
-	h.lend = a.lender()
+	h.Lend = a.lender()
 	a.reserve(len(sv.machine))
 	err = guarded(func() error { return a.rebuild(h, sv) })
 	if errors.Is(err, runtime.ErrDamaged) {
@@ -231,19 +232,19 @@ func (a *actor) restore(sv *saved) (poison string, err error) {
 }
 
 // rebuild restores the machine from the newest checkpoint that serves, in the end from the journal alone, and replays what is behind it.
-func (a *actor) rebuild(h *host, sv *saved) error {
+func (a *actor) rebuild(h *run.Host, sv *saved) error {
 	r, sv, err := a.e.rebuild(h, sv)
 	if err != nil {
 		return err
 	}
-	a.m, a.host, a.unjournaled = r.machine, h, r.rest
+	a.m, a.host, a.unjournaled = r.Machine, h, r.Rest
 	a.keep(sv.state, sv)
-	a.yielded = a.m.Runnable() || len(a.s.decided) > 0
+	a.yielded = a.m.Runnable() || len(a.s.Decided) > 0
 	return nil
 }
 
 // rebuild makes the machine of a run, and says what it was made of.
-func (e *Local) rebuild(h *host, sv *saved) (rebuilt, *saved, error) {
+func (e *Local) rebuild(h *run.Host, sv *saved) (run.Rebuilt, *saved, error) {
 	for skip := 1; ; skip++ {
 		last := sv.state.Seq == sv.begins
 		r, err := sv.rebuild(h, e.now())
@@ -252,31 +253,31 @@ func (e *Local) rebuild(h *host, sv *saved) (rebuilt, *saved, error) {
 		}
 		e.log("run %s: %v; going back to an older checkpoint", sv.run, err)
 		if sv, err = readRunTo(e.store, sv.run, skip, sv.upTo); err != nil {
-			return rebuilt{}, nil, err
+			return run.Rebuilt{}, nil, err
 		}
 	}
 }
 
-func (sv *saved) rebuild(h *host, now time.Time) (rebuilt, error) {
-	r, err := h.rebuild(sv.state, sv.machine, sv.tail, now)
+func (sv *saved) rebuild(h *run.Host, now time.Time) (run.Rebuilt, error) {
+	r, err := h.Rebuild(sv.state, sv.machine, sv.tail, now)
 	if !sv.headed {
-		sv.length.steps = r.began
+		sv.length.Steps = r.Began
 	}
 	return r, err
 }
 
 // recovery is what a run is told that was just loaded, nil for one that was in memory.
-func (a *actor) recovery(fresh bool) *recovered {
+func (a *actor) recovery(fresh bool) *run.Recovered {
 	if !fresh {
 		return nil
 	}
-	in := &recovered{rest: a.unjournaled, flying: map[string]bool{}}
+	in := &run.Recovered{Rest: a.unjournaled, Flying: map[string]bool{}}
 	a.unjournaled = nil
 	for step := range a.flights {
-		in.flying[step] = true
+		in.Flying[step] = true
 	}
-	if parent, step, child := cutParent(a.s.Parent); child && a.e.orphaned(parent, step) {
-		in.orphan = parent
+	if parent, step, child := journal.CutParent(a.s.Parent); child && a.e.orphaned(parent, step) {
+		in.Orphan = parent
 	}
 	return in
 }
@@ -318,20 +319,20 @@ func (a *actor) quarantine(why string) error {
 	if err != nil {
 		return err
 	}
-	a.m, a.recovered, a.host = nil, true, a.e.hosted(&host{run: a.run})
+	a.m, a.recovered, a.host = nil, true, a.e.hosted(&run.Host{Run: a.run})
 	a.keep(sv.fold(), sv)
-	t := &turn{s: a.s, host: a.host, now: a.e.now(), had: &a.row}
-	err = a.commit(t.quarantine(why))
+	t := &run.Turn{State: a.s, Host: a.host, Now: a.e.now(), Had: &a.row}
+	err = a.commit(t.Quarantine(why))
 	a.s = nil
 	return err
 }
 
 // hostOf finds what a run needs of its program, and its settings as they are now: a replay asks nothing of them but the machine's limits, which never change.
-func (e *Local) hostOf(sv *saved) (*host, error) {
+func (e *Local) hostOf(sv *saved) (*run.Host, error) {
 	s := sv.first()
 	for i := range sv.tail {
 		if r := &sv.tail[i]; r.Type == journal.RunPinned {
-			s.apply(r)
+			s.Apply(r)
 		}
 	}
 	h, err := e.programs.host(&e.reader, s)
@@ -342,14 +343,14 @@ func (e *Local) hostOf(sv *saved) (*host, error) {
 }
 
 // first is the state that replay begins with, with the program that the run has moved to since: all that was journaled before has been replayed with it.
-func (sv *saved) first() *state {
+func (sv *saved) first() *run.State {
 	if len(sv.tail) == 0 {
 		return sv.state
 	}
 	s := *sv.state
 	for i := range sv.tail {
 		if r := &sv.tail[i]; r.Type == journal.RunMoved || r.Seq == 1 {
-			s.apply(r)
+			s.Apply(r)
 		}
 	}
 	return &s
@@ -363,5 +364,5 @@ func (r *reader) settings(hash string) (*effect.Settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	return settingsOf(b)
+	return run.SettingsOf(b)
 }

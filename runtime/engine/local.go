@@ -18,6 +18,7 @@ import (
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/journal"
+	"starling/runtime/run"
 )
 
 // Options of a local engine. The zero Options are good for tests.
@@ -130,7 +131,7 @@ func Open(store runtime.Store, env *effect.Environment, opts Options) (*Local, e
 		stored: map[string]struct{}{}, starts: map[string]chan struct{}{}}
 	e.reader = r
 	e.reader.carried, e.reader.clock = e.carries, opts.Clock
-	e.breakers = breakers{store: store, known: map[string]breaker{}}
+	e.breakers = breakers{store: store, known: map[string]run.Breaker{}}
 	e.ledger = ledger{store: store}
 	e.shared = sharedRows{reader: &e.reader, turn: make(chan struct{}, 1)}
 	e.programs.env = env
@@ -208,7 +209,7 @@ func (e *Local) post(run string, ev event) {
 
 // send posts an event to a run and waits until its turn is durable, and the event's own done has been called. It fails with the
 // refusal of an input that the run has refused.
-func (e *Local) send(ctx context.Context, run string, ev event) error {
+func (e *Local) send(ctx context.Context, id string, ev event) error {
 	if e.ctx.Err() != nil {
 		return runtime.ErrShuttingDown // who comes when the grace is over would keep Close waiting
 	}
@@ -217,12 +218,12 @@ func (e *Local) send(ctx context.Context, run string, ev event) error {
 		if own != nil {
 			own(err)
 		}
-		if in, ok := ev.in.(answered); ok && err == nil {
-			err = in.refusal()
+		if in, ok := ev.in.(run.Answered); ok && err == nil {
+			err = in.Refusal()
 		}
 		done <- err
 	}
-	for !e.actor(run).postInline(ev) {
+	for !e.actor(id).postInline(ev) {
 	}
 	select {
 	case err := <-done:
@@ -289,7 +290,7 @@ func (e *Local) drop(a *actor) {
 
 // unload writes a resting run down and drops it from memory.
 func (a *actor) unload() {
-	a.post(event{in: woken{}, done: func(err error) {
+	a.post(event{in: run.Woken{}, done: func(err error) {
 		if err != nil || a.s == nil || a.s.Status != runtime.Suspended || len(a.flights) > 0 || a.writeDown() != nil {
 			return
 		}
@@ -298,7 +299,7 @@ func (a *actor) unload() {
 }
 
 // committed tells the alarms what a run waits for; stuck says that it has no machine here. A run that has ended is carried no more.
-func (e *Local) committed(run string, s *state, stuck bool) {
+func (e *Local) committed(run string, s *run.State, stuck bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if s.Status.Ended() {
@@ -307,11 +308,11 @@ func (e *Local) committed(run string, s *state, stuck bool) {
 	var due time.Time
 	_, carried := e.carried[run]
 	if carried {
-		due = s.due(stuck)
+		due = s.NextDue(stuck)
 	}
 	e.move(run, carried && s.Status != runtime.Suspended)
-	if carried && len(s.asks) > 0 {
-		e.awaiting[run] = s.awaited()
+	if carried && len(s.Asks) > 0 {
+		e.awaiting[run] = s.Awaited()
 	} else {
 		delete(e.awaiting, run)
 	}
@@ -338,10 +339,10 @@ func (e *Local) Moving(soon time.Duration) bool {
 }
 
 // ring lets a run look at its timers.
-func (e *Local) ring(run string) {
-	e.post(run, event{in: woken{}, urgent: true, done: func(err error) {
+func (e *Local) ring(id string) {
+	e.post(id, event{in: run.Woken{}, urgent: true, done: func(err error) {
 		if err != nil && e.ctx.Err() == nil {
-			e.log("run %s: its timers: %v", run, err)
+			e.log("run %s: its timers: %v", id, err)
 		}
 	}})
 }
@@ -351,30 +352,30 @@ func (e *Local) Signal(ctx context.Context, s runtime.Signal) (*runtime.Receipt,
 	if s.Kind == runtime.SignalClaim && s.Run == "" {
 		return e.claimAny(ctx, s)
 	}
-	run, gate, top, err := e.goal(s)
+	id, gate, top, err := e.goal(s)
 	if err != nil {
-		if refused := deniedSignal(&s, runtime.CallerOf(ctx)); refused != nil { // who may not send it does not learn what there is
+		if refused := run.DeniedSignal(&s, runtime.CallerOf(ctx)); refused != nil { // who may not send it does not learn what there is
 			return nil, refused
 		}
 		return nil, err
 	}
 	path := strings.TrimSuffix(s.Gate, gate) // of the steps that started the child run whose gate this is
-	s.Run, s.Gate = run, gate
-	if _, stranger := identify(runtime.CallerOf(ctx), s.As); stranger == nil && runtime.CallerOf(ctx).May(neededFor(&s)) {
-		for _, id := range slices.Compact([]string{top, run}) {
-			if err := e.carryOne(ctx, id, s.Env); err != nil {
+	s.Run, s.Gate = id, gate
+	if _, stranger := run.Identify(runtime.CallerOf(ctx), s.As); stranger == nil && runtime.CallerOf(ctx).May(run.NeededFor(&s)) {
+		for _, each := range slices.Compact([]string{top, id}) {
+			if err := e.carryOne(ctx, each, s.Env); err != nil {
 				return nil, err
 			}
 		}
 	}
 	receipt, err := e.signal(ctx, s)
 	if err != nil {
-		return nil, e.elsewhere(ctx, run, s.Gate, err)
+		return nil, e.elsewhere(ctx, id, s.Gate, err)
 	}
-	if run == top {
+	if id == top {
 		return receipt, nil
 	}
-	if err := e.settled(ctx, run, top); err != nil {
+	if err := e.settled(ctx, id, top); err != nil {
 		return nil, err
 	}
 	seen := *receipt
@@ -413,15 +414,15 @@ func (e *Local) elsewhere(ctx context.Context, run, gate string, err error) erro
 }
 
 func (e *Local) signal(ctx context.Context, s runtime.Signal) (*runtime.Receipt, error) {
-	in := &signalled{caller: runtime.CallerOf(ctx), signal: s}
+	in := &run.Signalled{Caller: runtime.CallerOf(ctx), Signal: s}
 	if err := e.send(ctx, s.Run, event{in: in}); err != nil {
 		return nil, err
 	}
-	return in.receipt, nil
+	return in.Receipt, nil
 }
 
 // lookupKey finds what an idempotency key of a run stands for.
-func (e *Local) lookupKey(run, key string) (k keyed, ok bool) {
+func (e *Local) lookupKey(run, key string) (k journal.Keyed, ok bool) {
 	v, err := e.store.Get([]byte(journal.PrefixKey + run + "/" + key))
 	return k, err == nil && json.Unmarshal(v, &k) == nil
 }
@@ -462,9 +463,6 @@ func (e *Local) loaded() []*actor {
 	}
 	return out
 }
-
-// cutParent splits the address of the step that started a child run.
-func cutParent(parent string) (run, step string, ok bool) { return strings.Cut(parent, "@") }
 
 // maxStored bounds the memory for which contents are stored; beyond it they are stored again.
 const maxStored = 1 << 12

@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 
 	"go.starlark.net/starlark"
@@ -11,6 +12,7 @@ import (
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/journal"
+	"starling/runtime/query"
 )
 
 // queryJournal is effect.Attempt.Journal: what the journal of a run, or of the child run that one of its steps started, says up to the step that asks.
@@ -42,8 +44,8 @@ func (e *Local) artifact(run, hash string) (name string, content []byte, fault *
 			return nil
 		}
 		ev := r.Event(run)
-		blobs := blobsOf(&ev)
-		for _, n := range sortedKeys(blobs) {
+		blobs := query.BlobsOf(&ev)
+		for _, n := range slices.Sorted(maps.Keys(blobs)) {
 			if blobs[n].Hash == hash {
 				name = n
 				return runtime.ErrStopWatch
@@ -85,9 +87,9 @@ func seen(events []runtime.Event, q effect.Look) (starlark.Value, *effect.Error)
 
 // stepsOf folds events into steps.
 func stepsOf(events []runtime.Event) []runtime.Step {
-	l := newStepList(nil)
+	l := query.NewStepList(nil)
 	for i := range events {
-		l.add(&events[i])
+		l.Add(&events[i])
 	}
-	return l.steps
+	return l.Steps
 }

@@ -11,8 +11,6 @@ import (
 // An orphan is a child run of a step that does not wait for it any more: its branch was cancelled, its time is over, its parent has ended. The commit that says so writes a row,
 // and the row goes when the child has ended: whichever process dies in between, the next owner cancels the child.
 
-func orphanKey(run, step string) []byte { return []byte(journal.PrefixOrphan + run + "@" + step) }
-
 // orphan begins to cancel the child of a step. One that is just being started is waited for.
 func (e *Local) orphan(run, step string) {
 	if !e.enter() {
@@ -20,7 +18,7 @@ func (e *Local) orphan(run, step string) {
 	}
 	go func() {
 		defer e.exit()
-		defer e.hold(string(childKey(run + "@" + step)))()
+		defer e.hold(string(journal.ChildKey(run + "@" + step)))()
 		if id := e.childOf(run, step); id != "" {
 			e.cancelOrphan(run, step, id)
 		}
@@ -34,7 +32,7 @@ func (e *Local) cancelOrphan(run, step, child string) {
 		err = nil // it has ended already
 	}
 	if err == nil {
-		err = e.commit(context.WithoutCancel(e.ctx), &runtime.Batch{Writes: []runtime.Write{{Key: orphanKey(run, step), Value: nil}}})
+		err = e.commit(context.WithoutCancel(e.ctx), &runtime.Batch{Writes: []runtime.Write{{Key: journal.OrphanKey(run, step), Value: nil}}})
 	}
 	if err != nil {
 		e.log("run %s: cancelling its child %s: %v", run, child, err)
@@ -43,7 +41,7 @@ func (e *Local) cancelOrphan(run, step, child string) {
 
 // orphaned tells whether the step that started a child waits for it no more.
 func (e *Local) orphaned(parent, step string) bool {
-	_, err := e.store.Get(orphanKey(parent, step))
+	_, err := e.store.Get(journal.OrphanKey(parent, step))
 	return err == nil
 }
 
@@ -52,8 +50,8 @@ func (e *Local) adoptOrphans() error {
 	var left []string
 	var never runtime.Batch
 	err := journal.Scan(e.store, journal.PrefixOrphan, func(row string, _ []byte) error {
-		if run, step, _ := cutParent(row); e.childOf(run, step) == "" {
-			never.Writes = append(never.Writes, runtime.Write{Key: orphanKey(run, step), Value: nil})
+		if run, step, _ := journal.CutParent(row); e.childOf(run, step) == "" {
+			never.Writes = append(never.Writes, runtime.Write{Key: journal.OrphanKey(run, step), Value: nil})
 		} else {
 			left = append(left, row)
 		}
@@ -66,7 +64,7 @@ func (e *Local) adoptOrphans() error {
 		return err
 	}
 	for _, row := range left {
-		run, step, _ := cutParent(row)
+		run, step, _ := journal.CutParent(row)
 		e.orphan(run, step)
 	}
 	return nil

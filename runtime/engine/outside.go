@@ -7,14 +7,16 @@ import (
 
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/journal"
+	"starling/runtime/run"
 )
 
 // This is what the turns of this process's runs are given of it: see world.go.
 
 var (
-	_ world   = outside{}
-	_ commons = (*sharedRows)(nil)
-	_ quotas  = shares{}
+	_ run.World   = outside{}
+	_ run.Commons = (*sharedRows)(nil)
+	_ run.Quotas  = shares{}
 )
 
 // shares are the quotas of an engine.
@@ -28,8 +30,8 @@ type shares struct {
 type outside struct{ e *Local }
 
 // hosted gives a host what is outside its run.
-func (e *Local) hosted(h *host) *host {
-	h.world, h.commons, h.quotas, h.macKey = outside{e}, &e.shared, shares{&e.breakers, &e.slots, &e.ledger}, e.macKey
+func (e *Local) hosted(h *run.Host) *run.Host {
+	h.World, h.Commons, h.Quotas, h.MacKey = outside{e}, &e.shared, shares{&e.breakers, &e.slots, &e.ledger}, e.macKey
 	return h
 }
 
@@ -53,9 +55,9 @@ func (o outside) Variable(run, name string) (string, bool) { return o.e.variable
 
 func (o outside) Worktrees(s *effect.Settings) string { return o.e.trees(s) }
 
-func (o outside) LookupKey(run, key string) (keyed, bool) { return o.e.lookupKey(run, key) }
+func (o outside) LookupKey(run, key string) (journal.Keyed, bool) { return o.e.lookupKey(run, key) }
 
-func (o outside) ClosedGate(run, address string, deep bool) (closedGate, bool) {
+func (o outside) ClosedGate(run, address string, deep bool) (run.ClosedGate, bool) {
 	return o.e.closedGate(run, address, deep)
 }
 

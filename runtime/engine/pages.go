@@ -7,66 +7,11 @@ import (
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/journal"
+	"starling/runtime/query"
+	"starling/runtime/run"
 )
 
 var _, _ runtime.Pages = (*Local)(nil), (*readOnly)(nil)
-
-// PageOfSteps is [runtime.Pages.StepPage] of any engine. All steps are read by pages. An engine that does
-// not
-// serve them, as an owner of an earlier build, is asked for the whole journal.
-func PageOfSteps(ctx context.Context, e runtime.Engine, q runtime.StepQuery) (*runtime.StepPage, error) {
-	f, ok := any(e).(runtime.Pages)
-	if !ok {
-		return stepsByEvents(ctx, e, q)
-	}
-	all := q.Limit == 0
-	if all {
-		q.Limit, q.Newest = manySteps, false
-	}
-	out := &runtime.StepPage{Run: q.Run, Steps: []runtime.Step{}}
-	for {
-		page, err := f.StepPage(ctx, q)
-		switch {
-		case err != nil && runtime.AsRefusal(err).Kind == runtime.ErrUsage:
-			return stepsByEvents(ctx, e, q)
-		case err != nil || !all:
-			return page, err
-		}
-		out.Run, out.Steps = page.Run, append(out.Steps, page.Steps...)
-		if page.Next == 0 {
-			return out, nil
-		}
-		q.Run, q.After = page.Run, page.Next
-	}
-}
-
-// manySteps is how many steps are asked for at once where all are wanted.
-const manySteps = 2000
-
-// stepsByEvents folds the events of a run into its steps.
-func stepsByEvents(ctx context.Context, e runtime.Engine, q runtime.StepQuery) (*runtime.StepPage, error) {
-	l := newStepList(nil)
-	err := e.Watch(ctx, runtime.WatchRequest{Run: q.Run, After: q.After}, func(ev runtime.Event) error {
-		l.add(&ev)
-		return nil
-	})
-	return &runtime.StepPage{Run: q.Run, Steps: l.steps}, err
-}
-
-// DeclaredBy is [runtime.Pages.Declared] of any engine.
-func DeclaredBy(ctx context.Context, e runtime.Engine, run string) (*runtime.Declared, error) {
-	if f, ok := any(e).(runtime.Pages); ok {
-		d, err := f.Declared(ctx, run)
-		if err == nil || runtime.AsRefusal(err).Kind != runtime.ErrUsage {
-			return d, err
-		}
-	}
-	r, err := e.Get(ctx, run)
-	if err != nil {
-		return nil, err
-	}
-	return &runtime.Declared{Run: r.ID, Env: r.Details.Env}, nil
-}
 
 // Declared tells which variables the carrier of a run is to bring. It reads what the run was
 // started with, unless its settings were pinned anew since.
@@ -134,58 +79,34 @@ func (r *reader) stepsBehind(q runtime.StepQuery) (*runtime.StepPage, error) {
 		return nil, err
 	}
 	s := sv.fold()
-	page, l, rest := &runtime.StepPage{Run: q.Run}, newStepList(s.Lineage), s.atRest()
+	page, l, rest := &runtime.StepPage{Run: q.Run}, query.NewStepList(s.Lineage), s.AtRest()
 	last, open := uint64(0), 0
 	err = r.journal(q.Run, q.After, func(rec *journal.Record) error {
 		begins := beginsStep(rec)
 		switch {
-		case begins && q.Limit > 0 && len(l.steps) == q.Limit:
+		case begins && q.Limit > 0 && len(l.Steps) == q.Limit:
 			page.Next = last
-		case begins || l.knows(rec.Step):
-			was := l.waits(rec.Step, rest)
+		case begins || l.Knows(rec.Step):
+			was := l.Waits(rec.Step, rest)
 			ev := rec.Event(q.Run)
-			l.add(&ev)
+			l.Add(&ev)
 			if begins {
 				last = rec.Seq
 			}
-			open += l.waits(rec.Step, rest) - was
+			open += l.Waits(rec.Step, rest) - was
 		}
 		if page.Next > 0 && open == 0 {
 			return runtime.ErrStopWatch
 		}
 		return nil
 	})
-	page.Steps = l.steps
+	page.Steps = l.Steps
 	return page, unlessStopped(err)
 }
 
 // beginsStep tells whether a record is the first of a step.
 func beginsStep(r *journal.Record) bool {
 	return r.Type == journal.StepRequested || r.Type == journal.StepAnswered
-}
-
-// knows tells whether a step is listed.
-func (l *stepList) knows(name string) bool {
-	_, ok := l.at[name]
-	return ok
-}
-
-// waits is 1 for a listed step of which there is more to come, but for those at rest.
-func (l *stepList) waits(name string, rest map[string]bool) int {
-	if i, ok := l.at[name]; ok && l.steps[i].EndedAt == nil && !rest[name] {
-		return 1
-	}
-	return 0
-}
-
-// atRest are the open steps of a run of which nothing more is told until they are settled: they wait
-// for an answer, a timer, a message or a child run.
-func (s *state) atRest() map[string]bool {
-	rest := map[string]bool{}
-	for name, st := range s.Steps {
-		rest[name] = native(st.Kind)
-	}
-	return rest
 }
 
 // windowRecords is how many records a step has, roughly: so far back the newest are looked for
@@ -205,25 +126,25 @@ func (r *reader) newestSteps(q runtime.StepQuery) (*runtime.StepPage, error) {
 		if s.Seq > begin+back {
 			from = s.Seq - back
 		}
-		l := newStepList(s.Lineage)
+		l := query.NewStepList(s.Lineage)
 		err := r.journal(q.Run, from, func(rec *journal.Record) error {
 			if rec.Seq > s.Seq {
 				return runtime.ErrStopWatch
 			}
-			if beginsStep(rec) || l.knows(rec.Step) {
+			if beginsStep(rec) || l.Knows(rec.Step) {
 				ev := rec.Event(q.Run)
-				l.add(&ev)
+				l.Add(&ev)
 			}
 			return nil
 		})
 		if err = unlessStopped(err); err != nil {
 			return nil, err
 		}
-		if len(l.steps) < q.Limit && from > begin {
+		if len(l.Steps) < q.Limit && from > begin {
 			continue
 		}
-		page := &runtime.StepPage{Run: q.Run, Steps: l.steps[max(0, len(l.steps)-q.Limit):]}
-		page.Earlier = from > begin || len(l.steps) > q.Limit
+		page := &runtime.StepPage{Run: q.Run, Steps: l.Steps[max(0, len(l.Steps)-q.Limit):]}
+		page.Earlier = from > begin || len(l.Steps) > q.Limit
 		if page.Earlier {
 			err = r.openBefore(page, s, q)
 		}
@@ -233,29 +154,29 @@ func (r *reader) newestSteps(q runtime.StepQuery) (*runtime.StepPage, error) {
 
 // openBefore puts before the newest steps those that are open and older, the oldest first. Of their
 // attempts it tells how many there were.
-func (r *reader) openBefore(page *runtime.StepPage, s *state, q runtime.StepQuery) error {
+func (r *reader) openBefore(page *runtime.StepPage, s *run.State, q runtime.StepQuery) error {
 	listed := map[string]bool{}
 	for _, st := range page.Steps {
 		listed[st.Step] = true
 	}
 	var older []runtime.Step
-	for _, st := range s.inOrder() {
+	for _, st := range s.InOrder() {
 		if st.Seq <= q.After || listed[st.Step] {
 			continue
 		}
 		if len(older) == q.Limit {
 			break
 		}
-		l := newStepList(s.Lineage)
+		l := query.NewStepList(s.Lineage)
 		err := r.journal(q.Run, st.Seq-1, func(rec *journal.Record) error {
 			ev := rec.Event(q.Run)
-			l.add(&ev)
+			l.Add(&ev)
 			return runtime.ErrStopWatch
 		})
 		if err = unlessStopped(err); err != nil {
 			return err
 		}
-		for _, one := range l.steps {
+		for _, one := range l.Steps {
 			if one.Attempts = st.Attempt; st.InFlight {
 				one.Status = "running"
 			}

@@ -6,29 +6,9 @@ import (
 	"time"
 
 	"starling/lang/effect"
-	"starling/runtime"
 	"starling/runtime/journal"
+	"starling/runtime/run"
 )
-
-// An agent may ask for leave while it works: see [effect.Leave]. The question is a system gate of the step, with the options approve and reject, and its decision is kept with the step: a
-// further attempt that asks the same is not asked again, and one that comes to a question which is still open waits for the same answer. The gate closes with the step.
-
-// permission is what was decided about one question.
-type permission struct {
-	Asked   string // identity of the question
-	Granted bool
-}
-
-// identityOf tells questions apart: by what the agent's adapter says, else by all that is asked.
-func identityOf(question effect.Payload) string {
-	v, _ := question.View()
-	if same := v.Text("same"); same != "" {
-		return same
-	}
-	return journal.HashOf(question)
-}
-
-func permissionGate(step string) string { return runtime.GatePermission + step }
 
 // asker is effect.Attempt.Ask for one attempt: one question at a time.
 func (a *actor) asker(n *idleClock, step string, attempt int) func(ctx context.Context, l effect.Leave) (bool, error) {
@@ -45,7 +25,7 @@ func (a *actor) asker(n *idleClock, step string, attempt int) func(ctx context.C
 }
 
 func (a *actor) ask(ctx context.Context, n *idleClock, step string, attempt int, l effect.Leave) (bool, error) {
-	data, err := effect.Encode(orNone(l.Data))
+	data, err := effect.Encode(run.OrNone(l.Data))
 	if err != nil {
 		return false, err
 	}
@@ -67,10 +47,10 @@ func (a *actor) ask(ctx context.Context, n *idleClock, step string, attempt int,
 		defer mu.Unlock()
 		over = true
 	}()
-	a.e.post(a.run, event{in: &question{step, attempt, content}, parks: true,
+	a.e.post(a.run, event{in: &run.Question{Step: step, Attempt: attempt, Content: content}, parks: true,
 		taken: func() {
 			if f, ok := a.flights[step]; ok && f.attempt == attempt {
-				f.asked[identityOf(content)] = func(granted bool) {
+				f.asked[run.IdentityOf(content)] = func(granted bool) {
 					decided = true
 					n.set(false)
 					answered <- granted
@@ -94,7 +74,7 @@ func (a *actor) ask(ctx context.Context, n *idleClock, step string, attempt int,
 	case err := <-failed:
 		return false, err
 	case <-ctx.Done():
-		a.takeBack(ctx, step, attempt, identityOf(content))
+		a.takeBack(ctx, step, attempt, run.IdentityOf(content))
 		return false, ctx.Err()
 	}
 }
@@ -104,68 +84,16 @@ func (a *actor) takeBack(ctx context.Context, step string, attempt int, question
 	if context.Cause(ctx) == errLeaving {
 		return
 	}
-	a.e.post(a.run, event{in: &unasked{step, attempt, question}, parks: true})
-}
-
-// ask opens the gate of a question, unless it was decided before or is open.
-func (t *turn) ask(step string, attempt int, question effect.Payload) {
-	st := t.flying(step, attempt)
-	if st == nil || st.Stopped {
-		return // its context has ended
-	}
-	same := identityOf(question)
-	for _, p := range st.Permissions {
-		if p.Asked == same {
-			t.effects.granted = append(t.effects.granted, granted{step, p})
-			return
-		}
-	}
-	if g := t.s.Gates[permissionGate(step)]; g != nil {
-		if identityOf(g.Args) == same {
-			return
-		}
-		t.withdrawGate(g, "") // an attempt before has asked that
-	}
-	t.record(journal.GateOpened, permissionGate(step), (&effect.Object{}).Raw("args", question).Payload())
-}
-
-// granted is a decision for the attempt in flight that waits for it.
-type granted struct {
-	step string
-	permission
-}
-
-// decidePermission records the decision of a question and hands it on.
-func (t *turn) decidePermission(name, step, choice string, b *effect.Object) {
-	p := permission{identityOf(t.s.Gates[name].Args), choice == "approve"}
-	t.record(journal.GateDecided, name, b.Text("permission", step).Text("asked", p.Asked).Flag("granted", p.Granted).Payload())
-	t.effects.granted = append(t.effects.granted, granted{step, p})
+	a.e.post(a.run, event{in: &run.Unasked{Step: step, Attempt: attempt, Asked: question}, parks: true})
 }
 
 // grant tells the attempt in flight what was decided.
-func (a *actor) grant(g granted) {
-	f, ok := a.flights[g.step]
+func (a *actor) grant(g run.Granted) {
+	f, ok := a.flights[g.Step]
 	if answer := f.asked[g.Asked]; ok && answer != nil {
 		delete(f.asked, g.Asked)
 		answer(g.Granted)
 	}
-}
-
-func permissionsPayload(list []permission) effect.Payload {
-	if len(list) == 0 {
-		return nil
-	}
-	var b effect.Object
-	for _, p := range list {
-		var o effect.Object
-		b.Raw(p.Asked, o.Flag("granted", p.Granted).Payload())
-	}
-	return b.Payload()
-}
-
-func permissionsOf(v effect.View) (list []permission) {
-	v.Each(func(asked string, f effect.View) { list = append(list, permission{asked, f.Flag("granted")}) })
-	return list
 }
 
 // limit is the time of an attempt that may stand still.

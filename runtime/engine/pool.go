@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"starling/lang/vm"
+	"starling/runtime/run"
 )
 
 // What all runs hold together is bounded, too. A machine says before it grows; where there is no room
@@ -213,7 +214,7 @@ func (a *actor) lender() func(most int64, held func() int64) (more int64) {
 func (a *actor) lend(most int64, held func() int64) int64 {
 	p := a.e.pool
 	a.borrows = true
-	if a.deciding != nil && a.deciding.holdsCommons {
+	if a.deciding != nil && a.deciding.HoldsCommons {
 		return p.give(&a.loan, most)
 	}
 	more, ok := p.grow(&a.loan, most, held)
@@ -254,7 +255,7 @@ func (a *actor) release() {
 
 // makeRoom writes the run down and drops it from memory, unless it moves. Its attempts in flight go on.
 func (a *actor) makeRoom() {
-	a.post(event{in: woken{}, done: func(err error) {
+	a.post(event{in: run.Woken{}, done: func(err error) {
 		if err != nil || a.m == nil || a.yielded {
 			return
 		}

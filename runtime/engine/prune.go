@@ -29,7 +29,7 @@ func (p *pruner) index() (err error) {
 		return err
 	}
 	p.starts, err = p.keysOf(journal.PrefixStartKey, func(_ string, v []byte) string {
-		var k keyed
+		var k journal.Keyed
 		_ = json.Unmarshal(v, &k) // a row that cannot be read is nobody's
 		return k.Run
 	})
@@ -72,7 +72,7 @@ func (p *pruner) lost(out *runtime.CareReport) (trees [][]runtime.Summary, err e
 		if err != nil {
 			return err
 		}
-		if up, _, child := cutParent(s.Parent); child && !p.over(up) {
+		if up, _, child := journal.CutParent(s.Parent); child && !p.over(up) {
 			whole = false
 		}
 		if !whole {
@@ -145,14 +145,14 @@ func (p *pruner) forget(ctx context.Context, runs []runtime.Summary) error {
 // mark takes the rows by which a run is found, and leaves the marker.
 func (p *pruner) mark(b *runtime.Batch, s *runtime.Summary) {
 	b.Writes = append(b.Writes, runtime.Write{Key: []byte(journal.PrefixStaged + s.ID), Value: []byte{}}, runtime.Write{Key: journal.RunKey(s.ID), Value: nil},
-		runtime.Write{Key: liveKey(s.StartedAt, s.ID), Value: nil})
+		runtime.Write{Key: journal.LiveKey(s.StartedAt, s.ID), Value: nil})
 	for _, key := range [][]byte{p.order[s.ID], p.starts[s.ID]} {
 		if key != nil {
 			b.Writes = append(b.Writes, runtime.Write{Key: key, Value: nil})
 		}
 	}
 	if s.Parent != "" {
-		b.Writes = append(b.Writes, runtime.Write{Key: childKey(s.Parent), Value: nil})
+		b.Writes = append(b.Writes, runtime.Write{Key: journal.ChildKey(s.Parent), Value: nil})
 	}
 	if at, _, err := p.r.store.Head(s.ID); err == nil { // else it is damaged, too
 		b.Fences = append(b.Fences, runtime.Fence{Run: s.ID, Expect: at})

@@ -8,6 +8,7 @@ import (
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/journal"
+	"starling/runtime/run"
 )
 
 var _, _ runtime.Queues = (*Local)(nil), (*readOnly)(nil)
@@ -31,7 +32,7 @@ func (e *Local) Push(ctx context.Context, r runtime.PushRequest) (*runtime.Pushe
 	if err != nil {
 		return nil, runtime.Refusef(runtime.ErrBadPayload, "push: %v", err)
 	}
-	it := &item{Value: value, By: orUnknown(runtime.CallerOf(ctx)), At: e.now(), Key: r.Key}
+	it := &journal.Item{Value: value, By: runtime.CallerOf(ctx).String(), At: e.now(), Key: r.Key}
 	p, err := e.push(ctx, r.Queue, it)
 	if err == nil && !p.Known {
 		e.retryWaiters(r.Queue)
@@ -40,12 +41,12 @@ func (e *Local) Push(ctx context.Context, r runtime.PushRequest) (*runtime.Pushe
 }
 
 // push holds the commons, as a turn that pushes does.
-func (e *Local) push(ctx context.Context, queue string, it *item) (*runtime.Pushed, error) {
+func (e *Local) push(ctx context.Context, queue string, it *journal.Item) (*runtime.Pushed, error) {
 	if err := e.shared.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer e.shared.Unlock()
-	id, writes, err := enqueue(&e.shared, queue, it)
+	id, writes, err := run.Enqueue(&e.shared, queue, it)
 	if err != nil {
 		return nil, err
 	}
@@ -78,8 +79,8 @@ func (e *Local) Attended(ctx context.Context, queue string) (bool, error) {
 		return true, nil
 	}
 	err := journal.Scan(e.store, journal.PrefixQueue+queue+"/", func(_ string, row []byte) error {
-		it, err := itemOf(row)
-		if err == nil && it.held(e.now(), e.ended) {
+		it, err := journal.ItemOf(row)
+		if err == nil && it.IsHeld(e.now(), e.ended) {
 			attended, err = true, runtime.ErrStopScan
 		}
 		return err

@@ -27,14 +27,14 @@ func (r *reader) queues(q runtime.Query) (*runtime.Listing, error) {
 			if !isItem {
 				return nil // its counter
 			}
-			it, err := itemOf(row)
+			it, err := journal.ItemOf(row)
 			if err != nil {
 				return err
 			}
 			if found[name] == nil {
 				found[name] = &runtime.QueueSummary{Queue: name}
 			}
-			shown := it.document(binary.BigEndian.Uint64([]byte(number)), it.status(prefix, r.clock(), r.ended))
+			shown := itemDocument(it, binary.BigEndian.Uint64([]byte(number)), it.Status(prefix, r.clock(), r.ended))
 			countItem(found[name], shown)
 			if q.Queue != "" && (q.Limit == 0 || len(out.Items) < q.Limit) {
 				out.Items = append(out.Items, shown)
@@ -54,11 +54,11 @@ func (r *reader) queues(q runtime.Query) (*runtime.Listing, error) {
 
 func countItem(q *runtime.QueueSummary, it runtime.Item) {
 	switch it.Status {
-	case itemWaiting:
+	case journal.ItemWaiting:
 		if q.Waiting++; q.Oldest == nil {
 			q.Oldest = &it.At
 		}
-	case itemHeld:
+	case journal.ItemHeld:
 		if q.Held++; !slices.Contains(q.Holders, it.Holder) {
 			q.Holders = append(q.Holders, it.Holder)
 		}
@@ -67,13 +67,13 @@ func countItem(q *runtime.QueueSummary, it runtime.Item) {
 	}
 }
 
-// document is an item as people see it.
-func (it *item) document(number uint64, status string) runtime.Item {
-	d := runtime.Item{Item: number, Status: status, Key: it.Key, Value: jsonOfPayload(it.Value), By: it.By, At: it.At, Tries: it.Tries, Reason: it.Reason}
-	if status != itemWaiting {
+// itemDocument is an item as people see it.
+func itemDocument(it *journal.Item, number uint64, status string) runtime.Item {
+	d := runtime.Item{Item: number, Status: status, Key: it.Key, Value: journal.JSONOfPayload(it.Value), By: it.By, At: it.At, Tries: it.Tries, Reason: it.Reason}
+	if status != journal.ItemWaiting {
 		d.Holder = it.Holder
 	}
-	if status == itemHeld && !it.Until.IsZero() {
+	if status == journal.ItemHeld && !it.Until.IsZero() {
 		d.Until = &it.Until
 	}
 	return d

@@ -12,6 +12,7 @@ import (
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/journal"
+	"starling/runtime/run"
 )
 
 // reader answers questions from a store alone: what it tells is durable, because nothing else is there. A Local engine is a reader that also drives.
@@ -109,12 +110,8 @@ func (*readOnly) Import(context.Context, runtime.ImportRequest) (*runtime.Import
 // Close closes the store.
 func (r *readOnly) Close() error { return r.store.Close() }
 
-// What several refusals advise who has tools.
-const (
-	queryLists  = "query lists them"
-	statusLists = "status with steps lists them"
-	actAs       = "authenticate with the token of that name, or give it as as: %q; both names are recorded"
-)
+// queryLists is what refusals advise who has tools.
+const queryLists = "query lists them"
 
 // summary reads the row of a run.
 func (r *reader) summary(run string) (runtime.Summary, error) {
@@ -133,7 +130,7 @@ func (r *reader) resolveRun(address string) (string, error) {
 	if address == "@last" {
 		return r.last()
 	}
-	if len(address) == runIDLength { // whole, as programs have it
+	if len(address) == journal.RunIDLength { // whole, as programs have it
 		if r.carried(address) {
 			return address, nil
 		}
@@ -203,21 +200,21 @@ func (r *reader) innermost(run, gate string) string {
 }
 
 // closedGate looks for a gate of a run that is no longer open: one of this whole name, or the only one that ends with it. deep makes it look into the journal, where there are gates of which no row knows.
-func (r *reader) closedGate(run, address string, deep bool) (closedGate, bool) {
-	var found []closedGate
+func (r *reader) closedGate(id, address string, deep bool) (run.ClosedGate, bool) {
+	var found []run.ClosedGate
 	note := func(rec *journal.Record) error {
 		if rec.Step == address || strings.HasSuffix(rec.Step, "/"+address) {
-			found = append(found, closedGateOf(rec))
+			found = append(found, run.ClosedGateOf(rec))
 		}
 		return nil
 	}
-	if v, err := r.store.Get([]byte(journal.PrefixGate + run + "/" + address)); err == nil {
+	if v, err := r.store.Get([]byte(journal.PrefixGate + id + "/" + address)); err == nil {
 		err = eachRecord(v, note)
 		return found[0], err == nil
 	}
-	err := journal.Scan(r.store, journal.PrefixGate+run+"/", func(_ string, v []byte) error { return eachRecord(v, note) })
+	err := journal.Scan(r.store, journal.PrefixGate+id+"/", func(_ string, v []byte) error { return eachRecord(v, note) })
 	if deep && err == nil {
-		err = r.kept(run, func(rec *journal.Record) error {
+		err = r.kept(id, func(rec *journal.Record) error {
 			if rec.Type == journal.GateWithdrawn && rec.View().Flag("bare") {
 				return note(rec)
 			}
@@ -225,7 +222,7 @@ func (r *reader) closedGate(run, address string, deep bool) (closedGate, bool) {
 		})
 	}
 	if err != nil || len(found) != 1 {
-		return closedGate{Forgotten: r.forgotten(run)}, false
+		return run.ClosedGate{Forgotten: r.forgotten(id)}, false
 	}
 	return found[0], true
 }

@@ -38,7 +38,10 @@ func (c *recent[V]) making(hash string, do func() (V, error)) *making[V] {
 	m := c.made[hash]
 	if m == nil {
 		m = &making[V]{value: sync.OnceValues(do)}
-		put(&c.made, hash, m)
+		if c.made == nil {
+			c.made = map[string]*making[V]{}
+		}
+		c.made[hash] = m
 	}
 	c.asks++
 	m.asked = c.asks

@@ -3,16 +3,15 @@ package engine
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
 	"starling/lang"
 	"starling/lang/contract"
 	"starling/lang/effect"
-	"starling/lang/vm"
 	"starling/runtime"
 	"starling/runtime/journal"
+	"starling/runtime/run"
 )
 
 var _ runtime.Reruns = (*Local)(nil)
@@ -33,44 +32,13 @@ func (r *reader) whole(run string) ([]journal.Record, error) {
 	return all, err
 }
 
-// rehearse replays a journal with nobody watching: the machine that it gives is thrown away, or used by who asked.
-func rehearse(h *host, records []journal.Record, now time.Time, ends bool) (*replayer, error) {
-	r := &replayer{h: h, s: newState(h.run), records: records, now: now, ends: ends}
-	if err := r.replay(nil); err != nil {
-		return nil, err
-	}
-	rest, err := r.rest()
-	if err == nil && rest == nil && !r.s.Status.Ended() && r.m != nil {
-		err = r.goesOn()
-	}
-	return r, err
-}
-
-// goesOn wants a machine that has not ended where the journal has not.
-func (r *replayer) goesOn() error {
-	end, ended := map[vm.Status]journal.RecordType{vm.Done: journal.RunCompleted, vm.Failed: journal.RunFailed}[r.stop.Status]
-	if !ended {
-		return nil
-	}
-	return &Divergence{Run: r.s.ID, Seq: r.s.Seq + 1, Got: Saying{What: end.String()}, Want: Saying{What: "the end of the journal"}}
-}
-
-// diverged makes a refusal of a divergence.
-func diverged(err error) error {
-	d, ok := err.(*Divergence)
-	if !ok {
-		return err
-	}
-	return runtime.Refusef(runtime.ErrDiverged, "%v", d).WithData(d)
-}
-
 // original is a run that is executed again: its whole journal, and the program that it began with.
 type original struct {
 	run     string
 	journal []journal.Record
 	saved   saved
-	first   *state // as it was started
-	host    *host
+	first   *run.State // as it was started
+	host    *run.Host
 }
 
 // original reads a run that is to be executed again.
@@ -82,7 +50,7 @@ func (p *programs) original(r *reader, address string) (o *original, err error) 
 	if o.journal, err = r.whole(o.run); err != nil {
 		return nil, err
 	}
-	o.saved = saved{run: o.run, state: newState(o.run), tail: o.journal}
+	o.saved = saved{run: o.run, state: run.NewState(o.run), tail: o.journal}
 	o.first = o.saved.first()
 	o.host, err = p.host(r, o.first)
 	return o, err
@@ -94,23 +62,10 @@ func (p *programs) replay(r *reader, address string, now time.Time) (*runtime.Re
 	if err != nil {
 		return nil, err
 	}
-	if _, err := rehearse(o.host, o.journal, now, true); err != nil {
-		return nil, diverged(err)
+	if _, err := run.Rehearse(o.host, o.journal, now, true); err != nil {
+		return nil, run.Diverged(err)
 	}
-	return replayed(o.host, o.saved.fold(), o.journal), nil
-}
-
-func replayed(h *host, s *state, records []journal.Record) *runtime.Replayed {
-	d := &runtime.Replayed{Schema: runtime.Schema, Run: s.ID, Status: s.Status, Records: len(records), Program: fmt.Sprintf("%x", h.program.code.Hash)}
-	var content []byte
-	for i := range records {
-		content = journal.Append(content, &records[i])
-		if records[i].Type == journal.StepRequested {
-			d.Steps++
-		}
-	}
-	d.Journal = journal.HashOf(content)
-	return d
+	return run.Replayed(o.host, o.saved.fold(), o.journal), nil
 }
 
 // Replay executes a run again.
@@ -153,7 +108,7 @@ func (e *Local) orGet(ctx context.Context, id string, err error) (*runtime.Run, 
 	if err != nil {
 		return nil, err
 	}
-	return e.get(id, audienceOf(runtime.CallerOf(ctx)))
+	return e.get(id, runtime.CallerOf(ctx).Audience())
 }
 
 func digestOfFork(r runtime.ForkRequest) string {
@@ -168,7 +123,7 @@ func (e *Local) fork(ctx context.Context, r runtime.ForkRequest) (string, error)
 		return "", err
 	}
 	now := e.now()
-	c, err := cutAt(o.run, o.journal, r.Step, now)
+	c, err := run.CutAt(o.run, o.journal, r.Step, now)
 	if err != nil {
 		return "", err
 	}
@@ -178,36 +133,27 @@ func (e *Local) fork(ctx context.Context, r runtime.ForkRequest) (string, error)
 	if err := rooted(o.journal, c); err != nil {
 		return "", err
 	}
-	head, err := e.drifted(r, o.host.settings, o.first)
+	head, err := e.drifted(r, o.host.Settings, o.first)
 	if err != nil {
 		return "", err
 	}
 	id := newRunID(e.opts.Random)
-	e.hosted(o.host).run = id
-	records := c.records
+	e.hosted(o.host).Run = id
+	records := c.Records
 	if r.Kind == runtime.LineageOnly {
-		records = append(records, reusedRecords(o.journal, c.at, c.step)...)
+		records = append(records, run.ReusedRecords(o.journal, c.At, c.Step)...)
 	}
-	l := &runtime.Lineage{Kind: r.Kind, Run: o.run, Step: c.step, Seq: c.at, Copied: uint64(len(records)), Head: head}
+	l := &runtime.Lineage{Kind: r.Kind, Run: o.run, Step: c.Step, Seq: c.At, Copied: uint64(len(records)), Head: head}
 	inputs, err := setInputs(&r, l, c, o.host, o.first)
 	if err != nil {
 		return "", err
 	}
-	records[0] = journal.Record{Time: now, Type: journal.RunStarted, Data: o.first.descend(l, inputs, c.deadline, runtime.CallerOf(ctx).Name)}
+	records[0] = journal.Record{Time: now, Type: journal.RunStarted, Data: o.first.Descend(l, inputs, c.Deadline, runtime.CallerOf(ctx).Name)}
 	numbers := numbersOf(records)
-	if _, err := rehearse(o.host, number(records), now, false); err != nil {
-		return "", diverged(inOrigin(err, o.run, numbers))
+	if _, err := run.Rehearse(o.host, number(records), now, false); err != nil {
+		return "", run.Diverged(run.InOrigin(err, o.run, numbers))
 	}
 	return id, e.adoptFork(ctx, r, id, records)
-}
-
-// inOrigin tells of a divergence in the numbers of the original's journal.
-func inOrigin(err error, origin string, numbers []uint64) error {
-	var d *Divergence
-	if errors.As(err, &d) && int(d.Seq) <= len(numbers) {
-		d.Run, d.Seq = origin, numbers[d.Seq-1]
-	}
-	return err
 }
 
 func numbersOf(records []journal.Record) []uint64 {
@@ -222,7 +168,7 @@ func numbersOf(records []journal.Record) []uint64 {
 func (e *Local) adoptFork(ctx context.Context, r runtime.ForkRequest, id string, records []journal.Record) error {
 	var rows []runtime.Write
 	if r.Key != "" {
-		text, _ := json.Marshal(keyed{Digest: digestOfFork(r), Run: id}) // plain data
+		text, _ := json.Marshal(journal.Keyed{Digest: digestOfFork(r), Run: id}) // plain data
 		rows = append(rows, runtime.Write{Key: []byte(journal.PrefixStartKey + r.Key), Value: text})
 	}
 	e.carry(id, r.Env, false)
@@ -231,26 +177,19 @@ func (e *Local) adoptFork(ctx context.Context, r runtime.ForkRequest, id string,
 		e.uncarry(id)
 		return err
 	}
-	return e.send(ctx, id, event{in: forked{}})
+	return e.send(ctx, id, event{in: run.Forked{}})
 }
 
 // setInputs reads what the new run has set otherwise: its inputs, or arguments of its first step, which its lineage then has.
-func setInputs(r *runtime.ForkRequest, l *runtime.Lineage, c *cut, h *host, first *state) (inputs effect.Payload, err error) {
+func setInputs(r *runtime.ForkRequest, l *runtime.Lineage, c *run.Cut, h *run.Host, first *run.State) (inputs effect.Payload, err error) {
 	switch r.Kind {
 	case runtime.LineageFork:
-		return otherInputs(h.program.code, first.Inputs, r.Set)
+		return otherInputs(h.Program.Code, first.Inputs, r.Set)
 	case runtime.LineageRerun, runtime.LineageOnly:
 		l.Changed, err = otherArguments(c, r.Set)
 		return first.Inputs, err
 	}
 	return nil, runtime.Refusef(runtime.ErrUsage, "got the kind %q, want fork, rerun or only", r.Kind)
-}
-
-// descend is the start of a run that is made of this one.
-func (s *state) descend(l *runtime.Lineage, inputs effect.Payload, deadline time.Time, by string) effect.Payload {
-	var b effect.Object
-	return b.Text("script", s.Script).Text("bundle", s.Bundle).Text("program", s.Program).Text("settings", s.Settings).Raw("inputs", inputs).Text("by", by).
-		Int("behaviour", int64(s.Behaviour)).Int("deadline", micros(deadline)).Text("overtime", string(s.Overtime)).Raw("lineage", lineagePayload(l)).Payload()
 }
 
 // otherInputs are the inputs of a run with some of them set otherwise.

@@ -197,7 +197,7 @@ func TestForkWithOtherInputs(t *testing.T) {
 
 	_, err := w.reruns().Fork(w.ctx, runtime.ForkRequest{Kind: runtime.LineageFork, Run: run.ID, Step: "review", Set: []string{"topic=wasps"}})
 	r := runtime.AsRefusal(err)
-	var d engine.Divergence
+	var d runtime.Divergence
 	if r.Kind != runtime.ErrDiverged || json.Unmarshal(r.Data, &d) != nil || d.Want.What != "step.requested plan" || !strings.Contains(string(d.Got.Data), "wasps") {
 		t.Errorf("an input that the plan depends on: got %v %s, want a divergence at plan", err, r.Data)
 	}
@@ -305,7 +305,7 @@ func TestMoveToAnotherProgram(t *testing.T) {
 
 	_, err := move(strings.Replace(pipeline, `value = [plan, ids]`, `value = [ids, plan]`, 1))
 	r := runtime.AsRefusal(err)
-	var d engine.Divergence
+	var d runtime.Divergence
 	if r.Kind != runtime.ErrDiverged || json.Unmarshal(r.Data, &d) != nil || d.Got.What != "step.requested write" || d.Got.Where == "" {
 		t.Fatalf("got %v %s, want a divergence at write", err, r.Data)
 	}
@@ -387,7 +387,7 @@ func TestReplayFindsWhatIsNotPure(t *testing.T) {
 			continue
 		}
 		r := runtime.AsRefusal(err)
-		var d engine.Divergence
+		var d runtime.Divergence
 		if r.Kind != runtime.ErrDiverged || json.Unmarshal(r.Data, &d) != nil || !strings.HasPrefix(d.Want.What, want) || !strings.HasPrefix(d.Got.What, want) {
 			t.Errorf("%s: got %v %s, want both sides of %s", src, err, r.Data, want)
 		}

@@ -3,6 +3,8 @@ package engine
 import (
 	"slices"
 	"sync"
+
+	"starling/runtime/run"
 )
 
 // An owner may bound how many agents are at work at once in all its runs. An attempt takes a slot when its
@@ -28,9 +30,6 @@ type slots struct {
 	woken string         // the run at the head of the line, when it was told to come
 }
 
-// allRuns is where the steps of a run wait for a slot; no agent's name is like it.
-const allRuns = "in all runs"
-
 func (p *slots) Bounded() bool { return p.limit > 0 }
 
 // acquire gives a run a slot, unless it must wait for one.
@@ -50,7 +49,10 @@ func (p *slots) Acquire(run string) bool {
 
 // add is called with mu held.
 func (p *slots) add(run string, n int) {
-	put(&p.of, run, p.of[run]+n)
+	if p.of == nil {
+		p.of = map[string]int{}
+	}
+	p.of[run] += n
 	if p.of[run] == 0 {
 		delete(p.of, run)
 	}
@@ -82,15 +84,15 @@ func (p *slots) Wait(run string, wants bool) {
 func (p *slots) change(do func()) {
 	p.mu.Lock()
 	do()
-	run := ""
+	id := ""
 	if p.busy < p.limit && p.woken == "" && len(p.line) > 0 && !p.e.leaving.Load() {
-		run, p.woken = p.line[0], p.line[0]
+		id, p.woken = p.line[0], p.line[0]
 	}
 	p.mu.Unlock()
-	if run != "" {
-		p.e.post(run, event{in: vacancy{}, urgent: true, done: func(error) {
-			if p.missed(run) {
-				p.Wait(run, false)
+	if id != "" {
+		p.e.post(id, event{in: run.Vacancy{}, urgent: true, done: func(error) {
+			if p.missed(id) {
+				p.Wait(id, false)
 			}
 		}})
 	}
@@ -103,46 +105,10 @@ func (p *slots) missed(run string) bool {
 	return p.woken == run
 }
 
-// takeSlot takes a slot for the next attempt of a step, or has the step wait for one.
-func (t *turn) takeSlot(st *step) bool {
-	q := t.host.quotas
-	if !q.Bounded() || !agentKind(st.Kind) {
-		return true
-	}
-	if !q.Acquire(t.s.ID) {
-		t.s.park(st, t.s.limiterOf(allRuns))
-		return false
-	}
-	st.hasSlot = true
-	t.given.slots = append(t.given.slots, st)
-	return true
-}
-
-// waitForSlot has the run wait for a slot as long as a step of it waits that could begin.
-func (t *turn) waitForSlot() {
-	if q := t.host.quotas; q.Bounded() {
-		q.Wait(t.s.ID, t.s.awaitsSlot() && t.m != nil && !t.s.Status.Ended() && !t.s.held() && !t.s.lacks() && !t.host.draining())
-	}
-}
-
-// awaitsSlot tells whether a step waits for a slot.
-func (s *state) awaitsSlot() bool {
-	c := s.limited[allRuns]
-	return c != nil && c.waiting.len() > 0
-}
-
-// retrySlot lets the first step try that waits for a slot.
-func (s *state) retrySlot() {
-	if s.awaitsSlot() {
-		s.limited[allRuns].admit(s)
-	}
-}
-
 // giveBackSlots gives back the slots with which nothing was begun.
-func (a *actor) giveBackSlots(g *given) {
-	for _, st := range g.slots {
-		if st.hasSlot {
-			st.hasSlot = false
+func (a *actor) giveBackSlots(g *run.Given) {
+	for _, st := range g.Slots {
+		if st.HandOver() {
 			a.e.slots.release(a.run)
 		}
 	}

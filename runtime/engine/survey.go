@@ -9,6 +9,7 @@ import (
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/journal"
+	"starling/runtime/query"
 )
 
 // How far a survey looks back: what agents have spent is an estimate for those who are about to
@@ -57,7 +58,7 @@ func (e *Local) workflow(name string, names bool) effect.Workflow {
 	if err != nil {
 		return effect.Workflow{Fault: fmt.Sprintf("%s cannot be run: %v", d.Address(), err)}
 	}
-	return effect.Workflow{Address: d.Address(), Inputs: p.code.Inputs}
+	return effect.Workflow{Address: d.Address(), Inputs: p.Code.Inputs}
 }
 
 // definedHere says which names there are in the place of one that is not there.
@@ -82,19 +83,19 @@ func (e *Local) definedHere(name string) string {
 
 // addSpent adds what the agents of a run have spent. A run that cannot be read says nothing.
 func (e *Local) addSpent(sums map[string]effect.Spent, run string) {
-	list, n := newStepList(nil), 0
+	list, n := query.NewStepList(nil), 0
 	err := e.kept(run, func(r *journal.Record) error {
 		if n++; n > surveyRecords {
 			return runtime.ErrStopWatch
 		}
 		ev := r.Event(run)
-		list.add(&ev)
+		list.Add(&ev)
 		return nil
 	})
 	if unlessStopped(err) != nil {
 		return
 	}
-	EachTry(list.steps, func(st *runtime.Step, _ *runtime.Try, u runtime.Usage) {
+	query.EachTry(list.Steps, func(st *runtime.Step, _ *runtime.Try, u runtime.Usage) {
 		s := sums[st.Agent]
 		sums[st.Agent] = effect.Spent{Calls: s.Calls + u.Calls, MicroUSD: s.MicroUSD + u.MicroUSD,
 			InputTokens: s.InputTokens + u.InputTokens, OutputTokens: s.OutputTokens + u.OutputTokens}

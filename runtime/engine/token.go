@@ -15,6 +15,7 @@ import (
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/journal"
+	"starling/runtime/run"
 )
 
 // checkTokenRequest gives what the token can do, if it may be made at all.
@@ -46,7 +47,7 @@ const (
 	attemptMark  = "!"
 )
 
-var secretLetters = base32.NewEncoding(crockford).WithPadding(base32.NoPadding)
+var secretLetters = base32.NewEncoding(journal.Crockford).WithPadding(base32.NoPadding)
 
 func newSecret(name string) string {
 	b := make([]byte, 20)
@@ -177,12 +178,12 @@ func (e *Local) Bearer(secret string) (runtime.Caller, error) {
 }
 
 // attemptSecret makes the secret by which whoever works for an attempt is known, for as long as it is in flight. It is kept in memory only.
-func (e *Local) attemptSecret(run string, st *step) (secret string, forget func()) {
+func (e *Local) attemptSecret(run string, st *run.Step) (secret string, forget func()) {
 	args, _ := st.Args.View()
 	secret = newSecret(attemptMark + run)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.bearers[secret] = runtime.Caller{Name: "attempt:" + run + "@" + st.Step, Agent: agentName(args), Run: run}
+	e.bearers[secret] = runtime.Caller{Name: "attempt:" + run + "@" + st.Step, Agent: journal.AgentName(args), Run: run}
 	return secret, func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()

@@ -120,11 +120,11 @@ func (e *Local) keyframe(ctx context.Context, run string, at uint64) (*horizon, 
 	var c *checkpoint
 	err = guarded(func() error {
 		r, sv, err := e.rebuild(h, sv)
-		if err == nil && (r.rest != nil || sv.state.Seq != at) {
+		if err == nil && (r.Rest != nil || sv.state.Seq != at) {
 			err = fmt.Errorf("%w: run %s cannot stand at record %d, but at %d", runtime.ErrDamaged, run, at, sv.state.Seq)
 		}
 		if err == nil {
-			c, err = e.checkpoint(sv.state, r.machine, nil)
+			c, err = e.checkpoint(sv.state, r.Machine, nil)
 		}
 		return err
 	})
@@ -191,7 +191,7 @@ func (e *Local) dropJournal(ctx context.Context, run string, h *horizon) error {
 		keys := [][]byte{append([]byte(nil), k...)}
 		for i := 0; i < len(records) && err == nil; i++ {
 			if r := &records[i]; r.Type == journal.GateDecided || r.Type == journal.GateWithdrawn {
-				keys = append(keys, []byte(journal.PrefixGate+run+"/"+r.Step), decidedKey(r.Time, run, r.Step))
+				keys = append(keys, []byte(journal.PrefixGate+run+"/"+r.Step), journal.DecidedKey(r.Time, run, r.Step))
 			}
 		}
 		return d.drop(ctx, keys...)
@@ -220,9 +220,9 @@ func (e *Local) dropKeyframes(ctx context.Context, run string, h *horizon) error
 // dropKeys deletes the idempotency keys that lead to what was dropped and are older than keysLast.
 func (e *Local) dropKeys(ctx context.Context, run string, h *horizon) error {
 	d := dropper{r: &e.reader}
-	old := micros(e.now().Add(-keysLast))
+	old := journal.Micros(e.now().Add(-keysLast))
 	err := journal.ScanWhole(e.store, journal.PrefixKey+run+"/", func(key string, v []byte) error {
-		var k keyed
+		var k journal.Keyed
 		if json.Unmarshal(v, &k) != nil || k.Receipt == nil || k.Receipt.Seq > h.seq || k.At > old {
 			return nil
 		}

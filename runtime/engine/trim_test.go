@@ -13,6 +13,7 @@ import (
 	"starling/runtime"
 	"starling/runtime/engine"
 	"starling/runtime/memory"
+	"starling/runtime/query"
 )
 
 // loops works through as many steps as it is told, asks, and does it again until it is told to end.
@@ -208,9 +209,9 @@ func TestTrimmedIsRefused(t *testing.T) {
 		"logs in the middle": func() error {
 			return w.engine.Watch(w.ctx, runtime.WatchRequest{Run: run, After: horizon - 1}, func(runtime.Event) error { return nil })
 		},
-		"steps":     func() error { _, err := engine.Steps(w.ctx, w.engine, run); return err },
-		"artifacts": func() error { _, err := engine.Artifacts(w.ctx, w.engine, run, ""); return err },
-		"diff":      func() error { _, err := engine.Compare(w.ctx, w.engine, run, run); return err },
+		"steps":     func() error { _, err := query.Steps(w.ctx, w.engine, run); return err },
+		"artifacts": func() error { _, err := query.Artifacts(w.ctx, w.engine, run, ""); return err },
+		"diff":      func() error { _, err := query.Compare(w.ctx, w.engine, run, run); return err },
 		"replay":    func() error { _, err := w.reruns().Replay(w.ctx, runtime.ReplayRequest{Run: run}); return err },
 		"fork": func() error {
 			_, err := w.reruns().Fork(w.ctx, runtime.ForkRequest{Kind: runtime.LineageFork, Run: run, Step: "w#3"})

@@ -83,7 +83,7 @@ func (e *Local) trusted(ctx context.Context, s *effect.Settings) error {
 		return nil
 	}
 	return runtime.Refusef(runtime.ErrDenied, "the project has changed since %s trusted it (%s), and %s may not run under it\n%s",
-		t.By, t.Summary(), orUnknown(runtime.CallerOf(ctx)), t.Diff).
+		t.By, t.Summary(), runtime.CallerOf(ctx), t.Diff).
 		WithHelp("whoever may administer the store looks at it, and says: starling trust %s", t.Folder)
 }
 

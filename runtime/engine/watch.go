@@ -24,7 +24,7 @@ func (r *reader) Watch(ctx context.Context, w runtime.WatchRequest, fn func(runt
 		lent, err := r.lend(ctx, run, after)
 		for i := range lent.records {
 			rec := &lent.records[i]
-			after, over = rec.Seq, over || endsRun(rec)
+			after, over = rec.Seq, over || journal.EndsRun(rec)
 			if len(w.Types) > 0 && !slices.Contains(w.Types, rec.Type.String()) {
 				continue
 			}
@@ -65,11 +65,6 @@ func unlessStopped(err error) error {
 		return nil
 	}
 	return err
-}
-
-// endsRun tells whether a record is the end of its run.
-func endsRun(r *journal.Record) bool {
-	return r.Type == journal.RunCompleted || r.Type == journal.RunFailed || r.Type == journal.RunCancelled
 }
 
 // A watcher is lent some records at a time, whatever the commits are that they are in: one that does

@@ -10,15 +10,8 @@ import (
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/journal"
+	"starling/runtime/run"
 )
-
-// A branch of parallel(isolation = "worktree") works in a tree of its own: a folder that is there from when the branch begins until it ends, by requests of the machine that are recorded like
-// any other. What the runtime adds is where the trees are, that what is asked for in a branch is done there, what the agents that were asked there may change, and that no tree outlives its run.
-
-// trees is the folder of the trees of a run: beside the store, which sandboxes hide, in a folder of nothing else. Without a store it is in the workspace.
-func (h *host) trees() string {
-	return filepath.Join(h.world.Worktrees(h.settings), h.run)
-}
 
 func (e *Local) trees(s *effect.Settings) string {
 	if dir := e.store.Info().Path; dir != "" {
@@ -27,90 +20,22 @@ func (e *Local) trees(s *effect.Settings) string {
 	return filepath.Join(s.Workspace, ".starling-trees")
 }
 
-// within are the settings of a run as they hold in the tree of a branch, "" for the workspace.
-func (h *host) within(tree string) *effect.Settings {
-	if tree == "" {
-		return h.settings
-	}
-	there := *h.settings
-	there.Workspace = filepath.Join(h.trees(), effect.TreeName(tree))
-	return &there
-}
-
-// own notes what a request in a tree may change. What a child run changes nobody has said.
-func (s *state) own(st *step) {
-	if st.Kind == effect.KindWorkspace {
-		s.Trees = s.Trees || st.treeWork("do") == effect.TreeFork
-	}
-	changes := st.Changes
-	if st.Kind == kindRun {
-		changes = []string{effect.Everything}
-	}
-	if st.Tree == "" || st.Refused != nil {
-		return
-	}
-	for _, pattern := range changes {
-		if !slices.Contains(s.Owned[st.Tree], pattern) {
-			put(&s.Owned, st.Tree, append(s.Owned[st.Tree], pattern))
-		}
-	}
-}
-
-// releasePaths forgets what was noted of a tree that is closed. Of one in another tree it counts for that as well.
-func (s *state) releasePaths(st *step) {
-	if st == nil || st.Kind != effect.KindWorkspace || st.Tree != "" || st.treeWork("do") != effect.TreeClose {
-		return
-	}
-	for tree := range s.Owned {
-		if inBranch(tree, st.treeWork("branch")) {
-			delete(s.Owned, tree)
-		}
-	}
-}
-
-// owned lists what the agents asked in a branch, and in those below it, may change; nil where nobody has said.
-func (s *state) owned(st *step) []string {
-	if len(s.Owned) == 0 {
-		return nil
-	}
-	var patterns []string
-	branch := st.treeWork("branch")
-	for tree, list := range s.Owned {
-		if branch != "" && inBranch(tree, branch) {
-			patterns = append(patterns, list...)
-		}
-	}
-	slices.Sort(patterns)
-	return slices.Compact(patterns)
-}
-
-func inBranch(tree, branch string) bool { return tree == branch || strings.HasPrefix(tree, branch+"/") }
-
-// treeWork reads an argument of a request of the machine for its trees.
-func (st *step) treeWork(field string) string {
-	args, err := st.Args.View()
-	if err != nil {
-		return ""
-	}
-	return args.Text(field)
-}
-
 // rooted refuses a cut where a branch is at work in a tree of its own: a tree is of its run, and the files that were made there by then are nowhere else.
-func rooted(records []journal.Record, c *cut) error {
+func rooted(records []journal.Record, c *run.Cut) error {
 	var g worktreeSet
 	for i := range records {
-		if r := &records[i]; r.Seq < c.at {
+		if r := &records[i]; r.Seq < c.At {
 			g.add(r)
 		}
 	}
-	if do := c.request.Sub("args").Text("do"); c.request.Text("kind") == effect.KindWorkspace && slices.Contains([]string{effect.TreeCompare, effect.TreeFold, effect.TreeDrop}, do) {
-		g.done(do, c.request.Sub("args")) // what is left it would only remove
+	if do := c.Request.Sub("args").Text("do"); c.Request.Text("kind") == effect.KindWorkspace && slices.Contains([]string{effect.TreeCompare, effect.TreeFold, effect.TreeDrop}, do) {
+		g.done(do, c.Request.Sub("args")) // what is left it would only remove
 	}
 	if len(g.open) == 0 {
 		return nil
 	}
 	at := g.open[0]
-	return runtime.Refusef(runtime.ErrClosed, "before %q the branch %s was at work in a worktree of its own, which another run does not have", c.step, at.branch).
+	return runtime.Refusef(runtime.ErrClosed, "before %q the branch %s was at work in a worktree of its own, which another run does not have", c.Step, at.branch).
 		WithHelp("go on from before its branches: --from %s", at.fork).WithCall("go on from before its branches: from %q", at.fork)
 }
 
@@ -127,7 +52,10 @@ type growth struct{ branch, fork string }
 func (g *worktreeSet) add(r *journal.Record) {
 	switch v := r.View(); {
 	case r.Type == journal.StepRequested && v.Text("kind") == effect.KindWorkspace:
-		put(&g.asked, r.Step, v.Sub("args"))
+		if g.asked == nil {
+			g.asked = map[string]effect.View{}
+		}
+		g.asked[r.Step] = v.Sub("args")
 		if v.Sub("args").Text("do") == effect.TreeFork {
 			g.forks = append(g.forks, r.Step)
 		}

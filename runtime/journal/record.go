@@ -269,3 +269,8 @@ func Within(branch string) string {
 	}
 	return branch + "/"
 }
+
+// EndsRun tells whether a record is the end of its run.
+func EndsRun(r *Record) bool {
+	return r.Type == RunCompleted || r.Type == RunFailed || r.Type == RunCancelled
+}

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"starling/runtime"
-	"starling/runtime/engine"
 )
 
 // TestReruns checks that an engine keeps the promises of runtime.Reruns. What the steps of a run come to again is for the engine's own tests: the suite has
@@ -113,7 +112,7 @@ func testRerunRefused(e *subject, r runtime.Reruns) {
 	_, err = r.Move(e.ctx, runtime.MoveRequest{Run: run.ID, Bundle: []byte("not a bundle")})
 	e.refused(runtime.ErrCheckFailed, err)
 	_, err = r.Move(e.ctx, runtime.MoveRequest{Run: run.ID, Bundle: e.bundle(two)})
-	var d engine.Divergence
+	var d runtime.Divergence
 	e.ok(json.Unmarshal(e.refused(runtime.ErrDiverged, err).Data, &d))
 	e.same("the record at which they differ", d.Seq, 2)
 	e.same("what the journal has", d.Want.What, "output.print")

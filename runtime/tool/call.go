@@ -13,8 +13,8 @@ import (
 	"starling/lang/check"
 	"starling/lang/contract"
 	"starling/runtime"
-	"starling/runtime/engine"
 	"starling/runtime/filter"
+	"starling/runtime/query"
 )
 
 // The tools. Each is one request of the engine; whether the caller may make it is the engine's to say.
@@ -176,12 +176,12 @@ func (d *Desk) status(ctx context.Context, a statusArgs) (any, error) {
 	if !a.Steps {
 		return at, nil
 	}
-	page, err := engine.PageOfSteps(ctx, d.Engine, pageOf(run, a.After, a.Limit))
+	page, err := query.PageOfSteps(ctx, d.Engine, pageOf(run, a.After, a.Limit))
 	if err != nil {
 		return nil, err
 	}
 	at.Steps, at.Next, at.Earlier = page.Steps, page.Next, page.Earlier
-	at.Progress, err = engine.Tracks(ctx, d.Engine, run.ID, run.Details.Horizon)
+	at.Progress, err = query.Tracks(ctx, d.Engine, run.ID, run.Details.Horizon)
 	return at, err
 }
 
@@ -215,12 +215,12 @@ func (d *Desk) diagram(ctx context.Context, a diagramArgs) (any, error) {
 // Draw draws a run as it stands: at most so many of its steps, 0 for all, those behind a record.
 func Draw(ctx context.Context, e runtime.Engine, run *runtime.Run, after uint64, limit int) (*Drawn, error) {
 	behind := max(after, run.Details.Horizon)
-	page, err := engine.PageOfSteps(ctx, e, runtime.StepQuery{Run: run.ID, After: behind, Limit: limit})
+	page, err := query.PageOfSteps(ctx, e, runtime.StepQuery{Run: run.ID, After: behind, Limit: limit})
 	if err != nil {
 		return nil, err
 	}
 	page.Earlier = after > 0
-	return &Drawn{run.ID, run.Status, engine.Diagram(run, page), page.Next}, nil
+	return &Drawn{run.ID, run.Status, query.Diagram(run, page), page.Next}, nil
 }
 
 type signalArgs struct {
@@ -267,7 +267,7 @@ func address(run, gate string) (string, string) {
 
 // Send makes a signal. It carries the run that it names, and so brings the variables that this declares; a caller who may not see the run brings none.
 func (d *Desk) Send(ctx context.Context, sig runtime.Signal) (*runtime.Receipt, error) {
-	if r, err := engine.DeclaredBy(ctx, d.Engine, sig.Run); sig.Run != "" && err == nil {
+	if r, err := query.DeclaredBy(ctx, d.Engine, sig.Run); sig.Run != "" && err == nil {
 		sig.Run, sig.Env = r.Run, d.Values(r.Env)
 	}
 	return d.Engine.Signal(ctx, sig)

@@ -22,6 +22,7 @@ import (
 	"starling/runtime/engine"
 	"starling/runtime/journal"
 	"starling/runtime/memory"
+	"starling/runtime/query"
 )
 
 // Result is what one test came to.
@@ -307,7 +308,7 @@ func (s *stage) stuck(run *runtime.Run) {
 	if len(run.Gates) > 0 {
 		return
 	}
-	steps, _ := engine.Steps(s.ctx, s.engine, s.run) // of an engine that has just answered
+	steps, _ := query.Steps(s.ctx, s.engine, s.run) // of an engine that has just answered
 	for _, st := range steps {
 		if st.EndedAt == nil {
 			s.find(s.where[st.Step], "", "the test waits at %q for what never comes", st.Step)
