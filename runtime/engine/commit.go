@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"starling/runtime"
@@ -66,4 +67,43 @@ func (a *actor) journal(b *runtime.Batch, records []journal.Record) run.Tail {
 	length.Records += len(records)
 	length.Bytes += len(value)
 	return length
+}
+
+// commit applies a batch. Everybody who watches hears of a disk that is full or has failed, whoever's commit it was that met it.
+func (r *reader) commit(ctx context.Context, b *runtime.Batch) error {
+	marked := r.lists.mark(b, r.store.Info().Epoch)
+	err := r.store.Commit(ctx, b)
+	if marked && err != nil {
+		r.lists.unmarked.Store(true)
+	}
+	if errors.Is(err, runtime.ErrFull) || errors.Is(err, runtime.ErrFailed) {
+		r.halt(err)
+	}
+	return err
+}
+
+// halt ends all watching when the disk is full or has failed: no run goes on until somebody has seen to that and started again.
+func (r *reader) halt(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.halted = err
+	r.wakeAll()
+}
+
+// wakeAll wakes the watchers of all runs. It is called with mu held.
+func (r *reader) wakeAll() {
+	for run, c := range r.changed {
+		close(c)
+		delete(r.changed, run)
+	}
+}
+
+// stalled is why nothing comes any more, nil while something may.
+func (r *reader) stalled() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return runtime.ErrShuttingDown
+	}
+	return r.halted
 }

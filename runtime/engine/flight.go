@@ -161,3 +161,60 @@ func (j *job) emit(kind string, data starlark.Value) {
 	}
 	j.e.post(j.a.run, event{in: &run.Happened{Step: j.step, Attempt: j.number, Kind: kind, Data: p}, parks: true})
 }
+
+// enlist tells of a process that is started for the attempt, and warns, at the first, of what this
+// machine cannot tell about who calls.
+func (j *job) enlist(w effect.Worker) (dismiss func()) {
+	if doubt := j.e.opts.Doubt; doubt != "" {
+		j.doubt.Do(func() { j.at.Warn("who calls cannot be told for certain: " + doubt) })
+	}
+	if j.e.opts.Enlist == nil {
+		return func() {}
+	}
+	return j.e.opts.Enlist(w)
+}
+
+// deliver hands out messages after their commit: into the conversation, or by ending the attempt so that the next goes on with it.
+func (a *actor) deliver(tl run.Delivery) {
+	f, ok := a.flights[tl.Step]
+	st := a.s.Steps[tl.Step]
+	switch {
+	case !ok || st == nil:
+	case st.Steering() == effect.SteerResume:
+		f.end(errSteered)
+	default:
+		taken := a.taken(tl.Step, f.attempt, tl.Seq)
+		f.job.tell(effect.Steer{Message: tl.Message, Taken: taken})
+	}
+}
+
+// taken records that the agent has a message.
+func (a *actor) taken(step string, attempt int, seq uint64) func() {
+	return func() {
+		a.e.post(a.run, event{in: &run.Heard{Step: step, Attempt: attempt, Seq: seq}, parks: true})
+	}
+}
+
+// An attempt may read and change the run's variables while it works, as the script does with
+// memory.vars: see [effect.Attempt.Share]. A change is a record of its own, so that the state stays a
+// fold of the journal; the machine never hears of it, for what the script reads is recorded where it
+// reads it.
+
+// sharer is effect.Attempt.Share for one attempt.
+func (a *actor) sharer(step string, attempt int) func(context.Context, effect.Payload) (
+	starlark.Value, *effect.Error) {
+	return func(ctx context.Context, args effect.Payload) (starlark.Value, *effect.Error) {
+		in := &run.Remembered{Step: step, Attempt: attempt, Args: args}
+		if err := a.e.send(ctx, a.run, event{in: in}); err != nil {
+			return nil, effect.Errorf(effect.KindCancelled, "%s: the run's variables: %v", step, err)
+		}
+		if in.Outcome.Err != nil {
+			return nil, in.Outcome.Err
+		}
+		v, err := in.Outcome.Value.Value()
+		if err != nil {
+			return nil, effect.Errorf(effect.KindRefused, "%s: the run's variables: %v", step, err)
+		}
+		return run.OrNone(v), nil
+	}
+}

@@ -4,7 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
+
+	"go.starlark.net/starlark"
 
 	"starling/lang"
 	"starling/lang/contract"
@@ -225,4 +230,95 @@ func parseSet(set []string) ([]lang.Arg, error) {
 		}
 	}
 	return args, nil
+}
+
+// drifted tells of a run that is made of another the commit at which the workspace stands now, "" where that is the one the other run began at. What was done before was done with what
+// was there then: unless whoever asks accepts that, it is refused.
+func (e *Local) drifted(r runtime.ForkRequest, set *effect.Settings, first *run.State) (string, error) {
+	began := set.Head
+	if l := first.Lineage; l != nil && l.Head != "" {
+		began = l.Head
+	}
+	if began == "" || e.opts.Head == nil {
+		return "", nil
+	}
+	now := e.opts.Head(set.Workspace)
+	switch {
+	case now == began || now == "":
+		return "", nil
+	case !r.AcceptDrift:
+		return "", runtime.Refusef(runtime.ErrDrifted, "run %s began at commit %.12s; %s stands at %.12s now, and what was done before %q may not hold there", first.ID, began, set.Workspace, now, r.Step).
+			WithHelp("add --accept-drift, or check out the commit").WithCall("add accept_drift, or have somebody check out the commit").WithData(map[string]string{"began": began, "now": now})
+	}
+	return now, nil
+}
+
+// argument is one that a rerun may set otherwise.
+type argument struct {
+	name string
+	read func(text string) (v starlark.Value, want string) // nil for a text that is not what is wanted
+}
+
+// settable are those that say how a call is done and not what it asks.
+var settable = []argument{
+	{"backend", backendArgument},
+	{"timeout", timeoutArgument},
+	{"retries", countArgument},
+	{"reasks", countArgument},
+}
+
+// otherArguments reads what a rerun sets for its step, nil for nothing.
+func otherArguments(c *run.Cut, set []string) (effect.Payload, error) {
+	args, err := parseSet(set)
+	if err != nil || len(args) == 0 {
+		return nil, err
+	}
+	kind := c.Request.Text("kind")
+	if !journal.AgentKind(kind) {
+		return nil, runtime.Refusef(runtime.ErrUsage, "step %q is of the kind %s: nothing of it can be set", c.Step, kind).
+			WithHelp("--set is for agents and handoffs: %s", settableNames()).WithCall("set is for agents and handoffs: %s", settableNames())
+	}
+	d := starlark.NewDict(len(args))
+	for _, a := range args {
+		i := slices.IndexFunc(settable, func(s argument) bool { return s.name == a.Name })
+		if i < 0 {
+			return nil, runtime.Refusef(runtime.ErrUsage, "step %q: %s cannot be set; want one of %s", c.Step, a.Name, settableNames())
+		}
+		v, want := settable[i].read(a.Text)
+		if v == nil {
+			return nil, runtime.Refusef(runtime.ErrUsage, "step %q: %s: got %s, want %s", c.Step, a.Name, strconv.Quote(a.Text), want)
+		}
+		_ = d.SetKey(starlark.String(a.Name), v) // a fresh dict and a string key
+	}
+	return effect.Encode(d)
+}
+
+func settableNames() string {
+	names := make([]string, len(settable))
+	for i, s := range settable {
+		names[i] = s.name
+	}
+	return strings.Join(names, ", ")
+}
+
+func backendArgument(text string) (starlark.Value, string) {
+	if effect.CheckName(text) != nil {
+		return nil, "the name of an agent"
+	}
+	return starlark.String(text), ""
+}
+
+func timeoutArgument(text string) (starlark.Value, string) {
+	if d, err := contract.ParseDuration(text); err != nil || d <= 0 {
+		return nil, `a duration above zero such as "5m"`
+	}
+	return starlark.String(text), ""
+}
+
+func countArgument(text string) (starlark.Value, string) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n > 100 {
+		return nil, "a number from 0 to 100"
+	}
+	return starlark.MakeInt(n), ""
 }

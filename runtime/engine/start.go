@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 
 	"starling/lang/effect"
 	"starling/runtime"
@@ -208,4 +209,14 @@ func (e *Local) begin(ctx context.Context, id string, r runtime.StartRequest, p 
 		e.uncarry(id)
 	}
 	return cmp.Or(err, unseen)
+}
+
+// newRunID is 12 random letters, 60 bits: short prefixes tell runs apart from the first letter on.
+func newRunID(from io.Reader) string {
+	var b [journal.RunIDLength]byte
+	_, _ = io.ReadFull(from, b[:])
+	for i := range b {
+		b[i] = journal.Crockford[b[i]&31]
+	}
+	return string(b[:])
 }

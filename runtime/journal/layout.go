@@ -13,9 +13,9 @@ import (
 )
 
 // The keys of a store. Text is as written, numbers are big-endian so that byte order is their order; RUN is a run's 12-letter id.
-// Who writes a row stands behind it, as a file of runtime/engine.
+// Who writes a row stands behind it, as a file of runtime/run or runtime/engine.
 //
-//	r/RUN                        summary of a run: all that a list shows (summary.go)
+//	r/RUN                        summary of a run: all that a list shows (commit.go)
 //	j/RUN seq8                   journal: the records of one commit, the first of which has this number (record.go)
 //	s/RUN seq8 part2             checkpoint that is kept: state and machine as they were after record seq, in parts (checkpoint.go); that of a run at rest is its head
 //	h/RUN copy1                  horizon of a run whose journal was trimmed: where it begins, and what the run was started with (keyframe.go)

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -152,3 +153,16 @@ func (t *Turn) decideProject(st *Step, choice string) {
 
 // lacks tells whether the run rests until something is brought or mended: no attempt begins.
 func (s *State) lacks() bool { return s.needy() || s.unserved != nil }
+
+// Project tells of the project that the run works under.
+func (s *State) Project(set *effect.Settings) *runtime.Project {
+	p := &runtime.Project{File: set.ProjectFile, From: cmp.Or(runtime.ProjectFrom(set.Imported), runtime.ProjectOwn)}
+	switch {
+	case s.Imported == nil || set.Imported != "":
+	case s.Settings == s.Original:
+		p.From = runtime.ProjectKept
+	default:
+		p.From = runtime.ProjectLocal
+	}
+	return p
+}

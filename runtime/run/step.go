@@ -100,3 +100,13 @@ func policyPayload(p effect.Policy) effect.Payload {
 	return o.Int("timeout", int64(p.Timeout)).Int("retries", int64(p.Retries)).Int("reasks", int64(p.Reasks)).Int("on_error", int64(p.OnError)).
 		Int("on_uncertain", int64(p.OnUncertain)).Flag("idempotent", p.Idempotent).Payload()
 }
+
+// AtRest are the open steps of a run of which nothing more is told until they are settled: they wait
+// for an answer, a timer, a message or a child run.
+func (s *State) AtRest() map[string]bool {
+	rest := map[string]bool{}
+	for name, st := range s.Steps {
+		rest[name] = native(st.Kind)
+	}
+	return rest
+}
