@@ -66,8 +66,8 @@ func NamesDefinition(word string) bool {
 	return !lang.NamesFile(word) && CheckDefinitionName(name) == nil
 }
 
-// Facet gives an interface that an engine serves beside [Engine], such as [Definitions]. One that serves it not refuses with usage.
-func Facet[I any](e Engine) (I, error) {
+// Extension gives an interface that an engine serves beside [Engine], such as [Definitions]. One that serves it not refuses with usage.
+func Extension[I any](e Engine) (I, error) {
 	f, ok := any(e).(I)
 	if !ok {
 		return f, Refusef(ErrUsage, "this engine does not serve %s", strings.TrimPrefix(fmt.Sprintf("%T", (*I)(nil)), "*runtime."))

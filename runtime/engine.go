@@ -25,8 +25,8 @@ type Engine interface {
 	// Cancel ends a run and all it started.
 	Cancel(ctx context.Context, c CancelRequest) (*Receipt, error)
 
-	// Carry makes the engine drive runs: perform their requests, fire their timers. It returns when the runs are loaded, naming those that are carried now.
-	Carry(ctx context.Context, c CarryRequest) ([]string, error)
+	// Resume makes the engine drive runs: perform their requests, fire their timers. It returns when the runs are loaded, naming those that are carried now.
+	Resume(ctx context.Context, c ResumeRequest) ([]string, error)
 
 	// Get returns one run as it is now. The address is an id, a unique prefix of one, or "@last".
 	Get(ctx context.Context, run string) (*Run, error)
@@ -47,25 +47,25 @@ type Engine interface {
 
 // StartRequest asks for a new run.
 type StartRequest struct {
-	Key      string            `json:"key"`               // idempotency; "" means the request is not repeatable
-	Bundle   []byte            `json:"bundle"`            // the script and all it loads, encoded
-	Script   string            `json:"script"`            // how people know the script: its path or registered name
-	Inputs   json.RawMessage   `json:"inputs,omitempty"`  // an object
-	Session  bool              `json:"session,omitempty"` // a REPL session: the program grows chunk by chunk
-	Settings effect.Settings   `json:"settings"`
-	Env      map[string]string `json:"env,omitempty"`      // values of the declared variables; kept in memory only
-	Timeout  time.Duration     `json:"timeout,omitempty"`  // of the whole run, 0 for none
-	Overtime Overtime          `json:"overtime,omitempty"` // what becomes of a run whose deadline has passed; "" is OvertimeFail
+	Key        string            `json:"key"`               // idempotency; "" means the request is not repeatable
+	Bundle     []byte            `json:"bundle"`            // the script and all it loads, encoded
+	Script     string            `json:"script"`            // how people know the script: its path or registered name
+	Inputs     json.RawMessage   `json:"inputs,omitempty"`  // an object
+	Session    bool              `json:"session,omitempty"` // a REPL session: the program grows chunk by chunk
+	Settings   effect.Settings   `json:"settings"`
+	Env        map[string]string `json:"env,omitempty"`      // values of the declared variables; kept in memory only
+	Timeout    time.Duration     `json:"timeout,omitempty"`  // of the whole run, 0 for none
+	OnDeadline OnDeadline        `json:"overtime,omitempty"` // what becomes of a run whose deadline has passed; "" is OvertimeFail
 }
 
-// Overtime says what becomes of a run whose deadline has passed.
-type Overtime string
+// OnDeadline says what becomes of a run whose deadline has passed.
+type OnDeadline string
 
 // What may become of it.
 const (
-	OvertimeFail    Overtime = "fail"    // it fails with the kind deadline
-	OvertimeCancel  Overtime = "cancel"  // it is cancelled
-	OvertimeSuspend Overtime = "suspend" // it is held at the gate !deadline until somebody decides
+	DeadlineFail    OnDeadline = "fail"    // it fails with the kind deadline
+	DeadlineCancel  OnDeadline = "cancel"  // it is cancelled
+	DeadlineSuspend OnDeadline = "suspend" // it is held at the gate !deadline until somebody decides
 )
 
 // SignalKind says what a signal brings.
@@ -117,8 +117,8 @@ type CancelRequest struct {
 	As     string `json:"as,omitempty"`
 }
 
-// CarryRequest names the runs to carry.
-type CarryRequest struct {
+// ResumeRequest names the runs to carry.
+type ResumeRequest struct {
 	Runs     []string          `json:"runs,omitempty"`
 	All      bool              `json:"all,omitempty"`      // every run that has not ended
 	Env      map[string]string `json:"env,omitempty"`      // declared variables, for all of them

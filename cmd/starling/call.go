@@ -26,7 +26,7 @@ type call struct {
 	getenv  func(string) (string, bool)
 	signals <-chan os.Signal // interruptions
 	exit    func(code int)   // leaves at once
-	door    func() doors     // opens the store of the place
+	door    func() connector // opens the store of the place
 	env     *effect.Environment
 	open    opener
 	clock   func() time.Time // what the clock on the wall shows to an engine
@@ -45,17 +45,17 @@ type call struct {
 	interrupt context.CancelCauseFunc // ends the call
 }
 
-// doors are the ways to an engine; see door.go for the real ones.
-type doors interface {
-	// Stay is for commands that carry a run or stay to watch: the owner of the store, or a client of the process that owns it. With create a store is made
+// connector are the ways to an engine; see connect.go for the real ones.
+type connector interface {
+	// OpenOwner is for commands that carry a run or stay to watch: the owner of the store, or a client of the process that owns it. With create a store is made
 	// where there is none; without it, it is refused as an unknown run.
-	Stay(ctx context.Context, create bool) (session, error)
-	// Look is for commands that print and leave: nothing is started, no timer fires, and without an owner the store is only read.
-	Look(ctx context.Context) (session, error)
+	OpenOwner(ctx context.Context, create bool) (session, error)
+	// OpenReader is for commands that print and leave: nothing is started, no timer fires, and without an owner the store is only read.
+	OpenReader(ctx context.Context) (session, error)
 	// Detach is a client of a process that outlives this one, which is started if there is none.
 	Detach(ctx context.Context) (session, error)
-	// Visit is always a client: of a process that outlives this one and is started whenever there is none.
-	Visit(ctx context.Context) (session, error)
+	// Connect is always a client: of a process that outlives this one and is started whenever there is none.
+	Connect(ctx context.Context) (session, error)
 	// Serve owns the store until ctx ends, or, with idle above zero, until nothing was in motion and nobody attached for so long.
 	Serve(ctx context.Context, s serving) error
 	// Stop asks the owner to leave and waits until it has. It gives the owner's pid, 0 if there was none.
@@ -92,10 +92,10 @@ func (c *call) leave(s session) {
 
 // lookAt opens the store to look, and hands over a run.
 func (c *call) lookAt(ctx context.Context, address string, do func(s session, r *runtime.Run) error) error {
-	return c.withRun(ctx, c.door().Look, address, do)
+	return c.withRun(ctx, c.door().OpenReader, address, do)
 }
 
-// withRun opens the store by a door, and hands over a run.
+// withRun opens the store one way, and hands over a run.
 func (c *call) withRun(ctx context.Context, door func(context.Context) (session, error), address string, do func(s session, r *runtime.Run) error) error {
 	s, err := door(ctx)
 	if err != nil {

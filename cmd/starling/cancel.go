@@ -35,7 +35,7 @@ func (c *call) cancelCommand() *cobra.Command {
 
 // cancel takes the store even if nobody has it: what a cancel ends (children, gates, timers) is written by the owner.
 func (c *call) cancel(ctx context.Context, run string, v *cancelVerb) error {
-	s, err := c.door().Stay(ctx, false)
+	s, err := c.door().OpenOwner(ctx, false)
 	if err != nil {
 		return err
 	}

@@ -104,7 +104,7 @@ func (c *call) cost(ctx context.Context, args []string, by string) error {
 	if by != "" && !slices.Contains(costGroups[:], by) {
 		return usage(diagnostic.DidYouMean(by, costGroups[:]), "cost: --by: got %q, want agent, backend, model, day or run", by)
 	}
-	s, err := c.door().Look(ctx)
+	s, err := c.door().OpenReader(ctx)
 	if err != nil {
 		return err
 	}

@@ -280,10 +280,10 @@ func (p *telling) reading(fn func(s session) error) {
 
 func (p *telling) looking() (session, error) {
 	if p.house != nil {
-		return houseDoors{p.house}.guest()
+		return houseConnector{p.house}.guest()
 	}
 	c := &call{place: &place{store: filepath.Join(p.dir, storeFolder)}, getenv: os.LookupEnv, env: environment(), doubt: doubting}
-	return c.openDoors().Look(p.t.Context())
+	return c.openDoors().OpenReader(p.t.Context())
 }
 
 // check holds what was seen against the journals of all runs, and gives these.

@@ -93,7 +93,7 @@ func (c *call) decisions(ctx context.Context, q decisionQuery) error {
 	if err != nil {
 		return err
 	}
-	s, err := c.door().Look(ctx)
+	s, err := c.door().OpenReader(ctx)
 	if err != nil {
 		return err
 	}

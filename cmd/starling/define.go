@@ -77,14 +77,14 @@ func (c *call) define(ctx context.Context, name, script, key string) error {
 
 // defined lists definitions.
 func (c *call) defined(ctx context.Context, name string) error {
-	s, err := c.door().Look(ctx)
+	s, err := c.door().OpenReader(ctx)
 	if err != nil {
 		return err
 	}
 	defer c.leave(s)
 	list := []runtime.Definition{}
 	if _, empty := s.(nowhere); !empty || name != "" {
-		kept, err := facet[runtime.Definitions](s)
+		kept, err := extension[runtime.Definitions](s)
 		if err != nil {
 			return err
 		}
@@ -142,7 +142,7 @@ func (c *call) orFile(word string, err error) error {
 
 // definition reads a version of a script from the store.
 func definition(ctx context.Context, s session, address string) (*runtime.Definition, *lang.Bundle, error) {
-	kept, err := facet[runtime.Definitions](s)
+	kept, err := extension[runtime.Definitions](s)
 	if err != nil {
 		return nil, nil, err
 	}

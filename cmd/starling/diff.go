@@ -26,7 +26,7 @@ count. The exit code is 0 whether they differ or not; --json has "same".`,
 }
 
 func (c *call) diff(ctx context.Context, a, b string) error {
-	s, err := c.door().Look(ctx)
+	s, err := c.door().OpenReader(ctx)
 	if err != nil {
 		return err
 	}

@@ -1,9 +1,9 @@
 // Command starling runs scripts that orchestrate agents and never lose their place.
 //
-// One file is one verb. A verb parses its flags, opens the store (door.go: as its owner, or as a client of the process that owns it), asks
+// One file is one verb. A verb parses its flags, opens the store (connect.go: as its owner, or as a client of the process that owns it), asks
 // the engine, and answers. It never knows which of the two engines it talks to.
 //
-//	args ──► verb ──► door ──► runtime.Engine ──► documents and events
+//	args ──► verb ──► connector ──► runtime.Engine ──► documents and events
 //	                                                 │          └──► progress lines  ──► stderr
 //	                                                 └──► text, or one JSON document ──► stdout
 //

@@ -207,7 +207,7 @@ func (c *call) examineStore(ctx context.Context) finding {
 		}
 		return finding{"store", "", healthy, c.place.store + ", made by the first run", ""}
 	}
-	s, err := c.door().Look(ctx)
+	s, err := c.door().OpenReader(ctx)
 	if err != nil {
 		mend := orElse(runtime.AsRefusal(err).Help, "starling stop, if a process holds it; otherwise copy it away and start anew")
 		return finding{"store", "", faulty, err.Error(), mend}

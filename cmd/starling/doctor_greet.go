@@ -131,7 +131,7 @@ func (c *call) distrust(ctx context.Context, settings *effect.Settings) string {
 	if !exists(c.place.store) {
 		return unknown
 	}
-	s, kept, err := openFor[runtime.Trusts](ctx, c, c.door().Look)
+	s, kept, err := openFor[runtime.Trusts](ctx, c, c.door().OpenReader)
 	if err != nil {
 		return "whether the project is trusted cannot be read: " + err.Error()
 	}

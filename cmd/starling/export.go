@@ -33,7 +33,7 @@ variables are never in it. RUN itself stays as it is: cancel it here if it is to
 }
 
 func (c *call) export(ctx context.Context, run, out string) error {
-	s, archive, err := openFor[runtime.Archive](ctx, c, c.door().Look)
+	s, archive, err := openFor[runtime.Archive](ctx, c, c.door().OpenReader)
 	if err != nil {
 		return err
 	}

@@ -12,17 +12,17 @@ import (
 	"starling/runtime"
 )
 
-// fakeDoors gives every verb the same fake engine.
-type fakeDoors struct{ session *fakeSession }
+// fakeConnector gives every verb the same fake engine.
+type fakeConnector struct{ session *fakeSession }
 
-func (d fakeDoors) Stay(context.Context, bool) (session, error) { return d.session, nil }
-func (d fakeDoors) Look(context.Context) (session, error)       { return d.session, nil }
-func (d fakeDoors) Visit(context.Context) (session, error)      { return d.session, nil }
-func (d fakeDoors) Detach(context.Context) (session, error)     { return d.session, nil }
-func (d fakeDoors) Serve(_ context.Context, s serving) error {
+func (d fakeConnector) OpenOwner(context.Context, bool) (session, error) { return d.session, nil }
+func (d fakeConnector) OpenReader(context.Context) (session, error)      { return d.session, nil }
+func (d fakeConnector) Connect(context.Context) (session, error)         { return d.session, nil }
+func (d fakeConnector) Detach(context.Context) (session, error)          { return d.session, nil }
+func (d fakeConnector) Serve(_ context.Context, s serving) error {
 	return s.ready(d.session)
 }
-func (d fakeDoors) Stop(context.Context) (int, error) { return d.session.owner, nil }
+func (d fakeConnector) Stop(context.Context) (int, error) { return d.session.owner, nil }
 
 // fakeSession is an engine whose one run goes through the states it was given: each Watch to the end of the known events moves it on by one.
 type fakeSession struct {
@@ -34,7 +34,7 @@ type fakeSession struct {
 	owner          int
 
 	signals  []runtime.Signal
-	carried  []runtime.CarryRequest
+	carried  []runtime.ResumeRequest
 	refusal  *runtime.Refusal
 	closed   bool
 	broken   error // of every Watch
@@ -98,7 +98,7 @@ func (f *fakeSession) Signal(_ context.Context, s runtime.Signal) (*runtime.Rece
 	return &runtime.Receipt{Schema: runtime.Schema, Accepted: true, Run: s.Run, Gate: s.Gate, Seq: 4, Status: runtime.Running, Decision: []byte(`{"choice":"approve"}`)}, nil
 }
 
-func (f *fakeSession) Carry(_ context.Context, c runtime.CarryRequest) ([]string, error) {
+func (f *fakeSession) Resume(_ context.Context, c runtime.ResumeRequest) ([]string, error) {
 	f.carried = append(f.carried, c)
 	return c.Runs, nil
 }
@@ -122,7 +122,7 @@ func sitting(f *fakeSession, args ...string) *terminal {
 	term := &terminal{}
 	term.call = call{args: args, program: "starling", stdin: strings.NewReader(""), stdout: plain.Output{To: &term.out}, stderr: &term.err,
 		getenv: func(name string) (string, bool) { return "value of " + name, name == "TOKEN" },
-		exit:   os.Exit, door: func() doors { return fakeDoors{f} }, env: environment()}
+		exit:   os.Exit, door: func() connector { return fakeConnector{f} }, env: environment()}
 	return term
 }
 

@@ -95,7 +95,7 @@ func knownAt(folder string, most int) (string, error) {
 // waitingQuestions is the line that says how many questions starling review would put, "" for none.
 // A store that cannot be read is told of and fails nothing.
 func (c *call) waitingQuestions(ctx context.Context) string {
-	s, err := c.door().Look(ctx)
+	s, err := c.door().OpenReader(ctx)
 	var q *questions
 	if err == nil {
 		defer c.leave(s)

@@ -49,7 +49,7 @@ type gateQuery struct {
 
 // inbox lists open gates with what each is about and the commands that answer it.
 func (c *call) inbox(ctx context.Context, q gateQuery) error {
-	s, gates, err := c.openGates(ctx, c.door().Look, q)
+	s, gates, err := c.openGates(ctx, c.door().OpenReader, q)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (c *call) inbox(ctx context.Context, q gateQuery) error {
 	return nil
 }
 
-// openGates opens the store by one of its doors and lists the open gates that a filter means. Whoever gets a session leaves it.
+// openGates opens the store one way and lists the open gates that a filter means. Whoever gets a session leaves it.
 func (c *call) openGates(ctx context.Context, door func(context.Context) (session, error), q gateQuery) (session, *filter.Page[runtime.Gate], error) {
 	f, err := filter.Parse(q.filter)
 	if err == nil {
@@ -97,7 +97,7 @@ type workDocument struct {
 
 // workInbox lists work that agents come for.
 func (c *call) workInbox(ctx context.Context, target string) error {
-	s, err := c.door().Look(ctx)
+	s, err := c.door().OpenReader(ctx)
 	if err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ func (c *call) intervene(ctx context.Context, kind runtime.SignalKind, address s
 	if run == "" || step == "" {
 		return usage("starling steps RUN lists the steps", "got the address %q, want RUN@STEP", address)
 	}
-	s, err := c.door().Stay(ctx, false)
+	s, err := c.door().OpenOwner(ctx, false)
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func (c *call) logs(ctx context.Context, address string, after uint64, jsonl, fo
 		e.SetEscapeHTML(false)
 		write = func(ev runtime.Event) error { return e.Encode(ev) }
 	}
-	door := c.door().Look
+	door := c.door().OpenReader
 	if follow {
 		door = c.staying(false)
 	}

@@ -42,7 +42,7 @@ func toolNames() string {
 
 // mcp serves one client until it closes standard input.
 func (c *call) mcp(ctx context.Context) error {
-	s, err := c.door().Visit(ctx)
+	s, err := c.door().Connect(ctx)
 	if err != nil {
 		return err
 	}

@@ -153,7 +153,7 @@ func (h *house) exec(p *telling, args ...string) ([]byte, exit) {
 	}()
 	var t terminal
 	t.call = call{args: append([]string{"-C", p.dir}, args...), program: "starling", stdin: strings.NewReader(""), stdout: plain.Output{To: &t.out}, stderr: &t.err, getenv: os.LookupEnv,
-		exit: os.Exit, door: func() doors { return houseDoors{h} }, env: environment()}
+		exit: os.Exit, door: func() connector { return houseConnector{h} }, env: environment()}
 	code := t.run()
 	if h.store.Failure() != nil {
 		h.open(p)
@@ -168,8 +168,8 @@ func (h *house) exec(p *telling, args ...string) ([]byte, exit) {
 	return t.out.Bytes(), exit{code: code}
 }
 
-// houseDoors all lead to the engine of the house.
-type houseDoors struct{ *house }
+// houseConnector all lead to the engine of the house.
+type houseConnector struct{ *house }
 
 // guest is a session of the house's engine, which it lets be when it ends.
 type guest struct{ runtime.Engine }
@@ -183,7 +183,7 @@ func (g guest) Trust(ctx context.Context, r runtime.TrustRequest) (*runtime.Trus
 }
 
 func trust(ctx context.Context, e runtime.Engine, r runtime.TrustRequest) (*runtime.Trust, error) {
-	kept, err := runtime.Facet[runtime.Trusts](e)
+	kept, err := runtime.Extension[runtime.Trusts](e)
 	if err != nil {
 		return nil, err
 	}
@@ -213,8 +213,8 @@ func (r resident) Signal(ctx context.Context, s runtime.Signal) (*runtime.Receip
 	return r.Engine.Signal(asUser(ctx), s)
 }
 
-func (r resident) Carry(ctx context.Context, c runtime.CarryRequest) ([]string, error) {
-	return r.Engine.Carry(asUser(ctx), c)
+func (r resident) Resume(ctx context.Context, c runtime.ResumeRequest) ([]string, error) {
+	return r.Engine.Resume(asUser(ctx), c)
 }
 
 func (r resident) Get(ctx context.Context, run string) (*runtime.Run, error) {
@@ -229,16 +229,18 @@ func (r resident) Watch(ctx context.Context, w runtime.WatchRequest, fn func(run
 	return r.Engine.Watch(asUser(ctx), w, fn)
 }
 
-func (d houseDoors) guest() (session, error) {
+func (d houseConnector) guest() (session, error) {
 	if d.socket {
 		return guest{d.client}, nil
 	}
 	return guest{resident{d.engine}}, nil
 }
 
-func (d houseDoors) Stay(context.Context, bool) (session, error) { return d.guest() }
-func (d houseDoors) Look(context.Context) (session, error)       { return d.guest() }
-func (d houseDoors) Visit(context.Context) (session, error)      { return d.guest() }
-func (d houseDoors) Detach(context.Context) (session, error)     { return d.guest() }
-func (d houseDoors) Serve(context.Context, serving) error        { return errors.New("nothing serves here") }
-func (d houseDoors) Stop(context.Context) (int, error)           { return 0, nil }
+func (d houseConnector) OpenOwner(context.Context, bool) (session, error) { return d.guest() }
+func (d houseConnector) OpenReader(context.Context) (session, error)      { return d.guest() }
+func (d houseConnector) Connect(context.Context) (session, error)         { return d.guest() }
+func (d houseConnector) Detach(context.Context) (session, error)          { return d.guest() }
+func (d houseConnector) Serve(context.Context, serving) error {
+	return errors.New("nothing serves here")
+}
+func (d houseConnector) Stop(context.Context) (int, error) { return 0, nil }

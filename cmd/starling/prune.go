@@ -34,13 +34,13 @@ them first, where there is one.`,
 				return err
 			}
 			r.DryRun = dry
-			report, err := c.care(cmd.Context(), r)
+			report, err := c.maintain(cmd.Context(), r)
 			switch {
 			case err != nil:
 				return err
 			case c.json:
 				return errors.Join(c.answerJSON(report), damageOf(report))
-			case r.Task == runtime.CareTrim:
+			case r.Task == runtime.MaintenanceTrim:
 				return c.printTrimmed(report, dry)
 			}
 			return c.printPruned(report, dry)
@@ -55,21 +55,21 @@ them first, where there is one.`,
 }
 
 // pruning is what the flags ask for: one of three.
-func pruning(older string, trim bool, keep int, damaged bool) (runtime.CareRequest, error) {
+func pruning(older string, trim bool, keep int, damaged bool) (runtime.MaintenanceRequest, error) {
 	switch {
 	case older != "" && !trim && !damaged:
 		age, err := parseDuration("--older", older)
-		return runtime.CareRequest{Task: runtime.CarePrune, Before: time.Now().Add(-age)}, err
+		return runtime.MaintenanceRequest{Task: runtime.MaintenancePrune, Before: time.Now().Add(-age)}, err
 	case older == "" && trim && !damaged:
-		return runtime.CareRequest{Task: runtime.CareTrim, Keep: keep}, nil
+		return runtime.MaintenanceRequest{Task: runtime.MaintenanceTrim, Keep: keep}, nil
 	case older == "" && !trim && damaged:
-		return runtime.CareRequest{Task: runtime.CarePrune, Damaged: true}, nil
+		return runtime.MaintenanceRequest{Task: runtime.MaintenancePrune, Damaged: true}, nil
 	}
-	return runtime.CareRequest{}, usage("starling prune --older 30d",
+	return runtime.MaintenanceRequest{}, usage("starling prune --older 30d",
 		"prune: say how long ago a run must have ended, or with --keep how much of a journal stays, or --damaged")
 }
 
-func (c *call) printPruned(r *runtime.CareReport, dry bool) error {
+func (c *call) printPruned(r *runtime.MaintenanceReport, dry bool) error {
 	for _, s := range r.Pruned {
 		c.print("%s %s %s", s.ID, s.Status, s.Script)
 	}
@@ -80,7 +80,7 @@ func (c *call) printPruned(r *runtime.CareReport, dry bool) error {
 	return damageOf(r)
 }
 
-func (c *call) printTrimmed(r *runtime.CareReport, dry bool) error {
+func (c *call) printTrimmed(r *runtime.MaintenanceReport, dry bool) error {
 	for _, t := range r.Trimmed {
 		c.print("%s begins with record %d", t.Run, t.Horizon+1)
 	}

@@ -125,7 +125,7 @@ func (c *call) ps(ctx context.Context, q selection) error {
 	if err != nil {
 		return err
 	}
-	s, err := c.door().Look(ctx)
+	s, err := c.door().OpenReader(ctx)
 	if err != nil {
 		return err
 	}

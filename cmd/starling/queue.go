@@ -142,7 +142,7 @@ func itemNotes(it runtime.Item) string {
 }
 
 func (c *call) lookAtQueues(ctx context.Context, q runtime.Query) (*runtime.Listing, error) {
-	s, err := c.door().Look(ctx)
+	s, err := c.door().OpenReader(ctx)
 	if err != nil {
 		return nil, err
 	}

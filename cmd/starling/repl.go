@@ -107,7 +107,7 @@ func (c *call) openSession(ctx context.Context, resume, fake string) (session, *
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := c.door().Stay(ctx, true)
+	s, err := c.door().OpenOwner(ctx, true)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -184,7 +184,7 @@ What happened is shown on the way; with --verify only the verdict is.`,
 }
 
 func (c *call) replay(ctx context.Context, run string, verify bool) error {
-	s, reruns, err := openFor[runtime.Reruns](ctx, c, c.door().Look)
+	s, reruns, err := openFor[runtime.Reruns](ctx, c, c.door().OpenReader)
 	if err != nil {
 		return err
 	}

@@ -24,9 +24,9 @@ func (c *call) resumeCommand() *cobra.Command {
 	var v resumeVerb
 	cmd := &cobra.Command{
 		Use:     "resume RUN... | --all",
-		Short:   "Carry runs on from where they stopped",
+		Short:   "Let runs go on from where they stopped",
 		GroupID: "runs",
-		Long: `Carry runs on from where they stopped, until each has ended or rests.
+		Long: `Let runs go on from where they stopped, until each has ended or rests.
 
 A run that was imported and rests because the project here could not serve it goes on under that
 project as it is now.
@@ -55,7 +55,7 @@ func (c *call) resume(ctx context.Context, addresses []string, v *resumeVerb) er
 			return err
 		}
 	}
-	s, err := c.door().Stay(ctx, false)
+	s, err := c.door().OpenOwner(ctx, false)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (c *call) carryRuns(ctx context.Context, s session, runs []*runtime.Run, se
 	if len(runs) == 0 {
 		return nil
 	}
-	request := runtime.CarryRequest{Settings: settings, Env: map[string]string{}}
+	request := runtime.ResumeRequest{Settings: settings, Env: map[string]string{}}
 	for _, r := range runs {
 		request.Runs = append(request.Runs, r.ID)
 		maps.Copy(request.Env, c.values(r.Details.Env))
@@ -96,7 +96,7 @@ func (c *call) carryRuns(ctx context.Context, s session, runs []*runtime.Run, se
 	if settings != nil {
 		maps.Copy(request.Env, c.values(settings.Env))
 	}
-	_, err := s.Carry(ctx, request)
+	_, err := s.Resume(ctx, request)
 	return err
 }
 

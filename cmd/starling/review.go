@@ -45,7 +45,7 @@ Each answer is durable when it is accepted. After the last one the runs are foll
 
 // review asks about the gates that are open when it begins, and those that the answers open.
 func (c *call) review(ctx context.Context, target, which string) error {
-	s, err := c.door().Stay(ctx, false)
+	s, err := c.door().OpenOwner(ctx, false)
 	if err != nil {
 		return err
 	}

@@ -99,17 +99,17 @@ func (c *call) openRun(ctx context.Context, v *runVerb, create bool) (session, e
 	if v.detach {
 		return c.door().Detach(ctx)
 	}
-	return c.door().Stay(ctx, create)
+	return c.door().OpenOwner(ctx, create)
 }
 
 // bound reads the flags about the run's own deadline.
 func (v *runVerb) bound(r *runtime.StartRequest) (err error) {
-	r.Overtime = runtime.Overtime(v.overtime)
+	r.OnDeadline = runtime.OnDeadline(v.overtime)
 	if v.deadline == "" {
 		return nil // what becomes of it then is refused by the engine
 	}
-	if r.Overtime == "" {
-		r.Overtime = runtime.OvertimeFail
+	if r.OnDeadline == "" {
+		r.OnDeadline = runtime.DeadlineFail
 	}
 	r.Timeout, err = parseLasting("--deadline", v.deadline)
 	return err

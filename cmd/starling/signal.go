@@ -76,7 +76,7 @@ func (c *call) signal(ctx context.Context, address string, v *signalVerb) error 
 	if err != nil {
 		return err
 	}
-	s, err := c.door().Stay(ctx, false)
+	s, err := c.door().OpenOwner(ctx, false)
 	if err != nil {
 		return err
 	}

@@ -291,10 +291,10 @@ func (l *load) prunes(ctx context.Context, n int) error {
 	if err := pausing(ctx, soakPrune); err != nil {
 		return nil
 	}
-	prune := runtime.CareRequest{Task: runtime.CarePrune, Before: time.Now().Add(-time.Second)}
-	_, err := l.socket.Care(ctx, prune)
+	prune := runtime.MaintenanceRequest{Task: runtime.MaintenancePrune, Before: time.Now().Add(-time.Second)}
+	_, err := l.socket.Maintain(ctx, prune)
 	if err == nil && n%6 == 5 {
-		_, err = l.socket.Care(ctx, runtime.CareRequest{Task: runtime.CareGC})
+		_, err = l.socket.Maintain(ctx, runtime.MaintenanceRequest{Task: runtime.MaintenanceGC})
 	}
 	return err
 }

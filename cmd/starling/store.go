@@ -25,18 +25,18 @@ func (c *call) storeCommand() *cobra.Command {
 		RunE:    showHelp,
 	}
 	cmd.AddCommand(
-		c.careCommand(runtime.CareInfo, "info", "Tell what the store holds and what it takes of the disk", c.printInfo),
-		c.careCommand(runtime.CareCheck, "check", "Read the whole store and say what of it is damaged", c.printCheck),
-		c.careCommand(runtime.CareGC, "gc", "Drop contents that no run names any more, and give back the space of large values", c.printGC),
-		c.careCommand(runtime.CareBackup, "backup FILE", "Write the store to a file, while its runs go on", c.printBackup),
+		c.careCommand(runtime.MaintenanceInfo, "info", "Tell what the store holds and what it takes of the disk", c.printInfo),
+		c.careCommand(runtime.MaintenanceCheck, "check", "Read the whole store and say what of it is damaged", c.printCheck),
+		c.careCommand(runtime.MaintenanceGC, "gc", "Drop contents that no run names any more, and give back the space of large values", c.printGC),
+		c.careCommand(runtime.MaintenanceBackup, "backup FILE", "Write the store to a file, while its runs go on", c.printBackup),
 		c.restoreCommand())
 	return cmd
 }
 
 // careCommand is a verb that whoever owns the store carries out.
-func (c *call) careCommand(task runtime.CareTask, use, short string, show func(*runtime.CareReport) error) *cobra.Command {
+func (c *call) careCommand(task runtime.MaintenanceTask, use, short string, show func(*runtime.MaintenanceReport) error) *cobra.Command {
 	n := 0
-	if task == runtime.CareBackup {
+	if task == runtime.MaintenanceBackup {
 		n = 1
 	}
 	cmd := &cobra.Command{
@@ -44,11 +44,11 @@ func (c *call) careCommand(task runtime.CareTask, use, short string, show func(*
 		Short: short,
 		Args:  operands(n, n),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r := runtime.CareRequest{Task: task}
+			r := runtime.MaintenanceRequest{Task: task}
 			for _, path := range args {
 				r.Path, _ = filepath.Abs(path) // only fails where there is no current directory, which was found before
 			}
-			report, err := c.care(cmd.Context(), r)
+			report, err := c.maintain(cmd.Context(), r)
 			if err != nil {
 				return err
 			}
@@ -62,21 +62,21 @@ func (c *call) careCommand(task runtime.CareTask, use, short string, show func(*
 	return cmd
 }
 
-// care asks whoever owns the store; with no owner a reader does it, but for what writes.
-func (c *call) care(ctx context.Context, r runtime.CareRequest) (*runtime.CareReport, error) {
-	enter := c.door().Look
-	if r.Task == runtime.CareGC || r.Task == runtime.CarePrune || r.Task == runtime.CareTrim {
+// maintain asks whoever owns the store; with no owner a reader does it, but for what writes.
+func (c *call) maintain(ctx context.Context, r runtime.MaintenanceRequest) (*runtime.MaintenanceReport, error) {
+	enter := c.door().OpenReader
+	if r.Task == runtime.MaintenanceGC || r.Task == runtime.MaintenancePrune || r.Task == runtime.MaintenanceTrim {
 		enter = c.staying(false)
 	}
-	s, f, err := openFor[runtime.Care](ctx, c, enter)
+	s, f, err := openFor[runtime.Maintenance](ctx, c, enter)
 	if err != nil {
 		return nil, err
 	}
 	defer c.leave(s)
-	return f.Care(ctx, r)
+	return f.Maintain(ctx, r)
 }
 
-func (c *call) printInfo(r *runtime.CareReport) error {
+func (c *call) printInfo(r *runtime.MaintenanceReport) error {
 	c.print("store    %s", r.Store)
 	c.print("id       %s", r.ID)
 	c.print("format   %d", r.Format)
@@ -92,7 +92,7 @@ func (c *call) printInfo(r *runtime.CareReport) error {
 
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
 
-func (c *call) printCheck(r *runtime.CareReport) error {
+func (c *call) printCheck(r *runtime.MaintenanceReport) error {
 	for _, p := range r.Problems {
 		where := p.What
 		if p.Run != "" {
@@ -108,14 +108,14 @@ func (c *call) printCheck(r *runtime.CareReport) error {
 }
 
 // damageOf refuses a store of which something is damaged.
-func damageOf(r *runtime.CareReport) error {
+func damageOf(r *runtime.MaintenanceReport) error {
 	if len(r.Problems) == 0 {
 		return nil
 	}
 	return runtime.Refuse(runtime.ErrKindDamaged, "the other runs are served; restore the damaged ones from a backup", "%s: %d things are damaged", r.Store, len(r.Problems))
 }
 
-func (c *call) printGC(r *runtime.CareReport) error {
+func (c *call) printGC(r *runtime.MaintenanceReport) error {
 	if r.Contents > 0 {
 		c.print("%d contents dropped that nothing names", r.Contents)
 	}
@@ -123,7 +123,7 @@ func (c *call) printGC(r *runtime.CareReport) error {
 	return nil
 }
 
-func (c *call) printBackup(r *runtime.CareReport) error {
+func (c *call) printBackup(r *runtime.MaintenanceReport) error {
 	c.print("%s: %d keys, %s", r.Backup, r.Keys, megabytes(r.Bytes))
 	return nil
 }

@@ -116,7 +116,7 @@ func (c *call) tokenRemoveCommand() *cobra.Command {
 
 // withTokens opens the store for a command about its tokens.
 func (c *call) withTokens(ctx context.Context, change bool, do func(context.Context, runtime.Tokens) error) error {
-	enter := c.door().Look
+	enter := c.door().OpenReader
 	if change {
 		enter = c.staying(true)
 	}

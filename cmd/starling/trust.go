@@ -86,7 +86,7 @@ func (c *call) printLines(text string) {
 // trusts tells the person who is about to run something of what has changed in the project, which is
 // trusted from then on. Nobody else is asked: what they may run under, the owner decides.
 func (c *call) trusts(ctx context.Context, s session, settings *effect.Settings) error {
-	kept, err := facet[runtime.Trusts](s)
+	kept, err := extension[runtime.Trusts](s)
 	if err != nil {
 		return err
 	}

@@ -149,7 +149,7 @@ func (c *call) timedOut(r *runtime.Run) error {
 
 // carry opens the store and makes its owner drive a run.
 func (c *call) carry(ctx context.Context, address string) (session, *runtime.Run, error) {
-	s, err := c.door().Stay(ctx, false)
+	s, err := c.door().OpenOwner(ctx, false)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -106,7 +106,7 @@ func (c *call) claim(ctx context.Context, address string, v *workVerb) error {
 	if err != nil {
 		return err
 	}
-	s, err := c.door().Stay(ctx, false)
+	s, err := c.door().OpenOwner(ctx, false)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (c *call) work(ctx context.Context, kind runtime.SignalKind, handle string,
 	if err != nil {
 		return err
 	}
-	s, err := c.door().Stay(ctx, false)
+	s, err := c.door().OpenOwner(ctx, false)
 	if err != nil {
 		return err
 	}

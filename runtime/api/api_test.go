@@ -140,11 +140,11 @@ func (r refusing) Signal(context.Context, runtime.Signal) (*runtime.Receipt, err
 func (r refusing) Cancel(context.Context, runtime.CancelRequest) (*runtime.Receipt, error) {
 	return nil, r.err
 }
-func (r refusing) Carry(context.Context, runtime.CarryRequest) ([]string, error) { return nil, r.err }
-func (r refusing) Get(context.Context, string) (*runtime.Run, error)             { return nil, r.err }
-func (r refusing) List(context.Context, runtime.Query) (*runtime.Listing, error) { return nil, r.err }
-func (r refusing) Blob(context.Context, string) ([]byte, error)                  { return nil, r.err }
-func (r refusing) Close() error                                                  { return nil }
+func (r refusing) Resume(context.Context, runtime.ResumeRequest) ([]string, error) { return nil, r.err }
+func (r refusing) Get(context.Context, string) (*runtime.Run, error)               { return nil, r.err }
+func (r refusing) List(context.Context, runtime.Query) (*runtime.Listing, error)   { return nil, r.err }
+func (r refusing) Blob(context.Context, string) ([]byte, error)                    { return nil, r.err }
+func (r refusing) Close() error                                                    { return nil }
 func (r refusing) Watch(context.Context, runtime.WatchRequest, func(runtime.Event) error) error {
 	return r.err
 }

@@ -132,8 +132,8 @@ func (c *Client) Cancel(ctx context.Context, r runtime.CancelRequest) (*runtime.
 	return ask[*runtime.Receipt](ctx, c, "/cancel", r)
 }
 
-// Carry implements runtime.Engine.
-func (c *Client) Carry(ctx context.Context, r runtime.CarryRequest) ([]string, error) {
+// Resume implements runtime.Engine.
+func (c *Client) Resume(ctx context.Context, r runtime.ResumeRequest) ([]string, error) {
 	return ask[[]string](ctx, c, "/carry", r)
 }
 

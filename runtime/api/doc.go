@@ -10,7 +10,7 @@
 //	POST /start   runtime.StartRequest     runtime.Run      Start
 //	POST /signal  runtime.Signal           runtime.Receipt  Signal
 //	POST /cancel  runtime.CancelRequest    runtime.Receipt  Cancel
-//	POST /carry   runtime.CarryRequest     ["RUN", …]       Carry
+//	POST /carry   runtime.ResumeRequest    ["RUN", …]       Resume
 //	GET  /run?run=ADDRESS                  runtime.Run      Get
 //	POST /list    runtime.Query            runtime.Listing  List
 //	POST /decisions  runtime.DecisionQuery DecisionPage     Decisions.Decisions
@@ -18,7 +18,7 @@
 //	GET  /blob?hash=HASH                   the bytes        Blob
 //	POST /define  runtime.DefineRequest    Definition       Definitions.Define
 //	POST /defined "NAME"                   [Definition, …]  Definitions.Defined
-//	POST /care    runtime.CareRequest      CareReport       Care.Care
+//	POST /care    runtime.MaintenanceRequest  MaintenanceReport  Maintenance.Maintain
 //	POST /replay  runtime.ReplayRequest    runtime.Replayed Reruns.Replay
 //	POST /move    runtime.MoveRequest      runtime.Replayed Reruns.Move
 //	POST /fork    runtime.ForkRequest      runtime.Run      Reruns.Fork

@@ -25,7 +25,7 @@ func (s *Server) routes() http.Handler {
 	mux.Handle("POST /start", s.call(post(runtime.Engine.Start)))
 	mux.Handle("POST /signal", s.call(post(runtime.Engine.Signal)))
 	mux.Handle("POST /cancel", s.call(post(runtime.Engine.Cancel)))
-	mux.Handle("POST /carry", s.call(post(runtime.Engine.Carry)))
+	mux.Handle("POST /carry", s.call(post(runtime.Engine.Resume)))
 	mux.Handle("GET /run", s.call(getRun))
 	mux.Handle("POST /list", s.call(post(runtime.Engine.List)))
 	mux.Handle("POST /watch", s.stream(s.watch))
@@ -44,7 +44,7 @@ func (s *Server) routes() http.Handler {
 	mux.Handle("POST /token/add", s.call(postTo(runtime.Tokens.AddToken)))
 	mux.Handle("POST /token/list", s.call(postTo(runtime.Tokens.ListTokens)))
 	mux.Handle("POST /token/remove", s.call(postTo(runtime.Tokens.RemoveToken)))
-	mux.Handle("POST /care", s.call(postTo(runtime.Care.Care)))
+	mux.Handle("POST /care", s.call(postTo(runtime.Maintenance.Maintain)))
 	mux.Handle("GET /export", s.call(getExport))
 	mux.Handle("POST /bring", s.call(postBring))
 	mux.Handle("/", s.call(nothing))
@@ -184,12 +184,12 @@ func post[Q, A any](method func(runtime.Engine, context.Context, Q) (A, error)) 
 // postTo makes an endpoint of a method of a further interface of the engine.
 func postTo[I, Q, A any](method func(I, context.Context, Q) (A, error)) endpoint {
 	return post(func(e runtime.Engine, ctx context.Context, q Q) (A, error) {
-		facet, err := runtime.Facet[I](e)
+		extension, err := runtime.Extension[I](e)
 		if err != nil {
 			var none A
 			return none, err
 		}
-		return method(facet, ctx, q)
+		return method(extension, ctx, q)
 	})
 }
 
@@ -203,7 +203,7 @@ func getBlob(ctx context.Context, e runtime.Engine, r *http.Request) ([]byte, st
 }
 
 func getExport(ctx context.Context, e runtime.Engine, r *http.Request) ([]byte, string, error) {
-	archive, err := runtime.Facet[runtime.Archive](e)
+	archive, err := runtime.Extension[runtime.Archive](e)
 	if err != nil {
 		return nil, "", err
 	}
@@ -213,7 +213,7 @@ func getExport(ctx context.Context, e runtime.Engine, r *http.Request) ([]byte, 
 
 // postBring takes a line with the request, and the file behind it.
 func postBring(ctx context.Context, e runtime.Engine, r *http.Request) ([]byte, string, error) {
-	archive, err := runtime.Facet[runtime.Archive](e)
+	archive, err := runtime.Extension[runtime.Archive](e)
 	if err != nil {
 		return nil, "", err
 	}

@@ -235,7 +235,7 @@ func bearer(ctx context.Context, e runtime.Engine, r *http.Request) (context.Con
 	if !found || runtime.CallerOf(ctx).Agent != "" {
 		return ctx, nil
 	}
-	known, err := runtime.Facet[runtime.Bearers](e)
+	known, err := runtime.Extension[runtime.Bearers](e)
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ def main():
     return work("w")
 `, "")
 	w.until(run.ID, runtime.Suspended)
-	if _, err := w.engine.Carry(w.ctx, runtime.CarryRequest{Runs: []string{run.ID}, Settings: &effect.Settings{Workspace: "/new"}}); err != nil {
+	if _, err := w.engine.Resume(w.ctx, runtime.ResumeRequest{Runs: []string{run.ID}, Settings: &effect.Settings{Workspace: "/new"}}); err != nil {
 		t.Fatal(err)
 	}
 	w.crash()
@@ -36,7 +36,7 @@ func TestEndedRunIsNotCarried(t *testing.T) {
 	w := newWorld(t)
 	run := w.start("def main(): return 1\n", "")
 	w.until(run.ID, runtime.Completed)
-	got, err := w.engine.Carry(w.ctx, runtime.CarryRequest{Runs: []string{run.ID}})
+	got, err := w.engine.Resume(w.ctx, runtime.ResumeRequest{Runs: []string{run.ID}})
 	if err != nil || len(got) != 0 {
 		t.Errorf("got %v, %v", got, err)
 	}
@@ -82,7 +82,7 @@ def main():
 	if len(at.Gates) != 1 || at.Gates[0].Gate != "run/!needs:TOKEN" {
 		t.Fatalf("%+v", at.Gates)
 	}
-	if _, err := w.engine.Carry(w.ctx, runtime.CarryRequest{Runs: []string{run.ID}, Env: map[string]string{"TOKEN": "x"}}); err != nil {
+	if _, err := w.engine.Resume(w.ctx, runtime.ResumeRequest{Runs: []string{run.ID}, Env: map[string]string{"TOKEN": "x"}}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithTimeout(w.ctx, 5*time.Second)

@@ -100,7 +100,7 @@ func (e *Local) runChild(parent, step string, request func() (runtime.StartReque
 	if err != nil {
 		return err
 	}
-	if err := e.carryOne(ctx, id, e.environment(parent)); err != nil {
+	if err := e.resumeOne(ctx, id, e.environment(parent)); err != nil {
 		e.log("run %s, a child of %s@%s: %v", id, parent, step, err)
 	}
 	in := &run.ChildStarted{Step: step}

@@ -181,7 +181,7 @@ def main(x):
 		if _, err := e.Push(ctx, runtime.PushRequest{Queue: "q", Value: []byte("40")}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := e.Carry(ctx, runtime.CarryRequest{Runs: []string{run.ID}}); err != nil {
+		if _, err := e.Resume(ctx, runtime.ResumeRequest{Runs: []string{run.ID}}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()

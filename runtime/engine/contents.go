@@ -36,7 +36,7 @@ func (e *Local) reference(blobs map[string][]byte) (map[string][]byte, func(erro
 }
 
 // collect drops contents that nothing names, then gives back the space of large values.
-func (e *Local) collect(ctx context.Context, out *runtime.CareReport) (err error) {
+func (e *Local) collect(ctx context.Context, out *runtime.MaintenanceReport) (err error) {
 	if out.Contents, err = e.sweepContents(ctx); err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func (e *Local) namedBy(id string, note func([]string)) error {
 	})
 }
 
-// Care that is taken while the engine lives: how often, and from which growth of the logs of large values on their space is given back.
+// Maintenance while the engine lives: how often, and from which growth of the logs of large values on their space is given back.
 const (
 	careEvery  = 10 * time.Minute
 	careGrowth = 64 << 20
@@ -196,7 +196,7 @@ func (c *maintenance) fire() {
 		return
 	}
 	if err := c.round(); err != nil && c.ctx.Err() == nil {
-		c.e.log("care for the store: %v", err)
+		c.e.log("maintenance of the store: %v", err)
 	}
 	c.timer.Reset(careEvery)
 }

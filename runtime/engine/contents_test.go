@@ -45,9 +45,9 @@ func (w *world) contents() int {
 	return n
 }
 
-func (w *world) pruneAll() *runtime.CareReport {
+func (w *world) pruneAll() *runtime.MaintenanceReport {
 	w.t.Helper()
-	return w.care(runtime.CareRequest{Task: runtime.CarePrune, Before: time.Now().Add(time.Hour)})
+	return w.care(runtime.MaintenanceRequest{Task: runtime.MaintenancePrune, Before: time.Now().Add(time.Hour)})
 }
 
 // Contents go with the last run, or the definition, that names them.
@@ -68,7 +68,7 @@ def main():
 	}
 	w.export(open.ID)
 	text := bundle(t, fmt.Sprintf(leaving, "b"), nil)
-	d, err := runtime.Facet[runtime.Definitions](w.engine)
+	d, err := runtime.Extension[runtime.Definitions](w.engine)
 	if err == nil {
 		_, err = d.Define(w.ctx, runtime.DefineRequest{Name: "b", Bundle: text})
 	}
@@ -99,7 +99,7 @@ def main():
 `, "")
 	w.until(run.ID, runtime.Suspended)
 	w.trim(20)
-	r := w.care(runtime.CareRequest{Task: runtime.CareGC})
+	r := w.care(runtime.MaintenanceRequest{Task: runtime.MaintenanceGC})
 	if left := w.contents(); r.Contents < 40 || left < 7 || left+r.Contents != 62 {
 		t.Errorf("%d contents were dropped, %d are left", r.Contents, left)
 	}
@@ -146,8 +146,8 @@ func TestContentsAreNamedWhileTheyAreDropped(t *testing.T) {
 		if i%3 > 0 {
 			before = time.Now().Add(-time.Millisecond)
 		}
-		dropped += w.care(runtime.CareRequest{Task: runtime.CarePrune, Before: before}).Contents
-		dropped += w.care(runtime.CareRequest{Task: runtime.CareGC}).Contents
+		dropped += w.care(runtime.MaintenanceRequest{Task: runtime.MaintenancePrune, Before: before}).Contents
+		dropped += w.care(runtime.MaintenanceRequest{Task: runtime.MaintenanceGC}).Contents
 		w.nothingMissing()
 	}
 	close(starts)
@@ -159,7 +159,7 @@ func TestContentsAreNamedWhileTheyAreDropped(t *testing.T) {
 // nothingMissing exports every run, for which all that it names must be there. One may end and be gone meanwhile.
 func (w *world) nothingMissing() {
 	w.t.Helper()
-	f, err := runtime.Facet[runtime.Archive](w.engine)
+	f, err := runtime.Extension[runtime.Archive](w.engine)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -190,8 +190,8 @@ def main():
 `, "")
 			w.rests(open.ID)
 			w.store.FailCommit(n, errors.New("cut"), moment)
-			f, _ := runtime.Facet[runtime.Care](w.engine)
-			_, err := f.Care(w.ctx, runtime.CareRequest{Task: runtime.CarePrune, Before: time.Now().Add(time.Hour)})
+			f, _ := runtime.Extension[runtime.Maintenance](w.engine)
+			_, err := f.Maintain(w.ctx, runtime.MaintenanceRequest{Task: runtime.MaintenancePrune, Before: time.Now().Add(time.Hour)})
 			over = w.store.Failure() == nil
 			if over != (err == nil) {
 				t.Fatalf("commit %d: %v", n, err)
@@ -199,7 +199,7 @@ def main():
 			w.crash()
 			w.nothingMissing()
 			w.pruneAll()
-			w.care(runtime.CareRequest{Task: runtime.CareGC})
+			w.care(runtime.MaintenanceRequest{Task: runtime.MaintenanceGC})
 			w.nothingMissing()
 			if left := w.contents(); left != 4 { // a script, settings, two transcripts
 				t.Errorf("commit %d: %d contents are left, want 4", n, left)
@@ -217,8 +217,8 @@ func TestOwnerTakesCare(t *testing.T) {
 		w := littering(t)
 		w.done(fmt.Sprintf(leaving, "a"), 3)
 		w.store.FailCommit(2, errors.New("cut"), memory.AfterApply) // the run is forgotten, and nothing else is done
-		f, _ := runtime.Facet[runtime.Care](w.engine)
-		if _, err := f.Care(w.ctx, runtime.CareRequest{Task: runtime.CarePrune, Before: time.Now().Add(time.Hour)}); err == nil {
+		f, _ := runtime.Extension[runtime.Maintenance](w.engine)
+		if _, err := f.Maintain(w.ctx, runtime.MaintenanceRequest{Task: runtime.MaintenancePrune, Before: time.Now().Add(time.Hour)}); err == nil {
 			t.Fatal("it was not cut")
 		}
 		w.crash()

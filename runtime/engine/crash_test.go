@@ -29,7 +29,7 @@ func (w *world) crash() {
 
 func (w *world) resume(runs ...string) {
 	w.t.Helper()
-	if _, err := w.engine.Carry(w.ctx, runtime.CarryRequest{Runs: runs, All: len(runs) == 0}); err != nil {
+	if _, err := w.engine.Resume(w.ctx, runtime.ResumeRequest{Runs: runs, All: len(runs) == 0}); err != nil {
 		w.t.Fatal(err)
 	}
 }

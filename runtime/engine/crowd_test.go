@@ -203,7 +203,7 @@ func (c *crowd) reopen() {
 	}
 	c.b.ReportMetric(float64(time.Since(begin).Microseconds())/1000, "open-ms")
 	begin = time.Now()
-	if _, err := e.Carry(c.ctx, runtime.CarryRequest{All: true}); err != nil {
+	if _, err := e.Resume(c.ctx, runtime.ResumeRequest{All: true}); err != nil {
 		c.b.Fatal(err)
 	}
 	c.b.ReportMetric(float64(time.Since(begin).Microseconds())/1000, "carry-all-ms")

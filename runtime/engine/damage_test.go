@@ -52,10 +52,10 @@ func TestDamagedRunIsSetAside(t *testing.T) {
 	if end := w.until(other.ID, runtime.Completed); string(end.Output) != `"go"` {
 		t.Errorf("the other run came to %s", end.Output)
 	}
-	if got := w.care(runtime.CareRequest{Task: runtime.CarePrune, Before: time.Now().Add(time.Hour)}); len(got.Pruned) != 1 || len(got.Problems) != 1 {
+	if got := w.care(runtime.MaintenanceRequest{Task: runtime.MaintenancePrune, Before: time.Now().Add(time.Hour)}); len(got.Pruned) != 1 || len(got.Problems) != 1 {
 		t.Errorf("pruned %+v, problems %+v; want the other run, and that contents stay", got.Pruned, got.Problems)
 	}
-	if got := w.care(runtime.CareRequest{Task: runtime.CarePrune, Damaged: true}); len(got.Pruned) != 1 || got.Pruned[0].ID != lost.ID || got.Contents == 0 {
+	if got := w.care(runtime.MaintenanceRequest{Task: runtime.MaintenancePrune, Damaged: true}); len(got.Pruned) != 1 || got.Pruned[0].ID != lost.ID || got.Contents == 0 {
 		t.Errorf("pruned %+v and %d contents", got.Pruned, got.Contents)
 	}
 	if _, err := w.engine.Get(w.ctx, lost.ID); runtime.AsRefusal(err).Kind != runtime.ErrUnknownRun {
@@ -68,7 +68,7 @@ func (w *world) damaged(run string) (err error) {
 	w.t.Helper()
 	_, shown := w.engine.Get(w.ctx, run)
 	_, cancelled := w.engine.Cancel(w.ctx, runtime.CancelRequest{Run: run})
-	_, carried := w.engine.Carry(w.ctx, runtime.CarryRequest{Runs: []string{run}})
+	_, carried := w.engine.Resume(w.ctx, runtime.ResumeRequest{Runs: []string{run}})
 	_, err = w.engine.Signal(w.ctx, answer(run, "g", "go"))
 	for _, err := range []error{shown, cancelled, carried, err} {
 		if !errors.Is(err, runtime.ErrDamaged) || runtime.AsRefusal(err).Kind != runtime.ErrKindDamaged {

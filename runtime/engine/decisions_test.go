@@ -43,7 +43,7 @@ func (w *world) agree(when string) {
 
 func (w *world) decisions(q runtime.DecisionQuery) []runtime.Decision {
 	w.t.Helper()
-	f, err := runtime.Facet[runtime.Decisions](w.engine)
+	f, err := runtime.Extension[runtime.Decisions](w.engine)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func (w *world) deeds(draw *rand.Rand) []deed {
 
 // carryAll carries what can be carried: a run that was often there at a crash is quarantined.
 func (w *world) carryAll() {
-	if _, err := w.engine.Carry(w.ctx, runtime.CarryRequest{All: true}); err != nil {
+	if _, err := w.engine.Resume(w.ctx, runtime.ResumeRequest{All: true}); err != nil {
 		w.t.Log(err)
 	}
 }
@@ -148,7 +148,7 @@ func (w *world) some(draw *rand.Rand) string {
 // forkOne makes a run of another from one of its later gates on, where that has come so far.
 func (w *world) forkOne(draw *rand.Rand) {
 	run := w.some(draw)
-	f, err := runtime.Facet[runtime.Reruns](w.engine)
+	f, err := runtime.Extension[runtime.Reruns](w.engine)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func (w *world) forkOne(draw *rand.Rand) {
 
 // outAndIn takes a run out of the store and brings it back from its file.
 func (w *world) outAndIn(draw *rand.Rand) {
-	archive, err := runtime.Facet[runtime.Archive](w.engine)
+	archive, err := runtime.Extension[runtime.Archive](w.engine)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -229,7 +229,7 @@ func TestWhatCameAlongIsSaid(t *testing.T) {
 	}
 	file := w.export(run.ID)
 	other := trims(t, 0)
-	archive, _ := runtime.Facet[runtime.Archive](other.engine)
+	archive, _ := runtime.Extension[runtime.Archive](other.engine)
 	if _, err := archive.Import(other.ctx, runtime.ImportRequest{File: file}); err != nil {
 		t.Fatal(err)
 	}
@@ -395,7 +395,7 @@ def main():
 		{w.ctx, `[{"note":"n"} 0] [ 26]`},
 		{agent, `[{"note":"n"} 0] [{"note":"n","plan":"hush"} 0]`},
 	} {
-		record, _ := runtime.Facet[runtime.Decisions](w.engine)
+		record, _ := runtime.Extension[runtime.Decisions](w.engine)
 		page, err := record.Decisions(c.ctx, runtime.DecisionQuery{})
 		if err != nil {
 			t.Fatal(err)
@@ -446,7 +446,7 @@ def main():
 		if _, err := w.engine.Signal(c.ctx, runtime.Signal{Kind: runtime.SignalAnswer, Run: run.ID, Gate: fmt.Sprintf("g%d", i), Data: []byte(c.data)}); err != nil {
 			t.Fatal(err)
 		}
-		record, _ := runtime.Facet[runtime.Decisions](w.engine)
+		record, _ := runtime.Extension[runtime.Decisions](w.engine)
 		page, err := record.Decisions(runtime.WithCaller(w.ctx, runtime.Caller{Name: "judge", Can: runtime.CanRead | runtime.CanSeeHidden}),
 			runtime.DecisionQuery{Run: run.ID})
 		if err != nil {

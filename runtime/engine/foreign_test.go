@@ -125,7 +125,7 @@ func (s *site) imports(file []byte, trust bool) *runtime.Imported {
 // answered.
 func (s *site) carried(run string, settings *effect.Settings) *runtime.Run {
 	s.t.Helper()
-	_, err := s.engine.Carry(s.ctx, runtime.CarryRequest{Runs: []string{run}, Settings: settings})
+	_, err := s.engine.Resume(s.ctx, runtime.ResumeRequest{Runs: []string{run}, Settings: settings})
 	s.ok(err)
 	for {
 		time.Sleep(time.Hour) // of the bubble: nobody gives leave
@@ -248,8 +248,8 @@ var forgeries = map[string]forgery{
 	"pinned": {script: gateThenAgents, before: func(from *site, run string) {
 		other := from.settings
 		other.Workspace = "/EVIL/2"
-		pin := runtime.CarryRequest{Runs: []string{run}, Settings: &other}
-		_, err := from.engine.Carry(from.ctx, pin)
+		pin := runtime.ResumeRequest{Runs: []string{run}, Settings: &other}
+		_, err := from.engine.Resume(from.ctx, pin)
 		from.ok(err)
 		synctest.Wait()
 	}},

@@ -21,7 +21,7 @@ func TestPrunedRunIsImportedAgain(t *testing.T) {
 				t.Fatalf("%+v", report)
 			}
 			meanwhile(w)
-			f, err := runtime.Facet[runtime.Archive](w.engine)
+			f, err := runtime.Extension[runtime.Archive](w.engine)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -370,7 +370,7 @@ def main():
 	for range 3 { // owners that die in the first turn of the recovery
 		w.crash()
 		w.store.FailCommit(2, errors.New("killed"), memory.BeforeApply)
-		if _, err := w.engine.Carry(w.ctx, runtime.CarryRequest{Runs: []string{top.ID}}); err == nil {
+		if _, err := w.engine.Resume(w.ctx, runtime.ResumeRequest{Runs: []string{top.ID}}); err == nil {
 			t.Fatal("the recovery did not fail")
 		}
 		w.engine.Close()

@@ -363,7 +363,7 @@ func (e *Local) Signal(ctx context.Context, s runtime.Signal) (*runtime.Receipt,
 	s.Run, s.Gate = id, gate
 	if _, stranger := run.Identify(runtime.CallerOf(ctx), s.As); stranger == nil && runtime.CallerOf(ctx).May(run.NeededFor(&s)) {
 		for _, each := range slices.Compact([]string{top, id}) {
-			if err := e.carryOne(ctx, each, s.Env); err != nil {
+			if err := e.resumeOne(ctx, each, s.Env); err != nil {
 				return nil, err
 			}
 		}

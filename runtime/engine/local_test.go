@@ -33,7 +33,7 @@ type world struct {
 
 	history *runtimetest.History // what callers and the world saw; held against the journals when the test is over
 	spoiled bool                 // journals were damaged or trimmed, and cannot be held against anything
-	unseen  bool                 // what callers see is not noted: the engine serves all its facets
+	unseen  bool                 // what callers see is not noted: the engine serves all its extensions
 	keep    int                  // records that a run keeps
 
 	mu    sync.Mutex

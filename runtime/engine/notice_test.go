@@ -180,7 +180,7 @@ func TestNoticesOfPrunedRuns(t *testing.T) {
 		l.start(atOnce, ends("ops"))
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		care, err := l.engine.Care(l.ctx, runtime.CareRequest{Task: runtime.CarePrune, Before: time.Now().Add(time.Hour)})
+		care, err := l.engine.Maintain(l.ctx, runtime.MaintenanceRequest{Task: runtime.MaintenancePrune, Before: time.Now().Add(time.Hour)})
 		if err != nil || len(care.Pruned) != 1 {
 			t.Fatalf("got %+v, %v", care, err)
 		}
@@ -225,7 +225,7 @@ func TestNoticesOfGatesThatAreOver(t *testing.T) {
 				}
 				l.store = l.store.Reopen()
 				l.open(engine.Options{})
-				if _, err := l.engine.Carry(l.ctx, runtime.CarryRequest{Runs: []string{run}}); err != nil {
+				if _, err := l.engine.Resume(l.ctx, runtime.ResumeRequest{Runs: []string{run}}); err != nil {
 					t.Fatal(err)
 				}
 				if c.decide != "" {

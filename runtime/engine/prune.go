@@ -57,7 +57,7 @@ func (p *pruner) old() (trees [][]runtime.Summary, err error) {
 
 // lost lists the runs that cannot be read, each with what it started. One that has somebody above or below it who has not ended stays, and is told of: that one would start
 // it again, or wait for it.
-func (p *pruner) lost(out *runtime.CareReport) (trees [][]runtime.Summary, err error) {
+func (p *pruner) lost(out *runtime.MaintenanceReport) (trees [][]runtime.Summary, err error) {
 	if err := p.index(); err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func (p *pruner) mark(b *runtime.Batch, s *runtime.Summary) {
 }
 
 // prune forgets the runs that have ended before a time, or only tells which these are.
-func (e *Local) prune(ctx context.Context, c runtime.CareRequest, out *runtime.CareReport) error {
+func (e *Local) prune(ctx context.Context, c runtime.MaintenanceRequest, out *runtime.MaintenanceReport) error {
 	p := &pruner{r: &e.reader, before: c.Before}
 	find := p.old
 	if c.Damaged {

@@ -66,8 +66,8 @@ func (*readOnly) Cancel(context.Context, runtime.CancelRequest) (*runtime.Receip
 	return nil, errReadOnly
 }
 
-// Carry is refused.
-func (*readOnly) Carry(context.Context, runtime.CarryRequest) ([]string, error) {
+// Resume is refused.
+func (*readOnly) Resume(context.Context, runtime.ResumeRequest) ([]string, error) {
 	return nil, errReadOnly
 }
 

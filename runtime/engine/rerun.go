@@ -97,7 +97,7 @@ func (e *Local) Fork(ctx context.Context, r runtime.ForkRequest) (*runtime.Run, 
 		defer e.hold(journal.PrefixStartKey + r.Key)()
 		id, err := e.startedBy(r.Key, digestOfFork(r))
 		if err == nil && id != "" {
-			err = e.carryOne(ctx, id, r.Env)
+			err = e.resumeOne(ctx, id, r.Env)
 		}
 		if err != nil || id != "" {
 			return e.orGet(ctx, id, err)

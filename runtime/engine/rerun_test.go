@@ -44,7 +44,7 @@ func counting(w *world) map[string]int {
 
 func (w *world) reruns() runtime.Reruns {
 	w.t.Helper()
-	r, err := runtime.Facet[runtime.Reruns](w.engine)
+	r, err := runtime.Extension[runtime.Reruns](w.engine)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -227,7 +227,7 @@ func (d *driver) forward() {
 }
 
 func (d *driver) carry() bool {
-	_, err := d.engine.Carry(d.ctx, runtime.CarryRequest{All: true})
+	_, err := d.engine.Resume(d.ctx, runtime.ResumeRequest{All: true})
 	d.note("carry: %v", err)
 	return err == nil
 }

@@ -137,7 +137,7 @@ func TestPlaces(t *testing.T) {
 					}
 					o.store = o.store.Reopen()
 					o.open()
-					if _, err := o.engine.Carry(o.ctx, runtime.CarryRequest{All: true}); err != nil {
+					if _, err := o.engine.Resume(o.ctx, runtime.ResumeRequest{All: true}); err != nil {
 						t.Fatal(err)
 					}
 				}

@@ -86,7 +86,7 @@ func (e *Local) start(ctx context.Context, r runtime.StartRequest, show func(*ru
 		return "", err
 	}
 	if id != "" {
-		return id, e.carryOne(ctx, id, r.Env)
+		return id, e.resumeOne(ctx, id, r.Env)
 	}
 	return e.create(ctx, r, "", 0, show)
 }
@@ -156,14 +156,14 @@ func (e *Local) startedBy(key, digest string) (string, error) {
 
 // checkDeadline holds what is to become of a run at its deadline against that deadline.
 func checkDeadline(r runtime.StartRequest) error {
-	switch r.Overtime {
-	case "", runtime.OvertimeFail, runtime.OvertimeCancel, runtime.OvertimeSuspend:
+	switch r.OnDeadline {
+	case "", runtime.DeadlineFail, runtime.DeadlineCancel, runtime.DeadlineSuspend:
 	default:
 		return runtime.Refusef(runtime.ErrUsage, "got %q for what becomes of a run whose deadline has passed, want %s, %s or %s",
-			r.Overtime, runtime.OvertimeFail, runtime.OvertimeCancel, runtime.OvertimeSuspend)
+			r.OnDeadline, runtime.DeadlineFail, runtime.DeadlineCancel, runtime.DeadlineSuspend)
 	}
-	if r.Overtime != "" && r.Timeout <= 0 {
-		return runtime.Refusef(runtime.ErrUsage, "got %q for what becomes of a run whose deadline has passed, and no deadline", r.Overtime).
+	if r.OnDeadline != "" && r.Timeout <= 0 {
+		return runtime.Refusef(runtime.ErrUsage, "got %q for what becomes of a run whose deadline has passed, and no deadline", r.OnDeadline).
 			WithHelp("--deadline 2h gives it one").WithCall("give deadline too, such as %q", "2h")
 	}
 	return nil

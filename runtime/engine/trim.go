@@ -53,7 +53,7 @@ func (a *actor) longer(than uint64) bool {
 }
 
 // trimAll trims the journals of all runs that have not ended.
-func (e *Local) trimAll(ctx context.Context, c runtime.CareRequest, out *runtime.CareReport) error {
+func (e *Local) trimAll(ctx context.Context, c runtime.MaintenanceRequest, out *runtime.MaintenanceReport) error {
 	if c.Keep < 1 {
 		return runtime.Refusef(runtime.ErrUsage, "got %d records to keep of each run, want at least 1", c.Keep)
 	}

@@ -65,13 +65,13 @@ func (w *world) rests(run string) *runtime.Run {
 }
 
 // care does something for the store.
-func (w *world) care(c runtime.CareRequest) *runtime.CareReport {
+func (w *world) care(c runtime.MaintenanceRequest) *runtime.MaintenanceReport {
 	w.t.Helper()
-	f, err := runtime.Facet[runtime.Care](w.engine)
+	f, err := runtime.Extension[runtime.Maintenance](w.engine)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	report, err := f.Care(w.ctx, c)
+	report, err := f.Maintain(w.ctx, c)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func (w *world) care(c runtime.CareRequest) *runtime.CareReport {
 // trim trims all runs.
 func (w *world) trim(keep int) []runtime.Trimmed {
 	w.t.Helper()
-	report := w.care(runtime.CareRequest{Task: runtime.CareTrim, Keep: keep})
+	report := w.care(runtime.MaintenanceRequest{Task: runtime.MaintenanceTrim, Keep: keep})
 	for _, p := range report.Problems {
 		w.t.Errorf("%+v", p)
 	}
@@ -226,14 +226,14 @@ func TestTrimmedIsRefused(t *testing.T) {
 			return err
 		},
 		"export": func() error {
-			f, err := runtime.Facet[runtime.Archive](w.engine)
+			f, err := runtime.Extension[runtime.Archive](w.engine)
 			if err == nil {
 				_, err = f.Export(w.ctx, run)
 			}
 			return err
 		},
 		"import over it": func() error {
-			f, err := runtime.Facet[runtime.Archive](w.engine)
+			f, err := runtime.Extension[runtime.Archive](w.engine)
 			if err == nil {
 				_, err = f.Import(w.ctx, runtime.ImportRequest{File: file})
 			}
@@ -258,7 +258,7 @@ func TestTrimmedIsRefused(t *testing.T) {
 
 func (w *world) export(run string) []byte {
 	w.t.Helper()
-	f, err := runtime.Facet[runtime.Archive](w.engine)
+	f, err := runtime.Extension[runtime.Archive](w.engine)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -397,8 +397,8 @@ func TestTrimCutAtEveryCommit(t *testing.T) {
 			w.rests(run)
 			w.trim(1500) // there is a keyframe already
 			w.store.FailCommit(n, errors.New("cut"), moment)
-			f, _ := runtime.Facet[runtime.Care](w.engine)
-			report, err := f.Care(w.ctx, runtime.CareRequest{Task: runtime.CareTrim, Keep: 10})
+			f, _ := runtime.Extension[runtime.Maintenance](w.engine)
+			report, err := f.Maintain(w.ctx, runtime.MaintenanceRequest{Task: runtime.MaintenanceTrim, Keep: 10})
 			over = w.store.Failure() == nil
 			if over != (err == nil && len(report.Problems) == 0) {
 				t.Fatalf("commit %d: got %+v, %v", n, report, err)

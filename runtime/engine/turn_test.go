@@ -163,7 +163,7 @@ def main():
 		t.Fatalf("gates: %+v", at.Gates)
 	}
 	w.crash()
-	if _, err := w.engine.Carry(w.ctx, runtime.CarryRequest{Runs: []string{run.ID}, Env: map[string]string{"TOKEN": "t0p"}}); err != nil {
+	if _, err := w.engine.Resume(w.ctx, runtime.ResumeRequest{Runs: []string{run.ID}, Env: map[string]string{"TOKEN": "t0p"}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := w.until(run.ID, runtime.Completed); string(got.Output) != `"with t0p"` || len(got.Gates) != 0 {
@@ -421,7 +421,7 @@ def main():
 	for range 3 { // three owners in a row die in the first turn of the recovery
 		w.crash()
 		w.store.FailCommit(2, errors.New("killed"), 0) // the first counts the recovery
-		_, err := w.engine.Carry(w.ctx, runtime.CarryRequest{Runs: []string{run.ID}})
+		_, err := w.engine.Resume(w.ctx, runtime.ResumeRequest{Runs: []string{run.ID}})
 		if err == nil {
 			t.Fatal("the recovery did not fail")
 		}

@@ -167,7 +167,7 @@ func keepStores(t *testing.T) {
 		}
 		w.until(run.ID, runtime.Suspended)
 		if k.trim > 0 {
-			w.care(runtime.CareRequest{Task: runtime.CareTrim, Keep: k.trim})
+			w.care(runtime.MaintenanceRequest{Task: runtime.MaintenanceTrim, Keep: k.trim})
 		}
 		r.mu.Lock()
 		commits := slices.Clone(r.batches.Bytes())

@@ -66,7 +66,7 @@ func (b *bound) narrow(q *runtime.DecisionQuery, now time.Time) {
 // Of lists the decisions of an engine that the filter means, the newest first, as they are at now.
 // The query's limit counts what is listed; with 0 it is all.
 func (d *Decisions) Of(ctx context.Context, e runtime.Engine, q runtime.DecisionQuery, now time.Time) (*Page[runtime.Decision], error) {
-	record, err := runtime.Facet[runtime.Decisions](e)
+	record, err := runtime.Extension[runtime.Decisions](e)
 	if err != nil {
 		return nil, err
 	}

@@ -59,7 +59,7 @@ func withoutScripts(r mcp.Result, err error) (mcp.Result, error) {
 
 // refresh makes the tools of definitions anew that have changed, and is refused to who may not see definitions.
 func (s *Server) refresh(ctx context.Context) error {
-	kept, err := runtime.Facet[runtime.Definitions](s.desk.Engine)
+	kept, err := runtime.Extension[runtime.Definitions](s.desk.Engine)
 	if err != nil {
 		return err
 	}

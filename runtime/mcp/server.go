@@ -158,7 +158,7 @@ func (s *Server) caller(ctx context.Context) (runtime.Caller, error) {
 	if c := runtime.CallerOf(ctx); c.Name != "" {
 		return c, nil
 	}
-	who, err := runtime.Facet[runtime.Whoami](s.desk.Engine)
+	who, err := runtime.Extension[runtime.Whoami](s.desk.Engine)
 	if err != nil {
 		return runtime.Caller{}, err
 	}

@@ -63,7 +63,7 @@ func (c *carried) again(ctx context.Context, e runtime.Engine) error {
 		return !slices.ContainsFunc(unfinished.Runs, func(s runtime.Summary) bool { return s.ID == run })
 	})
 	for run, env := range c.all() {
-		_, err := e.Carry(ctx, runtime.CarryRequest{Runs: []string{run}, Env: env})
+		_, err := e.Resume(ctx, runtime.ResumeRequest{Runs: []string{run}, Env: env})
 		if refusal := (*runtime.Refusal)(nil); err != nil && !errors.As(err, &refusal) {
 			return err
 		}

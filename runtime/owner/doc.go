@@ -57,5 +57,5 @@
 // # Readers
 //
 // A command that prints and leaves is a [Reader]: it asks the owner, and with no owner it holds the lock for as long as it reads. It opens the store without
-// becoming its next owner, serves nothing, fires no timer. [Read] is a whole such visit.
+// becoming its next owner, serves nothing, fires no timer. [Read] opens, asks and leaves.
 package owner

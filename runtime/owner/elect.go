@@ -98,18 +98,18 @@ func (s *Session) try(ctx context.Context) (seat, error) {
 	case s.role == Keeper:
 		return nil, s.second(ctx)
 	}
-	return seatOf(s.visit(ctx))
+	return seatOf(s.connect(ctx))
 }
 
 // hosted has an owner started and visits it. The lock, which was free, is that owner's.
-func (s *Session) hosted(ctx context.Context, l *lock) (*visit, error) {
+func (s *Session) hosted(ctx context.Context, l *lock) (*clientSession, error) {
 	if err := l.release(); err != nil {
 		return nil, err
 	}
 	if err := s.config.Host(ctx); err != nil {
 		return nil, err
 	}
-	return s.visit(ctx)
+	return s.connect(ctx)
 }
 
 // seatOf keeps a nil pointer from looking like a seat.
@@ -146,7 +146,7 @@ func (s *Session) take(next seat) {
 	s.mu.Lock()
 	s.at = next
 	s.mu.Unlock()
-	if v, ok := next.(*visit); ok && v.gone != nil {
+	if v, ok := next.(*clientSession); ok && v.gone != nil {
 		go func() {
 			<-v.gone
 			s.seat(s.life, v) // the next call tells what became of it

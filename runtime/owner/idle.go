@@ -14,7 +14,7 @@ const maxPause = 500 * time.Millisecond
 // anything and no run that it carries was in motion, or when it was asked to stop. From then on an owner turns newcomers away, and Close is
 // to follow.
 func (s *Session) Idle(ctx context.Context, quiet time.Duration) error {
-	t, ok := s.current().(*tenure)
+	t, ok := s.current().(*ownership)
 	if !ok || t.server == nil {
 		return nil
 	}
@@ -44,7 +44,7 @@ func (s *Session) Idle(ctx context.Context, quiet time.Duration) error {
 }
 
 // inUse tells whether a client is attached or a run in motion.
-func (t *tenure) inUse(ctx context.Context) (bool, error) {
+func (t *ownership) inUse(ctx context.Context) (bool, error) {
 	if t.server.Quiet() < 0 {
 		return true, nil
 	}

@@ -59,7 +59,7 @@ func (p *place) close() {
 }
 
 // keep opens the place anew whenever somebody has missed the owner there. It returns at once.
-func (t *tenure) keep(build string) {
+func (t *ownership) keep(build string) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, missed)
 	t.kept = make(chan struct{})

@@ -35,7 +35,7 @@ type Session struct {
 
 var _ runtime.Engine = (*Session)(nil)
 
-// seat is what an election gives: a tenure or a visit.
+// seat is what an election gives: an ownership or a client session.
 type seat interface {
 	to() runtime.Engine // where calls go
 	lost() bool         // known to be lost
@@ -90,7 +90,7 @@ func readable(dir string) error {
 
 // Owner is the pid of the process that owns the store, 0 when it is this one or none.
 func (s *Session) Owner() int {
-	if v, ok := s.current().(*visit); ok {
+	if v, ok := s.current().(*clientSession); ok {
 		return v.client.Hello().PID
 	}
 	return 0
@@ -126,11 +126,11 @@ const maxSends = 5
 
 // caller puts who calls into a context: this process's user or agent or, where the engine is its own, the bearer of its token. An owner elsewhere finds that out itself.
 func (s *Session) caller(ctx context.Context, at seat) (context.Context, error) {
-	_, visiting := at.(*visit)
+	_, visiting := at.(*clientSession)
 	if visiting || s.config.Token == "" || s.self.Agent != "" {
 		return runtime.WithCaller(ctx, s.self), nil
 	}
-	known, err := runtime.Facet[runtime.Bearers](at.to())
+	known, err := runtime.Extension[runtime.Bearers](at.to())
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +187,7 @@ func (s *Session) Start(ctx context.Context, r runtime.StartRequest) (*runtime.R
 		sends++
 		run, err := e.Start(ctx, r)
 		if err == nil && sends > 1 {
-			_, err = e.Carry(ctx, runtime.CarryRequest{Runs: []string{run.ID}, Env: r.Env})
+			_, err = e.Resume(ctx, runtime.ResumeRequest{Runs: []string{run.ID}, Env: r.Env})
 		}
 		return run, err
 	})
@@ -213,9 +213,9 @@ func (s *Session) Cancel(ctx context.Context, r runtime.CancelRequest) (*runtime
 	return call(ctx, s, func(ctx context.Context, e runtime.Engine) (*runtime.Receipt, error) { return e.Cancel(ctx, r) })
 }
 
-// Carry implements runtime.Engine.
-func (s *Session) Carry(ctx context.Context, r runtime.CarryRequest) ([]string, error) {
-	runs, err := call(ctx, s, func(ctx context.Context, e runtime.Engine) ([]string, error) { return e.Carry(ctx, r) })
+// Resume implements runtime.Engine.
+func (s *Session) Resume(ctx context.Context, r runtime.ResumeRequest) ([]string, error) {
+	runs, err := call(ctx, s, func(ctx context.Context, e runtime.Engine) ([]string, error) { return e.Resume(ctx, r) })
 	if err == nil {
 		s.carried.add(r.Env, runs...)
 	}

@@ -465,7 +465,7 @@ func TestAgentsActAsAgents(t *testing.T) {
 	c := config(store(t))
 	c.Identify = func(int) (string, string, error) { return "bob", "r1", nil }
 	_, err := acquire(t, c, owner.Participant).Start(within(t), source(hello))
-	refused(t, err, runtime.ErrDenied, `the agent "bob" may neither start nor carry runs`)
+	refused(t, err, runtime.ErrDenied, `the agent "bob" may neither start nor resume runs`)
 	c.Identify = func(int) (string, string, error) { return "", "", errors.New("no /proc") }
 	_, err = owner.Acquire(within(t), c, owner.Participant)
 	refused(t, err, runtime.ErrDenied, "no /proc")

@@ -65,7 +65,7 @@ func (s *State) Payload(head *Tail) effect.Payload {
 	if s.Status != runtime.Suspended { // as nearly all are
 		b.Text("status", string(s.Status))
 	}
-	b.Int("seq", int64(s.Seq)).Int("updated", journal.Micros(s.Updated)).Int("deadline", journal.Micros(s.Deadline)).Text("overtime", string(s.Overtime)).
+	b.Int("seq", int64(s.Seq)).Int("updated", journal.Micros(s.Updated)).Int("deadline", journal.Micros(s.Deadline)).Text("overtime", string(s.OnDeadline)).
 		Flag("busy", s.Busy).Flag("bare", s.Bare).Texts("without", s.Without).Raw("shared", s.memory.payload()).Flag("queues", s.Queues).Raw("conversations", s.conversationsPayload()).Flag("trees", s.Trees)
 	if s.Moved {
 		b.Text("script", s.Script).Text("bundle", s.Bundle).Text("program", s.Program)
@@ -111,7 +111,7 @@ func StateOf(run string, v effect.View) *State {
 	s.loadOrigin(v.Blob("kin"))
 	s.Seq, s.Status, s.Settings, s.Moved = uint64(v.Int("seq")), cmp.Or(runtime.Status(v.Text("status")), runtime.Suspended), v.Text("settings"), v.Has("bundle")
 	s.Script, s.Bundle, s.Program = v.Text("script"), v.Text("bundle"), v.Text("program")
-	s.Updated, s.Deadline, s.Overtime = journal.TimeIn(v, "updated"), journal.TimeIn(v, "deadline"), runtime.Overtime(v.Text("overtime"))
+	s.Updated, s.Deadline, s.OnDeadline = journal.TimeIn(v, "updated"), journal.TimeIn(v, "deadline"), runtime.OnDeadline(v.Text("overtime"))
 	s.Busy, s.Bare, s.Without, s.memory, s.Queues = v.Flag("busy"), v.Flag("bare"), v.Texts("without"), memoryOf(v.Sub("shared")), v.Flag("queues")
 	s.Conversations = conversationsOf(v.Sub("conversations"))
 	s.Trees = v.Flag("trees")

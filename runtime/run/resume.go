@@ -46,7 +46,7 @@ func (t *Turn) needs() bool {
 	for _, name := range missing {
 		if t.State.Gates[runtime.GateNeeds+name] == nil {
 			t.openSystemGate(runtime.GateNeeds+name, "", "The project declares the environment variable "+name+", and nobody who carries the run has it. "+
-				"Carry it with the variable set: starling resume "+t.State.ID+". Skip goes on without it, fail ends the run.")
+				"Resume it with the variable set: starling resume "+t.State.ID+". Skip goes on without it, fail ends the run.")
 		}
 	}
 	return len(missing) > 0

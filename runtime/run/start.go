@@ -12,7 +12,7 @@ import (
 
 // StartDigest tells requests for a start apart that have the same idempotency key.
 func StartDigest(r runtime.StartRequest) string {
-	text, _ := json.Marshal([]any{journal.HashOf(r.Bundle), r.Script, r.Inputs, r.Session, r.Settings, r.Timeout, r.Overtime}) // plain data
+	text, _ := json.Marshal([]any{journal.HashOf(r.Bundle), r.Script, r.Inputs, r.Session, r.Settings, r.Timeout, r.OnDeadline}) // plain data
 	return journal.HashOf(text)
 }
 
@@ -30,7 +30,7 @@ func (t *Turn) begun(in *Started) {
 		Raw("inputs", in.Inputs).Text("by", in.By).Text("parent", in.Parent).Int("depth", int64(in.Depth)).Flag("session", r.Session).
 		Int("behaviour", int64(in.Behaviour))
 	if r.Timeout > 0 {
-		first.Int("deadline", journal.Micros(t.Now.Add(r.Timeout))).Text("overtime", string(r.Overtime))
+		first.Int("deadline", journal.Micros(t.Now.Add(r.Timeout))).Text("overtime", string(r.OnDeadline))
 	}
 	t.record(journal.RunStarted, "", first.Payload())
 	if r.Timeout > 0 {

@@ -19,21 +19,21 @@ import (
 //
 // Whatever a turn asks of it costs what is concerned and not what is open: a run may have ten thousand open steps. Hence the heaps and counts beside the maps.
 type State struct {
-	ID       string
-	Seq      uint64 // of the newest record
-	Status   runtime.Status
-	Origin          // of a run that was moved with the script, bundle and program that it has now
-	Moved    bool   // to another program than it was started with
-	Settings string // hash of the settings
-	Inputs   effect.Payload
-	Parent   string           // RUN@STEP
-	Depth    int              // of child runs
-	Lineage  *runtime.Lineage // of a run that was made of another, else nil
-	Imported effect.Payload   // of a run that came from another store: which, by whom, when
-	Started  time.Time
-	Updated  time.Time
-	Deadline time.Time // of the whole run, zero for none
-	Overtime runtime.Overtime
+	ID         string
+	Seq        uint64 // of the newest record
+	Status     runtime.Status
+	Origin            // of a run that was moved with the script, bundle and program that it has now
+	Moved      bool   // to another program than it was started with
+	Settings   string // hash of the settings
+	Inputs     effect.Payload
+	Parent     string           // RUN@STEP
+	Depth      int              // of child runs
+	Lineage    *runtime.Lineage // of a run that was made of another, else nil
+	Imported   effect.Payload   // of a run that came from another store: which, by whom, when
+	Started    time.Time
+	Updated    time.Time
+	Deadline   time.Time // of the whole run, zero for none
+	OnDeadline runtime.OnDeadline
 
 	Output effect.Payload
 	Err    *effect.Error
@@ -193,7 +193,7 @@ func (s *State) Apply(r *journal.Record) {
 
 func (s *State) start(r *journal.Record, v effect.View) {
 	s.Status = runtime.Running
-	s.Deadline, s.Overtime = journal.TimeIn(v, "deadline"), runtime.Overtime(v.Text("overtime"))
+	s.Deadline, s.OnDeadline = journal.TimeIn(v, "deadline"), runtime.OnDeadline(v.Text("overtime"))
 	s.Begun(r, v)
 	s.Settings = s.Original
 }

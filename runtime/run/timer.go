@@ -172,11 +172,11 @@ func (t *Turn) fire(tm *timer) {
 // overtime is what becomes of a run whose deadline has passed.
 func (t *Turn) overtime() {
 	const passed = "the run's deadline has passed"
-	switch t.State.Overtime {
-	case runtime.OvertimeSuspend:
+	switch t.State.OnDeadline {
+	case runtime.DeadlineSuspend:
 		t.openSystemGate(runtime.GateDeadline, "", "The run's deadline has passed, and it is held: nothing new is started, and its gates take no answers. Retry gives it "+
 			"as much time again, skip lets it go on without a deadline, fail ends it.")
-	case runtime.OvertimeCancel:
+	case runtime.DeadlineCancel:
 		t.expire()
 		t.cancelRun([]string{"system"}, passed)
 	default:

@@ -18,7 +18,7 @@ func TestArchive(t *testing.T, s Subject) {
 	}
 }
 
-func (e *subject) archive() runtime.Archive { return facet[runtime.Archive](e, e.Engine) }
+func (e *subject) archive() runtime.Archive { return extension[runtime.Archive](e, e.Engine) }
 
 func testExport(from, to *subject) {
 	run := from.opened(review, "review")
@@ -97,7 +97,7 @@ func testImportRefused(from, to *subject) {
 			to.Fatalf("byte %d of %d flipped: got %s: %v, want damaged", at, len(file), kindOf(err), err)
 		}
 	}
-	agent := facet[runtime.Archive](to, to.agent("builder", run.ID))
+	agent := extension[runtime.Archive](to, to.agent("builder", run.ID))
 	for _, trust := range []bool{false, true} {
 		_, err = agent.Import(to.ctx, runtime.ImportRequest{File: file, TrustProject: trust})
 		to.refused(runtime.ErrDenied, err)

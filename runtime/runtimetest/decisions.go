@@ -16,7 +16,7 @@ import (
 // DecisionsAgree wants the record of decisions to be what the journals of all runs say: all of them,
 // each once, the newest first, whole and by pages, and of each run those of it and its children.
 func DecisionsAgree(ctx context.Context, e runtime.Engine) error {
-	record, err := runtime.Facet[runtime.Decisions](e)
+	record, err := runtime.Extension[runtime.Decisions](e)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func madeIn(ctx context.Context, e runtime.Engine, run string) (made []string, e
 // TestDecisions checks that an engine keeps the promises of runtime.Decisions.
 func TestDecisions(t *testing.T, s Subject) {
 	e := newEngine(t, s)
-	record := facet[runtime.Decisions](e, e.Engine)
+	record := extension[runtime.Decisions](e, e.Engine)
 	all, err := record.Decisions(e.ctx, runtime.DecisionQuery{})
 	e.ok(err)
 	e.same("nothing is decided", all.Decisions, []any{})
@@ -167,6 +167,6 @@ func TestDecisions(t *testing.T, s Subject) {
 	e.refused(runtime.ErrUsage, err)
 	_, err = record.Decisions(e.ctx, runtime.DecisionQuery{After: "!"})
 	e.refused(runtime.ErrUsage, err)
-	_, err = facet[runtime.Decisions](e, e.as(runtime.Caller{})).Decisions(e.ctx, runtime.DecisionQuery{})
+	_, err = extension[runtime.Decisions](e, e.as(runtime.Caller{})).Decisions(e.ctx, runtime.DecisionQuery{})
 	e.refused(runtime.ErrDenied, err)
 }

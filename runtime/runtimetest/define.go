@@ -15,15 +15,15 @@ func TestDefinitions(t *testing.T, s Subject) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEngine(t, s)
-			test(e, facet[runtime.Definitions](e, e.Engine))
+			test(e, extension[runtime.Definitions](e, e.Engine))
 		})
 	}
 }
 
-// facet is what an engine serves beside runtime.Engine.
-func facet[I any](e *subject, of runtime.Engine) I {
+// extension is what an engine serves beside runtime.Engine.
+func extension[I any](e *subject, of runtime.Engine) I {
 	e.Helper()
-	f, err := runtime.Facet[I](of)
+	f, err := runtime.Extension[I](of)
 	e.ok(err)
 	return f
 }
@@ -89,7 +89,7 @@ func testDefineRefused(e *subject, d runtime.Definitions) {
 		e.refused(runtime.ErrUnknownDefinition, err)
 	}
 	run := e.start(hello)
-	agent := facet[runtime.Definitions](e, e.agent("builder", run.ID))
+	agent := extension[runtime.Definitions](e, e.agent("builder", run.ID))
 	_, err = agent.Define(e.ctx, runtime.DefineRequest{Name: "greet", Bundle: e.bundle(hello)})
 	e.refused(runtime.ErrDenied, err)
 	e.define(d, "", "greet", hello)

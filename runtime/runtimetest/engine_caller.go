@@ -27,8 +27,8 @@ func (c called) Cancel(ctx context.Context, r runtime.CancelRequest) (*runtime.R
 	return c.Engine.Cancel(runtime.WithCaller(ctx, c.by), r)
 }
 
-func (c called) Carry(ctx context.Context, r runtime.CarryRequest) ([]string, error) {
-	return c.Engine.Carry(runtime.WithCaller(ctx, c.by), r)
+func (c called) Resume(ctx context.Context, r runtime.ResumeRequest) ([]string, error) {
+	return c.Engine.Resume(runtime.WithCaller(ctx, c.by), r)
 }
 
 func (c called) Get(ctx context.Context, run string) (*runtime.Run, error) {

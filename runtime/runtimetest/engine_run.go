@@ -143,13 +143,13 @@ func testFailure(e *subject) {
 
 func testCarry(e *subject) {
 	done, open := e.ended(e.start(hello).ID), e.opened(review, "review")
-	carried, err := e.Carry(e.ctx, runtime.CarryRequest{Runs: []string{open.ID}})
+	carried, err := e.Resume(e.ctx, runtime.ResumeRequest{Runs: []string{open.ID}})
 	e.ok(err)
 	e.same("carried", carried, []string{open.ID})
-	carried, err = e.Carry(e.ctx, runtime.CarryRequest{All: true, Env: map[string]string{"TOKEN": "x"}})
+	carried, err = e.Resume(e.ctx, runtime.ResumeRequest{All: true, Env: map[string]string{"TOKEN": "x"}})
 	e.ok(err)
 	e.same("all that have not ended: "+done.ID+" has", carried, []string{open.ID})
-	_, err = e.Carry(e.ctx, runtime.CarryRequest{Runs: []string{"nosuchrun"}})
+	_, err = e.Resume(e.ctx, runtime.ResumeRequest{Runs: []string{"nosuchrun"}})
 	e.refused(runtime.ErrUnknownRun, err)
 }
 
@@ -160,7 +160,7 @@ func testStrangers(e *subject) {
 		"start":  func() error { _, err := stranger.Start(e.ctx, e.request(hello)); return err },
 		"signal": func() error { _, err := stranger.Signal(e.ctx, approve(run.ID)); return err },
 		"cancel": func() error { _, err := stranger.Cancel(e.ctx, runtime.CancelRequest{Run: run.ID}); return err },
-		"carry":  func() error { _, err := stranger.Carry(e.ctx, runtime.CarryRequest{All: true}); return err },
+		"carry":  func() error { _, err := stranger.Resume(e.ctx, runtime.ResumeRequest{All: true}); return err },
 	}
 	for name, call := range calls {
 		if err := call(); kindOf(err) != runtime.ErrDenied {

@@ -138,7 +138,7 @@ func testAnswerByAgents(e *subject) {
 	e.refused(runtime.ErrDenied, err)
 	_, err = bob.Cancel(e.ctx, runtime.CancelRequest{Run: run.ID})
 	e.refused(runtime.ErrDenied, err)
-	_, err = bob.Carry(e.ctx, runtime.CarryRequest{Runs: []string{run.ID}})
+	_, err = bob.Resume(e.ctx, runtime.ResumeRequest{Runs: []string{run.ID}})
 	e.refused(runtime.ErrDenied, err)
 	_, err = bob.Start(e.ctx, e.request(hello))
 	e.refused(runtime.ErrDenied, err)

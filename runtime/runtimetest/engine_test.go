@@ -39,7 +39,7 @@ func TestFakeRemembers(t *testing.T) {
 		return c.Agent + " with " + c.Env["TOKEN"], nil
 	})
 	second.same("events", second.journal(waits.ID, 0), before)
-	carried, err := second.Carry(second.ctx, runtime.CarryRequest{Runs: []string{works.ID}, Env: map[string]string{"TOKEN": "x"}})
+	carried, err := second.Resume(second.ctx, runtime.ResumeRequest{Runs: []string{works.ID}, Env: map[string]string{"TOKEN": "x"}})
 	second.ok(err)
 	second.same("carried", carried, []string{works.ID})
 	second.same("output", second.ended(works.ID).Output, `"worker with x"`)

@@ -141,8 +141,8 @@ func (f *Fake) mutate(ctx context.Context, address, key string, request any, env
 	return receipt, nil
 }
 
-// Carry implements runtime.Engine.
-func (f *Fake) Carry(ctx context.Context, c runtime.CarryRequest) ([]string, error) {
+// Resume implements runtime.Engine.
+func (f *Fake) Resume(ctx context.Context, c runtime.ResumeRequest) ([]string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := f.admitUser(ctx); err != nil {
@@ -297,7 +297,7 @@ func (f *Fake) admit(ctx context.Context) error {
 // admitUser turns away agents too.
 func (f *Fake) admitUser(ctx context.Context) error {
 	if agent := runtime.CallerOf(ctx).Agent; agent != "" {
-		return runtime.Refusef(runtime.ErrDenied, "the agent %q may neither start nor carry runs", agent)
+		return runtime.Refusef(runtime.ErrDenied, "the agent %q may neither start nor resume runs", agent)
 	}
 	return f.admit(ctx)
 }

@@ -85,7 +85,7 @@ func (o *observed) Fork(ctx context.Context, r runtime.ForkRequest) (*runtime.Ru
 
 // through calls a method of a further interface of an engine.
 func through[I, Q, A any](ctx context.Context, e runtime.Engine, method func(I, context.Context, Q) (A, error), q Q) (A, error) {
-	f, err := runtime.Facet[I](e)
+	f, err := runtime.Extension[I](e)
 	if err != nil {
 		var none A
 		return none, err

@@ -18,7 +18,7 @@ func TestQueues(t *testing.T, s Subject) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEngine(t, s)
-			test(e, facet[runtime.Queues](e, e.Engine))
+			test(e, extension[runtime.Queues](e, e.Engine))
 		})
 	}
 }
@@ -131,9 +131,9 @@ func testPushRefused(e *subject, q runtime.Queues) {
 		e.refused(runtime.ErrBadPayload, err)
 	}
 	run := e.start(hello).ID
-	p, err := facet[runtime.Queues](e, e.agent("judge", run)).Push(e.ctx, runtime.PushRequest{Queue: "q", Value: json.RawMessage("1")})
+	p, err := extension[runtime.Queues](e, e.agent("judge", run)).Push(e.ctx, runtime.PushRequest{Queue: "q", Value: json.RawMessage("1")})
 	e.ok(err)
 	e.same("an agent's item", p.Item, 1)
-	_, err = facet[runtime.Queues](e, e.as(runtime.Caller{})).Push(e.ctx, runtime.PushRequest{Queue: "q", Value: json.RawMessage("1")})
+	_, err = extension[runtime.Queues](e, e.as(runtime.Caller{})).Push(e.ctx, runtime.PushRequest{Queue: "q", Value: json.RawMessage("1")})
 	e.refused(runtime.ErrDenied, err)
 }

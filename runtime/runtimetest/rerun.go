@@ -19,7 +19,7 @@ func TestReruns(t *testing.T, s Subject) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEngine(t, s)
-			test(e, facet[runtime.Reruns](e, e.Engine))
+			test(e, extension[runtime.Reruns](e, e.Engine))
 		})
 	}
 }
@@ -119,7 +119,7 @@ func testRerunRefused(e *subject, r runtime.Reruns) {
 	if !strings.Contains(d.Got.What, "first") {
 		e.Fatalf("got %+v, want the request that the new program makes", d.Got)
 	}
-	agent := facet[runtime.Reruns](e, e.agent("builder", run.ID))
+	agent := extension[runtime.Reruns](e, e.agent("builder", run.ID))
 	_, err = agent.Fork(e.ctx, runtime.ForkRequest{Kind: runtime.LineageFork, Run: run.ID, Step: "review"})
 	e.refused(runtime.ErrDenied, err)
 	_, err = agent.Move(e.ctx, runtime.MoveRequest{Run: run.ID, Bundle: e.bundle(review)})

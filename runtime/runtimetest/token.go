@@ -16,7 +16,7 @@ func TestTokens(t *testing.T, s Subject) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEngine(t, s)
-			test(e, facet[runtime.Tokens](e, e.Engine))
+			test(e, extension[runtime.Tokens](e, e.Engine))
 		})
 	}
 }
@@ -79,7 +79,7 @@ func testTokenRefused(e *subject, t runtime.Tokens) {
 
 func testTokenDenied(e *subject, t runtime.Tokens) {
 	run := e.start(hello)
-	stranger := facet[runtime.Tokens](e, e.agent("helper", run.ID))
+	stranger := extension[runtime.Tokens](e, e.agent("helper", run.ID))
 	_, err := stranger.AddToken(e.ctx, runtime.TokenRequest{Name: "ann", Can: []string{"all"}})
 	e.refused(runtime.ErrDenied, err)
 	_, err = stranger.ListTokens(e.ctx, runtime.TokenQuery{})

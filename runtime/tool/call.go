@@ -22,7 +22,7 @@ import (
 type defineArgs struct{ Name, Source, Script, Key string }
 
 func (d *Desk) define(ctx context.Context, a defineArgs) (any, error) {
-	kept, err := runtime.Facet[runtime.Definitions](d.Engine)
+	kept, err := runtime.Extension[runtime.Definitions](d.Engine)
 	if err != nil {
 		return nil, err
 	}
@@ -65,12 +65,12 @@ func text(name, source string) lang.Source {
 
 type runArgs struct {
 	Script, Source, Key, Deadline string
-	Overtime                      runtime.Overtime
+	Overtime                      runtime.OnDeadline
 	Inputs                        json.RawMessage
 }
 
 func (d *Desk) run(ctx context.Context, a runArgs) (any, error) {
-	r := runtime.StartRequest{Key: a.Key, Inputs: a.Inputs, Overtime: a.Overtime}
+	r := runtime.StartRequest{Key: a.Key, Inputs: a.Inputs, OnDeadline: a.Overtime}
 	if string(r.Inputs) == "null" {
 		r.Inputs = nil
 	}
@@ -119,7 +119,7 @@ func (d *Desk) defined(ctx context.Context, address string, r *runtime.StartRequ
 
 // newest is what NAME or NAME@VERSION means now.
 func (d *Desk) newest(ctx context.Context, address string) (*runtime.Definition, error) {
-	kept, err := runtime.Facet[runtime.Definitions](d.Engine)
+	kept, err := runtime.Extension[runtime.Definitions](d.Engine)
 	if err != nil {
 		return nil, err
 	}
@@ -359,7 +359,7 @@ func (d *Desk) rerun(ctx context.Context, a rerunArgs) (any, error) {
 	if (a.From == "") == (a.Only == "") {
 		return nil, runtime.Refuse(runtime.ErrUsage, "status with steps lists them", "got both or neither of from and only, want one")
 	}
-	again, err := runtime.Facet[runtime.Reruns](d.Engine)
+	again, err := runtime.Extension[runtime.Reruns](d.Engine)
 	if err != nil {
 		return nil, err
 	}

@@ -111,7 +111,7 @@ type pushArgs struct {
 }
 
 func (d *Desk) push(ctx context.Context, a pushArgs) (any, error) {
-	queues, err := runtime.Facet[runtime.Queues](d.Engine)
+	queues, err := runtime.Extension[runtime.Queues](d.Engine)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +137,7 @@ func (d *Desk) Remember(ctx context.Context, k Knowledge, key string) (*Remember
 	if err := checkCategory(k.Category); err != nil {
 		return nil, err
 	}
-	queues, err := runtime.Facet[runtime.Queues](d.Engine)
+	queues, err := runtime.Extension[runtime.Queues](d.Engine)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +179,7 @@ func (d *Desk) awake(ctx context.Context) (*runtime.Run, error) {
 	if err != nil || run.Details.Carried {
 		return nil, err
 	}
-	_, err = d.Engine.Carry(ctx, runtime.CarryRequest{Runs: []string{run.ID}, Env: d.Values(run.Details.Env)})
+	_, err = d.Engine.Resume(ctx, runtime.ResumeRequest{Runs: []string{run.ID}, Env: d.Values(run.Details.Env)})
 	return run, err
 }
 

@@ -205,14 +205,14 @@ func (t *Tool) Call(ctx context.Context, d *Desk, arguments json.RawMessage) (an
 			return nil, err
 		}
 	}
-	arguments, foreign := t.ours(arguments)
+	arguments, foreign := t.translate(arguments)
 	arguments, err := t.checked(arguments)
 	if err != nil {
 		return nil, err
 	}
 	v, err := t.call(d, ctx, arguments)
 	if err == nil && foreign {
-		v = theirs(v)
+		v = addAliases(v)
 	}
 	return v, err
 }

@@ -37,7 +37,7 @@ type Options struct {
 
 // Handler serves the desk of an engine. It is refused with usage if the engine knows no tokens: there would be no callers.
 func Handler(o Options) (http.Handler, error) {
-	known, err := runtime.Facet[runtime.Bearers](o.Desk.Engine)
+	known, err := runtime.Extension[runtime.Bearers](o.Desk.Engine)
 	if err != nil {
 		return nil, err
 	}

@@ -64,7 +64,7 @@ type session struct {
 	acpTurn
 	conn  *acp.Connection // for what the process is asked
 	child *process.Child
-	heard *hearing
+	heard *outputStream
 	hears *io.PipeWriter // what the process reads
 	pass  *io.PipeWriter // its answers, on their way to said
 	said  *io.PipeReader
@@ -89,7 +89,7 @@ func newSession(q Question) (s *session, in *io.PipeReader) {
 	said, pass := io.Pipe()
 	s = &session{acpTurn: newTurn(q), hears: hears, pass: pass, said: said, unread: make(chan struct{}, maxUnread), asked: make(chan struct{})}
 	close(s.asked)
-	s.heard = newHearing(q, s, s.emit, func() { _ = said.Close() })
+	s.heard = newOutputStream(q, s, s.emit, func() { _ = said.Close() })
 	return s, in
 }
 

@@ -75,7 +75,7 @@ func (command) once(ctx context.Context, q Question) effect.Reply {
 	defer undo()
 	alive, end := context.WithCancel(ctx)
 	defer end()
-	h := newHearing(q, j.dialect, newEmitter(q.Attempt), end)
+	h := newOutputStream(q, j.dialect, newEmitter(q.Attempt), end)
 	spec.OnLine = h.line
 	result, err := process.Run(alive, spec)
 	if err != nil {
@@ -146,7 +146,7 @@ func (q *Question) equippedReply(r effect.Reply) effect.Reply {
 }
 
 // transcript is what the program wrote, without the values of declared variables.
-func (j judge) transcript(r process.Result, h *hearing) map[string][]byte {
+func (j judge) transcript(r process.Result, h *outputStream) map[string][]byte {
 	text := h.transcript()
 	if len(r.Stderr) > 0 {
 		text += "\n--- standard error\n" + string(r.Stderr)
@@ -228,7 +228,7 @@ func (j judge) notStarted(ctx context.Context, err error) effect.Reply {
 	return j.fail(class, "", "%v", err)
 }
 
-func (j judge) ended(ctx context.Context, r process.Result, h *hearing) effect.Reply {
+func (j judge) ended(ctx context.Context, r process.Result, h *outputStream) effect.Reply {
 	stderr := string(r.Stderr)
 	if fault := h.hopeless(); fault != nil {
 		return j.faulty(fault, stderr)

@@ -252,7 +252,7 @@ func (s *stage) crash() error {
 	if err := s.open(); err != nil {
 		return err
 	}
-	_, err := s.engine.Carry(s.ctx, runtime.CarryRequest{All: true})
+	_, err := s.engine.Resume(s.ctx, runtime.ResumeRequest{All: true})
 	return err
 }
 

@@ -25,18 +25,18 @@ import (
 // idleServer is how long a server that was started in the background stays without anything to do.
 const idleServer = "1m"
 
-// storeDoors opens a store on disk.
-type storeDoors struct {
+// storeConnector opens a store on disk.
+type storeConnector struct {
 	config owner.Config
 	leave  func(error) // ends the call, when the owner that it is was asked to leave
 	stays  func(context.Context, session)
 }
 
 // openDoors gives the ways to the store of this call.
-func (c *call) openDoors() doors {
+func (c *call) openDoors() connector {
 	dir := c.place.store
 	token, _ := c.getenv(tokenVariable)
-	d := &storeDoors{leave: c.interrupt, stays: c.staysFor}
+	d := &storeConnector{leave: c.interrupt, stays: c.staysFor}
 	d.config = owner.Config{
 		Dir:        dir,
 		Build:      buildVersion(),
@@ -174,8 +174,8 @@ func (p *participant) Close() error {
 	return errors.Join(err, p.Session.Close())
 }
 
-// Stay implements doors.
-func (d *storeDoors) Stay(ctx context.Context, create bool) (session, error) {
+// OpenOwner implements connector.
+func (d *storeConnector) OpenOwner(ctx context.Context, create bool) (session, error) {
 	if !create && !exists(d.config.Dir) {
 		return nil, noRun(d.config.Dir)
 	}
@@ -193,8 +193,8 @@ func (d *storeDoors) Stay(ctx context.Context, create bool) (session, error) {
 	return &participant{s, ctx, d.stays}, nil
 }
 
-// Look implements doors.
-func (d *storeDoors) Look(ctx context.Context) (session, error) {
+// OpenReader implements connector.
+func (d *storeConnector) OpenReader(ctx context.Context) (session, error) {
 	s, err := owner.Acquire(ctx, d.config, owner.Reader)
 	if errors.Is(err, runtime.ErrNoStore) {
 		return nowhere{dir: d.config.Dir}, nil
@@ -205,9 +205,9 @@ func (d *storeDoors) Look(ctx context.Context) (session, error) {
 	return s, nil
 }
 
-// Detach implements doors.
-func (d *storeDoors) Detach(ctx context.Context) (session, error) {
-	s, err := d.Look(ctx)
+// Detach implements connector.
+func (d *storeConnector) Detach(ctx context.Context) (session, error) {
+	s, err := d.OpenReader(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -220,10 +220,10 @@ func (d *storeDoors) Detach(ctx context.Context) (session, error) {
 			return nil, err
 		}
 	}
-	return d.Stay(ctx, true)
+	return d.OpenOwner(ctx, true)
 }
 
-func (d *storeDoors) spawn(ctx context.Context) error {
+func (d *storeConnector) spawn(ctx context.Context) error {
 	exe, err := os.Executable()
 	if err != nil {
 		return err
@@ -231,8 +231,8 @@ func (d *storeDoors) spawn(ctx context.Context) error {
 	return owner.Spawn(ctx, d.config, exe, "serve", "--idle", idleServer, "--store", d.config.Dir)
 }
 
-// Visit implements doors.
-func (d *storeDoors) Visit(ctx context.Context) (session, error) {
+// Connect implements connector.
+func (d *storeConnector) Connect(ctx context.Context) (session, error) {
 	s, err := owner.Acquire(ctx, d.config, owner.Guest)
 	if err != nil {
 		return nil, err
@@ -240,8 +240,8 @@ func (d *storeDoors) Visit(ctx context.Context) (session, error) {
 	return s, nil
 }
 
-// Serve implements doors.
-func (d *storeDoors) Serve(ctx context.Context, v serving) (err error) {
+// Serve implements connector.
+func (d *storeConnector) Serve(ctx context.Context, v serving) (err error) {
 	s, err := owner.Acquire(ctx, d.config, owner.Keeper)
 	if err != nil {
 		return err
@@ -261,8 +261,8 @@ func (d *storeDoors) Serve(ctx context.Context, v serving) (err error) {
 	}
 }
 
-// Stop implements doors.
-func (d *storeDoors) Stop(ctx context.Context) (int, error) {
+// Stop implements connector.
+func (d *storeConnector) Stop(ctx context.Context) (int, error) {
 	if !exists(d.config.Dir) {
 		return 0, nil
 	}

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Care is looking after a store as a whole. Whoever owns the store serves it, while runs go on.
-type Care interface {
-	// Care does one thing for the store. It takes the capability admin.
-	Care(ctx context.Context, r CareRequest) (*CareReport, error)
+// Maintenance is looking after a store as a whole. Whoever owns the store serves it, while runs go on.
+type Maintenance interface {
+	// Maintain does one thing for the store. It takes the capability admin.
+	Maintain(ctx context.Context, r MaintenanceRequest) (*MaintenanceReport, error)
 }
 
 // Motion tells whether an engine has anything to do.
@@ -17,23 +17,23 @@ type Motion interface {
 	Moving(soon time.Duration) bool
 }
 
-// CareTask is what can be done for a store.
-type CareTask string
+// MaintenanceTask is what can be done for a store.
+type MaintenanceTask string
 
-// The tasks of [Care].
+// The tasks of [Maintenance].
 const (
-	CareInfo   CareTask = "info"   // tell what is there
-	CareCheck  CareTask = "check"  // read all of it and say what is damaged
-	CareGC     CareTask = "gc"     // drop contents that nothing names, and give back the space of large values that nothing needs
-	CareBackup CareTask = "backup" // write all of it, as it is at one moment, to a file
-	CarePrune  CareTask = "prune"  // forget runs that have ended before a time
-	CareTrim   CareTask = "trim"   // drop the older part of the journals of runs that have not ended
+	MaintenanceInfo   MaintenanceTask = "info"   // tell what is there
+	MaintenanceCheck  MaintenanceTask = "check"  // read all of it and say what is damaged
+	MaintenanceGC     MaintenanceTask = "gc"     // drop contents that nothing names, and give back the space of large values that nothing needs
+	MaintenanceBackup MaintenanceTask = "backup" // write all of it, as it is at one moment, to a file
+	MaintenancePrune  MaintenanceTask = "prune"  // forget runs that have ended before a time
+	MaintenanceTrim   MaintenanceTask = "trim"   // drop the older part of the journals of runs that have not ended
 )
 
-// CareRequest asks for care.
-type CareRequest struct {
-	Task CareTask `json:"task"`
-	Path string   `json:"path,omitempty"` // of the backup, absolute: a file that does not exist
+// MaintenanceRequest asks for a task.
+type MaintenanceRequest struct {
+	Task MaintenanceTask `json:"task"`
+	Path string          `json:"path,omitempty"` // of the backup, absolute: a file that does not exist
 
 	Before  time.Time `json:"before,omitzero"`   // prune: runs that ended before
 	Damaged bool      `json:"damaged,omitempty"` // prune: runs that cannot be read instead
@@ -41,8 +41,8 @@ type CareRequest struct {
 	DryRun  bool      `json:"dry_run,omitempty"` // prune, trim: tell and do not forget
 }
 
-// CareReport says what was found and done.
-type CareReport struct {
+// MaintenanceReport says what was found and done.
+type MaintenanceReport struct {
 	Schema   string         `json:"schema"`
 	Store    string         `json:"store"` // directory
 	ID       string         `json:"id"`

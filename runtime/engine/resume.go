@@ -58,9 +58,9 @@ func (e *Local) environment(run string) map[string]string {
 	return maps.Clone(e.carried[run])
 }
 
-// Carry makes the engine drive runs.
-func (e *Local) Carry(ctx context.Context, c runtime.CarryRequest) ([]string, error) {
-	if err := need(ctx, runtime.CanRun, "carry runs"); err != nil {
+// Resume makes the engine drive runs.
+func (e *Local) Resume(ctx context.Context, c runtime.ResumeRequest) ([]string, error) {
+	if err := need(ctx, runtime.CanRun, "resume runs"); err != nil {
 		return nil, err
 	}
 	if c.Settings != nil {
@@ -100,13 +100,13 @@ func (e *Local) Carry(ctx context.Context, c runtime.CarryRequest) ([]string, er
 }
 
 // resumeRun carries a run, under other settings if the request has some.
-func (e *Local) resumeRun(ctx context.Context, run string, c runtime.CarryRequest) error {
+func (e *Local) resumeRun(ctx context.Context, run string, c runtime.ResumeRequest) error {
 	if c.Settings != nil {
 		if err := e.pin(ctx, run, c.Settings); err != nil {
 			return err
 		}
 	}
-	return e.carryOne(ctx, run, c.Env)
+	return e.resumeOne(ctx, run, c.Env)
 }
 
 // pin records that a run goes on with other settings: a project file that was edited meanwhile. Of
@@ -125,9 +125,9 @@ func (e *Local) pin(ctx context.Context, id string, settings *effect.Settings) e
 	return err
 }
 
-// carryOne carries a run, with its parent, which goes on when it ends, and its open children. Attempts that wait start, timers that are overdue fire. A run at
+// resumeOne carries a run, with its parent, which goes on when it ends, and its open children. Attempts that wait start, timers that are overdue fire. A run at
 // rest that has nothing of this stays where it is until its next timer is due.
-func (e *Local) carryOne(ctx context.Context, id string, env map[string]string) error {
+func (e *Local) resumeOne(ctx context.Context, id string, env map[string]string) error {
 	if e.carries(id) && len(env) == 0 {
 		return nil // it has not ended: it would not be carried
 	}
@@ -137,7 +137,7 @@ func (e *Local) carryOne(ctx context.Context, id string, env map[string]string) 
 	}
 	e.carry(id, env, row.Status != runtime.Suspended)
 	if parent, _, ok := journal.CutParent(row.Parent); ok && !e.carries(parent) {
-		if err := e.carryOne(ctx, parent, env); err != nil {
+		if err := e.resumeOne(ctx, parent, env); err != nil {
 			e.log("run %s, whose child %s is carried: %v", parent, id, err)
 		}
 	}

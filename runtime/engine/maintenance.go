@@ -14,26 +14,26 @@ import (
 )
 
 var (
-	_, _ runtime.Care   = (*Local)(nil), (*readOnly)(nil)
-	_    runtime.Motion = (*Local)(nil)
+	_, _ runtime.Maintenance = (*Local)(nil), (*readOnly)(nil)
+	_    runtime.Motion      = (*Local)(nil)
 )
 
-// Care looks after the store of this engine.
-func (r *reader) Care(ctx context.Context, c runtime.CareRequest) (*runtime.CareReport, error) {
-	return r.care(ctx, c, r.inspect)
+// Maintain looks after the store of this engine.
+func (r *reader) Maintain(ctx context.Context, c runtime.MaintenanceRequest) (*runtime.MaintenanceReport, error) {
+	return r.maintain(ctx, c, r.inspect)
 }
 
-// Care looks after the store of this engine.
-func (e *Local) Care(ctx context.Context, c runtime.CareRequest) (*runtime.CareReport, error) {
-	return e.care(ctx, c, e.tend)
+// Maintain looks after the store of this engine.
+func (e *Local) Maintain(ctx context.Context, c runtime.MaintenanceRequest) (*runtime.MaintenanceReport, error) {
+	return e.maintain(ctx, c, e.maintainOwned)
 }
 
-func (r *reader) care(ctx context.Context, c runtime.CareRequest, do func(context.Context, runtime.CareRequest, *runtime.CareReport) error) (*runtime.CareReport, error) {
-	if err := need(ctx, runtime.CanAdmin, "care for the store"); err != nil {
+func (r *reader) maintain(ctx context.Context, c runtime.MaintenanceRequest, do func(context.Context, runtime.MaintenanceRequest, *runtime.MaintenanceReport) error) (*runtime.MaintenanceReport, error) {
+	if err := need(ctx, runtime.CanAdmin, "maintain the store"); err != nil {
 		return nil, err
 	}
 	info := r.store.Info()
-	out := &runtime.CareReport{Schema: runtime.Schema, Store: info.Path, ID: info.ID, Format: info.Format, Epoch: info.Epoch, Sequence: info.Sequence}
+	out := &runtime.MaintenanceReport{Schema: runtime.Schema, Store: info.Path, ID: info.ID, Format: info.Format, Epoch: info.Epoch, Sequence: info.Sequence}
 	err := do(ctx, c, out)
 	if k, ok := r.store.(runtime.Keeper); ok && err == nil {
 		out.Usage, err = k.Usage()
@@ -45,11 +45,11 @@ func (r *reader) care(ctx context.Context, c runtime.CareRequest, do func(contex
 }
 
 // inspect does what changes nothing.
-func (r *reader) inspect(ctx context.Context, c runtime.CareRequest, out *runtime.CareReport) (err error) {
+func (r *reader) inspect(ctx context.Context, c runtime.MaintenanceRequest, out *runtime.MaintenanceReport) (err error) {
 	switch c.Task {
-	case runtime.CareGC, runtime.CarePrune, runtime.CareTrim:
+	case runtime.MaintenanceGC, runtime.MaintenancePrune, runtime.MaintenanceTrim:
 		return errReadOnly
-	case runtime.CareInfo:
+	case runtime.MaintenanceInfo:
 		out.Runs = map[runtime.Status]int{}
 		return journal.ScanEach(r.store, journal.PrefixRun, func(run string, row []byte, damage error) error {
 			out.Runs[r.summaryFrom(run, row, damage).Status]++
@@ -58,11 +58,11 @@ func (r *reader) inspect(ctx context.Context, c runtime.CareRequest, out *runtim
 	}
 	k, ok := r.store.(runtime.Keeper)
 	switch {
-	case c.Task != runtime.CareCheck && c.Task != runtime.CareBackup:
-		return runtime.Refusef(runtime.ErrUsage, "got care task %q, want info, check, gc, backup, prune or trim", c.Task)
+	case c.Task != runtime.MaintenanceCheck && c.Task != runtime.MaintenanceBackup:
+		return runtime.Refusef(runtime.ErrUsage, "got the task %q, want info, check, gc, backup, prune or trim", c.Task)
 	case !ok:
-		return runtime.Refusef(runtime.ErrUsage, "a store in memory needs no care")
-	case c.Task == runtime.CareCheck:
+		return runtime.Refusef(runtime.ErrUsage, "a store in memory needs no maintenance")
+	case c.Task == runtime.MaintenanceCheck:
 		return checkStore(ctx, out, k)
 	case !filepath.IsAbs(c.Path):
 		return runtime.Refusef(runtime.ErrUsage, "the path of a backup is %q, want an absolute one", c.Path)
@@ -74,12 +74,12 @@ func (r *reader) inspect(ctx context.Context, c runtime.CareRequest, out *runtim
 	return err
 }
 
-// tend does what drops something, too: one thing at a time.
-func (e *Local) tend(ctx context.Context, c runtime.CareRequest, out *runtime.CareReport) error {
+// maintainOwned does what drops something, too: one thing at a time.
+func (e *Local) maintainOwned(ctx context.Context, c runtime.MaintenanceRequest, out *runtime.MaintenanceReport) error {
 	switch c.Task {
-	case runtime.CareTrim:
+	case runtime.MaintenanceTrim:
 		return e.trimAll(ctx, c, out)
-	case runtime.CarePrune:
+	case runtime.MaintenancePrune:
 		e.keeping.Lock()
 		defer e.keeping.Unlock()
 		err := e.prune(ctx, c, out)
@@ -91,14 +91,14 @@ func (e *Local) tend(ctx context.Context, c runtime.CareRequest, out *runtime.Ca
 			err = nil
 		}
 		return err
-	case runtime.CareGC:
+	case runtime.MaintenanceGC:
 		return e.collect(ctx, out)
 	}
 	return e.inspect(ctx, c, out)
 }
 
 // checkStore reads everything: the files, then each value, then what the values mean.
-func checkStore(ctx context.Context, out *runtime.CareReport, k runtime.Keeper) error {
+func checkStore(ctx context.Context, out *runtime.MaintenanceReport, k runtime.Keeper) error {
 	if err := k.Verify(ctx); err != nil {
 		addProblem(out, "", "files", err)
 	}
@@ -114,7 +114,7 @@ func checkStore(ctx context.Context, out *runtime.CareReport, k runtime.Keeper) 
 	})
 }
 
-func addProblem(out *runtime.CareReport, run, what string, err error) {
+func addProblem(out *runtime.MaintenanceReport, run, what string, err error) {
 	out.Problems = append(out.Problems, runtime.Problem{Run: run, What: what, Error: err.Error()})
 }
 
@@ -127,7 +127,7 @@ func runOf(key string) string {
 }
 
 // checkContents holds contents against their hashes.
-func checkContents(out *runtime.CareReport, k runtime.Keeper) {
+func checkContents(out *runtime.MaintenanceReport, k runtime.Keeper) {
 	_ = journal.ScanWhole(k, journal.PrefixBlob, func(hash string, v []byte) error {
 		if journal.HashOf(v) != hash {
 			addProblem(out, "", "content "+hash, fmt.Errorf("%w: it does not have its hash", runtime.ErrDamaged))
@@ -137,7 +137,7 @@ func checkContents(out *runtime.CareReport, k runtime.Keeper) {
 }
 
 // checkRun reads the journal, the keyframe and the checkpoints of a run.
-func checkRun(out *runtime.CareReport, k runtime.Keeper, id string) {
+func checkRun(out *runtime.MaintenanceReport, k runtime.Keeper, id string) {
 	whole := &saved{run: id, state: run.NewState(id)}
 	h, err := whole.readStart(k)
 	if err == nil && h != nil {
@@ -172,7 +172,7 @@ func checkRun(out *runtime.CareReport, k runtime.Keeper, id string) {
 }
 
 // checkKeyframe reads both copies.
-func checkKeyframe(out *runtime.CareReport, k runtime.Keeper, run string, h *horizon) {
+func checkKeyframe(out *runtime.MaintenanceReport, k runtime.Keeper, run string, h *horizon) {
 	for i := range copies {
 		b, err := h.frame(k, run, i)
 		if err == nil {

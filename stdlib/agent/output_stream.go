@@ -19,8 +19,8 @@ const (
 	maxEventText  = 16 << 10                // bytes of one text in an event
 )
 
-// hearing takes what a program writes, line by line as it comes. It is called by one goroutine.
-type hearing struct {
+// outputStream takes what a program writes, line by line as it comes. It is called by one goroutine.
+type outputStream struct {
 	dialect dialect
 	emit    emitter
 	keys    *redact.Redactor
@@ -32,12 +32,12 @@ type hearing struct {
 	kept           []byte         // the end of it, at most twice maxTranscript
 }
 
-func newHearing(q Question, d dialect, emit emitter, end func()) *hearing {
-	return &hearing{dialect: d, emit: emit, keys: q.keys, end: end, script: q.hidden.Stream()}
+func newOutputStream(q Question, d dialect, emit emitter, end func()) *outputStream {
+	return &outputStream{dialect: d, emit: emit, keys: q.keys, end: end, script: q.hidden.Stream()}
 }
 
 // line takes a line. The last one may have been cut.
-func (h *hearing) line(raw []byte, whole bool) {
+func (h *outputStream) line(raw []byte, whole bool) {
 	line := h.keys.Redact(string(raw))
 	if !whole {
 		line = h.keys.Cut(string(raw))
@@ -60,14 +60,14 @@ func (h *hearing) line(raw []byte, whole bool) {
 }
 
 // hopeless is what the program has told that none of its own further tries can mend; nil for nothing.
-func (h *hearing) hopeless() *fault {
+func (h *outputStream) hopeless() *fault {
 	if d, tries := h.dialect.(interface{ hopeless() *fault }); tries {
 		return d.hopeless()
 	}
 	return nil
 }
 
-func (h *hearing) keep(shown []byte) {
+func (h *outputStream) keep(shown []byte) {
 	h.kept = append(h.kept, shown...)
 	if len(h.kept) > 2*maxTranscript {
 		h.kept = append([]byte(nil), h.kept[len(h.kept)-maxTranscript:]...)
@@ -75,7 +75,7 @@ func (h *hearing) keep(shown []byte) {
 }
 
 // transcript is the end of what was heard, when there is no more.
-func (h *hearing) transcript() string {
+func (h *outputStream) transcript() string {
 	h.keep(h.script.Rest())
 	if n := len(h.kept); n > 0 && h.kept[n-1] != '\n' {
 		h.keep([]byte{'\n'})

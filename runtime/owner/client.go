@@ -8,15 +8,15 @@ import (
 	"starling/runtime/api"
 )
 
-// visit is the time in which this process is a client of the owner.
-type visit struct {
+// clientSession is the time in which this process is a client of the owner.
+type clientSession struct {
 	client *api.Client
 	detach context.CancelFunc
 	gone   <-chan struct{} // closed when the owner is lost; nil for a reader, who does not keep it
 }
 
-// visit connects to the owner that owner.json names. Readers do not attach: the owner need not wait for them.
-func (s *Session) visit(ctx context.Context) (*visit, error) {
+// connect connects to the owner that owner.json names. Readers do not attach: the owner need not wait for them.
+func (s *Session) connect(ctx context.Context) (*clientSession, error) {
 	r, ok := readRecord(s.dir)
 	if !ok {
 		return nil, &api.Away{State: api.Gone}
@@ -28,7 +28,7 @@ func (s *Session) visit(ctx context.Context) (*visit, error) {
 		return nil, s.away(ctx, err)
 	}
 	client.Bring(s.config.Token)
-	v := &visit{client: client, detach: func() {}}
+	v := &clientSession{client: client, detach: func() {}}
 	switch {
 	case !sameFile(client.Hello().Store, s.dir):
 		err = &api.Away{State: api.Gone} // the record is stale, and the socket another store's by now
@@ -43,7 +43,7 @@ func (s *Session) visit(ctx context.Context) (*visit, error) {
 }
 
 // attach stays attached as long as life lasts, and must succeed within trying.
-func (v *visit) attach(trying, life context.Context) (err error) {
+func (v *clientSession) attach(trying, life context.Context) (err error) {
 	life, v.detach = context.WithCancel(life)
 	stop := context.AfterFunc(trying, v.detach)
 	v.gone, err = v.client.Attach(life)
@@ -66,9 +66,9 @@ func (s *Session) away(ctx context.Context, err error) error {
 	return err
 }
 
-func (v *visit) to() runtime.Engine { return v.client }
+func (v *clientSession) to() runtime.Engine { return v.client }
 
-func (v *visit) lost() bool {
+func (v *clientSession) lost() bool {
 	select {
 	case <-v.gone:
 		return true
@@ -78,7 +78,7 @@ func (v *visit) lost() bool {
 }
 
 // leave detaches. The owner goes on.
-func (v *visit) leave() error {
+func (v *clientSession) leave() error {
 	v.detach()
 	return v.client.Close()
 }

@@ -12,7 +12,7 @@ import (
 // What the owner's engine serves beside runtime.Engine, over the same socket.
 
 var (
-	_ runtime.Care        = (*Client)(nil)
+	_ runtime.Maintenance = (*Client)(nil)
 	_ runtime.Definitions = (*Client)(nil)
 	_ runtime.Queues      = (*Client)(nil)
 	_ runtime.Reruns      = (*Client)(nil)
@@ -103,9 +103,9 @@ func (c *Client) RemoveToken(ctx context.Context, name string) (*runtime.Token, 
 	return ask[*runtime.Token](ctx, c, "/token/remove", name)
 }
 
-// Care implements runtime.Care.
-func (c *Client) Care(ctx context.Context, r runtime.CareRequest) (*runtime.CareReport, error) {
-	return ask[*runtime.CareReport](ctx, c, "/care", r)
+// Maintain implements runtime.Maintain.
+func (c *Client) Maintain(ctx context.Context, r runtime.MaintenanceRequest) (*runtime.MaintenanceReport, error) {
+	return ask[*runtime.MaintenanceReport](ctx, c, "/care", r)
 }
 
 // Export implements runtime.Archive.

@@ -9,7 +9,7 @@ import (
 // What engines serve beside runtime.Engine is served by a session in the same way: by whoever owns the store.
 
 var (
-	_ runtime.Care        = (*Session)(nil)
+	_ runtime.Maintenance = (*Session)(nil)
 	_ runtime.Definitions = (*Session)(nil)
 	_ runtime.Queues      = (*Session)(nil)
 	_ runtime.Reruns      = (*Session)(nil)
@@ -22,7 +22,7 @@ var (
 // callFacet makes a request of a further interface of whoever owns the store.
 func callFacet[I, A any](ctx context.Context, s *Session, request func(context.Context, I) (A, error)) (A, error) {
 	return call(ctx, s, func(ctx context.Context, e runtime.Engine) (A, error) {
-		facet, err := runtime.Facet[I](e)
+		facet, err := runtime.Extension[I](e)
 		if err != nil {
 			var none A
 			return none, err
@@ -124,9 +124,11 @@ func (s *Session) RemoveToken(ctx context.Context, name string) (*runtime.Token,
 	return callFacet(ctx, s, func(ctx context.Context, t runtime.Tokens) (*runtime.Token, error) { return t.RemoveToken(ctx, name) })
 }
 
-// Care implements runtime.Care.
-func (s *Session) Care(ctx context.Context, r runtime.CareRequest) (*runtime.CareReport, error) {
-	return callFacet(ctx, s, func(ctx context.Context, f runtime.Care) (*runtime.CareReport, error) { return f.Care(ctx, r) })
+// Maintain implements runtime.Maintain.
+func (s *Session) Maintain(ctx context.Context, r runtime.MaintenanceRequest) (*runtime.MaintenanceReport, error) {
+	return callFacet(ctx, s, func(ctx context.Context, f runtime.Maintenance) (*runtime.MaintenanceReport, error) {
+		return f.Maintain(ctx, r)
+	})
 }
 
 // Export implements runtime.Archive.

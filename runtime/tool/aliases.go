@@ -11,19 +11,19 @@ import (
 // Some callers learned other words: a workflow is a run, its template a script, the step that waits a gate, and what is decided there lies in a payload. They are
 // understood as they are, and answered in the same words beside ours.
 
-// synonyms are their names for our arguments.
-func synonyms() map[string]string {
+// aliases are their names for our arguments.
+func aliases() map[string]string {
 	return map[string]string{"workflow_id": "run", "template": "script", "step_id": "gate"}
 }
 
-// ours translates the arguments of a call, and tells whether they were in other words. A null is an argument that was left out, where it may be: models fill in what a schema lists.
-func (t *Tool) ours(arguments json.RawMessage) (translated json.RawMessage, foreign bool) {
+// translate translates the arguments of a call, and tells whether they were in other words. A null is an argument that was left out, where it may be: models fill in what a schema lists.
+func (t *Tool) translate(arguments json.RawMessage) (translated json.RawMessage, foreign bool) {
 	var given map[string]json.RawMessage
 	if json.Unmarshal(arguments, &given) != nil || given == nil {
 		return arguments, false // the check says what is wrong
 	}
 	maps.DeleteFunc(given, func(name string, v json.RawMessage) bool { return isNull(v) && !t.needs(name) })
-	for theirs, our := range synonyms() {
+	for theirs, our := range aliases() {
 		if v, ok := given[theirs]; ok && isNull(given[our]) {
 			delete(given, theirs)
 			given[our], foreign = v, true
@@ -66,8 +66,8 @@ func unpack(given map[string]json.RawMessage, payload json.RawMessage) {
 	}
 }
 
-// theirs adds their words to an answer.
-func theirs(v any) any {
+// addAliases adds their words to an answer.
+func addAliases(v any) any {
 	text, err := json.Marshal(v)
 	var fields map[string]any
 	if err != nil || json.Unmarshal(text, &fields) != nil {

@@ -9,8 +9,8 @@ import (
 	"starling/runtime/api"
 )
 
-// tenure is the time in which this process has the store open: as its owner, who serves the others, or as a reader, who serves nobody.
-type tenure struct {
+// ownership is the time in which this process has the store open: as its owner, who serves the others, or as a reader, who serves nobody.
+type ownership struct {
 	dir    string
 	lock   *lock
 	engine runtime.Engine
@@ -20,9 +20,9 @@ type tenure struct {
 	kept   chan struct{} // closed when nobody looks after the place any more
 }
 
-// own begins a tenure as owner. From its first moment on it answers at the socket, for to open a store can take a while.
-func (s *Session) own(ctx context.Context, l *lock) (_ *tenure, err error) {
-	t := &tenure{dir: s.dir, lock: l, place: place{dir: s.dir}}
+// own begins to own the store. From its first moment on it answers at the socket, for to open a store can take a while.
+func (s *Session) own(ctx context.Context, l *lock) (_ *ownership, err error) {
+	t := &ownership{dir: s.dir, lock: l, place: place{dir: s.dir}}
 	t.server = api.NewServer(api.Options{Build: s.config.Build, Store: s.dir,
 		Identify: s.config.Identify, Doubt: s.config.Doubt, OnStop: s.stop, Passing: s.role != Keeper})
 	sweep(s.dir)
@@ -38,13 +38,13 @@ func (s *Session) own(ctx context.Context, l *lock) (_ *tenure, err error) {
 	return t, nil
 }
 
-// read begins a tenure as reader. The lock is nil where the store has never had an owner.
-func (s *Session) read(ctx context.Context, l *lock) (*tenure, error) {
+// read begins to read the store. The lock is nil where the store has never had an owner.
+func (s *Session) read(ctx context.Context, l *lock) (*ownership, error) {
 	e, err := opened(ctx, s.dir, s.config.OpenReader)
 	if err != nil {
 		return nil, errors.Join(err, l.release())
 	}
-	return &tenure{dir: s.dir, lock: l, engine: e}, nil
+	return &ownership{dir: s.dir, lock: l, engine: e}, nil
 }
 
 // opened opens the store. The store's own lock is free when ours is, but for the moment in which the kernel takes a killed process apart.
@@ -60,8 +60,8 @@ func opened(ctx context.Context, dir string, open func(string) (runtime.Engine, 
 	}
 }
 
-// leave ends the tenure in the order in which others may take note: no newcomers, no engine, no traces, no lock; then the clients are told, and find the lock free.
-func (t *tenure) leave() error {
+// leave ends the ownership in the order in which others may take note: no newcomers, no engine, no traces, no lock; then the clients are told, and find the lock free.
+func (t *ownership) leave() error {
 	if t.server == nil {
 		return errors.Join(t.engine.Close(), t.lock.release())
 	}
@@ -78,12 +78,12 @@ func (t *tenure) leave() error {
 	return err
 }
 
-func (t *tenure) to() runtime.Engine { return t.engine }
+func (t *ownership) to() runtime.Engine { return t.engine }
 
-func (t *tenure) lost() bool { return false }
+func (t *ownership) lost() bool { return false }
 
 // moving tells whether a run that this owner carries is in motion.
-func (t *tenure) moving(ctx context.Context) (bool, error) {
+func (t *ownership) moving(ctx context.Context) (bool, error) {
 	if m, ok := t.engine.(runtime.Motion); ok {
 		return m.Moving(Soon), nil
 	}
