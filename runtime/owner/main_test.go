@@ -5,11 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	goruntime "runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -55,7 +57,7 @@ func TestMain(m *testing.M) {
 	role, dir := os.Getenv(roleVariable), os.Getenv(dirVariable)
 	switch role {
 	case "":
-		os.Exit(m.Run())
+		os.Exit(play(m))
 	case "silent": // says something and ends
 		fmt.Println("first line\nthe last words")
 		os.Exit(7)
@@ -65,6 +67,24 @@ func TestMain(m *testing.M) {
 		forge(role, dir)
 	}
 	perform(map[string]owner.Role{"participant": owner.Participant, "keeper": owner.Keeper, "reader": owner.Reader}[role], dir)
+}
+
+// play runs the tests, with a runtime directory of their own. Most of them wait for other processes, so
+// that more than the processors are played at once.
+func play(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "run")
+	if err == nil {
+		err = os.Setenv("XDG_RUNTIME_DIR", dir)
+	}
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	flag.Parse()
+	if err := flag.Set("test.parallel", strconv.Itoa(max(8, goruntime.GOMAXPROCS(0)))); err != nil {
+		panic(err)
+	}
+	return m.Run()
 }
 
 // config is a store with a fake engine. The file "epoch" counts how often it was opened by an owner.
@@ -326,15 +346,9 @@ func (p *process) kill() {
 	p.cmd.Wait()
 }
 
-// store is a directory in which no store is yet, with a runtime directory of its own.
+// store is a directory in which no store is yet.
 func store(t *testing.T) string {
 	t.Helper()
-	runtimeDir, err := os.MkdirTemp("", "run")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(runtimeDir) })
-	t.Setenv("XDG_RUNTIME_DIR", runtimeDir)
 	return filepath.Join(t.TempDir(), "store")
 }
 

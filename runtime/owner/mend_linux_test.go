@@ -93,6 +93,7 @@ func forgeRecord(t *testing.T, dir string, r owner.Record) {
 // nothing is sent to it, and the refusal names it. When the owner is there again, it takes its
 // place back.
 func TestForgedOwnerIsNotBelieved(t *testing.T) {
+	t.Parallel()
 	dir := store(t)
 	a := launch(t, "participant", dir)
 	genuine := recorded(t, dir)

@@ -184,6 +184,7 @@ func TestKilledOwnerLeavesNothingInTheWay(t *testing.T) {
 
 // TestOwnerThatHangs stops an owner in its tracks.
 func TestOwnerThatHangs(t *testing.T) {
+	t.Parallel()
 	dir := store(t)
 	a := launch(t, "participant", dir)
 	if err := a.cmd.Process.Signal(syscall.SIGSTOP); err != nil {

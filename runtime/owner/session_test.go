@@ -243,6 +243,7 @@ func hold(t *testing.T, dir string) *os.File {
 
 // TestNobodyAnswers finds the lock held, and nobody who says that it is he: no owner.json, one that was left by a dead process, one that is no JSON.
 func TestNobodyAnswers(t *testing.T) {
+	t.Parallel()
 	for name, record := range map[string]string{
 		"no record":     "",
 		"a stale one":   `{"pid": 1, "started": "never", "socket": "/nowhere"}`,
@@ -305,6 +306,7 @@ func TestOwnerOfAnotherVersion(t *testing.T) {
 
 // TestAnotherStoresSocket finds a record whose socket has become that of another store.
 func TestAnotherStoresSocket(t *testing.T) {
+	t.Parallel()
 	dir := store(t)
 	acquire(t, config(dir), owner.Participant)
 	other := filepath.Join(t.TempDir(), "other")

@@ -122,12 +122,17 @@ func TestPreparedDirectoriesAreRefused(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			dir := store(t)
-			path := filepath.Join(os.Getenv("XDG_RUNTIME_DIR"), "starling")
+			own, err := os.MkdirTemp("", "run")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { os.RemoveAll(own) })
+			t.Setenv("XDG_RUNTIME_DIR", own)
+			dir, path := store(t), filepath.Join(own, "starling")
 			if err := c.make(path); err != nil {
 				t.Fatal(err)
 			}
-			_, err := owner.Acquire(within(t), config(dir), owner.Participant)
+			_, err = owner.Acquire(within(t), config(dir), owner.Participant)
 			refused(t, err, runtime.ErrOwnerUnreachable, path+": "+c.want)
 			if entries, _ := os.ReadDir(elsewhere); len(entries) > 0 {
 				t.Errorf("the link was followed: %v", entries)
