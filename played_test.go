@@ -28,12 +28,12 @@ type player struct {
 // players are all tests that play files: those of folders testdata, and tests in the language.
 var players = []player{
 	{"testdata/cli/*.txtar", "cmd/starling.TestSessions", `filepath.Join("..", "..", "testdata", "cli")`},
-	{"stdlib/*_test.star", "cmd/starling.TestSessions/test", "exec starling test $LIBRARY\n"},
-	{"scripts/review_test.star", "cmd/starling.TestSessions/test", ""},
-	{"scripts/super_starter/factory_test.star", "cmd/starling.TestSessions/a09_factory", ""},
-	{"scripts/tools/sql_test.star", "cmd/starling.TestSessions/a08_tools_agents", ""},
+	{"stdlib/*_test.star", "cmd/starling.TestSessions/test_run", "exec starling test $LIBRARY\n"},
+	{"scripts/review_test.star", "cmd/starling.TestSessions/test_run", ""},
+	{"scripts/super_starter/factory_test.star", "cmd/starling.TestSessions/signal_factory", ""},
+	{"scripts/tools/sql_test.star", "cmd/starling.TestSessions/tools_of_agents", ""},
 	{"scripts/tools/testdata/*.txt", "cmd/starling.TestToolServers", `"testdata", s.tape+".txt"`},
-	{"stdlib/testdata/starter.star", "cmd/starling.TestSessions/test", "exec starling test $LIBRARY\n"},
+	{"stdlib/testdata/starter.star", "cmd/starling.TestSessions/test_run", "exec starling test $LIBRARY\n"},
 	{"testdata/stories/*/*", "cmd/starling.TestMetamorphic", `filepath.Join("..", "..", "testdata", "stories", name)`},
 	{"testdata/stories/*/*/*", "cmd/starling.TestMetamorphic", `filepath.Join("..", "..", "testdata", "stories", name)`},
 	{"testdata/sarif.schema.json", "lang/check.TestSARIF", ""},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -16,8 +17,12 @@ import (
 	"starling/stdlib/agent"
 )
 
+// agentsVerb is a call of the verb agents.
+type agentsVerb struct{ *call }
+
 // agentsCommand is the verb agents.
-func (c *call) agentsCommand() *cobra.Command {
+func agentsCommand(c *call) *cobra.Command {
+	v := &agentsVerb{call: c}
 	cmd := &cobra.Command{
 		Use:     "agents",
 		Short:   "Look at the agents of the project, and try them",
@@ -25,21 +30,23 @@ func (c *call) agentsCommand() *cobra.Command {
 		Args:    unknownVerb,
 		RunE:    showHelp,
 	}
-	cmd.AddCommand(c.agentsVerb("ls", "List the agents and whether they can be asked", 0, (*call).listAgents),
-		c.agentsVerb("show NAME", "Show what an agent is told and what serves it", 1, (*call).listAgents), c.agentsTestCommand())
+	cmd.AddCommand(v.listCommand("ls", "List the agents and whether they can be asked", 0),
+		v.listCommand("show NAME", "Show what an agent is told and what serves it", 1), agentsTestCommand(c))
 	return cmd
 }
 
-func (c *call) agentsVerb(use, short string, n int, do func(c *call, fake string, names []string) error) *cobra.Command {
+// listCommand is a verb that shows agents: all of them, or those that are named.
+func (v *agentsVerb) listCommand(use, short string, n int) *cobra.Command {
 	var fake string
 	cmd := &cobra.Command{Use: use, Short: short, Args: operands(n, n),
-		RunE: func(_ *cobra.Command, args []string) error { return do(c, fake, args) }}
+		RunE: func(_ *cobra.Command, args []string) error { return v.listAgents(fake, args) }}
 	cmd.Flags().StringVar(&fake, "fake", "", "with the scripted agents of `FILE`")
-	c.jsonFlag(cmd)
+	v.jsonFlag(cmd)
 	return cmd
 }
 
-func (c *call) agentsTestCommand() *cobra.Command {
+func agentsTestCommand(c *call) *cobra.Command {
+	v := &agentsVerb{call: c}
 	var fake string
 	var timeout time.Duration
 	var typed, edit, deny bool
@@ -52,7 +59,7 @@ of their own. So you see in a minute whether a new version of a program still wo
 		Args: operands(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			trials := agentTrials(typed, edit, deny)
-			return c.testAgent(cmd.Context(), fake, args[0], trials, timeout)
+			return v.testAgent(cmd.Context(), fake, args[0], trials, timeout)
 		},
 	}
 	cmd.Flags().StringVar(&fake, "fake", "", "with the scripted agents of `FILE`")
@@ -98,7 +105,7 @@ type backendView struct {
 }
 
 // listAgents shows one agent, or all.
-func (c *call) listAgents(fake string, names []string) error {
+func (c *agentsVerb) listAgents(fake string, names []string) error {
 	settings, err := c.settings(c.place.project, fake)
 	if err != nil {
 		return err
@@ -147,41 +154,41 @@ func (c *call) viewAgent(s *effect.Settings, name string) (agentView, *effect.Re
 	return v, r, candidates
 }
 
-func (c *call) printAgents(agents []agentView) error {
-	w := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
+func (v *agentsVerb) printAgents(agents []agentView) error {
+	w := tabwriter.NewWriter(v.stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "AGENT\tBACKEND\tIS\tSTATE")
 	for _, a := range agents {
 		if a.Fault != "" {
 			fmt.Fprintf(w, "%s\t\t\t%s\n", a.Name, a.Fault)
 		}
 		for _, b := range a.Backends {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", a.Name, b.Name, b.What, orElse(b.Lacks, "ready"))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", a.Name, b.Name, b.What, cmp.Or(b.Lacks, "ready"))
 		}
 	}
 	return w.Flush()
 }
 
-func (c *call) printAgent(a agentView) {
-	c.print("%s  timeout %s, retries %d, reasks %d", a.Name, a.Timeout, a.Retries, a.Reasks)
+func (v *agentsVerb) printAgent(a agentView) {
+	v.print("%s  timeout %s, retries %d, reasks %d", a.Name, a.Timeout, a.Retries, a.Reasks)
 	if a.Returns != "" {
-		c.print("  output   %s", a.Returns)
+		v.print("  output   %s", a.Returns)
 	}
 	for _, b := range a.Backends {
-		c.print("  backend  %s: %s: %s", b.Name, b.What, orElse(b.Lacks, "ready"))
+		v.print("  backend  %s: %s: %s", b.Name, b.What, cmp.Or(b.Lacks, "ready"))
 		if b.Mend != "" {
-			c.print("           %s", b.Mend)
+			v.print("           %s", b.Mend)
 		}
 		if len(b.Tools) > 0 {
-			c.print("           tools: %s", strings.Join(b.Tools, ", "))
+			v.print("           tools: %s", strings.Join(b.Tools, ", "))
 		}
 		if b.Modifies {
-			c.print("           may change files")
+			v.print("           may change files")
 		}
 	}
 }
 
 // testAgent asks every backend of an agent.
-func (c *call) testAgent(ctx context.Context, fake, name string, trials []agentTrial, timeout time.Duration) error {
+func (c *agentsVerb) testAgent(ctx context.Context, fake, name string, trials []agentTrial, timeout time.Duration) error {
 	settings, err := c.settings(c.place.project, fake)
 	if err != nil {
 		return err
@@ -206,7 +213,7 @@ func (c *call) testAgent(ctx context.Context, fake, name string, trials []agentT
 			b.Probe = reply.Err.Message
 		}
 		if !c.json {
-			c.print("%s  %s  %s  %s", b.Name, b.What, b.Elapsed, orElse(strings.TrimSpace(b.Probe+" "+b.Text), "ok"))
+			c.print("%s  %s  %s  %s", b.Name, b.What, b.Elapsed, cmp.Or(strings.TrimSpace(b.Probe+" "+b.Text), "ok"))
 		}
 		for _, t := range trials {
 			done, err := c.playTrial(ctx, settings, r, i, candidates[i], t, timeout)

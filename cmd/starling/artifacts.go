@@ -14,8 +14,12 @@ import (
 	"starling/runtime/query"
 )
 
+// artifactsVerb is a call of the verb artifacts.
+type artifactsVerb struct{ *call }
+
 // artifactsCommand is the verb artifacts.
-func (c *call) artifactsCommand() *cobra.Command {
+func artifactsCommand(c *call) *cobra.Command {
+	v := &artifactsVerb{call: c}
 	var out string
 	cmd := &cobra.Command{
 		Use:     "artifacts RUN [STEP]",
@@ -25,7 +29,7 @@ func (c *call) artifactsCommand() *cobra.Command {
 and tool-calls.jsonl, those of tools; transcript.txt and whatever else its attempts have kept. With --out they are written to DIR/STEP/NAME.`,
 		Args: operands(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.artifacts(cmd.Context(), args[0], append(args, "")[1], out)
+			return v.artifacts(cmd.Context(), args[0], append(args, "")[1], out)
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "write them below `DIR`")
@@ -40,8 +44,8 @@ type artifactsDocument struct {
 	Artifacts []runtime.Artifact `json:"artifacts"`
 }
 
-func (c *call) artifacts(ctx context.Context, address, step, out string) error {
-	return c.lookAt(ctx, address, func(s session, r *runtime.Run) error {
+func (v *artifactsVerb) artifacts(ctx context.Context, address, step, out string) error {
+	return v.lookAt(ctx, address, func(s session, r *runtime.Run) error {
 		found, err := query.Artifacts(ctx, s, r.ID, step)
 		if err == nil && out != "" {
 			err = writeArtifacts(ctx, s, found, out)
@@ -49,10 +53,10 @@ func (c *call) artifacts(ctx context.Context, address, step, out string) error {
 		switch {
 		case err != nil:
 			return err
-		case c.json:
-			return c.answerJSON(artifactsDocument{runtime.Schema, r.ID, found})
+		case v.json:
+			return v.answerJSON(artifactsDocument{runtime.Schema, r.ID, found})
 		}
-		w := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
+		w := tabwriter.NewWriter(v.stdout, 0, 8, 2, ' ', 0)
 		fmt.Fprintln(w, "STEP\tNAME\tBYTES\tSHA-256")
 		for _, a := range found {
 			fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", a.Step, a.Name, a.Size, a.Hash)

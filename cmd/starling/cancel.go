@@ -10,20 +10,22 @@ import (
 
 // cancelVerb ends a run.
 type cancelVerb struct {
+	*call
+
 	reason string
 	as     string
 	key    string
 }
 
 // cancelCommand is the verb cancel. It names exactly one run: there is no "the only one", which would end the wrong run one day.
-func (c *call) cancelCommand() *cobra.Command {
-	var v cancelVerb
+func cancelCommand(c *call) *cobra.Command {
+	v := &cancelVerb{call: c}
 	cmd := &cobra.Command{
 		Use:     "cancel RUN",
 		Short:   "End a run and all it started",
 		GroupID: "runs",
 		Args:    operands(1, 1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return c.cancel(cmd.Context(), args[0], &v) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return v.cancel(cmd.Context(), args[0]) },
 	}
 	f := cmd.Flags()
 	f.StringVarP(&v.reason, "reason", "m", "", "why, in `WORDS`")
@@ -34,19 +36,19 @@ func (c *call) cancelCommand() *cobra.Command {
 }
 
 // cancel takes the store even if nobody has it: what a cancel ends (children, gates, timers) is written by the owner.
-func (c *call) cancel(ctx context.Context, run string, v *cancelVerb) error {
-	s, err := c.door().OpenOwner(ctx, false)
+func (v *cancelVerb) cancel(ctx context.Context, run string) error {
+	s, err := v.door().OpenOwner(ctx, false)
 	if err != nil {
 		return err
 	}
-	defer c.leave(s)
+	defer v.leave(s)
 	receipt, err := s.Cancel(ctx, runtime.CancelRequest{Key: requestKey(v.key), Run: run, Reason: v.reason, As: v.as})
 	if err != nil {
 		return err
 	}
-	if c.json {
-		return c.answerJSON(receipt)
+	if v.json {
+		return v.answerJSON(receipt)
 	}
-	c.print("cancelled %s", receipt.Run)
+	v.print("cancelled %s", receipt.Run)
 	return nil
 }

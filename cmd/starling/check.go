@@ -21,8 +21,12 @@ const (
 	formatSARIF = "sarif"
 )
 
+// checkVerb is a call of the verb check.
+type checkVerb struct{ *call }
+
 // checkCommand is the verb check. It needs no store and touches none.
-func (c *call) checkCommand() *cobra.Command {
+func checkCommand(c *call) *cobra.Command {
+	v := &checkVerb{call: c}
 	var format, fake string
 	cmd := &cobra.Command{
 		Use:     "check SCRIPT|FOLDER...",
@@ -35,7 +39,7 @@ begins with a dot. Agents are looked for in starling.toml and its fake, or in --
 			if c.json {
 				format = formatJSON
 			}
-			return c.check(operands, format, fake)
+			return v.check(operands, format, fake)
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", formatText, "print `FORM`: text, json or sarif")
@@ -52,55 +56,55 @@ type checkDocument struct {
 }
 
 // check finds what is wrong with each script. The findings are the result, so they go to standard output even where they are errors.
-func (c *call) check(operands []string, format, fake string) error {
+func (v *checkVerb) check(operands []string, format, fake string) error {
 	if format != formatText && format != formatJSON && format != formatSARIF {
 		return usage(diagnostic.DidYouMean(format, []string{formatText, formatJSON, formatSARIF}), "check: --format: got %q, want text, json or sarif", format)
 	}
-	c.json = c.json || format == formatJSON
-	agents, err := c.agents(fake)
+	v.json = v.json || format == formatJSON
+	agents, err := v.agents(fake)
 	found := append(diagnostic.List{}, diagnosticsOf(err)...) // of the project file and its fake; then the agents are not known
 	if err != nil && len(found) == 0 {
 		return err
 	}
 	for _, operand := range operands {
-		if found, err = c.checkAll(operand, agents, found); err != nil {
+		if found, err = v.checkAll(operand, agents, found); err != nil {
 			return err
 		}
 	}
-	return c.answerCheck(found, format)
+	return v.answerCheck(found, format)
 }
 
 // agents is what is known of the agents that scripts can ask, nothing if there is neither a project file nor a fake.
-func (c *call) agents(fake string) (check.Project, error) {
-	settings, err := c.settings(c.place.project, fake)
+func (v *checkVerb) agents(fake string) (check.Project, error) {
+	settings, err := v.settings(v.place.project, fake)
 	if err != nil {
 		return check.Project{}, err
 	}
-	return agent.Known(agent.Machines(c.env), settings)
+	return agent.Known(agent.Machines(v.env), settings)
 }
 
 // answerCheck prints what was found and sets the exit code.
-func (c *call) answerCheck(found diagnostic.List, format string) error {
+func (v *checkVerb) answerCheck(found diagnostic.List, format string) error {
 	var refused *runtime.Refusal
 	if errs := countErrors(found); errs > 0 {
-		c.code = runtime.ErrCheckFailed.ExitCode()
+		v.code = runtime.ErrCheckFailed.ExitCode()
 		refused = runtime.Refusef(runtime.ErrCheckFailed, "%s, %s", counted(errs, "error"), counted(len(found)-errs, "warning"))
 	}
 	switch format {
 	case formatJSON:
-		return c.answerJSON(checkDocument{runtime.Schema, found, refused})
+		return v.answerJSON(checkDocument{runtime.Schema, found, refused})
 	case formatSARIF:
-		return c.answerJSON(check.SARIF(found))
+		return v.answerJSON(check.SARIF(found))
 	}
-	fmt.Fprint(c.stdout, found.Render())
+	fmt.Fprint(v.stdout, found.Render())
 	if refused != nil {
-		c.notice("error: %s", refused.Message)
+		v.notice("error: %s", refused.Message)
 	}
 	return nil
 }
 
 // checkAll checks a script, or every script of a folder, and adds what was not found before: files that several scripts load are checked with each.
-func (c *call) checkAll(operand string, agents check.Project, found diagnostic.List) (diagnostic.List, error) {
+func (v *checkVerb) checkAll(operand string, agents check.Project, found diagnostic.List) (diagnostic.List, error) {
 	scripts, err := scriptsOf(operand)
 	if err != nil {
 		return nil, err
@@ -110,7 +114,7 @@ func (c *call) checkAll(operand string, agents check.Project, found diagnostic.L
 		known[d] = true
 	}
 	for _, script := range scripts {
-		list, err := c.checkOne(script, agents)
+		list, err := v.checkOne(script, agents)
 		if err != nil {
 			return nil, err
 		}
@@ -124,8 +128,8 @@ func (c *call) checkAll(operand string, agents check.Project, found diagnostic.L
 }
 
 // checkOne checks one script. What cannot even be read is a finding too.
-func (c *call) checkOne(script string, agents check.Project) (diagnostic.List, error) {
-	bundle, err := c.readBundle(script)
+func (v *checkVerb) checkOne(script string, agents check.Project) (diagnostic.List, error) {
+	bundle, err := v.readBundle(script)
 	var list diagnostic.List
 	if errors.As(err, &list) {
 		return list, nil
@@ -133,7 +137,7 @@ func (c *call) checkOne(script string, agents check.Project) (diagnostic.List, e
 	if err != nil {
 		return nil, err
 	}
-	return lang.Check(bundle, c.environmentOf(script), agents), nil
+	return lang.Check(bundle, v.environmentOf(script), agents), nil
 }
 
 // scriptsOf lists the scripts of a folder, in the order of their names. Anything else is a script by itself.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -20,8 +21,12 @@ import (
 // costGroups are by what cost sums up.
 var costGroups = [...]string{"agent", "backend", "model", "day", "run"}
 
+// costVerb is a call of the verb cost.
+type costVerb struct{ *call }
+
 // costCommand is the verb cost.
-func (c *call) costCommand() *cobra.Command {
+func costCommand(c *call) *cobra.Command {
+	v := &costVerb{call: c}
 	var by string
 	cmd := &cobra.Command{
 		Use:     "cost [RUN]",
@@ -32,7 +37,7 @@ far as they told before. What a backend does not tell is not in the sum; each re
 A cost is "claimed" where the agent's program says it itself. Else it is that of the tokens, by the prices of the
 project as it was when the run began; it is "-" where the project says none. Days are those of UTC.`,
 		Args: operands(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.cost(cmd.Context(), args, by) },
+		RunE: func(cmd *cobra.Command, args []string) error { return v.cost(cmd.Context(), args, by) },
 	}
 	cmd.Flags().StringVar(&by, "by", "", "sum up by `WHAT`: agent, backend, model, day or run (default: run, and agent of one run)")
 	c.jsonFlag(cmd)
@@ -100,15 +105,15 @@ type costs struct {
 	total spending
 }
 
-func (c *call) cost(ctx context.Context, args []string, by string) error {
+func (v *costVerb) cost(ctx context.Context, args []string, by string) error {
 	if by != "" && !slices.Contains(costGroups[:], by) {
 		return usage(diagnostic.DidYouMean(by, costGroups[:]), "cost: --by: got %q, want agent, backend, model, day or run", by)
 	}
-	s, err := c.door().OpenReader(ctx)
+	s, err := v.door().OpenReader(ctx)
 	if err != nil {
 		return err
 	}
-	defer c.leave(s)
+	defer v.leave(s)
 	all := costs{doc: costDocument{Schema: runtime.Schema, By: by, Rows: []costRow{}}, sums: map[string]spending{}}
 	runs, err := all.runs(ctx, s, args)
 	if err != nil {
@@ -120,10 +125,10 @@ func (c *call) cost(ctx context.Context, args []string, by string) error {
 		}
 	}
 	doc := all.document()
-	if c.json {
-		return c.answerJSON(doc)
+	if v.json {
+		return v.answerJSON(doc)
 	}
-	return printCost(c.stdout, doc)
+	return printCost(v.stdout, doc)
 }
 
 // runs are those that were asked for, and by what they are summed up where nothing else was.
@@ -135,10 +140,10 @@ func (all *costs) runs(ctx context.Context, e runtime.Engine, args []string) (id
 			return nil, err
 		}
 		d.Run = r.ID
-		d.By = orElse(d.By, "agent")
+		d.By = cmp.Or(d.By, "agent")
 		return []string{r.ID}, nil
 	}
-	d.By = orElse(d.By, "run")
+	d.By = cmp.Or(d.By, "run")
 	l, err := e.List(ctx, runtime.Query{All: true})
 	if err != nil {
 		return nil, err
@@ -255,7 +260,7 @@ func printCost(out io.Writer, d costDocument) error {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\n", name, usd, s.InputTokens, s.OutputTokens, s.Calls)
 	}
 	for _, r := range d.Rows {
-		name := orElse(r.name(), "-") // an attempt that was cut does not say which backend served, and some programs not which model
+		name := cmp.Or(r.name(), "-") // an attempt that was cut does not say which backend served, and some programs not which model
 		if r.Since > 0 {
 			name += fmt.Sprintf(" from record %d", r.Since)
 		}

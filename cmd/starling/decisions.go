@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -15,8 +16,12 @@ import (
 	"starling/runtime/filter"
 )
 
+// decisionsVerb is a call of the verb decisions.
+type decisionsVerb struct{ *call }
+
 // decisionsCommand is the verb decisions.
-func (c *call) decisionsCommand() *cobra.Command {
+func decisionsCommand(c *call) *cobra.Command {
+	v := &decisionsVerb{call: c}
 	var q decisionQuery
 	cmd := &cobra.Command{
 		Use:     "decisions [RUN]",
@@ -36,7 +41,7 @@ What was pruned or trimmed is forgotten here as well.
 		Args: operands(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.run = append(args, "")[0]
-			return c.decisions(cmd.Context(), q)
+			return v.decisions(cmd.Context(), q)
 		},
 	}
 	cmd.Flags().StringVar(&q.by, "by", "", "only those made in the name of `WHO`")
@@ -85,7 +90,7 @@ type decisionsDocument struct {
 	Next      string             `json:"next,omitempty"` // the --after of the next page
 }
 
-func (c *call) decisions(ctx context.Context, q decisionQuery) error {
+func (v *decisionsVerb) decisions(ctx context.Context, q decisionQuery) error {
 	f, err := filter.ParseDecisions(q.conditions())
 	if err == nil {
 		err = q.page.check()
@@ -93,27 +98,27 @@ func (c *call) decisions(ctx context.Context, q decisionQuery) error {
 	if err != nil {
 		return err
 	}
-	s, err := c.door().OpenReader(ctx)
+	s, err := v.door().OpenReader(ctx)
 	if err != nil {
 		return err
 	}
-	defer c.leave(s)
+	defer v.leave(s)
 	listed, err := f.Of(ctx, s, runtime.DecisionQuery{Run: q.run, Limit: q.page.limit, After: q.page.after}, time.Now())
 	if err != nil {
 		return err
 	}
-	if c.json {
-		return c.answerJSON(decisionsDocument{runtime.Schema, listed.List, listed.Next})
+	if v.json {
+		return v.answerJSON(decisionsDocument{runtime.Schema, listed.List, listed.Next})
 	}
 	if len(listed.List) == 0 {
-		c.notice("there is no decision")
+		v.notice("there is no decision")
 		return nil
 	}
-	defer c.more(listed.Next)
-	w := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
+	defer v.more(listed.Next)
+	w := tabwriter.NewWriter(v.stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "DECIDED\tGATE\tCHOICE\tBY\tNOTES\tREASON")
 	for _, d := range listed.List {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", stamp(d.At), d.Address, orElse(d.Choice, "-"), inWhoseName(d.Decided), orElse(noted(d), "-"), clip(strings.Join(strings.Fields(d.Reason), " ")))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", stamp(d.At), d.Address, cmp.Or(d.Choice, "-"), inWhoseName(d.Decided), cmp.Or(noted(d), "-"), clip(strings.Join(strings.Fields(d.Reason), " ")))
 	}
 	return w.Flush()
 }

@@ -13,8 +13,12 @@ import (
 	"starling/runtime"
 )
 
+// defineVerb is a call of the verb define.
+type defineVerb struct{ *call }
+
 // defineCommand is the verb define.
-func (c *call) defineCommand() *cobra.Command {
+func defineCommand(c *call) *cobra.Command {
+	v := &defineVerb{call: c}
 	var key string
 	cmd := &cobra.Command{
 		Use:     "define [NAME [SCRIPT]]",
@@ -27,9 +31,9 @@ With NAME alone, list its versions; with nothing, the newest of each name.`,
 		Args: operands(0, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 {
-				return c.define(cmd.Context(), args[0], args[1], key)
+				return v.define(cmd.Context(), args[0], args[1], key)
 			}
-			return c.defined(cmd.Context(), strings.Join(args, ""))
+			return v.defined(cmd.Context(), strings.Join(args, ""))
 		},
 	}
 	cmd.Flags().StringVar(&key, "key", "", "idempotency `KEY`")
@@ -44,44 +48,44 @@ type definitionsDocument struct {
 }
 
 // define checks the script as run does, before the store is opened.
-func (c *call) define(ctx context.Context, name, script, key string) error {
+func (v *defineVerb) define(ctx context.Context, name, script, key string) error {
 	if err := runtime.CheckDefinitionName(name); err != nil {
 		return usage("starling define NAME SCRIPT", "define: %v", err)
 	}
-	bundle, err := c.readBundle(script)
+	bundle, err := v.readBundle(script)
 	if err != nil {
 		return err
 	}
-	if _, err := c.compile(bundle, check.Project{}); err != nil {
+	if _, err := v.compile(bundle, check.Project{}); err != nil {
 		return err
 	}
-	s, kept, err := openFor[runtime.Definitions](ctx, c, c.staying(true))
+	s, kept, err := openFor[runtime.Definitions](ctx, v.call, v.staying(true))
 	if err != nil {
 		return err
 	}
-	defer c.leave(s)
+	defer v.leave(s)
 	d, err := kept.Define(ctx, runtime.DefineRequest{Key: requestKey(key), Name: name, Bundle: bundle.Encode()})
 	if err != nil {
 		return err
 	}
-	if c.json {
-		return c.answerJSON(definitionsDocument{runtime.Schema, []runtime.Definition{*d}})
+	if v.json {
+		return v.answerJSON(definitionsDocument{runtime.Schema, []runtime.Definition{*d}})
 	}
 	unchanged := ""
 	if d.Known {
 		unchanged = " (unchanged)"
 	}
-	c.print("%s%s", d.Address(), unchanged)
+	v.print("%s%s", d.Address(), unchanged)
 	return nil
 }
 
 // defined lists definitions.
-func (c *call) defined(ctx context.Context, name string) error {
-	s, err := c.door().OpenReader(ctx)
+func (v *defineVerb) defined(ctx context.Context, name string) error {
+	s, err := v.door().OpenReader(ctx)
 	if err != nil {
 		return err
 	}
-	defer c.leave(s)
+	defer v.leave(s)
 	list := []runtime.Definition{}
 	if _, empty := s.(nowhere); !empty || name != "" {
 		kept, err := extension[runtime.Definitions](s)
@@ -92,10 +96,10 @@ func (c *call) defined(ctx context.Context, name string) error {
 			return err
 		}
 	}
-	if c.json {
-		return c.answerJSON(definitionsDocument{runtime.Schema, list})
+	if v.json {
+		return v.answerJSON(definitionsDocument{runtime.Schema, list})
 	}
-	w := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
+	w := tabwriter.NewWriter(v.stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "DEFINITION\tDEFINED\tBY\tSCRIPT\tPROGRAM")
 	for _, d := range list {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", d.Address(), stamp(d.At), d.By, d.Script, d.Program[:min(len(d.Program), shownHash)])

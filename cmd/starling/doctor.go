@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -19,8 +20,12 @@ import (
 	"starling/stdlib/secret"
 )
 
+// doctorVerb is a call of the verb doctor.
+type doctorVerb struct{ *call }
+
 // doctorCommand is the verb doctor.
-func (c *call) doctorCommand() *cobra.Command {
+func doctorCommand(c *call) *cobra.Command {
+	v := &doctorVerb{call: c}
 	var ask bool
 	cmd := &cobra.Command{
 		Use:     "doctor",
@@ -34,7 +39,7 @@ an agent for a word.
 Nothing is started, and no key is sent, for a project that was not run here or trusted as it is now; --ask does it all
 the same. The exit code is 1 when something is wrong; what is only not there (marked -) is no fault.`,
 		Args: operands(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.doctor(cmd.Context(), ask) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return v.doctor(cmd.Context(), ask) },
 	}
 	cmd.Flags().BoolVar(&ask, "ask", false, "start programs and ask APIs of a project that is not trusted yet, too")
 	c.jsonFlag(cmd)
@@ -63,33 +68,33 @@ type doctorDocument struct {
 	Findings []finding `json:"findings"`
 }
 
-func (c *call) doctor(ctx context.Context, ask bool) error {
-	found := append(c.examineProject(ctx, ask), c.examineStore(ctx))
-	found = append(found, examineGit(ctx), c.examineCallers())
-	found = append(found, c.examineSandbox(ctx)...)
+func (v *doctorVerb) doctor(ctx context.Context, ask bool) error {
+	found := append(v.examineProject(ctx, ask), v.examineStore(ctx))
+	found = append(found, examineGit(ctx), v.examineCallers())
+	found = append(found, v.examineSandbox(ctx)...)
 	for _, f := range found {
 		if f.State == faulty {
-			c.code = 1
+			v.code = 1
 		}
 	}
-	if c.json {
-		return c.answerJSON(doctorDocument{runtime.Schema, found})
+	if v.json {
+		return v.answerJSON(doctorDocument{runtime.Schema, found})
 	}
 	mark := map[string]string{healthy: "ok", absent: "- ", faulty: "! "}
 	for _, f := range found {
-		c.print("%s %s: %s", mark[f.State], strings.TrimSpace(f.Part+" "+f.Name), strings.ReplaceAll(f.Is, "\n", "\n   "))
+		v.print("%s %s: %s", mark[f.State], strings.TrimSpace(f.Part+" "+f.Name), strings.ReplaceAll(f.Is, "\n", "\n   "))
 		if f.Mend != "" {
-			c.print("   %s", f.Mend)
+			v.print("   %s", f.Mend)
 		}
 	}
 	if slices.ContainsFunc(found, func(f finding) bool { return f.Part == "agent" && f.State == healthy }) {
-		c.print("no model was called: %s asks an agent for a word", c.command("agents", "test", "NAME"))
+		v.print("no model was called: %s asks an agent for a word", v.command("agents", "test", "NAME"))
 	}
 	return nil
 }
 
 // examineProject looks at the project file and at the agents in it.
-func (c *call) examineProject(ctx context.Context, ask bool) []finding {
+func (c *doctorVerb) examineProject(ctx context.Context, ask bool) []finding {
 	if c.place.project == "" {
 		return []finding{{"project", "", absent, "there is no " + projectFile + ", so scripts find no agents", `write one: [agents.NAME], then preset = "claude"`}}
 	}
@@ -102,7 +107,7 @@ func (c *call) examineProject(ctx context.Context, ask bool) []finding {
 		return []finding{{"project", "", faulty, err.Error(), ""}}
 	}
 	found := []finding{{"project", "", healthy, c.place.project, ""}}
-	meets := &meeting{c: c, settings: s, file: f}
+	meets := &meeting{c: c.call, settings: s, file: f}
 	if why := c.distrust(ctx, s); why != "" && !ask {
 		meets = nil
 		found = append(found, finding{"greetings", "", absent, "nothing was started and no key was sent: " + why,
@@ -130,9 +135,9 @@ func (c *call) examineProject(ctx context.Context, ask bool) []finding {
 }
 
 // examineSecrets looks for declared values that are not hidden in what comes back. No program is run for one.
-func (c *call) examineSecrets(ctx context.Context, s *effect.Settings, f *project.File) (found []finding) {
+func (v *doctorVerb) examineSecrets(ctx context.Context, s *effect.Settings, f *project.File) (found []finding) {
 	const mend = "use a longer one: short values and words are everywhere, and are left alone"
-	for name, why := range secret.Unhidden(ctx, &effect.Attempt{Settings: s, Env: c.getenv}, f) {
+	for name, why := range secret.Unhidden(ctx, &effect.Attempt{Settings: s, Env: v.getenv}, f) {
 		found = append(found, finding{"secret", name, faulty, "its value " + why + ", so it is not hidden in what programs and servers say", mend})
 	}
 	slices.SortFunc(found, func(a, b finding) int { return strings.Compare(a.Name, b.Name) })
@@ -140,10 +145,10 @@ func (c *call) examineSecrets(ctx context.Context, s *effect.Settings, f *projec
 }
 
 // examineNotify looks at who is told what happens, and tells nobody.
-func (c *call) examineNotify(ctx context.Context, s *effect.Settings, f *project.File) (found []finding) {
+func (v *doctorVerb) examineNotify(ctx context.Context, s *effect.Settings, f *project.File) (found []finding) {
 	for _, n := range f.Notify {
 		is := finding{"notify", n.Name, healthy, notify.What(n), ""}
-		if lacks, mend := notify.Lacks(ctx, n, s, c.getenv); lacks != "" {
+		if lacks, mend := notify.Lacks(ctx, n, s, v.getenv); lacks != "" {
 			is.State, is.Is, is.Mend = faulty, is.Is+": "+lacks, mend
 		}
 		found = append(found, is)
@@ -200,28 +205,28 @@ func examineAgent(a agentView, all []agentView, meets *meeting) finding {
 }
 
 // examineStore reads the store without starting anything.
-func (c *call) examineStore(ctx context.Context) finding {
-	if !exists(c.place.store) {
-		if err := writable(filepath.Dir(c.place.store)); err != nil {
-			return finding{"store", "", faulty, fmt.Sprintf("%s cannot be made: %v", c.place.store, err), "set STARLING_STORE to a folder that you may write to"}
+func (v *doctorVerb) examineStore(ctx context.Context) finding {
+	if !exists(v.place.store) {
+		if err := writable(filepath.Dir(v.place.store)); err != nil {
+			return finding{"store", "", faulty, fmt.Sprintf("%s cannot be made: %v", v.place.store, err), "set STARLING_STORE to a folder that you may write to"}
 		}
-		return finding{"store", "", healthy, c.place.store + ", made by the first run", ""}
+		return finding{"store", "", healthy, v.place.store + ", made by the first run", ""}
 	}
-	s, err := c.door().OpenReader(ctx)
+	s, err := v.door().OpenReader(ctx)
 	if err != nil {
-		mend := orElse(runtime.AsRefusal(err).Help, "starling stop, if a process holds it; otherwise copy it away and start anew")
+		mend := cmp.Or(runtime.AsRefusal(err).Help, "starling stop, if a process holds it; otherwise copy it away and start anew")
 		return finding{"store", "", faulty, err.Error(), mend}
 	}
-	defer c.leave(s)
+	defer v.leave(s)
 	owner := "no process owns it"
 	if pid := s.Owner(); pid != 0 {
 		owner = fmt.Sprintf("owned by process %d", pid)
 	}
-	if err := writable(c.place.store); err != nil {
-		return finding{"store", "", absent, c.place.store + " can only be read: " + err.Error(),
+	if err := writable(v.place.store); err != nil {
+		return finding{"store", "", absent, v.place.store + " can only be read: " + err.Error(),
 			"nothing can be started or answered: make it writable, or set STARLING_STORE to another"}
 	}
-	return finding{"store", "", healthy, c.place.store + ", " + owner, ""}
+	return finding{"store", "", healthy, v.place.store + ", " + owner, ""}
 }
 
 func writable(dir string) error {
@@ -242,8 +247,8 @@ func examineGit(ctx context.Context) finding {
 }
 
 // examineCallers tells whether an owner of a store can tell its user from what it has started.
-func (c *call) examineCallers() finding {
-	if doubt := c.doubt(); doubt != "" {
+func (v *doctorVerb) examineCallers() finding {
+	if doubt := v.doubt(); doubt != "" {
 		const mend = `Linux 6.5 and later can tell; require = "marks" under [owner] refuses without`
 		return finding{"callers", "", absent, doubt, mend}
 	}

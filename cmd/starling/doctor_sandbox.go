@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,7 +64,7 @@ func programIn(ctx context.Context, t confine.Trial, program string) finding {
 	r, err := t.Run(ctx, program, "--version")
 	f := finding{"sandbox", program, healthy, "starts inside", ""}
 	path := confine.Outside(program, t.Env())
-	mend := fmt.Sprintf("add %s, or the folder that it needs, to read under [sh]", orElse(path, "what it needs"))
+	mend := fmt.Sprintf("add %s, or the folder that it needs, to read under [sh]", cmp.Or(path, "what it needs"))
 	switch {
 	case errors.Is(err, process.ErrNotFound):
 		f.State, f.Is, f.Mend = faulty, err.Error(), ""

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -134,7 +135,7 @@ func (c *call) tell(e *runtime.RunError) {
 		return
 	}
 	c.notice("error: %s", e.Message)
-	if where := orElse(strings.TrimRight(e.Backtrace, "\n"), e.Where); where != "" {
+	if where := cmp.Or(strings.TrimRight(e.Backtrace, "\n"), e.Where); where != "" {
 		c.notice("%s", where)
 	}
 }

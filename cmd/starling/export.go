@@ -11,8 +11,12 @@ import (
 	"starling/runtime/wholefile"
 )
 
+// exportVerb is a call of the verb export.
+type exportVerb struct{ *call }
+
 // exportCommand is the verb export.
-func (c *call) exportCommand() *cobra.Command {
+func exportCommand(c *call) *cobra.Command {
+	v := &exportVerb{call: c}
 	var out string
 	cmd := &cobra.Command{
 		Use:     "export RUN -o FILE",
@@ -25,28 +29,28 @@ variables are never in it. RUN itself stays as it is: cancel it here if it is to
 			if out == "" {
 				return usage("starling export RUN -o FILE; - is standard output", "export: got no file to write to")
 			}
-			return c.export(cmd.Context(), args[0], out)
+			return v.export(cmd.Context(), args[0], out)
 		},
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "", "write to `FILE`, - for standard output")
 	return cmd
 }
 
-func (c *call) export(ctx context.Context, run, out string) error {
-	s, archive, err := openFor[runtime.Archive](ctx, c, c.door().OpenReader)
+func (v *exportVerb) export(ctx context.Context, run, out string) error {
+	s, archive, err := openFor[runtime.Archive](ctx, v.call, v.door().OpenReader)
 	if err != nil {
 		return err
 	}
-	defer c.leave(s)
+	defer v.leave(s)
 	file, err := archive.Export(ctx, run)
 	if err != nil {
 		return err
 	}
 	if out == "-" {
-		if f, ok := c.stdout.Raw().(*os.File); ok && isTerminal(f) {
+		if f, ok := v.stdout.Raw().(*os.File); ok && isTerminal(f) {
 			return usage("-o FILE, or send it on with |", "export: the file is no text for a terminal")
 		}
-		_, err = c.stdout.Raw().Write(file)
+		_, err = v.stdout.Raw().Write(file)
 		return err
 	}
 	err = wholefile.Replace(out, func(w io.Writer) error {
@@ -56,6 +60,6 @@ func (c *call) export(ctx context.Context, run, out string) error {
 	if err != nil {
 		return usage("", "export: %v", err)
 	}
-	c.notice("%s: %d bytes", out, len(file))
+	v.notice("%s: %d bytes", out, len(file))
 	return nil
 }

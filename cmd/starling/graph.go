@@ -10,15 +10,19 @@ import (
 	"starling/runtime/tool"
 )
 
+// graphVerb is a call of the verb graph.
+type graphVerb struct{ *call }
+
 // graphCommand is the verb graph.
-func (c *call) graphCommand() *cobra.Command {
+func graphCommand(c *call) *cobra.Command {
+	v := &graphVerb{call: c}
 	var p stepPage
 	cmd := &cobra.Command{
 		Use:     "graph RUN",
 		Short:   "Draw a run's steps as a Mermaid flowchart",
 		GroupID: "look",
 		Args:    operands(1, 1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return c.graph(cmd.Context(), args[0], p) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return v.graph(cmd.Context(), args[0], p) },
 	}
 	p.flags(cmd)
 	c.jsonFlag(cmd)
@@ -31,20 +35,20 @@ type graphDocument struct {
 	*tool.Drawn
 }
 
-func (c *call) graph(ctx context.Context, address string, p stepPage) error {
+func (v *graphVerb) graph(ctx context.Context, address string, p stepPage) error {
 	if err := p.check(); err != nil {
 		return err
 	}
-	return c.lookAt(ctx, address, func(s session, r *runtime.Run) error {
+	return v.lookAt(ctx, address, func(s session, r *runtime.Run) error {
 		drawn, err := tool.Draw(ctx, s, r, p.after, p.limit)
 		switch {
 		case err != nil:
 			return err
-		case c.json:
-			return c.answerJSON(graphDocument{runtime.Schema, drawn})
+		case v.json:
+			return v.answerJSON(graphDocument{runtime.Schema, drawn})
 		}
-		fmt.Fprint(c.stdout, drawn.Mermaid)
-		c.moreSteps(drawn.Next)
+		fmt.Fprint(v.stdout, drawn.Mermaid)
+		v.moreSteps(drawn.Next)
 		return nil
 	})
 }

@@ -18,15 +18,17 @@ import (
 
 // hookVerb is what the hooks are told.
 type hookVerb struct {
+	*call
+
 	most  int
 	plain bool
 }
 
 // hookCommand is the verb hook.
-func (c *call) hookCommand() *cobra.Command {
+func hookCommand(c *call) *cobra.Command {
 	cmd := &cobra.Command{Use: "hook", Short: "Answer the hooks of a coding agent", GroupID: "knowledge", Args: unknownVerb,
 		RunE: showHelp}
-	var v hookVerb
+	v := &hookVerb{call: c}
 	start := &cobra.Command{
 		Use:   "session-start",
 		Short: "Say at the start of a session what is known, and have it looked at",
@@ -37,7 +39,7 @@ The run is started from @std/knowledge.star, or from what was defined as ` + too
 started is told what is known and starts nothing.`,
 		Example: `  {"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "starling hook session-start"}]}]}}    in .claude/settings.json`,
 		Args:    operands(0, 0),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return c.sessionStart(cmd.Context(), v) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return v.sessionStart(cmd.Context()) },
 	}
 	start.Flags().IntVar(&v.most, "max", 8000, "at most so many `BYTES` of the map; what was left out is named")
 	start.Flags().BoolVar(&v.plain, "text", false, "print the text alone")
@@ -62,8 +64,8 @@ type hookOutput struct {
 }
 
 // sessionStart prints first and starts then: a session gets its context whatever becomes of the rest, which is told and fails nothing.
-func (c *call) sessionStart(ctx context.Context, v hookVerb) error {
-	folder := filepath.Join(c.place.root, filepath.FromSlash(knowledgeFolder))
+func (v *hookVerb) sessionStart(ctx context.Context) error {
+	folder := filepath.Join(v.place.root, filepath.FromSlash(knowledgeFolder))
 	if !exists(folder) {
 		return nil
 	}
@@ -71,14 +73,14 @@ func (c *call) sessionStart(ctx context.Context, v hookVerb) error {
 	if err != nil {
 		return err
 	}
-	text += c.waitingQuestions(ctx)
+	text += v.waitingQuestions(ctx)
 	if v.plain {
-		c.print("%s", strings.TrimSuffix(text, "\n"))
-	} else if err := c.answerJSON(hookDocument{hookOutput{"SessionStart", text}}); err != nil {
+		v.print("%s", strings.TrimSuffix(text, "\n"))
+	} else if err := v.answerJSON(hookDocument{hookOutput{"SessionStart", text}}); err != nil {
 		return err
 	}
-	if err := c.lookForChanges(ctx); err != nil {
-		c.notice("warning: nobody looks at the knowledge base: %v", err)
+	if err := v.lookForChanges(ctx); err != nil {
+		v.notice("warning: nobody looks at the knowledge base: %v", err)
 	}
 	return nil
 }
@@ -94,11 +96,11 @@ func knownAt(folder string, most int) (string, error) {
 
 // waitingQuestions is the line that says how many questions starling review would put, "" for none.
 // A store that cannot be read is told of and fails nothing.
-func (c *call) waitingQuestions(ctx context.Context) string {
-	s, err := c.door().OpenReader(ctx)
+func (v *hookVerb) waitingQuestions(ctx context.Context) string {
+	s, err := v.door().OpenReader(ctx)
 	var q *questions
 	if err == nil {
-		defer c.leave(s)
+		defer v.leave(s)
 		q, err = questionsFor(ctx, s, gateQuery{})
 	}
 	switch {
@@ -121,17 +123,17 @@ func cutLines(text string, most int, where string) string {
 }
 
 // lookForChanges starts the run in the background. The commit is its key: for one that was looked at there is a run already, and nothing is started.
-func (c *call) lookForChanges(ctx context.Context) error {
+func (v *hookVerb) lookForChanges(ctx context.Context) error {
 	key := ""
-	if head := git.Head(c.place.root); head != "" {
+	if head := git.Head(v.place.root); head != "" {
 		key = tool.KnowledgeChanges + "@" + head
 	}
-	s, err := c.door().Detach(ctx)
+	s, err := v.door().Detach(ctx)
 	if err != nil {
 		return err
 	}
-	defer c.leave(s)
-	run, err := c.desk(s).StartKnown(ctx, tool.KnowledgeChanges, key)
+	defer v.leave(s)
+	run, err := v.desk(s).StartKnown(ctx, tool.KnowledgeChanges, key)
 	if err != nil {
 		switch runtime.AsRefusal(err).Kind {
 		case runtime.ErrKeyConflict, runtime.ErrDenied: // looked at under other settings; a session of an agent
@@ -139,6 +141,6 @@ func (c *call) lookForChanges(ctx context.Context) error {
 		}
 		return err
 	}
-	c.notice("run %s looks at the knowledge base", run.ID)
+	v.notice("run %s looks at the knowledge base", run.ID)
 	return nil
 }

@@ -13,8 +13,12 @@ import (
 	"starling/runtime/engine"
 )
 
+// importVerb is a call of the verb import.
+type importVerb struct{ *call }
+
 // importCommand is the verb import.
-func (c *call) importCommand() *cobra.Command {
+func importCommand(c *call) *cobra.Command {
+	v := &importVerb{call: c}
 	var trust bool
 	cmd := &cobra.Command{
 		Use:     "import FILE",
@@ -30,7 +34,7 @@ what that cannot serve is asked about at a gate. With --trust-project they work 
 came with them, in the workspace that it was in; also those that were imported before.`,
 		Args: operands(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.importFile(cmd.Context(), args[0], trust)
+			return v.importFile(cmd.Context(), args[0], trust)
 		},
 	}
 	cmd.Flags().BoolVar(&trust, "trust-project", false,
@@ -45,7 +49,7 @@ type importedDocument struct {
 	Brings []brought `json:"brings"`
 }
 
-func (c *call) importFile(ctx context.Context, path string, trust bool) error {
+func (v *importVerb) importFile(ctx context.Context, path string, trust bool) error {
 	file, err := readExported(path)
 	if err != nil {
 		return usage("", "import: %v", err)
@@ -54,16 +58,16 @@ func (c *call) importFile(ctx context.Context, path string, trust bool) error {
 	if err != nil {
 		return err // a store is made for a run, not for a mistake
 	}
-	settings, err := c.settings(c.place.project, "")
+	settings, err := v.settings(v.place.project, "")
 	if err != nil {
 		return err
 	}
-	s, archive, err := openFor[runtime.Archive](ctx, c, c.staying(true))
+	s, archive, err := openFor[runtime.Archive](ctx, v.call, v.staying(true))
 	if err != nil {
 		return err
 	}
-	defer c.leave(s)
-	if err := c.trusts(ctx, s, settings); err != nil {
+	defer v.leave(s)
+	if err := v.trusts(ctx, s, settings); err != nil {
 		return err
 	}
 	done, err := archive.Import(ctx,
@@ -71,18 +75,18 @@ func (c *call) importFile(ctx context.Context, path string, trust bool) error {
 	if err != nil {
 		return err
 	}
-	if c.json {
-		return c.answerJSON(importedDocument{done, bringsOf(export)})
+	if v.json {
+		return v.answerJSON(importedDocument{done, bringsOf(export)})
 	}
 	known := ""
 	if done.Known {
 		known = " (it was here already)"
 	}
-	c.print("imported %s: %s%s", done.Run, done.Status, known)
-	c.print("  project  %s", projectWords(done.Project))
-	c.printBrought(bringsOf(export))
+	v.print("imported %s: %s%s", done.Run, done.Status, known)
+	v.print("  project  %s", projectWords(done.Project))
+	v.printBrought(bringsOf(export))
 	if !done.Status.Ended() {
-		c.notice("  %s", c.command("resume", done.Run))
+		v.notice("  %s", v.command("resume", done.Run))
 	}
 	return nil
 }

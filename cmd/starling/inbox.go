@@ -10,8 +10,12 @@ import (
 	"starling/runtime/filter"
 )
 
+// inboxVerb is a call of the verb inbox.
+type inboxVerb struct{ *call }
+
 // inboxCommand is the verb inbox: a plain list, the oldest gate first.
-func (c *call) inboxCommand() *cobra.Command {
+func inboxCommand(c *call) *cobra.Command {
+	v := &inboxVerb{call: c}
 	var q gateQuery
 	var work bool
 	cmd := &cobra.Command{
@@ -21,9 +25,9 @@ func (c *call) inboxCommand() *cobra.Command {
 		Args:    operands(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if work {
-				return c.workInbox(cmd.Context(), q.target)
+				return v.workInbox(cmd.Context(), q.target)
 			}
-			return c.inbox(cmd.Context(), q)
+			return v.inbox(cmd.Context(), q)
 		},
 	}
 	cmd.Flags().StringVar(&q.target, "target", "", "only what `WHO` may answer")
@@ -48,28 +52,28 @@ type gateQuery struct {
 }
 
 // inbox lists open gates with what each is about and the commands that answer it.
-func (c *call) inbox(ctx context.Context, q gateQuery) error {
-	s, gates, err := c.openGates(ctx, c.door().OpenReader, q)
+func (v *inboxVerb) inbox(ctx context.Context, q gateQuery) error {
+	s, gates, err := v.openGates(ctx, v.door().OpenReader, q)
 	if err != nil {
 		return err
 	}
-	defer c.leave(s)
-	c.withAnswers(gates.List)
-	if c.json {
-		return c.answerJSON(gatesDocument{runtime.Schema, gates.List, gates.Next})
+	defer v.leave(s)
+	v.withAnswers(gates.List)
+	if v.json {
+		return v.answerJSON(gatesDocument{runtime.Schema, gates.List, gates.Next})
 	}
 	if len(gates.List) == 0 {
-		c.notice("no gate is open")
+		v.notice("no gate is open")
 	}
 	for _, g := range gates.List {
-		c.printGate(g)
+		v.printGate(g)
 	}
-	c.more(gates.Next)
+	v.more(gates.Next)
 	return nil
 }
 
 // openGates opens the store one way and lists the open gates that a filter means. Whoever gets a session leaves it.
-func (c *call) openGates(ctx context.Context, door func(context.Context) (session, error), q gateQuery) (session, *filter.Page[runtime.Gate], error) {
+func (v *inboxVerb) openGates(ctx context.Context, door func(context.Context) (session, error), q gateQuery) (session, *filter.Page[runtime.Gate], error) {
 	f, err := filter.Parse(q.filter)
 	if err == nil {
 		err = q.page.check()
@@ -83,7 +87,7 @@ func (c *call) openGates(ctx context.Context, door func(context.Context) (sessio
 	}
 	gates, err := f.Gates(ctx, s, runtime.Query{Target: q.target, Limit: q.page.limit, After: q.page.after}, time.Now())
 	if err != nil {
-		c.leave(s)
+		v.leave(s)
 		return nil, nil, err
 	}
 	return s, gates, nil
@@ -96,22 +100,22 @@ type workDocument struct {
 }
 
 // workInbox lists work that agents come for.
-func (c *call) workInbox(ctx context.Context, target string) error {
-	s, err := c.door().OpenReader(ctx)
+func (v *inboxVerb) workInbox(ctx context.Context, target string) error {
+	s, err := v.door().OpenReader(ctx)
 	if err != nil {
 		return err
 	}
-	defer c.leave(s)
+	defer v.leave(s)
 	list, err := s.List(ctx, runtime.Query{Work: true, Target: target})
 	switch {
 	case err != nil:
 		return err
-	case c.json:
-		return c.answerJSON(workDocument{runtime.Schema, append([]runtime.Work{}, list.Work...)})
+	case v.json:
+		return v.answerJSON(workDocument{runtime.Schema, append([]runtime.Work{}, list.Work...)})
 	case len(list.Work) == 0:
-		c.notice("there is no work")
+		v.notice("there is no work")
 	}
-	c.printWork(list.Work)
+	v.printWork(list.Work)
 	return nil
 }
 

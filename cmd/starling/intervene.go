@@ -12,14 +12,16 @@ import (
 
 // interveneVerb is what steer and stop are told.
 type interveneVerb struct {
+	*call
+
 	reason string
 	as     string
 	key    string
 }
 
 // steerCommand is the verb steer.
-func (c *call) steerCommand() *cobra.Command {
-	var v interveneVerb
+func steerCommand(c *call) *cobra.Command {
+	v := &interveneVerb{call: c}
 	cmd := &cobra.Command{
 		Use:     "steer RUN@STEP MESSAGE",
 		Short:   "Tell an agent something while it works",
@@ -30,10 +32,10 @@ that a crash cuts stands first in the input of the next attempt.`,
 		Args:    operands(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			v.reason = args[1]
-			return c.intervene(cmd.Context(), runtime.SignalSteer, args[0], &v)
+			return c.intervene(cmd.Context(), runtime.SignalSteer, args[0], v)
 		},
 	}
-	c.interveneFlags(cmd, &v)
+	c.interveneFlags(cmd, v)
 	return cmd
 }
 

@@ -9,8 +9,12 @@ import (
 	"starling/runtime"
 )
 
+// logsVerb is a call of the verb logs.
+type logsVerb struct{ *call }
+
 // logsCommand is the verb logs. It has --jsonl instead of --json, as a log that is followed has no end.
-func (c *call) logsCommand() *cobra.Command {
+func logsCommand(c *call) *cobra.Command {
+	v := &logsVerb{call: c}
 	var jsonl, follow bool
 	var after uint64
 	cmd := &cobra.Command{
@@ -19,7 +23,7 @@ func (c *call) logsCommand() *cobra.Command {
 		GroupID: "look",
 		Args:    operands(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.logs(cmd.Context(), args[0], after, jsonl, follow)
+			return v.logs(cmd.Context(), args[0], after, jsonl, follow)
 		},
 	}
 	cmd.Flags().BoolVar(&jsonl, "jsonl", false, "one JSON object a line")
@@ -29,18 +33,18 @@ func (c *call) logsCommand() *cobra.Command {
 }
 
 // logs prints every event, none summed up: what show tells is made from these.
-func (c *call) logs(ctx context.Context, address string, after uint64, jsonl, follow bool) error {
-	write := c.eventLine
+func (v *logsVerb) logs(ctx context.Context, address string, after uint64, jsonl, follow bool) error {
+	write := v.eventLine
 	if jsonl {
-		e := json.NewEncoder(c.stdout.JSON())
+		e := json.NewEncoder(v.stdout.JSON())
 		e.SetEscapeHTML(false)
 		write = func(ev runtime.Event) error { return e.Encode(ev) }
 	}
-	door := c.door().OpenReader
+	door := v.door().OpenReader
 	if follow {
-		door = c.staying(false)
+		door = v.staying(false)
 	}
-	err := c.withRun(ctx, door, address, func(s session, r *runtime.Run) error {
+	err := v.withRun(ctx, door, address, func(s session, r *runtime.Run) error {
 		return s.Watch(ctx, runtime.WatchRequest{Run: r.ID, After: after, Follow: follow}, write)
 	})
 	if stopped := cause(ctx); stopped != nil {
@@ -50,7 +54,7 @@ func (c *call) logs(ctx context.Context, address string, after uint64, jsonl, fo
 }
 
 // eventLine writes an event for people.
-func (c *call) eventLine(ev runtime.Event) error {
+func (v *logsVerb) eventLine(ev runtime.Event) error {
 	line := stamp(ev.Time) + "  " + ev.Type
 	if ev.Step != "" {
 		line += "  " + ev.Step
@@ -58,6 +62,6 @@ func (c *call) eventLine(ev runtime.Event) error {
 	if text := string(ev.Data); text != "" && text != "{}" && text != "null" {
 		line += "  " + text
 	}
-	c.print("%s", line)
+	v.print("%s", line)
 	return nil
 }

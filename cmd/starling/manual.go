@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -18,8 +19,12 @@ import (
 	"starling/stdlib"
 )
 
+// manualVerb is a call of the verb manual.
+type manualVerb struct{ *call }
+
 // docCommand is the verb doc. It needs no store and touches none.
-func (c *call) docCommand() *cobra.Command {
+func docCommand(c *call) *cobra.Command {
+	v := &manualVerb{call: c}
 	var list bool
 	cmd := &cobra.Command{
 		Use:     "doc [NAME|FILE.star]",
@@ -30,13 +35,13 @@ func (c *call) docCommand() *cobra.Command {
 		Args: operands(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 && strings.HasSuffix(args[0], runtime.ScriptSuffix) {
-				return c.docFile(args[0])
+				return v.docFile(args[0])
 			}
 			entries := doc.Of(c.environmentOf(suite.Suffix))
 			if list || len(args) == 0 {
-				return c.docList(entries)
+				return v.docList(entries)
 			}
-			return c.doc(entries, args[0])
+			return v.doc(entries, args[0])
 		},
 	}
 	cmd.Flags().BoolVar(&list, "list", false, "list all names")
@@ -51,13 +56,13 @@ type docDocument struct {
 }
 
 // doc prints what is written about a name; of a module or a type, its members with a sentence each.
-func (c *call) doc(entries []doc.Entry, name string) error {
+func (v *manualVerb) doc(entries []doc.Entry, name string) error {
 	found, err := doc.Find(entries, name)
 	if d := (diagnostic.Diagnostic{}); errors.As(err, &d) {
-		return runtime.Refuse(runtime.ErrUnknownName, orElse(d.Hint, c.command("doc", "--list")+" lists the names"), "%s", d.Message)
+		return runtime.Refuse(runtime.ErrUnknownName, cmp.Or(d.Hint, v.command("doc", "--list")+" lists the names"), "%s", d.Message)
 	}
-	if c.json {
-		return c.answerJSON(docDocument{runtime.Schema, found})
+	if v.json {
+		return v.answerJSON(docDocument{runtime.Schema, found})
 	}
 	var members []doc.Entry
 	for i, e := range found {
@@ -66,20 +71,20 @@ func (c *call) doc(entries []doc.Entry, name string) error {
 			continue
 		}
 		if i > 0 {
-			c.print("")
+			v.print("")
 		}
-		c.docEntry(e)
+		v.docEntry(e)
 	}
 	if len(members) > 0 {
-		c.print("")
-		docRows(c.stdout, members)
+		v.print("")
+		docRows(v.stdout, members)
 	}
 	return nil
 }
 
 // docFile prints what the functions of a script say of themselves.
-func (c *call) docFile(script string) error {
-	read := c.readBundle
+func (v *manualVerb) docFile(script string) error {
+	read := v.readBundle
 	if strings.HasPrefix(script, stdlib.LibraryPrefix) {
 		read = func(name string) (*lang.Bundle, error) { return lang.Read(name, nil, stdlib.Library) }
 	}
@@ -93,43 +98,43 @@ func (c *call) docFile(script string) error {
 		return err
 	}
 	found := append([]doc.Entry{}, doc.File(tree)...)
-	if c.json {
-		return c.answerJSON(docDocument{runtime.Schema, found})
+	if v.json {
+		return v.answerJSON(docDocument{runtime.Schema, found})
 	}
 	for i, e := range found {
 		if i > 0 {
-			c.print("")
+			v.print("")
 		}
-		c.docEntry(e)
+		v.docEntry(e)
 	}
 	return nil
 }
 
 // docEntry is the page of one name.
-func (c *call) docEntry(e doc.Entry) {
-	head := orElse(e.Signature, e.Kind+" "+e.Name)
+func (v *manualVerb) docEntry(e doc.Entry) {
+	head := cmp.Or(e.Signature, e.Kind+" "+e.Name)
 	if e.Class != "" {
 		head += "    " + e.Kind + ", " + e.Class
 	}
-	c.print("%s", head)
+	v.print("%s", head)
 	if text := strings.TrimSpace(e.Summary + " " + e.Text); text != "" {
-		c.print("")
+		v.print("")
 		for line := range strings.SplitSeq(text, "\n") {
-			c.print("%s", strings.TrimRight("  "+line, " "))
+			v.print("%s", strings.TrimRight("  "+line, " "))
 		}
 	}
 	if slices.ContainsFunc(e.Params, func(p doc.Param) bool { return p.Doc != "" }) {
-		c.print("")
-		w := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
+		v.print("")
+		w := tabwriter.NewWriter(v.stdout, 0, 8, 2, ' ', 0)
 		for _, p := range e.Params {
 			fmt.Fprintf(w, "  %s\t%s\t%s\n", p.Name, docType(p), p.Doc)
 		}
 		w.Flush()
 	}
 	if e.Example != "" {
-		c.print("")
+		v.print("")
 		for line := range strings.Lines(e.Example) {
-			c.print("    %s", strings.TrimRight(line, "\n"))
+			v.print("    %s", strings.TrimRight(line, "\n"))
 		}
 	}
 }
@@ -143,9 +148,9 @@ func docType(p doc.Param) string {
 }
 
 // docList prints every name with its first sentence, by kind.
-func (c *call) docList(entries []doc.Entry) error {
-	if c.json {
-		return c.answerJSON(docDocument{runtime.Schema, entries})
+func (v *manualVerb) docList(entries []doc.Entry) error {
+	if v.json {
+		return v.answerJSON(docDocument{runtime.Schema, entries})
 	}
 	for i, kind := range doc.Kinds() {
 		var rows []doc.Entry
@@ -155,10 +160,10 @@ func (c *call) docList(entries []doc.Entry) error {
 			}
 		}
 		if i > 0 {
-			c.print("")
+			v.print("")
 		}
-		c.print("%s", kind)
-		docRows(c.stdout, rows)
+		v.print("%s", kind)
+		docRows(v.stdout, rows)
 	}
 	return nil
 }

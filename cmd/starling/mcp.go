@@ -14,8 +14,12 @@ import (
 	"starling/stdlib"
 )
 
+// mcpVerb is a call of the verb mcp.
+type mcpVerb struct{ *call }
+
 // mcpCommand is the verb mcp.
-func (c *call) mcpCommand() *cobra.Command {
+func mcpCommand(c *call) *cobra.Command {
+	v := &mcpVerb{call: c}
 	return &cobra.Command{
 		Use:     "mcp",
 		Short:   "Serve the store to an agent's harness, over MCP on standard input and output",
@@ -27,7 +31,7 @@ This process owns nothing. With no owner it starts one in the background, which 
 token in STARLING_TOKEN acts in its name.`,
 		Example: "  claude mcp add starling -- starling mcp -C ~/project",
 		Args:    operands(0, 0),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return c.mcp(cmd.Context()) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return v.mcp(cmd.Context()) },
 	}
 }
 
@@ -41,15 +45,15 @@ func toolNames() string {
 }
 
 // mcp serves one client until it closes standard input.
-func (c *call) mcp(ctx context.Context) error {
-	s, err := c.door().Connect(ctx)
+func (v *mcpVerb) mcp(ctx context.Context) error {
+	s, err := v.door().Connect(ctx)
 	if err != nil {
 		return err
 	}
-	defer c.leave(s)
-	d := c.desk(s)
-	d.Read = c.readBundle
-	err = mcp.NewServer(d, buildVersion()).Run(ctx, io.NopCloser(c.stdin), writer{c.stdout.Raw()})
+	defer v.leave(s)
+	d := v.desk(s)
+	d.Read = v.readBundle
+	err = mcp.NewServer(d, buildVersion()).Run(ctx, io.NopCloser(v.stdin), writer{v.stdout.Raw()})
 	if ctx.Err() != nil {
 		return cause(ctx)
 	}

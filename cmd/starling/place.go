@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 
@@ -32,7 +33,7 @@ func findPlace(store string) (*place, error) {
 	if dir, ok := findProject(work); ok {
 		p.root, p.project = dir, filepath.Join(dir, projectFile)
 	}
-	p.store, err = filepath.Abs(orElse(store, filepath.Join(p.root, storeFolder)))
+	p.store, err = filepath.Abs(cmp.Or(store, filepath.Join(p.root, storeFolder)))
 	return p, err
 }
 

@@ -9,8 +9,12 @@ import (
 	"starling/runtime"
 )
 
+// pruneVerb is a call of the verb prune.
+type pruneVerb struct{ *call }
+
 // pruneCommand is the verb prune.
-func (c *call) pruneCommand() *cobra.Command {
+func pruneCommand(c *call) *cobra.Command {
+	v := &pruneVerb{call: c}
 	var older string
 	var keep int
 	var dry, damaged bool
@@ -41,9 +45,9 @@ them first, where there is one.`,
 			case c.json:
 				return errors.Join(c.answerJSON(report), damageOf(report))
 			case r.Task == runtime.MaintenanceTrim:
-				return c.printTrimmed(report, dry)
+				return v.printTrimmed(report, dry)
 			}
-			return c.printPruned(report, dry)
+			return v.printPruned(report, dry)
 		},
 	}
 	cmd.Flags().StringVar(&older, "older", "", "runs that ended longer ago than this `DURATION`, such as 30d")
@@ -69,25 +73,25 @@ func pruning(older string, trim bool, keep int, damaged bool) (runtime.Maintenan
 		"prune: say how long ago a run must have ended, or with --keep how much of a journal stays, or --damaged")
 }
 
-func (c *call) printPruned(r *runtime.MaintenanceReport, dry bool) error {
+func (v *pruneVerb) printPruned(r *runtime.MaintenanceReport, dry bool) error {
 	for _, s := range r.Pruned {
-		c.print("%s %s %s", s.ID, s.Status, s.Script)
+		v.print("%s %s %s", s.ID, s.Status, s.Script)
 	}
 	for _, p := range r.Problems {
-		c.notice("run %s stays: %s", p.Run, p.Error)
+		v.notice("run %s stays: %s", p.Run, p.Error)
 	}
-	c.notice("%d runs %s", len(r.Pruned), done("forgotten", dry))
+	v.notice("%d runs %s", len(r.Pruned), done("forgotten", dry))
 	return damageOf(r)
 }
 
-func (c *call) printTrimmed(r *runtime.MaintenanceReport, dry bool) error {
+func (v *pruneVerb) printTrimmed(r *runtime.MaintenanceReport, dry bool) error {
 	for _, t := range r.Trimmed {
-		c.print("%s begins with record %d", t.Run, t.Horizon+1)
+		v.print("%s begins with record %d", t.Run, t.Horizon+1)
 	}
 	for _, p := range r.Problems {
-		c.notice("run %s stays as it is: %s", p.Run, p.Error)
+		v.notice("run %s stays as it is: %s", p.Run, p.Error)
 	}
-	c.notice("%d journals %s", len(r.Trimmed), done("trimmed", dry))
+	v.notice("%d journals %s", len(r.Trimmed), done("trimmed", dry))
 	return damageOf(r)
 }
 

@@ -13,15 +13,19 @@ import (
 	"starling/runtime/filter"
 )
 
+// psVerb is a call of the verb ps.
+type psVerb struct{ *call }
+
 // psCommand is the verb ps.
-func (c *call) psCommand() *cobra.Command {
+func psCommand(c *call) *cobra.Command {
+	v := &psVerb{call: c}
 	var q selection
 	cmd := &cobra.Command{
 		Use:     "ps",
 		Short:   "List the runs",
 		GroupID: "look",
 		Args:    operands(0, 0),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return c.ps(cmd.Context(), q) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return v.ps(cmd.Context(), q) },
 	}
 	cmd.Flags().BoolVarP(&q.all, "all", "a", false, "those that have ended too")
 	cmd.Flags().StringVar(&q.filter, "filter", "", "only those that `FILTER` means; see starling query --help")
@@ -70,7 +74,8 @@ func (c *call) more(next string) {
 }
 
 // queryCommand is the verb query: ps for those who know what they look for.
-func (c *call) queryCommand() *cobra.Command {
+func queryCommand(c *call) *cobra.Command {
+	v := &psVerb{call: c}
 	q := selection{all: true}
 	cmd := &cobra.Command{
 		Use:     "query FILTER",
@@ -81,7 +86,7 @@ func (c *call) queryCommand() *cobra.Command {
 		Args:    operands(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.filter = args[0]
-			return c.ps(cmd.Context(), q)
+			return v.ps(cmd.Context(), q)
 		},
 	}
 	q.page.flags(cmd)
@@ -117,7 +122,7 @@ func fieldTable(fields []filter.Field) string {
 }
 
 // ps lists runs, the newest first. It starts nothing and fires no timer: what is overdue is named instead.
-func (c *call) ps(ctx context.Context, q selection) error {
+func (v *psVerb) ps(ctx context.Context, q selection) error {
 	f, err := filter.Parse(q.filter)
 	if err == nil {
 		err = q.page.check()
@@ -125,29 +130,29 @@ func (c *call) ps(ctx context.Context, q selection) error {
 	if err != nil {
 		return err
 	}
-	s, err := c.door().OpenReader(ctx)
+	s, err := v.door().OpenReader(ctx)
 	if err != nil {
 		return err
 	}
-	defer c.leave(s)
+	defer v.leave(s)
 	listed, err := f.Runs(ctx, s, runtime.Query{All: q.all, Limit: q.page.limit, After: q.page.after}, time.Now())
 	if err != nil {
 		return err
 	}
-	if c.json {
-		return c.answerJSON(summariesDocument{runtime.Schema, listed.List, listed.Next})
+	if v.json {
+		return v.answerJSON(summariesDocument{runtime.Schema, listed.List, listed.Next})
 	}
-	defer c.more(listed.Next)
-	w := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
+	defer v.more(listed.Next)
+	w := tabwriter.NewWriter(v.stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "RUN\tSTATUS\tSTARTED\tSCRIPT\tNOTES")
 	for _, r := range listed.List {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.ID, r.Status, stamp(r.StartedAt), r.Script, c.notes(r))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.ID, r.Status, stamp(r.StartedAt), r.Script, v.notes(r))
 	}
 	return w.Flush()
 }
 
 // notes says what a list's reader should know of a run beside its status.
-func (c *call) notes(r runtime.Summary) string {
+func (v *psVerb) notes(r runtime.Summary) string {
 	var notes []string
 	if r.Gates == 1 {
 		notes = append(notes, "1 gate")
@@ -163,7 +168,7 @@ func (c *call) notes(r runtime.Summary) string {
 		notes = append(notes, waits)
 	}
 	if !r.Carried && (r.Status == runtime.Running || r.Overdue) {
-		notes = append(notes, "not carried: "+c.command("resume", r.ID))
+		notes = append(notes, "not carried: "+v.command("resume", r.ID))
 	}
 	if r.Error != "" {
 		notes = append(notes, clip(strings.SplitN(r.Error, "\n", 2)[0]))

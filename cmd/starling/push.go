@@ -9,8 +9,12 @@ import (
 	"starling/runtime"
 )
 
+// pushVerb is a call of the verb push.
+type pushVerb struct{ *call }
+
 // pushCommand is the verb push.
-func (c *call) pushCommand() *cobra.Command {
+func pushCommand(c *call) *cobra.Command {
+	v := &pushVerb{call: c}
 	var key string
 	cmd := &cobra.Command{
 		Use:     "push QUEUE VALUE",
@@ -20,37 +24,37 @@ func (c *call) pushCommand() *cobra.Command {
 without one the item waits.`,
 		Example: `  starling push jobs '{"url": "https://example.org"}' --key example.org`,
 		Args:    operands(2, 2),
-		RunE:    func(cmd *cobra.Command, args []string) error { return c.push(cmd.Context(), args[0], args[1], key) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return v.push(cmd.Context(), args[0], args[1], key) },
 	}
 	cmd.Flags().StringVar(&key, "key", "", "while an item of this `KEY` is in the queue, nothing is put there")
 	c.jsonFlag(cmd)
 	return cmd
 }
 
-func (c *call) push(ctx context.Context, queue, value, key string) error {
-	payload, err := c.payload(value)
+func (v *pushVerb) push(ctx context.Context, queue, value, key string) error {
+	payload, err := v.payload(value)
 	if err != nil {
 		return err
 	}
 	if !json.Valid(payload) {
 		return runtime.Refuse(runtime.ErrBadPayload, `a text needs its quotes: '"yes"'`, "got %.60q, want JSON", payload)
 	}
-	s, queues, err := openFor[runtime.Queues](ctx, c, c.door().Detach)
+	s, queues, err := openFor[runtime.Queues](ctx, v.call, v.door().Detach)
 	if err != nil {
 		return err
 	}
-	defer c.leave(s)
+	defer v.leave(s)
 	pushed, err := queues.Push(ctx, runtime.PushRequest{Key: key, Queue: queue, Value: payload})
 	if err != nil {
 		return err
 	}
-	if c.json {
-		return c.answerJSON(pushed)
+	if v.json {
+		return v.answerJSON(pushed)
 	}
 	known := ""
 	if pushed.Known {
 		known = " (this key was known; nothing was put there)"
 	}
-	c.print("queued %s %d%s", pushed.Queue, pushed.Item, known)
+	v.print("queued %s %d%s", pushed.Queue, pushed.Item, known)
 	return nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"os"
@@ -127,7 +128,7 @@ func (c *call) textFor(ctx context.Context, lines repl.Lines, g runtime.Gate) (s
 	r := knownReview(g.Data)
 	for _, name := range []string{"VISUAL", "EDITOR"} {
 		if editor, _ := c.getenv(name); editor != "" {
-			return c.inEditor(ctx, editor, orElse(r.Proposal, r.Text))
+			return c.inEditor(ctx, editor, cmp.Or(r.Proposal, r.Text))
 		}
 	}
 	c.notice("the text, and a line with a full stop behind it:")

@@ -12,8 +12,11 @@ import (
 	"starling/runtime/owner"
 )
 
+// queueVerb is a call of the verb queue.
+type queueVerb struct{ *call }
+
 // queueCommand is the verb queue.
-func (c *call) queueCommand() *cobra.Command {
+func queueCommand(c *call) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "queue",
 		Short:   "Look at what runs leave for each other",
@@ -22,22 +25,24 @@ func (c *call) queueCommand() *cobra.Command {
 		Args:    unknownVerb,
 		RunE:    showHelp,
 	}
-	cmd.AddCommand(c.queueListCommand(), c.queueShowCommand())
+	cmd.AddCommand(queueListCommand(c), queueShowCommand(c))
 	return cmd
 }
 
-func (c *call) queueListCommand() *cobra.Command {
+func queueListCommand(c *call) *cobra.Command {
+	v := &queueVerb{call: c}
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List the queues that hold something, and which runs hold items of them",
 		Args:  operands(0, 0),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return c.listQueues(cmd.Context()) },
+		RunE:  func(cmd *cobra.Command, _ []string) error { return v.listQueues(cmd.Context()) },
 	}
 	c.jsonFlag(cmd)
 	return cmd
 }
 
-func (c *call) queueShowCommand() *cobra.Command {
+func queueShowCommand(c *call) *cobra.Command {
+	v := &queueVerb{call: c}
 	var limit int
 	cmd := &cobra.Command{
 		Use:   "show QUEUE",
@@ -45,7 +50,7 @@ func (c *call) queueShowCommand() *cobra.Command {
 		Long: `List the items of a queue, the oldest first, and behind them those that a run has put aside (parked) with the reason. An item is held while the run that has taken it has not ended,
 and within its lease where it has one; a run that rests holds on. --json has the values whole.`,
 		Args: operands(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.showQueue(cmd.Context(), args[0], limit) },
+		RunE: func(cmd *cobra.Command, args []string) error { return v.showQueue(cmd.Context(), args[0], limit) },
 	}
 	cmd.Flags().IntVar(&limit, "limit", 100, "at most `N` items, 0 for all")
 	c.jsonFlag(cmd)
@@ -58,18 +63,18 @@ type queuesDocument struct {
 	Queues []runtime.QueueSummary `json:"queues"`
 }
 
-func (c *call) listQueues(ctx context.Context) error {
-	list, err := c.lookAtQueues(ctx, runtime.Query{Queues: true})
+func (v *queueVerb) listQueues(ctx context.Context) error {
+	list, err := v.lookAtQueues(ctx, runtime.Query{Queues: true})
 	switch {
 	case err != nil:
 		return err
-	case c.json:
-		return c.answerJSON(queuesDocument{runtime.Schema, append([]runtime.QueueSummary{}, list.Queues...)})
+	case v.json:
+		return v.answerJSON(queuesDocument{runtime.Schema, append([]runtime.QueueSummary{}, list.Queues...)})
 	case len(list.Queues) == 0:
-		c.notice("no queue holds anything")
+		v.notice("no queue holds anything")
 		return nil
 	}
-	w := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
+	w := tabwriter.NewWriter(v.stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "QUEUE\tWAITING\tHELD\tPARKED\tHELD BY")
 	for _, q := range list.Queues {
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\n", q.Queue, q.Waiting, q.Held, q.Parked, strings.Join(q.Holders, " "))
@@ -84,11 +89,11 @@ type itemsDocument struct {
 	Items  []runtime.Item       `json:"items"`
 }
 
-func (c *call) showQueue(ctx context.Context, name string, limit int) error {
+func (v *queueVerb) showQueue(ctx context.Context, name string, limit int) error {
 	if limit < 0 {
 		return usage("", "--limit: got %d, want 0 or more", limit)
 	}
-	list, err := c.lookAtQueues(ctx, runtime.Query{Queue: name, Limit: limit})
+	list, err := v.lookAtQueues(ctx, runtime.Query{Queue: name, Limit: limit})
 	if err != nil {
 		return err
 	}
@@ -101,21 +106,21 @@ func (c *call) showQueue(ctx context.Context, name string, limit int) error {
 	if len(list.Queues) > 0 {
 		queue = list.Queues[0]
 	}
-	if c.json {
-		return c.answerJSON(itemsDocument{runtime.Schema, queue, append([]runtime.Item{}, list.Items...)})
+	if v.json {
+		return v.answerJSON(itemsDocument{runtime.Schema, queue, append([]runtime.Item{}, list.Items...)})
 	}
 	if len(list.Items) == 0 {
-		c.notice("the queue %s holds nothing; starling queue ls lists those that do", name)
+		v.notice("the queue %s holds nothing; starling queue ls lists those that do", name)
 		return nil
 	}
 	if left := queue.Waiting + queue.Held + queue.Parked - len(list.Items); left > 0 {
-		c.notice("and %d more: --limit 0 shows all", left)
+		v.notice("and %d more: --limit 0 shows all", left)
 	}
-	return c.printItems(list.Items)
+	return v.printItems(list.Items)
 }
 
-func (c *call) printItems(items []runtime.Item) error {
-	w := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
+func (v *queueVerb) printItems(items []runtime.Item) error {
+	w := tabwriter.NewWriter(v.stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "ITEM\tSTATUS\tSINCE\tKEY\tVALUE\tNOTES")
 	for _, it := range items {
 		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", it.Item, it.Status, stamp(it.At), clip(strings.Join(strings.Fields(it.Key), " ")), clip(string(it.Value)), itemNotes(it))
@@ -141,11 +146,11 @@ func itemNotes(it runtime.Item) string {
 	return strings.Join(notes, ", ")
 }
 
-func (c *call) lookAtQueues(ctx context.Context, q runtime.Query) (*runtime.Listing, error) {
-	s, err := c.door().OpenReader(ctx)
+func (v *queueVerb) lookAtQueues(ctx context.Context, q runtime.Query) (*runtime.Listing, error) {
+	s, err := v.door().OpenReader(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer c.leave(s)
+	defer v.leave(s)
 	return s.List(ctx, q)
 }

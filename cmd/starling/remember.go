@@ -10,8 +10,12 @@ import (
 	"starling/runtime/tool"
 )
 
+// rememberVerb is a call of the verb remember.
+type rememberVerb struct{ *call }
+
 // rememberCommand is the verb remember.
-func (c *call) rememberCommand() *cobra.Command {
+func rememberCommand(c *call) *cobra.Command {
+	v := &rememberVerb{call: c}
 	var k tool.Knowledge
 	var key string
 	cmd := &cobra.Command{
@@ -26,7 +30,7 @@ The run is started from @std/knowledge.star, or from what was defined as ` + too
 		Args:    operands(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			k.Topic = args[0]
-			return c.remember(cmd.Context(), k, strings.Join(args[1:], ""), key)
+			return v.remember(cmd.Context(), k, strings.Join(args[1:], ""), key)
 		},
 	}
 	f := cmd.Flags()
@@ -37,12 +41,12 @@ The run is started from @std/knowledge.star, or from what was defined as ` + too
 	return cmd
 }
 
-func (c *call) remember(ctx context.Context, k tool.Knowledge, details, key string) error {
+func (v *rememberVerb) remember(ctx context.Context, k tool.Knowledge, details, key string) error {
 	if k.Category == "" {
 		return usage("such as --category architecture", "remember: --category is missing")
 	}
 	if details == "" || details == "-" {
-		text, err := c.payload("-")
+		text, err := v.payload("-")
 		if err != nil {
 			return err
 		}
@@ -51,21 +55,21 @@ func (c *call) remember(ctx context.Context, k tool.Knowledge, details, key stri
 	if k.Details = details; strings.TrimSpace(details) == "" {
 		return usage("", "remember: there are no details")
 	}
-	s, err := c.door().Detach(ctx)
+	s, err := v.door().Detach(ctx)
 	if err != nil {
 		return err
 	}
-	defer c.leave(s)
-	got, err := c.desk(s).Remember(ctx, k, key)
+	defer v.leave(s)
+	got, err := v.desk(s).Remember(ctx, k, key)
 	if err != nil {
 		return err
 	}
-	if c.json {
-		return c.answerJSON(rememberedDocument{runtime.Schema, got})
+	if v.json {
+		return v.answerJSON(rememberedDocument{runtime.Schema, got})
 	}
-	c.print("queued %s %d", got.Queue, got.Item)
+	v.print("queued %s %d", got.Queue, got.Item)
 	if got.Worker != "" {
-		c.notice("run %s files it", got.Worker)
+		v.notice("run %s files it", got.Worker)
 	}
 	return nil
 }

@@ -6,14 +6,19 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/progress"
 	"starling/cmd/starling/repl"
 	"starling/lang"
 	"starling/runtime"
 	"starling/stdlib"
 )
 
+// replVerb is a call of the verb repl.
+type replVerb struct{ *call }
+
 // replCommand is the verb repl.
-func (c *call) replCommand() *cobra.Command {
+func replCommand(c *call) *cobra.Command {
+	v := &replVerb{call: c}
 	var resume, fake string
 	cmd := &cobra.Command{
 		Use:     "repl",
@@ -23,7 +28,7 @@ func (c *call) replCommand() *cobra.Command {
 variables and with every answer that an agent gave. Statements that do not come from a terminal are executed to the last; the exit code is that of
 the first that failed.`,
 		Args: operands(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.repl(cmd.Context(), resume, fake) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return v.repl(cmd.Context(), resume, fake) },
 	}
 	cmd.Flags().StringVar(&resume, "resume", "", "go on with the session `ID`")
 	cmd.Flags().StringVar(&fake, "fake", "", "agents are the functions of this script, `FILE`")
@@ -32,51 +37,51 @@ the first that failed.`,
 
 // repl sits at a session until its input ends. The terminal is taken over before the store is opened, so that whatever fails later is told on a terminal
 // that has been given back.
-func (c *call) repl(ctx context.Context, resume, fake string) error {
+func (v *replVerb) repl(ctx context.Context, resume, fake string) error {
 	if resume != "" && fake != "" {
 		return usage("the session has the agents that it was started with", "repl: --resume and --fake exclude each other")
 	}
-	lines, release := c.lines()
+	lines, release := v.lines()
 	defer release()
 	wrong := func(string) {} // people see it
 	if _, typed := lines.(*repl.Terminal); !typed {
-		wrong = c.firstWrong
+		wrong = v.firstWrong
 	}
-	s, r, err := c.openSession(ctx, resume, fake)
+	s, r, err := v.openSession(ctx, resume, fake)
 	if err != nil {
 		return err
 	}
-	defer c.leave(s)
-	c.notice("session %s; :help lists the commands", r.ID)
-	l := &repl.Loop{Engine: s, Run: r.ID, Lines: lines, Out: c.stdout, Err: c.stderr, Show: newProgress(c.stderr).show,
-		Key: func() string { return requestKey("") }, Bundle: c.bundleChunk, Env: c.values(r.Details.Env), Wrong: wrong}
+	defer v.leave(s)
+	v.notice("session %s; :help lists the commands", r.ID)
+	l := &repl.Loop{Engine: s, Run: r.ID, Lines: lines, Out: v.stdout, Err: v.stderr, Show: progress.New(v.stderr).Show,
+		Key: func() string { return requestKey("") }, Bundle: v.bundleChunk, Env: v.values(r.Details.Env), Wrong: wrong}
 	waiting, err := l.Do(ctx)
-	c.notice("to go on: %s", c.command("repl", "--resume", r.ID))
+	v.notice("to go on: %s", v.command("repl", "--resume", r.ID))
 	if waiting && err == nil {
-		return c.leaveAtGate(ctx, s, r.ID)
+		return v.leaveAtGate(ctx, s, r.ID)
 	}
 	return err
 }
 
 // firstWrong takes the exit code from the first statement that failed.
-func (c *call) firstWrong(kind string) {
+func (v *replVerb) firstWrong(kind string) {
 	switch k := runtime.ErrorKind(kind); {
-	case c.code != 0:
+	case v.code != 0:
 	case k == runtime.ErrCheckFailed || k == runtime.ErrUsage:
-		c.code = k.ExitCode()
+		v.code = k.ExitCode()
 	default:
-		c.code = exitOf(&runtime.RunError{Kind: kind})
+		v.code = exitOf(&runtime.RunError{Kind: kind})
 	}
 }
 
 // leaveAtGate names the gates that a session was left at.
-func (c *call) leaveAtGate(ctx context.Context, s session, run string) error {
+func (v *replVerb) leaveAtGate(ctx context.Context, s session, run string) error {
 	r, err := s.Get(ctx, run)
 	if err != nil {
 		return err
 	}
-	c.code = runtime.ExitSuspended
-	c.suspended(r)
+	v.code = runtime.ExitSuspended
+	v.suspended(r)
 	return nil
 }
 
@@ -95,40 +100,40 @@ func isTerminal(f *os.File) bool {
 }
 
 // openSession starts a session, or finds the one to go on with.
-func (c *call) openSession(ctx context.Context, resume, fake string) (session, *runtime.Run, error) {
+func (v *replVerb) openSession(ctx context.Context, resume, fake string) (session, *runtime.Run, error) {
 	if resume != "" {
-		return c.carry(ctx, resume)
+		return v.carry(ctx, resume)
 	}
-	settings, err := c.settings(c.place.project, fake)
+	settings, err := v.settings(v.place.project, fake)
 	if err != nil {
 		return nil, nil, err
 	}
-	bundle, err := c.bundleChunk("<0>", "")
+	bundle, err := v.bundleChunk("<0>", "")
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := c.door().OpenOwner(ctx, true)
+	s, err := v.door().OpenOwner(ctx, true)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := c.trusts(ctx, s, settings); err != nil {
-		c.leave(s)
+	if err := v.trusts(ctx, s, settings); err != nil {
+		v.leave(s)
 		return nil, nil, err
 	}
 	r, err := s.Start(ctx, runtime.StartRequest{Key: requestKey(""), Bundle: bundle, Script: "(session)", Session: true, Settings: *settings,
-		Env: c.values(settings.Env)})
+		Env: v.values(settings.Env)})
 	if err != nil {
-		c.leave(s)
+		v.leave(s)
 		return nil, nil, err
 	}
 	return s, r, nil
 }
 
 // bundleChunk makes a bundle of a text that stands in no file. It loads files as a script in the project's folder would.
-func (c *call) bundleChunk(name, text string) ([]byte, error) {
-	root, err := os.OpenRoot(c.place.root)
+func (v *replVerb) bundleChunk(name, text string) ([]byte, error) {
+	root, err := os.OpenRoot(v.place.root)
 	if err != nil {
-		return nil, runtime.Refusef(runtime.ErrUsage, "%s: %v", c.place.root, reason(err))
+		return nil, runtime.Refusef(runtime.ErrUsage, "%s: %v", v.place.root, reason(err))
 	}
 	defer root.Close()
 	files := source(root)

@@ -7,12 +7,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/plain"
+	"starling/cmd/starling/progress"
 	"starling/lang/check"
 	"starling/runtime"
 )
 
 // rerunVerb makes a run of another, or moves one to another program.
 type rerunVerb struct {
+	*call
+
 	from   string
 	only   string
 	script string
@@ -22,8 +26,8 @@ type rerunVerb struct {
 }
 
 // rerunCommand is the verb rerun.
-func (c *call) rerunCommand() *cobra.Command {
-	var v rerunVerb
+func rerunCommand(c *call) *cobra.Command {
+	v := &rerunVerb{call: c}
 	cmd := &cobra.Command{
 		Use:     "rerun RUN",
 		Short:   "Do a run again from a step on, or one step of it, or with another script",
@@ -44,9 +48,9 @@ suspended RUN goes on with the new script from then on.`,
 				return err
 			}
 			if v.script != "" {
-				return c.move(cmd.Context(), args[0], &v)
+				return v.move(cmd.Context(), args[0])
 			}
-			return c.fork(cmd.Context(), request)
+			return v.fork(cmd.Context(), request)
 		},
 	}
 	f := cmd.Flags()
@@ -84,7 +88,8 @@ func (v *rerunVerb) request(run string) (runtime.ForkRequest, error) {
 }
 
 // forkCommand is the verb fork.
-func (c *call) forkCommand() *cobra.Command {
+func forkCommand(c *call) *cobra.Command {
+	v := &rerunVerb{call: c}
 	var set []string
 	var key string
 	var drift bool
@@ -102,7 +107,7 @@ With --set the new run has other inputs. It is refused if what RUN did before ST
 			if at <= 0 || at == len(args[0])-1 {
 				return usage("starling steps RUN lists the steps", "got %q, want RUN@STEP", args[0])
 			}
-			return c.fork(cmd.Context(), runtime.ForkRequest{Key: requestKey(key), Kind: runtime.LineageFork, Run: args[0][:at], Step: args[0][at+1:], Set: set, AcceptDrift: drift})
+			return v.fork(cmd.Context(), runtime.ForkRequest{Key: requestKey(key), Kind: runtime.LineageFork, Run: args[0][:at], Step: args[0][at+1:], Set: set, AcceptDrift: drift})
 		},
 	}
 	cmd.Flags().StringArrayVar(&set, "set", nil, "an input: `NAME=TEXT`, or NAME:=JSON")
@@ -113,59 +118,60 @@ With --set the new run has other inputs. It is refused if what RUN did before ST
 }
 
 // fork asks for the new run and stays with it, as run does.
-func (c *call) fork(ctx context.Context, request runtime.ForkRequest) error {
-	s, reruns, err := openFor[runtime.Reruns](ctx, c, c.staying(false))
+func (v *rerunVerb) fork(ctx context.Context, request runtime.ForkRequest) error {
+	s, reruns, err := openFor[runtime.Reruns](ctx, v.call, v.staying(false))
 	if err != nil {
 		return err
 	}
-	defer c.leave(s)
+	defer v.leave(s)
 	origin, err := s.Get(ctx, request.Run)
 	if err != nil {
 		return err
 	}
-	request.Run, request.Env = origin.ID, c.values(origin.Details.Env)
+	request.Run, request.Env = origin.ID, v.values(origin.Details.Env)
 	started, err := reruns.Fork(ctx, request)
 	if err != nil {
-		return c.differs(err)
+		return v.differs(err)
 	}
 	l := started.Details.Lineage
-	c.notice("run %s %s, %s of %s@%s", started.ID, started.Script, l.Kind, l.Run, l.Step)
-	c.uncarried(ctx, s)
-	return c.see(ctx, s, started, l.Copied, atRest)
+	v.notice("run %s %s, %s of %s@%s", started.ID, started.Script, l.Kind, l.Run, l.Step)
+	v.uncarried(ctx, s)
+	return v.see(ctx, s, started, l.Copied, atRest)
 }
 
 // move replays a run with another script and moves it there. The script is checked before the store is opened.
-func (c *call) move(ctx context.Context, run string, v *rerunVerb) error {
-	bundle, err := c.readBundle(v.script)
+func (v *rerunVerb) move(ctx context.Context, run string) error {
+	bundle, err := v.readBundle(v.script)
 	if err != nil {
 		return err
 	}
-	if _, err := c.compile(bundle, check.Project{}); err != nil {
+	if _, err := v.compile(bundle, check.Project{}); err != nil {
 		return err
 	}
-	s, reruns, err := openFor[runtime.Reruns](ctx, c, c.staying(false))
+	s, reruns, err := openFor[runtime.Reruns](ctx, v.call, v.staying(false))
 	if err != nil {
 		return err
 	}
-	defer c.leave(s)
+	defer v.leave(s)
 	done, err := reruns.Move(ctx, runtime.MoveRequest{Key: requestKey(v.key), Run: run, Bundle: bundle.Encode(), Script: bundle.Entry().Name})
 	if err != nil {
-		return c.differs(err)
+		return v.differs(err)
 	}
-	if c.json {
-		return c.answerJSON(done)
+	if v.json {
+		return v.answerJSON(done)
 	}
-	c.print("%s: %d records replayed with %s, no difference", done.Run, done.Records, bundle.Entry().Name)
+	v.print("%s: %d records replayed with %s, no difference", done.Run, done.Records, bundle.Entry().Name)
 	if done.Moved {
-		c.print("%s goes on with %s", done.Run, bundle.Entry().Name)
+		v.print("%s goes on with %s", done.Run, bundle.Entry().Name)
 	} else {
-		c.print("%s is %s: there is nothing left to move", done.Run, done.Status)
+		v.print("%s is %s: there is nothing left to move", done.Run, done.Status)
 	}
 	return nil
 }
 
 // replayCommand is the verb replay.
-func (c *call) replayCommand() *cobra.Command {
+func replayCommand(c *call) *cobra.Command {
+	v := &rerunVerb{call: c}
 	var verify bool
 	cmd := &cobra.Command{
 		Use:     "replay RUN",
@@ -176,39 +182,39 @@ Nothing is performed, nothing is written. What differs is told with both sides; 
 
 What happened is shown on the way; with --verify only the verdict is.`,
 		Args: operands(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.replay(cmd.Context(), args[0], verify) },
+		RunE: func(cmd *cobra.Command, args []string) error { return v.replay(cmd.Context(), args[0], verify) },
 	}
 	cmd.Flags().BoolVar(&verify, "verify", false, "only tell whether it is the same")
 	c.jsonFlag(cmd)
 	return cmd
 }
 
-func (c *call) replay(ctx context.Context, run string, verify bool) error {
-	s, reruns, err := openFor[runtime.Reruns](ctx, c, c.door().OpenReader)
+func (v *rerunVerb) replay(ctx context.Context, run string, verify bool) error {
+	s, reruns, err := openFor[runtime.Reruns](ctx, v.call, v.door().OpenReader)
 	if err != nil {
 		return err
 	}
-	defer c.leave(s)
+	defer v.leave(s)
 	done, err := reruns.Replay(ctx, runtime.ReplayRequest{Run: run})
 	if err != nil {
-		return c.differs(err)
+		return v.differs(err)
 	}
 	if !verify {
-		show := newProgress(c.stderr).show
+		show := progress.New(v.stderr).Show
 		if err := s.Watch(ctx, runtime.WatchRequest{Run: done.Run}, func(ev runtime.Event) error { show(ev); return nil }); err != nil {
 			return err
 		}
 	}
-	if c.json {
-		return c.answerJSON(done)
+	if v.json {
+		return v.answerJSON(done)
 	}
-	c.print("%s: %d records and %d steps replayed, no difference", done.Run, done.Records, done.Steps)
-	c.print("journal %s", done.Journal)
+	v.print("%s: %d records and %d steps replayed, no difference", done.Run, done.Records, done.Steps)
+	v.print("journal %s", done.Journal)
 	return nil
 }
 
 // differs shows people both sides of a divergence.
-func (c *call) differs(err error) error {
+func (v *rerunVerb) differs(err error) error {
 	r := runtime.AsRefusal(err)
 	var d runtime.Divergence
 	if r.Kind != runtime.ErrDiverged || json.Unmarshal(r.Data, &d) != nil {
@@ -216,10 +222,10 @@ func (c *call) differs(err error) error {
 	}
 	short := runtime.Refuse(r.Kind, r.Help, "run %s: the replay differs from the journal at record %d", d.Run, d.Seq)
 	short.Data = r.Data
-	c.notice("--- journal: %s", sideLine(d.Want))
-	c.notice("+++ replay:  %s", sideLine(d.Got))
-	for _, line := range lineDiff(strings.Split(indent(d.Want.Data, ""), "\n"), strings.Split(indent(d.Got.Data, ""), "\n")) {
-		c.notice("%s", line)
+	v.notice("--- journal: %s", sideLine(d.Want))
+	v.notice("+++ replay:  %s", sideLine(d.Got))
+	for _, line := range plain.Diff(strings.Split(indent(d.Want.Data, ""), "\n"), strings.Split(indent(d.Got.Data, ""), "\n")) {
+		v.notice("%s", line)
 	}
 	return short
 }

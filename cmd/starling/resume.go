@@ -9,19 +9,22 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/progress"
 	"starling/lang/effect"
 	"starling/runtime"
 )
 
 // resumeVerb drives runs that nobody carries.
 type resumeVerb struct {
+	*call
+
 	all     bool
 	project string
 }
 
 // resumeCommand is the verb resume.
-func (c *call) resumeCommand() *cobra.Command {
-	var v resumeVerb
+func resumeCommand(c *call) *cobra.Command {
+	v := &resumeVerb{call: c}
 	cmd := &cobra.Command{
 		Use:     "resume RUN... | --all",
 		Short:   "Let runs go on from where they stopped",
@@ -38,7 +41,7 @@ One run is reported as by run. Of several, standard output has one line each; th
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return c.resume(cmd.Context(), args, &v) },
+		RunE: func(cmd *cobra.Command, args []string) error { return v.resume(cmd.Context(), args) },
 	}
 	cmd.Flags().BoolVar(&v.all, "all", false, "every run that has not ended")
 	cmd.Flags().StringVar(&v.project, "project", "", "pin this project file, `FILE`, to the runs from here on")
@@ -47,33 +50,33 @@ One run is reported as by run. Of several, standard output has one line each; th
 }
 
 // resume carries runs and follows them. A single one is reported exactly as run would have.
-func (c *call) resume(ctx context.Context, addresses []string, v *resumeVerb) error {
+func (v *resumeVerb) resume(ctx context.Context, addresses []string) error {
 	var settings *effect.Settings
 	if v.project != "" {
 		var err error
-		if settings, err = c.settings(v.project, ""); err != nil {
+		if settings, err = v.settings(v.project, ""); err != nil {
 			return err
 		}
 	}
-	s, err := c.door().OpenOwner(ctx, false)
+	s, err := v.door().OpenOwner(ctx, false)
 	if err != nil {
 		return err
 	}
-	defer c.leave(s)
-	runs, err := c.named(ctx, s, addresses, v.all)
+	defer v.leave(s)
+	runs, err := v.named(ctx, s, addresses, v.all)
 	if err == nil {
-		err = c.carryRuns(ctx, s, runs, settings)
+		err = v.carryRuns(ctx, s, runs, settings)
 	}
 	switch {
 	case err != nil:
 		return err
 	case len(addresses) == 1:
 		if r := runs[0]; r.Status.Ended() {
-			c.notice("%s is %s already", r.ID, r.Status)
+			v.notice("%s is %s already", r.ID, r.Status)
 		}
-		return c.see(ctx, s, runs[0], runs[0].Details.Seq, atRest)
+		return v.see(ctx, s, runs[0], runs[0].Details.Seq, atRest)
 	}
-	return c.seeAll(ctx, s, runs)
+	return v.seeAll(ctx, s, runs)
 }
 
 // carryRuns makes the owner drive runs, with the variables that each declares, as this process has them. settings, if any, are pinned to all of them; what
@@ -155,14 +158,14 @@ func (c *call) named(ctx context.Context, s session, addresses []string, all boo
 }
 
 // seeAll follows several runs at once and reports each in the order given.
-func (c *call) seeAll(ctx context.Context, s session, runs []*runtime.Run) error {
+func (v *resumeVerb) seeAll(ctx context.Context, s session, runs []*runtime.Run) error {
 	errs := make([]error, len(runs))
 	var wg sync.WaitGroup
 	var lines sync.Mutex
 	for i, r := range runs {
 		wg.Go(func() {
-			p := newProgress(lineWriter{mu: &lines, w: c.stderr, prefix: r.ID + " "})
-			f := follower{session: s, run: r.ID, after: r.Details.Seq, show: p.show}
+			p := progress.New(progress.LineWriter{Mu: &lines, To: v.stderr, Prefix: r.ID + " "})
+			f := follower{session: s, run: r.ID, after: r.Details.Seq, show: p.Show}
 			var now *runtime.Run
 			now, errs[i] = f.stay(ctx, atRest)
 			runs[i] = orLast(now, r)
@@ -171,21 +174,21 @@ func (c *call) seeAll(ctx context.Context, s session, runs []*runtime.Run) error
 	wg.Wait()
 	for i, r := range runs {
 		if errs[i] != nil {
-			c.left(r, s)
+			v.left(r, s)
 			return errs[i]
 		}
-		c.count(r)
+		v.count(r)
 	}
-	return c.list(runs)
+	return v.list(runs)
 }
 
 // count brings the worst of the runs into the exit code.
-func (c *call) count(r *runtime.Run) {
+func (v *resumeVerb) count(r *runtime.Run) {
 	switch {
 	case r.Error != nil:
-		c.code = exitOf(r.Error)
-	case !r.Status.Ended() && c.code == 0:
-		c.code = runtime.ExitSuspended
+		v.code = exitOf(r.Error)
+	case !r.Status.Ended() && v.code == 0:
+		v.code = runtime.ExitSuspended
 	}
 }
 
@@ -196,16 +199,16 @@ type runsDocument struct {
 }
 
 // list prints how several runs stand, a line or a document for each.
-func (c *call) list(runs []*runtime.Run) error {
-	if !c.json {
+func (v *resumeVerb) list(runs []*runtime.Run) error {
+	if !v.json {
 		for _, r := range runs {
-			c.print("%s %s %s", r.ID, r.Status, r.Script)
+			v.print("%s %s %s", r.ID, r.Status, r.Script)
 		}
 		return nil
 	}
 	doc := runsDocument{Schema: runtime.Schema, Runs: []*runtime.Run{}}
 	for _, r := range runs {
-		doc.Runs = append(doc.Runs, c.document(r))
+		doc.Runs = append(doc.Runs, v.document(r))
 	}
-	return c.answerJSON(doc)
+	return v.answerJSON(doc)
 }

@@ -12,13 +12,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"starling/cmd/starling/form"
+	"starling/cmd/starling/progress"
 	"starling/cmd/starling/repl"
 	"starling/runtime"
 	"starling/runtime/query"
 )
 
+// reviewVerb is a call of the verb review.
+type reviewVerb struct{ *call }
+
 // reviewCommand is the verb review: the inbox, one gate after another.
-func (c *call) reviewCommand() *cobra.Command {
+func reviewCommand(c *call) *cobra.Command {
+	v := &reviewVerb{call: c}
 	var target, which string
 	cmd := &cobra.Command{
 		Use:     "review",
@@ -36,7 +41,7 @@ $VISUAL, $EDITOR or the lines that follow, up to a single full stop; "reject WOR
 
 Each answer is durable when it is accepted. After the last one the runs are followed until they rest, and what they ask then is asked.`,
 		Args: operands(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.review(cmd.Context(), target, which) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return v.review(cmd.Context(), target, which) },
 	}
 	cmd.Flags().StringVar(&target, "target", "", "only what `WHO` may answer, in that name")
 	cmd.Flags().StringVar(&which, "filter", "", "only those that `FILTER` means; see starling query --help")
@@ -44,16 +49,16 @@ Each answer is durable when it is accepted. After the last one the runs are foll
 }
 
 // review asks about the gates that are open when it begins, and those that the answers open.
-func (c *call) review(ctx context.Context, target, which string) error {
-	s, err := c.door().OpenOwner(ctx, false)
+func (v *reviewVerb) review(ctx context.Context, target, which string) error {
+	s, err := v.door().OpenOwner(ctx, false)
 	if err != nil {
 		return err
 	}
-	defer c.leave(s)
+	defer v.leave(s)
 	wanted := gateQuery{target: target, filter: which}
 	q, err := questionsFor(ctx, s, wanted)
 	if err == nil && q.unasked > 0 {
-		if err = c.askUnasked(ctx, s); err == nil {
+		if err = v.askUnasked(ctx, s); err == nil {
 			q, err = questionsFor(ctx, s, wanted)
 		}
 	}
@@ -61,12 +66,12 @@ func (c *call) review(ctx context.Context, target, which string) error {
 		return err
 	}
 	if len(q.gates) == 0 {
-		c.notice("no gate is open")
+		v.notice("no gate is open")
 		return nil
 	}
-	lines, release := c.lines()
+	lines, release := v.lines()
 	defer release()
-	a := &asking{call: c, session: s, lines: lines, wanted: wanted, seen: map[string]bool{}}
+	a := &asking{call: v.call, session: s, lines: lines, wanted: wanted, seen: map[string]bool{}}
 	return a.ask(ctx, q.gates)
 }
 
@@ -234,12 +239,16 @@ func (s *asking) sendAnswer(ctx context.Context, g runtime.Gate, sig runtime.Sig
 // what is said to people and what has failed; what is written and
 // queued behind it is in the journal.
 func (c *call) tellAll(ctx context.Context, s session, answered []*runtime.Receipt) error {
-	usual := newProgress(c.stderr)
+	usual := progress.New(c.stderr)
 	show := func(ev runtime.Event) {
-		if d := detailsOf(ev.Data); ev.Type == "output.emit" && d.text("kind") == "chat" {
-			c.notice("%s: %s", d.sub("fields").text("by"), d.sub("fields").text("text"))
+		var said struct {
+			Kind   string
+			Fields struct{ By, Text string }
+		}
+		if ev.Type == "output.emit" && json.Unmarshal(ev.Data, &said) == nil && said.Kind == "chat" {
+			c.notice("%s: %s", said.Fields.By, said.Fields.Text)
 		} else if forPeople(ev) {
-			usual.show(ev)
+			usual.Show(ev)
 		}
 	}
 	for _, receipt := range answered {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"strings"
@@ -60,12 +61,12 @@ func (c *call) root() *cobra.Command {
 	root.SetHelpCommand(helpCommand())
 	root.PersistentFlags().StringVarP(&c.dirFlag, "directory", "C", "", "work in `DIR`")
 	root.PersistentFlags().StringVar(&c.storeFlag, "store", "", "the store is `DIR` (STARLING_STORE; default: .starling beside starling.toml)")
-	root.AddCommand(c.runCommand(), c.resumeCommand(), c.waitCommand(), c.cancelCommand(), c.signalCommand(),
-		c.decideCommand("approve", "Approve at a gate"), c.decideCommand("reject", "Reject at a gate"), c.inboxCommand(), c.decisionsCommand(), c.reviewCommand(),
-		c.claimCommand(), c.heartbeatCommand(), c.submitCommand(), c.steerCommand(), c.pushCommand(), c.queueCommand(),
-		c.psCommand(), c.queryCommand(), c.showCommand(), c.logsCommand(), c.stepsCommand(), c.graphCommand(), c.costCommand(), c.replayCommand(), c.rerunCommand(), c.forkCommand(), c.diffCommand(), c.artifactsCommand(), c.agentsCommand(), c.toolsCommand(), c.doctorCommand(),
-		c.checkCommand(), c.testCommand(), c.docCommand(), c.defineCommand(), c.replCommand(), c.exportCommand(), c.importCommand(), c.rememberCommand(), c.hookCommand(), c.serveCommand(), c.stopCommand(), c.mcpCommand(), c.storeCommand(),
-		c.pruneCommand(), c.tokenCommand(), c.trustCommand(), c.versionCommand())
+	root.AddCommand(runCommand(c), resumeCommand(c), waitCommand(c), cancelCommand(c), signalCommand(c),
+		decideCommand(c, "approve", "Approve at a gate"), decideCommand(c, "reject", "Reject at a gate"), inboxCommand(c), decisionsCommand(c), reviewCommand(c),
+		claimCommand(c), heartbeatCommand(c), submitCommand(c), steerCommand(c), pushCommand(c), queueCommand(c),
+		psCommand(c), queryCommand(c), showCommand(c), logsCommand(c), stepsCommand(c), graphCommand(c), costCommand(c), replayCommand(c), rerunCommand(c), forkCommand(c), diffCommand(c), artifactsCommand(c), agentsCommand(c), toolsCommand(c), doctorCommand(c),
+		checkCommand(c), testCommand(c), docCommand(c), defineCommand(c), replCommand(c), exportCommand(c), importCommand(c), rememberCommand(c), hookCommand(c), serveCommand(c), stopCommand(c), mcpCommand(c), storeCommand(c),
+		pruneCommand(c), tokenCommand(c), trustCommand(c), versionCommand(c))
 	return root
 }
 
@@ -112,7 +113,7 @@ func unknownVerb(cmd *cobra.Command, args []string) error {
 	if cmd.HasParent() {
 		help, word = cmd.CommandPath()+" has "+strings.Join(verbs, ", "), cmd.Name()+" "+word
 	}
-	return usage(orElse(diagnostic.DidYouMean(args[0], verbs), help), "unknown command %q", word)
+	return usage(cmp.Or(diagnostic.DidYouMean(args[0], verbs), help), "unknown command %q", word)
 }
 
 // helpCommand is the verb help.
@@ -171,11 +172,4 @@ func wanted(cmd *cobra.Command, least int) string {
 		return "none"
 	}
 	return names
-}
-
-func orElse(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }

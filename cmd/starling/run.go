@@ -6,11 +6,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/progress"
 	"starling/runtime"
 )
 
 // runVerb starts a script.
 type runVerb struct {
+	*call
+
 	inputs []string
 	wait   bool
 	detach bool
@@ -23,8 +26,8 @@ type runVerb struct {
 }
 
 // runCommand is the verb run.
-func (c *call) runCommand() *cobra.Command {
-	var v runVerb
+func runCommand(c *call) *cobra.Command {
+	v := &runVerb{call: c}
 	cmd := &cobra.Command{
 		Use:     "run SCRIPT|NAME[@VERSION]",
 		Short:   "Run a script",
@@ -38,7 +41,7 @@ A run that waits for people stays in the store, and the command that answers is 
 run where it is.`,
 		Example: "  starling run review.star -i data_url=https://example.org/items.json -i threshold:=0.9",
 		Args:    scriptOnly,
-		RunE:    func(cmd *cobra.Command, args []string) error { return c.runScript(cmd.Context(), args[0], &v) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return v.runScript(cmd.Context(), args[0]) },
 	}
 	f := cmd.Flags()
 	f.StringArrayVarP(&v.inputs, "input", "i", nil, "an input: `NAME=TEXT`, or NAME:=JSON")
@@ -54,43 +57,43 @@ run where it is.`,
 }
 
 // runScript starts a run and stays with it. What is wrong with a script or its inputs is told before the store is opened, unless the script is in the store.
-func (c *call) runScript(ctx context.Context, script string, v *runVerb) error {
+func (v *runVerb) runScript(ctx context.Context, script string) error {
 	if v.detach && v.wait {
 		return usage("", "run: --detach and --wait exclude each other")
 	}
-	s, request, err := c.prepareRun(ctx, script, v)
+	s, request, err := v.prepareRun(ctx, script)
 	if err != nil {
 		return err
 	}
-	defer c.leave(s)
-	if err := c.trusts(ctx, s, &request.Settings); err != nil {
+	defer v.leave(s)
+	if err := v.trusts(ctx, s, &request.Settings); err != nil {
 		return err
 	}
 	started, err := s.Start(ctx, request)
 	switch {
 	case err != nil:
 		return err
-	case v.detach && c.json:
-		return c.answerJSON(c.document(started))
+	case v.detach && v.json:
+		return v.answerJSON(v.document(started))
 	case v.detach:
-		c.print("%s", started.ID)
+		v.print("%s", started.ID)
 		return nil
 	}
-	c.notice("run %s %s", started.ID, started.Script)
-	c.uncarried(ctx, s)
-	return c.see(ctx, s, started, 0, v.until())
+	v.notice("run %s %s", started.ID, started.Script)
+	v.uncarried(ctx, s)
+	return v.see(ctx, s, started, 0, v.until())
 }
 
 // prepareRun makes the request and opens the store.
-func (c *call) prepareRun(ctx context.Context, script string, v *runVerb) (session, runtime.StartRequest, error) {
+func (v *runVerb) prepareRun(ctx context.Context, script string) (session, runtime.StartRequest, error) {
 	if runtime.NamesDefinition(script) {
-		return c.prepareDefined(ctx, script, v)
+		return v.prepareDefined(ctx, script, v)
 	}
-	request, err := c.startRequest(script, v)
+	request, err := v.startRequest(script, v)
 	if err != nil {
 		return nil, request, err
 	}
-	s, err := c.openRun(ctx, v, true)
+	s, err := v.openRun(ctx, v, true)
 	return s, request, err
 }
 
@@ -125,7 +128,7 @@ func (v *runVerb) until() until {
 
 // see follows a run and reports how it stands in the end.
 func (c *call) see(ctx context.Context, s session, run *runtime.Run, after uint64, enough until) error {
-	f := follower{session: s, run: run.ID, after: after, show: newProgress(c.stderr).show}
+	f := follower{session: s, run: run.ID, after: after, show: progress.New(c.stderr).Show}
 	now, err := f.stay(ctx, enough)
 	return c.report(orLast(now, run), s, err)
 }

@@ -408,3 +408,21 @@ func alive(pid int) bool {
 
 // patience bounds how long a test waits for what must come.
 const patience = 30 * time.Second
+
+// TestSessionsAreNamedByVerb: a session is named after the verb that it is most about, and what it shows of that.
+func TestSessionsAreNamedByVerb(t *testing.T) {
+	verbs := map[string]bool{}
+	for _, cmd := range (&call{}).root().Commands() {
+		verbs[cmd.Name()] = true
+	}
+	sessions, err := filepath.Glob(filepath.Join("..", "..", "testdata", "cli", "*.txtar"))
+	if err != nil || len(sessions) == 0 {
+		t.Fatalf("got %d sessions, %v", len(sessions), err)
+	}
+	for _, path := range sessions {
+		name := strings.TrimSuffix(filepath.Base(path), ".txtar")
+		if verb, aspect, ok := strings.Cut(name, "_"); !ok || !verbs[verb] || aspect == "" {
+			t.Errorf("%s: want VERB_ASPECT, where VERB is one of the program's", name)
+		}
+	}
+}

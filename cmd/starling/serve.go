@@ -16,8 +16,12 @@ type serving struct {
 	ready func(s session) error
 }
 
+// serveVerb is a call of the verb serve.
+type serveVerb struct{ *call }
+
 // serveCommand is the verb serve: nothing but an owner that stays. Every other verb works without it.
-func (c *call) serveCommand() *cobra.Command {
+func serveCommand(c *call) *cobra.Command {
+	v := &serveVerb{call: c}
 	var idle string
 	var f faces
 	cmd := &cobra.Command{
@@ -30,7 +34,7 @@ With --http ADDR, answer programs over HTTP too: the tools of starling mcp as PO
 needs the secret of a token (starling token add), from this machine too. With --mcp, the same address serves the Model Context Protocol at /mcp.`,
 		Example: "  starling serve --http 127.0.0.1:7070 --mcp",
 		Args:    operands(0, 0),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return c.serve(cmd.Context(), idle, f) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return v.serve(cmd.Context(), idle, f) },
 	}
 	c.jsonFlag(cmd)
 	cmd.Flags().StringVar(&f.http, "http", "", "answer programs over HTTP at `ADDR`, such as 127.0.0.1:7070")
@@ -41,7 +45,7 @@ needs the secret of a token (starling token add), from this machine too. With --
 }
 
 // serve owns the store until it is told to leave. A second one is refused: unlike other verbs it has no use for being a client.
-func (c *call) serve(ctx context.Context, idle string, f faces) error {
+func (v *serveVerb) serve(ctx context.Context, idle string, f faces) error {
 	var s serving
 	if idle != "" {
 		var err error
@@ -57,12 +61,12 @@ func (c *call) serve(ctx context.Context, idle string, f faces) error {
 		defer l.Close()
 	}
 	s.ready = func(e session) error {
-		if err := c.carryAll(ctx, e, l); err != nil || l == nil {
+		if err := v.carryAll(ctx, e, l); err != nil || l == nil {
 			return err
 		}
-		return c.expose(e, l, f)
+		return v.expose(e, l, f)
 	}
-	return c.door().Serve(ctx, s)
+	return v.door().Serve(ctx, s)
 }
 
 // servingDocument is what serve prints when others may connect.
@@ -74,22 +78,22 @@ type servingDocument struct {
 }
 
 // carryAll makes a server drive all runs, with the variables of its own environment: it is the client that carries them.
-func (c *call) carryAll(ctx context.Context, s session, l net.Listener) error {
-	runs, err := c.named(ctx, s, nil, true)
+func (v *serveVerb) carryAll(ctx context.Context, s session, l net.Listener) error {
+	runs, err := v.named(ctx, s, nil, true)
 	if err == nil {
-		err = c.carryRuns(ctx, s, runs, nil)
+		err = v.carryRuns(ctx, s, runs, nil)
 	}
 	if err != nil {
 		return err
 	}
-	c.notice("serving %s; carrying %d unfinished runs", c.place.store, len(runs))
+	v.notice("serving %s; carrying %d unfinished runs", v.place.store, len(runs))
 	at := ""
 	if l != nil {
 		at = "http://" + l.Addr().String()
-		c.notice("answering at %s", at)
+		v.notice("answering at %s", at)
 	}
-	if c.json {
-		return c.answerJSON(servingDocument{runtime.Schema, c.place.store, len(runs), at})
+	if v.json {
+		return v.answerJSON(servingDocument{runtime.Schema, v.place.store, len(runs), at})
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -12,15 +13,19 @@ import (
 	"starling/runtime"
 )
 
+// showVerb is a call of the verb show.
+type showVerb struct{ *call }
+
 // showCommand is the verb show.
-func (c *call) showCommand() *cobra.Command {
+func showCommand(c *call) *cobra.Command {
+	v := &showVerb{call: c}
 	var p stepPage
 	cmd := &cobra.Command{
 		Use:     "show RUN",
 		Short:   "Show a run: inputs, steps, gates, output",
 		GroupID: "look",
 		Args:    operands(1, 1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return c.show(cmd.Context(), args[0], p) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return v.show(cmd.Context(), args[0], p) },
 	}
 	p.limitFlag(cmd)
 	c.jsonFlag(cmd)
@@ -36,76 +41,76 @@ type shownDocument struct {
 }
 
 // show prints all that is known of one run: on a page for people, or the document of run with the details beside it.
-func (c *call) show(ctx context.Context, address string, p stepPage) error {
+func (v *showVerb) show(ctx context.Context, address string, p stepPage) error {
 	if err := p.check(); err != nil {
 		return err
 	}
-	return c.lookAt(ctx, address, func(s session, r *runtime.Run) error {
+	return v.lookAt(ctx, address, func(s session, r *runtime.Run) error {
 		page, err := p.newest(ctx, s, r)
 		if err != nil {
 			return err
 		}
-		if c.json {
-			return c.answerJSON(shownDocument{c.document(r), page.Steps, page.Earlier, r.Details})
+		if v.json {
+			return v.answerJSON(shownDocument{v.document(r), page.Steps, page.Earlier, r.Details})
 		}
-		c.showHead(r)
-		c.showSteps(page.Steps)
+		v.showHead(r)
+		v.showSteps(page.Steps)
 		if page.Earlier {
-			c.print("  these are the newest steps, and what is open: %s", c.command("steps", r.ID))
+			v.print("  these are the newest steps, and what is open: %s", v.command("steps", r.ID))
 		}
 		for _, g := range r.Gates {
-			c.print("")
-			c.printGate(g)
+			v.print("")
+			v.printGate(g)
 		}
 		for _, a := range r.Awaits {
-			c.print("\nwaits for %s\n  %s", a, c.sending(r.ID, a))
+			v.print("\nwaits for %s\n  %s", a, v.sending(r.ID, a))
 		}
-		c.showDecisions(r.Decisions)
-		c.showEnd(r)
+		v.showDecisions(r.Decisions)
+		v.showEnd(r)
 		return nil
 	})
 }
 
 // showHead says what the run is and how it stands.
-func (c *call) showHead(r *runtime.Run) {
+func (v *showVerb) showHead(r *runtime.Run) {
 	d := r.Details
-	c.print("%s  %s  %s", r.ID, r.Status, r.Script)
-	c.print("  started  %s by %s", stamp(d.StartedAt), d.StartedBy)
-	c.print("  updated  %s, record %d", stamp(d.UpdatedAt), d.Seq)
+	v.print("%s  %s  %s", r.ID, r.Status, r.Script)
+	v.print("  started  %s by %s", stamp(d.StartedAt), d.StartedBy)
+	v.print("  updated  %s, record %d", stamp(d.UpdatedAt), d.Seq)
 	if d.Horizon > 0 {
-		c.print("  journal  begins with record %d; what was before was trimmed", d.Horizon+1)
+		v.print("  journal  begins with record %d; what was before was trimmed", d.Horizon+1)
 	}
 	if d.Parent != "" {
-		c.print("  parent   %s", d.Parent)
+		v.print("  parent   %s", d.Parent)
 	}
 	if l := d.Lineage; l != nil {
-		c.print("  lineage  %s of %s@%s", l.Kind, l.Run, l.Step)
+		v.print("  lineage  %s of %s@%s", l.Kind, l.Run, l.Step)
 		if l.Head != "" {
-			c.print("  drifted  to commit %s", l.Head)
+			v.print("  drifted  to commit %s", l.Head)
 		}
 	}
 	if p := d.Project; p != nil && (p.File != "" || p.From != runtime.ProjectOwn) {
-		c.print("  project  %s", projectWords(p))
+		v.print("  project  %s", projectWords(p))
 	}
 	if waits := r.WaitsFor(); waits != "" {
-		c.print("  waits    %s", waits)
+		v.print("  waits    %s", waits)
 	}
 	if d.NextDue != nil {
-		c.print("  due      %s", stamp(*d.NextDue))
+		v.print("  due      %s", stamp(*d.NextDue))
 	}
 	if r.Status == runtime.Running && !d.Carried {
-		c.print("  not carried: %s", c.command("resume", r.ID))
+		v.print("  not carried: %s", v.command("resume", r.ID))
 	}
 	if d.Program != "" {
-		c.print("  program  %s", d.Program[:min(len(d.Program), shownHash)])
+		v.print("  program  %s", d.Program[:min(len(d.Program), shownHash)])
 	}
-	c.print("  inputs   %s", indent(r.Inputs, "  "))
+	v.print("  inputs   %s", indent(r.Inputs, "  "))
 }
 
 // showDecisions says how the gates of a run were decided.
-func (c *call) showDecisions(list []runtime.Decided) {
+func (v *showVerb) showDecisions(list []runtime.Decided) {
 	for _, d := range list {
-		line := fmt.Sprintf("  decided  %s: %s by %s", d.Gate, orElse(d.Choice, "answered"), d.By)
+		line := fmt.Sprintf("  decided  %s: %s by %s", d.Gate, cmp.Or(d.Choice, "answered"), d.By)
 		if d.Through != "" {
 			line += ", answered by " + d.Through
 		}
@@ -115,7 +120,7 @@ func (c *call) showDecisions(list []runtime.Decided) {
 		if d.Reason != "" {
 			line += ": " + d.Reason
 		}
-		c.print("%s", line)
+		v.print("%s", line)
 	}
 }
 
@@ -123,12 +128,12 @@ func (c *call) showDecisions(list []runtime.Decided) {
 const shownHash = 16
 
 // showSteps lists the steps in the order of their requests, with how long each took.
-func (c *call) showSteps(steps []runtime.Step) {
+func (v *showVerb) showSteps(steps []runtime.Step) {
 	if len(steps) == 0 {
 		return
 	}
-	c.print("")
-	c.listSteps(steps)
+	v.print("")
+	v.listSteps(steps)
 }
 
 func (c *call) listSteps(steps []runtime.Step) {
@@ -163,24 +168,24 @@ func attempts(n int) string {
 }
 
 // showEnd says what came of the run, once something has.
-func (c *call) showEnd(r *runtime.Run) {
+func (v *showVerb) showEnd(r *runtime.Run) {
 	switch {
 	case r.Error != nil:
-		c.print("")
-		c.showError(r.Error)
+		v.print("")
+		v.showError(r.Error)
 	case r.Status == runtime.Completed:
-		c.print("")
-		c.print("  output   %s", indent(r.Output, "  "))
+		v.print("")
+		v.print("  output   %s", indent(r.Output, "  "))
 	}
 }
 
 // showError says why a run ended: with its source lines, or with what is known where the source cannot be read.
-func (c *call) showError(e *runtime.RunError) {
+func (v *showVerb) showError(e *runtime.RunError) {
 	if len(e.Diagnostics) > 0 {
-		c.print("  error    %s", e.Kind)
-		c.print("%s", strings.TrimRight(e.Diagnostics.Render(), "\n"))
+		v.print("  error    %s", e.Kind)
+		v.print("%s", strings.TrimRight(e.Diagnostics.Render(), "\n"))
 		return
 	}
-	c.print("  %s: %s", e.Kind, e.Message)
-	c.print("%s", strings.TrimRight(orElse(e.Backtrace, e.Where), "\n"))
+	v.print("  %s: %s", e.Kind, e.Message)
+	v.print("%s", strings.TrimRight(cmp.Or(e.Backtrace, e.Where), "\n"))
 }

@@ -7,12 +7,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/progress"
 	"starling/runtime"
 	"starling/runtime/query"
 )
 
 // signalVerb answers a gate, or leaves a message for a run.
 type signalVerb struct {
+	*call
+
 	choice  string
 	reason  string
 	data    string
@@ -25,8 +28,8 @@ type signalVerb struct {
 }
 
 // signalCommand is the verb signal, the one door through which anything is brought to a run.
-func (c *call) signalCommand() *cobra.Command {
-	var v signalVerb
+func signalCommand(c *call) *cobra.Command {
+	v := &signalVerb{call: c}
 	cmd := &cobra.Command{
 		Use:     "signal RUN/GATE",
 		Short:   "Answer a gate",
@@ -36,30 +39,30 @@ func (c *call) signalCommand() *cobra.Command {
 With --message NAME the operand is a RUN, and the data goes into its mailbox.`,
 		Example: "  starling signal @last/review-gate --choice approve -m 'looks right' --as reviewer-agent",
 		Args:    operands(1, 1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return c.signal(cmd.Context(), args[0], &v) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return v.signal(cmd.Context(), args[0]) },
 	}
 	cmd.Flags().StringVar(&v.choice, "choice", "", "the `OPTION` chosen")
 	cmd.Flags().StringVar(&v.message, "message", "", "leave a message of this `NAME` in the run's mailbox")
-	c.answerFlags(cmd, &v)
+	v.answerFlags(cmd)
 	return cmd
 }
 
 // decideCommand is signal with a choice that has a verb of its own.
-func (c *call) decideCommand(choice, short string) *cobra.Command {
-	v := signalVerb{choice: choice}
+func decideCommand(c *call, choice, short string) *cobra.Command {
+	v := &signalVerb{call: c, choice: choice}
 	cmd := &cobra.Command{
 		Use:     choice + " RUN/GATE",
 		Short:   short,
 		GroupID: "decisions",
 		Args:    operands(1, 1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return c.signal(cmd.Context(), args[0], &v) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return v.signal(cmd.Context(), args[0]) },
 	}
-	c.answerFlags(cmd, &v)
+	v.answerFlags(cmd)
 	return cmd
 }
 
 // answerFlags are those that signal, approve and reject have in common.
-func (c *call) answerFlags(cmd *cobra.Command, v *signalVerb) {
+func (v *signalVerb) answerFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&v.reason, "reason", "m", "", "why, in `WORDS`")
 	f.StringVar(&v.data, "data", "", "the payload: `JSON`, @FILE, or - for standard input")
@@ -67,38 +70,38 @@ func (c *call) answerFlags(cmd *cobra.Command, v *signalVerb) {
 	f.BoolVar(&v.override, "override", false, "answer a gate that is for somebody else, in your own name; it is recorded as an override")
 	f.StringVar(&v.key, "key", "", "idempotency `KEY`: sending again with it gives the same receipt")
 	f.BoolVar(&v.noWait, "no-wait", false, "do not follow the run; the owner of the store stays while it is in motion")
-	c.jsonFlag(cmd)
+	v.jsonFlag(cmd)
 }
 
 // signal sends and follows. The address is resolved to a run first, for the variables that the run declares travel with the signal: it carries the run.
-func (c *call) signal(ctx context.Context, address string, v *signalVerb) error {
-	request, err := c.signalRequest(address, v)
+func (v *signalVerb) signal(ctx context.Context, address string) error {
+	request, err := v.signalRequest(address)
 	if err != nil {
 		return err
 	}
-	s, err := c.door().OpenOwner(ctx, false)
+	s, err := v.door().OpenOwner(ctx, false)
 	if err != nil {
 		return err
 	}
-	defer c.leave(s)
+	defer v.leave(s)
 	r, err := query.DeclaredBy(ctx, s, request.Run)
 	if err != nil {
 		return err
 	}
-	request.Run, request.Env = r.Run, c.values(r.Env)
+	request.Run, request.Env = r.Run, v.values(r.Env)
 	receipt, err := s.Signal(ctx, request)
 	if err != nil {
 		return err
 	}
-	if err := c.receipt(receipt); err != nil || v.noWait {
+	if err := v.receipt(receipt); err != nil || v.noWait {
 		return err
 	}
-	c.uncarried(ctx, s)
-	return c.afterSignal(ctx, s, receipt)
+	v.uncarried(ctx, s)
+	return v.afterSignal(ctx, s, receipt)
 }
 
 // signalRequest reads the operand and the flags.
-func (c *call) signalRequest(address string, v *signalVerb) (runtime.Signal, error) {
+func (v *signalVerb) signalRequest(address string) (runtime.Signal, error) {
 	sig := runtime.Signal{Key: requestKey(v.key), Kind: runtime.SignalAnswer, Choice: v.choice, Reason: v.reason, As: v.as, Override: v.override, Name: v.message}
 	var found bool
 	sig.Run, sig.Gate, found = strings.Cut(address, "/")
@@ -109,7 +112,7 @@ func (c *call) signalRequest(address string, v *signalVerb) (runtime.Signal, err
 	if !found || sig.Run == "" {
 		return sig, usage("starling inbox lists the open gates", "got the address %q, want %s", address, addressWanted(v))
 	}
-	data, err := c.payload(v.data)
+	data, err := v.payload(v.data)
 	if err != nil {
 		return sig, err
 	}
@@ -150,7 +153,7 @@ func (c *call) receipt(r *runtime.Receipt) error {
 
 // afterSignal follows the run on standard error. The command's exit code is the receipt's, which was good: how the run ends is told and no more.
 func (c *call) afterSignal(ctx context.Context, s session, receipt *runtime.Receipt) error {
-	f := follower{session: s, run: receipt.Run, after: receipt.Seq, show: newProgress(c.stderr).show}
+	f := follower{session: s, run: receipt.Run, after: receipt.Seq, show: progress.New(c.stderr).Show}
 	r, err := f.stay(ctx, atRest)
 	switch {
 	case cause(ctx) != nil:

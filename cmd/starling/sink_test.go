@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"net/http"
@@ -44,7 +45,7 @@ func (s *sink) close() {
 func (s *sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	s.mu.Lock()
-	s.requests = append(s.requests, fmt.Sprintf("%s %s %s %s", r.Method, r.URL.Path, orElse(r.Header.Get("Idempotency-Key"), orElse(s.webhook(r, body), "-")), body))
+	s.requests = append(s.requests, fmt.Sprintf("%s %s %s %s", r.Method, r.URL.Path, cmp.Or(r.Header.Get("Idempotency-Key"), cmp.Or(s.webhook(r, body), "-")), body))
 	held := s.held[r.URL.Path]
 	fails := s.failing > 0
 	s.failing--

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -14,8 +15,12 @@ import (
 	"starling/runtime/query"
 )
 
+// stepsVerb is a call of the verb steps.
+type stepsVerb struct{ *call }
+
 // stepsCommand is the verb steps.
-func (c *call) stepsCommand() *cobra.Command {
+func stepsCommand(c *call) *cobra.Command {
+	v := &stepsVerb{call: c}
 	var tree, track bool
 	var p stepPage
 	cmd := &cobra.Command{
@@ -25,9 +30,9 @@ func (c *call) stepsCommand() *cobra.Command {
 		Args:    operands(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if track {
-				return c.tracks(cmd.Context(), args[0])
+				return v.tracks(cmd.Context(), args[0])
 			}
-			return c.steps(cmd.Context(), args[0], tree, p)
+			return v.steps(cmd.Context(), args[0], tree, p)
 		},
 	}
 	cmd.Flags().BoolVar(&tree, "tree", false, "by branches, each with the attempts of its steps")
@@ -44,19 +49,19 @@ type tracksDocument struct {
 	Tracks []runtime.Track `json:"tracks"`
 }
 
-func (c *call) tracks(ctx context.Context, address string) error {
-	return c.lookAt(ctx, address, func(s session, r *runtime.Run) error {
+func (v *stepsVerb) tracks(ctx context.Context, address string) error {
+	return v.lookAt(ctx, address, func(s session, r *runtime.Run) error {
 		tracks, err := query.Tracks(ctx, s, r.ID, r.Details.Horizon)
 		switch {
 		case err != nil:
 			return err
-		case c.json:
-			return c.answerJSON(tracksDocument{runtime.Schema, r.ID, tracks})
+		case v.json:
+			return v.answerJSON(tracksDocument{runtime.Schema, r.ID, tracks})
 		}
 		for _, t := range tracks {
-			fmt.Fprintf(c.stdout, "%s  %d/%d  %s\n", t.Track, t.Done, len(t.Stages), t.Status)
+			fmt.Fprintf(v.stdout, "%s  %d/%d  %s\n", t.Track, t.Done, len(t.Stages), t.Status)
 			for _, stage := range t.Stages {
-				fmt.Fprintf(c.stdout, "  %-9s %s\n", stage.Status, stage.ID)
+				fmt.Fprintf(v.stdout, "  %-9s %s\n", stage.Status, stage.ID)
 			}
 		}
 		return nil
@@ -71,23 +76,23 @@ type stepsDocument struct {
 	Next   uint64         `json:"next,omitempty"` // the --after of the next page
 }
 
-func (c *call) steps(ctx context.Context, address string, tree bool, p stepPage) error {
+func (v *stepsVerb) steps(ctx context.Context, address string, tree bool, p stepPage) error {
 	if err := p.check(); err != nil {
 		return err
 	}
-	return c.lookAt(ctx, address, func(s session, r *runtime.Run) error {
+	return v.lookAt(ctx, address, func(s session, r *runtime.Run) error {
 		page, err := p.behind(ctx, s, r)
 		switch {
 		case err != nil:
 			return err
-		case c.json:
-			return c.answerJSON(stepsDocument{runtime.Schema, r.ID, page.Steps, page.Next})
+		case v.json:
+			return v.answerJSON(stepsDocument{runtime.Schema, r.ID, page.Steps, page.Next})
 		}
-		defer c.moreSteps(page.Next)
+		defer v.moreSteps(page.Next)
 		if tree {
-			return c.showTree(r, page.Steps)
+			return v.showTree(r, page.Steps)
 		}
-		c.listSteps(page.Steps)
+		v.listSteps(page.Steps)
 		return nil
 	})
 }
@@ -132,8 +137,8 @@ func (c *call) moreSteps(next uint64) {
 }
 
 // showTree prints the tree of a run's steps.
-func (c *call) showTree(r *runtime.Run, steps []runtime.Step) error {
-	w := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
+func (v *stepsVerb) showTree(r *runtime.Run, steps []runtime.Step) error {
+	w := tabwriter.NewWriter(v.stdout, 0, 8, 2, ' ', 0)
 	t := treeWriter{w}
 	t.line("", r.ID+"  "+r.Script, string(r.Status), "", r.Details.UpdatedAt.Sub(r.Details.StartedAt))
 	t.branch(query.Tree(steps), "")
@@ -178,7 +183,7 @@ func (t treeWriter) step(s *runtime.Step, edge, below string) {
 		return
 	}
 	for _, a := range s.Tries {
-		t.line(below+"  ", "attempt "+strconv.Itoa(a.Number), orElse(a.Class, "running"), a.Backend, between(a.StartedAt, a.EndedAt))
+		t.line(below+"  ", "attempt "+strconv.Itoa(a.Number), cmp.Or(a.Class, "running"), a.Backend, between(a.StartedAt, a.EndedAt))
 	}
 }
 

@@ -8,8 +8,12 @@ import (
 	"starling/runtime"
 )
 
+// stopVerb is a call of the verb stop.
+type stopVerb struct{ *call }
+
 // stopCommand is the verb stop.
-func (c *call) stopCommand() *cobra.Command {
+func stopCommand(c *call) *cobra.Command {
+	verb := &stopVerb{call: c}
 	var v interveneVerb
 	cmd := &cobra.Command{
 		Use:     "stop [RUN@STEP]",
@@ -24,7 +28,7 @@ With RUN@STEP the agent at work there is ended, and nothing else: its Result has
 			if len(args) > 0 {
 				return c.intervene(cmd.Context(), runtime.SignalStop, args[0], &v)
 			}
-			return c.stop(cmd.Context())
+			return verb.stop(cmd.Context())
 		},
 	}
 	cmd.Flags().StringVarP(&v.reason, "reason", "m", "", "why the agent is ended, in `WORDS`")
@@ -39,17 +43,17 @@ type stoppedDocument struct {
 }
 
 // stop is good, and says so, when there is nobody to stop. It works on owners of other versions too.
-func (c *call) stop(ctx context.Context) error {
-	pid, err := c.door().Stop(ctx)
+func (v *stopVerb) stop(ctx context.Context) error {
+	pid, err := v.door().Stop(ctx)
 	switch {
 	case err != nil:
 		return err
-	case c.json:
-		return c.answerJSON(stoppedDocument{runtime.Schema, pid})
+	case v.json:
+		return v.answerJSON(stoppedDocument{runtime.Schema, pid})
 	case pid == 0:
-		c.notice("no process owns %s", c.place.store)
+		v.notice("no process owns %s", v.place.store)
 	default:
-		c.print("stopped process %d", pid)
+		v.print("stopped process %d", pid)
 	}
 	return nil
 }

@@ -15,8 +15,12 @@ import (
 	"starling/runtime/badger"
 )
 
+// storeVerb is a call of the verb store.
+type storeVerb struct{ *call }
+
 // storeCommand is the verb store, with a verb of its own for each thing that can be done.
-func (c *call) storeCommand() *cobra.Command {
+func storeCommand(c *call) *cobra.Command {
+	v := &storeVerb{call: c}
 	cmd := &cobra.Command{
 		Use:     "store",
 		Short:   "Look after the store: info, check, gc, backup, restore",
@@ -25,16 +29,16 @@ func (c *call) storeCommand() *cobra.Command {
 		RunE:    showHelp,
 	}
 	cmd.AddCommand(
-		c.careCommand(runtime.MaintenanceInfo, "info", "Tell what the store holds and what it takes of the disk", c.printInfo),
-		c.careCommand(runtime.MaintenanceCheck, "check", "Read the whole store and say what of it is damaged", c.printCheck),
-		c.careCommand(runtime.MaintenanceGC, "gc", "Drop contents that no run names any more, and give back the space of large values", c.printGC),
-		c.careCommand(runtime.MaintenanceBackup, "backup FILE", "Write the store to a file, while its runs go on", c.printBackup),
-		c.restoreCommand())
+		maintenanceCommand(c, runtime.MaintenanceInfo, "info", "Tell what the store holds and what it takes of the disk", v.printInfo),
+		maintenanceCommand(c, runtime.MaintenanceCheck, "check", "Read the whole store and say what of it is damaged", v.printCheck),
+		maintenanceCommand(c, runtime.MaintenanceGC, "gc", "Drop contents that no run names any more, and give back the space of large values", v.printGC),
+		maintenanceCommand(c, runtime.MaintenanceBackup, "backup FILE", "Write the store to a file, while its runs go on", v.printBackup),
+		restoreCommand(c))
 	return cmd
 }
 
-// careCommand is a verb that whoever owns the store carries out.
-func (c *call) careCommand(task runtime.MaintenanceTask, use, short string, show func(*runtime.MaintenanceReport) error) *cobra.Command {
+// maintenanceCommand is a verb that whoever owns the store carries out.
+func maintenanceCommand(c *call, task runtime.MaintenanceTask, use, short string, show func(*runtime.MaintenanceReport) error) *cobra.Command {
 	n := 0
 	if task == runtime.MaintenanceBackup {
 		n = 1
@@ -76,34 +80,34 @@ func (c *call) maintain(ctx context.Context, r runtime.MaintenanceRequest) (*run
 	return f.Maintain(ctx, r)
 }
 
-func (c *call) printInfo(r *runtime.MaintenanceReport) error {
-	c.print("store    %s", r.Store)
-	c.print("id       %s", r.ID)
-	c.print("format   %d", r.Format)
-	c.print("owners   %d so far", r.Epoch)
-	c.print("commits  %d", r.Sequence)
+func (v *storeVerb) printInfo(r *runtime.MaintenanceReport) error {
+	v.print("store    %s", r.Store)
+	v.print("id       %s", r.ID)
+	v.print("format   %d", r.Format)
+	v.print("owners   %d so far", r.Epoch)
+	v.print("commits  %d", r.Sequence)
 	u := r.Usage
-	c.print("disk     %s (tables %s, logs %s, large values %s)", megabytes(u.Total()), megabytes(u.Tables), megabytes(u.Logs), megabytes(u.Values))
+	v.print("disk     %s (tables %s, logs %s, large values %s)", megabytes(u.Total()), megabytes(u.Tables), megabytes(u.Logs), megabytes(u.Values))
 	for _, status := range slices.Sorted(maps.Keys(r.Runs)) {
-		c.print("%-8s %d %s", "runs", r.Runs[status], status)
+		v.print("%-8s %d %s", "runs", r.Runs[status], status)
 	}
 	return nil
 }
 
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
 
-func (c *call) printCheck(r *runtime.MaintenanceReport) error {
+func (v *storeVerb) printCheck(r *runtime.MaintenanceReport) error {
 	for _, p := range r.Problems {
 		where := p.What
 		if p.Run != "" {
 			where = "run " + p.Run + ", " + where
 		}
-		c.print("%s: %s", where, p.Error)
+		v.print("%s: %s", where, p.Error)
 	}
 	if err := damageOf(r); err != nil {
 		return err
 	}
-	c.print("%d values, all as they were written", r.Checked)
+	v.print("%d values, all as they were written", r.Checked)
 	return nil
 }
 
@@ -115,16 +119,16 @@ func damageOf(r *runtime.MaintenanceReport) error {
 	return runtime.Refuse(runtime.ErrKindDamaged, "the other runs are served; restore the damaged ones from a backup", "%s: %d things are damaged", r.Store, len(r.Problems))
 }
 
-func (c *call) printGC(r *runtime.MaintenanceReport) error {
+func (v *storeVerb) printGC(r *runtime.MaintenanceReport) error {
 	if r.Contents > 0 {
-		c.print("%d contents dropped that nothing names", r.Contents)
+		v.print("%d contents dropped that nothing names", r.Contents)
 	}
-	c.print("%d files given back; the store takes %s", r.Files, megabytes(r.Usage.Total()))
+	v.print("%d files given back; the store takes %s", r.Files, megabytes(r.Usage.Total()))
 	return nil
 }
 
-func (c *call) printBackup(r *runtime.MaintenanceReport) error {
-	c.print("%s: %d keys, %s", r.Backup, r.Keys, megabytes(r.Bytes))
+func (v *storeVerb) printBackup(r *runtime.MaintenanceReport) error {
+	v.print("%s: %d keys, %s", r.Backup, r.Keys, megabytes(r.Bytes))
 	return nil
 }
 
@@ -135,20 +139,21 @@ type restoredDocument struct {
 	Keys   int    `json:"keys"`
 }
 
-func (c *call) restoreCommand() *cobra.Command {
+func restoreCommand(c *call) *cobra.Command {
+	v := &storeVerb{call: c}
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Make a store of a backup, where there is none",
 		Long:  "Make a store of a backup. The store's directory must not exist, or be empty. The runs of the store that was backed up would go on twice: restore where the other one is gone.",
 		Args:  operands(1, 1),
-		RunE:  func(cmd *cobra.Command, args []string) error { return c.restore(cmd.Context(), args[0]) },
+		RunE:  func(cmd *cobra.Command, args []string) error { return v.restore(cmd.Context(), args[0]) },
 	}
 	c.jsonFlag(cmd)
 	return cmd
 }
 
-func (c *call) restore(ctx context.Context, path string) error {
-	keys, err := badger.Restore(ctx, path, c.place.store)
+func (v *storeVerb) restore(ctx context.Context, path string) error {
+	keys, err := badger.Restore(ctx, path, v.place.store)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return usage("", "there is no backup %s", path)
@@ -156,9 +161,9 @@ func (c *call) restore(ctx context.Context, path string) error {
 		return usage("restore into another one with --store DIR", "%v", err)
 	case err != nil:
 		return err
-	case c.json:
-		return c.answerJSON(restoredDocument{runtime.Schema, c.place.store, keys})
+	case v.json:
+		return v.answerJSON(restoredDocument{runtime.Schema, v.place.store, keys})
 	}
-	c.print("%s: %d keys", c.place.store, keys)
+	v.print("%s: %d keys", v.place.store, keys)
 	return nil
 }

@@ -23,6 +23,8 @@ import (
 
 // testVerb runs tests.
 type testVerb struct {
+	*call
+
 	run     string
 	verbose bool
 	junit   string
@@ -37,8 +39,8 @@ type testVerb struct {
 }
 
 // testCommand is the verb test. It needs no store and touches none.
-func (c *call) testCommand() *cobra.Command {
-	var v testVerb
+func testCommand(c *call) *cobra.Command {
+	v := &testVerb{call: c}
 	cmd := &cobra.Command{
 		Use:     "test [FILE_test.star|FOLDER]...",
 		Short:   "Run the tests of scripts",
@@ -56,7 +58,7 @@ plays the tests that reach the change.`,
 			if err := v.checkMutate(cmd.Flags(), c.clock()); err != nil {
 				return err
 			}
-			return c.test(cmd.Context(), args, &v)
+			return v.test(cmd.Context(), args)
 		},
 	}
 	f := cmd.Flags()
@@ -76,7 +78,7 @@ plays the tests that reach the change.`,
 }
 
 // test finds, runs and reports. Each file is played on its own, several at a time.
-func (c *call) test(ctx context.Context, operands []string, v *testVerb) (err error) {
+func (v *testVerb) test(ctx context.Context, operands []string) (err error) {
 	if v.pattern, err = regexp.Compile(v.run); err != nil {
 		return usage("", "test: --run: %v", err)
 	}
@@ -87,18 +89,18 @@ func (c *call) test(ctx context.Context, operands []string, v *testVerb) (err er
 	if err != nil {
 		return err
 	}
-	settings, err := c.settings(c.place.project, "")
+	settings, err := v.settings(v.place.project, "")
 	if err != nil {
 		return err
 	}
-	files := c.playAll(ctx, paths, settings, v)
+	files := v.playAll(ctx, paths, settings)
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
 	if v.mutate.on && green(files) {
-		return c.testMutate(ctx, files, settings, v)
+		return v.testMutate(ctx, files, settings, v)
 	}
-	return c.answerTest(files, v)
+	return v.answerTest(files, v)
 }
 
 // read reads what one test may take.
@@ -127,7 +129,7 @@ type testFile struct {
 }
 
 // playAll plays all files, as many at a time as there are processors.
-func (c *call) playAll(ctx context.Context, paths []string, settings *effect.Settings, v *testVerb) []*testFile {
+func (v *testVerb) playAll(ctx context.Context, paths []string, settings *effect.Settings) []*testFile {
 	files := make([]*testFile, len(paths))
 	seats := make(chan struct{}, goruntime.GOMAXPROCS(0))
 	var all sync.WaitGroup
@@ -136,17 +138,17 @@ func (c *call) playAll(ctx context.Context, paths []string, settings *effect.Set
 		seats <- struct{}{}
 		all.Go(func() {
 			defer func() { <-seats }()
-			c.playFile(ctx, path, files[i], settings, v)
+			v.playFile(ctx, path, files[i], settings)
 		})
 	}
 	all.Wait()
 	return files
 }
 
-func (c *call) playFile(ctx context.Context, path string, file *testFile, settings *effect.Settings, v *testVerb) {
+func (v *testVerb) playFile(ctx context.Context, path string, file *testFile, settings *effect.Settings) {
 	began := time.Now()
 	defer func() { file.took = time.Since(began) }()
-	f, root, err := c.readTests(path)
+	f, root, err := v.readTests(path)
 	var wrong diagnostic.List
 	if errors.As(err, &wrong) {
 		file.wrong = wrong
@@ -180,13 +182,13 @@ func (v *testVerb) counts() bool { return v.cover.wanted() || v.mutate.on }
 
 // readTests reads a file of tests with all that it needs, and says which folder names are relative
 // to.
-func (c *call) readTests(path string) (f *suite.File, folder string, err error) {
-	entry, root, err := c.rooted(path)
+func (v *testVerb) readTests(path string) (f *suite.File, folder string, err error) {
+	entry, root, err := v.rooted(path)
 	if err != nil {
 		return nil, "", err
 	}
 	defer root.Close()
-	f, err = suite.Read(entry, source(root), stdlib.Library, c.environmentOf(path))
+	f, err = suite.Read(entry, source(root), stdlib.Library, v.environmentOf(path))
 	return f, root.Name(), err
 }
 

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"text/tabwriter"
 	"time"
 
+	"starling/cmd/starling/plain"
 	"starling/lang/diagnostic"
 	"starling/lang/mutate"
 	"starling/runtime"
@@ -192,7 +194,7 @@ func (t *target) diff(m *trial) []string {
 	after := strings.Split(string(m.Apply(t.source)), "\n")
 	last := m.Line + strings.Count(m.Before, "\n")
 	var out []string
-	for _, line := range lineDiff(before[m.Line-1:last], after[m.Line-1:last-len(before)+len(after)]) {
+	for _, line := range plain.Diff(before[m.Line-1:last], after[m.Line-1:last-len(before)+len(after)]) {
 		if !strings.HasPrefix(line, "  ") && line != "+ " {
 			out = append(out, strings.TrimSuffix(line, "\r"))
 		}
@@ -265,7 +267,7 @@ func writeJUnitMutants(path string, targets []*target) error {
 				k.Failure = &junitFault{Type: string(m.outcome), Message: m.outcome.said(), Text: diff}
 			case equivalent, invalid:
 				s.Skipped++
-				k.Skipped = &junitFault{Type: string(m.outcome), Message: orElse(m.reason, m.outcome.said())}
+				k.Skipped = &junitFault{Type: string(m.outcome), Message: cmp.Or(m.reason, m.outcome.said())}
 			}
 			s.Cases = append(s.Cases, k)
 		}

@@ -14,8 +14,11 @@ import (
 // tokenVariable names the environment variable whose secret says in whose name a command acts. Agents find that of their attempt in it.
 const tokenVariable = "STARLING_TOKEN"
 
+// tokenVerb is a call of the verb token.
+type tokenVerb struct{ *call }
+
 // tokenCommand is the verb token.
-func (c *call) tokenCommand() *cobra.Command {
+func tokenCommand(c *call) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "token",
 		Short:   "Give others a name and what they may do",
@@ -27,7 +30,7 @@ Capabilities: define, run, read, signal, cancel, act-as, override, admin, see-hi
 		Args: unknownVerb,
 		RunE: showHelp,
 	}
-	cmd.AddCommand(c.tokenAddCommand(), c.tokenListCommand(), c.tokenRemoveCommand())
+	cmd.AddCommand(tokenAddCommand(c), tokenListCommand(c), tokenRemoveCommand(c))
 	return cmd
 }
 
@@ -37,7 +40,8 @@ type tokensDocument struct {
 	Tokens []runtime.Token `json:"tokens"`
 }
 
-func (c *call) tokenAddCommand() *cobra.Command {
+func tokenAddCommand(c *call) *cobra.Command {
+	v := &tokenVerb{call: c}
 	var can []string
 	cmd := &cobra.Command{
 		Use:     "add NAME --can CAPABILITY,...",
@@ -45,7 +49,7 @@ func (c *call) tokenAddCommand() *cobra.Command {
 		Example: "  starling token add reviewer-agent --can read,signal",
 		Args:    operands(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.withTokens(cmd.Context(), true, func(ctx context.Context, t runtime.Tokens) error {
+			return v.withTokens(cmd.Context(), true, func(ctx context.Context, t runtime.Tokens) error {
 				made, err := t.AddToken(ctx, runtime.TokenRequest{Name: args[0], Can: can})
 				if err != nil {
 					return err
@@ -64,13 +68,14 @@ func (c *call) tokenAddCommand() *cobra.Command {
 	return cmd
 }
 
-func (c *call) tokenListCommand() *cobra.Command {
+func tokenListCommand(c *call) *cobra.Command {
+	v := &tokenVerb{call: c}
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List the tokens",
 		Args:  operands(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.withTokens(cmd.Context(), false, func(ctx context.Context, t runtime.Tokens) error {
+			return v.withTokens(cmd.Context(), false, func(ctx context.Context, t runtime.Tokens) error {
 				list, err := t.ListTokens(ctx, runtime.TokenQuery{})
 				if err != nil {
 					return err
@@ -91,13 +96,14 @@ func (c *call) tokenListCommand() *cobra.Command {
 	return cmd
 }
 
-func (c *call) tokenRemoveCommand() *cobra.Command {
+func tokenRemoveCommand(c *call) *cobra.Command {
+	v := &tokenVerb{call: c}
 	cmd := &cobra.Command{
 		Use:   "rm NAME",
 		Short: "Revoke a token, from the next request on",
 		Args:  operands(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.withTokens(cmd.Context(), true, func(ctx context.Context, t runtime.Tokens) error {
+			return v.withTokens(cmd.Context(), true, func(ctx context.Context, t runtime.Tokens) error {
 				gone, err := t.RemoveToken(ctx, args[0])
 				if err != nil {
 					return err
@@ -115,15 +121,15 @@ func (c *call) tokenRemoveCommand() *cobra.Command {
 }
 
 // withTokens opens the store for a command about its tokens.
-func (c *call) withTokens(ctx context.Context, change bool, do func(context.Context, runtime.Tokens) error) error {
-	enter := c.door().OpenReader
+func (v *tokenVerb) withTokens(ctx context.Context, change bool, do func(context.Context, runtime.Tokens) error) error {
+	enter := v.door().OpenReader
 	if change {
-		enter = c.staying(true)
+		enter = v.staying(true)
 	}
-	s, tokens, err := openFor[runtime.Tokens](ctx, c, enter)
+	s, tokens, err := openFor[runtime.Tokens](ctx, v.call, enter)
 	if err != nil {
 		return err
 	}
-	defer c.leave(s)
+	defer v.leave(s)
 	return do(ctx, tokens)
 }

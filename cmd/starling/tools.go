@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -17,8 +18,11 @@ import (
 	"starling/stdlib/tool"
 )
 
+// toolsVerb is a call of the verb tools.
+type toolsVerb struct{ *call }
+
 // toolsCommand is the verb tools.
-func (c *call) toolsCommand() *cobra.Command {
+func toolsCommand(c *call) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "tools",
 		Short:   "Look at the tool servers of the project, and call their tools",
@@ -26,30 +30,32 @@ func (c *call) toolsCommand() *cobra.Command {
 		Args:    unknownVerb,
 		RunE:    showHelp,
 	}
-	cmd.AddCommand(c.toolsListCommand(), c.toolsCallCommand())
+	cmd.AddCommand(toolsListCommand(c), toolsCallCommand(c))
 	return cmd
 }
 
-func (c *call) toolsListCommand() *cobra.Command {
+func toolsListCommand(c *call) *cobra.Command {
+	v := &toolsVerb{call: c}
 	cmd := &cobra.Command{
 		Use:   "ls [SERVER]",
 		Short: "List the servers, or the tools of one",
 		Long: `List the tool servers of the project. With a SERVER, start it, list the tools that may be used, and end it; the hash is what definitions = "…" in its section
 holds it to.`,
 		Args: operands(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.listTools(cmd.Context(), args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return v.listTools(cmd.Context(), args) },
 	}
 	c.jsonFlag(cmd)
 	return cmd
 }
 
-func (c *call) toolsCallCommand() *cobra.Command {
+func toolsCallCommand(c *call) *cobra.Command {
+	v := &toolsVerb{call: c}
 	cmd := &cobra.Command{
 		Use:   "call SERVER.TOOL [ARGUMENTS]",
 		Short: "Call a tool; ARGUMENTS are a JSON object",
 		Long:  "Start the server, call one of its tools, print what it says, and end the server. Nothing is recorded. The exit code is 1 when the tool fails, and 9 when it is not allowed.",
 		Args:  operands(1, 2),
-		RunE:  func(cmd *cobra.Command, args []string) error { return c.callTool(cmd.Context(), args) },
+		RunE:  func(cmd *cobra.Command, args []string) error { return v.callTool(cmd.Context(), args) },
 	}
 	c.jsonFlag(cmd)
 	return cmd
@@ -74,8 +80,8 @@ type serverView struct {
 }
 
 // toolServers reads the servers of the project.
-func (c *call) toolServers() (*effect.Settings, *project.File, error) {
-	s, err := c.settings(c.place.project, "")
+func (v *toolsVerb) toolServers() (*effect.Settings, *project.File, error) {
+	s, err := v.settings(v.place.project, "")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -97,15 +103,15 @@ func (c *call) viewServers(s *effect.Settings, f *project.File) []serverView {
 	return views
 }
 
-func (c *call) listTools(ctx context.Context, args []string) error {
-	s, f, err := c.toolServers()
+func (v *toolsVerb) listTools(ctx context.Context, args []string) error {
+	s, f, err := v.toolServers()
 	if err != nil {
 		return err
 	}
 	if len(args) == 0 {
-		return c.printServers(c.viewServers(s, f))
+		return v.printServers(v.viewServers(s, f))
 	}
-	p, err := c.openTool(ctx, s, f, args[0])
+	p, err := v.openTool(ctx, s, f, args[0])
 	if err != nil {
 		return err
 	}
@@ -114,10 +120,10 @@ func (c *call) listTools(ctx context.Context, args []string) error {
 	if fault != nil {
 		return toolRefusal(fault)
 	}
-	if c.json {
-		return c.answerJSON(toolsDocument{Schema: runtime.Schema, Server: args[0], Definitions: hash, Tools: tools})
+	if v.json {
+		return v.answerJSON(toolsDocument{Schema: runtime.Schema, Server: args[0], Definitions: hash, Tools: tools})
 	}
-	w := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
+	w := tabwriter.NewWriter(v.stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "TOOL\tDOES")
 	for _, t := range tools {
 		first, _, _ := strings.Cut(t.Description, "\n")
@@ -126,18 +132,18 @@ func (c *call) listTools(ctx context.Context, args []string) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	c.print("definitions = %q", hash)
+	v.print("definitions = %q", hash)
 	return nil
 }
 
-func (c *call) printServers(views []serverView) error {
+func (c *toolsVerb) printServers(views []serverView) error {
 	if c.json {
 		return c.answerJSON(toolsDocument{Schema: runtime.Schema, Servers: views})
 	}
 	w := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "SERVER\tIS\tSTATE")
 	for _, v := range views {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", v.Name, v.Is, orElse(v.Lacks, "ready"))
+		fmt.Fprintf(w, "%s\t%s\t%s\n", v.Name, v.Is, cmp.Or(v.Lacks, "ready"))
 	}
 	return w.Flush()
 }
@@ -172,16 +178,16 @@ func toolRefusal(f *tool.Fault) error {
 	return f
 }
 
-func (c *call) callTool(ctx context.Context, args []string) error {
+func (v *toolsVerb) callTool(ctx context.Context, args []string) error {
 	server, name, ok := strings.Cut(args[0], ".")
 	if !ok || name == "" {
 		return usage("starling tools ls SERVER lists them", "got %q, want SERVER.TOOL", args[0])
 	}
-	s, f, err := c.toolServers()
+	s, f, err := v.toolServers()
 	if err != nil {
 		return err
 	}
-	p, err := c.openTool(ctx, s, f, server)
+	p, err := v.openTool(ctx, s, f, server)
 	if err != nil {
 		return err
 	}
@@ -195,14 +201,14 @@ func (c *call) callTool(ctx context.Context, args []string) error {
 		return toolRefusal(fault)
 	}
 	if result.IsError {
-		c.code = 1
+		v.code = 1
 	}
-	if c.json {
-		return c.answerJSON(struct {
+	if v.json {
+		return v.answerJSON(struct {
 			Schema string              `json:"schema"`
 			Result *mcp.CallToolResult `json:"result"`
 		}{runtime.Schema, result})
 	}
-	c.print("%s", tool.Text(result))
+	v.print("%s", tool.Text(result))
 	return nil
 }

@@ -11,8 +11,12 @@ import (
 	"starling/runtime"
 )
 
+// trustVerb is a call of the verb trust.
+type trustVerb struct{ *call }
+
 // trustCommand is the verb trust.
-func (c *call) trustCommand() *cobra.Command {
+func trustCommand(c *call) *cobra.Command {
+	v := &trustVerb{call: c}
 	var show bool
 	cmd := &cobra.Command{
 		Use:     "trust [DIR]",
@@ -34,7 +38,7 @@ changed, and that is trusted from then on.`,
 					return err
 				}
 			}
-			return c.trust(cmd.Context(), show)
+			return v.trust(cmd.Context(), show)
 		},
 	}
 	cmd.Flags().BoolVar(&show, "show", false, "only show what has changed since it was trusted, or what had when it was")
@@ -42,44 +46,44 @@ changed, and that is trusted from then on.`,
 	return cmd
 }
 
-func (c *call) trust(ctx context.Context, show bool) error {
-	settings, err := c.settings(c.place.project, "")
+func (v *trustVerb) trust(ctx context.Context, show bool) error {
+	settings, err := v.settings(v.place.project, "")
 	if err != nil {
 		return err
 	}
-	s, kept, err := openFor[runtime.Trusts](ctx, c, c.staying(true))
+	s, kept, err := openFor[runtime.Trusts](ctx, v.call, v.staying(true))
 	if err != nil {
 		return err
 	}
-	defer c.leave(s)
+	defer v.leave(s)
 	t, err := kept.Trust(ctx, runtime.TrustRequest{Settings: *settings, Look: show})
 	switch {
 	case err != nil:
 		return err
-	case c.json:
-		return c.answerJSON(t)
+	case v.json:
+		return v.answerJSON(t)
 	case t.Changed() && show:
-		c.print("%s has changed since %s trusted it: %s", t.Folder, t.By, t.Summary())
-		c.printLines(t.Diff)
+		v.print("%s has changed since %s trusted it: %s", t.Folder, t.By, t.Summary())
+		v.printLines(t.Diff)
 	case t.Changed():
-		c.print("trusted %s: %s", t.Folder, t.Summary())
-		c.printLines(t.Diff)
+		v.print("trusted %s: %s", t.Folder, t.Summary())
+		v.printLines(t.Diff)
 	case !t.Known && show:
-		c.print("%s has not been trusted yet", t.Folder)
+		v.print("%s has not been trusted yet", t.Folder)
 	case !t.Known:
-		c.print("trusted %s", t.Folder)
+		v.print("trusted %s", t.Folder)
 	default:
-		c.print("%s is as %s trusted it", t.Folder, t.By)
+		v.print("%s is as %s trusted it", t.Folder, t.By)
 		if show {
-			c.printLines(t.Before)
+			v.printLines(t.Before)
 		}
 	}
 	return nil
 }
 
-func (c *call) printLines(text string) {
+func (v *trustVerb) printLines(text string) {
 	if text != "" {
-		c.print("%s", text)
+		v.print("%s", text)
 	}
 }
 

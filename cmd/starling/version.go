@@ -10,14 +10,18 @@ import (
 	"starling/runtime"
 )
 
+// versionVerb is a call of the verb version.
+type versionVerb struct{ *call }
+
 // versionCommand is the verb version.
-func (c *call) versionCommand() *cobra.Command {
+func versionCommand(c *call) *cobra.Command {
+	v := &versionVerb{call: c}
 	cmd := &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",
 		GroupID: "store",
 		Args:    operands(0, 0),
-		RunE:    func(*cobra.Command, []string) error { return c.version() },
+		RunE:    func(*cobra.Command, []string) error { return v.version() },
 	}
 	c.jsonFlag(cmd)
 	return cmd
@@ -33,7 +37,7 @@ type versionDocument struct {
 }
 
 // version tells which build this is.
-func (c *call) version() error {
+func (v *versionVerb) version() error {
 	doc := versionDocument{Schema: runtime.Schema, Version: buildVersion(), Dialect: lang.Dialect, Go: goruntime.Version()}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
@@ -42,10 +46,10 @@ func (c *call) version() error {
 			}
 		}
 	}
-	if c.json {
-		return c.answerJSON(doc)
+	if v.json {
+		return v.answerJSON(doc)
 	}
-	c.print("starling %s, dialect %d, %s", doc.Version, doc.Dialect, doc.Go)
+	v.print("starling %s, dialect %d, %s", doc.Version, doc.Dialect, doc.Go)
 	return nil
 }
 

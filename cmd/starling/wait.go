@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/progress"
 	"starling/lang/contract"
 	"starling/lang/diagnostic"
 	"starling/runtime"
@@ -19,8 +21,12 @@ import (
 // errTimeout is the cause of a context that --timeout ended.
 var errTimeout = errors.New("the time given by --timeout has passed")
 
+// waitVerb is a call of the verb wait.
+type waitVerb struct{ *call }
+
 // waitCommand is the verb wait.
-func (c *call) waitCommand() *cobra.Command {
+func waitCommand(c *call) *cobra.Command {
+	v := &waitVerb{call: c}
 	var status, timeout string
 	cmd := &cobra.Command{
 		Use:     "wait RUN",
@@ -40,7 +46,7 @@ With --for STATUS, until it has that status or can no longer get it.`,
 				return err
 			}
 			defer cancel()
-			return c.waitFor(ctx, args[0], enough)
+			return v.waitFor(ctx, args[0], enough)
 		},
 	}
 	cmd.Flags().StringVar(&status, "for", "", "wait until the run is `STATUS`")
@@ -61,7 +67,7 @@ func untilStatus(status string) (until, error) {
 	for _, s := range runtime.Statuses() {
 		names = append(names, string(s))
 	}
-	help := orElse(diagnostic.DidYouMean(status, names), "a run is one of "+strings.Join(names, ", "))
+	help := cmp.Or(diagnostic.DidYouMean(status, names), "a run is one of "+strings.Join(names, ", "))
 	return nil, usage(help, "wait: --for: %q is not a status", status)
 }
 
@@ -115,19 +121,19 @@ func parseSize(flag, text string) (int64, error) {
 }
 
 // waitFor carries the run: waiting for something that nobody drives would be waiting for ever.
-func (c *call) waitFor(ctx context.Context, address string, enough until) error {
-	s, r, err := c.carry(ctx, address)
+func (v *waitVerb) waitFor(ctx context.Context, address string, enough until) error {
+	s, r, err := v.carry(ctx, address)
 	if err != nil {
 		return err
 	}
-	defer c.leave(s)
-	c.notice("waiting for %s: %s", r.ID, r.Status)
-	f := follower{session: s, run: r.ID, after: r.Details.Seq, show: newProgress(c.stderr).show}
+	defer v.leave(s)
+	v.notice("waiting for %s: %s", r.ID, r.Status)
+	f := follower{session: s, run: r.ID, after: r.Details.Seq, show: progress.New(v.stderr).Show}
 	now, err := f.stay(ctx, enough)
 	if errors.Is(err, errTimeout) {
-		return c.timedOut(orLast(now, r))
+		return v.timedOut(orLast(now, r))
 	}
-	return c.report(orLast(now, r), s, err)
+	return v.report(orLast(now, r), s, err)
 }
 
 func orLast(now, before *runtime.Run) *runtime.Run {
@@ -138,11 +144,11 @@ func orLast(now, before *runtime.Run) *runtime.Run {
 }
 
 // timedOut tells how the run stands when the command's own time is over.
-func (c *call) timedOut(r *runtime.Run) error {
-	c.code = exitTimeout
-	c.notice("the run is still %s", r.Status)
-	if c.json {
-		return c.answerJSON(c.document(r))
+func (v *waitVerb) timedOut(r *runtime.Run) error {
+	v.code = exitTimeout
+	v.notice("the run is still %s", r.Status)
+	if v.json {
+		return v.answerJSON(v.document(r))
 	}
 	return nil
 }

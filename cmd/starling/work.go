@@ -13,6 +13,8 @@ import (
 
 // workVerb is what claim, heartbeat and submit are told.
 type workVerb struct {
+	*call
+
 	as     string
 	key    string
 	lease  string
@@ -23,16 +25,16 @@ type workVerb struct {
 	report runtime.Report
 }
 
-func (c *call) workFlags(cmd *cobra.Command, v *workVerb) {
+func (v *workVerb) workFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&v.as, "as", "", "act as `WHO`; both names are recorded")
 	f.StringVar(&v.key, "key", "", "idempotency `KEY`: sending again with it gives the same receipt")
-	c.jsonFlag(cmd)
+	v.jsonFlag(cmd)
 }
 
 // claimCommand is the verb claim.
-func (c *call) claimCommand() *cobra.Command {
-	var v workVerb
+func claimCommand(c *call) *cobra.Command {
+	v := &workVerb{call: c}
 	cmd := &cobra.Command{
 		Use:     "claim [RUN[@STEP]]",
 		Short:   "Take work that an agent comes for",
@@ -42,35 +44,35 @@ the lease has passed: heartbeat keeps it, submit brings the result. Exit code 5 
 		Example: "  starling claim --as reviewer --json",
 		Args:    operands(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.claim(cmd.Context(), strings.Join(args, ""), &v)
+			return v.claim(cmd.Context(), strings.Join(args, ""))
 		},
 	}
 	cmd.Flags().StringVar(&v.lease, "lease", "", "it is offered again after this `DURATION` without a heartbeat (default 5m)")
-	c.workFlags(cmd, &v)
+	v.workFlags(cmd)
 	return cmd
 }
 
 // heartbeatCommand is the verb heartbeat.
-func (c *call) heartbeatCommand() *cobra.Command {
-	var v workVerb
+func heartbeatCommand(c *call) *cobra.Command {
+	v := &workVerb{call: c}
 	cmd := &cobra.Command{
 		Use:     "heartbeat CLAIM",
 		Short:   "Keep a claim, and tell what happens",
 		GroupID: "decisions",
 		Args:    operands(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.work(cmd.Context(), runtime.SignalHeartbeat, args[0], &v)
+			return v.work(cmd.Context(), runtime.SignalHeartbeat, args[0])
 		},
 	}
 	cmd.Flags().StringVar(&v.lease, "lease", "", "from now on for this `DURATION` (default: as it was claimed)")
-	c.eventsFlag(cmd, &v)
-	c.workFlags(cmd, &v)
+	v.eventsFlag(cmd)
+	v.workFlags(cmd)
 	return cmd
 }
 
 // submitCommand is the verb submit.
-func (c *call) submitCommand() *cobra.Command {
-	var v workVerb
+func submitCommand(c *call) *cobra.Command {
+	v := &workVerb{call: c}
 	cmd := &cobra.Command{
 		Use:     "submit CLAIM",
 		Short:   "Bring the result of claimed work",
@@ -80,7 +82,7 @@ the same claim. A result that comes too late is refused with the exit code 8.`,
 		Example: `  starling submit "$CLAIM" --data @result.json`,
 		Args:    operands(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.work(cmd.Context(), runtime.SignalSubmit, args[0], &v)
+			return v.work(cmd.Context(), runtime.SignalSubmit, args[0])
 		},
 	}
 	f := cmd.Flags()
@@ -90,83 +92,83 @@ the same claim. A result that comes too late is refused with the exit code 8.`,
 	f.StringVarP(&v.report.Note, "note", "m", "", "a remark for people")
 	f.StringVar(&v.usage, "usage", "", "what it cost: `JSON` with usd, input_tokens, output_tokens")
 	f.BoolVar(&v.noWait, "no-wait", false, "do not follow the run; the owner of the store stays while it is in motion")
-	c.eventsFlag(cmd, &v)
-	c.workFlags(cmd, &v)
+	v.eventsFlag(cmd)
+	v.workFlags(cmd)
 	return cmd
 }
 
-func (c *call) eventsFlag(cmd *cobra.Command, v *workVerb) {
+func (v *workVerb) eventsFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&v.events, "events", "", `what happened: a list as `+"`JSON`"+` or @FILE, [{"kind": "plan", "text": "…"}]`)
 }
 
 // claim takes a piece of work.
-func (c *call) claim(ctx context.Context, address string, v *workVerb) error {
+func (v *workVerb) claim(ctx context.Context, address string) error {
 	run, step := cutStep(address)
 	lease, err := parseLasting("--lease", v.lease)
 	if err != nil {
 		return err
 	}
-	s, err := c.door().OpenOwner(ctx, false)
+	s, err := v.door().OpenOwner(ctx, false)
 	if err != nil {
 		return err
 	}
-	defer c.leave(s)
+	defer v.leave(s)
 	receipt, err := s.Signal(ctx, runtime.Signal{Kind: runtime.SignalClaim, Key: requestKey(v.key), Run: run, Step: step, As: v.as, Lease: lease})
 	if err != nil {
 		return err
 	}
-	if c.json {
-		return c.answerJSON(receipt.Claim)
+	if v.json {
+		return v.answerJSON(receipt.Claim)
 	}
 	got := receipt.Claim
-	c.print("%s", got.Claim)
-	c.print("%s", indent(got.Request, ""))
-	c.notice("%s has it until %s", got.Agent, stamp(got.Until))
+	v.print("%s", got.Claim)
+	v.print("%s", indent(got.Request, ""))
+	v.notice("%s has it until %s", got.Agent, stamp(got.Until))
 	as := ""
 	if v.as != "" {
 		as = " --as " + v.as
 	}
-	c.notice("  %s%s", c.command("heartbeat", got.Claim), as)
-	c.notice("  %s --data @FILE%s", c.command("submit", got.Claim), as)
+	v.notice("  %s%s", v.command("heartbeat", got.Claim), as)
+	v.notice("  %s --data @FILE%s", v.command("submit", got.Claim), as)
 	return nil
 }
 
 // work sends what somebody says of claimed work. A result carries the run on.
-func (c *call) work(ctx context.Context, kind runtime.SignalKind, handle string, v *workVerb) error {
-	sig, err := c.workSignal(kind, handle, v)
+func (v *workVerb) work(ctx context.Context, kind runtime.SignalKind, handle string) error {
+	sig, err := v.workSignal(kind, handle)
 	if err != nil {
 		return err
 	}
-	s, err := c.door().OpenOwner(ctx, false)
+	s, err := v.door().OpenOwner(ctx, false)
 	if err != nil {
 		return err
 	}
-	defer c.leave(s)
+	defer v.leave(s)
 	if r, err := query.DeclaredBy(ctx, s, sig.Run); err == nil { // who may not see the run brings no variables
-		sig.Run, sig.Env = r.Run, c.values(r.Env)
+		sig.Run, sig.Env = r.Run, v.values(r.Env)
 	}
 	receipt, err := s.Signal(ctx, sig)
 	if err != nil {
 		return err
 	}
-	if c.json {
-		err = c.answerJSON(receipt)
+	if v.json {
+		err = v.answerJSON(receipt)
 	} else {
-		c.print("accepted %s", handle)
+		v.print("accepted %s", handle)
 		for _, m := range receipt.Claim.Messages {
-			c.notice("you are told: %s", m)
+			v.notice("you are told: %s", m)
 		}
 		if over := receipt.Claim.Over; over != "" {
-			c.notice("leave it: %s", over)
+			v.notice("leave it: %s", over)
 		}
 	}
 	if err != nil || kind == runtime.SignalHeartbeat || v.noWait {
 		return err
 	}
-	return c.afterSignal(ctx, s, receipt)
+	return v.afterSignal(ctx, s, receipt)
 }
 
-func (c *call) workSignal(kind runtime.SignalKind, handle string, v *workVerb) (sig runtime.Signal, err error) {
+func (v *workVerb) workSignal(kind runtime.SignalKind, handle string) (sig runtime.Signal, err error) {
 	lease, err := parseLasting("--lease", v.lease)
 	if err != nil {
 		return sig, err
@@ -176,7 +178,7 @@ func (c *call) workSignal(kind runtime.SignalKind, handle string, v *workVerb) (
 		flag string
 		to   *json.RawMessage
 	}{{v.output, &report.Output}, {v.events, &report.Events}, {v.usage, &report.Usage}} {
-		if *f.to, err = c.payload(f.flag); err != nil {
+		if *f.to, err = v.payload(f.flag); err != nil {
 			return sig, err
 		}
 		if len(*f.to) > 0 && !json.Valid(*f.to) {

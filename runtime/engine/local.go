@@ -62,11 +62,11 @@ type Options struct {
 	// Keep is how many records of its journal a run that has not ended keeps at least; when there are twice as many, the older ones are trimmed. 0 keeps all.
 	Keep int
 
-	// Agents is how many agents may be at work at once in all runs; one that is the only one of its run may in any case. 0 is any number.
+	// Agents is how many agents may be at work at once in all runs; a run with no agent at work may always start one. 0 is any number.
 	Agents int
 
 	// Memory is how many bytes the machines of all runs may hold at once, by their own count; one of them
-	// goes on in any case, up to its limit. 0 is any number.
+	// always goes on, up to its limit. 0 is any number.
 	Memory int64
 }
 

@@ -59,7 +59,7 @@ type Step struct {
 	Stopped      bool           // on_event has ended it, or somebody
 	Rejected     string         // what the attempt had said whose reply was not accepted, if it is known whole
 	Said         string         // what the newest attempt has said so far, as far as it tells
-	Aside        bool           // it has used a tool since: what it says next is said anew
+	Aside        bool           // a tool call followed; the next text starts a new message
 	Used         runtime.Usage  // what the newest attempt has taken so far, as far as it tells
 	Told         []steer        // messages for the agent
 	Permissions  []permission   // what was decided of what it asked leave for

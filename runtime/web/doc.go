@@ -27,7 +27,7 @@
 //
 // # What is held for clients
 //
-// A request or a stream beyond as many as may be, a body that waits too long for room (bodies of more than 32 KiB share 16 MiB), and an
+// A request or a stream beyond the limit of their number, a body that waits too long for room (bodies of more than 32 KiB share 16 MiB), and an
 // answer of more than 64 KiB while those that nobody reads fill 16 MiB, are refused with 503, owner_unreachable and Retry-After.
 // Of a stream that is not read some 32 KiB of events are held; larger events share the room of the answers, and wait for it.
 //

@@ -1,6 +1,9 @@
-package main
+// Package progress writes the events of a run as lines for people: what was asked, what came of it, what the
+// script says.
+package progress
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,23 +17,24 @@ import (
 	"starling/runtime/query"
 )
 
-// progress writes the events of a run as lines for people: what was asked, what came of it, what the script says. One event is one line at
-// most; what only a machine needs is left to logs --jsonl.
-type progress struct {
+// Progress writes events. One event is one line at most; what only a machine needs is left out. It is used by
+// one goroutine at a time.
+type Progress struct {
 	w     io.Writer
 	asked map[string]time.Time // when each open step was requested
 }
 
-func newProgress(w io.Writer) *progress { return &progress{w: w, asked: map[string]time.Time{}} }
+// New is a progress that writes to w, a line in one Write.
+func New(w io.Writer) *Progress { return &Progress{w: w, asked: map[string]time.Time{}} }
 
-// show writes the line of an event, if it has one.
-func (p *progress) show(ev runtime.Event) {
+// Show writes the line of an event, if it has one.
+func (p *Progress) Show(ev runtime.Event) {
 	if line, ok := p.line(ev); ok {
 		fmt.Fprintln(p.w, line)
 	}
 }
 
-func (p *progress) line(ev runtime.Event) (string, bool) {
+func (p *Progress) line(ev runtime.Event) (string, bool) {
 	d := detailsOf(ev.Data)
 	switch ev.Type {
 	case "step.requested":
@@ -52,20 +56,20 @@ func (p *progress) line(ev runtime.Event) (string, bool) {
 	case "gate.withdrawn":
 		return ev.Step + ": withdrawn", true
 	case "signal.refused":
-		return orElse(ev.Step, ev.Run) + ": a signal was refused: " + d.text("message"), true
+		return cmp.Or(ev.Step, ev.Run) + ": a signal was refused: " + d.text("message"), true
 	case "agent.event":
 		return ev.Step + ": warning: " + d.sub("data").text("text"), d.text("kind") == "warning"
 	case "output.print":
 		return d.text("text"), true
 	case "output.log":
-		return orElse(d.text("level"), "info") + ": " + d.text("message") + d.fields("fields"), true
+		return cmp.Or(d.text("level"), "info") + ": " + d.text("message") + d.fields("fields"), true
 	case "output.emit":
 		return "emit: " + d.text("kind") + d.fields("fields"), true
 	}
 	return "", false
 }
 
-func (p *progress) started(ev runtime.Event, d details) string {
+func (p *Progress) started(ev runtime.Event, d details) string {
 	if n := d.number("attempt"); n > 1 {
 		return fmt.Sprintf("%s: attempt %d", ev.Step, n)
 	}
@@ -74,15 +78,15 @@ func (p *progress) started(ev runtime.Event, d details) string {
 
 // attemptEnded tells of attempts that will be followed by another, at once or after a pause; the
 // last one's end is the step's.
-func (p *progress) attemptEnded(ev runtime.Event, d details) (string, bool) {
-	why := orElse(d.sub("error").text("message"), d.text("reason"))
+func (p *Progress) attemptEnded(ev runtime.Event, d details) (string, bool) {
+	why := cmp.Or(d.sub("error").text("message"), d.text("reason"))
 	if again, _ := d["again"].(bool); !again && d.text("class") != "retryable" || why == "" {
 		return "", false
 	}
 	return ev.Step + ": will try again: " + strings.TrimPrefix(why, ev.Step+": "), true
 }
 
-func (p *progress) settled(ev runtime.Event) string {
+func (p *Progress) settled(ev runtime.Event) string {
 	took := ""
 	asked, known := p.asked[ev.Step]
 	if spent := ev.Time.Sub(asked).Round(100 * time.Millisecond); known && spent > 0 {
@@ -90,14 +94,14 @@ func (p *progress) settled(ev runtime.Event) string {
 	}
 	delete(p.asked, ev.Step)
 	end := query.Settled(&ev)
-	line := ev.Step + ": " + orElse(end.Kind, end.Status)
+	line := ev.Step + ": " + cmp.Or(end.Kind, end.Status)
 	if end.Text != "" {
 		line += ": " + end.Text
 	}
 	return line + took
 }
 
-func (p *progress) opened(ev runtime.Event, d details) string {
+func (p *Progress) opened(ev runtime.Event, d details) string {
 	line := ev.Step + ": open"
 	if target := firstAsked(d.sub("args")); target != "" {
 		line += ", for " + target
@@ -120,7 +124,7 @@ func firstAsked(args details) string {
 	return args.text("target")
 }
 
-func (p *progress) decided(ev runtime.Event, d details) string {
+func (p *Progress) decided(ev runtime.Event, d details) string {
 	by := d.text("by")
 	if sub := d.sub("decision"); len(sub) > 0 {
 		d = sub
@@ -128,8 +132,8 @@ func (p *progress) decided(ev runtime.Event, d details) string {
 	if d.text("via") == "auto" {
 		return ev.Step + ": nobody decided in time"
 	}
-	line := ev.Step + ": " + orElse(d.text("choice"), "answered")
-	if who := orElse(d.text("by"), by); who != "" {
+	line := ev.Step + ": " + cmp.Or(d.text("choice"), "answered")
+	if who := cmp.Or(d.text("by"), by); who != "" {
 		line += " by " + who
 	}
 	if via := d.text("via"); via != "" && via != "signal" {
@@ -176,16 +180,17 @@ func (d details) fields(k string) string {
 	return b.String()
 }
 
-// lineWriter puts a prefix before every line and keeps lines of several writers whole: each Write is one line.
-type lineWriter struct {
-	mu     *sync.Mutex
-	w      io.Writer
-	prefix string
+// LineWriter puts a prefix before every line and keeps lines of several writers whole: each Write is one line.
+type LineWriter struct {
+	Mu     *sync.Mutex // shared by the writers
+	To     io.Writer
+	Prefix string
 }
 
-func (l lineWriter) Write(line []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	_, err := l.w.Write(append([]byte(l.prefix), line...))
+// Write writes one line.
+func (l LineWriter) Write(line []byte) (int, error) {
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	_, err := l.To.Write(append([]byte(l.Prefix), line...))
 	return len(line), err
 }

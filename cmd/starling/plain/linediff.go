@@ -1,10 +1,10 @@
-package main
+package plain
 
 // maxCompared bounds the product of the lines that are compared with each other; beyond it whole texts stand against each other.
 const maxCompared = 1 << 22
 
-// lineDiff lists the lines of two texts, those that are only in the first behind "-", those that are only in the second behind "+", as few as there can be.
-func lineDiff(a, b []string) []string {
+// Diff lists the lines of two texts, those that are only in the first behind "-", those that are only in the second behind "+", as few as there can be.
+func Diff(a, b []string) []string {
 	var head, tail []string
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
 		head = append(head, "  "+a[0])

@@ -1,4 +1,4 @@
-package main
+package progress
 
 import (
 	"encoding/json"
@@ -38,9 +38,9 @@ func TestProgress(t *testing.T) {
 		{"something.newer", "x", `[]`, ""},
 	} {
 		var b strings.Builder
-		p := newProgress(&b)
+		p := New(&b)
 		p.asked["judge"] = start
-		p.show(runtime.Event{Time: start.Add(1234 * time.Millisecond), Type: test.typ, Step: test.step, Data: json.RawMessage(test.data)})
+		p.Show(runtime.Event{Time: start.Add(1234 * time.Millisecond), Type: test.typ, Step: test.step, Data: json.RawMessage(test.data)})
 		if b.String() != test.want {
 			t.Errorf("%s %s: got %q, want %q", test.typ, test.data, b.String(), test.want)
 		}
