@@ -17,8 +17,8 @@ import (
 	"testing"
 )
 
-// player is a test that plays files. Where `whole` is set, it is what the code of the test calls all
-// of them, so that one more is played too; else the code has the name of each.
+// player is a test that plays files. Where `whole` is set, it is what the code of the test calls
+// all of them, so that one more is played too; else the code has the name of each.
 type player struct {
 	files string // as path.Match has it
 	by    string // the test, as FOLDER.NAME, or FOLDER.NAME/SESSION for what a session plays
@@ -75,8 +75,8 @@ func toPlay(file string) bool {
 	return slices.Contains(strings.Split(path.Dir(file), "/"), "testdata") || strings.HasSuffix(file, "_test.star")
 }
 
-// A file that no test plays holds nothing, whatever it says. Each has its player, which says its name
-// or plays the folder as a whole, and is itself a test that runs.
+// A file that no test plays holds nothing, whatever it says. Each has its player, which says its
+// name or plays the folder as a whole, and is itself a test that runs.
 func TestEveryFileOfTestdataIsPlayed(t *testing.T) {
 	tests := testsInGo(t)
 	used := map[player]bool{}

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// The five systems that the libraries build have 189 numbered requirements, S0-01 to S4-42. A test that would fail without one names it.
+// The five systems that the libraries build have 189 numbered requirements, S0-01 to S4-42. A test
+// that would fail without one names it.
 var requirements = []int{31, 40, 31, 45, 42}
 
 // uncited are those that no test names yet. The list only gets shorter.
@@ -24,8 +25,8 @@ func citing(path string) bool {
 	return ok || strings.HasSuffix(path, "_test.go") && filepath.Dir(path) != "."
 }
 
-// citations are what all tests say that run: files that a test plays, and in Go what is in a test or is
-// used by one.
+// citations are what all tests say that run: files that a test plays, and in Go what is in a test
+// or is used by one.
 func citations(t *testing.T) []string {
 	t.Helper()
 	var all []string
@@ -75,7 +76,8 @@ func TestEveryRequirementIsCited(t *testing.T) {
 	}
 }
 
-// The table of stdlib/design.md says which tests hold twenty known mistakes off: sessions of testdata/cli, tests in Go, and tests in the language. All of them are there.
+// The table of stdlib/design.md says which tests hold twenty known mistakes off: sessions of
+// testdata/cli, tests in Go, and tests in the language. All of them are there.
 func TestKnownMistakesHaveTests(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("stdlib", "design.md"))
 	if err != nil {

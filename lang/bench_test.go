@@ -33,7 +33,8 @@ def step_N(items, threshold, *, strict = False):
 	return s.String()
 }
 
-// BenchmarkCheckRatio is what `starling check` costs for a thousand lines in units of parsing them, each measured in turn so that a busy machine slows both.
+// BenchmarkCheckRatio is what `starling check` costs for a thousand lines in units of parsing them,
+// each measured in turn so that a busy machine slows both.
 func BenchmarkCheckRatio(b *testing.B) {
 	source, env := thousandLines(), environment()
 	bundle, err := lang.Read("main.star", files{"main.star": source}.read, nil)
@@ -56,7 +57,8 @@ func BenchmarkCheckRatio(b *testing.B) {
 	b.ReportMetric(float64(checking.Milliseconds())/float64(b.N), "ms/check")
 }
 
-// BenchmarkCheck is what `starling check` costs for a thousand lines, beside go.starlark.net's own compiler, which says less.
+// BenchmarkCheck is what `starling check` costs for a thousand lines, beside go.starlark.net's own
+// compiler, which says less.
 func BenchmarkCheck(b *testing.B) {
 	source := thousandLines()
 	env := environment()

@@ -29,9 +29,11 @@ func ParseArg(s string) (Arg, error) {
 	return Arg{Name: name, Text: text, JSON: isJSON}, nil
 }
 
-// BindInputs makes the inputs of a run. object is a JSON object or nil; args come on top of it. The text of an argument is taken as it stands where the
-// declared type admits a string, else it is read as JSON; without a declared type it is text. The result is what [Program.CheckInputs] gives.
-// The error is a diagnostic.List of kind "bad_input" with everything that is missing, unknown, given twice or of the wrong type.
+// BindInputs makes the inputs of a run. object is a JSON object or nil; args come on top of it. The
+// text of an argument is taken as it stands where the declared type admits a string, else it is
+// read as JSON; without a declared type it is text. The result is what [Program.CheckInputs] gives.
+// The error is a diagnostic.List of kind "bad_input" with everything that is missing, unknown,
+// given twice or of the wrong type.
 func (p *Program) BindInputs(object []byte, args []Arg) (*starlark.Dict, error) {
 	b := binding{p: p, given: new(starlark.Dict), wrong: map[string]bool{}}
 	if object != nil {
@@ -48,8 +50,9 @@ func (p *Program) BindInputs(object []byte, args []Arg) (*starlark.Dict, error) 
 	return b.check()
 }
 
-// CheckInputs checks inputs that are values already, such as those of a child run. With a contract it gives a new dict: checked, with defaults filled in.
-// Without one, the names must fit the parameters of main; a script without main takes any.
+// CheckInputs checks inputs that are values already, such as those of a child run. With a contract
+// it gives a new dict: checked, with defaults filled in. Without one, the names must fit the
+// parameters of main; a script without main takes any.
 func (p *Program) CheckInputs(given *starlark.Dict) (*starlark.Dict, error) {
 	b := binding{p: p, given: given}
 	return b.check()
@@ -85,7 +88,8 @@ func (b *binding) object(text []byte) {
 	b.given = d
 }
 
-// arg reads one argument. A name that the contract does not know is kept as text, for check to refuse it with the others.
+// arg reads one argument. A name that the contract does not know is kept as text, for check to
+// refuse it with the others.
 func (b *binding) arg(a Arg) {
 	v, err := b.p.parseArg(a)
 	if err != nil {

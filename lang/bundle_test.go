@@ -85,7 +85,8 @@ func TestReadOrdersModulesByDependency(t *testing.T) {
 	}
 }
 
-// A literal child script is named relative to the entry's folder, wherever the call stands: that is also what a computed name is relative to.
+// A literal child script is named relative to the entry's folder, wherever the call stands: that is
+// also what a computed name is relative to.
 func TestChildIsABundleOfItsOwn(t *testing.T) {
 	b := read(t, "scripts/review.star", project)
 	child, ok := b.Child("child.star")

@@ -15,14 +15,16 @@ import (
 	"starling/lang/effect"
 )
 
-// Every module goes through the same stages: parse, link its loads, resolve and compile, each of which ends it with diagnostics while the others go on. What a
-// script says of itself, main and inputs, is read from the tree of the entry alone and needs no code, so that it is checked even
+// Every module goes through the same stages: parse, link its loads, resolve and compile, each of
+// which ends it with diagnostics while the others go on. What a script says of itself, main and
+// inputs, is read from the tree of the entry alone and needs no code, so that it is checked even
 // where the compiler has found something.
 
 // Args is the predeclared name under which a script without main finds its inputs.
 const Args = "args"
 
-// Program is a script compiled, with all that it loads. It is immutable and shared by goroutines and runs.
+// Program is a script compiled, with all that it loads. It is immutable and shared by goroutines
+// and runs.
 type Program struct {
 	Hash    [32]byte           // see [Bundle.Hash]
 	Modules []*compile.Module  // in the order in which they are to run: each after all that it loads, the entry last
@@ -31,8 +33,9 @@ type Program struct {
 	Bundle  *Bundle            // what it was compiled from
 }
 
-// Compile compiles a bundle for an environment, of which only the names matter. Errors are a diagnostic.List with everything that was
-// found in all files, each file's in the order of its text.
+// Compile compiles a bundle for an environment, of which only the names matter. Errors are a
+// diagnostic.List with everything that was found in all files, each file's in the order of its
+// text.
 func Compile(b *Bundle, env *effect.Environment) (*Program, error) {
 	units, list := compileUnits(b, env, nil)
 	p := program(b, units)
@@ -43,8 +46,9 @@ func Compile(b *Bundle, env *effect.Environment) (*Program, error) {
 	return p, nil
 }
 
-// CompileChunk compiles the entry of a bundle as a chunk of a REPL session: it may use and reassign the globals of earlier chunks, for which
-// globals, not nil, answers; what it loads becomes one of them; and neither main nor inputs mean anything in it. Errors are as for [Compile].
+// CompileChunk compiles the entry of a bundle as a chunk of a REPL session: it may use and reassign
+// the globals of earlier chunks, for which globals, not nil, answers; what it loads becomes one of
+// them; and neither main nor inputs mean anything in it. Errors are as for [Compile].
 func CompileChunk(b *Bundle, globals func(name string) bool, env *effect.Environment) (*Program, error) {
 	units, list := compileUnits(b, env, globals)
 	if err := list.Err(); err != nil {
@@ -53,9 +57,10 @@ func CompileChunk(b *Bundle, globals func(name string) bool, env *effect.Environ
 	return program(b, units), nil
 }
 
-// Check says all that can be said of a script without running it: what [Compile] would refuse, and what starling/lang/check finds. Dependencies come
-// first, each file in the order of its text. Warnings about a file that does not compile are left out, as they may come of the same mistake. project is what is
-// known of the agents and tools that the script names.
+// Check says all that can be said of a script without running it: what [Compile] would refuse, and
+// what starling/lang/check finds. Dependencies come first, each file in the order of its text.
+// Warnings about a file that does not compile are left out, as they may come of the same mistake.
+// project is what is known of the agents and tools that the script names.
 func Check(b *Bundle, env *effect.Environment, project check.Project) diagnostic.List {
 	units, list := compileUnits(b, env, nil)
 	p := program(b, units)
@@ -77,7 +82,8 @@ func Check(b *Bundle, env *effect.Environment, project check.Project) diagnostic
 	return merge(units, list, check.Files(files, env, project))
 }
 
-// merge puts the diagnostics into the order of the modules and of their text. What both have found, a mistake in the contract of the inputs, stands once.
+// merge puts the diagnostics into the order of the modules and of their text. What both have found,
+// a mistake in the contract of the inputs, stands once.
 func merge(units []*unit, compiled, checked diagnostic.List) diagnostic.List {
 	var all diagnostic.List
 	for _, u := range units {
@@ -139,7 +145,8 @@ func compileUnits(b *Bundle, env *effect.Environment, globals func(string) bool)
 	return units, list
 }
 
-// link finds the modules that the load statements name. The bundle holds them all, unless it was tampered with.
+// link finds the modules that the load statements name. The bundle holds them all, unless it was
+// tampered with.
 func (u *unit) link(byModule map[*Module]*unit) error {
 	for _, s := range u.tree.Stmts {
 		l, ok := s.(*syntax.LoadStmt)

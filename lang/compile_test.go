@@ -86,7 +86,8 @@ func TestCompileFromTheEncodedBundle(t *testing.T) {
 	}
 }
 
-// A bundle says itself what its modules load. One that says something else than their text does was tampered with.
+// A bundle says itself what its modules load. One that says something else than their text does was
+// tampered with.
 func TestCompileRefusesABundleThatLacksALoad(t *testing.T) {
 	bundle, err := lang.Decode(seal("STB1\x00\x01\x01a\x13" + "load('b.star', 'x')" + "\x00\x00"))
 	if err != nil {

@@ -11,8 +11,9 @@ import (
 	"starling/lang/effect"
 )
 
-// Dialect is the number of the language that this build compiles. It is part of every program's hash, and moves when the same text
-// would come to mean something else: another file option, another order of evaluation.
+// Dialect is the number of the language that this build compiles. It is part of every program's
+// hash, and moves when the same text would come to mean something else: another file option,
+// another order of evaluation.
 const Dialect = 1
 
 // Limits of a script's text. They stand in the table of spec.md, and a test compares the two.
@@ -23,15 +24,16 @@ const (
 	MaxNesting = 10_000   // depth of a syntax tree; the parser's own limit covers brackets and blocks, this one chains such as a + b + …
 )
 
-// FileOptions are the options under which every script is parsed, resolved and compiled: sets, statements at top level,
-// reassignment of globals and recursion are on, while is off, because a loop without a bound is written `for _ in forever()`.
+// FileOptions are the options under which every script is parsed, resolved and compiled: sets,
+// statements at top level, reassignment of globals and recursion are on, while is off, because a
+// loop without a bound is written `for _ in forever()`.
 func FileOptions() *syntax.FileOptions {
 	return &syntax.FileOptions{Set: true, TopLevelControl: true, GlobalReassign: true, Recursion: true}
 }
 
-// chunkOptions are those of what is typed in a session, where what is loaded is there for the chunks
-// that follow: nothing could be done with it otherwise. Sessions of an earlier behaviour go on with
-// the options of files.
+// chunkOptions are those of what is typed in a session, where what is loaded is there for the
+// chunks that follow: nothing could be done with it otherwise. Sessions of an earlier behaviour go
+// on with the options of files.
 func chunkOptions(behaviour uint32) *syntax.FileOptions {
 	o := FileOptions()
 	o.LoadBindsGlobally = behaviour == 0 || behaviour > effect.BehaviourLoadsForgotten
@@ -63,7 +65,8 @@ func parseAs(m *Module, o *syntax.FileOptions) (*syntax.File, error) {
 	return f, nil
 }
 
-// SyntaxProblem explains what the parser says of a module's text, which may be all that was typed so far.
+// SyntaxProblem explains what the parser says of a module's text, which may be all that was typed
+// so far.
 func SyntaxProblem(m *Module, err error) diagnostic.Diagnostic {
 	var at syntax.Error
 	if errors.As(err, &at) {
@@ -72,9 +75,9 @@ func SyntaxProblem(m *Module, err error) diagnostic.Diagnostic {
 	return diagnostic.Diagnostic{Kind: "syntax", File: m.Name, Message: err.Error()}
 }
 
-// nesting refuses trees on which a recursive walk, the resolver's and the compiler's among them, would need an unreasonable Go
-// stack. A chain of operators, suffixes or elif is parsed by a loop and not bounded by the parser. Being recursive itself, the
-// walk stops at the limit.
+// nesting refuses trees on which a recursive walk, the resolver's and the compiler's among them,
+// would need an unreasonable Go stack. A chain of operators, suffixes or elif is parsed by a loop
+// and not bounded by the parser. Being recursive itself, the walk stops at the limit.
 func nesting(f *syntax.File) error {
 	depth := 0
 	var deep syntax.Node
@@ -126,7 +129,8 @@ func anything(string) bool { return true }
 // nothing is its opposite.
 func nothing(string) bool { return false }
 
-// isPredeclared tells whether a resolved expression is a use of the predeclared name, one that the file has not bound itself.
+// isPredeclared tells whether a resolved expression is a use of the predeclared name, one that the
+// file has not bound itself.
 func isPredeclared(e syntax.Expr, name string) bool {
 	id, ok := e.(*syntax.Ident)
 	if !ok || id.Name != name {

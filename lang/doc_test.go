@@ -66,7 +66,8 @@ func modules(values map[string]starlark.HasAttrs, name string, v starlark.Value)
 
 var sentence = regexp.MustCompile(`(?s)^\S.*[.:?]$`)
 
-// Every name that can be written is written about: in a sentence, with its signature and its parameters. And nothing else is.
+// Every name that can be written is written about: in a sentence, with its signature and its
+// parameters. And nothing else is.
 func TestEveryNameIsWrittenAbout(t *testing.T) {
 	all := written()
 	for _, name := range usable(t) {
@@ -107,7 +108,8 @@ func TestEveryNameIsWrittenAbout(t *testing.T) {
 	}
 }
 
-// Examples hold: those with values on the machine and on go.starlark.net, the others pass the check.
+// Examples hold: those with values on the machine and on go.starlark.net, the others pass the
+// check.
 func TestExamples(t *testing.T) {
 	n := 0
 	for name, e := range written() {
@@ -126,7 +128,8 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// The list of names in spec.md is what is written about them. `go test ./lang -run TestSpecNames -rewrite` brings it up to date.
+// The list of names in spec.md is what is written about them. `go test ./lang -run TestSpecNames
+// -rewrite` brings it up to date.
 func TestSpecNames(t *testing.T) {
 	const begin, end = "<!-- names -->\n", "<!-- end of names -->\n"
 	text, err := os.ReadFile("spec.md")

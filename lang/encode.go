@@ -21,8 +21,9 @@ import (
 //	  runs   uvarint count, uvarint index…
 //	sum      32 bytes                       SHA-256 of all before
 //
-// Equal bundles have equal bytes and no bundle has two forms: Decode accepts exactly what Encode writes. That the loads are those of the
-// source is for [Compile] to find: it looks each load up by name, in these modules and nowhere else.
+// Equal bundles have equal bytes and no bundle has two forms: Decode accepts exactly what Encode
+// writes. That the loads are those of the source is for [Compile] to find: it looks each load up by
+// name, in these modules and nowhere else.
 
 const bundleMagic = "STB1"
 
@@ -61,8 +62,8 @@ func (e *encoder) modules(list []*Module, index map[*Module]int) {
 	}
 }
 
-// Decode reads what [Bundle.Encode] wrote, and nothing else: any other bytes are refused. It keeps no reference to data and allocates in proportion
-// to it.
+// Decode reads what [Bundle.Encode] wrote, and nothing else: any other bytes are refused. It keeps
+// no reference to data and allocates in proportion to it.
 func Decode(data []byte) (*Bundle, error) {
 	body, err := unseal(data)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"starling/lang/effect"
 )
 
-// environment declares enough builtins to check scripts against: some of the real ones, with the parameters that matter to a test. Nothing here can be
-// called.
+// environment declares enough builtins to check scripts against: some of the real ones, with the
+// parameters that matter to a test. Nothing here can be called.
 func environment() *effect.Environment {
 	names := starlark.StringDict{
 		"http": &starlarkstruct.Module{Name: "http", Members: starlark.StringDict{
@@ -46,7 +46,8 @@ func environment() *effect.Environment {
 	return &effect.Environment{Names: names}
 }
 
-// builtin reads a declaration: NAME:TYPE= is an optional parameter of a type, after * all are optional, A/B are the texts allowed, <=N bounds an int.
+// builtin reads a declaration: NAME:TYPE= is an optional parameter of a type, after * all are
+// optional, A/B are the texts allowed, <=N bounds an int.
 func builtin(text string, class effect.Class) *effect.Builtin {
 	text, result, _ := strings.Cut(text, " -> ")
 	name, params, _ := strings.Cut(strings.TrimSuffix(text, ")"), "(")

@@ -13,8 +13,9 @@ import (
 	"starling/lang/effect"
 )
 
-// Explain puts an error that arose while a script ran into the form of all diagnostics: the place with its source line, what was wrong, what to try; and then
-// a note for each call that was in progress, the innermost first. files are what the script was read from; of a place in any other
+// Explain puts an error that arose while a script ran into the form of all diagnostics: the place
+// with its source line, what was wrong, what to try; and then a note for each call that was in
+// progress, the innermost first. files are what the script was read from; of a place in any other
 // file the line is not shown. The kind of the first is the error's.
 func Explain(e *effect.Error, files []*Module) diagnostic.List {
 	x := explainer{files: files, trees: map[*Module]*syntax.File{}}
@@ -40,7 +41,8 @@ func Explain(e *effect.Error, files []*Module) diagnostic.List {
 	return list
 }
 
-// A backtrace is text, since that is what scripts and journals hold of it: a line per call, outermost first.
+// A backtrace is text, since that is what scripts and journals hold of it: a line per call,
+// outermost first.
 //
 //	Traceback (most recent call last):
 //	  main.star:8:20: in main
@@ -98,7 +100,8 @@ type explainer struct {
 	trees map[*Module]*syntax.File
 }
 
-// place puts a diagnostic at a call's place, with as much of the text underlined as the machine's position stands for.
+// place puts a diagnostic at a call's place, with as much of the text underlined as the machine's
+// position stands for.
 func (x *explainer) place(d diagnostic.Diagnostic, c tracedCall) diagnostic.Diagnostic {
 	if c.line == 0 {
 		return d
@@ -144,8 +147,8 @@ func (x *explainer) extent(m *Module, line, col int) (start, end syntax.Position
 	return start, end, ok
 }
 
-// mark is the position that the compiler gives to the code of a node, and the text to show for it: of a call what is called, of an
-// attribute its name, of an operation all of it.
+// mark is the position that the compiler gives to the code of a node, and the text to show for it:
+// of a call what is called, of an attribute its name, of an operation all of it.
 func mark(n syntax.Node) (pos, start, end syntax.Position) {
 	start, end = n.Span()
 	switch n := n.(type) {

@@ -18,7 +18,8 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write what check says into testdata/check")
 
-// The files in testdata/check are what scripts are wrong in and what is said about it. A file is a list of cases, each ended by a line of dashes:
+// The files in testdata/check are what scripts are wrong in and what is said about it. A file is a
+// list of cases, each ended by a line of dashes:
 //
 //	# The first line says what the case shows.
 //	def main(): …
@@ -27,8 +28,10 @@ var rewrite = flag.Bool("rewrite", false, "write what check says into testdata/c
 //	### tools x y                  the tool servers that there are
 //	#= main.star:1:1: … [kind]     what check says, word for word, and the stable word for it
 //
-// The cases of run.star pass the check: they are run, and what they say is how that ends. An agent fails there, and so does http; any other effect gives None.
-// A case without #= lines is one about which there is nothing to say. `go test ./lang -rewrite` writes the #= lines anew; read the difference.
+// The cases of run.star pass the check: they are run, and what they say is how that ends. An agent
+// fails there, and so does http; any other effect gives None. A case without #= lines is one about
+// which there is nothing to say. `go test ./lang -rewrite` writes the #= lines anew; read the
+// difference.
 func TestCheckGolden(t *testing.T) {
 	paths, err := filepath.Glob("../testdata/check/*.star")
 	if err != nil || len(paths) == 0 {

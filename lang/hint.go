@@ -6,8 +6,9 @@ import (
 	"starling/lang/check"
 )
 
-// withHint takes a message of the machine apart: what was wrong, and what to try. Some messages carry a guess of the name that was meant; what the others may
-// come of is told here, since the texts themselves are go.starlark.net's and scripts can see them.
+// withHint takes a message of the machine apart: what was wrong, and what to try. Some messages
+// carry a guess of the name that was meant; what the others may come of is told here, since the
+// texts themselves are go.starlark.net's and scripts can see them.
 func withHint(message string) (rest, hint string) {
 	for _, guess := range [...]struct{ begins, ends string }{{" (did you mean ", "?)"}, {"; did you mean ", "?"}} {
 		i := strings.LastIndex(message, guess.begins)

@@ -12,7 +12,8 @@ import (
 	"starling/lang/diagnostic"
 )
 
-// contract reads `inputs = contract("…")` from the syntax tree, without running anything, and compares it with main's parameters.
+// contract reads `inputs = contract("…")` from the syntax tree, without running anything, and
+// compares it with main's parameters.
 func (p *Program) contract(u *unit, main *syntax.DefStmt) diagnostic.List {
 	literal, list := u.inputs()
 	if literal == nil {
@@ -37,7 +38,8 @@ func (p *Program) contract(u *unit, main *syntax.DefStmt) diagnostic.List {
 	return append(list, r.found...)
 }
 
-// inputs finds the literal of the one statement. Whatever else gives inputs a value at the top level is refused.
+// inputs finds the literal of the one statement. Whatever else gives inputs a value at the top
+// level is refused.
 func (u *unit) inputs() (*syntax.Literal, diagnostic.List) {
 	var literal *syntax.Literal
 	var list diagnostic.List
@@ -78,8 +80,9 @@ func contractLiteral(e syntax.Expr) *syntax.Literal {
 	return l
 }
 
-// inputRule compares a contract with main's parameters: the names must be the same, and each default stands in one place, the contract, where the
-// command line can see it. What may stay absent, `name?` and `*`, can reach main through **kwargs only.
+// inputRule compares a contract with main's parameters: the names must be the same, and each
+// default stands in one place, the contract, where the command line can see it. What may stay
+// absent, `name?` and `*`, can reach main through **kwargs only.
 type inputRule struct {
 	u       *unit
 	literal *syntax.Literal
@@ -136,7 +139,8 @@ func (r *inputRule) preset(id *syntax.Ident) {
 	r.found = append(r.found, d)
 }
 
-// param refuses a parameter that the contract does not declare, or declares as one that may stay absent.
+// param refuses a parameter that the contract does not declare, or declares as one that may stay
+// absent.
 func (r *inputRule) param(name string) {
 	names := make([]string, len(r.fields))
 	for i, f := range r.fields {
@@ -169,8 +173,9 @@ func (r *inputRule) inContract(field, message, hint string) {
 	r.found = append(r.found, d)
 }
 
-// fieldIn finds the name of a field of the outermost record in the text of a literal, and its length in runes: the last word of that name which stands one
-// bracket deep before a colon, since type definitions come first. Should there be none, it is the literal as a whole.
+// fieldIn finds the name of a field of the outermost record in the text of a literal, and its
+// length in runes: the last word of that name which stands one bracket deep before a colon, since
+// type definitions come first. Should there be none, it is the literal as a whole.
 func fieldIn(raw, field string) (at, size int) {
 	at, size = 0, len([]rune(raw))
 	depth := 0
@@ -191,7 +196,8 @@ func fieldIn(raw, field string) (at, size int) {
 	return at, size
 }
 
-// pieceLen is the length of the token of a contract at the start of s, the inside of a Starlark literal: quotes may have a \ before them.
+// pieceLen is the length of the token of a contract at the start of s, the inside of a Starlark
+// literal: quotes may have a \ before them.
 func pieceLen(s string) int {
 	if n := wordLen(s); n > 0 {
 		return n

@@ -63,8 +63,9 @@ func mainOf(def *syntax.DefStmt) *Main {
 	return m
 }
 
-// mainRule refuses every way of giving main a value but one def at the top level itself: a script would be taken for one without main, or have
-// several, and which it is must be plain from the text.
+// mainRule refuses every way of giving main a value but one def at the top level itself: a script
+// would be taken for one without main, or have several, and which it is must be plain from the
+// text.
 func (u *unit) mainRule() diagnostic.List {
 	defs := mains(u.tree)
 	var list diagnostic.List
@@ -82,8 +83,8 @@ func (u *unit) mainRule() diagnostic.List {
 	return list
 }
 
-// topLevelBindings lists the places where code of the top level gives a name a value: assignments, defs, loads and loops, inside if and for too, but
-// not inside functions.
+// topLevelBindings lists the places where code of the top level gives a name a value: assignments,
+// defs, loads and loops, inside if and for too, but not inside functions.
 func topLevelBindings(tree *syntax.File, name string) []*syntax.Ident {
 	var list []*syntax.Ident
 	collect := func(id *syntax.Ident) {

@@ -46,8 +46,8 @@ func (m *Module) wordAt(pos syntax.Position) int {
 	return max(1, len([]rune(rest[:wordLen(rest)])))
 }
 
-// moduleName gives the name of the module that is written as name in the file from. Relative names start at the file's folder, and none
-// leaves the root: neither the script's own nor the library's.
+// moduleName gives the name of the module that is written as name in the file from. Relative names
+// start at the file's folder, and none leaves the root: neither the script's own nor the library's.
 func moduleName(from, name string) (string, error) {
 	root := ""
 	switch {

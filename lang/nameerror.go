@@ -11,8 +11,8 @@ import (
 	"starling/lang/diagnostic"
 )
 
-// nameProblem places an error of the resolver. For an undefined name it looks for the nearest among all that is visible at the place; the
-// resolver itself knows only what the file defines.
+// nameProblem places an error of the resolver. For an undefined name it looks for the nearest among
+// all that is visible at the place; the resolver itself knows only what the file defines.
 func (u *unit) nameProblem(err resolve.Error) diagnostic.Diagnostic {
 	rest, undefined := strings.CutPrefix(err.Msg, "undefined: ")
 	if !undefined {
@@ -58,8 +58,8 @@ func foreignName(name string) string {
 	return ""
 }
 
-// visible lists the names that can be used at a place, nearest first: variables of the functions and comprehensions around it, globals, and what is
-// predeclared.
+// visible lists the names that can be used at a place, nearest first: variables of the functions
+// and comprehensions around it, globals, and what is predeclared.
 func (u *unit) visible(pos syntax.Position) []string {
 	functions, hidden := u.around(pos)
 	var list []string
@@ -80,8 +80,8 @@ func (u *unit) visible(pos syntax.Position) []string {
 	return append(append(list, u.predeclared...), starlark.Universe.Keys()...)
 }
 
-// around finds the functions that contain a place, outermost first, and the variables of comprehensions that do not: the resolver
-// keeps these among the locals of the function around.
+// around finds the functions that contain a place, outermost first, and the variables of
+// comprehensions that do not: the resolver keeps these among the locals of the function around.
 func (u *unit) around(pos syntax.Position) (functions []*resolve.Function, hidden map[*syntax.Ident]bool) {
 	hidden = map[*syntax.Ident]bool{}
 	enter := func(n syntax.Node, function any) {

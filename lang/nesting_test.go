@@ -7,7 +7,8 @@ import (
 	"starling/lang"
 )
 
-// TestNoTextExhaustsTheStack: a script as large as scripts may be, of whatever is nested in itself, is read or refused; the process lives.
+// TestNoTextExhaustsTheStack: a script as large as scripts may be, of whatever is nested in itself,
+// is read or refused; the process lives.
 func TestNoTextExhaustsTheStack(t *testing.T) {
 	env := environment()
 	for name, c := range map[string]struct{ head, open, middle, closing string }{

@@ -14,16 +14,18 @@ import (
 	"starling/lang/diagnostic"
 )
 
-// Source reads a file by its slash-separated name. It gives fs.ErrNotExist, perhaps wrapped, for a file that is not there. Names are clean and
-// relative, but a Source must see to symbolic links itself.
+// Source reads a file by its slash-separated name. It gives fs.ErrNotExist, perhaps wrapped, for a
+// file that is not there. Names are clean and relative, but a Source must see to symbolic links
+// itself.
 type Source func(name string) ([]byte, error)
 
-// Read reads the script entry and all that it needs. files serves names relative to the root that no load may leave; library serves the
-// names below "@std/", without that prefix, and may be nil.
+// Read reads the script entry and all that it needs. files serves names relative to the root that
+// no load may leave; library serves the names below "@std/", without that prefix, and may be nil.
 //
-// A name in `load` is relative to the file that loads. A literal script of `run` that names a file is relative to the folder of the entry, wherever
-// the call stands, since a name that is computed can only be that; see [NamesFile]. Errors are a diagnostic.List: everything that could not be read or parsed, a
-// load cycle, a limit. Names are not resolved: [Compile] and [Check] do that.
+// A name in `load` is relative to the file that loads. A literal script of `run` that names a file
+// is relative to the folder of the entry, wherever the call stands, since a name that is computed
+// can only be that; see [NamesFile]. Errors are a diagnostic.List: everything that could not be
+// read or parsed, a load cycle, a limit. Names are not resolved: [Compile] and [Check] do that.
 func Read(entry string, files, library Source) (*Bundle, error) {
 	r := reader{files: files, library: library, modules: map[string]*Module{}}
 	name, err := moduleName("", entry)
@@ -44,9 +46,11 @@ func Read(entry string, files, library Source) (*Bundle, error) {
 	return newBundle(m), nil
 }
 
-// Reading goes on after a mistake, so that one look at the diagnostics shows all files that are missing or do not parse. A module is marked as known before it is
-// read: meeting it again on the way down is a load cycle, and a file that could not be had is reported once, at the first place that asks for it. Loads are
-// followed as they are found; child scripts wait until their parent's program is complete, because they may go in circles, which loads may not.
+// Reading goes on after a mistake, so that one look at the diagnostics shows all files that are
+// missing or do not parse. A module is marked as known before it is read: meeting it again on the
+// way down is a load cycle, and a file that could not be had is reported once, at the first place
+// that asks for it. Loads are followed as they are found; child scripts wait until their parent's
+// program is complete, because they may go in circles, which loads may not.
 
 // reader reads modules depth first along loads, and child scripts after the script that names them.
 type reader struct {
@@ -67,8 +71,8 @@ type childName struct {
 // refusal makes the diagnostic for a module that cannot be had, at the place that asks for it.
 type refusal func(message string) diagnostic.Diagnostic
 
-// module reads a module and what it loads. It returns nil and notes a problem if it cannot be had; the problem of one file is noted once,
-// where it is first asked for.
+// module reads a module and what it loads. It returns nil and notes a problem if it cannot be had;
+// the problem of one file is noted once, where it is first asked for.
 func (r *reader) module(name string, refuse refusal) *Module {
 	if m, known := r.modules[name]; known {
 		if slices.Contains(r.loading, name) {
@@ -178,8 +182,9 @@ func (m *Module) refusal(kind, what string, at *syntax.Literal) refusal {
 	}
 }
 
-// runLiterals lists the literal scripts of all calls of the builtin run. It resolves the file as if every name were predeclared, so as to leave
-// out calls of a run that the file defines itself; a file with other mistakes is left to the compiler.
+// runLiterals lists the literal scripts of all calls of the builtin run. It resolves the file as if
+// every name were predeclared, so as to leave out calls of a run that the file defines itself; a
+// file with other mistakes is left to the compiler.
 func runLiterals(f *syntax.File) []*syntax.Literal {
 	if resolve.File(f, anything, nothing) != nil {
 		return nil
@@ -196,8 +201,10 @@ func runLiterals(f *syntax.File) []*syntax.Literal {
 	return literals
 }
 
-// NamesFile tells whether a word that stands for a script names a file: it ends with ".star" or has a slash. Any other is the name under which a script was defined. The look
-// alone decides, so that no file that comes or goes changes what a script means. The empty word counts as a file, one that there cannot be.
+// NamesFile tells whether a word that stands for a script names a file: it ends with ".star" or has
+// a slash. Any other is the name under which a script was defined. The look alone decides, so that
+// no file that comes or goes changes what a script means. The empty word counts as a file, one that
+// there cannot be.
 func NamesFile(script string) bool {
 	return script == "" || strings.Contains(script, "/") || strings.HasSuffix(script, ".star")
 }

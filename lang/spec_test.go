@@ -138,7 +138,8 @@ func (b block) evaluate(t *testing.T, known files) {
 	}
 }
 
-// run executes the block, on the machine and on go.starlark.net, with the line that fails or with none that does.
+// run executes the block, on the machine and on go.starlark.net, with the line that fails or with
+// none that does.
 func (b block) run(t *testing.T, known files, failing int) error {
 	t.Helper()
 	var source strings.Builder

@@ -10,9 +10,10 @@ import (
 	"starling/lang/diagnostic"
 )
 
-// The parser speaks of one token, mostly as "got X, want Y", and gives the place where the token ends, for a missing expression where it
-// begins. syntaxProblem finds the token's extent again, so that the caret stands under it, and adds a hint for what people bring along from
-// other languages and for brackets that were left open.
+// The parser speaks of one token, mostly as "got X, want Y", and gives the place where the token
+// ends, for a missing expression where it begins. syntaxProblem finds the token's extent again, so
+// that the caret stands under it, and adds a hint for what people bring along from other languages
+// and for brackets that were left open.
 func syntaxProblem(m *Module, err syntax.Error) diagnostic.Diagnostic {
 	source := string(m.Source)
 	at := diagnostic.Offset(source, int(err.Pos.Line), int(err.Pos.Col))
@@ -82,7 +83,8 @@ func isWordRune(r rune) bool {
 
 func wordLen(s string) int { return len(s) - len(strings.TrimLeftFunc(s, isWordRune)) }
 
-// foreignWords are words of other languages where an expression or statement should begin, and what takes their place.
+// foreignWords are words of other languages where an expression or statement should begin, and what
+// takes their place.
 func foreignWord(word string) string {
 	switch word {
 	case "import", "from":
@@ -173,8 +175,8 @@ func unfinished(d diagnostic.Diagnostic) string {
 	return ""
 }
 
-// openBracket is the hint where something else stands in place of a comma or a closing bracket, or the text ends: usually a bracket was not closed
-// further up.
+// openBracket is the hint where something else stands in place of a comma or a closing bracket, or
+// the text ends: usually a bracket was not closed further up.
 func openBracket(m *Module, offset int, d diagnostic.Diagnostic) string {
 	if !strings.ContainsAny(d.Want, ",)]}") && d.Got != "end of file" && d.Got != "outdent" {
 		return ""

@@ -28,7 +28,8 @@ var capabilityNames = []string{"define", "run", "read", "signal", "cancel", "act
 // allCapabilities is the name of every one of them together.
 const allCapabilities = "all"
 
-// ParseCapabilities reads names of capabilities; "all" is every one of them. A name that is none is refused with usage.
+// ParseCapabilities reads names of capabilities; "all" is every one of them. A name that is none is
+// refused with usage.
 func ParseCapabilities(names []string) (Capability, error) {
 	var all Capability
 	for _, name := range names {
@@ -60,7 +61,8 @@ func (c Capability) Names() []string {
 	return names
 }
 
-// agentCan is what whoever works for an attempt may do: see, and answer what is targeted at the agent.
+// agentCan is what whoever works for an attempt may do: see, and answer what is targeted at the
+// agent.
 const agentCan = CanRead | CanSignal
 
 // May tells whether the caller has all of these capabilities.

@@ -18,9 +18,10 @@ type Decided struct {
 	Via     string    `json:"via"`               // "signal", "fallback", "auto" or "override"
 	At      time.Time `json:"at"`
 
-	// Data is the payload of the answer, where it has one. One that is left out, because the record of
-	// the decision has more than 4 KiB or because a contract hides some of it from people, has its
-	// size in DataBytes; the journal has it, and the whole reason, of which the first KiB is here then.
+	// Data is the payload of the answer, where it has one. One that is left out, because the record
+	// of the decision has more than 4 KiB or because a contract hides some of it from people, has
+	// its size in DataBytes; the journal has it, and the whole reason, of which the first KiB is
+	// here then.
 	Data      json.RawMessage `json:"data,omitempty"`
 	DataBytes int             `json:"data_bytes,omitempty"`
 
@@ -59,7 +60,8 @@ func memoryWords(bytes int64) string {
 	return fmt.Sprintf("%d MiB of memory", (bytes+1<<20-1)>>20)
 }
 
-// WaitsFor says in a few words what a run waits for that others hold, "" where it waits for nothing.
+// WaitsFor says in a few words what a run waits for that others hold, "" where it waits for
+// nothing.
 func (s *Summary) WaitsFor() string {
 	if s.NeedsMemory == 0 {
 		return ""

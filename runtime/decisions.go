@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Decisions is the record of who has decided what. It is served by engine.Local, by what only reads a
-// store, and by a client of an owner's socket.
+// Decisions is the record of who has decided what. It is served by engine.Local, by what only reads
+// a store, and by a client of an owner's socket.
 type Decisions interface {
 	// Decisions lists how gates were decided, in runs that have ended and in others, the newest
 	// decision first. A gate that was closed without a decision is not among them, and neither is

@@ -11,14 +11,17 @@ import (
 	"starling/lang/effect"
 )
 
-// Definitions keeps scripts under names: each change of a script is a further version, and none is ever lost. A run that is started from one is pinned to its text
-// like any other; the name tells people which it was. It is served by engine.Local, by a client of its socket and, for looking, by what reads a store.
+// Definitions keeps scripts under names: each change of a script is a further version, and none is
+// ever lost. A run that is started from one is pinned to its text like any other; the name tells
+// people which it was. It is served by engine.Local, by a client of its socket and, for looking, by
+// what reads a store.
 type Definitions interface {
 	// Define keeps a script under a name. The text of the newest version, defined again, is that
 	// version: nothing is added. A name that is taken is denied but to who made it and to admins.
 	Define(ctx context.Context, r DefineRequest) (*Definition, error)
 
-	// Defined lists what is kept: the newest version of every name for "", all versions of NAME, the newest first, or the one that is NAME@VERSION.
+	// Defined lists what is kept: the newest version of every name for "", all versions of NAME,
+	// the newest first, or the one that is NAME@VERSION.
 	Defined(ctx context.Context, address string) ([]Definition, error)
 }
 
@@ -45,10 +48,12 @@ type Definition struct {
 // Address is how runs name the version they were started from: NAME@VERSION.
 func (d *Definition) Address() string { return d.Name + "@" + strconv.Itoa(d.Version) }
 
-// ScriptSuffix ends the names of files; no definition's name ends with it, so that a word is told to be one or the other by its look.
+// ScriptSuffix ends the names of files; no definition's name ends with it, so that a word is told
+// to be one or the other by its look.
 const ScriptSuffix = ".star"
 
-// CheckDefinitionName tells whether a script may be kept under a name: it is a name as steps have them, and does not look like a file's.
+// CheckDefinitionName tells whether a script may be kept under a name: it is a name as steps have
+// them, and does not look like a file's.
 func CheckDefinitionName(name string) error {
 	if err := effect.CheckName(name); err != nil {
 		return err
@@ -59,14 +64,15 @@ func CheckDefinitionName(name string) error {
 	return nil
 }
 
-// NamesDefinition tells whether a word names a definition, NAME or NAME@VERSION, and not a file. The word alone decides, so that no file that comes or goes changes what a
-// command means.
+// NamesDefinition tells whether a word names a definition, NAME or NAME@VERSION, and not a file.
+// The word alone decides, so that no file that comes or goes changes what a command means.
 func NamesDefinition(word string) bool {
 	name, _, _ := strings.Cut(word, "@")
 	return !lang.NamesFile(word) && CheckDefinitionName(name) == nil
 }
 
-// Extension gives an interface that an engine serves beside [Engine], such as [Definitions]. One that serves it not refuses with usage.
+// Extension gives an interface that an engine serves beside [Engine], such as [Definitions]. One
+// that serves it not refuses with usage.
 func Extension[I any](e Engine) (I, error) {
 	f, ok := any(e).(I)
 	if !ok {

@@ -22,7 +22,8 @@ type Pair struct {
 	B    json.RawMessage `json:"b"`
 }
 
-// StepDiff is a step of two runs. Attempts, times and who performed it do not count: what was asked and what came of it do.
+// StepDiff is a step of two runs. Attempts, times and who performed it do not count: what was asked
+// and what came of it do.
 type StepDiff struct {
 	Step    string `json:"step"`
 	Outcome string `json:"outcome"` // equal, different, missing in one of the two

@@ -23,7 +23,8 @@ const (
 	Failed    Status = "failed"
 	Cancelled Status = "cancelled"
 
-	// Damaged: the run's journal cannot be read. It stands still, and only a backup or an export has it whole.
+	// Damaged: the run's journal cannot be read. It stands still, and only a backup or an export
+	// has it whole.
 	Damaged Status = "damaged"
 )
 
@@ -103,8 +104,9 @@ type RunError struct {
 	Where     string          `json:"where"`
 	Backtrace string          `json:"backtrace"`
 	Data      json.RawMessage `json:"data,omitempty"`
-	// Diagnostics say the same with the source lines that the run was started with: the error first, then a note for each call that was in progress.
-	// They are missing where the source cannot be read.
+	// Diagnostics say the same with the source lines that the run was started with: the error
+	// first, then a note for each call that was in progress. They are missing where the source
+	// cannot be read.
 	Diagnostics diagnostic.List `json:"diagnostics,omitempty"`
 }
 

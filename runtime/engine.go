@@ -10,22 +10,28 @@ import (
 	"starling/lang/effect"
 )
 
-// Engine runs scripts and keeps them. The one in this process is engine.Local; a client of an owner's socket is an Engine too, and so will be whatever runs
-// them on more than one machine: callers see no difference, and one conformance suite holds for all.
+// Engine runs scripts and keeps them. The one in this process is engine.Local; a client of an
+// owner's socket is an Engine too, and so will be whatever runs them on more than one machine:
+// callers see no difference, and one conformance suite holds for all.
 //
-// Who calls is taken from the context (see [WithCaller]), set by whoever owns the connection and never by an argument. Every refusal is a [*Refusal].
-// Each mutating request carries a key: sent again with the same key it has no second effect and gives the same answer. All methods may be called concurrently.
+// Who calls is taken from the context (see [WithCaller]), set by whoever owns the connection and
+// never by an argument. Every refusal is a [*Refusal]. Each mutating request carries a key: sent
+// again with the same key it has no second effect and gives the same answer. All methods may be
+// called concurrently.
 type Engine interface {
-	// Start makes a run durable and begins it. It returns before the run has done anything; the engine carries the run from then on.
+	// Start makes a run durable and begins it. It returns before the run has done anything; the
+	// engine carries the run from then on.
 	Start(ctx context.Context, r StartRequest) (*Run, error)
 
-	// Signal brings something to a run: the answer of a gate, a message, a chunk of a session. The receipt is given when it is durable.
+	// Signal brings something to a run: the answer of a gate, a message, a chunk of a session. The
+	// receipt is given when it is durable.
 	Signal(ctx context.Context, s Signal) (*Receipt, error)
 
 	// Cancel ends a run and all it started.
 	Cancel(ctx context.Context, c CancelRequest) (*Receipt, error)
 
-	// Resume makes the engine drive runs: perform their requests, fire their timers. It returns when the runs are loaded, naming those that are carried now.
+	// Resume makes the engine drive runs: perform their requests, fire their timers. It returns
+	// when the runs are loaded, naming those that are carried now.
 	Resume(ctx context.Context, c ResumeRequest) ([]string, error)
 
 	// Get returns one run as it is now. The address is an id, a unique prefix of one, or "@last".
@@ -34,14 +40,16 @@ type Engine interface {
 	// List returns what the query asks for: runs, the newest first, open gates, work, or queues.
 	List(ctx context.Context, q Query) (*Listing, error)
 
-	// Watch calls fn for the events of a run in order, each after it is durable. With Follow it goes on until the run has
-	// ended, ctx ends or fn fails; the error of fn is returned as it is. ErrStopWatch ends it with nil.
+	// Watch calls fn for the events of a run in order, each after it is durable. With Follow it
+	// goes on until the run has ended, ctx ends or fn fails; the error of fn is returned as it is.
+	// ErrStopWatch ends it with nil.
 	Watch(ctx context.Context, w WatchRequest, fn func(Event) error) error
 
 	// Blob returns content by its hash.
 	Blob(ctx context.Context, hash string) ([]byte, error)
 
-	// Close stops: it starts nothing new, gives calls in flight their grace, writes down what is in memory.
+	// Close stops: it starts nothing new, gives calls in flight their grace, writes down what is in
+	// memory.
 	Close() error
 }
 

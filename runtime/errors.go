@@ -97,8 +97,9 @@ func (k ErrorKind) ExitCode() int {
 	return 1
 }
 
-// Refusal is an answer that is no: what was wrong, and what to try. It travels to every face of an engine unchanged, which shows its callers
-// the hint that they can follow: [Refusal.ForTools], [Refusal.ForShell].
+// Refusal is an answer that is no: what was wrong, and what to try. It travels to every face of an
+// engine unchanged, which shows its callers the hint that they can follow: [Refusal.ForTools],
+// [Refusal.ForShell].
 type Refusal struct {
 	Kind    ErrorKind       `json:"kind"`
 	Message string          `json:"message"`        // where, got, wanted
@@ -114,8 +115,8 @@ func Refusef(kind ErrorKind, format string, args ...any) *Refusal {
 	return Refuse(kind, "", format, args...)
 }
 
-// Refuse makes a refusal for packages around the engine. Where one of args is an error with which the
-// system says that it has no room or no descriptor, that is its kind, whatever was being done.
+// Refuse makes a refusal for packages around the engine. Where one of args is an error with which
+// the system says that it has no room or no descriptor, that is its kind, whatever was being done.
 func Refuse(kind ErrorKind, help, format string, args ...any) *Refusal {
 	for _, a := range args {
 		err, ok := a.(error)
@@ -154,7 +155,8 @@ func (r *Refusal) WithHelp(format string, args ...any) *Refusal {
 	return r
 }
 
-// WithCall says what helps who has tools, where WithHelp has spoken of a command line, and returns r.
+// WithCall says what helps who has tools, where WithHelp has spoken of a command line, and returns
+// r.
 func (r *Refusal) WithCall(format string, args ...any) *Refusal {
 	r.Call = fmt.Sprintf(format, args...)
 	return r

@@ -1,7 +1,8 @@
 package runtime
 
-// System gates are opened by the runtime. Their names start with "!", which no step's name does; behind a
-// colon stands the address of the step, the name of the variable, or the address of the budget.
+// System gates are opened by the runtime. Their names start with "!", which no step's name does;
+// behind a colon stands the address of the step, the name of the variable, or the address of the
+// budget.
 const (
 	GateUncertain  = "!uncertain:"  // of a step of which nobody knows whether it took effect
 	GatePermission = "!permission:" // of an agent that asks whether it may do something

@@ -16,7 +16,8 @@ const (
 	LineageOnly  LineageKind = "only"  // one step, with the recorded outcomes of all others
 )
 
-// Lineage tells of which run another was made, and how. It is recorded with run.started and never changes.
+// Lineage tells of which run another was made, and how. It is recorded with run.started and never
+// changes.
 type Lineage struct {
 	Kind LineageKind     `json:"kind"`
 	Run  string          `json:"run"`           // the original, which stays as it was
@@ -24,7 +25,8 @@ type Lineage struct {
 	Seq  uint64          `json:"seq"`           // of its request in the original's journal: what stands before it came along
 	Set  json.RawMessage `json:"set,omitempty"` // an object: arguments of the step that count instead of the script's
 
-	// Head is the commit at which the workspace stood when the new run was made, where that is another than the original's; "" where it is the same.
+	// Head is the commit at which the workspace stood when the new run was made, where that is
+	// another than the original's; "" where it is the same.
 	Head string `json:"head,omitempty"`
 
 	// Copied is the newest record that came along: what stands behind it is the new run's own.

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Maintenance is looking after a store as a whole. Whoever owns the store serves it, while runs go on.
+// Maintenance is looking after a store as a whole. Whoever owns the store serves it, while runs go
+// on.
 type Maintenance interface {
 	// Maintain does one thing for the store. It takes the capability admin.
 	Maintain(ctx context.Context, r MaintenanceRequest) (*MaintenanceReport, error)
@@ -87,10 +88,12 @@ type Keeper interface {
 	Usage() (StoreUsage, error)
 	// Verify reads the files that are not checked whenever they are read.
 	Verify(ctx context.Context) error
-	// Damaged calls fn for each key whose value cannot be read, and tells how many values were read.
+	// Damaged calls fn for each key whose value cannot be read, and tells how many values were
+	// read.
 	Damaged(ctx context.Context, fn func(key []byte, err error)) (read int, err error)
 	// GC gives back the space of large values that were deleted, and tells of how many files.
 	GC(ctx context.Context) (files int, err error)
-	// Backup writes the store as it is at one moment to a file that does not exist, durably and whole or not at all.
+	// Backup writes the store as it is at one moment to a file that does not exist, durably and
+	// whole or not at all.
 	Backup(ctx context.Context, path string) (keys int, bytes int64, err error)
 }

@@ -5,13 +5,16 @@ import (
 	"encoding/json"
 )
 
-// Queues lets callers put items into queues, for runs to take, and tells whether a run is there. It is served by engine.Local and by a client of its socket.
+// Queues lets callers put items into queues, for runs to take, and tells whether a run is there. It
+// is served by engine.Local and by a client of its socket.
 type Queues interface {
-	// Push puts an item at the end of a queue. It is in the store when it returns, and runs that wait for one are told.
+	// Push puts an item at the end of a queue. It is in the store when it returns, and runs that
+	// wait for one are told.
 	Push(ctx context.Context, r PushRequest) (*Pushed, error)
 
-	// Attended tells whether somebody is at a queue: a run that has not ended holds an item of it, or one that is carried waits for one. Of a queue with one item, which is a lock, it tells whether
-	// that is taken.
+	// Attended tells whether somebody is at a queue: a run that has not ended holds an item of it,
+	// or one that is carried waits for one. Of a queue with one item, which is a lock, it tells
+	// whether that is taken.
 	Attended(ctx context.Context, queue string) (bool, error)
 }
 

@@ -6,19 +6,23 @@ import (
 	"fmt"
 )
 
-// Reruns makes use of what journals hold: a run can be executed again, made into another from one of its steps on, and moved to another program. Nothing here ever
-// changes the run that it starts from, but for Move, which adds one record. A replay that says something else than the journal is refused with diverged, whose data is a
-// engine.Divergence. It is served by engine.Local and by a client of its socket; what reads a store serves Replay.
+// Reruns makes use of what journals hold: a run can be executed again, made into another from one
+// of its steps on, and moved to another program. Nothing here ever changes the run that it starts
+// from, but for Move, which adds one record. A replay that says something else than the journal is
+// refused with diverged, whose data is a engine.Divergence. It is served by engine.Local and by a
+// client of its socket; what reads a store serves Replay.
 type Reruns interface {
-	// Replay executes a run again from its start with the recorded outcomes, and holds all that it asks and says, and its end, against the journal, byte by byte. No
-	// effect is performed.
+	// Replay executes a run again from its start with the recorded outcomes, and holds all that it
+	// asks and says, and its end, against the journal, byte by byte. No effect is performed.
 	Replay(ctx context.Context, r ReplayRequest) (*Replayed, error)
 
-	// Move replays a run's journal with another program. A suspended run goes on with that program from then on; of one that has ended it is only told that it
-	// could have been its program; one in motion is refused with not_open.
+	// Move replays a run's journal with another program. A suspended run goes on with that program
+	// from then on; of one that has ended it is only told that it could have been its program; one
+	// in motion is refused with not_open.
 	Move(ctx context.Context, r MoveRequest) (*Replayed, error)
 
-	// Fork makes a new run of the part of a run's journal that stands before a step, and carries it from there. The original may be in any state.
+	// Fork makes a new run of the part of a run's journal that stands before a step, and carries it
+	// from there. The original may be in any state.
 	Fork(ctx context.Context, r ForkRequest) (*Run, error)
 }
 
@@ -44,7 +48,8 @@ type ForkRequest struct {
 	Set  []string          `json:"set,omitempty"` // NAME=TEXT or NAME:=JSON: inputs of a fork, arguments of the step of a rerun
 	Env  map[string]string `json:"env,omitempty"` // values of the declared variables; kept in memory only
 
-	// AcceptDrift makes the run though the workspace's repository stands at another commit than the original began at.
+	// AcceptDrift makes the run though the workspace's repository stands at another commit than the
+	// original began at.
 	AcceptDrift bool `json:"accept_drift,omitempty"`
 }
 

@@ -6,11 +6,13 @@ import (
 	"fmt"
 )
 
-// Store is an ordered map of byte keys to byte values with fenced, durable, atomic commits. It is dumb on purpose: what the keys mean
-// is written in layout.go, so that a second store has nothing to copy but this.
+// Store is an ordered map of byte keys to byte values with fenced, durable, atomic commits. It is
+// dumb on purpose: what the keys mean is written in layout.go, so that a second store has nothing
+// to copy but this.
 //
-// A Store has one owner. Each open for writing bumps the epoch durably; a commit of an older epoch is refused. Keys that
-// begin with a zero byte belong to the store itself (format, epoch, fences, the dense batch sequence). All methods may be called concurrently.
+// A Store has one owner. Each open for writing bumps the epoch durably; a commit of an older epoch
+// is refused. Keys that begin with a zero byte belong to the store itself (format, epoch, fences,
+// the dense batch sequence). All methods may be called concurrently.
 type Store interface {
 	// Info tells what was opened.
 	Info() StoreInfo
@@ -18,21 +20,25 @@ type Store interface {
 	// Get returns the value of key, or ErrNoKey. The slice belongs to the caller.
 	Get(key []byte) ([]byte, error)
 
-	// Scan calls fn for each key in [from, to) in ascending byte order, on one consistent view; a nil to means no upper bound. A value that cannot be read
-	// ends it with a [*DamagedValue]; so does Get of it.
-	// The slices are valid only during the call. It stops at the first error of fn and returns it; ErrStopScan ends it with nil.
+	// Scan calls fn for each key in [from, to) in ascending byte order, on one consistent view; a
+	// nil to means no upper bound. A value that cannot be read ends it with a [*DamagedValue]; so
+	// does Get of it. The slices are valid only during the call. It stops at the first error of fn
+	// and returns it; ErrStopScan ends it with nil.
 	Scan(from, to []byte, fn func(key, value []byte) error) error
 
-	// Head tells where a run stands, and what the batch that moved it there, or compared with it last, left with it; nil for nothing. A run that the store has never seen stands at 0. The
+	// Head tells where a run stands, and what the batch that moved it there, or compared with it
+	// last, left with it; nil for nothing. A run that the store has never seen stands at 0. The
 	// slice belongs to the caller.
 	Head(run string) (at uint64, head []byte, err error)
 
-	// Commit applies the batch as a whole or not at all, and returns when it is durable: after a power cut it is there. Waiting commits of several callers
-	// share one transaction and one sync, in which each batch still succeeds or fails alone. Errors: ErrFenced (another epoch, or
-	// a run that is not where the batch expects it: nothing was applied), ErrReadOnly, ErrTooLarge, ErrStoreClosed, and the disk's own,
-	// after which nothing is known to be applied and the store refuses further commits with that error; reads go on.
-	// The context is looked at only before the batch is handed over: from then on the answer is the batch's own, however long the disk takes.
-	// The batch and its slices must not change until Commit returns.
+	// Commit applies the batch as a whole or not at all, and returns when it is durable: after a
+	// power cut it is there. Waiting commits of several callers share one transaction and one sync,
+	// in which each batch still succeeds or fails alone. Errors: ErrFenced (another epoch, or a run
+	// that is not where the batch expects it: nothing was applied), ErrReadOnly, ErrTooLarge,
+	// ErrStoreClosed, and the disk's own, after which nothing is known to be applied and the store
+	// refuses further commits with that error; reads go on. The context is looked at only before
+	// the batch is handed over: from then on the answer is the batch's own, however long the disk
+	// takes. The batch and its slices must not change until Commit returns.
 	Commit(ctx context.Context, b *Batch) error
 
 	// Close waits for commits in flight and releases the directory. A second Close is harmless.
@@ -53,17 +59,18 @@ type StoreInfo struct {
 type Batch struct {
 	Fences []Fence
 	Writes []Write
-	// Lazy marks telemetry: it may be acknowledged before the disk has it, and lose its last moments in a crash. A lazy batch is never
-	// ordered before an earlier batch of the same caller that was durable, and never after a later one: once a later durable batch has
-	// returned, reads see the lazy ones before it. It has no fences, for nobody waits to hear that one failed.
+	// Lazy marks telemetry: it may be acknowledged before the disk has it, and lose its last
+	// moments in a crash. A lazy batch is never ordered before an earlier batch of the same caller
+	// that was durable, and never after a later one: once a later durable batch has returned, reads
+	// see the lazy ones before it. It has no fences, for nobody waits to hear that one failed.
 	Lazy bool
 }
 
 // MaxKey is the length of the longest key, and of the longest run name in a fence, in bytes.
 const MaxKey = 4096
 
-// Check says what no store accepts in a batch: an empty key, one that is too long or that belongs to the store, a fence without a run or
-// one that goes back but not to 0, a lazy batch with fences.
+// Check says what no store accepts in a batch: an empty key, one that is too long or that belongs
+// to the store, a fence without a run or one that goes back but not to 0, a lazy batch with fences.
 func (b *Batch) Check() error {
 	if b.Lazy && len(b.Fences) > 0 {
 		return fmt.Errorf("a lazy batch has %d fences; it can have none, for nobody waits to hear that one failed", len(b.Fences))
@@ -89,8 +96,10 @@ func (b *Batch) Check() error {
 // MaxHead is the longest head of a run, in bytes.
 const MaxHead = 24 << 10
 
-// Fence moves a run's sequence number: the batch applies only if the run stands at Expect, and leaves it at Next. A run that the store
-// has never seen stands at 0; a Next of 0 has it forget the run. Head is kept with the number, in place of what was there, and so is true of where the run stands or is not there; nil keeps nothing.
+// Fence moves a run's sequence number: the batch applies only if the run stands at Expect, and
+// leaves it at Next. A run that the store has never seen stands at 0; a Next of 0 has it forget the
+// run. Head is kept with the number, in place of what was there, and so is true of where the run
+// stands or is not there; nil keeps nothing.
 type Fence struct {
 	Run    string
 	Expect uint64
@@ -142,15 +151,19 @@ var (
 
 	// ErrNoStore: there is no store at the path, and opening for reading makes none.
 	ErrNoStore = errors.New("there is no store")
-	// ErrNotAStore: the directory exists and is not empty, yet holds no store; or it lies where no store can be.
+	// ErrNotAStore: the directory exists and is not empty, yet holds no store; or it lies where no
+	// store can be.
 	ErrNotAStore = errors.New("not a store")
 	// ErrNewer: the store was written by a later format.
 	ErrNewer = errors.New("the store is of a newer format")
-	// ErrDamaged: bytes that were acknowledged are gone or changed. Nothing is served from such a store.
+	// ErrDamaged: bytes that were acknowledged are gone or changed. Nothing is served from such a
+	// store.
 	ErrDamaged = errors.New("the store is damaged")
-	// ErrFull: the disk has too little room. The commit was not applied; what was acknowledged before is there.
+	// ErrFull: the disk has too little room. The commit was not applied; what was acknowledged
+	// before is there.
 	ErrFull = errors.New("the disk is full")
-	// ErrFailed: a commit failed in a way that leaves unknown whether it was applied. Every later commit of the same handle fails with it; a new owner finds out.
+	// ErrFailed: a commit failed in a way that leaves unknown whether it was applied. Every later
+	// commit of the same handle fails with it; a new owner finds out.
 	ErrFailed = errors.New("the store has failed")
 	// ErrLocked: another process holds the directory.
 	ErrLocked = errors.New("the store is in use by another process")

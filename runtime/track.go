@@ -1,6 +1,7 @@
 package runtime
 
-// A Track is how far a run has come with something of several stages, as its script tells whoever follows it:
+// A Track is how far a run has come with something of several stages, as its script tells whoever
+// follows it:
 //
 //	emit("track", track = NAME, status = "started", stages = [ID, …])     it begins, with the stages that are known
 //	emit("track.stage", track = NAME, id = ID, status = "started")        a stage begins; any other status is its end, but for "attempt"

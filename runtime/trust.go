@@ -9,11 +9,11 @@ import (
 	"starling/lang/effect"
 )
 
-// Trusts keeps what projects were when they were last trusted. It is served by engine.Local and by a client
-// of its socket.
+// Trusts keeps what projects were when they were last trusted. It is served by engine.Local and by
+// a client of its socket.
 type Trusts interface {
-	// Trust compares a project as the caller has read it with what is trusted, and trusts it unless the
-	// request only looks. It needs the capability admin.
+	// Trust compares a project as the caller has read it with what is trusted, and trusts it unless
+	// the request only looks. It needs the capability admin.
 	Trust(ctx context.Context, r TrustRequest) (*Trust, error)
 }
 

@@ -110,7 +110,8 @@ func handoffBuiltin() *effect.Builtin {
 	}
 }
 
-// withoutKeys redacts what is a key by its form: findings quote files. It is done before anything is recorded, so that neither the journal nor the receiver has it.
+// withoutKeys redacts what is a key by its form: findings quote files. It is done before anything
+// is recorded, so that neither the journal nor the receiver has it.
 func withoutKeys(r *effect.Request) error {
 	if !secret.Found(r.Args) {
 		return nil
@@ -123,8 +124,8 @@ func withoutKeys(r *effect.Request) error {
 	return err
 }
 
-// ask makes the request of agent and handoff. What the role and the project say about timeout, retries and reasks is not known here: the resolver
-// fills them, so that they travel as arguments.
+// ask makes the request of agent and handoff. What the role and the project say about timeout,
+// retries and reasks is not known here: the resolver fills them, so that they travel as arguments.
 func ask(c *effect.Call, who string, fields ...string) (*effect.Request, error) {
 	if err := checkWho(c, who); err != nil {
 		return nil, err
@@ -272,8 +273,8 @@ func checkFiles(c *effect.Call) error {
 	return nil
 }
 
-// grantedAgentFiles refuses to send files of the workspace to an agent for a script of others that may not read them. What
-// the run itself has left as an artifact is its own.
+// grantedAgentFiles refuses to send files of the workspace to an agent for a script of others that
+// may not read them. What the run itself has left as an artifact is its own.
 func grantedAgentFiles(resolve func(*effect.Settings, *effect.Request) *effect.Error) func(*effect.Settings, *effect.Request) *effect.Error {
 	return func(s *effect.Settings, r *effect.Request) *effect.Error {
 		args, err := r.Args.View()

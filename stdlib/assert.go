@@ -12,7 +12,8 @@ import (
 	"starling/lang/effect"
 )
 
-// assertModule says what must hold in a test. What does not raises at the call, with what was got and what was wanted.
+// assertModule says what must hold in a test. What does not raises at the call, with what was got
+// and what was wanted.
 func assertModule() *starlarkstruct.Module {
 	got := effect.Param{Name: "got", Nullable: true, Doc: "What there is."}
 	want := effect.Param{Name: "want", Nullable: true, Doc: "What there should be."}
@@ -147,7 +148,8 @@ func assertFails(c *effect.Call) (starlark.Value, error) {
 	return failed, matching(message, c.Text("pattern", ""))
 }
 
-// difference is the error of two values that are not equal: with the way to the first place where they differ.
+// difference is the error of two values that are not equal: with the way to the first place where
+// they differ.
 func difference(path string, got, want starlark.Value) error {
 	switch g := got.(type) {
 	case *starlark.List:

@@ -26,7 +26,8 @@ import (
 // maxRedirects bounds how far one request is sent on.
 const maxRedirects = 10
 
-// httpHandler performs requests of kind "http". Connections are kept between attempts and shared by all runs.
+// httpHandler performs requests of kind "http". Connections are kept between attempts and shared by
+// all runs.
 func httpHandler(transport http.RoundTripper) *effect.Handler {
 	if transport == nil {
 		transport = http.DefaultTransport.(*http.Transport).Clone()
@@ -173,7 +174,8 @@ func (e *exchange) broken(ctx context.Context, err error) effect.Reply {
 	return e.failed(effect.Errorf(effect.KindEffect, "%s: %s", e.title(), e.shown.Redact(reason(err))), e.class())
 }
 
-// class says whether another attempt can do no harm: of what may be repeated, and of anything that never left.
+// class says whether another attempt can do no harm: of what may be repeated, and of anything that
+// never left.
 func (e *exchange) class() effect.Failure {
 	if e.args.Flag("idempotent") || !e.sent.Load() {
 		return effect.Retryable
@@ -181,8 +183,8 @@ func (e *exchange) class() effect.Failure {
 	return effect.Final
 }
 
-// reason is what went wrong without the URL around it, which title has already said, and without what sockets and
-// redirects may have added to it.
+// reason is what went wrong without the URL around it, which title has already said, and without
+// what sockets and redirects may have added to it.
 func reason(err error) string {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -204,7 +206,8 @@ func (e *exchange) failed(err *effect.Error, class effect.Failure) effect.Reply 
 	return effect.Reply{Err: err, Class: class}
 }
 
-// response makes the record that is kept. A server that repeats a secret does not bring it into the journal.
+// response makes the record that is kept. A server that repeats a secret does not bring it into the
+// journal.
 func (e *exchange) response(resp *http.Response, body []byte) effect.Reply {
 	body = []byte(e.shown.Cut(string(body)))
 	text := strings.ToValidUTF8(string(body), "\uFFFD")
@@ -221,7 +224,8 @@ func (e *exchange) response(resp *http.Response, body []byte) effect.Reply {
 	return effect.Reply{Value: r}
 }
 
-// headerDict has the names in lower case and in order; several values of one name are joined with commas.
+// headerDict has the names in lower case and in order; several values of one name are joined with
+// commas.
 func headerDict(h http.Header, shown *redact.Redactor) *starlark.Dict {
 	names := make([]string, 0, len(h))
 	for name := range h {

@@ -229,7 +229,8 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// A failure in the middle is no reason to repeat what may have been acted on, unless its author says that this does no harm.
+// A failure in the middle is no reason to repeat what may have been acted on, unless its author
+// says that this does no harm.
 func TestWhatIsRepeated(t *testing.T) {
 	url := speak(t, func(net.Conn) {})
 	for call, class := range map[string]effect.Failure{
@@ -306,7 +307,8 @@ func TestResponseCrosses(t *testing.T) {
 	}
 }
 
-// A request is refused before it is recorded as begun, for a secret that is not declared, and for any in a script of others.
+// A request is refused before it is recorded as begun, for a secret that is not declared, and for
+// any in a script of others.
 func TestSecretsThatMayNotBeUsed(t *testing.T) {
 	const project = "[secrets.TOKEN]\nenv = 'TOKEN'\n[grants.theirs]\nhosts = ['h']\n"
 	for _, c := range []struct{ name, grant, project, want string }{

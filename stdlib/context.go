@@ -21,7 +21,8 @@ const (
 	maxHistory = 1000
 )
 
-// contextModule fits what agents are told into their context windows. Both functions give the same for the same: trimming keeps the full text as an artifact, so it is a request too.
+// contextModule fits what agents are told into their context windows. Both functions give the same
+// for the same: trimming keeps the full text as an artifact, so it is a request too.
 func contextModule() []*effect.Builtin {
 	budget := func(otherwise string) effect.Param {
 		return effect.Param{Name: "budget", Type: "int", Least: 1, Most: maxBudget, Default: otherwise, KeywordOnly: true, Doc: "How many tokens the result may take as JSON. A token is taken for four characters."}

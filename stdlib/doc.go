@@ -1,13 +1,16 @@
-// Package stdlib holds the builtins and modules that scripts see, as data: what each is called, its parameters, its documentation and what a call
-// asks for. [Environment] gathers them, with the handlers that serve what they ask, in one value; nothing registers itself.
+// Package stdlib holds the builtins and modules that scripts see, as data: what each is called, its
+// parameters, its documentation and what a call asks for. [Environment] gathers them, with the
+// handlers that serve what they ask, in one value; nothing registers itself.
 //
-// A builtin computes ([effect.Pure]) or makes a request. It checks at the call whatever can be checked there, so that a mistake raises where it
-// stands and costs nothing; arguments are copied at the call.
+// A builtin computes ([effect.Pure]) or makes a request. It checks at the call whatever can be
+// checked there, so that a mistake raises where it stands and costs nothing; arguments are copied
+// at the call.
 //
 // # Requests
 //
-// These are the requests by kind. runtime reads the arguments of those it serves itself by the names below. Arguments that were not
-// passed are not in the dict, and mean what the default says. A name in capitals is the step's default name.
+// These are the requests by kind. runtime reads the arguments of those it serves itself by the
+// names below. Arguments that were not passed are not in the dict, and mean what the default says.
+// A name in capitals is the step's default name.
 //
 //	kind          class    step name   arguments
 //	agent         waiting  WHO         who: string or role · task · input · context · output: contract · backend: name of an agent ·

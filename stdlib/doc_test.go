@@ -10,7 +10,8 @@ import (
 	"starling/stdlib"
 )
 
-// The table of requests in doc.go is what the runtime is written against: each kind of request is in it, with the arguments that a call can have.
+// The table of requests in doc.go is what the runtime is written against: each kind of request is
+// in it, with the arguments that a call can have.
 func TestTableOfRequests(t *testing.T) {
 	text, err := os.ReadFile("doc.go")
 	if err != nil {

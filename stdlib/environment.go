@@ -17,9 +17,10 @@ import (
 	"starling/stdlib/tool"
 )
 
-// Behaviour is the number that runs are recorded with. It moves when the result of a builtin, the text of
-// an error that scripts can see or what work costs changes. 2 charges tables, sorting and what else was
-// free, and counts memory by what it really takes; under 3 a branch of parallel fails only when it raises.
+// Behaviour is the number that runs are recorded with. It moves when the result of a builtin, the
+// text of an error that scripts can see or what work costs changes. 2 charges tables, sorting and
+// what else was free, and counts memory by what it really takes; under 3 a branch of parallel fails
+// only when it raises.
 const Behaviour = 5
 
 //go:embed library.txt
@@ -27,9 +28,11 @@ var libraryText string
 
 // Options are what the environment is built from.
 type Options struct {
-	// Natives are the builtins of the machine, such as parallel and attempt; they are predeclared beside those of this package.
+	// Natives are the builtins of the machine, such as parallel and attempt; they are predeclared
+	// beside those of this package.
 	Natives starlark.StringDict
-	// Tests adds what only test files see: assert and the builtins that script the world around what is tested. Whoever says so serves requests of kind "test".
+	// Tests adds what only test files see: assert and the builtins that script the world around
+	// what is tested. Whoever says so serves requests of kind "test".
 	Tests bool
 	// Cast says who plays an agent before anybody else is looked for; nil for nobody.
 	Cast agent.Cast
@@ -41,8 +44,8 @@ type Options struct {
 	Reached func(module string, n int) []atomic.Uint32
 }
 
-// Environment builds everything that scripts see and all that serves it. It panics if one of the natives has the name of a
-// builtin of this package.
+// Environment builds everything that scripts see and all that serves it. It panics if one of the
+// natives has the name of a builtin of this package.
 func Environment(o Options) *effect.Environment {
 	names := predeclared()
 	if o.Tests {

@@ -15,7 +15,8 @@ import (
 	"starling/stdlib"
 )
 
-// desk evaluates expressions with the builtins, on go.starlark.net's own interpreter: what a call computes or asks for is seen without a machine.
+// desk evaluates expressions with the builtins, on go.starlark.net's own interpreter: what a call
+// computes or asks for is seen without a machine.
 type desk struct {
 	env   *effect.Environment
 	asked []*effect.Request
@@ -80,7 +81,8 @@ func describe(r *effect.Request) string {
 	return s
 }
 
-// TestRequests shows what each call asks for. These shapes are read by the runtime: doc.go has them as a table.
+// TestRequests shows what each call asks for. These shapes are read by the runtime: doc.go has them
+// as a table.
 func TestRequests(t *testing.T) {
 	for _, c := range []struct{ call, want string }{
 		{`agent("reviewer")`, `request agent reviewer {"who": "reviewer"}`},
@@ -392,7 +394,8 @@ func walk(env *effect.Environment, fn func(name string, b *effect.Builtin)) {
 	}
 }
 
-// Documentation is data: it is shown by the command line and by editors, so that nothing may lack it.
+// Documentation is data: it is shown by the command line and by editors, so that nothing may lack
+// it.
 func TestEverythingIsDocumented(t *testing.T) {
 	sentence := regexp.MustCompile(`^\S.*[.?]$`)
 	walk(newDesk().env, func(name string, b *effect.Builtin) {

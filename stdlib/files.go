@@ -96,7 +96,8 @@ func readFile(tree *jail.Tree, path string, binary bool) (starlark.Value, error)
 	return starlark.String(content), nil
 }
 
-// grep finds lines. A line takes time in proportion to its length, so that no expression can make it long.
+// grep finds lines. A line takes time in proportion to its length, so that no expression can make
+// it long.
 func grep(tree *jail.Tree, pattern, expression string, limit int) (starlark.Value, error) {
 	re, err := regexp.Compile(expression)
 	if err != nil {

@@ -9,8 +9,9 @@ import (
 	"starling/stdlib/jail"
 )
 
-// fsModule reads and changes the files of the workspace. Each call may be repeated without harm: a write by the content that it leaves, a removal by its being gone. So
-// an attempt that a crash cut is simply made again.
+// fsModule reads and changes the files of the workspace. Each call may be repeated without harm: a
+// write by the content that it leaves, a removal by its being gone. So an attempt that a crash cut
+// is simply made again.
 func fsModule() []*effect.Builtin {
 	path := effect.Param{Name: "path", Type: "string", Doc: "Within the workspace, with slashes. Links are followed as long as they stay in it."}
 	folder := path

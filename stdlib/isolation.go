@@ -17,8 +17,9 @@ import (
 	"starling/stdlib/git"
 )
 
-// What parallel(isolation = "worktree") asks for. The requests are of kind "workspace" and the machine's own; each finds what an earlier attempt of it has done. What a branch
-// began with and made stays in the repository under refs/starling/branches/RUN.
+// What parallel(isolation = "worktree") asks for. The requests are of kind "workspace" and the
+// machine's own; each finds what an earlier attempt of it has done. What a branch began with and
+// made stays in the repository under refs/starling/branches/RUN.
 
 // errNotOwned refuses what a branch has changed.
 var errNotOwned = errors.New("not owned")
@@ -75,7 +76,8 @@ func (w *repositoryRequest) owned(branch string, paths []string) error {
 		strings.Join(w.attempt.Owns, ", "), git.BranchRefs+w.reference(branch))
 }
 
-// compareTrees shows those who decide how branches differ that have changed the same paths. Who was stopped for that has its tree no more: it may be long until somebody decides.
+// compareTrees shows those who decide how branches differ that have changed the same paths. Who was
+// stopped for that has its tree no more: it may be long until somebody decides.
 func compareTrees(ctx context.Context, w *repositoryRequest) (starlark.Value, error) {
 	if _, err := dropTrees(ctx, w); err != nil {
 		return nil, err
@@ -205,7 +207,8 @@ func (t *trees) enter(dir string) (leave func()) {
 	}
 }
 
-// leave waits until nobody is at work in the trees that a request removes, and tells whether that came before ctx ended. Whoever still is has been told to end.
+// leave waits until nobody is at work in the trees that a request removes, and tells whether that
+// came before ctx ended. Whoever still is has been told to end.
 func (t *trees) leave(ctx context.Context, a *effect.Attempt) bool {
 	args := effect.ViewOf(a.Args)
 	switch args.Text("do") {

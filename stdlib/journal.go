@@ -6,7 +6,8 @@ import (
 	"starling/lang/effect"
 )
 
-// journalModule lets a script see what its run has done: the facts, not what the script remembers of them.
+// journalModule lets a script see what its run has done: the facts, not what the script remembers
+// of them.
 func journalModule() []*effect.Builtin {
 	of := effect.Param{Name: "of", Type: "string", Default: "None", KeywordOnly: true, Doc: "Address of the step that started a child run, to see its journal; this run's by default."}
 	types := effect.Param{Name: "types", Type: "list", Default: "[]", KeywordOnly: true, Doc: "Only events of these types, such as \"output.emit\"."}
@@ -38,7 +39,8 @@ func journalBuiltin(name, doc string, params ...effect.Param) *effect.Builtin {
 	}
 }
 
-// journalHandler reads what the engine shows. Reading twice does no harm: an attempt that a crash cut is made again.
+// journalHandler reads what the engine shows. Reading twice does no harm: an attempt that a crash
+// cut is made again.
 func journalHandler() *effect.Handler {
 	return &effect.Handler{Perform: func(_ context.Context, a *effect.Attempt) effect.Reply {
 		args := effect.ViewOf(a.Args)

@@ -7,8 +7,9 @@ import (
 	"starling/lang/effect"
 )
 
-// The functions of json and math are go.starlark.net's own, declared once more as data: with documentation, checked arguments and names
-// that say their module. Their results are the reference's by construction, or, where json has a quicker way, by test.
+// The functions of json and math are go.starlark.net's own, declared once more as data: with
+// documentation, checked arguments and names that say their module. Their results are the
+// reference's by construction, or, where json has a quicker way, by test.
 
 func jsonModule() []*effect.Builtin {
 	prefix := effect.Param{Name: "prefix", Type: "string", Default: `""`, KeywordOnly: true, Doc: "What each line but the first begins with."}

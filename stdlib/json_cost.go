@@ -99,7 +99,8 @@ func decodedSize(c *effect.Call) (int64, error) {
 // indentedSize bounds what json.indent makes.
 func indentedSize(c *effect.Call) (int64, error) { return sizeIndented(c, c.Text("str", "")) }
 
-// encodedIndentedSize bounds what json.encode_indent makes. The text itself is bounded like that of json.encode.
+// encodedIndentedSize bounds what json.encode_indent makes. The text itself is bounded like that of
+// json.encode.
 func encodedIndentedSize(c *effect.Call) (int64, error) {
 	text, ok := encodeJSON(c.Get("x"))
 	if !ok {

@@ -13,8 +13,9 @@ import (
 	"starling/lang/effect"
 )
 
-// jsonDecoder reads JSON texts as go.starlark.net does, with less memory: a list and a dict are made when their elements are known, and a key that
-// comes again is the same value. What it gives up on is read by the reference, whose words the error then has.
+// jsonDecoder reads JSON texts as go.starlark.net does, with less memory: a list and a dict are
+// made when their elements are known, and a key that comes again is the same value. What it gives
+// up on is read by the reference, whose words the error then has.
 type jsonDecoder struct {
 	text  string
 	pos   int
@@ -23,8 +24,9 @@ type jsonDecoder struct {
 	keys  [64]starlark.Value
 }
 
-// decodeJSON is the value of a JSON text; ok is false if the reference is to be asked. It recurses: see jsonCost.
-// What the reference must not be asked either, because of colliding keys, is an error.
+// decodeJSON is the value of a JSON text; ok is false if the reference is to be asked. It recurses:
+// see jsonCost. What the reference must not be asked either, because of colliding keys, is an
+// error.
 func decodeJSON(text string) (v starlark.Value, ok bool, err error) {
 	d := jsonDecoder{text: text}
 	v = d.value()

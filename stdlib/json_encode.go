@@ -10,8 +10,9 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// jsonEncoder writes JSON texts byte for byte as go.starlark.net does, in a third of the time. It knows the usual values; what it gives up on, a mistake
-// above all, is the reference's business, whose words the error then has.
+// jsonEncoder writes JSON texts byte for byte as go.starlark.net does, in a third of the time. It
+// knows the usual values; what it gives up on, a mistake above all, is the reference's business,
+// whose words the error then has.
 type jsonEncoder struct {
 	buf     []byte
 	path    []starlark.Value // the lists and dicts around, to find cycles
@@ -74,7 +75,8 @@ func (e *jsonEncoder) int(v starlark.Int) {
 	e.buf = append(e.buf, v.String()...)
 }
 
-// text quotes a text as the reference does: in its own way where all is ASCII, as encoding/json does elsewhere.
+// text quotes a text as the reference does: in its own way where all is ASCII, as encoding/json
+// does elsewhere.
 func (e *jsonEncoder) text(s string) {
 	plain := true
 	for i := range len(s) {

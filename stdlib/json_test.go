@@ -14,7 +14,8 @@ func referenceJSON(name string, x starlark.Value) (starlark.Value, error) {
 	return starlark.Call(new(starlark.Thread), json.Module.Members[name], starlark.Tuple{x}, nil)
 }
 
-// sameDecoded: the quick decoder gives what the reference gives, or gives up; it never reads what the reference refuses.
+// sameDecoded: the quick decoder gives what the reference gives, or gives up; it never reads what
+// the reference refuses.
 func sameDecoded(t *testing.T, text string) {
 	t.Helper()
 	got, ok, _ := decodeJSON(text)

@@ -10,7 +10,8 @@ import (
 	"starling/lang/diagnostic"
 )
 
-// The library in the language itself: what scripts load as "@std/NAME.star". A run is pinned to the text that its binary had when it was started.
+// The library in the language itself: what scripts load as "@std/NAME.star". A run is pinned to the
+// text that its binary had when it was started.
 //
 //go:embed *.star
 var libraryFiles embed.FS
@@ -18,7 +19,8 @@ var libraryFiles embed.FS
 // LibraryPrefix is what the names of the library's files begin with in load.
 const LibraryPrefix = "@std/"
 
-// Library serves the library's files by what follows the prefix, such as "retry.star". The error of any other name says what there is.
+// Library serves the library's files by what follows the prefix, such as "retry.star". The error of
+// any other name says what there is.
 func Library(name string) ([]byte, error) {
 	names := libraryNames()
 	if slices.Contains(names, name) {

@@ -16,8 +16,8 @@ import (
 	"starling/stdlib"
 )
 
-// Each file of the library has tests beside it, which `starling test stdlib` runs, or a script of its
-// name in testdata/library.
+// Each file of the library has tests beside it, which `starling test stdlib` runs, or a script of
+// its name in testdata/library.
 func TestLibraryHasTests(t *testing.T) {
 	for _, name := range stdlib.LibraryNames() {
 		own := strings.TrimSuffix(path.Base(name), ".star") + "_test.star"
@@ -102,7 +102,8 @@ func TestLibraryHasNoOtherFile(t *testing.T) {
 	}
 }
 
-// S2-20: patterns are files that one reads and copies. They are short, and any script may say what they say: the library has no builtin of its own.
+// S2-20: patterns are files that one reads and copies. They are short, and any script may say what
+// they say: the library has no builtin of its own.
 func TestLibraryIsAScriptLikeOthers(t *testing.T) {
 	const longest = 400
 	for _, name := range stdlib.LibraryNames() {

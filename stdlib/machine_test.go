@@ -49,7 +49,8 @@ func start(t *testing.T, name, text string) *vm.Machine {
 	return m
 }
 
-// TestOnTheMachine runs a script with the machine as the runtime would, answering every request by hand.
+// TestOnTheMachine runs a script with the machine as the runtime would, answering every request by
+// hand.
 func TestOnTheMachine(t *testing.T) {
 	m := start(t, "tour.star", tour)
 	outcomes := map[string]starlark.Value{

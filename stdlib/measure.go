@@ -19,8 +19,8 @@ const (
 	maxReportText  = 4 << 20          // bytes of reports that a script hands over
 )
 
-// measureModule reads what programs report. What a script hands over is read by pure functions; what
-// a command writes is read where it ran, whole, and only what it says goes into the script.
+// measureModule reads what programs report. What a script hands over is read by pure functions;
+// what a command writes is read where it ran, whole, and only what it says goes into the script.
 func measureModule() []*effect.Builtin {
 	texts := effect.Param{Name: "texts", Type: "string|list|tuple", Doc: "A report, or several that belong together."}
 	return []*effect.Builtin{

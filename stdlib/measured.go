@@ -210,8 +210,8 @@ func (c command) readScan(r process.Result, given []string) (*starlark.Dict, err
 	return v, nil
 }
 
-// readTests sorts reports by what they are: results in the format that was named, or coverage. Where no
-// file has results they are in what the command has said.
+// readTests sorts reports by what they are: results in the format that was named, or coverage.
+// Where no file has results they are in what the command has said.
 func (c command) readTests(r process.Result, given []string) (*starlark.Dict, error) {
 	format := c.args.Text("format")
 	var results, covered []string

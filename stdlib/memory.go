@@ -9,7 +9,8 @@ import (
 	"starling/lang/effect"
 )
 
-// memoryModule is what a run shares between its branches and agents, and what the runs of a workspace share. The runtime keeps it all.
+// memoryModule is what a run shares between its branches and agents, and what the runs of a
+// workspace share. The runtime keeps it all.
 func memoryModule() starlark.StringDict {
 	d := starlark.StringDict{}
 	for name, builtins := range map[string][]*effect.Builtin{"vars": varsModule(), "chat": chatModule(), "project": projectModule()} {
@@ -18,7 +19,8 @@ func memoryModule() starlark.StringDict {
 	return d
 }
 
-// variables are the functions of a module of variables: whose they are, and what is to be known of what they give and of what they are given.
+// variables are the functions of a module of variables: whose they are, and what is to be known of
+// what they give and of what they are given.
 func variables(class effect.Class, module, whose, gives, given string) []*effect.Builtin {
 	key := effect.Param{Name: "key", Type: "string", Doc: "The variable."}
 	return []*effect.Builtin{
@@ -72,7 +74,8 @@ func memoryRequest(c *effect.Call) (*effect.Request, error) {
 	return operation(c)
 }
 
-// operation makes the request of a function of a module: its kind is the module, its argument do the function, and its other arguments are those that the call has.
+// operation makes the request of a function of a module: its kind is the module, its argument do
+// the function, and its other arguments are those that the call has.
 func operation(c *effect.Call) (*effect.Request, error) {
 	var o effect.Object
 	o.Text("do", function(c))

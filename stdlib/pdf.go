@@ -50,8 +50,8 @@ func pdfModule() []*effect.Builtin {
 	}}
 }
 
-// pdfHandler performs requests of kind "pdf", one after the other: each may take some hundred MB while
-// it is laid out.
+// pdfHandler performs requests of kind "pdf", one after the other: each may take some hundred MB
+// while it is laid out.
 func pdfHandler(folders func() []string) *effect.Handler {
 	turn := make(chan struct{}, 1)
 	return &effect.Handler{Perform: func(ctx context.Context, a *effect.Attempt) effect.Reply {

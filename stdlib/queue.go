@@ -62,7 +62,8 @@ func queueRequest(c *effect.Call) (*effect.Request, error) {
 	return r, err
 }
 
-// itemRequest is about an item that a queue has given: it names the item, and which taking of it this is.
+// itemRequest is about an item that a queue has given: it names the item, and which taking of it
+// this is.
 func itemRequest(c *effect.Call) (*effect.Request, error) {
 	it, ok := c.Get("item").(*effect.Record)
 	if !ok || it.RecordType() != effect.ItemType {

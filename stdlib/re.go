@@ -9,7 +9,8 @@ import (
 	"starling/lang/effect"
 )
 
-// reModule is RE2 with the calls of Python's module. The programs of patterns are kept by the environment, for all runs.
+// reModule is RE2 with the calls of Python's module. The programs of patterns are kept by the
+// environment, for all runs.
 func reModule() []*effect.Builtin {
 	known := &patterns{made: map[string]*pattern{}}
 	function := func(name, doc, result string, run func(p *pattern, c *effect.Call) (starlark.Value, error), more ...effect.Param) *effect.Builtin {

@@ -13,9 +13,11 @@ import (
 	"starling/lang/effect"
 )
 
-// One match takes time in proportion to the text and the pattern, but finding all of them may not: after `.*b|a` has failed to find its b it begins again one letter
-// later, which is quadratic. Go's FindAll cannot be stopped and does not say what it read. So matches are found one by one from a reader that counts, and a
-// call that reads too much fails, at the same letter on every machine. A match that begins later must still see the letter before it, for \b and ^: the pattern for those
+// One match takes time in proportion to the text and the pattern, but finding all of them may not:
+// after `.*b|a` has failed to find its b it begins again one letter later, which is quadratic. Go's
+// FindAll cannot be stopped and does not say what it read. So matches are found one by one from a
+// reader that counts, and a call that reads too much fails, at the same letter on every machine. A
+// match that begins later must still see the letter before it, for \b and ^: the pattern for those
 // reads that letter first.
 
 // Bounds of patterns and of the work of one call.
@@ -149,7 +151,8 @@ func (r *reading) after(place int) []int {
 	return nil
 }
 
-// all goes through the matches that do not overlap, at most so many of them unless most is 0. As in package regexp, an empty match that touches the one before does not count.
+// all goes through the matches that do not overlap, at most so many of them unless most is 0. As in
+// package regexp, an empty match that touches the one before does not count.
 func (r *reading) all(most int) iter.Seq[[]int] {
 	return func(yield func([]int) bool) {
 		end := -1 // of the last match
@@ -181,7 +184,8 @@ func (r *reading) all(most int) iter.Seq[[]int] {
 // exactFrom is the size of a result from which its bound is found by counting the matches.
 const exactFrom = 1 << 20
 
-// size bounds what a call makes of a text: a match has a list's element, texts for its groups, and for re.sub the replacement.
+// size bounds what a call makes of a text: a match has a list's element, texts for its groups, and
+// for re.sub the replacement.
 func (p *pattern) size(c *effect.Call, text string) (int64, error) {
 	groups := int64(p.first.NumSubexp() + 1)
 	each, fixed := 40+groups*40, int64(len(text))+100

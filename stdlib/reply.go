@@ -6,7 +6,8 @@ import (
 	"starling/lang/effect"
 )
 
-// replyBuiltin is for scripted agents: what a function of a fake returns when a value or a text is not enough.
+// replyBuiltin is for scripted agents: what a function of a fake returns when a value or a text is
+// not enough.
 func replyBuiltin() *effect.Builtin {
 	return &effect.Builtin{
 		FullName: "reply",

@@ -20,7 +20,8 @@ import (
 // maxPatch is how many bytes of a patch scripts see.
 const maxPatch = 256 << 10
 
-// workspaceHandler performs requests of kind "workspace", one at a time: two that change a repository at once would wait for each other's locks.
+// workspaceHandler performs requests of kind "workspace", one at a time: two that change a
+// repository at once would wait for each other's locks.
 func workspaceHandler(trees *trees) *effect.Handler {
 	turn := make(chan struct{}, 1)
 	return &effect.Handler{
@@ -148,8 +149,9 @@ func gitOptions(a *effect.Attempt) git.Options {
 	return o
 }
 
-// hiddenInFiles is what hides the keys that the project declares. No file is given them, but somebody may have put one there. A
-// script of others would learn here what it is not given, by what is hidden.
+// hiddenInFiles is what hides the keys that the project declares. No file is given them, but
+// somebody may have put one there. A script of others would learn here what it is not given, by
+// what is hidden.
 func hiddenInFiles(a *effect.Attempt) *redact.Redactor {
 	if a.Settings.Grant != "" {
 		return nil

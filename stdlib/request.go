@@ -9,7 +9,8 @@ import (
 	"starling/lang/effect"
 )
 
-// arguments copies the arguments of these parameters into a dict in this order. What was not passed is not in it.
+// arguments copies the arguments of these parameters into a dict in this order. What was not passed
+// is not in it.
 func arguments(c *effect.Call, names ...string) (effect.Payload, error) {
 	var o effect.Object
 	size := 0
@@ -44,7 +45,8 @@ func wrong(c *effect.Call, param, format string, args ...any) error {
 	return fmt.Errorf("%s: for parameter %s: %w", c.Builtin.FullName, param, fmt.Errorf(format, args...))
 }
 
-// stepName is the name of the step that a call makes: the argument of its parameter name, or otherwise.
+// stepName is the name of the step that a call makes: the argument of its parameter name, or
+// otherwise.
 func stepName(c *effect.Call, otherwise string) (string, error) {
 	name := c.Text("name", otherwise)
 	if err := effect.CheckName(name); err != nil {

@@ -38,7 +38,8 @@ func runBuiltin() *effect.Builtin {
 	}
 }
 
-// childName is the name of the step, which is also a segment of the addresses of all that the child does.
+// childName is the name of the step, which is also a segment of the addresses of all that the child
+// does.
 func childName(c *effect.Call) (string, error) {
 	script := c.Text("script", "")
 	if script == "" {
@@ -50,7 +51,8 @@ func childName(c *effect.Call) (string, error) {
 	return stepName(c, stem(script))
 }
 
-// stem is a path's last element without its extension, or the name of a definition without its version.
+// stem is a path's last element without its extension, or the name of a definition without its
+// version.
 func stem(script string) string {
 	base, _, _ := strings.Cut(path.Base(script), "@")
 	return strings.TrimSuffix(base, path.Ext(base))

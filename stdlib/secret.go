@@ -24,7 +24,8 @@ func secretsModule() []*effect.Builtin {
 	}}
 }
 
-// usableSecrets refuses a request with a secret that the project does not declare, or that is not the script's to use.
+// usableSecrets refuses a request with a secret that the project does not declare, or that is not
+// the script's to use.
 func usableSecrets(s *effect.Settings, args effect.View) *effect.Error {
 	headers, _ := args.Value("headers").(*starlark.Dict)
 	if headers == nil {

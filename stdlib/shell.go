@@ -33,7 +33,8 @@ func shHandler() *effect.Handler {
 	return &effect.Handler{Resolve: resolveCommand, Perform: performCommand}
 }
 
-// resolveCommand looks the program up in the project, as it is pinned with the run, and records what it may use.
+// resolveCommand looks the program up in the project, as it is pinned with the run, and records
+// what it may use.
 func resolveCommand(s *effect.Settings, r *effect.Request) *effect.Error {
 	args, err := r.Args.View()
 	if err != nil {
@@ -93,7 +94,8 @@ func performCommand(ctx context.Context, a *effect.Attempt) effect.Reply {
 // reader makes a reply of what a program that ran to its end has written.
 type reader func(r process.Result) effect.Reply
 
-// perform runs the program once, under a guard: when it returns, nothing that the program started is left. prepare may change what is run.
+// perform runs the program once, under a guard: when it returns, nothing that the program started
+// is left. prepare may change what is run.
 func (c command) perform(ctx context.Context, prepare func(command, *process.Spec) reader) effect.Reply {
 	a := c.attempt
 	c.hide = secret.Given(a, c.resolved.Texts("env"))
@@ -166,7 +168,8 @@ func (c command) folder() (string, error) {
 	return tree.Folder(dir)
 }
 
-// environment takes declared variables from who carries the run. HOME is an empty folder unless it is declared: a program's own settings and keys are not for scripts.
+// environment takes declared variables from who carries the run. HOME is an empty folder unless it
+// is declared: a program's own settings and keys are not for scripts.
 func (c command) environment() ([]string, error) {
 	set := []string{"HOME=" + c.home, "TMPDIR=" + c.home, "STARLING_RUN_ID=" + c.attempt.Run, "STARLING_STEP=" + c.attempt.Step}
 	for _, name := range c.resolved.Texts("env") {

@@ -10,8 +10,9 @@ import (
 	"starling/lang/effect"
 )
 
-// testNames are what only test files see. The builtins that script the world ask for something like any other effect, of kind "test", so that they are known by the
-// time they return, and are not said again when a crash has restored the test.
+// testNames are what only test files see. The builtins that script the world ask for something like
+// any other effect, of kind "test", so that they are known by the time they return, and are not
+// said again when a crash has restored the test.
 func testNames() starlark.StringDict {
 	names := members(answerBuiltin(), playBuiltin(), respondBuiltin(), crashBuiltin(), defineBuiltin())
 	names["assert"] = assertModule()

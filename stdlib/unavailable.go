@@ -11,15 +11,15 @@ import (
 	"starling/stdlib/project"
 )
 
-// What shells, env and their like exit with when they cannot execute a program (POSIX, sh, 2.8.2). A test
-// that was never run has not failed: these codes are errors and no results.
+// What shells, env and their like exit with when they cannot execute a program (POSIX, sh, 2.8.2).
+// A test that was never run has not failed: these codes are errors and no results.
 const (
 	exitNotExecutable = 126
 	exitNotFound      = 127
 )
 
-// complaint is how shells and env say which program they mean: "sh: 1: x: not found", "env: 'x': No such
-// file or directory", "bash: line 1: x: command not found", "exec: x: not found".
+// complaint is how shells and env say which program they mean: "sh: 1: x: not found", "env: 'x': No
+// such file or directory", "bash: line 1: x: command not found", "exec: x: not found".
 var complaint = regexp.MustCompile(`(?m)(?:^|: )[‘'"` + "`" + `]?([^\s:‘’'"` + "`" + `]+)[’'"` + "`" + `]?: (?:command )?(?:not found|No such file or directory|Permission denied|cannot execute|bad interpreter)`)
 
 // unfound is the program that was not found, as far as standard error says, "" otherwise.

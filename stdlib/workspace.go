@@ -7,7 +7,8 @@ import (
 	"starling/stdlib/jail"
 )
 
-// workspaceModule keeps and restores the work in the workspace's repository. Each call finds what an earlier attempt of it has done, so that a crash is followed by another attempt.
+// workspaceModule keeps and restores the work in the workspace's repository. Each call finds what
+// an earlier attempt of it has done, so that a crash is followed by another attempt.
 func workspaceModule() []*effect.Builtin {
 	since := effect.Param{Name: "since", Type: "string", Default: "None", KeywordOnly: true, Doc: "A checkpoint or a commit; the last commit by default."}
 	return []*effect.Builtin{

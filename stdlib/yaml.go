@@ -9,7 +9,8 @@ import (
 	"starling/stdlib/yamltext"
 )
 
-// MaxYAML bounds a YAML text in bytes: the tree that it is read into takes some hundred times as much.
+// MaxYAML bounds a YAML text in bytes: the tree that it is read into takes some hundred times as
+// much.
 const MaxYAML = 4 << 20
 
 func yamlModule() []*effect.Builtin {
@@ -42,7 +43,8 @@ func yamlModule() []*effect.Builtin {
 	}
 }
 
-// yamlDecodedSize bounds what a text can mean: each sign that may begin a dict, a list or an entry counts as one.
+// yamlDecodedSize bounds what a text can mean: each sign that may begin a dict, a list or an entry
+// counts as one.
 func yamlDecodedSize(c *effect.Call) (int64, error) {
 	text := c.Text("text", "")
 	if len(text) > MaxYAML {

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// A run whose journal takes several commits is forked and imported by real processes that are killed before and after each of them. What is left is the whole run or
-// nothing, and the same command typed again ends with one.
+// A run whose journal takes several commits is forked and imported by real processes that are
+// killed before and after each of them. What is left is the whole run or nothing, and the same
+// command typed again ends with one.
 func TestSIGKILLWhileAdopting(t *testing.T) {
 	p := &telling{t: t, dir: t.TempDir(), end: &ending{}}
 	p.write("large.star", `

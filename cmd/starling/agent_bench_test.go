@@ -27,10 +27,13 @@ import (
 //
 //	go test -run '^$' -bench Agents -benchtime 1x ./cmd/starling
 //
-// In each round a run in a real store asks an agent twenty times, one after the other, and then what the backend asks of the world is done as often by itself: the program is executed with
-// as much input, the API is sent a request. They take turns, because the machine changes within minutes; figures are medians of the rounds, for one call. "overhead-ms" is what a
-// call takes beyond the time that its backend is at work, measured in the same call; "backend-ms" is that time, of which the guard of a program is part; "own-ms" is the program or the API by
-// itself; "syncs" is what the store did for a call, the start of the run being a twentieth.
+// In each round a run in a real store asks an agent twenty times, one after the other, and then
+// what the backend asks of the world is done as often by itself: the program is executed with as
+// much input, the API is sent a request. They take turns, because the machine changes within
+// minutes; figures are medians of the rounds, for one call. "overhead-ms" is what a call takes
+// beyond the time that its backend is at work, measured in the same call; "backend-ms" is that
+// time, of which the guard of a program is part; "own-ms" is the program or the API by itself;
+// "syncs" is what the store did for a call, the start of the run being a twentieth.
 func BenchmarkAgents(b *testing.B) {
 	b.Run("command", func(b *testing.B) {
 		benchCalls(b, "[agents.a]\ncommand = ['/bin/sh', '-c', '''"+agentProgram+"''']\n", func(request []byte) {
@@ -182,7 +185,8 @@ func middle(values []float64) float64 {
 	return values[len(values)/2]
 }
 
-// benchCrowd has 200 programs at work at the same time: none ends before all have begun. A run has at most 64 attempts in flight, so four runs ask them.
+// benchCrowd has 200 programs at work at the same time: none ends before all have begun. A run has
+// at most 64 attempts in flight, so four runs ask them.
 func benchCrowd(b *testing.B) {
 	const runs, each = 4, 50
 	const meet = `cat >/dev/null; echo >>started; read x <gate; echo '{"text": "done"}'`
@@ -228,7 +232,8 @@ func benchCrowd(b *testing.B) {
 	b.ReportMetric(middle(bare), "bare-ms")
 }
 
-// meet waits until so many programs have begun, and lets each go on. What it returns is called when they have ended.
+// meet waits until so many programs have begun, and lets each go on. What it returns is called when
+// they have ended.
 func (x *bench) meet(gate string, n int) (leave func()) {
 	started := filepath.Join(x.settings.Workspace, "started")
 	for text := []byte(nil); bytes.Count(text, []byte("\n")) < n; time.Sleep(5 * time.Millisecond) {

@@ -13,8 +13,8 @@ import (
 	"starling/stdlib/agent"
 )
 
-// agentTrial is a small task of which it is measured whether a backend does it. It is played in a folder of
-// its own, which is empty and goes away.
+// agentTrial is a small task of which it is measured whether a backend does it. It is played in a
+// folder of its own, which is empty and goes away.
 type agentTrial struct {
 	name    string
 	task    string
@@ -134,8 +134,8 @@ func (c *call) playTrial(ctx context.Context, s *effect.Settings, r *effect.Requ
 	return v, nil
 }
 
-// trialFolder makes a folder that nobody else may write above: coding agents mistrust what lies below one
-// that everybody may write.
+// trialFolder makes a folder that nobody else may write above: coding agents mistrust what lies
+// below one that everybody may write.
 func trialFolder() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

@@ -65,7 +65,8 @@ func (v *artifactsVerb) artifacts(ctx context.Context, address, step, out string
 	})
 }
 
-// writeArtifacts writes artifacts below a folder. Names of steps come from scripts: nothing leads out of it.
+// writeArtifacts writes artifacts below a folder. Names of steps come from scripts: nothing leads
+// out of it.
 func writeArtifacts(ctx context.Context, s session, list []runtime.Artifact, dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return usage("", "--out: %v", err)

@@ -16,7 +16,8 @@ import (
 	"starling/stdlib/process"
 )
 
-// call is one call of the program: what it was given, where it answers, how it reaches the engine. Tests make their own.
+// call is one call of the program: what it was given, where it answers, how it reaches the engine.
+// Tests make their own.
 type call struct {
 	args    []string // without the program's name
 	program string   // how a shell calls this program, ready to be pasted
@@ -47,18 +48,23 @@ type call struct {
 
 // connector are the ways to an engine; see connect.go for the real ones.
 type connector interface {
-	// OpenOwner is for commands that carry a run or stay to watch: the owner of the store, or a client of the process that owns it. With create a store is made
-	// where there is none; without it, it is refused as an unknown run.
+	// OpenOwner is for commands that carry a run or stay to watch: the owner of the store, or a
+	// client of the process that owns it. With create a store is made where there is none; without
+	// it, it is refused as an unknown run.
 	OpenOwner(ctx context.Context, create bool) (session, error)
-	// OpenReader is for commands that print and leave: nothing is started, no timer fires, and without an owner the store is only read.
+	// OpenReader is for commands that print and leave: nothing is started, no timer fires, and
+	// without an owner the store is only read.
 	OpenReader(ctx context.Context) (session, error)
 	// Detach is a client of a process that outlives this one, which is started if there is none.
 	Detach(ctx context.Context) (session, error)
-	// Connect is always a client: of a process that outlives this one and is started whenever there is none.
+	// Connect is always a client: of a process that outlives this one and is started whenever there
+	// is none.
 	Connect(ctx context.Context) (session, error)
-	// Serve owns the store until ctx ends, or, with idle above zero, until nothing was in motion and nobody attached for so long.
+	// Serve owns the store until ctx ends, or, with idle above zero, until nothing was in motion
+	// and nobody attached for so long.
 	Serve(ctx context.Context, s serving) error
-	// Stop asks the owner to leave and waits until it has. It gives the owner's pid, 0 if there was none.
+	// Stop asks the owner to leave and waits until it has. It gives the owner's pid, 0 if there was
+	// none.
 	Stop(ctx context.Context) (pid int, err error)
 }
 
@@ -83,7 +89,8 @@ func (c *call) notice(format string, args ...any) { fmt.Fprintf(c.stderr, format
 // print writes one line of a result that is for people.
 func (c *call) print(format string, args ...any) { fmt.Fprintf(c.stdout, format+"\n", args...) }
 
-// leave ends a session. What goes wrong then changes no result, for what was told was durable; it is told all the same.
+// leave ends a session. What goes wrong then changes no result, for what was told was durable; it
+// is told all the same.
 func (c *call) leave(s session) {
 	if err := s.Close(); err != nil {
 		c.notice("warning: leaving the store: %v", err)
@@ -120,8 +127,8 @@ func (c *call) values(names []string) map[string]string {
 	return env
 }
 
-// requestKey is the idempotency key of one request: the user's, or a random one, so that a client which loses its
-// owner can send again without doing it twice.
+// requestKey is the idempotency key of one request: the user's, or a random one, so that a client
+// which loses its owner can send again without doing it twice.
 func requestKey(given string) string {
 	if given != "" {
 		return given

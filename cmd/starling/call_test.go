@@ -65,7 +65,8 @@ func TestErrorDocument(t *testing.T) {
 	}
 }
 
-// TestWaitAtGate: a run at a gate is at rest; the document and the commands that answer are as promised.
+// TestWaitAtGate: a run at a gate is at rest; the document and the commands that answer are as
+// promised.
 func TestWaitAtGate(t *testing.T) {
 	f := &fakeSession{states: []*runtime.Run{withGate(aRun(runtime.Suspended))}}
 	term, code := invoke(t, f, "wait", "tq3", "--json")
@@ -90,7 +91,8 @@ suspended tq3f9zk1m5ab: waits for a decision
 	}
 }
 
-// TestSignalFollows: the receipt is the result, what follows is progress, and how the run ends does not change the exit code.
+// TestSignalFollows: the receipt is the result, what follows is progress, and how the run ends does
+// not change the exit code.
 func TestSignalFollows(t *testing.T) {
 	after := aRun(runtime.Failed)
 	after.Details.Seq = 6
@@ -193,7 +195,8 @@ func TestInboxAndStop(t *testing.T) {
 	}
 }
 
-// TestInterrupted: the first interruption leaves in good order and says how to go on, with the exit code of its signal.
+// TestInterrupted: the first interruption leaves in good order and says how to go on, with the exit
+// code of its signal.
 func TestInterrupted(t *testing.T) {
 	for _, test := range []struct {
 		signal syscall.Signal
@@ -243,7 +246,8 @@ func TestWaitTimeout(t *testing.T) {
 	}
 }
 
-// TestReceiptCounts: what goes wrong after the receipt was printed is told to people, is no second document and does not change the exit code.
+// TestReceiptCounts: what goes wrong after the receipt was printed is told to people, is no second
+// document and does not change the exit code.
 func TestReceiptCounts(t *testing.T) {
 	f := &fakeSession{states: []*runtime.Run{withGate(aRun(runtime.Suspended)), aRun(runtime.Running)},
 		broken: runtime.Refusef(runtime.ErrOwnerUnreachable, "the owner is gone")}

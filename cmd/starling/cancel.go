@@ -17,7 +17,8 @@ type cancelVerb struct {
 	key    string
 }
 
-// cancelCommand is the verb cancel. It names exactly one run: there is no "the only one", which would end the wrong run one day.
+// cancelCommand is the verb cancel. It names exactly one run: there is no "the only one", which
+// would end the wrong run one day.
 func cancelCommand(c *call) *cobra.Command {
 	v := &cancelVerb{call: c}
 	cmd := &cobra.Command{
@@ -35,7 +36,8 @@ func cancelCommand(c *call) *cobra.Command {
 	return cmd
 }
 
-// cancel takes the store even if nobody has it: what a cancel ends (children, gates, timers) is written by the owner.
+// cancel takes the store even if nobody has it: what a cancel ends (children, gates, timers) is
+// written by the owner.
 func (v *cancelVerb) cancel(ctx context.Context, run string) error {
 	s, err := v.door().OpenOwner(ctx, false)
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 	"starling/runtime"
 )
 
-// busyScript has everything that a cancel must end: branches at a gate, at a timer, in a child run, and in an agent whose process has a child of its own.
+// busyScript has everything that a cancel must end: branches at a gate, at a timer, in a child run,
+// and in an agent whose process has a child of its own.
 const busyScript = `
 def main():
     return parallel({
@@ -36,7 +37,8 @@ echo $$ > pids/$$
 wait
 `
 
-// A09. The owner is killed before and after each commit that a cancel makes, while everything is in motion. The cancel is typed again with its key until it is through; then nothing is left.
+// A09. The owner is killed before and after each commit that a cancel makes, while everything is in
+// motion. The cancel is typed again with its key until it is through; then nothing is left.
 func TestSIGKILLWhileCancelling(t *testing.T) {
 	for _, moment := range []string{"before", "after"} {
 		t.Run(moment, func(t *testing.T) {
@@ -74,7 +76,8 @@ func newCancelling(t *testing.T) *cancelling {
 	return c
 }
 
-// cancelKilled begins the run under an owner that dies at one of the commits of its cancel, and cancels it. It tells whether the owner died.
+// cancelKilled begins the run under an owner that dies at one of the commits of its cancel, and
+// cancels it. It tells whether the owner died.
 func (c *cancelling) cancelKilled(crash string) bool {
 	c.t.Helper()
 	c.serve(crash)
@@ -181,7 +184,9 @@ func (p *telling) eventually(what string, holds func() bool) {
 	}
 }
 
-// A branch is cancelled at some moment of the start of its agent, sixteen times with the other branch ready a little later each time, and once when it surely works. No process of any of them is left.
+// A branch is cancelled at some moment of the start of its agent, sixteen times with the other
+// branch ready a little later each time, and once when it surely works. No process of any of them
+// is left.
 func TestCancelWhileAgentStarts(t *testing.T) {
 	p := &telling{t: t, dir: t.TempDir(), end: &ending{}}
 	p.write("race.star", `

@@ -55,7 +55,8 @@ type checkDocument struct {
 	Error       *runtime.Refusal `json:"error"` // null if no diagnostic is an error
 }
 
-// check finds what is wrong with each script. The findings are the result, so they go to standard output even where they are errors.
+// check finds what is wrong with each script. The findings are the result, so they go to standard
+// output even where they are errors.
 func (v *checkVerb) check(operands []string, format, fake string) error {
 	if format != formatText && format != formatJSON && format != formatSARIF {
 		return usage(diagnostic.DidYouMean(format, []string{formatText, formatJSON, formatSARIF}), "check: --format: got %q, want text, json or sarif", format)
@@ -74,7 +75,8 @@ func (v *checkVerb) check(operands []string, format, fake string) error {
 	return v.answerCheck(found, format)
 }
 
-// agents is what is known of the agents that scripts can ask, nothing if there is neither a project file nor a fake.
+// agents is what is known of the agents that scripts can ask, nothing if there is neither a project
+// file nor a fake.
 func (v *checkVerb) agents(fake string) (check.Project, error) {
 	settings, err := v.settings(v.place.project, fake)
 	if err != nil {
@@ -103,7 +105,8 @@ func (v *checkVerb) answerCheck(found diagnostic.List, format string) error {
 	return nil
 }
 
-// checkAll checks a script, or every script of a folder, and adds what was not found before: files that several scripts load are checked with each.
+// checkAll checks a script, or every script of a folder, and adds what was not found before: files
+// that several scripts load are checked with each.
 func (v *checkVerb) checkAll(operand string, agents check.Project, found diagnostic.List) (diagnostic.List, error) {
 	scripts, err := scriptsOf(operand)
 	if err != nil {
@@ -140,7 +143,8 @@ func (v *checkVerb) checkOne(script string, agents check.Project) (diagnostic.Li
 	return lang.Check(bundle, v.environmentOf(script), agents), nil
 }
 
-// scriptsOf lists the scripts of a folder, in the order of their names. Anything else is a script by itself.
+// scriptsOf lists the scripts of a folder, in the order of their names. Anything else is a script
+// by itself.
 func scriptsOf(operand string) ([]string, error) {
 	info, err := os.Stat(operand)
 	if err != nil || !info.IsDir() {

@@ -80,7 +80,8 @@ func (w *heapWatch) next(quiet time.Duration) {
 }
 
 // garbageShare is how much garbage there may be beside what is alive, in percent of it, in steps of
-// ten. It is reckoned for twice as much: on a busy machine it is set when the heap has grown already.
+// ten. It is reckoned for twice as much: on a busy machine it is set when the heap has grown
+// already.
 func garbageShare(live uint64) int {
 	return int(min(usualShare, max(leastShare, 10*(10*freeGarbage/max(2*live, 1)))))
 }

@@ -85,8 +85,9 @@ func (c *call) openLocal(dir string) (runtime.Engine, error) {
 	return e, nil
 }
 
-// halfOfMemory is what all runs may hold together where the project does not say: half of the memory
-// of the machine, or of the control group of this process; 0, which is no bound, where neither is known.
+// halfOfMemory is what all runs may hold together where the project does not say: half of the
+// memory of the machine, or of the control group of this process; 0, which is no bound, where
+// neither is known.
 func halfOfMemory() int64 {
 	limit, err := memlimit.ApplyFallback(memlimit.FromCgroup, memlimit.FromSystem)()
 	if err != nil {
@@ -143,8 +144,8 @@ func (c *call) enlist(w effect.Worker) (dismiss func()) {
 	return c.guards.Add(a, w.PID, w.Started)
 }
 
-// participant is a session whose end is that of its command: an owner stays for its clients and for what is in motion, unless the command
-// was interrupted.
+// participant is a session whose end is that of its command: an owner stays for its clients and for
+// what is in motion, unless the command was interrupted.
 type participant struct {
 	*owner.Session
 	ctx   context.Context // of the command
@@ -269,7 +270,8 @@ func (d *storeConnector) Stop(ctx context.Context) (int, error) {
 	return owner.Stop(ctx, d.config)
 }
 
-// nowhere is the engine of a store that does not exist yet: nothing is in it, and looking does not make it.
+// nowhere is the engine of a store that does not exist yet: nothing is in it, and looking does not
+// make it.
 type nowhere struct {
 	runtime.Engine // what is not below is not for commands that look
 	dir            string

@@ -52,7 +52,8 @@ type costDocument struct {
 	Rows   []costRow `json:"rows"`
 	Total  costSum   `json:"total"`
 
-	// Trimmed are the runs of which the journal's beginning is gone, and from which record on each is counted.
+	// Trimmed are the runs of which the journal's beginning is gone, and from which record on each
+	// is counted.
 	Trimmed map[string]uint64 `json:"trimmed,omitempty"`
 }
 
@@ -228,7 +229,8 @@ func (all *costs) document() costDocument {
 	return d
 }
 
-// stepsLeft are the steps of a run or, where its journal was trimmed, those that it still tells of, and since which record.
+// stepsLeft are the steps of a run or, where its journal was trimmed, those that it still tells of,
+// and since which record.
 func stepsLeft(ctx context.Context, e runtime.Engine, run string) (steps []runtime.Step, since uint64, err error) {
 	steps, err = query.Steps(ctx, e, run)
 	if err == nil || runtime.AsRefusal(err).Kind != runtime.ErrTrimmed {

@@ -21,8 +21,9 @@ import (
 	"starling/runtime/runtimetest"
 )
 
-// The program of these tests can be told, by an environment variable, to end itself with SIGKILL right before or right after its n-th commit: at each durable
-// boundary, exactly. Badger, the sockets and the processes are the real ones.
+// The program of these tests can be told, by an environment variable, to end itself with SIGKILL
+// right before or right after its n-th commit: at each durable boundary, exactly. Badger, the
+// sockets and the processes are the real ones.
 const crashVariable = "STARLING_TEST_CRASH" // "before 3", "after 3"; "after 3 FILE" counts from when there is such a file
 
 // crashingStore kills its process at one of its commits.
@@ -98,8 +99,8 @@ func (s *story) commands(r *rand.Rand) (which []int) {
 	return which
 }
 
-// apart is how far the next commit at which the story is cut may be from the last one, given how far
-// where that costs little.
+// apart is how far the next commit at which the story is cut may be from the last one, given how
+// far where that costs little.
 func (s *story) apart(most int) int {
 	switch {
 	case *everyCommit:
@@ -258,7 +259,8 @@ func (p *telling) answer(k killer, run string, a []string, key string) {
 	p.history.Answered(runtime.Signal{Run: run, Gate: a[0], Key: key}, &receipt, nil)
 }
 
-// reading lets fn look at the store from this process, as somebody who changes nothing. At one that crashes meanwhile it looks again.
+// reading lets fn look at the store from this process, as somebody who changes nothing. At one that
+// crashes meanwhile it looks again.
 func (p *telling) reading(fn func(s session) error) {
 	p.t.Helper()
 	for {
@@ -328,7 +330,8 @@ func (p *telling) get(run string) (r *runtime.Run) {
 	return r
 }
 
-// retryUncertain answers the questions of a run whose script asks about attempts that were cut, or that is quarantined. Where nobody was killed there are none.
+// retryUncertain answers the questions of a run whose script asks about attempts that were cut, or
+// that is quarantined. Where nobody was killed there are none.
 func (p *telling) retryUncertain(run string) {
 	p.t.Helper()
 	for p.end.kills > 0 {

@@ -1,8 +1,9 @@
 // Command starling runs scripts that orchestrate agents and never lose their place.
 //
-// One file is one verb: a struct that has its flags and embeds the call (call.go), which has what all verbs
-// share. A verb parses its flags, opens the store (connect.go: as its owner, or as a client of the process that
-// owns it), asks the engine, and answers. It never knows which of the two engines it talks to.
+// One file is one verb: a struct that has its flags and embeds the call (call.go), which has what
+// all verbs share. A verb parses its flags, opens the store (connect.go: as its owner, or as a
+// client of the process that owns it), asks the engine, and answers. It never knows which of the
+// two engines it talks to.
 //
 //	args ──► verb ──► connector ──► runtime.Engine ──► documents and events
 //	                                                 │          └──► progress lines  ──► stderr
@@ -18,5 +19,6 @@
 //   - Without a terminal there is no prompt. There is no colour and no spinner anywhere.
 //   - Every command that is printed can be pasted into a shell (shell.go).
 //
-// Flags win over the environment (STARLING_STORE), which wins over the default: .starling beside starling.toml.
+// Flags win over the environment (STARLING_STORE), which wins over the default: .starling beside
+// starling.toml.
 package main

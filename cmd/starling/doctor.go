@@ -134,7 +134,8 @@ func (c *doctorVerb) examineProject(ctx context.Context, ask bool) []finding {
 	return append(found, c.examineNotify(ctx, s, f)...)
 }
 
-// examineSecrets looks for declared values that are not hidden in what comes back. No program is run for one.
+// examineSecrets looks for declared values that are not hidden in what comes back. No program is
+// run for one.
 func (v *doctorVerb) examineSecrets(ctx context.Context, s *effect.Settings, f *project.File) (found []finding) {
 	const mend = "use a longer one: short values and words are everywhere, and are left alone"
 	for name, why := range secret.Unhidden(ctx, &effect.Attempt{Settings: s, Env: v.getenv}, f) {
@@ -170,8 +171,8 @@ func examineTools(servers []serverView, meets *meeting) (found []finding) {
 	return found
 }
 
-// examineAgent says what the best of an agent's backends says. It is no fault where none can serve an agent
-// that is itself one of several that serve another.
+// examineAgent says what the best of an agent's backends says. It is no fault where none can serve
+// an agent that is itself one of several that serve another.
 func examineAgent(a agentView, all []agentView, meets *meeting) finding {
 	if a.Fault != "" {
 		return finding{"agent", a.Name, faulty, a.Fault, ""}

@@ -17,7 +17,8 @@ const (
 	greetTogether = 4                // programs at once
 )
 
-// meeting greets the agents' backends and the tool servers of a project, each once. Nil greets nobody.
+// meeting greets the agents' backends and the tool servers of a project, each once. Nil greets
+// nobody.
 type meeting struct {
 	c        *call
 	settings *effect.Settings // of the project that was found to be trusted: nothing of it is read again
@@ -124,8 +125,8 @@ func (m *meeting) greetServer(ctx context.Context, name string) agent.Greeting {
 	return agent.Greeting{Login: fmt.Sprintf("tools: %d", len(tools))}
 }
 
-// distrust says why the programs that a project names are not started unasked, "" where they are: whoever
-// has only fetched it has not read what it would start, and where it would send a key.
+// distrust says why the programs that a project names are not started unasked, "" where they are:
+// whoever has only fetched it has not read what it would start, and where it would send a key.
 func (c *call) distrust(ctx context.Context, settings *effect.Settings) string {
 	const unknown = "nothing of this project has been run here, and it has not been trusted"
 	if !exists(c.place.store) {

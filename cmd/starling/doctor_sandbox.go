@@ -14,7 +14,8 @@ import (
 	"starling/stdlib/project"
 )
 
-// examineSandbox starts something in the sandbox of the project, and each of the programs that it allows.
+// examineSandbox starts something in the sandbox of the project, and each of the programs that it
+// allows.
 func (c *call) examineSandbox(ctx context.Context) []finding {
 	level, programs, s := project.WholeSandbox, []string(nil), &effect.Settings{}
 	if c.place.project != "" {
@@ -55,8 +56,8 @@ func sandboxOf(ctx context.Context, t confine.Trial) finding {
 	return finding{"sandbox", "", healthy, t.Level + ": nothing is lacking", ""}
 }
 
-// programIn says whether a program that commands may be starts in the sandbox. What it says to --version is
-// of no interest, only that there was a program to say it.
+// programIn says whether a program that commands may be starts in the sandbox. What it says to
+// --version is of no interest, only that there was a program to say it.
 func programIn(ctx context.Context, t confine.Trial, program string) finding {
 	const patience = 10 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)

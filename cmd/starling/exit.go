@@ -31,8 +31,8 @@ func (i interruption) exitCode() int {
 	return 130
 }
 
-// failure is the end of a run that did not complete, told as an error of the command that followed it: the run's own document is the
-// result already.
+// failure is the end of a run that did not complete, told as an error of the command that followed
+// it: the run's own document is the result already.
 type failure struct{ err *runtime.RunError }
 
 func (f failure) Error() string { return f.err.Message }
@@ -64,7 +64,8 @@ func (c *call) finish(err error) int {
 	return r.Kind.ExitCode()
 }
 
-// exitOf is the exit code of a run that failed or was cancelled. A budget that is used up has one of its own.
+// exitOf is the exit code of a run that failed or was cancelled. A budget that is used up has one
+// of its own.
 func exitOf(e *runtime.RunError) int {
 	if e.Kind == string(runtime.ErrBudget) {
 		return runtime.ErrBudget.ExitCode()
@@ -72,7 +73,8 @@ func exitOf(e *runtime.RunError) int {
 	return runtime.ErrRunFailed.ExitCode()
 }
 
-// refusalOf finds what is to be said. Diagnostics are a script that does not pass the check, unless their kind is one of our own.
+// refusalOf finds what is to be said. Diagnostics are a script that does not pass the check, unless
+// their kind is one of our own.
 func refusalOf(err error) *runtime.Refusal {
 	list := diagnosticsOf(err)
 	if len(list) == 0 {
@@ -128,7 +130,8 @@ func (c *call) complain(r *runtime.Refusal, err error) {
 	}
 }
 
-// tell tells people why a run failed: with its source lines, or with what is known where the source cannot be read.
+// tell tells people why a run failed: with its source lines, or with what is known where the source
+// cannot be read.
 func (c *call) tell(e *runtime.RunError) {
 	if len(e.Diagnostics) > 0 {
 		fmt.Fprintf(c.stderr, "error: %s", e.Diagnostics.Render())
@@ -156,7 +159,8 @@ func cause(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// indent lays JSON out over several lines, keeping the order of keys. What is not JSON stays as it is.
+// indent lays JSON out over several lines, keeping the order of keys. What is not JSON stays as it
+// is.
 func indent(text json.RawMessage, prefix string) string {
 	var b bytes.Buffer
 	if json.Indent(&b, text, prefix, "  ") != nil {

@@ -58,7 +58,8 @@ type exposer interface {
 	Expose(l net.Listener, h func(runtime.Engine) (http.Handler, error)) error
 }
 
-// expose offers the engine at an address, for as long as this process serves. Who has no token is nobody there.
+// expose offers the engine at an address, for as long as this process serves. Who has no token is
+// nobody there.
 func (c *call) expose(s session, l net.Listener, f faces) error {
 	e, ok := s.(exposer)
 	if !ok {

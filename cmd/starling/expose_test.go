@@ -11,7 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// serving begins a server and gives its address, and all that it says on standard error once it has left.
+// serving begins a server and gives its address, and all that it says on standard error once it has
+// left.
 func (o *office) serving(args ...string) (address string, left func() string) {
 	o.t.Helper()
 	cmd := exec.Command("starling", append([]string{"serve", "--json"}, args...)...)
@@ -47,8 +48,9 @@ func (b bearing) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// The same owner answers commands, programs and agents: a run is started over HTTP, found over MCP, answered there, and seen by a command. The server leaves while somebody still
-// listens, and no secret is anywhere.
+// The same owner answers commands, programs and agents: a run is started over HTTP, found over MCP,
+// answered there, and seen by a command. The server leaves while somebody still listens, and no
+// secret is anywhere.
 func TestServeOverHTTP(t *testing.T) {
 	o := newOffice(t)
 	address, left := o.serving("--http", "127.0.0.1:0", "--mcp")

@@ -6,7 +6,8 @@ import (
 	"starling/runtime"
 )
 
-// extension gives what an engine serves beside runtime.Engine. Where there is no store nothing is served.
+// extension gives what an engine serves beside runtime.Engine. Where there is no store nothing is
+// served.
 func extension[I any](s session) (I, error) {
 	if n, ok := s.(nowhere); ok {
 		var none I
@@ -15,7 +16,8 @@ func extension[I any](s session) (I, error) {
 	return runtime.Extension[I](s)
 }
 
-// openFor opens the store one way for what its engine serves beside runtime.Engine. Whoever gets a session leaves it.
+// openFor opens the store one way for what its engine serves beside runtime.Engine. Whoever gets a
+// session leaves it.
 func openFor[I any](ctx context.Context, c *call, door func(context.Context) (session, error)) (session, I, error) {
 	s, err := door(ctx)
 	if err != nil {

@@ -21,13 +21,13 @@ import (
 	"time"
 )
 
-// The clients of others are played by the SDK of Go and by net/http in the other tests. With this flag they are asked
-// themselves:
+// The clients of others are played by the SDK of Go and by net/http in the other tests. With this
+// flag they are asked themselves:
 //
 //	go test ./cmd/starling -run RealFaces -real -timeout 30m
 //
-// They are installed from the npm registry into the user's cache folder, in the versions below or, with -newest, in the
-// newest. It prints a table, and writes it into clients.md with -update.
+// They are installed from the npm registry into the user's cache folder, in the versions below or,
+// with -newest, in the newest. It prints a table, and writes it into clients.md with -update.
 var (
 	realFaces   = flag.Bool("real", false, "play clients of others themselves; needs Node and the npm registry")
 	newestFaces = flag.Bool("newest", false, "with -real: in their newest versions")
@@ -103,8 +103,8 @@ func clientsPage(played string, version func(pkg string) string, came func(c fac
 	var b strings.Builder
 	b.WriteString(`# Clients that were played
 
-The test that plays clients of others has written this page; [faces_test.go](faces_test.go) says what each
-case is.
+The test that plays clients of others has written this page; [faces_test.go](faces_test.go) says
+what each case is.
 
 ` + played + `
 
@@ -144,7 +144,8 @@ func TestClientsPage(t *testing.T) {
 	}
 }
 
-// faceWorld is a folder of clients that were installed, with the sources of testdata/faces beside them.
+// faceWorld is a folder of clients that were installed, with the sources of testdata/faces beside
+// them.
 type faceWorld struct {
 	t      *testing.T
 	folder string
@@ -193,7 +194,8 @@ func (w *faceWorld) version(pkg string) string {
 	return doc.Version
 }
 
-// run runs a client for at most two minutes, and gives what it printed on standard output and on both.
+// run runs a client for at most two minutes, and gives what it printed on standard output and on
+// both.
 func (w *faceWorld) run(o *office, env []string, args ...string) (out string, all string, err error) {
 	w.t.Helper()
 	cmd := exec.CommandContext(w.t.Context(), filepath.Join(w.folder, "node_modules", ".bin", args[0]), args[1:]...)
@@ -213,7 +215,8 @@ func (w *faceWorld) run(o *office, env []string, args ...string) (out string, al
 	return only.String(), all, err
 }
 
-// served gives the address of an owner with HTTP and MCP, and a token that may do what a client does.
+// served gives the address of an owner with HTTP and MCP, and a token that may do what a client
+// does.
 func (w *faceWorld) served(o *office) (address, token string) {
 	w.t.Helper()
 	address, _ = o.serving("--http", "127.0.0.1:0", "--mcp")
@@ -303,8 +306,8 @@ func (w *faceWorld) sdk(o *office, env []string, args ...string) string {
 	return ""
 }
 
-// session has a client with no token, with a wrong one, and one whose session ends with the owner: it is
-// told what to do, and does it.
+// session has a client with no token, with a wrong one, and one whose session ends with the owner:
+// it is told what to do, and does it.
 func (w *faceWorld) session(o *office) string {
 	address, token := w.served(o)
 	cmd := exec.CommandContext(w.t.Context(), "node", filepath.Join(w.folder, "session.mjs"))

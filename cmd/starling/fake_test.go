@@ -24,7 +24,8 @@ func (d fakeConnector) Serve(_ context.Context, s serving) error {
 }
 func (d fakeConnector) Stop(context.Context) (int, error) { return d.session.owner, nil }
 
-// fakeSession is an engine whose one run goes through the states it was given: each Watch to the end of the known events moves it on by one.
+// fakeSession is an engine whose one run goes through the states it was given: each Watch to the
+// end of the known events moves it on by one.
 type fakeSession struct {
 	runtime.Engine // panics: what a test does not expect must not be called
 	states         []*runtime.Run

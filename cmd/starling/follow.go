@@ -28,8 +28,8 @@ func atRest(r *runtime.Run) bool {
 	return due == nil || time.Until(*due) > soon
 }
 
-// onlySignal stays while anything but a signal can move the run: wait. The deadline of a gate that is far away does not count, or a
-// gate with a deadline could not be waited for.
+// onlySignal stays while anything but a signal can move the run: wait. The deadline of a gate that
+// is far away does not count, or a gate with a deadline could not be waited for.
 func onlySignal(r *runtime.Run) bool {
 	if r.Status != runtime.Suspended || r.Details.NextDue == nil {
 		return atRest(r)
@@ -59,8 +59,8 @@ type follower struct {
 	show    func(runtime.Event)
 }
 
-// stay returns the run as it is when enough says so, after everything that led there has been shown. It returns the last that is known of
-// the run together with the cause when ctx ends.
+// stay returns the run as it is when enough says so, after everything that led there has been
+// shown. It returns the last that is known of the run together with the cause when ctx ends.
 func (f *follower) stay(ctx context.Context, enough until) (*runtime.Run, error) {
 	var last *runtime.Run
 	for {
@@ -79,7 +79,8 @@ func (f *follower) stay(ctx context.Context, enough until) (*runtime.Run, error)
 	}
 }
 
-// watch shows events up to those that r already tells of and, if more is wanted, beyond, up to the next that turns the run.
+// watch shows events up to those that r already tells of and, if more is wanted, beyond, up to the
+// next that turns the run.
 func (f *follower) watch(ctx context.Context, r *runtime.Run, more bool) error {
 	f.after = max(f.after, r.Details.Horizon) // what was trimmed meanwhile is not shown
 	w := runtime.WatchRequest{Run: r.ID, After: f.after, Follow: more}
@@ -100,7 +101,8 @@ func (f *follower) watch(ctx context.Context, r *runtime.Run, more bool) error {
 	return err
 }
 
-// turns tells whether a run may be at rest, or not be any more, by an event: it changes its status, or what it waits for while it rests.
+// turns tells whether a run may be at rest, or not be any more, by an event: it changes its status,
+// or what it waits for while it rests.
 func turns(r *runtime.Run, ev runtime.Event) bool {
 	return strings.HasPrefix(ev.Type, "run.") || r.Status == runtime.Suspended && ev.Type == journal.TimerFired.String()
 }

@@ -18,7 +18,8 @@ import (
 	"starling/runtime"
 )
 
-// fullScript writes more than the disk of the test has room for; what it comes to depends on all its steps.
+// fullScript writes more than the disk of the test has room for; what it comes to depends on all
+// its steps.
 const fullScript = `
 def main():
     total, ids = 0, []
@@ -31,15 +32,15 @@ def main():
 
 const fullOutput = "[44850,300]"
 
-// diskVariable is set in a child of a test only, which has a mount namespace of its own: where a file
-// system of its own is to be.
+// diskVariable is set in a child of a test only, which has a mount namespace of its own: where a
+// file system of its own is to be.
 const diskVariable = "STARLING_TEST_DISK"
 
 // noMount is what such a child says where it may mount nothing.
 const noMount = "it cannot mount:"
 
-// onDisk plays the test in a child that has a file system of its own, with mount options of tmpfs. It
-// returns why that cannot be had here, "" where it was played.
+// onDisk plays the test in a child that has a file system of its own, with mount options of tmpfs.
+// It returns why that cannot be had here, "" where it was played.
 func onDisk(t *testing.T, options string, play func(dir string)) (why string) {
 	t.Helper()
 	if dir := os.Getenv(diskVariable); dir != "" {
@@ -72,9 +73,9 @@ func onDisk(t *testing.T, options string, play func(dir string)) (why string) {
 // limitedFiles runs a command that may make no file longer than 512 KiB.
 func limitedFiles() []string { return []string{"sh", "-c", `ulimit -f 1024; exec "$0" "$@"`} }
 
-// TestFullDisk (A20 (5)) runs a script on a real small file system until that is full. The run stops,
-// says so, and goes on when there is room again, to the end that it has on a large one. Where the
-// system gives no file system of one's own, the length of files is limited instead.
+// TestFullDisk (A20 (5)) runs a script on a real small file system until that is full. The run
+// stops, says so, and goes on when there is room again, to the end that it has on a large one.
+// Where the system gives no file system of one's own, the length of files is limited instead.
 func TestFullDisk(t *testing.T) {
 	why := onDisk(t, "size=100m", func(dir string) {
 		filler := filepath.Join(dir, "filler")

@@ -63,7 +63,8 @@ type hookOutput struct {
 	Context string `json:"additionalContext"`
 }
 
-// sessionStart prints first and starts then: a session gets its context whatever becomes of the rest, which is told and fails nothing.
+// sessionStart prints first and starts then: a session gets its context whatever becomes of the
+// rest, which is told and fails nothing.
 func (v *hookVerb) sessionStart(ctx context.Context) error {
 	folder := filepath.Join(v.place.root, filepath.FromSlash(knowledgeFolder))
 	if !exists(folder) {
@@ -122,7 +123,8 @@ func cutLines(text string, most int, where string) string {
 	return fmt.Sprintf("%s… %d more lines in %s\n", text[:end], rest, where)
 }
 
-// lookForChanges starts the run in the background. The commit is its key: for one that was looked at there is a run already, and nothing is started.
+// lookForChanges starts the run in the background. The commit is its key: for one that was looked
+// at there is a run already, and nothing is started.
 func (v *hookVerb) lookForChanges(ctx context.Context) error {
 	key := ""
 	if head := git.Head(v.place.root); head != "" {

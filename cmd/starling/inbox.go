@@ -38,7 +38,8 @@ func inboxCommand(c *call) *cobra.Command {
 	return cmd
 }
 
-// gatesDocument is what inbox prints: unlike the engine's listing it has its list even when that is empty.
+// gatesDocument is what inbox prints: unlike the engine's listing it has its list even when that is
+// empty.
 type gatesDocument struct {
 	Schema string         `json:"schema"`
 	Gates  []runtime.Gate `json:"gates"`
@@ -72,7 +73,8 @@ func (v *inboxVerb) inbox(ctx context.Context, q gateQuery) error {
 	return nil
 }
 
-// openGates opens the store one way and lists the open gates that a filter means. Whoever gets a session leaves it.
+// openGates opens the store one way and lists the open gates that a filter means. Whoever gets a
+// session leaves it.
 func (v *inboxVerb) openGates(ctx context.Context, door func(context.Context) (session, error), q gateQuery) (session, *filter.Page[runtime.Gate], error) {
 	f, err := filter.Parse(q.filter)
 	if err == nil {

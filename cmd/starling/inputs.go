@@ -13,7 +13,8 @@ import (
 	"starling/lang/diagnostic"
 )
 
-// bindInputs reads the -i flags as the program wants them. What it gives is JSON that the engine checks once more.
+// bindInputs reads the -i flags as the program wants them. What it gives is JSON that the engine
+// checks once more.
 func bindInputs(p *lang.Program, flags []string) (json.RawMessage, error) {
 	args := make([]lang.Arg, len(flags))
 	for i, f := range flags {
@@ -44,8 +45,9 @@ func withFlags(err error) error {
 	return list
 }
 
-// payload reads the operand of --data: JSON, @FILE, or - for standard input. Whether it is the right JSON is for the engine to say; that it is JSON
-// is not checked here either, so that the refusal is recorded with the run.
+// payload reads the operand of --data: JSON, @FILE, or - for standard input. Whether it is the
+// right JSON is for the engine to say; that it is JSON is not checked here either, so that the
+// refusal is recorded with the run.
 func (c *call) payload(flag string) (json.RawMessage, error) {
 	var text []byte
 	var err error
@@ -65,8 +67,8 @@ func (c *call) payload(flag string) (json.RawMessage, error) {
 	return text, nil
 }
 
-// maxPayloadRead bounds what is read for --data, in bytes: above the engine's own limit, so that the engine refuses, and
-// below what would hurt.
+// maxPayloadRead bounds what is read for --data, in bytes: above the engine's own limit, so that
+// the engine refuses, and below what would hurt.
 const maxPayloadRead = 8 << 20
 
 func readLimited(path string) ([]byte, error) {

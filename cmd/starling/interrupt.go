@@ -5,8 +5,9 @@ import (
 	"os"
 )
 
-// interruptible gives the context of the call. The first interruption ends it, and every verb then leaves in good order: a client detaches, an
-// owner lets go of its runs, which stay as they are. A second one leaves at once. Neither ever cancels a run. release ends the watching.
+// interruptible gives the context of the call. The first interruption ends it, and every verb then
+// leaves in good order: a client detaches, an owner lets go of its runs, which stay as they are. A
+// second one leaves at once. Neither ever cancels a run. release ends the watching.
 func (c *call) interruptible() (ctx context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	c.interrupt = cancel

@@ -53,7 +53,8 @@ secret = "file"
 on = ["gate"]
 `
 
-// spill writes two texts, in pieces: the program has them from its environment as far as anybody can tell.
+// spill writes two texts, in pieces: the program has them from its environment as far as anybody
+// can tell.
 const leakSpill = `dd if=spill/out$1 bs=$2 status=none; dd if=spill/err$1 bs=7 status=none >&2; `
 
 const leakScript = `
@@ -75,7 +76,8 @@ def main(url, texts):
     return all
 `
 
-// What is given to programs and servers comes back in what they say, whole or in part, in pieces, in any spelling and cut anywhere: no six characters of it are kept or shown.
+// What is given to programs and servers comes back in what they say, whole or in part, in pieces,
+// in any spelling and cut anywhere: no six characters of it are kept or shown.
 func TestNoSecretIsKept(t *testing.T) {
 	t.Logf("-leak-seed %d", *leakSeed)
 	r := rand.New(rand.NewPCG(*leakSeed, 1))
@@ -202,7 +204,8 @@ func leakSpelling(r *rand.Rand, value string) string {
 		base64.RawURLEncoding.EncodeToString([]byte(around)), hex.EncodeToString([]byte(value)), strings.ReplaceAll(string(quoted), "/", `\/`)}[r.IntN(9)]
 }
 
-// answers is a server that repeats what it is sent, as a body, as a header, and as nothing that HTTP knows.
+// answers is a server that repeats what it is sent, as a body, as a header, and as nothing that
+// HTTP knows.
 func (l *leaky) answers(r *rand.Rand) http.Handler {
 	var texts, heads [leaks]string
 	for i := range texts {
@@ -268,7 +271,8 @@ func (l *leaky) cleanStore(dir string) {
 
 var percentSign = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
 
-// clean looks for six characters of a value, as they are, in URLs, in JSON, in base64 and in hexadecimal.
+// clean looks for six characters of a value, as they are, in URLs, in JSON, in base64 and in
+// hexadecimal.
 func (l *leaky) clean(where, text string) {
 	l.o.t.Helper()
 	read := percentSign.ReplaceAllStringFunc(text, func(s string) string { b, _ := hex.DecodeString(s[1:]); return string(b) })

@@ -25,9 +25,10 @@ var hoarders = []struct{ name, script string }{
 	{"one character of each text", "x = []\nfor i in range(2000): x.append((\"x\" * 300000 + str(i))[i])\nx = x * 100000"},
 }
 
-// TestMemoryLimitBoundsTheProcess: a script that holds as much as it may makes the process take at most
-// half as much again as its limit says, beside what the process takes anyway. Where the collector gets
-// no processor there can be more garbage for a moment: so one of three owners has to keep to it.
+// TestMemoryLimitBoundsTheProcess: a script that holds as much as it may makes the process take at
+// most half as much again as its limit says, beside what the process takes anyway. Where the
+// collector gets no processor there can be more garbage for a moment: so one of three owners has to
+// keep to it.
 func TestMemoryLimitBoundsTheProcess(t *testing.T) {
 	const tries = 3
 	for try := 1; try <= tries; try++ {
@@ -40,8 +41,8 @@ func TestMemoryLimitBoundsTheProcess(t *testing.T) {
 	t.Errorf("each of %d owners took more than 1.5 times the limit", tries)
 }
 
-// hoard has an owner carry what holds as much as it may, and gives the most that its process took then,
-// in units of the limit.
+// hoard has an owner carry what holds as much as it may, and gives the most that its process took
+// then, in units of the limit.
 func hoard(t *testing.T) (most float64, of string) {
 	t.Helper()
 	const limit = 64 << 20
@@ -63,10 +64,11 @@ func hoard(t *testing.T) (most float64, of string) {
 	return most, of
 }
 
-// TestBombsTogether: an owner is given scripts at once that ask for more than they may have, drawn from all
-// there are. Each ends by its own limit, though all of them may hold much less at once; other runs go
-// on meanwhile; and the process takes at most half as much again as all may hold, and the one beside
-// them that may go on in any case. One of three owners has to keep to that, as above.
+// TestBombsTogether: an owner is given scripts at once that ask for more than they may have, drawn
+// from all there are. Each ends by its own limit, though all of them may hold much less at once;
+// other runs go on meanwhile; and the process takes at most half as much again as all may hold, and
+// the one beside them that may go on in any case. One of three owners has to keep to that, as
+// above.
 func TestBombsTogether(t *testing.T) {
 	const tries = 3
 	for try := 1; try <= tries; try++ {
@@ -79,7 +81,8 @@ func TestBombsTogether(t *testing.T) {
 	t.Errorf("each of %d owners took more than 1.5 times what all might hold", tries)
 }
 
-// explode has an owner carry bombs, and gives the most that its process took, in units of what they may hold.
+// explode has an owner carry bombs, and gives the most that its process took, in units of what they
+// may hold.
 func explode(t *testing.T) (took float64) {
 	t.Helper()
 	const each, together, most = 16 << 20, 112 << 20, 40

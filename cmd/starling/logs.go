@@ -12,7 +12,8 @@ import (
 // logsVerb is a call of the verb logs.
 type logsVerb struct{ *call }
 
-// logsCommand is the verb logs. It has --jsonl instead of --json, as a log that is followed has no end.
+// logsCommand is the verb logs. It has --jsonl instead of --json, as a log that is followed has no
+// end.
 func logsCommand(c *call) *cobra.Command {
 	v := &logsVerb{call: c}
 	var jsonl, follow bool

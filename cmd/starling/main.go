@@ -28,8 +28,8 @@ func start(open opener, clock func() time.Time, doubt func() string) {
 	badger.SpareProcessor()
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, interruptions()...)
-	// A file that must not grow is an error of the write, not the end of the process. Who is started
-	// from here has the signal as it was, which it would not if it were ignored.
+	// A file that must not grow is an error of the write, not the end of the process. Who is
+	// started from here has the signal as it was, which it would not if it were ignored.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGXFSZ)
 	c := &call{
 		args:    os.Args[1:],

@@ -19,10 +19,12 @@ import (
 	"starling/stdlib/tool/tooltest"
 )
 
-// TestMain makes this test binary the program itself when it is called by the name starling, as the scripts and the guard do.
+// TestMain makes this test binary the program itself when it is called by the name starling, as the
+// scripts and the guard do.
 func TestMain(m *testing.M) {
 	process.GuardMain(os.Args)
-	// A program built with -race sleeps for a second before it exits, and these tests start hundreds of them.
+	// A program built with -race sleeps for a second before it exits, and these tests start
+	// hundreds of them.
 	if err := os.Setenv("GORACE", strings.TrimSpace("atexit_sleep_ms=0 "+os.Getenv("GORACE"))); err != nil {
 		panic(err)
 	}
@@ -57,7 +59,8 @@ const doubtVariable = "STARLING_TEST_DOUBT"
 
 func doubting() string { return cmp.Or(os.Getenv(doubtVariable), api.Doubt()) }
 
-// skewVariable names a file that says by how much the clock on the wall is wrong: "-1h". It may come, change and go at any time.
+// skewVariable names a file that says by how much the clock on the wall is wrong: "-1h". It may
+// come, change and go at any time.
 const skewVariable = "STARLING_TEST_SKEW"
 
 func skewed() time.Time {

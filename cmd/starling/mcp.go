@@ -60,7 +60,8 @@ func (v *mcpVerb) mcp(ctx context.Context) error {
 	return err
 }
 
-// desk is where others call tools: runs are pinned to the project of this call, and it is this process that brings their variables.
+// desk is where others call tools: runs are pinned to the project of this call, and it is this
+// process that brings their variables.
 func (c *call) desk(e runtime.Engine) *tool.Desk {
 	return &tool.Desk{
 		Engine:  e,

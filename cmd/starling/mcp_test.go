@@ -18,8 +18,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// The second client of the tests below is a process of its own that takes calls on its standard input, {"tool","arguments"} a line, and answers each with a line, the result. By
-// default it is this test binary, with the Go SDK; testdata/mcp/client.mjs is the same with the JavaScript SDK:
+// The second client of the tests below is a process of its own that takes calls on its standard
+// input, {"tool","arguments"} a line, and answers each with a line, the result. By default it is
+// this test binary, with the Go SDK; testdata/mcp/client.mjs is the same with the JavaScript SDK:
 //
 //	npm install --prefix DIR @modelcontextprotocol/sdk && cp testdata/mcp/client.mjs DIR
 //	go test ./cmd/starling -run 'A01|A20' -mcp-client "node DIR/client.mjs"
@@ -201,7 +202,8 @@ func (o *office) inputs() map[string]any {
 	return map[string]any{"data_url": o.sink.server.URL + "/items.json", "publish_url": o.sink.server.URL + "/publish", "threshold": 0.85}
 }
 
-// published wants one GET and one POST, with what was computed before the owner was killed, and a journal that tells it in order.
+// published wants one GET and one POST, with what was computed before the owner was killed, and a
+// journal that tells it in order.
 func (o *office) published(run string) {
 	o.t.Helper()
 	o.sink.mu.Lock()
@@ -220,7 +222,8 @@ func (o *office) published(run string) {
 	}
 }
 
-// A20 (3): await holds no longer than asked, its handle serves another process after the owner and the server are gone, and it answers at once when the end is there.
+// A20 (3): await holds no longer than asked, its handle serves another process after the owner and
+// the server are gone, and it answers at once when the end is there.
 func TestA20AwaitSurvivesTheServer(t *testing.T) {
 	o := newOffice(t)
 	first := o.goClient("")

@@ -19,9 +19,11 @@ import (
 	"starling/runtime/memory"
 )
 
-// Metamorphic: a script says and does the same however it is carried. Each story, and with them each script of scripts/, is played straight, with an engine that leaves whenever the
-// run rests, so that everything goes on from snapshots, as a client of a socket, and with a crash before and after every commit that there is. Programs without effects are played
-// with a snapshot before every instruction by lang/vm's TestEverywhere.
+// Metamorphic: a script says and does the same however it is carried. Each story, and with them
+// each script of scripts/, is played straight, with an engine that leaves whenever the run rests,
+// so that everything goes on from snapshots, as a client of a socket, and with a crash before and
+// after every commit that there is. Programs without effects are played with a snapshot before
+// every instruction by lang/vm's TestEverywhere.
 func TestMetamorphic(t *testing.T) {
 	for _, s := range stories(t) {
 		t.Run(s.name, func(t *testing.T) {
@@ -62,7 +64,8 @@ func TestMetamorphic(t *testing.T) {
 	}
 }
 
-// house plays a story in this process: one engine over a store in memory that crashes as it is told, and the program's own verbs in front of it.
+// house plays a story in this process: one engine over a store in memory that crashes as it is
+// told, and the program's own verbs in front of it.
 type house struct {
 	rests  bool // the engine leaves after each command, so that the next one begins with a snapshot
 	socket bool // the verbs are clients of the engine's socket
@@ -74,7 +77,8 @@ type house struct {
 	client *api.Client
 }
 
-// failing is the store of a house: its engine ends with the first commit that fails, as a process would.
+// failing is the store of a house: its engine ends with the first commit that fails, as a process
+// would.
 type failing struct {
 	*memory.Store
 	fail func()
@@ -139,7 +143,8 @@ func (h *house) leave(p *telling) {
 	h.start(p)
 }
 
-// exec runs a command. One during which a commit failed was killed: the next owner of the store has what was durable.
+// exec runs a command. One during which a commit failed was killed: the next owner of the store has
+// what was durable.
 func (h *house) exec(p *telling, args ...string) ([]byte, exit) {
 	p.t.Helper()
 	back, err := os.Getwd()

@@ -79,7 +79,8 @@ programs = ["sh", "cat"]
 tools = ["db"]
 `
 
-// outsider is somebody with a token for define, run, read and signal, and one with a token that lacks read.
+// outsider is somebody with a token for define, run, read and signal, and one with a token that
+// lacks read.
 type outsider struct {
 	*office
 	address    string

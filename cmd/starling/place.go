@@ -23,7 +23,8 @@ type place struct {
 	store   string // the directory of the store
 }
 
-// findPlace finds project and store: the store is the one that is asked for, else .starling in the project.
+// findPlace finds project and store: the store is the one that is asked for, else .starling in the
+// project.
 func findPlace(store string) (*place, error) {
 	work, err := os.Getwd()
 	if err != nil {
@@ -37,7 +38,8 @@ func findPlace(store string) (*place, error) {
 	return p, err
 }
 
-// findProject looks for starling.toml from dir upward, to the root of the repository and no further.
+// findProject looks for starling.toml from dir upward, to the root of the repository and no
+// further.
 func findProject(dir string) (string, bool) {
 	for {
 		if exists(filepath.Join(dir, projectFile)) {

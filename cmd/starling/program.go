@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// programWord says how a shell calls this program again: by its name, if that is what the shell finds; by its path as it was
-// written; or, for a binary that `go run` has built and will remove, by the same `go run`.
+// programWord says how a shell calls this program again: by its name, if that is what the shell
+// finds; by its path as it was written; or, for a binary that `go run` has built and will remove,
+// by the same `go run`.
 func programWord(arg0 string) string {
 	self, err := os.Executable()
 	if err != nil {

@@ -121,7 +121,8 @@ func fieldTable(fields []filter.Field) string {
 	return b.String()
 }
 
-// ps lists runs, the newest first. It starts nothing and fires no timer: what is overdue is named instead.
+// ps lists runs, the newest first. It starts nothing and fires no timer: what is overdue is named
+// instead.
 func (v *psVerb) ps(ctx context.Context, q selection) error {
 	f, err := filter.Parse(q.filter)
 	if err == nil {

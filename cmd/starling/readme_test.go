@@ -12,8 +12,10 @@ import (
 	"testing"
 )
 
-// The console blocks of README.md are a session that a new user types. Here they are typed, in order, in a folder that holds the scripts; what comes back must be
-// what the page shows, but for the run's id, the user's name, how long a slow step took, and the order in which parallel branches report.
+// The console blocks of README.md are a session that a new user types. Here they are typed, in
+// order, in a folder that holds the scripts; what comes back must be what the page shows, but for
+// the run's id, the user's name, how long a slow step took, and the order in which parallel
+// branches report.
 func TestReadmeSession(t *testing.T) {
 	me, err := user.Current()
 	if err != nil {
@@ -58,7 +60,8 @@ func TestReadmeScript(t *testing.T) {
 	}
 }
 
-// Each row of README.md's table of pipelines has a command, which runs as it stands there: to its end, or to a decision that people have to make.
+// Each row of README.md's table of pipelines has a command, which runs as it stands there: to its
+// end, or to a decision that people have to make.
 func TestReadmePipelines(t *testing.T) {
 	_, table, _ := strings.Cut(readme(t), "| system | command |")
 	table, _, _ = strings.Cut(table, "\n\n")

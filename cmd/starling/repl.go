@@ -35,8 +35,8 @@ the first that failed.`,
 	return cmd
 }
 
-// repl sits at a session until its input ends. The terminal is taken over before the store is opened, so that whatever fails later is told on a terminal
-// that has been given back.
+// repl sits at a session until its input ends. The terminal is taken over before the store is
+// opened, so that whatever fails later is told on a terminal that has been given back.
 func (v *replVerb) repl(ctx context.Context, resume, fake string) error {
 	if resume != "" && fake != "" {
 		return usage("the session has the agents that it was started with", "repl: --resume and --fake exclude each other")
@@ -129,7 +129,8 @@ func (v *replVerb) openSession(ctx context.Context, resume, fake string) (sessio
 	return s, r, nil
 }
 
-// bundleChunk makes a bundle of a text that stands in no file. It loads files as a script in the project's folder would.
+// bundleChunk makes a bundle of a text that stands in no file. It loads files as a script in the
+// project's folder would.
 func (v *replVerb) bundleChunk(name, text string) ([]byte, error) {
 	root, err := os.OpenRoot(v.place.root)
 	if err != nil {

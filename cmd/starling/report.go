@@ -18,8 +18,9 @@ func (c *call) document(r *runtime.Run) *runtime.Run {
 	return &d
 }
 
-// report tells how a run stands when a command leaves it: its output is the result, everything else goes to people, and the exit code says which it
-// was. err is why the command leaves early, nil when the run had rested; an interrupted command has the run as it was last seen for its document.
+// report tells how a run stands when a command leaves it: its output is the result, everything else
+// goes to people, and the exit code says which it was. err is why the command leaves early, nil
+// when the run had rested; an interrupted command has the run as it was last seen for its document.
 func (c *call) report(r *runtime.Run, s session, err error) error {
 	if err != nil {
 		c.left(r, s)
@@ -45,7 +46,8 @@ func (c *call) report(r *runtime.Run, s session, err error) error {
 	return nil
 }
 
-// output prints what a run returned, which is JSON with or without --json. A script that returns nothing prints nothing, and people are told that this was the end.
+// output prints what a run returned, which is JSON with or without --json. A script that returns
+// nothing prints nothing, and people are told that this was the end.
 func (c *call) output(r *runtime.Run) {
 	switch text := returned(r); {
 	case c.json:
@@ -93,7 +95,8 @@ func (c *call) suspended(r *runtime.Run) {
 // maxStays is how many runs are named that a command stays for.
 const maxStays = 5
 
-// staysFor says for which runs a command stays when its own work is done, because it owns the store.
+// staysFor says for which runs a command stays when its own work is done, because it owns the
+// store.
 func (c *call) staysFor(ctx context.Context, s session) {
 	l, err := s.List(ctx, runtime.Query{Status: []runtime.Status{runtime.Running}})
 	if err != nil {
@@ -185,8 +188,8 @@ func (c *call) left(r *runtime.Run, s session) {
 	c.notice("  %s", c.command("cancel", r.ID))
 }
 
-// uncarried names the runs that could go on and that nobody drives: in motion, or with a time that comes. Only an owner knows that nobody does. Those that wait for people
-// lose nothing.
+// uncarried names the runs that could go on and that nobody drives: in motion, or with a time that
+// comes. Only an owner knows that nobody does. Those that wait for people lose nothing.
 func (c *call) uncarried(ctx context.Context, s session) {
 	if s.Owner() != 0 {
 		return

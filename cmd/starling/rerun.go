@@ -139,7 +139,8 @@ func (v *rerunVerb) fork(ctx context.Context, request runtime.ForkRequest) error
 	return v.see(ctx, s, started, l.Copied, atRest)
 }
 
-// move replays a run with another script and moves it there. The script is checked before the store is opened.
+// move replays a run with another script and moves it there. The script is checked before the store
+// is opened.
 func (v *rerunVerb) move(ctx context.Context, run string) error {
 	bundle, err := v.readBundle(v.script)
 	if err != nil {

@@ -79,8 +79,8 @@ func (v *resumeVerb) resume(ctx context.Context, addresses []string) error {
 	return v.seeAll(ctx, s, runs)
 }
 
-// carryRuns makes the owner drive runs, with the variables that each declares, as this process has them. settings, if any, are pinned to all of them; what
-// these declare is brought then.
+// carryRuns makes the owner drive runs, with the variables that each declares, as this process has
+// them. settings, if any, are pinned to all of them; what these declare is brought then.
 func (c *call) carryRuns(ctx context.Context, s session, runs []*runtime.Run, settings *effect.Settings) error {
 	if settings == nil {
 		var err error
@@ -104,7 +104,8 @@ func (c *call) carryRuns(ctx context.Context, s session, runs []*runtime.Run, se
 }
 
 // carryMended carries the runs that were imported and rest because the project here cannot serve
-// them, under that project as it is now, and gives the others: all, where the caller may not pin one.
+// them, under that project as it is now, and gives the others: all, where the caller may not pin
+// one.
 func (c *call) carryMended(ctx context.Context, s session, runs []*runtime.Run) ([]*runtime.Run, error) {
 	unserved := func(g runtime.Gate) bool { // of the run or of a child run
 		return strings.Contains(g.Gate, runtime.GateProject)
@@ -133,7 +134,8 @@ func (c *call) carryMended(ctx context.Context, s session, runs []*runtime.Run) 
 	return others, err
 }
 
-// named looks up the runs that are meant. All are those that nobody started: a child run is carried with its parent.
+// named looks up the runs that are meant. All are those that nobody started: a child run is carried
+// with its parent.
 func (c *call) named(ctx context.Context, s session, addresses []string, all bool) ([]*runtime.Run, error) {
 	if all {
 		l, err := s.List(ctx, runtime.Query{})

@@ -9,9 +9,11 @@ import (
 	"time"
 )
 
-// These tests play scripts/multi_agent_review.star as its two agents do: each is a client of an MCP server of its own, with a token of its own.
+// These tests play scripts/multi_agent_review.star as its two agents do: each is a client of an MCP
+// server of its own, with a token of its own.
 
-// review is an office with the script defined by the researcher, who may reach the sink with it, and the two who meet.
+// review is an office with the script defined by the researcher, who may reach the sink with it,
+// and the two who meet.
 type review struct {
 	*office
 	researcher, reviewer toolCaller
@@ -125,8 +127,8 @@ func (r *review) ended(run, output string) {
 	}
 }
 
-// Two agents meet at a gate over MCP, and the owner of the store is killed while they do. Neither has to know. A01:
-// S0-01 S0-05 S0-06 S0-11 S0-12 S0-13 S0-15 S0-18 S0-21 S0-27
+// Two agents meet at a gate over MCP, and the owner of the store is killed while they do. Neither
+// has to know. A01: S0-01 S0-05 S0-06 S0-11 S0-12 S0-13 S0-15 S0-18 S0-21 S0-27
 func TestA01ReviewOverMCP(t *testing.T) {
 	r := newReview(t)
 	run := r.start(r.researcher, nil)
@@ -171,7 +173,8 @@ func TestA01ReviewOverMCP(t *testing.T) {
 	r.published(run)
 }
 
-// Who may not decide is refused, on record, and changes nothing: the gate waits for the reviewer, also after a restart. A01, S0-22 S0-25
+// Who may not decide is refused, on record, and changes nothing: the gate waits for the reviewer,
+// also after a restart. A01, S0-22 S0-25
 func TestA01ReviewRefusesWhoMayNotDecide(t *testing.T) {
 	r := newReview(t)
 	run := r.start(r.researcher, nil)
@@ -208,7 +211,8 @@ func TestA01ReviewRefusesWhoMayNotDecide(t *testing.T) {
 	}
 }
 
-// A reviewer who does not answer is passed over, and is too late then; without anybody the answer is no. The owner is killed before. A01, S0-19 S0-20
+// A reviewer who does not answer is passed over, and is too late then; without anybody the answer
+// is no. The owner is killed before. A01, S0-19 S0-20
 func TestA01ReviewEscalates(t *testing.T) {
 	r := newReview(t)
 	lead := r.goClient(r.token("lead", "read,signal"))

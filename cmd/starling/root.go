@@ -82,7 +82,8 @@ func (c *call) enter() error {
 	return err
 }
 
-// storeSetting is the store that is asked for, by the flag or else by the variable, "" for the default.
+// storeSetting is the store that is asked for, by the flag or else by the variable, "" for the
+// default.
 func (c *call) storeSetting() string {
 	if c.storeFlag != "" {
 		return c.storeFlag

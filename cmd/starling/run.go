@@ -56,7 +56,8 @@ run where it is.`,
 	return cmd
 }
 
-// runScript starts a run and stays with it. What is wrong with a script or its inputs is told before the store is opened, unless the script is in the store.
+// runScript starts a run and stays with it. What is wrong with a script or its inputs is told
+// before the store is opened, unless the script is in the store.
 func (v *runVerb) runScript(ctx context.Context, script string) error {
 	if v.detach && v.wait {
 		return usage("", "run: --detach and --wait exclude each other")

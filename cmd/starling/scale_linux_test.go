@@ -23,15 +23,17 @@ import (
 
 var suspended = flag.Int("suspended", 10000, "how many runs wait while their owner is killed, in TestA20ManySuspendedRuns")
 
-// Bounds of a store in which very many runs wait. They hold on a slow and busy machine with a hundred times as many.
+// Bounds of a store in which very many runs wait. They hold on a slow and busy machine with a
+// hundred times as many.
 const (
 	readyWithin = 10 * time.Second // from the start of the owner to its first answer
 	mostMemory  = 400 << 20        // resident, in bytes, of the owner
 	due         = 100              // runs whose deadline passes while there is no owner
 )
 
-// Very many runs wait, their owner is killed, and the next is there soon, in little memory. What was due meanwhile is decided once. One signal moves one run, and whoever
-// awaits one over MCP holds a handle that outlives both the owner and their own server. A20 (2), (3)
+// Very many runs wait, their owner is killed, and the next is there soon, in little memory. What
+// was due meanwhile is decided once. One signal moves one run, and whoever awaits one over MCP
+// holds a handle that outlives both the owner and their own server. A20 (2), (3)
 func TestA20ManySuspendedRuns(t *testing.T) {
 	o := newOffice(t)
 	s := &store{office: o}

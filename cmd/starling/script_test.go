@@ -25,7 +25,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the cmp'd files of testdata/cli")
 
-// The sessions in testdata/cli run the real program in real processes against a store of their own. Beside testscript's commands they have
+// The sessions in testdata/cli run the real program in real processes against a store of their own.
+// Beside testscript's commands they have
 //
 //	exits CODE PROGRAM ARG...    run in the foreground, with exactly this exit code
 //	until CODE PROGRAM ARG...    run again and again until it has this exit code
@@ -66,8 +67,8 @@ func TestSessions(t *testing.T) {
 	})
 }
 
-// setUp gives a session the repository's scripts, a folder for sockets whose path is short enough, and an end: whatever still owns a
-// store of the session is stopped.
+// setUp gives a session the repository's scripts, a folder for sockets whose path is short enough,
+// and an end: whatever still owns a store of the session is stopped.
 func setUp(env *testscript.Env) error {
 	scripts, err := filepath.Abs(filepath.Join("..", "..", "scripts"))
 	if err != nil {
@@ -96,8 +97,8 @@ func setUp(env *testscript.Env) error {
 	return nil
 }
 
-// buildCache is where go keeps what it has built: a session that runs go is not to build the library of
-// Go again. Its HOME is empty.
+// buildCache is where go keeps what it has built: a session that runs go is not to build the
+// library of Go again. Its HOME is empty.
 func buildCache() string {
 	if dir := os.Getenv("GOCACHE"); dir != "" {
 		return dir
@@ -213,7 +214,8 @@ func compact(v any) string {
 	return string(b)
 }
 
-// lookUp follows a dotted path, "gates.0.address", into a JSON text. In a text of several lines, the first word is the number of the line.
+// lookUp follows a dotted path, "gates.0.address", into a JSON text. In a text of several lines,
+// the first word is the number of the line.
 func lookUp(text, path string) (any, error) {
 	steps := strings.Split(path, ".")
 	if lines := strings.Split(strings.TrimSpace(text), "\n"); len(lines) > 1 {
@@ -290,8 +292,8 @@ func cmdDistinct(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// cmdOrder runs three.star, whose three branches a, b and c each wait at a gate, and answers these in an order. The answer of a branch is its
-// place in the order, so that mixing two up would show.
+// cmdOrder runs three.star, whose three branches a, b and c each wait at a gate, and answers these
+// in an order. The answer of a branch is its place in the order, so that mixing two up would show.
 func cmdOrder(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
 		ts.Fatalf("usage: order A B C")
@@ -392,7 +394,8 @@ func gone(pid int) bool {
 	return true
 }
 
-// alive tells whether a process runs; one that has ended and waits to be reaped does not. Of one that was killed the first thread may be a zombie while others still hold its files and locks.
+// alive tells whether a process runs; one that has ended and waits to be reaped does not. Of one
+// that was killed the first thread may be a zombie while others still hold its files and locks.
 func alive(pid int) bool {
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
 	running := func(thread string) bool {
@@ -409,7 +412,8 @@ func alive(pid int) bool {
 // patience bounds how long a test waits for what must come.
 const patience = 30 * time.Second
 
-// TestSessionsAreNamedByVerb: a session is named after the verb that it is most about, and what it shows of that.
+// TestSessionsAreNamedByVerb: a session is named after the verb that it is most about, and what it
+// shows of that.
 func TestSessionsAreNamedByVerb(t *testing.T) {
 	verbs := map[string]bool{}
 	for _, cmd := range (&call{}).root().Commands() {

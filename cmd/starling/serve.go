@@ -19,7 +19,8 @@ type serving struct {
 // serveVerb is a call of the verb serve.
 type serveVerb struct{ *call }
 
-// serveCommand is the verb serve: nothing but an owner that stays. Every other verb works without it.
+// serveCommand is the verb serve: nothing but an owner that stays. Every other verb works without
+// it.
 func serveCommand(c *call) *cobra.Command {
 	v := &serveVerb{call: c}
 	var idle string
@@ -44,7 +45,8 @@ needs the secret of a token (starling token add), from this machine too. With --
 	return cmd
 }
 
-// serve owns the store until it is told to leave. A second one is refused: unlike other verbs it has no use for being a client.
+// serve owns the store until it is told to leave. A second one is refused: unlike other verbs it
+// has no use for being a client.
 func (v *serveVerb) serve(ctx context.Context, idle string, f faces) error {
 	var s serving
 	if idle != "" {
@@ -77,7 +79,8 @@ type servingDocument struct {
 	HTTP     string `json:"http,omitempty"` // where programs are answered
 }
 
-// carryAll makes a server drive all runs, with the variables of its own environment: it is the client that carries them.
+// carryAll makes a server drive all runs, with the variables of its own environment: it is the
+// client that carries them.
 func (v *serveVerb) carryAll(ctx context.Context, s session, l net.Listener) error {
 	runs, err := v.named(ctx, s, nil, true)
 	if err == nil {

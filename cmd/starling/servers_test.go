@@ -23,12 +23,12 @@ import (
 //
 //	go test ./cmd/starling -run TestToolServers -servers /tmp/tools -timeout 30m
 //
-// What FOLDER lacks is installed by scripts/tools/servers.sh, for which npm and its registry must be
-// there. With -update as well, what they say is written down anew.
+// What FOLDER lacks is installed by scripts/tools/servers.sh, for which npm and its registry must
+// be there. With -update as well, what they say is written down anew.
 var realServers = flag.String("servers", "", "the `FOLDER` in which the real tool servers of scripts/tools are, or will be, installed")
 
-// toolServers are those of scripts/tools, each with its recording and the arguments of node that start
-// the real one.
+// toolServers are those of scripts/tools, each with its recording and the arguments of node that
+// start the real one.
 var toolServers = []struct {
 	tape string
 	real []string
@@ -43,7 +43,8 @@ var toolPages = map[string]string{
 	"/diving": `<html><body><h1>How birds dive</h1><p>Gannets dive <b>head first</b> from 30&nbsp;metres.</p><script>track()</script></body></html>`,
 }
 
-// S1-36, S1-38, S1-39: the answers that the examples are tested with are those of servers that exist.
+// S1-36, S1-38, S1-39: the answers that the examples are tested with are those of servers that
+// exist.
 func TestToolServers(t *testing.T) {
 	scripts, err := filepath.Abs(filepath.Join("..", "..", "scripts", "tools"))
 	if err != nil {
@@ -98,8 +99,8 @@ func installed(t *testing.T, scripts string) string {
 	return folder
 }
 
-// proxied is the address of a proxy behind which birds.example is: the fetch server refuses pages of
-// this machine.
+// proxied is the address of a proxy behind which birds.example is: the fetch server refuses pages
+// of this machine.
 func proxied(t *testing.T) string {
 	t.Helper()
 	var address string
@@ -139,8 +140,8 @@ func tunnel(w http.ResponseWriter, address string) {
 
 var answerID = regexp.MustCompile(`"id":[0-9]+`)
 
-// sameAsTape asks a server what its recording asks, and wants the same answers, byte for byte but for
-// the id and its folder, which is /shop on the tape.
+// sameAsTape asks a server what its recording asks, and wants the same answers, byte for byte but
+// for the id and its folder, which is /shop on the tape.
 func sameAsTape(t *testing.T, server *exec.Cmd, tape string) {
 	t.Helper()
 	in, _ := server.StdinPipe()

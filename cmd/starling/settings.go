@@ -14,8 +14,9 @@ import (
 	"starling/stdlib/project"
 )
 
-// settings are what a run is pinned to: the project file and the script of fake agents as they are now. Either is "" for none; without a fake the
-// project's own counts. Mistakes in them are found here, before anything exists.
+// settings are what a run is pinned to: the project file and the script of fake agents as they are
+// now. Either is "" for none; without a fake the project's own counts. Mistakes in them are found
+// here, before anything exists.
 func (c *call) settings(file, fake string) (*effect.Settings, error) {
 	s := &effect.Settings{Workspace: c.place.root, Head: git.Head(c.place.root), FakeGiven: fake != ""}
 	if file != "" {
@@ -38,7 +39,8 @@ func (c *call) settings(file, fake string) (*effect.Settings, error) {
 	return s, nil
 }
 
-// homeSettings are those under which scripts of others run: of the project that the store stands in, wherever its owner was started.
+// homeSettings are those under which scripts of others run: of the project that the store stands
+// in, wherever its owner was started.
 func (c *call) homeSettings(store string) (*effect.Settings, error) {
 	home, found := findProject(filepath.Dir(store))
 	if !found {
@@ -51,9 +53,9 @@ func (c *call) homeSettings(store string) (*effect.Settings, error) {
 	return s, err
 }
 
-// homeProject is the project that a store stands in, for what it says of the store's owner. Of a file
-// that cannot be read it is empty, with the error: its owner works all the same, unless it cannot tell
-// who calls.
+// homeProject is the project that a store stands in, for what it says of the store's owner. Of a
+// file that cannot be read it is empty, with the error: its owner works all the same, unless it
+// cannot tell who calls.
 func (c *call) homeProject(store string) (*project.File, error) {
 	s, err := c.homeSettings(store)
 	if err != nil || len(s.Project) == 0 {
@@ -86,7 +88,8 @@ func readProject(file string, s *effect.Settings) (*project.File, error) {
 	return p, nil
 }
 
-// readFake reads the script of fake agents with all that it loads, and compiles it for its mistakes.
+// readFake reads the script of fake agents with all that it loads, and compiles it for its
+// mistakes.
 func (c *call) readFake(fake string) (*lang.Bundle, error) {
 	bundle, err := c.readBundle(fake)
 	if err != nil {
@@ -139,7 +142,8 @@ func (c *call) requestOf(bundle *lang.Bundle, name string, v *runVerb) (runtime.
 	return r, v.bound(&r)
 }
 
-// compile refuses what check finds and passes its warnings on, but for those of names that the project does not have: the run says so where it needs them.
+// compile refuses what check finds and passes its warnings on, but for those of names that the
+// project does not have: the run says so where it needs them.
 func (c *call) compile(bundle *lang.Bundle, known check.Project) (*lang.Program, error) {
 	list := lang.Check(bundle, c.env, known)
 	if err := list.Err(); err != nil {

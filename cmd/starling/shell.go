@@ -3,11 +3,13 @@ package main
 import (
 	"strings"
 
+	"starling/cmd/starling/form"
 	"starling/runtime"
 )
 
-// Commands that we print are meant to be copied into a shell, a second terminal's most often: every word of them is quoted for
-// POSIX shells, and history expansion, which only single quotes stop, is thought of.
+// Commands that we print are meant to be copied into a shell, a second terminal's most often: every
+// word of them is quoted for POSIX shells, and history expansion, which only single quotes stop, is
+// thought of.
 
 // shellWord quotes one word, if it needs it.
 func shellWord(s string) string {
@@ -17,7 +19,8 @@ func shellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// special tells the runes that some shell gives a meaning to. What is not known to be plain is special.
+// special tells the runes that some shell gives a meaning to. What is not known to be plain is
+// special.
 func special(r rune) bool {
 	switch {
 	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
@@ -52,7 +55,7 @@ func (c *call) answers(g runtime.Gate) []string {
 	var more []string
 	asked := len(g.Schema) > 0 && string(g.Schema) != "null" || len(g.Options) == 0
 	if asked && !g.Editable { // what may be edited may also be kept
-		more = append(more, "--data", sample(g.Schema))
+		more = append(more, "--data", form.Sample(g.Schema))
 	}
 	if g.Target != "" {
 		more = append(more, "--as", g.Target)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"starling/cmd/starling/form"
 	"starling/runtime"
 )
 
@@ -77,7 +78,7 @@ func TestSample(t *testing.T) {
 		{`{"type":"array","minItems":1}`, `[]`},
 		{`{"type":"object","properties":{"b":{},"a":{"default":7}}}`, `{"a":7}`},
 	} {
-		if got := sample(json.RawMessage(test.schema)); got != test.want {
+		if got := form.Sample(json.RawMessage(test.schema)); got != test.want {
 			t.Errorf("%s: got %s, want %s", test.schema, got, test.want)
 		}
 	}

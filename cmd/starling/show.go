@@ -40,7 +40,8 @@ type shownDocument struct {
 	*runtime.Details
 }
 
-// show prints all that is known of one run: on a page for people, or the document of run with the details beside it.
+// show prints all that is known of one run: on a page for people, or the document of run with the
+// details beside it.
 func (v *showVerb) show(ctx context.Context, address string, p stepPage) error {
 	if err := p.check(); err != nil {
 		return err
@@ -149,7 +150,8 @@ func (c *call) listSteps(steps []runtime.Step) {
 	w.Flush()
 }
 
-// worked is what a run did for a step: attempts, or nothing where it has the outcome of another run.
+// worked is what a run did for a step: attempts, or nothing where it has the outcome of another
+// run.
 func worked(s *runtime.Step) string {
 	if s.Repeats != "" {
 		return "as in " + s.Repeats
@@ -179,7 +181,8 @@ func (v *showVerb) showEnd(r *runtime.Run) {
 	}
 }
 
-// showError says why a run ended: with its source lines, or with what is known where the source cannot be read.
+// showError says why a run ended: with its source lines, or with what is known where the source
+// cannot be read.
 func (v *showVerb) showError(e *runtime.RunError) {
 	if len(e.Diagnostics) > 0 {
 		v.print("  error    %s", e.Kind)

@@ -73,7 +73,8 @@ func (v *signalVerb) answerFlags(cmd *cobra.Command) {
 	v.jsonFlag(cmd)
 }
 
-// signal sends and follows. The address is resolved to a run first, for the variables that the run declares travel with the signal: it carries the run.
+// signal sends and follows. The address is resolved to a run first, for the variables that the run
+// declares travel with the signal: it carries the run.
 func (v *signalVerb) signal(ctx context.Context, address string) error {
 	request, err := v.signalRequest(address)
 	if err != nil {
@@ -151,7 +152,8 @@ func (c *call) receipt(r *runtime.Receipt) error {
 	return nil
 }
 
-// afterSignal follows the run on standard error. The command's exit code is the receipt's, which was good: how the run ends is told and no more.
+// afterSignal follows the run on standard error. The command's exit code is the receipt's, which
+// was good: how the run ends is told and no more.
 func (c *call) afterSignal(ctx context.Context, s session, receipt *runtime.Receipt) error {
 	f := follower{session: s, run: receipt.Run, after: receipt.Seq, show: progress.New(c.stderr).Show}
 	r, err := f.stay(ctx, atRest)

@@ -19,8 +19,9 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
-// sink is the world of a session: an HTTP server that answers a GET with a file of the session's folder, /echo with the Authorization that it was sent, and
-// everything else with {}, and keeps what it was asked.
+// sink is the world of a session: an HTTP server that answers a GET with a file of the session's
+// folder, /echo with the Authorization that it was sent, and everything else with {}, and keeps
+// what it was asked.
 type sink struct {
 	mu       sync.Mutex
 	server   *httptest.Server
@@ -69,7 +70,8 @@ func (s *sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.ServeFile(w, r, filepath.Join(s.dir, filepath.FromSlash(r.URL.Path)))
 }
 
-// webhook is the id of a webhook, and whether it is signed with the key in the session's file hook.key.
+// webhook is the id of a webhook, and whether it is signed with the key in the session's file
+// hook.key.
 func (s *sink) webhook(r *http.Request, body []byte) string {
 	id := r.Header.Get("Webhook-Id")
 	key, err := os.ReadFile(filepath.Join(s.dir, "hook.key"))

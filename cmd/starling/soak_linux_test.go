@@ -70,9 +70,9 @@ def main(n):
     return took
 `
 
-// TestSoak plays a mixed load against one owner for a time: runs that are started and gates that are
-// answered over HTTP and over the socket, queues, streams of events that are read to the end and
-// ones that are left, agents that are programs, commands, and prunes that keep the store at one
+// TestSoak plays a mixed load against one owner for a time: runs that are started and gates that
+// are answered over HTTP and over the socket, queues, streams of events that are read to the end
+// and ones that are left, agents that are programs, commands, and prunes that keep the store at one
 // size. Its memory must be flat: the median of the last quarter of the time is held against that of
 // the second; the first is for warming up.
 func TestSoak(t *testing.T) {
@@ -339,7 +339,8 @@ func (l *load) watch(ctx context.Context) (curve []footprint) {
 	}
 }
 
-// sizeOfFiles is how many bytes of a disk the files below a folder take, as far as they are still there.
+// sizeOfFiles is how many bytes of a disk the files below a folder take, as far as they are still
+// there.
 func sizeOfFiles(dir string) (size int) {
 	_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, _ error) error {
 		var s syscall.Stat_t

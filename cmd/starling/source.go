@@ -13,8 +13,9 @@ import (
 	"starling/stdlib"
 )
 
-// readBundle reads a script and all it needs. The script may load from its root and below: the project, if the script lies in it, else the
-// current directory, else its own folder. Names in messages are relative to that root.
+// readBundle reads a script and all it needs. The script may load from its root and below: the
+// project, if the script lies in it, else the current directory, else its own folder. Names in
+// messages are relative to that root.
 func (c *call) readBundle(script string) (*lang.Bundle, error) {
 	entry, root, err := c.rooted(script)
 	if err != nil {

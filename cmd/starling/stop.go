@@ -42,7 +42,8 @@ type stoppedDocument struct {
 	Stopped int    `json:"stopped"`
 }
 
-// stop is good, and says so, when there is nobody to stop. It works on owners of other versions too.
+// stop is good, and says so, when there is nobody to stop. It works on owners of other versions
+// too.
 func (v *stopVerb) stop(ctx context.Context) error {
 	pid, err := v.door().Stop(ctx)
 	switch {

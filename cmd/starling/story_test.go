@@ -22,7 +22,8 @@ var (
 	killings    = flag.Int("killings", 1, "how often each script is played with kills at random moments")
 )
 
-// story is what users do with a script: they start it, and answer its gates. Whoever finds that a command was killed types it again, with its key.
+// story is what users do with a script: they start it, and answer its gates. Whoever finds that a
+// command was killed types it again, with its key.
 type story struct {
 	name    string
 	script  string            // a file of scripts/, or the text of one
@@ -89,8 +90,10 @@ def main(x):
 `}, Answers: [][]string{{"child/ok", "--choice", "yes"}, {"late", "--choice", "on"}}},
 }
 
-// stories are those above and one for each script of scripts/, and for those in its folders that have agents beside them. A script that says nothing is started without inputs; NAME_agents.star beside it are its agents, and what
-// testdata/stories/NAME holds lies in its working folder, story.json there saying how it is started and answered.
+// stories are those above and one for each script of scripts/, and for those in its folders that
+// have agents beside them. A script that says nothing is started without inputs; NAME_agents.star
+// beside it are its agents, and what testdata/stories/NAME holds lies in its working folder,
+// story.json there saying how it is started and answered.
 func stories(t *testing.T) []story {
 	t.Helper()
 	root := filepath.Join("..", "..", "scripts")
@@ -157,7 +160,8 @@ func (s *story) read(t *testing.T, file string) {
 	s.Args = append(args, s.Args...)
 }
 
-// killer says when a command is killed: at one of its commits, or after a while. The zero killer never does.
+// killer says when a command is killed: at one of its commits, or after a while. The zero killer
+// never does.
 type killer struct {
 	command int           // which command of the story
 	crash   string        // at which commit, see crashVariable
@@ -184,9 +188,9 @@ func (k killer) next() killer {
 	return killer{within: k.moments[0], moments: k.moments[1:]}
 }
 
-// A20 (1). Each story is told once without a crash, then again for the first commit of every command
-// and for those that follow as a seed draws them, for every one with -every-commit, with SIGKILL before
-// and after it. The end must be the same.
+// A20 (1). Each story is told once without a crash, then again for the first commit of every
+// command and for those that follow as a seed draws them, for every one with -every-commit, with
+// SIGKILL before and after it. The end must be the same.
 func TestSIGKILLAtCommits(t *testing.T) {
 	for _, s := range stories(t) {
 		t.Run(s.name, func(t *testing.T) {
@@ -200,7 +204,8 @@ func TestSIGKILLAtCommits(t *testing.T) {
 	}
 }
 
-// Then it is told while its commands are killed at moments that a seed draws, up to three times each.
+// Then it is told while its commands are killed at moments that a seed draws, up to three times
+// each.
 func TestSIGKILLAtRandomMoments(t *testing.T) {
 	seed := *killSeed
 	if seed == 0 {
@@ -233,7 +238,8 @@ func TestSIGKILLAtRandomMoments(t *testing.T) {
 	}
 }
 
-// tell plays the story in a folder of its own, killing its commands. Without answers of its own, it learns which gates there are.
+// tell plays the story in a folder of its own, killing its commands. Without answers of its own, it
+// learns which gates there are.
 func (s *story) tell(t *testing.T, k killer) *ending {
 	t.Helper()
 	return s.telling(&telling{t: t, dir: t.TempDir(), end: &ending{}}, k)

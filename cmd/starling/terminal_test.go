@@ -68,7 +68,8 @@ func (s *screen) read() {
 // escapes are what a line editor writes to move about.
 func escapes() *regexp.Regexp { return regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]|\r") }
 
-// expect waits until the pattern was shown and returns what its group matched. What was shown up to there is not looked at again.
+// expect waits until the pattern was shown and returns what its group matched. What was shown up to
+// there is not looked at again.
 func (s *screen) expect(pattern string) string {
 	s.t.Helper()
 	re := regexp.MustCompile(pattern)
@@ -142,7 +143,8 @@ func sitDown(t *testing.T) string {
 	return dir
 }
 
-// TestReplSurvives is the session that issue and manual promise: it lives on after SIGKILL, with its variables, functions and agents' answers.
+// TestReplSurvives is the session that issue and manual promise: it lives on after SIGKILL, with
+// its variables, functions and agents' answers.
 func TestReplSurvives(t *testing.T) {
 	dir := sitDown(t)
 	s := openScreen(t, dir, "repl", "--fake", "agents.star")
@@ -206,7 +208,8 @@ func assertAskedOnce(t *testing.T, dir, id string) {
 	}
 }
 
-// TestReplPaste: what is pasted waits for Enter as one cell, whatever blank lines, comments and tabs it has.
+// TestReplPaste: what is pasted waits for Enter as one cell, whatever blank lines, comments and
+// tabs it has.
 func TestReplPaste(t *testing.T) {
 	dir := sitDown(t)
 	s := openScreen(t, dir, "repl")
@@ -227,7 +230,8 @@ func TestReplPaste(t *testing.T) {
 	s.expect(`\n8\n`)
 }
 
-// TestReplLeftAtGate: a gate that nobody answers here stays open, and is answered from elsewhere; the statement then ends in the resumed session.
+// TestReplLeftAtGate: a gate that nobody answers here stays open, and is answered from elsewhere;
+// the statement then ends in the resumed session.
 func TestReplLeftAtGate(t *testing.T) {
 	dir := sitDown(t)
 	s := openScreen(t, dir, "repl")
@@ -268,8 +272,8 @@ func TestReplKilledInStatement(t *testing.T) {
 	s.expect(`\n\[10, "twenty"\]\n`)
 }
 
-// TestReplForm: a form is filled in at prompts, and Ctrl-C in the middle of it leaves the gate open;
-// the session goes on there, and with what somebody else has answered meanwhile.
+// TestReplForm: a form is filled in at prompts, and Ctrl-C in the middle of it leaves the gate
+// open; the session goes on there, and with what somebody else has answered meanwhile.
 func TestReplForm(t *testing.T) {
 	dir := sitDown(t)
 	s := openScreen(t, dir, "repl")
@@ -301,8 +305,8 @@ func TestReplForm(t *testing.T) {
 	s.expect(`\n\{"n": 9, "to": \{"who": "b"\}\}\n`)
 }
 
-// TestReviewForm: of two who fill in a form at once the second is told that it is decided, and one of a
-// run that has been cancelled meanwhile that it is over.
+// TestReviewForm: of two who fill in a form at once the second is told that it is decided, and one
+// of a run that has been cancelled meanwhile that it is over.
 func TestReviewForm(t *testing.T) {
 	dir := sitDown(t)
 	script := `
@@ -342,8 +346,8 @@ def main():
 	}
 }
 
-// TestReplPipe: without a terminal there are no prompts, and the same statements run, to the last. The exit
-// code is that of the first that failed.
+// TestReplPipe: without a terminal there are no prompts, and the same statements run, to the last.
+// The exit code is that of the first that failed.
 func TestReplPipe(t *testing.T) {
 	dir := sitDown(t)
 	cmd := exec.Command("starling", "repl")

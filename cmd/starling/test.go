@@ -239,7 +239,8 @@ func testsBelow(operand string) ([]string, error) {
 	return tests, nil
 }
 
-// starFiles lists the files of a folder and below whose names end with .star, in the order of their names; none of a folder whose name begins with a dot.
+// starFiles lists the files of a folder and below whose names end with .star, in the order of their
+// names; none of a folder whose name begins with a dot.
 func starFiles(folder string) ([]string, error) {
 	var found []string
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {

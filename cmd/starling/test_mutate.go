@@ -366,8 +366,8 @@ func (by *tester) slow(test int) int {
 	return 0
 }
 
-// reaching lists the tests that reach a mutant by their numbers: slow ones last, and first those that reach least of
-// the file: they are the ones that are about what they reach.
+// reaching lists the tests that reach a mutant by their numbers: slow ones last, and first those
+// that reach least of the file: they are the ones that are about what they reach.
 func (by *tester) reaching(m *mutate.Mutant) []int {
 	mark := compile.Around(by.subject.Marks,
 		int32(m.Line), int32(m.Column), int32(m.EndLine), int32(m.EndColumn))

@@ -28,7 +28,8 @@ type testFileDocument struct {
 	Tests       []*suite.Result `json:"tests"`
 }
 
-// answerTest reports on all files and sets the exit code: that of a check where a file is wrong, else that of a run where a test has failed.
+// answerTest reports on all files and sets the exit code: that of a check where a file is wrong,
+// else that of a run where a test has failed.
 func (c *call) answerTest(files []*testFile, v *testVerb) error {
 	d := testDocument{Schema: runtime.Schema, Files: []testFileDocument{}}
 	wrong := 0
@@ -116,7 +117,8 @@ func (d *testDocument) add(f *testFile) {
 	d.Files = append(d.Files, doc)
 }
 
-// printTests tells people of one file: a line for each test that failed, with what was wrong, and one for the file.
+// printTests tells people of one file: a line for each test that failed, with what was wrong, and
+// one for the file.
 func (c *call) printTests(f *testFile, verbose bool) {
 	failed := 0
 	for _, r := range f.results {
@@ -159,7 +161,8 @@ func (c *call) printTest(r *suite.Result) {
 	fmt.Fprint(c.stdout, r.Findings.Render())
 }
 
-// The report that build servers read. It has no standard; this is the part that all of them understand.
+// The report that build servers read. It has no standard; this is the part that all of them
+// understand.
 
 type junitSuites struct {
 	XMLName xml.Name     `xml:"testsuites"`

@@ -11,7 +11,8 @@ import (
 	"starling/runtime"
 )
 
-// tokenVariable names the environment variable whose secret says in whose name a command acts. Agents find that of their attempt in it.
+// tokenVariable names the environment variable whose secret says in whose name a command acts.
+// Agents find that of their attempt in it.
 const tokenVariable = "STARLING_TOKEN"
 
 // tokenVerb is a call of the verb token.

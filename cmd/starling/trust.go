@@ -87,8 +87,8 @@ func (v *trustVerb) printLines(text string) {
 	}
 }
 
-// trusts tells the person who is about to run something of what has changed in the project, which is
-// trusted from then on. Nobody else is asked: what they may run under, the owner decides.
+// trusts tells the person who is about to run something of what has changed in the project, which
+// is trusted from then on. Nobody else is asked: what they may run under, the owner decides.
 func (c *call) trusts(ctx context.Context, s session, settings *effect.Settings) error {
 	kept, err := extension[runtime.Trusts](s)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"starling/lang/diagnostic"
 )
 
-// agents warns of agents that are named literally and that a run would not find. A role registers nothing: what it leaves open is looked up by its name, or by that of
-// its backend.
+// agents warns of agents that are named literally and that a run would not find. A role registers
+// nothing: what it leaves open is looked up by its name, or by that of its backend.
 func (c *checker) agents(bound map[string]syntax.Expr) {
 	if len(c.project.Agents) == 0 {
 		return

@@ -12,7 +12,8 @@ import (
 	"starling/lang/effect"
 )
 
-// attribute refuses names that a predeclared module does not have, nor a value whose type the text shows.
+// attribute refuses names that a predeclared module does not have, nor a value whose type the text
+// shows.
 func (c *checker) attribute(dot *syntax.DotExpr) {
 	what, has := "", []string(nil)
 	if base, ok := c.path(dot.X); ok {
@@ -45,8 +46,9 @@ func attributesOf(what string, has []string) string {
 	return "it has " + strings.Join(has, ", ")
 }
 
-// sample is a value with the attributes that the value of an expression will have, nil if the text does not show its type: it is a literal, a call of a builtin that
-// says what it gives, or a variable that has no other value.
+// sample is a value with the attributes that the value of an expression will have, nil if the text
+// does not show its type: it is a literal, a call of a builtin that says what it gives, or a
+// variable that has no other value.
 func (c *checker) sample(e syntax.Expr) starlark.HasAttrs {
 	if s, ok := c.names.only(e); ok && s.kind == assigned && s.value != nil {
 		e = s.value
@@ -57,7 +59,8 @@ func (c *checker) sample(e syntax.Expr) starlark.HasAttrs {
 	return sampleOf(typeOf(e))
 }
 
-// result is a sample of what a call gives, if what is called says so. A call that asks for a handle gives something else.
+// result is a sample of what a call gives, if what is called says so. A call that asks for a handle
+// gives something else.
 func (c *checker) result(call *syntax.CallExpr) starlark.HasAttrs {
 	args := argumentsOf(call)
 	if sig := c.signature(call.Fn); sig != nil && !args.starStar && args.byName("wait") == nil {

@@ -11,9 +11,11 @@ import (
 	"starling/lang/diagnostic"
 )
 
-// A call is matched with the parameters of what it calls as the machine will match it, but without values: *args and **kwargs may fill anything that is left, so
-// they silence what they could explain. The parameters come from three places (signature.go): a builtin's declaration, what is written about
-// the language's own functions, and the def of a function that is the only value of its name.
+// A call is matched with the parameters of what it calls as the machine will match it, but without
+// values: *args and **kwargs may fill anything that is left, so they silence what they could
+// explain. The parameters come from three places (signature.go): a builtin's declaration, what is
+// written about the language's own functions, and the def of a function that is the only value of
+// its name.
 
 // arguments is a call taken apart.
 type arguments struct {
@@ -52,7 +54,8 @@ func (a *arguments) byName(name string) syntax.Expr {
 	return nil
 }
 
-// call checks one call: its arguments against the signature, literal arguments against their parameters, and what is particular to a builtin.
+// call checks one call: its arguments against the signature, literal arguments against their
+// parameters, and what is particular to a builtin.
 func (c *checker) call(call *syntax.CallExpr) {
 	sig := c.signature(call.Fn)
 	if sig == nil {
@@ -88,7 +91,8 @@ func (c *checker) call(call *syntax.CallExpr) {
 	}
 }
 
-// bind matches arguments with parameters as a call does, reports what does not fit and gives the arguments by parameter name.
+// bind matches arguments with parameters as a call does, reports what does not fit and gives the
+// arguments by parameter name.
 func (c *checker) bind(call *syntax.CallExpr, sig *signature, args arguments) map[string]syntax.Expr {
 	bound := make(map[string]syntax.Expr)
 	c.bindPositional(sig, args, bound)
@@ -124,7 +128,8 @@ func (c *checker) bindPositional(sig *signature, args arguments, bound map[strin
 	}
 }
 
-// bindNamed binds one argument that is passed by name and tells whether there is such a parameter. **kwargs takes every name that is left.
+// bindNamed binds one argument that is passed by name and tells whether there is such a parameter.
+// **kwargs takes every name that is left.
 func (c *checker) bindNamed(sig *signature, arg *syntax.BinaryExpr, bound map[string]syntax.Expr) bool {
 	id := arg.X.(*syntax.Ident)
 	var known []string

@@ -6,9 +6,10 @@ import (
 	"starling/lang/diagnostic"
 )
 
-// captures refuses lambdas that reach parallel and use a loop's variable: all branches would see its last value, because a closure captures the variable and
-// not the value that it had. The lambdas are looked for in the arguments of parallel and, for a variable that is passed, in all that is assigned or
-// appended to it.
+// captures refuses lambdas that reach parallel and use a loop's variable: all branches would see
+// its last value, because a closure captures the variable and not the value that it had. The
+// lambdas are looked for in the arguments of parallel and, for a variable that is passed, in all
+// that is assigned or appended to it.
 func (c *checker) captures(call *syntax.CallExpr) {
 	for _, arg := range call.Args {
 		c.lambdas(arg)
@@ -28,7 +29,8 @@ func value(arg syntax.Expr) syntax.Expr {
 	return arg
 }
 
-// contents lists the expressions whose values a variable holds, or holds in it: x = E, x += E, x[k] = E, x.append(E).
+// contents lists the expressions whose values a variable holds, or holds in it: x = E, x += E, x[k]
+// = E, x.append(E).
 func (c *checker) contents(v *syntax.Ident) []syntax.Expr {
 	var list []syntax.Expr
 	for _, s := range c.names.sites[v] {

@@ -18,7 +18,8 @@ type File struct {
 	Loads  map[string]*File // what its load statements load, by the name that they write
 }
 
-// Files checks the modules of a program against the builtins that it will have, and against its project. The result is sorted by place.
+// Files checks the modules of a program against the builtins that it will have, and against its
+// project. The result is sorted by place.
 func Files(files []*File, env *effect.Environment, project Project) diagnostic.List {
 	var all diagnostic.List
 	index := make(map[*File]*names, len(files))

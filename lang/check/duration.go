@@ -11,13 +11,15 @@ import (
 	"starling/lang/effect"
 )
 
-// The least time that agents and people are given, and the longest that anybody means. Beyond these a unit was probably mistaken.
+// The least time that agents and people are given, and the longest that anybody means. Beyond these
+// a unit was probably mistaken.
 const (
 	leastWait   = time.Second
 	longestWait = 366 * 24 * time.Hour
 )
 
-// duration checks a literal duration: what is none, what the machine refuses, and what is hardly meant.
+// duration checks a literal duration: what is none, what the machine refuses, and what is hardly
+// meant.
 func (c *checker) duration(sig *signature, p effect.Param, arg syntax.Expr, s string) {
 	about := sig.name + ": for parameter " + p.Name
 	d, err := contract.ParseDuration(s)

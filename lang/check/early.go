@@ -9,8 +9,9 @@ import (
 	"starling/lang/diagnostic"
 )
 
-// early refuses to read a local variable where nothing can have given it a value: in front of its first assignment, in the text, or on its right side. What a loop holds together
-// with that assignment may come after it all the same.
+// early refuses to read a local variable where nothing can have given it a value: in front of its
+// first assignment, in the text, or on its right side. What a loop holds together with that
+// assignment may come after it all the same.
 func (c *checker) early() {
 	later := map[*syntax.Ident]bool{}
 	var loops []*syntax.ForStmt

@@ -8,8 +8,9 @@ import (
 	"starling/lang/diagnostic"
 )
 
-// endless refuses a main that starts its own script whatever happens: each run would wait for another, and the deepest that may be would fail. Only what is done in any case
-// counts: statements up to the first that chooses, loops or leaves, and no part of an expression that may be left out.
+// endless refuses a main that starts its own script whatever happens: each run would wait for
+// another, and the deepest that may be would fail. Only what is done in any case counts: statements
+// up to the first that chooses, loops or leaves, and no part of an expression that may be left out.
 func (c *checker) endless() {
 	for _, s := range c.file.Tree.Stmts {
 		if def, ok := s.(*syntax.DefStmt); ok && def.Name.Name == "main" {
@@ -37,7 +38,8 @@ func (c *checker) inAnyCase(body []syntax.Stmt) {
 	}
 }
 
-// startsItself reports the calls of run in an expression that name the file itself and are made whenever the expression is computed.
+// startsItself reports the calls of run in an expression that name the file itself and are made
+// whenever the expression is computed.
 func (c *checker) startsItself(e syntax.Expr) {
 	syntax.Walk(e, func(n syntax.Node) bool {
 		switch n := n.(type) {

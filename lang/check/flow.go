@@ -9,8 +9,8 @@ import (
 	"starling/lang/diagnostic"
 )
 
-// flow follows the statements of every function, and of the top level, in the order in which they run: it warns of those that cannot be reached and of
-// gates that are opened twice on one way.
+// flow follows the statements of every function, and of the top level, in the order in which they
+// run: it warns of those that cannot be reached and of gates that are opened twice on one way.
 func (c *checker) flow() {
 	c.block(c.file.Tree.Stmts, gates{})
 	syntax.Walk(c.file.Tree, func(n syntax.Node) bool {
@@ -30,7 +30,8 @@ const (
 	leaves               // out of the function
 )
 
-// block follows a list of statements and says how it ends. The gates that it opens are added to seen.
+// block follows a list of statements and says how it ends. The gates that it opens are added to
+// seen.
 func (c *checker) block(stmts []syntax.Stmt, seen gates) ending {
 	for i, s := range stmts {
 		end := c.statement(s, seen)
@@ -74,7 +75,8 @@ func (c *checker) statement(s syntax.Stmt, seen gates) ending {
 	return falls
 }
 
-// conditional follows both ways; a way that leaves the function has opened nothing for what comes after.
+// conditional follows both ways; a way that leaves the function has opened nothing for what comes
+// after.
 func (c *checker) conditional(s *syntax.IfStmt, seen gates) ending {
 	c.open(seen, s.Cond)
 	yes, no := maps.Clone(seen), maps.Clone(seen)

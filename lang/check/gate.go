@@ -28,7 +28,8 @@ func (c *checker) fallback(bound map[string]syntax.Expr) {
 	})
 }
 
-// escalation refuses what is literally no pair of target and duration, and warns of a target that is never asked.
+// escalation refuses what is literally no pair of target and duration, and warns of a target that
+// is never asked.
 func (c *checker) escalation(bound map[string]syntax.Expr) {
 	chain := bound["escalate"]
 	if none(chain) {
@@ -109,8 +110,9 @@ func optionNames(e syntax.Expr) (names []string, ok bool) {
 // gates is the set of gates that have been opened on the way to a place, by name.
 type gates map[string]*syntax.Literal
 
-// open notes the gates that an expression opens, in the order of the text, and warns of a name that was opened before on the same way: its second
-// opening has the address NAME#2. The two sides of a conditional expression are two ways; the body of a lambda is none.
+// open notes the gates that an expression opens, in the order of the text, and warns of a name that
+// was opened before on the same way: its second opening has the address NAME#2. The two sides of a
+// conditional expression are two ways; the body of a lambda is none.
 func (c *checker) open(seen gates, e syntax.Expr) {
 	if e == nil {
 		return

@@ -16,7 +16,8 @@ import (
 	"starling/lang/effect"
 )
 
-// literals checks the arguments of a builtin that stand literally in the text: their type, and for strings what the parameter admits.
+// literals checks the arguments of a builtin that stand literally in the text: their type, and for
+// strings what the parameter admits.
 func (c *checker) literals(sig *signature, bound map[string]syntax.Expr) {
 	for _, p := range sig.params {
 		arg := bound[p.Name]
@@ -201,7 +202,8 @@ func (c *checker) twice(elems []syntax.Expr, what string) {
 	}
 }
 
-// contract checks the text of a literal contract("…"); mistakes are placed where they stand in the file.
+// contract checks the text of a literal contract("…"); mistakes are placed where they stand in the
+// file.
 func (c *checker) contract(bound map[string]syntax.Expr) {
 	for _, arg := range bound {
 		l, ok := unparen(arg).(*syntax.Literal)

@@ -7,8 +7,8 @@ import (
 	"starling/lang/effect"
 )
 
-// loadTime refuses effects at the top level of a file whose top level must be pure. A default of a parameter belongs to the top level, the
-// body of a function does not.
+// loadTime refuses effects at the top level of a file whose top level must be pure. A default of a
+// parameter belongs to the top level, the body of a function does not.
 func (c *checker) loadTime() {
 	if !c.file.Pure {
 		return

@@ -9,7 +9,8 @@ import (
 	"starling/lang/diagnostic"
 )
 
-// misspelt warns of a function that was probably meant to be main, in a file that does nothing without one: run as a script it would end at once, without a word.
+// misspelt warns of a function that was probably meant to be main, in a file that does nothing
+// without one: run as a script it would end at once, without a word.
 func (c *checker) misspelt() {
 	var near *syntax.Ident
 	for _, s := range c.file.Tree.Stmts {

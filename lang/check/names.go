@@ -10,11 +10,13 @@ import (
 	"starling/lang/diagnostic"
 )
 
-// The resolver says what each identifier denotes, but not the other way round: where a variable gets its values and whether anything reads it. One pass over the tree gathers
-// that, and most rules ask it. Names of attributes, of keyword arguments and of what a load takes from the other file look like identifiers in the tree and have no
-// binding; they fall out by that.
+// The resolver says what each identifier denotes, but not the other way round: where a variable
+// gets its values and whether anything reads it. One pass over the tree gathers that, and most
+// rules ask it. Names of attributes, of keyword arguments and of what a load takes from the other
+// file look like identifiers in the tree and have no binding; they fall out by that.
 //
-// A variable is known by the identifier that first binds it: the resolver shares that pointer among all uses, across closures too.
+// A variable is known by the identifier that first binds it: the resolver shares that pointer among
+// all uses, across closures too.
 
 // siteKind is the way in which a variable gets a value.
 type siteKind uint8
@@ -137,7 +139,8 @@ func parameters(params []syntax.Expr) []site {
 	return list
 }
 
-// variable is the identifier that first binds what id denotes, nil when that is nothing of the file's own.
+// variable is the identifier that first binds what id denotes, nil when that is nothing of the
+// file's own.
 func variable(id *syntax.Ident) *syntax.Ident {
 	b, ok := id.Binding.(*resolve.Binding)
 	if !ok {
@@ -154,7 +157,8 @@ func scope(id *syntax.Ident) resolve.Scope {
 	return b.Scope
 }
 
-// only is the one site that gives the expression's variable a value, false if there are several or none.
+// only is the one site that gives the expression's variable a value, false if there are several or
+// none.
 func (x *names) only(e syntax.Expr) (site, bool) {
 	id, ok := unparen(e).(*syntax.Ident)
 	if !ok {
@@ -184,7 +188,8 @@ func (c *checker) loads() {
 	}
 }
 
-// export refuses one name that another file does not define. Empty and private names are the resolver's to refuse.
+// export refuses one name that another file does not define. Empty and private names are the
+// resolver's to refuse.
 func (c *checker) export(from *syntax.Ident, other *File) {
 	exports := exports(other.Tree)
 	if contains(exports, from.Name) || from.Name == "" || from.Name[0] == '_' {
@@ -215,8 +220,9 @@ func exports(f *syntax.File) []string {
 	return list
 }
 
-// unused warns of loads and of plain local variables that nothing reads. Parameters, loop variables and parts of an unpacking often have
-// to be there, and a name that starts with "_" says that it is not read.
+// unused warns of loads and of plain local variables that nothing reads. Parameters, loop variables
+// and parts of an unpacking often have to be there, and a name that starts with "_" says that it is
+// not read.
 func (c *checker) unused() {
 	for _, v := range c.names.order {
 		if c.names.reads[v] > 0 || strings.HasPrefix(v.Name, "_") {

@@ -11,8 +11,9 @@ import (
 	"starling/lang/effect"
 )
 
-// A parallel whose branches stand in the text, and ask agents whose roles stand in the text, can be told that two of them would change the same files before it runs: a
-// request that would is refused then. What is computed is not judged here.
+// A parallel whose branches stand in the text, and ask agents whose roles stand in the text, can be
+// told that two of them would change the same files before it runs: a request that would is refused
+// then. What is computed is not judged here.
 
 // changer is an agent that a branch asks, and what it may change.
 type changer struct {
@@ -75,7 +76,8 @@ func branchesIn(e syntax.Expr) []syntax.Expr {
 	return nil
 }
 
-// changers lists the agents that a branch asks for certain and that may change something: (agent, who, …), a lambda, or a function of this file.
+// changers lists the agents that a branch asks for certain and that may change something: (agent,
+// who, …), a lambda, or a function of this file.
 func (c *checker) changers(branch syntax.Expr) []changer {
 	var list []changer
 	switch e := unparen(branch).(type) {
@@ -99,7 +101,8 @@ func (c *checker) changers(branch syntax.Expr) []changer {
 	return list
 }
 
-// asked lists the agents that calls in a piece of the text ask. Functions inside are not looked into: somebody may call them elsewhere, or nobody.
+// asked lists the agents that calls in a piece of the text ask. Functions inside are not looked
+// into: somebody may call them elsewhere, or nobody.
 func (c *checker) asked(n syntax.Node) []changer {
 	var list []changer
 	syntax.Walk(n, func(n syntax.Node) bool {
@@ -127,7 +130,8 @@ func (c *checker) asked(n syntax.Node) []changer {
 	return list
 }
 
-// changer is the agent that a role, or a name, stands for, if what it may change stands in the text.
+// changer is the agent that a role, or a name, stands for, if what it may change stands in the
+// text.
 func (c *checker) changer(who, owns syntax.Expr) []changer {
 	name, _ := text(who)
 	modifies := owns != nil

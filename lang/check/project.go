@@ -11,7 +11,8 @@ import (
 	"starling/lang/effect"
 )
 
-// Project is what is known of the project that a script belongs to. Without agents and tools nothing is known of it, and what a script names is not looked at.
+// Project is what is known of the project that a script belongs to. Without agents and tools
+// nothing is known of it, and what a script names is not looked at.
 type Project struct {
 	Agents []Agent  // all that a run would find
 	Tools  []string // its tool servers
@@ -49,7 +50,8 @@ func (p Project) agent(name string) (Agent, bool) {
 	return p.Agents[i], true
 }
 
-// serving lists the agents whose backends serve a call, if the text shows them and all are known: those of the call, of its role, the role itself.
+// serving lists the agents whose backends serve a call, if the text shows them and all are known:
+// those of the call, of its role, the role itself.
 func (c *checker) serving(bound map[string]syntax.Expr) (agents []Agent) {
 	for _, name := range c.servingNames(bound) {
 		a, known := c.project.agent(name)
@@ -88,7 +90,8 @@ func namesOf(e syntax.Expr) []string {
 	return list
 }
 
-// steers refuses a callback that steers an agent which cannot be told anything while it works, and warns where only some of its backends can.
+// steers refuses a callback that steers an agent which cannot be told anything while it works, and
+// warns where only some of its backends can.
 func (c *checker) steers(bound map[string]syntax.Expr) {
 	listener := bound["on_event"]
 	if listener == nil || !c.mentions(listener, "steer") {
@@ -161,7 +164,8 @@ func (c *checker) tools(bound map[string]syntax.Expr) {
 	}
 }
 
-// toolServer warns of a literal name of a tool server, or of one of its tools, that the project does not have.
+// toolServer warns of a literal name of a tool server, or of one of its tools, that the project
+// does not have.
 func (c *checker) toolServer(e syntax.Expr) {
 	name, ok := text(orNone(e))
 	server, _, _ := strings.Cut(name, ".")

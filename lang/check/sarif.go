@@ -8,8 +8,8 @@ import (
 )
 
 // SARIF gives findings in the form that code hosts and editors read: a log of SARIF 2.1.0,
-// https://docs.oasis-open.org/sarif/sarif/v2.1.0/. Names of files are relative to the project, columns
-// count code points.
+// https://docs.oasis-open.org/sarif/sarif/v2.1.0/. Names of files are relative to the project,
+// columns count code points.
 func SARIF(found diagnostic.List) json.RawMessage {
 	text, err := json.Marshal(sarif(found))
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"starling/lang/diagnostic"
 )
 
-// TestSARIF: whatever the findings, the log is one that the standard admits, and each result has a rule and the place of its finding.
+// TestSARIF: whatever the findings, the log is one that the standard admits, and each result has a
+// rule and the place of its finding.
 func TestSARIF(t *testing.T) {
 	schema, err := os.ReadFile("../../testdata/sarif.schema.json")
 	if err != nil {

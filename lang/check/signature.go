@@ -67,7 +67,8 @@ func (c *checker) exported(s site) *syntax.DefStmt {
 	return def
 }
 
-// builtinSignature knows every builtin but the members of go.starlark.net's own modules, which declare nothing.
+// builtinSignature knows every builtin but the members of go.starlark.net's own modules, which
+// declare nothing.
 func builtinSignature(name string, value starlark.Value) *signature {
 	b, ok := value.(*effect.Builtin)
 	if !ok {

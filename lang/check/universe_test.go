@@ -62,7 +62,8 @@ func TestMethodSignaturesAgreeWithTheReference(t *testing.T) {
 	}
 }
 
-// referenceSays is the error of a source on go.starlark.net, which crashes where a method of a set lacks its only argument.
+// referenceSays is the error of a source on go.starlark.net, which crashes where a method of a set
+// lacks its only argument.
 func referenceSays(source string) (said string) {
 	defer func() {
 		if recover() != nil {

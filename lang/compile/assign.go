@@ -5,7 +5,8 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// assignStmt compiles lhs = rhs. The right side is evaluated first, then the parts of the left from left to right.
+// assignStmt compiles lhs = rhs. The right side is evaluated first, then the parts of the left from
+// left to right.
 func (c *functionCompiler) assignStmt(stmt *syntax.AssignStmt) {
 	lhs := unparen(stmt.LHS)
 	if id, ok := lhs.(*syntax.Ident); ok {
@@ -18,7 +19,8 @@ func (c *functionCompiler) assignStmt(stmt *syntax.AssignStmt) {
 	c.assign(stmt.OpPos, lhs, c.expr(stmt.RHS))
 }
 
-// parallel compiles a, b = x, y without building the tuple: the values go to temporaries, then to the variables.
+// parallel compiles a, b = x, y without building the tuple: the values go to temporaries, then to
+// the variables.
 func (c *functionCompiler) parallel(lhs, rhs syntax.Expr) bool {
 	to, ok := lhs.(*syntax.TupleExpr)
 	from, ok2 := rhs.(*syntax.TupleExpr)
@@ -79,7 +81,8 @@ func (c *functionCompiler) set(id *syntax.Ident, v uint16) {
 	}
 }
 
-// assign distributes operand v over the left side of an assignment or the variables of a loop; pos is where a wrong number of values is reported.
+// assign distributes operand v over the left side of an assignment or the variables of a loop; pos
+// is where a wrong number of values is reported.
 func (c *functionCompiler) assign(pos syntax.Position, lhs syntax.Expr, v uint16) {
 	mark := c.top
 	switch lhs := unparen(lhs).(type) {
@@ -105,7 +108,8 @@ func (c *functionCompiler) assign(pos syntax.Position, lhs syntax.Expr, v uint16
 	c.top = mark
 }
 
-// unpack takes a sequence apart: straight into the variables when they are adjacent locals, as in `for k, v in`, else through temporaries.
+// unpack takes a sequence apart: straight into the variables when they are adjacent locals, as in
+// `for k, v in`, else through temporaries.
 func (c *functionCompiler) unpack(pos syntax.Position, list []syntax.Expr, v uint16) {
 	n := len(list)
 	first, direct := c.adjacentLocals(list)

@@ -1,8 +1,10 @@
 package compile
 
-// Definite assignment. A local that certainly has a value is read in place; any other read is preceded by a Check. Assignment is never undone, so the set of assigned
-// locals only grows along a path, and one pass in the order of the source is exact enough: the set at the head of a loop is the set before the loop, and
-// where paths meet it is their intersection. Paths that cannot continue (return, break, continue) do not count.
+// Definite assignment. A local that certainly has a value is read in place; any other read is
+// preceded by a Check. Assignment is never undone, so the set of assigned locals only grows along a
+// path, and one pass in the order of the source is exact enough: the set at the head of a loop is
+// the set before the loop, and where paths meet it is their intersection. Paths that cannot
+// continue (return, break, continue) do not count.
 
 // save copies the set of assigned locals.
 func (c *functionCompiler) save() bitset { return append(bitset(nil), c.assigned...) }

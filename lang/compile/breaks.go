@@ -1,7 +1,9 @@
 package compile
 
-// insertBreaks puts a Break before every instruction. Whoever wants to stop a machine at each pays for that with code of twice the length; the dispatch loop, and code
-// without breaks, pay nothing. Functions, sites and live registers keep their numbers: to a snapshot this is the code of another build.
+// insertBreaks puts a Break before every instruction. Whoever wants to stop a machine at each pays
+// for that with code of twice the length; the dispatch loop, and code without breaks, pay nothing.
+// Functions, sites and live registers keep their numbers: to a snapshot this is the code of another
+// build.
 func (f *Function) insertBreaks() {
 	code := make([]Instr, 0, 2*len(f.Code))
 	for _, in := range f.Code {

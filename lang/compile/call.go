@@ -7,8 +7,8 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// Methods are the well-known method names. A Method instruction carries the index of its name in X, so that the machine can keep a table of direct
-// implementations; 0 is every other name.
+// Methods are the well-known method names. A Method instruction carries the index of its name in X,
+// so that the machine can keep a table of direct implementations; 0 is every other name.
 var Methods = [...]string{
 	"", "append", "clear", "elems", "endswith", "extend", "find", "format", "get", "index", "insert", "items", "join", "keys", "lower", "lstrip", "pop",
 	"remove", "replace", "rstrip", "setdefault", "split", "startswith", "strip", "upper", "update", "values",
@@ -23,7 +23,8 @@ func methodNumber(name string) uint8 {
 	return 0
 }
 
-// arguments are those of a call, sorted by how they are evaluated: positional, named, *args, **kwargs.
+// arguments are those of a call, sorted by how they are evaluated: positional, named, *args,
+// **kwargs.
 type arguments struct {
 	positional     []syntax.Expr
 	names          []string
@@ -68,7 +69,8 @@ func (a *arguments) values() []syntax.Expr {
 	return values
 }
 
-// call compiles a call. The function and its arguments go to adjacent temporaries, where the callee's window will begin.
+// call compiles a call. The function and its arguments go to adjacent temporaries, where the
+// callee's window will begin.
 func (c *functionCompiler) call(e *syntax.CallExpr, dst int) {
 	args := sortArguments(e)
 	values := args.values()
@@ -90,7 +92,8 @@ func (c *functionCompiler) call(e *syntax.CallExpr, dst int) {
 	c.site(c.emit(in), false, e.Lparen)
 }
 
-// methodCall compiles x.name(...): the method is looked up before the arguments are evaluated, but need not become a value.
+// methodCall compiles x.name(...): the method is looked up before the arguments are evaluated, but
+// need not become a value.
 func (c *functionCompiler) methodCall(e *syntax.CallExpr, dot *syntax.DotExpr, values []syntax.Expr, dst int) {
 	base := c.temp()
 	x, ok := c.inPlace(dot.X)
@@ -139,7 +142,8 @@ func flag(b bool) byte {
 	return '0'
 }
 
-// funcInto compiles a def or lambda: its defaults are evaluated here and now, and the cells of its free variables captured.
+// funcInto compiles a def or lambda: its defaults are evaluated here and now, and the cells of its
+// free variables captured.
 func (c *functionCompiler) funcInto(fn *resolve.Function, dst int) {
 	mark := c.top
 	c.at(fn.Pos)
@@ -162,7 +166,8 @@ func (c *functionCompiler) funcInto(fn *resolve.Function, dst int) {
 	c.top = mark
 }
 
-// defaults evaluates the defaults of a function; a mandatory keyword-only parameter gets a register that is left unset.
+// defaults evaluates the defaults of a function; a mandatory keyword-only parameter gets a register
+// that is left unset.
 func (c *functionCompiler) defaults(fn *resolve.Function) {
 	star := false
 	for _, p := range fn.Params {

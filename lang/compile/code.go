@@ -103,8 +103,8 @@ type Site struct {
 	Line, Col int32 // of the call's parenthesis or the loop's keyword
 }
 
-// Rebase returns the module with its globals numbered as in table, to which those that it does not have are added. The chunks of a REPL session
-// share one table of variables in this way.
+// Rebase returns the module with its globals numbered as in table, to which those that it does not
+// have are added. The chunks of a REPL session share one table of variables in this way.
 func (m *Module) Rebase(table []Binding) (*Module, []Binding) {
 	index := make(map[string]uint16, len(table))
 	table = append([]Binding(nil), table...)
@@ -153,12 +153,14 @@ type position struct {
 	line, col int32
 }
 
-// Simple tells that a call with NumParams positional arguments needs no binding: the arguments are the registers.
+// Simple tells that a call with NumParams positional arguments needs no binding: the arguments are
+// the registers.
 func (f *Function) Simple() bool {
 	return !f.HasVarargs && !f.HasKwargs && f.NumKeywordOnly == 0
 }
 
-// Position is the place in the source to which an error of the instruction at pc is attributed. A negative pc is the binding of arguments.
+// Position is the place in the source to which an error of the instruction at pc is attributed. A
+// negative pc is the binding of arguments.
 func (f *Function) Position(pc int) syntax.Position {
 	at := f.entry
 	if pc >= 0 {

@@ -6,8 +6,9 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// batch is the number of elements of a list or tuple that are evaluated into registers before they are stored; longer literals are built piece by piece, so
-// that a table of data does not need a register for each entry.
+// batch is the number of elements of a list or tuple that are evaluated into registers before they
+// are stored; longer literals are built piece by piece, so that a table of data does not need a
+// register for each entry.
 const batch = 64
 
 // list compiles [x, y, ...] into temporary t.
@@ -25,7 +26,8 @@ func (c *functionCompiler) tuple(elems []syntax.Expr, t int) {
 	c.emit(Instr{Op: ToTuple, A: uint16(t)})
 }
 
-// collect evaluates elements into adjacent temporaries and makes a collection of the first batch; further batches extend it.
+// collect evaluates elements into adjacent temporaries and makes a collection of the first batch;
+// further batches extend it.
 func (c *functionCompiler) collect(op Op, elems []syntax.Expr, t int) {
 	for {
 		n := min(len(elems), batch)
@@ -59,7 +61,8 @@ func (c *functionCompiler) entry(op Op, e *syntax.DictEntry, t int) {
 	c.top = mark
 }
 
-// comprehension compiles [body for ... if ...] or {k: v for ...} into temporary t, which accumulates.
+// comprehension compiles [body for ... if ...] or {k: v for ...} into temporary t, which
+// accumulates.
 func (c *functionCompiler) comprehension(e *syntax.Comprehension, t int) {
 	if e.Curly {
 		c.emit(Instr{Op: Dict, A: uint16(t)})
@@ -109,7 +112,8 @@ func (c *functionCompiler) comprehensionBody(e *syntax.Comprehension, t int) {
 	c.top = mark
 }
 
-// plus compiles a chain of additions in a loop, and adds adjacent literals of one kind at once, as the reference does.
+// plus compiles a chain of additions in a loop, and adds adjacent literals of one kind at once, as
+// the reference does.
 func (c *functionCompiler) plus(e *syntax.BinaryExpr, dst int) {
 	terms := foldLiterals(summands(e))
 	if len(terms) == 1 {

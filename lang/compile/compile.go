@@ -22,14 +22,16 @@ type Source struct {
 	Marks       bool                            // put a Reach at each of Module.Marks
 }
 
-// Generator is the number of the code generator. It moves whenever the same source compiles to other code. Snapshots of other generators are read as long as functions, sites and
-// live registers keep their order, and refused if they do not.
+// Generator is the number of the code generator. It moves whenever the same source compiles to
+// other code. Snapshots of other generators are read as long as functions, sites and live registers
+// keep their order, and refused if they do not.
 const Generator = 0
 
 // generatorOfBreaks is that of code with breaks.
 const generatorOfBreaks = 0xff
 
-// Error is a refusal by the compiler itself; errors of parsing and of name resolution are syntax.Error and resolve.ErrorList.
+// Error is a refusal by the compiler itself; errors of parsing and of name resolution are
+// syntax.Error and resolve.ErrorList.
 type Error struct {
 	Pos syntax.Position
 	Msg string
@@ -47,7 +49,8 @@ func Compile(src Source) (*Module, error) {
 	return CompileFile(src, file)
 }
 
-// CompileFile compiles a parsed file. Resolving changes the tree, so a tree can be compiled once only.
+// CompileFile compiles a parsed file. Resolving changes the tree, so a tree can be compiled once
+// only.
 func CompileFile(src Source, file *syntax.File) (*Module, error) {
 	if err := checkDepth(file); err != nil {
 		return nil, err
@@ -63,7 +66,8 @@ func CompileFile(src Source, file *syntax.File) (*Module, error) {
 	return compileModule(src, top, module.Globals, file)
 }
 
-// returnLast makes a chunk of a REPL return the value of its last statement if that is an expression.
+// returnLast makes a chunk of a REPL return the value of its last statement if that is an
+// expression.
 func returnLast(stmts []syntax.Stmt) []syntax.Stmt {
 	if len(stmts) == 0 {
 		return stmts
@@ -173,7 +177,8 @@ func (m *moduleCompiler) errorf(pos syntax.Position, format string, args ...any)
 	}
 }
 
-// number puts the functions into the order of the source, the top level first: code is generated in order of evaluation, which may change.
+// number puts the functions into the order of the source, the top level first: code is generated in
+// order of evaluation, which may change.
 func (m *moduleCompiler) number() {
 	fns := m.module.Functions
 	sort.SliceStable(fns[1:], func(i, j int) bool {

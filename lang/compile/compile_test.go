@@ -24,7 +24,8 @@ func mustCompile(t *testing.T, text string) *Module {
 	return m
 }
 
-// TestCodeIsValid compiles every script of the repository and proves of each instruction what the machine takes for granted.
+// TestCodeIsValid compiles every script of the repository and proves of each instruction what the
+// machine takes for granted.
 func TestCodeIsValid(t *testing.T) {
 	files, err := filepath.Glob("../../testdata/lang/*.star")
 	if err != nil || len(files) == 0 {
@@ -43,8 +44,8 @@ func TestCodeIsValid(t *testing.T) {
 	}
 }
 
-// validate checks that operands are within bounds, that jumps agree on the open iterators, that every path ends in a return, and that no temporary is read before it was
-// written.
+// validate checks that operands are within bounds, that jumps agree on the open iterators, that
+// every path ends in a return, and that no temporary is read before it was written.
 func validate(t *testing.T, f *Function) {
 	t.Helper()
 	for pc, in := range f.Code {
@@ -81,7 +82,8 @@ func validate(t *testing.T, f *Function) {
 	}
 }
 
-// TestBreaks: code with breaks is the same code at other places. What snapshots refer to (functions, sites, live registers) has the same numbers.
+// TestBreaks: code with breaks is the same code at other places. What snapshots refer to
+// (functions, sites, live registers) has the same numbers.
 func TestBreaks(t *testing.T) {
 	text := `
 def f(xs, y):
@@ -145,7 +147,8 @@ def f(xs):
 	}
 }
 
-// TestFunctionsAreNumberedBySource: the right side is evaluated first, yet the left one comes first in the source.
+// TestFunctionsAreNumberedBySource: the right side is evaluated first, yet the left one comes first
+// in the source.
 func TestFunctionsAreNumberedBySource(t *testing.T) {
 	m := mustCompile(t, "d[(lambda a: a)(1)] = (lambda b: b)(2)\ndef f(x = lambda c: c): pass")
 	var names []string
@@ -304,7 +307,8 @@ func TestErrorsOfTheReference(t *testing.T) {
 	}
 }
 
-// TestDisassembly shows the code of a small function: locals are read in place, constants are operands, comparisons jump.
+// TestDisassembly shows the code of a small function: locals are read in place, constants are
+// operands, comparisons jump.
 func TestDisassembly(t *testing.T) {
 	m := mustCompile(t, `def fib(n):
     if n < 2: return n
@@ -327,7 +331,8 @@ func TestDisassembly(t *testing.T) {
 	}
 }
 
-// TestEveryOperation: the table has a row for each operation, and its pictures mention the operands it declares.
+// TestEveryOperation: the table has a row for each operation, and its pictures mention the operands
+// it declares.
 func TestEveryOperation(t *testing.T) {
 	for op := range opCount {
 		row := ops[op]

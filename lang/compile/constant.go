@@ -7,7 +7,8 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// bytesKey and nameKey keep constants of different kinds apart in the pool: b"x" from "x", the name None from the string.
+// bytesKey and nameKey keep constants of different kinds apart in the pool: b"x" from "x", the name
+// None from the string.
 type (
 	bytesKey string
 	bigKey   string

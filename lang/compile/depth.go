@@ -2,8 +2,9 @@ package compile
 
 import "go.starlark.net/syntax"
 
-// maxDepth bounds the nesting of a syntax tree. The parser bounds what it recurses on; long chains (a + b + c ..., f()()(), elif) it builds in a loop, and the resolver and
-// this package would recurse on them.
+// maxDepth bounds the nesting of a syntax tree. The parser bounds what it recurses on; long chains
+// (a + b + c ..., f()()(), elif) it builds in a loop, and the resolver and this package would
+// recurse on them.
 const maxDepth = 10_000
 
 // checkDepth refuses a tree nested deeper than maxDepth. It walks with a stack of its own.

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Disassemble renders the function's code, one instruction a line: pc, position, operation, operands, what they stand for.
+// Disassemble renders the function's code, one instruction a line: pc, position, operation,
+// operands, what they stand for.
 func (f *Function) Disassemble() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "function %d %s: %d parameters, %d locals, %d registers\n", f.Ordinal, f.Name, f.NumParams, len(f.Locals), f.NumRegisters)

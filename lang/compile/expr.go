@@ -5,7 +5,8 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// expr compiles an expression and returns where its value is: a local read in place, a constant, or a new temporary.
+// expr compiles an expression and returns where its value is: a local read in place, a constant, or
+// a new temporary.
 func (c *functionCompiler) expr(e syntax.Expr) uint16 {
 	if v, ok := c.inPlace(e); ok {
 		return v
@@ -75,8 +76,8 @@ func (c *functionCompiler) loadOp(scope resolve.Scope) Op {
 	panic("compile: read of " + scope.String() + " variable")
 }
 
-// into compiles an expression so that its value ends in register dst. The register is written last, unless it is a temporary: a local may be read by the
-// expression that is assigned to it.
+// into compiles an expression so that its value ends in register dst. The register is written last,
+// unless it is a temporary: a local may be read by the expression that is assigned to it.
 func (c *functionCompiler) into(e syntax.Expr, dst int) {
 	mark := c.top
 	switch e := unparen(e).(type) {
@@ -173,7 +174,8 @@ func (c *functionCompiler) binary(e *syntax.BinaryExpr, dst int) {
 	}
 }
 
-// shortCircuit compiles `and` (stops on false) and `or` (stops on true); the result is one of the operands.
+// shortCircuit compiles `and` (stops on false) and `or` (stops on true); the result is one of the
+// operands.
 func (c *functionCompiler) shortCircuit(e *syntax.BinaryExpr, stop bool, t int) {
 	done := newLabel()
 	c.into(e.X, t)
@@ -201,7 +203,8 @@ func (c *functionCompiler) condExpr(e *syntax.CondExpr, dst int) {
 	c.restore(before)
 }
 
-// slice compiles x[lo:hi:step]. Its errors are reported where the reference's are: at the last position that one of the operands set.
+// slice compiles x[lo:hi:step]. Its errors are reported where the reference's are: at the last
+// position that one of the operands set.
 func (c *functionCompiler) slice(e *syntax.SliceExpr, dst int) {
 	c.at(e.Lbrack)
 	first := c.push(e.X)
@@ -279,7 +282,8 @@ func senseOf(sense bool) uint8 {
 	return 0
 }
 
-// comparison returns the conditional jump for a comparison, and whether it tests the opposite. An ordering is never turned around: its error names the operator.
+// comparison returns the conditional jump for a comparison, and whether it tests the opposite. An
+// ordering is never turned around: its error names the operator.
 func comparison(op syntax.Token) (jump Op, negate bool) {
 	switch op {
 	case syntax.EQL:

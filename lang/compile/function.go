@@ -8,7 +8,8 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// functionCompiler compiles one function. Registers from len(locals) up are temporaries and form a stack: top is the next free one.
+// functionCompiler compiles one function. Registers from len(locals) up are temporaries and form a
+// stack: top is the next free one.
 type functionCompiler struct {
 	m      *moduleCompiler
 	f      *Function
@@ -22,8 +23,9 @@ type functionCompiler struct {
 	unset       bitset // locals that some Check guards: they start unset
 	unreachable bool   // after return, break and continue
 
-	// The reference emits instructions where we read in place, and an instruction without a position of its own is given the last one before it. pending is the
-	// position for the next instruction, last the one most recently used.
+	// The reference emits instructions where we read in place, and an instruction without a
+	// position of its own is given the last one before it. pending is the position for the next
+	// instruction, last the one most recently used.
 	pending, last syntax.Position
 }
 
@@ -65,7 +67,8 @@ func (m *moduleCompiler) function(fn *resolve.Function, parent *functionCompiler
 	return f.Ordinal
 }
 
-// usesLoopVariable notes that the function uses a variable of an enclosing function or of the file, if that is the variable of a loop.
+// usesLoopVariable notes that the function uses a variable of an enclosing function or of the file,
+// if that is the variable of a loop.
 func (c *functionCompiler) usesLoopVariable(b *resolve.Binding) {
 	captured := c.m.loopVars[b]
 	if parent := c.parent; parent != nil && b.Scope == resolve.Free {
@@ -76,7 +79,8 @@ func (c *functionCompiler) usesLoopVariable(b *resolve.Binding) {
 	}
 }
 
-// countParams counts parameters (a bare * is none) and defaults: from the first optional parameter on, each parameter has one, if only a placeholder.
+// countParams counts parameters (a bare * is none) and defaults: from the first optional parameter
+// on, each parameter has one, if only a placeholder.
 func (f *Function) countParams(fn *resolve.Function) {
 	star := false
 	for _, p := range fn.Params {
@@ -156,7 +160,8 @@ func (c *functionCompiler) prologue() {
 	c.pending = first
 }
 
-// clearUnset inserts an Unset at the start for each local that is checked somewhere: a window of registers is not cleared by a call.
+// clearUnset inserts an Unset at the start for each local that is checked somewhere: a window of
+// registers is not cleared by a call.
 func (c *functionCompiler) clearUnset() {
 	regs := c.unset.elements()
 	if len(regs) == 0 {
@@ -221,7 +226,8 @@ func (c *functionCompiler) temps(n int) int {
 	return first
 }
 
-// rk turns a constant index into an operand, through register scratch if the index is too large for one; scratch must be free.
+// rk turns a constant index into an operand, through register scratch if the index is too large for
+// one; scratch must be free.
 func (c *functionCompiler) rk(constant, scratch int) uint16 {
 	if constant < ConstBit {
 		return uint16(constant) | ConstBit

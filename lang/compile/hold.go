@@ -1,6 +1,7 @@
 package compile
 
-// Hold says what a register must hold for the code from some place on to be possible. The bits add up: a list that is being built is also a value.
+// Hold says what a register must hold for the code from some place on to be possible. The bits add
+// up: a list that is being built is also a value.
 type Hold uint8
 
 // What can be asked of a register. With no bit set it holds a value or is unset.
@@ -20,7 +21,8 @@ type Need struct {
 	Hold Hold
 }
 
-// demand is what is asked of all registers at one place: those that are live, and one set for each bit of Hold.
+// demand is what is asked of all registers at one place: those that are live, and one set for each
+// bit of Hold.
 type demand [1 + holdBits]bitset
 
 func newDemand(registers int) *demand {
@@ -96,7 +98,8 @@ func (f *Function) step(d *demand, pc int) {
 	f.each(in, func(reg int) { d.add(reg, f.asks(in, reg, moved)) }, func(int) {})
 }
 
-// asks says what an instruction wants of a register that it reads. moved is what is asked of the result of a Move.
+// asks says what an instruction wants of a register that it reads. moved is what is asked of the
+// result of a Move.
 func (f *Function) asks(in Instr, reg int, moved Hold) Hold {
 	switch in.Op {
 	case Check:
@@ -134,7 +137,8 @@ func (f *Function) asksFunc(in Instr, reg int) Hold {
 	return HoldValue
 }
 
-// Placeholder tells whether default i stands for a mandatory keyword-only parameter, which has none.
+// Placeholder tells whether default i stands for a mandatory keyword-only parameter, which has
+// none.
 func (f *Function) Placeholder(i int) bool {
 	return i/64 < len(f.placeholders) && f.placeholders.has(i)
 }

@@ -13,7 +13,8 @@ const (
 	maxInstructions = 1 << 23 // targets have 7 bits in X and 16 in A
 )
 
-// Instr is one instruction: 8 bytes, fixed. The table in op.go says what the fields of each operation are.
+// Instr is one instruction: 8 bytes, fixed. The table in op.go says what the fields of each
+// operation are.
 type Instr struct {
 	Op      Op
 	X       uint8

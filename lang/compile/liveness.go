@@ -6,13 +6,15 @@ import (
 	"sync/atomic"
 )
 
-// analysis is what is derived from a function's code when somebody first asks: snapshots and the memory ceiling do, plain running never.
+// analysis is what is derived from a function's code when somebody first asks: snapshots and the
+// memory ceiling do, plain running never.
 type analysis struct {
 	blocks []block  // in order of start
 	depth  []uint16 // iterators open before each instruction
 	sites  []int    // site ordinals in order of pc
 
-	// The needs before and across each site, in order of pc, kept when they were first asked for: machines rest at few places, and often.
+	// The needs before and across each site, in order of pc, kept when they were first asked for:
+	// machines rest at few places, and often.
 	before, across []atomic.Pointer[[]Need]
 }
 
@@ -50,12 +52,14 @@ func (s bitset) elements() []int {
 	return elems
 }
 
-// Before lists the registers, ascending, whose values the instruction at pc or a later one may read, and what these must be.
+// Before lists the registers, ascending, whose values the instruction at pc or a later one may
+// read, and what these must be.
 func (f *Function) Before(pc int) []Need {
 	return f.kept(f.analyze().before, pc, func() *demand { return f.live(pc, pc) })
 }
 
-// Across lists the registers that are live while the call at pc runs: its arguments are not, and its result is not there yet.
+// Across lists the registers that are live while the call at pc runs: its arguments are not, and
+// its result is not there yet.
 func (f *Function) Across(pc int) []Need {
 	return f.kept(f.analyze().across, pc, func() *demand {
 		live := f.live(pc, pc+1)
@@ -64,7 +68,8 @@ func (f *Function) Across(pc int) []Need {
 	})
 }
 
-// kept looks needs up by the site at pc, and computes them if there is none or nobody has asked before. Whoever asks at the same time computes the same.
+// kept looks needs up by the site at pc, and computes them if there is none or nobody has asked
+// before. Whoever asks at the same time computes the same.
 func (f *Function) kept(table []atomic.Pointer[[]Need], pc int, compute func() *demand) []Need {
 	n := f.siteIndex(pc)
 	if n < 0 {
@@ -112,8 +117,9 @@ func (f *Function) analyze() *analysis {
 	return &f.analysis
 }
 
-// iterDepths counts open iterators. The compiler lays a loop out as one run of code from its Iter to its IterEnd, so the depth follows from
-// the order of instructions alone; validate proves that every jump agrees.
+// iterDepths counts open iterators. The compiler lays a loop out as one run of code from its Iter
+// to its IterEnd, so the depth follows from the order of instructions alone; validate proves that
+// every jump agrees.
 func (f *Function) iterDepths() []uint16 {
 	depth := make([]uint16, len(f.Code))
 	d := uint16(0)
@@ -165,7 +171,8 @@ func (f *Function) findBlocks() []block {
 	return blocks
 }
 
-// flow computes what is asked of the registers at the end of each block: the usual backward iteration to a fixed point.
+// flow computes what is asked of the registers at the end of each block: the usual backward
+// iteration to a fixed point.
 func (f *Function) flow(blocks []block) {
 	in := make([]*demand, len(blocks))
 	for i := range blocks {

@@ -111,8 +111,9 @@ const (
 	Target            // low bits of a jump target; X holds the high bits
 )
 
-// opRow describes one operation. In the picture R is the window of registers, K the constants, G the module's globals, F the function's free cells,
-// RK a register or a constant, I the stack of open iterators; "unless set" and "fails" name the errors it can raise beside those of the values.
+// opRow describes one operation. In the picture R is the window of registers, K the constants, G
+// the module's globals, F the function's free cells, RK a register or a constant, I the stack of
+// open iterators; "unless set" and "fails" name the errors it can raise beside those of the values.
 type opRow struct {
 	name    string
 	picture string
@@ -121,7 +122,8 @@ type opRow struct {
 	window func(f *Function, in Instr) int
 }
 
-// ops is the one table of operations: liveness, validation and disassembly are derived from it, and the dispatch loop of lang/vm has one case for each row.
+// ops is the one table of operations: liveness, validation and disassembly are derived from it, and
+// the dispatch loop of lang/vm has one case for each row.
 var ops = [opCount]opRow{
 	Nop: {name: "nop", picture: "nothing"},
 

@@ -73,7 +73,8 @@ func (c *functionCompiler) returnStmt(stmt *syntax.ReturnStmt) {
 	c.unreachable = true
 }
 
-// ifStmt compiles a chain of if and elif in one loop. What is assigned afterwards is what every branch that gets there has assigned.
+// ifStmt compiles a chain of if and elif in one loop. What is assigned afterwards is what every
+// branch that gets there has assigned.
 func (c *functionCompiler) ifStmt(stmt *syntax.IfStmt) {
 	done := newLabel()
 	after := c.newJoin()
@@ -153,7 +154,8 @@ func (c *functionCompiler) loop(pos syntax.Position, vars, x syntax.Expr, stmt b
 	c.top = mark
 }
 
-// loopVariable decides where Next puts an element: straight into a local, or into a temporary that assign then distributes.
+// loopVariable decides where Next puts an element: straight into a local, or into a temporary that
+// assign then distributes.
 func (c *functionCompiler) loopVariable(pos syntax.Position, vars syntax.Expr) (element uint16, assign func()) {
 	if reg, ok := c.plainLocal(vars); ok {
 		c.assigned.add(reg)
@@ -163,7 +165,8 @@ func (c *functionCompiler) loopVariable(pos syntax.Position, vars syntax.Expr) (
 	return uint16(t), func() { c.assign(pos, vars, uint16(t)) }
 }
 
-// markLoopVariables remembers which variables a loop assigns: a lambda that uses one sees its last value only.
+// markLoopVariables remembers which variables a loop assigns: a lambda that uses one sees its last
+// value only.
 func (m *moduleCompiler) markLoopVariables(vars syntax.Expr) {
 	switch vars := unparen(vars).(type) {
 	case *syntax.Ident:

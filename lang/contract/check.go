@@ -8,43 +8,50 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// A check is one walk down type and value together. Each node of the type looks at the value before it and gives two
-// things: the value it becomes, and problems with paths relative to it. Whoever contains the value puts its own step
-// before these paths on the way up (problems.add), so a path costs nothing until something is wrong, and a union can try
-// a branch and forget what it said.
+// A check is one walk down type and value together. Each node of the type looks at the value before
+// it and gives two things: the value it becomes, and problems with paths relative to it. Whoever
+// contains the value puts its own step before these paths on the way up (problems.add), so a path
+// costs nothing until something is wrong, and a union can try a branch and forget what it said.
 //
-// A node gives either a value or problems, and whoever has problems gives no thought to the values beside them: a list
-// with a bad element is not handed on, but its other elements are still looked at, because every problem is wanted.
+// A node gives either a value or problems, and whoever has problems gives no thought to the values
+// beside them: a list with a bad element is not handed on, but its other elements are still looked
+// at, because every problem is wanted.
 //
-// The walk keeps three things besides: the nest of containers it is in, for cycles and depth; a count of elements, for
-// values that share parts and are small in memory only; and what unions found (union.go).
+// The walk keeps three things besides: the nest of containers it is in, for cycles and depth; a
+// count of elements, for values that share parts and are small in memory only; and what unions
+// found (union.go).
 
-// Bounds of a checked value beyond those of its type. Values come from other agents too: a list that holds one list
-// twice, which holds one list twice, has more elements sixty levels down than there are atoms.
+// Bounds of a checked value beyond those of its type. Values come from other agents too: a list
+// that holds one list twice, which holds one list twice, has more elements sixty levels down than
+// there are atoms.
 const (
 	maxAnyDepth = 512     // levels within any, which has no type that could bound them
 	maxElements = 1 << 20 // elements and entries, each counted as often as it is visited
 )
 
-// Check gives the value that v becomes under the contract, or every problem that it has, in the order of the type.
+// Check gives the value that v becomes under the contract, or every problem that it has, in the
+// order of the type.
 //
-// The new value shares no list or dict with v: defaults are filled in, the keys of records stand in declared order and
-// undeclared ones after them, tuples are lists, 3.0 is 3 where an int is wanted. v may hold None, bool, int, float,
-// string, bytes, lists, tuples and dicts with string keys, nested in each other at most MaxDepth deep, within any at
-// most 512, and at most 1,048,576 elements in all. Under any, a [Plainer] stays what it is. Nothing else is admitted, nor is a container that holds itself.
+// The new value shares no list or dict with v: defaults are filled in, the keys of records stand in
+// declared order and undeclared ones after them, tuples are lists, 3.0 is 3 where an int is wanted.
+// v may hold None, bool, int, float, string, bytes, lists, tuples and dicts with string keys,
+// nested in each other at most MaxDepth deep, within any at most 512, and at most 1,048,576
+// elements in all. Under any, a [Plainer] stays what it is. Nothing else is admitted, nor is a
+// container that holds itself.
 func (c *Contract) Check(v starlark.Value) (starlark.Value, Violations) {
 	return c.CheckAs(Validate, v)
 }
 
-// CheckAs is Check for a value that was made for the schema of a profile. Under Strict a null stands for the absence of
-// a name? key, the only way in which that schema can be answered without it.
+// CheckAs is Check for a value that was made for the schema of a profile. Under Strict a null
+// stands for the absence of a name? key, the only way in which that schema can be answered without
+// it.
 func (c *Contract) CheckAs(p Profile, v starlark.Value) (starlark.Value, Violations) {
 	return newChecker(p, Agents).run(c.root, v)
 }
 
-// Redact is what an audience may see of a value of the contract: the checked value without the fields that are hidden
-// from it, at any depth. A value that the contract does not admit is not shown at all: its violations are returned, and
-// they may quote from it.
+// Redact is what an audience may see of a value of the contract: the checked value without the
+// fields that are hidden from it, at any depth. A value that the contract does not admit is not
+// shown at all: its violations are returned, and they may quote from it.
 func (c *Contract) Redact(v starlark.Value, to Audience) (starlark.Value, Violations) {
 	return newChecker(Validate, to).run(c.root, v)
 }
@@ -79,8 +86,8 @@ func tooLarge() problems {
 	return problem("a larger value", fmt.Sprintf("at most %d elements", maxElements), "")
 }
 
-// Under any the levels are those of the value alone, so they have a bound of their own; what is a Plainer is immutable
-// and needs no copy.
+// Under any the levels are those of the value alone, so they have a bound of their own; what is a
+// Plainer is immutable and needs no copy.
 func (anyType) check(c *checker, v starlark.Value) (starlark.Value, problems) {
 	switch v := v.(type) {
 	case starlark.NoneType, starlark.Bool, starlark.Int, starlark.Bytes, Plainer:
@@ -111,7 +118,8 @@ func (t boolType) check(_ *checker, v starlark.Value) (starlark.Value, problems)
 	return v, problems{}
 }
 
-// A float that is whole becomes an int where an int is wanted, and only there: number says nothing of its notation.
+// A float that is whole becomes an int where an int is wanted, and only there: number says nothing
+// of its notation.
 func (t *numberType) check(_ *checker, v starlark.Value) (starlark.Value, problems) {
 	n := v
 	switch x := v.(type) {

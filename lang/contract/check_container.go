@@ -95,8 +95,8 @@ func keyOf(k starlark.Value) (string, problems) {
 	return string(s), problems{}
 }
 
-// The members come first, in their order; what the value has besides is looked at only when it has more keys than were
-// found.
+// The members come first, in their order; what the value has besides is looked at only when it has
+// more keys than were found.
 func (t *recordType) check(c *checker, v starlark.Value) (starlark.Value, problems) {
 	d, ok := v.(*starlark.Dict)
 	if !ok {

@@ -152,7 +152,8 @@ func numbered(n int, text func(int) string) string {
 	return b.String()
 }
 
-// Values that would take for ever if each branch of a union looked into them anew, or if sharing were not counted.
+// Values that would take for ever if each branch of a union looked into them anew, or if sharing
+// were not counted.
 func TestHostileValues(t *testing.T) {
 	ambiguous := mustParse(t, `type T = {a: T?} | {a: T?, b: int?} | {a: T?, c: int?} T`)
 	chain := starlark.Value(starlark.String("wrong"))
@@ -190,7 +191,8 @@ func TestHostileValues(t *testing.T) {
 	}
 }
 
-// The checked value shares nothing mutable with the one that was given, nor with the contract's defaults.
+// The checked value shares nothing mutable with the one that was given, nor with the contract's
+// defaults.
 func TestCheckCopies(t *testing.T) {
 	c := mustParse(t, `{a: any, b: [int] = [1], c: [{x: int}] | null = null}`)
 	inner := starlark.NewList([]starlark.Value{starlark.MakeInt(1)})

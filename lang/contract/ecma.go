@@ -7,12 +7,13 @@ import (
 	"unicode"
 )
 
-// Contracts write patterns in RE2, JSON Schema in ECMA-262. They look alike and differ where it hurts: flags such as
-// (?i), classes such as \pL or [[:alpha:]], \s, the dot, \z. So a pattern is not passed on as text. It is parsed, and
-// written again with the few constructs that mean the same in both: literal runes, classes of ranges, groups,
-// repetition, alternatives, ^ $ \b \B.
+// Contracts write patterns in RE2, JSON Schema in ECMA-262. They look alike and differ where it
+// hurts: flags such as (?i), classes such as \pL or [[:alpha:]], \s, the dot, \z. So a pattern is
+// not passed on as text. It is parsed, and written again with the few constructs that mean the same
+// in both: literal runes, classes of ranges, groups, repetition, alternatives, ^ $ \b \B.
 
-// ecmaPattern is the pattern that matches, in ECMA-262 with the u flag, the strings that source matches whole in RE2.
+// ecmaPattern is the pattern that matches, in ECMA-262 with the u flag, the strings that source
+// matches whole in RE2.
 func ecmaPattern(source string) string {
 	tree, err := syntax.Parse(source, syntax.Perl)
 	if err != nil {
@@ -74,7 +75,8 @@ func writeECMA(b *strings.Builder, re *syntax.Regexp) {
 	}
 }
 
-// writeGroup writes a node so that it is one operand. Groups never capture: nobody asks for the parts.
+// writeGroup writes a node so that it is one operand. Groups never capture: nobody asks for the
+// parts.
 func writeGroup(b *strings.Builder, re *syntax.Regexp) {
 	b.WriteString("(?:")
 	writeECMA(b, re)
@@ -139,7 +141,8 @@ func writeLiteral(b *strings.Builder, re *syntax.Regexp) {
 	}
 }
 
-// writeClass writes pairs of first and last runes; a class that goes on to the last rune there is, as what it lacks.
+// writeClass writes pairs of first and last runes; a class that goes on to the last rune there is,
+// as what it lacks.
 func writeClass(b *strings.Builder, pairs []rune) {
 	if n := len(pairs); n == 0 || pairs[n-1] != unicode.MaxRune {
 		b.WriteByte('[')

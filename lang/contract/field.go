@@ -2,7 +2,8 @@ package contract
 
 import "go.starlark.net/starlark"
 
-// A Field is what callers need to know of a field of the top record: an input of a script, a line of a form.
+// A Field is what callers need to know of a field of the top record: an input of a script, a line
+// of a form.
 type Field struct {
 	Name         string
 	Type         string         // canonical text
@@ -67,9 +68,10 @@ func (c *Contract) Open() bool {
 	return ok && record.rest != nil
 }
 
-// ParseArg reads the value of one field of the top record from the text of an argument, as in -i name=text: the text
-// itself where the type admits a string, else the text as JSON. The value is not checked yet: check the whole record
-// when it is complete. The error is Violations, of one: no such field, or the text is not JSON.
+// ParseArg reads the value of one field of the top record from the text of an argument, as in -i
+// name=text: the text itself where the type admits a string, else the text as JSON. The value is
+// not checked yet: check the whole record when it is complete. The error is Violations, of one: no
+// such field, or the text is not JSON.
 func (c *Contract) ParseArg(name, text string) (starlark.Value, error) {
 	t, bad := c.fieldType(name)
 	if !bad.none() {

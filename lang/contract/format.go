@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// A format is a scalar that is a string of a certain form. The form is a regular expression, so that the JSON Schema of
-// a contract can state it; what an expression cannot say (a 31st of February, a host that does not parse) is left to
-// further.
+// A format is a scalar that is a string of a certain form. The form is a regular expression, so
+// that the JSON Schema of a contract can state it; what an expression cannot say (a 31st of
+// February, a host that does not parse) is left to further.
 type format struct {
 	name    string
 	source  string                  // what RE2 and ECMA-262 read alike; no alternatives outside of a group
@@ -26,9 +26,9 @@ func newFormat(f format) *format {
 	return &f
 }
 
-// formats lists the formats by name. A path is relative with slashes: no segment is empty or "..", and there is no
-// backslash, so that it means the same file on every system and none outside of the directory it is relative to; one
-// final slash is allowed.
+// formats lists the formats by name. A path is relative with slashes: no segment is empty or "..",
+// and there is no backslash, so that it means the same file on every system and none outside of the
+// directory it is relative to; one final slash is allowed.
 var formats = sync.OnceValue(func() map[string]*format {
 	const segment = `(?:[^/.\\\x00-\x1f][^/\\\x00-\x1f]*|\.[^/.\\\x00-\x1f][^/\\\x00-\x1f]*|\.\.[^/\\\x00-\x1f]+|\.)`
 	return map[string]*format{
@@ -72,7 +72,8 @@ func parsesAsURL(text string) error {
 	return err
 }
 
-// matchWhole compiles an expression that is known to be right so that it matches whole strings only.
+// matchWhole compiles an expression that is known to be right so that it matches whole strings
+// only.
 func matchWhole(source string) *regexp.Regexp { return regexp.MustCompile(`\A(?:` + source + `)\z`) }
 
 // durationPart is one number with its unit.
@@ -80,8 +81,9 @@ var durationPart = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`([0-9]+(?:\.[0-9]+)?)(ns|us|µs|ms|s|m|h|d)`)
 })
 
-// ParseDuration reads a duration as contracts, timeouts and flags write it: Go's form with the unit d, a day of 24
-// hours, such as "90s", "1h30m" or "1.5d". A unit is always needed and a sign never allowed; the longest is 292 years.
+// ParseDuration reads a duration as contracts, timeouts and flags write it: Go's form with the unit
+// d, a day of 24 hours, such as "90s", "1h30m" or "1.5d". A unit is always needed and a sign never
+// allowed; the longest is 292 years.
 func ParseDuration(text string) (time.Duration, error) {
 	bad := fmt.Errorf(`duration: got %q, want a number with a unit (ns us ms s m h d), such as "90s", "2h" or "1d"`, text)
 	var total time.Duration
@@ -101,7 +103,8 @@ func ParseDuration(text string) (time.Duration, error) {
 	return total, nil
 }
 
-// scale is number times unit, and whether that can be represented. A day is read as hours, which time knows.
+// scale is number times unit, and whether that can be represented. A day is read as hours, which
+// time knows.
 func scale(number, unit string) (time.Duration, bool) {
 	times := time.Duration(1)
 	if unit == "d" {

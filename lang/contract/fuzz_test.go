@@ -9,8 +9,8 @@ import (
 	"starling/lang/contract"
 )
 
-// Whatever the text, parsing ends without a panic; what it accepts has a canonical text that is a fixed point, a schema
-// in both profiles, and checks any value.
+// Whatever the text, parsing ends without a panic; what it accepts has a canonical text that is a
+// fixed point, a schema in both profiles, and checks any value.
 func FuzzParse(f *testing.F) {
 	for _, name := range []string{"parse", "errors", "check", "unions", "schema", "inputs"} {
 		text, err := os.ReadFile("testdata/" + name + ".txt")

@@ -7,12 +7,14 @@ import (
 	"github.com/alecthomas/participle/v2/lexer"
 )
 
-// The grammar, as participle reads it from struct tags. Its EBNF is printed by grammar.md, and a test compares the two.
+// The grammar, as participle reads it from struct tags. Its EBNF is printed by grammar.md, and a
+// test compares the two.
 //
-// Three things are shaped by how participle v2 works. A repetition or option that fails inside is undone in silence when
-// it fails within the lookahead, and the error then points before it; so the lookahead is zero and every choice is made
-// by one token. A trailing comma is therefore a separator with nothing after it (rest, below), and a comma with nothing
-// between is refused by the resolver. Names of productions show up in its messages; syntax.go puts them into words.
+// Three things are shaped by how participle v2 works. A repetition or option that fails inside is
+// undone in silence when it fails within the lookahead, and the error then points before it; so the
+// lookahead is zero and every choice is made by one token. A trailing comma is therefore a
+// separator with nothing after it (rest, below), and a comma with nothing between is refused by the
+// resolver. Names of productions show up in its messages; syntax.go puts them into words.
 //
 // A field named Tokens is filled with the tokens of its production.
 
@@ -114,12 +116,14 @@ type pair struct {
 	Value *value      `parser:"':' @@"`
 }
 
-// parser builds the participle parser when the first contract is parsed: a command that reads none does not pay for it.
+// parser builds the participle parser when the first contract is parsed: a command that reads none
+// does not pay for it.
 var parser = sync.OnceValue(func() *participle.Parser[document] {
 	return participle.MustBuild[document](participle.Lexer(scanner{}), participle.UseLookahead(0))
 })
 
-// Grammar is the grammar in EBNF, as the parser has it: one production a line, the names of tokens in angle brackets.
+// Grammar is the grammar in EBNF, as the parser has it: one production a line, the names of tokens
+// in angle brackets.
 func Grammar() string { return parser().String() }
 
 // parseTokens gives the syntax tree of the tokens, or a participle.Error.

@@ -9,13 +9,14 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// JSON is at the edges only, and this package is where values cross: ToJSON here, FromJSON in json_read.go. What a
-// value is survives the way there and back, as far as JSON can tell: an int is written without and a float with a point
-// or an exponent, a dict keeps its order, and no int is too large. Bytes become base64 text and stay text; a tuple
-// becomes a list.
+// JSON is at the edges only, and this package is where values cross: ToJSON here, FromJSON in
+// json_read.go. What a value is survives the way there and back, as far as JSON can tell: an int is
+// written without and a float with a point or an exponent, a dict keeps its order, and no int is
+// too large. Bytes become base64 text and stay text; a tuple becomes a list.
 
-// A Plainer is an immutable value with a plain form: what stands for it in JSON, made of plain values and other
-// Plainers. A record gives a dict of its fields, which ToJSON then writes with its own care for cycles and paths.
+// A Plainer is an immutable value with a plain form: what stands for it in JSON, made of plain
+// values and other Plainers. A record gives a dict of its fields, which ToJSON then writes with its
+// own care for cycles and paths.
 type Plainer interface {
 	starlark.Value
 	Plain() starlark.Value
@@ -28,9 +29,9 @@ const (
 
 // ToJSON writes v on one line without blanks. The same value always gives the same bytes.
 //
-// The error is a Violation with the path of what JSON cannot say: NaN and the infinities, a string that is not UTF-8, a
-// key that is not a string, a value that holds itself or is nested more than 512 deep, any value that is neither plain
-// nor a Plainer. Nor is more than 32 MB written.
+// The error is a Violation with the path of what JSON cannot say: NaN and the infinities, a string
+// that is not UTF-8, a key that is not a string, a value that holds itself or is nested more than
+// 512 deep, any value that is neither plain nor a Plainer. Nor is more than 32 MB written.
 func ToJSON(v starlark.Value) ([]byte, error) {
 	w := &jsonWriter{out: make([]byte, 0, 256)} // what most values take
 	if bad := w.value(v); !bad.none() {

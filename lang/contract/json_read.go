@@ -16,19 +16,20 @@ import (
 	"starling/lang/diagnostic"
 )
 
-// FromJSON reads one JSON value (RFC 8259): objects are dicts in their order, numbers without a point or exponent are
-// ints of any size, all others floats.
+// FromJSON reads one JSON value (RFC 8259): objects are dicts in their order, numbers without a
+// point or exponent are ints of any size, all others floats.
 //
-// The error is a diagnostic.Diagnostic of kind "json" with line and column. Refused besides what is not JSON: a key
-// that stands twice in one object, a number beyond the range of a float, text that is not UTF-8, nesting of more than
-// 512 levels. Half of a surrogate pair, as in "\ud83d", reads as U+FFFD.
+// The error is a diagnostic.Diagnostic of kind "json" with line and column. Refused besides what is
+// not JSON: a key that stands twice in one object, a number beyond the range of a float, text that
+// is not UTF-8, nesting of more than 512 levels. Half of a surrogate pair, as in "\ud83d", reads as
+// U+FFFD.
 func FromJSON(data []byte) (v starlark.Value, err error) {
 	v, _, err = fromJSON(data)
 	return v, err
 }
 
-// FromOutside is FromJSON for what others send. Its errors have the path of the value that is wrong,
-// too. (Scripts see the errors of FromJSON, which therefore stay as they are.)
+// FromOutside is FromJSON for what others send. Its errors have the path of the value that is
+// wrong, too. (Scripts see the errors of FromJSON, which therefore stay as they are.)
 func FromOutside(data []byte) (starlark.Value, error) {
 	v, path, err := fromJSON(data)
 	if d := (diagnostic.Diagnostic{}); errors.As(err, &d) && path != "" {
@@ -53,7 +54,8 @@ func fromJSON(data []byte) (v starlark.Value, path string, err error) {
 	return v, "", nil
 }
 
-// A jsonReader is a recursive-descent reader over the whole text; at is the offset of the next byte.
+// A jsonReader is a recursive-descent reader over the whole text; at is the offset of the next
+// byte.
 type jsonReader struct {
 	text  string
 	at    int
@@ -183,8 +185,8 @@ func (r *jsonReader) object() (starlark.Value, error) {
 	}
 }
 
-// entry reads one key and its value. A key that stands twice is refused: which of the two was meant, and which of them
-// another reader would take, nobody can say.
+// entry reads one key and its value. A key that stands twice is refused: which of the two was
+// meant, and which of them another reader would take, nobody can say.
 func (r *jsonReader) entry(d *starlark.Dict) error {
 	r.blank()
 	start := r.at
@@ -218,7 +220,8 @@ func (r *jsonReader) entry(d *starlark.Dict) error {
 	return nil
 }
 
-// string reads a text. One without escapes is a copy of the source, so that it does not keep all of that alive.
+// string reads a text. One without escapes is a copy of the source, so that it does not keep all of
+// that alive.
 func (r *jsonReader) string() (string, error) {
 	start := r.at
 	escaped := false
@@ -237,7 +240,8 @@ func (r *jsonReader) string() (string, error) {
 	return "", r.wrong(start, start+1, `the string that begins here has no closing "`, "", "")
 }
 
-// unquoted is the string whose source began at start and has just ended. The standard library knows the escapes.
+// unquoted is the string whose source began at start and has just ended. The standard library knows
+// the escapes.
 func (r *jsonReader) unquoted(start int, escaped bool) (string, error) {
 	raw := r.text[start:r.at]
 	if !escaped {

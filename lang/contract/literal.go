@@ -5,10 +5,11 @@ import (
 	"unicode/utf8"
 )
 
-// literalOffsets maps the bytes of the string that a Starlark literal denotes to where they come from: element i is the
-// offset within source of the i-th byte of the value, and a last element is the offset of the closing quote. source
-// begins with the literal, as it stands in its file, and the Starlark scanner has accepted it. (What the scanner calls
-// the raw text will not do: it has lost carriage returns.)
+// literalOffsets maps the bytes of the string that a Starlark literal denotes to where they come
+// from: element i is the offset within source of the i-th byte of the value, and a last element is
+// the offset of the closing quote. source begins with the literal, as it stands in its file, and
+// the Starlark scanner has accepted it. (What the scanner calls the raw text will not do: it has
+// lost carriage returns.)
 func literalOffsets(source string) []int {
 	at := prefix(source, func(c byte) bool { return c == 'r' || c == 'b' })
 	escapes := !strings.Contains(source[:at], "r")
@@ -30,7 +31,8 @@ func literalOffsets(source string) []int {
 	return append(offsets, at)
 }
 
-// literalPart is how many bytes the first rune or escape of s takes, and how many bytes of the value it stands for.
+// literalPart is how many bytes the first rune or escape of s takes, and how many bytes of the
+// value it stands for.
 func literalPart(s string, escapes bool) (size, bytes int) {
 	switch {
 	case s[0] == '\\' && len(s) > 1 && escapes:

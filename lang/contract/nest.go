@@ -7,8 +7,8 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// A nest is the way from a value down to the container that is being looked into. It is how cycles are found and depth
-// is bounded, both when checking and when writing JSON.
+// A nest is the way from a value down to the container that is being looked into. It is how cycles
+// are found and depth is bounded, both when checking and when writing JSON.
 type nest struct {
 	lists []*starlark.List
 	dicts []*starlark.Dict

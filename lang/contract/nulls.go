@@ -2,9 +2,10 @@ package contract
 
 import "go.starlark.net/starlark"
 
-// WithoutNulls is a value that was made for the schema of [Strict], without the nulls that stand there
-// for the absence of a name? key. The value need not meet the contract otherwise; what has another
-// shape stays as it is. Below a union only a value that meets one of its types is looked into.
+// WithoutNulls is a value that was made for the schema of [Strict], without the nulls that stand
+// there for the absence of a name? key. The value need not meet the contract otherwise; what has
+// another shape stays as it is. Below a union only a value that meets one of its types is looked
+// into.
 func (c *Contract) WithoutNulls(v starlark.Value) starlark.Value {
 	return withoutNulls(c.root, v, 0)
 }

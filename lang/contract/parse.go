@@ -12,7 +12,8 @@ import (
 	"starling/lang/diagnostic"
 )
 
-// What a contract's text may be. Contracts may come from other agents, so both are checked before anything is parsed.
+// What a contract's text may be. Contracts may come from other agents, so both are checked before
+// anything is parsed.
 const (
 	MaxText  = 64 << 10 // bytes
 	MaxDepth = 64       // brackets within each other, in a text; lists and dicts within each other, in a checked value
@@ -21,17 +22,18 @@ const (
 // maxErrors is how many errors of one text are reported.
 const maxErrors = 20
 
-// Parse reads a contract. name is the file or other origin that messages begin with; it may be empty. The error is a
-// diagnostic.List with every error that was found, each with its place in text; of errors of syntax, only the first is
-// found.
+// Parse reads a contract. name is the file or other origin that messages begin with; it may be
+// empty. The error is a diagnostic.List with every error that was found, each with its place in
+// text; of errors of syntax, only the first is found.
 func Parse(name, text string) (*Contract, error) {
 	return parse(text, func(d diagnostic.Diagnostic, start, end int) diagnostic.Diagnostic {
 		return d.At(name, text, start, end)
 	})
 }
 
-// ParseLiteral reads a contract out of a string literal of a Starlark file, whose whole text is source: errors are
-// placed in that file, under the very characters that they speak of, whatever the literal's quotes and escapes.
+// ParseLiteral reads a contract out of a string literal of a Starlark file, whose whole text is
+// source: errors are placed in that file, under the very characters that they speak of, whatever
+// the literal's quotes and escapes.
 func ParseLiteral(file, source string, literal *syntax.Literal) (*Contract, error) {
 	text, ok := literal.Value.(string)
 	if !ok {
@@ -49,9 +51,10 @@ func ParseLiteral(file, source string, literal *syntax.Literal) (*Contract, erro
 	})
 }
 
-// While a contract is read, places are byte offsets of its own text: that is all that a type needs to know of where it
-// stands. What line and column, and of which file, is found only when there is an error, by a placer. So the same reader
-// serves a text that is a file and one that is part of a Starlark literal, with escapes between it and the line.
+// While a contract is read, places are byte offsets of its own text: that is all that a type needs
+// to know of where it stands. What line and column, and of which file, is found only when there is
+// an error, by a placer. So the same reader serves a text that is a file and one that is part of a
+// Starlark literal, with escapes between it and the line.
 
 // A placer gives a diagnostic its place, which is known as a range of bytes of the contract's text.
 type placer func(d diagnostic.Diagnostic, start, end int) diagnostic.Diagnostic

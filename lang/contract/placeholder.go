@@ -7,27 +7,32 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// Agents that are told again and again what their reply must be send, in the end, one that has the form and says nothing: {"summary": "N/A"}. Where text stands in for
-// text can be known only of free text, and it matters only where the contract left no other way out: what may be absent, null or a literal was somebody's choice.
+// Agents that are told again and again what their reply must be send, in the end, one that has the
+// form and says nothing: {"summary": "N/A"}. Where text stands in for text can be known only of
+// free text, and it matters only where the contract left no other way out: what may be absent, null
+// or a literal was somebody's choice.
 
-// The words that stand for a text that somebody was still to write. They are compared whole, in lower case, without the brackets, quotes and dots around them. What may as well
-// be an answer ("none", "unknown", "string") is not one of them.
+// The words that stand for a text that somebody was still to write. They are compared whole, in
+// lower case, without the brackets, quotes and dots around them. What may as well be an answer
+// ("none", "unknown", "string") is not one of them.
 var placeholders = []string{"n/a", "n.a", "todo", "tbd", "tba", "tbc", "fixme", "xxx", "placeholder", "placeholder text", "placeholder value", "to be determined", "to be decided",
 	"to be done", "to be added", "to be filled in", "fill in", "fill me in", "your text here", "insert text here", "text goes here"}
 
 // Fields whose text may well be their own name: a table has a column that is called name.
 var namesOfNames = []string{"name", "id", "key", "field", "column", "word"}
 
-// Placeholders lists where v, a value that [Contract.Check] gave, meets the contract by a placeholder only: a required field of free text (string, with or without a length)
-// that holds one of
+// Placeholders lists where v, a value that [Contract.Check] gave, meets the contract by a
+// placeholder only: a required field of free text (string, with or without a length) that holds one
+// of
 //
 //	N/A  TODO  TBD  TBA  TBC  FIXME  XXX  placeholder  to be determined …    in any case, within brackets, quotes or dots
 //	lorem ipsum …
 //	...  …  ---  ???                                                          nothing but three dots or more, dashes, underscores, question marks
 //	the name of the field                                                     {"summary": "summary"}, <summary>
 //
-// A list or map of texts counts when all of them are placeholders. Text that is optional, nullable or has a default could have been left out, and does not count; no more does
-// what has a form of its own: literals, patterns, formats. An empty text is no placeholder, as string(1..) forbids it.
+// A list or map of texts counts when all of them are placeholders. Text that is optional, nullable
+// or has a default could have been left out, and does not count; no more does what has a form of
+// its own: literals, patterns, formats. An empty text is no placeholder, as string(1..) forbids it.
 func (c *Contract) Placeholders(v starlark.Value) Violations {
 	var found problems
 	found.add("", placeholdersIn(c.root, v, ""))
@@ -91,7 +96,8 @@ func placeholdersAmong(n int, at func(i int) (starlark.Value, string), elem typ,
 	return found
 }
 
-// meant is the branch that a value was written for; nil for one that says that there is nothing to say: a literal, or a union that admits null.
+// meant is the branch that a value was written for; nil for one that says that there is nothing to
+// say: a literal, or a union that admits null.
 func (t *unionType) meant(v starlark.Value) typ {
 	if admitsNull(t) || admitsLiteral(t.leaves, v) {
 		return nil

@@ -7,9 +7,9 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// The canonical text says in one way what can be written in several: blanks, comments, the order of * and of default
-// and audience, needless brackets and quotes. It is what contracts are compared by and stored as. That it parses, and is its own
-// canonical text, is held by a fuzz test.
+// The canonical text says in one way what can be written in several: blanks, comments, the order of
+// * and of default and audience, needless brackets and quotes. It is what contracts are compared by
+// and stored as. That it parses, and is its own canonical text, is held by a fuzz test.
 
 type printer struct {
 	strings.Builder
@@ -36,8 +36,8 @@ func printed(t typ) string {
 	return p.String()
 }
 
-// brief is the text of one type, short enough for a message. A large type that a large value misses everywhere is
-// printed often, so what would be cut off is not printed.
+// brief is the text of one type, short enough for a message. A large type that a large value misses
+// everywhere is printed often, so what would be cut off is not printed.
 func brief(t typ) string {
 	const runes = 60
 	p := printer{enough: runes * utf8.UTFMax}
@@ -96,7 +96,8 @@ func (t *recordType) print(p *printer) {
 	p.WriteString("}")
 }
 
-// The default is printed as it was written, not as its type completed it: what an author sees is what was said.
+// The default is printed as it was written, not as its type completed it: what an author sees is
+// what was said.
 func (m *member) print(p *printer) {
 	p.key(m.name)
 	if m.optional {
@@ -136,7 +137,8 @@ func (t *optionalType) print(p *printer) {
 	p.WriteString("?")
 }
 
-// key writes a name without quotes if it can be read without. The word string, without, would make a map.
+// key writes a name without quotes if it can be read without. The word string, without, would make
+// a map.
 func (p *printer) key(name string) {
 	if isIdentifier(name) && name != "string" {
 		p.WriteString(name)

@@ -4,10 +4,10 @@ import (
 	"starling/lang/diagnostic"
 )
 
-// Two kinds of recursion define nothing. A type that is itself, or a branch of itself, with no list, map or record in
-// between (type A = A | int) says nothing, and whoever follows its names never arrives. A type every value of which
-// holds another (type A = {next: A}) has no finite value. Both are refused, so the rest of the package may follow names
-// without looking back.
+// Two kinds of recursion define nothing. A type that is itself, or a branch of itself, with no
+// list, map or record in between (type A = A | int) says nothing, and whoever follows its names
+// never arrives. A type every value of which holds another (type A = {next: A}) has no finite
+// value. Both are refused, so the rest of the package may follow names without looking back.
 
 func (r *resolver) refuseEndless() {
 	circles := circles{}
@@ -30,7 +30,8 @@ func (r *resolver) refuseEndless() {
 	}
 }
 
-// circles is a depth-first search over names, branches and options. A name is absent, then on the path, then done.
+// circles is a depth-first search over names, branches and options. A name is absent, then on the
+// path, then done.
 type circles map[*named]searchState
 
 type searchState int
@@ -67,8 +68,9 @@ func (c circles) reaches(t typ) bool {
 	return false
 }
 
-// finiteTypes finds the names that have a finite value: the least set that what follows from it does not enlarge. A
-// pass visits what a name uses before the name itself, so that a second pass is rarely needed.
+// finiteTypes finds the names that have a finite value: the least set that what follows from it
+// does not enlarge. A pass visits what a name uses before the name itself, so that a second pass is
+// rarely needed.
 func finiteTypes(definitions []*named) map[*named]bool {
 	f := finite{known: map[*named]bool{}}
 	for size := -1; size < len(f.known); {

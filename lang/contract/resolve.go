@@ -12,23 +12,26 @@ import (
 	"starling/lang/diagnostic"
 )
 
-// Between the syntax tree and the types stand all rules that are not of grammar: that names are defined, and once; that
-// ranges bind and bind something that has a length or a value; that defaults fit. They are kept out of the grammar even
-// where it could state them (two marks of one kind, a map with a second key), because a rule that is checked here has a
-// message of its own, and one that is part of the grammar only says what it expected.
+// Between the syntax tree and the types stand all rules that are not of grammar: that names are
+// defined, and once; that ranges bind and bind something that has a length or a value; that
+// defaults fit. They are kept out of the grammar even where it could state them (two marks of one
+// kind, a map with a second key), because a rule that is checked here has a message of its own, and
+// one that is part of the grammar only says what it expected.
 
 // scalars are the types that have a name by themselves, in the order in which messages list them.
 func scalars() []string {
 	return []string{"string", "int", "number", "bool", "null", "any", "url", "path", "duration", "timestamp"}
 }
 
-// reserved says whether a word has a meaning where a type is due, so that no type can be defined by its name.
+// reserved says whether a word has a meaning where a type is due, so that no type can be defined by
+// its name.
 func reserved(word string) bool {
 	return word == "type" || word == "true" || word == "false" || slices.Contains(scalars(), word)
 }
 
-// A resolver turns the syntax tree into types: it looks names up, reads literals, and refuses what the grammar cannot.
-// It goes on after an error, with the type any in place of what was wrong, so that all errors of a text are found.
+// A resolver turns the syntax tree into types: it looks names up, reads literals, and refuses what
+// the grammar cannot. It goes on after an error, with the type any in place of what was wrong, so
+// that all errors of a text are found.
 type resolver struct {
 	*errorList
 	definitions []*named
@@ -44,8 +47,9 @@ type pendingDefault struct {
 	tokens []lexer.Token
 }
 
-// resolve declares all names before it looks into any definition, since they may be used before they are defined. What
-// follows names (the search for endless types, alternatives, the check of defaults) waits until all are sound.
+// resolve declares all names before it looks into any definition, since they may be used before
+// they are defined. What follows names (the search for endless types, alternatives, the check of
+// defaults) waits until all are sound.
 func resolve(tree *document, errs *errorList) *Contract {
 	r := &resolver{errorList: errs, byName: map[string]*named{}, places: map[*named]lexer.Token{}}
 	for _, d := range tree.Definitions {
@@ -68,7 +72,8 @@ func resolve(tree *document, errs *errorList) *Contract {
 	return c
 }
 
-// declare makes a name known. A name that is taken is reported, and its definition still resolved for its own errors.
+// declare makes a name known. A name that is taken is reported, and its definition still resolved
+// for its own errors.
 func (r *resolver) declare(d *definition) {
 	n := &named{name: d.Name.Value}
 	r.definitions = append(r.definitions, n)
@@ -177,7 +182,8 @@ func (r *resolver) name(t lexer.Token) typ {
 	return anyType{}
 }
 
-// typeHint helps with an unknown type: other languages' names first, then what is spelled nearly the same.
+// typeHint helps with an unknown type: other languages' names first, then what is spelled nearly
+// the same.
 func (r *resolver) typeHint(name string) string {
 	switch name {
 	case "str", "text":
@@ -207,8 +213,8 @@ func (r *resolver) typeHint(name string) string {
 	return "a text is written " + quote(shorten(name, 40)) + "; the types are " + shorten(strings.Join(types, ", "), 120)
 }
 
-// pattern compiles twice: alone, for a message without our own brackets and so that the pattern cannot close them, and
-// within them, for use.
+// pattern compiles twice: alone, for a message without our own brackets and so that the pattern
+// cannot close them, and within them, for use.
 func (r *resolver) pattern(t lexer.Token) typ {
 	source := t.Value[1 : len(t.Value)-1]
 	if source == "" {

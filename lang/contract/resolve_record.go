@@ -75,7 +75,8 @@ func (r *resolver) rest(t *recordType, f *field) {
 	t.rest = r.expression(f.Type)
 }
 
-// member adds a field to its record. One that is defined twice is added all the same; the contract is refused.
+// member adds a field to its record. One that is defined twice is added all the same; the contract
+// is refused.
 func (r *resolver) member(t *recordType, f *field) {
 	m := &member{name: f.Key.Value, optional: f.Optional != nil}
 	if f.Key.Type == tokenString {

@@ -101,7 +101,8 @@ func (r *resolver) pair(d *starlark.Dict, p *pair) {
 // put sets a key of a dict that is ours alone.
 func put(d *starlark.Dict, key string, v starlark.Value) { set(d, starlark.String(key), v) }
 
-// set is put for a key that is a value already. It cannot fail: a string is hashable, and nobody iterates over d.
+// set is put for a key that is a value already. It cannot fail: a string is hashable, and nobody
+// iterates over d.
 func set(d *starlark.Dict, key, v starlark.Value) {
 	if err := d.SetKey(key, v); err != nil {
 		panic(err)

@@ -8,9 +8,10 @@ import (
 	"github.com/alecthomas/participle/v2/lexer"
 )
 
-// The tokens of a contract. participle could make them from a table of regular expressions; this scanner takes a third
-// of the time of that one, leaves out blanks and comments, and never fails: a rune that begins no token becomes an
-// invalid token, so that it is the parser which speaks of it, with all that it knows of the place.
+// The tokens of a contract. participle could make them from a table of regular expressions; this
+// scanner takes a third of the time of that one, leaves out blanks and comments, and never fails: a
+// rune that begins no token becomes an invalid token, so that it is the parser which speaks of it,
+// with all that it knows of the place.
 
 const (
 	tokenIdent lexer.TokenType = iota + 1
@@ -37,7 +38,8 @@ func (scanner) Symbols() map[string]lexer.TokenType {
 	}
 }
 
-// Lex scans all of r. The grammar is only ever given tokens; participle asks for this method when it is built.
+// Lex scans all of r. The grammar is only ever given tokens; participle asks for this method when
+// it is built.
 func (scanner) Lex(_ string, r io.Reader) (lexer.Lexer, error) {
 	text, err := io.ReadAll(r)
 	if err != nil {
@@ -58,7 +60,8 @@ func (s *stream) Next() (lexer.Token, error) {
 	return t, nil
 }
 
-// scan cuts the text into tokens. Of their positions only the offset is set: lines are counted when there is an error.
+// scan cuts the text into tokens. Of their positions only the offset is set: lines are counted when
+// there is an error.
 func scan(text string) []lexer.Token {
 	tokens := make([]lexer.Token, 0, len(text)/4+1)
 	for at := skipBlank(text, 0); at < len(text); at = skipBlank(text, at) {
@@ -73,7 +76,8 @@ func scan(text string) []lexer.Token {
 	return append(tokens, lexer.EOFToken(lexer.Position{Offset: len(text)}))
 }
 
-// skipBlank gives the offset of the first byte at or after at that is neither blank nor part of a comment.
+// skipBlank gives the offset of the first byte at or after at that is neither blank nor part of a
+// comment.
 func skipBlank(text string, at int) int {
 	for at < len(text) {
 		switch text[at] {
@@ -110,7 +114,8 @@ func next(s string) (lexer.TokenType, int) {
 	return tokenInvalid, size
 }
 
-// numberToken takes -?digits, then .digits and an exponent if they are whole: "1..5" is a number, a sign and a number.
+// numberToken takes -?digits, then .digits and an exponent if they are whole: "1..5" is a number, a
+// sign and a number.
 func numberToken(s string) (lexer.TokenType, int) {
 	n := 0
 	if s[0] == '-' {
@@ -138,8 +143,9 @@ func numberToken(s string) (lexer.TokenType, int) {
 	return tokenNumber, n
 }
 
-// A text or pattern that does not end on its line is an invalid token of one byte, the opening quote: what follows it is
-// then scanned as if it stood outside, but the parser stops at the quote, which is where the error is.
+// A text or pattern that does not end on its line is an invalid token of one byte, the opening
+// quote: what follows it is then scanned as if it stood outside, but the parser stops at the quote,
+// which is where the error is.
 
 // enclosedToken takes "…" or /…/ on one line, a backslash taking the next rune with it.
 func enclosedToken(s string) (lexer.TokenType, int) {

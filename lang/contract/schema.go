@@ -4,25 +4,30 @@ import "go.starlark.net/starlark"
 
 // A Schema is a contract as JSON Schema, draft 2020-12, in one profile.
 //
-// In the profile Validate it admits the JSON form of exactly the values that the contract admits, up to what JSON Schema
-// has no words for: the longest duration, the calendar behind a timestamp (stated as a format, which many validators
-// take for a comment) and the depth of a value. A default is stated and, as always in JSON Schema, not applied.
+// In the profile Validate it admits the JSON form of exactly the values that the contract admits,
+// up to what JSON Schema has no words for: the longest duration, the calendar behind a timestamp
+// (stated as a format, which many validators take for a comment) and the depth of a value. A
+// default is stated and, as always in JSON Schema, not applied.
 //
-// In the profile Strict every value that the contract admits, made complete with nulls, is admitted, and more: lengths,
-// ranges, patterns and formats are left out, and checked on arrival. Check such an answer with CheckAs(Strict, …).
+// In the profile Strict every value that the contract admits, made complete with nulls, is
+// admitted, and more: lengths, ranges, patterns and formats are left out, and checked on arrival.
+// Check such an answer with CheckAs(Strict, …).
 type Schema struct {
 	// Root is the schema; it belongs to the caller.
 	Root *starlark.Dict
 
-	// Dropped lists what Strict leaves out, such as "findings[].id: pattern"; a name in front is that of a definition.
+	// Dropped lists what Strict leaves out, such as "findings[].id: pattern"; a name in front is
+	// that of a definition.
 	Dropped []string
 
-	// Unfit lists where Strict cannot state even the shape, such as "labels: map": any, maps, open records, a type that
-	// is no record. Model APIs refuse such a schema; use Validate in a prompt instead.
+	// Unfit lists where Strict cannot state even the shape, such as "labels: map": any, maps, open
+	// records, a type that is no record. Model APIs refuse such a schema; use Validate in a prompt
+	// instead.
 	Unfit []string
 }
 
-// JSON is the text of the schema on one line. The same contract and profile always give the same bytes.
+// JSON is the text of the schema on one line. The same contract and profile always give the same
+// bytes.
 func (s Schema) JSON() []byte {
 	text, err := ToJSON(s.Root)
 	if err != nil {
@@ -58,7 +63,8 @@ type schemaWriter struct {
 	unfits  []string
 }
 
-// definitions writes the names that are used, and those that these use, in the order of the contract.
+// definitions writes the names that are used, and those that these use, in the order of the
+// contract.
 func (w *schemaWriter) definitions(all []*named) *starlark.Dict {
 	written := map[*named]starlark.Value{}
 	for grown := true; grown; {

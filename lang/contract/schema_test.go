@@ -96,8 +96,8 @@ func TestSchemaAgreesWithCheck(t *testing.T) {
 	}
 }
 
-// The same with contracts and values that nobody thought of, and for answers to the strict profile: what its schema
-// admits is admitted, or refused only for what the schema says it has dropped.
+// The same with contracts and values that nobody thought of, and for answers to the strict profile:
+// what its schema admits is admitted, or refused only for what the schema says it has dropped.
 func TestSchemaAgreesAtRandom(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

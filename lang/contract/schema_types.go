@@ -6,8 +6,9 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// What each type is in JSON Schema. The keywords come in a fixed order, type first, and a schema is as short as its type
-// allows: an enumeration of literals is one enum, T? is a list of types where T has one.
+// What each type is in JSON Schema. The keywords come in a fixed order, type first, and a schema is
+// as short as its type allows: an enumeration of literals is one enum, T? is a list of types where
+// T has one.
 
 // typed is a schema that has a type so far.
 func typed(name string) *starlark.Dict {
@@ -108,7 +109,8 @@ func (t *recordType) restSchema(w *schemaWriter, path string) starlark.Value {
 	return t.rest.schema(w, memberPath(path, "*"))
 }
 
-// memberPath is the path of a field, as violations write it; "*" stands for those that are not declared.
+// memberPath is the path of a field, as violations write it; "*" stands for those that are not
+// declared.
 func memberPath(path, name string) string {
 	if name != "*" {
 		name = KeyStep(name)
@@ -198,7 +200,8 @@ func (t *refType) schema(w *schemaWriter, _ string) *starlark.Dict {
 	return s
 }
 
-// nullable makes a schema that does not admit null admit it, in the shortest way that its form allows.
+// nullable makes a schema that does not admit null admit it, in the shortest way that its form
+// allows.
 func nullable(s *starlark.Dict) *starlark.Dict {
 	null := starlark.String("null")
 	_, isConst, _ := s.Get(starlark.String("const"))

@@ -12,9 +12,9 @@ import (
 	"starling/lang/diagnostic"
 )
 
-// What participle says of a text that does not fit the grammar is the token that it could not take and, in the notation
-// of the grammar, what would have had to follow. Both are kept; this file puts them into words, and where a slip is a
-// common one, says what to write.
+// What participle says of a text that does not fit the grammar is the token that it could not take
+// and, in the notation of the grammar, what would have had to follow. Both are kept; this file puts
+// them into words, and where a slip is a common one, says what to write.
 
 // syntax adds the error that the parser gave.
 func (e *errorList) syntax(tokens []lexer.Token, err error) {
@@ -54,7 +54,8 @@ func tokenText(t lexer.Token) string {
 	return strconv.Quote(shorten(t.Value, 40))
 }
 
-// wanted is what the parser's message says it expected, in words. before is the token before the one it stopped at.
+// wanted is what the parser's message says it expected, in words. before is the token before the
+// one it stopped at.
 func wanted(message, before string) string {
 	_, expected, _ := strings.Cut(message, "(expected ")
 	first, _, _ := strings.Cut(strings.TrimSuffix(expected, ")"), " ")
@@ -75,7 +76,8 @@ func wanted(message, before string) string {
 	return first
 }
 
-// slip recognises common mistakes. A message replaces what the parser got and wanted, a hint comes with it.
+// slip recognises common mistakes. A message replaces what the parser got and wanted, a hint comes
+// with it.
 func slip(token lexer.Token, before, want string) (message, hint string) {
 	switch {
 	case token.Value == `"`:

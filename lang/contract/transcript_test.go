@@ -15,9 +15,9 @@ import (
 	"starling/lang/diagnostic"
 )
 
-// The files in testdata are transcripts: blocks separated by blank lines, each a command, its input, a line of four
-// dashes, and what came of it. Lines that begin with // before a command are prose. With -update the outcomes are
-// written anew.
+// The files in testdata are transcripts: blocks separated by blank lines, each a command, its
+// input, a line of four dashes, and what came of it. Lines that begin with // before a command are
+// prose. With -update the outcomes are written anew.
 //
 //	parse          read the contract, print its canonical text or the errors as they are rendered
 //	contract       the same, and keep it for the commands that follow

@@ -6,15 +6,18 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// A typ is a node of a resolved contract. Nodes are made by the resolver and never change afterwards, so a contract may
-// be used by many goroutines. What can be done with a node is spread over the files named after it: check.go and
-// union.go, print.go, schema.go; what needs only a look at the kind of a node is a type switch.
+// A typ is a node of a resolved contract. Nodes are made by the resolver and never change
+// afterwards, so a contract may be used by many goroutines. What can be done with a node is spread
+// over the files named after it: check.go and union.go, print.go, schema.go; what needs only a look
+// at the kind of a node is a type switch.
 type typ interface {
-	// check gives the value that v becomes under this type, or what is wrong with it; paths are relative to v.
+	// check gives the value that v becomes under this type, or what is wrong with it; paths are
+	// relative to v.
 	check(c *checker, v starlark.Value) (starlark.Value, problems)
 	// print appends the canonical text.
 	print(p *printer)
-	// schema gives the JSON Schema of the type; path is where it stands, for the list of what had to be left out.
+	// schema gives the JSON Schema of the type; path is where it stands, for the list of what had
+	// to be left out.
 	schema(w *schemaWriter, path string) *starlark.Dict
 }
 
@@ -35,7 +38,8 @@ type (
 	// formatType is one of the strings with a form of their own: url, path, duration, timestamp.
 	formatType struct{ *format }
 
-	// patternType keeps the source between the slashes and the expression that matches it against a whole string.
+	// patternType keeps the source between the slashes and the expression that matches it against a
+	// whole string.
 	patternType struct {
 		source string
 		whole  *regexp.Regexp
@@ -52,15 +56,16 @@ type (
 	// mapType is {string: T}.
 	mapType struct{ elem typ }
 
-	// recordType has its members in declared order. rest is the type of undeclared keys, nil when there may be none.
+	// recordType has its members in declared order. rest is the type of undeclared keys, nil when
+	// there may be none.
 	recordType struct {
 		members []*member
 		index   map[string]*member
 		rest    typ
 	}
 
-	// unionType has at least two branches, none of them a union or optional itself; names may stand for some. leaves
-	// are its alternatives, set when all names are resolved.
+	// unionType has at least two branches, none of them a union or optional itself; names may stand
+	// for some. leaves are its alternatives, set when all names are resolved.
 	unionType struct{ branches, leaves []typ }
 
 	// optionalType is T?: null is admitted, and as the type of a field it may be absent.
@@ -96,7 +101,8 @@ func (m *member) required() bool {
 	return !optional
 }
 
-// resolved follows names to what they stand for. Names that go round in a circle are refused when a contract is parsed.
+// resolved follows names to what they stand for. Names that go round in a circle are refused when a
+// contract is parsed.
 func resolved(t typ) typ {
 	for {
 		ref, ok := t.(*refType)
@@ -107,9 +113,9 @@ func resolved(t typ) typ {
 	}
 }
 
-// alternatives are the types one of which a value of t has: the branches of unions, optionals (the inner type and null)
-// and names, as far as they go. A name counts where it first stands; without that rule, names that use each other could
-// make the list longer than any memory.
+// alternatives are the types one of which a value of t has: the branches of unions, optionals (the
+// inner type and null) and names, as far as they go. A name counts where it first stands; without
+// that rule, names that use each other could make the list longer than any memory.
 func alternatives(t typ) []typ { return alternativesOf(t, map[*named]bool{}) }
 
 func alternativesOf(t typ, seen map[*named]bool) []typ {

@@ -13,9 +13,10 @@ import (
 //
 //	type T = {a: T?} | {a: T?, b: int?}
 //
-// A value of depth n that fits neither branch at its bottom would be looked into twice at the top, four times one level
-// down, and so on. So what a union found for a container is remembered, by identity and depth. Of a fit only the branch
-// is kept, not the value: had a shared part been checked once and used twice, the new value would be one that shares.
+// A value of depth n that fits neither branch at its bottom would be looked into twice at the top,
+// four times one level down, and so on. So what a union found for a container is remembered, by
+// identity and depth. Of a fit only the branch is kept, not the value: had a shared part been
+// checked once and used twice, the new value would be one that shares.
 
 // A visit is one union meeting one container at one depth.
 type visit struct {
@@ -30,8 +31,8 @@ type verdict struct {
 	bad    problems
 }
 
-// check tries the branches in turn. What it finds for a container is remembered: two branches that share a recursive
-// part would otherwise double the work at every level.
+// check tries the branches in turn. What it finds for a container is remembered: two branches that
+// share a recursive part would otherwise double the work at every level.
 func (t *unionType) check(c *checker, v starlark.Value) (starlark.Value, problems) {
 	key := visit{union: t, depth: c.depth}
 	switch v.(type) {
@@ -69,8 +70,8 @@ func (t *unionType) try(c *checker, v starlark.Value) (starlark.Value, verdict) 
 	return nil, verdict{bad: t.explain(v, attempts)}
 }
 
-// When no branch of a union fits, listing what is wrong with each of them helps nobody. explain looks for the branch
-// that was meant:
+// When no branch of a union fits, listing what is wrong with each of them helps nobody. explain
+// looks for the branch that was meant:
 //
 //   - when all branches are literals, the answer is the list of them, and which one is spelled nearly so;
 //   - when records are told apart by a literal under a common key, the value's own literal says which record was meant,
@@ -132,7 +133,8 @@ func holds(t typ, v starlark.Value) bool {
 	return false
 }
 
-// byDiscriminator explains by a key under which every record of the union (there are at least two) requires literals.
+// byDiscriminator explains by a key under which every record of the union (there are at least two)
+// requires literals.
 func (t *unionType) byDiscriminator(d *starlark.Dict, attempts []problems) (problems, bool) {
 	key := t.discriminator()
 	if key == "" {
@@ -165,7 +167,8 @@ func (t *unionType) byDiscriminator(d *starlark.Dict, attempts []problems) (prob
 	return bad, true
 }
 
-// discriminator is the first key under which all records require literals; empty if there is none, or one record only.
+// discriminator is the first key under which all records require literals; empty if there is none,
+// or one record only.
 func (t *unionType) discriminator() string {
 	var records []*recordType
 	for _, leaf := range t.leaves {
@@ -206,8 +209,8 @@ func admitsLiteral(choices []typ, v starlark.Value) bool {
 	return false
 }
 
-// literals gives the words for types that are all literals or null, and whether they are. A word is without quotes
-// where that cannot be misread.
+// literals gives the words for types that are all literals or null, and whether they are. A word is
+// without quotes where that cannot be misread.
 func literals(types []typ) (words []string, ok bool) {
 	for _, t := range types {
 		switch t := t.(type) {

@@ -7,8 +7,8 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// A Contract is a value of scripts, which the builtin contract(text) gives them: immutable, equal by canonical text,
-// unhashable.
+// A Contract is a value of scripts, which the builtin contract(text) gives them: immutable, equal
+// by canonical text, unhashable.
 //
 //	c.parse(v)  the checked value; raises if v does not fit
 //	c.check(v)  the list of what is wrong, a dict each with path, got, want, hint and message; empty if v fits

@@ -10,11 +10,13 @@ import (
 	"starling/lang/diagnostic"
 )
 
-// maxViolations is how many problems of one value are listed. What an agent or a person needs is what to mend next; a
-// list of ten thousand is no help, and somebody else's value must not make ours large.
+// maxViolations is how many problems of one value are listed. What an agent or a person needs is
+// what to mend next; a list of ten thousand is no help, and somebody else's value must not make
+// ours large.
 const maxViolations = 50
 
-// A Violation is one way in which a value does not have its type. Its JSON form is what an agent is sent as feedback.
+// A Violation is one way in which a value does not have its type. Its JSON form is what an agent is
+// sent as feedback.
 type Violation struct {
 	Path string `json:"path"`           // `findings[2].severity`; empty for the value as a whole
 	Got  string `json:"got"`            // what was there, shortened
@@ -30,8 +32,8 @@ func (v Violation) Diagnostic() diagnostic.Diagnostic {
 	return diagnostic.Diagnostic{Kind: "invalid", Path: v.Path, Got: v.Got, Want: v.Want, Hint: v.Hint}
 }
 
-// Violations are all the problems of one value, in the order of the type. At most 50 are listed: when there are more,
-// one last member has only a Hint, "and 7 more".
+// Violations are all the problems of one value, in the order of the type. At most 50 are listed:
+// when there are more, one last member has only a Hint, "and 7 more".
 type Violations []Violation
 
 // Err is the list as an error, nil when it is empty.
@@ -51,10 +53,12 @@ func (v Violations) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Paths are written as one would write them in a script: findings[2].severity. A key that is no identifier is written
-// ["odd key"], so a path can always be read back, whatever the keys are; the value as a whole has the empty path.
+// Paths are written as one would write them in a script: findings[2].severity. A key that is no
+// identifier is written ["odd key"], so a path can always be read back, whatever the keys are; the
+// value as a whole has the empty path.
 
-// problems gathers violations while a value is checked: those that will be listed, and how many there are.
+// problems gathers violations while a value is checked: those that will be listed, and how many
+// there are.
 type problems struct {
 	list  []Violation
 	count int
@@ -125,7 +129,8 @@ func isIdentifier(s string) bool {
 	return s != "" && isLetter(s[0]) && prefix(s, func(c byte) bool { return isLetter(c) || isDigit(c) }) == len(s)
 }
 
-// describe is a value as messages show it: short, in the notation of JSON, containers by their length only.
+// describe is a value as messages show it: short, in the notation of JSON, containers by their
+// length only.
 func describe(v starlark.Value) string {
 	switch v := v.(type) {
 	case starlark.NoneType:

@@ -1,10 +1,11 @@
 // Package crowd tells how much work a hash table has with its keys. go.starlark.net hashes ints and
-// floats by their low 32 bits, short texts by a fixed function, tuples by their parts and functions by
-// their names; so whoever writes a script, or a text that one decodes, can choose keys that all lie in
-// one place, and n of them cost n*n looks. What is told is the same in every process and for every
-// order in which a table came to be what it is: machines charge steps for it.
+// floats by their low 32 bits, short texts by a fixed function, tuples by their parts and functions
+// by their names; so whoever writes a script, or a text that one decodes, can choose keys that all
+// lie in one place, and n of them cost n*n looks. What is told is the same in every process and for
+// every order in which a table came to be what it is: machines charge steps for it.
 //
-// Texts of 12 bytes and more are hashed with a secret of the process. They spread, and cost nothing.
+// Texts of 12 bytes and more are hashed with a secret of the process. They spread, and cost
+// nothing.
 package crowd
 
 import (
@@ -15,11 +16,12 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// Free is how many keys may lie in one place at no cost. Keys that nobody has chosen never are so many.
+// Free is how many keys may lie in one place at no cost. Keys that nobody has chosen never are so
+// many.
 const Free = 64
 
-// What each further one costs whoever looks there, in steps: one that only lies in the same place is passed
-// by, one with the same hash is compared.
+// What each further one costs whoever looks there, in steps: one that only lies in the same place
+// is passed by, one with the same hash is compared.
 const (
 	Passed   = 1
 	Compared = 8
@@ -128,10 +130,12 @@ func Cost(n int, keys iter.Seq[starlark.Value]) int64 {
 	return cost
 }
 
-// most bounds the cost of one table that is made of a text or written as one: about a second of work.
+// most bounds the cost of one table that is made of a text or written as one: about a second of
+// work.
 const most = 10_000_000
 
-// Check refuses n keys of a text that would lie in one table, if they were chosen to collide: an *[Error].
+// Check refuses n keys of a text that would lie in one table, if they were chosen to collide: an
+// *[Error].
 func Check(n int, keys iter.Seq[starlark.Value]) error {
 	if Cost(n, keys) > most {
 		return &Error{n}

@@ -1,20 +1,21 @@
-// Package diagnostic is the one form in which Starling says that something is wrong: syntax, names, contracts, filters,
-// inputs and run-time errors alike.
+// Package diagnostic is the one form in which Starling says that something is wrong: syntax, names,
+// contracts, filters, inputs and run-time errors alike.
 //
-// A [Diagnostic] is plain data: where (a position in a text, or a path in a value), what, what was got and wanted, and
-// what to try. It carries the source line that it speaks of, so that it can be rendered far from the file, on the other
-// end of a socket or a month later:
+// A [Diagnostic] is plain data: where (a position in a text, or a path in a value), what, what was
+// got and wanted, and what to try. It carries the source line that it speaks of, so that it can be
+// rendered far from the file, on the other end of a socket or a month later:
 //
 //	review.star:2:9: undefined: agnet
 //	  | r = agnet("reviewer")
 //	  |     ^^^^^
 //	  = help: did you mean "agent"?
 //
-// Its short form, [Diagnostic.Error], is one line. Several of them are a [List], which is an error as well. Both are
-// values: they may be copied, compared and shared between goroutines.
+// Its short form, [Diagnostic.Error], is one line. Several of them are a [List], which is an error
+// as well. Both are values: they may be copied, compared and shared between goroutines.
 //
-// Lines and columns are 1-based. A column counts runes, as go.starlark.net's positions do: a tab is one, a wide or a
-// combining rune is one, a byte that is not UTF-8 is one. Display width is the renderer's business alone.
+// Lines and columns are 1-based. A column counts runes, as go.starlark.net's positions do: a tab is
+// one, a wide or a combining rune is one, a byte that is not UTF-8 is one. Display width is the
+// renderer's business alone.
 package diagnostic
 
 import (
@@ -22,7 +23,8 @@ import (
 	"strings"
 )
 
-// A Diagnostic says one thing about one place. The zero value of every field but Message means "not known".
+// A Diagnostic says one thing about one place. The zero value of every field but Message means "not
+// known".
 type Diagnostic struct {
 	Severity Severity `json:"severity"`
 	Kind     string   `json:"kind,omitempty"` // a stable word for machines, such as "syntax" or "bad_input"
@@ -61,7 +63,8 @@ func (d Diagnostic) headline() string {
 	return strings.Join(parts, ": ")
 }
 
-// Where is the place: `file:line:col`, as much of it as is known, followed by the path of the value, if any.
+// Where is the place: `file:line:col`, as much of it as is known, followed by the path of the
+// value, if any.
 func (d Diagnostic) Where() string {
 	var parts []string
 	if d.File != "" {

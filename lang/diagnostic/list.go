@@ -9,8 +9,8 @@ import (
 // A List is several diagnostics as one error. errors.As finds the first Diagnostic in it.
 type List []Diagnostic
 
-// Err is the list as an error, nil when it holds no diagnostic of severity Error. (A List in a variable of type error
-// is never nil, even when it is empty: return Err.)
+// Err is the list as an error, nil when it holds no diagnostic of severity Error. (A List in a
+// variable of type error is never nil, even when it is empty: return Err.)
 func (l List) Err() error {
 	for _, d := range l {
 		if d.Severity == Error {

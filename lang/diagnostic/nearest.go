@@ -8,11 +8,12 @@ import (
 // longestWord is the longest word, in bytes, that is looked up.
 const longestWord = 1000
 
-// Nearest is the candidate that a misspelled word most likely meant, and whether there is one: the first of those at
-// the least Levenshtein distance, taken in bytes after folding case and dropping '_', if that distance is below
-// (len+1)/2 of the folded word. It is the rule of go.starlark.net's internal/spell, letter for letter, because our
-// messages are compared with those of the reference. One liberty: a word of more than longestWord bytes has none, since
-// the work grows with the square of its length and such a word is no slip of the finger.
+// Nearest is the candidate that a misspelled word most likely meant, and whether there is one: the
+// first of those at the least Levenshtein distance, taken in bytes after folding case and dropping
+// '_', if that distance is below (len+1)/2 of the folded word. It is the rule of go.starlark.net's
+// internal/spell, letter for letter, because our messages are compared with those of the reference.
+// One liberty: a word of more than longestWord bytes has none, since the work grows with the square
+// of its length and such a word is no slip of the finger.
 func Nearest(word string, candidates []string) (string, bool) {
 	if len(word) > longestWord {
 		return "", false
@@ -45,8 +46,9 @@ func fold(s string) string {
 	}, s)
 }
 
-// distance is the Levenshtein distance of two byte strings, or any number of at least bound when it is not below bound
-// (so that a long word against a long list costs little). One row of the classical table is kept.
+// distance is the Levenshtein distance of two byte strings, or any number of at least bound when it
+// is not below bound (so that a long word against a long list costs little). One row of the
+// classical table is kept.
 func distance(x, y string, bound int) int {
 	if diff := len(x) - len(y); max(diff, -diff) >= bound {
 		return bound

@@ -5,13 +5,13 @@ import (
 	"unicode/utf8"
 )
 
-// longestLine is the longest line that a diagnostic carries, in bytes. Longer ones are machines' work, such as a
-// megabyte of JSON; they would cost more than their snippet tells.
+// longestLine is the longest line that a diagnostic carries, in bytes. Longer ones are machines'
+// work, such as a megabyte of JSON; they would cost more than their snippet tells.
 const longestLine = 8 << 10
 
-// At returns d placed at source[start:end], byte offsets, in file: it sets File, Line, Col, EndCol and Text. Offsets
-// outside the source are brought to its ends; a range that goes on to further lines ends with the first. Text stays
-// empty when the line is longer than 8 KB.
+// At returns d placed at source[start:end], byte offsets, in file: it sets File, Line, Col, EndCol
+// and Text. Offsets outside the source are brought to its ends; a range that goes on to further
+// lines ends with the first. Text stays empty when the line is longer than 8 KB.
 func (d Diagnostic) At(file, source string, start, end int) Diagnostic {
 	start = min(max(start, 0), len(source))
 	end = min(max(end, start), len(source))
@@ -44,8 +44,9 @@ func lineBounds(source string, offset int) (from, to int) {
 	return from, to
 }
 
-// Offset is the inverse of At: the byte offset in source of a line and column (1-based, in runes). A column past its
-// line's end gives the end of the line, a line past the last the end of the source.
+// Offset is the inverse of At: the byte offset in source of a line and column (1-based, in runes).
+// A column past its line's end gives the end of the line, a line past the last the end of the
+// source.
 func Offset(source string, line, col int) int {
 	at := 0
 	for ; line > 1; line-- {

@@ -7,10 +7,11 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// Rendering a source line takes three liberties with it, all so that the caret stands where it should on any terminal:
-// a tab becomes spaces up to the next stop, a rune that would not print (an escape sequence, a stray control byte, a
-// direction mark) becomes the replacement rune, and a line wider than the window is cut to a window around the range,
-// with an ellipsis at each end that was cut.
+// Rendering a source line takes three liberties with it, all so that the caret stands where it
+// should on any terminal: a tab becomes spaces up to the next stop, a rune that would not print (an
+// escape sequence, a stray control byte, a direction mark) becomes the replacement rune, and a line
+// wider than the window is cut to a window around the range, with an ellipsis at each end that was
+// cut.
 
 const (
 	windowCells = 96 // width of the source line shown
@@ -19,8 +20,9 @@ const (
 	ellipsis    = "…"
 )
 
-// Render is the diagnostic as a block of lines, each ending in a newline: the message, the source line with a caret
-// line below if the line is known, the hint if there is one. It holds no colour and no control characters but "\n".
+// Render is the diagnostic as a block of lines, each ending in a newline: the message, the source
+// line with a caret line below if the line is known, the hint if there is one. It holds no colour
+// and no control characters but "\n".
 func (d Diagnostic) Render() string {
 	var b strings.Builder
 	b.WriteString(d.headline() + "\n")
@@ -86,7 +88,8 @@ func layout(line string) []glyph {
 	return glyphs
 }
 
-// window picks the glyphs to show: all of them if they fit, else a stretch that starts a little before start.
+// window picks the glyphs to show: all of them if they fit, else a stretch that starts a little
+// before start.
 func window(glyphs []glyph, start int) (from, to int) {
 	if width(glyphs) <= windowCells {
 		return 0, len(glyphs)

@@ -144,8 +144,8 @@ func TestOffsetOutside(t *testing.T) {
 	}
 }
 
-// Whatever is in a line, rendering keeps to its shape: no control characters, two lines under the message, carets
-// within the window.
+// Whatever is in a line, rendering keeps to its shape: no control characters, two lines under the
+// message, carets within the window.
 func FuzzRender(f *testing.F) {
 	f.Add("x = foo", 4, 7)
 	f.Add("\t\x1b漢\u0301\xff\r\n", 0, 3)

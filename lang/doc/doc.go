@@ -1,9 +1,11 @@
-// Package doc is the one source of what is written about the names that an author can use. The command line prints it, spec.md lists it, check takes the
-// signatures of the language's own functions from it, and editors can show it.
+// Package doc is the one source of what is written about the names that an author can use. The
+// command line prints it, spec.md lists it, check takes the signatures of the language's own
+// functions from it, and editors can show it.
 //
-// Three things feed it. A builtin of the library declares its documentation as data ([effect.Builtin]). The language's own functions, and the methods and
-// fields of its types, stand in language.txt. What a library has to say beside its builtins, of modules, constants and by way of example, is a text of the same form
-// in its environment:
+// Three things feed it. A builtin of the library declares its documentation as data
+// ([effect.Builtin]). The language's own functions, and the methods and fields of its types, stand
+// in language.txt. What a library has to say beside its builtins, of modules, constants and by way
+// of example, is a text of the same form in its environment:
 //
 //	string.find(sub, start = 0, /) -> int      a function or method, with what cannot be passed by name before the /
 //	    Where a text first occurs.             one sentence, and then as many as it takes
@@ -65,7 +67,8 @@ type Param struct {
 	Position bool     `json:"positional_only,omitempty"`
 }
 
-// Of lists what is written about everything that scripts can use in an environment, by kind and name.
+// Of lists what is written about everything that scripts can use in an environment, by kind and
+// name.
 func Of(env *effect.Environment) []Entry {
 	book := map[string]Entry{}
 	for name, p := range language() {
@@ -93,7 +96,8 @@ func known(env *effect.Environment, name string) bool {
 	return ok
 }
 
-// builtins enters what declares itself: a builtin, or those of a module. Anything else is what language.txt or the environment's text says.
+// builtins enters what declares itself: a builtin, or those of a module. Anything else is what
+// language.txt or the environment's text says.
 func builtins(book map[string]Entry, name string, v starlark.Value) {
 	switch v := v.(type) {
 	case *effect.Builtin:
@@ -152,8 +156,8 @@ func summary(text string) (first, rest string) {
 	return text, ""
 }
 
-// Find gives the entries that a name means: the one of that name with the members of a module or type behind it, or else all whose last part it is. An error says
-// what was perhaps meant.
+// Find gives the entries that a name means: the one of that name with the members of a module or
+// type behind it, or else all whose last part it is. An error says what was perhaps meant.
 func Find(entries []Entry, name string) ([]Entry, error) {
 	var exact, last []Entry
 	var names, parts []string

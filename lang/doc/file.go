@@ -8,8 +8,9 @@ import (
 	"starling/lang/effect"
 )
 
-// File lists what a file says of itself, if it begins with a text, and the functions that other files may load from it, in the order of the text: with their
-// parameters, and with what their docstrings say.
+// File lists what a file says of itself, if it begins with a text, and the functions that other
+// files may load from it, in the order of the text: with their parameters, and with what their
+// docstrings say.
 func File(tree *syntax.File) []Entry {
 	var entries []Entry
 	if about := docstring(tree.Stmts); about != "" {
@@ -78,7 +79,8 @@ func docstring(body []syntax.Stmt) string {
 	return paragraphs(l.Value.(string))
 }
 
-// paragraphs makes one line of each paragraph of a text, but for those that are indented deeper than the text: they are lists and code, and stay as they are.
+// paragraphs makes one line of each paragraph of a text, but for those that are indented deeper
+// than the text: they are lists and code, and stay as they are.
 func paragraphs(text string) string {
 	first, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	lines := strings.Split(rest, "\n")

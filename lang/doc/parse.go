@@ -14,7 +14,8 @@ var languageText string
 // language is what language.txt says, by name. It is read once and never changes.
 var language = sync.OnceValue(func() map[string]paragraph { return parse(languageText) })
 
-// Declared is the declaration of a function or method of the language itself, nil if there is none of that name. It can only be asked, not called.
+// Declared is the declaration of a function or method of the language itself, nil if there is none
+// of that name. It can only be asked, not called.
 func Declared(name string) *effect.Builtin {
 	if p, ok := language()[name]; ok {
 		return p.builtin

@@ -24,8 +24,8 @@ var classNames = [...]string{"pure", "answer", "output", "request", "open", "awa
 
 func (c Class) String() string { return classNames[c] }
 
-// Builtin is a function that scripts see, declared as data: its documentation, its parameters and what a call of it asks for.
-// It is immutable and may be shared by goroutines.
+// Builtin is a function that scripts see, declared as data: its documentation, its parameters and
+// what a call of it asks for. It is immutable and may be shared by goroutines.
 type Builtin struct {
 	FullName string // the name scripts use, with its module: "http.get". Snapshots refer to it by this name
 	Doc      string // one paragraph; the first sentence is the summary
@@ -36,20 +36,23 @@ type Builtin struct {
 	// Pure computes the result of a Pure builtin. It must be a function of its arguments alone.
 	Pure func(c *Call) (starlark.Value, error)
 
-	// Size bounds the bytes that the result of a Pure call may take, by the machine's count: a dict is 512, a list 56, an element or an entry of
-	// them 16 or 96, a text 24 and its length. A call that its run cannot afford fails before it is made. nil stands for a result that takes no more than
-	// the arguments do as text. An error is as one of Pure.
+	// Size bounds the bytes that the result of a Pure call may take, by the machine's count: a dict
+	// is 512, a list 56, an element or an entry of them 16 or 96, a text 24 and its length. A call
+	// that its run cannot afford fails before it is made. nil stands for a result that takes no
+	// more than the arguments do as text. An error is as one of Pure.
 	Size func(c *Call) (int64, error)
 
-	// Request turns the bound arguments of any other class into what is asked. An error is the caller's mistake and raises at the call.
-	// It may override the class of the builtin for this call (gate(wait = False) is Open) through Request.Class.
+	// Request turns the bound arguments of any other class into what is asked. An error is the
+	// caller's mistake and raises at the call. It may override the class of the builtin for this
+	// call (gate(wait = False) is Open) through Request.Class.
 	Request func(c *Call) (*Request, error)
 
 	recv starlark.Value // bound receiver, for methods
 	attr string         // the name under which recv gave it
 }
 
-// Method returns b bound to a receiver, as recv.Attr(name) must return it. Snapshots store (recv, name) and look it up again.
+// Method returns b bound to a receiver, as recv.Attr(name) must return it. Snapshots store (recv,
+// name) and look it up again.
 func (b *Builtin) Method(recv starlark.Value, name string) *Builtin {
 	bound := *b
 	bound.recv, bound.attr = recv, name
@@ -78,8 +81,8 @@ func (*Builtin) Truth() starlark.Bool { return true }
 // Hash is by name.
 func (b *Builtin) Hash() (uint32, error) { return starlark.String(b.FullName).Hash() }
 
-// CallInternal runs a pure builtin. Any other class needs the machine: it is refused, because the caller is a Go function on whose stack
-// nothing can wait.
+// CallInternal runs a pure builtin. Any other class needs the machine: it is refused, because the
+// caller is a Go function on whose stack nothing can wait.
 func (b *Builtin) CallInternal(thread *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	if b.Class != Pure {
 		return nil, fmt.Errorf("%s cannot be called from inside a built-in function; call it from a def or a lambda", b.FullName)

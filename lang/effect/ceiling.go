@@ -23,7 +23,8 @@ type Ceiling struct {
 	Backends []string // of a request: those of its backends that it bounds; nil for all
 }
 
-// ProjectBudget begins the address of a budget of the project. No budget of a script has such a one.
+// ProjectBudget begins the address of a budget of the project. No budget of a script has such a
+// one.
 const ProjectBudget = "budgets."
 
 // Counts tells whether usage of a model counts. A model that nobody names may be any.
@@ -39,8 +40,8 @@ func (c *Ceiling) Bounds(backend string) bool {
 	return c.Backends == nil || slices.Contains(c.Backends, backend)
 }
 
-// Over is the ceiling as it stands over a request to agent, whose backends have these models, "" where
-// nobody says which. ok is false where it bounds none of them.
+// Over is the ceiling as it stands over a request to agent, whose backends have these models, ""
+// where nobody says which. ok is false where it bounds none of them.
 func (c Ceiling) Over(agent string, backends, models []string) (over Ceiling, ok bool) {
 	if c.Agents == nil && c.Models == nil || len(backends) == 0 {
 		return c, true

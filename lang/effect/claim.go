@@ -11,20 +11,23 @@ import (
 // Everything is the pattern of all paths of a workspace.
 const Everything = "**"
 
-// What becomes of an agent that would change files which an agent in another branch of the same parallel may be changing.
+// What becomes of an agent that would change files which an agent in another branch of the same
+// parallel may be changing.
 const (
 	OverlapRefuse    = "refuse"    // its request fails
 	OverlapSerialize = "serialize" // it waits until the other is done
 	OverlapAllow     = "allow"     // both go on
 )
 
-// Overlap is what a call of parallel says of agents that change the same files. Calls that say nothing refuse them.
+// Overlap is what a call of parallel says of agents that change the same files. Calls that say
+// nothing refuse them.
 type Overlap struct {
 	Branch string // path of the branch of it that the request is in
 	Mode   string
 }
 
-// Claims tells whether patterns claim a path. A pattern claims what it matches and all that is below: "docs" is as good as "docs/**".
+// Claims tells whether patterns claim a path. A pattern claims what it matches and all that is
+// below: "docs" is as good as "docs/**".
 func Claims(patterns []string, name string) bool {
 	parts := components(name)
 	for _, p := range patterns {
@@ -48,7 +51,8 @@ func claims(pattern, name []string) bool {
 	return ok && err == nil && claims(pattern[1:], name[1:])
 }
 
-// Overlapping finds two patterns, one of each list, that may claim the same path. What [a-z] stands for is not looked at: it may be any character.
+// Overlapping finds two patterns, one of each list, that may claim the same path. What [a-z] stands
+// for is not looked at: it may be any character.
 func Overlapping(as, bs []string) (a, b string, ok bool) {
 	for _, a := range as {
 		for _, b := range bs {
@@ -67,7 +71,8 @@ func components(name string) []string {
 	return strings.Split(name, "/")
 }
 
-// meet tells whether some path is claimed by both. Where one pattern ends, it claims what the other goes on to.
+// meet tells whether some path is claimed by both. Where one pattern ends, it claims what the other
+// goes on to.
 func meet(a, b []string) bool {
 	switch {
 	case len(a) == 0 || len(b) == 0:
@@ -108,7 +113,8 @@ func tokens(pattern string) []rune {
 	return out
 }
 
-// meetName tells whether some name fits both. met[j] says it of what is left of a, and of b from j on.
+// meetName tells whether some name fits both. met[j] says it of what is left of a, and of b from j
+// on.
 func meetName(a, b []rune) bool {
 	met := make([]bool, len(b)+1)
 	for i := len(a); i >= 0; i-- {
@@ -124,7 +130,8 @@ func meetName(a, b []rune) bool {
 	return met[0]
 }
 
-// Identities reads who is meant by a name, a list of names, a Result (who was asked, and who served) or a Decision (who has decided). ok is false for anything else.
+// Identities reads who is meant by a name, a list of names, a Result (who was asked, and who
+// served) or a Decision (who has decided). ok is false for anything else.
 func Identities(v starlark.Value) (names []string, ok bool) {
 	switch v := v.(type) {
 	case nil, starlark.NoneType:

@@ -26,8 +26,9 @@ import (
 //	0a contract  length, canonical text  0b secret   length, name, length, wrap
 //	0c record    type number, count, values
 //
-// Lengths and counts are unsigned varints. Equal values have equal bytes: varints and magnitudes are minimal, a big int is one that 03 cannot
-// hold, dicts keep their order; a decoder refuses any other spelling. The nil Payload reads as None. Decoding JSON never yields 0a, 0b or 0c.
+// Lengths and counts are unsigned varints. Equal values have equal bytes: varints and magnitudes
+// are minimal, a big int is one that 03 cannot hold, dicts keep their order; a decoder refuses any
+// other spelling. The nil Payload reads as None. Decoding JSON never yields 0a, 0b or 0c.
 type Payload []byte
 
 // Limits of a payload. Deeper or larger values are refused when they are copied.
@@ -53,8 +54,8 @@ const (
 	tagRecord
 )
 
-// Encode copies a value. It fails, naming the path, for what may not cross: functions, sets, NaN and infinities, dict keys that are not
-// strings, cycles (as depth).
+// Encode copies a value. It fails, naming the path, for what may not cross: functions, sets, NaN
+// and infinities, dict keys that are not strings, cycles (as depth).
 func Encode(v starlark.Value) (Payload, error) {
 	return encode(v, MaxPayload)
 }
@@ -64,7 +65,8 @@ func EncodeOutput(v starlark.Value) (Payload, error) {
 	return encode(v, MaxOutput)
 }
 
-// MustEncode is Encode for values that the caller made of plain data; it panics on what Encode refuses.
+// MustEncode is Encode for values that the caller made of plain data; it panics on what Encode
+// refuses.
 func MustEncode(v starlark.Value) Payload {
 	p, err := Encode(v)
 	if err != nil {
@@ -283,8 +285,8 @@ func (e *encoder) refuse(format string, args ...any) error {
 	return fmt.Errorf("%s: %s", at.String(), msg)
 }
 
-// decoder trusts nothing. The elements of all containers together are bounded by the bytes of the input, because each takes at least one:
-// so is what it allocates, however the counts are nested.
+// decoder trusts nothing. The elements of all containers together are bounded by the bytes of the
+// input, because each takes at least one: so is what it allocates, however the counts are nested.
 type decoder struct {
 	buf      []byte
 	pos      int

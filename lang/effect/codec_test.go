@@ -44,7 +44,8 @@ func mustContract(t testing.TB, text string) *contract.Contract {
 	return c
 }
 
-// The bytes are the wire format: a line that changes here breaks every journal that was ever written.
+// The bytes are the wire format: a line that changes here breaks every journal that was ever
+// written.
 func TestBytesOfValues(t *testing.T) {
 	for _, c := range []struct {
 		value starlark.Value
@@ -258,7 +259,8 @@ func TestNilPayloadIsNone(t *testing.T) {
 	}
 }
 
-// Only one spelling of each value is read: what was hashed or compared by bytes cannot differ by spelling.
+// Only one spelling of each value is read: what was hashed or compared by bytes cannot differ by
+// spelling.
 func TestMalformedPayloads(t *testing.T) {
 	for _, c := range []struct{ bytes, want string }{
 		{"0d", "payload byte 1: unknown tag 0xd"},
@@ -349,7 +351,8 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			t.Fatalf("decoded %s, which cannot be encoded: %v", v, err)
 		}
-		// The two kinds with later knowledge may grow: a contract's canonical text, a record's new fields. Everything else has one spelling.
+		// The two kinds with later knowledge may grow: a contract's canonical text, a record's new
+		// fields. Everything else has one spelling.
 		if !bytes.Equal(p, raw) && !bytes.ContainsAny(raw, "\x0a\x0c") && len(raw) > 0 {
 			t.Fatalf("%x was decoded and encoded as %x", raw, []byte(p))
 		}

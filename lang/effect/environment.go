@@ -8,25 +8,29 @@ import (
 	"go.starlark.net/starlarkstruct"
 )
 
-// Environment is everything that scripts see and all who serve it, in one value: cmd builds it and passes it to compiler, checker, machine,
-// documentation and runtime. It is immutable once built and shared by goroutines.
+// Environment is everything that scripts see and all who serve it, in one value: cmd builds it and
+// passes it to compiler, checker, machine, documentation and runtime. It is immutable once built
+// and shared by goroutines.
 type Environment struct {
-	// Names are the predeclared names: *Builtin, *starlark.Builtin, *starlarkstruct.Module and constants.
+	// Names are the predeclared names: *Builtin, *starlark.Builtin, *starlarkstruct.Module and
+	// constants.
 	Names starlark.StringDict
 	// Handlers serve the requests by kind.
 	Handlers map[string]*Handler
-	// Tidy removes the trees of branches of runs that have ended from a folder that has a folder for each run, once nobody is at work there. A folder that is not there is tidy. Nil where
+	// Tidy removes the trees of branches of runs that have ended from a folder that has a folder
+	// for each run, once nobody is at work there. A folder that is not there is tidy. Nil where
 	// nobody makes trees.
 	Tidy func(folder string, ended func(run string) bool) error
 	// Codecs write down the values of foreign types; their order is part of the snapshots' format.
 	Codecs []Codec
-	// Docs is what there is to say beside what the builtins say of themselves, in the form of starling/lang/doc: of modules and constants, and examples.
+	// Docs is what there is to say beside what the builtins say of themselves, in the form of
+	// starling/lang/doc: of modules and constants, and examples.
 	Docs string
-	// Behaviour moves when a builtin's result, an error that scripts can see or what work costs changes. A run
-	// is recorded with it and keeps it: see [Environment.At].
+	// Behaviour moves when a builtin's result, an error that scripts can see or what work costs
+	// changes. A run is recorded with it and keeps it: see [Environment.At].
 	Behaviour uint32
-	// Since is the earliest behaviour whose runs go on under it; 0 where no earlier ones do. A run of
-	// another one is refused.
+	// Since is the earliest behaviour whose runs go on under it; 0 where no earlier ones do. A run
+	// of another one is refused.
 	Since uint32
 	// Reached has programs count which of their statements and ways are reached: it gives the
 	// counters of a module, one for each of its n marks, the same ones whenever it is asked. It is
@@ -35,8 +39,8 @@ type Environment struct {
 }
 
 // BehaviourUnbounded is the one whose machine did not charge all that a script can make it do, and
-// counted equal texts once only after a restore. A machine of any other number charges and counts as
-// [starling/lang/vm] says, one of number 0, which tests have, too.
+// counted equal texts once only after a restore. A machine of any other number charges and counts
+// as [starling/lang/vm] says, one of number 0, which tests have, too.
 const BehaviourUnbounded = 1
 
 // BehaviourReturnedFails is the last one whose parallel took a branch that returned a Result or an
@@ -46,8 +50,8 @@ const BehaviourReturnedFails = 2
 // BehaviourToollessResult is the last one whose Results have no field tools.
 const BehaviourToollessResult = 3
 
-// BehaviourLoadsForgotten is the last one in whose sessions a chunk loads names for itself alone. Later
-// they are globals of the session.
+// BehaviourLoadsForgotten is the last one in whose sessions a chunk loads names for itself alone.
+// Later they are globals of the session.
 const BehaviourLoadsForgotten = 4
 
 // Keeps tells whether a run that was recorded with a behaviour goes on.
@@ -65,7 +69,8 @@ func (e *Environment) At(behaviour uint32) *Environment {
 	return &then
 }
 
-// Lookup finds a predeclared value by the stable name that snapshots store: "http", "http.get", "memory.vars.get", "len".
+// Lookup finds a predeclared value by the stable name that snapshots store: "http", "http.get",
+// "memory.vars.get", "len".
 func (e *Environment) Lookup(name string) (starlark.Value, bool) {
 	if v, ok := lookup(e.Names, name); ok {
 		return v, true
@@ -87,8 +92,8 @@ func lookup(names starlark.StringDict, name string) (starlark.Value, bool) {
 	return nil, false
 }
 
-// Codec lets a snapshot hold values of a Go type that the machine does not know. A value is made again from its parts, so it may contain itself only
-// through lists, dicts and functions.
+// Codec lets a snapshot hold values of a Go type that the machine does not know. A value is made
+// again from its parts, so it may contain itself only through lists, dicts and functions.
 type Codec struct {
 	Type  string // Type() of the values it is for
 	Parts func(v starlark.Value) ([]starlark.Value, error)

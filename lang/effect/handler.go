@@ -13,15 +13,18 @@ import (
 
 // Handler is the world's side of one kind of request. Its functions are called concurrently.
 type Handler struct {
-	// Resolve completes a request once, when the script makes it and before it is recorded: looks a role name up, fills the policy's defaults,
-	// sets Returns and Resolved. It reads nothing but its arguments. An error settles the step at once. Nil leaves the request as it is.
+	// Resolve completes a request once, when the script makes it and before it is recorded: looks a
+	// role name up, fills the policy's defaults, sets Returns and Resolved. It reads nothing but
+	// its arguments. An error settles the step at once. Nil leaves the request as it is.
 	Resolve func(s *Settings, r *Request) *Error
 
-	// Perform performs exactly one attempt and returns when it is over or ctx ends: ctx carries the attempt's deadline and its cancellation. Retrying,
-	// asking again and falling back are decided by the runtime, which journals each attempt before it starts.
+	// Perform performs exactly one attempt and returns when it is over or ctx ends: ctx carries the
+	// attempt's deadline and its cancellation. Retrying, asking again and falling back are decided
+	// by the runtime, which journals each attempt before it starts.
 	Perform func(ctx context.Context, a *Attempt) Reply
 
-	// Question is what somebody is given who comes for an attempt instead of being called, see [Request.Pulls]. Nil where nobody can.
+	// Question is what somebody is given who comes for an attempt instead of being called, see
+	// [Request.Pulls]. Nil where nobody can.
 	Question func(a *Attempt) (starlark.Value, *Error)
 }
 
@@ -63,7 +66,8 @@ type Attempt struct {
 	Owns     []string                                                         // of the closing of a branch's tree: what the agents asked in it may change; nil where none has said
 }
 
-// Lock is the path of the step's lock file, below the store directory; "" without one. Children of an attempt hold it, so that two attempts never run at once, not even those of two owners.
+// Lock is the path of the step's lock file, below the store directory; "" without one. Children of
+// an attempt hold it, so that two attempts never run at once, not even those of two owners.
 func (a *Attempt) Lock() string {
 	if a.Store == "" {
 		return ""
@@ -142,16 +146,18 @@ type Steer struct {
 	Taken   func() // says that the agent has it; until then it is put first into the input of further attempts
 }
 
-// Leave is what an agent asks leave for while it works. It is asked for once: what was decided holds for further attempts of the step that ask the same, and the time of an attempt does not
-// pass while people decide. Where ctx ends first, the question is taken back and the error is that of ctx.
+// Leave is what an agent asks leave for while it works. It is asked for once: what was decided
+// holds for further attempts of the step that ask the same, and the time of an attempt does not
+// pass while people decide. Where ctx ends first, the question is taken back and the error is that
+// of ctx.
 type Leave struct {
 	Prompt string
 	Data   starlark.Value // a plain value that says what exactly
 	Same   string         // what tells it from other questions: two with the same one are one; "" for all of it
 }
 
-// Settings are what a run is started with beside its program and inputs. They are pinned: recorded at the start and changed only by
-// a recorded event.
+// Settings are what a run is started with beside its program and inputs. They are pinned: recorded
+// at the start and changed only by a recorded event.
 type Settings struct {
 	Workspace   string   // directory the run works in
 	ProjectFile string   // path of starling.toml, "" without one
@@ -182,7 +188,8 @@ const (
 	ImportedTrusted = "export" // the one that came with the run, which somebody has trusted
 )
 
-// Notice is somebody who is told what happens in runs: how that is done, the handler "notify" knows by the name.
+// Notice is somebody who is told what happens in runs: how that is done, the handler "notify" knows
+// by the name.
 type Notice struct {
 	Channel string
 	On      []string // NoticeGate, NoticeDecision, NoticeEnd, NoticeBudget
@@ -209,9 +216,10 @@ const (
 	CassettesPlay   = "play"   // its cassette replies in its place
 )
 
-// After returns s as the settings of a run that has had others: what belongs to the run for life stays, its machine's limits, the commit it began at, what it is granted, and a fake that was named with it unless s
-// names one. A run that was imported stays so, under the project of this machine unless s is the
-// one that came with it.
+// After returns s as the settings of a run that has had others: what belongs to the run for life
+// stays, its machine's limits, the commit it began at, what it is granted, and a fake that was
+// named with it unless s names one. A run that was imported stays so, under the project of this
+// machine unless s is the one that came with it.
 func (s *Settings) After(had *Settings) *Settings {
 	next := *s
 	next.MaxSteps, next.MaxMemory, next.Head, next.Grant, next.Cassettes = had.MaxSteps, had.MaxMemory, had.Head, had.Grant, had.Cassettes
@@ -235,8 +243,10 @@ type Reply struct {
 	Degraded bool           // the value meets the contract by placeholders only; found by the runtime, with an Err that says where
 	Session  string         // for agents: how the backend calls the conversation, so that another attempt can go on with it
 
-	// Blobs are what the attempt leaves beside its value, by name: "transcript.txt", "diff.patch", "tests.json". They are kept by their hashes as artifacts of the
-	// step, also of an attempt that failed. Names are as CheckName wants them; what goes beyond MaxBlobs bytes in all is left out.
+	// Blobs are what the attempt leaves beside its value, by name: "transcript.txt", "diff.patch",
+	// "tests.json". They are kept by their hashes as artifacts of the step, also of an attempt that
+	// failed. Names are as CheckName wants them; what goes beyond MaxBlobs bytes in all is left
+	// out.
 	Blobs map[string][]byte
 
 	Err   *Error

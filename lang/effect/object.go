@@ -2,13 +2,15 @@ package effect
 
 import "encoding/binary"
 
-// Object builds the payload of a dict field by field, without making the dict. Journal records are written with it.
+// Object builds the payload of a dict field by field, without making the dict. Journal records are
+// written with it.
 type Object struct {
 	body []byte // begins with the tag and room for a count of one byte, which is nearly always enough
 	n    int
 }
 
-// Bytes that an object begins with, and those for which there is room at first: what a typical record takes.
+// Bytes that an object begins with, and those for which there is room at first: what a typical
+// record takes.
 const (
 	objectHead = 2
 	objectRoom = 96

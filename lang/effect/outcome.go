@@ -6,13 +6,15 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// Outcome is the recorded answer of a request: a value, or the error that is raised at the call. Each request has exactly one.
+// Outcome is the recorded answer of a request: a value, or the error that is raised at the call.
+// Each request has exactly one.
 type Outcome struct {
 	Value Payload // nil reads as None
 	Err   *Error  // raised at the call when not nil
 }
 
-// Kind classifies an error for scripts (Outcome.error.kind) and for the command line (error.kind of a failed run).
+// Kind classifies an error for scripts (Outcome.error.kind) and for the command line (error.kind of
+// a failed run).
 type Kind string
 
 // The kinds that a script can see and catch with attempt.

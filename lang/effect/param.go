@@ -26,12 +26,12 @@ type Param struct {
 	Keywords    bool // collects the remaining keyword arguments as a dict
 }
 
-// Call is a call of a builtin with its arguments bound to parameters. Get gives nil for an argument that was not passed, or was passed as None
-// to a parameter that has a default and is not Nullable.
+// Call is a call of a builtin with its arguments bound to parameters. Get gives nil for an argument
+// that was not passed, or was passed as None to a parameter that has a default and is not Nullable.
 type Call struct {
 	Builtin *Builtin
-	// Steps is what a Pure call has done, in steps, beyond going through its arguments once: it adds, and the
-	// machine charges it. It must follow from the arguments alone.
+	// Steps is what a Pure call has done, in steps, beyond going through its arguments once: it
+	// adds, and the machine charges it. It must follow from the arguments alone.
 	Steps  int64
 	values []starlark.Value
 }
@@ -51,8 +51,8 @@ func Keywords(kwargs []starlark.Tuple) []Keyword {
 	return named
 }
 
-// Bind matches arguments with the parameters and checks the types that the parameters name. Errors read as those of
-// starlark.UnpackArgs do.
+// Bind matches arguments with the parameters and checks the types that the parameters name. Errors
+// read as those of starlark.UnpackArgs do.
 func (b *Builtin) Bind(args starlark.Tuple, named []Keyword) (*Call, error) {
 	c := &Call{Builtin: b, values: make([]starlark.Value, len(b.Params))}
 	if err := c.bindPositional(args); err != nil {
@@ -195,7 +195,8 @@ func admits(types string, v starlark.Value) bool {
 	return false
 }
 
-// Get returns the argument of a parameter, nil where it was left out or None was passed for a default.
+// Get returns the argument of a parameter, nil where it was left out or None was passed for a
+// default.
 func (c *Call) Get(name string) starlark.Value { return c.values[c.Builtin.index(name)] }
 
 func (b *Builtin) index(name string) int {

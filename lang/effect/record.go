@@ -11,8 +11,9 @@ import (
 	"starling/lang/contract"
 )
 
-// RecordType is the shape of a record: a name and ordered fields. The types are a closed list ([RecordTypes]); their order and fields are part of the
-// wire format, so new fields go at the end and nothing is removed.
+// RecordType is the shape of a record: a name and ordered fields. The types are a closed list
+// ([RecordTypes]); their order and fields are part of the wire format, so new fields go at the end
+// and nothing is removed.
 type RecordType struct {
 	Name   string
 	Fields []string
@@ -20,7 +21,8 @@ type RecordType struct {
 	hint   string // why a record of this type has no truth value, "" if it has
 }
 
-// The record types. Result, Outcome, Response, Completed and ToolResult are true when ok; a Decision has no truth value.
+// The record types. Result, Outcome, Response, Completed and ToolResult are true when ok; a
+// Decision has no truth value.
 var (
 	ResultType = &RecordType{Name: "Result", Fields: append(slices.Clone(earlyResultType.Fields), "tools")}
 	// earlyResultType is a Result as runs up to [BehaviourToollessResult] have it.
@@ -38,10 +40,11 @@ var (
 	ReplyType   = &RecordType{Name: "Reply", Fields: []string{"output", "text", "events", "usage", "delay", "status", "note", "files"}, ok: -1}
 	MessageType = &RecordType{Name: "Message", Fields: []string{"name", "payload", "by", "at"}, ok: -1}
 	HandleType  = &RecordType{Name: "Handle", Fields: []string{"kind", "step"}, ok: -1}
-	// QuestionType is what an agent is sent: as JSON on the standard input of a command, as the argument of a scripted one.
+	// QuestionType is what an agent is sent: as JSON on the standard input of a command, as the
+	// argument of a scripted one.
 	QuestionType = &RecordType{Name: "Request", Fields: append(slices.Clone(earlyQuestionType.Fields), "files"), ok: -1}
-	// earlyQuestionType holds the place on the wire of a Request without files, which no run has kept: nobody but an agent
-	// is given one.
+	// earlyQuestionType holds the place on the wire of a Request without files, which no run has
+	// kept: nobody but an agent is given one.
 	earlyQuestionType = &RecordType{Name: "Request", Fields: []string{"schema", "key", "run", "step", "attempt", "agent", "task", "input", "context",
 		"instructions", "output_schema", "feedback", "deadline", "handoff", "memory", "messages"}, ok: -1}
 	// CompletedType is how a command of sh.run ended.
@@ -58,8 +61,8 @@ var (
 var recordTypes = [...]*RecordType{earlyResultType, DecisionType, OutcomeType, ErrorType, EventType, ResponseType, RoleType, VerdictType, ReplyType,
 	MessageType, HandleType, earlyQuestionType, CompletedType, ToolServerType, ToolResultType, ItemType, ResultType, QuestionType}
 
-// RecordTypes lists the types by their number on the wire. Two may have one name; scripts are given the later one, but in runs
-// of an earlier behaviour.
+// RecordTypes lists the types by their number on the wire. Two may have one name; scripts are given
+// the later one, but in runs of an earlier behaviour.
 func RecordTypes() []*RecordType { return slices.Clone(recordTypes[:]) }
 
 // TypeNamed is the newest type of a name, nil for none.
@@ -75,8 +78,8 @@ func TypeNamed(name string) *RecordType {
 // IsResult tells whether a record is what an agent's reply came to, of whatever behaviour.
 func (r *Record) IsResult() bool { return r.typ == ResultType || r.typ == earlyResultType }
 
-// ResultAt is a Result as a run of a behaviour has it, and any other value as it is. What an earlier one does not tell
-// is an empty list.
+// ResultAt is a Result as a run of a behaviour has it, and any other value as it is. What an
+// earlier one does not tell is an empty list.
 func ResultAt(v starlark.Value, behaviour uint32) starlark.Value {
 	r, ok := v.(*Record)
 	if !ok || !r.IsResult() {
@@ -92,14 +95,15 @@ func ResultAt(v starlark.Value, behaviour uint32) starlark.Value {
 	return v
 }
 
-// Record is an immutable value with named fields, equal by fields and unhashable. Its children are ordinary values: .output may be
-// a dict that the script changes.
+// Record is an immutable value with named fields, equal by fields and unhashable. Its children are
+// ordinary values: .output may be a dict that the script changes.
 type Record struct {
 	typ    *RecordType
 	fields []starlark.Value
 }
 
-// NewRecord makes a record; there must be one value per field, of which nil reads as None. It keeps the slice.
+// NewRecord makes a record; there must be one value per field, of which nil reads as None. It keeps
+// the slice.
 func NewRecord(t *RecordType, fields ...starlark.Value) *Record {
 	if len(fields) != len(t.Fields) {
 		panic(fmt.Sprintf("effect: %s has %d fields, got %d", t.Name, len(t.Fields), len(fields)))
@@ -230,7 +234,8 @@ func (r *Record) Plain() starlark.Value {
 	return d
 }
 
-// MarshalJSON renders the record as an object with its fields in order, for the module json and for Go.
+// MarshalJSON renders the record as an object with its fields in order, for the module json and for
+// Go.
 func (r *Record) MarshalJSON() ([]byte, error) { return contract.ToJSON(r) }
 
 // decision is handle.decision(): it waits for the step that the handle names.

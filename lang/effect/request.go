@@ -6,7 +6,8 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// Request is one thing that a script asks of the world. A builtin fills the first group, the machine the second, the resolver of its kind the third.
+// Request is one thing that a script asks of the world. A builtin fills the first group, the
+// machine the second, the resolver of its kind the third.
 type Request struct {
 	Class   Class   // how the machine treats it; the builtin's class unless its Request function says otherwise
 	Kind    string  // which handler performs it: "agent", "gate", "http", "sleep", "print"
@@ -50,7 +51,8 @@ type Policy struct {
 // Steering is how a backend takes what an agent is told while it works.
 type Steering string
 
-// The ways. A message that a backend cannot take is put first into the input of the next attempt, if there is one.
+// The ways. A message that a backend cannot take is put first into the input of the next attempt,
+// if there is one.
 const (
 	SteerNone   Steering = "none"   // not at all
 	SteerLive   Steering = "live"   // before the agent's next step
@@ -66,7 +68,8 @@ const (
 	Return                // the call returns a value that is not ok
 )
 
-// OnUncertain says what becomes of an attempt that a crash cut: nobody knows whether it took effect.
+// OnUncertain says what becomes of an attempt that a crash cut: nobody knows whether it took
+// effect.
 type OnUncertain uint8
 
 // What may be done about an uncertain attempt.

@@ -8,8 +8,9 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// Secret is a reference to a secret: its name and the text around it. The value itself is known to no script, snapshot or journal; the handler that
-// performs a request resolves it. It refuses str, formatting, comparison and hashing.
+// Secret is a reference to a secret: its name and the text around it. The value itself is known to
+// no script, snapshot or journal; the handler that performs a request resolves it. It refuses str,
+// formatting, comparison and hashing.
 type Secret struct {
 	Name string // as declared in the project file
 	Wrap string // text in which "{}" stands for the value; "" is the value alone

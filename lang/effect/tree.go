@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// KindWorkspace is the kind of the requests that keep, compare and change the workspace as a whole. Those of parallel(isolation = "worktree") are of it as well: only the
-// machine makes them, and their field "do" is one of the words below.
+// KindWorkspace is the kind of the requests that keep, compare and change the workspace as a whole.
+// Those of parallel(isolation = "worktree") are of it as well: only the machine makes them, and
+// their field "do" is one of the words below.
 const (
 	KindWorkspace = "workspace"
 
@@ -26,7 +27,8 @@ const IsolationWorktree = "worktree"
 // maxTreeName bounds the name of a tree, which is one part of a path.
 const maxTreeName = 120
 
-// TreeName is the name of what belongs to a branch or a step: of its folder, and of its reference in the repository. Names of what is below a branch begin with its own and a plus, unless they are
+// TreeName is the name of what belongs to a branch or a step: of its folder, and of its reference
+// in the repository. Names of what is below a branch begin with its own and a plus, unless they are
 // too long.
 func TreeName(address string) string {
 	name := strings.NewReplacer("/", "+", "#", "=").Replace(address)

@@ -8,8 +8,9 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// View reads a dict by field name, giving zero values for what is not there. A view of a payload decodes only what it is asked for: the state of a run is a fold over views, and
-// most fields of most records are never looked at.
+// View reads a dict by field name, giving zero values for what is not there. A view of a payload
+// decodes only what it is asked for: the state of a run is a fold over views, and most fields of
+// most records are never looked at.
 type View struct {
 	d    *starlark.Dict // of a value
 	raw  []byte         // of a payload: its fields, (length, key bytes, value)*
@@ -31,7 +32,8 @@ func bitOf(k string) uint {
 	return (uint(k[0])*7 + uint(k[len(k)-1])*31 + uint(len(k))) % 64
 }
 
-// View looks at the payload of a dict. It refuses one that is not well-formed; reading a View never fails: what is absent or of another type reads as zero.
+// View looks at the payload of a dict. It refuses one that is not well-formed; reading a View never
+// fails: what is absent or of another type reads as zero.
 func (p Payload) View() (View, error) {
 	if len(p) == 0 {
 		return View{}, nil
@@ -289,7 +291,8 @@ func (v View) Texts(k string) []string {
 	return out
 }
 
-// Raw returns the payload of a field, nil when it is absent. It may share the bytes of the payload that is looked at.
+// Raw returns the payload of a field, nil when it is absent. It may share the bytes of the payload
+// that is looked at.
 func (v View) Raw(k string) Payload {
 	if v.d == nil {
 		p, _ := v.find(k)

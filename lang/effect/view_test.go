@@ -12,7 +12,8 @@ import (
 	"starling/lang/effect"
 )
 
-// Every field of a payload is found, however many there are and however long those before it, and no other is.
+// Every field of a payload is found, however many there are and however long those before it, and
+// no other is.
 func TestViewFindsItsFields(t *testing.T) {
 	seed := rand.Uint64()
 	random := rand.New(rand.NewPCG(seed, 0))

@@ -99,8 +99,8 @@ type call struct {
 	positional, named, star, starStar []string
 }
 
-// arguments writes the arguments for a signature: by position as far as some parameter, by name from there, with *args and **kwargs now and then. A mistake leaves one
-// out, or adds one.
+// arguments writes the arguments for a signature: by position as far as some parameter, by name
+// from there, with *args and **kwargs now and then. A mistake leaves one out, or adds one.
 func (g *generator) arguments(s *signature) string {
 	var c call
 	named := false

@@ -2,8 +2,9 @@ package langtest
 
 import "math/rand/v2"
 
-// Choices are the decisions that make one program out of all. They come from a seed, or from bytes that a fuzzer mutates. Bytes that have run out say zero, which always
-// means the simplest: the program comes to its end.
+// Choices are the decisions that make one program out of all. They come from a seed, or from bytes
+// that a fuzzer mutates. Bytes that have run out say zero, which always means the simplest: the
+// program comes to its end.
 type Choices struct {
 	random *rand.Rand
 	bytes  []byte

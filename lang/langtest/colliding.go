@@ -6,8 +6,8 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// Colliding are n short texts that lie in one place of every table with up to 1,024 places: in that of a
-// dict of 6,000 keys.
+// Colliding are n short texts that lie in one place of every table with up to 1,024 places: in that
+// of a dict of 6,000 keys.
 func Colliding(n int) []string {
 	const places = 1024
 	var texts []string

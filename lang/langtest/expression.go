@@ -8,7 +8,8 @@ import (
 // maxDepth is how deep expressions nest.
 const maxDepth = 5
 
-// expr writes an expression of type t that stands alone: between brackets, commas or at the end of a line.
+// expr writes an expression of type t that stands alone: between brackets, commas or at the end of
+// a line.
 func (g *generator) expr(t typ) string {
 	text, _ := g.write(t)
 	return text
@@ -164,7 +165,8 @@ func (g *generator) lambda(params []typ, result typ) string {
 	return strings.TrimSuffix("lambda "+strings.Join(list, ", "), " ") + ": " + body
 }
 
-// comprehension writes a comprehension whose body, which sees the variables of all clauses, stands first.
+// comprehension writes a comprehension whose body, which sees the variables of all clauses, stands
+// first.
 func (g *generator) comprehension(open, end string, body func() string) string {
 	mark := len(g.fn.vars)
 	var clauses strings.Builder

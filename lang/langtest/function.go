@@ -54,7 +54,8 @@ func (g *generator) tracedDef() {
 	g.line("print(trace(%s))", name)
 }
 
-// tracedLines writes a function of lines that mostly fail, some of them in a loop that locks what they change.
+// tracedLines writes a function of lines that mostly fail, some of them in a loop that locks what
+// they change.
 func (g *generator) tracedLines() {
 	name := g.fresh()
 	g.line("def %s():", name)

@@ -25,8 +25,8 @@ type row struct {
 	places []place
 }
 
-// place is where another expression stands. A closed one has brackets or commas on both sides, so that an operator in it needs no brackets of its own; a broken one may
-// begin on a new line.
+// place is where another expression stands. A closed one has brackets or commas on both sides, so
+// that an operator in it needs no brackets of its own; a broken one may begin on a new line.
 type place struct {
 	typ              typ
 	closed, breaking bool
@@ -94,7 +94,8 @@ func isType(text string) bool {
 	return prefix(text) == text
 }
 
-// operator tells whether the form needs brackets among other operators: it begins with one, or has a space that is in no bracket.
+// operator tells whether the form needs brackets among other operators: it begins with one, or has
+// a space that is in no bracket.
 func (r row) operator() bool {
 	text := strings.Join(r.texts, "x")
 	for _, word := range []string{"not ", "-", "+", "~", "lambda"} {
@@ -122,7 +123,8 @@ func (r row) operator() bool {
 // transparent tells whether the form is one place and nothing else.
 func (r row) transparent() bool { return len(r.places) == 1 && r.texts[0] == "" && r.texts[1] == "" }
 
-// rows lists those of a class for a type, those of letters included; letters tells whether they count at all.
+// rows lists those of a class for a type, those of letters included; letters tells whether they
+// count at all.
 func (t typ) rows(class map[string][]row, letters bool) []row {
 	if letters {
 		return class[""]

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// A program is the same whenever it is made, and nearly all are well-formed: of those that are not, a mistake has put a number before a dot.
+// A program is the same whenever it is made, and nearly all are well-formed: of those that are not,
+// a mistake has put a number before a dot.
 func TestGenerate(t *testing.T) {
 	const n = 2000
 	malformed, lines := 0, 0

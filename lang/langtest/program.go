@@ -83,7 +83,8 @@ type variable struct {
 	fixed     bool       // may not be assigned: a loaded name, or a counter
 }
 
-// file writes a whole file of about so many statements and expressions, which loads from a library if there is one.
+// file writes a whole file of about so many statements and expressions, which loads from a library
+// if there is one.
 func (g *generator) file(library *function, size int) string {
 	g.out.Reset()
 	g.fn = &function{}
@@ -141,7 +142,8 @@ func (g *generator) toplevel() bool { return g.fn.outer == nil }
 // declare makes a name known.
 func (g *generator) declare(v variable) { g.fn.vars = append(g.fn.vars, v) }
 
-// visible lists the variables that want accepts, those of outer functions included. Those that perhaps have no value are rarely among them.
+// visible lists the variables that want accepts, those of outer functions included. Those that
+// perhaps have no value are rarely among them.
 func (g *generator) visible(want func(v *variable) bool) []*variable {
 	var list []*variable
 	for f := g.fn; f != nil; f = f.outer {

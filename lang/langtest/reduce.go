@@ -8,8 +8,10 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// Reduce makes a program for which fails holds as small as it can, by trying one edit of its syntax tree after the other and keeping each after which it
-// still fails: a statement left out, a block in place of its statement, a part in place of an expression, one element less. The result fails, too.
+// Reduce makes a program for which fails holds as small as it can, by trying one edit of its syntax
+// tree after the other and keeping each after which it still fails: a statement left out, a block
+// in place of its statement, a part in place of an expression, one element less. The result fails,
+// too.
 func Reduce(p Program, fails func(Program) bool) Program {
 	for changed := true; changed; {
 		changed = false

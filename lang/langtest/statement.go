@@ -218,7 +218,8 @@ func (g *generator) element() (element, bool) {
 	return element{text: fmt.Sprintf("%s[%s]", v.name, key), exists: fmt.Sprintf("(%s) in %s", key, v.name), typ: v.typ.part(1)}, true
 }
 
-// part writes an assignment to an element that is there, unless that is a mistake. may tells which elements can be assigned so.
+// part writes an assignment to an element that is there, unless that is a mistake. may tells which
+// elements can be assigned so.
 func (g *generator) part(may func(t typ) bool, write func(e element)) {
 	e, ok := g.element()
 	guarded := g.options.TopLevelControl || !g.toplevel()

@@ -2,8 +2,9 @@ package langtest
 
 import "strings"
 
-// typ is the type of an expression, as the generator knows it: the first word is its kind, the others are its parts, in prefix notation. "dict str list int" is a
-// dict from strings to lists of ints. In the grammar a capital letter stands for any type, and these only for types of a class:
+// typ is the type of an expression, as the generator knows it: the first word is its kind, the
+// others are its parts, in prefix notation. "dict str list int" is a dict from strings to lists of
+// ints. In the grammar a capital letter stands for any type, and these only for types of a class:
 //
 //	K  hashable    O  ordered by <    N  a number
 type typ string
@@ -51,7 +52,8 @@ func prefix(text string) string {
 // variable tells whether the type is a letter of the grammar.
 func (t typ) variable() bool { return len(t) == 1 && 'A' <= t[0] && t[0] <= 'Z' }
 
-// plain tells whether the type is one of the grammar's own, of which there are only words. Some stand in the middle of a text.
+// plain tells whether the type is one of the grammar's own, of which there are only words. Some
+// stand in the middle of a text.
 func (t typ) plain() bool {
 	switch t {
 	case "count", "index", "step", "depth", "name":
@@ -60,7 +62,8 @@ func (t typ) plain() bool {
 	return false
 }
 
-// hashable, ordered and number tell whether values of a type can be keys, can be compared with <, and can be computed with.
+// hashable, ordered and number tell whether values of a type can be keys, can be compared with <,
+// and can be computed with.
 func (t typ) hashable() bool {
 	switch t.kind() {
 	case "int", "float", "str", "bool", "none", "bytes":

@@ -12,7 +12,8 @@ import (
 	"starling/lang/effect"
 )
 
-// The operations of this file are go.starlark.net's, which it does not export; the words of their errors are its own.
+// The operations of this file are go.starlark.net's, which it does not export; the words of their
+// errors are its own.
 
 // attr is x.name.
 func attr(x starlark.Value, name string) (starlark.Value, error) {
@@ -158,7 +159,8 @@ func (m *Machine) slice(x, lo, hi, step starlark.Value) (starlark.Value, error) 
 	return m.own(part, x), nil
 }
 
-// bounds computes the first index of a slice and the one that ends it. Going down, -1 is the end before the first element.
+// bounds computes the first index of a slice and the one that ends it. Going down, -1 is the end
+// before the first element.
 func bounds(lo, hi starlark.Value, n, stride int) (start, end int, err error) {
 	least, most := 0, n
 	start, end = 0, n

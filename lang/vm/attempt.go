@@ -8,8 +8,9 @@ import (
 	"starling/lang/effect"
 )
 
-// attempt(fn, *args, **kwargs) calls a function and returns an Outcome: the only catch. Its state is the function, its arguments and its named arguments; phase 1
-// means that the call is in progress, which is when its errors are caught.
+// attempt(fn, *args, **kwargs) calls a function and returns an Outcome: the only catch. Its state
+// is the function, its arguments and its named arguments; phase 1 means that the call is in
+// progress, which is when its errors are caught.
 var attemptNative = &Native{
 	name:    "attempt",
 	start:   startAttempt,
@@ -47,7 +48,8 @@ func resumeAttempt(c nativeCall, result starlark.Value) step {
 	return step{fn: s[0], args: s[1].(starlark.Tuple), named: named, err: err}
 }
 
-// catchAttempt turns an error of the call into an Outcome. Cancellation, deadlines and used-up limits pass.
+// catchAttempt turns an error of the call into an Outcome. Cancellation, deadlines and used-up
+// limits pass.
 func catchAttempt(act *activation, e *Error) starlark.Value {
 	if act.phase == 0 || !e.Kind.Catchable() {
 		return nil

@@ -13,11 +13,13 @@ import (
 // keyword is one named argument of a call.
 type keyword = effect.Keyword
 
-// bind sets the parameters of fn, the first registers of its window, from the arguments of a call. The general form of a function is
+// bind sets the parameters of fn, the first registers of its window, from the arguments of a call.
+// The general form of a function is
 //
 //	def f(p1, p2=dp2, p3=dp3, *args, k1, k2=dk2, k3, **kwargs)
 //
-// whose defaults are (dp2, dp3, nil, dk2, nil). params may hold the positional arguments already: the window of a callee begins at its arguments.
+// whose defaults are (dp2, dp3, nil, dk2, nil). params may hold the positional arguments already:
+// the window of a callee begins at its arguments.
 func bind(fn *Function, params []starlark.Value, args []starlark.Value, named []keyword) error {
 	code := fn.code
 	if code.NumParams == 0 {
@@ -46,7 +48,8 @@ func bind(fn *Function, params []starlark.Value, args []starlark.Value, named []
 	return nil
 }
 
-// bindPositional sets parameters from positional arguments and collects those left over; it returns how many parameters it has set.
+// bindPositional sets parameters from positional arguments and collects those left over; it returns
+// how many parameters it has set.
 func bindPositional(fn *Function, params, args []starlark.Value, ordinary int) (int, error) {
 	code := fn.code
 	positional := ordinary - code.NumKeywordOnly

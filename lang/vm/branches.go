@@ -59,7 +59,8 @@ func (o *parallelOptions) parse(args starlark.Tuple, kwargs []starlark.Tuple) er
 	return nil
 }
 
-// parseIsolation reads how branches are kept apart. In trees of their own agents may change the same files: what they made is looked at afterwards.
+// parseIsolation reads how branches are kept apart. In trees of their own agents may change the
+// same files: what they made is looked at afterwards.
 func (o *parallelOptions) parseIsolation(v starlark.Value) error {
 	o.isolated = v == starlark.String(effect.IsolationWorktree)
 	if v != nil && v != starlark.None && !o.isolated {
@@ -114,7 +115,8 @@ func (o *parallelOptions) goal(n int) (need int, mode string, err error) {
 	return need, "quorum", nil
 }
 
-// branchCalls turns the arguments of parallel into one call (fn, arg, ...) for each branch, and their keys if they have any.
+// branchCalls turns the arguments of parallel into one call (fn, arg, ...) for each branch, and
+// their keys if they have any.
 func branchCalls(branches, over starlark.Value) (keys starlark.Value, calls starlark.Tuple, err error) {
 	if over != nil {
 		return callsOver(branches, over)
@@ -197,7 +199,8 @@ func callsOver(fn, over starlark.Value) (keys starlark.Value, calls starlark.Tup
 	return starlark.None, calls, nil
 }
 
-// capturedLoopVariable is the name of a loop or comprehension variable that a lambda uses, "" if there is none.
+// capturedLoopVariable is the name of a loop or comprehension variable that a lambda uses, "" if
+// there is none.
 func capturedLoopVariable(fn starlark.Callable) string {
 	if f, ok := fn.(*Function); ok && f.code.Name == "lambda" && len(f.code.LoopVariables) > 0 {
 		return f.code.LoopVariables[0]
@@ -299,7 +302,8 @@ func (act *activation) restoreChanges() error {
 	return nil
 }
 
-// restoreOutcomes checks the counts: as many outcomes as have succeeded and failed, and as many in motion as may be.
+// restoreOutcomes checks the counts: as many outcomes as have succeeded and failed, and as many in
+// motion as may be.
 func (act *activation) restoreOutcomes() error {
 	outcomes := act.state[parallelOutcomes].(*starlark.List)
 	all, begun, limit := len(act.state[parallelCalls].(starlark.Tuple)), act.int(parallelBegun), act.int(parallelLimit)

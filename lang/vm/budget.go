@@ -4,10 +4,12 @@ import (
 	"starling/lang/effect"
 )
 
-// Steps are charged per back-edge, call and unit of native work, never per instruction. The dispatch loop counts fuel down; when a portion is used up it comes here, which
-// is where slices end and limits are enforced. Neither depends on how the work was cut into portions.
+// Steps are charged per back-edge, call and unit of native work, never per instruction. The
+// dispatch loop counts fuel down; when a portion is used up it comes here, which is where slices
+// end and limits are enforced. Neither depends on how the work was cut into portions.
 
-// refill gives a fiber its portion of steps: what is left of the slice, or of the fiber's limit if that is less; none when there is something to look at.
+// refill gives a fiber its portion of steps: what is left of the slice, or of the fiber's limit if
+// that is less; none when there is something to look at.
 func (m *Machine) refill(f *fiber) {
 	m.portion = max(0, min(sliceSteps-m.spent, m.limits.Steps-f.steps))
 	if m.emitted > sliceBytes || m.tally > m.mark {
@@ -25,7 +27,8 @@ func (m *Machine) account(f *fiber) {
 	f.steps += used
 }
 
-// refuel decides what happens when a portion is used up: sigReturn means to go on. Inside a call from Go nothing can stop, so it goes on.
+// refuel decides what happens when a portion is used up: sigReturn means to go on. Inside a call
+// from Go nothing can stop, so it goes on.
 func (m *Machine) refuel(f *fiber) (signal, error) {
 	m.fuel++ // the instruction that found the portion used up is charged when it is executed
 	m.account(f)

@@ -9,13 +9,15 @@ import (
 	"starling/lang/effect"
 )
 
-// A call never uses the Go stack for Starlark code. m.call and its like begin a call and say how it goes on:
+// A call never uses the Go stack for Starlark code. m.call and its like begin a call and say how it
+// goes on:
 //
 //	sigReturn  it is over, the value is its result
 //	sigEnter   a frame is on top: a Starlark function with its arguments bound, or an activation
 //	sigError   it failed; if the failure belongs to the callee, its frame is on top
 
-// call calls fn with n positional arguments, which lie in the registers from base on, and named ones. The caller's frame has its pc saved.
+// call calls fn with n positional arguments, which lie in the registers from base on, and named
+// ones. The caller's frame has its pc saved.
 func (m *Machine) call(f *fiber, fn starlark.Value, base, n int, named []keyword) (starlark.Value, signal, error) {
 	switch fn := fn.(type) {
 	case *Function:
@@ -36,7 +38,8 @@ func (m *Machine) call(f *fiber, fn starlark.Value, base, n int, named []keyword
 	return nil, sigError, fmt.Errorf("invalid call of non-function (%s)", fn.Type())
 }
 
-// enter pushes a frame for fn at base and binds its arguments. args may alias the registers from base on.
+// enter pushes a frame for fn at base and binds its arguments. args may alias the registers from
+// base on.
 func (m *Machine) enter(f *fiber, fn *Function, base int, args []starlark.Value, named []keyword) (starlark.Value, signal, error) {
 	m.fuel-- // a call costs a step; the next back-edge or direct call notices that the portion is used up
 	fr := f.pushFrame(fn, base)
@@ -58,7 +61,8 @@ func (m *Machine) enter(f *fiber, fn *Function, base int, args []starlark.Value,
 	return nil, sigEnter, nil
 }
 
-// admit checks the rules of recursion for the frame on top. A function that must not recurse is recognised by its code, so that closures do not get round the rule.
+// admit checks the rules of recursion for the frame on top. A function that must not recurse is
+// recognised by its code, so that closures do not get round the rule.
 func (m *Machine) admit(f *fiber, fn *Function) error {
 	if fn.module.code.Options.Recursion {
 		if f.depth+len(f.frames) > m.frameLimit {
@@ -76,7 +80,8 @@ func (m *Machine) admit(f *fiber, fn *Function) error {
 	return nil
 }
 
-// callShape calls fn with n positional arguments in the registers from base on, followed by what shape says.
+// callShape calls fn with n positional arguments in the registers from base on, followed by what
+// shape says.
 func (m *Machine) callShape(f *fiber, fn starlark.Value, base, n int, shape *compile.Shape) (starlark.Value, signal, error) {
 	rest := f.regs[base+n : base+n+shape.Values()]
 	if callee, ok := fn.(*Function); ok && callee.direct == n+len(rest) && arrange(callee, n, rest, shape) {
@@ -94,11 +99,13 @@ func (m *Machine) callShape(f *fiber, fn starlark.Value, base, n int, shape *com
 	return m.callSpread(f, fn, base, n, shape, named)
 }
 
-// mostArranged is the number of named arguments up to which they are put in order without memory of their own.
+// mostArranged is the number of named arguments up to which they are put in order without memory of
+// their own.
 const mostArranged = 8
 
-// arrange puts named arguments, which lie behind n positional ones, into the order of fn's parameters: the usual call gives each parameter one value. It
-// reports false and leaves them as they are if this is no such call, or a mistake; bind says which.
+// arrange puts named arguments, which lie behind n positional ones, into the order of fn's
+// parameters: the usual call gives each parameter one value. It reports false and leaves them as
+// they are if this is no such call, or a mistake; bind says which.
 func arrange(fn *Function, n int, values []starlark.Value, shape *compile.Shape) bool {
 	if len(values) != len(shape.Names) || len(values) > mostArranged {
 		return false
@@ -124,7 +131,8 @@ func ofBuiltinType(v starlark.Value) bool {
 	return false
 }
 
-// callSpread adds the elements of *args and the entries of **kwargs. The mapping is looked at first, as in the reference.
+// callSpread adds the elements of *args and the entries of **kwargs. The mapping is looked at
+// first, as in the reference.
 func (m *Machine) callSpread(f *fiber, fn starlark.Value, base, n int, shape *compile.Shape, named []keyword) (starlark.Value, signal, error) {
 	rest := f.regs[base+n+len(shape.Names) : base+n+shape.Values()]
 	var err error
@@ -194,8 +202,9 @@ func (m *Machine) callValues(f *fiber, fn starlark.Value, base int, args starlar
 	return nil, sigError, fmt.Errorf("invalid call of non-function (%s)", fn.Type())
 }
 
-// callGo calls a Go function that is not ours. It gets its own copy of the arguments, for who knows what it does with them, and is called through
-// starlark.Call, because it may look at the thread's stack.
+// callGo calls a Go function that is not ours. It gets its own copy of the arguments, for who knows
+// what it does with them, and is called through starlark.Call, because it may look at the thread's
+// stack.
 func (m *Machine) callGo(f *fiber, fn starlark.Callable, args starlark.Tuple, named []keyword) (starlark.Value, signal, error) {
 	m.fuel--
 	args = append(starlark.Tuple(nil), args...)
@@ -213,7 +222,8 @@ func (m *Machine) callGo(f *fiber, fn starlark.Callable, args starlark.Tuple, na
 	return v, sigReturn, nil
 }
 
-// ownError takes off the wrapper that starlark.Call puts around an error of the function it calls. An error from a call further in is left as it is.
+// ownError takes off the wrapper that starlark.Call puts around an error of the function it calls.
+// An error from a call further in is left as it is.
 func (m *Machine) ownError(err error) error {
 	e, ok := err.(*starlark.EvalError)
 	if ok && len(e.CallStack) == m.thread.CallStackDepth()+1 && e.Unwrap() != nil {
@@ -233,8 +243,9 @@ func pairs(named []keyword) []starlark.Tuple {
 	return list
 }
 
-// CallInternal runs the function for a Go function that calls back: on a nested dispatch loop, above the frames of the fiber whose call is in
-// progress. Nothing in it can wait. With a thread that belongs to no machine it runs on a machine of its own.
+// CallInternal runs the function for a Go function that calls back: on a nested dispatch loop,
+// above the frames of the fiber whose call is in progress. Nothing in it can wait. With a thread
+// that belongs to no machine it runs on a machine of its own.
 func (fn *Function) CallInternal(thread *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	m, ok := thread.Local(machineKey).(*Machine)
 	if !ok {

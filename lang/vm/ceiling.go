@@ -10,9 +10,12 @@ import (
 	"starling/lang/effect"
 )
 
-// budget(fn, usd, tokens, calls, on_reached, agents, models) calls a function under a ceiling over what it spends. The machine only says under which ceilings a request is made; whoever
-// performs requests knows what was spent, and refuses. Its state is the function, the ceiling's address, the most micro-dollars, tokens and calls (0 for no bound), and what
-// happens when it is reached, and where it is given agents or models, the lists of both; phase 1 means that the call is in progress.
+// budget(fn, usd, tokens, calls, on_reached, agents, models) calls a function under a ceiling over
+// what it spends. The machine only says under which ceilings a request is made; whoever performs
+// requests knows what was spent, and refuses. Its state is the function, the ceiling's address, the
+// most micro-dollars, tokens and calls (0 for no bound), and what happens when it is reached, and
+// where it is given agents or models, the lists of both; phase 1 means that the call is in
+// progress.
 var budgetNative = &Native{
 	name:    "budget",
 	start:   startBudget,

@@ -11,8 +11,8 @@ import (
 	"starling/stdlib"
 )
 
-// charged has calls whose work is in Go, with the least number of steps that each is to be charged. What
-// a step of each takes, beside a step of a loop, is what BenchmarkCharges prints.
+// charged has calls whose work is in Go, with the least number of steps that each is to be charged.
+// What a step of each takes, beside a step of a loop, is what BenchmarkCharges prints.
 var charged = []struct {
 	call  string
 	least uint64
@@ -64,8 +64,8 @@ func calls(t testing.TB, call string, times int) (steps uint64, took time.Durati
 	return m.Steps() - before, time.Since(began)
 }
 
-// What a builtin does in one call is charged in proportion to it: else a script within its limit of steps
-// could keep a processor busy for hours, and each slice of it for minutes.
+// What a builtin does in one call is charged in proportion to it: else a script within its limit of
+// steps could keep a processor busy for hours, and each slice of it for minutes.
 func TestBuiltinsAreCharged(t *testing.T) {
 	for _, c := range charged {
 		if steps, _ := calls(t, c.call, 1); steps < c.least {
@@ -74,7 +74,8 @@ func TestBuiltinsAreCharged(t *testing.T) {
 	}
 }
 
-// BenchmarkCharges prints what a step of each call takes, in those of an empty loop in the same run.
+// BenchmarkCharges prints what a step of each call takes, in those of an empty loop in the same
+// run.
 func BenchmarkCharges(b *testing.B) {
 	steps, took := calls(b, "pass", 3_000_000)
 	loop := float64(took) / float64(steps)

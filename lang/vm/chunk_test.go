@@ -10,8 +10,9 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// chunk is a part of a chunked file: a program, and the errors it must end with. Chunks are separated by lines "---"; a comment
-// ### "regexp" on a line says that an error matching it is reported there. This is go.starlark.net's own format of tests.
+// chunk is a part of a chunked file: a program, and the errors it must end with. Chunks are
+// separated by lines "---"; a comment ### "regexp" on a line says that an error matching it is
+// reported there. This is go.starlark.net's own format of tests.
 type chunk struct {
 	file string
 	line int    // of its first line

@@ -98,8 +98,9 @@ func makeDuration(parts []starlark.Value) (starlark.Value, error) {
 	return time.Duration(n), nil
 }
 
-// keptCodec is for values of the protobuf library, which alias each other in ways that it does not show: a snapshot holds a number, under which this process keeps
-// the value. They hold no values of the machine.
+// keptCodec is for values of the protobuf library, which alias each other in ways that it does not
+// show: a snapshot holds a number, under which this process keeps the value. They hold no values of
+// the machine.
 func keptCodec(name string) effect.Codec {
 	var kept []starlark.Value
 	return effect.Codec{

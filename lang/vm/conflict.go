@@ -36,7 +36,8 @@ func checkOnConflict(v starlark.Value) error {
 	return fmt.Errorf(`for parameter on_conflict: got %s, want "gate", "merge", "sequential", "fail" or a function of the conflict`, shown(v))
 }
 
-// collision finds the branches that changed paths which others have changed too, and those paths. A folder that one has put where another has a file counts.
+// collision finds the branches that changed paths which others have changed too, and those paths. A
+// folder that one has put where another has a file counts.
 func collision(changes *starlark.List) (sides []int, paths []string) {
 	all := map[string]bool{}
 	clash := make([]bool, changes.Len())
@@ -155,7 +156,8 @@ func (act *activation) options() (names []starlark.Value, described *starlark.Di
 	return names, described
 }
 
-// pick is the option that one branch stands. A key that cannot be part of a name has its index there, and a dash where that is another's key.
+// pick is the option that one branch stands. A key that cannot be part of a name has its index
+// there, and a dash where that is another's key.
 func (act *activation) pick(i int) string {
 	name := conflictPick + act.label(i)
 	if effect.CheckName(name) == nil {
@@ -179,7 +181,8 @@ func (c nativeCall) ask(conflict, options *starlark.Dict) step {
 		{Name: "prompt", Value: starlark.String(prompt)}, {Name: "options", Value: options}, {Name: "data", Value: conflict}}}
 }
 
-// decided does what was decided: by the gate, which gives a Decision, or by a function, which may give one too.
+// decided does what was decided: by the gate, which gives a Decision, or by a function, which may
+// give one too.
 func (c nativeCall) decided(v starlark.Value) step {
 	if d, ok := v.(*effect.Record); ok && d.RecordType() == effect.DecisionType {
 		v = d.Field("choice")

@@ -24,7 +24,8 @@ import (
 	"starling/lang/vm"
 )
 
-// referenceDir is where the source of go.starlark.net is, whose tests of the language are run here as they are.
+// referenceDir is where the source of go.starlark.net is, whose tests of the language are run here
+// as they are.
 func referenceDir(t testing.TB) string {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "go.starlark.net").Output()
@@ -63,7 +64,8 @@ func TestConformance(t *testing.T) {
 // product are the options under which scripts are compiled.
 var product = syntax.FileOptions{Set: true, TopLevelControl: true, GlobalReassign: true, Recursion: true}
 
-// TestLanguage runs our own tests of the language, in the same format, under the options of the product.
+// TestLanguage runs our own tests of the language, in the same format, under the options of the
+// product.
 func TestLanguage(t *testing.T) {
 	lib := newTestLibrary(t, referenceDir(t), false)
 	files, err := filepath.Glob("../../testdata/lang/*.star")
@@ -77,7 +79,8 @@ func TestLanguage(t *testing.T) {
 	}
 }
 
-// testLibrary is what tests can load and use: the modules assert, json, math, proto and time, and some Go values.
+// testLibrary is what tests can load and use: the modules assert, json, math, proto and time, and
+// some Go values.
 type testLibrary struct {
 	modules     []*compile.Module
 	predeclared starlark.StringDict
@@ -206,7 +209,8 @@ func (lib *testLibrary) reportError(_ *starlark.Thread, _ *starlark.Builtin, arg
 	return starlark.None, nil
 }
 
-// catch calls a function and returns the message of its error, or None. Being a Go function that calls back, it also tests nested calls.
+// catch calls a function and returns the message of its error, or None. Being a Go function that
+// calls back, it also tests nested calls.
 func catch(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var fn starlark.Callable
 	if err := starlark.UnpackArgs("catch", args, kwargs, "fn", &fn); err != nil {

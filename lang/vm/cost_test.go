@@ -15,8 +15,10 @@ import (
 
 var costLimits = vm.Limits{Memory: 8 << 20, Steps: 5_000_000}
 
-// TestBombs plays the scripts of testdata/bombs, which ask for more than their run may use. Each ends by the limit that its first line tells, with a backtrace,
-// and has not been given much more than that by then. What is doubled to its limit stays there, so that one more operation goes over.
+// TestBombs plays the scripts of testdata/bombs, which ask for more than their run may use. Each
+// ends by the limit that its first line tells, with a backtrace, and has not been given much more
+// than that by then. What is doubled to its limit stays there, so that one more operation goes
+// over.
 func TestBombs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one goroutine, for long: the gate plays it without the race detector")

@@ -11,10 +11,11 @@ import (
 	"starling/lang/effect"
 )
 
-// Counting goes through all that a script can reach. It gives back on the way what cannot be seen: the
-// room of lists and tables that have shrunk, the long text that a short one was cut out of, and all but
-// one of texts that are equal. So what is counted is what is held, and since a restored machine has one
-// text of those that are equal, too, it counts the same as one that was never written down.
+// Counting goes through all that a script can reach. It gives back on the way what cannot be seen:
+// the room of lists and tables that have shrunk, the long text that a short one was cut out of, and
+// all but one of texts that are equal. So what is counted is what is held, and since a restored
+// machine has one text of those that are equal, too, it counts the same as one that was never
+// written down.
 
 // sharedText is the length from which equal texts are counted, and held, once.
 const sharedText = 64
@@ -34,7 +35,8 @@ func (m *Machine) recount() error {
 	return nil
 }
 
-// Held counts what the machine holds, in bytes, which takes as long as there are many. It changes nothing.
+// Held counts what the machine holds, in bytes, which takes as long as there are many. It changes
+// nothing.
 func (m *Machine) Held() int64 { return m.held(true) }
 
 // held counts what is alive. One that only looks gives nothing back.
@@ -63,9 +65,9 @@ func (m *Machine) held(looks bool) int64 {
 	return int64(c.bytes)
 }
 
-// counter walks the heap with a stack of its own, so that no nesting can exhaust Go's. The stack has
-// an entry for each container on the path, not for each value that is still to be looked at: a list of
-// a million values takes one.
+// counter walks the heap with a stack of its own, so that no nesting can exhaust Go's. The stack
+// has an entry for each container on the path, not for each value that is still to be looked at: a
+// list of a million values takes one.
 type counter struct {
 	m     *Machine
 	sizes *sizes
@@ -343,8 +345,8 @@ func (b *blocks) pop() {
 	}
 }
 
-// visited is a set of identities. What is met by the million, lists, tables and tuples, is kept as an
-// address, of which no two are at one place while all of them are reached.
+// visited is a set of identities. What is met by the million, lists, tables and tuples, is kept as
+// an address, of which no two are at one place while all of them are reached.
 type visited struct {
 	table  []uintptr // open addressing; 0 where there is none
 	used   int

@@ -5,11 +5,14 @@ import (
 	"strings"
 )
 
-// differences are all that is known to differ from go.starlark.net on purpose in what a program without effects can show. What the pattern finds is replaced in what both
-// engines say before it is compared. lang/spec.md lists them for readers.
+// differences are all that is known to differ from go.starlark.net on purpose in what a program
+// without effects can show. What the pattern finds is replaced in what both engines say before it
+// is compared. lang/spec.md lists them for readers.
 //
-// Three more need no pattern. A library runs before the script begins, so its error is not wrapped in "cannot load" (errorText unwraps go.starlark.net's). Limits
-// are other ones (a program that goes over one is not compared). And go.starlark.net dies of freezing a function that knows itself (freeze leaves those out).
+// Three more need no pattern. A library runs before the script begins, so its error is not wrapped
+// in "cannot load" (errorText unwraps go.starlark.net's). Limits are other ones (a program that
+// goes over one is not compared). And go.starlark.net dies of freezing a function that knows itself
+// (freeze leaves those out).
 var differences = []struct {
 	why         string
 	pattern     *regexp.Regexp
@@ -21,7 +24,8 @@ var differences = []struct {
 	replacement: "somewhere$1",
 }}
 
-// unlocked lets go of what go.starlark.net keeps locked for ever: the list of which an assignment unpacked too many values. The machine must leave nothing locked.
+// unlocked lets go of what go.starlark.net keeps locked for ever: the list of which an assignment
+// unpacked too many values. The machine must leave nothing locked.
 func unlocked(theirs string) string { return strings.ReplaceAll(theirs, " locked", "") }
 
 // alike removes known differences from what an engine says.

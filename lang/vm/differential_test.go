@@ -19,7 +19,8 @@ var (
 	first    = flag.Uint64("first", 1, "seed of the first generated program; the next have the next numbers")
 )
 
-// TestGeneratedProgramsAgree compares generated programs on both engines. One that differs is made small before it is shown, and by its seed it can be made again:
+// TestGeneratedProgramsAgree compares generated programs on both engines. One that differs is made
+// small before it is shown, and by its seed it can be made again:
 //
 //	go test ./lang/vm -run TestGeneratedProgramsAgree -first 42 -programs 1
 //	nice go test ./lang/vm -run TestGeneratedProgramsAgree -first 1000000 -programs 1000000 -timeout 0
@@ -63,7 +64,8 @@ func FuzzDifferential(f *testing.F) {
 	})
 }
 
-// compareEngines runs a program on both engines and shows what differs, "" if nothing does. The machine comes first: it bounds what a program may use.
+// compareEngines runs a program on both engines and shows what differs, "" if nothing does. The
+// machine comes first: it bounds what a program may use.
 func compareEngines(p langtest.Program) (difference string, limited bool) {
 	ours := onMachine(p, generatedLimits)
 	if ours.limited {
@@ -115,7 +117,8 @@ func TestExpressionsAgree(t *testing.T) {
 	}
 }
 
-// TestProgramsAgree runs programs for order of evaluation, unpacking, locks, messages and positions.
+// TestProgramsAgree runs programs for order of evaluation, unpacking, locks, messages and
+// positions.
 func TestProgramsAgree(t *testing.T) {
 	for script := range strings.SplitSeq(readDifferential(t, "programs.star"), "\n---\n") {
 		mustAgree(t, script)

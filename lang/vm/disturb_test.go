@@ -12,8 +12,9 @@ import (
 	"starling/lang/effect"
 )
 
-// TestDisturbed writes down machines in states that no script can be in: they are read back, something in them is put where it does not belong, and they are written
-// again. The bytes are well formed, so that what is tested is what the decoder knows of machines.
+// TestDisturbed writes down machines in states that no script can be in: they are read back,
+// something in them is put where it does not belong, and they are written again. The bytes are well
+// formed, so that what is tested is what the decoder knows of machines.
 //
 //	go test ./lang/vm -run Disturbed -mutants 10000000 -timeout 6h
 func TestDisturbed(t *testing.T) {
@@ -43,7 +44,8 @@ func TestDisturbed(t *testing.T) {
 	t.Logf("-mutantseed %d: %d machines written in a wrong state, %d taken, all sound", *mutantSeed, written, taken)
 }
 
-// disturbed reads a machine, disturbs it once or twice and writes it down, or gives nil if that is not possible.
+// disturbed reads a machine, disturbs it once or twice and writes it down, or gives nil if that is
+// not possible.
 func disturbed(rng *rand.Rand, img *Image, b []byte, exact bool) (out []byte, done []int) {
 	defer func() { _ = recover() }() // the encoder may trust what it writes
 	m, err := img.Restore(b, mutantKey)

@@ -31,7 +31,8 @@ func (r *report) freezeAll(globals starlark.StringDict) {
 	}
 }
 
-// endless tells whether go.starlark.net would freeze a value for ever: a function of it that reaches itself through its own variables. It may say so of more values.
+// endless tells whether go.starlark.net would freeze a value for ever: a function of it that
+// reaches itself through its own variables. It may say so of more values.
 func endless(v starlark.Value, above map[starlark.Value]bool) bool {
 	switch v.(type) {
 	case *starlark.List, *starlark.Dict, *hasFields:

@@ -15,9 +15,11 @@ import (
 	"starling/lang/vm"
 )
 
-// Programs that are compared are run twice: by go.starlark.net and by the machine. All that is known to differ is in differences.
+// Programs that are compared are run twice: by go.starlark.net and by the machine. All that is
+// known to differ is in differences.
 
-// report is everything a program shows: what it printed, the graph of its globals, and its error with the stack.
+// report is everything a program shows: what it printed, the graph of its globals, and its error
+// with the stack.
 type report struct {
 	prints  strings.Builder
 	globals string
@@ -89,7 +91,8 @@ func (r *report) errorText(err error) string {
 	return theirs.Backtrace()
 }
 
-// referenceSteps is how many instructions a program may take on go.starlark.net. Programs that end on the machine within generatedLimits take fewer.
+// referenceSteps is how many instructions a program may take on go.starlark.net. Programs that end
+// on the machine within generatedLimits take fewer.
 const referenceSteps = 20_000_000
 
 // onReference runs a program on go.starlark.net.

@@ -11,7 +11,8 @@ import (
 	"starling/lang/effect"
 )
 
-// Error is an error of a script, with the calls that were in progress when it arose. Its message and backtrace read as go.starlark.net's.
+// Error is an error of a script, with the calls that were in progress when it arose. Its message
+// and backtrace read as go.starlark.net's.
 type Error struct {
 	Msg   string
 	Kind  effect.Kind
@@ -44,8 +45,9 @@ func (e *Error) Effect() *effect.Error {
 	return out
 }
 
-// continued is the backtrace of an error that an effect raised and that arose in a script of its own, in a child run or in a scripted agent: the calls
-// that led to the effect, and below them those that led to the error.
+// continued is the backtrace of an error that an effect raised and that arose in a script of its
+// own, in a child run or in a scripted agent: the calls that led to the effect, and below them
+// those that led to the error.
 func continued(outer, inner string) string {
 	_, calls, _ := strings.Cut(inner, "\n")
 	return fold(outer) + calls
@@ -88,8 +90,8 @@ func newError(err error, stack starlark.CallStack) *Error {
 	return e
 }
 
-// again raises an error that ended another fiber once more, with the place and the backtrace that it had there. One without them is about the branches
-// themselves and arises here.
+// again raises an error that ended another fiber once more, with the place and the backtrace that
+// it had there. One without them is about the branches themselves and arises here.
 func again(past *effect.Error) error {
 	if past.Backtrace == "" {
 		return past
@@ -100,7 +102,8 @@ func again(past *effect.Error) error {
 // builtinFile is the file name of a frame that is a builtin.
 const builtinFile = "<builtin>"
 
-// Backtrace renders the stack and the message. A builtin in which the error arose is named after "Error in".
+// Backtrace renders the stack and the message. A builtin in which the error arose is named after
+// "Error in".
 func (e *Error) Backtrace() string {
 	stack, in := e.Stack, ""
 	if n := len(stack); n > 0 && stack[n-1].Pos.Filename() == builtinFile {
@@ -118,7 +121,8 @@ func (m *Machine) errorHere(f *fiber, err error) *Error {
 	return newError(err, f.callStack())
 }
 
-// errorIn makes an Error of what a builtin returned. One that came through the builtin from a nested call keeps its own stack.
+// errorIn makes an Error of what a builtin returned. One that came through the builtin from a
+// nested call keeps its own stack.
 func (m *Machine) errorIn(f *fiber, callee string, err error) *Error {
 	switch e := err.(type) {
 	case *Error:

@@ -23,12 +23,15 @@ var (
 	seed       = flag.Uint64("seed", 0, "of the places where TestEverywhere saves; 0 takes one from the clock")
 )
 
-// TestEverywhere saves machines where they never rest: before an instruction it is written down, read back into a fresh machine, which must be written down to
-// the same bytes, and goes on from there. Whatever a program can be seen to do (results, globals, output, errors with their positions, steps) must be what it does
-// when nobody stops it, in code without breaks.
+// TestEverywhere saves machines where they never rest: before an instruction it is written down,
+// read back into a fresh machine, which must be written down to the same bytes, and goes on from
+// there. Whatever a program can be seen to do (results, globals, output, errors with their
+// positions, steps) must be what it does when nobody stops it, in code without breaks.
 //
-// It stops at random places of each program, drawn with a seed that it prints; they lie the farther apart the longer the program runs and the more it
-// holds. Before every instruction of every program, and before every n-th where the machine takes n times 64 KB, so that a state that grows does not take quadratic time:
+// It stops at random places of each program, drawn with a seed that it prints; they lie the farther
+// apart the longer the program runs and the more it holds. Before every instruction of every
+// program, and before every n-th where the machine takes n times 64 KB, so that a state that grows
+// does not take quadratic time:
 //
 //	go test ./lang/vm -run Everywhere -everywhere -timeout 6h
 func TestEverywhere(t *testing.T) {
@@ -64,7 +67,8 @@ func TestEverywhere(t *testing.T) {
 	}
 }
 
-// callBack are the Go functions that call a script's function before they return, in these programs. None is part of the product: its own natives that do so are frames.
+// callBack are the Go functions that call a script's function before they return, in these
+// programs. None is part of the product: its own natives that do so are frames.
 var callBack = []string{"apply"}
 
 // large is the size from which snapshots are taken more rarely, in bytes.
@@ -108,7 +112,8 @@ func (s *saver) watch(m *vm.Machine) {
 	})
 }
 
-// renew takes the place of a machine that has yielded: its copy, if it was stopped for that. yielded says that the machine itself wanted to.
+// renew takes the place of a machine that has yielded: its copy, if it was stopped for that.
+// yielded says that the machine itself wanted to.
 func (s *saver) renew(t *testing.T, img *vm.Image, m *vm.Machine, limits vm.Limits) (next *vm.Machine, yielded bool) {
 	if s == nil || !s.forced {
 		return m, true
@@ -137,8 +142,8 @@ type exhibit struct {
 	play func(t *testing.T, s *saver) string
 }
 
-// exhibits are the reference's tests of the language and our own, the workloads that are measured, and the transcripts of machines, among which are the
-// scripts worth copying.
+// exhibits are the reference's tests of the language and our own, the workloads that are measured,
+// and the transcripts of machines, among which are the scripts worth copying.
 func exhibits(t *testing.T) []exhibit {
 	var list []exhibit
 	dir := referenceDir(t)
@@ -181,7 +186,8 @@ func glob(t *testing.T, pattern string) []string {
 	return files
 }
 
-// everywhereLibrary is the library of the conformance tests, with a catch that can be stopped: it is written in the language.
+// everywhereLibrary is the library of the conformance tests, with a catch that can be stopped: it
+// is written in the language.
 func everywhereLibrary(t *testing.T, dir string, breaks bool) *testLibrary {
 	lib := newTestLibrary(t, dir, breaks)
 	lib.predeclared["attempt"] = vm.Natives()["attempt"]
@@ -234,7 +240,8 @@ func (lib *testLibrary) play(t *testing.T, name, text string, opts syntax.FileOp
 	return out.String()
 }
 
-// playAll plays a transcript of testdata/machine. It leaves out where slices ended: what is stopped yields no more of itself.
+// playAll plays a transcript of testdata/machine. It leaves out where slices ended: what is stopped
+// yields no more of itself.
 func playAll(t *testing.T, file string, s *saver) string {
 	var out strings.Builder
 	p := &player{t: t, names: machineNames(), saver: s, quiet: true}
@@ -249,7 +256,8 @@ func playAll(t *testing.T, file string, s *saver) string {
 	return out.String()
 }
 
-// TestExamplesArePlayed: every script worth copying has its part in a transcript, but for those that are short and load a library, which are told as stories of cmd/starling.
+// TestExamplesArePlayed: every script worth copying has its part in a transcript, but for those
+// that are short and load a library, which are told as stories of cmd/starling.
 func TestExamplesArePlayed(t *testing.T) {
 	played := readText(t, "../../testdata/machine/scripts.txt")
 	for _, file := range glob(t, "../../scripts/*.star") {

@@ -11,7 +11,8 @@ import (
 	"starling/lang/vm"
 )
 
-// A script asks, its machine is written down, another machine is made of the bytes and goes on with the answer.
+// A script asks, its machine is written down, another machine is made of the bytes and goes on with
+// the answer.
 func Example() {
 	ask := &effect.Builtin{
 		FullName: "ask",

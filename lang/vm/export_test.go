@@ -1,7 +1,8 @@
 package vm
 
-// StopBefore has stop asked before each instruction of code compiled with breaks whether the machine is to yield there. nested names the Go function that
-// is calling back, inside which nothing can stop; "" if none is.
+// StopBefore has stop asked before each instruction of code compiled with breaks whether the
+// machine is to yield there. nested names the Go function that is calling back, inside which
+// nothing can stop; "" if none is.
 func (m *Machine) StopBefore(stop func(nested string) bool) {
 	m.pause = func() bool {
 		if m.callee != nil {

@@ -10,9 +10,11 @@ import (
 	"starling/lang/effect"
 )
 
-// A few statements can make a value that is reached by exponentially many ways: a tuple doubled forty times, lists of the same list of the same list. go.starlark.net prints
-// and compares such a value by going all of them, in one step and with nothing that could interrupt it. This file measures first, each object once, what is paid in steps
-// and refuses what a fiber has no steps left for.
+// A few statements can make a value that is reached by exponentially many ways: a tuple doubled
+// forty times, lists of the same list of the same list. go.starlark.net prints and compares such a
+// value by going all of them, in one step and with nothing that could interrupt it. This file
+// measures first, each object once, what is paid in steps and refuses what a fiber has no steps
+// left for.
 
 // comparedShift turns compared parts into steps.
 const comparedShift = 4
@@ -56,7 +58,8 @@ func (m *Machine) sortable(values starlark.Iterable, n int) error {
 	return nil
 }
 
-// ordered pays for the comparisons of sorted, min and max, whose arguments are what is compared, or one that has it.
+// ordered pays for the comparisons of sorted, min and max, whose arguments are what is compared, or
+// one that has it.
 func (m *Machine) ordered(args starlark.Tuple) error {
 	if len(args) != 1 {
 		m.ordering(args)
@@ -81,7 +84,8 @@ func hasElements(v starlark.Value) bool {
 	return false
 }
 
-// extent counts the parts of a value as a comparison reaches them, down to where go.starlark.net gives up. left is how many more there may be.
+// extent counts the parts of a value as a comparison reaches them, down to where go.starlark.net
+// gives up. left is how many more there may be.
 type extent struct {
 	left   int64
 	steps  int  // containers visited

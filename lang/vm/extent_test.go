@@ -11,8 +11,9 @@ import (
 	"starling/lang/vm"
 )
 
-// TestSharedValuesAreBounded: what a few statements make of values that are reached by exponentially many ways, nothing goes all of these ways. Whatever uses
-// them ends, mostly with the error of a limit.
+// TestSharedValuesAreBounded: what a few statements make of values that are reached by
+// exponentially many ways, nothing goes all of these ways. Whatever uses them ends, mostly with the
+// error of a limit.
 func TestSharedValuesAreBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one goroutine, for long: the gate plays it without the race detector")

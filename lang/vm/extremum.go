@@ -69,7 +69,8 @@ func resumeExtremum(c nativeCall, result starlark.Value) step {
 	return c.call(s[0], s[1])
 }
 
-// restoreExtremum wants no best element before a key is known. Which element it is by then, its key tells.
+// restoreExtremum wants no best element before a key is known. Which element it is by then, its key
+// tells.
 func restoreExtremum(act *activation) error {
 	if err := act.hasShape("callable", "", "", ""); err != nil {
 		return err

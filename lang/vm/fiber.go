@@ -6,14 +6,16 @@ import (
 	"starling/lang/effect"
 )
 
-// fiber is one thread of a machine: a branch of the script. Everything it holds is plain data, so that it can be written down:
+// fiber is one thread of a machine: a branch of the script. Everything it holds is plain data, so
+// that it can be written down:
 //
 //	regs    one contiguous stack of registers; each Starlark frame sees a window of it
 //	frames  the calls in progress, outermost first; frames[0] is always the root activation, to which the fiber's result returns
 //	iters   the open iterators of all frames, outermost first; each holds the lock on what it iterates over
 //
-// What of regs is alive follows from the code: for the top frame compile.Function.Before(pc), for a frame that waits for a call
-// Across(pc). How many iterators a frame has open follows too: IterDepth(pc), or native.iters. Neither is stored in a snapshot.
+// What of regs is alive follows from the code: for the top frame compile.Function.Before(pc), for a
+// frame that waits for a call Across(pc). How many iterators a frame has open follows too:
+// IterDepth(pc), or native.iters. Neither is stored in a snapshot.
 type fiber struct {
 	id     int            // in order of creation within the run, from 0; never used again
 	branch string         // path of the branch, "" for the root
@@ -53,7 +55,8 @@ func (f *fiber) window(fr *frame) []starlark.Value {
 	return f.regs[fr.base : fr.base+fr.fn.code.NumRegisters]
 }
 
-// activation is a frame that is not Starlark code. All that it knows between two steps is in these fields.
+// activation is a frame that is not Starlark code. All that it knows between two steps is in these
+// fields.
 type activation struct {
 	kind   activationKind
 	native *Native           // of a native frame
@@ -72,8 +75,8 @@ const (
 	waitFrame                         // a request whose outcome is awaited
 )
 
-// wait is what a frame that waits for a step knows. Callbacks that handle the step's events run, and may wait themselves, above it; the frame itself goes on
-// only when it is on top.
+// wait is what a frame that waits for a step knows. Callbacks that handle the step's events run,
+// and may wait themselves, above it; the frame itself goes on only when it is on top.
 type wait struct {
 	step    string
 	onEvent starlark.Callable // runs for each event, nil if nobody listens
@@ -81,7 +84,8 @@ type wait struct {
 	outcome *effect.Outcome   // what the step came to, queued behind the events
 }
 
-// iteration is an open iterator: what it iterates over, and how far it came. Locks are held by guard.
+// iteration is an open iterator: what it iterates over, and how far it came. Locks are held by
+// guard.
 type iteration struct {
 	source starlark.Value
 	guard  starlark.Iterator // nil for what cannot change: tuples and ranges
@@ -105,14 +109,16 @@ const (
 	overForever // forever(): 0, 1, 2, ... without end
 )
 
-// pushFrame begins a call of fn whose arguments are already the first registers of the window at base.
+// pushFrame begins a call of fn whose arguments are already the first registers of the window at
+// base.
 func (f *fiber) pushFrame(fn *Function, base int) *frame {
 	f.frames = append(f.frames, frame{fn: fn, base: base, iters: len(f.iters)})
 	f.reserve(base + fn.code.NumRegisters)
 	return &f.frames[len(f.frames)-1]
 }
 
-// pushActivation begins a frame that is not Starlark code. Its window is what lies above that of its caller.
+// pushActivation begins a frame that is not Starlark code. Its window is what lies above that of
+// its caller.
 func (f *fiber) pushActivation(act *activation) *frame {
 	f.frames = append(f.frames, frame{act: act, base: f.ceiling(), iters: len(f.iters)})
 	return &f.frames[len(f.frames)-1]
@@ -130,7 +136,8 @@ func (f *fiber) ceiling() int {
 	return top.base + top.fn.code.NumRegisters
 }
 
-// reserve makes room for n registers. The stack starts small: a machine may have thousands of fibers.
+// reserve makes room for n registers. The stack starts small: a machine may have thousands of
+// fibers.
 func (f *fiber) reserve(n int) {
 	if n <= len(f.regs) {
 		return
@@ -140,7 +147,8 @@ func (f *fiber) reserve(n int) {
 	f.regs = regs
 }
 
-// popFrame ends the top frame: iterators that it left open are closed, which unlocks what they iterate over.
+// popFrame ends the top frame: iterators that it left open are closed, which unlocks what they
+// iterate over.
 func (f *fiber) popFrame() {
 	n := len(f.frames) - 1
 	f.closeIterators(f.frames[n].iters)

@@ -22,8 +22,8 @@ import (
 
 var rounds = flag.Int("rounds", 15, "interleaved rounds of each comparison in BenchmarkFigures")
 
-// BenchmarkFigures prints what lang/design.md records: how fast the machine and the compiler are beside go.starlark.net in the same process,
-// and what a snapshot takes.
+// BenchmarkFigures prints what lang/design.md records: how fast the machine and the compiler are
+// beside go.starlark.net in the same process, and what a snapshot takes.
 //
 //	go test -run '^$' -bench Figures -benchtime 1x ./lang/vm -rounds 31
 func BenchmarkFigures(b *testing.B) {
@@ -51,8 +51,8 @@ func speedFigures(b *testing.B, w io.Writer) {
 	b.ReportMetric(least, "least-ratio")
 }
 
-// compileFigures prints how long compiling takes, as a multiple of go.starlark.net's time for the same file: of the compiler alone, and of all that
-// [lang.Compile] does.
+// compileFigures prints how long compiling takes, as a multiple of go.starlark.net's time for the
+// same file: of the compiler alone, and of all that [lang.Compile] does.
 func compileFigures(b *testing.B, w io.Writer) {
 	text := workloadFile()
 	reference := func() (starlark.Value, error) {
@@ -92,11 +92,12 @@ func workloadFile() string {
 	return text.String()
 }
 
-// comparison is the outcome of interleaved rounds: medians in microseconds, and the median of the ratios of the rounds.
+// comparison is the outcome of interleaved rounds: medians in microseconds, and the median of the
+// ratios of the rounds.
 type comparison struct{ reference, own, ratio float64 }
 
-// compare times two functions in rounds, each round one batch of each. Who goes first takes turns, so that a machine which grows slower or faster
-// meanwhile favours none.
+// compare times two functions in rounds, each round one batch of each. Who goes first takes turns,
+// so that a machine which grows slower or faster meanwhile favours none.
 func compare(tb testing.TB, reference, own func() (starlark.Value, error)) comparison {
 	n := max(1, int(8000/batch(tb, reference, 1))) // about 8 ms a batch
 	var refs, owns, ratios []float64
@@ -129,7 +130,8 @@ func median(times []float64) float64 {
 	return times[len(times)/2]
 }
 
-// snapshotFigures prints what machines take when they are written down, the MAC and the program's hash included, and how long writing and reading take.
+// snapshotFigures prints what machines take when they are written down, the MAC and the program's
+// hash included, and how long writing and reading take.
 func snapshotFigures(b *testing.B, w io.Writer) {
 	fmt.Fprintln(w, "\nsnapshot\tbytes\tµs to write\tµs to read\t")
 	for _, s := range snapshotStates {

@@ -20,13 +20,14 @@ import (
 	"starling/lang/vm"
 )
 
-// TestFingerprints fails when something moves that written bytes depend on and the number that stands for it has not. There are two:
+// TestFingerprints fails when something moves that written bytes depend on and the number that
+// stands for it has not. There are two:
 //
 //	vm.snapshotFormat   the tags, kinds and shapes of a snapshot; for each place of rest in the kept programs, what is live there and in which order
 //	compile.Generator   the table of operations, and the code of the kept programs
 //
-// The first is what makes a snapshot unreadable. The second is told by a snapshot, which is read nevertheless: it names no code. -rewrite takes the prints
-// of a number that is new.
+// The first is what makes a snapshot unreadable. The second is told by a snapshot, which is read
+// nevertheless: it names no code. -rewrite takes the prints of a number that is new.
 func TestFingerprints(t *testing.T) {
 	if *rewrite {
 		writeWire(t)
@@ -61,7 +62,8 @@ func number(line string) string {
 
 func print(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text)))[:16] }
 
-// constants renders the numbers that snapshots consist of, from the source: their order is their value.
+// constants renders the numbers that snapshots consist of, from the source: their order is their
+// value.
 func constants(t *testing.T) string {
 	t.Helper()
 	fset := token.NewFileSet()
@@ -82,7 +84,8 @@ func constants(t *testing.T) string {
 			}
 		}
 	}
-	// A build that does not know the types behind these refuses the runs that have them, by their behaviour.
+	// A build that does not know the types behind these refuses the runs that have them, by their
+	// behaviour.
 	for _, typ := range effect.RecordTypes()[:16] {
 		fmt.Fprintln(&out, typ.Name, typ.Fields)
 	}
@@ -142,7 +145,8 @@ func disassembly(t *testing.T) string {
 	return out.String()
 }
 
-// places lists what a snapshot holds of a frame at each place of rest: the order of its sites, and what is live there.
+// places lists what a snapshot holds of a frame at each place of rest: the order of its sites, and
+// what is live there.
 func places(t *testing.T) string {
 	t.Helper()
 	var out strings.Builder
@@ -169,10 +173,12 @@ func places(t *testing.T) string {
 	return out.String()
 }
 
-// TestCorpusHasEveryOperation: what the fingerprints look at, and what is read back, leaves nothing out.
+// TestCorpusHasEveryOperation: what the fingerprints look at, and what is read back, leaves nothing
+// out.
 func TestCorpusHasEveryOperation(t *testing.T) {
 	code := disassembly(t)
-	// Reach is in code that counts what is reached, Const has the constants from 32,768 on, Loop belongs to while.
+	// Reach is in code that counts what is reached, Const has the constants from 32,768 on, Loop
+	// belongs to while.
 	never := []compile.Op{compile.Nop, compile.Break, compile.Reach, compile.Const, compile.Loop}
 	for op := compile.Op(0); op.String() != "illegal"; op++ {
 		if !slices.Contains(never, op) && !strings.Contains(code, " "+op.String()+" ") {

@@ -6,8 +6,9 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// forever is what forever() returns: the operand of a loop without end, whose variable counts from 0. It is not Iterable, so that nothing but a for can
-// take it: list(forever()) is an error and not an endless call.
+// forever is what forever() returns: the operand of a loop without end, whose variable counts from
+// 0. It is not Iterable, so that nothing but a for can take it: list(forever()) is an error and not
+// an endless call.
 type forever struct{}
 
 func (forever) String() string        { return "forever()" }

@@ -7,7 +7,8 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// Formatting of the usual kinds: `%` with %s, %d, %r and %%, format with {} and {n}. Anything else, a mistake above all, is left to go.starlark.net.
+// Formatting of the usual kinds: `%` with %s, %d, %r and %%, format with {} and {n}. Anything else,
+// a mistake above all, is left to go.starlark.net.
 
 // stringFormat is s.format(arg, ...) with fields {} or {n}.
 func stringFormat(m *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {

@@ -10,11 +10,13 @@ import (
 	"starling/lang/effect"
 )
 
-// go.starlark.net freezes by recursion, through tuples as often as they are reached: (t, t) doubled forty times would take days, and a list nested ten million deep
-// the whole stack. It is also all or nothing: what a frozen list refers to is frozen with it, when a snapshot has to say it of each object. So this file sets
-// the flags itself, which lock.go finds by name.
+// go.starlark.net freezes by recursion, through tuples as often as they are reached: (t, t) doubled
+// forty times would take days, and a list nested ten million deep the whole stack. It is also all
+// or nothing: what a frozen list refers to is frozen with it, when a snapshot has to say it of each
+// object. So this file sets the flags itself, which lock.go finds by name.
 
-// setFrozen freezes a list, a dict or a set, and nothing that it refers to. Other values have no flag.
+// setFrozen freezes a list, a dict or a set, and nothing that it refers to. Other values have no
+// flag.
 func setFrozen(v starlark.Value) {
 	var flag reflect.Value
 	switch v := v.(type) {
@@ -32,8 +34,9 @@ func setFrozen(v starlark.Value) {
 	}
 }
 
-// freeze makes all that is reachable from the values immutable, each object once and with a list instead of recursion. What earlier modules own is so already.
-// Host values freeze themselves, when the lists in them have been.
+// freeze makes all that is reachable from the values immutable, each object once and with a list
+// instead of recursion. What earlier modules own is so already. Host values freeze themselves, when
+// the lists in them have been.
 func (p *permanents) freeze(values []starlark.Value) {
 	work := append([]starlark.Value(nil), values...)
 	seen := make(map[any]bool)

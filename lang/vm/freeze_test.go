@@ -2,7 +2,8 @@ package vm_test
 
 import "testing"
 
-// TestLibrariesFreezeAtOnce: what a library makes may be shared, deep or cyclic in any way; each object is frozen once, and all are.
+// TestLibrariesFreezeAtOnce: what a library makes may be shared, deep or cyclic in any way; each
+// object is frozen once, and all are.
 func TestLibrariesFreezeAtOnce(t *testing.T) {
 	for name, library := range map[string]string{
 		"a doubled tuple":           "x = ()\nfor _ in range(60): x = (x, x)\nlast = []\n",

@@ -10,8 +10,8 @@ import (
 	"starling/lang/compile"
 )
 
-// Function is a Starlark function: code, the module it belongs to, the defaults of its parameters and the cells it captured. Only machines make them.
-// It is safe for concurrent calls once frozen.
+// Function is a Starlark function: code, the module it belongs to, the defaults of its parameters
+// and the cells it captured. Only machines make them. It is safe for concurrent calls once frozen.
 type Function struct {
 	code     *compile.Function
 	module   *Module
@@ -89,7 +89,8 @@ func (fn *Function) Freeze() {
 	}
 }
 
-// cell is a variable that nested functions share. It is a Value so that registers can hold it; scripts never see one.
+// cell is a variable that nested functions share. It is a Value so that registers can hold it;
+// scripts never see one.
 type cell struct {
 	v      starlark.Value
 	frozen bool // what it held when it was first frozen has been frozen: functions refer to themselves through their cells

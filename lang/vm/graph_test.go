@@ -10,8 +10,8 @@ import (
 	"go.starlark.net/starlarkstruct"
 )
 
-// drawGraph writes down variables and all that they reach: values, which of them are one and the same, and which of them are frozen or still locked by
-// a loop.
+// drawGraph writes down variables and all that they reach: values, which of them are one and the
+// same, and which of them are frozen or still locked by a loop.
 //
 //	x = #1 list [1, #2 dict frozen {"a": #1}]
 func drawGraph(globals starlark.StringDict) string {

@@ -9,10 +9,10 @@ import (
 	"starling/lang/effect"
 )
 
-// parallel(grow = True) begins what is added to its branches, or to what it calls its function over,
-// while it runs. It looks when a fiber below it waits or ends: nothing else runs in between, so what
-// it finds follows from the script alone. Its further state is a tuple of the dict or list, and of
-// the function to call over it, None without one.
+// parallel(grow = True) begins what is added to its branches, or to what it calls its function
+// over, while it runs. It looks when a fiber below it waits or ends: nothing else runs in between,
+// so what it finds follows from the script alone. Its further state is a tuple of the dict or list,
+// and of the function to call over it, None without one.
 
 // source is where branches are added.
 func (o *parallelOptions) source() starlark.Value {

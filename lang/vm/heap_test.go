@@ -15,8 +15,9 @@ import (
 	"starling/lang/effect"
 )
 
-// TestRandomHeaps writes and reads machines that hold random heaps: shared, cyclic, frozen in part, with functions and tuples as keys, under live iterators of
-// every kind. The graph that is read must be the one that was written, down to flags and locks.
+// TestRandomHeaps writes and reads machines that hold random heaps: shared, cyclic, frozen in part,
+// with functions and tuples as keys, under live iterators of every kind. The graph that is read
+// must be the one that was written, down to flags and locks.
 func TestRandomHeaps(t *testing.T) {
 	if *mutantSeed == 0 {
 		*mutantSeed = uint64(time.Now().UnixNano())
@@ -63,7 +64,8 @@ def main():
 // errNeverRested: the iterables ended before the last was reached.
 var errNeverRested = errors.New("the script never rested")
 
-// roundTrip lets a script hold a heap of so many objects, writes it down and reads it back. deep is the depth of a list within.
+// roundTrip lets a script hold a heap of so many objects, writes it down and reads it back. deep is
+// the depth of a list within.
 func roundTrip(t *testing.T, rng *rand.Rand, size, deep int) error {
 	names := mutantNames()
 	names["heap"] = pureBuiltin("heap", "fns", func(v starlark.Value) (starlark.Value, error) {
@@ -102,7 +104,8 @@ func roundTrip(t *testing.T, rng *rand.Rand, size, deep int) error {
 	return isomorphic(m, n)
 }
 
-// heapMaker makes the objects of a heap, each of some that there are, and lets those that can change refer to any.
+// heapMaker makes the objects of a heap, each of some that there are, and lets those that can
+// change refer to any.
 type heapMaker struct {
 	*rand.Rand
 	all, keys []starlark.Value
@@ -203,7 +206,8 @@ func (h *heapMaker) iterables() starlark.Value {
 	return starlark.NewList(list)
 }
 
-// isomorphic compares what two machines hold, object by object: the same objects are the same in both.
+// isomorphic compares what two machines hold, object by object: the same objects are the same in
+// both.
 func isomorphic(m, n *Machine) error {
 	there, back := map[any]any{}, map[any]any{}
 	a, b := rootsOf(m), rootsOf(n)

@@ -13,8 +13,8 @@ import (
 	"starling/lang/effect"
 )
 
-// Image is a program ready to run: its modules linked to an environment, the pure top levels run and frozen. It is immutable and shared by all runs of the
-// program and by goroutines.
+// Image is a program ready to run: its modules linked to an environment, the pure top levels run
+// and frozen. It is immutable and shared by all runs of the program and by goroutines.
 type Image struct {
 	env     *effect.Environment
 	modules []*Module
@@ -26,8 +26,9 @@ type Image struct {
 	encoders   sync.Pool
 }
 
-// Load links modules, given in order of dependency with the script last, and runs the top level of each library module, and of the script if
-// it has a main. Effects in these are errors. What they made is frozen.
+// Load links modules, given in order of dependency with the script last, and runs the top level of
+// each library module, and of the script if it has a main. Effects in these are errors. What they
+// made is frozen.
 func Load(modules []*compile.Module, env *effect.Environment) (*Image, error) {
 	img := &Image{env: env, byName: make(map[string]*Module), permanents: newPermanents(env)}
 	for i, code := range modules {
@@ -104,8 +105,8 @@ func (mod *Module) global(name string) starlark.Value { return mod.Globals()[nam
 // argsName is the predeclared name under which a script without main finds its inputs.
 const argsName = "args"
 
-// link makes a module of code: constants filled in, loads resolved among the modules given by name, globals unset. inputs is what args means, if
-// the script has none of its own.
+// link makes a module of code: constants filled in, loads resolved among the modules given by name,
+// globals unset. inputs is what args means, if the script has none of its own.
 func (img *Image) link(code *compile.Module, byName map[string]*Module, inputs *starlark.Dict) (*Module, error) {
 	m := &Module{code: code, consts: code.Constants, globals: make([]starlark.Value, len(code.Globals))}
 	if len(code.Names) > 0 {
@@ -173,7 +174,8 @@ func (mod *Module) load(n uint16, dst []starlark.Value) error {
 	return l.err
 }
 
-// makeFunction makes function number n of its defaults and cells, which lie in that order in window.
+// makeFunction makes function number n of its defaults and cells, which lie in that order in
+// window.
 func (mod *Module) makeFunction(n uint16, window []starlark.Value) *Function {
 	code := mod.code.Functions[n]
 	var defaults []starlark.Value

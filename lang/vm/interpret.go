@@ -27,10 +27,11 @@ func rk(regs, consts []starlark.Value, i uint16) starlark.Value {
 	return regs[i]
 }
 
-// interpret runs the Starlark frame on top of the fiber, and those it calls, until control passes to an activation, the slice ends or an operation fails. It
-// is the dispatch loop: one case for each row of compile's table of operations, whose picture says what the case does. The state of the frame is
-// in locals (code, regs, consts, pc) while it runs and in the frame (pc) whenever anything else may look. pc is that of the next
-// instruction, so the current one is at pc-1.
+// interpret runs the Starlark frame on top of the fiber, and those it calls, until control passes
+// to an activation, the slice ends or an operation fails. It is the dispatch loop: one case for
+// each row of compile's table of operations, whose picture says what the case does. The state of
+// the frame is in locals (code, regs, consts, pc) while it runs and in the frame (pc) whenever
+// anything else may look. pc is that of the next instruction, so the current one is at pc-1.
 func (m *Machine) interpret(f *fiber) (result starlark.Value, sig signal, err error) {
 	var (
 		fr     *frame

@@ -10,10 +10,13 @@ import (
 	"starling/lang/effect"
 )
 
-// parallel(isolation = "worktree") is a native below the parallel that runs its branches. It forks the workspace, lets rounds of branches work each in a tree of its own, puts together what
-// they have made, and applies all of it at the end, so that nothing of a call that fails is in the workspace. Usually there is one round. When a branch has changed a path that another of
-// its round has changed too, the round is over: what becomes of the two is decided, and what was not done, or is to be done again, is a round of its own on top of what is there then. The
-// first values of its state are those of a parallel, then
+// parallel(isolation = "worktree") is a native below the parallel that runs its branches. It forks
+// the workspace, lets rounds of branches work each in a tree of its own, puts together what they
+// have made, and applies all of it at the end, so that nothing of a call that fails is in the
+// workspace. Usually there is one round. When a branch has changed a path that another of its round
+// has changed too, the round is over: what becomes of the two is decided, and what was not done, or
+// is to be done again, is a round of its own on top of what is there then. The first values of its
+// state are those of a parallel, then
 //
 //	state[6]  what becomes of agents in its branches that would change the same files
 //	state[7]  what decides on a conflict: "gate", "merge", "sequential", "fail" or a function
@@ -36,7 +39,8 @@ var isolatedNative = &Native{
 	owned:   1 << parallelOutcomes,
 }
 
-// isolatedName is the stable name of isolatedNative. The blank keeps it apart from what an environment can name.
+// isolatedName is the stable name of isolatedNative. The blank keeps it apart from what an
+// environment can name.
 const isolatedName = "parallel isolated"
 
 const (
@@ -234,7 +238,8 @@ func (act *activation) sidesMade() effect.Payload {
 	return o.Payload()
 }
 
-// fold puts together what the branches of the round have made, and drops the trees that are left of it.
+// fold puts together what the branches of the round have made, and drops the trees that are left of
+// it.
 func (c nativeCall) fold(merge bool) step {
 	var commits []string
 	for _, m := range c.act.tuple(isolatedMade) {
@@ -297,7 +302,8 @@ func restoreIsolated(act *activation) error {
 	return act.restoreRounds(all)
 }
 
-// restoreRounds checks that branches are meant wherever some are named, and that there is a round where one is in progress.
+// restoreRounds checks that branches are meant wherever some are named, and that there is a round
+// where one is in progress.
 func (act *activation) restoreRounds(all int) error {
 	isBranch := func(v starlark.Value) bool {
 		n, err := starlark.AsInt32(v)

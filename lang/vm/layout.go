@@ -10,10 +10,11 @@ import (
 	"starling/lang/crowd"
 )
 
-// go.starlark.net says neither how much room its lists, dicts and sets have, nor how its tables lie.
-// What they really take, and how long a look into a table is, follows from both. These are mirrors of
-// its types; the program checks them field by field when it starts, and where one differs it knows no
-// layouts: lists and tables are then as go.starlark.net leaves them, and looks into tables cost a step.
+// go.starlark.net says neither how much room its lists, dicts and sets have, nor how its tables
+// lie. What they really take, and how long a look into a table is, follows from both. These are
+// mirrors of its types; the program checks them field by field when it starts, and where one
+// differs it knows no layouts: lists and tables are then as go.starlark.net leaves them, and looks
+// into tables cost a step.
 
 // listLayout mirrors starlark.List.
 type listLayout struct {
@@ -113,8 +114,8 @@ func (l *listLayout) fit() {
 	}
 }
 
-// fit makes the table anew if it is far too large for what is left in it, or has empty links. One that
-// is being iterated over, or that others may read, stays.
+// fit makes the table anew if it is far too large for what is left in it, or has empty links. One
+// that is being iterated over, or that others may read, stays.
 func (t *tableLayout) fit() {
 	if t.frozen || t.itercount > 0 || len(t.table) < 16 || len(t.table) < 8*crowd.Places(int(t.len)) {
 		return

@@ -8,8 +8,8 @@ import (
 	"starling/lang/effect"
 )
 
-// The direct methods of lists and dicts. Each returns nil for anything unusual, an error included, before it has changed anything: the builtin then does the call again
-// and finds the words.
+// The direct methods of lists and dicts. Each returns nil for anything unusual, an error included,
+// before it has changed anything: the builtin then does the call again and finds the words.
 
 func listAppend(m *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
 	if len(args) != 1 || recv.(*starlark.List).Append(args[0]) != nil {

@@ -7,8 +7,9 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// go.starlark.net keeps the frozen flag, the count of iterators and the table of lists, dicts and sets to itself. They can be read through reflect; locking is
-// Iterate, and freezing is in freeze.go. The indices of the fields are found by name once, here.
+// go.starlark.net keeps the frozen flag, the count of iterators and the table of lists, dicts and
+// sets to itself. They can be read through reflect; locking is Iterate, and freezing is in
+// freeze.go. The indices of the fields are found by name once, here.
 var (
 	listFrozen = fieldIndex(reflect.TypeFor[starlark.List](), "frozen")
 	listLocks  = fieldIndex(reflect.TypeFor[starlark.List](), "itercount")

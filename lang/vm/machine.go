@@ -18,14 +18,14 @@ type Limits struct {
 	Steps  int64 // steps of one fiber since its last outcome
 	Memory int64 // bytes of what is alive, by the machine's own count
 
-	// Shared says that values which others read meanwhile can be within the script's reach. Counting then
-	// gives nothing back.
+	// Shared says that values which others read meanwhile can be within the script's reach.
+	// Counting then gives nothing back.
 	Shared bool
 
-	// Lend, unless it is nil, is asked before the machine may hold more than it was lent: most bytes at
-	// the most, while held counts how many there are, which takes as long as there are many. It gives
-	// how many more there may be until it is asked again, and may wait until there is room for them.
-	// What the machine does does not depend on the answer.
+	// Lend, unless it is nil, is asked before the machine may hold more than it was lent: most
+	// bytes at the most, while held counts how many there are, which takes as long as there are
+	// many. It gives how many more there may be until it is asked again, and may wait until there
+	// is room for them. What the machine does does not depend on the answer.
 	Lend func(most int64, held func() int64) (more int64)
 }
 
@@ -49,9 +49,11 @@ const (
 // machineKey is the thread-local key under which Go functions that call back find the machine.
 const machineKey = "starling.machine"
 
-// Machine is one run of an image: its fibers and all they hold. It is used by one goroutine at a time.
+// Machine is one run of an image: its fibers and all they hold. It is used by one goroutine at a
+// time.
 //
-// A host starts it, runs it to its stop, makes durable what the stop gives out, performs it, and comes back with outcomes and events:
+// A host starts it, runs it to its stop, makes durable what the stop gives out, performs it, and
+// comes back with outcomes and events:
 //
 //	m, err := image.Start(inputs)
 //	stop := m.Run(answer)     // Done, Failed, Waiting, Yielded or Idle
@@ -109,8 +111,8 @@ type Machine struct {
 	pause func() bool // asked at each Break whether the slice ends there, which it cannot while a Go function calls back. Tests set it
 }
 
-// newMachine makes a machine that behaves as its image's environment says, as the newest does without an
-// image.
+// newMachine makes a machine that behaves as its image's environment says, as the newest does
+// without an image.
 func newMachine(img *Image) *Machine {
 	m := &Machine{image: img, opened: make(map[string]*effect.Outcome), waits: make(map[string][]*fiber)}
 	m.SetLimits(Limits{})
@@ -140,7 +142,8 @@ func (m *Machine) behaves(img *Image) {
 	}
 }
 
-// SetLimits bounds the run, from its start on or from where it was restored. Limits are not part of a snapshot: the host has them with the run's settings.
+// SetLimits bounds the run, from its start on or from where it was restored. Limits are not part of
+// a snapshot: the host has them with the run's settings.
 func (m *Machine) SetLimits(l Limits) {
 	if l.Frames == 0 {
 		l.Frames = DefaultFrames
@@ -168,8 +171,9 @@ func (m *Machine) SetLimits(l Limits) {
 	m.frameLimit = l.Frames + 1 // a fiber's first frame is its root
 }
 
-// Start makes a machine that stands before the first instruction of the script: of main with the inputs as named arguments or, for a script without main, of its
-// top level, which sees them as args. Nothing runs yet.
+// Start makes a machine that stands before the first instruction of the script: of main with the
+// inputs as named arguments or, for a script without main, of its top level, which sees them as
+// args. Nothing runs yet.
 func (img *Image) Start(inputs *starlark.Dict) (*Machine, error) {
 	m := newMachine(img)
 	if inputs == nil {
@@ -206,8 +210,9 @@ func (m *Machine) newFiber(fn starlark.Value, args starlark.Tuple, named *starla
 	return f
 }
 
-// Run lets the machine go on until every fiber waits, the script or chunk has ended, or the slice is over. answer is asked for the outcome of
-// each request of class Answer, during the slice; with nil such a request fails.
+// Run lets the machine go on until every fiber waits, the script or chunk has ended, or the slice
+// is over. answer is asked for the outcome of each request of class Answer, during the slice; with
+// nil such a request fails.
 func (m *Machine) Run(answer func(*effect.Request) effect.Outcome) Stop {
 	m.running, m.answer, m.emissions, m.emitted, m.spent, m.yielded = true, answer, nil, 0, 0, false
 	for len(m.queue) > 0 && m.ended == nil && !m.yielded {
@@ -283,7 +288,8 @@ func (m *Machine) enqueue(f *fiber) {
 	}
 }
 
-// retire notes that a fiber has ended. Fibers that have are forgotten now and then, and before the slice ends.
+// retire notes that a fiber has ended. Fibers that have are forgotten now and then, and before the
+// slice ends.
 func (m *Machine) retire(f *fiber) {
 	f.state = ended
 	if m.retired++; m.retired > len(m.fibers)/2+100 {
@@ -304,7 +310,8 @@ func (m *Machine) sweep() {
 // alive counts the fibers that have not ended.
 func (m *Machine) alive() int { return len(m.fibers) - m.retired }
 
-// Runnable tells whether the last slice has yielded, or something came in since: there is more to do than to wait.
+// Runnable tells whether the last slice has yielded, or something came in since: there is more to
+// do than to wait.
 func (m *Machine) Runnable() bool { return len(m.queue) > 0 }
 
 // Globals returns the global variables of the script, or of the session, that are set.
@@ -313,8 +320,9 @@ func (m *Machine) Globals() starlark.StringDict { return m.main.Globals() }
 // Steps is the number of steps charged since the start.
 func (m *Machine) Steps() uint64 { return m.steps }
 
-// Append gives a session its next chunk: modules that it loads, unless the session has them already, and the chunk itself last. Its top level runs next. An
-// error, such as that the last chunk has not ended, means that nothing was appended.
+// Append gives a session its next chunk: modules that it loads, unless the session has them
+// already, and the chunk itself last. Its top level runs next. An error, such as that the last
+// chunk has not ended, means that nothing was appended.
 func (m *Machine) Append(modules []*compile.Module) error {
 	if m.session == nil {
 		m.session = newSession(m)

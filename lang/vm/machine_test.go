@@ -21,8 +21,9 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the expected output of testdata/machine")
 
-// TestMachine plays the transcripts of testdata/machine: what a machine gives out, what comes in, how it goes on. A file is a list of paragraphs: a command, its input
-// up to "----", and the output that is expected. Lines that begin with "#" are prose.
+// TestMachine plays the transcripts of testdata/machine: what a machine gives out, what comes in,
+// how it goes on. A file is a list of paragraphs: a command, its input up to "----", and the output
+// that is expected. Lines that begin with "#" are prose.
 //
 //	library NAME      the input is a module that later scripts may load
 //	script [K=V ...]  starts a machine with the input as its script and runs it
@@ -51,7 +52,8 @@ func TestMachine(t *testing.T) {
 	}
 }
 
-// playFile plays a transcript. With restore, the machine is written down and restored at every stop and nothing may differ.
+// playFile plays a transcript. With restore, the machine is written down and restored at every stop
+// and nothing may differ.
 func playFile(t *testing.T, file string, restore bool) {
 	text := readText(t, file)
 	p := &player{t: t, names: machineNames(), restore: restore}
@@ -317,7 +319,8 @@ func (p *player) run() string {
 	}
 }
 
-// restored writes the machine down and restores it; the copy is written down again and must give the same bytes.
+// restored writes the machine down and restores it; the copy is written down again and must give
+// the same bytes.
 func (p *player) restored() *vm.Machine {
 	key := []byte("key")
 	b, err := p.m.Snapshot(key)
@@ -415,7 +418,8 @@ func exampleNames() starlark.StringDict {
 	return names
 }
 
-// requestBuiltin makes a builtin whose request carries its arguments; the first names the step, if it is a string.
+// requestBuiltin makes a builtin whose request carries its arguments; the first names the step, if
+// it is a string.
 func requestBuiltin(name string, class effect.Class, params ...string) *effect.Builtin {
 	b := &effect.Builtin{FullName: name, Class: class}
 	for _, p := range params {

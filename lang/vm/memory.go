@@ -10,9 +10,11 @@ import (
 	"starling/lang/effect"
 )
 
-// Memory is charged by a model that any process computes alike, never by Go's heap. What the machine makes is added to a tally by the sizes below; nothing is
-// ever taken off. When the tally passes the ceiling, the machine counts what the script can still reach: if that exceeds the limit the script fails, else it
-// becomes the new tally. Values that would be too large beside it are refused before they are made.
+// Memory is charged by a model that any process computes alike, never by Go's heap. What the
+// machine makes is added to a tally by the sizes below; nothing is ever taken off. When the tally
+// passes the ceiling, the machine counts what the script can still reach: if that exceeds the limit
+// the script fails, else it becomes the new tally. Values that would be too large beside it are
+// refused before they are made.
 
 // sizes are what values take in bytes, beside their contents and what they refer to.
 type sizes struct {
@@ -41,8 +43,9 @@ func (m *Machine) charge(n int) {
 	}
 }
 
-// borrow asks for room among all runs, for what the tally says and n bytes more. The tally has garbage
-// in it and no count may be made that would change it: so what is held is looked at, if need be.
+// borrow asks for room among all runs, for what the tally says and n bytes more. The tally has
+// garbage in it and no count may be made that would change it: so what is held is looked at, if
+// need be.
 func (m *Machine) borrow(n int64) {
 	most := m.tally + n
 	if most <= m.lease {
@@ -102,8 +105,8 @@ func (m *Machine) madeAll(v starlark.Value) {
 	m.work(c.bytes >> workShift)
 }
 
-// room refuses a value of n bytes that could not stay within the limit beside what the script holds. The
-// frame has its pc saved.
+// room refuses a value of n bytes that could not stay within the limit beside what the script
+// holds. The frame has its pc saved.
 func (m *Machine) room(what string, n float64) error {
 	switch {
 	case m.early && n <= float64(m.limits.Memory) || float64(m.tally)+n <= float64(m.ceiling):
@@ -153,7 +156,8 @@ func (m *Machine) repeated(x, y starlark.Value) error {
 // mostRepeated is the number of elements from which go.starlark.net itself refuses to repeat.
 const mostRepeated = 1 << 30
 
-// MaxIntBits bounds every int: the time for one product or one division grows faster than its size, and nothing can interrupt it.
+// MaxIntBits bounds every int: the time for one product or one division grows faster than its size,
+// and nothing can interrupt it.
 const MaxIntBits = 1 << 22
 
 // Work in Go is charged as steps: one for so many bytes, or elements, as a power of two.
@@ -195,8 +199,8 @@ func (m *Machine) wide(x starlark.Int) {
 	}
 }
 
-// wideAll charges n elements of a list of which last is the last: a range or a text of json may have
-// made as many ints that need memory. It is a guess that the next count corrects.
+// wideAll charges n elements of a list of which last is the last: a range or a text of json may
+// have made as many ints that need memory. It is a guess that the next count corrects.
 func (m *Machine) wideAll(last starlark.Value, n int) {
 	if x, ok := last.(starlark.Int); ok {
 		if _, ok := small(x); !ok {
@@ -209,7 +213,8 @@ func tooLarge(bits int) error {
 	return effect.Errorf(effect.KindLimit, "an int of %d bits: the limit is %d", bits, MaxIntBits)
 }
 
-// binary applies an operator that has no short cut: what it makes is checked before, as far as it can be large, and charged after.
+// binary applies an operator that has no short cut: what it makes is checked before, as far as it
+// can be large, and charged after.
 func (m *Machine) binary(op syntax.Token, x, y starlark.Value) (starlark.Value, error) {
 	if err := m.affordable(op, x, y); err != nil {
 		return nil, err
@@ -243,7 +248,8 @@ func (m *Machine) affordable(op syntax.Token, x, y starlark.Value) error {
 	return nil
 }
 
-// interpolated checks format % y. With names in the format a value can be printed any number of times.
+// interpolated checks format % y. With names in the format a value can be printed any number of
+// times.
 func (m *Machine) interpolated(x, y starlark.Value) error {
 	format, ok := x.(starlark.String)
 	if !ok {
@@ -297,7 +303,8 @@ func affordableProduct(x, y starlark.Int) error {
 	return nil
 }
 
-// consumes checks builtins that go through ranges and views of texts, of which a few bytes can mean any amount of work, and charges the steps.
+// consumes checks builtins that go through ranges and views of texts, of which a few bytes can mean
+// any amount of work, and charges the steps.
 func (m *Machine) consumes(args []starlark.Value) error { return m.consumesEach(args, m.sizes.element) }
 
 // consumesEach is consumes for a builtin that makes a value of size bytes of each element.
@@ -315,8 +322,8 @@ func (m *Machine) consumesEach(args []starlark.Value, size int) error {
 	return nil
 }
 
-// elements is how many values a range, or a view of a text, gives, and what each takes if size is that of
-// what keeps it; 0 for anything else.
+// elements is how many values a range, or a view of a text, gives, and what each takes if size is
+// that of what keeps it; 0 for anything else.
 func (s *sizes) elements(v starlark.Value, size int) (n, each int) {
 	if _, text := v.(starlark.String); text || v == nil {
 		return 0, 0

@@ -10,9 +10,10 @@ import (
 	"starling/lang/compile"
 )
 
-// method is a method of a built-in type that can be called without making a bound method of it: the Method instruction leaves it in a register beside the
-// receiver, and CallMethod runs it. Its body serves calls with the usual arguments and returns nil for all others, whose results and errors are the business of the
-// builtin that it stands for. Scripts never see one.
+// method is a method of a built-in type that can be called without making a bound method of it: the
+// Method instruction leaves it in a register beside the receiver, and CallMethod runs it. Its body
+// serves calls with the usual arguments and returns nil for all others, whose results and errors
+// are the business of the builtin that it stands for. Scripts never see one.
 type method struct {
 	name string
 	call directCall
@@ -115,7 +116,8 @@ func (m *Machine) callMethod(f *fiber, method *method, recv starlark.Value, args
 	return v, err
 }
 
-// lacksOther refuses what go.starlark.net crashes on: a method of a set that compares it with another one, called without the other.
+// lacksOther refuses what go.starlark.net crashes on: a method of a set that compares it with
+// another one, called without the other.
 func lacksOther(b *starlark.Builtin, args int) error {
 	if _, ok := b.Receiver().(*starlark.Set); !ok || args > 0 {
 		return nil
@@ -127,7 +129,8 @@ func lacksOther(b *starlark.Builtin, args int) error {
 	return nil
 }
 
-// callBound calls a method of a built-in type, which neither keeps its arguments nor looks at the thread.
+// callBound calls a method of a built-in type, which neither keeps its arguments nor looks at the
+// thread.
 func (m *Machine) callBound(f *fiber, b *starlark.Builtin, args starlark.Tuple, named []keyword) (starlark.Value, signal, error) {
 	err := m.consumes(args)
 	if err == nil {
@@ -186,7 +189,8 @@ func (m *Machine) mayCallString(name, s string, args starlark.Tuple, named []key
 	return nil
 }
 
-// mayFormat refuses a format with so many fields that the longest argument in each of them would be too long.
+// mayFormat refuses a format with so many fields that the longest argument in each of them would be
+// too long.
 func (m *Machine) mayFormat(s string, args starlark.Tuple, named []keyword) error {
 	longest := int64(0)
 	for _, kw := range named {

@@ -280,7 +280,8 @@ type seedling struct {
 	bytes []byte
 }
 
-// seedlings plays each script to its end and writes it down at every stop; with breaks, before some instructions too.
+// seedlings plays each script to its end and writes it down at every stop; with breaks, before some
+// instructions too.
 func seedlings(t testing.TB, images []*Image) []seedling {
 	t.Helper()
 	var seeds []seedling
@@ -314,7 +315,8 @@ func seedlings(t testing.TB, images []*Image) []seedling {
 	return seeds
 }
 
-// settleSome hands in an event here and there, and the outcome of the first step that is waited for; a failure now and then.
+// settleSome hands in an event here and there, and the outcome of the first step that is waited
+// for; a failure now and then.
 func settleSome(m *Machine, n int) {
 	steps := sortedKeys(m.waits)
 	if len(steps) == 0 {
@@ -328,7 +330,8 @@ func settleSome(m *Machine, n int) {
 	m.Settle(step, effect.Outcome{Value: effect.MustEncode(someOutcome(step, n))})
 }
 
-// someOutcome is what a step may come to: the trees of isolated branches are of some commit, and one changes what another changes.
+// someOutcome is what a step may come to: the trees of isolated branches are of some commit, and
+// one changes what another changes.
 func someOutcome(step string, n int) starlark.Value {
 	field := func(d *starlark.Dict, key string, v starlark.Value) *starlark.Dict {
 		_ = d.SetKey(starlark.String(key), v)
@@ -369,8 +372,8 @@ const (
 	allocAlways  = 1 << 20
 )
 
-// probe is what every snapshot must stand, whatever is in it: it is refused, or it is a machine that can be written down, read back, and run under limits. It tells
-// whether it was taken.
+// probe is what every snapshot must stand, whatever is in it: it is refused, or it is a machine
+// that can be written down, read back, and run under limits. It tells whether it was taken.
 func probe(img *Image, b []byte, exact bool) (taken bool, err error) {
 	before := allocated()
 	m, err := img.Restore(b, mutantKey)
@@ -438,7 +441,8 @@ func FuzzRestore(f *testing.F) {
 	})
 }
 
-// TestMutants damages snapshots where it hurts: values are replaced by other values, numbers by their neighbours and by huge ones, parts by parts of other snapshots.
+// TestMutants damages snapshots where it hurts: values are replaced by other values, numbers by
+// their neighbours and by huge ones, parts by parts of other snapshots.
 //
 //	go test ./lang/vm -run Mutants -mutants 10000000 -timeout 6h
 func TestMutants(t *testing.T) {

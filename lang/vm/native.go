@@ -9,32 +9,37 @@ import (
 	"starling/lang/effect"
 )
 
-// Native is a builtin of the machine itself. A plain one wraps a function of starlark.Universe, with a quick form for the usual call. A
-// resumable one is a frame: it may call script functions, which may wait, and all it knows meanwhile is plain values.
+// Native is a builtin of the machine itself. A plain one wraps a function of starlark.Universe,
+// with a quick form for the usual call. A resumable one is a frame: it may call script functions,
+// which may wait, and all it knows meanwhile is plain values.
 type Native struct {
 	name    string
 	builtin *starlark.Builtin // the original: errors, hash and all unusual calls are its own
 
-	// quick computes the result of a call with positional arguments only, or returns nil for the original to be called.
+	// quick computes the result of a call with positional arguments only, or returns nil for the
+	// original to be called.
 	quick func(args []starlark.Value) starlark.Value
 
-	// start begins a resumable native: it checks the arguments and fills the activation. resume goes on: with nil at first, then with the result of each call
-	// it asked for. Both run while the native's frame is on top.
-	// resumable tells which calls need it; the others are left to the original.
+	// start begins a resumable native: it checks the arguments and fills the activation. resume
+	// goes on: with nil at first, then with the result of each call it asked for. Both run while
+	// the native's frame is on top. resumable tells which calls need it; the others are left to the
+	// original.
 	resumable func(args []starlark.Value, named []keyword) bool
 	start     func(c nativeCall, args starlark.Tuple, kwargs []starlark.Tuple) error
 	resume    func(c nativeCall, result starlark.Value) step
 	iters     int // iterators a frame of it holds open
 
-	// restore tells why a state that was read from a snapshot is none that a frame of it can have, nil if it is one. owned has a bit for each
-	// value of the state that nobody else may know, because the native changes it.
+	// restore tells why a state that was read from a snapshot is none that a frame of it can have,
+	// nil if it is one. owned has a bit for each value of the state that nobody else may know,
+	// because the native changes it.
 	restore func(act *activation) error
 	owned   uint32
 
 	// catch turns an error that unwinds through a frame of it into a result; nil lets it pass.
 	catch func(act *activation, e *Error) starlark.Value
 
-	// unwound is told of an error that unwinds through a frame of it. True keeps the frame, which goes on with resume and what it has noted.
+	// unwound is told of an error that unwinds through a frame of it. True keeps the frame, which
+	// goes on with resume and what it has noted.
 	unwound func(act *activation, e *Error) bool
 }
 
@@ -45,7 +50,8 @@ type nativeCall struct {
 	act *activation
 }
 
-// step is what a resumable native does next: return a value, fail, or call a function and be resumed with its result.
+// step is what a resumable native does next: return a value, fail, or call a function and be
+// resumed with its result.
 type step struct {
 	value starlark.Value // to return
 	err   error
@@ -86,7 +92,8 @@ func (n *Native) Hash() (uint32, error) {
 	return starlark.String(n.name).Hash()
 }
 
-// CallInternal serves a Go function that was given the native: by the original, whose callbacks then run nested.
+// CallInternal serves a Go function that was given the native: by the original, whose callbacks
+// then run nested.
 func (n *Native) CallInternal(thread *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	if n.builtin == nil {
 		return nil, fmt.Errorf("%s cannot be called from inside a built-in function; call it from a def or a lambda", n.name)
@@ -94,7 +101,8 @@ func (n *Native) CallInternal(thread *starlark.Thread, args starlark.Tuple, kwar
 	return n.builtin.CallInternal(thread, args, kwargs)
 }
 
-// callNative calls a native. The originals in starlark.Universe do not keep their arguments, so these may be a window of registers.
+// callNative calls a native. The originals in starlark.Universe do not keep their arguments, so
+// these may be a window of registers.
 func (m *Machine) callNative(f *fiber, n *Native, args starlark.Tuple, named []keyword) (starlark.Value, signal, error) {
 	m.fuel--
 	if n.quick != nil && len(named) == 0 {
@@ -126,8 +134,8 @@ func (m *Machine) callNative(f *fiber, n *Native, args starlark.Tuple, named []k
 	return v, sigReturn, nil
 }
 
-// apart gives tuples of a list that go.starlark.net has made in one piece of memory one each: who keeps
-// one keeps no others.
+// apart gives tuples of a list that go.starlark.net has made in one piece of memory one each: who
+// keeps one keeps no others.
 func (m *Machine) apart(v starlark.Value) {
 	list, ok := v.(*starlark.List)
 	if !ok {
@@ -141,7 +149,8 @@ func (m *Machine) apart(v starlark.Value) {
 	}
 }
 
-// mayCall refuses calls of originals that would print too much, or go through too long a range; and bool of what has no truth value.
+// mayCall refuses calls of originals that would print too much, or go through too long a range; and
+// bool of what has no truth value.
 func (m *Machine) mayCall(n *Native, args []starlark.Value) error {
 	switch n.name {
 	case "str", "repr", "print", "fail":

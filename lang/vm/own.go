@@ -6,9 +6,10 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// A text that is cut out of another holds all of that, and what is counted as a few bytes must not hold
-// many. So what is at most half of it is copied, and what is large. The rest, which trimming makes and
-// splitting, is copied when it is counted, if what was cut from since then is enough to matter.
+// A text that is cut out of another holds all of that, and what is counted as a few bytes must not
+// hold many. So what is at most half of it is copied, and what is large. The rest, which trimming
+// makes and splitting, is copied when it is counted, if what was cut from since then is enough to
+// matter.
 
 // ownedText is the length of large texts.
 const ownedText = 1 << 20

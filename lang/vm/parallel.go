@@ -9,8 +9,9 @@ import (
 	"starling/lang/effect"
 )
 
-// parallel(branches, over, limit, wait, on_error, overlap, isolation, on_conflict, grow) runs branches as fibers of their own and waits for them. It is the top frame of its fiber from its first step to its
-// return, so a fiber has one at most. Its state is
+// parallel(branches, over, limit, wait, on_error, overlap, isolation, on_conflict, grow) runs
+// branches as fibers of their own and waits for them. It is the top frame of its fiber from its
+// first step to its return, so a fiber has one at most. Its state is
 //
 //	state[0]  the keys, a tuple of strings, when branches or over is a dict; None for a list
 //	state[1]  the calls, a tuple of tuples (fn, arg, ...)
@@ -100,7 +101,8 @@ func startParallel(c nativeCall, args starlark.Tuple, kwargs []starlark.Tuple) e
 	return nil
 }
 
-// state is that of a parallel that has begun nothing. base is the commit that the trees of its branches begin with, "" for none.
+// state is that of a parallel that has begun nothing. base is the commit that the trees of its
+// branches begin with, "" for none.
 func (o *parallelOptions) state(keys starlark.Value, calls starlark.Tuple, need int, mode, path, base string) []starlark.Value {
 	zero := starlark.MakeInt(0)
 	state := []starlark.Value{
@@ -147,7 +149,8 @@ func (act *activation) int(i int) int {
 
 func (act *activation) add(i, n int) { act.state[i] = starlark.MakeInt(act.int(i) + n) }
 
-// beginBranches starts branches until as many as may be are in motion. They run when their turn comes.
+// beginBranches starts branches until as many as may be are in motion. They run when their turn
+// comes.
 func (m *Machine) beginBranches(f *fiber, act *activation) {
 	calls := act.state[parallelCalls].(starlark.Tuple)
 	path, _ := starlark.AsString(act.state[parallelPath])
@@ -180,7 +183,8 @@ func (act *activation) segment(i int) string {
 	return fmt.Sprint(i)
 }
 
-// branchEnded takes what a branch came to and decides what follows. A limit or a cancellation is not the branch's alone: it passes through.
+// branchEnded takes what a branch came to and decides what follows. A limit or a cancellation is
+// not the branch's alone: it passes through.
 func (m *Machine) branchEnded(child *fiber, v starlark.Value, e *Error) {
 	f := child.parent
 	act := f.frames[len(f.frames)-1].act
@@ -214,7 +218,8 @@ func (m *Machine) endBranches(f *fiber, act *activation) {
 	m.enqueue(f)
 }
 
-// changed notes what a branch has changed, and tells whether another has changed some of it too: then the rest is stopped.
+// changed notes what a branch has changed, and tells whether another has changed some of it too:
+// then the rest is stopped.
 func (act *activation) changed(i int, change starlark.Value) (clash bool) {
 	if change == starlark.None {
 		return false
@@ -227,8 +232,8 @@ func (act *activation) changed(i int, change starlark.Value) (clash bool) {
 	return clash
 }
 
-// branchOutcome is the Outcome of a branch: it has succeeded when it returned. Whoever has asked for a
-// failure as a value, by on_error = "return" or attempt, has dealt with it.
+// branchOutcome is the Outcome of a branch: it has succeeded when it returned. Whoever has asked
+// for a failure as a value, by on_error = "return" or attempt, has dealt with it.
 func (m *Machine) branchOutcome(v starlark.Value, e *Error) *effect.Record {
 	if e != nil {
 		return newOutcome("error", starlark.None, e.Effect().Record())
@@ -241,7 +246,8 @@ func (m *Machine) branchOutcome(v starlark.Value, e *Error) *effect.Record {
 	return newOutcome("ok", v, starlark.None)
 }
 
-// over tells whether the goal is reached or out of reach, and leaves the error to raise in the latter case.
+// over tells whether the goal is reached or out of reach, and leaves the error to raise in the
+// latter case.
 func (act *activation) over() bool {
 	all := act.state[parallelOutcomes].(*starlark.List).Len()
 	good, bad, need := act.int(parallelGood), act.int(parallelBad), act.int(parallelNeed)
@@ -307,7 +313,8 @@ func messages(list []*effect.Error) string {
 	return strings.Join(texts, "; ")
 }
 
-// collect makes the result, in the shape of the input. Branches that did not come to an end were cancelled.
+// collect makes the result, in the shape of the input. Branches that did not come to an end were
+// cancelled.
 func (act *activation) collect() starlark.Value {
 	outcomes := act.state[parallelOutcomes].(*starlark.List)
 	values := make([]starlark.Value, outcomes.Len())
@@ -333,7 +340,8 @@ func (act *activation) collect() starlark.Value {
 	return dict
 }
 
-// dropBranches cancels the branches of a fiber where they wait: no more of their code runs, their locks are released, their writes stay.
+// dropBranches cancels the branches of a fiber where they wait: no more of their code runs, their
+// locks are released, their writes stay.
 func (m *Machine) dropBranches(f *fiber) {
 	for _, child := range m.fibers {
 		if child.parent == f && child.state != ended {
@@ -350,7 +358,8 @@ func (m *Machine) drop(f *fiber) {
 	m.retire(f)
 }
 
-// overlaps lists what the calls of parallel that a fiber is below say of agents that change the same files, where they say anything.
+// overlaps lists what the calls of parallel that a fiber is below say of agents that change the
+// same files, where they say anything.
 func (f *fiber) overlaps() []effect.Overlap {
 	var list []effect.Overlap
 	for ; f.parent != nil; f = f.parent {

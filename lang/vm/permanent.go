@@ -9,11 +9,13 @@ import (
 	"starling/lang/effect"
 )
 
-// permanentRef names a permanent value: the module whose load made it, and its number in the walk of that module.
+// permanentRef names a permanent value: the module whose load made it, and its number in the walk
+// of that module.
 type permanentRef struct{ module, number int }
 
-// permanents are the values that pure load-time code made, numbered both ways. The walk starts at a module's globals in their order and takes children in
-// theirs; what an earlier module owns is passed over. The same program gives the same numbers in every process.
+// permanents are the values that pure load-time code made, numbered both ways. The walk starts at a
+// module's globals in their order and takes children in theirs; what an earlier module owns is
+// passed over. The same program gives the same numbers in every process.
 type permanents struct {
 	refs   map[any]permanentRef
 	values [][]starlark.Value
@@ -97,8 +99,8 @@ type tupleIdentity struct {
 	length int
 }
 
-// identity is a key under which a value that has an identity is found again, nil for values that are nothing but their contents. No value moves while
-// it is referred to.
+// identity is a key under which a value that has an identity is found again, nil for values that
+// are nothing but their contents. No value moves while it is referred to.
 func identity(v starlark.Value) any {
 	switch v := v.(type) {
 	case nil, starlark.NoneType, starlark.Bool, starlark.Int, starlark.Float, starlark.String, starlark.Bytes, forever:

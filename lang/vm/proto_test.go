@@ -14,8 +14,8 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// protoModule is the reference's protobuf library with the descriptors of its test. The library looks for them in the thread that calls proto.file, which here is one of
-// its own.
+// protoModule is the reference's protobuf library with the descriptors of its test. The library
+// looks for them in the thread that calls proto.file, which here is one of its own.
 func protoModule(t testing.TB, dir string) *starlarkstruct.Module {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, "starlark", "testdata", "proto", "test.fds"))

@@ -9,9 +9,11 @@ import (
 	"starling/lang/compile"
 )
 
-// This file has the short cuts of the dispatch loop: the operand types that programs mostly use, decided by a type switch, with the general operation behind.
+// This file has the short cuts of the dispatch loop: the operand types that programs mostly use,
+// decided by a type switch, with the general operation behind.
 
-// unaryToken and binaryToken are the operators of go.starlark.net for operations without a short cut.
+// unaryToken and binaryToken are the operators of go.starlark.net for operations without a short
+// cut.
 var unaryToken = [...]syntax.Token{
 	compile.Plus:   syntax.PLUS,
 	compile.Neg:    syntax.MINUS,
@@ -268,7 +270,8 @@ func (m *Machine) setIndex(x, y, v starlark.Value) error {
 	return setIndex(x, y, v)
 }
 
-// newDict makes an empty dict with room for n entries. Without entries go.starlark.net gives it no table, which its errors show.
+// newDict makes an empty dict with room for n entries. Without entries go.starlark.net gives it no
+// table, which its errors show.
 func newDict(n int) *starlark.Dict {
 	if n == 0 {
 		return new(starlark.Dict)

@@ -9,12 +9,15 @@ import (
 	"starling/lang/effect"
 )
 
-// go.starlark.net prints and hashes values by recursion. These checks come before, so that no value a script can build exhausts the Go stack, or takes for ever.
+// go.starlark.net prints and hashes values by recursion. These checks come before, so that no value
+// a script can build exhausts the Go stack, or takes for ever.
 
-// maxPrintDepth bounds the nesting of a value that is printed: go.starlark.net recurses, and looks through the whole path at each level.
+// maxPrintDepth bounds the nesting of a value that is printed: go.starlark.net recurses, and looks
+// through the whole path at each level.
 const maxPrintDepth = 10_000
 
-// printable refuses to print a value whose text would be too long or too deep: values that share parts can be exponentially longer on paper.
+// printable refuses to print a value whose text would be too long or too deep: values that share
+// parts can be exponentially longer on paper.
 func (m *Machine) printable(v starlark.Value) error {
 	_, err := m.textSize(v)
 	return err
@@ -38,8 +41,8 @@ func (m *Machine) allShowable(args []starlark.Value) error {
 	return nil
 }
 
-// allPrintable refuses arguments for a Go function that may print them, or go through them by recursion,
-// and pays for that.
+// allPrintable refuses arguments for a Go function that may print them, or go through them by
+// recursion, and pays for that.
 func (m *Machine) allPrintable(args []starlark.Value, named []keyword) error {
 	for _, v := range args {
 		if err := m.printable(v); err != nil {
@@ -54,7 +57,8 @@ func (m *Machine) allPrintable(args []starlark.Value, named []keyword) error {
 	return nil
 }
 
-// textSize estimates the length of a value's text and pays for going through it. What would take too much is an error.
+// textSize estimates the length of a value's text and pays for going through it. What would take
+// too much is an error.
 func (m *Machine) textSize(v starlark.Value) (int64, error) {
 	if s, ok := v.(starlark.String); ok {
 		return int64(len(s)), nil
@@ -79,14 +83,16 @@ func (m *Machine) textSize(v starlark.Value) (int64, error) {
 	return most - p.left, nil
 }
 
-// Most values that are printed are short and flat. They are gone through as printing does, without remembering what was met.
+// Most values that are printed are short and flat. They are gone through as printing does, without
+// remembering what was met.
 const (
 	shortLength = 1 << 16
 	shallow     = 32
 )
 
-// takeShort takes the length of a value's text from left, which is negative in the end if that was too long or the value nested too deep. What its ints take
-// to be written is added to digits, in steps.
+// takeShort takes the length of a value's text from left, which is negative in the end if that was
+// too long or the value nested too deep. What its ints take to be written is added to digits, in
+// steps.
 func takeShort(v starlark.Value, left, digits *int, depth int) {
 	if *left -= 8; *left < 0 || depth > shallow {
 		*left = -1
@@ -123,7 +129,8 @@ func takeShort(v starlark.Value, left, digits *int, depth int) {
 	}
 }
 
-// ownText is the length of a value's text without its parts: between quotes, up to six characters for one that is not printed as it is. Short texts are taken as they are.
+// ownText is the length of a value's text without its parts: between quotes, up to six characters
+// for one that is not printed as it is. Short texts are taken as they are.
 func ownText(v starlark.Value) int64 {
 	switch v := v.(type) {
 	case starlark.Int:
@@ -161,13 +168,15 @@ type printed struct {
 	height int // how deep the last value was nested
 }
 
-// text is the length of the text of a container, unfinished while it is being measured, and how deep it is nested.
+// text is the length of the text of a container, unfinished while it is being measured, and how
+// deep it is nested.
 type text struct {
 	length int64
 	height int
 }
 
-// maxCyclic bounds the containers that are part of themselves in what is printed: each is gone through again from wherever it is reached.
+// maxCyclic bounds the containers that are part of themselves in what is printed: each is gone
+// through again from wherever it is reached.
 const maxCyclic = 1 << 16
 
 // unfinished is the length of a value that contains the one at hand.
@@ -185,7 +194,8 @@ func (p *printed) value(v starlark.Value) {
 	}
 }
 
-// container counts a value with parts once, unless it is part of itself: then how it is printed depends on where one begins.
+// container counts a value with parts once, unless it is part of itself: then how it is printed
+// depends on where one begins.
 func (p *printed) container(v starlark.Value, children []starlark.Value) {
 	key := identity(v)
 	switch t, ok := p.known[key]; {
@@ -239,13 +249,15 @@ func printedParts(v starlark.Value) []starlark.Value {
 	return nil
 }
 
-// The nesting of a tuple that is hashed, and the parts it may have, counted as often as they are reached.
+// The nesting of a tuple that is hashed, and the parts it may have, counted as often as they are
+// reached.
 const (
 	maxHashDepth = 1000
 	maxHashParts = 1 << 16
 )
 
-// hashable refuses tuples whose hash would take too long or too deep a recursion. What is no tuple hashes in place or not at all.
+// hashable refuses tuples whose hash would take too long or too deep a recursion. What is no tuple
+// hashes in place or not at all.
 func hashable(v starlark.Value) error {
 	if t, ok := v.(starlark.Tuple); ok {
 		return hashableTuple(t)
@@ -279,7 +291,8 @@ func hashesFast(t starlark.Tuple, depth int, left *int) bool {
 	return true
 }
 
-// hashesAll checks the values that a builtin may take as keys: its arguments, their elements, and the elements of these.
+// hashesAll checks the values that a builtin may take as keys: its arguments, their elements, and
+// the elements of these.
 func hashesAll(args []starlark.Value) error {
 	for _, v := range args {
 		if err := hashesElements(v, 2); err != nil {

@@ -11,7 +11,8 @@ import (
 	"starling/lang/effect"
 )
 
-// callEffect calls a builtin that may ask something of the world. What becomes of the request follows from its class.
+// callEffect calls a builtin that may ask something of the world. What becomes of the request
+// follows from its class.
 func (m *Machine) callEffect(f *fiber, b *effect.Builtin, args starlark.Tuple, named []keyword) (starlark.Value, signal, error) {
 	m.fuel--
 	if err := m.allPrintable(args, named); err != nil {
@@ -72,13 +73,15 @@ func (m *Machine) callPure(b *effect.Builtin, args starlark.Tuple, named []keywo
 	return v, err
 }
 
-// goneThrough charges for going through an argument that is a text, out of which the result may have been cut.
+// goneThrough charges for going through an argument that is a text, out of which the result may
+// have been cut.
 func (m *Machine) goneThrough(result, arg starlark.Value) starlark.Value {
 	m.work(textLength(arg) >> readShift)
 	return m.own(result, arg)
 }
 
-// newRequest binds the arguments and fills in what the machine knows: where the call stands and what the step is called.
+// newRequest binds the arguments and fills in what the machine knows: where the call stands and
+// what the step is called.
 func (m *Machine) newRequest(f *fiber, b *effect.Builtin, args starlark.Tuple, named []keyword) (*effect.Request, error) {
 	if err := m.mayWait(f, b.FullName); err != nil {
 		return nil, err
@@ -178,7 +181,8 @@ func (m *Machine) outcomeValue(o *effect.Outcome) (starlark.Value, error) {
 	return effect.ResultAt(v, m.behaviour()), nil
 }
 
-// emit adds to what the slice gives out. Much output ends the slice early, so that commits stay small.
+// emit adds to what the slice gives out. Much output ends the slice early, so that commits stay
+// small.
 func (m *Machine) emit(e Emission) {
 	m.emissions = append(m.emissions, e)
 	m.emitted += 64
@@ -191,7 +195,8 @@ func (m *Machine) emit(e Emission) {
 	}
 }
 
-// where is the position of the call in progress: that of the innermost Starlark frame, the call of parallel if the branch has none of its own.
+// where is the position of the call in progress: that of the innermost Starlark frame, the call of
+// parallel if the branch has none of its own.
 func (f *fiber) where() string {
 	for ; f != nil; f = f.parent {
 		for i := len(f.frames) - 1; i >= 0; i-- {

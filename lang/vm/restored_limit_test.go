@@ -12,8 +12,8 @@ import (
 	"starling/stdlib"
 )
 
-// growing are scripts that go over their limit of memory, or not, by what is counted once or several times,
-// grows, shrinks and is cut out of something.
+// growing are scripts that go over their limit of memory, or not, by what is counted once or
+// several times, grows, shrinks and is cut out of something.
 var growing = []struct{ name, script string }{
 	{"equal texts", "l = []\nfor i in range(400):\n  l.append(\"x\" * (70 + i % 3))\n  checkpoint()"},
 	{"one text", "l = []\nx = \"x\" * 100\nfor i in range(400):\n  l.append(x)\n  checkpoint()"},
@@ -27,8 +27,8 @@ var growing = []struct{ name, script string }{
 	{"cut tuples", "l = []\nfor i in range(200):\n  l.append(tuple(range(50))[:3])\n  checkpoint()"},
 }
 
-// TestRestoredLimit: at a random limit of memory, and one of steps, a script ends the same whether or not
-// the machine is written down and read back at its stops. A seed that fails plays it again:
+// TestRestoredLimit: at a random limit of memory, and one of steps, a script ends the same whether
+// or not the machine is written down and read back at its stops. A seed that fails plays it again:
 //
 //	go test ./lang/vm -run TestRestoredLimit -seed 42
 func TestRestoredLimit(t *testing.T) {
@@ -52,8 +52,8 @@ func TestRestoredLimit(t *testing.T) {
 	}
 }
 
-// playLimited runs a script to its end. With rng it is written down before random instructions, and goes on
-// from there.
+// playLimited runs a script to its end. With rng it is written down before random instructions, and
+// goes on from there.
 func playLimited(t *testing.T, text string, env *effect.Environment, limits vm.Limits, rng *rand.Rand) (end string, steps uint64) {
 	t.Helper()
 	code, err := compile.Compile(compile.Source{Name: "test.star", Text: []byte(text), Options: everyOption(true), Predeclared: env.Names.Has, Breaks: true})

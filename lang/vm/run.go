@@ -4,8 +4,8 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// run drives a fiber. It alternates between the dispatch loop, for Starlark frames, and the steps of activations; a value that comes back is always for the frame on
-// top. It ends with
+// run drives a fiber. It alternates between the dispatch loop, for Starlark frames, and the steps
+// of activations; a value that comes back is always for the frame on top. It ends with
 //
 //	sigReturn  a value was returned to the frame at index floor-1, which is on top again
 //	sigError   an error has unwound to that frame; err is an *Error
@@ -38,7 +38,8 @@ func (m *Machine) run(f *fiber, floor int) (v starlark.Value, sig signal, err er
 	}
 }
 
-// resume lets the activation on top go on. result is what the call that it asked for has returned, nil if it asked for none.
+// resume lets the activation on top go on. result is what the call that it asked for has returned,
+// nil if it asked for none.
 func (m *Machine) resume(f *fiber, result starlark.Value) (starlark.Value, signal, error) {
 	act := f.frames[len(f.frames)-1].act
 	switch act.kind {
@@ -59,7 +60,8 @@ func (m *Machine) resumeRoot(f *fiber, act *activation) (starlark.Value, signal,
 	return m.callValues(f, fn, f.ceiling(), args, named)
 }
 
-// deliver stores the result of a call in the register that the calling instruction names; the Starlark frame on top continues after it.
+// deliver stores the result of a call in the register that the calling instruction names; the
+// Starlark frame on top continues after it.
 func (f *fiber) deliver(result starlark.Value) {
 	fr := &f.frames[len(f.frames)-1]
 	in := &fr.fn.code.Code[fr.pc]
@@ -67,7 +69,8 @@ func (f *fiber) deliver(result starlark.Value) {
 	fr.pc++
 }
 
-// unwind ends frames until one catches the error, which then returns a value to the frame below it, or until the frame at index floor-1 is on top.
+// unwind ends frames until one catches the error, which then returns a value to the frame below it,
+// or until the frame at index floor-1 is on top.
 func (m *Machine) unwind(f *fiber, floor int, e *Error) (starlark.Value, signal, error) {
 	for len(f.frames) > floor {
 		act := f.frames[len(f.frames)-1].act
@@ -85,7 +88,8 @@ func (m *Machine) unwind(f *fiber, floor int, e *Error) (starlark.Value, signal,
 	return nil, sigError, e
 }
 
-// abandon ends the top frame before its time. A step that nobody waits for any more is withdrawn, and branches of a parallel are dropped.
+// abandon ends the top frame before its time. A step that nobody waits for any more is withdrawn,
+// and branches of a parallel are dropped.
 func (m *Machine) abandon(f *fiber) {
 	act := f.frames[len(f.frames)-1].act
 	if act != nil {

@@ -8,7 +8,8 @@ import (
 	"starling/lang/compile"
 )
 
-// session is a run whose program grows: each chunk is a module of its own, and all chunks share one table of global variables by name.
+// session is a run whose program grows: each chunk is a module of its own, and all chunks share one
+// table of global variables by name.
 type session struct {
 	names   []compile.Binding // of the shared globals
 	globals []starlark.Value  // their values, nil while unset
@@ -16,7 +17,8 @@ type session struct {
 	byName  map[string]*Module
 }
 
-// StartSession makes a machine whose program is given in chunks, by [Machine.Append]. The image's own script does not run.
+// StartSession makes a machine whose program is given in chunks, by [Machine.Append]. The image's
+// own script does not run.
 func (img *Image) StartSession() *Machine {
 	m := newMachine(img)
 	m.session = newSession(m)

@@ -7,14 +7,18 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// go.starlark.net represents an int of 32 bits as an address in a reserved region of 4 GB, so that it needs no memory of its own, and gives out no way to
-// read it but calls that cannot be inlined. Arithmetic in loops spends more time in these than in the dispatch loop (lang/design.md has the profile). This file is the
-// only one that knows the representation. It learns the region from ints that it makes, and if any of a few does not lie where it should, it
-// knows no small ints at all: everything then goes through the calls.
+// go.starlark.net represents an int of 32 bits as an address in a reserved region of 4 GB, so that
+// it needs no memory of its own, and gives out no way to read it but calls that cannot be inlined.
+// Arithmetic in loops spends more time in these than in the dispatch loop (lang/design.md has the
+// profile). This file is the only one that knows the representation. It learns the region from ints
+// that it makes, and if any of a few does not lie where it should, it knows no small ints at all:
+// everything then goes through the calls.
 //
-// Nothing here makes an address that go.starlark.net has not reserved: small checks the region, and makeInt the range.
+// Nothing here makes an address that go.starlark.net has not reserved: small checks the region, and
+// makeInt the range.
 
-// region is where the addresses of small ints lie: the number n at zero+n, from math.MinInt32 at first on. size is 0 if the representation is not known.
+// region is where the addresses of small ints lie: the number n at zero+n, from math.MinInt32 at
+// first on. size is 0 if the representation is not known.
 type region struct{ first, zero, size uintptr }
 
 var smallInts = findSmallInts()

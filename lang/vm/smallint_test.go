@@ -15,7 +15,8 @@ import (
 var edges = []int64{0, 1, -1, 2, -2, 7, -7, 1000, math.MaxInt32, math.MaxInt32 - 1, math.MinInt32, math.MinInt32 + 1, math.MaxInt32 + 1, math.MinInt32 - 1,
 	math.MaxInt64, math.MinInt64}
 
-// TestSmallInts: the numbers of 32 bits are known, those alone, and what makeInt makes is what go.starlark.net makes.
+// TestSmallInts: the numbers of 32 bits are known, those alone, and what makeInt makes is what
+// go.starlark.net makes.
 func TestSmallInts(t *testing.T) {
 	if smallInts.size == 0 {
 		t.Log("this platform represents ints in another way: all are computed with by go.starlark.net")
@@ -40,7 +41,8 @@ func TestSmallInts(t *testing.T) {
 	}
 }
 
-// TestIntArithmetic: every operator gives what go.starlark.net gives, whether small ints are known or not.
+// TestIntArithmetic: every operator gives what go.starlark.net gives, whether small ints are known
+// or not.
 func TestIntArithmetic(t *testing.T) {
 	known := smallInts
 	defer func() { smallInts = known }()

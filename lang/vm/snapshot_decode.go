@@ -26,7 +26,8 @@ type decoder struct {
 	owned     []int                         // objects to which only one place may refer
 }
 
-// shell is an object on its way: what it is, where its body begins, and its value once there is one.
+// shell is an object on its way: what it is, where its body begins, and its value once there is
+// one.
 type shell struct {
 	kind    byte
 	frozen  bool
@@ -49,7 +50,8 @@ const (
 	whole
 )
 
-// Bounds of what a snapshot can ask for beside its own size. A snapshot beyond them is refused, and its run replayed.
+// Bounds of what a snapshot can ask for beside its own size. A snapshot beyond them is refused, and
+// its run replayed.
 const (
 	maxDemand     = 1000    // nesting of methods and host values in each other, which are made by recursion
 	maxHashed     = 1 << 24 // parts of tuples that are hashed as keys
@@ -96,7 +98,8 @@ func (d *decoder) each(pass func(sh *shell)) {
 	}
 }
 
-// sharedTexts bounds the table of texts that is one text in memory: the last of them keeps it all alive.
+// sharedTexts bounds the table of texts that is one text in memory: the last of them keeps it all
+// alive.
 const sharedTexts = 16 << 10
 
 func (d *decoder) readStrings() {
@@ -168,7 +171,8 @@ func (d *decoder) readShell(sh *shell) {
 // recordTypes are the types by their number on the wire.
 var recordTypes = effect.RecordTypes()
 
-// checkFunction refuses code that is not there, and the top level of a module that all runs share: it would write to what they share.
+// checkFunction refuses code that is not there, and the top level of a module that all runs share:
+// it would write to what they share.
 func (d *decoder) checkFunction(sh *shell) {
 	m := d.modules(int(sh.module))
 	switch {
@@ -184,7 +188,8 @@ func (d *decoder) code(sh *shell) *compile.Function {
 	return d.modules(int(sh.module)).code.Functions[sh.n]
 }
 
-// findBodies notes where each body begins, by passing over its values: nothing is made before it is known that all it claims to hold is there.
+// findBodies notes where each body begins, by passing over its values: nothing is made before it is
+// known that all it claims to hold is there.
 func (d *decoder) findBodies() {
 	for i := range d.shells {
 		if d.err != nil {

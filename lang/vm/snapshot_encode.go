@@ -27,7 +27,8 @@ type encoder struct {
 	err     error
 }
 
-// newEncoder takes an encoder whose tables have grown already, if there is one: making them is most of the work for a machine that holds little.
+// newEncoder takes an encoder whose tables have grown already, if there is one: making them is most
+// of the work for a machine that holds little.
 func newEncoder(img *Image) *encoder {
 	if e, ok := img.encoders.Get().(*encoder); ok {
 		return e
@@ -148,7 +149,8 @@ func (e *encoder) textNumber(s string) int {
 	return int(n)
 }
 
-// reference appends a reference to an object, or what stands for one that the image or the environment has.
+// reference appends a reference to an object, or what stands for one that the image or the
+// environment has.
 func (e *encoder) reference(b []byte, v starlark.Value) []byte {
 	key := identity(v)
 	if key == nil {

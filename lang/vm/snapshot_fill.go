@@ -107,10 +107,12 @@ func (d *decoder) fillParts(sh *shell) {
 	}
 }
 
-// hasParts tells whether an object is immutable and refers to others: a script can only make it after them.
+// hasParts tells whether an object is immutable and refers to others: a script can only make it
+// after them.
 func (sh *shell) hasParts() bool { return sh.kind == objTuple || sh.kind == objRecord }
 
-// complete fills an object, if it is a tuple or a record, and leaves the position where it is. The number may be -1 for none.
+// complete fills an object, if it is a tuple or a record, and leaves the position where it is. The
+// number may be -1 for none.
 func (d *decoder) complete(id int) {
 	if id < 0 || d.err != nil {
 		return
@@ -129,7 +131,8 @@ type filling struct {
 	pos   int // of the next element
 }
 
-// fillFrom fills a tuple or a record after those in it. It works with a stack of its own, because they may be nested a million deep.
+// fillFrom fills a tuple or a record after those in it. It works with a stack of its own, because
+// they may be nested a million deep.
 func (d *decoder) fillFrom(sh *shell) {
 	sh.made = busy
 	stack := []filling{{sh: sh, pos: int(sh.body)}}
@@ -157,7 +160,8 @@ func (d *decoder) fillFrom(sh *shell) {
 	}
 }
 
-// key reads a key of a dict or an element of a set. Hashing it takes as long as it has parts, counted as often as they are reached.
+// key reads a key of a dict or an element of a set. Hashing it takes as long as it has parts,
+// counted as often as they are reached.
 func (d *decoder) key() starlark.Value {
 	k := d.plain()
 	t, ok := k.(starlark.Tuple)
@@ -200,7 +204,8 @@ func (d *decoder) checkLen(got int, sh *shell) {
 	}
 }
 
-// fillRest fills what may refer to anything. All is there now, so that what is frozen can be said to be.
+// fillRest fills what may refer to anything. All is there now, so that what is frozen can be said
+// to be.
 func (d *decoder) fillRest(sh *shell) {
 	switch sh.kind {
 	case objList:

@@ -10,7 +10,8 @@ import (
 	"starling/lang/effect"
 )
 
-// This file reads the frames that are not Starlark code, and holds the parts of a machine that was read against each other.
+// This file reads the frames that are not Starlark code, and holds the parts of a machine that was
+// read against each other.
 
 // activation reads a frame that is not Starlark code.
 func (d *rootDecoder) activation(f *fiber, kind activationKind, top bool) {
@@ -74,7 +75,8 @@ func (act *activation) fits(top bool) error {
 	return act.native.restore(act)
 }
 
-// rootFits is fits for the bottom of a fiber: phase 0 with the call to make, or phase 1 below that call.
+// rootFits is fits for the bottom of a fiber: phase 0 with the call to make, or phase 1 below that
+// call.
 func (act *activation) rootFits(top bool) error {
 	if act.phase == 1 && !top && len(act.state) == 0 {
 		return nil
@@ -114,7 +116,8 @@ func restored(phase int, types ...string) func(*activation) error {
 	}
 }
 
-// wait reads a frame that waits for a step. Below a callback of its own it may have got its outcome already.
+// wait reads a frame that waits for a step. Below a callback of its own it may have got its outcome
+// already.
 func (d *rootDecoder) wait(f *fiber, act *activation, top bool) {
 	w := &wait{step: d.textOf("step")}
 	if v := d.variable(); v != nil {
@@ -154,7 +157,8 @@ func (f *fiber) resting() fiberState {
 	return ready
 }
 
-// queue reads the order of the fibers that are ready. One that is in the middle of a function has had the last turn, which was cut off: it is first.
+// queue reads the order of the fibers that are ready. One that is in the middle of a function has
+// had the last turn, which was cut off: it is first.
 func (d *rootDecoder) queue() {
 	left := 0
 	for _, f := range d.m.fibers {
@@ -170,7 +174,8 @@ func (d *rootDecoder) queue() {
 	}
 }
 
-// crowds reads the orders of the fibers that wait for one step. Only a step with a handle has several.
+// crowds reads the orders of the fibers that wait for one step. Only a step with a handle has
+// several.
 func (d *rootDecoder) crowds() {
 	for _, step := range sortedKeys(d.m.waits) {
 		crowd := d.m.waits[step]
@@ -199,7 +204,8 @@ func (d *rootDecoder) distinct(n int, asked func(*fiber) bool) []*fiber {
 	return list
 }
 
-// branchOf makes a fiber a branch of its parent, or tells why it can be none. Branches begin in order, and are listed in it.
+// branchOf makes a fiber a branch of its parent, or tells why it can be none. Branches begin in
+// order, and are listed in it.
 func (f *fiber) branchOf(parent *fiber) error {
 	top := parent.frames[len(parent.frames)-1].act
 	if top == nil || top.native != parallelNative || top.phase != 0 {
@@ -214,7 +220,8 @@ func (f *fiber) branchOf(parent *fiber) error {
 	return nil
 }
 
-// agrees tells why the parts of a machine that was read do not go together: each parallel has just the branches that it counts.
+// agrees tells why the parts of a machine that was read do not go together: each parallel has just
+// the branches that it counts.
 func (m *Machine) agrees() error {
 	last := make(map[*fiber]int)
 	alive := make(map[*fiber]int)

@@ -29,12 +29,14 @@ import (
 //	position  2 × site ordinal, or 2 × pc + 1 in an exact snapshot
 //	outcome   01 length, payload of the value · length, payload of the error
 //
-// What follows from something else is not written: how many are ready, how many wait for a step, how many iterators are open; the state of a fiber, which its top
-// frame tells; the path and the depth of a branch, which its parent's parallel tells. What cannot be cannot be read.
+// What follows from something else is not written: how many are ready, how many wait for a step,
+// how many iterators are open; the state of a fiber, which its top frame tells; the path and the
+// depth of a branch, which its parent's parallel tells. What cannot be cannot be read.
 
 const frameFunction byte = 4
 
-// identify computes what snapshots say of the program: the names and texts of its modules, their dialects.
+// identify computes what snapshots say of the program: the names and texts of its modules, their
+// dialects.
 func (img *Image) identify() {
 	h := sha256.New()
 	for _, m := range img.modules {
@@ -44,8 +46,9 @@ func (img *Image) identify() {
 	copy(img.identity[:], h.Sum(nil))
 }
 
-// Snapshot writes the machine down. It stands at a stop: every fiber waits, is ready to begin, or yielded. key authenticates the bytes. It fails on values
-// that cannot be written down, naming their type.
+// Snapshot writes the machine down. It stands at a stop: every fiber waits, is ready to begin, or
+// yielded. key authenticates the bytes. It fails on values that cannot be written down, naming
+// their type.
 func (m *Machine) Snapshot(key []byte) ([]byte, error) { return m.snapshot(key, false) }
 
 func (m *Machine) snapshot(key []byte, exact bool) ([]byte, error) {

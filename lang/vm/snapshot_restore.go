@@ -21,8 +21,9 @@ var (
 	ErrSnapshotFormat  = errors.New("the snapshot is of another format")
 )
 
-// Restore makes the machine that a snapshot was written of. Damaged, foreign and incompatible bytes are refused with an error, and so is every state
-// that no script can be in; a run whose snapshot is refused can be rebuilt from its journal.
+// Restore makes the machine that a snapshot was written of. Damaged, foreign and incompatible bytes
+// are refused with an error, and so is every state that no script can be in; a run whose snapshot
+// is refused can be rebuilt from its journal.
 func (img *Image) Restore(b, key []byte) (m *Machine, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -87,7 +88,8 @@ type rootDecoder struct {
 	registers int // that frames may still take
 }
 
-// Bounds of the roots. Registers are not written when they are not live: those of many frames may take more than the frames' bytes suggest.
+// Bounds of the roots. Registers are not written when they are not live: those of many frames may
+// take more than the frames' bytes suggest.
 const (
 	maxCounter       = 1 << 60 // steps and bytes: adding to one can never overflow
 	maxDepth         = 1 << 20 // calls in progress along a fiber and those that wait for it
@@ -283,7 +285,8 @@ func (d *rootDecoder) function(f *fiber, top bool) {
 	d.window(f.window(fr), fr.live(top))
 }
 
-// windowBase is where the window of a function called by the top frame begins: at the arguments, if they lie in its own window.
+// windowBase is where the window of a function called by the top frame begins: at the arguments, if
+// they lie in its own window.
 func (f *fiber) windowBase() int {
 	top := &f.frames[len(f.frames)-1]
 	if top.fn == nil {
@@ -357,7 +360,8 @@ func (d *rootDecoder) underConstruction(v starlark.Value, need compile.Need) {
 	d.own("a list or dict that is being built")
 }
 
-// iterators opens the fiber's iterators again, which takes the locks, and moves them to where they stood.
+// iterators opens the fiber's iterators again, which takes the locks, and moves them to where they
+// stood.
 func (d *rootDecoder) iterators(f *fiber) {
 	if d.err != nil {
 		return

@@ -87,7 +87,8 @@ func again(t testing.TB, img *vm.Image, m *vm.Machine) *vm.Machine {
 	return n
 }
 
-// playOut settles every rest with the number of the rest, restoring before each if asked, and returns what main returned or how it failed.
+// playOut settles every rest with the number of the rest, restoring before each if asked, and
+// returns what main returned or how it failed.
 func playOut(t testing.TB, img *vm.Image, m *vm.Machine, restore bool) string {
 	t.Helper()
 	for n := 1; ; n++ {
@@ -108,7 +109,8 @@ func playOut(t testing.TB, img *vm.Image, m *vm.Machine, restore bool) string {
 	}
 }
 
-// Each script builds a heap, rests, and tells from within whether it is still the same. It must tell the same when it was written down and read back at each rest.
+// Each script builds a heap, rests, and tells from within whether it is still the same. It must
+// tell the same when it was written down and read back at each rest.
 var heaps = map[string]struct{ script, want string }{
 	"identity and cycles": {`
 def main():

@@ -65,7 +65,8 @@ func (d *decoder) rare(tag byte) starlark.Value {
 	return starlark.None
 }
 
-// plain reads a value that a script can hold. Cells, direct methods and top levels are not: they belong in the places that the code has for them.
+// plain reads a value that a script can hold. Cells, direct methods and top levels are not: they
+// belong in the places that the code has for them.
 func (d *decoder) plain() starlark.Value {
 	v := d.value()
 	if v == nil || hidden(v) {
@@ -102,7 +103,8 @@ func typeOf(v starlark.Value) string {
 	return v.Type()
 }
 
-// object returns the value of an object, making it first if it is made on demand, and notes which it was.
+// object returns the value of an object, making it first if it is made on demand, and notes which
+// it was.
 func (d *decoder) object(id int) starlark.Value {
 	if id >= len(d.shells) {
 		d.fail("there is no object %d", id)
@@ -126,7 +128,8 @@ func (d *decoder) object(id int) starlark.Value {
 	return sh.value
 }
 
-// short reads a text that stands where it is used. The keys of records are the same again and again: of those that look alike the last one is used again.
+// short reads a text that stands where it is used. The keys of records are the same again and
+// again: of those that look alike the last one is used again.
 func (d *decoder) short() starlark.Value {
 	b := d.take(d.count())
 	if len(b) == 0 {
@@ -178,7 +181,8 @@ func (d *decoder) float() starlark.Value {
 	return starlark.Float(math.Float64frombits(binary.BigEndian.Uint64(b)))
 }
 
-// rangeValue makes a range again. One whose length does not fit an int is none that a script can make.
+// rangeValue makes a range again. One whose length does not fit an int is none that a script can
+// make.
 func (d *decoder) rangeValue() starlark.Value {
 	args := make(starlark.Tuple, 3)
 	for i := range args {
@@ -275,7 +279,8 @@ func (d *decoder) skip() {
 	}
 }
 
-// skipText passes over the text that a view looks at; nothing else may stand there, so that skipping does not recurse.
+// skipText passes over the text that a view looks at; nothing else may stand there, so that
+// skipping does not recurse.
 func (d *decoder) skipText() {
 	switch tag := d.byte(); tag {
 	case tagShort, tagBytes:

@@ -17,7 +17,8 @@ import (
 //	state[2]  the elements, a list
 //	state[3]  the keys so far, a list
 //
-// and it holds one iterator, used up, which keeps the iterable locked until it returns, as the original does.
+// and it holds one iterator, used up, which keeps the iterable locked until it returns, as the
+// original does.
 
 func sortedWithKey(args []starlark.Value, named []keyword) bool {
 	return len(args) > 1 || hasKeyword(named, "key")
@@ -84,8 +85,9 @@ func restoreSorted(act *activation) error {
 	return nil
 }
 
-// sortUniform sorts elements whose keys are all ints that fit 64 bits, or all strings; nil if they are not. A stable order is unique, so it does not
-// matter how it is found as long as no comparison can fail.
+// sortUniform sorts elements whose keys are all ints that fit 64 bits, or all strings; nil if they
+// are not. A stable order is unique, so it does not matter how it is found as long as no comparison
+// can fail.
 func sortUniform(elems, keys *starlark.List, reverse bool) []starlark.Value {
 	if keys.Len() == 0 {
 		return []starlark.Value{}
@@ -104,7 +106,8 @@ func sortUniform(elems, keys *starlark.List, reverse bool) []starlark.Value {
 	})
 }
 
-// sortBy sorts by what key extracts; equal keys keep their order because the position decides between them.
+// sortBy sorts by what key extracts; equal keys keep their order because the position decides
+// between them.
 func sortBy[K cmp.Ordered](elems, keys *starlark.List, reverse bool, key func(starlark.Value) (K, bool)) []starlark.Value {
 	type entry struct {
 		key K
@@ -135,7 +138,8 @@ func sortBy[K cmp.Ordered](elems, keys *starlark.List, reverse bool, key func(st
 	return sorted
 }
 
-// keyed sorts elements by their keys. As in the original, sorting goes on after a comparison has failed, and the last failure counts.
+// keyed sorts elements by their keys. As in the original, sorting goes on after a comparison has
+// failed, and the last failure counts.
 type keyed struct {
 	keys, elems []starlark.Value
 	err         error

@@ -30,7 +30,8 @@ const (
 	Ruled                         // on_event has said stop or steer
 )
 
-// Emission is one of them. A slice gives them in the order in which they happened, which is part of what replay checks.
+// Emission is one of them. A slice gives them in the order in which they happened, which is part of
+// what replay checks.
 type Emission struct {
 	Kind    EmissionKind
 	Step    string          // address of the step

@@ -114,7 +114,8 @@ func stringReplace(m *Machine, recv starlark.Value, args []starlark.Value) starl
 	return m.same(recv, strings.Replace(s, string(old), string(repl), n))
 }
 
-// stringJoin joins strings. The iterable is gone through twice, at first for the length of the result.
+// stringJoin joins strings. The iterable is gone through twice, at first for the length of the
+// result.
 func stringJoin(m *Machine, recv starlark.Value, args []starlark.Value) starlark.Value {
 	if len(args) != 1 {
 		return nil
@@ -161,7 +162,8 @@ func (m *Machine) refusal() error {
 	return err
 }
 
-// text makes a string of what was written into the machine's buffer, and keeps the buffer unless it has become large.
+// text makes a string of what was written into the machine's buffer, and keeps the buffer unless it
+// has become large.
 func (m *Machine) text(b []byte) starlark.Value {
 	if cap(b) <= maxBuffer {
 		m.buf = b[:0]

@@ -9,10 +9,11 @@ import (
 	"starling/lang/effect"
 )
 
-// This file pays for looks into dicts and sets. A look goes through all keys that lie in the same place
-// of the table. Where these are many, somebody has chosen them (package crowd): then each look is charged
-// by what it passes. The place is worked out as it would be in a table that was just made of what is in
-// it, so that a restored machine, whose tables are just made, pays the same.
+// This file pays for looks into dicts and sets. A look goes through all keys that lie in the same
+// place of the table. Where these are many, somebody has chosen them (package crowd): then each
+// look is charged by what it passes. The place is worked out as it would be in a table that was
+// just made of what is in it, so that a restored machine, whose tables are just made, pays the
+// same.
 
 // roomyTable is the number of places up to which a table cannot have a crowd worth looking for.
 const roomyTable = 8
@@ -48,8 +49,8 @@ func (m *Machine) set(d *starlark.Dict, k, v starlark.Value) error {
 	return d.SetKey(k, v)
 }
 
-// setNew sets a key of a dict that most likely is not there yet, and pays as set does. A small table is
-// not searched first, which would hash the key twice.
+// setNew sets a key of a dict that most likely is not there yet, and pays as set does. A small
+// table is not searched first, which would hash the key twice.
 func (m *Machine) setNew(d *starlark.Dict, k, v starlark.Value) error {
 	if !layoutsKnown || len(layoutOfDict(d).table) > roomyTable {
 		return m.set(d, k, v)
@@ -65,8 +66,8 @@ func (m *Machine) setNew(d *starlark.Dict, k, v starlark.Value) error {
 	return d.SetKey(k, v)
 }
 
-// entry is where a small int or a text is in a table, nil if it is not there. It gives up where a crowd
-// could be, and where keys are to be compared that are not of one type.
+// entry is where a small int or a text is in a table, nil if it is not there. It gives up where a
+// crowd could be, and where keys are to be compared that are not of one type.
 func (m *Machine) entry(t *tableLayout, k starlark.Value) (e *entryLayout, known bool) {
 	var hash uint32
 	switch k := k.(type) {
@@ -134,7 +135,8 @@ func (m *Machine) lookFar(t *tableLayout, k starlark.Value) {
 	}
 }
 
-// passed is what passing the keys costs that cannot but lie where k does, in a table of so many places.
+// passed is what passing the keys costs that cannot but lie where k does, in a table of so many
+// places.
 func (t *tableLayout) passed(k starlark.Value, hash uint32, places int) int64 {
 	class, kind := crowd.Class(k)
 	if kind == crowd.Spread {
@@ -187,7 +189,8 @@ func together(tables ...*tableLayout) iter.Seq[starlark.Value] {
 	}
 }
 
-// combined pays for an operator, or a method, that looks for the keys of one dict or set in another one.
+// combined pays for an operator, or a method, that looks for the keys of one dict or set in another
+// one.
 func (m *Machine) combined(x, y starlark.Value) error {
 	a, b := layoutOf(x), layoutOf(y)
 	if a == nil || b == nil || !layoutsKnown {
@@ -197,8 +200,8 @@ func (m *Machine) combined(x, y starlark.Value) error {
 	return m.tabled(int(a.len)+int(b.len), together(a, b))
 }
 
-// taken pays for adding what arg has to a table, or for looking for it there: elements, or the keys of
-// pairs. t may be nil for a new table.
+// taken pays for adding what arg has to a table, or for looking for it there: elements, or the keys
+// of pairs. t may be nil for a new table.
 func (m *Machine) taken(t *tableLayout, arg starlark.Value, pairs bool) error {
 	if m.early || arg == nil {
 		return nil

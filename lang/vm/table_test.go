@@ -8,8 +8,8 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// TestEntryIsTheReferences: what is quickly found in a table, or quickly known not to be there, is what
-// go.starlark.net finds; for keys of all kinds, in tables that grow, shrink and are crowded.
+// TestEntryIsTheReferences: what is quickly found in a table, or quickly known not to be there, is
+// what go.starlark.net finds; for keys of all kinds, in tables that grow, shrink and are crowded.
 func TestEntryIsTheReferences(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	rng := rand.New(rand.NewPCG(seed, 1))

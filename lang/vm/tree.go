@@ -9,8 +9,10 @@ import (
 	"starling/lang/effect"
 )
 
-// treeNative is the bottom of a branch that works in a tree of its own: it opens the tree, calls the function, and closes the tree. Its state is the commit that the tree begins with, the
-// function, its arguments, and what it has returned. It returns a tuple of that, the commit that holds what was made and a tuple of the paths that were changed; only its parallel sees it.
+// treeNative is the bottom of a branch that works in a tree of its own: it opens the tree, calls
+// the function, and closes the tree. Its state is the commit that the tree begins with, the
+// function, its arguments, and what it has returned. It returns a tuple of that, the commit that
+// holds what was made and a tuple of the paths that were changed; only its parallel sees it.
 var treeNative = &Native{
 	name:    "parallel",
 	start:   startTree,
@@ -78,7 +80,8 @@ func closed(v starlark.Value) (commit starlark.String, paths starlark.Tuple) {
 	return commit, paths
 }
 
-// unpacked takes apart what treeNative has returned: the value of the branch, and its change, None if it has changed nothing.
+// unpacked takes apart what treeNative has returned: the value of the branch, and its change, None
+// if it has changed nothing.
 func unpacked(v starlark.Value) (value, change starlark.Value) {
 	t, ok := v.(starlark.Tuple)
 	if !ok || len(t) != 3 {
@@ -99,7 +102,8 @@ func restoreTree(act *activation) error {
 	return act.hasShape("string", "callable", "tuple", "")
 }
 
-// tree is the address of the innermost branch with a tree of its own that the fiber is, or is below; "" for the workspace.
+// tree is the address of the innermost branch with a tree of its own that the fiber is, or is
+// below; "" for the workspace.
 func (f *fiber) tree() string {
 	for ; f.parent != nil; f = f.parent {
 		if f.parent.frames[len(f.parent.frames)-1].act.isolated() {

@@ -6,7 +6,8 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// universe is starlark.Universe with its builtins wrapped in natives, and with those that call back replaced by resumable ones. It never changes.
+// universe is starlark.Universe with its builtins wrapped in natives, and with those that call back
+// replaced by resumable ones. It never changes.
 var universe = makeUniverse()
 
 func makeUniverse() starlark.StringDict {
@@ -28,7 +29,8 @@ func makeUniverse() starlark.StringDict {
 	return u
 }
 
-// quickBuiltins compute the usual calls of some builtins directly; they return nil to leave a call to the original.
+// quickBuiltins compute the usual calls of some builtins directly; they return nil to leave a call
+// to the original.
 var quickBuiltins = map[string]func(args []starlark.Value) starlark.Value{
 	"bool": quickBool,
 	"int":  quickInt,
@@ -103,7 +105,8 @@ func hasKeyword(named []keyword, name string) bool {
 	return false
 }
 
-// Natives are the builtins of the machine that the universe of Starlark does not have. An environment lists them among its names.
+// Natives are the builtins of the machine that the universe of Starlark does not have. An
+// environment lists them among its names.
 func Natives() starlark.StringDict {
 	return starlark.StringDict{"attempt": attemptNative, "budget": budgetNative, "parallel": parallelNative, "forever": foreverNative}
 }

@@ -15,7 +15,8 @@ func (m *Machine) wait(f *fiber, w *wait) {
 	m.waits[w.step] = append(m.waits[w.step], f)
 }
 
-// forget withdraws a step that the fiber does not wait for any more. One that was opened stays open: others may hold its handle.
+// forget withdraws a step that the fiber does not wait for any more. One that was opened stays
+// open: others may hold its handle.
 func (m *Machine) forget(f *fiber, w *wait) {
 	m.unwait(f, w)
 	if _, opened := m.opened[w.step]; !opened && w.outcome == nil {
@@ -46,7 +47,8 @@ func (f *fiber) waitOf(step string) (w *wait, top bool) {
 	return nil, false
 }
 
-// Settle gives the outcome of a step to those who wait for it, or keeps it for a handle. [Machine.Run] then goes on. A step that nobody waits for is ignored.
+// Settle gives the outcome of a step to those who wait for it, or keeps it for a handle.
+// [Machine.Run] then goes on. A step that nobody waits for is ignored.
 func (m *Machine) Settle(step string, o effect.Outcome) {
 	if _, ok := m.opened[step]; ok {
 		m.opened[step] = &o
@@ -61,7 +63,8 @@ func (m *Machine) Settle(step string, o effect.Outcome) {
 	}
 }
 
-// Event hands an event, an encoded Event record, to the callback that listens to the step. [Machine.Run] then goes on. Without one it is ignored.
+// Event hands an event, an encoded Event record, to the callback that listens to the step.
+// [Machine.Run] then goes on. Without one it is ignored.
 func (m *Machine) Event(step string, event effect.Payload) {
 	for _, f := range m.waits[step] {
 		w, top := f.waitOf(step)
@@ -86,7 +89,8 @@ func (m *Machine) Hears(step string) bool {
 	return false
 }
 
-// resumeWait hands the next event to the callback or, when there is none, the outcome to the caller. verdict is what the callback has returned.
+// resumeWait hands the next event to the callback or, when there is none, the outcome to the
+// caller. verdict is what the callback has returned.
 func (m *Machine) resumeWait(f *fiber, w *wait, verdict starlark.Value) (starlark.Value, signal, error) {
 	if verdict != nil {
 		if err := m.rule(w, verdict); err != nil {
@@ -113,8 +117,8 @@ func (m *Machine) resumeWait(f *fiber, w *wait, verdict starlark.Value) (starlar
 	return v, sigReturn, nil
 }
 
-// rule takes the verdict of a callback: None and proceed() let the agent be, stop and steer are given out. After a stop nothing more is
-// heard, and a result that is queued is marked.
+// rule takes the verdict of a callback: None and proceed() let the agent be, stop and steer are
+// given out. After a stop nothing more is heard, and a result that is queued is marked.
 func (m *Machine) rule(w *wait, v starlark.Value) error {
 	if v == starlark.None {
 		return nil

@@ -17,8 +17,8 @@ import (
 	"starling/lang/vm"
 )
 
-// wireDir holds what was written down in the past, in a folder for each format that this build reads: for NAME.txt, a transcript as those of testdata/machine
-// but without output,
+// wireDir holds what was written down in the past, in a folder for each format that this build
+// reads: for NAME.txt, a transcript as those of testdata/machine but without output,
 //
 //	vN/NAME.bundle     the program
 //	vN/NAME.snapshot   the machine at the line "save"
@@ -30,7 +30,8 @@ const wireDir = "../../testdata/wire"
 
 func formatDir() string { return filepath.Join(wireDir, fmt.Sprintf("v%d", vm.SnapshotFormat)) }
 
-// wireEnvironment is that of the transcripts, with the builtins of the library whose values a snapshot has its own form for.
+// wireEnvironment is that of the transcripts, with the builtins of the library whose values a
+// snapshot has its own form for.
 func wireEnvironment() *effect.Environment {
 	names := machineNames()
 	names["contract"] = exampleNames()["contract"]
@@ -38,8 +39,9 @@ func wireEnvironment() *effect.Environment {
 	return &effect.Environment{Names: names}
 }
 
-// TestWire goes on from all that was kept, to the end that it had then, also in a build with another code generator: functions and places of rest have the same numbers
-// there, and the same is live.
+// TestWire goes on from all that was kept, to the end that it had then, also in a build with
+// another code generator: functions and places of rest have the same numbers there, and the same is
+// live.
 func TestWire(t *testing.T) {
 	if *rewrite {
 		writeWire(t)
@@ -192,7 +194,8 @@ func keep(t *testing.T, file string, b []byte) {
 	}
 }
 
-// TestBuildsThatDiffer: what is read by a build with another code generator, and what is refused and by whom it is still read.
+// TestBuildsThatDiffer: what is read by a build with another code generator, and what is refused
+// and by whom it is still read.
 func TestBuildsThatDiffer(t *testing.T) {
 	encoded := []byte(readText(t, formatDir()+"/frames.bundle"))
 	ours, other := wireImage(t, encoded, false), wireImage(t, encoded, true)

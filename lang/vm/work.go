@@ -7,8 +7,8 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// This file charges what machines of effect.BehaviourUnbounded did for nothing: their charges stay what
-// they were.
+// This file charges what machines of effect.BehaviourUnbounded did for nothing: their charges stay
+// what they were.
 
 // work charges steps for what Go does in one instruction.
 func (m *Machine) work(steps int) {
@@ -17,7 +17,8 @@ func (m *Machine) work(steps int) {
 	}
 }
 
-// finds checks and charges a look for a key that entry did not find: hashing it, and what lies in its place.
+// finds checks and charges a look for a key that entry did not find: hashing it, and what lies in
+// its place.
 func (m *Machine) finds(t *tableLayout, k starlark.Value) error {
 	if k, ok := k.(starlark.Tuple); ok {
 		if err := hashable(k); err != nil {

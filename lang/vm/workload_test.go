@@ -14,7 +14,8 @@ import (
 	"starling/stdlib"
 )
 
-// workload is a program whose function run is measured on both engines, from the same text and under the same options.
+// workload is a program whose function run is measured on both engines, from the same text and
+// under the same options.
 type workload struct{ name, text string }
 
 var workloads = []workload{
@@ -303,7 +304,8 @@ func TestWorkloadsAgree(t *testing.T) {
 	}
 }
 
-// TestCallsDoNotAllocate: a call of a Starlark function, with whatever form of arguments, costs no memory.
+// TestCallsDoNotAllocate: a call of a Starlark function, with whatever form of arguments, costs no
+// memory.
 func TestCallsDoNotAllocate(t *testing.T) {
 	for name, body := range map[string]string{
 		"positional": "f(i, 1, 2)",

@@ -128,7 +128,8 @@ func clientFor(t *testing.T, e runtime.Engine, c runtime.Caller) runtime.Engine 
 	return client
 }
 
-// refusing is what is left of an engine for somebody who does not get in: each call would be refused as the first is.
+// refusing is what is left of an engine for somebody who does not get in: each call would be
+// refused as the first is.
 type refusing struct{ err error }
 
 func (r refusing) Start(context.Context, runtime.StartRequest) (*runtime.Run, error) {

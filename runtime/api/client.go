@@ -16,8 +16,9 @@ import (
 	"starling/runtime"
 )
 
-// Client is the engine of another process. An error of its methods is a *runtime.Refusal, an [*Away], the context's, or that of a watch's function. Who
-// calls is decided by the other end; a caller in the context is not sent.
+// Client is the engine of another process. An error of its methods is a *runtime.Refusal, an
+// [*Away], the context's, or that of a watch's function. Who calls is decided by the other end; a
+// caller in the context is not sent.
 type Client struct {
 	http  *http.Client
 	hello Hello
@@ -28,8 +29,9 @@ type Client struct {
 
 var _ runtime.Engine = (*Client)(nil)
 
-// Dial returns a client of the owner that listens at socket. It is refused with owner_unreachable if that speaks another protocol, and fails
-// with an [*Away] if there is none or it does not serve now.
+// Dial returns a client of the owner that listens at socket. It is refused with owner_unreachable
+// if that speaks another protocol, and fails with an [*Away] if there is none or it does not serve
+// now.
 func Dial(ctx context.Context, socket string) (*Client, error) {
 	c := newClient(socket)
 	hello, err := c.greet(ctx, http.MethodGet, "/hello")
@@ -47,7 +49,8 @@ func Dial(ctx context.Context, socket string) (*Client, error) {
 	return nil, err
 }
 
-// Bring makes every request from now on in the name of a token. It must not be called while requests are in flight.
+// Bring makes every request from now on in the name of a token. It must not be called while
+// requests are in flight.
 func (c *Client) Bring(secret string) { c.token = secret }
 
 // Greet asks the owner at socket who it is, whatever protocol it speaks.
@@ -153,7 +156,8 @@ func (c *Client) Blob(ctx context.Context, hash string) ([]byte, error) {
 	return c.content(ctx, http.MethodGet, "/blob?"+url.Values{"hash": {hash}}.Encode(), nil)
 }
 
-// Close ends the requests in flight with an [*Away] and lets go of the connections. The owner's engine stays as it is.
+// Close ends the requests in flight with an [*Away] and lets go of the connections. The owner's
+// engine stays as it is.
 func (c *Client) Close() error {
 	c.end()
 	c.http.CloseIdleConnections()
@@ -215,8 +219,9 @@ func tooLargeAnswer() error {
 // errClosed is the cause of the end of a request under [Client.Close].
 var errClosed = errors.New("this client is closed")
 
-// during returns a context that also ends with the client. After Close it has ended already when it is returned: AfterFunc alone would end it
-// from a goroutine of its own, which a quick request outruns.
+// during returns a context that also ends with the client. After Close it has ended already when it
+// is returned: AfterFunc alone would end it from a goroutine of its own, which a quick request
+// outruns.
 func (c *Client) during(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	if c.life.Err() != nil {

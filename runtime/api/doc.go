@@ -1,7 +1,9 @@
-// Package api carries one runtime.Engine over a unix socket: a [Server] in the process that owns a store, a [Client] in every other, which
-// is a runtime.Engine again. Callers cannot tell the two apart, and one conformance suite holds for both.
+// Package api carries one runtime.Engine over a unix socket: a [Server] in the process that owns a
+// store, a [Client] in every other, which is a runtime.Engine again. Callers cannot tell the two
+// apart, and one conformance suite holds for both.
 //
-// The protocol is HTTP/1.1 with JSON bodies, so that curl can speak it; streams are server-sent events.
+// The protocol is HTTP/1.1 with JSON bodies, so that curl can speak it; streams are server-sent
+// events.
 //
 //	request       body                     answer           engine
 //	GET  /hello   -                        Hello            - (every protocol has this one)
@@ -27,21 +29,24 @@
 //	POST /token/list   runtime.TokenQuery    [Token, …]     Tokens.ListTokens
 //	POST /token/remove "NAME"                Token          Tokens.RemoveToken
 //
-// A request with the header "Authorization: Bearer SECRET" is made in the name of that token, with its capabilities; without it by the user at the other end of the socket. A
-// process that works for an attempt stays its agent, whatever it brings.
+// A request with the header "Authorization: Bearer SECRET" is made in the name of that token, with
+// its capabilities; without it by the user at the other end of the socket. A process that works for
+// an attempt stays its agent, whatever it brings.
 //
 //	GET  /export?run=ADDRESS               the file         Archive.Export
 //	POST /bring   a runtime.ImportRequest on a line, and the file behind it: Imported, Archive.Import
 //
-// Both sides send the header Starling-Protocol with [Protocol]; a request with another number is refused. A body is one JSON value without unknown
-// fields and at most [MaxRequest] bytes long.
+// Both sides send the header Starling-Protocol with [Protocol]; a request with another number is
+// refused. A body is one JSON value without unknown fields and at most [MaxRequest] bytes long.
 //
 // # Refusals
 //
-// An answer that is no has a status of 4xx or 5xx and the body {"error":{"kind","message","help","call","data"}}: the runtime.Refusal as it is. The
-// status follows from the kind (status.go). 503 with the header Starling-Owner is no answer of the engine: the process is "starting", the
-// store not open yet, or "leaving". The client returns it as [*Away], as it does a connection that breaks: the request may be
-// sent again, to whoever owns the store next.
+// An answer that is no has a status of 4xx or 5xx and the body
+// {"error":{"kind","message","help","call","data"}}: the runtime.Refusal as it is. The status
+// follows from the kind (status.go). 503 with the header Starling-Owner is no answer of the engine:
+// the process is "starting", the store not open yet, or "leaving". The client returns it as
+// [*Away], as it does a connection that breaks: the request may be sent again, to whoever owns the
+// store next.
 //
 // # Streams
 //
@@ -52,9 +57,10 @@
 //	event: error                    data: {"error":{…}}    the engine refused to go on
 //	event: leaving                  data: {}               the owner leaves: watch again elsewhere, after the last id
 //
-// and a stream that just stops was cut. A comment every [DefaultKeepAlive] shows that the owner lives; a client that has heard nothing for three of these
-// takes the owner for lost. A watcher that does not read blocks its own stream and nothing else. After a minute it is cut, which loses nothing: it comes
-// back and goes on after the last event that it has seen.
+// and a stream that just stops was cut. A comment every [DefaultKeepAlive] shows that the owner
+// lives; a client that has heard nothing for three of these takes the owner for lost. A watcher
+// that does not read blocks its own stream and nothing else. After a minute it is cut, which loses
+// nothing: it comes back and goes on after the last event that it has seen.
 //
 // # Who calls
 //

@@ -17,8 +17,10 @@ const (
 	idleConnection = 2 * time.Minute
 )
 
-// Expose answers on l with a handler of the engine, for others than this user's processes: who calls, and what they may send, is the handler's business. Its requests count
-// as clients, and end with the server like the others. It returns when l is closed, by [Server.Close] or by whoever calls.
+// Expose answers on l with a handler of the engine, for others than this user's processes: who
+// calls, and what they may send, is the handler's business. Its requests count as clients, and end
+// with the server like the others. It returns when l is closed, by [Server.Close] or by whoever
+// calls.
 func (s *Server) Expose(l net.Listener, h http.Handler) error {
 	face := &http.Server{
 		Handler:           s.counted(h),

@@ -13,11 +13,12 @@ import (
 	"starling/runtime"
 )
 
-// errSilent is the cause of the end of a stream in which nothing came, not even comments: the owner is stopped or hangs.
+// errSilent is the cause of the end of a stream in which nothing came, not even comments: the owner
+// is stopped or hangs.
 var errSilent = errors.New("it has been silent for too long")
 
-// Attach counts this process among the owner's clients, which keeps the owner from leaving, until ctx ends. The channel is closed when the
-// owner is lost.
+// Attach counts this process among the owner's clients, which keeps the owner from leaving, until
+// ctx ends. The channel is closed when the owner is lost.
 func (c *Client) Attach(ctx context.Context) (lost <-chan struct{}, err error) {
 	events, err := c.open(ctx, http.MethodGet, "/attach", nil)
 	if err != nil {

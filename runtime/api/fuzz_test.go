@@ -15,8 +15,8 @@ import (
 	"starling/stdlib"
 )
 
-// FuzzProtocol: whatever comes over the socket of the owner, the answer is no defect of ours, and the
-// owner goes on answering.
+// FuzzProtocol: whatever comes over the socket of the owner, the answer is no defect of ours, and
+// the owner goes on answering.
 func FuzzProtocol(f *testing.F) {
 	e, err := engine.Open(memory.New(), stdlib.Environment(stdlib.Options{Natives: vm.Natives()}), engine.Options{})
 	if err != nil {

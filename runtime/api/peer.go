@@ -30,9 +30,9 @@ type Peer struct {
 // Self is this process.
 func Self() Peer { return Peer{PID: os.Getpid(), UID: os.Geteuid()} }
 
-// Identify tells which agent a process acts for: the one whose attempt it descends from, and the run of that attempt. An empty agent means that
-// it descends from none; with a run it works for that, and is no agent. With an error the process
-// is not trusted.
+// Identify tells which agent a process acts for: the one whose attempt it descends from, and the
+// run of that attempt. An empty agent means that it descends from none; with a run it works for
+// that, and is no agent. With an error the process is not trusted.
 type Identify func(pid int) (agent, run string, err error)
 
 // Authenticate says who calls. A peer of another user is refused. One that works for an attempt is

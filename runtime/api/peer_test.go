@@ -51,7 +51,8 @@ func TestAuthenticate(t *testing.T) {
 	}
 }
 
-// TestKernelNamesThePeer asks the real kernel: it is this process, so its pid is what Identify is asked about.
+// TestKernelNamesThePeer asks the real kernel: it is this process, so its pid is what Identify is
+// asked about.
 func TestKernelNamesThePeer(t *testing.T) {
 	asked := make(chan int, 1)
 	_, path := serve(t, fake(t), api.Options{Identify: func(pid int) (string, string, error) {

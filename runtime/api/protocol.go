@@ -8,8 +8,8 @@ import (
 	"starling/runtime"
 )
 
-// Protocol is the number of the protocol that this build speaks. It moves when a request or an answer changes its meaning; /hello and /stop
-// never do.
+// Protocol is the number of the protocol that this build speaks. It moves when a request or an
+// answer changes its meaning; /hello and /stop never do.
 const Protocol = 1
 
 // Bounds, in bytes.
@@ -39,7 +39,8 @@ const (
 // State is where an owner is in its life.
 type State string
 
-// The states, in the order they come. Gone is never said by an owner: it is what a client makes of a connection that breaks.
+// The states, in the order they come. Gone is never said by an owner: it is what a client makes of
+// a connection that breaks.
 const (
 	Starting State = "starting" // it holds the lock, the store is not open yet
 	Serving  State = "serving"
@@ -58,8 +59,9 @@ type Hello struct {
 	Passing   bool          `json:"passing,omitempty"` // it leaves by itself when its command is done; an owner that has come to stay does not
 }
 
-// Away means that no engine took the request to its end: nothing listens, the connection broke, or the owner is starting or leaving. It may or may
-// not have had its effect; one that carries a key can be sent again, to this owner or to the next.
+// Away means that no engine took the request to its end: nothing listens, the connection broke, or
+// the owner is starting or leaving. It may or may not have had its effect; one that carries a key
+// can be sent again, to this owner or to the next.
 type Away struct {
 	State State // Starting, Leaving or Gone
 	Err   error // what broke, nil if the owner said it

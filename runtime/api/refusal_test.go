@@ -157,7 +157,8 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestForeignOwner dials an owner of a later version, which the client refuses before it asks for anything.
+// TestForeignOwner dials an owner of a later version, which the client refuses before it asks for
+// anything.
 func TestForeignOwner(t *testing.T) {
 	path := socket(t)
 	l, err := net.Listen("unix", path)

@@ -95,8 +95,8 @@ func (s *Server) stop() {
 	}
 }
 
-// mayStop refuses who may not end the owner. Whose a token is only the engine knows: one that brings
-// it asks again when there is one. Its user is heard in every state.
+// mayStop refuses who may not end the owner. Whose a token is only the engine knows: one that
+// brings it asks again when there is one. Its user is heard in every state.
 func (s *Server) mayStop(ctx context.Context, r *http.Request) error {
 	if _, found := bearerOf(r); found {
 		e, err := s.begin()
@@ -136,7 +136,8 @@ func (s *Server) handler(anyProtocol bool, serve func(context.Context, http.Resp
 	})
 }
 
-// guarded calls f and makes an error of a panic: it must not cost the other clients their owner, and the asker must not send it again and again.
+// guarded calls f and makes an error of a panic: it must not cost the other clients their owner,
+// and the asker must not send it again and again.
 func guarded(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -146,8 +147,8 @@ func guarded(f func() error) (err error) {
 	return f()
 }
 
-// refuse answers no. An engine that is closed under a call fails it in its own way; what the client needs to know then is that the owner leaves, and it
-// needs to know it when the store is free.
+// refuse answers no. An engine that is closed under a call fails it in its own way; what the client
+// needs to know then is that the owner leaves, and it needs to know it when the store is free.
 func (s *Server) refuse(w http.ResponseWriter, err error) {
 	refusal := runtime.AsRefusal(err)
 	away := (*Away)(nil)
@@ -239,7 +240,8 @@ func nothing(_ context.Context, _ runtime.Engine, r *http.Request) ([]byte, stri
 	return nil, "", runtime.Refusef(runtime.ErrUsage, "%s %s: protocol %d has no such request", r.Method, r.URL.Path, Protocol)
 }
 
-// decode reads the one JSON value of a body. One that says how large it is, as those of our client do, is refused before it is read.
+// decode reads the one JSON value of a body. One that says how large it is, as those of our client
+// do, is refused before it is read.
 func decode(r *http.Request, into any) error {
 	if r.ContentLength > MaxRequest {
 		return tooLargeRequest(r)

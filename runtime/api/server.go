@@ -29,14 +29,16 @@ type Options struct {
 	Passing   bool                         // the owner leaves by itself when its command is done
 }
 
-// What clients may hold of the owner's memory: as many streams at once, of some 60 KB each, and so many bytes of large events that they do not take.
+// What clients may hold of the owner's memory: as many streams at once, of some 60 KB each, and so
+// many bytes of large events that they do not take.
 const (
 	maxStreams = 512
 	lentRoom   = 16 << 20
 )
 
-// Server lets other processes use the engine of this one. Its life has four parts: from [Server.Serve] on it answers that it is starting, from
-// [Server.Ready] on it serves, from [Server.Drain] on it takes nothing new, and [Server.Close] ends what is left.
+// Server lets other processes use the engine of this one. Its life has four parts: from
+// [Server.Serve] on it answers that it is starting, from [Server.Ready] on it serves, from
+// [Server.Drain] on it takes nothing new, and [Server.Close] ends what is left.
 type Server struct {
 	options Options
 	http    *http.Server
@@ -87,7 +89,8 @@ func (s *Server) Ready(e runtime.Engine) {
 	s.engine, s.state = e, Serving
 }
 
-// Quiet says for how long no client has asked for anything, negative while one is attached or waits for an answer.
+// Quiet says for how long no client has asked for anything, negative while one is attached or waits
+// for an answer.
 func (s *Server) Quiet() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,7 +104,8 @@ func (s *Server) quiet() time.Duration {
 	return time.Since(s.lastCall)
 }
 
-// DrainIfQuiet is [Server.Drain] if it has been quiet for that long, decided at one moment: no client slips in between.
+// DrainIfQuiet is [Server.Drain] if it has been quiet for that long, decided at one moment: no
+// client slips in between.
 func (s *Server) DrainIfQuiet(quiet time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,8 +136,9 @@ func (s *Server) Resume() {
 // farewell is how long clients have to read the last words.
 const farewell = time.Second
 
-// Close tells the clients that the owner has left and ends every connection. What they sent and got no answer to, they send again to the next owner, so
-// Close comes after the engine is closed and the store free.
+// Close tells the clients that the owner has left and ends every connection. What they sent and got
+// no answer to, they send again to the next owner, so Close comes after the engine is closed and
+// the store free.
 func (s *Server) Close() error {
 	s.Drain()
 	close(s.closed)
@@ -175,7 +180,8 @@ func (s *Server) hello() Hello {
 	return Hello{Protocol: Protocol, Build: s.options.Build, PID: os.Getpid(), Store: s.options.Store, State: s.state, KeepAlive: s.options.KeepAlive, Passing: s.options.Passing}
 }
 
-// identity is who is at the other end of a connection, found out once, when it is made: a process that connects and is orphaned later stays what it was.
+// identity is who is at the other end of a connection, found out once, when it is made: a process
+// that connects and is orphaned later stays what it was.
 type identity struct {
 	caller runtime.Caller
 	err    error

@@ -62,7 +62,8 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// TestQuietCountsClients checks what keeps an owner from leaving: streams, attachments, calls in flight.
+// TestQuietCountsClients checks what keeps an owner from leaving: streams, attachments, calls in
+// flight.
 func TestQuietCountsClients(t *testing.T) {
 	entered, release := make(chan struct{}), make(chan struct{})
 	hold := func(ctx context.Context) {
@@ -133,8 +134,9 @@ func untilQuiet(t *testing.T, s *api.Server) {
 	}
 }
 
-// TestLeavingCutsAfterTheStoreIsFree checks that who waits for an answer or an event while the owner leaves hears of it when Close is called, not when the
-// engine closes under it: that is when trying elsewhere makes sense.
+// TestLeavingCutsAfterTheStoreIsFree checks that who waits for an answer or an event while the
+// owner leaves hears of it when Close is called, not when the engine closes under it: that is when
+// trying elsewhere makes sense.
 func TestLeavingCutsAfterTheStoreIsFree(t *testing.T) {
 	closed, leaves := errors.New("the engine is closed"), runtime.Refusef(runtime.ErrOwnerUnreachable, "the engine is leaving")
 	entered, engineCloses := make(chan struct{}, 3), make(chan struct{})
@@ -220,7 +222,8 @@ func TestCloseOfAClientEndsItsRequests(t *testing.T) {
 	}
 }
 
-// TestKeepAlive watches through many silent periods, any three of which in a row would end the stream if there were no comments.
+// TestKeepAlive watches through many silent periods, any three of which in a row would end the
+// stream if there were no comments.
 func TestKeepAlive(t *testing.T) {
 	_, path := serve(t, fake(t), api.Options{KeepAlive: 250 * time.Millisecond})
 	c := dial(t, path)
@@ -254,7 +257,8 @@ func TestKeepAlive(t *testing.T) {
 	}
 }
 
-// TestSilentOwnerIsLost talks to an owner that has stopped in the middle of everything, as SIGSTOP does.
+// TestSilentOwnerIsLost talks to an owner that has stopped in the middle of everything, as SIGSTOP
+// does.
 func TestSilentOwnerIsLost(t *testing.T) {
 	path := socket(t)
 	l, err := net.Listen("unix", path)

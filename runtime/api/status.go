@@ -6,7 +6,8 @@ import (
 	"starling/runtime"
 )
 
-// StatusOf is the HTTP status of a refusal. It is for people with curl and for proxies; the client reads the kind.
+// StatusOf is the HTTP status of a refusal. It is for people with curl and for proxies; the client
+// reads the kind.
 func StatusOf(kind runtime.ErrorKind) int {
 	switch kind {
 	case runtime.ErrUsage:

@@ -12,7 +12,8 @@ import (
 	"starling/runtime"
 )
 
-// How long one write to a client may take: it does not read, and keeps a goroutine and its place in the count of clients.
+// How long one write to a client may take: it does not read, and keeps a goroutine and its place in
+// the count of clients.
 const (
 	stalled        = time.Minute
 	stalledLeaving = 2 * time.Second // when the owner waits for it in order to leave
@@ -131,7 +132,8 @@ func (s *Server) finish(st *stream, err error) error {
 	return nil
 }
 
-// beat writes a comment whenever nothing was written for a while, until ctx ends. A client that is gone is found out by the connection, not by this.
+// beat writes a comment whenever nothing was written for a while, until ctx ends. A client that is
+// gone is found out by the connection, not by this.
 func (st *stream) beat(ctx context.Context, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -181,7 +183,8 @@ func (st *stream) hasBegun() bool {
 // hurry shortens the patience with a client that does not read, the write that hangs included.
 func (st *stream) hurry() { st.setDeadline(stalledLeaving) }
 
-// setDeadline bounds the write to come, and the one that hangs, with the patience that is left; a stall that is not 0 replaces it.
+// setDeadline bounds the write to come, and the one that hangs, with the patience that is left; a
+// stall that is not 0 replaces it.
 func (st *stream) setDeadline(stall time.Duration) {
 	st.patience.Lock()
 	defer st.patience.Unlock()

@@ -10,10 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// activeLog is the log that Badger writes now, as far as the committer must sync it: the newest write-ahead log, or the newest value log. Badger writes through a map of the
-// file and begins the next file when one is full, only while it writes. So after each write the log is synced that was the newest before, and any that is newer.
+// activeLog is the log that Badger writes now, as far as the committer must sync it: the newest
+// write-ahead log, or the newest value log. Badger writes through a map of the file and begins the
+// next file when one is full, only while it writes. So after each write the log is synced that was
+// the newest before, and any that is newer.
 //
-// It is synced through a map of ours: msync writes what any map has changed, and does not read the file.
+// It is synced through a map of ours: msync writes what any map has changed, and does not read the
+// file.
 type activeLog struct {
 	dir    string // Badger's
 	suffix string

@@ -18,7 +18,8 @@ import (
 	"starling/runtime/wholefile"
 )
 
-// A backup is one file: all keys and values of a store as they were at one moment, and where its runs stood.
+// A backup is one file: all keys and values of a store as they were at one moment, and where its
+// runs stood.
 //
 //	"starling backup 1\n", then blocks, each: u32 length of the body · body · u32 CRC-32C of all before, both big-endian
 //	body    entries: kind · uvarint length, key · uvarint length, value
@@ -122,8 +123,9 @@ func (w *backupWriter) end() error {
 	return w.flush()
 }
 
-// Restore makes a store in dir of a backup. The directory must not exist, or be empty; it holds a store only once all is there. The backup is checked as it is read: a changed
-// byte or a missing end is refused with its place, and dir stays as it was.
+// Restore makes a store in dir of a backup. The directory must not exist, or be empty; it holds a
+// store only once all is there. The backup is checked as it is read: a changed byte or a missing
+// end is refused with its place, and dir stays as it was.
 func Restore(ctx context.Context, path, dir string) (keys int, err error) {
 	entries, err := os.ReadDir(dir)
 	if err == nil && len(entries) > 0 {

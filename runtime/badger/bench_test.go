@@ -16,7 +16,8 @@ import (
 	"starling/runtime"
 )
 
-// step is what one step of a run commits: a journal entry, a checkpoint in place of the last, and where the run stands.
+// step is what one step of a run commits: a journal entry, a checkpoint in place of the last, and
+// where the run stands.
 func step(run string, n uint64) *runtime.Batch {
 	return &runtime.Batch{
 		Fences: []runtime.Fence{{Run: run, Expect: n, Next: n + 1}},
@@ -27,9 +28,10 @@ func step(run string, n uint64) *runtime.Batch {
 	}
 }
 
-// BenchmarkCommit prints commits in this directory's file system against what it can do at most: one append and one fdatasync for each.
-// Badger on its own syncs its value log too with each transaction, also when nothing was written to it.
-// "of-floor" is the rate divided by that of the floor in the same run.
+// BenchmarkCommit prints commits in this directory's file system against what it can do at most:
+// one append and one fdatasync for each. Badger on its own syncs its value log too with each
+// transaction, also when nothing was written to it. "of-floor" is the rate divided by that of the
+// floor in the same run.
 func BenchmarkCommit(b *testing.B) {
 	var floor float64
 	b.Run("floor=append+fdatasync", func(b *testing.B) {
@@ -136,7 +138,8 @@ func measure(b *testing.B, callers int, call func(caller int, n uint64) error) (
 	return rate
 }
 
-// BenchmarkOpen opens and closes a store as each command does. "rows" is how many keys of 1 KiB are in it.
+// BenchmarkOpen opens and closes a store as each command does. "rows" is how many keys of 1 KiB are
+// in it.
 func BenchmarkOpen(b *testing.B) {
 	for _, rows := range []int{10, 100_000} {
 		dir := filepath.Join(b.TempDir(), "store")

@@ -16,12 +16,15 @@ import (
 	"starling/runtime"
 )
 
-// A committer is where one writes at a time. Whoever does takes all batches that wait, in the order in which they came, puts them into one
-// transaction, or several where they are larger than one may be, and answers them when it is durable. While it waits for the disk the next
-// ones gather, so that the busier a store is the more of them share a sync, and a batch that comes alone goes at once.
+// A committer is where one writes at a time. Whoever does takes all batches that wait, in the order
+// in which they came, puts them into one transaction, or several where they are larger than one may
+// be, and answers them when it is durable. While it waits for the disk the next ones gather, so
+// that the busier a store is the more of them share a sync, and a batch that comes alone goes at
+// once.
 //
-// A caller who finds nobody writing writes one transaction itself: waking a goroutine that has slept for longer than a moment costs a tenth of a commit.
-// What has come meanwhile is left to the committer's goroutine, so that nobody waits long for the batches of others.
+// A caller who finds nobody writing writes one transaction itself: waking a goroutine that has
+// slept for longer than a moment costs a tenth of a commit. What has come meanwhile is left to the
+// committer's goroutine, so that nobody waits long for the batches of others.
 //
 // For each transaction:
 //
@@ -33,7 +36,8 @@ import (
 //  5. the mark is written;
 //  6. readers see it (views.go), and all are answered.
 //
-// After any failure in 1 or 3 to 5 nothing is known of that transaction, and every later commit is refused with the same error.
+// After any failure in 1 or 3 to 5 nothing is known of that transaction, and every later commit is
+// refused with the same error.
 type committer struct {
 	dir       string
 	badgerDir string
@@ -87,8 +91,9 @@ const (
 	lazyBytes = 4 << 20
 	// knownFences bounds the memory for where runs stand; beyond it they are read again.
 	knownFences = 1 << 14
-	// reserve is what must stay free on the disk. Badger writes through memory maps of sparse files, where a full disk is not an error but
-	// kills the process; this much it may need to move what is in memory into tables, and to merge them.
+	// reserve is what must stay free on the disk. Badger writes through memory maps of sparse
+	// files, where a full disk is not an error but kills the process; this much it may need to move
+	// what is in memory into tables, and to merge them.
 	reserve = 64 << 20
 )
 
@@ -122,8 +127,8 @@ func (c *committer) stats() Stats {
 	return Stats{c.batches.Load(), c.transactions.Load(), c.writeAhead.syncs.Load() + c.values.syncs.Load()}
 }
 
-// commit queues the batch and waits for its answer. What no store or Badger would take is refused here, so that one bad batch cannot fail
-// a transaction that others share.
+// commit queues the batch and waits for its answer. What no store or Badger would take is refused
+// here, so that one bad batch cannot fail a transaction that others share.
 func (c *committer) commit(b *runtime.Batch) error {
 	if err := b.Check(); err != nil {
 		return err
@@ -173,7 +178,8 @@ func (c *committer) enqueue(w *waiting) (leads bool, err error) {
 	return leads, nil
 }
 
-// lead writes one transaction for a caller that found nobody writing, and leaves what has come meanwhile to the goroutine.
+// lead writes one transaction for a caller that found nobody writing, and leaves what has come
+// meanwhile to the goroutine.
 func (c *committer) lead() {
 	defer runtime.EndWithPanic() // Badger's
 	c.mu.Lock()
@@ -211,7 +217,8 @@ func clone(b *runtime.Batch) *runtime.Batch {
 	return &runtime.Batch{Writes: writes, Lazy: true}
 }
 
-// take waits until something must be written and returns all that waits; nothing means that the store closes.
+// take waits until something must be written and returns all that waits; nothing means that the
+// store closes.
 func (c *committer) take() []*waiting {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -310,7 +317,8 @@ func (c *committer) learn(fences map[string]uint64) {
 	}
 }
 
-// saw keeps where a run stood in a version: who looks at a run will often move it next, and is spared a second look.
+// saw keeps where a run stood in a version: who looks at a run will often move it next, and is
+// spared a second look.
 func (c *committer) saw(run string, at, version uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -320,7 +328,8 @@ func (c *committer) saw(run string, at, version uint64) {
 	c.seen[run] = seen{at, version}
 }
 
-// seenAt takes what was seen of a run that is not in fences. It stands there still: every transaction behind forgot that has moved a run is in fences.
+// seenAt takes what was seen of a run that is not in fences. It stands there still: every
+// transaction behind forgot that has moved a run is in fences.
 func (c *committer) seenAt(run string) (at uint64, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -329,8 +338,9 @@ func (c *committer) seenAt(run string) (at uint64, ok bool) {
 	return s.at, ok && s.version >= c.forgot
 }
 
-// syncEntries makes files durable that Badger has begun since the last time: it syncs what is in them, not that they exist. Journalling
-// file systems make a new file durable with its first sync, so that this counts only where one does not.
+// syncEntries makes files durable that Badger has begun since the last time: it syncs what is in
+// them, not that they exist. Journalling file systems make a new file durable with its first sync,
+// so that this counts only where one does not.
 func (c *committer) syncEntries() error {
 	st, err := c.files.Stat()
 	if err != nil || st.ModTime().Equal(c.entries) {
@@ -351,7 +361,8 @@ func room(dir string, d disk, n int64) error {
 	return full(err)
 }
 
-// full makes what the system says of a disk without room, of a quota and of a limit to the length of files one error.
+// full makes what the system says of a disk without room, of a quota and of a limit to the length
+// of files one error.
 func full(err error) error {
 	for _, no := range []error{unix.ENOSPC, unix.EDQUOT, unix.EFBIG} {
 		if errors.Is(err, no) && !errors.Is(err, runtime.ErrFull) {

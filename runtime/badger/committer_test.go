@@ -18,7 +18,8 @@ import (
 	"starling/runtime"
 )
 
-// held makes batches gather: it stops the committer in its next transaction until release is called.
+// held makes batches gather: it stops the committer in its next transaction until release is
+// called.
 func held(s *Store) (release func()) {
 	free, asked := make(chan struct{}), make(chan struct{})
 	var once sync.Once
@@ -259,7 +260,8 @@ func TestCloseWaitsForCommits(t *testing.T) {
 	}
 }
 
-// A panic of Badger in a commit ends the process, also where the caller would recover: else every later commit would wait for one that is never finished.
+// A panic of Badger in a commit ends the process, also where the caller would recover: else every
+// later commit would wait for one that is never finished.
 func TestAPanicInACommitEndsTheProcess(t *testing.T) {
 	const child = "STARLING_TEST_PANIC"
 	if os.Getenv(child) != "" {

@@ -17,8 +17,8 @@ import (
 	"starling/runtime"
 )
 
-// These tests change the bytes of stores. "Crashed" is a copy of the files of an open store, which is what SIGKILL leaves; "closed" is a
-// store that was closed.
+// These tests change the bytes of stores. "Crashed" is a copy of the files of an open store, which
+// is what SIGKILL leaves; "closed" is a store that was closed.
 
 func batch(key string, value []byte) *runtime.Batch {
 	return &runtime.Batch{Writes: []runtime.Write{{Key: []byte(key), Value: value}}}
@@ -66,7 +66,8 @@ func crashed(t *testing.T, s *Store) (dir string) {
 	return dir
 }
 
-// copyWritten copies the beginning of a file: Badger maps its logs far beyond what is written to them, which is little here.
+// copyWritten copies the beginning of a file: Badger maps its logs far beyond what is written to
+// them, which is little here.
 func copyWritten(from, to string) error {
 	in, err := os.Open(from)
 	if err != nil {
@@ -145,7 +146,8 @@ func mustBeDamaged(t *testing.T, dir, what string) {
 	}
 }
 
-// mustOpen opens the store and wants the number of batches that it has, and all that filled put into it up to there.
+// mustOpen opens the store and wants the number of batches that it has, and all that filled put
+// into it up to there.
 func mustOpen(t *testing.T, dir string, batches uint64) {
 	t.Helper()
 	s, err := Open(dir, Options{})
@@ -380,7 +382,8 @@ func TestFlippedByteInNewestValueLog(t *testing.T) {
 	}
 }
 
-// The values of a crashed store whose write-ahead log has become a table already: only the table tells how long the value log was.
+// The values of a crashed store whose write-ahead log has become a table already: only the table
+// tells how long the value log was.
 func TestFlippedByteInValueLogWithoutWriteAheadLog(t *testing.T) {
 	dir := closed(t)
 	path := one(t, dir, "*.vlog")
@@ -390,7 +393,8 @@ func TestFlippedByteInValueLogWithoutWriteAheadLog(t *testing.T) {
 	everyByte(t, dir, path, logHeader, end, 4999)
 }
 
-// A kill while Badger closes may come when the write-ahead log is a table already, and the value log has not been cut to its length.
+// A kill while Badger closes may come when the write-ahead log is a table already, and the value
+// log has not been cut to its length.
 func TestKilledWhileClosing(t *testing.T) {
 	dir := closed(t)
 	path := one(t, dir, "*.vlog")
@@ -404,7 +408,8 @@ func TestKilledWhileClosing(t *testing.T) {
 	mustOpen(t, dir, filledBatches)
 }
 
-// A value log that is not the newest is not read at open: its damaged value is, when it is asked for, and the others are served.
+// A value log that is not the newest is not read at open: its damaged value is, when it is asked
+// for, and the others are served.
 func TestFlippedByteInOlderValueLog(t *testing.T) {
 	dir := closed(t)
 	mustOpen(t, dir, filledBatches) // begins another

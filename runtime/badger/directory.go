@@ -22,8 +22,9 @@ import (
 //	mark         how many batches were acknowledged (mark.go); made as mark.new
 //	badger/      Badger's files
 //
-// format is made first, whole, by a link that fails where one exists, so that of two processes which make the same store one wins; it is
-// never changed, and whoever holds a lock on it holds the store. Nothing was ever acknowledged in a directory without it.
+// format is made first, whole, by a link that fails where one exists, so that of two processes
+// which make the same store one wins; it is never changed, and whoever holds a lock on it holds the
+// store. Nothing was ever acknowledged in a directory without it.
 const (
 	ignoreName = ".gitignore"
 	formatName = "format"
@@ -44,10 +45,12 @@ func (f format) text() string {
 	return fmt.Sprintf("%s\nformat %d\nid %s\n", formatMagic, f.version, f.id)
 }
 
-// Prepare makes dir ready to hold a store: it makes the directory, or takes an empty one, and marks it as ours. On a store it changes
-// nothing. An owner calls it before it puts a lock of its own into the directory; Open for writing calls it too.
+// Prepare makes dir ready to hold a store: it makes the directory, or takes an empty one, and marks
+// it as ours. On a store it changes nothing. An owner calls it before it puts a lock of its own
+// into the directory; Open for writing calls it too.
 //
-// Errors: runtime.ErrNotAStore for a directory that holds something else or lies on a network file system, runtime.ErrNewer.
+// Errors: runtime.ErrNotAStore for a directory that holds something else or lies on a network file
+// system, runtime.ErrNewer.
 func Prepare(dir string) error {
 	_, err := prepare(dir, localDisk{})
 	return err
@@ -100,7 +103,8 @@ func parseFormat(path, text string) (format, error) {
 	return f, nil
 }
 
-// absent tells a place where a store can be made from one that belongs to somebody else. Nothing is there, unless just now.
+// absent tells a place where a store can be made from one that belongs to somebody else. Nothing is
+// there, unless just now.
 func absent(dir string) (format, error) {
 	entries, err := os.ReadDir(dir)
 	switch {
@@ -145,7 +149,8 @@ func makeDirectory(dir string) error {
 	return errors.Join(syncDirectory(dir), syncDirectory(filepath.Dir(dir)))
 }
 
-// linkFormat puts the format file in place whole and synced. Another process that was first is no error: its file stands.
+// linkFormat puts the format file in place whole and synced. Another process that was first is no
+// error: its file stands.
 func linkFormat(dir string, f format) error {
 	temp, err := os.CreateTemp(dir, formatName+".*")
 	if err != nil {
@@ -162,7 +167,8 @@ func linkFormat(dir string, f format) error {
 	return nil
 }
 
-// lockDirectory takes the store for this process; closing the file gives it back. Two handles of one process exclude each other too.
+// lockDirectory takes the store for this process; closing the file gives it back. Two handles of
+// one process exclude each other too.
 func lockDirectory(dir string) (*os.File, error) {
 	f, err := os.Open(filepath.Join(dir, formatName))
 	if err != nil {

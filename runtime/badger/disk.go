@@ -13,7 +13,8 @@ import (
 	"starling/runtime"
 )
 
-// disk is what a store asks of the file system it lies on; tests put a full or a far one in its place.
+// disk is what a store asks of the file system it lies on; tests put a full or a far one in its
+// place.
 type disk interface {
 	// free is the number of bytes that this user may still write below dir.
 	free(dir string) (uint64, error)
@@ -23,7 +24,8 @@ type disk interface {
 	sync(mem []byte) error
 }
 
-// localDisk asks the operating system. What it takes for a network file system is in disk_linux.go and disk_darwin.go.
+// localDisk asks the operating system. What it takes for a network file system is in disk_linux.go
+// and disk_darwin.go.
 type localDisk struct{}
 
 func (localDisk) free(dir string) (uint64, error) {
@@ -44,8 +46,8 @@ func (localDisk) network(dir string) (string, error) {
 
 func (localDisk) sync(mem []byte) error { return unix.Msync(mem, unix.MS_SYNC) }
 
-// refuseNetwork keeps stores off file systems whose locks and shared mappings do not hold between machines. A directory that does not
-// exist yet is judged by the nearest one above it.
+// refuseNetwork keeps stores off file systems whose locks and shared mappings do not hold between
+// machines. A directory that does not exist yet is judged by the nearest one above it.
 func refuseNetwork(dir string, d disk) error {
 	at, err := filepath.Abs(dir)
 	if err != nil {

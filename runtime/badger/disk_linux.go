@@ -2,8 +2,9 @@ package badger
 
 import "golang.org/x/sys/unix"
 
-// networkName names the network or cluster file system that s describes, or is "". The numbers are those of statfs(2) and linux/magic.h.
-// A file system in user space (FUSE) does not tell whether it is a far one, and is let through.
+// networkName names the network or cluster file system that s describes, or is "". The numbers are
+// those of statfs(2) and linux/magic.h. A file system in user space (FUSE) does not tell whether it
+// is a far one, and is let through.
 func networkName(s *unix.Statfs_t) string {
 	switch uint32(s.Type) {
 	case 0x6969:

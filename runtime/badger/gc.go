@@ -10,10 +10,11 @@ import (
 	"starling/runtime"
 )
 
-// GC gives back the disk space of large values that were overwritten or deleted, and returns how many files it rewrote. What can be given
-// back is known only once Badger has merged the tables that name the values, so a GC soon after deleting finds little. It reads all large
-// values first: rewriting a file that is damaged would drop what follows the damage. Commits wait while a file is rewritten, at most 64 MiB. The context is looked at between
-// files.
+// GC gives back the disk space of large values that were overwritten or deleted, and returns how
+// many files it rewrote. What can be given back is known only once Badger has merged the tables
+// that name the values, so a GC soon after deleting finds little. It reads all large values first:
+// rewriting a file that is damaged would drop what follows the damage. Commits wait while a file is
+// rewritten, at most 64 MiB. The context is looked at between files.
 func (s *Store) GC(ctx context.Context) (files int, err error) {
 	if !s.enter() {
 		return 0, runtime.ErrStoreClosed
@@ -36,8 +37,10 @@ func (s *Store) GC(ctx context.Context) (files int, err error) {
 	return files, ctx.Err()
 }
 
-// rewrite copies what is alive of one value log and deletes it. Badger deletes at once, synced or not, but not while an iterator is open: so one is, until what was copied is
-// durable. No transaction comes in between, whose sync would make durable where a value was moved and not the value.
+// rewrite copies what is alive of one value log and deletes it. Badger deletes at once, synced or
+// not, but not while an iterator is open: so one is, until what was copied is durable. No
+// transaction comes in between, whose sync would make durable where a value was moved and not the
+// value.
 func (c *committer) rewrite(discard float64) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()

@@ -12,10 +12,12 @@ import (
 	badgerdb "github.com/dgraph-io/badger/v4"
 )
 
-// Badger opens whatever it finds and makes it consistent: it ends a write-ahead log at the first record that does not check and deletes
-// the file once what came before is in a table, cuts the newest value log off likewise, leaves out a table whose index does not check, and
-// deletes tables that the manifest does not name. After a power cut that is right, for nobody was told that what is cut off was safe. After
-// a byte has changed it takes acknowledged batches away, and no error says so.
+// Badger opens whatever it finds and makes it consistent: it ends a write-ahead log at the first
+// record that does not check and deletes the file once what came before is in a table, cuts the
+// newest value log off likewise, leaves out a table whose index does not check, and deletes tables
+// that the manifest does not name. After a power cut that is right, for nobody was told that what
+// is cut off was safe. After a byte has changed it takes acknowledged batches away, and no error
+// says so.
 //
 // So the files are read first, and only read, while the store's own lock is held:
 //
@@ -27,12 +29,14 @@ import (
 //     cut, and each value in them is checked when it is read. A power cut may leave a transaction without its large values, which are
 //     synced before it: such a one was never acknowledged, and is cut off with what follows it.
 //
-// A store that passes is whole, and what its logs have behind their last whole record is of no account. It is cut off before Badger opens
-// them (mend), which would do the same, but gives up on some bytes that cannot be the length of anything, and on a log that a kill left
-// between making it and giving it its length.
+// A store that passes is whole, and what its logs have behind their last whole record is of no
+// account. It is cut off before Badger opens them (mend), which would do the same, but gives up on
+// some bytes that cannot be the length of anything, and on a log that a kill left between making it
+// and giving it its length.
 //
-// What this leaves unread cannot hold a batch: DISCARD (an estimate of what value log GC would gain), LOCK, and the start vectors of an
-// encryption that is not used. A changed KEYREGISTRY or log header fails Badger's own open.
+// What this leaves unread cannot hold a batch: DISCARD (an estimate of what value log GC would
+// gain), LOCK, and the start vectors of an encryption that is not used. A changed KEYREGISTRY or
+// log header fails Badger's own open.
 type findings struct {
 	exists    bool   // Badger was here: there is a manifest
 	sequence  uint64 // number of the newest batch
@@ -75,7 +79,8 @@ type inspection struct {
 	cut       bool     // a transaction lacks its values: it was cut off, and so is all that follows
 }
 
-// inspect reads Badger's files below dir and refuses what has lost or changed any of the acknowledged batches.
+// inspect reads Badger's files below dir and refuses what has lost or changed any of the
+// acknowledged batches.
 func inspect(dir string, acknowledged uint64) (findings, error) {
 	in := &inspection{dir: dir, wanted: acknowledged}
 	for _, step := range []func() error{in.readTables, in.findValueLog, in.measureValueLog, in.readWriteAhead, in.checkValueLog} {
@@ -112,8 +117,9 @@ func (in *inspection) readTables() error {
 	return err
 }
 
-// eachTable calls fn with each table and its place in the order of their ids, several at once. Of several errors the first table's is
-// returned, so that what is found wrong does not depend on chance.
+// eachTable calls fn with each table and its place in the order of their ids, several at once. Of
+// several errors the first table's is returned, so that what is found wrong does not depend on
+// chance.
 func (in *inspection) eachTable(fn func(i int, t *tableFile) error) error {
 	ids := slices.Sorted(maps.Keys(in.tables))
 	errs := make([]error, len(ids))
@@ -134,7 +140,8 @@ func (in *inspection) eachTable(fn func(i int, t *tableFile) error) error {
 	return firstError(errs...)
 }
 
-// findValueLog finds the newest value log. Making one and deleting one both pass through a file without length, which is no log.
+// findValueLog finds the newest value log. Making one and deleting one both pass through a file
+// without length, which is no log.
 func (in *inspection) findValueLog() error {
 	logs, err := numberedFiles(in.dir, valueLogSuffix)
 	if err != nil {
@@ -207,7 +214,8 @@ func (in *inspection) readLog(path string) error {
 	return err
 }
 
-// lacksValues tells whether a transaction behind all that is acknowledged points to values that are not there.
+// lacksValues tells whether a transaction behind all that is acknowledged points to values that are
+// not there.
 func (in *inspection) lacksValues(records []logRecord) bool {
 	if in.sequence < in.wanted {
 		return false
@@ -218,7 +226,8 @@ func (in *inspection) lacksValues(records []logRecord) bool {
 	})
 }
 
-// pointer is where a record's value is, if it is in the newest value log or in one that is not there.
+// pointer is where a record's value is, if it is in the newest value log or in one that is not
+// there.
 func (in *inspection) pointer(r logRecord) (pointer, bool) {
 	p, ok := pointerOf(r.value)
 	return p, ok && r.meta&metaPointer != 0 && uint64(p.file) >= in.valueLog.number
@@ -267,7 +276,8 @@ func (in *inspection) measureValueLog() error {
 	return err
 }
 
-// checkValueLog refuses a newest value log that ends before the last value that something points to, and cuts off what it has behind its end.
+// checkValueLog refuses a newest value log that ends before the last value that something points
+// to, and cuts off what it has behind its end.
 func (in *inspection) checkValueLog() error {
 	if in.valueLog.number == 0 || !in.valuesOff && in.lastValue < in.valuesEnd {
 		return nil
@@ -311,8 +321,8 @@ func firstError(errs ...error) error {
 	return nil
 }
 
-// inspectValueLogs checks that every value log but the newest can be read to its end. Value log GC reads a log until the first record that
-// does not check and then deletes the file.
+// inspectValueLogs checks that every value log but the newest can be read to its end. Value log GC
+// reads a log until the first record that does not check and then deletes the file.
 func inspectValueLogs(dir string) error {
 	logs, err := numberedFiles(dir, valueLogSuffix)
 	if err != nil {

@@ -6,7 +6,8 @@ import (
 	"starling/runtime"
 )
 
-// The keys that belong to the store. Each begins with a zero byte, which no key of the runtime may; numbers are big-endian.
+// The keys that belong to the store. Each begins with a zero byte, which no key of the runtime may;
+// numbers are big-endian.
 //
 //	key           value                              written
 //	00 'i'        store id, 16 bytes                 once, when the store is made
@@ -15,7 +16,8 @@ import (
 //	00 's'        u64 first, u64 last batch number   by each transaction: which batches it holds
 //	00 'r' RUN    u64 where the run stands, head     by each batch with a fence for RUN; not there where it stands at 0
 //
-// Because a transaction says where it begins as well as where it ends, a hole in a log shows even when later records were read.
+// Because a transaction says where it begins as well as where it ends, a hole in a log shows even
+// when later records were read.
 const (
 	tagID       = 'i'
 	tagFormat   = 'f'
@@ -47,7 +49,8 @@ func numberOf(b []byte) uint64 {
 	return binary.BigEndian.Uint64(b)
 }
 
-// standing is where a run stands, and its head, as the store has them; nil for one that is forgotten.
+// standing is where a run stands, and its head, as the store has them; nil for one that is
+// forgotten.
 func standing(f runtime.Fence) []byte {
 	if f.Next == 0 {
 		return nil

@@ -20,8 +20,9 @@ import (
 	"starling/runtime/badger"
 )
 
-// The kill test: a child process commits numbered batches from several writers and says which were acknowledged, until it is killed. Each
-// round goes on in the same store where the last one was cut off, and in between everything is looked at.
+// The kill test: a child process commits numbered batches from several writers and says which were
+// acknowledged, until it is killed. Each round goes on in the same store where the last one was cut
+// off, and in between everything is looked at.
 
 // Set in the child only.
 const (
@@ -153,8 +154,9 @@ func TestKill(t *testing.T) {
 	t.Logf("batches of each writer: %d, last epoch %d", acknowledged, epoch)
 }
 
-// killOnce runs a child and notes what it acknowledged. It kills it in its first 30 ms, so that opening is hit, after some number of
-// batches, or in the 15 ms after it has begun to close the store, which may be too late.
+// killOnce runs a child and notes what it acknowledged. It kills it in its first 30 ms, so that
+// opening is hit, after some number of batches, or in the 15 ms after it has begun to close the
+// store, which may be too late.
 func killOnce(t *testing.T, dir string, random *rand.Rand, acknowledged []uint64) {
 	t.Helper()
 	moment, batches := random.IntN(3), 1+random.IntN(300)
@@ -204,7 +206,8 @@ func note(t *testing.T, line string, acknowledged []uint64) {
 	acknowledged[w] = n + 1
 }
 
-// lookAfterKill opens the store, for reading in every other round, and compares it with what was acknowledged. It returns the epoch.
+// lookAfterKill opens the store, for reading in every other round, and compares it with what was
+// acknowledged. It returns the epoch.
 func lookAfterKill(t *testing.T, dir string, round int, epoch uint64, acknowledged []uint64) uint64 {
 	t.Helper()
 	s, err := badger.Open(dir, badger.Options{ReadOnly: round%2 == 0})

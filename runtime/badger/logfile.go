@@ -16,16 +16,19 @@ import (
 	"strings"
 )
 
-// Badger keeps two kinds of log: the write-ahead logs of its memory tables (.mem), with every write, and the value logs (.vlog), with the
-// large values that the others point to. Both are 20 bytes of header (key id and start vector of an encryption that is not used), then
-// records, then zeros:
+// Badger keeps two kinds of log: the write-ahead logs of its memory tables (.mem), with every
+// write, and the value logs (.vlog), with the large values that the others point to. Both are 20
+// bytes of header (key id and start vector of an encryption that is not used), then records, then
+// zeros:
 //
 //	meta u8 · user meta u8 · key length uvarint · value length uvarint · expiry uvarint · key · value · CRC-32C of all before u32, big-endian
 //
-// A key ends in its version, 8 bytes that sort newer ones first. In a write-ahead log the records of a transaction have metaTxn set and
-// one version, and count only when a record with metaEnd follows them, whose value is that version in decimal. A value with metaPointer
-// set is the place of the value in a value log: file, length, offset, each u32 in the order of the machine, which is little-endian on all
-// that we build for. (Read from badger v4.9.6: memtable.go, value.go, structs.go.)
+// A key ends in its version, 8 bytes that sort newer ones first. In a write-ahead log the records
+// of a transaction have metaTxn set and one version, and count only when a record with metaEnd
+// follows them, whose value is that version in decimal. A value with metaPointer set is the place
+// of the value in a value log: file, length, offset, each u32 in the order of the machine, which is
+// little-endian on all that we build for. (Read from badger v4.9.6: memtable.go, value.go,
+// structs.go.)
 const (
 	writeAheadSuffix = ".mem"
 	valueLogSuffix   = ".vlog"
@@ -71,10 +74,12 @@ func openLog(path string) (*logFile, error) {
 
 func (l *logFile) close() { l.file.Close() }
 
-// errRecord: what stands here is no record; whether the log ends or is damaged is for the caller to tell.
+// errRecord: what stands here is no record; whether the log ends or is damaged is for the caller to
+// tell.
 var errRecord = errors.New("no record")
 
-// records calls fn for each whole record and returns the offset behind the last. Without values only their checksums are looked at.
+// records calls fn for each whole record and returns the offset behind the last. Without values
+// only their checksums are looked at.
 func (l *logFile) records(values bool, fn func(r logRecord, end int64)) (int64, error) {
 	at := int64(logHeader)
 	in := bufio.NewReaderSize(io.NewSectionReader(l.file, at, math.MaxInt64-at), 64<<10)
@@ -158,8 +163,9 @@ func (s *summing) ReadByte() (byte, error) {
 	return b[0], err
 }
 
-// transactions calls fn with the records of each transaction that was finished and where it begins, and returns the offset behind the last. What value log GC moved stands
-// between transactions, each record on its own.
+// transactions calls fn with the records of each transaction that was finished and where it begins,
+// and returns the offset behind the last. What value log GC moved stands between transactions, each
+// record on its own.
 func (l *logFile) transactions(fn func(begin int64, records []logRecord)) (int64, error) {
 	var open []logRecord
 	whole, broken := int64(logHeader), false
@@ -184,8 +190,8 @@ func (l *logFile) transactions(fn func(begin int64, records []logRecord)) (int64
 	return whole, err
 }
 
-// restsAt tells whether the log was never written from this offset on. A record begins with a non-empty key within 64 bytes, and no change
-// of one byte makes all of them zero.
+// restsAt tells whether the log was never written from this offset on. A record begins with a
+// non-empty key within 64 bytes, and no change of one byte makes all of them zero.
 func (l *logFile) restsAt(at int64) (bool, error) {
 	b := make([]byte, 64)
 	n, err := l.file.ReadAt(b, at)

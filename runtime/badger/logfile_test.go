@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Whatever bytes a log has, reading it ends within it, and what counts as a transaction ends where its records do or before.
+// Whatever bytes a log has, reading it ends within it, and what counts as a transaction ends where
+// its records do or before.
 func FuzzLog(f *testing.F) {
 	seed, err := os.ReadFile("testdata/v4.mem")
 	if err != nil {

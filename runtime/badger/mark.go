@@ -17,19 +17,24 @@ import (
 	"starling/runtime"
 )
 
-// The mark is a file beside Badger that says how far acknowledgements have gone. It is 16 bytes, two little-endian words, each a number in
-// the upper 48 bits with a checksum of it in the lower 16:
+// The mark is a file beside Badger that says how far acknowledgements have gone. It is 16 bytes,
+// two little-endian words, each a number in the upper 48 bits with a checksum of it in the lower
+// 16:
 //
 //	number of the newest acknowledged batch · epoch of the owner
 //
-// It is written after a transaction is durable and before its batches are acknowledged, and not synced then: whatever survives of it is
-// true. A killed process leaves it exact; a power cut may leave an older one, at most a second old, for it is synced once a second and at
-// close. So it is a lower bound, and a store whose newest batch lies below it has lost batches that somebody was told are safe.
+// It is written after a transaction is durable and before its batches are acknowledged, and not
+// synced then: whatever survives of it is true. A killed process leaves it exact; a power cut may
+// leave an older one, at most a second old, for it is synced once a second and at close. So it is a
+// lower bound, and a store whose newest batch lies below it has lost batches that somebody was told
+// are safe.
 //
-// It is written through a memory map, one word at a time and at once, so that no kill leaves half a number, and no power cut, since disks
-// write sectors whole. Writing it with a call instead made each commit a quarter slower (design.md).
+// It is written through a memory map, one word at a time and at once, so that no kill leaves half a
+// number, and no power cut, since disks write sectors whole. Writing it with a call instead made
+// each commit a quarter slower (design.md).
 //
-// Because each open writes its epoch here, an owner also sees another one that was let past the locks.
+// Because each open writes its epoch here, an owner also sees another one that was let past the
+// locks.
 type mark struct {
 	path  string
 	epoch uint64
@@ -49,7 +54,8 @@ const (
 	batchWord, epochWord = 0, 8 // offsets
 )
 
-// readMark returns what the mark says; a mark that does not exist says nothing, which is what found tells.
+// readMark returns what the mark says; a mark that does not exist says nothing, which is what found
+// tells.
 func readMark(dir string) (epoch, batches uint64, found bool, err error) {
 	path := filepath.Join(dir, markName)
 	b, err := os.ReadFile(path)
@@ -108,7 +114,8 @@ func openMark(dir string, epoch, batches uint64) (*mark, error) {
 	return m, nil
 }
 
-// createMark puts the first mark in place whole and durable: batches without one are refused, and so is half of one.
+// createMark puts the first mark in place whole and durable: batches without one are refused, and
+// so is half of one.
 func createMark(dir string, content []byte) error {
 	temp := filepath.Join(dir, markName+".new")
 	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
@@ -139,7 +146,8 @@ func littleEndian(word uint64) uint64 {
 	return binary.NativeEndian.Uint64(b[:])
 }
 
-// check tells whether the store is still this owner's: nobody has removed the directory's files or opened it as a later owner.
+// check tells whether the store is still this owner's: nobody has removed the directory's files or
+// opened it as a later owner.
 func (m *mark) check() error {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(m.file.Fd()), &st); err != nil {

@@ -48,7 +48,8 @@ func (s *Store) Head(run string) (at uint64, head []byte, err error) {
 	return at, head, err
 }
 
-// Scan calls fn for each key in [from, to). It may be called within fn, and so may Get and Commit; Close may not.
+// Scan calls fn for each key in [from, to). It may be called within fn, and so may Get and Commit;
+// Close may not.
 func (s *Store) Scan(from, to []byte, fn func(key, value []byte) error) error {
 	if !s.enter() {
 		return runtime.ErrStoreClosed
@@ -77,7 +78,8 @@ func (s *Store) Scan(from, to []byte, fn func(key, value []byte) error) error {
 	return err
 }
 
-// commonPrefix is a prefix of every key in [from, to): with it Badger passes over the tables that have none of them.
+// commonPrefix is a prefix of every key in [from, to): with it Badger passes over the tables that
+// have none of them.
 func commonPrefix(from, to []byte) []byte {
 	n := 0
 	for n < len(from) && n < len(to) && from[n] == to[n] {
@@ -102,7 +104,8 @@ func valueIn(dir string, txn *badgerdb.Txn, key []byte) ([]byte, error) {
 	return value, err
 }
 
-// itemValue calls fn with the value of an item of the files in dir. Where Badger cannot read a large value it logs that and hands out an empty one.
+// itemValue calls fn with the value of an item of the files in dir. Where Badger cannot read a
+// large value it logs that and hands out an empty one.
 func itemValue(dir string, item *badgerdb.Item, fn func([]byte) error) error {
 	return item.Value(func(v []byte) error {
 		if len(v) == 0 && item.ValueSize() > 0 {
@@ -116,7 +119,8 @@ func itemValue(dir string, item *badgerdb.Item, fn func([]byte) error) error {
 	})
 }
 
-// pointerTo finds where a large value is. Badger does not say, so the files are looked at once more; while it is merging tables the place may not be found.
+// pointerTo finds where a large value is. Badger does not say, so the files are looked at once
+// more; while it is merging tables the place may not be found.
 func pointerTo(dir string, key []byte, version uint64) (p pointer, ok bool) {
 	tables, err := openManifest(dir)
 	if err != nil {

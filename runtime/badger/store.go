@@ -17,10 +17,12 @@ import (
 	"starling/runtime"
 )
 
-// Options say how a store is opened. The zero value opens it as its next owner and makes it where there is none.
+// Options say how a store is opened. The zero value opens it as its next owner and makes it where
+// there is none.
 type Options struct {
-	// ReadOnly opens an existing store without becoming its owner: the epoch stays, nothing is created, Commit returns
-	// runtime.ErrReadOnly. It still needs the store for itself: after a crash Badger must replay its logs, which writes.
+	// ReadOnly opens an existing store without becoming its owner: the epoch stays, nothing is
+	// created, Commit returns runtime.ErrReadOnly. It still needs the store for itself: after a
+	// crash Badger must replay its logs, which writes.
 	ReadOnly bool
 }
 
@@ -44,8 +46,9 @@ type Store struct {
 
 var _ runtime.Store = (*Store)(nil)
 
-// Open opens the store in dir. Errors, each naming path, found and wanted: runtime.ErrNoStore (reading only), ErrNotAStore, ErrNewer,
-// ErrLocked, ErrDamaged, and the disk's own. A store that is refused is left as it was.
+// Open opens the store in dir. Errors, each naming path, found and wanted: runtime.ErrNoStore
+// (reading only), ErrNotAStore, ErrNewer, ErrLocked, ErrDamaged, and the disk's own. A store that
+// is refused is left as it was.
 func Open(dir string, o Options) (*Store, error) { return open(dir, o, localDisk{}) }
 
 func open(dir string, o Options, d disk) (*Store, error) {
@@ -107,9 +110,9 @@ func (s *Store) start(d disk) error {
 	return s.own(found.sequence, d)
 }
 
-// openBadger opens Badger. A reader of a store that was closed opens it as read-only, which is quicker
-// and writes nothing. The logs that a crash leaves are replayed, which writes; where nothing can be
-// written they are read from a copy.
+// openBadger opens Badger. A reader of a store that was closed opens it as read-only, which is
+// quicker and writes nothing. The logs that a crash leaves are replayed, which writes; where
+// nothing can be written they are read from a copy.
 func (s *Store) openBadger(found findings, d disk) error {
 	o, err := s.prepare(found, d)
 	if err != nil {
@@ -203,15 +206,16 @@ func cause(err error) error {
 	return nil
 }
 
-// keyed tells whether Badger asks for the key of an encryption, or cannot read its list of keys. None is
-// used here: what names one was changed.
+// keyed tells whether Badger asks for the key of an encryption, or cannot read its list of keys.
+// None is used here: what names one was changed.
 func keyed(err error) bool {
 	return errors.Is(err, badgerdb.ErrEncryptionKeyMismatch) ||
 		strings.Contains(err.Error(), "Error for the KEY ID") || strings.Contains(err.Error(), "key registry")
 }
 
-// settle makes durable what a process that died had written and not synced: what is read from now on, and may become a table, is then on the disk. The values first, since
-// the write-ahead logs point to them.
+// settle makes durable what a process that died had written and not synced: what is read from now
+// on, and may become a table, is then on the disk. The values first, since the write-ahead logs
+// point to them.
 func (s *Store) settle(f findings) error {
 	if f.closed {
 		return nil
@@ -230,8 +234,9 @@ func (s *Store) settle(f findings) error {
 	return nil
 }
 
-// identify checks that Badger's files are those of this directory, or holds nothing yet: a crash may come between making the directory and
-// the first transaction, but not between that and the first batch. The epoch is the latest that anything tells of.
+// identify checks that Badger's files are those of this directory, or holds nothing yet: a crash
+// may come between making the directory and the first transaction, but not between that and the
+// first batch. The epoch is the latest that anything tells of.
 func (s *Store) identify(marked, sequence uint64) error {
 	return s.view(func(txn *badgerdb.Txn) error {
 		s.info.Epoch = marked
@@ -250,8 +255,8 @@ func (s *Store) identify(marked, sequence uint64) error {
 	})
 }
 
-// own makes this handle the owner: the next epoch is durable before anything else is written with it. The mark comes first, so that where
-// there are batches there is a mark.
+// own makes this handle the owner: the next epoch is durable before anything else is written with
+// it. The mark comes first, so that where there are batches there is a mark.
 func (s *Store) own(sequence uint64, d disk) error {
 	s.info.Epoch++
 	m, err := openMark(s.dir, s.info.Epoch, sequence)
@@ -287,7 +292,8 @@ func (s *Store) Info() runtime.StoreInfo {
 	return info
 }
 
-// Commit hands the batch to the committer and waits for its answer; for a lazy batch it does not wait, unless several megabytes of them do.
+// Commit hands the batch to the committer and waits for its answer; for a lazy batch it does not
+// wait, unless several megabytes of them do.
 func (s *Store) Commit(ctx context.Context, b *runtime.Batch) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -327,8 +333,8 @@ func (s *Store) enter() bool {
 	return !s.closing
 }
 
-// Close waits for commits and reads in progress, writes recent changes into a table and gives the directory back. A second Close waits for
-// the first and returns what it returned.
+// Close waits for commits and reads in progress, writes recent changes into a table and gives the
+// directory back. A second Close waits for the first and returns what it returned.
 func (s *Store) Close() error { return s.close() }
 
 func (s *Store) shut() error {
@@ -356,8 +362,8 @@ func (s *Store) unstage() error {
 	return os.RemoveAll(s.staged)
 }
 
-// closeBadger closes Badger. On a disk that fails Badger tries to write its memory table until it can; then its log is left for the next
-// open to replay, which loses nothing.
+// closeBadger closes Badger. On a disk that fails Badger tries to write its memory table until it
+// can; then its log is left for the next open to replay, which loses nothing.
 func (s *Store) closeBadger(failed bool) error {
 	if !failed {
 		return s.db.Close()

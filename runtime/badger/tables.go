@@ -20,12 +20,13 @@ import (
 	"starling/runtime"
 )
 
-// openManifest reads which tables the store consists of. Without a manifest there must be no tables either: Badger would begin a new one
-// and delete them.
+// openManifest reads which tables the store consists of. Without a manifest there must be no tables
+// either: Badger would begin a new one and delete them.
 //
-// Badger takes a record whose length reaches past the end of the file for one that a power cut tore, and deletes the tables that it named.
-// So the tail behind the last whole record is looked at once more: if some beginning of it has the checksum that it carries, it was
-// written whole and its length was changed since.
+// Badger takes a record whose length reaches past the end of the file for one that a power cut
+// tore, and deletes the tables that it named. So the tail behind the last whole record is looked at
+// once more: if some beginning of it has the checksum that it carries, it was written whole and its
+// length was changed since.
 func openManifest(dir string) (map[uint64]badgerdb.TableManifest, error) {
 	path := filepath.Join(dir, badgerdb.ManifestFilename)
 	file, err := os.Open(path)
@@ -50,7 +51,8 @@ func openManifest(dir string) (map[uint64]badgerdb.TableManifest, error) {
 	return m.Tables, nil
 }
 
-// wasWhole tells a manifest record with a changed length, u32 length · u32 CRC-32C · bytes, from one that was torn.
+// wasWhole tells a manifest record with a changed length, u32 length · u32 CRC-32C · bytes, from
+// one that was torn.
 func wasWhole(tail []byte) bool {
 	if len(tail) <= 8 {
 		return false
@@ -84,7 +86,8 @@ type tableFile struct {
 	t    *table.Table
 }
 
-// withTable reads the table and calls fn on it. Badger's reader panics on some damage; here that is the damage.
+// withTable reads the table and calls fn on it. Badger's reader panics on some damage; here that is
+// the damage.
 func withTable(dir string, id uint64, m badgerdb.TableManifest, fn func(*tableFile) error) (err error) {
 	f := &tableFile{path: table.NewFilename(id, dir)}
 	if f.data, err = mapFile(f.path); err != nil {
@@ -115,8 +118,8 @@ func mapFile(path string) ([]byte, error) {
 	return unix.Mmap(int(f.Fd()), 0, int(st.Size()), unix.PROT_READ, unix.MAP_SHARED)
 }
 
-// verify checks every block. Badger checks none until it reads it, and where it then fails, an iterator ends as if the table did and a
-// merge leaves the rest out.
+// verify checks every block. Badger checks none until it reads it, and where it then fails, an
+// iterator ends as if the table did and a merge leaves the rest out.
 func (f *tableFile) verify() error {
 	if err := f.t.VerifyChecksum(); err != nil {
 		return damaged(f.path, "%v", err)
@@ -136,7 +139,8 @@ func (f *tableFile) newest() span {
 	return s
 }
 
-// lastPointer returns the largest offset in the value log with this number that a value in the table has.
+// lastPointer returns the largest offset in the value log with this number that a value in the
+// table has.
 func (f *tableFile) lastPointer(log uint64) (offset int64) {
 	it := f.t.NewIterator(0)
 	defer it.Close()
@@ -160,7 +164,8 @@ func (f *tableFile) pointerTo(key []byte, version uint64) (pointer, bool) {
 	return pointerOf(it.Value().Value)
 }
 
-// damaged says what is wrong with a file. Nothing has been changed in the store when it is returned from an open.
+// damaged says what is wrong with a file. Nothing has been changed in the store when it is returned
+// from an open.
 func damaged(path, format string, args ...any) error {
 	return fmt.Errorf("%s: %w: %s; restore the store from a backup, or its run from an export", path, runtime.ErrDamaged, fmt.Sprintf(format, args...))
 }

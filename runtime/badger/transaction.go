@@ -26,7 +26,8 @@ func (c *committer) begin() *transaction {
 	return &transaction{c: c, txn: c.db.NewTransactionAt(c.version, true), fences: make(map[string]uint64), refused: make(map[int]error)}
 }
 
-// add puts the batch into the transaction, or notes that it is refused. It returns false where there is no room.
+// add puts the batch into the transaction, or notes that it is refused. It returns false where
+// there is no room.
 func (t *transaction) add(w *waiting) bool {
 	sum := t.cost.plus(w.cost)
 	if sum.check() != nil || t.err != nil {
@@ -132,7 +133,8 @@ func (t *transaction) commit() error {
 	return nil
 }
 
-// write hands a transaction to Badger and syncs it. Large values come first: whoever finds the transaction finds what it points to.
+// write hands a transaction to Badger and syncs it. Large values come first: whoever finds the
+// transaction finds what it points to.
 func (c *committer) write(txn *badgerdb.Txn, large bool) error {
 	if err := firstError(txn.CommitAt(c.version+1, nil), c.faults.err()); err != nil {
 		return err

@@ -6,8 +6,10 @@ import (
 	badgerdb "github.com/dgraph-io/badger/v4"
 )
 
-// views says what readers see: the store as its newest durable transaction left it. Badger shows a transaction as soon as it is in memory and syncs nothing (options.go), so
-// the versions of its transactions are given by us: a reader takes that of the newest one that was synced, and waits for nobody.
+// views says what readers see: the store as its newest durable transaction left it. Badger shows a
+// transaction as soon as it is in memory and syncs nothing (options.go), so the versions of its
+// transactions are given by us: a reader takes that of the newest one that was synced, and waits
+// for nobody.
 //
 // What is older than every view may be dropped when tables are merged.
 type views struct {

@@ -16,8 +16,8 @@ import (
 	"starling/runtime/run"
 )
 
-// actor is one run in memory: events in, a turn, one commit, effects out. It has a goroutine only while events wait; a resting run
-// costs an entry in a map at most.
+// actor is one run in memory: events in, a turn, one commit, effects out. It has a goroutine only
+// while events wait; a resting run costs an entry in a map at most.
 type actor struct {
 	e   *Local
 	run string
@@ -81,8 +81,9 @@ func (a *actor) post(ev event) bool {
 	return ok
 }
 
-// postInline is post for a caller that waits for its turn anyway: one that finds nobody taking events runs one turn itself, and no goroutine has to be woken for it. What is left to do
-// then is left to one.
+// postInline is post for a caller that waits for its turn anyway: one that finds nobody taking
+// events runs one turn itself, and no goroutine has to be woken for it. What is left to do then is
+// left to one.
 func (a *actor) postInline(ev event) bool {
 	mine, ok := a.enqueue(ev)
 	if !mine {
@@ -102,7 +103,8 @@ func (a *actor) postInline(ev event) bool {
 	return true
 }
 
-// enqueue queues an event. mine tells that nobody takes events and the caller is to; ok is false when the actor was evicted.
+// enqueue queues an event. mine tells that nobody takes events and the caller is to; ok is false
+// when the actor was evicted.
 func (a *actor) enqueue(ev event) (mine, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -121,8 +123,9 @@ func (a *actor) enqueue(ev event) (mine, ok bool) {
 	return mine, true
 }
 
-// serve takes events on a goroutine of its own until none waits. Then it performs one of the attempts that the last turn has begun, takes what that came to, and so on: a run that makes one step
-// after another stays on one goroutine, and nothing has to be woken between its steps.
+// serve takes events on a goroutine of its own until none waits. Then it performs one of the
+// attempts that the last turn has begun, takes what that came to, and so on: a run that makes one
+// step after another stays on one goroutine, and nothing has to be woken between its steps.
 func (a *actor) serve(own *job) {
 	defer a.e.exit()
 	deepen(0)
@@ -137,7 +140,8 @@ func (a *actor) serve(own *job) {
 	}
 }
 
-// deepen has the stack of a goroutine grow at once to what a turn needs. Else it would be copied three times on the way, each time with all that is on it.
+// deepen has the stack of a goroutine grow at once to what a turn needs. Else it would be copied
+// three times on the way, each time with all that is on it.
 //
 //go:noinline
 func deepen(i byte) byte {
@@ -145,7 +149,8 @@ func deepen(i byte) byte {
 	return room[i] // an index that the compiler does not know keeps the room
 }
 
-// drain runs turns until no event waits, and returns an attempt that is left to perform, if there is one.
+// drain runs turns until no event waits, and returns an attempt that is left to perform, if there
+// is one.
 func (a *actor) drain() *job {
 	for {
 		if own, rests := a.becomeIdle(); rests {
@@ -172,7 +177,8 @@ func (a *actor) next() {
 	a.mu.Unlock()
 }
 
-// becomeIdle has the actor rest when there is nothing to do, and then returns an attempt that is left to perform, if there is one.
+// becomeIdle has the actor rest when there is nothing to do, and then returns an attempt that is
+// left to perform, if there is one.
 func (a *actor) becomeIdle() (own *job, yes bool) {
 	a.mu.Lock()
 	events := a.queue
@@ -206,8 +212,8 @@ func (a *actor) retake(ev event) bool {
 	return mine
 }
 
-// idle tells whether the actor need not go on. When the engine leaves, a machine that has yielded is left where it stands; when it has waited long enough, so are
-// those that wait for the machine.
+// idle tells whether the actor need not go on. When the engine leaves, a machine that has yielded
+// is left where it stands; when it has waited long enough, so are those that wait for the machine.
 func (a *actor) idle(events []event) bool {
 	if len(events) == 0 {
 		return !a.yielded || a.e.leaving.Load()
@@ -215,7 +221,8 @@ func (a *actor) idle(events []event) bool {
 	return a.yielded && a.e.ctx.Err() != nil
 }
 
-// turn takes events into one turn and commits it. It returns the events for which there was no room.
+// turn takes events into one turn and commits it. It returns the events for which there was no
+// room.
 func (a *actor) turn(events []event) (rest []event) {
 	fresh, err := a.load()
 	if err != nil {
@@ -340,8 +347,8 @@ func tell(events []event, err error) {
 	}
 }
 
-// discard throws state and machine away: what is not durable has not happened. A panic sets the run aside; the event that brought it about is answered with it, the
-// others are taken again.
+// discard throws state and machine away: what is not durable has not happened. A panic sets the run
+// aside; the event that brought it about is answered with it, the others are taken again.
 func (a *actor) discard(g *run.Given, in *queue, err error) (rest []event) {
 	events := in.events
 	a.s, a.m, a.yielded = nil, nil, false

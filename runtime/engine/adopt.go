@@ -10,9 +10,11 @@ import (
 	"starling/runtime/run"
 )
 
-// A run that comes with a journal, a fork or one from another store, is there as a whole or not at all. What does not fit into one commit is written ahead: a marker
-// first, then the journal and the rows of its decided gates, none of which anybody looks at as long as the run has no row. The last commit brings the row, that of
-// the order of starts, and the open gates, and takes the marker away. A marker that the next owner finds is what a crash left; it sweeps what stands behind it.
+// A run that comes with a journal, a fork or one from another store, is there as a whole or not at
+// all. What does not fit into one commit is written ahead: a marker first, then the journal and the
+// rows of its decided gates, none of which anybody looks at as long as the run has no row. The last
+// commit brings the row, that of the order of starts, and the open gates, and takes the marker
+// away. A marker that the next owner finds is what a crash left; it sweeps what stands behind it.
 
 // adopted is a run that comes with its journal.
 type adopted struct {
@@ -21,7 +23,8 @@ type adopted struct {
 	rows    []runtime.Write  // further rows of the last commit
 }
 
-// adoptBytes bounds what one commit carries of a journal, and from which size on it is written ahead.
+// adoptBytes bounds what one commit carries of a journal, and from which size on it is written
+// ahead.
 const adoptBytes = 1 << 20
 
 // number gives records the numbers of a journal.
@@ -32,7 +35,8 @@ func number(records []journal.Record) []journal.Record {
 	return records
 }
 
-// adopt makes journals runs of this store, all at once. The rows of the last commit must fit into one.
+// adopt makes journals runs of this store, all at once. The rows of the last commit must fit into
+// one.
 func (e *Local) adopt(ctx context.Context, runs []adopted) (err error) {
 	defer func() {
 		for _, r := range runs {

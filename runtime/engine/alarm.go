@@ -7,8 +7,9 @@ import (
 	"starling/runtime/heap"
 )
 
-// alarms wakes runs when their earliest timer is due: one entry a run, one timer of Go's in all. The clock on the wall decides: it is looked at
-// again at least twice a minute, so that a jump of the clock is noticed.
+// alarms wakes runs when their earliest timer is due: one entry a run, one timer of Go's in all.
+// The clock on the wall decides: it is looked at again at least twice a minute, so that a jump of
+// the clock is noticed.
 type alarms struct {
 	ring    func(run string)
 	clock   func() time.Time

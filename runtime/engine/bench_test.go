@@ -22,13 +22,16 @@ import (
 	"starling/stdlib"
 )
 
-// BenchmarkFigures measures durable work on the real store against what the same store and the same disk can do at all:
+// BenchmarkFigures measures durable work on the real store against what the same store and the same
+// disk can do at all:
 //
 //	go test -run '^$' -bench Figures -benchtime 1x ./runtime
 //
-// The floor of a workload is its own batches, recorded and committed again to a second store by as many callers, with nothing above them. Workload and floor take turns in one
-// process, because the disk itself changes by a factor of two within minutes: "of-floor" is the median over the rounds of one's rate divided by the other's. A step is a
-// request, its attempt and its outcome; the outcome of one and the request of the next share a commit.
+// The floor of a workload is its own batches, recorded and committed again to a second store by as
+// many callers, with nothing above them. Workload and floor take turns in one process, because the
+// disk itself changes by a factor of two within minutes: "of-floor" is the median over the rounds
+// of one's rate divided by the other's. A step is a request, its attempt and its outcome; the
+// outcome of one and the request of the next share a commit.
 func BenchmarkFigures(b *testing.B) {
 	b.Run("disk", benchDisk)
 	for _, c := range []struct{ runs, steps int }{{1, 500}, {64, 60}, {512, 20}} {
@@ -40,7 +43,8 @@ func BenchmarkFigures(b *testing.B) {
 
 const rounds = 15
 
-// benchDisk appends as many bytes as a step has and syncs them, which is the least that any durable step can cost on this disk.
+// benchDisk appends as many bytes as a step has and syncs them, which is the least that any durable
+// step can cost on this disk.
 func benchDisk(b *testing.B) {
 	f, err := os.Create(filepath.Join(b.TempDir(), "floor"))
 	if err != nil {
@@ -71,7 +75,8 @@ func reportTimes(b *testing.B, what string, times []time.Duration) {
 	b.ReportMetric(float64(times[len(times)*99/100].Microseconds()), what+"-p99-µs")
 }
 
-// processor is the time that this process has used of all processors. Where others use them too it says more than the clock.
+// processor is the time that this process has used of all processors. Where others use them too it
+// says more than the clock.
 func processor() time.Duration {
 	var u unix.Rusage
 	_ = unix.Getrusage(unix.RUSAGE_SELF, &u) // its own cannot fail
@@ -91,7 +96,8 @@ def main(n):
     work("done")
 `
 
-// lab is an engine on a tape whose work is done at once, but for the steps "ready" and "done" between which is measured.
+// lab is an engine on a tape whose work is done at once, but for the steps "ready" and "done"
+// between which is measured.
 type lab struct {
 	b     *testing.B
 	e     *engine.Local
@@ -102,7 +108,8 @@ type lab struct {
 	done  sync.WaitGroup
 }
 
-// benchEnvironment is the standard library, with an effect that does nothing but what perform does: what steps cost is then the machine's and the engine's.
+// benchEnvironment is the standard library, with an effect that does nothing but what perform does:
+// what steps cost is then the machine's and the engine's.
 func benchEnvironment(perform func(context.Context, *effect.Attempt) effect.Reply) *effect.Environment {
 	env := stdlib.Environment(stdlib.Options{Natives: vm.Natives()})
 	env.Names["work"] = &effect.Builtin{
@@ -142,7 +149,8 @@ func (l *lab) work(_ context.Context, a *effect.Attempt) effect.Reply {
 	return effect.Reply{}
 }
 
-// measure starts runs, lets them go all at once and returns when the last is done: how long that took, on the clock and of processors, and what it committed.
+// measure starts runs, lets them go all at once and returns when the last is done: how long that
+// took, on the clock and of processors, and what it committed.
 func (l *lab) measure(script string, runs, n int) (took, used time.Duration, batches map[string][]*runtime.Batch) {
 	l.begin = make(chan struct{})
 	l.ready.Add(runs)

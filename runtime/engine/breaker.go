@@ -10,7 +10,8 @@ import (
 	"starling/runtime/run"
 )
 
-// breakers are those of all backends, read from the store when they are first asked for. They learn from commits only.
+// breakers are those of all backends, read from the store when they are first asked for. They learn
+// from commits only.
 type breakers struct {
 	store runtime.Store
 
@@ -36,7 +37,8 @@ func (bs *breakers) of(backend string) run.Breaker {
 	return b
 }
 
-// probe lets one call through to a backend whose pause is over, and keeps the others waiting for as long again.
+// probe lets one call through to a backend whose pause is over, and keeps the others waiting for as
+// long again.
 func (bs *breakers) Probe(backend string, now time.Time) bool {
 	bs.mu.Lock()
 	defer bs.mu.Unlock()
@@ -58,7 +60,8 @@ func (bs *breakers) unprobe(backend string) {
 	bs.known[backend] = b
 }
 
-// rows are what a commit writes that has learned something. Of two commits at the same moment each writes what it has learned itself: the next one that learns writes all.
+// rows are what a commit writes that has learned something. Of two commits at the same moment each
+// writes what it has learned itself: the next one that learns writes all.
 func (bs *breakers) rows(lessons []run.Lesson, now time.Time) (writes []runtime.Write) {
 	if len(lessons) == 0 {
 		return nil

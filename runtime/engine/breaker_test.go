@@ -33,7 +33,8 @@ func (b *backends) ask(_ context.Context, a *effect.Attempt) effect.Reply {
 	return effect.Reply{Value: starlark.String(name)}
 }
 
-// A18 (5): five failures in a row open the breaker, calls fail at once then, one is let through after the pause; the state survives a restart.
+// A18 (5): five failures in a row open the breaker, calls fail at once then, one is let through
+// after the pause; the state survives a restart.
 func TestBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -79,7 +80,8 @@ def main():
 	})
 }
 
-// A breaker that opens between two attempts ends the retries; a backend that says no has not failed.
+// A breaker that opens between two attempts ends the retries; a backend that says no has not
+// failed.
 func TestBreakerCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -101,7 +103,8 @@ def main():
 	})
 }
 
-// A10 (5): a backend that is missing, or left alone, falls to the next; the run that is restored in between goes on with the next as well.
+// A10 (5): a backend that is missing, or left alone, falls to the next; the run that is restored in
+// between goes on with the next as well.
 func TestBackendsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -133,7 +136,8 @@ def main():
 	})
 }
 
-// The next backend is asked after a crash too: which one is to serve is in the journal and in the checkpoint.
+// The next backend is asked after a crash too: which one is to serve is in the journal and in the
+// checkpoint.
 func TestBackendAfterCrash(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

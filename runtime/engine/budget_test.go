@@ -13,8 +13,8 @@ import (
 	"starling/runtime"
 )
 
-// A daily budget counts what all runs spend on a day: over restarts and a crash, in a run that goes on
-// over midnight, and anew on the next day. What is days ago leaves the store.
+// A daily budget counts what all runs spend on a day: over restarts and a crash, in a run that goes
+// on over midnight, and anew on the next day. What is days ago leaves the store.
 func TestDailyBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // it begins on 2000-01-01 at 00:00 UTC
 		w := newWorld(t)
@@ -102,7 +102,8 @@ func testUsage(tokens int) starlark.Value {
 	return d
 }
 
-// Of a budget whose project has changed since, and of one that bounds agents by name, the run keeps what it began with.
+// Of a budget whose project has changed since, and of one that bounds agents by name, the run keeps
+// what it began with.
 func TestCeilingsAreKept(t *testing.T) {
 	list := []effect.Ceiling{
 		{Address: "budget", MicroUSD: 1, Ask: true},

@@ -7,7 +7,8 @@ import (
 	"starling/runtime/run"
 )
 
-// Cancel ends a run and all it started. It needs no machine: a run that is busy, is quarantined or cannot be served by this build is cancelled like any other.
+// Cancel ends a run and all it started. It needs no machine: a run that is busy, is quarantined or
+// cannot be served by this build is cancelled like any other.
 func (e *Local) Cancel(ctx context.Context, c runtime.CancelRequest) (*runtime.Receipt, error) {
 	if err := need(ctx, runtime.CanCancel, "cancel runs"); err != nil {
 		return nil, err

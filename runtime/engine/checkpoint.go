@@ -13,17 +13,22 @@ import (
 	"starling/runtime/run"
 )
 
-// A checkpoint is the state and the machine of a run as they were after one record. It is a cache: a run whose checkpoint is missing, damaged or of
-// another format is rebuilt from its journal.
+// A checkpoint is the state and the machine of a run as they were after one record. It is a cache:
+// a run whose checkpoint is missing, damaged or of another format is rebuilt from its journal.
 //
 //	checksum (as for the journal) · uvarint length, state (a dict as effect.Payload) · machine (vm's snapshot with its own header and MAC)
 //
-// A small one of a run that rests or leaves memory is the run's head in the store: where the run stands and what it goes on from are one value, which the next commit replaces. So it is never
-// older than the journal, and a load that finds it looks no further. The others are kept under the number of their record, the newest two; when one is due does not depend on how often the run
-// has rested, so that no more is replayed if the head is damaged, or if the run's process ends while it is in motion.
+// A small one of a run that rests or leaves memory is the run's head in the store: where the run
+// stands and what it goes on from are one value, which the next commit replaces. So it is never
+// older than the journal, and a load that finds it looks no further. The others are kept under the
+// number of their record, the newest two; when one is due does not depend on how often the run has
+// rested, so that no more is replayed if the head is damaged, or if the run's process ends while it
+// is in motion.
 //
-// What a run was started with is in its first record, and not in its checkpoints; a head has the inputs and the name of what it shares with runs that were started alike. A gate's arguments are those of its step, where it has one.
-// A large one is cut into parts, each a value of its own; it is whole when its checksum says so.
+// What a run was started with is in its first record, and not in its checkpoints; a head has the
+// inputs and the name of what it shares with runs that were started alike. A gate's arguments are
+// those of its step, where it has one. A large one is cut into parts, each a value of its own; it
+// is whole when its checksum says so.
 
 // What a checkpoint may take.
 const (
@@ -47,7 +52,8 @@ type checkpoint struct {
 
 func (c *checkpoint) small() bool { return c != nil && len(c.bytes) <= smallCheckpoint }
 
-// checkpointDue makes a checkpoint if the turn should end with one. That it cannot be made costs time when the run is loaded, and nothing else.
+// checkpointDue makes a checkpoint if the turn should end with one. That it cannot be made costs
+// time when the run is loaded, and nothing else.
 func (a *actor) checkpointDue(done *run.Commit, length *run.Tail) *checkpoint {
 	if a.s.Status.Ended() || a.s.Session || a.m == nil || len(done.Records) == 0 { // a session is replayed chunk by chunk
 		return nil

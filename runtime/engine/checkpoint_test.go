@@ -54,7 +54,8 @@ func (w *world) points(run string) (all []uint64) {
 	return all
 }
 
-// changed replaces the checkpoints of the runs whose ids begin with run: those that are kept, and heads. change returns nil to take one away.
+// changed replaces the checkpoints of the runs whose ids begin with run: those that are kept, and
+// heads. change returns nil to take one away.
 func changed(store runtime.Store, run string, change func([]byte) []byte) (n int, err error) {
 	var b runtime.Batch
 	kept := store.Scan([]byte("s/"+run), []byte("s/"+run+"\xff"), func(k, v []byte) error {
@@ -72,8 +73,9 @@ func changed(store runtime.Store, run string, change func([]byte) []byte) (n int
 	return len(b.Writes) + len(b.Fences), errors.Join(kept, heads, store.Commit(context.Background(), &b))
 }
 
-// A run that rests often has its newest checkpoint as its head, and keeps one now and then: whatever is damaged, a load reads a bounded piece of the journal and the run goes on from
-// its newest record.
+// A run that rests often has its newest checkpoint as its head, and keeps one now and then:
+// whatever is damaged, a load reads a bounded piece of the journal and the run goes on from its
+// newest record.
 func TestCheckpointsOfARunThatRestsOften(t *testing.T) {
 	const answers = 700 // of seven records each
 	w := newWorld(t)
@@ -128,7 +130,8 @@ func TestCheckpointsOfARunThatRestsOften(t *testing.T) {
 	}
 }
 
-// A checkpoint that is too large for a head is kept when its run leaves memory: what is replayed, and when the next one is due, is measured from there.
+// A checkpoint that is too large for a head is kept when its run leaves memory: what is replayed,
+// and when the next one is due, is measured from there.
 func TestCheckpointOfALargeRunThatLeavesMemory(t *testing.T) {
 	const some = 100 // answers, of 45 KiB: two thirds of what makes a checkpoint due
 	w := newWorld(t)
@@ -149,7 +152,8 @@ func TestCheckpointOfALargeRunThatLeavesMemory(t *testing.T) {
 	}
 }
 
-// What a machine did before the process died counts with what it does since: however often that happens, a replay is bounded.
+// What a machine did before the process died counts with what it does since: however often that
+// happens, a replay is bounded.
 func TestStepsOfARunWhoseProcessDiesOften(t *testing.T) {
 	const life = 9_000_000 // steps; 20 million make a checkpoint due
 	const lives = 3

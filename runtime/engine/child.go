@@ -13,9 +13,10 @@ import (
 	"starling/runtime/run"
 )
 
-// A child run is a run of its own that a step of another started. The step waits natively; the child's end posts its outcome to the parent. Under the step's
-// address stands which run it is, so that looking for it again after a crash finds the one that is there. Its gates are visible from the top under the step's
-// address; it is cancelled with its step.
+// A child run is a run of its own that a step of another started. The step waits natively; the
+// child's end posts its outcome to the parent. Under the step's address stands which run it is, so
+// that looking for it again after a crash finds the one that is there. Its gates are visible from
+// the top under the step's address; it is cancelled with its step.
 
 // maxDepth bounds the nesting of child runs.
 const maxDepth = 8
@@ -76,8 +77,9 @@ func (e *Local) childRequest(run string, p *run.Program, settings *effect.Settin
 	return r, nil
 }
 
-// defined makes a child of the script that is defined as its request says, now: once there is a child it is pinned like any run. It may use what its parent may; one that
-// somebody else has defined, below a script of the project's own, what is granted to its name.
+// defined makes a child of the script that is defined as its request says, now: once there is a
+// child it is pinned like any run. It may use what its parent may; one that somebody else has
+// defined, below a script of the project's own, what is granted to its name.
 func (e *Local) defined(r *runtime.StartRequest) error {
 	found, err := e.definitions(r.Script)
 	if err != nil {
@@ -92,8 +94,10 @@ func (e *Local) defined(r *runtime.StartRequest) error {
 	return err
 }
 
-// runChild makes sure that a step has its child run, that the run is carried, and that the parent knows how it stands. It fails where there is no child. One that is there and cannot be carried just now, or cannot be
-// read, decides nothing: it is quarantined, which its parent is told, or whoever finds out is told.
+// runChild makes sure that a step has its child run, that the run is carried, and that the parent
+// knows how it stands. It fails where there is no child. One that is there and cannot be carried
+// just now, or cannot be read, decides nothing: it is quarantined, which its parent is told, or
+// whoever finds out is told.
 func (e *Local) runChild(parent, step string, request func() (runtime.StartRequest, error), depth int) error {
 	ctx := runtime.WithCaller(e.ctx, runtime.Caller{Name: "run:" + parent, Local: true})
 	id, err := e.child(ctx, parent+"@"+step, request, depth)
@@ -136,7 +140,8 @@ func (e *Local) child(ctx context.Context, parent string, request func() (runtim
 	return e.create(ctx, r, parent, depth, nil)
 }
 
-// settled waits until the runs above a child, up to the top, have taken what its last commit means for them.
+// settled waits until the runs above a child, up to the top, have taken what its last commit means
+// for them.
 func (e *Local) settled(ctx context.Context, child, top string) error {
 	for id := child; id != top; {
 		row, err := e.summary(id)
@@ -163,7 +168,8 @@ func childInputs(args effect.View) ([]byte, error) {
 	return contract.ToJSON(args.Value("inputs"))
 }
 
-// childChanged tells the parent that a child came to rest, moved on or ended. The parent's turn is queued when this returns.
+// childChanged tells the parent that a child came to rest, moved on or ended. The parent's turn is
+// queued when this returns.
 func (e *Local) childChanged(parent, step string, s *run.State) {
 	switch s.Status {
 	case runtime.Completed:
@@ -177,7 +183,8 @@ func (e *Local) childChanged(parent, step string, s *run.State) {
 	}
 }
 
-// childFailure is the error of a step whose child run has failed. Where that one failed because of a child of its own, the deepest is told of, at its address from here.
+// childFailure is the error of a step whose child run has failed. Where that one failed because of
+// a child of its own, the deepest is told of, at its address from here.
 func childFailure(step string, child *run.State) *effect.Error {
 	failed := effect.Errorf(effect.KindChild, "%s: child run %s failed: %s", step, child.ID, child.Err.Message)
 	if child.Err.Kind == effect.KindChild {
@@ -187,7 +194,8 @@ func childFailure(step string, child *run.State) *effect.Error {
 	return failed
 }
 
-// settleChild settles a step with what its child run came to. Where nothing can be settled now, the child is looked at again when the run goes on.
+// settleChild settles a step with what its child run came to. Where nothing can be settled now, the
+// child is looked at again when the run goes on.
 func (e *Local) settleChild(parent, step string, out effect.Payload, failed *effect.Error) {
 	e.post(parent, event{in: &run.ChildEnded{Step: step, Output: out, Failed: failed}, done: func(err error) {
 		if err != nil && e.ctx.Err() == nil {

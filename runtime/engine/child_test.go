@@ -139,7 +139,8 @@ def main():
 	}
 }
 
-// A child run whose machine fails while its parent has it carried on is quarantined, and its parent waits for what becomes of it: the step is not settled without it.
+// A child run whose machine fails while its parent has it carried on is quarantined, and its parent
+// waits for what becomes of it: the step is not settled without it.
 func TestChildRunIsSetAsideWhileItIsCarried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		poisoned := false

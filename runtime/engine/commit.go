@@ -10,8 +10,9 @@ import (
 	"starling/runtime/run"
 )
 
-// commit makes durable what a turn leaves: its records, the rows that show its result, and a checkpoint
-// when a small one is due, in one transaction. A large checkpoint follows in transactions of its own.
+// commit makes durable what a turn leaves: its records, the rows that show its result, and a
+// checkpoint when a small one is due, in one transaction. A large checkpoint follows in
+// transactions of its own.
 func (a *actor) commit(c *run.Commit) error {
 	if c.Empty() && !a.recovered {
 		return nil
@@ -47,7 +48,8 @@ func (a *actor) commit(c *run.Commit) error {
 	return a.checkpointed(point)
 }
 
-// journal adds records to the batch and tells how long the journal behind the newest checkpoint is then.
+// journal adds records to the batch and tells how long the journal behind the newest checkpoint is
+// then.
 func (a *actor) journal(b *runtime.Batch, records []journal.Record) run.Tail {
 	length := a.tail
 	if len(records) == 0 {
@@ -69,7 +71,8 @@ func (a *actor) journal(b *runtime.Batch, records []journal.Record) run.Tail {
 	return length
 }
 
-// commit applies a batch. Everybody who watches hears of a disk that is full or has failed, whoever's commit it was that met it.
+// commit applies a batch. Everybody who watches hears of a disk that is full or has failed,
+// whoever's commit it was that met it.
 func (r *reader) commit(ctx context.Context, b *runtime.Batch) error {
 	marked := r.lists.mark(b, r.store.Info().Epoch)
 	err := r.store.Commit(ctx, b)
@@ -82,7 +85,8 @@ func (r *reader) commit(ctx context.Context, b *runtime.Batch) error {
 	return err
 }
 
-// halt ends all watching when the disk is full or has failed: no run goes on until somebody has seen to that and started again.
+// halt ends all watching when the disk is full or has failed: no run goes on until somebody has
+// seen to that and started again.
 func (r *reader) halt(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

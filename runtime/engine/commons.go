@@ -54,10 +54,10 @@ func (r *reader) ended(run string) bool {
 	return err == nil && row.Status.Ended()
 }
 
-// heads knows of queues the number below which they have no item. The store passes over each item that
-// was dropped until it merges its files, so that a queue through which 100,000 have gone would cost
-// more with each: who looks for the oldest begins here. It is a guess that is never too high, kept in
-// memory only, and is used by whoever holds the commons: what is read then is all there is.
+// heads knows of queues the number below which they have no item. The store passes over each item
+// that was dropped until it merges its files, so that a queue through which 100,000 have gone would
+// cost more with each: who looks for the oldest begins here. It is a guess that is never too high,
+// kept in memory only, and is used by whoever holds the commons: what is read then is all there is.
 type heads struct{ least map[string]uint64 }
 
 // knownHeads bounds the memory that it takes.
@@ -117,9 +117,9 @@ func (e *Local) retryWaiters(queue string) {
 	}
 }
 
-// offerAgain tells the runs that wait what a commit has put into a queue or, by ending its run, given
-// back; holds says that the turn has the commons still. Whoever was looking when the run ended is known
-// to wait before it is told.
+// offerAgain tells the runs that wait what a commit has put into a queue or, by ending its run,
+// given back; holds says that the turn has the commons still. Whoever was looking when the run
+// ended is known to wait before it is told.
 func (a *actor) offerAgain(c *run.Commit, holds bool) {
 	if c.Effects.Pushed != "" {
 		a.e.retryWaiters(c.Effects.Pushed)

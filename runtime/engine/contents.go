@@ -12,15 +12,19 @@ import (
 	"starling/runtime/run"
 )
 
-// Contents are shared: two runs of one script name the same bundle. So forgetting a run, or a part of its journal, drops none of them, and only says that there may be some that nothing names
-// any more (keyGarbage). A sweep reads what every run and every definition names and drops the rest.
+// Contents are shared: two runs of one script name the same bundle. So forgetting a run, or a part
+// of its journal, drops none of them, and only says that there may be some that nothing names any
+// more (keyGarbage). A sweep reads what every run and every definition names and drops the rest.
 //
-// Runs go on meanwhile, and may come to name what is about to be dropped. What a commit names while a sweep is on is marked before it is committed (reference), and is kept; before the
-// sweep looks at anything it has waited for the commits that did not know of it. Dropping, at last, excludes naming: a commit comes either before it, and its
-// contents are kept, or after it, and finds that the store does not have them and writes them again. What brings a journal whose contents are there already (a fork, an import)
-// excludes the whole sweep.
+// Runs go on meanwhile, and may come to name what is about to be dropped. What a commit names while
+// a sweep is on is marked before it is committed (reference), and is kept; before the sweep looks
+// at anything it has waited for the commits that did not know of it. Dropping, at last, excludes
+// naming: a commit comes either before it, and its contents are kept, or after it, and finds that
+// the store does not have them and writes them again. What brings a journal whose contents are
+// there already (a fork, an import) excludes the whole sweep.
 
-// reference lets a commit name contents: which of them it has to write, and what to call when it is done.
+// reference lets a commit name contents: which of them it has to write, and what to call when it is
+// done.
 func (e *Local) reference(blobs map[string][]byte) (map[string][]byte, func(error)) {
 	if len(blobs) == 0 {
 		return nil, func(error) {}
@@ -80,7 +84,8 @@ func (e *Local) sweepIdle(ctx context.Context) (dropped int, err error) {
 	return dropped, err
 }
 
-// mark begins to note what commits name, or ends it with nil. Commits in progress are over when it returns.
+// mark begins to note what commits name, or ends it with nil. Commits in progress are over when it
+// returns.
 func (e *Local) mark(noted map[string]struct{}) {
 	e.contents.Lock()
 	defer e.contents.Unlock()
@@ -161,7 +166,8 @@ func (e *Local) namedBy(id string, note func([]string)) error {
 	})
 }
 
-// Maintenance while the engine lives: how often, and from which growth of the logs of large values on their space is given back.
+// Maintenance while the engine lives: how often, and from which growth of the logs of large values
+// on their space is given back.
 const (
 	careEvery  = 10 * time.Minute
 	careGrowth = 64 << 20
@@ -201,7 +207,8 @@ func (c *maintenance) fire() {
 	c.timer.Reset(careEvery)
 }
 
-// round drops contents when something was dropped that may have named them, and gives back space when there may be some.
+// round drops contents when something was dropped that may have named them, and gives back space
+// when there may be some.
 func (c *maintenance) round() error {
 	_, err := c.e.store.Get([]byte(journal.KeyGarbage))
 	garbage := err == nil

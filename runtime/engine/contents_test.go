@@ -14,7 +14,8 @@ import (
 	"starling/runtime/memory"
 )
 
-// leaves performs work whose transcript is what it was asked to return: the same for many steps of many runs.
+// leaves performs work whose transcript is what it was asked to return: the same for many steps of
+// many runs.
 func leaves(_ context.Context, a *effect.Attempt) effect.Reply {
 	v := effect.ViewOf(a.Args).Value("value")
 	return effect.Reply{Value: v, Blobs: map[string][]byte{"transcript.txt": []byte("it said " + v.String())}}
@@ -156,7 +157,8 @@ func TestContentsAreNamedWhileTheyAreDropped(t *testing.T) {
 	t.Logf("%d contents were dropped", dropped)
 }
 
-// nothingMissing exports every run, for which all that it names must be there. One may end and be gone meanwhile.
+// nothingMissing exports every run, for which all that it names must be there. One may end and be
+// gone meanwhile.
 func (w *world) nothingMissing() {
 	w.t.Helper()
 	f, err := runtime.Extension[runtime.Archive](w.engine)
@@ -174,7 +176,8 @@ func (w *world) nothingMissing() {
 	}
 }
 
-// A prune and its sweep may be cut at any of their commits: what is left is whole, and the next one drops the rest.
+// A prune and its sweep may be cut at any of their commits: what is left is whole, and the next one
+// drops the rest.
 func TestDroppingIsCutAtEveryCommit(t *testing.T) {
 	for _, moment := range []memory.Moment{memory.BeforeApply, memory.AfterApply} {
 		over := false

@@ -24,8 +24,9 @@ def main():
     return [posted, decision.choice, len(large)]
 `
 
-// The table in design.md is made here: the life of a run is played once, then again for each of its commits with the power failing before it and after it. What the next owner finds
-// in the store then, and what it writes, is what stands in a row.
+// The table in design.md is made here: the life of a run is played once, then again for each of its
+// commits with the power failing before it and after it. What the next owner finds in the store
+// then, and what it writes, is what stands in a row.
 func TestCrashTable(t *testing.T) {
 	lives := &tableOfCrashes{t: t}
 	table := lives.render()

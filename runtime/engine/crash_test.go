@@ -18,7 +18,8 @@ import (
 	"starling/runtime/memory"
 )
 
-// crash drops the engine as SIGKILL would: nothing is written down, attempts in flight never land. Another owner opens what was durable.
+// crash drops the engine as SIGKILL would: nothing is written down, attempts in flight never land.
+// Another owner opens what was durable.
 func (w *world) crash() {
 	w.t.Helper()
 	dead := w.engine
@@ -158,7 +159,8 @@ func TestThreeGatesInAllOrders(t *testing.T) { // ecosystem: three parallel gate
 	}
 }
 
-// gateScripts have gates g-x, g-y, g-z where calls are: inside sort keys, comprehensions, nested calls, attempt in parallel, defaults.
+// gateScripts have gates g-x, g-y, g-z where calls are: inside sort keys, comprehensions, nested
+// calls, attempt in parallel, defaults.
 func gateScripts() map[string]string {
 	return map[string]string{
 		"sort key": `
@@ -384,7 +386,8 @@ def main():
 	}
 }
 
-// Each script is told once, then again for each of its commits, with the power failing there: the same output and the same journal.
+// Each script is told once, then again for each of its commits, with the power failing there: the
+// same output and the same journal.
 func TestPowerFailsAtEveryCommit(t *testing.T) {
 	for name, script := range gateScripts() {
 		t.Run(name, func(t *testing.T) {
@@ -405,7 +408,8 @@ func TestPowerFailsAtEveryCommit(t *testing.T) {
 	}
 }
 
-// answerThrough answers the gates as answerAll does, while the power fails at the n-th commit. Whoever gets no answer asks again, with the same key.
+// answerThrough answers the gates as answerAll does, while the power fails at the n-th commit.
+// Whoever gets no answer asks again, with the same key.
 func answerThrough(w *world, script string, n int, moment memory.Moment) (transcript string, hit bool) {
 	w.t.Helper()
 	w.store.FailCommit(n, errors.New("the power failed"), moment)
@@ -437,9 +441,10 @@ func answerThrough(w *world, script string, n int, moment memory.Moment) (transc
 	return fmt.Sprint(string(end.Output), w.types(run.ID)), hit
 }
 
-// TestConversationIsGoneOnWith: what the journal knows of the conversation of an attempt that was cut is what
-// the next attempt goes on with, whoever cut it, whoever says that it is tried again, and also when that one
-// was cut before it came to tell of any. An attempt that has failed leaves none.
+// TestConversationIsGoneOnWith: what the journal knows of the conversation of an attempt that was
+// cut is what the next attempt goes on with, whoever cut it, whoever says that it is tried again,
+// and also when that one was cut before it came to tell of any. An attempt that has failed leaves
+// none.
 func TestConversationIsGoneOnWith(t *testing.T) {
 	for name, c := range map[string]struct {
 		cut   func(w *world, hang func())
@@ -498,7 +503,8 @@ def main():
 	}
 }
 
-// TestRejectedReplyIsShown: whoever is asked again is given what it had said, as far as that is known whole.
+// TestRejectedReplyIsShown: whoever is asked again is given what it had said, as far as that is
+// known whole.
 func TestRejectedReplyIsShown(t *testing.T) {
 	for said, want := range map[string]string{"ten": "ten", strings.Repeat("x", 1<<16): ""} {
 		w := newWorld(t)

@@ -17,7 +17,8 @@ import (
 	"starling/runtime/engine"
 )
 
-// BenchmarkCrowd measures a store with many runs that wait for a signal; STARLING_CROWD says how many, 100,000 where it says nothing:
+// BenchmarkCrowd measures a store with many runs that wait for a signal; STARLING_CROWD says how
+// many, 100,000 where it says nothing:
 //
 //	go test -run '^$' -bench Crowd -benchtime 1x -timeout 1h ./runtime
 func BenchmarkCrowd(b *testing.B) {
@@ -110,7 +111,8 @@ func (c *crowd) idle() {
 	c.b.ReportMetric(100*share(5*time.Second), "idle-cpu-%")
 }
 
-// clocks says what two clocks take of a processor that strike as often as the two of Badger, which look for tables to merge, and of which nothing follows.
+// clocks says what two clocks take of a processor that strike as often as the two of Badger, which
+// look for tables to merge, and of which nothing follows.
 func clocks(b *testing.B) {
 	for range 2 {
 		clock := time.NewTicker(50 * time.Millisecond)
@@ -164,7 +166,8 @@ func (c *crowd) signals() {
 	reportTimes(c.b, "floor", theirs)
 }
 
-// burst sends bursts of ten thousand signals, each to as many other runs, and says at which rate they are taken: at the median, and while Badger merges tables.
+// burst sends bursts of ten thousand signals, each to as many other runs, and says at which rate
+// they are taken: at the median, and while Badger merges tables.
 func (c *crowd) burst() {
 	n := min(10_000, len(c.ids))
 	var rates []float64

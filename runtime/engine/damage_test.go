@@ -29,7 +29,8 @@ func (w *world) listed(run string) runtime.Summary {
 	return l.Runs[i]
 }
 
-// A run whose journal cannot be read is quarantined: it is shown as damaged, every answer about it says so, and the others serve.
+// A run whose journal cannot be read is quarantined: it is shown as damaged, every answer about it
+// says so, and the others serve.
 func TestDamagedRunIsSetAside(t *testing.T) {
 	w := trims(t, 0)
 	lost, other := w.start(asks, ""), w.start(asks, "")
@@ -78,7 +79,8 @@ func (w *world) damaged(run string) (err error) {
 	return err
 }
 
-// A run whose program is damaged rests at a gate: it stands where its journal says, and can be cancelled.
+// A run whose program is damaged rests at a gate: it stands where its journal says, and can be
+// cancelled.
 func TestRunWithADamagedProgramIsSetAside(t *testing.T) {
 	w := newWorld(t)
 	lost := w.start(asks, "")

@@ -136,8 +136,8 @@ func (r *reader) decidedBefore(add func(runtime.Write) error) error {
 	})
 }
 
-// reindexDecisions removes the entries of runs that are gone, and adds those that are not there. What
-// is there stays: a gate's row knows its last decision only.
+// reindexDecisions removes the entries of runs that are gone, and adds those that are not there.
+// What is there stays: a gate's row knows its last decision only.
 func (r *reader) reindexDecisions(add func(runtime.Write) error) error {
 	err := journal.ScanEach(r.store, journal.PrefixDecided, func(rest string, _ []byte, _ error) error {
 		run, _, _ := strings.Cut(rest[8:], "/")
@@ -158,8 +158,8 @@ func (r *reader) reindexDecisions(add func(runtime.Write) error) error {
 	})
 }
 
-// unlistDecisions drops the entries of a run: those of its gates' rows and, as far as it can be read,
-// of its journal.
+// unlistDecisions drops the entries of a run: those of its gates' rows and, as far as it can be
+// read, of its journal.
 func (r *reader) unlistDecisions(run string, d *dropper) error {
 	drop := func(rec *journal.Record) error {
 		if rec.Type != journal.GateDecided {

@@ -201,8 +201,8 @@ def main():
 	}
 }
 
-// A decision says in which run it was made, by whom that was started, and what came along with a fork
-// or an import. S0-27
+// A decision says in which run it was made, by whom that was started, and what came along with a
+// fork or an import. S0-27
 func TestWhatCameAlongIsSaid(t *testing.T) {
 	w := trims(t, 0)
 	run := w.startFiles(deciding, "", decidingFiles)
@@ -284,7 +284,8 @@ func TestKeptStoresHaveTheirDecisions(t *testing.T) {
 }
 
 // The entries are made anew where a build has had the store that does not know them, also when that
-// is cut; what such a build has pruned goes, and an entry that cannot be read is read in the journal.
+// is cut; what such a build has pruned goes, and an entry that cannot be read is read in the
+// journal.
 func TestTheRecordIsMadeAnew(t *testing.T) {
 	decided := func(t *testing.T) *world {
 		w := trims(t, 0)
@@ -417,7 +418,8 @@ def main():
 	}
 }
 
-// What a person edits keeps what was hidden from them; what an agent edits is as it says, for it has seen all.
+// What a person edits keeps what was hidden from them; what an agent edits is as it says, for it
+// has seen all.
 func TestEditedDataKeepsWhatWasHidden(t *testing.T) {
 	w := trims(t, 0)
 	run := w.start(`
@@ -458,8 +460,8 @@ def main():
 	}
 }
 
-// What is edited in another form than that of the data has nothing put into it, and a long list takes time in proportion
-// to its length.
+// What is edited in another form than that of the data has nothing put into it, and a long list
+// takes time in proportion to its length.
 func TestEditedDataInAnotherForm(t *testing.T) {
 	w := trims(t, 0)
 	run := w.start(`

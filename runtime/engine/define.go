@@ -108,7 +108,8 @@ func (e *Local) mayTake(c runtime.Caller, name string) error {
 		WithHelp("have an admin define it, or write by = [%q] under [grants.%s]", c.Name, name)
 }
 
-// known finds the version that a request has made before, or need not make: the newest has its text.
+// known finds the version that a request has made before, or need not make: the newest has its
+// text.
 func known(versions []definitionRow, r runtime.DefineRequest, hash string) (*runtime.Definition, error) {
 	i := slices.IndexFunc(versions, func(v definitionRow) bool { return r.Key != "" && v.Key == r.Key })
 	switch {
@@ -150,7 +151,8 @@ func (r *reader) Defined(ctx context.Context, address string) ([]runtime.Definit
 	return r.definitions(address)
 }
 
-// definitions are all versions of NAME, the newest first, or the one that is NAME@VERSION; at least one.
+// definitions are all versions of NAME, the newest first, or the one that is NAME@VERSION; at least
+// one.
 func (r *reader) definitions(address string) ([]runtime.Definition, error) {
 	name, version, pinned := strings.Cut(address, "@")
 	rows, err := r.versions(name)
@@ -179,7 +181,8 @@ func (r *reader) undefined(name string) *runtime.Refusal {
 		WithCall("define keeps a script under a name; a file's name ends with %s or has a slash", runtime.ScriptSuffix)
 }
 
-// definedAs finds the definition whose sources a script has, if it goes by the name of one: NAME@VERSION.
+// definedAs finds the definition whose sources a script has, if it goes by the name of one:
+// NAME@VERSION.
 func (r *reader) definedAs(script, bundle string) (*runtime.Definition, error) {
 	name, version, found := strings.Cut(script, "@")
 	if !found || runtime.CheckDefinitionName(name) != nil {

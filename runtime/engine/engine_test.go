@@ -56,7 +56,8 @@ func TestEngines(t *testing.T) {
 	}
 }
 
-// overSocket is an engine as a client of a socket sees it, whose peer is taken for the caller. Strangers do not get as far as a client.
+// overSocket is an engine as a client of a socket sees it, whose peer is taken for the caller.
+// Strangers do not get as far as a client.
 func overSocket(t *testing.T, e runtime.Engine, c runtime.Caller) runtime.Engine {
 	if c.Name == "" {
 		return runtimetest.As(e, c)

@@ -14,8 +14,9 @@ import (
 	"starling/runtime/journal"
 )
 
-// An export is a run in a file: its journal, those of its child runs, and the contents that they name. There is no checkpoint in it, for a snapshot is only good in the
-// store that wrote it: whoever imports it replays.
+// An export is a run in a file: its journal, those of its child runs, and the contents that they
+// name. There is no checkpoint in it, for a snapshot is only good in the store that wrote it:
+// whoever imports it replays.
 //
 //	magic      "starling export\n"
 //	format     uvarint, 1

@@ -15,8 +15,8 @@ import (
 	"starling/stdlib"
 )
 
-// FuzzExport: whatever stands in a file, with the checksum that fits it, Import refuses it as what it
-// is, or takes a run that can be looked at. Nothing of it is a defect of ours.
+// FuzzExport: whatever stands in a file, with the checksum that fits it, Import refuses it as what
+// it is, or takes a run that can be looked at. Nothing of it is a defect of ours.
 func FuzzExport(f *testing.F) {
 	ctx := runtime.WithCaller(context.Background(), runtime.Caller{Name: "local:ann", Local: true})
 	open := func() *engine.Local {

@@ -13,8 +13,9 @@ import (
 	"starling/runtime/run"
 )
 
-// Keyframes makes a keyframe of a run at every stride-th commit but the last, reads it, and goes on from it to the end of the journal. What comes of it, state and machine, must be what comes
-// of the whole journal. Nothing is dropped.
+// Keyframes makes a keyframe of a run at every stride-th commit but the last, reads it, and goes on
+// from it to the end of the journal. What comes of it, state and machine, must be what comes of the
+// whole journal. Nothing is dropped.
 func (e *Local) Keyframes(ctx context.Context, id string, stride int) (made int, err error) {
 	whole, err := readRun(e.store, id, 99)
 	if err != nil || len(whole.tail) == 0 {

@@ -31,7 +31,8 @@ var (
 	errSteered   = errors.New("the agent is told something")
 )
 
-// job is an attempt that a turn has begun: it is performed when the turn is over, and what it came to is taken by a later one.
+// job is an attempt that a turn has begun: it is performed when the turn is over, and what it came
+// to is taken by a later one.
 type job struct {
 	idleClock
 	a       *actor
@@ -81,7 +82,8 @@ func (a *actor) launch(st *run.Step) {
 	a.jobs = append(a.jobs, j)
 }
 
-// share gives the attempts that the last turn has begun goroutines of their own, all but one that the caller performs, if it wants to.
+// share gives the attempts that the last turn has begun goroutines of their own, all but one that
+// the caller performs, if it wants to.
 func (a *actor) share(keep bool) (own *job) {
 	jobs := a.jobs
 	a.jobs = nil
@@ -100,7 +102,8 @@ func (a *actor) share(keep bool) (own *job) {
 	return own
 }
 
-// perform does the work and returns the event that brings its end home, unless nobody wants to know.
+// perform does the work and returns the event that brings its end home, unless nobody wants to
+// know.
 func (j *job) perform() (ev event, home bool) {
 	j.reply = j.handle()
 	if j.slot != "" {
@@ -116,7 +119,8 @@ func (j *job) perform() (ev event, home bool) {
 	return j.completion(), j.cause != errWithdrawn
 }
 
-// handle has the handler do the work, under its deadline. One that panics has failed its attempt, not the engine.
+// handle has the handler do the work, under its deadline. One that panics has failed its attempt,
+// not the engine.
 func (j *job) handle() (r effect.Reply) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -174,7 +178,8 @@ func (j *job) enlist(w effect.Worker) (dismiss func()) {
 	return j.e.opts.Enlist(w)
 }
 
-// deliver hands out messages after their commit: into the conversation, or by ending the attempt so that the next goes on with it.
+// deliver hands out messages after their commit: into the conversation, or by ending the attempt so
+// that the next goes on with it.
 func (a *actor) deliver(tl run.Delivery) {
 	f, ok := a.flights[tl.Step]
 	st := a.s.Steps[tl.Step]
@@ -196,9 +201,9 @@ func (a *actor) taken(step string, attempt int, seq uint64) func() {
 }
 
 // An attempt may read and change the run's variables while it works, as the script does with
-// memory.vars: see [effect.Attempt.Share]. A change is a record of its own, so that the state stays a
-// fold of the journal; the machine never hears of it, for what the script reads is recorded where it
-// reads it.
+// memory.vars: see [effect.Attempt.Share]. A change is a record of its own, so that the state stays
+// a fold of the journal; the machine never hears of it, for what the script reads is recorded where
+// it reads it.
 
 // sharer is effect.Attempt.Share for one attempt.
 func (a *actor) sharer(step string, attempt int) func(context.Context, effect.Payload) (

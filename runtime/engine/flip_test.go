@@ -39,7 +39,8 @@ type shelf struct {
 	end   string            // what that one comes to
 }
 
-// shelves lays up a run that has ended, one with a large value, one with a child and one that waits.
+// shelves lays up a run that has ended, one with a large value, one with a child and one that
+// waits.
 func shelves(t *testing.T) *shelf {
 	s := &shelf{t: t, ctx: runtime.WithCaller(context.Background(), runtime.Caller{Name: "local:ann", Local: true}), dir: filepath.Join(t.TempDir(), "store"), runs: map[string]string{}, end: `["on",1999000]`}
 	e := s.open(s.dir)
@@ -151,7 +152,8 @@ func (s *shelf) files(dir string) (paths []string, sizes []int64) {
 	return paths, sizes
 }
 
-// copyTo copies the store's files. Badger makes its logs far longer than what it writes to them: what follows the last written byte is left out.
+// copyTo copies the store's files. Badger makes its logs far longer than what it writes to them:
+// what follows the last written byte is left out.
 func (s *shelf) copyTo(dir string) {
 	err := filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
 		to := filepath.Join(dir, strings.TrimPrefix(path, s.dir))
@@ -169,7 +171,8 @@ func (s *shelf) copyTo(dir string) {
 	}
 }
 
-// One bit is flipped anywhere in the files of a store. Either the store is refused with the name of a file, or every run shows as it did or as damaged, and the one that waits goes on to its end
+// One bit is flipped anywhere in the files of a store. Either the store is refused with the name of
+// a file, or every run shows as it did or as damaged, and the one that waits goes on to its end
 // unless it is damaged: never another answer, never a run that is gone.
 func TestFlippedBits(t *testing.T) {
 	if testing.Short() {

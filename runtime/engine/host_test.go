@@ -24,7 +24,8 @@ func source(t *testing.T, n int) func() ([]byte, error) {
 	return func() ([]byte, error) { return b.Encode(), nil }
 }
 
-// Of many who ask at once one reads, and all get the same; one who waits for its bundle holds up nobody who asks for another.
+// Of many who ask at once one reads, and all get the same; one who waits for its bundle holds up
+// nobody who asks for another.
 func TestProgramsAreMadeOnceAndApart(t *testing.T) {
 	p := programs{env: &effect.Environment{}}
 	var reads atomic.Int32

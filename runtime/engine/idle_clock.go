@@ -7,7 +7,8 @@ import (
 	"starling/lang/effect"
 )
 
-// idleClock is what an attempt in flight knows of the clock: while it waits for nothing but that, it does not count as something in motion.
+// idleClock is what an attempt in flight knows of the clock: while it waits for nothing but that,
+// it does not count as something in motion.
 type idleClock struct {
 	e      *Local
 	asleep bool              // guarded by e.mu
@@ -19,8 +20,8 @@ type idleClock struct {
 	slot   string            // run whose slot it has; "" where none is needed
 }
 
-// set notes whether the attempt waits for the clock. Whoever wakes it says so before it does, so that
-// no moment looks quiet in between.
+// set notes whether the attempt waits for the clock. Whoever wakes it says so before it does, so
+// that no moment looks quiet in between.
 func (n *idleClock) set(asleep bool) {
 	n.e.mu.Lock()
 	defer n.e.mu.Unlock()
@@ -118,7 +119,8 @@ func (n *idleClock) tell(s effect.Steer) {
 	}
 }
 
-// deadline bounds an attempt. By a clock that is not this process's the context ends as one that was cancelled, with context.DeadlineExceeded as its cause.
+// deadline bounds an attempt. By a clock that is not this process's the context ends as one that
+// was cancelled, with context.DeadlineExceeded as its cause.
 func (n *idleClock) deadline(ctx context.Context, timeout time.Duration) (context.Context, time.Time, func()) {
 	if n.e.opts.After == nil && n.limit == nil {
 		at := time.Now().Add(timeout)
@@ -140,7 +142,8 @@ func (n *idleClock) deadline(ctx context.Context, timeout time.Duration) (contex
 	}
 }
 
-// hold stops the time of an attempt that waits for people, until it is resumed, and gives its slot to others.
+// hold stops the time of an attempt that waits for people, until it is resumed, and gives its slot
+// to others.
 func (n *idleClock) hold() (resume func()) {
 	held := n.expire != nil && n.limit.hold(n.e)
 	if n.slot != "" {
@@ -173,8 +176,9 @@ func (e *Local) afterFunc(d time.Duration, do func()) (stop func() bool) {
 	return time.AfterFunc(d, do).Stop
 }
 
-// Settle waits until nothing is in motion but what waits for the clock or for people: then, with an engine whose Options have After, only moving the clock, a signal or
-// a new run makes anything happen. It is meant for whoever moves the clock.
+// Settle waits until nothing is in motion but what waits for the clock or for people: then, with an
+// engine whose Options have After, only moving the clock, a signal or a new run makes anything
+// happen. It is meant for whoever moves the clock.
 func (e *Local) Settle() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

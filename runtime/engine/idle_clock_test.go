@@ -14,8 +14,9 @@ import (
 	"starling/runtime/memory"
 )
 
-// Nothing is quiet while somebody is woken: an attempt that waits for the clock and is told something
-// is in motion until it waits again, so that whoever moves the clock comes to its newest timer.
+// Nothing is quiet while somebody is woken: an attempt that waits for the clock and is told
+// something is in motion until it waits again, so that whoever moves the clock comes to its newest
+// timer.
 func TestQuietOnceTheToldWait(t *testing.T) {
 	var timers, waits atomic.Int64
 	still := func(time.Duration, func()) func() bool {

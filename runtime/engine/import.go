@@ -63,7 +63,8 @@ func ReadExport(file []byte) (*Exported, error) {
 	return x, nil
 }
 
-// readExport reads a file. Nothing in it is trusted before its checksum has been compared, and little after.
+// readExport reads a file. Nothing in it is trusted before its checksum has been compared, and
+// little after.
 func readExport(file []byte) (*imports, error) {
 	rest, ok := bytes.CutPrefix(file, []byte(exportMagic))
 	if !ok {
@@ -290,7 +291,8 @@ func (e *Local) trustImported(ctx context.Context, run *imported) error {
 	return e.pin(ctx, run.id, run.settings)
 }
 
-// hasImported tells whether a run is here with the journal of the file; with another one it is refused.
+// hasImported tells whether a run is here with the journal of the file; with another one it is
+// refused.
 func (e *Local) hasImported(r *imported) (bool, error) {
 	_, err := e.store.Get(journal.RunKey(r.id))
 	if errors.Is(err, runtime.ErrNoKey) {
@@ -314,8 +316,8 @@ func (e *Local) hasImported(r *imported) (bool, error) {
 		WithHelp("it may have gone on since it was exported; see it with: starling show %s", r.id)
 }
 
-// bring writes contents and runs: what they name once they are marked, and nothing else of the file.
-// Contents that a crash leaves without a run are swept (contents.go).
+// bring writes contents and runs: what they name once they are marked, and nothing else of the
+// file. Contents that a crash leaves without a run are swept (contents.go).
 func (e *Local) bring(ctx context.Context, in *imports) error {
 	var runs []adopted
 	contents := map[string][]byte{}

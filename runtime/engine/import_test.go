@@ -6,7 +6,8 @@ import (
 	"starling/runtime"
 )
 
-// A run that was forgotten comes back from a file as it was then, however far it had gone on here, and goes on from there.
+// A run that was forgotten comes back from a file as it was then, however far it had gone on here,
+// and goes on from there.
 func TestPrunedRunIsImportedAgain(t *testing.T) {
 	for name, meanwhile := range map[string]func(*world){"straight": func(*world) {}, "restarted": (*world).restart, "crashed": (*world).crash} {
 		t.Run(name, func(t *testing.T) {

@@ -17,9 +17,9 @@ import (
 // runs that have not ended, the open gates, and the decisions, each in the order of their lists.
 // They follow from other rows and are made again from those. A build that does not know them leaves
 // them behind as they are. So the mark says which owner has kept them, by its epoch: the next one
-// finds them good if that was the owner right before it. It is written with an owner's first commit.
-// An entry may be left of what is not there any more, so a list looks at the row that it leads to;
-// none is ever missing.
+// finds them good if that was the owner right before it. It is written with an owner's first
+// commit. An entry may be left of what is not there any more, so a list looks at the row that it
+// leads to; none is ever missing.
 
 // indexForm is the form of the index. It moves when the rows change their meaning. The form before
 // had no decisions.

@@ -14,15 +14,18 @@ import (
 	"starling/runtime/run"
 )
 
-// A keyframe is what a trimmed journal begins with. It has the bytes of a checkpoint (checkpoint.go) and another office: a checkpoint saves reading the journal, a
-// keyframe is all that is left of it. So it is written twice, each copy under its own keys; what was written is read back and a machine made of it before anything is
-// dropped; and it is never replaced but by a later one that has gone the same way.
+// A keyframe is what a trimmed journal begins with. It has the bytes of a checkpoint
+// (checkpoint.go) and another office: a checkpoint saves reading the journal, a keyframe is all
+// that is left of it. So it is written twice, each copy under its own keys; what was written is
+// read back and a machine made of it before anything is dropped; and it is never replaced but by a
+// later one that has gone the same way.
 //
 // The horizon names it. It, too, stands there twice:
 //
 //	checksum (as for the journal) · uvarint seq · uvarint parts of a copy · uvarint microseconds since 1970, of the trim · the record run.started
 //
-// The commit that writes the horizon is the moment of the trim: records up to seq count as dropped from then on, whatever of them is still there.
+// The commit that writes the horizon is the moment of the trim: records up to seq count as dropped
+// from then on, whatever of them is still there.
 
 // copies of a keyframe and its horizon.
 const copies = 2
@@ -75,7 +78,8 @@ func horizonOf(b []byte) (*horizon, error) {
 	return &horizon{seq: numbers[0], parts: int(numbers[1]), at: time.UnixMicro(int64(numbers[2])).UTC(), start: records[0]}, nil
 }
 
-// readHorizon reads the horizon of a run from the copy that is whole, nil for a run that was never trimmed.
+// readHorizon reads the horizon of a run from the copy that is whole, nil for a run that was never
+// trimmed.
 func readHorizon(s runtime.Store, run string) (*horizon, error) {
 	var wrong error
 	for i := range copies {
@@ -125,7 +129,8 @@ func (sv *saved) readKeyframe(s runtime.Store, h *horizon) error {
 	return fmt.Errorf("its journal was trimmed up to record %d, and neither copy of the keyframe can be read: %w", h.seq, wrong)
 }
 
-// writeKeyframe writes a keyframe, and reads back both copies before it says where the journal may begin.
+// writeKeyframe writes a keyframe, and reads back both copies before it says where the journal may
+// begin.
 func (e *Local) writeKeyframe(ctx context.Context, h *run.Host, sv *saved, c *checkpoint) (*horizon, error) {
 	at := &horizon{seq: c.seq, at: e.now(), start: *sv.start}
 	for part := range slices.Chunk(c.bytes, checkpointPart) {

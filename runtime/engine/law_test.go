@@ -31,7 +31,8 @@ func (w *world) count(run, typ string) (n int) {
 	return n
 }
 
-// at opens the world's engine anew, over a store whose commits take a while and by a clock on the wall that may jump.
+// at opens the world's engine anew, over a store whose commits take a while and by a clock on the
+// wall that may jump.
 func (w *world) at(slow time.Duration, skew *atomic.Int64) {
 	w.t.Helper()
 	if err := w.engine.Close(); err != nil {
@@ -194,7 +195,8 @@ def main():
 	}
 }
 
-// A branch may be cancelled in the turn that asks for its work, while the commit that starts it is on its way, and when it is at work: never does an attempt stay.
+// A branch may be cancelled in the turn that asks for its work, while the commit that starts it is
+// on its way, and when it is at work: never does an attempt stay.
 func TestBranchCancelledWhileItsWorkIsBeingStarted(t *testing.T) {
 	for after := range 12 { // milliseconds; a commit takes four
 		synctest.Test(t, func(t *testing.T) {
@@ -225,7 +227,8 @@ def main():
 	}
 }
 
-// A run may be cancelled before its child is begun, while it is being created, and when it is at work: all of them end, with whatever they had going.
+// A run may be cancelled before its child is begun, while it is being created, and when it is at
+// work: all of them end, with whatever they had going.
 func TestCancelReachesChildrenThatAreBeingCreated(t *testing.T) {
 	for after := range 20 { // milliseconds; a commit takes two
 		for name, end := range map[string]func(*world){"": func(*world) {}, " and crash": (*world).crash} {
@@ -315,7 +318,8 @@ func (w *world) children(top string, n int) {
 	w.t.Fatal(err)
 }
 
-// A child's gate is seen and answered from the top through every level between, and an answer for the level below is not taken for it.
+// A child's gate is seen and answered from the top through every level between, and an answer for
+// the level below is not taken for it.
 func TestGatesOfGrandchildren(t *testing.T) {
 	w := newWorld(t)
 	top := w.startFiles(`

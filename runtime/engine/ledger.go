@@ -10,11 +10,13 @@ import (
 	"starling/runtime/journal"
 )
 
-// A daily budget of a project bounds what all runs of the store spend on a day together. Each run folds
-// its own part from its journal, as it does for its other ceilings, and the commit that changes the part
-// writes it as a row of its own, so that the sum over all runs is known without loading them.
+// A daily budget of a project bounds what all runs of the store spend on a day together. Each run
+// folds its own part from its journal, as it does for its other ceilings, and the commit that
+// changes the part writes it as a row of its own, so that the sum over all runs is known without
+// loading them.
 
-// ledger is what the runs of a store have spent under daily budgets, as of the newest commit of each.
+// ledger is what the runs of a store have spent under daily budgets, as of the newest commit of
+// each.
 type ledger struct {
 	store runtime.Store
 
@@ -99,7 +101,8 @@ func (l *ledger) count(key, run string, u runtime.Usage) {
 	l.spent[key][run] = u
 }
 
-// read fills the ledger from the store when it is first asked for. A row that cannot be read counts nothing.
+// read fills the ledger from the store when it is first asked for. A row that cannot be read counts
+// nothing.
 func (l *ledger) read() {
 	if l.spent != nil {
 		return

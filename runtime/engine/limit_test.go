@@ -44,7 +44,8 @@ func (w *world) atWork() *counted {
 	return c
 }
 
-// A limit of an agent and one of all hold at once; who waits for its turn is not timed. A crash in the middle changes neither.
+// A limit of an agent and one of all hold at once; who waits for its turn is not timed. A crash in
+// the middle changes neither.
 func TestLimits(t *testing.T) {
 	for name, crash := range map[string]bool{"straight": false, "crash": true} {
 		t.Run(name, func(t *testing.T) {

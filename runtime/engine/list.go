@@ -83,8 +83,9 @@ func (r *reader) runPage(q runtime.Query) (*runtime.Listing, error) {
 	return out, err
 }
 
-// page reads entries of an index until one more is taken than is asked for, and notes where the next
-// page begins. The rows are read apart from the scan of the entries, of which few are read ahead.
+// page reads entries of an index until one more is taken than is asked for, and notes where the
+// next page begins. The rows are read apart from the scan of the entries, of which few are read
+// ahead.
 func (r *reader) page(prefix string, q runtime.Query, out *runtime.Listing, take taking) error {
 	from, err := behind(prefix, q.After)
 	if err != nil {
@@ -182,7 +183,8 @@ func newer(a, b runtime.Summary) int {
 	return strings.Compare(a.ID, b.ID)
 }
 
-// summaryFrom reads a row. One that is damaged, or tells of a damaged run, is made again from the journal; where that cannot be read the run is listed as damaged.
+// summaryFrom reads a row. One that is damaged, or tells of a damaged run, is made again from the
+// journal; where that cannot be read the run is listed as damaged.
 func (r *reader) summaryFrom(run string, row []byte, damage error) runtime.Summary {
 	s := runtime.Summary{ID: run}
 	if damage == nil {
@@ -293,8 +295,8 @@ func (t *tops) of(run, gate string) (runtime.Summary, string) {
 	}
 }
 
-// cutListing leaves of all gates the page that is asked for, where there is no index: a reader's store may
-// have had an owner that knew none. Its cursor counts.
+// cutListing leaves of all gates the page that is asked for, where there is no index: a reader's
+// store may have had an owner that knew none. Its cursor counts.
 func cutListing(l *runtime.Listing, q runtime.Query) error {
 	begin := 0
 	if q.After != "" {
@@ -315,7 +317,8 @@ func cutListing(l *runtime.Listing, q runtime.Query) error {
 	return nil
 }
 
-// opened reads the row of an open gate: when it was opened, and what it is about. One that cannot be read is made again from the journal.
+// opened reads the row of an open gate: when it was opened, and what it is about. One that cannot
+// be read is made again from the journal.
 func (r *reader) opened(run, name string, v []byte, damage error) (time.Time, effect.View) {
 	if records, err := journal.ReadAll(bytes.Clone(v), 0); damage == nil && err == nil && len(records) == 1 {
 		return records[0].Time, records[0].View()

@@ -36,8 +36,8 @@ func gap(seq uint64) error {
 	return fmt.Errorf("%w: a record is missing: it lacks record %d", runtime.ErrDamaged, seq)
 }
 
-// readRun reads a run. skip leaves out as many of the newest checkpoints: the journal is the truth, a checkpoint only saves reading it. Of a trimmed journal the
-// truth begins with its keyframe.
+// readRun reads a run. skip leaves out as many of the newest checkpoints: the journal is the truth,
+// a checkpoint only saves reading it. Of a trimmed journal the truth begins with its keyframe.
 func readRun(s runtime.Store, run string, skip int) (*saved, error) {
 	return readRunTo(s, run, skip, 0)
 }
@@ -174,8 +174,9 @@ func (sv *saved) needsNoMachine() bool {
 	return aside || sv.state.Status.Ended()
 }
 
-// load brings the run into memory: state and machine as the last durable record left them. Attempts that were in flight when the last process died
-// are cut: what becomes of them is decided in the turn that follows.
+// load brings the run into memory: state and machine as the last durable record left them. Attempts
+// that were in flight when the last process died are cut: what becomes of them is decided in the
+// turn that follows.
 func (a *actor) load() (fresh bool, err error) {
 	if a.s != nil {
 		return false, nil
@@ -205,8 +206,9 @@ func (a *actor) keep(s *run.State, sv *saved) {
 	a.s, a.points, a.sought, a.tail, a.saved, a.row, a.kept = s, sv.points, sv.sought, sv.length, sv.saved, s.SummaryRow(), max(a.kept, sv.begins)
 }
 
-// restore makes state and machine. A run that cannot be served here (this build's builtins behave in another way) is left as it is, incompatible; one whose machine fails, or
-// says something else than the journal does, or whose program or settings are damaged, is poison.
+// restore makes state and machine. A run that cannot be served here (this build's builtins behave
+// in another way) is left as it is, incompatible; one whose machine fails, or says something else
+// than the journal does, or whose program or settings are damaged, is poison.
 func (a *actor) restore(sv *saved) (poison string, err error) {
 	h, err := a.e.hostOf(sv)
 	if errors.Is(err, runtime.ErrDamaged) {
@@ -233,7 +235,8 @@ func (a *actor) restore(sv *saved) (poison string, err error) {
 	return "", nil
 }
 
-// rebuild restores the machine from the newest checkpoint that serves, in the end from the journal alone, and replays what is behind it.
+// rebuild restores the machine from the newest checkpoint that serves, in the end from the journal
+// alone, and replays what is behind it.
 func (a *actor) rebuild(h *run.Host, sv *saved) error {
 	r, sv, err := a.e.rebuild(h, sv)
 	if err != nil {
@@ -287,8 +290,9 @@ func (a *actor) recovery(fresh bool) *run.Recovered {
 // maxRecoveries is how often a run may bring its process down before it is quarantined.
 const maxRecoveries = 3
 
-// countRecovery counts, durably and before any of its code runs, that a run is being recovered; the count goes away with the turn that follows. A run at rest
-// whose checkpoint is all there is to read runs no code.
+// countRecovery counts, durably and before any of its code runs, that a run is being recovered; the
+// count goes away with the turn that follows. A run at rest whose checkpoint is all there is to
+// read runs no code.
 func (a *actor) countRecovery(sv *saved) (poison string, err error) {
 	if sv.state.Status == runtime.Suspended && len(sv.tail) == 0 {
 		return "", nil
@@ -306,7 +310,8 @@ func (a *actor) countRecovery(sv *saved) (poison string, err error) {
 	return "", err
 }
 
-// unrecovered takes back what countRecovery counted, of a turn that was abandoned and not broken off.
+// unrecovered takes back what countRecovery counted, of a turn that was abandoned and not broken
+// off.
 func (a *actor) unrecovered() {
 	if !a.recovered {
 		return
@@ -315,7 +320,8 @@ func (a *actor) unrecovered() {
 	a.recovered = err != nil
 }
 
-// quarantine lets the run rest at the gate !quarantine: no more of its code runs until somebody decides.
+// quarantine lets the run rest at the gate !quarantine: no more of its code runs until somebody
+// decides.
 func (a *actor) quarantine(why string) error {
 	sv, err := readRun(a.e.store, a.run, 0)
 	if err != nil {
@@ -329,7 +335,8 @@ func (a *actor) quarantine(why string) error {
 	return err
 }
 
-// hostOf finds what a run needs of its program, and its settings as they are now: a replay asks nothing of them but the machine's limits, which never change.
+// hostOf finds what a run needs of its program, and its settings as they are now: a replay asks
+// nothing of them but the machine's limits, which never change.
 func (e *Local) hostOf(sv *saved) (*run.Host, error) {
 	s := sv.first()
 	for i := range sv.tail {
@@ -344,7 +351,8 @@ func (e *Local) hostOf(sv *saved) (*run.Host, error) {
 	return e.hosted(h), nil
 }
 
-// first is the state that replay begins with, with the program that the run has moved to since: all that was journaled before has been replayed with it.
+// first is the state that replay begins with, with the program that the run has moved to since: all
+// that was journaled before has been replayed with it.
 func (sv *saved) first() *run.State {
 	if len(sv.tail) == 0 {
 		return sv.state
@@ -391,9 +399,11 @@ func (sv *saved) readOrigin(s runtime.Store, st *run.State) bool {
 	return err == nil
 }
 
-// This file finds the newest checkpoint of a run that serves: its head, or one of those that are kept.
+// This file finds the newest checkpoint of a run that serves: its head, or one of those that are
+// kept.
 
-// readHead takes the head: then it is all that there is to read, but for the first record where no other run is known that was started alike.
+// readHead takes the head: then it is all that there is to read, but for the first record where no
+// other run is known that was started alike.
 func (sv *saved) readHead(s runtime.Store, head []byte) bool {
 	if len(head) == 0 {
 		return false
@@ -413,7 +423,8 @@ func (sv *saved) readHead(s runtime.Store, head []byte) bool {
 	return true
 }
 
-// readCheckpoints takes the newest checkpoint that serves, the head or one that is kept, leaving out some, and notes which are kept. One whose value cannot be read is as one that was not
+// readCheckpoints takes the newest checkpoint that serves, the head or one that is kept, leaving
+// out some, and notes which are kept. One whose value cannot be read is as one that was not
 // written, and so is one from before the horizon or from behind what is wanted.
 func (sv *saved) readCheckpoints(s runtime.Store, head []byte, skip int) error {
 	all, err := sv.checkpoints(s)

@@ -23,7 +23,8 @@ import (
 
 // Options of a local engine. The zero Options are good for tests.
 type Options struct {
-	// Project gives the settings under which scripts of others run: the owner's own project file as it is now. Nil is no project.
+	// Project gives the settings under which scripts of others run: the owner's own project file as
+	// it is now. Nil is no project.
 	Project func() (*effect.Settings, error)
 
 	// Named gives the digests of the files that the commands of a project name, by their paths. Nil
@@ -34,18 +35,22 @@ type Options struct {
 	// grants something to the name. Nil keeps none.
 	Reserves func(s *effect.Settings, name, by string) bool
 
-	// Head tells at which commit a folder's repository stands now, "" where there is none. Nil is nowhere.
+	// Head tells at which commit a folder's repository stands now, "" where there is none. Nil is
+	// nowhere.
 	Head func(folder string) string
 
 	Log   func(format string, args ...any) // what operators should know; nil drops it
 	Grace time.Duration                    // how long Close waits for attempts in flight, default 5 s
 	Clock func() time.Time                 // what the clock on the wall shows, which may jump; default time.Now
 
-	// After calls a function on its own goroutine or the caller's once Clock has moved on by a time, unless stop comes first. Nil is the time of this process, and Clock is looked at again
-	// at least twice a minute. With it the engine takes no time but Clock's, so that whoever moves the clock plays days in a moment; see [Local.Settle].
+	// After calls a function on its own goroutine or the caller's once Clock has moved on by a
+	// time, unless stop comes first. Nil is the time of this process, and Clock is looked at again
+	// at least twice a minute. With it the engine takes no time but Clock's, so that whoever moves
+	// the clock plays days in a moment; see [Local.Settle].
 	After func(d time.Duration, do func()) (stop func() bool)
 
-	// Env has the variables of whoever owns the store, for telling of runs that nobody carries any more. Nil is none.
+	// Env has the variables of whoever owns the store, for telling of runs that nobody carries any
+	// more. Nil is none.
 	Env func(name string) (string, bool)
 
 	// Enlist learns of every process that is started for an attempt, and that all that descends
@@ -56,17 +61,20 @@ type Options struct {
 	// that starts a process warns of it.
 	Doubt string
 
-	// Random is where ids, uuid() and random() come from, read by several goroutines; default crypto/rand.
+	// Random is where ids, uuid() and random() come from, read by several goroutines; default
+	// crypto/rand.
 	Random io.Reader
 
-	// Keep is how many records of its journal a run that has not ended keeps at least; when there are twice as many, the older ones are trimmed. 0 keeps all.
+	// Keep is how many records of its journal a run that has not ended keeps at least; when there
+	// are twice as many, the older ones are trimmed. 0 keeps all.
 	Keep int
 
-	// Agents is how many agents may be at work at once in all runs; a run with no agent at work may always start one. 0 is any number.
+	// Agents is how many agents may be at work at once in all runs; a run with no agent at work may
+	// always start one. 0 is any number.
 	Agents int
 
-	// Memory is how many bytes the machines of all runs may hold at once, by their own count; one of them
-	// always goes on, up to its limit. 0 is any number.
+	// Memory is how many bytes the machines of all runs may hold at once, by their own count; one
+	// of them always goes on, up to its limit. 0 is any number.
 	Memory int64
 }
 
@@ -207,8 +215,8 @@ func (e *Local) post(run string, ev event) {
 	}
 }
 
-// send posts an event to a run and waits until its turn is durable, and the event's own done has been called. It fails with the
-// refusal of an input that the run has refused.
+// send posts an event to a run and waits until its turn is durable, and the event's own done has
+// been called. It fails with the refusal of an input that the run has refused.
 func (e *Local) send(ctx context.Context, id string, ev event) error {
 	if e.ctx.Err() != nil {
 		return runtime.ErrShuttingDown // who comes when the grace is over would keep Close waiting
@@ -241,7 +249,8 @@ func (e *Local) send(ctx context.Context, id string, ev event) error {
 // maxResting bounds the runs at rest that stay loaded.
 const maxResting = 256
 
-// evict is called when an actor has nothing to do: it says whether the actor leaves memory now. A resting run stays for a while, an ended one does not.
+// evict is called when an actor has nothing to do: it says whether the actor leaves memory now. A
+// resting run stays for a while, an ended one does not.
 func (e *Local) evict(a *actor) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -298,7 +307,8 @@ func (a *actor) unload() {
 	}})
 }
 
-// committed tells the alarms what a run waits for; stuck says that it has no machine here. A run that has ended is carried no more.
+// committed tells the alarms what a run waits for; stuck says that it has no machine here. A run
+// that has ended is carried no more.
 func (e *Local) committed(run string, s *run.State, stuck bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -328,7 +338,8 @@ func (e *Local) move(run string, moving bool) {
 	}
 }
 
-// Moving tells whether a run that the engine carries is in motion, or due within a time. It looks at what is in motion, not at every run.
+// Moving tells whether a run that the engine carries is in motion, or due within a time. It looks
+// at what is in motion, not at every run.
 func (e *Local) Moving(soon time.Duration) bool {
 	if e.stalled() != nil {
 		return false
@@ -391,7 +402,8 @@ func (e *Local) goal(s runtime.Signal) (run, gate, top string, err error) {
 	return run, gate, top, err
 }
 
-// elsewhere has the refusal of a gate that a run does not have, or not yet, name those that are open, in its child runs too.
+// elsewhere has the refusal of a gate that a run does not have, or not yet, name those that are
+// open, in its child runs too.
 func (e *Local) elsewhere(ctx context.Context, run, gate string, err error) error {
 	refused := runtime.AsRefusal(err)
 	if !runtime.CallerOf(ctx).May(runtime.CanRead) || refused.Kind != runtime.ErrUnknownGate && refused.Kind != runtime.ErrNotOpen {
@@ -427,8 +439,8 @@ func (e *Local) lookupKey(run, key string) (k journal.Keyed, ok bool) {
 	return k, err == nil && json.Unmarshal(v, &k) == nil
 }
 
-// Close stops: it starts nothing new, gives calls in flight their grace, takes back those that did not end, and writes down what is in memory.
-// Then it closes the store. A second Close is harmless.
+// Close stops: it starts nothing new, gives calls in flight their grace, takes back those that did
+// not end, and writes down what is in memory. Then it closes the store. A second Close is harmless.
 func (e *Local) Close() error {
 	if e.leaving.Swap(true) {
 		return nil

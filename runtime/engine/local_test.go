@@ -24,7 +24,8 @@ import (
 	"starling/stdlib"
 )
 
-// world is a local engine over a memory store, with builtins enough to ask for anything: the world's side of "work" is the test's own function.
+// world is a local engine over a memory store, with builtins enough to ask for anything: the
+// world's side of "work" is the test's own function.
 type world struct {
 	t      *testing.T
 	store  *memory.Store
@@ -96,7 +97,8 @@ func (w *world) perform(ctx context.Context, a *effect.Attempt) effect.Reply {
 	return work(ctx, a)
 }
 
-// does changes what work does from now on, also while attempts of an engine that has crashed are still about.
+// does changes what work does from now on, also while attempts of an engine that has crashed are
+// still about.
 func (w *world) does(work func(context.Context, *effect.Attempt) effect.Reply) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -376,7 +378,8 @@ func mustJSON(t *testing.T, v any) string {
 	return string(text)
 }
 
-// When the disk fails, whoever follows a run is told so: nothing comes any more. A new owner finds everything that was acknowledged.
+// When the disk fails, whoever follows a run is told so: nothing comes any more. A new owner finds
+// everything that was acknowledged.
 func TestWatchersHearThatTheStoreHasFailed(t *testing.T) {
 	w := newWorld(t)
 	followed, other := w.start(asks, `{}`), w.start(asks, `{}`)

@@ -15,7 +15,8 @@ import (
 	"starling/runtime/query"
 )
 
-// queryJournal is effect.Attempt.Journal: what the journal of a run, or of the child run that one of its steps started, says up to the step that asks.
+// queryJournal is effect.Attempt.Journal: what the journal of a run, or of the child run that one
+// of its steps started, says up to the step that asks.
 func (e *Local) queryJournal(run, asks string, q effect.Look) (starlark.Value, *effect.Error) {
 	of := run
 	if q.Child != "" {

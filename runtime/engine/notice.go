@@ -31,7 +31,8 @@ type notifier struct {
 	channels map[string]*channel
 }
 
-// channel is what of one channel is due. At most noticeHands are told at a time, so that a thousand runs that end at once are no thousand connections, and one that answers slowly holds up no other.
+// channel is what of one channel is due. At most noticeHands are told at a time, so that a thousand
+// runs that end at once are no thousand connections, and one that answers slowly holds up no other.
 type channel struct {
 	busy    int
 	waiting []*run.Notice
@@ -70,7 +71,8 @@ func (t *notifier) begins(n *run.Notice) bool {
 	return true
 }
 
-// wait tells a notice when its time has come; one whose time has come is in motion at once, so that Close waits for it.
+// wait tells a notice when its time has come; one whose time has come is in motion at once, so that
+// Close waits for it.
 func (t *notifier) wait(n *run.Notice) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -133,7 +135,8 @@ func (t *notifier) following(c *channel) (n *run.Notice) {
 	return n
 }
 
-// tell tries once, and decides what follows. Of a run that was pruned meanwhile nobody is told any more; the row may have been written after that. Nobody is asked to a gate that is over, either.
+// tell tries once, and decides what follows. Of a run that was pruned meanwhile nobody is told any
+// more; the row may have been written after that. Nobody is asked to a gate that is over, either.
 func (t *notifier) tell(n *run.Notice) {
 	if _, err := t.e.summary(n.Run); err != nil && runtime.AsRefusal(err).Kind == runtime.ErrUnknownRun {
 		t.forget(n, t.e.commit(context.Background(), &runtime.Batch{Writes: []runtime.Write{{Key: n.Key(), Value: nil}}}))
@@ -163,7 +166,8 @@ func (t *notifier) tell(n *run.Notice) {
 	}
 }
 
-// over tells whether a notice asks for an answer that nobody can give any more: the gate is closed, or has passed on to somebody else, who has a notice of his own.
+// over tells whether a notice asks for an answer that nobody can give any more: the gate is closed,
+// or has passed on to somebody else, who has a notice of his own.
 func (t *notifier) over(n *run.Notice) bool {
 	if !n.Asks {
 		return false
@@ -202,7 +206,8 @@ func (t *notifier) perform(n *run.Notice) (r effect.Reply) {
 		Store: t.e.store.Info().Path, Env: func(name string) (string, bool) { return t.variable(n, name) }, Emit: func(string, starlark.Value) {}})
 }
 
-// variable is one of whoever carried the run then or carries it now, or else of the owner of the store.
+// variable is one of whoever carried the run then or carries it now, or else of the owner of the
+// store.
 func (t *notifier) variable(n *run.Notice, name string) (string, bool) {
 	if v, ok := n.Env[name]; ok {
 		return v, true

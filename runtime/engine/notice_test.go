@@ -101,7 +101,8 @@ func gates(channel string) effect.Notice {
 
 const atOnce = "def main():\n    return 1\n"
 
-// What nobody takes is told again after growing pauses, and in the end given up; the run has gone on meanwhile.
+// What nobody takes is told again after growing pauses, and in the end given up; the run has gone
+// on meanwhile.
 func TestNoticesAreToldAgain(t *testing.T) {
 	for _, c := range []struct {
 		fails int
@@ -133,7 +134,8 @@ func TestNoticesAreToldAgain(t *testing.T) {
 	}
 }
 
-// However many runs end at once, only a few connections go to one channel at a time, one that is slow holds up no other, and nobody is told twice.
+// However many runs end at once, only a few connections go to one channel at a time, one that is
+// slow holds up no other, and nobody is told twice.
 func TestNoticesOfManyRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -192,7 +194,8 @@ func TestNoticesOfPrunedRuns(t *testing.T) {
 	})
 }
 
-// Nobody is asked for an answer that was given meanwhile, by a new owner either; who stands next in an escalation is asked in the place of who stood before. An end is told of all the same.
+// Nobody is asked for an answer that was given meanwhile, by a new owner either; who stands next in
+// an escalation is asked in the place of who stood before. An end is told of all the same.
 func TestNoticesOfGatesThatAreOver(t *testing.T) {
 	for name, c := range map[string]struct {
 		script, decide string

@@ -8,8 +8,9 @@ import (
 	"starling/runtime/journal"
 )
 
-// An orphan is a child run of a step that does not wait for it any more: its branch was cancelled, its time is over, its parent has ended. The commit that says so writes a row,
-// and the row goes when the child has ended: whichever process dies in between, the next owner cancels the child.
+// An orphan is a child run of a step that does not wait for it any more: its branch was cancelled,
+// its time is over, its parent has ended. The commit that says so writes a row, and the row goes
+// when the child has ended: whichever process dies in between, the next owner cancels the child.
 
 // orphan begins to cancel the child of a step. One that is just being started is waited for.
 func (e *Local) orphan(run, step string) {
@@ -45,7 +46,8 @@ func (e *Local) orphaned(parent, step string) bool {
 	return err == nil
 }
 
-// adoptOrphans goes on with what the last owner could not finish. A row without a child is of one that was never started, and nobody starts it any more.
+// adoptOrphans goes on with what the last owner could not finish. A row without a child is of one
+// that was never started, and nobody starts it any more.
 func (e *Local) adoptOrphans() error {
 	var left []string
 	var never runtime.Batch

@@ -21,11 +21,13 @@ import (
 
 var pastSteps = flag.Int("past", 20_000, "steps that the old run of BenchmarkPast has behind it; the figures in design.md name theirs")
 
-// BenchmarkPast compares a run that has many steps behind it with one that has few, in turns: what a step costs, and what it costs to resume it in a store that was just opened.
+// BenchmarkPast compares a run that has many steps behind it with one that has few, in turns: what
+// a step costs, and what it costs to resume it in a store that was just opened.
 //
 //	go test ./runtime -run '^$' -bench Past -benchtime 1x -timeout 1h -past 1000000
 //
-// "late/early" is the median over the rounds of the old run's time for a step divided by the young one's, on the clock and of processors.
+// "late/early" is the median over the rounds of the old run's time for a step divided by the young
+// one's, on the clock and of processors.
 func BenchmarkPast(b *testing.B) {
 	for b.Loop() {
 		w := &walk{b: b, dir: filepath.Join(b.TempDir(), "store"), ctx: runtime.WithCaller(context.Background(), runtime.Caller{Name: "local:bench", Local: true})}
@@ -151,7 +153,8 @@ func (w *walk) rest(run string) {
 	follow(w.b, w.e, w.ctx, run, "run.suspended")
 }
 
-// resume answers the gates of runs in a store that was just opened, in turns. A third run makes that the program is there: how long that takes is not a matter of the past.
+// resume answers the gates of runs in a store that was just opened, in turns. A third run makes
+// that the program is there: how long that takes is not a matter of the past.
 func (w *walk) resume(old, young string) {
 	third := w.start()
 	w.rest(third)

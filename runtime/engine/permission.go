@@ -79,7 +79,8 @@ func (a *actor) ask(ctx context.Context, n *idleClock, step string, attempt int,
 	}
 }
 
-// takeBack withdraws a question that nobody waits for any more. One of an attempt that ends with this process stays for the attempt that follows.
+// takeBack withdraws a question that nobody waits for any more. One of an attempt that ends with
+// this process stays for the attempt that follows.
 func (a *actor) takeBack(ctx context.Context, step string, attempt int, question string) {
 	if context.Cause(ctx) == errLeaving {
 		return

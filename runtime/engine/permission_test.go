@@ -17,7 +17,8 @@ import (
 	"starling/runtime/memory"
 )
 
-// While people decide, no time of an attempt passes; what they decided holds for whoever asks the same; and a question that nobody waits for any more is withdrawn.
+// While people decide, no time of an attempt passes; what they decided holds for whoever asks the
+// same; and a question that nobody waits for any more is withdrawn.
 func TestLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		env := environment(nil)
@@ -83,7 +84,8 @@ func TestLeave(t *testing.T) {
 	})
 }
 
-// A question whose end comes before it is written down leaves nothing behind: the engine knows what is in motion, and can be closed.
+// A question whose end comes before it is written down leaves nothing behind: the engine knows what
+// is in motion, and can be closed.
 func TestLeaveInVain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		env := environment(nil)

@@ -8,15 +8,15 @@ import (
 	"starling/runtime/run"
 )
 
-// What all runs hold together is bounded, too. A machine says before it grows; where there is no room
-// its turn waits in the middle of a slice, until others have ended, have less, or have left memory:
-// runs that wait for something else are written down for whoever needs the room. One may always go on,
-// the first of those that move, whatever there is: so all of them come to their end, one after another
-// if need be, and what is taken is at most the bound and what one run may hold.
+// What all runs hold together is bounded, too. A machine says before it grows; where there is no
+// room its turn waits in the middle of a slice, until others have ended, have less, or have left
+// memory: runs that wait for something else are written down for whoever needs the room. One may
+// always go on, the first of those that move, whatever there is: so all of them come to their end,
+// one after another if need be, and what is taken is at most the bound and what one run may hold.
 //
-// Nothing of this is in a journal, and nothing that a run does depends on it. A turn that waits can be
-// abandoned, like one whose commit failed: what is not durable has not happened, and is done again.
-// Whoever has sent something waits for the turn that takes it, as for any run that is busy.
+// Nothing of this is in a journal, and nothing that a run does depends on it. A turn that waits can
+// be abandoned, like one whose commit failed: what is not durable has not happened, and is done
+// again. Whoever has sent something waits for the turn that takes it, as for any run that is busy.
 
 // pool is the memory of all machines.
 type pool struct {
@@ -57,9 +57,9 @@ func newPool(size int64, log func(format string, args ...any)) *pool {
 // extra is how much more than it has to a run is lent, so that it seldom asks.
 func extra(bytes int64) int64 { return max(vm.FreeLoan, bytes/4) }
 
-// grow lends a run what it needs, at most bytes, and exactly as many as held says if there is no room for
-// that; and something more, which it returns. It waits for room, unless the run is the first of those
-// that move; ok is false when it ended to wait because of call or close.
+// grow lends a run what it needs, at most bytes, and exactly as many as held says if there is no
+// room for that; and something more, which it returns. It waits for room, unless the run is the
+// first of those that move; ok is false when it ended to wait because of call or close.
 func (p *pool) grow(l *loan, most int64, held func() int64) (more int64, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -136,8 +136,8 @@ func (p *pool) cleared() bool {
 	return true
 }
 
-// enter notes that a run has a loan, and moves. Whoever has left comes last when it comes back: the first
-// changes only when the one before has all it needs.
+// enter notes that a run has a loan, and moves. Whoever has left comes last when it comes back: the
+// first changes only when the one before has all it needs.
 func (p *pool) enter(l *loan) {
 	if _, known := p.loans[l]; !known {
 		p.last++
@@ -156,8 +156,9 @@ func (p *pool) set(l *loan, bytes int64) {
 	}
 }
 
-// begin notes that a run begins a turn with all that has come for it. A call that was for an earlier turn is
-// forgotten, also of a run that has no loan any more: else each turn would be abandoned for it.
+// begin notes that a run begins a turn with all that has come for it. A call that was for an
+// earlier turn is forgotten, also of a run that has no loan any more: else each turn would be
+// abandoned for it.
 func (p *pool) begin(l *loan) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -171,7 +172,8 @@ func (p *pool) stay(l *loan) {
 	l.stays = true
 }
 
-// end notes that a turn has ended. gone tells that the run has no machine now, moving that it goes on.
+// end notes that a turn has ended. gone tells that the run has no machine now, moving that it goes
+// on.
 func (p *pool) end(l *loan, gone, moving bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -209,8 +211,8 @@ func (a *actor) lender() func(most int64, held func() int64) (more int64) {
 	return a.lend
 }
 
-// lend is vm.Limits.Lend. A turn that must not wait any longer is abandoned, where that can be; one that
-// holds what others need, and a machine that is being made, go on.
+// lend is vm.Limits.Lend. A turn that must not wait any longer is abandoned, where that can be; one
+// that holds what others need, and a machine that is being made, go on.
 func (a *actor) lend(most int64, held func() int64) int64 {
 	p := a.e.pool
 	a.borrows = true
@@ -253,7 +255,8 @@ func (a *actor) release() {
 	}
 }
 
-// makeRoom writes the run down and drops it from memory, unless it moves. Its attempts in flight go on.
+// makeRoom writes the run down and drops it from memory, unless it moves. Its attempts in flight go
+// on.
 func (a *actor) makeRoom() {
 	a.post(event{in: run.Woken{}, done: func(err error) {
 		if err != nil || a.m == nil || a.yielded {

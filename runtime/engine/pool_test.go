@@ -137,8 +137,8 @@ func (h *hungry) eats(n int) *runtime.Run {
 	return run
 }
 
-// Twelve runs hold three MiB each while their agents work, and all of them may hold eight: the runs that
-// wait for an agent leave memory for those that go on, and come back as they were.
+// Twelve runs hold three MiB each while their agents work, and all of them may hold eight: the runs
+// that wait for an agent leave memory for those that go on, and come back as they were.
 func TestRunsThatWaitMakeRoom(t *testing.T) {
 	h := newHungry(t, 8<<20)
 	var runs []string
@@ -162,8 +162,8 @@ func TestRunsThatWaitMakeRoom(t *testing.T) {
 	}
 }
 
-// A run that waits for memory can be cancelled, does not keep the engine from closing, and goes on in
-// the next one; who needs little goes on beside it.
+// A run that waits for memory can be cancelled, does not keep the engine from closing, and goes on
+// in the next one; who needs little goes on beside it.
 func TestRunThatWaitsForMemory(t *testing.T) {
 	h := newHungry(t, 4<<20)
 	hog := h.start(spins, `{"n": 4}`)

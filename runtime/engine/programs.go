@@ -11,7 +11,8 @@ import (
 	"starling/runtime/run"
 )
 
-// programs has the programs, and the settings, that runs were last loaded with: most runs share both with many.
+// programs has the programs, and the settings, that runs were last loaded with: most runs share
+// both with many.
 type programs struct {
 	env      *effect.Environment
 	made     recent[*run.Program]     // by the hash of the bundle
@@ -74,8 +75,9 @@ func (p *programs) host(r *reader, s *run.State) (*run.Host, error) {
 	return &run.Host{Run: s.ID, Program: made, Settings: settings}, nil
 }
 
-// recent keeps what was made of contents last, by their hashes. A value is made once however many ask for it at the same time, and while it is made nobody waits who asks for
-// another. What it keeps is shared and must not be changed.
+// recent keeps what was made of contents last, by their hashes. A value is made once however many
+// ask for it at the same time, and while it is made nobody waits who asks for another. What it
+// keeps is shared and must not be changed.
 type recent[V any] struct {
 	mu   sync.Mutex // guards what follows
 	made map[string]*making[V]
@@ -88,7 +90,8 @@ type making[V any] struct {
 	asked uint64 // when it was asked for last, counted in asks
 }
 
-// maxRecent bounds the cache; beyond it the value that nobody has asked for longest is forgotten, and made again when it is needed.
+// maxRecent bounds the cache; beyond it the value that nobody has asked for longest is forgotten,
+// and made again when it is needed.
 const maxRecent = 128
 
 // of finds a value, or makes it. What could not be made is tried again by whoever asks next.

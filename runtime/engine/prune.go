@@ -12,8 +12,11 @@ import (
 	"starling/runtime/journal"
 )
 
-// Pruning forgets runs that have ended long ago, with the child runs that they started. What contents nothing names then is swept (contents.go). It is done for some runs at a time: the rows by
-// which they are found go first, with where they stood, and a marker of each comes, in one commit; then what stands behind the markers. What a crash leaves is swept by the next owner, as it is of runs that come (adopt.go).
+// Pruning forgets runs that have ended long ago, with the child runs that they started. What
+// contents nothing names then is swept (contents.go). It is done for some runs at a time: the rows
+// by which they are found go first, with where they stood, and a marker of each comes, in one
+// commit; then what stands behind the markers. What a crash leaves is swept by the next owner, as
+// it is of runs that come (adopt.go).
 
 // pruner finds what may go.
 type pruner struct {
@@ -55,8 +58,9 @@ func (p *pruner) old() (trees [][]runtime.Summary, err error) {
 	return trees, err
 }
 
-// lost lists the runs that cannot be read, each with what it started. One that has somebody above or below it who has not ended stays, and is told of: that one would start
-// it again, or wait for it.
+// lost lists the runs that cannot be read, each with what it started. One that has somebody above
+// or below it who has not ended stays, and is told of: that one would start it again, or wait for
+// it.
 func (p *pruner) lost(out *runtime.MaintenanceReport) (trees [][]runtime.Summary, err error) {
 	if err := p.index(); err != nil {
 		return nil, err

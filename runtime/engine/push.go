@@ -14,7 +14,8 @@ import (
 
 var _, _ runtime.Queues = (*Local)(nil), (*readOnly)(nil)
 
-// Push puts an item into a queue. Who works for an agent may, as anybody who may leave messages: an item is work for whoever takes it, and starts nothing.
+// Push puts an item into a queue. Who works for an agent may, as anybody who may leave messages: an
+// item is work for whoever takes it, and starts nothing.
 func (e *Local) Push(ctx context.Context, r runtime.PushRequest) (*runtime.Pushed, error) {
 	if err := need(ctx, runtime.CanSignal, "put items into queues"); err != nil {
 		return nil, err
@@ -89,7 +90,8 @@ func (e *Local) Attended(ctx context.Context, queue string) (bool, error) {
 	return attended, err
 }
 
-// claimAny takes the oldest work that the caller may take, of whatever run. A claim whose key is known is the one that was given before.
+// claimAny takes the oldest work that the caller may take, of whatever run. A claim whose key is
+// known is the one that was given before.
 func (e *Local) claimAny(ctx context.Context, s runtime.Signal) (*runtime.Receipt, error) {
 	who, refused := run.Identify(runtime.CallerOf(ctx), s.As)
 	if refused != nil {

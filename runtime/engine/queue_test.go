@@ -236,7 +236,8 @@ def main():
 	}
 }
 
-// The power fails at each commit of a run that pushes, takes, acknowledges and parks, before and after it: the next owner goes on, and the queue is what it would have been.
+// The power fails at each commit of a run that pushes, takes, acknowledges and parks, before and
+// after it: the next owner goes on, and the queue is what it would have been.
 func TestQueueAtEveryCommit(t *testing.T) {
 	const script = `
 def main():
@@ -421,7 +422,8 @@ def main():
 	w.verified(waits.ID)
 }
 
-// What comes back into a queue from aside is the oldest again, though younger ones were dropped since.
+// What comes back into a queue from aside is the oldest again, though younger ones were dropped
+// since.
 func TestItemComesBackInFrontOfTheOldest(t *testing.T) {
 	w := newWorld(t)
 	got := w.out(`

@@ -10,7 +10,8 @@ import (
 	"starling/runtime/journal"
 )
 
-// queues lists the queues by name; of one that is named its items as well, those that are parked behind the others.
+// queues lists the queues by name; of one that is named its items as well, those that are parked
+// behind the others.
 func (r *reader) queues(q runtime.Query) (*runtime.Listing, error) {
 	within := ""
 	if q.Queue != "" {

@@ -15,7 +15,8 @@ import (
 	"starling/runtime/run"
 )
 
-// reader answers questions from a store alone: what it tells is durable, because nothing else is there. A Local engine is a reader that also drives.
+// reader answers questions from a store alone: what it tells is durable, because nothing else is
+// there. A Local engine is a reader that also drives.
 type reader struct {
 	store   runtime.Store
 	carried func(run string) bool
@@ -33,9 +34,9 @@ func newReader(store runtime.Store) reader {
 	return reader{store: store, carried: func(string) bool { return false }, needs: func(string) int64 { return 0 }, clock: time.Now, lists: new(lists), mu: new(sync.Mutex), changed: map[string]chan struct{}{}}
 }
 
-// NewReader returns an engine that only reads: Get, List, Watch without Follow and Blob answer, as do Defined, Replay and
-// Trust that only looks, everything else is refused. It is what a command that prints and leaves uses when the store has
-// no owner. named is as [Options].Named.
+// NewReader returns an engine that only reads: Get, List, Watch without Follow and Blob answer, as
+// do Defined, Replay and Trust that only looks, everything else is refused. It is what a command
+// that prints and leaves uses when the store has no owner. named is as [Options].Named.
 func NewReader(store runtime.Store, env *effect.Environment, named func(*effect.Settings) map[string]string) runtime.Engine {
 	r := newReader(store)
 	form, _ := indexKept(store, store.Info().Epoch)
@@ -173,7 +174,8 @@ func (r *reader) last() (string, error) {
 	return last, err
 }
 
-// address finds the run and the gate that RUN/GATE means: a gate of a child run is addressed through the step that started it.
+// address finds the run and the gate that RUN/GATE means: a gate of a child run is addressed
+// through the step that started it.
 func (r *reader) address(run, gate string) (string, string, error) {
 	id, err := r.resolveRun(run)
 	if err != nil {
@@ -199,7 +201,9 @@ func (r *reader) innermost(run, gate string) string {
 	return ""
 }
 
-// closedGate looks for a gate of a run that is no longer open: one of this whole name, or the only one that ends with it. deep makes it look into the journal, where there are gates of which no row knows.
+// closedGate looks for a gate of a run that is no longer open: one of this whole name, or the only
+// one that ends with it. deep makes it look into the journal, where there are gates of which no row
+// knows.
 func (r *reader) closedGate(id, address string, deep bool) (run.ClosedGate, bool) {
 	var found []run.ClosedGate
 	note := func(rec *journal.Record) error {

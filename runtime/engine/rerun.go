@@ -185,7 +185,8 @@ func (e *Local) adoptFork(ctx context.Context, r runtime.ForkRequest, id string,
 	return e.send(ctx, id, event{in: run.Forked{}})
 }
 
-// setInputs reads what the new run has set otherwise: its inputs, or arguments of its first step, which its lineage then has.
+// setInputs reads what the new run has set otherwise: its inputs, or arguments of its first step,
+// which its lineage then has.
 func setInputs(r *runtime.ForkRequest, l *runtime.Lineage, c *run.Cut, h *run.Host, first *run.State) (inputs effect.Payload, err error) {
 	switch r.Kind {
 	case runtime.LineageFork:
@@ -232,8 +233,9 @@ func parseSet(set []string) ([]lang.Arg, error) {
 	return args, nil
 }
 
-// drifted tells of a run that is made of another the commit at which the workspace stands now, "" where that is the one the other run began at. What was done before was done with what
-// was there then: unless whoever asks accepts that, it is refused.
+// drifted tells of a run that is made of another the commit at which the workspace stands now, ""
+// where that is the one the other run began at. What was done before was done with what was there
+// then: unless whoever asks accepts that, it is refused.
 func (e *Local) drifted(r runtime.ForkRequest, set *effect.Settings, first *run.State) (string, error) {
 	began := set.Head
 	if l := first.Lineage; l != nil && l.Head != "" {

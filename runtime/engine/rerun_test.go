@@ -153,7 +153,8 @@ func TestRerunOnlyAStep(t *testing.T) {
 	}
 }
 
-// What a run takes from another is its own: it is there after a restart, also when the other had a question in between that is asked anew.
+// What a run takes from another is its own: it is there after a restart, also when the other had a
+// question in between that is asked anew.
 func TestRerunOnlyAcrossARestart(t *testing.T) {
 	w := newWorld(t)
 	counts := counting(w)
@@ -220,7 +221,8 @@ def main():
 	w.signal(answer(run.ID, "parallel/y/g", "on"))
 	w.until(run.ID, runtime.Completed)
 
-	// Before y's gate opens, nothing is decided: both gates ask again, and what was done before them is not.
+	// Before y's gate opens, nothing is decided: both gates ask again, and what was done before
+	// them is not.
 	fork := w.until(w.fork(runtime.ForkRequest{Kind: runtime.LineageFork, Run: run.ID, Step: "b-x"}).ID, runtime.Suspended)
 	if len(fork.Gates) != 1 || fork.Gates[0].Gate != "parallel/y/g" || counts["parallel/x/b-x"] != 2 || counts["parallel/y/a-y"] != 1 {
 		t.Errorf("gates %v, work %v", fork.Gates, counts)
@@ -394,7 +396,8 @@ func TestReplayFindsWhatIsNotPure(t *testing.T) {
 	}
 }
 
-// A crash at any commit of a fork leaves the whole fork or nothing, also where its journal takes many commits.
+// A crash at any commit of a fork leaves the whole fork or nothing, also where its journal takes
+// many commits.
 func TestForkCrashes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one goroutine, for long: the gate plays it without the race detector")
@@ -462,7 +465,8 @@ func (w *world) wholeOrNothing(origin string, l *runtime.Listing) {
 	}
 }
 
-// A crash at the commit of a move leaves the run with one of the two programs, and it goes on with that.
+// A crash at the commit of a move leaves the run with one of the two programs, and it goes on with
+// that.
 func TestMoveCrashes(t *testing.T) {
 	better := strings.Replace(pipeline, `return [plan, text, verdict, d.choice]`, `return "better: " + d.choice`, 1)
 	for moment, want := range map[memory.Moment]string{

@@ -13,7 +13,8 @@ import (
 	"starling/runtime/run"
 )
 
-// carry makes the engine drive a run and keeps the variables its carrier brought, in memory only. moving tells whether it is in motion already.
+// carry makes the engine drive a run and keeps the variables its carrier brought, in memory only.
+// moving tells whether it is in motion already.
 func (e *Local) carry(run string, env map[string]string, moving bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -125,8 +126,9 @@ func (e *Local) pin(ctx context.Context, id string, settings *effect.Settings) e
 	return err
 }
 
-// resumeOne carries a run, with its parent, which goes on when it ends, and its open children. Attempts that wait start, timers that are overdue fire. A run at
-// rest that has nothing of this stays where it is until its next timer is due.
+// resumeOne carries a run, with its parent, which goes on when it ends, and its open children.
+// Attempts that wait start, timers that are overdue fire. A run at rest that has nothing of this
+// stays where it is until its next timer is due.
 func (e *Local) resumeOne(ctx context.Context, id string, env map[string]string) error {
 	if e.carries(id) && len(env) == 0 {
 		return nil // it has not ended: it would not be carried
@@ -147,7 +149,8 @@ func (e *Local) resumeOne(ctx context.Context, id string, env map[string]string)
 	return e.send(ctx, id, event{in: run.Resumed{}})
 }
 
-// sleeps tells whether a run can be left in the store: it rests, waits for no item of a queue, has nobody above or below it, and is not in memory. Its alarm is set.
+// sleeps tells whether a run can be left in the store: it rests, waits for no item of a queue, has
+// nobody above or below it, and is not in memory. Its alarm is set.
 func (e *Local) sleeps(row *runtime.Summary) bool {
 	if row.Status != runtime.Suspended || row.Awaits || row.Parent != "" || e.hasChildren(row.ID) {
 		return false

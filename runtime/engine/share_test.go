@@ -26,8 +26,8 @@ func shares(ctx context.Context, a *effect.Attempt, do, key string, value starla
 	return v.String()
 }
 
-// What an attempt sets is there for the script, for other attempts, after a restart in the middle of
-// the attempt, and in a run that takes its outcome; an attempt that is over changes nothing.
+// What an attempt sets is there for the script, for other attempts, after a restart in the middle
+// of the attempt, and in a run that takes its outcome; an attempt that is over changes nothing.
 func TestAttemptsShareVariables(t *testing.T) {
 	w := newWorld(t)
 	var late *effect.Attempt

@@ -80,7 +80,8 @@ func (r *reader) runError(s *run.State) *runtime.RunError {
 	return e
 }
 
-// sources are the files that a run is pinned to: its script's and its fake's. What cannot be read is left out, because it is wanted to show, not to run.
+// sources are the files that a run is pinned to: its script's and its fake's. What cannot be read
+// is left out, because it is wanted to show, not to run.
 func (r *reader) sources(s *run.State) []*lang.Module {
 	var files []*lang.Module
 	add := func(encoded []byte) {
@@ -97,7 +98,8 @@ func (r *reader) sources(s *run.State) []*lang.Module {
 	return files
 }
 
-// gatesOf lists the open gates of a run and of its child runs, whose addresses begin with the steps that started them.
+// gatesOf lists the open gates of a run and of its child runs, whose addresses begin with the steps
+// that started them.
 func (r *reader) gatesOf(top, path string, s *run.State, to contract.Audience) ([]runtime.Gate, error) {
 	out := []runtime.Gate{}
 	for _, g := range s.OpenGates() {

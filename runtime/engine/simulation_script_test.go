@@ -7,11 +7,13 @@ import (
 	"time"
 )
 
-// plan is a script that nobody wrote, with what the world does when it is run: how each gate is answered, how each agent behaves.
+// plan is a script that nobody wrote, with what the world does when it is run: how each gate is
+// answered, how each agent behaves.
 //
-// A calm plan comes to one output, whatever happens to the processes that carry it and in whichever order things come in: what a gate is answered follows from its
-// name, a gate with a deadline is never answered, an agent's reply follows from its step. In a racy plan people and clocks race, branches are cancelled where they
-// stand, and the run itself may be.
+// A calm plan comes to one output, whatever happens to the processes that carry it and in whichever
+// order things come in: what a gate is answered follows from its name, a gate with a deadline is
+// never answered, an agent's reply follows from its step. In a racy plan people and clocks race,
+// branches are cancelled where they stand, and the run itself may be.
 type plan struct {
 	racy     bool
 	script   string

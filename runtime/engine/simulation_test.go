@@ -20,7 +20,8 @@ import (
 	"starling/runtime/memory"
 )
 
-// The simulation plays scripts that nobody wrote against an engine to which everything happens that may, each from a seed. See "How it is proven" in design.md.
+// The simulation plays scripts that nobody wrote against an engine to which everything happens that
+// may, each from a seed. See "How it is proven" in design.md.
 //
 //	go test ./runtime -run TestSimulation -seeds 10000     many
 //	go test ./runtime -run TestSimulation -seed 4711 -v    one again, with all that was done
@@ -30,7 +31,8 @@ var (
 	oneSeed   = flag.Uint64("seed", 0, "play only this one")
 )
 
-// telling are seeds that have found something: two children of one step, a quarantine that was left by itself, orphans, a step that was settled without its child. They are always played.
+// telling are seeds that have found something: two children of one step, a quarantine that was left
+// by itself, orphans, a step that was settled without its child. They are always played.
 var telling = [...]uint64{606, 968, 1158, 3041, 3931, 5079, 5204, 8939, 9911, 178}
 
 func TestSimulation(t *testing.T) {
@@ -51,7 +53,8 @@ func TestSimulation(t *testing.T) {
 	t.Logf("%d seeds in %s", len(seeds), time.Since(began).Round(time.Millisecond))
 }
 
-// simulate plays one seed. A calm plan is played without faults first: with faults it must come to the same.
+// simulate plays one seed. A calm plan is played without faults first: with faults it must come to
+// the same.
 func simulate(t *testing.T, seed uint64) {
 	p := newPlan(rand.New(rand.NewPCG(seed, 1)))
 	var straight *outcome
@@ -86,8 +89,8 @@ func play(t *testing.T, seed uint64, p *plan, faults bool) (out *outcome) {
 	return out
 }
 
-// driver is everybody who has to do with a run, in one goroutine: those who answer gates, rightly, wrongly, twice and all at once, those who send messages, those who
-// kill the process, and time.
+// driver is everybody who has to do with a run, in one goroutine: those who answer gates, rightly,
+// wrongly, twice and all at once, those who send messages, those who kill the process, and time.
 type driver struct {
 	*simulation
 	*rand.Rand
@@ -263,7 +266,8 @@ func (d *driver) failCommit() {
 	d.store.FailCommit(n, errors.New("the power failed"), moment)
 }
 
-// answer answers one of the open gates as the plan says, and tells whether there was one. Many do so at once where a crowd does.
+// answer answers one of the open gates as the plan says, and tells whether there was one. Many do
+// so at once where a crowd does.
 func (d *driver) answer(crowd bool) bool {
 	run, err := d.engine.Get(d.ctx, d.top)
 	if err != nil {
@@ -304,7 +308,8 @@ func (d *driver) answers(g *runtime.Gate) []runtime.Signal {
 		if strings.Contains(g.Gate, "!quarantine") {
 			d.poison.Store(false)
 		}
-		// It may open again at the same instant of the virtual clock: an answer that was taken is not the answer to that.
+		// It may open again at the same instant of the virtual clock: an answer that was taken is
+		// not the answer to that.
 		for key += choice; d.taken[key]; {
 			key += " again"
 		}

@@ -25,8 +25,9 @@ import (
 	"starling/stdlib"
 )
 
-// simulation is one play of a plan: an engine over a store in memory, in the time of a synctest bubble, and the world that its agents act on. What the world does
-// about an attempt follows from the seed and the attempt alone, never from the order in which things happen.
+// simulation is one play of a plan: an engine over a store in memory, in the time of a synctest
+// bubble, and the world that its agents act on. What the world does about an attempt follows from
+// the seed and the attempt alone, never from the order in which things happen.
 type simulation struct {
 	t       *testing.T
 	seed    uint64
@@ -107,7 +108,8 @@ func (s *simulation) dice(parts ...any) uint64 {
 // chance is true once in n times.
 func (s *simulation) chance(n uint64, parts ...any) bool { return s.dice(parts...)%n == 0 }
 
-// log takes what the engine logs. Whatever says that a machine or a journal is not what it was is a finding.
+// log takes what the engine logs. Whatever says that a machine or a journal is not what it was is a
+// finding.
 func (s *simulation) log(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
 	s.note("engine: %.300s", line)
@@ -133,7 +135,8 @@ func (s *simulation) fault(format string, args ...any) {
 
 const poisonText = "poisoned on purpose"
 
-// environment is what scripts see: all of the standard library, with agents of the plan, and poison.
+// environment is what scripts see: all of the standard library, with agents of the plan, and
+// poison.
 func (s *simulation) environment() *effect.Environment {
 	std := stdlib.Environment(stdlib.Options{Natives: vm.Natives()})
 	names := maps.Clone(std.Names)
@@ -244,7 +247,8 @@ func (s *simulation) durable(a *effect.Attempt) {
 	}
 }
 
-// crash drops the engine as SIGKILL would; what was in flight in it may still reach the world for a while. Sometimes the checkpoints are lost too.
+// crash drops the engine as SIGKILL would; what was in flight in it may still reach the world for a
+// while. Sometimes the checkpoints are lost too.
 func (s *simulation) crash(lose bool) {
 	dead := s.local
 	s.store = s.store.Crash()
@@ -271,7 +275,8 @@ func (s *simulation) loseCheckpoints() {
 	}
 }
 
-// watch follows a run as a client does whose connections break: it comes again with the number of the last event that it has.
+// watch follows a run as a client does whose connections break: it comes again with the number of
+// the last event that it has.
 func (s *simulation) watch(run string) {
 	defer close(s.watched)
 	last, patience := uint64(0), 0

@@ -7,16 +7,18 @@ import (
 	"starling/runtime/run"
 )
 
-// An owner may bound how many agents are at work at once in all its runs. An attempt takes a slot when its
-// turn begins it. It gives it back when it has ended, or when its turn was not committed. A run that gets
-// none waits in a line, and is woken when its turn comes; it gets one slot, and waits at the end of the
-// line for the next, so that a run with a thousand branches keeps no other waiting.
+// An owner may bound how many agents are at work at once in all its runs. An attempt takes a slot
+// when its turn begins it. It gives it back when it has ended, or when its turn was not committed.
+// A run that gets none waits in a line, and is woken when its turn comes; it gets one slot, and
+// waits at the end of the line for the next, so that a run with a thousand branches keeps no other
+// waiting.
 //
-// A run without an agent at work gets a slot in any case. So no run waits for good for another, whatever
-// that one waits for: a person, or the very run that one of its agents has started. An agent that waits
-// for a permission has no slot meanwhile, and goes on without waiting for one.
+// A run without an agent at work gets a slot in any case. So no run waits for good for another,
+// whatever that one waits for: a person, or the very run that one of its agents has started. An
+// agent that waits for a permission has no slot meanwhile, and goes on without waiting for one.
 //
-// Nobody sees this but by the time that passes, and it follows from the records, so it is not recorded.
+// Nobody sees this but by the time that passes, and it follows from the records, so it is not
+// recorded.
 
 // slots are used concurrently.
 type slots struct {
@@ -80,7 +82,8 @@ func (p *slots) Wait(run string, wants bool) {
 	})
 }
 
-// change changes something, and wakes the next in the line if there is a slot then. What that one does not use is for the next; it waits again when it takes its next turn.
+// change changes something, and wakes the next in the line if there is a slot then. What that one
+// does not use is for the next; it waits again when it takes its next turn.
 func (p *slots) change(do func()) {
 	p.mu.Lock()
 	do()

@@ -15,7 +15,9 @@ import (
 	"starling/runtime/memory"
 )
 
-// office is an engine with so many places for agents, and what is seen of them. An agent works for a second; one called "asker" asks for leave first, and one called "caller" starts a run and waits for its end.
+// office is an engine with so many places for agents, and what is seen of them. An agent works for
+// a second; one called "asker" asks for leave first, and one called "caller" starts a run and waits
+// for its end.
 type office struct {
 	t      *testing.T
 	ctx    context.Context
@@ -123,7 +125,8 @@ func (o *office) end(runs ...string) {
 
 const sixAgents = `parallel([lambda i = i: agent("a%d" % i) for i in range(6)])`
 
-// Agents of all runs together take no more places than there are, none stays empty while somebody waits, and runs take turns; after a restart as before.
+// Agents of all runs together take no more places than there are, none stays empty while somebody
+// waits, and runs take turns; after a restart as before.
 func TestPlaces(t *testing.T) {
 	for name, restart := range map[string]bool{"straight": false, "restart": true} {
 		t.Run(name, func(t *testing.T) {
@@ -179,7 +182,8 @@ func TestPlacesOfOneRun(t *testing.T) {
 	})
 }
 
-// Who waits for a person keeps nobody from working, of no run; nor does an agent that waits for a run which it has started. Whoever is withdrawn while it waits leaves its turn to the next.
+// Who waits for a person keeps nobody from working, of no run; nor does an agent that waits for a
+// run which it has started. Whoever is withdrawn while it waits leaves its turn to the next.
 func TestPlacesHoldNobodyUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOffice(t, 1)

@@ -36,9 +36,10 @@ func (e *Local) Start(ctx context.Context, r runtime.StartRequest) (*runtime.Run
 // anyScript is the name under which a project grants what every script of others may use.
 const anyScript = "*"
 
-// bound sets what a script may use. Who may not bring a project file runs under the owner's. A script that is not the project's own uses what the project grants to
-// its name: one that such a caller has defined, or brings. It is refused where that project has
-// changed since somebody trusted it.
+// bound sets what a script may use. Who may not bring a project file runs under the owner's. A
+// script that is not the project's own uses what the project grants to its name: one that such a
+// caller has defined, or brings. It is refused where that project has changed since somebody
+// trusted it.
 func (e *Local) bound(ctx context.Context, r *runtime.StartRequest) error {
 	own := runtime.CallerOf(ctx).May(runtime.CanAdmin)
 	if !own {
@@ -99,8 +100,9 @@ func checkStartKey(key string) error {
 	return nil
 }
 
-// create makes a run, and shows its first durable state if somebody wants to see it. Nothing exists yet that a refusal could leave behind. It waits for the commit even when whoever asked has gone: the key, or the step, must not
-// start another meanwhile.
+// create makes a run, and shows its first durable state if somebody wants to see it. Nothing exists
+// yet that a refusal could leave behind. It waits for the commit even when whoever asked has gone:
+// the key, or the step, must not start another meanwhile.
 func (e *Local) create(ctx context.Context, r runtime.StartRequest, parent string, depth int, show func(*run.State) error) (string, error) {
 	p, inputs, err := e.accept(&r)
 	if err != nil {

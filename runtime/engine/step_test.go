@@ -15,8 +15,9 @@ import (
 	"starling/runtime/memory"
 )
 
-// BenchmarkStep measures what a step costs above the store: the machine, the turn, the attempt. Its commits are dropped, so that it says on any machine and under any load
-// what changed, in allocations too:
+// BenchmarkStep measures what a step costs above the store: the machine, the turn, the attempt. Its
+// commits are dropped, so that it says on any machine and under any load what changed, in
+// allocations too:
 //
 //	go test -run '^$' -bench Step -benchtime 100000x ./runtime
 func BenchmarkStep(b *testing.B) {

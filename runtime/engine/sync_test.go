@@ -9,7 +9,8 @@ import (
 	"starling/runtime/engine"
 )
 
-// A step costs one sync: the outcome of one and the request and attempt of the next are one commit, and the store makes it durable at once.
+// A step costs one sync: the outcome of one and the request and attempt of the next are one commit,
+// and the store makes it durable at once.
 func TestOneSyncAStep(t *testing.T) {
 	store := openBadger(t)
 	var syncs []uint64

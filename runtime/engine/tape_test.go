@@ -11,7 +11,8 @@ import (
 	"starling/runtime/badger"
 )
 
-// tape is a store that keeps what is committed through it, so that the same batches can be committed again with nothing above them: the floor.
+// tape is a store that keeps what is committed through it, so that the same batches can be
+// committed again with nothing above them: the floor.
 type tape struct {
 	*badger.Store
 
@@ -39,7 +40,8 @@ func (t *tape) record() {
 	t.on, t.all = true, make([]*runtime.Batch, 0, 1<<14) // what it takes is taken from the workload's time
 }
 
-// take ends the recording and hands it out by runs. The fences begin at 0, as on a store that has never seen these runs.
+// take ends the recording and hands it out by runs. The fences begin at 0, as on a store that has
+// never seen these runs.
 func (t *tape) take() map[string][]*runtime.Batch {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -59,7 +61,8 @@ func (t *tape) take() map[string][]*runtime.Batch {
 	return runs
 }
 
-// replay commits what was recorded, each run's batches one after another and all runs at once, and tells how long that took.
+// replay commits what was recorded, each run's batches one after another and all runs at once, and
+// tells how long that took.
 func replay(b testing.TB, s runtime.Store, runs map[string][]*runtime.Batch) time.Duration {
 	begin := time.Now()
 	var all sync.WaitGroup

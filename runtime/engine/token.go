@@ -40,8 +40,9 @@ type tokenRow struct {
 	SHA256 string `json:"sha256"` // of the secret, hexadecimal
 }
 
-// A secret tells which token's it is, so that recognising it needs one row: "st_NAME_" and 32 letters, 160 bits from the system's generator. Names may have "_".
-// That of an attempt has the run in the place of the name.
+// A secret tells which token's it is, so that recognising it needs one row: "st_NAME_" and 32
+// letters, 160 bits from the system's generator. Names may have "_". That of an attempt has the run
+// in the place of the name.
 const (
 	secretPrefix = "st_"
 	attemptMark  = "!"
@@ -177,7 +178,8 @@ func (e *Local) Bearer(secret string) (runtime.Caller, error) {
 	return e.reader.Bearer(secret)
 }
 
-// attemptSecret makes the secret by which whoever works for an attempt is known, for as long as it is in flight. It is kept in memory only.
+// attemptSecret makes the secret by which whoever works for an attempt is known, for as long as it
+// is in flight. It is kept in memory only.
 func (e *Local) attemptSecret(run string, st *run.Step) (secret string, forget func()) {
 	args, _ := st.Args.View()
 	secret = newSecret(attemptMark + run)

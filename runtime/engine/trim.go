@@ -12,17 +12,22 @@ import (
 	"starling/runtime/journal"
 )
 
-// A run that loops for months would have a journal without end. Retention trims it: what is older than the records that are to stay is dropped, and a keyframe
-// (keyframe.go) stands for it. The keyframe is made by replaying what is dropped, so that it is what the journal came to, and not what somebody remembers of it; the run
-// itself goes on meanwhile. What was dropped is refused when it is asked for (ErrTrimmed), and so is whatever needs the whole journal: replay, fork, rerun, export.
+// A run that loops for months would have a journal without end. Retention trims it: what is older
+// than the records that are to stay is dropped, and a keyframe (keyframe.go) stands for it. The
+// keyframe is made by replaying what is dropped, so that it is what the journal came to, and not
+// what somebody remembers of it; the run itself goes on meanwhile. What was dropped is refused when
+// it is asked for (ErrTrimmed), and so is whatever needs the whole journal: replay, fork, rerun,
+// export.
 //
 //  1. The keyframe is written, twice, read back, and a machine made of it.
 //  2. One commit writes the horizon: from here on the journal begins there.
 //  3. The journal is deleted up to there, the oldest first, with the rows of gates and idempotency keys that lead into it.
 //
-// A crash before 2 leaves copies that nothing names, a crash after 2 records that nobody asks for; the next trim of the run removes both.
+// A crash before 2 leaves copies that nothing names, a crash after 2 records that nobody asks for;
+// the next trim of the run removes both.
 
-// keysLast is how long an idempotency key is remembered at least, also when what it led to is trimmed.
+// keysLast is how long an idempotency key is remembered at least, also when what it led to is
+// trimmed.
 const keysLast = 24 * time.Hour
 
 // trimSoon lets the journal be trimmed when it has become long.
@@ -41,7 +46,8 @@ func (a *actor) trimSoon() {
 	}()
 }
 
-// longer tells whether the journal has at least so many records. Where it begins is looked up when it matters: a run that was loaded from its head does not know.
+// longer tells whether the journal has at least so many records. Where it begins is looked up when
+// it matters: a run that was loaded from its head does not know.
 func (a *actor) longer(than uint64) bool {
 	if a.s.Seq-a.kept < than {
 		return false
@@ -183,7 +189,8 @@ func (d *dropper) flush(ctx context.Context) error {
 	return d.r.commit(ctx, &b)
 }
 
-// dropJournal deletes the journal up to a horizon, the oldest records first, with the rows of the gates that were decided there.
+// dropJournal deletes the journal up to a horizon, the oldest records first, with the rows of the
+// gates that were decided there.
 func (e *Local) dropJournal(ctx context.Context, run string, h *horizon) error {
 	d := dropper{r: &e.reader}
 	err := journal.ScanRange(e.store, journal.SeqKey(journal.PrefixJournal, run, 0), journal.SeqKey(journal.PrefixJournal, run, h.seq+1), func(k, v []byte, _ error) error {

@@ -180,7 +180,8 @@ func (w *world) damage(prefix string, chosen func(key []byte) bool) {
 	}
 }
 
-// Nothing stands for what was dropped when both copies are damaged: the run says so, and others are served.
+// Nothing stands for what was dropped when both copies are damaged: the run says so, and others are
+// served.
 func TestBothCopiesDamaged(t *testing.T) {
 	w := trims(t, 0)
 	run := w.looped(50)
@@ -283,7 +284,8 @@ func (m *meddler) Get(key []byte) ([]byte, error) {
 	return m.Store.Get(key)
 }
 
-// Whoever reads a run while it is trimmed again may look for a keyframe that has just been superseded.
+// Whoever reads a run while it is trimmed again may look for a keyframe that has just been
+// superseded.
 func TestRunIsReadWhileItIsTrimmed(t *testing.T) {
 	w := trims(t, 0)
 	run := w.looped(30)
@@ -299,7 +301,8 @@ func TestRunIsReadWhileItIsTrimmed(t *testing.T) {
 	}
 }
 
-// A run that loops takes at most 300 bytes a step beyond payloads and, where its journal is trimmed, a bounded store.
+// A run that loops takes at most 300 bytes a step beyond payloads and, where its journal is
+// trimmed, a bounded store.
 func TestStoreOfALoopIsBounded(t *testing.T) {
 	const steps = 4000
 	whole := trims(t, 0)
@@ -354,7 +357,8 @@ func (w *world) waitTrimmed(run string, keep uint64) {
 	w.t.Fatalf("run %s has not been trimmed", run)
 }
 
-// A run that is loaded for each of its steps, from its head and from what another run like it has told, is trimmed no more often than one that stays in memory.
+// A run that is loaded for each of its steps, from its head and from what another run like it has
+// told, is trimmed no more often than one that stays in memory.
 func TestRunThatIsLoadedForEachStepIsTrimmedRarely(t *testing.T) {
 	const keep, rounds = 200, 10 // of seven records each
 	w := trims(t, keep)
@@ -386,7 +390,8 @@ func TestRunThatIsLoadedForEachStepIsTrimmedRarely(t *testing.T) {
 	}
 }
 
-// A trim may be cut at any of its commits: the run is the same, and the next trim removes what was left.
+// A trim may be cut at any of its commits: the run is the same, and the next trim removes what was
+// left.
 func TestTrimCutAtEveryCommit(t *testing.T) {
 	for _, moment := range []memory.Moment{memory.BeforeApply, memory.AfterApply} {
 		over := false

@@ -20,10 +20,10 @@ import (
 )
 
 // Whoever may not administer the store runs scripts under the owner's project, and that is a file
-// which an agent may be able to write. So the store keeps what the project was when somebody who may
-// administer it last ran something under it, was told of what had changed, or said that it is trusted:
-// its text, and digests of the files that its commands name. What differs from that is refused to the
-// others until somebody looks at it. The first reading of a project is trusted.
+// which an agent may be able to write. So the store keeps what the project was when somebody who
+// may administer it last ran something under it, was told of what had changed, or said that it is
+// trusted: its text, and digests of the files that its commands name. What differs from that is
+// refused to the others until somebody looks at it. The first reading of a project is trusted.
 
 // trustRow is what is trusted of a project.
 type trustRow struct {

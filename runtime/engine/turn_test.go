@@ -89,7 +89,8 @@ func (s *busy) Commit(ctx context.Context, b *runtime.Batch) error {
 	return s.Store.Commit(ctx, b)
 }
 
-// Those who come while the engine closes do not keep it from closing, though there is no moment when nobody is there.
+// Those who come while the engine closes do not keep it from closing, though there is no moment
+// when nobody is there.
 func TestCloseWhileCallersKeepComing(t *testing.T) {
 	w := newWorld(t)
 	w.unseen = true

@@ -10,7 +10,8 @@ import (
 	"starling/runtime/journal"
 )
 
-// Watch calls fn for the events of a run in order. It reads some of them, and hands them out when it has: whoever is slow to take them holds up nobody.
+// Watch calls fn for the events of a run in order. It reads some of them, and hands them out when
+// it has: whoever is slow to take them holds up nobody.
 func (r *reader) Watch(ctx context.Context, w runtime.WatchRequest, fn func(runtime.Event) error) error {
 	if err := need(ctx, runtime.CanRead, "watch runs"); err != nil {
 		return err
@@ -67,9 +68,9 @@ func unlessStopped(err error) error {
 	return err
 }
 
-// A watcher is lent some records at a time, whatever the commits are that they are in: one that does
-// not read holds no more. A large record is lent alone, and takes room where the watcher's face has
-// bounded that; with its text as JSON it is there several times.
+// A watcher is lent some records at a time, whatever the commits are that they are in: one that
+// does not read holds no more. A large record is lent alone, and takes room where the watcher's
+// face has bounded that; with its text as JSON it is there several times.
 const (
 	lentBytes   = 32 << 10
 	largeRecord = 16 << 10
@@ -148,8 +149,9 @@ func (r *reader) kept(run string, fn func(*journal.Record) error) error {
 	return r.journal(run, begins, fn)
 }
 
-// commits calls fn for the commits of a run behind a sequence number, with their records; of one that begins before it, with those behind it. A record that was
-// trimmed is refused, and so is one that is missing.
+// commits calls fn for the commits of a run behind a sequence number, with their records; of one
+// that begins before it, with those behind it. A record that was trimmed is refused, and so is one
+// that is missing.
 func (r *reader) commits(run string, after uint64, fn func(v []byte, records []journal.Record) error) error {
 	return r.raw(run, after, func(b []byte, seq uint64) error {
 		records, err := journal.ReadAll(b, seq)
@@ -198,7 +200,8 @@ func (r *reader) raw(run string, after uint64, fn func(b []byte, seq uint64) err
 	return unreadable(run, err)
 }
 
-// commitOf is the first number of the commit that holds a record. Whoever follows asks for a commit's first; for others it is looked for further and further back.
+// commitOf is the first number of the commit that holds a record. Whoever follows asks for a
+// commit's first; for others it is looked for further and further back.
 func (r *reader) commitOf(run string, seq uint64) (uint64, error) {
 	for back := uint64(0); back < seq; back = 4*back + 16 {
 		found := uint64(0)

@@ -25,7 +25,8 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "TestKeptStores keeps what testdata/wire lacks for the present layout of a store")
 
-// kept are runs that are suspended when their store is kept: what brings them there, and what goes on from there. For each, testdata/wire/store-vN holds
+// kept are runs that are suspended when their store is kept: what brings them there, and what goes
+// on from there. For each, testdata/wire/store-vN holds
 //
 //	NAME.store   the commits of the store, one a line
 //	NAME.txt     the answers that come in later, and what the run came to when it was kept
@@ -111,8 +112,9 @@ func (r *recorder) Commit(ctx context.Context, b *runtime.Batch) error {
 	return nil
 }
 
-// TestKeptStores goes on with runs that were written down in the past, to the end that they had then: as they are, from their journals alone, and with machines that
-// cannot be read although nothing else is wrong.
+// TestKeptStores goes on with runs that were written down in the past, to the end that they had
+// then: as they are, from their journals alone, and with machines that cannot be read although
+// nothing else is wrong.
 func TestKeptStores(t *testing.T) {
 	if *rewrite {
 		keepStores(t)
@@ -237,7 +239,8 @@ func (w *world) play(run string, answers []string) string {
 	return out.String()
 }
 
-// answer answers a gate as soon as it is open, or appends a chunk, and waits until the run has taken it.
+// answer answers a gate as soon as it is open, or appends a chunk, and waits until the run has
+// taken it.
 func (w *world) answer(run, text string) {
 	w.t.Helper()
 	gate, choice, _ := strings.Cut(text, " ")
@@ -287,7 +290,8 @@ func (w *world) load(file string) {
 	}
 }
 
-// each replaces the values whose keys begin with a prefix; nil deletes. The checkpoints of a run are its head too.
+// each replaces the values whose keys begin with a prefix; nil deletes. The checkpoints of a run
+// are its head too.
 func (w *world) each(prefix string, change func([]byte) []byte) {
 	w.t.Helper()
 	if run, ok := strings.CutPrefix(prefix, "s/"); ok {
@@ -314,14 +318,16 @@ func spoilByte(v []byte) []byte {
 	return v
 }
 
-// spoilMachine changes the last byte of a checkpoint, which is the machine's, and mends the checksum: the machine's own seal is what refuses it.
+// spoilMachine changes the last byte of a checkpoint, which is the machine's, and mends the
+// checksum: the machine's own seal is what refuses it.
 func spoilMachine(v []byte) []byte {
 	v[len(v)-1] ^= 1
 	binary.BigEndian.PutUint32(v, crc32.Checksum(v[4:], crc32.MakeTable(crc32.Castagnoli)))
 	return v
 }
 
-// TestOtherBehaviourRefusesTheRun: a build whose builtins behave in another way leaves the run as it is, and the right one goes on with it.
+// TestOtherBehaviourRefusesTheRun: a build whose builtins behave in another way leaves the run as
+// it is, and the right one goes on with it.
 func TestOtherBehaviourRefusesTheRun(t *testing.T) {
 	w := newWorld(t)
 	run := w.start(review, `{"items": [{"score": 0.9}]}`)
@@ -353,8 +359,8 @@ func TestOtherBehaviourRefusesTheRun(t *testing.T) {
 	}
 }
 
-// TestBranchesOfABehaviourAreKept: a run whose branches failed by what they returned has them fail so to
-// its end, also when a later build carries it or executes its journal again.
+// TestBranchesOfABehaviourAreKept: a run whose branches failed by what they returned has them fail
+// so to its end, also when a later build carries it or executes its journal again.
 func TestBranchesOfABehaviourAreKept(t *testing.T) {
 	const script = `
 def main():
@@ -398,8 +404,9 @@ def main():
 	}
 }
 
-// TestLoadsOfABehaviourAreKept: what a chunk loads stays in a session, but in one that began when it did
-// not: there it is unknown afterwards, and a chunk that both loads and uses it is as good as ever.
+// TestLoadsOfABehaviourAreKept: what a chunk loads stays in a session, but in one that began when
+// it did not: there it is unknown afterwards, and a chunk that both loads and uses it is as good as
+// ever.
 func TestLoadsOfABehaviourAreKept(t *testing.T) {
 	w := newWorld(t)
 	lib := map[string]string{"lib.star": "def hi(): return 'hi'\n_own = 1\n"}
@@ -434,8 +441,8 @@ func TestLoadsOfABehaviourAreKept(t *testing.T) {
 	}
 }
 
-// TestChargesOfABehaviourAreKept: what a run began with decides where it meets its limits, also when a
-// later build carries it, reads its checkpoint, executes its journal again or starts others.
+// TestChargesOfABehaviourAreKept: what a run began with decides where it meets its limits, also
+// when a later build carries it, reads its checkpoint, executes its journal again or starts others.
 func TestChargesOfABehaviourAreKept(t *testing.T) {
 	const script = `
 def main():

@@ -20,7 +20,8 @@ func (e *Local) trees(s *effect.Settings) string {
 	return filepath.Join(s.Workspace, ".starling-trees")
 }
 
-// rooted refuses a cut where a branch is at work in a tree of its own: a tree is of its run, and the files that were made there by then are nowhere else.
+// rooted refuses a cut where a branch is at work in a tree of its own: a tree is of its run, and
+// the files that were made there by then are nowhere else.
 func rooted(records []journal.Record, c *run.Cut) error {
 	var g worktreeSet
 	for i := range records {

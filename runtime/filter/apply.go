@@ -14,8 +14,9 @@ type Page[T any] struct {
 	Next string // the query's After for what comes behind it, "" where nothing does
 }
 
-// Runs lists the runs of an engine that the filter means, newest first, as they are at now. Runs that have ended are among them when the query says so, or the filter names
-// the status or the error, which only they have. The query's limit counts what is listed; with 0 it is all.
+// Runs lists the runs of an engine that the filter means, newest first, as they are at now. Runs
+// that have ended are among them when the query says so, or the filter names the status or the
+// error, which only they have. The query's limit counts what is listed; with 0 it is all.
 func (f *Filter) Runs(ctx context.Context, e runtime.Engine, q runtime.Query, now time.Time) (*Page[runtime.Summary], error) {
 	q.All = q.All || f.fields["status"] || f.fields["error"]
 	gates, err := f.gatesByRun(ctx, e)
@@ -106,7 +107,8 @@ func (f *Filter) namesGates() bool {
 	return false
 }
 
-// Gates lists the open gates of an engine that the filter means, the oldest first. The query's limit counts what is listed; with 0 it is all.
+// Gates lists the open gates of an engine that the filter means, the oldest first. The query's
+// limit counts what is listed; with 0 it is all.
 func (f *Filter) Gates(ctx context.Context, e runtime.Engine, q runtime.Query, now time.Time) (*Page[runtime.Gate], error) {
 	q.Gates = true
 	runs, err := f.runsByID(ctx, e)

@@ -7,8 +7,9 @@ import (
 	"github.com/alecthomas/participle/v2/lexer"
 )
 
-// The grammar, as participle reads it from struct tags; grammar.md has its EBNF, and a test compares the two. The lookahead is zero, so that every choice is made by one
-// token and an error stands where the text went wrong, not before a group that was undone in silence.
+// The grammar, as participle reads it from struct tags; grammar.md has its EBNF, and a test
+// compares the two. The lookahead is zero, so that every choice is made by one token and an error
+// stands where the text went wrong, not before a group that was undone in silence.
 
 type anyOf struct {
 	First *allOf   `parser:"@@"`
@@ -34,7 +35,8 @@ type condition struct {
 	Rest     []lexer.Token `parser:"  (',' @(Word | Text))* ')' )?"`
 }
 
-// words cuts a text into tokens. It never fails: a rune that begins no token becomes an invalid one, of which the parser speaks.
+// words cuts a text into tokens. It never fails: a rune that begins no token becomes an invalid
+// one, of which the parser speaks.
 var words = sync.OnceValue(func() *lexer.StatefulDefinition {
 	return lexer.MustSimple([]lexer.SimpleRule{
 		{Name: "blank", Pattern: `\s+`},
@@ -51,5 +53,6 @@ var parser = sync.OnceValue(func() *participle.Parser[anyOf] {
 	return participle.MustBuild[anyOf](participle.Lexer(words()), participle.CaseInsensitive("Word"), participle.UseLookahead(0))
 })
 
-// Grammar is the grammar in EBNF, as the parser has it: one production a line, the names of tokens in angle brackets.
+// Grammar is the grammar in EBNF, as the parser has it: one production a line, the names of tokens
+// in angle brackets.
 func Grammar() string { return parser().String() }

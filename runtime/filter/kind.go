@@ -23,7 +23,8 @@ const (
 	atLeast
 )
 
-// operators are the relations as they are written. The negated ones hold where the relation does not.
+// operators are the relations as they are written. The negated ones hold where the relation does
+// not.
 var operators = map[string]struct {
 	relation relation
 	negated  bool
@@ -122,7 +123,8 @@ func readFlag(word string) (value, *diagnostic.Diagnostic) {
 	return value{}, &diagnostic.Diagnostic{Got: strconv.Quote(clip(word)), Want: "true or false"}
 }
 
-// readMoment reads a day, which begins at midnight in UTC as all times of Starling are written, or an instant.
+// readMoment reads a day, which begins at midnight in UTC as all times of Starling are written, or
+// an instant.
 func readMoment(word string) (value, *diagnostic.Diagnostic) {
 	t, err := time.Parse(time.DateOnly, word)
 	if err != nil {

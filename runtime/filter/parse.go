@@ -29,7 +29,8 @@ type Filter struct {
 // String is the text that it was parsed from.
 func (f *Filter) String() string { return f.text }
 
-// Parse reads a filter. An empty text is every run. The error is a diagnostic.List with everything that is wrong, of the kind "usage".
+// Parse reads a filter. An empty text is every run. The error is a diagnostic.List with everything
+// that is wrong, of the kind "usage".
 func Parse(text string) (*Filter, error) {
 	r := &reading{fields: fields(), elsewhere: decisionFields(), hint: "decisions have it: starling decisions --help"}
 	return r.filterOf(text)

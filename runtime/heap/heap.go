@@ -1,12 +1,15 @@
-// Package heap is a binary heap whose elements can be moved and taken out at once: each knows its place.
+// Package heap is a binary heap whose elements can be moved and taken out at once: each knows its
+// place.
 //
 // A heap is used by one goroutine at a time.
 package heap
 
-// Heap is a binary min-heap whose elements know their places, so that any of them can be moved or taken out. The zero heap is empty.
+// Heap is a binary min-heap whose elements know their places, so that any of them can be moved or
+// taken out. The zero heap is empty.
 type Heap[E ranked[E]] struct{ List []E }
 
-// ranked is an element of a heap. Its place holds one more than its index, so that 0 means that it is in none.
+// ranked is an element of a heap. Its place holds one more than its index, so that 0 means that it
+// is in none.
 type ranked[E any] interface {
 	Before(E) bool
 	Place() *int

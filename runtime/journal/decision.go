@@ -33,8 +33,8 @@ func DecidedEntry(run string, r *Record) runtime.Write {
 	return runtime.Write{Key: DecidedKey(r.Time, run, r.Step), Value: Append(nil, ShortDecision(r))}
 }
 
-// ShortDecision is the record of a decision as lists have it. Of one that is long the payload is left out,
-// but for its size, and so is the end of the reason.
+// ShortDecision is the record of a decision as lists have it. Of one that is long the payload is
+// left out, but for its size, and so is the end of the reason.
 func ShortDecision(r *Record) *Record {
 	v := r.View()
 	said, ok := v.Value("decision").(*effect.Record)

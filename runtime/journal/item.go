@@ -13,10 +13,13 @@ import (
 	"starling/runtime"
 )
 
-// A queue is a list of items that runs share, the oldest first. A run that takes an item holds it until it says that it is done with it (ack) or cannot be (park), until its lease is over, or until the
-// run has ended: a run that merely waits, in whichever process, holds on. Nobody gives back what a run held when it ended; whoever looks for an item sees that its holder is no more.
+// A queue is a list of items that runs share, the oldest first. A run that takes an item holds it
+// until it says that it is done with it (ack) or cannot be (park), until its lease is over, or
+// until the run has ended: a run that merely waits, in whichever process, holds on. Nobody gives
+// back what a run held when it ended; whoever looks for an item sees that its holder is no more.
 //
-// Each taking has a number, which fences the ones before it: what was taken by somebody else since can be neither acknowledged nor parked.
+// Each taking has a number, which fences the ones before it: what was taken by somebody else since
+// can be neither acknowledged nor parked.
 
 // Item is a row of a queue.
 type Item struct {

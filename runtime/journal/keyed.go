@@ -2,7 +2,8 @@ package journal
 
 import "starling/runtime"
 
-// Keyed is what is remembered under an idempotency key: which request it was, and what was answered.
+// Keyed is what is remembered under an idempotency key: which request it was, and what was
+// answered.
 type Keyed struct {
 	Digest  string           `json:"digest"`
 	Receipt *runtime.Receipt `json:"receipt,omitempty"`
@@ -10,5 +11,6 @@ type Keyed struct {
 	At      int64            `json:"at,omitempty"`  // when it was remembered, microseconds since 1970
 }
 
-// AnyClaim stands where the run's id stands in the keys of signals that name one. No id has such letters.
+// AnyClaim stands where the run's id stands in the keys of signals that name one. No id has such
+// letters.
 const AnyClaim = "claim/"

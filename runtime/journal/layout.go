@@ -12,8 +12,9 @@ import (
 	"starling/runtime"
 )
 
-// The keys of a store. Text is as written, numbers are big-endian so that byte order is their order; RUN is a run's 12-letter id.
-// Who writes a row stands behind it, as a file of runtime/run or runtime/engine.
+// The keys of a store. Text is as written, numbers are big-endian so that byte order is their
+// order; RUN is a run's 12-letter id. Who writes a row stands behind it, as a file of runtime/run
+// or runtime/engine.
 //
 //	r/RUN                        summary of a run: all that a list shows (commit.go)
 //	j/RUN seq8                   journal: the records of one commit, the first of which has this number (record.go)
@@ -49,7 +50,8 @@ import (
 //	m/index                      which owner has kept e/ (index.go)
 //	m/garbage                    something was dropped, and contents may be there that nothing names (contents.go)
 //
-// A run's earliest timer is in its row. There is no row for each: an engine that is to fire them has the rows of the runs that it carries.
+// A run's earliest timer is in its row. There is no row for each: an engine that is to fire them
+// has the rows of the runs that it carries.
 const (
 	PrefixRun        = "r/"
 	PrefixJournal    = "j/"
@@ -141,7 +143,8 @@ func HashIn(v effect.View, field string) string {
 	return hex.EncodeToString(v.Blob(field))
 }
 
-// ScanRange is a scan that goes on behind values that cannot be read: for those fn has what is wrong in place of the value.
+// ScanRange is a scan that goes on behind values that cannot be read: for those fn has what is
+// wrong in place of the value.
 func ScanRange(s runtime.Store, from, to []byte, fn func(key, value []byte, damage error) error) error {
 	for {
 		var own error
@@ -167,7 +170,8 @@ func ScanEach(s runtime.Store, prefix string, fn func(rest string, value []byte,
 	return ScanRange(s, []byte(prefix), AfterPrefix([]byte(prefix)), func(k, v []byte, damage error) error { return fn(string(k[len(prefix):]), v, damage) })
 }
 
-// ScanWhole passes over the values that cannot be read: who needs them all finds that one is missing.
+// ScanWhole passes over the values that cannot be read: who needs them all finds that one is
+// missing.
 func ScanWhole(s runtime.Store, prefix string, fn func(rest string, value []byte) error) error {
 	return ScanEach(s, prefix, func(rest string, v []byte, damage error) error {
 		if damage != nil {

@@ -16,7 +16,8 @@ import (
 
 // A Record is one entry of a run's journal: something that happened, never changed afterwards.
 //
-// Records are dense: each has the sequence number after its predecessor's. The records of one commit are one value in the store: a checksum and a sequence of
+// Records are dense: each has the sequence number after its predecessor's. The records of one
+// commit are one value in the store: a checksum and a sequence of
 //
 //	type byte · uvarint microseconds since 1970 · uvarint length, step address · uvarint length, data (a dict as effect.Payload)
 //
@@ -32,7 +33,8 @@ type Record struct {
 // RecordType says what happened. The numbers are on disk: new types go at the end.
 type RecordType uint8
 
-// The record types. History feeds replay; agent.event and attempt records are never read by the machine.
+// The record types. History feeds replay; agent.event and attempt records are never read by the
+// machine.
 const (
 	RunStarted RecordType = iota
 	RunSuspended
@@ -90,7 +92,8 @@ func (t RecordType) String() string {
 	return fmt.Sprintf("record %d", uint8(t))
 }
 
-// The value of one commit begins with the CRC-32C of the rest, so that a flipped byte is noticed also where no machine looks.
+// The value of one commit begins with the CRC-32C of the rest, so that a flipped byte is noticed
+// also where no machine looks.
 const ChecksumSize = 4
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -189,7 +192,8 @@ func Size(b []byte) int {
 	return len(b) - len(rest)
 }
 
-// CutBytes takes bytes apart that begin with their length; ok is false where they are shorter than that.
+// CutBytes takes bytes apart that begin with their length; ok is false where they are shorter than
+// that.
 func CutBytes(b []byte) (head, rest []byte, ok bool) {
 	n, w := binary.Uvarint(b)
 	if w <= 0 || n > uint64(len(b)-w) {
@@ -198,7 +202,8 @@ func CutBytes(b []byte) (head, rest []byte, ok bool) {
 	return b[w : w+int(n)], b[w+int(n):], true
 }
 
-// View reads the record's data. A record that this process wrote always has a readable one; damaged bytes read as an empty dict.
+// View reads the record's data. A record that this process wrote always has a readable one; damaged
+// bytes read as an empty dict.
 func (r *Record) View() effect.View {
 	v, _ := r.Data.View()
 	return v
@@ -223,7 +228,8 @@ func (r *Record) Event(run string) runtime.Event {
 	return ev
 }
 
-// namingSecrets is a fresh value with the names of secrets in place of the references, which have no JSON.
+// namingSecrets is a fresh value with the names of secrets in place of the references, which have
+// no JSON.
 func namingSecrets(v starlark.Value) starlark.Value {
 	switch v := v.(type) {
 	case *effect.Secret:
@@ -262,7 +268,8 @@ func BranchOf(step string) string {
 	return ""
 }
 
-// Within is what stands in place of a step where a branch says something: its address with a slash, and nothing for the run's own.
+// Within is what stands in place of a step where a branch says something: its address with a slash,
+// and nothing for the run's own.
 func Within(branch string) string {
 	if branch == "" {
 		return ""

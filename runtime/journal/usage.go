@@ -8,7 +8,8 @@ import (
 	"starling/runtime"
 )
 
-// EventUsage is the kind of the event by which an attempt tells what it has taken so far, in all: usd, input_tokens, output_tokens.
+// EventUsage is the kind of the event by which an attempt tells what it has taken so far, in all:
+// usd, input_tokens, output_tokens.
 const EventUsage = "usage"
 
 // maxUsage bounds what one reply can claim, so that sums of claims stay numbers.

@@ -12,7 +12,8 @@ import (
 	"starling/runtime"
 )
 
-// A gate as a form that a client shows its user. Forms are flat: a payload whose fields are plain stands in the form field by field, any other as one text of JSON.
+// A gate as a form that a client shows its user. Forms are flat: a payload whose fields are plain
+// stands in the form field by field, any other as one text of JSON.
 
 // names of a form's own fields.
 const (
@@ -21,7 +22,8 @@ const (
 	fieldPayload = "payload_json"
 )
 
-// forms are those for the gates that the caller may answer. A gate that is for somebody else is that one's, and not for the user of this client to see.
+// forms are those for the gates that the caller may answer. A gate that is for somebody else is
+// that one's, and not for the user of this client to see.
 func (s *Server) forms(ctx context.Context, r *runtime.Run) mcp.InputRequestMap {
 	forms := mcp.InputRequestMap{}
 	for _, g := range r.Gates {
@@ -105,7 +107,8 @@ func plainFields(schema json.RawMessage) (fields map[string]any, required []stri
 	return fields, s.Required, true
 }
 
-// plainField is a field as forms have it, nil for one that they cannot hold. One that may be null may be left out instead.
+// plainField is a field as forms have it, nil for one that they cannot hold. One that may be null
+// may be left out instead.
 func plainField(p map[string]any) any {
 	kind := p["type"]
 	if either, ok := kind.([]any); ok && len(either) == 2 && either[1] == "null" {

@@ -15,7 +15,8 @@ import (
 	"starling/runtime/tool"
 )
 
-// A tool run_NAME starts a run that may wait for people for longer than any client holds a call. What the caller gets depends on what its client can:
+// A tool run_NAME starts a run that may wait for people for longer than any client holds a call.
+// What the caller gets depends on what its client can:
 //
 //  1. a client with the Tasks extension gets a task at once (task.go): the run, under its id
 //  2. one with elicitation is asked, when a gate opens that the caller may answer, and calls again with the answers; the state that it brings back is the run's id,
@@ -95,9 +96,9 @@ func (s *Server) runner(made *script) mcp.ToolHandler {
 	}
 }
 
-// askNow asks a client of an older protocol, and tells how the run stands then. The SDK would do it, and
-// end the call with an error of the protocol where a form is filled in wrongly or cannot be shown: then
-// nobody would know of the run.
+// askNow asks a client of an older protocol, and tells how the run stands then. The SDK would do
+// it, and end the call with an error of the protocol where a form is filled in wrongly or cannot be
+// shown: then nobody would know of the run.
 func (s *Server) askNow(ctx context.Context, client *mcp.ServerSession, run string, forms mcp.InputRequestMap) *mcp.CallToolResult {
 	for _, gate := range slices.Sorted(maps.Keys(forms)) {
 		answer, err := client.Elicit(ctx, forms[gate].(*mcp.ElicitParams))
@@ -117,8 +118,8 @@ func (s *Server) askNow(ctx context.Context, client *mcp.ServerSession, run stri
 	return ended(at)
 }
 
-// unanswered adds to a refusal of what a user has filled in which run it was, and how it is answered
-// after all: who called knows of no run yet.
+// unanswered adds to a refusal of what a user has filled in which run it was, and how it is
+// answered after all: who called knows of no run yet.
 func unanswered(run string, err error) error {
 	r := *tool.RefusalOf(err)
 	r.Help = strings.TrimPrefix(r.Help+"; ", "; ") + fmt.Sprintf("run %s waits on: status has its gates, signal answers them, cancel ends it", run)
@@ -143,7 +144,8 @@ func (s *Server) rests(context.Context) func(*runtime.Run) (bool, error) {
 	}
 }
 
-// respond signals what a client's user has answered. It tells whether all was answered: what was declined is not asked again.
+// respond signals what a client's user has answered. It tells whether all was answered: what was
+// declined is not asked again.
 func (s *Server) respond(ctx context.Context, run string, responses mcp.InputResponseMap) (all bool, err error) {
 	r, err := s.desk.Engine.Get(ctx, run)
 	if err != nil {
@@ -171,7 +173,8 @@ func (s *Server) respond(ctx context.Context, run string, responses mcp.InputRes
 	return all, nil
 }
 
-// overtaken tells whether somebody else was first: then the run has gone on, which is what the caller wanted.
+// overtaken tells whether somebody else was first: then the run has gone on, which is what the
+// caller wanted.
 func overtaken(err error) bool {
 	r := (*runtime.Refusal)(nil)
 	return errors.As(err, &r) && (r.Kind == runtime.ErrDecided || r.Kind == runtime.ErrExpired || r.Kind == runtime.ErrClosed)

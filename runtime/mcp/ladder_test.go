@@ -120,7 +120,8 @@ type wire struct {
 	id   int
 }
 
-// ask makes one request with the capabilities of a client that has tasks, or none, and gives the result or the error.
+// ask makes one request with the capabilities of a client that has tasks, or none, and gives the
+// result or the error.
 func (w *wire) ask(method string, params map[string]any, capabilities string) (result, failed map[string]any) {
 	w.t.Helper()
 	w.id++
@@ -148,7 +149,8 @@ func (w *wire) ask(method string, params map[string]any, capabilities string) (r
 
 const hasTasks = `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`
 
-// A client that has tasks gets the run as one: its gates are the input that it requires, an update answers them.
+// A client that has tasks gets the run as one: its gates are the input that it requires, an update
+// answers them.
 func TestARunIsATask(t *testing.T) {
 	there, _ := host(t)
 	w := &wire{t: t, to: there.Writer, from: json.NewDecoder(there.Reader)}
@@ -260,7 +262,8 @@ func (c *olderClient) answerTo(id float64) olderMessage {
 	return c.receive(func(m olderMessage) bool { return m.ID == id && m.Method == "" })
 }
 
-// runs starts a script, has its first gate answered with a message, and gives what the call came to.
+// runs starts a script, has its first gate answered with a message, and gives what the call came
+// to.
 func (c *olderClient) runs(source, answer string) olderMessage {
 	c.t.Helper()
 	define, _ := json.Marshal(map[string]any{"name": "asks", "source": source})
@@ -282,7 +285,8 @@ func TestAnOlderClientIsAskedOnce(t *testing.T) {
 	}
 }
 
-// A form that is filled in wrongly, or that the client cannot show, leaves a run behind: the call says which.
+// A form that is filled in wrongly, or that the client cannot show, leaves a run behind: the call
+// says which.
 func TestAnOlderClientWhoseFormFailsHearsOfTheRun(t *testing.T) {
 	for _, c := range []struct{ answer, want string }{
 		{`"result":{"action":"accept","content":{"choice":"maybe"}}`, "maybe"},

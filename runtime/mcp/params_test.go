@@ -33,7 +33,8 @@ func (w *plainWire) send(text string) {
 	}
 }
 
-// ask sends a request with an id of its own and gives the code and the words of its error, 0 where there is none.
+// ask sends a request with an id of its own and gives the code and the words of its error, 0 where
+// there is none.
 func (w *plainWire) ask(rest string) (code int, says string) {
 	w.t.Helper()
 	w.id++

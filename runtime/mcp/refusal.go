@@ -19,13 +19,13 @@ const (
 	noSession = -32001 // what the SDKs of TypeScript and Python say of one that has ended
 )
 
-// sessionEnded says what to do to who comes with a session that is not known: no client finds out by itself
-// that an owner of the store may come and go between two of its calls.
+// sessionEnded says what to do to who comes with a session that is not known: no client finds out
+// by itself that an owner of the store may come and go between two of its calls.
 const sessionEnded = "the session has ended: it was silent for a quarter of an hour, or Starling was started again; " +
 	"initialize a new one and call again, no run is lost"
 
-// worded answers what is no request as JSON-RPC does, with an error object and an id that is null: the SDK
-// has plain text for it.
+// worded answers what is no request as JSON-RPC does, with an error object and an id that is null:
+// the SDK has plain text for it.
 func worded(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A body is read to its bound, whoever mounts the handler; what is within it comes whole to who answers, and
-// what that one writes passes, unless it is a refusal in plain text.
+// A body is read to its bound, whoever mounts the handler; what is within it comes whole to who
+// answers, and what that one writes passes, unless it is a refusal in plain text.
 func TestWorded(t *testing.T) {
 	for _, c := range []struct {
 		body, want string

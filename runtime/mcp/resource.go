@@ -22,7 +22,8 @@ const (
 	uriRuns = "starling://runs"
 	// maxRuns bounds one reading of them: the tool query lists the others.
 	maxRuns = 1000
-	// maxJournal bounds one reading of a journal, in bytes: the rest is read after the last number in it.
+	// maxJournal bounds one reading of a journal, in bytes: the rest is read after the last number
+	// in it.
 	maxJournal = 1 << 20
 )
 

@@ -21,13 +21,15 @@ type script struct {
 	bundle     []byte
 }
 
-// toolPrefix begins the names of these tools, so that no definition takes the place of another tool.
+// toolPrefix begins the names of these tools, so that no definition takes the place of another
+// tool.
 const toolPrefix = "run_"
 
 // toolName is a definition's name as all harnesses take it: some want no dots.
 func toolName(definition string) string { return toolPrefix + strings.ReplaceAll(definition, ".", "_") }
 
-// current keeps the tools of definitions what the store has, whenever a client looks or calls one. Who may not see definitions has none of these tools, whoever else has looked.
+// current keeps the tools of definitions what the store has, whenever a client looks or calls one.
+// Who may not see definitions has none of these tools, whoever else has looked.
 func (s *Server) current(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		call, _ := req.GetParams().(*mcp.CallToolParamsRaw)
@@ -57,7 +59,8 @@ func withoutScripts(r mcp.Result, err error) (mcp.Result, error) {
 	return &own, nil
 }
 
-// refresh makes the tools of definitions anew that have changed, and is refused to who may not see definitions.
+// refresh makes the tools of definitions anew that have changed, and is refused to who may not see
+// definitions.
 func (s *Server) refresh(ctx context.Context) error {
 	kept, err := runtime.Extension[runtime.Definitions](s.desk.Engine)
 	if err != nil {
@@ -83,7 +86,8 @@ func (s *Server) refresh(ctx context.Context) error {
 	return nil
 }
 
-// offer makes a tool of a definition. Of two whose names are one tool's the first has it; one that this build cannot compile is none.
+// offer makes a tool of a definition. Of two whose names are one tool's the first has it; one that
+// this build cannot compile is none.
 func (s *Server) offer(ctx context.Context, d runtime.Definition) error {
 	name := toolName(d.Name)
 	if old := s.scripts[name]; old != nil && (old.definition.Name != d.Name || old.definition.Version == d.Version) {
@@ -130,11 +134,13 @@ func inputSchema(p *lang.Program) any {
 	return map[string]any{"type": "object", "properties": properties, "required": required, "additionalProperties": p.Main == nil || p.Main.Kwargs}
 }
 
-// begin starts a run of the script with the arguments of a call as its inputs. It is durable when begin returns.
+// begin starts a run of the script with the arguments of a call as its inputs. It is durable when
+// begin returns.
 func (s *Server) begin(ctx context.Context, made *script, p *mcp.CallToolParamsRaw) (*runtime.Run, error) {
 	key, _ := p.GetMeta()[keyMeta].(string)
 	return s.desk.Start(ctx, runtime.StartRequest{Key: key, Script: made.definition.Address(), Bundle: made.bundle, Inputs: p.Arguments})
 }
 
-// keyMeta is where a caller of run_NAME may put an idempotency key: its arguments are the script's own.
+// keyMeta is where a caller of run_NAME may put an idempotency key: its arguments are the script's
+// own.
 const keyMeta = "starling/key"

@@ -22,7 +22,8 @@ import (
 // MaxRequest bounds one message of a client over HTTP, in bytes: scripts are part of some.
 const MaxRequest = 8 << 20
 
-// sessionTimeout is how long a client over HTTP may be silent before its session is forgotten. No run is.
+// sessionTimeout is how long a client over HTTP may be silent before its session is forgotten. No
+// run is.
 const sessionTimeout = 15 * time.Minute
 
 // Server serves one engine. It may serve several clients at once.
@@ -34,7 +35,8 @@ type Server struct {
 	scripts map[string]*script
 }
 
-// NewServer makes a server; build is the version of the program, for people. It asks the engine for nothing until a client does.
+// NewServer makes a server; build is the version of the program, for people. It asks the engine for
+// nothing until a client does.
 func NewServer(d *tool.Desk, build string) *Server {
 	s := &Server{desk: d, scripts: map[string]*script{}}
 	capabilities := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}}
@@ -53,8 +55,9 @@ const instructions = `Starling runs scripts that orchestrate agents and wait for
 Start one with run; it answers at once with the run's id. await holds until the run has ended, half a minute at most: while it says pending, call it again.
 inbox lists the gates where somebody has to decide; answer one with signal. What is durable stays when this connection ends.`
 
-// Run serves one client over a pair of streams, a message a line, until it has gone or ctx ends. A line that is no message is refused and passed over. At the end of the input the
-// calls before it are answered, but no more than a few seconds are waited for that.
+// Run serves one client over a pair of streams, a message a line, until it has gone or ctx ends. A
+// line that is no message is refused and passed over. At the end of the input the calls before it
+// are answered, but no more than a few seconds are waited for that.
 func (s *Server) Run(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
 	return s.mcp.Run(ctx, stdio{in, out})
 }
@@ -82,7 +85,8 @@ func (s *Server) handler(t tool.Tool) mcp.ToolHandler {
 	}
 }
 
-// guarded makes an answer of a panic. The SDK serves each message in a goroutine of its own, where a panic would end the process: over HTTP that is the owner of the store.
+// guarded makes an answer of a panic. The SDK serves each message in a goroutine of its own, where
+// a panic would end the process: over HTTP that is the owner of the store.
 func guarded(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (r mcp.Result, err error) {
 		defer func() {
@@ -97,8 +101,9 @@ func guarded(next mcp.MethodHandler) mcp.MethodHandler {
 // callerKey is where the caller stands in what the transport brings to a call.
 const callerKey = "caller"
 
-// Handler serves clients over streamable HTTP. Who makes a request stands in its context (see [runtime.WithCaller]): it is whoever mounts the handler that finds that out, for
-// each request anew. A session is its caller's; nobody else enters it.
+// Handler serves clients over streamable HTTP. Who makes a request stands in its context (see
+// [runtime.WithCaller]): it is whoever mounts the handler that finds that out, for each request
+// anew. A session is its caller's; nobody else enters it.
 func (s *Server) Handler() http.Handler {
 	known := func(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo, error) {
 		c := runtime.CallerOf(ctx)

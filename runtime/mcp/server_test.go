@@ -326,7 +326,8 @@ func TestArgumentsAreDescribed(t *testing.T) {
 	}
 }
 
-// A definition is a tool with the schema of its inputs, also one that is made while the client is there.
+// A definition is a tool with the schema of its inputs, also one that is made while the client is
+// there.
 func TestDefinitionsAreTools(t *testing.T) {
 	p := serve(t, nil)
 	names := func() map[string]*sdk.Tool {
@@ -402,7 +403,8 @@ func TestResources(t *testing.T) {
 	}
 }
 
-// What answers a gate has a payload where the gate takes one: it is never refused for the lack of it.
+// What answers a gate has a payload where the gate takes one: it is never refused for the lack of
+// it.
 func TestAnAnswerHasWhatItsGateTakes(t *testing.T) {
 	p := serve(t, nil)
 	for _, c := range []struct {
@@ -425,7 +427,8 @@ func TestAnAnswerHasWhatItsGateTakes(t *testing.T) {
 	}
 }
 
-// Who may not read is offered nothing to read, in lists that say who may keep them, as the protocol demands.
+// Who may not read is offered nothing to read, in lists that say who may keep them, as the protocol
+// demands.
 func TestNothingToRead(t *testing.T) {
 	here, _ := hostOf(t, func(e runtime.Engine) runtime.Engine {
 		return asking{e.(asking).Local, runtime.Caller{Name: "bob"}}

@@ -17,13 +17,16 @@ import (
 	"starling/runtime"
 )
 
-// The transport over a pair of streams, one message a line. The SDK's own gives up at the first line that is no message, and at the end of the input it drops the answers to what
-// it has read. This one refuses the line and goes on, and holds the end back until all is answered.
+// The transport over a pair of streams, one message a line. The SDK's own gives up at the first
+// line that is no message, and at the end of the input it drops the answers to what it has read.
+// This one refuses the line and goes on, and holds the end back until all is answered.
 
-// MaxLine bounds one message of a client over a pair of streams, in bytes. A longer line is refused and passed over.
+// MaxLine bounds one message of a client over a pair of streams, in bytes. A longer line is refused
+// and passed over.
 const MaxLine = 16 << 20
 
-// drain is how long a client that has closed its end may wait for its last answers. An await may be held for longer: its run goes on, and another process may take up its handle.
+// drain is how long a client that has closed its end may wait for its last answers. An await may be
+// held for longer: its run goes on, and another process may take up its handle.
 const drain = 10 * time.Second
 
 // errLong stands for a line of more than MaxLine bytes.
@@ -64,7 +67,8 @@ type line struct {
 	err  error
 }
 
-// scan reads the input apart from Read, which must return on Close: nothing interrupts a read of standard input.
+// scan reads the input apart from Read, which must return on Close: nothing interrupts a read of
+// standard input.
 func (c *connection) scan() {
 	in := bufio.NewReader(c.in)
 	for {
@@ -126,7 +130,8 @@ func (c *connection) Read(context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// next gives the text of the next message. Those of a batch, which only protocol 2025-03-26 has, come one by one and are answered so.
+// next gives the text of the next message. Those of a batch, which only protocol 2025-03-26 has,
+// come one by one and are answered so.
 func (c *connection) next() ([]byte, error) {
 	if len(c.batch) == 0 {
 		select {
@@ -150,8 +155,8 @@ type rejected struct {
 	Error   *jsonrpc.Error  `json:"error"`
 }
 
-// decode makes a message of a line, or the answer to one that is none; neither of an empty line, nor of an answer to nobody, for answers are not answered. err is why
-// there is no text.
+// decode makes a message of a line, or the answer to one that is none; neither of an empty line,
+// nor of an answer to nobody, for answers are not answered. err is why there is no text.
 func decode(text []byte, err error) (jsonrpc.Message, *rejected) {
 	if err != nil {
 		return nil, reject(jsonrpc.CodeInvalidRequest, nil, err)

@@ -86,7 +86,8 @@ func TestTheLongestLine(t *testing.T) {
 
 const call = `{"jsonrpc":"2.0","id":1,"method":"held"}`
 
-// The end of the input is told when the call before it is answered, or when the client has waited long enough.
+// The end of the input is told when the call before it is answered, or when the client has waited
+// long enough.
 func TestTheEndWaitsForAnswers(t *testing.T) {
 	for _, test := range []struct{ takes, waits time.Duration }{{0, 0}, {time.Second, time.Second}, {time.Minute, drain}} {
 		synctest.Test(t, func(t *testing.T) {

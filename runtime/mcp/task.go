@@ -13,7 +13,8 @@ import (
 	"starling/runtime/tool"
 )
 
-// The Tasks extension: a run is a task under its own id, its gates are the input that it requires, an update is a signal. A task is what the run says at the moment it is asked.
+// The Tasks extension: a run is a task under its own id, its gates are the input that it requires,
+// an update is a signal. A task is what the run says at the moment it is asked.
 
 const tasksExtension = "io.modelcontextprotocol/tasks"
 
@@ -70,7 +71,8 @@ func (s *Server) addTasks() {
 	})
 }
 
-// add serves a method of the extension. A refusal is an error of the protocol there: there is no tool whose answer it could be.
+// add serves a method of the extension. A refusal is an error of the protocol there: there is no
+// tool whose answer it could be.
 func add[P interface {
 	*T
 	mcp.Params
@@ -92,7 +94,8 @@ func add[P interface {
 	}
 }
 
-// asTask answers a call of a script's tool with a task, for clients that have them: the run is durable when they hear of it.
+// asTask answers a call of a script's tool with a task, for clients that have them: the run is
+// durable when they hear of it.
 func (s *Server) asTask(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		call, ok := req.(*mcp.CallToolRequest)

@@ -12,10 +12,12 @@ import (
 	"starling/runtime"
 )
 
-// Store is a runtime.Store in memory with a crash model. All its methods may be called concurrently.
+// Store is a runtime.Store in memory with a crash model. All its methods may be called
+// concurrently.
 //
-// A lazy batch is held back, unseen, until the next durable one or Close, which is the latest that a Store promises; a crash before that
-// loses it. Several handles share one medium: the newest owner is the one whose commits are accepted.
+// A lazy batch is held back, unseen, until the next durable one or Close, which is the latest that
+// a Store promises; a crash before that loses it. Several handles share one medium: the newest
+// owner is the one whose commits are accepted.
 type Store struct {
 	medium *medium
 	info   runtime.StoreInfo // but for Sequence
@@ -78,7 +80,8 @@ func (m *medium) open() *Store {
 	return &Store{medium: m, info: runtime.StoreInfo{ID: m.id, Format: 1, Epoch: m.epoch}}
 }
 
-// Reopen opens the same medium as its next owner, with all that was acknowledged. This handle's commits are refused from then on.
+// Reopen opens the same medium as its next owner, with all that was acknowledged. This handle's
+// commits are refused from then on.
 func (s *Store) Reopen() *Store {
 	s.medium.mu.Lock()
 	s.medium.settle()
@@ -86,8 +89,9 @@ func (s *Store) Reopen() *Store {
 	return s.medium.open()
 }
 
-// Crash opens the same medium as its next owner, with what a power cut at this moment would have left: every durable batch, and no lazy one
-// that no durable batch has followed. This handle's commits are refused from then on. A fault that was not reached is forgotten.
+// Crash opens the same medium as its next owner, with what a power cut at this moment would have
+// left: every durable batch, and no lazy one that no durable batch has followed. This handle's
+// commits are refused from then on. A fault that was not reached is forgotten.
 func (s *Store) Crash() *Store {
 	s.medium.mu.Lock()
 	s.medium.lazy, s.medium.fault = nil, nil
@@ -104,23 +108,25 @@ func (s *Store) Reader() *Store {
 	return &Store{medium: s.medium, info: info}
 }
 
-// FailCommit lets the n-th commit from now, counting from 1, fail with err, and every later one of its handle with the same error. Lazy
-// commits and such as are refused for their fences are not counted.
+// FailCommit lets the n-th commit from now, counting from 1, fail with err, and every later one of
+// its handle with the same error. Lazy commits and such as are refused for their fences are not
+// counted.
 func (s *Store) FailCommit(n int, err error, moment Moment) {
 	s.medium.mu.Lock()
 	defer s.medium.mu.Unlock()
 	s.medium.fault = &fault{after: n - 1, err: err, moment: moment}
 }
 
-// Bound has over called on a goroutine of its own, once, when keys and values come to take more than
-// most bytes. The store goes on: whoever is called ends what fills it.
+// Bound has over called on a goroutine of its own, once, when keys and values come to take more
+// than most bytes. The store goes on: whoever is called ends what fills it.
 func (s *Store) Bound(most int64, over func()) {
 	s.medium.mu.Lock()
 	defer s.medium.mu.Unlock()
 	s.medium.most, s.medium.over = most, over
 }
 
-// Failure is the error of the commit that failed, nil while none has. It tells a test that the owner of this handle can do nothing more.
+// Failure is the error of the commit that failed, nil while none has. It tells a test that the
+// owner of this handle can do nothing more.
 func (s *Store) Failure() error {
 	s.medium.mu.Lock()
 	defer s.medium.mu.Unlock()
@@ -175,7 +181,8 @@ func (s *Store) Scan(from, to []byte, fn func(key, value []byte) error) error {
 	return err
 }
 
-// between returns the entries in [from, to). What is in the medium is replaced and never changed, so that they stay as they are.
+// between returns the entries in [from, to). What is in the medium is replaced and never changed,
+// so that they stay as they are.
 func (s *Store) between(from, to []byte) ([]pair, error) {
 	m := s.medium
 	m.mu.Lock()

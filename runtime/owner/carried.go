@@ -10,8 +10,9 @@ import (
 	"starling/runtime"
 )
 
-// carried remembers which runs a session has made some owner carry, and the environment that it brought for each. When the owner is lost, so is what it
-// had in memory, and the session brings it to the next one.
+// carried remembers which runs a session has made some owner carry, and the environment that it
+// brought for each. When the owner is lost, so is what it had in memory, and the session brings it
+// to the next one.
 type carried struct {
 	mu   sync.Mutex // protects what is below
 	envs map[string]map[string]string
@@ -46,8 +47,8 @@ func (c *carried) forget(ended func(run string) bool) {
 	maps.DeleteFunc(c.envs, func(run string, _ map[string]string) bool { return ended(run) })
 }
 
-// again carries with a new owner what was carried with the last one and has not ended. A run that the engine refuses to carry is not the session's trouble
-// now: whoever asks for it hears why.
+// again carries with a new owner what was carried with the last one and has not ended. A run that
+// the engine refuses to carry is not the session's trouble now: whoever asks for it hears why.
 func (c *carried) again(ctx context.Context, e runtime.Engine) error {
 	if len(c.all()) == 0 {
 		return nil

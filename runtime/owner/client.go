@@ -15,7 +15,8 @@ type clientSession struct {
 	gone   <-chan struct{} // closed when the owner is lost; nil for a reader, who does not keep it
 }
 
-// connect connects to the owner that owner.json names. Readers do not attach: the owner need not wait for them.
+// connect connects to the owner that owner.json names. Readers do not attach: the owner need not
+// wait for them.
 func (s *Session) connect(ctx context.Context) (*clientSession, error) {
 	r, ok := readRecord(s.dir)
 	if !ok {

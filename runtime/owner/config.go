@@ -13,9 +13,11 @@ type Config struct {
 	Dir   string // the store; it need not exist
 	Build string // version of this program, for people
 
-	// Prepare makes the directory ready for a store if it is not one yet, or refuses it. It is called before the lock is there.
+	// Prepare makes the directory ready for a store if it is not one yet, or refuses it. It is
+	// called before the lock is there.
 	Prepare func(dir string) error
-	// Open opens the store as its next owner, and an engine on it, whose Close closes both. Called with the lock held.
+	// Open opens the store as its next owner, and an engine on it, whose Close closes both. Called
+	// with the lock held.
 	Open func(dir string) (runtime.Engine, error)
 	// OpenReader opens the store for reading only, and an engine that reads.
 	OpenReader func(dir string) (runtime.Engine, error)
@@ -23,11 +25,14 @@ type Config struct {
 	Identify api.Identify
 	// Doubt is why this machine cannot tell for certain who calls (see api.Doubt); "" where it can.
 	Doubt string
-	// Host starts an owner that outlives this process and returns when it serves (see [Spawn]). Only a Guest needs it.
+	// Host starts an owner that outlives this process and returns when it serves (see [Spawn]).
+	// Only a Guest needs it.
 	Host func(ctx context.Context) error
-	// Token is the secret in whose name calls are made, "" for the user's own. It bounds what the callers of a session may do, not what the owner does for its clients.
+	// Token is the secret in whose name calls are made, "" for the user's own. It bounds what the
+	// callers of a session may do, not what the owner does for its clients.
 	Token string
-	// TokenVariable names the environment variable that Token was found in. An owner that is started to outlive this process is the user's: it does not inherit it.
+	// TokenVariable names the environment variable that Token was found in. An owner that is
+	// started to outlive this process is the user's: it does not inherit it.
 	TokenVariable string
 }
 
@@ -36,13 +41,16 @@ type Role int
 
 // The roles.
 const (
-	// Reader prints and leaves. It is a client where there is an owner, and reads alone where there is none.
+	// Reader prints and leaves. It is a client where there is an owner, and reads alone where there
+	// is none.
 	Reader Role = iota
 	// Participant is owner or client, as the lock decides: run, signal, wait, repl, logs -f.
 	Participant
-	// Keeper is the owner or is refused: serve. It waits a while for a participant that is the owner, which leaves when its command is done.
+	// Keeper is the owner or is refused: serve. It waits a while for a participant that is the
+	// owner, which leaves when its command is done.
 	Keeper
-	// Guest is always a client: where there is no owner it has one started that outlives it, with Config.Host: mcp.
+	// Guest is always a client: where there is no owner it has one started that outlives it, with
+	// Config.Host: mcp.
 	Guest
 )
 

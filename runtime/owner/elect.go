@@ -13,8 +13,9 @@ import (
 // errSessionClosed is the answer of a session after Close.
 var errSessionClosed = runtime.Refusef(runtime.ErrOwnerUnreachable, "the session is closed")
 
-// seat returns where calls go: the seat that was won last, or, if that is the one that was lost, the one that an election gives now. There is one election
-// at a time, so that all who have lost the same owner get the same new one.
+// seat returns where calls go: the seat that was won last, or, if that is the one that was lost,
+// the one that an election gives now. There is one election at a time, so that all who have lost
+// the same owner get the same new one.
 func (s *Session) seat(ctx context.Context, lost seat) (seat, error) {
 	if at := s.current(); at != nil && at != lost && !at.lost() {
 		return at, nil
@@ -40,7 +41,8 @@ func (s *Session) seat(ctx context.Context, lost seat) (seat, error) {
 	return s.elect(ctx, reelection)
 }
 
-// elect tries until this process is the owner or its client, for as long as no owner gives a sign of life.
+// elect tries until this process is the owner or its client, for as long as no owner gives a sign
+// of life.
 func (s *Session) elect(ctx context.Context, limit time.Duration) (seat, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -83,7 +85,8 @@ func miss(dir string, err error) {
 	}
 }
 
-// try makes one try: the lock, then the owner. It fails with an Away or errHeld where another try may do better.
+// try makes one try: the lock, then the owner. It fails with an Away or errHeld where another try
+// may do better.
 func (s *Session) try(ctx context.Context) (seat, error) {
 	l, err := tryLock(s.dir, s.role != Reader)
 	switch {
@@ -134,14 +137,16 @@ func (s *Session) second(ctx context.Context) error {
 	return taken(s.dir, h)
 }
 
-// passing refuses a keeper for an owner that leaves when its command is done, which may be in a moment.
+// passing refuses a keeper for an owner that leaves when its command is done, which may be in a
+// moment.
 type passing struct{ refusal *runtime.Refusal }
 
 func (p *passing) Error() string { return p.refusal.Error() }
 
 func (p *passing) Unwrap() error { return p.refusal }
 
-// take sits down. A client that loses its owner elects again at once, whether or not it wants something: the runs that it carries do.
+// take sits down. A client that loses its owner elects again at once, whether or not it wants
+// something: the runs that it carries do.
 func (s *Session) take(next seat) {
 	s.mu.Lock()
 	s.at = next

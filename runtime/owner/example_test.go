@@ -9,7 +9,8 @@ import (
 	"starling/runtime/owner"
 )
 
-// A command that starts a run: by itself, for nobody owns the store. A second one, had it come meanwhile, would have been its client.
+// A command that starts a run: by itself, for nobody owns the store. A second one, had it come
+// meanwhile, would have been its client.
 func ExampleAcquire() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {

@@ -6,7 +6,8 @@ import (
 	"starling/runtime"
 )
 
-// What engines serve beside runtime.Engine is served by a session in the same way: by whoever owns the store.
+// What engines serve beside runtime.Engine is served by a session in the same way: by whoever owns
+// the store.
 
 var (
 	_ runtime.Maintenance = (*Session)(nil)

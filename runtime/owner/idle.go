@@ -10,9 +10,10 @@ import (
 // maxPause is the longest time between two looks of an owner at whether it may leave.
 const maxPause = 500 * time.Millisecond
 
-// Idle waits until this process may leave: at once for a client or a reader; for an owner when for the time given no client was attached or had asked for
-// anything and no run that it carries was in motion, or when it was asked to stop. From then on an owner turns newcomers away, and Close is
-// to follow.
+// Idle waits until this process may leave: at once for a client or a reader; for an owner when for
+// the time given no client was attached or had asked for anything and no run that it carries was in
+// motion, or when it was asked to stop. From then on an owner turns newcomers away, and Close is to
+// follow.
 func (s *Session) Idle(ctx context.Context, quiet time.Duration) error {
 	t, ok := s.current().(*ownership)
 	if !ok || t.server == nil {

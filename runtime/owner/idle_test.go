@@ -69,7 +69,8 @@ func TestOwnerStaysForItsClients(t *testing.T) {
 	}
 }
 
-// TestOwnerStaysForRunsInMotion waits for an agent at work, whose run a client has left to the owner.
+// TestOwnerStaysForRunsInMotion waits for an agent at work, whose run a client has left to the
+// owner.
 func TestOwnerStaysForRunsInMotion(t *testing.T) {
 	dir := store(t)
 	s := acquire(t, config(dir), owner.Participant)

@@ -14,11 +14,12 @@ const lockName = "owner.lock"
 // errHeld means that another process has the lock.
 var errHeld = errors.New("another process holds the lock")
 
-// lock is the held lock of a store. The file stays when it is let go: who removed it could remove one that another has just taken.
+// lock is the held lock of a store. The file stays when it is let go: who removed it could remove
+// one that another has just taken.
 type lock struct{ file *os.File }
 
-// tryLock takes the lock of a store or fails with errHeld. Without make it writes nothing, and fails
-// with fs.ErrNotExist where there is no file: then there is no owner.
+// tryLock takes the lock of a store or fails with errHeld. Without make it writes nothing, and
+// fails with fs.ErrNotExist where there is no file: then there is no owner.
 func tryLock(dir string, make bool) (*lock, error) {
 	path := filepath.Join(dir, lockName)
 	flags := os.O_RDONLY
@@ -72,7 +73,8 @@ func (l *lock) release() error {
 	return l.file.Close()
 }
 
-// real is the path of a directory without symbolic links: what the processes that mean the same store agree on.
+// real is the path of a directory without symbolic links: what the processes that mean the same
+// store agree on.
 func real(dir string) (string, error) {
 	path, err := filepath.Abs(dir)
 	if err != nil {

@@ -23,8 +23,9 @@ import (
 	"starling/runtime/runtimetest"
 )
 
-// A test binary that is started with roleVariable is not a test but a process of the play: it stands for election for the store of dirVariable and takes orders, lines of
-// JSON on its standard input, each answered by lines of JSON with the order's number.
+// A test binary that is started with roleVariable is not a test but a process of the play: it
+// stands for election for the store of dirVariable and takes orders, lines of JSON on its standard
+// input, each answered by lines of JSON with the order's number.
 const (
 	roleVariable = "OWNER_TEST_ROLE"
 	dirVariable  = "OWNER_TEST_STORE"
@@ -69,8 +70,8 @@ func TestMain(m *testing.M) {
 	perform(map[string]owner.Role{"participant": owner.Participant, "keeper": owner.Keeper, "reader": owner.Reader}[role], dir)
 }
 
-// play runs the tests, with a runtime directory of their own. Most of them wait for other processes, so
-// that more than the processors are played at once.
+// play runs the tests, with a runtime directory of their own. Most of them wait for other
+// processes, so that more than the processors are played at once.
 func play(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "run")
 	if err == nil {
@@ -87,7 +88,8 @@ func play(m *testing.M) int {
 	return m.Run()
 }
 
-// config is a store with a fake engine. The file "epoch" counts how often it was opened by an owner.
+// config is a store with a fake engine. The file "epoch" counts how often it was opened by an
+// owner.
 func config(dir string) owner.Config {
 	return owner.Config{
 		Dir:     dir,
@@ -114,7 +116,8 @@ func epoch(dir string) int {
 	return n
 }
 
-// agents are "token", who says what the variable TOKEN is, and "patient", who waits for the file "go".
+// agents are "token", who says what the variable TOKEN is, and "patient", who waits for the file
+// "go".
 func agents(dir string) func(context.Context, runtimetest.FakeCall) (string, error) {
 	return func(ctx context.Context, c runtimetest.FakeCall) (string, error) {
 		for c.Agent == "patient" && ctx.Err() == nil {

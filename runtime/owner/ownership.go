@@ -9,7 +9,8 @@ import (
 	"starling/runtime/api"
 )
 
-// ownership is the time in which this process has the store open: as its owner, who serves the others, or as a reader, who serves nobody.
+// ownership is the time in which this process has the store open: as its owner, who serves the
+// others, or as a reader, who serves nobody.
 type ownership struct {
 	dir    string
 	lock   *lock
@@ -20,7 +21,8 @@ type ownership struct {
 	kept   chan struct{} // closed when nobody looks after the place any more
 }
 
-// own begins to own the store. From its first moment on it answers at the socket, for to open a store can take a while.
+// own begins to own the store. From its first moment on it answers at the socket, for to open a
+// store can take a while.
 func (s *Session) own(ctx context.Context, l *lock) (_ *ownership, err error) {
 	t := &ownership{dir: s.dir, lock: l, place: place{dir: s.dir}}
 	t.server = api.NewServer(api.Options{Build: s.config.Build, Store: s.dir,
@@ -47,7 +49,8 @@ func (s *Session) read(ctx context.Context, l *lock) (*ownership, error) {
 	return &ownership{dir: s.dir, lock: l, engine: e}, nil
 }
 
-// opened opens the store. The store's own lock is free when ours is, but for the moment in which the kernel takes a killed process apart.
+// opened opens the store. The store's own lock is free when ours is, but for the moment in which
+// the kernel takes a killed process apart.
 func opened(ctx context.Context, dir string, open func(string) (runtime.Engine, error)) (runtime.Engine, error) {
 	for deadline := time.Now().Add(lag); ; {
 		e, err := open(dir)
@@ -60,7 +63,8 @@ func opened(ctx context.Context, dir string, open func(string) (runtime.Engine, 
 	}
 }
 
-// leave ends the ownership in the order in which others may take note: no newcomers, no engine, no traces, no lock; then the clients are told, and find the lock free.
+// leave ends the ownership in the order in which others may take note: no newcomers, no engine, no
+// traces, no lock; then the clients are told, and find the lock free.
 func (t *ownership) leave() error {
 	if t.server == nil {
 		return errors.Join(t.engine.Close(), t.lock.release())

@@ -6,8 +6,9 @@ import (
 	"os"
 )
 
-// processStart says when a process started, in clock ticks since boot; false if there is none. See proc_pid_stat(5): the time is the 20th field behind the
-// name, which is in parentheses and may itself hold any.
+// processStart says when a process started, in clock ticks since boot; false if there is none. See
+// proc_pid_stat(5): the time is the 20th field behind the name, which is in parentheses and may
+// itself hold any.
 func processStart(pid int) (string, bool) {
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

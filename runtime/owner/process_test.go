@@ -16,7 +16,8 @@ import (
 	"starling/runtime/owner"
 )
 
-// TestOneOfManyOwns lets processes race for a store that does not exist yet: one wins, all others are its clients, and what each starts all see.
+// TestOneOfManyOwns lets processes race for a store that does not exist yet: one wins, all others
+// are its clients, and what each starts all see.
 func TestOneOfManyOwns(t *testing.T) {
 	dir := store(t)
 	var all []*process
@@ -68,8 +69,8 @@ func events(t *testing.T, p *process, c <-chan reply) []string {
 	return all
 }
 
-// TestKilledOwnerIsReplaced kills the owner while two clients watch a run. One of them is elected, both go on without a gap or a repeat, and a third that comes
-// later is a client of the new one.
+// TestKilledOwnerIsReplaced kills the owner while two clients watch a run. One of them is elected,
+// both go on without a gap or a repeat, and a third that comes later is a client of the new one.
 func TestKilledOwnerIsReplaced(t *testing.T) {
 	dir := store(t)
 	a := launch(t, "participant", dir)
@@ -99,7 +100,8 @@ func TestKilledOwnerIsReplaced(t *testing.T) {
 	}
 }
 
-// TestRequestsAreSentAgain kills one owner after the other while a client starts runs: each start gives a run, and none gives two.
+// TestRequestsAreSentAgain kills one owner after the other while a client starts runs: each start
+// gives a run, and none gives two.
 func TestRequestsAreSentAgain(t *testing.T) {
 	dir := store(t)
 	const runs, kills = 60, 3
@@ -137,7 +139,8 @@ func TestRequestsAreSentAgain(t *testing.T) {
 	}
 }
 
-// TestEnvironmentIsBroughtAgain checks that the variables which a client has brought for its run, and which only the owner's memory held, reach the next owner.
+// TestEnvironmentIsBroughtAgain checks that the variables which a client has brought for its run,
+// and which only the owner's memory held, reach the next owner.
 func TestEnvironmentIsBroughtAgain(t *testing.T) {
 	dir := store(t)
 	a := launch(t, "participant", dir)
@@ -160,7 +163,8 @@ def main():
 	}
 }
 
-// TestKilledOwnerLeavesNothingInTheWay kills the only process: its lock file, socket and owner.json stay, and the next one takes their place.
+// TestKilledOwnerLeavesNothingInTheWay kills the only process: its lock file, socket and owner.json
+// stay, and the next one takes their place.
 func TestKilledOwnerLeavesNothingInTheWay(t *testing.T) {
 	dir := store(t)
 	a := launch(t, "participant", dir)

@@ -17,8 +17,9 @@ import (
 
 const recordName = "owner.json"
 
-// Record is owner.json: who owns a store. It is true only while that process holds the lock. The names pid, started and socket stay in every
-// version, so that each can find and stop an owner of another.
+// Record is owner.json: who owns a store. It is true only while that process holds the lock. The
+// names pid, started and socket stay in every version, so that each can find and stop an owner of
+// another.
 type Record struct {
 	PID      int       `json:"pid"`
 	Started  string    `json:"started"` // when the process started, as the kernel tells it: pid and this never come again together
@@ -40,8 +41,8 @@ func readRecord(dir string) (r Record, ok bool) {
 	return r, err == nil && json.Unmarshal(content, &r) == nil
 }
 
-// write replaces owner.json, so that a reader sees the old or the new one. It need not survive a power cut, which ends the owner too. The caller holds the
-// lock: nobody else writes here.
+// write replaces owner.json, so that a reader sees the old or the new one. It need not survive a
+// power cut, which ends the owner too. The caller holds the lock: nobody else writes here.
 func (r Record) write(dir string) error {
 	content, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -77,7 +78,8 @@ func unreachable(dir string, waited time.Duration, last error) *runtime.Refusal 
 	return refusal
 }
 
-// taken is the refusal for a second keeper. It does not say to wait for an owner that has come to stay: with a client, such as an MCP server, it never leaves by itself.
+// taken is the refusal for a second keeper. It does not say to wait for an owner that has come to
+// stay: with a client, such as an MCP server, it never leaves by itself.
 func taken(dir string, h api.Hello) *runtime.Refusal {
 	help := "that is another serve, or the server that starling mcp keeps in the background. End it with: starling stop; its runs stay as they are, and who owns the store next carries them on"
 	if h.Passing {
@@ -88,7 +90,8 @@ func taken(dir string, h api.Hello) *runtime.Refusal {
 	return refusal
 }
 
-// locked tells of a store that is closed to this user, or to whoever would write, from any other error.
+// locked tells of a store that is closed to this user, or to whoever would write, from any other
+// error.
 func locked(dir string, err error) error {
 	switch {
 	case errors.Is(err, unix.EROFS), errors.Is(err, fs.ErrPermission) && onlyReadable(dir):
@@ -112,7 +115,8 @@ func onlyReadable(dir string) bool {
 	return unix.Access(dir, unix.R_OK|unix.X_OK) == nil && unix.Access(dir, unix.W_OK) != nil
 }
 
-// barred is the refusal for a store in which this user may not work: that of somebody else or, after one call with sudo, their own.
+// barred is the refusal for a store in which this user may not work: that of somebody else or,
+// after one call with sudo, their own.
 func barred(dir string, err error) *runtime.Refusal {
 	return runtime.Refuse(runtime.ErrDenied, "work as the user it belongs to, give it to this one with chown -R, or take another with --store DIR",
 		"the store %s is not open to user %d: %v", dir, os.Geteuid(), err)

@@ -13,8 +13,10 @@ import (
 	"starling/runtime/api"
 )
 
-// Session is an engine that stays when its owner goes: it is that of this process while this one owns the store, and a client of the owner otherwise, and changes from one
-// to the other under the calls that are made. Every call is made as the user of this process, or as the agent that the process belongs to.
+// Session is an engine that stays when its owner goes: it is that of this process while this one
+// owns the store, and a client of the owner otherwise, and changes from one to the other under the
+// calls that are made. Every call is made as the user of this process, or as the agent that the
+// process belongs to.
 type Session struct {
 	config   Config
 	role     Role
@@ -42,8 +44,9 @@ type seat interface {
 	leave() error
 }
 
-// Acquire opens the store for this process in a role: as its owner, or as a client of the process that is. The context bounds the opening only. A refusal is
-// a *runtime.Refusal; a store that cannot be opened is refused with the error of Config.
+// Acquire opens the store for this process in a role: as its owner, or as a client of the process
+// that is. The context bounds the opening only. A refusal is a *runtime.Refusal; a store that
+// cannot be opened is refused with the error of Config.
 func Acquire(ctx context.Context, c Config, role Role) (*Session, error) {
 	s := &Session{config: c, role: role, stopping: make(chan struct{}), electing: make(chan struct{}, 1)}
 	s.stop = sync.OnceFunc(func() { close(s.stopping) })
@@ -59,8 +62,8 @@ func Acquire(ctx context.Context, c Config, role Role) (*Session, error) {
 	return s, nil
 }
 
-// prepare finds out where the store is and who this process is. A reader makes no store. The store comes first: in one of another user
-// it cannot be told which attempt the process belongs to.
+// prepare finds out where the store is and who this process is. A reader makes no store. The store
+// comes first: in one of another user it cannot be told which attempt the process belongs to.
 func (s *Session) prepare() error {
 	find := s.config.Prepare
 	if s.role == Reader {
@@ -96,11 +99,13 @@ func (s *Session) Owner() int {
 	return 0
 }
 
-// Stopping is closed when somebody has asked this owner to leave (see [Stop]). It is for the command to obey, as it does an interrupt.
+// Stopping is closed when somebody has asked this owner to leave (see [Stop]). It is for the
+// command to obey, as it does an interrupt.
 func (s *Session) Stopping() <-chan struct{} { return s.stopping }
 
-// Close ends the session. An owner closes its engine, which gives calls in flight their grace, and the store; its clients elect another. A client detaches. A second
-// Close is harmless. A process that is to leave at once may just exit: what it leaves behind is recognised.
+// Close ends the session. An owner closes its engine, which gives calls in flight their grace, and
+// the store; its clients elect another. A client detaches. A second Close is harmless. A process
+// that is to leave at once may just exit: what it leaves behind is recognised.
 func (s *Session) Close() error {
 	s.end()
 	s.electing <- struct{}{} // an election in progress ends with its context, or has ended
@@ -121,10 +126,12 @@ func (s *Session) current() seat {
 	return s.at
 }
 
-// maxSends bounds how often one request is sent to owners that break off: it may be the request that breaks them.
+// maxSends bounds how often one request is sent to owners that break off: it may be the request
+// that breaks them.
 const maxSends = 5
 
-// caller puts who calls into a context: this process's user or agent or, where the engine is its own, the bearer of its token. An owner elsewhere finds that out itself.
+// caller puts who calls into a context: this process's user or agent or, where the engine is its
+// own, the bearer of its token. An owner elsewhere finds that out itself.
 func (s *Session) caller(ctx context.Context, at seat) (context.Context, error) {
 	_, visiting := at.(*clientSession)
 	if visiting || s.config.Token == "" || s.self.Agent != "" {
@@ -179,7 +186,8 @@ func newKey(key string) string {
 	return key
 }
 
-// Start implements runtime.Engine. A request that was sent again may find its run there already, made by an owner that is lost, and then carries it.
+// Start implements runtime.Engine. A request that was sent again may find its run there already,
+// made by an owner that is lost, and then carries it.
 func (s *Session) Start(ctx context.Context, r runtime.StartRequest) (*runtime.Run, error) {
 	r.Key = newKey(r.Key)
 	sends := 0
@@ -237,8 +245,9 @@ func (s *Session) Blob(ctx context.Context, hash string) ([]byte, error) {
 	return call(ctx, s, func(ctx context.Context, e runtime.Engine) ([]byte, error) { return e.Blob(ctx, hash) })
 }
 
-// Watch implements runtime.Engine. When the owner is lost it goes on with the next one after the last event that fn has had, and stays with the run
-// that it began with, whatever the address means by then.
+// Watch implements runtime.Engine. When the owner is lost it goes on with the next one after the
+// last event that fn has had, and stays with the run that it began with, whatever the address means
+// by then.
 func (s *Session) Watch(ctx context.Context, w runtime.WatchRequest, fn func(runtime.Event) error) error {
 	var lost seat
 	for sends := 1; ; sends++ {

@@ -33,7 +33,8 @@ func acquire(t *testing.T, c owner.Config, role owner.Role) *owner.Session {
 	return s
 }
 
-// TestSessionIsAnEngine checks both seats of a session: the user goes through it, others go to the engine behind it.
+// TestSessionIsAnEngine checks both seats of a session: the user goes through it, others go to the
+// engine behind it.
 func TestSessionIsAnEngine(t *testing.T) {
 	self, err := api.Authenticate(api.Self(), nil)
 	if err != nil {
@@ -67,7 +68,8 @@ func TestSessionIsAnEngine(t *testing.T) {
 	}
 }
 
-// TestReaderChangesNothing reads a store that nobody owns: no epoch, no record, no socket; and one that does not exist stays so.
+// TestReaderChangesNothing reads a store that nobody owns: no epoch, no record, no socket; and one
+// that does not exist stays so.
 func TestReaderChangesNothing(t *testing.T) {
 	dir := store(t)
 	read := func(runtime.Engine) error { t.Error("there is nothing to read"); return nil }
@@ -143,7 +145,8 @@ func TestReaderAsksTheOwner(t *testing.T) {
 	}
 }
 
-// TestReadersAndOwnersTakeTurns lets readers and owners come and go at once: all get in, whoever holds the lock at the moment.
+// TestReadersAndOwnersTakeTurns lets readers and owners come and go at once: all get in, whoever
+// holds the lock at the moment.
 func TestReadersAndOwnersTakeTurns(t *testing.T) {
 	dir := store(t)
 	if err := acquire(t, config(dir), owner.Participant).Close(); err != nil {
@@ -188,7 +191,8 @@ func TestKeeper(t *testing.T) {
 	}
 }
 
-// TestKeeperWaitsForAPassingOwner meets a command that owns the store: it is asked again and again who it is, and when it leaves the keeper owns.
+// TestKeeperWaitsForAPassingOwner meets a command that owns the store: it is asked again and again
+// who it is, and when it leaves the keeper owns.
 func TestKeeperWaitsForAPassingOwner(t *testing.T) {
 	dir := store(t)
 	c := config(dir)
@@ -241,7 +245,8 @@ func hold(t *testing.T, dir string) *os.File {
 	return file
 }
 
-// TestNobodyAnswers finds the lock held, and nobody who says that it is he: no owner.json, one that was left by a dead process, one that is no JSON.
+// TestNobodyAnswers finds the lock held, and nobody who says that it is he: no owner.json, one that
+// was left by a dead process, one that is no JSON.
 func TestNobodyAnswers(t *testing.T) {
 	t.Parallel()
 	for name, record := range map[string]string{
@@ -354,7 +359,8 @@ func TestStoreThatCannotBeOpened(t *testing.T) {
 	}
 }
 
-// TestStoreOfSomebodyElse says whose rights are wanting, for every role, and does not ask who calls before it.
+// TestStoreOfSomebodyElse says whose rights are wanting, for every role, and does not ask who calls
+// before it.
 func TestStoreOfSomebodyElse(t *testing.T) {
 	dir := store(t)
 	denied := &fs.PathError{Op: "open", Path: "owner.lock", Err: fs.ErrPermission}
@@ -417,7 +423,8 @@ func TestClientsWaitForAnOwnerThatStarts(t *testing.T) {
 	}
 }
 
-// TestClientsOfAnOwnerThatLeaves closes an owner under its clients: they go on, one of them as the owner.
+// TestClientsOfAnOwnerThatLeaves closes an owner under its clients: they go on, one of them as the
+// owner.
 func TestClientsOfAnOwnerThatLeaves(t *testing.T) {
 	dir := store(t)
 	first := acquire(t, config(dir), owner.Participant)
@@ -462,7 +469,8 @@ func TestClientsOfAnOwnerThatLeaves(t *testing.T) {
 	}
 }
 
-// TestAgentsActAsAgents checks that a command which descends from an attempt has that agent's rights when it is the owner itself.
+// TestAgentsActAsAgents checks that a command which descends from an attempt has that agent's
+// rights when it is the owner itself.
 func TestAgentsActAsAgents(t *testing.T) {
 	c := config(store(t))
 	c.Identify = func(int) (string, string, error) { return "bob", "r1", nil }

@@ -37,7 +37,8 @@ func newSocket() (string, error) {
 	return "", fmt.Errorf("there is no place for a socket: %w", failed)
 }
 
-// socketDirectories lists where sockets may be, the best first: not every system has a runtime directory, and those for temporary files can be too deep.
+// socketDirectories lists where sockets may be, the best first: not every system has a runtime
+// directory, and those for temporary files can be too deep.
 func socketDirectories() []string {
 	var dirs []string
 	if base := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(base) && private(base) == nil {
@@ -55,7 +56,8 @@ func makePrivate(dir string) error {
 	return private(dir)
 }
 
-// private refuses a directory that others could have prepared or can enter: in a directory for everybody's files its name can be taken by anybody.
+// private refuses a directory that others could have prepared or can enter: in a directory for
+// everybody's files its name can be taken by anybody.
 func private(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {

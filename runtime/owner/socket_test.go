@@ -96,7 +96,8 @@ func TestRuntimeDirectories(t *testing.T) {
 	}
 }
 
-// TestPreparedDirectoriesAreRefused checks what somebody else may have put where our directory is to be.
+// TestPreparedDirectoriesAreRefused checks what somebody else may have put where our directory is
+// to be.
 func TestPreparedDirectoriesAreRefused(t *testing.T) {
 	elsewhere := t.TempDir()
 	cases := []struct {

@@ -21,10 +21,12 @@ const (
 	maxLog  = 1 << 20 // a log that has become larger is begun anew, in bytes
 )
 
-// Spawn makes sure that an owner serves which outlives this process. Without one it starts a program that is to be it, `starling serve --idle 1m`, as a process in
-// a session of its own, without a terminal, whose output goes to serve.log in the store. It inherits environment, but for the token of this process, and working directory. Spawn returns when an
-// owner answers, be it that process or one that was quicker; it is refused when the process ends before, with the last line of its output. This process must
-// not hold the store itself.
+// Spawn makes sure that an owner serves which outlives this process. Without one it starts a
+// program that is to be it, `starling serve --idle 1m`, as a process in a session of its own,
+// without a terminal, whose output goes to serve.log in the store. It inherits environment, but for
+// the token of this process, and working directory. Spawn returns when an owner answers, be it that
+// process or one that was quicker; it is refused when the process ends before, with the last line
+// of its output. This process must not hold the store itself.
 func Spawn(ctx context.Context, c Config, exe string, args ...string) error {
 	if err := c.Prepare(c.Dir); err != nil {
 		return err
@@ -66,7 +68,8 @@ func Spawn(ctx context.Context, c Config, exe string, args ...string) error {
 
 var errEnded = errors.New("the process has ended and no owner answers")
 
-// awaitOwner waits until an owner serves, or until the process that was to be it has ended and none answers in its stead.
+// awaitOwner waits until an owner serves, or until the process that was to be it has ended and none
+// answers in its stead.
 func awaitOwner(ctx context.Context, dir string, ended <-chan struct{}) error {
 	for over := false; ; {
 		h, err := greet(ctx, dir)

@@ -12,9 +12,10 @@ import (
 	"starling/runtime/api"
 )
 
-// Stop asks the owner of the store Config.Dir to leave, whatever version it is of, and waits until it has. It returns the owner's pid, 0 if there was none. Clients of
-// that owner elect another among themselves, so that the store may have an owner again when Stop returns. With Config.Token it asks in
-// the name of that token, which needs the capability admin.
+// Stop asks the owner of the store Config.Dir to leave, whatever version it is of, and waits until
+// it has. It returns the owner's pid, 0 if there was none. Clients of that owner elect another
+// among themselves, so that the store may have an owner again when Stop returns. With Config.Token
+// it asks in the name of that token, which needs the capability admin.
 func Stop(ctx context.Context, c Config) (pid int, err error) {
 	dir, err := real(c.Dir)
 	if err != nil {

@@ -13,9 +13,11 @@ import (
 	_ "github.com/dbos-inc/dbos-transact-golang/dbos/driver/sqlite"
 )
 
-// dbosPeer is DBOS Transact in this process on SQLite. What it opens by itself may lose its last commits with the power (synchronous = NORMAL, which its URL does not change
-// for all connections), so it is given a handle of ours. That has one connection: with eight, as its own has, SQLite's writers wait for each other by sleeping, and 64 runs
-// take half as long again. Nothing tells DBOS on SQLite that a message has come; it looks every second.
+// dbosPeer is DBOS Transact in this process on SQLite. What it opens by itself may lose its last
+// commits with the power (synchronous = NORMAL, which its URL does not change for all connections),
+// so it is given a handle of ours. That has one connection: with eight, as its own has, SQLite's
+// writers wait for each other by sleeping, and 64 runs take half as long again. Nothing tells DBOS
+// on SQLite that a message has come; it looks every second.
 type dbosPeer struct {
 	ctx     dbos.Context
 	started atomic.Int64

@@ -19,8 +19,10 @@ import (
 	"github.com/cschleiden/go-workflows/workflow"
 )
 
-// goWorkflows is the library in this process on SQLite, as its own benchmark has it: one connection, and the backend that wakes its worker when there is work. Its SQLite
-// syncs every commit by default; the handle is ours so that this can be asked. What is measured is below its bound of 10,000 events a run.
+// goWorkflows is the library in this process on SQLite, as its own benchmark has it: one
+// connection, and the backend that wakes its worker when there is work. Its SQLite syncs every
+// commit by default; the handle is ours so that this can be asked. What is measured is below its
+// bound of 10,000 events a run.
 type goWorkflows struct {
 	ctx     context.Context
 	client  *client.Client
@@ -128,7 +130,8 @@ func result[T comparable](p *goWorkflows, instance *workflow.Instance, want T) e
 	return err
 }
 
-// commits is a backend that tells when a run has been committed in a state. The library's client asks for that again and again, after ever longer waits.
+// commits is a backend that tells when a run has been committed in a state. The library's client
+// asks for that again and again, after ever longer waits.
 type commits struct {
 	backend.Backend
 	awaited sync.Map // run to *commit

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// system is an engine that can do what is measured. All that its methods did is durable when they return.
+// system is an engine that can do what is measured. All that its methods did is durable when they
+// return.
 type system interface {
 	// steps has one run make n steps that do nothing, one after another.
 	steps(n int) error
@@ -102,7 +103,8 @@ func rate(b *testing.B, s system, w workload) float64 {
 	return float64(w.units) / took.Seconds()
 }
 
-// signals answers runs of a crowd, in turns. A signal comes at any time, and not when the one before has just been taken: a peer that polls is not asked at the worst moment.
+// signals answers runs of a crowd, in turns. A signal comes at any time, and not when the one
+// before has just been taken: a peer that polls is not asked at the worst moment.
 func signals(b *testing.B, ours, theirs system) {
 	const n, few = 1000, 100
 	a, err := crowd(ours, n)
@@ -176,7 +178,8 @@ func median[T cmp.Ordered](values []T) T {
 	return values[len(values)/2]
 }
 
-// TestSystemsAgree has each system do each workload once, so that what is measured is known to work.
+// TestSystemsAgree has each system do each workload once, so that what is measured is known to
+// work.
 func TestSystemsAgree(t *testing.T) {
 	for _, p := range append(peers(), peer{"starling", func(t testing.TB) system { return newStarling(t) }}) {
 		t.Run(p.name, func(t *testing.T) {

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// fullSync opens an empty SQLite database for a peer. Its commits are synced before they return; all connections are asked whether that is so.
+// fullSync opens an empty SQLite database for a peer. Its commits are synced before they return;
+// all connections are asked whether that is so.
 func fullSync(t testing.TB, connections int) *sql.DB {
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "peer.sqlite")+
 		"?_txlock=immediate&_pragma=busy_timeout(5000)&_pragma=foreign_keys(ON)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)")

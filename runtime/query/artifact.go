@@ -22,8 +22,9 @@ const (
 	toolKinds = "tool" // begins the kinds of events that tell of tools
 )
 
-// Artifacts lists what the steps of a run have left, in the order of their requests; with a step, its address or a suffix that is not ambiguous, only what that one has.
-// It reads the run's whole journal.
+// Artifacts lists what the steps of a run have left, in the order of their requests; with a step,
+// its address or a suffix that is not ambiguous, only what that one has. It reads the run's whole
+// journal.
 func Artifacts(ctx context.Context, e runtime.Engine, run, step string) ([]runtime.Artifact, error) {
 	l := artifactList{at: map[string]*stepArtifacts{}}
 	err := e.Watch(ctx, runtime.WatchRequest{Run: run}, func(ev runtime.Event) error {
@@ -112,7 +113,8 @@ func (at *stepArtifacts) event(ev *runtime.Event) {
 	}
 }
 
-// settled takes the value of a step: of an agent what it replied, not what the runtime says about it.
+// settled takes the value of a step: of an agent what it replied, not what the runtime says about
+// it.
 func (at *stepArtifacts) settled(ev *runtime.Event) {
 	var data struct{ Value json.RawMessage }
 	_ = json.Unmarshal(ev.Data, &data)

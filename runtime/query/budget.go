@@ -48,8 +48,8 @@ func nameIn(who json.RawMessage) string {
 	return role.Name
 }
 
-// EachTry calls fn with every attempt of the agents that a run has asked, and with what it has taken, the
-// request counted; child runs are runs of their own.
+// EachTry calls fn with every attempt of the agents that a run has asked, and with what it has
+// taken, the request counted; child runs are runs of their own.
 func EachTry(steps []runtime.Step, fn func(st *runtime.Step, t *runtime.Try, u runtime.Usage)) {
 	for i := range steps {
 		st := &steps[i]

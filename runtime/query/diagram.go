@@ -9,8 +9,9 @@ import (
 	"starling/runtime/journal"
 )
 
-// Diagram draws a run as it stands: a Mermaid flowchart (mermaid.js.org/syntax/flowchart.html) of its steps, those of one branch below each other and branches side by side, coloured by how
-// they stand. The steps are a page of them: what is before and behind it is a box that says so.
+// Diagram draws a run as it stands: a Mermaid flowchart (mermaid.js.org/syntax/flowchart.html) of
+// its steps, those of one branch below each other and branches side by side, coloured by how they
+// stand. The steps are a page of them: what is before and behind it is a box that says so.
 func Diagram(r *runtime.Run, page *runtime.StepPage) string {
 	d := diagram{}
 	d.line("flowchart TD")
@@ -67,7 +68,8 @@ type diagram struct {
 
 func (d *diagram) line(format string, args ...any) { fmt.Fprintf(&d.text, format+"\n", args...) }
 
-// branch draws what is in a branch, each after the one before it, and returns what is last. Nothing comes before the first where before is "".
+// branch draws what is in a branch, each after the one before it, and returns what is last. Nothing
+// comes before the first where before is "".
 func (d *diagram) branch(b *Branch, indent, before string) (last string) {
 	for _, n := range b.Nodes {
 		next := d.node(n, indent)
@@ -93,7 +95,8 @@ func (d *diagram) node(n Node, indent string) (id string) {
 	return id
 }
 
-// shape is a step in brackets that tell what it is: gates are hexagons, child runs have double sides.
+// shape is a step in brackets that tell what it is: gates are hexagons, child runs have double
+// sides.
 func shape(s *runtime.Step) string {
 	words := []string{s.Step[strings.LastIndexByte(s.Step, '/')+1:]}
 	if name, _, _ := strings.Cut(words[0], "#"); s.Agent != "" && s.Agent != name {
@@ -116,7 +119,8 @@ func shape(s *runtime.Step) string {
 	return open + label(append(words, status)...) + end
 }
 
-// label quotes lines of text. What Mermaid or HTML would read in them is written as Mermaid's entities.
+// label quotes lines of text. What Mermaid or HTML would read in them is written as Mermaid's
+// entities.
 func label(lines ...string) string {
 	r := strings.NewReplacer("#", "#35;", `"`, "#quot;", "<", "#lt;", ">", "#gt;", "&", "#amp;", "`", "#96;", "\n", " ")
 	for i, l := range lines {

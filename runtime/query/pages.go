@@ -6,9 +6,8 @@ import (
 	"starling/runtime"
 )
 
-// PageOfSteps is [runtime.Pages.StepPage] of any engine. All steps are read by pages. An engine that does
-// not
-// serve them, as an owner of an earlier build, is asked for the whole journal.
+// PageOfSteps is [runtime.Pages.StepPage] of any engine. All steps are read by pages. An engine
+// that does not serve them, as an owner of an earlier build, is asked for the whole journal.
 func PageOfSteps(ctx context.Context, e runtime.Engine, q runtime.StepQuery) (*runtime.StepPage, error) {
 	f, ok := any(e).(runtime.Pages)
 	if !ok {

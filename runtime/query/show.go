@@ -8,12 +8,14 @@ import (
 	"starling/runtime/journal"
 )
 
-// Steps lists the steps of a run in the order of their requests. It reads the run's whole journal: an engine remembers only what is open.
+// Steps lists the steps of a run in the order of their requests. It reads the run's whole journal:
+// an engine remembers only what is open.
 func Steps(ctx context.Context, e runtime.Engine, run string) ([]runtime.Step, error) {
 	return StepsAfter(ctx, e, run, 0)
 }
 
-// StepsAfter lists the steps that were requested behind a record: of a run whose journal was trimmed ([runtime.Details].Horizon) those that it still tells of.
+// StepsAfter lists the steps that were requested behind a record: of a run whose journal was
+// trimmed ([runtime.Details].Horizon) those that it still tells of.
 func StepsAfter(ctx context.Context, e runtime.Engine, run string, after uint64) ([]runtime.Step, error) {
 	page, err := PageOfSteps(ctx, e, runtime.StepQuery{Run: run, After: after})
 	if err != nil {
@@ -112,7 +114,8 @@ type Settling struct {
 	Text   string // the error's message, or what the agent has noted
 }
 
-// Settled reads a step.settled. A step whose error the script has asked for, with on_error = "return", has failed like one that raises.
+// Settled reads a step.settled. A step whose error the script has asked for, with on_error =
+// "return", has failed like one that raises.
 func Settled(ev *runtime.Event) Settling {
 	type failed struct{ Kind, Message string }
 	var data struct {

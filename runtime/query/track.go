@@ -16,7 +16,8 @@ const (
 	stageWaiting, stageStarted, stageAttempt = "waiting", "started", "attempt"
 )
 
-// Tracks lists the tracks that a run has told of behind a record, in the order in which they began. It reads the journal from there on.
+// Tracks lists the tracks that a run has told of behind a record, in the order in which they began.
+// It reads the journal from there on.
 func Tracks(ctx context.Context, e runtime.Engine, run string, after uint64) ([]runtime.Track, error) {
 	tracks := []runtime.Track{}
 	emits := runtime.WatchRequest{Run: run, After: after, Types: []string{journal.OutputEmit.String()}}

@@ -6,7 +6,8 @@ import (
 	"starling/runtime"
 )
 
-// Branch is a node of the tree that the addresses of a run's steps make: the steps of one branch, and the branches below it.
+// Branch is a node of the tree that the addresses of a run's steps make: the steps of one branch,
+// and the branches below it.
 type Branch struct {
 	Name  string // "" of the run's own
 	Fans  bool   // a parallel: what is below goes on beside each other
@@ -20,7 +21,8 @@ type Node struct {
 	Branch *Branch
 }
 
-// Tree puts steps into the tree of their addresses. In those each parallel has a segment, and below it each of its branches one.
+// Tree puts steps into the tree of their addresses. In those each parallel has a segment, and below
+// it each of its branches one.
 func Tree(steps []runtime.Step) *Branch {
 	root := &Branch{below: map[string]*Branch{}}
 	for i := range steps {

@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// TestRunsAreFunctions: what decides in a run is a function. Nothing in this package starts a goroutine,
-// waits for one, locks, reads a clock, a file or a variable of the process, knows a store, or keeps
-// anything between two turns but what it was given.
+// TestRunsAreFunctions: what decides in a run is a function. Nothing in this package starts a
+// goroutine, waits for one, locks, reads a clock, a file or a variable of the process, knows a
+// store, or keeps anything between two turns but what it was given.
 func TestRunsAreFunctions(t *testing.T) {
 	names, err := filepath.Glob("*.go")
 	if err != nil || len(names) == 0 {
@@ -63,7 +63,8 @@ type found struct {
 	is string
 }
 
-// pure are the packages of the standard library that have nothing of the world but what is named in worldly.
+// pure are the packages of the standard library that have nothing of the world but what is named in
+// worldly.
 var pure = []string{"bytes", "cmp", "crypto/sha256", "encoding/binary", "encoding/json", "errors", "fmt", "io", "maps",
 	"path/filepath", "regexp", "slices", "strconv", "strings", "time"}
 

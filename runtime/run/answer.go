@@ -13,7 +13,8 @@ import (
 	"starling/runtime/journal"
 )
 
-// answer answers a request inside the slice; the answer is recorded with it, and on replay the record is read instead.
+// answer answers a request inside the slice; the answer is recorded with it, and on replay the
+// record is read instead.
 func (t *Turn) answer(r *effect.Request) effect.Outcome {
 	o := t.outcome(r)
 	t.State.memory.observe(r, o)
@@ -91,7 +92,8 @@ func must(v starlark.Value, err error) starlark.Value {
 // maxSaid bounds what is kept of what an agent says while it works, in bytes.
 const maxSaid = 64 << 10
 
-// saying notes what an agent says, so that there is something of it when it is stopped. What it said before it used a tool was about what it was going to do.
+// saying notes what an agent says, so that there is something of it when it is stopped. What it
+// said before it used a tool was about what it was going to do.
 func (st *Step) saying(kind, text string) {
 	switch kind {
 	case "tool":

@@ -11,10 +11,12 @@ import (
 	"starling/runtime/journal"
 )
 
-// An attempt is one try of a request. It is journaled before it starts and again when it has ended; what follows is decided here: the step is settled, or tried
-// again at once, after a while, or when somebody has said so.
+// An attempt is one try of a request. It is journaled before it starts and again when it has ended;
+// what follows is decided here: the step is settled, or tried again at once, after a while, or when
+// somebody has said so.
 
-// begin starts the attempts that are wanted. Where none could be started because every backend of a step is left alone, the script goes on with that first.
+// begin starts the attempts that are wanted. Where none could be started because every backend of a
+// step is left alone, the script goes on with that first.
 func (t *Turn) begin() {
 	for t.beginReady(); len(t.State.Decided) > 0 && t.canAcceptOutcome(); t.beginReady() {
 		if t.full() {
@@ -56,7 +58,8 @@ func (t *Turn) beginReady() {
 	}
 }
 
-// maxInFlight is the ceiling of attempts in flight in one run; further requests wait in order, which scripts cannot observe.
+// maxInFlight is the ceiling of attempts in flight in one run; further requests wait in order,
+// which scripts cannot observe.
 const maxInFlight = 64
 
 // maxBackoff bounds the wait before another attempt.
@@ -65,7 +68,8 @@ const (
 	maxBackoff   = 30 * time.Second
 )
 
-// reply takes what an attempt came to. Only the newest attempt that is in flight counts; any other is refused and recorded.
+// reply takes what an attempt came to. Only the newest attempt that is in flight counts; any other
+// is refused and recorded.
 func (t *Turn) reply(name string, attempt int, r effect.Reply) {
 	st := t.flying(name, attempt)
 	if st == nil {
@@ -106,8 +110,9 @@ func broken(r effect.Reply) string {
 	return journal.ClassInvalid
 }
 
-// checked holds a reply against the contract of its step. The value that goes on is the checked one, defaults filled in. One that only stands in for a reply is degraded: it
-// keeps its value, for scripts that take it all the same.
+// checked holds a reply against the contract of its step. The value that goes on is the checked
+// one, defaults filled in. One that only stands in for a reply is degraded: it keeps its value, for
+// scripts that take it all the same.
 func checked(st *Step, r effect.Reply) (effect.Reply, []contract.Violation) {
 	if r.Err != nil || st.Returns == "" || r.Status != "" {
 		return r, nil
@@ -155,14 +160,16 @@ func (t *Turn) ended(st *Step, class string, r effect.Reply, violations []contra
 	t.record(journal.AttemptEnded, st.Step, b.Payload())
 }
 
-// interrupted takes back an attempt that this process stopped because it is leaving: it is not charged to the retries.
+// interrupted takes back an attempt that this process stopped because it is leaving: it is not
+// charged to the retries.
 func (t *Turn) interrupted(name string, attempt int, usage starlark.Value) {
 	if st := t.flying(name, attempt); st != nil {
 		t.ended(st, journal.ClassInterrupted, effect.Reply{Usage: usage}, nil)
 	}
 }
 
-// uncertain decides about an attempt that was cut: nobody knows whether it took effect. Where the policy says to fail, the step is decided with this record.
+// uncertain decides about an attempt that was cut: nobody knows whether it took effect. Where the
+// policy says to fail, the step is decided with this record.
 func (t *Turn) uncertain(st *Step, why string) {
 	if why == "" {
 		why = "nobody knows why"
@@ -185,7 +192,8 @@ func uncertainError(step, why string) *effect.Error {
 	return effect.Errorf(effect.KindUncertain, "%s was interrupted in flight%s; it may have taken effect", step, why)
 }
 
-// keepAll keeps the blobs of an attempt, and gives the dict of their hashes and sizes that its record has.
+// keepAll keeps the blobs of an attempt, and gives the dict of their hashes and sizes that its
+// record has.
 func (t *Turn) keepAll(blobs map[string][]byte) effect.Payload {
 	if len(blobs) == 0 {
 		return nil

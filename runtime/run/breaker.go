@@ -7,9 +7,10 @@ import (
 	"starling/runtime/journal"
 )
 
-// A backend that has failed several times in a row is most likely down: every further call would wait for its timeout and its retries to learn the same. Its
-// circuit breaker opens then, and calls fail at once, or go to the next backend. After a while one call is let through to see. Breakers belong to the store
-// and not to a run: they hold for all runs and survive a restart.
+// A backend that has failed several times in a row is most likely down: every further call would
+// wait for its timeout and its retries to learn the same. Its circuit breaker opens then, and calls
+// fail at once, or go to the next backend. After a while one call is let through to see. Breakers
+// belong to the store and not to a run: they hold for all runs and survive a restart.
 
 const (
 	breakerFailures = 5                // in a row, of any runs
@@ -77,7 +78,8 @@ func (t *Turn) leave(st *Step) bool {
 	return true
 }
 
-// leftAlone tells whether no call may go to a backend now. One that may, because the pause is over, is noted.
+// leftAlone tells whether no call may go to a backend now. One that may, because the pause is over,
+// is noted.
 func (t *Turn) leftAlone(backend string) (Breaker, bool) {
 	b := t.Host.Quotas.Breaker(backend)
 	for _, l := range t.Lessons {
@@ -97,7 +99,9 @@ func (t *Turn) leftAlone(backend string) (Breaker, bool) {
 	return b, false
 }
 
-// judge notes for the breaker of a step's backend what an attempt came to, which learns it with the commit. What the backend said, and what was wrong with the question, is no failure of the backend.
+// judge notes for the breaker of a step's backend what an attempt came to, which learns it with the
+// commit. What the backend said, and what was wrong with the question, is no failure of the
+// backend.
 func (t *Turn) judge(st *Step, r effect.Reply) {
 	name := st.guarded()
 	failed := r.Err != nil && (r.Class == effect.Retryable || r.Class == effect.Missing || r.Err.Kind == effect.KindTimeout)

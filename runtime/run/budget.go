@@ -13,11 +13,14 @@ import (
 	"starling/runtime/journal"
 )
 
-// What agents spend is counted by folding the journal: each request that is sent when its attempt starts, tokens and money when the attempt tells of them while it works and when it has ended,
-// which is its last word. So they count however an attempt ends, and the sums after a restart are those before it. A ceiling is looked at before an attempt starts, the innermost first; what is
-// in flight is not stopped, and may go beyond it.
+// What agents spend is counted by folding the journal: each request that is sent when its attempt
+// starts, tokens and money when the attempt tells of them while it works and when it has ended,
+// which is its last word. So they count however an attempt ends, and the sums after a restart are
+// those before it. A ceiling is looked at before an attempt starts, the innermost first; what is in
+// flight is not stopped, and may go beyond it.
 
-// usageOf reads what a backend says: usd, input_tokens and output_tokens. What is no number, or below zero, counts nothing.
+// usageOf reads what a backend says: usd, input_tokens and output_tokens. What is no number, or
+// below zero, counts nothing.
 func usageOf(v effect.View) runtime.Usage {
 	number := func(field string, unit float64) int64 {
 		x, _ := starlark.AsFloat(v.Value(field))
@@ -63,8 +66,8 @@ func (s *State) forgetDays(address string) {
 	}
 }
 
-// ceilings sets those over a request: those of the script and those of the project that bound one of
-// its backends.
+// ceilings sets those over a request: those of the script and those of the project that bound one
+// of its backends.
 func (t *Turn) ceilings(r *effect.Request) {
 	if !journal.AgentKind(r.Kind) {
 		return
@@ -109,8 +112,8 @@ func usageValue(u runtime.Usage) starlark.Value {
 	return d
 }
 
-// reached tells which of a step's ceilings leaves nothing for another attempt, and the key of what was
-// spent under it.
+// reached tells which of a step's ceilings leaves nothing for another attempt, and the key of what
+// was spent under it.
 func (t *Turn) reached(st *Step) (c *effect.Ceiling, key, bound string) {
 	for i := range st.Ceilings {
 		c := &st.Ceilings[i]
@@ -134,7 +137,8 @@ func (t *Turn) reached(st *Step) (c *effect.Ceiling, key, bound string) {
 	return nil, "", ""
 }
 
-// halt records that a step's attempt must not start because a ceiling is reached: the step fails, or is held while somebody is asked.
+// halt records that a step's attempt must not start because a ceiling is reached: the step fails,
+// or is held while somebody is asked.
 func (t *Turn) halt(st *Step) bool {
 	c, key, bound := t.reached(st)
 	if c == nil {

@@ -12,8 +12,9 @@ import (
 	"starling/runtime/journal"
 )
 
-// When a checkpoint is taken: at rest when it is small, and to be kept when replaying the journal since the last one that is kept would cost too much. What is too much grows
-// with the size of a checkpoint, so that a run with a large heap does not write it down again for every little step.
+// When a checkpoint is taken: at rest when it is small, and to be kept when replaying the journal
+// since the last one that is kept would cost too much. What is too much grows with the size of a
+// checkpoint, so that a run with a large heap does not write it down again for every little step.
 const (
 	maxTailBytes   = 64 << 10
 	maxTailRecords = 2000
@@ -21,7 +22,8 @@ const (
 	bytesPerRecord = 100 // of a checkpoint, that cost as much to write as a record to replay
 )
 
-// Tail measures the journal since the newest checkpoint that is kept. A head has it beside state and machine.
+// Tail measures the journal since the newest checkpoint that is kept. A head has it beside state
+// and machine.
 type Tail struct {
 	Records int
 	Bytes   int
@@ -51,7 +53,8 @@ func (l Tail) Long(steps uint64) bool {
 	return l.Bytes > max(maxTailBytes, l.Size) || l.Records > max(maxTailRecords, l.Size/bytesPerRecord) || steps-l.Steps > maxTailSteps
 }
 
-// This file is the form in which a checkpoint has a state: a dict of what is not as it is in most runs, with a dict for each open step, gate and timer.
+// This file is the form in which a checkpoint has a state: a dict of what is not as it is in most
+// runs, with a dict for each open step, gate and timer.
 
 // Payload encodes the state; head is as for a checkpoint.
 func (s *State) Payload(head *Tail) effect.Payload {

@@ -13,8 +13,10 @@ import (
 	"starling/runtime/journal"
 )
 
-// A session is a run whose program grows: each chunk is a script of its own over the globals of those before it. A chunk is journaled with its
-// bundle when it is accepted; when it has ended, chunk.ended tells its value or its error, and the run rests until the next. An error ends the chunk, not the run.
+// A session is a run whose program grows: each chunk is a script of its own over the globals of
+// those before it. A chunk is journaled with its bundle when it is accepted; when it has ended,
+// chunk.ended tells its value or its error, and the run rests until the next. An error ends the
+// chunk, not the run.
 
 // takeChunk takes a chunk of a session. One at a time: the chunk before must have ended.
 func (t *Turn) takeChunk(who []string, s runtime.Signal) (*runtime.Receipt, *runtime.Refusal) {

@@ -55,7 +55,8 @@ func (t *Turn) index() {
 	t.Spent = t.State.spentDaily()
 }
 
-// showStatus puts into the receipts of a turn how the run stands at its end; one that repeats another of them says the same.
+// showStatus puts into the receipts of a turn how the run stands at its end; one that repeats
+// another of them says the same.
 func (t *Turn) showStatus() {
 	for _, k := range t.keys {
 		k.Receipt.Status = t.State.Status
@@ -98,7 +99,8 @@ func (t *Turn) unlisted() {
 	}
 }
 
-// Summary is the row of a run: all that a list shows. It is written with the commit that changes it.
+// Summary is the row of a run: all that a list shows. It is written with the commit that changes
+// it.
 func (s *State) Summary() effect.Payload {
 	var b effect.Object
 	b.Text("status", string(s.Status)).Text("script", s.Script).Int("started", journal.Micros(s.Started)).Int("gates", int64(len(s.Gates))).
@@ -110,7 +112,8 @@ func (s *State) Summary() effect.Payload {
 	return b.Payload()
 }
 
-// SummaryRow is what of a state its summary follows from, beyond what never changes: a turn after which it is the same writes no summary.
+// SummaryRow is what of a state its summary follows from, beyond what never changes: a turn after
+// which it is the same writes no summary.
 type SummaryRow struct {
 	status runtime.Status
 	script string

@@ -5,8 +5,10 @@ import (
 	"starling/runtime/journal"
 )
 
-// Calls of a run that name the same session go on with one conversation of their backend, one after the other. Which conversation that is follows from the journal: the newest one that came
-// to a reply. One that an attempt has failed in is left, whether its context is full or it is gone: what follows begins anew.
+// Calls of a run that name the same session go on with one conversation of their backend, one after
+// the other. Which conversation that is follows from the journal: the newest one that came to a
+// reply. One that an attempt has failed in is left, whether its context is full or it is gone: what
+// follows begins anew.
 
 // conversation is that of a session.
 type conversation struct{ serves, id string }
@@ -27,9 +29,9 @@ func (st *Step) talks(kind, id string) {
 	}
 }
 
-// hangUp leaves the conversation of an attempt that has ended. What comes after one that was cut goes on
-// with it; one that was itself to go on, and was cut before it told of any, leaves that as it found it. After
-// a failure the conversation may be what failed.
+// hangUp leaves the conversation of an attempt that has ended. What comes after one that was cut
+// goes on with it; one that was itself to go on, and was cut before it told of any, leaves that as
+// it found it. After a failure the conversation may be what failed.
 func (st *Step) hangUp(class string) {
 	cut := class == journal.ClassUncertain || class == journal.ClassInterrupted
 	if cut && st.Talk != "" {
@@ -63,7 +65,8 @@ func (s *State) keepConversation(st *Step, class, id string) {
 	}
 }
 
-// conversing refuses a request whose session is at work: two that went on with it at once would not know of each other.
+// conversing refuses a request whose session is at work: two that went on with it at once would not
+// know of each other.
 func (s *State) conversing(r *effect.Request) *effect.Error {
 	name := sessionOf(r.Kind, r.Args)
 	if name == "" {

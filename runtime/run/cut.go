@@ -11,12 +11,15 @@ import (
 	"starling/runtime/journal"
 )
 
-// A journal is cut before the request of a step: what stands before it comes along into a new run, what stands behind it has not happened there. A journal is one
-// order of all that happened, so a cut goes through all branches at once: what another branch had done by then stays done, what it did later is done again.
+// A journal is cut before the request of a step: what stands before it comes along into a new run,
+// what stands behind it has not happened there. A journal is one order of all that happened, so a
+// cut goes through all branches at once: what another branch had done by then stays done, what it
+// did later is done again.
 //
-// What comes along is what the machine is a function of, byte for byte. What the runtime had going for steps that were open at the cut does not: their attempts belong
-// to the other run, their outcomes are not known here, and they are performed under keys of their own. Timers and deadlines that were running go on with the time that
-// they had left.
+// What comes along is what the machine is a function of, byte for byte. What the runtime had going
+// for steps that were open at the cut does not: their attempts belong to the other run, their
+// outcomes are not known here, and they are performed under keys of their own. Timers and deadlines
+// that were running go on with the time that they had left.
 
 // Cut is the part of a journal before a step.
 type Cut struct {
@@ -52,7 +55,8 @@ func CutAt(run string, records []journal.Record, address string, now time.Time) 
 	return c, nil
 }
 
-// findStep finds the request that an address means: the whole address of a step, or a suffix of one that is not ambiguous.
+// findStep finds the request that an address means: the whole address of a step, or a suffix of one
+// that is not ambiguous.
 func findStep(run string, records []journal.Record, address string) (int, error) {
 	address = strings.TrimSuffix(address, "#1")
 	found, fits, names := -1, []string{}, []string{}
@@ -95,7 +99,8 @@ func orText(s, otherwise string) string {
 	return s
 }
 
-// drops tells whether a record of a journal that was cut where the state is has no place behind the cut.
+// drops tells whether a record of a journal that was cut where the state is has no place behind the
+// cut.
 func (s *State) drops(r *journal.Record) bool {
 	switch r.Type {
 	case journal.AttemptStarted, journal.AttemptEnded, journal.AttemptRefused, journal.AttemptSkipped, journal.WorkOffered:
@@ -110,7 +115,8 @@ func (s *State) drops(r *journal.Record) bool {
 	return false
 }
 
-// shifted is the data of a record in which the time of something that is still running is later by so much.
+// shifted is the data of a record in which the time of something that is still running is later by
+// so much.
 func (s *State) shifted(r *journal.Record, by time.Duration) effect.Payload {
 	field := map[journal.RecordType]string{journal.TimerSet: "due", journal.GateOpened: "deadline"}[r.Type]
 	v := r.View()

@@ -9,10 +9,11 @@ import (
 	"starling/runtime/journal"
 )
 
-// fields are the parts of an open step that are written down, in the order in which a checkpoint has
-// them. Those with a number are in the record of its request too, in the order of their numbers; those
-// from firstServed on say who serves it, and are in step.resolved as well. What is empty is not written.
-// A field is added at the end, with the next number: kept bytes stay as they are.
+// fields are the parts of an open step that are written down, in the order in which a checkpoint
+// has them. Those with a number are in the record of its request too, in the order of their
+// numbers; those from firstServed on say who serves it, and are in step.resolved as well. What is
+// empty is not written. A field is added at the end, with the next number: kept bytes stay as they
+// are.
 var fields = []field{
 	{"kind", 1, func(st *Step) slot { return textIn{&st.Kind} }},
 	{"seq", 0, func(st *Step) slot { return numberIn[uint64]{&st.Seq} }},
@@ -69,7 +70,8 @@ var fields = []field{
 
 const firstServed = 10
 
-// requestFields are those of a request, servedFields those that say who serves it, each in their order.
+// requestFields are those of a request, servedFields those that say who serves it, each in their
+// order.
 var (
 	requestFields = numbered(1)
 	servedFields  = numbered(firstServed)

@@ -55,7 +55,8 @@ func TestFieldsKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// Every exported field of a step comes back as it was written, so that none is forgotten in the table.
+// Every exported field of a step comes back as it was written, so that none is forgotten in the
+// table.
 func TestFieldsComeBack(t *testing.T) {
 	st := full()
 	got := stepOf("s", must2(st.payload().View()))

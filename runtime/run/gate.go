@@ -77,7 +77,8 @@ func (t *Turn) escalate(st *Step) {
 // maxOpenGates bounds the gates that are open at once in one run: to close them all is one commit.
 const maxOpenGates = 10_000
 
-// withdrawGate closes a gate without a decision. Of gates that are closed by the thousand only the journal knows how: a row for each would be too much for a commit.
+// withdrawGate closes a gate without a decision. Of gates that are closed by the thousand only the
+// journal knows how: a row for each would be too much for a commit.
 func (t *Turn) withdrawGate(g *Gate, reason string) {
 	var b effect.Object
 	t.record(journal.GateWithdrawn, g.Name, b.Text("reason", reason).Flag("bare", len(t.Records) >= MaxTurnRecords).Payload())
@@ -87,7 +88,8 @@ func uncertainGate(step string) string { return runtime.GateUncertain + step }
 
 var systemOptions = []string{"retry", "skip", "fail"}
 
-// openSystemGate opens a gate with the options retry, skip and fail. step is the uncertain step, "" when the gate is about the run.
+// openSystemGate opens a gate with the options retry, skip and fail. step is the uncertain step, ""
+// when the gate is about the run.
 func (t *Turn) openSystemGate(name, step, prompt string) {
 	var args, b effect.Object
 	args.Text("prompt", prompt).Texts("options", systemOptions)
@@ -172,7 +174,8 @@ func (t *Turn) gateTimedOut(st *Step) {
 	t.decide(st, d, nil)
 }
 
-// fallbackChoice is the choice of a fallback: with options it is one of them, in a free form it is a payload.
+// fallbackChoice is the choice of a fallback: with options it is one of them, in a free form it is
+// a payload.
 func fallbackChoice(args effect.View, fallback starlark.Value) starlark.Value {
 	if len(gateOptions(args)) > 0 {
 		return fallback
@@ -205,8 +208,8 @@ func (t *Turn) decide(st *Step, d *effect.Record, who []string) {
 	t.settle(st, effect.Outcome{Value: p})
 }
 
-// conceals tells whether a payload has something that the contracts of its gate hide from people, as
-// far as they say it: what is edited in another form than that of the data may have it anywhere.
+// conceals tells whether a payload has something that the contracts of its gate hide from people,
+// as far as they say it: what is edited in another form than that of the data may have it anywhere.
 func conceals(args effect.View, payload starlark.Value) bool {
 	for _, field := range []string{"schema", "data_schema"} {
 		c, ok := args.Value(field).(*contract.Contract)
@@ -222,8 +225,8 @@ func conceals(args effect.View, payload starlark.Value) bool {
 	return false
 }
 
-// agreed are those who have chosen what was decided, in the order of their votes, where it took more
-// than one.
+// agreed are those who have chosen what was decided, in the order of their votes, where it took
+// more than one.
 func (g *Gate) agreed(d *effect.Record) (voters []string) {
 	if g == nil {
 		return nil
@@ -281,7 +284,8 @@ func GateDocument(run, name string, opened time.Time, v effect.View, to contract
 	return g
 }
 
-// shownData is the data of a gate without what its contract hides from an audience. Data that breaks the contract was refused when the gate was asked for.
+// shownData is the data of a gate without what its contract hides from an audience. Data that
+// breaks the contract was refused when the gate was asked for.
 func shownData(args effect.View, to contract.Audience) starlark.Value {
 	data := args.Value("data")
 	c, ok := args.Value("data_schema").(*contract.Contract)
@@ -295,9 +299,10 @@ func shownData(args effect.View, to contract.Audience) starlark.Value {
 	return shown
 }
 
-// withHidden puts what was hidden from whoever has edited data back into what they made of it: shown is what they had
-// before them of the whole. An item of a list is known by what was shown of it, or by its place where no other was added
-// or removed; what is hidden in an item that is new to the list is lost with the old one.
+// withHidden puts what was hidden from whoever has edited data back into what they made of it:
+// shown is what they had before them of the whole. An item of a list is known by what was shown of
+// it, or by its place where no other was added or removed; what is hidden in an item that is new to
+// the list is lost with the old one.
 func withHidden(edited, shown, whole starlark.Value) starlark.Value {
 	switch edited := edited.(type) {
 	case *starlark.Dict:

@@ -12,7 +12,8 @@ import (
 	"starling/runtime/journal"
 )
 
-// Program is a compiled program with its permanents. It is made once and shared by all runs of the same sources.
+// Program is a compiled program with its permanents. It is made once and shared by all runs of the
+// same sources.
 type Program struct {
 	Env    *effect.Environment
 	Bundle *lang.Bundle
@@ -20,7 +21,8 @@ type Program struct {
 	Image  *vm.Image
 }
 
-// Host is what a run's turns need to know of the world without touching it: its program, its settings, what its carrier brought.
+// Host is what a run's turns need to know of the world without touching it: its program, its
+// settings, what its carrier brought.
 type Host struct {
 	World   World // nil, as are the two others, of a run that is only executed again
 	Commons Commons
@@ -103,7 +105,8 @@ func (h *Host) resolve(r *effect.Request) *effect.Error {
 // Draining tells whether new attempts may start.
 func (h *Host) Draining() bool { return h.World.Draining(h.Run) }
 
-// mentions tells whether the program's text holds a gate's name as a literal: the gate may open later.
+// mentions tells whether the program's text holds a gate's name as a literal: the gate may open
+// later.
 func (h *Host) mentions(address string) bool {
 	if h.Program == nil {
 		return false

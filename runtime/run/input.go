@@ -7,8 +7,8 @@ import (
 	"starling/runtime/journal"
 )
 
-// An input is what a run is told: data, with which a turn does what follows from it, and into which it
-// puts what is to be answered. Nothing else comes into a turn.
+// An input is what a run is told: data, with which a turn does what follows from it, and into which
+// it puts what is to be answered. Nothing else comes into a turn.
 type Input interface {
 	apply(t *Turn)
 }

@@ -5,8 +5,10 @@ import (
 	"starling/runtime/journal"
 )
 
-// Agents have limits: how many of a name, and how many in all, may be at work in the run at once. A step whose agent is at its limit leaves the heap of those that are ready for one of its own, and comes back when one
-// of those lands that it waits for. Nobody sees it but by the time that passes: its deadline has not begun. All of this follows from the records, so that it is not recorded.
+// Agents have limits: how many of a name, and how many in all, may be at work in the run at once. A
+// step whose agent is at its limit leaves the heap of those that are ready for one of its own, and
+// comes back when one of those lands that it waits for. Nobody sees it but by the time that passes:
+// its deadline has not begun. All of this follows from the records, so that it is not recorded.
 
 // everyAgent is where all agents count together; no name is like it.
 const everyAgent = ""
@@ -122,8 +124,8 @@ func (s *State) retrySlot() {
 	}
 }
 
-// HandOver tells whether an attempt of a step that is about to begin, or does not, has a slot of all
-// runs. It is the caller's then, who gives it back.
+// HandOver tells whether an attempt of a step that is about to begin, or does not, has a slot of
+// all runs. It is the caller's then, who gives it back.
 func (st *Step) HandOver() (slot bool) {
 	slot, st.hasSlot = st.hasSlot, false
 	return slot

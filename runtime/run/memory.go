@@ -10,10 +10,13 @@ import (
 	"starling/runtime/journal"
 )
 
-// What a run shares between its branches and agents: variables, and chats that agents are given whoever serves them. It is answered inside the slice, so that a
-// script reads what it has just written. The records of the answers hold what was changed, and the state is their fold like all else.
+// What a run shares between its branches and agents: variables, and chats that agents are given
+// whoever serves them. It is answered inside the slice, so that a script reads what it has just
+// written. The records of the answers hold what was changed, and the state is their fold like all
+// else.
 
-// maxShared is how many bytes the variables and chats of a run may have together; they are part of every checkpoint.
+// maxShared is how many bytes the variables and chats of a run may have together; they are part of
+// every checkpoint.
 const maxShared = effect.MaxPayload
 
 // memory is that of a run.
@@ -24,7 +27,8 @@ type memory struct {
 	early map[string]bool // steps that were answered in a slice whose records are still to come: their changes are in it
 }
 
-// chat is what was said under a name. Entries have numbers that stay theirs when the oldest are dropped.
+// chat is what was said under a name. Entries have numbers that stay theirs when the oldest are
+// dropped.
 type chat struct {
 	first   int // number of the oldest entry that is left
 	entries []effect.Payload
@@ -49,7 +53,8 @@ func (m *memory) said(name string, next int) starlark.Value {
 	return starlark.NewList(list)
 }
 
-// heard is the number behind the newest entry of the chat that an agent's request names, 0 without one.
+// heard is the number behind the newest entry of the chat that an agent's request names, 0 without
+// one.
 func (m *memory) heard(r *effect.Request) int {
 	if !journal.AgentKind(r.Kind) {
 		return 0
@@ -58,7 +63,8 @@ func (m *memory) heard(r *effect.Request) int {
 	return m.chat(args.Text("memory")).next()
 }
 
-// given is what an attempt of a step is told of the chat that its arguments name, nil when they name none.
+// given is what an attempt of a step is told of the chat that its arguments name, nil when they
+// name none.
 func (m *memory) given(args starlark.Value, st *Step) starlark.Value {
 	name := effect.ViewOf(args).Text("memory")
 	if name == "" || !journal.AgentKind(st.Kind) {
@@ -159,7 +165,8 @@ func (m *memory) read(kind string, args effect.View) effect.Payload {
 	return nil
 }
 
-// observe has the rest of a slice see what an answered request has changed. Its record comes later and changes nothing again.
+// observe has the rest of a slice see what an answered request has changed. Its record comes later
+// and changes nothing again.
 func (m *memory) observe(r *effect.Request, o effect.Outcome) {
 	if o.Err != nil || r.Kind != journal.KindVars && r.Kind != journal.KindChat {
 		return
@@ -183,7 +190,8 @@ func (m *memory) answered(step string, v effect.View) {
 	}
 }
 
-// changes is the part of an answered request that its record holds, so that a fold of the records comes to the same memory; nil where it changes nothing.
+// changes is the part of an answered request that its record holds, so that a fold of the records
+// comes to the same memory; nil where it changes nothing.
 func changes(r *effect.Request, o effect.Outcome) effect.Payload {
 	args, err := r.Args.View()
 	if err != nil || o.Err != nil || r.Kind != journal.KindVars && r.Kind != journal.KindChat {

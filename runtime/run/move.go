@@ -23,7 +23,8 @@ type Past struct {
 	Host    *Host // with the program that it is to go on with
 }
 
-// move executes the journal with the other program, and puts the machine that comes of it in the place of the old one.
+// move executes the journal with the other program, and puts the machine that comes of it in the
+// place of the old one.
 func (t *Turn) move(in *Moved) (*runtime.Replayed, error) {
 	digest := journal.HashOf([]byte("move " + in.Hash))
 	if key := in.Request.Key; key != "" {
@@ -58,7 +59,8 @@ func (t *Turn) move(in *Moved) (*runtime.Replayed, error) {
 	return in.document(t.State, records, !t.State.Status.Ended()), nil
 }
 
-// moveOn goes on with the machine that was replayed. A run that is quarantined has none until somebody lets it go on.
+// moveOn goes on with the machine that was replayed. A run that is quarantined has none until
+// somebody lets it go on.
 func (t *Turn) moveOn(in *Moved, r *replayer) {
 	var b effect.Object
 	t.record(journal.RunMoved, "", b.Text("bundle", in.Hash).Text("program", fmt.Sprintf("%x", r.h.Program.Code.Hash)).Text("script", in.Request.Script).

@@ -13,9 +13,11 @@ import (
 	"starling/runtime/journal"
 )
 
-// A project may name who is told what happens in its runs: see [effect.Notice]. That somebody is to be told is a row, which is written with the commit of what has happened; the handler
-// "notify" tells them, again and again with growing pauses, until it has or gives up, and then a record of the run takes the place of the row. So a crash loses nothing, and what is told
-// again has the same id. Telling is not part of the run: it holds nothing up, and the run may have ended.
+// A project may name who is told what happens in its runs: see [effect.Notice]. That somebody is to
+// be told is a row, which is written with the commit of what has happened; the handler "notify"
+// tells them, again and again with growing pauses, until it has or gives up, and then a record of
+// the run takes the place of the row. So a crash loses nothing, and what is told again has the same
+// id. Telling is not part of the run: it holds nothing up, and the run may have ended.
 
 // Notice is one thing that one channel is to be told.
 type Notice struct {
@@ -157,7 +159,8 @@ func gateNotice(run string, g *Gate) *noticeGate {
 	return &noticeGate{Gate: g.Name, Address: d.Address, Prompt: d.Prompt, Options: d.Options, Target: g.target(args), Deadline: d.Deadline, AnswerWith: d.AnswerWith}
 }
 
-// tellAbout adds one notice, with its row. A budget that many steps reach has one id, so that who is told of it twice knows.
+// tellAbout adds one notice, with its row. A budget that many steps reach has one id, so that who
+// is told of it twice knows.
 func (t *Turn) tellAbout(channel string, r *journal.Record, kind string, body noticeBody) {
 	what := fmt.Sprint(r.Seq)
 	if kind == effect.NoticeBudget && body.Gate == nil {

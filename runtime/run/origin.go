@@ -10,10 +10,12 @@ import (
 	"starling/runtime/journal"
 )
 
-// What a run was started with never changes: it stands in the first record and nowhere else, and most of it is the same for all runs of a script. A head names that part, so that a load reads the first
-// record only where no run is known that was started alike.
+// What a run was started with never changes: it stands in the first record and nowhere else, and
+// most of it is the same for all runs of a script. A head names that part, so that a load reads the
+// first record only where no run is known that was started alike.
 
-// Begun takes from the first record of a run what never changes, and what a checkpoint therefore leaves out.
+// Begun takes from the first record of a run what never changes, and what a checkpoint therefore
+// leaves out.
 func (s *State) Begun(r *journal.Record, v effect.View) {
 	s.Origin = OriginOf(v)
 	s.Inputs, s.Parent, s.Depth = v.Raw("inputs"), v.Text("parent"), int(v.Int("depth"))
@@ -56,7 +58,8 @@ func (s *State) named() []byte {
 	return s.OriginRef
 }
 
-// originBlob is the name of the run's origin and when the run was started, as a head has them: with the inputs, that spares a load the first record where another run was started alike.
+// originBlob is the name of the run's origin and when the run was started, as a head has them: with
+// the inputs, that spares a load the first record where another run was started alike.
 func (s *State) originBlob() []byte {
 	kin := s.named()
 	if kin == nil {

@@ -10,8 +10,9 @@ import (
 	"starling/runtime/journal"
 )
 
-// nextSettled is the next outcome that needs nobody to perform anything: why a request was refused, what on_event has ended, an attempt that was cut and must not be
-// tried again, a message that is there. took is the name of the message that it takes.
+// nextSettled is the next outcome that needs nobody to perform anything: why a request was refused,
+// what on_event has ended, an attempt that was cut and must not be tried again, a message that is
+// there. took is the name of the message that it takes.
 func (s *State) nextSettled() (st *Step, out effect.Outcome, took string) {
 	if len(s.Decided) > 0 {
 		st = s.Decided[0]
@@ -54,7 +55,8 @@ func success(st *Step, r effect.Reply) effect.Outcome {
 	return encoded(st, v)
 }
 
-// failure is the outcome of a step that failed for good: the error, raised or returned as the step's policy says. r is the last reply, if there was one.
+// failure is the outcome of a step that failed for good: the error, raised or returned as the
+// step's policy says. r is the last reply, if there was one.
 func failure(st *Step, err *effect.Error, r *effect.Reply) effect.Outcome {
 	if err.Where == "" {
 		err.Where = st.Where
@@ -135,7 +137,8 @@ func violationText(vs []contract.Violation) string {
 	return strings.Join(lines, "; ")
 }
 
-// violationPayload is the list of problems as the agent request's feedback and errors carry it: [{path, got, want}].
+// violationPayload is the list of problems as the agent request's feedback and errors carry it:
+// [{path, got, want}].
 func violationPayload(vs []contract.Violation) effect.Payload {
 	items := make([]starlark.Value, len(vs))
 	for i, v := range vs {

@@ -9,10 +9,13 @@ import (
 	"starling/runtime/journal"
 )
 
-// Agents in different branches of one parallel that may change the same files are kept apart: from its request until its outcome, a step claims the paths that it may
-// change. The later one is refused, or waits for the earlier ones, as the call of parallel that parts them says. Both follow from the records, in their order.
+// Agents in different branches of one parallel that may change the same files are kept apart: from
+// its request until its outcome, a step claims the paths that it may change. The later one is
+// refused, or waits for the earlier ones, as the call of parallel that parts them says. Both follow
+// from the records, in their order.
 
-// rival finds the oldest open step that claims what a step may change too, in another branch of the same parallel; and what that parallel says of it.
+// rival finds the oldest open step that claims what a step may change too, in another branch of the
+// same parallel; and what that parallel says of it.
 func (s *State) rival(to *Step) (other *Step, mode string) {
 	for _, st := range s.changing {
 		if st.Seq >= to.Seq {
@@ -32,7 +35,8 @@ func (s *State) rival(to *Step) (other *Step, mode string) {
 	return nil, ""
 }
 
-// parted gives the part of a branch's path up to where another leaves it. Where one is below the other, there is none: no parallel parts them.
+// parted gives the part of a branch's path up to where another leaves it. Where one is below the
+// other, there is none: no parallel parts them.
 func parted(branch, other string) (string, bool) {
 	for i := 0; ; {
 		a, _, more := strings.Cut(branch[i:], "/")

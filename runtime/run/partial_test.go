@@ -2,7 +2,8 @@ package run
 
 import "testing"
 
-// What an agent was stopped at is the last that it said: what it said before it used a tool was about what it was going to do.
+// What an agent was stopped at is the last that it said: what it said before it used a tool was
+// about what it was going to do.
 func TestSaidSoFar(t *testing.T) {
 	type event struct{ kind, text string }
 	for want, events := range map[string][]event{

@@ -6,8 +6,10 @@ import (
 	"starling/runtime/journal"
 )
 
-// An agent may ask for leave while it works: see [effect.Leave]. The question is a system gate of the step, with the options approve and reject, and its decision is kept with the step: a
-// further attempt that asks the same is not asked again, and one that comes to a question which is still open waits for the same answer. The gate closes with the step.
+// An agent may ask for leave while it works: see [effect.Leave]. The question is a system gate of
+// the step, with the options approve and reject, and its decision is kept with the step: a further
+// attempt that asks the same is not asked again, and one that comes to a question which is still
+// open waits for the same answer. The gate closes with the step.
 
 // permission is what was decided about one question.
 type permission struct {

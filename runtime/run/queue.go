@@ -14,8 +14,9 @@ import (
 	"starling/runtime/journal"
 )
 
-// Enqueue gives the rows that put an item at the end of a queue, and its number. One whose key is that of an item in the queue is not put there: it gives that item's number and no rows. It is called
-// with the commons locked.
+// Enqueue gives the rows that put an item at the end of a queue, and its number. One whose key is
+// that of an item in the queue is not put there: it gives that item's number and no rows. It is
+// called with the commons locked.
 func Enqueue(c Commons, queue string, it *journal.Item) (id uint64, writes []runtime.Write, err error) {
 	if it.Key != "" {
 		if id, err = journal.NumberAt(c.Get, journal.UniqueKey(queue, it.Key)); id != 0 || err != nil {
@@ -128,7 +129,8 @@ func (q *queueCall) take() (effect.Payload, bool, error) {
 	return effect.MustEncode(taken.Record(q.queue, id, journal.ItemHeld)), true, nil
 }
 
-// retryNext lets the next request of a run look that waits for an item of the same queue: there may be more.
+// retryNext lets the next request of a run look that waits for an item of the same queue: there may
+// be more.
 func (s *State) retryNext(served *Step) {
 	queue := served.Queue()
 	for _, st := range s.Asks {
@@ -142,7 +144,8 @@ func (s *State) retryNext(served *Step) {
 // held tells whether somebody has an item now.
 func (q *queueCall) held(it *journal.Item) bool { return it.IsHeld(q.Now, q.Host.Commons.Ended) }
 
-// settle ends what the run has begun with an item. It goes where change makes it fit for, or leaves the queue where that is nil. One that was put aside may be dropped and given back by anybody.
+// settle ends what the run has begun with an item. It goes where change makes it fit for, or leaves
+// the queue where that is nil. One that was put aside may be dropped and given back by anybody.
 func (q *queueCall) settle(to string, change func(*journal.Item)) error {
 	id, tries := uint64(q.args.Int("id")), int(q.args.Int("tries"))
 	key := journal.ItemKey(journal.PrefixQueue, q.queue, id)

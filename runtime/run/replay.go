@@ -13,10 +13,11 @@ import (
 	"starling/runtime/journal"
 )
 
-// Replay brings a machine from its snapshot, or from nothing, to where the journal ends. Records that brought something in (an outcome, an event, a
-// chunk) are given to the machine in order; what the machine then asks and says must be what the journal holds, one by one. Answers are read ahead from
-// the journal. A difference means that the machine is not the function of its inputs that law 1 says it is: it is reported with both sides, and
-// nothing goes on.
+// Replay brings a machine from its snapshot, or from nothing, to where the journal ends. Records
+// that brought something in (an outcome, an event, a chunk) are given to the machine in order; what
+// the machine then asks and says must be what the journal holds, one by one. Answers are read ahead
+// from the journal. A difference means that the machine is not the function of its inputs that law
+// 1 says it is: it is reported with both sides, and nothing goes on.
 
 // errBadSnapshot: the machine's part of a checkpoint cannot be used; the journal can.
 var errBadSnapshot = errors.New("the snapshot cannot be used")
@@ -43,9 +44,9 @@ type Rebuilt struct {
 	Rest    *vm.Stop // of the machine's slice, where the journal was cut out of another; nil where nothing is left
 }
 
-// Rebuild makes the machine of a run from its snapshot, nil without one, and brings the state up to the
-// newest of the records behind it. Where the journal was cut out of another the machine has said more
-// than it holds; now is the time of what it says there.
+// Rebuild makes the machine of a run from its snapshot, nil without one, and brings the state up to
+// the newest of the records behind it. Where the journal was cut out of another the machine has
+// said more than it holds; now is the time of what it says there.
 func (h *Host) Rebuild(s *State, machine []byte, records []journal.Record, now time.Time) (Rebuilt, error) {
 	r := &replayer{h: h, s: s, records: records, now: now}
 	if err := r.replay(machine); err != nil {
@@ -144,7 +145,8 @@ func (r *replayer) replayRecord() error {
 	return nil
 }
 
-// ended holds the end of a run, or of a chunk, against that of the machine. A run may also fail for reasons that its machine knows nothing of.
+// ended holds the end of a run, or of a chunk, against that of the machine. A run may also fail for
+// reasons that its machine knows nothing of.
 func (r *replayer) ended(rec *journal.Record) error {
 	got, data := "nothing", effect.Payload(nil)
 	switch r.stop.Status {
@@ -181,8 +183,9 @@ func (r *replayer) run() error {
 	return r.goOn()
 }
 
-// goOn lets a machine that has yielded go on as far as the journal tells that it went: until it has said all up to the next record that brought something in
-// and, where there is such a record, stands still. At the end of the journal what is left of its work is not replay.
+// goOn lets a machine that has yielded go on as far as the journal tells that it went: until it has
+// said all up to the next record that brought something in and, where there is such a record,
+// stands still. At the end of the journal what is left of its work is not replay.
 func (r *replayer) goOn() error {
 	said, more := r.segment()
 	for r.m.Runnable() && (more || len(r.said) < said) {
@@ -193,7 +196,8 @@ func (r *replayer) goOn() error {
 	return nil
 }
 
-// segment counts what the machine said before the next record that brought something in, and tells whether there is one.
+// segment counts what the machine said before the next record that brought something in, and tells
+// whether there is one.
 func (r *replayer) segment() (said int, more bool) {
 	for i := r.next; i < len(r.records); i++ {
 		switch rec := &r.records[i]; {
@@ -232,7 +236,8 @@ func (r *replayer) slice() (err error) {
 	return err
 }
 
-// recall finds the recorded answer of a request. Beyond the end of a journal that was cut there is none, and it is answered anew.
+// recall finds the recorded answer of a request. Beyond the end of a journal that was cut there is
+// none, and it is answered anew.
 func (r *replayer) recall(req *effect.Request, failed error) (effect.Outcome, error) {
 	asked := runtime.Emission{What: journal.StepAnswered.String() + " " + req.Step, Kind: req.Kind, Where: req.Where}
 	for ; failed == nil && r.answer < len(r.records); r.answer++ {

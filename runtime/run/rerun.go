@@ -15,7 +15,8 @@ import (
 	"starling/runtime/journal"
 )
 
-// Rehearse replays a journal with nobody watching: the machine that it gives is thrown away, or used by who asked.
+// Rehearse replays a journal with nobody watching: the machine that it gives is thrown away, or
+// used by who asked.
 func Rehearse(h *Host, records []journal.Record, now time.Time, ends bool) (*replayer, error) {
 	r := &replayer{h: h, s: NewState(h.Run), records: records, now: now, ends: ends}
 	if err := r.replay(nil); err != nil {
@@ -76,9 +77,11 @@ func (s *State) Descend(l *runtime.Lineage, inputs effect.Payload, deadline time
 		Int("behaviour", int64(s.Behaviour)).Int("deadline", journal.Micros(deadline)).Text("overtime", string(s.OnDeadline)).Raw("lineage", journal.LineagePayload(l)).Payload()
 }
 
-// A run that performs one step of another anew (rerun --only) takes the outcomes of all other steps from there. They come with it, a record for each, so that it needs
-// nothing of the other run once it is made. An outcome is taken where the step is the same: its address, its kind, its arguments. Where it is not, a gate asks again,
-// for a question performs nothing, and anything else is refused.
+// A run that performs one step of another anew (rerun --only) takes the outcomes of all other steps
+// from there. They come with it, a record for each, so that it needs nothing of the other run once
+// it is made. An outcome is taken where the step is the same: its address, its kind, its arguments.
+// Where it is not, a gate asks again, for a question performs nothing, and anything else is
+// refused.
 
 // reusedOutcome is the outcome that a step had in another run.
 type reusedOutcome struct {
@@ -137,7 +140,8 @@ func (s *State) reuse(r *journal.Record, v effect.View) {
 	}
 }
 
-// takeReused puts a step among those that are decided, in the order in which they were in the other run.
+// takeReused puts a step among those that are decided, in the order in which they were in the other
+// run.
 func (s *State) takeReused(st *Step) {
 	i, _ := slices.BinarySearchFunc(s.Decided, st, func(a, b *Step) int { return cmp.Compare(a.reuseOrder(), b.reuseOrder()) })
 	s.Decided = slices.Insert(s.Decided, i, st)
@@ -169,7 +173,8 @@ func (s *State) cannotReuse(r *effect.Request) *effect.Error {
 		l.Step, s.ID, shellQuote(r.Step))
 }
 
-// resolved completes a request: that of a step which a rerun sets otherwise, with the arguments that it sets. Those that are recorded stay the script's.
+// resolved completes a request: that of a step which a rerun sets otherwise, with the arguments
+// that it sets. Those that are recorded stay the script's.
 func (t *Turn) resolved(r *effect.Request) *effect.Error {
 	l := t.State.Lineage
 	if !setsInput(l, r.Step) {
@@ -207,7 +212,8 @@ func with(p, fields effect.Payload) (effect.Payload, error) {
 	return effect.Encode(d)
 }
 
-// ReusedRecords are the records that bring the outcomes of a journal to a run that performs only one of its steps: those that became known behind the cut.
+// ReusedRecords are the records that bring the outcomes of a journal to a run that performs only
+// one of its steps: those that became known behind the cut.
 func ReusedRecords(records []journal.Record, cut uint64, only string) []journal.Record {
 	type asked struct{ kind, args string }
 	requests := map[string]asked{}

@@ -21,7 +21,8 @@ func (t *Turn) pin(settings *effect.Settings, by string) {
 	t.reconsider()
 }
 
-// carried is what follows when a run is carried anew: its children are, and gates close whose variables have come.
+// carried is what follows when a run is carried anew: its children are, and gates close whose
+// variables have come.
 func (t *Turn) carried() {
 	if t.State.needy() { // a look at all that is open costs as much as is open
 		missing := t.missing()
@@ -38,7 +39,8 @@ func (t *Turn) carried() {
 	}
 }
 
-// A run whose declared variables nobody has brought rests at a gate !needs:NAME for each, which closes by itself when a carrier brings it.
+// A run whose declared variables nobody has brought rests at a gate !needs:NAME for each, which
+// closes by itself when a carrier brings it.
 
 // needs tells whether attempts must wait for variables, and opens the gates of those.
 func (t *Turn) needs() bool {
@@ -60,7 +62,8 @@ func (t *Turn) missing() []string {
 // needy tells whether a run rests at the gate of a variable.
 func (s *State) needy() bool { return s.needs > 0 }
 
-// childStatusChanged notes whether a child run is in motion now: of several reports the last one counts, whichever comes last.
+// childStatusChanged notes whether a child run is in motion now: of several reports the last one
+// counts, whichever comes last.
 func (t *Turn) childStatusChanged(step, child string) {
 	status, err := t.Host.World.Status(child)
 	if err != nil || t.State.children[step] == nil {
@@ -72,7 +75,8 @@ func (t *Turn) childStatusChanged(step, child string) {
 	t.Host.kids[step] = status != runtime.Suspended
 }
 
-// childMoves tells whether a child run is in motion. One of which nothing is known yet is about to be started or, in a run that rests, rests with it.
+// childMoves tells whether a child run is in motion. One of which nothing is known yet is about to
+// be started or, in a run that rests, rests with it.
 func (t *Turn) childMoves() bool {
 	for step := range t.State.children {
 		moves, known := t.Host.kids[step]

@@ -12,16 +12,20 @@ import (
 	"starling/runtime/journal"
 )
 
-// What runs share, queues and memory.project, is rows of the store and nothing else. A request for it is performed by the turn: it reads what is committed, and what it changes is written in the
-// run's own commit, beside its outcome. So a crash leaves both or neither, and nothing is uncertain.
+// What runs share, queues and memory.project, is rows of the store and nothing else. A request for
+// it is performed by the turn: it reads what is committed, and what it changes is written in the
+// run's own commit, beside its outcome. So a crash leaves both or neither, and nothing is
+// uncertain.
 //
-// A turn performs one such request, and holds the commons from before its first read until its commit is durable and the engine knows whether the run waits for an item. Another one
-// comes in the next turn, which reads what this one has committed.
+// A turn performs one such request, and holds the commons from before its first read until its
+// commit is durable and the engine knows whether the run waits for an item. Another one comes in
+// the next turn, which reads what this one has committed.
 
 // sharing tells whether a kind of request is for what runs share.
 func sharing(kind string) bool { return kind == journal.KindProject || kind == journal.KindQueue }
 
-// asking is the oldest request for what runs share that has not found nothing, nil when there is none.
+// asking is the oldest request for what runs share that has not found nothing, nil when there is
+// none.
 func (s *State) asking() *Step {
 	if i := slices.IndexFunc(s.Asks, func(st *Step) bool { return !st.foundNothing }); i >= 0 {
 		return s.Asks[i]
@@ -29,7 +33,8 @@ func (s *State) asking() *Step {
 	return nil
 }
 
-// serveShared performs one request for what runs share and gives its outcome. It gives nil when there is none, or when what there is must wait: for an item, or for the next turn.
+// serveShared performs one request for what runs share and gives its outcome. It gives nil when
+// there is none, or when what there is must wait: for an item, or for the next turn.
 func (t *Turn) serveShared() (*Step, effect.Outcome) {
 	st := t.State.asking()
 	if st == nil {
@@ -88,7 +93,8 @@ func (t *Turn) write(key []byte, value effect.Payload) {
 // from names the step that a row comes from, as people address it.
 func (t *Turn) from(st *Step) string { return t.State.ID + "@" + st.Step }
 
-// retryWaiters lets requests that wait for an item of a queue, of any when it is "", be tried again: the oldest of each queue, and the next when it has got one.
+// retryWaiters lets requests that wait for an item of a queue, of any when it is "", be tried
+// again: the oldest of each queue, and the next when it has got one.
 func (t *Turn) retryWaiters(queue string) {
 	if t.Machine == nil {
 		return // all are tried when it goes on

@@ -112,7 +112,8 @@ func (t *Turn) accept(c runtime.Caller, s runtime.Signal) (*runtime.Receipt, *ru
 	return nil, runtime.Refusef(runtime.ErrUsage, "got signal kind %q, want answer, message, chunk, claim, heartbeat, submit, steer or stop", s.Kind)
 }
 
-// DeniedSignal is the refusal of a caller who may not send a signal of the kind, nil for one who may.
+// DeniedSignal is the refusal of a caller who may not send a signal of the kind, nil for one who
+// may.
 func DeniedSignal(s *runtime.Signal, c runtime.Caller) *runtime.Refusal {
 	return c.Lacks(NeededFor(s), "send signals of the kind "+string(s.Kind))
 }
@@ -128,7 +129,8 @@ func NeededFor(s *runtime.Signal) runtime.Capability {
 	return runtime.CanSignal
 }
 
-// Identify says in whose name a caller acts. The first name is the one that counts, the second, if any, is who was behind it.
+// Identify says in whose name a caller acts. The first name is the one that counts, the second, if
+// any, is who was behind it.
 func Identify(c runtime.Caller, as string) ([]string, *runtime.Refusal) {
 	switch {
 	case c.Agent != "" && as != "" && as != c.Agent:
@@ -271,8 +273,8 @@ type ClosedGate struct {
 	Forgotten uint64 // where none was found: gates that were decided up to this record are not known any more
 }
 
-// gateNamed finds the open gate that an address means: its whole address, or a suffix of it that fits one gate among all the run ever opened. With no
-// address it is the only open gate.
+// gateNamed finds the open gate that an address means: its whole address, or a suffix of it that
+// fits one gate among all the run ever opened. With no address it is the only open gate.
 func (t *Turn) gateNamed(address string) (*Gate, *runtime.Refusal) {
 	if t.State.Status.Ended() && address == "" {
 		return nil, runtime.Refusef(runtime.ErrClosed, "run %s is %s: no gate is open", t.State.ID, t.State.Status)

@@ -42,7 +42,8 @@ func (t *Turn) begun(in *Started) {
 	t.launch()
 }
 
-// rowsOfStart are the rows by which a new run is found: in the order of starts, and by its key or the step that started it.
+// rowsOfStart are the rows by which a new run is found: in the order of starts, and by its key or
+// the step that started it.
 func rowsOfStart(r runtime.StartRequest, id, parent string, now time.Time) []runtime.Write {
 	rows := []runtime.Write{{Key: journal.OrderKey(now, id), Value: []byte(parent)}, {Key: journal.LiveKey(now, id), Value: []byte{}}}
 	switch {

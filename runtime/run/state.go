@@ -13,11 +13,12 @@ import (
 	"starling/runtime/journal"
 )
 
-// State is what a run's journal comes to, beside the machine: which steps are open, which gates, which timers. It is a fold: apply takes
-// one record at a time and decides nothing, so that reading a journal again always gives the same state. What is settled is forgotten; the journal
-// has it.
+// State is what a run's journal comes to, beside the machine: which steps are open, which gates,
+// which timers. It is a fold: apply takes one record at a time and decides nothing, so that reading
+// a journal again always gives the same state. What is settled is forgotten; the journal has it.
 //
-// Whatever a turn asks of it costs what is concerned and not what is open: a run may have ten thousand open steps. Hence the heaps and counts beside the maps.
+// Whatever a turn asks of it costs what is concerned and not what is open: a run may have ten
+// thousand open steps. Hence the heaps and counts beside the maps.
 type State struct {
 	ID         string
 	Seq        uint64 // of the newest record
@@ -393,7 +394,8 @@ func (s *State) skip(st *Step, v effect.View) {
 	s.Decided = append(s.Decided, st)
 }
 
-// verdict takes what on_event or somebody has said of an attempt. What follows from a stop is known then: the step has its outcome.
+// verdict takes what on_event or somebody has said of an attempt. What follows from a stop is known
+// then: the step has its outcome.
 func (s *State) verdict(r *journal.Record, v effect.View) {
 	st := s.Steps[r.Step]
 	if st == nil || st.Stopped {

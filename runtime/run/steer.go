@@ -11,9 +11,11 @@ import (
 	"starling/runtime/journal"
 )
 
-// An agent can be told something while it works: by on_event, or by whoever may. The message is durable before anybody hears of it. An attempt hears it once: while it works,
-// or first in its input. An attempt that begins anew, after a crash or a failure, knows nothing of what the one before was told, and is told all of it; one that goes on with a
-// conversation is told what this has not had.
+// An agent can be told something while it works: by on_event, or by whoever may. The message is
+// durable before anybody hears of it. An attempt hears it once: while it works, or first in its
+// input. An attempt that begins anew, after a crash or a failure, knows nothing of what the one
+// before was told, and is told all of it; one that goes on with a conversation is told what this
+// has not had.
 
 // steer is a message for the agent.
 type steer struct {
@@ -83,7 +85,8 @@ func (t *Turn) heard(st *Step, seq uint64) {
 	t.record(journal.SteerHeard, st.Step, (&effect.Object{}).Int("seq", int64(seq)).Payload())
 }
 
-// steered takes back an attempt that was ended to go on with a message: it is not charged to the retries.
+// steered takes back an attempt that was ended to go on with a message: it is not charged to the
+// retries.
 func (t *Turn) steered(name string, attempt int, r effect.Reply) {
 	if st := t.flying(name, attempt); st != nil {
 		t.ended(st, journal.ClassSteered, effect.Reply{Session: r.Session, Usage: r.Usage}, nil)

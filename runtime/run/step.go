@@ -35,8 +35,8 @@ func askedOf(r *effect.Request) asked {
 		r.Resolved, r.Backends, r.Steers, r.Pulls, r.Breaker, r.Changes, r.Limit, r.Total}
 }
 
-// Step is an open step: what was asked, and what has come of it so far. What of it is written down is
-// in fields.
+// Step is an open step: what was asked, and what has come of it so far. What of it is written down
+// is in fields.
 type Step struct {
 	asked
 
@@ -101,8 +101,8 @@ func policyPayload(p effect.Policy) effect.Payload {
 		Int("on_uncertain", int64(p.OnUncertain)).Flag("idempotent", p.Idempotent).Payload()
 }
 
-// AtRest are the open steps of a run of which nothing more is told until they are settled: they wait
-// for an answer, a timer, a message or a child run.
+// AtRest are the open steps of a run of which nothing more is told until they are settled: they
+// wait for an answer, a timer, a message or a child run.
 func (s *State) AtRest() map[string]bool {
 	rest := map[string]bool{}
 	for name, st := range s.Steps {

@@ -10,7 +10,8 @@ import (
 	"starling/runtime/journal"
 )
 
-// timer is a durable timer: it was set by a record and is gone when it has fired or its step is settled. There is at most one of a purpose and a step.
+// timer is a durable timer: it was set by a record and is gone when it has fired or its step is
+// settled. There is at most one of a purpose and a step.
 type timer struct {
 	Purpose string
 	Step    string
@@ -206,7 +207,8 @@ func (t *Turn) decideOvertime(choice string) {
 // held tells whether the run rests at its deadline.
 func (s *State) held() bool { return s.Gates[runtime.GateDeadline] != nil }
 
-// NextDue is when the run's next timer fires, the zero time for never. Of a run that is held, or has no machine to give anything to, only the deadline does.
+// NextDue is when the run's next timer fires, the zero time for never. Of a run that is held, or
+// has no machine to give anything to, only the deadline does.
 func (s *State) NextDue(stuck bool) time.Time {
 	if !stuck && !s.held() && s.Gates[runtime.GateQuarantine] == nil {
 		return s.timers.next()
@@ -214,7 +216,8 @@ func (s *State) NextDue(stuck bool) time.Time {
 	return s.timers.of(timerDeadline, "")
 }
 
-// overdue fires the timers whose time has come, the earliest first. The run's own deadline can be met at any time, the others when the machine stands still.
+// overdue fires the timers whose time has come, the earliest first. The run's own deadline can be
+// met at any time, the others when the machine stands still.
 func (t *Turn) overdue() {
 	for !t.State.Status.Ended() && !t.full() {
 		tm, ok := t.State.timers.due(t.Now)

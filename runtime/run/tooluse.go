@@ -26,8 +26,8 @@ const (
 	maxToolName = 200 // bytes
 )
 
-// The events that tell what tools came to. Those of servers are of the proxy, unless they are claimed; the others are of
-// the agent's program.
+// The events that tell what tools came to. Those of servers are of the proxy, unless they are
+// claimed; the others are of the agent's program.
 const (
 	eventToolResult = "tool_result" // name, ok
 	eventPermission = "permission"  // name or tool, allowed
@@ -80,7 +80,8 @@ func (st *Step) useOf(name string, server bool) *toolUse {
 	return &st.Tools[len(st.Tools)-1]
 }
 
-// toolList is what a Result says: a dict for each tool, in the order in which they were first told of.
+// toolList is what a Result says: a dict for each tool, in the order in which they were first told
+// of.
 func toolList(uses []toolUse) *starlark.List {
 	var list []starlark.Value
 	for _, u := range uses {
@@ -102,7 +103,8 @@ func toolList(uses []toolUse) *starlark.List {
 	return starlark.NewList(list)
 }
 
-// sameAs tells whether v is the tool of a server which the agent's program calls u: mcp__SERVER__TOOL, SERVER.TOOL or the like.
+// sameAs tells whether v is the tool of a server which the agent's program calls u:
+// mcp__SERVER__TOOL, SERVER.TOOL or the like.
 func (u toolUse) sameAs(v toolUse) bool {
 	own, server := toolWords(u.Name), toolWords(v.Name)
 	return v.Server && (own == server || strings.HasSuffix(own, "_"+server))

@@ -12,19 +12,19 @@ import (
 	"starling/runtime/journal"
 )
 
-// This file decides. A turn takes what came in (a reply, a timer, a signal), decides what follows, runs
-// the machine as far as it goes, and gathers everything in one list of records that is committed as one:
-// the outcome of a step and the requests that follow from it share a commit, hence a sync. A turn does
-// nothing in the world. It lists effects; the actor performs them after the commit (law 2), and answers
-// after the commit (law 3). When the commit fails the turn, the state and the machine are thrown away
-// together.
+// This file decides. A turn takes what came in (a reply, a timer, a signal), decides what follows,
+// runs the machine as far as it goes, and gathers everything in one list of records that is
+// committed as one: the outcome of a step and the requests that follow from it share a commit,
+// hence a sync. A turn does nothing in the world. It lists effects; the actor performs them after
+// the commit (law 2), and answers after the commit (law 3). When the commit fails the turn, the
+// state and the machine are thrown away together.
 //
-// A turn is a function of the state, the machine, what came in, the clock it was given, and what it asks
-// (world.go); the same turn gives the same records anywhere.
+// A turn is a function of the state, the machine, what came in, the clock it was given, and what it
+// asks (world.go); the same turn gives the same records anywhere.
 //
 // The machine is given an outcome only when it stands still: replay gives it each outcome where the
-// journal has it, after all that it said before. A machine that has yielded does not stand still, and a
-// run that is quarantined has none; until then nothing is settled, and what came in waits.
+// journal has it, after all that it said before. A machine that has yielded does not stand still,
+// and a run that is quarantined has none; until then nothing is settled, and what came in waits.
 
 // Turn decides what one commit carries.
 type Turn struct {
@@ -82,7 +82,8 @@ type Effects struct {
 // Empty tells whether there is nothing to make durable.
 func (c *Commit) Empty() bool { return len(c.Records) == 0 && len(c.Rows) == 0 }
 
-// What ends a turn: the rest is for the next one, so that no commit grows beyond what a store takes, and whoever waits for an answer gets it.
+// What ends a turn: the rest is for the next one, so that no commit grows beyond what a store
+// takes, and whoever waits for an answer gets it.
 const (
 	maxTurnBytes   = 4 << 20
 	MaxTurnRecords = 4000
@@ -93,7 +94,8 @@ func (t *Turn) full() bool { return t.size >= maxTurnBytes || len(t.Records) >= 
 // canAcceptOutcome tells whether the machine can be given something.
 func (t *Turn) canAcceptOutcome() bool { return t.Machine != nil && !t.Yielded }
 
-// native tells whether a kind of request needs no attempt: it waits for a signal, a timer or a child run, or the turn performs it.
+// native tells whether a kind of request needs no attempt: it waits for a signal, a timer or a
+// child run, or the turn performs it.
 func native(kind string) bool { return journal.Waits(kind) || kind == journal.KindRun || sharing(kind) }
 
 // record appends a record to the turn and folds it into the state.
@@ -140,9 +142,9 @@ type arrivals interface {
 	Taken()
 }
 
-// Process does all that a turn does: a recovery first, timers before signals, and where the machine has
-// yielded its next slice before all that needs it. Of a run that this build cannot serve, incompatible, it only
-// takes what is urgent.
+// Process does all that a turn does: a recovery first, timers before signals, and where the machine
+// has yielded its next slice before all that needs it. Of a run that this build cannot serve,
+// incompatible, it only takes what is urgent.
 func (t *Turn) Process(in arrivals, recovery *Recovered, incompatible bool) *Commit {
 	yielded := t.Yielded
 	if recovery != nil && !incompatible {
@@ -163,7 +165,8 @@ func (t *Turn) Process(in arrivals, recovery *Recovered, incompatible bool) *Com
 	return t.finish()
 }
 
-// Quarantine lets the run rest at the gate !quarantine: no more of its code runs until somebody decides.
+// Quarantine lets the run rest at the gate !quarantine: no more of its code runs until somebody
+// decides.
 func (t *Turn) Quarantine(why string) *Commit {
 	t.openSystemGate(runtime.GateQuarantine, "", "The run is quarantined: "+why+". Retry lets it go on, skip cancels it, fail ends it as failed.")
 	t.recordIdle()
@@ -182,7 +185,8 @@ func (t *Turn) applyAll(in arrivals) {
 	}
 }
 
-// slice runs the machine to its next stop and records what it emitted; then settles what is known, until nothing is.
+// slice runs the machine to its next stop and records what it emitted; then settles what is known,
+// until nothing is.
 func (t *Turn) slice() {
 	t.run()
 	for !t.Yielded && !t.State.Status.Ended() {
@@ -250,7 +254,8 @@ func answerPayload(r *effect.Request, o effect.Outcome) effect.Payload {
 	return b.Text("kind", r.Kind).Raw("value", o.Value).Raw("error", o.Err.Payload()).Raw("change", changes(r, o)).Payload()
 }
 
-// request records a request and does what its kind needs at once. One that cannot be served is recorded with the reason, and is settled with it.
+// request records a request and does what its kind needs at once. One that cannot be served is
+// recorded with the reason, and is settled with it.
 func (t *Turn) request(r *effect.Request) {
 	refused := t.resolved(r)
 	t.ceilings(r)
@@ -318,7 +323,8 @@ func (t *Turn) drop(st *Step) {
 	}
 }
 
-// settle gives an open step its outcome, lets the machine go on from there and records what follows.
+// settle gives an open step its outcome, lets the machine go on from there and records what
+// follows.
 func (t *Turn) settle(st *Step, o effect.Outcome) {
 	t.settleRecord(st.Step, o, "")
 	t.slice()
@@ -382,8 +388,8 @@ func (t *Turn) recordIdle() {
 	}
 }
 
-// maxNamed bounds the open gates that a run.suspended names. Of more it says how many there are: each
-// answer of a run with thousands would write down the names of all others.
+// maxNamed bounds the open gates that a run.suspended names. Of more it says how many there are:
+// each answer of a run with thousands would write down the names of all others.
 const maxNamed = 64
 
 // resting says which gates a run rests at.
@@ -398,7 +404,8 @@ func (s *State) resting() *effect.Object {
 	return all.Raw("gates", names.Payload())
 }
 
-// moving tells whether anything but a signal or a timer can move the run: the machine, an attempt, a child run.
+// moving tells whether anything but a signal or a timer can move the run: the machine, an attempt,
+// a child run.
 func (t *Turn) moving() bool {
 	if t.Machine == nil {
 		return t.State.Gates[runtime.GateQuarantine] == nil // it was let go on, and is about to be loaded with its machine

@@ -15,13 +15,17 @@ import (
 	"starling/runtime/journal"
 )
 
-// Some agents are not called: they come for their work. The attempt of such a step is offered, and begins when somebody claims it. A claim is the attempt with a lease: a durable
-// timer, which heartbeats move on. When it fires the attempt has failed and the step is offered again; whoever comes later with its result finds a newer attempt, or none, and is
-// refused. So the number of the attempt is the fence, as it is for those that the runtime performs itself.
+// Some agents are not called: they come for their work. The attempt of such a step is offered, and
+// begins when somebody claims it. A claim is the attempt with a lease: a durable timer, which
+// heartbeats move on. When it fires the attempt has failed and the step is offered again; whoever
+// comes later with its result finds a newer attempt, or none, and is refused. So the number of the
+// attempt is the fence, as it is for those that the runtime performs itself.
 //
-// Nothing of this needs a process: offer, lease and claim are records and rows. A run that waits for pulled work is at rest.
+// Nothing of this needs a process: offer, lease and claim are records and rows. A run that waits
+// for pulled work is at rest.
 
-// pulled tells whether a step's attempt is not performed here: the backend whose turn it is comes for it.
+// pulled tells whether a step's attempt is not performed here: the backend whose turn it is comes
+// for it.
 func (st *Step) pulled() bool {
 	return st.Serving < len(st.Backends) && slices.Contains(st.Pulls, st.Backends[st.Serving])
 }
@@ -208,7 +212,8 @@ func (t *Turn) heartbeat(st *Step, who []string, s runtime.Signal) (*runtime.Rec
 	return &runtime.Receipt{Seq: seq, Claim: c}, nil
 }
 
-// told journals events. Once the machine has more to do than one turn takes, the rest is for the next one.
+// told journals events. Once the machine has more to do than one turn takes, the rest is for the
+// next one.
 func (t *Turn) told(st *Step, events []workEvent) {
 	for i, ev := range events {
 		if !t.canAcceptOutcome() {
@@ -219,7 +224,8 @@ func (t *Turn) told(st *Step, events []workEvent) {
 	}
 }
 
-// submit ends the attempt. A reply that breaks its contract is refused with the paths at fault: the claim stays, and the next try counts as another attempt, as long as there may be one.
+// submit ends the attempt. A reply that breaks its contract is refused with the paths at fault: the
+// claim stays, and the next try counts as another attempt, as long as there may be one.
 func (t *Turn) submit(st *Step, who []string, s runtime.Signal) (*runtime.Receipt, *runtime.Refusal) {
 	r, refused := replyOf(s.Report, st.Backends[st.Serving])
 	if refused != nil {
@@ -246,7 +252,8 @@ func (t *Turn) submit(st *Step, who []string, s runtime.Signal) (*runtime.Receip
 	return &runtime.Receipt{Seq: seq, Claim: c}, nil
 }
 
-// expired is what becomes of a claim whose lease has passed: the work is offered again, as often as the step may be tried.
+// expired is what becomes of a claim whose lease has passed: the work is offered again, as often as
+// the step may be tried.
 func (t *Turn) expired(st *Step) {
 	r := effect.Reply{Err: effect.Errorf(effect.KindAgent, "%s: the claim of %s expired", st.Step, st.Worker), Backend: st.Backends[st.Serving]}
 	if st.Failures < st.Policy.Retries {

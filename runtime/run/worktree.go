@@ -9,10 +9,13 @@ import (
 	"starling/runtime/journal"
 )
 
-// A branch of parallel(isolation = "worktree") works in a tree of its own: a folder that is there from when the branch begins until it ends, by requests of the machine that are recorded like
-// any other. What the runtime adds is where the trees are, that what is asked for in a branch is done there, what the agents that were asked there may change, and that no tree outlives its run.
+// A branch of parallel(isolation = "worktree") works in a tree of its own: a folder that is there
+// from when the branch begins until it ends, by requests of the machine that are recorded like any
+// other. What the runtime adds is where the trees are, that what is asked for in a branch is done
+// there, what the agents that were asked there may change, and that no tree outlives its run.
 
-// trees is the folder of the trees of a run: beside the store, which sandboxes hide, in a folder of nothing else. Without a store it is in the workspace.
+// trees is the folder of the trees of a run: beside the store, which sandboxes hide, in a folder of
+// nothing else. Without a store it is in the workspace.
 func (h *Host) trees() string {
 	return filepath.Join(h.World.Worktrees(h.Settings), h.Run)
 }
@@ -46,7 +49,8 @@ func (s *State) own(st *Step) {
 	}
 }
 
-// releasePaths forgets what was noted of a tree that is closed. Of one in another tree it counts for that as well.
+// releasePaths forgets what was noted of a tree that is closed. Of one in another tree it counts
+// for that as well.
 func (s *State) releasePaths(st *Step) {
 	if st == nil || st.Kind != effect.KindWorkspace || st.Tree != "" || st.treeWork("do") != effect.TreeClose {
 		return
@@ -58,7 +62,8 @@ func (s *State) releasePaths(st *Step) {
 	}
 }
 
-// owned lists what the agents asked in a branch, and in those below it, may change; nil where nobody has said.
+// owned lists what the agents asked in a branch, and in those below it, may change; nil where
+// nobody has said.
 func (s *State) owned(st *Step) []string {
 	if len(s.Owned) == 0 {
 		return nil

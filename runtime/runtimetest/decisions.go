@@ -13,8 +13,9 @@ import (
 	"starling/runtime/journal"
 )
 
-// DecisionsAgree wants the record of decisions to be what the journals of all runs say: all of them,
-// each once, the newest first, whole and by pages, and of each run those of it and its children.
+// DecisionsAgree wants the record of decisions to be what the journals of all runs say: all of
+// them, each once, the newest first, whole and by pages, and of each run those of it and its
+// children.
 func DecisionsAgree(ctx context.Context, e runtime.Engine) error {
 	record, err := runtime.Extension[runtime.Decisions](e)
 	if err != nil {

@@ -13,17 +13,20 @@ import (
 
 // Subject is an engine under test.
 type Subject struct {
-	// User is the name of the person at this machine, as the engine sees it. The suite calls as this person, as agents under this name, and as nobody.
+	// User is the name of the person at this machine, as the engine sees it. The suite calls as
+	// this person, as agents under this name, and as nobody.
 	User string
-	// Open makes a new, empty engine and returns how each caller sees it: for an engine in this process one that puts the caller into the context, for a socket
-	// one whose connection has that identity. What it opened is closed with t.
+	// Open makes a new, empty engine and returns how each caller sees it: for an engine in this
+	// process one that puts the caller into the context, for a socket one whose connection has that
+	// identity. What it opened is closed with t.
 	Open func(t *testing.T) func(runtime.Caller) runtime.Engine
 	// Bundle encodes a script as StartRequest.Bundle wants it.
 	Bundle func(source string) []byte
 }
 
-// TestEngine checks that an engine keeps the promises of runtime.Engine. It says what callers see and nothing about how an engine works, so it holds for
-// the one in this process, for a client of its socket, and for any that runs elsewhere.
+// TestEngine checks that an engine keeps the promises of runtime.Engine. It says what callers see
+// and nothing about how an engine works, so it holds for the one in this process, for a client of
+// its socket, and for any that runs elsewhere.
 func TestEngine(t *testing.T, s Subject) {
 	for name, test := range map[string]func(*subject){
 		"start":             testStart,
@@ -144,7 +147,8 @@ func (e *subject) ended(id string) *runtime.Run {
 	return e.until(id, func(r *runtime.Run) bool { return r.Status.Ended() })
 }
 
-// until looks at a run after each of its events until it is as wanted. What Watch has shown, Get shows.
+// until looks at a run after each of its events until it is as wanted. What Watch has shown, Get
+// shows.
 func (e *subject) until(id string, ok func(*runtime.Run) bool) *runtime.Run {
 	e.Helper()
 	var found *runtime.Run

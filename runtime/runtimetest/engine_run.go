@@ -201,7 +201,8 @@ func testClose(e *subject) {
 	}
 }
 
-// testDocuments checks that what a client reads as JSON has the fields that are promised, null where there is nothing.
+// testDocuments checks that what a client reads as JSON has the fields that are promised, null
+// where there is nothing.
 func testDocuments(e *subject) {
 	run := e.opened(review, "review")
 	doc, _ := plain(e.T, run).(map[string]any)

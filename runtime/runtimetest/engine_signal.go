@@ -65,7 +65,8 @@ func testAnswerRefused(e *subject) {
 	e.same("output", e.ended(note.ID).Output, `{"note": {"note": "fine"}}`)
 }
 
-// testAnswerAfter checks what late answers hear: while the run goes on, when it has ended, and when the gate was withdrawn.
+// testAnswerAfter checks what late answers hear: while the run goes on, when it has ended, and when
+// the gate was withdrawn.
 func testAnswerAfter(e *subject) {
 	run := e.opened(two, "first")
 	first := runtime.Signal{Kind: runtime.SignalAnswer, Run: run.ID, Gate: "first", Choice: "on"}
@@ -120,7 +121,8 @@ func testAnswerAs(e *subject) {
 	e.same("output", e.ended(run.ID).Output, `{"by": "bob"}`)
 }
 
-// testAnswerByAgents checks that an agent answers only what is for it, and nothing of the run that started it.
+// testAnswerByAgents checks that an agent answers only what is for it, and nothing of the run that
+// started it.
 func testAnswerByAgents(e *subject) {
 	run, other := e.opened(targeted, "review"), e.opened(targeted, "review")
 	untargeted := e.opened(review, "review")

@@ -22,7 +22,8 @@ func TestFakeIsAnEngine(t *testing.T) {
 	})
 }
 
-// TestFakeRemembers closes a fake while an agent is at work and one gate is open, and goes on in another with the same events.
+// TestFakeRemembers closes a fake while an agent is at work and one gate is open, and goes on in
+// another with the same events.
 func TestFakeRemembers(t *testing.T) {
 	path := t.TempDir() + "/fake"
 	hangs := func(ctx context.Context, c FakeCall) (string, error) {

@@ -27,7 +27,8 @@ func types(events []runtime.Event) []string {
 	return all
 }
 
-// testWatch checks what events look like: of one run, in order, beginning with its start and ending with its end.
+// testWatch checks what events look like: of one run, in order, beginning with its start and ending
+// with its end.
 func testWatch(e *subject) {
 	run := e.opened(review, "review")
 	_, err := e.Signal(e.ctx, approve(run.ID))
@@ -46,7 +47,8 @@ func testWatch(e *subject) {
 		[]string{"run.started", "output.print", "gate.opened", "signal.accepted", "gate.decided", "output.print", "run.completed"})
 }
 
-// testWatchResumes checks that two watches, the second from where the first stopped, see what one sees.
+// testWatchResumes checks that two watches, the second from where the first stopped, see what one
+// sees.
 func testWatchResumes(e *subject) {
 	run := e.opened(review, "review")
 	_, err := e.Signal(e.ctx, approve(run.ID))

@@ -13,12 +13,14 @@ import (
 	"starling/runtime"
 )
 
-// Fake is an engine that can be read in one sitting, for tests of what stands around engines: sockets, owners, command lines. It keeps the promises of
-// runtime.Engine that [TestEngine] checks. Its scripts are a sliver of Starlark (fakescript.go): straight lines of print, gate, agent, fail and
-// return. Bundles are source text.
+// Fake is an engine that can be read in one sitting, for tests of what stands around engines:
+// sockets, owners, command lines. It keeps the promises of runtime.Engine that [TestEngine] checks.
+// Its scripts are a sliver of Starlark (fakescript.go): straight lines of print, gate, agent, fail
+// and return. Bundles are source text.
 //
-// What it accepted is in a file, one JSON object a line, and a Fake that opens the file later comes to the same state with the same sequence numbers.
-// A run is a fold over those lines; nothing else is kept.
+// What it accepted is in a file, one JSON object a line, and a Fake that opens the file later comes
+// to the same state with the same sequence numbers. A run is a fold over those lines; nothing else
+// is kept.
 type Fake struct {
 	perform func(context.Context, FakeCall) (string, error)
 	life    context.Context
@@ -42,8 +44,9 @@ type FakeCall struct {
 
 var _ runtime.Engine = (*Fake)(nil)
 
-// OpenFake opens the engine whose lines are in the file at path, "" for one that forgets. perform does the work of agents; it is called again for an agent
-// whose reply was not recorded when a Fake was lost.
+// OpenFake opens the engine whose lines are in the file at path, "" for one that forgets. perform
+// does the work of agents; it is called again for an agent whose reply was not recorded when a Fake
+// was lost.
 func OpenFake(path string, perform func(context.Context, FakeCall) (string, error)) (*Fake, error) {
 	f := &Fake{perform: perform, keys: map[string]fakeKey{}, changed: make(chan struct{})}
 	f.life, f.end = context.WithCancel(context.Background())
@@ -60,7 +63,8 @@ func OpenFake(path string, perform func(context.Context, FakeCall) (string, erro
 	return f, f.log.Truncate(int64(f.replay(content)))
 }
 
-// replay applies the lines and returns how many bytes they have. One that a crash has cut is not among them: nobody had an answer to it.
+// replay applies the lines and returns how many bytes they have. One that a crash has cut is not
+// among them: nobody had an answer to it.
 func (f *Fake) replay(content []byte) (whole int) {
 	for {
 		line, _, ok := bytes.Cut(content[whole:], []byte("\n"))
@@ -243,7 +247,8 @@ func ifNot(err, unless error) error {
 	return err
 }
 
-// since returns what happened after a sequence number, how to hear of more, and whether there will be more.
+// since returns what happened after a sequence number, how to hear of more, and whether there will
+// be more.
 func (f *Fake) since(run *fakeRun, after uint64) (events []runtime.Event, changed <-chan struct{}, over bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -268,7 +273,8 @@ func (f *Fake) Blob(ctx context.Context, hash string) ([]byte, error) {
 	return nil, runtime.Refusef(runtime.ErrInternal, "there is no content %q", hash)
 }
 
-// Close implements runtime.Engine. Agents at work are stopped, and asked again by whoever carries their run next.
+// Close implements runtime.Engine. Agents at work are stopped, and asked again by whoever carries
+// their run next.
 func (f *Fake) Close() error {
 	f.mu.Lock()
 	f.closed = true

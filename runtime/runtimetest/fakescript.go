@@ -18,7 +18,8 @@ import (
 //	    fail("text")
 //	    return {"choice": d.choice, "reply": r.text}
 //
-// each line of which may come any number of times, in any order. Expressions are literals, names, and names with one attribute.
+// each line of which may come any number of times, in any order. Expressions are literals, names,
+// and names with one attribute.
 
 // fakeLine is one statement of main.
 type fakeLine struct {

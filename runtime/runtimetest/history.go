@@ -10,11 +10,13 @@ import (
 	"starling/runtime"
 )
 
-// A History is what is known of some runs: the journals that they left, and what was seen of them meanwhile from outside. [History.Check] holds one against the
-// other: whether the runs went by the three laws of runtime/design.md. It knows nothing of how an engine works, so it is fed alike by a test in this
-// process, by a simulation, and by a test that kills real processes.
+// A History is what is known of some runs: the journals that they left, and what was seen of them
+// meanwhile from outside. [History.Check] holds one against the other: whether the runs went by the
+// three laws of runtime/design.md. It knows nothing of how an engine works, so it is fed alike by a
+// test in this process, by a simulation, and by a test that kills real processes.
 //
-// What was seen may come in any order and from any goroutine, by way of [Observe] or of the methods. Journals are given when all is over.
+// What was seen may come in any order and from any goroutine, by way of [Observe] or of the
+// methods. Journals are given when all is over.
 type History struct {
 	mu       sync.Mutex // guards what follows
 	journals map[string]*runJournal
@@ -56,7 +58,8 @@ func (h *History) Started(key, run string) {
 	h.starts = append(h.starts, start{key, run})
 }
 
-// Answered notes what the sender of a signal was told. An error that is no refusal is no answer: nobody knows what became of the signal.
+// Answered notes what the sender of a signal was told. An error that is no refusal is no answer:
+// nobody knows what became of the signal.
 func (h *History) Answered(s runtime.Signal, r *runtime.Receipt, err error) {
 	h.answered(answer{signal: s, receipt: r}, err)
 }
@@ -75,7 +78,8 @@ func (h *History) answered(a answer, err error) {
 	h.answers = append(h.answers, a)
 }
 
-// Watched begins a watch of a run, from the record behind after on, and returns where to note each event that the watcher is handed.
+// Watched begins a watch of a run, from the record behind after on, and returns where to note each
+// event that the watcher is handed.
 func (h *History) Watched(run string, after uint64) func(runtime.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

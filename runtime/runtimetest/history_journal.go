@@ -103,7 +103,8 @@ func (h *History) byParent() map[string][]*runJournal {
 	return out
 }
 
-// innermost finds the run to which a gate's address leads: the steps that it begins with may have started child runs.
+// innermost finds the run to which a gate's address leads: the steps that it begins with may have
+// started child runs.
 func (h *History) innermost(run, gate string) (string, string) {
 	for i := 0; i < len(gate); i++ {
 		if gate[i] == '/' && h.children[run+"@"+gate[:i]] != nil {

@@ -51,7 +51,8 @@ func oneStart(j *runJournal, bad complaint) {
 	}
 }
 
-// oneEnd: a run ends once, hence has one output; what comes too late is refused, and nothing else happens.
+// oneEnd: a run ends once, hence has one output; what comes too late is refused, and nothing else
+// happens.
 func oneEnd(j *runJournal, bad complaint) {
 	ended := false
 	for _, e := range j.entries {
@@ -62,7 +63,8 @@ func oneEnd(j *runJournal, bad complaint) {
 	}
 }
 
-// rest: a run that rests has no attempt in flight but such as were claimed, unless it is quarantined, and does nothing until it is resumed.
+// rest: a run that rests has no attempt in flight but such as were claimed, unless it is
+// quarantined, and does nothing until it is resumed.
 func rest(j *runJournal, bad complaint) {
 	resting, aside := false, false
 	flying := map[string]bool{}
@@ -89,7 +91,8 @@ func rest(j *runJournal, bad complaint) {
 	}
 }
 
-// steps: a step is asked for once and has at most one outcome, and none without having been asked for.
+// steps: a step is asked for once and has at most one outcome, and none without having been asked
+// for.
 func steps(j *runJournal, bad complaint) {
 	const open, over = 1, 2
 	at := map[string]int{}
@@ -114,7 +117,8 @@ func steps(j *runJournal, bad complaint) {
 	}
 }
 
-// attempts: an attempt is recorded before it starts and ends once, one at a time, their numbers dense; a step has its outcome when no attempt is in flight.
+// attempts: an attempt is recorded before it starts and ends once, one at a time, their numbers
+// dense; a step has its outcome when no attempt is in flight.
 func attempts(j *runJournal, bad complaint) {
 	newest, flying := map[string]int64{}, map[string]bool{}
 	for _, e := range j.entries {
@@ -159,7 +163,8 @@ func timers(j *runJournal, bad complaint) {
 	}
 }
 
-// gates: a gate that opened is decided or withdrawn, once, at the latest with the end of its run; a decision is the outcome of the step that waits.
+// gates: a gate that opened is decided or withdrawn, once, at the latest with the end of its run; a
+// decision is the outcome of the step that waits.
 func gates(j *runJournal, bad complaint) {
 	open, ever := map[string]*record{}, map[string]bool{}
 	for i, e := range j.entries {
@@ -190,7 +195,8 @@ func gates(j *runJournal, bad complaint) {
 	}
 }
 
-// votes: an accepted answer is taken once: it is counted, and decides its gate at once when as many as the gate wants have chosen the same. No signal decides otherwise.
+// votes: an accepted answer is taken once: it is counted, and decides its gate at once when as many
+// as the gate wants have chosen the same. No signal decides otherwise.
 func votes(j *runJournal, bad complaint) {
 	open := map[string]*ballot{}
 	var decides *record // an answer that was the last one wanted
@@ -244,7 +250,8 @@ func (b *ballot) take(e *record, bad complaint) (decided bool) {
 	return n == b.quorum
 }
 
-// messages: an accepted message is taken at most once, by a step that waits for its name, the oldest first.
+// messages: an accepted message is taken at most once, by a step that waits for its name, the
+// oldest first.
 func messages(j *runJournal, bad complaint) {
 	kept, waits := map[string][]json.RawMessage{}, map[string]string{}
 	for _, e := range j.entries {

@@ -13,8 +13,9 @@ type historyRule struct {
 	check func(h *History, bad func(run string, seq uint64, format string, args ...any))
 }
 
-// historyRules are what holds between journals, and between them and what was seen from outside. Whatever was seen must follow from what is durable: so it is in the
-// journal that was left, whichever owner died when.
+// historyRules are what holds between journals, and between them and what was seen from outside.
+// Whatever was seen must follow from what is durable: so it is in the journal that was left,
+// whichever owner died when.
 func historyRules() []historyRule {
 	return []historyRule{
 		{"children", children},
@@ -100,7 +101,8 @@ func repeats(h *History, bad func(string, uint64, string, ...any)) {
 	}
 }
 
-// refusals: each refusal of a signal is recorded. A run that does not exist cannot; a cancel is not a signal.
+// refusals: each refusal of a signal is recorded. A run that does not exist cannot; a cancel is not
+// a signal.
 func refusals(h *History, bad func(string, uint64, string, ...any)) {
 	recorded := map[string]int{}
 	for run, j := range h.journals {
@@ -122,7 +124,8 @@ func refusals(h *History, bad func(string, uint64, string, ...any)) {
 	}
 }
 
-// watches: a watcher is handed each record once and in order, and what it was handed is what the journal holds.
+// watches: a watcher is handed each record once and in order, and what it was handed is what the
+// journal holds.
 func watches(h *History, bad func(string, uint64, string, ...any)) {
 	for _, w := range h.watches {
 		for i, ev := range w.events {

@@ -13,7 +13,8 @@ import (
 	"starling/runtime"
 )
 
-// told makes a journal from lines of TYPE STEP DATA, with - for no step. Each record is a second after the one before it, from second 1 on.
+// told makes a journal from lines of TYPE STEP DATA, with - for no step. Each record is a second
+// after the one before it, from second 1 on.
 func told(run, text string) []runtime.Event {
 	var events []runtime.Event
 	for line := range strings.Lines(strings.TrimSpace(text)) {
@@ -117,7 +118,8 @@ func broken(h *History) []string {
 	return slices.Compact(names)
 }
 
-// badJournals are journals, each of which is one that a rule, and that rule alone, is there to refuse.
+// badJournals are journals, each of which is one that a rule, and that rule alone, is there to
+// refuse.
 func badJournals() []struct{ rule, journal string } {
 	return []struct{ rule, journal string }{
 		{"one start", "step.requested a {\"kind\":\"agent\"}"},
@@ -202,7 +204,8 @@ type badHistory struct {
 	change func(h *History)
 }
 
-// badHistories are changes, each of which makes of the good history one that a rule, and that rule alone, is there to refuse.
+// badHistories are changes, each of which makes of the good history one that a rule, and that rule
+// alone, is there to refuse.
 func badHistories() map[string]badHistory {
 	return map[string]badHistory{
 		"two children of a step":     {"children", func(h *History) { h.Journal("kid2", told("kid2", child)) }},

@@ -7,8 +7,10 @@ import (
 	"starling/runtime"
 )
 
-// Slow returns a store whose commits take time: delay says for each how long until its change is there, and how long from then until its caller knows. What comes in
-// meanwhile waits for the next turn, and a crash meanwhile leaves a commit of which nobody knows. delay may be called concurrently.
+// Slow returns a store whose commits take time: delay says for each how long until its change is
+// there, and how long from then until its caller knows. What comes in meanwhile waits for the next
+// turn, and a crash meanwhile leaves a commit of which nobody knows. delay may be called
+// concurrently.
 func Slow(s runtime.Store, delay func() (before, after time.Duration)) runtime.Store {
 	return &slowStore{s, delay}
 }

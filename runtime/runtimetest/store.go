@@ -10,14 +10,15 @@ import (
 
 // Place is where one store lies while a test opens and closes it.
 type Place struct {
-	// Open opens the store as its next owner, and makes it the first time. While another owner has it open, it either fails with
-	// runtime.ErrLocked or takes the store from that owner.
+	// Open opens the store as its next owner, and makes it the first time. While another owner has
+	// it open, it either fails with runtime.ErrLocked or takes the store from that owner.
 	Open func() (runtime.Store, error)
 	// Read opens the store for reading; before the first Open it fails with runtime.ErrNoStore.
 	Read func() (runtime.Store, error)
 }
 
-// TestStore proves that an implementation keeps the promises of runtime.Store. Each subtest gets a place of its own, where no store is yet.
+// TestStore proves that an implementation keeps the promises of runtime.Store. Each subtest gets a
+// place of its own, where no store is yet.
 func TestStore(t *testing.T, place func(t *testing.T) Place) {
 	for _, test := range []struct {
 		name string

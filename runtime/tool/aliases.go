@@ -8,15 +8,17 @@ import (
 	"starling/lang/contract"
 )
 
-// Some callers learned other words: a workflow is a run, its template a script, the step that waits a gate, and what is decided there lies in a payload. They are
-// understood as they are, and answered in the same words beside ours.
+// Some callers learned other words: a workflow is a run, its template a script, the step that waits
+// a gate, and what is decided there lies in a payload. They are understood as they are, and
+// answered in the same words beside ours.
 
 // aliases are their names for our arguments.
 func aliases() map[string]string {
 	return map[string]string{"workflow_id": "run", "template": "script", "step_id": "gate"}
 }
 
-// translate translates the arguments of a call, and tells whether they were in other words. A null is an argument that was left out, where it may be: models fill in what a schema lists.
+// translate translates the arguments of a call, and tells whether they were in other words. A null
+// is an argument that was left out, where it may be: models fill in what a schema lists.
 func (t *Tool) translate(arguments json.RawMessage) (translated json.RawMessage, foreign bool) {
 	var given map[string]json.RawMessage
 	if json.Unmarshal(arguments, &given) != nil || given == nil {
@@ -46,7 +48,8 @@ func (t *Tool) needs(name string) bool {
 	return slices.ContainsFunc(fields, func(f contract.Field) bool { return f.Name == name && f.Required })
 }
 
-// unpack takes choice and reason out of a payload; what is left is the data. A payload without a choice is data as a whole.
+// unpack takes choice and reason out of a payload; what is left is the data. A payload without a
+// choice is data as a whole.
 func unpack(given map[string]json.RawMessage, payload json.RawMessage) {
 	var parts map[string]json.RawMessage
 	if json.Unmarshal(payload, &parts) != nil || parts["choice"] == nil || given["choice"] != nil {

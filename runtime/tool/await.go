@@ -27,8 +27,8 @@ type Awaited struct {
 // errHeld is the cause of a context in which a call has waited for long enough.
 var errHeld = errors.New("held for long enough")
 
-// await holds until the run has ended or the gate is decided. The handle is the address of what is awaited: whoever brings it goes on waiting, whatever became of this
-// process meanwhile.
+// await holds until the run has ended or the gate is decided. The handle is the address of what is
+// awaited: whoever brings it goes on waiting, whatever became of this process meanwhile.
 func (d *Desk) await(ctx context.Context, a awaitArgs) (any, error) {
 	run, gate := address(a.Run, a.Gate)
 	if (a.Handle == "") == (run == "") {

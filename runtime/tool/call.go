@@ -17,7 +17,8 @@ import (
 	"starling/runtime/query"
 )
 
-// The tools. Each is one request of the engine; whether the caller may make it is the engine's to say.
+// The tools. Each is one request of the engine; whether the caller may make it is the engine's to
+// say.
 
 type defineArgs struct{ Name, Source, Script, Key string }
 
@@ -97,7 +98,8 @@ func (d *Desk) run(ctx context.Context, a runArgs) (any, error) {
 	return Stand(run), nil
 }
 
-// lasting reads a duration that is longer than 0: none at all means a default, which is something else.
+// lasting reads a duration that is longer than 0: none at all means a default, which is something
+// else.
 func lasting(name, text string) (time.Duration, error) {
 	within, err := contract.ParseDuration(text)
 	if err == nil && within == 0 {
@@ -265,7 +267,8 @@ func address(run, gate string) (string, string) {
 	return run, gate
 }
 
-// Send makes a signal. It carries the run that it names, and so brings the variables that this declares; a caller who may not see the run brings none.
+// Send makes a signal. It carries the run that it names, and so brings the variables that this
+// declares; a caller who may not see the run brings none.
 func (d *Desk) Send(ctx context.Context, sig runtime.Signal) (*runtime.Receipt, error) {
 	if r, err := query.DeclaredBy(ctx, d.Engine, sig.Run); sig.Run != "" && err == nil {
 		sig.Run, sig.Env = r.Run, d.Values(r.Env)

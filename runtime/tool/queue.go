@@ -11,11 +11,15 @@ import (
 	"starling/runtime"
 )
 
-// What is to be remembered lies in a queue, and one run files it. Whoever remembers something starts that run where nobody is at it; who may start none, such as an agent, only leaves the
-// item. So nothing that is remembered starts an agent by itself, and twenty calls start as many agents as one.
+// What is to be remembered lies in a queue, and one run files it. Whoever remembers something
+// starts that run where nobody is at it; who may start none, such as an agent, only leaves the
+// item. So nothing that is remembered starts an agent by itself, and twenty calls start as many
+// agents as one.
 
-// The queue of what is to be remembered, and the name under which a project may define the script that files it. It is the name of its lock, too: a queue whose item the worker holds while it is there,
-// and looks into the other once more when it has given that back. So who finds it taken need start nobody.
+// The queue of what is to be remembered, and the name under which a project may define the script
+// that files it. It is the name of its lock, too: a queue whose item the worker holds while it is
+// there, and looks into the other once more when it has given that back. So who finds it taken need
+// start nobody.
 const (
 	rememberQueue  = "remember"
 	RememberWorker = "remember-worker"
@@ -29,7 +33,8 @@ const Reviews = "reviews"
 // questions which wait and which nobody asks.
 const KnowledgeQuestions = "knowledge-questions"
 
-// KnowledgeChanges is the name under which a project may define the script that looks for what the code has overtaken.
+// KnowledgeChanges is the name under which a project may define the script that looks for what the
+// code has overtaken.
 const KnowledgeChanges = "knowledge-changes"
 
 // builtIn is the text of what runs under a name that is not defined.
@@ -169,7 +174,8 @@ func (d *Desk) Remember(ctx context.Context, k Knowledge, key string) (*Remember
 	return got, nil
 }
 
-// awake carries the worker on where nobody does: it holds its turn while it rests, and its owner may have died. It gives nil where it is carried.
+// awake carries the worker on where nobody does: it holds its turn while it rests, and its owner
+// may have died. It gives nil where it is carried.
 func (d *Desk) awake(ctx context.Context) (*runtime.Run, error) {
 	list, err := d.Engine.List(ctx, runtime.Query{Queue: RememberWorker})
 	if err != nil || len(list.Queues) == 0 || len(list.Queues[0].Holders) == 0 {
@@ -183,8 +189,9 @@ func (d *Desk) awake(ctx context.Context) (*runtime.Run, error) {
 	return run, err
 }
 
-// worker finds the run that files what was queued, or starts it. Calls that come together mean the same one; one that has ended, or was started under settings that have changed since, has left its item
-// and is replaced.
+// worker finds the run that files what was queued, or starts it. Calls that come together mean the
+// same one; one that has ended, or was started under settings that have changed since, has left its
+// item and is replaced.
 func (d *Desk) worker(ctx context.Context, pushed *runtime.Pushed) (run *runtime.Run, err error) {
 	keys := []string{workerKey(pushed.Oldest), workerKey(pushed.Item)}
 	if pushed.Known {

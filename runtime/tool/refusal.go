@@ -10,7 +10,8 @@ import (
 	"starling/runtime"
 )
 
-// RefusalOf turns any error into a refusal that helps who has tools. Diagnostics are rendered with their source, for a model reads them as people do.
+// RefusalOf turns any error into a refusal that helps who has tools. Diagnostics are rendered with
+// their source, for a model reads them as people do.
 func RefusalOf(err error) *runtime.Refusal {
 	var list diagnostic.List
 	var one diagnostic.Diagnostic

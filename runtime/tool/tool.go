@@ -30,7 +30,8 @@ func Offered(c runtime.Caller) []Tool {
 	return slices.DeleteFunc(Tools(), func(t Tool) bool { return !t.For(c) })
 }
 
-// For tells whether a caller may use the tool at all. What it may do with it is the engine's to say.
+// For tells whether a caller may use the tool at all. What it may do with it is the engine's to
+// say.
 func (t *Tool) For(c runtime.Caller) bool {
 	toOthers := t.Name == "steer" || t.Name == "stop" // which an agent may not do to agents
 	return c.May(t.can) && !(toOthers && c.Agent != "")
@@ -130,7 +131,8 @@ func words() map[string]string {
 	}
 }
 
-// args reads a contract of this file when it is asked for: the help of every command names the tools.
+// args reads a contract of this file when it is asked for: the help of every command names the
+// tools.
 func args(text string) func() *contract.Contract {
 	return sync.OnceValue(func() *contract.Contract {
 		c, err := contract.Parse("arguments", text)
@@ -152,7 +154,8 @@ func calls[A any](method func(*Desk, context.Context, A) (any, error)) func(*Des
 	}
 }
 
-// Schema is the contract of the arguments that a caller may use as JSON Schema, with what each means.
+// Schema is the contract of the arguments that a caller may use as JSON Schema, with what each
+// means.
 func (t *Tool) Schema(c runtime.Caller) map[string]any {
 	var schema map[string]any
 	if err := json.Unmarshal(t.Input().Schema(contract.Validate).JSON(), &schema); err != nil {
@@ -188,8 +191,8 @@ func (t *Tool) checked(arguments json.RawMessage) (json.RawMessage, error) {
 	return contract.ToJSON(v)
 }
 
-// read reads arguments. A key that stands twice is refused, before anything that takes the last one of
-// the two has read them.
+// read reads arguments. A key that stands twice is refused, before anything that takes the last one
+// of the two has read them.
 func (t *Tool) read(arguments json.RawMessage) (starlark.Value, error) {
 	v, err := contract.FromOutside(arguments)
 	if err != nil {
@@ -198,7 +201,8 @@ func (t *Tool) read(arguments json.RawMessage) (starlark.Value, error) {
 	return v, nil
 }
 
-// Call checks the arguments, a JSON object, and makes the call. The answer is one JSON object, of the tool's type or in the caller's own words. An error is for [RefusalOf].
+// Call checks the arguments, a JSON object, and makes the call. The answer is one JSON object, of
+// the tool's type or in the caller's own words. An error is for [RefusalOf].
 func (t *Tool) Call(ctx context.Context, d *Desk, arguments json.RawMessage) (any, error) {
 	if len(arguments) > 0 {
 		if _, err := t.read(arguments); err != nil {

@@ -46,7 +46,8 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// watch sends what there is, so that a refusal is a plain answer and the stream has begun when the wait does, and then what comes.
+// watch sends what there is, so that a refusal is a plain answer and the stream has begun when the
+// wait does, and then what comes.
 func (s *server) watch(ctx context.Context, q runtime.WatchRequest, st *stream) error {
 	r, err := s.options.Desk.Engine.Get(ctx, q.Run)
 	if err != nil {
@@ -75,7 +76,8 @@ func (s *server) watch(ctx context.Context, q runtime.WatchRequest, st *stream) 
 	return s.options.Desk.Engine.Watch(ctx, q, send)
 }
 
-// watchRequest reads what is asked for. Last-Event-ID is what a stream that was cut had sent last, and says more than the address with which it began.
+// watchRequest reads what is asked for. Last-Event-ID is what a stream that was cut had sent last,
+// and says more than the address with which it began.
 func watchRequest(r *http.Request) (runtime.WatchRequest, error) {
 	query := r.URL.Query()
 	q := runtime.WatchRequest{Run: query.Get("run"), Follow: r.Method != http.MethodHead}

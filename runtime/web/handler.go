@@ -35,7 +35,8 @@ type Options struct {
 	Wait time.Duration // how long a body waits for room while those of others fill it; default 5 s
 }
 
-// Handler serves the desk of an engine. It is refused with usage if the engine knows no tokens: there would be no callers.
+// Handler serves the desk of an engine. It is refused with usage if the engine knows no tokens:
+// there would be no callers.
 func Handler(o Options) (http.Handler, error) {
 	known, err := runtime.Extension[runtime.Bearers](o.Desk.Engine)
 	if err != nil {
@@ -83,7 +84,8 @@ func (s *server) bounded(h http.Handler) http.Handler {
 	})
 }
 
-// patient gives each write some time to be taken, and no more: a client that does not read keeps a goroutine.
+// patient gives each write some time to be taken, and no more: a client that does not read keeps a
+// goroutine.
 type patient struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -155,7 +157,8 @@ func (s *server) caller(r *http.Request) (runtime.Caller, error) {
 	return c, err
 }
 
-// identified serves in the name of the caller. Who says of nobody whom a request comes from learns nothing, not even what there is.
+// identified serves in the name of the caller. Who says of nobody whom a request comes from learns
+// nothing, not even what there is.
 func (s *server) identified(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, err := s.caller(r)
@@ -167,7 +170,8 @@ func (s *server) identified(h http.Handler) http.Handler {
 	})
 }
 
-// served refuses what the handler refuses. Nothing is read of a body before it is known whose it is and what it is for.
+// served refuses what the handler refuses. Nothing is read of a body before it is known whose it is
+// and what it is for.
 func (s *server) served(serve func(http.ResponseWriter, *http.Request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		done, err := s.budget.arrive(w, r)

@@ -19,7 +19,8 @@ import (
 	"starling/runtime/tool"
 )
 
-// The OpenAPI document is made of what serves: the tools' contracts, the types of their answers, the kinds of refusals. It cannot say anything else than the server does.
+// The OpenAPI document is made of what serves: the tools' contracts, the types of their answers,
+// the kinds of refusals. It cannot say anything else than the server does.
 
 // audience is who has one document in common.
 type audience struct {
@@ -33,8 +34,8 @@ type page struct {
 	tag     string // of exactly this content
 }
 
-// document sends the description of what the caller may do. It is made once for all who may do the same: there are no more of
-// them than sets of capabilities.
+// document sends the description of what the caller may do. It is made once for all who may do the
+// same: there are no more of them than sets of capabilities.
 func (s *server) document(w http.ResponseWriter, r *http.Request) error {
 	p, err := s.page(runtime.CallerOf(r.Context()))
 	if err != nil {

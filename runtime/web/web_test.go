@@ -127,7 +127,8 @@ func (s *site) pull(good func(name, token, arguments string) map[string]any, wor
 
 func itself(e *engine.Local) runtime.Engine { return e }
 
-// Who reads the document is told what every operation and every parameter means; a summary fits on a line.
+// Who reads the document is told what every operation and every parameter means; a summary fits on
+// a line.
 func TestTheDocumentExplains(t *testing.T) {
 	s := open(t, itself)
 	_, _, body := s.ask("GET", "/openapi.json", s.token("worker", "all"), "")
@@ -421,7 +422,8 @@ func TestWhoIsNobody(t *testing.T) {
 	}
 }
 
-// Hints speak of the tools that a caller has, and not of a command line. The command line has hints of its own for the same refusals.
+// Hints speak of the tools that a caller has, and not of a command line. The command line has hints
+// of its own for the same refusals.
 func TestHintsAreForTools(t *testing.T) {
 	s := open(t, itself)
 	worker, helper := s.token("worker", "define", "run", "read", "signal"), s.token("helper", "read", "signal", "act-as")
@@ -526,7 +528,8 @@ func TestEveryRequestNeedsAToken(t *testing.T) {
 	}
 }
 
-// A token is shown the tools that it may use, with the arguments that it may give, and every other is refused to it for want of a capability: over HTTP and over MCP.
+// A token is shown the tools that it may use, with the arguments that it may give, and every other
+// is refused to it for want of a capability: over HTTP and over MCP.
 func TestToolsAreThoseOfTheToken(t *testing.T) {
 	s := open(t, itself)
 	words := (runtime.Capability(1<<9 - 1)).Names()
@@ -622,7 +625,8 @@ func TestABodyThatIsTooLarge(t *testing.T) {
 	}
 }
 
-// What is no request of MCP is refused as JSON-RPC 2.0 does (section 5.1): an error object, an id that is null.
+// What is no request of MCP is refused as JSON-RPC 2.0 does (section 5.1): an error object, an id
+// that is null.
 func TestMCPRefusesInItsOwnWords(t *testing.T) {
 	s := open(t, itself)
 	token := s.token("worker", "all")
@@ -663,7 +667,8 @@ func TestMCPRefusesInItsOwnWords(t *testing.T) {
 	}
 }
 
-// A stream that was cut goes on after the last event, and ends with the run. S1-40: it is the same for any client.
+// A stream that was cut goes on after the last event, and ends with the run. S1-40: it is the same
+// for any client.
 func TestEventsGoOn(t *testing.T) {
 	s := open(t, itself)
 	token := s.token("judge", "all")
@@ -775,7 +780,8 @@ func connect(s *site, token string) *sdk.ClientSession {
 	return session
 }
 
-// Over MCP each client acts in the name of its token, and of nobody else from the moment that it is revoked.
+// Over MCP each client acts in the name of its token, and of nobody else from the moment that it is
+// revoked.
 func TestMCPOverHTTP(t *testing.T) {
 	s := open(t, itself)
 	worker, judge := connect(s, s.token("worker", "define", "run", "read")), connect(s, s.token("judge", "read", "signal"))
@@ -805,7 +811,8 @@ func TestMCPOverHTTP(t *testing.T) {
 	if done, _ := call(worker, "await", fmt.Sprintf(`{"run": %q}`, started["run"])); fmt.Sprint(done["output"]) != "[4 judge]" {
 		t.Errorf("await: %v", done)
 	}
-	// Who may not see definitions has no tools of them, whoever else has looked, and starts none in the dark.
+	// Who may not see definitions has no tools of them, whoever else has looked, and starts none in
+	// the dark.
 	starter := connect(s, s.token("starter", "run"))
 	list, err := starter.ListTools(t.Context(), nil)
 	if err != nil {
@@ -831,8 +838,8 @@ func TestMCPOverHTTP(t *testing.T) {
 	}
 }
 
-// TestDocumentStandsAlone: generators want to know where the server is and under which licence it is
-// described, and that every component is used.
+// TestDocumentStandsAlone: generators want to know where the server is and under which licence it
+// is described, and that every component is used.
 func TestDocumentStandsAlone(t *testing.T) {
 	s := open(t, itself)
 	for _, can := range []string{"all", "run"} {

@@ -24,11 +24,14 @@ const (
 	authMissing = -32000                 // the protocol's code for a session without a login
 )
 
-// acpAgent asks agents that speak the Agent Client Protocol: JSON-RPC, one message a line, over standard input and output. It is their client. An attempt is one process and one
-// session, new or, where the attempt goes on with a conversation and the agent keeps sessions, loaded. The environment, guard and redaction are those of [command].
+// acpAgent asks agents that speak the Agent Client Protocol: JSON-RPC, one message a line, over
+// standard input and output. It is their client. An attempt is one process and one session, new or,
+// where the attempt goes on with a conversation and the agent keeps sessions, loaded. The
+// environment, guard and redaction are those of [command].
 type acpAgent struct{}
 
-// Ask leads one session to the end of its turn: when it returns, nothing that the program started is left.
+// Ask leads one session to the end of its turn: when it returns, nothing that the program started
+// is left.
 func (acpAgent) Ask(ctx context.Context, q Question) effect.Reply {
 	q.tellUnheld()
 	closed, err := q.serveTools()
@@ -59,7 +62,8 @@ func (acpAgent) Ask(ctx context.Context, q Question) effect.Reply {
 	return reply
 }
 
-// session is one process and the conversation with it. As a [dialect] it hears what the process writes.
+// session is one process and the conversation with it. As a [dialect] it hears what the process
+// writes.
 type session struct {
 	acpTurn
 	conn  *acp.Connection // for what the process is asked
@@ -117,7 +121,8 @@ func startSession(q Question, spec process.Spec) (*session, error) {
 	return s, nil
 }
 
-// unserved is for what the connection is not given: what the process asks for is served in its place, see serve.
+// unserved is for what the connection is not given: what the process asks for is served in its
+// place, see serve.
 func unserved(_ context.Context, method string, _ json.RawMessage) (any, *acp.RequestError) {
 	return nil, acp.NewMethodNotFound(method)
 }
@@ -160,7 +165,8 @@ func (s *session) converse(ctx context.Context) *fault {
 	return nil
 }
 
-// take has the agent take one turn. What it is told meanwhile ends the turn, and is the text of the next; "" is the end.
+// take has the agent take one turn. What it is told meanwhile ends the turn, and is the text of the
+// next; "" is the end.
 func (s *session) take(ctx context.Context, blocks []acp.ContentBlock) (next string, f *fault) {
 	type end struct {
 		acp.PromptResponse
@@ -218,7 +224,8 @@ func heed(told []effect.Steer) string {
 	return strings.Join(p.parts, "\n\n")
 }
 
-// finish takes how a turn ended. One that was cancelled to tell the agent something may end in any way.
+// finish takes how a turn ended. One that was cancelled to tell the agent something may end in any
+// way.
 func (s *session) finish(r acp.PromptResponse, err error, told bool) *fault {
 	s.count(r.Usage)
 	switch {
@@ -236,8 +243,8 @@ func (s *session) finish(r acp.PromptResponse, err error, told bool) *fault {
 	return &fault{message: fmt.Sprintf("it ended its turn early: %s", r.StopReason), kind: effect.KindAgent, class: effect.Final, said: true}
 }
 
-// refused is the fault of a turn that the agent gave up because it was refused something, by policy or
-// by people: it would be refused again.
+// refused is the fault of a turn that the agent gave up because it was refused something, by policy
+// or by people: it would be refused again.
 func (s *session) refused() *fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -262,7 +269,8 @@ func tokensOf(u *acp.Usage) usage {
 	return usage{input: int64(u.InputTokens) + read + count(u.CachedWriteTokens), output: int64(u.OutputTokens) + count(u.ThoughtTokens), cached: read}
 }
 
-// broken is the fault of a request that came to nothing: what the program says is wrong, or, when it says nothing, that the connection is gone. How the process ended says more about that.
+// broken is the fault of a request that came to nothing: what the program says is wrong, or, when
+// it says nothing, that the connection is gone. How the process ended says more about that.
 func (s *session) broken(err error) *fault {
 	var said *acp.RequestError
 	select {
@@ -303,7 +311,8 @@ func (s *session) leave() process.Result {
 	return s.child.Wait()
 }
 
-// judge turns the end of a conversation into a reply. The process may end as it likes once it has replied.
+// judge turns the end of a conversation into a reply. The process may end as it likes once it has
+// replied.
 func (s *session) judge(ctx context.Context, r process.Result, f *fault) effect.Reply {
 	j := judge{s.q, s}
 	reply := effect.Reply{}
@@ -332,7 +341,8 @@ func (s *session) judge(ctx context.Context, r process.Result, f *fault) effect.
 	return reply
 }
 
-// invoke is for programs that are asked by their arguments and standard input: this one is asked by messages.
+// invoke is for programs that are asked by their arguments and standard input: this one is asked by
+// messages.
 func (s *session) invoke(Question) (invocation, error) { return invocation{}, nil }
 
 // answer is what the last turn came to.

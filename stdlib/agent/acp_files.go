@@ -16,9 +16,11 @@ import (
 	"starling/stdlib/project"
 )
 
-// The files that an agent has its client read and write are those of the workspace, through the same jail as those of scripts. What is written is what it says, byte for byte, or nothing.
+// The files that an agent has its client read and write are those of the workspace, through the
+// same jail as those of scripts. What is written is what it says, byte for byte, or nothing.
 
-// within is a path as one of the workspace, with its dots and links: where they lead, the jail finds out.
+// within is a path as one of the workspace, with its dots and links: where they lead, the jail
+// finds out.
 func (s *session) within(path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		return path, nil
@@ -113,7 +115,8 @@ func (s *session) writeFile(params json.RawMessage) (any, *acp.RequestError) {
 	return acp.WriteTextFileResponse{}, nil
 }
 
-// newKey names a key that a file would have which it does not have yet. In the journal a key is replaced by its name; a file would be another than the agent has written.
+// newKey names a key that a file would have which it does not have yet. In the journal a key is
+// replaced by its name; a file would be another than the agent has written.
 func (s *session) newKey(tree *jail.Tree, path, content string) (name string) {
 	names := s.q.keys.Names(content)
 	if len(names) == 0 {

@@ -12,7 +12,8 @@ import (
 	"starling/lang/effect"
 )
 
-// FuzzACPMessage: whatever an agent sends its client, the client does not fall over, and journals what can be journaled.
+// FuzzACPMessage: whatever an agent sends its client, the client does not fall over, and journals
+// what can be journaled.
 func FuzzACPMessage(f *testing.F) {
 	for _, text := range []string{
 		`{"update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"hi"}}}`,

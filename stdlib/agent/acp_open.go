@@ -12,9 +12,9 @@ import (
 	"starling/lang/effect"
 )
 
-// How a session begins: the greeting, the login, the conversation before it or a new one, and what is
-// chosen for it. Only what is used is read of the answers: the protocol's unions grow, and a kind that
-// this build does not know is no reason to give up.
+// How a session begins: the greeting, the login, the conversation before it or a new one, and what
+// is chosen for it. Only what is used is read of the answers: the protocol's unions grow, and a
+// kind that this build does not know is no reason to give up.
 
 // greeting is the part of an agent's initialize result that is read.
 type greeting struct {
@@ -31,8 +31,8 @@ type named struct {
 	ID string `json:"id"`
 }
 
-// hello offers files only to those who are to have them: agents work in the workspace themselves, and
-// some take a client's refusal to read a file that does not exist for the end of writing it.
+// hello offers files only to those who are to have them: agents work in the workspace themselves,
+// and some take a client's refusal to read a file that does not exist for the end of writing it.
 func (s *session) hello() acp.InitializeRequest {
 	d := s.q.Definition
 	return acp.InitializeRequest{ProtocolVersion: acp.ProtocolVersionNumber,
@@ -80,8 +80,8 @@ func unoffered(key, want string, offered []string) *fault {
 		kind: effect.KindRefused, class: effect.Final, said: true}
 }
 
-// open gives the conversation before it back, where it was asked for and can be had; otherwise a new
-// one begins.
+// open gives the conversation before it back, where it was asked for and can be had; otherwise a
+// new one begins.
 func (s *session) open(ctx context.Context) (resumes bool, f *fault) {
 	servers, f := s.toolServers()
 	if f != nil {
@@ -119,8 +119,8 @@ func (s *session) resume(ctx context.Context, folder string, servers []acp.McpSe
 	return opened{}, errors.ErrUnsupported
 }
 
-// tellTries asks claude-agent-acp to pass on what Claude Code says of failed tries of the model's API, which it
-// keeps from its client where a key is refused. Other agents pass over it.
+// tellTries asks claude-agent-acp to pass on what Claude Code says of failed tries of the model's
+// API, which it keeps from its client where a key is refused. Other agents pass over it.
 // https://github.com/agentclientprotocol/claude-agent-acp, 0.101.0, emitRawSDKMessages
 func tellTries() map[string]any {
 	return map[string]any{"claudeCode": map[string]any{
@@ -145,8 +145,8 @@ func (s *session) toolServers() ([]acp.McpServer, *fault) {
 	return servers, nil
 }
 
-// opened is the part of the answer to session/new, load and resume that is read. Modes and models have
-// lists of their own in agents of before there were options, and in many still.
+// opened is the part of the answer to session/new, load and resume that is read. Modes and models
+// have lists of their own in agents of before there were options, and in many still.
 type opened struct {
 	ID    string `json:"sessionId"`
 	Modes struct {
@@ -184,8 +184,8 @@ func (o option) values() (values []string) {
 	return values
 }
 
-// choose sets the mode and the model that the definition names, in a session that goes on too: agents
-// do not keep them.
+// choose sets the mode and the model that the definition names, in a session that goes on too:
+// agents do not keep them.
 func (s *session) choose(ctx context.Context, o opened) *fault {
 	d := s.q.Definition
 	var modes, models []string
@@ -210,8 +210,8 @@ func (s *session) choose(ctx context.Context, o opened) *fault {
 		acp.SetSessionModeRequest{SessionId: id, ModeId: acp.SessionModeId(d.Mode)})
 }
 
-// set makes one choice: by the option for it where the agent has one, otherwise by the request of its
-// own.
+// set makes one choice: by the option for it where the agent has one, otherwise by the request of
+// its own.
 func (s *session) set(ctx context.Context, o opened, what, want string, offered []string, method string,
 	request any) *fault {
 	if want == "" {

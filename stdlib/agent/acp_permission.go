@@ -18,10 +18,13 @@ import (
 	"starling/stdlib/tool"
 )
 
-// An agent asks its client for leave, for files and for terminals. Leave is given by kinds of tools: what reads always, what changes files where it may modify, other kinds where its
-// tools name them, and what touches paths where these lead to the workspace only. Else it is denied, or people decide, who see all of it. What it asks nobody about, nobody sees.
+// An agent asks its client for leave, for files and for terminals. Leave is given by kinds of
+// tools: what reads always, what changes files where it may modify, other kinds where its tools
+// name them, and what touches paths where these lead to the workspace only. Else it is denied, or
+// people decide, who see all of it. What it asks nobody about, nobody sees.
 
-// maxShown is how many bytes of a call people can be shown; nobody approves what they have not seen.
+// maxShown is how many bytes of a call people can be shown; nobody approves what they have not
+// seen.
 const maxShown = 256 << 10
 
 // readingKinds and changingKinds are the kinds of tools that need no further word.
@@ -31,7 +34,8 @@ var (
 	otherKinds    = []string{string(acp.ToolKindExecute), string(acp.ToolKindFetch), string(acp.ToolKindSwitchMode), string(acp.ToolKindOther)}
 )
 
-// ToolKinds are the kinds of tools that an agent which speaks the Agent Client Protocol can be allowed.
+// ToolKinds are the kinds of tools that an agent which speaks the Agent Client Protocol can be
+// allowed.
 func ToolKinds() []string { return slices.Concat(otherKinds, changingKinds, readingKinds) }
 
 // permission is a request for leave.
@@ -74,7 +78,8 @@ func (s *session) complete(c *acpTool) {
 	c.Title = firstOf(c.Title, c.Kind, c.ID)
 }
 
-// decided journals a decision. What policy has denied, the agent has not done: its reply is not what was asked for. Whoever decides at a gate knows what the reply will lack.
+// decided journals a decision. What policy has denied, the agent has not done: its reply is not
+// what was asked for. Whoever decides at a gate knows what the reply will lack.
 func (s *session) decided(c *acpTool, allowed bool, by string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +129,8 @@ func (s *session) reaches(paths []acp.ToolCallLocation, change bool) bool {
 	})
 }
 
-// ofServer tells whether a title is the name of a tool that the agent may use of a server, and no more than that: other titles have in them what the model has written. The title is the agent's
+// ofServer tells whether a title is the name of a tool that the agent may use of a server, and no
+// more than that: other titles have in them what the model has written. The title is the agent's
 // word; what is called in the end, the proxy sees, and holds to the same list.
 func (s *session) ofServer(title string) bool {
 	return slices.ContainsFunc(s.q.Definition.Servers, func(g tool.Grant) bool {
@@ -132,9 +138,9 @@ func (s *session) ofServer(title string) bool {
 	})
 }
 
-// approves tells whether a call is one of a tool of a server as codex-acp asks for it: the title names neither,
-// rawInput the server, and the question in it the tool. As with a title, the proxy sees what is called.
-// https://github.com/zed-industries/codex-acp, 0.16.0
+// approves tells whether a call is one of a tool of a server as codex-acp asks for it: the title
+// names neither, rawInput the server, and the question in it the tool. As with a title, the proxy
+// sees what is called. https://github.com/zed-industries/codex-acp, 0.16.0
 func (s *session) approves(input json.RawMessage) bool {
 	var asked struct {
 		Server  string `json:"server_name"`
@@ -165,7 +171,8 @@ func namesIn(title, server string) (tools []string) {
 	return tools
 }
 
-// askPeople has people decide, one question after the other as they came, and tells whether they are asked.
+// askPeople has people decide, one question after the other as they came, and tells whether they
+// are asked.
 func (s *session) askPeople(id *json.RawMessage, p *permission) bool {
 	d := s.q.Definition
 	if !d.Asks || s.q.Ask == nil || !p.Tool.shown() {
@@ -214,8 +221,8 @@ func (c *acpTool) shown() bool {
 // call_id, turn_id, process_id and started_at_ms.
 var passing = pattern(`^(call_id|turn_id|process_id|\w+_at_ms)$`)
 
-// identity tells a call from others that are asked about: all that people are shown, without what is
-// new each time.
+// identity tells a call from others that are asked about: all that people are shown, without what
+// is new each time.
 func (c *acpTool) identity() string {
 	same := *c
 	var input map[string]json.RawMessage

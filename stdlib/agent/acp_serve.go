@@ -8,8 +8,10 @@ import (
 	"github.com/coder/acp-go-sdk"
 )
 
-// What a program tells and asks for is handled in the order in which it comes, on the one goroutine that hears it, before anything behind it is read: so the journal has it in that order, files are
-// written in that order, and whoever floods is read from no faster than it is served. Only people are waited for beside it. The connection of the SDK would do it otherwise: what is told in turn,
+// What a program tells and asks for is handled in the order in which it comes, on the one goroutine
+// that hears it, before anything behind it is read: so the journal has it in that order, files are
+// written in that order, and whoever floods is read from no faster than it is served. Only people
+// are waited for beside it. The connection of the SDK would do it otherwise: what is told in turn,
 // what is asked for in a goroutine each, without end.
 
 const (
@@ -24,7 +26,8 @@ type message struct {
 	Params json.RawMessage  `json:"params"`
 }
 
-// line handles a message; answers to what the program was asked are the connection's. What is no message is passed over: programs greet.
+// line handles a message; answers to what the program was asked are the connection's. What is no
+// message is passed over: programs greet.
 func (s *session) line(line string, _ emitter) (counts bool) {
 	var m message
 	switch {
@@ -60,7 +63,8 @@ func (s *session) tried(params json.RawMessage) {
 // hopeless is a key that the model's API refuses.
 func (s *session) hopeless() *fault { return s.keyless }
 
-// serve does what the program asks of its client. There are no terminals: commands are its own to run, where it has leave.
+// serve does what the program asks of its client. There are no terminals: commands are its own to
+// run, where it has leave.
 func (s *session) serve(m *message) {
 	switch m.Method {
 	case acp.ClientMethodSessionRequestPermission:
@@ -84,14 +88,16 @@ func (s *session) serveFile(m *message, do func(json.RawMessage) (any, *acp.Requ
 	s.answerTo(m.ID, result, refused)
 }
 
-// params are those of the message that is being heard as the program has sent them: files are what it says, not what the journal shows of it.
+// params are those of the message that is being heard as the program has sent them: files are what
+// it says, not what the journal shows of it.
 func (s *session) params() json.RawMessage {
 	var m message
 	_ = json.Unmarshal(s.raw, &m) // what is shown of it is a message
 	return m.Params
 }
 
-// answerTo answers a request. While the program reads none of its answers, it is not heard: they would pile up. Writing ends with the program.
+// answerTo answers a request. While the program reads none of its answers, it is not heard: they
+// would pile up. Writing ends with the program.
 func (s *session) answerTo(id *json.RawMessage, result any, refused *acp.RequestError) {
 	s.unread <- struct{}{}
 	s.answering.Go(func() {
@@ -124,7 +130,8 @@ func (s *session) forgo(params json.RawMessage) {
 	}
 }
 
-// question makes the context of a question for people, which ends with the turn and when the program forgoes it. There is none outside of a turn, or behind too many.
+// question makes the context of a question for people, which ends with the turn and when the
+// program forgoes it. There is none outside of a turn, or behind too many.
 func (t *acpTurn) question(id string) context.Context {
 	t.mu.Lock()
 	defer t.mu.Unlock()

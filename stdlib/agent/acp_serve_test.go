@@ -13,7 +13,8 @@ import (
 	"starling/stdlib/tool"
 )
 
-// While nobody reads its answers a program is not heard, so that they do not pile up; then it goes on where it was.
+// While nobody reads its answers a program is not heard, so that they do not pile up; then it goes
+// on where it was.
 func TestACPWaitsForItsReader(t *testing.T) {
 	s, in := newSession(Question{Attempt: &effect.Attempt{Emit: func(string, starlark.Value) {}, Settings: &effect.Settings{Workspace: t.TempDir()}}})
 	const asked = 10 * maxUnread
@@ -56,7 +57,8 @@ func TestACPForgetsCalls(t *testing.T) {
 	}
 }
 
-// Only the name of a tool that it may use lets an agent use what it calls "other"; a title that merely has it in it is what a model has written.
+// Only the name of a tool that it may use lets an agent use what it calls "other"; a title that
+// merely has it in it is what a model has written.
 func TestACPServerTools(t *testing.T) {
 	q := Question{Definition: Definition{Candidate: Candidate{Servers: []tool.Grant{{Definition: tool.Definition{Name: "db", Allow: []string{"select", "list_*"}}}}}}}
 	s := &session{acpTurn: acpTurn{q: q}}

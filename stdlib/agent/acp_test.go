@@ -17,7 +17,8 @@ import (
 	"starling/lang/effect"
 )
 
-// acpStage is a project whose agent a speaks the Agent Client Protocol and does what the arguments say; keys are further keys of it.
+// acpStage is a project whose agent a speaks the Agent Client Protocol and does what the arguments
+// say; keys are further keys of it.
 func acpStage(t *testing.T, keys string, does ...string) *stage {
 	t.Helper()
 	t.Setenv("ACP_AGENT", "1")
@@ -30,7 +31,8 @@ func acpStage(t *testing.T, keys string, does ...string) *stage {
 	return s
 }
 
-// Whatever an agent does, what comes of it is a reply or says why there is none, and whether another attempt may help.
+// Whatever an agent does, what comes of it is a reply or says why there is none, and whether
+// another attempt may help.
 func TestACP(t *testing.T) {
 	for _, c := range []struct {
 		name, keys string
@@ -133,7 +135,8 @@ func TestACPChoices(t *testing.T) {
 	}
 }
 
-// What an agent tells of its work is journaled as the other agents' is, and in the order in which it has told and asked.
+// What an agent tells of its work is journaled as the other agents' is, and in the order in which
+// it has told and asked.
 func TestACPEvents(t *testing.T) {
 	s := acpStage(t, "tools = ['execute']", "thinks=Hm.", "plan=look", "says=I look.", "tool=read:Read a", "link=https://example.org/", "ask=execute:make", "cost=0.5")
 	if r := s.ask(t.Context(), `agent("a")`); r.Err != nil || r.Session != "new1" {
@@ -147,7 +150,8 @@ func TestACPEvents(t *testing.T) {
 	}
 }
 
-// A path is what it leads to: a link out of the workspace is no way out, whatever it is called and whenever it was made.
+// A path is what it leads to: a link out of the workspace is no way out, whatever it is called and
+// whenever it was made.
 func TestACPJudgesWherePathsLead(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one goroutine, for long: the gate plays it without the race detector")
@@ -177,7 +181,8 @@ func TestACPJudgesWherePathsLead(t *testing.T) {
 	}
 }
 
-// A link that is swapped is judged as it is when somebody asks, and what is written through the client goes nowhere else.
+// A link that is swapped is judged as it is when somebody asks, and what is written through the
+// client goes nowhere else.
 func TestACPJudgesSwappedLinks(t *testing.T) {
 	s := acpStage(t, "modifies = true\nfiles = true\npermissions = 'ask'", "symlink=l:deep", "ask=edit:one:l/c", "write=l/c:1", "symlink=l:../outside", "ask=edit:two:l/c", "write=l/c:2", "symlink=l:deep", "ask=edit:three:l/c")
 	s.write("deep/c", "")
@@ -199,7 +204,8 @@ func TestACPJudgesSwappedLinks(t *testing.T) {
 	}
 }
 
-// What an agent has its client write is what it says, byte for byte; what would put a key into a file where none was is not written.
+// What an agent has its client write is what it says, byte for byte; what would put a key into a
+// file where none was is not written.
 func TestACPWritesNoKeys(t *testing.T) {
 	const key = "sk-0123456789"
 	t.Setenv("MODEL_KEY", key)
@@ -220,7 +226,8 @@ func TestACPWritesNoKeys(t *testing.T) {
 	}
 }
 
-// An agent that asks without end, and reads no answer, neither fills the memory nor keeps anybody waiting when it has died.
+// An agent that asks without end, and reads no answer, neither fills the memory nor keeps anybody
+// waiting when it has died.
 func TestACPDeluge(t *testing.T) {
 	s := acpStage(t, "files = true", "stall=stalled", "deluge=500", "die=")
 	s.write("b", strings.Repeat("one\n", 1000))
@@ -248,7 +255,8 @@ func TestACPAllowsToolsAsCodexAsks(t *testing.T) {
 	}
 }
 
-// People are asked so many things at once and no more; the rest is denied, and those that wait are answered.
+// People are asked so many things at once and no more; the rest is denied, and those that wait are
+// answered.
 func TestACPAsksPeopleInMeasure(t *testing.T) {
 	s := acpStage(t, "permissions = 'ask'", "asks=40")
 	r, fault := s.request(`agent("a")`)
@@ -274,7 +282,8 @@ func TestACPAsksPeopleInMeasure(t *testing.T) {
 	}
 }
 
-// Questions come to people in the order in which the agent has asked; one that it does not want answered any more is withdrawn.
+// Questions come to people in the order in which the agent has asked; one that it does not want
+// answered any more is withdrawn.
 func TestACPAsksInOrder(t *testing.T) {
 	ask := func(n int) string {
 		return fmt.Sprintf(`raw={"jsonrpc":"2.0","id":"q%d","method":"session/request_permission","params":{"sessionId":"x","toolCall":{"toolCallId":"c%d","title":"%d","kind":"execute"},"options":[]}}`, n, n, n)
@@ -305,7 +314,8 @@ func TestACPAsksInOrder(t *testing.T) {
 	}
 }
 
-// People approve what they have seen: all of it is shown, and what is too long to be shown is denied.
+// People approve what they have seen: all of it is shown, and what is too long to be shown is
+// denied.
 func TestACPShowsPeopleAll(t *testing.T) {
 	s := acpStage(t, "permissions = 'ask'", "long=execute:one:100000", "long=execute:two:100000", "long=execute:three:300000")
 	r, fault := s.request(`agent("a")`)
@@ -339,7 +349,8 @@ func TestACPHidesKeys(t *testing.T) {
 	}
 }
 
-// A reply that was not accepted is mended in the same conversation, where the agent keeps it; what it says of the past is not said again.
+// A reply that was not accepted is mended in the same conversation, where the agent keeps it; what
+// it says of the past is not said again.
 func TestACPGoesOn(t *testing.T) {
 	for able, want := range map[string]string{"load": "load s7\ns7 \"Your previous reply", "resume": "resume s7\ns7 \"Your previous reply", "says=": `new1 "Look.`} {
 		s := acpStage(t, "", able, "says=better", "log=prompts")
@@ -440,7 +451,8 @@ func TestStalledACP(t *testing.T) {
 	}
 }
 
-// Whoever asks people knows why nobody waits for their answer any more: a question of a process that leaves stays.
+// Whoever asks people knows why nobody waits for their answer any more: a question of a process
+// that leaves stays.
 func TestACPLeavesAQuestion(t *testing.T) {
 	s := acpStage(t, "permissions = 'ask'", "ask=execute:make")
 	r, fault := s.request(`agent("a")`)
@@ -462,7 +474,8 @@ func TestACPLeavesAQuestion(t *testing.T) {
 	}
 }
 
-// Where people decide, they are asked once for each thing, and what they refuse is no failure of the reply.
+// Where people decide, they are asked once for each thing, and what they refuse is no failure of
+// the reply.
 func TestACPAsksPeople(t *testing.T) {
 	s := acpStage(t, "permissions = 'ask'", "ask=execute:make", "ask=read:Read b:b", "ask=execute:rm x:x")
 	r, fault := s.request(`agent("a")`)

@@ -48,7 +48,8 @@ func (t *acpTurn) begin(ctx context.Context) {
 	t.last.Reset()
 }
 
-// flush journals what was said to the end of the turn, and notes whether the agent itself has ended it.
+// flush journals what was said to the end of the turn, and notes whether the agent itself has ended
+// it.
 func (t *acpTurn) flush(ended bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -70,7 +71,8 @@ func (t *acpTurn) spent() starlark.Value {
 	return t.tokens.withCost(t.usd)
 }
 
-// count takes what a turn has taken. The protocol is of two minds whether that is of the turn or of the session: it is "for this turn", and so do agents have it.
+// count takes what a turn has taken. The protocol is of two minds whether that is of the turn or of
+// the session: it is "for this turn", and so do agents have it.
 func (t *acpTurn) count(u *acp.Usage) {
 	if u == nil {
 		return
@@ -80,7 +82,8 @@ func (t *acpTurn) count(u *acp.Usage) {
 	t.tokens = t.tokens.plus(tokensOf(u))
 }
 
-// cost takes what the session has cost in all; of one that was loaded, what it cost before is not of this attempt. t.mu is held.
+// cost takes what the session has cost in all; of one that was loaded, what it cost before is not
+// of this attempt. t.mu is held.
 func (t *acpTurn) cost(usd float64) {
 	if t.ctx == nil {
 		t.before = usd
@@ -95,7 +98,8 @@ func (t *acpTurn) cost(usd float64) {
 	}
 }
 
-// acpUpdate is the part of session/update that is read; other kinds are passed over, for there are more every year.
+// acpUpdate is the part of session/update that is read; other kinds are passed over, for there are
+// more every year.
 type acpUpdate struct {
 	Update struct {
 		Kind    string          `json:"sessionUpdate"`
@@ -182,7 +186,8 @@ func (t *acpTurn) note(c acpTool) acpTool {
 	return c
 }
 
-// update journals what the agent tells. What comes before the first turn is the past of a session that was loaded.
+// update journals what the agent tells. What comes before the first turn is the past of a session
+// that was loaded.
 func (t *acpTurn) update(raw json.RawMessage) {
 	var n acpUpdate
 	if json.Unmarshal(raw, &n) != nil {

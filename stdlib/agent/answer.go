@@ -28,7 +28,8 @@ type answer struct {
 // The statuses that an agent may claim. Timeout and invalid are for others to judge.
 var statuses = []string{"ok", "stopped", "blocked", "error"}
 
-// parseAnswer reads what a command wrote. The last JSON object is its answer if it has an output or a text, or says with a note and nothing else why there is none:
+// parseAnswer reads what a command wrote. The last JSON object is its answer if it has an output or
+// a text, or says with a note and nothing else why there is none:
 //
 //	{output: any} or {text: string}, or {status, note} with another status than ok, and with each
 //	status?: "ok" | "stopped" | "blocked" | "error"    "ok" when it is not there
@@ -36,8 +37,9 @@ var statuses = []string{"ok", "stopped", "blocked", "error"}
 //	usage?: {string: any}                               tokens and cost
 //	events?: [{kind: string, *: any}]                   what happened meanwhile
 //
-// Anything else is text: an agent may write its reply as prose and the JSON that a contract asks for within it. Other keys are ignored. What has the
-// form of an answer but not its types is a failure, with the paths at fault.
+// Anything else is text: an agent may write its reply as prose and the JSON that a contract asks
+// for within it. Other keys are ignored. What has the form of an answer but not its types is a
+// failure, with the paths at fault.
 func parseAnswer(stdout string) (answer, contract.Violations) {
 	stdout = strings.ToValidUTF8(stdout, "\uFFFD")
 	if object, ok := lastObject(stdout); ok {
@@ -49,7 +51,8 @@ func parseAnswer(stdout string) (answer, contract.Violations) {
 	return answer{text: strings.TrimSpace(stdout), status: "ok"}, nil
 }
 
-// declines tells whether an object says why there is no reply. One with other keys may be the reply itself, of which a status and a note are parts.
+// declines tells whether an object says why there is no reply. One with other keys may be the reply
+// itself, of which a status and a note are parts.
 func declines(object *starlark.Dict) bool {
 	fields := effect.ViewOf(object)
 	for _, key := range object.Keys() {
@@ -132,8 +135,8 @@ func (a *answer) takeEvents(v starlark.Value) contract.Violations {
 // empty tells whether an agent said nothing, which is a failure whatever else it claims.
 func (a *answer) empty() bool { return a.output == nil && strings.TrimSpace(a.text) == "" }
 
-// reply judges an answer and makes the reply of it. returns is the contract that the runtime will check it against; here it only decides which JSON of a
-// text is meant.
+// reply judges an answer and makes the reply of it. returns is the contract that the runtime will
+// check it against; here it only decides which JSON of a text is meant.
 func (a *answer) reply(agent, returns string) effect.Reply {
 	if a.status == "error" {
 		return failed(effect.Errorf(effect.KindAgent, "%s: %s", agent, firstOf(a.note, a.text, "it reports an error and does not say which")),
@@ -181,8 +184,9 @@ func (a *answer) emit(to *effect.Attempt) {
 	}
 }
 
-// malformed is the reply for an answer that has the wrong types. That is a mistake of the program around the agent, not of what it says: asking again with
-// the paths at fault would tell the wrong one.
+// malformed is the reply for an answer that has the wrong types. That is a mistake of the program
+// around the agent, not of what it says: asking again with the paths at fault would tell the wrong
+// one.
 func malformed(agent string, wrong contract.Violations) effect.Reply {
 	return failed(violations(agent+": the reply has the wrong form", wrong), effect.Retryable)
 }

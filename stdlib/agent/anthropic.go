@@ -246,7 +246,8 @@ func anthropicFiles(files []file) []anthropicBlock {
 	return blocks
 }
 
-// object is the input of a call as it is told again; what is none, the model shall not see as its own.
+// object is the input of a call as it is told again; what is none, the model shall not see as its
+// own.
 func object(input string) json.RawMessage {
 	if v := json.RawMessage(input); json.Valid(v) && strings.HasPrefix(strings.TrimSpace(input), "{") {
 		return v

@@ -15,8 +15,9 @@ import (
 
 // Backend asks agents of one kind. It is used concurrently.
 type Backend interface {
-	// Ask performs exactly one attempt and returns when it is over and nothing of it is left, also when ctx ends. What is wrong with an
-	// attempt is in the reply; a reply that came is not checked against the contract.
+	// Ask performs exactly one attempt and returns when it is over and nothing of it is left, also
+	// when ctx ends. What is wrong with an attempt is in the reply; a reply that came is not
+	// checked against the contract.
 	Ask(ctx context.Context, q Question) effect.Reply
 }
 
@@ -29,15 +30,18 @@ type Question struct {
 	Tools      *tool.Proxy    // what it may use of tool servers, nil for nothing
 	Endpoint   *tool.Endpoint // where a program finds them, nil without
 
-	// What an agent says goes into the journal and to people, and what it was given must not go with it. Errors and
-	// transcripts hide the value of every declared variable; replies and events hide keys: see [secret.Keys].
+	// What an agent says goes into the journal and to people, and what it was given must not go
+	// with it. Errors and transcripts hide the value of every declared variable; replies and events
+	// hide keys: see [secret.Keys].
 	hidden, keys *redact.Redactor
 }
 
-// Cast says who plays an agent instead of its function in the fake: what a scripted function would return to the request. ok is false for an agent that nobody plays.
+// Cast says who plays an agent instead of its function in the fake: what a scripted function would
+// return to the request. ok is false for an agent that nobody plays.
 type Cast func(agent string) (part func(ctx context.Context, request starlark.Value) (starlark.Value, error), ok bool)
 
-// Handlers returns the handlers of agent, handoff and project. load loads the fakes of runs; cast comes first, nil for nobody; servers are those whose tools agents use.
+// Handlers returns the handlers of agent, handoff and project. load loads the fakes of runs; cast
+// comes first, nil for nobody; servers are those whose tools agents use.
 func Handlers(load LoadScript, cast Cast, servers *tool.Servers) map[string]*effect.Handler {
 	fakes := &fakes{load: load, cast: cast}
 	backends := map[string]Backend{backendCommand: command{}, backendScripted: scripted{fakes},

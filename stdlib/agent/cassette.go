@@ -20,20 +20,24 @@ import (
 	"starling/stdlib/redact"
 )
 
-// A cassette is a file of exchanges with an agent as they were: tests play what was recorded of the real one. Each line is one exchange, as JSON:
+// A cassette is a file of exchanges with an agent as they were: tests play what was recorded of the
+// real one. Each line is one exchange, as JSON:
 //
 //	{"step": "judge", "attempt": 1, "request": {…}, "events": [{…}, …], "reply": {…}}
 //
-// The request has what an agent is asked and nothing of the run that asks, so that another run finds the exchange. Values of variables that the agent declares, and tokens, are
-// replaced by their names before anything is written. A line that a crash cut is no exchange.
+// The request has what an agent is asked and nothing of the run that asks, so that another run
+// finds the exchange. Values of variables that the agent declares, and tokens, are replaced by
+// their names before anything is written. A line that a crash cut is no exchange.
 
 // exchangeFields are those of a request that say what is asked. The others differ from run to run.
 var exchangeFields = []string{"agent", "task", "input", "context", "instructions", "output_schema", "feedback", "handoff", "memory", "messages"}
 
-// filesField is that of the files that go with a task, where there are any: their content counts, not where they lie.
+// filesField is that of the files that go with a task, where there are any: their content counts,
+// not where they lie.
 const filesField = "files"
 
-// recorder asks a backend and writes down what was said. An attempt that somebody ended, and a backend that was not there, are no exchange.
+// recorder asks a backend and writes down what was said. An attempt that somebody ended, and a
+// backend that was not there, are no exchange.
 type recorder struct {
 	Backend
 	mu *sync.Mutex // of one line at a time; shared by all
@@ -184,8 +188,9 @@ func replyOf(v effect.View) effect.Reply {
 	return r
 }
 
-// cassette plays exchanges. It keeps nothing: the same request has the same reply, also after a restart. Of several exchanges with one request that of the same step and attempt is
-// meant, else that of the same attempt, else the last.
+// cassette plays exchanges. It keeps nothing: the same request has the same reply, also after a
+// restart. Of several exchanges with one request that of the same step and attempt is meant, else
+// that of the same attempt, else the last.
 type cassette struct{}
 
 // Ask finds the exchange, journals its events and gives its reply.

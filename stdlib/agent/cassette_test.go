@@ -11,7 +11,8 @@ import (
 	"starling/lang/effect"
 )
 
-// calledByTape is the call of a tool server that a tape tells: nobody made it here, so it is claimed.
+// calledByTape is the call of a tool server that a tape tells: nobody made it here, so it is
+// claimed.
 var calledByTape = regexp.MustCompile(`(?m)^(tool_call .*), "claimed": True}$`)
 
 // taped is a stage whose agent a has a cassette.
@@ -21,7 +22,8 @@ func taped(s *stage, mode string) *stage {
 	return s
 }
 
-// TestCassettes records what each backend says in a scene, and has it said again by the cassette alone.
+// TestCassettes records what each backend says in a scene, and has it said again by the cassette
+// alone.
 func TestCassettes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one goroutine, for long: the gate plays it without the race detector")
@@ -73,7 +75,8 @@ func exchange(step string, attempt int, task, reply string) string {
 		`"memory":null,"messages":[]},"events":[],"reply":{"text":%q}}`+"\n", step, attempt, task, reply)
 }
 
-// The same request in the same attempt of the same step has the reply that it had there; another step has that of the attempt.
+// The same request in the same attempt of the same step has the reply that it had there; another
+// step has that of the attempt.
 func TestTapeIsSearched(t *testing.T) {
 	tape := exchange("b/a", 1, "Look.", "one") + exchange("b/a", 2, "Look.", "two") + "{\"step\":\"b/a\",\"att\n" + exchange("b/c", 1, "Look.", "three") + exchange("b/a", 1, "Go.", "four") +
 		`{"step":"torn`

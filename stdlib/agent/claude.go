@@ -12,8 +12,9 @@ import (
 	"starling/lang/effect"
 )
 
-// claude speaks with Claude Code: claude -p, the prompt on standard input (as an argument it would overflow where arguments are short), a stream of JSON on
-// standard output. Its exit code is 0 also where it was denied a tool or ran into a limit; what counts is its last event, of type result:
+// claude speaks with Claude Code: claude -p, the prompt on standard input (as an argument it would
+// overflow where arguments are short), a stream of JSON on standard output. Its exit code is 0 also
+// where it was denied a tool or ran into a limit; what counts is its last event, of type result:
 //
 //	{"type":"system","subtype":"init","session_id":…,"model":…}
 //	{"type":"system","subtype":"api_retry","attempt":…,"max_retries":…,"error_status":…,"error":…}
@@ -82,7 +83,8 @@ type claudeBlock struct {
 	IsError   bool            `json:"is_error"`
 }
 
-// invoke allows the tools that are listed, and edits where the agent may modify: in this mode everything else that would ask somebody is denied.
+// invoke allows the tools that are listed, and edits where the agent may modify: in this mode
+// everything else that would ask somebody is denied.
 func (c *claude) invoke(q Question) (invocation, error) {
 	c.q = q
 	d := q.Definition
@@ -113,7 +115,8 @@ func (c *claude) invoke(q Question) (invocation, error) {
 	return invocation{args: args, stdin: stdin, forget: func() {}}, err
 }
 
-// claudeCannotSee tells of a file that is not put into a message: claude reads texts where they are.
+// claudeCannotSee tells of a file that is not put into a message: claude reads texts where they
+// are.
 func claudeCannotSee(f file) bool { return !f.isImage() && f.kind != pdfKind }
 
 // claudeMessage is a prompt with what is to be seen, as the Messages API has it.
@@ -128,9 +131,9 @@ func claudeMessage(text string, shown []file) ([]byte, error) {
 	return append(line, '\n'), err
 }
 
-// resumed tells whether an attempt goes on with the conversation of the one before: where that came to a
-// reply, which is to be mended, was ended to tell the agent something, or was cut, or with that of a call
-// before. After a failure the conversation may not be there.
+// resumed tells whether an attempt goes on with the conversation of the one before: where that came
+// to a reply, which is to be mended, was ended to tell the agent something, or was cut, or with
+// that of a call before. After a failure the conversation may not be there.
 func resumed(q Question) bool {
 	return q.Session != "" && (q.GoesOn || q.Cut || len(q.Feedback) > 0 || len(q.Messages) > 0)
 }
@@ -169,8 +172,9 @@ func (c *claude) system(l *claudeLine, emit emitter) {
 	}
 }
 
-// retried tells of a try of the model's API that failed. The second with a key that the API refuses is a fault: none of
-// those that are to follow could mend it. After the first a program that is logged in with an account renews its token.
+// retried tells of a try of the model's API that failed. The second with a key that the API refuses
+// is a fault: none of those that are to follow could mend it. After the first a program that is
+// logged in with an account renews its token.
 func (l *claudeLine) retried(emit emitter) *fault {
 	said := strings.Trim(string(l.Error), `"`)
 	text := fmt.Sprintf("try %d of %d failed: %d %s", l.Attempt, l.MaxRetries, l.ErrorStatus, said)
@@ -248,7 +252,8 @@ func (c *claude) answer() (answer, *fault) {
 
 func (*claude) exit(code int) (class effect.Failure, meaning string) { return exitFailure(code) }
 
-// denied is the fault of an agent that was kept from a tool: what it says after that is not what it was asked for.
+// denied is the fault of an agent that was kept from a tool: what it says after that is not what it
+// was asked for.
 func denied(tool, input string, times int) *fault {
 	message := fmt.Sprintf("it was denied the tool %s", tool)
 	if input != "" {

@@ -12,8 +12,8 @@ import (
 	"starling/stdlib/project"
 )
 
-// codex speaks with Codex CLI: codex exec, the prompt on standard input, a line of JSON for each event on standard output. It never asks: its sandbox bounds
-// what it may do.
+// codex speaks with Codex CLI: codex exec, the prompt on standard input, a line of JSON for each
+// event on standard output. It never asks: its sandbox bounds what it may do.
 //
 //	{"type":"thread.started","thread_id":…}
 //	{"type":"item.started"|"item.updated"|"item.completed","item":{"id":…,"type":"agent_message"|"reasoning"|"command_execution"|…}}

@@ -21,14 +21,16 @@ const (
 	maxFault  = 2 << 10 // bytes of what an error says before that
 )
 
-// command asks agents that are executables, in the dialect that the program speaks: see [protocol] and the presets. The program
-// runs in the run's workspace with the variables that every program needs, those that the agent declares, and who it works for in
-// STARLING_RUN_ID, STARLING_STEP, STARLING_BRANCH, STARLING_ATTEMPT, STARLING_AGENT, STARLING_KEY, and STARLING_TOKEN, by which the commands of this program know it as the agent; one
-// that may use tool servers finds them in the file STARLING_TOOLS.
+// command asks agents that are executables, in the dialect that the program speaks: see [protocol]
+// and the presets. The program runs in the run's workspace with the variables that every program
+// needs, those that the agent declares, and who it works for in STARLING_RUN_ID, STARLING_STEP,
+// STARLING_BRANCH, STARLING_ATTEMPT, STARLING_AGENT, STARLING_KEY, and STARLING_TOKEN, by which the
+// commands of this program know it as the agent; one that may use tool servers finds them in the
+// file STARLING_TOOLS.
 type command struct{}
 
-// Ask runs the program under a guard: when it returns, nothing that the program started is left. One that
-// has lost the conversation with which it is to go on is run again, and begins a new one.
+// Ask runs the program under a guard: when it returns, nothing that the program started is left.
+// One that has lost the conversation with which it is to go on is run again, and begins a new one.
 func (c command) Ask(ctx context.Context, q Question) effect.Reply {
 	q.tellUnheld()
 	reply := c.once(ctx, q)
@@ -110,7 +112,8 @@ func (q *Question) tellLacks(r process.Result) {
 	}
 }
 
-// serveTools opens the endpoint through which a program reaches the tool servers of the attempt, if there are any.
+// serveTools opens the endpoint through which a program reaches the tool servers of the attempt, if
+// there are any.
 func (q *Question) serveTools() (closed func(), err error) {
 	if q.Tools == nil {
 		return func() {}, nil
@@ -124,8 +127,8 @@ func (q *Question) serveTools() (closed func(), err error) {
 }
 
 // equippedReply is the reply of a program that was told of tool servers. A coding agent greets its
-// servers when it begins: one that has not has worked without them, and what it replies is not what it
-// was asked for. Of another program nobody knows whether it needed them.
+// servers when it begins: one that has not has worked without them, and what it replies is not what
+// it was asked for. Of another program nobody knows whether it needed them.
 func (q *Question) equippedReply(r effect.Reply) effect.Reply {
 	if q.Endpoint == nil || r.Err != nil {
 		return r
@@ -204,8 +207,8 @@ func environment(q Question) ([]string, error) {
 // shown is a text of at most so many bytes without the values of declared variables.
 func (q Question) shown(text string, most int) string { return clipTo(q.hidden.Redact(text), most) }
 
-// judge turns the end of a program into a reply. Exit code 0 alone proves nothing: programs that were refused or ran into a limit exit
-// with it as well, and say nothing.
+// judge turns the end of a program into a reply. Exit code 0 alone proves nothing: programs that
+// were refused or ran into a limit exit with it as well, and say nothing.
 type judge struct {
 	q       Question
 	dialect dialect

@@ -121,7 +121,8 @@ func TestErrorsHideDeclaredValues(t *testing.T) {
 	}
 }
 
-// A value is hidden whole: not a shorter one within it, and not up to where the end of stderr happens to begin.
+// A value is hidden whole: not a shorter one within it, and not up to where the end of stderr
+// happens to begin.
 func TestHiddenValuesAreHiddenWhole(t *testing.T) {
 	s := newStage(t, shell("a", `printf '%s ' "$LONG" >&2; head -c 2040 /dev/zero | tr '\0' x >&2; exit 1`)+"env = ['SHORT', 'LONG']\n", "")
 	s.vars["SHORT"], s.vars["LONG"] = "sk-1", "sk-1234567890"
@@ -146,7 +147,8 @@ func TestStderrIsBounded(t *testing.T) {
 	}
 }
 
-// hold makes a fifo and a program that writes its name into it when it runs; the test reads it and so knows that it does.
+// hold makes a fifo and a program that writes its name into it when it runs; the test reads it and
+// so knows that it does.
 func hold(t *testing.T, s *stage) (started func()) {
 	path := filepath.Join(s.settings.Workspace, "fifo")
 	if err := mkfifo(path); err != nil {
@@ -159,7 +161,8 @@ func hold(t *testing.T, s *stage) (started func()) {
 	}
 }
 
-// A program that is stopped takes everything that it started with it, daemons included, before Ask returns.
+// A program that is stopped takes everything that it started with it, daemons included, before Ask
+// returns.
 func TestStoppedProgramLeavesNothing(t *testing.T) {
 	const script = `
 (setsid sh -c 'trap "" TERM HUP; echo $$ >daemon; echo started >fifo; exec sleep 1000' >/dev/null 2>&1 &)

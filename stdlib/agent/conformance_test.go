@@ -20,7 +20,8 @@ type scene struct {
 	hangs bool   // after it has made the file here
 }
 
-// players make the agent a that plays a scene on each backend. here is a file that a hanging one makes.
+// players make the agent a that plays a scene on each backend. here is a file that a hanging one
+// makes.
 func players() map[string]func(t *testing.T, sc scene) *stage {
 	return map[string]func(t *testing.T, sc scene) *stage{
 		"command": func(t *testing.T, sc scene) *stage {

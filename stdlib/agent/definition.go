@@ -19,7 +19,8 @@ const (
 	backendCassette  = "cassette" // in place of the one that was recorded
 )
 
-// Definition is who is asked and how. It is recorded with the request: a change of the project file changes nothing that was asked.
+// Definition is who is asked and how. It is recorded with the request: a change of the project file
+// changes nothing that was asked.
 type Definition struct {
 	Agent        string // whom the script asked for
 	Instructions string
@@ -56,7 +57,8 @@ type Candidate struct {
 	Unheld    []string     // what its author has bounded and nothing holds it to, a sentence each
 }
 
-// steering is how who serves is told something while it works. A program is given its whole input at once; a coding agent goes on with its conversation.
+// steering is how who serves is told something while it works. A program is given its whole input
+// at once; a coding agent goes on with its conversation.
 func (c Candidate) steering() effect.Steering {
 	switch {
 	case c.Backend == backendCassette:
@@ -97,7 +99,8 @@ func (c Candidate) payload() effect.Payload {
 		Flag("own_files", c.OwnFiles).Text("mode", c.Mode).Text("login", c.Login).Payload()
 }
 
-// definitionOf reads what Definition.payload wrote, with the candidate that serves. Journals of before there were several have the one at the top.
+// definitionOf reads what Definition.payload wrote, with the candidate that serves. Journals of
+// before there were several have the one at the top.
 func definitionOf(resolved starlark.Value, serving int) Definition {
 	v := effect.ViewOf(resolved)
 	d := Definition{Agent: v.Text("agent"), Instructions: v.Text("instructions"), Envelope: v.Raw("handoff")}

@@ -12,11 +12,14 @@ import (
 	"starling/stdlib/project"
 )
 
-// dialect is how one kind of program is asked and answers. Each value serves one attempt; line and answer are called one after the other.
+// dialect is how one kind of program is asked and answers. Each value serves one attempt; line and
+// answer are called one after the other.
 type dialect interface {
-	// invoke says what the program is given beside its name. The error is a request that cannot be put into words.
+	// invoke says what the program is given beside its name. The error is a request that cannot be
+	// put into words.
 	invoke(q Question) (invocation, error)
-	// line takes one line of standard output as it comes. It tells whether the line counts as part of the reply, whose size is bounded.
+	// line takes one line of standard output as it comes. It tells whether the line counts as part
+	// of the reply, whose size is bounded.
 	line(line string, emit emitter) (counts bool)
 	// answer is what the lines came to, when there are no more.
 	answer() (answer, *fault)
@@ -59,8 +62,9 @@ type fault struct {
 	wrong   contract.Violations
 }
 
-// protocol is that of this program: the request is one line of JSON on standard input, the answer is on standard output. A line that is a JSON object with nothing
-// but an event, {"event": {"kind": …}}, is journaled at once and is no part of the answer.
+// protocol is that of this program: the request is one line of JSON on standard input, the answer
+// is on standard output. A line that is a JSON object with nothing but an event, {"event": {"kind":
+// …}}, is journaled at once and is no part of the answer.
 type protocol struct{ said strings.Builder }
 
 func (p *protocol) invoke(q Question) (invocation, error) {
@@ -93,7 +97,8 @@ func (*protocol) conversation() string { return "" }
 
 func (*protocol) exit(code int) (class effect.Failure, meaning string) { return exitFailure(code) }
 
-// exitFailure says what an exit code means for further attempts. Most failures of programs pass (a limit, a network); these do not:
+// exitFailure says what an exit code means for further attempts. Most failures of programs pass (a
+// limit, a network); these do not:
 //
 //	64  the command line is wrong        77  permission denied
 //	78  the configuration is wrong       126, 127  the program is not there or cannot be executed
@@ -111,7 +116,8 @@ func exitFailure(code int) (class effect.Failure, meaning string) {
 	return effect.Retryable, ""
 }
 
-// decode reads a line of a stream of JSON into a struct. Lines that are something else are passed over: programs greet, warn and grow new kinds of events.
+// decode reads a line of a stream of JSON into a struct. Lines that are something else are passed
+// over: programs greet, warn and grow new kinds of events.
 func decode(line string, into any) bool {
 	return strings.HasPrefix(strings.TrimSpace(line), "{") && json.Unmarshal([]byte(line), into) == nil
 }

@@ -10,8 +10,8 @@ import (
 	"starling/stdlib/project"
 )
 
-// FuzzDialect: whatever a program says instead of an answer, each reader comes to an answer or a fault
-// with words, and what it tells meanwhile can be recorded.
+// FuzzDialect: whatever a program says instead of an answer, each reader comes to an answer or a
+// fault with words, and what it tells meanwhile can be recorded.
 func FuzzDialect(f *testing.F) {
 	for _, text := range []string{
 		`{"type":"system","subtype":"init","session_id":"s"}` + "\n" +

@@ -11,14 +11,17 @@ import (
 	"starling/stdlib/yamltext"
 )
 
-// Agents that were asked for JSON write it with a sentence before, inside a fence, or after a first attempt that they take back. Finding it is tolerant:
-// the parts of a text that parse as JSON are candidates. Accepting it is strict: only a whole JSON value counts, and the contract decides.
+// Agents that were asked for JSON write it with a sentence before, inside a fence, or after a first
+// attempt that they take back. Finding it is tolerant: the parts of a text that parse as JSON are
+// candidates. Accepting it is strict: only a whole JSON value counts, and the contract decides.
 //
-// Some protocols between agents are written in YAML. Almost any text is YAML, so only what an agent has set apart counts: a fence that says yaml, or what stands
-// below a heading in capitals such as "## HONE_AGENT_RESPONSE", to the end or the next heading; and it must be a dict or a list.
+// Some protocols between agents are written in YAML. Almost any text is YAML, so only what an agent
+// has set apart counts: a fence that says yaml, or what stands below a heading in capitals such as
+// "## HONE_AGENT_RESPONSE", to the end or the next heading; and it must be a dict or a list.
 //
-// The search is bounded. Trying to parse at every bracket of a hostile text would take quadratic time, so what failed attempts read is counted,
-// with something for each, and the search ends when that is a few times the text.
+// The search is bounded. Trying to parse at every bracket of a hostile text would take quadratic
+// time, so what failed attempts read is counted, with something for each, and the search ends when
+// that is a few times the text.
 
 const (
 	searchFactor = 8         // how often the text may be read in vain
@@ -35,8 +38,9 @@ func lastObject(text string) (*starlark.Dict, bool) {
 	return last, last != nil
 }
 
-// valueIn picks what a text replies to a contract: the text as a whole as JSON, the last JSON within it that meets the contract, the last YAML in a fence or under a
-// heading that does, the text itself where a string will do; failing all, the last of these for its violations to be told.
+// valueIn picks what a text replies to a contract: the text as a whole as JSON, the last JSON
+// within it that meets the contract, the last YAML in a fence or under a heading that does, the
+// text itself where a string will do; failing all, the last of these for its violations to be told.
 func valueIn(text, returns string) starlark.Value {
 	c, err := contract.Parse("returns", returns)
 	if err != nil {
@@ -60,7 +64,8 @@ func valueIn(text, returns string) starlark.Value {
 	return candidates[0]
 }
 
-// jsonValues lists the JSON objects and arrays of a text that begin with one of these brackets and lie within no other, in order.
+// jsonValues lists the JSON objects and arrays of a text that begin with one of these brackets and
+// lie within no other, in order.
 func jsonValues(text, brackets string) []starlark.Value {
 	var found []starlark.Value
 	work := searchFactor*len(text) + searchLeast
@@ -82,7 +87,8 @@ func jsonValues(text, brackets string) []starlark.Value {
 	return found
 }
 
-// jsonAt parses the JSON value at the start of a text. read is its length, or how far the parser came before it failed.
+// jsonAt parses the JSON value at the start of a text. read is its length, or how far the parser
+// came before it failed.
 func jsonAt(text string) (v starlark.Value, read int) {
 	d := json.NewDecoder(strings.NewReader(text))
 	var raw json.RawMessage

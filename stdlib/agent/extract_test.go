@@ -56,7 +56,8 @@ func TestYAMLThatIsSetApart(t *testing.T) {
 	}
 }
 
-// Trying at every bracket would read these texts thousands of times over, which the time limit of the tests would not survive.
+// Trying at every bracket would read these texts thousands of times over, which the time limit of
+// the tests would not survive.
 func TestHostileTexts(t *testing.T) {
 	for name, text := range map[string]string{
 		"open objects":  strings.Repeat("{", 1<<17),

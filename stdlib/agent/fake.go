@@ -13,16 +13,16 @@ import (
 	"starling/lang/effect"
 )
 
-// LoadScript loads a bundle of Starlark that defines scripted agents: it runs the top level, which must be pure. It and what it returns are
-// used concurrently.
+// LoadScript loads a bundle of Starlark that defines scripted agents: it runs the top level, which
+// must be pure. It and what it returns are used concurrently.
 type LoadScript func(bundle []byte) (Script, error)
 
 // Script is a loaded file of scripted agents.
 type Script interface {
 	// Globals are the file's globals, frozen.
 	Globals() starlark.StringDict
-	// Call calls one of the functions with the request, on a machine of its own, without effects and with a bound on its steps. An error of the
-	// script is an *effect.Error.
+	// Call calls one of the functions with the request, on a machine of its own, without effects
+	// and with a bound on its steps. An error of the script is an *effect.Error.
 	Call(ctx context.Context, function, request starlark.Value) (starlark.Value, error)
 }
 
@@ -122,7 +122,8 @@ func (f *fake) function(agent string) (starlark.Value, bool) {
 	return fn, ok
 }
 
-// ambiguous refuses an agent that is played by a function whose name stands for another one as well.
+// ambiguous refuses an agent that is played by a function whose name stands for another one as
+// well.
 func (f *fake) ambiguous(agent string, others []string) *effect.Error {
 	if _, listed := f.listed[agent]; listed {
 		return nil

@@ -21,9 +21,9 @@ import (
 	"starling/stdlib/jail"
 )
 
-// Files that go with a task. A model behind an API is given their content. A program is told where they are, and given the
-// images in its own way where it has one: claude in its message, codex by its option, gemini by a mention, and agents with
-// acp in the blocks that they say they take.
+// Files that go with a task. A model behind an API is given their content. A program is told where
+// they are, and given the images in its own way where it has one: claude in its message, codex by
+// its option, gemini by a mention, and agents with acp in the blocks that they say they take.
 
 const (
 	MaxFiles     = 16       // files that go with one task
@@ -66,8 +66,8 @@ func FileNames(args effect.View) (names []string) {
 // IsArtifact tells the name that artifact gives to what it has kept from a path.
 func IsArtifact(name string) bool { return regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(name) }
 
-// readFiles reads the files of a request as they are now. An artifact is written into a file, which forget removes and of
-// which nothing knows any more then.
+// readFiles reads the files of a request as they are now. An artifact is written into a file, which
+// forget removes and of which nothing knows any more then.
 func readFiles(a *effect.Attempt) (files []file, forget func(), err error) {
 	forget = func() {
 		for i, f := range files {
@@ -139,7 +139,8 @@ func kindOf(content []byte) string {
 	return kind
 }
 
-// describe lists files for a request: what each is and, unless that differs from machine to machine, where.
+// describe lists files for a request: what each is and, unless that differs from machine to
+// machine, where.
 func describe(files []file, where bool) starlark.Value {
 	list := starlark.NewList(nil)
 	for _, f := range files {
@@ -152,7 +153,8 @@ func describe(files []file, where bool) starlark.Value {
 	return list
 }
 
-// acpFiles are the blocks of files: an image as it is for an agent that takes images, else a link, which every agent takes.
+// acpFiles are the blocks of files: an image as it is for an agent that takes images, else a link,
+// which every agent takes.
 func acpFiles(files []file, able acp.PromptCapabilities) []acp.ContentBlock {
 	var blocks []acp.ContentBlock
 	for _, f := range files {

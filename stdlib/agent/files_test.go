@@ -32,7 +32,8 @@ func withFiles(s *stage) *stage {
 	return s
 }
 
-// named are the words of a prompt about the files. dir is "" for an agent that is not on this machine.
+// named are the words of a prompt about the files. dir is "" for an agent that is not on this
+// machine.
 func named(dir string) string {
 	var lines []string
 	for _, f := range []string{"a b.png (image/png)", "spec.pdf (application/pdf)", "notes.md (text/plain)"} {
@@ -79,7 +80,8 @@ func TestFilesInTheRequest(t *testing.T) {
 	}
 }
 
-// Programs that can see are shown what they can see, in their own ways; all of them are told where the files are.
+// Programs that can see are shown what they can see, in their own ways; all of them are told where
+// the files are.
 func TestFilesOfPresets(t *testing.T) {
 	for _, c := range []struct{ preset, args, stdin string }{
 		{"claude", "-p --output-format stream-json --verbose --permission-mode default --input-format stream-json",
@@ -106,7 +108,8 @@ func TestFilesOfPresets(t *testing.T) {
 	}
 }
 
-// An agent with ACP is given images where it takes them, and links otherwise; what it is told afterwards has none.
+// An agent with ACP is given images where it takes them, and links otherwise; what it is told
+// afterwards has none.
 func TestFilesOfACP(t *testing.T) {
 	for _, able := range []string{"images", "says="} {
 		s := withFiles(acpStage(t, "", able, "log=prompts", "says=ok"))

@@ -207,7 +207,8 @@ func schema(text string) starlark.Value {
 	return c.Schema(contract.Validate).Root
 }
 
-// spent is what calls of an agent have come to in earlier runs. What no backend tells is None, not 0.
+// spent is what calls of an agent have come to in earlier runs. What no backend tells is None, not
+// 0.
 func spent(past map[string]effect.Spent, agent string) starlark.Value {
 	s, asked := past[agent]
 	if !asked || s.Calls == 0 {

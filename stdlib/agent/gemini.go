@@ -12,8 +12,9 @@ import (
 	"starling/lang/effect"
 )
 
-// gemini speaks with Gemini CLI: the prompt on standard input, which is no terminal and so asks for one reply, a stream of JSON on standard output. It knows no schema:
-// the reply is found in the text.
+// gemini speaks with Gemini CLI: the prompt on standard input, which is no terminal and so asks for
+// one reply, a stream of JSON on standard output. It knows no schema: the reply is found in the
+// text.
 //
 //	{"type":"init","session_id":…,"model":…}
 //	{"type":"message","role":"assistant","content":…,"delta":true}
@@ -83,8 +84,9 @@ func geminiPath(path string) string {
 	return regexp.MustCompile(`[^\pL\pN/._-]`).ReplaceAllString(path, `\$0`)
 }
 
-// geminiTrust has Gemini CLI trust the folder that it works in: whoever runs a script there has said that work is done
-// there, and a worktree is new each time. Elsewhere it uses no tool servers, and without a terminal it ends.
+// geminiTrust has Gemini CLI trust the folder that it works in: whoever runs a script there has
+// said that work is done there, and a worktree is new each time. Elsewhere it uses no tool servers,
+// and without a terminal it ends.
 func geminiTrust() []string { return []string{"GEMINI_CLI_TRUST_WORKSPACE=true"} }
 
 func (g *gemini) line(line string, emit emitter) (counts bool) {
@@ -128,8 +130,8 @@ func (g *gemini) used(l *geminiLine, emit emitter) {
 	emit.say("tool_result", "id", l.ToolID, "name", name, "ok", l.Status != "error", "text", l.Error.Message)
 }
 
-// ownTools are tools of Gemini CLI that it does not register where nobody could be asked about them:
-// packages/core/src/tools/tool-names.ts of its repository.
+// ownTools are tools of Gemini CLI that it does not register where nobody could be asked about
+// them: packages/core/src/tools/tool-names.ts of its repository.
 var ownTools = []string{"run_shell_command", "write_file", "replace", "web_fetch", "google_web_search",
 	"save_memory"}
 
@@ -170,7 +172,8 @@ func (g *gemini) spent() starlark.Value {
 	return usage{input: stats.Input, output: stats.Output, cached: stats.Cached}.dict()
 }
 
-// exit: 41, 52 and 55 are about how it is set up, 42 about what it was given, 53 about how long it may go on.
+// exit: 41, 52 and 55 are about how it is set up, 42 about what it was given, 53 about how long it
+// may go on.
 func (*gemini) exit(code int) (class effect.Failure, meaning string) {
 	switch code {
 	case 41:

@@ -18,8 +18,8 @@ import (
 	"starling/stdlib/secret"
 )
 
-// Greeting is what whoever serves an agent says when nothing is asked of it: no model is called, and
-// nothing is paid.
+// Greeting is what whoever serves an agent says when nothing is asked of it: no model is called,
+// and nothing is paid.
 type Greeting struct {
 	Version string // of the program, "" where it tells none
 	Login   string // as whom or how it is logged in, "" where nobody can tell
@@ -117,7 +117,8 @@ func (q Question) loginOfClaude(ctx context.Context, g *Greeting) {
 	}
 }
 
-// loginOfCodex reads `codex login status`, which knows of OpenAI's logins and not of other providers'.
+// loginOfCodex reads `codex login status`, which knows of OpenAI's logins and not of other
+// providers'.
 func (q Question) loginOfCodex(ctx context.Context, g *Greeting) {
 	out, code, err := q.say(ctx, "login", "status")
 	login := strings.ToLower(out)

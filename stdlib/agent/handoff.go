@@ -12,7 +12,8 @@ import (
 	"starling/stdlib/yamltext"
 )
 
-// handoff is agent with both sides typed. Everything that is wrong with what the sender brings is found here, before anything is sent.
+// handoff is agent with both sides typed. Everything that is wrong with what the sender brings is
+// found here, before anything is sent.
 func (r resolver) handoff(s *effect.Settings, q *effect.Request) *effect.Error {
 	args, err := q.Args.View()
 	if err != nil {
@@ -78,7 +79,8 @@ func (p *party) fits(budget int64, parts ...starlark.Value) *effect.Error {
 	return fault
 }
 
-// context takes the constraints out of the context, leaves out the history, and finds what the receiver requires of it.
+// context takes the constraints out of the context, leaves out the history, and finds what the
+// receiver requires of it.
 func (p *party) context(args effect.View) (context *starlark.Dict, constraints starlark.Value, fault *effect.Error) {
 	context = new(starlark.Dict)
 	constraints = starlark.NewList(nil)
@@ -155,8 +157,8 @@ func tellLeftOut(a *effect.Attempt, envelope effect.Payload) {
 	}
 }
 
-// envelope puts together what passes from one role to the other. It is made of the call alone, so that the same call makes the same bytes; its time is
-// that of the record that holds it.
+// envelope puts together what passes from one role to the other. It is made of the call alone, so
+// that the same call makes the same bytes; its time is that of the record that holds it.
 func (p *party) envelope(args effect.View, payload starlark.Value, context *starlark.Dict, constraints starlark.Value, returns string) (effect.Payload,
 	error) {
 	work, err := effect.Encode(payload) // defaults may have made it larger than what was sent

@@ -93,7 +93,8 @@ func TestHandoffThatGrows(t *testing.T) {
 	}
 }
 
-// The receiver gets the payload as its input, like any other work, and the rest of the envelope beside it.
+// The receiver gets the payload as its input, like any other work, and the rest of the envelope
+// beside it.
 func TestWhatTheReceiverGets(t *testing.T) {
 	s := newStage(t, "", `
 def builder(req):
@@ -107,7 +108,8 @@ def builder(req):
 	}
 }
 
-// A19, S4-33: the envelope is an artifact in both forms, what was left out is told, and a key by its form is neither there nor with the receiver.
+// A19, S4-33: the envelope is an artifact in both forms, what was left out is told, and a key by
+// its form is neither there nor with the receiver.
 func TestEnvelopeIsKept(t *testing.T) {
 	s := newStage(t, "", "def builder(req):\n    return req.input\n")
 	r := s.ask(t.Context(), `handoff("builder", {"found": "token ghp_0123456789abcdefghij0123456789abcdefghij"}, sender = "judge", context = {"history": [1]}, cycle = 1)`)

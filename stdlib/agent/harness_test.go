@@ -143,7 +143,8 @@ func show(r effect.Reply) string {
 	return s
 }
 
-// interpreted wraps the builtins for that interpreter. A call that asks the world gives None and tells of its request.
+// interpreted wraps the builtins for that interpreter. A call that asks the world gives None and
+// tells of its request.
 func interpreted(env *effect.Environment, made func(*effect.Request)) starlark.StringDict {
 	names := starlark.StringDict{}
 	for name, v := range env.Names {

@@ -28,12 +28,12 @@ func Candidates(r *effect.Request) ([]Candidate, error) {
 	return all, nil
 }
 
-// Edits tells whether the project says of who serves what it may change of the workspace: of a coding
-// agent that is a preset or speaks the Agent Client Protocol.
+// Edits tells whether the project says of who serves what it may change of the workspace: of a
+// coding agent that is a preset or speaks the Agent Client Protocol.
 func (c Candidate) Edits() bool { return c.Preset != "" || c.Backend == backendACP }
 
-// Permit sets whether those who serve a resolved request may change the workspace. Where they may not, they
-// may use none of their own tools beside reading either.
+// Permit sets whether those who serve a resolved request may change the workspace. Where they may
+// not, they may use none of their own tools beside reading either.
 func Permit(r *effect.Request, modifies bool) error {
 	candidates, err := Candidates(r)
 	if err != nil {
@@ -53,7 +53,8 @@ func Permit(r *effect.Request, modifies bool) error {
 	return nil
 }
 
-// What says what a candidate is, in a few words: "claude opus", "command ./judge.py", "anthropic claude-opus-4-5".
+// What says what a candidate is, in a few words: "claude opus", "command ./judge.py", "anthropic
+// claude-opus-4-5".
 func (c Candidate) What() string {
 	switch {
 	case c.Preset != "":
@@ -72,8 +73,9 @@ func (c Candidate) What() string {
 	return c.Backend + " " + c.Model
 }
 
-// Lacks says what is missing here for a candidate to be asked, and how to mend it; both are "" when nothing is. env has the declared variables. No request is sent:
-// whether a key is valid and a program logged in is for a probe to say.
+// Lacks says what is missing here for a candidate to be asked, and how to mend it; both are "" when
+// nothing is. env has the declared variables. No request is sent: whether a key is valid and a
+// program logged in is for a probe to say.
 func (c Candidate) Lacks(env func(name string) (string, bool)) (what, mend string) {
 	for _, name := range c.Env {
 		if _, ok := env(name); !ok {

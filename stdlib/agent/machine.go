@@ -52,7 +52,8 @@ func Machines(scripts *effect.Environment) LoadScript {
 	}
 }
 
-// machineScript is a file whose top level has run. Its functions are frozen, so that any machine may call them.
+// machineScript is a file whose top level has run. Its functions are frozen, so that any machine
+// may call them.
 type machineScript struct{ globals starlark.StringDict }
 
 // Globals returns the globals that are set.
@@ -61,7 +62,8 @@ func (s machineScript) Globals() starlark.StringDict { return s.globals }
 // callSource is the program of one call. What it calls and with what are its predeclared names.
 const callSource = "def main(): return function(request)\n"
 
-// callLine is the line of a backtrace that stands for callSource. It is in no file that anybody could look at.
+// callLine is the line of a backtrace that stands for callSource. It is in no file that anybody
+// could look at.
 const callLine = "  call:1:28: in main\n"
 
 // Call calls a function of the file on a fresh machine.

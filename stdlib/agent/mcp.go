@@ -16,7 +16,8 @@ import (
 	"starling/stdlib/tool"
 )
 
-// toolAgent asks agents that are a tool of a tool server. The request becomes the arguments that the tool declares: see [arguments].
+// toolAgent asks agents that are a tool of a tool server. The request becomes the arguments that
+// the tool declares: see [arguments].
 type toolAgent struct{}
 
 // Ask calls the tool once, through the proxy of the attempt.
@@ -49,7 +50,8 @@ func toolFaulted(ctx context.Context, q Question, f *tool.Fault) effect.Reply {
 	return faulted(q, f)
 }
 
-// resultReply judges a result. One that the tool itself calls a failure is read like any failure that is told in words.
+// resultReply judges a result. One that the tool itself calls a failure is read like any failure
+// that is told in words.
 func resultReply(q Question, r *mcp.CallToolResult) effect.Reply {
 	text := q.keys.Redact(tool.Text(r))
 	if r.IsError {
@@ -65,7 +67,8 @@ func resultReply(q Question, r *mcp.CallToolResult) effect.Reply {
 	return a.reply(q.Definition.Agent, q.Returns)
 }
 
-// structuredOutput is the structured content, unless only the text meets the contract: servers wrap what is no object.
+// structuredOutput is the structured content, unless only the text meets the contract: servers wrap
+// what is no object.
 func structuredOutput(q Question, text string, content any) starlark.Value {
 	encoded, err := json.Marshal(content)
 	if err != nil {
@@ -89,8 +92,9 @@ func structuredOutput(q Question, text string, content any) starlark.Value {
 	return v
 }
 
-// arguments gives a tool what its schema has a name for: a field of the input, else a field of the request, such as task, context or feedback, or the whole request in words as prompt. A
-// tool that names nothing of this and takes anything gets the whole request.
+// arguments gives a tool what its schema has a name for: a field of the input, else a field of the
+// request, such as task, context or feedback, or the whole request in words as prompt. A tool that
+// names nothing of this and takes anything gets the whole request.
 func arguments(q Question, t *mcp.Tool) (json.RawMessage, error) {
 	schema, open, err := schemaOf(t)
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 	"starling/stdlib/tool"
 )
 
-// model asks models behind an API: one request with the prompt, one reply that is streamed. Retrying is
-// the runtime's, which journals each attempt. The key is the value of the variable that the agent
-// declares, and of this process's environment only the proxies count that net/http knows. The model
-// never sees the key; a server may repeat it in an error, where it is hidden.
+// model asks models behind an API: one request with the prompt, one reply that is streamed.
+// Retrying is the runtime's, which journals each attempt. The key is the value of the variable that
+// the agent declares, and of this process's environment only the proxies count that net/http knows.
+// The model never sees the key; a server may repeat it in an error, where it is hidden.
 type model struct{ complete completion }
 
 // completion streams one reply of one maker's API. An error of the API's own is an *apiError.
@@ -76,8 +76,8 @@ func (m model) Ask(ctx context.Context, q Question) effect.Reply {
 	return m.judge(ctx, q, t, got, err)
 }
 
-// ask puts the request into words. A model that is asked again has its own reply before it, as it would in
-// a conversation: the API keeps none.
+// ask puts the request into words. A model that is asked again has its own reply before it, as it
+// would in a conversation: the API keeps none.
 func (t *turn) ask(q Question) (err error) {
 	if q.Rejected != "" && len(q.Feedback) > 0 {
 		t.rejected = q.Rejected
@@ -98,7 +98,8 @@ func (t *turn) ask(q Question) (err error) {
 	return err
 }
 
-// converse goes on until the model has replied: as long as it asks for tools, they are called and it is told. Tokens are those of all rounds.
+// converse goes on until the model has replied: as long as it asks for tools, they are called and
+// it is told. Tokens are those of all rounds.
 func (m model) converse(ctx context.Context, q Question, t *turn) (said, error) {
 	emit := newEmitter(q.Attempt)
 	d := newDeltas(q, emit, "delta")
@@ -156,7 +157,8 @@ func (m model) judge(ctx context.Context, q Question, t turn, got said, err erro
 	return a.reply(q.Definition.Agent, q.Returns)
 }
 
-// apiFault classifies a failure. next says that another backend may serve, so that one where nobody listens is as good as missing.
+// apiFault classifies a failure. next says that another backend may serve, so that one where nobody
+// listens is as good as missing.
 func apiFault(err error, next bool) *fault {
 	f := &fault{message: err.Error(), kind: effect.KindAgent, class: effect.Retryable}
 	var e *apiError
@@ -197,7 +199,8 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// schemaUnknown tells whether a server refused the schema and not the request: many speak the API but for that.
+// schemaUnknown tells whether a server refused the schema and not the request: many speak the API
+// but for that.
 func schemaUnknown(err error) bool {
 	var e *apiError
 	if !errors.As(err, &e) || e.status != http.StatusBadRequest && e.status != http.StatusUnprocessableEntity {
@@ -216,7 +219,8 @@ const (
 	deltaWait = 50 * time.Millisecond
 )
 
-// deltas journals the text of a reply as it comes, in pieces of what has come within a time: each costs a commit. A key that comes in pieces is hidden as one that comes at once. It is used
+// deltas journals the text of a reply as it comes, in pieces of what has come within a time: each
+// costs a commit. A key that comes in pieces is hidden as one that comes at once. It is used
 // concurrently.
 type deltas struct {
 	emit emitter

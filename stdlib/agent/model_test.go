@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// api is a server that speaks as a model's API does: it answers one request after the other, the last answer for ever.
+// api is a server that speaks as a model's API does: it answers one request after the other, the
+// last answer for ever.
 type api struct {
 	*httptest.Server
 	answers  []func(http.ResponseWriter)
@@ -208,7 +209,8 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// Servers that speak an API say their errors in other ways, and none can have the key sent elsewhere.
+// Servers that speak an API say their errors in other ways, and none can have the key sent
+// elsewhere.
 func TestModelsOfOthers(t *testing.T) {
 	elsewhere := newAPI(t, refuse(500, "{}"))
 	for _, d := range []dialectOfAPI{anthropicSpeech(), openaiSpeech()} {

@@ -9,8 +9,9 @@ import (
 	"starling/stdlib/tool"
 )
 
-// Names lists the agents that a run with these settings would find: those of its fake, as the dict agents or their functions call them, and those of its project
-// file. An error says why the fake or the file cannot be read.
+// Names lists the agents that a run with these settings would find: those of its fake, as the dict
+// agents or their functions call them, and those of its project file. An error says why the fake or
+// the file cannot be read.
 func Names(load LoadScript, s *effect.Settings) ([]string, error) {
 	return (&fakes{load: load}).names(s)
 }
@@ -42,7 +43,8 @@ func everybody(s *effect.Settings, p *project.File, fake *fake) []string {
 	return names
 }
 
-// Known is what a check of scripts can be told of the agents of a run with these settings, and of its tool servers. Errors are those of [Names].
+// Known is what a check of scripts can be told of the agents of a run with these settings, and of
+// its tool servers. Errors are those of [Names].
 func Known(load LoadScript, s *effect.Settings) (check.Project, error) {
 	r := resolver{&fakes{load: load}}
 	names, err := r.fakes.names(s)

@@ -19,7 +19,8 @@ const (
 	maxEventText  = 16 << 10                // bytes of one text in an event
 )
 
-// outputStream takes what a program writes, line by line as it comes. It is called by one goroutine.
+// outputStream takes what a program writes, line by line as it comes. It is called by one
+// goroutine.
 type outputStream struct {
 	dialect dialect
 	emit    emitter
@@ -59,7 +60,8 @@ func (h *outputStream) line(raw []byte, whole bool) {
 	}
 }
 
-// hopeless is what the program has told that none of its own further tries can mend; nil for nothing.
+// hopeless is what the program has told that none of its own further tries can mend; nil for
+// nothing.
 func (h *outputStream) hopeless() *fault {
 	if d, tries := h.dialect.(interface{ hopeless() *fault }); tries {
 		return d.hopeless()
@@ -83,7 +85,8 @@ func (h *outputStream) transcript() string {
 	return string(h.kept[max(0, len(h.kept)-maxTranscript):])
 }
 
-// emitter journals the events of one attempt. It is bounded: whoever tells too much is not heard out, but goes on. It is used concurrently.
+// emitter journals the events of one attempt. It is bounded: whoever tells too much is not heard
+// out, but goes on. It is used concurrently.
 type emitter struct {
 	to   *effect.Attempt
 	left *atomic.Int64
@@ -108,14 +111,16 @@ func (e emitter) event(kind string, data starlark.Value) {
 // say journals an event of pairs of names and values. Texts are cut where they are long.
 func (e emitter) say(kind string, pairs ...any) { e.event(kind, dict(pairs...)) }
 
-// used journals what the attempt has taken so far, in all: the runtime counts it as it comes. nil is nothing.
+// used journals what the attempt has taken so far, in all: the runtime counts it as it comes. nil
+// is nothing.
 func (e emitter) used(usage starlark.Value) {
 	if usage != nil {
 		e.event("usage", usage)
 	}
 }
 
-// dict makes a dict of pairs of names and values: texts, ints, bools, raw JSON. Empty texts are left out.
+// dict makes a dict of pairs of names and values: texts, ints, bools, raw JSON. Empty texts are
+// left out.
 func dict(pairs ...any) *starlark.Dict {
 	d := starlark.NewDict(len(pairs) / 2)
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -178,8 +183,8 @@ func eventOf(line string) (*starlark.Dict, bool) {
 	return event, ok && effect.CheckName(effect.ViewOf(event).Text("kind")) == nil
 }
 
-// claimed marks the event of a call to a tool server as the word of whoever tells it: those that were made here are
-// told by the proxy.
+// claimed marks the event of a call to a tool server as the word of whoever tells it: those that
+// were made here are told by the proxy.
 func claimed(kind string, data starlark.Value) starlark.Value {
 	d, ok := data.(*starlark.Dict)
 	if !ok || kind != "tool_call" && kind != "tool_denied" {

@@ -12,7 +12,8 @@ import (
 	"starling/lang/effect"
 )
 
-// stub is a project whose agent a is a preset that a shell script plays. The script finds what it was given in the files args and stdin.
+// stub is a project whose agent a is a preset that a shell script plays. The script finds what it
+// was given in the files args and stdin.
 func stub(t *testing.T, preset, keys, script string) *stage {
 	t.Helper()
 	s := newStage(t, fmt.Sprintf("[agents.a]\npreset = %q\ncommand = ['./%s']\n%s", preset, preset, keys), "")
@@ -52,7 +53,8 @@ func geminiSays(text string) string {
 	return fmt.Sprintf(`{"type":"message","role":"assistant","content":%q,"delta":true}`, text)
 }
 
-// Whatever the exit code says: what was denied, limited or broken off has failed, and the class says whether another attempt may help.
+// Whatever the exit code says: what was denied, limited or broken off has failed, and the class
+// says whether another attempt may help.
 func TestPresets(t *testing.T) {
 	for _, c := range []struct{ name, preset, script, output, want string }{
 		{"a text", "claude", lines(claudeInit, claudeResult(`"result":"All is well."`)), "",
@@ -258,7 +260,8 @@ func TestKeysInOtherLettersAreInNothingKept(t *testing.T) {
 	}
 }
 
-// A line that is an event is journaled when it is written: this program waits for the file that is made when the event has been heard.
+// A line that is an event is journaled when it is written: this program waits for the file that is
+// made when the event has been heard.
 func TestEventsAsTheyHappen(t *testing.T) {
 	s := newStage(t, shell("a", `echo '{"event": {"kind": "plan", "text": "look"}}'
 while ! test -e heard; do sleep 0.01; done
@@ -308,8 +311,8 @@ func TestLongWaitGoesToTheNext(t *testing.T) {
 	}
 }
 
-// An attempt that was cut is gone on with in its own conversation; where the program has lost that, a new
-// one begins at once, and the journal and the agent are told.
+// An attempt that was cut is gone on with in its own conversation; where the program has lost that,
+// a new one begins at once, and the journal and the agent are told.
 func TestPresetsGoOnAfterTheyWereCut(t *testing.T) {
 	const kept, gone = "You were cut off while you worked on this", "This was begun before, and cut off"
 	for _, c := range []struct{ preset, resumes, lost, said string }{

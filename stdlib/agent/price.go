@@ -21,8 +21,8 @@ func priceOf(p project.Price) price {
 	return price{micro(p.Input), micro(p.Output), micro(p.Cached)}
 }
 
-// cost is what tokens cost, in US dollars; nil when no price is known, or no tokens are. What came from
-// a cache is part of the input.
+// cost is what tokens cost, in US dollars; nil when no price is known, or no tokens are. What came
+// from a cache is part of the input.
 func (p price) cost(u usage) *float64 {
 	if p == (price{}) || u == (usage{}) {
 		return nil
@@ -99,8 +99,8 @@ func (p *pricing) serves(model string) string {
 	return p.model
 }
 
-// priced adds to what a program tells of its usage the model and, where it tells tokens and no cost,
-// what they cost. The cost that it tells itself is claimed.
+// priced adds to what a program tells of its usage the model and, where it tells tokens and no
+// cost, what they cost. The cost that it tells itself is claimed.
 func (p *pricing) priced(told starlark.Value) starlark.Value {
 	d, ok := told.(*starlark.Dict)
 	if !ok || d.Len() == 0 {

@@ -10,11 +10,12 @@ import (
 	"starling/lang/effect"
 )
 
-// Agents that do not read the request as JSON are told of it in words: what to do first, then what on, then what the reply must be. Whoever reads the prompt has
-// the same facts as a program that reads the record.
+// Agents that do not read the request as JSON are told of it in words: what to do first, then what
+// on, then what the reply must be. Whoever reads the prompt has the same facts as a program that
+// reads the record.
 
-// prompt writes a request in words, the instructions first. continued says that the agent has what was asked before it and only needs to hear why its reply was
-// not accepted.
+// prompt writes a request in words, the instructions first. continued says that the agent has what
+// was asked before it and only needs to hear why its reply was not accepted.
 func prompt(q Question, continued bool) (string, error) {
 	continued = continued && !q.GoesOn
 	text, err := words(q, continued)
@@ -78,7 +79,8 @@ func (p *paragraphs) add(text string) {
 // told adds what the agent was told while it worked.
 func (p *paragraphs) told(message string) { p.add("While you work on this you are told: " + message) }
 
-// cutOff says what is known after an attempt was cut. continued says that the agent has its conversation.
+// cutOff says what is known after an attempt was cut. continued says that the agent has its
+// conversation.
 func (p *paragraphs) cutOff(continued bool) {
 	if continued {
 		p.add("You were cut off while you worked on this: the program that had asked you has ended. What you " +
@@ -169,7 +171,8 @@ func (p *paragraphs) feedback(list []contract.Violation) {
 	p.add(strings.Join(lines, "\n"))
 }
 
-// strictSchema is the contract of the reply as model APIs and coding agents take it, nil where they would refuse it.
+// strictSchema is the contract of the reply as model APIs and coding agents take it, nil where they
+// would refuse it.
 func strictSchema(q Question) []byte {
 	c, err := contract.Parse("output", q.Returns)
 	if q.Returns == "" || err != nil {
@@ -182,8 +185,9 @@ func strictSchema(q Question) []byte {
 	return s.JSON()
 }
 
-// fromStrict reads a reply that was made for strictSchema: null stands for what is absent. What does not meet the contract stays as it is but for
-// these nulls, so that the paths at fault are told, and none that the schema asks for.
+// fromStrict reads a reply that was made for strictSchema: null stands for what is absent. What
+// does not meet the contract stays as it is but for these nulls, so that the paths at fault are
+// told, and none that the schema asks for.
 func fromStrict(q Question, text []byte) (starlark.Value, bool) {
 	v, err := contract.FromJSON(text)
 	if err != nil {

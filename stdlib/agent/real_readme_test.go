@@ -12,8 +12,8 @@ import (
 	"starling/stdlib/agent/modeltest"
 )
 
-// TestRealReadme plays what the README prints about the coding agents of others, as it stands there: the programs are found by
-// their names and are logged in as their users log them in.
+// TestRealReadme plays what the README prints about the coding agents of others, as it stands
+// there: the programs are found by their names and are logged in as their users log them in.
 func TestRealReadme(t *testing.T) {
 	if !*real {
 		return // see TestRealPrograms

@@ -18,12 +18,14 @@ import (
 	"starling/stdlib/agent/modeltest"
 )
 
-// The coding agents of others are played by stubs in the other tests. With this flag they are asked themselves:
+// The coding agents of others are played by stubs in the other tests. With this flag they are asked
+// themselves:
 //
 //	go test ./stdlib/agent -run Real -real -timeout 60m
 //
-// They are installed from the npm registry into the user's cache folder, in versions that are named below or, with
-// -newest, in the newest; no key, login or model is needed. It prints a table, and writes it into programs.md with -update.
+// They are installed from the npm registry into the user's cache folder, in versions that are named
+// below or, with -newest, in the newest; no key, login or model is needed. It prints a table, and
+// writes it into programs.md with -update.
 var (
 	real     = flag.Bool("real", false, "play the coding agents of others themselves; needs Node and the npm registry")
 	newest   = flag.Bool("newest", false, "with -real: in their newest versions")
@@ -271,7 +273,8 @@ type realWorld struct {
 	before  int // requests before the case
 }
 
-// newRealWorld makes one where nobody else may write: coding agents mistrust what lies below the system's folder of temporary files.
+// newRealWorld makes one where nobody else may write: coding agents mistrust what lies below the
+// system's folder of temporary files.
 func newRealWorld(t *testing.T, p realProgram, cache, bin, starling string, models *modeltest.Server) *realWorld {
 	t.Helper()
 	root, err := os.MkdirTemp(cache, "world")
@@ -386,7 +389,8 @@ func (w *realWorld) git(args ...string) {
 	}
 }
 
-// gives runs a script that returns an expression under a project with further lines, and says why it did not return
+// gives runs a script that returns an expression under a project with further lines, and says why
+// it did not return
 // want; "" where it did.
 func (w *realWorld) gives(more, expression, want string) string {
 	w.t.Helper()
@@ -443,7 +447,8 @@ func (w *realWorld) until(text string) {
 	}
 }
 
-// shows has an image of the workspace and one that is an artifact go with a task: the model is shown both.
+// shows has an image of the workspace and one that is an artifact go with a task: the model is
+// shown both.
 func (w *realWorld) shows() string {
 	img := image.NewRGBA(image.Rect(0, 0, 64, 64))
 	var text bytes.Buffer
@@ -485,8 +490,8 @@ func (w *realWorld) askedFor(turns int) {
 	time.Sleep(time.Second)
 }
 
-// killed ends Starling with SIGKILL in a turn of the model, and has the run go on. The plan is known
-// to the conversation that was cut alone; some count the turn that was cut.
+// killed ends Starling with SIGKILL in a turn of the model, and has the run go on. The plan is
+// known to the conversation that was cut alone; some count the turn that was cut.
 func (w *realWorld) killed(expression string, turn int) string {
 	run := w.start(expression)
 	w.askedFor(turn)

@@ -17,14 +17,16 @@ import (
 	"starling/stdlib/tool"
 )
 
-// What holds where the call, the role, the agent's own section and the project's defaults are silent.
+// What holds where the call, the role, the agent's own section and the project's defaults are
+// silent.
 const (
 	DefaultTimeout = 5 * time.Minute
 	DefaultRetries = 1
 	DefaultReasks  = 2
 )
 
-// resolver completes requests. It reads nothing but its arguments: a run's settings hold the bytes of everything.
+// resolver completes requests. It reads nothing but its arguments: a run's settings hold the bytes
+// of everything.
 type resolver struct{ fakes *fakes }
 
 func (r resolver) agent(s *effect.Settings, q *effect.Request) *effect.Error {
@@ -43,7 +45,8 @@ func (r resolver) agent(s *effect.Settings, q *effect.Request) *effect.Error {
 	return nil
 }
 
-// exclude leaves out who must not serve. Whoever must not be asked is refused, and so is a call that nobody is left for.
+// exclude leaves out who must not serve. Whoever must not be asked is refused, and so is a call
+// that nobody is left for.
 func (p *party) exclude(v starlark.Value) *effect.Error {
 	not, _ := effect.Identities(v)
 	if slices.Contains(not, p.role.name) {
@@ -94,8 +97,10 @@ func (r role) text(name string) string {
 	return s
 }
 
-// find looks an agent up: its name in the fake, then the names of its backends (the call's, else the role's, else the project's, else its own) in the fake and in
-// the project file. What the project says of its own name holds whoever serves, so that an agent under test has the contract of the real one.
+// find looks an agent up: its name in the fake, then the names of its backends (the call's, else
+// the role's, else the project's, else its own) in the fake and in the project file. What the
+// project says of its own name holds whoever serves, so that an agent under test has the contract
+// of the real one.
 func (r resolver) find(s *effect.Settings, who role, backends []string, tools starlark.Value) (*party, *effect.Error) {
 	f, fault := projectOf(s)
 	if fault != nil {
@@ -181,7 +186,8 @@ func (r resolver) candidate(s *effect.Settings, f *project.File, fake *fake, nam
 	return c, nil
 }
 
-// equip gives a candidate what it may use: what the call says, else the role, else the project. What names no tool server is a preset's own notation.
+// equip gives a candidate what it may use: what the call says, else the role, else the project.
+// What names no tool server is a preset's own notation.
 func (p *party) equip(s *effect.Settings, f *project.File, c Candidate, tools starlark.Value) (Candidate, *effect.Error) {
 	if modifies, ok := p.role.field("modifies").(starlark.Bool); ok {
 		c.Modifies = bool(modifies)
@@ -262,7 +268,8 @@ func (p *party) tools(c Candidate, call starlark.Value) []starlark.Value {
 	return list
 }
 
-// names reads a backend as calls and roles give it: a name, a list of names in order of preference, or None.
+// names reads a backend as calls and roles give it: a name, a list of names in order of preference,
+// or None.
 func names(v starlark.Value) []string {
 	if list, ok := v.(starlark.Iterable); ok {
 		return texts(list)
@@ -357,8 +364,8 @@ func projectOf(s *effect.Settings) (*project.File, *effect.Error) {
 	return f, nil
 }
 
-// complete sets the policy and the contract of the reply. The call wins over the role, the role over the agent's section, that over
-// the project's defaults.
+// complete sets the policy and the contract of the reply. The call wins over the role, the role
+// over the agent's section, that over the project's defaults.
 func (p *party) complete(q *effect.Request, args effect.View, returns string) {
 	q.Policy.Timeout = firstDuration(textDuration(args.Text("timeout")), textDuration(p.role.text("timeout")), p.project.Limits.Timeout,
 		p.defaults.Timeout, p.patience())
@@ -378,7 +385,8 @@ func (p *party) complete(q *effect.Request, args effect.View, returns string) {
 	q.Limit, q.Total = firstCount(0, p.role.field("limit"), nil, &p.project.Limit, nil), int(p.total)
 }
 
-// changes lists what the agent may change: what it owns or, where nobody says what, anything. An agent that owns something changes it, unless its role says that it changes nothing.
+// changes lists what the agent may change: what it owns or, where nobody says what, anything. An
+// agent that owns something changes it, unless its role says that it changes nothing.
 func (p *party) changes(args effect.View) []string {
 	owns := firstList(args.Texts("owns"), names(p.role.field("owns")), p.project.Owns)
 	modifies := p.project.Modifies || len(owns) > 0 || slices.ContainsFunc(p.candidates, func(c Candidate) bool { return c.Modifies })
@@ -391,7 +399,8 @@ func (p *party) changes(args effect.View) []string {
 	return firstList(owns, []string{effect.Everything})
 }
 
-// patience is how long an attempt may take of which nobody has said it. Who comes for the work has as long as the heartbeats last.
+// patience is how long an attempt may take of which nobody has said it. Who comes for the work has
+// as long as the heartbeats last.
 func (p *party) patience() time.Duration {
 	if slices.ContainsFunc(p.candidates, func(c Candidate) bool { return c.Backend != backendInbox }) {
 		return DefaultTimeout
@@ -427,7 +436,8 @@ func firstDuration(ds ...time.Duration) time.Duration {
 	return 0
 }
 
-// firstCount takes the first count that is there: Starlark ints and pointers, nil and None are silent.
+// firstCount takes the first count that is there: Starlark ints and pointers, nil and None are
+// silent.
 func firstCount(otherwise int, vs ...any) int {
 	for _, v := range vs {
 		switch v := v.(type) {
@@ -443,7 +453,8 @@ func firstCount(otherwise int, vs ...any) int {
 	return otherwise
 }
 
-// violations makes the error of a value that does not meet a contract; its data is [{path, got, want, hint}].
+// violations makes the error of a value that does not meet a contract; its data is [{path, got,
+// want, hint}].
 func violations(what string, list contract.Violations) *effect.Error {
 	e := effect.Errorf(effect.KindInvalid, "%s: %v", what, fmt.Sprint(list))
 	e.Data = effect.MustEncode(feedback(list))

@@ -46,7 +46,8 @@ func policy(r *effect.Request) [3]any {
 	return [3]any{r.Policy.Timeout, r.Policy.Retries, r.Policy.Reasks}
 }
 
-// The call wins over the role, the role over the agent's section, the section over the defaults of the project, these over ours.
+// The call wins over the role, the role over the agent's section, the section over the defaults of
+// the project, these over ours.
 func TestWhatResolveFills(t *testing.T) {
 	for _, c := range []struct {
 		call    string

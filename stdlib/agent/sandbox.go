@@ -36,9 +36,10 @@ func programOf(c Candidate) (program, bool) {
 	return program{}, false
 }
 
-// confined puts an agent that is to be in a sandbox there. It sees its own configuration, may change that
-// for itself and its conversations for good, reaches the network, and changes the workspace if it is one
-// that modifies. Its home is an empty folder but for this. The caller removes what undo does.
+// confined puts an agent that is to be in a sandbox there. It sees its own configuration, may
+// change that for itself and its conversations for good, reaches the network, and changes the
+// workspace if it is one that modifies. Its home is an empty folder but for this. The caller
+// removes what undo does.
 func confined(q Question, spec *process.Spec, told invocation) (undo func(), err error) {
 	d := q.Definition
 	if d.Sandbox == "" {

@@ -14,8 +14,8 @@ import (
 	"starling/stdlib/project"
 )
 
-// scripted asks agents that are functions of the fake. What a function returns is the output, a string is text, a reply(…) says more; fail(…) is an
-// agent that failed in a way that may pass.
+// scripted asks agents that are functions of the fake. What a function returns is the output, a
+// string is text, a reply(…) says more; fail(…) is an agent that failed in a way that may pass.
 type scripted struct{ fakes *fakes }
 
 // Ask calls the function, journals the events that it told of, and takes the time that it claims.
@@ -60,7 +60,8 @@ func (s scripted) failure(ctx context.Context, agent string, err error) effect.R
 	return failed(fault, effect.Final)
 }
 
-// answer takes what a function returned. Where the agent is told something while it works, its step ends there: the function is called again with the message.
+// answer takes what a function returned. Where the agent is told something while it works, its step
+// ends there: the function is called again with the message.
 func (s scripted) answer(ctx context.Context, q Question, v starlark.Value) (effect.Reply, *effect.Steer) {
 	a := answer{status: "ok"}
 	var delay time.Duration
@@ -99,7 +100,8 @@ func (s scripted) answer(ctx context.Context, q Question, v starlark.Value) (eff
 	return a.reply(q.Definition.Agent, q.Returns), nil
 }
 
-// changeFiles does to the workspace what a scripted agent says that it does. Doing it again, after a crash, changes nothing more.
+// changeFiles does to the workspace what a scripted agent says that it does. Doing it again, after
+// a crash, changes nothing more.
 func changeFiles(a *effect.Attempt, files starlark.Value) error {
 	changes, ok := files.(*starlark.Dict)
 	if !ok || changes.Len() == 0 {

@@ -10,7 +10,8 @@ import (
 	"starling/stdlib/agent/modeltest"
 )
 
-// The server of models that the programs of others are played with does as it is told, in the words of each API.
+// The server of models that the programs of others are played with does as it is told, in the words
+// of each API.
 func TestModelsAreTold(t *testing.T) {
 	models := modeltest.Start(t)
 	for backend, url := range map[string]string{"anthropic": models.URL, "openai": models.URL + "/v1"} {
@@ -67,7 +68,8 @@ func TestPlansGoOn(t *testing.T) {
 	}
 }
 
-// What Gemini CLI asks beside the conversation takes no step of the plan, and does not wait for one.
+// What Gemini CLI asks beside the conversation takes no step of the plan, and does not wait for
+// one.
 func TestPlansAreForConversations(t *testing.T) {
 	models := modeltest.Start(t)
 	body := `{"contents": [{"role": "user", "parts": [{"text": "PLAN<<[{\"sleep\": 60000}]>>"}]}], "generationConfig": {"responseMimeType": "application/json"}}`

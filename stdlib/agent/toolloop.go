@@ -67,7 +67,8 @@ func offered(ctx context.Context, p *tool.Proxy) ([]modelTool, *tool.Fault) {
 
 var notInName = regexp.MustCompile(`[^A-Za-z0-9_-]`)
 
-// modelName is SERVER__TOOL in the letters that models' APIs take. What would be too long, or the name of another tool, ends with a hash.
+// modelName is SERVER__TOOL in the letters that models' APIs take. What would be too long, or the
+// name of another tool, ends with a hash.
 func modelName(server, tool string, taken map[string]bool) string {
 	name := notInName.ReplaceAllString(server+"__"+tool, "_")
 	if len(name) <= maxToolName && !taken[name] {
@@ -78,7 +79,8 @@ func modelName(server, tool string, taken map[string]bool) string {
 	return fmt.Sprintf("%s_%08x", name[:min(len(name), maxToolName-9)], sum.Sum32())
 }
 
-// use calls the tools that a model asks for, one after the other. What goes wrong is told to the model, which may know another way.
+// use calls the tools that a model asks for, one after the other. What goes wrong is told to the
+// model, which may know another way.
 func (m model) use(ctx context.Context, q Question, t turn, got said, emit emitter) toolRound {
 	r := toolRound{text: got.text, calls: got.calls}
 	for _, call := range got.calls {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// toolStage adds the tool server db to the project of a stage that stage makes of its further sections; keys belong to the agent a.
+// toolStage adds the tool server db to the project of a stage that stage makes of its further
+// sections; keys belong to the agent a.
 func toolStage(t *testing.T, agent string) *stage {
 	t.Setenv("TOOL_SERVER", "1")
 	s := newStage(t, fmt.Sprintf("%s\n[tools.db]\ncommand = [%q, 'log', 'calls']\nenv = ['TOOL_SERVER']\n", agent, os.Args[0]), "")
@@ -41,7 +42,8 @@ func (d dialectOfAPI) asking(pairs ...string) func(http.ResponseWriter) {
 	return stream(append(events, end...)...)
 }
 
-// A model's tool loop runs through the proxy: it sees the tools of its list, is told what they say and what is denied, and tokens add up.
+// A model's tool loop runs through the proxy: it sees the tools of its list, is told what they say
+// and what is denied, and tokens add up.
 func TestModelsUseTools(t *testing.T) {
 	for _, d := range []dialectOfAPI{anthropicSpeech(), openaiSpeech()} {
 		api := newAPI(t, d.asking("db__select", `{"query": "orders"}`, "db__drop", `{"table": "orders"}`), d.asking("db__fail", "{}"), d.reply(d.stops[0], "Three."))
@@ -96,12 +98,14 @@ func TestUnknownTools(t *testing.T) {
 	}
 }
 
-// asked posts a call of a tool to the endpoint as a program's own loop does; URL and TOKEN are shell.
+// asked posts a call of a tool to the endpoint as a program's own loop does; URL and TOKEN are
+// shell.
 const asked = `post() { curl -s -X POST "$1" -H "Authorization: Bearer $2" -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' \
  -d "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"$3\",\"arguments\":{\"query\":\"q\",\"table\":\"t\"}}}"; }
 `
 
-// Programs with a loop of their own reach the servers through the proxy, as each of them is told of servers, and nobody else does.
+// Programs with a loop of their own reach the servers through the proxy, as each of them is told of
+// servers, and nobody else does.
 func TestProgramsUseTools(t *testing.T) {
 	const fromFile = `URL=$(sed 's/.*"\(url\|httpUrl\)":"\([^"]*\)".*/\2/' $FILE); TOKEN=$(sed 's/.*Bearer \([^"]*\)".*/\1/' $FILE); stat -c %a $FILE >mode; `
 	call := `{ post $URL $TOKEN select; post $URL $TOKEN drop; post $URL wrong select; post ${URL}x $TOKEN select; } >heard; `

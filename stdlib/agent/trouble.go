@@ -12,8 +12,8 @@ import (
 	"starling/lang/effect"
 )
 
-// Coding agents tell of failures in words that are meant for people. Whether another attempt may help is read from these words; what nobody knows
-// is tried again, which is bounded.
+// Coding agents tell of failures in words that are meant for people. Whether another attempt may
+// help is read from these words; what nobody knows is tried again, which is bounded.
 
 // pattern is one that is compiled when it is first needed: a guard needs none.
 func pattern(text string) func() *regexp.Regexp {
@@ -27,7 +27,8 @@ var final = pattern(`(?i)invalid.{0,20}(api key|x-api-key|token|credential)|inco
 // full are words of failures of conversations that have no more room.
 var full = pattern(`(?i)prompt is too long|context (length|window)|maximum context|context limit`)
 
-// lost are words of coding agents that do not have the conversation any more with which they are to go on.
+// lost are words of coding agents that do not have the conversation any more with which they are to
+// go on.
 var lost = pattern(`(?i)no conversation found|no rollout found|invalid session identifier|no previous sessions found`)
 
 // until is when a usage limit ends, in seconds since 1970, as Claude Code puts it behind the words.
@@ -36,8 +37,8 @@ var until = pattern(`limit reached\|(\d{10})\b`)
 // within is how long to wait, as APIs say it.
 var within = pattern(`(?i)(?:retry|try again)[^0-9]{0,20}?(\d+(?:\.\d+)?) ?(ms|s|sec|seconds?|m|min|minutes?)\b`)
 
-// colours are escape sequences for terminals (ECMA-48, section 5.4), which programs write also where
-// nobody sees colours.
+// colours are escape sequences for terminals (ECMA-48, section 5.4), which programs write also
+// where nobody sees colours.
 var colours = pattern("\x1b\\[[0-?]*[ -/]*[@-~]")
 
 // toldFault classifies what an agent says went wrong.
@@ -88,7 +89,8 @@ func clipTo(s string, n int) string {
 	return strings.ToValidUTF8(s[:n], "") + "…"
 }
 
-// usage is what an attempt took, in tokens. input counts all that was read, also what came from a cache.
+// usage is what an attempt took, in tokens. input counts all that was read, also what came from a
+// cache.
 type usage struct{ input, output, cached int64 }
 
 // plus adds what a further request took.

@@ -13,7 +13,8 @@ import (
 
 const claudeWorks = `{"type":"assistant","message":{"id":"m1","usage":{"input_tokens":4,"cache_read_input_tokens":6,"output_tokens":2},"content":[{"type":"text","text":"I look."}]}}`
 
-// What an attempt has taken is known also when it comes to nothing: as it told before, in events, and as the reply says that it failed with.
+// What an attempt has taken is known also when it comes to nothing: as it told before, in events,
+// and as the reply says that it failed with.
 func TestUsageOfFailures(t *testing.T) {
 	for _, c := range []struct {
 		name, events, want string
@@ -50,8 +51,8 @@ func TestUsageOfFailures(t *testing.T) {
 	}
 }
 
-// Where the project says a price, tokens cost something with every backend that tells them; what a program
-// says of its cost itself stands.
+// Where the project says a price, tokens cost something with every backend that tells them; what a
+// program says of its cost itself stands.
 func TestPrices(t *testing.T) {
 	const price = "price = {input = 1.0, output = 10.0}"
 	for _, c := range []struct {
@@ -109,7 +110,8 @@ func (s *stage) told(kind string) string {
 	return strings.Join(told, "; ")
 }
 
-// What an attempt has taken that is cut off has been told before, and what it says while it ends counts as well.
+// What an attempt has taken that is cut off has been told before, and what it says while it ends
+// counts as well.
 func TestUsageOfTheCancelled(t *testing.T) {
 	d := anthropicSpeech()
 	model := modelStage(t, d, newAPI(t, func(w http.ResponseWriter) {
@@ -142,7 +144,8 @@ func TestUsageOfTheCancelled(t *testing.T) {
 	}
 }
 
-// The tokens of a turn are its own, and turns are summed up; the cost is that of the session, of which an attempt that goes on with one has not spent what was spent before.
+// The tokens of a turn are its own, and turns are summed up; the cost is that of the session, of
+// which an attempt that goes on with one has not spent what was spent before.
 func TestUsageOfACPSessions(t *testing.T) {
 	for _, c := range []struct {
 		does []string

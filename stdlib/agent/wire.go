@@ -18,8 +18,8 @@ const (
 	maxTrouble = 64 << 10     // bytes of a refusal that are read
 )
 
-// wireRequest is a request to a model's API: JSON that is answered by a stream of server-sent events.
-// One without a body asks what there is.
+// wireRequest is a request to a model's API: JSON that is answered by a stream of server-sent
+// events. One without a body asks what there is.
 type wireRequest struct {
 	base, path string
 	header     map[string]string
@@ -35,8 +35,9 @@ func staying(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// send gives the data of each event to hear until it says that it is enough, or the stream does. Beside
-// what the connection fails with, the error is an *apiError: a refusal, or trouble within the stream.
+// send gives the data of each event to hear until it says that it is enough, or the stream does.
+// Beside what the connection fails with, the error is an *apiError: a refusal, or trouble within
+// the stream.
 func (w wireRequest) send(ctx context.Context, hear func(data []byte) (more bool)) error {
 	response, err := w.do(ctx)
 	if err != nil {
@@ -114,8 +115,8 @@ func (e *apiError) Error() string {
 }
 
 // troubleOf reads an error as the APIs write it: {"error": {"message", "type", "code"}}, or
-// {"error": "message"} as some servers have it. A proxy may answer in its own words. response is nil
-// for what came within a stream.
+// {"error": "message"} as some servers have it. A proxy may answer in its own words. response is
+// nil for what came within a stream.
 func troubleOf(response *http.Response, text []byte) *apiError {
 	e := &apiError{status: http.StatusOK}
 	if response != nil {

@@ -13,10 +13,13 @@ import (
 	"starling/stdlib/tool"
 )
 
-// Programs that have a tool loop of their own are told of one endpoint of this process for each tool server, and reach the servers through it only. So the list of allowed
-// tools holds there too. What else a program has been set up with by its user is the user's: claude is told to leave it, gemini to use none of it, codex cannot be told.
+// Programs that have a tool loop of their own are told of one endpoint of this process for each
+// tool server, and reach the servers through it only. So the list of allowed tools holds there too.
+// What else a program has been set up with by its user is the user's: claude is told to leave it,
+// gemini to use none of it, codex cannot be told.
 
-// wire tells a program of the endpoint: in its own configuration, and other programs in STARLING_TOOLS, a file in the form that most harnesses read.
+// wire tells a program of the endpoint: in its own configuration, and other programs in
+// STARLING_TOOLS, a file in the form that most harnesses read.
 func wire(preset string, e *tool.Endpoint, told invocation) (invocation, error) {
 	if e == nil {
 		return told, nil
@@ -48,10 +51,12 @@ func wire(preset string, e *tool.Endpoint, told invocation) (invocation, error) 
 	return told, nil
 }
 
-// wireName is the name of a server in a program's configuration, where its user may have one of the same name.
+// wireName is the name of a server in a program's configuration, where its user may have one of the
+// same name.
 func wireName(server string) string { return "starling_" + server }
 
-// codexServers are settings for the command line. The token is in the environment: arguments can be read by all.
+// codexServers are settings for the command line. The token is in the environment: arguments can be
+// read by all.
 func codexServers(e *tool.Endpoint) []string {
 	var args []string
 	for _, name := range e.Names() {
@@ -81,7 +86,8 @@ func serversFile(preset string, e *tool.Endpoint) (string, error) {
 }
 
 // keptFile writes a file for one attempt, readable by this user alone. It lies in the user's cache:
-// Gemini CLI passes over, without a word, what lies below a folder that others may write, as /tmp is.
+// Gemini CLI passes over, without a word, what lies below a folder that others may write, as /tmp
+// is.
 func keptFile(pattern string, text []byte) (string, error) {
 	f, err := os.CreateTemp(keptFolder(), pattern)
 	if err != nil {
@@ -120,7 +126,8 @@ func keptFolder() string {
 	return folder
 }
 
-// allowedTools is what claude may use without asking: its own tools that are listed, and all that the endpoint offers.
+// allowedTools is what claude may use without asking: its own tools that are listed, and all that
+// the endpoint offers.
 func allowedTools(q Question) string {
 	list := q.Definition.Tools
 	for _, g := range q.Definition.Servers {

@@ -28,8 +28,8 @@ type Order struct {
 	Looks   bool // it may read the workspace and not change it
 }
 
-// Program puts the program of a Spec into its sandbox, and into its environment where the tools of the
-// user are, which lie where HOME does not lead. With [project.NoSandbox] it does nothing.
+// Program puts the program of a Spec into its sandbox, and into its environment where the tools of
+// the user are, which lie where HOME does not lead. With [project.NoSandbox] it does nothing.
 func Program(a *effect.Attempt, spec *process.Spec, o Order) {
 	if o.Level == project.NoSandbox {
 		return
@@ -91,8 +91,8 @@ func certificates(env []string) (files []string) {
 	return files
 }
 
-// MakeHome makes an empty folder for an attempt, the same for every attempt of its step, so that what a
-// crash has left is found. Whoever asks for it removes it.
+// MakeHome makes an empty folder for an attempt, the same for every attempt of its step, so that
+// what a crash has left is found. Whoever asks for it removes it.
 func MakeHome(a *effect.Attempt) (string, error) {
 	sum := sha256.Sum256([]byte(a.Key + "\x00" + a.Store))
 	dir := filepath.Join(os.TempDir(), "starling-"+hex.EncodeToString(sum[:12]))

@@ -13,8 +13,8 @@ import (
 	"starling/stdlib/project"
 )
 
-// Trial starts programs as sh.run would, to see whether they start. The workspace is an empty folder:
-// what is tried says nothing of the user's files and changes none.
+// Trial starts programs as sh.run would, to see whether they start. The workspace is an empty
+// folder: what is tried says nothing of the user's files and changes none.
 type Trial struct {
 	Settings *effect.Settings
 	Store    string
@@ -56,8 +56,8 @@ func From(dir string, paths []string) []string {
 	return out
 }
 
-// Outside finds a program on the machine, in the PATH of an environment, without the links that lead to
-// it; "" where there is none.
+// Outside finds a program on the machine, in the PATH of an environment, without the links that
+// lead to it; "" where there is none.
 func Outside(program string, env []string) string {
 	path := program
 	if !strings.Contains(program, "/") {

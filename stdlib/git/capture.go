@@ -13,7 +13,8 @@ import (
 	"strings"
 )
 
-// state is what is kept of a repository: a commit whose tree has the files, the index as it is, and the tree of what the index holds.
+// state is what is kept of a repository: a commit whose tree has the files, the index as it is, and
+// the tree of what the index holds.
 type state struct {
 	Commit string `json:"-"`    // that keeps it
 	Files  string `json:"-"`    // tree of the files
@@ -28,7 +29,8 @@ const (
 	undone      = "refs/starling/undone/"
 )
 
-// Checkpoint keeps index, files and HEAD under a name. Under a name that has been used, it has been done.
+// Checkpoint keeps index, files and HEAD under a name. Under a name that has been used, it has been
+// done.
 func (r *Repository) Checkpoint(ctx context.Context, name string) error {
 	if err := r.unfinished(); err != nil {
 		return err
@@ -121,7 +123,8 @@ func (r *Repository) snapshot(ctx context.Context, head string) (*state, string,
 	return s, strings.TrimSpace(tree), err
 }
 
-// staged keeps what an index names, which git would collect otherwise: the tree of what is staged and, in the middle of a merge, one of what is not merged. It gives their entries.
+// staged keeps what an index names, which git would collect otherwise: the tree of what is staged
+// and, in the middle of a merge, one of what is not merged. It gives their entries.
 func (r *Repository) staged(ctx context.Context, index []byte) (entries string, err error) {
 	_, err = r.withIndex(ctx, index, func(env []string) (string, error) {
 		tree, unwritten := r.subtree(ctx, "staged", call{args: []string{"write-tree"}, env: env})
@@ -189,7 +192,8 @@ func stateOf(ref string, commit, tree *object) (*state, error) {
 	return s, nil
 }
 
-// withIndex lets git work with a copy of an index: nothing is locked and nothing of the real one changes.
+// withIndex lets git work with a copy of an index: nothing is locked and nothing of the real one
+// changes.
 func (r *Repository) withIndex(ctx context.Context, index []byte, fn func(env []string) (string, error)) (string, error) {
 	path, err := r.shell.place(ctx, "index")
 	if err != nil {
@@ -242,7 +246,8 @@ type entry struct {
 	from       string // the file that holds what it holds
 }
 
-// entries writes the contents of files and links and says what they are, in the form of update-index.
+// entries writes the contents of files and links and says what they are, in the form of
+// update-index.
 func (r *Repository) entries(ctx context.Context, names []string) ([]byte, error) {
 	root, err := os.OpenRoot(r.o.Workspace)
 	if err != nil {
@@ -293,7 +298,8 @@ func (r *Repository) target(ctx context.Context, root *os.Root, path string, n i
 	return file, err
 }
 
-// look is Lstat of a path whose folders are folders, not links to some. It remembers those that it has seen.
+// look is Lstat of a path whose folders are folders, not links to some. It remembers those that it
+// has seen.
 func look(root *os.Root, folders map[string]bool, name string) (fs.FileInfo, error) {
 	if up := path.Dir(name); !folders[up] {
 		info, err := look(root, folders, up)
@@ -335,7 +341,8 @@ func (r *Repository) blobs(ctx context.Context, list []entry) ([]string, error) 
 	return blobs, nil
 }
 
-// inStore tells whether a path lies in the store, or among the trees of branches. Where namespaces are allowed git does not even see the store.
+// inStore tells whether a path lies in the store, or among the trees of branches. Where namespaces
+// are allowed git does not even see the store.
 func (r *Repository) inStore(path string) bool {
 	return below(r.o.Workspace, r.o.Store, path) || r.o.Trees != "" && below(r.o.Workspace, filepath.Dir(r.o.Trees), path)
 }

@@ -15,8 +15,10 @@ import (
 // trailer is the line of a commit's message by which a repeated attempt finds it.
 const trailer = "Starling-Step"
 
-// Commit commits what has changed at the paths (all below a folder; everything for none), or since a checkpoint, on the branch that is checked out. What else is staged stays staged. It gives
-// the commit, "" when nothing has changed, or nothing that git would commit. Under a key that has been used, it gives the commit that was made. No hooks are run.
+// Commit commits what has changed at the paths (all below a folder; everything for none), or since
+// a checkpoint, on the branch that is checked out. What else is staged stays staged. It gives the
+// commit, "" when nothing has changed, or nothing that git would commit. Under a key that has been
+// used, it gives the commit that was made. No hooks are run.
 func (r *Repository) Commit(ctx context.Context, key, message, since string, paths []string) (string, error) {
 	if done, err := r.committed(ctx, key); err != nil || done != "" {
 		return done, err
@@ -131,7 +133,8 @@ func (r *Repository) checkFilters(ctx context.Context, names []string) error {
 	return err
 }
 
-// stagedAt tells whether something is staged at the paths or below: files that differ in bytes may be the same to git, which converts the ends of their lines.
+// stagedAt tells whether something is staged at the paths or below: files that differ in bytes may
+// be the same to git, which converts the ends of their lines.
 func (r *Repository) stagedAt(ctx context.Context, paths []string) (bool, error) {
 	last, err := r.filesOf(ctx, "")
 	if err != nil {
@@ -151,7 +154,8 @@ func (r *Repository) stagedAt(ctx context.Context, paths []string) (bool, error)
 // lockWithin is how long after it was begun a commit takes git's lock at the latest.
 const lockWithin = 10 * time.Second
 
-// beginCommit notes in a file which step is about to commit, and since when. Where the note of an earlier attempt of the same step is there, that was killed, and git with it: a lock of the index
+// beginCommit notes in a file which step is about to commit, and since when. Where the note of an
+// earlier attempt of the same step is there, that was killed, and git with it: a lock of the index
 // from just then is that git's, which nobody else will ever remove. Every other lock is somebody's.
 func (r *Repository) beginCommit(key string) (note string, err error) {
 	note = filepath.Join(r.dir, "starling-commit")

@@ -11,8 +11,9 @@ import (
 	"strings"
 )
 
-// Fold puts what branches made together with the commit that they all began with, and keeps it under a name. Where merge is false they have changed different paths, and each path is as
-// its branch left it. Where it is true git merges them; what it cannot merge is [ErrConflict].
+// Fold puts what branches made together with the commit that they all began with, and keeps it
+// under a name. Where merge is false they have changed different paths, and each path is as its
+// branch left it. Where it is true git merges them; what it cannot merge is [ErrConflict].
 func (r *Repository) Fold(ctx context.Context, name, began string, sides []string, merge bool) (commit string, err error) {
 	return r.once(ctx, name, func() (string, string, []string, error) {
 		parents := append([]string{began}, sides...)
@@ -53,7 +54,8 @@ func (r *Repository) joined(ctx context.Context, began string, sides []string) (
 	})
 }
 
-// merged is the tree that git makes of a commit and others that began with it, in their order. Files that moved are not followed: a change stays at its path.
+// merged is the tree that git makes of a commit and others that began with it, in their order.
+// Files that moved are not followed: a change stays at its path.
 func (r *Repository) merged(ctx context.Context, began string, sides []string) (string, error) {
 	so, tree := began, began+"^{tree}"
 	for _, side := range sides {
@@ -129,8 +131,9 @@ func (r *Repository) held(ctx context.Context, began string, sides, paths []stri
 	return held, err
 }
 
-// Apply makes the changes that lead from one commit to another in the workspace, and lists their paths. A path that holds something else than either, because somebody changed it meanwhile, is [ErrMoved]:
-// then nothing is changed. Done again after a crash it does the rest.
+// Apply makes the changes that lead from one commit to another in the workspace, and lists their
+// paths. A path that holds something else than either, because somebody changed it meanwhile, is
+// [ErrMoved]: then nothing is changed. Done again after a crash it does the rest.
 func (r *Repository) Apply(ctx context.Context, from, to string) (paths []string, err error) {
 	changes, err := r.changes(ctx, from, to)
 	if err != nil {
@@ -185,7 +188,8 @@ func (r *Repository) left(ctx context.Context, changes []change, paths []string)
 	return append(gone, put...), nil
 }
 
-// obstructed tells whether something that is not going away stands where a path, or a folder above it, is to be.
+// obstructed tells whether something that is not going away stands where a path, or a folder above
+// it, is to be.
 func obstructed(root *os.Root, name string, going map[string]bool) bool {
 	for up := path.Dir(name); up != "."; up = path.Dir(up) {
 		if info, err := root.Lstat(up); err == nil && !info.IsDir() && !going[up] {

@@ -21,7 +21,8 @@ import (
 	"starling/stdlib/process"
 )
 
-// TestMain is four programs: the guard, one that rolls back and one that serves branches, which may be killed at it, and the tests.
+// TestMain is four programs: the guard, one that rolls back and one that serves branches, which may
+// be killed at it, and the tests.
 func TestMain(m *testing.M) {
 	process.GuardMain(os.Args)
 	if dir := os.Getenv("TEST_ROLLBACK"); dir != "" {
@@ -122,7 +123,8 @@ func (u user) git(args ...string) string {
 	return string(out)
 }
 
-// agent does everything at once: it edits, adds, removes, swaps kinds, changes what is ignored, stages and commits on another branch.
+// agent does everything at once: it edits, adds, removes, swaps kinds, changes what is ignored,
+// stages and commits on another branch.
 func (u user) agent() {
 	u.write("kept.txt", "agent\n")
 	u.git("checkout", "-q", "-b", "agent")
@@ -230,7 +232,8 @@ func TestCheckpointOfManyLinks(t *testing.T) {
 
 var kills = flag.Int("kills", 3, "at how many of its commands of git something is killed; all for -1")
 
-// Killed at any of its commands of git, a rollback is finished by doing it again: nothing of the user's is lost, and nothing is half done.
+// Killed at any of its commands of git, a rollback is finished by doing it again: nothing of the
+// user's is lost, and nothing is half done.
 func TestRollbackSIGKILL(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts programs, for long: the gate plays it without the race detector")
@@ -258,7 +261,8 @@ func TestRollbackSIGKILL(t *testing.T) {
 	})
 }
 
-// killAtSome kills at some of the commands of git that there are: at the n-th, and says how many there were until then.
+// killAtSome kills at some of the commands of git that there are: at the n-th, and says how many
+// there were until then.
 func killAtSome(t *testing.T, killAt func(t *testing.T, n int) (commands int)) {
 	total := killAt(t, 1<<30)
 	if total < 15 {
@@ -279,7 +283,8 @@ func killAtSome(t *testing.T, killAt func(t *testing.T, n int) (commands int)) {
 	}
 }
 
-// cutAt lets another process do something, which the variable says, and kills it at its n-th command of git. It tells how many there were until then.
+// cutAt lets another process do something, which the variable says, and kills it at its n-th
+// command of git. It tells how many there were until then.
 func (u user) cutAt(n int, variable string) (commands int, cut bool) {
 	real, err := exec.LookPath("git")
 	u.must(err)
@@ -316,7 +321,8 @@ func killed(sign string, cmd *exec.Cmd, ended chan error) bool {
 	}
 }
 
-// A commit that is killed with its git leaves git's lock. The next attempt of the step removes that one, and no other.
+// A commit that is killed with its git leaves git's lock. The next attempt of the step removes that
+// one, and no other.
 func TestCommitAfterItsGitWasKilled(t *testing.T) {
 	u := newUser(t)
 	r := u.open()
@@ -483,7 +489,8 @@ func TestOtherRepositories(t *testing.T) {
 	}
 }
 
-// An agent may have left the repository in the middle of a merge, with paths that are not merged in the index.
+// An agent may have left the repository in the middle of a merge, with paths that are not merged in
+// the index.
 func TestRollbackOfAMerge(t *testing.T) {
 	u := newUser(t)
 	r := u.open()

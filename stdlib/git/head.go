@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// Head tells which commit a folder's repository stands at, in hexadecimal, "" where that cannot be told: no repository, no commit yet, references in a format of later. It
-// only reads git's files, and runs no git: it is asked for at every start of a run.
+// Head tells which commit a folder's repository stands at, in hexadecimal, "" where that cannot be
+// told: no repository, no commit yet, references in a format of later. It only reads git's files,
+// and runs no git: it is asked for at every start of a run.
 func Head(folder string) string {
 	r, err := Open(Options{Workspace: folder})
 	for err != nil {

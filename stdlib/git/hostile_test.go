@@ -316,8 +316,8 @@ func TestDetachedHead(t *testing.T) {
 	}
 }
 
-// An object that the repository has stand for another one hides no change: neither the last commit's
-// replacement nor a checkpoint's.
+// An object that the repository has stand for another one hides no change: neither the last
+// commit's replacement nor a checkpoint's.
 func TestReplacedObjects(t *testing.T) {
 	u := newUser(t)
 	r := u.open()

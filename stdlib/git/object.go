@@ -16,8 +16,8 @@ type object struct {
 	content []byte
 }
 
-// read gives the objects that names stand for, in their order; nil for a name that stands for none. It
-// is one run of git.
+// read gives the objects that names stand for, in their order; nil for a name that stands for none.
+// It is one run of git.
 func (r *Repository) read(ctx context.Context, names ...string) ([]*object, error) {
 	if len(names) == 0 {
 		return nil, nil
@@ -53,8 +53,8 @@ func (o *object) message() []byte {
 	return text
 }
 
-// entries are what a tree holds at its top, by name: mode, name, NUL, and the object's name in binary,
-// one behind the other (gitformat-pack(5) calls that the canonical form).
+// entries are what a tree holds at its top, by name: mode, name, NUL, and the object's name in
+// binary, one behind the other (gitformat-pack(5) calls that the canonical form).
 func (o *object) entries() map[string]string {
 	found := map[string]string{}
 	for rest := o.content; ; {

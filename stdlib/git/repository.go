@@ -1,8 +1,11 @@
-// Package git keeps, restores, compares and commits the work in a repository for scripts, with the git command and never at the price of somebody's work.
+// Package git keeps, restores, compares and commits the work in a repository for scripts, with the
+// git command and never at the price of somebody's work.
 //
-// A checkpoint is a commit under refs/starling/checkpoints that holds the index, byte for byte, and every file that is not ignored, without filters: what is not
-// committed and what is not tracked included. A rollback first keeps what there is in the same way under refs/starling/undone, then restores files, HEAD and index.
-// It holds git's own lock meanwhile, and is finished by simply being done again after a crash.
+// A checkpoint is a commit under refs/starling/checkpoints that holds the index, byte for byte, and
+// every file that is not ignored, without filters: what is not committed and what is not tracked
+// included. A rollback first keeps what there is in the same way under refs/starling/undone, then
+// restores files, HEAD and index. It holds git's own lock meanwhile, and is finished by simply
+// being done again after a crash.
 //
 //	r, err := git.Open(git.Options{Workspace: dir, Store: store})
 //	defer r.Close()
@@ -16,7 +19,8 @@
 //
 // # Limits
 //
-// The workspace must be the top of a working tree. Ignored files, empty folders, and repositories inside it are neither kept nor changed. A file name that holds a newline is refused.
+// The workspace must be the top of a working tree. Ignored files, empty folders, and repositories
+// inside it are neither kept nor changed. A file name that holds a newline is refused.
 package git
 
 import (

@@ -20,9 +20,10 @@ const (
 	maxPasses    = 6
 )
 
-// Rollback restores files, index and HEAD as a checkpoint has them. What there was before is kept first, under a name of its own, and given as a patch. Nothing
-// is changed while somebody else holds the index. A rollback that a crash has cut is finished by doing it again under the same name; what was done in between is
-// kept, too, under that name and the number of the attempt.
+// Rollback restores files, index and HEAD as a checkpoint has them. What there was before is kept
+// first, under a name of its own, and given as a patch. Nothing is changed while somebody else
+// holds the index. A rollback that a crash has cut is finished by doing it again under the same
+// name; what was done in between is kept, too, under that name and the number of the attempt.
 func (r *Repository) Rollback(ctx context.Context, checkpoint, name string, attempt int) (patch string, paths []string, err error) {
 	s, err := r.load(ctx, checkpoints+checkpoint)
 	if err != nil {
@@ -54,8 +55,9 @@ func (r *Repository) Rollback(ctx context.Context, checkpoint, name string, atte
 	return r.between(ctx, s.Files, was.Files)
 }
 
-// Restore makes some files what a checkpoint has of them; those that it has not are removed. Index and HEAD stay, and so does every
-// other file. What there was is kept as by Rollback, and the result is as its.
+// Restore makes some files what a checkpoint has of them; those that it has not are removed. Index
+// and HEAD stay, and so does every other file. What there was is kept as by Rollback, and the
+// result is as its.
 func (r *Repository) Restore(ctx context.Context, checkpoint, name string, attempt int, paths []string) (patch string, changed []string, err error) {
 	s, err := r.load(ctx, checkpoints+checkpoint)
 	if err != nil {
@@ -113,8 +115,9 @@ func (r *Repository) blob(ctx context.Context, id string) ([]byte, error) {
 	return contents[id], err
 }
 
-// lock takes git's own lock of the index, with the index that is to be as its content: putting it in place later is one rename. A lock with this very content is our own, of
-// an attempt that a crash has cut.
+// lock takes git's own lock of the index, with the index that is to be as its content: putting it
+// in place later is one rename. A lock with this very content is our own, of an attempt that a
+// crash has cut.
 func (r *Repository) lock(ctx context.Context, index []byte) (string, error) {
 	path := filepath.Join(r.dir, "index.lock")
 	made, err := r.shell.place(ctx, "lock")
@@ -154,7 +157,8 @@ func (r *Repository) lock(ctx context.Context, index []byte) (string, error) {
 	}
 }
 
-// restoreFiles makes the files what a tree has. Rules of what is ignored come first: only under the checkpoint's own is it known which files are extra.
+// restoreFiles makes the files what a tree has. Rules of what is ignored come first: only under the
+// checkpoint's own is it known which files are extra.
 func (r *Repository) restoreFiles(ctx context.Context, s *state, index []byte) error {
 	if err := r.restoreTree(ctx, rules, s.Rules, index); err != nil {
 		return err
@@ -190,7 +194,8 @@ type change struct {
 	was, is string // mode and blob before and after, "" for nothing
 }
 
-// changes lists what leads from one tree to another. A submodule is a repository of its own, and none of the files that are kept: what it stands at is no change.
+// changes lists what leads from one tree to another. A submodule is a repository of its own, and
+// none of the files that are kept: what it stands at is no change.
 func (r *Repository) changes(ctx context.Context, from, to string) ([]change, error) {
 	out, err := r.git(ctx, "diff-tree", "-r", "-z", "--ignore-submodules=all", "--no-renames", "--raw", "--no-abbrev", from, to)
 	if err != nil {
@@ -275,7 +280,8 @@ func (r *Repository) contents(ctx context.Context, blobs []string) (map[string][
 	return contents, nil
 }
 
-// put makes a path a file or link, at once: whoever is cut has left the old one or the new one. What stands in the way, above it or at it, was not there in what is to be.
+// put makes a path a file or link, at once: whoever is cut has left the old one or the new one.
+// What stands in the way, above it or at it, was not there in what is to be.
 func put(root *os.Root, c change, content []byte, fleeting bool) error {
 	if err := makeWay(root, c.path); err != nil {
 		return err
@@ -324,7 +330,8 @@ func makeWay(root *os.Root, name string) error {
 	return nil
 }
 
-// write makes a file; of one that was there it keeps the permissions but for the right to execute, which is git's.
+// write makes a file; of one that was there it keeps the permissions but for the right to execute,
+// which is git's.
 func write(root *os.Root, name, kind string, content []byte, was fs.FileInfo, fleeting bool) error {
 	mode := fs.FileMode(0o666)
 	if kind == "100755" {
@@ -378,7 +385,8 @@ func (r *Repository) restoreHead(ctx context.Context, s *state) error {
 	return err
 }
 
-// Diff is what has changed since a checkpoint or a commit, the last one for "": files that are not ignored, tracked or not.
+// Diff is what has changed since a checkpoint or a commit, the last one for "": files that are not
+// ignored, tracked or not.
 func (r *Repository) Diff(ctx context.Context, since string) (patch string, paths []string, err error) {
 	from, err := r.filesOf(ctx, since)
 	if err != nil {
@@ -391,7 +399,8 @@ func (r *Repository) Diff(ctx context.Context, since string) (patch string, path
 	return r.between(ctx, from, now)
 }
 
-// filesOf is the tree of the files of a checkpoint or a commit, "" for the last commit; an empty one where there is none yet.
+// filesOf is the tree of the files of a checkpoint or a commit, "" for the last commit; an empty
+// one where there is none yet.
 func (r *Repository) filesOf(ctx context.Context, since string) (string, error) {
 	switch {
 	case isCommit(since):

@@ -16,10 +16,14 @@ import (
 	"starling/stdlib/sandbox"
 )
 
-// shell runs the commands of git for a repository, one after another, in one sh under one guard and in one sandbox: to make these takes ten times as long as most commands of git do. It is there from the
-// first command until it is closed, and holds the lock of the step meanwhile. One that was ended is followed by another.
+// shell runs the commands of git for a repository, one after another, in one sh under one guard and
+// in one sandbox: to make these takes ten times as long as most commands of git do. It is there
+// from the first command until it is closed, and holds the lock of the step meanwhile. One that was
+// ended is followed by another.
 //
-// Commands go to its standard input, exit codes come back as lines. What a command reads and writes is in files, in a folder within git's own if that can be. The folder of an owner that was killed is removed by the next shell.
+// Commands go to its standard input, exit codes come back as lines. What a command reads and writes
+// is in files, in a folder within git's own if that can be. The folder of an owner that was killed
+// is removed by the next shell.
 type shell struct {
 	of  *Repository // as which it is confined
 	now *session    // nil when there is none
@@ -56,7 +60,8 @@ type answer struct {
 	said string // on standard error
 }
 
-// run runs a line of sh to its end. An error means that it gave no answer: then the shell is gone, with all that was started in it.
+// run runs a line of sh to its end. An error means that it gave no answer: then the shell is gone,
+// with all that was started in it.
 func (s *shell) run(ctx context.Context, line string, input []byte) (answer, error) {
 	err := s.begin(ctx)
 	if err != nil {
@@ -139,7 +144,8 @@ func (s *shell) end() {
 	}
 }
 
-// spec is sh where git may be: it reads what programs need and what git is told by its user, and changes the working tree and git's folders.
+// spec is sh where git may be: it reads what programs need and what git is told by its user, and
+// changes the working tree and git's folders.
 func (s *shell) spec() process.Spec {
 	r := s.of
 	env := process.Environment(os.Environ(), nil, "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C")
@@ -190,7 +196,8 @@ func (n *session) open(dir, temporary string) (err error) {
 	return err
 }
 
-// sweep removes the folders of those who were killed: nobody holds their locks. One that is empty may have been made just now.
+// sweep removes the folders of those who were killed: nobody holds their locks. One that is empty
+// may have been made just now.
 func sweep(dir string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
@@ -227,7 +234,8 @@ func (n *session) watch() {
 	close(n.ended)
 }
 
-// tell gives a line to the shell. Where it is not read, the shell has ended, which whoever waits for an answer learns.
+// tell gives a line to the shell. Where it is not read, the shell has ended, which whoever waits
+// for an answer learns.
 func (n *session) tell(line string) { _, _ = io.WriteString(n.commands, line+"\n") }
 
 // answer has a line done.

@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// firstly puts a git in front of the real one that does something else when it is called for the first time, with $1 a file to make.
+// firstly puts a git in front of the real one that does something else when it is called for the
+// first time, with $1 a file to make.
 func (u user) firstly(script string) (sign string) {
 	u.t.Helper()
 	real, err := exec.LookPath("git")

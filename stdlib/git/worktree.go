@@ -11,8 +11,10 @@ import (
 	"strings"
 )
 
-// A branch that works apart has a working tree of its own, linked to the repository: a folder below Options.Trees, whose HEAD is the commit that the branch began with. What it made is
-// kept as a commit under a reference before the tree goes. Everything here can be done again after a crash, and comes to the same.
+// A branch that works apart has a working tree of its own, linked to the repository: a folder below
+// Options.Trees, whose HEAD is the commit that the branch began with. What it made is kept as a
+// commit under a reference before the tree goes. Everything here can be done again after a crash,
+// and comes to the same.
 
 // repositoryNote is the file beside the trees of a run that says which repository they belong to.
 const repositoryNote = "repository"
@@ -20,13 +22,15 @@ const repositoryNote = "repository"
 // BranchRefs is where what branches began with and made is kept.
 const BranchRefs = "refs/starling/branches/"
 
-// Made is what was made of a tree: the commit that keeps it, and the paths in which it differs from the commit that the tree began with.
+// Made is what was made of a tree: the commit that keeps it, and the paths in which it differs from
+// the commit that the tree began with.
 type Made struct {
 	Commit string
 	Paths  []string
 }
 
-// Fork keeps all files that are not ignored, as they are, in a commit on top of HEAD. Nothing else changes. Under a name that has been used, it has been done.
+// Fork keeps all files that are not ignored, as they are, in a commit on top of HEAD. Nothing else
+// changes. Under a name that has been used, it has been done.
 func (r *Repository) Fork(ctx context.Context, name string) (commit string, err error) {
 	return r.once(ctx, name, func() (string, string, []string, error) {
 		head, err := r.find(ctx, "HEAD^{commit}")
@@ -75,7 +79,8 @@ func (r *Repository) now(ctx context.Context) (string, error) {
 	return r.tree(ctx, files, index)
 }
 
-// OpenTree makes the tree of a branch anew, with the files of a commit byte for byte. One that is there goes.
+// OpenTree makes the tree of a branch anew, with the files of a commit byte for byte. One that is
+// there goes.
 func (r *Repository) OpenTree(ctx context.Context, name, commit string) error {
 	if err := r.prepareTrees(); err != nil {
 		return err
@@ -120,7 +125,8 @@ func (r *Repository) addTree(dir, commit string) error {
 	return err
 }
 
-// prepareTrees makes the folder of the trees, which git is not to see, and notes whose they are before there is one.
+// prepareTrees makes the folder of the trees, which git is not to see, and notes whose they are
+// before there is one.
 func (r *Repository) prepareTrees() error {
 	err := os.MkdirAll(r.o.Trees, 0o755)
 	if err == nil {
@@ -137,7 +143,8 @@ func (r *Repository) prepareTrees() error {
 // filled is how many files are written at once into a new tree.
 const filled = 500
 
-// fill writes the files of a commit into an empty tree. Git's own checkout would send them through filters, and they would come back as something else.
+// fill writes the files of a commit into an empty tree. Git's own checkout would send them through
+// filters, and they would come back as something else.
 func (r *Repository) fill(ctx context.Context, commit string) error {
 	if _, err := r.git(ctx, "read-tree", commit); err != nil {
 		return err
@@ -176,7 +183,8 @@ func (r *Repository) linked(name string) (*Repository, error) {
 	return l, err
 }
 
-// Folders lists git's own folders, for a sandbox: of the tree of a branch they lie outside of it. nil is for no repository.
+// Folders lists git's own folders, for a sandbox: of the tree of a branch they lie outside of it.
+// nil is for no repository.
 func Folders(o Options) []string {
 	r, err := Open(o)
 	if err != nil {
@@ -204,7 +212,8 @@ func Protected(o Options) []string {
 	return list
 }
 
-// openTree finds the repository of the tree of a branch. The file .git in the tree is not asked: whoever works there may have written it.
+// openTree finds the repository of the tree of a branch. The file .git in the tree is not asked:
+// whoever works there may have written it.
 func (r *Repository) openTree() error {
 	note, err := os.ReadFile(filepath.Join(filepath.Dir(r.o.Workspace), repositoryNote))
 	if err != nil {
@@ -217,7 +226,8 @@ func (r *Repository) openTree() error {
 	return err
 }
 
-// CloseTree keeps what a branch made of its tree, which began with a commit, under a name, and removes the tree. Commits that were made there are kept with it.
+// CloseTree keeps what a branch made of its tree, which began with a commit, under a name, and
+// removes the tree. Commits that were made there are kept with it.
 func (r *Repository) CloseTree(ctx context.Context, name, as, began string) (*Made, error) {
 	commit, err := r.once(ctx, as, func() (string, string, []string, error) {
 		l, err := r.linked(name)
@@ -257,7 +267,8 @@ func (r *Repository) discard(name string) error {
 	return RemoveTrees(r.o.Trees)
 }
 
-// DropTrees keeps what was made of the trees whose names begin with a prefix, each under its name in a folder, as far as that can be, and removes them.
+// DropTrees keeps what was made of the trees whose names begin with a prefix, each under its name
+// in a folder, as far as that can be, and removes them.
 func (r *Repository) DropTrees(ctx context.Context, prefix, folder, began string) error {
 	entries, err := os.ReadDir(r.o.Trees)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -278,7 +289,9 @@ func (r *Repository) DropTrees(ctx context.Context, prefix, folder, began string
 	return err
 }
 
-// RemoveTrees removes the folder of a run's trees with all that is in it and all that the repository knows of it. It runs no git. What branches made stays under its references; what was not kept is gone.
+// RemoveTrees removes the folder of a run's trees with all that is in it and all that the
+// repository knows of it. It runs no git. What branches made stays under its references; what was
+// not kept is gone.
 func RemoveTrees(trees string) error {
 	trees, err := filepath.EvalSymlinks(trees)
 	if err != nil {
@@ -303,7 +316,8 @@ func unlessAbsent(err error) error {
 	return err
 }
 
-// removeTree removes what the repository knows of a tree, or of all in a folder of trees, and then that. Whoever is cut in between finds the rest by its path.
+// removeTree removes what the repository knows of a tree, or of all in a folder of trees, and then
+// that. Whoever is cut in between finds the rest by its path.
 func removeTree(common, dir string) error {
 	list, err := administrations(common)
 	for admin, tree := range list {

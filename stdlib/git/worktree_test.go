@@ -33,7 +33,8 @@ func (u user) openWithTrees() *git.Repository {
 
 func (u user) in(tree string) user { return user{u.t, u.path(filepath.Join(treesOf, tree))} }
 
-// play is all that is done for two branches, each part of which may be cut and done again. It gives what each has changed.
+// play is all that is done for two branches, each part of which may be cut and done again. It gives
+// what each has changed.
 func play(ctx context.Context, dir string) (changed []string, err error) {
 	r := openWithTrees(dir)
 	defer r.Close()
@@ -75,7 +76,8 @@ func work(dir, name string) error {
 		os.Symlink("tool.sh", filepath.Join(dir, "new link")))
 }
 
-// A branch begins with every file that is not ignored, byte for byte, and the user's repository does not change for that.
+// A branch begins with every file that is not ignored, byte for byte, and the user's repository
+// does not change for that.
 func TestForkAndOpenTree(t *testing.T) {
 	u := newUser(t)
 	before := u.everything()
@@ -111,7 +113,8 @@ func TestForkAndOpenTree(t *testing.T) {
 	}
 }
 
-// What two branches changed at different paths stands in the workspace, beside what the user had not committed; index and HEAD are as they were.
+// What two branches changed at different paths stands in the workspace, beside what the user had
+// not committed; index and HEAD are as they were.
 func TestTreesAreAppliedAndGone(t *testing.T) {
 	u := newUser(t)
 	u.git("worktree", "add", "-q", "-b", "other", filepath.Join(t.TempDir(), "the user's own"))
@@ -307,7 +310,8 @@ func TestApplyIsNoThief(t *testing.T) {
 	}
 }
 
-// Of a branch that did not come to its end, what it made so far is kept, its tree goes, and nobody else's.
+// Of a branch that did not come to its end, what it made so far is kept, its tree goes, and nobody
+// else's.
 func TestDropTrees(t *testing.T) {
 	u := newUser(t)
 	r := u.openWithTrees()

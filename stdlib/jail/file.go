@@ -12,7 +12,8 @@ import (
 	"syscall"
 )
 
-// Exists tells whether a path leads to something. One that leads out of the workspace is an error, not absent.
+// Exists tells whether a path leads to something. One that leads out of the workspace is an error,
+// not absent.
 func (t *Tree) Exists(path string) (bool, error) {
 	p, err := t.walk(path, way{follow: true})
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
@@ -85,14 +86,18 @@ func kind(m fs.FileMode) string {
 	return "device, pipe or socket"
 }
 
-// Write gives a file its content, whole or not at all, and makes the folders that are missing on the way. A file that has this content already is left alone; one
-// that is replaced keeps its permissions. What a crash leaves is a file beside it that the next write with the same key takes over.
+// Write gives a file its content, whole or not at all, and makes the folders that are missing on
+// the way. A file that has this content already is left alone; one that is replaced keeps its
+// permissions. What a crash leaves is a file beside it that the next write with the same key takes
+// over.
 func (t *Tree) Write(path string, content []byte, key string) error {
 	return t.write(path, content, key, nil)
 }
 
-// Replace is Write of a file that still is what the caller has seen: was is the SHA-256 of its content in hexadecimal, "" for no file. A file that is neither that nor has the new content is
-// left alone, with ErrChanged. Between the look and the rename lies a moment in which somebody else's change would be lost.
+// Replace is Write of a file that still is what the caller has seen: was is the SHA-256 of its
+// content in hexadecimal, "" for no file. A file that is neither that nor has the new content is
+// left alone, with ErrChanged. Between the look and the rename lies a moment in which somebody
+// else's change would be lost.
 func (t *Tree) Replace(path string, content []byte, key, was string) error {
 	return t.write(path, content, key, &was)
 }
@@ -193,7 +198,8 @@ func (p *place) sync() error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Remove removes a file, a link (not what it leads to) or an empty folder; with all, a folder and what is in it. What is not there is removed already.
+// Remove removes a file, a link (not what it leads to) or an empty folder; with all, a folder and
+// what is in it. What is not there is removed already.
 func (t *Tree) Remove(path string, all bool) error {
 	p, err := t.walk(path, way{})
 	if errors.Is(err, fs.ErrNotExist) {

@@ -194,7 +194,8 @@ func TestWriteAndRemove(t *testing.T) {
 	}
 }
 
-// Writing what is there already touches nothing: the repetition of an attempt is not seen by anybody.
+// Writing what is there already touches nothing: the repetition of an attempt is not seen by
+// anybody.
 func TestWriteAgainIsNoChange(t *testing.T) {
 	workspace, tree := scene(t)
 	was, err := os.Stat(filepath.Join(workspace, "a.txt"))
@@ -209,7 +210,8 @@ func TestWriteAgainIsNoChange(t *testing.T) {
 	}
 }
 
-// Whoever has seen a file replaces that file and no other; what has the new content already was replaced.
+// Whoever has seen a file replaces that file and no other; what has the new content already was
+// replaced.
 func TestReplace(t *testing.T) {
 	workspace, tree := scene(t)
 	sum := func(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
@@ -265,7 +267,8 @@ func TestListAndGlob(t *testing.T) {
 	}
 }
 
-// While somebody swaps a folder and a link to the outside, nothing from outside is ever read, and nothing written there.
+// While somebody swaps a folder and a link to the outside, nothing from outside is ever read, and
+// nothing written there.
 func TestSwappedLinks(t *testing.T) {
 	workspace, tree := scene(t)
 	spot, away := filepath.Join(workspace, "spot"), filepath.Join(workspace, "away")

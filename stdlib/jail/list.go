@@ -18,7 +18,8 @@ const (
 	maxPattern = 64      // components of a pattern
 )
 
-// List names what is in a folder, sorted; the names of folders end with a slash. The store is left out.
+// List names what is in a folder, sorted; the names of folders end with a slash. The store is left
+// out.
 func (t *Tree) List(folder string) ([]string, error) {
 	p, err := t.walk(folder, way{follow: true})
 	if err != nil {
@@ -93,8 +94,9 @@ func (p *place) entries(limit int) ([]os.FileInfo, error) {
 	return infos, nil
 }
 
-// Glob lists what matches a pattern, sorted; folders end with a slash. A component is as in [path.Match]; ** is any number of folders. Links are not entered, and
-// neither are the store and .git.
+// Glob lists what matches a pattern, sorted; folders end with a slash. A component is as in
+// [path.Match]; ** is any number of folders. Links are not entered, and neither are the store and
+// .git.
 func (t *Tree) Glob(pattern string) ([]string, error) {
 	if err := CheckPattern(pattern); err != nil {
 		return nil, err
@@ -182,7 +184,8 @@ func (g *glob) at(p *place, info os.FileInfo) error {
 	return err
 }
 
-// Match tells whether a path is one that Glob with this pattern would list. What is no pattern matches nothing.
+// Match tells whether a path is one that Glob with this pattern would list. What is no pattern
+// matches nothing.
 func Match(pattern, name string) bool {
 	whole, _ := match(strings.Split(path.Clean(pattern), "/"), strings.Split(name, "/"))
 	return whole

@@ -1,9 +1,11 @@
 // Package jail reads and changes the files of a workspace for scripts, and no other file.
 //
-// A path is relative to the workspace, with slashes. It is walked component by component, each folder opened from the one above and held against what was seen
-// there, so that a link that somebody swaps in meanwhile is found. Links are followed as long as they stay within the workspace; an absolute one leads out by
-// definition. The store is not there for scripts, wherever it lies and whatever leads to it. Files
-// of the repository itself (.git) and what decides what runs may do ([Rights]) are only read.
+// A path is relative to the workspace, with slashes. It is walked component by component, each
+// folder opened from the one above and held against what was seen there, so that a link that
+// somebody swaps in meanwhile is found. Links are followed as long as they stay within the
+// workspace; an absolute one leads out by definition. The store is not there for scripts, wherever
+// it lies and whatever leads to it. Files of the repository itself (.git) and what decides what
+// runs may do ([Rights]) are only read.
 //
 //	t, err := jail.Open(workspace, store, jail.Rights{})
 //	defer t.Close()
@@ -15,7 +17,8 @@
 //
 // # Limits
 //
-// A hard link to a file elsewhere is that file. Other programs may change the workspace at any time: each call sees some moment of it.
+// A hard link to a file elsewhere is that file. Other programs may change the workspace at any
+// time: each call sees some moment of it.
 package jail
 
 import (
@@ -50,7 +53,8 @@ func (e *Error) Error() string { return e.Path + ": " + Reason(e.Err) }
 // Unwrap makes errors.Is work.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Reason is what an error says without the names that the system puts around it: they are those of single components.
+// Reason is what an error says without the names that the system puts around it: they are those of
+// single components.
 func Reason(err error) string {
 	var p *fs.PathError
 	if errors.As(err, &p) {
@@ -87,7 +91,8 @@ func Open(workspace, store string, rights Rights) (*Tree, error) {
 	return t, nil
 }
 
-// lineage is the folder and all above it up to the workspace, or up to the root where it lies elsewhere. What does not exist has none.
+// lineage is the folder and all above it up to the workspace, or up to the root where it lies
+// elsewhere. What does not exist has none.
 func lineage(workspace, folder string) []os.FileInfo {
 	top, err := os.Stat(workspace)
 	path, err2 := filepath.EvalSymlinks(folder)

@@ -30,9 +30,9 @@ type cargoRun struct {
 	running, ended, binaries, results int
 }
 
-// readCargo reads what cargo test has written to its standard output, text or JSON. Each binary says
-// first how many tests it runs, and so many must have ended. The line of a test in documentation is
-// not part of its id, which is numbered where there are several: lines move.
+// readCargo reads what cargo test has written to its standard output, text or JSON. Each binary
+// says first how many tests it runs, and so many must have ended. The line of a test in
+// documentation is not part of its id, which is numbered where there are several: lines move.
 func readCargo(text string, t *tally) error {
 	r := cargoRun{tally: t}
 	for line := range strings.Lines(text) {

@@ -61,7 +61,8 @@ func dialects() []dialect {
 // Cases lists the tests of a source file in their order, by the ending of its name. A file of
 // another language is one case without a name.
 //
-// An assertion in a comment, in a text, behind a condition that is false as it is written (if False,
+// An assertion in a comment, in a text, behind a condition that is false as it is written (if
+// False,
 // if (0), while 1 > 2, x && false) or behind a return or skip of the test itself is none. What this
 // cannot see, for it follows no values: a condition by a variable or the environment, a loop that
 // never turns, a function that nothing calls, an exception that is caught, an assertion that holds
@@ -236,7 +237,8 @@ func beforeMessage(arguments string, wanted int) int {
 
 var rustAsserts = pattern(`\bassert(_eq|_ne)?!\(`)
 
-// Words that fail a test when something does not hold, and those that fail it where they are come to.
+// Words that fail a test when something does not hold, and those that fail it where they are come
+// to.
 var (
 	compares = pattern(`\b(?:(?:self\.)?assert\w*!?(?:\.\w+)*|expect\w*|require\.\w+|verify\w*|t\.(?:is|equal|deepEqual|same|ok|true|false|like|match)|ok|is_deeply|cmp_ok)\s*(\(|\s|$)`)
 	fails    = pattern(`\b(?:t\.(?:Error|Errorf|Fatal|Fatalf|Fail|FailNow|throws)|self\.fail|pytest\.(?:raises|fail|warns)|raise|throw|panic!?|unreachable!|fail|exit [1-9]|cmp\.Diff)\b|\.should\b|\bshould\w*\b|#\[should_panic`)

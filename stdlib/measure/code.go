@@ -18,8 +18,8 @@ type Code struct {
 	Complexity int
 }
 
-// languages fills scc's tables. They are globals of scc's, for the whole process, so they are filled
-// once, and nothing changes them afterwards.
+// languages fills scc's tables. They are globals of scc's, for the whole process, so they are
+// filled once, and nothing changes them afterwards.
 var languages = sync.OnceFunc(processor.ProcessConstants)
 
 // MeasureCode measures a source file. ok is false for what is none: of no language that scc knows,

@@ -44,7 +44,8 @@ func part(value float64, known bool) *float64 {
 type shares struct{ line, branch, function share }
 
 // ReadCoverage reads reports that belong together, each a cover profile of Go, a tracefile of lcov,
-// or XML of Cobertura or JaCoCo, and tells from its beginning which. Every report must say something.
+// or XML of Cobertura or JaCoCo, and tells from its beginning which. Every report must say
+// something.
 func ReadCoverage(texts []string) (*Coverage, error) {
 	var s shares
 	for _, text := range texts {

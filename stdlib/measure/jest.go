@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// jestReport is what jest --json writes: https://jestjs.io/docs/configuration#testresultsprocessor-string.
+// jestReport is what jest --json writes:
+// https://jestjs.io/docs/configuration#testresultsprocessor-string.
 type jestReport struct {
 	NumTotalTests *int
 	TestResults   []struct {

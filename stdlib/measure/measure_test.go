@@ -325,7 +325,8 @@ func TestCode(t *testing.T) {
 	}
 }
 
-// Time is in proportion to the text, whatever is in it: twice the text never takes ten times as long.
+// Time is in proportion to the text, whatever is in it: twice the text never takes ten times as
+// long.
 func TestReadersAreLinear(t *testing.T) {
 	for name, piece := range map[string]string{
 		"tap":      "    not ok 1 - a # skip # todo \\# \\# \\#\n",

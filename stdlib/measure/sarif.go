@@ -59,8 +59,9 @@ type Scan struct {
 }
 
 // ScanResult is one finding of a scanner. Severity is CRITICAL, HIGH, MEDIUM or LOW: of the
-// security-severity that the rule or the result has (9, 7 and 4 are the least of the upper three, as
-// with CVSS), or of its level: error, warning, note. File is "" and Line 0 where it has no place.
+// security-severity that the rule or the result has (9, 7 and 4 are the least of the upper three,
+// as with CVSS), or of its level: error, warning, note. File is "" and Line 0 where it has no
+// place.
 type ScanResult struct {
 	Tool, Rule, Severity, File string
 	Line                       int

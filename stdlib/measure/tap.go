@@ -36,7 +36,8 @@ type tapRun struct {
 }
 
 // readTAP reads a TAP stream. The plan must be there, at the top and in each subtest, and what it
-// promises: a stream without the end of it was cut. "not ok # TODO" is skipped, and so is "ok # TODO".
+// promises: a stream without the end of it was cut. "not ok # TODO" is skipped, and so is "ok #
+// TODO".
 func readTAP(text string, t *tally) error {
 	r := tapRun{block: -1}
 	for line := range strings.Lines(text) {

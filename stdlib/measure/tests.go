@@ -170,8 +170,8 @@ func unreadable(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrUnreadable, fmt.Sprintf(format, args...))
 }
 
-// pattern is a regular expression that is compiled when it is used first: every start of the program,
-// each guard of a git included, would compile it.
+// pattern is a regular expression that is compiled when it is used first: every start of the
+// program, each guard of a git included, would compile it.
 func pattern(text string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }

@@ -1,4 +1,5 @@
-// Package notify tells somebody what has happened in a run: by a webhook, or by a command. When, and how often, is the runtime's.
+// Package notify tells somebody what has happened in a run: by a webhook, or by a command. When,
+// and how often, is the runtime's.
 //
 // A webhook is sent the notice as JSON, with the headers of Standard Webhooks:
 //
@@ -6,10 +7,13 @@
 //	webhook-timestamp  when it was sent, seconds since 1970
 //	webhook-signature  v1, and the base64 of HMAC-SHA256 over "ID.TIMESTAMP.BODY", with a secret
 //
-// A secret that begins with whsec_ is base64 behind it, as these are written, or nothing is sent; any other is taken as it is. What is answered with a status of 2xx has arrived; 410 says that nobody
-// wants to be told; everything else is tried again. An address may be a secret, or have one in it, and its path often is one: errors show the host at most, and nothing of what secrets hold.
+// A secret that begins with whsec_ is base64 behind it, as these are written, or nothing is sent;
+// any other is taken as it is. What is answered with a status of 2xx has arrived; 410 says that
+// nobody wants to be told; everything else is tried again. An address may be a secret, or have one
+// in it, and its path often is one: errors show the host at most, and nothing of what secrets hold.
 //
-// A command has the notice on its standard input and its id in STARLING_NOTICE; it has told somebody when it exits with 0.
+// A command has the notice on its standard input and its id in STARLING_NOTICE; it has told
+// somebody when it exits with 0.
 package notify
 
 import (
@@ -26,7 +30,8 @@ import (
 	"starling/stdlib/project"
 )
 
-// Handler returns the handler of notices. Their arguments are the channel, a name under [notify], and the body.
+// Handler returns the handler of notices. Their arguments are the channel, a name under [notify],
+// and the body.
 func Handler() *effect.Handler {
 	client := &http.Client{Timeout: webhookTime, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return &effect.Handler{Perform: func(ctx context.Context, a *effect.Attempt) effect.Reply { return perform(ctx, client, a) }}
@@ -85,7 +90,8 @@ func programOf(n project.Notify, s *effect.Settings) string {
 	return program
 }
 
-// ended says how a command that has told nobody ended. Standard error is left out: it may have what the command was given.
+// ended says how a command that has told nobody ended. Standard error is left out: it may have what
+// the command was given.
 func ended(program string, r process.Result) string {
 	if r.Signal != "" {
 		return fmt.Sprintf("%s was ended by %s", program, r.Signal)

@@ -61,7 +61,8 @@ func tell(t *testing.T, text, body string) effect.Reply {
 	return r
 }
 
-// A webhook is signed as the standard's own library wants it, and its answer decides whether it is sent again.
+// A webhook is signed as the standard's own library wants it, and its answer decides whether it is
+// sent again.
 func TestWebhook(t *testing.T) {
 	hook, err := standardwebhooks.NewWebhook(hookKey)
 	if err != nil {
@@ -127,7 +128,8 @@ func TestChannels(t *testing.T) {
 // secrets are all that the projects below declare.
 const secrets = "[secrets]\nhook = {env = 'HOOK_KEY'}\nbroken = {env = 'BROKEN_KEY'}\nnowhere = {env = 'NO_ADDRESS'}\npath = {env = 'PATH_KEY'}\nhidden = {env = 'HIDDEN'}\nwhole = {env = 'ADDRESS'}\n[notify.ops]\n"
 
-// An address may be a secret or have one in it. The notice arrives there, and nothing of it is in what is said when it does not, whatever the server repeats.
+// An address may be a secret or have one in it. The notice arrives there, and nothing of it is in
+// what is said when it does not, whatever the server repeats.
 func TestSecretAddress(t *testing.T) {
 	var heard string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -151,7 +153,8 @@ func TestSecretAddress(t *testing.T) {
 	}
 }
 
-// A key that only looks like the standard's signs nothing: it is said before anything is sent, and by whoever looks.
+// A key that only looks like the standard's signs nothing: it is said before anything is sent, and
+// by whoever looks.
 func TestKeyThatIsNoBase64(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("something was sent") }))
 	defer server.Close()

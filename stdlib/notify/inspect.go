@@ -22,7 +22,8 @@ func What(n project.Notify) string {
 	return "webhook " + u.Host
 }
 
-// Lacks says what is missing here for somebody to be told, and how to mend it; both are "" when nothing is. Nothing is sent.
+// Lacks says what is missing here for somebody to be told, and how to mend it; both are "" when
+// nothing is. Nothing is sent.
 func Lacks(ctx context.Context, n project.Notify, s *effect.Settings, env func(name string) (string, bool)) (what, mend string) {
 	for _, name := range n.Env {
 		if _, ok := env(name); !ok {

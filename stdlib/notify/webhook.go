@@ -57,7 +57,8 @@ func open(ctx context.Context, a *effect.Attempt, n project.Notify) (w webhook, 
 	return w, err
 }
 
-// hide notes what of the address nobody is shown: all that the project file does not show either, part by part, for a receiver may repeat any; and its path and query in any case.
+// hide notes what of the address nobody is shown: all that the project file does not show either,
+// part by part, for a receiver may repeat any; and its path and query in any case.
 func (w *webhook) hide(written, text string) {
 	u := w.address
 	for _, whole := range []string{text, u.RequestURI(), u.Path, u.RawQuery} {
@@ -74,7 +75,8 @@ func (w *webhook) hide(written, text string) {
 	}
 }
 
-// keyOf is what a secret signs with. One that only looks like the standard's is refused: signed with its text nothing would be verified, and the receiver could not tell why.
+// keyOf is what a secret signs with. One that only looks like the standard's is refused: signed
+// with its text nothing would be verified, and the receiver could not tell why.
 func keyOf(value string) ([]byte, error) {
 	encoded, standard := strings.CutPrefix(value, "whsec_")
 	if !standard {

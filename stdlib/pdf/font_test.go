@@ -10,8 +10,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// characters are those of a script that a font has, without those that are written otherwise when they
-// are composed.
+// characters are those of a script that a font has, without those that are written otherwise when
+// they are composed.
 func characters(t *testing.T, ttf []byte, script *unicode.RangeTable) (all []rune) {
 	t.Helper()
 	f, err := font.ParseTTF(bytes.NewReader(ttf))
@@ -26,8 +26,9 @@ func characters(t *testing.T, ttf []byte, script *unicode.RangeTable) (all []run
 	return all
 }
 
-// withLetters is a font whose characters are a blank, the digits and others from a first one on: what
-// it draws for these are the glyphs of A, B, C and on. So tests need no font that is installed.
+// withLetters is a font whose characters are a blank, the digits and others from a first one on:
+// what it draws for these are the glyphs of A, B, C and on. So tests need no font that is
+// installed.
 func withLetters(t *testing.T, ttf []byte, first rune, count int) []byte {
 	t.Helper()
 	f, err := font.ParseTTF(bytes.NewReader(ttf))

@@ -27,9 +27,9 @@ const (
 	shown    = 10        // characters that an error names
 )
 
-// Folders are those in which this system has its fonts: those of macOS, or of the XDG Base Directory
-// Specification and what fontconfig looks into by default; the files of fontconfig are not read. None
-// of them need be there.
+// Folders are those in which this system has its fonts: those of macOS, or of the XDG Base
+// Directory Specification and what fontconfig looks into by default; the files of fontconfig are
+// not read. None of them need be there.
 func Folders() []string {
 	home, _ := os.UserHomeDir() // "" leaves out what is below it
 	if runtime.GOOS == "darwin" {
@@ -69,8 +69,8 @@ type MissingError struct {
 	Looked int    // font files that were looked at
 }
 
-// Error names characters and scripts: `no installed font has "漢" (U+6F22): install one with outlines for
-// the script Hani (ISO 15924), such as one of Noto; 22 files were looked at`.
+// Error names characters and scripts: `no installed font has "漢" (U+6F22): install one with
+// outlines for the script Hani (ISO 15924), such as one of Noto; 22 files were looked at`.
 func (e *MissingError) Error() string {
 	var named, scripts []string
 	for i, r := range e.Runes {
@@ -161,8 +161,8 @@ func (c *candidate) fills(open map[int]bool) (n int) {
 	return n
 }
 
-// lacking are the characters of a text that a font has no glyph for, sorted. Blanks need none, nor does
-// what only says how others are drawn.
+// lacking are the characters of a text that a font has no glyph for, sorted. Blanks need none, nor
+// does what only says how others are drawn.
 func lacking(face *font.Face, text []rune) []rune {
 	var left []rune
 	for _, r := range text {
@@ -204,8 +204,8 @@ func scan(ctx context.Context, wanted []rune, folders []string) (all []candidate
 	return all, len(files), nil
 }
 
-// isFont goes by the name. Fonts of last resort have a box for every character, which is what a text is
-// not to have.
+// isFont goes by the name. Fonts of last resort have a box for every character, which is what a
+// text is not to have.
 func isFont(path string) bool {
 	name := strings.ToLower(filepath.Base(path))
 	return slices.Contains([]string{".ttf", ".otf", ".ttc", ".otc"}, filepath.Ext(name)) &&

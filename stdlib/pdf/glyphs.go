@@ -10,8 +10,8 @@ import (
 	"github.com/go-text/typesetting/font/opentype"
 )
 
-// outline is the procedure of a glyph (9.6.5.1): its width, and its outline as a path that is filled.
-// A glyph without one, such as a blank, draws nothing.
+// outline is the procedure of a glyph (9.6.5.1): its width, and its outline as a path that is
+// filled. A glyph without one, such as a blank, draws nothing.
 func outline(face *font.Face, id font.GID, width float32) []byte {
 	var out bytes.Buffer
 	path, _ := face.GlyphDataOutline(id)
@@ -38,7 +38,8 @@ func outline(face *font.Face, id font.GID, width float32) []byte {
 	return out.Bytes()
 }
 
-// toward is the point two thirds of the way to a control point: the control point of the third degree.
+// toward is the point two thirds of the way to a control point: the control point of the third
+// degree.
 func toward(from, control opentype.SegmentPoint) opentype.SegmentPoint {
 	return opentype.SegmentPoint{X: from.X + (control.X-from.X)*2/3, Y: from.Y + (control.Y-from.Y)*2/3}
 }

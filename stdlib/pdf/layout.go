@@ -24,18 +24,19 @@ const (
 	leading               = 1.2 // of the size, where the fonts of a line need no more
 )
 
-// Document is what a file is made of. Both are plain text: a line break ends a paragraph, a form feed
-// a page, and tabs are four blanks. An empty title is none.
+// Document is what a file is made of. Both are plain text: a line break ends a paragraph, a form
+// feed a page, and tabs are four blanks. An empty title is none.
 type Document struct{ Title, Body string }
 
 // MaxText bounds the text of a document in bytes.
 const MaxText = 256 << 10
 
-// Make is the file of a document, in fonts of the folders where Go Regular does not suffice. Its error
-// is a [*MissingError] for what no font has, and that of ctx where it ends. It is used concurrently.
+// Make is the file of a document, in fonts of the folders where Go Regular does not suffice. Its
+// error is a [*MissingError] for what no font has, and that of ctx where it ends. It is used
+// concurrently.
 func Make(ctx context.Context, d Document, folders []string) (file []byte, err error) {
-	// Texts come from agents and fonts from anywhere: what the library does not survive is no end of this
-	// process.
+	// Texts come from agents and fonts from anywhere: what the library does not survive is no end
+	// of this process.
 	defer func() {
 		if p := recover(); p != nil {
 			file, err = nil, fmt.Errorf("the text cannot be set in these fonts: %v", p)

@@ -102,8 +102,8 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// Fonts are found in folders, at any depth. Of those that suffice an upright one is taken, and files
-// that are none are passed over.
+// Fonts are found in folders, at any depth. Of those that suffice an upright one is taken, and
+// files that are none are passed over.
 func TestInstalledFonts(t *testing.T) {
 	folder := t.TempDir()
 	for path, font := range map[string][]byte{
@@ -125,7 +125,8 @@ func TestInstalledFonts(t *testing.T) {
 	if _, err := pdf.Make(t.Context(), pdf.Document{Body: "😀"}, []string{folder}); err == nil {
 		t.Error("the boxes of a font of last resort stand for what no font has")
 	}
-	// As it is seen, from left to right: the letters of Hebrew run the other way, its numbers do not.
+	// As it is seen, from left to right: the letters of Hebrew run the other way, its numbers do
+	// not.
 	if got, want := lines(t, file), []string{"abc 漢 def", "הד 12 גבא"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -173,8 +174,8 @@ var (
 	meant  = regexp.MustCompile(`(?m)^<([0-9A-F]{2})> <([0-9A-F]{4,})>$`)
 )
 
-// lines are what a file shows, as a reader of PDF finds it: what the codes of its fonts mean, from left
-// to right, the runs of one height together.
+// lines are what a file shows, as a reader of PDF finds it: what the codes of its fonts mean, from
+// left to right, the runs of one height together.
 func lines(t *testing.T, file []byte) (all []string) {
 	t.Helper()
 	objects := map[string][]byte{}

@@ -14,8 +14,8 @@ import (
 	"github.com/go-text/typesetting/shaping"
 )
 
-// writer makes the file, whose form is that of ISO 32000-1. Its objects are numbered as they are made:
-// the catalogue is 1, the list of pages 2, the resources that all pages share 3.
+// writer makes the file, whose form is that of ISO 32000-1. Its objects are numbered as they are
+// made: the catalogue is 1, the list of pages 2, the resources that all pages share 3.
 type writer struct {
 	title    string
 	pages    []*bytes.Buffer // what is drawn on each
@@ -61,9 +61,9 @@ func newWriter(title string) *writer {
 
 func (w *writer) page() { w.pages = append(w.pages, &bytes.Buffer{}) }
 
-// run draws shaped text on the last page. Where a glyph is not one character, as in Indic scripts, the
-// whole says what it stands for. From right to left the glyphs say it, since readers turn round what
-// they find from left to right.
+// run draws shaped text on the last page. Where a glyph is not one character, as in Indic scripts,
+// the whole says what it stands for. From right to left the glyphs say it, since readers turn round
+// what they find from left to right.
 func (w *writer) run(run *shaping.Output, text []rune, x, y float64, size int) {
 	out := w.pages[len(w.pages)-1]
 	simple := true
@@ -80,8 +80,8 @@ func (w *writer) run(run *shaping.Output, text []rune, x, y float64, size int) {
 	}
 }
 
-// glyphs shows the glyphs of a run. The pen goes on by the width of each; only where a glyph is to be
-// elsewhere is it moved, by a number in thousandths of the size (9.4.3).
+// glyphs shows the glyphs of a run. The pen goes on by the width of each; only where a glyph is to
+// be elsewhere is it moved, by a number in thousandths of the size (9.4.3).
 func (w *writer) glyphs(out *bytes.Buffer, run *shaping.Output, text []rune, x, y float64, size int) {
 	const near = 0.05 // points
 	penX, penY, font, before := 0.0, math.Inf(1), -1, -1

@@ -10,12 +10,14 @@ import (
 	"syscall"
 )
 
-// AttemptOf says for which attempt a process works: it follows the parents of pid up to a guard that holds a lock file in dir, the
-// nearest if guards are nested. It answers false for a process that is under no such guard, and for one that is gone.
+// AttemptOf says for which attempt a process works: it follows the parents of pid up to a guard
+// that holds a lock file in dir, the nearest if guards are nested. It answers false for a process
+// that is under no such guard, and for one that is gone.
 //
-// A recycled pid is never believed. A lock file names its guard by pid, start time and boot, and a guard that is alive holds its lock.
-// On the way up each parent is read between two readings of its child that agree: as long as the child names it, it has not been
-// given away. Only pid itself is taken on trust; who got it from a socket's peer credentials holds that connection open.
+// A recycled pid is never believed. A lock file names its guard by pid, start time and boot, and a
+// guard that is alive holds its lock. On the way up each parent is read between two readings of its
+// child that agree: as long as the child names it, it has not been given away. Only pid itself is
+// taken on trust; who got it from a socket's peer credentials holds that connection open.
 //
 // It tells who is who among processes that are honest: one that runs as the same user can write a
 // lock file of its own, or remove one. An owner knows its own guards by [Guards].
@@ -114,7 +116,8 @@ func readStat(pid int) (stat, error) {
 	return p, nil
 }
 
-// parseStat counts fields from behind the last parenthesis: the second field is a name that may hold spaces and parentheses.
+// parseStat counts fields from behind the last parenthesis: the second field is a name that may
+// hold spaces and parentheses.
 func parseStat(content string) (p stat, ok bool) {
 	const state, parent, group, start = 0, 1, 2, 19 // of what follows the name
 	open, end := strings.IndexByte(content, '('), strings.LastIndexByte(content, ')')

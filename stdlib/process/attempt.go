@@ -20,8 +20,8 @@ func (a Attempt) String() string {
 	return fmt.Sprintf("attempt %d of %s in run %s", a.Attempt, a.Step, a.Run)
 }
 
-// holder is the content of a held lock file. A pid alone does not name a process: together with the time at which the process
-// was started, in ticks since a boot, it does, for ever.
+// holder is the content of a held lock file. A pid alone does not name a process: together with the
+// time at which the process was started, in ticks since a boot, it does, for ever.
 type holder struct {
 	Attempt
 	identity
@@ -33,7 +33,8 @@ type identity struct {
 	Boot  string `json:"boot"`
 }
 
-// readHolder reads a lock file. What does not parse is a file whose guard has not written it yet, or died at it: no holder.
+// readHolder reads a lock file. What does not parse is a file whose guard has not written it yet,
+// or died at it: no holder.
 func readHolder(path string) (holder, bool) {
 	var h holder
 	content, err := os.ReadFile(path)

@@ -74,7 +74,8 @@ func checkLockFile(t *testing.T, path string, guard int) {
 	}
 }
 
-// An agent may run a Starling of its own, whose agent is under two guards: it works for the nearest in each store.
+// An agent may run a Starling of its own, whose agent is under two guards: it works for the nearest
+// in each store.
 func TestNestedGuards(t *testing.T) {
 	outer, inner, v := t.TempDir(), t.TempDir(), newVigil(t)
 	below := sh(watch+"echo $$ >&9; exec sleep 1000", v.path)

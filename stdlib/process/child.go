@@ -13,14 +13,16 @@ import (
 )
 
 const (
-	// speakTime bounds the silence of a guard that has nothing to wait for: it starts a child in milliseconds.
+	// speakTime bounds the silence of a guard that has nothing to wait for: it starts a child in
+	// milliseconds.
 	speakTime = 30 * time.Second
-	// endTime is what a guard has, beyond the grace, to end what does not end itself. Only the kernel or another user's
-	// process can make it take that long.
+	// endTime is what a guard has, beyond the grace, to end what does not end itself. Only the
+	// kernel or another user's process can make it take that long.
 	endTime = 10 * time.Second
 )
 
-// Result is how a child ended. Err tells of what was not the child's doing; what it did is for the caller to judge.
+// Result is how a child ended. Err tells of what was not the child's doing; what it did is for the
+// caller to judge.
 type Result struct {
 	ExitCode int    // -1 when it did not exit by itself
 	Signal   string // what killed it, such as "SIGKILL"; empty when it exited
@@ -73,8 +75,9 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 	return c.Wait(), nil
 }
 
-// Start starts a child under a guard. It returns when the child runs, or when it is certain that it will not: at once where
-// possible, after the wait for the lock where there is one. The end of ctx ends the child and all of its descendants.
+// Start starts a child under a guard. It returns when the child runs, or when it is certain that it
+// will not: at once where possible, after the wait for the lock where there is one. The end of ctx
+// ends the child and all of its descendants.
 func Start(ctx context.Context, spec Spec) (*Child, error) {
 	spec = spec.withDefaults()
 	o, err := spec.order()
@@ -106,13 +109,15 @@ func byContext(ctx context.Context) func(*Result) {
 	return func(r *Result) { r.Stopped = true }
 }
 
-// Pid is the child's process id, for people to look at. It may name another process once Wait has returned.
+// Pid is the child's process id, for people to look at. It may name another process once Wait has
+// returned.
 func (c *Child) Pid() int { return c.pid }
 
 // Stop asks for the end of the child and all of its descendants, and does not wait for it.
 func (c *Child) Stop() { c.end(func(r *Result) { r.Stopped = true }) }
 
-// Wait returns when the child and all that it started are gone, or the guard has failed. It may be called by several goroutines.
+// Wait returns when the child and all that it started are gone, or the guard has failed. It may be
+// called by several goroutines.
 func (c *Child) Wait() Result {
 	<-c.done
 	return c.final

@@ -12,11 +12,12 @@ import (
 	"starling/stdlib/sandbox"
 )
 
-// A confined child is started in two steps: the guard starts this program once more as
-// `starling __confine`, set apart as its sandbox wants. That process reads what it is to do from a
-// pipe, confines itself, and tells the guard through another pipe what could not be enforced. In a
-// PID namespace it is the first process and stays, starts the program and reaps for it (init.go);
-// otherwise it becomes the program. It has no argument and no variable: both can be read by the program.
+// A confined child is started in two steps: the guard starts this program once more as `starling
+// __confine`, set apart as its sandbox wants. That process reads what it is to do from a pipe,
+// confines itself, and tells the guard through another pipe what could not be enforced. In a PID
+// namespace it is the first process and stays, starts the program and reaps for it (init.go);
+// otherwise it becomes the program. It has no argument and no variable: both can be read by the
+// program.
 const (
 	confineVerb = "__confine"
 	reportFD    = 3 // where the reports go; closed by exec
@@ -32,8 +33,8 @@ type confinement struct {
 	Env       [][]byte          `json:"env"`
 }
 
-// confinementReport is what comes back, one or more of them. A pipe that ends without any is a process
-// that was killed.
+// confinementReport is what comes back, one or more of them. A pipe that ends without any is a
+// process that was killed.
 type confinementReport struct {
 	Lacks       []string `json:"lacks,omitempty"`
 	Error       string   `json:"error,omitempty"`       // it could not be confined
@@ -119,8 +120,8 @@ func (g *guard) confine(attr *os.ProcAttr, isolation sandbox.Isolation) (*os.Pro
 	confined := *attr
 	confined.Files = append(attr.Files[:reportFD:reportFD], report, task)
 	confined.Env = append([]string{}, unhurried...)
-	// It has no marks (markedStart) but what it sets itself, which is more. Below that of Landlock, which
-	// handles no files, one that does would keep files from being moved between folders.
+	// It has no marks (markedStart) but what it sets itself, which is more. Below that of Landlock,
+	// which handles no files, one that does would keep files from being moved between folders.
 	child, err := os.StartProcess(self, []string{"starling", confineVerb}, &confined)
 	report.Close()
 	task.Close()

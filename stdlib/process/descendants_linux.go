@@ -13,19 +13,23 @@ import (
 
 // How a whole tree is ended without ever signalling a stranger.
 //
-// The guard is a child subreaper: when a descendant dies, its children become children of the guard, whatever sessions and
-// groups they made for themselves. So wait4 answers ECHILD exactly when no descendant is left; no list has to be believed.
+// The guard is a child subreaper: when a descendant dies, its children become children of the
+// guard, whatever sessions and groups they made for themselves. So wait4 answers ECHILD exactly
+// when no descendant is left; no list has to be believed.
 //
-// Only children of the guard are signalled, never anything deeper. Nobody but the guard can reap its child, so until it does
-// the kernel keeps that pid, if only for a zombie. The same holds for two kinds of process group: one that such a child leads bears
-// the child's own pid, and one in which such a child is a zombie cannot lose it any more. Those groups are signalled whole,
-// which also catches a process between two forks; a living child in a group of somebody else is signalled alone, since it could
-// leave that group, and the group's number be given away, between the look and the signal. What is deeper and in no such
-// group rises to the guard as its parents die, and is met in a later sweep.
+// Only children of the guard are signalled, never anything deeper. Nobody but the guard can reap
+// its child, so until it does the kernel keeps that pid, if only for a zombie. The same holds for
+// two kinds of process group: one that such a child leads bears the child's own pid, and one in
+// which such a child is a zombie cannot lose it any more. Those groups are signalled whole, which
+// also catches a process between two forks; a living child in a group of somebody else is signalled
+// alone, since it could leave that group, and the group's number be given away, between the look
+// and the signal. What is deeper and in no such group rises to the guard as its parents die, and is
+// met in a later sweep.
 
 const openFiles = "/proc/self/fd"
 
-// ownExecutable is this very binary, even after an upgrade has replaced its file: both ends of the pipes speak one protocol.
+// ownExecutable is this very binary, even after an upgrade has replaced its file: both ends of the
+// pipes speak one protocol.
 func ownExecutable() (string, error) { return "/proc/self/exe", nil }
 
 // becomeGuardian makes this process the parent of every orphan among its descendants.
@@ -67,7 +71,8 @@ func (d *descendants) kill() {
 	d.each(func(p stat, whole bool) { p.signal(whole, syscall.SIGKILL) })
 }
 
-// each visits the guard's own children, and says of each whether its group may be signalled as a whole.
+// each visits the guard's own children, and says of each whether its group may be signalled as a
+// whole.
 func (d *descendants) each(visit func(p stat, whole bool)) {
 	own := syscall.Getpgrp()
 	for _, pid := range ownChildren() {
@@ -87,7 +92,8 @@ func (p stat) signal(whole bool, sig syscall.Signal) {
 	syscall.Kill(pid, sig) // it may be gone, or another user's: ECHILD has the last word
 }
 
-// reap takes all deaths that have happened without waiting for more. ended is that of the child that was started, once.
+// reap takes all deaths that have happened without waiting for more. ended is that of the child
+// that was started, once.
 func (d *descendants) reap() (ended *syscall.WaitStatus, gone bool) {
 	for {
 		var ws syscall.WaitStatus
@@ -105,8 +111,9 @@ func (d *descendants) reap() (ended *syscall.WaitStatus, gone bool) {
 	}
 }
 
-// ownChildren lists the children of this process, zombies included. The kernel keeps a list for each thread (CONFIG_PROC_CHILDREN,
-// set by the distributions); without it all of /proc is looked through.
+// ownChildren lists the children of this process, zombies included. The kernel keeps a list for
+// each thread (CONFIG_PROC_CHILDREN, set by the distributions); without it all of /proc is looked
+// through.
 func ownChildren() []int {
 	var pids []int
 	lists, _ := filepath.Glob("/proc/self/task/*/children")

@@ -19,10 +19,12 @@ func childAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid
 // ownExecutable is the path of this program.
 func ownExecutable() (string, error) { return os.Executable() }
 
-// descendants is the process group of the child: what stays in it can be found, the rest is lost sight of.
+// descendants is the process group of the child: what stays in it can be found, the rest is lost
+// sight of.
 //
-// The group keeps its number as long as one process is in it. Between the question whether somebody is left and the signal the
-// last one may go; the window is two system calls wide, and another process would have to be given that very number in it.
+// The group keeps its number as long as one process is in it. Between the question whether somebody
+// is left and the signal the last one may go; the window is two system calls wide, and another
+// process would have to be given that very number in it.
 type descendants struct {
 	child int
 	ended bool // the child has been reaped

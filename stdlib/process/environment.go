@@ -12,8 +12,9 @@ import (
 //     in the owner's environment reaches an agent only because somebody wrote its name down.
 //   - set ("NAME=value") is added as it is, and wins.
 //
-// A variable by which a coding agent marks its own session (see sessionMarks) passes no star, only its exact name: an agent started
-// below such a session would refuse to run, or take itself for part of that session.
+// A variable by which a coding agent marks its own session (see sessionMarks) passes no star, only
+// its exact name: an agent started below such a session would refuse to run, or take itself for
+// part of that session.
 func Environment(inherited, declared []string, set ...string) []string {
 	chosen := map[string]string{}
 	for _, entry := range inherited {
@@ -51,8 +52,9 @@ func matches(name string, patterns []string) bool {
 	})
 }
 
-// ordinary lists what a program needs to find its files, speak the user's language, and get through a proxy to hosts that it can verify.
-// What it lacks by intent are the keys to other things: SSH_AUTH_SOCK, DBUS_SESSION_BUS_ADDRESS, DISPLAY, tokens.
+// ordinary lists what a program needs to find its files, speak the user's language, and get through
+// a proxy to hosts that it can verify. What it lacks by intent are the keys to other things:
+// SSH_AUTH_SOCK, DBUS_SESSION_BUS_ADDRESS, DISPLAY, tokens.
 func ordinary() []string {
 	return []string{
 		"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TERM", "TZ", "LANG", "LANGUAGE", "LC_*",
@@ -62,9 +64,10 @@ func ordinary() []string {
 	}
 }
 
-// sessionMarks lists what agents set for the processes below them. With CLAUDECODE in its environment claude refuses to start; the
-// others change how a program behaves (a sandbox believed to be there, output meant for an agent). Some configuration of Claude
-// Code has the same prefix, CLAUDE_CODE_USE_BEDROCK and CLAUDE_CODE_OAUTH_TOKEN among it: declare these by name.
+// sessionMarks lists what agents set for the processes below them. With CLAUDECODE in its
+// environment claude refuses to start; the others change how a program behaves (a sandbox believed
+// to be there, output meant for an agent). Some configuration of Claude Code has the same prefix,
+// CLAUDE_CODE_USE_BEDROCK and CLAUDE_CODE_OAUTH_TOKEN among it: declare these by name.
 func sessionMarks() []string {
 	return []string{
 		"CLAUDECODE", "CLAUDE_CODE_*",

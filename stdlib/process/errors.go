@@ -23,7 +23,8 @@ var (
 	ErrStdin     = errors.New("stdin not delivered") // Spec.Stdin failed: the child must not act on half of its input
 )
 
-// StartError says why a child was not started. It never holds an argument or the value of a variable but PATH.
+// StartError says why a child was not started. It never holds an argument or the value of a
+// variable but PATH.
 type StartError struct {
 	Kind    error  // ErrSpec, ErrNotFound, ErrNotExecutable, ErrSandbox or ErrGuard
 	Program string // Argv[0] as it was given
@@ -41,8 +42,8 @@ func (e *StartError) Error() string {
 // Unwrap makes errors.Is(err, ErrNotFound) and its like work.
 func (e *StartError) Unwrap() error { return e.Kind }
 
-// LockBusyError says who still held the lock of the step when the waiting ended. It is ErrLockBusy, and the context's error
-// where the context ended the waiting.
+// LockBusyError says who still held the lock of the step when the waiting ended. It is ErrLockBusy,
+// and the context's error where the context ended the waiting.
 type LockBusyError struct {
 	Lock   string        // its path
 	Holder Attempt       // zero where the holder had not written it yet

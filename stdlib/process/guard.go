@@ -17,13 +17,16 @@ import (
 
 const (
 	guardVerb = "__guard"
-	// guardVariable tells a guard from a user who types the verb, and a program that forgot GuardMain from one that did not:
-	// where it is set, Start refuses, or such a program would run itself again for ever.
+	// guardVariable tells a guard from a user who types the verb, and a program that forgot
+	// GuardMain from one that did not: where it is set, Start refuses, or such a program would run
+	// itself again for ever.
 	guardVariable = "STARLING_GUARD"
 
-	// orphanGrace is the most that descendants get between SIGTERM and SIGKILL once the owner is dead.
+	// orphanGrace is the most that descendants get between SIGTERM and SIGKILL once the owner is
+	// dead.
 	orphanGrace = 500 * time.Millisecond
-	// sweepEvery is how often a guard that is ending looks for descendants that became its own children meanwhile.
+	// sweepEvery is how often a guard that is ending looks for descendants that became its own
+	// children meanwhile.
 	sweepEvery = 10 * time.Millisecond
 )
 
@@ -39,8 +42,9 @@ const (
 	stderrFD
 )
 
-// GuardMain does the work of a guard and ends the process, if args (os.Args) say that this process is one, or is to become a confined child; otherwise it returns at
-// once. It belongs at the very beginning of main, and of TestMain in packages whose tests start children.
+// GuardMain does the work of a guard and ends the process, if args (os.Args) say that this process
+// is one, or is to become a confined child; otherwise it returns at once. It belongs at the very
+// beginning of main, and of TestMain in packages whose tests start children.
 func GuardMain(args []string) {
 	if len(args) == 2 && args[1] == confineVerb {
 		confineMain()
@@ -52,7 +56,8 @@ func GuardMain(args []string) {
 		fmt.Fprintf(os.Stderr, "%s is started by the program itself, with pipes that a shell does not give it\n", guardVerb)
 		os.Exit(2)
 	}
-	// A child asks for SIGKILL at the death of its parent, and to the kernel the parent is a thread.
+	// A child asks for SIGKILL at the death of its parent, and to the kernel the parent is a
+	// thread.
 	goruntime.LockOSThread()
 	if err := newGuard().run(); err != nil {
 		fmt.Fprintf(os.Stderr, "guard: %v\n", err)
@@ -61,8 +66,9 @@ func GuardMain(args []string) {
 	os.Exit(0)
 }
 
-// guard is the state of the process between owner and child. One goroutine signals and reaps: a pid that this goroutine has not
-// reaped cannot have been given to another process, and no other pid is ever signalled.
+// guard is the state of the process between owner and child. One goroutine signals and reaps: a pid
+// that this goroutine has not reaped cannot have been given to another process, and no other pid is
+// ever signalled.
 type guard struct {
 	control *bufio.Reader
 	status  *json.Encoder
@@ -124,7 +130,8 @@ func (g *guard) run() error {
 	return g.status.Encode(status{Gone: true, Aside: aside})
 }
 
-// closeOnExec keeps every descriptor but stdio from the child: the guard's pipes, and whatever the owner was started with.
+// closeOnExec keeps every descriptor but stdio from the child: the guard's pipes, and whatever the
+// owner was started with.
 func closeOnExec() error {
 	entries, err := os.ReadDir(openFiles)
 	if err != nil {
@@ -138,7 +145,8 @@ func closeOnExec() error {
 	return nil
 }
 
-// listen turns all that can end a child - the owner's word, its death, a signal to the guard itself - into one channel.
+// listen turns all that can end a child - the owner's word, its death, a signal to the guard itself
+// - into one channel.
 func (g *guard) listen() {
 	signal.Notify(g.deaths, syscall.SIGCHLD)
 	asked := make(chan os.Signal, 1)
@@ -172,7 +180,8 @@ func (g *guard) takeLock() (*lock, error) {
 	return l, l.sign(holder{g.order.Attempt, ownIdentity()})
 }
 
-// start starts the child in a session of its own and lets go of its descriptors: the other ends must see when it does.
+// start starts the child in a session of its own and lets go of its descriptors: the other ends
+// must see when it does.
 func (g *guard) start() error {
 	select {
 	case <-g.ends:
@@ -221,7 +230,8 @@ func (g *guard) watch() {
 	}
 }
 
-// endWithin begins the end, or brings it forward: an owner that dies while its child is ending shortens the grace.
+// endWithin begins the end, or brings it forward: an owner that dies while its child is ending
+// shortens the grace.
 func (g *guard) endWithin(grace time.Duration) {
 	if at := time.Now().Add(grace); g.killAt.IsZero() || at.Before(g.killAt) {
 		g.killAt = at
@@ -240,7 +250,8 @@ func (g *guard) sweep() {
 	}
 }
 
-// reap takes every death that has happened, reports that of the child, and says whether nobody is left.
+// reap takes every death that has happened, reports that of the child, and says whether nobody is
+// left.
 func (g *guard) reap() (gone bool) {
 	ended, gone := g.tree.reap()
 	if ended == nil {

@@ -17,8 +17,9 @@ import (
 	"starling/stdlib/process"
 )
 
-// family is a child with every kind of descendant that is hard to end: one in the background, one in another process group, one in
-// another session, a daemon (double fork and session, its parents gone), each of the last three deaf to SIGTERM. All hold the vigil of $1.
+// family is a child with every kind of descendant that is hard to end: one in the background, one
+// in another process group, one in another session, a daemon (double fork and session, its parents
+// gone), each of the last three deaf to SIGTERM. All hold the vigil of $1.
 const family = watch + `
 (echo background >&9; exec sleep 1000) &
 trap '' TERM HUP INT

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// initMain is the first process of a PID namespace, and as confined as the program that it starts. It
-// reaps, passes SIGTERM on to all others, and ends when nobody is left; what it cannot end the kernel
-// ends with it. It returns only when the program could not be executed.
+// initMain is the first process of a PID namespace, and as confined as the program that it starts.
+// It reaps, passes SIGTERM on to all others, and ends when nobody is left; what it cannot end the
+// kernel ends with it. It returns only when the program could not be executed.
 //
 // The program cannot read or trace it, so that what is said of its end is true.
 func initMain(path string, argv, env []string, tell *json.Encoder) error {

@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// source remembers whether it was the reading that failed: a child may leave its stdin unread, but must not take half of its
-// input for the whole.
+// source remembers whether it was the reading that failed: a child may leave its stdin unread, but
+// must not take half of its input for the whole.
 type source struct {
 	reader io.Reader
 	err    error
@@ -21,8 +21,9 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// pump writes the child's stdin until the source or the child has had enough; then a source that can be closed is. On a failing
-// source the pipe is left open: its end would look like the end of the input.
+// pump writes the child's stdin until the source or the child has had enough; then a source that
+// can be closed is. On a failing source the pipe is left open: its end would look like the end of
+// the input.
 func pump(pipe *os.File, r io.Reader) error {
 	s := &source{reader: r}
 	io.Copy(pipe, s)

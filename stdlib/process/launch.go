@@ -76,8 +76,8 @@ func (c *Child) connect(p *plumbing) {
 	c.stderr = newStream(p.fromGuard(), veiled{c.said, hide.Stream()}, c.fail)
 }
 
-// guardCommand is this program as a guard: with no argument, variable or descriptor of the owner that others could read, and in a
-// session of its own, where no key of a terminal reaches it.
+// guardCommand is this program as a guard: with no argument, variable or descriptor of the owner
+// that others could read, and in a session of its own, where no key of a terminal reaches it.
 func (c *Child) guardCommand(self string, files []*os.File) *exec.Cmd {
 	return &exec.Cmd{
 		Path:        self,
@@ -165,7 +165,8 @@ func (c *Child) refusal(s status, err error) error {
 	return c.spec.refuse(kind, s.Error.Message)
 }
 
-// guardFault explains the end of the status pipe before its last line. A guard that is merely late keeps its lock, and is left to it.
+// guardFault explains the end of the status pipe before its last line. A guard that is merely late
+// keeps its lock, and is left to it.
 func (c *Child) guardFault(err error) string {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):

@@ -13,10 +13,11 @@ import (
 
 // lock is a held lock file. The kernel lets go of it when the guard dies, however it dies.
 //
-// The holder removes the file while it still holds the lock, so that a directory of locks holds what is alive and not one file
-// for every step that ever ran. Who was waiting then wakes up with the lock of a file that has no name any more: lockFile
-// looks, after it has the lock, whether it is still that of the path, and takeLock begins again if it is not. Only the try
-// that does not wait makes a file: a wait that is given up must leave none behind.
+// The holder removes the file while it still holds the lock, so that a directory of locks holds
+// what is alive and not one file for every step that ever ran. Who was waiting then wakes up with
+// the lock of a file that has no name any more: lockFile looks, after it has the lock, whether it
+// is still that of the path, and takeLock begins again if it is not. Only the try that does not
+// wait makes a file: a wait that is given up must leave none behind.
 type lock struct {
 	path string
 	file *os.File
@@ -28,8 +29,9 @@ var errGivenUp = errors.New("told to end before the start")
 // errRemoved is a lock of a file that its path does not name any more: it excludes nobody.
 var errRemoved = errors.New("lock file removed")
 
-// takeLock takes the lock at path, and waits for it if it is held: until the time is over ([ErrLockBusy]) or the guard is told
-// to end (errGivenUp). onWait is called once, with the holder, before the waiting.
+// takeLock takes the lock at path, and waits for it if it is held: until the time is over
+// ([ErrLockBusy]) or the guard is told to end (errGivenUp). onWait is called once, with the holder,
+// before the waiting.
 func takeLock(path string, wait time.Duration, ends <-chan time.Duration, onWait func(Attempt)) (*lock, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
@@ -71,7 +73,8 @@ type taken struct {
 	err  error
 }
 
-// lockFile opens path by flags and locks it by how. The error is errRemoved where the holder it waited for removed the file.
+// lockFile opens path by flags and locks it by how. The error is errRemoved where the holder it
+// waited for removed the file.
 func lockFile(path string, flags, how int) (*lock, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|flags, 0o600)
 	if err != nil {
@@ -105,8 +108,8 @@ func stillNamed(file *os.File, path string) bool {
 	return err == nil && os.SameFile(held, named)
 }
 
-// sign writes who holds the lock. It happens before the child starts, so that no descendant of a guard ever finds less than a
-// whole line.
+// sign writes who holds the lock. It happens before the child starts, so that no descendant of a
+// guard ever finds less than a whole line.
 func (l *lock) sign(h holder) error {
 	line, err := json.Marshal(h)
 	if err != nil {

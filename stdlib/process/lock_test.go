@@ -82,7 +82,8 @@ func TestContextEndsTheWaitForALock(t *testing.T) {
 	}
 }
 
-// Guards that waited wake up with a file that was removed, while others come and make a new one: only one of these is the lock.
+// Guards that waited wake up with a file that was removed, while others come and make a new one:
+// only one of these is the lock.
 func TestManyWantOneLock(t *testing.T) {
 	dir := t.TempDir()
 	log := filepath.Join(dir, "log")

@@ -121,8 +121,9 @@ func within[T any](t *testing.T, what string, c <-chan T) T {
 	}
 }
 
-// vigil knows when processes are alive and when all of them are dead, without a pid. They hold the write end of a FIFO, and
-// write their names into it; children inherit it. Its end comes when the last of them is gone.
+// vigil knows when processes are alive and when all of them are dead, without a pid. They hold the
+// write end of a FIFO, and write their names into it; children inherit it. Its end comes when the
+// last of them is gone.
 type vigil struct {
 	t       *testing.T
 	path    string

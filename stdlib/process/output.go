@@ -12,11 +12,12 @@ import (
 	"starling/stdlib/redact"
 )
 
-// drainTime is how long a pipe may stay silent once every descendant is gone. Then nobody can write to it but a process that got
-// hold of it some other way, and that one is not waited for.
+// drainTime is how long a pipe may stay silent once every descendant is gone. Then nobody can write
+// to it but a process that got hold of it some other way, and that one is not waited for.
 const drainTime = time.Second
 
-// sink takes what a child writes. add reports ErrOverLimit once; what comes later is dropped, so that the child can end itself.
+// sink takes what a child writes. add reports ErrOverLimit once; what comes later is dropped, so
+// that the child can end itself.
 type sink interface {
 	add(p []byte) error
 	finish() error // no more will come
@@ -56,8 +57,8 @@ func (s *stream) drain() {
 	}
 }
 
-// finish reads what is left and returns when the sink has it. If the writers are not known to be gone there may be no end of
-// it, and the time is counted once.
+// finish reads what is left and returns when the sink has it. If the writers are not known to be
+// gone there may be no end of it, and the time is counted once.
 func (s *stream) finish(gone bool) {
 	s.gone.Store(gone)
 	s.pipe.SetReadDeadline(time.Now().Add(drainTime))

@@ -38,9 +38,10 @@ type scene struct {
 func (s scene) work(name string) string    { return filepath.Join(s.Work, name) }
 func (s scene) outside(name string) string { return filepath.Join(s.Outside, name) }
 
-// probe is one thing that a confined program tries. own is what must come in the whole sandbox, bare in
-// what is left without namespaces: "ok", names of errors, "refused" for any of them, or other words
-// that try answers with. "" makes no claim, and the probe is left out where it would do harm.
+// probe is one thing that a confined program tries. own is what must come in the whole sandbox,
+// bare in what is left without namespaces: "ok", names of errors, "refused" for any of them, or
+// other words that try answers with. "" makes no claim, and the probe is left out where it would do
+// harm.
 type probe struct {
 	name      string
 	own, bare string
@@ -620,7 +621,8 @@ func probesOfRepository() []probe {
 		{"replace git's index", "ok", "ok", func(s scene) error {
 			return errors.Join(write(s.work(".git/index.lock")), unix.Rename(s.work(".git/index.lock"), s.work(".git/index")))
 		}},
-		// Nothing closes a name that nothing has. It is set aside when the program has ended: see TestProbes.
+		// Nothing closes a name that nothing has. It is set aside when the program has ended: see
+		// TestProbes.
 		{"make the folder where hooks are said to be elsewhere", "ok", "ok", func(s scene) error { return write(s.work(".git/commondir")) }},
 	}
 }

@@ -7,8 +7,9 @@ import (
 	"starling/stdlib/sandbox"
 )
 
-// A path that does not exist cannot be closed by a sandbox: nothing can be mounted there, and who may
-// change a folder may make files in it. So the guard looks for what has come to be when all is over.
+// A path that does not exist cannot be closed by a sandbox: nothing can be mounted there, and who
+// may change a folder may make files in it. So the guard looks for what has come to be when all is
+// over.
 
 // absentOf lists the paths that a policy protects and that there are none of.
 func absentOf(p *sandbox.Policy) []string {
@@ -24,8 +25,8 @@ func absentOf(p *sandbox.Policy) []string {
 	return absent
 }
 
-// setAside renames what has come to be at these paths, and returns the new names. Nothing is removed:
-// it may be somebody else who made it.
+// setAside renames what has come to be at these paths, and returns the new names. Nothing is
+// removed: it may be somebody else who made it.
 func setAside(paths []string) []string {
 	var aside []string
 	for _, path := range paths {

@@ -163,7 +163,8 @@ func TestOwnerThatDiesStopping(t *testing.T) {
 	v.end()
 }
 
-// Whatever the moment at which a context ends, nothing is left, and what is returned says what happened.
+// Whatever the moment at which a context ends, nothing is left, and what is returned says what
+// happened.
 func TestCancelAtAnyMoment(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

@@ -212,8 +212,8 @@ func (s scene) probe(t *testing.T, p sandbox.Policy, claim func(probe) string) p
 	return r
 }
 
-// What a command tries in the whole sandbox. Where the machine cannot give it, it is refused, and what is
-// left must hold.
+// What a command tries in the whole sandbox. Where the machine cannot give it, it is refused, and
+// what is left must hold.
 func TestProbes(t *testing.T) {
 	s := newScene(t)
 	p := s.policy(t)
@@ -231,7 +231,8 @@ func TestProbes(t *testing.T) {
 	}
 }
 
-// refusedWhole tells whether this machine cannot give the whole sandbox, and then wants that to be said.
+// refusedWhole tells whether this machine cannot give the whole sandbox, and then wants that to be
+// said.
 func refusedWhole(t *testing.T, s scene) bool {
 	t.Helper()
 	p := s.policy(t)

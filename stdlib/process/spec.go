@@ -25,22 +25,25 @@ const (
 
 // Spec says what to run. Only Argv is needed.
 type Spec struct {
-	// Argv is the program and its arguments. A program without a slash is looked up in the PATH of Env, one with a slash is
-	// relative to Dir.
+	// Argv is the program and its arguments. A program without a slash is looked up in the PATH of
+	// Env, one with a slash is relative to Dir.
 	Argv []string
 	// Dir is the working directory; empty is that of the owner.
 	Dir string
 	// Env is the whole environment, "NAME=value"; nothing is added to it. See [Environment].
 	Env []string
-	// Stdin is what the child reads; nil is /dev/null, never the owner's. A failing Read stops the child: see [ErrStdin].
-	// A Read in flight when the child ends is not waited for. One that is an io.Closer is closed when it has ended, and when what
-	// was read from it finds nobody to take it: whoever writes into a pipe does not wait for ever.
+	// Stdin is what the child reads; nil is /dev/null, never the owner's. A failing Read stops the
+	// child: see [ErrStdin]. A Read in flight when the child ends is not waited for. One that is an
+	// io.Closer is closed when it has ended, and when what was read from it finds nobody to take
+	// it: whoever writes into a pipe does not wait for ever.
 	Stdin io.Reader
 
-	// Sandbox confines the child and all that it starts; nil is no sandbox. What the system cannot enforce of it is in Result.Lacks.
+	// Sandbox confines the child and all that it starts; nil is no sandbox. What the system cannot
+	// enforce of it is in Result.Lacks.
 	Sandbox *sandbox.Policy
 
-	// Lock is the path of the step's lock file, in a directory of nothing else; empty is no lock. The directory is made if missing.
+	// Lock is the path of the step's lock file, in a directory of nothing else; empty is no lock.
+	// The directory is made if missing.
 	Lock string
 	// LockWait bounds the waiting for Lock; then Start returns [ErrLockBusy].
 	LockWait time.Duration
@@ -48,21 +51,25 @@ type Spec struct {
 	Attempt Attempt
 	// Host is told of the guard and of what the child lacks, before Start returns; nil is nobody.
 	Host Host
-	// OnWait is called at most once, before Start returns, when Lock is held; the attempt is that of the holder if it is known.
+	// OnWait is called at most once, before Start returns, when Lock is held; the attempt is that
+	// of the holder if it is known.
 	OnWait func(holder Attempt)
 
-	// Grace is the time that the processes have between SIGTERM and SIGKILL. Half a second is the most when the owner dies.
+	// Grace is the time that the processes have between SIGTERM and SIGKILL. Half a second is the
+	// most when the owner dies.
 	Grace time.Duration
-	// MaxStdout bounds what is kept of stdout, or one line of it with OnLine. A child that writes more is ended: [ErrOverLimit].
+	// MaxStdout bounds what is kept of stdout, or one line of it with OnLine. A child that writes
+	// more is ended: [ErrOverLimit].
 	MaxStdout int
 	// MaxStderr is how much of the end of stderr is kept. Writing more is no fault.
 	MaxStderr int
-	// Hide hides values in Result.Stdout and Result.Stderr, as they are read and before anything is cut. What OnLine is given
-	// is as it was written. Nil hides nothing.
+	// Hide hides values in Result.Stdout and Result.Stderr, as they are read and before anything is
+	// cut. What OnLine is given is as it was written. Nil hides nothing.
 	Hide *redact.Redactor
-	// OnLine, if set, is given each line of stdout without its newline, as it comes, and Result.Stdout stays empty. It is called
-	// by one goroutine, perhaps before Start has returned, never after Wait has; while it does not return the child is not read
-	// from. The line is its own to keep. One that is not whole is the last, and ends without a newline.
+	// OnLine, if set, is given each line of stdout without its newline, as it comes, and
+	// Result.Stdout stays empty. It is called by one goroutine, perhaps before Start has returned,
+	// never after Wait has; while it does not return the child is not read from. The line is its
+	// own to keep. One that is not whole is the last, and ends without a newline.
 	OnLine func(line []byte, whole bool)
 }
 
@@ -81,7 +88,8 @@ func (s Spec) Check() error {
 	return err
 }
 
-// Programs lists where programs are looked for, and the program itself: what a sandbox must leave readable. Relative places are left out.
+// Programs lists where programs are looked for, and the program itself: what a sandbox must leave
+// readable. Relative places are left out.
 func (s Spec) Programs() []string {
 	list := []string{s.Argv[0]}
 	if path, found := variable(s.Env, "PATH"); found {
@@ -106,8 +114,8 @@ func orDefault[N int | time.Duration](n, otherwise N) N {
 	return n
 }
 
-// order checks the Spec and turns it into what a guard is told. Errors name arguments by position and variables by name: both
-// may hold secrets.
+// order checks the Spec and turns it into what a guard is told. Errors name arguments by position
+// and variables by name: both may hold secrets.
 func (s Spec) order() (order, error) {
 	if len(s.Argv) == 0 || s.Argv[0] == "" {
 		return order{}, &StartError{Kind: ErrSpec, Detail: "no program given; Argv[0] is the program to run"}
@@ -135,7 +143,8 @@ func orHere(dir string) string {
 	return dir
 }
 
-// checkText refuses what execve cannot carry: a NUL ends a string there, and a variable needs a name.
+// checkText refuses what execve cannot carry: a NUL ends a string there, and a variable needs a
+// name.
 func (s Spec) checkText() error {
 	if i := slices.IndexFunc(s.Argv, hasNUL); i >= 0 {
 		return s.refuse(ErrSpec, "argument "+itoa(i)+" holds a NUL byte")
@@ -154,7 +163,8 @@ func (s Spec) checkText() error {
 
 func hasNUL(s string) bool { return strings.IndexByte(s, 0) >= 0 }
 
-// lookUp finds the program as the child would: in its own PATH and from its own directory, not in the owner's.
+// lookUp finds the program as the child would: in its own PATH and from its own directory, not in
+// the owner's.
 func (s Spec) lookUp() (string, error) {
 	name := s.Argv[0]
 	if !strings.Contains(name, "/") {

@@ -10,10 +10,12 @@ import (
 	"starling/stdlib/sandbox"
 )
 
-// stopLine is what follows an order on the control pipe when the owner, alive, wants the child ended.
+// stopLine is what follows an order on the control pipe when the owner, alive, wants the child
+// ended.
 const stopLine = "stop\n"
 
-// order is the first line of the control pipe: all that a guard is told. The package comment shows its bytes.
+// order is the first line of the control pipe: all that a guard is told. The package comment shows
+// its bytes.
 type order struct {
 	Path     []byte        `json:"path"`
 	Argv     [][]byte      `json:"argv"`
@@ -29,7 +31,8 @@ type order struct {
 
 func (o order) writeTo(w io.Writer) error { return json.NewEncoder(w).Encode(o) }
 
-// readOrder reads a whole line or fails: half an order comes from an owner that died, and must start nothing.
+// readOrder reads a whole line or fails: half an order comes from an owner that died, and must
+// start nothing.
 func readOrder(r *bufio.Reader) (order, error) {
 	var o order
 	line, err := r.ReadBytes('\n')
@@ -39,8 +42,8 @@ func readOrder(r *bufio.Reader) (order, error) {
 	return o, json.Unmarshal(line, &o)
 }
 
-// status is one line of the status pipe; exactly one field is set, but that Lacks and Bare may stand
-// beside Started, Aside beside Gone.
+// status is one line of the status pipe; exactly one field is set, but that Lacks and Bare may
+// stand beside Started, Aside beside Gone.
 type status struct {
 	Waiting *Attempt `json:"waiting,omitempty"`
 	Error   *refusal `json:"error,omitempty"`

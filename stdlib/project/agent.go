@@ -11,8 +11,8 @@ import (
 	"starling/stdlib/jail"
 )
 
-// served are the keys that say who serves an agent, by the backends that have them; "backends" stands for an agent that only lists others. The other keys
-// belong to every agent.
+// served are the keys that say who serves an agent, by the backends that have them; "backends"
+// stands for an agent that only lists others. The other keys belong to every agent.
 var served = [...]struct {
 	key string
 	by  []string
@@ -134,7 +134,8 @@ func (r *reader) checkCommand(t table, a Agent) {
 	}
 }
 
-// checkModel checks an agent that is a model, and gives it the variable that its maker's key is usually in.
+// checkModel checks an agent that is a model, and gives it the variable that its maker's key is
+// usually in.
 func (r *reader) checkModel(t table, a *Agent) {
 	if a.Backend != Anthropic && a.Backend != OpenAI {
 		return
@@ -179,7 +180,8 @@ func (r *reader) checkSandboxes(f *File, t table) {
 	}
 }
 
-// checkList checks an agent that names those whose backends serve it. Whether they exist is known when the file has been read.
+// checkList checks an agent that names those whose backends serve it. Whether they exist is known
+// when the file has been read.
 func (r *reader) checkList(t table, a Agent) {
 	if _, given := t.values["backend"]; given {
 		r.complain(t.at("backend"), diagnostic.Diagnostic{Message: "an agent has a backend or lists backends, not both"})
@@ -190,7 +192,8 @@ func (r *reader) checkList(t table, a Agent) {
 	r.checkServed(t, "")
 }
 
-// checkLists checks that the agents which are listed as backends exist and have a backend of their own.
+// checkLists checks that the agents which are listed as backends exist and have a backend of their
+// own.
 func (r *reader) checkLists(f *File, t table) {
 	for _, a := range f.Agents {
 		own := table{path: t.at(a.Name)}
@@ -234,7 +237,8 @@ func (r *reader) checkAddress(path []string, written, address string) {
 	}
 }
 
-// IsAddress tells whether a text is the address of a server: http or https, with a host, without user and password.
+// IsAddress tells whether a text is the address of a server: http or https, with a host, without
+// user and password.
 func IsAddress(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https") && u.User == nil

@@ -8,7 +8,8 @@ import (
 	"starling/lang/effect"
 )
 
-// Budget is one [budgets.NAME]: what agents may spend, whoever asks them. A bound of 0 is none; one is given at least.
+// Budget is one [budgets.NAME]: what agents may spend, whoever asks them. A bound of 0 is none; one
+// is given at least.
 type Budget struct {
 	Name   string
 	USD    float64

@@ -15,8 +15,8 @@ import (
 // maxDigested is how many bytes of a file count.
 const maxDigested = 64 << 20
 
-// Digests are those of the files that the commands of a project name, as they are now, by their paths
-// below the project's folder. One that is not there has none.
+// Digests are those of the files that the commands of a project name, as they are now, by their
+// paths below the project's folder. One that is not there has none.
 func Digests(s *effect.Settings) map[string]string {
 	if s.ProjectFile == "" {
 		return nil

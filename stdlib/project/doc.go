@@ -1,5 +1,6 @@
-// Package project reads starling.toml, the file that says which agents a project has. It does no I/O but for [Digests]: [Find] asks the caller which files
-// exist, [Parse] takes the bytes, which a run keeps with it, so that editing the file later changes no run that has started.
+// Package project reads starling.toml, the file that says which agents a project has. It does no
+// I/O but for [Digests]: [Find] asks the caller which files exist, [Parse] takes the bytes, which a
+// run keeps with it, so that editing the file later changes no run that has started.
 //
 //	fake = "agents.star"
 //

@@ -55,7 +55,8 @@ type File struct {
 	Filters   []string // of git's filters, the names of those that commits go through
 }
 
-// Secret is one [secrets.NAME]: where the value is found when a request needs it. Exactly one of the three is given.
+// Secret is one [secrets.NAME]: where the value is found when a request needs it. Exactly one of
+// the three is given.
 type Secret struct {
 	Name    string
 	Env     string   // name of an environment variable of whoever carries the run
@@ -223,7 +224,8 @@ func (f *File) Names() []string {
 	return names
 }
 
-// Variables lists every environment variable that some agent, tool server, secret, notification or sh declares, sorted.
+// Variables lists every environment variable that some agent, tool server, secret, notification or
+// sh declares, sorted.
 func (f *File) Variables() []string {
 	names := slices.Clone(f.Shell.Env)
 	for _, a := range f.Agents {
@@ -244,7 +246,8 @@ func (f *File) Variables() []string {
 	return slices.Compact(names)
 }
 
-// Optional lists, sorted, the variables without which a run goes on: all but those of agents that stand in no list of backends. Where one of a list is missing the next serves; a secret, a tool
+// Optional lists, sorted, the variables without which a run goes on: all but those of agents that
+// stand in no list of backends. Where one of a list is missing the next serves; a secret, a tool
 // server or a command that lacks one fails by itself, and who cannot be notified holds nothing up.
 func (f *File) Optional() []string {
 	var listed, needed []string
@@ -259,8 +262,9 @@ func (f *File) Optional() []string {
 	return slices.DeleteFunc(f.Variables(), func(name string) bool { return slices.Contains(needed, name) })
 }
 
-// Find looks for the project file in dir and upward, as far as the root of the repository that dir is in, or the root of the file
-// system. dir is a clean absolute path with slashes; exists tells whether there is a file or folder.
+// Find looks for the project file in dir and upward, as far as the root of the repository that dir
+// is in, or the root of the file system. dir is a clean absolute path with slashes; exists tells
+// whether there is a file or folder.
 func Find(dir string, exists func(path string) bool) (file string, ok bool) {
 	for {
 		if file := path.Join(dir, Name); exists(file) {

@@ -8,7 +8,8 @@ import (
 	"starling/lang/effect"
 )
 
-// Notify is one [notify.NAME]: somebody who is told what happens in runs, by a webhook or by a command.
+// Notify is one [notify.NAME]: somebody who is told what happens in runs, by a webhook or by a
+// command.
 type Notify struct {
 	Name    string
 	On      []string // what of: effect.NoticeGate, NoticeDecision, NoticeEnd, NoticeBudget; never none
@@ -74,7 +75,8 @@ func (r *reader) notify(name string, t table) Notify {
 	return n
 }
 
-// webhook reads the address of a webhook. Where a secret stands at its beginning, nothing can be said of it here.
+// webhook reads the address of a webhook. Where a secret stands at its beginning, nothing can be
+// said of it here.
 func (r *reader) webhook(t table) string {
 	text, ok := r.string(t, "webhook")
 	if at := Placeholder.FindStringIndex(text); ok && (at == nil || at[0] > 0) {
@@ -83,7 +85,8 @@ func (r *reader) webhook(t table) string {
 	return text
 }
 
-// checkHooks checks that the secrets are declared that webhooks are signed with, or that stand in their addresses.
+// checkHooks checks that the secrets are declared that webhooks are signed with, or that stand in
+// their addresses.
 func (r *reader) checkHooks(f *File, t table) {
 	for _, n := range f.Notify {
 		own := table{path: t.at(n.Name)}

@@ -29,8 +29,8 @@ const (
 // A trim replays what it drops and commits some rows: it is not worth it for less.
 const minKeep = 100
 
-// Parse reads a project file. name is what messages call it. The error is a [diagnostic.List] with everything that is wrong, in the
-// order of the file; a mistake in the TOML itself is found alone.
+// Parse reads a project file. name is what messages call it. The error is a [diagnostic.List] with
+// everything that is wrong, in the order of the file; a mistake in the TOML itself is found alone.
 func Parse(name string, text []byte) (*File, error) {
 	var root map[string]any
 	if err := toml.Unmarshal(text, &root); err != nil {
@@ -288,7 +288,8 @@ func (r *reader) variables(t table) []string {
 	return names
 }
 
-// contract reads a type. What is wrong inside it is shown at its own place where the text stands in the file as it is, without escapes.
+// contract reads a type. What is wrong inside it is shown at its own place where the text stands in
+// the file as it is, without escapes.
 func (r *reader) contract(t table, key string) string {
 	text, ok := r.string(t, key)
 	if !ok {

@@ -7,14 +7,16 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// The decoder gives values without their places, and its strict mode tells of unknown keys but of nothing else. So the places are taken from
-// the parser underneath, in a second walk over a text that is known to be valid. (The package is called unstable because its types may
-// change with a minor version; this file is all that touches it.)
+// The decoder gives values without their places, and its strict mode tells of unknown keys but of
+// nothing else. So the places are taken from the parser underneath, in a second walk over a text
+// that is known to be valid. (The package is called unstable because its types may change with a
+// minor version; this file is all that touches it.)
 
 // span is a range of bytes of the file.
 type span struct{ start, end int }
 
-// place says where a key or an element of a list stands and where its value does. Where the parser does not say, it is the place of the key.
+// place says where a key or an element of a list stands and where its value does. Where the parser
+// does not say, it is the place of the key.
 type place struct{ key, value span }
 
 // pathKey makes a map key of a path; dots would not do, since keys may hold them.
@@ -44,7 +46,8 @@ func locate(text []byte) map[string]place {
 	return places
 }
 
-// mark notes the keys of a header or of a key-value pair, each part once, and returns the whole path.
+// mark notes the keys of a header or of a key-value pair, each part once, and returns the whole
+// path.
 func mark(places map[string]place, prefix []string, n *unstable.Node) []string {
 	path := prefix[:len(prefix):len(prefix)]
 	for it := n.Key(); it.Next(); {

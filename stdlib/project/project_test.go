@@ -365,7 +365,8 @@ starling.toml:6:6: agents.a.input: unknown type intt; did you mean "int"?
   |   m: intt,
   |      ^^^^
 `},
-		// Escapes: the text of the contract does not stand in the file as it is, so that the whole value is shown.
+		// Escapes: the text of the contract does not stand in the file as it is, so that the whole
+		// value is shown.
 		{agent + `output = "{a: \"x\" | boool}"` + "\n", `
 starling.toml:3:10: agents.a.output: unknown type boool; did you mean "bool"?
   | output = "{a: \"x\" | boool}"

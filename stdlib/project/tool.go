@@ -11,7 +11,8 @@ import (
 	"starling/lang/diagnostic"
 )
 
-// Tool is one [tools.NAME]: a server of tools that speaks the Model Context Protocol. It has a command or an address.
+// Tool is one [tools.NAME]: a server of tools that speaks the Model Context Protocol. It has a
+// command or an address.
 type Tool struct {
 	Name        string
 	Command     []string    // program and arguments

@@ -14,9 +14,9 @@
 //   - in hexadecimal, of lower or of upper case;
 //   - and each long line of a value of several lines for itself.
 //
-// Where a text ends in the middle of a value, because its writer was ended or had no room, what there
-// is of the value is hidden as well from [Least] characters on. What a program makes of a value
-// otherwise, reversed or encrypted, cannot be known.
+// Where a text ends in the middle of a value, because its writer was ended or had no room, what
+// there is of the value is hidden as well from [Least] characters on. What a program makes of a
+// value otherwise, reversed or encrypted, cannot be known.
 //
 // Not every value is hidden: see [Plain].
 package redact

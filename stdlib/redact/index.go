@@ -12,9 +12,9 @@ type pattern struct {
 	plain bool // a value as people write it, not encoded
 }
 
-// index finds any of many patterns at once. It looks at three bytes, and where no pattern has these it
-// goes on by as many as none can begin in: Wu and Manber, A fast algorithm for multi-pattern searching
-// (1994). So it reads but a part of a text in which there is nothing to find.
+// index finds any of many patterns at once. It looks at three bytes, and where no pattern has these
+// it goes on by as many as none can begin in: Wu and Manber, A fast algorithm for multi-pattern
+// searching (1994). So it reads but a part of a text in which there is nothing to find.
 type index struct {
 	least  int // length of the shortest pattern: only so much of each is looked for, the rest is compared
 	most   int // length of the longest
@@ -72,8 +72,8 @@ func (x *index) each(text []byte, found func(at int, p *pattern)) {
 	}
 }
 
-// begun is where the longest beginning of a pattern, of at least so many bytes, stands at the end of a
-// text; len(text) and nil for nowhere.
+// begun is where the longest beginning of a pattern, of at least so many bytes, stands at the end
+// of a text; len(text) and nil for nowhere.
 func (x *index) begun(text []byte, least int, wanted func(*pattern) bool) (at int, p *pattern) {
 	for i := max(0, len(text)-x.most+1); i <= len(text)-least; i++ {
 		of := x.first[text[i]]

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// Least is how many bytes of a value, one after the other, are as bad as the whole: no value that is
-// shorter is hidden, and so many of its beginning are where a text was cut.
+// Least is how many bytes of a value, one after the other, are as bad as the whole: no value that
+// is shorter is hidden, and so many of its beginning are where a text was cut.
 const Least = 6
 
 // maxNumber is how long a number, a date or a time is at most that is no secret.
@@ -19,9 +19,9 @@ var words = map[string]bool{"always": true, "automatic": true, "default": true, 
 	"disable": true, "disabled": true, "enable": true, "enabled": true, "production": true,
 	"staging": true, "undefined": true, "warning": true}
 
-// Plain says why a value is not hidden, as the end of a sentence that begins with it; "" says that it
-// is. Hiding "true" and "1" wherever they stand would leave nothing to read, and guard nothing: whoever
-// has such a key has none.
+// Plain says why a value is not hidden, as the end of a sentence that begins with it; "" says that
+// it is. Hiding "true" and "1" wherever they stand would leave nothing to read, and guard nothing:
+// whoever has such a key has none.
 func Plain(value string) (why string) {
 	value = strings.TrimSpace(value)
 	rest := strings.Trim(value, "0123456789+-.,:/_ ")
@@ -36,8 +36,8 @@ func Plain(value string) (why string) {
 	return ""
 }
 
-// Redactor hides values. The zero one hides nothing, nor does nil. Its methods are safe for concurrent
-// use; it must not be copied.
+// Redactor hides values. The zero one hides nothing, nor does nil. Its methods are safe for
+// concurrent use; it must not be copied.
 type Redactor struct {
 	mu     sync.Mutex // of what is below
 	values []named
@@ -47,8 +47,8 @@ type Redactor struct {
 // named is a value and what is said of it.
 type named struct{ name, value string }
 
-// Hide has a value replaced by its name in brackets from now on, unless it is [Plain]. Spaces and line
-// breaks around it are not part of it.
+// Hide has a value replaced by its name in brackets from now on, unless it is [Plain]. Spaces and
+// line breaks around it are not part of it.
 func (r *Redactor) Hide(name, value string) {
 	if Plain(value) != "" {
 		return
@@ -116,8 +116,8 @@ func (r *Redactor) scanner() *scanner {
 	return s
 }
 
-// Stream is a text that comes in pieces, of which a value may be in several. It holds back what may be
-// the beginning of a value and nothing else. It serves one goroutine.
+// Stream is a text that comes in pieces, of which a value may be in several. It holds back what may
+// be the beginning of a value and nothing else. It serves one goroutine.
 type Stream struct {
 	of    *Redactor
 	text  []byte // held back

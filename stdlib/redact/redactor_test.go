@@ -126,7 +126,8 @@ func TestWhatIsNoSecret(t *testing.T) {
 	}
 }
 
-// A line that ends with how a key begins may just speak of it; a text that breaks off there may not.
+// A line that ends with how a key begins may just speak of it; a text that breaks off there may
+// not.
 func TestBeginnings(t *testing.T) {
 	h := new(redact.Redactor)
 	h.Hide("KEY", "github_pat_11ABCDEFG")
@@ -188,7 +189,8 @@ func TestStreamsAreBounded(t *testing.T) {
 	}
 }
 
-// Random values in random spellings at random places of random texts, in random pieces that may end anywhere: no six characters of one are left.
+// Random values in random spellings at random places of random texts, in random pieces that may end
+// anywhere: no six characters of one are left.
 func TestNothingOfAValueIsLeft(t *testing.T) {
 	t.Logf("-redact-seed %d", *seed)
 	r := rand.New(rand.NewPCG(*seed, 0))
@@ -224,7 +226,8 @@ func TestNothingOfAValueIsLeft(t *testing.T) {
 	}
 }
 
-// left is the first six characters of one of the values that are in a text. Backslashes are JSON's as well.
+// left is the first six characters of one of the values that are in a text. Backslashes are JSON's
+// as well.
 func left(text string, values []string) string {
 	for _, v := range values {
 		for i := 0; i+redact.Least <= len(v); i++ {
@@ -248,7 +251,8 @@ func random(r *rand.Rand, n int) string {
 	return strings.TrimSpace(b.String())
 }
 
-// scattered is a text with spellings of values in it, and what of these must not be left. A value may end or begin with signs, which in front of other text have no meaning: these may be left.
+// scattered is a text with spellings of values in it, and what of these must not be left. A value
+// may end or begin with signs, which in front of other text have no meaning: these may be left.
 func scattered(r *rand.Rand, values []string) (text string, encoded []string) {
 	var b strings.Builder
 	for range 3 + r.IntN(6) {

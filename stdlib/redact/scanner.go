@@ -74,9 +74,9 @@ func readings(value string) (list []string) {
 	return list
 }
 
-// encodings are a value in base64, and in hexadecimal. In base64 three bytes are four characters, so
-// that it depends on where it begins; the first and the last character may be made of other bytes too,
-// and are left out.
+// encodings are a value in base64, and in hexadecimal. In base64 three bytes are four characters,
+// so that it depends on where it begins; the first and the last character may be made of other
+// bytes too, and are left out.
 func encodings(value string) []string {
 	list := []string{hex.EncodeToString([]byte(value)), strings.ToUpper(hex.EncodeToString([]byte(value)))}
 	for before := range 3 {
@@ -93,8 +93,8 @@ type span struct {
 	name     string
 }
 
-// clean gives a text without the values, and says how many bytes at the end of a growing one it leaves
-// for later. A text in which nothing is found is given back itself.
+// clean gives a text without the values, and says how many bytes at the end of a growing one it
+// leaves for later. A text in which nothing is found is given back itself.
 func (s *scanner) clean(text []byte, e ending) (shown []byte, held int) {
 	if s.viewed == nil {
 		return text, 0
@@ -156,8 +156,8 @@ func apart(list []span) []span {
 	return out
 }
 
-// until is how much of a growing text can be shown: what stands behind may become a value, or a longer
-// one. What never ends is not waited for.
+// until is how much of a growing text can be shown: what stands behind may become a value, or a
+// longer one. What never ends is not waited for.
 func (s *scanner) until(v *view, spans []span) int {
 	any := func(*pattern) bool { return true }
 	until := v.open
@@ -183,8 +183,8 @@ func (s *scanner) until(v *view, spans []span) int {
 	return until
 }
 
-// withBeginning adds what a text that was cut ends with. A line that has come to its end is no beginning
-// of a value as people write it: it may well say "github" where a key begins with that.
+// withBeginning adds what a text that was cut ends with. A line that has come to its end is no
+// beginning of a value as people write it: it may well say "github" where a key begins with that.
 func (s *scanner) withBeginning(v *view, spans []span) []span {
 	line := bytes.HasSuffix(v.raw, []byte("\n"))
 	likely := func(p *pattern) bool { return !line || !p.plain }

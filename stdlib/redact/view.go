@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// view is a text as its last reader has it: without line breaks, JSON's escapes and the percent signs
-// of URLs read, however often they were applied. Values are viewed the same way, so that one search
-// finds all spellings.
+// view is a text as its last reader has it: without line breaks, JSON's escapes and the percent
+// signs of URLs read, however often they were applied. Values are viewed the same way, so that one
+// search finds all spellings.
 type view struct {
 	raw  []byte
 	text []byte // raw itself where there was nothing to read, else memory of own
@@ -73,8 +73,8 @@ func find(text []byte, from int, c byte) int {
 	return len(text)
 }
 
-// unescape reads what a text begins with, a sign, and says how long it is; 0 is that this depends on
-// what follows. Where nothing does, it is what there is of it.
+// unescape reads what a text begins with, a sign, and says how long it is; 0 is that this depends
+// on what follows. Where nothing does, it is what there is of it.
 func unescape(text []byte, ends bool) (read string, size int) {
 	switch text[0] {
 	case '\\':
@@ -90,8 +90,8 @@ func unescape(text []byte, ends bool) (read string, size int) {
 	return read, size
 }
 
-// backslash reads an escape of JSON. Backslashes double when JSON is put into JSON, so any number of
-// them is one.
+// backslash reads an escape of JSON. Backslashes double when JSON is put into JSON, so any number
+// of them is one.
 func backslash(text []byte) (read string, size int) {
 	n := len(text) - len(bytes.TrimLeft(text, `\`))
 	if n == len(text) {
@@ -141,7 +141,8 @@ func unicodeEscape(text []byte, i int) (read string, size int) {
 	return string(utf16.DecodeRune(c, low)), i + 4 + skipped + 5
 }
 
-// percent reads a byte of a URL. A percent sign is %25 there, so any number of "25" behind it is one.
+// percent reads a byte of a URL. A percent sign is %25 there, so any number of "25" behind it is
+// one.
 func percent(text []byte) (read string, size int) {
 	i := 1
 	for bytes.HasPrefix(text[i:], []byte("25")) {
@@ -167,8 +168,8 @@ func plainRune(c rune) string {
 	return string(c)
 }
 
-// hexAt reads that many hexadecimal digits. n is their number, 0 when the text ends before them, and
-// negative for something else.
+// hexAt reads that many hexadecimal digits. n is their number, 0 when the text ends before them,
+// and negative for something else.
 func hexAt(text []byte, digits int) (c rune, n int) {
 	for _, d := range text[:min(digits, len(text))] {
 		switch {

@@ -7,11 +7,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The filter of system calls, in the kernel's classic BPF (Documentation/userspace-api/seccomp_filter.rst).
-// It stands behind the namespaces: most of what it refuses would fail for want of rights, or reaches
-// code of the kernel that no build, test or agent needs. Refused is EPERM; what programs try first
-// and do without is ENOSYS or EAFNOSUPPORT, by which they know. Calls of another architecture end the
-// process: the numbers below would mean others.
+// The filter of system calls, in the kernel's classic BPF
+// (Documentation/userspace-api/seccomp_filter.rst). It stands behind the namespaces: most of what
+// it refuses would fail for want of rights, or reaches code of the kernel that no build, test or
+// agent needs. Refused is EPERM; what programs try first and do without is ENOSYS or EAFNOSUPPORT,
+// by which they know. Calls of another architecture end the process: the numbers below would mean
+// others.
 
 // Offsets of struct seccomp_data.
 const (
@@ -54,8 +55,8 @@ func missing() []uint32 {
 	return []uint32{unix.SYS_CLONE3, unix.SYS_OPENAT2, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER}
 }
 
-// filter is the program. alone tells that no process outside can be seen; otherwise what is said of a
-// process by its number is refused but of the caller itself.
+// filter is the program. alone tells that no process outside can be seen; otherwise what is said of
+// a process by its number is refused but of the caller itself.
 func filter(alone bool) []unix.SockFilter {
 	p := program{}
 	p.load(dataArchitecture)
@@ -130,8 +131,8 @@ func (p *program) onlyZero(e unix.Errno) {
 	p.answer(answerError | uint32(e))
 }
 
-// argument judges a call by the lower half of one of its arguments, which A holds in body; what body
-// does not answer is allowed.
+// argument judges a call by the lower half of one of its arguments, which A holds in body; what
+// body does not answer is allowed.
 func (p *program) argument(call uint32, n uint32, body func(*program)) {
 	var inner program
 	inner.load(dataArguments + 8*n)
@@ -156,8 +157,8 @@ func (p *program) sockets() {
 	})
 }
 
-// modes refuses to make programs that lend the rights of their owner, who is the owner of the store:
-// in the workspace they would be there for every user of the machine.
+// modes refuses to make programs that lend the rights of their owner, who is the owner of the
+// store: in the workspace they would be there for every user of the machine.
 func (p *program) modes() {
 	for call, mode := range modeArguments() {
 		p.argument(call, mode, func(p *program) { p.refuseBits(unix.S_ISUID, unix.EPERM) })
@@ -178,8 +179,8 @@ func enforceFilter(f []unix.SockFilter) error {
 		return fmt.Errorf("no_new_privs: %w", err)
 	}
 	p := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]}
-	// Before Linux 5.16 a filter slows every program down unless it says that it trusts what it filters
-	// with the processor's guesses, which is what a process without a filter has.
+	// Before Linux 5.16 a filter slows every program down unless it says that it trusts what it
+	// filters with the processor's guesses, which is what a process without a filter has.
 	const flags = unix.SECCOMP_FILTER_FLAG_TSYNC | unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW
 	thread, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&p)))
 	switch {

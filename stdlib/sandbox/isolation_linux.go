@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Attributes adds to those of a process that is to be started. Where its namespaces are not allowed,
-// starting it fails.
+// Attributes adds to those of a process that is to be started. Where its namespaces are not
+// allowed, starting it fails.
 func (i Isolation) Attributes(p Policy, a *syscall.SysProcAttr) {
 	if i == Bare {
 		return

@@ -16,8 +16,9 @@ const (
 	device     = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC | unix.MOUNT_ATTR_RDONLY // which stops no writing to it
 )
 
-// clone is a copy of what is mounted at a path and below, with further attributes, and mounted nowhere
-// yet. No symbolic link is followed: the path was resolved before, and who changed it since is no friend.
+// clone is a copy of what is mounted at a path and below, with further attributes, and mounted
+// nowhere yet. No symbolic link is followed: the path was resolved before, and who changed it since
+// is no friend.
 func clone(path string, attributes uint64) (fd int, err error) {
 	at, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
 	if err != nil {

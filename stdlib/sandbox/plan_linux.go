@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// plan is what a new root will hold of the machine's, by real paths, and the symbolic links that lead
-// to them under the names that programs know.
+// plan is what a new root will hold of the machine's, by real paths, and the symbolic links that
+// lead to them under the names that programs know.
 type plan struct {
 	binds map[string]uint64 // attributes by path
 	links map[string]string // targets, as they are written

@@ -20,8 +20,8 @@
 //	           filter_linux.go.
 //	Landlock   above all of this: signals, sockets without a path and FIFOs that lead out.
 //
-// [Shared] lacks the PID namespace, [Bare] has nothing but Landlock and the filter. What could not be
-// enforced, Enforce says. On other systems it is nothing of all that.
+// [Shared] lacks the PID namespace, [Bare] has nothing but Landlock and the filter. What could not
+// be enforced, Enforce says. On other systems it is nothing of all that.
 //
 // # Limits
 //
@@ -41,8 +41,9 @@ type Policy struct {
 	Read  []string `json:"read,omitempty"`  // files and folders to read and execute
 	Write []string `json:"write,omitempty"` // files and folders to read, execute and change
 
-	// Protect are files and folders within Write that can be read but not changed, moved or replaced.
-	// One that does not exist can be made, and is taken away when the program has ended: see stdlib/process.
+	// Protect are files and folders within Write that can be read but not changed, moved or
+	// replaced. One that does not exist can be made, and is taken away when the program has ended:
+	// see stdlib/process.
 	Protect []string `json:"protect,omitempty"`
 	Hide    []string `json:"hide,omitempty"`   // folders and files that are empty for it
 	Caches  []Cache  `json:"caches,omitempty"` // which it may change for itself
@@ -55,9 +56,9 @@ type Policy struct {
 	Partial bool `json:"partial,omitempty"`
 }
 
-// Cache is a folder of the user that fills as tools work. What Write names in it is the user's all the same. The program reads what is there; what it
-// writes is gone with it, so that nobody's next build is made of it. Where that cannot be done, the
-// folder is not there and the variable not set.
+// Cache is a folder of the user that fills as tools work. What Write names in it is the user's all
+// the same. The program reads what is there; what it writes is gone with it, so that nobody's next
+// build is made of it. Where that cannot be done, the folder is not there and the variable not set.
 type Cache struct {
 	Variable string `json:"variable"` // by which the tools find the folder; "" is none
 	Folder   string `json:"folder"`
@@ -81,8 +82,8 @@ func (p Policy) Isolations() []Isolation {
 	return []Isolation{Own}
 }
 
-// System are the files that programs need to run at all: themselves, their libraries and what is set
-// for the machine. No folder is among them that services keep sockets in.
+// System are the files that programs need to run at all: themselves, their libraries and what is
+// set for the machine. No folder is among them that services keep sockets in.
 func System() []string {
 	return []string{
 		"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt",
@@ -91,8 +92,8 @@ func System() []string {
 	}
 }
 
-// systemSecrets are files among those of System that only the administrator may read, who may be the
-// one that the sandbox is made for.
+// systemSecrets are files among those of System that only the administrator may read, who may be
+// the one that the sandbox is made for.
 func systemSecrets() []string {
 	return []string{
 		"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d",

@@ -38,8 +38,8 @@ type Outcome struct {
 
 // Enforce confines this process and all its threads for good. It was started with the attributes of
 // the isolation, in the folder that the program is to work in, and starts or executes it next. An
-// error means that the process is not as it should be and must not go on; it is ErrUnavailable where
-// the system is to blame and another isolation may do.
+// error means that the process is not as it should be and must not go on; it is ErrUnavailable
+// where the system is to blame and another isolation may do.
 func (p Policy) Enforce(i Isolation) (Outcome, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -101,7 +101,8 @@ func lacksOf(p Policy, i Isolation) []string {
 	return lacks
 }
 
-// raiseLoopback lets programs talk to themselves, as tests with a server do. Without it they have no network at all.
+// raiseLoopback lets programs talk to themselves, as tests with a server do. Without it they have
+// no network at all.
 func raiseLoopback() {
 	if _, err := net.InterfaceByName("lo"); err != nil {
 		return
@@ -117,8 +118,9 @@ func raiseLoopback() {
 	}
 }
 
-// restrict is Landlock with all that this kernel knows of it, in one layer; what it does not is among
-// the lacks. A second layer that handles no files would keep files from being moved between folders.
+// restrict is Landlock with all that this kernel knows of it, in one layer; what it does not is
+// among the lacks. A second layer that handles no files would keep files from being moved between
+// folders.
 func (p Policy) restrict(i Isolation) error {
 	config := landlock.V11
 	read, write := []string{"/"}, append(ownDevices(), "/tmp", "/dev/shm", "/dev/pts")
@@ -173,8 +175,9 @@ func rulesFor(paths []string, write bool) []landlock.Rule {
 	return rules
 }
 
-// dropCapabilities takes from all threads what their namespaces have given them, and core dumps, which
-// the kernel hands to a program of the machine. What this thread starts next has none and can gain none.
+// dropCapabilities takes from all threads what their namespaces have given them, and core dumps,
+// which the kernel hands to a program of the machine. What this thread starts next has none and can
+// gain none.
 func dropCapabilities() error {
 	for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {
 		unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0) // who may not drop has none to give

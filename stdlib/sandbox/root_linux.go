@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// root is a new root while it is being made. Everything is resolved within it and follows no symbolic
-// link: what it holds of the workspace may have been arranged by somebody.
+// root is a new root while it is being made. Everything is resolved within it and follows no
+// symbolic link: what it holds of the workspace may have been arranged by somebody.
 type root struct {
 	fd    int
 	own   map[uint64]bool // devices of the file systems that are its own: only in these anything is made
@@ -23,10 +23,12 @@ type root struct {
 	hidden []string // files of caches that hold keys
 }
 
-// base is where the new root is mounted until it is the root. Nothing of the old one is needed there.
+// base is where the new root is mounted until it is the root. Nothing of the old one is needed
+// there.
 const base = "/proc"
 
-// enterRoot makes the root that a policy describes and enters it, in the namespaces of an isolation.
+// enterRoot makes the root that a policy describes and enters it, in the namespaces of an
+// isolation.
 func enterRoot(p Policy, i Isolation) (*root, error) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return nil, fmt.Errorf("setting its mounts apart: %w", err)
@@ -351,8 +353,8 @@ func (r *root) protect(path string) error {
 	return r.attach(fd, path)
 }
 
-// pin makes the folders above a path mounts, as far as they may be changed: otherwise who cannot change
-// the path moves the folder that it is in, and makes another one.
+// pin makes the folders above a path mounts, as far as they may be changed: otherwise who cannot
+// change the path moves the folder that it is in, and makes another one.
 func (r *root) pin(path string) error {
 	holder := r.plan.holder(path)
 	if holder == "" || r.plan.binds[holder]&unix.MOUNT_ATTR_RDONLY != 0 {

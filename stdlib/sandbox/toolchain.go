@@ -31,7 +31,8 @@ func managers() []manager {
 	}
 }
 
-// caches are where tools keep what they have fetched, below the home folder, unless a variable says otherwise.
+// caches are where tools keep what they have fetched, below the home folder, unless a variable says
+// otherwise.
 func caches() []Cache {
 	return []Cache{
 		{"GOCACHE", ".cache/go-build"}, {"GOMODCACHE", "go/pkg/mod"}, {"CARGO_HOME", ".cargo"}, {"npm_config_cache", ".npm"},
@@ -45,9 +46,10 @@ func secretNames() []string {
 	return []string{"credentials", "credentials.toml", "config.toml", "gradle.properties", "init.gradle", ".npmrc", "_logs", "auth.json", "token", ".netrc"}
 }
 
-// FindTools looks for the tools that a list of folders (PATH) and programs lead to. The list is that of
-// the program; home is the home folder of the user, and get reads the user's variables. Where a program lies
-// beside the libraries that it needs, as PREFIX/bin/NAME does, the prefix is among what is read.
+// FindTools looks for the tools that a list of folders (PATH) and programs lead to. The list is
+// that of the program; home is the home folder of the user, and get reads the user's variables.
+// Where a program lies beside the libraries that it needs, as PREFIX/bin/NAME does, the prefix is
+// among what is read.
 func FindTools(places []string, home string, get func(name string) string) Tools {
 	var t Tools
 	if home = realOf(home); home == "" || home == "/" {

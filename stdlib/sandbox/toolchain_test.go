@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// What a PATH leads to is read without the keys that lie beside it, and nothing else of a home folder.
+// What a PATH leads to is read without the keys that lie beside it, and nothing else of a home
+// folder.
 func TestFindTools(t *testing.T) {
 	home := realOf(t.TempDir())
 	for _, file := range []string{

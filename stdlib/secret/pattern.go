@@ -7,8 +7,9 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// pattern finds what is a key by its form, whoever wrote it where: private keys, JSON web tokens, and the tokens of services that mark theirs. What merely looks random is not
-// taken for one: hashes and ids are. It is compiled when it is first needed: a guard needs it never.
+// pattern finds what is a key by its form, whoever wrote it where: private keys, JSON web tokens,
+// and the tokens of services that mark theirs. What merely looks random is not taken for one:
+// hashes and ids are. It is compiled when it is first needed: a guard needs it never.
 var pattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z ]*PRIVATE KEY-----|$)` +
 		`|\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}` +
@@ -23,7 +24,8 @@ const Redacted = "[redacted]"
 // Found tells whether a text holds what is a key by its form.
 func Found(text []byte) bool { return pattern().Match(text) }
 
-// RedactKeys is v with what is a key by its form replaced by [Redacted], in the texts of plain values. v itself does not change.
+// RedactKeys is v with what is a key by its form replaced by [Redacted], in the texts of plain
+// values. v itself does not change.
 func RedactKeys(v starlark.Value) starlark.Value {
 	switch v := v.(type) {
 	case starlark.String:

@@ -1,5 +1,5 @@
-// Package secret finds the values of the secrets that a project declares, for the attempt that needs them, and hides them in what comes back. A value is in no journal,
-// snapshot or error.
+// Package secret finds the values of the secrets that a project declares, for the attempt that
+// needs them, and hides them in what comes back. A value is in no journal, snapshot or error.
 package secret
 
 import (
@@ -46,7 +46,8 @@ func Declared(s *effect.Settings, name string) (project.Secret, error) {
 	return project.Secret{}, fmt.Errorf("the secret %s is not declared in %s; %s", name, project.Name, hint)
 }
 
-// Reveal looks the value of a secret up. Errors say where it was looked for, and nothing of what was found.
+// Reveal looks the value of a secret up. Errors say where it was looked for, and nothing of what
+// was found.
 func Reveal(ctx context.Context, a *effect.Attempt, name string) (string, error) {
 	s, err := Declared(a.Settings, name)
 	if err != nil {
@@ -83,8 +84,8 @@ func Given(a *effect.Attempt, names []string) *redact.Redactor {
 	return hide
 }
 
-// Keys is what hides those of these values that are keys: in a reply a value may be what was asked for,
-// a path or a model, and is one where its name or its form says so. It hides the token too.
+// Keys is what hides those of these values that are keys: in a reply a value may be what was asked
+// for, a path or a model, and is one where its name or its form says so. It hides the token too.
 func Keys(a *effect.Attempt, names []string) *redact.Redactor {
 	return Given(a, slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		value, _ := a.Env(name)
@@ -94,8 +95,9 @@ func Keys(a *effect.Attempt, names []string) *redact.Redactor {
 
 var keyName = regexp.MustCompile(`(?i)key|token|secret|passw|credential|auth`)
 
-// Unhidden says of declared secrets, and of declared variables that are keys by their names, why their values are
-// not hidden: see [redact.Plain]. Those without a value, and those that a program brings, are left out.
+// Unhidden says of declared secrets, and of declared variables that are keys by their names, why
+// their values are not hidden: see [redact.Plain]. Those without a value, and those that a program
+// brings, are left out.
 func Unhidden(ctx context.Context, a *effect.Attempt, f *project.File) map[string]string {
 	found := map[string]string{}
 	for _, s := range f.Secrets {
@@ -114,7 +116,8 @@ func Unhidden(ctx context.Context, a *effect.Attempt, f *project.File) map[strin
 	return found
 }
 
-// Fill puts the values of secrets into a text, where {NAME} stands for them (see [project.Placeholder]), and has them hidden in what is shown.
+// Fill puts the values of secrets into a text, where {NAME} stands for them (see
+// [project.Placeholder]), and has them hidden in what is shown.
 func Fill(ctx context.Context, a *effect.Attempt, text string, shown *redact.Redactor) (string, error) {
 	var failed error
 	text = project.Placeholder.ReplaceAllStringFunc(text, func(m string) string {
@@ -156,7 +159,8 @@ func inFile(joined string, absolute bool, written string) (string, error) {
 	return string(text), nil
 }
 
-// ofCommand runs the program under the step's guard, without input; it is found from the folder of the project file.
+// ofCommand runs the program under the step's guard, without input; it is found from the folder of
+// the project file.
 func ofCommand(ctx context.Context, a *effect.Attempt, argv []string) (string, error) {
 	r, err := process.Run(ctx, process.Spec{
 		Argv: argv, Dir: filepath.Dir(a.Settings.ProjectFile), Env: process.Environment(os.Environ(), nil),

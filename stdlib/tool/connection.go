@@ -118,7 +118,8 @@ func (c *connection) transport(d Definition, e equipment) (mcp.Transport, *Fault
 	return &mcp.IOTransport{Reader: fromChild, Writer: toChild, MaxLineLength: -1}, nil
 }
 
-// end closes the connection and returns when nothing is left of the server; it gives the end of its standard error.
+// end closes the connection and returns when nothing is left of the server; it gives the end of its
+// standard error.
 func (c *connection) end() string {
 	var said string
 	c.ended.Store(true)

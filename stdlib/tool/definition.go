@@ -18,7 +18,8 @@ const (
 	DefaultMaxBytes = 256 << 10
 )
 
-// Definition says how a tool server is reached and bounded. It is recorded with the request that uses it, and holds no credential.
+// Definition says how a tool server is reached and bounded. It is recorded with the request that
+// uses it, and holds no credential.
 type Definition struct {
 	Name        string
 	Command     []string

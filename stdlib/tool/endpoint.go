@@ -14,10 +14,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// TokenVariable is the environment variable that a program finds the endpoint's token in, where it cannot be told in a file.
+// TokenVariable is the environment variable that a program finds the endpoint's token in, where it
+// cannot be told in a file.
 const TokenVariable = "STARLING_TOOLS_TOKEN"
 
-// Endpoint serves a proxy to a program with a tool loop of its own: each server at an address of this machine, over streamable HTTP, to whoever has the token.
+// Endpoint serves a proxy to a program with a tool loop of its own: each server at an address of
+// this machine, over streamable HTTP, to whoever has the token.
 type Endpoint struct {
 	Token  string // a secret of the attempt
 	proxy  *Proxy
@@ -113,8 +115,8 @@ func (p *Proxy) listed(ctx context.Context, server string) (mcp.Result, error) {
 	if tools == nil {
 		tools = []*mcp.Tool{}
 	}
-	// The SDK would say how long this may be kept, of lists that it makes itself. Clients of the protocol of
-	// July 2026, as claude-agent-acp's, take a list without a scope for none.
+	// The SDK would say how long this may be kept, of lists that it makes itself. Clients of the
+	// protocol of July 2026, as claude-agent-acp's, take a list without a scope for none.
 	return &mcp.ListToolsResult{Tools: tools, Cacheable: mcp.Cacheable{CacheScope: "private"}}, nil
 }
 

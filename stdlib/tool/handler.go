@@ -12,7 +12,8 @@ import (
 	"starling/stdlib/project"
 )
 
-// Handler performs requests of kind "tool": a script's own calls. Their arguments are server, tool, arguments and idempotent; without a tool they list.
+// Handler performs requests of kind "tool": a script's own calls. Their arguments are server, tool,
+// arguments and idempotent; without a tool they list.
 func (s *Servers) Handler() *effect.Handler {
 	return &effect.Handler{Resolve: resolve, Perform: s.perform}
 }
@@ -40,7 +41,8 @@ func resolve(s *effect.Settings, r *effect.Request) *effect.Error {
 	return nil
 }
 
-// perform performs one attempt. A call that may have reached the server is only tried again where the script says that a repetition does no harm.
+// perform performs one attempt. A call that may have reached the server is only tried again where
+// the script says that a repetition does no harm.
 func (s *Servers) perform(ctx context.Context, a *effect.Attempt) effect.Reply {
 	args, g := effect.ViewOf(a.Args), GrantOf(a.Resolved)
 	p, fault := s.Open(ctx, a, []Grant{g}, nil)

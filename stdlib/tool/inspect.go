@@ -9,7 +9,8 @@ import (
 	"starling/stdlib/project"
 )
 
-// Lacks says what is missing here for a server to be started, and how to mend it; both are "" when nothing is. Nothing is started.
+// Lacks says what is missing here for a server to be started, and how to mend it; both are "" when
+// nothing is. Nothing is started.
 func Lacks(t project.Tool, s *effect.Settings, env func(name string) (string, bool)) (what, mend string) {
 	return definitionOf(t, filepath.Dir(s.ProjectFile)).Lacks(s, env)
 }

@@ -41,7 +41,9 @@ type holding struct {
 	instance  *instance
 }
 
-// Open starts the servers of the grants, or joins those that are at work. What it journals hides values, nil for nothing. The proxy must be closed. A fault is of the first server that cannot be had; then nothing is held.
+// Open starts the servers of the grants, or joins those that are at work. What it journals hides
+// values, nil for nothing. The proxy must be closed. A fault is of the first server that cannot be
+// had; then nothing is held.
 func (s *Servers) Open(ctx context.Context, a *effect.Attempt, grants []Grant, hide *redact.Redactor) (*Proxy, *Fault) {
 	p := &Proxy{servers: s, attempt: a, grants: grants, hide: hide, held: map[string]*holding{}}
 	for _, g := range grants {
@@ -111,7 +113,8 @@ func (p *Proxy) Definitions(ctx context.Context, server string) ([]*mcp.Tool, st
 	return tools, hash, nil
 }
 
-// Call calls a tool with an object of arguments as JSON, nil for none. A failure that the tool itself reports is a result, with IsError.
+// Call calls a tool with an object of arguments as JSON, nil for none. A failure that the tool
+// itself reports is a result, with IsError.
 func (p *Proxy) Call(ctx context.Context, server, tool string, input json.RawMessage) (*mcp.CallToolResult, *Fault) {
 	if input = bytes.TrimSpace(input); len(input) == 0 || string(input) == "null" {
 		input = json.RawMessage("{}")
@@ -151,7 +154,8 @@ func (p *Proxy) call(ctx context.Context, server, tool string, input json.RawMes
 	return c.call(ctx, tool, input)
 }
 
-// reach gives the grant and the connection of a server, started again if it has died. tool is "" for what every grant may do.
+// reach gives the grant and the connection of a server, started again if it has died. tool is ""
+// for what every grant may do.
 func (p *Proxy) reach(ctx context.Context, server, tool string) (Grant, *connection, *Fault) {
 	g, ok := p.grant(server)
 	if !ok || tool != "" && !g.Allows(tool) {

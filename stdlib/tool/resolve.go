@@ -15,8 +15,9 @@ import (
 	"starling/stdlib/project"
 )
 
-// Find says what an element of a list of tools stands for: a server ("NAME"), a tool of it or a pattern of tools ("NAME.get_*"), or a server that a script
-// declares. known is false for a text whose server the project does not have.
+// Find says what an element of a list of tools stands for: a server ("NAME"), a tool of it or a
+// pattern of tools ("NAME.get_*"), or a server that a script declares. known is false for a text
+// whose server the project does not have.
 func Find(s *effect.Settings, f *project.File, v starlark.Value) (g Grant, known bool, fault *effect.Error) {
 	if r, ok := v.(*effect.Record); ok && r.RecordType() == effect.ToolServerType {
 		g, fault = declared(s, f, effect.ViewOf(r.Plain()))
@@ -53,7 +54,8 @@ func Own(f *project.File, list []starlark.Value) []Grant {
 	return grants
 }
 
-// FindAll is Find of a list. What names no server is in others, in its order; servers that are named several times are one.
+// FindAll is Find of a list. What names no server is in others, in its order; servers that are
+// named several times are one.
 func FindAll(s *effect.Settings, f *project.File, list []starlark.Value) (grants []Grant, others []string, fault *effect.Error) {
 	for _, v := range list {
 		g, known, fault := Find(s, f, v)
@@ -94,7 +96,8 @@ func Unknown(f *project.File, text string) *effect.Error {
 	return effect.Errorf(effect.KindRefused, "no tool server %q in %s; %s", name, project.Name, hint)
 }
 
-// declared is the server of mcp.server: one of the project, perhaps with fewer tools, or one that the script describes.
+// declared is the server of mcp.server: one of the project, perhaps with fewer tools, or one that
+// the script describes.
 func declared(s *effect.Settings, f *project.File, r effect.View) (Grant, *effect.Error) {
 	name := r.Text("name")
 	var g Grant
@@ -122,7 +125,8 @@ func declared(s *effect.Settings, f *project.File, r effect.View) (Grant, *effec
 	return g, granted(s, f, &g)
 }
 
-// boxed gives a command of a script what sh.run would give it: the program must be allowed there, and it works in a sandbox.
+// boxed gives a command of a script what sh.run would give it: the program must be allowed there,
+// and it works in a sandbox.
 func boxed(s *effect.Settings, f *project.File, d *Definition) *effect.Error {
 	if len(d.Command) == 0 {
 		return nil
@@ -137,7 +141,8 @@ func boxed(s *effect.Settings, f *project.File, d *Definition) *effect.Error {
 	return nil
 }
 
-// granted narrows a server to what a script of others is granted, and refuses one of which it is granted nothing.
+// granted narrows a server to what a script of others is granted, and refuses one of which it is
+// granted nothing.
 func granted(s *effect.Settings, f *project.File, g *Grant) *effect.Error {
 	if s.Grant == "" || g.own() {
 		return nil

@@ -12,7 +12,8 @@ import (
 	"starling/lang/effect"
 )
 
-// Text is the text of a result: of all its blocks that have one, or else its structured content as JSON.
+// Text is the text of a result: of all its blocks that have one, or else its structured content as
+// JSON.
 func Text(r *mcp.CallToolResult) string {
 	var parts []string
 	for _, block := range r.Content {
@@ -92,8 +93,8 @@ func unknownTool(g Grant, tool string, all []*mcp.Tool) *Fault {
 	return NoSuch(g, tool, names)
 }
 
-// NoSuch is the fault of a tool, or a pattern of tools, that a server does not have; names are those
-// that it has and that may be used.
+// NoSuch is the fault of a tool, or a pattern of tools, that a server does not have; names are
+// those that it has and that may be used.
 func NoSuch(g Grant, tool string, names []string) *Fault {
 	hint := diagnostic.DidYouMean(tool, names)
 	if hint == "" {

@@ -25,7 +25,8 @@ import (
 // maxKnown bounds the runs times servers whose definitions are remembered.
 const maxKnown = 10_000
 
-// Servers are the tool servers at work in this process. A server belongs to a run: what one run has told it is no other's business.
+// Servers are the tool servers at work in this process. A server belongs to a run: what one run has
+// told it is no other's business.
 type Servers struct {
 	mu      sync.Mutex // protects what is below
 	running map[string]*instance
@@ -48,7 +49,8 @@ type instance struct {
 	fault  *Fault
 }
 
-// acquire gives the server of a definition, started if need be. Each acquire that succeeds needs a release.
+// acquire gives the server of a definition, started if need be. Each acquire that succeeds needs a
+// release.
 func (s *Servers) acquire(ctx context.Context, a *effect.Attempt, d Definition, e equipment) (*instance, *Fault) {
 	key := identity(a, d)
 	s.mu.Lock()
@@ -71,7 +73,8 @@ func (s *Servers) acquire(ctx context.Context, a *effect.Attempt, d Definition, 
 	}
 }
 
-// start begins to start a server; s.mu is held. It goes on when whoever asked first has gone: others may wait for it.
+// start begins to start a server; s.mu is held. It goes on when whoever asked first has gone:
+// others may wait for it.
 func (s *Servers) start(key string, d Definition, e equipment) *instance {
 	ctx, cancel := context.WithCancel(context.Background())
 	i := &instance{key: key, ready: make(chan struct{}), cancel: cancel}
@@ -112,7 +115,8 @@ func (s *Servers) release(i *instance) {
 	}
 }
 
-// same compares the definitions of a server with those that the run has seen first, and with what the project expects.
+// same compares the definitions of a server with those that the run has seen first, and with what
+// the project expects.
 func (s *Servers) same(run string, d Definition, hash string) *Fault {
 	if d.Definitions != "" && d.Definitions != hash {
 		return faultf(Changed, d.Name, "", "the definitions of its tools have the hash %s, and the project expects %s; look at them with `starling tools ls %s`, then correct definitions of [tools.%s]",
@@ -155,7 +159,8 @@ type equipment struct {
 	own     *mcp.Server // that of this process, for one of its own
 }
 
-// makeHome makes an empty folder, the same for every start of the server, so that what a crash has left is found.
+// makeHome makes an empty folder, the same for every start of the server, so that what a crash has
+// left is found.
 func (e equipment) makeHome(d Definition) *Fault {
 	if e.home == "" {
 		return nil
@@ -219,7 +224,8 @@ func (e *equipment) fill(ctx context.Context, a *effect.Attempt, use project.Sec
 	return text, err
 }
 
-// spec is the process of a server. It works in the workspace. Its lock keeps two of it apart, and says whom it works for.
+// spec is the process of a server. It works in the workspace. Its lock keeps two of it apart, and
+// says whom it works for.
 func spec(a *effect.Attempt, d Definition, home string, env []string) process.Spec {
 	s := process.Spec{Argv: slices.Clone(d.Command), Dir: a.Settings.Workspace, Env: env, Attempt: process.Attempt{Run: a.Run, Step: a.Step, Attempt: a.Number}, Host: a}
 	if program := s.Argv[0]; strings.Contains(program, "/") && !filepath.IsAbs(program) {

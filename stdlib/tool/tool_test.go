@@ -97,7 +97,8 @@ func TestDeath(t *testing.T) {
 	}
 }
 
-// A server that changes its tools is not called any more, also when it is started anew, and also when it says nothing of the change.
+// A server that changes its tools is not called any more, also when it is started anew, and also
+// when it says nothing of the change.
 func TestChange(t *testing.T) {
 	s := newStage(t, "")
 	p := s.open("r", "t")
@@ -233,8 +234,8 @@ func TestListsSayWhoMayKeepThem(t *testing.T) {
 	has(t, string(text), `"name":"select"`, `"cacheScope":"private"`)
 }
 
-// The definitions of the run's variables have no null in them: clients that read schemas strictly pass
-// over all tools of a server for one.
+// The definitions of the run's variables have no null in them: clients that read schemas strictly
+// pass over all tools of a server for one.
 func TestVariablesAreDefinedForStrictClients(t *testing.T) {
 	s := newStage(t, "")
 	tools, fault := s.open("r", tool.Variables).Tools(t.Context(), tool.Variables)

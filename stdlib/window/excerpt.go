@@ -13,7 +13,8 @@ const (
 	maxLine = 200 // characters of a line of a file that is cut
 )
 
-// cut makes excerpts that take at most this many characters: lines around the words, then the file from its beginning.
+// cut makes excerpts that take at most this many characters: lines around the words, then the file
+// from its beginning.
 func (f *part) cut(room int, words []string) {
 	taken := make([]bool, len(f.lines)+2) // by number; the ends are never taken
 	for _, n := range f.wanted(words) {

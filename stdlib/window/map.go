@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// treeMap lists files, sorted. A folder is opened while its lines fit into the room, those near the top first; a closed one is a line that says how many files it has.
+// treeMap lists files, sorted. A folder is opened while its lines fit into the room, those near the
+// top first; a closed one is a line that says how many files it has.
 func treeMap(paths []string, room int) []string {
 	root := &folder{below: map[string]*folder{}}
 	for _, path := range paths {

@@ -33,9 +33,11 @@ type Order struct {
 	Budget  int      // in tokens, see [Tokens]
 }
 
-// Pack gives a dict of map, the paths of all files, with folders closed where it would be long; excerpts, [{path, first, last, lines, text}]; left_out,
-// [{path, reason}]; and tokens, what it takes. A file that fits its share of the budget is whole; of another the excerpts say by first, last and lines which of its lines they
-// are. The error is an [OverBudget] when not even the least of each file fits, or says which pattern matches nothing.
+// Pack gives a dict of map, the paths of all files, with folders closed where it would be long;
+// excerpts, [{path, first, last, lines, text}]; left_out, [{path, reason}]; and tokens, what it
+// takes. A file that fits its share of the budget is whole; of another the excerpts say by first,
+// last and lines which of its lines they are. The error is an [OverBudget] when not even the least
+// of each file fits, or says which pattern matches nothing.
 func Pack(files Files, o Order) (*starlark.Dict, error) {
 	p := &packing{files: files, budget: o.Budget * characters, queries: lower(o.Queries)}
 	if err := p.choose(o.Paths); err != nil {
@@ -94,7 +96,8 @@ func (p *packing) choose(paths []string) error {
 	return nil
 }
 
-// meant lists the files of a path or pattern. One that names nothing known stands for itself: reading says whether it is there.
+// meant lists the files of a path or pattern. One that names nothing known stands for itself:
+// reading says whether it is there.
 func (p *packing) meant(pattern string) []string {
 	folder := strings.TrimSuffix(pattern, "/") + "/"
 	var found []string
@@ -134,7 +137,8 @@ func (p *packing) open(path string) error {
 
 func newPart(path, text string) *part {
 	f := &part{path: path, lines: slices.Collect(strings.Lines(text))}
-	// The ints of a part of a file are no longer than its number of lines, and a comma stands between two excerpts.
+	// The ints of a part of a file are no longer than its number of lines, and a comma stands
+	// between two excerpts.
 	n := len(f.lines)
 	f.frame = length(f.excerpt(n, n, "")) + 1
 	f.whole = length(f.excerpt(min(1, n), n, text)) + 1
@@ -155,7 +159,8 @@ func (p *packing) needs() int {
 	return n
 }
 
-// fill gives each file an equal share of the room, and what short ones leave of theirs to the longer.
+// fill gives each file an equal share of the room, and what short ones leave of theirs to the
+// longer.
 func (p *packing) fill(room int) {
 	order := slices.SortedStableFunc(slices.Values(p.parts), func(a, b *part) int { return cmp.Compare(a.whole, b.whole) })
 	for i, f := range order {

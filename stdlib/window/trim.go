@@ -14,10 +14,13 @@ import (
 
 const maxSummary = 240 // characters
 
-// Trim gives the state of a long run within a budget of tokens. What fits stays as it is. Otherwise only the last entries of the list history stay, keep of them, and what agents have
-// replied (the value of each key output, and the entries of each outputs and agent_outputs, wherever they stand) is replaced by {summary, tokens, artifact, path}. Under trimmed the
-// result says {artifact, history, outputs}: how many entries and replies are only in full, which is the whole of v as JSON, and by whose SHA-256 all of these refer to it. full is nil
-// when nothing was changed. The error is an [OverBudget] when that is still too much, or says what JSON cannot say.
+// Trim gives the state of a long run within a budget of tokens. What fits stays as it is. Otherwise
+// only the last entries of the list history stay, keep of them, and what agents have replied (the
+// value of each key output, and the entries of each outputs and agent_outputs, wherever they stand)
+// is replaced by {summary, tokens, artifact, path}. Under trimmed the result says {artifact,
+// history, outputs}: how many entries and replies are only in full, which is the whole of v as
+// JSON, and by whose SHA-256 all of these refer to it. full is nil when nothing was changed. The
+// error is an [OverBudget] when that is still too much, or says what JSON cannot say.
 func Trim(v *starlark.Dict, budget, keep int) (trimmed *starlark.Dict, full []byte, err error) {
 	text, err := contract.ToJSON(v)
 	if err != nil {

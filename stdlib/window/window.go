@@ -1,7 +1,9 @@
-// Package window fits what an agent is told into its context window: excerpts of files ([Pack]) and the state of a long run ([Trim]).
+// Package window fits what an agent is told into its context window: excerpts of files ([Pack]) and
+// the state of a long run ([Trim]).
 //
-// Both are functions of their arguments alone, so that the same input gives the same bytes, and neither cuts without saying so: what is missing is named in the
-// result, and what cannot be made to fit is an [OverBudget].
+// Both are functions of their arguments alone, so that the same input gives the same bytes, and
+// neither cuts without saying so: what is missing is named in the result, and what cannot be made
+// to fit is an [OverBudget].
 //
 //	v, err := window.Pack(files, window.Order{Paths: []string{"src/**"}, Budget: 8000})
 package window
@@ -16,10 +18,12 @@ import (
 	"starling/lang/effect"
 )
 
-// characters is how many of them are taken for a token. It is an estimate that is the same for everybody: real tokenizers differ, and are near it for prose and code.
+// characters is how many of them are taken for a token. It is an estimate that is the same for
+// everybody: real tokenizers differ, and are near it for prose and code.
 const characters = 4
 
-// Tokens estimates how many tokens a value takes: the characters of its JSON, divided by four and rounded up. The error is that of [contract.ToJSON].
+// Tokens estimates how many tokens a value takes: the characters of its JSON, divided by four and
+// rounded up. The error is that of [contract.ToJSON].
 func Tokens(v starlark.Value) (int, error) {
 	text, err := contract.ToJSON(v)
 	return tokens(utf8.RuneCount(text)), err
@@ -45,7 +49,8 @@ func (e *OverBudget) Payload() effect.Payload {
 	return o.Text("reason", "context").Int("tokens", int64(e.Tokens)).Int("budget", int64(e.Budget)).Payload()
 }
 
-// length is how many characters the JSON of a value has. The value is one that this package has made of texts and ints.
+// length is how many characters the JSON of a value has. The value is one that this package has
+// made of texts and ints.
 func length(v starlark.Value) int {
 	text, err := contract.ToJSON(v)
 	if err != nil {

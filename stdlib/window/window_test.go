@@ -45,7 +45,8 @@ func numbered(n int) string {
 	return b.String()
 }
 
-// S2-12: the map and the files; what cannot be read is named; the estimate is four characters a token.
+// S2-12: the map and the files; what cannot be read is named; the estimate is four characters a
+// token.
 func TestPack(t *testing.T) {
 	d := disk{"README.md": "hello\n", "src/a.go": "package a\n", "src/b.go": "package b\n", "logo.png": "\x89PNG\x00"}
 	for range 2 {
@@ -62,7 +63,8 @@ func TestPack(t *testing.T) {
 	}
 }
 
-// What is cut says which lines are there; a word keeps the lines around it; what a short file leaves goes to the long ones.
+// What is cut says which lines are there; a word keeps the lines around it; what a short file
+// leaves goes to the long ones.
 func TestPackCuts(t *testing.T) {
 	d := disk{"long.txt": numbered(500), "short.txt": "all of it\n", "wide.txt": strings.Repeat("x", 5000) + "\n" + numbered(200)}
 	v, err := window.Pack(d.files(), window.Order{Paths: []string{"long.txt", "short.txt", "wide.txt"}, Queries: []string{"LINE 250"}, Budget: 700})
@@ -98,7 +100,8 @@ func TestPackClosesFolders(t *testing.T) {
 	}
 }
 
-// Over budget with the least of each file is an error that says how much it would take, and that much is enough.
+// Over budget with the least of each file is an error that says how much it would take, and that
+// much is enough.
 func TestPackOverBudget(t *testing.T) {
 	d := disk{}
 	for i := range 20 {
@@ -119,7 +122,8 @@ func TestPackOverBudget(t *testing.T) {
 	}
 }
 
-// Whatever the files and the budget: never above it, the same bytes twice, and the excerpts are what the files say.
+// Whatever the files and the budget: never above it, the same bytes twice, and the excerpts are
+// what the files say.
 func FuzzPack(f *testing.F) {
 	f.Add("a\nb\n", strings.Repeat("é\t\"\n", 300), "b", 400)
 	f.Add("", "\x00", "x", 50)
@@ -197,7 +201,8 @@ func cycles(n, size int) *starlark.Dict {
 	return state
 }
 
-// S4-34, A19: 60,000 tokens in six cycles come to fewer than 32,000, with the last two entries and links to the full text; the same gives the same.
+// S4-34, A19: 60,000 tokens in six cycles come to fewer than 32,000, with the last two entries and
+// links to the full text; the same gives the same.
 func TestTrim(t *testing.T) {
 	state := cycles(6, 35_000)
 	if n, err := window.Tokens(state); err != nil || n < 58_000 || n > 64_000 {

@@ -1,4 +1,5 @@
-// Package yamltext reads and writes Starlark's values as YAML: plain data only, such as JSON could hold too.
+// Package yamltext reads and writes Starlark's values as YAML: plain data only, such as JSON could
+// hold too.
 package yamltext
 
 import (
@@ -20,8 +21,9 @@ import (
 // MaxDigits bounds the ints of a text, whose reading takes more than linear time.
 const MaxDigits = 1_000_000
 
-// Decode reads a text that is one document; an empty one is None. Ints are exact, timestamps and the bools of YAML 1.1 stay text. Aliases, tags of one's own, merge keys and keys that are
-// lists are refused, with line and column. It does not bound the size of the text.
+// Decode reads a text that is one document; an empty one is None. Ints are exact, timestamps and
+// the bools of YAML 1.1 stay text. Aliases, tags of one's own, merge keys and keys that are lists
+// are refused, with line and column. It does not bound the size of the text.
 func Decode(text string) (starlark.Value, error) {
 	loader, err := yaml.NewLoader(strings.NewReader(text))
 	if err != nil {
@@ -127,7 +129,8 @@ func dictOf(n *yaml.Node) (starlark.Value, error) {
 	return d, nil
 }
 
-// scalar reads a scalar by its tag. An int that does not fit 64 bits is a float for the library; its digits are here.
+// scalar reads a scalar by its tag. An int that does not fit 64 bits is a float for the library;
+// its digits are here.
 func scalar(n *yaml.Node) (starlark.Value, error) {
 	switch tag := n.ShortTag(); tag {
 	case "!!str", "!!timestamp":

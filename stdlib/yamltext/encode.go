@@ -13,10 +13,12 @@ import (
 	"starling/lang/effect"
 )
 
-// MaxDepth bounds the nesting of what is encoded: a value that contains itself has no end. The library reads no deeper texts.
+// MaxDepth bounds the nesting of what is encoded: a value that contains itself has no end. The
+// library reads no deeper texts.
 const MaxDepth = 500
 
-// Encode writes a value in blocks indented by two spaces. What Decode makes of the text is equal to the value.
+// Encode writes a value in blocks indented by two spaces. What Decode makes of the text is equal to
+// the value.
 func Encode(v starlark.Value) (string, error) {
 	node, err := nodeOf(v, 0)
 	if err != nil {
@@ -86,7 +88,8 @@ func plain(tag, text string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: text}
 }
 
-// textOf is a string: as lines in a block where that keeps it, else with quotes where it needs them.
+// textOf is a string: as lines in a block where that keeps it, else with quotes where it needs
+// them.
 func textOf(s string) *yaml.Node {
 	n := plain("!!str", s)
 	switch {
@@ -125,7 +128,8 @@ func float(f float64, text string) string {
 	return text
 }
 
-// Size bounds the text of a value in bytes. It goes through all of it, as often as its parts are reached.
+// Size bounds the text of a value in bytes. It goes through all of it, as often as its parts are
+// reached.
 func Size(v starlark.Value) int64 { return sizeOf(v, 0) }
 
 func sizeOf(v starlark.Value, depth int) int64 {

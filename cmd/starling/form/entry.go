@@ -84,8 +84,8 @@ func (f *Form) decide(ctx context.Context, e *entry, yes, no string) (given star
 	}
 }
 
-// fill asks for a value, field by field where it has some. outer are the records that begin here, of
-// which a line of JSON may give one whole: then whole is that one.
+// fill asks for a value, field by field where it has some. outer are the records that begin here,
+// of which a line of JSON may give one whole: then whole is that one.
 func (f *Form) fill(ctx context.Context, e *entry, outer []*entry) (v starlark.Value, whole *entry, err error) {
 	fields := e.fields()
 	if len(fields) == 0 {
@@ -206,8 +206,8 @@ func (e *entry) read(line string) (starlark.Value, contract.Violations) {
 }
 
 // readings are what a line may stand for, the likeliest first: what is written as JSON, the text
-// itself, and a word for a truth value. What begins as a list, a record or a quoted text does is JSON
-// where it can be read so.
+// itself, and a word for a truth value. What begins as a list, a record or a quoted text does is
+// JSON where it can be read so.
 func (e *entry) readings(line string) (all []starlark.Value) {
 	v, err := contract.FromJSON([]byte(line))
 	if err == nil && strings.ContainsRune(`"[{`, rune(line[0])) {

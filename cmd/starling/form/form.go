@@ -26,8 +26,8 @@ type Form struct {
 // ErrLeft says that an empty line has left the gate open.
 var ErrLeft = errors.New("left open")
 
-// Answer asks until there is an answer that fits the gate, and gives it as a signal that is not sent
-// yet. The error is ErrLeft, or that of Line.
+// Answer asks until there is an answer that fits the gate, and gives it as a signal that is not
+// sent yet. The error is ErrLeft, or that of Line.
 func (f *Form) Answer(ctx context.Context, g runtime.Gate) (sig runtime.Signal, err error) {
 	for i, o := range g.Options {
 		f.Say("  %d) %s", i+1, described(o))
@@ -88,8 +88,8 @@ func namesOf(options []runtime.Option) []string {
 	return names
 }
 
-// chosen reads the number or name of an option with a reason behind it, or a reason alone. The number
-// comes first: that is what stands on the screen, whatever the options are called.
+// chosen reads the number or name of an option with a reason behind it, or a reason alone. The
+// number comes first: that is what stands on the screen, whatever the options are called.
 func chosen(options []runtime.Option, line string) (choice, reason string, err error) {
 	names := namesOf(options)
 	first, rest, _ := strings.Cut(line, " ")

@@ -39,7 +39,8 @@ func options(names ...string) (list []runtime.Option) {
 	return list
 }
 
-// What somebody types at a gate: the number that stands before an option comes before the names of others.
+// What somebody types at a gate: the number that stands before an option comes before the names of
+// others.
 func TestChoice(t *testing.T) {
 	for _, test := range []struct {
 		options            []runtime.Option
@@ -161,7 +162,8 @@ func TestLeft(t *testing.T) {
 	}
 }
 
-// Whatever is typed, what comes of it fits the contract, and the input is read no further than its end.
+// Whatever is typed, what comes of it fits the contract, and the input is read no further than its
+// end.
 func FuzzAnswer(f *testing.F) {
 	f.Add(`{n: int(1..9), r: {s: string?}?, t: [any] = []}`, "yes\n3\nfill\nx\n[1]", true, `{"n": 1}`)
 	f.Add("type T = {v: int, t: T?}\nT", "yes\n1\nfill\n2\nnull", false, `null`)

@@ -1,9 +1,11 @@
 package plain
 
-// maxCompared bounds the product of the lines that are compared with each other; beyond it whole texts stand against each other.
+// maxCompared bounds the product of the lines that are compared with each other; beyond it whole
+// texts stand against each other.
 const maxCompared = 1 << 22
 
-// Diff lists the lines of two texts, those that are only in the first behind "-", those that are only in the second behind "+", as few as there can be.
+// Diff lists the lines of two texts, those that are only in the first behind "-", those that are
+// only in the second behind "+", as few as there can be.
 func Diff(a, b []string) []string {
 	var head, tail []string
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
@@ -40,7 +42,8 @@ func middleDiff(a, b []string) []string {
 	return out
 }
 
-// commonLines counts how many lines the rests of two texts have in common, by where the rests begin; nil for texts that are too long for that.
+// commonLines counts how many lines the rests of two texts have in common, by where the rests
+// begin; nil for texts that are too long for that.
 func commonLines(a, b []string) [][]int {
 	if len(a)*len(b) > maxCompared {
 		return nil

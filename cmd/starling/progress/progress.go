@@ -1,5 +1,5 @@
-// Package progress writes the events of a run as lines for people: what was asked, what came of it, what the
-// script says.
+// Package progress writes the events of a run as lines for people: what was asked, what came of it,
+// what the script says.
 package progress
 
 import (
@@ -17,8 +17,8 @@ import (
 	"starling/runtime/query"
 )
 
-// Progress writes events. One event is one line at most; what only a machine needs is left out. It is used by
-// one goroutine at a time.
+// Progress writes events. One event is one line at most; what only a machine needs is left out. It
+// is used by one goroutine at a time.
 type Progress struct {
 	w     io.Writer
 	asked map[string]time.Time // when each open step was requested
@@ -180,7 +180,8 @@ func (d details) fields(k string) string {
 	return b.String()
 }
 
-// LineWriter puts a prefix before every line and keeps lines of several writers whole: each Write is one line.
+// LineWriter puts a prefix before every line and keeps lines of several writers whole: each Write
+// is one line.
 type LineWriter struct {
 	Mu     *sync.Mutex // shared by the writers
 	To     io.Writer

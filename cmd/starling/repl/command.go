@@ -41,7 +41,8 @@ func (l *Loop) command(line string) error {
 	return nil
 }
 
-// commandFor is the hint for a word by which other prompts are left or asked, "" for any other word.
+// commandFor is the hint for a word by which other prompts are left or asked, "" for any other
+// word.
 func commandFor(word string) string {
 	switch word {
 	case "quit", "exit":
@@ -54,7 +55,8 @@ func commandFor(word string) string {
 	return ""
 }
 
-// withCommand has a name that is not defined hint at the command that was meant, if it begins what was typed.
+// withCommand has a name that is not defined hint at the command that was meant, if it begins what
+// was typed.
 func withCommand(list diagnostic.List) diagnostic.List {
 	for i, d := range list {
 		name, undefined := strings.CutPrefix(d.Message, "undefined: ")

@@ -13,7 +13,8 @@ import (
 // A gate that a statement opens is put before whoever sits here, and answered as [form.Form] says.
 // The end of the input, and an empty line, leave it open; it is in the inbox like any other.
 
-// answer asks for the answer of an open gate until one is accepted. A gate that is decided elsewhere or gone meanwhile needs none.
+// answer asks for the answer of an open gate until one is accepted. A gate that is decided
+// elsewhere or gone meanwhile needs none.
 func (l *Loop) answer(ctx context.Context, name string) error {
 	f := form.Form{Line: l.Lines.Line, Say: l.say}
 	for {

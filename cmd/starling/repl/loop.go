@@ -26,8 +26,8 @@ type Loop struct {
 	Bundle Bundler             // makes what a statement is sent as
 	Env    map[string]string   // declared variables, for whom the session is carried
 
-	// Wrong is told the kind of each statement's error: runtime.ErrCheckFailed of one that was not taken,
-	// runtime.ErrUsage of a command that is none. It is called on the goroutine of Do.
+	// Wrong is told the kind of each statement's error: runtime.ErrCheckFailed of one that was not
+	// taken, runtime.ErrUsage of a command that is none. It is called on the goroutine of Do.
 	Wrong func(kind string)
 
 	after   uint64   // events up to this one were seen
@@ -38,14 +38,16 @@ type Loop struct {
 	files []*lang.Module // what the statements were read from
 }
 
-// A Bundler puts a statement and all that it loads into an encoded bundle, of which it is the entry by this name.
+// A Bundler puts a statement and all that it loads into an encoded bundle, of which it is the entry
+// by this name.
 type Bundler func(name, source string) ([]byte, error)
 
 // errLeft says that a gate was left open by whoever sat here.
 var errLeft = errors.New("left at a gate")
 
-// Do goes on with the session until the input ends or :quit. A statement that was in progress when the session lost its process is finished first. The
-// error is the cause of ctx, or what the engine refused; what is wrong with a statement is told and no error. waiting says that the session was
+// Do goes on with the session until the input ends or :quit. A statement that was in progress when
+// the session lost its process is finished first. The error is the cause of ctx, or what the engine
+// refused; what is wrong with a statement is told and no error. waiting says that the session was
 // left at an open gate.
 func (l *Loop) Do(ctx context.Context) (waiting bool, err error) {
 	if err := l.recall(ctx); err != nil {
@@ -70,7 +72,8 @@ func (l *Loop) Do(ctx context.Context) (waiting bool, err error) {
 	}
 }
 
-// recall reads what the session has been through: its statements, and how far the last has come if it is still in progress.
+// recall reads what the session has been through: its statements, and how far the last has come if
+// it is still in progress.
 func (l *Loop) recall(ctx context.Context) error {
 	return l.Engine.Watch(ctx, runtime.WatchRequest{Run: l.Run}, func(ev runtime.Event) error {
 		if ev.Type == chunkAppended {
@@ -123,7 +126,8 @@ func (l *Loop) next(ctx context.Context) error {
 	return l.begin(ctx, source)
 }
 
-// begin sends a statement. What is wrong with its text, or with what it loads, is told, and the session is as before.
+// begin sends a statement. What is wrong with its text, or with what it loads, is told, and the
+// session is as before.
 func (l *Loop) begin(ctx context.Context, source string) error {
 	bundle, err := l.Bundle(fmt.Sprintf("<%d>", len(l.history)+1), source)
 	if list := (diagnostic.List)(nil); errors.As(err, &list) {
@@ -149,7 +153,8 @@ func (l *Loop) begin(ctx context.Context, source string) error {
 	return nil
 }
 
-// finish follows the statement in progress to its end, and puts the gates that it opens before the user.
+// finish follows the statement in progress to its end, and puts the gates that it opens before the
+// user.
 func (l *Loop) finish(ctx context.Context) error {
 	for l.open {
 		var err error

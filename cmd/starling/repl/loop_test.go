@@ -12,7 +12,8 @@ import (
 	"starling/runtime"
 )
 
-// fakeEngine plays a session: each statement is answered by the events that the test has written for it.
+// fakeEngine plays a session: each statement is answered by the events that the test has written
+// for it.
 type fakeEngine struct {
 	runtime.Engine // panics: what a test does not expect must not be called
 	t              *testing.T
@@ -156,7 +157,8 @@ abc
 	}
 }
 
-// TestGates: gates are put before the user in the order in which they opened, and what is refused is asked again.
+// TestGates: gates are put before the user in the order in which they opened, and what is refused
+// is asked again.
 func TestGates(t *testing.T) {
 	yesOrNo := []runtime.Option{{Name: "yes"}, {Name: "no"}}
 	f := &fakeEngine{
@@ -187,8 +189,8 @@ func TestGates(t *testing.T) {
 	}
 }
 
-// TestForm: a gate with a contract is filled in. One whose deadline passes meanwhile takes no answer,
-// and the statement goes on with what has decided it.
+// TestForm: a gate with a contract is filled in. One whose deadline passes meanwhile takes no
+// answer, and the statement goes on with what has decided it.
 func TestForm(t *testing.T) {
 	f := &fakeEngine{gates: []runtime.Gate{{Gate: "g", Contract: "{n: int}"}}, answers: map[string][]runtime.Event{
 		"ask()":     {opened("g")},
@@ -212,7 +214,8 @@ func TestForm(t *testing.T) {
 	}
 }
 
-// TestLeft: an empty line and the end of the input leave the gate open; coming back finds it where it was.
+// TestLeft: an empty line and the end of the input leave the gate open; coming back finds it where
+// it was.
 func TestLeft(t *testing.T) {
 	f := &fakeEngine{gates: []runtime.Gate{{Gate: "g"}}, answers: map[string][]runtime.Event{
 		"ask()": {opened("g")},

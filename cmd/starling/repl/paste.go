@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// The sequences of bracketed paste, which terminals have from xterm: the mode, and what stands around a pasted text.
+// The sequences of bracketed paste, which terminals have from xterm: the mode, and what stands
+// around a pasted text.
 const (
 	pasteOn    = "\x1b[?2004h"
 	pasteOff   = "\x1b[?2004l"
@@ -21,7 +22,8 @@ const (
 	ctrlD = 4
 )
 
-// The stand-ins of what the editor takes for a key in a line of its own. They are shown, and undone when the line is read.
+// The stand-ins of what the editor takes for a key in a line of its own. They are shown, and undone
+// when the line is read.
 const (
 	foldedBreak = "↵"
 	foldedTab   = "⇥"
@@ -32,18 +34,21 @@ var (
 	unfolder = strings.NewReplacer(foldedBreak, "\n", foldedTab, "\t")
 )
 
-// pasted passes on what comes from a terminal, a pasted text in one line: without it each of its lines would be entered
-// by itself, the blank ones would end blocks, and tabs would ask for completions.
+// pasted passes on what comes from a terminal, a pasted text in one line: without it each of its
+// lines would be entered by itself, the blank ones would end blocks, and tabs would ask for
+// completions.
 type pasted struct {
 	to   io.Writer
 	open bool   // within a pasted text
 	held []byte // the beginning of a sequence that is still to come
-	// Line breaks of the text that were not passed on yet: those at its end never are, so that it waits for Enter.
+	// Line breaks of the text that were not passed on yet: those at its end never are, so that it
+	// waits for Enter.
 	breaks int
 	cr     bool // the last of them was a carriage return, to which a line feed may belong
 }
 
-// write passes some bytes on. done says that a line has ended, which is where the editor stops reading.
+// write passes some bytes on. done says that a line has ended, which is where the editor stops
+// reading.
 func (p *pasted) write(b []byte) (done bool, err error) {
 	b = append(p.held, b...)
 	p.held = nil
@@ -100,8 +105,9 @@ func (p *pasted) text(out *bytes.Buffer, b []byte) []byte {
 	return b[1:]
 }
 
-// filterPaste puts a pipe between the terminal and the editor that begin opens, which reads os.Stdin as it is then. The
-// terminal is read from once more is called until a line has ended, so that nobody else is robbed of what is typed.
+// filterPaste puts a pipe between the terminal and the editor that begin opens, which reads
+// os.Stdin as it is then. The terminal is read from once more is called until a line has ended, so
+// that nobody else is robbed of what is typed.
 func filterPaste[T any](begin func() T) (opened T, more func()) {
 	tty := os.Stdin
 	r, w, err := os.Pipe()

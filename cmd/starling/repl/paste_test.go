@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestPasted writes what a terminal sends in one piece, and cut at each place but after an escape that may be a key.
+// TestPasted writes what a terminal sends in one piece, and cut at each place but after an escape
+// that may be a key.
 func TestPasted(t *testing.T) {
 	for _, test := range []struct{ name, sent, want string }{
 		{"keys", "x = 1\ry\n", "x = 1\ry\n"},

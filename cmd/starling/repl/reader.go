@@ -10,8 +10,8 @@ import (
 	"starling/lang"
 )
 
-// Lines gives what a user types, a line at a time without its end. Errors: io.EOF at the end, [ErrAborted] when the user has dropped the
-// line, and the cause of ctx.
+// Lines gives what a user types, a line at a time without its end. Errors: io.EOF at the end,
+// [ErrAborted] when the user has dropped the line, and the cause of ctx.
 type Lines interface {
 	Line(ctx context.Context, prompt string) (string, error)
 	// Remember adds a statement to what the user can recall.
@@ -30,8 +30,8 @@ const (
 // chunkName is how positions in what is typed are shown.
 const chunkName = "<stdin>"
 
-// statement reads lines up to the end of a statement. command is set instead for a line that begins with a colon. Both are empty when there was
-// nothing but space or a comment.
+// statement reads lines up to the end of a statement. command is set instead for a line that begins
+// with a colon. Both are empty when there was nothing but space or a comment.
 func statement(ctx context.Context, lines Lines) (source, command string, err error) {
 	u := unit{ctx: ctx, lines: lines}
 	f, err := lang.FileOptions().ParseCompoundStmt(chunkName, u.read)
@@ -95,7 +95,8 @@ func (u *unit) read() ([]byte, error) {
 	return nil, nil
 }
 
-// isWhole tells whether several lines that came as one, recalled or pasted, are statements as they stand.
+// isWhole tells whether several lines that came as one, recalled or pasted, are statements as they
+// stand.
 func isWhole(lines string) bool {
 	if !strings.Contains(lines, "\n") {
 		return false
@@ -104,9 +105,9 @@ func isWhole(lines string) bool {
 	return err == nil
 }
 
-// withoutBlanks leaves the blank lines and comments out of several lines that came as one: there they are to be read, and
-// only a blank line that was entered ends a block. What this does to a text in quotes is of no matter, for the parser is
-// asked only where the statement ends.
+// withoutBlanks leaves the blank lines and comments out of several lines that came as one: there
+// they are to be read, and only a blank line that was entered ends a block. What this does to a
+// text in quotes is of no matter, for the parser is asked only where the statement ends.
 func withoutBlanks(lines string) string {
 	first, rest, several := strings.Cut(lines, "\n")
 	if !several {

@@ -13,8 +13,9 @@ import (
 	"starling/cmd/starling/plain"
 )
 
-// Terminal reads lines from the terminal of this process, with editing and history. A block that was recalled or pasted is
-// one line, in which "↵" stands for the line breaks and "⇥" for tabs, because the editor shows only single lines well.
+// Terminal reads lines from the terminal of this process, with editing and history. A block that
+// was recalled or pasted is one line, in which "↵" stands for the line breaks and "⇥" for tabs,
+// because the editor shows only single lines well.
 type Terminal struct {
 	state *liner.State
 	more  func() // has the terminal read up to the end of a line
@@ -30,7 +31,8 @@ func NewTerminal() *Terminal {
 // Close restores the terminal.
 func (t *Terminal) Close() error { return t.state.Close() }
 
-// Line prompts for a line. The editor cannot be told to stop, so when ctx ends its goroutine is left behind: the process is about to end.
+// Line prompts for a line. The editor cannot be told to stop, so when ctx ends its goroutine is
+// left behind: the process is about to end.
 func (t *Terminal) Line(ctx context.Context, prompt string) (string, error) {
 	return await(ctx, func() (string, error) {
 		t.more()

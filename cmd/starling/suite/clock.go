@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// clock is a clock that stands still until it is moved to its next timer. It may be used concurrently.
+// clock is a clock that stands still until it is moved to its next timer. It may be used
+// concurrently.
 type clock struct {
 	mu     sync.Mutex // guards what follows
 	now    time.Time
@@ -47,7 +48,8 @@ func (c *clock) remove(t *timer) bool {
 	return false
 }
 
-// advance moves the clock to the next timer, of several the one that was set first, and calls what waits for it. It reports false when nothing waits.
+// advance moves the clock to the next timer, of several the one that was set first, and calls what
+// waits for it. It reports false when nothing waits.
 func (c *clock) advance() bool {
 	c.mu.Lock()
 	var next *timer

@@ -10,7 +10,8 @@ import (
 	"starling/runtime"
 )
 
-// answer lets somebody decide one of the open gates, if the test has an answer to it whose time has come.
+// answer lets somebody decide one of the open gates, if the test has an answer to it whose time has
+// come.
 func (s *stage) answer(gates []runtime.Gate) (given bool, err error) {
 	for _, g := range gates {
 		a := s.next(g.Gate)
@@ -67,7 +68,8 @@ func (s *stage) decide(g *runtime.Gate, a *answer) error {
 	return nil
 }
 
-// hintFor is what helps a test whose answer was refused. What the refusal itself says helps on a command line.
+// hintFor is what helps a test whose answer was refused. What the refusal itself says helps on a
+// command line.
 func hintFor(refused *runtime.Refusal, g *runtime.Gate) string {
 	if refused.Kind == runtime.ErrWrongTarget && g.Target != "" {
 		return fmt.Sprintf("by = %q answers it; refused = %q says that it must be refused", g.Target, refused.Kind)
@@ -75,7 +77,8 @@ func hintFor(refused *runtime.Refusal, g *runtime.Gate) string {
 	return refused.Help
 }
 
-// conclude finds what was wrong with a test that is over: its error, or else what it has left behind.
+// conclude finds what was wrong with a test that is over: its error, or else what it has left
+// behind.
 func (s *stage) conclude(b Bounds) error {
 	s.engine.Settle()
 	run, err := s.engine.Get(s.ctx, s.run)

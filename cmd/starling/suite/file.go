@@ -33,7 +33,8 @@ type Test struct {
 	Line int    `json:"line"`
 }
 
-// Read reads and checks a file of tests. env is what test files see. The error is a diagnostic.List when the file is wrong.
+// Read reads and checks a file of tests. env is what test files see. The error is a diagnostic.List
+// when the file is wrong.
 func Read(name string, files, library lang.Source, env *effect.Environment) (*File, error) {
 	bundle, err := lang.Read(name, files, library)
 	if err != nil {
@@ -93,10 +94,12 @@ func (f *File) at(def *syntax.DefStmt, message string) diagnostic.Diagnostic {
 	return diagnostic.Diagnostic{Kind: "test", Message: message}.At(m.Name, text, from, from+len(def.Name.Name))
 }
 
-// entry is the name of the program that calls the tests: beside the file, so that what the file names is found from there as well.
+// entry is the name of the program that calls the tests: beside the file, so that what the file
+// names is found from there as well.
 func (f *File) entry() string { return f.Name + "!" }
 
-// source is the program that calls the tests. What a test file loads is pure when it is loaded, so that no test sees what another has done.
+// source is the program that calls the tests. What a test file loads is pure when it is loaded, so
+// that no test sees what another has done.
 func (f *File) source() []byte {
 	var load, table strings.Builder
 	for _, t := range f.Tests {

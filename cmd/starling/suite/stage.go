@@ -243,7 +243,8 @@ func (s *stage) step() (over bool, err error) {
 	return false, nil
 }
 
-// crash opens another engine on what the store would have after a power cut, and lets the runs go on.
+// crash opens another engine on what the store would have after a power cut, and lets the runs go
+// on.
 func (s *stage) crash() error {
 	s.result.Crashes++
 	cut := s.engine
@@ -319,7 +320,8 @@ func (s *stage) stuck(run *runtime.Run) {
 	}
 }
 
-// whereOf is the place of the call by which the test has come to an address: the step itself, or the one that has started the child run it is in.
+// whereOf is the place of the call by which the test has come to an address: the step itself, or
+// the one that has started the child run it is in.
 func (s *stage) whereOf(address string) string {
 	for {
 		if where, ok := s.where[address]; ok {

@@ -24,7 +24,8 @@ import (
 	"starling/stdlib/agent"
 )
 
-// world is what surrounds the runs of one test: what the test has said of it so far. Its methods may be called concurrently.
+// world is what surrounds the runs of one test: what the test has said of it so far. Its methods
+// may be called concurrently.
 type world struct {
 	fake    []byte // the test file's bundle
 	folder  string // the workspace
@@ -295,7 +296,8 @@ func (w *world) failing() bool {
 	return due
 }
 
-// names tells whether an address is meant by what a test calls it: the address, or its end from a slash on, with or without the number of a repeated name.
+// names tells whether an address is meant by what a test calls it: the address, or its end from a
+// slash on, with or without the number of a repeated name.
 func names(address, called string) bool {
 	plain := address
 	if i := strings.LastIndexByte(address, '#'); i > strings.LastIndexByte(address, '/') {

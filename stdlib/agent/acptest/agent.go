@@ -1,4 +1,5 @@
-// Package acptest is an agent for tests that speaks the Agent Client Protocol as real ones do, at their best and at their worst.
+// Package acptest is an agent for tests that speaks the Agent Client Protocol as real ones do, at
+// their best and at their worst.
 package acptest
 
 import (
@@ -20,11 +21,11 @@ import (
 	"github.com/coder/acp-go-sdk"
 )
 
-// Main serves standard input and output until they end. Arguments are what it can do (load, resume, http, images, aloof: it turns to no tool server, login, version=N, log=FILE, where each prompt,
+// Main serves standard input and output until they end. Arguments are what it can do (load, resume,
+// http, images, aloof: it turns to no tool server, login, version=N, log=FILE, where each prompt,
 // tool server, choice and session that it goes on with is noted; modes, models and options: it lets
-// itself be told a mode and a model, as agents did and as they do; greeted: it notes which files it is
-// offered) and what it does in a turn,
-// one after the other:
+// itself be told a mode and a model, as agents did and as they do; greeted: it notes which files it
+// is offered) and what it does in a turn, one after the other:
 //
 //	says=TEXT thinks=TEXT plan=TEXT link=URL    tells; KEY stands for the variable MODEL_KEY
 //	var=NAME                                    says what a variable of its environment holds

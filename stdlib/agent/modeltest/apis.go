@@ -37,7 +37,8 @@ func anthropicTurns(body []byte) (turns []turn) {
 	return turns
 }
 
-// anthropic answers as https://docs.anthropic.com/en/api/messages-streaming says. claude has a tool for structured output.
+// anthropic answers as https://docs.anthropic.com/en/api/messages-streaming says. claude has a tool
+// for structured output.
 func anthropic(o *stream, s Step, body []byte) {
 	var asked struct {
 		Model string

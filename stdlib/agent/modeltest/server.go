@@ -1,8 +1,10 @@
-// Package modeltest is a server of models that do as they are told, for tests with programs that ask models: it speaks the
-// Messages API of Anthropic, the Responses and Chat Completions APIs of OpenAI and that of Gemini, streamed where that is asked.
+// Package modeltest is a server of models that do as they are told, for tests with programs that
+// ask models: it speaks the Messages API of Anthropic, the Responses and Chat Completions APIs of
+// OpenAI and that of Gemini, streamed where that is asked.
 //
-// The plan stands in what the model is asked: PLAN<<[STEP, …]>>. The n-th turn of the model behind the newest plan takes the
-// n-th step; so a conversation that goes on takes the next one, and one that has begun anew has no plan. Each [Step] is JSON.
+// The plan stands in what the model is asked: PLAN<<[STEP, …]>>. The n-th turn of the model behind
+// the newest plan takes the n-th step; so a conversation that goes on takes the next one, and one
+// that has begun anew has no plan. Each [Step] is JSON.
 package modeltest
 
 import (
@@ -18,7 +20,8 @@ import (
 	"time"
 )
 
-// Step is what a model does in one turn: it says Text, Structured as JSON, or calls Tool with Input.
+// Step is what a model does in one turn: it says Text, Structured as JSON, or calls Tool with
+// Input.
 type Step struct {
 	Text       string          `json:"text"`
 	Structured json.RawMessage `json:"structured"`

@@ -1,4 +1,5 @@
-// Package tooltest is a tool server for tests that behaves as real ones do, at their best and at their worst.
+// Package tooltest is a tool server for tests that behaves as real ones do, at their best and at
+// their worst.
 package tooltest
 
 import (
@@ -13,8 +14,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Main serves standard input and output until they end. Arguments are pairs: pids FILE has the process's number added to a file, log FILE each call, a line "TOOL ARGUMENTS"; here FILE is
-// made by hang.
+// Main serves standard input and output until they end. Arguments are pairs: pids FILE has the
+// process's number added to a file, log FILE each call, a line "TOOL ARGUMENTS"; here FILE is made
+// by hang.
 //
 //	select  {query}  answers {n: 3} and the query
 //	drop    {table}  would do harm

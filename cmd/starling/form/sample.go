@@ -1,4 +1,4 @@
-package main
+package form
 
 import (
 	"encoding/json"
@@ -6,9 +6,10 @@ import (
 	"slices"
 )
 
-// sample is a payload to start from, for the command that answers a gate: the shape of the gate's JSON Schema with its required
-// members, each a plausible value of its type. The reader is to replace the values; it is accepted as it is only by luck.
-func sample(schema json.RawMessage) string {
+// Sample is a payload to start from, for the command that answers a gate: the shape of the gate's
+// JSON Schema with its required members, each a plausible value of its type. The reader is to
+// replace the values; it is accepted as it is only by luck.
+func Sample(schema json.RawMessage) string {
 	var s schemaNode
 	if json.Unmarshal(schema, &s) != nil || len(schema) == 0 {
 		return `"..."`
