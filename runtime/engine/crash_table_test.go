@@ -34,7 +34,7 @@ func TestCrashTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const from, to = "<!-- crash table: go test ./runtime -run TestCrashTable -crash-table -->\n", "<!-- end of the crash table -->\n"
+	const from, to = "<!-- crash table: go test ./runtime/engine -run TestCrashTable -crash-table -->\n", "<!-- end of the crash table -->\n"
 	before, rest, opened := strings.Cut(string(text), from)
 	printed, after, closed := strings.Cut(rest, to)
 	if !opened || !closed {

@@ -24,7 +24,7 @@ var pastSteps = flag.Int("past", 20_000, "steps that the old run of BenchmarkPas
 // BenchmarkPast compares a run that has many steps behind it with one that has few, in turns: what
 // a step costs, and what it costs to resume it in a store that was just opened.
 //
-//	go test ./runtime -run '^$' -bench Past -benchtime 1x -timeout 1h -past 1000000
+//	go test ./runtime/engine -run '^$' -bench Past -benchtime 1x -timeout 1h -past 1000000
 //
 // "late/early" is the median over the rounds of the old run's time for a step divided by the young
 // one's, on the clock and of processors.

@@ -23,8 +23,8 @@ import (
 // The simulation plays scripts that nobody wrote against an engine to which everything happens that
 // may, each from a seed. See "How it is proven" in design.md.
 //
-//	go test ./runtime -run TestSimulation -seeds 10000     many
-//	go test ./runtime -run TestSimulation -seed 4711 -v    one again, with all that was done
+//	go test ./runtime/engine -run TestSimulation -seeds 10000     many
+//	go test ./runtime/engine -run TestSimulation -seed 4711 -v    one again, with all that was done
 var (
 	seedCount = flag.Int("seeds", 100, "how many seeds the simulation plays")
 	firstSeed = flag.Uint64("first", 1, "the first of them")
@@ -47,7 +47,7 @@ func TestSimulation(t *testing.T) {
 	}
 	for _, seed := range seeds {
 		if !t.Run(fmt.Sprint(seed), func(t *testing.T) { simulate(t, seed) }) {
-			t.Logf("play it again: go test ./runtime -run TestSimulation -seed %d -v", seed)
+			t.Logf("play it again: go test ./runtime/engine -run TestSimulation -seed %d -v", seed)
 		}
 	}
 	t.Logf("%d seeds in %s", len(seeds), time.Since(began).Round(time.Millisecond))

@@ -129,7 +129,7 @@ func TestKeptStores(t *testing.T) {
 			t.Run(k.name+"/"+how, func(t *testing.T) {
 				text, err := os.ReadFile(filepath.Join(storeDir(), k.name+".txt"))
 				if err != nil {
-					t.Fatalf("%v: nothing was kept of this layout: go test ./runtime -run KeptStores -rewrite", err)
+					t.Fatalf("%v: nothing was kept of this layout: go test ./runtime/engine -run KeptStores -rewrite", err)
 				}
 				w := newWorld(t)
 				w.load(filepath.Join(storeDir(), k.name+".store"))
