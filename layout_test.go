@@ -52,6 +52,8 @@ var arrows = []arrow{
 	{"runtime/query", "runtime runtime/journal runtime/run"},
 	{"runtime/engine", "lang lang/contract lang/diagnostic lang/effect lang/vm " +
 		"runtime runtime/heap runtime/journal runtime/query runtime/run"},
+	{"runtime/engine/enginetest",
+		"lang lang/contract lang/effect lang/vm runtime runtime/engine stdlib"},
 	{"runtime/wholefile", ""},
 	{"runtime/memory", "runtime"},
 	{"runtime/badger", "runtime runtime/wholefile"},

@@ -63,7 +63,7 @@ type StartRequest struct {
 	Settings   effect.Settings   `json:"settings"`
 	Env        map[string]string `json:"env,omitempty"`      // values of the declared variables; kept in memory only
 	Timeout    time.Duration     `json:"timeout,omitempty"`  // of the whole run, 0 for none
-	OnDeadline OnDeadline        `json:"overtime,omitempty"` // what becomes of a run whose deadline has passed; "" is OvertimeFail
+	OnDeadline OnDeadline        `json:"overtime,omitempty"` // what becomes of a run whose deadline has passed; "" is DeadlineFail
 }
 
 // OnDeadline says what becomes of a run whose deadline has passed.

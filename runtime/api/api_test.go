@@ -10,6 +10,9 @@ import (
 
 	"starling/runtime"
 	"starling/runtime/api"
+	"starling/runtime/engine"
+	"starling/runtime/engine/enginetest"
+	"starling/runtime/memory"
 	"starling/runtime/runtimetest"
 )
 
@@ -69,15 +72,15 @@ func dial(t testing.TB, path string) *api.Client {
 	return c
 }
 
-// fake is an engine with scripts that are source text.
-func fake(t *testing.T) *runtimetest.Fake {
+// open is an engine over a store in memory.
+func open(t *testing.T) *engine.Local {
 	t.Helper()
-	f, err := runtimetest.OpenFake("", nil)
+	e, err := enginetest.Open(memory.New(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { f.Close() })
-	return f
+	t.Cleanup(func() { e.Close() })
+	return e
 }
 
 const review = `
@@ -88,7 +91,7 @@ def main():
 
 func start(t *testing.T, e runtime.Engine) *runtime.Run {
 	t.Helper()
-	run, err := e.Start(within(t), runtime.StartRequest{Bundle: []byte(review), Script: "review.star"})
+	run, err := e.Start(within(t), runtime.StartRequest{Bundle: enginetest.Bundle(review), Script: "review.star"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,17 +103,20 @@ func TestClientIsAnEngine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runtimetest.TestEngine(t, runtimetest.Subject{
+	s := runtimetest.Subject{
 		User:   user.Name,
-		Bundle: func(source string) []byte { return []byte(source) },
+		Bundle: enginetest.Bundle,
 		Open: func(t *testing.T) func(runtime.Caller) runtime.Engine {
-			f := fake(t)
-			return func(c runtime.Caller) runtime.Engine { return clientFor(t, f, c) }
+			e := open(t)
+			return func(c runtime.Caller) runtime.Engine { return clientFor(t, e, c) }
 		},
-	})
+	}
+	runtimetest.TestEngine(t, s)
+	runtimetest.TestExtensions(t, s)
 }
 
-// clientFor connects to a server of its own, which takes every peer for the caller.
+// clientFor connects to a server of its own, which takes every peer for the caller. A stranger does
+// not get in, and is shown the engine itself.
 func clientFor(t *testing.T, e runtime.Engine, c runtime.Caller) runtime.Engine {
 	uid := os.Geteuid()
 	if c.Name == "" {
@@ -121,31 +127,15 @@ func clientFor(t *testing.T, e runtime.Engine, c runtime.Caller) runtime.Engine 
 		Identify: func(int) (string, string, error) { return c.Agent, c.Run, nil },
 	})
 	client, err := api.Dial(within(t), path)
+	if c.Name == "" {
+		if runtime.AsRefusal(err).Kind != runtime.ErrDenied {
+			t.Errorf("a stranger got %v, want denied", err)
+		}
+		return runtimetest.As(e, c)
+	}
 	if err != nil {
-		return refusing{err}
+		t.Fatal(err)
 	}
 	t.Cleanup(func() { client.Close() })
 	return client
-}
-
-// refusing is what is left of an engine for somebody who does not get in: each call would be
-// refused as the first is.
-type refusing struct{ err error }
-
-func (r refusing) Start(context.Context, runtime.StartRequest) (*runtime.Run, error) {
-	return nil, r.err
-}
-func (r refusing) Signal(context.Context, runtime.Signal) (*runtime.Receipt, error) {
-	return nil, r.err
-}
-func (r refusing) Cancel(context.Context, runtime.CancelRequest) (*runtime.Receipt, error) {
-	return nil, r.err
-}
-func (r refusing) Resume(context.Context, runtime.ResumeRequest) ([]string, error) { return nil, r.err }
-func (r refusing) Get(context.Context, string) (*runtime.Run, error)               { return nil, r.err }
-func (r refusing) List(context.Context, runtime.Query) (*runtime.Listing, error)   { return nil, r.err }
-func (r refusing) Blob(context.Context, string) ([]byte, error)                    { return nil, r.err }
-func (r refusing) Close() error                                                    { return nil }
-func (r refusing) Watch(context.Context, runtime.WatchRequest, func(runtime.Event) error) error {
-	return r.err
 }

@@ -9,7 +9,8 @@ import (
 
 	"starling/runtime"
 	"starling/runtime/api"
-	"starling/runtime/runtimetest"
+	"starling/runtime/engine/enginetest"
+	"starling/runtime/memory"
 )
 
 // An engine served to another process, which uses it as its own.
@@ -23,7 +24,7 @@ func ExampleServer() {
 	if err != nil {
 		panic(err)
 	}
-	engine, err := runtimetest.OpenFake("", nil)
+	engine, err := enginetest.Open(memory.New(), nil)
 	if err != nil {
 		panic(err)
 	}
@@ -39,12 +40,12 @@ func ExampleServer() {
 	}
 	defer client.Close()
 	fmt.Println("protocol", client.Hello().Protocol, "of", client.Hello().Build)
-	run, err := client.Start(ctx, runtime.StartRequest{Script: "review.star", Bundle: []byte(review)})
+	run, err := client.Start(ctx, runtime.StartRequest{Script: "review.star", Bundle: enginetest.Bundle(review)})
 	fmt.Println(run.Status, run.Gates[0].Gate, err)
 	_, err = client.Signal(ctx, runtime.Signal{Kind: runtime.SignalAnswer, Run: run.ID, Gate: "review", Choice: "publish"})
 	fmt.Println(runtime.AsRefusal(err).Kind, "-", err)
 	// Output:
 	// protocol 1 of v1
 	// suspended review <nil>
-	// bad_choice - gate "review": got choice "publish"
+	// bad_choice - gate "review": got choice "publish", want one of approve, reject
 }

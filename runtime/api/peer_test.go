@@ -55,7 +55,7 @@ func TestAuthenticate(t *testing.T) {
 // asked about.
 func TestKernelNamesThePeer(t *testing.T) {
 	asked := make(chan int, 1)
-	_, path := serve(t, fake(t), api.Options{Identify: func(pid int) (string, string, error) {
+	_, path := serve(t, open(t), api.Options{Identify: func(pid int) (string, string, error) {
 		select {
 		case asked <- pid:
 		default:
@@ -74,7 +74,7 @@ func TestKernelNamesThePeer(t *testing.T) {
 // TestStopIsForPeople checks that a process of an agent cannot end the owner, and its user can.
 func TestStopIsForPeople(t *testing.T) {
 	stops := make(chan string, 2)
-	_, path := serve(t, fake(t), api.Options{
+	_, path := serve(t, open(t), api.Options{
 		OnStop:   func() { stops <- "agent" },
 		Identify: func(int) (string, string, error) { return "bob", "r1", nil },
 	})
@@ -82,7 +82,7 @@ func TestStopIsForPeople(t *testing.T) {
 	if r := runtime.AsRefusal(err); r.Kind != runtime.ErrDenied || !strings.HasSuffix(r.Message, "may not stop the owner of the store: it acts for an agent") {
 		t.Errorf("got %v, want denied", err)
 	}
-	_, path = serve(t, fake(t), api.Options{OnStop: func() { stops <- "user" }})
+	_, path = serve(t, open(t), api.Options{OnStop: func() { stops <- "user" }})
 	if _, err := api.Stop(within(t), path, ""); err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,8 @@ import (
 
 	"starling/runtime"
 	"starling/runtime/api"
+	"starling/runtime/engine/enginetest"
+	"starling/runtime/journal"
 )
 
 // stub is an engine of which a test says what it needs.
@@ -113,7 +115,7 @@ func raw(t *testing.T, path, method, target, protocol, body string) (*http.Respo
 
 // TestBadRequests checks the exact words for requests that no client of ours makes.
 func TestBadRequests(t *testing.T) {
-	_, path := serve(t, fake(t), api.Options{})
+	_, path := serve(t, open(t), api.Options{})
 	const unreachable = `the owner of the store speaks protocol 1, this command protocol `
 	for _, c := range []struct{ name, method, target, protocol, body, kind, message string }{
 		{"another protocol", "POST", "/list", "2", `{}`, "owner_unreachable", unreachable + "2"},
@@ -140,7 +142,7 @@ func TestBadRequests(t *testing.T) {
 
 // TestTooLarge announces a body that is a byte too large, and sends none of it.
 func TestTooLarge(t *testing.T) {
-	_, path := serve(t, fake(t), api.Options{})
+	_, path := serve(t, open(t), api.Options{})
 	conn, err := net.Dial("unix", path)
 	if err != nil {
 		t.Fatal(err)
@@ -187,7 +189,7 @@ func TestForeignOwner(t *testing.T) {
 }
 
 func TestBadJSONOfCallersIsRefusedByTheClient(t *testing.T) {
-	_, path := serve(t, fake(t), api.Options{})
+	_, path := serve(t, open(t), api.Options{})
 	_, err := dial(t, path).Start(within(t), runtime.StartRequest{Inputs: []byte("{")})
 	r := runtime.AsRefusal(err)
 	if want := "start: json: error calling MarshalJSON for type json.RawMessage: unexpected end of JSON input"; r.Kind != runtime.ErrBadPayload || r.Message != want {
@@ -196,15 +198,15 @@ func TestBadJSONOfCallersIsRefusedByTheClient(t *testing.T) {
 }
 
 func TestBlobsAreBytes(t *testing.T) {
-	f := fake(t)
-	_, path := serve(t, f, api.Options{})
+	_, path := serve(t, open(t), api.Options{})
 	c := dial(t, path)
-	run := start(t, c)
-	content, err := c.Blob(within(t), run.Details.Program)
-	if err != nil || !bytes.Equal(content, []byte(review)) {
-		t.Errorf("got %q, %v; want the source", content, err)
+	start(t, c)
+	bundle := enginetest.Bundle(review)
+	content, err := c.Blob(within(t), journal.HashOf(bundle))
+	if err != nil || !bytes.Equal(content, bundle) {
+		t.Errorf("got %q, %v; want the bundle", content, err)
 	}
-	if _, err = c.Blob(within(t), "0000"); err == nil || err.Error() != `there is no content "0000"` {
+	if _, err = c.Blob(within(t), "0000"); err == nil || err.Error() != `no content with the hash "0000"` {
 		t.Errorf("unknown hash: got %v", err)
 	}
 }

@@ -37,7 +37,7 @@ func TestStates(t *testing.T) {
 		t.Errorf("before Ready: got %d %s", resp.StatusCode, content)
 	}
 
-	s.Ready(fake(t))
+	s.Ready(open(t))
 	c := dial(t, path)
 	if h := c.Hello(); h.Build != "v1" || h.Store != "/store" || h.State != api.Serving {
 		t.Errorf("got hello %+v", h)
@@ -225,7 +225,7 @@ func TestCloseOfAClientEndsItsRequests(t *testing.T) {
 // TestKeepAlive watches through many silent periods, any three of which in a row would end the
 // stream if there were no comments.
 func TestKeepAlive(t *testing.T) {
-	_, path := serve(t, fake(t), api.Options{KeepAlive: 250 * time.Millisecond})
+	_, path := serve(t, open(t), api.Options{KeepAlive: 250 * time.Millisecond})
 	c := dial(t, path)
 	run := start(t, c)
 	comments := make(chan struct{}, 100)

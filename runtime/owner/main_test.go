@@ -18,9 +18,12 @@ import (
 	"testing"
 	"time"
 
+	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/badger"
+	"starling/runtime/engine"
+	"starling/runtime/engine/enginetest"
 	"starling/runtime/owner"
-	"starling/runtime/runtimetest"
 )
 
 // A test binary that is started with roleVariable is not a test but a process of the play: it
@@ -88,24 +91,29 @@ func play(m *testing.M) int {
 	return m.Run()
 }
 
-// config is a store with a fake engine. The file "epoch" counts how often it was opened by an
-// owner.
+// config is a store whose agents are played. The file "epoch" says how often it was opened by
+// an owner.
 func config(dir string) owner.Config {
 	return owner.Config{
 		Dir:     dir,
 		Build:   "test",
-		Prepare: func(dir string) error { return os.MkdirAll(dir, 0o700) },
+		Prepare: badger.Prepare,
 		Open: func(dir string) (runtime.Engine, error) {
-			if err := os.WriteFile(filepath.Join(dir, "epoch"), []byte(strconv.Itoa(epoch(dir)+1)), 0o600); err != nil {
+			s, err := badger.Open(dir, badger.Options{})
+			if err != nil {
 				return nil, err
 			}
-			return runtimetest.OpenFake(filepath.Join(dir, "fake"), agents(dir))
+			if err := os.WriteFile(filepath.Join(dir, "epoch"), fmt.Append(nil, s.Info().Epoch), 0o600); err != nil {
+				return nil, err
+			}
+			return enginetest.Open(s, agents(dir))
 		},
 		OpenReader: func(dir string) (runtime.Engine, error) {
-			if epoch(dir) == 0 {
-				return nil, fmt.Errorf("%s: %w", dir, runtime.ErrNoStore)
+			s, err := badger.Open(dir, badger.Options{ReadOnly: true})
+			if err != nil {
+				return nil, err
 			}
-			return runtimetest.OpenFake(filepath.Join(dir, "fake"), agents(dir))
+			return engine.NewReader(s, enginetest.Environment(agents(dir)), nil), nil
 		},
 	}
 }
@@ -118,15 +126,16 @@ func epoch(dir string) int {
 
 // agents are "token", who says what the variable TOKEN is, and "patient", who waits for the file
 // "go".
-func agents(dir string) func(context.Context, runtimetest.FakeCall) (string, error) {
-	return func(ctx context.Context, c runtimetest.FakeCall) (string, error) {
-		for c.Agent == "patient" && ctx.Err() == nil {
+func agents(dir string) enginetest.Agent {
+	return func(ctx context.Context, a *effect.Attempt) (string, error) {
+		for strings.HasPrefix(a.Step, "patient") && ctx.Err() == nil {
 			if _, err := os.Stat(filepath.Join(dir, "go")); err == nil {
 				break
 			}
 			time.Sleep(time.Millisecond)
 		}
-		return c.Env["TOKEN"], ctx.Err()
+		token, _ := a.Env("TOKEN")
+		return token, ctx.Err()
 	}
 }
 
@@ -385,7 +394,7 @@ func refused(t *testing.T, err error, kind runtime.ErrorKind, words ...string) *
 }
 
 func source(text string) runtime.StartRequest {
-	return runtime.StartRequest{Bundle: []byte(text), Script: "test.star"}
+	return runtime.StartRequest{Bundle: enginetest.Bundle(text), Script: "test.star"}
 }
 
 const (
@@ -399,7 +408,7 @@ def main():
 	patient = `
 def main():
     a = agent("patient")
-    return a.text
+    return a.output
 `
 	hello = `
 def main():

@@ -83,8 +83,9 @@ func TestKilledOwnerIsReplaced(t *testing.T) {
 	a.kill()
 	c.do(order{Do: "signal", Signal: answer(run, "again")})
 
-	want := []string{"2 gate.opened", "3 run.suspended", "4 signal.accepted", "5 gate.decided", "6 gate.opened", "7 run.suspended",
-		"8 signal.accepted", "9 gate.decided", "10 output.print", "11 run.completed"}
+	want := []string{"2 step.requested", "3 gate.opened", "4 run.suspended",
+		"5 signal.accepted", "6 run.resumed", "7 gate.decided", "8 step.settled", "9 step.requested", "10 gate.opened", "11 run.suspended",
+		"12 signal.accepted", "13 run.resumed", "14 gate.decided", "15 step.settled", "16 output.print", "17 run.completed"}
 	for p, seen := range map[*process][]string{b: events(t, b, fromB), c: events(t, c, fromC)} {
 		if !slices.Equal(seen, want) {
 			t.Errorf("process %d has seen\n%q, want\n%q", p.pid(), seen, want)
@@ -149,9 +150,9 @@ func TestEnvironmentIsBroughtAgain(t *testing.T) {
 def main():
     d = gate("review", options = ["approve"])
     a = agent("token")
-    return {"token": a.text}
+    return {"token": a.output}
 `)
-	r.Env = map[string]string{"TOKEN": "of b"}
+	r.Settings.Env, r.Env = []string{"TOKEN"}, map[string]string{"TOKEN": "of b"}
 	run := b.do(order{Do: "start", Start: r}).Run.ID
 	a.kill()
 	c := launch(t, "participant", dir) // owner or client, as may be
@@ -289,7 +290,7 @@ func TestStopHandsOver(t *testing.T) {
 	}
 	b.do(order{Do: "signal", Signal: answer(run, "review")})
 	b.do(order{Do: "signal", Signal: answer(run, "again")})
-	if seen := events(t, b, watch); len(seen) != 10 || seen[0] != "2 gate.opened" || seen[9] != "11 run.completed" {
+	if seen := events(t, b, watch); len(seen) != 16 || seen[0] != "2 step.requested" || seen[15] != "17 run.completed" {
 		t.Errorf("got %q", seen)
 	}
 	if got := b.do(order{Do: "owner"}).Owner; got != 0 || recorded(t, dir).PID != b.pid() {

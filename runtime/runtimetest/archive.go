@@ -8,8 +8,8 @@ import (
 	"starling/runtime"
 )
 
-// TestArchive checks that an engine keeps the promises of runtime.Archive.
-func TestArchive(t *testing.T, s Subject) {
+// testArchive checks that an engine keeps the promises of runtime.Archive.
+func testArchive(t *testing.T, s Subject) {
 	for name, test := range map[string]func(from, to *subject){
 		"suspended": testExport,
 		"refused":   testImportRefused,

@@ -125,8 +125,8 @@ func madeIn(ctx context.Context, e runtime.Engine, run string) (made []string, e
 	return made, err
 }
 
-// TestDecisions checks that an engine keeps the promises of runtime.Decisions.
-func TestDecisions(t *testing.T, s Subject) {
+// testDecisions checks that an engine keeps the promises of runtime.Decisions.
+func testDecisions(t *testing.T, s Subject) {
 	e := newEngine(t, s)
 	record := extension[runtime.Decisions](e, e.Engine)
 	all, err := record.Decisions(e.ctx, runtime.DecisionQuery{})

@@ -6,8 +6,8 @@ import (
 	"starling/runtime"
 )
 
-// TestDefinitions checks that an engine keeps the promises of runtime.Definitions.
-func TestDefinitions(t *testing.T, s Subject) {
+// testDefinitions checks that an engine keeps the promises of runtime.Definitions.
+func testDefinitions(t *testing.T, s Subject) {
 	for name, test := range map[string]func(*subject, runtime.Definitions){
 		"versions": testVersions,
 		"keys":     testDefineKeys,

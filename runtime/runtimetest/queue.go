@@ -9,8 +9,8 @@ import (
 	"starling/runtime"
 )
 
-// TestQueues checks that an engine keeps the promises of runtime.Queues.
-func TestQueues(t *testing.T, s Subject) {
+// testQueues checks that an engine keeps the promises of runtime.Queues.
+func testQueues(t *testing.T, s Subject) {
 	for name, test := range map[string]func(*subject, runtime.Queues){
 		"push":    testPush,
 		"listed":  testQueuesListed,

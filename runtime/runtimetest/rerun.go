@@ -8,9 +8,9 @@ import (
 	"starling/runtime"
 )
 
-// TestReruns checks that an engine keeps the promises of runtime.Reruns. What the steps of a run
+// testReruns checks that an engine keeps the promises of runtime.Reruns. What the steps of a run
 // come to again is for the engine's own tests: the suite has nobody who performs anything.
-func TestReruns(t *testing.T, s Subject) {
+func testReruns(t *testing.T, s Subject) {
 	for name, test := range map[string]func(*subject, runtime.Reruns){
 		"replay":  testReplay,
 		"fork":    testFork,

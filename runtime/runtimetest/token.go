@@ -7,8 +7,8 @@ import (
 	"starling/runtime"
 )
 
-// TestTokens checks that an engine keeps the promises of runtime.Tokens.
-func TestTokens(t *testing.T, s Subject) {
+// testTokens checks that an engine keeps the promises of runtime.Tokens.
+func testTokens(t *testing.T, s Subject) {
 	for name, test := range map[string]func(*subject, runtime.Tokens){
 		"life":    testTokenLife,
 		"refused": testTokenRefused,
