@@ -83,17 +83,19 @@ func (s *simulation) open() {
 
 func (s *simulation) now() time.Time { return time.Now().Add(time.Duration(s.skew.Load())) }
 
-// delay is how long a commit takes. Without faults it takes no time.
+// delay is how long a commit takes: a microsecond at least, as on any disk, for the times of two
+// commits of a run differ (journal.DecidedKey).
 func (s *simulation) delay() (before, after time.Duration) {
+	after = time.Microsecond
 	if !s.faults {
-		return 0, 0
+		return 0, after
 	}
 	n := s.commits.Add(1)
 	if s.chance(3, "slow", n) {
 		before = time.Duration(s.dice("before", n) % 5e6)
 	}
 	if s.chance(3, "late", n) {
-		after = time.Duration(s.dice("after", n) % 5e6)
+		after += time.Duration(s.dice("after", n) % 5e6)
 	}
 	return before, after
 }

@@ -27,7 +27,10 @@ func OpenKey(opened time.Time, run, gate string) []byte {
 	return append(AppendMicros([]byte(PrefixOpen), opened), run+"/"+gate...)
 }
 
-// DecidedKey is the entry of a decision, the newest first.
+// DecidedKey is the entry of a decision, the newest first. One gate may be decided again, as the
+// question of an uncertain step is, but never twice in one microsecond, the unit of at: a commit
+// lies between, and takes longer. If a clock that was set back should ever hit the same one, lists
+// of all runs show the later decision only; the journal, and lists of its run, have both.
 func DecidedKey(at time.Time, run, gate string) []byte {
 	return append(CountedDown(at), run+"/"+gate...)
 }
