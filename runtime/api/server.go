@@ -49,7 +49,7 @@ type Server struct {
 	state    State
 	engine   runtime.Engine
 	calls    int // in flight
-	streams  map[*stream]struct{}
+	streams  map[*Stream]struct{}
 	lastCall time.Time // end of the newest call or stream
 }
 
@@ -64,7 +64,7 @@ func NewServer(o Options) *Server {
 	if o.KeepAlive == 0 {
 		o.KeepAlive = DefaultKeepAlive
 	}
-	s := &Server{options: o, closed: make(chan struct{}), lent: runtime.NewRoom(lentRoom), state: Starting, streams: map[*stream]struct{}{}, lastCall: time.Now()}
+	s := &Server{options: o, closed: make(chan struct{}), lent: runtime.NewRoom(lentRoom), state: Starting, streams: map[*Stream]struct{}{}, lastCall: time.Now()}
 	s.http = &http.Server{
 		Handler:           s.routes(),
 		ReadHeaderTimeout: 10 * time.Second,

@@ -3,13 +3,10 @@ package api
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"sync"
 	"time"
-
-	"starling/runtime"
 )
 
 // How long one write to a client may take: it does not read, and keeps a goroutine and its place in
@@ -19,8 +16,10 @@ const (
 	stalledLeaving = 2 * time.Second // when the owner waits for it in order to leave
 )
 
-// stream is an answer of events. It begins with the first write.
-type stream struct {
+// Stream is an answer of server-sent events (HTML Standard, section 9.2). It begins with the first
+// write; before that a refusal is a plain answer. A write to a client that does not read fails
+// after a minute. Its methods may be called concurrently.
+type Stream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 
@@ -31,110 +30,30 @@ type stream struct {
 	stall    time.Duration
 }
 
-// stream makes a handler of an answer of events. While it is open the client counts as attached.
-func (s *Server) stream(serve func(context.Context, runtime.Engine, *stream, *http.Request) error) http.Handler {
-	return s.handler(false, func(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
-		e, err := s.begin()
-		if err != nil {
-			return err
-		}
-		st := &stream{w: w, control: http.NewResponseController(w), stall: stalled}
-		if !s.enter(st) {
-			return runtime.Refuse(runtime.ErrOwnerUnreachable, "try again in a moment", "the owner serves %d streams at once, which is as many as it can", maxStreams)
-		}
-		defer s.leave(st)
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		beat := make(chan struct{})
-		go func() {
-			defer close(beat)
-			st.beat(ctx, s.options.KeepAlive)
-		}()
-		err = guarded(func() error {
-			ctx, err := bearer(ctx, e, r)
-			if err != nil {
-				return err
-			}
-			return serve(ctx, e, st, r)
-		})
+// NewStream returns the stream that answers a request.
+func NewStream(w http.ResponseWriter) *Stream {
+	return &Stream{w: w, control: http.NewResponseController(w), stall: stalled}
+}
+
+// KeptAlive calls serve, and writes a comment after each such time until it returns, so that no
+// proxy takes the silence for an end.
+func (st *Stream) KeptAlive(ctx context.Context, every time.Duration, serve func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		st.beat(ctx, every)
+	}()
+	defer func() {
 		cancel()
-		<-beat
-		return s.finish(st, err)
-	})
-}
-
-// enter turns a call into a stream, if there may be one more.
-func (s *Server) enter(st *stream) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.calls--
-	if len(s.streams) >= maxStreams {
-		return false
-	}
-	s.streams[st] = struct{}{}
-	return true
-}
-
-func (s *Server) leave(st *stream) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.streams, st)
-	s.lastCall = time.Now()
-}
-
-// attach keeps a client counted until one of the two goes.
-func (s *Server) attach(ctx context.Context, _ runtime.Engine, st *stream, _ *http.Request) error {
-	if err := st.comment("attached"); err != nil {
-		return err
-	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-s.closed:
-		return &Away{State: Leaving}
-	}
-}
-
-func (s *Server) watch(ctx context.Context, e runtime.Engine, st *stream, r *http.Request) error {
-	var q runtime.WatchRequest
-	if err := decode(r, &q); err != nil {
-		return err
-	}
-	return e.Watch(runtime.WithRoom(ctx, s.lent), q, func(ev runtime.Event) error {
-		data, err := json.Marshal(ev)
-		if err != nil {
-			return err
-		}
-		return st.send("id", fmt.Sprint(ev.Seq), data)
-	})
-}
-
-// finish says how the stream ended, or, where it has not begun, leaves the answer to the handler.
-func (s *Server) finish(st *stream, err error) error {
-	defer st.control.SetWriteDeadline(time.Time{}) // the connection may serve other requests
-	if err == nil {
-		st.send("event", eventEnd, []byte("{}"))
-		return nil
-	}
-	if !st.hasBegun() {
-		return err
-	}
-	refusal := runtime.AsRefusal(err)
-	if s.cutByLeaving(refusal) {
-		<-s.closed
-		st.send("event", eventLeaving, []byte("{}"))
-		return nil
-	}
-	data, err := json.Marshal(refusalBody{refusal})
-	if err == nil {
-		st.send("event", eventError, data)
-	}
-	return nil
+		<-done
+	}()
+	return serve(ctx)
 }
 
 // beat writes a comment whenever nothing was written for a while, until ctx ends. A client that is
 // gone is found out by the connection, not by this.
-func (st *stream) beat(ctx context.Context, every time.Duration) {
+func (st *Stream) beat(ctx context.Context, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
@@ -142,23 +61,24 @@ func (st *stream) beat(ctx context.Context, every time.Duration) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			st.comment("keep-alive")
+			st.Comment("keep-alive")
 		}
 	}
 }
 
-func (st *stream) comment(text string) error {
+// Comment writes a line that clients pass over.
+func (st *Stream) Comment(text string) error {
 	return st.write([]byte(": " + text + "\n\n"))
 }
 
-// send writes one event: a field, and data, which is one line.
-func (st *stream) send(field, value string, data []byte) error {
+// Send writes one event: a field, and data, which is one line.
+func (st *Stream) Send(field, value string, data []byte) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s: %s\ndata: %s\n\n", field, value, data)
 	return st.write(b.Bytes())
 }
 
-func (st *stream) write(text []byte) error {
+func (st *Stream) write(text []byte) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if !st.begun {
@@ -174,18 +94,19 @@ func (st *stream) write(text []byte) error {
 	return st.control.Flush()
 }
 
-func (st *stream) hasBegun() bool {
+// Begun tells whether anything was written.
+func (st *Stream) Begun() bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return st.begun
 }
 
 // hurry shortens the patience with a client that does not read, the write that hangs included.
-func (st *stream) hurry() { st.setDeadline(stalledLeaving) }
+func (st *Stream) hurry() { st.setDeadline(stalledLeaving) }
 
 // setDeadline bounds the write to come, and the one that hangs, with the patience that is left; a
 // stall that is not 0 replaces it.
-func (st *stream) setDeadline(stall time.Duration) {
+func (st *Stream) setDeadline(stall time.Duration) {
 	st.patience.Lock()
 	defer st.patience.Unlock()
 	if stall != 0 {

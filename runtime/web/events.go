@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"sync"
-	"time"
 
 	"starling/runtime"
 	"starling/runtime/api"
@@ -25,30 +23,23 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer leave()
-	st := &stream{w: w, control: http.NewResponseController(w)}
-	ctx, cancel := context.WithCancel(runtime.WithRoom(r.Context(), s.budget.lent))
-	beat := make(chan struct{})
-	go func() {
-		defer close(beat)
-		st.beat(ctx)
-	}()
-	err = s.watch(ctx, q, st)
-	cancel()
-	<-beat
+	st := api.NewStream(w)
+	ctx := runtime.WithRoom(r.Context(), s.budget.lent)
+	err = st.KeptAlive(ctx, api.DefaultKeepAlive, func(ctx context.Context) error { return s.watch(ctx, q, st) })
 	switch {
 	case err == nil:
-		return st.send("event: end\ndata: {}\n\n")
-	case !st.begun:
+		return st.Send("event", "end", []byte("{}"))
+	case !st.Begun():
 		return err
 	}
-	data, _ := json.Marshal(refusalBody{tool.RefusalOf(err)})    // plain data
-	_ = st.send(fmt.Sprintf("event: error\ndata: %s\n\n", data)) // a client that is gone needs no answer
+	data, _ := json.Marshal(refusalBody{tool.RefusalOf(err)}) // plain data
+	_ = st.Send("event", "error", data)                       // a client that is gone needs no answer
 	return nil
 }
 
 // watch sends what there is, so that a refusal is a plain answer and the stream has begun when the
 // wait does, and then what comes.
-func (s *server) watch(ctx context.Context, q runtime.WatchRequest, st *stream) error {
+func (s *server) watch(ctx context.Context, q runtime.WatchRequest, st *api.Stream) error {
 	r, err := s.options.Desk.Engine.Get(ctx, q.Run)
 	if err != nil {
 		return err
@@ -62,14 +53,14 @@ func (s *server) watch(ctx context.Context, q runtime.WatchRequest, st *stream) 
 		if err != nil {
 			return err
 		}
-		return st.send(fmt.Sprintf("id: %d\ndata: %s\n\n", ev.Seq, data))
+		return st.Send("id", fmt.Sprint(ev.Seq), data)
 	}
 	follow := q.Follow
 	q.Run, q.Follow = r.ID, false // @last is another's in a moment
 	if err := s.options.Desk.Engine.Watch(ctx, q, send); err != nil || !follow {
 		return err
 	}
-	if err := st.send(": begun\n\n"); err != nil {
+	if err := st.Comment("begun"); err != nil {
 		return err
 	}
 	q.Follow = true
@@ -104,41 +95,4 @@ func watchRequest(r *http.Request) (runtime.WatchRequest, error) {
 	}
 	q.After = after
 	return q, nil
-}
-
-// stream is an answer of events.
-type stream struct {
-	w       http.ResponseWriter
-	control *http.ResponseController
-
-	mu    sync.Mutex // protects what is below, and the order of writes
-	begun bool
-}
-
-func (st *stream) send(text string) error {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	if !st.begun {
-		st.begun = true
-		st.w.Header().Set("Content-Type", "text/event-stream")
-		st.w.WriteHeader(http.StatusOK)
-	}
-	if _, err := st.w.Write([]byte(text)); err != nil {
-		return err
-	}
-	return st.control.Flush()
-}
-
-// beat writes a comment now and then, so that no proxy takes the silence for an end.
-func (st *stream) beat(ctx context.Context) {
-	tick := time.NewTicker(api.DefaultKeepAlive)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			_ = st.send(": keep-alive\n\n") // the watch finds out who is gone
-		}
-	}
 }
