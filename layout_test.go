@@ -204,8 +204,8 @@ func TestPackagesAreSmall(t *testing.T) {
 const maxColumns = 100
 
 // TestProseIsWrapped looks at comments that fill lines of their own and at paragraphs of Markdown.
-// What is laid
-// out by hand (indented, a table, a block of code) and a word that is longer stay as they are.
+// What is laid out by hand (indented, a table, a block of code) and a word that is longer stay as
+// they are.
 func TestProseIsWrapped(t *testing.T) {
 	comment := regexp.MustCompile(`^\s*// \S`)
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {

@@ -5,8 +5,7 @@ import (
 )
 
 // Pages is what an engine tells of a run whose documents may be long, a piece at a time: it costs
-// what
-// the piece has, and not what the run has behind it.
+// what the piece has, and not what the run has behind it.
 type Pages interface {
 	// StepPage lists some of a run's steps, each as it stands now.
 	StepPage(ctx context.Context, q StepQuery) (*StepPage, error)

@@ -7,8 +7,8 @@ import (
 )
 
 // Room bounds the memory that a face lends to its clients at once: what waits for one of them who
-// does
-// not read, or has not sent all, takes from it. It is taken in the order in which it was asked for.
+// does not read, or has not sent all, takes from it. It is taken in the order in which it was asked
+// for.
 type Room struct {
 	size int64
 	left *semaphore.Weighted

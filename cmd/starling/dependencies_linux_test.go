@@ -125,8 +125,7 @@ func instrumented() bool {
 }
 
 // ownerOf is the row that a package counts for: its module, itself if it is of the standard
-// library,
-// or "" if it is of this repository.
+// library, or "" if it is of this repository.
 func ownerOf(pkg string, modules []string) string {
 	first, _, _ := strings.Cut(pkg, "/")
 	switch {

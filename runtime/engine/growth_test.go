@@ -242,8 +242,7 @@ func paged(p *plot, q runtime.Query, limit int) string {
 }
 
 // The index is made anew where another build has had the store meanwhile, which does not know it,
-// and
-// where it is gone; until then a reader reads every row.
+// and where it is gone; until then a reader reads every row.
 func TestTheIndexIsMadeAnew(t *testing.T) {
 	for name, spoil := range map[string]func(*memory.Store) *memory.Store{
 		"an older build had it": func(s *memory.Store) *memory.Store {

@@ -137,8 +137,7 @@ func (e *Local) clean(writes []runtime.Write, err error) {
 }
 
 // A cursor says behind which entry of an index a page begins: it is the entry's key without the
-// prefix,
-// in letters that no shell reads.
+// prefix, in letters that no shell reads.
 
 func cursorOf(order []byte) string { return base64.RawURLEncoding.EncodeToString(order) }
 

@@ -71,8 +71,7 @@ func (r *reader) StepPage(ctx context.Context, q runtime.StepQuery) (*runtime.St
 }
 
 // stepsBehind lists the steps that were requested behind a record. It reads on until each of them
-// is
-// known as it stands: to the newest record, where one was settled late or has attempts still.
+// is known as it stands: to the newest record, where one was settled late or has attempts still.
 func (r *reader) stepsBehind(q runtime.StepQuery) (*runtime.StepPage, error) {
 	sv, err := readRun(r.store, q.Run, 0)
 	if err != nil {

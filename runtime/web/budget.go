@@ -14,8 +14,7 @@ import (
 )
 
 // What all clients together may hold of the owner's memory. Nobody knows who is slow and who means
-// harm:
-// whoever finds no room waits for some, or is refused and told when to come back.
+// harm: whoever finds no room waits for some, or is refused and told when to come back.
 const (
 	maxRequests = 512      // at once, streams among them; each holds some 30 KB
 	maxStreams  = 256      // each holds some 60 KB
@@ -84,8 +83,7 @@ func (b *budget) arrive(w http.ResponseWriter, r *http.Request) (done func(), er
 }
 
 // read reads a body. One that is not small first takes room for all of it, so that of those that
-// wait
-// none holds what another needs.
+// wait none holds what another needs.
 func (b *budget) read(w http.ResponseWriter, r *http.Request) (body []byte, done func(), err error) {
 	done = func() {}
 	from := http.MaxBytesReader(w, r.Body, MaxBody)

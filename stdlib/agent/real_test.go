@@ -390,8 +390,7 @@ func (w *realWorld) git(args ...string) {
 }
 
 // gives runs a script that returns an expression under a project with further lines, and says why
-// it did not return
-// want; "" where it did.
+// it did not return want; "" where it did.
 func (w *realWorld) gives(more, expression, want string) string {
 	w.t.Helper()
 	w.project(more)

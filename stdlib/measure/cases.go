@@ -62,11 +62,10 @@ func dialects() []dialect {
 // another language is one case without a name.
 //
 // An assertion in a comment, in a text, behind a condition that is false as it is written (if
-// False,
-// if (0), while 1 > 2, x && false) or behind a return or skip of the test itself is none. What this
-// cannot see, for it follows no values: a condition by a variable or the environment, a loop that
-// never turns, a function that nothing calls, an exception that is caught, an assertion that holds
-// of whatever is measured.
+// False, if (0), while 1 > 2, x && false) or behind a return or skip of the test itself is none.
+// What this cannot see, for it follows no values: a condition by a variable or the environment, a
+// loop that never turns, a function that nothing calls, an exception that is caught, an assertion
+// that holds of whatever is measured.
 func Cases(name, text string) []Case {
 	for _, d := range dialects() {
 		if slices.Contains(d.endings, strings.ToLower(path.Ext(name))) {
