@@ -102,7 +102,8 @@ var arrows = []arrow{
 	{"cmd/starling/suite",
 		"lang lang/check lang/compile lang/contract lang/diagnostic lang/effect lang/vm " +
 			"runtime runtime/engine runtime/journal runtime/memory runtime/query stdlib stdlib/agent"},
-	{"cmd/starling",
+	{"cmd/starling", "cmd/starling/cli"},
+	{"cmd/starling/cli",
 		"lang lang/check lang/compile lang/contract lang/diagnostic lang/doc lang/effect " +
 			"lang/mutate lang/vm runtime runtime/api runtime/badger runtime/engine " +
 			"runtime/filter runtime/journal runtime/mcp runtime/owner runtime/query runtime/tool runtime/web " +

@@ -1,50 +1,6 @@
+// The command starling runs scripts that orchestrate agents, and answers for their runs.
 package main
 
-import (
-	"os"
-	"os/signal"
-	"sync"
-	"syscall"
-	"time"
+import "starling/cmd/starling/cli"
 
-	"starling/cmd/starling/plain"
-	"starling/runtime/api"
-	"starling/runtime/badger"
-	"starling/stdlib/process"
-)
-
-const (
-	hangUp    = syscall.SIGHUP
-	terminate = syscall.SIGTERM
-)
-
-func main() { start(openStore, time.Now, api.Doubt) }
-
-// start is the program with a way to open stores, a clock on the wall, and what the machine cannot
-// tell about who calls.
-func start(open opener, clock func() time.Time, doubt func() string) {
-	process.GuardMain(os.Args)
-	boundGarbage()
-	badger.SpareProcessor()
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, interruptions()...)
-	// A file that must not grow is an error of the write, not the end of the process. Who is
-	// started from here has the signal as it was, which it would not if it were ignored.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGXFSZ)
-	c := &call{
-		args:    os.Args[1:],
-		program: programWord(os.Args[0]),
-		stdin:   os.Stdin,
-		stdout:  plain.Output{To: os.Stdout},
-		stderr:  plain.Output{To: os.Stderr},
-		getenv:  os.LookupEnv,
-		signals: signals,
-		exit:    os.Exit,
-		env:     environment(),
-		open:    open,
-		clock:   clock,
-		doubt:   sync.OnceValue(doubt),
-	}
-	c.door = c.openDoors
-	os.Exit(c.run())
-}
+func main() { cli.Main() }

@@ -1,5 +1,5 @@
 // The second MCP client of the tests, with the official JavaScript SDK: it takes calls on standard input, {"tool","arguments"} a line, and answers each with the result.
-// cmd/starling/mcp_test.go says how it is run.
+// cmd/starling/cli/mcp_test.go says how it is run.
 import { createInterface } from "node:readline";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";

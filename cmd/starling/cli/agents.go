@@ -1,0 +1,278 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.starlark.net/starlark"
+
+	"starling/lang/contract"
+	"starling/lang/effect"
+	"starling/runtime"
+	"starling/stdlib/agent"
+)
+
+// agentsVerb is a call of the verb agents.
+type agentsVerb struct{ *call }
+
+// agentsCommand is the verb agents.
+func agentsCommand(c *call) *cobra.Command {
+	v := &agentsVerb{call: c}
+	cmd := &cobra.Command{
+		Use:     "agents",
+		Short:   "Look at the agents of the project, and try them",
+		GroupID: "look",
+		Args:    unknownVerb,
+		RunE:    showHelp,
+	}
+	cmd.AddCommand(v.listCommand("ls", "List the agents and whether they can be asked", 0),
+		v.listCommand("show NAME", "Show what an agent is told and what serves it", 1), agentsTestCommand(c))
+	return cmd
+}
+
+// listCommand is a verb that shows agents: all of them, or those that are named.
+func (v *agentsVerb) listCommand(use, short string, n int) *cobra.Command {
+	var fake string
+	cmd := &cobra.Command{Use: use, Short: short, Args: operands(n, n),
+		RunE: func(_ *cobra.Command, args []string) error { return v.listAgents(fake, args) }}
+	cmd.Flags().StringVar(&fake, "fake", "", "with the scripted agents of `FILE`")
+	v.jsonFlag(cmd)
+	return cmd
+}
+
+func agentsTestCommand(c *call) *cobra.Command {
+	v := &agentsVerb{call: c}
+	var fake string
+	var timeout time.Duration
+	var typed, edit, deny bool
+	cmd := &cobra.Command{
+		Use:   "test NAME",
+		Short: "Ask every backend of an agent for one word, or have it play small tasks",
+		Long: `Send a real request to every backend of an agent, one after the other: it asks for one word. It costs what such a request costs. Nothing is recorded.
+--typed asks for a reply with a contract. --edit has it make a file, and --deny has it try that without the right to; both in an empty folder
+of their own. So you see in a minute whether a new version of a program still works. The exit code is 1 unless one backend does all that was played.`,
+		Args: operands(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			trials := agentTrials(typed, edit, deny)
+			return v.testAgent(cmd.Context(), fake, args[0], trials, timeout)
+		},
+	}
+	cmd.Flags().StringVar(&fake, "fake", "", "with the scripted agents of `FILE`")
+	cmd.Flags().DurationVar(&timeout, "timeout", time.Minute, "for each request")
+	cmd.Flags().BoolVar(&typed, "typed", false, "ask for a reply that meets a contract, too")
+	cmd.Flags().BoolVar(&edit, "edit", false, "have it make a file, too")
+	cmd.Flags().BoolVar(&deny, "deny", false, "have it try to make a file without the right to, too")
+	c.jsonFlag(cmd)
+	return cmd
+}
+
+// agentsDocument is what agents prints.
+type agentsDocument struct {
+	Schema string      `json:"schema"`
+	Agents []agentView `json:"agents"`
+}
+
+// agentView is an agent as a call of it would find it.
+type agentView struct {
+	Name     string        `json:"name"`
+	Fault    string        `json:"fault,omitempty"` // why it cannot be asked
+	Backends []backendView `json:"backends,omitempty"`
+	Timeout  string        `json:"timeout,omitempty"`
+	Retries  int           `json:"retries"`
+	Reasks   int           `json:"reasks"`
+	Returns  string        `json:"output,omitempty"` // contract
+}
+
+// backendView is one of those who serve an agent.
+type backendView struct {
+	Name     string   `json:"name"`
+	What     string   `json:"what"`
+	Lacks    string   `json:"lacks,omitempty"`
+	Mend     string   `json:"mend,omitempty"`
+	Tools    []string `json:"tools,omitempty"`
+	Modifies bool     `json:"modifies,omitempty"`
+
+	Probe   string `json:"probe,omitempty"` // what agents test came to: "ok", or why not
+	Text    string `json:"text,omitempty"`  // what it said
+	Elapsed string `json:"elapsed,omitempty"`
+
+	Trials []trialView `json:"trials,omitempty"`
+}
+
+// listAgents shows one agent, or all.
+func (c *agentsVerb) listAgents(fake string, names []string) error {
+	settings, err := c.settings(c.place.project, fake)
+	if err != nil {
+		return err
+	}
+	only := len(names) == 1
+	if !only {
+		if names, err = agent.Names(agent.Machines(c.env), settings); err != nil {
+			return err
+		}
+	}
+	doc := agentsDocument{runtime.Schema, []agentView{}}
+	for _, name := range names {
+		v, _, _ := c.viewAgent(settings, name)
+		if only && v.Fault != "" {
+			return runtime.Refusef(runtime.ErrUnknownName, "%s", v.Fault)
+		}
+		doc.Agents = append(doc.Agents, v)
+	}
+	switch {
+	case c.json:
+		return c.answerJSON(doc)
+	case only:
+		c.printAgent(doc.Agents[0])
+		return nil
+	}
+	return c.printAgents(doc.Agents)
+}
+
+// viewAgent resolves a call of an agent as a script's would be.
+func (c *call) viewAgent(s *effect.Settings, name string) (agentView, *effect.Request, []agent.Candidate) {
+	var args effect.Object
+	r := &effect.Request{Kind: "agent", Name: name, Args: args.Text("who", name).Text("task", "Reply with the word ready and nothing else.").Payload()}
+	if fault := c.env.Handlers[r.Kind].Resolve(s, r); fault != nil {
+		return agentView{Name: name, Fault: fault.Message}, r, nil
+	}
+	candidates, err := agent.Candidates(r)
+	if err != nil {
+		return agentView{Name: name, Fault: err.Error()}, r, nil
+	}
+	v := agentView{Name: name, Timeout: r.Policy.Timeout.String(), Retries: r.Policy.Retries, Reasks: r.Policy.Reasks, Returns: r.Returns}
+	for _, candidate := range candidates {
+		b := backendView{Name: candidate.Serves, What: candidate.What(), Tools: candidate.Tools, Modifies: candidate.Modifies}
+		b.Lacks, b.Mend = candidate.Lacks(c.getenv)
+		v.Backends = append(v.Backends, b)
+	}
+	return v, r, candidates
+}
+
+func (v *agentsVerb) printAgents(agents []agentView) error {
+	w := tabwriter.NewWriter(v.stdout, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "AGENT\tBACKEND\tIS\tSTATE")
+	for _, a := range agents {
+		if a.Fault != "" {
+			fmt.Fprintf(w, "%s\t\t\t%s\n", a.Name, a.Fault)
+		}
+		for _, b := range a.Backends {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", a.Name, b.Name, b.What, cmp.Or(b.Lacks, "ready"))
+		}
+	}
+	return w.Flush()
+}
+
+func (v *agentsVerb) printAgent(a agentView) {
+	v.print("%s  timeout %s, retries %d, reasks %d", a.Name, a.Timeout, a.Retries, a.Reasks)
+	if a.Returns != "" {
+		v.print("  output   %s", a.Returns)
+	}
+	for _, b := range a.Backends {
+		v.print("  backend  %s: %s: %s", b.Name, b.What, cmp.Or(b.Lacks, "ready"))
+		if b.Mend != "" {
+			v.print("           %s", b.Mend)
+		}
+		if len(b.Tools) > 0 {
+			v.print("           tools: %s", strings.Join(b.Tools, ", "))
+		}
+		if b.Modifies {
+			v.print("           may change files")
+		}
+	}
+}
+
+// testAgent asks every backend of an agent.
+func (c *agentsVerb) testAgent(ctx context.Context, fake, name string, trials []agentTrial, timeout time.Duration) error {
+	settings, err := c.settings(c.place.project, fake)
+	if err != nil {
+		return err
+	}
+	v, r, candidates := c.viewAgent(settings, name)
+	if v.Fault != "" {
+		return runtime.Refusef(runtime.ErrUnknownName, "%s", v.Fault)
+	}
+	c.code = 1
+	for i := range candidates {
+		b := &v.Backends[i]
+		start := time.Now()
+		word := *r
+		word.Returns = "" // whatever the agent's contract says, a word is asked for
+		reply, err := c.probe(ctx, settings, &word, i, timeout)
+		if err != nil {
+			return err
+		}
+		b.Elapsed, b.Text, b.Probe = time.Since(start).Round(time.Millisecond).String(), spoken(reply), "ok"
+		good := reply.Err == nil
+		if !good {
+			b.Probe = reply.Err.Message
+		}
+		if !c.json {
+			c.print("%s  %s  %s  %s", b.Name, b.What, b.Elapsed, cmp.Or(strings.TrimSpace(b.Probe+" "+b.Text), "ok"))
+		}
+		for _, t := range trials {
+			done, err := c.playTrial(ctx, settings, r, i, candidates[i], t, timeout)
+			if err != nil {
+				return err
+			}
+			good = good && done.State != "failed"
+			b.Trials = append(b.Trials, done)
+			if !c.json {
+				c.print("%s  %s  %s", b.Name, t.name, told(done))
+			}
+		}
+		if good {
+			c.code = 0
+		}
+	}
+	if c.json {
+		return c.answerJSON(agentsDocument{runtime.Schema, []agentView{v}})
+	}
+	return nil
+}
+
+// spoken is what a reply says: its text, or else its value.
+func spoken(r effect.Reply) string {
+	if r.Text != "" || r.Value == nil {
+		return r.Text
+	}
+	text, err := contract.ToJSON(r.Value)
+	if err != nil {
+		return r.Value.String()
+	}
+	return string(text)
+}
+
+// told says how a trial went.
+func told(v trialView) string {
+	text := v.State
+	if v.Elapsed != "" {
+		text = v.Elapsed + "  " + text
+	}
+	if v.Text != "" {
+		text += ": " + v.Text
+	}
+	return text
+}
+
+// probe performs one attempt that belongs to no run.
+func (c *call) probe(ctx context.Context, s *effect.Settings, r *effect.Request, backend int, timeout time.Duration) (effect.Reply, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	args, err := r.Args.Value()
+	if err != nil {
+		return effect.Reply{}, err
+	}
+	resolved, err := r.Resolved.Value()
+	if err != nil {
+		return effect.Reply{}, err
+	}
+	deadline, _ := ctx.Deadline()
+	return c.env.Handlers[r.Kind].Perform(ctx, &effect.Attempt{Run: "probe", Step: r.Name, Kind: r.Kind, Number: 1, Backend: backend, Key: requestKey(""), Args: args,
+		Resolved: resolved, Returns: r.Returns, Deadline: deadline, Settings: s, Env: c.getenv, Emit: func(string, starlark.Value) {}}), nil
+}

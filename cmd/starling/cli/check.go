@@ -1,0 +1,179 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"starling/lang"
+	"starling/lang/check"
+	"starling/lang/diagnostic"
+	"starling/runtime"
+	"starling/stdlib/agent"
+)
+
+// The forms in which check can answer.
+const (
+	formatText  = "text"
+	formatJSON  = "json"
+	formatSARIF = "sarif"
+)
+
+// checkVerb is a call of the verb check.
+type checkVerb struct{ *call }
+
+// checkCommand is the verb check. It needs no store and touches none.
+func checkCommand(c *call) *cobra.Command {
+	v := &checkVerb{call: c}
+	var format, fake string
+	cmd := &cobra.Command{
+		Use:     "check SCRIPT|FOLDER...",
+		Short:   "Say what can be said of scripts without running them",
+		GroupID: "scripts",
+		Long: `Say what can be said of scripts without running them. Of a folder every .star file in it is a script, save those below a folder whose name
+begins with a dot. Agents are looked for in starling.toml and its fake, or in --fake.`,
+		Args: operands(1, -1),
+		RunE: func(_ *cobra.Command, operands []string) error {
+			if c.json {
+				format = formatJSON
+			}
+			return v.check(operands, format, fake)
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", formatText, "print `FORM`: text, json or sarif")
+	cmd.Flags().StringVar(&fake, "fake", "", "agents are the functions of this script, `FILE`")
+	c.jsonFlag(cmd)
+	return cmd
+}
+
+// checkDocument is what check prints.
+type checkDocument struct {
+	Schema      string           `json:"schema"`
+	Diagnostics diagnostic.List  `json:"diagnostics"`
+	Error       *runtime.Refusal `json:"error"` // null if no diagnostic is an error
+}
+
+// check finds what is wrong with each script. The findings are the result, so they go to standard
+// output even where they are errors.
+func (v *checkVerb) check(operands []string, format, fake string) error {
+	if format != formatText && format != formatJSON && format != formatSARIF {
+		return usage(diagnostic.DidYouMean(format, []string{formatText, formatJSON, formatSARIF}), "check: --format: got %q, want text, json or sarif", format)
+	}
+	v.json = v.json || format == formatJSON
+	agents, err := v.agents(fake)
+	found := append(diagnostic.List{}, diagnosticsOf(err)...) // of the project file and its fake; then the agents are not known
+	if err != nil && len(found) == 0 {
+		return err
+	}
+	for _, operand := range operands {
+		if found, err = v.checkAll(operand, agents, found); err != nil {
+			return err
+		}
+	}
+	return v.answerCheck(found, format)
+}
+
+// agents is what is known of the agents that scripts can ask, nothing if there is neither a project
+// file nor a fake.
+func (v *checkVerb) agents(fake string) (check.Project, error) {
+	settings, err := v.settings(v.place.project, fake)
+	if err != nil {
+		return check.Project{}, err
+	}
+	return agent.Known(agent.Machines(v.env), settings)
+}
+
+// answerCheck prints what was found and sets the exit code.
+func (v *checkVerb) answerCheck(found diagnostic.List, format string) error {
+	var refused *runtime.Refusal
+	if errs := countErrors(found); errs > 0 {
+		v.code = runtime.ErrCheckFailed.ExitCode()
+		refused = runtime.Refusef(runtime.ErrCheckFailed, "%s, %s", counted(errs, "error"), counted(len(found)-errs, "warning"))
+	}
+	switch format {
+	case formatJSON:
+		return v.answerJSON(checkDocument{runtime.Schema, found, refused})
+	case formatSARIF:
+		return v.answerJSON(check.SARIF(found))
+	}
+	fmt.Fprint(v.stdout, found.Render())
+	if refused != nil {
+		v.notice("error: %s", refused.Message)
+	}
+	return nil
+}
+
+// checkAll checks a script, or every script of a folder, and adds what was not found before: files
+// that several scripts load are checked with each.
+func (v *checkVerb) checkAll(operand string, agents check.Project, found diagnostic.List) (diagnostic.List, error) {
+	scripts, err := scriptsOf(operand)
+	if err != nil {
+		return nil, err
+	}
+	known := map[diagnostic.Diagnostic]bool{}
+	for _, d := range found {
+		known[d] = true
+	}
+	for _, script := range scripts {
+		list, err := v.checkOne(script, agents)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range list {
+			if !known[d] {
+				known[d], found = true, append(found, d)
+			}
+		}
+	}
+	return found, nil
+}
+
+// checkOne checks one script. What cannot even be read is a finding too.
+func (v *checkVerb) checkOne(script string, agents check.Project) (diagnostic.List, error) {
+	bundle, err := v.readBundle(script)
+	var list diagnostic.List
+	if errors.As(err, &list) {
+		return list, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return lang.Check(bundle, v.environmentOf(script), agents), nil
+}
+
+// scriptsOf lists the scripts of a folder, in the order of their names. Anything else is a script
+// by itself.
+func scriptsOf(operand string) ([]string, error) {
+	info, err := os.Stat(operand)
+	if err != nil || !info.IsDir() {
+		return []string{operand}, nil // reading it says what is wrong
+	}
+	scripts, err := starFiles(operand)
+	if err != nil {
+		return nil, err
+	}
+	if len(scripts) == 0 {
+		return nil, usage("", "there is no .star file in %s", operand)
+	}
+	return scripts, nil
+}
+
+func countErrors(list diagnostic.List) int {
+	n := 0
+	for _, d := range list {
+		if d.Severity == diagnostic.Error {
+			n++
+		}
+	}
+	return n
+}
+
+// counted is a number with its word, in the plural but for one.
+func counted(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}

@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"starling/lang/contract"
+	"starling/runtime"
+	"starling/runtime/filter"
+)
+
+// decisionsVerb is a call of the verb decisions.
+type decisionsVerb struct{ *call }
+
+// decisionsCommand is the verb decisions.
+func decisionsCommand(c *call) *cobra.Command {
+	v := &decisionsVerb{call: c}
+	var q decisionQuery
+	cmd := &cobra.Command{
+		Use:     "decisions [RUN]",
+		Short:   "List who has decided what, why and when",
+		GroupID: "decisions",
+		Long: `List how gates were decided, the newest decision first: in all runs, ended or not, or in RUN and those
+it has started. BY is the name that counts, with who has answered in it. The notes say what was an override,
+a fallback or an answer of the runtime (auto), and which decisions came with an import or a fork.
+
+What was pruned or trimmed is forgotten here as well.
+
+--filter takes conditions as starling query --help explains them. The fields are
+
+` + fieldTable(filter.DecisionFields()),
+		Example: `  starling decisions --by reviewer --since 7d
+  starling decisions --filter 'override and script ~ release'`,
+		Args: operands(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q.run = append(args, "")[0]
+			return v.decisions(cmd.Context(), q)
+		},
+	}
+	cmd.Flags().StringVar(&q.by, "by", "", "only those made in the name of `WHO`")
+	cmd.Flags().StringVar(&q.since, "since", "", "only those since `WHEN`: 2h ago, or 2026-11-21, or 2026-11-21T15:04:05Z")
+	cmd.Flags().StringVar(&q.until, "until", "", "only those until `WHEN`")
+	cmd.Flags().StringVar(&q.filter, "filter", "", "only those that `FILTER` means")
+	q.page.flags(cmd)
+	c.jsonFlag(cmd)
+	return cmd
+}
+
+// decisionQuery says which decisions are wanted.
+type decisionQuery struct {
+	run, by, since, until, filter string
+	page                          page
+}
+
+// conditions are the flags as one filter.
+func (q *decisionQuery) conditions() string {
+	var all []string
+	if q.filter != "" {
+		all = append(all, q.filter)
+	}
+	if q.by != "" {
+		all = append(all, "by = "+strconv.Quote(q.by))
+	}
+	for _, t := range []struct{ when, ago, then string }{{q.since, "age <= ", "decided >= "}, {q.until, "age >= ", "decided <= "}} {
+		if t.when == "" {
+			continue
+		}
+		if _, err := contract.ParseDuration(t.when); err == nil {
+			t.then = t.ago
+		}
+		all = append(all, t.then+strconv.Quote(t.when))
+	}
+	if len(all) > 1 && q.filter != "" {
+		all[0] = "(" + q.filter + ")"
+	}
+	return strings.Join(all, " and ")
+}
+
+// decisionsDocument is what decisions prints, with its list even when that is empty.
+type decisionsDocument struct {
+	Schema    string             `json:"schema"`
+	Decisions []runtime.Decision `json:"decisions"`
+	Next      string             `json:"next,omitempty"` // the --after of the next page
+}
+
+func (v *decisionsVerb) decisions(ctx context.Context, q decisionQuery) error {
+	f, err := filter.ParseDecisions(q.conditions())
+	if err == nil {
+		err = q.page.check()
+	}
+	if err != nil {
+		return err
+	}
+	s, err := v.door().OpenReader(ctx)
+	if err != nil {
+		return err
+	}
+	defer v.leave(s)
+	listed, err := f.Of(ctx, s, runtime.DecisionQuery{Run: q.run, Limit: q.page.limit, After: q.page.after}, time.Now())
+	if err != nil {
+		return err
+	}
+	if v.json {
+		return v.answerJSON(decisionsDocument{runtime.Schema, listed.List, listed.Next})
+	}
+	if len(listed.List) == 0 {
+		v.notice("there is no decision")
+		return nil
+	}
+	defer v.more(listed.Next)
+	w := tabwriter.NewWriter(v.stdout, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "DECIDED\tGATE\tCHOICE\tBY\tNOTES\tREASON")
+	for _, d := range listed.List {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", stamp(d.At), d.Address, cmp.Or(d.Choice, "-"), inWhoseName(d.Decided), cmp.Or(noted(d), "-"), clip(strings.Join(strings.Fields(d.Reason), " ")))
+	}
+	return w.Flush()
+}
+
+// inWhoseName is who has decided, all of them where it took several, and who behind the last name.
+func inWhoseName(d runtime.Decided) string {
+	if len(d.Voters) > 0 {
+		d.By = strings.Join(d.Voters, ", ")
+	}
+	if d.Through != "" {
+		return d.By + " (" + d.Through + ")"
+	}
+	return d.By
+}
+
+// noted is what is out of the ordinary with a decision.
+func noted(d runtime.Decision) string {
+	var notes []string
+	if d.Via != "signal" {
+		notes = append(notes, d.Via)
+	}
+	if d.Imported {
+		notes = append(notes, "imported")
+	}
+	if d.Copied {
+		notes = append(notes, "copied")
+	}
+	return strings.Join(notes, ", ")
+}

@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+
+	"starling/lang/diagnostic"
+	"starling/runtime"
+)
+
+// exitTimeout is the exit code when the command's own --timeout has passed.
+const exitTimeout = 124
+
+// interruption is the cause of a context that a signal ended.
+type interruption struct{ signal os.Signal }
+
+func (i interruption) Error() string { return i.signal.String() }
+
+func (i interruption) exitCode() int {
+	if n, ok := i.signal.(syscall.Signal); ok {
+		return 128 + int(n)
+	}
+	return 130
+}
+
+// failure is the end of a run that did not complete, told as an error of the command that followed
+// it: the run's own document is the result already.
+type failure struct{ err *runtime.RunError }
+
+func (f failure) Error() string { return f.err.Message }
+
+// errorDocument is the JSON form of an error.
+type errorDocument struct {
+	Schema string           `json:"schema"`
+	Error  *runtime.Refusal `json:"error"`
+}
+
+// finish tells an error, if there is one, and gives the exit code.
+func (c *call) finish(err error) int {
+	var ended failure
+	var interrupted interruption
+	switch {
+	case err == nil:
+		return c.code
+	case errors.As(err, &ended):
+		c.tell(ended.err)
+		return exitOf(ended.err)
+	case errors.As(err, &interrupted):
+		return interrupted.exitCode()
+	}
+	r := refusalOf(err)
+	c.complain(r, err)
+	if c.json && !c.answered {
+		c.answerJSON(errorDocument{runtime.Schema, r.ForShell()})
+	}
+	return r.Kind.ExitCode()
+}
+
+// exitOf is the exit code of a run that failed or was cancelled. A budget that is used up has one
+// of its own.
+func exitOf(e *runtime.RunError) int {
+	if e.Kind == string(runtime.ErrBudget) {
+		return runtime.ErrBudget.ExitCode()
+	}
+	return runtime.ErrRunFailed.ExitCode()
+}
+
+// refusalOf finds what is to be said. Diagnostics are a script that does not pass the check, unless
+// their kind is one of our own.
+func refusalOf(err error) *runtime.Refusal {
+	list := diagnosticsOf(err)
+	if len(list) == 0 {
+		return runtime.AsRefusal(err)
+	}
+	kind := runtime.ErrCheckFailed
+	switch own := runtime.ErrorKind(list[0].Kind); own {
+	case runtime.ErrBadInput, runtime.ErrUsage:
+		kind = own
+	}
+	r := runtime.Refuse(kind, list[0].Hint, "%s", withoutHint(list))
+	r.Data, _ = json.Marshal(list) // plain data
+	return r
+}
+
+// diagnosticsOf finds the diagnostics in an error.
+func diagnosticsOf(err error) diagnostic.List {
+	var list diagnostic.List
+	var one diagnostic.Diagnostic
+	switch {
+	case errors.As(err, &list):
+		return list
+	case errors.As(err, &one):
+		return diagnostic.List{one}
+	}
+	return nil
+}
+
+func withoutHint(list diagnostic.List) string {
+	lines := make([]string, len(list))
+	for i, d := range list {
+		d.Hint = ""
+		lines[i] = d.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// complain tells people of a refusal: diagnostics with their source, anything else in one sentence.
+func (c *call) complain(r *runtime.Refusal, err error) {
+	if list := diagnosticsOf(err); len(list) > 0 {
+		for _, d := range list {
+			word := "error: "
+			if d.Severity == diagnostic.Warning {
+				word = "" // it says itself what it is
+			}
+			fmt.Fprint(c.stderr, word+d.Render())
+		}
+		return
+	}
+	c.notice("error: %s", r.Message)
+	if r.Help != "" {
+		c.notice("help: %s", r.Help)
+	}
+}
+
+// tell tells people why a run failed: with its source lines, or with what is known where the source
+// cannot be read.
+func (c *call) tell(e *runtime.RunError) {
+	if len(e.Diagnostics) > 0 {
+		fmt.Fprintf(c.stderr, "error: %s", e.Diagnostics.Render())
+		return
+	}
+	c.notice("error: %s", e.Message)
+	if where := cmp.Or(strings.TrimRight(e.Backtrace, "\n"), e.Where); where != "" {
+		c.notice("%s", where)
+	}
+}
+
+// wantsJSON tells whether an error in the flags themselves is to be told as JSON.
+func wantsJSON(args []string) bool {
+	if end := slices.Index(args, "--"); end >= 0 {
+		args = args[:end]
+	}
+	return slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
+}
+
+// cause is why a context ended, nil while it has not.
+func cause(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	return context.Cause(ctx)
+}
+
+// indent lays JSON out over several lines, keeping the order of keys. What is not JSON stays as it
+// is.
+func indent(text json.RawMessage, prefix string) string {
+	var b bytes.Buffer
+	if json.Indent(&b, text, prefix, "  ") != nil {
+		return string(text)
+	}
+	return b.String()
+}

@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"starling/runtime"
+	"starling/runtime/journal"
+)
+
+// soon is how far ahead a timer may lie for run to stay for it.
+const soon = time.Minute
+
+// An until says whether a command has stayed with a run for long enough.
+type until func(r *runtime.Run) bool
+
+// ended stays to the very end: run --wait.
+func ended(r *runtime.Run) bool { return r.Status.Ended() }
+
+// atRest stays while a call is pending or a timer is due within a minute: run, resume, signal.
+func atRest(r *runtime.Run) bool {
+	if r.Status != runtime.Suspended {
+		return r.Status.Ended()
+	}
+	due := r.Details.NextDue
+	return due == nil || time.Until(*due) > soon
+}
+
+// onlySignal stays while anything but a signal can move the run: wait. The deadline of a gate that
+// is far away does not count, or a gate with a deadline could not be waited for.
+func onlySignal(r *runtime.Run) bool {
+	if r.Status != runtime.Suspended || r.Details.NextDue == nil {
+		return atRest(r)
+	}
+	return atRest(r) && deadlineOfGate(r, *r.Details.NextDue)
+}
+
+func deadlineOfGate(r *runtime.Run, due time.Time) bool {
+	for _, g := range r.Gates {
+		if g.Deadline != nil && g.Deadline.Equal(due) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasStatus stays until the run has the status, or can no longer get it: wait --for.
+func hasStatus(want runtime.Status) until {
+	return func(r *runtime.Run) bool { return r.Status == want || r.Status.Ended() }
+}
+
+// follower stays with one run and shows what happens in it.
+type follower struct {
+	session session
+	run     string
+	after   uint64 // events up to this one have been shown, or are not to be
+	show    func(runtime.Event)
+}
+
+// stay returns the run as it is when enough says so, after everything that led there has been
+// shown. It returns the last that is known of the run together with the cause when ctx ends.
+func (f *follower) stay(ctx context.Context, enough until) (*runtime.Run, error) {
+	var last *runtime.Run
+	for {
+		r, err := f.session.Get(ctx, f.run)
+		if err != nil {
+			return last, errors.Join(cause(ctx), err)
+		}
+		last = r
+		over := enough(r)
+		if err := f.watch(ctx, r, !over); err != nil {
+			return last, errors.Join(cause(ctx), err)
+		}
+		if over {
+			return r, nil
+		}
+	}
+}
+
+// watch shows events up to those that r already tells of and, if more is wanted, beyond, up to the
+// next that turns the run.
+func (f *follower) watch(ctx context.Context, r *runtime.Run, more bool) error {
+	f.after = max(f.after, r.Details.Horizon) // what was trimmed meanwhile is not shown
+	w := runtime.WatchRequest{Run: r.ID, After: f.after, Follow: more}
+	err := f.session.Watch(ctx, w, func(ev runtime.Event) error {
+		if !more && ev.Seq > r.Details.Seq {
+			return runtime.ErrStopWatch
+		}
+		f.after = ev.Seq
+		f.show(ev)
+		if more && ev.Seq > r.Details.Seq && turns(r, ev) {
+			return runtime.ErrStopWatch
+		}
+		return nil
+	})
+	if err != nil && runtime.AsRefusal(err).Kind == runtime.ErrTrimmed {
+		return nil // it was trimmed just now: go on behind that
+	}
+	return err
+}
+
+// turns tells whether a run may be at rest, or not be any more, by an event: it changes its status,
+// or what it waits for while it rests.
+func turns(r *runtime.Run, ev runtime.Event) bool {
+	return strings.HasPrefix(ev.Type, "run.") || r.Status == runtime.Suspended && ev.Type == journal.TimerFired.String()
+}

@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"starling/runtime"
+	"starling/runtime/filter"
+)
+
+// inboxVerb is a call of the verb inbox.
+type inboxVerb struct{ *call }
+
+// inboxCommand is the verb inbox: a plain list, the oldest gate first.
+func inboxCommand(c *call) *cobra.Command {
+	v := &inboxVerb{call: c}
+	var q gateQuery
+	var work bool
+	cmd := &cobra.Command{
+		Use:     "inbox",
+		Short:   "List the open gates",
+		GroupID: "decisions",
+		Args:    operands(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if work {
+				return v.workInbox(cmd.Context(), q.target)
+			}
+			return v.inbox(cmd.Context(), q)
+		},
+	}
+	cmd.Flags().StringVar(&q.target, "target", "", "only what `WHO` may answer")
+	cmd.Flags().StringVar(&q.filter, "filter", "", "only those that `FILTER` means; see starling query --help")
+	q.page.flags(cmd)
+	cmd.Flags().BoolVar(&work, "work", false, "list work that agents come for instead; starling claim takes it")
+	c.jsonFlag(cmd)
+	return cmd
+}
+
+// gatesDocument is what inbox prints: unlike the engine's listing it has its list even when that is
+// empty.
+type gatesDocument struct {
+	Schema string         `json:"schema"`
+	Gates  []runtime.Gate `json:"gates"`
+	Next   string         `json:"next,omitempty"` // the --after of the next page
+}
+
+// gateQuery says which gates are wanted.
+type gateQuery struct {
+	target, filter string
+	page           page
+}
+
+// inbox lists open gates with what each is about and the commands that answer it.
+func (v *inboxVerb) inbox(ctx context.Context, q gateQuery) error {
+	s, gates, err := v.openGates(ctx, v.door().OpenReader, q)
+	if err != nil {
+		return err
+	}
+	defer v.leave(s)
+	v.withAnswers(gates.List)
+	if v.json {
+		return v.answerJSON(gatesDocument{runtime.Schema, gates.List, gates.Next})
+	}
+	if len(gates.List) == 0 {
+		v.notice("no gate is open")
+	}
+	for _, g := range gates.List {
+		v.printGate(g)
+	}
+	v.more(gates.Next)
+	return nil
+}
+
+// openGates opens the store one way and lists the open gates that a filter means. Whoever gets a
+// session leaves it.
+func (v *inboxVerb) openGates(ctx context.Context, door func(context.Context) (session, error), q gateQuery) (session, *filter.Page[runtime.Gate], error) {
+	f, err := filter.Parse(q.filter)
+	if err == nil {
+		err = q.page.check()
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := door(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	gates, err := f.Gates(ctx, s, runtime.Query{Target: q.target, Limit: q.page.limit, After: q.page.after}, time.Now())
+	if err != nil {
+		v.leave(s)
+		return nil, nil, err
+	}
+	return s, gates, nil
+}
+
+// workDocument is what inbox --work prints.
+type workDocument struct {
+	Schema string         `json:"schema"`
+	Work   []runtime.Work `json:"work"`
+}
+
+// workInbox lists work that agents come for.
+func (v *inboxVerb) workInbox(ctx context.Context, target string) error {
+	s, err := v.door().OpenReader(ctx)
+	if err != nil {
+		return err
+	}
+	defer v.leave(s)
+	list, err := s.List(ctx, runtime.Query{Work: true, Target: target})
+	switch {
+	case err != nil:
+		return err
+	case v.json:
+		return v.answerJSON(workDocument{runtime.Schema, append([]runtime.Work{}, list.Work...)})
+	case len(list.Work) == 0:
+		v.notice("there is no work")
+	}
+	v.printWork(list.Work)
+	return nil
+}
+
+// printGate shows a gate with what is to be decided and how.
+func (c *call) printGate(g runtime.Gate) {
+	whole := g
+	whole.Gate = g.Address
+	c.print("%s", gateLine(whole))
+	if text := indent(g.Data, "  "); text != "" && text != "null" {
+		c.print("  %s", text)
+	}
+	for _, o := range g.Options {
+		if o.Description != "" {
+			c.print("  %s: %s", o.Name, o.Description)
+		}
+	}
+	for _, line := range c.answers(g) {
+		c.print("    %s", line)
+	}
+}

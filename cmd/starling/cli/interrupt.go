@@ -1,0 +1,33 @@
+package cli
+
+import (
+	"context"
+	"os"
+)
+
+// interruptible gives the context of the call. The first interruption ends it, and every verb then
+// leaves in good order: a client detaches, an owner lets go of its runs, which stay as they are. A
+// second one leaves at once. Neither ever cancels a run. release ends the watching.
+func (c *call) interruptible() (ctx context.Context, release func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	c.interrupt = cancel
+	done := make(chan struct{})
+	go func() {
+		for first := true; ; first = false {
+			select {
+			case s := <-c.signals:
+				if !first {
+					c.exit(interruption{s}.exitCode())
+				}
+				cancel(interruption{s})
+			case <-done:
+				cancel(context.Canceled)
+				return
+			}
+		}
+	}()
+	return ctx, func() { close(done) }
+}
+
+// interruptions are the signals that end a call.
+func interruptions() []os.Signal { return []os.Signal{hangUp, os.Interrupt, terminate} }

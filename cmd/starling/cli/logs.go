@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/spf13/cobra"
+
+	"starling/runtime"
+)
+
+// logsVerb is a call of the verb logs.
+type logsVerb struct{ *call }
+
+// logsCommand is the verb logs. It has --jsonl instead of --json, as a log that is followed has no
+// end.
+func logsCommand(c *call) *cobra.Command {
+	v := &logsVerb{call: c}
+	var jsonl, follow bool
+	var after uint64
+	cmd := &cobra.Command{
+		Use:     "logs RUN",
+		Short:   "Print a run's journal",
+		GroupID: "look",
+		Args:    operands(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return v.logs(cmd.Context(), args[0], after, jsonl, follow)
+		},
+	}
+	cmd.Flags().BoolVar(&jsonl, "jsonl", false, "one JSON object a line")
+	cmd.Flags().Uint64Var(&after, "after", 0, "begin behind the record with this `NUMBER`")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the run has ended")
+	return cmd
+}
+
+// logs prints every event, none summed up: what show tells is made from these.
+func (v *logsVerb) logs(ctx context.Context, address string, after uint64, jsonl, follow bool) error {
+	write := v.eventLine
+	if jsonl {
+		e := json.NewEncoder(v.stdout.JSON())
+		e.SetEscapeHTML(false)
+		write = func(ev runtime.Event) error { return e.Encode(ev) }
+	}
+	door := v.door().OpenReader
+	if follow {
+		door = v.staying(false)
+	}
+	err := v.withRun(ctx, door, address, func(s session, r *runtime.Run) error {
+		return s.Watch(ctx, runtime.WatchRequest{Run: r.ID, After: after, Follow: follow}, write)
+	})
+	if stopped := cause(ctx); stopped != nil {
+		return stopped
+	}
+	return err
+}
+
+// eventLine writes an event for people.
+func (v *logsVerb) eventLine(ev runtime.Event) error {
+	line := stamp(ev.Time) + "  " + ev.Type
+	if ev.Step != "" {
+		line += "  " + ev.Step
+	}
+	if text := string(ev.Data); text != "" && text != "{}" && text != "null" {
+		line += "  " + text
+	}
+	v.print("%s", line)
+	return nil
+}

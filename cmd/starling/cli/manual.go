@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"starling/cmd/starling/suite"
+	"starling/lang"
+	"starling/lang/diagnostic"
+	"starling/lang/doc"
+	"starling/runtime"
+	"starling/stdlib"
+)
+
+// manualVerb is a call of the verb manual.
+type manualVerb struct{ *call }
+
+// docCommand is the verb doc. It needs no store and touches none.
+func docCommand(c *call) *cobra.Command {
+	v := &manualVerb{call: c}
+	var list bool
+	cmd := &cobra.Command{
+		Use:     "doc [NAME|FILE.star]",
+		Short:   "Say what a name of the language means",
+		GroupID: "scripts",
+		Long: `Say what a name that scripts can use means: a builtin (gate), a module (http), a method (string.split, or split), a type (Result). Without a name, or with
+--list, all of them with a sentence each. Of a file, FILE.star or @std/NAME.star of the library, the functions that it defines.`,
+		Args: operands(0, 1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 && strings.HasSuffix(args[0], runtime.ScriptSuffix) {
+				return v.docFile(args[0])
+			}
+			entries := doc.Of(c.environmentOf(suite.Suffix))
+			if list || len(args) == 0 {
+				return v.docList(entries)
+			}
+			return v.doc(entries, args[0])
+		},
+	}
+	cmd.Flags().BoolVar(&list, "list", false, "list all names")
+	c.jsonFlag(cmd)
+	return cmd
+}
+
+// docDocument is what doc prints.
+type docDocument struct {
+	Schema  string      `json:"schema"`
+	Entries []doc.Entry `json:"entries"`
+}
+
+// doc prints what is written about a name; of a module or a type, its members with a sentence each.
+func (v *manualVerb) doc(entries []doc.Entry, name string) error {
+	found, err := doc.Find(entries, name)
+	if d := (diagnostic.Diagnostic{}); errors.As(err, &d) {
+		return runtime.Refuse(runtime.ErrUnknownName, cmp.Or(d.Hint, v.command("doc", "--list")+" lists the names"), "%s", d.Message)
+	}
+	if v.json {
+		return v.answerJSON(docDocument{runtime.Schema, found})
+	}
+	var members []doc.Entry
+	for i, e := range found {
+		if i > 0 && strings.HasPrefix(e.Name, name+".") {
+			members = append(members, e)
+			continue
+		}
+		if i > 0 {
+			v.print("")
+		}
+		v.docEntry(e)
+	}
+	if len(members) > 0 {
+		v.print("")
+		docRows(v.stdout, members)
+	}
+	return nil
+}
+
+// docFile prints what the functions of a script say of themselves.
+func (v *manualVerb) docFile(script string) error {
+	read := v.readBundle
+	if strings.HasPrefix(script, stdlib.LibraryPrefix) {
+		read = func(name string) (*lang.Bundle, error) { return lang.Read(name, nil, stdlib.Library) }
+	}
+	bundle, err := read(script)
+	if err != nil {
+		return err
+	}
+	m := bundle.Entry()
+	tree, err := lang.FileOptions().Parse(m.Name, m.Source, 0)
+	if err != nil {
+		return err
+	}
+	found := append([]doc.Entry{}, doc.File(tree)...)
+	if v.json {
+		return v.answerJSON(docDocument{runtime.Schema, found})
+	}
+	for i, e := range found {
+		if i > 0 {
+			v.print("")
+		}
+		v.docEntry(e)
+	}
+	return nil
+}
+
+// docEntry is the page of one name.
+func (v *manualVerb) docEntry(e doc.Entry) {
+	head := cmp.Or(e.Signature, e.Kind+" "+e.Name)
+	if e.Class != "" {
+		head += "    " + e.Kind + ", " + e.Class
+	}
+	v.print("%s", head)
+	if text := strings.TrimSpace(e.Summary + " " + e.Text); text != "" {
+		v.print("")
+		for line := range strings.SplitSeq(text, "\n") {
+			v.print("%s", strings.TrimRight("  "+line, " "))
+		}
+	}
+	if slices.ContainsFunc(e.Params, func(p doc.Param) bool { return p.Doc != "" }) {
+		v.print("")
+		w := tabwriter.NewWriter(v.stdout, 0, 8, 2, ' ', 0)
+		for _, p := range e.Params {
+			fmt.Fprintf(w, "  %s\t%s\t%s\n", p.Name, docType(p), p.Doc)
+		}
+		w.Flush()
+	}
+	if e.Example != "" {
+		v.print("")
+		for line := range strings.Lines(e.Example) {
+			v.print("    %s", strings.TrimRight(line, "\n"))
+		}
+	}
+}
+
+// docType is what a parameter takes.
+func docType(p doc.Param) string {
+	if len(p.OneOf) > 0 {
+		return strings.Join(p.OneOf, "|")
+	}
+	return p.Type
+}
+
+// docList prints every name with its first sentence, by kind.
+func (v *manualVerb) docList(entries []doc.Entry) error {
+	if v.json {
+		return v.answerJSON(docDocument{runtime.Schema, entries})
+	}
+	for i, kind := range doc.Kinds() {
+		var rows []doc.Entry
+		for _, e := range entries {
+			if e.Kind == kind {
+				rows = append(rows, e)
+			}
+		}
+		if i > 0 {
+			v.print("")
+		}
+		v.print("%s", kind)
+		docRows(v.stdout, rows)
+	}
+	return nil
+}
+
+func docRows(out io.Writer, rows []doc.Entry) {
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	for _, e := range rows {
+		fmt.Fprintf(w, "  %s\t%s\n", e.Name, e.Summary)
+	}
+	w.Flush()
+}

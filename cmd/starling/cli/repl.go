@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"context"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"starling/cmd/starling/progress"
+	"starling/cmd/starling/repl"
+	"starling/lang"
+	"starling/runtime"
+	"starling/stdlib"
+)
+
+// replVerb is a call of the verb repl.
+type replVerb struct{ *call }
+
+// replCommand is the verb repl.
+func replCommand(c *call) *cobra.Command {
+	v := &replVerb{call: c}
+	var resume, fake string
+	cmd := &cobra.Command{
+		Use:     "repl",
+		Short:   "Type statements; the session is a run",
+		GroupID: "scripts",
+		Long: `Type statements and see their values. The session is a run: it can be left, or lose its process, and be resumed with its
+variables and with every answer that an agent gave. Statements that do not come from a terminal are executed to the last; the exit code is that of
+the first that failed.`,
+		Args: operands(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error { return v.repl(cmd.Context(), resume, fake) },
+	}
+	cmd.Flags().StringVar(&resume, "resume", "", "go on with the session `ID`")
+	cmd.Flags().StringVar(&fake, "fake", "", "agents are the functions of this script, `FILE`")
+	return cmd
+}
+
+// repl sits at a session until its input ends. The terminal is taken over before the store is
+// opened, so that whatever fails later is told on a terminal that has been given back.
+func (v *replVerb) repl(ctx context.Context, resume, fake string) error {
+	if resume != "" && fake != "" {
+		return usage("the session has the agents that it was started with", "repl: --resume and --fake exclude each other")
+	}
+	lines, release := v.lines()
+	defer release()
+	wrong := func(string) {} // people see it
+	if _, typed := lines.(*repl.Terminal); !typed {
+		wrong = v.firstWrong
+	}
+	s, r, err := v.openSession(ctx, resume, fake)
+	if err != nil {
+		return err
+	}
+	defer v.leave(s)
+	v.notice("session %s; :help lists the commands", r.ID)
+	l := &repl.Loop{Engine: s, Run: r.ID, Lines: lines, Out: v.stdout, Err: v.stderr, Show: progress.New(v.stderr).Show,
+		Key: func() string { return requestKey("") }, Bundle: v.bundleChunk, Env: v.values(r.Details.Env), Wrong: wrong}
+	waiting, err := l.Do(ctx)
+	v.notice("to go on: %s", v.command("repl", "--resume", r.ID))
+	if waiting && err == nil {
+		return v.leaveAtGate(ctx, s, r.ID)
+	}
+	return err
+}
+
+// firstWrong takes the exit code from the first statement that failed.
+func (v *replVerb) firstWrong(kind string) {
+	switch k := runtime.ErrorKind(kind); {
+	case v.code != 0:
+	case k == runtime.ErrCheckFailed || k == runtime.ErrUsage:
+		v.code = k.ExitCode()
+	default:
+		v.code = exitOf(&runtime.RunError{Kind: kind})
+	}
+}
+
+// leaveAtGate names the gates that a session was left at.
+func (v *replVerb) leaveAtGate(ctx context.Context, s session, run string) error {
+	r, err := s.Get(ctx, run)
+	if err != nil {
+		return err
+	}
+	v.code = runtime.ExitSuspended
+	v.suspended(r)
+	return nil
+}
+
+// lines is where statements come from: the terminal if there is one, on both sides.
+func (c *call) lines() (lines repl.Lines, release func()) {
+	if c.stdin == os.Stdin && isTerminal(os.Stdin) && isTerminal(os.Stdout) {
+		t := repl.NewTerminal()
+		return t, func() { t.Close() }
+	}
+	return repl.NewPipe(c.stdin), func() {}
+}
+
+func isTerminal(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
+}
+
+// openSession starts a session, or finds the one to go on with.
+func (v *replVerb) openSession(ctx context.Context, resume, fake string) (session, *runtime.Run, error) {
+	if resume != "" {
+		return v.carry(ctx, resume)
+	}
+	settings, err := v.settings(v.place.project, fake)
+	if err != nil {
+		return nil, nil, err
+	}
+	bundle, err := v.bundleChunk("<0>", "")
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := v.door().OpenOwner(ctx, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := v.trusts(ctx, s, settings); err != nil {
+		v.leave(s)
+		return nil, nil, err
+	}
+	r, err := s.Start(ctx, runtime.StartRequest{Key: requestKey(""), Bundle: bundle, Script: "(session)", Session: true, Settings: *settings,
+		Env: v.values(settings.Env)})
+	if err != nil {
+		v.leave(s)
+		return nil, nil, err
+	}
+	return s, r, nil
+}
+
+// bundleChunk makes a bundle of a text that stands in no file. It loads files as a script in the
+// project's folder would.
+func (v *replVerb) bundleChunk(name, text string) ([]byte, error) {
+	root, err := os.OpenRoot(v.place.root)
+	if err != nil {
+		return nil, runtime.Refusef(runtime.ErrUsage, "%s: %v", v.place.root, reason(err))
+	}
+	defer root.Close()
+	files := source(root)
+	bundle, err := lang.Read(name, func(asked string) ([]byte, error) {
+		if asked == name {
+			return []byte(text), nil
+		}
+		return files(asked)
+	}, stdlib.Library)
+	if err != nil {
+		return nil, err
+	}
+	return bundle.Encode(), nil
+}

@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"starling/lang/diagnostic"
+)
+
+const exitCodeTopic = `Exit codes:
+  0 ok   1 run failed or cancelled   2 usage   3 suspended   4 payload, choice, script or inputs refused
+  5 not found, not open, ambiguous   6 budget   7 store or owner   8 conflict   9 denied
+  10 that part of the journal was trimmed   11 fewer mutants noticed than --least
+  124 --timeout   129 130 143 interrupted`
+
+// groups order the verbs in the help.
+func groups() []*cobra.Group {
+	return []*cobra.Group{
+		{ID: "runs", Title: "Runs:"},
+		{ID: "decisions", Title: "Decisions:"},
+		{ID: "look", Title: "Looking:"},
+		{ID: "scripts", Title: "Scripts:"},
+		{ID: "knowledge", Title: "Knowledge:"},
+		{ID: "store", Title: "The store:"},
+	}
+}
+
+// run performs the call and gives the exit code.
+func (c *call) run() int {
+	root := c.root()
+	root.SetArgs(c.args)
+	c.json = wantsJSON(c.args) // until the flags are parsed, and if they cannot be
+	ctx, release := c.interruptible()
+	defer release()
+	return c.finish(root.ExecuteContext(ctx))
+}
+
+// root is the tree of commands.
+func (c *call) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:               "starling",
+		Short:             "Run scripts that orchestrate agents and never lose their place",
+		Long:              "Starling runs Starlark scripts that orchestrate agents, and never loses its place.\n\n" + exitCodeTopic,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		PersistentPreRunE: func(*cobra.Command, []string) error { return c.enter() },
+		Args:              unknownVerb,
+		RunE:              showHelp,
+	}
+	root.SetIn(c.stdin)
+	root.SetOut(c.stdout)
+	root.SetErr(c.stderr)
+	root.SetFlagErrorFunc(flagError)
+	root.AddGroup(groups()...)
+	root.SetHelpCommand(helpCommand())
+	root.PersistentFlags().StringVarP(&c.dirFlag, "directory", "C", "", "work in `DIR`")
+	root.PersistentFlags().StringVar(&c.storeFlag, "store", "", "the store is `DIR` (STARLING_STORE; default: .starling beside starling.toml)")
+	root.AddCommand(runCommand(c), resumeCommand(c), waitCommand(c), cancelCommand(c), signalCommand(c),
+		decideCommand(c, "approve", "Approve at a gate"), decideCommand(c, "reject", "Reject at a gate"), inboxCommand(c), decisionsCommand(c), reviewCommand(c),
+		claimCommand(c), heartbeatCommand(c), submitCommand(c), steerCommand(c), pushCommand(c), queueCommand(c),
+		psCommand(c), queryCommand(c), showCommand(c), logsCommand(c), stepsCommand(c), graphCommand(c), costCommand(c), replayCommand(c), rerunCommand(c), forkCommand(c), diffCommand(c), artifactsCommand(c), agentsCommand(c), toolsCommand(c), doctorCommand(c),
+		checkCommand(c), testCommand(c), docCommand(c), defineCommand(c), replCommand(c), exportCommand(c), importCommand(c), rememberCommand(c), hookCommand(c), serveCommand(c), stopCommand(c), mcpCommand(c), storeCommand(c),
+		pruneCommand(c), tokenCommand(c), trustCommand(c), versionCommand(c))
+	return root
+}
+
+// enter does what precedes every verb: it goes to the directory and finds the store.
+func (c *call) enter() error {
+	if c.dirFlag != "" {
+		if err := os.Chdir(c.dirFlag); err != nil {
+			return usage("", "cannot work in %s: %v", c.dirFlag, errors.Unwrap(err))
+		}
+	}
+	var err error
+	c.place, err = findPlace(c.storeSetting())
+	return err
+}
+
+// storeSetting is the store that is asked for, by the flag or else by the variable, "" for the
+// default.
+func (c *call) storeSetting() string {
+	if c.storeFlag != "" {
+		return c.storeFlag
+	}
+	if store, ok := c.getenv(storeEnv); ok {
+		return store
+	}
+	return ""
+}
+
+// jsonFlag gives a verb the flag --json.
+func (c *call) jsonFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&c.json, "json", false, "print one JSON document")
+}
+
+// unknownVerb refuses a word that is no verb of cmd.
+func unknownVerb(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var verbs []string
+	for _, sub := range cmd.Commands() {
+		if !sub.Hidden {
+			verbs = append(verbs, sub.Name())
+		}
+	}
+	help, word := "starling help lists the commands", args[0]
+	if cmd.HasParent() {
+		help, word = cmd.CommandPath()+" has "+strings.Join(verbs, ", "), cmd.Name()+" "+word
+	}
+	return usage(cmp.Or(diagnostic.DidYouMean(args[0], verbs), help), "unknown command %q", word)
+}
+
+// helpCommand is the verb help.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:               "help [COMMAND]",
+		Short:             "Help about any command",
+		PersistentPreRunE: func(*cobra.Command, []string) error { return nil }, // it needs no place
+		RunE: func(cmd *cobra.Command, words []string) error {
+			about, rest, err := cmd.Root().Find(words)
+			if err == nil && about.HasSubCommands() {
+				err = unknownVerb(about, rest)
+			}
+			if err != nil {
+				return err
+			}
+			return about.Help()
+		},
+	}
+}
+
+// showHelp is what a command does that has only verbs.
+func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+
+// flagError makes a refusal of what pflag says.
+func flagError(cmd *cobra.Command, err error) error {
+	if errors.Is(err, pflag.ErrHelp) {
+		return err
+	}
+	help := "see " + cmd.CommandPath() + " --help"
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if near, ok := diagnostic.Nearest(unknown.GetSpecifiedName(), names); ok {
+			help = "did you mean --" + near + "?"
+		}
+	}
+	return usage(help, "%s: %s", cmd.Name(), err)
+}
+
+// operands refuses a wrong number of operands, naming those that are wanted as the usage line does.
+func operands(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) >= least && (most < 0 || len(args) <= most) {
+			return nil
+		}
+		return usage("see "+cmd.CommandPath()+" --help", "%s: got %d operands, want %s", cmd.Name(), len(args), wanted(cmd, least))
+	}
+}
+
+// wanted is the part of the usage line that names the operands.
+func wanted(cmd *cobra.Command, least int) string {
+	_, names, _ := strings.Cut(cmd.Use, " ")
+	if names == "" || least == 0 && names == "[flags]" {
+		return "none"
+	}
+	return names
+}

@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"starling/cmd/starling/progress"
+	"starling/runtime"
+)
+
+// runVerb starts a script.
+type runVerb struct {
+	*call
+
+	inputs []string
+	wait   bool
+	detach bool
+	fake   string
+	record bool
+	key    string
+
+	deadline string
+	overtime string
+}
+
+// runCommand is the verb run.
+func runCommand(c *call) *cobra.Command {
+	v := &runVerb{call: c}
+	cmd := &cobra.Command{
+		Use:     "run SCRIPT|NAME[@VERSION]",
+		Short:   "Run a script",
+		GroupID: "runs",
+		Long: `Run a script: the file SCRIPT, whose name ends with .star or has a slash, or what was defined as NAME, its newest version unless
+one is named. The run is pinned to the text it starts with.
+
+Stay until it has ended or rests: while a call is pending or a timer is due within a minute.
+
+A run that waits for people stays in the store, and the command that answers is printed; exit code 3. Ctrl-C leaves the
+run where it is.`,
+		Example: "  starling run review.star -i data_url=https://example.org/items.json -i threshold:=0.9",
+		Args:    scriptOnly,
+		RunE:    func(cmd *cobra.Command, args []string) error { return v.runScript(cmd.Context(), args[0]) },
+	}
+	f := cmd.Flags()
+	f.StringArrayVarP(&v.inputs, "input", "i", nil, "an input: `NAME=TEXT`, or NAME:=JSON")
+	f.BoolVar(&v.wait, "wait", false, "stay until the run has ended, whatever it waits for")
+	f.BoolVarP(&v.detach, "detach", "d", false, "leave the run to a process in the background, and print its id")
+	f.StringVar(&v.fake, "fake", "", "agents are the functions of this script, `FILE`")
+	f.BoolVar(&v.record, "record", false, "add what is said with agents to their cassettes (cassette in starling.toml), for tests to play")
+	f.StringVar(&v.deadline, "deadline", "", "the run must have ended after this `DURATION`, such as 2h")
+	f.StringVar(&v.overtime, "overtime", "", "`WHAT` becomes of it at the deadline: fail, which is the default, cancel, or suspend it at the gate !deadline")
+	f.StringVar(&v.key, "key", "", "idempotency `KEY`: starting again with it gives the same run")
+	c.jsonFlag(cmd)
+	return cmd
+}
+
+// runScript starts a run and stays with it. What is wrong with a script or its inputs is told
+// before the store is opened, unless the script is in the store.
+func (v *runVerb) runScript(ctx context.Context, script string) error {
+	if v.detach && v.wait {
+		return usage("", "run: --detach and --wait exclude each other")
+	}
+	s, request, err := v.prepareRun(ctx, script)
+	if err != nil {
+		return err
+	}
+	defer v.leave(s)
+	if err := v.trusts(ctx, s, &request.Settings); err != nil {
+		return err
+	}
+	started, err := s.Start(ctx, request)
+	switch {
+	case err != nil:
+		return err
+	case v.detach && v.json:
+		return v.answerJSON(v.document(started))
+	case v.detach:
+		v.print("%s", started.ID)
+		return nil
+	}
+	v.notice("run %s %s", started.ID, started.Script)
+	v.uncarried(ctx, s)
+	return v.see(ctx, s, started, 0, v.until())
+}
+
+// prepareRun makes the request and opens the store.
+func (v *runVerb) prepareRun(ctx context.Context, script string) (session, runtime.StartRequest, error) {
+	if runtime.NamesDefinition(script) {
+		return v.prepareDefined(ctx, script, v)
+	}
+	request, err := v.startRequest(script, v)
+	if err != nil {
+		return nil, request, err
+	}
+	s, err := v.openRun(ctx, v, true)
+	return s, request, err
+}
+
+// openRun opens the store for a new run: under this process, or under one that outlives it.
+func (c *call) openRun(ctx context.Context, v *runVerb, create bool) (session, error) {
+	if v.detach {
+		return c.door().Detach(ctx)
+	}
+	return c.door().OpenOwner(ctx, create)
+}
+
+// bound reads the flags about the run's own deadline.
+func (v *runVerb) bound(r *runtime.StartRequest) (err error) {
+	r.OnDeadline = runtime.OnDeadline(v.overtime)
+	if v.deadline == "" {
+		return nil // what becomes of it then is refused by the engine
+	}
+	if r.OnDeadline == "" {
+		r.OnDeadline = runtime.DeadlineFail
+	}
+	r.Timeout, err = parseLasting("--deadline", v.deadline)
+	return err
+}
+
+// until is how long the command stays with its run.
+func (v *runVerb) until() until {
+	if v.wait {
+		return ended
+	}
+	return atRest
+}
+
+// see follows a run and reports how it stands in the end.
+func (c *call) see(ctx context.Context, s session, run *runtime.Run, after uint64, enough until) error {
+	f := follower{session: s, run: run.ID, after: after, show: progress.New(c.stderr).Show}
+	now, err := f.stay(ctx, enough)
+	return c.report(orLast(now, run), s, err)
+}
+
+// scriptOnly refuses a second operand, which may be meant for an input.
+func scriptOnly(cmd *cobra.Command, args []string) error {
+	err := operands(1, 1)(cmd, args)
+	if err != nil && len(args) > 1 && strings.Contains(args[1], "=") {
+		return usage("inputs are options: -i "+shellWord(args[1]), "run: got the operand %q behind the script, want one operand", args[1])
+	}
+	return err
+}

@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"context"
+	"net"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"starling/runtime"
+)
+
+// serving says how long a process serves, and whom it tells.
+type serving struct {
+	idle  time.Duration // leave after so long without a client and without anything in motion; 0 for never
+	ready func(s session) error
+}
+
+// serveVerb is a call of the verb serve.
+type serveVerb struct{ *call }
+
+// serveCommand is the verb serve: nothing but an owner that stays. Every other verb works without
+// it.
+func serveCommand(c *call) *cobra.Command {
+	v := &serveVerb{call: c}
+	var idle string
+	var f faces
+	cmd := &cobra.Command{
+		Use:     "serve",
+		Short:   "Stay, and carry every run of the store",
+		GroupID: "store",
+		Long: `Stay, and carry every run of the store.
+
+With --http ADDR, answer programs over HTTP too: the tools of starling mcp as POST /v1/TOOL, the events of a run as a stream, and /openapi.json that describes what the token may do. Every request
+needs the secret of a token (starling token add), from this machine too. With --mcp, the same address serves the Model Context Protocol at /mcp.`,
+		Example: "  starling serve --http 127.0.0.1:7070 --mcp",
+		Args:    operands(0, 0),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return v.serve(cmd.Context(), idle, f) },
+	}
+	c.jsonFlag(cmd)
+	cmd.Flags().StringVar(&f.http, "http", "", "answer programs over HTTP at `ADDR`, such as 127.0.0.1:7070")
+	cmd.Flags().StringSliceVar(&f.hosts, "host", nil, "a `NAME` under which --http is reached, beside those of this machine's loopback")
+	cmd.Flags().BoolVar(&f.mcp, "mcp", false, "serve the Model Context Protocol at /mcp of --http")
+	cmd.Flags().StringVar(&idle, "idle", "", "leave when there was nothing to do for `DURATION`")
+	return cmd
+}
+
+// serve owns the store until it is told to leave. A second one is refused: unlike other verbs it
+// has no use for being a client.
+func (v *serveVerb) serve(ctx context.Context, idle string, f faces) error {
+	var s serving
+	if idle != "" {
+		var err error
+		if s.idle, err = parseDuration("--idle", idle); err != nil {
+			return err
+		}
+	}
+	l, err := f.listen()
+	if err != nil {
+		return err
+	}
+	if l != nil {
+		defer l.Close()
+	}
+	s.ready = func(e session) error {
+		if err := v.carryAll(ctx, e, l); err != nil || l == nil {
+			return err
+		}
+		return v.expose(e, l, f)
+	}
+	return v.door().Serve(ctx, s)
+}
+
+// servingDocument is what serve prints when others may connect.
+type servingDocument struct {
+	Schema   string `json:"schema"`
+	Store    string `json:"store"`
+	Carrying int    `json:"carrying"`       // unfinished runs
+	HTTP     string `json:"http,omitempty"` // where programs are answered
+}
+
+// carryAll makes a server drive all runs, with the variables of its own environment: it is the
+// client that carries them.
+func (v *serveVerb) carryAll(ctx context.Context, s session, l net.Listener) error {
+	runs, err := v.named(ctx, s, nil, true)
+	if err == nil {
+		err = v.carryRuns(ctx, s, runs, nil)
+	}
+	if err != nil {
+		return err
+	}
+	v.notice("serving %s; carrying %d unfinished runs", v.place.store, len(runs))
+	at := ""
+	if l != nil {
+		at = "http://" + l.Addr().String()
+		v.notice("answering at %s", at)
+	}
+	if v.json {
+		return v.answerJSON(servingDocument{runtime.Schema, v.place.store, len(runs), at})
+	}
+	return nil
+}

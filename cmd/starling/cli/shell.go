@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"strings"
+
+	"starling/cmd/starling/form"
+	"starling/runtime"
+)
+
+// Commands that we print are meant to be copied into a shell, a second terminal's most often: every
+// word of them is quoted for POSIX shells, and history expansion, which only single quotes stop, is
+// thought of.
+
+// shellWord quotes one word, if it needs it.
+func shellWord(s string) string {
+	if s != "" && strings.IndexFunc(s, special) < 0 && s[0] != '~' && s[0] != '=' {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// special tells the runes that some shell gives a meaning to. What is not known to be plain is
+// special.
+func special(r rune) bool {
+	switch {
+	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
+		return false
+	}
+	return !strings.ContainsRune("_-./:@%+,=~", r)
+}
+
+// shellLine joins words to a command, quoting each.
+func shellLine(words ...string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = shellWord(w)
+	}
+	return strings.Join(quoted, " ")
+}
+
+// command is a line that calls this program again, on the same store.
+func (c *call) command(words ...string) string {
+	var global []string
+	if c.dirFlag != "" {
+		global = append(global, "-C", c.dirFlag)
+	}
+	if store := c.storeSetting(); store != "" {
+		global = append(global, "--store", store)
+	}
+	return c.program + " " + shellLine(append(global, words...)...)
+}
+
+// answers lists the commands that answer a gate: one per option, or one that asks for a payload.
+func (c *call) answers(g runtime.Gate) []string {
+	var more []string
+	asked := len(g.Schema) > 0 && string(g.Schema) != "null" || len(g.Options) == 0
+	if asked && !g.Editable { // what may be edited may also be kept
+		more = append(more, "--data", form.Sample(g.Schema))
+	}
+	if g.Target != "" {
+		more = append(more, "--as", g.Target)
+	}
+	if len(g.Options) == 0 {
+		return []string{c.command(append([]string{"signal", g.Address}, more...)...)}
+	}
+	lines := make([]string, len(g.Options))
+	for i, o := range g.Options {
+		lines[i] = c.command(append(choose(g.Address, o.Name), more...)...)
+	}
+	return lines
+}
+
+// choose is the verb that chooses an option: the two commonest ones have their own.
+func choose(address, option string) []string {
+	if option == "approve" || option == "reject" {
+		return []string{option, address}
+	}
+	return []string{"signal", address, "--choice", option}
+}
+
+// withAnswers fills in what only the client knows: how its user calls this program.
+func (c *call) withAnswers(gates []runtime.Gate) {
+	for i, g := range gates {
+		gates[i].AnswerWith = c.answers(g)[0]
+	}
+}

@@ -1,0 +1,194 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"starling/runtime"
+)
+
+// showVerb is a call of the verb show.
+type showVerb struct{ *call }
+
+// showCommand is the verb show.
+func showCommand(c *call) *cobra.Command {
+	v := &showVerb{call: c}
+	var p stepPage
+	cmd := &cobra.Command{
+		Use:     "show RUN",
+		Short:   "Show a run: inputs, steps, gates, output",
+		GroupID: "look",
+		Args:    operands(1, 1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return v.show(cmd.Context(), args[0], p) },
+	}
+	p.limitFlag(cmd)
+	c.jsonFlag(cmd)
+	return cmd
+}
+
+// shownDocument is a run's document with the details beside it.
+type shownDocument struct {
+	*runtime.Run
+	Steps   []runtime.Step `json:"steps"`
+	Earlier bool           `json:"earlier,omitempty"` // there are older steps, which steps lists
+	*runtime.Details
+}
+
+// show prints all that is known of one run: on a page for people, or the document of run with the
+// details beside it.
+func (v *showVerb) show(ctx context.Context, address string, p stepPage) error {
+	if err := p.check(); err != nil {
+		return err
+	}
+	return v.lookAt(ctx, address, func(s session, r *runtime.Run) error {
+		page, err := p.newest(ctx, s, r)
+		if err != nil {
+			return err
+		}
+		if v.json {
+			return v.answerJSON(shownDocument{v.document(r), page.Steps, page.Earlier, r.Details})
+		}
+		v.showHead(r)
+		v.showSteps(page.Steps)
+		if page.Earlier {
+			v.print("  these are the newest steps, and what is open: %s", v.command("steps", r.ID))
+		}
+		for _, g := range r.Gates {
+			v.print("")
+			v.printGate(g)
+		}
+		for _, a := range r.Awaits {
+			v.print("\nwaits for %s\n  %s", a, v.sending(r.ID, a))
+		}
+		v.showDecisions(r.Decisions)
+		v.showEnd(r)
+		return nil
+	})
+}
+
+// showHead says what the run is and how it stands.
+func (v *showVerb) showHead(r *runtime.Run) {
+	d := r.Details
+	v.print("%s  %s  %s", r.ID, r.Status, r.Script)
+	v.print("  started  %s by %s", stamp(d.StartedAt), d.StartedBy)
+	v.print("  updated  %s, record %d", stamp(d.UpdatedAt), d.Seq)
+	if d.Horizon > 0 {
+		v.print("  journal  begins with record %d; what was before was trimmed", d.Horizon+1)
+	}
+	if d.Parent != "" {
+		v.print("  parent   %s", d.Parent)
+	}
+	if l := d.Lineage; l != nil {
+		v.print("  lineage  %s of %s@%s", l.Kind, l.Run, l.Step)
+		if l.Head != "" {
+			v.print("  drifted  to commit %s", l.Head)
+		}
+	}
+	if p := d.Project; p != nil && (p.File != "" || p.From != runtime.ProjectOwn) {
+		v.print("  project  %s", projectWords(p))
+	}
+	if waits := r.WaitsFor(); waits != "" {
+		v.print("  waits    %s", waits)
+	}
+	if d.NextDue != nil {
+		v.print("  due      %s", stamp(*d.NextDue))
+	}
+	if r.Status == runtime.Running && !d.Carried {
+		v.print("  not carried: %s", v.command("resume", r.ID))
+	}
+	if d.Program != "" {
+		v.print("  program  %s", d.Program[:min(len(d.Program), shownHash)])
+	}
+	v.print("  inputs   %s", indent(r.Inputs, "  "))
+}
+
+// showDecisions says how the gates of a run were decided.
+func (v *showVerb) showDecisions(list []runtime.Decided) {
+	for _, d := range list {
+		line := fmt.Sprintf("  decided  %s: %s by %s", d.Gate, cmp.Or(d.Choice, "answered"), d.By)
+		if d.Through != "" {
+			line += ", answered by " + d.Through
+		}
+		if d.Via != "signal" {
+			line += " (" + d.Via + ")"
+		}
+		if d.Reason != "" {
+			line += ": " + d.Reason
+		}
+		v.print("%s", line)
+	}
+}
+
+// shownHash is how much of a hash people see.
+const shownHash = 16
+
+// showSteps lists the steps in the order of their requests, with how long each took.
+func (v *showVerb) showSteps(steps []runtime.Step) {
+	if len(steps) == 0 {
+		return
+	}
+	v.print("")
+	v.listSteps(steps)
+}
+
+func (c *call) listSteps(steps []runtime.Step) {
+	w := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
+	for _, s := range steps {
+		took := ""
+		if s.EndedAt != nil {
+			took = s.EndedAt.Sub(s.StartedAt).Round(time.Millisecond).String()
+		}
+		line := fmt.Sprintf("  %s\t%s\t%s\t%s\t%s", s.Step, s.Kind, s.Status, worked(&s), took)
+		fmt.Fprintln(w, strings.TrimRight(line, "\t"))
+	}
+	w.Flush()
+}
+
+// worked is what a run did for a step: attempts, or nothing where it has the outcome of another
+// run.
+func worked(s *runtime.Step) string {
+	if s.Repeats != "" {
+		return "as in " + s.Repeats
+	}
+	return attempts(s.Attempts)
+}
+
+func attempts(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "1 attempt"
+	}
+	return fmt.Sprintf("%d attempts", n)
+}
+
+// showEnd says what came of the run, once something has.
+func (v *showVerb) showEnd(r *runtime.Run) {
+	switch {
+	case r.Error != nil:
+		v.print("")
+		v.showError(r.Error)
+	case r.Status == runtime.Completed:
+		v.print("")
+		v.print("  output   %s", indent(r.Output, "  "))
+	}
+}
+
+// showError says why a run ended: with its source lines, or with what is known where the source
+// cannot be read.
+func (v *showVerb) showError(e *runtime.RunError) {
+	if len(e.Diagnostics) > 0 {
+		v.print("  error    %s", e.Kind)
+		v.print("%s", strings.TrimRight(e.Diagnostics.Render(), "\n"))
+		return
+	}
+	v.print("  %s: %s", e.Kind, e.Message)
+	v.print("%s", strings.TrimRight(cmp.Or(e.Backtrace, e.Where), "\n"))
+}

@@ -1,0 +1,365 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+)
+
+// screen is the program in a terminal of its own: what is typed goes in, what is shown comes out.
+type screen struct {
+	t   *testing.T
+	cmd *exec.Cmd
+	tty *os.File
+
+	mu    sync.Mutex
+	shown bytes.Buffer // since the last expectation that was met
+	news  chan struct{}
+	ended bool
+}
+
+// openScreen starts the program in a pseudo-terminal, in a folder, and kills it when the test ends.
+func openScreen(t *testing.T, dir string, args ...string) *screen {
+	t.Helper()
+	cmd := exec.Command("starling", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "TERM=xterm")
+	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 40, Cols: 120})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &screen{t: t, cmd: cmd, tty: tty, news: make(chan struct{}, 1)}
+	go s.read()
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+		tty.Close()
+	})
+	return s
+}
+
+func (s *screen) read() {
+	buf := make([]byte, 4096)
+	for {
+		n, err := s.tty.Read(buf)
+		s.mu.Lock()
+		s.shown.Write(buf[:n])
+		s.ended = err != nil
+		s.mu.Unlock()
+		select {
+		case s.news <- struct{}{}:
+		default:
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// escapes are what a line editor writes to move about.
+func escapes() *regexp.Regexp { return regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]|\r") }
+
+// expect waits until the pattern was shown and returns what its group matched. What was shown up to
+// there is not looked at again.
+func (s *screen) expect(pattern string) string {
+	s.t.Helper()
+	re := regexp.MustCompile(pattern)
+	late := time.After(patience)
+	for {
+		s.mu.Lock()
+		text := escapes().ReplaceAllString(s.shown.String(), "")
+		found := re.FindStringSubmatchIndex(text)
+		ended := s.ended
+		if found != nil {
+			s.shown.Reset()
+			s.shown.WriteString(text[found[1]:])
+		}
+		s.mu.Unlock()
+		if found != nil {
+			return text[found[len(found)-2]:found[len(found)-1]]
+		}
+		if ended {
+			s.t.Fatalf("the program has ended without showing %q:\n%s", pattern, text)
+		}
+		select {
+		case <-s.news:
+		case <-late:
+			s.t.Fatalf("waited for %q in vain:\n%s", pattern, text)
+		}
+	}
+}
+
+// enter waits for the prompt and types lines, those after the first at the prompt of a block.
+func (s *screen) enter(prompt string, lines ...string) {
+	s.t.Helper()
+	for _, line := range lines {
+		s.expect(regexp.QuoteMeta(prompt) + "$")
+		if _, err := s.tty.WriteString(line + "\r"); err != nil {
+			s.t.Fatal(err)
+		}
+		prompt = "... "
+	}
+}
+
+// end waits for the program and gives its exit code.
+func (s *screen) end() int {
+	s.t.Helper()
+	done := make(chan struct{})
+	go func() {
+		s.cmd.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return s.cmd.ProcessState.ExitCode()
+	case <-time.After(patience):
+		s.t.Fatal("the program does not end")
+		return -1
+	}
+}
+
+// sitDown makes a folder for a session, with an agent.
+func sitDown(t *testing.T) string {
+	sockets, err := os.MkdirTemp("", "starling")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(sockets) })
+	t.Setenv("XDG_RUNTIME_DIR", sockets)
+	dir := t.TempDir()
+	agents := "def judge(req):\n    return {\"looked\": req.task}\n"
+	if err := os.WriteFile(filepath.Join(dir, "agents.star"), []byte(agents), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// TestReplSurvives is the session that issue and manual promise: it lives on after SIGKILL, with
+// its variables, functions and agents' answers.
+func TestReplSurvives(t *testing.T) {
+	dir := sitDown(t)
+	s := openScreen(t, dir, "repl", "--fake", "agents.star")
+	id := s.expect(`session ([a-z0-9]+);`)
+	s.enter(">>> ", "x = 6 * 7")
+	s.enter(">>> ", "def f(n):", "  return n + x", "")
+	s.enter(">>> ", "f(1)")
+	s.expect(`\n43\n`)
+	s.enter(">>> ", `r = agent("judge", "the code")`)
+	s.enter(">>> ", `r.output["looked"]`)
+	s.expect(`\n"the code"\n`)
+	s.enter(">>> ", `d = gate("ship", prompt = "Ship it?", options = ["yes", "no"], target = "lead")`)
+	s.expect(`ship for lead: Ship it\?`)
+	s.enter("yes/no> ", "maybe")
+	s.expect(`maybe`)
+	s.enter("yes/no> ", "yes it is good")
+	s.enter(">>> ", "[d.choice, d.reason, d.by]")
+	s.expect(`\n\["yes", "it is good", "lead"\]\n`)
+	s.expect(">>> $")
+	s.cmd.Process.Signal(syscall.SIGKILL)
+	s.end()
+
+	s = openScreen(t, dir, "repl", "--resume", id)
+	s.enter(">>> ", `[f(2), r.output["looked"], d.choice, x]`)
+	s.expect(`\n\[44, "the code", "yes", 42\]\n`)
+	s.enter(">>> ", "1 // 0")
+	s.expect(`division by zero`)
+	s.enter(">>> ", "x = = 2")
+	s.expect(`<2?[0-9]*.*:1:5: .*\n  \| x = = 2\n  \|     \^`)
+	s.enter(">>> ", "x")
+	s.expect(`\n42\n`)
+	s.enter(">>> ", ":history")
+	s.expect(`x = 6 \* 7\n(?s:.*)x\n`)
+	s.expect(">>> $")
+	s.tty.WriteString("x = (")
+	s.expect(`x = \($`)       // the editor has the keyboard: before, Ctrl-C would be a signal
+	s.tty.WriteString("\x03") // drops the line
+	s.expect(">>> $")
+	s.tty.WriteString(":id\r")
+	s.expect(`\n` + id + `\n`)
+	s.expect(">>> $")
+	s.tty.WriteString("\x04") // Ctrl-D leaves
+	s.expect(`to go on: starling repl --resume ` + id)
+	if code := s.end(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	assertAskedOnce(t, dir, id)
+}
+
+// assertAskedOnce: coming back asks no agent again.
+func assertAskedOnce(t *testing.T, dir, id string) {
+	t.Helper()
+	cmd := exec.Command("starling", "show", id, "--json")
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := lookUp(string(out), "steps.0.attempts"); err != nil || compact(n) != "1" {
+		t.Errorf("attempts: %v, %v in %s", n, err, out)
+	}
+}
+
+// TestReplPaste: what is pasted waits for Enter as one cell, whatever blank lines, comments and
+// tabs it has.
+func TestReplPaste(t *testing.T) {
+	dir := sitDown(t)
+	s := openScreen(t, dir, "repl")
+	id := s.expect(`session ([a-z0-9]+);`)
+	s.expect(">>> $")
+	s.tty.WriteString("\x1b[200~def f(n):\r\t# twice\r\r\tm = 2 * n\r\r\treturn m\r\r\ra = f(1)\rf(21)\r\x1b[201~")
+	s.expect(`f\(21\)$`)
+	s.tty.WriteString("\r")
+	s.expect(`\n42\n`)
+	s.enter(">>> ", "def g(n):", "  # a comment ends no block", "  return n + a", "")
+	s.enter(">>> ", "g(1)")
+	s.expect(`\n3\n`)
+	s.expect(">>> $")
+	s.cmd.Process.Signal(syscall.SIGKILL)
+	s.end()
+	s = openScreen(t, dir, "repl", "--resume", id)
+	s.enter(">>> ", "f(a) + g(a)")
+	s.expect(`\n8\n`)
+}
+
+// TestReplLeftAtGate: a gate that nobody answers here stays open, and is answered from elsewhere;
+// the statement then ends in the resumed session.
+func TestReplLeftAtGate(t *testing.T) {
+	dir := sitDown(t)
+	s := openScreen(t, dir, "repl")
+	id := s.expect(`session ([a-z0-9]+);`)
+	s.enter(">>> ", `d = gate("ship", options = ["yes", "no"])`)
+	s.enter("yes/no> ", "")
+	s.expect(`starling signal ` + id + `/ship --choice yes`)
+	if code := s.end(); code != 3 {
+		t.Errorf("exit code %d", code)
+	}
+	cmd := exec.Command("starling", "signal", id+"/ship", "--choice", "no")
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	s = openScreen(t, dir, "repl", "--resume", id)
+	s.enter(">>> ", "d.choice")
+	s.expect(`\n"no"\n`)
+}
+
+// TestReplKilledInStatement: a statement that SIGKILL cuts at its gate goes on at that gate.
+func TestReplKilledInStatement(t *testing.T) {
+	dir := sitDown(t)
+	s := openScreen(t, dir, "repl")
+	id := s.expect(`session ([a-z0-9]+);`)
+	s.enter(">>> ", `n = [gate("g", prompt = "number %d" % i).payload for i in range(2)]`)
+	s.expect(`g: number 0`)
+	s.enter("answer> ", "10")
+	s.expect(`g#2: number 1`)
+	s.expect("answer> $")
+	s.cmd.Process.Signal(syscall.SIGKILL)
+	s.end()
+
+	s = openScreen(t, dir, "repl", "--resume", id)
+	s.expect(`g#2: number 1`)
+	s.enter("answer> ", "twenty")
+	s.enter(">>> ", "n")
+	s.expect(`\n\[10, "twenty"\]\n`)
+}
+
+// TestReplForm: a form is filled in at prompts, and Ctrl-C in the middle of it leaves the gate
+// open; the session goes on there, and with what somebody else has answered meanwhile.
+func TestReplForm(t *testing.T) {
+	dir := sitDown(t)
+	s := openScreen(t, dir, "repl")
+	id := s.expect(`session ([a-z0-9]+);`)
+	s.enter(">>> ", `d = gate("g", options = {"yes": "do it"}, schema = contract("{n: int, to: {who: string}}"))`)
+	s.expect(`1\) yes: do it`)
+	s.enter("yes> ", "1 at once")
+	s.enter("n> ", "x")
+	s.expect(`n: got "x", want int`)
+	s.enter("n> ", "7")
+	s.expect("to.who> $")
+	s.tty.WriteString("\x03")
+	s.expect(`starling signal ` + id + `/g --choice yes --data `)
+	if code := s.end(); code != 3 {
+		t.Errorf("exit code %d", code)
+	}
+	s = openScreen(t, dir, "repl", "--resume", id)
+	s.enter("yes> ", "yes now")
+	s.enter("n> ", "8")
+	s.expect("to.who> $")
+	cmd := exec.Command("starling", "signal", id+"/g", "--choice", "yes", "--data", `{"n": 9, "to": {"who": "b"}}`, "--no-wait")
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	s.tty.WriteString("a\r")
+	s.expect(`decided`)
+	s.enter(">>> ", "d.payload")
+	s.expect(`\n\{"n": 9, "to": \{"who": "b"\}\}\n`)
+}
+
+// TestReviewForm: of two who fill in a form at once the second is told that it is decided, and one
+// of a run that has been cancelled meanwhile that it is over.
+func TestReviewForm(t *testing.T) {
+	dir := sitDown(t)
+	script := `
+def main():
+    d = gate("g", options = ["yes", "no"], schema = contract("{n: int}"))
+    return [d.payload, gate("h", schema = contract("{n: int}")).payload]
+`
+	if err := os.WriteFile(filepath.Join(dir, "form.star"), []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	start := exec.Command("starling", "run", "form.star")
+	start.Dir = dir
+	if out, _ := start.CombinedOutput(); start.ProcessState.ExitCode() != 3 {
+		t.Fatalf("exit code %d: %s", start.ProcessState.ExitCode(), out)
+	}
+	first, second := openScreen(t, dir, "review"), openScreen(t, dir, "review")
+	for _, s := range []*screen{first, second} {
+		s.enter("yes/no> ", "2")
+		s.expect("n> $")
+	}
+	second.tty.WriteString("2\r")
+	second.expect(`accepted`)
+	first.tty.WriteString("1\r")
+	first.expect(`decided`)
+	second.expect("n> $")
+	cancel := exec.Command("starling", "cancel", "@last")
+	cancel.Dir = dir
+	if out, err := cancel.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	second.tty.WriteString("3\r")
+	second.expect(`error: .*(withdrawn|cancelled|ended)`)
+	for _, s := range []*screen{second, first} { // whoever owns the store leaves last
+		if code := s.end(); code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+	}
+}
+
+// TestReplPipe: without a terminal there are no prompts, and the same statements run, to the last.
+// The exit code is that of the first that failed.
+func TestReplPipe(t *testing.T) {
+	dir := sitDown(t)
+	cmd := exec.Command("starling", "repl")
+	cmd.Dir = dir
+	cmd.Stdin = strings.NewReader("x = 2\nfor i in range(3):\n  x += i\n\nx\nfail('no')\nx + 1\n")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if cmd.ProcessState.ExitCode() != 1 || string(out) != "5\n6\n" {
+		t.Errorf("%v: %q\n%s", err, out, &stderr)
+	}
+	if strings.Contains(stderr.String(), ">>>") || !strings.Contains(stderr.String(), "no") {
+		t.Errorf("people are told %s", &stderr)
+	}
+}

@@ -1,0 +1,261 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	goruntime "runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"starling/cmd/starling/suite"
+	"starling/lang/diagnostic"
+	"starling/lang/effect"
+	"starling/runtime"
+	"starling/stdlib"
+)
+
+// testVerb runs tests.
+type testVerb struct {
+	*call
+
+	run     string
+	verbose bool
+	junit   string
+	timeout string
+	steps   int64
+	memory  string
+	cover   coverFlags
+	mutate  mutateFlags
+
+	pattern *regexp.Regexp
+	bounds  suite.Bounds
+}
+
+// testCommand is the verb test. It needs no store and touches none.
+func testCommand(c *call) *cobra.Command {
+	v := &testVerb{call: c}
+	cmd := &cobra.Command{
+		Use:     "test [FILE_test.star|FOLDER]...",
+		Short:   "Run the tests of scripts",
+		GroupID: "scripts",
+		Long: `Run the functions test_… of files whose names end with _test.star: those that are named, and those below the folders that are, by default the current one.
+
+A test may do what a script may. Agents are functions of its file, people answer as answer() has said, HTTP servers as respond() has, and time
+is a clock that moves when nothing else can. A test that takes too long, or too much, is ended, and the others go on. Nothing reaches the network or the agents of the project. "starling doc assert" and "starling doc answer" say more.
+
+What the tests reach of the scripts --cover shows, and what they would miss --mutate: it changes the scripts, one change at a time, and
+plays the tests that reach the change.`,
+		Example: "  starling test\n  starling test scripts/review_test.star --run 'reject|timeout' -v\n  starling test --mutate scripts/review_test.star --least 90",
+		Args:    operands(0, -1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := v.checkMutate(cmd.Flags(), c.clock()); err != nil {
+				return err
+			}
+			return v.test(cmd.Context(), args)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&v.run, "run", "", "only tests whose name `REGEXP` matches")
+	f.BoolVarP(&v.verbose, "verbose", "v", false, "show each test, and what it prints")
+	f.StringVar(&v.junit, "junit", "", "write a report in JUnit's XML to `FILE`")
+	f.StringVar(&v.timeout, "timeout", "1m", "the real time that one test may take, `DURATION`")
+	f.Int64Var(&v.steps, "steps", 100_000_000, "the `STEPS` that one test may take between two outcomes of its calls")
+	f.StringVar(&v.memory, "memory", "128MiB",
+		"what one test may hold, `SIZE` as 64MiB or bytes; what it writes down may take a quarter")
+	f.BoolVar(&v.cover.table, "cover", false, "show how many lines and branches the tests reach")
+	f.BoolVar(&v.cover.lines, "cover-lines", false, "show the lines and branches that no test reaches")
+	f.StringVar(&v.cover.lcov, "lcov", "", "write what the tests reach to `FILE`, as lcov does")
+	v.mutate.define(f)
+	c.jsonFlag(cmd)
+	return cmd
+}
+
+// test finds, runs and reports. Each file is played on its own, several at a time.
+func (v *testVerb) test(ctx context.Context, operands []string) (err error) {
+	if v.pattern, err = regexp.Compile(v.run); err != nil {
+		return usage("", "test: --run: %v", err)
+	}
+	if v.bounds, err = v.read(); err != nil {
+		return err
+	}
+	paths, err := testFiles(operands)
+	if err != nil {
+		return err
+	}
+	settings, err := v.settings(v.place.project, "")
+	if err != nil {
+		return err
+	}
+	files := v.playAll(ctx, paths, settings)
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	if v.mutate.on && green(files) {
+		return v.testMutate(ctx, files, settings, v)
+	}
+	return v.answerTest(files, v)
+}
+
+// read reads what one test may take.
+func (v *testVerb) read() (b suite.Bounds, err error) {
+	if b.Time, err = parseLasting("--timeout", v.timeout); err != nil {
+		return b, err
+	}
+	if b.Steps = v.steps; b.Steps < 1 {
+		return b, usage("", "--steps: got %d, want at least 1", b.Steps)
+	}
+	b.Memory, err = parseSize("--memory", v.memory)
+	return b, err
+}
+
+// testFile is what became of one file.
+type testFile struct {
+	name     string
+	root     string          // the folder that names are relative to
+	suite    *suite.File     // nil if it could not be read
+	wrong    diagnostic.List // why it could not be read
+	results  []*suite.Result
+	took     time.Duration
+	fault    error             // of the play itself
+	unplayed int               // tests that --run leaves out
+	coverage []*suite.Coverage // of each result; empty unless it is wanted
+}
+
+// playAll plays all files, as many at a time as there are processors.
+func (v *testVerb) playAll(ctx context.Context, paths []string, settings *effect.Settings) []*testFile {
+	files := make([]*testFile, len(paths))
+	seats := make(chan struct{}, goruntime.GOMAXPROCS(0))
+	var all sync.WaitGroup
+	for i, path := range paths {
+		files[i] = &testFile{name: filepath.ToSlash(path)}
+		seats <- struct{}{}
+		all.Go(func() {
+			defer func() { <-seats }()
+			v.playFile(ctx, path, files[i], settings)
+		})
+	}
+	all.Wait()
+	return files
+}
+
+func (v *testVerb) playFile(ctx context.Context, path string, file *testFile, settings *effect.Settings) {
+	began := time.Now()
+	defer func() { file.took = time.Since(began) }()
+	f, root, err := v.readTests(path)
+	var wrong diagnostic.List
+	if errors.As(err, &wrong) {
+		file.wrong = wrong
+		return
+	}
+	if file.fault = err; err != nil {
+		return
+	}
+	file.name, file.root, file.suite = f.Name, root, f
+	for _, t := range f.Tests {
+		if !v.pattern.MatchString(t.Name) {
+			file.unplayed++
+			continue
+		}
+		o := suite.Options{Settings: *settings, Bounds: v.bounds}
+		if v.counts() {
+			o.Coverage = new(suite.Coverage)
+			file.coverage = append(file.coverage, o.Coverage)
+		}
+		result, err := f.Run(ctx, t, o)
+		if err != nil {
+			file.fault = err
+			return
+		}
+		file.results = append(file.results, result)
+	}
+}
+
+// counts tells whether somebody needs to know what tests reach.
+func (v *testVerb) counts() bool { return v.cover.wanted() || v.mutate.on }
+
+// readTests reads a file of tests with all that it needs, and says which folder names are relative
+// to.
+func (v *testVerb) readTests(path string) (f *suite.File, folder string, err error) {
+	entry, root, err := v.rooted(path)
+	if err != nil {
+		return nil, "", err
+	}
+	defer root.Close()
+	f, err = suite.Read(entry, source(root), stdlib.Library, v.environmentOf(path))
+	return f, root.Name(), err
+}
+
+// testFiles lists the files that are meant, in the order in which they are named, and each once.
+func testFiles(operands []string) ([]string, error) {
+	if len(operands) == 0 {
+		operands = []string{"."}
+	}
+	var found []string
+	known := map[string]bool{}
+	for _, operand := range operands {
+		paths, err := testsBelow(operand)
+		if err != nil {
+			return nil, err
+		}
+		for _, path := range paths {
+			if !known[path] {
+				known[path], found = true, append(found, path)
+			}
+		}
+	}
+	return found, nil
+}
+
+func testsBelow(operand string) ([]string, error) {
+	info, err := os.Stat(operand)
+	switch {
+	case err != nil:
+		return nil, usage("", "test: cannot read %s: %v", operand, reason(err))
+	case !info.IsDir() && !strings.HasSuffix(operand, suite.Suffix):
+		return nil, usage("the names of test files end with "+suite.Suffix, "test: %s is not a test file", operand)
+	case !info.IsDir():
+		return []string{filepath.Clean(operand)}, nil
+	}
+	all, err := starFiles(operand)
+	if err != nil {
+		return nil, err
+	}
+	var tests []string
+	for _, path := range all {
+		if strings.HasSuffix(path, suite.Suffix) {
+			tests = append(tests, path)
+		}
+	}
+	if len(tests) == 0 {
+		return nil, usage("write functions test_… in a file whose name ends with "+suite.Suffix, "test: there is no test file in %s", operand)
+	}
+	return tests, nil
+}
+
+// starFiles lists the files of a folder and below whose names end with .star, in the order of their
+// names; none of a folder whose name begins with a dot.
+func starFiles(folder string) ([]string, error) {
+	var found []string
+	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && path != folder && strings.HasPrefix(entry.Name(), "."):
+			return filepath.SkipDir
+		case entry.Type().IsRegular() && strings.HasSuffix(path, runtime.ScriptSuffix):
+			found = append(found, path)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, usage("", "cannot read the folder %s: %v", folder, reason(err))
+	}
+	return found, nil
+}
