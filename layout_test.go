@@ -235,6 +235,39 @@ func TestProseIsWrapped(t *testing.T) {
 	}
 }
 
+// TestNamedFilesExist holds comments and designs to the names that files and tests have now. What
+// stands in another repository is named with its folder, or is on the list.
+func TestNamedFilesExist(t *testing.T) {
+	elsewhere := map[string]bool{"db.go": true, "memtable.go": true, "structs.go": true} // badger's
+	prose, files, exists := map[string]string{}, regexp.MustCompile(`(?:^|[(\s`+"`"+`])(\w+\.go|Test[A-Z]\w{5,})\b`), map[string]bool{}
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		ext := filepath.Ext(path)
+		if err != nil || d.IsDir() || ext != ".go" && ext != ".md" || strings.HasPrefix(path, "testdata") || path == "CHANGELOG.md" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		exists[d.Name()] = true
+		for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(string(text), -1) {
+			exists[m[1]] = true
+		}
+		prose[path] = string(text)
+		if ext == ".go" {
+			prose[path] = strings.Join(regexp.MustCompile(`(?m)^\s*// .*$`).FindAllString(string(text), -1), "\n")
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range prose {
+		for _, m := range files.FindAllStringSubmatch(text, -1) {
+			if name := m[1]; !exists[name] && !elsewhere[name] {
+				t.Errorf("%s names %s, which does not exist", path, name)
+			}
+		}
+	}
+}
+
 // maxCoreNames bounds the names of runtime/run that its driver uses: a second engine has to learn
 // them.
 const maxCoreNames = 75

@@ -11,7 +11,7 @@ import (
 
 // What a run decides follows from its state, its machine, what came in and the time of the turn.
 // What else it has to know it asks through the three interfaces here, and through nothing else;
-// TestTurnsAreDecidedAlone holds that. Whoever drives runs implements them: [Local] for those of
+// TestRunsAreFunctions holds that. Whoever drives runs implements them: the engine for those of
 // this process.
 
 // World is what a turn may ask of the process that drives its run. Asking changes nothing. Its

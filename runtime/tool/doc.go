@@ -5,7 +5,7 @@
 //
 // The arguments are declared in the contract language: from one text come the schema that callers
 // see and the check that says where a call is wrong. Callers that speak of templates, workflows and
-// their steps are understood, and answered in their words (words.go).
+// their steps are understood, and answered in their words (aliases.go).
 //
 // A tool decides nothing: whether its caller, who stands in the context, may do what is asked is
 // the engine's to say. No call is held for longer than half a minute: `run` answers when the run is

@@ -15,7 +15,7 @@ import (
 // A confined child is started in two steps: the guard starts this program once more as `starling
 // __confine`, set apart as its sandbox wants. That process reads what it is to do from a pipe,
 // confines itself, and tells the guard through another pipe what could not be enforced. In a PID
-// namespace it is the first process and stays, starts the program and reaps for it (init.go);
+// namespace it is the first process and stays, starts the program and reaps for it (init_linux.go);
 // otherwise it becomes the program. It has no argument and no variable: both can be read by the
 // program.
 const (
