@@ -34,6 +34,8 @@ func assertModule() *starlarkstruct.Module {
 	)}
 }
 
+// assertion puts the name of the function before what is wrong, for in a list of failures that is
+// all there is of the call.
 func assertion(name, doc string, holds func(c *effect.Call) (starlark.Value, error), params ...effect.Param) *effect.Builtin {
 	params = append(params, effect.Param{Name: "message", Type: "string", Default: "None", KeywordOnly: true, Doc: "What stands before the error."})
 	return &effect.Builtin{
@@ -51,6 +53,7 @@ func assertion(name, doc string, holds func(c *effect.Call) (starlark.Value, err
 	}
 }
 
+// before is what stands before an error that has a message of the author's.
 func before(message string) string {
 	if message == "" {
 		return ""

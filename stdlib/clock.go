@@ -31,6 +31,8 @@ func clockBuiltins() []*effect.Builtin {
 	}
 }
 
+// answer is a builtin that the machine is answered at once, without leaving its slice: a turn for
+// each call would cost a commit.
 func answer(name, result, doc string) *effect.Builtin {
 	return &effect.Builtin{
 		FullName: name, Doc: doc, Result: result, Class: effect.Answer,

@@ -52,6 +52,8 @@ func contextBuiltin(name, result, doc string, params ...effect.Param) *effect.Bu
 	}
 }
 
+// contextRequest is idempotent though it writes an artifact: the same files and the same budget
+// give the same.
 func contextRequest(c *effect.Call, operation string) (*effect.Request, error) {
 	name, err := stepName(c, c.Builtin.FullName)
 	if err != nil {

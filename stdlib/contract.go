@@ -7,6 +7,8 @@ import (
 	"starling/lang/effect"
 )
 
+// contractBuiltin makes a contract while the script runs, from a text that may be computed. The
+// checker reads those that are literal, and finds their mistakes before there is a run.
 func contractBuiltin() *effect.Builtin {
 	return &effect.Builtin{
 		FullName: "contract",

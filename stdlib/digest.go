@@ -21,6 +21,8 @@ func digestModule() []*effect.Builtin {
 	}
 }
 
+// digest is charged for the bytes that it reads: the result is short however many they are, so a
+// bound on results alone would let a script read as much as it likes.
 func digest(name, doc string, make func() hash.Hash) *effect.Builtin {
 	return &effect.Builtin{
 		FullName: "digest." + name, Doc: doc, Result: "string",

@@ -45,6 +45,8 @@ func fsHandler() *effect.Handler {
 
 func changesFiles(do string) bool { return do == "write" || do == "remove" }
 
+// performFile opens the workspace for each call: what rights there are may change between two, as
+// may the folder.
 func performFile(a *effect.Attempt) (starlark.Value, error) {
 	args := effect.ViewOf(a.Args)
 	path, do := args.Text("path"), args.Text("do")

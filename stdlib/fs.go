@@ -52,6 +52,8 @@ const maxLines = 100_000
 
 var sha256Text = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
+// fsRequest checks a path before the call becomes a step: one that leads out of the workspace must
+// not even be recorded as wanted.
 func fsRequest(c *effect.Call, operation string) (*effect.Request, error) {
 	name, err := stepName(c, c.Builtin.FullName)
 	if err != nil {

@@ -48,6 +48,8 @@ func gateBuiltin() *effect.Builtin {
 	}
 }
 
+// gateRequest checks all that a gate says before it opens. A mistake that showed at the deadline,
+// such as a fallback that is no option, would be found by nobody until then.
 func gateRequest(c *effect.Call) (*effect.Request, error) {
 	name, err := stepName(c, "")
 	if err != nil {
@@ -83,6 +85,7 @@ func options(c *effect.Call) ([]string, error) {
 	return names, err
 }
 
+// checkOptions wants names that can be typed after --choice, and each once.
 func checkOptions(c *effect.Call) error {
 	names, err := options(c)
 	if err != nil {
@@ -107,6 +110,8 @@ func checkOptions(c *effect.Call) error {
 	return nil
 }
 
+// checkData holds the data against its schema here, since by it people are not shown what is for
+// agents.
 func checkData(c *effect.Call) error {
 	schema, data := contractOf(c, "data_schema"), c.Get("data")
 	if schema == nil {

@@ -31,6 +31,8 @@ func httpModule() []*effect.Builtin {
 	}
 }
 
+// httpBuiltin never raises for a status: a 404 is an answer, and often the one that was asked for.
+// What did not arrive is not.
 func httpBuiltin(name, method, doc string, before, body []effect.Param) *effect.Builtin {
 	params := append(before, effect.Param{Name: "url", Type: "string", Doc: "An absolute URL, http or https."})
 	params = append(append(params, body...), httpKeywords(method)...)
@@ -45,6 +47,8 @@ func httpBuiltin(name, method, doc string, before, body []effect.Param) *effect.
 	}
 }
 
+// httpKeywords differ by the method in one thing: a GET that was cut is made again, about all else
+// people are asked.
 func httpKeywords(method string) []effect.Param {
 	uncertain := `"ask"`
 	if method == "GET" {

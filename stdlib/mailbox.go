@@ -2,6 +2,8 @@ package stdlib
 
 import "starling/lang/effect"
 
+// mailboxModule has no way to look without taking: a message that two branches have seen would be
+// acted on twice.
 func mailboxModule() []*effect.Builtin {
 	return []*effect.Builtin{{
 		FullName: "mailbox.take",

@@ -46,6 +46,7 @@ func mathModule() starlark.StringDict {
 	return all
 }
 
+// mathFunction takes ints and floats alike, as the reference does, and so never has to say which.
 func mathFunction(name, doc, result string, params ...string) *effect.Builtin {
 	ps := make([]effect.Param, len(params))
 	for i, p := range params {

@@ -33,6 +33,8 @@ func mcpServer() *effect.Builtin {
 	}
 }
 
+// newToolServer checks the form and starts nothing: whether the project allows the server is known
+// only where it is used.
 func newToolServer(c *effect.Call) (starlark.Value, error) {
 	if err := project.CheckToolName(c.Text("name", "")); err != nil {
 		return nil, wrong(c, "name", "%w", err)
@@ -70,6 +72,8 @@ func newToolServer(c *effect.Call) (starlark.Value, error) {
 	return effect.NewRecord(effect.ToolServerType, fields...), nil
 }
 
+// mcpCall asks people about a call that was cut, as sh.run does: what a tool does in the world is
+// known to its server alone.
 func mcpCall() *effect.Builtin {
 	return &effect.Builtin{
 		FullName: "mcp.call",
@@ -91,6 +95,7 @@ func mcpCall() *effect.Builtin {
 	}
 }
 
+// mcpTools may be repeated at will: a list changes nothing.
 func mcpTools() *effect.Builtin {
 	return &effect.Builtin{
 		FullName: "mcp.tools",
@@ -106,6 +111,8 @@ func mcpTools() *effect.Builtin {
 	}
 }
 
+// callRequest names the step by server and tool, so that a journal reads as what was done; a tool
+// with a name that no step may have takes the function's.
 func callRequest(c *effect.Call) (*effect.Request, error) {
 	tool := c.Text("tool", "")
 	if tool == "" {

@@ -77,6 +77,7 @@ func (c command) reporting(spec *process.Spec) reader {
 	}
 }
 
+// ending keeps the end, where programs say how it came out.
 func ending(output []byte) []byte {
 	return []byte(textOf(output[max(0, len(output)-maxArtifact):]))
 }

@@ -20,6 +20,8 @@ func printBuiltin() *effect.Builtin {
 	}
 }
 
+// printRequest refuses a line that would not fit a record, so that a run fails at the print and not
+// at its commit.
 func printRequest(c *effect.Call) (*effect.Request, error) {
 	text, err := sentence(c)
 	if err != nil {
@@ -32,6 +34,8 @@ func printRequest(c *effect.Call) (*effect.Request, error) {
 	return &effect.Request{Class: effect.Output, Kind: "print", Name: "print", Args: o.Text("text", text).Payload()}, nil
 }
 
+// failBuiltin raises again what was caught as it was: a handler that only looks at an error must
+// not hide where it arose.
 func failBuiltin() *effect.Builtin {
 	return &effect.Builtin{
 		FullName: "fail",

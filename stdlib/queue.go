@@ -30,6 +30,7 @@ func queueBuiltin(name, result, doc string, params ...effect.Param) *effect.Buil
 	return &effect.Builtin{FullName: name, Doc: doc, Params: params, Result: result, Class: effect.Waiting, Request: queueRequest}
 }
 
+// queueRequest checks by parameter and not by function, since the functions share them.
 func queueRequest(c *effect.Call) (*effect.Request, error) {
 	waits := false
 	for _, p := range c.Builtin.Params {

@@ -6,6 +6,8 @@ import (
 	"starling/lang/effect"
 )
 
+// roleBuiltin is pure, so that a library can offer roles which cost nothing and change nothing
+// until somebody is asked.
 func roleBuiltin() *effect.Builtin {
 	return &effect.Builtin{
 		FullName: "role",
@@ -31,6 +33,8 @@ func roleBuiltin() *effect.Builtin {
 	}
 }
 
+// newRole keeps what the call leaves open as None: what fills it, the project file, is known when
+// the role is asked and not when it is made.
 func newRole(c *effect.Call) (starlark.Value, error) {
 	if err := effect.CheckName(c.Text("name", "")); err != nil {
 		return nil, wrong(c, "name", "%w", err)
@@ -49,6 +53,8 @@ func newRole(c *effect.Call) (starlark.Value, error) {
 	return effect.NewRecord(effect.RoleType, fields...), nil
 }
 
+// checkRole finds at the definition what would otherwise fail at the first call, far from the
+// mistake.
 func checkRole(c *effect.Call) error {
 	if _, err := texts(c, "requires"); err != nil {
 		return err

@@ -7,6 +7,8 @@ import (
 	"starling/stdlib/secret"
 )
 
+// secretsModule gives references and never values, for what a script holds goes into snapshots and
+// journals. The value is looked up where the request is performed.
 func secretsModule() []*effect.Builtin {
 	return []*effect.Builtin{{
 		FullName: "secrets.get",

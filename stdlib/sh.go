@@ -37,6 +37,8 @@ func shBuiltin() *effect.Builtin {
 	}
 }
 
+// shRequest asks people about a command that a crash has cut, unless it says that a repetition does
+// no harm: nobody can tell from outside how far a program came.
 func shRequest(c *effect.Call) (*effect.Request, error) {
 	name, err := stepName(c, c.Builtin.FullName)
 	if err != nil {

@@ -62,6 +62,8 @@ func playBuiltin() *effect.Builtin {
 	)
 }
 
+// playRequest takes one of the two ways to play, for a function with replies would leave open which
+// counts.
 func playRequest(c *effect.Call) (effect.Payload, error) {
 	fn, _ := c.Get("function").(starlark.Callable)
 	if (fn == nil) == (c.Get("replies") == nil) {

@@ -41,6 +41,8 @@ var (
 	commitName     = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 )
 
+// workspaceRequest sends on all that was given by name: what each function takes is in its
+// parameters, once.
 func workspaceRequest(c *effect.Call, operation string) (*effect.Request, error) {
 	name, err := stepName(c, c.Builtin.FullName)
 	if err != nil {
