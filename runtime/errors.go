@@ -194,7 +194,7 @@ func AsRefusal(err error) *Refusal {
 	for _, k := range []struct {
 		err  error
 		kind ErrorKind
-	}{{ErrNotAStore, ErrKindNotAStore}, {ErrNoStore, ErrKindNotAStore}, {ErrNewer, ErrKindNewer}, {ErrFull, ErrKindFull}, {ErrReadOnly, ErrKindReadOnly}, {ErrTooLarge, ErrBadPayload}, {ErrFailed, ErrKindFailed}, {ErrDamaged, ErrKindDamaged}, {ErrLocked, ErrOwnerUnreachable}} {
+	}{{ErrNotAStore, ErrKindNotAStore}, {ErrNoStore, ErrKindNotAStore}, {ErrNewer, ErrKindNewer}, {ErrFull, ErrKindFull}, {ErrReadOnly, ErrKindReadOnly}, {ErrTooLarge, ErrBadPayload}, {ErrFailed, ErrKindFailed}, {ErrDamaged, ErrKindDamaged}, {ErrLocked, ErrOwnerUnreachable}, {ErrLost, ErrOwnerUnreachable}} {
 		if errors.Is(err, k.err) {
 			r = &Refusal{Kind: k.kind, Message: err.Error()}
 			if d := (*DamagedRun)(nil); errors.As(err, &d) {
@@ -202,6 +202,9 @@ func AsRefusal(err error) *Refusal {
 			}
 			if k.err == ErrFailed {
 				r.Help = "nothing that was acknowledged is lost: see what the system says of the disk, and start again; starling store check reads everything"
+			}
+			if k.err == ErrLost {
+				r.Help = "ask again: the newer owner answers, and goes on with the runs"
 			}
 			if k.err == ErrFull {
 				_, r.Help = ofSystem(err)

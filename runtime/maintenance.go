@@ -18,6 +18,13 @@ type Motion interface {
 	Moving(soon time.Duration) bool
 }
 
+// Fenced tells whether an engine still owns its store.
+type Fenced interface {
+	// Lost is closed when another process has become the owner of the store. By then no attempt
+	// goes on any more, or is about to end, and every call is refused.
+	Lost() <-chan struct{}
+}
+
 // MaintenanceTask is what can be done for a store.
 type MaintenanceTask string
 

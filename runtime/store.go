@@ -33,12 +33,12 @@ type Store interface {
 
 	// Commit applies the batch as a whole or not at all, and returns when it is durable: after a
 	// power cut it is there. Waiting commits of several callers share one transaction and one sync,
-	// in which each batch still succeeds or fails alone. Errors: ErrFenced (another epoch, or a run
-	// that is not where the batch expects it: nothing was applied), ErrReadOnly, ErrTooLarge,
-	// ErrStoreClosed, and the disk's own, after which nothing is known to be applied and the store
-	// refuses further commits with that error; reads go on. The context is looked at only before
-	// the batch is handed over: from then on the answer is the batch's own, however long the disk
-	// takes. The batch and its slices must not change until Commit returns.
+	// in which each batch still succeeds or fails alone. Errors: ErrFenced (a run that is not where
+	// the batch expects it) and ErrLost (another epoch), with which nothing was applied,
+	// ErrReadOnly, ErrTooLarge, ErrStoreClosed, and the disk's own, after which nothing is known to
+	// be applied and the store refuses further commits with that error; reads go on. The context is
+	// looked at only before the batch is handed over: from then on the answer is the batch's own,
+	// however long the disk takes. The batch and its slices must not change until Commit returns.
 	Commit(ctx context.Context, b *Batch) error
 
 	// Close waits for commits in flight and releases the directory. A second Close is harmless.
@@ -48,7 +48,7 @@ type Store interface {
 // StoreInfo describes an open store.
 type StoreInfo struct {
 	ID       string // random, made with the store; keys snapshot MACs and tells stores apart
-	Path     string // the directory, "" for one in memory
+	Path     string // where it lies: the directory, "" for one in memory
 	Format   uint32 // layout version found in it
 	Epoch    uint64 // generation of the owner, from 1
 	Sequence uint64 // number of batches ever committed
@@ -140,14 +140,24 @@ func (d *DamagedValue) Error() string { return ErrDamaged.Error() + ": " + d.Cau
 // Unwrap makes it an ErrDamaged.
 func (d *DamagedValue) Unwrap() error { return ErrDamaged }
 
+// lost is the error of an owner that is one no more.
+type lost struct{}
+
+func (lost) Error() string {
+	return "this process does not own the store any more: another does, or it was removed"
+}
+
+func (lost) Is(target error) bool { return target == ErrFenced }
+
 // Errors of stores.
 var (
-	ErrNoKey       = errors.New("no such key")
-	ErrStopScan    = errors.New("stop scanning")
-	ErrFenced      = errors.New("another owner or another writer of this run was first")
-	ErrReadOnly    = errors.New("the store is open for reading only")
-	ErrTooLarge    = errors.New("the batch is larger than the store takes in one commit")
-	ErrStoreClosed = errors.New("the store is closed")
+	ErrNoKey             = errors.New("no such key")
+	ErrStopScan          = errors.New("stop scanning")
+	ErrFenced            = errors.New("another owner or another writer of this run was first")
+	ErrLost        error = lost{} // another process owns the store from now on; an ErrFenced
+	ErrReadOnly          = errors.New("the store is open for reading only")
+	ErrTooLarge          = errors.New("the batch is larger than the store takes in one commit")
+	ErrStoreClosed       = errors.New("the store is closed")
 
 	// ErrNoStore: there is no store at the path, and opening for reading makes none.
 	ErrNoStore = errors.New("there is no store")

@@ -154,10 +154,10 @@ func (m *mark) check() error {
 		return &os.PathError{Op: "stat", Path: m.path, Err: err}
 	}
 	if st.Nlink == 0 {
-		return fmt.Errorf("%s: %w: it was removed while the store was open", m.path, runtime.ErrFenced)
+		return fmt.Errorf("%s: %w: it was removed while the store was open", m.path, runtime.ErrLost)
 	}
 	if epoch, _ := openWord(littleEndian(atomic.LoadUint64(m.word(epochWord)))); epoch != m.epoch {
-		return fmt.Errorf("%s: %w: the epoch is %d, this owner's is %d", m.path, runtime.ErrFenced, epoch, m.epoch)
+		return fmt.Errorf("%s: %w: the epoch is %d, this owner's is %d", m.path, runtime.ErrLost, epoch, m.epoch)
 	}
 	return nil
 }

@@ -82,11 +82,15 @@ func (r *reader) commit(ctx context.Context, b *runtime.Batch) error {
 	if errors.Is(err, runtime.ErrFull) || errors.Is(err, runtime.ErrFailed) {
 		r.halt(err)
 	}
+	if errors.Is(err, runtime.ErrLost) {
+		r.halt(err)
+		r.lose()
+	}
 	return err
 }
 
-// halt ends all watching when the disk is full or has failed: no run goes on until somebody has
-// seen to that and started again.
+// halt ends all watching when the disk is full or has failed, or the store has another owner: no
+// run goes on here until somebody has seen to that and started again.
 func (r *reader) halt(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -106,7 +110,7 @@ func (r *reader) wakeAll() {
 func (r *reader) stalled() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed {
+	if r.closed && !errors.Is(r.halted, runtime.ErrLost) {
 		return runtime.ErrShuttingDown
 	}
 	return r.halted

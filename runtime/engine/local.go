@@ -90,6 +90,10 @@ type Local struct {
 	ctx         context.Context
 	stop        context.CancelCauseFunc
 	leaving     atomic.Bool
+	closing     atomic.Bool   // somebody closes it
+	left        chan struct{} // closed when that is done
+	failing     error         // of closing, behind left
+	lost        chan struct{} // closed when the store has another owner
 	maintenance maintenance
 	notices     notifier
 	slots       slots
@@ -138,6 +142,7 @@ func Open(store runtime.Store, env *effect.Environment, opts Options) (*Local, e
 	e := &Local{env: env, opts: opts, macKey: key, ctx: ctx, stop: stop, actors: map[string]*actor{}, carried: map[string]map[string]string{}, moves: map[string]struct{}{}, awaiting: map[string][]string{}, bearers: map[string]runtime.Caller{},
 		stored: map[string]struct{}{}, starts: map[string]chan struct{}{}}
 	e.reader = r
+	e.left, e.lost, e.reader.lose = make(chan struct{}), make(chan struct{}), sync.OnceFunc(e.disown)
 	e.reader.carried, e.reader.clock = e.carries, opts.Clock
 	e.breakers = breakers{store: store, known: map[string]run.Breaker{}}
 	e.ledger = ledger{store: store}
@@ -439,12 +444,33 @@ func (e *Local) lookupKey(run, key string) (k journal.Keyed, ok bool) {
 	return k, err == nil && json.Unmarshal(v, &k) == nil
 }
 
+// Lost implements runtime.Fenced.
+func (e *Local) Lost() <-chan struct{} { return e.lost }
+
+// disown ends the engine of an owner that is one no more. Its attempts have no grace: the newer
+// owner may begin them again at any moment, and two must not be at work for one step.
+func (e *Local) disown() {
+	e.log("%v; its attempts are ended, and it leaves", runtime.ErrLost)
+	close(e.lost)
+	e.leaving.Store(true) // an attempt that ends now must not be begun again
+	e.stop(errLeaving)
+	go e.Close()
+}
+
 // Close stops: it starts nothing new, gives calls in flight their grace, takes back those that did
-// not end, and writes down what is in memory. Then it closes the store. A second Close is harmless.
+// not end, and writes down what is in memory. Then it closes the store. A second Close waits for
+// the first, and gives what that has given.
 func (e *Local) Close() error {
-	if e.leaving.Swap(true) {
-		return nil
+	if !e.closing.Swap(true) {
+		e.failing = e.shutDown()
+		close(e.left)
 	}
+	<-e.left
+	return e.failing
+}
+
+func (e *Local) shutDown() error {
+	e.leaving.Store(true)
 	e.alarms.stop()
 	e.maintenance.close()
 	e.notices.close()
@@ -459,10 +485,12 @@ func (e *Local) Close() error {
 	overtime.Stop()
 	var errs []error
 	for _, a := range e.loaded() {
-		errs = append(errs, a.writeDown())
+		if !errors.Is(e.stalled(), runtime.ErrLost) { // then what is in memory is of no use to anybody
+			errs = append(errs, a.writeDown())
+		}
 	}
 	e.stop(errLeaving)
-	e.close()
+	e.reader.close()
 	return errors.Join(append(errs, e.store.Close())...)
 }
 

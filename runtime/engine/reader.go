@@ -23,15 +23,16 @@ type reader struct {
 	needs   func(run string) int64 // bytes of memory that it waits for
 	clock   func() time.Time
 	lists   *lists
+	lose    func() // the store has another owner now
 
 	mu      *sync.Mutex              // guards what follows
 	changed map[string]chan struct{} // closed when a run has committed
 	closed  bool
-	halted  error // why nothing can be committed any more: the disk had no room, or failed
+	halted  error // why nothing can be committed any more: the disk had no room, or failed, or the store has another owner
 }
 
 func newReader(store runtime.Store) reader {
-	return reader{store: store, carried: func(string) bool { return false }, needs: func(string) int64 { return 0 }, clock: time.Now, lists: new(lists), mu: new(sync.Mutex), changed: map[string]chan struct{}{}}
+	return reader{store: store, carried: func(string) bool { return false }, needs: func(string) int64 { return 0 }, clock: time.Now, lists: new(lists), lose: func() {}, mu: new(sync.Mutex), changed: map[string]chan struct{}{}}
 }
 
 // NewReader returns an engine that only reads: Get, List, Watch without Follow and Blob answer, as

@@ -240,7 +240,7 @@ func (s *Store) accepts(b *runtime.Batch) error {
 	case s.failed != nil:
 		return s.failed
 	case s.info.Epoch != s.medium.epoch:
-		return fmt.Errorf("%w: the epoch is %d, this owner's is %d", runtime.ErrFenced, s.medium.epoch, s.info.Epoch)
+		return fmt.Errorf("%w: the epoch is %d, this owner's is %d", runtime.ErrLost, s.medium.epoch, s.info.Epoch)
 	}
 	return b.Check()
 }

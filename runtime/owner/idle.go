@@ -37,7 +37,7 @@ func (s *Session) Idle(ctx context.Context, quiet time.Duration) error {
 		case <-time.After(wait):
 		case <-s.stopping:
 			t.server.Drain()
-			return nil
+			return s.why
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -26,7 +26,7 @@ type ownership struct {
 func (s *Session) own(ctx context.Context, l *lock) (_ *ownership, err error) {
 	t := &ownership{dir: s.dir, lock: l, place: place{dir: s.dir}}
 	t.server = api.NewServer(api.Options{Build: s.config.Build, Store: s.dir,
-		Identify: s.config.Identify, Doubt: s.config.Doubt, OnStop: s.stop, Passing: s.role != Keeper})
+		Identify: s.config.Identify, Doubt: s.config.Doubt, OnStop: func() { s.stop(nil) }, Passing: s.role != Keeper})
 	sweep(s.dir)
 	if err = t.place.open(t.server, s.config.Build); err != nil {
 		return nil, errors.Join(err, l.release(), t.server.Close())
@@ -35,6 +35,15 @@ func (s *Session) own(ctx context.Context, l *lock) (_ *ownership, err error) {
 	t.keep(s.config.Build)
 	if t.engine, err = opened(ctx, s.dir, s.config.Open); err != nil {
 		return nil, errors.Join(err, t.leave())
+	}
+	if e, ok := t.engine.(runtime.Fenced); ok {
+		go func() {
+			select {
+			case <-e.Lost():
+				s.stop(runtime.ErrLost)
+			case <-t.left:
+			}
+		}()
 	}
 	t.server.Ready(t.engine)
 	return t, nil

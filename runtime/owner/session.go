@@ -25,7 +25,8 @@ type Session struct {
 	life     context.Context // ends with Close
 	end      context.CancelFunc
 	stopping chan struct{} // closed when this owner is asked to leave
-	stop     func()        // closes it, once
+	stop     func(error)   // closes it, once; with why, nil for having been asked
+	why      error         // behind stopping
 	electing chan struct{} // holds one token while an election is on
 
 	mu     sync.Mutex // protects what is below
@@ -48,8 +49,9 @@ type seat interface {
 // that is. The context bounds the opening only. A refusal is a *runtime.Refusal; a store that
 // cannot be opened is refused with the error of Config.
 func Acquire(ctx context.Context, c Config, role Role) (*Session, error) {
+	var once sync.Once
 	s := &Session{config: c, role: role, stopping: make(chan struct{}), electing: make(chan struct{}, 1)}
-	s.stop = sync.OnceFunc(func() { close(s.stopping) })
+	s.stop = func(why error) { once.Do(func() { s.why = why; close(s.stopping) }) }
 	s.life, s.end = context.WithCancel(context.Background())
 	err := s.prepare()
 	if err == nil {
@@ -99,9 +101,13 @@ func (s *Session) Owner() int {
 	return 0
 }
 
-// Stopping is closed when somebody has asked this owner to leave (see [Stop]). It is for the
-// command to obey, as it does an interrupt.
+// Stopping is closed when this owner is to leave: somebody has asked it to (see [Stop]), or the
+// store has another owner. It is for the command to obey, as it does an interrupt.
 func (s *Session) Stopping() <-chan struct{} { return s.stopping }
+
+// Why is, once Stopping is closed, runtime.ErrLost where the store has another owner, and nil where
+// somebody has asked.
+func (s *Session) Why() error { return s.why }
 
 // Close ends the session. An owner closes its engine, which gives calls in flight their grace, and
 // the store; its clients elect another. A client detaches. A second Close is harmless. A process

@@ -187,7 +187,11 @@ func (d *storeConnector) OpenOwner(ctx context.Context, create bool) (session, e
 	go func() {
 		select {
 		case <-s.Stopping():
-			d.leave(interruption{terminate})
+			if err := s.Why(); err != nil {
+				d.leave(err)
+			} else {
+				d.leave(interruption{terminate})
+			}
 		case <-ctx.Done():
 		}
 	}()
@@ -256,7 +260,7 @@ func (d *storeConnector) Serve(ctx context.Context, v serving) (err error) {
 	}
 	select {
 	case <-s.Stopping():
-		return nil
+		return s.Why()
 	case <-ctx.Done():
 		return cause(ctx)
 	}
