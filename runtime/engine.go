@@ -131,6 +131,11 @@ type ResumeRequest struct {
 	All      bool              `json:"all,omitempty"`      // every run that has not ended
 	Env      map[string]string `json:"env,omitempty"`      // declared variables, for all of them
 	Settings *effect.Settings  `json:"settings,omitempty"` // pins the project file anew, as an event
+
+	// Lookup gives declared variables that Env does not have, when they are wanted, so that nobody
+	// needs to know before which they are. It is for an engine of this process: no socket carries
+	// it. It may be called concurrently.
+	Lookup func(name string) (value string, ok bool) `json:"-"`
 }
 
 // Receipt tells what became of a signal or a cancel. It is given after the fact is durable.

@@ -392,7 +392,7 @@ func (a *actor) performEffects(c *run.Commit) {
 		a.deliver(tl)
 	}
 	for _, n := range do.Notices {
-		a.e.notices.add(n, a.e.environment(a.run))
+		a.e.notices.add(n, a.e.brought(a.run).env)
 	}
 	for _, g := range do.Granted {
 		a.grant(g)

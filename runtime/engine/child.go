@@ -65,7 +65,7 @@ func (e *Local) childRequest(run string, p *run.Program, settings *effect.Settin
 	if err != nil {
 		return runtime.StartRequest{}, err
 	}
-	r := runtime.StartRequest{Script: args.Text("script"), Inputs: inputs, Settings: *settings, Env: e.environment(run)}
+	r := runtime.StartRequest{Script: args.Text("script"), Inputs: inputs, Settings: *settings, Env: e.brought(run).env}
 	child, ok := p.Bundle.Child(r.Script)
 	switch {
 	case !ok && !lang.NamesFile(r.Script):
@@ -104,7 +104,7 @@ func (e *Local) runChild(parent, step string, request func() (runtime.StartReque
 	if err != nil {
 		return err
 	}
-	if err := e.resumeOne(ctx, id, e.environment(parent)); err != nil {
+	if err := e.resumeOne(ctx, id, e.brought(parent)); err != nil {
 		e.log("run %s, a child of %s@%s: %v", id, parent, step, err)
 	}
 	in := &run.ChildStarted{Step: step}

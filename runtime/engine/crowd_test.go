@@ -20,7 +20,7 @@ import (
 // BenchmarkCrowd measures a store with many runs that wait for a signal; STARLING_CROWD says how
 // many, 100,000 where it says nothing:
 //
-//	go test -run '^$' -bench Crowd -benchtime 1x -timeout 1h ./runtime
+//	go test -run '^$' -bench Crowd -benchtime 1x -timeout 1h ./runtime/engine
 func BenchmarkCrowd(b *testing.B) {
 	n := 100_000
 	if text := os.Getenv("STARLING_CROWD"); text != "" {

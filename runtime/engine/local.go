@@ -104,13 +104,13 @@ type Local struct {
 
 	mu       sync.Mutex // guards what follows
 	actors   map[string]*actor
-	carried  map[string]map[string]string // run to the variables its carrier brought
-	moves    map[string]struct{}          // carried runs that are in motion
-	awaiting map[string][]string          // carried runs that wait for items, with the queues
-	bearers  map[string]runtime.Caller    // who brings the secret of an attempt in flight
-	stored   map[string]struct{}          // hashes of contents that are known to be in the store
-	marked   map[string]struct{}          // of those that commits have named since a sweep began; nil while there is none
-	resting  list.List                    // loaded actors at rest, those that have been longest first
+	carried  map[string]variables      // run to those that its carrier brought
+	moves    map[string]struct{}       // carried runs that are in motion
+	awaiting map[string][]string       // carried runs that wait for items, with the queues
+	bearers  map[string]runtime.Caller // who brings the secret of an attempt in flight
+	stored   map[string]struct{}       // hashes of contents that are known to be in the store
+	marked   map[string]struct{}       // of those that commits have named since a sweep began; nil while there is none
+	resting  list.List                 // loaded actors at rest, those that have been longest first
 	alarms   alarms
 	starts   map[string]chan struct{} // start keys in progress
 	asleep   int                      // of active: attempts that wait for the clock
@@ -139,7 +139,7 @@ func Open(store runtime.Store, env *effect.Environment, opts Options) (*Local, e
 		return nil, err
 	}
 	ctx, stop := context.WithCancelCause(context.Background())
-	e := &Local{env: env, opts: opts, macKey: key, ctx: ctx, stop: stop, actors: map[string]*actor{}, carried: map[string]map[string]string{}, moves: map[string]struct{}{}, awaiting: map[string][]string{}, bearers: map[string]runtime.Caller{},
+	e := &Local{env: env, opts: opts, macKey: key, ctx: ctx, stop: stop, actors: map[string]*actor{}, carried: map[string]variables{}, moves: map[string]struct{}{}, awaiting: map[string][]string{}, bearers: map[string]runtime.Caller{},
 		stored: map[string]struct{}{}, starts: map[string]chan struct{}{}}
 	e.reader = r
 	e.left, e.lost, e.reader.lose = make(chan struct{}), make(chan struct{}), sync.OnceFunc(e.disown)
@@ -379,7 +379,7 @@ func (e *Local) Signal(ctx context.Context, s runtime.Signal) (*runtime.Receipt,
 	s.Run, s.Gate = id, gate
 	if _, stranger := run.Identify(runtime.CallerOf(ctx), s.As); stranger == nil && runtime.CallerOf(ctx).May(run.NeededFor(&s)) {
 		for _, each := range slices.Compact([]string{top, id}) {
-			if err := e.resumeOne(ctx, each, s.Env); err != nil {
+			if err := e.resumeOne(ctx, each, variables{env: s.Env}); err != nil {
 				return nil, err
 			}
 		}

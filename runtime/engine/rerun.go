@@ -97,7 +97,7 @@ func (e *Local) Fork(ctx context.Context, r runtime.ForkRequest) (*runtime.Run, 
 		defer e.hold(journal.PrefixStartKey + r.Key)()
 		id, err := e.startedBy(r.Key, digestOfFork(r))
 		if err == nil && id != "" {
-			err = e.resumeOne(ctx, id, r.Env)
+			err = e.resumeOne(ctx, id, variables{env: r.Env})
 		}
 		if err != nil || id != "" {
 			return e.orGet(ctx, id, err)
@@ -176,7 +176,7 @@ func (e *Local) adoptFork(ctx context.Context, r runtime.ForkRequest, id string,
 		text, _ := json.Marshal(journal.Keyed{Digest: digestOfFork(r), Run: id}) // plain data
 		rows = append(rows, runtime.Write{Key: []byte(journal.PrefixStartKey + r.Key), Value: text})
 	}
-	e.carry(id, r.Env, false)
+	e.carry(id, variables{env: r.Env}, false)
 	err := e.adopt(ctx, []adopted{{id: id, records: records, rows: rows}})
 	if err != nil {
 		e.uncarry(id)

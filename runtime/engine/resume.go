@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"starling/lang/contract"
@@ -13,19 +14,30 @@ import (
 	"starling/runtime/run"
 )
 
-// carry makes the engine drive a run and keeps the variables its carrier brought, in memory only.
-// moving tells whether it is in motion already.
-func (e *Local) carry(run string, env map[string]string, moving bool) {
+// variables are those that the carrier of a run has brought. They are in memory only.
+type variables struct {
+	env    map[string]string
+	lookup func(name string) (string, bool) // for what is not in env; nil for none
+}
+
+func (v variables) none() bool { return len(v.env) == 0 && v.lookup == nil }
+
+// carry makes the engine drive a run and keeps the variables its carrier brought. moving tells
+// whether it is in motion already.
+func (e *Local) carry(run string, brought variables, moving bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if moving {
 		e.move(run, true)
 	}
 	have := e.carried[run]
-	if have == nil && len(env) > 0 {
-		have = map[string]string{}
+	if have.env == nil && len(brought.env) > 0 {
+		have.env = map[string]string{}
 	}
-	maps.Copy(have, env)
+	maps.Copy(have.env, brought.env)
+	if brought.lookup != nil {
+		have.lookup = brought.lookup
+	}
 	e.carried[run] = have
 }
 
@@ -47,16 +59,21 @@ func (e *Local) carries(run string) bool {
 
 func (e *Local) variable(run, name string) (string, bool) {
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	v, ok := e.carried[run][name]
+	have := e.carried[run]
+	v, ok := have.env[name]
+	e.mu.Unlock()
+	if !ok && have.lookup != nil {
+		return have.lookup(name)
+	}
 	return v, ok
 }
 
-// environment copies the variables that a run's carrier brought.
-func (e *Local) environment(run string) map[string]string {
+// brought copies the variables that a run's carrier brought.
+func (e *Local) brought(run string) variables {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return maps.Clone(e.carried[run])
+	have := e.carried[run]
+	return variables{maps.Clone(have.env), have.lookup}
 }
 
 // Resume makes the engine drive runs.
@@ -85,19 +102,60 @@ func (e *Local) Resume(ctx context.Context, c runtime.ResumeRequest) ([]string, 
 	if !c.All {
 		return carried, nil
 	}
+	return e.resumeAll(ctx, c, carried)
+}
+
+// resumeAll carries every run that has not ended, beside those that are named. It asks the store
+// for all of them at once: to ask for each, over a network, takes minutes where very many wait.
+func (e *Local) resumeAll(ctx context.Context, c runtime.ResumeRequest, named []string) ([]string, error) {
 	l, err := e.list(runtime.Query{}, contract.People)
 	if err != nil {
 		return nil, err
 	}
-	named := slices.Clone(carried)
+	parents, needy, err := e.unsettled()
+	if err != nil {
+		return nil, err
+	}
+	known := make(map[string]bool, len(named))
+	for _, run := range named {
+		known[run] = true
+	}
+	brought := variables{c.Env, c.Lookup}
 	for _, s := range slices.Backward(l.Runs) { // oldest first
-		if err := e.resumeRun(ctx, s.ID, c); err != nil {
+		if c.Settings != nil {
+			err = e.resumeRun(ctx, s.ID, c)
+		} else if !e.carries(s.ID) || !brought.none() {
+			err = e.resumeRow(ctx, &s, brought, !parents[s.ID] && (brought.none() || !needy[s.ID]))
+		}
+		if err != nil {
 			e.log("run %s is left: %v", s.ID, err) // it must not keep the others from going on
-		} else if e.carries(s.ID) && !slices.Contains(named, s.ID) {
-			carried = append(carried, s.ID)
+		}
+		if e.carries(s.ID) && !known[s.ID] {
+			named = append(named, s.ID)
 		}
 	}
-	return carried, nil
+	return named, nil
+}
+
+// unsettled are the runs that cannot be left in the store, whatever their rows say: those that ever
+// started another, and those that rest for want of a variable.
+func (r *reader) unsettled() (parents, needy map[string]bool, err error) {
+	parents, needy = map[string]bool{}, map[string]bool{}
+	err = journal.ScanEach(r.store, journal.PrefixChild, func(key string, _ []byte, _ error) error {
+		run, _, _ := strings.Cut(key, "@")
+		parents[run] = true
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	err = journal.ScanEach(r.store, journal.PrefixInbox, func(key string, _ []byte, _ error) error {
+		if run, gate, _ := strings.Cut(key, "/"); strings.HasPrefix(gate, runtime.GateNeeds) {
+			needy[run] = true
+		}
+		return nil
+	})
+	return parents, needy, err
 }
 
 // resumeRun carries a run, under other settings if the request has some.
@@ -107,7 +165,7 @@ func (e *Local) resumeRun(ctx context.Context, run string, c runtime.ResumeReque
 			return err
 		}
 	}
-	return e.resumeOne(ctx, run, c.Env)
+	return e.resumeOne(ctx, run, variables{c.Env, c.Lookup})
 }
 
 // pin records that a run goes on with other settings: a project file that was edited meanwhile. Of
@@ -129,30 +187,36 @@ func (e *Local) pin(ctx context.Context, id string, settings *effect.Settings) e
 // resumeOne carries a run, with its parent, which goes on when it ends, and its open children.
 // Attempts that wait start, timers that are overdue fire. A run at rest that has nothing of this
 // stays where it is until its next timer is due.
-func (e *Local) resumeOne(ctx context.Context, id string, env map[string]string) error {
-	if e.carries(id) && len(env) == 0 {
+func (e *Local) resumeOne(ctx context.Context, id string, brought variables) error {
+	if e.carries(id) && brought.none() {
 		return nil // it has not ended: it would not be carried
 	}
 	row, err := e.summary(id)
 	if err != nil || row.Status.Ended() {
 		return err
 	}
-	e.carry(id, env, row.Status != runtime.Suspended)
-	if parent, _, ok := journal.CutParent(row.Parent); ok && !e.carries(parent) {
-		if err := e.resumeOne(ctx, parent, env); err != nil {
-			e.log("run %s, whose child %s is carried: %v", parent, id, err)
-		}
-	}
-	if len(env) == 0 && e.sleeps(&row) {
-		return nil
-	}
-	return e.send(ctx, id, event{in: run.Resumed{}})
+	return e.resumeRow(ctx, &row, brought, brought.none() && !e.hasChildren(id))
 }
 
-// sleeps tells whether a run can be left in the store: it rests, waits for no item of a queue, has
-// nobody above or below it, and is not in memory. Its alarm is set.
+// resumeRow carries the run of a row. alone says that it has started no other and needs none of
+// what is brought.
+func (e *Local) resumeRow(ctx context.Context, row *runtime.Summary, brought variables, alone bool) error {
+	e.carry(row.ID, brought, row.Status != runtime.Suspended)
+	if parent, _, ok := journal.CutParent(row.Parent); ok && !e.carries(parent) {
+		if err := e.resumeOne(ctx, parent, brought); err != nil {
+			e.log("run %s, whose child %s is carried: %v", parent, row.ID, err)
+		}
+	}
+	if alone && e.sleeps(row) {
+		return nil
+	}
+	return e.send(ctx, row.ID, event{in: run.Resumed{}})
+}
+
+// sleeps tells whether a run that is alone can be left in the store: it rests, waits for no item of
+// a queue, has nobody above it, and is not in memory. Its alarm is set.
 func (e *Local) sleeps(row *runtime.Summary) bool {
-	if row.Status != runtime.Suspended || row.Awaits || row.Parent != "" || e.hasChildren(row.ID) {
+	if row.Status != runtime.Suspended || row.Awaits || row.Parent != "" {
 		return false
 	}
 	e.mu.Lock()

@@ -87,7 +87,7 @@ func (e *Local) start(ctx context.Context, r runtime.StartRequest, show func(*ru
 		return "", err
 	}
 	if id != "" {
-		return id, e.resumeOne(ctx, id, r.Env)
+		return id, e.resumeOne(ctx, id, variables{env: r.Env})
 	}
 	return e.create(ctx, r, "", 0, show)
 }
@@ -197,7 +197,11 @@ func (e *Local) accept(r *runtime.StartRequest) (*run.Program, effect.Payload, e
 
 // begin makes the first turn of a run.
 func (e *Local) begin(ctx context.Context, id string, r runtime.StartRequest, p *run.Program, inputs effect.Payload, parent string, depth int, show func(*run.State) error) error {
-	e.carry(id, r.Env, false)
+	brought := variables{env: r.Env}
+	if above, _, ok := journal.CutParent(parent); ok {
+		brought.lookup = e.brought(above).lookup
+	}
+	e.carry(id, brought, false)
 	a := e.actor(id)
 	a.s, a.host = run.NewState(id), e.hosted(&run.Host{Run: id, Program: p, Settings: &r.Settings, Lend: a.lender()})
 	in := &run.Started{Request: &r, Program: p, Behaviour: e.env.Behaviour, Inputs: inputs, By: runtime.CallerOf(ctx).Name, Parent: parent, Depth: depth}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"slices"
 	"sync"
 
 	"starling/runtime"
@@ -60,9 +59,11 @@ func (c *carried) again(ctx context.Context, e runtime.Engine) error {
 	if err != nil {
 		return err
 	}
-	c.forget(func(run string) bool {
-		return !slices.ContainsFunc(unfinished.Runs, func(s runtime.Summary) bool { return s.ID == run })
-	})
+	goes := map[string]bool{}
+	for _, s := range unfinished.Runs {
+		goes[s.ID] = true
+	}
+	c.forget(func(run string) bool { return !goes[run] })
 	for run, env := range c.all() {
 		_, err := e.Resume(ctx, runtime.ResumeRequest{Runs: []string{run}, Env: env})
 		if refusal := (*runtime.Refusal)(nil); err != nil && !errors.As(err, &refusal) {

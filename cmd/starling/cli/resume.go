@@ -103,13 +103,34 @@ func (c *call) carryRuns(ctx context.Context, s session, runs []*runtime.Run, se
 	return err
 }
 
+// unserved tells whether a gate, of a run or of a child run, is that of a run which was imported
+// and which the project here cannot serve.
+func unserved(g runtime.Gate) bool { return strings.Contains(g.Gate, runtime.GateProject) }
+
+// carryUnserved carries the runs of the store that were imported and rest because the project here
+// could not serve them.
+func (c *call) carryUnserved(ctx context.Context, s session) error {
+	l, err := s.List(ctx, runtime.Query{Gates: true})
+	if err != nil {
+		return err
+	}
+	var addresses []string
+	for _, g := range l.Gates {
+		if run, _, _ := strings.Cut(g.Address, "/"); unserved(g) && !slices.Contains(addresses, run) {
+			addresses = append(addresses, run)
+		}
+	}
+	runs, err := c.named(ctx, s, addresses, false)
+	if err == nil {
+		_, err = c.carryMended(ctx, s, runs)
+	}
+	return err
+}
+
 // carryMended carries the runs that were imported and rest because the project here cannot serve
 // them, under that project as it is now, and gives the others: all, where the caller may not pin
 // one.
 func (c *call) carryMended(ctx context.Context, s session, runs []*runtime.Run) ([]*runtime.Run, error) {
-	unserved := func(g runtime.Gate) bool { // of the run or of a child run
-		return strings.Contains(g.Gate, runtime.GateProject)
-	}
 	var lacking, others []*runtime.Run
 	for _, r := range runs {
 		if slices.ContainsFunc(r.Gates, unserved) {

@@ -80,12 +80,13 @@ type servingDocument struct {
 }
 
 // carryAll makes a server drive all runs, with the variables of its own environment: it is the
-// client that carries them.
+// client that carries them. It asks for no run by itself, for there may be very many.
 func (v *serveVerb) carryAll(ctx context.Context, s session, l net.Listener) error {
-	runs, err := v.named(ctx, s, nil, true)
-	if err == nil {
-		err = v.carryRuns(ctx, s, runs, nil)
+	err := v.carryUnserved(ctx, s)
+	if err != nil {
+		return err
 	}
+	runs, err := s.Resume(ctx, runtime.ResumeRequest{All: true, Lookup: v.getenv})
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,86 @@
+package engine_test
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"starling/lang/effect"
+	"starling/runtime"
+	"starling/runtime/engine"
+)
+
+// countingStore counts what is asked of a store: over a network each of these is a round trip.
+type countingStore struct {
+	runtime.Store
+	reads atomic.Int64
+}
+
+func (s *countingStore) Get(key []byte) ([]byte, error) {
+	s.reads.Add(1)
+	return s.Store.Get(key)
+}
+
+func (s *countingStore) Scan(from, to []byte, fn func(key, value []byte) error) error {
+	s.reads.Add(1)
+	return s.Store.Scan(from, to, fn)
+}
+
+func (s *countingStore) Head(run string) (uint64, []byte, error) {
+	s.reads.Add(1)
+	return s.Store.Head(run)
+}
+
+// What a take-over asks of the store does not grow with the runs that wait. A run that rests for
+// want of a variable, which its carrier now has, goes on; the others stay where they are.
+func TestTakingOverAsksInBulk(t *testing.T) {
+	const script = `
+def main(n = 0):
+    gate("g", options = ["yes"])
+    return work("w")
+`
+	takeOver := func(waiting int) int64 {
+		w := newWorld(t)
+		for n := range waiting {
+			w.until(w.start(script, fmt.Sprintf(`{"n": %d}`, n)).ID, runtime.Suspended)
+		}
+		needy, err := w.engine.Start(w.ctx, runtime.StartRequest{Bundle: bundle(t, "def main():\n    work(\"v\")\n    return run(\"child.star\")\n", map[string]string{"child.star": "def main():\n    return work(\"w\", \"x\")\n"}),
+			Script: "needy.star", Settings: effect.Settings{Env: []string{"TOKEN"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.until(needy.ID, runtime.Suspended)
+		w.engine.Close()
+		w.store = w.store.Reopen()
+		counted := &countingStore{Store: w.store}
+		e, err := engine.Open(counted, environment(w.perform), engine.Options{Log: t.Logf})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.engine = e
+		carried, err := e.Resume(w.ctx, runtime.ResumeRequest{All: true, Lookup: func(name string) (string, bool) { return "of the owner", name == "TOKEN" }})
+		if err != nil || len(carried) != waiting+1 {
+			t.Errorf("carried %d runs, %v, want %d", len(carried), err, waiting+1)
+		}
+		reads := counted.reads.Load()
+		if got := w.until(needy.ID, runtime.Completed); string(got.Output) != `"x"` {
+			t.Errorf("with its variable the run came to %s", got.Output)
+		}
+		l, err := e.List(w.ctx, runtime.Query{All: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range l.Runs {
+			if r.Parent != "" && slices.Contains(w.types(r.ID), "gate.opened") {
+				t.Errorf("its child asks for what the carrier has: %q", w.types(r.ID))
+			}
+		}
+		return reads
+	}
+	few, many := takeOver(10), takeOver(300)
+	if many > few+10 {
+		t.Errorf("to take over 10 runs the store is asked %d times, for 300 %d times", few, many)
+	}
+	t.Logf("the store is asked %d times for 10 runs, %d times for 300", few, many)
+}
