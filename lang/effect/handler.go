@@ -59,14 +59,14 @@ type Attempt struct {
 	Ask      func(ctx context.Context, l Leave) (bool, error)                 // has people decide at a gate of the step; nil where nobody can be asked
 	Token    string                                                           // by which whoever works for the attempt is known to the engine while it is in flight; a secret
 	Share    func(ctx context.Context, args Payload) (starlark.Value, *Error) // does what the request of a function of memory.vars with these arguments asks for; what it changes is durable when it returns. Nil where there are no variables
-	Store    string                                                           // path of the store directory, which nothing that a script asks for touches; "" without one
+	Store    string                                                           // path of the store's folder on this machine, which nothing that a script asks for touches; "" without one
 	Tree     string                                                           // path of the branch in whose working tree, Settings.Workspace, it is done; "" for the run's own workspace
 	Trees    string                                                           // path of the folder of the trees of the run's branches, which need not be there
 	Enlisted func(w Worker) (dismiss func())                                  // see Enlist; nil for nobody
 	Owns     []string                                                         // of the closing of a branch's tree: what the agents asked in it may change; nil where none has said
 }
 
-// Lock is the path of the step's lock file, below the store directory; "" without one. Children of
+// Lock is the path of the step's lock file, below the store's folder; "" without one. Children of
 // an attempt hold it, so that two attempts never run at once, not even those of two owners.
 func (a *Attempt) Lock() string {
 	if a.Store == "" {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"crypto/rand"
@@ -38,6 +39,12 @@ type Options struct {
 	// Head tells at which commit a folder's repository stands now, "" where there is none. Nil is
 	// nowhere.
 	Head func(folder string) string
+
+	// Folder is the store's folder on this machine. The locks of attempts lie there, so that what
+	// one owner has left at work is ended before the next begins it again; worktrees of branches
+	// lie beside it; and nothing that a script asks for touches it. "" is where the store lies,
+	// which is none for a store that is in memory or elsewhere.
+	Folder string
 
 	Log   func(format string, args ...any) // what operators should know; nil drops it
 	Grace time.Duration                    // how long Close waits for attempts in flight, default 5 s
@@ -192,6 +199,8 @@ func (e *Local) exit() {
 		e.quiet.Broadcast()
 	}
 }
+
+func (e *Local) folder() string { return cmp.Or(e.opts.Folder, e.store.Info().Path) }
 
 func (e *Local) now() time.Time { return e.clock().UTC().Truncate(time.Microsecond) }
 

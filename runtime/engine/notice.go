@@ -203,7 +203,7 @@ func (t *notifier) perform(n *run.Notice) (r effect.Reply) {
 	}
 	return handler.Perform(ctx, &effect.Attempt{Enlisted: t.e.opts.Enlist,
 		Run: n.Run, Step: n.Gate, Kind: "notify", Number: n.Tries + 1, Key: n.ID, Args: args, Resolved: starlark.None, Settings: settings,
-		Store: t.e.store.Info().Path, Env: func(name string) (string, bool) { return t.variable(n, name) }, Emit: func(string, starlark.Value) {}})
+		Store: t.e.folder(), Env: func(name string) (string, bool) { return t.variable(n, name) }, Emit: func(string, starlark.Value) {}})
 }
 
 // variable is one of whoever carried the run then or carries it now, or else of the owner of the

@@ -63,7 +63,7 @@ func (o outside) ClosedGate(run, address string, deep bool) (run.ClosedGate, boo
 
 func (o outside) Equip(at *effect.Attempt) {
 	e, run := o.e, at.Run
-	at.Store = e.store.Info().Path
+	at.Store = e.folder()
 	at.Journal = func(l effect.Look) (starlark.Value, *effect.Error) { return e.queryJournal(run, at.Step, l) }
 	at.Known = func(q effect.Survey) (*effect.Known, *effect.Error) { return e.survey(run, q) }
 	at.Artifact = func(hash string) (string, []byte, *effect.Error) { return e.artifact(run, hash) }

@@ -14,7 +14,7 @@ import (
 )
 
 func (e *Local) trees(s *effect.Settings) string {
-	if dir := e.store.Info().Path; dir != "" {
+	if dir := e.folder(); dir != "" {
 		return dir + "-trees"
 	}
 	return filepath.Join(s.Workspace, ".starling-trees")
@@ -92,7 +92,7 @@ func (g *worktreeSet) forkOf(branch string) string {
 
 // removeTrees removes the trees of a run that has ended, as soon as nobody is at work there.
 func (e *Local) removeTrees(run string, s *effect.Settings) {
-	if e.env.Tidy == nil || s == nil && e.store.Info().Path == "" || !e.enter() {
+	if e.env.Tidy == nil || s == nil && e.folder() == "" || !e.enter() {
 		return // the next owner does it; without a store and settings nobody knows where they are
 	}
 	go func() {
@@ -105,7 +105,7 @@ func (e *Local) removeTrees(run string, s *effect.Settings) {
 
 // removeStaleTrees removes the trees of runs that have ended, which the last owner did not come to.
 func (e *Local) removeStaleTrees() error {
-	if e.env.Tidy == nil || e.store.Info().Path == "" {
+	if e.env.Tidy == nil || e.folder() == "" {
 		return nil
 	}
 	return e.env.Tidy(e.trees(nil), func(run string) bool {

@@ -66,6 +66,7 @@ func (c *call) openLocal(dir string) (runtime.Engine, error) {
 		return nil, errors.Join(uncertain(c.doubt(), err), store.Close())
 	}
 	e, err := engine.Open(store, c.env, engine.Options{
+		Folder:   dir,
 		Log:      c.notice,
 		Clock:    c.clock,
 		Head:     git.Head,
