@@ -41,7 +41,7 @@ const (
 	ErrUnknownToken      ErrorKind = "unknown_token"
 	ErrNotOpen           ErrorKind = "not_open"
 	ErrAmbiguous         ErrorKind = "ambiguous"
-	ErrUnsteerable       ErrorKind = "unsteerable" // whoever serves cannot be told anything while it works
+	ErrUnsteerable       ErrorKind = "unsteerable" // whoever serves takes no messages while it works
 	// The run is there, but what is asked for of its past is not kept any more (trim.go).
 	ErrTrimmed ErrorKind = "trimmed"
 	// Fewer mutants were noticed than was asked for.

@@ -90,7 +90,7 @@ func namesOf(e syntax.Expr) []string {
 	return list
 }
 
-// steers refuses a callback that steers an agent which cannot be told anything while it works, and
+// steers refuses a callback that steers an agent which takes no messages while it works, and
 // warns where only some of its backends can.
 func (c *checker) steers(bound map[string]syntax.Expr) {
 	listener := bound["on_event"]
@@ -110,10 +110,10 @@ func (c *checker) steers(bound map[string]syntax.Expr) {
 	if len(deaf) == 0 {
 		return
 	}
-	d := diagnostic.Diagnostic{Message: fmt.Sprintf("the agent %q cannot be told anything while it works, and on_event steers it", deaf[0]),
+	d := diagnostic.Diagnostic{Message: fmt.Sprintf("the agent %q takes no messages while it works, and on_event steers it", deaf[0]),
 		Hint: "answer stop(reason) instead, or give it a backend that can be steered: a preset, acp, inbox"}
 	if len(able) > 0 {
-		d.Severity, d.Message = diagnostic.Warning, fmt.Sprintf("the agent %q may be served by a backend that cannot be told anything while it works, and on_event steers it", deaf[0])
+		d.Severity, d.Message = diagnostic.Warning, fmt.Sprintf("the agent %q may be served by a backend that takes no messages while it works, and on_event steers it", deaf[0])
 	}
 	c.at("unsteerable", listener, d)
 }

@@ -31,7 +31,7 @@ func Rules() []Rule {
 		{"unknown_attribute", "A module, or a value whose type the text shows, does not have the attribute."},
 		{"unknown_export", "A file does not define the name that is loaded from it."},
 		{"unknown_agent", "An agent is named that neither the project file nor the fake has."},
-		{"unsteerable", "A callback steers an agent that cannot be told anything while it works."},
+		{"unsteerable", "A callback steers an agent that takes no messages while it works."},
 		{"unknown_tool", "A tool server is named that the project file does not have."},
 		{"contract", "The text of a literal contract is not one."},
 		{"bad_fallback", "The fallback of a gate is not one of its options."},

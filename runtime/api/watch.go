@@ -19,7 +19,7 @@ func (s *Server) stream(serve func(context.Context, runtime.Engine, *Stream, *ht
 		}
 		st := NewStream(w)
 		if !s.enter(st) {
-			return runtime.Refuse(runtime.ErrOwnerUnreachable, "try again in a moment", "the owner serves %d streams at once, which is as many as it can", maxStreams)
+			return runtime.Refuse(runtime.ErrOwnerUnreachable, "try again in a moment", "the owner serves %d streams at once, which is its limit", maxStreams)
 		}
 		defer s.leave(st)
 		err = st.KeptAlive(ctx, s.options.KeepAlive, func(ctx context.Context) error {

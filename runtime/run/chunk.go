@@ -28,7 +28,7 @@ func (t *Turn) takeChunk(who []string, s runtime.Signal) (*runtime.Receipt, *run
 	case t.Machine == nil:
 		return nil, t.quarantined()
 	case t.State.Busy:
-		return nil, runtime.Refusef(runtime.ErrNotOpen, "session %s is still at its last chunk", t.State.ID).WithHelp("answer what it waits for, or cancel the session")
+		return nil, runtime.Refusef(runtime.ErrNotOpen, "session %s is still running its last chunk", t.State.ID).WithHelp("answer what it waits for, or cancel the session")
 	}
 	code, err := t.Host.compileChunk(t.Machine, s.Bundle)
 	if err != nil {

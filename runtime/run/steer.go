@@ -110,7 +110,7 @@ func (t *Turn) intervene(c runtime.Caller, who []string, s runtime.Signal) (*run
 		return nil, refused
 	}
 	if s.Kind == runtime.SignalSteer && st.Steering() == effect.SteerNone {
-		return nil, runtime.Refusef(runtime.ErrUnsteerable, "%s@%s is served by %q, which cannot be told anything while it works", t.State.ID, st.Step, st.serves()).
+		return nil, runtime.Refusef(runtime.ErrUnsteerable, "%s@%s is served by %q, which takes no messages while it works", t.State.ID, st.Step, st.serves()).
 			WithHelp("end it: starling stop %s@%s", t.State.ID, shellQuote(st.Step)).WithCall("end it: stop with step %q", st.Step)
 	}
 	var b, o effect.Object

@@ -168,7 +168,7 @@ func (t *Turn) workNamed(address string) (*Step, *runtime.Refusal) {
 	case address == "":
 		return nil, runtime.Refusef(runtime.ErrNotOpen, "run %s has no work on offer", t.State.ID)
 	}
-	return nil, runtime.Refusef(runtime.ErrNotOpen, "run %s offers no work at the step %q: it is over, was withdrawn, or never was", t.State.ID, address)
+	return nil, runtime.Refusef(runtime.ErrNotOpen, "run %s offers no work at the step %q: it has ended, was withdrawn, or never was there", t.State.ID, address)
 }
 
 // claimed finds the step that a claim is of, if the claim still holds and is the caller's.
@@ -177,7 +177,7 @@ func (t *Turn) claimed(who []string, s runtime.Signal) (*Step, *runtime.Refusal)
 	handle := fmt.Sprintf("%s@%s:%d", t.State.ID, s.Step, s.Claim)
 	switch {
 	case st == nil || !st.pulled():
-		return nil, runtime.Refusef(runtime.ErrClosed, "the work of the claim %s is over or was withdrawn", handle)
+		return nil, runtime.Refusef(runtime.ErrClosed, "the work of the claim %s has ended or was withdrawn", handle)
 	case st.Claim != s.Claim && st.Attempt >= s.Claim:
 		return nil, runtime.Refusef(runtime.ErrExpired, "the claim %s has expired: the work was offered again", handle).
 			WithHelp("claim it again: starling claim %s@%s", t.State.ID, shellQuote(s.Step)).WithCall("claim it again: run %q, step %q", t.State.ID, s.Step)

@@ -58,7 +58,7 @@ func enter(places chan struct{}, what string) (leave func(), err error) {
 	case places <- struct{}{}:
 		return func() { <-places }, nil
 	default:
-		return nil, busy("the server serves %d %s at once, which is as many as it can", cap(places), what)
+		return nil, busy("the server serves %d %s at once, which is its limit", cap(places), what)
 	}
 }
 
