@@ -95,6 +95,7 @@ var arrows = []arrow{
 			"stdlib/confine stdlib/jail stdlib/process stdlib/project stdlib/redact " +
 			"stdlib/secret stdlib/tool stdlib/window stdlib/yamltext"},
 	{"cmd/starling/plain", ""},
+	{"cmd/starling/collector", "runtime/badger"},
 	{"cmd/starling/progress", "runtime runtime/query"},
 	{"cmd/starling/form", "lang/contract lang/diagnostic runtime"},
 	{"cmd/starling/repl",
@@ -109,7 +110,7 @@ var arrows = []arrow{
 			"runtime/filter runtime/journal runtime/mcp runtime/owner runtime/query runtime/tool runtime/web " +
 			"runtime/wholefile stdlib stdlib/agent stdlib/confine stdlib/git stdlib/notify " +
 			"stdlib/process stdlib/project stdlib/secret stdlib/tool cmd/starling/form " +
-			"cmd/starling/plain cmd/starling/progress cmd/starling/repl cmd/starling/suite"},
+			"cmd/starling/collector cmd/starling/plain cmd/starling/progress cmd/starling/repl cmd/starling/suite"},
 }
 
 // pkg is what `go list` says of a package.

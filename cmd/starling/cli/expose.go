@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
@@ -13,22 +14,41 @@ import (
 
 // faces says how a server is reached by others than this user's commands.
 type faces struct {
-	http  string
-	hosts []string
-	mcp   bool
+	http      string
+	hosts     []string
+	mcp       bool
+	cert, key string // files of the certificate, "" for none
+
+	tls *web.Certificate // nil for none
+}
+
+// scheme is that of the server's address.
+func (f faces) scheme() string {
+	if f.tls != nil {
+		return "https"
+	}
+	return "http"
 }
 
 // listen takes the address before the store is opened: one that is taken is told at once.
-func (f faces) listen() (net.Listener, error) {
+func (f *faces) listen(notice func(format string, args ...any)) (net.Listener, error) {
 	switch {
-	case f.http == "" && (f.mcp || len(f.hosts) > 0):
-		return nil, usage("such as --http 127.0.0.1:7070", "serve: --mcp and --host say more about --http")
+	case f.http == "" && (f.mcp || len(f.hosts) > 0 || f.cert+f.key != ""):
+		return nil, usage("such as --http 127.0.0.1:7070", "serve: --mcp, --host, --tls-cert and --tls-key say more about --http")
 	case f.http == "":
 		return nil, nil
+	case (f.cert == "") != (f.key == ""):
+		return nil, usage("such as --tls-cert cert.pem --tls-key key.pem", "serve: got one of --tls-cert and --tls-key, want both or neither")
 	}
 	for _, h := range f.hosts {
 		if strings.ContainsAny(h, ":/") && net.ParseIP(h) == nil {
 			return nil, usage("such as --host starling.example.org", "serve: --host: got %q, want a name without scheme, port and path", h)
+		}
+	}
+	if f.cert != "" {
+		var err error
+		if f.tls, err = web.NewCertificate(f.cert, f.key, notice); err != nil {
+			return nil, err
 		}
 	}
 	l, err := net.Listen("tcp", f.http)
@@ -38,10 +58,14 @@ func (f faces) listen() (net.Listener, error) {
 	if err != nil {
 		return nil, usage("want HOST:PORT, such as 127.0.0.1:7070", "serve: --http %s: %v", f.http, errors.Unwrap(err))
 	}
+	if f.tls != nil {
+		l = tls.NewListener(l, f.tls.Config())
+	}
 	return l, nil
 }
 
-// names are those under which the server is reached: the address itself, and what --host adds.
+// names are those under which the server is reached: the address itself, what --host adds, and
+// those of the certificate.
 func (f faces) names() []string {
 	var names []string
 	if host, _, err := net.SplitHostPort(f.http); err == nil && host != "" {
@@ -49,6 +73,9 @@ func (f faces) names() []string {
 	}
 	for _, h := range f.hosts {
 		names = append(names, strings.ToLower(h))
+	}
+	if f.tls != nil {
+		names = append(names, f.tls.Names()...)
 	}
 	return names
 }
@@ -65,8 +92,8 @@ func (c *call) expose(s session, l net.Listener, f faces) error {
 	if !ok {
 		return runtime.Refusef(runtime.ErrInternal, "this session serves nobody else")
 	}
-	if a, ok := l.Addr().(*net.TCPAddr); ok && !a.IP.IsLoopback() {
-		c.notice("warning: what is sent to %s is not encrypted, tokens too; put a proxy with TLS before it", l.Addr())
+	if a, ok := l.Addr().(*net.TCPAddr); ok && !a.IP.IsLoopback() && f.tls == nil {
+		c.notice("warning: what is sent to %s is not encrypted, tokens too; give --tls-cert and --tls-key, or put a proxy with TLS before it", l.Addr())
 	}
 	return e.Expose(l, func(e runtime.Engine) (http.Handler, error) {
 		return web.Handler(web.Options{Desk: c.desk(e), Build: buildVersion(), Hosts: f.names(), MCP: f.mcp})

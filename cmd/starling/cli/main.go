@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"starling/cmd/starling/collector"
 	"starling/cmd/starling/plain"
 	"starling/runtime/api"
 	"starling/runtime/badger"
@@ -27,7 +28,7 @@ func Main() { start(openStore, time.Now, api.Doubt) }
 // tell about who calls.
 func start(open opener, clock func() time.Time, doubt func() string) {
 	process.GuardMain(os.Args)
-	boundGarbage()
+	collector.Bound()
 	badger.SpareProcessor()
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, interruptions()...)

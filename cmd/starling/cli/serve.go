@@ -32,14 +32,18 @@ func serveCommand(c *call) *cobra.Command {
 		Long: `Stay, and carry every run of the store.
 
 With --http ADDR, answer programs over HTTP too: the tools of starling mcp as POST /v1/TOOL, the events of a run as a stream, and /openapi.json that describes what the token may do. Every request
-needs the secret of a token (starling token add), from this machine too. With --mcp, the same address serves the Model Context Protocol at /mcp.`,
-		Example: "  starling serve --http 127.0.0.1:7070 --mcp",
+needs the secret of a token (starling token add), from this machine too. With --mcp, the same address serves the Model Context Protocol at /mcp.
+
+With --tls-cert and --tls-key it is https. The files are read again when they have changed; the names of the certificate are names of the server.`,
+		Example: "  starling serve --http 127.0.0.1:7070 --mcp\n  starling serve --http :7443 --tls-cert cert.pem --tls-key key.pem",
 		Args:    operands(0, 0),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return v.serve(cmd.Context(), idle, f) },
 	}
 	c.jsonFlag(cmd)
 	cmd.Flags().StringVar(&f.http, "http", "", "answer programs over HTTP at `ADDR`, such as 127.0.0.1:7070")
 	cmd.Flags().StringSliceVar(&f.hosts, "host", nil, "a `NAME` under which --http is reached, beside those of this machine's loopback")
+	cmd.Flags().StringVar(&f.cert, "tls-cert", "", "the PEM `FILE` of the certificate with its chain, for https")
+	cmd.Flags().StringVar(&f.key, "tls-key", "", "the PEM `FILE` of its private key")
 	cmd.Flags().BoolVar(&f.mcp, "mcp", false, "serve the Model Context Protocol at /mcp of --http")
 	cmd.Flags().StringVar(&idle, "idle", "", "leave when there was nothing to do for `DURATION`")
 	return cmd
@@ -55,7 +59,7 @@ func (v *serveVerb) serve(ctx context.Context, idle string, f faces) error {
 			return err
 		}
 	}
-	l, err := f.listen()
+	l, err := f.listen(v.notice)
 	if err != nil {
 		return err
 	}
@@ -63,7 +67,7 @@ func (v *serveVerb) serve(ctx context.Context, idle string, f faces) error {
 		defer l.Close()
 	}
 	s.ready = func(e session) error {
-		if err := v.carryAll(ctx, e, l); err != nil || l == nil {
+		if err := v.carryAll(ctx, e, l, f.scheme()); err != nil || l == nil {
 			return err
 		}
 		return v.expose(e, l, f)
@@ -81,7 +85,7 @@ type servingDocument struct {
 
 // carryAll makes a server drive all runs, with the variables of its own environment: it is the
 // client that carries them. It asks for no run by itself, for there may be very many.
-func (v *serveVerb) carryAll(ctx context.Context, s session, l net.Listener) error {
+func (v *serveVerb) carryAll(ctx context.Context, s session, l net.Listener, scheme string) error {
 	err := v.carryUnserved(ctx, s)
 	if err != nil {
 		return err
@@ -93,7 +97,7 @@ func (v *serveVerb) carryAll(ctx context.Context, s session, l net.Listener) err
 	v.notice("serving %s; carrying %d unfinished runs", v.place.store, len(runs))
 	at := ""
 	if l != nil {
-		at = "http://" + l.Addr().String()
+		at = scheme + "://" + l.Addr().String()
 		v.notice("answering at %s", at)
 	}
 	if v.json {

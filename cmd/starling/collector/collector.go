@@ -1,4 +1,5 @@
-package cli
+// Package collector keeps the garbage of a long-lived process small.
+package collector
 
 import (
 	"os"
@@ -25,9 +26,9 @@ const (
 	quiet       = 10 * time.Second // without a collection, until memory is given back
 )
 
-// boundGarbage keeps an eye on the heap until the process ends, unless whoever started it has set
+// Bound keeps an eye on the heap until the process ends, unless whoever started it has set
 // GOGC.
-func boundGarbage() {
+func Bound() {
 	if os.Getenv("GOGC") == "" {
 		watchHeap(quiet)
 	}
