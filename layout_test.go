@@ -58,7 +58,7 @@ var arrows = []arrow{
 	{"runtime/memory", "runtime"},
 	{"runtime/badger", "runtime runtime/wholefile"},
 	{"runtime/filter", "lang/contract lang/diagnostic runtime"},
-	{"runtime/api", "runtime"},
+	{"runtime/api", "lang/effect runtime"},
 	{"runtime/owner", "runtime runtime/api"},
 	{"runtime/tool",
 		"lang lang/check lang/contract lang/diagnostic lang/effect runtime runtime/journal " +
@@ -96,6 +96,7 @@ var arrows = []arrow{
 			"stdlib/secret stdlib/tool stdlib/window stdlib/yamltext"},
 	{"cmd/starling/plain", ""},
 	{"cmd/starling/collector", "runtime/badger"},
+	{"cmd/starling/connect", "runtime runtime/api runtime/owner"},
 	{"cmd/starling/progress", "runtime runtime/query"},
 	{"cmd/starling/form", "lang/contract lang/diagnostic runtime"},
 	{"cmd/starling/repl",
@@ -110,7 +111,7 @@ var arrows = []arrow{
 			"runtime/filter runtime/journal runtime/mcp runtime/owner runtime/query runtime/tool runtime/web " +
 			"runtime/wholefile stdlib stdlib/agent stdlib/confine stdlib/git stdlib/notify " +
 			"stdlib/process stdlib/project stdlib/secret stdlib/tool cmd/starling/form " +
-			"cmd/starling/collector cmd/starling/plain cmd/starling/progress cmd/starling/repl cmd/starling/suite"},
+			"cmd/starling/collector cmd/starling/connect cmd/starling/plain cmd/starling/progress cmd/starling/repl cmd/starling/suite"},
 }
 
 // pkg is what `go list` says of a package.

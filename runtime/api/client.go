@@ -21,6 +21,8 @@ import (
 // caller in the context is not sent.
 type Client struct {
 	http  *http.Client
+	base  string // of the addresses of requests
+	there string // the server's address, "" for a socket of this machine
 	hello Hello
 	token string          // in whose name requests are made, "" for the user's
 	life  context.Context // ends with Close, and ends every request
@@ -33,10 +35,17 @@ var _ runtime.Engine = (*Client)(nil)
 // if that speaks another protocol, and fails with an [*Away] if there is none or it does not serve
 // now.
 func Dial(ctx context.Context, socket string) (*Client, error) {
-	c := newClient(socket)
+	return newClient(socket).greeted(ctx)
+}
+
+// greeted gives the client if the owner serves and speaks its protocol.
+func (c *Client) greeted(ctx context.Context) (*Client, error) {
 	hello, err := c.greet(ctx, http.MethodGet, "/hello")
 	switch {
 	case err != nil:
+	case hello.Protocol != Protocol && c.there != "":
+		err = runtime.Refuse(runtime.ErrOwnerUnreachable, "take builds that speak the same protocol on both machines",
+			"%s speaks protocol %d, this command protocol %d", c.there, hello.Protocol, Protocol)
 	case hello.Protocol != Protocol:
 		err = otherProtocol(strconv.Itoa(hello.Protocol), strconv.Itoa(Protocol))
 	case hello.State != Serving:
@@ -78,7 +87,11 @@ func newClient(socket string) *Client {
 		}
 		return conn, trust(conn)
 	}
-	c := &Client{http: &http.Client{Transport: &http.Transport{DialContext: dial, DisableCompression: true, MaxIdleConnsPerHost: 4}}}
+	return clientOf(&http.Transport{DialContext: dial, DisableCompression: true, MaxIdleConnsPerHost: 4})
+}
+
+func clientOf(t *http.Transport) *Client {
+	c := &Client{http: &http.Client{Transport: t}, base: "http://starling"}
 	c.life, c.end = context.WithCancel(context.Background())
 	return c
 }
@@ -207,7 +220,7 @@ func (c *Client) content(ctx context.Context, method, path string, body []byte) 
 	case len(content) > MaxAnswer:
 		return nil, tooLargeAnswer()
 	case resp.StatusCode != http.StatusOK:
-		return nil, refusalOf(resp, content)
+		return nil, c.refusalOf(resp, content)
 	}
 	return content, nil
 }
@@ -236,7 +249,7 @@ func (c *Client) during(ctx context.Context) (context.Context, func()) {
 
 // send makes a request and returns the answer when its header is there.
 func (c *Client) send(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, method, "http://starling"+path, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -265,13 +278,21 @@ func (c *Client) lost(ctx context.Context, err error) error {
 	} else if !errors.Is(cause, errClosed) && !errors.Is(cause, errSilent) {
 		return ctx.Err()
 	}
-	return &Away{State: Gone, Err: cause}
+	return c.away(&Away{State: Gone, Err: cause})
+}
+
+// away is a refusal where nobody of this machine could take the owner's place.
+func (c *Client) away(a *Away) error {
+	if c.there != "" {
+		return unserved(c.there, a)
+	}
+	return a
 }
 
 // refusalOf reads an answer that is no.
-func refusalOf(resp *http.Response, content []byte) error {
+func (c *Client) refusalOf(resp *http.Response, content []byte) error {
 	if state := State(resp.Header.Get(headerOwner)); state != "" {
-		return &Away{State: state}
+		return c.away(&Away{State: state})
 	}
 	var body refusalBody
 	if err := json.Unmarshal(content, &body); err != nil || body.Error == nil {

@@ -85,7 +85,7 @@ func (c *Client) open(ctx context.Context, method, path string, body []byte) (*e
 	if err == nil && resp.StatusCode != http.StatusOK {
 		var content []byte
 		if content, err = io.ReadAll(io.LimitReader(resp.Body, MaxAnswer)); err == nil {
-			err = refusalOf(resp, content)
+			err = c.refusalOf(resp, content)
 		}
 		resp.Body.Close()
 	}
@@ -134,7 +134,7 @@ func (e *events) data(kind string, data []byte) (*runtime.Event, error) {
 	case eventEnd:
 		return nil, io.EOF
 	case eventLeaving:
-		return nil, &Away{State: Leaving}
+		return nil, e.c.away(&Away{State: Leaving})
 	case eventError:
 		var body refusalBody
 		if err := json.Unmarshal(data, &body); err != nil || body.Error == nil {
@@ -156,7 +156,7 @@ func (e *events) comment() error {
 		case bytes.HasPrefix(line, []byte(":")):
 			return nil
 		case len(line) > 0:
-			return &Away{State: Leaving}
+			return e.c.away(&Away{State: Leaving})
 		}
 	}
 }

@@ -50,6 +50,7 @@ func Handler(o Options) (http.Handler, error) {
 	routes.add(http.MethodGet, "/v1/events", s.served(s.events))
 	routes.add(http.MethodGet, "/v1/blob", s.served(s.blob))
 	routes.add(http.MethodGet, "/openapi.json", s.served(s.document))
+	routes.mux.Handle("/engine/", http.StripPrefix("/engine", s.served(s.remote(api.Remote(o.Desk.Engine, o.Build)))))
 	if o.MCP {
 		routes.mount("/mcp", s.served(s.passed(mcp.NewServer(o.Desk, o.Build).Handler())))
 	}
@@ -199,6 +200,45 @@ func (s *server) passed(h http.Handler) func(http.ResponseWriter, *http.Request)
 		return nil
 	}
 }
+
+// remote serves the command lines of other machines.
+func (s *server) remote(h http.Handler) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if r.URL.Path == "/watch" {
+			leave, err := enter(s.budget.streams, "streams")
+			if err != nil {
+				return err
+			}
+			defer leave()
+			h.ServeHTTP(w, r) // its events take room by themselves
+			return nil
+		}
+		h.ServeHTTP(&lending{w, s.budget}, r)
+		return nil
+	}
+}
+
+// lending has a large answer take room until it was taken, as [budget.answer] does.
+type lending struct {
+	http.ResponseWriter
+	budget *budget
+}
+
+// Write writes all of an answer, or a refusal in its place.
+func (l *lending) Write(b []byte) (int, error) {
+	if len(b) > smallAnswer {
+		release, ok := l.budget.lent.Try(int64(len(b)))
+		if !ok {
+			refuse(l.ResponseWriter, busy("answers that others have not read fill the %d MiB that there are for them", lentRoom>>20))
+			return len(b), nil
+		}
+		defer release()
+	}
+	return l.ResponseWriter.Write(b)
+}
+
+// Unwrap is for http.ResponseController.
+func (l *lending) Unwrap() http.ResponseWriter { return l.ResponseWriter }
 
 // refusalBody is the body of an answer that is no.
 type refusalBody struct {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/connect"
 	"starling/runtime"
 	"starling/runtime/query"
 )
@@ -45,7 +46,7 @@ type artifactsDocument struct {
 }
 
 func (v *artifactsVerb) artifacts(ctx context.Context, address, step, out string) error {
-	return v.lookAt(ctx, address, func(s session, r *runtime.Run) error {
+	return v.lookAt(ctx, address, func(s connect.Session, r *runtime.Run) error {
 		found, err := query.Artifacts(ctx, s, r.ID, step)
 		if err == nil && out != "" {
 			err = writeArtifacts(ctx, s, found, out)
@@ -67,7 +68,7 @@ func (v *artifactsVerb) artifacts(ctx context.Context, address, step, out string
 
 // writeArtifacts writes artifacts below a folder. Names of steps come from scripts: nothing leads
 // out of it.
-func writeArtifacts(ctx context.Context, s session, list []runtime.Artifact, dir string) error {
+func writeArtifacts(ctx context.Context, s connect.Session, list []runtime.Artifact, dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return usage("", "--out: %v", err)
 	}

@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"testing"
 
+	"starling/cmd/starling/connect"
 	"starling/runtime"
 	"starling/runtime/runtimetest"
 )
@@ -261,7 +262,7 @@ func (p *telling) answer(k killer, run string, a []string, key string) {
 
 // reading lets fn look at the store from this process, as somebody who changes nothing. At one that
 // crashes meanwhile it looks again.
-func (p *telling) reading(fn func(s session) error) {
+func (p *telling) reading(fn func(s connect.Session) error) {
 	p.t.Helper()
 	for {
 		s, err := p.looking()
@@ -280,7 +281,7 @@ func (p *telling) reading(fn func(s session) error) {
 	}
 }
 
-func (p *telling) looking() (session, error) {
+func (p *telling) looking() (connect.Session, error) {
 	if p.house != nil {
 		return houseConnector{p.house}.guest()
 	}
@@ -291,7 +292,7 @@ func (p *telling) looking() (session, error) {
 // check holds what was seen against the journals of all runs, and gives these.
 func (p *telling) check() (journals map[string][]runtime.Event) {
 	p.t.Helper()
-	p.reading(func(s session) error {
+	p.reading(func(s connect.Session) error {
 		journals = map[string][]runtime.Event{}
 		all, err := s.List(p.t.Context(), runtime.Query{All: true})
 		if err != nil {
@@ -323,7 +324,7 @@ func (p *telling) check() (journals map[string][]runtime.Event) {
 // get is a run as it stands.
 func (p *telling) get(run string) (r *runtime.Run) {
 	p.t.Helper()
-	p.reading(func(s session) (err error) {
+	p.reading(func(s connect.Session) (err error) {
 		r, err = s.Get(p.t.Context(), run)
 		return err
 	})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/connect"
 	"starling/lang"
 	"starling/lang/check"
 	"starling/runtime"
@@ -87,7 +88,7 @@ func (v *defineVerb) defined(ctx context.Context, name string) error {
 	}
 	defer v.leave(s)
 	list := []runtime.Definition{}
-	if _, empty := s.(nowhere); !empty || name != "" {
+	if connect.Missing(s) == nil || name != "" {
 		kept, err := extension[runtime.Definitions](s)
 		if err != nil {
 			return err
@@ -108,7 +109,7 @@ func (v *defineVerb) defined(ctx context.Context, name string) error {
 }
 
 // prepareDefined makes the request of a run of a definition, which is in the store.
-func (c *call) prepareDefined(ctx context.Context, address string, v *runVerb) (session, runtime.StartRequest, error) {
+func (c *call) prepareDefined(ctx context.Context, address string, v *runVerb) (connect.Session, runtime.StartRequest, error) {
 	s, err := c.openRun(ctx, v, false)
 	if err != nil {
 		return nil, runtime.StartRequest{}, c.orFile(address, err)
@@ -145,7 +146,7 @@ func (c *call) orFile(word string, err error) error {
 }
 
 // definition reads a version of a script from the store.
-func definition(ctx context.Context, s session, address string) (*runtime.Definition, *lang.Bundle, error) {
+func definition(ctx context.Context, s connect.Session, address string) (*runtime.Definition, *lang.Bundle, error) {
 	kept, err := extension[runtime.Definitions](s)
 	if err != nil {
 		return nil, nil, err

@@ -1,7 +1,7 @@
 // Package cli is the command line of Starling, for every program that has one.
 //
 // One file is one verb: a struct that has its flags and embeds the call (call.go), which has what
-// all verbs share. A verb parses its flags, opens the store (connect.go: as its owner, or as a
+// all verbs share. A verb parses its flags, opens the store (open.go: as its owner, or as a
 // client of the process that owns it), asks the engine, and answers. It never knows which of the
 // two engines it talks to.
 //

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"starling/cmd/starling/connect"
 	"starling/runtime"
 	"starling/runtime/web"
 )
@@ -87,7 +88,7 @@ type exposer interface {
 
 // expose offers the engine at an address, for as long as this process serves. Who has no token is
 // nobody there.
-func (c *call) expose(s session, l net.Listener, f faces) error {
+func (c *call) expose(s connect.Session, l net.Listener, f faces) error {
 	e, ok := s.(exposer)
 	if !ok {
 		return runtime.Refusef(runtime.ErrInternal, "this session serves nobody else")

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"starling/cmd/starling/connect"
 	"starling/cmd/starling/plain"
 	"starling/runtime"
 )
@@ -15,12 +16,14 @@ import (
 // fakeConnector gives every verb the same fake engine.
 type fakeConnector struct{ session *fakeSession }
 
-func (d fakeConnector) OpenOwner(context.Context, bool) (session, error) { return d.session, nil }
-func (d fakeConnector) OpenReader(context.Context) (session, error)      { return d.session, nil }
-func (d fakeConnector) Connect(context.Context) (session, error)         { return d.session, nil }
-func (d fakeConnector) Detach(context.Context) (session, error)          { return d.session, nil }
-func (d fakeConnector) Serve(_ context.Context, s serving) error {
-	return s.ready(d.session)
+func (d fakeConnector) OpenOwner(context.Context, bool) (connect.Session, error) {
+	return d.session, nil
+}
+func (d fakeConnector) OpenReader(context.Context) (connect.Session, error) { return d.session, nil }
+func (d fakeConnector) Connect(context.Context) (connect.Session, error)    { return d.session, nil }
+func (d fakeConnector) Detach(context.Context) (connect.Session, error)     { return d.session, nil }
+func (d fakeConnector) Serve(_ context.Context, s connect.Serving) error {
+	return s.Ready(d.session)
 }
 func (d fakeConnector) Stop(context.Context) (int, error) { return d.session.owner, nil }
 
@@ -123,7 +126,7 @@ func sitting(f *fakeSession, args ...string) *terminal {
 	term := &terminal{}
 	term.call = call{args: args, program: "starling", stdin: strings.NewReader(""), stdout: plain.Output{To: &term.out}, stderr: &term.err,
 		getenv: func(name string) (string, bool) { return "value of " + name, name == "TOKEN" },
-		exit:   os.Exit, door: func() connector { return fakeConnector{f} }, env: environment()}
+		exit:   os.Exit, door: func() connect.Connector { return fakeConnector{f} }, env: environment()}
 	return term
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"starling/cmd/starling/connect"
 	"starling/runtime"
 	"starling/runtime/journal"
 )
@@ -53,7 +54,7 @@ func hasStatus(want runtime.Status) until {
 
 // follower stays with one run and shows what happens in it.
 type follower struct {
-	session session
+	session connect.Session
 	run     string
 	after   uint64 // events up to this one have been shown, or are not to be
 	show    func(runtime.Event)

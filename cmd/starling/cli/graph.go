@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/connect"
 	"starling/runtime"
 	"starling/runtime/tool"
 )
@@ -39,7 +40,7 @@ func (v *graphVerb) graph(ctx context.Context, address string, p stepPage) error
 	if err := p.check(); err != nil {
 		return err
 	}
-	return v.lookAt(ctx, address, func(s session, r *runtime.Run) error {
+	return v.lookAt(ctx, address, func(s connect.Session, r *runtime.Run) error {
 		drawn, err := tool.Draw(ctx, s, r, p.after, p.limit)
 		switch {
 		case err != nil:

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/connect"
 	"starling/runtime"
 	"starling/runtime/filter"
 )
@@ -75,7 +76,7 @@ func (v *inboxVerb) inbox(ctx context.Context, q gateQuery) error {
 
 // openGates opens the store one way and lists the open gates that a filter means. Whoever gets a
 // session leaves it.
-func (v *inboxVerb) openGates(ctx context.Context, door func(context.Context) (session, error), q gateQuery) (session, *filter.Page[runtime.Gate], error) {
+func (v *inboxVerb) openGates(ctx context.Context, door func(context.Context) (connect.Session, error), q gateQuery) (connect.Session, *filter.Page[runtime.Gate], error) {
 	f, err := filter.Parse(q.filter)
 	if err == nil {
 		err = q.page.check()

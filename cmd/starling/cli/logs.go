@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/connect"
 	"starling/runtime"
 )
 
@@ -45,7 +46,7 @@ func (v *logsVerb) logs(ctx context.Context, address string, after uint64, jsonl
 	if follow {
 		door = v.staying(false)
 	}
-	err := v.withRun(ctx, door, address, func(s session, r *runtime.Run) error {
+	err := v.withRun(ctx, door, address, func(s connect.Session, r *runtime.Run) error {
 		return s.Watch(ctx, runtime.WatchRequest{Run: r.ID, After: after, Follow: follow}, write)
 	})
 	if stopped := cause(ctx); stopped != nil {

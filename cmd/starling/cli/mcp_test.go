@@ -31,7 +31,7 @@ const clientVariable = "STARLING_TEST_MCP_CLIENT"
 
 // beClient is the second client: it starts `starling mcp` and passes calls on.
 func beClient(in io.Reader, out io.Writer) error {
-	session, err := connect(context.Background(), exec.Command("starling", "mcp"))
+	session, err := connectMCP(context.Background(), exec.Command("starling", "mcp"))
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func beClient(in io.Reader, out io.Writer) error {
 	return nil
 }
 
-func connect(ctx context.Context, cmd *exec.Cmd) (*mcp.ClientSession, error) {
+func connectMCP(ctx context.Context, cmd *exec.Cmd) (*mcp.ClientSession, error) {
 	c := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 	return c.Connect(ctx, &mcp.CommandTransport{Command: cmd}, nil)
 }
@@ -73,7 +73,7 @@ func (o *office) goClient(token string) toolCaller {
 func (o *office) leavingClient(token string) (call toolCaller, leave func()) {
 	cmd := exec.Command("starling", "mcp")
 	cmd.Dir, cmd.Env = o.dir, append(o.env, tokenVariable+"="+token)
-	session, err := connect(o.t.Context(), cmd)
+	session, err := connectMCP(o.t.Context(), cmd)
 	if err != nil {
 		o.t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"starling/cmd/starling/connect"
 	"starling/cmd/starling/plain"
 	"starling/runtime"
 	"starling/runtime/api"
@@ -158,7 +159,7 @@ func (h *house) exec(p *telling, args ...string) ([]byte, exit) {
 	}()
 	var t terminal
 	t.call = call{args: append([]string{"-C", p.dir}, args...), program: "starling", stdin: strings.NewReader(""), stdout: plain.Output{To: &t.out}, stderr: &t.err, getenv: os.LookupEnv,
-		exit: os.Exit, door: func() connector { return houseConnector{h} }, env: environment()}
+		exit: os.Exit, door: func() connect.Connector { return houseConnector{h} }, env: environment()}
 	code := t.run()
 	if h.store.Failure() != nil {
 		h.open(p)
@@ -234,18 +235,18 @@ func (r resident) Watch(ctx context.Context, w runtime.WatchRequest, fn func(run
 	return r.Engine.Watch(asUser(ctx), w, fn)
 }
 
-func (d houseConnector) guest() (session, error) {
+func (d houseConnector) guest() (connect.Session, error) {
 	if d.socket {
 		return guest{d.client}, nil
 	}
 	return guest{resident{d.engine}}, nil
 }
 
-func (d houseConnector) OpenOwner(context.Context, bool) (session, error) { return d.guest() }
-func (d houseConnector) OpenReader(context.Context) (session, error)      { return d.guest() }
-func (d houseConnector) Connect(context.Context) (session, error)         { return d.guest() }
-func (d houseConnector) Detach(context.Context) (session, error)          { return d.guest() }
-func (d houseConnector) Serve(context.Context, serving) error {
+func (d houseConnector) OpenOwner(context.Context, bool) (connect.Session, error) { return d.guest() }
+func (d houseConnector) OpenReader(context.Context) (connect.Session, error)      { return d.guest() }
+func (d houseConnector) Connect(context.Context) (connect.Session, error)         { return d.guest() }
+func (d houseConnector) Detach(context.Context) (connect.Session, error)          { return d.guest() }
+func (d houseConnector) Serve(context.Context, connect.Serving) error {
 	return errors.New("nothing serves here")
 }
 func (d houseConnector) Stop(context.Context) (int, error) { return 0, nil }

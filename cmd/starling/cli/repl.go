@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/connect"
 	"starling/cmd/starling/progress"
 	"starling/cmd/starling/repl"
 	"starling/lang"
@@ -75,7 +76,7 @@ func (v *replVerb) firstWrong(kind string) {
 }
 
 // leaveAtGate names the gates that a session was left at.
-func (v *replVerb) leaveAtGate(ctx context.Context, s session, run string) error {
+func (v *replVerb) leaveAtGate(ctx context.Context, s connect.Session, run string) error {
 	r, err := s.Get(ctx, run)
 	if err != nil {
 		return err
@@ -100,7 +101,7 @@ func isTerminal(f *os.File) bool {
 }
 
 // openSession starts a session, or finds the one to go on with.
-func (v *replVerb) openSession(ctx context.Context, resume, fake string) (session, *runtime.Run, error) {
+func (v *replVerb) openSession(ctx context.Context, resume, fake string) (connect.Session, *runtime.Run, error) {
 	if resume != "" {
 		return v.carry(ctx, resume)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"starling/cmd/starling/connect"
 	"starling/runtime"
 )
 
@@ -21,7 +22,7 @@ func (c *call) document(r *runtime.Run) *runtime.Run {
 // report tells how a run stands when a command leaves it: its output is the result, everything else
 // goes to people, and the exit code says which it was. err is why the command leaves early, nil
 // when the run had rested; an interrupted command has the run as it was last seen for its document.
-func (c *call) report(r *runtime.Run, s session, err error) error {
+func (c *call) report(r *runtime.Run, s connect.Session, err error) error {
 	if err != nil {
 		c.left(r, s)
 		if interrupted := (interruption{}); c.json && errors.As(err, &interrupted) {
@@ -97,7 +98,7 @@ const maxStays = 5
 
 // staysFor says for which runs a command stays when its own work is done, because it owns the
 // store.
-func (c *call) staysFor(ctx context.Context, s session) {
+func (c *call) staysFor(ctx context.Context, s connect.Session) {
 	l, err := s.List(ctx, runtime.Query{Status: []runtime.Status{runtime.Running}})
 	if err != nil {
 		return // the session is ending
@@ -175,9 +176,13 @@ func gateLine(g runtime.Gate) string {
 }
 
 // left tells how to go on with a run that a command leaves in motion.
-func (c *call) left(r *runtime.Run, s session) {
+func (c *call) left(r *runtime.Run, s connect.Session) {
 	switch {
 	case r == nil || r.Status.Ended():
+		return
+	case s.Owner() == connect.Elsewhere:
+		c.notice("%s goes on at %s", r.ID, c.serverFlag)
+		c.notice("  %s", c.command("cancel", r.ID))
 		return
 	case s.Owner() != 0:
 		c.notice("detached: process %d carries %s on", s.Owner(), r.ID)
@@ -190,7 +195,7 @@ func (c *call) left(r *runtime.Run, s session) {
 
 // uncarried names the runs that could go on and that nobody drives: in motion, or with a time that
 // comes. Only an owner knows that nobody does. Those that wait for people lose nothing.
-func (c *call) uncarried(ctx context.Context, s session) {
+func (c *call) uncarried(ctx context.Context, s connect.Session) {
 	if s.Owner() != 0 {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/connect"
 	"starling/cmd/starling/progress"
 	"starling/lang/effect"
 	"starling/runtime"
@@ -81,7 +82,7 @@ func (v *resumeVerb) resume(ctx context.Context, addresses []string) error {
 
 // carryRuns makes the owner drive runs, with the variables that each declares, as this process has
 // them. settings, if any, are pinned to all of them; what these declare is brought then.
-func (c *call) carryRuns(ctx context.Context, s session, runs []*runtime.Run, settings *effect.Settings) error {
+func (c *call) carryRuns(ctx context.Context, s connect.Session, runs []*runtime.Run, settings *effect.Settings) error {
 	if settings == nil {
 		var err error
 		if runs, err = c.carryMended(ctx, s, runs); err != nil {
@@ -109,7 +110,7 @@ func unserved(g runtime.Gate) bool { return strings.Contains(g.Gate, runtime.Gat
 
 // carryUnserved carries the runs of the store that were imported and rest because the project here
 // could not serve them.
-func (c *call) carryUnserved(ctx context.Context, s session) error {
+func (c *call) carryUnserved(ctx context.Context, s connect.Session) error {
 	l, err := s.List(ctx, runtime.Query{Gates: true})
 	if err != nil {
 		return err
@@ -130,7 +131,7 @@ func (c *call) carryUnserved(ctx context.Context, s session) error {
 // carryMended carries the runs that were imported and rest because the project here cannot serve
 // them, under that project as it is now, and gives the others: all, where the caller may not pin
 // one.
-func (c *call) carryMended(ctx context.Context, s session, runs []*runtime.Run) ([]*runtime.Run, error) {
+func (c *call) carryMended(ctx context.Context, s connect.Session, runs []*runtime.Run) ([]*runtime.Run, error) {
 	var lacking, others []*runtime.Run
 	for _, r := range runs {
 		if slices.ContainsFunc(r.Gates, unserved) {
@@ -157,7 +158,7 @@ func (c *call) carryMended(ctx context.Context, s session, runs []*runtime.Run) 
 
 // named looks up the runs that are meant. All are those that nobody started: a child run is carried
 // with its parent.
-func (c *call) named(ctx context.Context, s session, addresses []string, all bool) ([]*runtime.Run, error) {
+func (c *call) named(ctx context.Context, s connect.Session, addresses []string, all bool) ([]*runtime.Run, error) {
 	if all {
 		l, err := s.List(ctx, runtime.Query{})
 		if err != nil {
@@ -181,7 +182,7 @@ func (c *call) named(ctx context.Context, s session, addresses []string, all boo
 }
 
 // seeAll follows several runs at once and reports each in the order given.
-func (v *resumeVerb) seeAll(ctx context.Context, s session, runs []*runtime.Run) error {
+func (v *resumeVerb) seeAll(ctx context.Context, s connect.Session, runs []*runtime.Run) error {
 	errs := make([]error, len(runs))
 	var wg sync.WaitGroup
 	var lines sync.Mutex

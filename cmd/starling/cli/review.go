@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/connect"
 	"starling/cmd/starling/form"
 	"starling/cmd/starling/progress"
 	"starling/cmd/starling/repl"
@@ -78,7 +79,7 @@ func (v *reviewVerb) review(ctx context.Context, target, which string) error {
 // asking is one sitting: a person's answers to gates.
 type asking struct {
 	*call
-	session session
+	session connect.Session
 	lines   repl.Lines
 	wanted  gateQuery
 	seen    map[string]bool // the gates that were put, by address and the time they opened
@@ -238,7 +239,7 @@ func (s *asking) sendAnswer(ctx context.Context, g runtime.Gate, sig runtime.Sig
 // tellAll follows the runs that were answered, one after another, until they rest. A sitting shows
 // what is said to people and what has failed; what is written and
 // queued behind it is in the journal.
-func (c *call) tellAll(ctx context.Context, s session, answered []*runtime.Receipt) error {
+func (c *call) tellAll(ctx context.Context, s connect.Session, answered []*runtime.Receipt) error {
 	usual := progress.New(c.stderr)
 	show := func(ev runtime.Event) {
 		var said struct {

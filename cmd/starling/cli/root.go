@@ -49,7 +49,7 @@ func (c *call) root() *cobra.Command {
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
-		PersistentPreRunE: func(*cobra.Command, []string) error { return c.enter() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return cmp.Or(c.servedRemotely(cmd), c.enter()) },
 		Args:              unknownVerb,
 		RunE:              showHelp,
 	}
@@ -61,6 +61,7 @@ func (c *call) root() *cobra.Command {
 	root.SetHelpCommand(helpCommand())
 	root.PersistentFlags().StringVarP(&c.dirFlag, "directory", "C", "", "work in `DIR`")
 	root.PersistentFlags().StringVar(&c.storeFlag, "store", "", "the store is `DIR` (STARLING_STORE; default: .starling beside starling.toml)")
+	root.PersistentFlags().StringVar(&c.serverFlag, "server", "", "the store is that of the server at `URL`, in the name of the token in STARLING_TOKEN")
 	root.AddCommand(runCommand(c), resumeCommand(c), waitCommand(c), cancelCommand(c), signalCommand(c),
 		decideCommand(c, "approve", "Approve at a gate"), decideCommand(c, "reject", "Reject at a gate"), inboxCommand(c), decisionsCommand(c), reviewCommand(c),
 		claimCommand(c), heartbeatCommand(c), submitCommand(c), steerCommand(c), pushCommand(c), queueCommand(c),
@@ -76,6 +77,9 @@ func (c *call) enter() error {
 		if err := os.Chdir(c.dirFlag); err != nil {
 			return usage("", "cannot work in %s: %v", c.dirFlag, errors.Unwrap(err))
 		}
+	}
+	if c.serverFlag != "" && c.storeFlag != "" {
+		return usage("", "--server and --store exclude each other")
 	}
 	var err error
 	c.place, err = findPlace(c.storeSetting())

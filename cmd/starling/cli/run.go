@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/connect"
 	"starling/cmd/starling/progress"
 	"starling/runtime"
 )
@@ -86,7 +87,7 @@ func (v *runVerb) runScript(ctx context.Context, script string) error {
 }
 
 // prepareRun makes the request and opens the store.
-func (v *runVerb) prepareRun(ctx context.Context, script string) (session, runtime.StartRequest, error) {
+func (v *runVerb) prepareRun(ctx context.Context, script string) (connect.Session, runtime.StartRequest, error) {
 	if runtime.NamesDefinition(script) {
 		return v.prepareDefined(ctx, script, v)
 	}
@@ -99,7 +100,7 @@ func (v *runVerb) prepareRun(ctx context.Context, script string) (session, runti
 }
 
 // openRun opens the store for a new run: under this process, or under one that outlives it.
-func (c *call) openRun(ctx context.Context, v *runVerb, create bool) (session, error) {
+func (c *call) openRun(ctx context.Context, v *runVerb, create bool) (connect.Session, error) {
 	if v.detach {
 		return c.door().Detach(ctx)
 	}
@@ -128,7 +129,7 @@ func (v *runVerb) until() until {
 }
 
 // see follows a run and reports how it stands in the end.
-func (c *call) see(ctx context.Context, s session, run *runtime.Run, after uint64, enough until) error {
+func (c *call) see(ctx context.Context, s connect.Session, run *runtime.Run, after uint64, enough until) error {
 	f := follower{session: s, run: run.ID, after: after, show: progress.New(c.stderr).Show}
 	now, err := f.stay(ctx, enough)
 	return c.report(orLast(now, run), s, err)

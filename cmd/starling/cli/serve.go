@@ -3,18 +3,12 @@ package cli
 import (
 	"context"
 	"net"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/connect"
 	"starling/runtime"
 )
-
-// serving says how long a process serves, and whom it tells.
-type serving struct {
-	idle  time.Duration // leave after so long without a client and without anything in motion; 0 for never
-	ready func(s session) error
-}
 
 // serveVerb is a call of the verb serve.
 type serveVerb struct{ *call }
@@ -52,10 +46,10 @@ With --tls-cert and --tls-key it is https. The files are read again when they ha
 // serve owns the store until it is told to leave. A second one is refused: unlike other verbs it
 // has no use for being a client.
 func (v *serveVerb) serve(ctx context.Context, idle string, f faces) error {
-	var s serving
+	var s connect.Serving
 	if idle != "" {
 		var err error
-		if s.idle, err = parseDuration("--idle", idle); err != nil {
+		if s.Idle, err = parseDuration("--idle", idle); err != nil {
 			return err
 		}
 	}
@@ -66,7 +60,7 @@ func (v *serveVerb) serve(ctx context.Context, idle string, f faces) error {
 	if l != nil {
 		defer l.Close()
 	}
-	s.ready = func(e session) error {
+	s.Ready = func(e connect.Session) error {
 		if err := v.carryAll(ctx, e, l, f.scheme()); err != nil || l == nil {
 			return err
 		}
@@ -85,7 +79,7 @@ type servingDocument struct {
 
 // carryAll makes a server drive all runs, with the variables of its own environment: it is the
 // client that carries them. It asks for no run by itself, for there may be very many.
-func (v *serveVerb) carryAll(ctx context.Context, s session, l net.Listener, scheme string) error {
+func (v *serveVerb) carryAll(ctx context.Context, s connect.Session, l net.Listener, scheme string) error {
 	err := v.carryUnserved(ctx, s)
 	if err != nil {
 		return err

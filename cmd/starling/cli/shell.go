@@ -38,13 +38,15 @@ func shellLine(words ...string) string {
 	return strings.Join(quoted, " ")
 }
 
-// command is a line that calls this program again, on the same store.
+// command is a line that calls this program again, on the same store or server.
 func (c *call) command(words ...string) string {
 	var global []string
 	if c.dirFlag != "" {
 		global = append(global, "-C", c.dirFlag)
 	}
-	if store := c.storeSetting(); store != "" {
+	if c.serverFlag != "" {
+		global = append(global, "--server", c.serverFlag)
+	} else if store := c.storeSetting(); store != "" {
 		global = append(global, "--store", store)
 	}
 	return c.program + " " + shellLine(append(global, words...)...)

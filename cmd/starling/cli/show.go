@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/connect"
 	"starling/runtime"
 )
 
@@ -46,7 +47,7 @@ func (v *showVerb) show(ctx context.Context, address string, p stepPage) error {
 	if err := p.check(); err != nil {
 		return err
 	}
-	return v.lookAt(ctx, address, func(s session, r *runtime.Run) error {
+	return v.lookAt(ctx, address, func(s connect.Session, r *runtime.Run) error {
 		page, err := p.newest(ctx, s, r)
 		if err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/connect"
 	"starling/cmd/starling/progress"
 	"starling/runtime"
 	"starling/runtime/query"
@@ -154,7 +155,7 @@ func (c *call) receipt(r *runtime.Receipt) error {
 
 // afterSignal follows the run on standard error. The command's exit code is the receipt's, which
 // was good: how the run ends is told and no more.
-func (c *call) afterSignal(ctx context.Context, s session, receipt *runtime.Receipt) error {
+func (c *call) afterSignal(ctx context.Context, s connect.Session, receipt *runtime.Receipt) error {
 	f := follower{session: s, run: receipt.Run, after: receipt.Seq, show: progress.New(c.stderr).Show}
 	r, err := f.stay(ctx, atRest)
 	switch {

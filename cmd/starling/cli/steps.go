@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/connect"
 	"starling/runtime"
 	"starling/runtime/query"
 )
@@ -50,7 +51,7 @@ type tracksDocument struct {
 }
 
 func (v *stepsVerb) tracks(ctx context.Context, address string) error {
-	return v.lookAt(ctx, address, func(s session, r *runtime.Run) error {
+	return v.lookAt(ctx, address, func(s connect.Session, r *runtime.Run) error {
 		tracks, err := query.Tracks(ctx, s, r.ID, r.Details.Horizon)
 		switch {
 		case err != nil:
@@ -80,7 +81,7 @@ func (v *stepsVerb) steps(ctx context.Context, address string, tree bool, p step
 	if err := p.check(); err != nil {
 		return err
 	}
-	return v.lookAt(ctx, address, func(s session, r *runtime.Run) error {
+	return v.lookAt(ctx, address, func(s connect.Session, r *runtime.Run) error {
 		page, err := p.behind(ctx, s, r)
 		switch {
 		case err != nil:
@@ -120,12 +121,12 @@ func (p *stepPage) check() error {
 }
 
 // newest are the newest steps of a run that are wanted.
-func (p *stepPage) newest(ctx context.Context, s session, r *runtime.Run) (*runtime.StepPage, error) {
+func (p *stepPage) newest(ctx context.Context, s connect.Session, r *runtime.Run) (*runtime.StepPage, error) {
 	return query.PageOfSteps(ctx, s, runtime.StepQuery{Run: r.ID, After: r.Details.Horizon, Limit: p.limit, Newest: true})
 }
 
 // behind are the steps of a run that are wanted, the oldest first.
-func (p *stepPage) behind(ctx context.Context, s session, r *runtime.Run) (*runtime.StepPage, error) {
+func (p *stepPage) behind(ctx context.Context, s connect.Session, r *runtime.Run) (*runtime.StepPage, error) {
 	return query.PageOfSteps(ctx, s, runtime.StepQuery{Run: r.ID, After: p.after, Limit: p.limit})
 }
 

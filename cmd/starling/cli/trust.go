@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/connect"
 	"starling/lang/effect"
 	"starling/runtime"
 )
@@ -89,7 +90,7 @@ func (v *trustVerb) printLines(text string) {
 
 // trusts tells the person who is about to run something of what has changed in the project, which
 // is trusted from then on. Nobody else is asked: what they may run under, the owner decides.
-func (c *call) trusts(ctx context.Context, s session, settings *effect.Settings) error {
+func (c *call) trusts(ctx context.Context, s connect.Session, settings *effect.Settings) error {
 	kept, err := extension[runtime.Trusts](s)
 	if err != nil {
 		return err

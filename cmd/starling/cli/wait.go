@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/connect"
 	"starling/cmd/starling/progress"
 	"starling/lang/contract"
 	"starling/lang/diagnostic"
@@ -154,7 +155,7 @@ func (v *waitVerb) timedOut(r *runtime.Run) error {
 }
 
 // carry opens the store and makes its owner drive a run.
-func (c *call) carry(ctx context.Context, address string) (session, *runtime.Run, error) {
+func (c *call) carry(ctx context.Context, address string) (connect.Session, *runtime.Run, error) {
 	s, err := c.door().OpenOwner(ctx, false)
 	if err != nil {
 		return nil, nil, err

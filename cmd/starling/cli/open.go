@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
+
+	"starling/cmd/starling/connect"
+	"starling/lang/effect"
+	"starling/runtime"
+	"starling/runtime/badger"
+	"starling/runtime/engine"
+	"starling/runtime/owner"
+	"starling/stdlib/git"
+	"starling/stdlib/process"
+	"starling/stdlib/project"
+)
+
+// openDoors gives the ways to the store of this call.
+func (c *call) openDoors() connect.Connector {
+	token, _ := c.getenv(tokenVariable)
+	if c.serverFlag != "" {
+		return &connect.Server{Address: c.serverFlag, Token: token}
+	}
+	dir := c.place.store
+	return connect.NewStore(owner.Config{
+		Dir:        dir,
+		Build:      buildVersion(),
+		Prepare:    badger.Prepare,
+		OpenReader: func(dir string) (runtime.Engine, error) { return openReader(dir, c.env) },
+		Open:       func(dir string) (runtime.Engine, error) { return c.openLocal(dir) },
+		Token:      token, TokenVariable: tokenVariable,
+		Identify: func(pid int) (agent, run string, err error) { return c.identify(pid, dir) },
+		Doubt:    c.doubt(),
+	}, c.asked, c.staysFor)
+}
+
+// asked ends the call when the owner that it is has to leave, or was asked to.
+func (c *call) asked(why error) {
+	if why == nil {
+		why = interruption{terminate}
+	}
+	c.interrupt(why)
+}
+
+// opener opens a store for its owner.
+type opener func(dir string) (runtime.Store, error)
+
+func openStore(dir string) (runtime.Store, error) { return badger.Open(dir, badger.Options{}) }
+
+func (c *call) openLocal(dir string) (runtime.Engine, error) {
+	store, err := c.open(dir)
+	if err != nil {
+		return nil, err
+	}
+	home, err := c.homeProject(dir)
+	if c.doubt() != "" && (home.Marks || err != nil) {
+		return nil, errors.Join(uncertain(c.doubt(), err), store.Close())
+	}
+	e, err := engine.Open(store, c.env, engine.Options{
+		Folder:   dir,
+		Log:      c.notice,
+		Clock:    c.clock,
+		Head:     git.Head,
+		Project:  func() (*effect.Settings, error) { return c.homeSettings(dir) },
+		Named:    project.Digests,
+		Reserves: reserves,
+		Keep:     int(home.Keep),
+		Agents:   int(home.Machine.Agents),
+		Memory:   cmp.Or(home.Together, halfOfMemory()),
+		Env:      c.getenv,
+		Enlist:   c.enlist,
+		Doubt:    c.doubt(),
+	})
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	return e, nil
+}
+
+// halfOfMemory is what all runs may hold together where the project does not say: half of the
+// memory of the machine, or of the control group of this process; 0, which is no bound, where
+// neither is known.
+func halfOfMemory() int64 {
+	limit, err := memlimit.ApplyFallback(memlimit.FromCgroup, memlimit.FromSystem)()
+	if err != nil {
+		return 0
+	}
+	return int64(min(limit, math.MaxInt64) / 2)
+}
+
+// reserves tells whether a project keeps a name from somebody. One that cannot be read grants
+// nothing.
+func reserves(s *effect.Settings, name, by string) bool {
+	f, err := project.Parse(s.ProjectFile, s.Project)
+	return err == nil && f.Reserves(name, by)
+}
+
+func openReader(dir string, env *effect.Environment) (runtime.Engine, error) {
+	store, err := badger.Open(dir, badger.Options{ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	return engine.NewReader(store, env, project.Digests), nil
+}
+
+// uncertain refuses to own a store where the project requires what the machine lacks, and where its
+// file cannot be read, so that nobody knows what it requires.
+func uncertain(doubt string, unread error) error {
+	if unread != nil {
+		return runtime.Refuse(runtime.ErrDenied, "mend "+projectFile,
+			"who calls cannot be told for certain (%s), and whether %s allows that is not known: %s",
+			doubt, projectFile, strings.Split(unread.Error(), "\n")[0])
+	}
+	return runtime.Refuse(runtime.ErrDenied,
+		`take require = "marks" out of [owner] in `+projectFile+", or run on Linux 6.5 or later",
+		"%s requires that it can be told for certain who calls: %s", projectFile, doubt)
+}
+
+// identify finds the attempt that a process works for: among the guards that this process has
+// started and, for this process itself, which has started none yet when it asks, by the locks of
+// the store.
+func (c *call) identify(pid int, store string) (agent, run string, err error) {
+	a, found, err := c.guards.Of(pid)
+	if pid == os.Getpid() {
+		a, found, err = process.AttemptOf(pid, filepath.Join(store, "locks"))
+	}
+	if err != nil || !found {
+		return "", "", err
+	}
+	return a.Agent, a.Run, nil
+}
+
+// enlist remembers a guard that this process has started.
+func (c *call) enlist(w effect.Worker) (dismiss func()) {
+	a := process.Attempt{Run: w.Run, Step: w.Step, Attempt: w.Number, Agent: w.Agent}
+	return c.guards.Add(a, w.PID, w.Started)
+}
