@@ -97,6 +97,7 @@ var arrows = []arrow{
 	{"cmd/starling/plain", ""},
 	{"cmd/starling/collector", "runtime/badger"},
 	{"cmd/starling/connect", "runtime runtime/api runtime/owner"},
+	{"cmd/starling/worker", "lang runtime"},
 	{"cmd/starling/progress", "runtime runtime/query"},
 	{"cmd/starling/form", "lang/contract lang/diagnostic runtime"},
 	{"cmd/starling/repl",
@@ -111,7 +112,8 @@ var arrows = []arrow{
 			"runtime/filter runtime/journal runtime/mcp runtime/owner runtime/query runtime/tool runtime/web " +
 			"runtime/wholefile stdlib stdlib/agent stdlib/confine stdlib/git stdlib/notify " +
 			"stdlib/process stdlib/project stdlib/secret stdlib/tool cmd/starling/form " +
-			"cmd/starling/collector cmd/starling/connect cmd/starling/plain cmd/starling/progress cmd/starling/repl cmd/starling/suite"},
+			"cmd/starling/collector cmd/starling/connect cmd/starling/plain cmd/starling/progress cmd/starling/repl cmd/starling/suite " +
+				"cmd/starling/worker runtime/memory"},
 }
 
 // pkg is what `go list` says of a package.

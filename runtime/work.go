@@ -24,6 +24,7 @@ type Claim struct {
 	Until    time.Time       `json:"until"`              // then it is offered again, unless a heartbeat comes first
 	Deadline *time.Time      `json:"deadline,omitempty"` // of the attempt, which heartbeats do not move
 	Request  json.RawMessage `json:"request,omitempty"`  // what is asked, as starling/agent/v1; in the receipt of the claim
+	Returns  string          `json:"returns,omitempty"`  // contract of the result, "" for none; in the receipt of the claim
 	Messages []string        `json:"messages,omitempty"` // what the agent was told meanwhile: act on them before the next step
 	Over     string          `json:"over,omitempty"`     // why there is nothing more to do: on_event has ended the attempt
 }

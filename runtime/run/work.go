@@ -108,7 +108,7 @@ func (t *Turn) claim(who []string, s runtime.Signal) (*runtime.Receipt, *runtime
 		t.timer(timerAttempt, st.Step, t.Now.Add(st.Policy.Timeout))
 	}
 	c := t.claimOf(st, n)
-	c.Request = question
+	c.Request, c.Returns = question, st.Returns
 	if s.Any && s.Key != "" {
 		t.Rows = append(t.Rows, runtime.Write{Key: []byte(journal.PrefixKey + journal.AnyClaim + s.Key), Value: []byte(t.State.ID)})
 	}

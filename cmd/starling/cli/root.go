@@ -64,7 +64,7 @@ func (c *call) root() *cobra.Command {
 	root.PersistentFlags().StringVar(&c.serverFlag, "server", "", "the store is that of the server at `URL`, in the name of the token in STARLING_TOKEN")
 	root.AddCommand(runCommand(c), resumeCommand(c), waitCommand(c), cancelCommand(c), signalCommand(c),
 		decideCommand(c, "approve", "Approve at a gate"), decideCommand(c, "reject", "Reject at a gate"), inboxCommand(c), decisionsCommand(c), reviewCommand(c),
-		claimCommand(c), heartbeatCommand(c), submitCommand(c), steerCommand(c), pushCommand(c), queueCommand(c),
+		workCommand(c), claimCommand(c), heartbeatCommand(c), submitCommand(c), steerCommand(c), pushCommand(c), queueCommand(c),
 		psCommand(c), queryCommand(c), showCommand(c), logsCommand(c), stepsCommand(c), graphCommand(c), costCommand(c), replayCommand(c), rerunCommand(c), forkCommand(c), diffCommand(c), artifactsCommand(c), agentsCommand(c), toolsCommand(c), doctorCommand(c),
 		checkCommand(c), testCommand(c), docCommand(c), defineCommand(c), replCommand(c), exportCommand(c), importCommand(c), rememberCommand(c), hookCommand(c), serveCommand(c), stopCommand(c), mcpCommand(c), storeCommand(c),
 		pruneCommand(c), tokenCommand(c), trustCommand(c), versionCommand(c))

@@ -10,7 +10,7 @@ import (
 // remoteVerbs are those that --server serves: what the tools of starling mcp do, and what looks at
 // runs. The others work with files, secrets or processes of the machine that has the store.
 func remoteVerbs() []string {
-	return []string{"run", "wait", "cancel", "signal", "approve", "reject", "inbox", "decisions", "claim", "heartbeat", "submit", "steer", "push", "queue", "remember",
+	return []string{"run", "wait", "cancel", "signal", "approve", "reject", "inbox", "decisions", "work", "claim", "heartbeat", "submit", "steer", "push", "queue", "remember",
 		"ps", "query", "show", "logs", "steps", "graph", "cost", "rerun", "fork", "diff", "artifacts", "define", "mcp"}
 }
 

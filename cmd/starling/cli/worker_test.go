@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// written is what a process has said so far.
+type written struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (w *written) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.Write(b)
+}
+
+func (w *written) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.String()
+}
+
+// worker begins to work at a desk.
+func (d *desk) worker(args ...string) (*exec.Cmd, *written) {
+	d.t.Helper()
+	cmd, said := d.command(append([]string{"work", "--as", "builder"}, args...)...), new(written)
+	cmd.Stderr = said
+	if err := cmd.Start(); err != nil {
+		d.t.Fatal(err)
+	}
+	d.t.Cleanup(func() {
+		if d.t.Failed() {
+			d.t.Logf("%s", said)
+		}
+		_ = cmd.Process.Signal(syscall.SIGCONT)
+		_ = cmd.Process.Signal(syscall.SIGINT)
+		_ = cmd.Wait()
+	})
+	return cmd, said
+}
+
+func (d *desk) until(what string, ok func() bool) {
+	d.t.Helper()
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			d.t.Fatalf("there is still not %s", what)
+		}
+	}
+}
+
+// Workers on other machines share the work of a run. One that was out of reach for longer than its
+// lease finds its work done by another; its result is refused and its agent ended. The server may
+// be killed meanwhile: nothing is done twice, nothing is lost.
+func TestWorkersElsewhere(t *testing.T) {
+	o := newOffice(t)
+	o.write("starling.toml", "[agents.builder]\nbackend = \"inbox\"\n\n[grants.\"*\"]\nagents = [\"builder\"]\n")
+	address, _ := o.serving("--http", "127.0.0.1:0")
+	secret := strings.TrimSpace(o.cli(0, "token", "add", "builder", "--can", "run,read,signal"))
+	boss := o.desk(address, secret)
+	boss.write("many.star", "def main(n):\n    return parallel(lambda i: agent(\"builder\", \"part %d\" % i, retries = 3).text, over = range(n))\n")
+
+	var desks []*desk
+	for range 2 {
+		d := o.desk(address, secret)
+		d.write("starling.toml", "[agents.builder]\ncommand = [\"sh\", \"part.sh\"]\n")
+		d.write("part.sh", "cat >/dev/null\necho begun >>begun\nwhile test -e hold; do sleep 0.05; done\nsleep 0.1\necho done >>done\necho '{\"text\": \"made\"}'\n")
+		desks = append(desks, d)
+	}
+	first, second := desks[0], desks[1]
+	count := func(d *desk, name string) int {
+		out, _ := exec.Command("cat", filepath.Join(d.dir, name)).Output()
+		return strings.Count(string(out), "\n")
+	}
+
+	// The first has all of it and is then out of reach; the second is done before it is back.
+	first.write("hold", "")
+	id := started(boss.cli(0, "run", "many.star", "-i", "n:=3", "--detach"))
+	stuck, said := first.worker("--limit", "3", "--lease", "1s")
+	first.until("work begun", func() bool { return count(first, "begun") == 3 })
+	if err := stuck.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	other, othersaid := second.worker("--limit", "2")
+	ended := func() bool { return strings.Contains(boss.cli(0, "show", id), "completed") }
+	boss.until("an end of the run", ended)
+	if err := stuck.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	first.until("a lost claim", func() bool { return strings.Count(said.String(), "the claim is lost") == 3 })
+	if n := count(first, "done"); n != 0 {
+		t.Errorf("%d agents of the first have gone on", n)
+	}
+	if n := count(second, "done"); n != 3 {
+		t.Errorf("the second has done %d parts:\n%s", n, othersaid)
+	}
+
+	// The server is killed while both work.
+	_ = stuck.Process.Signal(syscall.SIGINT)
+	_ = stuck.Wait()
+	again, againsaid := first.worker("--limit", "3")
+	second.write("hold", "")
+	id = started(boss.cli(0, "run", "many.star", "-i", "n:=5", "--detach"))
+	before := count(second, "begun")
+	second.until("work of the second", func() bool { return count(second, "begun") == before+2 })
+	first.until("work of the first", func() bool { return count(first, "begun") == 6 })
+	o.kill()
+	_, port, _ := net.SplitHostPort(strings.TrimPrefix(address, "http://"))
+	o.serving("--http", "127.0.0.1:"+port)
+	for _, d := range desks {
+		if out, err := exec.Command("rm", filepath.Join(d.dir, "hold")).CombinedOutput(); err != nil {
+			t.Fatal(string(out))
+		}
+	}
+	boss.until("an end of the run", ended)
+	if logs := boss.cli(0, "logs", id); strings.Count(logs, "attempt.started") != 5 {
+		t.Errorf("5 parts were not done once each:\n%s", logs)
+	}
+	boss.says(`(?s)"made".*"made".*"made".*"made".*"made"`, 0, "wait", id)
+
+	for _, w := range []*exec.Cmd{again, other} {
+		_ = w.Process.Signal(syscall.SIGINT)
+	}
+	if text := fmt.Sprint(said, othersaid, againsaid); strings.Contains(text, secret) {
+		t.Errorf("the secret is in %s", text)
+	}
+}

@@ -1,0 +1,233 @@
+// Package worker does the work that agents with backend = "inbox" come for, with agents of its own.
+//
+// A worker claims work of an engine, mostly one on another machine, and has an engine of its own
+// ask its agent: with its project file, its programs, its folder. What the agent tells of goes to
+// whoever asked with the heartbeats of the claim, what it is told comes back with their answers.
+//
+//	engine ◄── claim, heartbeat, submit ── Worker ── start, watch, steer, stop ──► own engine ──► agent
+//
+// Nothing of a worker outlives its process. Work of one that has died is offered again when the
+// lease of its claim is over, and a result that comes after that is refused.
+package worker
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"starling/lang"
+	"starling/runtime"
+)
+
+// Options say who works, for whom and with what.
+type Options struct {
+	Engine runtime.Engine // whose work is done, as whoever may claim it
+	As     string         // the agent whose work it is
+	Own    runtime.Engine // asks the agents; nobody else uses it
+	Agent  string         // which of Own's agents is asked
+	Limit  int            // pieces of work at once, at least 1
+	Lease  time.Duration  // of a claim, from runtime.MinLease on
+
+	// Start has the project and the variables of the runs that ask the agents.
+	Start runtime.StartRequest
+
+	Key func() string                    // a new idempotency key
+	Log func(format string, args ...any) // what operators should know
+}
+
+// A worker takes work as long as it has room.
+type worker struct {
+	Options
+	bundle []byte
+}
+
+//go:embed work.star
+var script string
+
+// How often work is looked for while there is none, and a request is made again that did not
+// arrive.
+const (
+	look  = 200 * time.Millisecond
+	again = time.Second
+)
+
+// Work does work until ctx ends, and then stops the agents that are at it: what was claimed is
+// offered again when its lease is over. It fails with the refusal of a claim that waiting does not
+// mend.
+func Work(ctx context.Context, o Options) error {
+	b, err := lang.Read("work.star", func(string) ([]byte, error) { return []byte(script), nil }, nil)
+	if err != nil {
+		return err
+	}
+	w := &worker{o, b.Encode()}
+	room := make(chan struct{}, o.Limit)
+	var busy sync.WaitGroup
+	defer busy.Wait()
+	for {
+		select {
+		case room <- struct{}{}:
+		case <-ctx.Done():
+			return nil
+		}
+		c, err := w.claim(ctx)
+		if err != nil {
+			return err
+		}
+		if c == nil {
+			return nil
+		}
+		busy.Go(func() {
+			w.do(ctx, c)
+			<-room
+		})
+	}
+}
+
+// claim waits for work, and gives nil when ctx has ended.
+func (w *worker) claim(ctx context.Context) (*runtime.Claim, error) {
+	key, lost := w.Key(), false
+	for {
+		r, err := w.Engine.Signal(ctx, runtime.Signal{Kind: runtime.SignalClaim, Key: key, As: w.As, Lease: w.Lease})
+		switch {
+		case err == nil:
+			return r.Claim, nil
+		case ctx.Err() != nil:
+			return nil, nil
+		}
+		pause := look
+		switch runtime.AsRefusal(err).Kind {
+		case runtime.ErrNotOpen, runtime.ErrClaimed, runtime.ErrUnknownRun:
+			lost = false
+		case runtime.ErrOwnerUnreachable, runtime.ErrInternal:
+			if pause = again; !lost {
+				w.Log("no work can be taken now: %v", err)
+			}
+			lost = true
+		default:
+			return nil, err
+		}
+		if !wait(ctx, pause) {
+			return nil, nil
+		}
+	}
+}
+
+func wait(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// asked is what the request of a claim says that a worker needs.
+type asked struct {
+	Task         string          `json:"task"`
+	Input        json.RawMessage `json:"input"`
+	Context      json.RawMessage `json:"context"`
+	Instructions *string         `json:"instructions"`
+	Feedback     json.RawMessage `json:"feedback"`
+	Handoff      json.RawMessage `json:"handoff"`
+	Memory       json.RawMessage `json:"memory"`
+	Messages     []string        `json:"messages"`
+}
+
+// inputs are those of work.star.
+type inputs struct {
+	Who     string          `json:"who"`
+	Task    string          `json:"task"`
+	Input   json.RawMessage `json:"input,omitempty"`
+	Context any             `json:"context,omitempty"`
+	Returns string          `json:"returns,omitempty"`
+	Timeout string          `json:"timeout,omitempty"`
+}
+
+// surroundings are what whoever asks says beside the task, where it says something.
+type surroundings struct {
+	Context      json.RawMessage `json:"context,omitempty"`
+	Instructions *string         `json:"instructions,omitempty"`
+	Feedback     json.RawMessage `json:"feedback,omitempty"`
+	Handoff      json.RawMessage `json:"handoff,omitempty"`
+	Memory       json.RawMessage `json:"memory,omitempty"`
+	Messages     []string        `json:"messages,omitempty"`
+}
+
+func (w *worker) inputs(c *runtime.Claim) (json.RawMessage, error) {
+	var a asked
+	if err := json.Unmarshal(c.Request, &a); err != nil {
+		return nil, fmt.Errorf("the request of %s: %w", c.Claim, err)
+	}
+	in := inputs{Who: w.Agent, Task: a.Task, Input: said(a.Input), Returns: c.Returns}
+	around := surroundings{said(a.Context), a.Instructions, said(a.Feedback), said(a.Handoff), said(a.Memory), a.Messages}
+	if text, err := json.Marshal(around); err != nil {
+		return nil, err
+	} else if string(text) != "{}" {
+		in.Context = around
+	}
+	if c.Deadline != nil {
+		in.Timeout = fmt.Sprintf("%ds", max(1, int(time.Until(*c.Deadline).Seconds())))
+	}
+	return json.Marshal(in)
+}
+
+// said is JSON that says something, nil for none, null and nothing.
+func said(v json.RawMessage) json.RawMessage {
+	switch string(v) {
+	case "null", "[]", "{}":
+		return nil
+	}
+	return v
+}
+
+// do does a piece of work, and brings what came of it.
+func (w *worker) do(ctx context.Context, c *runtime.Claim) {
+	w.Log("%s: %s works", c.Claim, w.Agent)
+	report, err := w.perform(ctx, c)
+	lost, asks := (*lostClaim)(nil), (*unanswered)(nil)
+	switch {
+	case errors.As(err, &asks):
+		report = &runtime.Report{Status: "blocked", Note: asks.Error()}
+	case errors.As(err, &lost):
+		w.Log("%s: left, for the claim is lost: %v", c.Claim, lost.why)
+		return
+	case ctx.Err() != nil:
+		w.Log("%s: left; it is offered again when its lease is over", c.Claim)
+		return
+	case err != nil:
+		report = &runtime.Report{Status: "error", Note: err.Error()}
+	}
+	if err := w.submit(ctx, c, report); err != nil {
+		w.Log("%s: the result was not taken: %v", c.Claim, err)
+		return
+	}
+	w.Log("%s: %s", c.Claim, report.Status)
+}
+
+// submit brings a result, again and again while nobody is there to take it.
+func (w *worker) submit(ctx context.Context, c *runtime.Claim, r *runtime.Report) error {
+	key := w.Key()
+	for {
+		_, err := w.Engine.Signal(ctx, w.signal(runtime.SignalSubmit, key, c, r))
+		if err == nil || !passing(err) || !wait(ctx, again) {
+			return err
+		}
+	}
+}
+
+// passing tells of an error whether the same request may be answered later.
+func passing(err error) bool {
+	kind := runtime.AsRefusal(err).Kind
+	return kind == runtime.ErrOwnerUnreachable || kind == runtime.ErrInternal
+}
+
+func (w *worker) signal(kind runtime.SignalKind, key string, c *runtime.Claim, r *runtime.Report) runtime.Signal {
+	_, _, n, _ := runtime.ParseClaim(c.Claim) // of a receipt
+	return runtime.Signal{Kind: kind, Key: key, Run: c.Run, Step: c.Step, Claim: n, As: w.As, Report: r}
+}
