@@ -129,13 +129,13 @@ func (o *office) processClient(token string) toolCaller {
 
 // office is a store with the world around it, and people who work with it.
 type office struct {
-	t    *testing.T
+	t    testing.TB
 	dir  string
 	env  []string
 	sink *sink
 }
 
-func newOffice(t *testing.T) *office {
+func newOffice(t testing.TB) *office {
 	sockets, err := os.MkdirTemp("", "starling")
 	if err != nil {
 		t.Fatal(err)

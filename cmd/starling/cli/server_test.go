@@ -52,7 +52,7 @@ func TestEachVerbIsServedOrRefused(t *testing.T) {
 
 // desk is a folder on another machine than the store, as far as --server can tell.
 type desk struct {
-	t   *testing.T
+	t   testing.TB
 	dir string
 	env []string
 	at  []string // --server and its address

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"net"
 	"os/exec"
@@ -11,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"starling/runtime"
 )
 
 // written is what a process has said so far.
@@ -134,4 +137,46 @@ func TestWorkersElsewhere(t *testing.T) {
 	if text := fmt.Sprint(said, othersaid, againsaid); strings.Contains(text, secret) {
 		t.Errorf("the secret is in %s", text)
 	}
+}
+
+// BenchmarkWorkers has workers of limit 8 do 64 calls of one second, and prints by how much the run
+// takes longer than the calls must: 8, 4 and 2 s. The bound is 1.2. The calls are those of scripted
+// agents, for all workers share the processors of one machine here.
+func BenchmarkWorkers(b *testing.B) {
+	for _, workers := range []int{1, 2, 4} {
+		b.Run(fmt.Sprint(workers), func(b *testing.B) {
+			for b.Loop() {
+				took := shareCalls(b, workers)
+				b.ReportMetric(took.Seconds()/(8/float64(workers)), "x-floor")
+			}
+		})
+	}
+}
+
+// shareCalls is how long a run of 64 calls takes.
+func shareCalls(b *testing.B, workers int) time.Duration {
+	o := newOffice(b)
+	o.write("starling.toml", "[agents.builder]\nbackend = \"inbox\"\n")
+	address, _ := o.serving("--http", "127.0.0.1:0")
+	secret := strings.TrimSpace(o.cli(0, "token", "add", "builder", "--can", "read,signal"))
+	o.write("many.star", "def main():\n    return len(parallel(lambda i: agent(\"builder\", \"part %d\" % i).text, over = range(64)))\n")
+	for range workers {
+		d := o.desk(address, secret)
+		d.write("fake.star", "def builder(request):\n    return reply(text = \"made\", delay = \"1s\")\n")
+		_, said := d.worker("--limit", "8", "--fake", "fake.star")
+		d.until("a worker", func() bool { return strings.Contains(said.String(), "works for") })
+	}
+	var run runtime.Run
+	said := o.cli(0, "run", "many.star", "--wait", "--json")
+	if err := json.Unmarshal([]byte(said), &run); err != nil || string(run.Output) != "64" {
+		b.Fatalf("%v, the run came to %s", err, said)
+	}
+	var times struct {
+		Started time.Time `json:"started_at"`
+		Updated time.Time `json:"updated_at"`
+	}
+	if err := json.Unmarshal([]byte(o.cli(0, "show", run.ID, "--json")), &times); err != nil {
+		b.Fatal(err)
+	}
+	return times.Updated.Sub(times.Started)
 }

@@ -118,7 +118,11 @@ func (a *attempt) keep(ctx context.Context, done <-chan struct{}) error {
 	for {
 		select {
 		case <-a.tell:
-			if !wait(ctx, gather) {
+			select {
+			case <-time.After(gather):
+			case <-done:
+				return nil
+			case <-ctx.Done():
 				return nil
 			}
 		case <-time.After(a.Lease / 3):

@@ -51,7 +51,7 @@ var script string
 // How often work is looked for while there is none, and a request is made again that did not
 // arrive.
 const (
-	look  = 200 * time.Millisecond
+	look  = 100 * time.Millisecond
 	again = time.Second
 )
 
