@@ -97,7 +97,7 @@ var arrows = []arrow{
 	{"cmd/starling/plain", ""},
 	{"cmd/starling/collector", "runtime/badger"},
 	{"cmd/starling/connect", "runtime runtime/api runtime/owner"},
-	{"cmd/starling/worker", "lang runtime"},
+	{"cmd/starling/worker", "lang lang/effect runtime runtime/query"},
 	{"cmd/starling/progress", "runtime runtime/query"},
 	{"cmd/starling/form", "lang/contract lang/diagnostic runtime"},
 	{"cmd/starling/repl",

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -9,7 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/query"
 )
 
 // as makes a signal of somebody else.
@@ -60,7 +63,7 @@ func TestPulledWork(t *testing.T) {
 				t.Fatalf("claim: %+v", c)
 			}
 			end(w)
-			if again := w.signal(s); !again.Repeated || again.Claim.Claim != c.Claim {
+			if again := w.signal(s); !again.Repeated || again.Claim.Claim != c.Claim || !strings.Contains(string(again.Claim.Request), `"value":7`) || again.Claim.Returns != c.Returns {
 				t.Errorf("the same key: %+v", again)
 			}
 			named := claim(run.ID)
@@ -72,14 +75,21 @@ func TestPulledWork(t *testing.T) {
 			if r := w.refused(runtime.ErrBadPayload, submit(c, "0")); !strings.Contains(string(r.Data), `"want"`) {
 				t.Errorf("the refusal has no paths: %+v", r)
 			}
+			for _, files := range []map[string][]byte{{"../evil": nil}, {"a.bin": make([]byte, effect.MaxBlobs), "b.bin": {0}}} {
+				w.refused(runtime.ErrBadPayload, after(c, runtime.SignalSubmit, &runtime.Report{Output: json.RawMessage("5"), Files: files}))
+			}
 			end(w)
-			if got := w.signal(submit(c, "5")); got.Claim.Attempt != 2 {
+			five := after(c, runtime.SignalSubmit, &runtime.Report{Output: json.RawMessage("5"), Files: map[string][]byte{"notes.txt": []byte("by hand")}})
+			if got := w.signal(five); got.Claim.Attempt != 2 {
 				t.Errorf("receipt: %+v", got.Claim)
 			}
 			if got := w.until(run.ID, runtime.Completed); string(got.Output) != "5" || len(got.Work) != 0 {
 				t.Errorf("output %s, work %+v", got.Output, got.Work)
 			}
 			w.refused(runtime.ErrClosed, submit(c, "6"))
+			if left, err := query.Artifacts(w.ctx, w.engine, run.ID, "w"); err != nil || !slices.ContainsFunc(left, func(a runtime.Artifact) bool { return a.Name == "notes.txt" && a.Size == 7 }) {
+				t.Errorf("artifacts %+v, %v", left, err)
+			}
 			w.verified(run.ID)
 		})
 	}

@@ -319,7 +319,10 @@ func replyOf(r *runtime.Report, backend string) (effect.Reply, *runtime.Refusal)
 	if r == nil {
 		r = &runtime.Report{}
 	}
-	out := effect.Reply{Text: r.Text, Note: r.Note, Backend: backend}
+	out := effect.Reply{Text: r.Text, Note: r.Note, Backend: backend, Blobs: r.Files}
+	if refused := checkFiles(r.Files); refused != nil {
+		return out, refused
+	}
 	if len(r.Output) > 0 {
 		v, refused := payloadOf((&runtime.Signal{Data: r.Output}), "the output")
 		if refused != nil {
@@ -349,6 +352,21 @@ func replyOf(r *runtime.Report, backend string) (effect.Reply, *runtime.Refusal)
 		return out, runtime.Refusef(runtime.ErrBadPayload, "got the status %q, want ok, stopped, blocked or error", r.Status)
 	}
 	return out, nil
+}
+
+// checkFiles refuses what would not be kept as artifacts.
+func checkFiles(files map[string][]byte) *runtime.Refusal {
+	size := 0
+	for name, content := range files {
+		if err := effect.CheckName(name); err != nil {
+			return runtime.Refusef(runtime.ErrBadPayload, "files: %s", err)
+		}
+		size += len(content)
+	}
+	if size > effect.MaxBlobs {
+		return runtime.Refusef(runtime.ErrBadPayload, "files: got %d bytes in all, want at most %d", size, effect.MaxBlobs)
+	}
+	return nil
 }
 
 // question is what is asked of whoever claims a step.

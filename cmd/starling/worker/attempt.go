@@ -8,7 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/query"
 )
 
 // maxEvents are told with one heartbeat.
@@ -224,6 +226,30 @@ func (a *attempt) cancel() {
 	_ = a.Own.Watch(itself(ctx), runtime.WatchRequest{Run: a.run, Follow: true, Types: []string{"run.cancelled"}}, func(runtime.Event) error { return nil })
 }
 
+// left is what the own run's agent has left, as far as it may be brought.
+func (a *attempt) left(ctx context.Context) map[string][]byte {
+	list, err := query.Artifacts(itself(ctx), a.Own, a.run, "work")
+	files, room := map[string][]byte{}, effect.MaxBlobs
+	for _, one := range list {
+		if one.Derived != nil {
+			continue // it follows from what is brought anyway
+		}
+		content, failed := one.Content(itself(ctx), a.Own)
+		if failed == nil && len(content) > room {
+			failed = fmt.Errorf("%s is left out: there is no room for its %d bytes", one.Name, len(content))
+		}
+		if failed == nil {
+			files[one.Name] = content
+			room -= len(content)
+		}
+		err = cmp.Or(err, failed)
+	}
+	if err != nil {
+		a.Log("%s: %v", a.claim.Claim, err)
+	}
+	return files
+}
+
 // result is what the own run came to.
 func (a *attempt) result(ctx context.Context) (*runtime.Report, error) {
 	r, err := a.Own.Get(itself(ctx), a.run)
@@ -240,7 +266,7 @@ func (a *attempt) result(ctx context.Context) (*runtime.Report, error) {
 	if err := json.Unmarshal(r.Output, &out); err != nil {
 		return nil, err
 	}
-	report := &runtime.Report{Text: out.Text, Note: out.Note, Status: out.Status, Output: said(out.Output), Usage: said(out.Usage)}
+	report := &runtime.Report{Files: a.left(ctx), Text: out.Text, Note: out.Note, Status: out.Status, Output: said(out.Output), Usage: said(out.Usage)}
 	switch out.Status {
 	case "ok", "stopped", "blocked":
 	default:
