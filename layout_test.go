@@ -113,7 +113,7 @@ var arrows = []arrow{
 			"runtime/wholefile stdlib stdlib/agent stdlib/confine stdlib/git stdlib/notify " +
 			"stdlib/process stdlib/project stdlib/secret stdlib/tool cmd/starling/form " +
 			"cmd/starling/collector cmd/starling/connect cmd/starling/plain cmd/starling/progress cmd/starling/repl cmd/starling/suite " +
-				"cmd/starling/worker runtime/memory"},
+			"cmd/starling/worker runtime/memory"},
 }
 
 // pkg is what `go list` says of a package.
