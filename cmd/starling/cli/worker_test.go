@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -13,7 +14,12 @@ import (
 	"testing"
 	"time"
 
+	"starling/cmd/starling/worker"
+	"starling/lang"
+	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/engine"
+	"starling/runtime/memory"
 )
 
 // written is what a process has said so far.
@@ -179,4 +185,49 @@ func shareCalls(b *testing.B, workers int) time.Duration {
 		b.Fatal(err)
 	}
 	return times.Updated.Sub(times.Started)
+}
+
+// A worker that works for weeks remembers only what it works on and a few pieces of work before.
+func TestWorkersForget(t *testing.T) {
+	ctx, leave := context.WithCancel(runtime.WithCaller(t.Context(), runtime.Caller{Name: "local:test", Local: true}))
+	open := func() runtime.Engine {
+		e, err := engine.Open(memory.New(), environment(), engine.Options{Log: t.Logf})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { e.Close() })
+		return e
+	}
+	asks, own := open(), open()
+	project := func(text string) (s effect.Settings) {
+		s.Workspace, s.Project = t.TempDir(), []byte(text)
+		s.ProjectFile = filepath.Join(s.Workspace, "starling.toml")
+		return s
+	}
+	script, err := lang.Read("many.star", func(string) ([]byte, error) {
+		return []byte("def main():\n    return parallel(lambda i: agent(\"builder\", \"part %d\" % i).text, over = range(100))\n"), nil
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := asks.Start(ctx, runtime.StartRequest{Bundle: script.Encode(), Script: "many.star", Settings: project("[agents.builder]\nbackend = \"inbox\"\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := worker.Options{Engine: asks, As: "builder", Own: own, Agent: "builder", Limit: 4, Lease: time.Minute, Key: func() string { return requestKey("") }, Log: func(string, ...any) {},
+		Start: runtime.StartRequest{Settings: project("[agents.builder]\ncommand = [\"echo\", '{\"text\": \"made\"}']\n")}}
+	left := make(chan error, 1)
+	go func() { left <- worker.Work(ctx, o) }()
+	err = asks.Watch(ctx, runtime.WatchRequest{Run: run.ID, Follow: true}, func(runtime.Event) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := own.List(runtime.WithCaller(t.Context(), runtime.Caller{Name: "worker", Local: true}), runtime.Query{All: true})
+	if err != nil || len(l.Runs) == 0 || len(l.Runs) > 60 {
+		t.Errorf("it remembers %d pieces of work, %v", len(l.Runs), err)
+	}
+	leave()
+	if err := <-left; err != nil {
+		t.Error(err)
+	}
 }

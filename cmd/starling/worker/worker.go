@@ -43,6 +43,10 @@ type Options struct {
 type worker struct {
 	Options
 	bundle []byte
+
+	mu     sync.Mutex
+	active map[string]time.Time // claims that are worked on, since when
+	done   int                  // pieces of work since the last tidying
 }
 
 //go:embed work.star
@@ -63,7 +67,7 @@ func Work(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	w := &worker{o, b.Encode()}
+	w := &worker{Options: o, bundle: b.Encode(), active: map[string]time.Time{}}
 	room := make(chan struct{}, o.Limit)
 	var busy sync.WaitGroup
 	defer busy.Wait()
@@ -81,9 +85,52 @@ func Work(ctx context.Context, o Options) error {
 			return nil
 		}
 		busy.Go(func() {
+			w.begin(c)
 			w.do(ctx, c)
+			w.end(c)
 			<-room
 		})
+	}
+}
+
+// tidyAfter is how many pieces of work are remembered at most by the own engine, beside those that
+// are worked on.
+const tidyAfter = 16
+
+func (w *worker) begin(c *runtime.Claim) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.active[c.Claim] = time.Now()
+}
+
+// end forgets a piece of work, and has the own engine forget too, from time to time: what has ended
+// before all began that is worked on now.
+func (w *worker) end(c *runtime.Claim) {
+	w.mu.Lock()
+	delete(w.active, c.Claim)
+	w.done++
+	tidy, before := w.done >= tidyAfter, time.Now()
+	if tidy {
+		w.done = 0
+	}
+	for _, since := range w.active {
+		if since.Before(before) {
+			before = since
+		}
+	}
+	w.mu.Unlock()
+	if !tidy {
+		return
+	}
+	if own, err := runtime.Extension[runtime.Maintenance](w.Own); err == nil {
+		ctx := itself(context.Background())
+		_, err = own.Maintain(ctx, runtime.MaintenanceRequest{Task: runtime.MaintenancePrune, Before: before})
+		if err == nil {
+			_, err = own.Maintain(ctx, runtime.MaintenanceRequest{Task: runtime.MaintenanceGC})
+		}
+		if err != nil {
+			w.Log("what was done is still remembered: %v", err)
+		}
 	}
 }
 
@@ -129,6 +176,7 @@ func wait(ctx context.Context, d time.Duration) bool {
 
 // asked is what the request of a claim says that a worker needs.
 type asked struct {
+	Key          string          `json:"key"`
 	Task         string          `json:"task"`
 	Input        json.RawMessage `json:"input"`
 	Context      json.RawMessage `json:"context"`
@@ -149,8 +197,10 @@ type inputs struct {
 	Timeout string          `json:"timeout,omitempty"`
 }
 
-// surroundings are what whoever asks says beside the task, where it says something.
+// surroundings are what whoever asks says beside the task, where it says something. They are the
+// context of the agent's request.
 type surroundings struct {
+	Key          string          `json:"key,omitempty"` // the same for every attempt of the step, at whichever worker
 	Context      json.RawMessage `json:"context,omitempty"`
 	Instructions *string         `json:"instructions,omitempty"`
 	Feedback     json.RawMessage `json:"feedback,omitempty"`
@@ -165,7 +215,7 @@ func (w *worker) inputs(c *runtime.Claim) (json.RawMessage, error) {
 		return nil, fmt.Errorf("the request of %s: %w", c.Claim, err)
 	}
 	in := inputs{Who: w.Agent, Task: a.Task, Input: said(a.Input), Returns: c.Returns}
-	around := surroundings{said(a.Context), a.Instructions, said(a.Feedback), said(a.Handoff), said(a.Memory), a.Messages}
+	around := surroundings{a.Key, said(a.Context), a.Instructions, said(a.Feedback), said(a.Handoff), said(a.Memory), a.Messages}
 	if text, err := json.Marshal(around); err != nil {
 		return nil, err
 	} else if string(text) != "{}" {
