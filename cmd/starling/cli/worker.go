@@ -35,7 +35,7 @@ func workCommand(c *call) *cobra.Command {
 		Short:   "Do the work of inbox agents with agents of this machine",
 		GroupID: "decisions",
 		Long: `Claim the work of an agent with backend = "inbox" as it comes, and have the agent of that name in the starling.toml here do it: with its backends, its programs, its folder.
-What it tells of, what it cost and what it is told go to and fro meanwhile. Work of a worker that has died is offered again when --lease is over. Interrupted, it stops its agents and leaves.`,
+What it tells of, what it cost and what it is told go to and fro meanwhile. Work of a worker that has died is offered again when --lease is over. Interrupted, it stops its agents, and their work is offered again in a second.`,
 		Example: `  starling --server https://starling.example.org:7070 work --as builder --limit 4`,
 		Args:    operands(0, 0),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return v.work(cmd.Context()) },

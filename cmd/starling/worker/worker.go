@@ -60,7 +60,7 @@ const (
 )
 
 // Work does work until ctx ends, and then stops the agents that are at it: what was claimed is
-// offered again when its lease is over. It fails with the refusal of a claim that waiting does not
+// offered again in a moment. It fails with the refusal of a claim that waiting does not
 // mend.
 func Work(ctx context.Context, o Options) error {
 	b, err := lang.Read("work.star", func(string) ([]byte, error) { return []byte(script), nil }, nil)
@@ -248,7 +248,7 @@ func (w *worker) do(ctx context.Context, c *runtime.Claim) {
 		w.Log("%s: left, for the claim is lost: %v", c.Claim, lost.why)
 		return
 	case ctx.Err() != nil:
-		w.Log("%s: left; it is offered again when its lease is over", c.Claim)
+		w.leave(ctx, c)
 		return
 	case err != nil:
 		report = &runtime.Report{Status: "error", Note: err.Error()}
@@ -258,6 +258,19 @@ func (w *worker) do(ctx context.Context, c *runtime.Claim) {
 		return
 	}
 	w.Log("%s: %s", c.Claim, report.Status)
+}
+
+// leave lets the lease of a claim be over soon.
+func (w *worker) leave(ctx context.Context, c *runtime.Claim) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), again)
+	defer cancel()
+	sig := w.signal(runtime.SignalHeartbeat, w.Key(), c, nil)
+	sig.Lease = runtime.MinLease
+	if _, err := w.Engine.Signal(ctx, sig); err != nil {
+		w.Log("%s: left; it is offered again when its lease is over: %v", c.Claim, err)
+		return
+	}
+	w.Log("%s: left; it is offered again in %s", c.Claim, sig.Lease)
 }
 
 // submit brings a result, again and again while nobody is there to take it.
