@@ -48,9 +48,9 @@ type Report struct {
 	Usage  json.RawMessage `json:"usage,omitempty"`  // an object with usd, input_tokens, output_tokens
 	Events json.RawMessage `json:"events,omitempty"` // a list of objects, each with a kind
 
-	// Files are what the work leaves beside its result, by name, such as "transcript.txt": the
-	// artifacts of the step, effect.MaxBlobs bytes of them at most.
-	Files map[string][]byte `json:"files,omitempty"`
+	// Artifacts are what the work leaves beside its result, by name, such as "transcript.txt":
+	// effect.MaxBlobs bytes of them at most.
+	Artifacts map[string][]byte `json:"artifacts,omitempty"`
 }
 
 // ParseClaim takes RUN@STEP:N apart.

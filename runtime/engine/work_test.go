@@ -76,10 +76,10 @@ func TestPulledWork(t *testing.T) {
 				t.Errorf("the refusal has no paths: %+v", r)
 			}
 			for _, files := range []map[string][]byte{{"../evil": nil}, {"a.bin": make([]byte, effect.MaxBlobs), "b.bin": {0}}} {
-				w.refused(runtime.ErrBadPayload, after(c, runtime.SignalSubmit, &runtime.Report{Output: json.RawMessage("5"), Files: files}))
+				w.refused(runtime.ErrBadPayload, after(c, runtime.SignalSubmit, &runtime.Report{Output: json.RawMessage("5"), Artifacts: files}))
 			}
 			end(w)
-			five := after(c, runtime.SignalSubmit, &runtime.Report{Output: json.RawMessage("5"), Files: map[string][]byte{"notes.txt": []byte("by hand")}})
+			five := after(c, runtime.SignalSubmit, &runtime.Report{Output: json.RawMessage("5"), Artifacts: map[string][]byte{"notes.txt": []byte("by hand")}})
 			if got := w.signal(five); got.Claim.Attempt != 2 {
 				t.Errorf("receipt: %+v", got.Claim)
 			}

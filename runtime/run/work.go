@@ -319,8 +319,8 @@ func replyOf(r *runtime.Report, backend string) (effect.Reply, *runtime.Refusal)
 	if r == nil {
 		r = &runtime.Report{}
 	}
-	out := effect.Reply{Text: r.Text, Note: r.Note, Backend: backend, Blobs: r.Files}
-	if refused := checkFiles(r.Files); refused != nil {
+	out := effect.Reply{Text: r.Text, Note: r.Note, Backend: backend, Blobs: r.Artifacts}
+	if refused := checkArtifacts(r.Artifacts); refused != nil {
 		return out, refused
 	}
 	if len(r.Output) > 0 {
@@ -354,17 +354,17 @@ func replyOf(r *runtime.Report, backend string) (effect.Reply, *runtime.Refusal)
 	return out, nil
 }
 
-// checkFiles refuses what would not be kept as artifacts.
-func checkFiles(files map[string][]byte) *runtime.Refusal {
+// checkArtifacts refuses what would not be kept as artifacts.
+func checkArtifacts(files map[string][]byte) *runtime.Refusal {
 	size := 0
 	for name, content := range files {
 		if err := effect.CheckName(name); err != nil {
-			return runtime.Refusef(runtime.ErrBadPayload, "files: %s", err)
+			return runtime.Refusef(runtime.ErrBadPayload, "artifacts: %s", err)
 		}
 		size += len(content)
 	}
 	if size > effect.MaxBlobs {
-		return runtime.Refusef(runtime.ErrBadPayload, "files: got %d bytes in all, want at most %d", size, effect.MaxBlobs)
+		return runtime.Refusef(runtime.ErrBadPayload, "artifacts: got %d bytes in all, want at most %d", size, effect.MaxBlobs)
 	}
 	return nil
 }

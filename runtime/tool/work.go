@@ -32,11 +32,12 @@ func (d *Desk) heartbeat(ctx context.Context, a heartbeatArgs) (any, error) {
 type submitArgs struct {
 	Claim, Text, Status, Note, As, Key string
 	Output, Usage, Events              json.RawMessage
+	Artifacts                          map[string]string
 }
 
 func (d *Desk) submit(ctx context.Context, a submitArgs) (any, error) {
 	sig, err := claimed(runtime.SignalSubmit, a.Claim, a.As, a.Key,
-		runtime.Report{Output: orAbsent(a.Output), Text: a.Text, Status: a.Status, Note: a.Note, Usage: orAbsent(a.Usage), Events: orAbsent(a.Events)})
+		runtime.Report{Output: orAbsent(a.Output), Text: a.Text, Status: a.Status, Note: a.Note, Usage: orAbsent(a.Usage), Events: orAbsent(a.Events), Artifacts: contents(a.Artifacts)})
 	if err != nil {
 		return nil, err
 	}
@@ -45,6 +46,14 @@ func (d *Desk) submit(ctx context.Context, a submitArgs) (any, error) {
 		return nil, err
 	}
 	return Accepted{Status: "accepted", Run: receipt.Run, Repeated: receipt.Repeated, RunStatus: receipt.Status}, nil
+}
+
+func contents(texts map[string]string) map[string][]byte {
+	files := make(map[string][]byte, len(texts))
+	for name, text := range texts {
+		files[name] = []byte(text)
+	}
+	return files
 }
 
 // claimed makes a signal about a claim.

@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,14 +17,15 @@ import (
 type workVerb struct {
 	*call
 
-	as     string
-	key    string
-	lease  string
-	output string
-	events string
-	usage  string
-	noWait bool
-	report runtime.Report
+	as        string
+	key       string
+	lease     string
+	output    string
+	events    string
+	usage     string
+	artifacts []string
+	noWait    bool
+	report    runtime.Report
 }
 
 func (v *workVerb) workFlags(cmd *cobra.Command) {
@@ -91,6 +94,7 @@ the same claim. A result that comes too late is refused with the exit code 8.`,
 	f.StringVar(&v.report.Status, "status", "", "ok, stopped, blocked or error (default ok)")
 	f.StringVarP(&v.report.Note, "note", "m", "", "a remark for people")
 	f.StringVar(&v.usage, "usage", "", "what it cost: `JSON` with usd, input_tokens, output_tokens")
+	f.StringArrayVar(&v.artifacts, "artifact", nil, "a `FILE` to keep as an artifact of the step, by its name without folders; may be repeated")
 	f.BoolVar(&v.noWait, "no-wait", false, "do not follow the run; the owner of the store stays while it is in motion")
 	v.eventsFlag(cmd)
 	v.workFlags(cmd)
@@ -185,9 +189,29 @@ func (v *workVerb) workSignal(kind runtime.SignalKind, handle string) (sig runti
 			return sig, runtime.Refuse(runtime.ErrBadPayload, `a text needs its quotes: '"yes"'; words go into --text`, "got %.60q, want JSON", *f.to)
 		}
 	}
+	if report.Artifacts, err = readFiles(v.artifacts); err != nil {
+		return sig, err
+	}
 	sig = runtime.Signal{Kind: kind, Key: requestKey(v.key), As: v.as, Lease: lease, Report: &report}
 	sig.Run, sig.Step, sig.Claim, err = runtime.ParseClaim(handle)
 	return sig, err
+}
+
+// readFiles reads files by the names that they are kept by.
+func readFiles(paths []string) (map[string][]byte, error) {
+	files := make(map[string][]byte, len(paths))
+	for _, path := range paths {
+		name := filepath.Base(path)
+		if _, twice := files[name]; twice {
+			return nil, usage("give one of them another name", "--artifact: got two files %q", name)
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, usage("", "--artifact: %v", err)
+		}
+		files[name] = text
+	}
+	return files, nil
 }
 
 // printWork lists work that agents come for.

@@ -266,7 +266,7 @@ func (a *attempt) result(ctx context.Context) (*runtime.Report, error) {
 	if err := json.Unmarshal(r.Output, &out); err != nil {
 		return nil, err
 	}
-	report := &runtime.Report{Files: a.left(ctx), Text: out.Text, Note: out.Note, Status: out.Status, Output: said(out.Output), Usage: said(out.Usage)}
+	report := &runtime.Report{Artifacts: a.left(ctx), Text: out.Text, Note: out.Note, Status: out.Status, Output: said(out.Output), Usage: said(out.Usage)}
 	switch out.Status {
 	case "ok", "stopped", "blocked":
 	default:
