@@ -15,24 +15,11 @@ import (
 func Remote(e runtime.Engine, build string) http.Handler {
 	s := NewServer(Options{Build: build})
 	s.Ready(e)
-	mux := http.NewServeMux()
+	mux := s.anywhere()
 	mux.Handle("GET /hello", s.call(s.welcome))
-	mux.Handle("POST /whoami", s.call(postTo(whoami)))
 	mux.Handle("POST /start", s.call(post(startFromAfar)))
 	mux.Handle("POST /signal", s.call(post(signalFromAfar)))
-	mux.Handle("POST /cancel", s.call(post(runtime.Engine.Cancel)))
-	mux.Handle("GET /run", s.call(getRun))
-	mux.Handle("POST /list", s.call(post(runtime.Engine.List)))
-	mux.Handle("POST /watch", s.stream(s.watch))
-	mux.Handle("GET /blob", s.call(getBlob))
-	mux.Handle("POST /define", s.call(postTo(runtime.Definitions.Define)))
-	mux.Handle("POST /defined", s.call(postTo(runtime.Definitions.Defined)))
-	mux.Handle("POST /steps", s.call(postTo(runtime.Pages.StepPage)))
-	mux.Handle("POST /decisions", s.call(postTo(runtime.Decisions.Decisions)))
-	mux.Handle("POST /push", s.call(postTo(runtime.Queues.Push)))
-	mux.Handle("POST /attended", s.call(postTo(runtime.Queues.Attended)))
 	mux.Handle("POST /fork", s.call(postTo(forkFromAfar)))
-	mux.Handle("/", s.call(nothing))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who := identity{caller: runtime.CallerOf(r.Context())}
 		if who.caller.Name == "" {

@@ -17,15 +17,32 @@ import (
 type endpoint func(ctx context.Context, e runtime.Engine, r *http.Request) (content []byte, contentType string, err error)
 
 func (s *Server) routes() http.Handler {
-	mux := http.NewServeMux()
+	mux := s.anywhere()
 	mux.Handle("GET /hello", s.greeting(nil))
 	mux.Handle("POST /stop", s.greeting(s.stop))
 	mux.Handle("GET /attach", s.stream(s.attach))
-	mux.Handle("POST /whoami", s.call(postTo(whoami)))
 	mux.Handle("POST /start", s.call(post(runtime.Engine.Start)))
 	mux.Handle("POST /signal", s.call(post(runtime.Engine.Signal)))
-	mux.Handle("POST /cancel", s.call(post(runtime.Engine.Cancel)))
 	mux.Handle("POST /carry", s.call(post(runtime.Engine.Resume)))
+	mux.Handle("POST /replay", s.call(postTo(runtime.Reruns.Replay)))
+	mux.Handle("POST /move", s.call(postTo(runtime.Reruns.Move)))
+	mux.Handle("POST /fork", s.call(postTo(runtime.Reruns.Fork)))
+	mux.Handle("POST /trust", s.call(postTo(runtime.Trusts.Trust)))
+	mux.Handle("POST /token/add", s.call(postTo(runtime.Tokens.AddToken)))
+	mux.Handle("POST /token/list", s.call(postTo(runtime.Tokens.ListTokens)))
+	mux.Handle("POST /token/remove", s.call(postTo(runtime.Tokens.RemoveToken)))
+	mux.Handle("POST /care", s.call(postTo(runtime.Maintenance.Maintain)))
+	mux.Handle("GET /export", s.call(getExport))
+	mux.Handle("POST /bring", s.call(postBring))
+	return mux
+}
+
+// anywhere has the requests that are answered alike on this machine and from others: of these a
+// caller's rights say all.
+func (s *Server) anywhere() *http.ServeMux {
+	mux := http.NewServeMux()
+	mux.Handle("POST /whoami", s.call(postTo(whoami)))
+	mux.Handle("POST /cancel", s.call(post(runtime.Engine.Cancel)))
 	mux.Handle("GET /run", s.call(getRun))
 	mux.Handle("POST /list", s.call(post(runtime.Engine.List)))
 	mux.Handle("POST /watch", s.stream(s.watch))
@@ -37,16 +54,6 @@ func (s *Server) routes() http.Handler {
 	mux.Handle("POST /declared", s.call(postTo(runtime.Pages.Declared)))
 	mux.Handle("POST /push", s.call(postTo(runtime.Queues.Push)))
 	mux.Handle("POST /attended", s.call(postTo(runtime.Queues.Attended)))
-	mux.Handle("POST /replay", s.call(postTo(runtime.Reruns.Replay)))
-	mux.Handle("POST /move", s.call(postTo(runtime.Reruns.Move)))
-	mux.Handle("POST /fork", s.call(postTo(runtime.Reruns.Fork)))
-	mux.Handle("POST /trust", s.call(postTo(runtime.Trusts.Trust)))
-	mux.Handle("POST /token/add", s.call(postTo(runtime.Tokens.AddToken)))
-	mux.Handle("POST /token/list", s.call(postTo(runtime.Tokens.ListTokens)))
-	mux.Handle("POST /token/remove", s.call(postTo(runtime.Tokens.RemoveToken)))
-	mux.Handle("POST /care", s.call(postTo(runtime.Maintenance.Maintain)))
-	mux.Handle("GET /export", s.call(getExport))
-	mux.Handle("POST /bring", s.call(postBring))
 	mux.Handle("/", s.call(nothing))
 	return mux
 }

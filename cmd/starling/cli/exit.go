@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -149,14 +148,6 @@ func wantsJSON(args []string) bool {
 		args = args[:end]
 	}
 	return slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
-}
-
-// cause is why a context ended, nil while it has not.
-func cause(ctx context.Context) error {
-	if ctx.Err() == nil {
-		return nil
-	}
-	return context.Cause(ctx)
 }
 
 // indent lays JSON out over several lines, keeping the order of keys. What is not JSON stays as it

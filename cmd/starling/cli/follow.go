@@ -67,12 +67,12 @@ func (f *follower) stay(ctx context.Context, enough until) (*runtime.Run, error)
 	for {
 		r, err := f.session.Get(ctx, f.run)
 		if err != nil {
-			return last, errors.Join(cause(ctx), err)
+			return last, errors.Join(context.Cause(ctx), err)
 		}
 		last = r
 		over := enough(r)
 		if err := f.watch(ctx, r, !over); err != nil {
-			return last, errors.Join(cause(ctx), err)
+			return last, errors.Join(context.Cause(ctx), err)
 		}
 		if over {
 			return r, nil

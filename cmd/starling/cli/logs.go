@@ -49,7 +49,7 @@ func (v *logsVerb) logs(ctx context.Context, address string, after uint64, jsonl
 	err := v.withRun(ctx, door, address, func(s connect.Session, r *runtime.Run) error {
 		return s.Watch(ctx, runtime.WatchRequest{Run: r.ID, After: after, Follow: follow}, write)
 	})
-	if stopped := cause(ctx); stopped != nil {
+	if stopped := context.Cause(ctx); stopped != nil {
 		return stopped
 	}
 	return err

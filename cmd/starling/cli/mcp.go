@@ -55,7 +55,7 @@ func (v *mcpVerb) mcp(ctx context.Context) error {
 	d.Read = v.readBundle
 	err = mcp.NewServer(d, buildVersion()).Run(ctx, io.NopCloser(v.stdin), writer{v.stdout.Raw()})
 	if ctx.Err() != nil {
-		return cause(ctx)
+		return context.Cause(ctx)
 	}
 	return err
 }

@@ -143,6 +143,7 @@ func (o *outsider) request(token, try, body string) string {
 	if err != nil {
 		return err.Error()
 	}
+	q.Header.Set("Starling-Protocol", "1") // only what is below /engine looks at it
 	resp, err := (&http.Client{Transport: bearing(token)}).Do(q)
 	if err != nil {
 		return err.Error()
@@ -160,19 +161,7 @@ func blindlyOverEngine(o *outsider, try, body string) string { return o.speak(o.
 func nobodyOverEngine(o *outsider, try, body string) string { return o.speak("", try, body) }
 
 func (o *outsider) speak(token, try, body string) string {
-	method, path, _ := strings.Cut(try, " ")
-	q, err := http.NewRequest(method, o.address+"/engine"+path, strings.NewReader(body))
-	if err != nil {
-		return err.Error()
-	}
-	q.Header.Set("Starling-Protocol", "1")
-	resp, err := (&http.Client{Transport: bearing(token)}).Do(q)
-	if err != nil {
-		return err.Error()
-	}
-	defer resp.Body.Close()
-	text, _ := io.ReadAll(resp.Body)
-	return fmt.Sprint(resp.StatusCode, " ", string(text))
+	return o.request(token, strings.Replace(try, " ", " /engine", 1), body)
 }
 
 // withSettings starts a script over the protocol under a project of its own, and tells what became
@@ -337,6 +326,7 @@ func outsiderTries(o *outsider, evil string) []struct {
 		{"events, without read", blindlyOverEngine, "POST /watch", run + `}`, `^403.*capability read`},
 		{"content, without read", blindlyOverEngine, "GET /blob?hash=" + strings.Repeat("0", 64), "", `^403.*capability read`},
 		{"steps, without read", blindlyOverEngine, "POST /steps", run + `}`, `^403.*capability read`},
+		{"variables, without read", blindlyOverEngine, "POST /declared", `"` + o.victim + `"`, `^403.*capability read`},
 		{"decisions, without read", blindlyOverEngine, "POST /decisions", `{}`, `^403.*capability read`},
 		{"definitions, without read", blindlyOverEngine, "POST /defined", `""`, `^403.*capability read`},
 		{"a token of one's own", byServer, "token add evil", "", `^exit status 2.*not served by --server`},

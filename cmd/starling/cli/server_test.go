@@ -264,6 +264,10 @@ func TestRunTakesOnlyItsScript(t *testing.T) {
 	o := newOffice(t)
 	there := newRecorder(t, sayHello(1))
 	d := o.desk(there.URL, "starling_secret", "PRIVATE_KEY=hunter2")
+	d.dir = filepath.Join(d.dir, "private-folder")
+	if err := os.Mkdir(d.dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	d.write("starling.toml", "[agents.writer]\ncommand = [\"private-command\"]\nenv = [\"PRIVATE_KEY\"]\n")
 	d.write("ask.star", askingScript)
 	d.says("not today", 9, "run", "ask.star")

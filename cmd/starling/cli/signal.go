@@ -159,7 +159,7 @@ func (c *call) afterSignal(ctx context.Context, s connect.Session, receipt *runt
 	f := follower{session: s, run: receipt.Run, after: receipt.Seq, show: progress.New(c.stderr).Show}
 	r, err := f.stay(ctx, atRest)
 	switch {
-	case cause(ctx) != nil:
+	case context.Cause(ctx) != nil:
 		c.left(r, s)
 		return err
 	case err != nil:

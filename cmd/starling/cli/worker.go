@@ -85,7 +85,7 @@ func (v *workerVerb) work(ctx context.Context) (err error) {
 	err = worker.Work(ctx, worker.Options{Engine: s, As: v.as, Own: own, Agent: with, Limit: v.limit, Lease: lease,
 		Start: runtime.StartRequest{Settings: *settings, Env: v.values(settings.Env)}, Key: func() string { return requestKey("") }, Log: v.notice})
 	if err == nil {
-		err = cause(ctx)
+		err = context.Cause(ctx)
 	}
 	return err
 }

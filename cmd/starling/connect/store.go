@@ -137,13 +137,13 @@ func (d *Store) Serve(ctx context.Context, v Serving) (err error) {
 		return err
 	}
 	if v.Idle > 0 {
-		return errors.Join(s.Idle(ctx, v.Idle), cause(ctx))
+		return errors.Join(s.Idle(ctx, v.Idle), context.Cause(ctx))
 	}
 	select {
 	case <-s.Stopping():
 		return s.Why()
 	case <-ctx.Done():
-		return cause(ctx)
+		return context.Cause(ctx)
 	}
 }
 
@@ -199,12 +199,4 @@ func (nowhere) Close() error { return nil }
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
-}
-
-// cause is why a context ended, nil while it has not.
-func cause(ctx context.Context) error {
-	if ctx.Err() == nil {
-		return nil
-	}
-	return context.Cause(ctx)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -20,6 +21,7 @@ const maxEvents = 500
 type attempt struct {
 	*worker
 	claim *runtime.Claim
+	since uint64 // the record of the claim in its run's journal
 	run   string // that asks the agent, of the own engine
 
 	mu     sync.Mutex
@@ -28,18 +30,18 @@ type attempt struct {
 }
 
 // perform asks the agent and keeps the claim meanwhile.
-func (w *worker) perform(ctx context.Context, c *runtime.Claim) (*runtime.Report, error) {
-	in, err := w.inputs(c)
+func (w *worker) perform(ctx context.Context, r *runtime.Receipt) (*runtime.Report, error) {
+	in, err := w.inputs(r.Claim)
 	if err != nil {
 		return nil, err
 	}
-	r := w.Start
-	r.Key, r.Bundle, r.Script, r.Inputs = w.Key(), w.bundle, "work.star", in
-	run, err := w.Own.Start(itself(ctx), r)
+	start := w.Start
+	start.Key, start.Bundle, start.Script, start.Inputs = w.Key(), w.bundle, "work.star", in
+	run, err := w.Own.Start(itself(ctx), start)
 	if err != nil {
 		return nil, err
 	}
-	a := &attempt{worker: w, claim: c, run: run.ID, tell: make(chan struct{}, 1)}
+	a := &attempt{worker: w, claim: r.Claim, since: r.Seq, run: run.ID, tell: make(chan struct{}, 1)}
 	held, drop := context.WithCancelCause(ctx)
 	heard, deaf := context.WithCancel(held)
 	done := make(chan struct{})
@@ -204,7 +206,7 @@ func (a *attempt) intervene(ctx context.Context, kind runtime.SignalKind, words 
 func (a *attempt) listen(ctx context.Context) {
 	types := []string{"agent.intervened", "verdict.given", "step.withdrawn", "step.settled", "attempt.ended", "run.completed", "run.failed", "run.cancelled"}
 	for ctx.Err() == nil {
-		err := a.Engine.Watch(ctx, runtime.WatchRequest{Run: a.claim.Run, Follow: true, Types: types}, func(ev runtime.Event) error {
+		err := a.Engine.Watch(ctx, runtime.WatchRequest{Run: a.claim.Run, After: a.since, Follow: true, Types: types}, func(ev runtime.Event) error {
 			if ev.Step == "" || ev.Step == a.claim.Step {
 				a.soon()
 			}
@@ -257,7 +259,7 @@ func (a *attempt) result(ctx context.Context) (*runtime.Report, error) {
 		return nil, err
 	}
 	if r.Error != nil {
-		return nil, fmt.Errorf("%s", r.Error.Message)
+		return nil, errors.New(r.Error.Message)
 	}
 	var out struct {
 		Status, Text, Note, Error string
@@ -266,10 +268,16 @@ func (a *attempt) result(ctx context.Context) (*runtime.Report, error) {
 	if err := json.Unmarshal(r.Output, &out); err != nil {
 		return nil, err
 	}
-	report := &runtime.Report{Artifacts: a.left(ctx), Text: out.Text, Note: out.Note, Status: out.Status, Output: said(out.Output), Usage: said(out.Usage)}
+	report := &runtime.Report{Artifacts: a.left(ctx), Text: out.Text, Note: out.Note, Status: out.Status, Usage: said(out.Usage)}
+	if a.claim.Returns != "" || present(out.Output) != nil {
+		report.Output = out.Output
+	}
 	switch out.Status {
-	case "ok", "stopped", "blocked":
+	case "ok":
+	case "stopped", "blocked":
+		report.Output = nil
 	default:
+		report.Output = nil
 		report.Status, report.Note = "error", out.Error
 	}
 	if events := a.take(maxEvents); len(events) > 0 {

@@ -60,8 +60,7 @@ const (
 )
 
 // Work does work until ctx ends, and then stops the agents that are at it: what was claimed is
-// offered again in a moment. It fails with the refusal of a claim that waiting does not
-// mend.
+// offered again in a moment. It fails with the refusal of a claim that waiting does not mend.
 func Work(ctx context.Context, o Options) error {
 	b, err := lang.Read("work.star", func(string) ([]byte, error) { return []byte(script), nil }, nil)
 	if err != nil {
@@ -77,17 +76,14 @@ func Work(ctx context.Context, o Options) error {
 		case <-ctx.Done():
 			return nil
 		}
-		c, err := w.claim(ctx)
-		if err != nil {
+		r, err := w.claim(ctx)
+		if r == nil {
 			return err
 		}
-		if c == nil {
-			return nil
-		}
 		busy.Go(func() {
-			w.begin(c)
-			w.do(ctx, c)
-			w.end(c)
+			w.begin(r.Claim)
+			w.do(ctx, r)
+			w.end(r.Claim)
 			<-room
 		})
 	}
@@ -134,26 +130,26 @@ func (w *worker) end(c *runtime.Claim) {
 	}
 }
 
-// claim waits for work, and gives nil when ctx has ended.
-func (w *worker) claim(ctx context.Context) (*runtime.Claim, error) {
+// claim waits for work, and gives its receipt, nil when ctx has ended.
+func (w *worker) claim(ctx context.Context) (*runtime.Receipt, error) {
 	key, lost := w.Key(), false
 	for {
 		r, err := w.Engine.Signal(ctx, runtime.Signal{Kind: runtime.SignalClaim, Key: key, As: w.As, Lease: w.Lease})
 		switch {
 		case err == nil:
-			return r.Claim, nil
+			return r, nil
 		case ctx.Err() != nil:
 			return nil, nil
 		}
-		pause := look
-		switch runtime.AsRefusal(err).Kind {
-		case runtime.ErrNotOpen, runtime.ErrClaimed, runtime.ErrUnknownRun:
-			lost = false
-		case runtime.ErrOwnerUnreachable, runtime.ErrInternal:
+		pause, kind := look, runtime.AsRefusal(err).Kind
+		switch {
+		case passing(err):
 			if pause = again; !lost {
 				w.Log("no work can be taken now: %v", err)
 			}
 			lost = true
+		case kind == runtime.ErrNotOpen, kind == runtime.ErrClaimed, kind == runtime.ErrUnknownRun:
+			lost = false
 		default:
 			return nil, err
 		}
@@ -214,8 +210,8 @@ func (w *worker) inputs(c *runtime.Claim) (json.RawMessage, error) {
 	if err := json.Unmarshal(c.Request, &a); err != nil {
 		return nil, fmt.Errorf("the request of %s: %w", c.Claim, err)
 	}
-	in := inputs{Who: w.Agent, Task: a.Task, Input: said(a.Input), Returns: c.Returns}
-	around := surroundings{a.Key, said(a.Context), a.Instructions, said(a.Feedback), said(a.Handoff), said(a.Memory), a.Messages}
+	in := inputs{Who: w.Agent, Task: a.Task, Input: present(a.Input), Returns: c.Returns}
+	around := surroundings{a.Key, present(a.Context), a.Instructions, said(a.Feedback), said(a.Handoff), said(a.Memory), a.Messages}
 	if text, err := json.Marshal(around); err != nil {
 		return nil, err
 	} else if string(text) != "{}" {
@@ -227,19 +223,27 @@ func (w *worker) inputs(c *runtime.Claim) (json.RawMessage, error) {
 	return json.Marshal(in)
 }
 
-// said is JSON that says something, nil for none, null and nothing.
-func said(v json.RawMessage) json.RawMessage {
-	switch string(v) {
-	case "null", "[]", "{}":
+// present is JSON that is there, nil for null: an empty list is what somebody has said.
+func present(v json.RawMessage) json.RawMessage {
+	if string(v) == "null" {
 		return nil
 	}
 	return v
 }
 
+// said is a list or an object with something in it, nil for any other.
+func said(v json.RawMessage) json.RawMessage {
+	if text := string(v); text == "[]" || text == "{}" {
+		return nil
+	}
+	return present(v)
+}
+
 // do does a piece of work, and brings what came of it.
-func (w *worker) do(ctx context.Context, c *runtime.Claim) {
+func (w *worker) do(ctx context.Context, r *runtime.Receipt) {
+	c := r.Claim
 	w.Log("%s: %s works", c.Claim, w.Agent)
-	report, err := w.perform(ctx, c)
+	report, err := w.perform(ctx, r)
 	lost, asks := (*lostClaim)(nil), (*unanswered)(nil)
 	switch {
 	case errors.As(err, &asks):

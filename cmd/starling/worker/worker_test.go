@@ -12,7 +12,7 @@ import (
 func TestInputs(t *testing.T) {
 	w := &worker{Options: Options{Agent: "builder"}}
 	for request, want := range map[string]string{
-		`{"key": "k/w", "task": "build", "input": [1], "context": null, "instructions": null, "feedback": [], "handoff": null, "memory": null, "messages": []}`:                                                                                                      `{"who":"builder","task":"build","input":[1],"context":{"key":"k/w"}}`,
+		`{"key": "k/w", "task": "build", "input": [], "context": null, "instructions": null, "feedback": [], "handoff": null, "memory": null, "messages": []}`:                                                                                                       `{"who":"builder","task":"build","input":[],"context":{"key":"k/w"}}`,
 		`{"key": "k/w", "task": "build", "input": null, "context": {"a": 1}, "instructions": "Be brief.", "feedback": [{"path": "n", "got": "0", "want": "int(1..)"}], "handoff": {"from": "ann"}, "memory": [{"by": "ann"}], "messages": ["be quick"], "later": 1}`: `{"who":"builder","task":"build","context":{"key":"k/w","context":{"a":1},"instructions":"Be brief.","feedback":[{"path":"n","got":"0","want":"int(1..)"}],"handoff":{"from":"ann"},"memory":[{"by":"ann"}],"messages":["be quick"]}}`,
 	} {
 		got, err := w.inputs(&runtime.Claim{Claim: "r@w:1", Request: json.RawMessage(request)})
