@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -100,6 +101,11 @@ func (v *workerVerb) serves(s *effect.Settings, name string) error {
 		if c.Backend == "inbox" {
 			return usage("give it a backend here that does the work, or name another agent with --with",
 				"the agent %q waits for a worker itself", name)
+		}
+	}
+	for _, variable := range s.Env {
+		if _, set := v.getenv(variable); !set && !slices.Contains(s.Optional, variable) {
+			return usage("set it, or take it out of starling.toml", "the variable %s, which the project here declares, is not set", variable)
 		}
 	}
 	return nil
