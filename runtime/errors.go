@@ -53,9 +53,10 @@ const (
 	ErrKindDamaged      ErrorKind = "damaged"
 	ErrKindNewer        ErrorKind = "newer"
 	ErrKindFull         ErrorKind = "full"
-	ErrKindFailed       ErrorKind = "store_failed" // the disk gave an error; what was acknowledged is there
-	ErrKindReadOnly     ErrorKind = "read_only"    // what was asked for would write
-	ErrKindExhausted    ErrorKind = "exhausted"    // the system has no more file descriptors to give
+	ErrKindFailed       ErrorKind = "store_failed"      // the disk gave an error; what was acknowledged is there
+	ErrKindReadOnly     ErrorKind = "read_only"         // what was asked for would write
+	ErrKindExhausted    ErrorKind = "exhausted"         // the system has no more file descriptors to give
+	ErrStoreUnreachable ErrorKind = "store_unreachable" // its server does not answer, or not to this user
 	ErrOwnerUnreachable ErrorKind = "owner_unreachable"
 	ErrInternal         ErrorKind = "internal" // a defect of ours
 	// Somebody was first.
@@ -76,7 +77,7 @@ var exitCodes = map[ErrorKind]int{
 	ErrBadPayload: 4, ErrBadChoice: 4, ErrBadInput: 4, ErrCheckFailed: 4, ErrDiverged: 4, ErrDrifted: 4, ErrNotAnExport: 4, ErrNotABackup: 4,
 	ErrUnknownRun: 5, ErrUnknownGate: 5, ErrUnknownStep: 5, ErrUnknownDefinition: 5, ErrUnknownName: 5, ErrUnknownToken: 5, ErrNotOpen: 5, ErrAmbiguous: 5, ErrUnsteerable: 5,
 	ErrBudget:        6,
-	ErrKindNotAStore: 7, ErrKindDamaged: 7, ErrKindNewer: 7, ErrKindFull: 7, ErrKindFailed: 7, ErrKindReadOnly: 7, ErrKindExhausted: 7, ErrOwnerUnreachable: 7,
+	ErrKindNotAStore: 7, ErrKindDamaged: 7, ErrKindNewer: 7, ErrKindFull: 7, ErrKindFailed: 7, ErrKindReadOnly: 7, ErrKindExhausted: 7, ErrStoreUnreachable: 7, ErrOwnerUnreachable: 7,
 	ErrDecided: 8, ErrExpired: 8, ErrClaimed: 8, ErrClosed: 8, ErrKeyConflict: 8, ErrExists: 8,
 	ErrDenied: 9, ErrWrongTarget: 9,
 	ErrTrimmed:    10,
@@ -214,6 +215,11 @@ func AsRefusal(err error) *Refusal {
 	}
 	kind, help := ofSystem(err)
 	return &Refusal{Kind: cmp.Or(kind, ErrInternal), Message: err.Error(), Help: help}
+}
+
+// Moved refuses a store that another one has taken the place of.
+func Moved(to string) *Refusal {
+	return Refuse(ErrKindNotAStore, "name that one, with --store or in [store] of starling.toml; starling store copy brings it back", "the store was moved to %s", to)
 }
 
 // ErrShuttingDown: the engine is closing and takes nothing more.

@@ -67,7 +67,7 @@ type Batch struct {
 }
 
 // MaxKey is the length of the longest key, and of the longest run name in a fence, in bytes.
-const MaxKey = 4096
+const MaxKey = 2048
 
 // Check says what no store accepts in a batch: an empty key, one that is too long or that belongs
 // to the store, a fence without a run or one that goes back but not to 0, a lazy batch with fences.
@@ -86,7 +86,7 @@ func (b *Batch) Check() error {
 			return errors.New("a write has an empty key")
 		case w.Key[0] == 0:
 			return fmt.Errorf("key %q begins with a zero byte; such keys belong to the store", w.Key)
-		case len(w.Key) > MaxKey:
+		case len(w.Key) > MaxKey && w.Value != nil: // earlier versions took longer ones, which can go
 			return fmt.Errorf("%w: a key of %d bytes begins %q; the longest has %d", ErrTooLarge, len(w.Key), w.Key[:32], MaxKey)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,17 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"starling/runtime"
+	"starling/runtime/groupcommit"
 )
 
-// A committer is where one writes at a time. Whoever does takes all batches that wait, in the order
-// in which they came, puts them into one transaction, or several where they are larger than one may
-// be, and answers them when it is durable. While it waits for the disk the next ones gather, so
-// that the busier a store is the more of them share a sync, and a batch that comes alone goes at
-// once.
-//
-// A caller who finds nobody writing writes one transaction itself: waking a goroutine that has
-// slept for longer than a moment costs a tenth of a commit. What has come meanwhile is left to the
-// committer's goroutine, so that nobody waits long for the batches of others.
+// A committer writes the transactions of a queue of batches (runtime/groupcommit).
 //
 // For each transaction:
 //
@@ -60,35 +52,20 @@ type committer struct {
 
 	batches      atomic.Uint64
 	transactions atomic.Uint64
-	done         chan struct{} // closed when the goroutine has ended
+	queue        *groupcommit.Queue[cost]
 
-	mu      sync.Mutex // guards what is below
-	wake    *sync.Cond
-	queue   []*waiting
-	busy    bool  // somebody writes
-	urgent  bool  // somebody waits for what is in the queue, or it has waited long enough
-	lazy    int64 // bytes of lazy batches in the queue
-	closing bool
-	failed  error
-	seen    map[string]seen // where runs stood that readers have looked at
-	forgot  uint64          // version of a transaction
+	mu     sync.Mutex      // guards what is below
+	seen   map[string]seen // where runs stood that readers have looked at
+	forgot uint64          // version of a transaction
 }
 
 // seen is where a run stood in a version.
 type seen struct{ at, version uint64 }
 
 // waiting is a batch in the queue.
-type waiting struct {
-	batch *runtime.Batch
-	cost  cost
-	done  chan error // nil for a lazy batch, whose caller has gone
-}
+type waiting = groupcommit.Waiting[cost]
 
 const (
-	// lazyDelay is the longest that a lazy batch waits for a durable one to go with.
-	lazyDelay = 100 * time.Millisecond
-	// lazyBytes is how much of them may wait; beyond it the caller waits too.
-	lazyBytes = 4 << 20
 	// knownFences bounds the memory for where runs stand; beyond it they are read again.
 	knownFences = 1 << 14
 	// reserve is what must stay free on the disk. Badger writes through memory maps of sparse
@@ -105,10 +82,10 @@ func newCommitter(s *Store, m *mark, d disk, sequence uint64) (*committer, error
 	}
 	c := &committer{
 		dir: s.dir, badgerDir: s.badgerDir, db: s.db, faults: s.faults, mark: m, disk: d, files: files, views: &s.views, version: s.views.newest,
-		fences: make(map[string]uint64), seen: make(map[string]seen), sequence: sequence, done: make(chan struct{}),
+		fences: make(map[string]uint64), seen: make(map[string]seen), sequence: sequence,
 	}
 	c.batches.Store(sequence)
-	c.wake = sync.NewCond(&c.mu)
+	c.queue = groupcommit.New(c.transact)
 	err = c.syncEntries()
 	if err == nil {
 		c.writeAhead, err = openActive(s.badgerDir, writeAheadSuffix, 5, d)
@@ -138,170 +115,43 @@ func (c *committer) commit(b *runtime.Batch) error {
 			return fmt.Errorf("key %q begins with %q; such keys belong to Badger", w.Key, badgersOwn)
 		}
 	}
-	w := &waiting{batch: b, cost: costOf(b)}
-	if err := w.cost.check(); err != nil {
+	w := costOf(b)
+	if err := w.check(); err != nil {
 		return err
 	}
-	leads, err := c.enqueue(w)
-	if err != nil || w.done == nil {
-		return err
-	}
-	if leads {
-		c.lead()
-	}
-	return <-w.done
-}
-
-// enqueue adds a batch to those that wait. leads tells that nobody writes and the caller is to.
-func (c *committer) enqueue(w *waiting) (leads bool, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closing {
-		return false, runtime.ErrStoreClosed
-	}
-	if c.failed != nil {
-		return false, c.failed
-	}
-	if size := w.cost.bytes + w.cost.large; w.batch.Lazy && c.lazy+size <= lazyBytes {
-		w.batch = clone(w.batch)
-		if c.lazy == 0 {
-			time.AfterFunc(lazyDelay, c.hurry)
-		}
-		c.lazy += size
-	} else {
-		w.done = make(chan error, 1)
-		leads = !c.busy
-		c.busy = true
-		c.urgent = true
-	}
-	c.queue = append(c.queue, w)
-	return leads, nil
-}
-
-// lead writes one transaction for a caller that found nobody writing, and leaves what has come
-// meanwhile to the goroutine.
-func (c *committer) lead() {
-	defer runtime.EndWithPanic() // Badger's
-	c.mu.Lock()
-	queue := c.takeAll()
-	c.mu.Unlock()
-	c.stop(c.transact(queue))
-}
-
-// stop ends one's writing. What is left, and what has come meanwhile, is for the goroutine.
-func (c *committer) stop(left []*waiting) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.queue = append(left, c.queue...)
-	c.urgent = c.urgent || len(left) > 0
-	c.busy = false
-	if c.urgent || c.closing {
-		c.wake.Signal()
-	}
-}
-
-// hurry commits lazy batches that no durable one has come for.
-func (c *committer) hurry() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.urgent = len(c.queue) > 0
-	c.wake.Signal()
-}
-
-// clone copies a lazy batch, which its caller may change while it waits.
-func clone(b *runtime.Batch) *runtime.Batch {
-	writes := make([]runtime.Write, len(b.Writes))
-	for i, w := range b.Writes {
-		writes[i] = runtime.Write{Key: slices.Clone(w.Key), Value: slices.Clone(w.Value)}
-	}
-	return &runtime.Batch{Writes: writes, Lazy: true}
-}
-
-// take waits until something must be written and returns all that waits; nothing means that the
-// store closes.
-func (c *committer) take() []*waiting {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for c.busy || !c.urgent && !c.closing {
-		c.wake.Wait()
-	}
-	c.busy = true
-	return c.takeAll()
-}
-
-// takeAll empties the queue. It is called with mu held.
-func (c *committer) takeAll() []*waiting {
-	queue := c.queue
-	c.queue, c.urgent, c.lazy = nil, false, 0
-	return queue
-}
-
-func (c *committer) run() {
-	defer close(c.done)
-	for queue := c.take(); len(queue) > 0; queue = c.take() {
-		for len(queue) > 0 {
-			queue = c.transact(queue)
-		}
-		c.stop(nil)
-	}
+	return c.queue.Commit(b, w, w.bytes+w.large)
 }
 
 // close commits what waits and returns the failure that ended the committer before, if any.
 func (c *committer) close() error {
-	c.mu.Lock()
-	c.closing = true
-	c.wake.Signal()
-	c.mu.Unlock()
-	<-c.done
+	err := c.queue.Close()
 	c.files.Close()
 	c.writeAhead.close()
 	c.values.close()
-	return c.failure()
+	return err
 }
 
-func (c *committer) failure() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.failed
-}
-
-func (c *committer) fail(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// failure is the error that every commit gets after one that failed.
+func (c *committer) failure(err error) error {
 	if err = full(err); !errors.Is(err, runtime.ErrFull) {
 		err = fmt.Errorf("%w: %w", runtime.ErrFailed, err)
 	}
-	c.failed = fmt.Errorf("%s: %w", c.dir, err)
+	return fmt.Errorf("%s: %w", c.dir, err)
 }
 
-// transact writes as much of the queue as one transaction holds, answers it, and returns the rest.
-func (c *committer) transact(queue []*waiting) []*waiting {
-	if err := c.failure(); err != nil {
-		answer(queue, func(int) error { return err })
-		return nil
-	}
+// transact writes as much of the queue as one transaction holds.
+func (c *committer) transact(queue []*waiting) (n int, refused map[int]error, err error) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	t := c.begin()
 	defer t.txn.Discard()
-	n := 0
 	for n < len(queue) && t.add(queue[n]) {
 		n++
 	}
 	if err := t.commit(); err != nil {
-		c.fail(err)
-		return queue // to be answered with the failure
+		return 0, nil, c.failure(err)
 	}
-	answer(queue[:n], func(i int) error { return t.refused[i] })
-	return queue[n:]
-}
-
-func answer(queue []*waiting, err func(int) error) {
-	for i, w := range queue {
-		if w.done != nil {
-			w.done <- err(i)
-		}
-	}
+	return n, t.refused, nil
 }
 
 // learn keeps where runs stand now, so that a run in motion is not looked up for each of its steps.

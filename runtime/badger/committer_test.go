@@ -35,10 +35,7 @@ func held(s *Store) (release func()) {
 // waits returns once n batches are in the queue.
 func (c *committer) waits(n int) {
 	for {
-		c.mu.Lock()
-		there := len(c.queue)
-		c.mu.Unlock()
-		if there >= n {
+		if c.queue.Len() >= n {
 			return
 		}
 		goruntime.Gosched()

@@ -48,12 +48,12 @@ func (c *committer) rewrite(discard float64) error {
 	defer txn.Discard()
 	it := txn.NewIterator(badgerdb.IteratorOptions{})
 	defer it.Close()
-	if err := firstError(c.failure(), c.db.RunValueLogGC(discard)); err != nil {
+	if err := firstError(c.queue.Failure(), c.db.RunValueLogGC(discard)); err != nil {
 		return err
 	}
 	err := firstError(c.values.sync(), c.writeAhead.sync())
 	if err != nil {
-		c.fail(err)
+		c.queue.Fail(c.failure(err))
 	}
 	return err
 }

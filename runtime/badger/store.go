@@ -270,7 +270,7 @@ func (s *Store) own(sequence uint64, d disk) error {
 		m.close()
 		return err
 	}
-	go s.committer.run()
+	go s.committer.queue.Run()
 	return nil
 }
 

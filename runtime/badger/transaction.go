@@ -29,13 +29,13 @@ func (c *committer) begin() *transaction {
 // add puts the batch into the transaction, or notes that it is refused. It returns false where
 // there is no room.
 func (t *transaction) add(w *waiting) bool {
-	sum := t.cost.plus(w.cost)
+	sum := t.cost.plus(w.Cost)
 	if sum.check() != nil || t.err != nil {
 		return false
 	}
-	err := t.move(w.batch.Fences)
+	err := t.move(w.Batch.Fences)
 	if err == nil && t.err == nil {
-		t.err = t.write(w.batch)
+		t.err = t.write(w.Batch)
 	}
 	if t.err != nil {
 		return false

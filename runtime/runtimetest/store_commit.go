@@ -222,9 +222,9 @@ func testBadBatch(s *shop) {
 	}{
 		{set("", "1"), "a write has an empty key"},
 		{set("a", "1", "\x00s", "1"), `key "\x00s" begins with a zero byte; such keys belong to the store`},
-		{set(long, "1"), `the batch is larger than the store takes in one commit: a key of 4097 bytes begins "kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"; the longest has 4096`},
+		{set(long, "1"), `the batch is larger than the store takes in one commit: a key of 2049 bytes begins "kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"; the longest has 2048`},
 		{fenced(set("a", "1"), "", 0, 1), "a fence names no run"},
-		{fenced(set("a", "1"), long, 0, 1), "the batch is larger than the store takes in one commit: a fence names a run of 4097 bytes; the longest has 4096"},
+		{fenced(set("a", "1"), long, 0, 1), "the batch is larger than the store takes in one commit: a fence names a run of 2049 bytes; the longest has 2048"},
 		{headed("run", 0, 1, strings.Repeat("h", runtime.MaxHead+1)), "the batch is larger than the store takes in one commit: the head of run run has 24577 bytes; the longest has 24576"},
 		{fenced(set("a", "1"), "run", 3, 2), "the fence of run run goes from 3 to 2; it cannot go back"},
 		{headed("run", 3, 0, "head"), "the fence of run run goes to 0 with a head; a run that is forgotten has none"},
