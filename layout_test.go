@@ -98,7 +98,8 @@ var arrows = []arrow{
 			"stdlib/secret stdlib/tool stdlib/window stdlib/yamltext"},
 	{"cmd/starling/plain", ""},
 	{"cmd/starling/collector", "runtime/badger"},
-	{"cmd/starling/connect", "runtime runtime/api runtime/owner"},
+	{"cmd/starling/place", "lang/effect runtime runtime/postgres stdlib/project stdlib/redact stdlib/secret"},
+	{"cmd/starling/connect", "runtime runtime/api runtime/owner runtime/postgres runtime/web cmd/starling/place"},
 	{"cmd/starling/worker", "lang lang/effect runtime runtime/query"},
 	{"cmd/starling/progress", "runtime runtime/query"},
 	{"cmd/starling/form", "lang/contract lang/diagnostic runtime"},
@@ -114,8 +115,8 @@ var arrows = []arrow{
 			"runtime/filter runtime/journal runtime/mcp runtime/owner runtime/query runtime/tool runtime/web " +
 			"runtime/wholefile stdlib stdlib/agent stdlib/confine stdlib/git stdlib/notify " +
 			"stdlib/process stdlib/project stdlib/secret stdlib/tool cmd/starling/form " +
-			"cmd/starling/collector cmd/starling/connect cmd/starling/plain cmd/starling/progress cmd/starling/repl cmd/starling/suite " +
-			"cmd/starling/worker runtime/memory"},
+			"cmd/starling/collector cmd/starling/connect cmd/starling/place cmd/starling/plain cmd/starling/progress cmd/starling/repl cmd/starling/suite " +
+			"cmd/starling/worker runtime/memory runtime/postgres"},
 }
 
 // pkg is what `go list` says of a package.

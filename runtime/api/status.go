@@ -27,7 +27,7 @@ func StatusOf(kind runtime.ErrorKind) int {
 	case runtime.ErrKindFull:
 		return http.StatusInsufficientStorage
 	case runtime.ErrKindReadOnly, runtime.ErrKindExhausted,
-		runtime.ErrKindFailed, runtime.ErrKindNotAStore, runtime.ErrKindDamaged, runtime.ErrKindNewer, runtime.ErrOwnerUnreachable:
+		runtime.ErrKindFailed, runtime.ErrKindNotAStore, runtime.ErrKindDamaged, runtime.ErrKindNewer, runtime.ErrStoreUnreachable, runtime.ErrOwnerUnreachable:
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusInternalServerError

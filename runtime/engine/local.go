@@ -168,7 +168,20 @@ func Open(store runtime.Store, env *effect.Environment, opts Options) (*Local, e
 	}
 	e.maintenance.begin(e)
 	e.notices.e = e
+	if s, ok := store.(runtime.Fenced); ok {
+		go e.follow(s)
+	}
 	return e, e.notices.resume()
+}
+
+// follow ends the engine when its store says that it is lost, though nothing is committed.
+func (e *Local) follow(s runtime.Fenced) {
+	select {
+	case <-s.Lost():
+		e.halt(runtime.ErrLost)
+		e.reader.lose()
+	case <-e.left:
+	}
 }
 
 // macKey reads the store's secret, or makes it.

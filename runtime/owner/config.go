@@ -25,6 +25,11 @@ type Config struct {
 	Identify api.Identify
 	// Doubt is why this machine cannot tell for certain who calls (see api.Doubt); "" where it can.
 	Doubt string
+	// Shared is for a store that processes of other machines own too, nil for one of this machine
+	// alone. Only a Keeper opens such a store, which sees to it that nobody else owns it; everybody
+	// else is a client of a keeper here, or refused with what Shared says. A reader keeps nobody
+	// from it.
+	Shared func(ctx context.Context) error
 	// Host starts an owner that outlives this process and returns when it serves (see [Spawn]).
 	// Only a Guest needs it.
 	Host func(ctx context.Context) error

@@ -89,6 +89,12 @@ func miss(dir string, err error) {
 // may do better.
 func (s *Session) try(ctx context.Context) (seat, error) {
 	l, err := tryLock(s.dir, s.role != Reader)
+	if err == nil && s.config.Shared != nil && s.role != Keeper {
+		err, l = l.release(), nil
+		if err == nil && s.role != Reader {
+			err = s.config.Shared(ctx)
+		}
+	}
 	switch {
 	case s.role == Reader && (err == nil || errors.Is(err, fs.ErrNotExist)):
 		return seatOf(s.read(ctx, l))

@@ -43,8 +43,21 @@ func Name(address string) string {
 	return u.String()
 }
 
-// HasPassword tells whether an address holds a password in plain text.
-func HasPassword(address string) bool { return len(secretsOf(address)) > 0 }
+// WithoutPassword is an address that people may see and use, if they have the password elsewhere.
+func WithoutPassword(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return Name(address)
+	}
+	if u.User != nil {
+		u.User = url.User(u.User.Username())
+	}
+	q := u.Query()
+	q.Del("password")
+	q.Del("sslpassword")
+	u.RawQuery = q.Encode()
+	return u.String()
+}
 
 // secretsOf are the passwords in an address, as they stand there and as they are meant.
 func secretsOf(address string) []string {

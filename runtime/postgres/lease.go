@@ -53,6 +53,7 @@ func (l *lease) lose(err error) error {
 	if l.over == nil {
 		l.over = fmt.Errorf("%s: %w", l.s.Name(), err)
 		close(l.lost)
+		l.s.options.Warn("%v", l.over)
 	}
 	return l.over
 }

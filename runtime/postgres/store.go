@@ -154,6 +154,20 @@ func Stand(ctx context.Context, address string, o Options, standing func(Holder)
 	}
 }
 
+// Owner tells who owns the store of an address; one without a name is nobody.
+func Owner(ctx context.Context, address string) (Holder, error) {
+	s, err := connect(ctx, address, Options{ReadOnly: true})
+	if err != nil {
+		return Holder{}, explained(address, err)
+	}
+	defer s.disconnect()
+	r, err := readRow(ctx, s.reads)
+	if errors.Is(err, runtime.ErrNoStore) {
+		return Holder{}, nil
+	}
+	return r.owner(), explained(address, err)
+}
+
 // watch is what a standby has seen of the owner.
 type watch struct {
 	seen  row

@@ -36,15 +36,17 @@ const (
 
 // File is a project file that was read and checked.
 type File struct {
-	Fake     string  // as written; "" without one
-	Defaults Limits  // for agents that do not say
-	Machine  Machine // bounds of every run's machine
-	Together int64   // bytes that all runs may hold at once; 0 is not given. Of the project of the store
-	Marks    bool    // whose owner must be able to tell who calls; of the project of the store
-	Keep     int64   // how many records of its journal a run that has not ended keeps at least; 0 is all. Of the project that the store stands in
-	Agents   []Agent // in the order of the file
-	Grants   []Grant // in the order of the file
-	Shell    Shell   // commands that scripts may run
+	Fake     string        // as written; "" without one
+	Defaults Limits        // for agents that do not say
+	Machine  Machine       // bounds of every run's machine
+	Together int64         // bytes that all runs may hold at once; 0 is not given. Of the project of the store
+	Marks    bool          // whose owner must be able to tell who calls; of the project of the store
+	Keep     int64         // how many records of its journal a run that has not ended keeps at least; 0 is all. Of the project that the store stands in
+	StoreURL string        // address of the database that holds the store, in which {NAME} stands for a secret; "" for a folder
+	Lease    time.Duration // how long others wait for a sign of life of the store's owner; 0 is not given
+	Agents   []Agent       // in the order of the file
+	Grants   []Grant       // in the order of the file
+	Shell    Shell         // commands that scripts may run
 	Secrets  []Secret
 	Tools    []Tool   // in the order of the file
 	Notify   []Notify // in the order of the file

@@ -3,6 +3,7 @@ package project
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -99,8 +100,7 @@ func (r *reader) project(t table) *File {
 		_, f.Marks = r.oneOf(owner, "require", "", "marks")
 	}
 	if store, ok := r.table(t, "store"); ok {
-		r.onlyKeys(store, "keep")
-		f.Keep = r.bound(store, "keep", minKeep)
+		r.store(f, store)
 	}
 	if defaults, ok := r.table(t, "defaults"); ok {
 		r.onlyKeys(defaults, "timeout", "retries", "reasks")
@@ -148,10 +148,40 @@ func (r *reader) project(t table) *File {
 		}
 		r.checkHooks(f, notify)
 	}
+	r.checkUse(f, t.at("store"), f.StoreURL)
 	r.checkServers(f, table{path: t.at("agents")})
 	r.checkSandboxes(f, table{path: t.at("agents")})
 	r.checkGrantedTools(f, table{path: t.at("grants")})
 	return f
+}
+
+// minLease is the shortest lease of a store's owner: a server that is busy for a moment must not
+// end it.
+const minLease = time.Second
+
+// store reads where the store is and how it is kept. A password has no place in a project file.
+func (r *reader) store(f *File, t table) {
+	r.onlyKeys(t, "keep", "url", "lease")
+	f.Keep = r.bound(t, "keep", minKeep)
+	f.StoreURL, _ = r.string(t, "url")
+	f.Lease = r.duration(t, "lease")
+	if f.Lease > 0 && f.Lease < minLease {
+		r.refuse(t.at("lease"), show(t.values["lease"]), "a duration of at least 1s", "")
+	}
+	const form = "the address of a PostgreSQL database, such as postgres://USER@HOST:5432/DATABASE"
+	plain := Placeholder.ReplaceAllString(f.StoreURL, "")
+	u, err := url.Parse(plain)
+	switch _, given := t.values["url"]; {
+	case !given, plain == "" && f.StoreURL != "":
+	case err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql":
+		r.refuse(t.at("url"), "another text", form, "")
+	default:
+		password, _ := u.User.Password()
+		if password+u.Query().Get("password")+u.Query().Get("sslpassword") != "" {
+			r.refuse(t.at("url"), "a password in plain text", "{NAME} in its place, for a secret that [secrets.NAME] says where to find",
+				"PGPASSWORD and ~/.pgpass serve too")
+		}
+	}
 }
 
 // money reads what models cost, and what may be spent.

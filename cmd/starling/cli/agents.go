@@ -106,7 +106,7 @@ type backendView struct {
 
 // listAgents shows one agent, or all.
 func (c *agentsVerb) listAgents(fake string, names []string) error {
-	settings, err := c.settings(c.place.project, fake)
+	settings, err := c.settings(c.place.Project, fake)
 	if err != nil {
 		return err
 	}
@@ -189,7 +189,7 @@ func (v *agentsVerb) printAgent(a agentView) {
 
 // testAgent asks every backend of an agent.
 func (c *agentsVerb) testAgent(ctx context.Context, fake, name string, trials []agentTrial, timeout time.Duration) error {
-	settings, err := c.settings(c.place.project, fake)
+	settings, err := c.settings(c.place.Project, fake)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"starling/cmd/starling/connect"
+	"starling/cmd/starling/place"
 	"starling/cmd/starling/plain"
 	"starling/lang/effect"
 	"starling/runtime"
@@ -43,7 +44,7 @@ type call struct {
 
 	code     int  // exit code when no error says more
 	answered bool // the one JSON document was printed
-	place    *place
+	place    *place.Place
 
 	interrupt context.CancelCauseFunc // ends the call
 }

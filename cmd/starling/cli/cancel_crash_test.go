@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"starling/cmd/starling/place"
 	"starling/runtime"
 )
 
@@ -115,7 +116,7 @@ func (c *cancelling) serve(crash string) {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(func() { _ = c.owner.Process.Kill() })
-	c.eventually("an owner", func() bool { return exists(filepath.Join(c.dir, ".starling", ownerFile)) })
+	c.eventually("an owner", func() bool { return place.Exists(filepath.Join(c.dir, ".starling", ownerFile)) })
 }
 
 // nothingIsLeft lets another owner finish what the cancel began, and looks for what survived.

@@ -78,7 +78,7 @@ func (v *checkVerb) check(operands []string, format, fake string) error {
 // agents is what is known of the agents that scripts can ask, nothing if there is neither a project
 // file nor a fake.
 func (v *checkVerb) agents(fake string) (check.Project, error) {
-	settings, err := v.settings(v.place.project, fake)
+	settings, err := v.settings(v.place.Project, fake)
 	if err != nil {
 		return check.Project{}, err
 	}

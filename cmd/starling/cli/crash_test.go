@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"starling/cmd/starling/connect"
+	"starling/cmd/starling/place"
 	"starling/runtime"
 	"starling/runtime/runtimetest"
 )
@@ -47,7 +48,7 @@ func openCrashing(dir string) (runtime.Store, error) {
 }
 
 func (c *crashingStore) Commit(ctx context.Context, b *runtime.Batch) error {
-	if string(b.Writes[0].Key) == "m/mac" || c.armed != "" && !exists(c.armed) { // the store's own key, or too early
+	if string(b.Writes[0].Key) == "m/mac" || c.armed != "" && !place.Exists(c.armed) { // the store's own key, or too early
 		return c.Store.Commit(ctx, b)
 	}
 	mine := c.left.Add(-1) == 0
@@ -285,7 +286,7 @@ func (p *telling) looking() (connect.Session, error) {
 	if p.house != nil {
 		return houseConnector{p.house}.guest()
 	}
-	c := &call{place: &place{store: filepath.Join(p.dir, storeFolder)}, getenv: os.LookupEnv, env: environment(), doubt: doubting}
+	c := &call{place: &place.Place{Store: filepath.Join(p.dir, place.StoreFolder)}, getenv: os.LookupEnv, env: environment(), doubt: doubting}
 	return c.openDoors().OpenReader(p.t.Context())
 }
 
@@ -315,7 +316,7 @@ func (p *telling) check() (journals map[string][]runtime.Event) {
 	if err := p.history.Check(); err != nil {
 		p.t.Error(err)
 	}
-	if trees, _ := filepath.Glob(filepath.Join(p.dir, ".*-trees")); len(trees) > 0 || exists(filepath.Join(p.dir, ".git", "worktrees", "parallel+code")) {
+	if trees, _ := filepath.Glob(filepath.Join(p.dir, ".*-trees")); len(trees) > 0 || place.Exists(filepath.Join(p.dir, ".git", "worktrees", "parallel+code")) {
 		p.t.Errorf("a worktree is left: %v", trees)
 	}
 	return journals

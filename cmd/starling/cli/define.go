@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"starling/cmd/starling/connect"
+	"starling/cmd/starling/place"
 	"starling/lang"
 	"starling/lang/check"
 	"starling/runtime"
@@ -138,7 +139,7 @@ func (c *call) orFile(word string, err error) error {
 	}
 	own := *r
 	for _, file := range []string{"./" + word, word + runtime.ScriptSuffix} {
-		if exists(file) {
+		if place.Exists(file) {
 			own.Help = "the file is " + file
 		}
 	}

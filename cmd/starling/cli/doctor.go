@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/place"
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/stdlib/agent"
@@ -95,10 +96,10 @@ func (v *doctorVerb) doctor(ctx context.Context, ask bool) error {
 
 // examineProject looks at the project file and at the agents in it.
 func (c *doctorVerb) examineProject(ctx context.Context, ask bool) []finding {
-	if c.place.project == "" {
-		return []finding{{"project", "", absent, "there is no " + projectFile + ", so scripts find no agents", `write one: [agents.NAME], then preset = "claude"`}}
+	if c.place.Project == "" {
+		return []finding{{"project", "", absent, "there is no " + place.ProjectFile + ", so scripts find no agents", `write one: [agents.NAME], then preset = "claude"`}}
 	}
-	s, err := c.settings(c.place.project, "")
+	s, err := c.settings(c.place.Project, "")
 	if err != nil {
 		return []finding{{"project", "", faulty, strings.TrimSpace(err.Error()), "starling check shows the lines"}}
 	}
@@ -106,7 +107,7 @@ func (c *doctorVerb) examineProject(ctx context.Context, ask bool) []finding {
 	if err != nil {
 		return []finding{{"project", "", faulty, err.Error(), ""}}
 	}
-	found := []finding{{"project", "", healthy, c.place.project, ""}}
+	found := []finding{{"project", "", healthy, c.place.Project, ""}}
 	meets := &meeting{c: c.call, settings: s, file: f}
 	if why := c.distrust(ctx, s); why != "" && !ask {
 		meets = nil
@@ -207,11 +208,11 @@ func examineAgent(a agentView, all []agentView, meets *meeting) finding {
 
 // examineStore reads the store without starting anything.
 func (v *doctorVerb) examineStore(ctx context.Context) finding {
-	if !exists(v.place.store) {
-		if err := writable(filepath.Dir(v.place.store)); err != nil {
-			return finding{"store", "", faulty, fmt.Sprintf("%s cannot be made: %v", v.place.store, err), "set STARLING_STORE to a folder that you may write to"}
+	if v.place.Database == "" && !place.Exists(v.place.Store) {
+		if err := writable(filepath.Dir(v.place.Store)); err != nil {
+			return finding{"store", "", faulty, fmt.Sprintf("%s cannot be made: %v", v.place.Store, err), "set STARLING_STORE to a folder that you may write to"}
 		}
-		return finding{"store", "", healthy, v.place.store + ", made by the first run", ""}
+		return finding{"store", "", healthy, v.place.Store + ", made by the first run", ""}
 	}
 	s, err := v.door().OpenReader(ctx)
 	if err != nil {
@@ -223,11 +224,14 @@ func (v *doctorVerb) examineStore(ctx context.Context) finding {
 	if pid := s.Owner(); pid != 0 {
 		owner = fmt.Sprintf("owned by process %d", pid)
 	}
-	if err := writable(v.place.store); err != nil {
-		return finding{"store", "", absent, v.place.store + " can only be read: " + err.Error(),
+	if v.place.Database != "" {
+		return finding{"store", "", healthy, v.place.Name() + ", " + owner, ""}
+	}
+	if err := writable(v.place.Store); err != nil {
+		return finding{"store", "", absent, v.place.Store + " can only be read: " + err.Error(),
 			"nothing can be started or answered: make it writable, or set STARLING_STORE to another"}
 	}
-	return finding{"store", "", healthy, v.place.store + ", " + owner, ""}
+	return finding{"store", "", healthy, v.place.Store + ", " + owner, ""}
 }
 
 func writable(dir string) error {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"starling/cmd/starling/place"
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/stdlib/agent"
@@ -129,7 +130,7 @@ func (m *meeting) greetServer(ctx context.Context, name string) agent.Greeting {
 // whoever has only fetched it has not read what it would start, and where it would send a key.
 func (c *call) distrust(ctx context.Context, settings *effect.Settings) string {
 	const unknown = "nothing of this project has been run here, and it has not been trusted"
-	if !exists(c.place.store) {
+	if c.place.Database == "" && !place.Exists(c.place.Store) {
 		return unknown
 	}
 	s, kept, err := openFor[runtime.Trusts](ctx, c, c.door().OpenReader)

@@ -18,8 +18,8 @@ import (
 // allows.
 func (c *call) examineSandbox(ctx context.Context) []finding {
 	level, programs, s := project.WholeSandbox, []string(nil), &effect.Settings{}
-	if c.place.project != "" {
-		if read, err := c.settings(c.place.project, ""); err == nil {
+	if c.place.Project != "" {
+		if read, err := c.settings(c.place.Project, ""); err == nil {
 			if f, err := project.Parse(read.ProjectFile, read.Project); err == nil {
 				level, programs, s = f.Shell.Sandbox, f.Shell.Allow, read
 			}
@@ -28,7 +28,7 @@ func (c *call) examineSandbox(ctx context.Context) []finding {
 	if level == project.NoSandbox {
 		return []finding{{"sandbox", "", absent, `there is none: [sh] says sandbox = "none"`, `take it away: "whole" is the default`}}
 	}
-	t := confine.Trial{Settings: s, Store: c.place.store, Level: level}
+	t := confine.Trial{Settings: s, Store: c.place.Store, Level: level}
 	found := []finding{sandboxOf(ctx, t)}
 	if found[0].State == faulty {
 		if len(programs) == 0 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"syscall"
 
@@ -79,6 +80,24 @@ func (f faces) names() []string {
 		names = append(names, f.tls.Names()...)
 	}
 	return names
+}
+
+// address is where other machines reach the server, as far as it can tell: under the first name of
+// --host, else where it listens, and where that is everywhere, under the name of this machine.
+func (f faces) address(l net.Listener) string {
+	host, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		return ""
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		if name, err := os.Hostname(); err == nil {
+			host = name
+		}
+	}
+	if len(f.hosts) > 0 {
+		host = f.hosts[0]
+	}
+	return f.scheme() + "://" + net.JoinHostPort(host, port)
 }
 
 // exposer is a session whose engine can be offered to others.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/place"
 	"starling/runtime"
 	"starling/runtime/tool"
 	"starling/stdlib/git"
@@ -66,8 +67,8 @@ type hookOutput struct {
 // sessionStart prints first and starts then: a session gets its context whatever becomes of the
 // rest, which is told and fails nothing.
 func (v *hookVerb) sessionStart(ctx context.Context) error {
-	folder := filepath.Join(v.place.root, filepath.FromSlash(knowledgeFolder))
-	if !exists(folder) {
+	folder := filepath.Join(v.place.Root, filepath.FromSlash(knowledgeFolder))
+	if !place.Exists(folder) {
 		return nil
 	}
 	text, err := knownAt(folder, v.most)
@@ -127,7 +128,7 @@ func cutLines(text string, most int, where string) string {
 // at there is a run already, and nothing is started.
 func (v *hookVerb) lookForChanges(ctx context.Context) error {
 	key := ""
-	if head := git.Head(v.place.root); head != "" {
+	if head := git.Head(v.place.Root); head != "" {
 		key = tool.KnowledgeChanges + "@" + head
 	}
 	s, err := v.door().Detach(ctx)

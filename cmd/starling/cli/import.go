@@ -58,7 +58,7 @@ func (v *importVerb) importFile(ctx context.Context, path string, trust bool) er
 	if err != nil {
 		return err // a store is made for a run, not for a mistake
 	}
-	settings, err := v.settings(v.place.project, "")
+	settings, err := v.settings(v.place.Project, "")
 	if err != nil {
 		return err
 	}

@@ -69,7 +69,7 @@ func (c *call) desk(e runtime.Engine) *tool.Desk {
 		Values:  c.values,
 		Library: stdlib.Library,
 		Prepare: func(r *runtime.StartRequest) error {
-			settings, err := c.settings(c.place.project, "")
+			settings, err := c.settings(c.place.Project, "")
 			if err != nil {
 				return err
 			}

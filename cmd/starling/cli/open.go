@@ -11,11 +11,13 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 
 	"starling/cmd/starling/connect"
+	"starling/cmd/starling/place"
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/badger"
 	"starling/runtime/engine"
 	"starling/runtime/owner"
+	"starling/runtime/postgres"
 	"starling/stdlib/git"
 	"starling/stdlib/process"
 	"starling/stdlib/project"
@@ -27,8 +29,11 @@ func (c *call) openDoors() connect.Connector {
 	if c.serverFlag != "" {
 		return &connect.Server{Address: c.serverFlag, Token: token}
 	}
-	dir := c.place.store
-	return connect.NewStore(owner.Config{
+	if c.place.Err != nil {
+		return connect.Refused{Err: c.place.Err}
+	}
+	dir := c.place.Store
+	config := owner.Config{
 		Dir:        dir,
 		Build:      buildVersion(),
 		Prepare:    badger.Prepare,
@@ -37,6 +42,15 @@ func (c *call) openDoors() connect.Connector {
 		Token:      token, TokenVariable: tokenVariable,
 		Identify: func(pid int) (agent, run string, err error) { return c.identify(pid, dir) },
 		Doubt:    c.doubt(),
+	}
+	if c.place.Database == "" {
+		return connect.NewStore(config, c.asked, c.staysFor)
+	}
+	return connect.NewShared(config, connect.Database{
+		Address: c.place.Database,
+		Options: postgres.Options{Lease: c.place.Lease, Warn: c.notice},
+		Open:    c.openEngine,
+		Read:    func(store runtime.Store) runtime.Engine { return engine.NewReader(store, c.env, project.Digests) },
 	}, c.asked, c.staysFor)
 }
 
@@ -58,7 +72,14 @@ func (c *call) openLocal(dir string) (runtime.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	home, err := c.homeProject(dir)
+	return c.openEngine(store)
+}
+
+// openEngine makes the engine of a store that this process owns. The store is closed with it, or
+// where there is none.
+func (c *call) openEngine(store runtime.Store) (runtime.Engine, error) {
+	dir := c.place.Store
+	home, err := c.homeProject(c.place.Home())
 	if c.doubt() != "" && (home.Marks || err != nil) {
 		return nil, errors.Join(uncertain(c.doubt(), err), store.Close())
 	}
@@ -67,7 +88,7 @@ func (c *call) openLocal(dir string) (runtime.Engine, error) {
 		Log:      c.notice,
 		Clock:    c.clock,
 		Head:     git.Head,
-		Project:  func() (*effect.Settings, error) { return c.homeSettings(dir) },
+		Project:  func() (*effect.Settings, error) { return c.homeSettings(c.place.Home()) },
 		Named:    project.Digests,
 		Reserves: reserves,
 		Keep:     int(home.Keep),
@@ -113,13 +134,13 @@ func openReader(dir string, env *effect.Environment) (runtime.Engine, error) {
 // file cannot be read, so that nobody knows what it requires.
 func uncertain(doubt string, unread error) error {
 	if unread != nil {
-		return runtime.Refuse(runtime.ErrDenied, "mend "+projectFile,
+		return runtime.Refuse(runtime.ErrDenied, "mend "+place.ProjectFile,
 			"who calls cannot be told for certain (%s), and whether %s allows that is not known: %s",
-			doubt, projectFile, strings.Split(unread.Error(), "\n")[0])
+			doubt, place.ProjectFile, strings.Split(unread.Error(), "\n")[0])
 	}
 	return runtime.Refuse(runtime.ErrDenied,
-		`take require = "marks" out of [owner] in `+projectFile+", or run on Linux 6.5 or later",
-		"%s requires that it can be told for certain who calls: %s", projectFile, doubt)
+		`take require = "marks" out of [owner] in `+place.ProjectFile+", or run on Linux 6.5 or later",
+		"%s requires that it can be told for certain who calls: %s", place.ProjectFile, doubt)
 }
 
 // identify finds the attempt that a process works for: among the guards that this process has

@@ -15,6 +15,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"starling/cmd/starling/place"
 	"starling/lang"
 	"starling/runtime"
 )
@@ -406,7 +407,7 @@ func TestOutsider(t *testing.T) {
 		t.Errorf("the tokens were\n%sand are\n%s", tokens, now)
 	}
 	for _, name := range []string{"evil", "evil.backup", ".git/hooks/pre-commit"} {
-		if exists(filepath.Join(o.dir, name)) {
+		if place.Exists(filepath.Join(o.dir, name)) {
 			t.Errorf("%s was written", name)
 		}
 	}

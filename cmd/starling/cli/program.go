@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"starling/cmd/starling/place"
 	"strings"
 )
 
@@ -27,7 +28,7 @@ func programWord(arg0 string) string {
 
 // goRun is the `go run` that works from the current directory, or from anywhere in the module.
 func goRun() string {
-	if exists(filepath.Join("cmd", "starling", "main.go")) {
+	if place.Exists(filepath.Join("cmd", "starling", "main.go")) {
 		return "go run ./cmd/starling"
 	}
 	return "go run starling/cmd/starling"

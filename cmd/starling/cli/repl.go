@@ -105,7 +105,7 @@ func (v *replVerb) openSession(ctx context.Context, resume, fake string) (connec
 	if resume != "" {
 		return v.carry(ctx, resume)
 	}
-	settings, err := v.settings(v.place.project, fake)
+	settings, err := v.settings(v.place.Project, fake)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -133,9 +133,9 @@ func (v *replVerb) openSession(ctx context.Context, resume, fake string) (connec
 // bundleChunk makes a bundle of a text that stands in no file. It loads files as a script in the
 // project's folder would.
 func (v *replVerb) bundleChunk(name, text string) ([]byte, error) {
-	root, err := os.OpenRoot(v.place.root)
+	root, err := os.OpenRoot(v.place.Root)
 	if err != nil {
-		return nil, runtime.Refusef(runtime.ErrUsage, "%s: %v", v.place.root, reason(err))
+		return nil, runtime.Refusef(runtime.ErrUsage, "%s: %v", v.place.Root, reason(err))
 	}
 	defer root.Close()
 	files := source(root)

@@ -143,7 +143,7 @@ func (c *call) carryMended(ctx context.Context, s connect.Session, runs []*runti
 	if len(lacking) == 0 {
 		return runs, nil
 	}
-	settings, err := c.settings(c.place.project, "")
+	settings, err := c.settings(c.place.Project, "")
 	if err == nil {
 		err = c.trusts(ctx, s, settings)
 	}

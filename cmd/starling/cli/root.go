@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"starling/cmd/starling/place"
 	"starling/lang/diagnostic"
 )
 
@@ -49,7 +50,7 @@ func (c *call) root() *cobra.Command {
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return cmp.Or(c.servedRemotely(cmd), c.enter()) },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return cmp.Or(c.servedRemotely(cmd), c.enter(cmd)) },
 		Args:              unknownVerb,
 		RunE:              showHelp,
 	}
@@ -60,7 +61,7 @@ func (c *call) root() *cobra.Command {
 	root.AddGroup(groups()...)
 	root.SetHelpCommand(helpCommand())
 	root.PersistentFlags().StringVarP(&c.dirFlag, "directory", "C", "", "work in `DIR`")
-	root.PersistentFlags().StringVar(&c.storeFlag, "store", "", "the store is `DIR` (STARLING_STORE; default: .starling beside starling.toml)")
+	root.PersistentFlags().StringVar(&c.storeFlag, "store", "", "the store is `DIR`, or a database, postgres://USER@HOST/NAME (STARLING_STORE; default: .starling beside starling.toml)")
 	root.PersistentFlags().StringVar(&c.serverFlag, "server", "", "the store is that of the server at `URL`, in the name of the token in STARLING_TOKEN")
 	root.AddCommand(runCommand(c), resumeCommand(c), waitCommand(c), cancelCommand(c), signalCommand(c),
 		decideCommand(c, "approve", "Approve at a gate"), decideCommand(c, "reject", "Reject at a gate"), inboxCommand(c), decisionsCommand(c), reviewCommand(c),
@@ -72,7 +73,7 @@ func (c *call) root() *cobra.Command {
 }
 
 // enter does what precedes every verb: it goes to the directory and finds the store.
-func (c *call) enter() error {
+func (c *call) enter(cmd *cobra.Command) error {
 	if c.dirFlag != "" {
 		if err := os.Chdir(c.dirFlag); err != nil {
 			return usage("", "cannot work in %s: %v", c.dirFlag, errors.Unwrap(err))
@@ -82,7 +83,7 @@ func (c *call) enter() error {
 		return usage("", "--server and --store exclude each other")
 	}
 	var err error
-	c.place, err = findPlace(c.storeSetting())
+	c.place, err = place.Find(cmd.Context(), c.storeSetting(), c.getenv)
 	return err
 }
 
@@ -92,7 +93,7 @@ func (c *call) storeSetting() string {
 	if c.storeFlag != "" {
 		return c.storeFlag
 	}
-	if store, ok := c.getenv(storeEnv); ok {
+	if store, ok := c.getenv("STARLING_STORE"); ok {
 		return store
 	}
 	return ""

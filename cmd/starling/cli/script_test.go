@@ -20,6 +20,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"starling/cmd/starling/place"
 	"starling/runtime/api"
 )
 
@@ -403,7 +404,7 @@ func alive(pid int) bool {
 		_, state, _ := strings.Cut(string(stat), ") ")
 		return err == nil && !strings.HasPrefix(state, "Z") && !strings.HasPrefix(state, "X")
 	}
-	if !exists("/proc/self/stat") {
+	if !place.Exists("/proc/self/stat") {
 		return syscall.Kill(pid, 0) == nil
 	}
 	return slices.ContainsFunc(threads, running)

@@ -8,6 +8,7 @@ import (
 
 	"starling/cmd/starling/connect"
 	"starling/runtime"
+	"starling/runtime/postgres"
 )
 
 // serveVerb is a call of the verb serve.
@@ -57,16 +58,37 @@ func (v *serveVerb) serve(ctx context.Context, idle string, f faces) error {
 	if err != nil {
 		return err
 	}
+	var entrance *connect.Entrance
 	if l != nil {
 		defer l.Close()
+		entrance = connect.NewEntrance(l)
+		s.Address = f.address(l)
+	}
+	s.Standby = func(h postgres.Holder) {
+		if entrance != nil {
+			entrance.Standby(h)
+		}
+		v.standBy(h)
 	}
 	s.Ready = func(e connect.Session) error {
 		if err := v.carryAll(ctx, e, l, f.scheme()); err != nil || l == nil {
 			return err
 		}
-		return v.expose(e, l, f)
+		return v.expose(e, entrance.Own(), f)
 	}
 	return v.door().Serve(ctx, s)
+}
+
+// standBy says for whom a server of a shared store waits.
+func (v *serveVerb) standBy(h postgres.Holder) {
+	switch {
+	case h.Name == "":
+		v.notice("standing by: who owns %s is not known yet", v.place.Name())
+	case h.Address == "":
+		v.notice("standing by: %s owns %s", h.Name, v.place.Name())
+	default:
+		v.notice("standing by: %s owns %s, at %s", h.Name, v.place.Name(), h.Address)
+	}
 }
 
 // servingDocument is what serve prints when others may connect.
@@ -88,14 +110,14 @@ func (v *serveVerb) carryAll(ctx context.Context, s connect.Session, l net.Liste
 	if err != nil {
 		return err
 	}
-	v.notice("serving %s; carrying %d unfinished runs", v.place.store, len(runs))
+	v.notice("serving %s; carrying %d unfinished runs", v.place.Name(), len(runs))
 	at := ""
 	if l != nil {
 		at = scheme + "://" + l.Addr().String()
 		v.notice("answering at %s", at)
 	}
 	if v.json {
-		return v.answerJSON(servingDocument{runtime.Schema, v.place.store, len(runs), at})
+		return v.answerJSON(servingDocument{runtime.Schema, v.place.Name(), len(runs), at})
 	}
 	return nil
 }

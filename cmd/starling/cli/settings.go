@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"starling/cmd/starling/place"
 	"starling/lang"
 	"starling/lang/check"
 	"starling/lang/effect"
@@ -18,7 +19,7 @@ import (
 // now. Either is "" for none; without a fake the project's own counts. Mistakes in them are found
 // here, before anything exists.
 func (c *call) settings(file, fake string) (*effect.Settings, error) {
-	s := &effect.Settings{Workspace: c.place.root, Head: git.Head(c.place.root), FakeGiven: fake != ""}
+	s := &effect.Settings{Workspace: c.place.Root, Head: git.Head(c.place.Root), FakeGiven: fake != ""}
 	if file != "" {
 		p, err := readProject(file, s)
 		if err != nil {
@@ -42,11 +43,11 @@ func (c *call) settings(file, fake string) (*effect.Settings, error) {
 // homeSettings are those under which scripts of others run: of the project that the store stands
 // in, wherever its owner was started.
 func (c *call) homeSettings(store string) (*effect.Settings, error) {
-	home, found := findProject(filepath.Dir(store))
+	home, found := place.FindProject(filepath.Dir(store))
 	if !found {
 		return &effect.Settings{Workspace: filepath.Dir(store), Head: git.Head(filepath.Dir(store))}, nil
 	}
-	s, err := c.settings(filepath.Join(home, projectFile), "")
+	s, err := c.settings(filepath.Join(home, place.ProjectFile), "")
 	if err == nil {
 		s.Workspace, s.Head = home, git.Head(home)
 	}
@@ -61,7 +62,7 @@ func (c *call) homeProject(store string) (*project.File, error) {
 	if err != nil || len(s.Project) == 0 {
 		return &project.File{}, err
 	}
-	p, err := project.Parse(projectFile, s.Project)
+	p, err := project.Parse(place.ProjectFile, s.Project)
 	if err != nil {
 		return &project.File{}, err
 	}
@@ -78,7 +79,7 @@ func readProject(file string, s *effect.Settings) (*project.File, error) {
 	if err != nil {
 		return nil, usage("", "cannot read the project file %s: %v", file, reason(err))
 	}
-	p, err := project.Parse(projectFile, text)
+	p, err := project.Parse(place.ProjectFile, text)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +119,7 @@ func (c *call) startRequest(script string, v *runVerb) (runtime.StartRequest, er
 
 // requestOf checks and binds a script that people know by a name.
 func (c *call) requestOf(bundle *lang.Bundle, name string, v *runVerb) (runtime.StartRequest, error) {
-	settings, err := c.settings(c.place.project, v.fake)
+	settings, err := c.settings(c.place.Project, v.fake)
 	if err != nil {
 		return runtime.StartRequest{}, err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"starling/cmd/starling/form"
 	"starling/runtime"
+	"starling/runtime/postgres"
 )
 
 // Commands that we print are meant to be copied into a shell, a second terminal's most often: every
@@ -46,7 +47,9 @@ func (c *call) command(words ...string) string {
 	}
 	if c.serverFlag != "" {
 		global = append(global, "--server", c.serverFlag)
-	} else if store := c.storeSetting(); store != "" {
+	} else if store := c.storeSetting(); postgres.IsAddress(store) {
+		global = append(global, "--store", postgres.WithoutPassword(store))
+	} else if store != "" {
 		global = append(global, "--store", store)
 	}
 	return c.program + " " + shellLine(append(global, words...)...)

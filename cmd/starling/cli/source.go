@@ -55,7 +55,7 @@ func (c *call) rooted(script string) (entry string, root *os.Root, err error) {
 
 // rootOf is the folder that a script may load from.
 func (c *call) rootOf(path string) string {
-	for _, dir := range []string{c.place.root, c.place.work} {
+	for _, dir := range []string{c.place.Root, c.place.Work} {
 		if strings.HasPrefix(path, dir+string(filepath.Separator)) {
 			return dir
 		}

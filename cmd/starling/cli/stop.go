@@ -52,7 +52,7 @@ func (v *stopVerb) stop(ctx context.Context) error {
 	case v.json:
 		return v.answerJSON(stoppedDocument{runtime.Schema, pid})
 	case pid == 0:
-		v.notice("no process owns %s", v.place.store)
+		v.notice("no process owns %s", v.place.Name())
 	default:
 		v.print("stopped process %d", pid)
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -153,7 +154,10 @@ func restoreCommand(c *call) *cobra.Command {
 }
 
 func (v *storeVerb) restore(ctx context.Context, path string) error {
-	keys, err := badger.Restore(ctx, path, v.place.store)
+	if v.place.Database != "" || v.place.Err != nil {
+		return cmp.Or(v.place.Err, error(usage("restore it with pg_restore, or restore into a folder with --store DIR and copy that", "store restore: %s is a database", v.place.Name())))
+	}
+	keys, err := badger.Restore(ctx, path, v.place.Store)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return usage("", "there is no backup %s", path)
@@ -162,8 +166,8 @@ func (v *storeVerb) restore(ctx context.Context, path string) error {
 	case err != nil:
 		return err
 	case v.json:
-		return v.answerJSON(restoredDocument{runtime.Schema, v.place.store, keys})
+		return v.answerJSON(restoredDocument{runtime.Schema, v.place.Store, keys})
 	}
-	v.print("%s: %d keys", v.place.store, keys)
+	v.print("%s: %d keys", v.place.Store, keys)
 	return nil
 }

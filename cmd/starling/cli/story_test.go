@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"starling/cmd/starling/place"
 	"strings"
 	"testing"
 	"time"
@@ -115,10 +116,10 @@ func stories(t *testing.T) []story {
 			continue
 		}
 		s := story{name: name, script: name + ".star"}
-		if fake := strings.TrimSuffix(file, ".star") + "_agents.star"; exists(fake) {
+		if fake := strings.TrimSuffix(file, ".star") + "_agents.star"; place.Exists(fake) {
 			s.Args = []string{"--fake", "scripts/" + name + "_agents.star"}
 		}
-		if folder := filepath.Join("..", "..", "..", "testdata", "stories", name); exists(folder) {
+		if folder := filepath.Join("..", "..", "..", "testdata", "stories", name); place.Exists(folder) {
 			s.folder = folder
 			s.read(t, filepath.Join(folder, "story.json"))
 		}

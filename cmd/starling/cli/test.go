@@ -89,7 +89,7 @@ func (v *testVerb) test(ctx context.Context, operands []string) (err error) {
 	if err != nil {
 		return err
 	}
-	settings, err := v.settings(v.place.project, "")
+	settings, err := v.settings(v.place.Project, "")
 	if err != nil {
 		return err
 	}

@@ -81,7 +81,7 @@ type serverView struct {
 
 // toolServers reads the servers of the project.
 func (v *toolsVerb) toolServers() (*effect.Settings, *project.File, error) {
-	s, err := v.settings(v.place.project, "")
+	s, err := v.settings(v.place.Project, "")
 	if err != nil {
 		return nil, nil, err
 	}

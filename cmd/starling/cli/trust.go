@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"starling/cmd/starling/connect"
+	"starling/cmd/starling/place"
 	"starling/lang/effect"
 	"starling/runtime"
 )
@@ -35,7 +36,7 @@ changed, and that is trusted from then on.`,
 					return usage("", "cannot work in %s: %v", args[0], errors.Unwrap(err))
 				}
 				var err error
-				if c.place, err = findPlace(c.storeSetting()); err != nil {
+				if c.place, err = place.Find(cmd.Context(), c.storeSetting(), c.getenv); err != nil {
 					return err
 				}
 			}
@@ -48,7 +49,7 @@ changed, and that is trusted from then on.`,
 }
 
 func (v *trustVerb) trust(ctx context.Context, show bool) error {
-	settings, err := v.settings(v.place.project, "")
+	settings, err := v.settings(v.place.Project, "")
 	if err != nil {
 		return err
 	}

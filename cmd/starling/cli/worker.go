@@ -64,7 +64,7 @@ func (v *workerVerb) work(ctx context.Context) (err error) {
 	if lease < runtime.MinLease || lease > runtime.MaxLease {
 		return usage("", "got a lease of %s, want one from %s to %s", lease, runtime.MinLease, runtime.MaxLease)
 	}
-	settings, err := v.settings(v.place.project, v.fake)
+	settings, err := v.settings(v.place.Project, v.fake)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"starling/runtime"
+	"starling/runtime/postgres"
 )
 
 // Connector are the ways to an engine; [Store] and [Server] are the real ones.
@@ -42,5 +43,9 @@ type Session interface {
 // Serving says how long a process serves, and whom it tells.
 type Serving struct {
 	Idle  time.Duration         // leave after so long without a client and without anything in motion; 0 for never
-	Ready func(s Session) error // told once the store is owned
+	Ready func(s Session) error // told once the store is owned; of a shared one, each time
+
+	// For a shared store only.
+	Address string                // at which others reach this process, "" for nowhere
+	Standby func(postgres.Holder) // told who else owns the store, whenever it is another one
 }

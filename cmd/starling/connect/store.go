@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"starling/cmd/starling/place"
 	"starling/runtime"
 	"starling/runtime/owner"
 )
@@ -62,7 +63,7 @@ func (p *participant) Close() error {
 
 // OpenOwner implements Connector.
 func (d *Store) OpenOwner(ctx context.Context, create bool) (Session, error) {
-	if !create && !exists(d.config.Dir) {
+	if !create && !place.Exists(d.config.Dir) {
 		return nil, noRun(d.config.Dir)
 	}
 	s, err := owner.Acquire(ctx, d.config, owner.Participant)
@@ -149,7 +150,7 @@ func (d *Store) Serve(ctx context.Context, v Serving) (err error) {
 
 // Stop implements Connector.
 func (d *Store) Stop(ctx context.Context) (int, error) {
-	if !exists(d.config.Dir) {
+	if !place.Exists(d.config.Dir) {
 		return 0, nil
 	}
 	return owner.Stop(ctx, d.config)
@@ -195,8 +196,3 @@ func (nowhere) Owner() int { return 0 }
 
 // Close has nothing to do.
 func (nowhere) Close() error { return nil }
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}

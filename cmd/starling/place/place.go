@@ -1,0 +1,161 @@
+// Package place finds where a command works: the project, and the store.
+package place
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"starling/lang/effect"
+	"starling/runtime"
+	"starling/runtime/postgres"
+	"starling/stdlib/project"
+	"starling/stdlib/redact"
+	"starling/stdlib/secret"
+)
+
+const (
+	ProjectFile  = "starling.toml" // of a project
+	StoreFolder  = ".starling"     // the store of a project, where nothing else is said
+	repositoryOf = ".git"
+)
+
+// Place is where a command works. All paths are absolute.
+type Place struct {
+	Work    string // the current directory
+	Root    string // the project: where starling.toml is, else the current directory
+	Project string // the path of starling.toml, "" without one
+	// Store is the directory of the store. Of a store in a database it is the folder in which this
+	// machine keeps what is its own: who owns the store here, locks, and what was acknowledged.
+	Store    string
+	Database string        // the address of the database that holds the store, with its secrets; "" for none
+	Lease    time.Duration // of the owner of a store in a database, 0 for the usual
+	// Err is why the store cannot be named. It counts for what needs the store.
+	Err error
+}
+
+// Name is the store as people may see it.
+func (p *Place) Name() string {
+	if p.Database != "" {
+		return postgres.Name(p.Database)
+	}
+	return p.Store
+}
+
+// Home is a path in the folder of the project that the store belongs to.
+func (p *Place) Home() string {
+	if p.Database != "" {
+		return filepath.Join(p.Root, StoreFolder)
+	}
+	return p.Store
+}
+
+// Find finds project and store: the store is the one that is asked for, a directory or the address
+// of a database; else the one that starling.toml names; else .starling in the project.
+func Find(ctx context.Context, asked string, getenv func(string) (string, bool)) (*Place, error) {
+	work, err := os.Getwd()
+	if err != nil {
+		return nil, runtime.Refusef(runtime.ErrInternal, "cannot tell the current directory: %v", err)
+	}
+	p := &Place{Work: work, Root: work}
+	if dir, ok := FindProject(work); ok {
+		p.Root, p.Project = dir, filepath.Join(dir, ProjectFile)
+	}
+	if p.Project != "" {
+		p.Err = p.read(ctx, asked == "", getenv)
+	}
+	if postgres.IsAddress(asked) {
+		p.Database = asked
+	}
+	if p.Database != "" && p.Err == nil {
+		p.Store, p.Err = folderOf(p.Database, getenv)
+		return p, nil
+	}
+	p.Store, err = filepath.Abs(cmp.Or(asked, filepath.Join(p.Root, StoreFolder)))
+	return p, err
+}
+
+// read reads what the project says of its store. A file that cannot be read says nothing, unless it
+// may say where the store is.
+func (p *Place) read(ctx context.Context, wanted bool, getenv func(string) (string, bool)) error {
+	text, err := os.ReadFile(p.Project)
+	if err != nil || !bytes.Contains(text, []byte("[store]")) {
+		return nil
+	}
+	f, err := project.Parse(ProjectFile, text)
+	if err != nil {
+		if wanted && bytes.Contains(text, []byte("url")) {
+			return err
+		}
+		return nil
+	}
+	p.Lease = f.Lease
+	if !wanted || f.StoreURL == "" {
+		return nil
+	}
+	p.Database, err = filled(ctx, f.StoreURL, &effect.Attempt{Env: getenv, Settings: &effect.Settings{ProjectFile: p.Project, Project: text}})
+	switch {
+	case err != nil:
+		return runtime.Refuse(runtime.ErrStoreUnreachable, "", "%s: [store] url: %v", ProjectFile, err)
+	case !postgres.IsAddress(p.Database):
+		return runtime.Refuse(runtime.ErrUsage, "such as postgres://USER@HOST:5432/DATABASE", "%s: [store] url is no address of a PostgreSQL database", ProjectFile)
+	}
+	return nil
+}
+
+// filled puts secrets into an address: one that is all of it as it is, others escaped as a part.
+func filled(ctx context.Context, address string, a *effect.Attempt) (string, error) {
+	hidden := new(redact.Redactor) // nothing of it is shown
+	if project.Placeholder.FindString(address) == address {
+		return secret.Fill(ctx, a, address, hidden)
+	}
+	var failed error
+	address = project.Placeholder.ReplaceAllStringFunc(address, func(m string) string {
+		value, err := secret.Fill(ctx, a, m, hidden)
+		failed = cmp.Or(failed, err)
+		return strings.ReplaceAll(url.QueryEscape(value), "+", "%20")
+	})
+	return address, failed
+}
+
+// folderOf is this machine's folder of a store in a database, one for each user and store.
+func folderOf(address string, getenv func(string) (string, bool)) (string, error) {
+	state, _ := getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(state) {
+		home, ok := getenv("HOME")
+		if !ok || !filepath.IsAbs(home) {
+			return "", runtime.Refuse(runtime.ErrUsage, "set HOME or XDG_STATE_HOME", "there is no folder for what this machine keeps of %s", postgres.Name(address))
+		}
+		state = filepath.Join(home, ".local", "state")
+	}
+	sum := sha256.Sum256([]byte(postgres.Name(address)))
+	return filepath.Join(state, "starling", hex.EncodeToString(sum[:8])), nil
+}
+
+// FindProject looks for starling.toml from dir upward, to the root of the repository and no
+// further.
+func FindProject(dir string) (string, bool) {
+	for {
+		if Exists(filepath.Join(dir, ProjectFile)) {
+			return dir, true
+		}
+		up := filepath.Dir(dir)
+		if up == dir || Exists(filepath.Join(dir, repositoryOf)) {
+			return "", false
+		}
+		dir = up
+	}
+}
+
+// Exists tells whether there is something at a path.
+func Exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
