@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -118,7 +119,7 @@ func passing(err error) bool {
 
 // ours tells whether an error is no trouble with a connection but an answer that was understood.
 func ours(err error) bool {
-	for _, known := range []error{runtime.ErrNoKey, runtime.ErrNoStore, runtime.ErrNewer, runtime.ErrDamaged, runtime.ErrLost, runtime.ErrLocked, pgx.ErrNoRows} {
+	for _, known := range []error{runtime.ErrNoKey, runtime.ErrNoStore, runtime.ErrNewer, runtime.ErrDamaged, runtime.ErrLost, runtime.ErrLocked, runtime.ErrFailed, pgx.ErrNoRows} {
 		if errors.Is(err, known) {
 			return true
 		}
@@ -161,14 +162,14 @@ func explained(address string, err error) error {
 // reason says in one sentence why a server cannot be used.
 func reason(err error) (kind runtime.ErrorKind, help, said string) {
 	kind = runtime.ErrStoreUnreachable
-	server := (*pgconn.PgError)(nil)
+	server, parse := (*pgconn.PgError)(nil), (*pgconn.ParseConfigError)(nil)
 	dns, cert, unknown, host := (*net.DNSError)(nil), (*tls.CertificateVerificationError)(nil), x509.UnknownAuthorityError{}, x509.HostnameError{}
 	switch {
 	case errors.As(err, &server):
 		return reasonOfServer(server)
-	case errors.As(err, new(*pgconn.ParseConfigError)):
+	case errors.As(err, &parse):
 		return runtime.ErrUsage, "such as postgres://USER@HOST:5432/DATABASE, with the password in PGPASSWORD or ~/.pgpass",
-			"it is no address of a database: " + lastLine(err)
+			"it is no address of a database: " + lastLine(cmp.Or(errors.Unwrap(parse), err))
 	case errors.As(err, &dns):
 		return kind, "", fmt.Sprintf("the host %s is not known", dns.Name)
 	case errors.Is(err, syscall.ECONNREFUSED):

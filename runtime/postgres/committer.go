@@ -199,13 +199,15 @@ func (c *committer) afterwards(count uint64) (moved int64, err error) {
 		return 1, nil
 	case r.sequence < c.sequence:
 		return 0, missing(r.sequence, c.sequence, "")
+	case r.sequence > c.sequence:
+		return 0, fmt.Errorf("%w: the database has %d batches of this owner, which has committed %d", runtime.ErrFailed, r.sequence, c.sequence)
 	}
 	return 0, nil
 }
 
 // failure is the error that every commit gets after one that failed.
 func (c *committer) failure(err error) error {
-	if errors.Is(err, runtime.ErrDamaged) {
+	if errors.Is(err, runtime.ErrDamaged) || errors.Is(err, runtime.ErrFailed) {
 		return fmt.Errorf("%s: %w", c.s.Name(), err)
 	}
 	kind, _, said := reason(err)

@@ -39,7 +39,7 @@ func StartPostgres(t testing.TB) *Postgres {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	p := &Postgres{Port: freePort(t), dir: filepath.Join(dir, "data"), test: t}
+	p := &Postgres{Port: FreePort(t), dir: filepath.Join(dir, "data"), test: t}
 	if err := os.WriteFile(filepath.Join(dir, "password"), []byte("secret\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -66,11 +66,17 @@ func (p *Postgres) command(name string, args ...string) *exec.Cmd {
 		}
 		path = found[len(found)-1]
 	}
+	return p.Command(filepath.Dir(p.dir), path, args...)
+}
+
+// Command makes a command that runs in a folder as the user of the server, who is not root.
+func (p *Postgres) Command(dir, path string, args ...string) *exec.Cmd {
 	cmd := exec.Command(path, args...)
-	cmd.Dir = filepath.Dir(p.dir)
+	cmd.Dir = dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{}
 	if owner, ok := p.unprivileged(); ok {
 		cmd.SysProcAttr.Credential = owner
+		_ = os.Chown(dir, int(owner.Uid), int(owner.Gid)) // else the command says so
 	}
 	return cmd
 }
@@ -157,7 +163,8 @@ func (p *Postgres) Address() string {
 	return fmt.Sprintf("postgres://starling:secret@127.0.0.1:%d/starling?search_path=%s", p.Port, schema)
 }
 
-func freePort(t testing.TB) int {
+// FreePort is a port of the loopback on which nobody listens.
+func FreePort(t testing.TB) int {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
