@@ -59,6 +59,7 @@ var arrows = []arrow{
 	{"runtime/groupcommit", "runtime"},
 	{"runtime/badger", "runtime runtime/groupcommit runtime/wholefile"},
 	{"runtime/postgres", "runtime runtime/groupcommit"},
+	{"runtime/transfer", "runtime runtime/badger runtime/journal runtime/postgres"},
 	{"runtime/filter", "lang/contract lang/diagnostic runtime"},
 	{"runtime/api", "lang/effect runtime"},
 	{"runtime/owner", "runtime runtime/api"},
@@ -101,6 +102,7 @@ var arrows = []arrow{
 	{"cmd/starling/place", "lang/effect runtime runtime/postgres stdlib/project stdlib/redact stdlib/secret"},
 	{"cmd/starling/connect", "runtime runtime/api runtime/owner runtime/postgres runtime/web cmd/starling/place"},
 	{"cmd/starling/worker", "lang lang/effect runtime runtime/query"},
+	{"cmd/starling/probe", "lang/contract lang/effect stdlib/agent"},
 	{"cmd/starling/progress", "runtime runtime/query"},
 	{"cmd/starling/form", "lang/contract lang/diagnostic runtime"},
 	{"cmd/starling/repl",
@@ -116,7 +118,7 @@ var arrows = []arrow{
 			"runtime/wholefile stdlib stdlib/agent stdlib/confine stdlib/git stdlib/notify " +
 			"stdlib/process stdlib/project stdlib/secret stdlib/tool cmd/starling/form " +
 			"cmd/starling/collector cmd/starling/connect cmd/starling/place cmd/starling/plain cmd/starling/progress cmd/starling/repl cmd/starling/suite " +
-			"cmd/starling/worker runtime/memory runtime/postgres"},
+			"cmd/starling/probe cmd/starling/worker runtime/memory runtime/postgres runtime/transfer"},
 }
 
 // pkg is what `go list` says of a package.

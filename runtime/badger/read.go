@@ -78,6 +78,30 @@ func (s *Store) Scan(from, to []byte, fn func(key, value []byte) error) error {
 	return err
 }
 
+// Heads calls fn for every run that the store knows, by name, with where it stands and its head,
+// which is valid only during the call.
+func (s *Store) Heads(fn func(f runtime.Fence) error) error {
+	if !s.enter() {
+		return runtime.ErrStoreClosed
+	}
+	defer s.calls.Done()
+	prefix := ownKey(tagRun)
+	return s.view(func(txn *badgerdb.Txn) error {
+		it := txn.NewIterator(badgerdb.IteratorOptions{Prefix: prefix})
+		defer it.Close()
+		for it.Seek(prefix); it.Valid(); it.Next() {
+			run := string(it.Item().Key()[len(prefix):])
+			if err := itemValue(s.badgerDir, it.Item(), func(v []byte) error {
+				at, head := standingOf(v)
+				return fn(runtime.Fence{Run: run, Next: at, Head: head})
+			}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // commonPrefix is a prefix of every key in [from, to): with it Badger passes over the tables that
 // have none of them.
 func commonPrefix(from, to []byte) []byte {

@@ -24,6 +24,8 @@ type Options struct {
 	// created, Commit returns runtime.ErrReadOnly. It still needs the store for itself: after a
 	// crash Badger must replay its logs, which writes.
 	ReadOnly bool
+	// Moved opens a store for writing that was moved, which is taken back with that.
+	Moved bool
 }
 
 // Store is an open store; see runtime.Store for what its methods promise.
@@ -59,6 +61,9 @@ func open(dir string, o Options, d disk) (*Store, error) {
 	lock, err := lockDirectory(dir)
 	if err != nil {
 		return nil, err
+	}
+	if err := present(dir, o); err != nil {
+		return nil, errors.Join(err, lock.Close())
 	}
 	s := &Store{dir: dir, badgerDir: filepath.Join(dir, badgerName), lock: lock, faults: new(faults)}
 	s.close = sync.OnceValue(s.shut)

@@ -48,6 +48,7 @@ import (
 //	e/FOLDER                     what is trusted of a project (trust.go)
 //	m/mac                        secret of this store from which snapshot MACs are made
 //	m/index                      which owner has kept e/ (index.go)
+//	m/copied                     the store was moved here from another place, or is being (runtime/transfer)
 //	m/garbage                    something was dropped, and contents may be there that nothing names (contents.go)
 //
 // A run's earliest timer is in its row. There is no row for each: an engine that is to fire them
@@ -85,6 +86,7 @@ const (
 	KeyMAC           = "m/mac"
 	KeyIndex         = "m/index"
 	KeyGarbage       = "m/garbage"
+	KeyCopied        = "m/copied"
 )
 
 // RunKey is the key of a run's summary.

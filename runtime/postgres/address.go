@@ -149,7 +149,7 @@ func explained(address string, err error) error {
 	case errors.As(err, &r):
 		return runtime.Refuse(r.Kind, r.Help, "%s: %s", name, r.Message)
 	case errors.Is(err, runtime.ErrNoStore), errors.Is(err, runtime.ErrNewer), errors.Is(err, runtime.ErrLocked), errors.Is(err, runtime.ErrDamaged),
-		errors.Is(err, runtime.ErrLost):
+		errors.Is(err, runtime.ErrLost), errors.Is(err, runtime.ErrFenced):
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	kind, help, said := reason(err)

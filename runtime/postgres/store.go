@@ -20,6 +20,8 @@ import (
 type Options struct {
 	// ReadOnly opens an existing store without becoming its owner, while another may own it.
 	ReadOnly bool
+	// Moved opens a store for writing that was moved, which is taken back with that.
+	Moved bool
 	// Folder is where this machine remembers how many batches were acknowledged; "" for nowhere.
 	Folder string
 	// Address is where others reach this owner; it is told to those who stand by.
@@ -154,20 +156,6 @@ func Stand(ctx context.Context, address string, o Options, standing func(Holder)
 	}
 }
 
-// Owner tells who owns the store of an address; one without a name is nobody.
-func Owner(ctx context.Context, address string) (Holder, error) {
-	s, err := connect(ctx, address, Options{ReadOnly: true})
-	if err != nil {
-		return Holder{}, explained(address, err)
-	}
-	defer s.disconnect()
-	r, err := readRow(ctx, s.reads)
-	if errors.Is(err, runtime.ErrNoStore) {
-		return Holder{}, nil
-	}
-	return r.owner(), explained(address, err)
-}
-
 // watch is what a standby has seen of the owner.
 type watch struct {
 	seen  row
@@ -255,6 +243,9 @@ func (s *Store) greet(ctx context.Context, config *pgx.ConnConfig) error {
 // look begins to read.
 func (s *Store) look(ctx context.Context) error {
 	r, err := readRow(ctx, s.reads)
+	if err == nil && r.moved != "" {
+		return runtime.Moved(r.moved)
+	}
 	s.commits.batches.Store(r.sequence)
 	s.info = runtime.StoreInfo{ID: r.id, Format: r.format, Epoch: r.epoch, ReadOnly: true}
 	return err
@@ -268,7 +259,7 @@ func (s *Store) candidate(ctx context.Context) (row, error) {
 	switch {
 	case err != nil:
 		return row{}, err
-	case r.moved != "":
+	case r.moved != "" && !s.options.Moved:
 		return row{}, runtime.Moved(r.moved)
 	}
 	return r, s.known.compare(r)
@@ -283,8 +274,8 @@ func (s *Store) take(ctx context.Context, r row) error {
 	length := s.options.lease()
 	sent := time.Now()
 	tag, err := s.writes.Exec(ctx,
-		"update starling_store set epoch = epoch + 1, beat = beat + 1, lease = $3, holder = $4, address = $5 where epoch = $1 and beat = $2 and moved = ''",
-		r.epoch, r.beat, length.Milliseconds(), name, s.options.Address)
+		"update starling_store set epoch = epoch + 1, beat = beat + 1, lease = $3, holder = $4, address = $5, moved = '' where epoch = $1 and beat = $2 and moved = $6",
+		r.epoch, r.beat, length.Milliseconds(), name, s.options.Address, r.moved)
 	switch {
 	case err != nil:
 		return err

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.starlark.net/starlark"
 
-	"starling/lang/contract"
+	"starling/cmd/starling/probe"
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/stdlib/agent"
@@ -58,7 +58,7 @@ func agentsTestCommand(c *call) *cobra.Command {
 of their own. So you see in a minute whether a new version of a program still works. The exit code is 1 unless one backend does all that was played.`,
 		Args: operands(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			trials := agentTrials(typed, edit, deny)
+			trials := probe.Trials(typed, edit, deny)
 			return v.testAgent(cmd.Context(), fake, args[0], trials, timeout)
 		},
 	}
@@ -101,7 +101,7 @@ type backendView struct {
 	Text    string `json:"text,omitempty"`  // what it said
 	Elapsed string `json:"elapsed,omitempty"`
 
-	Trials []trialView `json:"trials,omitempty"`
+	Trials []probe.View `json:"trials,omitempty"`
 }
 
 // listAgents shows one agent, or all.
@@ -188,7 +188,7 @@ func (v *agentsVerb) printAgent(a agentView) {
 }
 
 // testAgent asks every backend of an agent.
-func (c *agentsVerb) testAgent(ctx context.Context, fake, name string, trials []agentTrial, timeout time.Duration) error {
+func (c *agentsVerb) testAgent(ctx context.Context, fake, name string, trials []probe.Trial, timeout time.Duration) error {
 	settings, err := c.settings(c.place.Project, fake)
 	if err != nil {
 		return err
@@ -207,7 +207,7 @@ func (c *agentsVerb) testAgent(ctx context.Context, fake, name string, trials []
 		if err != nil {
 			return err
 		}
-		b.Elapsed, b.Text, b.Probe = time.Since(start).Round(time.Millisecond).String(), spoken(reply), "ok"
+		b.Elapsed, b.Text, b.Probe = time.Since(start).Round(time.Millisecond).String(), probe.Spoken(reply), "ok"
 		good := reply.Err == nil
 		if !good {
 			b.Probe = reply.Err.Message
@@ -216,14 +216,16 @@ func (c *agentsVerb) testAgent(ctx context.Context, fake, name string, trials []
 			c.print("%s  %s  %s  %s", b.Name, b.What, b.Elapsed, cmp.Or(strings.TrimSpace(b.Probe+" "+b.Text), "ok"))
 		}
 		for _, t := range trials {
-			done, err := c.playTrial(ctx, settings, r, i, candidates[i], t, timeout)
+			done, err := t.Play(ctx, settings, r, candidates[i], func(ctx context.Context, s *effect.Settings, r *effect.Request) (effect.Reply, error) {
+				return c.probe(ctx, s, r, i, timeout)
+			})
 			if err != nil {
 				return err
 			}
 			good = good && done.State != "failed"
 			b.Trials = append(b.Trials, done)
 			if !c.json {
-				c.print("%s  %s  %s", b.Name, t.name, told(done))
+				c.print("%s  %s  %s", b.Name, t.Name, done)
 			}
 		}
 		if good {
@@ -234,30 +236,6 @@ func (c *agentsVerb) testAgent(ctx context.Context, fake, name string, trials []
 		return c.answerJSON(agentsDocument{runtime.Schema, []agentView{v}})
 	}
 	return nil
-}
-
-// spoken is what a reply says: its text, or else its value.
-func spoken(r effect.Reply) string {
-	if r.Text != "" || r.Value == nil {
-		return r.Text
-	}
-	text, err := contract.ToJSON(r.Value)
-	if err != nil {
-		return r.Value.String()
-	}
-	return string(text)
-}
-
-// told says how a trial went.
-func told(v trialView) string {
-	text := v.State
-	if v.Elapsed != "" {
-		text = v.Elapsed + "  " + text
-	}
-	if v.Text != "" {
-		text += ": " + v.Text
-	}
-	return text
 }
 
 // probe performs one attempt that belongs to no run.

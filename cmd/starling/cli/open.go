@@ -18,6 +18,7 @@ import (
 	"starling/runtime/engine"
 	"starling/runtime/owner"
 	"starling/runtime/postgres"
+	"starling/runtime/transfer"
 	"starling/stdlib/git"
 	"starling/stdlib/process"
 	"starling/stdlib/project"
@@ -37,8 +38,8 @@ func (c *call) openDoors() connect.Connector {
 		Dir:        dir,
 		Build:      buildVersion(),
 		Prepare:    badger.Prepare,
-		OpenReader: func(dir string) (runtime.Engine, error) { return openReader(dir, c.env) },
-		Open:       func(dir string) (runtime.Engine, error) { return c.openLocal(dir) },
+		OpenReader: c.openReader,
+		Open:       c.openLocal,
 		Token:      token, TokenVariable: tokenVariable,
 		Identify: func(pid int) (agent, run string, err error) { return c.identify(pid, dir) },
 		Doubt:    c.doubt(),
@@ -50,7 +51,7 @@ func (c *call) openDoors() connect.Connector {
 		Address: c.place.Database,
 		Options: postgres.Options{Lease: c.place.Lease, Warn: c.notice},
 		Open:    c.openEngine,
-		Read:    func(store runtime.Store) runtime.Engine { return engine.NewReader(store, c.env, project.Digests) },
+		Read:    c.readEngine,
 	}, c.asked, c.staysFor)
 }
 
@@ -78,6 +79,9 @@ func (c *call) openLocal(dir string) (runtime.Engine, error) {
 // openEngine makes the engine of a store that this process owns. The store is closed with it, or
 // where there is none.
 func (c *call) openEngine(store runtime.Store) (runtime.Engine, error) {
+	if err := transfer.Unfinished(store); err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
 	dir := c.place.Store
 	home, err := c.homeProject(c.place.Home())
 	if c.doubt() != "" && (home.Marks || err != nil) {
@@ -122,12 +126,21 @@ func reserves(s *effect.Settings, name, by string) bool {
 	return err == nil && f.Reserves(name, by)
 }
 
-func openReader(dir string, env *effect.Environment) (runtime.Engine, error) {
+func (c *call) openReader(dir string) (runtime.Engine, error) {
 	store, err := badger.Open(dir, badger.Options{ReadOnly: true})
 	if err != nil {
 		return nil, err
 	}
-	return engine.NewReader(store, env, project.Digests), nil
+	return c.readEngine(store)
+}
+
+// readEngine makes an engine that reads a store. The store is closed with it, or where there is
+// none.
+func (c *call) readEngine(store runtime.Store) (runtime.Engine, error) {
+	if err := transfer.Unfinished(store); err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	return engine.NewReader(store, c.env, project.Digests), nil
 }
 
 // uncertain refuses to own a store where the project requires what the machine lacks, and where its

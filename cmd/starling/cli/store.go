@@ -24,7 +24,7 @@ func storeCommand(c *call) *cobra.Command {
 	v := &storeVerb{call: c}
 	cmd := &cobra.Command{
 		Use:     "store",
-		Short:   "Look after the store: info, check, gc, backup, restore",
+		Short:   "Look after the store: info, check, gc, backup, restore, copy",
 		GroupID: "store",
 		Args:    unknownVerb,
 		RunE:    showHelp,
@@ -34,7 +34,7 @@ func storeCommand(c *call) *cobra.Command {
 		maintenanceCommand(c, runtime.MaintenanceCheck, "check", "Read the whole store and say what of it is damaged", v.printCheck),
 		maintenanceCommand(c, runtime.MaintenanceGC, "gc", "Drop contents that no run names any more, and give back the space of large values", v.printGC),
 		maintenanceCommand(c, runtime.MaintenanceBackup, "backup FILE", "Write the store to a file, while its runs go on", v.printBackup),
-		restoreCommand(c))
+		restoreCommand(c), copyCommand(c))
 	return cmd
 }
 

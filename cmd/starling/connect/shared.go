@@ -23,8 +23,8 @@ type Database struct {
 	Options postgres.Options
 	// Open makes the engine of a store that is owned, which then closes the store.
 	Open func(store runtime.Store) (runtime.Engine, error)
-	// Read makes an engine that only reads.
-	Read func(store runtime.Store) runtime.Engine
+	// Read makes an engine that only reads, and closes the store with it.
+	Read func(store runtime.Store) (runtime.Engine, error)
 }
 
 // NewShared gives the ways to a store in a database. The configuration is that of the folder of
@@ -40,7 +40,7 @@ func NewShared(config owner.Config, d Database, leave func(error), stays func(co
 		if err != nil {
 			return nil, err
 		}
-		return d.Read(store), nil
+		return d.Read(store)
 	}
 	s.local = NewStore(config, leave, stays)
 	return s
@@ -54,7 +54,7 @@ func (s *Shared) owned(ctx context.Context) error {
 	name := postgres.Name(s.database.Address)
 	h, err := postgres.Owner(ctx, s.database.Address)
 	switch {
-	case err != nil:
+	case err != nil && !errors.Is(err, runtime.ErrNoStore):
 		return err
 	case h.Name == "":
 		return runtime.Refuse(runtime.ErrOwnerUnreachable, start, "%s: nobody owns it, and only starling serve owns a store in a database", name)
