@@ -99,7 +99,7 @@ var arrows = []arrow{
 			"stdlib/secret stdlib/tool stdlib/window stdlib/yamltext"},
 	{"cmd/starling/plain", ""},
 	{"cmd/starling/collector", "runtime/badger"},
-	{"cmd/starling/place", "lang/effect runtime runtime/postgres stdlib/project stdlib/redact stdlib/secret"},
+	{"cmd/starling/place", "lang/effect runtime runtime/postgres runtime/wholefile stdlib/project stdlib/redact stdlib/secret"},
 	{"cmd/starling/connect", "runtime runtime/api runtime/owner runtime/postgres runtime/web cmd/starling/place"},
 	{"cmd/starling/worker", "lang lang/effect runtime runtime/query"},
 	{"cmd/starling/probe", "lang/contract lang/effect stdlib/agent"},

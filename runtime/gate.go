@@ -9,6 +9,7 @@ const (
 	GateNeeds      = "!needs:"      // of a variable that nobody has brought
 	GateBudget     = "!budget:"     // of a budget that is reached
 	GateDeadline   = "!deadline"    // of a run whose deadline has passed
+	GateWorkspace  = "!workspace"   // of a run whose workspace is on another machine
 	GateQuarantine = "!quarantine"  // of a run that cannot go on by itself
 	GateProject    = "!project:"    // of a step of an imported run that the project here cannot serve
 )

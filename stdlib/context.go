@@ -120,6 +120,7 @@ func trimArguments(c *effect.Call, o *effect.Object) error {
 // contextHandler performs requests of kind "context".
 func contextHandler() *effect.Handler {
 	return &effect.Handler{
+		Workspace: true,
 		Resolve: func(s *effect.Settings, r *effect.Request) *effect.Error {
 			args, err := r.Args.View()
 			if err != nil {

@@ -19,6 +19,7 @@ import (
 // fsHandler performs requests of kind "fs".
 func fsHandler() *effect.Handler {
 	return &effect.Handler{
+		Workspace: true,
 		Resolve: func(s *effect.Settings, r *effect.Request) *effect.Error {
 			args, err := r.Args.View()
 			if err != nil {

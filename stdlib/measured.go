@@ -33,6 +33,7 @@ const (
 // measureHandler performs requests of kind "measure".
 func measureHandler() *effect.Handler {
 	return &effect.Handler{
+		Workspace: true,
 		Resolve: func(s *effect.Settings, r *effect.Request) *effect.Error {
 			args, err := r.Args.View()
 			if err != nil {

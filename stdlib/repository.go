@@ -25,6 +25,7 @@ const maxPatch = 256 << 10
 func workspaceHandler(trees *trees) *effect.Handler {
 	turn := make(chan struct{}, 1)
 	return &effect.Handler{
+		Workspace: true,
 		Resolve: func(s *effect.Settings, r *effect.Request) *effect.Error {
 			args, err := r.Args.View()
 			if err != nil {

@@ -30,7 +30,7 @@ const (
 
 // shHandler performs requests of kind "sh".
 func shHandler() *effect.Handler {
-	return &effect.Handler{Resolve: resolveCommand, Perform: performCommand}
+	return &effect.Handler{Resolve: resolveCommand, Perform: performCommand, Workspace: true}
 }
 
 // resolveCommand looks the program up in the project, as it is pinned with the run, and records

@@ -26,6 +26,9 @@ type Handler struct {
 	// Question is what somebody is given who comes for an attempt instead of being called, see
 	// [Request.Pulls]. Nil where nobody can.
 	Question func(a *Attempt) (starlark.Value, *Error)
+
+	// Workspace tells that attempts work in the workspace of the run, or read it.
+	Workspace bool
 }
 
 // Attempt is one try of a request.
@@ -178,6 +181,10 @@ type Settings struct {
 	// works under: ImportedLocal or ImportedTrusted. "" is every other run. Requests to start a run
 	// are told apart by their settings as JSON, hence the tag.
 	Imported string `json:",omitempty"`
+
+	// Machine is where Workspace is, in a store that machines share, as its owner there called
+	// itself; "" for a store of one machine.
+	Machine string `json:",omitempty"`
 
 	Budgets []Ceiling `json:",omitempty"` // of the project, over all that the run's agents do
 }

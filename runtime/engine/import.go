@@ -255,10 +255,11 @@ func (e *Local) Import(ctx context.Context, r runtime.ImportRequest) (*runtime.I
 func (e *Local) under(r *runtime.ImportRequest, in *imports, id *imported) *effect.Settings {
 	if r.TrustProject {
 		s := *id.settings
-		s.Imported = effect.ImportedTrusted
+		s.Imported, s.Machine = effect.ImportedTrusted, e.opts.Machine
 		return &s
 	}
 	s := r.Settings.After(id.settings)
+	s.Machine = e.opts.Machine
 	s.Imported = effect.ImportedLocal
 	if s.Cassettes == effect.CassettesRecord { // nobody has asked for it here
 		s.Cassettes = ""

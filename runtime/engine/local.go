@@ -46,6 +46,10 @@ type Options struct {
 	// which is none for a store that is in memory or elsewhere.
 	Folder string
 
+	// Machine is what this machine is called in a store that others own too, so that a run which
+	// works in a folder of one is not carried on in that of another; "" for a store of one machine.
+	Machine string
+
 	Log   func(format string, args ...any) // what operators should know; nil drops it
 	Grace time.Duration                    // how long Close waits for attempts in flight, default 5 s
 	Clock func() time.Time                 // what the clock on the wall shows, which may jump; default time.Now

@@ -36,6 +36,7 @@ type world struct {
 	spoiled bool                 // journals were damaged or trimmed, and cannot be held against anything
 	unseen  bool                 // what callers see is not noted: the engine serves all its extensions
 	keep    int                  // records that a run keeps
+	machine string               // what the machine is called in a store that machines share
 
 	mu    sync.Mutex
 	calls []string // keys of the attempts of work, in the order they were performed
@@ -81,7 +82,7 @@ func (w *world) build(s runtime.Store, behaviour uint32) *engine.Local {
 	w.t.Helper()
 	env := environment(w.perform)
 	env.Behaviour = behaviour
-	e, err := engine.Open(s, env, engine.Options{Log: w.t.Logf, Grace: time.Millisecond, Keep: w.keep})
+	e, err := engine.Open(s, env, engine.Options{Log: w.t.Logf, Grace: time.Millisecond, Keep: w.keep, Machine: w.machine})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -131,7 +132,7 @@ func environment(perform func(context.Context, *effect.Attempt) effect.Reply) *e
 	}
 	std := stdlib.Environment(stdlib.Options{Natives: vm.Natives()}).Names
 	names["queue"], names["memory"] = std["queue"], std["memory"]
-	return &effect.Environment{Names: names, Handlers: map[string]*effect.Handler{"agent": {Perform: perform}, "work": {Perform: perform,
+	return &effect.Environment{Names: names, Handlers: map[string]*effect.Handler{"agent": {Perform: perform, Workspace: true}, "work": {Perform: perform,
 		Question: func(a *effect.Attempt) (starlark.Value, *effect.Error) { return a.Args, nil }}}}
 }
 

@@ -1,7 +1,10 @@
 package engine
 
 import (
+	"errors"
 	"io"
+	"io/fs"
+	"os"
 
 	"go.starlark.net/starlark"
 
@@ -52,6 +55,23 @@ func (o outside) Starter(run string) string {
 }
 
 func (o outside) Variable(run, name string) (string, bool) { return o.e.variable(run, name) }
+
+func (o outside) Machine() string { return o.e.opts.Machine }
+
+// Elsewhere goes by what the settings say. Those of a store that was one machine's say nothing:
+// then the folder is looked for.
+func (o outside) Elsewhere(s *effect.Settings) string {
+	switch here := o.e.opts.Machine; {
+	case here == "" || s.Machine == here:
+		return ""
+	case s.Machine != "":
+		return "it is on " + s.Machine + ", and this is " + here
+	}
+	if _, err := os.Stat(s.Workspace); errors.Is(err, fs.ErrNotExist) {
+		return "there is none on " + o.e.opts.Machine
+	}
+	return ""
+}
 
 func (o outside) Worktrees(s *effect.Settings) string { return o.e.trees(s) }
 

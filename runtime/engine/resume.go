@@ -112,7 +112,7 @@ func (e *Local) resumeAll(ctx context.Context, c runtime.ResumeRequest, named []
 	if err != nil {
 		return nil, err
 	}
-	parents, needy, err := e.unsettled()
+	open, needy, err := e.unsettled()
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (e *Local) resumeAll(ctx context.Context, c runtime.ResumeRequest, named []
 		if c.Settings != nil {
 			err = e.resumeRun(ctx, s.ID, c)
 		} else if !e.carries(s.ID) || !brought.none() {
-			err = e.resumeRow(ctx, &s, brought, !parents[s.ID] && (brought.none() || !needy[s.ID]))
+			err = e.resumeRow(ctx, &s, brought, !open[s.ID] && (brought.none() || !needy[s.ID]))
 		}
 		if err != nil {
 			e.log("run %s is left: %v", s.ID, err) // it must not keep the others from going on
@@ -137,25 +137,29 @@ func (e *Local) resumeAll(ctx context.Context, c runtime.ResumeRequest, named []
 	return named, nil
 }
 
-// unsettled are the runs that cannot be left in the store, whatever their rows say: those that ever
-// started another, and those that rest for want of a variable.
-func (r *reader) unsettled() (parents, needy map[string]bool, err error) {
-	parents, needy = map[string]bool{}, map[string]bool{}
+// unsettled are the runs that cannot be left in the store, whatever their rows say: open ones, that
+// ever started another or rest for want of their workspace, and needy ones, that rest for want of a
+// variable, if any are brought.
+func (r *reader) unsettled() (open, needy map[string]bool, err error) {
+	open, needy = map[string]bool{}, map[string]bool{}
 	err = journal.ScanEach(r.store, journal.PrefixChild, func(key string, _ []byte, _ error) error {
 		run, _, _ := strings.Cut(key, "@")
-		parents[run] = true
+		open[run] = true
 		return nil
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	err = journal.ScanEach(r.store, journal.PrefixInbox, func(key string, _ []byte, _ error) error {
-		if run, gate, _ := strings.Cut(key, "/"); strings.HasPrefix(gate, runtime.GateNeeds) {
+		switch run, gate, _ := strings.Cut(key, "/"); {
+		case strings.HasPrefix(gate, runtime.GateNeeds):
 			needy[run] = true
+		case gate == runtime.GateWorkspace:
+			open[run] = true
 		}
 		return nil
 	})
-	return parents, needy, err
+	return open, needy, err
 }
 
 // resumeRun carries a run, under other settings if the request has some.
@@ -171,7 +175,9 @@ func (e *Local) resumeRun(ctx context.Context, run string, c runtime.ResumeReque
 // pin records that a run goes on with other settings: a project file that was edited meanwhile. Of
 // one that was imported the child runs do, too: what they lack is mended with it.
 func (e *Local) pin(ctx context.Context, id string, settings *effect.Settings) error {
-	in := &run.Pinned{Settings: settings, By: runtime.CallerOf(ctx).Name}
+	here := *settings
+	here.Machine = e.opts.Machine
+	in := &run.Pinned{Settings: &here, By: runtime.CallerOf(ctx).Name}
 	if err := e.send(ctx, id, event{in: in}); err != nil || !in.Imported {
 		return err
 	}

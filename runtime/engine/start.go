@@ -108,6 +108,9 @@ func (e *Local) create(ctx context.Context, r runtime.StartRequest, parent strin
 	if err != nil {
 		return "", err
 	}
+	if parent == "" {
+		r.Settings.Machine = e.opts.Machine
+	}
 	id := newRunID(e.opts.Random)
 	return id, e.begin(context.WithoutCancel(ctx), id, r, p, inputs, parent, depth, show)
 }

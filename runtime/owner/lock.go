@@ -56,6 +56,12 @@ func flock(file *os.File) error {
 	}
 }
 
+// Vacant tells whether no process of this machine owns the store of a directory.
+func Vacant(dir string) bool {
+	l, err := tryLock(dir, true)
+	return err == nil && l.release() == nil
+}
+
 func stillNamed(file *os.File, path string) bool {
 	held, err := file.Stat()
 	if err != nil {

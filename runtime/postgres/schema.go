@@ -35,14 +35,16 @@ create table if not exists starling_store (
 	beat bigint not null,
 	lease bigint not null,
 	holder text not null,
+	machine text not null,
+	pid bigint not null,
 	address text not null,
 	moved text not null
 );
 create table if not exists starling_keys (k bytea primary key, v bytea not null);
 alter table starling_keys alter column v set storage external;
 create table if not exists starling_runs (run bytea primary key, at bigint not null, head bytea);
-insert into starling_store (id, format, epoch, sequence, beat, lease, holder, address, moved)
-values ('%s', %d, 0, 0, 0, 0, '', '', '') on conflict do nothing;
+insert into starling_store (id, format, epoch, sequence, beat, lease, holder, machine, pid, address, moved)
+values ('%s', %d, 0, 0, 0, 0, '', '', 0, '', '') on conflict do nothing;
 `
 
 // row is the row of starling_store.
@@ -54,15 +56,17 @@ type row struct {
 	beat     uint64
 	lease    int64  // how long it lasts, ms
 	holder   string // the owner's name of itself, "" for none
+	machine  string // on which it runs, as Options.Machine
+	pid      int
 	address  string // where others reach the owner, "" for nowhere
 	moved    string // the store that has taken this one's place, "" for none
 }
 
-const selectRow = "select id, format, epoch, sequence, beat, lease, holder, address, moved from starling_store"
+const selectRow = "select id, format, epoch, sequence, beat, lease, holder, machine, pid, address, moved from starling_store"
 
 // readRow reads the row, or fails with runtime.ErrNoStore.
 func readRow(ctx context.Context, db querier) (r row, err error) {
-	err = db.QueryRow(ctx, selectRow).Scan(&r.id, &r.format, &r.epoch, &r.sequence, &r.beat, &r.lease, &r.holder, &r.address, &r.moved)
+	err = db.QueryRow(ctx, selectRow).Scan(&r.id, &r.format, &r.epoch, &r.sequence, &r.beat, &r.lease, &r.holder, &r.machine, &r.pid, &r.address, &r.moved)
 	if state(err) == undefinedTable || errors.Is(err, pgx.ErrNoRows) {
 		return r, runtime.ErrNoStore
 	}

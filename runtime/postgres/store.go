@@ -26,6 +26,10 @@ type Options struct {
 	Folder string
 	// Address is where others reach this owner; it is told to those who stand by.
 	Address string
+	// Machine tells this machine from others. An owner on it that is gone, as Gone tells of its
+	// process, is not waited for; "" is to wait for everybody.
+	Machine string
+	Gone    func(pid int) bool
 	// Lease is how long others wait for a sign of life before they take the store, at least a
 	// second; 0 for [DefaultLease].
 	Lease time.Duration
@@ -130,7 +134,7 @@ func Stand(ctx context.Context, address string, o Options, standing func(Holder)
 		if err == nil {
 			r, err = s.candidate(ctx)
 		}
-		if err == nil && watched.over(r, time.Now()) {
+		if err == nil && (watched.over(r, time.Now()) || s.left(r)) {
 			if err = s.take(ctx, r); err == nil {
 				return s, nil
 			}
@@ -171,6 +175,11 @@ func (w *watch) over(r row, now time.Time) bool {
 		w.seen, w.since = r, now
 	}
 	return r.holder == "" || now.Sub(w.since) >= time.Duration(r.lease)*time.Millisecond
+}
+
+// left tells whether the owner was a process of this machine that is gone.
+func (s *Store) left(r row) bool {
+	return s.options.Machine != "" && r.machine == s.options.Machine && s.options.Gone(r.pid)
 }
 
 func (r row) owner() Holder { return Holder{r.holder, r.address} }
@@ -274,8 +283,8 @@ func (s *Store) take(ctx context.Context, r row) error {
 	length := s.options.lease()
 	sent := time.Now()
 	tag, err := s.writes.Exec(ctx,
-		"update starling_store set epoch = epoch + 1, beat = beat + 1, lease = $3, holder = $4, address = $5, moved = '' where epoch = $1 and beat = $2 and moved = $6",
-		r.epoch, r.beat, length.Milliseconds(), name, s.options.Address, r.moved)
+		"update starling_store set epoch = epoch + 1, beat = beat + 1, lease = $3, holder = $4, machine = $5, pid = $6, address = $7, moved = '' where epoch = $1 and beat = $2 and moved = $8",
+		r.epoch, r.beat, length.Milliseconds(), name, s.options.Machine, os.Getpid(), s.options.Address, r.moved)
 	switch {
 	case err != nil:
 		return err

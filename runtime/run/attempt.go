@@ -48,6 +48,9 @@ func (t *Turn) beginReady() {
 			t.offer(st)
 			continue
 		}
+		if t.away(st) {
+			return
+		}
 		if t.State.throttled(st) || !t.takeSlot(st) {
 			continue
 		}

@@ -152,7 +152,9 @@ func (t *Turn) decideProject(st *Step, choice string) {
 }
 
 // lacks tells whether the run rests until something is brought or mended: no attempt begins.
-func (s *State) lacks() bool { return s.needy() || s.unserved != nil }
+func (s *State) lacks() bool {
+	return s.needy() || s.unserved != nil || s.Gates[runtime.GateWorkspace] != nil
+}
 
 // Project tells of the project that the run works under.
 func (s *State) Project(set *effect.Settings) *runtime.Project {

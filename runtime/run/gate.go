@@ -112,6 +112,9 @@ func (t *Turn) resolveSystem(name string, d *effect.Record, who []string) {
 	case name == runtime.GateQuarantine:
 		t.record(journal.GateDecided, name, b.Payload())
 		t.decideQuarantine(choice, who)
+	case name == runtime.GateWorkspace:
+		t.record(journal.GateDecided, name, b.Payload())
+		t.decideWorkspace(choice, strings.Join(who, ", "))
 	case name == runtime.GateDeadline:
 		t.record(journal.GateDecided, name, b.Payload())
 		t.decideOvertime(choice)

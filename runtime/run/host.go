@@ -43,7 +43,7 @@ func SettingsPayload(s *effect.Settings) effect.Payload {
 	return b.Text("workspace", s.Workspace).Text("project_file", s.ProjectFile).Blob("project", s.Project).Text("fake_file", s.FakeFile).
 		Blob("fake", s.Fake).Flag("fake_given", s.FakeGiven).Texts("env", s.Env).Texts("optional", s.Optional).Int("max_steps", s.MaxSteps).Int("max_memory", s.MaxMemory).
 		Text("grant", s.Grant).Text("head", s.Head).Text("cassettes", s.Cassettes).Raw("notify", noticesPayload(s.Notify)).
-		Text("imported", s.Imported).Raw("budgets", effect.CeilingsPayload(s.Budgets)).Payload()
+		Text("imported", s.Imported).Text("machine", s.Machine).Raw("budgets", effect.CeilingsPayload(s.Budgets)).Payload()
 }
 
 // SettingsOf reads what [SettingsPayload] wrote.
@@ -54,7 +54,7 @@ func SettingsOf(content []byte) (*effect.Settings, error) {
 	}
 	return &effect.Settings{Workspace: v.Text("workspace"), ProjectFile: v.Text("project_file"), Project: v.Blob("project"), FakeFile: v.Text("fake_file"),
 		Fake: v.Blob("fake"), Cassettes: v.Text("cassettes"), FakeGiven: v.Flag("fake_given"), Env: v.Texts("env"), Optional: v.Texts("optional"), MaxSteps: v.Int("max_steps"), MaxMemory: v.Int("max_memory"),
-		Grant: v.Text("grant"), Head: v.Text("head"), Notify: noticesOf(v.Sub("notify")), Imported: v.Text("imported"),
+		Grant: v.Text("grant"), Head: v.Text("head"), Notify: noticesOf(v.Sub("notify")), Imported: v.Text("imported"), Machine: v.Text("machine"),
 		Budgets: effect.CeilingsOf(v.Raw("budgets"))}, nil
 }
 

@@ -128,7 +128,7 @@ func (in *Pinned) apply(t *Turn) {
 	next := in.Settings.After(had)
 	in.Imported = next.Imported != ""
 	if t.State.Parent != "" && next.Imported != effect.ImportedTrusted {
-		next.Workspace = had.Workspace // where its parent has it work, perhaps in the tree of a branch
+		next.Workspace, next.Machine = had.Workspace, had.Machine // where its parent has it work, perhaps in the tree of a branch
 	}
 	t.pin(next, in.By)
 }

@@ -18,6 +18,7 @@ func (t *Turn) pin(settings *effect.Settings, by string) {
 	t.keep(hash, content)
 	t.record(journal.RunPinned, "", (&effect.Object{}).Text("settings", hash).Text("by", by).Payload())
 	t.Host.Settings = settings
+	t.home()
 	t.reconsider()
 }
 
@@ -33,6 +34,7 @@ func (t *Turn) carried() {
 			}
 		}
 	}
+	t.home()
 	t.reconsider()
 	for _, st := range t.State.children {
 		t.Effects.Children = append(t.Effects.Children, st)

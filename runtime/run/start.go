@@ -12,6 +12,7 @@ import (
 
 // StartDigest tells requests for a start apart that have the same idempotency key.
 func StartDigest(r runtime.StartRequest) string {
+	r.Settings.Machine = ""                                                                                                      // the same request may be sent to the owner on another machine
 	text, _ := json.Marshal([]any{journal.HashOf(r.Bundle), r.Script, r.Inputs, r.Session, r.Settings, r.Timeout, r.OnDeadline}) // plain data
 	return journal.HashOf(text)
 }

@@ -24,6 +24,11 @@ type World interface {
 	Equip(at *effect.Attempt)
 	// Worktrees is the folder below which each run has its worktrees.
 	Worktrees(s *effect.Settings) string
+	// Elsewhere says where a workspace is that is not on this machine, as the rest of a sentence
+	// that begins with the workspace; "" for one that is.
+	Elsewhere(s *effect.Settings) string
+	// Machine is what this machine is called in settings, "" where the store is its own.
+	Machine() string
 	// Variable is the value of a variable that whoever drives the run has brought.
 	Variable(run, name string) (value string, ok bool)
 	// Draining tells whether no attempt of a run may begin any more.

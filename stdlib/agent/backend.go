@@ -52,9 +52,9 @@ func Handlers(load LoadScript, cast Cast, servers *tool.Servers) map[string]*eff
 		return ask(ctx, backends, servers, &tapes, a)
 	}
 	return map[string]*effect.Handler{
-		"agent":   {Resolve: r.agent, Perform: perform, Question: question},
-		"handoff": {Resolve: r.handoff, Perform: perform, Question: question},
-		"project": {Perform: finder{r, servers}.perform},
+		"agent":   {Resolve: r.agent, Perform: perform, Question: question, Workspace: true},
+		"handoff": {Resolve: r.handoff, Perform: perform, Question: question, Workspace: true},
+		"project": {Perform: finder{r, servers}.perform, Workspace: true},
 	}
 }
 

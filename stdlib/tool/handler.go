@@ -15,7 +15,7 @@ import (
 // Handler performs requests of kind "tool": a script's own calls. Their arguments are server, tool,
 // arguments and idempotent; without a tool they list.
 func (s *Servers) Handler() *effect.Handler {
-	return &effect.Handler{Resolve: resolve, Perform: s.perform}
+	return &effect.Handler{Resolve: resolve, Perform: s.perform, Workspace: true}
 }
 
 func resolve(s *effect.Settings, r *effect.Request) *effect.Error {

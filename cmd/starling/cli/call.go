@@ -31,10 +31,10 @@ type call struct {
 	exit    func(code int)           // leaves at once
 	door    func() connect.Connector // opens the store of the place
 	env     *effect.Environment
-	open    opener
-	clock   func() time.Time // what the clock on the wall shows to an engine
-	doubt   func() string    // why this machine cannot tell for certain who calls, see api.Doubt
-	guards  process.Guards   // that this process has started
+	around  func(runtime.Store) runtime.Store // what a store is wrapped in for its owner; tests do more than nothing
+	clock   func() time.Time                  // what the clock on the wall shows to an engine
+	doubt   func() string                     // why this machine cannot tell for certain who calls, see api.Doubt
+	guards  process.Guards                    // that this process has started
 
 	// Flags of all verbs.
 	dirFlag    string

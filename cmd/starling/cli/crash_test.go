@@ -36,15 +36,14 @@ type crashingStore struct {
 	armed  string // a file without which nothing is counted, "" for none
 }
 
-func openCrashing(dir string) (runtime.Store, error) {
-	s, err := openStore(dir)
+func crashing(s runtime.Store) runtime.Store {
 	c := &crashingStore{Store: s}
 	var left int64
-	if n, _ := fmt.Sscanf(os.Getenv(crashVariable), "%s %d %s", &c.moment, &left, &c.armed); err != nil || n < 2 {
-		return s, err
+	if n, _ := fmt.Sscanf(os.Getenv(crashVariable), "%s %d %s", &c.moment, &left, &c.armed); n < 2 {
+		return s
 	}
 	c.left.Store(left)
-	return c, nil
+	return c
 }
 
 func (c *crashingStore) Commit(ctx context.Context, b *runtime.Batch) error {
@@ -176,7 +175,14 @@ type telling struct {
 	sink *sink
 	end  *ending
 
-	house *house // plays it in this process; nil for real ones
+	house *house       // plays it in this process; nil for real ones
+	place *place.Place // of the store; nil for the folder in dir
+	env   []string     // beside that of the tests
+
+	// Of a telling whose server is killed in place of its commands, which are typed again while
+	// there is none.
+	away     *atomic.Int64 // how often it was; nil for others
+	unserved atomic.Bool   // no server comes any more
 
 	history runtimetest.History
 }
@@ -191,6 +197,9 @@ func (p *telling) write(name, text string) {
 func (p *telling) do(k killer, args ...string) []byte {
 	p.t.Helper()
 	out, state := p.exec(k, args...)
+	for p.away != nil && !p.unserved.Load() && state.code == runtime.ErrOwnerUnreachable.ExitCode() {
+		out, state = p.exec(k, args...)
+	}
 	for state.killed {
 		p.end.kills++
 		k = k.next()
@@ -205,7 +214,7 @@ func (p *telling) do(k killer, args ...string) []byte {
 func (p *telling) commandContext(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "starling", args...)
 	cmd.Dir = p.dir
-	cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+p.dir)
+	cmd.Env = append(append(os.Environ(), "XDG_RUNTIME_DIR="+p.dir), p.env...)
 	return cmd
 }
 
@@ -286,7 +295,11 @@ func (p *telling) looking() (connect.Session, error) {
 	if p.house != nil {
 		return houseConnector{p.house}.guest()
 	}
-	c := &call{place: &place.Place{Store: filepath.Join(p.dir, place.StoreFolder)}, getenv: os.LookupEnv, env: environment(), doubt: doubting}
+	where := p.place
+	if where == nil {
+		where = &place.Place{Store: filepath.Join(p.dir, place.StoreFolder)}
+	}
+	c := &call{place: where, getenv: os.LookupEnv, env: environment(), doubt: doubting}
 	return c.openDoors().OpenReader(p.t.Context())
 }
 

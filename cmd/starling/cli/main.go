@@ -9,6 +9,7 @@ import (
 
 	"starling/cmd/starling/collector"
 	"starling/cmd/starling/plain"
+	"starling/runtime"
 	"starling/runtime/api"
 	"starling/runtime/badger"
 	"starling/stdlib/process"
@@ -22,11 +23,13 @@ const (
 // Main is the program: it reads os.Args, does what they say, and ends the process with the exit
 // code of the verb. A guard of an agent's process is this program too (stdlib/process), so nothing
 // may be done before it.
-func Main() { start(openStore, time.Now, api.Doubt) }
+func Main() {
+	start(func(s runtime.Store) runtime.Store { return s }, time.Now, api.Doubt)
+}
 
-// start is the program with a way to open stores, a clock on the wall, and what the machine cannot
-// tell about who calls.
-func start(open opener, clock func() time.Time, doubt func() string) {
+// start is the program with what stores are wrapped in, a clock on the wall, and what the machine
+// cannot tell about who calls.
+func start(around func(runtime.Store) runtime.Store, clock func() time.Time, doubt func() string) {
 	process.GuardMain(os.Args)
 	collector.Bound()
 	badger.SpareProcessor()
@@ -45,7 +48,7 @@ func start(open opener, clock func() time.Time, doubt func() string) {
 		signals: signals,
 		exit:    os.Exit,
 		env:     environment(),
-		open:    open,
+		around:  around,
 		clock:   clock,
 		doubt:   sync.OnceValue(doubt),
 	}

@@ -47,9 +47,13 @@ func (c *call) openDoors() connect.Connector {
 	if c.place.Database == "" {
 		return connect.NewStore(config, c.asked, c.staysFor)
 	}
+	machine, err := c.place.Machine()
+	if err != nil {
+		return connect.Refused{Err: err}
+	}
 	return connect.NewShared(config, connect.Database{
 		Address: c.place.Database,
-		Options: postgres.Options{Lease: c.place.Lease, Warn: c.notice},
+		Options: postgres.Options{Machine: machine, Lease: c.place.Lease, Warn: c.notice},
 		Open:    c.openEngine,
 		Read:    c.readEngine,
 	}, c.asked, c.staysFor)
@@ -63,13 +67,8 @@ func (c *call) asked(why error) {
 	c.interrupt(why)
 }
 
-// opener opens a store for its owner.
-type opener func(dir string) (runtime.Store, error)
-
-func openStore(dir string) (runtime.Store, error) { return badger.Open(dir, badger.Options{}) }
-
 func (c *call) openLocal(dir string) (runtime.Engine, error) {
-	store, err := c.open(dir)
+	store, err := badger.Open(dir, badger.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -87,8 +86,13 @@ func (c *call) openEngine(store runtime.Store) (runtime.Engine, error) {
 	if c.doubt() != "" && (home.Marks || err != nil) {
 		return nil, errors.Join(uncertain(c.doubt(), err), store.Close())
 	}
-	e, err := engine.Open(store, c.env, engine.Options{
+	machine, err := c.place.Machine()
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	e, err := engine.Open(c.around(store), c.env, engine.Options{
 		Folder:   dir,
+		Machine:  machine,
 		Log:      c.notice,
 		Clock:    c.clock,
 		Head:     git.Head,

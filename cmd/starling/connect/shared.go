@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"syscall"
 
 	"starling/runtime"
 	"starling/runtime/owner"
@@ -99,6 +100,7 @@ func (s *Shared) Serve(ctx context.Context, v Serving) error {
 	}
 	o := s.database.Options
 	o.Address, o.Folder = v.Address, s.local.config.Dir
+	o.Gone = func(pid int) bool { return syscall.Kill(pid, 0) == syscall.ESRCH && owner.Vacant(o.Folder) }
 	for ; ; o.Insist = true {
 		store, err := postgres.Stand(ctx, s.database.Address, o, v.Standby)
 		if err != nil {

@@ -5,8 +5,12 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -16,6 +20,7 @@ import (
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/postgres"
+	"starling/runtime/wholefile"
 	"starling/stdlib/project"
 	"starling/stdlib/redact"
 	"starling/stdlib/secret"
@@ -137,6 +142,31 @@ func folderOf(address string, getenv func(string) (string, bool)) (string, error
 	}
 	sum := sha256.Sum256([]byte(postgres.Name(address)))
 	return filepath.Join(state, "starling", hex.EncodeToString(sum[:8])), nil
+}
+
+// Machine is what this machine is called in a store that machines share: its name, and what tells
+// it from others of that name. It is "" for a store of this machine alone.
+func (p *Place) Machine() (string, error) {
+	if p.Database == "" {
+		return "", nil
+	}
+	path := filepath.Join(p.Store, "machine")
+	if err := os.MkdirAll(p.Store, 0o700); err != nil {
+		return "", err
+	}
+	mark, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		mark = []byte(strings.ToLower(rand.Text()[:8]) + "\n")
+		err = wholefile.Create(path, func(w io.Writer) error {
+			_, err := w.Write(mark)
+			return err
+		})
+		if errors.Is(err, fs.ErrExist) { // another process was first
+			mark, err = os.ReadFile(path)
+		}
+	}
+	name, _ := os.Hostname() // for people
+	return name + "/" + strings.TrimSpace(string(mark)), err
 }
 
 // FindProject looks for starling.toml from dir upward, to the root of the repository and no
