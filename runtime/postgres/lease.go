@@ -17,12 +17,15 @@ type lease struct {
 
 	mu      sync.Mutex // guards what is below
 	renewal time.Time  // when what renewed it last was sent
+	told    time.Time  // the renewal of which was told how long it holds
 	over    error      // why it is lost
 	failed  error      // of the last renewal
 }
 
 func newLease(s *Store, length time.Duration, sent time.Time) *lease {
-	return &lease{s: s, length: length, lost: make(chan struct{}), renewal: sent}
+	l := &lease{s: s, length: length, lost: make(chan struct{})}
+	l.renewed(sent)
+	return l
 }
 
 // often is how often the lease is renewed where no commit does it.
@@ -40,10 +43,15 @@ func (l *lease) ends() time.Time {
 func (l *lease) renewed(sent time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if sent.After(l.renewal) {
-		l.renewal = sent
-	}
 	l.failed = nil
+	if l.over != nil || !sent.After(l.renewal) {
+		return
+	}
+	l.renewal = sent
+	if sent.Sub(l.told) >= l.often()/4 { // commits come by the thousand
+		l.told = sent
+		l.s.options.Held(time.Until(sent.Add(l.length - l.length/4)))
+	}
 }
 
 // lose ends the lease for good, and tells why. The first reason stays.
@@ -52,6 +60,7 @@ func (l *lease) lose(err error) error {
 	defer l.mu.Unlock()
 	if l.over == nil {
 		l.over = fmt.Errorf("%s: %w", l.s.Name(), err)
+		l.s.options.Held(0)
 		close(l.lost)
 		l.s.options.Warn("%v", l.over)
 	}
@@ -127,5 +136,8 @@ func (s *Store) superseded() error {
 func (l *lease) giveBack() {
 	ctx, cancel := context.WithTimeout(l.s.life, l.often())
 	defer cancel()
+	l.mu.Lock()
+	l.s.options.Held(0)
+	l.mu.Unlock()
 	_, _ = l.s.writes.Exec(ctx, "update starling_store set holder = '', address = '', beat = beat + 1 where epoch = $1", l.s.info.Epoch)
 }

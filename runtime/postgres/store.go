@@ -33,6 +33,9 @@ type Options struct {
 	// Lease is how long others wait for a sign of life before they take the store, at least a
 	// second; 0 for [DefaultLease].
 	Lease time.Duration
+	// Held is told for how long from now this process owns the store, before each time is over,
+	// and 0 when it is lost or given back; by one goroutine at a time. Nil is for nobody.
+	Held func(d time.Duration)
 	// Insist keeps trying where the server does not answer, as a standby does once it has stood by.
 	Insist bool
 	// Warn is told what its operator should know; nil for nobody.
@@ -198,6 +201,9 @@ func connect(ctx context.Context, address string, o Options) (_ *Store, err erro
 	config.MinConns = 0
 	if o.Warn == nil {
 		o.Warn = func(string, ...any) {}
+	}
+	if o.Held == nil {
+		o.Held = func(time.Duration) {}
 	}
 	s := &Store{address: address, options: o}
 	s.life, s.end = context.WithCancel(context.Background())

@@ -145,8 +145,8 @@ func closeOnExec() error {
 	return nil
 }
 
-// listen turns all that can end a child - the owner's word, its death, a signal to the guard itself
-// - into one channel.
+// listen turns all that can end a child - the owner's word, its death, the end of its lease, a
+// signal to the guard itself - into one channel.
 func (g *guard) listen() {
 	signal.Notify(g.deaths, syscall.SIGCHLD)
 	asked := make(chan os.Signal, 1)
@@ -156,6 +156,7 @@ func (g *guard) listen() {
 			g.ends <- g.order.Grace
 		}
 	}()
+	go g.obeyLease()
 	go func() {
 		for {
 			if line, err := g.control.ReadString('\n'); err != nil {

@@ -349,7 +349,10 @@ func (p *telling) get(run string) (r *runtime.Run) {
 // that is quarantined. Where nobody was killed there are none.
 func (p *telling) retryUncertain(run string) {
 	p.t.Helper()
-	for p.end.kills > 0 {
+	for p.end.kills > 0 || p.away != nil {
+		if p.away != nil { // whoever asked has left, while the server goes on
+			p.do(killer{}, "wait", run, "--timeout", "20s")
+		}
 		gates := p.get(run).Gates
 		i := slices.IndexFunc(gates, func(g runtime.Gate) bool {
 			return strings.HasPrefix(g.Gate, "!uncertain:") || g.Gate == "!quarantine"

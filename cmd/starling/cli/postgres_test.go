@@ -278,6 +278,12 @@ func (s *serving) address() string {
 // store; then it stands by.
 func TestAnOwnerThatIsCutOffEndsItsAgents(t *testing.T) {
 	server := runtimetest.StartPostgres(t)
+	t.Run("cut off", func(t *testing.T) { testCutOff(t, server, false) })
+	t.Run("stopped", func(t *testing.T) { testCutOff(t, server, true) })
+}
+
+// testCutOff cuts a server off, or stops its process, which does nothing itself then.
+func testCutOff(t *testing.T, server *runtimetest.Postgres, stops bool) {
 	proxy := runtimetest.StartProxy(t, fmt.Sprintf("127.0.0.1:%d", server.Port))
 	address := server.Address()
 	through := strings.Replace(address, fmt.Sprintf(":%d/", server.Port), fmt.Sprintf(":%d/", proxy.Port), 1)
@@ -299,9 +305,15 @@ func TestAnOwnerThatIsCutOffEndsItsAgents(t *testing.T) {
 		}
 	}
 	second := two.serve("--store", address)
+	cut := func() {
+		proxy.Swallow(true, true)
+		first.says("its attempts are ended")
+	}
+	if stops {
+		cut = func() { _ = first.Process.Signal(syscall.SIGSTOP) }
+	}
 	second.says("standing by")
-	proxy.Swallow(true, true)
-	first.says("its attempts are ended")
+	cut()
 	second.says("serving")
 	taken := time.Now()
 	text, err := os.ReadFile(ticks)
@@ -318,6 +330,7 @@ func TestAnOwnerThatIsCutOffEndsItsAgents(t *testing.T) {
 	} else {
 		t.Logf("the agent ended %v before another owned the store", early)
 	}
+	_ = first.Process.Signal(syscall.SIGCONT)
 	proxy.Swallow(false, false)
 	proxy.Cut()
 	first.says("standing by")

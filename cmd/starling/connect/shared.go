@@ -9,6 +9,7 @@ import (
 	"starling/runtime"
 	"starling/runtime/owner"
 	"starling/runtime/postgres"
+	"starling/stdlib/process"
 )
 
 // Shared is a store in a database, which processes of several machines may own, one at a time. Only
@@ -101,6 +102,12 @@ func (s *Shared) Serve(ctx context.Context, v Serving) error {
 	o := s.database.Options
 	o.Address, o.Folder = v.Address, s.local.config.Dir
 	o.Gone = func(pid int) bool { return syscall.Kill(pid, 0) == syscall.ESRCH && owner.Vacant(o.Folder) }
+	lease, err := process.OpenLease(o.Folder)
+	if err != nil {
+		return err
+	}
+	defer lease.Close()
+	o.Held = lease.Hold
 	for ; ; o.Insist = true {
 		store, err := postgres.Stand(ctx, s.database.Address, o, v.Standby)
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"io"
+	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
@@ -20,7 +20,6 @@ import (
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/postgres"
-	"starling/runtime/wholefile"
 	"starling/stdlib/project"
 	"starling/stdlib/redact"
 	"starling/stdlib/secret"
@@ -156,17 +155,27 @@ func (p *Place) Machine() (string, error) {
 	}
 	mark, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		mark = []byte(strings.ToLower(rand.Text()[:8]) + "\n")
-		err = wholefile.Create(path, func(w io.Writer) error {
-			_, err := w.Write(mark)
-			return err
-		})
-		if errors.Is(err, fs.ErrExist) { // another process was first
-			mark, err = os.ReadFile(path)
-		}
+		mark, err = markMachine(path)
 	}
 	name, _ := os.Hostname() // for people
 	return name + "/" + strings.TrimSpace(string(mark)), err
+}
+
+// markMachine makes what tells this machine from others, unless another process has just done so.
+func markMachine(path string) (mark []byte, err error) {
+	temp, err := os.CreateTemp(filepath.Dir(path), "machine.*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(temp.Name())
+	_, werr := fmt.Fprintln(temp, strings.ToLower(rand.Text()[:8]))
+	if err := errors.Join(werr, temp.Close()); err != nil {
+		return nil, err
+	}
+	if err := os.Link(temp.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	return os.ReadFile(path)
 }
 
 // FindProject looks for starling.toml from dir upward, to the root of the repository and no
