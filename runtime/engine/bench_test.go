@@ -35,7 +35,7 @@ import (
 func BenchmarkFigures(b *testing.B) {
 	b.Run("disk", benchDisk)
 	for _, c := range []struct{ runs, steps int }{{1, 500}, {64, 60}, {512, 20}} {
-		b.Run(fmt.Sprintf("steps/runs=%d", c.runs), func(b *testing.B) { benchSteps(b, c.runs, c.steps) })
+		b.Run(fmt.Sprintf("steps/runs=%d", c.runs), func(b *testing.B) { benchSteps(b, openBadger, c.runs, c.steps) })
 	}
 	b.Run("parallel=1000", benchParallel)
 	b.Run("signal", benchSignal)
@@ -126,9 +126,11 @@ func benchEnvironment(perform func(context.Context, *effect.Attempt) effect.Repl
 }
 
 // newLab is an engine on the real store, with the processors that the program has.
-func newLab(b *testing.B) *lab {
+func newLab(b *testing.B) *lab { return newLabOn(b, openBadger(b)) }
+
+func newLabOn(b *testing.B, s runtime.Store) *lab {
 	b.Cleanup(badger.SpareProcessor())
-	l := &lab{b: b, tape: newTape(b), ctx: runtime.WithCaller(context.Background(), runtime.Caller{Name: "local:bench", Local: true})}
+	l := &lab{b: b, tape: &tape{Store: s}, ctx: runtime.WithCaller(context.Background(), runtime.Caller{Name: "local:bench", Local: true})}
 	e, err := engine.Open(l.tape, benchEnvironment(l.work), engine.Options{})
 	if err != nil {
 		b.Fatal(err)
@@ -177,15 +179,15 @@ func (l *lab) measure(script string, runs, n int) (took, used time.Duration, bat
 }
 
 // benchSteps lets runs make steps, each run one after another.
-func benchSteps(b *testing.B, runs, steps int) {
-	l, floor := newLab(b), openBadger(b)
+func benchSteps(b *testing.B, open func(testing.TB) runtime.Store, runs, steps int) {
+	l, floor := newLabOn(b, open(b)), open(b)
 	defer floor.Close()
 	var ratios, rates, ours, theirs []float64
 	for b.Loop() {
 		for range rounds {
-			before := l.tape.Stats()
+			before := transactions(l.tape.Store)
 			took, used, batches := l.measure(sequential, runs, steps)
-			after := l.tape.Stats()
+			after := transactions(l.tape.Store)
 			begin := processor()
 			least := replay(b, floor, batches)
 			theirs = append(theirs, float64((processor()-begin).Microseconds())/float64(runs*steps))
@@ -193,7 +195,7 @@ func benchSteps(b *testing.B, runs, steps int) {
 			ratios = append(ratios, least.Seconds()/took.Seconds())
 			rates = append(rates, float64(runs*steps)/took.Seconds())
 			if len(ratios) == rounds {
-				reportVolume(b, volumeOf(batches), after.Transactions-before.Transactions, runs*steps)
+				reportVolume(b, volumeOf(batches), after-before, runs*steps)
 			}
 		}
 	}

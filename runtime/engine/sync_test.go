@@ -6,13 +6,14 @@ import (
 
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/badger"
 	"starling/runtime/engine"
 )
 
 // A step costs one sync: the outcome of one and the request and attempt of the next are one commit,
 // and the store makes it durable at once.
 func TestOneSyncAStep(t *testing.T) {
-	store := openBadger(t)
+	store := openBadger(t).(*badger.Store)
 	var syncs []uint64
 	e, err := engine.Open(store, environment(func(context.Context, *effect.Attempt) effect.Reply {
 		syncs = append(syncs, store.Stats().Syncs)

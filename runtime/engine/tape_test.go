@@ -14,14 +14,20 @@ import (
 // tape is a store that keeps what is committed through it, so that the same batches can be
 // committed again with nothing above them: the floor.
 type tape struct {
-	*badger.Store
+	runtime.Store
 
 	mu  sync.Mutex // guards what follows
 	on  bool
 	all []*runtime.Batch // that move one run, in order
 }
 
-func newTape(b testing.TB) *tape { return &tape{Store: openBadger(b)} }
+// transactions is how many a store has made, 0 where it does not tell.
+func transactions(s runtime.Store) uint64 {
+	if s, ok := s.(*badger.Store); ok {
+		return s.Stats().Transactions
+	}
+	return 0
+}
 
 // Commit hands the batch on, and keeps it while the tape is on.
 func (t *tape) Commit(ctx context.Context, b *runtime.Batch) error {
@@ -64,10 +70,18 @@ func (t *tape) take() map[string][]*runtime.Batch {
 // replay commits what was recorded, each run's batches one after another and all runs at once, and
 // tells how long that took.
 func replay(b testing.TB, s runtime.Store, runs map[string][]*runtime.Batch) time.Duration {
+	return replayBy(b, s, runs, len(runs))
+}
+
+// replayBy is replay by so many callers, who take one run after another.
+func replayBy(b testing.TB, s runtime.Store, runs map[string][]*runtime.Batch, callers int) time.Duration {
 	begin := time.Now()
 	var all sync.WaitGroup
+	places := make(chan struct{}, callers)
 	for _, batches := range runs {
+		places <- struct{}{}
 		all.Go(func() {
+			defer func() { <-places }()
 			for _, batch := range batches {
 				if err := s.Commit(context.Background(), batch); err != nil {
 					b.Error(err)
@@ -100,7 +114,7 @@ func volumeOf(runs map[string][]*runtime.Batch) volume {
 	return v
 }
 
-func openBadger(b testing.TB) *badger.Store {
+func openBadger(b testing.TB) runtime.Store {
 	b.Helper()
 	s, err := badger.Open(filepath.Join(b.TempDir(), "store"), badger.Options{})
 	if err != nil {

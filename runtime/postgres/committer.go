@@ -1,10 +1,12 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,6 +21,9 @@ const MaxBatch = 32 << 20
 // most is how many bytes of batches one transaction takes.
 const most = 2 * MaxBatch
 
+// knownHeads bounds the memory for heads, in bytes; beyond it they are read again.
+const knownHeads = 16 << 20
+
 // knownRuns bounds the memory for where runs stand; beyond it they are compared in the database.
 const knownRuns = 1 << 14
 
@@ -29,6 +34,10 @@ type committer struct {
 	sequence uint64
 	fences   map[string]uint64 // where runs stand that were moved or compared
 	batches  atomic.Uint64
+
+	mu    sync.Mutex               // guards what is below
+	heads map[string]runtime.Fence // where runs stand that were moved, with what was left there
+	held  int                      // bytes of them
 }
 
 // change is what a transaction does, of however many batches.
@@ -92,7 +101,7 @@ func (c *committer) transact(queue []*groupcommit.Waiting[int64]) (n int, refuse
 			return 0, nil, err
 		}
 		if applied {
-			c.learn(t.fences)
+			c.learn(t)
 			return n, t.refused, nil
 		}
 	}
@@ -246,14 +255,40 @@ func (c *committer) lookUp(runs map[string]uint64) error {
 	return nil
 }
 
-// learn keeps where runs stand now.
-func (c *committer) learn(fences map[string]uint64) {
-	if len(c.fences)+len(fences) > knownRuns {
+// learn keeps where runs stand now: nobody else moves them, and who moved one is asked for it next.
+func (c *committer) learn(t *change) {
+	if len(c.fences)+len(t.fences) > knownRuns {
 		clear(c.fences)
 	}
-	for run, at := range fences {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for run, at := range t.fences {
 		c.fences[run] = at
+		c.held -= sizeOfHead(c.heads[run])
+		c.heads[run] = runtime.Fence{Run: run, Next: at, Head: bytes.Clone(t.heads[run])}
+		c.held += sizeOfHead(c.heads[run])
 	}
+	if c.held > knownHeads {
+		clear(c.heads)
+		c.held = 0
+	}
+}
+
+// sizeOfHead is what a head takes of the memory, 0 for none.
+func sizeOfHead(f runtime.Fence) int {
+	const entry = 150 // of the map
+	if f.Run == "" {
+		return 0
+	}
+	return entry + len(f.Run) + len(f.Head)
+}
+
+// head is what is known of a run.
+func (c *committer) head(run string) (f runtime.Fence, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f, ok = c.heads[run]
+	return f, ok
 }
 
 // arguments are those of commitStatement.

@@ -299,7 +299,7 @@ func (s *Store) take(ctx context.Context, r row) error {
 	}
 	s.info = runtime.StoreInfo{ID: r.id, Format: r.format, Epoch: r.epoch + 1}
 	s.lease = newLease(s, length, sent)
-	s.commits = committer{s: s, sequence: r.sequence, fences: make(map[string]uint64)}
+	s.commits = committer{s: s, sequence: r.sequence, fences: make(map[string]uint64), heads: make(map[string]runtime.Fence)}
 	s.commits.batches.Store(r.sequence)
 	s.queue = groupcommit.New(s.commits.transact)
 	go s.queue.Run()
@@ -313,6 +313,9 @@ func (s *Store) Info() runtime.StoreInfo {
 	info.Sequence = s.commits.batches.Load()
 	return info
 }
+
+// Address is what the store was opened with, secrets included.
+func (s *Store) Address() string { return s.address }
 
 // Name is the store's address without secrets.
 func (s *Store) Name() string { return Name(s.address) }

@@ -7,9 +7,10 @@ import (
 	"time"
 )
 
-// A Lease is a file in the folder of a store beside its locks. In it the owner of a store that other
-// machines may take says until when it owns it, by a clock of this machine. Guards end what they
-// started when that is over: also where the owner is stopped, and does nothing about it itself.
+// A Lease is a file in the folder of a store beside its locks. In it the owner of a store that
+// other machines may take says until when it owns it, by a clock of this machine. Guards end what
+// they started when that is over: also where the owner is stopped, and does nothing about it
+// itself.
 //
 // The file holds eight bytes, big-endian: nanoseconds of the clock, 0 for a moment that is over.
 type Lease struct{ file *os.File }

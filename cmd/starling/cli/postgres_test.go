@@ -75,9 +75,16 @@ func TestSIGKILLAtCommitsInPostgres(t *testing.T) {
 			t.Parallel()
 			tell := func(crash string) *ending {
 				p := shared(t, server.Address())
-				defer p.serve(crash)()
+				stop := p.serve(crash)
+				defer func() { stop() }()
 				end := s.telling(p, killer{})
 				end.kills = int(p.away.Load())
+				if end.kills > 0 && s.Toy {
+					stop()
+					stop = p.serve("")
+					p.do(killer{}, "resume", "--all")
+					p.noTrees()
+				}
 				return end
 			}
 			want, r := tell(""), drawn(t)
@@ -195,7 +202,8 @@ def main():
 `
 )
 
-// What a newcomer does: the machine that carries a review dies, and its gate is answered on another.
+// What a newcomer does: the machine that carries a review dies, and its gate is answered on
+// another.
 func TestTheMachineOfAReviewDies(t *testing.T) {
 	server := runtimetest.StartPostgres(t)
 	project := fmt.Sprintf("[store]\nurl = %q\nlease = \"2s\"\n[secrets.db]\nenv = \"DB_PASSWORD\"\n[sh]\nallow = [\"cat\"]\n",
