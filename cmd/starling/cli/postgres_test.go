@@ -33,6 +33,7 @@ func shared(t *testing.T, address string) *telling {
 // commit, until the test is over.
 func (p *telling) serve(crash string) (stop func()) {
 	ended, leave := make(chan struct{}), make(chan struct{})
+	p.unserved.Store(false)
 	go func() {
 		defer close(ended)
 		defer p.unserved.Store(true)
