@@ -52,7 +52,7 @@ type MaintenanceRequest struct {
 // MaintenanceReport says what was found and done.
 type MaintenanceReport struct {
 	Schema   string         `json:"schema"`
-	Store    string         `json:"store"` // directory
+	Store    string         `json:"store"` // its directory or its address
 	ID       string         `json:"id"`
 	Format   uint32         `json:"format"`
 	Epoch    uint64         `json:"epoch"`

@@ -48,6 +48,7 @@ type Store interface {
 // StoreInfo describes an open store.
 type StoreInfo struct {
 	ID       string // random, made with the store; keys snapshot MACs and tells stores apart
+	Name     string // what people call it: its directory or its address, "" for one in memory
 	Path     string // the directory where it lies, "" for one that has none on this machine
 	Format   uint32 // layout version found in it
 	Epoch    uint64 // generation of the owner, from 1

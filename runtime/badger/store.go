@@ -67,7 +67,7 @@ func open(dir string, o Options, d disk) (*Store, error) {
 	}
 	s := &Store{dir: dir, badgerDir: filepath.Join(dir, badgerName), lock: lock, faults: new(faults)}
 	s.close = sync.OnceValue(s.shut)
-	s.info = runtime.StoreInfo{ID: f.id, Path: dir, Format: f.version, ReadOnly: o.ReadOnly}
+	s.info = runtime.StoreInfo{ID: f.id, Name: dir, Path: dir, Format: f.version, ReadOnly: o.ReadOnly}
 	if err := s.start(d); err != nil {
 		if s.db != nil {
 			s.db.Close()

@@ -33,7 +33,7 @@ func (r *reader) maintain(ctx context.Context, c runtime.MaintenanceRequest, do 
 		return nil, err
 	}
 	info := r.store.Info()
-	out := &runtime.MaintenanceReport{Schema: runtime.Schema, Store: info.Path, ID: info.ID, Format: info.Format, Epoch: info.Epoch, Sequence: info.Sequence}
+	out := &runtime.MaintenanceReport{Schema: runtime.Schema, Store: info.Name, ID: info.ID, Format: info.Format, Epoch: info.Epoch, Sequence: info.Sequence}
 	err := do(ctx, c, out)
 	if k, ok := r.store.(runtime.Keeper); ok && err == nil {
 		out.Usage, err = k.Usage()

@@ -132,6 +132,7 @@ func Stand(ctx context.Context, address string, o Options, standing func(Holder)
 		var err error
 		if s == nil {
 			s, err = connect(ctx, address, o)
+			o.Insist = o.Insist || err == nil
 		}
 		var r row
 		if err == nil {
@@ -262,7 +263,7 @@ func (s *Store) look(ctx context.Context) error {
 		return runtime.Moved(r.moved)
 	}
 	s.commits.batches.Store(r.sequence)
-	s.info = runtime.StoreInfo{ID: r.id, Format: r.format, Epoch: r.epoch, ReadOnly: true}
+	s.info = runtime.StoreInfo{ID: r.id, Name: s.Name(), Format: r.format, Epoch: r.epoch, ReadOnly: true}
 	return err
 }
 
@@ -297,7 +298,7 @@ func (s *Store) take(ctx context.Context, r row) error {
 	case tag.RowsAffected() == 0:
 		return &Held{r.owner()}
 	}
-	s.info = runtime.StoreInfo{ID: r.id, Format: r.format, Epoch: r.epoch + 1}
+	s.info = runtime.StoreInfo{ID: r.id, Name: s.Name(), Format: r.format, Epoch: r.epoch + 1}
 	s.lease = newLease(s, length, sent)
 	s.commits = committer{s: s, sequence: r.sequence, fences: make(map[string]uint64), heads: make(map[string]runtime.Fence)}
 	s.commits.batches.Store(r.sequence)

@@ -284,6 +284,9 @@ func (p *telling) reading(fn func(s connect.Session) error) {
 			p.house.open(p)
 			continue
 		}
+		if err != nil && p.away != nil && runtime.AsRefusal(err).Kind == runtime.ErrStoreUnreachable {
+			continue // its database is away for a moment
+		}
 		if err != nil {
 			p.t.Fatal(err)
 		}

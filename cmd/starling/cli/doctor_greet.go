@@ -134,6 +134,9 @@ func (c *call) distrust(ctx context.Context, settings *effect.Settings) string {
 		return unknown
 	}
 	s, kept, err := openFor[runtime.Trusts](ctx, c, c.door().OpenReader)
+	if err != nil && runtime.AsRefusal(err).Kind == runtime.ErrUnknownRun { // there is no store yet
+		return unknown
+	}
 	if err != nil {
 		return "whether the project is trusted cannot be read: " + err.Error()
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"starling/cmd/starling/place"
+	"starling/runtime"
 	"starling/runtime/runtimetest"
 )
 
@@ -97,6 +98,51 @@ func TestSIGKILLAtCommitsInPostgres(t *testing.T) {
 						t.Errorf("the server killed %s %d: %s", side, n, diff)
 					}
 				}
+			}
+		})
+	}
+}
+
+// Stories go on while the database is killed and started again, and end as they do without that.
+func TestStoriesWhileTheDatabaseRestartsInPostgres(t *testing.T) {
+	for _, s := range branchStories {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			server := runtimetest.StartPostgres(t)
+			tell := func(around func(p *telling, tell func())) (end *ending) {
+				p := shared(t, server.Address())
+				defer p.serve("")()
+				around(p, func() { end = s.telling(p, killer{}) })
+				return end
+			}
+			want := tell(func(_ *telling, tell func()) { tell() })
+			restarts := 0
+			got := tell(func(p *telling, tell func()) {
+				for away := runtime.ErrOwnerUnreachable.ExitCode(); away == runtime.ErrOwnerUnreachable.ExitCode(); { // until it serves
+					_, state := p.exec(killer{}, "resume", "--all")
+					away = state.code
+				}
+				told, ended := make(chan struct{}), make(chan struct{})
+				go func() {
+					defer close(ended)
+					for {
+						select {
+						case <-told:
+							return
+						case <-time.After(200 * time.Millisecond): // for the story to go on
+						}
+						server.Kill()
+						server.Start()
+						restarts++
+					}
+				}()
+				tell()
+				close(told)
+				<-ended
+			})
+			t.Logf("%d restarts", restarts)
+			if diff := want.differs(got); diff != "" {
+				t.Errorf("with %d restarts: %s", restarts, diff)
 			}
 		})
 	}

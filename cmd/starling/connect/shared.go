@@ -81,7 +81,12 @@ func (s *Shared) OpenReader(ctx context.Context) (Session, error) {
 	if err := prepareFolder(s.local.config.Dir); err != nil {
 		return nil, err
 	}
-	return s.local.OpenReader(ctx)
+	session, err := s.local.OpenReader(ctx)
+	if n, ok := session.(nowhere); ok {
+		n.missing = runtime.Refuse(runtime.ErrUnknownRun, "starling serve makes it", "%s: %v", postgres.Name(s.database.Address), runtime.ErrNoStore)
+		return n, nil
+	}
+	return session, err
 }
 
 // Detach implements Connector: the server outlives this process.

@@ -64,7 +64,7 @@ func (p *participant) Close() error {
 // OpenOwner implements Connector.
 func (d *Store) OpenOwner(ctx context.Context, create bool) (Session, error) {
 	if !create && !place.Exists(d.config.Dir) {
-		return nil, noRun(d.config.Dir)
+		return nil, noStore(d.config.Dir)
 	}
 	s, err := owner.Acquire(ctx, d.config, owner.Participant)
 	if err != nil {
@@ -84,7 +84,7 @@ func (d *Store) OpenOwner(ctx context.Context, create bool) (Session, error) {
 func (d *Store) OpenReader(ctx context.Context) (Session, error) {
 	s, err := owner.Acquire(ctx, d.config, owner.Reader)
 	if errors.Is(err, runtime.ErrNoStore) {
-		return nowhere{dir: d.config.Dir}, nil
+		return nowhere{missing: noStore(d.config.Dir)}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -160,23 +160,23 @@ func (d *Store) Stop(ctx context.Context) (int, error) {
 // make it.
 type nowhere struct {
 	runtime.Engine // what is not below is not for commands that look
-	dir            string
+	missing        *runtime.Refusal
 }
 
-func noRun(dir string) *runtime.Refusal {
+func noStore(dir string) *runtime.Refusal {
 	return runtime.Refuse(runtime.ErrUnknownRun, "starling run makes the store; --store and -C say where", "there is no store at %s", dir)
 }
 
 // Missing is what to answer where a store is needed: nil, or that there is none.
 func Missing(s Session) error {
 	if n, ok := s.(nowhere); ok {
-		return noRun(n.dir)
+		return n.missing
 	}
 	return nil
 }
 
 // Get finds nothing.
-func (n nowhere) Get(context.Context, string) (*runtime.Run, error) { return nil, noRun(n.dir) }
+func (n nowhere) Get(context.Context, string) (*runtime.Run, error) { return nil, n.missing }
 
 // List lists nothing.
 func (n nowhere) List(context.Context, runtime.Query) (*runtime.Listing, error) {
@@ -186,7 +186,7 @@ func (n nowhere) List(context.Context, runtime.Query) (*runtime.Listing, error) 
 // Decisions lists nothing, but for a run.
 func (n nowhere) Decisions(_ context.Context, q runtime.DecisionQuery) (*runtime.DecisionPage, error) {
 	if q.Run != "" {
-		return nil, noRun(n.dir)
+		return nil, n.missing
 	}
 	return &runtime.DecisionPage{Schema: runtime.Schema}, nil
 }

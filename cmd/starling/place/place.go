@@ -107,7 +107,8 @@ func (p *Place) read(ctx context.Context, wanted bool, getenv func(string) (stri
 	p.Database, err = filled(ctx, f.StoreURL, &effect.Attempt{Env: getenv, Settings: &effect.Settings{ProjectFile: p.Project, Project: text}})
 	switch {
 	case err != nil:
-		return runtime.Refuse(runtime.ErrStoreUnreachable, "", "%s: [store] url: %v", ProjectFile, err)
+		said, _, _ := strings.Cut(err.Error(), "; set it") // and resume a run, it says to scripts
+		return runtime.Refuse(runtime.ErrStoreUnreachable, "", "%s: [store] url: %s", ProjectFile, said)
 	case !postgres.IsAddress(p.Database):
 		return runtime.Refuse(runtime.ErrUsage, "such as postgres://USER@HOST:5432/DATABASE", "%s: [store] url is no address of a PostgreSQL database", ProjectFile)
 	}
