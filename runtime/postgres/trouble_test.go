@@ -182,6 +182,67 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
+// A replica that is promoted goes on where the first server was killed, and is refused where it had
+// not had all that was acknowledged.
+func TestPromotedReplica(t *testing.T) {
+	for name, behind := range map[string]uint64{"up to date": 0, "behind": 3} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := runtimetest.StartPostgres(t)
+			proxy := proxied(t, server)
+			replica := server.Replica(proxy.Port)
+			one := server.Address()
+			both := strings.Replace(one, fmt.Sprintf("127.0.0.1:%d/", server.Port), fmt.Sprintf("127.0.0.1:%d,127.0.0.1:%d/", server.Port, replica.Port), 1) + "&target_session_attrs=read-write"
+			folder := t.TempDir()
+			s := open(t, both, postgres.Options{Folder: folder, Lease: time.Minute})
+			commit := func(n uint64) error { return s.Commit(t.Context(), step("run", n)) }
+			for n := range uint64(5) {
+				if err := commit(n); err != nil {
+					t.Fatal(err)
+				}
+			}
+			follows(t, server, replica)
+			if behind > 0 {
+				proxy.Swallow(true, true)
+			}
+			for n := uint64(5); n < 5+behind; n++ {
+				if err := commit(n); err != nil {
+					t.Fatal(err)
+				}
+			}
+			server.Kill()
+			replica.Query("select pg_promote()")
+			err := commit(5 + behind)
+			if behind == 0 {
+				if err != nil {
+					t.Errorf("on the promoted server: %v", err)
+				}
+				return
+			}
+			const want = "3 acknowledged batches are missing: the database has 5, wanted 8"
+			if !errors.Is(err, runtime.ErrDamaged) || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, wanted %s", err, want)
+			}
+			s.Close()
+			_, err = postgres.Open(t.Context(), both, postgres.Options{Folder: folder})
+			if !errors.Is(err, runtime.ErrDamaged) || !strings.Contains(err.Error(), want) {
+				t.Errorf("opened again: got %v, wanted %s", err, want)
+			}
+		})
+	}
+}
+
+// follows waits until a replica has all that its server has.
+func follows(t *testing.T, server, replica *runtimetest.Postgres) {
+	t.Helper()
+	at := server.Query("select pg_current_wal_lsn()")
+	for end := time.Now().Add(time.Minute); replica.Query("select pg_last_wal_replay_lsn() >= '"+at+"'") != "t"; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the replica does not follow")
+		}
+	}
+}
+
 // A database that lacks what was acknowledged is refused: by its owner, and by whoever has seen it.
 func TestMissingBatches(t *testing.T) {
 	server := runtimetest.StartPostgres(t)

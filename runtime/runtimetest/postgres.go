@@ -56,6 +56,24 @@ func StartPostgres(t testing.TB) *Postgres {
 	return p
 }
 
+// Replica starts a copy of the server that follows what happens at a port, where it or a proxy of
+// it is. It takes no changes until it is promoted.
+func (p *Postgres) Replica(port int) *Postgres {
+	p.test.Helper()
+	dir, err := os.MkdirTemp("", "replica")
+	if err != nil {
+		p.test.Fatal(err)
+	}
+	p.test.Cleanup(func() { os.RemoveAll(dir) })
+	r := &Postgres{Port: FreePort(p.test), dir: filepath.Join(dir, "data"), test: p.test}
+	backup := r.command("pg_basebackup", "-D", r.dir, "-h", "127.0.0.1", "-p", strconv.Itoa(port), "-U", "starling", "-R", "-c", "fast")
+	backup.Env = append(os.Environ(), "PGPASSWORD=secret")
+	p.must(backup.CombinedOutput())
+	r.Start()
+	p.test.Cleanup(func() { r.Kill() })
+	return r
+}
+
 // command makes a command of the server's, as a user that it accepts: it refuses to be root.
 func (p *Postgres) command(name string, args ...string) *exec.Cmd {
 	path, err := exec.LookPath(name)
