@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,6 +42,8 @@ func BenchmarkPostgres(b *testing.B) {
 	}
 	b.Run("waiting", func(b *testing.B) { benchWaiting(b, server) })
 }
+
+var manyWaiting = flag.Int("waiting", 100_000, "how many runs wait in BenchmarkPostgres/waiting")
 
 const waits = `
 def main(n):
@@ -185,7 +188,7 @@ func benchBurst(b *testing.B, open func(testing.TB) runtime.Store) {
 // benchWaiting measures what a run that waits takes of the database, and how long the next owner
 // needs until it carries all.
 func benchWaiting(b *testing.B, server *runtimetest.Postgres) {
-	const runs = 20_000
+	runs := *manyWaiting
 	address := server.Address()
 	s, err := postgres.Open(context.Background(), address, postgres.Options{})
 	if err != nil {
@@ -202,7 +205,7 @@ func benchWaiting(b *testing.B, server *runtimetest.Postgres) {
 	server.Query("vacuum full analyze")
 	var size float64
 	fmt.Sscan(server.Query(fmt.Sprintf("select sum(pg_total_relation_size(c.oid)) from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = '%s' and c.relkind = 'r'", schema)), &size)
-	b.ReportMetric(size/runs, "bytes/run")
+	b.ReportMetric(size/float64(runs), "bytes/run")
 	next := reopened(b, s)
 	begin := time.Now()
 	e, err := engine.Open(next, benchEnvironment(l.work), engine.Options{})

@@ -189,6 +189,9 @@ func (g *guard) start() error {
 		return errGivenUp
 	default:
 	}
+	if left, ok := leaseLeft(string(g.order.Lock)); ok && left <= 0 {
+		return errLeaseOver
+	}
 	files := []*os.File{os.NewFile(stdinFD, "stdin"), os.NewFile(stdoutFD, "stdout"), os.NewFile(stderrFD, "stderr")}
 	child, err := g.startProcess(&os.ProcAttr{Dir: string(g.order.Dir), Env: textStrings(g.order.Env), Files: files})
 	if err != nil {
@@ -302,7 +305,7 @@ func refusalKind(err error) string {
 	switch {
 	case errors.Is(err, ErrLockBusy):
 		return kindLockBusy
-	case errors.Is(err, errGivenUp):
+	case errors.Is(err, errGivenUp), errors.Is(err, errLeaseOver):
 		return kindStopped
 	case errors.Is(err, syscall.E2BIG):
 		return kindSpec

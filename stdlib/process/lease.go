@@ -2,6 +2,7 @@ package process
 
 import (
 	"encoding/binary"
+	"errors"
 	"os"
 	"path/filepath"
 	"time"
@@ -17,6 +18,9 @@ type Lease struct{ file *os.File }
 
 // leaseName is the file, in the folder above that of the locks.
 const leaseName = "lease"
+
+// errLeaseOver is a child that would begin when its owner owns nothing any more.
+var errLeaseOver = errors.New("the owner's lease is over: another machine may own the store")
 
 // OpenLease makes the file in the folder of a store. Nothing is owned yet.
 func OpenLease(folder string) (*Lease, error) {
@@ -57,7 +61,8 @@ func leaseLeft(lock string) (left time.Duration, ok bool) {
 	return time.Duration(binary.BigEndian.Uint64(b)) - clock(), true
 }
 
-// obeyLease has the child ended when the owner's time is over.
+// obeyLease has the child ended when the owner's time is over. What would only begin then is refused
+// by [guard.start].
 func (g *guard) obeyLease() {
 	for {
 		left, ok := leaseLeft(string(g.order.Lock))
