@@ -45,14 +45,21 @@ func measureModule() []*effect.Builtin {
 		{
 			FullName: "measure.cases", Result: "list",
 			Doc: "List the tests of a source file: dicts of name; assertions, how many places can fail it, without those that compare only constants or that a condition such as False, " +
-				"a return or a skip hides; and digest, of its text without comments, space and messages. It goes by how tests look, not by a parser. A file of a language that it does not know is one test without a name.",
+				"a return or a skip hides; and digest, of its text without comments, space and messages; with beside also helped, how often it names functions that can fail it. It goes by how tests look, not by a parser. " +
+				"A file of a language that it does not know is one test without a name.",
 			Params: []effect.Param{
 				{Name: "path", Type: "string", Doc: "The file's name; its ending says which language it is."},
 				{Name: "text", Type: "string", Doc: "What the file holds."},
+				{Name: "beside", Type: "list|tuple", Default: "None", KeywordOnly: true,
+					Doc: "What other files hold whose functions the tests may call, in the same language. The file's own functions count with an empty list."},
 			},
 			Size: func(c *effect.Call) (int64, error) {
 				text := c.Text("text", "")
-				return int64(len(text)) + 1024*int64(strings.Count(text, "\n")+2), nil
+				each := int64(1024)
+				if _, with := c.Get("beside").(starlark.Iterable); with {
+					each = 1280
+				}
+				return int64(len(text)) + each*int64(strings.Count(text, "\n")+2), nil
 			},
 			Pure: measureCases,
 		},
@@ -229,11 +236,35 @@ func measureSARIF(c *effect.Call) (starlark.Value, error) {
 func measureCases(c *effect.Call) (starlark.Value, error) {
 	text := c.Text("text", "")
 	c.Steps += int64(len(text))
+	if _, with := c.Get("beside").(starlark.Iterable); with {
+		return casesWith(c, text)
+	}
 	var list []starlark.Value
 	for _, found := range measure.Cases(c.Text("path", ""), text) {
-		list = append(list, dictOf([]string{"name", "assertions", "digest"}, starlark.String(found.Name), starlark.MakeInt(found.Assertions), starlark.String(found.Digest)))
+		list = append(list, caseValue(found))
 	}
 	return starlark.NewList(list), nil
+}
+
+func casesWith(c *effect.Call, text string) (starlark.Value, error) {
+	beside, err := texts(c, "beside")
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range beside {
+		c.Steps += int64(len(b))
+	}
+	var list []starlark.Value
+	for _, found := range measure.CasesWith(c.Text("path", ""), text, beside) {
+		d := caseValue(found.Case)
+		set(d, "helped", starlark.MakeInt(found.Helped))
+		list = append(list, d)
+	}
+	return starlark.NewList(list), nil
+}
+
+func caseValue(found measure.Case) *starlark.Dict {
+	return dictOf([]string{"name", "assertions", "digest"}, starlark.String(found.Name), starlark.MakeInt(found.Assertions), starlark.String(found.Digest))
 }
 
 func testsValue(t *measure.Tests) *starlark.Dict {

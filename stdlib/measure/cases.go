@@ -3,7 +3,6 @@ package measure
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -25,6 +24,8 @@ type dialect struct {
 	test    func() *regexp.Regexp // what one of the marks must be, nil for nothing
 	tokens  func() *regexp.Regexp // comments and literals
 	indent  bool                  // a block ends where a line is indented no more than its beginning
+
+	function func() *regexp.Regexp // the head of any function; its groups are names
 }
 
 // Comments and literals. What may have several lines and is not closed goes to the end of the text:
@@ -44,17 +45,17 @@ func dialects() []dialect {
 	quoted := "['\"`]([^'\"`]+)['\"`]"
 	at := pattern(`^\s*@\w`)
 	return []dialect{
-		{[]string{".go"}, pattern(`^func ((?:Test|Fuzz|Example)\w*)\(`), nil, nil, pattern(slashes + "|" + quotes + "|" + raw), true},
-		{[]string{".py"}, pattern(`^\s*(?:async )?def (test\w*|runTest)\(`), at, nil, pattern(hash + "|" + triple + "|" + quotes), true},
+		{[]string{".go"}, pattern(`^func ((?:Test|Fuzz|Example)\w*)\(`), nil, nil, pattern(slashes + "|" + quotes + "|" + raw), true, functionsOfGo},
+		{[]string{".py"}, pattern(`^\s*(?:async )?def (test\w*|runTest)\(`), at, nil, pattern(hash + "|" + triple + "|" + quotes), true, functionsOfPython},
 		{[]string{".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts", ".vue", ".svelte"},
-			pattern(`\b(?:it|test|specify)(?:\.\w+)*\s*\(\s*` + quoted), nil, nil, pattern(slashes + "|" + quotes + "|" + template + "|" + jsRegexp), false},
+			pattern(`\b(?:it|test|specify)(?:\.\w+)*\s*\(\s*` + quoted), nil, nil, pattern(slashes + "|" + quotes + "|" + template + "|" + jsRegexp), false, functionsOfJS},
 		{[]string{".rs"}, pattern(`^\s*(?:pub )?(?:async )?fn (\w+)\(`), pattern(`^\s*#\[`),
-			pattern(`#\[(?:\w+::)*\w*(?:test|quickcheck)\w*[\](]`), pattern(slashes + "|" + rustQuotes), true},
+			pattern(`#\[(?:\w+::)*\w*(?:test|quickcheck)\w*[\](]`), pattern(slashes + "|" + rustQuotes), true, functionsOfRust},
 		{[]string{".java", ".kt", ".cs", ".scala", ".groovy", ".swift"},
-			pattern(`^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|private|protected|internal|static|async|override|final) )*(?:(?:void|Task|fun|func|def) )\s*` + "`?([\\w ]+)`?" + `\s*\(`), at, nil, pattern(slashes + "|" + triple + "|" + quotes), true},
-		{[]string{".rb"}, pattern(`^\s*(?:(?:it|test|specify)\s*\(?\s*` + quoted + `|def (test\w*))`), nil, nil, pattern(hash + "|" + quotes), true},
-		{[]string{".php"}, pattern(`^\s*(?:public )?function (test\w*)\(`), nil, nil, pattern(slashes + "|" + quotes), true},
-		{[]string{".star", ".bzl"}, pattern(`^def (test\w*)\(`), nil, nil, pattern(hash + "|" + triple + "|" + quotes), true},
+			pattern(`^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|private|protected|internal|static|async|override|final) )*(?:(?:void|Task|fun|func|def) )\s*` + "`?([\\w ]+)`?" + `\s*\(`), at, nil, pattern(slashes + "|" + triple + "|" + quotes), true, functionsOfJava},
+		{[]string{".rb"}, pattern(`^\s*(?:(?:it|test|specify)\s*\(?\s*` + quoted + `|def (test\w*))`), nil, nil, pattern(hash + "|" + quotes), true, functionsOfRuby},
+		{[]string{".php"}, pattern(`^\s*(?:public )?function (test\w*)\(`), nil, nil, pattern(slashes + "|" + quotes), true, functionsOfPHP},
+		{[]string{".star", ".bzl"}, pattern(`^def (test\w*)\(`), nil, nil, pattern(hash + "|" + triple + "|" + quotes), true, functionsOfPython},
 	}
 }
 
@@ -67,13 +68,16 @@ func dialects() []dialect {
 // loop that never turns, a function that nothing calls, an exception that is caught, an assertion
 // that holds of whatever is measured.
 func Cases(name, text string) []Case {
-	for _, d := range dialects() {
-		if slices.Contains(d.endings, strings.ToLower(path.Ext(name))) {
-			return d.cases(text)
-		}
+	d, ok := dialectOf(name)
+	if !ok {
+		d = dialect{tokens: pattern(`(?m)(?:^|[ \t])#[^\n]*`)}
+		return []Case{d.caseOf("", d.lines(text))}
 	}
-	d := dialect{tokens: pattern(`(?m)(?:^|[ \t])#[^\n]*`)}
-	return []Case{d.caseOf("", d.lines(text))}
+	var list []Case
+	for _, p := range d.split(text) {
+		list = append(list, d.caseOf(p.name, p.lines))
+	}
+	return list
 }
 
 // line is one of a source without comments, or several where a literal goes over more than one.
@@ -117,13 +121,19 @@ func emptied(token string) string {
 	return `""`
 }
 
-func (d dialect) cases(text string) []Case {
-	var list []Case
+// piece is a test of a text.
+type piece struct {
+	name  string
+	lines []line
+}
+
+func (d dialect) split(text string) []piece {
+	var list []piece
 	lines := d.lines(text)
 	name, from, margin, marks := "", -1, 0, -1
 	end := func(i int) {
 		if from >= 0 {
-			list = append(list, d.caseOf(name, lines[from:i]))
+			list = append(list, piece{name, lines[from:i]})
 		}
 		from = -1
 	}
