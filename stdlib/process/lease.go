@@ -61,8 +61,8 @@ func leaseLeft(lock string) (left time.Duration, ok bool) {
 	return time.Duration(binary.BigEndian.Uint64(b)) - clock(), true
 }
 
-// obeyLease has the child ended when the owner's time is over. What would only begin then is refused
-// by [guard.start].
+// obeyLease has the child ended when the owner's time is over. What would only begin then is
+// refused by [guard.start].
 func (g *guard) obeyLease() {
 	for {
 		left, ok := leaseLeft(string(g.order.Lock))
