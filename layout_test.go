@@ -244,6 +244,43 @@ func TestProseIsWrapped(t *testing.T) {
 	}
 }
 
+// TestPagesAreLinked holds the README short, each page of docs within its reach, and what links of
+// Markdown point to in its place.
+func TestPagesAreLinked(t *testing.T) {
+	const most = 8 << 10 // bytes of the README
+	link, linked := regexp.MustCompile(`\]\(([^)\s#:]+)(#[^)]*)?\)`), map[string]bool{}
+	fenced := regexp.MustCompile("(?s)\n```.*?\n```")
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".md" || strings.HasPrefix(path, "testdata") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if path == "README.md" && len(text) > most {
+			t.Errorf("README.md has %d bytes, want %d at most: move what is not for everybody to docs", len(text), most)
+		}
+		for _, m := range link.FindAllStringSubmatch(fenced.ReplaceAllString(string(text), ""), -1) {
+			to := filepath.Join(filepath.Dir(path), m[1])
+			if _, err := os.Stat(to); err != nil {
+				t.Errorf("%s links to %s, which does not exist", path, m[1])
+			}
+			linked[to] = linked[to] || path != to
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range pages {
+		if !linked[page] {
+			t.Errorf("nothing links to %s", page)
+		}
+	}
+}
+
 // TestNamedFilesExist holds comments and designs to the names that files and tests have now. What
 // stands in another repository is named with its folder, or is on the list.
 func TestNamedFilesExist(t *testing.T) {

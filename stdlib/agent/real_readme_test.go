@@ -12,7 +12,7 @@ import (
 	"starling/stdlib/agent/modeltest"
 )
 
-// TestRealReadme plays what the README prints about the coding agents of others, as it stands
+// TestRealReadme plays what docs/agents.md prints about the coding agents of others, as it stands
 // there: the programs are found by their names and are logged in as their users log them in.
 func TestRealReadme(t *testing.T) {
 	if !*real {
@@ -20,7 +20,7 @@ func TestRealReadme(t *testing.T) {
 	}
 	cache, starling := realTools(t)
 	models := modeltest.Start(t)
-	readme, err := os.ReadFile("../../README.md")
+	page, err := os.ReadFile("../../docs/agents.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestRealReadme(t *testing.T) {
 	for _, c := range []struct {
 		name, holds string   // the fragment is the first that holds this text
 		programs    []string // that are installed
-		more        string   // lines that the README says belong elsewhere
+		more        string   // lines that the page says belong elsewhere
 		expression  string
 		want        string
 	}{
@@ -59,7 +59,7 @@ func TestRealReadme(t *testing.T) {
 			for name, text := range login {
 				w.write(filepath.Join("..", "home", name), text)
 			}
-			w.write("starling.toml", fragment(t, string(readme), c.holds)+c.more)
+			w.write("starling.toml", fragment(t, string(page), c.holds)+c.more)
 			w.script(c.expression)
 			out, _ := w.starling("run", "go.star", "--json") // said tells
 			why := w.said(out, c.want)

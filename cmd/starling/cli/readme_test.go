@@ -60,14 +60,34 @@ func TestReadmeScript(t *testing.T) {
 	}
 }
 
-// Each row of README.md's table of pipelines has a command, which runs as it stands there: to its
+// The script of one's own that README.md shows is without a fault, and passes the test below it.
+func TestReadmeOwn(t *testing.T) {
+	dir := t.TempDir()
+	for _, m := range namedBlock.FindAllStringSubmatch(readme(t), -1) {
+		if err := os.WriteFile(filepath.Join(dir, m[2]), []byte(m[1]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{{"check", "triage.star", "triage_test.star"}, {"test", "-v", "triage_test.star"}} {
+		cmd := exec.Command("starling", args...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil || args[0] == "test" && !strings.Contains(string(out), "1 tests") {
+			t.Errorf("starling %s: %v: %s", strings.Join(args, " "), err, out)
+		}
+	}
+}
+
+// namedBlock is a block of Python that begins with the name of its file.
+var namedBlock = regexp.MustCompile("(?s)```python\n(# ([a-z_]+\\.star)\n.*?)```")
+
+// Each row of the table of pipelines has a command, which runs as it stands there: to its
 // end, or to a decision that people have to make.
 func TestReadmePipelines(t *testing.T) {
-	_, table, _ := strings.Cut(readme(t), "| system | command |")
+	_, table, _ := strings.Cut(document(t, "docs/pipelines.md"), "| system | command |")
 	table, _, _ = strings.Cut(table, "\n\n")
 	rows := strings.Split(strings.TrimSpace(table), "\n")[2:]
 	if len(rows) < 5 {
-		t.Fatalf("README.md has %d pipelines, want those of the five systems", len(rows))
+		t.Fatalf("docs/pipelines.md has %d pipelines, want those of the five systems", len(rows))
 	}
 	for i, row := range rows {
 		cells := strings.Split(row, " | ")
@@ -92,9 +112,12 @@ var took = regexp.MustCompile(`(?m) \([0-9.]+m?s\)$`)
 
 var runLine = regexp.MustCompile(`(?m)^run ([0-9a-z]{12}) `)
 
-func readme(t *testing.T) string {
+func readme(t *testing.T) string { return document(t, "README.md") }
+
+// document is a page of the repository, by its path from the root.
+func document(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "..", "README.md"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", path))
 	if err != nil {
 		t.Fatal(err)
 	}
