@@ -104,6 +104,7 @@ var arrows = []arrow{
 	{"cmd/starling/worker", "lang lang/effect runtime runtime/query"},
 	{"cmd/starling/probe", "lang/contract lang/effect stdlib/agent"},
 	{"cmd/starling/progress", "runtime runtime/query"},
+	{"cmd/starling/live", "runtime runtime/journal runtime/query cmd/starling/plain cmd/starling/progress"},
 	{"cmd/starling/form", "lang/contract lang/diagnostic runtime"},
 	{"cmd/starling/repl",
 		"lang lang/diagnostic lang/effect runtime cmd/starling/form cmd/starling/plain"},
@@ -117,7 +118,7 @@ var arrows = []arrow{
 			"runtime/filter runtime/journal runtime/mcp runtime/owner runtime/query runtime/tool runtime/web " +
 			"runtime/wholefile stdlib stdlib/agent stdlib/confine stdlib/git stdlib/notify " +
 			"stdlib/process stdlib/project stdlib/secret stdlib/tool cmd/starling/form " +
-			"cmd/starling/collector cmd/starling/connect cmd/starling/place cmd/starling/plain cmd/starling/progress cmd/starling/repl cmd/starling/suite " +
+			"cmd/starling/collector cmd/starling/connect cmd/starling/live cmd/starling/place cmd/starling/plain cmd/starling/progress cmd/starling/repl cmd/starling/suite " +
 			"cmd/starling/probe cmd/starling/worker runtime/memory runtime/postgres runtime/transfer"},
 }
 

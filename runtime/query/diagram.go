@@ -102,7 +102,7 @@ func shape(s *runtime.Step) string {
 	if name, _, _ := strings.Cut(words[0], "#"); s.Agent != "" && s.Agent != name {
 		words = append(words, s.Agent)
 	}
-	status := s.Status
+	status := s.Stands()
 	if s.Attempts > 1 {
 		status += fmt.Sprintf(", %d attempts", s.Attempts)
 	}

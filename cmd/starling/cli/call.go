@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"starling/cmd/starling/connect"
+	"starling/cmd/starling/live"
 	"starling/cmd/starling/place"
 	"starling/cmd/starling/plain"
 	"starling/lang/effect"
@@ -46,7 +48,8 @@ type call struct {
 	answered bool // the one JSON document was printed
 	place    *place.Place
 
-	interrupt context.CancelCauseFunc // ends the call
+	interrupt context.CancelCauseFunc   // ends the call
+	view      atomic.Pointer[live.View] // what is drawn now
 }
 
 // answerJSON prints the result of a verb as one document, the only one.

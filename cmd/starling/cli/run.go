@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"starling/cmd/starling/connect"
-	"starling/cmd/starling/progress"
 	"starling/runtime"
 )
 
@@ -81,8 +80,10 @@ func (v *runVerb) runScript(ctx context.Context, script string) error {
 		v.print("%s", started.ID)
 		return nil
 	}
-	v.notice("run %s %s", started.ID, started.Script)
 	v.uncarried(ctx, s)
+	if !v.draws() {
+		v.notice("run %s %s", started.ID, started.Script)
+	}
 	return v.see(ctx, s, started, 0, v.until())
 }
 
@@ -130,8 +131,10 @@ func (v *runVerb) until() until {
 
 // see follows a run and reports how it stands in the end.
 func (c *call) see(ctx context.Context, s connect.Session, run *runtime.Run, after uint64, enough until) error {
-	f := follower{session: s, run: run.ID, after: after, show: progress.New(c.stderr).Show}
+	show, end := c.watching(run)
+	f := follower{session: s, run: run.ID, after: after, show: show}
 	now, err := f.stay(ctx, enough)
+	end()
 	return c.report(orLast(now, run), s, err)
 }
 
