@@ -39,9 +39,9 @@ func specOf(files ...string) string {
 }
 
 // What the runners themselves have written: go 1.26, Python 3.11, node 18 (on a terminal, with its
-// colours), 20 and 24, cargo 1.95, pytest 7.2.1, jest 30.5.2, vitest 2.1.9, mocha 12.0.3, ava 7.0.0,
-// Bats 1.8.2, Maven 3.8.7 with Surefire 2.22.3, Gradle 4.4.1. Of Java's the properties and what the
-// libraries have in their traces are left out, paths are of another folder.
+// colours), 20 and 24, cargo 1.95, pytest 7.2.1, jest 30.5.2, vitest 2.1.9, mocha 12.0.3, ava
+// 7.0.0, Bats 1.8.2, Maven 3.8.7 with Surefire 2.22.3, Gradle 4.4.1. Of Java's the properties and
+// what the libraries have in their traces are left out, paths are of another folder.
 func TestRealReports(t *testing.T) {
 	for _, c := range []struct{ format, file, want string }{
 		{"go", "go.json", `passed ["example.org/sum.TestAdd/small"] failed ["example.org/sum.TestAdd" "example.org/sum.TestAdd/large" "example.org/sum.TestPanic" ` +
