@@ -103,7 +103,13 @@ var arrows = []arrow{
 	{"cmd/starling/connect", "runtime runtime/api runtime/owner runtime/postgres runtime/web stdlib/process cmd/starling/place"},
 	{"cmd/starling/worker", "lang lang/effect runtime runtime/query"},
 	{"cmd/starling/probe", "lang/contract lang/effect stdlib/agent"},
-	{"cmd/starling/progress", "runtime runtime/query"},
+	{"cmd/starling/table", "cmd/starling/plain"},
+	{"cmd/starling/jq", "runtime"},
+	{"cmd/starling/listing", "runtime cmd/starling/progress cmd/starling/table"},
+	{"cmd/starling/pager", ""},
+	{"cmd/starling/shell", ""},
+	{"cmd/starling/junit", "lang/diagnostic"},
+	{"cmd/starling/progress", "lang/contract runtime runtime/query cmd/starling/table"},
 	{"cmd/starling/live", "runtime runtime/journal runtime/query cmd/starling/plain cmd/starling/progress"},
 	{"cmd/starling/form", "lang/contract lang/diagnostic runtime"},
 	{"cmd/starling/repl",
@@ -118,7 +124,7 @@ var arrows = []arrow{
 			"runtime/filter runtime/journal runtime/mcp runtime/owner runtime/query runtime/tool runtime/web " +
 			"runtime/wholefile stdlib stdlib/agent stdlib/confine stdlib/git stdlib/notify " +
 			"stdlib/process stdlib/project stdlib/secret stdlib/tool cmd/starling/form " +
-			"cmd/starling/collector cmd/starling/connect cmd/starling/live cmd/starling/place cmd/starling/plain cmd/starling/progress cmd/starling/repl cmd/starling/suite " +
+			"cmd/starling/collector cmd/starling/connect cmd/starling/jq cmd/starling/listing cmd/starling/pager cmd/starling/junit cmd/starling/live cmd/starling/shell cmd/starling/table cmd/starling/place cmd/starling/plain cmd/starling/progress cmd/starling/repl cmd/starling/suite " +
 			"cmd/starling/probe cmd/starling/worker runtime/memory runtime/postgres runtime/transfer"},
 }
 

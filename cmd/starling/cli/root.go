@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"starling/cmd/starling/jq"
 	"starling/cmd/starling/place"
 	"starling/lang/diagnostic"
 )
@@ -38,7 +39,11 @@ func (c *call) run() int {
 	c.json = wantsJSON(c.args) // until the flags are parsed, and if they cannot be
 	ctx, release := c.interruptible()
 	defer release()
-	return c.finish(root.ExecuteContext(ctx))
+	code := c.finish(root.ExecuteContext(ctx))
+	if c.pager != nil {
+		c.pager.Close()
+	}
+	return code
 }
 
 // root is the tree of commands.
@@ -63,6 +68,7 @@ func (c *call) root() *cobra.Command {
 	root.PersistentFlags().StringVarP(&c.dirFlag, "directory", "C", "", "work in `DIR`")
 	root.PersistentFlags().StringVar(&c.storeFlag, "store", "", "the store is `DIR`, or a database, postgres://USER@HOST/NAME (STARLING_STORE; default: .starling beside starling.toml)")
 	root.PersistentFlags().StringVar(&c.serverFlag, "server", "", "the store is that of the server at `URL`, in the name of the token in STARLING_TOKEN")
+	root.PersistentFlags().BoolVarP(&c.quiet, "quiet", "q", false, "say nothing but results, and what went wrong")
 	root.AddCommand(runCommand(c), resumeCommand(c), waitCommand(c), cancelCommand(c), signalCommand(c),
 		decideCommand(c, "approve", "Approve at a gate"), decideCommand(c, "reject", "Reject at a gate"), inboxCommand(c), decisionsCommand(c), reviewCommand(c),
 		workCommand(c), claimCommand(c), heartbeatCommand(c), submitCommand(c), steerCommand(c), pushCommand(c), queueCommand(c),
@@ -83,6 +89,7 @@ func (c *call) enter(cmd *cobra.Command) error {
 		return usage("", "--server and --store exclude each other")
 	}
 	var err error
+	c.page(cmd)
 	c.place, err = place.Find(cmd.Context(), c.storeSetting(), c.getenv)
 	return err
 }
@@ -99,9 +106,15 @@ func (c *call) storeSetting() string {
 	return ""
 }
 
-// jsonFlag gives a verb the flag --json.
+// jsonFlag gives a verb the flag --json, and those that pick from the document.
 func (c *call) jsonFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&c.json, "json", false, "print one JSON document")
+	cmd.Flags().BoolVarP(&c.raw, "raw", "r", false, "print texts without quotes, of --jq or what a run has returned")
+	cmd.Flags().Func("jq", "print what a jq `FILTER` picks from the JSON document", func(text string) (err error) {
+		c.json = true
+		c.filter, err = jq.Parse(text)
+		return err
+	})
 }
 
 // unknownVerb refuses a word that is no verb of cmd.

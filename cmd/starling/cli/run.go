@@ -1,12 +1,21 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"maps"
+	"os"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
 	"starling/cmd/starling/connect"
+	"starling/cmd/starling/form"
+	"starling/cmd/starling/shell"
+	"starling/lang"
+	"starling/lang/contract"
 	"starling/runtime"
 )
 
@@ -53,7 +62,49 @@ run where it is.`,
 	f.StringVar(&v.overtime, "overtime", "", "`WHAT` becomes of it at the deadline: fail, which is the default, cancel, or suspend it at the gate !deadline")
 	f.StringVar(&v.key, "key", "", "idempotency `KEY`: starting again with it gives the same run")
 	c.jsonFlag(cmd)
+	cmd.SetHelpFunc(v.help)
 	return cmd
+}
+
+// help is the page of the verb, below the inputs of a script that is named.
+func (v *runVerb) help(cmd *cobra.Command, args []string) {
+	at := slices.IndexFunc(args, func(a string) bool { return strings.HasSuffix(a, ".star") })
+	if at >= 0 && v.enter(cmd) == nil {
+		if bundle, err := v.readBundle(args[at]); err == nil {
+			if p, err := lang.Compile(bundle, v.env); err == nil && p.Inputs != nil {
+				v.print("Inputs of %s, each given as -i NAME=TEXT or -i NAME:=JSON:\n%s", args[at], form.Inputs(p.Inputs))
+			}
+		}
+	}
+	v.print("%s\n\n%s", cmp.Or(cmd.Long, cmd.Short), strings.TrimRight(cmd.UsageString(), "\n"))
+}
+
+// ask asks a person at a terminal for the inputs that are missing.
+func (v *runVerb) ask(p *lang.Program) error {
+	if p.Inputs == nil || v.json || v.detach || v.stdin != os.Stdin || !isTerminal(os.Stdin) || !v.draws() {
+		return nil
+	}
+	var given []string
+	for _, i := range v.inputs {
+		name, _, _ := strings.Cut(i, "=")
+		given = append(given, strings.TrimSuffix(name, ":"))
+	}
+	lines := sync.OnceValues(v.lines) // the terminal is taken only if there is something to ask
+	f := form.Form{Say: v.notice, Line: func(ctx context.Context, prompt string) (string, error) {
+		from, _ := lines()
+		return from.Line(ctx, prompt)
+	}}
+	values, err := f.Missing(context.Background(), p.Inputs, given)
+	if len(values) > 0 || err != nil {
+		_, release := lines()
+		release()
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		text, wrong := contract.ToJSON(values[name])
+		err = cmp.Or(err, wrong)
+		v.inputs = append(v.inputs, name+":="+string(text))
+	}
+	return err
 }
 
 // runScript starts a run and stays with it. What is wrong with a script or its inputs is told
@@ -80,7 +131,6 @@ func (v *runVerb) runScript(ctx context.Context, script string) error {
 		v.print("%s", started.ID)
 		return nil
 	}
-	v.uncarried(ctx, s)
 	if !v.draws() {
 		v.notice("run %s %s", started.ID, started.Script)
 	}
@@ -142,7 +192,7 @@ func (c *call) see(ctx context.Context, s connect.Session, run *runtime.Run, aft
 func scriptOnly(cmd *cobra.Command, args []string) error {
 	err := operands(1, 1)(cmd, args)
 	if err != nil && len(args) > 1 && strings.Contains(args[1], "=") {
-		return usage("inputs are options: -i "+shellWord(args[1]), "run: got the operand %q behind the script, want one operand", args[1])
+		return usage("inputs are options: -i "+shell.Word(args[1]), "run: got the operand %q behind the script, want one operand", args[1])
 	}
 	return err
 }

@@ -134,6 +134,9 @@ func (c *call) requestOf(bundle *lang.Bundle, name string, v *runVerb) (runtime.
 	if err != nil {
 		return runtime.StartRequest{}, err
 	}
+	if err := v.ask(program); err != nil {
+		return runtime.StartRequest{}, err
+	}
 	inputs, err := bindInputs(program, v.inputs)
 	if err != nil {
 		return runtime.StartRequest{}, err

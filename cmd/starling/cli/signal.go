@@ -98,7 +98,6 @@ func (v *signalVerb) signal(ctx context.Context, address string) error {
 	if err := v.receipt(receipt); err != nil || v.noWait {
 		return err
 	}
-	v.uncarried(ctx, s)
 	return v.afterSignal(ctx, s, receipt)
 }
 

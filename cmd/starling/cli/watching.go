@@ -26,7 +26,10 @@ func (c *call) draws() bool { return c.terminal() != nil }
 
 // watching shows a run that is followed, until end is called.
 func (c *call) watching(r *runtime.Run) (show func(runtime.Event), end func()) {
-	if !c.draws() {
+	switch {
+	case c.quiet:
+		return func(runtime.Event) {}, func() {}
+	case !c.draws():
 		return progress.New(c.stderr).Show, func() {}
 	}
 	follow, end := c.watchingAll()
@@ -35,6 +38,9 @@ func (c *call) watching(r *runtime.Run) (show func(runtime.Event), end func()) {
 
 // watchingAll shows runs that are followed at once, until end is called.
 func (c *call) watchingAll() (follow func(*runtime.Run) func(runtime.Event), end func()) {
+	if c.quiet {
+		return func(*runtime.Run) func(runtime.Event) { return func(runtime.Event) {} }, func() {}
+	}
 	if f := c.terminal(); f != nil {
 		v := live.Open(f, c.getenv, c.answers)
 		c.view.Store(v)
