@@ -439,6 +439,7 @@ func FuzzSources(f *testing.F) {
 	f.Add("a.rs", "#[test]\nfn a() {\n  assert_eq!(f::<A, B>(r#\"\"\"#), 2, \"x\");\n}")
 	f.Fuzz(func(t *testing.T, name, text string) {
 		measure.Cases(name, text)
+		asSCC(t, name, []byte(text))
 		m, _ := measure.MeasureCode(name, []byte(text))
 		if m.Code < 0 || m.Comments < 0 || m.Complexity < 0 || m.Code+m.Comments+m.Blank > strings.Count(text, "\n")+1 {
 			t.Errorf("%q: got %+v", text, m)

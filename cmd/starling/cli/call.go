@@ -35,10 +35,10 @@ type call struct {
 	stdout  plain.Output
 	stderr  io.Writer
 	getenv  func(string) (string, bool)
-	signals <-chan os.Signal         // interruptions
-	exit    func(code int)           // leaves at once
-	door    func() connect.Connector // opens the store of the place
-	env     *effect.Environment
+	signals <-chan os.Signal                  // interruptions
+	exit    func(code int)                    // leaves at once
+	door    func() connect.Connector          // opens the store of the place
+	env     func() *effect.Environment        // made when it is first asked for: starting needs none
 	around  func(runtime.Store) runtime.Store // what a store is wrapped in for its owner; tests do more than nothing
 	clock   func() time.Time                  // what the clock on the wall shows to an engine
 	doubt   func() string                     // why this machine cannot tell for certain who calls, see api.Doubt

@@ -82,7 +82,7 @@ func (v *checkVerb) agents(fake string) (check.Project, error) {
 	if err != nil {
 		return check.Project{}, err
 	}
-	return agent.Known(agent.Machines(v.env), settings)
+	return agent.Known(agent.Machines(v.env()), settings)
 }
 
 // answerCheck prints what was found and sets the exit code.

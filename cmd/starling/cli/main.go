@@ -48,7 +48,7 @@ func start(around func(runtime.Store) runtime.Store, clock func() time.Time, dou
 		getenv:  os.LookupEnv,
 		signals: signals,
 		exit:    os.Exit,
-		env:     environment(),
+		env:     sync.OnceValue(environment),
 		around:  around,
 		clock:   clock,
 		doubt:   sync.OnceValue(doubt),

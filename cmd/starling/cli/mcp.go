@@ -65,7 +65,7 @@ func (v *mcpVerb) mcp(ctx context.Context) error {
 func (c *call) desk(e runtime.Engine) *tool.Desk {
 	return &tool.Desk{
 		Engine:  e,
-		Env:     c.env,
+		Env:     c.env(),
 		Values:  c.values,
 		Library: stdlib.Library,
 		Prepare: func(r *runtime.StartRequest) error {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -69,13 +70,44 @@ func (c *call) root() *cobra.Command {
 	root.PersistentFlags().StringVar(&c.storeFlag, "store", "", "the store is `DIR`, or a database, postgres://USER@HOST/NAME (STARLING_STORE; default: .starling beside starling.toml)")
 	root.PersistentFlags().StringVar(&c.serverFlag, "server", "", "the store is that of the server at `URL`, in the name of the token in STARLING_TOKEN")
 	root.PersistentFlags().BoolVarP(&c.quiet, "quiet", "q", false, "say nothing but results, and what went wrong")
-	root.AddCommand(runCommand(c), resumeCommand(c), waitCommand(c), cancelCommand(c), signalCommand(c),
-		decideCommand(c, "approve", "Approve at a gate"), decideCommand(c, "reject", "Reject at a gate"), inboxCommand(c), decisionsCommand(c), reviewCommand(c),
-		workCommand(c), claimCommand(c), heartbeatCommand(c), submitCommand(c), steerCommand(c), pushCommand(c), queueCommand(c),
-		psCommand(c), queryCommand(c), showCommand(c), logsCommand(c), stepsCommand(c), graphCommand(c), costCommand(c), replayCommand(c), rerunCommand(c), forkCommand(c), diffCommand(c), artifactsCommand(c), agentsCommand(c), toolsCommand(c), doctorCommand(c),
-		checkCommand(c), testCommand(c), docCommand(c), defineCommand(c), replCommand(c), exportCommand(c), importCommand(c), rememberCommand(c), hookCommand(c), serveCommand(c), stopCommand(c), mcpCommand(c), storeCommand(c),
-		pruneCommand(c), tokenCommand(c), trustCommand(c), versionCommand(c))
+	for _, v := range c.called() {
+		root.AddCommand(v.command(c))
+	}
 	return root
+}
+
+// verb is a word that starling is called with, and what makes its command.
+type verb struct {
+	name    string
+	command func(*call) *cobra.Command
+}
+
+// verbs are those that there are, in the order of the help.
+func verbs() []verb {
+	return []verb{
+		{"run", runCommand}, {"resume", resumeCommand}, {"wait", waitCommand}, {"cancel", cancelCommand}, {"signal", signalCommand},
+		{"approve", approveCommand}, {"reject", rejectCommand}, {"inbox", inboxCommand}, {"decisions", decisionsCommand},
+		{"review", reviewCommand}, {"work", workCommand}, {"claim", claimCommand}, {"heartbeat", heartbeatCommand}, {"submit", submitCommand},
+		{"steer", steerCommand}, {"push", pushCommand}, {"queue", queueCommand}, {"ps", psCommand}, {"query", queryCommand}, {"show", showCommand},
+		{"logs", logsCommand}, {"steps", stepsCommand}, {"graph", graphCommand}, {"cost", costCommand}, {"replay", replayCommand},
+		{"rerun", rerunCommand}, {"fork", forkCommand}, {"diff", diffCommand}, {"artifacts", artifactsCommand}, {"agents", agentsCommand},
+		{"tools", toolsCommand}, {"doctor", doctorCommand}, {"check", checkCommand}, {"test", testCommand}, {"doc", docCommand},
+		{"define", defineCommand}, {"repl", replCommand}, {"export", exportCommand}, {"import", importCommand}, {"remember", rememberCommand},
+		{"hook", hookCommand}, {"serve", serveCommand}, {"stop", stopCommand}, {"mcp", mcpCommand}, {"store", storeCommand},
+		{"prune", pruneCommand}, {"token", tokenCommand}, {"trust", trustCommand}, {"version", versionCommand},
+	}
+}
+
+// called is the verb that the call begins with, or else all of them: what is not called need not be
+// made.
+func (c *call) called() []verb {
+	all := verbs()
+	if len(c.args) > 0 {
+		if i := slices.IndexFunc(all, func(v verb) bool { return v.name == c.args[0] }); i >= 0 {
+			return all[i : i+1]
+		}
+	}
+	return all
 }
 
 // enter does what precedes every verb: it goes to the directory and finds the store.

@@ -71,7 +71,7 @@ func (v *runVerb) help(cmd *cobra.Command, args []string) {
 	at := slices.IndexFunc(args, func(a string) bool { return strings.HasSuffix(a, ".star") })
 	if at >= 0 && v.enter(cmd) == nil {
 		if bundle, err := v.readBundle(args[at]); err == nil {
-			if p, err := lang.Compile(bundle, v.env); err == nil && p.Inputs != nil {
+			if p, err := lang.Compile(bundle, v.env()); err == nil && p.Inputs != nil {
 				v.print("Inputs of %s, each given as -i NAME=TEXT or -i NAME:=JSON:\n%s", args[at], form.Inputs(p.Inputs))
 			}
 		}
