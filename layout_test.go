@@ -49,7 +49,7 @@ var arrows = []arrow{
 	{"runtime/heap", ""},
 	{"runtime/journal", "lang/contract lang/effect runtime"},
 	{"runtime/run", "lang lang/contract lang/diagnostic lang/effect lang/vm runtime runtime/heap runtime/journal"},
-	{"runtime/query", "runtime runtime/journal runtime/run"},
+	{"runtime/query", "lang/effect runtime runtime/journal runtime/run"},
 	{"runtime/engine", "lang lang/contract lang/diagnostic lang/effect lang/vm " +
 		"runtime runtime/heap runtime/journal runtime/query runtime/run"},
 	{"runtime/engine/enginetest",

@@ -21,6 +21,7 @@ var (
 	_ runtime.Whoami      = (*Client)(nil)
 	_ runtime.Pages       = (*Client)(nil)
 	_ runtime.Decisions   = (*Client)(nil)
+	_ runtime.Spending    = (*Client)(nil)
 )
 
 // Whoami implements runtime.Whoami.
@@ -41,6 +42,11 @@ func (c *Client) StepPage(ctx context.Context, q runtime.StepQuery) (*runtime.St
 // Declared implements runtime.Pages.
 func (c *Client) Declared(ctx context.Context, run string) (*runtime.Declared, error) {
 	return ask[*runtime.Declared](ctx, c, "/declared", run)
+}
+
+// SpentOn implements runtime.Spending.
+func (c *Client) SpentOn(ctx context.Context, day string) (map[string]runtime.Usage, error) {
+	return ask[map[string]runtime.Usage](ctx, c, "/spent", day)
 }
 
 // Decisions implements runtime.Decisions.

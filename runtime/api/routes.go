@@ -52,6 +52,7 @@ func (s *Server) anywhere() *http.ServeMux {
 	mux.Handle("POST /steps", s.call(postTo(runtime.Pages.StepPage)))
 	mux.Handle("POST /decisions", s.call(postTo(runtime.Decisions.Decisions)))
 	mux.Handle("POST /declared", s.call(postTo(runtime.Pages.Declared)))
+	mux.Handle("POST /spent", s.call(postTo(runtime.Spending.SpentOn)))
 	mux.Handle("POST /push", s.call(postTo(runtime.Queues.Push)))
 	mux.Handle("POST /attended", s.call(postTo(runtime.Queues.Attended)))
 	mux.Handle("/", s.call(nothing))

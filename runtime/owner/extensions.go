@@ -18,6 +18,7 @@ var (
 	_ runtime.Archive     = (*Session)(nil)
 	_ runtime.Pages       = (*Session)(nil)
 	_ runtime.Decisions   = (*Session)(nil)
+	_ runtime.Spending    = (*Session)(nil)
 )
 
 // callFacet makes a request of a further interface of whoever owns the store.
@@ -49,6 +50,13 @@ func (s *Session) Defined(ctx context.Context, address string) ([]runtime.Defini
 func (s *Session) StepPage(ctx context.Context, q runtime.StepQuery) (*runtime.StepPage, error) {
 	return callFacet(ctx, s, func(ctx context.Context, p runtime.Pages) (*runtime.StepPage, error) {
 		return p.StepPage(ctx, q)
+	})
+}
+
+// SpentOn implements runtime.Spending.
+func (s *Session) SpentOn(ctx context.Context, day string) (map[string]runtime.Usage, error) {
+	return callFacet(ctx, s, func(ctx context.Context, b runtime.Spending) (map[string]runtime.Usage, error) {
+		return b.SpentOn(ctx, day)
 	})
 }
 

@@ -60,6 +60,10 @@ func (c called) Decisions(ctx context.Context, q runtime.DecisionQuery) (*runtim
 	return by(ctx, c, runtime.Decisions.Decisions, q)
 }
 
+func (c called) SpentOn(ctx context.Context, day string) (map[string]runtime.Usage, error) {
+	return by(ctx, c, runtime.Spending.SpentOn, day)
+}
+
 func (c called) Declared(ctx context.Context, run string) (*runtime.Declared, error) {
 	return by(ctx, c, runtime.Pages.Declared, run)
 }

@@ -225,6 +225,22 @@ func Draw(ctx context.Context, e runtime.Engine, run *runtime.Run, after uint64,
 	return &Drawn{run.ID, run.Status, query.Diagram(run, page), page.Next}, nil
 }
 
+type costArgs struct{ Run, By string }
+
+func (d *Desk) cost(ctx context.Context, a costArgs) (any, error) {
+	q := query.CostQuery{Run: a.Run, By: a.By, Today: time.Now()}
+	if d.Clock != nil {
+		q.Today = d.Clock()
+	}
+	if d.Budgets != nil {
+		var err error
+		if q.Budgets, err = d.Budgets(); err != nil {
+			return nil, err
+		}
+	}
+	return query.CostOf(ctx, d.Engine, q)
+}
+
 type signalArgs struct {
 	Run, Gate, Choice, Reason, Message, As, Key string
 	Override                                    bool

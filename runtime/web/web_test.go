@@ -323,6 +323,9 @@ func TestEveryRoute(t *testing.T) {
 	if drawn := good("diagram", worker, `{"run": "`+run+`"}`); !strings.Contains(drawn["mermaid"].(string), `{{"g<br/>ok`) {
 		t.Errorf("diagram: %v", drawn)
 	}
+	if cost := good("cost", worker, `{"run": "`+run+`"}`); cost["by"] != "agent" || cost["run"] != run {
+		t.Errorf("cost: %v", cost)
+	}
 	good("query", worker, `{"filter": "status = completed"}`)
 	made := good("query", worker, `{"resource": "decisions", "filter": "by = judge and age < 1h"}`) // S0-27
 	if list := made["decisions"].([]any); len(list) != 1 || list[0].(map[string]any)["address"] != run+"/g" || made["runs"] != nil {

@@ -68,6 +68,8 @@ func (c *call) desk(e runtime.Engine) *tool.Desk {
 		Env:     c.env(),
 		Values:  c.values,
 		Library: stdlib.Library,
+		Budgets: c.budgets,
+		Clock:   c.clock,
 		Prepare: func(r *runtime.StartRequest) error {
 			settings, err := c.settings(c.place.Project, "")
 			if err != nil {
