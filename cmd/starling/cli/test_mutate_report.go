@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"starling/cmd/starling/coverage"
 	"starling/cmd/starling/junit"
 	"starling/cmd/starling/plain"
 	"starling/lang/diagnostic"
@@ -56,7 +57,7 @@ func (n *mutantCounts) add(o outcome) {
 	n.Total++
 	*map[outcome]*int{noticed: &n.Noticed, timedOut: &n.TimedOut, survived: &n.Survived,
 		notReached: &n.NotReached, equivalent: &n.Equivalent, invalid: &n.Invalid}[o]++
-	n.Percent = percent(n.Noticed+n.TimedOut, n.Total-n.Invalid)
+	n.Percent = coverage.Percent(n.Noticed+n.TimedOut, n.Total-n.Invalid)
 }
 
 // green tells whether all tests could be played, some were, and all have passed.

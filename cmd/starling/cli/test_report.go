@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"starling/cmd/starling/coverage"
 	"starling/cmd/starling/junit"
 	"starling/cmd/starling/shell"
 	"starling/cmd/starling/suite"
@@ -14,12 +15,12 @@ import (
 
 // testDocument is what test prints with --json.
 type testDocument struct {
-	Schema string             `json:"schema"`
-	Passed int                `json:"passed"`
-	Failed int                `json:"failed"`
-	Files  []testFileDocument `json:"files"`
-	Cover  []coverDocument    `json:"coverage,omitempty"` // by file, with --cover
-	Error  *runtime.Refusal   `json:"error"`              // null if all have passed
+	Schema string              `json:"schema"`
+	Passed int                 `json:"passed"`
+	Failed int                 `json:"failed"`
+	Files  []testFileDocument  `json:"files"`
+	Cover  []coverage.Document `json:"coverage,omitempty"` // by file, with --cover
+	Error  *runtime.Refusal    `json:"error"`              // null if all have passed
 }
 
 type testFileDocument struct {
@@ -67,7 +68,7 @@ func (c *call) answerTest(files []*testFile, v *testVerb) error {
 		c.printTests(f, v.verbose)
 	}
 	if v.cover.table || v.cover.lines {
-		c.printCoverage(d.Cover, v.cover.lines)
+		coverage.Print(c.stdout, d.Cover, v.cover.lines)
 	}
 	if d.Error != nil {
 		c.notice("error: %s", d.Error.Message)
@@ -92,14 +93,14 @@ func (d *testDocument) cover(files []*testFile, flags *coverFlags) error {
 	if !flags.wanted() {
 		return nil
 	}
-	all := coverage(files)
+	all := coverageOf(files)
 	for _, c := range all {
-		d.Cover = append(d.Cover, c.document())
+		d.Cover = append(d.Cover, c.Document())
 	}
 	if flags.lcov == "" {
 		return nil
 	}
-	if err := writeLCOV(flags.lcov, all); err != nil {
+	if err := coverage.WriteLCOV(flags.lcov, all); err != nil {
 		return usage("", "test: --lcov: %v", err)
 	}
 	return nil
