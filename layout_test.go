@@ -51,8 +51,9 @@ var arrows = []arrow{
 	{"runtime/journal", "lang/contract lang/effect runtime"},
 	{"runtime/run", "lang lang/contract lang/diagnostic lang/effect lang/vm runtime runtime/heap runtime/journal"},
 	{"runtime/query", "lang/effect runtime runtime/journal runtime/run"},
+	{"runtime/schedule", "runtime"},
 	{"runtime/engine", "lang lang/contract lang/diagnostic lang/effect lang/vm " +
-		"runtime runtime/heap runtime/journal runtime/query runtime/run"},
+		"runtime runtime/heap runtime/journal runtime/query runtime/run runtime/schedule"},
 	{"runtime/engine/enginetest",
 		"lang lang/contract lang/effect lang/vm runtime runtime/engine stdlib"},
 	{"runtime/wholefile", ""},
@@ -118,6 +119,8 @@ var arrows = []arrow{
 	{"cmd/starling/suite",
 		"lang lang/check lang/compile lang/contract lang/diagnostic lang/effect lang/vm " +
 			"runtime runtime/engine runtime/journal runtime/memory runtime/query stdlib stdlib/agent"},
+	{"cmd/starling/coverage", "lang/compile cmd/starling/suite"},
+	{"cmd/starling/timetable", "cmd/starling/table lang/contract runtime"},
 	{"cmd/starling", "cmd/starling/cli"},
 	{"cmd/starling/cli",
 		"lang lang/check lang/compile lang/contract lang/diagnostic lang/doc lang/effect " +
@@ -126,7 +129,7 @@ var arrows = []arrow{
 			"runtime/wholefile stdlib stdlib/agent stdlib/confine stdlib/git stdlib/notify " +
 			"stdlib/process stdlib/project stdlib/secret stdlib/tool cmd/starling/form " +
 			"cmd/starling/collector cmd/starling/connect cmd/starling/jq cmd/starling/listing cmd/starling/pager cmd/starling/junit cmd/starling/live cmd/starling/shell cmd/starling/table cmd/starling/place cmd/starling/plain cmd/starling/progress cmd/starling/repl cmd/starling/suite " +
-			"cmd/starling/probe cmd/starling/worker runtime/memory runtime/postgres runtime/transfer"},
+			"cmd/starling/coverage cmd/starling/probe cmd/starling/timetable cmd/starling/worker runtime/memory runtime/postgres runtime/transfer"},
 }
 
 // pkg is what `go list` says of a package.

@@ -15,6 +15,7 @@ var (
 	_ runtime.Maintenance = (*Client)(nil)
 	_ runtime.Definitions = (*Client)(nil)
 	_ runtime.Queues      = (*Client)(nil)
+	_ runtime.Schedules   = (*Client)(nil)
 	_ runtime.Reruns      = (*Client)(nil)
 	_ runtime.Tokens      = (*Client)(nil)
 	_ runtime.Archive     = (*Client)(nil)
@@ -62,6 +63,21 @@ func (c *Client) Define(ctx context.Context, r runtime.DefineRequest) (*runtime.
 // Defined implements runtime.Definitions.
 func (c *Client) Defined(ctx context.Context, address string) ([]runtime.Definition, error) {
 	return ask[[]runtime.Definition](ctx, c, "/defined", address)
+}
+
+// Schedule implements runtime.Schedules.
+func (c *Client) Schedule(ctx context.Context, r runtime.ScheduleRequest) (*runtime.Schedule, error) {
+	return ask[*runtime.Schedule](ctx, c, "/schedule", r)
+}
+
+// Reschedule implements runtime.Schedules.
+func (c *Client) Reschedule(ctx context.Context, r runtime.ScheduleChange) (*runtime.Schedule, error) {
+	return ask[*runtime.Schedule](ctx, c, "/reschedule", r)
+}
+
+// Scheduled implements runtime.Schedules.
+func (c *Client) Scheduled(ctx context.Context, q runtime.ScheduleQuery) ([]runtime.Schedule, error) {
+	return ask[[]runtime.Schedule](ctx, c, "/scheduled", q)
 }
 
 // Push implements runtime.Queues.

@@ -13,6 +13,7 @@ var (
 	_ runtime.Maintenance = (*Session)(nil)
 	_ runtime.Definitions = (*Session)(nil)
 	_ runtime.Queues      = (*Session)(nil)
+	_ runtime.Schedules   = (*Session)(nil)
 	_ runtime.Reruns      = (*Session)(nil)
 	_ runtime.Tokens      = (*Session)(nil)
 	_ runtime.Archive     = (*Session)(nil)
@@ -78,6 +79,21 @@ func (s *Session) Declared(ctx context.Context, run string) (*runtime.Declared, 
 func (s *Session) Push(ctx context.Context, r runtime.PushRequest) (*runtime.Pushed, error) {
 	r.Key = newKey(r.Key)
 	return callFacet(ctx, s, func(ctx context.Context, q runtime.Queues) (*runtime.Pushed, error) { return q.Push(ctx, r) })
+}
+
+// Schedule implements runtime.Schedules.
+func (s *Session) Schedule(ctx context.Context, r runtime.ScheduleRequest) (*runtime.Schedule, error) {
+	return callFacet(ctx, s, func(ctx context.Context, t runtime.Schedules) (*runtime.Schedule, error) { return t.Schedule(ctx, r) })
+}
+
+// Reschedule implements runtime.Schedules.
+func (s *Session) Reschedule(ctx context.Context, c runtime.ScheduleChange) (*runtime.Schedule, error) {
+	return callFacet(ctx, s, func(ctx context.Context, t runtime.Schedules) (*runtime.Schedule, error) { return t.Reschedule(ctx, c) })
+}
+
+// Scheduled implements runtime.Schedules.
+func (s *Session) Scheduled(ctx context.Context, q runtime.ScheduleQuery) ([]runtime.Schedule, error) {
+	return callFacet(ctx, s, func(ctx context.Context, t runtime.Schedules) ([]runtime.Schedule, error) { return t.Scheduled(ctx, q) })
 }
 
 // Whoami implements runtime.Whoami.

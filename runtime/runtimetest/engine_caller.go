@@ -76,6 +76,18 @@ func (c called) Defined(ctx context.Context, address string) ([]runtime.Definiti
 	return by(ctx, c, runtime.Definitions.Defined, address)
 }
 
+func (c called) Schedule(ctx context.Context, r runtime.ScheduleRequest) (*runtime.Schedule, error) {
+	return by(ctx, c, runtime.Schedules.Schedule, r)
+}
+
+func (c called) Reschedule(ctx context.Context, r runtime.ScheduleChange) (*runtime.Schedule, error) {
+	return by(ctx, c, runtime.Schedules.Reschedule, r)
+}
+
+func (c called) Scheduled(ctx context.Context, q runtime.ScheduleQuery) ([]runtime.Schedule, error) {
+	return by(ctx, c, runtime.Schedules.Scheduled, q)
+}
+
 func (c called) Push(ctx context.Context, r runtime.PushRequest) (*runtime.Pushed, error) {
 	return by(ctx, c, runtime.Queues.Push, r)
 }

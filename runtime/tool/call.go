@@ -334,12 +334,16 @@ type queryArgs struct {
 type Found struct {
 	Runs      []runtime.Summary  `json:"runs,omitzero"`
 	Decisions []runtime.Decision `json:"decisions,omitzero"`
+	Schedules []runtime.Schedule `json:"schedules,omitzero"`
 	Next      string             `json:"next,omitempty"`
 }
 
 func (d *Desk) query(ctx context.Context, a queryArgs) (any, error) {
 	if a.Resource == "decisions" {
 		return d.decisions(ctx, a)
+	}
+	if a.Resource == "schedules" {
+		return d.schedules(ctx, a)
 	}
 	if a.Run != "" {
 		return nil, runtime.Refuse(runtime.ErrUsage, "status tells of one run; or write: run = ID, in filter", "got run, which is for resource decisions")

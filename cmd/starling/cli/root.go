@@ -92,7 +92,7 @@ func verbs() []verb {
 		{"logs", logsCommand}, {"steps", stepsCommand}, {"graph", graphCommand}, {"cost", costCommand}, {"replay", replayCommand},
 		{"rerun", rerunCommand}, {"fork", forkCommand}, {"diff", diffCommand}, {"artifacts", artifactsCommand}, {"agents", agentsCommand},
 		{"tools", toolsCommand}, {"doctor", doctorCommand}, {"check", checkCommand}, {"test", testCommand}, {"doc", docCommand},
-		{"define", defineCommand}, {"repl", replCommand}, {"export", exportCommand}, {"import", importCommand}, {"remember", rememberCommand},
+		{"define", defineCommand}, {"schedule", scheduleCommand}, {"repl", replCommand}, {"export", exportCommand}, {"import", importCommand}, {"remember", rememberCommand},
 		{"hook", hookCommand}, {"serve", serveCommand}, {"stop", stopCommand}, {"mcp", mcpCommand}, {"store", storeCommand},
 		{"prune", pruneCommand}, {"token", tokenCommand}, {"trust", trustCommand}, {"version", versionCommand},
 	}
