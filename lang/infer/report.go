@@ -413,7 +413,9 @@ func (a *analysis) cannotIndex(e *syntax.IndexExpr, x, y Type, why string) {
 		key := y.atoms[0].lit
 		var keys []string
 		for _, at := range x.atoms {
-			keys = append(keys, at.obj.order...)
+			if at.kind == dict {
+				keys = append(keys, at.obj.order...)
+			}
 		}
 		kind = "missing_key"
 		d.Message = "there is no key " + quote(key)
@@ -428,7 +430,10 @@ func (a *analysis) cannotIndex(e *syntax.IndexExpr, x, y Type, why string) {
 		d.Message, d.Got, d.Want = "the index of a "+x.brief(), y.brief(), "int"
 		d.Hint = indexHint(x, y)
 	case "range":
-		d.Message = fmt.Sprintf("the tuple has %d elements, and no [%s]", len(x.atoms[0].obj.items), y.atoms[0].lit)
+		d.Message = "there is no element [" + y.atoms[0].lit + "]"
+		if at := x.atoms[0]; at.kind == tuple {
+			d.Message = fmt.Sprintf("the tuple has %d elements, and no [%s]", len(at.obj.items), y.atoms[0].lit)
+		}
 	default:
 		d.Message = x.brief() + " has no elements to be had by [" + y.brief() + "]"
 		d.Hint = unindexable(x, y)
