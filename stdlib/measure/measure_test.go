@@ -326,6 +326,7 @@ func TestCode(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"a.go":      {"package a\n\n// F says.\nfunc F(x int) int {\n\tif x > 1 && x < 3 {\n\t\treturn 1\n\t}\n\treturn 0\n}\n", "{Go 7 1 1 2} true"},
 		"b.py":      {"# b\ndef f(x):\n    \"\"\"Says.\"\"\"\n    for y in x:\n        if y: return y\n", "{Python 3 2 0 2} true"},
+		"c.py":      {"def f(x):\n    \"\"\" It's f's.\n\n    >>> f('it')  # \"\n    'a'\n    \"\"\"\n    if x:\n        return 1\n\n\ns = r'''if \"x'''  # no \"\"\"\nif s:\n    pass\n", "{Python 6 5 2 2} true"},
 		"tool":      {"#!/bin/sh\nif true; then echo; fi\n", "{Shell 1 1 0 1} true"},
 		"README.md": {"# if you must\n", "{ 0 0 0 0} false"},
 		"x.json":    {"{}", "{ 0 0 0 0} false"},
