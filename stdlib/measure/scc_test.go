@@ -40,7 +40,7 @@ func scc(name string, content []byte) (c measure.Code, ok bool) {
 		}
 		possible = []string{language}
 	}
-	possible = slices.Sorted(slices.Values(possible)) // they come in the order of a map
+	possible = slices.Sorted(slices.Values(possible))     // they come in the order of a map
 	content = measure.WithoutQuotes(possible[0], content) // scc is wrong about quotes in docstrings
 	job := &processor.FileJob{Filename: path.Base(name), Extension: ending, Content: content, Bytes: int64(len(content))}
 	job.Language = processor.DetermineLanguage(job.Filename, possible[0], possible, content)
