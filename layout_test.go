@@ -107,8 +107,9 @@ var arrows = []arrow{
 	{"cmd/starling/probe", "lang/contract lang/effect stdlib/agent"},
 	{"cmd/starling/table", "cmd/starling/plain"},
 	{"cmd/starling/jq", "runtime"},
-	{"cmd/starling/listing", "runtime cmd/starling/progress cmd/starling/table"},
+	{"cmd/starling/listing", "runtime runtime/filter cmd/starling/progress cmd/starling/table"},
 	{"cmd/starling/pager", ""},
+	{"cmd/starling/graph", "lang lang/diagnostic lang/effect runtime runtime/query cmd/starling/progress cmd/starling/table"},
 	{"cmd/starling/shell", ""},
 	{"cmd/starling/junit", "lang/diagnostic"},
 	{"cmd/starling/progress", "lang/contract runtime runtime/query cmd/starling/table"},
@@ -128,7 +129,7 @@ var arrows = []arrow{
 			"runtime/filter runtime/journal runtime/mcp runtime/owner runtime/query runtime/tool runtime/web " +
 			"runtime/wholefile stdlib stdlib/agent stdlib/confine stdlib/git stdlib/notify " +
 			"stdlib/process stdlib/project stdlib/secret stdlib/tool cmd/starling/form " +
-			"cmd/starling/collector cmd/starling/connect cmd/starling/jq cmd/starling/listing cmd/starling/pager cmd/starling/junit cmd/starling/live cmd/starling/shell cmd/starling/table cmd/starling/place cmd/starling/plain cmd/starling/progress cmd/starling/repl cmd/starling/suite " +
+			"cmd/starling/collector cmd/starling/connect cmd/starling/graph cmd/starling/jq cmd/starling/listing cmd/starling/pager cmd/starling/junit cmd/starling/live cmd/starling/shell cmd/starling/table cmd/starling/place cmd/starling/plain cmd/starling/progress cmd/starling/repl cmd/starling/suite " +
 			"cmd/starling/coverage cmd/starling/probe cmd/starling/timetable cmd/starling/worker runtime/memory runtime/postgres runtime/transfer"},
 }
 

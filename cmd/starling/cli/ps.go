@@ -2,10 +2,7 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -92,7 +89,7 @@ func queryCommand(c *call) *cobra.Command {
 		Use:     "query FILTER",
 		Short:   "List the runs that a filter means, ended ones too",
 		GroupID: "look",
-		Long:    queryTopic(),
+		Long:    listing.QueryTopic(),
 		Example: `  starling query 'status = suspended and target = "reviewer" and age > 2h'`,
 		Args:    operands(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -103,33 +100,6 @@ func queryCommand(c *call) *cobra.Command {
 	q.page.flags(cmd)
 	c.jsonFlag(cmd)
 	return cmd
-}
-
-// queryTopic is the page about filters.
-func queryTopic() string {
-	var b strings.Builder
-	b.WriteString(`A filter is made of conditions with and, or, not and brackets: FIELD OPERATOR VALUE, or a field alone that is yes or no. The operators are
-
-  = !=         the whole value        ~ !~      a part of a text, whatever its case; * is anything in between
-  < <= > >=    numbers, durations (90s, 2h, 1d) and times (2026-11-21, 2026-11-21T15:04:05Z)
-  in (A, B)    one of several
-
-A value with blanks, brackets or signs is quoted. A condition on a gate holds for a run when it holds for one of its open gates.
-
-`)
-	b.WriteString(fieldTable(filter.Fields()))
-	return b.String()
-}
-
-// fieldTable lists fields with an example of each.
-func fieldTable(fields []filter.Field) string {
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
-	for _, f := range fields {
-		fmt.Fprintf(w, "  %s\t%s\t%s\n", f.Name, f.Example, f.Doc)
-	}
-	w.Flush()
-	return b.String()
 }
 
 // ps lists runs, the newest first. It starts nothing and fires no timer: what is overdue is named

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"starling/cmd/starling/form"
 	"starling/cmd/starling/shell"
 	"starling/lang"
-	"starling/lang/contract"
 	"starling/runtime"
 )
 
@@ -84,26 +82,17 @@ func (v *runVerb) ask(p *lang.Program) error {
 	if p.Inputs == nil || v.json || v.detach || v.stdin != os.Stdin || !isTerminal(os.Stdin) || !v.draws() {
 		return nil
 	}
-	var given []string
-	for _, i := range v.inputs {
-		name, _, _ := strings.Cut(i, "=")
-		given = append(given, strings.TrimSuffix(name, ":"))
-	}
 	lines := sync.OnceValues(v.lines) // the terminal is taken only if there is something to ask
 	f := form.Form{Say: v.notice, Line: func(ctx context.Context, prompt string) (string, error) {
 		from, _ := lines()
 		return from.Line(ctx, prompt)
 	}}
-	values, err := f.Missing(context.Background(), p.Inputs, given)
-	if len(values) > 0 || err != nil {
+	found, err := f.Missing(context.Background(), p.Inputs, v.inputs)
+	if len(found) > 0 || err != nil {
 		_, release := lines()
 		release()
 	}
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		text, wrong := contract.ToJSON(values[name])
-		err = cmp.Or(err, wrong)
-		v.inputs = append(v.inputs, name+":="+string(text))
-	}
+	v.inputs = append(v.inputs, found...)
 	return err
 }
 

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"go.starlark.net/starlark"
-
 	"starling/lang/contract"
 )
 
@@ -32,19 +30,26 @@ func Inputs(c *contract.Contract) string {
 	return b.String()
 }
 
-// Missing asks for the fields of a record that nobody has given and that cannot be left out. It
-// gives them with their names.
-func (f *Form) Missing(ctx context.Context, c *contract.Contract, given []string) (map[string]starlark.Value, error) {
-	found := map[string]starlark.Value{}
+// Missing asks for the fields of a record that no flag, NAME=TEXT or NAME:=JSON, has given and that
+// cannot be left out, and gives flags for them.
+func (f *Form) Missing(ctx context.Context, c *contract.Contract, flags []string) (found []string, err error) {
 	for _, field := range (&entry{contract: c}).fields() {
-		if field.omissible() || slices.Contains(given, field.name) {
+		given := slices.ContainsFunc(flags, func(flag string) bool {
+			name, _, _ := strings.Cut(flag, "=")
+			return strings.TrimSuffix(name, ":") == field.name
+		})
+		if given || field.omissible() {
 			continue
 		}
 		v, _, err := f.fill(ctx, field, nil)
 		if err != nil {
 			return nil, err
 		}
-		found[field.name] = v
+		text, err := contract.ToJSON(v)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, field.name+":="+string(text))
 	}
 	return found, nil
 }

@@ -5,10 +5,12 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"text/tabwriter"
 
 	"starling/cmd/starling/progress"
 	"starling/cmd/starling/table"
 	"starling/runtime"
+	"starling/runtime/filter"
 )
 
 // Runs is the table of runs.
@@ -65,4 +67,31 @@ func Gates(p table.Paper, gates []runtime.Gate) *table.Table {
 		t.Row(progress.Name(g.Address), table.Dim(p.Time(g.OpenedAt)), "for "+cmp.Or(g.Target, "anybody"), g.Prompt, until)
 	}
 	return t
+}
+
+// QueryTopic is the page about filters of runs.
+func QueryTopic() string {
+	var b strings.Builder
+	b.WriteString(`A filter is made of conditions with and, or, not and brackets: FIELD OPERATOR VALUE, or a field alone that is yes or no. The operators are
+
+  = !=         the whole value        ~ !~      a part of a text, whatever its case; * is anything in between
+  < <= > >=    numbers, durations (90s, 2h, 1d) and times (2026-11-21, 2026-11-21T15:04:05Z)
+  in (A, B)    one of several
+
+A value with blanks, brackets or signs is quoted. A condition on a gate holds for a run when it holds for one of its open gates.
+
+`)
+	b.WriteString(FieldTable(filter.Fields()))
+	return b.String()
+}
+
+// FieldTable lists fields with an example of each.
+func FieldTable(fields []filter.Field) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
+	for _, f := range fields {
+		fmt.Fprintf(w, "  %s\t%s\t%s\n", f.Name, f.Example, f.Doc)
+	}
+	w.Flush()
+	return b.String()
 }

@@ -125,7 +125,7 @@ func (p Paper) Line(cells ...Cell) string {
 	for i, c := range cells {
 		text := plain.Text(c.Text)
 		if p.Terminal() {
-			text = runewidth.Truncate(oneLine(text), max(0, left), "…")
+			text = runewidth.Truncate(strings.NewReplacer("\n", " ", "\t", " ").Replace(text), max(0, left), "…")
 			left -= runewidth.StringWidth(text) + gap
 		}
 		if i > 0 && text != "" {
