@@ -36,6 +36,8 @@ type arrow struct {
 var arrows = []arrow{
 	{"lang/diagnostic", ""},
 	{"lang/crowd", ""},
+	{"lang/clash", ""},
+	{"lang/quick", ""},
 	{"lang/contract", "lang/crowd lang/diagnostic"},
 	{"lang/effect", "lang/contract lang/crowd lang/diagnostic"},
 	{"lang/langtest", ""},
@@ -44,7 +46,7 @@ var arrows = []arrow{
 	{"lang/mutate", "lang lang/compile lang/diagnostic"},
 	{"lang/infer", "lang/contract lang/diagnostic lang/doc lang/effect"},
 	{"lang/check", "lang/contract lang/diagnostic lang/doc lang/effect lang/infer"},
-	{"lang/vm", "lang/compile lang/contract lang/crowd lang/diagnostic lang/effect"},
+	{"lang/vm", "lang/clash lang/compile lang/contract lang/crowd lang/diagnostic lang/effect lang/quick"},
 	{"lang", "lang/check lang/compile lang/contract lang/diagnostic lang/effect lang/infer"},
 	{"runtime", "lang lang/contract lang/diagnostic lang/effect"},
 	{"runtime/heap", ""},
@@ -102,7 +104,7 @@ var arrows = []arrow{
 	{"cmd/starling/plain", ""},
 	{"cmd/starling/collector", "runtime/badger"},
 	{"cmd/starling/place", "lang/effect runtime runtime/postgres stdlib/project stdlib/redact stdlib/secret"},
-	{"cmd/starling/connect", "lang/effect stdlib/project runtime runtime/api runtime/owner runtime/postgres runtime/web stdlib/process cmd/starling/place"},
+	{"cmd/starling/connect", "runtime runtime/api runtime/owner runtime/postgres runtime/web stdlib/process cmd/starling/place"},
 	{"cmd/starling/worker", "lang lang/effect runtime runtime/query"},
 	{"cmd/starling/probe", "lang/contract lang/effect stdlib/agent"},
 	{"cmd/starling/table", "cmd/starling/plain"},
@@ -116,7 +118,7 @@ var arrows = []arrow{
 	{"cmd/starling/live", "runtime runtime/journal runtime/query cmd/starling/plain cmd/starling/progress"},
 	{"cmd/starling/form", "lang/contract lang/diagnostic runtime"},
 	{"cmd/starling/repl",
-		"lang lang/diagnostic lang/effect runtime cmd/starling/form cmd/starling/plain"},
+		"lang lang/diagnostic lang/effect runtime runtime/query cmd/starling/form cmd/starling/plain cmd/starling/progress"},
 	{"cmd/starling/suite",
 		"lang lang/check lang/compile lang/contract lang/diagnostic lang/effect lang/vm " +
 			"runtime runtime/engine runtime/journal runtime/memory runtime/query stdlib stdlib/agent"},
@@ -361,7 +363,7 @@ func TestTheCoreIsNarrow(t *testing.T) {
 
 // modules are those of their own in this repository, which take packages of this one from its
 // folders.
-var modules = []string{"runtime/peers", "runtime/temporal", "stdlib/agent/judge"}
+var modules = []string{"runtime/peers", "stdlib/agent/judge"}
 
 // A module of its own asks for all that the packages ask for which it takes from here: else it does
 // not build, and no other test would see that.

@@ -56,9 +56,16 @@ func (a *actor) journal(b *runtime.Batch, records []journal.Record) run.Tail {
 		return length
 	}
 	first, last := records[0].Seq, records[len(records)-1].Seq
-	value := journal.SealAll(records)
+	size := 0
+	for i := range records {
+		size += len(records[i].Data)
+	}
+	value := make([]byte, journal.ChecksumSize, size+64*len(records))
+	for i := range records {
+		value = journal.Append(value, &records[i])
+	}
 	b.Fences = append(b.Fences, runtime.Fence{Run: a.run, Expect: first - 1, Next: last})
-	b.Writes = append(b.Writes, runtime.Write{Key: journal.SeqKey(journal.PrefixJournal, a.run, first), Value: value})
+	b.Writes = append(b.Writes, runtime.Write{Key: journal.SeqKey(journal.PrefixJournal, a.run, first), Value: journal.Seal(value)})
 	length.Records += len(records)
 	length.Bytes += len(value)
 	return length

@@ -5,6 +5,7 @@ import (
 	"container/list"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"io"
 	"slices"
@@ -458,10 +459,16 @@ func (e *Local) elsewhere(ctx context.Context, run, gate string, err error) erro
 
 func (e *Local) signal(ctx context.Context, s runtime.Signal) (*runtime.Receipt, error) {
 	in := &run.Signalled{Caller: runtime.CallerOf(ctx), Signal: s}
-	if err := e.send(ctx, s.Run, event{in: in}); err != nil {
+	if err := e.send(ctx, s.Run, event{in: in, urgent: s.Kind == runtime.SignalInterrupt}); err != nil {
 		return nil, err
 	}
 	return in.Receipt, nil
+}
+
+// lookupKey finds what an idempotency key of a run stands for.
+func (e *Local) lookupKey(run, key string) (k journal.Keyed, ok bool) {
+	v, err := e.store.Get([]byte(journal.PrefixKey + run + "/" + key))
+	return k, err == nil && json.Unmarshal(v, &k) == nil
 }
 
 // Lost implements runtime.Fenced.

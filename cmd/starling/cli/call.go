@@ -20,6 +20,7 @@ import (
 	"starling/cmd/starling/pager"
 	"starling/cmd/starling/place"
 	"starling/cmd/starling/plain"
+	"starling/cmd/starling/repl"
 	"starling/cmd/starling/table"
 	"starling/lang/effect"
 	"starling/runtime"
@@ -43,7 +44,6 @@ type call struct {
 	clock   func() time.Time                  // what the clock on the wall shows to an engine
 	doubt   func() string                     // why this machine cannot tell for certain who calls, see api.Doubt
 	guards  process.Guards                    // that this process has started
-	further *connect.Further                  // an engine that is not in every program, nil for none
 
 	// Flags of all verbs.
 	dirFlag    string
@@ -59,8 +59,9 @@ type call struct {
 	answered bool // the one JSON document was printed
 	place    *place.Place
 
-	interrupt context.CancelCauseFunc   // ends the call
-	view      atomic.Pointer[live.View] // what is drawn now
+	interrupt context.CancelCauseFunc            // ends the call
+	view      atomic.Pointer[live.View]          // what is drawn now
+	softly    atomic.Pointer[repl.Interruptions] // of a terminal, which may be for a statement
 }
 
 // answerJSON prints the result of a verb as one document, the only one.

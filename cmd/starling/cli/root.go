@@ -73,9 +73,6 @@ func (c *call) root() *cobra.Command {
 	for _, v := range c.called() {
 		root.AddCommand(v.command(c))
 	}
-	if c.further != nil {
-		root.AddCommand(workerCommand(c))
-	}
 	return root
 }
 
