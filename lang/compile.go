@@ -13,7 +13,6 @@ import (
 	"starling/lang/contract"
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
-	"starling/lang/infer"
 )
 
 // Every module goes through the same stages: parse, link its loads, resolve and compile, each of
@@ -48,9 +47,8 @@ func Compile(b *Bundle, env *effect.Environment) (*Program, error) {
 }
 
 // CompileChunk compiles the entry of a bundle as a chunk of a REPL session: it may use and reassign
-// the globals of earlier chunks, for which globals, not nil, answers, and in its functions those of
-// later ones; what it loads becomes one of them; and neither main nor inputs mean anything in it.
-// Errors are as for [Compile].
+// the globals of earlier chunks, for which globals, not nil, answers; what it loads becomes one of
+// them; and neither main nor inputs mean anything in it. Errors are as for [Compile].
 func CompileChunk(b *Bundle, globals func(name string) bool, env *effect.Environment) (*Program, error) {
 	units, list := compileUnits(b, env, globals)
 	if err := list.Err(); err != nil {
@@ -69,37 +67,19 @@ func Check(b *Bundle, env *effect.Environment, project check.Project) diagnostic
 	entry := units[len(units)-1]
 	list = append(list, p.head(entry)...)
 
-	files := filesOf(units)
-	return merge(units, list, check.Files(files, env, project))
-}
-
-// Types is the text of a script with what is inferred of its names behind its lines. Errors are as
-// for [Compile].
-func Types(b *Bundle, env *effect.Environment) (string, error) {
-	units, list := compileUnits(b, env, nil)
-	if err := list.Err(); err != nil {
-		return "", err
-	}
-	files := filesOf(units)
-	return infer.Files(files, env).Annotated(files[len(files)-1]), nil
-}
-
-// filesOf are the modules that could be parsed and resolved, as check wants them.
-func filesOf(units []*unit) []*check.File {
-	entry := units[len(units)-1]
 	files := make([]*check.File, 0, len(units))
 	for _, u := range units {
 		if u.tree == nil || u.tree.Module == nil {
 			continue
 		}
-		u.file = &check.File{Name: u.module.Name, Source: string(u.module.Source), Tree: u.tree, Loads: map[string]*check.File{}, Broken: u.code == nil}
-		u.file.Pure = u != entry || len(mains(u.tree)) > 0
+		u.file = &check.File{Name: u.module.Name, Source: string(u.module.Source), Tree: u.tree, Loads: map[string]*check.File{}}
+		u.file.Pure = u != entry || p.Main != nil
 		for written, v := range u.loads {
 			u.file.Loads[written] = v.file
 		}
 		files = append(files, u.file)
 	}
-	return files
+	return merge(units, list, check.Files(files, env, project))
 }
 
 // merge puts the diagnostics into the order of the modules and of their text. What both have found,
@@ -115,9 +95,7 @@ func merge(units []*unit, compiled, checked diagnostic.List) diagnostic.List {
 		}
 		broken := len(own) > 0
 		for _, d := range checked {
-			if d.File == u.module.Name && !slices.ContainsFunc(own, func(e diagnostic.Diagnostic) bool {
-				return e.Line == d.Line && e.Col == d.Col && e.Message == d.Message
-			}) && (!broken || d.Severity == diagnostic.Error) {
+			if d.File == u.module.Name && !slices.Contains(own, d) && (!broken || d.Severity == diagnostic.Error) {
 				own = append(own, d)
 			}
 		}
@@ -198,10 +176,6 @@ func (u *unit) compile(entry bool, globals func(string) bool, marks bool) error 
 		src.Globals = globals
 	}
 	code, err := compile.CompileFile(src, u.tree)
-	if later, others := laterNames(u.tree, err); entry && globals != nil && len(later) > 0 && !others {
-		src.Globals = func(name string) bool { return globals(name) || later[name] }
-		code, err = compile.Compile(src) // resolving has changed the tree
-	}
 	u.code = code
 	return err
 }

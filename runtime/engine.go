@@ -85,8 +85,6 @@ const (
 	SignalMessage SignalKind = "message" // goes into the run's mailbox under Name
 	SignalChunk   SignalKind = "chunk"   // source text for a session
 
-	SignalInterrupt SignalKind = "interrupt" // ends the chunk that a session is running, with an error
-
 	SignalClaim     SignalKind = "claim"     // takes work that an agent comes for; with no Run the oldest that the caller may take
 	SignalHeartbeat SignalKind = "heartbeat" // keeps a claim, and tells of events
 	SignalSubmit    SignalKind = "submit"    // brings the result of a claim
@@ -133,10 +131,6 @@ type ResumeRequest struct {
 	All      bool              `json:"all,omitempty"`      // every run that has not ended
 	Env      map[string]string `json:"env,omitempty"`      // declared variables, for all of them
 	Settings *effect.Settings  `json:"settings,omitempty"` // pins the project file anew, as an event
-
-	// Schedules has the engine start what is scheduled, too, with variables of Lookup, until it is
-	// closed. It is for whoever stays.
-	Schedules bool `json:"-"`
 
 	// Lookup gives declared variables that Env does not have, when they are wanted, so that nobody
 	// needs to know before which they are. It is for an engine of this process: no socket carries

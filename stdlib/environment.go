@@ -21,7 +21,7 @@ import (
 // text of an error that scripts can see or what work costs changes. 2 charges tables, sorting and
 // what else was free, and counts memory by what it really takes; under 3 a branch of parallel fails
 // only when it raises.
-const Behaviour = 6
+const Behaviour = 5
 
 //go:embed library.txt
 var libraryText string
@@ -62,9 +62,7 @@ func Environment(o Options) *effect.Environment {
 	env := &effect.Environment{Names: names, Docs: libraryText, Behaviour: Behaviour,
 		Since: effect.BehaviourUnbounded, Reached: o.Reached}
 	handlers := agent.Handlers(agent.Machines(env), o.Cast, servers)
-	for _, kind := range []string{"agent", "handoff"} {
-		handlers[kind].Resolve = grantedAgentFiles(handlers[kind].Resolve)
-	}
+	handlers["agent"].Resolve = grantedAgentFiles(handlers["agent"].Resolve)
 	handlers["http"] = httpHandler(o.Transport)
 	handlers["artifact"] = artifactHandler()
 	handlers["context"] = contextHandler()

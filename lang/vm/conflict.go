@@ -36,6 +36,68 @@ func checkOnConflict(v starlark.Value) error {
 	return fmt.Errorf(`for parameter on_conflict: got %s, want "gate", "merge", "sequential", "fail" or a function of the conflict`, shown(v))
 }
 
+// collision finds the branches that changed paths which others have changed too, and those paths. A
+// folder that one has put where another has a file counts.
+func collision(changes *starlark.List) (sides []int, paths []string) {
+	all := map[string]bool{}
+	clash := make([]bool, changes.Len())
+	for i := range changes.Len() {
+		for j := range i {
+			a, b := changes.Index(i), changes.Index(j)
+			for _, p := range append(shared(a, b), shared(b, a)...) {
+				clash[i], clash[j], all[p] = true, true, true
+			}
+		}
+	}
+	for i, is := range clash {
+		if is {
+			sides = append(sides, i)
+		}
+	}
+	return sides, sortedKeys(all)
+}
+
+// shared lists the paths in which two changes meet.
+func shared(a, b starlark.Value) []string {
+	above := map[string]bool{} // what b has changed: true; a folder above that: false
+	for p := range pathsOf(b) {
+		for up := parentOf(p); up != ""; up = parentOf(up) {
+			if !above[up] {
+				above[up] = false
+			}
+		}
+		above[p] = true
+	}
+	var list []string
+	for p := range pathsOf(a) {
+		_, met := above[p]
+		for up := parentOf(p); up != "" && !met; up = parentOf(up) {
+			met = above[up]
+		}
+		if met {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+func parentOf(path string) string { return path[:max(strings.LastIndexByte(path, '/'), 0)] }
+
+// pathsOf goes through the paths of a change, which is a tuple of the commit and a tuple of these.
+func pathsOf(change starlark.Value) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		t, ok := change.(starlark.Tuple)
+		if !ok {
+			return
+		}
+		for _, v := range t[1].(starlark.Tuple) {
+			if p, _ := starlark.AsString(v); !yield(p) {
+				return
+			}
+		}
+	}
+}
+
 // compared has the conflict decided, now that it is known how the sides differ.
 func (c nativeCall) compared(result starlark.Value) step {
 	conflict, ok := result.(*starlark.Dict)

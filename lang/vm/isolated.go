@@ -7,7 +7,6 @@ import (
 
 	"go.starlark.net/starlark"
 
-	"starling/lang/clash"
 	"starling/lang/effect"
 )
 
@@ -179,7 +178,7 @@ func (c nativeCall) worked(result starlark.Value) step {
 	if !ok {
 		return step{err: fmt.Errorf("parallel: a round of branches gave a %s", result.Type())}
 	}
-	sides, paths := clash.Between(changes)
+	sides, paths := collision(changes)
 	var made, rest, clash starlark.Tuple
 	settled := true
 	for i, n := range round {

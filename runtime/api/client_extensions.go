@@ -15,15 +15,12 @@ var (
 	_ runtime.Maintenance = (*Client)(nil)
 	_ runtime.Definitions = (*Client)(nil)
 	_ runtime.Queues      = (*Client)(nil)
-	_ runtime.Schedules   = (*Client)(nil)
 	_ runtime.Reruns      = (*Client)(nil)
 	_ runtime.Tokens      = (*Client)(nil)
 	_ runtime.Archive     = (*Client)(nil)
 	_ runtime.Whoami      = (*Client)(nil)
 	_ runtime.Pages       = (*Client)(nil)
 	_ runtime.Decisions   = (*Client)(nil)
-	_ runtime.Spending    = (*Client)(nil)
-	_ runtime.Moments     = (*Client)(nil)
 )
 
 // Whoami implements runtime.Whoami.
@@ -46,11 +43,6 @@ func (c *Client) Declared(ctx context.Context, run string) (*runtime.Declared, e
 	return ask[*runtime.Declared](ctx, c, "/declared", run)
 }
 
-// SpentOn implements runtime.Spending.
-func (c *Client) SpentOn(ctx context.Context, day string) (map[string]runtime.Usage, error) {
-	return ask[map[string]runtime.Usage](ctx, c, "/spent", day)
-}
-
 // Decisions implements runtime.Decisions.
 func (c *Client) Decisions(ctx context.Context, q runtime.DecisionQuery) (*runtime.DecisionPage, error) {
 	return ask[*runtime.DecisionPage](ctx, c, "/decisions", q)
@@ -64,21 +56,6 @@ func (c *Client) Define(ctx context.Context, r runtime.DefineRequest) (*runtime.
 // Defined implements runtime.Definitions.
 func (c *Client) Defined(ctx context.Context, address string) ([]runtime.Definition, error) {
 	return ask[[]runtime.Definition](ctx, c, "/defined", address)
-}
-
-// Schedule implements runtime.Schedules.
-func (c *Client) Schedule(ctx context.Context, r runtime.ScheduleRequest) (*runtime.Schedule, error) {
-	return ask[*runtime.Schedule](ctx, c, "/schedule", r)
-}
-
-// Reschedule implements runtime.Schedules.
-func (c *Client) Reschedule(ctx context.Context, r runtime.ScheduleChange) (*runtime.Schedule, error) {
-	return ask[*runtime.Schedule](ctx, c, "/reschedule", r)
-}
-
-// Scheduled implements runtime.Schedules.
-func (c *Client) Scheduled(ctx context.Context, q runtime.ScheduleQuery) ([]runtime.Schedule, error) {
-	return ask[[]runtime.Schedule](ctx, c, "/scheduled", q)
 }
 
 // Push implements runtime.Queues.
@@ -104,11 +81,6 @@ func (c *Client) Move(ctx context.Context, r runtime.MoveRequest) (*runtime.Repl
 // Fork implements runtime.Reruns.
 func (c *Client) Fork(ctx context.Context, r runtime.ForkRequest) (*runtime.Run, error) {
 	return ask[*runtime.Run](ctx, c, "/fork", r)
-}
-
-// Look implements runtime.Moments.
-func (c *Client) Look(ctx context.Context, r runtime.LookRequest) (*runtime.Sight, error) {
-	return ask[*runtime.Sight](ctx, c, "/look", r)
 }
 
 // Trust implements runtime.Trusts.

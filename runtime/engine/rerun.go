@@ -81,18 +81,6 @@ func (e *Local) Replay(ctx context.Context, r runtime.ReplayRequest) (*runtime.R
 	return e.programs.replay(&e.reader, r.Run, e.now())
 }
 
-// Look looks into a run at one of its moments.
-func (e *Local) Look(ctx context.Context, r runtime.LookRequest) (*runtime.Sight, error) {
-	if err := need(ctx, runtime.CanRun|runtime.CanSeeHidden, "look into runs"); err != nil {
-		return nil, err
-	}
-	o, err := e.programs.original(&e.reader, r.Run)
-	if err != nil {
-		return nil, err
-	}
-	return run.Look(o.host, o.first, o.journal, r, e.now())
-}
-
 // Fork makes a new run of another.
 func (e *Local) Fork(ctx context.Context, r runtime.ForkRequest) (*runtime.Run, error) {
 	want, doing := runtime.CanRun, "make runs of others"
@@ -144,8 +132,8 @@ func (e *Local) fork(ctx context.Context, r runtime.ForkRequest) (string, error)
 	if err != nil {
 		return "", err
 	}
-	if o.first.Session && r.Kind == runtime.LineageOnly {
-		return "", runtime.Refusef(runtime.ErrUsage, "run %s is a session: what follows a step is typed anew", o.run).WithHelp("cut it: starling fork %s@%s", o.run, r.Step)
+	if o.first.Session {
+		return "", runtime.Refusef(runtime.ErrUsage, "run %s is a session, which cannot be cut: its program grows with it", o.run)
 	}
 	if err := rooted(o.journal, c); err != nil {
 		return "", err

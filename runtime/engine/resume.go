@@ -99,11 +99,6 @@ func (e *Local) Resume(ctx context.Context, c runtime.ResumeRequest) ([]string, 
 			carried = append(carried, run)
 		}
 	}
-	if c.Schedules {
-		if err := e.schedules.begin(c.Lookup); err != nil {
-			return nil, err
-		}
-	}
 	if !c.All {
 		return carried, nil
 	}

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -29,9 +28,8 @@ const sessionTimeout = 15 * time.Minute
 
 // Server serves one engine. It may serve several clients at once.
 type Server struct {
-	desk    *tool.Desk
-	mcp     *mcp.Server
-	outputs func() map[string]*jsonschema.Schema // see outputSchemas
+	desk *tool.Desk
+	mcp  *mcp.Server
 
 	mu      sync.Mutex // protects what is below, and the order in which tools come and go
 	scripts map[string]*script
@@ -40,7 +38,7 @@ type Server struct {
 // NewServer makes a server; build is the version of the program, for people. It asks the engine for
 // nothing until a client does.
 func NewServer(d *tool.Desk, build string) *Server {
-	s := &Server{desk: d, scripts: map[string]*script{}, outputs: sync.OnceValue(outputSchemas)}
+	s := &Server{desk: d, scripts: map[string]*script{}}
 	capabilities := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}}
 	capabilities.AddExtension(tasksExtension, nil)
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "starling", Title: "Starling", Version: build}, &mcp.ServerOptions{Instructions: instructions, Capabilities: capabilities})
@@ -182,9 +180,7 @@ func (s *Server) toolsFor(c runtime.Caller, list *mcp.ListToolsResult) *mcp.List
 	own.Tools = []*mcp.Tool{}
 	for _, t := range tool.Offered(c) {
 		if slices.ContainsFunc(list.Tools, func(listed *mcp.Tool) bool { return listed.Name == t.Name }) { // it may be on another page
-			d := declaration(t, c)
-			d.OutputSchema = s.outputs()[t.Name]
-			own.Tools = append(own.Tools, d)
+			own.Tools = append(own.Tools, declaration(t, c))
 		}
 	}
 	for _, t := range list.Tools {

@@ -137,9 +137,6 @@ func (r *replayer) replayRecord() error {
 			return nil // it could not be loaded then either: chunk.ended says so
 		}
 		return r.run()
-	case journal.ChunkInterrupted:
-		r.stop = r.m.Interrupt()
-		r.said = append(r.said, r.stop.Emissions...)
 	case journal.RunCompleted, journal.RunFailed, journal.ChunkEnded:
 		if r.ends {
 			return r.ended(rec)
@@ -188,15 +185,10 @@ func (r *replayer) run() error {
 
 // goOn lets a machine that has yielded go on as far as the journal tells that it went: until it has
 // said all up to the next record that brought something in and, where there is such a record,
-// stands still, or has come as far as it was interrupted. At the end of the journal what is left of
-// its work is not replay.
+// stands still. At the end of the journal what is left of its work is not replay.
 func (r *replayer) goOn() error {
-	said, next := r.segment()
-	steps := ^uint64(0) // no bound
-	if next != nil && next.Type == journal.ChunkInterrupted && next.View().Has("steps") {
-		steps = uint64(next.View().Int("steps"))
-	}
-	for r.m.Runnable() && (next != nil && r.m.Steps() < steps || len(r.said) < said) {
+	said, more := r.segment()
+	for r.m.Runnable() && (more || len(r.said) < said) {
 		if err := r.slice(); err != nil {
 			return err
 		}
@@ -204,23 +196,23 @@ func (r *replayer) goOn() error {
 	return nil
 }
 
-// segment counts what the machine said before the next record that brought something in, nil where
-// there is none.
-func (r *replayer) segment() (said int, next *journal.Record) {
+// segment counts what the machine said before the next record that brought something in, and tells
+// whether there is one.
+func (r *replayer) segment() (said int, more bool) {
 	for i := r.next; i < len(r.records); i++ {
 		switch rec := &r.records[i]; {
 		case bringsIn(rec):
-			return said, rec
+			return said, true
 		case saysSo(rec):
 			said++
 		}
 	}
-	return said, nil
+	return said, false
 }
 
 // bringsIn tells whether a record gave the machine something.
 func bringsIn(r *journal.Record) bool {
-	return r.Type == journal.RunStarted || r.Type == journal.StepSettled || r.Type == journal.ChunkAppended || r.Type == journal.ChunkInterrupted || r.Type == journal.AgentEvent && r.View().Flag("heard")
+	return r.Type == journal.RunStarted || r.Type == journal.StepSettled || r.Type == journal.ChunkAppended || r.Type == journal.AgentEvent && r.View().Flag("heard")
 }
 
 // saysSo tells whether a record is what the machine asked or said.

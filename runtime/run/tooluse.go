@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"go.starlark.net/starlark"
 
@@ -111,9 +110,9 @@ func (u toolUse) sameAs(v toolUse) bool {
 	return v.Server && (own == server || strings.HasSuffix(own, "_"+server))
 }
 
-func toolWords(name string) string { return strings.Trim(notInWord().ReplaceAllString(name, "_"), "_") }
+func toolWords(name string) string { return strings.Trim(notInWord.ReplaceAllString(name, "_"), "_") }
 
-var notInWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9]+`) })
+var notInWord = regexp.MustCompile(`[^A-Za-z0-9]+`)
 
 func toolsPayload(uses []toolUse) effect.Payload {
 	var b effect.Object

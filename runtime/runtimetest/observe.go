@@ -59,11 +59,6 @@ func (o *observed) Decisions(ctx context.Context, q runtime.DecisionQuery) (*run
 	return through(ctx, o.Engine, runtime.Decisions.Decisions, q)
 }
 
-// SpentOn implements runtime.Spending.
-func (o *observed) SpentOn(ctx context.Context, day string) (map[string]runtime.Usage, error) {
-	return through(ctx, o.Engine, runtime.Spending.SpentOn, day)
-}
-
 // Declared implements runtime.Pages.
 func (o *observed) Declared(ctx context.Context, run string) (*runtime.Declared, error) {
 	return through(ctx, o.Engine, runtime.Pages.Declared, run)
@@ -96,9 +91,4 @@ func through[I, Q, A any](ctx context.Context, e runtime.Engine, method func(I, 
 		return none, err
 	}
 	return method(f, ctx, q)
-}
-
-// Look implements runtime.Moments. Nothing happens by it.
-func (o *observed) Look(ctx context.Context, r runtime.LookRequest) (*runtime.Sight, error) {
-	return through(ctx, o.Engine, runtime.Moments.Look, r)
 }

@@ -174,7 +174,7 @@ func TestRest(t *testing.T) {
 }
 
 func TestInboxAndStop(t *testing.T) {
-	term, code := invoke(t, &fakeSession{gates: withGate(aRun(runtime.Suspended)).Gates}, "inbox", "--full")
+	term, code := invoke(t, &fakeSession{gates: withGate(aRun(runtime.Suspended)).Gates}, "inbox")
 	want := `tq3f9zk1m5ab/review-gate for reviewer-agent: Publish?
   {
     "n": 2

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"starling/cmd/starling/listing"
 	"starling/lang/contract"
 	"starling/runtime"
 	"starling/runtime/filter"
@@ -36,7 +35,7 @@ What was pruned or trimmed is forgotten here as well.
 
 --filter takes conditions as starling query --help explains them. The fields are
 
-` + listing.FieldTable(filter.DecisionFields()),
+` + fieldTable(filter.DecisionFields()),
 		Example: `  starling decisions --by reviewer --since 7d
   starling decisions --filter 'override and script ~ release'`,
 		Args: operands(0, 1),

@@ -46,7 +46,6 @@ type errorDocument struct {
 func (c *call) finish(err error) int {
 	var ended failure
 	var interrupted interruption
-	c.quiet = false
 	switch {
 	case err == nil:
 		return c.code

@@ -105,17 +105,13 @@ func (v *hookVerb) waitingQuestions(ctx context.Context) string {
 		defer v.leave(s)
 		q, err = questionsFor(ctx, s, gateQuery{})
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return fmt.Sprintf("\nWhether questions wait for a person is not known: %v\n", err)
+	case q.count() == 0:
+		return ""
 	}
-	said := ""
-	if q.count() > 0 {
-		said = fmt.Sprintf("\nQuestions that wait for a person: %d (starling review)\n", q.count())
-	}
-	if q.parked > 0 {
-		said += "\n" + q.unfiled() + "\n"
-	}
-	return said
+	return fmt.Sprintf("\nQuestions that wait for a person: %d (starling review)\n", q.count())
 }
 
 // cutLines keeps as many whole lines as fit, and says how many were left out and where they are.

@@ -2,13 +2,11 @@ package cli
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"starling/cmd/starling/connect"
-	"starling/cmd/starling/listing"
 	"starling/runtime"
 	"starling/runtime/filter"
 )
@@ -20,7 +18,7 @@ type inboxVerb struct{ *call }
 func inboxCommand(c *call) *cobra.Command {
 	v := &inboxVerb{call: c}
 	var q gateQuery
-	var work, full bool
+	var work bool
 	cmd := &cobra.Command{
 		Use:     "inbox",
 		Short:   "List the open gates",
@@ -30,14 +28,13 @@ func inboxCommand(c *call) *cobra.Command {
 			if work {
 				return v.workInbox(cmd.Context(), q.target)
 			}
-			return v.inbox(cmd.Context(), q, full)
+			return v.inbox(cmd.Context(), q)
 		},
 	}
 	cmd.Flags().StringVar(&q.target, "target", "", "only what `WHO` may answer")
 	cmd.Flags().StringVar(&q.filter, "filter", "", "only those that `FILTER` means; see starling query --help")
 	q.page.flags(cmd)
 	cmd.Flags().BoolVar(&work, "work", false, "list work that agents come for instead; starling claim takes it")
-	cmd.Flags().BoolVar(&full, "full", false, "show what each is about, and the commands that answer it")
 	c.jsonFlag(cmd)
 	return cmd
 }
@@ -56,8 +53,8 @@ type gateQuery struct {
 	page           page
 }
 
-// inbox lists open gates, a line each, or with what each is about and the commands that answer it.
-func (v *inboxVerb) inbox(ctx context.Context, q gateQuery, full bool) error {
+// inbox lists open gates with what each is about and the commands that answer it.
+func (v *inboxVerb) inbox(ctx context.Context, q gateQuery) error {
 	s, gates, err := v.openGates(ctx, v.door().OpenReader, q)
 	if err != nil {
 		return err
@@ -70,28 +67,11 @@ func (v *inboxVerb) inbox(ctx context.Context, q gateQuery, full bool) error {
 	if len(gates.List) == 0 {
 		v.notice("no gate is open")
 	}
-	defer v.more(gates.Next)
-	if !full {
-		return v.listGates(gates.List)
-	}
 	for _, g := range gates.List {
 		v.printGate(g)
 	}
+	v.more(gates.Next)
 	return nil
-}
-
-// listGates writes a line for each gate: on a terminal since when it is open, and in columns.
-func (v *inboxVerb) listGates(gates []runtime.Gate) error {
-	p := v.paper()
-	if !p.Terminal() {
-		for _, g := range gates {
-			g.Gate = g.Address
-			v.print("%s", strings.Join(strings.Fields(gateLine(g)), " "))
-		}
-		return nil
-	}
-	defer v.notice("%s asks about them one after another; inbox --full shows what they are about", v.command("review"))
-	return listing.Gates(p, gates).Write(v.stdout.Raw())
 }
 
 // openGates opens the store one way and lists the open gates that a filter means. Whoever gets a

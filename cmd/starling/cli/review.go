@@ -66,14 +66,11 @@ func (v *reviewVerb) review(ctx context.Context, target, which string) error {
 	if err != nil {
 		return err
 	}
-	if q.parked > 0 {
-		v.notice("%s", q.unfiled())
-	}
 	if len(q.gates) == 0 {
 		v.notice("no gate is open")
 		return nil
 	}
-	lines, release := v.lines("")
+	lines, release := v.lines()
 	defer release()
 	a := &asking{call: v.call, session: s, lines: lines, wanted: wanted, seen: map[string]bool{}}
 	return a.ask(ctx, q.gates)

@@ -1,5 +1,0 @@
-package live
-
-import "golang.org/x/sys/unix"
-
-const getTermios, setTermios = unix.TIOCGETA, unix.TIOCSETA

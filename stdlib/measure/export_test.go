@@ -1,4 +1,0 @@
-package measure
-
-// WithoutQuotes is a source as it is counted.
-var WithoutQuotes = withoutQuotes
