@@ -42,16 +42,18 @@ var arrows = []arrow{
 	{"lang/compile", ""},
 	{"lang/doc", "lang/diagnostic lang/effect"},
 	{"lang/mutate", "lang lang/compile lang/diagnostic"},
-	{"lang/check", "lang/contract lang/diagnostic lang/doc lang/effect"},
+	{"lang/infer", "lang/contract lang/diagnostic lang/doc lang/effect"},
+	{"lang/check", "lang/contract lang/diagnostic lang/doc lang/effect lang/infer"},
 	{"lang/vm", "lang/compile lang/contract lang/crowd lang/diagnostic lang/effect"},
-	{"lang", "lang/check lang/compile lang/contract lang/diagnostic lang/effect"},
+	{"lang", "lang/check lang/compile lang/contract lang/diagnostic lang/effect lang/infer"},
 	{"runtime", "lang lang/contract lang/diagnostic lang/effect"},
 	{"runtime/heap", ""},
 	{"runtime/journal", "lang/contract lang/effect runtime"},
 	{"runtime/run", "lang lang/contract lang/diagnostic lang/effect lang/vm runtime runtime/heap runtime/journal"},
-	{"runtime/query", "runtime runtime/journal runtime/run"},
+	{"runtime/query", "lang/effect runtime runtime/journal runtime/run"},
+	{"runtime/schedule", "runtime"},
 	{"runtime/engine", "lang lang/contract lang/diagnostic lang/effect lang/vm " +
-		"runtime runtime/heap runtime/journal runtime/query runtime/run"},
+		"runtime runtime/heap runtime/journal runtime/query runtime/run runtime/schedule"},
 	{"runtime/engine/enginetest",
 		"lang lang/contract lang/effect lang/vm runtime runtime/engine stdlib"},
 	{"runtime/wholefile", ""},
@@ -103,13 +105,23 @@ var arrows = []arrow{
 	{"cmd/starling/connect", "runtime runtime/api runtime/owner runtime/postgres runtime/web stdlib/process cmd/starling/place"},
 	{"cmd/starling/worker", "lang lang/effect runtime runtime/query"},
 	{"cmd/starling/probe", "lang/contract lang/effect stdlib/agent"},
-	{"cmd/starling/progress", "runtime runtime/query"},
+	{"cmd/starling/table", "cmd/starling/plain"},
+	{"cmd/starling/jq", "runtime"},
+	{"cmd/starling/listing", "runtime runtime/filter cmd/starling/progress cmd/starling/table"},
+	{"cmd/starling/pager", ""},
+	{"cmd/starling/graph", "lang lang/diagnostic lang/effect runtime runtime/query cmd/starling/progress cmd/starling/table"},
+	{"cmd/starling/shell", ""},
+	{"cmd/starling/junit", "lang/diagnostic"},
+	{"cmd/starling/progress", "lang/contract runtime runtime/query cmd/starling/table"},
+	{"cmd/starling/live", "runtime runtime/journal runtime/query cmd/starling/plain cmd/starling/progress"},
 	{"cmd/starling/form", "lang/contract lang/diagnostic runtime"},
 	{"cmd/starling/repl",
 		"lang lang/diagnostic lang/effect runtime cmd/starling/form cmd/starling/plain"},
 	{"cmd/starling/suite",
 		"lang lang/check lang/compile lang/contract lang/diagnostic lang/effect lang/vm " +
 			"runtime runtime/engine runtime/journal runtime/memory runtime/query stdlib stdlib/agent"},
+	{"cmd/starling/coverage", "lang/compile cmd/starling/suite"},
+	{"cmd/starling/timetable", "cmd/starling/table lang/contract runtime"},
 	{"cmd/starling", "cmd/starling/cli"},
 	{"cmd/starling/cli",
 		"lang lang/check lang/compile lang/contract lang/diagnostic lang/doc lang/effect " +
@@ -117,8 +129,8 @@ var arrows = []arrow{
 			"runtime/filter runtime/journal runtime/mcp runtime/owner runtime/query runtime/tool runtime/web " +
 			"runtime/wholefile stdlib stdlib/agent stdlib/confine stdlib/git stdlib/notify " +
 			"stdlib/process stdlib/project stdlib/secret stdlib/tool cmd/starling/form " +
-			"cmd/starling/collector cmd/starling/connect cmd/starling/place cmd/starling/plain cmd/starling/progress cmd/starling/repl cmd/starling/suite " +
-			"cmd/starling/probe cmd/starling/worker runtime/memory runtime/postgres runtime/transfer"},
+			"cmd/starling/collector cmd/starling/connect cmd/starling/graph cmd/starling/jq cmd/starling/listing cmd/starling/pager cmd/starling/junit cmd/starling/live cmd/starling/shell cmd/starling/table cmd/starling/place cmd/starling/plain cmd/starling/progress cmd/starling/repl cmd/starling/suite " +
+			"cmd/starling/coverage cmd/starling/probe cmd/starling/timetable cmd/starling/worker runtime/memory runtime/postgres runtime/transfer"},
 }
 
 // pkg is what `go list` says of a package.

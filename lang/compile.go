@@ -13,6 +13,7 @@ import (
 	"starling/lang/contract"
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
+	"starling/lang/infer"
 )
 
 // Every module goes through the same stages: parse, link its loads, resolve and compile, each of
@@ -67,19 +68,37 @@ func Check(b *Bundle, env *effect.Environment, project check.Project) diagnostic
 	entry := units[len(units)-1]
 	list = append(list, p.head(entry)...)
 
+	files := filesOf(units)
+	return merge(units, list, check.Files(files, env, project))
+}
+
+// Types is the text of a script with what is inferred of its names behind its lines. Errors are as
+// for [Compile].
+func Types(b *Bundle, env *effect.Environment) (string, error) {
+	units, list := compileUnits(b, env, nil)
+	if err := list.Err(); err != nil {
+		return "", err
+	}
+	files := filesOf(units)
+	return infer.Files(files, env).Annotated(files[len(files)-1]), nil
+}
+
+// filesOf are the modules that could be parsed and resolved, as check wants them.
+func filesOf(units []*unit) []*check.File {
+	entry := units[len(units)-1]
 	files := make([]*check.File, 0, len(units))
 	for _, u := range units {
 		if u.tree == nil || u.tree.Module == nil {
 			continue
 		}
-		u.file = &check.File{Name: u.module.Name, Source: string(u.module.Source), Tree: u.tree, Loads: map[string]*check.File{}}
-		u.file.Pure = u != entry || p.Main != nil
+		u.file = &check.File{Name: u.module.Name, Source: string(u.module.Source), Tree: u.tree, Loads: map[string]*check.File{}, Broken: u.code == nil}
+		u.file.Pure = u != entry || len(mains(u.tree)) > 0
 		for written, v := range u.loads {
 			u.file.Loads[written] = v.file
 		}
 		files = append(files, u.file)
 	}
-	return merge(units, list, check.Files(files, env, project))
+	return files
 }
 
 // merge puts the diagnostics into the order of the modules and of their text. What both have found,
@@ -95,7 +114,9 @@ func merge(units []*unit, compiled, checked diagnostic.List) diagnostic.List {
 		}
 		broken := len(own) > 0
 		for _, d := range checked {
-			if d.File == u.module.Name && !slices.Contains(own, d) && (!broken || d.Severity == diagnostic.Error) {
+			if d.File == u.module.Name && !slices.ContainsFunc(own, func(e diagnostic.Diagnostic) bool {
+				return e.Line == d.Line && e.Col == d.Col && e.Message == d.Message
+			}) && (!broken || d.Severity == diagnostic.Error) {
 				own = append(own, d)
 			}
 		}

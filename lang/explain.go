@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"go.starlark.net/syntax"
 
@@ -50,9 +51,9 @@ func Explain(e *effect.Error, files []*Module) diagnostic.List {
 //	  ... and 3 more of these
 //	Error: the message again
 var (
-	tracedPlace   = regexp.MustCompile(`^  (.+):(\d+):(\d+): in (.+)$`)
-	tracedBuiltin = regexp.MustCompile(`^  <builtin>: in (.+)$`)
-	tracedMore    = regexp.MustCompile(`^  \.\.\. and (\d+) more of these$`)
+	tracedPlace   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^  (.+):(\d+):(\d+): in (.+)$`) })
+	tracedBuiltin = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^  <builtin>: in (.+)$`) })
+	tracedMore    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^  \.\.\. and (\d+) more of these$`) })
 )
 
 // topLevel is how a backtrace calls the code outside of all functions.
@@ -69,13 +70,13 @@ type tracedCall struct {
 func callsOf(backtrace string) []tracedCall {
 	var calls []tracedCall
 	for text := range strings.SplitSeq(backtrace, "\n") {
-		if m := tracedPlace.FindStringSubmatch(text); m != nil {
+		if m := tracedPlace().FindStringSubmatch(text); m != nil {
 			line, _ := strconv.Atoi(m[2])
 			col, _ := strconv.Atoi(m[3])
 			calls = append(calls, tracedCall{file: m[1], line: line, col: col, name: m[4]})
-		} else if m := tracedBuiltin.FindStringSubmatch(text); m != nil {
+		} else if m := tracedBuiltin().FindStringSubmatch(text); m != nil {
 			calls = append(calls, tracedCall{name: m[1]})
-		} else if m := tracedMore.FindStringSubmatch(text); m != nil {
+		} else if m := tracedMore().FindStringSubmatch(text); m != nil {
 			n, _ := strconv.Atoi(m[1])
 			calls = slices.Insert(calls, max(0, len(calls)-2), tracedCall{more: n}) // it is read from below, behind those that are shown
 		}

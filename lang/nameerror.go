@@ -24,7 +24,7 @@ func (u *unit) nameProblem(err resolve.Error) diagnostic.Diagnostic {
 	d := u.module.problem("undefined", err.Pos, len([]rune(name)), "undefined: "+name)
 	d.Hint = foreignName(name)
 	if d.Hint == "" {
-		d.Hint = diagnostic.DidYouMean(name, u.visible(err.Pos))
+		d.Hint = diagnostic.Meant(name, u.visible(err.Pos))
 	}
 	return d
 }

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"fmt"
 	"strings"
 )
@@ -28,4 +29,12 @@ func Dollars(micro int64) string {
 	whole, part, _ := strings.Cut(fmt.Sprintf("%.6f", float64(micro)/1e6), ".")
 	part = strings.TrimRight(part, "0")
 	return whole + "." + part + strings.Repeat("0", max(0, 2-len(part)))
+}
+
+// Spending tells what was spent under the daily budgets of projects. It is an extension of
+// [Engine].
+type Spending interface {
+	// SpentOn tells what all runs of the store have spent on a day (YYYY-MM-DD, UTC), by the name
+	// of the budget: today, or the day before; older days are forgotten.
+	SpentOn(ctx context.Context, day string) (map[string]Usage, error)
 }

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 
@@ -153,7 +154,7 @@ type Step struct {
 	Step      string     `json:"step"`
 	Kind      string     `json:"kind"`
 	Agent     string     `json:"agent,omitempty"` // who was asked
-	Status    string     `json:"status"`          // waiting, running, ok, degraded (the script has taken a reply of placeholders), error (also with on_error = "return"), blocked, stopped, withdrawn
+	Status    string     `json:"status"`          // waiting, running, ok, degraded (the script has taken a reply of placeholders), failed (a program, see Exit), error (also with on_error = "return"), blocked, stopped, withdrawn
 	Attempts  int        `json:"attempts"`
 	StartedAt time.Time  `json:"started_at"`
 	EndedAt   *time.Time `json:"ended_at"`
@@ -162,7 +163,12 @@ type Step struct {
 	// Repeats is the run whose outcome it has, where this run did nothing for it: it was made of
 	// that one.
 	Repeats string `json:"repeats,omitempty"`
+
+	Exit string `json:"exit,omitempty"` // how a program has ended that failed, for people: "exit 1"
 }
+
+// Stands is how a step stands, for people.
+func (s *Step) Stands() string { return cmp.Or(s.Exit, s.Status) }
 
 // Try is one attempt of a step.
 type Try struct {

@@ -132,6 +132,10 @@ type ResumeRequest struct {
 	Env      map[string]string `json:"env,omitempty"`      // declared variables, for all of them
 	Settings *effect.Settings  `json:"settings,omitempty"` // pins the project file anew, as an event
 
+	// Schedules has the engine start what is scheduled, too, with variables of Lookup, until it is
+	// closed. It is for whoever stays.
+	Schedules bool `json:"-"`
+
 	// Lookup gives declared variables that Env does not have, when they are wanted, so that nobody
 	// needs to know before which they are. It is for an engine of this process: no socket carries
 	// it. It may be called concurrently.

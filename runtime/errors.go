@@ -39,6 +39,7 @@ const (
 	ErrUnknownDefinition ErrorKind = "unknown_definition"
 	ErrUnknownName       ErrorKind = "unknown_name" // of the language
 	ErrUnknownToken      ErrorKind = "unknown_token"
+	ErrUnknownSchedule   ErrorKind = "unknown_schedule"
 	ErrNotOpen           ErrorKind = "not_open"
 	ErrAmbiguous         ErrorKind = "ambiguous"
 	ErrUnsteerable       ErrorKind = "unsteerable" // whoever serves takes no messages while it works
@@ -75,7 +76,7 @@ var exitCodes = map[ErrorKind]int{
 	ErrRunFailed: 1, ErrRunCancelled: 1, ErrInternal: 1,
 	ErrUsage:      2,
 	ErrBadPayload: 4, ErrBadChoice: 4, ErrBadInput: 4, ErrCheckFailed: 4, ErrDiverged: 4, ErrDrifted: 4, ErrNotAnExport: 4, ErrNotABackup: 4,
-	ErrUnknownRun: 5, ErrUnknownGate: 5, ErrUnknownStep: 5, ErrUnknownDefinition: 5, ErrUnknownName: 5, ErrUnknownToken: 5, ErrNotOpen: 5, ErrAmbiguous: 5, ErrUnsteerable: 5,
+	ErrUnknownRun: 5, ErrUnknownGate: 5, ErrUnknownStep: 5, ErrUnknownDefinition: 5, ErrUnknownName: 5, ErrUnknownToken: 5, ErrUnknownSchedule: 5, ErrNotOpen: 5, ErrAmbiguous: 5, ErrUnsteerable: 5,
 	ErrBudget:        6,
 	ErrKindNotAStore: 7, ErrKindDamaged: 7, ErrKindNewer: 7, ErrKindFull: 7, ErrKindFailed: 7, ErrKindReadOnly: 7, ErrKindExhausted: 7, ErrStoreUnreachable: 7, ErrOwnerUnreachable: 7,
 	ErrDecided: 8, ErrExpired: 8, ErrClaimed: 8, ErrClosed: 8, ErrKeyConflict: 8, ErrExists: 8,

@@ -39,6 +39,8 @@ func agentKeywords() []effect.Param {
 		{Name: "session", Type: "string", Default: "None", KeywordOnly: true,
 			Doc: "Name of a conversation: calls of the run that name the same go on with it, one after the other, where their backend keeps conversations (presets, acp). When its context is " +
 				"full, or it is gone, a new one begins."},
+		{Name: "files", Type: "list|tuple", Default: "None", KeywordOnly: true,
+			Doc: "Images, PDFs and texts to look at: paths of the workspace, and what artifact has given. 16 at most, of 16 MB together."},
 		{Name: "owns", Type: "list|tuple", Default: "None", KeywordOnly: true, Doc: ownsDoc + " An agent that owns paths may change them."},
 		{Name: "not_by", Default: "None", KeywordOnly: true,
 			Doc: "Who must neither be asked nor serve: a name, a Result, a Decision, or a list of such. A checker is not the maker."},
@@ -57,15 +59,10 @@ func agentBuiltin() *effect.Builtin {
 			{Name: "input", Default: "None", KeywordOnly: true, Doc: "What to do it on."},
 			{Name: "context", Default: "None", KeywordOnly: true, Doc: "What may help."},
 			{Name: "output", Type: "contract", Default: "None", KeywordOnly: true, Doc: "What the reply must be."},
-			{Name: "files", Type: "list|tuple", Default: "None", KeywordOnly: true,
-				Doc: "Images, PDFs and texts to look at: paths of the workspace, and what artifact has given. 16 at most, of 16 MB together."},
 		}, agentKeywords()...),
 		Result: "Result",
 		Class:  effect.Waiting,
 		Request: func(c *effect.Call) (*effect.Request, error) {
-			if err := checkFiles(c); err != nil {
-				return nil, err
-			}
 			return ask(c, "who", "who", "task", "input", "context", "output", "files")
 		},
 	}
@@ -101,7 +98,7 @@ func handoffBuiltin() *effect.Builtin {
 			if err := checkWho(c, "sender"); err != nil {
 				return nil, err
 			}
-			r, err := ask(c, "to", "to", "payload", "task", "sender", "accepts", "returns", "context", "cycle", "budget")
+			r, err := ask(c, "to", "to", "payload", "task", "sender", "accepts", "returns", "context", "cycle", "budget", "files")
 			if err != nil {
 				return nil, err
 			}
@@ -165,6 +162,9 @@ func checkAsking(c *effect.Call) error {
 		if err := checkKey(c, p); err != nil {
 			return err
 		}
+	}
+	if err := checkFiles(c); err != nil {
+		return err
 	}
 	if err := checkOwns(c); err != nil {
 		return err
@@ -279,7 +279,7 @@ func grantedAgentFiles(resolve func(*effect.Settings, *effect.Request) *effect.E
 	return func(s *effect.Settings, r *effect.Request) *effect.Error {
 		args, err := r.Args.View()
 		if err != nil {
-			return effect.Errorf(effect.KindRefused, "agent: %v", err)
+			return effect.Errorf(effect.KindRefused, "%s: %v", r.Kind, err)
 		}
 		if slices.ContainsFunc(agent.FileNames(args), func(name string) bool { return !agent.IsArtifact(name) }) {
 			if fault := grantedFiles(s, project.ReadFiles); fault != nil {

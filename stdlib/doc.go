@@ -13,11 +13,11 @@
 // A name in capitals is the step's default name.
 //
 //	kind          class    step name   arguments
-//	agent         waiting  WHO         who: string or role · task · input · context · output: contract · backend: name of an agent ·
+//	agent         waiting  WHO         who: string or role · task · input · context · output: contract · files: list of strings · backend: name of an agent ·
 //	                                   timeout · retries · reasks; the last three are read by the resolver, which fills the policy ·
 //	                                   memory: a chat of memory.chat, which the runtime gives to the attempt
 //	handoff       waiting  TO          to: string or role · payload · task · sender: string or role · accepts: contract · returns: contract ·
-//	                                   context: dict · cycle, budget: int · backend · timeout · retries · reasks · memory
+//	                                   context: dict · cycle, budget: int · files · backend · timeout · retries · reasks · memory
 //	gate          waiting  the name    name · prompt · options: list of names, or ordered dict of name and description · target · data ·
 //	              or open              schema: contract · timeout · fallback: an option, or any payload where there are none ·
 //	                                   on_timeout: "fail", "return" · data_schema: contract · escalate: list of [target, duration] · quorum: int · editable: bool

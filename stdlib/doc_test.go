@@ -31,8 +31,8 @@ func TestTableOfRequests(t *testing.T) {
 		rows[kind] += line + " "
 	}
 	for _, call := range []string{
-		`agent("a", "t", input = 1, context = 1, output = contract("any"), backend = "b", timeout = "1s", retries = 1, reasks = 1)`,
-		`handoff("a", 1, task = "t", sender = "s", accepts = contract("any"), returns = contract("any"), context = {}, cycle = 1, backend = "b",
+		`agent("a", "t", input = 1, context = 1, output = contract("any"), files = ["a"], backend = "b", timeout = "1s", retries = 1, reasks = 1)`,
+		`handoff("a", 1, task = "t", sender = "s", accepts = contract("any"), returns = contract("any"), context = {}, cycle = 1, files = ["a"], backend = "b",
 			timeout = "1s", retries = 1, reasks = 1)`,
 		`gate("g", prompt = "p", options = ["a"], target = "t", data = 1, schema = contract("any"), timeout = "1s", fallback = "a", on_timeout = "fail",
 			escalate = [("t", "1s")], quorum = 1, editable = True)`,

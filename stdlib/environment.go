@@ -62,7 +62,9 @@ func Environment(o Options) *effect.Environment {
 	env := &effect.Environment{Names: names, Docs: libraryText, Behaviour: Behaviour,
 		Since: effect.BehaviourUnbounded, Reached: o.Reached}
 	handlers := agent.Handlers(agent.Machines(env), o.Cast, servers)
-	handlers["agent"].Resolve = grantedAgentFiles(handlers["agent"].Resolve)
+	for _, kind := range []string{"agent", "handoff"} {
+		handlers[kind].Resolve = grantedAgentFiles(handlers[kind].Resolve)
+	}
 	handlers["http"] = httpHandler(o.Transport)
 	handlers["artifact"] = artifactHandler()
 	handlers["context"] = contextHandler()

@@ -2,6 +2,7 @@ package stdlib
 
 import (
 	"regexp"
+	"sync"
 
 	"go.starlark.net/starlark"
 
@@ -50,7 +51,7 @@ func fsBuiltin(name, result, doc string, params ...effect.Param) *effect.Builtin
 // maxLines is how many lines fs.grep may be asked for.
 const maxLines = 100_000
 
-var sha256Text = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var sha256Text = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{64}$`) })
 
 // fsRequest checks a path before the call becomes a step: one that leads out of the workspace must
 // not even be recorded as wanted.
@@ -90,7 +91,7 @@ func fsRequest(c *effect.Call, operation string) (*effect.Request, error) {
 			o.Int(p.Name, int64(limit))
 		case "was":
 			if was, ok := c.Get(p.Name).(starlark.String); ok {
-				if was != "" && !sha256Text.MatchString(string(was)) {
+				if was != "" && !sha256Text().MatchString(string(was)) {
 					return nil, wrong(c, p.Name, "got %s, want what digest.sha256 gives, or \"\"", was)
 				}
 				o.Raw(p.Name, effect.MustEncode(was))

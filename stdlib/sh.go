@@ -3,6 +3,7 @@ package stdlib
 import (
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"go.starlark.net/starlark"
@@ -85,7 +86,7 @@ func checkFolder(c *effect.Call) error {
 	return nil
 }
 
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variableName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`) })
 
 func checkVariables(c *effect.Call) error {
 	env, ok := c.Get("env").(*starlark.Dict)
@@ -96,7 +97,7 @@ func checkVariables(c *effect.Call) error {
 		name, _ := starlark.AsString(k)
 		value, ok := starlark.AsString(v)
 		switch {
-		case !variableName.MatchString(name):
+		case !variableName().MatchString(name):
 			return wrong(c, "env", "got the name %s, want letters, digits and '_', not beginning with a digit", k)
 		case strings.HasPrefix(name, "STARLING_"):
 			return wrong(c, "env", "got the name %s; these are set for every command", k)

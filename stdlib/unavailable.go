@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"starling/stdlib/confine"
 	"starling/stdlib/process"
@@ -20,11 +21,13 @@ const (
 
 // complaint is how shells and env say which program they mean: "sh: 1: x: not found", "env: 'x': No
 // such file or directory", "bash: line 1: x: command not found", "exec: x: not found".
-var complaint = regexp.MustCompile(`(?m)(?:^|: )[‘'"` + "`" + `]?([^\s:‘’'"` + "`" + `]+)[’'"` + "`" + `]?: (?:command )?(?:not found|No such file or directory|Permission denied|cannot execute|bad interpreter)`)
+var complaint = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)(?:^|: )[‘'"` + "`" + `]?([^\s:‘’'"` + "`" + `]+)[’'"` + "`" + `]?: (?:command )?(?:not found|No such file or directory|Permission denied|cannot execute|bad interpreter)`)
+})
 
 // unfound is the program that was not found, as far as standard error says, "" otherwise.
 func unfound(r process.Result) string {
-	all := complaint.FindAllSubmatch(r.Stderr, -1)
+	all := complaint().FindAllSubmatch(r.Stderr, -1)
 	if len(all) == 0 {
 		return ""
 	}

@@ -2,6 +2,7 @@ package stdlib
 
 import (
 	"regexp"
+	"sync"
 
 	"starling/lang/effect"
 	"starling/stdlib/jail"
@@ -37,8 +38,8 @@ func workspaceBuiltin(name, result, doc string, params ...effect.Param) *effect.
 }
 
 var (
-	checkpointName = regexp.MustCompile(`^[0-9a-f]{24}$`)
-	commitName     = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+	checkpointName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{24}$`) })
+	commitName     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`) })
 )
 
 // workspaceRequest sends on all that was given by name: what each function takes is in its
@@ -75,7 +76,7 @@ func checkWorkspace(c *effect.Call, param string) error {
 	text := c.Text
 	switch param {
 	case "checkpoint", "since":
-		if s := text(param, ""); !checkpointName.MatchString(s) && (param != "since" || !commitName.MatchString(s)) {
+		if s := text(param, ""); !checkpointName().MatchString(s) && (param != "since" || !commitName().MatchString(s)) {
 			return wrong(c, param, "got %q, want what workspace.checkpoint() gave", s)
 		}
 	case "message":

@@ -36,7 +36,7 @@ func (c *checker) agent(e syntax.Expr) bool {
 			Severity: diagnostic.Warning,
 			Message:  "no agent is called " + `"` + name + `"`,
 			Want:     "one of " + strings.Join(names, ", "),
-			Hint:     diagnostic.DidYouMean(name, names),
+			Hint:     diagnostic.Meant(name, names),
 		})
 	}
 	return ok

@@ -23,7 +23,7 @@ func (c *checker) attribute(dot *syntax.DotExpr) {
 			return
 		}
 		what, has = base, module.Members.Keys()
-	} else if v := c.sample(dot.X); v != nil {
+	} else if v := c.sample(dot.X); v != nil && c.broken { // else its type is inferred
 		what, has = v.Type(), v.AttrNames()
 	}
 	if what == "" || contains(has, dot.Name.Name) {
@@ -31,7 +31,7 @@ func (c *checker) attribute(dot *syntax.DotExpr) {
 	}
 	c.at("unknown_attribute", dot.Name, diagnostic.Diagnostic{
 		Message: what + " has no ." + dot.Name.Name,
-		Hint:    cmp.Or(diagnostic.DidYouMean(dot.Name.Name, has), attributesOf(what, has)),
+		Hint:    cmp.Or(diagnostic.Meant(dot.Name.Name, has), attributesOf(what, has)),
 	})
 }
 

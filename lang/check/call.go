@@ -151,7 +151,7 @@ func (c *checker) bindNamed(sig *signature, arg *syntax.BinaryExpr, bound map[st
 	}
 	c.at("unknown_keyword", id, diagnostic.Diagnostic{
 		Message: fmt.Sprintf("%s: unexpected keyword argument %q", sig.name, id.Name),
-		Hint:    cmp.Or(diagnostic.DidYouMean(id.Name, known), sig.hint()),
+		Hint:    cmp.Or(diagnostic.Meant(id.Name, known), sig.hint()),
 	})
 	return false
 }

@@ -1,22 +1,19 @@
 package check
 
 import (
+	"slices"
+
 	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
+	"starling/lang/infer"
 )
 
 // File is one module of a program.
-type File struct {
-	Name   string           // as positions show it
-	Source string           // its text
-	Tree   *syntax.File     // parsed from Source and resolved without error
-	Pure   bool             // its top level must be pure: it is loaded, or has a main
-	Loads  map[string]*File // what its load statements load, by the name that they write
-}
+type File = infer.File
 
 // Files checks the modules of a program against the builtins that it will have, and against its
 // project. The result is sorted by place.
@@ -26,8 +23,10 @@ func Files(files []*File, env *effect.Environment, project Project) diagnostic.L
 	for _, f := range files {
 		index[f] = indexNames(f.Tree)
 	}
+	inferred := infer.Files(files, env)
+	broken := slices.ContainsFunc(files, func(f *File) bool { return f.Broken })
 	for _, f := range files {
-		c := &checker{file: f, env: env, project: project, names: index[f], index: index}
+		c := &checker{file: f, env: env, project: project, names: index[f], index: index, broken: broken}
 		c.loads()
 		c.flow()
 		c.unused()
@@ -36,6 +35,8 @@ func Files(files []*File, env *effect.Environment, project Project) diagnostic.L
 		c.expressions()
 		c.loadTime()
 		c.endless()
+		c.typed(inferred)
+		c.ignored()
 		c.found.Sort()
 		all = append(all, c.found...)
 	}
@@ -49,6 +50,7 @@ type checker struct {
 	project Project
 	names   *names
 	index   map[*File]*names // of all files
+	broken  bool             // some file does not compile, so that no types are known
 	found   diagnostic.List
 }
 
@@ -64,6 +66,23 @@ func (c *checker) report(kind string, start, end syntax.Position, d diagnostic.D
 func (c *checker) at(kind string, n syntax.Node, d diagnostic.Diagnostic) {
 	start, end := n.Span()
 	c.report(kind, start, end, d)
+}
+
+// typed adds what follows from the types, where no other rule has said the same of the place.
+func (c *checker) typed(inferred *infer.Result) {
+	for _, f := range inferred.Findings {
+		if f.File != c.file {
+			continue
+		}
+		own := len(c.found)
+		c.report(f.Diagnostic.Kind, f.Start, f.End, f.Diagnostic)
+		d := c.found[own]
+		if slices.ContainsFunc(c.found[:own], func(e diagnostic.Diagnostic) bool {
+			return e.Kind == d.Kind && e.Line == d.Line && e.Col == d.Col
+		}) {
+			c.found = c.found[:own]
+		}
+	}
 }
 
 // expressions applies the rules that look at one expression at a time.

@@ -24,7 +24,7 @@ func (c *checker) fallback(bound map[string]syntax.Expr) {
 		Message: "the fallback is not one of the options",
 		Got:     `"` + choice + `"`,
 		Want:    "one of " + strings.Join(options, ", "),
-		Hint:    diagnostic.DidYouMean(choice, options),
+		Hint:    diagnostic.Meant(choice, options),
 	})
 }
 

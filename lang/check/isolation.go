@@ -43,7 +43,7 @@ func (c *checker) oneOf(bound map[string]syntax.Expr, name string, choices ...st
 			Message: "parallel: for parameter " + name,
 			Got:     fmt.Sprintf("%q", s),
 			Want:    "one of " + strings.Join(choices, ", "),
-			Hint:    diagnostic.DidYouMean(s, choices),
+			Hint:    diagnostic.Meant(s, choices),
 		})
 	}
 }

@@ -1,12 +1,14 @@
 package check
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/big"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"go.starlark.net/resolve"
 	"go.starlark.net/syntax"
@@ -73,7 +75,49 @@ func typeHint(p effect.Param, arg syntax.Expr) string {
 	case p.Type == "duration":
 		return `a duration is a text with a unit, such as "90s" or "2h"`
 	}
+	if s, ok := text(arg); ok {
+		return textHint(p, s)
+	}
 	return ""
+}
+
+// textHint is how an argument is written that is in a text.
+func textHint(p effect.Param, s string) string {
+	switch {
+	case p.Type == "int" || p.Type == "number":
+		if _, err := strconv.Atoi(s); err == nil {
+			return "write " + s + ", without quotes"
+		}
+	case strings.Contains(p.Type, "list") && (p.Name == "argv" || p.Name == "cmd"):
+		return "each word is a text of its own: " + listOf(strings.Fields(s))
+	case strings.Contains(p.Type, "list"):
+		return "write " + listOf([]string{s})
+	}
+	return ""
+}
+
+// listOf is a list of texts as it is written.
+func listOf(words []string) string {
+	for i, w := range words {
+		words[i] = strconv.Quote(w)
+	}
+	return "[" + strings.Join(words, ", ") + "]"
+}
+
+// asName is the nearest to a text that is a name, "" where there is none.
+func asName(s string) string {
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '.', r == '_':
+			return r
+		}
+		return '-'
+	}, s)
+	name = strings.Trim(name, "-._")
+	if effect.CheckName(name) != nil {
+		return ""
+	}
+	return "write " + strconv.Quote(name)
 }
 
 // text checks a literal string argument.
@@ -82,13 +126,13 @@ func (c *checker) text(sig *signature, p effect.Param, arg syntax.Expr, s string
 	switch {
 	case len(p.OneOf) > 0 && !slices.Contains(p.OneOf, s):
 		d.Want = "one of " + strings.Join(p.OneOf, ", ")
-		d.Hint = diagnostic.DidYouMean(s, p.OneOf)
+		d.Hint = diagnostic.Meant(s, p.OneOf)
 		c.at("bad_choice", arg, d)
 	case p.Type == "duration":
 		c.duration(sig, p, arg, s)
 	case sig.effect && p.Name == "name":
 		if err := effect.CheckName(s); err != nil {
-			c.at("bad_name", arg, diagnostic.Diagnostic{Message: d.Message + ": " + err.Error()})
+			c.at("bad_name", arg, diagnostic.Diagnostic{Message: d.Message + ": " + err.Error(), Hint: asName(s)})
 		}
 	}
 }
@@ -212,8 +256,44 @@ func (c *checker) contract(bound map[string]syntax.Expr) {
 		}
 		_, err := contract.ParseLiteral(c.file.Name, c.file.Source, l)
 		var list diagnostic.List
-		if errors.As(err, &list) {
-			c.found = append(c.found, list...)
+		if !errors.As(err, &list) {
+			continue
+		}
+		for _, d := range list {
+			d.Hint = cmp.Or(foreignType(d), d.Hint)
+			c.found = append(c.found, d)
 		}
 	}
+}
+
+// foreignType is the hint for a contract that is written as another language writes types, "" for
+// any other mistake.
+func foreignType(d diagnostic.Diagnostic) string {
+	line := []rune(d.Text)
+	if d.Col < 1 || d.Col > len(line) {
+		return ""
+	}
+	before, behind := strings.TrimRight(string(line[:d.Col-1]), " "), string(line[d.Col-1:])
+	word := before[strings.LastIndexFunc(before, func(r rune) bool { return !unicode.IsLetter(r) })+1:]
+	if word == "optional" {
+		return "what may be missing is written T?, such as string?"
+	}
+	if !strings.HasPrefix(behind, "[") && !strings.HasPrefix(behind, "<") {
+		return ""
+	}
+	switch strings.ToLower(word) {
+	case "":
+		return ""
+	case "list", "array", "sequence", "set", "tuple":
+		return "a list is written [T], such as [string]"
+	case "dict", "map", "mapping", "record":
+		return "a map is written {string: T}"
+	case "optional":
+		return "what may be missing is written T?, such as int?"
+	case "union":
+		return "one of several is written A | B"
+	case "literal", "enum":
+		return `words are written in quotes: "a" | "b"`
+	}
+	return "a list is written [" + word + "]"
 }

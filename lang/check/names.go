@@ -197,7 +197,7 @@ func (c *checker) export(from *syntax.Ident, other *File) {
 	}
 	c.at("unknown_export", from, diagnostic.Diagnostic{
 		Message: other.Name + " does not define " + from.Name,
-		Hint:    cmp.Or(diagnostic.DidYouMean(from.Name, exports), offers(exports)),
+		Hint:    cmp.Or(diagnostic.Meant(from.Name, exports), offers(exports)),
 	})
 }
 

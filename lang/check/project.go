@@ -173,7 +173,7 @@ func (c *checker) toolServer(e syntax.Expr) {
 		return
 	}
 	d := diagnostic.Diagnostic{Severity: diagnostic.Warning, Message: fmt.Sprintf("no tool server is called %q", server), Want: "one of " + strings.Join(c.project.Tools, ", "),
-		Hint: diagnostic.DidYouMean(server, c.project.Tools)}
+		Hint: diagnostic.Meant(server, c.project.Tools)}
 	if len(c.project.Tools) == 0 {
 		d.Want, d.Hint = "", "declare it under [tools."+server+"] in starling.toml"
 	}

@@ -1,6 +1,8 @@
 package check
 
 import (
+	"strings"
+
 	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
@@ -77,5 +79,6 @@ func builtinSignature(name string, value starlark.Value) *signature {
 	if b == nil {
 		return nil
 	}
-	return &signature{name: name, text: b.Signature(), params: b.Params, result: b.Result, effect: b.Class != effect.Pure}
+	result, _, _ := strings.Cut(b.Result, "[")
+	return &signature{name: name, text: b.Signature(), params: b.Params, result: result, effect: b.Class != effect.Pure}
 }

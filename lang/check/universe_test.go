@@ -85,7 +85,9 @@ func checkSource(t *testing.T, source string) []string {
 	}
 	var out []string
 	for _, d := range check.Files([]*check.File{{Name: "x.star", Source: source, Tree: f}}, &effect.Environment{}, check.Project{}) {
-		out = append(out, fmt.Sprint(d))
+		if d.Kind != "not_iterable" { // which is about values
+			out = append(out, fmt.Sprint(d))
+		}
 	}
 	return out
 }

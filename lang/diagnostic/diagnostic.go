@@ -41,6 +41,7 @@ type Diagnostic struct {
 	Got     string `json:"got,omitempty"`     // what was found, as the user wrote it
 	Want    string `json:"want,omitempty"`    // what would have been right
 	Hint    string `json:"hint,omitempty"`    // what to try
+	Note    string `json:"note,omitempty"`    // where what was found comes from
 }
 
 // Error is the diagnostic on one line: `file:line:col: message: got …, want …; hint`.

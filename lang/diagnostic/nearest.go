@@ -1,6 +1,7 @@
 package diagnostic
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -35,6 +36,29 @@ func DidYouMean(word string, candidates []string) string {
 		return `did you mean "` + c + `"?`
 	}
 	return ""
+}
+
+// Meant is [DidYouMean] for messages that no script sees, which are free to be better: two letters
+// in the wrong order are one slip of the fingers and come first, where [Nearest] takes them for
+// two.
+func Meant(word string, candidates []string) string {
+	if i := slices.IndexFunc(candidates, func(c string) bool { return swapped(fold(word), fold(c)) }); i >= 0 {
+		return `did you mean "` + candidates[i] + `"?`
+	}
+	return DidYouMean(word, candidates)
+}
+
+// swapped tells whether two words differ in the order of two letters that stand side by side.
+func swapped(x, y string) bool {
+	if len(x) != len(y) || len(x) > longestWord {
+		return false
+	}
+	for i := range len(x) - 1 {
+		if x[i] != y[i] {
+			return x[i] == y[i+1] && x[i+1] == y[i] && x[i+2:] == y[i+2:]
+		}
+	}
+	return false
 }
 
 func fold(s string) string {

@@ -48,6 +48,15 @@ func TestDidYouMean(t *testing.T) {
 	}
 }
 
+func TestMeant(t *testing.T) {
+	for word, want := range map[string]string{"gaet": "gate", "shwo": "show", "--hlep": "--help", "lgos": "logs"} {
+		got := diagnostic.Meant(word, []string{"get", "stop", "logs", "show", "gate", "--help"})
+		if got != `did you mean "`+want+`"?` {
+			t.Errorf("%s: %s, want %s", word, got, want)
+		}
+	}
+}
+
 func TestNearestOfLongWords(t *testing.T) {
 	long := strings.Repeat("a", 999)
 	if _, ok := diagnostic.Nearest(long, []string{"a", "b"}); ok {

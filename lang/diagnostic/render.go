@@ -21,8 +21,8 @@ const (
 )
 
 // Render is the diagnostic as a block of lines, each ending in a newline: the message, the source
-// line with a caret line below if the line is known, the hint if there is one. It holds no colour
-// and no control characters but "\n".
+// line with a caret line below if the line is known, the note and the hint if there are any. It
+// holds no colour and no control characters but "\n".
 func (d Diagnostic) Render() string {
 	var b strings.Builder
 	b.WriteString(d.headline() + "\n")
@@ -30,6 +30,9 @@ func (d Diagnostic) Render() string {
 		source, carets := d.snippet()
 		b.WriteString("  | " + source + "\n")
 		b.WriteString("  | " + carets + "\n")
+	}
+	if d.Note != "" {
+		b.WriteString("  = note: " + d.Note + "\n")
 	}
 	if d.Hint != "" {
 		b.WriteString("  = help: " + d.Hint + "\n")

@@ -23,6 +23,16 @@ func Declared(name string) *effect.Builtin {
 	return nil
 }
 
+// FieldType is the type of a field of a record, as language.txt writes it, "" where it says none.
+func FieldType(record, field string) string {
+	for _, f := range language()[record].fields {
+		if f.Name == field {
+			return f.Type
+		}
+	}
+	return ""
+}
+
 // paragraph is one entry of a text.
 type paragraph struct {
 	kind    string
@@ -108,14 +118,26 @@ func (p *paragraph) add(line string) {
 		return
 	}
 	name, about, ok := strings.Cut(line, ": ")
-	if ok && p.kind == Type && !strings.Contains(name, " ") {
-		p.fields = append(p.fields, Param{Name: name, Doc: about})
+	if name, typ, _ := strings.Cut(name, " "); ok && p.kind == Type && typeNames(typ) {
+		p.fields = append(p.fields, Param{Name: name, Type: typ, Doc: about})
 		return
 	}
 	if ok && p.describes(name, about) {
 		return
 	}
 	p.text = strings.TrimSpace(p.text + " " + line)
+}
+
+// typeNames tells whether a text names types of fields, or is empty.
+func typeNames(text string) bool {
+	for word := range strings.FieldsSeq(text) {
+		switch word {
+		case "|", "None", "bool", "int", "number", "string", "dict", "list", "json", "error":
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // describes notes what is said of a parameter, if there is one of that name.

@@ -15,12 +15,14 @@ var (
 	_ runtime.Maintenance = (*Client)(nil)
 	_ runtime.Definitions = (*Client)(nil)
 	_ runtime.Queues      = (*Client)(nil)
+	_ runtime.Schedules   = (*Client)(nil)
 	_ runtime.Reruns      = (*Client)(nil)
 	_ runtime.Tokens      = (*Client)(nil)
 	_ runtime.Archive     = (*Client)(nil)
 	_ runtime.Whoami      = (*Client)(nil)
 	_ runtime.Pages       = (*Client)(nil)
 	_ runtime.Decisions   = (*Client)(nil)
+	_ runtime.Spending    = (*Client)(nil)
 )
 
 // Whoami implements runtime.Whoami.
@@ -43,6 +45,11 @@ func (c *Client) Declared(ctx context.Context, run string) (*runtime.Declared, e
 	return ask[*runtime.Declared](ctx, c, "/declared", run)
 }
 
+// SpentOn implements runtime.Spending.
+func (c *Client) SpentOn(ctx context.Context, day string) (map[string]runtime.Usage, error) {
+	return ask[map[string]runtime.Usage](ctx, c, "/spent", day)
+}
+
 // Decisions implements runtime.Decisions.
 func (c *Client) Decisions(ctx context.Context, q runtime.DecisionQuery) (*runtime.DecisionPage, error) {
 	return ask[*runtime.DecisionPage](ctx, c, "/decisions", q)
@@ -56,6 +63,21 @@ func (c *Client) Define(ctx context.Context, r runtime.DefineRequest) (*runtime.
 // Defined implements runtime.Definitions.
 func (c *Client) Defined(ctx context.Context, address string) ([]runtime.Definition, error) {
 	return ask[[]runtime.Definition](ctx, c, "/defined", address)
+}
+
+// Schedule implements runtime.Schedules.
+func (c *Client) Schedule(ctx context.Context, r runtime.ScheduleRequest) (*runtime.Schedule, error) {
+	return ask[*runtime.Schedule](ctx, c, "/schedule", r)
+}
+
+// Reschedule implements runtime.Schedules.
+func (c *Client) Reschedule(ctx context.Context, r runtime.ScheduleChange) (*runtime.Schedule, error) {
+	return ask[*runtime.Schedule](ctx, c, "/reschedule", r)
+}
+
+// Scheduled implements runtime.Schedules.
+func (c *Client) Scheduled(ctx context.Context, q runtime.ScheduleQuery) ([]runtime.Schedule, error) {
+	return ask[[]runtime.Schedule](ctx, c, "/scheduled", q)
 }
 
 // Push implements runtime.Queues.

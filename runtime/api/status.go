@@ -14,7 +14,8 @@ func StatusOf(kind runtime.ErrorKind) int {
 		return http.StatusBadRequest
 	case runtime.ErrBadPayload, runtime.ErrBadChoice, runtime.ErrBadInput, runtime.ErrCheckFailed, runtime.ErrDiverged, runtime.ErrNotAnExport, runtime.ErrNotABackup, runtime.ErrRunFailed, runtime.ErrRunCancelled, runtime.ErrBelowLeast:
 		return http.StatusUnprocessableEntity
-	case runtime.ErrUnknownRun, runtime.ErrUnknownGate, runtime.ErrUnknownStep, runtime.ErrUnknownDefinition, runtime.ErrUnknownName, runtime.ErrUnknownToken:
+	case runtime.ErrUnknownRun, runtime.ErrUnknownGate, runtime.ErrUnknownStep, runtime.ErrUnknownDefinition, runtime.ErrUnknownName, runtime.ErrUnknownToken,
+		runtime.ErrUnknownSchedule:
 		return http.StatusNotFound
 	case runtime.ErrNotOpen, runtime.ErrUnsteerable, runtime.ErrAmbiguous, runtime.ErrDecided, runtime.ErrExpired, runtime.ErrClaimed, runtime.ErrClosed, runtime.ErrKeyConflict, runtime.ErrExists, runtime.ErrDrifted:
 		return http.StatusConflict

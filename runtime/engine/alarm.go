@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"sync"
 	"time"
 
@@ -21,6 +22,15 @@ type alarms struct {
 	at     map[string]*alarm
 	cease  func() bool // stops the one timer
 	closed bool
+}
+
+// newAlarms ring by the engine's clock.
+func (e *Local) newAlarms(ring func(name string)) *alarms {
+	a := &alarms{ring: ring, clock: e.opts.Clock, after: e.afterFunc, recheck: recheck}
+	if e.opts.After != nil {
+		a.recheck = math.MaxInt64 // it does not jump
+	}
+	return a
 }
 
 type alarm struct {

@@ -97,6 +97,7 @@ func (r *reader) decided(q runtime.DecisionQuery, to []byte) (reading, error) {
 		err = r.decidedBefore(add)
 	}
 	slices.SortFunc(list, func(a, b indexEntry) int { return bytes.Compare(a.key, b.key) })
+	list = slices.CompactFunc(list, func(a, b indexEntry) bool { return bytes.Equal(a.key, b.key) })
 	return func(from []byte) ([]indexEntry, error) {
 		i, _ := slices.BinarySearchFunc(list, from, func(e indexEntry, key []byte) int { return bytes.Compare(e.key, key) })
 		return list[i:], nil
@@ -123,17 +124,40 @@ func (r *reader) decidedIn(run string, add func(runtime.Write) error) error {
 	return err
 }
 
-// decidedBefore makes the entries of all runs from the rows of their gates.
+// decidedBefore makes the entries of all runs from the rows of their gates. Such a row knows the
+// last answer. A question of the runtime may have had others before, which the journal has.
 func (r *reader) decidedBefore(add func(runtime.Write) error) error {
-	return journal.ScanWhole(r.store, journal.PrefixGate, func(key string, v []byte) error {
+	again := map[string]bool{}
+	err := journal.ScanWhole(r.store, journal.PrefixGate, func(key string, v []byte) error {
 		run, _, _ := strings.Cut(key, "/")
 		return eachRecord(v, func(rec *journal.Record) error {
 			if rec.Type != journal.GateDecided {
 				return nil
 			}
+			if strings.HasPrefix(rec.Step, "!") {
+				again[run] = true
+			}
 			return add(journal.DecidedEntry(run, rec))
 		})
 	})
+	for run := range again {
+		if err == nil {
+			err = r.decidedEarlier(run, add)
+		}
+	}
+	return err
+}
+
+// decidedEarlier makes the entries of a run's answers to the runtime, as far as its journal can be
+// read.
+func (r *reader) decidedEarlier(run string, add func(runtime.Write) error) (err error) {
+	_ = r.kept(run, func(rec *journal.Record) error {
+		if rec.Type == journal.GateDecided && strings.HasPrefix(rec.Step, "!") {
+			err = cmp.Or(err, add(journal.DecidedEntry(run, rec)))
+		}
+		return err
+	})
+	return err
 }
 
 // reindexDecisions removes the entries of runs that are gone, and adds those that are not there.

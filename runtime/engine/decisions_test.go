@@ -314,6 +314,32 @@ func TestTheRecordIsMadeAnew(t *testing.T) {
 			t.Errorf("%d entries", n)
 		}
 	})
+	t.Run("an older build, one question answered twice", func(t *testing.T) {
+		w := trims(t, 0)
+		begun := make(chan string, 3)
+		w.does(hanging(begun))
+		run := w.start(`
+def main():
+    return work("post", value = 7, on_uncertain = "ask")
+`, "")
+		<-begun
+		for range 2 {
+			w.crash()
+			w.resume(run.ID)
+			w.rests(run.ID)
+			w.signal(answer(run.ID, "!uncertain:post", "retry"))
+			<-begun
+		}
+		dead := w.engine
+		t.Cleanup(func() { dead.Close() })
+		w.store = w.store.Crash()
+		older(w)
+		w.open()
+		w.agree("made anew")
+		if list := w.decisions(runtime.DecisionQuery{}); len(list) != 2 {
+			t.Errorf("got %s, want both answers", asJSON(list))
+		}
+	})
 	t.Run("an older form", func(t *testing.T) {
 		w := decided(t)
 		w.each("e/d", func([]byte) []byte { return nil })

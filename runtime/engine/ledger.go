@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"strings"
 	"sync"
 	"time"
@@ -104,11 +105,14 @@ func (l *ledger) count(key, run string, u runtime.Usage) {
 // read fills the ledger from the store when it is first asked for. A row that cannot be read counts
 // nothing.
 func (l *ledger) read() {
-	if l.spent != nil {
-		return
+	if l.spent == nil {
+		_ = l.load() // who cannot be read cannot be written to either: what spends more fails
 	}
+}
+
+func (l *ledger) load() error {
 	l.spent, l.total = map[string]map[string]runtime.Usage{}, map[string]runtime.Usage{}
-	_ = journal.ScanWhole(l.store, journal.PrefixSpent, func(key string, row []byte) error {
+	return journal.ScanWhole(l.store, journal.PrefixSpent, func(key string, row []byte) error {
 		day, rest, _ := strings.Cut(key, "/")
 		budget, run, _ := strings.Cut(rest, "/")
 		if v, err := effect.Payload(row).View(); err == nil {
@@ -116,4 +120,24 @@ func (l *ledger) read() {
 		}
 		return nil
 	})
+}
+
+var _, _ runtime.Spending = (*Local)(nil), (*readOnly)(nil)
+
+// SpentOn implements [runtime.Spending].
+func (r *reader) SpentOn(ctx context.Context, day string) (map[string]runtime.Usage, error) {
+	if err := need(ctx, runtime.CanRead, "see what was spent"); err != nil {
+		return nil, err
+	}
+	l := ledger{store: r.store}
+	if err := l.load(); err != nil {
+		return nil, err
+	}
+	spent := map[string]runtime.Usage{}
+	for key, u := range l.total {
+		if name, of := journal.CutDay(key); of == day {
+			spent[name] = u
+		}
+	}
+	return spent, nil
 }

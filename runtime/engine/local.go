@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -107,6 +106,7 @@ type Local struct {
 	lost        chan struct{} // closed when the store has another owner
 	maintenance maintenance
 	notices     notifier
+	schedules   schedules
 	slots       slots
 	pool        *pool
 	shared      sharedRows
@@ -122,7 +122,7 @@ type Local struct {
 	stored   map[string]struct{}       // hashes of contents that are known to be in the store
 	marked   map[string]struct{}       // of those that commits have named since a sweep began; nil while there is none
 	resting  list.List                 // loaded actors at rest, those that have been longest first
-	alarms   alarms
+	alarms   *alarms
 	starts   map[string]chan struct{} // start keys in progress
 	asleep   int                      // of active: attempts that wait for the clock
 	active   int                      // actors that take events, and what they have left to goroutines: attempts in flight, children to look after
@@ -162,16 +162,14 @@ func Open(store runtime.Store, env *effect.Environment, opts Options) (*Local, e
 	e.pool = newPool(opts.Memory, e.log)
 	e.reader.needs = e.pool.needed
 	e.slots.e, e.slots.limit = e, opts.Agents
-	e.alarms.ring, e.alarms.clock, e.alarms.after, e.alarms.recheck = e.ring, opts.Clock, e.afterFunc, recheck
-	if opts.After != nil {
-		e.alarms.recheck = math.MaxInt64 // it does not jump
-	}
+	e.alarms = e.newAlarms(e.ring)
 	e.quiet = sync.NewCond(&e.mu)
 	if err := errors.Join(e.adoptOrphans(), e.removeStaleTrees()); err != nil {
 		return e, err
 	}
 	e.maintenance.begin(e)
-	e.notices.e = e
+	e.notices.e, e.schedules.e = e, e
+	e.schedules.alarms = e.newAlarms(e.schedules.turn)
 	if s, ok := store.(runtime.Fenced); ok {
 		go e.follow(s)
 	}
@@ -341,6 +339,9 @@ func (a *actor) unload() {
 // committed tells the alarms what a run waits for; stuck says that it has no machine here. A run
 // that has ended is carried no more.
 func (e *Local) committed(run string, s *run.State, stuck bool) {
+	if s.Status.Ended() {
+		e.schedules.ended(run)
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if s.Status.Ended() {
@@ -377,7 +378,7 @@ func (e *Local) Moving(soon time.Duration) bool {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.active > 0 || len(e.moves) > 0 || e.alarms.within(soon)
+	return e.active > 0 || len(e.moves) > 0 || e.alarms.within(soon) || e.schedules.alarms.within(soon)
 }
 
 // ring lets a run look at its timers.
@@ -498,6 +499,7 @@ func (e *Local) Close() error {
 func (e *Local) shutDown() error {
 	e.leaving.Store(true)
 	e.alarms.stop()
+	e.schedules.alarms.stop()
 	e.maintenance.close()
 	e.notices.close()
 	e.pool.close()

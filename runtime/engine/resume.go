@@ -99,6 +99,11 @@ func (e *Local) Resume(ctx context.Context, c runtime.ResumeRequest) ([]string, 
 			carried = append(carried, run)
 		}
 	}
+	if c.Schedules {
+		if err := e.schedules.begin(c.Lookup); err != nil {
+			return nil, err
+		}
+	}
 	if !c.All {
 		return carried, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"strings"
 
 	"starling/lang/effect"
 	"starling/runtime"
@@ -17,6 +18,9 @@ import (
 func (e *Local) Start(ctx context.Context, r runtime.StartRequest) (*runtime.Run, error) {
 	if err := need(ctx, runtime.CanRun, "start runs"); err != nil {
 		return nil, err
+	}
+	if strings.HasPrefix(r.Key, scheduleMark) {
+		return nil, runtime.Refusef(runtime.ErrUsage, "got the key %q, want one that does not begin with %q", r.Key, scheduleMark)
 	}
 	if err := e.bound(ctx, &r); err != nil {
 		return nil, err

@@ -44,6 +44,7 @@ import (
 //	b/HASH                       content by its hash: source bundles, settings, artifacts
 //	d/NAME/ version4             a version of a script that is kept under a name (define.go)
 //	a/RUN                        a run whose journal is being written ahead: it is not there yet (adopt.go)
+//	S/NAME                       a schedule: its times, and those that have come and wait for their run (schedule.go)
 //	t/NAME                       a token: capabilities, and what recognises its secret (token.go)
 //	e/FOLDER                     what is trusted of a project (trust.go)
 //	m/mac                        secret of this store from which snapshot MACs are made
@@ -81,6 +82,7 @@ const (
 	PrefixBlob       = "b/"
 	PrefixDefinition = "d/"
 	PrefixStaged     = "a/"
+	PrefixSchedule   = "S/"
 	PrefixToken      = "t/"
 	PrefixTrust      = "e/"
 	KeyMAC           = "m/mac"

@@ -107,7 +107,7 @@ func (s *Server) offer(ctx context.Context, d runtime.Definition) error {
 	}
 	made := &script{d, content}
 	s.scripts[name] = made
-	s.mcp.AddTool(&mcp.Tool{Name: name, InputSchema: inputSchema(program),
+	s.mcp.AddTool(&mcp.Tool{Name: name, InputSchema: inputSchema(program), OutputSchema: s.outputs()[toolPrefix],
 		Description: fmt.Sprintf("Run the script %s. It waits up to half a minute for the end; a run that takes longer goes on, and await follows it.", d.Address())}, s.runner(made))
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -28,8 +29,9 @@ const sessionTimeout = 15 * time.Minute
 
 // Server serves one engine. It may serve several clients at once.
 type Server struct {
-	desk *tool.Desk
-	mcp  *mcp.Server
+	desk    *tool.Desk
+	mcp     *mcp.Server
+	outputs func() map[string]*jsonschema.Schema // see outputSchemas
 
 	mu      sync.Mutex // protects what is below, and the order in which tools come and go
 	scripts map[string]*script
@@ -38,7 +40,7 @@ type Server struct {
 // NewServer makes a server; build is the version of the program, for people. It asks the engine for
 // nothing until a client does.
 func NewServer(d *tool.Desk, build string) *Server {
-	s := &Server{desk: d, scripts: map[string]*script{}}
+	s := &Server{desk: d, scripts: map[string]*script{}, outputs: sync.OnceValue(outputSchemas)}
 	capabilities := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}}
 	capabilities.AddExtension(tasksExtension, nil)
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "starling", Title: "Starling", Version: build}, &mcp.ServerOptions{Instructions: instructions, Capabilities: capabilities})
@@ -180,7 +182,9 @@ func (s *Server) toolsFor(c runtime.Caller, list *mcp.ListToolsResult) *mcp.List
 	own.Tools = []*mcp.Tool{}
 	for _, t := range tool.Offered(c) {
 		if slices.ContainsFunc(list.Tools, func(listed *mcp.Tool) bool { return listed.Name == t.Name }) { // it may be on another page
-			own.Tools = append(own.Tools, declaration(t, c))
+			d := declaration(t, c)
+			d.OutputSchema = s.outputs()[t.Name]
+			own.Tools = append(own.Tools, d)
 		}
 	}
 	for _, t := range list.Tools {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"starling/lang/vm"
 	"starling/runtime"
@@ -141,7 +142,32 @@ func (p *peer) try(name string, arguments any) *sdk.CallToolResult {
 	if err != nil {
 		p.t.Fatalf("%s %v: %v", name, arguments, err)
 	}
+	p.typed(name, r)
 	return r
+}
+
+// typed holds an answer against the schema that its tool is listed with, as clients do.
+func (p *peer) typed(name string, r *sdk.CallToolResult) {
+	p.t.Helper()
+	for listed, err := range p.session.Tools(p.t.Context(), nil) {
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		if listed.Name != name {
+			continue
+		}
+		c := jsonschema.NewCompiler()
+		if err := c.AddResource("output", listed.OutputSchema); err != nil {
+			p.t.Fatalf("%s: outputSchema %v: %v", name, listed.OutputSchema, err)
+		}
+		schema, err := c.Compile("output")
+		if err == nil {
+			err = schema.Validate(r.StructuredContent)
+		}
+		if err != nil {
+			p.t.Errorf("%s: the answer is not what its outputSchema says: %v\n%s", name, err, text(r))
+		}
+	}
 }
 
 // refused calls a tool and gives the kind of the refusal.
@@ -310,7 +336,7 @@ func TestArgumentsAreDescribed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(list.Tools) != 17 {
+	if len(list.Tools) != 19 {
 		t.Errorf("got %d tools", len(list.Tools))
 	}
 	for _, tool := range list.Tools {

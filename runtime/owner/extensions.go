@@ -13,11 +13,13 @@ var (
 	_ runtime.Maintenance = (*Session)(nil)
 	_ runtime.Definitions = (*Session)(nil)
 	_ runtime.Queues      = (*Session)(nil)
+	_ runtime.Schedules   = (*Session)(nil)
 	_ runtime.Reruns      = (*Session)(nil)
 	_ runtime.Tokens      = (*Session)(nil)
 	_ runtime.Archive     = (*Session)(nil)
 	_ runtime.Pages       = (*Session)(nil)
 	_ runtime.Decisions   = (*Session)(nil)
+	_ runtime.Spending    = (*Session)(nil)
 )
 
 // callFacet makes a request of a further interface of whoever owns the store.
@@ -52,6 +54,13 @@ func (s *Session) StepPage(ctx context.Context, q runtime.StepQuery) (*runtime.S
 	})
 }
 
+// SpentOn implements runtime.Spending.
+func (s *Session) SpentOn(ctx context.Context, day string) (map[string]runtime.Usage, error) {
+	return callFacet(ctx, s, func(ctx context.Context, b runtime.Spending) (map[string]runtime.Usage, error) {
+		return b.SpentOn(ctx, day)
+	})
+}
+
 // Decisions implements runtime.Decisions.
 func (s *Session) Decisions(ctx context.Context, q runtime.DecisionQuery) (*runtime.DecisionPage, error) {
 	return callFacet(ctx, s, func(ctx context.Context, d runtime.Decisions) (*runtime.DecisionPage, error) {
@@ -70,6 +79,21 @@ func (s *Session) Declared(ctx context.Context, run string) (*runtime.Declared, 
 func (s *Session) Push(ctx context.Context, r runtime.PushRequest) (*runtime.Pushed, error) {
 	r.Key = newKey(r.Key)
 	return callFacet(ctx, s, func(ctx context.Context, q runtime.Queues) (*runtime.Pushed, error) { return q.Push(ctx, r) })
+}
+
+// Schedule implements runtime.Schedules.
+func (s *Session) Schedule(ctx context.Context, r runtime.ScheduleRequest) (*runtime.Schedule, error) {
+	return callFacet(ctx, s, func(ctx context.Context, t runtime.Schedules) (*runtime.Schedule, error) { return t.Schedule(ctx, r) })
+}
+
+// Reschedule implements runtime.Schedules.
+func (s *Session) Reschedule(ctx context.Context, c runtime.ScheduleChange) (*runtime.Schedule, error) {
+	return callFacet(ctx, s, func(ctx context.Context, t runtime.Schedules) (*runtime.Schedule, error) { return t.Reschedule(ctx, c) })
+}
+
+// Scheduled implements runtime.Schedules.
+func (s *Session) Scheduled(ctx context.Context, q runtime.ScheduleQuery) ([]runtime.Schedule, error) {
+	return callFacet(ctx, s, func(ctx context.Context, t runtime.Schedules) ([]runtime.Schedule, error) { return t.Scheduled(ctx, q) })
 }
 
 // Whoami implements runtime.Whoami.

@@ -24,7 +24,7 @@ func Diagram(r *runtime.Run, page *runtime.StepPage) string {
 	if page.Next > 0 {
 		last = d.rest(last, "later steps")
 	}
-	d.line("  stop([%s]):::%s", label(string(r.Status)), colour(string(r.Status)))
+	d.line("  stop([%s]):::%s", label(string(r.Status)), Colour(string(r.Status)))
 	d.line("  %s --> stop", last)
 	for _, c := range colours {
 		d.line("  classDef %s fill:%s,stroke:%s,color:#111", c.name, c.fill, c.stroke)
@@ -46,8 +46,8 @@ var colours = [...]struct{ name, fill, stroke string }{
 	{"done", "#d8f5d8", "#2e7d32"}, {"open", "#fff3c4", "#b7791f"}, {"busy", "#d6e9ff", "#1f5fa8"}, {"bad", "#ffd9d6", "#b3261e"}, {"gone", "#eeeeee", "#777777"},
 }
 
-// colour is the class of a status, of a step or a run.
-func colour(status string) string {
+// Colour is the class of a status, of a step or a run: done, open, busy, bad or gone.
+func Colour(status string) string {
 	switch status {
 	case "ok", string(runtime.Completed):
 		return "done"
@@ -86,7 +86,7 @@ func (d *diagram) node(n Node, indent string) (id string) {
 	id = fmt.Sprintf("n%d", d.n)
 	d.n++
 	if n.Branch == nil {
-		d.line("%s%s%s:::%s", indent, id, shape(n.Step), colour(n.Step.Status))
+		d.line("%s%s%s:::%s", indent, id, shape(n.Step), Colour(n.Step.Status))
 		return id
 	}
 	d.line("%ssubgraph %s[%s]", indent, id, label(n.Branch.Name))
@@ -102,7 +102,7 @@ func shape(s *runtime.Step) string {
 	if name, _, _ := strings.Cut(words[0], "#"); s.Agent != "" && s.Agent != name {
 		words = append(words, s.Agent)
 	}
-	status := s.Status
+	status := s.Stands()
 	if s.Attempts > 1 {
 		status += fmt.Sprintf(", %d attempts", s.Attempts)
 	}

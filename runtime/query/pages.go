@@ -63,13 +63,13 @@ func DeclaredBy(ctx context.Context, e runtime.Engine, run string) (*runtime.Dec
 }
 
 // Knows tells whether a step is listed.
-func (l *stepList) Knows(name string) bool {
+func (l *StepList) Knows(name string) bool {
 	_, ok := l.at[name]
 	return ok
 }
 
 // Waits is 1 for a listed step of which there is more to come, but for those at rest.
-func (l *stepList) Waits(name string, rest map[string]bool) int {
+func (l *StepList) Waits(name string, rest map[string]bool) int {
 	if i, ok := l.at[name]; ok && l.Steps[i].EndedAt == nil && !rest[name] {
 		return 1
 	}

@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"starling/runtime"
 	"starling/runtime/journal"
@@ -24,16 +25,16 @@ func StepsAfter(ctx context.Context, e runtime.Engine, run string, after uint64)
 	return page.Steps, nil
 }
 
-// stepList folds events into steps.
-type stepList struct {
+// StepList folds the events of a run into its steps.
+type StepList struct {
 	lineage *runtime.Lineage // of their run, nil also where that is not known
 	Steps   []runtime.Step
 	at      map[string]int // by address
 }
 
 // NewStepList is an empty list of a run, which may have been made of another: nil for none.
-func NewStepList(l *runtime.Lineage) *stepList {
-	return &stepList{lineage: l, Steps: []runtime.Step{}, at: map[string]int{}}
+func NewStepList(l *runtime.Lineage) *StepList {
+	return &StepList{lineage: l, Steps: []runtime.Step{}, at: map[string]int{}}
 }
 
 // repeats is the run whose outcome a step has that was settled just now, "" if it is its own.
@@ -44,7 +45,8 @@ func repeats(l *runtime.Lineage, st *runtime.Step, settled uint64) string {
 	return l.Run
 }
 
-func (l *stepList) Add(ev *runtime.Event) {
+// Add takes one event, in the order of the journal.
+func (l *StepList) Add(ev *runtime.Event) {
 	if ev.Type == journal.StepRequested.String() || ev.Type == journal.StepAnswered.String() {
 		l.begin(ev)
 		return
@@ -69,7 +71,11 @@ func (l *stepList) Add(ev *runtime.Event) {
 			endTry(&st.Tries[n-1], ev)
 		}
 	case journal.StepSettled.String():
-		st.Status, st.EndedAt = Settled(ev).Status, &end
+		settled := Settled(ev)
+		st.Status, st.EndedAt = settled.Status, &end
+		if settled.Status == StatusFailed {
+			st.Exit = settled.Text
+		}
 		st.Repeats = repeats(l.lineage, st, ev.Seq)
 		if n := len(st.Tries); st.Status != "ok" && n > 0 && st.Tries[n-1].Class == journal.ClassDegraded && !eventHas(ev, "error") {
 			st.Status = journal.ClassDegraded
@@ -90,7 +96,7 @@ func endTry(a *runtime.Try, ev *runtime.Event) {
 	noteCost(a, data.Usage)
 }
 
-func (l *stepList) begin(ev *runtime.Event) {
+func (l *StepList) begin(ev *runtime.Event) {
 	var data struct {
 		Kind string
 		Args struct{ Who, To json.RawMessage }
@@ -107,11 +113,15 @@ func (l *stepList) begin(ev *runtime.Event) {
 	l.Steps = append(l.Steps, st)
 }
 
+// StatusFailed is how a program stands that has ended with another exit code than 0. Its step has
+// an outcome, which the script looks at, and is not ok all the same.
+const StatusFailed = "failed"
+
 // Settling is how a step has ended, as its step.settled tells.
 type Settling struct {
-	Status string // ok, error, or what an agent's Result says of itself where there is no error: blocked, stopped
+	Status string // ok, error, StatusFailed, or what an agent's Result says of itself where there is no error: blocked, stopped
 	Kind   string // of the error
-	Text   string // the error's message, or what the agent has noted
+	Text   string // the error's message, what the agent has noted, or the exit code: "exit 1"
 }
 
 // Settled reads a step.settled. A step whose error the script has asked for, with on_error =
@@ -128,6 +138,7 @@ func Settled(ev *runtime.Event) Settling {
 		Status, Step, Note string
 		Value              json.RawMessage
 		Error              *failed
+		completed
 	}
 	if data.Error == nil && json.Unmarshal(data.Value, &v) == nil && v.OK != nil && !*v.OK {
 		switch {
@@ -135,12 +146,37 @@ func Settled(ev *runtime.Event) Settling {
 			data.Error = v.Error
 		case v.Step == ev.Step:
 			return Settling{Status: v.Status, Text: v.Note}
+		case v.Code != nil && v.Seconds != nil:
+			return Settling{Status: StatusFailed, Text: v.exit()}
 		}
 	}
 	if data.Error != nil {
 		return Settling{Status: "error", Kind: data.Error.Kind, Text: data.Error.Message}
 	}
 	return Settling{Status: "ok"}
+}
+
+// completed is what the Completed of a program has that no other outcome has.
+type completed struct {
+	Code    *int
+	Signal  string
+	Seconds *float64
+}
+
+// exit says how a program has ended.
+func (c *completed) exit() string {
+	if c.Signal != "" {
+		return "ended by " + c.Signal
+	}
+	return fmt.Sprintf("exit %d", *c.Code)
+}
+
+// Of is the step at an address as far as it is known, nil if it was not asked for.
+func (l *StepList) Of(address string) *runtime.Step {
+	if i, ok := l.at[address]; ok {
+		return &l.Steps[i]
+	}
+	return nil
 }
 
 // eventHas tells whether an event's data has a field.

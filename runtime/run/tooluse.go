@@ -1,7 +1,6 @@
 package run
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -110,9 +109,12 @@ func (u toolUse) sameAs(v toolUse) bool {
 	return v.Server && (own == server || strings.HasSuffix(own, "_"+server))
 }
 
-func toolWords(name string) string { return strings.Trim(notInWord.ReplaceAllString(name, "_"), "_") }
-
-var notInWord = regexp.MustCompile(`[^A-Za-z0-9]+`)
+// toolWords joins the letters and digits of a name by single underscores.
+func toolWords(name string) string {
+	return strings.Join(strings.FieldsFunc(name, func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	}), "_")
+}
 
 func toolsPayload(uses []toolUse) effect.Payload {
 	var b effect.Object

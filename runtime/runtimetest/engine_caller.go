@@ -60,6 +60,10 @@ func (c called) Decisions(ctx context.Context, q runtime.DecisionQuery) (*runtim
 	return by(ctx, c, runtime.Decisions.Decisions, q)
 }
 
+func (c called) SpentOn(ctx context.Context, day string) (map[string]runtime.Usage, error) {
+	return by(ctx, c, runtime.Spending.SpentOn, day)
+}
+
 func (c called) Declared(ctx context.Context, run string) (*runtime.Declared, error) {
 	return by(ctx, c, runtime.Pages.Declared, run)
 }
@@ -70,6 +74,18 @@ func (c called) Define(ctx context.Context, r runtime.DefineRequest) (*runtime.D
 
 func (c called) Defined(ctx context.Context, address string) ([]runtime.Definition, error) {
 	return by(ctx, c, runtime.Definitions.Defined, address)
+}
+
+func (c called) Schedule(ctx context.Context, r runtime.ScheduleRequest) (*runtime.Schedule, error) {
+	return by(ctx, c, runtime.Schedules.Schedule, r)
+}
+
+func (c called) Reschedule(ctx context.Context, r runtime.ScheduleChange) (*runtime.Schedule, error) {
+	return by(ctx, c, runtime.Schedules.Reschedule, r)
+}
+
+func (c called) Scheduled(ctx context.Context, q runtime.ScheduleQuery) ([]runtime.Schedule, error) {
+	return by(ctx, c, runtime.Schedules.Scheduled, q)
 }
 
 func (c called) Push(ctx context.Context, r runtime.PushRequest) (*runtime.Pushed, error) {

@@ -59,6 +59,11 @@ func (o *observed) Decisions(ctx context.Context, q runtime.DecisionQuery) (*run
 	return through(ctx, o.Engine, runtime.Decisions.Decisions, q)
 }
 
+// SpentOn implements runtime.Spending.
+func (o *observed) SpentOn(ctx context.Context, day string) (map[string]runtime.Usage, error) {
+	return through(ctx, o.Engine, runtime.Spending.SpentOn, day)
+}
+
 // Declared implements runtime.Pages.
 func (o *observed) Declared(ctx context.Context, run string) (*runtime.Declared, error) {
 	return through(ctx, o.Engine, runtime.Pages.Declared, run)

@@ -225,6 +225,22 @@ func Draw(ctx context.Context, e runtime.Engine, run *runtime.Run, after uint64,
 	return &Drawn{run.ID, run.Status, query.Diagram(run, page), page.Next}, nil
 }
 
+type costArgs struct{ Run, By string }
+
+func (d *Desk) cost(ctx context.Context, a costArgs) (any, error) {
+	q := query.CostQuery{Run: a.Run, By: a.By, Today: time.Now()}
+	if d.Clock != nil {
+		q.Today = d.Clock()
+	}
+	if d.Budgets != nil {
+		var err error
+		if q.Budgets, err = d.Budgets(); err != nil {
+			return nil, err
+		}
+	}
+	return query.CostOf(ctx, d.Engine, q)
+}
+
 type signalArgs struct {
 	Run, Gate, Choice, Reason, Message, As, Key string
 	Override                                    bool
@@ -318,12 +334,16 @@ type queryArgs struct {
 type Found struct {
 	Runs      []runtime.Summary  `json:"runs,omitzero"`
 	Decisions []runtime.Decision `json:"decisions,omitzero"`
+	Schedules []runtime.Schedule `json:"schedules,omitzero"`
 	Next      string             `json:"next,omitempty"`
 }
 
 func (d *Desk) query(ctx context.Context, a queryArgs) (any, error) {
 	if a.Resource == "decisions" {
 		return d.decisions(ctx, a)
+	}
+	if a.Resource == "schedules" {
+		return d.schedules(ctx, a)
 	}
 	if a.Run != "" {
 		return nil, runtime.Refuse(runtime.ErrUsage, "status tells of one run; or write: run = ID, in filter", "got run, which is for resource decisions")

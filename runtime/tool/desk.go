@@ -22,6 +22,9 @@ type Desk struct {
 	// Prepare adds to a request what a run is pinned to and the values of the variables that this
 	// declares.
 	Prepare func(*runtime.StartRequest) error
+	// Budgets are those of the project; nil: it has none.
+	Budgets func() ([]effect.Ceiling, error)
+	Clock   func() time.Time // on the wall; nil: time.Now
 	// Values are those of declared variables, for runs that are carried on.
 	Values func(names []string) map[string]string
 	// Read reads a script's file and all that it loads. nil: the files of this machine are not for

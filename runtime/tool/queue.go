@@ -21,7 +21,7 @@ import (
 // there, and looks into the other once more when it has given that back. So who finds it taken need
 // start nobody.
 const (
-	rememberQueue  = "remember"
+	RememberQueue  = "remember"
 	RememberWorker = "remember-worker"
 )
 
@@ -150,7 +150,7 @@ func (d *Desk) Remember(ctx context.Context, k Knowledge, key string) (*Remember
 	if err != nil {
 		return nil, err
 	}
-	pushed, err := queues.Push(ctx, runtime.PushRequest{Key: key, Queue: rememberQueue, Value: value})
+	pushed, err := queues.Push(ctx, runtime.PushRequest{Key: key, Queue: RememberQueue, Value: value})
 	if err != nil {
 		return nil, err
 	}

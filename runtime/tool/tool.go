@@ -10,6 +10,7 @@ import (
 
 	"starling/lang/contract"
 	"starling/runtime"
+	"starling/runtime/query"
 )
 
 // Tool is one thing that can be asked of an engine.
@@ -72,12 +73,17 @@ func Tools() []Tool {
 			args(`{run: string, reason?: string, as?: string, key?: string}`), false, true, Accepted{}, calls((*Desk).cancel), runtime.CanCancel},
 		{"push", "Put an item at the end of a queue, for whichever run takes it. It is durable when this answers, and starts nothing.",
 			args(`{queue: string(1..), value: any, key?: string}`), false, false, runtime.Pushed{}, calls((*Desk).push), runtime.CanSignal},
+		{"schedule", "Start a defined script at its times: by cron, in five fields and a zone, or every so often. With another action pause it, have it go on, run it now, for the times of a span, or remove it. It fires while starling serve owns the store; query with resource schedules lists them.",
+			args(`{name: string(1..), action: "set" | "pause" | "resume" | "trigger" | "backfill" | "remove" = "set", script?: string, cron?: string, every?: duration, zone?: string, jitter?: duration, inputs?: {string: any}, time_input?: string, overlap: "skip" | "queue" | "cancel" | "allow" = "skip", catch_up: "last" | "all" | "none" = "last", reason?: string, from?: string, to?: string}`),
+			false, false, runtime.Schedule{}, calls((*Desk).schedule), runtime.CanRun},
 		{"remember", "Keep something about this project that is worth knowing later: what was learned, decided or stumbled over. It is filed behind this call: looked up, merged, or put before a person where it contradicts.",
 			args(`{category: string(1..), topic: string(1..200), details: string(1..), files: [string] = [], key?: string}`), false, false, Remembered{}, calls((*Desk).remember), runtime.CanSignal},
-		{"query", "The runs that a filter means or, with resource decisions, who has decided what, why and when: in all runs, or in one and those it has started; the newest first.",
-			args(`{resource: "runs" | "decisions" = "runs", run?: string, filter: string = "", limit: int(1..1000) = 100, after?: string}`), true, false, Found{}, calls((*Desk).query), runtime.CanRead},
+		{"query", "The runs that a filter means or, with resource decisions, who has decided what, why and when: in all runs, or in one and those it has started; the newest first. With resource schedules, what starts runs at its times.",
+			args(`{resource: "runs" | "decisions" | "schedules" = "runs", run?: string, filter: string = "", limit: int(1..1000) = 100, after?: string}`), true, false, Found{}, calls((*Desk).query), runtime.CanRead},
 		{"diagram", "A run as a Mermaid flowchart: its steps and branches, coloured by how they stand.",
 			args(`{run: string, limit: int(1..1000) = 200, after?: int(1..)}`), true, false, Drawn{}, calls((*Desk).diagram), runtime.CanRead},
+		{"cost", "What agents have cost, of one run or of all, and what is used and left of the project's budgets: those of a day as they are today and, of one run, that run's.",
+			args(`{run?: string, by?: "agent" | "backend" | "model" | "day" | "run"}`), true, false, query.Cost{}, calls((*Desk).cost), runtime.CanRead},
 		{"rerun", "Do a run again from a step on, or that step alone, as a new run; the old one stays as it is.",
 			args(`{run: string, from?: string, only?: string, set?: {string: string}, accept_drift?: bool, key?: string}`), false, false, Standing{}, calls((*Desk).rerun), runtime.CanRead | runtime.CanRun},
 	}
@@ -94,6 +100,15 @@ func words() map[string]string {
 		"source":       "the text of a script that loads nothing but @std",
 		"name":         "letters, digits, dots, dashes",
 		"inputs":       "by name",
+		"action":       "what is done to the schedule; set makes it, or gives it other times",
+		"cron":         "minute, hour, day of month, month, day of week, such as 30 7 * * 1-5; or @hourly, @daily, @weekly, @monthly",
+		"every":        "an interval, such as 6h, instead of cron",
+		"zone":         "IANA name of the zone of cron, such as Europe/Zurich; UTC",
+		"jitter":       "each time is put off by less than this",
+		"time_input":   "the input that is given the time a run is for",
+		"overlap":      "what becomes of a time that comes while an earlier run is at work",
+		"catch_up":     "what becomes of times that were missed",
+		"to":           "of a backfill: the end of the span, RFC 3339",
 		"accept_drift": "go on though the repository stands at another commit than the run began at",
 		"choice":       "one of the gate's options",
 		"reason":       "why, in words",
@@ -114,6 +129,7 @@ func words() map[string]string {
 		"filter":       `such as: status = suspended and target = "reviewer" and age > 2h; of decisions: by = reviewer and choice = reject and age < 1d`,
 		"resource":     "what is looked for",
 		"limit":        "at most so many",
+		"by":           "what is summed up: run or, of one run, agent when it is left out",
 		"after":        "for the page behind one, its next",
 		"steps":        "with its steps",
 		"step":         "address of a step within its run",
@@ -126,7 +142,7 @@ func words() map[string]string {
 		"status":       "how it ended",
 		"note":         "a remark for people",
 		"usage":        "what it cost: usd, input_tokens, output_tokens",
-		"from":         "the step from which it is live",
+		"from":         "of rerun the step from which it is live; of a backfill the begin of the span, RFC 3339",
 		"only":         "the one step that is performed",
 		"set":          "for the step: backend, timeout, retries or reasks",
 	}

@@ -11,9 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
-	"starling/lang/diagnostic"
 	"starling/runtime"
 	"starling/runtime/api"
 	"starling/runtime/tool"
@@ -76,7 +73,7 @@ type object = map[string]any
 func Document(build string, c runtime.Caller) (map[string]any, error) {
 	paths := object{}
 	for _, t := range tool.Offered(c) {
-		answer, err := schemaOf(reflect.TypeOf(t.Answer))
+		answer, err := tool.SchemaOf(reflect.TypeOf(t.Answer))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", t.Name, err)
 		}
@@ -86,7 +83,7 @@ func Document(build string, c runtime.Caller) (map[string]any, error) {
 	}
 	schemas := object{"Refusal": refusalSchema()}
 	if c.May(runtime.CanRead) {
-		event, err := schemaOf(reflect.TypeOf(runtime.Event{}))
+		event, err := tool.SchemaOf(reflect.TypeOf(runtime.Event{}))
 		if err != nil {
 			return nil, err
 		}
@@ -158,13 +155,4 @@ func refusalSchema() object {
 		"type": "object", "required": []string{"kind", "message"}, "additionalProperties": false,
 		"properties": object{"kind": object{"enum": runtime.ErrorKinds()}, "message": text, "help": text, "data": object{}},
 	}}}
-}
-
-// schemaOf is the schema of an answer's type. JSON of others may be anything.
-func schemaOf(t reflect.Type) (*jsonschema.Schema, error) {
-	return jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[json.RawMessage]():     {},
-		reflect.TypeFor[time.Time]():           {Type: "string", Format: "date-time"},
-		reflect.TypeFor[diagnostic.Severity](): {Type: "string"},
-	}})
 }

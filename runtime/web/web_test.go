@@ -307,6 +307,13 @@ func TestEveryRoute(t *testing.T) {
 		{"query", worker, `{"resource": "decisions", "run": "zzz"}`, 404, runtime.ErrUnknownRun},
 		{"query", worker, `{"resource": "gates"}`, 400, runtime.ErrUsage},
 		{"query", worker, `{"run": "` + run + `"}`, 400, runtime.ErrUsage},
+		{"schedule", judge, `{"name": "s", "script": "gated", "cron": "@daily", "inputs": {"n": 1}}`, 403, runtime.ErrDenied},
+		{"schedule", worker, `{"name": "s", "script": "gated", "cron": "@daily"}`, 422, runtime.ErrBadInput},
+		{"schedule", worker, `{"name": "s", "script": "gated", "every": "soon", "inputs": {"n": 1}}`, 400, runtime.ErrUsage},
+		{"schedule", worker, `{"name": "s", "cron": "@daily"}`, 400, runtime.ErrUsage},
+		{"schedule", worker, `{"name": "s", "action": "pause"}`, 404, runtime.ErrUnknownSchedule},
+		{"schedule", worker, `{"name": "s", "action": "backfill", "from": "May"}`, 400, runtime.ErrUsage},
+		{"query", worker, `{"resource": "schedules", "filter": "by = x"}`, 400, runtime.ErrUsage},
 		{"query", s.token("mute", "signal"), `{"resource": "decisions"}`, 403, runtime.ErrDenied},
 	} {
 		if status, fields := s.call(c.name, c.token, c.arguments); status != c.status || kindOf(fields) != string(c.kind) {
@@ -323,6 +330,9 @@ func TestEveryRoute(t *testing.T) {
 	if drawn := good("diagram", worker, `{"run": "`+run+`"}`); !strings.Contains(drawn["mermaid"].(string), `{{"g<br/>ok`) {
 		t.Errorf("diagram: %v", drawn)
 	}
+	if cost := good("cost", worker, `{"run": "`+run+`"}`); cost["by"] != "agent" || cost["run"] != run {
+		t.Errorf("cost: %v", cost)
+	}
 	good("query", worker, `{"filter": "status = completed"}`)
 	made := good("query", worker, `{"resource": "decisions", "filter": "by = judge and age < 1h"}`) // S0-27
 	if list := made["decisions"].([]any); len(list) != 1 || list[0].(map[string]any)["address"] != run+"/g" || made["runs"] != nil {
@@ -330,6 +340,11 @@ func TestEveryRoute(t *testing.T) {
 	}
 	if none := good("query", worker, `{"resource": "decisions", "run": "`+run+`", "filter": "by = worker"}`)["decisions"].([]any); len(none) != 0 {
 		t.Errorf("decisions of others: %v", none)
+	}
+	good("schedule", worker, `{"name": "s", "script": "gated", "every": "6h", "jitter": "1m", "inputs": {"n": 1}}`)
+	good("schedule", worker, `{"name": "s", "action": "pause", "reason": "holidays"}`)
+	if list := good("query", judge, `{"resource": "schedules"}`)["schedules"].([]any); len(list) != 1 || list[0].(map[string]any)["reason"] != "holidays" {
+		t.Errorf("schedules: %v", list)
 	}
 	again := good("rerun", worker, `{"run": "`+run+`", "from": "g"}`)["run"].(string)
 	good("cancel", worker, `{"run": "`+again+`"}`)
@@ -540,7 +555,7 @@ func TestToolsAreThoseOfTheToken(t *testing.T) {
 	_, made := s.call("run", s.token("maker", "run"), `{"source": "def main():\n    pass\n"}`)
 	arguments := map[string]string{"define": `{"name": "x", "source": "def main():\n    pass\n"}`, "run": `{"source": "def main():\n    pass\n"}`, "signal": `{"run": "x", "gate": "g", "choice": "yes"}`,
 		"claim": `{}`, "heartbeat": `{"claim": "x@y:1"}`, "submit": `{"claim": "x@y:1"}`, "steer": `{"run": "x", "step": "s", "message": "m"}`, "stop": `{"run": "x", "step": "s"}`,
-		"push": `{"queue": "q", "value": 1}`, "remember": `{"category": "gotchas", "topic": "t", "details": "d"}`, "inbox": `{}`, "query": `{}`, "rerun": fmt.Sprintf(`{"run": %q, "from": "s"}`, made["run"])}
+		"push": `{"queue": "q", "value": 1}`, "schedule": `{"name": "s", "action": "pause"}`, "remember": `{"category": "gotchas", "topic": "t", "details": "d"}`, "inbox": `{}`, "query": `{}`, "rerun": fmt.Sprintf(`{"run": %q, "from": "s"}`, made["run"])}
 	for i, can := range sets {
 		token := s.token(fmt.Sprintf("t%d", i), can...)
 		status, headers, body := s.ask("GET", "/openapi.json", token, "")

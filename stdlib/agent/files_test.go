@@ -75,8 +75,34 @@ func TestFilesInTheRequest(t *testing.T) {
 		t.Errorf("the journal does not say what was given, or says where it lies:\n%s", got)
 	}
 	scripted := withFiles(newStage(t, "", `def a(req): return [f["type"] for f in req.files]`))
-	if got := scripted.ask(t.Context(), askWithFiles); show(got) != `ok output=["image/png", "application/pdf", "text/plain"]` {
-		t.Error(show(got))
+	for _, call := range []string{askWithFiles, `handoff("a", 1, files = ["a b.png", "spec.pdf", "notes.md"])`} {
+		if got := scripted.ask(t.Context(), call); show(got) != `ok output=["image/png", "application/pdf", "text/plain"]` {
+			t.Errorf("%s: %s", call, show(got))
+		}
+	}
+}
+
+// What goes with the next task of a conversation is shown in it, too.
+func TestFilesOfTheNextTask(t *testing.T) {
+	for preset, args := range map[string]string{
+		"claude": "-p --output-format stream-json --verbose --permission-mode default --resume s-1 --input-format stream-json",
+		"codex":  "exec --json --skip-git-repo-check --sandbox read-only --image=DIR/a b.png resume s-1 -",
+		"gemini": "--output-format stream-json --approval-mode default --resume s-1",
+	} {
+		s := withFiles(stub(t, preset, "", ""))
+		r, fault := s.request(askWithFiles)
+		if fault != nil {
+			t.Fatal(fault)
+		}
+		a := s.attempt(r)
+		a.Session, a.GoesOn = "s-1", true
+		s.env.Handlers[r.Kind].Perform(t.Context(), a)
+		if got, want := strings.ReplaceAll(strings.TrimSpace(s.read("args")), "\n", " "), strings.ReplaceAll(args, "DIR", s.settings.Workspace); got != want {
+			t.Errorf("%s\ngot  %s\nwant %s", preset, got, want)
+		}
+		if got := s.read("stdin"); !strings.Contains(got, "a b.png (image/png)") || preset == "claude" && !strings.Contains(got, picture64) {
+			t.Errorf("%s is not shown the picture: %s", preset, got)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	"go.starlark.net/starlark"
 
@@ -73,7 +74,7 @@ func (q Question) say(ctx context.Context, args ...string) (out string, code int
 	return q.shown(strings.TrimSpace(string(r.Stdout)+"\n"+string(r.Stderr)), maxStderr), r.ExitCode, err
 }
 
-var versionNumber = regexp.MustCompile(`\d+\.\d+[\w.+-]*`)
+var versionNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\d+\.\d+[\w.+-]*`) })
 
 // greetPreset asks for the version and, by the command that the program has for it, for the login.
 func greetPreset(ctx context.Context, q Question) Greeting {
@@ -85,7 +86,7 @@ func greetPreset(ctx context.Context, q Question) Greeting {
 	case code != 0:
 		return Greeting{Fault: fmt.Sprintf("%s --version ends with %d: %s", d.Preset, code, clipTo(out, 200)), Mend: d.install()}
 	}
-	g := Greeting{Version: versionNumber.FindString(out)}
+	g := Greeting{Version: versionNumber().FindString(out)}
 	switch d.Preset {
 	case project.Claude:
 		q.loginOfClaude(ctx, &g)

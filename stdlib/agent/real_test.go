@@ -3,6 +3,7 @@ package agent_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -446,28 +447,38 @@ func (w *realWorld) until(text string) {
 	}
 }
 
-// shows has an image of the workspace and one that is an artifact go with a task: the model is
-// shown both.
+// shows has an image of the workspace and one that is an artifact go with a task, and a third with
+// the next task of the same conversation: the model is shown them all.
 func (w *realWorld) shows() string {
-	img := image.NewRGBA(image.Rect(0, 0, 64, 64))
-	var text bytes.Buffer
-	if err := png.Encode(&text, img); err != nil {
-		w.t.Fatal(err)
-	}
-	w.write("shot 1.png", text.String())
-	why := w.gives("", `agent("a", plan('{"text": "seen"}'), files = ["shot 1.png", artifact("other.png", fs.read("shot 1.png", binary = True))]).text`, `"seen"`)
+	shot, later := w.image(64), w.image(48)
+	w.write("shot 1.png", shot)
+	w.write("later.png", later)
+	why := w.gives("", `[
+        agent("a", plan('{"text": "seen"}'), session = "s", files = ["shot 1.png", artifact("other.png", fs.read("shot 1.png", binary = True))]).text,
+        agent("a", plan('{"text": "seen again"}'), session = "s", files = ["later.png"]).text]`, `["seen","seen again"]`)
 	if why != "" {
 		return why
 	}
-	most := 0
+	first, second := 0, 0
 	for _, r := range w.models.Requests()[w.before:] {
-		most = max(most, strings.Count(r.Body, "iVBORw0KGgo")) // how a PNG begins in base64
+		first, second = max(first, strings.Count(r.Body, pngHead(shot))), max(second, strings.Count(r.Body, pngHead(later)))
 	}
-	if most < 2 {
-		return fmt.Sprintf("the model was shown %d of 2 images", most)
+	if first < 2 || second < 1 {
+		return fmt.Sprintf("the model was shown %d of 2 images, and %d of 1 in the next task", first, second)
 	}
 	return ""
 }
+
+func (w *realWorld) image(side int) string {
+	var text bytes.Buffer
+	if err := png.Encode(&text, image.NewRGBA(image.Rect(0, 0, side, side))); err != nil {
+		w.t.Fatal(err)
+	}
+	return text.String()
+}
+
+// pngHead is how a PNG begins in base64, with its width and height.
+func pngHead(text string) string { return base64.StdEncoding.EncodeToString([]byte(text[:24])) }
 
 // asked waits for the model to be asked for its first turn: some keep a conversation no sooner.
 func (w *realWorld) asked() { w.askedFor(1) }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"regexp"
+	"sync"
 
 	"starling/lang/effect"
 	"starling/stdlib/tool"
@@ -65,12 +66,12 @@ func offered(ctx context.Context, p *tool.Proxy) ([]modelTool, *tool.Fault) {
 	return all, nil
 }
 
-var notInName = regexp.MustCompile(`[^A-Za-z0-9_-]`)
+var notInName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9_-]`) })
 
 // modelName is SERVER__TOOL in the letters that models' APIs take. What would be too long, or the
 // name of another tool, ends with a hash.
 func modelName(server, tool string, taken map[string]bool) string {
-	name := notInName.ReplaceAllString(server+"__"+tool, "_")
+	name := notInName().ReplaceAllString(server+"__"+tool, "_")
 	if len(name) <= maxToolName && !taken[name] {
 		return name
 	}

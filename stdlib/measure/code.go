@@ -1,11 +1,8 @@
 package measure
 
 import (
+	"bytes"
 	"path"
-	"slices"
-	"sync"
-
-	"github.com/boyter/scc/v3/processor"
 )
 
 // Code is what source files hold: lines of each kind, and how often they branch. Complexity is
@@ -18,31 +15,39 @@ type Code struct {
 	Complexity int
 }
 
-// languages fills scc's tables. They are globals of scc's, for the whole process, so they are
-// filled once, and nothing changes them afterwards.
-var languages = sync.OnceFunc(processor.ProcessConstants)
+// docstrings are triple-quoted texts, behind what may hide one.
+var docstrings = pattern(hash + "|" + triple + "|" + quotes)
+
+// withoutQuotes is a source with the letters in triple-quoted texts replaced: scc takes any quote
+// in a docstring for its end, and all that comes behind it for a text.
+func withoutQuotes(language string, content []byte) []byte {
+	if language != "Python" {
+		return content
+	}
+	return docstrings().ReplaceAllFunc(content, func(token []byte) []byte {
+		if len(token) < 6 || token[0] == '#' || token[1] != token[0] {
+			return token
+		}
+		replaced := bytes.Clone(token)
+		for i := 3; i < len(token)-3; i++ {
+			if token[i] > ' ' {
+				replaced[i] = 'x'
+			}
+		}
+		return replaced
+	})
+}
 
 // MeasureCode measures a source file. ok is false for what is none: of no language that scc knows,
 // binary, or of a language that does not branch, such as Markdown and JSON.
 func MeasureCode(name string, content []byte) (c Code, ok bool) {
-	languages()
-	possible, ending := processor.DetectLanguage(path.Base(name))
-	if len(possible) == 0 {
+	known := languages()
+	l := known.of(path.Base(name), content)
+	if l == nil || len(l.Branches) == 0 {
 		return c, false
 	}
-	if possible[0] == processor.SheBang {
-		language, err := processor.DetectSheBang(string(content))
-		if err != nil {
-			return c, false
-		}
-		possible = []string{language}
-	}
-	possible = slices.Sorted(slices.Values(possible)) // they come in the order of a map
-	job := &processor.FileJob{Filename: path.Base(name), Extension: ending, Content: content, Bytes: int64(len(content))}
-	job.Language = processor.DetermineLanguage(job.Filename, possible[0], possible, content)
-	if processor.LanguageFeatures[job.Language].ComplexityCheckMask == 0 {
-		return c, false
-	}
-	processor.CountStats(job)
-	return Code{Language: job.Language, Code: int(job.Code), Comments: int(job.Comment), Blank: int(job.Blank), Complexity: int(job.Complexity)}, !job.Binary
+	content = withoutQuotes(l.name, content)
+	n := counter{text: content, tokens: l.tokens(), last: len(content) - 1, code: Code{Language: l.name}}
+	n.count()
+	return n.code, !n.binary
 }

@@ -20,8 +20,9 @@ type jestReport struct {
 	}
 }
 
-// readJest reads the JSON of jest, which vitest writes as well. A file that could not be loaded is
-// a failed test. Ids have no file in them: its path is that of the machine.
+// readJest reads the JSON of jest, which vitest writes as well. A file that has failed without a
+// test that did is a failed test: it could not be loaded, or what its tests need could not be made,
+// whose tests vitest calls skipped. Ids have no file in them: its path is that of the machine.
 func readJest(text string, t *tally) error {
 	var r jestReport
 	start := strings.IndexByte(text, '{')
@@ -29,11 +30,14 @@ func readJest(text string, t *tally) error {
 		return unreadable("it is no JSON with numTotalTests and testResults")
 	}
 	for _, file := range r.TestResults {
-		if file.Status == "failed" && len(file.AssertionResults) == 0 {
-			t.add(file.Name[strings.LastIndexByte(file.Name, '/')+1:]+" (file)", failed)
-		}
+		explained := false
 		for _, a := range file.AssertionResults {
-			t.add(strings.Join(append(a.AncestorTitles, a.Title), " > "), jestOutcome(a.Status))
+			o := jestOutcome(a.Status)
+			explained = explained || o == failed
+			t.add(strings.Join(append(a.AncestorTitles, a.Title), " > "), o)
+		}
+		if file.Status == "failed" && !explained {
+			t.add(file.Name[strings.LastIndexByte(file.Name, '/')+1:]+" (file)", failed)
 		}
 	}
 	return nil

@@ -39,7 +39,9 @@ func specOf(files ...string) string {
 }
 
 // What the runners themselves have written: go 1.26, Python 3.11, node 18 (on a terminal, with its
-// colours), 20 and 24, cargo 1.95.
+// colours), 20 and 24, cargo 1.95, pytest 7.2.1, jest 30.5.2, vitest 2.1.9, mocha 12.0.3, ava
+// 7.0.0, Bats 1.8.2, Maven 3.8.7 with Surefire 2.22.3, Gradle 4.4.1. Of Java's the properties and
+// what the libraries have in their traces are left out, paths are of another folder.
 func TestRealReports(t *testing.T) {
 	for _, c := range []struct{ format, file, want string }{
 		{"go", "go.json", `passed ["example.org/sum.TestAdd/small"] failed ["example.org/sum.TestAdd" "example.org/sum.TestAdd/large" "example.org/sum.TestPanic" ` +
@@ -53,6 +55,17 @@ func TestRealReports(t *testing.T) {
 		{"spec", "node18.spec", specOf()},
 		{"spec", "node24.spec", specOf("test/c.test.mjs")},
 		{"cargo", "cargo.json", `passed ["src/lib.rs - add" "tests::panics" "tests::works" "works"] failed ["tests::fails"] skipped ["tests::slow"]`},
+		{"junit", "pytest.xml", `passed ["tests.test_calc.TestShare.test_even" "tests.test_calc.test_add[-1-1-0]" "tests.test_calc.test_add[1-2-3]" "tests.test_calc.test_add[a-b-ab]"] failed ["tests.test_calc.TestShare.test_nothing_is_lost" "tests.test_calc.test_with_fixture"] skipped ["tests.test_calc.TestShare.test_zero" "tests.test_calc.test_parse_blank"]`},
+		{"junit", "pytest_broken.xml", `passed [] failed ["pytest > tests.test_broken"] skipped []`},
+		{"jest", "jest.json", `passed ["mean" "sum > adds [0] to 0" "sum > adds [1,2] to 3"] failed ["broken.test.js (file)" "db > reads" "sum > is 0 of nothing"] skipped ["sum > later" "sum > one day"]`},
+		{"jest", "vitest.json", `passed ["sum > adds [0] to 0" "sum > adds [1,2] to 3"] failed ["broken.test.js (file)" "hook.test.js (file)" "sum > is 0 of nothing"] skipped ["db > reads" "sum > later" "sum > one day"]`},
+		{"tap", "mocha.tap", `passed ["sum adds" "sum of odd things mean"] failed ["db \"before all\" hook for \"reads\"" "each \"before each\" hook for \"reads\"" "sum is 0 of nothing"] skipped ["sum later" "sum one day"]`},
+		{"tap", "ava.tap", `passed ["test › adds"] failed ["hook › before hook" "test › is 0 of nothing"] skipped ["test › later" "test › one day"]`},
+		{"tap", "bats.tap", `passed ["adds"] failed ["of nothing # 0" "setup_file failed"] skipped ["later"]`},
+		{"junit", "surefire.xml", `passed ["org.x.SumTest.adds"] failed ["org.x.SumTest.meanOfNothing" "org.x.SumTest.rounds"] skipped ["org.x.SumTest.later"]`},
+		{"junit", "surefire_class.xml", `passed [] failed ["org.x.BrokenTest.org.x.BrokenTest"] skipped []`},
+		{"junit", "gradle.xml", `passed ["org.x.SumTest.adds"] failed ["org.x.SumTest.meanOfNothing" "org.x.SumTest.rounds"] skipped ["org.x.SumTest.later"]`},
+		{"junit", "gradle_class.xml", `passed [] failed ["org.x.BrokenTest.classMethod"] skipped []`},
 		{"cargo", "cargo.txt", `passed ["src/lib.rs - add" "tests::panics" "tests::works"] failed ["tests::fails"] skipped ["tests::slow"]`},
 	} {
 		if got := said(measure.Read(c.format, []string{sample(t, c.file)})); got != c.want {
@@ -62,7 +75,8 @@ func TestRealReports(t *testing.T) {
 }
 
 var samples = map[string]string{"go.json": "go", "unittest.txt": "unittest", "node.tap": "tap", "node.xml": "junit", "cargo.txt": "cargo", "cargo.json": "cargo",
-	"node18.spec": "spec", "node24.spec": "spec"}
+	"node18.spec": "spec", "node24.spec": "spec", "pytest.xml": "junit", "jest.json": "jest", "vitest.json": "jest", "mocha.tap": "tap", "ava.tap": "tap",
+	"surefire.xml": "junit", "gradle.xml": "junit"}
 
 // A report that is cut anywhere is never one of fewer tests: it is refused, or it has all of them.
 func TestCutReports(t *testing.T) {
@@ -312,6 +326,7 @@ func TestCode(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"a.go":      {"package a\n\n// F says.\nfunc F(x int) int {\n\tif x > 1 && x < 3 {\n\t\treturn 1\n\t}\n\treturn 0\n}\n", "{Go 7 1 1 2} true"},
 		"b.py":      {"# b\ndef f(x):\n    \"\"\"Says.\"\"\"\n    for y in x:\n        if y: return y\n", "{Python 3 2 0 2} true"},
+		"c.py":      {"def f(x):\n    \"\"\" It's f's.\n\n    >>> f('it')  # \"\n    'a'\n    \"\"\"\n    if x:\n        return 1\n\n\ns = r'''if \"x'''  # no \"\"\"\nif s:\n    pass\n", "{Python 6 5 2 2} true"},
 		"tool":      {"#!/bin/sh\nif true; then echo; fi\n", "{Shell 1 1 0 1} true"},
 		"README.md": {"# if you must\n", "{ 0 0 0 0} false"},
 		"x.json":    {"{}", "{ 0 0 0 0} false"},
@@ -425,6 +440,7 @@ func FuzzSources(f *testing.F) {
 	f.Add("a.rs", "#[test]\nfn a() {\n  assert_eq!(f::<A, B>(r#\"\"\"#), 2, \"x\");\n}")
 	f.Fuzz(func(t *testing.T, name, text string) {
 		measure.Cases(name, text)
+		asSCC(t, name, []byte(text))
 		m, _ := measure.MeasureCode(name, []byte(text))
 		if m.Code < 0 || m.Comments < 0 || m.Complexity < 0 || m.Code+m.Comments+m.Blank > strings.Count(text, "\n")+1 {
 			t.Errorf("%q: got %+v", text, m)

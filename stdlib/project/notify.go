@@ -79,8 +79,8 @@ func (r *reader) notify(name string, t table) Notify {
 // said of it here.
 func (r *reader) webhook(t table) string {
 	text, ok := r.string(t, "webhook")
-	if at := Placeholder.FindStringIndex(text); ok && (at == nil || at[0] > 0) {
-		r.checkAddress(t.at("webhook"), text, Placeholder.ReplaceAllString(text, "x"))
+	if at := Placeholder().FindStringIndex(text); ok && (at == nil || at[0] > 0) {
+		r.checkAddress(t.at("webhook"), text, Placeholder().ReplaceAllString(text, "x"))
 	}
 	return text
 }

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
@@ -169,7 +170,7 @@ func (r *reader) store(f *File, t table) {
 		r.refuse(t.at("lease"), show(t.values["lease"]), "a duration of at least 1s", "")
 	}
 	const form = "the address of a PostgreSQL database, such as postgres://USER@HOST:5432/DATABASE"
-	plain := Placeholder.ReplaceAllString(f.StoreURL, "")
+	plain := Placeholder().ReplaceAllString(f.StoreURL, "")
 	u, err := url.Parse(plain)
 	switch _, given := t.values["url"]; {
 	case !given, plain == "" && f.StoreURL != "":
@@ -289,16 +290,16 @@ func (r *reader) bound(t table, key string, least int64) int64 {
 func (r *reader) filters(t table) []string {
 	names := r.strings(t, "filters")
 	for i, name := range names {
-		if !filterName.MatchString(name) {
+		if !filterName().MatchString(name) {
 			r.refuse(t.element("filters", i), fmt.Sprintf("%q", name), `the name of a filter, as "lfs"`, "")
 		}
 	}
 	return names
 }
 
-var filterName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
+var filterName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`) })
 
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variableName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`) })
 
 func (r *reader) variables(t table) []string {
 	names := r.strings(t, "env")
@@ -306,7 +307,7 @@ func (r *reader) variables(t table) []string {
 	for i, name := range names {
 		path := t.element("env", i)
 		switch {
-		case !variableName.MatchString(name):
+		case !variableName().MatchString(name):
 			r.refuse(path, fmt.Sprintf("%q", name), "the name of an environment variable, without its value", "")
 		case strings.HasPrefix(name, "STARLING_"):
 			r.refuse(path, fmt.Sprintf("%q", name), "a name that does not begin with STARLING_", "these are set for every agent")

@@ -29,7 +29,7 @@ func (r *reader) checkSource(t table, s Secret) {
 	_, file := t.values["file"].(string)
 	_, command := t.values["command"].([]any)
 	switch {
-	case env && !variableName.MatchString(s.Env):
+	case env && !variableName().MatchString(s.Env):
 		r.refuse(t.at("env"), fmt.Sprintf("%q", s.Env), "the name of an environment variable, without its value", "")
 	case file && s.File == "":
 		r.refuse(t.at("file"), `""`, "the path of a file", "")
@@ -40,7 +40,7 @@ func (r *reader) checkSource(t table, s Secret) {
 
 // checkUse checks that the secrets are declared which a text at a path has placeholders for.
 func (r *reader) checkUse(f *File, path []string, text string) {
-	for _, m := range Placeholder.FindAllStringSubmatch(text, -1) {
+	for _, m := range Placeholder().FindAllStringSubmatch(text, -1) {
 		r.checkDeclared(f, path, m[1])
 	}
 }

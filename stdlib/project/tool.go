@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"starling/lang/diagnostic"
@@ -50,13 +51,13 @@ func (f *File) ToolNames() []string {
 }
 
 // Placeholder finds the secrets in the text of a SecretUse.
-var Placeholder = regexp.MustCompile(`\{([A-Za-z0-9][A-Za-z0-9._-]*)\}`)
+var Placeholder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{([A-Za-z0-9][A-Za-z0-9._-]*)\}`) })
 
 // toolName leaves the dot out: it parts the server from its tool.
-var toolName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
+var toolName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`) })
 
 // headerName is a token of HTTP.
-var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+var headerName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$") })
 
 // isHash tells whether a text is what `starling tools ls` shows of definitions.
 func isHash(text string) bool {
@@ -66,7 +67,7 @@ func isHash(text string) bool {
 
 // CheckToolName tells whether a tool server may have this name.
 func CheckToolName(name string) error {
-	if !toolName.MatchString(name) || len(name) > 64 {
+	if !toolName().MatchString(name) || len(name) > 64 {
 		return fmt.Errorf("got the name %q, want letters, digits, '_' and '-', beginning with a letter or a digit, at most 64", name)
 	}
 	return nil
@@ -120,9 +121,9 @@ func (r *reader) secretUses(t table, header bool) []SecretUse {
 	for _, key := range r.inOrder(secrets) {
 		text, isText := r.string(secrets, key)
 		switch {
-		case !valid.MatchString(key) || !header && strings.HasPrefix(key, "STARLING_"):
+		case !valid().MatchString(key) || !header && strings.HasPrefix(key, "STARLING_"):
 			r.refuse(secrets.at(key), fmt.Sprintf("%q", key), want, "")
-		case isText && !Placeholder.MatchString(text):
+		case isText && !Placeholder().MatchString(text):
 			r.refuse(secrets.at(key), "a text without a secret", "a text in which {NAME} stands for the secret of that name", "values of secrets have no place in the file")
 		}
 		uses = append(uses, SecretUse{key, text})

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
@@ -89,11 +90,11 @@ func Given(a *effect.Attempt, names []string) *redact.Redactor {
 func Keys(a *effect.Attempt, names []string) *redact.Redactor {
 	return Given(a, slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		value, _ := a.Env(name)
-		return !keyName.MatchString(name) && !Found([]byte(value))
+		return !keyName().MatchString(name) && !Found([]byte(value))
 	}))
 }
 
-var keyName = regexp.MustCompile(`(?i)key|token|secret|passw|credential|auth`)
+var keyName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)key|token|secret|passw|credential|auth`) })
 
 // Unhidden says of declared secrets, and of declared variables that are keys by their names, why
 // their values are not hidden: see [redact.Plain]. Those without a value, and those that a program
@@ -109,7 +110,7 @@ func Unhidden(ctx context.Context, a *effect.Attempt, f *project.File) map[strin
 		}
 	}
 	for _, name := range a.Settings.Env {
-		if value, ok := a.Env(name); ok && keyName.MatchString(name) && redact.Plain(value) != "" {
+		if value, ok := a.Env(name); ok && keyName().MatchString(name) && redact.Plain(value) != "" {
 			found[name] = redact.Plain(value)
 		}
 	}
@@ -120,7 +121,7 @@ func Unhidden(ctx context.Context, a *effect.Attempt, f *project.File) map[strin
 // [project.Placeholder]), and has them hidden in what is shown.
 func Fill(ctx context.Context, a *effect.Attempt, text string, shown *redact.Redactor) (string, error) {
 	var failed error
-	text = project.Placeholder.ReplaceAllStringFunc(text, func(m string) string {
+	text = project.Placeholder().ReplaceAllStringFunc(text, func(m string) string {
 		name := strings.Trim(m, "{}")
 		value, err := Reveal(ctx, a, name)
 		if err != nil {

@@ -112,7 +112,7 @@ func (c *agentsVerb) listAgents(fake string, names []string) error {
 	}
 	only := len(names) == 1
 	if !only {
-		if names, err = agent.Names(agent.Machines(c.env), settings); err != nil {
+		if names, err = agent.Names(agent.Machines(c.env()), settings); err != nil {
 			return err
 		}
 	}
@@ -138,7 +138,7 @@ func (c *agentsVerb) listAgents(fake string, names []string) error {
 func (c *call) viewAgent(s *effect.Settings, name string) (agentView, *effect.Request, []agent.Candidate) {
 	var args effect.Object
 	r := &effect.Request{Kind: "agent", Name: name, Args: args.Text("who", name).Text("task", "Reply with the word ready and nothing else.").Payload()}
-	if fault := c.env.Handlers[r.Kind].Resolve(s, r); fault != nil {
+	if fault := c.env().Handlers[r.Kind].Resolve(s, r); fault != nil {
 		return agentView{Name: name, Fault: fault.Message}, r, nil
 	}
 	candidates, err := agent.Candidates(r)
@@ -251,6 +251,6 @@ func (c *call) probe(ctx context.Context, s *effect.Settings, r *effect.Request,
 		return effect.Reply{}, err
 	}
 	deadline, _ := ctx.Deadline()
-	return c.env.Handlers[r.Kind].Perform(ctx, &effect.Attempt{Run: "probe", Step: r.Name, Kind: r.Kind, Number: 1, Backend: backend, Key: requestKey(""), Args: args,
+	return c.env().Handlers[r.Kind].Perform(ctx, &effect.Attempt{Run: "probe", Step: r.Name, Kind: r.Kind, Number: 1, Backend: backend, Key: requestKey(""), Args: args,
 		Resolved: resolved, Returns: r.Returns, Deadline: deadline, Settings: s, Env: c.getenv, Emit: func(string, starlark.Value) {}}), nil
 }

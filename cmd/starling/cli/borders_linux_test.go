@@ -87,11 +87,11 @@ func TestReadOnlyStore(t *testing.T) {
 	resting(t, dir, false)
 	if os.Getuid() == 0 {
 		t.Logf("%s; permissions do not bind root: wanted instead that reading changes nothing", why)
-		before := listing(t, dir)
+		before := packing(t, dir)
 		for _, args := range reads(t.TempDir()) {
 			inFull(t, dir, nil, args...)
 		}
-		if after := listing(t, dir); after != before {
+		if after := packing(t, dir); after != before {
 			t.Errorf("reading made of\n%s\n%s", before, after)
 		}
 		return
@@ -148,8 +148,8 @@ func setModes(t *testing.T, dir string, folder, file os.FileMode) {
 	}
 }
 
-// listing tells of each file of a folder how long it is and when it was changed.
-func listing(t *testing.T, dir string) string {
+// packing tells of each file of a folder how long it is and when it was changed.
+func packing(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder
 	err := filepath.Walk(dir, func(path string, info os.FileInfo, err error) error {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -8,11 +9,18 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync/atomic"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"starling/cmd/starling/connect"
+	"starling/cmd/starling/jq"
+	"starling/cmd/starling/live"
+	"starling/cmd/starling/pager"
 	"starling/cmd/starling/place"
 	"starling/cmd/starling/plain"
+	"starling/cmd/starling/table"
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/stdlib/process"
@@ -27,10 +35,10 @@ type call struct {
 	stdout  plain.Output
 	stderr  io.Writer
 	getenv  func(string) (string, bool)
-	signals <-chan os.Signal         // interruptions
-	exit    func(code int)           // leaves at once
-	door    func() connect.Connector // opens the store of the place
-	env     *effect.Environment
+	signals <-chan os.Signal                  // interruptions
+	exit    func(code int)                    // leaves at once
+	door    func() connect.Connector          // opens the store of the place
+	env     func() *effect.Environment        // made when it is first asked for: starting needs none
 	around  func(runtime.Store) runtime.Store // what a store is wrapped in for its owner; tests do more than nothing
 	clock   func() time.Time                  // what the clock on the wall shows to an engine
 	doubt   func() string                     // why this machine cannot tell for certain who calls, see api.Doubt
@@ -40,25 +48,67 @@ type call struct {
 	dirFlag    string
 	storeFlag  string
 	serverFlag string
+	quiet      bool
 	json       bool
+	raw        bool         // texts are printed without quotes
+	filter     *jq.Filter   // of --jq, nil without one
+	pager      *pager.Pager // nil without one
 
 	code     int  // exit code when no error says more
 	answered bool // the one JSON document was printed
 	place    *place.Place
 
-	interrupt context.CancelCauseFunc // ends the call
+	interrupt context.CancelCauseFunc   // ends the call
+	view      atomic.Pointer[live.View] // what is drawn now
 }
 
 // answerJSON prints the result of a verb as one document, the only one.
 func (c *call) answerJSON(doc any) error {
 	c.answered = true
-	e := json.NewEncoder(c.stdout.JSON())
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	return e.Encode(doc)
+	if err := e.Encode(doc); err != nil {
+		return err
+	}
+	if c.filter == nil {
+		_, err := c.stdout.JSON().Write(b.Bytes())
+		return err
+	}
+	if c.raw {
+		return c.filter.Print(b.Bytes(), c.stdout.JSON(), c.stdout)
+	}
+	return c.filter.Print(b.Bytes(), c.stdout.JSON(), nil)
 }
 
-// notice tells people something that is not the result.
-func (c *call) notice(format string, args ...any) { fmt.Fprintf(c.stderr, format+"\n", args...) }
+// notice tells people something that is not the result, unless they want to hear of nothing but
+// what went wrong.
+func (c *call) notice(format string, args ...any) {
+	if !c.quiet {
+		fmt.Fprintf(c.stderr, format+"\n", args...)
+	}
+}
+
+// paper is what results are written on.
+func (c *call) paper() table.Paper {
+	f, paged := c.stdout.Raw().(*os.File)
+	if !paged && c.pager != nil {
+		f = os.Stdout
+	}
+	return table.On(f, c.getenv)
+}
+
+// page shows the results of a verb that looks in a pager, where they go to a terminal.
+func (c *call) page(cmd *cobra.Command) {
+	staying := func(name string) bool { f := cmd.Flags().Lookup(name); return f != nil && f.Changed }
+	f, ok := c.stdout.Raw().(*os.File)
+	if cmd.GroupID != "look" || !ok || !c.paper().Terminal() || staying("watch") || staying("follow") {
+		return
+	}
+	if c.pager = pager.Open(f, c.getenv); c.pager != nil {
+		c.stdout.To = c.pager
+	}
+}
 
 // print writes one line of a result that is for people.
 func (c *call) print(format string, args ...any) { fmt.Fprintf(c.stdout, format+"\n", args...) }

@@ -25,7 +25,7 @@ func TestUsage(t *testing.T) {
 		{"store chek", `error: unknown command "store chek"|help: did you mean "check"?|`},
 		{"show x --jsn", "error: show: unknown flag: --jsn|help: did you mean --json?|"},
 		{"show x --whatever", "error: show: unknown flag: --whatever|help: see starling show --help|"},
-		{"show x -q", "error: show: unknown shorthand flag: 'q' in -q|help: see starling show --help|"},
+		{"show x -z", "error: show: unknown shorthand flag: 'z' in -z|help: see starling show --help|"},
 		{"show", "error: show: got 0 operands, want RUN|help: see starling show --help|"},
 		{"inbox x", "error: inbox: got 1 operands, want none|help: see starling inbox --help|"},
 		{"signal tq", `error: got the address "tq", want RUN/GATE|help: starling inbox lists the open gates|`},
@@ -174,7 +174,7 @@ func TestRest(t *testing.T) {
 }
 
 func TestInboxAndStop(t *testing.T) {
-	term, code := invoke(t, &fakeSession{gates: withGate(aRun(runtime.Suspended)).Gates}, "inbox")
+	term, code := invoke(t, &fakeSession{gates: withGate(aRun(runtime.Suspended)).Gates}, "inbox", "--full")
 	want := `tq3f9zk1m5ab/review-gate for reviewer-agent: Publish?
   {
     "n": 2

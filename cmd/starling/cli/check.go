@@ -28,14 +28,19 @@ type checkVerb struct{ *call }
 func checkCommand(c *call) *cobra.Command {
 	v := &checkVerb{call: c}
 	var format, fake string
+	var types bool
 	cmd := &cobra.Command{
 		Use:     "check SCRIPT|FOLDER...",
 		Short:   "Say what can be said of scripts without running them",
 		GroupID: "scripts",
 		Long: `Say what can be said of scripts without running them. Of a folder every .star file in it is a script, save those below a folder whose name
-begins with a dot. Agents are looked for in starling.toml and its fake, or in --fake.`,
+begins with a dot. Agents are looked for in starling.toml and its fake, or in --fake. What a comment says is meant is left out: # check: ignore KIND
+because REASON, on the line or above it.`,
 		Args: operands(1, -1),
 		RunE: func(_ *cobra.Command, operands []string) error {
+			if types {
+				return v.types(operands[0])
+			}
 			if c.json {
 				format = formatJSON
 			}
@@ -44,8 +49,20 @@ begins with a dot. Agents are looked for in starling.toml and its fake, or in --
 	}
 	cmd.Flags().StringVar(&format, "format", formatText, "print `FORM`: text, json or sarif")
 	cmd.Flags().StringVar(&fake, "fake", "", "agents are the functions of this script, `FILE`")
+	cmd.Flags().BoolVar(&types, "types", false, "print the script with what is inferred of its names")
 	c.jsonFlag(cmd)
 	return cmd
+}
+
+// types prints a script with what is inferred of its names.
+func (v *checkVerb) types(script string) error {
+	bundle, err := v.readBundle(script)
+	if err != nil {
+		return err
+	}
+	text, err := lang.Types(bundle, v.environmentOf(script))
+	fmt.Fprint(v.stdout, text)
+	return err
 }
 
 // checkDocument is what check prints.
@@ -82,7 +99,7 @@ func (v *checkVerb) agents(fake string) (check.Project, error) {
 	if err != nil {
 		return check.Project{}, err
 	}
-	return agent.Known(agent.Machines(v.env), settings)
+	return agent.Known(agent.Machines(v.env()), settings)
 }
 
 // answerCheck prints what was found and sets the exit code.

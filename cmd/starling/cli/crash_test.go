@@ -302,7 +302,7 @@ func (p *telling) looking() (connect.Session, error) {
 	if where == nil {
 		where = &place.Place{Store: filepath.Join(p.dir, place.StoreFolder)}
 	}
-	c := &call{place: where, getenv: os.LookupEnv, env: environment(), doubt: doubting}
+	c := &call{place: where, getenv: os.LookupEnv, env: environment, doubt: doubting}
 	return c.openDoors().OpenReader(p.t.Context())
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/listing"
 	"starling/lang/contract"
 	"starling/runtime"
 	"starling/runtime/filter"
@@ -35,7 +36,7 @@ What was pruned or trimmed is forgotten here as well.
 
 --filter takes conditions as starling query --help explains them. The fields are
 
-` + fieldTable(filter.DecisionFields()),
+` + listing.FieldTable(filter.DecisionFields()),
 		Example: `  starling decisions --by reviewer --since 7d
   starling decisions --filter 'override and script ~ release'`,
 		Args: operands(0, 1),

@@ -114,7 +114,7 @@ func (c *doctorVerb) examineProject(ctx context.Context, ask bool) []finding {
 		found = append(found, finding{"greetings", "", absent, "nothing was started and no key was sent: " + why,
 			c.command("doctor", "--ask") + " does it all the same"})
 	}
-	names, err := agent.Names(agent.Machines(c.env), s)
+	names, err := agent.Names(agent.Machines(c.env()), s)
 	if err != nil {
 		return append(found, finding{"project", "", faulty, err.Error(), ""})
 	}

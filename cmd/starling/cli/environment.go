@@ -18,7 +18,7 @@ func environment() *effect.Environment {
 // environmentOf is all that a file sees: test files see more.
 func (c *call) environmentOf(script string) *effect.Environment {
 	if !strings.HasSuffix(script, suite.Suffix) {
-		return c.env
+		return c.env()
 	}
 	return stdlib.Environment(stdlib.Options{Natives: vm.Natives(), Tests: true})
 }

@@ -46,6 +46,7 @@ type errorDocument struct {
 func (c *call) finish(err error) int {
 	var ended failure
 	var interrupted interruption
+	c.quiet = false
 	switch {
 	case err == nil:
 		return c.code

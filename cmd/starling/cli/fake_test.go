@@ -126,7 +126,7 @@ func sitting(f *fakeSession, args ...string) *terminal {
 	term := &terminal{}
 	term.call = call{args: args, program: "starling", stdin: strings.NewReader(""), stdout: plain.Output{To: &term.out}, stderr: &term.err,
 		getenv: func(name string) (string, bool) { return "value of " + name, name == "TOKEN" },
-		exit:   os.Exit, door: func() connect.Connector { return fakeConnector{f} }, env: environment()}
+		exit:   os.Exit, door: func() connect.Connector { return fakeConnector{f} }, env: environment}
 	return term
 }
 

@@ -105,13 +105,17 @@ func (v *hookVerb) waitingQuestions(ctx context.Context) string {
 		defer v.leave(s)
 		q, err = questionsFor(ctx, s, gateQuery{})
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return fmt.Sprintf("\nWhether questions wait for a person is not known: %v\n", err)
-	case q.count() == 0:
-		return ""
 	}
-	return fmt.Sprintf("\nQuestions that wait for a person: %d (starling review)\n", q.count())
+	said := ""
+	if q.count() > 0 {
+		said = fmt.Sprintf("\nQuestions that wait for a person: %d (starling review)\n", q.count())
+	}
+	if q.parked > 0 {
+		said += "\n" + q.unfiled() + "\n"
+	}
+	return said
 }
 
 // cutLines keeps as many whole lines as fit, and says how many were left out and where they are.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -41,7 +42,7 @@ def test_it():
 
 // hostile is a random text with what acts on terminals.
 func hostile(random *rand.Rand) string {
-	acts := []string{"\x1b]0;title\a", "\x1b[2J", "\u009b31m", "\u009d0;x\u009c", "\r", "\x7f",
+	acts := []string{"\x1b]0;title\a", "\x1b[2J", "\x1b[5;41m", "\x1b[8m", "\x1b[9A", "\u009b31m", "\u009d0;x\u009c", "\r", "\x7f",
 		"\b\b", "\u0085", "\u202e", "\u2066", "\u200f", "\u061c", "\u2028", "\U000e0041", "\x00"}
 	var b strings.Builder
 	for range 4 + random.IntN(8) {
@@ -51,12 +52,13 @@ func hostile(random *rand.Rand) string {
 }
 
 // onTerminal runs a command with a pseudo-terminal at all its ends and gives what was shown until
-// it has ended, or has shown a word: then the terminal is taken away.
-func onTerminal(t *testing.T, dir, until string, args ...string) string {
+// it has ended, or has shown a word: then the terminal is taken away. The pager is another program,
+// and only passes on what it is given.
+func onTerminal(t *testing.T, dir, colours, until string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("starling", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "TERM=xterm", "XDG_RUNTIME_DIR="+dir)
+	cmd.Env = append(os.Environ(), "TERM=xterm", "XDG_RUNTIME_DIR="+dir, "PAGER=cat", "CI=", colours)
 	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 40, Cols: 400})
 	if err != nil {
 		t.Fatal(err)
@@ -77,8 +79,15 @@ func onTerminal(t *testing.T, dir, until string, args ...string) string {
 }
 
 // TestTerminalIsPlain shows what scripts, agents, people, files and names say, in every way there
-// is, and wants nothing of it to act on a terminal.
+// is, and wants nothing of it to act on a terminal: with the colours and the view of runs that are
+// ours, and without them.
 func TestTerminalIsPlain(t *testing.T) {
+	for _, colours := range []string{"NO_COLOR=", "NO_COLOR=1"} {
+		t.Run(colours, func(t *testing.T) { wantPlainTerminal(t, colours) })
+	}
+}
+
+func wantPlainTerminal(t *testing.T, colours string) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	text := hostile(rand.New(rand.NewPCG(seed, 0)))
@@ -105,7 +114,7 @@ func TestTerminalIsPlain(t *testing.T) {
 		}
 	}
 	input := []string{"-i", "text:=" + string(quoted), "--fake", "agents.star"}
-	said := onTerminal(t, dir, "", append([]string{"run", name}, input...)...)
+	said := onTerminal(t, dir, colours, "", append([]string{"run", name}, input...)...)
 	if !strings.Contains(said, "waits for a decision") {
 		t.Fatalf("the run does not come to its gate: %q", said)
 	}
@@ -134,23 +143,31 @@ func TestTerminalIsPlain(t *testing.T) {
 		if args[0] == "review" {
 			until = "> "
 		}
-		said := onTerminal(t, dir, until, args...)
+		said := onTerminal(t, dir, colours, until, args...)
 		shown += strings.Count(said, "é")
-		wantPlain(t, args, said)
+		wantPlain(t, args, colours == "NO_COLOR=", said)
 	}
 	if shown < 100 {
 		t.Errorf("the text was shown %d times only: it was not tried", shown)
 	}
-	onTerminal(t, dir, "", "stop")
+	onTerminal(t, dir, colours, "", "stop")
+}
+
+// ours are the escapes of the palette and of the view of runs, which hostile texts do not have.
+func ours() *regexp.Regexp {
+	return regexp.MustCompile("\x1b\\[(|0|1|2|3[1-6]|9[0-7])m")
 }
 
 // wantPlain looks for what acts on a terminal, but for the line breaks that the terminal itself
-// makes, and what the editor of lines does.
-func wantPlain(t *testing.T, args []string, said string) {
+// makes, what the editor of lines does and, where there are colours, what is ours.
+func wantPlain(t *testing.T, args []string, coloured bool, said string) {
 	t.Helper()
-	rest := escapes().ReplaceAllString(strings.ReplaceAll(said, "\r\n", "\n"), "")
-	if args[0] != "review" {
-		rest = strings.ReplaceAll(said, "\r\n", "\n")
+	rest := strings.ReplaceAll(said, "\r\n", "\n")
+	if args[0] == "review" {
+		rest = escapes().ReplaceAllString(rest, "")
+	}
+	if coloured {
+		rest = ours().ReplaceAllString(rest, "")
 	}
 	for at, r := range rest {
 		if r != '\n' && r != '\t' && !unicode.IsGraphic(r) {

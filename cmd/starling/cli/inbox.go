@@ -2,11 +2,13 @@ package cli
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"starling/cmd/starling/connect"
+	"starling/cmd/starling/listing"
 	"starling/runtime"
 	"starling/runtime/filter"
 )
@@ -18,7 +20,7 @@ type inboxVerb struct{ *call }
 func inboxCommand(c *call) *cobra.Command {
 	v := &inboxVerb{call: c}
 	var q gateQuery
-	var work bool
+	var work, full bool
 	cmd := &cobra.Command{
 		Use:     "inbox",
 		Short:   "List the open gates",
@@ -28,13 +30,14 @@ func inboxCommand(c *call) *cobra.Command {
 			if work {
 				return v.workInbox(cmd.Context(), q.target)
 			}
-			return v.inbox(cmd.Context(), q)
+			return v.inbox(cmd.Context(), q, full)
 		},
 	}
 	cmd.Flags().StringVar(&q.target, "target", "", "only what `WHO` may answer")
 	cmd.Flags().StringVar(&q.filter, "filter", "", "only those that `FILTER` means; see starling query --help")
 	q.page.flags(cmd)
 	cmd.Flags().BoolVar(&work, "work", false, "list work that agents come for instead; starling claim takes it")
+	cmd.Flags().BoolVar(&full, "full", false, "show what each is about, and the commands that answer it")
 	c.jsonFlag(cmd)
 	return cmd
 }
@@ -53,8 +56,8 @@ type gateQuery struct {
 	page           page
 }
 
-// inbox lists open gates with what each is about and the commands that answer it.
-func (v *inboxVerb) inbox(ctx context.Context, q gateQuery) error {
+// inbox lists open gates, a line each, or with what each is about and the commands that answer it.
+func (v *inboxVerb) inbox(ctx context.Context, q gateQuery, full bool) error {
 	s, gates, err := v.openGates(ctx, v.door().OpenReader, q)
 	if err != nil {
 		return err
@@ -67,11 +70,28 @@ func (v *inboxVerb) inbox(ctx context.Context, q gateQuery) error {
 	if len(gates.List) == 0 {
 		v.notice("no gate is open")
 	}
+	defer v.more(gates.Next)
+	if !full {
+		return v.listGates(gates.List)
+	}
 	for _, g := range gates.List {
 		v.printGate(g)
 	}
-	v.more(gates.Next)
 	return nil
+}
+
+// listGates writes a line for each gate: on a terminal since when it is open, and in columns.
+func (v *inboxVerb) listGates(gates []runtime.Gate) error {
+	p := v.paper()
+	if !p.Terminal() {
+		for _, g := range gates {
+			g.Gate = g.Address
+			v.print("%s", strings.Join(strings.Fields(gateLine(g)), " "))
+		}
+		return nil
+	}
+	defer v.notice("%s asks about them one after another; inbox --full shows what they are about", v.command("review"))
+	return listing.Gates(p, gates).Write(v.stdout.Raw())
 }
 
 // openGates opens the store one way and lists the open gates that a filter means. Whoever gets a

@@ -17,6 +17,9 @@ func (c *call) interruptible() (ctx context.Context, release func()) {
 			select {
 			case s := <-c.signals:
 				if !first {
+					if v := c.view.Load(); v != nil {
+						v.Abandon()
+					}
 					c.exit(interruption{s}.exitCode())
 				}
 				cancel(interruption{s})

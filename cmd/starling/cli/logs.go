@@ -3,10 +3,12 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"starling/cmd/starling/connect"
+	"starling/cmd/starling/progress"
 	"starling/runtime"
 )
 
@@ -18,25 +20,35 @@ type logsVerb struct{ *call }
 func logsCommand(c *call) *cobra.Command {
 	v := &logsVerb{call: c}
 	var jsonl, follow bool
-	var after uint64
+	var q progress.Wanted
 	cmd := &cobra.Command{
 		Use:     "logs RUN",
 		Short:   "Print a run's journal",
 		GroupID: "look",
 		Args:    operands(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return v.logs(cmd.Context(), args[0], after, jsonl, follow)
+			return v.logs(cmd.Context(), args[0], q, jsonl, follow)
 		},
 	}
 	cmd.Flags().BoolVar(&jsonl, "jsonl", false, "one JSON object a line")
-	cmd.Flags().Uint64Var(&after, "after", 0, "begin behind the record with this `NUMBER`")
+	cmd.Flags().Uint64Var(&q.After, "after", 0, "begin behind the record with this `NUMBER`")
+	cmd.Flags().StringVar(&q.Step, "step", "", "only of the step with this `ADDRESS`, of those below it, or of that name")
+	cmd.Flags().StringSliceVar(&q.Types, "type", nil, "only events of these `TYPES`: agent.event, or gate for all that begin so")
+	cmd.Flags().StringVar(&q.Since, "since", "", "only of the last `DURATION`, such as 10m, or since a time such as 2026-11-21T15:04:05Z")
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the run has ended")
 	return cmd
 }
 
 // logs prints every event, none summed up: what show tells is made from these.
-func (v *logsVerb) logs(ctx context.Context, address string, after uint64, jsonl, follow bool) error {
+func (v *logsVerb) logs(ctx context.Context, address string, q progress.Wanted, jsonl, follow bool) error {
+	wanted, err := q.Filter(time.Now())
+	if err != nil {
+		return usage("", "logs: %v", err)
+	}
 	write := v.eventLine
+	if p := v.paper(); p.Terminal() {
+		write = progress.NewLog(p, v.stdout.Raw()).Show
+	}
 	if jsonl {
 		e := json.NewEncoder(v.stdout.JSON())
 		e.SetEscapeHTML(false)
@@ -46,8 +58,13 @@ func (v *logsVerb) logs(ctx context.Context, address string, after uint64, jsonl
 	if follow {
 		door = v.staying(false)
 	}
-	err := v.withRun(ctx, door, address, func(s connect.Session, r *runtime.Run) error {
-		return s.Watch(ctx, runtime.WatchRequest{Run: r.ID, After: after, Follow: follow}, write)
+	err = v.withRun(ctx, door, address, func(s connect.Session, r *runtime.Run) error {
+		return s.Watch(ctx, runtime.WatchRequest{Run: r.ID, After: q.After, Follow: follow}, func(ev runtime.Event) error {
+			if !wanted(&ev) {
+				return nil
+			}
+			return write(ev)
+		})
 	})
 	if stopped := context.Cause(ctx); stopped != nil {
 		return stopped

@@ -9,6 +9,7 @@ import (
 
 	"starling/cmd/starling/collector"
 	"starling/cmd/starling/plain"
+	"starling/cmd/starling/shell"
 	"starling/runtime"
 	"starling/runtime/api"
 	"starling/runtime/badger"
@@ -40,14 +41,14 @@ func start(around func(runtime.Store) runtime.Store, clock func() time.Time, dou
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGXFSZ)
 	c := &call{
 		args:    os.Args[1:],
-		program: programWord(os.Args[0]),
+		program: shell.Program(os.Args[0]),
 		stdin:   os.Stdin,
 		stdout:  plain.Output{To: os.Stdout},
 		stderr:  plain.Output{To: os.Stderr},
 		getenv:  os.LookupEnv,
 		signals: signals,
 		exit:    os.Exit,
-		env:     environment(),
+		env:     sync.OnceValue(environment),
 		around:  around,
 		clock:   clock,
 		doubt:   sync.OnceValue(doubt),

@@ -65,9 +65,11 @@ func (v *mcpVerb) mcp(ctx context.Context) error {
 func (c *call) desk(e runtime.Engine) *tool.Desk {
 	return &tool.Desk{
 		Engine:  e,
-		Env:     c.env,
+		Env:     c.env(),
 		Values:  c.values,
 		Library: stdlib.Library,
+		Budgets: c.budgets,
+		Clock:   c.clock,
 		Prepare: func(r *runtime.StartRequest) error {
 			settings, err := c.settings(c.place.Project, "")
 			if err != nil {

@@ -90,7 +90,7 @@ func (c *call) openEngine(store runtime.Store) (runtime.Engine, error) {
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	e, err := engine.Open(c.around(store), c.env, engine.Options{
+	e, err := engine.Open(c.around(store), c.env(), engine.Options{
 		Folder:   dir,
 		Machine:  machine,
 		Log:      c.notice,
@@ -144,7 +144,7 @@ func (c *call) readEngine(store runtime.Store) (runtime.Engine, error) {
 	if err := transfer.Unfinished(store); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	return engine.NewReader(store, c.env, project.Digests), nil
+	return engine.NewReader(store, c.env(), project.Digests), nil
 }
 
 // uncertain refuses to own a store where the project requires what the machine lacks, and where its

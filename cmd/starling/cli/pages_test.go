@@ -73,11 +73,11 @@ func TestPs(t *testing.T) {
 		{ID: "cccccccccccc", Status: runtime.Running, Script: "c.star", StartedAt: at(1)},
 		{ID: "dddddddddddd", Status: runtime.Failed, Script: "d.star", StartedAt: at(0), Error: "first line\nsecond line"},
 	}}
-	want := `RUN           STATUS     STARTED               SCRIPT  NOTES
-aaaaaaaaaaaa  suspended  2026-01-02T03:04:08Z  a.star  2 gates, due 2026-01-02T03:05:05Z
-bbbbbbbbbbbb  suspended  2026-01-02T03:04:07Z  b.star  overdue since 2026-01-02T03:05:05Z, not carried: starling resume bbbbbbbbbbbb
-cccccccccccc  running    2026-01-02T03:04:06Z  c.star  not carried: starling resume cccccccccccc
-dddddddddddd  failed     2026-01-02T03:04:05Z  d.star  first line
+	want := `RUN           STATUS     CARRIED  STARTED               SCRIPT  NOTES
+aaaaaaaaaaaa  suspended  yes      2026-01-02T03:04:08Z  a.star  2 gates, due 2026-01-02T03:05:05Z
+bbbbbbbbbbbb  suspended  no       2026-01-02T03:04:07Z  b.star  overdue since 2026-01-02T03:05:05Z
+cccccccccccc  running    no       2026-01-02T03:04:06Z  c.star  
+dddddddddddd  failed     -        2026-01-02T03:04:05Z  d.star  first line
 `
 	term, code := invoke(t, f, "ps", "-a")
 	if code != 0 || term.out.String() != want {

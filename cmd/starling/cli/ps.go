@@ -2,13 +2,14 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"strings"
-	"text/tabwriter"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/connect"
+	"starling/cmd/starling/listing"
+	"starling/cmd/starling/live"
 	"starling/runtime"
 	"starling/runtime/filter"
 )
@@ -20,13 +21,20 @@ type psVerb struct{ *call }
 func psCommand(c *call) *cobra.Command {
 	v := &psVerb{call: c}
 	var q selection
+	var watch bool
 	cmd := &cobra.Command{
 		Use:     "ps",
 		Short:   "List the runs",
 		GroupID: "look",
 		Args:    operands(0, 0),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return v.ps(cmd.Context(), q) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if watch {
+				return v.watch(cmd.Context(), q)
+			}
+			return v.ps(cmd.Context(), q)
+		},
 	}
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "stay, and show them as they are now")
 	cmd.Flags().BoolVarP(&q.all, "all", "a", false, "those that have ended too")
 	cmd.Flags().StringVar(&q.filter, "filter", "", "only those that `FILTER` means; see starling query --help")
 	q.page.flags(cmd)
@@ -81,7 +89,7 @@ func queryCommand(c *call) *cobra.Command {
 		Use:     "query FILTER",
 		Short:   "List the runs that a filter means, ended ones too",
 		GroupID: "look",
-		Long:    queryTopic(),
+		Long:    listing.QueryTopic(),
 		Example: `  starling query 'status = suspended and target = "reviewer" and age > 2h'`,
 		Args:    operands(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -94,44 +102,10 @@ func queryCommand(c *call) *cobra.Command {
 	return cmd
 }
 
-// queryTopic is the page about filters.
-func queryTopic() string {
-	var b strings.Builder
-	b.WriteString(`A filter is made of conditions with and, or, not and brackets: FIELD OPERATOR VALUE, or a field alone that is yes or no. The operators are
-
-  = !=         the whole value        ~ !~      a part of a text, whatever its case; * is anything in between
-  < <= > >=    numbers, durations (90s, 2h, 1d) and times (2026-11-21, 2026-11-21T15:04:05Z)
-  in (A, B)    one of several
-
-A value with blanks, brackets or signs is quoted. A condition on a gate holds for a run when it holds for one of its open gates.
-
-`)
-	b.WriteString(fieldTable(filter.Fields()))
-	return b.String()
-}
-
-// fieldTable lists fields with an example of each.
-func fieldTable(fields []filter.Field) string {
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
-	for _, f := range fields {
-		fmt.Fprintf(w, "  %s\t%s\t%s\n", f.Name, f.Example, f.Doc)
-	}
-	w.Flush()
-	return b.String()
-}
-
 // ps lists runs, the newest first. It starts nothing and fires no timer: what is overdue is named
 // instead.
 func (v *psVerb) ps(ctx context.Context, q selection) error {
-	f, err := filter.Parse(q.filter)
-	if err == nil {
-		err = q.page.check()
-	}
-	if err != nil {
-		return err
-	}
-	s, err := v.door().OpenReader(ctx)
+	s, f, err := v.selected(ctx, q)
 	if err != nil {
 		return err
 	}
@@ -144,35 +118,38 @@ func (v *psVerb) ps(ctx context.Context, q selection) error {
 		return v.answerJSON(summariesDocument{runtime.Schema, listed.List, listed.Next})
 	}
 	defer v.more(listed.Next)
-	w := tabwriter.NewWriter(v.stdout, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "RUN\tSTATUS\tSTARTED\tSCRIPT\tNOTES")
-	for _, r := range listed.List {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.ID, r.Status, stamp(r.StartedAt), r.Script, v.notes(r))
-	}
-	return w.Flush()
+	return listing.Runs(v.paper(), listed.List).Write(v.stdout.Raw())
 }
 
-// notes says what a list's reader should know of a run beside its status.
-func (v *psVerb) notes(r runtime.Summary) string {
-	var notes []string
-	if r.Gates == 1 {
-		notes = append(notes, "1 gate")
-	} else if r.Gates > 1 {
-		notes = append(notes, fmt.Sprintf("%d gates", r.Gates))
+// selected opens the store to look, for the runs of a selection.
+func (v *psVerb) selected(ctx context.Context, q selection) (connect.Session, *filter.Filter, error) {
+	f, err := filter.Parse(q.filter)
+	if err == nil {
+		err = q.page.check()
 	}
-	if r.NextDue != nil && r.Overdue {
-		notes = append(notes, "overdue since "+stamp(*r.NextDue))
-	} else if r.NextDue != nil {
-		notes = append(notes, "due "+stamp(*r.NextDue))
+	if err != nil {
+		return nil, nil, err
 	}
-	if waits := r.WaitsFor(); waits != "" {
-		notes = append(notes, waits)
+	s, err := v.door().OpenReader(ctx)
+	return s, f, err
+}
+
+// watch shows the list as it is, every second, until somebody interrupts.
+func (v *psVerb) watch(ctx context.Context, q selection) error {
+	out, ok := v.stdout.Raw().(*os.File)
+	if !ok || v.json || !live.Able(out, v.getenv) {
+		return usage("ps --json prints them once; starling logs RUN --follow follows one", "ps --watch draws on a terminal, and there is none")
 	}
-	if !r.Carried && (r.Status == runtime.Running || r.Overdue) {
-		notes = append(notes, "not carried: "+v.command("resume", r.ID))
-	}
-	if r.Error != "" {
-		notes = append(notes, clip(strings.SplitN(r.Error, "\n", 2)[0]))
-	}
-	return strings.Join(notes, ", ")
+	return live.Repeat(ctx, out, v.getenv, time.Second, func(height int) ([]string, error) {
+		s, f, err := v.selected(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		defer v.leave(s)
+		listed, err := f.Runs(ctx, s, runtime.Query{All: q.all, Limit: height, After: q.page.after}, time.Now())
+		if err != nil {
+			return nil, err
+		}
+		return listing.Runs(v.paper(), listed.List).Lines(), nil
+	})
 }

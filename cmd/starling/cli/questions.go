@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,6 +24,7 @@ import (
 type questions struct {
 	gates   []runtime.Gate
 	unasked int
+	parked  int // what was remembered and could not be filed
 }
 
 func (q *questions) count() int { return len(q.gates) + q.unasked }
@@ -48,7 +50,23 @@ func questionsFor(ctx context.Context, s connect.Session, q gateQuery) (*questio
 			found.unasked++
 		}
 	}
+	if list, err = s.List(ctx, runtime.Query{Queue: tool.RememberQueue}); err != nil {
+		return nil, err
+	}
+	for _, it := range list.Items {
+		if it.Status == "parked" {
+			found.parked++
+		}
+	}
 	return found, nil
+}
+
+// unfiled says what was remembered and nobody has filed, "" for nothing.
+func (q *questions) unfiled() string {
+	if q.parked == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Remembered, but not filed: %d (starling queue show %s)", q.parked, tool.RememberQueue)
 }
 
 func listOf(page *filter.Page[runtime.Gate]) []runtime.Gate {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -54,6 +55,8 @@ func (c *call) output(r *runtime.Run) {
 	case c.json:
 	case text == "":
 		c.completed(r)
+	case c.raw && json.Unmarshal(r.Output, &text) == nil:
+		fmt.Fprintln(c.stdout, text)
 	default:
 		fmt.Fprintln(c.stdout.JSON(), text)
 	}
@@ -192,37 +195,6 @@ func (c *call) left(r *runtime.Run, s connect.Session) {
 	c.notice("  %s", c.command("resume", r.ID))
 	c.notice("  %s", c.command("cancel", r.ID))
 }
-
-// uncarried names the runs that could go on and that nobody drives: in motion, or with a time that
-// comes. Only an owner knows that nobody does. Those that wait for people lose nothing.
-func (c *call) uncarried(ctx context.Context, s connect.Session) {
-	if s.Owner() != 0 {
-		return
-	}
-	l, err := s.List(ctx, runtime.Query{})
-	if err != nil {
-		return // what the command itself does next will fail in the same way, and tell
-	}
-	var ids []string
-	for _, r := range l.Runs {
-		waits := r.Status == runtime.Suspended && r.NextDue == nil
-		if !r.Carried && r.Parent == "" && r.Status != runtime.Damaged && !waits {
-			ids = append(ids, r.ID)
-		}
-	}
-	if len(ids) == 0 {
-		return
-	}
-	shown := ids[:min(len(ids), maxNamed)]
-	more := ""
-	if len(ids) > len(shown) {
-		more = fmt.Sprintf(" and %d more", len(ids)-len(shown))
-	}
-	c.notice("not carried: %s%s; to go on with them: %s", strings.Join(shown, " "), more, c.command("resume", "--all"))
-}
-
-// maxNamed is how many runs a notice names.
-const maxNamed = 5
 
 // stamp is how people see a time: to the second, and in the same zone everywhere.
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

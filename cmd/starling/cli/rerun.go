@@ -135,7 +135,6 @@ func (v *rerunVerb) fork(ctx context.Context, request runtime.ForkRequest) error
 	}
 	l := started.Details.Lineage
 	v.notice("run %s %s, %s of %s@%s", started.ID, started.Script, l.Kind, l.Run, l.Step)
-	v.uncarried(ctx, s)
 	return v.see(ctx, s, started, l.Copied, atRest)
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"starling/cmd/starling/connect"
-	"starling/cmd/starling/progress"
 	"starling/lang/effect"
 	"starling/runtime"
 )
@@ -75,7 +74,7 @@ func (v *resumeVerb) resume(ctx context.Context, addresses []string) error {
 		if r := runs[0]; r.Status.Ended() {
 			v.notice("%s is %s already", r.ID, r.Status)
 		}
-		return v.see(ctx, s, runs[0], runs[0].Details.Seq, atRest)
+		return v.see(ctx, s, runs[0], v.watchedFrom(runs[0]), atRest)
 	}
 	return v.seeAll(ctx, s, runs)
 }
@@ -185,17 +184,17 @@ func (c *call) named(ctx context.Context, s connect.Session, addresses []string,
 func (v *resumeVerb) seeAll(ctx context.Context, s connect.Session, runs []*runtime.Run) error {
 	errs := make([]error, len(runs))
 	var wg sync.WaitGroup
-	var lines sync.Mutex
+	follow, end := v.watchingAll()
 	for i, r := range runs {
+		f := follower{session: s, run: r.ID, after: v.watchedFrom(r), show: follow(r)}
 		wg.Go(func() {
-			p := progress.New(progress.LineWriter{Mu: &lines, To: v.stderr, Prefix: r.ID + " "})
-			f := follower{session: s, run: r.ID, after: r.Details.Seq, show: p.Show}
 			var now *runtime.Run
 			now, errs[i] = f.stay(ctx, atRest)
 			runs[i] = orLast(now, r)
 		})
 	}
 	wg.Wait()
+	end()
 	for i, r := range runs {
 		if errs[i] != nil {
 			v.left(r, s)

@@ -66,6 +66,9 @@ func (v *reviewVerb) review(ctx context.Context, target, which string) error {
 	if err != nil {
 		return err
 	}
+	if q.parked > 0 {
+		v.notice("%s", q.unfiled())
+	}
 	if len(q.gates) == 0 {
 		v.notice("no gate is open")
 		return nil

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"starling/cmd/starling/jq"
 	"starling/cmd/starling/place"
 	"starling/lang/diagnostic"
 )
@@ -38,7 +40,11 @@ func (c *call) run() int {
 	c.json = wantsJSON(c.args) // until the flags are parsed, and if they cannot be
 	ctx, release := c.interruptible()
 	defer release()
-	return c.finish(root.ExecuteContext(ctx))
+	code := c.finish(root.ExecuteContext(ctx))
+	if c.pager != nil {
+		c.pager.Close()
+	}
+	return code
 }
 
 // root is the tree of commands.
@@ -63,13 +69,45 @@ func (c *call) root() *cobra.Command {
 	root.PersistentFlags().StringVarP(&c.dirFlag, "directory", "C", "", "work in `DIR`")
 	root.PersistentFlags().StringVar(&c.storeFlag, "store", "", "the store is `DIR`, or a database, postgres://USER@HOST/NAME (STARLING_STORE; default: .starling beside starling.toml)")
 	root.PersistentFlags().StringVar(&c.serverFlag, "server", "", "the store is that of the server at `URL`, in the name of the token in STARLING_TOKEN")
-	root.AddCommand(runCommand(c), resumeCommand(c), waitCommand(c), cancelCommand(c), signalCommand(c),
-		decideCommand(c, "approve", "Approve at a gate"), decideCommand(c, "reject", "Reject at a gate"), inboxCommand(c), decisionsCommand(c), reviewCommand(c),
-		workCommand(c), claimCommand(c), heartbeatCommand(c), submitCommand(c), steerCommand(c), pushCommand(c), queueCommand(c),
-		psCommand(c), queryCommand(c), showCommand(c), logsCommand(c), stepsCommand(c), graphCommand(c), costCommand(c), replayCommand(c), rerunCommand(c), forkCommand(c), diffCommand(c), artifactsCommand(c), agentsCommand(c), toolsCommand(c), doctorCommand(c),
-		checkCommand(c), testCommand(c), docCommand(c), defineCommand(c), replCommand(c), exportCommand(c), importCommand(c), rememberCommand(c), hookCommand(c), serveCommand(c), stopCommand(c), mcpCommand(c), storeCommand(c),
-		pruneCommand(c), tokenCommand(c), trustCommand(c), versionCommand(c))
+	root.PersistentFlags().BoolVarP(&c.quiet, "quiet", "q", false, "say nothing but results, and what went wrong")
+	for _, v := range c.called() {
+		root.AddCommand(v.command(c))
+	}
 	return root
+}
+
+// verb is a word that starling is called with, and what makes its command.
+type verb struct {
+	name    string
+	command func(*call) *cobra.Command
+}
+
+// verbs are those that there are, in the order of the help.
+func verbs() []verb {
+	return []verb{
+		{"run", runCommand}, {"resume", resumeCommand}, {"wait", waitCommand}, {"cancel", cancelCommand}, {"signal", signalCommand},
+		{"approve", approveCommand}, {"reject", rejectCommand}, {"inbox", inboxCommand}, {"decisions", decisionsCommand},
+		{"review", reviewCommand}, {"work", workCommand}, {"claim", claimCommand}, {"heartbeat", heartbeatCommand}, {"submit", submitCommand},
+		{"steer", steerCommand}, {"push", pushCommand}, {"queue", queueCommand}, {"ps", psCommand}, {"query", queryCommand}, {"show", showCommand},
+		{"logs", logsCommand}, {"steps", stepsCommand}, {"graph", graphCommand}, {"cost", costCommand}, {"replay", replayCommand},
+		{"rerun", rerunCommand}, {"fork", forkCommand}, {"diff", diffCommand}, {"artifacts", artifactsCommand}, {"agents", agentsCommand},
+		{"tools", toolsCommand}, {"doctor", doctorCommand}, {"check", checkCommand}, {"test", testCommand}, {"doc", docCommand},
+		{"define", defineCommand}, {"schedule", scheduleCommand}, {"repl", replCommand}, {"export", exportCommand}, {"import", importCommand}, {"remember", rememberCommand},
+		{"hook", hookCommand}, {"serve", serveCommand}, {"stop", stopCommand}, {"mcp", mcpCommand}, {"store", storeCommand},
+		{"prune", pruneCommand}, {"token", tokenCommand}, {"trust", trustCommand}, {"version", versionCommand},
+	}
+}
+
+// called is the verb that the call begins with, or else all of them: what is not called need not be
+// made.
+func (c *call) called() []verb {
+	all := verbs()
+	if len(c.args) > 0 {
+		if i := slices.IndexFunc(all, func(v verb) bool { return v.name == c.args[0] }); i >= 0 {
+			return all[i : i+1]
+		}
+	}
+	return all
 }
 
 // enter does what precedes every verb: it goes to the directory and finds the store.
@@ -83,6 +121,7 @@ func (c *call) enter(cmd *cobra.Command) error {
 		return usage("", "--server and --store exclude each other")
 	}
 	var err error
+	c.page(cmd)
 	c.place, err = place.Find(cmd.Context(), c.storeSetting(), c.getenv)
 	return err
 }
@@ -99,9 +138,15 @@ func (c *call) storeSetting() string {
 	return ""
 }
 
-// jsonFlag gives a verb the flag --json.
+// jsonFlag gives a verb the flag --json, and those that pick from the document.
 func (c *call) jsonFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&c.json, "json", false, "print one JSON document")
+	cmd.Flags().BoolVarP(&c.raw, "raw", "r", false, "print texts without quotes, of --jq or what a run has returned")
+	cmd.Flags().Func("jq", "print what a jq `FILTER` picks from the JSON document", func(text string) (err error) {
+		c.json = true
+		c.filter, err = jq.Parse(text)
+		return err
+	})
 }
 
 // unknownVerb refuses a word that is no verb of cmd.

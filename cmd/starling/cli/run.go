@@ -1,13 +1,19 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"os"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
 	"starling/cmd/starling/connect"
-	"starling/cmd/starling/progress"
+	"starling/cmd/starling/form"
+	"starling/cmd/starling/shell"
+	"starling/lang"
 	"starling/runtime"
 )
 
@@ -54,7 +60,40 @@ run where it is.`,
 	f.StringVar(&v.overtime, "overtime", "", "`WHAT` becomes of it at the deadline: fail, which is the default, cancel, or suspend it at the gate !deadline")
 	f.StringVar(&v.key, "key", "", "idempotency `KEY`: starting again with it gives the same run")
 	c.jsonFlag(cmd)
+	cmd.SetHelpFunc(v.help)
 	return cmd
+}
+
+// help is the page of the verb, below the inputs of a script that is named.
+func (v *runVerb) help(cmd *cobra.Command, args []string) {
+	at := slices.IndexFunc(args, func(a string) bool { return strings.HasSuffix(a, ".star") })
+	if at >= 0 && v.enter(cmd) == nil {
+		if bundle, err := v.readBundle(args[at]); err == nil {
+			if p, err := lang.Compile(bundle, v.env()); err == nil && p.Inputs != nil {
+				v.print("Inputs of %s, each given as -i NAME=TEXT or -i NAME:=JSON:\n%s", args[at], form.Inputs(p.Inputs))
+			}
+		}
+	}
+	v.print("%s\n\n%s", cmp.Or(cmd.Long, cmd.Short), strings.TrimRight(cmd.UsageString(), "\n"))
+}
+
+// ask asks a person at a terminal for the inputs that are missing.
+func (v *runVerb) ask(p *lang.Program) error {
+	if p.Inputs == nil || v.json || v.detach || v.stdin != os.Stdin || !isTerminal(os.Stdin) || !v.draws() {
+		return nil
+	}
+	lines := sync.OnceValues(v.lines) // the terminal is taken only if there is something to ask
+	f := form.Form{Say: v.notice, Line: func(ctx context.Context, prompt string) (string, error) {
+		from, _ := lines()
+		return from.Line(ctx, prompt)
+	}}
+	found, err := f.Missing(context.Background(), p.Inputs, v.inputs)
+	if len(found) > 0 || err != nil {
+		_, release := lines()
+		release()
+	}
+	v.inputs = append(v.inputs, found...)
+	return err
 }
 
 // runScript starts a run and stays with it. What is wrong with a script or its inputs is told
@@ -81,8 +120,9 @@ func (v *runVerb) runScript(ctx context.Context, script string) error {
 		v.print("%s", started.ID)
 		return nil
 	}
-	v.notice("run %s %s", started.ID, started.Script)
-	v.uncarried(ctx, s)
+	if !v.draws() {
+		v.notice("run %s %s", started.ID, started.Script)
+	}
 	return v.see(ctx, s, started, 0, v.until())
 }
 
@@ -130,8 +170,10 @@ func (v *runVerb) until() until {
 
 // see follows a run and reports how it stands in the end.
 func (c *call) see(ctx context.Context, s connect.Session, run *runtime.Run, after uint64, enough until) error {
-	f := follower{session: s, run: run.ID, after: after, show: progress.New(c.stderr).Show}
+	show, end := c.watching(run)
+	f := follower{session: s, run: run.ID, after: after, show: show}
 	now, err := f.stay(ctx, enough)
+	end()
 	return c.report(orLast(now, run), s, err)
 }
 
@@ -139,7 +181,7 @@ func (c *call) see(ctx context.Context, s connect.Session, run *runtime.Run, aft
 func scriptOnly(cmd *cobra.Command, args []string) error {
 	err := operands(1, 1)(cmd, args)
 	if err != nil && len(args) > 1 && strings.Contains(args[1], "=") {
-		return usage("inputs are options: -i "+shellWord(args[1]), "run: got the operand %q behind the script, want one operand", args[1])
+		return usage("inputs are options: -i "+shell.Word(args[1]), "run: got the operand %q behind the script, want one operand", args[1])
 	}
 	return err
 }

@@ -413,12 +413,25 @@ func alive(pid int) bool {
 // patience bounds how long a test waits for what must come.
 const patience = 30 * time.Second
 
+// TestVerbsAreMadeByName: the word by which a verb is made is the word that it answers to.
+func TestVerbsAreMadeByName(t *testing.T) {
+	for _, v := range verbs() {
+		if got := v.command(&call{}).Name(); got != v.name {
+			t.Errorf("verb %q makes the command %q", v.name, got)
+		}
+	}
+	all, one := (&call{}).root().Commands(), (&call{args: []string{"version"}}).root().Commands()
+	if len(all) != len(verbs()) || len(one) != 1 || one[0].Name() != "version" {
+		t.Errorf("got %d commands for no word, and %d for version", len(all), len(one))
+	}
+}
+
 // TestSessionsAreNamedByVerb: a session is named after the verb that it is most about, and what it
 // shows of that.
 func TestSessionsAreNamedByVerb(t *testing.T) {
-	verbs := map[string]bool{}
-	for _, cmd := range (&call{}).root().Commands() {
-		verbs[cmd.Name()] = true
+	known := map[string]bool{}
+	for _, v := range verbs() {
+		known[v.name] = true
 	}
 	sessions, err := filepath.Glob(filepath.Join("..", "..", "..", "testdata", "cli", "*.txtar"))
 	if err != nil || len(sessions) == 0 {
@@ -426,7 +439,7 @@ func TestSessionsAreNamedByVerb(t *testing.T) {
 	}
 	for _, path := range sessions {
 		name := strings.TrimSuffix(filepath.Base(path), ".txtar")
-		if verb, aspect, ok := strings.Cut(name, "_"); !ok || !verbs[verb] || aspect == "" {
+		if verb, aspect, ok := strings.Cut(name, "_"); !ok || !known[verb] || aspect == "" {
 			t.Errorf("%s: want VERB_ASPECT, where VERB is one of the program's", name)
 		}
 	}

@@ -106,7 +106,7 @@ func (v *serveVerb) carryAll(ctx context.Context, s connect.Session, l net.Liste
 	if err != nil {
 		return err
 	}
-	runs, err := s.Resume(ctx, runtime.ResumeRequest{All: true, Lookup: v.getenv})
+	runs, err := s.Resume(ctx, runtime.ResumeRequest{All: true, Schedules: true, Lookup: v.getenv})
 	if err != nil {
 		return err
 	}

@@ -96,7 +96,7 @@ func (c *call) readFake(fake string) (*lang.Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = lang.Compile(bundle, c.env)
+	_, err = lang.Compile(bundle, c.env())
 	return bundle, err
 }
 
@@ -126,12 +126,15 @@ func (c *call) requestOf(bundle *lang.Bundle, name string, v *runVerb) (runtime.
 	if v.record {
 		settings.Cassettes = effect.CassettesRecord
 	}
-	known, err := agent.Known(agent.Machines(c.env), settings)
+	known, err := agent.Known(agent.Machines(c.env()), settings)
 	if err != nil {
 		return runtime.StartRequest{}, err
 	}
 	program, err := c.compile(bundle, known)
 	if err != nil {
+		return runtime.StartRequest{}, err
+	}
+	if err := v.ask(program); err != nil {
 		return runtime.StartRequest{}, err
 	}
 	inputs, err := bindInputs(program, v.inputs)
@@ -146,7 +149,7 @@ func (c *call) requestOf(bundle *lang.Bundle, name string, v *runVerb) (runtime.
 // compile refuses what check finds and passes its warnings on, but for those of names that the
 // project does not have: the run says so where it needs them.
 func (c *call) compile(bundle *lang.Bundle, known check.Project) (*lang.Program, error) {
-	list := lang.Check(bundle, c.env, known)
+	list := lang.Check(bundle, c.env(), known)
 	if err := list.Err(); err != nil {
 		return nil, err
 	}
@@ -155,5 +158,5 @@ func (c *call) compile(bundle *lang.Bundle, known check.Project) (*lang.Program,
 			c.notice("%s", d.Render())
 		}
 	}
-	return lang.Compile(bundle, c.env)
+	return lang.Compile(bundle, c.env())
 }

@@ -1,43 +1,11 @@
 package cli
 
 import (
-	"strings"
-
 	"starling/cmd/starling/form"
+	"starling/cmd/starling/shell"
 	"starling/runtime"
 	"starling/runtime/postgres"
 )
-
-// Commands that we print are meant to be copied into a shell, a second terminal's most often: every
-// word of them is quoted for POSIX shells, and history expansion, which only single quotes stop, is
-// thought of.
-
-// shellWord quotes one word, if it needs it.
-func shellWord(s string) string {
-	if s != "" && strings.IndexFunc(s, special) < 0 && s[0] != '~' && s[0] != '=' {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
-// special tells the runes that some shell gives a meaning to. What is not known to be plain is
-// special.
-func special(r rune) bool {
-	switch {
-	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
-		return false
-	}
-	return !strings.ContainsRune("_-./:@%+,=~", r)
-}
-
-// shellLine joins words to a command, quoting each.
-func shellLine(words ...string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		quoted[i] = shellWord(w)
-	}
-	return strings.Join(quoted, " ")
-}
 
 // command is a line that calls this program again, on the same store or server.
 func (c *call) command(words ...string) string {
@@ -52,7 +20,7 @@ func (c *call) command(words ...string) string {
 	} else if store != "" {
 		global = append(global, "--store", store)
 	}
-	return c.program + " " + shellLine(append(global, words...)...)
+	return c.program + " " + shell.Line(append(global, words...)...)
 }
 
 // answers lists the commands that answer a gate: one per option, or one that asks for a payload.

@@ -21,13 +21,20 @@ type showVerb struct{ *call }
 func showCommand(c *call) *cobra.Command {
 	v := &showVerb{call: c}
 	var p stepPage
+	var watch bool
 	cmd := &cobra.Command{
 		Use:     "show RUN",
 		Short:   "Show a run: inputs, steps, gates, output",
 		GroupID: "look",
 		Args:    operands(1, 1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return v.show(cmd.Context(), args[0], p) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if watch {
+				return v.watch(cmd.Context(), args[0])
+			}
+			return v.show(cmd.Context(), args[0], p)
+		},
 	}
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "stay, and show what happens until the run has ended")
 	p.limitFlag(cmd)
 	c.jsonFlag(cmd)
 	return cmd
@@ -69,6 +76,24 @@ func (v *showVerb) show(ctx context.Context, address string, p stepPage) error {
 		}
 		v.showDecisions(r.Decisions)
 		v.showEnd(r)
+		return nil
+	})
+}
+
+// watch shows what happens in a run until it has ended. Whoever only looks fails with no run.
+func (v *showVerb) watch(ctx context.Context, address string) error {
+	return v.withRun(ctx, v.staying(false), address, func(s connect.Session, r *runtime.Run) error {
+		show, end := v.watching(r)
+		f := follower{session: s, run: r.ID, show: show}
+		now, err := f.stay(ctx, ended)
+		end()
+		switch {
+		case err != nil:
+			return err
+		case v.json:
+			return v.answerJSON(v.document(now))
+		}
+		v.showEnd(now)
 		return nil
 	})
 }
@@ -145,7 +170,7 @@ func (c *call) listSteps(steps []runtime.Step) {
 		if s.EndedAt != nil {
 			took = s.EndedAt.Sub(s.StartedAt).Round(time.Millisecond).String()
 		}
-		line := fmt.Sprintf("  %s\t%s\t%s\t%s\t%s", s.Step, s.Kind, s.Status, worked(&s), took)
+		line := fmt.Sprintf("  %s\t%s\t%s\t%s\t%s", s.Step, s.Kind, s.Stands(), worked(&s), took)
 		fmt.Fprintln(w, strings.TrimRight(line, "\t"))
 	}
 	w.Flush()

@@ -48,6 +48,14 @@ With --message NAME the operand is a RUN, and the data goes into its mailbox.`,
 	return cmd
 }
 
+// approveCommand is the verb approve.
+func approveCommand(c *call) *cobra.Command {
+	return decideCommand(c, "approve", "Approve at a gate")
+}
+
+// rejectCommand is the verb reject.
+func rejectCommand(c *call) *cobra.Command { return decideCommand(c, "reject", "Reject at a gate") }
+
 // decideCommand is signal with a choice that has a verb of its own.
 func decideCommand(c *call, choice, short string) *cobra.Command {
 	v := &signalVerb{call: c, choice: choice}
@@ -98,7 +106,6 @@ func (v *signalVerb) signal(ctx context.Context, address string) error {
 	if err := v.receipt(receipt); err != nil || v.noWait {
 		return err
 	}
-	v.uncarried(ctx, s)
 	return v.afterSignal(ctx, s, receipt)
 }
 

@@ -179,7 +179,7 @@ func (t treeWriter) step(s *runtime.Step, edge, below string) {
 	if s.Kind != name {
 		name += " (" + s.Kind + ")"
 	}
-	t.line(edge, name, s.Status, worked(s), between(s.StartedAt, s.EndedAt))
+	t.line(edge, name, s.Stands(), worked(s), between(s.StartedAt, s.EndedAt))
 	if len(s.Tries) < 2 {
 		return
 	}

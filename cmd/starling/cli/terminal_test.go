@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/creack/pty"
+	"github.com/hinshun/vt10x"
 )
 
 // screen is the program in a terminal of its own: what is typed goes in, what is shown comes out.
@@ -23,6 +24,8 @@ type screen struct {
 
 	mu    sync.Mutex
 	shown bytes.Buffer // since the last expectation that was met
+	all   bytes.Buffer
+	term  vt10x.Terminal // what a terminal would show
 	news  chan struct{}
 	ended bool
 }
@@ -30,14 +33,20 @@ type screen struct {
 // openScreen starts the program in a pseudo-terminal, in a folder, and kills it when the test ends.
 func openScreen(t *testing.T, dir string, args ...string) *screen {
 	t.Helper()
+	return openScreenOf(t, dir, pty.Winsize{Rows: 40, Cols: 120}, nil, args...)
+}
+
+// openScreenOf does so with a terminal of a size, and with variables.
+func openScreenOf(t *testing.T, dir string, size pty.Winsize, env []string, args ...string) *screen {
+	t.Helper()
 	cmd := exec.Command("starling", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "TERM=xterm")
-	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 40, Cols: 120})
+	cmd.Env = append(append(os.Environ(), "TERM=xterm"), env...)
+	tty, err := pty.StartWithSize(cmd, &size)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &screen{t: t, cmd: cmd, tty: tty, news: make(chan struct{}, 1)}
+	s := &screen{t: t, cmd: cmd, tty: tty, news: make(chan struct{}, 1), term: emulate(size)}
 	go s.read()
 	t.Cleanup(func() {
 		cmd.Process.Kill()
@@ -47,12 +56,25 @@ func openScreen(t *testing.T, dir string, args ...string) *screen {
 	return s
 }
 
+// resize gives the terminal another size.
+func (s *screen) resize(rows, cols uint16) {
+	s.t.Helper()
+	s.mu.Lock()
+	s.term.Resize(int(cols), int(rows))
+	s.mu.Unlock()
+	if err := pty.Setsize(s.tty, &pty.Winsize{Rows: rows, Cols: cols}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
 func (s *screen) read() {
 	buf := make([]byte, 4096)
 	for {
 		n, err := s.tty.Read(buf)
 		s.mu.Lock()
 		s.shown.Write(buf[:n])
+		s.all.Write(buf[:n])
+		s.term.Write(buf[:n])
 		s.ended = err != nil
 		s.mu.Unlock()
 		select {

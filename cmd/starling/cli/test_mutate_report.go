@@ -7,6 +7,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"starling/cmd/starling/coverage"
+	"starling/cmd/starling/junit"
 	"starling/cmd/starling/plain"
 	"starling/lang/diagnostic"
 	"starling/lang/mutate"
@@ -55,7 +57,7 @@ func (n *mutantCounts) add(o outcome) {
 	n.Total++
 	*map[outcome]*int{noticed: &n.Noticed, timedOut: &n.TimedOut, survived: &n.Survived,
 		notReached: &n.NotReached, equivalent: &n.Equivalent, invalid: &n.Invalid}[o]++
-	n.Percent = percent(n.Noticed+n.TimedOut, n.Total-n.Invalid)
+	n.Percent = coverage.Percent(n.Noticed+n.TimedOut, n.Total-n.Invalid)
 }
 
 // green tells whether all tests could be played, some were, and all have passed.
@@ -252,27 +254,27 @@ func (c *call) printMutant(file string, m *mutantDocument) {
 // writeJUnitMutants writes a suite for each file and a case for each mutant, which fails where
 // nobody has noticed it.
 func writeJUnitMutants(path string, targets []*target) error {
-	var all junitSuites
+	var all junit.Suites
 	for _, t := range targets {
-		s := junitSuite{Name: t.name, Tests: len(t.trials)}
+		s := junit.Suite{Name: t.name, Tests: len(t.trials)}
 		var took time.Duration
 		for _, m := range t.trials {
 			diff := strings.Join(t.diff(m), "\n")
-			k := junitCase{Name: fmt.Sprintf("%d:%d %s", m.Line, m.Column, m.Kind), Class: t.name,
-				File: t.name, Line: m.Line, Time: seconds(m.took), Output: diff}
+			k := junit.Case{Name: fmt.Sprintf("%d:%d %s", m.Line, m.Column, m.Kind), Class: t.name,
+				File: t.name, Line: m.Line, Time: junit.Seconds(m.took), Output: diff}
 			took += m.took
 			switch m.outcome {
 			case survived, notReached:
 				s.Failures++
-				k.Failure = &junitFault{Type: string(m.outcome), Message: m.outcome.said(), Text: diff}
+				k.Failure = &junit.Fault{Type: string(m.outcome), Message: m.outcome.said(), Text: diff}
 			case equivalent, invalid:
 				s.Skipped++
-				k.Skipped = &junitFault{Type: string(m.outcome), Message: cmp.Or(m.reason, m.outcome.said())}
+				k.Skipped = &junit.Fault{Type: string(m.outcome), Message: cmp.Or(m.reason, m.outcome.said())}
 			}
 			s.Cases = append(s.Cases, k)
 		}
-		s.Time = seconds(took)
+		s.Time = junit.Seconds(took)
 		all.Suites = append(all.Suites, s)
 	}
-	return writeSuites(path, &all)
+	return all.Write(path)
 }

@@ -1,12 +1,13 @@
 package cli
 
 import (
-	"encoding/xml"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
+	"starling/cmd/starling/coverage"
+	"starling/cmd/starling/junit"
+	"starling/cmd/starling/shell"
 	"starling/cmd/starling/suite"
 	"starling/lang/diagnostic"
 	"starling/runtime"
@@ -14,12 +15,12 @@ import (
 
 // testDocument is what test prints with --json.
 type testDocument struct {
-	Schema string             `json:"schema"`
-	Passed int                `json:"passed"`
-	Failed int                `json:"failed"`
-	Files  []testFileDocument `json:"files"`
-	Cover  []coverDocument    `json:"coverage,omitempty"` // by file, with --cover
-	Error  *runtime.Refusal   `json:"error"`              // null if all have passed
+	Schema string              `json:"schema"`
+	Passed int                 `json:"passed"`
+	Failed int                 `json:"failed"`
+	Files  []testFileDocument  `json:"files"`
+	Cover  []coverage.Document `json:"coverage,omitempty"` // by file, with --cover
+	Error  *runtime.Refusal    `json:"error"`              // null if all have passed
 }
 
 type testFileDocument struct {
@@ -67,7 +68,7 @@ func (c *call) answerTest(files []*testFile, v *testVerb) error {
 		c.printTests(f, v.verbose)
 	}
 	if v.cover.table || v.cover.lines {
-		c.printCoverage(d.Cover, v.cover.lines)
+		coverage.Print(c.stdout, d.Cover, v.cover.lines)
 	}
 	if d.Error != nil {
 		c.notice("error: %s", d.Error.Message)
@@ -80,7 +81,7 @@ func noTests(files []*testFile, v *testVerb) error {
 	var names []string
 	for _, f := range files {
 		if f.unplayed > 0 {
-			return usage("", "test: --run %s: no test has such a name", shellWord(v.run))
+			return usage("", "test: --run %s: no test has such a name", shell.Word(v.run))
 		}
 		names = append(names, f.name)
 	}
@@ -92,14 +93,14 @@ func (d *testDocument) cover(files []*testFile, flags *coverFlags) error {
 	if !flags.wanted() {
 		return nil
 	}
-	all := coverage(files)
+	all := coverageOf(files)
 	for _, c := range all {
-		d.Cover = append(d.Cover, c.document())
+		d.Cover = append(d.Cover, c.Document())
 	}
 	if flags.lcov == "" {
 		return nil
 	}
-	if err := writeLCOV(flags.lcov, all); err != nil {
+	if err := coverage.WriteLCOV(flags.lcov, all); err != nil {
 		return usage("", "test: --lcov: %v", err)
 	}
 	return nil
@@ -161,82 +162,25 @@ func (c *call) printTest(r *suite.Result) {
 	fmt.Fprint(c.stdout, r.Findings.Render())
 }
 
-// The report that build servers read. It has no standard; this is the part that all of them
-// understand.
-
-type junitSuites struct {
-	XMLName xml.Name     `xml:"testsuites"`
-	Suites  []junitSuite `xml:"testsuite"`
-}
-
-type junitSuite struct {
-	Name     string      `xml:"name,attr"`
-	Tests    int         `xml:"tests,attr"`
-	Failures int         `xml:"failures,attr"`
-	Errors   int         `xml:"errors,attr"`
-	Skipped  int         `xml:"skipped,attr,omitempty"`
-	Time     string      `xml:"time,attr"`
-	Cases    []junitCase `xml:"testcase"`
-}
-
-type junitCase struct {
-	Name    string      `xml:"name,attr"`
-	Class   string      `xml:"classname,attr"`
-	File    string      `xml:"file,attr"`
-	Line    int         `xml:"line,attr,omitempty"`
-	Time    string      `xml:"time,attr"`
-	Failure *junitFault `xml:"failure"`
-	Error   *junitFault `xml:"error"`
-	Skipped *junitFault `xml:"skipped"`
-	Output  string      `xml:"system-out,omitempty"`
-}
-
-type junitFault struct {
-	Type    string `xml:"type,attr,omitempty"` // limit, where the test was ended by a bound
-	Message string `xml:"message,attr"`
-	Text    string `xml:",chardata"`
-}
-
-func faultOf(list diagnostic.List) *junitFault {
-	if len(list) == 0 {
-		return nil
-	}
-	return &junitFault{Message: list[0].Error(), Text: list.Render()}
-}
-
 func writeJUnit(path string, files []*testFile) error {
-	var all junitSuites
+	var all junit.Suites
 	for _, f := range files {
-		s := junitSuite{Name: f.name, Tests: len(f.results), Time: seconds(f.took)}
+		s := junit.Suite{Name: f.name, Tests: len(f.results), Time: junit.Seconds(f.took)}
 		for _, r := range f.results {
-			fault := faultOf(r.Findings)
+			fault := junit.FaultOf(r.Findings)
 			if fault != nil {
 				s.Failures++
 			}
 			if r.Ended != "" {
 				fault.Type = "limit: " + r.Ended
 			}
-			s.Cases = append(s.Cases, junitCase{Name: r.Name, Class: f.name, File: f.name, Line: r.Line, Time: seconds(r.Took), Failure: fault, Output: strings.Join(r.Printed, "\n")})
+			s.Cases = append(s.Cases, junit.Case{Name: r.Name, Class: f.name, File: f.name, Line: r.Line, Time: junit.Seconds(r.Took), Failure: fault, Output: strings.Join(r.Printed, "\n")})
 		}
-		if fault := faultOf(f.wrong); fault != nil {
+		if fault := junit.FaultOf(f.wrong); fault != nil {
 			s.Errors++
-			s.Cases = append(s.Cases, junitCase{Name: f.name, Class: f.name, File: f.name, Time: seconds(0), Error: fault})
+			s.Cases = append(s.Cases, junit.Case{Name: f.name, Class: f.name, File: f.name, Time: junit.Seconds(0), Error: fault})
 		}
 		all.Suites = append(all.Suites, s)
 	}
-	return writeSuites(path, &all)
+	return all.Write(path)
 }
-
-// writeSuites writes a report, unless path is "".
-func writeSuites(path string, all *junitSuites) error {
-	if path == "" {
-		return nil
-	}
-	text, err := xml.MarshalIndent(all, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, append([]byte(xml.Header), append(text, '\n')...), 0o644)
-}
-
-func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }

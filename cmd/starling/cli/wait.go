@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"starling/cmd/starling/connect"
-	"starling/cmd/starling/progress"
 	"starling/lang/contract"
 	"starling/lang/diagnostic"
 	"starling/runtime"
@@ -129,8 +128,10 @@ func (v *waitVerb) waitFor(ctx context.Context, address string, enough until) er
 	}
 	defer v.leave(s)
 	v.notice("waiting for %s: %s", r.ID, r.Status)
-	f := follower{session: s, run: r.ID, after: r.Details.Seq, show: progress.New(v.stderr).Show}
+	show, end := v.watching(r)
+	f := follower{session: s, run: r.ID, after: v.watchedFrom(r), show: show}
 	now, err := f.stay(ctx, enough)
+	end()
 	if errors.Is(err, errTimeout) {
 		return v.timedOut(orLast(now, r))
 	}

@@ -118,7 +118,7 @@ func (v *workerVerb) bench() (e runtime.Engine, leave func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	own, err := engine.Open(memory.New(), v.env, engine.Options{Folder: folder, Log: v.notice, Clock: v.clock, Head: git.Head,
+	own, err := engine.Open(memory.New(), v.env(), engine.Options{Folder: folder, Log: v.notice, Clock: v.clock, Head: git.Head,
 		Env: v.getenv, Enlist: v.enlist, Doubt: v.doubt()})
 	if err != nil {
 		os.RemoveAll(folder)

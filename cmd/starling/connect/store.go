@@ -183,6 +183,11 @@ func (n nowhere) List(context.Context, runtime.Query) (*runtime.Listing, error) 
 	return &runtime.Listing{Schema: runtime.Schema}, nil
 }
 
+// SpentOn tells of nothing.
+func (nowhere) SpentOn(context.Context, string) (map[string]runtime.Usage, error) {
+	return nil, nil
+}
+
 // Decisions lists nothing, but for a run.
 func (n nowhere) Decisions(_ context.Context, q runtime.DecisionQuery) (*runtime.DecisionPage, error) {
 	if q.Run != "" {

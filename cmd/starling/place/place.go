@@ -118,11 +118,11 @@ func (p *Place) read(ctx context.Context, wanted bool, getenv func(string) (stri
 // filled puts secrets into an address: one that is all of it as it is, others escaped as a part.
 func filled(ctx context.Context, address string, a *effect.Attempt) (string, error) {
 	hidden := new(redact.Redactor) // nothing of it is shown
-	if project.Placeholder.FindString(address) == address {
+	if project.Placeholder().FindString(address) == address {
 		return secret.Fill(ctx, a, address, hidden)
 	}
 	var failed error
-	address = project.Placeholder.ReplaceAllStringFunc(address, func(m string) string {
+	address = project.Placeholder().ReplaceAllStringFunc(address, func(m string) string {
 		value, err := secret.Fill(ctx, a, m, hidden)
 		failed = cmp.Or(failed, err)
 		return strings.ReplaceAll(url.QueryEscape(value), "+", "%20")

@@ -44,21 +44,21 @@ func (p *Progress) line(ev runtime.Event) (string, bool) {
 	case "attempt.ended":
 		return p.attemptEnded(ev, d)
 	case "attempt.refused":
-		return ev.Step + ": a late reply was refused", true
+		return p.named(ev) + ": a late reply was refused", true
 	case "step.settled":
 		return p.settled(ev), true
 	case "gate.opened":
 		return p.opened(ev, d), true
 	case "gate.escalated":
-		return ev.Step + ": passed on, for " + d.text("target"), true
+		return p.named(ev) + ": passed on, for " + d.text("target"), true
 	case "gate.decided":
-		return p.decided(ev, d), true
+		return p.named(ev) + ": " + Decided(&ev), true
 	case "gate.withdrawn":
-		return ev.Step + ": withdrawn", true
+		return p.named(ev) + ": withdrawn", true
 	case "signal.refused":
-		return cmp.Or(ev.Step, ev.Run) + ": a signal was refused: " + d.text("message"), true
+		return cmp.Or(p.named(ev), ev.Run) + ": a signal was refused: " + d.text("message"), true
 	case "agent.event":
-		return ev.Step + ": warning: " + d.sub("data").text("text"), d.text("kind") == "warning"
+		return p.named(ev) + ": warning: " + d.sub("data").text("text"), d.text("kind") == "warning"
 	case "output.print":
 		return d.text("text"), true
 	case "output.log":
@@ -69,11 +69,14 @@ func (p *Progress) line(ev runtime.Event) (string, bool) {
 	return "", false
 }
 
+// named is the step that an event is of.
+func (*Progress) named(ev runtime.Event) string { return Name(ev.Step) }
+
 func (p *Progress) started(ev runtime.Event, d details) string {
 	if n := d.number("attempt"); n > 1 {
-		return fmt.Sprintf("%s: attempt %d", ev.Step, n)
+		return fmt.Sprintf("%s: attempt %d", p.named(ev), n)
 	}
-	return ev.Step + ": started"
+	return p.named(ev) + ": started"
 }
 
 // attemptEnded tells of attempts that will be followed by another, at once or after a pause; the
@@ -83,7 +86,7 @@ func (p *Progress) attemptEnded(ev runtime.Event, d details) (string, bool) {
 	if again, _ := d["again"].(bool); !again && d.text("class") != "retryable" || why == "" {
 		return "", false
 	}
-	return ev.Step + ": will try again: " + strings.TrimPrefix(why, ev.Step+": "), true
+	return p.named(ev) + ": will try again: " + strings.TrimPrefix(why, ev.Step+": "), true
 }
 
 func (p *Progress) settled(ev runtime.Event) string {
@@ -94,7 +97,10 @@ func (p *Progress) settled(ev runtime.Event) string {
 	}
 	delete(p.asked, ev.Step)
 	end := query.Settled(&ev)
-	line := ev.Step + ": " + cmp.Or(end.Kind, end.Status)
+	if end.Status == query.StatusFailed {
+		return p.named(ev) + ": " + end.Text + took
+	}
+	line := p.named(ev) + ": " + cmp.Or(end.Kind, end.Status)
 	if end.Text != "" {
 		line += ": " + end.Text
 	}
@@ -102,7 +108,7 @@ func (p *Progress) settled(ev runtime.Event) string {
 }
 
 func (p *Progress) opened(ev runtime.Event, d details) string {
-	line := ev.Step + ": open"
+	line := p.named(ev) + ": open"
 	if target := firstAsked(d.sub("args")); target != "" {
 		line += ", for " + target
 	}
@@ -124,15 +130,17 @@ func firstAsked(args details) string {
 	return args.text("target")
 }
 
-func (p *Progress) decided(ev runtime.Event, d details) string {
+// Decided says how a gate was decided, by whom and why.
+func Decided(ev *runtime.Event) string {
+	d := detailsOf(ev.Data)
 	by := d.text("by")
 	if sub := d.sub("decision"); len(sub) > 0 {
 		d = sub
 	}
 	if d.text("via") == "auto" {
-		return ev.Step + ": nobody decided in time"
+		return "nobody decided in time"
 	}
-	line := ev.Step + ": " + cmp.Or(d.text("choice"), "answered")
+	line := cmp.Or(d.text("choice"), "answered")
 	if who := cmp.Or(d.text("by"), by); who != "" {
 		line += " by " + who
 	}

@@ -22,6 +22,8 @@ func TestProgress(t *testing.T) {
 		{"attempt.started", "judge", `{"attempt":2}`, "judge: attempt 2\n"},
 		{"attempt.ended", "judge", `{}`, ""},
 		{"step.settled", "judge", `{}`, "judge: ok (1.2s)\n"},
+		{"step.settled", "judge", `{"value":{"ok":false,"code":1,"signal":"","seconds":1.1}}`, "judge: exit 1 (1.2s)\n"},
+		{"step.settled", "parallel/%E6%97%A5/x", `{}`, "parallel/日/x: ok\n"},
 		{"step.settled", "radar", `{"error":{"kind":"timeout","message":"took too long"}}`, "radar: timeout: took too long\n"},
 		{"gate.opened", "g", `{"args":{"target":"ann"}}`, "g: open, for ann\n"},
 		{"gate.opened", "g", `{"args":{}}`, "g: open\n"},

@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/creack/pty"
+)
+
+// onDesk makes a folder with scripts, of which one was run to its gate.
+func onDesk(t *testing.T) string {
+	dir := sitDown(t)
+	for _, name := range []string{"CI", "NO_COLOR"} { // of whoever runs the tests
+		t.Setenv(name, "")
+	}
+	scripts := map[string]string{
+		"ask.star":  "inputs = contract(\"{topic: string, n: int = 3}\")\n\ndef main(topic, n):\n    return gate(\"ship\", prompt = topic + \"?\", options = [\"approve\"]).choice\n",
+		"keys.star": "def main():\n    parallel({\"日本\": lambda: sh.run([\"sh\", \"-c\", \"exit 3\"], name = \"t\")})\n",
+	}
+	scripts["starling.toml"] = "[sh]\nallow = [\"sh\"]\n"
+	for name, text := range scripts {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{{"trust"}, {"run", "ask.star", "-i", "topic=" + strings.Repeat("a long topic ", 20)}, {"run", "keys.star"}} {
+		cmd := exec.Command("starling", args...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil && cmd.ProcessState.ExitCode() != 3 {
+			t.Fatalf("%v: %v: %s", args, err, out)
+		}
+	}
+	return dir
+}
+
+// TestTerminalTables: on a terminal rows are cut to its width, and times and states are for people.
+func TestTerminalTables(t *testing.T) {
+	dir := onDesk(t)
+	for _, test := range []struct{ args, want string }{
+		{"ps -a", `^[a-z0-9]{12} +suspended +- +\d+s ago +ask\.star +1 gate$`},
+		{"inbox", `^[a-z0-9]+/ship +\d+s ago +for anybody +a long topic .*…$`},
+		{"logs @last --step t", `^\d\d:\d\d:\d\d  parallel/日本/t  exit 3`},
+	} {
+		s := openScreenOf(t, dir, pty.Winsize{Rows: 40, Cols: 70}, []string{"PAGER="}, strings.Fields(test.args)...)
+		s.end()
+		text := strings.ReplaceAll(s.all.String(), "\r", "")
+		plainText := escapes().ReplaceAllString(text, "")
+		if !regexp.MustCompile("(?m)" + test.want).MatchString(plainText) {
+			t.Errorf("%s: want %s in\n%s", test.args, test.want, plainText)
+		}
+		if !strings.Contains(text, "\x1b[") {
+			t.Errorf("%s: no colour says a state: %q", test.args, text)
+		}
+	}
+}
+
+// TestPager: what looks is shown by the pager, and waits for it.
+func TestPager(t *testing.T) {
+	dir := onDesk(t)
+	s := openScreenOf(t, dir, pty.Winsize{Rows: 40, Cols: 70}, []string{"PAGER=sed s/RUN/PAGED/"}, "ps", "-a")
+	s.expect(`PAGED +STATUS`)
+	if code := s.end(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// TestPsWatch: a list that stays shows a run that comes, until Ctrl-C.
+func TestPsWatch(t *testing.T) {
+	dir := onDesk(t)
+	s := openScreenOf(t, dir, pty.Winsize{Rows: 20, Cols: 90}, nil, "ps", "--watch")
+	s.until("one run", func(rows []string) bool { return count(rows, ` suspended `) == 1 })
+	cmd := exec.Command("starling", "run", "ask.star", "-i", "topic=x")
+	cmd.Dir = dir
+	_ = cmd.Run()
+	s.until("another run", func(rows []string) bool { return count(rows, ` suspended `) == 2 && count(rows, `^RUN`) == 1 })
+	s.tty.WriteString("\x03")
+	if code := s.end(); code != 130 || !s.term.CursorVisible() {
+		t.Errorf("exit code %d, the cursor is visible: %v", code, s.term.CursorVisible())
+	}
+}
+
+// TestMissingInputs: on a terminal, what a script wants and nobody has given is asked for.
+func TestMissingInputs(t *testing.T) {
+	dir := onDesk(t)
+	s := openScreenOf(t, dir, pty.Winsize{Rows: 20, Cols: 90}, nil, "run", "ask.star", "-i", "n:=4")
+	s.expect(`topic: string`)
+	s.enter("topic> ", "the moon")
+	s.expect(`ship +for anybody: the moon\?`)
+	if code := s.end(); code != 3 {
+		t.Errorf("exit code %d", code)
+	}
+}

@@ -1,0 +1,147 @@
+package live
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mattn/go-runewidth"
+
+	"starling/runtime"
+)
+
+// told is a board that was told events, "STEP TYPE DATA" each, a second apart.
+func told(t *testing.T, events ...string) *Board {
+	t.Helper()
+	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	b := NewBoard(&runtime.Run{ID: "k3jc0x7c0x1y", Script: "ten.star"}, func(g runtime.Gate) []string {
+		return []string{"starling approve " + g.Address, "starling reject " + g.Address}
+	})
+	for i, line := range events {
+		words := strings.SplitN(line, " ", 3)
+		step, data := strings.TrimPrefix(words[0], "-"), "{}"
+		if len(words) > 2 {
+			data = words[2]
+		}
+		if !json.Valid([]byte(data)) {
+			t.Fatalf("%s is not JSON", data)
+		}
+		b.Add(runtime.Event{Seq: uint64(i + 1), Run: b.run, Time: start.Add(time.Duration(i) * time.Second), Step: step, Type: words[1], Data: json.RawMessage(data)})
+	}
+	return b
+}
+
+// plainLines are lines without colours and without blanks at their ends.
+func plainLines(lines []string) string {
+	text := regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(strings.Join(lines, "\n"), "")
+	return regexp.MustCompile(`(?m) +$`).ReplaceAllString(text, "") + "\n"
+}
+
+func agent(step, task string) []string {
+	return []string{step + ` step.requested {"kind":"agent","args":{"who":"worker","task":"` + task + `"}}`, step + ` attempt.started {"attempt":1}`}
+}
+
+func TestBoard(t *testing.T) {
+	events := []string{"- run.started"}
+	events = append(events, agent("plan", "think")...)
+	events = append(events, `plan step.settled {"value":{"ok":true,"status":"ok","step":"plan"}}`)
+	for i := range 4 {
+		events = append(events, agent(fmt.Sprintf("parallel/k%d/worker", i), fmt.Sprintf("part %d", i))...)
+	}
+	events = append(events,
+		`parallel/k0/worker agent.event {"kind":"tool","data":{"name":"Bash","input":{"command":"go test\n./..."}}}`,
+		`parallel/k0/worker agent.event {"kind":"usage","data":{"usd":0.0312,"input_tokens":12000,"output_tokens":345}}`,
+		`parallel/k1/worker step.settled {"value":{"ok":true}}`,
+		`parallel/k2/worker step.settled {"error":{"kind":"timeout","message":"parallel/k2/worker: it took too long"}}`,
+		`parallel/k3/worker attempt.ended {"class":"retryable","error":{"message":"parallel/k3/worker: it exited with 3"}}`,
+		`tests step.requested {"kind":"sh","args":{"argv":["go","test"]}}`,
+		`tests step.settled {"value":{"ok":false,"code":1,"signal":"","seconds":0.5}}`,
+		`ship step.requested {"kind":"gate","args":{}}`,
+		`ship gate.opened {"args":{"prompt":"Ship\nit?","target":"lead","options":["approve","reject"]}}`)
+	b := told(t, events...)
+	now := b.last.Add(time.Second)
+	for _, test := range []struct {
+		width, height int
+		want          string
+	}{
+		{80, 24, `run k3jc0x7c0x1y  ten.star                                    21s  12.3k   $0.03
+✓ plan                                                         2s
+  parallel  1/4 done, 1 failed                                17s  12.3k   $0.03
+  ⠋ k0      worker: uses Bash go test ./...                   17s  12.3k   $0.03
+  ✗ k2      worker: timeout: it took too long                  7s
+  · k3      worker: attempt 2: it exited with 3               11s
+✗ tests     exit 1                                             1s
+◆ ship      for lead: Ship it?                                 2s
+    starling approve k3jc0x7c0x1y/ship
+`},
+		{40, 24, `run k3jc0x7c0x1y  ten.star           21s
+✓ plan                                2s
+  parallel  1/4 done, 1 failed       17s
+  ⠋ k0      worker: uses Bash go…    17s
+  ✗ k2      worker: timeout: it …     7s
+  · k3      worker: attempt 2: i…    11s
+✗ tests     exit 1                    1s
+◆ ship      for lead: Ship it?        2s
+    starling approve k3jc0x7c0x1y/ship
+`},
+		{24, 6, `run k3jc0x7c0x1y     21s
+  parallel  1/4 …    17s
+✗ tests     exit…     1s
+◆ ship      for …     2s
+    starling review
+  … and 1 failed, 1 at …
+`},
+	} {
+		lines := b.lines(page{now: now, width: test.width, height: test.height})
+		if got := plainLines(lines); got != test.want {
+			t.Errorf("%d x %d: got\n%swant\n%s", test.width, test.height, got, test.want)
+		}
+		assertFits(t, lines, test.width, test.height)
+	}
+	b.Add(runtime.Event{Type: "gate.decided", Step: "ship", Time: now, Data: json.RawMessage(`{"decision":{"choice":"approve","by":"ann","via":"signal","reason":"fine"}}`)})
+	if got := plainLines(b.Summary(80)); !strings.Contains(got, "✓ ship      approve by ann: fine") {
+		t.Errorf("the summary does not say who has decided:\n%s", got)
+	}
+}
+
+// assertFits: no line is wider than the screen, nor are there more of them than it has.
+func assertFits(t *testing.T, lines []string, width, height int) {
+	t.Helper()
+	if len(lines) > height {
+		t.Errorf("%d lines, want %d at most", len(lines), height)
+	}
+	for _, line := range lines {
+		if w := runewidth.StringWidth(strings.TrimSuffix(plainLines([]string{line}), "\n")); w > width {
+			t.Errorf("a line has %d columns, want %d at most: %q", w, width, line)
+		}
+	}
+}
+
+// TestBoardFitsAnyScreen: a hundred branches, names of every script and hostile texts, on screens
+// of every size.
+func TestBoardFitsAnyScreen(t *testing.T) {
+	events := []string{"- run.started"}
+	for i := range 100 {
+		step := fmt.Sprintf("parallel/%%E6%%97%%A5%d/worker", i)
+		events = append(events, agent(step, `\u001b[2J part\r\n \u202e 日本語`)...)
+		if i%7 == 0 {
+			events = append(events, step+` step.settled {"error":{"kind":"x","message":"\u001b]0;title\u0007"}}`)
+		}
+	}
+	b := told(t, events...)
+	for width := 1; width < 220; width += 9 {
+		for height := 1; height < 60; height += 7 {
+			lines := b.lines(page{now: b.last, width: width, height: height})
+			assertFits(t, lines, width, height)
+			if text := plainLines(lines); strings.ContainsAny(text, "\x1b\r\x07\u202e") {
+				t.Fatalf("%q acts on the terminal", text)
+			}
+		}
+	}
+	if text := plainLines(b.lines(page{now: b.last, width: 80, height: 24})); !strings.Contains(text, "✗ 日0 ") && !strings.Contains(text, "✗ 日98") {
+		t.Errorf("names are not in their own script:\n%s", text)
+	}
+}

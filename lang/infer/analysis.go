@@ -1,0 +1,451 @@
+package infer
+
+import (
+	"slices"
+
+	"go.starlark.net/resolve"
+	"go.starlark.net/syntax"
+
+	"starling/lang/contract"
+	"starling/lang/diagnostic"
+	"starling/lang/effect"
+)
+
+// File is one module of a program.
+type File struct {
+	Name   string           // as positions show it
+	Source string           // its text
+	Tree   *syntax.File     // parsed from Source and resolved without error
+	Pure   bool             // its top level must be pure: it is loaded, or has a main
+	Loads  map[string]*File // what its load statements load, by the name that they write
+	Broken bool             // it does not compile, so that nothing is inferred of the program
+}
+
+// Finding is something that is wrong, at a node of a file.
+type Finding struct {
+	File       *File
+	Start, End syntax.Position
+	Diagnostic diagnostic.Diagnostic
+	Node       syntax.Node // what cannot be evaluated, of an error
+	Looped     bool        // what cannot be done with the node is to go through it
+}
+
+// Result is what was inferred of a program.
+type Result struct {
+	Findings []Finding
+	a        *analysis
+}
+
+// analysis infers the types of a program. It goes over all files and all functions that are called
+// again and again, until no type grows any more; then once more, to say what is wrong.
+type analysis struct {
+	world    *effect.Environment
+	units    []*unit
+	byFile   map[*File]*unit
+	objects  map[place]*object
+	cells    map[*syntax.Ident]*Type // what a variable is given anywhere, for the functions that capture it
+	heads    map[syntax.Node]*flow   // what is known where a loop begins a round
+	fns      map[syntax.Node]*fn
+	calls    []*fn // those that are called, in the order in which that was found
+	sources  map[*syntax.Literal]*contract.Contract
+	shapes   map[*contract.Contract]*contract.Shape
+	notes    map[string]*notation
+	verdicts map[pairing]verdict
+	writes   map[*syntax.Ident][]syntax.Node // where a variable is given a value
+	given    map[*syntax.Ident]Type          // what a name is given at one place
+	inFile   map[*syntax.Ident]*unit
+	tested   map[string]bool               // what conditions look at
+	parts    map[partOf]*contract.Contract // of declared inputs
+	pending  []optional                    // warnings that hold unless it was looked at
+
+	clock   int // counts what grows
+	changed bool
+	saying  bool // this pass says what is wrong
+	found   []Finding
+
+	// What is being gone over.
+	file   *unit
+	fn     *fn     // nil for the top level
+	loops  []*loop // around the statement, the innermost last
+	caught int     // how many calls of attempt are around the lambda
+}
+
+// unit is a file of the program.
+type unit struct {
+	*File
+	entry   bool
+	region  *region
+	globals map[string]*resolve.Binding
+	inputs  *contract.Contract
+}
+
+// fn is a def or a lambda, for all the closures that it makes.
+type fn struct {
+	file     *unit
+	node     syntax.Node
+	decl     *resolve.Function
+	outer    *fn
+	params   []Type // by slot: parameters come first among the locals
+	defaults []Type
+	result   Type
+	object   *object
+	region   *region
+	touched  []*region // what its types depend on
+	ran      int       // when it was gone over last
+	called   bool
+	outside  bool // it may be called by who knows whom
+	atLoad   bool // it may be called while its file is loaded
+	returns  bool // its end may be reached
+	falls    bool // it may end without a return
+	answers  bool // some return has a value
+	caught   bool // it is only given to attempt
+}
+
+// maxPasses bounds the work; an analysis that has not come to rest says nothing.
+const maxPasses = 100
+
+// Files infers the types of the modules of a program, of which each comes behind all that it loads:
+// the last one is the entry.
+func Files(files []*File, env *effect.Environment) *Result {
+	a := &analysis{world: env, byFile: map[*File]*unit{}, objects: map[place]*object{}, cells: map[*syntax.Ident]*Type{},
+		heads: map[syntax.Node]*flow{}, fns: map[syntax.Node]*fn{}, sources: map[*syntax.Literal]*contract.Contract{},
+		shapes: map[*contract.Contract]*contract.Shape{}, notes: map[string]*notation{}, verdicts: map[pairing]verdict{},
+		writes: map[*syntax.Ident][]syntax.Node{}, tested: map[string]bool{},
+		given: map[*syntax.Ident]Type{}, inFile: map[*syntax.Ident]*unit{}}
+	for i, f := range files {
+		u := &unit{File: f, entry: i == len(files)-1, globals: map[string]*resolve.Binding{}}
+		for _, g := range f.Tree.Module.(*resolve.Module).Globals {
+			u.globals[g.First.Name] = g
+		}
+		a.units = append(a.units, u)
+		a.byFile[f] = u
+	}
+	for _, u := range a.units {
+		u.region = &region{}
+	}
+	r := &Result{a: a}
+	if slices.ContainsFunc(files, func(f *File) bool { return f.Broken }) {
+		return r
+	}
+	if a.settle() && a.seed(false) && a.seed(true) {
+		a.finish()
+		r.Findings = a.found
+	}
+	return r
+}
+
+// region is what one function, or the top level of a file, makes: its objects, and of a function
+// what it is given and what it gives. It tells who must be gone over again when something grows.
+type region struct{ grew int }
+
+// grewIn notes that something of a region has grown.
+func (a *analysis) grewIn(r *region) {
+	a.changed = true
+	a.clock++
+	if r != nil {
+		r.grew = a.clock
+	}
+}
+
+// here is the region of what is gone over.
+func (a *analysis) here() *region {
+	switch {
+	case a.fn != nil:
+		return a.fn.region
+	case a.file != nil:
+		return a.file.region
+	}
+	return nil
+}
+
+// touch notes that what is gone over depends on a region.
+func (a *analysis) touch(r *region) {
+	if a.fn != nil && r != nil && !slices.Contains(a.fn.touched, r) {
+		a.fn.touched = append(a.fn.touched, r)
+	}
+}
+
+// stale tells whether something has grown that a function depends on, since it was gone over last.
+func (f *fn) stale() bool {
+	return f.region.grew > f.ran || slices.ContainsFunc(f.touched, func(r *region) bool { return r.grew > f.ran })
+}
+
+// settle goes over everything until nothing grows. In between only those functions are gone over
+// again of which something has grown that they depend on; but in the end it is a pass over
+// everything that finds nothing grown, and it is that one which says what is wrong.
+func (a *analysis) settle() bool {
+	for n := range maxPasses {
+		a.start(n > 0)
+		a.pass()
+		if !a.changed && a.saying {
+			return true
+		}
+		a.saying = false
+		for range maxPasses {
+			a.changed = false
+			for i := 0; i < len(a.calls); i++ {
+				if a.calls[i].stale() {
+					a.body(a.calls[i])
+				}
+			}
+			if !a.changed {
+				break
+			}
+		}
+	}
+	return false
+}
+
+// start begins a pass, from nothing said.
+func (a *analysis) start(saying bool) {
+	a.changed, a.saying = false, saying
+	if saying {
+		a.found, a.pending = nil, nil
+		a.writes, a.tested = map[*syntax.Ident][]syntax.Node{}, map[string]bool{}
+		a.given, a.inFile = map[*syntax.Ident]Type{}, map[*syntax.Ident]*unit{}
+	}
+}
+
+// seed has the functions that nobody calls be called from outside: first those that nobody even
+// names, then all others.
+func (a *analysis) seed(all bool) bool {
+	for range maxPasses {
+		n := 0
+		for _, f := range a.fns {
+			if !f.called && (all || !a.named(f)) {
+				a.open(f)
+				n++
+			}
+		}
+		if n == 0 {
+			return true
+		}
+		if !a.settle() {
+			return false
+		}
+	}
+	return false
+}
+
+// open has a function be called with anything.
+func (a *analysis) open(f *fn) {
+	a.called(f)
+	a.set(&f.outside)
+	for i := range f.params {
+		a.grow(f.region, &f.params[i], unknown)
+	}
+	a.lend(f.result)
+}
+
+// called notes that a function is called.
+func (a *analysis) called(f *fn) {
+	if !f.called {
+		f.called = true
+		a.grewIn(f.region)
+		a.calls = append(a.calls, f)
+	}
+}
+
+// early notes that a function may be called while its file is loaded, if what is gone over may be.
+func (a *analysis) early(f *fn) {
+	if a.loading() {
+		a.set(&f.atLoad)
+	}
+}
+
+// loading tells whether what is gone over may run while a file is loaded.
+func (a *analysis) loading() bool {
+	if a.fn != nil {
+		return a.fn.atLoad
+	}
+	return a.file != nil && a.file.Pure
+}
+
+// named tells whether some text names the function.
+func (a *analysis) named(f *fn) bool {
+	def, ok := f.node.(*syntax.DefStmt)
+	if !ok {
+		return true
+	}
+	named := false
+	syntax.Walk(f.file.Tree, func(n syntax.Node) bool {
+		if id, ok := n.(*syntax.Ident); ok && id != def.Name && variable(id) == variable(def.Name) {
+			named = true
+		}
+		return !named
+	})
+	return named
+}
+
+// pass goes once over all files and all functions that are called.
+func (a *analysis) pass() {
+	for _, u := range a.units {
+		a.file, a.fn = u, nil
+		m := u.Tree.Module.(*resolve.Module)
+		a.block(u.Tree.Stmts, newFlow(len(m.Locals)+len(m.Globals)))
+		a.exports(u)
+	}
+	for i := 0; i < len(a.calls); i++ { // more are found on the way
+		a.body(a.calls[i])
+	}
+}
+
+// exports says who calls the functions of a file from outside: whoever loads it, and the run.
+func (a *analysis) exports(u *unit) {
+	for name, g := range u.globals {
+		for _, at := range a.cell(g.First).atoms {
+			if at.kind != function || at.obj.fn.file != u {
+				continue
+			}
+			switch {
+			case !u.entry && name[0] != '_':
+				a.open(at.obj.fn)
+			case u.entry && name == "main" && u.Pure:
+				a.begin(at.obj.fn)
+			}
+		}
+	}
+}
+
+// body goes over a function.
+func (a *analysis) body(f *fn) {
+	a.file, a.fn, a.loops = f.file, f, nil
+	f.ran = a.clock
+	w := newFlow(len(f.decl.Locals))
+	for i := range f.params {
+		w.vars[i] = f.params[i]
+		if first := f.decl.Locals[i].First; f.decl.Locals[i].Scope == resolve.Cell {
+			a.grow(f.region, a.cell(first), f.params[i])
+		}
+	}
+	end := a.block(f.decl.Body, w)
+	if !end.dead {
+		a.set(&f.falls)
+		a.returned(noneOf(a.fallen(f)))
+	}
+	a.fn = nil
+}
+
+// fallen is why a function gives None.
+func (a *analysis) fallen(f *fn) *object {
+	o := a.object(none, f.node, "fallen")
+	o.fn = f
+	o.why = "falls"
+	return o
+}
+
+func noneOf(o *object) Type { return of(atom{kind: none, obj: o}) }
+
+// returned notes a value that the function gives.
+func (a *analysis) returned(t Type) {
+	a.set(&a.fn.returns)
+	a.grow(a.fn.region, &a.fn.result, t)
+	if a.fn.outside || a.fn.object.lent {
+		a.lend(t)
+	}
+}
+
+// cell is what a variable is given anywhere.
+func (a *analysis) cell(first *syntax.Ident) *Type {
+	t := a.cells[first]
+	if t == nil {
+		t = new(Type)
+		a.cells[first] = t
+	}
+	return t
+}
+
+// flow is what is known at one point of the text: the types of the variables there, and what
+// conditions have said of what can be read from them.
+type flow struct {
+	vars  []Type
+	facts []fact
+	dead  bool // the point is not reached
+}
+
+// fact is what a condition has said of a path, such as r.output["x"].
+type fact struct {
+	root *syntax.Ident
+	path string
+	typ  Type
+}
+
+func newFlow(n int) *flow { return &flow{vars: make([]Type, n)} }
+
+func (w *flow) clone() *flow {
+	return &flow{vars: slices.Clone(w.vars), facts: slices.Clone(w.facts), dead: w.dead}
+}
+
+// merge is what is known where two ways meet.
+func merge(v, w *flow) *flow {
+	switch {
+	case v == nil || v.dead:
+		return w
+	case w == nil || w.dead:
+		return v
+	}
+	m := &flow{vars: make([]Type, len(v.vars))}
+	for i := range v.vars {
+		m.vars[i] = join(v.vars[i], w.vars[i])
+	}
+	for _, f := range v.facts {
+		if i := slices.IndexFunc(w.facts, func(g fact) bool { return g.root == f.root && g.path == f.path }); i >= 0 {
+			f.typ = join(f.typ, w.facts[i].typ)
+			m.facts = append(m.facts, f)
+		}
+	}
+	return m
+}
+
+func deadFlow(like *flow) *flow { return &flow{vars: make([]Type, len(like.vars)), dead: true} }
+
+// variable is the identifier that first binds what id denotes, nil when that is nothing of the
+// file's own.
+func variable(id *syntax.Ident) *syntax.Ident {
+	b, ok := id.Binding.(*resolve.Binding)
+	if !ok {
+		return nil
+	}
+	return b.First
+}
+
+// slot is where a flow keeps a variable, false for those of other functions and of other files.
+func (a *analysis) slot(b *resolve.Binding) (int, bool) {
+	switch b.Scope {
+	case resolve.Local, resolve.Cell:
+		return b.Index, true
+	case resolve.Global:
+		if a.fn == nil {
+			return len(a.file.Tree.Module.(*resolve.Module).Locals) + b.Index, true
+		}
+	}
+	return 0, false
+}
+
+// bind gives a variable a value.
+func (a *analysis) bind(id *syntax.Ident, t Type, w *flow) {
+	b, ok := id.Binding.(*resolve.Binding)
+	if !ok {
+		return
+	}
+	if i, ok := a.slot(b); ok {
+		w.vars[i] = t
+	}
+	w.forget(func(f fact) bool { return f.root == b.First })
+	if b.Scope == resolve.Cell || b.Scope == resolve.Global {
+		a.grow(a.here(), a.cell(b.First), t)
+	}
+}
+
+// forget drops facts.
+func (w *flow) forget(which func(fact) bool) { w.facts = slices.DeleteFunc(w.facts, which) }
+
+func unparen(e syntax.Expr) syntax.Expr {
+	for {
+		p, ok := e.(*syntax.ParenExpr)
+		if !ok {
+			return e
+		}
+		e = p.X
+	}
+}

@@ -1,0 +1,439 @@
+package infer
+
+import (
+	"strings"
+
+	"go.starlark.net/syntax"
+
+	"starling/lang/effect"
+)
+
+// builtin calls a builtin: what it gives, whether it can be called, and whether it comes back.
+func (a *analysis) builtin(o *object, g *arguments, w *flow) (t Type, ok, returns bool) {
+	b := signature(o)
+	if b == nil {
+		for _, t := range g.all() {
+			a.lend(t)
+		}
+		return unknown, true, true
+	}
+	args := bind(b, g)
+	a.admitted(o, b, args)
+	a.handOver(o, b, g, args)
+	if o.path == "fail" {
+		return Type{}, true, false
+	}
+	if special := specialOf(o.path); special != nil {
+		return special(a, b, g, args, w), true, true
+	}
+	if b.Result == "" {
+		return unknown, true, true
+	}
+	return a.read(a.notation(b.Result), g.call, o.path, a.letters(b, g, args, Type{})), true, true
+}
+
+// letters are what the letters of a result stand for in a call.
+func (a *analysis) letters(b *effect.Builtin, g *arguments, args bound, recv Type) letters {
+	l := letters{"D": noneType, "X": unknown, "E": Type{}}
+	if len(g.list) > 0 {
+		l["X"] = g.list[0].typ
+		l["E"] = elementsOf(g.list[0].typ)
+	}
+	if x, ok := args["default"]; ok {
+		l["D"] = x.typ
+	}
+	if g.loose() {
+		l["X"], l["E"], l["D"] = unknown, join(l["E"], unknown), join(l["D"], unknown)
+	}
+	if len(b.Params) > 0 && !b.Params[0].Positional {
+		if x, ok := args[b.Params[0].Name]; ok {
+			l["X"], l["E"] = x.typ, elementsOf(x.typ)
+		}
+	}
+	l["T"], l["K"], l["V"] = elementsOf(recv), elementsOf(recv), valuesOf(recv)
+	return l
+}
+
+func elementsOf(t Type) Type {
+	out := Type{any: t.any}
+	for _, at := range t.atoms {
+		u, _ := at.through()
+		out = join(out, u)
+	}
+	return out
+}
+
+func valuesOf(t Type) Type {
+	out := Type{any: t.any}
+	for _, at := range t.atoms {
+		if at.kind == dict {
+			out = join(out, at.obj.values())
+		}
+	}
+	return out
+}
+
+// handOver notes what a builtin may keep or call.
+func (a *analysis) handOver(o *object, b *effect.Builtin, g *arguments, args bound) {
+	switch o.path {
+	case "attempt", "budget", "parallel", "sorted", "min", "max":
+		return
+	}
+	_, ours := o.value.(*effect.Builtin)
+	keeps := ours && b.Class == effect.Pure && (!strings.Contains(o.path, ".") || o.path == "mcp.server")
+	for _, t := range g.all() {
+		for _, at := range t.atoms {
+			if keeps || callable(at) {
+				a.lend(of(at))
+			}
+		}
+	}
+	if b.Class != effect.Pure {
+		for _, p := range b.Params {
+			if x, ok := args[p.Name]; ok && !strings.HasPrefix(p.Name, "on_") && p.Type != "callable" {
+				a.leaves(o.path, p.Name, x)
+			}
+		}
+	}
+}
+
+// admitted says what a builtin does not take.
+func (a *analysis) admitted(o *object, b *effect.Builtin, args bound) {
+	for i := range b.Params {
+		p := &b.Params[i]
+		x, ok := args[p.Name]
+		if !ok || p.Type == "" || !x.typ.known() || x.node == nil {
+			continue
+		}
+		fits := false
+		for _, at := range x.typ.atoms {
+			fits = fits || Admits(p, at.typeName(), at)
+		}
+		if !fits {
+			a.badArgument(o, p, x)
+		} else if x.typ.has(none) && len(x.typ.atoms) > 1 && p.Default == "" {
+			a.perhaps(x.node, x.typ, o.path)
+		}
+	}
+}
+
+// Admits tells whether a parameter may take a value of a type by its name.
+func Admits(p *effect.Param, name string, at atom) bool {
+	if at.kind == none && p.Default != "" || at.kind == opaque || at.kind == module {
+		return true
+	}
+	for t := range strings.SplitSeq(p.Type, "|") {
+		switch t {
+		case "any", name:
+			return true
+		case "duration":
+			if at.kind == text {
+				return true
+			}
+		case "callable":
+			if callable(at) {
+				return true
+			}
+		case "number":
+			if number(at) {
+				return true
+			}
+		case "iterable":
+			if _, ok := at.through(); ok {
+				return true
+			}
+		case "sized":
+			switch at.kind {
+			case text, octets, list, dict, set, tuple, ranging, iterable:
+				return true
+			}
+		}
+	}
+	return false
+}
+
+type special func(a *analysis, b *effect.Builtin, g *arguments, args bound, w *flow) Type
+
+// specialOf is how a builtin is called whose result follows from more than the table can say, nil
+// for any other.
+func specialOf(path string) special {
+	switch path {
+	case "agent":
+		return (*analysis).agent
+	case "attempt":
+		return (*analysis).attempt
+	case "bool":
+		return (*analysis).boolCall
+	case "budget":
+		return (*analysis).budget
+	case "contract":
+		return (*analysis).contract
+	case "dict":
+		return (*analysis).dictCall
+	case "gate":
+		return (*analysis).gate
+	case "getattr":
+		return (*analysis).getattr
+	case "handoff":
+		return (*analysis).handoff
+	case "min", "max":
+		return (*analysis).extremum
+	case "parallel":
+		return (*analysis).parallel
+	case "queue.take":
+		return (*analysis).take
+	case "role":
+		return (*analysis).role
+	case "run":
+		return (*analysis).runChild
+	case "sorted":
+		return (*analysis).sortedCall
+	case "zip":
+		return (*analysis).zip
+	}
+	return nil
+}
+
+func (a *analysis) boolCall(_ *effect.Builtin, g *arguments, _ bound, _ *flow) Type {
+	if len(g.list) == 1 && g.list[0].node != nil {
+		a.truth(g.list[0].node, g.list[0].typ)
+	}
+	return anyBool
+}
+
+func (a *analysis) sortedCall(_ *effect.Builtin, g *arguments, args bound, w *flow) Type {
+	elem := elementsOf(args["iterable"].typ)
+	if g.loose() {
+		elem = join(elem, unknown)
+	}
+	if key, ok := args["key"]; ok {
+		a.invoke(key.typ, w, g.call, elem)
+	}
+	o := a.object(list, g.call, "sorted")
+	a.put(o, elem)
+	return made(o)
+}
+
+func (a *analysis) extremum(_ *effect.Builtin, g *arguments, _ bound, w *flow) Type {
+	var t Type
+	for _, x := range g.list {
+		t = join(t, x.typ)
+	}
+	if len(g.list) == 1 && !g.loose() {
+		t = elementsOf(t)
+	}
+	if g.loose() {
+		t = join(t, unknown)
+	}
+	if key, ok := g.named["key"]; ok {
+		a.invoke(key.typ, w, g.call, t)
+	}
+	return t
+}
+
+func (a *analysis) zip(_ *effect.Builtin, g *arguments, _ bound, _ *flow) Type {
+	o := a.object(list, g.call, "zip")
+	if g.loose() {
+		a.put(o, unknown)
+		return made(o)
+	}
+	items := make([]Type, len(g.list))
+	for i, x := range g.list {
+		items[i] = elementsOf(x.typ)
+		if x.typ.known() && x.node != nil {
+			a.through(x.node, x.typ)
+		}
+	}
+	if len(items) > 0 {
+		a.put(o, a.tupleOf(g.call, "zip", items))
+	}
+	return made(o)
+}
+
+func (a *analysis) dictCall(_ *effect.Builtin, g *arguments, _ bound, _ *flow) Type {
+	o := a.object(dict, g.call, "dict")
+	for _, x := range g.list {
+		a.fillFrom(o, x.typ, g.call)
+	}
+	for _, k := range g.order {
+		a.entry(o, k, g.named[k].typ, true, g.named[k].node)
+	}
+	if g.star != nil {
+		a.enter(o, unknown, unknown, g.call)
+	}
+	if g.others != nil {
+		a.absorbAll(o, *g.others, g.call)
+	}
+	return made(o)
+}
+
+// fillFrom puts the entries of a dict, or pairs, into a dict.
+func (a *analysis) fillFrom(o *object, t Type, at syntax.Node) {
+	if t.any {
+		a.enter(o, unknown, unknown, at)
+	}
+	for _, u := range t.atoms {
+		if u.kind == dict {
+			a.absorb(o, u.obj, at)
+			continue
+		}
+		pairs, _ := u.through()
+		var key, value Type
+		for _, p := range pairs.atoms {
+			if p.kind == tuple && p.obj.items != nil && len(p.obj.items) == 2 {
+				key, value = join(key, p.obj.items[0]), join(value, p.obj.items[1])
+				continue
+			}
+			elem, _ := p.through()
+			key, value = join(key, elem), join(value, elem)
+		}
+		if pairs.any {
+			key, value = unknown, join(value, unknown)
+		}
+		a.enter(o, key.loose(), value, at)
+	}
+}
+
+// getattr is the attribute of a literal name.
+func (a *analysis) getattr(_ *effect.Builtin, g *arguments, args bound, _ *flow) Type {
+	for _, x := range g.all() {
+		a.lend(x)
+	}
+	_ = args
+	return unknown
+}
+
+// method calls a method of a value of the language.
+func (a *analysis) method(o *object, g *arguments) Type {
+	if o.path == "Handle.decision" {
+		return a.decided(o, g)
+	}
+	b := signature(o)
+	if b == nil {
+		for _, t := range g.all() {
+			a.lend(t)
+		}
+		a.lend(o.recv)
+		return unknown
+	}
+	args := bind(b, g)
+	a.admitted(o, b, args)
+	for _, t := range g.all() {
+		if !fills[o.path] {
+			for _, at := range t.atoms {
+				if callable(at) {
+					a.lend(of(at))
+				}
+			}
+		}
+	}
+	a.fills(o, g, args)
+	switch o.path {
+	case "contract.parse":
+		return a.parse(o, g)
+	case "dict.get":
+		return a.get(o, g, args)
+	case "dict.pop", "dict.setdefault":
+		l := a.letters(b, g, args, o.recv)
+		return join(a.keyed(o, g, l["V"]), l["D"])
+	}
+	return a.read(a.notation(b.Result), g.call, o.path, a.letters(b, g, args, o.recv))
+}
+
+// keyed is what is under the key that a method names first.
+func (a *analysis) keyed(o *object, g *arguments, all Type) Type {
+	if len(g.list) == 0 || g.loose() {
+		return all
+	}
+	k, ok := g.list[0].typ.only()
+	if !ok || !k.exact || k.kind != text {
+		return all
+	}
+	t := Type{any: o.recv.any}
+	for _, at := range o.recv.atoms {
+		if at.kind == dict {
+			u, _ := at.obj.under(k.lit)
+			t = join(t, u)
+		}
+	}
+	return t
+}
+
+// get is d.get(key, default).
+func (a *analysis) get(o *object, g *arguments, args bound) Type {
+	t := a.keyed(o, g, valuesOf(o.recv))
+	if x, ok := args["default"]; ok {
+		return join(t, x.typ)
+	}
+	if g.loose() {
+		return unknown
+	}
+	return join(t, noneType)
+}
+
+// fills are the methods that keep what they are given in their receiver.
+var fills = map[string]bool{"list.append": true, "list.insert": true, "list.extend": true, "dict.update": true, "dict.setdefault": true,
+	"set.add": true, "set.update": true}
+
+// fills does to the receiver what a method does.
+func (a *analysis) fills(o *object, g *arguments, args bound) {
+	changing := true
+	for _, at := range o.recv.atoms {
+		switch o.path {
+		case "list.append", "list.insert", "set.add":
+			a.put(at.obj, lastOf(g))
+		case "list.extend", "set.update":
+			for _, x := range g.list {
+				a.put(at.obj, elementsOf(x.typ))
+			}
+			if g.loose() {
+				a.put(at.obj, unknown)
+			}
+		case "dict.update":
+			a.update(at.obj, g)
+		case "dict.setdefault":
+			if len(g.list) > 0 {
+				value := noneType
+				if x, ok := args["default"]; ok {
+					value = x.typ
+				}
+				a.enter(at.obj, g.list[0].typ, value, g.call)
+			}
+			if g.loose() {
+				a.enter(at.obj, unknown, unknown, g.call)
+			}
+		case "dict.pop", "dict.popitem", "dict.clear", "list.clear", "list.pop", "list.remove", "set.clear", "set.remove", "set.discard", "set.pop":
+			a.set(&at.obj.loses)
+		default:
+			changing = false
+		}
+	}
+	if changing && len(o.recv.atoms) > 0 {
+		a.changes(g.call, o.recv, o.name)
+	}
+}
+
+func lastOf(g *arguments) Type {
+	if g.loose() {
+		return unknown
+	}
+	if len(g.list) == 0 {
+		return Type{}
+	}
+	return g.list[len(g.list)-1].typ
+}
+
+func (a *analysis) update(o *object, g *arguments) {
+	for _, x := range g.list {
+		a.fillFrom(o, x.typ, g.call)
+	}
+	for _, k := range g.order {
+		a.entry(o, k, g.named[k].typ, false, g.named[k].node)
+	}
+	if g.star != nil {
+		a.enter(o, unknown, unknown, g.call)
+	}
+	if g.others != nil {
+		a.absorbAll(o, *g.others, g.call)
+	}
+}

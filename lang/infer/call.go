@@ -1,0 +1,348 @@
+package infer
+
+import (
+	"go.starlark.net/syntax"
+
+	"starling/lang/doc"
+	"starling/lang/effect"
+)
+
+// argument is one argument of a call.
+type argument struct {
+	typ  Type
+	node syntax.Expr // nil for what a builtin passes on
+}
+
+// arguments are those of a call.
+type arguments struct {
+	call   *syntax.CallExpr
+	list   []argument
+	named  map[string]argument
+	order  []string
+	star   *Type // elements of *args
+	others *Type // the dict of **kwargs
+}
+
+// loose tells whether what is passed is known only in part.
+func (g *arguments) loose() bool { return g.star != nil || g.others != nil }
+
+// all lists the types of everything that is passed.
+func (g *arguments) all() []Type {
+	var types []Type
+	for _, x := range g.list {
+		types = append(types, x.typ)
+	}
+	for _, k := range g.order {
+		types = append(types, g.named[k].typ)
+	}
+	if g.star != nil {
+		types = append(types, *g.star)
+	}
+	if g.others != nil {
+		types = append(types, *g.others)
+	}
+	return types
+}
+
+func (a *analysis) call(e *syntax.CallExpr, w *flow) Type {
+	f := a.expr(e.Fn, w)
+	if a.names(e.Fn, "attempt") {
+		a.caught++
+		defer func() { a.caught-- }()
+	}
+	g := a.arguments(e, w)
+	out := Type{any: f.any}
+	if f.any {
+		for _, t := range g.all() {
+			a.lend(t)
+		}
+	}
+	returns, fits := f.any || f.empty(), f.any || f.empty()
+	for _, at := range f.atoms {
+		t, ok, back := a.apply(at, g, w)
+		out, fits, returns = join(out, t), fits || ok, returns || back
+	}
+	if !fits {
+		a.notCallable(e, f)
+		return Type{}
+	}
+	if f.has(none) && len(f.atoms) > 1 {
+		a.perhaps(e.Fn, f, "()")
+	}
+	if !pure(f) {
+		w.forget(indexed)
+	}
+	if !returns {
+		w.dead = true
+	}
+	return out
+}
+
+// pure tells whether a call changes nothing that a path can lead to.
+func pure(f Type) bool {
+	if f.any {
+		return false
+	}
+	for _, at := range f.atoms {
+		switch at.kind {
+		case builtin:
+			if b, ok := at.obj.value.(*effect.Builtin); ok && b.Class != effect.Pure {
+				return false
+			}
+			switch at.obj.path {
+			case "attempt", "parallel", "budget", "sorted", "min", "max":
+				return false
+			}
+		case method:
+			switch at.obj.path {
+			case "dict.get", "dict.items", "dict.keys", "dict.values", "list.index":
+				continue
+			}
+			for _, r := range at.obj.recv.atoms {
+				if r.kind != text && r.kind != shape {
+					return false
+				}
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+func (a *analysis) arguments(e *syntax.CallExpr, w *flow) *arguments {
+	g := &arguments{call: e, named: map[string]argument{}}
+	for _, x := range e.Args {
+		switch x := x.(type) {
+		case *syntax.BinaryExpr:
+			if id, ok := x.X.(*syntax.Ident); ok && x.Op == syntax.EQ {
+				g.name(id.Name, argument{a.expr(x.Y, w), x.Y})
+				continue
+			}
+			g.list = append(g.list, argument{a.expr(x, w), x})
+		case *syntax.UnaryExpr:
+			switch x.Op {
+			case syntax.STAR:
+				t := a.through(x.X, a.expr(x.X, w))
+				g.star = &t
+			case syntax.STARSTAR:
+				t := a.expr(x.X, w)
+				g.others = &t
+			default:
+				g.list = append(g.list, argument{a.expr(x, w), x})
+			}
+		default:
+			g.list = append(g.list, argument{a.expr(x, w), x})
+		}
+	}
+	return g
+}
+
+func (g *arguments) name(name string, x argument) {
+	if _, there := g.named[name]; !there {
+		g.order = append(g.order, name)
+	}
+	g.named[name] = x
+}
+
+// apply calls an atom: what it gives, whether it can be called, and whether it comes back.
+func (a *analysis) apply(at atom, g *arguments, w *flow) (t Type, ok, returns bool) {
+	switch at.kind {
+	case function:
+		a.enterWith(at.obj.fn, g)
+		f := at.obj.fn
+		return f.result, true, f.returns
+	case builtin:
+		return a.builtin(at.obj, g, w)
+	case method:
+		return a.method(at.obj, g), true, true
+	case opaque, module:
+		for _, t := range g.all() {
+			a.lend(t)
+		}
+		return unknown, true, true
+	}
+	return Type{}, false, false
+}
+
+// enterWith gives a function its arguments.
+func (a *analysis) enterWith(f *fn, g *arguments) {
+	a.called(f)
+	a.early(f)
+	place := 0
+	for _, p := range f.decl.Params {
+		switch p := p.(type) {
+		case *syntax.Ident:
+			if !a.keywordOnly(f, p) {
+				a.fill(f, p, place, g, false)
+				place++
+			} else {
+				a.fill(f, p, -1, g, false)
+			}
+		case *syntax.BinaryExpr:
+			id := p.X.(*syntax.Ident)
+			if a.keywordOnly(f, id) {
+				a.fill(f, id, -1, g, true)
+				continue
+			}
+			a.fill(f, id, place, g, true)
+			place++
+		case *syntax.UnaryExpr:
+			if p.X != nil {
+				a.gather(f, p, place, g)
+			}
+		}
+	}
+}
+
+// keywordOnly tells whether a parameter stands behind * or *args.
+func (a *analysis) keywordOnly(f *fn, id *syntax.Ident) bool {
+	for _, p := range f.decl.Params {
+		switch p := p.(type) {
+		case *syntax.UnaryExpr:
+			if p.Op == syntax.STAR {
+				return true
+			}
+		case *syntax.BinaryExpr:
+			if p.X == id {
+				return false
+			}
+		case *syntax.Ident:
+			if p == id {
+				return false
+			}
+		}
+	}
+	return false
+}
+
+// fill gives one parameter its argument, or its default.
+func (a *analysis) fill(f *fn, id *syntax.Ident, place int, g *arguments, optional bool) {
+	i := a.parameter(id)
+	given := false
+	if place >= 0 && place < len(g.list) {
+		a.grow(f.region, &f.params[i], g.list[place].typ)
+		given = true
+	}
+	if x, ok := g.named[id.Name]; ok {
+		a.grow(f.region, &f.params[i], x.typ)
+		given = true
+	}
+	if given {
+		return
+	}
+	if g.star != nil && place >= 0 {
+		a.grow(f.region, &f.params[i], *g.star)
+	}
+	if g.others != nil {
+		a.grow(f.region, &f.params[i], underName(*g.others, id.Name))
+	}
+	if optional {
+		a.grow(f.region, &f.params[i], f.defaults[i])
+	}
+}
+
+// underName is what **kwargs pass for a name.
+func underName(t Type, name string) Type {
+	out := Type{any: t.any}
+	for _, at := range t.atoms {
+		if at.kind == dict {
+			u, _ := at.obj.under(name)
+			out = join(out, u)
+		}
+	}
+	return out
+}
+
+// gather fills *args and **kwargs of a function.
+func (a *analysis) gather(f *fn, p *syntax.UnaryExpr, place int, g *arguments) {
+	id := p.X.(*syntax.Ident)
+	i := a.parameter(id)
+	if p.Op == syntax.STAR {
+		o := a.objectIn(f, tuple, id)
+		for n := place; n < len(g.list); n++ {
+			a.put(o, g.list[n].typ)
+		}
+		if g.star != nil {
+			a.put(o, *g.star)
+		}
+		a.grow(f.region, &f.params[i], made(o))
+		return
+	}
+	o := a.objectIn(f, dict, id)
+	for _, k := range g.order {
+		a.entry(o, k, g.named[k].typ, false, g.named[k].node)
+	}
+	if g.others != nil {
+		a.absorbAll(o, *g.others, id)
+	}
+	a.grow(f.region, &f.params[i], made(o))
+}
+
+// objectIn is an object that is made when a function is called.
+func (a *analysis) objectIn(f *fn, k kind, id *syntax.Ident) *object {
+	o := a.object(k, id, "gathered")
+	o.made = false
+	return o
+}
+
+// invoke calls whatever a type may be with the arguments, as a builtin does; it gives what comes
+// of it.
+func (a *analysis) invoke(f Type, w *flow, call *syntax.CallExpr, args ...Type) Type {
+	g := &arguments{call: call, named: map[string]argument{}}
+	for _, t := range args {
+		g.list = append(g.list, argument{typ: t})
+	}
+	return a.invokeWith(f, g, w)
+}
+
+func (a *analysis) invokeWith(f Type, g *arguments, w *flow) Type {
+	out := Type{any: f.any}
+	if f.any {
+		for _, t := range g.all() {
+			a.lend(t)
+		}
+	}
+	defer func(saying bool) { a.saying = saying }(a.saying)
+	a.saying = false // the place is the builtin's
+	for _, at := range f.atoms {
+		t, _, _ := a.apply(at, g, w)
+		out = join(out, t)
+	}
+	return out
+}
+
+// signature is what a builtin declares, nil if it declares nothing.
+func signature(o *object) *effect.Builtin {
+	if b, ok := o.value.(*effect.Builtin); ok {
+		return b
+	}
+	return doc.Declared(o.path)
+}
+
+// bound are the arguments of a builtin by the names of its parameters.
+type bound map[string]argument
+
+// bind matches arguments with the parameters of a builtin.
+func bind(b *effect.Builtin, g *arguments) bound {
+	args := bound{}
+	n := 0
+	for _, p := range b.Params {
+		if p.Variadic || p.Keywords {
+			break
+		}
+		if p.KeywordOnly {
+			continue
+		}
+		if n < len(g.list) {
+			args[p.Name] = g.list[n]
+		}
+		n++
+	}
+	for _, p := range b.Params {
+		if x, ok := g.named[p.Name]; ok && !p.Positional && !p.Variadic {
+			args[p.Name] = x
+		}
+	}
+	return args
+}

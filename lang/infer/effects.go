@@ -1,0 +1,402 @@
+package infer
+
+import (
+	"strconv"
+
+	"go.starlark.net/syntax"
+
+	"starling/lang/contract"
+	"starling/lang/doc"
+	"starling/lang/effect"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// attempt(fn, …) is an Outcome of what fn gives.
+func (a *analysis) attempt(_ *effect.Builtin, g *arguments, args bound, w *flow) Type {
+	value := a.callee(g, args, "attempt", w)
+	return made(a.outcome(g.call, value))
+}
+
+// outcome is an Outcome with a value.
+func (a *analysis) outcome(at syntax.Node, value Type) *object {
+	o := a.recordAt(at, "Outcome", "")
+	a.entry(o, "value", join(value, noneType), true, nil)
+	return o
+}
+
+// callee calls the first argument with the others.
+func (a *analysis) callee(g *arguments, args bound, who string, w *flow) Type {
+	if len(g.list) == 0 {
+		return unknown
+	}
+	f, ok := args["fn"]
+	if !ok {
+		return unknown
+	}
+	a.mustCall(f, who, g)
+	rest := *g
+	rest.list = g.list[1:]
+	if who == "budget" {
+		rest = arguments{call: g.call, named: map[string]argument{}}
+	}
+	return a.invokeWith(f.typ, &rest, w)
+}
+
+// budget(fn) is what fn gives.
+func (a *analysis) budget(_ *effect.Builtin, g *arguments, args bound, w *flow) Type {
+	return a.callee(g, args, "budget", w)
+}
+
+// parallel(branches, over) has the shape of what it is given.
+func (a *analysis) parallel(_ *effect.Builtin, g *arguments, args bound, w *flow) Type {
+	branches := args["branches"]
+	over, hasOver := args["over"]
+	plain := !g.loose() && a.defaulted(args, "wait", "all") && a.defaulted(args, "on_error", "cancel")
+	if conflict, ok := args["on_conflict"]; ok {
+		a.invoke(conflict.typ, w, g.call, unknown)
+	}
+	if hasOver {
+		return a.parallelOver(g, branches, over, plain, w)
+	}
+	a.eachBranch(g, w)
+	out := Type{any: branches.typ.any}
+	if branches.typ.any {
+		a.lend(branches.typ)
+	}
+	for _, at := range branches.typ.atoms {
+		if at.kind != list && at.kind != tuple && at.kind != dict {
+			continue
+		}
+		out = join(out, a.gathered(g, at.obj, plain, w))
+	}
+	return out
+}
+
+// gathered is what the branches of one list or dict give.
+func (a *analysis) gathered(g *arguments, from *object, plain bool, w *flow) Type {
+	if from.kind != dict {
+		o := a.object(list, g.call, [2]any{"parallel", from})
+		a.put(o, a.branchResult(g, from.elements(), plain, w))
+		return made(o)
+	}
+	o := a.object(dict, g.call, [2]any{"parallel", from})
+	for _, k := range from.order {
+		a.entry(o, k, a.branchResult(g, from.fields[k].typ, plain, w), from.fields[k].must, from.fields[k].at)
+	}
+	if !from.key.empty() || from.lent {
+		a.enter(o, from.keys().loose(), a.branchResult(g, from.values(), plain, w), nil)
+	}
+	return made(o)
+}
+
+// branchResult runs a branch: a function, or a tuple of a function and its arguments.
+func (a *analysis) branchResult(g *arguments, branch Type, plain bool, w *flow) Type {
+	out := Type{any: branch.any}
+	fits := branch.any || branch.empty()
+	for _, at := range branch.atoms {
+		switch {
+		case callable(at):
+			out, fits = join(out, a.invoke(of(at), w, g.call)), true
+		case at.kind == tuple && len(at.obj.items) > 0:
+			out, fits = join(out, a.invoke(at.obj.items[0], w, g.call, at.obj.items[1:]...)), true
+		case at.kind == tuple, at.kind == opaque, at.kind == module:
+			a.lend(of(at))
+			out, fits = unknown, true
+		}
+	}
+	if !fits && branchesOf(g) == nil {
+		a.notBranch(g, g.call, branch)
+	}
+	return a.delivered(g, out, plain)
+}
+
+// eachBranch says which of the branches that stand in the text cannot be called.
+func (a *analysis) eachBranch(g *arguments, w *flow) {
+	if !a.saying {
+		return
+	}
+	for _, e := range branchesOf(g) {
+		t := a.quietly(e, w)
+		fits := !t.known()
+		for _, at := range t.atoms {
+			fits = fits || callable(at) || at.kind == tuple || at.kind == opaque || at.kind == module
+		}
+		if !fits {
+			a.notBranch(g, e, t)
+		}
+	}
+}
+
+// delivered is what parallel gives for a branch.
+func (a *analysis) delivered(g *arguments, t Type, plain bool) Type {
+	if plain {
+		return t
+	}
+	o := a.outcome(g.call, t)
+	return made(o)
+}
+
+// parallelOver calls one function with each element.
+func (a *analysis) parallelOver(g *arguments, f, over argument, plain bool, w *flow) Type {
+	a.mustCall(f, "parallel", g)
+	out := Type{any: over.typ.any}
+	if over.typ.any {
+		a.lend(f.typ)
+	}
+	for _, at := range over.typ.atoms {
+		switch at.kind {
+		case dict:
+			result := a.delivered(g, a.invoke(f.typ, w, g.call, at.obj.keys().loose(), at.obj.values()), plain)
+			o := a.object(dict, g.call, [2]any{"parallel", at.obj})
+			for _, k := range at.obj.order {
+				a.entry(o, k, result, at.obj.fields[k].must, nil)
+			}
+			if !at.obj.key.empty() || at.obj.lent {
+				a.enter(o, at.obj.keys().loose(), result, nil)
+			}
+			out = join(out, made(o))
+		default:
+			elem, ok := at.through()
+			if !ok {
+				continue
+			}
+			o := a.object(list, g.call, "parallel over")
+			a.put(o, a.delivered(g, a.invoke(f.typ, w, g.call, elem), plain))
+			out = join(out, made(o))
+		}
+	}
+	return out
+}
+
+// defaulted tells whether an argument is what it is without one.
+func (a *analysis) defaulted(args bound, name, value string) bool {
+	x, ok := args[name]
+	if !ok {
+		return true
+	}
+	at, ok := x.typ.only()
+	return ok && (at.kind == none || at.exact && at.lit == value)
+}
+
+// contract("…") is the contract of a literal text.
+func (a *analysis) contract(_ *effect.Builtin, g *arguments, args bound, _ *flow) Type {
+	o := a.object(shape, g.call, nil)
+	if l, ok := unparenNode(args["text"].node).(*syntax.Literal); ok {
+		o.type_ = a.parsed(l)
+	}
+	return made(o)
+}
+
+func unparenNode(e syntax.Expr) syntax.Expr {
+	if e == nil {
+		return nil
+	}
+	return unparen(e)
+}
+
+// contractOf is the one contract that a type is, nil for none or several.
+func (a *analysis) contractOf(t Type) *contract.Shape {
+	at, ok := t.only()
+	if !ok || at.kind != shape || at.obj.type_ == nil {
+		return nil
+	}
+	return a.shapeOf(at.obj.type_)
+}
+
+// parse is what contract.parse gives.
+func (a *analysis) parse(o *object, g *arguments) Type {
+	t := Type{any: o.recv.any}
+	for _, at := range o.recv.atoms {
+		s := a.contractOf(of(at))
+		if s == nil {
+			t = join(t, unknown)
+			continue
+		}
+		t = join(t, a.shaped(s, g.call, ""))
+		if len(g.list) == 1 && len(o.recv.atoms) == 1 {
+			a.meets(g.list[0], s, "the value does not meet the contract")
+		}
+	}
+	return t
+}
+
+// role(…) keeps what it is given.
+func (a *analysis) role(b *effect.Builtin, g *arguments, args bound, _ *flow) Type {
+	o := a.recordAt(g.call, "role", "")
+	for _, p := range b.Params {
+		if x, ok := args[p.Name]; ok {
+			a.entry(o, p.Name, x.typ, true, x.node)
+		} else if g.loose() {
+			a.entry(o, p.Name, unknown, true, nil)
+		}
+	}
+	return made(o)
+}
+
+// roleSays is what the one role that a type is says under a name, empty if it says nothing; known
+// is false where it may be another role, or one by name, of which the project says more.
+func (a *analysis) roleSays(t Type, name string) Type {
+	at, ok := t.only()
+	if !ok || !at.recordOf("role") {
+		return Type{}
+	}
+	if f := at.obj.fields[name]; f != nil {
+		return f.typ
+	}
+	return Type{}
+}
+
+// agent(…) is a Result of what the contract says.
+func (a *analysis) agent(_ *effect.Builtin, g *arguments, args bound, w *flow) Type {
+	return a.asked(g, args, "who", "output", w)
+}
+
+// asked is the Result of agent and handoff.
+func (a *analysis) asked(g *arguments, args bound, who, reply string, w *flow) Type {
+	o := a.recordAt(g.call, "Result", "")
+	said := args[reply].typ
+	if _, given := args[reply]; !given {
+		said = a.roleSays(args[who].typ, "output")
+	}
+	output := unknown
+	if s := a.contractOf(said); s != nil && !g.loose() {
+		output = a.shaped(s, g.call, "")
+		o.status = "typed"
+	} else if _, named := unparenNode(args[who].node).(*syntax.Literal); named && said.empty() && !g.loose() {
+		o.status = "untyped"
+	}
+	if listener, ok := args["on_event"]; ok {
+		a.invoke(listener.typ, w, g.call, made(a.recordAt(g.call, "Event", "on_event")))
+		a.lend(listener.typ)
+		output = join(output, noneType)
+	}
+	if !a.defaulted(args, "on_error", "fail") || g.loose() {
+		output = join(output, noneOf(a.optionalNone(g.call, nil, `with on_error = "return" a reply that is not ok has none`)))
+	}
+	a.entry(o, "output", output, true, nil)
+	return made(o)
+}
+
+// handoff(…) is a Result, and its payload must be what the receiver takes.
+func (a *analysis) handoff(_ *effect.Builtin, g *arguments, args bound, w *flow) Type {
+	accepts := args["accepts"].typ
+	if _, given := args["accepts"]; !given {
+		accepts = a.roleSays(args["to"].typ, "input")
+	}
+	if s := a.contractOf(accepts); s != nil {
+		a.meets(args["payload"], s, "the payload is not what the receiver takes")
+	}
+	a.required(args, g)
+	return a.asked(g, args, "to", "returns", w)
+}
+
+// required looks for the keys of the context that the receiver requires.
+func (a *analysis) required(args bound, g *arguments) {
+	to, ok := args["to"].typ.only()
+	if !ok || !to.recordOf("role") || to.obj.fields["requires"] == nil || g.loose() {
+		return
+	}
+	want, ok := to.obj.fields["requires"].typ.only()
+	if !ok || want.kind != list && want.kind != tuple || want.obj.lent && want.kind == list && want.obj.at == nil {
+		return
+	}
+	x, given := args["context"]
+	for _, e := range displayed(exprOf(want.obj.at)) {
+		l, ok := unparen(e).(*syntax.Literal)
+		if !ok || l.Token != syntax.STRING {
+			return
+		}
+		a.requires(l.Value.(string), x, given, g)
+	}
+}
+
+func exprOf(n syntax.Node) syntax.Expr {
+	e, _ := n.(syntax.Expr)
+	if e == nil {
+		return &syntax.Ident{}
+	}
+	return e
+}
+
+// gate(…) is a Decision between the options.
+func (a *analysis) gate(_ *effect.Builtin, g *arguments, args bound, _ *flow) Type {
+	d := a.recordAt(g.call, "Decision", "")
+	choice := unknown
+	if options, ok := args["options"]; ok && !g.loose() {
+		if elems := elementsOf(options.typ); elems.known() && onlyKind(elems, text) {
+			choice = elems
+		}
+	}
+	if !a.defaulted(args, "on_timeout", "fail") {
+		choice = join(choice, noneType)
+	}
+	a.entry(d, "choice", choice, true, args["options"].node)
+	payload := unknown
+	if s := a.contractOf(args["schema"].typ); s != nil {
+		payload = join(a.shaped(s, g.call, ""), noneType)
+		if x, ok := args["fallback"]; ok && args["options"].node == nil {
+			a.meets(x, s, "the fallback is no answer of the gate")
+		}
+	}
+	a.entry(d, "payload", payload, true, nil)
+	wait, given := args["wait"]
+	if !given && !g.loose() {
+		return made(d)
+	}
+	h := a.recordAt(g.call, "Handle", "")
+	a.entry(h, "decision()", made(d), true, nil)
+	if at, ok := wait.typ.only(); ok && at.lit == "False" {
+		return made(h)
+	} else if ok && at.lit == "True" {
+		return made(d)
+	}
+	return join(made(d), made(h))
+}
+
+// decided is what handle.decision() gives.
+func (a *analysis) decided(o *object, g *arguments) Type {
+	t := Type{any: o.recv.any}
+	for _, at := range o.recv.atoms {
+		if f := at.obj.fields["decision()"]; f != nil {
+			t = join(t, f.typ)
+		} else {
+			t = join(t, made(a.recordAt(g.call, "Decision", "")))
+		}
+	}
+	return t
+}
+
+// runChild is what the main of another script gives.
+func (a *analysis) runChild(_ *effect.Builtin, g *arguments, args bound, _ *flow) Type {
+	if a.defaulted(args, "on_error", "fail") {
+		return unknown
+	}
+	return join(made(a.outcome(g.call, unknown)), unknown)
+}
+
+// take is an item of a queue, None where it need not be waited for.
+func (a *analysis) take(_ *effect.Builtin, g *arguments, args bound, _ *flow) Type {
+	item := made(a.recordAt(g.call, "Item", ""))
+	if a.defaulted(args, "wait", "True") && args["timeout"].node == nil && !g.loose() {
+		return item
+	}
+	return join(item, noneOf(a.optionalNone(g.call, nil, "queue.take gives None where nothing is waiting")))
+}
+
+// recordField is the type of a field of a record.
+func (a *analysis) recordField(n syntax.Node, o *object, name string) Type {
+	if f := o.fields[name]; f != nil {
+		return f.typ
+	}
+	if name == "decision" && o.form.Name == "Handle" {
+		m := a.object(method, n, "Handle.decision")
+		m.name, m.path = name, "Handle.decision"
+		a.grow(m.home, &m.recv, made(o))
+		return made(m)
+	}
+	if s := doc.FieldType(o.form.Name, name); s != "" {
+		return a.read(a.notation(s), o.at, o.form.Name+"."+name, nil)
+	}
+	return unknown
+}

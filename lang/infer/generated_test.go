@@ -1,0 +1,283 @@
+package infer_test
+
+import (
+	"cmp"
+	"errors"
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.starlark.net/resolve"
+	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
+	"go.starlark.net/syntax"
+
+	"starling/lang/diagnostic"
+	"starling/lang/effect"
+	"starling/lang/infer"
+	"starling/lang/langtest"
+)
+
+var (
+	programs = flag.Int("programs", 1500, "how many generated programs to infer the types of, and to run")
+	first    = flag.Uint64("first", 0, "seed of the first generated program; 0 takes one from the clock")
+)
+
+// TestGeneratedPrograms runs programs of which types say that something in them fails for certain:
+// what is said to fail is wrapped in a call that tells whether it has not. One that has not is made
+// small before it is shown.
+//
+//	go test ./lang/infer -run TestGeneratedPrograms -first 42 -programs 1
+//	nice go test ./lang/infer -run TestGeneratedPrograms -first 1 -programs 100000 -timeout 0
+func TestGeneratedPrograms(t *testing.T) {
+	seed := cmp.Or(*first, uint64(time.Now().UnixNano()))
+	said, judged := 0, 0
+	for i := range uint64(*programs) {
+		p := langtest.Generate(langtest.Seed(seed + i))
+		n, wrong := refuted(p)
+		if n > 0 {
+			said += n
+			judged++
+		}
+		if wrong != "" {
+			small := langtest.Reduce(p, func(q langtest.Program) bool { _, wrong := refuted(q); return wrong != "" })
+			_, wrong = refuted(small)
+			t.Errorf("seed %d: it is said to fail, and does not:\n%s\n%s", seed+i, small, wrong)
+		}
+	}
+	t.Logf("seed %d: %d programs, of which %d are said to fail at %d places", seed, *programs, judged, said)
+	if *programs >= 1000 && said == 0 {
+		t.Errorf("of %d programs none is said to fail: nothing is tried", *programs)
+	}
+}
+
+// refuted gives how many findings a program has, and one that its run refutes.
+func refuted(p langtest.Program) (n int, wrong string) {
+	names := world(nil)
+	files, err := parsed(p, names)
+	if err != nil {
+		return 0, ""
+	}
+	result := infer.Files(files, &effect.Environment{Names: names})
+	var list []infer.Finding
+	for _, f := range result.Findings {
+		if f.Diagnostic.Severity == diagnostic.Error && f.Node != nil {
+			list = append(list, f)
+		}
+	}
+	if len(list) == 0 {
+		return 0, ""
+	}
+	passed := map[int]bool{}
+	run(wrapped(p, files, list), world(passed))
+	for i, f := range list {
+		if passed[i] {
+			return len(list), fmt.Sprintf("%s:%d:%d: %s", f.File.Name, f.Start.Line, f.Start.Col, f.Diagnostic.Error())
+		}
+	}
+	return len(list), ""
+}
+
+// parsed are the files of a program, as infer wants them.
+func parsed(p langtest.Program, names starlark.StringDict) ([]*infer.File, error) {
+	var files []*infer.File
+	loads := map[string]*infer.File{}
+	for _, f := range []struct{ name, text string }{{langtest.LibraryName, p.Library}, {langtest.ScriptName, p.Script}} {
+		if f.name == langtest.LibraryName && f.text == "" {
+			continue
+		}
+		tree, err := p.Options.Parse(f.name, f.text, 0)
+		if err != nil {
+			return nil, err
+		}
+		if err := resolve.File(tree, names.Has, starlark.Universe.Has); err != nil {
+			return nil, err
+		}
+		file := &infer.File{Name: f.name, Source: f.text, Tree: tree, Loads: loads, Pure: f.name == langtest.LibraryName}
+		files = append(files, file)
+		loads = map[string]*infer.File{langtest.LibraryName: file}
+	}
+	return files, nil
+}
+
+// wrapped is the program in which what is said to fail tells when it does not.
+func wrapped(p langtest.Program, files []*infer.File, list []infer.Finding) langtest.Program {
+	for _, file := range files {
+		var edits []edit
+		for i, f := range list {
+			if f.File == file {
+				edits = append(edits, edits_(file, f, i)...)
+			}
+		}
+		text := apply(file.Source, edits)
+		if file.Name == langtest.LibraryName {
+			p.Library = text
+		} else {
+			p.Script = text
+		}
+	}
+	return p
+}
+
+// edit puts a text into another.
+type edit struct {
+	at    int
+	text  string
+	close bool // it ends something: it stands before what begins at the same place
+	size  int
+}
+
+func apply(source string, edits []edit) string {
+	slices.SortStableFunc(edits, func(x, y edit) int {
+		if c := cmp.Compare(x.at, y.at); c != 0 {
+			return c
+		}
+		if x.close != y.close {
+			if x.close {
+				return -1
+			}
+			return 1
+		}
+		if x.close {
+			return cmp.Compare(x.size, y.size) // the inner one ends first
+		}
+		return cmp.Compare(y.size, x.size)
+	})
+	var b strings.Builder
+	last := 0
+	for _, e := range edits {
+		b.WriteString(source[last:e.at])
+		b.WriteString(e.text)
+		last = e.at
+	}
+	b.WriteString(source[last:])
+	return b.String()
+}
+
+func edits_(file *infer.File, f infer.Finding, i int) []edit {
+	start, end := f.Node.Span()
+	from := diagnostic.Offset(file.Source, int(start.Line), int(start.Col))
+	to := diagnostic.Offset(file.Source, int(end.Line), int(end.Col))
+	if e, ok := f.Node.(syntax.Expr); ok && !target(file.Tree, e) {
+		name := "passed"
+		if f.Looped {
+			name = "looped"
+		}
+		return []edit{{at: from, text: fmt.Sprintf("%s(%d, ", name, i), size: to - from}, {at: to, text: ")", close: true, size: to - from}}
+	}
+	return nil
+}
+
+// target tells whether an expression stands on a left side, where it cannot be wrapped.
+func target(tree *syntax.File, e syntax.Expr) bool {
+	found := false
+	syntax.Walk(tree, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.AssignStmt:
+			found = found || within(e, n.LHS)
+		case *syntax.ForStmt:
+			found = found || within(e, n.Vars)
+		case *syntax.ForClause:
+			found = found || within(e, n.Vars)
+		}
+		return !found
+	})
+	return found
+}
+
+func within(e, outer syntax.Expr) bool {
+	found := false
+	syntax.Walk(outer, func(n syntax.Node) bool {
+		found = found || n == syntax.Node(e)
+		return !found
+	})
+	return found
+}
+
+// run runs a program with bounds, whatever becomes of it.
+func run(p langtest.Program, names starlark.StringDict) {
+	const steps = 200_000
+	load := func(*starlark.Thread, string) (starlark.StringDict, error) {
+		thread := &starlark.Thread{Print: func(*starlark.Thread, string) {}}
+		thread.SetMaxExecutionSteps(steps)
+		globals, err := starlark.ExecFileOptions(&p.Options, thread, langtest.LibraryName, p.Library, names)
+		globals.Freeze()
+		return globals, err
+	}
+	thread := &starlark.Thread{Load: load, Print: func(*starlark.Thread, string) {}}
+	thread.SetMaxExecutionSteps(steps)
+	_, program, err := starlark.SourceProgramOptions(&p.Options, langtest.ScriptName, p.Script, names.Has)
+	if err == nil {
+		_, _ = program.Init(thread, names)
+	}
+}
+
+// world are the names that generated programs have, and those that tell what has not failed.
+func world(passed map[int]bool) starlark.StringDict {
+	tell := func(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+		n, _ := starlark.AsInt32(args[0])
+		if _, iterable := args[1].(starlark.Iterable); b.Name() == "passed" || iterable {
+			passed[n] = true
+		}
+		return args[1], nil
+	}
+	names := starlark.StringDict{
+		"struct":    starlark.NewBuiltin("struct", starlarkstruct.Make),
+		"apply":     starlark.NewBuiltin("apply", applied),
+		"trace":     starlark.NewBuiltin("trace", traced),
+		"freeze":    starlark.NewBuiltin("freeze", frozen),
+		"hasfields": starlark.NewBuiltin("hasfields", withFields),
+		"passed":    starlark.NewBuiltin("passed", tell),
+		"looped":    starlark.NewBuiltin("looped", tell),
+	}
+	return names
+}
+
+func applied(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	if len(args) == 0 {
+		return nil, errors.New("apply: want a function")
+	}
+	return starlark.Call(thread, args[0], args[1:], kwargs)
+}
+
+func traced(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	if len(args) != 1 {
+		return nil, errors.New("trace: want a function")
+	}
+	v, err := starlark.Call(thread, args[0], nil, nil)
+	if err != nil {
+		return starlark.String(err.Error()), nil
+	}
+	return v, nil
+}
+
+func frozen(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	if len(args) != 1 {
+		return nil, errors.New("freeze: want a value")
+	}
+	args[0].Freeze()
+	return args[0], nil
+}
+
+// fields is a value whose fields can be set.
+type fields struct {
+	starlark.Value
+	has starlark.StringDict
+}
+
+func withFields(*starlark.Thread, *starlark.Builtin, starlark.Tuple, []starlark.Tuple) (starlark.Value, error) {
+	return &fields{starlark.None, starlark.StringDict{}}, nil
+}
+
+func (f *fields) Type() string        { return "hasfields" }
+func (f *fields) AttrNames() []string { return f.has.Keys() }
+
+func (f *fields) Attr(name string) (starlark.Value, error) { return f.has[name], nil }
+
+func (f *fields) SetField(name string, v starlark.Value) error {
+	f.has[name] = v
+	return nil
+}

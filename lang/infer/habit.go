@@ -1,0 +1,130 @@
+package infer
+
+import (
+	"go.starlark.net/syntax"
+
+	"starling/lang/diagnostic"
+)
+
+// What is legal and hardly meant: answers that nobody reads, loops that ask for ever.
+
+// dropped: the value of a statement is not used.
+func (a *analysis) dropped(e syntax.Expr, t Type) {
+	call, ok := unparen(e).(*syntax.CallExpr)
+	at, only := t.only()
+	if !ok || !only || at.obj == nil || at.obj.at != syntax.Node(call) {
+		return
+	}
+	switch {
+	case at.recordOf("Decision"):
+		if f := at.obj.fields["choice"]; f != nil && len(exacts(f.typ)) > 1 {
+			a.warn("unread_choice", call.Fn, diagnostic.Diagnostic{Message: "nobody reads what is chosen", Want: "d = gate(…), and a look at d.choice",
+				Hint: "whatever is answered, the script goes on in the same way"})
+		}
+	case at.recordOf("Result") && at.obj.status == "typed":
+		a.warn("unread_reply", call.Fn, diagnostic.Diagnostic{Message: "the reply has a contract, and nobody reads it", Hint: "r = agent(…), and then r.output; or leave output out"})
+	}
+}
+
+// nothingKept: a variable is given what a method gives that changes its receiver.
+func (a *analysis) nothingKept(s *syntax.AssignStmt, t Type, w *flow) {
+	call, ok := unparen(s.RHS).(*syntax.CallExpr)
+	if !ok || !onlyKind(t, none) || !a.saying {
+		return
+	}
+	dot, ok := unparen(call.Fn).(*syntax.DotExpr)
+	if !ok {
+		return
+	}
+	if at, ok := a.quietly(dot.X, w).filter(func(at atom) bool { return at.kind != none }).only(); ok && (at.kind == list || at.kind == dict || at.kind == set) {
+		a.warn("nothing_kept", s.RHS, diagnostic.Diagnostic{Message: dot.Name.Name + " changes the " + at.typeName() + ", and gives None", Hint: "write it as a statement: " + a.source(call)})
+	}
+}
+
+// supervised: a loop without end that asks an agent and waits for nothing else.
+func (a *analysis) supervised(s *syntax.ForStmt) {
+	asks, waits := false, false
+	for _, stmt := range s.Body {
+		syntax.Walk(stmt, func(n syntax.Node) bool {
+			switch n := n.(type) {
+			case *syntax.BranchStmt:
+				waits = waits || n.Token == syntax.BREAK
+			case *syntax.ReturnStmt:
+				waits = true
+			case *syntax.CallExpr:
+				switch {
+				case a.names(n.Fn, "agent"), a.names(n.Fn, "handoff"):
+					asks = true
+				default:
+					waits = waits || !a.harmless(n)
+				}
+			}
+			return true
+		})
+	}
+	if asks && !waits {
+		a.warn("endless_asking", s.X, diagnostic.Diagnostic{Message: "this asks an agent again and again, without an end and without a bound",
+			Hint: "break when it is done, write for _ in range(n), or put a budget(…) around it"})
+	}
+}
+
+// harmless tells whether a call is of a builtin that neither waits nor ends anything.
+func (a *analysis) harmless(call *syntax.CallExpr) bool {
+	for _, name := range []string{"print", "emit", "str", "len", "repr"} {
+		if a.names(call.Fn, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// untypedReply: a field is read of a reply that no contract describes. What a program or a model
+// writes is text then, and .output is None.
+func (a *analysis) untypedReply(e *syntax.IndexExpr, w *flow) {
+	dot, ok := unparen(e.X).(*syntax.DotExpr)
+	if !ok || dot.Name.Name != "output" || !a.saying || !a.file.entry || !a.file.Pure {
+		return
+	}
+	at, ok := a.quietly(dot.X, w).only()
+	if !ok || !at.recordOf("Result") || at.obj.status != "untyped" {
+		return
+	}
+	a.later(e.X, "untyped_reply", diagnostic.Diagnostic{Message: "no contract says what this reply is: it may be text, and .output None",
+		Note: "the agent is asked on line " + itoa(int(start(at.obj.at).Line)), Hint: `say what it is, output = contract("{…}"), or read .text`})
+}
+
+func start(n syntax.Node) syntax.Position {
+	from, _ := n.Span()
+	return from
+}
+
+// untypedInput: an input of main is used as a number, and nothing says that it is one: on the
+// command line it is text.
+func (a *analysis) untypedInput(e syntax.Expr, other Type) {
+	id, ok := unparen(e).(*syntax.Ident)
+	if !ok || !a.saying || a.fn == nil || !other.known() || !a.plainInput(id) {
+		return
+	}
+	for _, at := range other.atoms {
+		if !number(at) {
+			return
+		}
+	}
+	a.later(e, "untyped_input", diagnostic.Diagnostic{Message: "the input " + id.Name + " is used as a number, and is text where it is given as -i " + id.Name + "=2",
+		Hint: `declare it: inputs = contract("{` + id.Name + `: int}")`})
+}
+
+// plainInput tells whether a name is an input of the script of which no contract and no default
+// says the type.
+func (a *analysis) plainInput(id *syntax.Ident) bool {
+	def, ok := a.fn.node.(*syntax.DefStmt)
+	if !ok || def.Name.Name != "main" || a.fn.outer != nil || !a.file.entry || !a.file.Pure || a.declaredInputs() != nil {
+		return false
+	}
+	for _, p := range a.fn.decl.Params {
+		if q, ok := p.(*syntax.Ident); ok && variable(q) == variable(id) {
+			return len(a.writes[variable(id)]) == 0
+		}
+	}
+	return false
+}

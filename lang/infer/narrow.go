@@ -1,0 +1,262 @@
+package infer
+
+import (
+	"strings"
+
+	"go.starlark.net/resolve"
+	"go.starlark.net/syntax"
+)
+
+// narrowed is what is known where a condition holds, and where it does not. t is its type.
+func (a *analysis) narrowed(e syntax.Expr, t Type, w *flow) (yes, no *flow) {
+	yes, no = w.clone(), w.clone()
+	if t.known() {
+		yes.dead = t.truthy().empty()
+		no.dead = t.falsy().empty()
+	}
+	a.look(e)
+	switch e := unparen(e).(type) {
+	case *syntax.BinaryExpr:
+		a.narrowBinary(e, yes, no)
+	case *syntax.CallExpr:
+		a.narrowCall(e, yes, no)
+	default:
+		a.restrict(e, yes, Type.truthy)
+		a.restrict(e, no, Type.falsy)
+	}
+	return yes, no
+}
+
+// look notes that a condition looks at a path, and thereby at all that it leads through.
+func (a *analysis) look(e syntax.Expr) {
+	syntax.Walk(e, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.LambdaExpr:
+			return false
+		case *syntax.Ident, *syntax.DotExpr, *syntax.IndexExpr:
+			if root, path := pathOf(n.(syntax.Expr)); root != nil {
+				a.tested[tag(root, path)] = true
+				for _, state := range []string{".ok", ".status", ".timed_out", ".error"} {
+					if before, ok := strings.CutSuffix(path, state); ok {
+						a.tested[tag(root, before)] = true
+					}
+				}
+			}
+		}
+		return true
+	})
+}
+
+func tag(root *syntax.Ident, path string) string {
+	return root.NamePos.String() + " " + root.Name + path
+}
+
+// restrict makes the type of a path smaller.
+func (a *analysis) restrict(e syntax.Expr, w *flow, to func(Type) Type) {
+	root, path := pathOf(e)
+	if root == nil || w.dead {
+		return
+	}
+	was := a.quietly(e, w)
+	t := to(was)
+	if same(t, was) {
+		return
+	}
+	if t.empty() && !was.empty() {
+		w.dead = true
+	}
+	if id, ok := unparen(e).(*syntax.Ident); ok {
+		if i, ok := a.slot(id.Binding.(*resolve.Binding)); ok {
+			w.vars[i] = t
+			return
+		}
+	}
+	w.forget(func(f fact) bool { return f.root == root && f.path == path })
+	w.facts = append(w.facts, fact{root, path, t})
+}
+
+// narrowBinary looks at comparisons.
+func (a *analysis) narrowBinary(e *syntax.BinaryExpr, yes, no *flow) {
+	switch e.Op {
+	case syntax.EQL:
+		a.equals(e, yes, no)
+	case syntax.NEQ:
+		a.equals(e, no, yes)
+	case syntax.IN:
+		a.among(e, yes, no)
+	case syntax.NOT_IN:
+		a.among(e, no, yes)
+	}
+}
+
+// equals narrows by x == y.
+func (a *analysis) equals(e *syntax.BinaryExpr, yes, no *flow) {
+	for _, side := range [][2]syntax.Expr{{e.X, e.Y}, {e.Y, e.X}} {
+		if subject, ok := a.typeCall(side[0]); ok {
+			if name, ok := unparen(side[1]).(*syntax.Literal); ok && name.Token == syntax.STRING {
+				a.typed(subject, name.Value.(string), yes, no)
+			}
+			continue
+		}
+		other := a.quietly(side[1], yes)
+		if other.any || other.empty() {
+			continue
+		}
+		a.restrict(side[0], yes, func(t Type) Type { return t.filter(func(at atom) bool { return mayEqual(at, other) }) })
+		if only, ok := other.only(); ok && (only.exact || only.kind == none) {
+			a.restrict(side[0], no, func(t Type) Type { return t.filter(func(at atom) bool { return !surelyEqual(at, only) }) })
+		}
+	}
+}
+
+// surelyEqual tells whether every value of an atom equals that of another, which is one value.
+func surelyEqual(at, only atom) bool {
+	return at.kind == only.kind && (at.kind == none || at.exact && only.exact && at.lit == only.lit)
+}
+
+// mayEqual tells whether a value of the atom may be equal to one of the type.
+func mayEqual(at atom, t Type) bool {
+	if t.any {
+		return true
+	}
+	for _, b := range t.atoms {
+		if maySame(at, b) {
+			return true
+		}
+	}
+	return false
+}
+
+func maySame(p, q atom) bool {
+	if p.kind == opaque || q.kind == opaque || p.kind == module || q.kind == module || p.kind == iterable || q.kind == iterable {
+		return true
+	}
+	if number(p) && number(q) {
+		return p.kind != q.kind || !p.exact || !q.exact || p.lit == q.lit
+	}
+	if callable(p) && callable(q) {
+		return true
+	}
+	if p.kind != q.kind {
+		return false
+	}
+	if p.kind == record && p.obj.form != q.obj.form && p.obj.form.Name != q.obj.form.Name {
+		return false
+	}
+	return !p.exact || !q.exact || p.lit == q.lit
+}
+
+func number(a atom) bool   { return a.kind == integer || a.kind == float }
+func callable(a atom) bool { return a.kind == function || a.kind == builtin || a.kind == method }
+
+// typeCall is what type() is asked of.
+func (a *analysis) typeCall(e syntax.Expr) (syntax.Expr, bool) {
+	call, ok := unparen(e).(*syntax.CallExpr)
+	if !ok || len(call.Args) != 1 || !a.names(call.Fn, "type") {
+		return nil, false
+	}
+	return call.Args[0], true
+}
+
+// names tells whether an expression is a name of the environment or the language.
+func (a *analysis) names(e syntax.Expr, name string) bool {
+	id, ok := unparen(e).(*syntax.Ident)
+	if !ok || id.Name != name {
+		return false
+	}
+	b, ok := id.Binding.(*resolve.Binding)
+	return ok && (b.Scope == resolve.Predeclared || b.Scope == resolve.Universal)
+}
+
+// typed narrows by type(x) == "name".
+func (a *analysis) typed(subject syntax.Expr, name string, yes, no *flow) {
+	is := func(at atom) (may, must bool) {
+		if at.kind == iterable || at.kind == opaque || at.kind == module || at.kind == ranging || at.kind == endless {
+			return true, false
+		}
+		return at.typeName() == name, at.typeName() == name
+	}
+	a.restrict(subject, yes, func(t Type) Type { return t.filter(func(at atom) bool { may, _ := is(at); return may }) })
+	a.restrict(subject, no, func(t Type) Type { return t.filter(func(at atom) bool { _, must := is(at); return !must }) })
+}
+
+// among narrows by x in y.
+func (a *analysis) among(e *syntax.BinaryExpr, yes, no *flow) {
+	if subject, ok := a.typeCall(e.X); ok {
+		a.amongTypes(subject, e.Y, yes, no)
+		return
+	}
+	y := a.quietly(e.Y, yes)
+	elems := Type{any: y.any}
+	for _, at := range y.atoms {
+		t, ok := at.through()
+		if at.kind == text || !ok || at.kind == opaque {
+			return
+		}
+		elems = join(elems, t)
+	}
+	if !elems.any {
+		a.restrict(e.X, yes, func(t Type) Type { return t.filter(func(at atom) bool { return mayEqual(at, elems) }) })
+	}
+	all := displayed(e.Y)
+	if all == nil {
+		return
+	}
+	a.restrict(e.X, no, func(t Type) Type {
+		for _, x := range all {
+			if only, ok := a.quietly(x, no).only(); ok && (only.exact || only.kind == none) {
+				t = t.filter(func(at atom) bool { return !surelyEqual(at, only) })
+			}
+		}
+		return t
+	})
+}
+
+// amongTypes narrows by type(x) in ("a", "b").
+func (a *analysis) amongTypes(subject, of syntax.Expr, yes, no *flow) {
+	names := map[string]bool{}
+	for _, x := range displayed(of) {
+		l, ok := unparen(x).(*syntax.Literal)
+		if !ok || l.Token != syntax.STRING {
+			return
+		}
+		names[l.Value.(string)] = true
+	}
+	if len(names) == 0 {
+		return
+	}
+	vague := func(at atom) bool {
+		return at.kind == iterable || at.kind == opaque || at.kind == module || at.kind == ranging || at.kind == endless
+	}
+	a.restrict(subject, yes, func(t Type) Type { return t.filter(func(at atom) bool { return vague(at) || names[at.typeName()] }) })
+	a.restrict(subject, no, func(t Type) Type { return t.filter(func(at atom) bool { return vague(at) || !names[at.typeName()] }) })
+}
+
+// displayed lists what stands in a list or tuple display.
+func displayed(e syntax.Expr) []syntax.Expr {
+	switch e := unparen(e).(type) {
+	case *syntax.ListExpr:
+		return e.List
+	case *syntax.TupleExpr:
+		return e.List
+	}
+	return nil
+}
+
+// narrowCall looks at hasattr(x, "name") and bool(x).
+func (a *analysis) narrowCall(e *syntax.CallExpr, yes, no *flow) {
+	switch {
+	case len(e.Args) == 2 && a.names(e.Fn, "hasattr"):
+		l, ok := unparen(e.Args[1]).(*syntax.Literal)
+		if !ok || l.Token != syntax.STRING {
+			return
+		}
+		name := l.Value.(string)
+		has := func(at atom) bool { return !at.closed() || contains(at.attributes(), name) }
+		a.restrict(e.Args[0], yes, func(t Type) Type { return t.filter(has) })
+		a.restrict(e.Args[0], no, func(t Type) Type { return t.filter(func(at atom) bool { return !at.closed() || !has(at) }) })
+	case len(e.Args) == 1 && a.names(e.Fn, "bool"):
+		a.restrict(e.Args[0], yes, Type.truthy)
+		a.restrict(e.Args[0], no, Type.falsy)
+	}
+}

@@ -1,0 +1,228 @@
+package infer
+
+import (
+	"strings"
+	"unicode"
+
+	"go.starlark.net/syntax"
+)
+
+// notation is a type as the table of builtins writes it:
+//
+//	string | None          alternatives; " or " is the same
+//	list[T] dict[K, V]     what is in it; without brackets it may be anything
+//	(K, V)                 a tuple by place
+//	{path: string, …}      a dict by its keys; with … there may be more
+//	Result                 a record
+//	json                   what JSON can say
+//
+// Letters stand for what the call is made with: T the elements of the receiver, K and V the keys
+// and values of one that is a dict, E the elements of the first argument, X the first argument
+// itself, D the argument called default, or None where there is none.
+type notation struct {
+	name  string // "" for alternatives
+	parts []*notation
+	keys  []string // of a dict by its keys
+	open  bool
+}
+
+// notation reads a type; one text is read once.
+func (a *analysis) notation(s string) *notation {
+	n := a.notes[s]
+	if n == nil {
+		n = ParseNotation(s)
+		a.notes[s] = n
+	}
+	return n
+}
+
+// ParseNotation reads a type of the table of builtins.
+func ParseNotation(s string) *notation {
+	p := &notationReader{rest: strings.ReplaceAll(s, " or ", " | ")}
+	return p.either()
+}
+
+type notationReader struct{ rest string }
+
+func (p *notationReader) space() { p.rest = strings.TrimLeftFunc(p.rest, unicode.IsSpace) }
+
+// take passes over a mark if it comes next.
+func (p *notationReader) take(mark string) bool {
+	p.space()
+	rest, ok := strings.CutPrefix(p.rest, mark)
+	p.rest = rest
+	return ok
+}
+
+func (p *notationReader) either() *notation {
+	n := &notation{parts: []*notation{p.one()}}
+	for p.take("|") {
+		n.parts = append(n.parts, p.one())
+	}
+	if len(n.parts) == 1 {
+		return n.parts[0]
+	}
+	return n
+}
+
+func (p *notationReader) one() *notation {
+	switch {
+	case p.take("("):
+		return &notation{name: "tuple by place", parts: p.list(")")}
+	case p.take("{"):
+		return p.fields()
+	}
+	n := &notation{name: p.word()}
+	if p.take("[") {
+		n.parts = p.list("]")
+	}
+	return n
+}
+
+func (p *notationReader) word() string {
+	p.space()
+	i := strings.IndexFunc(p.rest, func(r rune) bool { return !unicode.IsLetter(r) && r != '_' && !unicode.IsDigit(r) })
+	if i < 0 {
+		i = len(p.rest)
+	}
+	if i == 0 && p.rest != "" {
+		i = 1 // what is none is passed over
+	}
+	w := p.rest[:i]
+	p.rest = p.rest[i:]
+	return w
+}
+
+func (p *notationReader) list(end string) []*notation {
+	var parts []*notation
+	for p.rest != "" && !p.take(end) {
+		parts = append(parts, p.either())
+		p.take(",")
+	}
+	return parts
+}
+
+func (p *notationReader) fields() *notation {
+	n := &notation{name: "dict by keys"}
+	for p.rest != "" && !p.take("}") {
+		if p.take("…") {
+			n.open = true
+			continue
+		}
+		n.keys = append(n.keys, p.word())
+		p.take(":")
+		n.parts = append(n.parts, p.either())
+		p.take(",")
+	}
+	return n
+}
+
+// letters are what the letters of a notation stand for in a call.
+type letters map[string]Type
+
+// read is the type that a notation stands for; what it makes is made at the node.
+func (a *analysis) read(n *notation, at syntax.Node, part string, of letters) Type {
+	if n.name == "" {
+		var t Type
+		for _, p := range n.parts {
+			t = join(t, a.read(p, at, part, of))
+		}
+		return t
+	}
+	if t, ok := of[n.name]; ok {
+		return t
+	}
+	if t, ok := plain(n.name); ok {
+		return t
+	}
+	switch n.name {
+	case "list", "set", "iterable", "tuple":
+		return a.sequence(n, at, part, of)
+	case "json":
+		values := joinAll(noneType, anyBool, anyInt, anyFloat, anyText)
+		for _, parts := range []string{"list", "dict"} {
+			values = join(values, a.read(&notation{name: parts}, at, part+parts, of))
+		}
+		return values
+	case "dict":
+		o := a.object(dict, at, [2]string{"dict", part})
+		key, value := unknown, unknown
+		if len(n.parts) == 2 {
+			key, value = a.read(n.parts[0], at, part+"k", of), a.read(n.parts[1], at, part+"v", of)
+		}
+		a.enter(o, key.loose(), value, at)
+		return made(o)
+	case "tuple by place":
+		items := make([]Type, len(n.parts))
+		for i, p := range n.parts {
+			items[i] = a.read(p, at, part+"("+string(rune('0'+i)), of)
+		}
+		return a.tupleOf(at, part, items)
+	case "dict by keys":
+		return a.readFields(n, at, part, of)
+	}
+	if form := recordNamed(n.name); form != nil {
+		return made(a.recordAt(at, n.name, part))
+	}
+	return unknown
+}
+
+func (a *analysis) sequence(n *notation, at syntax.Node, part string, of letters) Type {
+	k := map[string]kind{"list": list, "set": set, "iterable": iterable, "tuple": tuple}[n.name]
+	o := a.object(k, at, [2]string{n.name, part})
+	elem := unknown
+	if len(n.parts) == 1 {
+		elem = a.read(n.parts[0], at, part+"[", of)
+	}
+	a.put(o, elem)
+	return made(o)
+}
+
+func (a *analysis) readFields(n *notation, at syntax.Node, part string, of letters) Type {
+	o := a.object(dict, at, [2]string{"dict", part})
+	for i, k := range n.keys {
+		a.entry(o, k, a.read(n.parts[i], at, part+"."+k, of), true, nil)
+	}
+	if n.open {
+		a.enter(o, anyText, unknown, at)
+	}
+	return made(o)
+}
+
+// recordAt is the record of a form that a node makes.
+func (a *analysis) recordAt(at syntax.Node, form, part string) *object {
+	o := a.object(record, at, [2]string{form, part})
+	o.form = recordNamed(form)
+	return o
+}
+
+// plain are the types that have no parts.
+func plain(name string) (Type, bool) {
+	switch name {
+	case "None", "NoneType":
+		return noneType, true
+	case "bool":
+		return anyBool, true
+	case "int":
+		return anyInt, true
+	case "float":
+		return anyFloat, true
+	case "number":
+		return join(anyInt, anyFloat), true
+	case "string", "timestamp", "duration":
+		return anyText, true
+	case "bytes":
+		return anyBytes, true
+	case "range":
+		return of(atom{kind: ranging}), true
+	case "forever":
+		return of(atom{kind: endless}), true
+	case "secret":
+		return of(atom{kind: opaque, lit: "secret"}), true
+	case "contract", "any", "function":
+		return unknown, true
+	case "never":
+		return Type{}, true
+	}
+	return Type{}, false
+}

@@ -1,0 +1,896 @@
+package infer
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.starlark.net/starlarkstruct"
+	"go.starlark.net/syntax"
+
+	"starling/lang/contract"
+	"starling/lang/diagnostic"
+	"starling/lang/effect"
+)
+
+// optional is a warning that holds unless some condition looks at the value.
+type optional struct {
+	root    *syntax.Ident
+	path    string
+	finding Finding
+}
+
+// muted tells whether what is gone over now is not to be judged: nothing is said yet, or an attempt
+// is there to catch it.
+func (a *analysis) muted() bool {
+	if !a.saying {
+		return true
+	}
+	for f := a.fn; f != nil; f = f.outer {
+		if f.caught {
+			return true
+		}
+	}
+	return false
+}
+
+// report notes a finding about a node.
+func (a *analysis) report(kind string, n, failing syntax.Node, d diagnostic.Diagnostic) {
+	if f, ok := a.finding(kind, n, failing, d); ok {
+		a.found = append(a.found, f)
+	}
+}
+
+func (a *analysis) finding(kind string, n, failing syntax.Node, d diagnostic.Diagnostic) (Finding, bool) {
+	if a.muted() || n == nil {
+		return Finding{}, false
+	}
+	d.Kind = kind
+	start, end := n.Span()
+	return Finding{File: a.file.File, Start: start, End: end, Diagnostic: d, Node: failing}, true
+}
+
+// warn notes what is not certain.
+func (a *analysis) warn(kind string, n syntax.Node, d diagnostic.Diagnostic) {
+	d.Severity = diagnostic.Warning
+	a.report(kind, n, nil, d)
+}
+
+// origin is where a value comes from, in words.
+func (a *analysis) origin(e syntax.Expr, t Type) string {
+	if at, ok := t.only(); ok && at.kind == none && at.obj != nil && at.obj.why == "falls" {
+		return at.obj.fn.show() + " ends without a return on line " + itoa(int(end(at.obj.at).Line))
+	}
+	root, _ := pathOf(e)
+	if root == nil || !a.saying {
+		return ""
+	}
+	if w := a.writes[root]; len(w) == 1 {
+		start, _ := w[0].Span()
+		here, _ := e.Span()
+		if start.Line != here.Line {
+			return root.Name + " comes from line " + itoa(int(start.Line))
+		}
+	}
+	return ""
+}
+
+func end(n syntax.Node) syntax.Position {
+	_, to := n.Span()
+	return to
+}
+
+func (f *fn) show() string {
+	if def, ok := f.node.(*syntax.DefStmt); ok {
+		return "function " + def.Name.Name
+	}
+	return "lambda"
+}
+
+// noAttribute: x has no .name.
+func (a *analysis) noAttribute(e *syntax.DotExpr, x Type) {
+	what, has := "", []string(nil)
+	if x.has(none) && len(x.atoms) > 1 { // of what it is where it is something
+		x = x.filter(func(at atom) bool { return at.kind != none })
+	}
+	for _, at := range x.atoms {
+		what = at.named()
+		has = append(has, at.attributes()...)
+	}
+	if len(x.atoms) > 1 {
+		what = x.brief()
+	}
+	name := e.Name.Name
+	a.report("unknown_attribute", e.Name, e, diagnostic.Diagnostic{Message: what + " has no ." + name,
+		Hint: cmp.Or(attributeHint(x, name), diagnostic.Meant(name, has), attributesOf(what, has)), Note: a.origin(e.X, x)})
+}
+
+// named is an atom as a message about its attributes names it.
+func (at atom) named() string {
+	if at.kind == module {
+		return at.obj.path
+	}
+	return at.typeName()
+}
+
+// attributeHint is what to write instead of an attribute, where that is certain.
+func attributeHint(x Type, name string) string {
+	at := x.atoms[0]
+	switch {
+	case at.kind == dict && at.obj.fields[name] != nil:
+		return `write ["` + name + `"]: a dict is read by its keys`
+	case at.kind == none:
+		return noneHint(at)
+	case at.recordOf("Handle"):
+		return "handle.decision() waits for the Decision of a gate that was opened with wait = False"
+	case at.recordOf("Outcome") && len(at.obj.fields) > 0 && resultField(at, name):
+		return "write .value." + name + ": an Outcome says how a call ended, .value is what it gave"
+	case at.kind == tuple && (name == "group" || name == "groups"):
+		return "what re finds is a tuple: m[0] is all of it, m[1] the first group"
+	}
+	if also := elsewhere(name); contains(at.attributes(), also) {
+		return "write ." + also
+	}
+	return ""
+}
+
+// elsewhere is what an attribute is called here that other libraries have.
+func elsewhere(name string) string {
+	switch name {
+	case "returncode", "exit_code", "exitcode":
+		return "code"
+	case "stdout", "content", "body", "message", "response":
+		return "text"
+	case "status_code":
+		return "status"
+	case "answer", "decision", "selected", "option", "approved":
+		return "choice"
+	case "result", "data", "parsed", "reply":
+		return "output"
+	case "comment":
+		return "reason"
+	}
+	return ""
+}
+
+func resultField(at atom, name string) bool {
+	f := at.obj.fields["value"]
+	return f != nil && slices.ContainsFunc(f.typ.atoms, func(v atom) bool { return contains(v.attributes(), name) })
+}
+
+func noneHint(at atom) string {
+	if at.obj != nil && at.obj.why == "falls" {
+		return "a function gives what stands behind return, and None without one"
+	}
+	return "it is None here: look with if x != None before"
+}
+
+// manyAttributes is how many names a hint does not list any more.
+const manyAttributes = 12
+
+func attributesOf(what string, has []string) string {
+	switch {
+	case len(has) == 0:
+		return ""
+	case len(has) > manyAttributes:
+		return "starling doc " + what + " says what it has"
+	}
+	return "it has " + strings.Join(has, ", ")
+}
+
+// perhaps: a value may be None, which cannot be used like this. Only where something says so, not
+// where some way through the text gave None to a variable.
+func (a *analysis) perhaps(e syntax.Expr, t Type, use string) {
+	if t.any || e == nil {
+		return
+	}
+	for _, at := range t.atoms {
+		if at.kind != none || at.obj == nil {
+			continue
+		}
+		d := diagnostic.Diagnostic{Message: "this may be None, and is used with " + use, Got: t.brief(), Want: t.filter(func(b atom) bool { return b.kind != none }).brief(),
+			Note: at.obj.why, Hint: "look first: if x != None"}
+		if at.obj.why == "falls" {
+			if !at.obj.fn.answers {
+				continue
+			}
+			d.Note = at.obj.fn.show() + " may end without a return, on line " + itoa(int(end(at.obj.at).Line))
+			d.Hint = "give a value on every way through it"
+		}
+		a.later(e, "maybe_none", d)
+		return
+	}
+}
+
+// later notes a warning that falls when a condition looks at the value.
+func (a *analysis) later(e syntax.Expr, kind string, d diagnostic.Diagnostic) {
+	d.Severity = diagnostic.Warning
+	root, path := pathOf(e)
+	if f, ok := a.finding(kind, e, nil, d); ok {
+		a.pending = append(a.pending, optional{root, path, f})
+	}
+}
+
+// finish adds the warnings that nothing has looked at, and drops what is said twice.
+func (a *analysis) finish() {
+	for _, p := range a.pending {
+		if p.root == nil || !a.lookedAt(p) {
+			a.found = append(a.found, p.finding)
+		}
+	}
+	type key struct {
+		file  *File
+		start syntax.Position
+		kind  string
+	}
+	seen := map[key]bool{}
+	a.found = slices.DeleteFunc(a.found, func(f Finding) bool {
+		k := key{f.File, f.Start, f.Diagnostic.Kind}
+		was := seen[k]
+		seen[k] = true
+		return was
+	})
+}
+
+// lookedAt tells whether a condition looks at a path, at what it leads through, or at what it was
+// read from.
+func (a *analysis) lookedAt(p optional) bool {
+	for i := len(p.path); i >= 0; i-- {
+		if (i == len(p.path) || p.path[i] == '.' || p.path[i] == '[') && a.tested[tag(p.root, p.path[:i])] {
+			return true
+		}
+	}
+	return false
+}
+
+// cannotOperate: x OP y fails.
+func (a *analysis) cannotOperate(e syntax.Node, op syntax.Token, x, y Type) {
+	d := diagnostic.Diagnostic{Message: fmt.Sprintf("%s %s %s is not defined", x.brief(), op, y.brief()), Hint: operandHint(op, x, y)}
+	if b, ok := e.(*syntax.BinaryExpr); ok {
+		d.Note = cmp.Or(a.origin(b.X, x), a.origin(b.Y, y))
+	}
+	if s, ok := e.(*syntax.AssignStmt); ok {
+		d.Note = cmp.Or(a.origin(s.LHS, x), a.origin(s.RHS, y))
+	}
+	a.report("bad_operand", e, e, d)
+}
+
+func operandHint(op syntax.Token, x, y Type) string {
+	pair := [2]string{x.brief(), y.brief()}
+	numbers := func(s string) bool { return s == "int" || s == "float" || s == "int | float" || s == "float | int" }
+	switch {
+	case op == syntax.PLUS && (pair[0] == "string" && numbers(pair[1]) || numbers(pair[0]) && pair[1] == "string"):
+		return "str(n) is the text of a number, int(s) the number of a text"
+	case pair[0] == "string" && numbers(pair[1]) || numbers(pair[0]) && pair[1] == "string":
+		return "int(s) is the number of a text"
+	case op == syntax.PLUS && (pair[0] == "string" || pair[1] == "string"):
+		return "str(x) is the text of a value; of a reply .text is"
+	case op == syntax.PLUS && pair[0] == "list":
+		return "xs.append(x) adds one element, xs + [x] makes a longer list"
+	case op == syntax.PLUS && pair == [2]string{"dict", "dict"}:
+		return "d | e is a dict with the entries of both"
+	case op == syntax.STAR && pair == [2]string{"string", "string"}:
+		return ""
+	case x.has(none) || y.has(none):
+		return "something gave None; a function without return does"
+	}
+	return ""
+}
+
+// perhapsOperands: one side of an operator may be None, with which it always fails.
+func (a *analysis) perhapsOperands(e syntax.Node, op syntax.Token, x, y Type) {
+	b, ok := e.(*syntax.BinaryExpr)
+	if !ok || op == syntax.EQL || op == syntax.NEQ || op == syntax.PERCENT || op == syntax.IN || op == syntax.NOT_IN {
+		return
+	}
+	if !x.any && len(x.atoms) > 1 {
+		a.perhaps(b.X, x, op.String())
+	}
+	if !y.any && len(y.atoms) > 1 {
+		a.perhaps(b.Y, y, op.String())
+	}
+}
+
+// comparison: x == y can never hold.
+func (a *analysis) comparison(e *syntax.BinaryExpr, x, y Type) {
+	if !x.known() || !y.known() {
+		return
+	}
+	switch e.Op {
+	case syntax.EQL, syntax.NEQ:
+	case syntax.IN, syntax.NOT_IN:
+		a.membership(e, x, y)
+		return
+	default:
+		return
+	}
+	for _, at := range append(slices.Clone(x.atoms), y.atoms...) {
+		if callable(at) {
+			return // nobody takes a function for something else by mistake, but in a test
+		}
+	}
+	for _, at := range x.atoms {
+		if mayEqual(at, y) {
+			return
+		}
+	}
+	if _, isLit := unparen(e.X).(*syntax.Literal); isLit {
+		if _, both := unparen(e.Y).(*syntax.Literal); both {
+			return
+		}
+	}
+	a.never(e, e.X, x, y, "these are never equal")
+}
+
+// never warns of a comparison whose outcome is known.
+func (a *analysis) never(e *syntax.BinaryExpr, subject syntax.Expr, x, y Type, message string) {
+	d := diagnostic.Diagnostic{Message: message, Got: y.String(), Want: x.String(), Note: a.origin(subject, x)}
+	if want := exacts(x); want != nil {
+		d.Want = oneOf(want)
+		if got, ok := y.only(); ok && got.exact && got.kind == text {
+			d.Hint = diagnostic.Meant(got.lit, want)
+		}
+	} else if len(x.atoms) > 0 && x.atoms[0].recordOf("Decision") {
+		d.Hint = "compare .choice"
+	} else if len(x.atoms) > 0 && x.atoms[0].recordOf("Result") {
+		d.Hint = "compare .text, or a field of .output"
+	}
+	a.warn("never_equal", e, d)
+}
+
+// exacts are the texts that a type consists of, nil if there are others.
+func exacts(t Type) []string {
+	var list []string
+	for _, at := range t.atoms {
+		if at.kind == none {
+			continue
+		}
+		if at.kind != text || !at.exact {
+			return nil
+		}
+		list = append(list, at.lit)
+	}
+	return list
+}
+
+func oneOf(list []string) string {
+	if len(list) == 1 {
+		return list[0]
+	}
+	return "one of " + strings.Join(list, ", ")
+}
+
+// membership: x in y can never hold.
+func (a *analysis) membership(e *syntax.BinaryExpr, x, y Type) {
+	var elems Type
+	for _, at := range y.atoms {
+		t, ok := at.through()
+		if !ok || at.obj != nil && (at.obj.lent || at.kind == dict) || t.empty() {
+			return
+		}
+		elems = join(elems, t)
+	}
+	if !elems.known() || !x.known() {
+		return
+	}
+	for _, at := range x.atoms {
+		if mayEqual(at, elems) {
+			return
+		}
+	}
+	a.never(e, e.X, x, elems, "this is never in there")
+}
+
+// truth: a Decision has none.
+func (a *analysis) truth(e syntax.Expr, t Type) {
+	if !t.known() {
+		return
+	}
+	for _, at := range t.atoms {
+		if !at.recordOf("Decision") {
+			return
+		}
+	}
+	a.report("no_truth", e, e, diagnostic.Diagnostic{Message: "a Decision has no truth value", Hint: choiceHint(t), Note: a.origin(e, t)})
+}
+
+func choiceHint(t Type) string {
+	if f := t.atoms[0].obj.fields["choice"]; f != nil {
+		if want := exacts(f.typ); want != nil {
+			return "use .choice, such as .choice == " + quote(want[0])
+		}
+	}
+	return "use .choice"
+}
+
+// cannotIndex: x[y] fails.
+func (a *analysis) cannotIndex(e *syntax.IndexExpr, x, y Type, why string) {
+	d := diagnostic.Diagnostic{Note: a.origin(e.X, x)}
+	kind := "bad_index"
+	switch why {
+	case "key":
+		key := y.atoms[0].lit
+		var keys []string
+		for _, at := range x.atoms {
+			if at.kind == dict {
+				keys = append(keys, at.obj.order...)
+			}
+		}
+		kind = "missing_key"
+		d.Message = "there is no key " + quote(key)
+		if len(keys) > 0 {
+			d.Want = oneOf(keys)
+		}
+		d.Hint = diagnostic.Meant(key, keys)
+	case "hash":
+		kind, d.Message = "unhashable", y.brief()+" cannot be a key"
+		d.Hint = "a key is a number, a string, a bool or a tuple of these"
+	case "index":
+		d.Message, d.Got, d.Want = "the index of a "+x.brief(), y.brief(), "int"
+		d.Hint = indexHint(x, y)
+	case "range":
+		d.Message = "there is no element [" + y.atoms[0].lit + "]"
+		if at := x.atoms[0]; at.kind == tuple {
+			d.Message = fmt.Sprintf("the tuple has %d elements, and no [%s]", len(at.obj.items), y.atoms[0].lit)
+		}
+	default:
+		d.Message = x.brief() + " has no elements to be had by [" + y.brief() + "]"
+		d.Hint = unindexable(x, y)
+	}
+	a.report(kind, e, e, d)
+}
+
+func indexHint(x, y Type) string {
+	if x.atoms[0].kind == list && y.has(text) {
+		return "go through the list, or take one element: xs[0][" + quote(y.atoms[0].lit) + "]"
+	}
+	return ""
+}
+
+func unindexable(x, y Type) string {
+	at := x.atoms[0]
+	key := "…"
+	if k, ok := y.only(); ok && k.exact && k.kind == text {
+		key = quote(k.lit)
+	}
+	switch {
+	case at.recordOf("Result"):
+		return "the reply is .output[" + key + "]"
+	case at.recordOf("Decision"):
+		return "an answer's data is .payload[" + key + "]"
+	case at.recordOf("Response"):
+		return "the body is .json[" + key + "]"
+	case at.recordOf("Outcome"):
+		return "what was given is .value[" + key + "]"
+	case at.kind == none:
+		return noneHint(at)
+	case at.kind == set:
+		return "list(s)[0] is one of its elements"
+	case callable(at):
+		return "call it: f(…)[" + key + "]"
+	}
+	return ""
+}
+
+func (a *analysis) badSlice(part syntax.Expr, t Type) {
+	a.report("bad_index", part, nil, diagnostic.Diagnostic{Message: "a part of a slice", Got: t.brief(), Want: "int"})
+}
+
+func (a *analysis) cannotSlice(e *syntax.SliceExpr, x Type) {
+	hint := ""
+	if x.atoms[0].recordOf("Result") {
+		hint = "the reply is .text or .output"
+	}
+	a.report("bad_index", e, e, diagnostic.Diagnostic{Message: x.brief() + " cannot be sliced", Hint: hint, Note: a.origin(e.X, x)})
+}
+
+// cannotIterate: for … in x fails.
+func (a *analysis) cannotIterate(e syntax.Expr, t Type) {
+	d := diagnostic.Diagnostic{Message: t.brief() + " cannot be gone through", Note: a.origin(e, t)}
+	switch at := t.atoms[0]; {
+	case at.kind == text:
+		d.Hint = "s.elems() gives its characters, s.split() its words"
+	case at.kind == octets:
+		d.Hint = "b.elems() gives its bytes"
+	case at.kind == integer:
+		d.Hint = "write range(n)"
+	case at.recordOf("Result"):
+		d.Hint = `the reply is .output; where it is a dict, .output["field"]`
+	case at.kind == none:
+		d.Hint = noneHint(at)
+	case callable(at):
+		d.Hint = "call it: f()"
+	}
+	if f, ok := a.finding("not_iterable", e, e, d); ok {
+		f.Looped = true
+		a.found = append(a.found, f)
+	}
+}
+
+// cannotUnpack: a, b = x fails.
+func (a *analysis) cannotUnpack(lhs syntax.Expr, n int, t Type) {
+	d := diagnostic.Diagnostic{Message: "this is given to " + itoa(n) + " names", Got: t.brief()}
+	switch at := t.atoms[0]; {
+	case at.kind == tuple:
+		d.Got = "a tuple of " + itoa(len(at.obj.items))
+		d.Hint = "there are as many names on the left as values on the right"
+	case at.recordOf("Result"):
+		d.Hint = `a call gives one Result: r = agent(…), and then r.text or r.output["field"]`
+	case at.recordOf("Decision"):
+		d.Hint = "a gate gives one Decision: d = gate(…), and then d.choice, d.payload or d.reason"
+	case at.recordOf("Completed"):
+		d.Hint = "a program gives one Completed: c = sh.run(…), and then c.code or c.text"
+	case at.kind == none:
+		d.Hint = noneHint(at)
+	}
+	a.report("bad_unpack", lhs, lhs, d)
+}
+
+// cannotStore: x[k] = v fails.
+func (a *analysis) cannotStore(e *syntax.IndexExpr, x, k Type) {
+	d := diagnostic.Diagnostic{Message: x.brief() + " does not take x[" + k.brief() + "] = …", Note: a.origin(e.X, x)}
+	switch at := x.atoms[0]; {
+	case at.kind == text:
+		d.Hint = "texts never change: s.replace(old, new) makes another"
+	case at.kind == tuple:
+		d.Hint = "tuples never change: list(t) can"
+	case at.kind == record:
+		d.Hint = "it never changes; make a dict of what is wanted"
+	}
+	a.report("bad_index", e, e, d)
+}
+
+// cannotSet: x.name = v fails.
+func (a *analysis) cannotSet(e *syntax.DotExpr, x Type) {
+	d := diagnostic.Diagnostic{Message: x.brief() + " has no fields that can be set", Note: a.origin(e.X, x)}
+	if x.atoms[0].kind == dict {
+		d.Hint = `write d["` + e.Name.Name + `"] = …`
+	}
+	a.report("unknown_attribute", e.Name, e, d)
+}
+
+func (a *analysis) notHashable(e syntax.Expr, k Type) {
+	a.report("unhashable", e, nil, diagnostic.Diagnostic{Message: k.brief() + " cannot be a key", Hint: "a key is a number, a string, a bool or a tuple of these"})
+}
+
+func (a *analysis) cannotNegate(e *syntax.UnaryExpr, x Type) {
+	a.report("bad_operand", e, e, diagnostic.Diagnostic{Message: e.Op.String() + x.brief() + " is not defined", Note: a.origin(e.X, x)})
+}
+
+// notCallable: f(…) fails.
+func (a *analysis) notCallable(e *syntax.CallExpr, f Type) {
+	d := diagnostic.Diagnostic{Message: f.brief() + " cannot be called", Note: a.origin(e.Fn, f)}
+	if dot, ok := unparen(e.Fn).(*syntax.DotExpr); ok {
+		d.Hint = "." + dot.Name.Name + " is a field: write it without ()"
+	}
+	a.report("not_callable", e.Fn, e, d)
+}
+
+// mustCall: a builtin calls its first argument, which must be a function.
+func (a *analysis) mustCall(f argument, who string, g *arguments) {
+	if !f.typ.known() || f.node == nil {
+		return
+	}
+	for _, at := range f.typ.atoms {
+		if callable(at) || at.kind == opaque || at.kind == module {
+			return
+		}
+	}
+	d := diagnostic.Diagnostic{Message: who + ": for parameter fn", Got: f.typ.brief(), Want: "a function", Note: a.origin(f.node, f.typ)}
+	if who == "parallel" {
+		d.Message = "parallel: with over, branches is one function"
+	}
+	if call, ok := unparen(f.node).(*syntax.CallExpr); ok {
+		d.Hint = "this calls it before " + who + " does: write " + deferred(who, a.source(call))
+	}
+	a.report("bad_type", f.node, g.call, d)
+}
+
+// deferred is how a call is given to a builtin that makes it.
+func deferred(who, call string) string {
+	if name, args, ok := strings.Cut(call, "("); ok && who == "attempt" && !strings.Contains(call, "\n") {
+		return "attempt(" + strings.TrimSuffix(name+", "+args, ", )")
+	}
+	if strings.Contains(call, "\n") {
+		return "lambda: … in front of it"
+	}
+	return "lambda: " + call
+}
+
+// source is the text of a node.
+func (a *analysis) source(n syntax.Node) string {
+	start, end := n.Span()
+	from := diagnostic.Offset(a.file.Source, int(start.Line), int(start.Col))
+	to := diagnostic.Offset(a.file.Source, int(end.Line), int(end.Col))
+	const most = 60
+	if to < from || to-from > most {
+		return "f(…)"
+	}
+	return a.file.Source[from:to]
+}
+
+// notBranch: what parallel is given is no function.
+func (a *analysis) notBranch(g *arguments, n syntax.Node, branch Type) {
+	d := diagnostic.Diagnostic{Message: "parallel: a branch", Got: branch.brief(), Want: "a function or a tuple of a function and its arguments"}
+	if call, ok := n.(*syntax.CallExpr); ok && call != g.call {
+		source := a.source(call)
+		name, args, ok := strings.Cut(source, "(")
+		d.Hint = "this calls it before parallel does: write lambda: " + source
+		if ok && !strings.ContainsAny(args, "=…({[\n") {
+			d.Hint = "this calls it before parallel does: write (" + strings.TrimSuffix(name+", "+strings.TrimSuffix(args, ")"), ", ") + ")"
+		}
+	}
+	a.report("bad_type", n, g.call, d)
+}
+
+// branchesOf are the branches that stand in the text.
+func branchesOf(g *arguments) []syntax.Expr {
+	if len(g.list) == 0 || g.list[0].node == nil {
+		return nil
+	}
+	if d, ok := unparen(g.list[0].node).(*syntax.DictExpr); ok {
+		var list []syntax.Expr
+		for _, e := range d.List {
+			list = append(list, e.(*syntax.DictEntry).Value)
+		}
+		return list
+	}
+	if c, ok := unparen(g.list[0].node).(*syntax.Comprehension); ok {
+		return []syntax.Expr{c.Body}
+	}
+	return displayed(g.list[0].node)
+}
+
+// badArgument: a builtin does not take an argument of the type.
+func (a *analysis) badArgument(o *object, p *effect.Param, x argument) {
+	d := diagnostic.Diagnostic{Message: o.path + ": for parameter " + p.Name, Got: x.typ.brief(), Want: strings.ReplaceAll(p.Type, "|", " or "), Note: a.origin(x.node, x.typ)}
+	at := x.typ.atoms[0]
+	switch {
+	case at.recordOf("Result") && strings.Contains(p.Type, "string"):
+		d.Hint = "the reply as text is .text"
+	case at.recordOf("Decision") && strings.Contains(p.Type, "string"):
+		d.Hint = "the option that was chosen is .choice"
+	case at.kind == none:
+		d.Hint = noneHint(at)
+	case p.Type == "contract" && at.kind == text:
+		d.Hint = "write contract(…) around it"
+	case p.Type == "contract":
+		d.Hint = `a contract is a text, such as contract("{name: string, tags: [string]}")`
+	case p.Type == "duration" && number(at):
+		d.Hint = `a duration is a text with a unit, such as "90s" or "2h"`
+	}
+	a.report("bad_type", x.node, nil, d)
+}
+
+// leaves: a function cannot leave the script, nor a key that is no text.
+func (a *analysis) leaves(who, param string, x argument) {
+	if x.node == nil || !a.saying {
+		return
+	}
+	if path, what, at := a.stuck(x.typ, "", 4); what != "" {
+		d := diagnostic.Diagnostic{Message: who + ": " + param + path + ": " + what, Hint: stuckHint(what)}
+		n := syntax.Node(x.node)
+		if at != nil {
+			n = at
+		}
+		a.report("cannot_leave", n, nil, d)
+	}
+}
+
+func stuckHint(what string) string {
+	if strings.Contains(what, "key") {
+		return "keys are texts: str(k)"
+	}
+	return "pass what it gives, or its name"
+}
+
+// stuck finds what every value of the type holds and cannot leave the script.
+func (a *analysis) stuck(t Type, path string, depth int) (string, string, syntax.Node) {
+	if !t.known() || depth == 0 || len(t.atoms) != 1 {
+		return "", "", nil
+	}
+	at := t.atoms[0]
+	switch at.kind {
+	case function, method:
+		return path, "a function cannot leave the script", nil
+	case builtin:
+		return path, "a function cannot leave the script", nil
+	case set:
+		return path, "a set cannot leave the script; list(s) can", nil
+	case module:
+		if _, ok := at.obj.value.(*starlarkstruct.Module); ok {
+			return path, "a module cannot leave the script", nil
+		}
+	case dict:
+		return a.stuckEntry(at.obj, path, depth)
+	case tuple:
+		for i, u := range at.obj.items {
+			if p, what, n := a.stuck(u, path+"["+itoa(i)+"]", depth-1); what != "" {
+				return p, what, n
+			}
+		}
+	}
+	return "", "", nil
+}
+
+func (a *analysis) stuckEntry(o *object, path string, depth int) (string, string, syntax.Node) {
+	if o.lent || o.loses {
+		return "", "", nil
+	}
+	d, display := o.at.(*syntax.DictExpr)
+	if o.key.known() && hashable(o.key) && !o.key.has(text) && display && len(o.order) < len(d.List) {
+		return path, "keys must be texts, and this dict has " + o.key.brief(), nil
+	}
+	for _, k := range o.order {
+		if f := o.fields[k]; f.must {
+			if p, what, n := a.stuck(f.typ, path+"."+k, depth-1); what != "" {
+				if n == nil {
+					n = f.at
+				}
+				return p, what, n
+			}
+		}
+	}
+	return "", "", nil
+}
+
+// output: what main gives leaves the script too.
+func (a *analysis) output(e syntax.Expr, t Type) {
+	def, ok := a.fn.node.(*syntax.DefStmt)
+	if e == nil || !ok || !a.saying || def.Name.Name != "main" || !a.file.entry || !a.file.Pure || a.fn.outer != nil {
+		return
+	}
+	if path, what, at := a.stuck(t, "", 4); what != "" {
+		n := syntax.Node(e)
+		if at != nil {
+			n = at
+		}
+		a.report("cannot_leave", n, nil, diagnostic.Diagnostic{Message: "the run's output" + path + ": " + what, Hint: stuckHint(what)})
+	}
+}
+
+// meets: a value breaks a contract.
+func (a *analysis) meets(x argument, s *contract.Shape, message string) {
+	if x.node == nil || !a.saying {
+		return
+	}
+	b := a.breaks(x.typ, s, "", 6)
+	if b == nil {
+		return
+	}
+	n := syntax.Node(x.node)
+	if b.node != nil {
+		n = b.node
+	}
+	a.report("broken_contract", n, nil, diagnostic.Diagnostic{Message: strings.TrimSuffix(message+": "+strings.TrimPrefix(b.path, "."), ": "), Got: b.got, Want: b.want,
+		Note: a.origin(x.node, x.typ), Hint: b.hint})
+}
+
+// requires: the context has no key that the receiver requires.
+func (a *analysis) requires(key string, x argument, given bool, g *arguments) {
+	n := syntax.Node(g.call.Fn)
+	if given {
+		at, ok := x.typ.only()
+		if !ok || at.kind != dict || at.obj.lent || at.obj.textKeys() || at.obj.fields[key] != nil {
+			return
+		}
+		n = x.node
+	}
+	a.report("broken_contract", n, nil, diagnostic.Diagnostic{Message: "handoff: the receiver requires the context to have " + quote(key), Hint: `add it to context = {` + quote(key) + `: …}`})
+}
+
+// changes: what is frozen is changed.
+func (a *analysis) changes(n syntax.Node, x Type, what string) {
+	if a.fn == nil || a.fn.atLoad || !a.saying {
+		return
+	}
+	frozen, byDefault := 0, ""
+	for _, at := range x.atoms {
+		if at.obj != nil && at.obj.made && at.obj.file != nil {
+			frozen++
+			byDefault = cmp.Or(byDefault, a.defaultOf(at.obj))
+		}
+	}
+	if frozen == 0 {
+		return
+	}
+	d := diagnostic.Diagnostic{Message: "what the top level has made cannot be changed any more", Hint: "make it in the function that changes it, or a copy: list(x), dict(x)"}
+	if name := rootName(n); name != "" {
+		d.Message = name + " is made at the top level, and cannot be changed any more"
+	}
+	if byDefault != "" {
+		d.Message = "the default of " + byDefault + " is made once, and cannot be changed"
+		d.Hint = "write " + byDefault + " = None, and " + byDefault + " = [] if " + byDefault + " == None else " + byDefault
+	}
+	if frozen < len(x.atoms) || x.any {
+		if byDefault != "" {
+			a.warn("frozen", n, d)
+		}
+		return
+	}
+	a.report("frozen", n, n, d)
+}
+
+// defaultOf is the parameter of which the object is the default.
+func (a *analysis) defaultOf(o *object) string {
+	for f := a.fn; f != nil; f = f.outer {
+		for _, p := range f.decl.Params {
+			if b, ok := p.(*syntax.BinaryExpr); ok && unparen(b.Y) == o.at {
+				return b.X.(*syntax.Ident).Name
+			}
+		}
+	}
+	return ""
+}
+
+// rootName is the variable whose value a statement or a call changes.
+func rootName(n syntax.Node) string {
+	var e syntax.Expr
+	switch n := n.(type) {
+	case *syntax.CallExpr:
+		if dot, ok := n.Fn.(*syntax.DotExpr); ok {
+			e = dot.X
+		}
+	case *syntax.IndexExpr:
+		e = n.X
+	case *syntax.AssignStmt:
+		e = n.LHS
+	}
+	for {
+		switch x := e.(type) {
+		case *syntax.Ident:
+			return x.Name
+		case *syntax.IndexExpr:
+			e = x.X
+		default:
+			return ""
+		}
+	}
+}
+
+// unmade: nothing to say of a closure yet.
+func (a *analysis) unmade(*fn) {}
+
+// begin has the run call main with its inputs.
+func (a *analysis) begin(f *fn) {
+	a.called(f)
+	c := a.declaredInputs()
+	for _, p := range f.decl.Params {
+		id, ok := p.(*syntax.Ident)
+		if b, isDefault := p.(*syntax.BinaryExpr); isDefault {
+			id, ok = b.X.(*syntax.Ident)
+		}
+		if !ok {
+			if u, isStar := p.(*syntax.UnaryExpr); isStar && u.X != nil {
+				a.grow(f.region, &f.params[a.parameter(u.X)], unknown)
+			}
+			continue
+		}
+		i := a.parameter(id)
+		if c != nil {
+			if part := c.Field(id.Name); part != nil {
+				a.grow(f.region, &f.params[i], a.shaped(a.shapeOf(a.part(c, id.Name)), f.node, "the input "+id.Name+" may be missing"))
+				continue
+			}
+		}
+		a.grow(f.region, &f.params[i], unknown)
+	}
+}
+
+// part is the contract of one field, the same one each time.
+func (a *analysis) part(c *contract.Contract, name string) *contract.Contract {
+	key := partOf{c, name}
+	if a.parts == nil {
+		a.parts = map[partOf]*contract.Contract{}
+	}
+	if a.parts[key] == nil {
+		a.parts[key] = c.Field(name)
+	}
+	return a.parts[key]
+}
+
+type partOf struct {
+	c    *contract.Contract
+	name string
+}

@@ -1,0 +1,230 @@
+package infer
+
+import (
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+
+	"starling/lang/contract"
+	"starling/lang/diagnostic"
+)
+
+// shaped is the type of values that a contract has checked. They are new values, made at the node.
+func (a *analysis) shaped(s *contract.Shape, at syntax.Node, why string) Type {
+	switch s.Form {
+	case contract.Null:
+		return noneOf(a.optionalNone(at, s, why))
+	case contract.Bool:
+		return anyBool
+	case contract.Int:
+		return anyInt
+	case contract.Number:
+		return join(anyInt, anyFloat)
+	case contract.Text:
+		return anyText
+	case contract.Literal:
+		return valueType(s.Value)
+	case contract.Union:
+		var t Type
+		for _, e := range s.Either {
+			t = join(t, a.shaped(e, at, why))
+		}
+		return t
+	case contract.List, contract.Map, contract.Record:
+		return a.shapedObject(s, at, why)
+	}
+	return unknown
+}
+
+func (a *analysis) optionalNone(at syntax.Node, s *contract.Shape, why string) *object {
+	o := a.object(none, at, [2]any{s, why})
+	o.why = why
+	return o
+}
+
+// valueType is the type of a literal of a contract.
+func valueType(v starlark.Value) Type {
+	switch v := v.(type) {
+	case starlark.String:
+		return exactly(text, string(v))
+	case starlark.Bool:
+		return exactly(boolean, v.String())
+	case starlark.Int:
+		return exactly(integer, v.String())
+	case starlark.Float:
+		return join(anyFloat, anyInt)
+	case starlark.NoneType:
+		return noneType
+	}
+	return unknown
+}
+
+func (a *analysis) shapedObject(s *contract.Shape, at syntax.Node, why string) Type {
+	k := dict
+	if s.Form == contract.List {
+		k = list
+	}
+	key := place{at, s}
+	if o := a.objects[key]; o != nil {
+		return made(o) // also within itself
+	}
+	o := a.object(k, at, s)
+	o.shaped = s
+	switch s.Form {
+	case contract.List:
+		a.put(o, a.shaped(s.Elem, at, why))
+	case contract.Map:
+		a.enter(o, anyText, a.shaped(s.Elem, at, why), at)
+	default:
+		for _, m := range s.Members {
+			a.entry(o, m.Name, a.shaped(m.Type, at, "the contract says that "+m.Name+" may be missing"), !m.Absent, nil)
+		}
+		if s.Rest != nil {
+			a.enter(o, anyText, a.shaped(s.Rest, at, why), at)
+		}
+	}
+	return made(o)
+}
+
+// breach is how a value breaks a contract.
+type breach struct {
+	path, got, want string
+	hint            string
+	node            syntax.Node // where it stands, nil if that is not known
+}
+
+// breaks finds how every value of a type breaks a contract, nil if some may not.
+func (a *analysis) breaks(t Type, s *contract.Shape, path string, depth int) *breach {
+	if !t.known() || depth == 0 {
+		return nil
+	}
+	var first *breach
+	for _, at := range t.atoms {
+		b := a.atomBreaks(at, s, path, depth)
+		if b == nil {
+			return nil
+		}
+		if first == nil {
+			first = b
+		}
+	}
+	if first.path == path && len(t.atoms) > 1 {
+		first.got = t.String()
+	}
+	return first
+}
+
+func (a *analysis) atomBreaks(at atom, s *contract.Shape, path string, depth int) *breach {
+	wrong := &breach{path: path, got: of(at).String(), want: s.Brief}
+	if at.kind == opaque || at.kind == record || at.kind == module {
+		return nil
+	}
+	fits := false
+	switch s.Form {
+	case contract.Any:
+		return nil
+	case contract.Null:
+		fits = at.kind == none
+	case contract.Bool:
+		fits = at.kind == boolean
+	case contract.Int:
+		fits = number(at) // 3.0 is an int
+	case contract.Number:
+		fits = number(at)
+	case contract.Text:
+		fits = at.kind == text
+	case contract.Literal:
+		fits = mayEqual(at, valueType(s.Value))
+	case contract.Union:
+		return a.eitherBreaks(at, s, wrong, path, depth)
+	case contract.List:
+		fits = at.kind == list || at.kind == tuple
+		if fits && at.kind == tuple {
+			return a.itemsBreak(at.obj, s, path, depth)
+		}
+	case contract.Map, contract.Record:
+		fits = at.kind == dict
+		if fits && s.Form == contract.Record && !at.obj.lent {
+			return a.fieldsBreak(at.obj, s, path, depth)
+		}
+	}
+	if fits {
+		return nil
+	}
+	return wrong
+}
+
+func (a *analysis) eitherBreaks(at atom, s *contract.Shape, wrong *breach, path string, depth int) *breach {
+	var only *breach
+	deep := 0
+	for _, e := range s.Either {
+		b := a.atomBreaks(at, e, path, depth-1)
+		if b == nil {
+			return nil
+		}
+		if b.path != path {
+			only = b
+			deep++
+		}
+	}
+	if deep == 1 {
+		return only
+	}
+	var words []string
+	for _, e := range s.Either {
+		if word, ok := e.Value.(starlark.String); ok {
+			words = append(words, string(word))
+		}
+	}
+	if at.exact && at.kind == text {
+		wrong.hint = diagnostic.Meant(at.lit, words)
+	}
+	if len(words) == len(s.Either) {
+		wrong.want = oneOf(words)
+	}
+	return wrong
+}
+
+func (a *analysis) itemsBreak(o *object, s *contract.Shape, path string, depth int) *breach {
+	for i, t := range o.items {
+		if b := a.breaks(t, s.Elem, path+"["+itoa(i)+"]", depth-1); b != nil {
+			return b
+		}
+	}
+	return nil
+}
+
+// fieldsBreak finds a field that is missing, too many, or wrong in every dict of the object.
+func (a *analysis) fieldsBreak(o *object, s *contract.Shape, path string, depth int) *breach {
+	known := map[string]bool{}
+	for _, m := range s.Members {
+		known[m.Name] = true
+		f := o.fields[m.Name]
+		if f == nil {
+			if m.Required && !o.textKeys() {
+				return &breach{path: path, got: "no " + m.Name, want: m.Type.Brief}
+			}
+			continue
+		}
+		if f.must && !o.loses && !o.textKeys() {
+			if b := a.breaks(f.typ, m.Type, path+"."+m.Name, depth-1); b != nil {
+				if b.node == nil {
+					b.node = f.at
+				}
+				return b
+			}
+		}
+	}
+	if s.Rest != nil || o.loses {
+		return nil
+	}
+	for _, k := range o.order {
+		if !known[k] && o.fields[k].must {
+			var names []string
+			for _, m := range s.Members {
+				names = append(names, m.Name)
+			}
+			return &breach{path: path + "." + k, got: "a field that the contract does not have", want: oneOf(names), node: o.fields[k].at}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,305 @@
+package query
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"starling/lang/effect"
+	"starling/runtime"
+)
+
+// What a cost is summed up by.
+const (
+	ByAgent   = "agent"
+	ByBackend = "backend"
+	ByModel   = "model"
+	ByDay     = "day"
+	ByRun     = "run"
+)
+
+// Cost is what agents have cost.
+type Cost struct {
+	Schema string    `json:"schema"`
+	Run    string    `json:"run,omitempty"`
+	By     string    `json:"by"`
+	Rows   []CostRow `json:"rows"`
+	Total  CostSum   `json:"total"`
+
+	// Budgets are those of the project: of a day as they stand today and, of one run, that run's.
+	Budgets []BudgetUse `json:"budgets,omitempty"`
+
+	// Trimmed are the runs of which the journal's beginning is gone, and from which record on each
+	// is counted.
+	Trimmed map[string]uint64 `json:"trimmed,omitempty"`
+}
+
+// CostRow is the sum of one agent, backend, model, day or run.
+type CostRow struct {
+	Agent   string `json:"agent,omitempty"`
+	Backend string `json:"backend,omitempty"`
+	Model   string `json:"model,omitempty"`
+	Day     string `json:"day,omitempty"` // YYYY-MM-DD, UTC, of the requests
+	Run     string `json:"run,omitempty"`
+	Since   uint64 `json:"since,omitempty"` // of a run whose journal was trimmed: from which record on it is counted
+	CostSum
+}
+
+// Name is what the row sums up.
+func (r *CostRow) Name() string { return r.Agent + r.Backend + r.Model + r.Day + r.Run }
+
+// CostSum is a sum in the units that people know.
+type CostSum struct {
+	USD          *float64 `json:"usd"`                   // nil where nobody has told any
+	ClaimedUSD   float64  `json:"claimed_usd,omitempty"` // the part of it that is the word of agents' programs
+	InputTokens  int64    `json:"input_tokens"`
+	OutputTokens int64    `json:"output_tokens"`
+	Calls        int64    `json:"calls"`
+}
+
+// CostQuery says what is to be summed up.
+type CostQuery struct {
+	Run     string           // only this run; "" for all
+	By      string           // "" for the agent of one run, and for the run of all
+	Budgets []effect.Ceiling // of the project
+	Today   time.Time
+}
+
+// spending is what was spent, and which part of its cost is claimed.
+type spending struct {
+	runtime.Usage
+	claimed int64 // millionths of a dollar
+}
+
+func (u spending) plus(v spending) spending {
+	return spending{u.Plus(v.Usage), u.claimed + v.claimed}
+}
+
+func (u spending) sum() CostSum {
+	s := CostSum{nil, float64(u.claimed) / 1e6, u.InputTokens, u.OutputTokens, u.Calls}
+	if u.MicroUSD > 0 {
+		usd := float64(u.MicroUSD) / 1e6
+		s.USD = &usd
+	}
+	return s
+}
+
+// costs collects sums.
+type costs struct {
+	doc     Cost
+	budgets runBudgets
+	sums    map[string]spending
+	order   []string // of the keys of sums, as they came
+	total   spending
+}
+
+// CostOf sums up what agents have cost, and what is left of budgets.
+func CostOf(ctx context.Context, e runtime.Engine, q CostQuery) (*Cost, error) {
+	all := costs{doc: Cost{Schema: runtime.Schema, By: q.By, Rows: []CostRow{}}, sums: map[string]spending{}}
+	runs, err := all.runs(ctx, e, q.Run)
+	if err != nil {
+		return nil, err
+	}
+	if q.Run != "" {
+		all.budgets.of(q.Budgets)
+	}
+	for _, run := range runs {
+		if err := all.add(ctx, e, run); err != nil {
+			return nil, err
+		}
+	}
+	d := all.document()
+	if d.Budgets, err = budgetsLeft(ctx, e, q, all.budgets); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// runs are those that were asked for, and by what they are summed up where nothing else was.
+func (all *costs) runs(ctx context.Context, e runtime.Engine, run string) (ids []string, err error) {
+	d := &all.doc
+	if run != "" {
+		r, err := e.Get(ctx, run)
+		if err != nil {
+			return nil, err
+		}
+		d.Run = r.ID
+		d.By = cmp.Or(d.By, ByAgent)
+		return []string{r.ID}, nil
+	}
+	d.By = cmp.Or(d.By, ByRun)
+	l, err := e.List(ctx, runtime.Query{All: true})
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range l.Runs {
+		ids = append(ids, r.ID)
+	}
+	return ids, nil
+}
+
+// add counts the attempts of a run's agents.
+func (all *costs) add(ctx context.Context, e runtime.Engine, run string) error {
+	steps, since, err := stepsLeft(ctx, e, run)
+	if err != nil {
+		return err
+	}
+	if since > 0 {
+		if all.doc.Trimmed == nil {
+			all.doc.Trimmed = map[string]uint64{}
+		}
+		all.doc.Trimmed[run] = since
+	}
+	if all.doc.By == ByRun {
+		all.count(run, spending{})
+	}
+	EachTry(steps, func(st *runtime.Step, t *runtime.Try, u runtime.Usage) {
+		spent := spending{Usage: u}
+		if t.Claimed {
+			spent.claimed = u.MicroUSD
+		}
+		all.count(all.doc.keyOf(run, st, t), spent)
+		all.budgets.count(st, t, u)
+	})
+	return nil
+}
+
+// keyOf is the key of the sum that an attempt counts in.
+func (d *Cost) keyOf(run string, st *runtime.Step, t *runtime.Try) string {
+	switch d.By {
+	case ByAgent:
+		return st.Agent
+	case ByBackend:
+		return t.Backend
+	case ByModel:
+		return t.Model
+	case ByDay:
+		return t.StartedAt.UTC().Format(time.DateOnly)
+	}
+	return run
+}
+
+func (all *costs) count(key string, u spending) {
+	if _, known := all.sums[key]; !known {
+		all.order = append(all.order, key)
+	}
+	all.sums[key] = all.sums[key].plus(u)
+	all.total = all.total.plus(u)
+}
+
+// document is all sums, runs in the order of their list.
+func (all *costs) document() *Cost {
+	d := all.doc
+	if d.By != ByRun {
+		slices.Sort(all.order)
+	}
+	for _, key := range all.order {
+		row := CostRow{CostSum: all.sums[key].sum()}
+		switch d.By {
+		case ByAgent:
+			row.Agent = key
+		case ByBackend:
+			row.Backend = key
+		case ByModel:
+			row.Model = key
+		case ByDay:
+			row.Day = key
+		default:
+			row.Run, row.Since = key, d.Trimmed[key]
+		}
+		d.Rows = append(d.Rows, row)
+	}
+	d.Total = all.total.sum()
+	return &d
+}
+
+// stepsLeft are the steps of a run or, where its journal was trimmed, those that it still tells of,
+// and since which record.
+func stepsLeft(ctx context.Context, e runtime.Engine, run string) (steps []runtime.Step, since uint64, err error) {
+	steps, err = Steps(ctx, e, run)
+	if err == nil || runtime.AsRefusal(err).Kind != runtime.ErrTrimmed {
+		return steps, 0, err
+	}
+	r, err := e.Get(ctx, run)
+	if err != nil {
+		return nil, 0, err
+	}
+	steps, err = StepsAfter(ctx, e, run, r.Details.Horizon)
+	return steps, r.Details.Horizon + 1, err
+}
+
+// BudgetUse is what is used of a budget of the project, and what is left.
+type BudgetUse struct {
+	Name string `json:"name"`
+	Per  string `json:"per"`           // run or day
+	Day  string `json:"day,omitempty"` // YYYY-MM-DD, UTC
+
+	USD    *Share `json:"usd,omitempty"` // of what is bounded
+	Tokens *Share `json:"tokens,omitempty"`
+	Calls  *Share `json:"calls,omitempty"`
+}
+
+// Share is what is used of a bound. Left is 0 where more was used, for what is in flight goes on.
+type Share struct {
+	Used float64 `json:"used"`
+	Of   float64 `json:"of"`
+	Left float64 `json:"left"`
+}
+
+func share(used, of int64, unit float64) *Share {
+	if of == 0 {
+		return nil
+	}
+	return &Share{float64(used) / unit, float64(of) / unit, float64(max(0, of-used)) / unit}
+}
+
+// runBudgets is what one run has spent under budgets that each run is held to by itself.
+type runBudgets struct {
+	budgets []effect.Ceiling
+	spent   map[string]runtime.Usage
+}
+
+func (b *runBudgets) of(all []effect.Ceiling) {
+	b.spent = map[string]runtime.Usage{}
+	b.budgets = slices.DeleteFunc(slices.Clone(all), func(c effect.Ceiling) bool { return c.Daily })
+}
+
+func (b *runBudgets) count(st *runtime.Step, t *runtime.Try, u runtime.Usage) {
+	for _, c := range b.budgets {
+		if over, ok := c.Over(st.Agent, []string{t.Backend}, []string{t.Model}); ok && over.Counts(t.Model) {
+			b.spent[c.Address] = b.spent[c.Address].Plus(u)
+		}
+	}
+}
+
+// budgetsLeft is what is left of budgets: of each day's today, and of a run's own.
+func budgetsLeft(ctx context.Context, e runtime.Engine, q CostQuery, one runBudgets) ([]BudgetUse, error) {
+	var list []BudgetUse
+	today := q.Today.UTC().Format(time.DateOnly)
+	var spent map[string]runtime.Usage
+	for _, c := range q.Budgets {
+		name := strings.TrimPrefix(c.Address, effect.ProjectBudget)
+		use := BudgetUse{Name: name, Per: "run"}
+		u := one.spent[c.Address]
+		switch {
+		case !c.Daily && one.spent == nil:
+			continue
+		case c.Daily:
+			if spent == nil {
+				book, err := runtime.Extension[runtime.Spending](e)
+				if err != nil {
+					return nil, err
+				}
+				if spent, err = book.SpentOn(ctx, today); err != nil {
+					return nil, err
+				}
+			}
+			use.Per, use.Day, u = "day", today, spent[name]
+		}
+		use.USD, use.Tokens, use.Calls = share(u.MicroUSD, c.MicroUSD, 1e6), share(u.InputTokens+u.OutputTokens, c.Tokens, 1), share(u.Calls, c.Calls, 1)
+		list = append(list, use)
+	}
+	return list, nil
+}

@@ -1,0 +1,4 @@
+package measure
+
+// WithoutQuotes is a source as it is counted.
+var WithoutQuotes = withoutQuotes
