@@ -52,8 +52,9 @@ var arrows = []arrow{
 	{"runtime/run", "lang lang/contract lang/diagnostic lang/effect lang/vm runtime runtime/heap runtime/journal"},
 	{"runtime/query", "lang/effect runtime runtime/journal runtime/run"},
 	{"runtime/schedule", "runtime"},
+	{"runtime/pool", "lang/vm"},
 	{"runtime/engine", "lang lang/contract lang/diagnostic lang/effect lang/vm " +
-		"runtime runtime/heap runtime/journal runtime/query runtime/run runtime/schedule"},
+		"runtime runtime/heap runtime/journal runtime/pool runtime/query runtime/run runtime/schedule"},
 	{"runtime/engine/enginetest",
 		"lang lang/contract lang/effect lang/vm runtime runtime/engine stdlib"},
 	{"runtime/wholefile", ""},

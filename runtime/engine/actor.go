@@ -13,6 +13,7 @@ import (
 	"starling/lang/vm"
 	"starling/runtime"
 	"starling/runtime/journal"
+	"starling/runtime/pool"
 	"starling/runtime/run"
 )
 
@@ -28,7 +29,7 @@ type actor struct {
 	gone  bool // evicted: a new actor must be made
 
 	rested *list.Element // its place among those that rest, guarded by the engine
-	loan   loan          // guarded by the pool
+	loan   pool.Loan     // guarded by the pool
 
 	// Touched only by the goroutine that takes events.
 	s            *run.State  // nil: the run is not loaded
@@ -118,7 +119,7 @@ func (a *actor) enqueue(ev event) (mine, ok bool) {
 	mine = !a.busy
 	a.busy, a.queue = true, append(a.queue, ev)
 	if ev.urgent && !mine {
-		a.e.pool.call(&a.loan)
+		a.e.pool.Call(&a.loan)
 	}
 	return mine, true
 }
@@ -165,8 +166,8 @@ func (a *actor) next() {
 	a.mu.Lock()
 	events := a.queue
 	a.queue = nil
-	if a.e.pool.size > 0 {
-		a.e.pool.begin(&a.loan)
+	if a.e.pool.Bounded() {
+		a.e.pool.Begin(&a.loan)
 	}
 	a.share(false)
 	a.mu.Unlock()
@@ -330,8 +331,8 @@ func guarded(do func() error) (err error) {
 	defer func() {
 		switch p := recover(); p {
 		case nil:
-		case errAbandoned:
-			err = errAbandoned
+		case pool.ErrAbandoned:
+			err = pool.ErrAbandoned
 		default:
 			err = &poisoned{fmt.Sprint(p), string(debug.Stack())}
 		}
@@ -356,7 +357,7 @@ func (a *actor) discard(g *run.Given, in *queue, err error) (rest []event) {
 	for _, backend := range g.Probes {
 		a.e.breakers.unprobe(backend)
 	}
-	if a.abandoned = err == errAbandoned; a.abandoned && a.e.leaving.Load() {
+	if a.abandoned = err == pool.ErrAbandoned; a.abandoned && a.e.leaving.Load() {
 		err = runtime.ErrShuttingDown
 	} else if a.abandoned {
 		a.unrecovered()

@@ -18,6 +18,7 @@ import (
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/journal"
+	"starling/runtime/pool"
 	"starling/runtime/run"
 )
 
@@ -108,7 +109,7 @@ type Local struct {
 	notices     notifier
 	schedules   schedules
 	slots       slots
-	pool        *pool
+	pool        *pool.Pool
 	shared      sharedRows
 	contents    sync.RWMutex // held for reading by commits that name contents, for writing while some are dropped
 	keeping     sync.RWMutex // held for writing while something is dropped; for reading while a run is made of contents or of a journal that are there
@@ -159,8 +160,8 @@ func Open(store runtime.Store, env *effect.Environment, opts Options) (*Local, e
 	e.ledger = ledger{store: store}
 	e.shared = sharedRows{reader: &e.reader, turn: make(chan struct{}, 1)}
 	e.programs.env = env
-	e.pool = newPool(opts.Memory, e.log)
-	e.reader.needs = e.pool.needed
+	e.pool = pool.New(opts.Memory, e.log)
+	e.reader.needs = e.pool.Needed
 	e.slots.e, e.slots.limit = e, opts.Agents
 	e.alarms = e.newAlarms(e.ring)
 	e.quiet = sync.NewCond(&e.mu)
@@ -232,7 +233,7 @@ func (e *Local) actor(run string) *actor {
 	a := e.actors[run]
 	if a == nil {
 		a = &actor{e: e, run: run, flights: map[string]flight{}}
-		a.loan = loan{run: run, leave: a.makeRoom}
+		a.loan = pool.Loan{Run: run, Leave: a.makeRoom}
 		e.actors[run] = a
 	}
 	return a
@@ -321,7 +322,7 @@ func (e *Local) drop(a *actor) {
 		a.gone = true
 		delete(e.actors, a.run)
 		if a.borrows {
-			e.pool.end(&a.loan, true, false)
+			e.pool.End(&a.loan, true, false)
 		}
 	}
 }
@@ -502,7 +503,7 @@ func (e *Local) shutDown() error {
 	e.schedules.alarms.stop()
 	e.maintenance.close()
 	e.notices.close()
-	e.pool.close()
+	e.pool.Close()
 	overtime := time.AfterFunc(e.opts.Grace, func() { e.stop(errLeaving) })
 	e.mu.Lock()
 	for e.active > 0 {
