@@ -81,20 +81,26 @@ func (a *actor) checkpointDue(done *run.Commit, length *run.Tail) *checkpoint {
 
 // checkpoint encodes a run as its state and its machine have it; head is nil for one that is kept.
 func (e *Local) checkpoint(s *run.State, m *vm.Machine, head *run.Tail) (*checkpoint, error) {
-	c := &checkpoint{seq: s.Seq, steps: m.Steps()}
+	b, err := EncodeCheckpoint(s, m, head, e.macKey)
+	return &checkpoint{seq: s.Seq, steps: m.Steps(), bytes: b}, err
+}
+
+// EncodeCheckpoint encodes a run as its state and its machine have it; head is what a head of a run
+// has beside them, nil for a checkpoint that is kept.
+func EncodeCheckpoint(s *run.State, m *vm.Machine, head *run.Tail, macKey []byte) (b []byte, err error) {
 	s.KeepCeilings(m.Ceilings())
 	st := s.Payload(head)
-	c.bytes = binary.AppendUvarint(make([]byte, journal.ChecksumSize), uint64(len(st)))
-	c.bytes = append(c.bytes, st...)
-	err := guarded(func() error {
-		snap, err := m.Snapshot(e.macKey)
-		c.bytes = journal.Seal(append(c.bytes, snap...))
+	b = binary.AppendUvarint(make([]byte, journal.ChecksumSize), uint64(len(st)))
+	b = append(b, st...)
+	err = guarded(func() error {
+		snap, err := m.Snapshot(macKey)
+		b = journal.Seal(append(b, snap...))
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("run %s cannot be written down: %w", s.ID, err)
 	}
-	return c, nil
+	return b, nil
 }
 
 func pointKey(run string, seq uint64, part int) []byte {

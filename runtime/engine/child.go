@@ -41,7 +41,7 @@ func (r *reader) hasChildren(run string) bool {
 }
 
 // startChild starts the child of a step, or looks after the one that is there.
-func (e *Local) startChild(run string, h *run.Host, depth int, st *run.Step) {
+func (e *Local) startChild(id string, h *run.Host, depth int, st *run.Step) {
 	args, _ := st.Args.View()
 	step, settings := st.Step, h.Within(st.Tree)
 	if !e.enter() {
@@ -49,9 +49,9 @@ func (e *Local) startChild(run string, h *run.Host, depth int, st *run.Step) {
 	}
 	go func() {
 		defer e.exit()
-		err := e.runChild(run, step, func() (runtime.StartRequest, error) { return e.childRequest(run, h.Program, settings, depth, args) }, depth+1)
+		err := e.runChild(id, step, func() (runtime.StartRequest, error) { return e.childRequest(id, h.Program, settings, depth, args) }, depth+1)
 		if err != nil && e.ctx.Err() == nil {
-			e.settleChild(run, step, nil, effect.Errorf(effect.KindRefused, "%s: %v", step, err))
+			e.settleChild(id, &run.ChildEnded{Step: step, Failed: effect.Errorf(effect.KindRefused, "%s: %v", step, err)})
 		}
 	}()
 }
@@ -171,35 +171,20 @@ func childInputs(args effect.View) ([]byte, error) {
 // childChanged tells the parent that a child came to rest, moved on or ended. The parent's turn is
 // queued when this returns.
 func (e *Local) childChanged(parent, step string, s *run.State) {
-	switch s.Status {
-	case runtime.Completed:
-		e.settleChild(parent, step, s.Output, nil)
-	case runtime.Cancelled:
-		e.settleChild(parent, step, nil, effect.Errorf(effect.KindChild, "%s: child run %s was %s", step, s.ID, s.Err.Message))
-	case runtime.Failed:
-		e.settleChild(parent, step, nil, childFailure(step, s))
+	switch in := run.OfChild(step, s).(type) {
+	case *run.ChildEnded:
+		e.settleChild(parent, in)
 	default:
-		e.post(parent, event{in: &run.ChildChanged{Step: step, Child: s.ID}})
+		e.post(parent, event{in: in})
 	}
-}
-
-// childFailure is the error of a step whose child run has failed. Where that one failed because of
-// a child of its own, the deepest is told of, at its address from here.
-func childFailure(step string, child *run.State) *effect.Error {
-	failed := effect.Errorf(effect.KindChild, "%s: child run %s failed: %s", step, child.ID, child.Err.Message)
-	if child.Err.Kind == effect.KindChild {
-		failed.Message = step + "/" + child.Err.Message
-	}
-	failed.Backtrace = child.Err.Backtrace
-	return failed
 }
 
 // settleChild settles a step with what its child run came to. Where nothing can be settled now, the
 // child is looked at again when the run goes on.
-func (e *Local) settleChild(parent, step string, out effect.Payload, failed *effect.Error) {
-	e.post(parent, event{in: &run.ChildEnded{Step: step, Output: out, Failed: failed}, done: func(err error) {
+func (e *Local) settleChild(parent string, in *run.ChildEnded) {
+	e.post(parent, event{in: in, done: func(err error) {
 		if err != nil && e.ctx.Err() == nil {
-			e.log("run %s: the outcome of its child at %s: %v", parent, step, err)
+			e.log("run %s: the outcome of its child at %s: %v", parent, in.Step, err)
 		}
 	}})
 }

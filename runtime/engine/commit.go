@@ -56,16 +56,9 @@ func (a *actor) journal(b *runtime.Batch, records []journal.Record) run.Tail {
 		return length
 	}
 	first, last := records[0].Seq, records[len(records)-1].Seq
-	size := 0
-	for i := range records {
-		size += len(records[i].Data)
-	}
-	value := make([]byte, journal.ChecksumSize, size+64*len(records))
-	for i := range records {
-		value = journal.Append(value, &records[i])
-	}
+	value := journal.SealAll(records)
 	b.Fences = append(b.Fences, runtime.Fence{Run: a.run, Expect: first - 1, Next: last})
-	b.Writes = append(b.Writes, runtime.Write{Key: journal.SeqKey(journal.PrefixJournal, a.run, first), Value: journal.Seal(value)})
+	b.Writes = append(b.Writes, runtime.Write{Key: journal.SeqKey(journal.PrefixJournal, a.run, first), Value: value})
 	length.Records += len(records)
 	length.Bytes += len(value)
 	return length

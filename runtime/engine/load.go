@@ -337,14 +337,18 @@ func (a *actor) quarantine(why string) error {
 
 // hostOf finds what a run needs of its program, and its settings as they are now: a replay asks
 // nothing of them but the machine's limits, which never change.
-func (e *Local) hostOf(sv *saved) (*run.Host, error) {
+func (p *programs) hostOf(r *reader, sv *saved) (*run.Host, error) {
 	s := sv.first()
 	for i := range sv.tail {
 		if r := &sv.tail[i]; r.Type == journal.RunPinned {
 			s.Apply(r)
 		}
 	}
-	h, err := e.programs.host(&e.reader, s)
+	return p.host(r, s)
+}
+
+func (e *Local) hostOf(sv *saved) (*run.Host, error) {
+	h, err := e.programs.hostOf(&e.reader, sv)
 	if err != nil {
 		return nil, err
 	}

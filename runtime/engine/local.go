@@ -5,7 +5,6 @@ import (
 	"container/list"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"io"
 	"slices"
@@ -464,12 +463,6 @@ func (e *Local) signal(ctx context.Context, s runtime.Signal) (*runtime.Receipt,
 		return nil, err
 	}
 	return in.Receipt, nil
-}
-
-// lookupKey finds what an idempotency key of a run stands for.
-func (e *Local) lookupKey(run, key string) (k journal.Keyed, ok bool) {
-	v, err := e.store.Get([]byte(journal.PrefixKey + run + "/" + key))
-	return k, err == nil && json.Unmarshal(v, &k) == nil
 }
 
 // Lost implements runtime.Fenced.

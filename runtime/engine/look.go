@@ -17,19 +17,19 @@ import (
 
 // queryJournal is effect.Attempt.Journal: what the journal of a run, or of the child run that one
 // of its steps started, says up to the step that asks.
-func (e *Local) queryJournal(run, asks string, q effect.Look) (starlark.Value, *effect.Error) {
+func (r *reader) queryJournal(run, asks string, q effect.Look) (starlark.Value, *effect.Error) {
 	of := run
 	if q.Child != "" {
-		if of = e.childOf(run, q.Child); of == "" {
+		if of = r.childOf(run, q.Child); of == "" {
 			return nil, effect.Errorf(effect.KindRefused, "%s: no step %q of this run has started a child run", asks, q.Child)
 		}
 	}
 	var events []runtime.Event
-	err := e.journal(of, 0, func(r *journal.Record) error {
-		if of == run && r.Type == journal.StepRequested && r.Step == asks {
+	err := r.journal(of, 0, func(rec *journal.Record) error {
+		if of == run && rec.Type == journal.StepRequested && rec.Step == asks {
 			return runtime.ErrStopWatch
 		}
-		events = append(events, r.Event(of))
+		events = append(events, rec.Event(of))
 		return nil
 	})
 	if err := unlessStopped(err); err != nil {
@@ -39,12 +39,12 @@ func (e *Local) queryJournal(run, asks string, q effect.Look) (starlark.Value, *
 }
 
 // artifact is effect.Attempt.Artifact: what a step of a run has kept, by its hash.
-func (e *Local) artifact(run, hash string) (name string, content []byte, fault *effect.Error) {
-	err := e.journal(run, 0, func(r *journal.Record) error {
-		if r.Type != journal.AttemptEnded {
+func (r *reader) artifact(run, hash string) (name string, content []byte, fault *effect.Error) {
+	err := r.journal(run, 0, func(rec *journal.Record) error {
+		if rec.Type != journal.AttemptEnded {
 			return nil
 		}
-		ev := r.Event(run)
+		ev := rec.Event(run)
 		blobs := query.BlobsOf(&ev)
 		for _, n := range slices.Sorted(maps.Keys(blobs)) {
 			if blobs[n].Hash == hash {
@@ -58,7 +58,7 @@ func (e *Local) artifact(run, hash string) (name string, content []byte, fault *
 		return "", nil, effect.Errorf(effect.KindRefused, "no step of this run has left an artifact with this hash")
 	}
 	if err == nil {
-		content, err = e.needed(hash)
+		content, err = r.needed(hash)
 	}
 	if err != nil {
 		return "", nil, effect.Errorf(effect.KindEffect, "%v", err)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -42,12 +43,12 @@ func NewReader(store runtime.Store, env *effect.Environment, named func(*effect.
 	r := newReader(store)
 	form, _ := indexKept(store, store.Info().Epoch)
 	r.lists.good = form == indexForm // without it every row is read
-	return &readOnly{reader: r, programs: programs{env: env}, named: named}
+	return &readOnly{reader: r, programs: &programs{env: env}, named: named}
 }
 
 type readOnly struct {
 	reader
-	programs programs
+	programs *programs
 	named    func(*effect.Settings) map[string]string
 }
 
@@ -230,6 +231,12 @@ func (r *reader) closedGate(id, address string, deep bool) (run.ClosedGate, bool
 		return run.ClosedGate{Forgotten: r.forgotten(id)}, false
 	}
 	return found[0], true
+}
+
+// lookupKey finds what an idempotency key of a run stands for.
+func (r *reader) lookupKey(run, key string) (k journal.Keyed, ok bool) {
+	v, err := r.store.Get([]byte(journal.PrefixKey + run + "/" + key))
+	return k, err == nil && json.Unmarshal(v, &k) == nil
 }
 
 // forgotten is the last record that a trim has dropped of a run, 0 where there is none.

@@ -118,7 +118,7 @@ func (e *Local) checkSchedule(row *schedule.Row) error {
 	}
 	r, err := e.scheduledStart(row, row.At)
 	if err == nil {
-		_, _, err = e.accept(&r)
+		_, _, err = e.programs.accept(&r)
 	}
 	return err
 }

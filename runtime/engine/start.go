@@ -108,7 +108,7 @@ func checkStartKey(key string) error {
 // yet that a refusal could leave behind. It waits for the commit even when whoever asked has gone:
 // the key, or the step, must not start another meanwhile.
 func (e *Local) create(ctx context.Context, r runtime.StartRequest, parent string, depth int, show func(*run.State) error) (string, error) {
-	p, inputs, err := e.accept(&r)
+	made, inputs, err := e.programs.accept(&r)
 	if err != nil {
 		return "", err
 	}
@@ -116,7 +116,7 @@ func (e *Local) create(ctx context.Context, r runtime.StartRequest, parent strin
 		r.Settings.Machine = e.opts.Machine
 	}
 	id := newRunID(e.opts.Random)
-	return id, e.begin(context.WithoutCancel(ctx), id, r, p, inputs, parent, depth, show)
+	return id, e.begin(context.WithoutCancel(ctx), id, r, made, inputs, parent, depth, show)
 }
 
 // hold makes starts with one key wait for each other.
@@ -179,11 +179,11 @@ func checkDeadline(r runtime.StartRequest) error {
 }
 
 // accept compiles the program and holds the inputs against it.
-func (e *Local) accept(r *runtime.StartRequest) (*run.Program, effect.Payload, error) {
+func (p *programs) accept(r *runtime.StartRequest) (*run.Program, effect.Payload, error) {
 	if err := checkDeadline(*r); err != nil {
 		return nil, nil, err
 	}
-	p, err := e.programs.of(journal.HashOf(r.Bundle), func() ([]byte, error) { return r.Bundle, nil })
+	made, err := p.of(journal.HashOf(r.Bundle), func() ([]byte, error) { return r.Bundle, nil })
 	if err != nil {
 		return nil, nil, run.CheckFailed(err)
 	}
@@ -191,7 +191,7 @@ func (e *Local) accept(r *runtime.StartRequest) (*run.Program, effect.Payload, e
 	if len(r.Inputs) > 0 {
 		given = r.Inputs
 	}
-	bound, err := p.Code.BindInputs(given, nil)
+	bound, err := made.Code.BindInputs(given, nil)
 	if err != nil {
 		return nil, nil, runtime.Refusef(runtime.ErrBadInput, "%v", err).WithData(err)
 	}
@@ -199,7 +199,7 @@ func (e *Local) accept(r *runtime.StartRequest) (*run.Program, effect.Payload, e
 	if err != nil {
 		return nil, nil, runtime.Refusef(runtime.ErrBadInput, "inputs: %v", err)
 	}
-	return p, inputs, nil
+	return made, inputs, nil
 }
 
 // begin makes the first turn of a run.

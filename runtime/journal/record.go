@@ -112,6 +112,19 @@ func Open(b []byte) ([]byte, error) {
 	return b[ChecksumSize:], nil
 }
 
+// SealAll is the value of one commit, which has these records.
+func SealAll(records []Record) []byte {
+	size := 0
+	for i := range records {
+		size += len(records[i].Data)
+	}
+	value := make([]byte, ChecksumSize, size+64*len(records))
+	for i := range records {
+		value = Append(value, &records[i])
+	}
+	return Seal(value)
+}
+
 // Unseal reads the records of one commit, the first of which has the number seq.
 func Unseal(b []byte, seq uint64) ([]Record, error) {
 	b, err := Open(b)

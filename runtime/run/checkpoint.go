@@ -107,6 +107,22 @@ func (s *State) Payload(head *Tail) effect.Payload {
 	return b.Payload()
 }
 
+// Excerpt is the part of a state that an attempt of a step is made of, encoded as the whole is: for
+// a process that has nothing else of the run.
+func (s *State) Excerpt(step string) effect.Payload {
+	st := s.Steps[step]
+	part := NewState(s.ID)
+	part.Seq, part.Settings, part.Steps[step], part.Owned = s.Seq, s.Settings, st, s.Owned
+	if c, ok := s.Conversations[st.Named]; ok {
+		part.Conversations = map[string]conversation{st.Named: c}
+	}
+	args, _ := st.Args.View()
+	if name := args.Text("memory"); name != "" && s.memory.chats[name] != nil {
+		part.memory.chats = map[string]*chat{name: s.memory.chats[name]}
+	}
+	return part.Payload(nil)
+}
+
 // StateOf reads what [State.Payload] wrote.
 func StateOf(run string, v effect.View) *State {
 	s := NewState(run)

@@ -281,6 +281,31 @@ func (in *ChildEnded) apply(t *Turn) {
 	t.settle(st, childValue(st, in.Output))
 }
 
+// OfChild is what the parent of a child run is told when that has come to rest, moves on or has
+// ended.
+func OfChild(step string, child *State) Input {
+	switch child.Status {
+	case runtime.Completed:
+		return &ChildEnded{Step: step, Output: child.Output}
+	case runtime.Cancelled:
+		return &ChildEnded{Step: step, Failed: effect.Errorf(effect.KindChild, "%s: child run %s was %s", step, child.ID, child.Err.Message)}
+	case runtime.Failed:
+		return &ChildEnded{Step: step, Failed: childFailure(step, child)}
+	}
+	return &ChildChanged{Step: step, Child: child.ID}
+}
+
+// childFailure is the error of a step whose child run has failed. Where that one failed because of
+// a child of its own, the deepest is told of, at its address from here.
+func childFailure(step string, child *State) *effect.Error {
+	failed := effect.Errorf(effect.KindChild, "%s: child run %s failed: %s", step, child.ID, child.Err.Message)
+	if child.Err.Kind == effect.KindChild {
+		failed.Message = step + "/" + child.Err.Message
+	}
+	failed.Backtrace = child.Err.Backtrace
+	return failed
+}
+
 // Offered tells that a queue has items, any queue when it is "".
 type Offered struct{ Queue string }
 
