@@ -22,6 +22,9 @@ type Subject struct {
 	Open func(t *testing.T) func(runtime.Caller) runtime.Engine
 	// Bundle encodes a script as StartRequest.Bundle wants it.
 	Bundle func(source string) []byte
+	// Lag is how far lists may be behind what was acknowledged, and with them addresses that need
+	// one: "@last", and prefixes. What names a run never is.
+	Lag time.Duration
 }
 
 // TestEngine checks that an engine keeps the promises of runtime.Engine. It says what callers see
@@ -117,6 +120,7 @@ type subject struct {
 	user           string
 	as             func(runtime.Caller) runtime.Engine
 	bundle         func(string) []byte
+	lag            time.Duration
 	ctx            context.Context
 }
 
@@ -124,7 +128,7 @@ func newEngine(t *testing.T, s Subject) *subject {
 	ctx, cancel := context.WithTimeout(context.Background(), hang)
 	t.Cleanup(cancel)
 	as := s.Open(t)
-	return &subject{T: t, Engine: as(runtime.Caller{Name: s.User, Local: true}), user: s.User, as: as, bundle: s.Bundle, ctx: ctx}
+	return &subject{T: t, Engine: as(runtime.Caller{Name: s.User, Local: true}), user: s.User, as: as, bundle: s.Bundle, lag: s.Lag, ctx: ctx}
 }
 
 // agent is the engine as a process sees it that descends from an attempt of an agent in a run.
@@ -200,6 +204,39 @@ func kindOf(err error) runtime.ErrorKind {
 		return ""
 	}
 	return r.Kind
+}
+
+// soon is same for what may lag: it looks again until both are the same, or the lag is over.
+func (e *subject) soon(what string, got func() any, want any) {
+	e.Helper()
+	for end := time.Now().Add(e.lag); time.Now().Before(end) && !reflect.DeepEqual(plain(e.T, got()), plain(e.T, want)); {
+		time.Sleep(e.lag / 100)
+	}
+	e.same(what, got(), want)
+}
+
+// found is the run that an address leads to, or why it leads nowhere.
+func (e *subject) found(address string) any {
+	run, err := e.Get(e.ctx, address)
+	if err != nil {
+		return string(kindOf(err))
+	}
+	return run.ID
+}
+
+// listed is what a query finds, by the ids of runs and the addresses of gates.
+func (e *subject) listed(q runtime.Query) any {
+	e.Helper()
+	l, err := e.List(e.ctx, q)
+	e.ok(err)
+	found := []string{}
+	for _, r := range l.Runs {
+		found = append(found, r.ID)
+	}
+	for _, g := range l.Gates {
+		found = append(found, g.Address)
+	}
+	return found
 }
 
 // same compares two values as the JSON that they are for clients.

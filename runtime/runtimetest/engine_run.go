@@ -72,12 +72,8 @@ func testAddresses(e *subject) {
 	seen := map[byte]string{}
 	for {
 		id := e.start(hello).ID
-		run, err := e.Get(e.ctx, "@last")
-		e.ok(err)
-		e.same("@last", run.ID, id)
-		run, err = e.Get(e.ctx, id)
-		e.ok(err)
-		e.same("the whole id", run.ID, id)
+		e.soon("@last", func() any { return e.found("@last") }, id)
+		e.same("the whole id", e.found(id), id)
 		twin, ok := seen[id[0]]
 		if !ok {
 			seen[id[0]] = id
@@ -89,9 +85,7 @@ func testAddresses(e *subject) {
 		}
 		_, err = e.Get(e.ctx, id[:n])
 		e.refused(runtime.ErrAmbiguous, err)
-		run, err = e.Get(e.ctx, id[:n+1])
-		e.ok(err)
-		e.same("a unique prefix", run.ID, id)
+		e.same("a unique prefix", e.found(id[:n+1]), id)
 		break
 	}
 	_, err = e.Get(e.ctx, "nosuchrun")
@@ -116,17 +110,15 @@ func testList(e *subject) {
 		{"completed", runtime.Query{All: true, Status: []runtime.Status{runtime.Completed}}, []string{done.ID}},
 		{"failed", runtime.Query{All: true, Status: []runtime.Status{runtime.Failed, runtime.Cancelled}}, []string{}},
 	} {
-		l, err := e.List(e.ctx, c.query)
-		e.ok(err)
-		ids := []string{}
-		for _, r := range l.Runs {
-			ids = append(ids, r.ID)
-		}
-		e.same(c.name, ids, c.want)
+		e.soon(c.name, func() any { return e.listed(c.query) }, c.want)
 	}
-	l, err := e.List(e.ctx, runtime.Query{})
-	e.ok(err)
-	s := l.Runs[0]
+	var s runtime.Summary
+	e.soon("the gates of the one that waits", func() any {
+		l, err := e.List(e.ctx, runtime.Query{})
+		e.ok(err)
+		s = l.Runs[0]
+		return s.Gates
+	}, 1)
 	if s.Status != runtime.Suspended || s.Script != "test.star" || s.Gates != 1 || !s.Carried || s.StartedAt.IsZero() {
 		e.Fatalf("got summary %+v, want a carried, suspended run of test.star with one gate", s)
 	}
@@ -146,9 +138,11 @@ func testCarry(e *subject) {
 	carried, err := e.Resume(e.ctx, runtime.ResumeRequest{Runs: []string{open.ID}})
 	e.ok(err)
 	e.same("carried", carried, []string{open.ID})
-	carried, err = e.Resume(e.ctx, runtime.ResumeRequest{All: true, Env: map[string]string{"TOKEN": "x"}})
-	e.ok(err)
-	e.same("all that have not ended: "+done.ID+" has", carried, []string{open.ID})
+	e.soon("all that have not ended: "+done.ID+" has", func() any {
+		carried, err := e.Resume(e.ctx, runtime.ResumeRequest{All: true, Env: map[string]string{"TOKEN": "x"}})
+		e.ok(err)
+		return carried
+	}, []string{open.ID})
 	_, err = e.Resume(e.ctx, runtime.ResumeRequest{Runs: []string{"nosuchrun"}})
 	e.refused(runtime.ErrUnknownRun, err)
 }

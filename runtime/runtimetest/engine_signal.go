@@ -221,14 +221,11 @@ func testInbox(e *subject) {
 		{"bob", []string{forBob.ID + "/review", forAll.ID + "/review"}},
 		{"carol", []string{forAll.ID + "/review"}},
 	} {
-		l, err := e.List(e.ctx, runtime.Query{Gates: true, Target: c.target})
-		e.ok(err)
-		found := []string{}
-		for _, g := range l.Gates {
-			found = append(found, g.Address)
-		}
-		slices.Sort(found)
 		slices.Sort(c.want)
-		e.same("gates for "+c.target, found, c.want)
+		e.soon("gates for "+c.target, func() any {
+			found := e.listed(runtime.Query{Gates: true, Target: c.target}).([]string)
+			slices.Sort(found)
+			return found
+		}, c.want)
 	}
 }
