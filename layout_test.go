@@ -103,7 +103,7 @@ var arrows = []arrow{
 	{"cmd/starling/plain", ""},
 	{"cmd/starling/collector", "runtime/badger"},
 	{"cmd/starling/place", "lang/effect runtime runtime/postgres stdlib/project stdlib/redact stdlib/secret"},
-	{"cmd/starling/connect", "runtime runtime/api runtime/owner runtime/postgres runtime/web stdlib/process cmd/starling/place"},
+	{"cmd/starling/connect", "lang/effect stdlib/project runtime runtime/api runtime/owner runtime/postgres runtime/web stdlib/process cmd/starling/place"},
 	{"cmd/starling/worker", "lang lang/effect runtime runtime/query"},
 	{"cmd/starling/probe", "lang/contract lang/effect stdlib/agent"},
 	{"cmd/starling/table", "cmd/starling/plain"},
@@ -362,7 +362,7 @@ func TestTheCoreIsNarrow(t *testing.T) {
 
 // modules are those of their own in this repository, which take packages of this one from its
 // folders.
-var modules = []string{"runtime/peers", "stdlib/agent/judge"}
+var modules = []string{"runtime/peers", "runtime/temporal", "stdlib/agent/judge"}
 
 // A module of its own asks for all that the packages ask for which it takes from here: else it does
 // not build, and no other test would see that.

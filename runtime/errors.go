@@ -49,6 +49,8 @@ const (
 	ErrBelowLeast ErrorKind = "below_least"
 	// A budget is used up.
 	ErrBudget ErrorKind = "budget"
+	// The engine has not got what is asked for.
+	ErrUnsupported ErrorKind = "unsupported"
 	// The store or its owner.
 	ErrKindNotAStore    ErrorKind = "not_a_store"
 	ErrKindDamaged      ErrorKind = "damaged"
@@ -75,7 +77,7 @@ const (
 var exitCodes = map[ErrorKind]int{
 	ErrRunFailed: 1, ErrRunCancelled: 1, ErrInternal: 1,
 	ErrUsage:      2,
-	ErrBadPayload: 4, ErrBadChoice: 4, ErrBadInput: 4, ErrCheckFailed: 4, ErrDiverged: 4, ErrDrifted: 4, ErrNotAnExport: 4, ErrNotABackup: 4,
+	ErrBadPayload: 4, ErrBadChoice: 4, ErrBadInput: 4, ErrCheckFailed: 4, ErrDiverged: 4, ErrDrifted: 4, ErrNotAnExport: 4, ErrNotABackup: 4, ErrUnsupported: 4,
 	ErrUnknownRun: 5, ErrUnknownGate: 5, ErrUnknownStep: 5, ErrUnknownDefinition: 5, ErrUnknownName: 5, ErrUnknownToken: 5, ErrUnknownSchedule: 5, ErrNotOpen: 5, ErrAmbiguous: 5, ErrUnsteerable: 5,
 	ErrBudget:        6,
 	ErrKindNotAStore: 7, ErrKindDamaged: 7, ErrKindNewer: 7, ErrKindFull: 7, ErrKindFailed: 7, ErrKindReadOnly: 7, ErrKindExhausted: 7, ErrStoreUnreachable: 7, ErrOwnerUnreachable: 7,

@@ -3,4 +3,4 @@ package main
 
 import "starling/cmd/starling/cli"
 
-func main() { cli.Main() }
+func main() { cli.Main(nil) }

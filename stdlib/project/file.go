@@ -44,6 +44,7 @@ type File struct {
 	Keep     int64         // how many records of its journal a run that has not ended keeps at least; 0 is all. Of the project that the store stands in
 	StoreURL string        // address of the database that holds the store, in which {NAME} stands for a secret; "" for a folder
 	Lease    time.Duration // how long others wait for a sign of life of the store's owner; 0 is not given
+	Engine   Engine        // server that drives the runs in place of this program; its Temporal is "" for none
 	Agents   []Agent       // in the order of the file
 	Grants   []Grant       // in the order of the file
 	Shell    Shell         // commands that scripts may run
@@ -55,6 +56,15 @@ type File struct {
 
 	Protected []string // patterns of paths that no script changes, beside those of [File.Named]
 	Filters   []string // of git's filters, the names of those that commits go through
+}
+
+// Engine is [engine]: a Temporal server whose workers carry the runs.
+type Engine struct {
+	Temporal  string // its address, HOST:PORT
+	Namespace string // "" for the one called default
+	Queue     string // of the workers, "" for the usual
+	TLS       bool
+	Key       string // {NAME} of the secret with which it is asked; "" for none
 }
 
 // Secret is one [secrets.NAME]: where the value is found when a request needs it. Exactly one of

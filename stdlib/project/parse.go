@@ -3,6 +3,7 @@ package project
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"regexp"
 	"slices"
@@ -78,7 +79,7 @@ func (t table) at(key string) []string             { return append(t.path[:len(t
 func (t table) element(key string, i int) []string { return append(t.at(key), index(i)) }
 
 func (r *reader) project(t table) *File {
-	r.onlyKeys(t, "fake", "protected", "git", "machine", "owner", "store", "defaults", "agents",
+	r.onlyKeys(t, "fake", "protected", "git", "machine", "owner", "store", "engine", "defaults", "agents",
 		"grants", "secrets", "sh", "tools", "notify", "prices", "budgets")
 	f := &File{Shell: Shell{Sandbox: WholeSandbox}, Protected: r.patterns(t, "protected")}
 	if git, ok := r.table(t, "git"); ok {
@@ -100,9 +101,7 @@ func (r *reader) project(t table) *File {
 		f.Together = r.bound(owner, "memory", minTogether)
 		_, f.Marks = r.oneOf(owner, "require", "", "marks")
 	}
-	if store, ok := r.table(t, "store"); ok {
-		r.store(f, store)
-	}
+	r.kept(f, t)
 	if defaults, ok := r.table(t, "defaults"); ok {
 		r.onlyKeys(defaults, "timeout", "retries", "reasks")
 		f.Defaults = r.limits(defaults)
@@ -150,6 +149,7 @@ func (r *reader) project(t table) *File {
 		r.checkHooks(f, notify)
 	}
 	r.checkUse(f, t.at("store"), f.StoreURL)
+	r.checkUse(f, t.at("engine"), f.Engine.Key)
 	r.checkServers(f, table{path: t.at("agents")})
 	r.checkSandboxes(f, table{path: t.at("agents")})
 	r.checkGrantedTools(f, table{path: t.at("grants")})
@@ -159,6 +159,16 @@ func (r *reader) project(t table) *File {
 // minLease is the shortest lease of a store's owner: a server that is busy for a moment must not
 // end it.
 const minLease = time.Second
+
+// kept reads where runs are kept, and what drives them.
+func (r *reader) kept(f *File, t table) {
+	if store, ok := r.table(t, "store"); ok {
+		r.store(f, store)
+	}
+	if engine, ok := r.table(t, "engine"); ok {
+		r.engine(f, engine)
+	}
+}
 
 // store reads where the store is and how it is kept. A password has no place in a project file.
 func (r *reader) store(f *File, t table) {
@@ -182,6 +192,26 @@ func (r *reader) store(f *File, t table) {
 			r.refuse(t.at("url"), "a password in plain text", "{NAME} in its place, for a secret that [secrets.NAME] says where to find",
 				"PGPASSWORD and ~/.pgpass serve too")
 		}
+	}
+}
+
+// engine reads which server drives the runs. A key has no place in a project file.
+func (r *reader) engine(f *File, t table) {
+	r.onlyKeys(t, "temporal", "namespace", "queue", "tls", "key")
+	e := &f.Engine
+	e.Temporal, _ = r.string(t, "temporal")
+	e.Namespace, _ = r.string(t, "namespace")
+	e.Queue, _ = r.string(t, "queue")
+	e.TLS = r.flag(t, "tls")
+	e.Key, _ = r.string(t, "key")
+	if _, _, err := net.SplitHostPort(e.Temporal); err != nil {
+		r.refuse(t.at("temporal"), show(t.values["temporal"]), "the address of a Temporal server, such as localhost:7233", "")
+	}
+	if e.Key != "" && Placeholder().FindString(e.Key) != e.Key {
+		r.refuse(t.at("key"), "a key in plain text", "{NAME} in its place, for a secret that [secrets.NAME] says where to find", "")
+	}
+	if e.Key != "" && !e.TLS {
+		r.refuse(t.at("key"), "a key without tls", "tls = true, for a key is not sent in the open", "")
 	}
 }
 

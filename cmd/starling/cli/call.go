@@ -43,6 +43,7 @@ type call struct {
 	clock   func() time.Time                  // what the clock on the wall shows to an engine
 	doubt   func() string                     // why this machine cannot tell for certain who calls, see api.Doubt
 	guards  process.Guards                    // that this process has started
+	further *connect.Further                  // an engine that is not in every program, nil for none
 
 	// Flags of all verbs.
 	dirFlag    string

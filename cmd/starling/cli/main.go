@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"starling/cmd/starling/collector"
+	"starling/cmd/starling/connect"
 	"starling/cmd/starling/plain"
 	"starling/cmd/starling/shell"
 	"starling/runtime"
@@ -23,14 +24,14 @@ const (
 
 // Main is the program: it reads os.Args, does what they say, and ends the process with the exit
 // code of the verb. A guard of an agent's process is this program too (stdlib/process), so nothing
-// may be done before it.
-func Main() {
-	start(func(s runtime.Store) runtime.Store { return s }, time.Now, api.Doubt)
+// may be done before it. further is an engine that not every program has, nil for none.
+func Main(further *connect.Further) {
+	start(further, func(s runtime.Store) runtime.Store { return s }, time.Now, api.Doubt)
 }
 
 // start is the program with what stores are wrapped in, a clock on the wall, and what the machine
 // cannot tell about who calls.
-func start(around func(runtime.Store) runtime.Store, clock func() time.Time, doubt func() string) {
+func start(further *connect.Further, around func(runtime.Store) runtime.Store, clock func() time.Time, doubt func() string) {
 	process.GuardMain(os.Args)
 	collector.Bound()
 	badger.SpareProcessor()
@@ -52,6 +53,7 @@ func start(around func(runtime.Store) runtime.Store, clock func() time.Time, dou
 		around:  around,
 		clock:   clock,
 		doubt:   sync.OnceValue(doubt),
+		further: further,
 	}
 	c.door = c.openDoors
 	os.Exit(c.run())

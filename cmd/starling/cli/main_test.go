@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	if strings.HasSuffix(os.Args[0], ".test") {
 		playMoreAtOnce()
 	}
-	testscript.Main(m, map[string]func(){"starling": func() { start(crashing, skewed, doubting) }, "toolserver": func() { tooltest.Main(os.Args[1:]) },
+	testscript.Main(m, map[string]func(){"starling": func() { start(nil, crashing, skewed, doubting) }, "toolserver": func() { tooltest.Main(os.Args[1:]) },
 		"raider":   func() { beRaider(os.Args[1:]) },
 		"acpagent": func() { acptest.Main(os.Args[1:]) }})
 }

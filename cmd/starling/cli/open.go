@@ -33,6 +33,9 @@ func (c *call) openDoors() connect.Connector {
 	if c.place.Err != nil {
 		return connect.Refused{Err: c.place.Err}
 	}
+	if c.place.Engine.Temporal != "" {
+		return c.further.Connector(c.reach())
+	}
 	dir := c.place.Store
 	config := owner.Config{
 		Dir:        dir,
@@ -57,6 +60,10 @@ func (c *call) openDoors() connect.Connector {
 		Open:    c.openEngine,
 		Read:    c.readEngine,
 	}, c.asked, c.staysFor)
+}
+
+func (c *call) reach() connect.Reach {
+	return connect.Reach{Server: c.place.Engine, Env: c.env(), Getenv: c.getenv, Log: c.notice}
 }
 
 // asked ends the call when the owner that it is has to leave, or was asked to.

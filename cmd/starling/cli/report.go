@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -184,7 +185,7 @@ func (c *call) left(r *runtime.Run, s connect.Session) {
 	case r == nil || r.Status.Ended():
 		return
 	case s.Owner() == connect.Elsewhere:
-		c.notice("%s goes on at %s", r.ID, c.serverFlag)
+		c.notice("%s goes on at %s", r.ID, cmp.Or(c.serverFlag, c.place.Name()))
 		c.notice("  %s", c.command("cancel", r.ID))
 		return
 	case s.Owner() != 0:

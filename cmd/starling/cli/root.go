@@ -73,6 +73,9 @@ func (c *call) root() *cobra.Command {
 	for _, v := range c.called() {
 		root.AddCommand(v.command(c))
 	}
+	if c.further != nil {
+		root.AddCommand(workerCommand(c))
+	}
 	return root
 }
 

@@ -39,15 +39,19 @@ type Place struct {
 	// Store is the directory of the store. Of a store in a database it is the folder in which this
 	// machine keeps what is its own: who owns the store here, locks, and what was acknowledged.
 	Store    string
-	Database string        // the address of the database that holds the store, with its secrets; "" for none
-	Lease    time.Duration // of the owner of a store in a database, 0 for the usual
+	Database string         // the address of the database that holds the store, with its secrets; "" for none
+	Lease    time.Duration  // of the owner of a store in a database, 0 for the usual
+	Engine   project.Engine // server that drives the runs; its Key is the key itself
 	// Err is why the store cannot be named. It counts for what needs the store.
 	Err error
 }
 
 // Name is the store as people may see it.
 func (p *Place) Name() string {
-	if p.Database != "" {
+	switch {
+	case p.Engine.Temporal != "":
+		return "the Temporal server " + p.Engine.Temporal
+	case p.Database != "":
 		return postgres.Name(p.Database)
 	}
 	return p.Store
@@ -90,27 +94,44 @@ func Find(ctx context.Context, asked string, getenv func(string) (string, bool))
 // may say where the store is.
 func (p *Place) read(ctx context.Context, wanted bool, getenv func(string) (string, bool)) error {
 	text, err := os.ReadFile(p.Project)
-	if err != nil || !bytes.Contains(text, []byte("[store]")) {
+	if err != nil || !bytes.Contains(text, []byte("[store]")) && !bytes.Contains(text, []byte("[engine]")) {
 		return nil
 	}
 	f, err := project.Parse(ProjectFile, text)
 	if err != nil {
-		if wanted && bytes.Contains(text, []byte("url")) {
+		if wanted && (bytes.Contains(text, []byte("url")) || bytes.Contains(text, []byte("[engine]"))) {
 			return err
 		}
 		return nil
 	}
 	p.Lease = f.Lease
+	a := &effect.Attempt{Env: getenv, Settings: &effect.Settings{ProjectFile: p.Project, Project: text}}
+	if wanted && f.Engine.Temporal != "" {
+		return p.readEngine(ctx, f.Engine, a)
+	}
 	if !wanted || f.StoreURL == "" {
 		return nil
 	}
-	p.Database, err = filled(ctx, f.StoreURL, &effect.Attempt{Env: getenv, Settings: &effect.Settings{ProjectFile: p.Project, Project: text}})
+	p.Database, err = filled(ctx, f.StoreURL, a)
 	switch {
 	case err != nil:
 		said, _, _ := strings.Cut(err.Error(), "; set it") // and resume a run, it says to scripts
 		return runtime.Refuse(runtime.ErrStoreUnreachable, "", "%s: [store] url: %s", ProjectFile, said)
 	case !postgres.IsAddress(p.Database):
 		return runtime.Refuse(runtime.ErrUsage, "such as postgres://USER@HOST:5432/DATABASE", "%s: [store] url is no address of a PostgreSQL database", ProjectFile)
+	}
+	return nil
+}
+
+// readEngine takes the server that drives the runs, with its key.
+func (p *Place) readEngine(ctx context.Context, e project.Engine, a *effect.Attempt) (err error) {
+	p.Engine = e
+	if e.Key == "" {
+		return nil
+	}
+	if p.Engine.Key, err = secret.Fill(ctx, a, e.Key, new(redact.Redactor)); err != nil {
+		said, _, _ := strings.Cut(err.Error(), "; set it")
+		return runtime.Refuse(runtime.ErrStoreUnreachable, "", "%s: [engine] key: %s", ProjectFile, said)
 	}
 	return nil
 }

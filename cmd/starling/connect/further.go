@@ -1,0 +1,51 @@
+package connect
+
+import (
+	"context"
+
+	"starling/cmd/starling/place"
+	"starling/lang/effect"
+	"starling/runtime"
+	"starling/stdlib/project"
+)
+
+// Further is an engine that is not in every program.
+type Further struct {
+	// Open gives the ways to the runs of a server.
+	Open func(Reach) Connector
+	// Worker carries the runs of a server until ctx ends. ready is told when it has begun.
+	Worker func(ctx context.Context, r Reach, ready func()) error
+}
+
+// Reach is what a further engine is given.
+type Reach struct {
+	Server project.Engine
+	Env    *effect.Environment
+	Getenv func(name string) (value string, ok bool)
+	Log    func(format string, args ...any)
+}
+
+// Connector gives the ways to the runs of the server that [engine] names. A program without the
+// engine refuses them, and names the one that has it.
+func (f *Further) Connector(r Reach) Connector {
+	if f == nil {
+		return Refused{Err: runtime.Refuse(runtime.ErrUnsupported, "starling-temporal is the same command line with it: go -C runtime/temporal build ./cmd/starling-temporal",
+			"%s: [engine] names a Temporal server, and this program has no Temporal", place.ProjectFile)}
+	}
+	return f.Open(r)
+}
+
+// Work carries the runs of the server that a project names, until ctx ends.
+func (f *Further) Work(ctx context.Context, p *place.Place, r Reach) error {
+	if p.Err != nil {
+		return p.Err
+	}
+	if p.Engine.Temporal == "" {
+		return runtime.Refuse(runtime.ErrUsage, `write [engine] and temporal = "HOST:PORT"`, "%s names no server whose runs could be carried", place.ProjectFile)
+	}
+	err := f.Worker(ctx, r, func() { r.Log("carrying the runs of %s", p.Name()) })
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	return err
+}

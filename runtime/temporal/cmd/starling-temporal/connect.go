@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"log/slog"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	tlog "go.temporal.io/sdk/log"
+
+	"starling/cmd/starling/connect"
+	"starling/runtime"
+	"starling/runtime/temporal"
+)
+
+// server gives the ways to the runs of a Temporal server: all are the same, a client of it.
+type server struct{ reach connect.Reach }
+
+func open(r connect.Reach) connect.Connector { return &server{r} }
+
+// session is an engine with the connection that it closes.
+type session struct {
+	*temporal.Engine
+	client client.Client
+}
+
+// Owner is none of this machine.
+func (session) Owner() int { return connect.Elsewhere }
+
+// Close ends what waits, and the connection.
+func (s session) Close() error {
+	err := s.Engine.Close()
+	s.client.Close()
+	return err
+}
+
+// dialTime is how long a server is waited for.
+const dialTime = 5 * time.Second
+
+// dial connects to the server.
+func dial(ctx context.Context, r connect.Reach) (client.Client, temporal.Options, error) {
+	o := client.Options{HostPort: r.Server.Temporal, Namespace: r.Server.Namespace, Logger: tlog.NewStructuredLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))}
+	if r.Server.TLS {
+		o.ConnectionOptions.TLS = new(tls.Config)
+	}
+	if r.Server.Key != "" {
+		o.Credentials = client.NewAPIKeyStaticCredentials(r.Server.Key)
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTime)
+	defer cancel()
+	c, err := client.DialContext(ctx, o)
+	if err != nil {
+		return nil, temporal.Options{}, runtime.Refuse(runtime.ErrStoreUnreachable, "is it there? temporal server start-dev starts one for trying",
+			"the Temporal server %s does not answer: %v", r.Server.Temporal, err)
+	}
+	return c, temporal.Options{Client: c, Queue: r.Server.Queue, Env: r.Env, Getenv: r.Getenv, Log: r.Log}, nil
+}
+
+func (s *server) session(ctx context.Context) (connect.Session, error) {
+	c, o, err := dial(ctx, s.reach)
+	if err != nil {
+		return nil, err
+	}
+	return session{temporal.New(o), c}, nil
+}
+
+// OpenOwner implements connect.Connector.
+func (s *server) OpenOwner(ctx context.Context, _ bool) (connect.Session, error) {
+	return s.session(ctx)
+}
+
+// OpenReader implements connect.Connector.
+func (s *server) OpenReader(ctx context.Context) (connect.Session, error) { return s.session(ctx) }
+
+// Detach implements connect.Connector.
+func (s *server) Detach(ctx context.Context) (connect.Session, error) { return s.session(ctx) }
+
+// Connect implements connect.Connector.
+func (s *server) Connect(ctx context.Context) (connect.Session, error) { return s.session(ctx) }
+
+var errNoOwner = runtime.Refuse(runtime.ErrUnsupported, "starling-temporal worker carries the runs", "runs on a Temporal server have no owner that could serve or stop")
+
+// Serve implements connect.Connector.
+func (*server) Serve(context.Context, connect.Serving) error { return errNoOwner }
+
+// Stop implements connect.Connector.
+func (*server) Stop(context.Context) (int, error) { return 0, errNoOwner }
+
+// work carries runs until ctx ends.
+func work(ctx context.Context, r connect.Reach, ready func()) error {
+	c, o, err := dial(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	w := temporal.NewWorker(temporal.WorkerOptions{Options: o})
+	if err := w.Start(); err != nil {
+		return err
+	}
+	ready()
+	<-ctx.Done()
+	w.Stop()
+	return nil
+}

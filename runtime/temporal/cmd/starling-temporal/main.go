@@ -1,0 +1,10 @@
+// The command starling-temporal is the command line of starling for projects whose [engine] names a
+// Temporal server, with the verb worker.
+package main
+
+import (
+	"starling/cmd/starling/cli"
+	"starling/cmd/starling/connect"
+)
+
+func main() { cli.Main(&connect.Further{Open: open, Worker: work}) }

@@ -1,0 +1,387 @@
+package temporal
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"starling/lang/effect"
+	"starling/runtime"
+)
+
+// Names in histories, which must not change.
+const (
+	workflowName = "starling"
+	turnName     = "turn"
+	attemptName  = "attempt"
+	updateName   = "ask"
+	signalName   = "post"
+	memoName     = "starling"
+)
+
+// When a history is left for a new one, well before the server ends it: it takes 51,200 events,
+// 50 MB, 2,000 updates and 10,000 signals.
+const (
+	longEvents  = 4096
+	longBytes   = 4 << 20
+	longUpdates = 1500
+	longSignals = 5000
+)
+
+// postman is the workflow of one run. It decides nothing: it hands what has come in to a turn, a
+// local activity whose result is recorded, and does what that says. So a replay of its history runs
+// no script, and whatever a later build makes of scripts changes nothing here.
+type postman struct {
+	*Worker
+	ctx      workflow.Context
+	book     *book
+	key      string // under which the worker has the book
+	letters  []*letter
+	count    uint64 // of letters so far
+	fresh    bool   // some letter has not been in a turn
+	more     bool
+	due      bool
+	ended    bool
+	alarm    int64 // when the timer rings, microseconds since 1970, 0 for none
+	mute     func()
+	flights  map[string]*flight
+	updates  int
+	posted   int
+	sending  int  // letters to other runs, and child runs that are being started
+	shown    bool // the memo has the newest rows
+	draining bool
+}
+
+// letter is one that has not been taken.
+type letter struct {
+	numbered
+	answer []byte
+}
+
+// flight is an attempt in flight.
+type flight struct {
+	number  uint64
+	end     func()
+	steered bool
+	landed  bool // what it came to is in a letter
+}
+
+func (w *Worker) postman(ctx workflow.Context, first []byte) error {
+	p := &postman{Worker: w, flights: map[string]*flight{}, mute: func() {}}
+	p.ctx, _ = workflow.NewDisconnectedContext(ctx) // the server's own cancel is a letter
+	p.book = newBook(workflow.GetInfo(ctx).WorkflowExecution.ID)
+	p.key = w.shelve(p.book)
+	defer w.unshelve(p.key)
+	begins, err := decodeTurned(first)
+	if err != nil {
+		return err
+	}
+	p.must(p.book.apply(begins))
+	p.shown = true // whoever began it has given the memo
+	p.stand(begins)
+	p.fresh = true // it is told who drives it
+	if err := workflow.SetUpdateHandler(ctx, updateName, p.ask); err != nil {
+		return err
+	}
+	workflow.Go(p.ctx, p.collect)
+	workflow.Go(p.ctx, func(c workflow.Context) {
+		ctx.Done().Receive(c, nil)
+		p.post(letterOf(letterCancel, &asked{Who: []string{"temporal"}, Cancel: &runtime.CancelRequest{Reason: "at the Temporal server"}}))
+	})
+	return p.work()
+}
+
+// must has the workflow task fail, which is tried again, here or by another worker: nothing that
+// has come in is lost by it. It is for what this worker cannot do.
+func (p *postman) must(err error) {
+	if err != nil {
+		panic(fmt.Sprintf("run %s cannot go on here: %v", p.book.run, err))
+	}
+}
+
+// work takes turns until the run has ended, or goes on in another history.
+func (p *postman) work() error {
+	for {
+		p.must(workflow.Await(p.ctx, func() bool { return p.fresh || p.more || p.due || p.ended || p.leaves() }))
+		switch {
+		case p.ended && !p.fresh:
+			if p.quiet() {
+				return nil
+			}
+		case p.leaves() && !p.more && !p.fresh:
+			if next, left := p.handOver(); left {
+				return next
+			}
+		default:
+			p.turn()
+		}
+	}
+}
+
+// quiet waits until everybody is answered and all that was sent is there: a server drops what a
+// workflow has sent that is no more. It is false when something else has come in.
+func (p *postman) quiet() bool {
+	p.must(workflow.Await(p.ctx, func() bool { return p.fresh || p.sending == 0 && workflow.AllHandlersFinished(p.ctx) }))
+	return !p.fresh
+}
+
+// ask is the update by which somebody brings a letter and waits for its answer, which comes when it
+// is durable.
+func (p *postman) ask(ctx workflow.Context, body []byte) ([]byte, error) {
+	p.updates++
+	l := p.post(body)
+	err := workflow.Await(ctx, func() bool { return l.answer != nil })
+	return l.answer, err
+}
+
+// collect takes letters that come as signals.
+func (p *postman) collect(ctx workflow.Context) {
+	for c := workflow.GetSignalChannel(ctx, signalName); ; {
+		var body []byte
+		c.Receive(ctx, &body)
+		p.posted++
+		if len(body) > 0 {
+			p.post(body)
+		}
+	}
+}
+
+func (p *postman) post(body []byte) *letter {
+	l := &letter{numbered: numbered{at: p.count, body: body}}
+	p.count++
+	p.letters, p.fresh = append(p.letters, l), true
+	return l
+}
+
+// turn has the run take what waits, and does what follows.
+func (p *postman) turn() {
+	b := p.book
+	b.now, b.draining, b.leave = workflow.Now(p.ctx).UnixMicro(), p.draining, p.draining
+	b.letters, b.flying = nil, map[string]bool{}
+	for _, l := range p.letters {
+		b.letters = append(b.letters, l.numbered)
+	}
+	for step := range p.flights {
+		b.flying[step] = true
+	}
+	p.fresh, p.due = false, false
+	ctx := workflow.WithLocalActivityOptions(p.ctx, workflow.LocalActivityOptions{
+		StartToCloseTimeout: time.Hour, // a turn ends by itself
+		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 1},
+	})
+	var left []byte
+	p.must(workflow.ExecuteLocalActivity(ctx, turnName, p.key).Get(ctx, &left))
+	t, err := decodeTurned(left)
+	p.must(err)
+	p.must(p.book.apply(t))
+	p.deliver(t.answers)
+	for i := range t.orders {
+		p.perform(&t.orders[i])
+	}
+	p.stand(t)
+	p.show(t)
+}
+
+// deliver hands out answers and forgets the letters that were taken.
+func (p *postman) deliver(answers []answer) {
+	for _, a := range answers {
+		for i, l := range p.letters {
+			if l.at == a.letter {
+				l.answer = append([]byte{}, a.body...)
+				p.letters = append(p.letters[:i:i], p.letters[i+1:]...)
+				p.land(l.body)
+				break
+			}
+		}
+	}
+}
+
+// land forgets the flight of an attempt whose end was taken, and knows how a child run stands.
+func (p *postman) land(body []byte) {
+	switch letterKind(body[0]) {
+	case letterChild:
+		if c, err := cameOf(body[1:]); err == nil {
+			p.book.kids[c.Child] = c.Status
+		}
+		return
+	case letterReply, letterSteered:
+	default:
+		return
+	}
+	if o, err := outcomeOf(body[1:]); err == nil {
+		if f := p.flights[o.step]; f != nil && f.number == uint64(o.attempt) && f.landed {
+			delete(p.flights, o.step)
+		}
+		p.must(p.book.keep(o.reply.Blobs))
+	}
+}
+
+// stand takes how the run stands, and sets the timer.
+func (p *postman) stand(t *turned) {
+	p.more, p.ended = t.more, t.ended
+	if t.due == p.alarm {
+		return
+	}
+	p.mute()
+	p.mute, p.alarm = func() {}, t.due
+	if t.due == 0 || t.ended {
+		return
+	}
+	ctx, cancel := workflow.WithCancel(p.ctx)
+	p.mute = cancel
+	wait := time.UnixMicro(t.due).Sub(workflow.Now(p.ctx)) + time.Millisecond // the server's timers are not finer
+	timer := workflow.NewTimer(ctx, max(wait, time.Millisecond))
+	workflow.Go(p.ctx, func(c workflow.Context) {
+		if timer.Get(c, nil) == nil {
+			p.due, p.alarm = true, 0
+		}
+	})
+}
+
+// perform begins or ends what a turn has ordered.
+func (p *postman) perform(o *order) {
+	switch o.kind {
+	case orderAttempt:
+		p.fly(o)
+	case orderAbort:
+		if f := p.flights[o.step]; f != nil {
+			delete(p.flights, o.step)
+			f.end()
+		}
+	case orderSteer:
+		if f := p.flights[o.step]; f != nil && !f.landed {
+			f.steered = true
+			f.end()
+		}
+	case orderChild:
+		p.child(o)
+	case orderOrphan:
+		p.send(o.queue, append([]byte{byte(letterOrphan)}, p.book.run...))
+	case orderParent:
+		p.send(o.queue, o.body)
+	}
+}
+
+// How a worker is watched: one that has not been heard of for so long is dead.
+const (
+	heartbeat = 15 * time.Second
+	pulse     = 5 * time.Second
+	ages      = 365 * 24 * time.Hour
+)
+
+// fly begins an attempt. Temporal does not try it again: whether it is tried again is decided in a
+// turn.
+func (p *postman) fly(o *order) {
+	ctx, cancel := workflow.WithCancel(p.ctx)
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskQueue:           o.queue,
+		StartToCloseTimeout: ages,
+		HeartbeatTimeout:    heartbeat,
+		WaitForCancellation: true,
+		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 1},
+	})
+	f := &flight{number: o.number, end: cancel}
+	p.flights[o.step] = f
+	done := workflow.ExecuteActivity(ctx, attemptName, o.body)
+	step := o.step
+	workflow.Go(p.ctx, func(c workflow.Context) {
+		var body []byte
+		err := done.Get(c, &body)
+		if p.flights[step] != f {
+			return // it was withdrawn
+		}
+		f.landed = true
+		if err != nil {
+			body = lost(step, f.number, err).encode(letterReply)
+		}
+		if f.steered {
+			body = append([]byte{byte(letterSteered)}, body[1:]...)
+		}
+		p.post(body)
+	})
+}
+
+// lost is what becomes of an attempt of which only the server has told. Where its worker was not
+// heard of any more, nobody knows what it has done. Where the worker has said why it could not
+// begin it, it is tried again like any failure.
+func lost(step string, number uint64, err error) *outcome {
+	r := effect.Reply{Class: effect.Retryable, Err: effect.Errorf(effect.KindEffect, "%s: its worker could not begin it: %v", step, err)}
+	if timeout := (*temporal.TimeoutError)(nil); errors.As(err, &timeout) {
+		r = effect.Reply{Class: effect.Cut, Err: effect.Errorf(effect.KindEffect, "its worker was not heard of for %s", heartbeat)}
+	}
+	return &outcome{step: step, attempt: int(number), reply: r}
+}
+
+// child starts a child run. It goes on whatever becomes of the history that has started it.
+func (p *postman) child(o *order) {
+	begins, err := decodeTurned(o.body)
+	p.must(err)
+	info := workflow.GetInfo(p.ctx)
+	ctx := workflow.WithChildOptions(p.ctx, workflow.ChildWorkflowOptions{
+		WorkflowID:            o.queue,
+		TaskQueue:             info.TaskQueueName,
+		WorkflowTaskTimeout:   info.WorkflowTaskTimeout,
+		ParentClosePolicy:     enums.PARENT_CLOSE_POLICY_ABANDON,
+		WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
+		Memo:                  map[string]any{memoName: memoOf(rowsOf(begins))},
+	})
+	started := workflow.ExecuteChildWorkflow(ctx, workflowName, o.body).GetChildWorkflowExecution()
+	step := o.step
+	p.sending++
+	workflow.Go(p.ctx, func(c workflow.Context) {
+		err := started.Get(c, nil)
+		p.sending--
+		if err == nil || temporal.IsWorkflowExecutionAlreadyStartedError(err) {
+			return
+		}
+		failed := effect.Errorf(effect.KindRefused, "%s: its child run did not start: %v", step, err)
+		p.post((&came{Step: step, Status: runtime.Failed, Failed: failed.Payload()}).encode())
+	})
+}
+
+// send posts a letter to another run. One that has ended takes none, and needs none.
+func (p *postman) send(id string, body []byte) {
+	sent := workflow.SignalExternalWorkflow(p.ctx, id, "", signalName, body)
+	p.sending++
+	workflow.Go(p.ctx, func(c workflow.Context) {
+		_ = sent.Get(c, nil)
+		p.sending--
+	})
+}
+
+// show has lists find the run as it is.
+func (p *postman) show(t *turned) {
+	changed := false
+	for _, w := range t.writes {
+		changed = changed || listed(w.Key)
+	}
+	if changed {
+		p.must(workflow.UpsertMemo(p.ctx, map[string]any{memoName: memoOf(p.book.rows)}))
+	}
+}
+
+// leaves tells whether the run is to go on in another history. Nothing more begins then, and what
+// is in flight is waited for.
+func (p *postman) leaves() bool {
+	info := workflow.GetInfo(p.ctx)
+	long := info.GetContinueAsNewSuggested() || info.GetCurrentHistoryLength() > longEvents || info.GetCurrentHistorySize() > longBytes ||
+		p.updates > longUpdates || p.posted > longSignals
+	p.draining = p.draining || long
+	return p.draining && len(p.flights) == 0 && !p.ended
+}
+
+// handOver has the run go on in another history, unless something comes in between.
+func (p *postman) handOver() (next error, left bool) {
+	p.turn() // which writes down what it goes on from
+	if p.ended || p.more || len(p.flights) > 0 || !p.quiet() {
+		return nil, false
+	}
+	carried, err := p.book.carry()
+	p.must(err)
+	carried.due, carried.status = p.alarm, runtime.Suspended
+	return workflow.NewContinueAsNewError(p.ctx, workflowName, carried.encode()), true
+}

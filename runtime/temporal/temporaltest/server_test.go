@@ -1,0 +1,95 @@
+package temporaltest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	tlog "go.temporal.io/sdk/log"
+	"go.temporal.io/server/common/dynamicconfig"
+	server "go.temporal.io/server/temporal"
+	upstream "go.temporal.io/server/temporaltest"
+
+	"starling/lang/effect"
+	"starling/runtime"
+	"starling/runtime/engine/enginetest"
+	"starling/runtime/runtimetest"
+	"starling/runtime/temporal"
+)
+
+// served is the server of this process.
+var served *upstream.TestServer
+
+func TestMain(m *testing.M) {
+	if of := os.Getenv(workerOf); of != "" {
+		beWorker(of)
+	}
+	served = upstream.NewServer(upstream.WithBaseServerOptions(server.WithDynamicConfigClient(settings)))
+	code := m.Run()
+	os.Exit(code) // the server ends with the process
+}
+
+// settings raise what a server allows by default to a few polls a second.
+var settings = dynamicconfig.StaticClient{
+	dynamicconfig.MatchingNumTaskqueueReadPartitions.Key():      []dynamicconfig.ConstrainedValue{{Value: 1}},
+	dynamicconfig.MatchingNumTaskqueueWritePartitions.Key():     []dynamicconfig.ConstrainedValue{{Value: 1}},
+	dynamicconfig.ForceSearchAttributesCacheRefreshOnRead.Key(): []dynamicconfig.ConstrainedValue{{Value: true}},
+}
+
+func dial(t testing.TB) client.Client {
+	c, err := client.Dial(client.Options{HostPort: served.GetFrontendHostPort(), Namespace: served.GetDefaultNamespace(), Logger: quiet()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func quiet() tlog.Logger {
+	to := io.Discard
+	if os.Getenv("TEMPORAL_LOG") != "" {
+		to = os.Stderr
+	}
+	return tlog.NewStructuredLogger(slog.New(slog.NewTextHandler(to, nil)))
+}
+
+var queues atomic.Int64
+
+// options are those of an engine of its own: nobody else has its queue.
+func options(t testing.TB, env *effect.Environment) temporal.Options {
+	return temporal.Options{Client: dial(t), Queue: fmt.Sprintf("q%d", queues.Add(1)), Env: env, Log: t.Logf}
+}
+
+// open makes an engine with one worker.
+func open(t testing.TB, env *effect.Environment) *temporal.Engine {
+	t.Helper()
+	o := options(t, env)
+	w := temporal.NewWorker(temporal.WorkerOptions{Options: o, Grace: time.Millisecond})
+	if err := w.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.Stop)
+	e := temporal.New(o)
+	t.Cleanup(func() { e.Close() })
+	return e
+}
+
+func nobody(context.Context, *effect.Attempt) (string, error) { return "", nil }
+
+func TestTemporalIsAnEngine(t *testing.T) {
+	runtimetest.TestEngine(t, runtimetest.Subject{
+		User:   "local:ann",
+		Bundle: enginetest.Bundle,
+		Lag:    2 * time.Second,
+		Open: func(t *testing.T) func(runtime.Caller) runtime.Engine {
+			e := open(t, enginetest.Environment(nobody))
+			return func(c runtime.Caller) runtime.Engine { return runtimetest.As(e, c) }
+		},
+	})
+}
