@@ -133,6 +133,9 @@ func foreign(source string, start, end int, d diagnostic.Diagnostic) string {
 		return "there are no type annotations"
 	case d.Got == "'='" && d.Want == "':'":
 		return "== compares"
+	case d.Got == "newline" && (strings.HasSuffix(source[:start], "++") || strings.HasSuffix(source[:start], "--")):
+		sign := source[start-1 : start]
+		return "write " + strings.TrimRight(first, "+-") + " " + sign + "= 1"
 	case d.Got == "if" && d.Want == "':'" && first == "else":
 		return "write elif"
 	case strings.Contains(d.Message, "does not associate"):
@@ -169,6 +172,8 @@ func unfinished(d diagnostic.Diagnostic) string {
 		return `write \\ for a backslash, or r"…" for a text without escapes`
 	case strings.HasPrefix(d.Message, "load statement must import"):
 		return `name what is loaded: load("file.star", "name")`
+	case d.Got == "indent":
+		return "the statements of a block begin in one column; this one is further right than the one before it"
 	case d.Want == "indent":
 		return "the body of a block is indented; pass is one that does nothing"
 	}

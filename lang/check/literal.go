@@ -34,7 +34,7 @@ func (c *checker) literals(sig *signature, bound map[string]syntax.Expr) {
 			c.at("bad_type", arg, diagnostic.Diagnostic{
 				Message: sig.name + ": for parameter " + p.Name,
 				Got:     got,
-				Want:    strings.ReplaceAll(p.Type, "|", " or "),
+				Want:    p.Wanted(),
 				Hint:    typeHint(p, arg),
 			})
 			continue
@@ -207,7 +207,10 @@ func admits(types, got string) bool {
 		case t == got, t == "any",
 			t == "duration" && got == "string",
 			t == "callable" && got == "function",
-			t == "number" && (got == "int" || got == "float"):
+			t == "number" && (got == "int" || got == "float"),
+			t == "iterable" && (got == "list" || got == "dict" || got == "tuple"),
+			t == "sized" && got != "int" && got != "float" && got != "bool" && got != "NoneType" && got != "function",
+			t == "hashable" && got != "list" && got != "dict":
 			return true
 		}
 	}

@@ -45,6 +45,7 @@ func Rules() []Rule {
 		{"isolation", "A parallel says of the worktrees of its branches what makes no sense."},
 		{"unassigned", "A local variable is read where nothing can have given it a value."},
 		{"bad_operand", "An operator does not take operands of these types."},
+		{"bad_format", "A text is filled with .format, and has other places than there are arguments."},
 		{"bad_index", "A value has no elements to be had by [ ], or not by such an index."},
 		{"missing_key", "Nothing puts the key into the dict that it is looked for in."},
 		{"unhashable", "A value cannot be the key of a dict."},

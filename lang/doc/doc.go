@@ -14,9 +14,10 @@
 //
 //	type Result                                a type with fields, "module http" a module; a name alone is a constant, or adds to what there is
 //
-// A field may say its type behind its name: "code int: Its exit code". What a call gives is written
-// in the notation of starling/lang/infer, which reads it: list[string], (K, V), Item | None. T, K
-// and V are the elements, keys and values of the receiver, E the elements of the first argument.
+// A parameter may say its type as effect.Param does, "len(x: sized, /)", a field behind its name:
+// "code int: Its exit code". What a call gives is written in the notation of starling/lang/infer,
+// which reads it: list[string], (K, V), Item | None. T, K and V are the elements, keys and values
+// of the receiver, E the elements of the first argument.
 //
 // Entries are separated by empty lines; a line that begins with # is none.
 package doc

@@ -100,8 +100,9 @@ func parameters(text string) []effect.Param {
 			keywordOnly = true
 			continue
 		}
-		p := effect.Param{}
+		p := effect.Param{Nullable: true} // the language's functions know no argument that is absent
 		p.Name, p.Default, _ = strings.Cut(part, " = ")
+		p.Name, p.Type, _ = strings.Cut(p.Name, ": ")
 		p.Name, p.Keywords = strings.CutPrefix(p.Name, "**")
 		p.Name, p.Variadic = strings.CutPrefix(p.Name, "*")
 		p.KeywordOnly = keywordOnly && !p.Keywords

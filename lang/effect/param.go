@@ -239,6 +239,22 @@ func (c *Call) Count(name string, otherwise int) (int, error) {
 	return int(n), nil
 }
 
+// Wanted is the type in words.
+func (p *Param) Wanted() string {
+	words := strings.Split(p.Type, "|")
+	for i, w := range words {
+		switch w {
+		case "iterable":
+			words[i] = "a list or something else to go through"
+		case "sized":
+			words[i] = "a text, list, dict or something else with a length"
+		case "hashable":
+			words[i] = "what can be a key"
+		}
+	}
+	return strings.Join(words, " or ")
+}
+
 // Counts tells whether an int is within the bounds.
 func (p *Param) Counts(n int64) bool { return p.Most == 0 || n >= int64(p.Least) && n <= int64(p.Most) }
 

@@ -18,7 +18,7 @@ func (a *analysis) builtin(o *object, g *arguments, w *flow) (t Type, ok, return
 		return unknown, true, true
 	}
 	args := bind(b, g)
-	a.admitted(o, b, args)
+	a.admitted(o, b, g, args)
 	a.handOver(o, b, g, args)
 	if o.path == "fail" {
 		return Type{}, true, false
@@ -98,28 +98,39 @@ func (a *analysis) handOver(o *object, b *effect.Builtin, g *arguments, args bou
 }
 
 // admitted says what a builtin does not take.
-func (a *analysis) admitted(o *object, b *effect.Builtin, args bound) {
+func (a *analysis) admitted(o *object, b *effect.Builtin, g *arguments, args bound) {
 	for i := range b.Params {
 		p := &b.Params[i]
-		x, ok := args[p.Name]
-		if !ok || p.Type == "" || !x.typ.known() || x.node == nil {
-			continue
+		if x, ok := args[p.Name]; ok {
+			a.admit(o, p, x)
 		}
-		fits := false
-		for _, at := range x.typ.atoms {
-			fits = fits || Admits(p, at.typeName(), at)
+		if p.Variadic {
+			for _, x := range g.list[min(i, len(g.list)):] {
+				a.admit(o, p, x)
+			}
 		}
-		if !fits {
-			a.badArgument(o, p, x)
-		} else if x.typ.has(none) && len(x.typ.atoms) > 1 && p.Default == "" {
-			a.perhaps(x.node, x.typ, o.path)
-		}
+	}
+}
+
+func (a *analysis) admit(o *object, p *effect.Param, x argument) {
+	if p.Type == "" || !x.typ.known() || x.node == nil {
+		return
+	}
+	fits := false
+	for _, at := range x.typ.atoms {
+		fits = fits || Admits(p, at.typeName(), at)
+	}
+	if !fits {
+		a.badArgument(o, p, x)
+	} else if x.typ.has(none) && len(x.typ.atoms) > 1 && p.Default == "" {
+		a.perhaps(x.node, x.typ, o.path)
 	}
 }
 
 // Admits tells whether a parameter may take a value of a type by its name.
 func Admits(p *effect.Param, name string, at atom) bool {
-	if at.kind == none && p.Default != "" || at.kind == opaque || at.kind == module {
+	absent := at.kind == none && p.Default != "" && !p.Nullable
+	if absent || at.kind == opaque || at.kind == module {
 		return true
 	}
 	for t := range strings.SplitSeq(p.Type, "|") {
@@ -140,6 +151,10 @@ func Admits(p *effect.Param, name string, at atom) bool {
 			}
 		case "iterable":
 			if _, ok := at.through(); ok {
+				return true
+			}
+		case "hashable":
+			if hashable(of(at)) {
 				return true
 			}
 		case "sized":
@@ -317,7 +332,7 @@ func (a *analysis) method(o *object, g *arguments) Type {
 		return unknown
 	}
 	args := bind(b, g)
-	a.admitted(o, b, args)
+	a.admitted(o, b, g, args)
 	for _, t := range g.all() {
 		if !fills[o.path] {
 			for _, at := range t.atoms {
@@ -329,6 +344,10 @@ func (a *analysis) method(o *object, g *arguments) Type {
 	}
 	a.fills(o, g, args)
 	switch o.path {
+	case "string.format":
+		a.filled(o, g)
+	case "string.join":
+		a.joined(args["iterable"])
 	case "contract.parse":
 		return a.parse(o, g)
 	case "dict.get":

@@ -573,7 +573,7 @@ func hashable(t Type) bool {
 	}
 	for _, at := range t.atoms {
 		switch at.kind {
-		case list, dict, set, shape, record, iterable:
+		case list, dict, set, shape, record, iterable, ranging:
 		case tuple:
 			ok := true
 			for _, i := range at.obj.items {

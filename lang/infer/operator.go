@@ -167,6 +167,8 @@ func (a *analysis) binary(e syntax.Node, op syntax.Token, x, y Type) Type {
 	}
 	if !fits {
 		a.cannotOperate(e, op, x, y)
+	} else if op == syntax.PERCENT {
+		a.formats(e, x, y)
 	} else if x.has(none) || y.has(none) {
 		a.perhapsOperands(e, op, x, y)
 	}

@@ -129,6 +129,9 @@ func attributeHint(x Type, name string) string {
 	case at.kind == tuple && (name == "group" || name == "groups"):
 		return "what re finds is a tuple: m[0] is all of it, m[1] the first group"
 	}
+	if hint := foreignMethod(at, name); hint != "" {
+		return hint
+	}
 	if also := elsewhere(name); contains(at.attributes(), also) {
 		return "write ." + also
 	}
@@ -152,6 +155,28 @@ func elsewhere(name string) string {
 		return "reason"
 	}
 	return ""
+}
+
+// foreignMethod is what to write for a method that other languages have.
+func foreignMethod(at atom, name string) string {
+	switch name {
+	case "length", "size", "len":
+		return "write len(x)"
+	case "contains", "includes", "has_key", "has":
+		return "write: x in y"
+	}
+	return map[kind]map[string]string{
+		list: {
+			"sort": "sorted(xs) gives a sorted list", "reverse": "reversed(xs) gives a list from the end",
+			"push": "write .append", "add": "write .append", "copy": "list(xs) is a copy", "join": `a text joins: ", ".join(xs)`,
+			"map": "write [f(x) for x in xs]", "filter": "write [x for x in xs if …]", "count": "write len([x for x in xs if x == …])",
+		},
+		dict: {"iteritems": "write .items", "copy": "dict(d) is a copy"},
+		text: {
+			"trim": "write .strip", "encode": "bytes(s) is a text in UTF-8", "substring": "write s[a:b]", "toLowerCase": "write .lower",
+			"toUpperCase": "write .upper", "isnumeric": "write .isdigit", "casefold": "write .lower", "append": "write s + t",
+		},
+	}[at.kind][name]
 }
 
 func resultField(at atom, name string) bool {
@@ -523,6 +548,8 @@ func (a *analysis) cannotUnpack(lhs syntax.Expr, n int, t Type) {
 		d.Hint = "a program gives one Completed: c = sh.run(…), and then c.code or c.text"
 	case at.kind == none:
 		d.Hint = noneHint(at)
+	case at.kind == text:
+		d.Hint = "a text is not taken apart; for k, v in d.items() goes through the pairs of a dict"
 	}
 	a.report("bad_unpack", lhs, lhs, d)
 }
@@ -644,13 +671,15 @@ func branchesOf(g *arguments) []syntax.Expr {
 
 // badArgument: a builtin does not take an argument of the type.
 func (a *analysis) badArgument(o *object, p *effect.Param, x argument) {
-	d := diagnostic.Diagnostic{Message: o.path + ": for parameter " + p.Name, Got: x.typ.brief(), Want: strings.ReplaceAll(p.Type, "|", " or "), Note: a.origin(x.node, x.typ)}
+	d := diagnostic.Diagnostic{Message: o.path + ": for parameter " + p.Name, Got: x.typ.brief(), Want: p.Wanted(), Note: a.origin(x.node, x.typ)}
 	at := x.typ.atoms[0]
 	switch {
 	case at.recordOf("Result") && strings.Contains(p.Type, "string"):
 		d.Hint = "the reply as text is .text"
 	case at.recordOf("Decision") && strings.Contains(p.Type, "string"):
 		d.Hint = "the option that was chosen is .choice"
+	case at.kind == none && isNone(x.node):
+		d.Hint = "leave it out"
 	case at.kind == none:
 		d.Hint = noneHint(at)
 	case p.Type == "contract" && at.kind == text:
@@ -661,6 +690,11 @@ func (a *analysis) badArgument(o *object, p *effect.Param, x argument) {
 		d.Hint = `a duration is a text with a unit, such as "90s" or "2h"`
 	}
 	a.report("bad_type", x.node, nil, d)
+}
+
+func isNone(e syntax.Expr) bool {
+	id, ok := unparen(e).(*syntax.Ident)
+	return ok && id.Name == "None"
 }
 
 // leaves: a function cannot leave the script, nor a key that is no text.

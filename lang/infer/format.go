@@ -1,0 +1,161 @@
+package infer
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+
+	"starling/lang/diagnostic"
+)
+
+// What a text that stands in the script can be filled with is not worked out here: the machine
+// fills it, with values of the kinds that are given.
+
+// exactTexts are the texts that a type can be, nil if one of them is not known.
+func exactTexts(t Type) []string {
+	if !t.known() {
+		return nil
+	}
+	var list []string
+	for _, at := range t.atoms {
+		if at.kind != text || !at.exact {
+			return nil
+		}
+		list = append(list, at.lit)
+	}
+	return list
+}
+
+// formats tells whether x % y is certain to fail, with the error, where x is a text of the script.
+// What a dict has under a name is not known.
+func (a *analysis) formats(e syntax.Node, x, y Type) {
+	patterns := exactTexts(x)
+	if patterns == nil || !y.known() || slices.ContainsFunc(patterns, func(s string) bool { return strings.Contains(s, "%(") }) {
+		return
+	}
+	var err error
+	for _, at := range y.atoms {
+		values := fillings(at)
+		if values == nil {
+			return
+		}
+		for _, v := range values {
+			for _, s := range patterns {
+				if _, err = starlark.Binary(syntax.PERCENT, starlark.String(s), v); err == nil {
+					return
+				}
+			}
+		}
+	}
+	a.report("bad_operand", e, e, diagnostic.Diagnostic{Message: err.Error(), Hint: "%s takes any value, %d a number; a tuple has one for each: \"%s: %d\" % (name, n)"})
+}
+
+// fillings are values that an atom can be when it fills a text, nil if that is not known.
+func fillings(at atom) []starlark.Value {
+	if at.kind == text && at.exact {
+		return []starlark.Value{starlark.String(at.lit)}
+	}
+	if at.kind == text {
+		return []starlark.Value{starlark.String("a"), starlark.String("ab")} // %c takes one letter
+	}
+	if at.kind != tuple {
+		return samples(at.kind)
+	}
+	if at.obj.items == nil {
+		return nil // of a length that is not known
+	}
+	all := []starlark.Value{starlark.Tuple{}}
+	for _, item := range at.obj.items {
+		var longer []starlark.Value
+		for _, v := range oneEach(item) {
+			for _, t := range all {
+				longer = append(longer, append(slices.Clone(t.(starlark.Tuple)), v))
+			}
+		}
+		if all = longer; len(all) == 0 || len(all) > 64 {
+			return nil
+		}
+	}
+	return all
+}
+
+// oneEach are values of each alternative of a type, nil if it is not known.
+func oneEach(t Type) []starlark.Value {
+	if !t.known() {
+		return nil
+	}
+	var list []starlark.Value
+	for _, at := range t.atoms {
+		switch {
+		case at.kind == text && at.exact:
+			list = append(list, starlark.String(at.lit))
+		case at.kind == text:
+			list = append(list, starlark.String("a"))
+		default:
+			values := samples(at.kind)
+			if values == nil {
+				return nil
+			}
+			list = append(list, values[0])
+		}
+	}
+	return list
+}
+
+// filled says what a text cannot be filled with by .format: what is missing does not hang on the
+// kinds of what is there.
+func (a *analysis) filled(o *object, g *arguments) {
+	patterns := exactTexts(o.recv)
+	if patterns == nil || g.loose() {
+		return
+	}
+	args := make(starlark.Tuple, len(g.list))
+	for i := range args {
+		args[i] = starlark.None
+	}
+	var named []starlark.Tuple
+	for _, k := range g.order {
+		named = append(named, starlark.Tuple{starlark.String(k), starlark.None})
+	}
+	var err error
+	for _, s := range patterns {
+		if format, _ := starlark.String(s).Attr("format"); format != nil {
+			if _, err = starlark.Call(new(starlark.Thread), format, args, named); err == nil {
+				return
+			}
+		}
+	}
+	hint := "each {} takes the next argument, {name} the one of that name"
+	if n := len(args); n > 0 {
+		hint += "; there " + counted(n)
+	}
+	a.report("bad_format", g.call, g.call, diagnostic.Diagnostic{Message: err.Error(), Hint: hint})
+}
+
+func counted(n int) string {
+	if n == 1 {
+		return "is 1 without a name"
+	}
+	return "are " + strconv.Itoa(n) + " without a name"
+}
+
+// joined says what string.join is given that is no text: certain where it stands in the call.
+func (a *analysis) joined(x argument) {
+	if x.node == nil || !x.typ.known() {
+		return
+	}
+	elements := elementsOf(x.typ)
+	if !elements.known() || elements.has(text) || elements.has(opaque) || elements.has(module) {
+		return
+	}
+	d := diagnostic.Diagnostic{Message: "string.join: an element of the list", Got: elements.brief(), Want: "string", Note: a.origin(x.node, x.typ),
+		Hint: "make texts of them: [str(x) for x in …]"}
+	if list, ok := unparen(x.node).(*syntax.ListExpr); ok && len(list.List) > 0 {
+		a.report("bad_type", x.node, nil, d)
+		return
+	}
+	a.warn("bad_type", x.node, d)
+}
