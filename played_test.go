@@ -56,6 +56,7 @@ var players = []player{
 	{"lang/contract/testdata/*.txt", "lang/contract.TestTranscripts", ""},
 	{"testdata/wire/store-v*/*", "runtime/engine.TestKeptStores", ""},
 	{"testdata/wire/export-v*/*", "runtime/engine.TestKeptExports", ""},
+	{"runtime/temporal/temporaltest/testdata/*.txtar", "runtime/temporal/temporaltest.TestSessions", `"testdata"`},
 	{"runtime/badger/testdata/v4.mem", "runtime/badger.TestKeptLog", ""},
 	{"runtime/filter/testdata/refused.txt", "runtime/filter.TestRefusedFilters", ""},
 }
@@ -137,7 +138,7 @@ type goTests struct {
 	uses map[string][]string // the names in it
 }
 
-// testsInGo reads the test files of all packages, by folder.
+// testsInGo reads the test files of all packages, by folder, and those of modules of their own.
 func testsInGo(t *testing.T) map[string]*goTests {
 	t.Helper()
 	list := exec.Command("go", "list", "-e", "-json=Dir,ImportPath,TestGoFiles,XTestGoFiles", "./...")
@@ -160,6 +161,14 @@ func testsInGo(t *testing.T) map[string]*goTests {
 			g.read(t, filepath.Join(p.Dir, name))
 		}
 		all[strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")] = g
+	}
+	for _, dir := range modules {
+		g := &goTests{text: map[string]string{}, uses: map[string][]string{}}
+		files, _ := filepath.Glob(filepath.Join(dir, "*_test.go"))
+		for _, file := range files {
+			g.read(t, file)
+		}
+		all[dir] = g
 	}
 	return all
 }

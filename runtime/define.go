@@ -72,11 +72,12 @@ func NamesDefinition(word string) bool {
 }
 
 // Extension gives an interface that an engine serves beside [Engine], such as [Definitions]. One
-// that serves it not refuses with usage.
+// that serves it not refuses it as unsupported.
 func Extension[I any](e Engine) (I, error) {
 	f, ok := any(e).(I)
 	if !ok {
-		return f, Refusef(ErrUsage, "this engine does not serve %s", strings.TrimPrefix(fmt.Sprintf("%T", (*I)(nil)), "*runtime."))
+		name := strings.TrimPrefix(fmt.Sprintf("%T", (*I)(nil)), "*runtime.")
+		return f, Refuse(ErrUnsupported, "a store in a folder or in PostgreSQL has it", "the engine of these runs has no %s", strings.ToLower(name))
 	}
 	return f, nil
 }

@@ -49,6 +49,7 @@ func TestRefusalsTravelUnchanged(t *testing.T) {
 		runtime.ErrBudget: 402, runtime.ErrDenied: 403, runtime.ErrWrongTarget: 403, runtime.ErrKindNotAStore: 503, runtime.ErrKindDamaged: 503,
 		runtime.ErrKindNewer: 503, runtime.ErrOwnerUnreachable: 503, runtime.ErrInternal: 500, "of tomorrow": 500,
 		runtime.ErrDrifted: 409, runtime.ErrTrimmed: 410, runtime.ErrKindFull: 507, runtime.ErrKindFailed: 503, runtime.ErrUnknownName: 404, runtime.ErrNotAnExport: 422,
+		runtime.ErrUnsupported: 501,
 	} {
 		_, err := c.Get(within(t), string(kind))
 		want.Kind = kind

@@ -26,6 +26,10 @@ type Options struct {
 	Queue  string        // of the workers that carry runs, default "starling"
 	Env    *effect.Environment
 
+	// Caller is who calls an engine with a context that does not say it. The zero one is a
+	// stranger.
+	Caller runtime.Caller
+
 	// Getenv has the variables that a worker gives the runs that it carries. Nil is none.
 	Getenv func(name string) (value string, ok bool)
 
@@ -44,6 +48,7 @@ type connection struct {
 	turner
 	client   client.Client
 	queue    string
+	caller   runtime.Caller
 	contents contentCache
 	settings settingsCache
 	pollers  pollers
@@ -59,7 +64,7 @@ func connect(o Options) *connection {
 	if o.Getenv == nil {
 		o.Getenv = func(string) (string, bool) { return "", false }
 	}
-	return &connection{client: o.Client, queue: o.Queue, turner: turner{desk: engine.NewDesk(o.Env, o.Log), env: o.Env, getenv: o.Getenv,
+	return &connection{client: o.Client, queue: o.Queue, caller: o.Caller, turner: turner{desk: engine.NewDesk(o.Env, o.Log), env: o.Env, getenv: o.Getenv,
 		quotas: &quotas{known: map[string]run.Breaker{}}, label: o.Label, log: o.Log}}
 }
 

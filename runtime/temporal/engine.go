@@ -14,7 +14,6 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
-	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/engine"
 	"starling/runtime/journal"
@@ -56,9 +55,17 @@ func (e *Engine) begin(ctx context.Context) (context.Context, func(), error) {
 	if e.ctx.Err() != nil {
 		return nil, nil, runtime.ErrShuttingDown
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(e.called(ctx))
 	stop := context.AfterFunc(e.ctx, cancel)
 	return ctx, func() { stop(); cancel() }, nil
+}
+
+// called is a context with who calls: whoever this process works for, where nothing else is said.
+func (e *Engine) called(ctx context.Context) context.Context {
+	if runtime.CallerOf(ctx).Name == "" {
+		return runtime.WithCaller(ctx, e.caller)
+	}
+	return ctx
 }
 
 // need refuses a caller who may not do something.
@@ -357,7 +364,7 @@ func (e *Engine) Blob(ctx context.Context, hash string) ([]byte, error) {
 	if e.ctx.Err() != nil {
 		return nil, runtime.ErrShuttingDown
 	}
-	if err := need(ctx, runtime.CanRead, "read contents"); err != nil {
+	if err := need(e.called(ctx), runtime.CanRead, "read contents"); err != nil {
 		return nil, err
 	}
 	if b, ok := e.contents.find(hash); ok {
@@ -413,28 +420,4 @@ func (*Engine) Fork(context.Context, runtime.ForkRequest) (*runtime.Run, error) 
 // Import is not there in this version.
 func (*Engine) Import(context.Context, runtime.ImportRequest) (*runtime.Imported, error) {
 	return nil, errUnsupported("import")
-}
-
-func errUnsupported(what string) *runtime.Refusal {
-	return runtime.Refuse(runtime.ErrUnsupported, "a store in a folder or in PostgreSQL has it", "%s: not there on Temporal in this version", what)
-}
-
-// supported refuses what a run cannot have, before it exists.
-func supported(r *runtime.StartRequest, p *run.Program) error {
-	switch {
-	case r.Session:
-		return errUnsupported("sessions")
-	case len(r.Settings.Budgets) > 0:
-		return errUnsupported("[budget] of a project, which holds over all runs")
-	case len(r.Settings.Notify) > 0:
-		return errUnsupported("[notify]")
-	}
-	for _, m := range p.Code.Modules {
-		for _, n := range m.Names {
-			if n.Name == "queue" || n.Name == effect.KindWorkspace {
-				return errUnsupported(m.Name + ": " + n.Name)
-			}
-		}
-	}
-	return nil
 }

@@ -157,7 +157,7 @@ func (v *checkVerb) checkOne(script string, agents check.Project) (diagnostic.Li
 	if err != nil {
 		return nil, err
 	}
-	return lang.Check(bundle, v.environmentOf(script), agents), nil
+	return append(lang.Check(bundle, v.environmentOf(script), agents), v.further.Check(v.place, bundle, v.env())...), nil
 }
 
 // scriptsOf lists the scripts of a folder, in the order of their names. Anything else is a script

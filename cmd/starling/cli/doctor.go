@@ -56,7 +56,7 @@ const (
 
 // finding is what doctor says of one thing.
 type finding struct {
-	Part  string `json:"part"` // "project", "store", "agent", "secret", "tools", "notify", "git", "sandbox", "callers"
+	Part  string `json:"part"` // "project", "store", "engine", "agent", "secret", "tools", "notify", "git", "sandbox", "callers"
 	Name  string `json:"name,omitempty"`
 	State string `json:"state"`
 	Is    string `json:"is"`
@@ -208,6 +208,12 @@ func examineAgent(a agentView, all []agentView, meets *meeting) finding {
 
 // examineStore reads the store without starting anything.
 func (v *doctorVerb) examineStore(ctx context.Context) finding {
+	if v.place.Engine.Temporal != "" {
+		if err := v.further.Look(ctx, v.reach()); err != nil {
+			return finding{"engine", "", faulty, err.Error(), runtime.AsRefusal(err).Help}
+		}
+		return finding{"engine", "", healthy, v.place.Name() + ", with a worker", ""}
+	}
 	if v.place.Database == "" && !place.Exists(v.place.Store) {
 		if err := writable(filepath.Dir(v.place.Store)); err != nil {
 			return finding{"store", "", faulty, fmt.Sprintf("%s cannot be made: %v", v.place.Store, err), "set STARLING_STORE to a folder that you may write to"}

@@ -93,6 +93,9 @@ func (v *trustVerb) printLines(text string) {
 // is trusted from then on. Nobody else is asked: what they may run under, the owner decides.
 func (c *call) trusts(ctx context.Context, s connect.Session, settings *effect.Settings) error {
 	kept, err := extension[runtime.Trusts](s)
+	if err != nil && runtime.AsRefusal(err).Kind == runtime.ErrUnsupported {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

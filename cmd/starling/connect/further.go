@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"starling/cmd/starling/place"
+	"starling/lang"
+	"starling/lang/diagnostic"
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/stdlib/project"
@@ -15,6 +17,10 @@ type Further struct {
 	Open func(Reach) Connector
 	// Worker carries the runs of a server until ctx ends. ready is told when it has begun.
 	Worker func(ctx context.Context, r Reach, ready func()) error
+	// Examine looks whether runs can be carried at a server, and says what is missing.
+	Examine func(context.Context, Reach) error
+	// Lacks says what a script needs that the engine does not have.
+	Lacks func(*lang.Program) diagnostic.List
 }
 
 // Reach is what a further engine is given.
@@ -29,10 +35,35 @@ type Reach struct {
 // engine refuses them, and names the one that has it.
 func (f *Further) Connector(r Reach) Connector {
 	if f == nil {
-		return Refused{Err: runtime.Refuse(runtime.ErrUnsupported, "starling-temporal is the same command line with it: go -C runtime/temporal build ./cmd/starling-temporal",
-			"%s: [engine] names a Temporal server, and this program has no Temporal", place.ProjectFile)}
+		return Refused{Err: notHere()}
 	}
 	return f.Open(r)
+}
+
+func notHere() *runtime.Refusal {
+	return runtime.Refuse(runtime.ErrUnsupported, "starling-temporal is the same command line with it: go -C runtime/temporal build ./cmd/starling-temporal",
+		"%s: [engine] names a Temporal server, and this program has no Temporal", place.ProjectFile)
+}
+
+// Look says what keeps runs from being carried at the server that [engine] names, nil for nothing.
+func (f *Further) Look(ctx context.Context, r Reach) error {
+	if f == nil {
+		return notHere()
+	}
+	return f.Examine(ctx, r)
+}
+
+// Check finds what a script needs that the engine of its project does not have, if this program has
+// that engine. What does not compile is left to others.
+func (f *Further) Check(p *place.Place, b *lang.Bundle, env *effect.Environment) diagnostic.List {
+	if f == nil || p.Engine.Temporal == "" {
+		return nil
+	}
+	program, err := lang.Compile(b, env)
+	if err != nil {
+		return nil
+	}
+	return f.Lacks(program)
 }
 
 // Work carries the runs of the server that a project names, until ctx ends.

@@ -3,6 +3,7 @@ module starling/runtime/temporal/temporaltest
 go 1.26.8
 
 require (
+	github.com/rogpeppe/go-internal v1.16.0
 	go.temporal.io/api v1.63.5
 	go.temporal.io/sdk v1.50.0
 	go.temporal.io/server v1.32.1

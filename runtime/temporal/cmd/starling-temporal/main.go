@@ -4,7 +4,7 @@ package main
 
 import (
 	"starling/cmd/starling/cli"
-	"starling/cmd/starling/connect"
+	"starling/runtime/temporal/program"
 )
 
-func main() { cli.Main(&connect.Further{Open: open, Worker: work}) }
+func main() { cli.Main(program.Further()) }

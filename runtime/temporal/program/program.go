@@ -1,4 +1,6 @@
-package main
+// Package program is the command line's way to a Temporal server: it opens engines, carries runs,
+// and says what a server lacks.
+package program
 
 import (
 	"context"
@@ -12,8 +14,14 @@ import (
 
 	"starling/cmd/starling/connect"
 	"starling/runtime"
+	"starling/runtime/api"
 	"starling/runtime/temporal"
 )
+
+// Further is Temporal as an engine of the command line.
+func Further() *connect.Further {
+	return &connect.Further{Open: open, Worker: work, Examine: examine, Lacks: temporal.Lacks}
+}
 
 // server gives the ways to the runs of a Temporal server: all are the same, a client of it.
 type server struct{ reach connect.Reach }
@@ -63,6 +71,9 @@ func (s *server) session(ctx context.Context) (connect.Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Caller, err = api.Authenticate(api.Self(), nil); err != nil {
+		return nil, err
+	}
 	return session{temporal.New(o), c}, nil
 }
 
@@ -103,4 +114,14 @@ func work(ctx context.Context, r connect.Reach, ready func()) error {
 	<-ctx.Done()
 	w.Stop()
 	return nil
+}
+
+// examine looks whether runs could be carried there.
+func examine(ctx context.Context, r connect.Reach) error {
+	c, o, err := dial(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return temporal.New(o).Examine(ctx)
 }
