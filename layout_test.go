@@ -42,6 +42,7 @@ var arrows = []arrow{
 	{"lang/compile", ""},
 	{"lang/doc", "lang/diagnostic lang/effect"},
 	{"lang/mutate", "lang lang/compile lang/diagnostic"},
+	{"lang/format", "lang lang/diagnostic"},
 	{"lang/infer", "lang/contract lang/diagnostic lang/doc lang/effect"},
 	{"lang/check", "lang/contract lang/diagnostic lang/doc lang/effect lang/infer"},
 	{"lang/vm", "lang/compile lang/contract lang/crowd lang/diagnostic lang/effect"},
@@ -106,6 +107,7 @@ var arrows = []arrow{
 	{"cmd/starling/connect", "lang lang/diagnostic lang/effect stdlib/project runtime runtime/api runtime/owner runtime/postgres runtime/web stdlib/process cmd/starling/place"},
 	{"cmd/starling/worker", "lang lang/effect runtime runtime/query"},
 	{"cmd/starling/probe", "lang/contract lang/effect stdlib/agent"},
+	{"cmd/starling/layout", "lang lang/diagnostic lang/format runtime runtime/wholefile"},
 	{"cmd/starling/table", "cmd/starling/plain"},
 	{"cmd/starling/jq", "runtime"},
 	{"cmd/starling/listing", "runtime runtime/filter cmd/starling/progress cmd/starling/table"},
@@ -130,7 +132,7 @@ var arrows = []arrow{
 			"runtime/filter runtime/journal runtime/mcp runtime/owner runtime/query runtime/tool runtime/web " +
 			"runtime/wholefile stdlib stdlib/agent stdlib/confine stdlib/git stdlib/notify " +
 			"stdlib/process stdlib/project stdlib/secret stdlib/tool cmd/starling/form " +
-			"cmd/starling/collector cmd/starling/connect cmd/starling/graph cmd/starling/jq cmd/starling/listing cmd/starling/pager cmd/starling/junit cmd/starling/live cmd/starling/shell cmd/starling/table cmd/starling/place cmd/starling/plain cmd/starling/progress cmd/starling/repl cmd/starling/suite " +
+			"cmd/starling/collector cmd/starling/connect cmd/starling/graph cmd/starling/jq cmd/starling/layout cmd/starling/listing cmd/starling/pager cmd/starling/junit cmd/starling/live cmd/starling/shell cmd/starling/table cmd/starling/place cmd/starling/plain cmd/starling/progress cmd/starling/repl cmd/starling/suite " +
 			"cmd/starling/coverage cmd/starling/probe cmd/starling/timetable cmd/starling/worker runtime/memory runtime/postgres runtime/transfer"},
 }
 

@@ -51,6 +51,11 @@ func optionBits(o *syntax.FileOptions) byte {
 	return bits
 }
 
+// Parse reads the text of one file, whose name positions show. The error is a diagnostic.List.
+func Parse(name string, source []byte) (*syntax.File, error) {
+	return parse(&Module{Name: name, Source: source})
+}
+
 // parse reads one module's text. The error is a diagnostic.List.
 func parse(m *Module) (*syntax.File, error) { return parseAs(m, FileOptions()) }
 

@@ -1,0 +1,184 @@
+// Package layout is the verb fmt: it lays out the files of scripts as starling/lang/format does.
+package layout
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/aymanbagabas/go-udiff"
+	"github.com/spf13/cobra"
+
+	"starling/lang"
+	"starling/lang/diagnostic"
+	"starling/lang/format"
+	"starling/runtime"
+	"starling/runtime/wholefile"
+)
+
+// standard is the operand that stands for standard input, and the name that its text has.
+const standard, standardName = "-", "<stdin>"
+
+// Host is where the verb is called.
+type Host struct {
+	Stdin   io.Reader
+	Stdout  io.Writer
+	Raw     io.Writer                              // standard output, for texts that go on to a program
+	Scripts func(operand string) ([]string, error) // the files of an operand, which may be a folder
+}
+
+// verb is a call of fmt.
+type verb struct {
+	Host
+
+	check, diff bool
+	differ      int             // files that are not laid out
+	refused     diagnostic.List // what could not be laid out, and why
+}
+
+// Command is the verb fmt.
+func Command(h Host, args cobra.PositionalArgs) *cobra.Command {
+	v := &verb{Host: h}
+	cmd := &cobra.Command{
+		Use:     "fmt FILE|FOLDER...",
+		Short:   "Lay out scripts",
+		GroupID: "scripts",
+		Long: `Lay out scripts: the program stays the same, and so do its comments. Files are written where they change, and their names are printed. Of a folder every
+.star file in it is laid out, save those below a folder whose name begins with a dot. - is a script on standard input, which is written to standard output.
+A file that is no script is left as it is, and the others are laid out all the same.`,
+		Example: "  starling fmt --check -d scripts",
+		Args:    args,
+		RunE:    func(_ *cobra.Command, operands []string) error { return v.layOut(operands) },
+	}
+	cmd.Flags().BoolVar(&v.check, "check", false, "write nothing, and fail if a file is not laid out")
+	cmd.Flags().BoolVarP(&v.diff, "diff", "d", false, "write nothing, and print what would change")
+	return cmd
+}
+
+func (v *verb) layOut(operands []string) error {
+	for _, operand := range operands {
+		if err := v.operand(operand); err != nil {
+			return err
+		}
+	}
+	switch {
+	case len(v.refused) > 0:
+		return v.refused
+	case v.check && v.differ == 1:
+		return runtime.Refuse(runtime.ErrCheckFailed, "starling fmt writes it", "1 file is not laid out")
+	case v.check && v.differ > 0:
+		return runtime.Refuse(runtime.ErrCheckFailed, "starling fmt writes them", "%d files are not laid out", v.differ)
+	}
+	return nil
+}
+
+func (v *verb) operand(operand string) error {
+	if operand == standard {
+		return v.standardInput()
+	}
+	files, err := v.Scripts(operand)
+	if err != nil {
+		return err
+	}
+	for _, path := range files {
+		text, err := read(path)
+		if err != nil {
+			return runtime.Refusef(runtime.ErrUsage, "cannot read %s: %v", path, reason(err))
+		}
+		if err := v.file(path, text, func(laid []byte) error { return write(path, laid) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// standardInput lays out what is read there. Unless it is only looked at, what comes of it is
+// written even where nothing changes.
+func (v *verb) standardInput() error {
+	text, err := io.ReadAll(io.LimitReader(v.Stdin, lang.MaxSource+1))
+	if err != nil {
+		return runtime.Refusef(runtime.ErrUsage, "cannot read standard input: %v", err)
+	}
+	if v.check || v.diff {
+		return v.file(standardName, text, nil)
+	}
+	laid, err := format.Source(standardName, text)
+	if err != nil {
+		return err
+	}
+	_, err = v.Raw.Write(laid)
+	return err
+}
+
+// file lays out one text, and says what has become of it.
+func (v *verb) file(name string, text []byte, write func(laid []byte) error) error {
+	laid, err := format.Source(name, text)
+	var list diagnostic.List
+	switch {
+	case errors.As(err, &list):
+		v.refused = append(v.refused, list...)
+		return nil
+	case err != nil || bytes.Equal(laid, text):
+		return err
+	}
+	v.differ++
+	if v.diff {
+		fmt.Fprint(v.Stdout, udiff.Unified(name, name, string(text), string(laid)))
+		return nil
+	}
+	fmt.Fprintln(v.Stdout, name)
+	if v.check {
+		return nil
+	}
+	return write(laid)
+}
+
+// read reads a file that can be a script.
+func read(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, errors.New("it is not a file")
+	case info.Size() > lang.MaxSource:
+		return nil, fmt.Errorf("it has %d bytes, want at most %d", info.Size(), lang.MaxSource)
+	}
+	return os.ReadFile(path)
+}
+
+// write puts the laid out text in the place of a file, as a whole, with the rights that it had. A
+// link stays one.
+func write(path string, laid []byte) error {
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return runtime.Refusef(runtime.ErrUsage, "cannot write %s: %v", path, reason(err))
+	}
+	info, err := os.Stat(path)
+	if err == nil {
+		err = wholefile.Replace(path, func(w io.Writer) error {
+			if f, ok := w.(*os.File); ok {
+				if err := f.Chmod(info.Mode().Perm()); err != nil {
+					return err
+				}
+			}
+			_, err := w.Write(laid)
+			return err
+		})
+	}
+	if err != nil {
+		return runtime.Refusef(runtime.ErrUsage, "cannot write %s: %v", path, reason(err))
+	}
+	return nil
+}
+
+// reason is what is behind an error that names its file once more.
+func reason(err error) error {
+	if inner := errors.Unwrap(err); inner != nil {
+		return inner
+	}
+	return err
+}

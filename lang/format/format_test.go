@@ -1,0 +1,117 @@
+package format_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.starlark.net/syntax"
+	"golang.org/x/tools/txtar"
+
+	"starling/lang"
+	"starling/lang/format"
+	"starling/lang/langtest"
+)
+
+// everything are all scripts of the repository: files, those of sessions, blocks of files that are
+// split. What is not Starlark, on purpose, is left out.
+func everything(tb testing.TB) map[string][]byte {
+	tb.Helper()
+	all := map[string][]byte{}
+	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		switch filepath.Ext(path) {
+		case ".star":
+			for i, chunk := range strings.Split("\n"+string(text), "\n---\n") {
+				all[path+strings.Repeat("'", i)] = []byte(strings.TrimPrefix(chunk, "\n"))
+			}
+		case ".txtar":
+			for _, f := range txtar.Parse(text).Files {
+				if filepath.Ext(f.Name) == ".star" {
+					all[path+":"+f.Name] = f.Data
+				}
+			}
+		}
+		return err
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for name, text := range all {
+		tree, err := lang.Parse(name, text)
+		if err != nil || hasWhile(tree) {
+			delete(all, name)
+		}
+	}
+	return all
+}
+
+// hasWhile tells whether a file has the loop that the language leaves out.
+func hasWhile(tree *syntax.File) (found bool) {
+	syntax.Walk(tree, func(n syntax.Node) bool {
+		_, ok := n.(*syntax.WhileStmt)
+		found = found || ok
+		return !found
+	})
+	return found
+}
+
+// Everything there is can be laid out: it is the same program then, has its comments, and stays as
+// it is when it is laid out again. format.Source refuses what would not be, so that it is enough to
+// see that it refuses nothing.
+func TestEverythingKeepsItsMeaning(t *testing.T) {
+	all := everything(t)
+	const least = 500
+	if len(all) < least {
+		t.Fatalf("found %d scripts, want at least %d", len(all), least)
+	}
+	for name, text := range all {
+		laid, err := format.Source(name, text)
+		if err != nil {
+			t.Errorf("%v", err)
+			continue
+		}
+		again, err := format.Source(name, laid)
+		if err != nil || string(again) != string(laid) {
+			t.Errorf("%s: laid out again it is another text: %v", name, err)
+		}
+	}
+}
+
+// So can programs that nobody wrote.
+func TestGeneratedKeepTheirMeaning(t *testing.T) {
+	for seed := range uint64(500) {
+		p := langtest.Generate(langtest.Seed(seed))
+		if p.Options.While {
+			continue
+		}
+		text := p.Script
+		if _, err := format.Source("generated.star", []byte(text)); err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+	}
+}
+
+func FuzzSource(f *testing.F) {
+	n := 0
+	for name, text := range everything(f) {
+		if n++; len(text) < 2_000 && !strings.Contains(name, "bombs") {
+			f.Add(text)
+		}
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		laid, err := format.Source("fuzz.star", text)
+		if err != nil {
+			return // it is left as it is
+		}
+		again, err := format.Source("fuzz.star", laid)
+		if err != nil || string(again) != string(laid) {
+			t.Errorf("laid out again it is another text: %v\n%s\n---\n%s", err, laid, again)
+		}
+	})
+}
