@@ -64,12 +64,31 @@ func CompileChunk(b *Bundle, globals func(name string) bool, env *effect.Environ
 // project is what is known of the agents and tools that the script names.
 func Check(b *Bundle, env *effect.Environment, project check.Project) diagnostic.List {
 	units, list := compileUnits(b, env, nil)
-	p := program(b, units)
-	entry := units[len(units)-1]
-	list = append(list, p.head(entry)...)
-
 	files := filesOf(units)
-	return merge(units, list, check.Files(files, env, project))
+	return checked(b, units, list, check.Files(files, env, project))
+}
+
+// Study is what is known of a script that stands open in an editor.
+type Study struct {
+	Diagnostics diagnostic.List // see [Check]
+	Files       []*check.File   // those that could be parsed and resolved, each after all that it loads
+	Types       *infer.Result   // of their expressions; of none where a file does not compile
+}
+
+// Examine is [Check] that also keeps what it has found out on the way.
+func Examine(b *Bundle, env *effect.Environment, project check.Project) *Study {
+	units, list := compileUnits(b, env, nil)
+	s := &Study{Files: filesOf(units)}
+	s.Types = infer.Inspect(s.Files, env)
+	s.Diagnostics = checked(b, units, list, check.Inferred(s.Files, s.Types, env, project))
+	return s
+}
+
+// checked adds what is said of main and of the inputs, and puts all in order.
+func checked(b *Bundle, units []*unit, list, found diagnostic.List) diagnostic.List {
+	p := program(b, units)
+	list = append(list, p.head(units[len(units)-1])...)
+	return merge(units, list, found)
 }
 
 // Types is the text of a script with what is inferred of its names behind its lines. Errors are as

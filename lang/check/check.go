@@ -18,12 +18,16 @@ type File = infer.File
 // Files checks the modules of a program against the builtins that it will have, and against its
 // project. The result is sorted by place.
 func Files(files []*File, env *effect.Environment, project Project) diagnostic.List {
+	return Inferred(files, infer.Files(files, env), env, project)
+}
+
+// Inferred is [Files] for whoever has inferred the types of the program already.
+func Inferred(files []*File, inferred *infer.Result, env *effect.Environment, project Project) diagnostic.List {
 	var all diagnostic.List
 	index := make(map[*File]*names, len(files))
 	for _, f := range files {
 		index[f] = indexNames(f.Tree)
 	}
-	inferred := infer.Files(files, env)
 	broken := slices.ContainsFunc(files, func(f *File) bool { return f.Broken })
 	for _, f := range files {
 		c := &checker{file: f, env: env, project: project, names: index[f], index: index, broken: broken}

@@ -20,11 +20,14 @@ func File(tree *syntax.File) []Entry {
 	}
 	for _, s := range tree.Stmts {
 		if def, ok := s.(*syntax.DefStmt); ok && !strings.HasPrefix(def.Name.Name, "_") {
-			entries = append(entries, entryOf(Def(def)))
+			entries = append(entries, OfFunction(def))
 		}
 	}
 	return entries
 }
+
+// OfFunction is what a function of a script says of itself.
+func OfFunction(def *syntax.DefStmt) Entry { return entryOf(Def(def)) }
 
 // Def declares a function of a script as builtins are declared. It can only be asked, not called.
 func Def(def *syntax.DefStmt) *effect.Builtin {

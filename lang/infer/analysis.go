@@ -54,6 +54,7 @@ type analysis struct {
 	writes   map[*syntax.Ident][]syntax.Node // where a variable is given a value
 	given    map[*syntax.Ident]Type          // what a name is given at one place
 	inFile   map[*syntax.Ident]*unit
+	seen     map[syntax.Expr]Type          // what expressions give, nil where nobody asks
 	tested   map[string]bool               // what conditions look at
 	parts    map[partOf]*contract.Contract // of declared inputs
 	pending  []optional                    // warnings that hold unless it was looked at
@@ -106,8 +107,15 @@ const maxPasses = 100
 
 // Files infers the types of the modules of a program, of which each comes behind all that it loads:
 // the last one is the entry.
-func Files(files []*File, env *effect.Environment) *Result {
-	a := &analysis{world: env, byFile: map[*File]*unit{}, objects: map[place]*object{}, cells: map[*syntax.Ident]*Type{},
+func Files(files []*File, env *effect.Environment) *Result { return inferred(files, env, nil) }
+
+// Inspect is [Files] that remembers the type of each expression, for [Result.TypeOf].
+func Inspect(files []*File, env *effect.Environment) *Result {
+	return inferred(files, env, map[syntax.Expr]Type{})
+}
+
+func inferred(files []*File, env *effect.Environment, seen map[syntax.Expr]Type) *Result {
+	a := &analysis{seen: seen, world: env, byFile: map[*File]*unit{}, objects: map[place]*object{}, cells: map[*syntax.Ident]*Type{},
 		heads: map[syntax.Node]*flow{}, fns: map[syntax.Node]*fn{}, sources: map[*syntax.Literal]*contract.Contract{},
 		shapes: map[*contract.Contract]*contract.Shape{}, notes: map[string]*notation{}, verdicts: map[pairing]verdict{},
 		writes: map[*syntax.Ident][]syntax.Node{}, tested: map[string]bool{},
@@ -203,6 +211,7 @@ func (a *analysis) start(saying bool) {
 		a.found, a.pending = nil, nil
 		a.writes, a.tested = map[*syntax.Ident][]syntax.Node{}, map[string]bool{}
 		a.given, a.inFile = map[*syntax.Ident]Type{}, map[*syntax.Ident]*unit{}
+		clear(a.seen)
 	}
 }
 

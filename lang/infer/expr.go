@@ -17,6 +17,9 @@ import (
 // expr is the type of an expression. Each is gone over once in a pass.
 func (a *analysis) expr(e syntax.Expr, w *flow) Type {
 	t := a.evaluate(e, w)
+	if a.seen != nil && a.saying {
+		a.seen[e] = join(a.seen[e], t)
+	}
 	for _, at := range t.atoms {
 		if at.obj != nil {
 			a.touch(at.obj.home)

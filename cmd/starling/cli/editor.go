@@ -1,0 +1,20 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"starling/cmd/starling/layout"
+	"starling/cmd/starling/lsp"
+	"starling/lang/effect"
+)
+
+// fmtCommand is the verb fmt.
+func fmtCommand(c *call) *cobra.Command {
+	return layout.Command(layout.Host{Stdin: c.stdin, Stdout: c.stdout, Raw: c.stdout.Raw(), Scripts: scriptsOf}, operands(1, -1))
+}
+
+// lspCommand is the verb lsp.
+func lspCommand(c *call) *cobra.Command {
+	settings := func(file string) (*effect.Settings, error) { return c.settings(file, "") }
+	return lsp.Command(c.stdin, c.stdout.Raw(), lsp.Program{Version: buildVersion, Environment: c.environmentOf, Settings: settings}, operands(0, 0))
+}

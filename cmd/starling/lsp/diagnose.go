@@ -1,0 +1,130 @@
+package lsp
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"go.starlark.net/syntax"
+
+	"starling/lang/diagnostic"
+)
+
+// diagnose says what is wrong with a file: what check says of it, and of what it loads where that
+// is why it cannot be run.
+func (s *Server) diagnose(d *document) []diagnosed {
+	y := s.studyOf(d)
+	s.outlineOf(d) // it is kept for when the text cannot be parsed
+	name := nameOf(s.rootOf(d.path), d.path)
+	list := []diagnosed{}
+	for _, found := range y.list {
+		switch {
+		case found.File == name || found.File == "":
+			list = append(list, shown(d.text, found))
+		case found.Severity == diagnostic.Error:
+			if at, ok := s.loadOf(d, found.File); ok {
+				list = append(list, diagnosed{Range: at, Severity: 1, Code: found.Kind, Source: "starling", Message: found.Error()})
+			}
+		}
+	}
+	return list
+}
+
+// shown is a diagnostic as the editor shows it.
+func shown(t *text, found diagnostic.Diagnostic) diagnosed {
+	from := diagnostic.Offset(t.source, found.Line, found.Col)
+	to := max(from, diagnostic.Offset(t.source, found.Line, found.EndCol))
+	severities := map[diagnostic.Severity]int{diagnostic.Error: 1, diagnostic.Warning: 2, diagnostic.Note: 3}
+	plain := found
+	plain.File, plain.Line, plain.Col, plain.Severity, plain.Hint = "", 0, 0, diagnostic.Error, ""
+	out := diagnosed{Range: t.span(from, to), Severity: severities[found.Severity], Code: found.Kind, Source: "starling", Message: plain.Error()}
+	for _, more := range []string{found.Note, found.Hint} {
+		if more != "" {
+			out.Message += "\n" + more
+		}
+	}
+	const unnecessary = 1
+	if strings.HasPrefix(found.Kind, "unused_") || found.Kind == "unreachable" {
+		out.Tags = []int{unnecessary}
+	}
+	return out
+}
+
+// loadOf is where a document loads a file, or something that loads it.
+func (s *Server) loadOf(d *document, name string) (span, bool) {
+	o := s.outlineOf(d)
+	if o == nil {
+		return span{}, false
+	}
+	path := filepath.Join(s.rootOf(d.path), filepath.FromSlash(name))
+	var first *syntax.Literal
+	for _, st := range o.tree.Stmts {
+		l, ok := st.(*syntax.LoadStmt)
+		if !ok || strings.HasPrefix(l.ModuleName(), library) {
+			continue
+		}
+		if first == nil {
+			first = l.Module
+		}
+		if s.loadedFrom(d.path, l.ModuleName()) == path {
+			return o.span(l.Module), true
+		}
+	}
+	if first == nil {
+		return span{}, false
+	}
+	return o.span(first), true
+}
+
+// codeActions are what can be done about diagnostics: to write what was meant where the diagnostic
+// is sure of it, and to say of a warning why it is meant as it is.
+func (s *Server) codeActions(d *document, p *params) (any, error) {
+	actions := []codeAction{}
+	for _, about := range s.diagnose(d) {
+		if about.Range.End.Line < p.Range.Start.Line || about.Range.Start.Line > p.Range.End.Line {
+			continue
+		}
+		if a, ok := meant(d, about); ok {
+			actions = append(actions, a)
+		}
+		const warning = 2
+		if about.Severity == warning && about.Code != "" {
+			actions = append(actions, ignore(d, about))
+		}
+	}
+	return actions, nil
+}
+
+// meant writes the name that a diagnostic supposes, where a name or a text stands that is it.
+func meant(d *document, about diagnosed) (codeAction, bool) {
+	guess := regexp.MustCompile(`(?m)did you mean "([^"\\]+)"\?$`).FindStringSubmatch(about.Message)
+	if guess == nil {
+		return codeAction{}, false
+	}
+	from, to := d.text.offset(about.Range.Start), d.text.offset(about.Range.End)
+	is, word := d.text.source[from:to], guess[1]
+	switch {
+	case len(is) > 1 && (is[0] == '"' || is[0] == '\'') && is[len(is)-1] == is[0] && !strings.ContainsAny(is[1:len(is)-1], `"'\`):
+		word = is[:1] + word + is[:1]
+	case is == "" || strings.ContainsFunc(is, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }):
+		return codeAction{}, false
+	}
+	return codeAction{"Write " + word, "quickfix", []diagnosed{about}, true, d.edits(textEdit{about.Range, word})}, true
+}
+
+// ignore puts the comment above a line that says why a warning is meant as it is. The reason is for
+// the author to write.
+func ignore(d *document, about diagnosed) codeAction {
+	line := d.text.line(about.Range.Start.Line)
+	indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
+	at := position{about.Range.Start.Line, 0}
+	return codeAction{"Say why this is meant", "quickfix", []diagnosed{about}, false,
+		d.edits(textEdit{span{at, at}, fmt.Sprintf("%s# check: ignore %s because it is meant: WHY\n", indent, about.Code)})}
+}
+
+func (d *document) edits(list ...textEdit) *workspaceEdit {
+	return &workspaceEdit{map[string][]textEdit{d.uri: slices.Clone(list)}}
+}
