@@ -94,7 +94,7 @@ func (r *reader) oneOf(t table, key, otherwise string, known ...string) (s strin
 	}
 	if !slices.Contains(known, s) {
 		last := len(known) - 1
-		r.refuse(t.at(key), fmt.Sprintf("%q", s), strings.Join(known[:last], ", ")+" or "+known[last], diagnostic.DidYouMean(s, known))
+		r.refuse(t.at(key), fmt.Sprintf("%q", s), strings.Join(known[:last], ", ")+" or "+known[last], diagnostic.Meant(s, known))
 		return otherwise, false
 	}
 	return s, true
@@ -165,7 +165,7 @@ func (r *reader) checkServers(f *File, t table) {
 	for _, a := range f.Agents {
 		if _, ok := f.Tool(a.Server); a.Server != "" && !ok {
 			own := table{path: t.at(a.Name)}
-			r.refuse(own.at("server"), fmt.Sprintf("%q", a.Server), "a tool server of this file", diagnostic.DidYouMean(a.Server, f.ToolNames()))
+			r.refuse(own.at("server"), fmt.Sprintf("%q", a.Server), "a tool server of this file", diagnostic.Meant(a.Server, f.ToolNames()))
 		}
 	}
 }
@@ -203,7 +203,7 @@ func (r *reader) checkLists(f *File, t table) {
 			case slices.Contains(a.Backends[:i], name):
 				r.complain(own.element("backends", i), diagnostic.Diagnostic{Message: name + " is named twice"})
 			case !ok:
-				r.refuse(own.element("backends", i), fmt.Sprintf("%q", name), "the name of an agent of this file", diagnostic.DidYouMean(name, f.Names()))
+				r.refuse(own.element("backends", i), fmt.Sprintf("%q", name), "the name of an agent of this file", diagnostic.Meant(name, f.Names()))
 			case other.Backends != nil:
 				r.refuse(own.element("backends", i), fmt.Sprintf("%q", name), "an agent with a backend of its own", "it only lists others; name these here")
 			}

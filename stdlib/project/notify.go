@@ -52,7 +52,7 @@ func (r *reader) notify(name string, t table) Notify {
 	known := []string{effect.NoticeGate, effect.NoticeDecision, effect.NoticeEnd, effect.NoticeBudget}
 	for i, on := range n.On {
 		if !slices.Contains(known, on) {
-			r.refuse(t.element("on", i), fmt.Sprintf("%q", on), "gate, decision, end or budget", diagnostic.DidYouMean(on, known))
+			r.refuse(t.element("on", i), fmt.Sprintf("%q", on), "gate, decision, end or budget", diagnostic.Meant(on, known))
 		}
 	}
 	if len(n.On) == 0 {

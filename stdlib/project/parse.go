@@ -238,7 +238,7 @@ func (r *reader) shell(t table) Shell {
 	r.notEmpty(t, "write", s.Write, "a path")
 	for i, program := range s.Network {
 		if !slices.Contains(s.Allow, program) {
-			r.refuse(t.element("network", i), fmt.Sprintf("%q", program), "one of the programs in allow", diagnostic.DidYouMean(program, s.Allow))
+			r.refuse(t.element("network", i), fmt.Sprintf("%q", program), "one of the programs in allow", diagnostic.Meant(program, s.Allow))
 		}
 	}
 	return s
@@ -267,7 +267,7 @@ func (r *reader) files(t table) []string {
 	rights := r.strings(t, "files")
 	for i, right := range rights {
 		if right != ReadFiles && right != WriteFiles {
-			r.refuse(t.element("files", i), fmt.Sprintf("%q", right), "read or write", diagnostic.DidYouMean(right, []string{ReadFiles, WriteFiles}))
+			r.refuse(t.element("files", i), fmt.Sprintf("%q", right), "read or write", diagnostic.Meant(right, []string{ReadFiles, WriteFiles}))
 		}
 	}
 	return rights

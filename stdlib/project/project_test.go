@@ -341,6 +341,7 @@ starling.toml:3:12: sh.network[0]: got "gi", want one of the programs in allow
 starling.toml:5:10: grants.a.files[0]: got "raed", want read or write
   | files = ['raed']
   |          ^^^^^^
+  = help: did you mean "read"?
 `},
 		{"[grants.'*']\nby = ['a']\n", `
 starling.toml:2:1: grants.*.by: "*" is no name that somebody defines

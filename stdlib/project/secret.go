@@ -53,5 +53,5 @@ func (r *reader) checkDeclared(f *File, path []string, name string) {
 	for _, s := range f.Secrets {
 		names = append(names, s.Name)
 	}
-	r.refuse(path, fmt.Sprintf("the secret %q", name), "one that is declared under [secrets]", diagnostic.DidYouMean(name, names))
+	r.refuse(path, fmt.Sprintf("the secret %q", name), "one that is declared under [secrets]", diagnostic.Meant(name, names))
 }

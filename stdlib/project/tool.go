@@ -156,7 +156,7 @@ func (r *reader) checkGrantedTools(f *File, grants table) {
 		for i, use := range g.Tools {
 			server, _, _ := strings.Cut(use, ".")
 			if _, ok := f.Tool(server); !ok {
-				r.refuse(own.element("tools", i), fmt.Sprintf("%q", use), "a tool server of this file, or SERVER.TOOL", diagnostic.DidYouMean(server, f.ToolNames()))
+				r.refuse(own.element("tools", i), fmt.Sprintf("%q", use), "a tool server of this file, or SERVER.TOOL", diagnostic.Meant(server, f.ToolNames()))
 			}
 		}
 	}

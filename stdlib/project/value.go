@@ -15,7 +15,7 @@ func (r *reader) onlyKeys(t table, known ...string) {
 		if slices.Contains(known, key) {
 			continue
 		}
-		hint := diagnostic.DidYouMean(key, known)
+		hint := diagnostic.Meant(key, known)
 		if hint == "" {
 			hint = "the keys here are " + strings.Join(known, ", ")
 		}

@@ -4,9 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/place"
 	"starling/lang"
 	"starling/lang/check"
 	"starling/lang/diagnostic"
@@ -30,14 +33,17 @@ func checkCommand(c *call) *cobra.Command {
 	var format, fake string
 	var types bool
 	cmd := &cobra.Command{
-		Use:     "check SCRIPT|FOLDER...",
+		Use:     "check [SCRIPT|FOLDER|PROJECT.toml...]",
 		Short:   "Say what can be said of scripts without running them",
 		GroupID: "scripts",
 		Long: `Say what can be said of scripts without running them. Of a folder every .star file in it is a script, save those below a folder whose name
-begins with a dot. Agents are looked for in starling.toml and its fake, or in --fake. What a comment says is meant is left out: # check: ignore KIND
+begins with a dot; without an operand it is the current folder. A file that ends with .toml is a project file. Agents are looked for in starling.toml and its fake, or in --fake. What a comment says is meant is left out: # check: ignore KIND
 because REASON, on the line or above it.`,
-		Args: operands(1, -1),
+		Args: operands(0, -1),
 		RunE: func(_ *cobra.Command, operands []string) error {
+			if len(operands) == 0 {
+				operands = []string{"."}
+			}
 			if types {
 				return v.types(operands[0])
 			}
@@ -76,7 +82,7 @@ type checkDocument struct {
 // output even where they are errors.
 func (v *checkVerb) check(operands []string, format, fake string) error {
 	if format != formatText && format != formatJSON && format != formatSARIF {
-		return usage(diagnostic.DidYouMean(format, []string{formatText, formatJSON, formatSARIF}), "check: --format: got %q, want text, json or sarif", format)
+		return usage(diagnostic.Meant(format, []string{formatText, formatJSON, formatSARIF}), "check: --format: got %q, want text, json or sarif", format)
 	}
 	v.json = v.json || format == formatJSON
 	agents, err := v.agents(fake)
@@ -85,7 +91,7 @@ func (v *checkVerb) check(operands []string, format, fake string) error {
 		return err
 	}
 	for _, operand := range operands {
-		if found, err = v.checkAll(operand, agents, found); err != nil {
+		if found, err = v.checkAll(operand, agents, fake, found); err != nil {
 			return err
 		}
 	}
@@ -124,7 +130,7 @@ func (v *checkVerb) answerCheck(found diagnostic.List, format string) error {
 
 // checkAll checks a script, or every script of a folder, and adds what was not found before: files
 // that several scripts load are checked with each.
-func (v *checkVerb) checkAll(operand string, agents check.Project, found diagnostic.List) (diagnostic.List, error) {
+func (v *checkVerb) checkAll(operand string, agents check.Project, fake string, found diagnostic.List) (diagnostic.List, error) {
 	scripts, err := scriptsOf(operand)
 	if err != nil {
 		return nil, err
@@ -134,7 +140,7 @@ func (v *checkVerb) checkAll(operand string, agents check.Project, found diagnos
 		known[d] = true
 	}
 	for _, script := range scripts {
-		list, err := v.checkOne(script, agents)
+		list, err := v.checkOne(script, agents, fake)
 		if err != nil {
 			return nil, err
 		}
@@ -147,8 +153,11 @@ func (v *checkVerb) checkAll(operand string, agents check.Project, found diagnos
 	return found, nil
 }
 
-// checkOne checks one script. What cannot even be read is a finding too.
-func (v *checkVerb) checkOne(script string, agents check.Project) (diagnostic.List, error) {
+// checkOne checks one script, or a project file. What cannot even be read is a finding too.
+func (v *checkVerb) checkOne(script string, agents check.Project, fake string) (diagnostic.List, error) {
+	if strings.HasSuffix(script, ".toml") {
+		return v.checkProject(filepath.Clean(script), fake)
+	}
 	bundle, err := v.readBundle(script)
 	var list diagnostic.List
 	if errors.As(err, &list) {
@@ -158,6 +167,24 @@ func (v *checkVerb) checkOne(script string, agents check.Project) (diagnostic.Li
 		return nil, err
 	}
 	return append(lang.Check(bundle, v.environmentOf(script), agents), v.further.Check(v.place, bundle, v.env())...), nil
+}
+
+// checkProject checks a project file, whatever its name is.
+func (v *checkVerb) checkProject(file, fake string) (diagnostic.List, error) {
+	settings, err := v.settings(file, fake)
+	if err == nil {
+		_, err = agent.Known(agent.Machines(v.env()), settings)
+	}
+	list := diagnosticsOf(err)
+	if err != nil && len(list) == 0 {
+		return nil, err
+	}
+	for i := range list {
+		if list[i].File == place.ProjectFile {
+			list[i].File = file
+		}
+	}
+	return list, nil
 }
 
 // scriptsOf lists the scripts of a folder, in the order of their names. Anything else is a script

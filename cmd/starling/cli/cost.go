@@ -49,7 +49,7 @@ and of one run those of each run.`,
 
 func (v *costVerb) cost(ctx context.Context, args []string, by string) error {
 	if by != "" && !slices.Contains(costGroups[:], by) {
-		return usage(diagnostic.DidYouMean(by, costGroups[:]), "cost: --by: got %q, want agent, backend, model, day or run", by)
+		return usage(diagnostic.Meant(by, costGroups[:]), "cost: --by: got %q, want agent, backend, model, day or run", by)
 	}
 	s, err := v.door().OpenReader(ctx)
 	if err != nil {

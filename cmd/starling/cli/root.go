@@ -167,7 +167,7 @@ func unknownVerb(cmd *cobra.Command, args []string) error {
 	if cmd.HasParent() {
 		help, word = cmd.CommandPath()+" has "+strings.Join(verbs, ", "), cmd.Name()+" "+word
 	}
-	return usage(cmp.Or(diagnostic.DidYouMean(args[0], verbs), help), "unknown command %q", word)
+	return usage(cmp.Or(diagnostic.Meant(args[0], verbs), help), "unknown command %q", word)
 }
 
 // helpCommand is the verb help.
@@ -202,9 +202,11 @@ func flagError(cmd *cobra.Command, err error) error {
 	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		if near, ok := diagnostic.Nearest(unknown.GetSpecifiedName(), names); ok {
-			help = "did you mean --" + near + "?"
+		names = append(names, "help")
+		for i, name := range names {
+			names[i] = "--" + name
 		}
+		help = cmp.Or(strings.ReplaceAll(diagnostic.Meant("--"+unknown.GetSpecifiedName(), names), `"`, ""), help)
 	}
 	return usage(help, "%s: %s", cmd.Name(), err)
 }

@@ -67,7 +67,7 @@ func untilStatus(status string) (until, error) {
 	for _, s := range runtime.Statuses() {
 		names = append(names, string(s))
 	}
-	help := cmp.Or(diagnostic.DidYouMean(status, names), "a run is one of "+strings.Join(names, ", "))
+	help := cmp.Or(diagnostic.Meant(status, names), "a run is one of "+strings.Join(names, ", "))
 	return nil, usage(help, "wait: --for: %q is not a status", status)
 }
 

@@ -103,7 +103,7 @@ func chosen(options []runtime.Option, line string) (choice, reason string, err e
 	}
 	if at < 0 {
 		return "", "", diagnostic.Diagnostic{Got: strconv.Quote(first),
-			Want: "a number from 1 to " + strconv.Itoa(len(names)) + ", or a name", Hint: diagnostic.DidYouMean(first, names)}
+			Want: "a number from 1 to " + strconv.Itoa(len(names)) + ", or a name", Hint: diagnostic.Meant(first, names)}
 	}
 	return names[at], strings.TrimSpace(rest), nil
 }

@@ -33,7 +33,7 @@ func Format(asked string, p table.Paper) (string, error) {
 	case slices.Contains(Formats(), asked):
 		return asked, nil
 	}
-	return "", runtime.Refuse(runtime.ErrUsage, diagnostic.DidYouMean(asked, Formats()), "graph: --format: got %q, want %s", asked, strings.Join(Formats(), ", "))
+	return "", runtime.Refuse(runtime.ErrUsage, diagnostic.Meant(asked, Formats()), "graph: --format: got %q, want %s", asked, strings.Join(Formats(), ", "))
 }
 
 // Write writes a graph in a form: a tree to raw, which takes escape sequences as they are, others

@@ -34,7 +34,7 @@ func (l *Loop) command(line string) error {
 	case ":quit":
 		return io.EOF
 	default:
-		hint := cmp.Or(commandFor(word[1:]), diagnostic.DidYouMean(word, []string{":help", ":history", ":id", ":quit"}), ":help lists the commands")
+		hint := cmp.Or(commandFor(word[1:]), diagnostic.Meant(word, []string{":help", ":history", ":id", ":quit"}), ":help lists the commands")
 		fmt.Fprintf(l.Err, "unknown command %s\n  = help: %s\n", word, hint)
 		l.Wrong(string(runtime.ErrUsage))
 	}
