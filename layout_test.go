@@ -115,6 +115,7 @@ var arrows = []arrow{
 	{"cmd/starling/pager", ""},
 	{"cmd/starling/graph", "lang lang/diagnostic lang/effect runtime runtime/query cmd/starling/progress cmd/starling/table"},
 	{"cmd/starling/shell", ""},
+	{"cmd/starling/brought", "runtime/engine stdlib/project"},
 	{"cmd/starling/junit", "lang/diagnostic"},
 	{"cmd/starling/progress", "lang/contract runtime runtime/query cmd/starling/table"},
 	{"cmd/starling/live", "runtime runtime/journal runtime/query cmd/starling/plain cmd/starling/progress"},
@@ -132,7 +133,7 @@ var arrows = []arrow{
 			"lang/mutate lang/vm runtime runtime/api runtime/badger runtime/engine " +
 			"runtime/filter runtime/journal runtime/mcp runtime/owner runtime/query runtime/tool runtime/web " +
 			"runtime/wholefile stdlib stdlib/agent stdlib/confine stdlib/git stdlib/notify " +
-			"stdlib/process stdlib/project stdlib/secret stdlib/tool cmd/starling/form " +
+			"stdlib/process stdlib/project stdlib/secret stdlib/tool cmd/starling/brought cmd/starling/form " +
 			"cmd/starling/collector cmd/starling/connect cmd/starling/graph cmd/starling/jq cmd/starling/layout cmd/starling/listing cmd/starling/lsp cmd/starling/pager cmd/starling/junit cmd/starling/live cmd/starling/shell cmd/starling/table cmd/starling/place cmd/starling/plain cmd/starling/progress cmd/starling/repl cmd/starling/suite " +
 			"cmd/starling/coverage cmd/starling/probe cmd/starling/timetable cmd/starling/worker runtime/memory runtime/postgres runtime/transfer"},
 }

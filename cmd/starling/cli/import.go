@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/brought"
 	"starling/runtime"
 	"starling/runtime/engine"
 )
@@ -46,7 +47,7 @@ came with them, in the workspace that it was in; also those that were imported b
 // importedDocument is the JSON form of an import.
 type importedDocument struct {
 	*runtime.Imported
-	Brings []brought `json:"brings"`
+	Brings []brought.Item `json:"brings"`
 }
 
 func (v *importVerb) importFile(ctx context.Context, path string, trust bool) error {
@@ -76,7 +77,7 @@ func (v *importVerb) importFile(ctx context.Context, path string, trust bool) er
 		return err
 	}
 	if v.json {
-		return v.answerJSON(importedDocument{done, bringsOf(export)})
+		return v.answerJSON(importedDocument{done, brought.Of(export)})
 	}
 	known := ""
 	if done.Known {
@@ -84,7 +85,10 @@ func (v *importVerb) importFile(ctx context.Context, path string, trust bool) er
 	}
 	v.print("imported %s: %s%s", done.Run, done.Status, known)
 	v.print("  project  %s", projectWords(done.Project))
-	v.printBrought(bringsOf(export))
+	v.print("  came with it:")
+	if err := brought.Print(v.stdout, brought.Of(export)); err != nil {
+		return err
+	}
 	if !done.Status.Ended() {
 		v.notice("  %s", v.command("resume", done.Run))
 	}
@@ -95,7 +99,7 @@ func (v *importVerb) importFile(ctx context.Context, path string, trust bool) er
 func projectWords(p *runtime.Project) string {
 	file := "none"
 	if p.File != "" {
-		file = word(filepath.Clean(p.File))
+		file = brought.Word(filepath.Clean(p.File))
 	}
 	switch p.From {
 	case runtime.ProjectLocal:

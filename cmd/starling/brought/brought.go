@@ -1,7 +1,9 @@
-package cli
+// Package brought says what an export brings with it: what would be run, or decides what is.
+package brought
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,8 +14,8 @@ import (
 	"starling/stdlib/project"
 )
 
-// brought is something that an export brings and that would be run, or decides what is.
-type brought struct {
+// Item is something that an export brings.
+type Item struct {
 	// Kind is workspace, scripted, rights, project, agent, program, sandbox, tool, notify, secret,
 	// filter or grant.
 	Kind string `json:"kind"`
@@ -21,22 +23,22 @@ type brought struct {
 	Is   string `json:"is"`
 }
 
-// bringsOf lists what the runs of an export bring, each once.
-func bringsOf(x *engine.Exported) []brought {
-	list := []brought{}
+// Of lists what the runs of an export bring, each once.
+func Of(x *engine.Exported) []Item {
+	list := []Item{}
 	for _, r := range x.Runs {
 		s := r.Settings
-		all := []brought{{"workspace", "", word(s.Workspace)}}
+		all := []Item{{"workspace", "", Word(s.Workspace)}}
 		if s.FakeGiven {
-			all = append(all, brought{"scripted", "", word(s.FakeFile) + ", which stays with the run"})
+			all = append(all, Item{"scripted", "", Word(s.FakeFile) + ", which stays with the run"})
 		}
 		rights := "all that the project has"
 		if s.Grant != "" {
-			rights = "what is granted to " + word(s.Grant)
+			rights = "what is granted to " + Word(s.Grant)
 		}
-		all = append(all, brought{"rights", word(r.Script), rights})
+		all = append(all, Item{"rights", Word(r.Script), rights})
 		if s.ProjectFile != "" || len(s.Project) > 0 {
-			all = append(all, brought{"project", "", word(s.ProjectFile)})
+			all = append(all, Item{"project", "", Word(s.ProjectFile)})
 			all = append(all, projectBrings(s.ProjectFile, s.Project)...)
 		}
 		for _, b := range all {
@@ -49,12 +51,12 @@ func bringsOf(x *engine.Exported) []brought {
 }
 
 // projectBrings lists what a project file says that would be run.
-func projectBrings(file string, text []byte) (list []brought) {
+func projectBrings(file string, text []byte) (list []Item) {
 	f, err := project.Parse(file, text)
 	if err != nil {
-		return []brought{{"project", "", "cannot be read: " + word(err.Error())}}
+		return []Item{{"project", "", "cannot be read: " + Word(err.Error())}}
 	}
-	add := func(kind, name, is string) { list = append(list, brought{kind, word(name), is}) }
+	add := func(kind, name, is string) { list = append(list, Item{kind, Word(name), is}) }
 	for _, a := range f.Agents {
 		add("agent", a.Name, agentIs(&a))
 	}
@@ -100,15 +102,15 @@ func words(list []string) string {
 	var all []string
 	for _, w := range list {
 		if w != "" {
-			all = append(all, word(w))
+			all = append(all, Word(w))
 		}
 	}
 	return strings.Join(all, " ")
 }
 
-// word is a text of somebody else, quoted where it could be taken for more than one, or for a line
+// Word is a text of somebody else, quoted where it could be taken for more than one, or for a line
 // of ours.
-func word(text string) string {
+func Word(text string) string {
 	odd := func(r rune) bool { return !unicode.IsGraphic(r) || unicode.IsSpace(r) }
 	if strings.ContainsFunc(text, odd) {
 		return strconv.Quote(text)
@@ -116,12 +118,11 @@ func word(text string) string {
 	return text
 }
 
-// printBrought prints what came with an import.
-func (c *call) printBrought(list []brought) {
-	c.print("  came with it:")
-	w := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
+// Print writes a line for each.
+func Print(to io.Writer, list []Item) error {
+	w := tabwriter.NewWriter(to, 0, 8, 2, ' ', 0)
 	for _, b := range list {
 		fmt.Fprintf(w, "    %s\t%s\n", b.Kind, strings.TrimPrefix(b.Name+": "+b.Is, ": "))
 	}
-	w.Flush()
+	return w.Flush()
 }
