@@ -23,9 +23,9 @@ type Source struct {
 }
 
 // Generator is the number of the code generator. It moves whenever the same source compiles to
-// other code. Snapshots of other generators are read as long as functions, sites and live registers
-// keep their order, and refused if they do not.
-const Generator = 0
+// other code, or other registers of it are live. Snapshots of other generators are read as long as
+// functions, sites and live registers keep their order, and refused if they do not.
+const Generator = 1
 
 // generatorOfBreaks is that of code with breaks.
 const generatorOfBreaks = 0xff

@@ -206,6 +206,11 @@ func TestNeeds(t *testing.T) {
 		{"def f(a): return [a" + strings.Repeat(", a", 70) + ", rest()]", "r1:list r2:value r3:value r4:value r5:value r6:value r7:value r8:value"},
 		{"def f(a): return a.get(rest())", "r2:method r3:value"},
 		{"def f(a): return a.b(x = rest())", "r2:value"},
+		{"def f(a):\n    for x in a: rest()", ""},
+		{"def f(a):\n    for x in a: rest()\n    return x", "x:any late"},
+		{"def f(a):\n    x = 0\n    for x in a: rest()\n    return x", "x:value late"},
+		{"def f(a, b):\n    x = 0\n    for _ in a:\n        rest()\n        for x in b: pass\n    return x", "b:value x:value late"},
+		{"def f(a):\n    for x in a:\n        rest()\n        print(x)\n    return x", "x:value"},
 	} {
 		f := mustCompile(t, c.text).Functions[1]
 		for pc, in := range f.Code {
@@ -233,7 +238,10 @@ func describe(f *Function, needs []Need) string {
 		if _, local, ok := strings.Cut(strings.TrimSuffix(name, ")"), "("); ok {
 			name = local
 		}
-		words = append(words, name+":"+word)
+		if word = name + ":" + word; need.Late {
+			word += " late"
+		}
+		words = append(words, word)
 	}
 	return strings.Join(words, " ")
 }

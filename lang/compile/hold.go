@@ -19,15 +19,21 @@ const (
 type Need struct {
 	Reg  int
 	Hold Hold
+
+	// Late tells that snapshots of generator 0 do not have it: what code after a loop reads of the
+	// loop's variable was taken to be dead until the next element.
+	Late bool
 }
 
-// demand is what is asked of all registers at one place: those that are live, and one set for each
-// bit of Hold.
-type demand [1 + holdBits]bitset
+// demand is what is asked of all registers at one place: those that are live, one set for each bit
+// of Hold, and those that generator 0 knew to be live.
+type demand [2 + holdBits]bitset
+
+const known = 1 + holdBits
 
 func newDemand(registers int) *demand {
 	words := (registers + 63) / 64
-	all := make(bitset, words*(1+holdBits))
+	all := make(bitset, words*len(demand{}))
 	d := new(demand)
 	for i := range d {
 		d[i] = all[i*words : (i+1)*words : (i+1)*words]
@@ -60,6 +66,7 @@ func (d *demand) remove(reg int) {
 
 func (d *demand) add(reg int, h Hold) {
 	d[0].add(reg)
+	d[known].add(reg)
 	for i := range holdBits {
 		if h>>i&1 != 0 {
 			d[1+i].add(reg)
@@ -79,7 +86,7 @@ func (d *demand) hold(reg int) (h Hold) {
 func (d *demand) needs() []Need {
 	var list []Need
 	for _, reg := range d[0].elements() {
-		list = append(list, Need{reg, d.hold(reg)})
+		list = append(list, Need{reg, d.hold(reg), !d[known].has(reg)})
 	}
 	return list
 }
@@ -87,6 +94,10 @@ func (d *demand) needs() []Need {
 // step turns what is asked after instruction pc into what is asked before it.
 func (f *Function) step(d *demand, pc int) {
 	in := f.Code[pc]
+	if in.Op == Next { // it writes on one of its two ways only: see after
+		d[known].remove(int(in.B))
+		return
+	}
 	moved := HoldValue
 	if in.Op == Move && d.hold(int(in.A))&HoldCell != 0 {
 		moved = HoldCell
@@ -96,6 +107,18 @@ func (f *Function) step(d *demand, pc int) {
 		d.remove(int(in.A))
 	}
 	f.each(in, func(reg int) { d.add(reg, f.asks(in, reg, moved)) }, func(int) {})
+}
+
+// after is what is asked behind the last instruction of a block, on the way that jumps or on the
+// one that falls through, when d is asked where that way leads. Next has set its register where it
+// jumps. Where it falls through, code may read what an earlier round left there.
+func (d *demand) after(last Instr, jumped bool, registers int) *demand {
+	if last.Op != Next || !jumped {
+		return d
+	}
+	d = d.clone(registers)
+	d.remove(int(last.B))
+	return d
 }
 
 // asks says what an instruction wants of a register that it reads. moved is what is asked of the

@@ -183,9 +183,9 @@ func (f *Function) flow(blocks []block) {
 		changed = false
 		for i := len(blocks) - 1; i >= 0; i-- {
 			b := &blocks[i]
-			for _, s := range b.succ {
+			for way, s := range b.succ {
 				if s >= 0 {
-					b.out.union(in[s])
+					b.out.union(in[s].after(f.Code[b.end-1], way == 0, f.NumRegisters))
 				}
 			}
 			live := b.out.clone(f.NumRegisters)

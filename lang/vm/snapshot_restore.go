@@ -34,7 +34,7 @@ func (img *Image) Restore(b, key []byte) (m *Machine, err error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &rootDecoder{exact: exact, m: newMachine(img), registers: freeRegisters + registersPerByte*len(b)}
+	d := &rootDecoder{exact: exact, early: b[6] == 0, m: newMachine(img), registers: freeRegisters + registersPerByte*len(b)}
 	d.decoder = &decoder{scanner: scanner{buf: b, pos: headerSize + macSize + len(img.identity)}, img: img, modules: d.module}
 	d.m.main = img.main
 	if !img.main.code.HasMain {
@@ -85,7 +85,8 @@ type rootDecoder struct {
 	*decoder
 	m         *Machine
 	exact     bool
-	registers int // that frames may still take
+	early     bool // written by code generator 0, which left out what is compile.Need.Late
+	registers int  // that frames may still take
 }
 
 // Bounds of the roots. Registers are not written when they are not live: those of many frames may
@@ -321,6 +322,9 @@ func (d *rootDecoder) position(fn *Function, top bool) (pc int) {
 // window reads the live registers of a frame and holds them against what the code needs.
 func (d *rootDecoder) window(regs []starlark.Value, needs []compile.Need) {
 	for _, need := range needs {
+		if d.early && need.Late {
+			d.fail("register %d, a loop's variable, was left out by code generator 0", need.Reg)
+		}
 		d.last = -1
 		v := d.value()
 		regs[need.Reg] = v

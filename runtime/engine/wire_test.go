@@ -83,6 +83,16 @@ def main(names):
         if gate("more", options = ["yes", "no"]).choice == "no":
             return seen, len(late)
 `},
+	// Its checkpoint was written by code generator 0, which took the variables to be dead.
+	{name: "variable", before: []string{"g yes"}, after: []string{"g#2 no"}, script: `
+def main():
+    last = 0
+    for last in range(2):
+        gate("g", options = ["yes", "no"])
+        for unused in ["a", "b"]:
+            pass
+    return last, unused
+`},
 	{name: "trimmed", inputs: `{"n": 30}`, before: []string{"more yes"}, after: []string{"more#2 yes", "more#3 no"}, script: loops, trim: 20},
 }
 
