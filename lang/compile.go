@@ -48,8 +48,8 @@ func Compile(b *Bundle, env *effect.Environment) (*Program, error) {
 }
 
 // CompileChunk compiles the entry of a bundle as a chunk of a REPL session: it may use and reassign
-// the globals of earlier chunks, for which globals, not nil, answers; what it loads becomes one of
-// them; and neither main nor inputs mean anything in it. Errors are as for [Compile].
+// the globals of earlier chunks, for which globals, not nil, answers, and in its functions those of
+// later ones; what it loads becomes one of them; and neither main nor inputs mean anything in it. Errors are as for [Compile].
 func CompileChunk(b *Bundle, globals func(name string) bool, env *effect.Environment) (*Program, error) {
 	units, list := compileUnits(b, env, globals)
 	if err := list.Err(); err != nil {
@@ -216,6 +216,10 @@ func (u *unit) compile(entry bool, globals func(string) bool, marks bool) error 
 		src.Globals = globals
 	}
 	code, err := compile.CompileFile(src, u.tree)
+	if later, others := laterNames(u.tree, err); entry && globals != nil && len(later) > 0 && !others {
+		src.Globals = func(name string) bool { return globals(name) || later[name] }
+		code, err = compile.Compile(src) // resolving has changed the tree
+	}
 	u.code = code
 	return err
 }

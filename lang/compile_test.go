@@ -2,6 +2,7 @@ package lang_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -136,6 +137,28 @@ func TestCompileChunk(t *testing.T) {
 	_, err = lang.CompileChunk(b, globals, environment())
 	if want := "lib.star:1:5: undefined: x"; err == nil || err.Error() != want {
 		t.Errorf("the session's globals reach a module: got %v, want %s", err, want)
+	}
+}
+
+// TestChunkRefersForward: what only functions of a chunk use may come with a later chunk; what the
+// chunk itself uses may not, nor what a file uses.
+func TestChunkRefersForward(t *testing.T) {
+	globals := func(name string) bool { return name == "even" }
+	for text, want := range map[string]string{
+		"def odd(n): return n != 0 and evn(n - 1)\nf = lambda: xyzzy + evn(1)\n": "",
+		"def f(x = xyzzy): return x\n":                                           "main.star:1:11: undefined: xyzzy",
+		"def f(): return xyzzy\nf() + xyzzy\n":                                   "main.star:1:17: undefined: xyzzy\nmain.star:2:7: undefined: xyzzy",
+		"def f(): return xyzzy\n[nothing for x in [1]]\n":                        "main.star:1:17: undefined: xyzzy\nmain.star:2:2: undefined: nothing",
+	} {
+		_, err := lang.CompileChunk(read(t, "main.star", files{"main.star": text}), globals, environment())
+		if got := fmt.Sprint(err); got != want && !(want == "" && err == nil) {
+			t.Errorf("%s\ngot %s\nwant %s", text, got, want)
+		}
+	}
+	b := read(t, "main.star", files{"main.star": "def odd(n): return evn(n - 1) or evn(n)\nodd, len\n"})
+	want := "main.star:1:20: warning: evn is not defined yet"
+	if got := lang.Missing(b, globals, environment()); len(got) != 1 || got.Error() != want {
+		t.Errorf("got %q, want %q", got.Error(), want)
 	}
 }
 

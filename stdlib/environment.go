@@ -21,7 +21,7 @@ import (
 // text of an error that scripts can see or what work costs changes. 2 charges tables, sorting and
 // what else was free, and counts memory by what it really takes; under 3 a branch of parallel fails
 // only when it raises.
-const Behaviour = 5
+const Behaviour = 6
 
 //go:embed library.txt
 var libraryText string

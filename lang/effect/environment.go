@@ -54,6 +54,10 @@ const BehaviourToollessResult = 3
 // Later they are globals of the session.
 const BehaviourLoadsForgotten = 4
 
+// BehaviourValuesForgotten is the last one whose sessions forget what chunks come to, and load a
+// file once only. Later there are _, _1 and Out, and a file that has changed is loaded anew.
+const BehaviourValuesForgotten = 5
+
 // Keeps tells whether a run that was recorded with a behaviour goes on.
 func (e *Environment) Keeps(behaviour uint32) bool {
 	return behaviour == e.Behaviour || e.Since > 0 && e.Since <= behaviour && behaviour < e.Behaviour

@@ -54,11 +54,14 @@ func (fn *Function) Position() syntax.Position {
 }
 
 // Globals returns the global variables that are set.
-func (m *Module) Globals() starlark.StringDict {
-	dict := make(starlark.StringDict, len(m.globals))
-	for i, v := range m.globals {
+func (m *Module) Globals() starlark.StringDict { return set(m.code.Globals, m.globals) }
+
+// set are the variables that are set, by name.
+func set(names []compile.Binding, values []starlark.Value) starlark.StringDict {
+	dict := make(starlark.StringDict, len(values))
+	for i, v := range values {
 		if v != nil {
-			dict[m.code.Globals[i].Name] = v
+			dict[names[i].Name] = v
 		}
 	}
 	return dict

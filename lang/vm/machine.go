@@ -277,6 +277,7 @@ func (m *Machine) end(v starlark.Value, e *Error) {
 	}
 	if m.session != nil {
 		m.ended.Status = Idle
+		m.session.keep(m.ended.Value)
 	}
 }
 
@@ -315,13 +316,18 @@ func (m *Machine) alive() int { return len(m.fibers) - m.retired }
 func (m *Machine) Runnable() bool { return len(m.queue) > 0 }
 
 // Globals returns the global variables of the script, or of the session, that are set.
-func (m *Machine) Globals() starlark.StringDict { return m.main.Globals() }
+func (m *Machine) Globals() starlark.StringDict {
+	if m.session != nil {
+		return set(m.session.names, m.session.globals)
+	}
+	return m.main.Globals()
+}
 
 // Steps is the number of steps charged since the start.
 func (m *Machine) Steps() uint64 { return m.steps }
 
 // Append gives a session its next chunk: modules that it loads, unless the session has them
-// already, and the chunk itself last. Its top level runs next. An error, such as that the last
+// already as they are, and the chunk itself last. Its top level runs next. An error, such as that the last
 // chunk has not ended, means that nothing was appended.
 func (m *Machine) Append(modules []*compile.Module) error {
 	if m.session == nil {

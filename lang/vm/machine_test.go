@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -195,6 +196,10 @@ func (p *player) library(name, text string) string {
 	code, err := p.compile(name, text, nil)
 	if err != nil {
 		return err.Error() + "\n"
+	}
+	if i := slices.IndexFunc(p.libraries, func(m *compile.Module) bool { return m.Name == name }); i >= 0 {
+		p.libraries[i] = code // it has changed
+		return ""
 	}
 	p.libraries = append(p.libraries, code)
 	return ""

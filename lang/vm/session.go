@@ -2,20 +2,40 @@ package vm
 
 import (
 	"errors"
+	"maps"
+	"slices"
+	"strconv"
 
 	"go.starlark.net/starlark"
 
 	"starling/lang/compile"
+	"starling/lang/effect"
 )
 
 // session is a run whose program grows: each chunk is a module of its own, and all chunks share one
 // table of global variables by name.
+//
+// A chunk whose last statement is an expression has a value. It stays within reach: the last one as
+// _, that of the chunk n, counted from 1, as _n, and all of them by their numbers in the dict Out.
+// Out is left alone where a chunk has given the name to something else.
+//
+// A file that has changed since an earlier chunk loaded it is loaded anew, and so is what loads it.
+// What was made of the old one stays as it is.
 type session struct {
 	names   []compile.Binding // of the shared globals
 	globals []starlark.Value  // their values, nil while unset
 	chunks  []*Module         // whose globals are the shared ones
 	byName  map[string]*Module
+	count   int            // of chunks, also those that could not load what they name
+	out     *starlark.Dict // values of chunks by their numbers
+	early   bool           // values are forgotten, and a file is loaded once, as under effect.BehaviourValuesForgotten
 }
+
+// The names under which values of chunks are kept.
+const (
+	lastValue = "_"
+	allValues = "Out"
+)
 
 // StartSession makes a machine whose program is given in chunks, by [Machine.Append]. The image's
 // own script does not run.
@@ -27,7 +47,9 @@ func (img *Image) StartSession() *Machine {
 }
 
 func newSession(m *Machine) *session {
-	s := &session{byName: make(map[string]*Module)}
+	s := &session{byName: make(map[string]*Module), out: new(starlark.Dict)}
+	b := m.behaviour()
+	s.early = b > 0 && b <= effect.BehaviourValuesForgotten
 	for _, mod := range m.image.modules {
 		s.byName[mod.code.Name] = mod
 	}
@@ -38,24 +60,10 @@ func (s *session) append(m *Machine, modules []*compile.Module) error {
 	if len(m.fibers) > 0 {
 		return errors.New("the last chunk of the session has not ended")
 	}
-	var libraries []*Module
-	for _, code := range modules[:len(modules)-1] {
-		if s.byName[code.Name] != nil {
-			continue
-		}
-		lib, err := m.image.link(code, s.byName, nil)
-		if err == nil {
-			err = lib.initialize(m.image)
-		}
-		if err != nil {
-			for _, lib := range libraries {
-				delete(s.byName, lib.code.Name)
-			}
-			return err
-		}
-		m.image.permanents.freeze(lib.globals)
-		libraries = append(libraries, lib)
-		s.byName[code.Name] = lib
+	s.count++
+	libraries, err := s.load(m, modules[:len(modules)-1])
+	if err != nil {
+		return err
 	}
 	code, names := modules[len(modules)-1].Rebase(s.names)
 	chunk, err := m.image.link(code, s.byName, nil)
@@ -72,10 +80,91 @@ func (s *session) append(m *Machine, modules []*compile.Module) error {
 	return nil
 }
 
-// grow makes room for the globals of a new chunk. All chunks see the same table.
+// load links and initializes the modules that a chunk loads and the session does not have. It has
+// none of them when one fails.
+func (s *session) load(m *Machine, codes []*compile.Module) (libraries []*Module, err error) {
+	before := maps.Clone(s.byName)
+	renewed := map[string]bool{}
+	for _, code := range codes {
+		if s.holds(code, renewed) {
+			continue
+		}
+		lib, err := m.image.link(code, s.byName, nil)
+		if err == nil {
+			err = lib.initialize(m.image)
+		}
+		if err != nil {
+			s.byName = before
+			return nil, err
+		}
+		m.image.permanents.freeze(lib.globals)
+		libraries = append(libraries, lib)
+		s.byName[code.Name], renewed[code.Name] = lib, true
+	}
+	return libraries, nil
+}
+
+// holds tells whether the session has a module as it is, over others as they are.
+func (s *session) holds(code *compile.Module, renewed map[string]bool) bool {
+	there := s.byName[code.Name]
+	if there == nil || s.early {
+		return there != nil
+	}
+	for _, l := range code.Loads {
+		if renewed[l.Module] {
+			return false
+		}
+	}
+	return there.code.Hash == code.Hash
+}
+
+// keep keeps the value of the chunk that has ended.
+func (s *session) keep(v starlark.Value) {
+	if s.early || v == nil || v == starlark.None {
+		return
+	}
+	s.bind(lastValue, v)
+	s.bind(lastValue+strconv.Itoa(s.count), v)
+	if there := s.value(allValues); there != nil && there != starlark.Value(s.out) {
+		return
+	}
+	all := starlark.NewDict(s.out.Len() + 1) // another one: v may hold the last
+	for k, v := range s.out.Entries() {
+		_ = all.SetKey(k, v) // a fresh dict and keys of another
+	}
+	_ = all.SetKey(starlark.MakeInt(s.count), v)
+	s.out = all
+	s.bind(allValues, all)
+}
+
+// value is that of a shared global, nil while it is unset.
+func (s *session) value(name string) starlark.Value {
+	if i := s.index(name); i >= 0 {
+		return s.globals[i]
+	}
+	return nil
+}
+
+func (s *session) index(name string) int {
+	return slices.IndexFunc(s.names, func(b compile.Binding) bool { return b.Name == name })
+}
+
+// bind gives a shared global a value.
+func (s *session) bind(name string, v starlark.Value) {
+	i := s.index(name)
+	if i < 0 {
+		i = len(s.names)
+		s.grow(append(s.names[:i:i], compile.Binding{Name: name}), nil)
+	}
+	s.globals[i] = v
+}
+
+// grow makes room for the globals of a new chunk, or of none. All chunks see the same table.
 func (s *session) grow(names []compile.Binding, chunk *Module) {
 	s.names = names
-	s.chunks = append(s.chunks, chunk)
+	if chunk != nil {
+		s.chunks = append(s.chunks, chunk)
+	}
 	for len(s.globals) < len(names) {
 		s.globals = append(s.globals, nil)
 	}

@@ -451,6 +451,39 @@ func TestLoadsOfABehaviourAreKept(t *testing.T) {
 	}
 }
 
+// TestValuesOfABehaviourAreKept: a session that began when values were forgotten, and files loaded
+// once only, goes on so.
+func TestValuesOfABehaviourAreKept(t *testing.T) {
+	w := newWorld(t)
+	chunk := func(run, text string, n int) {
+		t.Helper()
+		lib := map[string]string{"lib.star": fmt.Sprintf("n = %d\n", n)}
+		w.signal(runtime.Signal{Kind: runtime.SignalChunk, Run: run, Bundle: bundle(t, text, lib)})
+	}
+	sit := func(behaviour uint32) *session {
+		w.under(behaviour)
+		run, err := w.engine.Start(w.ctx, runtime.StartRequest{Bundle: bundle(t, "", nil), Script: "session", Session: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		chunk(run.ID, "load('lib.star', 'n')\n40 + n\n", 1)
+		return &session{w, run.ID}
+	}
+	early, late := sit(effect.BehaviourValuesForgotten), sit(effect.BehaviourValuesForgotten+1)
+	for range 2 {
+		w.refused(runtime.ErrCheckFailed, runtime.Signal{Kind: runtime.SignalChunk, Run: early.id, Bundle: bundle(t, "print(_1)\n", nil)})
+		chunk(early.id, "load('lib.star', 'n')\nprint(n, 'of an early one')\n", 2)
+		chunk(late.id, "load('lib.star', 'n')\nprint(_1, Out[1], n, 'of a late one')\n", 2)
+		w.under(effect.BehaviourValuesForgotten + 2)
+	}
+	if said := early.said(); strings.Count(said, "1 of an early one") != 2 {
+		t.Errorf("the early session said\n%s", said)
+	}
+	if said := late.said(); strings.Count(said, "41 41 2 of a late one") != 2 {
+		t.Errorf("the late session said\n%s", said)
+	}
+}
+
 // TestChargesOfABehaviourAreKept: what a run began with decides where it meets its limits, also
 // when a later build carries it, reads its checkpoint, executes its journal again or starts others.
 func TestChargesOfABehaviourAreKept(t *testing.T) {
