@@ -85,6 +85,8 @@ const (
 	SignalMessage SignalKind = "message" // goes into the run's mailbox under Name
 	SignalChunk   SignalKind = "chunk"   // source text for a session
 
+	SignalInterrupt SignalKind = "interrupt" // ends the chunk that a session is running, with an error
+
 	SignalClaim     SignalKind = "claim"     // takes work that an agent comes for; with no Run the oldest that the caller may take
 	SignalHeartbeat SignalKind = "heartbeat" // keeps a claim, and tells of events
 	SignalSubmit    SignalKind = "submit"    // brings the result of a claim

@@ -326,6 +326,21 @@ func (m *Machine) Globals() starlark.StringDict {
 // Steps is the number of steps charged since the start.
 func (m *Machine) Steps() uint64 { return m.steps }
 
+// Interrupt ends the chunk of a session where it stands, with an error of kind cancelled. What it
+// waits for is withdrawn, and no more of its code runs. The machine must not have yielded.
+func (m *Machine) Interrupt() Stop {
+	m.emissions, m.emitted = nil, 0
+	for _, f := range m.fibers {
+		if f.parent == nil && f.state != ended {
+			m.drop(f)
+		}
+	}
+	m.sweep()
+	stop := Stop{Status: Idle, Err: effect.Errorf(effect.KindCancelled, "interrupted"), Emissions: m.emissions}
+	m.emissions, m.ended = nil, nil
+	return stop
+}
+
 // Append gives a session its next chunk: modules that it loads, unless the session has them
 // already as they are, and the chunk itself last. Its top level runs next. An error, such as that the last
 // chunk has not ended, means that nothing was appended.

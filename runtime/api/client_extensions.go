@@ -23,6 +23,7 @@ var (
 	_ runtime.Pages       = (*Client)(nil)
 	_ runtime.Decisions   = (*Client)(nil)
 	_ runtime.Spending    = (*Client)(nil)
+	_ runtime.Moments     = (*Client)(nil)
 )
 
 // Whoami implements runtime.Whoami.
@@ -103,6 +104,11 @@ func (c *Client) Move(ctx context.Context, r runtime.MoveRequest) (*runtime.Repl
 // Fork implements runtime.Reruns.
 func (c *Client) Fork(ctx context.Context, r runtime.ForkRequest) (*runtime.Run, error) {
 	return ask[*runtime.Run](ctx, c, "/fork", r)
+}
+
+// Look implements runtime.Moments.
+func (c *Client) Look(ctx context.Context, r runtime.LookRequest) (*runtime.Sight, error) {
+	return ask[*runtime.Sight](ctx, c, "/look", r)
 }
 
 // Trust implements runtime.Trusts.

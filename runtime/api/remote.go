@@ -46,7 +46,7 @@ func startFromAfar(e runtime.Engine, ctx context.Context, r runtime.StartRequest
 }
 
 func signalFromAfar(e runtime.Engine, ctx context.Context, s runtime.Signal) (*runtime.Receipt, error) {
-	if s.Kind == runtime.SignalChunk {
+	if s.Kind == runtime.SignalChunk || s.Kind == runtime.SignalInterrupt {
 		return nil, runtime.Refuse(runtime.ErrUsage, "log in there and type starling repl", "a session is gone on with on the machine of its store only")
 	}
 	s.Env = nil

@@ -27,6 +27,7 @@ func (s *Server) routes() http.Handler {
 	mux.Handle("POST /replay", s.call(postTo(runtime.Reruns.Replay)))
 	mux.Handle("POST /move", s.call(postTo(runtime.Reruns.Move)))
 	mux.Handle("POST /fork", s.call(postTo(runtime.Reruns.Fork)))
+	mux.Handle("POST /look", s.call(postTo(runtime.Moments.Look)))
 	mux.Handle("POST /trust", s.call(postTo(runtime.Trusts.Trust)))
 	mux.Handle("POST /token/add", s.call(postTo(runtime.Tokens.AddToken)))
 	mux.Handle("POST /token/list", s.call(postTo(runtime.Tokens.ListTokens)))

@@ -132,8 +132,8 @@ func (e *Local) fork(ctx context.Context, r runtime.ForkRequest) (string, error)
 	if err != nil {
 		return "", err
 	}
-	if o.first.Session {
-		return "", runtime.Refusef(runtime.ErrUsage, "run %s is a session, which cannot be cut: its program grows with it", o.run)
+	if o.first.Session && r.Kind == runtime.LineageOnly {
+		return "", runtime.Refusef(runtime.ErrUsage, "run %s is a session: what follows a step is typed anew", o.run).WithHelp("cut it: starling fork %s@%s", o.run, r.Step)
 	}
 	if err := rooted(o.journal, c); err != nil {
 		return "", err

@@ -75,6 +75,7 @@ const (
 	NoticeWithdrawn
 	StepResolved
 	MemoryChanged // by an agent; what a script changes is in step.answered
+	ChunkInterrupted
 )
 
 var recordNames = [...]string{"run.started", "run.suspended", "run.resumed", "run.completed", "run.failed", "run.cancelled",
@@ -82,7 +83,7 @@ var recordNames = [...]string{"run.started", "run.suspended", "run.resumed", "ru
 	"gate.opened", "gate.decided", "gate.withdrawn", "signal.accepted", "signal.refused", "timer.set", "timer.fired",
 	"output.print", "output.log", "output.emit", "agent.event", "verdict.given", "chunk.appended", "chunk.ended", "run.pinned",
 	"gate.escalated", "attempt.skipped", "run.moved", "step.recalled", "work.offered", "agent.intervened", "steer.heard", "notice.sent", "notice.withdrawn",
-	"step.resolved", "memory.changed"}
+	"step.resolved", "memory.changed", "chunk.interrupted"}
 
 // String is the type as documents have it.
 func (t RecordType) String() string {

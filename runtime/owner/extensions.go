@@ -20,6 +20,7 @@ var (
 	_ runtime.Pages       = (*Session)(nil)
 	_ runtime.Decisions   = (*Session)(nil)
 	_ runtime.Spending    = (*Session)(nil)
+	_ runtime.Moments     = (*Session)(nil)
 )
 
 // callFacet makes a request of a further interface of whoever owns the store.
@@ -125,6 +126,11 @@ func (s *Session) Fork(ctx context.Context, r runtime.ForkRequest) (*runtime.Run
 		s.carried.add(r.Env, run.ID)
 	}
 	return run, err
+}
+
+// Look implements runtime.Moments.
+func (s *Session) Look(ctx context.Context, r runtime.LookRequest) (*runtime.Sight, error) {
+	return callFacet(ctx, s, func(ctx context.Context, m runtime.Moments) (*runtime.Sight, error) { return m.Look(ctx, r) })
 }
 
 // Trust implements runtime.Trusts.

@@ -16,7 +16,7 @@ import (
 // A session is a run whose program grows: each chunk is a script of its own over the globals of
 // those before it. A chunk is journaled with its bundle when it is accepted; when it has ended,
 // chunk.ended tells its value or its error, and the run rests until the next. An error ends the
-// chunk, not the run.
+// chunk, not the run. A chunk that is interrupted ends with an error, where it stands.
 
 // takeChunk takes a chunk of a session. One at a time: the chunk before must have ended.
 func (t *Turn) takeChunk(who []string, s runtime.Signal) (*runtime.Receipt, *runtime.Refusal) {
@@ -42,6 +42,23 @@ func (t *Turn) takeChunk(who []string, s runtime.Signal) (*runtime.Receipt, *run
 		return &runtime.Receipt{Seq: seq}, nil
 	}
 	t.slice()
+	return &runtime.Receipt{Seq: seq}, nil
+}
+
+// interrupt ends the chunk in progress.
+func (t *Turn) interrupt(who []string, s runtime.Signal) (*runtime.Receipt, *runtime.Refusal) {
+	switch {
+	case !t.State.Session:
+		return nil, runtime.Refusef(runtime.ErrUsage, "run %s is not a session: it has no statement to interrupt", t.State.ID).WithHelp("end it: starling cancel %s", t.State.ID)
+	case t.State.Status.Ended() || !t.State.Busy:
+		return nil, runtime.Refusef(runtime.ErrNotOpen, "session %s is at no statement", t.State.ID)
+	case t.Machine == nil:
+		return nil, t.quarantined()
+	}
+	t.wake()
+	var b effect.Object
+	seq := t.record(journal.ChunkInterrupted, "", b.Texts("who", who).Text("key", s.Key).Payload())
+	t.stopped(t.Machine.Interrupt())
 	return &runtime.Receipt{Seq: seq}, nil
 }
 

@@ -1,7 +1,9 @@
 package run
 
 import (
+	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -11,7 +13,8 @@ import (
 	"starling/runtime/journal"
 )
 
-// A journal is cut before the request of a step: what stands before it comes along into a new run,
+// A journal is cut before the request of a step, that of a session also before a statement, which
+// is addressed as <n>: what stands before it comes along into a new run,
 // what stands behind it has not happened there. A journal is one order of all that happened, so a
 // cut goes through all branches at once: what another branch had done by then stays done, what it
 // did later is done again.
@@ -32,16 +35,23 @@ type Cut struct {
 
 // CutAt cuts a journal before a step.
 func CutAt(run string, records []journal.Record, address string, now time.Time) (*Cut, error) {
-	i, err := findStep(run, records, address)
+	find := findStep
+	if statementNumber(address) > 0 {
+		find = findStatement
+	}
+	i, err := find(run, records, address)
 	if err != nil {
 		return nil, err
 	}
-	r := &records[i]
+	r := &journal.Record{Seq: uint64(len(records)) + 1, Time: now, Step: address}
+	if i < len(records) {
+		r = &records[i]
+	}
 	s := NewState(run)
 	for j := range records[:i] {
 		s.Apply(&records[j])
 	}
-	c := &Cut{At: r.Seq, Step: r.Step, Request: r.View()}
+	c := &Cut{At: r.Seq, Step: cmp.Or(r.Step, address), Request: r.View()}
 	move := now.Sub(r.Time)
 	if tm := s.timers.byID[timerID(timerDeadline, "")]; tm != nil {
 		c.Deadline = tm.Due.Add(move)
@@ -53,6 +63,40 @@ func CutAt(run string, records []journal.Record, address string, now time.Time) 
 		}
 	}
 	return c, nil
+}
+
+// statementNumber is the number of the statement of a session that an address <n> means, 0 for any
+// other address.
+func statementNumber(address string) int {
+	text, _ := strings.CutPrefix(address, "<")
+	n, err := strconv.Atoi(strings.TrimSuffix(text, ">"))
+	if err != nil || n < 1 || address != "<"+strconv.Itoa(n)+">" {
+		return 0
+	}
+	return n
+}
+
+// findStatement finds where a statement of a session was taken, and behind all of them the end of
+// the journal.
+func findStatement(run string, records []journal.Record, address string) (int, error) {
+	n := statementNumber(address)
+	busy := false
+	for i := range records {
+		switch records[i].Type {
+		case journal.ChunkAppended:
+			busy = true
+			if n--; n == 0 {
+				return i, nil
+			}
+		case journal.ChunkEnded:
+			busy = false
+		}
+	}
+	if n == 1 && !busy && records[0].View().Flag("session") {
+		return len(records), nil
+	}
+	return 0, runtime.Refusef(runtime.ErrUnknownStep, "run %s has no statement %s that could be cut before", run, address).
+		WithHelp("a session has statements, which :history lists; one in progress is answered or interrupted first")
 }
 
 // findStep finds the request that an address means: the whole address of a step, or a suffix of one

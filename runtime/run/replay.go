@@ -137,6 +137,9 @@ func (r *replayer) replayRecord() error {
 			return nil // it could not be loaded then either: chunk.ended says so
 		}
 		return r.run()
+	case journal.ChunkInterrupted:
+		r.stop = r.m.Interrupt()
+		r.said = append(r.said, r.stop.Emissions...)
 	case journal.RunCompleted, journal.RunFailed, journal.ChunkEnded:
 		if r.ends {
 			return r.ended(rec)
@@ -212,7 +215,7 @@ func (r *replayer) segment() (said int, more bool) {
 
 // bringsIn tells whether a record gave the machine something.
 func bringsIn(r *journal.Record) bool {
-	return r.Type == journal.RunStarted || r.Type == journal.StepSettled || r.Type == journal.ChunkAppended || r.Type == journal.AgentEvent && r.View().Flag("heard")
+	return r.Type == journal.RunStarted || r.Type == journal.StepSettled || r.Type == journal.ChunkAppended || r.Type == journal.ChunkInterrupted || r.Type == journal.AgentEvent && r.View().Flag("heard")
 }
 
 // saysSo tells whether a record is what the machine asked or said.

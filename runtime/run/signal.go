@@ -102,6 +102,8 @@ func (t *Turn) accept(c runtime.Caller, s runtime.Signal) (*runtime.Receipt, *ru
 		return t.takeMessage(who, s)
 	case runtime.SignalChunk:
 		return t.takeChunk(who, s)
+	case runtime.SignalInterrupt:
+		return t.interrupt(who, s)
 	case runtime.SignalAnswer:
 		return t.answerGate(c, who, s)
 	case runtime.SignalClaim, runtime.SignalHeartbeat, runtime.SignalSubmit:
@@ -109,7 +111,7 @@ func (t *Turn) accept(c runtime.Caller, s runtime.Signal) (*runtime.Receipt, *ru
 	case runtime.SignalSteer, runtime.SignalStop:
 		return t.intervene(c, who, s)
 	}
-	return nil, runtime.Refusef(runtime.ErrUsage, "got signal kind %q, want answer, message, chunk, claim, heartbeat, submit, steer or stop", s.Kind)
+	return nil, runtime.Refusef(runtime.ErrUsage, "got signal kind %q, want answer, message, chunk, interrupt, claim, heartbeat, submit, steer or stop", s.Kind)
 }
 
 // DeniedSignal is the refusal of a caller who may not send a signal of the kind, nil for one who
@@ -121,7 +123,7 @@ func DeniedSignal(s *runtime.Signal, c runtime.Caller) *runtime.Refusal {
 // NeededFor is what a caller must be able to do to send a signal.
 func NeededFor(s *runtime.Signal) runtime.Capability {
 	switch s.Kind {
-	case runtime.SignalChunk:
+	case runtime.SignalChunk, runtime.SignalInterrupt:
 		return runtime.CanRun
 	case runtime.SignalStop:
 		return runtime.CanCancel

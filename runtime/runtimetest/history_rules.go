@@ -277,7 +277,7 @@ func keysOnce(j *runJournal, bad complaint) {
 	seen := map[string]uint64{}
 	for _, e := range j.entries {
 		key := e.text("key")
-		if key == "" || !e.is("signal.accepted", "chunk.appended") {
+		if key == "" || !e.is("signal.accepted", "chunk.appended", "chunk.interrupted") {
 			continue
 		}
 		if seen[key] > 0 {

@@ -76,7 +76,7 @@ func receipts(h *History, bad func(string, uint64, string, ...any)) {
 		switch {
 		case e == nil:
 			bad(run, a.receipt.Seq, "a receipt tells of it, and it is not there")
-		case a.cancel && !e.is("run.cancelled"), !a.cancel && !e.is("signal.accepted", "chunk.appended"):
+		case a.cancel && !e.is("run.cancelled"), !a.cancel && !e.is("signal.accepted", "chunk.appended", "chunk.interrupted"):
 			bad(run, e.Seq, "a receipt tells of it, and it is %s", e.Type)
 		case !a.cancel && e.text("key") != a.signal.Key, e.is("signal.accepted") && e.Step != gate && a.receipt.Claim == nil:
 			bad(run, e.Seq, "a receipt for key %q and gate %q tells of it; it has %q and %q", a.signal.Key, gate, e.text("key"), e.Step)

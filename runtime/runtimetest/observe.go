@@ -97,3 +97,8 @@ func through[I, Q, A any](ctx context.Context, e runtime.Engine, method func(I, 
 	}
 	return method(f, ctx, q)
 }
+
+// Look implements runtime.Moments. Nothing happens by it.
+func (o *observed) Look(ctx context.Context, r runtime.LookRequest) (*runtime.Sight, error) {
+	return through(ctx, o.Engine, runtime.Moments.Look, r)
+}

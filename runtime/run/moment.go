@@ -1,0 +1,132 @@
+package run
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"go.starlark.net/starlark"
+
+	"starling/lang/effect"
+	"starling/lang/vm"
+	"starling/runtime"
+	"starling/runtime/journal"
+)
+
+// Bounds of what a look tells of one value.
+const (
+	maxBrief = 400 // bytes of the text of a variable
+	maxKeys  = 200
+)
+
+// Moment is a run as it stood when a journal, which may have been cut, ended.
+type Moment struct {
+	host *Host
+	past *replayer
+	step string
+	now  time.Time
+}
+
+// MomentOf executes a journal again up to its end.
+func MomentOf(h *Host, records []journal.Record, step string, now time.Time) (*Moment, error) {
+	past, err := Rehearse(h, records, now, false)
+	if err != nil {
+		return nil, err
+	}
+	return &Moment{h, past, step, now}, nil
+}
+
+// Look gives the variables and what statements over them come to.
+func (m *Moment) Look(r runtime.LookRequest) (*runtime.Sight, error) {
+	variables := m.past.m.Variables(m.step)
+	s := &runtime.Sight{Schema: runtime.Schema, Run: r.Run, At: r.At, Variables: []runtime.Variable{}}
+	for _, name := range variables.Keys() {
+		v := described(variables[name], maxBrief)
+		v.Name, v.Fields, v.Keys = name, nil, nil
+		s.Variables = append(s.Variables, v)
+	}
+	machine := m.host.Program.Image.Over(variables)
+	limits := m.host.Limits()
+	limits.Steps = cmp.Or(r.Steps, limits.Steps)
+	machine.SetLimits(limits)
+	for _, chunk := range r.Chunks {
+		if err := m.execute(machine, chunk, s); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// execute runs one statement to its end.
+func (m *Moment) execute(machine *vm.Machine, chunk []byte, s *runtime.Sight) error {
+	s.Value, s.Error, s.Printed = nil, nil, nil
+	code, err := m.host.compileChunk(machine, chunk)
+	if err != nil {
+		return CheckFailed(err)
+	}
+	stop := vm.Stop{Status: vm.Idle}
+	if err := m.host.appendChunk(machine, code); err != nil {
+		stop.Err = scriptError(err)
+	} else {
+		stop = m.run(machine, s)
+	}
+	if e := stop.Err; e != nil {
+		s.Error = &runtime.RunError{Kind: string(e.Kind), Message: e.Message, Where: e.Where, Backtrace: e.Backtrace}
+	} else if stop.Value != nil && stop.Value != starlark.None {
+		v := described(stop.Value, maxShown)
+		s.Value = &v
+	}
+	return nil
+}
+
+// run runs a machine until its statement has ended. What it asks of the world is refused.
+func (m *Moment) run(machine *vm.Machine, s *runtime.Sight) vm.Stop {
+	answer := (&Turn{State: m.past.s, Host: m.host, Now: m.now}).answer
+	for {
+		stop := machine.Run(answer)
+		for i := range stop.Emissions {
+			m.emitted(machine, &stop.Emissions[i], s)
+		}
+		if stop.Status == vm.Idle {
+			return stop
+		}
+		if !machine.Runnable() { // a listener of events, which do not come
+			return machine.Interrupt()
+		}
+	}
+}
+
+// emitted takes what a statement says or asks.
+func (m *Moment) emitted(machine *vm.Machine, e *vm.Emission, s *runtime.Sight) {
+	switch {
+	case e.Kind == vm.Said && e.Request.Kind == "print":
+		if args, err := e.Request.Args.View(); err == nil {
+			s.Printed = append(s.Printed, args.Text("text"))
+		}
+	case e.Kind == vm.Requested:
+		machine.Settle(e.Step, effect.Outcome{Err: effect.Errorf(effect.KindRefused, "%s: nothing is asked of the world here, where a moment is only looked at; go on from it in a fork", e.Request.Kind)})
+	}
+}
+
+// described is a value as people see it.
+func described(v starlark.Value, most int) runtime.Variable {
+	d := runtime.Variable{Type: v.Type(), Text: v.String()}
+	if len(d.Text) > most {
+		d.Text = strings.ToValidUTF8(d.Text[:most], "") + "..."
+	}
+	if a, ok := v.(starlark.HasAttrs); ok {
+		d.Fields = slices.Sorted(slices.Values(a.AttrNames()))
+	}
+	if dict, ok := v.(*starlark.Dict); ok {
+		for k := range dict.Entries() {
+			if name, ok := starlark.AsString(k); ok && len(d.Keys) < maxKeys {
+				d.Keys = append(d.Keys, name)
+			}
+		}
+	}
+	if fn, ok := v.(*vm.Function); ok {
+		d.Params, d.Doc, d.Where = fn.Params(), fn.Doc(), fn.Position().String()
+	}
+	return d
+}
