@@ -36,6 +36,8 @@ type arrow struct {
 var arrows = []arrow{
 	{"lang/diagnostic", ""},
 	{"lang/crowd", ""},
+	{"lang/clash", ""},
+	{"lang/quick", ""},
 	{"lang/contract", "lang/crowd lang/diagnostic"},
 	{"lang/effect", "lang/contract lang/crowd lang/diagnostic"},
 	{"lang/langtest", ""},
@@ -45,7 +47,7 @@ var arrows = []arrow{
 	{"lang/format", "lang lang/diagnostic"},
 	{"lang/infer", "lang/contract lang/diagnostic lang/doc lang/effect"},
 	{"lang/check", "lang/contract lang/diagnostic lang/doc lang/effect lang/infer"},
-	{"lang/vm", "lang/compile lang/contract lang/crowd lang/diagnostic lang/effect"},
+	{"lang/vm", "lang/clash lang/compile lang/contract lang/crowd lang/diagnostic lang/effect lang/quick"},
 	{"lang", "lang/check lang/compile lang/contract lang/diagnostic lang/effect lang/infer"},
 	{"runtime", "lang lang/contract lang/diagnostic lang/effect"},
 	{"runtime/heap", ""},
@@ -121,7 +123,7 @@ var arrows = []arrow{
 	{"cmd/starling/live", "runtime runtime/journal runtime/query cmd/starling/plain cmd/starling/progress"},
 	{"cmd/starling/form", "lang/contract lang/diagnostic runtime"},
 	{"cmd/starling/repl",
-		"lang lang/diagnostic lang/effect runtime cmd/starling/form cmd/starling/plain"},
+		"lang lang/diagnostic lang/effect runtime runtime/query cmd/starling/form cmd/starling/plain cmd/starling/progress"},
 	{"cmd/starling/suite",
 		"lang lang/check lang/compile lang/contract lang/diagnostic lang/effect lang/vm " +
 			"runtime runtime/engine runtime/journal runtime/memory runtime/query stdlib stdlib/agent"},

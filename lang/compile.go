@@ -49,7 +49,8 @@ func Compile(b *Bundle, env *effect.Environment) (*Program, error) {
 
 // CompileChunk compiles the entry of a bundle as a chunk of a REPL session: it may use and reassign
 // the globals of earlier chunks, for which globals, not nil, answers, and in its functions those of
-// later ones; what it loads becomes one of them; and neither main nor inputs mean anything in it. Errors are as for [Compile].
+// later ones; what it loads becomes one of them; and neither main nor inputs mean anything in it.
+// Errors are as for [Compile].
 func CompileChunk(b *Bundle, globals func(name string) bool, env *effect.Environment) (*Program, error) {
 	units, list := compileUnits(b, env, globals)
 	if err := list.Err(); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"go.starlark.net/starlark"
 
+	"starling/lang/clash"
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
 )
@@ -36,68 +37,6 @@ func checkOnConflict(v starlark.Value) error {
 	return fmt.Errorf(`for parameter on_conflict: got %s, want "gate", "merge", "sequential", "fail" or a function of the conflict`, shown(v))
 }
 
-// collision finds the branches that changed paths which others have changed too, and those paths. A
-// folder that one has put where another has a file counts.
-func collision(changes *starlark.List) (sides []int, paths []string) {
-	all := map[string]bool{}
-	clash := make([]bool, changes.Len())
-	for i := range changes.Len() {
-		for j := range i {
-			a, b := changes.Index(i), changes.Index(j)
-			for _, p := range append(shared(a, b), shared(b, a)...) {
-				clash[i], clash[j], all[p] = true, true, true
-			}
-		}
-	}
-	for i, is := range clash {
-		if is {
-			sides = append(sides, i)
-		}
-	}
-	return sides, sortedKeys(all)
-}
-
-// shared lists the paths in which two changes meet.
-func shared(a, b starlark.Value) []string {
-	above := map[string]bool{} // what b has changed: true; a folder above that: false
-	for p := range pathsOf(b) {
-		for up := parentOf(p); up != ""; up = parentOf(up) {
-			if !above[up] {
-				above[up] = false
-			}
-		}
-		above[p] = true
-	}
-	var list []string
-	for p := range pathsOf(a) {
-		_, met := above[p]
-		for up := parentOf(p); up != "" && !met; up = parentOf(up) {
-			met = above[up]
-		}
-		if met {
-			list = append(list, p)
-		}
-	}
-	return list
-}
-
-func parentOf(path string) string { return path[:max(strings.LastIndexByte(path, '/'), 0)] }
-
-// pathsOf goes through the paths of a change, which is a tuple of the commit and a tuple of these.
-func pathsOf(change starlark.Value) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		t, ok := change.(starlark.Tuple)
-		if !ok {
-			return
-		}
-		for _, v := range t[1].(starlark.Tuple) {
-			if p, _ := starlark.AsString(v); !yield(p) {
-				return
-			}
-		}
-	}
-}
-
 // compared has the conflict decided, now that it is known how the sides differ.
 func (c nativeCall) compared(result starlark.Value) step {
 	conflict, ok := result.(*starlark.Dict)
@@ -106,7 +45,7 @@ func (c nativeCall) compared(result starlark.Value) step {
 	}
 	merges, _, _ := conflict.Get(starlark.String("merges"))
 	paths, _, _ := conflict.Get(starlark.String("files"))
-	c.act.state[isolatedConflict] = starlark.Tuple{starlark.Bool(merges == starlark.True), starlark.String(listed(paths))}
+	c.act.state[isolatedConflict] = starlark.Tuple{starlark.Bool(merges == starlark.True), starlark.String(clash.Listed(paths))}
 	c.act.phase = isolatedDeciding
 	names, described := c.act.options()
 	_ = conflict.SetKey(starlark.String("options"), starlark.NewList(names)) // it is fresh
@@ -119,22 +58,6 @@ func (c nativeCall) compared(result starlark.Value) step {
 	default:
 		return step{fn: how, args: starlark.Tuple{conflict}}
 	}
-}
-
-// listed names some texts.
-func listed(v starlark.Value) string {
-	const most = 5
-	var texts []string
-	if list, ok := v.(*starlark.List); ok {
-		for v := range list.Elements() {
-			s, _ := starlark.AsString(v)
-			texts = append(texts, s)
-		}
-	}
-	if more := len(texts) - most; more > 0 {
-		texts = append(texts[:most], fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(texts, ", ")
 }
 
 // options are what can be decided, as a list and as options of a gate.

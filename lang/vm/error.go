@@ -32,7 +32,7 @@ func (e *Error) Effect() *effect.Error {
 	if e.past != nil {
 		return e.past
 	}
-	out := &effect.Error{Kind: e.Kind, Message: e.Msg, Backtrace: fold(e.Backtrace()), Data: e.data}
+	out := &effect.Error{Kind: e.Kind, Message: e.Msg, Backtrace: effect.FoldBacktrace(e.Backtrace()), Data: e.data}
 	var inner *effect.Error
 	if errors.As(e.cause, &inner) && inner.Backtrace != "" {
 		out.Backtrace = continued(e.Stack.String(), inner.Backtrace)
@@ -50,31 +50,7 @@ func (e *Error) Effect() *effect.Error {
 // those that led to the error.
 func continued(outer, inner string) string {
 	_, calls, _ := strings.Cut(inner, "\n")
-	return fold(outer) + calls
-}
-
-// fold shortens a backtrace: of a line that repeats, as deep recursion makes it, two are kept.
-func fold(trace string) string {
-	var out []string
-	last, n := "", 0
-	flush := func() {
-		if n > 2 {
-			out = append(out, fmt.Sprintf("  ... and %d more of these", n-2))
-		}
-	}
-	for line := range strings.SplitSeq(trace, "\n") {
-		if line == last {
-			n++
-		} else {
-			flush()
-			last, n = line, 1
-		}
-		if n <= 2 {
-			out = append(out, line)
-		}
-	}
-	flush()
-	return strings.Join(out, "\n")
+	return effect.FoldBacktrace(outer) + calls
 }
 
 // newError makes an Error of the kind that its cause says.

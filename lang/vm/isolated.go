@@ -7,6 +7,7 @@ import (
 
 	"go.starlark.net/starlark"
 
+	"starling/lang/clash"
 	"starling/lang/effect"
 )
 
@@ -178,7 +179,7 @@ func (c nativeCall) worked(result starlark.Value) step {
 	if !ok {
 		return step{err: fmt.Errorf("parallel: a round of branches gave a %s", result.Type())}
 	}
-	sides, paths := collision(changes)
+	sides, paths := clash.Between(changes)
 	var made, rest, clash starlark.Tuple
 	settled := true
 	for i, n := range round {

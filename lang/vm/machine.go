@@ -327,7 +327,7 @@ func (m *Machine) Globals() starlark.StringDict {
 func (m *Machine) Steps() uint64 { return m.steps }
 
 // Interrupt ends the chunk of a session where it stands, with an error of kind cancelled. What it
-// waits for is withdrawn, and no more of its code runs. The machine must not have yielded.
+// waits for is withdrawn, and no more of its code runs.
 func (m *Machine) Interrupt() Stop {
 	m.emissions, m.emitted = nil, 0
 	for _, f := range m.fibers {
@@ -341,8 +341,8 @@ func (m *Machine) Interrupt() Stop {
 	return stop
 }
 
-// Append gives a session its next chunk: modules that it loads, unless the session has them
-// already as they are, and the chunk itself last. Its top level runs next. An error, such as that the last
+// Append gives a session its next chunk: modules that it loads, unless the session has them already
+// as they are, and the chunk itself last. Its top level runs next. An error, such as that the last
 // chunk has not ended, means that nothing was appended.
 func (m *Machine) Append(modules []*compile.Module) error {
 	if m.session == nil {

@@ -1,9 +1,7 @@
 package vm
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"go.starlark.net/starlark"
 )
@@ -71,36 +69,5 @@ func add(all starlark.StringDict, name string, v starlark.Value) {
 // Doc is the docstring of the function, "" without one.
 func (fn *Function) Doc() string { return fn.code.Doc }
 
-// Params are the parameters as they are written, with what stands in place of those that are left
-// out.
-func (fn *Function) Params() string {
-	c := fn.code
-	var list []string
-	positional := c.NumParams - c.NumKeywordOnly
-	for _, more := range []bool{c.HasVarargs, c.HasKwargs} {
-		if more {
-			positional--
-		}
-	}
-	first := positional + c.NumKeywordOnly - len(fn.defaults) // the first with a default
-	for i := range positional + c.NumKeywordOnly {
-		if i == positional && !c.HasVarargs {
-			list = append(list, "*")
-		}
-		text := c.Locals[i].Name
-		if d := i - first; d >= 0 && fn.defaults[d] != nil {
-			text += fmt.Sprintf(" = %s", fn.defaults[d])
-		}
-		if i == positional && c.HasVarargs {
-			text = "*" + c.Locals[positional+c.NumKeywordOnly].Name + ", " + text
-		}
-		list = append(list, text)
-	}
-	if c.HasVarargs && c.NumKeywordOnly == 0 {
-		list = append(list, "*"+c.Locals[positional].Name)
-	}
-	if c.HasKwargs {
-		list = append(list, "**"+c.Locals[c.NumParams-1].Name)
-	}
-	return strings.Join(list, ", ")
-}
+// Params are the parameters as they are written.
+func (fn *Function) Params() string { return fn.code.Parameters(fn.defaults) }

@@ -6,6 +6,7 @@ import (
 
 	"go.starlark.net/starlark"
 
+	conflicts "starling/lang/clash"
 	"starling/lang/effect"
 )
 
@@ -226,7 +227,7 @@ func (act *activation) changed(i int, change starlark.Value) (clash bool) {
 	}
 	changes := act.state[parallelChanges].(*starlark.List)
 	for j := range changes.Len() {
-		clash = clash || len(shared(change, changes.Index(j))) > 0
+		clash = clash || len(conflicts.Shared(change, changes.Index(j))) > 0
 	}
 	_ = changes.SetIndex(i, change) // nobody else has it: cannot fail
 	return clash

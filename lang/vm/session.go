@@ -31,12 +31,6 @@ type session struct {
 	early   bool           // values are forgotten, and a file is loaded once, as under effect.BehaviourValuesForgotten
 }
 
-// The names under which values of chunks are kept.
-const (
-	lastValue = "_"
-	allValues = "Out"
-)
-
 // StartSession makes a machine whose program is given in chunks, by [Machine.Append]. The image's
 // own script does not run.
 func (img *Image) StartSession() *Machine {
@@ -123,9 +117,9 @@ func (s *session) keep(v starlark.Value) {
 	if s.early || v == nil || v == starlark.None {
 		return
 	}
-	s.bind(lastValue, v)
-	s.bind(lastValue+strconv.Itoa(s.count), v)
-	if there := s.value(allValues); there != nil && there != starlark.Value(s.out) {
+	s.bind("_", v)
+	s.bind("_"+strconv.Itoa(s.count), v)
+	if i := s.index("Out"); i >= 0 && s.globals[i] != nil && s.globals[i] != starlark.Value(s.out) {
 		return
 	}
 	all := starlark.NewDict(s.out.Len() + 1) // another one: v may hold the last
@@ -134,15 +128,7 @@ func (s *session) keep(v starlark.Value) {
 	}
 	_ = all.SetKey(starlark.MakeInt(s.count), v)
 	s.out = all
-	s.bind(allValues, all)
-}
-
-// value is that of a shared global, nil while it is unset.
-func (s *session) value(name string) starlark.Value {
-	if i := s.index(name); i >= 0 {
-		return s.globals[i]
-	}
-	return nil
+	s.bind("Out", all)
 }
 
 func (s *session) index(name string) int {

@@ -1,9 +1,9 @@
 package vm
 
 import (
-	"strconv"
-
 	"go.starlark.net/starlark"
+
+	"starling/lang/quick"
 )
 
 // universe is starlark.Universe with its builtins wrapped in natives, and with those that call back
@@ -33,58 +33,10 @@ func makeUniverse() starlark.StringDict {
 // to the original.
 var quickBuiltins = map[string]func(args []starlark.Value) starlark.Value{
 	"bool": quickBool,
-	"int":  quickInt,
-	"len":  quickLen,
-	"str":  quickStr,
-	"type": quickType,
-}
-
-func quickLen(args []starlark.Value) starlark.Value {
-	if len(args) != 1 {
-		return nil
-	}
-	switch x := args[0].(type) {
-	case starlark.String:
-		return starlark.MakeInt(len(x))
-	case *starlark.List:
-		return starlark.MakeInt(x.Len())
-	case *starlark.Dict:
-		return starlark.MakeInt(x.Len())
-	case starlark.Tuple:
-		return starlark.MakeInt(len(x))
-	}
-	return nil
-}
-
-func quickType(args []starlark.Value) starlark.Value {
-	if len(args) != 1 {
-		return nil
-	}
-	return starlark.String(args[0].Type())
-}
-
-func quickStr(args []starlark.Value) starlark.Value {
-	if len(args) != 1 {
-		return nil
-	}
-	switch x := args[0].(type) {
-	case starlark.String:
-		return x
-	case starlark.Int:
-		if n, ok := x.Int64(); ok {
-			return starlark.String(strconv.FormatInt(n, 10))
-		}
-	}
-	return nil
-}
-
-func quickInt(args []starlark.Value) starlark.Value {
-	if len(args) == 1 {
-		if x, ok := args[0].(starlark.Int); ok {
-			return x
-		}
-	}
-	return nil
+	"int":  quick.Int,
+	"len":  quick.Len,
+	"str":  quick.Str,
+	"type": quick.Type,
 }
 
 func quickBool(args []starlark.Value) starlark.Value {

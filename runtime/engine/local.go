@@ -459,7 +459,7 @@ func (e *Local) elsewhere(ctx context.Context, run, gate string, err error) erro
 
 func (e *Local) signal(ctx context.Context, s runtime.Signal) (*runtime.Receipt, error) {
 	in := &run.Signalled{Caller: runtime.CallerOf(ctx), Signal: s}
-	if err := e.send(ctx, s.Run, event{in: in}); err != nil {
+	if err := e.send(ctx, s.Run, event{in: in, urgent: s.Kind == runtime.SignalInterrupt}); err != nil {
 		return nil, err
 	}
 	return in.Receipt, nil

@@ -81,6 +81,18 @@ func (e *Local) Replay(ctx context.Context, r runtime.ReplayRequest) (*runtime.R
 	return e.programs.replay(&e.reader, r.Run, e.now())
 }
 
+// Look looks into a run at one of its moments.
+func (e *Local) Look(ctx context.Context, r runtime.LookRequest) (*runtime.Sight, error) {
+	if err := need(ctx, runtime.CanRun|runtime.CanSeeHidden, "look into runs"); err != nil {
+		return nil, err
+	}
+	o, err := e.programs.original(&e.reader, r.Run)
+	if err != nil {
+		return nil, err
+	}
+	return run.Look(o.host, o.first, o.journal, r, e.now())
+}
+
 // Fork makes a new run of another.
 func (e *Local) Fork(ctx context.Context, r runtime.ForkRequest) (*runtime.Run, error) {
 	want, doing := runtime.CanRun, "make runs of others"

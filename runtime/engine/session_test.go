@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -82,6 +83,25 @@ func TestInterruptEndsAStatement(t *testing.T) {
 	}
 }
 
+// TestInterruptEndsALoop: a statement that is at work and waits for nothing ends, and executed
+// again it ends where it did.
+func TestInterruptEndsALoop(t *testing.T) {
+	w := newWorld(t)
+	s := sitting(w)
+	s.chunk("n = [0]\ndef f():\n    for _ in range(1 << 40):\n        n[0] += 1\nf()\n")
+	w.signal(runtime.Signal{Kind: runtime.SignalInterrupt, Run: s.id})
+	s.chunk("print('counted', n[0])\n")
+	w.restart()
+	s.chunk("print('counted', n[0])\n")
+	counted := regexp.MustCompile(`counted (\d+)`).FindAllStringSubmatch(s.said(), -1)
+	if len(counted) != 2 || counted[0][1] != counted[1][1] || counted[0][1] == "0" {
+		t.Errorf("it has counted %v", counted)
+	}
+	if _, err := w.reruns().Replay(w.ctx, runtime.ReplayRequest{Run: s.id}); err != nil {
+		t.Errorf("executed again: %v", err)
+	}
+}
+
 // look is that of the engine.
 func look(w *world) func(context.Context, runtime.LookRequest) (*runtime.Sight, error) {
 	w.t.Helper()
@@ -92,8 +112,8 @@ func look(w *world) func(context.Context, runtime.LookRequest) (*runtime.Sight, 
 	return m.Look
 }
 
-// TestLook: a moment is seen as it was when the machine next stood still, statements over it change nothing, and what they ask of the
-// world is refused.
+// TestLook: a moment is seen as it was when the machine next stood still, statements over it change
+// nothing, and what they ask of the world is refused.
 func TestLook(t *testing.T) {
 	w := newWorld(t)
 	script := `

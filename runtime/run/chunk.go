@@ -57,7 +57,11 @@ func (t *Turn) interrupt(who []string, s runtime.Signal) (*runtime.Receipt, *run
 	}
 	t.wake()
 	var b effect.Object
-	seq := t.record(journal.ChunkInterrupted, "", b.Texts("who", who).Text("key", s.Key).Payload())
+	b.Texts("who", who).Text("key", s.Key)
+	if t.Yielded { // in the middle of its work, where replay has to stop it too
+		b.Int("steps", int64(t.Machine.Steps()))
+	}
+	seq := t.record(journal.ChunkInterrupted, "", b.Payload())
 	t.stopped(t.Machine.Interrupt())
 	return &runtime.Receipt{Seq: seq}, nil
 }

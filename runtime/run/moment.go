@@ -20,26 +20,44 @@ const (
 	maxKeys  = 200
 )
 
-// Moment is a run as it stood when a journal, which may have been cut, ended.
-type Moment struct {
+// moment is a run as it stood when its journal, which may have been cut, ended.
+type moment struct {
 	host *Host
 	past *replayer
-	step string
 	now  time.Time
 }
 
-// MomentOf executes a journal again up to its end.
-func MomentOf(h *Host, records []journal.Record, step string, now time.Time) (*Moment, error) {
+// Look executes a run again up to a moment. It gives the variables there and what statements over
+// them come to. first is the run as it was started.
+func Look(h *Host, first *State, records []journal.Record, r runtime.LookRequest, now time.Time) (*runtime.Sight, error) {
+	r.Run = first.ID
+	if r.At != "" {
+		c, err := CutAt(first.ID, records, r.At, now)
+		if err != nil {
+			return nil, err
+		}
+		r.At, records = c.Step, c.asFork(first)
+	}
 	past, err := Rehearse(h, records, now, false)
 	if err != nil {
-		return nil, err
+		return nil, Diverged(err)
 	}
-	return &Moment{h, past, step, now}, nil
+	return (&moment{h, past, now}).look(r)
 }
 
-// Look gives the variables and what statements over them come to.
-func (m *Moment) Look(r runtime.LookRequest) (*runtime.Sight, error) {
-	variables := m.past.m.Variables(m.step)
+// asFork are the records as those of a fork, whose machine says more than they hold.
+func (c *Cut) asFork(first *State) []journal.Record {
+	for i := range c.Records {
+		c.Records[i].Seq = uint64(i) + 1
+	}
+	l := &runtime.Lineage{Kind: runtime.LineageFork, Run: first.ID, Step: c.Step, Seq: c.At, Copied: uint64(len(c.Records))}
+	c.Records[0].Data = first.Descend(l, first.Inputs, c.Deadline, "")
+	return c.Records
+}
+
+// look gives the variables and what statements over them come to.
+func (m *moment) look(r runtime.LookRequest) (*runtime.Sight, error) {
+	variables := m.past.m.Variables(r.At)
 	s := &runtime.Sight{Schema: runtime.Schema, Run: r.Run, At: r.At, Variables: []runtime.Variable{}}
 	for _, name := range variables.Keys() {
 		v := described(variables[name], maxBrief)
@@ -59,7 +77,7 @@ func (m *Moment) Look(r runtime.LookRequest) (*runtime.Sight, error) {
 }
 
 // execute runs one statement to its end.
-func (m *Moment) execute(machine *vm.Machine, chunk []byte, s *runtime.Sight) error {
+func (m *moment) execute(machine *vm.Machine, chunk []byte, s *runtime.Sight) error {
 	s.Value, s.Error, s.Printed = nil, nil, nil
 	code, err := m.host.compileChunk(machine, chunk)
 	if err != nil {
@@ -81,7 +99,7 @@ func (m *Moment) execute(machine *vm.Machine, chunk []byte, s *runtime.Sight) er
 }
 
 // run runs a machine until its statement has ended. What it asks of the world is refused.
-func (m *Moment) run(machine *vm.Machine, s *runtime.Sight) vm.Stop {
+func (m *moment) run(machine *vm.Machine, s *runtime.Sight) vm.Stop {
 	answer := (&Turn{State: m.past.s, Host: m.host, Now: m.now}).answer
 	for {
 		stop := machine.Run(answer)
@@ -98,7 +116,7 @@ func (m *Moment) run(machine *vm.Machine, s *runtime.Sight) vm.Stop {
 }
 
 // emitted takes what a statement says or asks.
-func (m *Moment) emitted(machine *vm.Machine, e *vm.Emission, s *runtime.Sight) {
+func (m *moment) emitted(machine *vm.Machine, e *vm.Emission, s *runtime.Sight) {
 	switch {
 	case e.Kind == vm.Said && e.Request.Kind == "print":
 		if args, err := e.Request.Args.View(); err == nil {

@@ -188,10 +188,15 @@ func (r *replayer) run() error {
 
 // goOn lets a machine that has yielded go on as far as the journal tells that it went: until it has
 // said all up to the next record that brought something in and, where there is such a record,
-// stands still. At the end of the journal what is left of its work is not replay.
+// stands still, or has come as far as it was interrupted. At the end of the journal what is left of
+// its work is not replay.
 func (r *replayer) goOn() error {
-	said, more := r.segment()
-	for r.m.Runnable() && (more || len(r.said) < said) {
+	said, next := r.segment()
+	steps := ^uint64(0) // no bound
+	if next != nil && next.Type == journal.ChunkInterrupted && next.View().Has("steps") {
+		steps = uint64(next.View().Int("steps"))
+	}
+	for r.m.Runnable() && (next != nil && r.m.Steps() < steps || len(r.said) < said) {
 		if err := r.slice(); err != nil {
 			return err
 		}
@@ -199,18 +204,18 @@ func (r *replayer) goOn() error {
 	return nil
 }
 
-// segment counts what the machine said before the next record that brought something in, and tells
-// whether there is one.
-func (r *replayer) segment() (said int, more bool) {
+// segment counts what the machine said before the next record that brought something in, nil where
+// there is none.
+func (r *replayer) segment() (said int, next *journal.Record) {
 	for i := r.next; i < len(r.records); i++ {
 		switch rec := &r.records[i]; {
 		case bringsIn(rec):
-			return said, true
+			return said, rec
 		case saysSo(rec):
 			said++
 		}
 	}
-	return said, false
+	return said, nil
 }
 
 // bringsIn tells whether a record gave the machine something.

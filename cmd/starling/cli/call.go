@@ -20,6 +20,7 @@ import (
 	"starling/cmd/starling/pager"
 	"starling/cmd/starling/place"
 	"starling/cmd/starling/plain"
+	"starling/cmd/starling/repl"
 	"starling/cmd/starling/table"
 	"starling/lang/effect"
 	"starling/runtime"
@@ -59,8 +60,9 @@ type call struct {
 	answered bool // the one JSON document was printed
 	place    *place.Place
 
-	interrupt context.CancelCauseFunc   // ends the call
-	view      atomic.Pointer[live.View] // what is drawn now
+	interrupt context.CancelCauseFunc            // ends the call
+	view      atomic.Pointer[live.View]          // what is drawn now
+	softly    atomic.Pointer[repl.Interruptions] // of a terminal, which may be for a statement
 }
 
 // answerJSON prints the result of a verb as one document, the only one.

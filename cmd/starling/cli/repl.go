@@ -10,8 +10,10 @@ import (
 	"starling/cmd/starling/progress"
 	"starling/cmd/starling/repl"
 	"starling/lang"
+	"starling/lang/effect"
 	"starling/runtime"
 	"starling/stdlib"
+	"starling/stdlib/agent"
 )
 
 // replVerb is a call of the verb repl.
@@ -42,24 +44,25 @@ func (v *replVerb) repl(ctx context.Context, resume, fake string) error {
 	if resume != "" && fake != "" {
 		return usage("the session has the agents that it was started with", "repl: --resume and --fake exclude each other")
 	}
-	lines, release := v.lines()
-	defer release()
-	wrong := func(string) {} // people see it
-	if _, typed := lines.(*repl.Terminal); !typed {
-		wrong = v.firstWrong
-	}
+	l := &repl.Loop{Out: v.stdout, Err: v.stderr, Show: progress.New(v.stderr).Show, Wrong: v.firstWrong, Names: v.env(),
+		Key: func() string { return requestKey("") }, Bundle: v.bundleChunk}
+	l.Desk = repl.Desk{Global: v.global(), Settings: func(file string) (*effect.Settings, error) { return v.settings(v.place.Project, file) },
+		Agents: func(s *effect.Settings) ([]string, error) { return agent.Names(agent.Machines(v.env()), s) }}
+	l.Desk.Fake = fake
+	lines, back := v.lines(repl.PastFile(v.getenv))
+	defer l.Sit(ctx, lines, back)()
+	v.softly.Store(l.Desk.Interruptions)
 	s, r, err := v.openSession(ctx, resume, fake)
 	if err != nil {
 		return err
 	}
 	defer v.leave(s)
 	v.notice("session %s; :help lists the commands", r.ID)
-	l := &repl.Loop{Engine: s, Run: r.ID, Lines: lines, Out: v.stdout, Err: v.stderr, Show: progress.New(v.stderr).Show,
-		Key: func() string { return requestKey("") }, Bundle: v.bundleChunk, Env: v.values(r.Details.Env), Wrong: wrong}
+	l.Engine, l.Run, l.Env = s, r.ID, v.values(r.Details.Env)
 	waiting, err := l.Do(ctx)
-	v.notice("to go on: %s", v.command("repl", "--resume", r.ID))
+	v.notice("to go on: %s", v.command("repl", "--resume", l.Run))
 	if waiting && err == nil {
-		return v.leaveAtGate(ctx, s, r.ID)
+		return v.leaveAtGate(ctx, s, l.Run)
 	}
 	return err
 }
@@ -86,10 +89,11 @@ func (v *replVerb) leaveAtGate(ctx context.Context, s connect.Session, run strin
 	return nil
 }
 
-// lines is where statements come from: the terminal if there is one, on both sides.
-func (c *call) lines() (lines repl.Lines, release func()) {
+// lines is where lines come from: the terminal if there is one, on both sides. past is the file of
+// what was typed before, "" for none.
+func (c *call) lines(past string) (lines repl.Lines, release func()) {
 	if c.stdin == os.Stdin && isTerminal(os.Stdin) && isTerminal(os.Stdout) {
-		t := repl.NewTerminal()
+		t := repl.NewTerminal(past)
 		return t, func() { t.Close() }
 	}
 	return repl.NewPipe(c.stdin), func() {}
@@ -103,7 +107,7 @@ func isTerminal(f *os.File) bool {
 // openSession starts a session, or finds the one to go on with.
 func (v *replVerb) openSession(ctx context.Context, resume, fake string) (connect.Session, *runtime.Run, error) {
 	if resume != "" {
-		return v.carry(ctx, resume)
+		return v.goOn(ctx, resume)
 	}
 	settings, err := v.settings(v.place.Project, fake)
 	if err != nil {
@@ -128,6 +132,17 @@ func (v *replVerb) openSession(ctx context.Context, resume, fake string) (connec
 		return nil, nil, err
 	}
 	return s, r, nil
+}
+
+// goOn finds the session to go on with: of one that was rewound, the one that took its place.
+func (v *replVerb) goOn(ctx context.Context, id string) (connect.Session, *runtime.Run, error) {
+	s, r, err := v.carry(ctx, id)
+	if err != nil || repl.Successor(r) == "" {
+		return s, r, err
+	}
+	v.leave(s)
+	v.notice("session %s was rewound", r.ID)
+	return v.goOn(ctx, repl.Successor(r))
 }
 
 // bundleChunk makes a bundle of a text that stands in no file. It loads files as a script in the

@@ -73,7 +73,7 @@ func (v *reviewVerb) review(ctx context.Context, target, which string) error {
 		v.notice("no gate is open")
 		return nil
 	}
-	lines, release := v.lines()
+	lines, release := v.lines("")
 	defer release()
 	a := &asking{call: v.call, session: s, lines: lines, wanted: wanted, seen: map[string]bool{}}
 	return a.ask(ctx, q.gates)

@@ -12,6 +12,7 @@ import (
 
 	"starling/cmd/starling/connect"
 	"starling/cmd/starling/form"
+	"starling/cmd/starling/repl"
 	"starling/cmd/starling/shell"
 	"starling/lang"
 	"starling/runtime"
@@ -82,7 +83,8 @@ func (v *runVerb) ask(p *lang.Program) error {
 	if p.Inputs == nil || v.json || v.detach || v.stdin != os.Stdin || !isTerminal(os.Stdin) || !v.draws() {
 		return nil
 	}
-	lines := sync.OnceValues(v.lines) // the terminal is taken only if there is something to ask
+	// The terminal is taken only if there is something to ask.
+	lines := sync.OnceValues(func() (repl.Lines, func()) { return v.lines("") })
 	f := form.Form{Say: v.notice, Line: func(ctx context.Context, prompt string) (string, error) {
 		from, _ := lines()
 		return from.Line(ctx, prompt)

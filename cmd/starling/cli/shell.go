@@ -9,7 +9,11 @@ import (
 
 // command is a line that calls this program again, on the same store or server.
 func (c *call) command(words ...string) string {
-	var global []string
+	return c.program + " " + shell.Line(append(c.global(), words...)...)
+}
+
+// global are the flags that name the same store or server.
+func (c *call) global() (global []string) {
 	if c.dirFlag != "" {
 		global = append(global, "-C", c.dirFlag)
 	}
@@ -20,7 +24,7 @@ func (c *call) command(words ...string) string {
 	} else if store != "" {
 		global = append(global, "--store", store)
 	}
-	return c.program + " " + shell.Line(append(global, words...)...)
+	return global
 }
 
 // answers lists the commands that answer a gate: one per option, or one that asks for a payload.

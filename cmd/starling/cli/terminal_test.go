@@ -294,7 +294,7 @@ func TestReplKilledInStatement(t *testing.T) {
 	s.expect(`\n\[10, "twenty"\]\n`)
 }
 
-// TestReplForm: a form is filled in at prompts, and Ctrl-C in the middle of it leaves the gate
+// TestReplForm: a form is filled in at prompts, and Ctrl-D in the middle of it leaves the gate
 // open; the session goes on there, and with what somebody else has answered meanwhile.
 func TestReplForm(t *testing.T) {
 	dir := sitDown(t)
@@ -307,7 +307,7 @@ func TestReplForm(t *testing.T) {
 	s.expect(`n: got "x", want int`)
 	s.enter("n> ", "7")
 	s.expect("to.who> $")
-	s.tty.WriteString("\x03")
+	s.tty.WriteString("\x04")
 	s.expect(`starling signal ` + id + `/g --choice yes --data `)
 	if code := s.end(); code != 3 {
 		t.Errorf("exit code %d", code)
@@ -384,4 +384,107 @@ func TestReplPipe(t *testing.T) {
 	if strings.Contains(stderr.String(), ">>>") || !strings.Contains(stderr.String(), "no") {
 		t.Errorf("people are told %s", &stderr)
 	}
+}
+
+// TestReplDesk is an hour at the prompt: completion, what names mean, values by number, what comes
+// later, interruptions, and a session that goes back, survives SIGKILL and is written down.
+func TestReplDesk(t *testing.T) {
+	dir := sitDown(t)
+	t.Setenv("XDG_STATE_HOME", dir)
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("lib.star", "def hi(name):\n    'Greets.'\n    return 'hi ' + name\n")
+	s := openScreen(t, dir, "repl", "--fake", "agents.star")
+	s.expect(`session ([a-z0-9]+);`)
+	s.expect("1 >>> $")
+	s.tty.WriteString("r = age\t(\"ju\t\", \"the code\")\r")
+	s.expect(`judge: ok`)
+	s.expect("2 >>> $")
+	s.tty.WriteString("r.out\t[\"lo\t\"]\r")
+	s.expect(`\n"the code"\n`)
+	s.expect("3 >>> $")
+	s.tty.WriteString("r.\t\t")
+	s.expect(`attempts.* degraded`)
+	s.expect(`r\.$`)
+	s.tty.WriteString("\x03")
+	s.enter("3 >>> ", "[_, _2, Out[2]]")
+	s.expect(`\n\["the code", "the code", "the code"\]\n`)
+	s.enter("4 >>> ", `load("lib.star", "hi")`)
+	s.enter("5 >>> ", "hi??")
+	s.expect(`hi\(name\)    lib\.star:1:1\n\n  Greets\.\n\ndef hi\(name\):`)
+	s.enter("5 >>> ", "gate?")
+	s.expect(`Suspend until somebody decides`)
+	write("lib.star", "def hi(name):\n    return 'ho ' + name\n")
+	s.enter("5 >>> ", ":reload")
+	s.enter("6 >>> ", "hi('you')")
+	s.expect(`\n"ho you"\n`)
+	s.enter("7 >>> ", "def odd(n):", "  return n != 0 and even(n - 1)", "")
+	s.expect(`warning: even is not defined yet`)
+	s.enter("8 >>> ", "def even(n):", "  return n == 0 or odd(n - 1)", "")
+	s.enter("9 >>> ", "odd(7)")
+	s.expect(`\nTrue\n`)
+	s.enter("10 >>> ", "x = [1]")
+	s.enter("11 >>> ", "for i in range(1 << 40): x[0] = i if i else print('at work')", "")
+	s.expect(`\nat work\n`)
+	s.tty.WriteString("\x03")
+	s.expect(`interrupted`)
+	s.enter("12 >>> ", `[{"name": "a rather long text that fills the line", "tags": ["a", "b"]} for _ in range(2)]`)
+	s.expect(`\n\[\n  \{"name": .*\},\n  \{"name": .*\},\n\]\n`)
+	s.enter("13 >>> ", ":type r.output")
+	s.expect(`\ndict\n`)
+	s.enter("13 >>> ", ":vars x r")
+	s.expect(`\nr +Result +Result\(`)
+	s.enter("13 >>> ", ":rewind 10")
+	id := s.expect(`in session ([a-z0-9]+);`)
+	s.expect("11 >>> $")
+	s.cmd.Process.Signal(syscall.SIGKILL)
+	s.end()
+
+	s = openScreen(t, dir, "repl", "--resume", id)
+	s.enter("11 >>> ", "[x, _, _2, odd(3)]")
+	s.expect(`\n\[\[1\], True, "the code", True\]\n`)
+	s.enter("12 >>> ", ":rewind 3")
+	s.expect(`session ([a-z0-9]+);`)
+	s.expect("4 >>> $")
+	s.cmd.Process.Signal(syscall.SIGKILL)
+	s.end()
+
+	s = openScreen(t, dir, "repl", "--resume", id) // it was rewound, and goes on where it is
+	s.expect(`was rewound`)
+	s.enter("4 >>> ", "_ + [len(Out)]")
+	s.expect(`\n\["the code", "the code", "the code", 2\]\n`)
+	s.expect("5 >>> $")
+	s.tty.WriteString("\x12Out[2") // Ctrl-R
+	s.expect(`\[_, _2, Out\[2\]\]`)
+	s.tty.WriteString("\r")
+	s.expect(`\n\[\["the code", .*\], "the code", "the code"\]\n`)
+	s.enter("6 >>> ", ":save out.star")
+	s.expect(`out\.star: 5 statements`)
+	s.enter("6 >>> ", "!cat out.star")
+	s.expect(`def main\(\):\n    r = agent\("judge", "the code"\)\n    _2 = r\.output\["looked"\]\n`)
+	for _, shown := range []string{"once more leaves", "to go on"} {
+		s.expect("6 >>> $")
+		s.tty.WriteString("\x0c") // drawn again, the editor has the keyboard
+		s.expect("6 >>> $")
+		s.tty.WriteString("\x03")
+		s.expect(shown)
+	}
+	if code := s.end(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	run := exec.Command("starling", "run", "out.star", "--fake", "agents.star")
+	run.Dir = dir
+	if out, err := run.Output(); err != nil || !strings.Contains(string(out), `"the code"`) {
+		t.Errorf("the script: %v: %s", err, out)
+	}
+
+	s = openScreen(t, dir, "repl") // another session recalls what was typed
+	s.expect("1 >>> $")
+	s.tty.WriteString("\x12odd(7")
+	s.expect(`odd\(7\)`)
+	s.tty.WriteString("\x07")
+	s.expect(`>>> `)
 }

@@ -6,8 +6,12 @@
 // gave.
 //
 //	typed text ──► Reader ──► statement ──► Signal{chunk} ──► the run ──► events ──► value, prints, error, or a gate to be answered here
+//	                  │
+//	                  └─ a colon, "!" or "NAME?": for the loop itself. What needs to see values looks
+//	                     into the run (runtime.Moments), which performs nothing and leaves no trace.
 //
-// Lines that begin with a colon are for the loop itself; ":help" lists them.
+// A [Loop] sits at one session at a time: ":fork" and ":rewind" have it go on with another one, and
+// ":attach" look into a moment of any run.
 //
-// A [Loop] belongs to one goroutine.
+// A [Loop] belongs to one goroutine; what completes names is called on that of the terminal.
 package repl

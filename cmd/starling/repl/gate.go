@@ -11,7 +11,8 @@ import (
 )
 
 // A gate that a statement opens is put before whoever sits here, and answered as [form.Form] says.
-// The end of the input, and an empty line, leave it open; it is in the inbox like any other.
+// The end of the input, and an empty line, leave it open; it is in the inbox like any other. A line
+// that is dropped ends the statement.
 
 // answer asks for the answer of an open gate until one is accepted. A gate that is decided
 // elsewhere or gone meanwhile needs none.
@@ -25,7 +26,9 @@ func (l *Loop) answer(ctx context.Context, name string) error {
 		l.show(*g)
 		sig, err := f.Answer(ctx, *g)
 		switch {
-		case errors.Is(err, io.EOF), errors.Is(err, ErrAborted), errors.Is(err, form.ErrLeft):
+		case errors.Is(err, ErrAborted):
+			return l.interruptGate(ctx)
+		case errors.Is(err, io.EOF), errors.Is(err, form.ErrLeft):
 			return errLeft
 		case err != nil:
 			return err
@@ -37,6 +40,20 @@ func (l *Loop) answer(ctx context.Context, name string) error {
 		}
 		l.refused(refused)
 	}
+}
+
+// interruptGate ends the statement that waits at a gate. It may have ended meanwhile, and an owner
+// of an earlier build does not do it: there the gate is left open.
+func (l *Loop) interruptGate(ctx context.Context) error {
+	err := l.interrupt(ctx, l.Run)
+	var refused *runtime.Refusal
+	switch {
+	case !errors.As(err, &refused):
+		return err
+	case refused.Kind == runtime.ErrUsage:
+		return errLeft
+	}
+	return nil
 }
 
 func (l *Loop) say(text string, args ...any) { fmt.Fprintf(l.Err, text+"\n", args...) }

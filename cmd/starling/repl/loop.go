@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
+	"time"
 
 	"starling/lang"
 	"starling/lang/diagnostic"
@@ -14,10 +16,10 @@ import (
 	"starling/runtime"
 )
 
-// Loop is one sitting at a session. All fields must be set but Env.
+// Loop is one sitting at a session. All fields of the first group must be set but Env.
 type Loop struct {
 	Engine runtime.Engine
-	Run    string // id of the session
+	Run    string // id of the session; that of another one after :fork and :rewind
 	Lines  Lines
 	Out    io.Writer           // values
 	Err    io.Writer           // everything else
@@ -30,12 +32,23 @@ type Loop struct {
 	// taken, runtime.ErrUsage of a command that is none. It is called on the goroutine of Do.
 	Wrong func(kind string)
 
-	after   uint64   // events up to this one were seen
-	history []string // the statements of the session, the latest last
-	gates   []string // opened by the statement in progress and not yet put before the user
-	open    bool     // a statement has begun and not ended
+	Names *effect.Environment // what statements may use; nil means that it is not known
+	Desk  Desk                // what the program around the loop does for it
+	Width func() int          // columns of the terminal that values are folded for; nil for no terminal
 
-	files []*lang.Module // what the statements were read from
+	after   uint64         // events up to this one were seen
+	history []string       // the statements of the session, the latest last
+	gates   []string       // opened by the statement in progress and not yet put before the user
+	open    bool           // a statement has begun and not ended
+	failed  map[int]bool   // statements that ended with an error
+	values  map[int]string // what statements came to
+	began   time.Time      // of the statement in progress
+	timed   bool           // how long it takes is told
+	aborted bool           // the last line was dropped, and nothing stood in it
+
+	files []*lang.Module  // what the statements were read from
+	known map[string]bool // global variables that statements have named
+	at    *attachment     // the moment that is looked into, nil for none
 }
 
 // A Bundler puts a statement and all that it loads into an encoded bundle, of which it is the entry
@@ -75,6 +88,8 @@ func (l *Loop) Do(ctx context.Context) (waiting bool, err error) {
 // recall reads what the session has been through: its statements, and how far the last has come if
 // it is still in progress.
 func (l *Loop) recall(ctx context.Context) error {
+	l.after, l.history, l.gates, l.open, l.files = 0, nil, nil, false, nil
+	l.failed, l.values, l.known = map[int]bool{}, map[int]string{}, map[string]bool{}
 	return l.Engine.Watch(ctx, runtime.WatchRequest{Run: l.Run}, func(ev runtime.Event) error {
 		if ev.Type == chunkAppended {
 			l.remember(read(ev.Data).source())
@@ -90,13 +105,31 @@ func (l *Loop) note(ev runtime.Event) {
 	switch ev.Type {
 	case chunkAppended:
 		l.open = true
-		l.files = append(l.files, read(ev.Data).files()...)
+		l.learn(read(ev.Data))
 	case chunkEnded:
 		l.open, l.gates = false, nil
+		switch c := read(ev.Data); {
+		case c.Error != nil:
+			l.failed[len(l.history)] = true
+		case c.Value != "":
+			l.values[len(l.history)] = c.Value
+		}
 	case "gate.opened":
 		l.gates = append(l.gates, ev.Step)
 	case "gate.decided", "gate.withdrawn":
 		l.gates = slices.DeleteFunc(l.gates, func(g string) bool { return g == ev.Step })
+	}
+}
+
+// learn takes note of what a statement was read from and what it names.
+func (l *Loop) learn(c chunk) {
+	b, err := lang.Decode(c.Bundle)
+	if err != nil {
+		return // another build wrote it
+	}
+	l.files = append(l.files, b.Files()...)
+	for _, name := range bound(string(b.Entry().Source)) {
+		l.known[name] = true
 	}
 }
 
@@ -107,7 +140,7 @@ func (l *Loop) remember(source string) {
 
 // next reads one statement or command and begins it.
 func (l *Loop) next(ctx context.Context) error {
-	source, command, err := statement(ctx, l.Lines)
+	source, command, err := statement(ctx, l.Lines, l.prompt())
 	var wrong diagnostic.Diagnostic
 	switch {
 	case errors.As(err, &wrong):
@@ -115,13 +148,36 @@ func (l *Loop) next(ctx context.Context) error {
 		l.Wrong(string(runtime.ErrCheckFailed))
 		return nil
 	case errors.Is(err, ErrAborted):
-		return nil
+		return l.dropped(err)
 	case err != nil:
 		return err
+	}
+	l.aborted = false
+	switch {
 	case command != "":
-		return l.command(command)
+		return l.command(ctx, command)
 	case source == "":
 		return nil
+	}
+	return l.execute(ctx, source)
+}
+
+// dropped takes a line that was dropped. Of two empty ones in a row the second leaves.
+func (l *Loop) dropped(err error) error {
+	empty := errors.Is(err, errEmpty)
+	if empty && l.aborted {
+		return io.EOF
+	}
+	if l.aborted = empty; empty {
+		l.say("Ctrl-C once more leaves; so does Ctrl-D")
+	}
+	return nil
+}
+
+// execute has a statement executed, where the loop is.
+func (l *Loop) execute(ctx context.Context, source string) error {
+	if l.at != nil {
+		return l.peek(ctx, source)
 	}
 	return l.begin(ctx, source)
 }
@@ -129,14 +185,17 @@ func (l *Loop) next(ctx context.Context) error {
 // begin sends a statement. What is wrong with its text, or with what it loads, is told, and the
 // session is as before.
 func (l *Loop) begin(ctx context.Context, source string) error {
-	bundle, err := l.Bundle(fmt.Sprintf("<%d>", len(l.history)+1), source)
-	if list := (diagnostic.List)(nil); errors.As(err, &list) {
-		fmt.Fprint(l.Err, list.Render())
-		l.Wrong(string(runtime.ErrCheckFailed))
-		return nil
-	}
-	if err != nil {
+	bundle, err := l.bundle(len(l.history)+1, source)
+	if bundle == nil {
 		return err
+	}
+	if i := l.Desk.Interruptions; i != nil {
+		end := i.set(running) // from now on; watch goes on with it
+		defer func() {
+			if !l.open {
+				end()
+			}
+		}()
 	}
 	receipt, err := l.Engine.Signal(ctx, runtime.Signal{Key: l.Key(), Kind: runtime.SignalChunk, Run: l.Run, Bundle: bundle, Env: l.Env})
 	if refused := (*runtime.Refusal)(nil); errors.As(err, &refused) && refused.Kind == runtime.ErrCheckFailed {
@@ -148,9 +207,32 @@ func (l *Loop) begin(ctx context.Context, source string) error {
 		return err
 	}
 	l.remember(source)
-	l.files = append(l.files, chunk{Bundle: bundle}.files()...)
-	l.after, l.open = receipt.Seq, true
+	l.Lines.Typed(source)
+	l.missing(bundle)
+	l.learn(chunk{Bundle: bundle})
+	l.after, l.open, l.began = receipt.Seq, true, time.Now()
 	return nil
+}
+
+// bundle makes the bundle of a statement. It is nil without an error where what is wrong with its
+// text was told.
+func (l *Loop) bundle(n int, source string) ([]byte, error) {
+	bundle, err := l.Bundle("<"+strconv.Itoa(n)+">", source)
+	if list := (diagnostic.List)(nil); errors.As(err, &list) {
+		fmt.Fprint(l.Err, list.Render())
+		l.Wrong(string(runtime.ErrCheckFailed))
+		return nil, nil
+	}
+	return bundle, err
+}
+
+// missing says what the functions of a statement use that is not defined yet.
+func (l *Loop) missing(bundle []byte) {
+	b, err := lang.Decode(bundle)
+	if err != nil || l.Names == nil {
+		return
+	}
+	fmt.Fprint(l.Err, lang.Missing(b, func(name string) bool { return l.known[name] || isKept(name) }, l.Names).Render())
 }
 
 // finish follows the statement in progress to its end, and puts the gates that it opens before the
@@ -169,11 +251,16 @@ func (l *Loop) finish(ctx context.Context) error {
 			return err
 		}
 	}
+	if l.timed {
+		l.say("%s", time.Since(l.began).Round(time.Millisecond))
+		l.timed = false
+	}
 	return nil
 }
 
 // watch shows what happens until the statement has ended or has opened a gate.
 func (l *Loop) watch(ctx context.Context) error {
+	defer l.interruptible(ctx)()
 	return l.Engine.Watch(ctx, runtime.WatchRequest{Run: l.Run, After: l.after, Follow: true}, func(ev runtime.Event) error {
 		l.note(ev)
 		l.Show(ev)
@@ -185,6 +272,35 @@ func (l *Loop) watch(ctx context.Context) error {
 		}
 		return nil
 	})
+}
+
+// interruptible has the statement in progress end when whoever sits here wants so. release ends
+// that.
+func (l *Loop) interruptible(ctx context.Context) (release func()) {
+	i := l.Desk.Interruptions
+	if i == nil {
+		return func() {}
+	}
+	end := i.set(running)
+	done := make(chan struct{})
+	run := l.Run
+	go func() {
+		select {
+		case <-i.Wanted:
+			_ = l.interrupt(ctx, run) // it may have ended meanwhile
+		case <-done:
+		}
+	}()
+	return func() {
+		close(done)
+		end()
+	}
+}
+
+// interrupt ends the statement in progress.
+func (l *Loop) interrupt(ctx context.Context, run string) error {
+	_, err := l.Engine.Signal(ctx, runtime.Signal{Key: l.Key(), Kind: runtime.SignalInterrupt, Run: run, Env: l.Env})
+	return err
 }
 
 // The records of a session's statements.
@@ -209,15 +325,6 @@ func (c chunk) source() string {
 	return string(b.Entry().Source)
 }
 
-// files are the statement and what it loads, none if another build wrote it.
-func (c chunk) files() []*lang.Module {
-	b, err := lang.Decode(c.Bundle)
-	if err != nil {
-		return nil
-	}
-	return b.Files()
-}
-
 // read reads the data leniently: another build may have written it.
 func read(data json.RawMessage) chunk {
 	var c chunk
@@ -229,12 +336,29 @@ func read(data json.RawMessage) chunk {
 func (l *Loop) value(c chunk) {
 	switch {
 	case c.Error != nil:
-		e := &effect.Error{Kind: effect.Kind(c.Error.Kind), Message: c.Error.Message, Where: c.Error.Where, Backtrace: c.Error.Backtrace}
-		fmt.Fprint(l.Err, lang.Explain(e, l.files).Render())
-		l.Wrong(c.Error.Kind)
+		l.wrong(c.Error, l.files)
 	case c.Value != "":
-		fmt.Fprintln(l.Out, c.Value)
+		fmt.Fprintln(l.Out, l.folded(c.Value, fmt.Sprintf("print(_%d)", len(l.history))))
 	}
+}
+
+// wrong shows the error of a statement.
+func (l *Loop) wrong(r *runtime.RunError, files []*lang.Module) {
+	e := &effect.Error{Kind: effect.Kind(r.Kind), Message: r.Message, Where: r.Where, Backtrace: r.Backtrace}
+	fmt.Fprint(l.Err, lang.Explain(e, files).Render())
+	l.Wrong(r.Kind)
+}
+
+// folded is a value as it is shown; whole says how to see all of one that is too long.
+func (l *Loop) folded(value, whole string) string {
+	if l.Width == nil {
+		return value
+	}
+	text, left := fold(value, l.Width())
+	if left {
+		text += "\n  … shortened; " + whole + " shows all"
+	}
+	return text
 }
 
 // refused shows why a statement was not taken.
@@ -248,4 +372,15 @@ func (l *Loop) refused(r *runtime.Refusal) {
 	if r.Help != "" {
 		fmt.Fprintln(l.Err, "  = help: "+r.Help)
 	}
+}
+
+// told tells a refusal and goes on; any other error is the caller's.
+func (l *Loop) told(err error) error {
+	var refused *runtime.Refusal
+	if !errors.As(err, &refused) {
+		return err
+	}
+	l.refused(refused)
+	l.Wrong(string(refused.Kind))
+	return nil
 }

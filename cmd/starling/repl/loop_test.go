@@ -33,6 +33,11 @@ func (f *fakeEngine) add(events ...runtime.Event) {
 
 func (f *fakeEngine) Signal(_ context.Context, s runtime.Signal) (*runtime.Receipt, error) {
 	f.signals = append(f.signals, s)
+	if s.Kind == runtime.SignalInterrupt {
+		f.gates = nil
+		f.add(runtime.Event{Type: "gate.withdrawn", Step: "g"}, ended(`{"error":{"kind":"cancelled","message":"interrupted"}}`))
+		return &runtime.Receipt{Seq: uint64(len(f.events))}, nil
+	}
 	if s.Kind == runtime.SignalAnswer && f.decide != nil {
 		return nil, f.decide()
 	}
@@ -137,12 +142,12 @@ func TestLoop(t *testing.T) {
 !   | x = = 1
 !   |     ^
 ! fail: 
-x = 1
-x
-def f():
-  return
-1 // 0
-fail()
+1   x = 1
+2   x
+3   def f():
+      return
+4!  1 // 0
+5!  fail()
 abc
 ! unknown command :hlp
 !   = help: did you mean ":help"?
@@ -215,19 +220,24 @@ func TestForm(t *testing.T) {
 }
 
 // TestLeft: an empty line and the end of the input leave the gate open; coming back finds it where
-// it was.
+// it was. A line that is dropped ends the statement.
 func TestLeft(t *testing.T) {
 	f := &fakeEngine{gates: []runtime.Gate{{Gate: "g"}}, answers: map[string][]runtime.Event{
 		"ask()": {opened("g")},
 		"g=1":   {{Type: "gate.decided", Step: "g"}, ended(`{"value":"1"}`)},
+		"2":     {ended(`{"value":"2"}`)},
 	}}
-	for _, line := range []string{"", "^C"} {
-		if _, waiting := sit(t, f, "ask()", line, "never reached"); !waiting {
-			t.Errorf("%q: not left at the gate", line)
+	for _, lines := range [][]string{{"ask()", "", "never reached"}, {"ask()"}} {
+		if _, waiting := sit(t, f, lines...); !waiting {
+			t.Errorf("%q: not left at the gate", lines)
 		}
 		f.events = f.events[:2]
 	}
 	if got, waiting := sit(t, f, "1"); got != "! g: \n1\n" || waiting {
 		t.Errorf("coming back: waiting %v, shown\n%s", waiting, got)
+	}
+	f.events, f.gates = nil, []runtime.Gate{{Gate: "g"}}
+	if got, waiting := sit(t, f, "ask()", "^C", "2"); got != "! g: \n! interrupted\n2\n" || waiting {
+		t.Errorf("dropped: waiting %v, shown\n%s", waiting, got)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync/atomic"
 )
 
 // The sequences of bracketed paste, which terminals have from xterm: the mode, and what stands
@@ -20,6 +21,7 @@ const (
 const (
 	ctrlC = 3
 	ctrlD = 4
+	ctrlL = 12 // draws the line again
 )
 
 // The stand-ins of what the editor takes for a key in a line of its own. They are shown, and undone
@@ -45,6 +47,9 @@ type pasted struct {
 	// waits for Enter.
 	breaks int
 	cr     bool // the last of them was a carriage return, to which a line feed may belong
+
+	keys  bool        // something was pressed since the line began
+	empty atomic.Bool // nothing had been, when the newest line ended
 }
 
 // write passes some bytes on. done says that a line has ended, which is where the editor stops
@@ -60,12 +65,16 @@ func (p *pasted) write(b []byte) (done bool, err error) {
 		}
 		switch c := b[0]; {
 		case bytes.HasPrefix(b, []byte(pasteBegin)):
-			p.open, p.breaks, p.cr = true, 0, false
+			p.open, p.breaks, p.cr, p.keys = true, 0, false, true
 			b = b[len(pasteBegin):]
 		case len(b) > 1 && strings.HasPrefix(pasteBegin, string(b)): // a lone escape is a key
 			p.held, b = b, nil
 		default:
-			done = done || c == '\r' || c == '\n' || c == ctrlC || c == ctrlD
+			ends := c == '\r' || c == '\n' || c == ctrlC || c == ctrlD
+			if ends {
+				p.empty.Store(!p.keys)
+			}
+			p.keys, done = !ends && (p.keys || c != ctrlL), done || ends
 			out.WriteByte(c)
 			b = b[1:]
 		}
@@ -107,13 +116,14 @@ func (p *pasted) text(out *bytes.Buffer, b []byte) []byte {
 
 // filterPaste puts a pipe between the terminal and the editor that begin opens, which reads
 // os.Stdin as it is then. The terminal is read from once more is called until a line has ended, so
-// that nobody else is robbed of what is typed.
-func filterPaste[T any](begin func() T) (opened T, more func()) {
+// that nobody else is robbed of what is typed. p tells whether the newest line was empty.
+func filterPaste[T any](begin func() T) (opened T, p *pasted, more func()) {
 	tty := os.Stdin
 	r, w, err := os.Pipe()
 	if err != nil {
-		return begin(), func() {}
+		return begin(), &pasted{}, func() {}
 	}
+	p = &pasted{to: w}
 	os.Stdin = r
 	opened = begin()
 	os.Stdin = tty
@@ -121,7 +131,6 @@ func filterPaste[T any](begin func() T) (opened T, more func()) {
 	next := make(chan struct{}, 1)
 	go func() {
 		defer w.Close()
-		p := pasted{to: w}
 		buf := make([]byte, 4096)
 		for range next {
 			for {
@@ -136,7 +145,7 @@ func filterPaste[T any](begin func() T) (opened T, more func()) {
 			}
 		}
 	}()
-	return opened, func() {
+	return opened, p, func() {
 		select {
 		case next <- struct{}{}:
 		default: // it reads still

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 
@@ -16,28 +17,36 @@ type Lines interface {
 	Line(ctx context.Context, prompt string) (string, error)
 	// Remember adds a statement to what the user can recall.
 	Remember(statement string)
+	// Typed adds one that was typed to what the user can recall in other sessions.
+	Typed(statement string)
 }
 
 // ErrAborted says that the user has dropped what was being typed.
 var ErrAborted = errors.New("dropped")
 
+// errEmpty is ErrAborted where nothing had been typed.
+var errEmpty = fmt.Errorf("nothing %w", ErrAborted)
+
 // The prompts of a statement's first line and of the others.
 const (
-	prompt     = ">>> "
-	promptMore = "... "
+	firstPrompt = ">>> "
+	promptMore  = "... "
 )
 
 // chunkName is how positions in what is typed are shown.
 const chunkName = "<stdin>"
 
-// statement reads lines up to the end of a statement. command is set instead for a line that begins
-// with a colon. Both are empty when there was nothing but space or a comment.
-func statement(ctx context.Context, lines Lines) (source, command string, err error) {
-	u := unit{ctx: ctx, lines: lines}
+// statement reads lines up to the end of a statement, the first after a prompt. command is set
+// instead for a line that begins with a colon or an exclamation mark, or asks what a name means.
+// Both are empty when there was nothing but space or a comment.
+func statement(ctx context.Context, lines Lines, prompt string) (source, command string, err error) {
+	u := unit{ctx: ctx, lines: lines, first: prompt}
 	f, err := lang.FileOptions().ParseCompoundStmt(chunkName, u.read)
 	switch {
 	case u.command != "":
 		return "", u.command, nil
+	case errors.Is(u.stop, ErrAborted) && u.begun:
+		return "", "", ErrAborted
 	case u.stop != nil:
 		return "", "", u.stop
 	case err != nil:
@@ -55,6 +64,7 @@ func statement(ctx context.Context, lines Lines) (source, command string, err er
 type unit struct {
 	ctx     context.Context
 	lines   Lines
+	first   string // the prompt
 	text    bytes.Buffer
 	begun   bool
 	ended   bool   // the input has ended
@@ -73,7 +83,7 @@ func (u *unit) read() ([]byte, error) {
 		case err != nil:
 			u.stop = err
 			return nil, err
-		case !u.begun && strings.HasPrefix(line, ":"):
+		case !u.begun && isCommand(line):
 			u.command = line
 			return nil, errCommand
 		}
@@ -124,11 +134,18 @@ func withoutBlanks(lines string) string {
 
 func isComment(line string) bool { return strings.HasPrefix(strings.TrimSpace(line), "#") }
 
+// isCommand tells whether a line is not for the parser.
+func isCommand(line string) bool {
+	_, _, asks := asked(line)
+	return asks || strings.HasPrefix(line, ":") || strings.HasPrefix(line, "!")
+}
+
+// prompt is that of the next line. Those after the first stand below it.
 func (u *unit) prompt() string {
 	if u.begun {
-		return promptMore
+		return strings.Repeat(" ", len(u.first)-len(promptMore)) + promptMore
 	}
-	return prompt
+	return u.first
 }
 
 // errCommand ends the parser when a line is not for it.

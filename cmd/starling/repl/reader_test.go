@@ -29,6 +29,8 @@ func (t *typed) Line(_ context.Context, prompt string) (string, error) {
 
 func (*typed) Remember(string) {}
 
+func (*typed) Typed(string) {}
+
 func TestStatement(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -54,7 +56,7 @@ func TestStatement(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			lines := &typed{lines: test.lines}
-			source, command, err := statement(t.Context(), lines)
+			source, command, err := statement(t.Context(), lines, firstPrompt)
 			if err != nil || source != test.source || command != test.command {
 				t.Errorf("got %q, %q, %v; want %q, %q", source, command, err, test.source, test.command)
 			}
@@ -80,7 +82,7 @@ func TestStatementErrors(t *testing.T) {
 		{"dropped", []string{"def f():", "^C"}, "dropped"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, _, err := statement(t.Context(), &typed{lines: test.lines})
+			_, _, err := statement(t.Context(), &typed{lines: test.lines}, firstPrompt)
 			if err == nil || err.Error() != test.err {
 				t.Errorf("got %v, want %s", err, test.err)
 			}
@@ -90,7 +92,7 @@ func TestStatementErrors(t *testing.T) {
 
 func TestPrompts(t *testing.T) {
 	lines := &typed{lines: []string{"if True:", "  x = 1", ""}}
-	if _, _, err := statement(t.Context(), lines); err != nil {
+	if _, _, err := statement(t.Context(), lines, firstPrompt); err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.Join(lines.prompts, ""); got != ">>> ... ... " {
@@ -101,11 +103,11 @@ func TestPrompts(t *testing.T) {
 func TestPipe(t *testing.T) {
 	p := NewPipe(strings.NewReader("one\r\ntwo"))
 	for _, want := range []string{"one", "two"} {
-		if got, err := p.Line(t.Context(), prompt); err != nil || got != want {
+		if got, err := p.Line(t.Context(), firstPrompt); err != nil || got != want {
 			t.Errorf("got %q, %v; want %q", got, err, want)
 		}
 	}
-	if _, err := p.Line(t.Context(), prompt); err != io.EOF {
+	if _, err := p.Line(t.Context(), firstPrompt); err != io.EOF {
 		t.Errorf("at the end: got %v, want EOF", err)
 	}
 }
@@ -116,7 +118,7 @@ func TestLineEndsWithItsContext(t *testing.T) {
 	why := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
-	if _, err := NewPipe(r).Line(ctx, prompt); err != why {
+	if _, err := NewPipe(r).Line(ctx, firstPrompt); err != why {
 		t.Errorf("got %v, want %v", err, why)
 	}
 }

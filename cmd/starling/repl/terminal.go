@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/peterh/liner"
@@ -17,15 +19,64 @@ import (
 // was recalled or pasted is one line, in which "↵" stands for the line breaks and "⇥" for tabs,
 // because the editor shows only single lines well.
 type Terminal struct {
+	// Complete gives what may stand in place of the word before the cursor, and where that begins.
+	// Nil completes nothing.
+	Complete func(before string) (from int, words []string)
+
 	state *liner.State
-	more  func() // has the terminal read up to the end of a line
+	keys  *pasted  // what was pressed
+	more  func()   // has the terminal read up to the end of a line
+	past  *os.File // what was typed in all sessions; nil for nowhere
 }
 
-// NewTerminal takes the terminal over; Close gives it back.
-func NewTerminal() *Terminal {
-	s, more := filterPaste(liner.NewLiner)
+// NewTerminal takes the terminal over; Close gives it back. What was typed in other sessions is
+// read from a file, and what is typed is added to it; "" for none.
+func NewTerminal(past string) *Terminal {
+	s, keys, more := filterPaste(liner.NewLiner)
 	s.SetCtrlCAborts(true)
-	return &Terminal{s, more}
+	s.SetTabCompletionStyle(liner.TabPrints)
+	s.SetMultiLineMode(true)
+	s.SetBeep(false)
+	t := &Terminal{state: s, keys: keys, more: more}
+	s.SetWordCompleter(t.complete)
+	t.past = readPast(past, s.AppendHistory)
+	return t
+}
+
+// readPast reads the lines of a file, and opens it for more. A file that cannot be read or written
+// is done without.
+func readPast(name string, each func(line string)) *os.File {
+	if name == "" || os.MkdirAll(filepath.Dir(name), 0o700) != nil {
+		return nil
+	}
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil
+	}
+	text, _ := io.ReadAll(io.LimitReader(f, maxPast))
+	for line := range strings.Lines(string(text)) {
+		each(plain.Text(strings.TrimSuffix(line, "\n")))
+	}
+	if len(text) > maxPast/2 { // the older half goes
+		rest := text[len(text)/2:]
+		_ = f.Truncate(0)
+		_, _ = f.Write(rest[strings.IndexByte(string(rest), '\n')+1:])
+	}
+	return f
+}
+
+// maxPast bounds the file of what was typed, bytes.
+const maxPast = 1 << 20
+
+// complete is the completer of the editor, which counts characters.
+func (t *Terminal) complete(line string, pos int) (head string, words []string, tail string) {
+	runes := []rune(line)
+	before := string(runes[:pos])
+	if t.Complete == nil {
+		return before, nil, string(runes[pos:])
+	}
+	from, words := t.Complete(before)
+	return before[:from], words, string(runes[pos:])
 }
 
 // Close restores the terminal.
@@ -41,6 +92,12 @@ func (t *Terminal) Line(ctx context.Context, prompt string) (string, error) {
 		line, err := t.state.Prompt(strings.Map(oneLine, plain.Text(prompt)))
 		if errors.Is(err, liner.ErrPromptAborted) {
 			err = ErrAborted
+			if t.keys.empty.Load() {
+				err = errEmpty
+			}
+		}
+		if err == nil {
+			t.keep(prompt, unfolder.Replace(line))
 		}
 		return unfolder.Replace(line), err
 	})
@@ -54,9 +111,24 @@ func oneLine(r rune) rune {
 	return r
 }
 
-// Remember adds a statement to the history.
+// keep keeps commands, which are no statements that would be remembered.
+func (t *Terminal) keep(prompt, line string) {
+	if strings.HasSuffix(prompt, firstPrompt) && isCommand(line) {
+		t.Remember(line)
+		t.Typed(line)
+	}
+}
+
+// Remember adds a statement to what can be recalled here.
 func (t *Terminal) Remember(statement string) {
 	t.state.AppendHistory(plain.Text(folder.Replace(statement)))
+}
+
+// Typed adds what was typed to what other sessions can recall.
+func (t *Terminal) Typed(statement string) {
+	if t.past != nil {
+		fmt.Fprintln(t.past, plain.Text(folder.Replace(statement)))
+	}
 }
 
 // Pipe reads lines from something that is not a terminal. There are no prompts.
@@ -78,6 +150,9 @@ func (p *Pipe) Line(ctx context.Context, _ string) (string, error) {
 
 // Remember does nothing: a pipe recalls nothing.
 func (*Pipe) Remember(string) {}
+
+// Typed does nothing.
+func (*Pipe) Typed(string) {}
 
 // await calls read and returns its answer, or the cause of ctx if that comes first.
 func await(ctx context.Context, read func() (string, error)) (string, error) {
