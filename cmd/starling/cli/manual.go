@@ -3,14 +3,11 @@ package cli
 import (
 	"cmp"
 	"errors"
-	"fmt"
-	"io"
-	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/manual"
 	"starling/cmd/starling/suite"
 	"starling/lang"
 	"starling/lang/diagnostic"
@@ -73,11 +70,11 @@ func (v *manualVerb) doc(entries []doc.Entry, name string) error {
 		if i > 0 {
 			v.print("")
 		}
-		v.docEntry(e)
+		manual.Entry(v.stdout, e)
 	}
 	if len(members) > 0 {
 		v.print("")
-		docRows(v.stdout, members)
+		manual.Rows(v.stdout, members)
 	}
 	return nil
 }
@@ -105,46 +102,9 @@ func (v *manualVerb) docFile(script string) error {
 		if i > 0 {
 			v.print("")
 		}
-		v.docEntry(e)
+		manual.Entry(v.stdout, e)
 	}
 	return nil
-}
-
-// docEntry is the page of one name.
-func (v *manualVerb) docEntry(e doc.Entry) {
-	head := cmp.Or(e.Signature, e.Kind+" "+e.Name)
-	if e.Class != "" {
-		head += "    " + e.Kind + ", " + e.Class
-	}
-	v.print("%s", head)
-	if text := strings.TrimSpace(e.Summary + " " + e.Text); text != "" {
-		v.print("")
-		for line := range strings.SplitSeq(text, "\n") {
-			v.print("%s", strings.TrimRight("  "+line, " "))
-		}
-	}
-	if slices.ContainsFunc(e.Params, func(p doc.Param) bool { return p.Doc != "" }) {
-		v.print("")
-		w := tabwriter.NewWriter(v.stdout, 0, 8, 2, ' ', 0)
-		for _, p := range e.Params {
-			fmt.Fprintf(w, "  %s\t%s\t%s\n", p.Name, docType(p), p.Doc)
-		}
-		w.Flush()
-	}
-	if e.Example != "" {
-		v.print("")
-		for line := range strings.Lines(e.Example) {
-			v.print("    %s", strings.TrimRight(line, "\n"))
-		}
-	}
-}
-
-// docType is what a parameter takes.
-func docType(p doc.Param) string {
-	if len(p.OneOf) > 0 {
-		return strings.Join(p.OneOf, "|")
-	}
-	return p.Type
 }
 
 // docList prints every name with its first sentence, by kind.
@@ -152,26 +112,6 @@ func (v *manualVerb) docList(entries []doc.Entry) error {
 	if v.json {
 		return v.answerJSON(docDocument{runtime.Schema, entries})
 	}
-	for i, kind := range doc.Kinds() {
-		var rows []doc.Entry
-		for _, e := range entries {
-			if e.Kind == kind {
-				rows = append(rows, e)
-			}
-		}
-		if i > 0 {
-			v.print("")
-		}
-		v.print("%s", kind)
-		docRows(v.stdout, rows)
-	}
+	manual.List(v.stdout, entries)
 	return nil
-}
-
-func docRows(out io.Writer, rows []doc.Entry) {
-	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	for _, e := range rows {
-		fmt.Fprintf(w, "  %s\t%s\n", e.Name, e.Summary)
-	}
-	w.Flush()
 }

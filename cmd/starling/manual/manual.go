@@ -1,0 +1,76 @@
+// Package manual lays out what is known of the names of the language, for people.
+package manual
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"starling/lang/doc"
+)
+
+// Entry writes the page of one name.
+func Entry(out io.Writer, e doc.Entry) {
+	head := cmp.Or(e.Signature, e.Kind+" "+e.Name)
+	if e.Class != "" {
+		head += "    " + e.Kind + ", " + e.Class
+	}
+	fmt.Fprintln(out, head)
+	if text := strings.TrimSpace(e.Summary + " " + e.Text); text != "" {
+		fmt.Fprintln(out)
+		for line := range strings.SplitSeq(text, "\n") {
+			fmt.Fprintln(out, strings.TrimRight("  "+line, " "))
+		}
+	}
+	if slices.ContainsFunc(e.Params, func(p doc.Param) bool { return p.Doc != "" }) {
+		fmt.Fprintln(out)
+		w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+		for _, p := range e.Params {
+			fmt.Fprintf(w, "  %s\t%s\t%s\n", p.Name, taken(p), p.Doc)
+		}
+		w.Flush()
+	}
+	if e.Example != "" {
+		fmt.Fprintln(out)
+		for line := range strings.Lines(e.Example) {
+			fmt.Fprintf(out, "    %s\n", strings.TrimRight(line, "\n"))
+		}
+	}
+}
+
+// taken is what a parameter takes.
+func taken(p doc.Param) string {
+	if len(p.OneOf) > 0 {
+		return strings.Join(p.OneOf, "|")
+	}
+	return p.Type
+}
+
+// List writes every name with its first sentence, by kind.
+func List(out io.Writer, entries []doc.Entry) {
+	for i, kind := range doc.Kinds() {
+		var rows []doc.Entry
+		for _, e := range entries {
+			if e.Kind == kind {
+				rows = append(rows, e)
+			}
+		}
+		if i > 0 {
+			fmt.Fprintln(out)
+		}
+		fmt.Fprintln(out, kind)
+		Rows(out, rows)
+	}
+}
+
+// Rows writes names with their first sentences.
+func Rows(out io.Writer, rows []doc.Entry) {
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	for _, e := range rows {
+		fmt.Fprintf(w, "  %s\t%s\n", e.Name, e.Summary)
+	}
+	w.Flush()
+}
