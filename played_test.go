@@ -39,6 +39,7 @@ var players = []player{
 	{"testdata/sarif.schema.json", "lang/check.TestSARIF", ""},
 	{"testdata/mcp/client.mjs", "cmd/starling/cli.TestA20AwaitSurvivesTheServer", `"mcp-client"`},
 	{"testdata/faces/*", "cmd/starling/cli.TestRealFaces", `"../../../testdata/faces"`},
+	{"testdata/editors/*", "cmd/starling/lsp.TestRealEditor", `"../../../testdata/editors"`},
 	{"testdata/library/*.star", "stdlib.TestLibrary", `"../testdata/library"`},
 	{"stdlib/measure/testdata/jacoco.xml", "stdlib/measure.TestCoverage", ""},
 	{"stdlib/measure/testdata/*", "stdlib/measure.TestRealReports", ""},

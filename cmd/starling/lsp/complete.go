@@ -242,8 +242,13 @@ func (c *completer) agents(callee, param string) {
 }
 
 // typeBefore is the type of what ends at an offset, in a text that may lack something from there
-// to resume.
+// to resume. In a file that takes long to examine it is rather the type that the same names had.
 func (s *Server) typeBefore(d *document, end, resume int) infer.Type {
+	if d.cost > cheap {
+		if t := s.likeBefore(d, end); len(t.Members()) > 0 {
+			return t
+		}
+	}
 	for _, source := range repairs(d.text.source, end, min(max(resume, end), len(d.text.source))) {
 		if _, err := lang.Parse(d.path, []byte(source)); err != nil {
 			continue

@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"go.starlark.net/syntax"
 
@@ -29,6 +30,7 @@ type document struct {
 	studied  bool // so of study
 	outline  *outline
 	study    *study
+	cost     time.Duration // of examining it, the last time
 }
 
 // study is what is known of a file with all that it loads, and of which text.
@@ -146,7 +148,9 @@ func (s *Server) studyOf(d *document) *study {
 		return d.study
 	}
 	d.studied = true
+	start := time.Now()
 	found, list, reads := s.examine(d, d.text.source)
+	d.cost = time.Since(start)
 	if found == nil || !whole(found) {
 		if d.study == nil {
 			d.study = &study{text: d.text}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"go.starlark.net/syntax"
+
+	"starling/lang"
 )
 
 // A symbol is a variable, where it is defined: what is loaded is one of the other file.
@@ -298,7 +300,7 @@ func (o *outline) has(name string) bool {
 
 // isName tells whether a text can be a name: it is one expression, and that is a name.
 func isName(text string) bool {
-	e, err := syntax.ParseExpr("", text, 0)
+	e, err := lang.FileOptions().ParseExpr("", text, 0)
 	id, ok := e.(*syntax.Ident)
 	return err == nil && ok && id.Name == text
 }

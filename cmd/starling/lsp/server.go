@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -62,25 +63,52 @@ func Serve(h Host, in io.Reader, out io.Writer) error {
 	defer close(done)
 	go s.receive(messages, done)
 	for {
-		var m incoming
-		select {
-		case m = <-messages:
-		default:
-			if worked, err := s.work(); worked || err != nil {
-				if err != nil {
-					return err
-				}
-				continue
-			}
-			m = <-messages
-		}
-		if m.err != nil {
+		m, err := s.next(messages)
+		switch {
+		case err != nil:
+			return err
+		case m.err != nil:
 			return m.end()
 		}
 		if leave, err := s.take(m.message); leave || err != nil {
 			return err
 		}
 	}
+}
+
+// next is the next message. Until it comes, diagnostics are looked for.
+func (s *Server) next(messages <-chan incoming) (incoming, error) {
+	for {
+		d := s.changed()
+		if d == nil {
+			return <-messages, nil
+		}
+		select {
+		case m := <-messages:
+			return m, nil
+		case <-d.pause():
+		}
+		if err := s.work(d); err != nil {
+			return incoming{}, err
+		}
+	}
+}
+
+// How long a file rests before it is examined: not at all where that costs little, else as long as
+// it takes, within bounds, so that it is not examined at each key.
+const (
+	cheap    = 200 * time.Millisecond
+	maxPause = time.Second
+)
+
+// pause is when a file has rested.
+func (d *document) pause() <-chan time.Time {
+	if d.cost > cheap {
+		return time.After(min(d.cost, maxPause))
+	}
+	now := make(chan time.Time)
+	close(now)
+	return now
 }
 
 // incoming is a message, or why there are no more.
@@ -116,21 +144,24 @@ func (s *Server) receive(messages chan<- incoming, done <-chan struct{}) {
 	}
 }
 
-// work looks for the diagnostics of one file whose text has changed, false where there is none.
-func (s *Server) work() (bool, error) {
+// changed is a file whose diagnostics are to be looked for, nil if there is none.
+func (s *Server) changed() *document {
 	for _, uri := range slices.Sorted(maps.Keys(s.open)) {
-		d := s.open[uri]
-		if !d.dirty {
-			continue
+		if d := s.open[uri]; d.dirty {
+			return d
 		}
-		d.dirty = false
-		list, err := guarded(func() ([]diagnosed, error) { return s.diagnose(d), nil })
-		if err != nil {
-			return true, s.log(err)
-		}
-		return true, s.wire.notify("textDocument/publishDiagnostics", published{uri, d.version, list})
 	}
-	return false, nil
+	return nil
+}
+
+// work tells the diagnostics of a file.
+func (s *Server) work(d *document) error {
+	d.dirty = false
+	list, err := guarded(func() ([]diagnosed, error) { return s.diagnose(d), nil })
+	if err != nil {
+		return s.log(err)
+	}
+	return s.wire.notify("textDocument/publishDiagnostics", published{d.uri, d.version, list})
 }
 
 // log tells the editor of a mistake of the server's own.
