@@ -23,21 +23,27 @@ import (
 	"starling/runtime/temporal"
 )
 
-// workerOf names, in a process that is to be a worker, its server, namespace and queue.
+// workerOf names, in a process that is to be a worker, its server, namespace and queue, a file, and
+// what it is.
 const workerOf = "STARLING_TEST_WORKER"
 
-// beWorker is what such a process does: it carries runs, and never comes to an end with an attempt.
+// beWorker is what such a process does: it carries runs. One that is stuck never comes to an end with
+// an attempt, and says in the file that it has begun one; a scribe is one that does.
 func beWorker(of string) {
 	f := strings.Fields(of)
 	c, err := client.Dial(client.Options{HostPort: f[0], Namespace: f[1], Logger: quiet()})
 	if err != nil {
 		panic(err)
 	}
-	w := temporal.NewWorker(temporal.WorkerOptions{Options: temporal.Options{Client: c, Queue: f[2], Env: enginetest.Environment(func(ctx context.Context, a *effect.Attempt) (string, error) {
-		os.WriteFile(f[3], []byte(a.Step), 0o600)
-		<-ctx.Done()
-		return "", ctx.Err()
-	})}})
+	play := scribe(f[3])
+	if f[4] == "stuck" {
+		play = func(ctx context.Context, a *effect.Attempt) (string, error) {
+			os.WriteFile(f[3], []byte(a.Step), 0o600)
+			<-ctx.Done()
+			return "", ctx.Err()
+		}
+	}
+	w := temporal.NewWorker(temporal.WorkerOptions{Options: temporal.Options{Client: c, Queue: f[2], Env: again(enginetest.Environment(play))}})
 	if err := w.Start(); err != nil {
 		panic(err)
 	}
@@ -45,10 +51,10 @@ func beWorker(of string) {
 }
 
 // spawn starts a worker that is a process of its own.
-func spawn(t *testing.T, queue, began string) *exec.Cmd {
+func spawn(t *testing.T, queue, file, what string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), workerOf+"="+strings.Join([]string{served.GetFrontendHostPort(), served.GetDefaultNamespace(), queue, began}, " "))
+	cmd.Env = append(os.Environ(), workerOf+"="+strings.Join([]string{served.GetFrontendHostPort(), served.GetDefaultNamespace(), queue, file, what}, " "))
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -147,18 +153,11 @@ func (replaying) RegisterActivityWithOptions(any, activity.RegisterOptions) {}
 // A worker that is killed in the middle of an attempt leaves it uncertain, which a policy may have
 // tried again; the run goes on with another worker.
 func TestAWorkerIsKilled(t *testing.T) {
-	env := enginetest.Environment(func(context.Context, *effect.Attempt) (string, error) { return "done", nil })
-	agent := *env.Handlers["agent"]
-	resolve := agent.Resolve
-	agent.Resolve = func(s *effect.Settings, r *effect.Request) *effect.Error {
-		r.Policy.OnUncertain = effect.Retry
-		return resolve(s, r)
-	}
-	env.Handlers["agent"] = &agent
+	env := again(enginetest.Environment(func(context.Context, *effect.Attempt) (string, error) { return "done", nil }))
 	o := options(t, env)
 	e := temporal.New(o)
 	began := t.TempDir() + "/began"
-	first := spawn(t, o.Queue, began)
+	first := spawn(t, o.Queue, began, "stuck")
 	id := start(t, e, "def main():\n    return agent(\"a\", \"one\").output\n")
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		if _, err := os.Stat(began); err == nil {
