@@ -57,6 +57,7 @@ var players = []player{
 	{"lang/contract/testdata/*.txt", "lang/contract.TestTranscripts", ""},
 	{"testdata/wire/store-v*/*", "runtime/engine.TestKeptStores", ""},
 	{"testdata/wire/export-v*/*", "runtime/engine.TestKeptExports", ""},
+	{"runtime/temporal/testdata/v*/*.history", "runtime/temporal.TestKeptHistories", `"testdata/v*/*.history"`},
 	{"runtime/temporal/temporaltest/testdata/*.txtar", "runtime/temporal/temporaltest.TestSessions", `"testdata"`},
 	{"runtime/badger/testdata/v4.mem", "runtime/badger.TestKeptLog", ""},
 	{"runtime/filter/testdata/refused.txt", "runtime/filter.TestRefusedFilters", ""},

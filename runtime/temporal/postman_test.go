@@ -29,6 +29,8 @@ import (
 	"starling/runtime/run"
 )
 
+func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+
 // played is one run in the SDK's own test environment, whose clock skips what nobody waits for.
 type played struct {
 	*testing.T
@@ -49,7 +51,7 @@ func playBundle(t *testing.T, bundle []byte, inputs string, agent enginetest.Age
 	t.Helper()
 	w := &Worker{connection: connect(Options{Env: enginetest.Environment(agent), Log: t.Logf, Getenv: func(string) (string, bool) { return "", false }})}
 	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(tlog.NewStructuredLogger(slog.New(slog.NewTextHandler(io.Discard, nil))))
+	suite.SetLogger(tlog.NewStructuredLogger(quiet()))
 	p := &played{T: t, env: suite.NewTestWorkflowEnvironment(), worker: w, id: "0123456789ab"}
 	w.Register(p.env)
 	r := runtime.StartRequest{Bundle: bundle, Script: "main.star", Inputs: []byte(inputs)}

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	enums "go.temporal.io/api/enums/v1"
-	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
@@ -27,8 +25,8 @@ import (
 // what it is.
 const workerOf = "STARLING_TEST_WORKER"
 
-// beWorker is what such a process does: it carries runs. One that is stuck never comes to an end with
-// an attempt, and says in the file that it has begun one; a scribe is one that does.
+// beWorker is what such a process does: it carries runs. One that is stuck never comes to an end
+// with an attempt, and says in the file that it has begun one; a scribe is one that does.
 func beWorker(of string) {
 	f := strings.Fields(of)
 	c, err := client.Dial(client.Options{HostPort: f[0], Namespace: f[1], Logger: quiet()})
@@ -125,18 +123,10 @@ func wants(t *testing.T, e *temporal.Engine, c client.Client, id string, status 
 // replayed has the SDK replay a history: it fails where the postman would do something else now.
 func replayed(t *testing.T, c client.Client, id string) {
 	t.Helper()
-	h := new(historypb.History)
-	for events := c.GetWorkflowHistory(context.Background(), id, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
-		ev, err := events.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
-		h.Events = append(h.Events, ev)
-	}
 	r := worker.NewWorkflowReplayer()
 	w := temporal.NewWorker(temporal.WorkerOptions{Options: temporal.Options{Client: c, Env: enginetest.Environment(nobody)}})
 	w.Register(replaying{r})
-	if err := r.ReplayWorkflowHistory(quiet(), h); err != nil {
+	if err := r.ReplayWorkflowHistory(quiet(), historyOf(t, c, id)); err != nil {
 		t.Errorf("the history of %s is not replayed: %v", id, err)
 	}
 }

@@ -127,8 +127,8 @@ func answers(ctx context.Context, e runtime.Engine, id string) (*runtime.Run, er
 	}
 }
 
-// Workers are killed at random, and nothing is lost by it: what was acknowledged is in the journals,
-// no step has two outcomes, and no two attempts of one are made at once.
+// Workers are killed at random, and nothing is lost by it: what was acknowledged is in the
+// journals, no step has two outcomes, and no two attempts of one are made at once.
 func TestWorkersAreKilled(t *testing.T) {
 	seed := *killSeed
 	if seed == 0 {
