@@ -3,15 +3,15 @@ package cli
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"starling/cmd/starling/listing"
+	"starling/cmd/starling/progress"
+	"starling/cmd/starling/table"
 	"starling/lang/contract"
 	"starling/runtime"
 	"starling/runtime/filter"
@@ -116,12 +116,12 @@ func (v *decisionsVerb) decisions(ctx context.Context, q decisionQuery) error {
 		return nil
 	}
 	defer v.more(listed.Next)
-	w := tabwriter.NewWriter(v.stdout, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "DECIDED\tGATE\tCHOICE\tBY\tNOTES\tREASON")
+	p := v.paper()
+	t := table.New(p, "DECIDED", "GATE", "CHOICE", "BY", "NOTES", "REASON")
 	for _, d := range listed.List {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", stamp(d.At), d.Address, cmp.Or(d.Choice, "-"), inWhoseName(d.Decided), cmp.Or(noted(d), "-"), clip(strings.Join(strings.Fields(d.Reason), " ")))
+		t.Row(p.Time(d.At), progress.Name(d.Address), cmp.Or(d.Choice, "-"), inWhoseName(d.Decided), cmp.Or(noted(d), "-"), clip(strings.Join(strings.Fields(d.Reason), " ")))
 	}
-	return w.Flush()
+	return t.Write(v.stdout.Raw())
 }
 
 // inWhoseName is who has decided, all of them where it took several, and who behind the last name.

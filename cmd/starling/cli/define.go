@@ -2,14 +2,13 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"starling/cmd/starling/connect"
 	"starling/cmd/starling/place"
+	"starling/cmd/starling/table"
 	"starling/lang"
 	"starling/lang/check"
 	"starling/runtime"
@@ -101,12 +100,12 @@ func (v *defineVerb) defined(ctx context.Context, name string) error {
 	if v.json {
 		return v.answerJSON(definitionsDocument{runtime.Schema, list})
 	}
-	w := tabwriter.NewWriter(v.stdout, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "DEFINITION\tDEFINED\tBY\tSCRIPT\tPROGRAM")
+	p := v.paper()
+	t := table.New(p, "DEFINITION", "DEFINED", "BY", "SCRIPT", "PROGRAM")
 	for _, d := range list {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", d.Address(), stamp(d.At), d.By, d.Script, d.Program[:min(len(d.Program), shownHash)])
+		t.Row(d.Address(), p.Time(d.At), d.By, d.Script, d.Program[:min(len(d.Program), shownHash)])
 	}
-	return w.Flush()
+	return t.Write(v.stdout.Raw())
 }
 
 // prepareDefined makes the request of a run of a definition, which is in the store.

@@ -3,11 +3,13 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/table"
 	"starling/runtime"
 	"starling/runtime/owner"
 )
@@ -120,16 +122,16 @@ func (v *queueVerb) showQueue(ctx context.Context, name string, limit int) error
 }
 
 func (v *queueVerb) printItems(items []runtime.Item) error {
-	w := tabwriter.NewWriter(v.stdout, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "ITEM\tSTATUS\tSINCE\tKEY\tVALUE\tNOTES")
+	p := v.paper()
+	t := table.New(p, "ITEM", "STATUS", "SINCE", "KEY", "VALUE", "NOTES")
 	for _, it := range items {
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", it.Item, it.Status, stamp(it.At), clip(strings.Join(strings.Fields(it.Key), " ")), clip(string(it.Value)), itemNotes(it))
+		t.Row(strconv.FormatUint(it.Item, 10), it.Status, p.Time(it.At), clip(strings.Join(strings.Fields(it.Key), " ")), clip(string(it.Value)), itemNotes(p, it))
 	}
-	return w.Flush()
+	return t.Write(v.stdout.Raw())
 }
 
 // itemNotes says who has to do with an item.
-func itemNotes(it runtime.Item) string {
+func itemNotes(p table.Paper, it runtime.Item) string {
 	notes := []string{"from " + it.By}
 	switch {
 	case it.Reason != "":
@@ -138,7 +140,7 @@ func itemNotes(it runtime.Item) string {
 		notes = append(notes, it.Status+" by "+it.Holder)
 	}
 	if it.Until != nil {
-		notes = append(notes, "until "+stamp(*it.Until))
+		notes = append(notes, "until "+p.Time(*it.Until))
 	}
 	if it.Tries > 1 {
 		notes = append(notes, fmt.Sprintf("taken %d times", it.Tries))

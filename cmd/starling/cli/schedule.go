@@ -142,7 +142,7 @@ func (v *scheduleVerb) showCommand() *cobra.Command {
 		Short: "Show a schedule and the times that come",
 		Args:  operands(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return v.look(cmd.Context(), runtime.ScheduleQuery{Name: args[0], Next: next}, func(list []runtime.Schedule) error { return timetable.Show(v.stdout, &list[0]) })
+			return v.look(cmd.Context(), runtime.ScheduleQuery{Name: args[0], Next: next}, func(list []runtime.Schedule) error { return timetable.Show(v.stdout, v.paper(), &list[0]) })
 		},
 	}
 	cmd.Flags().IntVar(&next, "next", 5, "the `N` next times, 100 at most")

@@ -100,10 +100,10 @@ func (v *showVerb) watch(ctx context.Context, address string) error {
 
 // showHead says what the run is and how it stands.
 func (v *showVerb) showHead(r *runtime.Run) {
-	d := r.Details
+	d, p := r.Details, v.paper()
 	v.print("%s  %s  %s", r.ID, r.Status, r.Script)
-	v.print("  started  %s by %s", stamp(d.StartedAt), d.StartedBy)
-	v.print("  updated  %s, record %d", stamp(d.UpdatedAt), d.Seq)
+	v.print("  started  %s by %s", p.Time(d.StartedAt), d.StartedBy)
+	v.print("  updated  %s, record %d", p.Time(d.UpdatedAt), d.Seq)
 	if d.Horizon > 0 {
 		v.print("  journal  begins with record %d; what was before was trimmed", d.Horizon+1)
 	}
@@ -116,14 +116,14 @@ func (v *showVerb) showHead(r *runtime.Run) {
 			v.print("  drifted  to commit %s", l.Head)
 		}
 	}
-	if p := d.Project; p != nil && (p.File != "" || p.From != runtime.ProjectOwn) {
-		v.print("  project  %s", projectWords(p))
+	if of := d.Project; of != nil && (of.File != "" || of.From != runtime.ProjectOwn) {
+		v.print("  project  %s", projectWords(of))
 	}
 	if waits := r.WaitsFor(); waits != "" {
 		v.print("  waits    %s", waits)
 	}
 	if d.NextDue != nil {
-		v.print("  due      %s", stamp(*d.NextDue))
+		v.print("  due      %s", p.Time(*d.NextDue))
 	}
 	if r.Status == runtime.Running && !d.Carried {
 		v.print("  not carried: %s", v.command("resume", r.ID))

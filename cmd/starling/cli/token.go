@@ -2,12 +2,11 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/table"
 	"starling/runtime"
 )
 
@@ -84,12 +83,12 @@ func tokenListCommand(c *call) *cobra.Command {
 				if c.json {
 					return c.answerJSON(tokensDocument{runtime.Schema, list})
 				}
-				w := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
-				fmt.Fprintln(w, "TOKEN\tMADE\tBY\tCAN")
+				p := c.paper()
+				rows := table.New(p, "TOKEN", "MADE", "BY", "CAN")
 				for _, t := range list {
-					fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.Name, stamp(t.At), t.By, strings.Join(t.Can, ","))
+					rows.Row(t.Name, p.Time(t.At), t.By, strings.Join(t.Can, ","))
 				}
-				return w.Flush()
+				return rows.Write(c.stdout.Raw())
 			})
 		},
 	}

@@ -100,8 +100,6 @@ func last(s *runtime.Schedule) string {
 	}
 }
 
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
 // List prints a row for each schedule.
 func List(out io.Writer, p table.Paper, list []runtime.Schedule) error {
 	t := table.New(p, "SCHEDULE", "SCRIPT", "TIMES", "NEXT", "LAST")
@@ -113,10 +111,10 @@ func List(out io.Writer, p table.Paper, list []runtime.Schedule) error {
 }
 
 // Show prints all of a schedule.
-func Show(out io.Writer, s *runtime.Schedule) error {
+func Show(out io.Writer, p table.Paper, s *runtime.Schedule) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	row := func(name, format string, args ...any) { fmt.Fprintf(w, name+"\t"+format+"\n", args...) }
-	row("schedule", "%s, by %s, %s", s.Name, s.By, stamp(s.At))
+	row("schedule", "%s, by %s, %s", s.Name, s.By, p.Time(s.At))
 	row("script", "%s", s.Script)
 	row("times", "%s", times(s))
 	if s.Jitter > 0 {
@@ -132,12 +130,12 @@ func Show(out io.Writer, s *runtime.Schedule) error {
 	row("catch-up", "%s", s.CatchUp)
 	row("runs", "%d started, %d waiting, %d skipped, %d refused", s.Started, s.Waiting, s.Skipped, s.Refused)
 	if s.Last != nil {
-		row("last", "for %s: %s", stamp(s.Last.For), last(s))
+		row("last", "for %s: %s", p.Time(s.Last.For), last(s))
 	}
 	row("next", "%s", next(table.Paper{}, s))
 	for _, t := range s.Next[min(1, len(s.Next)):] {
 		if !s.Paused {
-			row("", "%s", stamp(t))
+			row("", "%s", p.Time(t))
 		}
 	}
 	return w.Flush()
