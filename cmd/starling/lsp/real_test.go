@@ -21,6 +21,9 @@ var real = flag.Bool("real", false, "play editors of others themselves; needs No
 
 const protocolClient = "vscode-languageserver-protocol@3.18.5"
 
+// tokenizer is the one of VS Code, for the grammar of our extension.
+var tokenizer = []string{"vscode-textmate@9.2.0", "vscode-oniguruma@2.0.1"}
+
 // neovim are Neovim's package and all it needs beside what any Debian has.
 const neovim = "neovim neovim-runtime libluajit-5.1-2 libluajit-5.1-common libmsgpackc2 libtermkey1 libtree-sitter0 libunibilium4 libuv1 libvterm0 lua-luv"
 
@@ -74,6 +77,18 @@ func TestRealEditor(t *testing.T) {
 		if got := shell(t, dir, nil, "node", filepath.Join(scripts, "session.mjs"), starling, dir); got != protocolSaw {
 			t.Errorf("got %s\nwant %s", got, protocolSaw)
 		}
+	})
+	t.Run("grammar", func(t *testing.T) {
+		dir := written(t, filepath.Join(cache, "grammar"))
+		shell(t, dir, nil, "npm", append([]string{"install", "--no-audit", "--no-fund"}, tokenizer...)...)
+		grammar, err := filepath.Abs("../../../docs/editors/vscode/syntaxes/starling.tmLanguage.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := strings.Split(shell(t, dir, nil, "node", filepath.Join(scripts, "grammar.mjs"), grammar, filepath.Join(dir, "review.star"), dir), "\n")
+		wantAll(t, "tokens", got, "ask entity.name.function.starling", "return keyword.control.starling", "gate support.function.effect.starling",
+			"notes string.quoted.contract.starling entity.name.tag.starling", "string string.quoted.contract.starling support.type.starling",
+			`"pass" string.quoted.contract.starling string.quoted.double.starling`, "depth variable.parameter.starling", "2 constant.numeric.starling")
 	})
 	t.Run("neovim", func(t *testing.T) {
 		dir := written(t, filepath.Join(cache, "neovim"))
