@@ -103,6 +103,17 @@ func Types(b *Bundle, env *effect.Environment) (string, error) {
 	return infer.Files(files, env).Annotated(files[len(files)-1]), nil
 }
 
+// Signatures are those of the functions that a script's top level defines, by name, with the types
+// that are inferred. Errors are as for [Compile].
+func Signatures(b *Bundle, env *effect.Environment) (map[string]string, error) {
+	units, list := compileUnits(b, env, nil)
+	if err := list.Err(); err != nil {
+		return nil, err
+	}
+	files := filesOf(units)
+	return infer.Files(files, env).Signatures(files[len(files)-1]), nil
+}
+
 // filesOf are the modules that could be parsed and resolved, as check wants them.
 func filesOf(units []*unit) []*check.File {
 	entry := units[len(units)-1]

@@ -16,7 +16,7 @@
 //     The error is told on standard error for people as well. A command that is interrupted before there is a run to tell of prints none.
 //   - The exit code is that of the error's kind (runtime.ErrorKind); 3 says that a run rests, 124 that the command's own --timeout has passed,
 //     128 and the signal's number that the command was interrupted.
-//   - Without a terminal there is no prompt. There is no colour and no spinner anywhere.
+//   - Without a terminal there is no prompt, no colour, and nothing that is drawn anew.
 //   - Every command that is printed can be pasted into a shell (shell.go).
 //
 // Flags win over the environment (STARLING_STORE), which wins over the default: .starling beside

@@ -95,6 +95,12 @@ func (v *manualVerb) docFile(script string) error {
 		return err
 	}
 	found := append([]doc.Entry{}, doc.File(tree)...)
+	types, _ := lang.Signatures(bundle, v.environmentOf(script)) // of a script that check refuses none are known
+	for i, e := range found {
+		if t, ok := types[e.Name]; ok {
+			found[i].Signature = e.Name + t
+		}
+	}
 	if v.json {
 		return v.answerJSON(docDocument{runtime.Schema, found})
 	}
