@@ -252,26 +252,61 @@ func TestReplPaste(t *testing.T) {
 	s.expect(`\n8\n`)
 }
 
-// TestReplLeftAtGate: a gate that nobody answers here stays open, and is answered from elsewhere;
-// the statement then ends in the resumed session.
+// TestReplLeftAtGate: a gate that nobody answers here stays open while the prompt is back. What
+// looks works there, statements have to wait, also after SIGKILL; the statement ends as soon as the
+// gate is answered, here or from elsewhere.
 func TestReplLeftAtGate(t *testing.T) {
 	dir := sitDown(t)
 	s := openScreen(t, dir, "repl")
 	id := s.expect(`session ([a-z0-9]+);`)
-	s.enter(">>> ", `d = gate("ship", options = ["yes", "no"])`)
+	s.enter("1 >>> ", `d = [gate(name, options = ["yes", "no"]).choice for name in ["ship", "tell"]]`)
 	s.enter("yes/no> ", "")
-	s.expect(`starling signal ` + id + `/ship --choice yes`)
+	s.expect(`statement 1 waits; :answer puts ship to you, and it is in the inbox as ` + id + `/ship\n`)
+	s.enter("1 waits >>> ", "1 + 1")
+	s.expect(`statement 1 waits for ship\n  = help: :answer`)
+	s.enter("1 waits >>> ", ":type len")
+	s.expect(`builtin_function_or_method`)
+	s.expect("1 waits >>> $")
+	s.cmd.Process.Signal(syscall.SIGKILL)
+	s.end()
+
+	s = openScreen(t, dir, "repl", "--resume", id)
+	s.enter("yes/no> ", "")
+	s.expect("1 waits >>> $")
+	signalTo(t, dir, id+"/ship", "no")
+	s.tty.WriteString("\r") // what was answered elsewhere is seen, and the next gate with it
+	s.expect(`ship: no by`)
+	s.enter("yes/no> ", "")
+	s.enter("1 waits >>> ", ":answer")
+	s.enter("yes/no> ", "yes")
+	s.enter("2 >>> ", "d")
+	s.expect(`\n\["no", "yes"\]\n`)
+	s.enter("3 >>> ", `gate("never")`)
+	s.enter("answer> ", "")
+	s.enter("3 waits >>> ", ":interrupt")
+	s.expect(`interrupted`)
+	s.enter("4 >>> ", `gate("last", options = ["yes", "no"])`)
+	s.enter("yes/no> ", "")
+	s.expect("4 waits >>> $")
+	s.tty.WriteString("\x04")
+	s.expect(`starling signal ` + id + `/last --choice yes`)
 	if code := s.end(); code != 3 {
 		t.Errorf("exit code %d", code)
 	}
-	cmd := exec.Command("starling", "signal", id+"/ship", "--choice", "no")
+	signalTo(t, dir, id+"/last", "no")
+	s = openScreen(t, dir, "repl", "--resume", id)
+	s.enter("5 >>> ", "_.choice")
+	s.expect(`\n"no"\n`)
+}
+
+// signalTo answers a gate from another process.
+func signalTo(t *testing.T, dir, gate, choice string) {
+	t.Helper()
+	cmd := exec.Command("starling", "signal", gate, "--choice", choice)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	s = openScreen(t, dir, "repl", "--resume", id)
-	s.enter(">>> ", "d.choice")
-	s.expect(`\n"no"\n`)
 }
 
 // TestReplKilledInStatement: a statement that SIGKILL cuts at its gate goes on at that gate.
@@ -383,6 +418,41 @@ func TestReplPipe(t *testing.T) {
 	}
 	if strings.Contains(stderr.String(), ">>>") || !strings.Contains(stderr.String(), "no") {
 		t.Errorf("people are told %s", &stderr)
+	}
+}
+
+// TestReplHostile: values and mistakes do nothing to the terminal and end nothing. What was refused
+// is recalled, and huge values are shortened.
+func TestReplHostile(t *testing.T) {
+	dir := sitDown(t)
+	s := openScreen(t, dir, "repl")
+	s.expect(`session ([a-z0-9]+);`)
+	s.enter("1 >>> ", `print("\x1b]0;owned\x07\x1b[2J")`)
+	s.expect("\n\ufffd\\]0;owned\ufffd?\ufffd\\[2J\n")
+	s.enter("2 >>> ", `fail("\x1b[31mred")`)
+	s.expect("\ufffd\\[31mred\n")
+	s.enter("3 >>> ", "list(range(1 << 16))")
+	s.expect(`(?s)\n\[\n  0, 1, .* …\n\]\n  … shortened; print\(_3\) shows all\n`)
+	s.enter("4 >>> ", `"unfinished`)
+	s.expect(`unexpected newline in string`)
+	s.enter("4 >>> ", "prnt(4)")
+	s.expect(`undefined: prnt`)
+	s.expect("4 >>> $")
+	s.tty.WriteString("\x1b[A\x01\x06\x06i\r") // recalled, and mended behind its second letter
+	s.expect(`4\n`)
+	s.enter("5 >>> ", ":type len(")
+	s.expect(`want '\)'`)
+	s.enter("5 >>> ", ":rewind 99")
+	s.expect(`want the number of a statement up to 4`)
+	s.enter("5 >>> ", ":attach nowhere@x")
+	s.expect(`nowhere`)
+	s.enter("5 >>> ", "x = (", "\x03")
+	s.enter("5 >>> ", "6 * 7")
+	s.expect(`\n42\n`)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if raw := s.all.String(); strings.Contains(raw, "\x1b]0;") || strings.Contains(raw, "\x1b[2J") || strings.Contains(raw, "\x1b[31m") {
+		t.Errorf("a value has written to the terminal: %q", raw)
 	}
 }
 

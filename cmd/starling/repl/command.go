@@ -17,7 +17,7 @@ import (
 )
 
 const help = `Type Starlark: a statement runs when its line ends, a block when a blank line ends it. Agents, gates and all other
-effects work here as in scripts; a gate is answered at its own prompt, an empty line leaves it open.
+effects work here as in scripts; a gate is answered at its own prompt, an empty line leaves it in the inbox.
 
 Tab completes. NAME? says what a name means, NAME?? shows its source. _ is the last value, _3 that of statement 3,
 Out has all. !LINE is for the shell. Ctrl-C drops a line, or ends a statement that runs; Ctrl-D leaves.
@@ -45,6 +45,8 @@ func commands() []command {
 		{":fake", "FILE", "from now on agents are the functions of this script", (*Loop).fake},
 		{":test", "[FILE…]", "run the tests of scripts", (*Loop).test},
 		{":save", "FILE", "write a script with main that does what the session did", (*Loop).save},
+		{":answer", "[GATE]", "answer an open gate of this session", (*Loop).answerAgain},
+		{":interrupt", "", "end the statement that waits", (*Loop).interruptNow},
 		{":rewind", "N", "go back to where statement N had ended", (*Loop).rewind},
 		{":fork", "[N]", "go on in a copy of this session, or in one that ends with statement N", (*Loop).fork},
 		{":attach", "RUN[@STEP]", "look into a moment of any run; statements perform nothing there", (*Loop).attach},
@@ -181,6 +183,7 @@ func (l *Loop) edit(ctx context.Context, arg string) error {
 	if text = strings.TrimSpace(text); text == "" {
 		return nil
 	}
+	fmt.Fprintln(l.Err, text)
 	return l.execute(ctx, text)
 }
 
@@ -189,8 +192,10 @@ func (l *Loop) timeIt(ctx context.Context, arg string) error {
 	if arg == "" {
 		return l.usage(":time wants a statement", "")
 	}
-	l.timed = true
-	return l.execute(ctx, arg)
+	n := len(l.history)
+	err := l.execute(ctx, arg)
+	l.timed = len(l.history) > n // finish tells it
+	return err
 }
 
 func (l *Loop) cost(ctx context.Context, _ string) error {
@@ -207,11 +212,6 @@ func (l *Loop) fake(ctx context.Context, file string) error {
 		return l.usage(":fake wants a script", "its functions play the agents of their names: def reviewer(req): return …")
 	}
 	settings, err := l.Desk.Settings(file)
-	if list := (diagnostic.List)(nil); errors.As(err, &list) {
-		fmt.Fprint(l.Err, list.Render())
-		l.Wrong(string(runtime.ErrCheckFailed))
-		return nil
-	}
 	if err != nil {
 		return err
 	}
@@ -238,7 +238,7 @@ func (l *Loop) reload(ctx context.Context, _ string) error {
 	}
 	text := strings.Join(loads, "\n")
 	fmt.Fprintln(l.Err, text)
-	return l.begin(ctx, text)
+	return l.execute(ctx, text)
 }
 
 // shell has a shell do a line. What it does is no part of the session.

@@ -43,6 +43,9 @@ func (l *Loop) Complete(ctx context.Context, before string) (from int, words []s
 	}
 	from = len(before) - len(word)
 	words = matching(word, l.arguments(ctx, callAround(before[:from])))
+	if word == "" && len(words) > 0 {
+		return from, words // and not the hundred names that may stand there, too
+	}
 	return from, append(words, matching(word, l.names(ctx))...)
 }
 
@@ -82,6 +85,8 @@ func (l *Loop) completeCommand(ctx context.Context, before string) (int, []strin
 	case word == ":type" || word == ":time":
 		at, words := l.Complete(ctx, arg)
 		return at + len(before) - len(arg), words
+	case word == ":answer":
+		return from, matching(arg, l.openGates(ctx))
 	case word == ":vars":
 		return from, matching(before[from:], l.names(ctx))
 	}
@@ -266,6 +271,18 @@ func (l *Loop) runs(ctx context.Context) (ids []string) {
 		ids = append(ids, r.ID)
 	}
 	return append(ids, "@last")
+}
+
+// openGates are those of the session.
+func (l *Loop) openGates(ctx context.Context) (names []string) {
+	r, err := l.Engine.Get(ctx, l.Run)
+	if err != nil {
+		return nil
+	}
+	for _, g := range r.Gates {
+		names = append(names, g.Gate)
+	}
+	return names
 }
 
 // steps are the steps of a run.

@@ -52,7 +52,7 @@ func (l *Loop) explain(ctx context.Context, name string, more bool) error {
 // describe shows what a variable is.
 func (l *Loop) describe(name string, v *runtime.Variable, more bool) {
 	if v.Where == "" {
-		fmt.Fprintf(l.Out, "%s is a %s\n", name, v.Type)
+		fmt.Fprintf(l.Out, "%s is %s %s\n", name, article(v.Type), v.Type)
 		fmt.Fprintln(l.Out, l.folded(v.Text, name))
 		if len(v.Fields) > 0 {
 			fmt.Fprintf(l.Out, "it has .%s\n", strings.Join(v.Fields, " ."))
@@ -66,6 +66,14 @@ func (l *Loop) describe(name string, v *runtime.Variable, more bool) {
 	if more {
 		fmt.Fprintf(l.Out, "\n%s\n", l.sourceAt(v.Where))
 	}
+}
+
+// article is what stands before a noun.
+func article(noun string) string {
+	if strings.ContainsAny(noun[:min(1, len(noun))], "aeiouAEIOU") {
+		return "an"
+	}
+	return "a"
 }
 
 // sourceAt is the function that stands at a place.

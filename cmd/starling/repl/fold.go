@@ -7,8 +7,9 @@ import (
 
 // A value comes as the text that Starlark writes of it. One that is wider than the terminal is
 // broken up at its brackets, an element to a line, and what is very long is shortened: a text, the
-// middle of a list, and all behind a screenful. A text whose brackets do not match, as one that was
-// cut, is left as it is.
+// middle of a list, and all behind a screenful. One that the session has cut already ends with
+// dots, and is laid out as if all brackets ended there. Any other text whose brackets do not match
+// is left as it is.
 
 // Bounds of what is shown of a value.
 const (
@@ -31,6 +32,10 @@ type node struct {
 func fold(value string, width int) (text string, left bool) {
 	p := parser{rest: value}
 	parts, ok := p.parts("")
+	if start, cut := strings.CutSuffix(value, dots); !ok && cut {
+		p = parser{rest: start, cut: true, left: true}
+		parts, ok = p.parts("")
+	}
 	if !ok || width < 20 {
 		return value, false
 	}
@@ -43,10 +48,17 @@ func fold(value string, width int) (text string, left bool) {
 	return strings.Join(lines, "\n"), f.left
 }
 
+// dots end what a session has cut; more stands for what was left out here.
+const (
+	dots = "..."
+	more = "…"
+)
+
 // parser reads a value.
 type parser struct {
 	rest string
 	left bool
+	cut  bool // brackets end where the text does
 }
 
 // parts reads up to the end, or to a closing bracket or a comma within one.
@@ -92,7 +104,7 @@ func (p *parser) quoted() string {
 	if n := utf8.RuneCountInString(text); n > maxText {
 		p.left = true
 		runes := []rune(text)
-		text = string(runes[:maxText*3/4]) + "…" + string(runes[n-maxText/4:])
+		text = string(runes[:maxText*3/4]) + more + string(runes[n-maxText/4:])
 	}
 	return text
 }
@@ -104,11 +116,15 @@ func (p *parser) bracket() (n node, ok bool) {
 	p.rest = p.rest[1:]
 	for {
 		element, ok := p.parts(n.close)
-		if !ok || p.rest == "" {
+		if !ok && !p.cut || p.rest == "" && !p.cut {
 			return n, false
 		}
 		if len(element) > 0 {
 			n.elements = append(n.elements, trimmed(element))
+		}
+		if p.rest == "" {
+			n.elements = append(n.elements[:min(len(n.elements), maxElements)], []node{{text: more}})
+			return n, true
 		}
 		c := p.rest[:1]
 		p.rest = p.rest[1:]
@@ -168,11 +184,11 @@ func (f *layout) broken(n *node, indent int) {
 	}
 	for i, element := range n.elements {
 		if n.short && i == maxElements*3/4 {
-			f.out.WriteString(pad + "…\n")
+			f.out.WriteString(pad + more + "\n")
 		}
 		f.out.WriteString(pad)
 		f.write(element, indent+step, indent+step, 1)
-		f.out.WriteString(",\n")
+		f.out.WriteString(comma(element) + "\n")
 	}
 	f.out.WriteString(strings.Repeat(" ", indent) + n.close)
 }
@@ -185,11 +201,19 @@ func (n *node) brief() (texts []string, ok bool) {
 			return nil, false
 		}
 		if n.short && i == maxElements*3/4 {
-			texts = append(texts, "…")
+			texts = append(texts, more)
 		}
-		texts = append(texts, element[0].text+",")
+		texts = append(texts, element[0].text+comma(element))
 	}
 	return texts, true
+}
+
+// comma is what stands behind an element.
+func comma(element []node) string {
+	if element[0].text == more {
+		return ""
+	}
+	return ","
 }
 
 // filled writes as many texts on a line as fit.

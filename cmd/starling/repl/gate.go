@@ -11,8 +11,8 @@ import (
 )
 
 // A gate that a statement opens is put before whoever sits here, and answered as [form.Form] says.
-// The end of the input, and an empty line, leave it open; it is in the inbox like any other. A line
-// that is dropped ends the statement.
+// An empty line leaves it open, and the end of the input leaves the session; it is in the inbox
+// like any other. A line that is dropped ends the statement.
 
 // answer asks for the answer of an open gate until one is accepted. A gate that is decided
 // elsewhere or gone meanwhile needs none.
@@ -28,8 +28,10 @@ func (l *Loop) answer(ctx context.Context, name string) error {
 		switch {
 		case errors.Is(err, ErrAborted):
 			return l.interruptGate(ctx)
-		case errors.Is(err, io.EOF), errors.Is(err, form.ErrLeft):
+		case errors.Is(err, io.EOF):
 			return errLeft
+		case errors.Is(err, form.ErrLeft):
+			return l.park(name)
 		case err != nil:
 			return err
 		}

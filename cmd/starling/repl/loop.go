@@ -39,6 +39,7 @@ type Loop struct {
 	after   uint64         // events up to this one were seen
 	history []string       // the statements of the session, the latest last
 	gates   []string       // opened by the statement in progress and not yet put before the user
+	left    []string       // of these, what the user has left open: while there are any the prompt is back
 	open    bool           // a statement has begun and not ended
 	failed  map[int]bool   // statements that ended with an error
 	values  map[int]string // what statements came to
@@ -74,7 +75,7 @@ func (l *Loop) Do(ctx context.Context) (waiting bool, err error) {
 		switch {
 		case err == nil:
 		case errors.Is(err, io.EOF):
-			return false, nil
+			return l.open, nil
 		case errors.Is(err, errLeft):
 			return true, nil
 		case ctx.Err() != nil:
@@ -88,11 +89,13 @@ func (l *Loop) Do(ctx context.Context) (waiting bool, err error) {
 // recall reads what the session has been through: its statements, and how far the last has come if
 // it is still in progress.
 func (l *Loop) recall(ctx context.Context) error {
-	l.after, l.history, l.gates, l.open, l.files = 0, nil, nil, false, nil
+	l.after, l.history, l.gates, l.left, l.open, l.files = 0, nil, nil, nil, false, nil
 	l.failed, l.values, l.known = map[int]bool{}, map[int]string{}, map[string]bool{}
 	return l.Engine.Watch(ctx, runtime.WatchRequest{Run: l.Run}, func(ev runtime.Event) error {
 		if ev.Type == chunkAppended {
-			l.remember(read(ev.Data).source())
+			source := read(ev.Data).source()
+			l.history = append(l.history, source)
+			l.Lines.Remember(source)
 		}
 		l.note(ev)
 		return nil
@@ -107,7 +110,7 @@ func (l *Loop) note(ev runtime.Event) {
 		l.open = true
 		l.learn(read(ev.Data))
 	case chunkEnded:
-		l.open, l.gates = false, nil
+		l.open, l.gates, l.left = false, nil, nil
 		switch c := read(ev.Data); {
 		case c.Error != nil:
 			l.failed[len(l.history)] = true
@@ -117,7 +120,8 @@ func (l *Loop) note(ev runtime.Event) {
 	case "gate.opened":
 		l.gates = append(l.gates, ev.Step)
 	case "gate.decided", "gate.withdrawn":
-		l.gates = slices.DeleteFunc(l.gates, func(g string) bool { return g == ev.Step })
+		decided := func(g string) bool { return g == ev.Step }
+		l.gates, l.left = slices.DeleteFunc(l.gates, decided), slices.DeleteFunc(l.left, decided)
 	}
 }
 
@@ -133,17 +137,13 @@ func (l *Loop) learn(c chunk) {
 	}
 }
 
-func (l *Loop) remember(source string) {
-	l.history = append(l.history, source)
-	l.Lines.Remember(source)
-}
-
 // next reads one statement or command and begins it.
 func (l *Loop) next(ctx context.Context) error {
 	source, command, err := statement(ctx, l.Lines, l.prompt())
 	var wrong diagnostic.Diagnostic
 	switch {
 	case errors.As(err, &wrong):
+		l.recallable(source)
 		fmt.Fprint(l.Err, wrong.Render())
 		l.Wrong(string(runtime.ErrCheckFailed))
 		return nil
@@ -174,10 +174,26 @@ func (l *Loop) dropped(err error) error {
 	return nil
 }
 
+// recallable has whoever sits here find a text again, whatever became of it.
+func (l *Loop) recallable(source string) {
+	l.Lines.Remember(source)
+	l.Lines.Typed(source)
+}
+
 // execute has a statement executed, where the loop is.
 func (l *Loop) execute(ctx context.Context, source string) error {
+	l.recallable(source)
 	if l.at != nil {
 		return l.peek(ctx, source)
+	}
+	if l.open {
+		err := l.finish(ctx)
+		switch {
+		case err != nil:
+			return err
+		case l.open:
+			return l.busy()
+		}
 	}
 	return l.begin(ctx, source)
 }
@@ -206,8 +222,7 @@ func (l *Loop) begin(ctx context.Context, source string) error {
 	if err != nil {
 		return err
 	}
-	l.remember(source)
-	l.Lines.Typed(source)
+	l.history = append(l.history, source)
 	l.missing(bundle)
 	l.learn(chunk{Bundle: bundle})
 	l.after, l.open, l.began = receipt.Seq, true, time.Now()
@@ -218,12 +233,10 @@ func (l *Loop) begin(ctx context.Context, source string) error {
 // text was told.
 func (l *Loop) bundle(n int, source string) ([]byte, error) {
 	bundle, err := l.Bundle("<"+strconv.Itoa(n)+">", source)
-	if list := (diagnostic.List)(nil); errors.As(err, &list) {
-		fmt.Fprint(l.Err, list.Render())
-		l.Wrong(string(runtime.ErrCheckFailed))
-		return nil, nil
+	if err != nil {
+		return nil, l.told(err)
 	}
-	return bundle, err
+	return bundle, nil
 }
 
 // missing says what the functions of a statement use that is not defined yet.
@@ -236,16 +249,19 @@ func (l *Loop) missing(bundle []byte) {
 }
 
 // finish follows the statement in progress to its end, and puts the gates that it opens before the
-// user.
+// user. It comes back earlier where the user has left one open.
 func (l *Loop) finish(ctx context.Context) error {
 	for l.open {
 		var err error
-		if len(l.gates) > 0 {
-			gate := l.gates[0]
-			l.gates = l.gates[1:]
-			err = l.answer(ctx, gate)
-		} else {
-			err = l.watch(ctx)
+		switch {
+		case len(l.gates) == 0 && len(l.left) == 0:
+			err = l.watch(ctx, true)
+		case len(l.gates) == 0:
+			if err = l.watch(ctx, false); err == nil && len(l.left) > 0 && len(l.gates) == 0 {
+				return nil
+			}
+		default:
+			err = l.ask(ctx)
 		}
 		if err != nil {
 			return err
@@ -258,16 +274,21 @@ func (l *Loop) finish(ctx context.Context) error {
 	return nil
 }
 
-// watch shows what happens until the statement has ended or has opened a gate.
-func (l *Loop) watch(ctx context.Context) error {
-	defer l.interruptible(ctx)()
-	return l.Engine.Watch(ctx, runtime.WatchRequest{Run: l.Run, After: l.after, Follow: true}, func(ev runtime.Event) error {
+// watch shows what happens until the statement has ended or has opened a gate, or what has happened
+// so far.
+func (l *Loop) watch(ctx context.Context, follow bool) error {
+	if follow {
+		defer l.interruptible(ctx)()
+	}
+	return l.Engine.Watch(ctx, runtime.WatchRequest{Run: l.Run, After: l.after, Follow: follow}, func(ev runtime.Event) error {
+		gates := l.gates
 		l.note(ev)
 		l.Show(ev)
 		if ev.Type == chunkEnded {
 			l.value(read(ev.Data))
+			l.tellOpen(gates)
 		}
-		if !l.open || len(l.gates) > 0 {
+		if !l.open || follow && len(l.gates) > 0 {
 			return runtime.ErrStopWatch
 		}
 		return nil
@@ -374,13 +395,19 @@ func (l *Loop) refused(r *runtime.Refusal) {
 	}
 }
 
-// told tells a refusal and goes on; any other error is the caller's.
+// told tells a refusal, or what is wrong with a text, and goes on; any other error is the caller's.
 func (l *Loop) told(err error) error {
+	var list diagnostic.List
 	var refused *runtime.Refusal
-	if !errors.As(err, &refused) {
+	switch {
+	case errors.As(err, &list):
+		fmt.Fprint(l.Err, list.Render())
+		l.Wrong(string(runtime.ErrCheckFailed))
+	case errors.As(err, &refused):
+		l.refused(refused)
+		l.Wrong(string(refused.Kind))
+	default:
 		return err
 	}
-	l.refused(refused)
-	l.Wrong(string(refused.Kind))
 	return nil
 }

@@ -61,8 +61,6 @@ func (l *Loop) peek(ctx context.Context, source string) error {
 	if err != nil {
 		return err
 	}
-	l.Lines.Remember(source)
-	l.Lines.Typed(source)
 	s, err := moments.Look(ctx, runtime.LookRequest{Run: at.run, At: at.at, Chunks: append(at.chunks[:len(at.chunks):len(at.chunks)], bundle)})
 	if err != nil {
 		return l.told(err)
@@ -96,13 +94,17 @@ func (l *Loop) vars(ctx context.Context, arg string) error {
 	if err != nil {
 		return err
 	}
-	wanted := strings.Fields(arg)
+	wanted, found := strings.Fields(arg), false
 	w := tabwriter.NewWriter(l.Out, 0, 8, 2, ' ', 0)
 	for _, v := range s.Variables {
 		if len(wanted) == 0 && isKept(v.Name) || len(wanted) > 0 && !slices.Contains(wanted, v.Name) {
 			continue
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\n", v.Name, v.Type, l.short(v))
+		found = true
+	}
+	if !found {
+		l.say("no variables")
 	}
 	return w.Flush()
 }
@@ -321,6 +323,8 @@ func (l *Loop) prompt() string {
 	switch {
 	case l.at != nil:
 		return strings.TrimSuffix(l.at.run+"@"+l.at.at, "@") + " " + firstPrompt
+	case l.open:
+		return fmt.Sprintf("%d waits %s", len(l.history), firstPrompt)
 	case l.Width != nil:
 		return fmt.Sprintf("%d %s", len(l.history)+1, firstPrompt)
 	}

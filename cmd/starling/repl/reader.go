@@ -38,7 +38,8 @@ const chunkName = "<stdin>"
 
 // statement reads lines up to the end of a statement, the first after a prompt. command is set
 // instead for a line that begins with a colon or an exclamation mark, or asks what a name means.
-// Both are empty when there was nothing but space or a comment.
+// Both are empty when there was nothing but space or a comment. Of what cannot be parsed source is
+// given, too.
 func statement(ctx context.Context, lines Lines, prompt string) (source, command string, err error) {
 	u := unit{ctx: ctx, lines: lines, first: prompt}
 	f, err := lang.FileOptions().ParseCompoundStmt(chunkName, u.read)
@@ -53,12 +54,14 @@ func statement(ctx context.Context, lines Lines, prompt string) (source, command
 		if _, placed := lang.FileOptions().Parse(chunkName, u.text.Bytes(), 0); placed != nil {
 			err = placed // the parser of statements was not given each line
 		}
-		return "", "", lang.SyntaxProblem(&lang.Module{Name: chunkName, Source: u.text.Bytes()}, err)
+		return u.source(), "", lang.SyntaxProblem(&lang.Module{Name: chunkName, Source: u.text.Bytes()}, err)
 	case len(f.Stmts) == 0:
 		return "", "", nil
 	}
-	return strings.TrimRight(u.text.String(), "\n"), "", nil
+	return u.source(), "", nil
 }
+
+func (u *unit) source() string { return strings.TrimRight(u.text.String(), "\n") }
 
 // unit gathers the lines of one statement for the parser, which asks for them one by one.
 type unit struct {
