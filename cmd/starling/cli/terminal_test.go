@@ -446,7 +446,11 @@ func TestReplHostile(t *testing.T) {
 	s.expect(`want the number of a statement up to 4`)
 	s.enter("5 >>> ", ":attach nowhere@x")
 	s.expect(`nowhere`)
-	s.enter("5 >>> ", "x = (", "\x03")
+	s.enter("5 >>> ", "x = (")
+	s.expect(`\.\.\. $`)
+	s.tty.WriteString("1,")
+	s.expect(`1,$`)           // the editor has the keyboard: before, Ctrl-C would be a signal
+	s.tty.WriteString("\x03") // drops the block
 	s.enter("5 >>> ", "6 * 7")
 	s.expect(`\n42\n`)
 	s.mu.Lock()

@@ -34,9 +34,50 @@ func namesOf(text string) (sets, uses []string) {
 	return sets, uses
 }
 
+// assigned are the variables that statements give values to outside of functions.
+func assigned(stmts []syntax.Stmt) (names []string) {
+	for _, s := range stmts {
+		switch s := s.(type) {
+		case *syntax.AssignStmt:
+			names = append(names, targets(s.LHS)...)
+		case *syntax.ForStmt:
+			names = append(append(names, targets(s.Vars)...), assigned(s.Body)...)
+		case *syntax.IfStmt:
+			names = append(append(names, assigned(s.True)...), assigned(s.False)...)
+		case *syntax.WhileStmt:
+			names = append(names, assigned(s.Body)...)
+		case *syntax.DefStmt:
+			names = append(names, s.Name.Name)
+		}
+	}
+	return names
+}
+
+// targets are the variables on the left of an assignment.
+func targets(e syntax.Expr) (names []string) {
+	switch e := e.(type) {
+	case *syntax.Ident:
+		return []string{e.Name}
+	case *syntax.ParenExpr:
+		return targets(e.X)
+	case *syntax.TupleExpr:
+		for _, x := range e.List {
+			names = append(names, targets(x)...)
+		}
+	case *syntax.ListExpr:
+		for _, x := range e.List {
+			names = append(names, targets(x)...)
+		}
+	}
+	return names
+}
+
 // bound are the globals that a text sets.
 func bound(text string) []string {
 	sets, _ := namesOf(text)
+	if f, err := lang.FileOptions().Parse("", text, 0); err == nil {
+		sets = append(sets, assigned(f.Stmts)...) // also those that it uses
+	}
 	return sets
 }
 

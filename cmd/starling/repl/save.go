@@ -86,6 +86,9 @@ func (w *scribe) read(text string, number int) error {
 		if p.number == number {
 			p.text = strings.Trim(p.text, "\n")
 			p.sets, p.uses = namesOf(p.text)
+			p.sets = append(p.sets, assigned(p.stmts)...) // also those that it uses
+			slices.Sort(p.sets)
+			p.sets = slices.Compact(p.sets)
 		}
 	}
 	return nil
@@ -99,6 +102,9 @@ func (w *scribe) nameValues() {
 			switch n, err := strconv.Atoi(strings.TrimPrefix(name, "_")); {
 			case name == "_":
 				n := w.before(p.number)
+				if w.setsAfter(name, n, p.number) {
+					continue // it is a variable there
+				}
 				p.replace("_", fmt.Sprintf("_%d", n))
 				named[n] = true
 			case name == "Out":
@@ -127,6 +133,13 @@ func (w *scribe) before(number int) (n int) {
 		}
 	}
 	return n
+}
+
+// setsAfter tells whether a statement behind one and before another gives a name a value.
+func (w *scribe) setsAfter(name string, after, before int) bool {
+	return slices.ContainsFunc(w.parts, func(p *part) bool {
+		return after < p.number && p.number < before && slices.Contains(p.sets, name)
+	})
 }
 
 // out is the assignment of all values before a statement.
@@ -182,7 +195,7 @@ func (w *scribe) hoist() {
 	for _, p := range w.parts {
 		p.top = p.constant() || isDef(p)
 		for _, name := range p.sets {
-			p.top = p.top && times[name] == 1
+			p.top = p.top && times[name] == 1 && !isKept(name)
 		}
 	}
 	for changed := true; changed; {
@@ -197,12 +210,9 @@ func (w *scribe) hoist() {
 
 // within tells whether a name is a variable of main.
 func (w *scribe) within(name string) bool {
-	for _, p := range w.parts {
-		if slices.Contains(p.sets, name) {
-			return !p.top && !isLoad(p)
-		}
-	}
-	return isKept(name)
+	return isKept(name) || slices.ContainsFunc(w.parts, func(p *part) bool {
+		return slices.Contains(p.sets, name) && !p.top && !isLoad(p)
+	})
 }
 
 func isDef(p *part) bool {
