@@ -48,7 +48,11 @@ func NewWorker(o WorkerOptions) *Worker {
 		DeadlockDetectionTimeout:           10 * time.Second, // a machine may be busy; a postman never is for long
 		MaxHeartbeatThrottleInterval:       pulse,
 	})
-	w.Register(w.inner)
+	if o.Only {
+		w.inner.RegisterActivityWithOptions(w.attempt, activity.RegisterOptions{Name: attemptName})
+	} else {
+		w.Register(w.inner)
+	}
 	return w
 }
 

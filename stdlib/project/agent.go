@@ -38,7 +38,7 @@ func (r *reader) agent(name string, t table) Agent {
 	if err := effect.CheckName(name); err != nil {
 		r.complain(t.path, diagnostic.Diagnostic{Message: err.Error()})
 	}
-	r.onlyKeys(t, "backend", "backends", "command", "preset", "permissions", "files", "mode", "login", "server", "tool", "env", "model", "url", "max_tokens", "price", "cassette", "tools", "modifies", "sandbox", "owns", "timeout", "retries", "reasks", "limit",
+	r.onlyKeys(t, "backend", "backends", "command", "preset", "permissions", "files", "mode", "login", "server", "tool", "env", "model", "url", "max_tokens", "price", "cassette", "tools", "modifies", "sandbox", "owns", "timeout", "retries", "reasks", "limit", "queue",
 		"instructions", "input", "output")
 	instructions, _ := r.string(t, "instructions")
 	a := Agent{
@@ -60,6 +60,7 @@ func (r *reader) agent(name string, t table) Agent {
 		Input:        r.contract(t, "input"),
 		Output:       r.contract(t, "output"),
 	}
+	a.Queue, _ = r.string(t, "queue")
 	a.Model, _ = r.string(t, "model")
 	a.Mode, _ = r.string(t, "mode")
 	a.Login, _ = r.string(t, "login")

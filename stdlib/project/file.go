@@ -171,7 +171,8 @@ type Agent struct {
 	Sandbox      bool     // of Command and ACP: whether it is confined as commands are
 	Owns         []string // patterns of the paths that are its to change; none where Modifies stands for all
 	Limits       Limits
-	Limit        int // how many of it may be at work at once in a run; 0 for any number
+	Limit        int    // how many of it may be at work at once in a run; 0 for any number
+	Queue        string // of [Engine]'s workers that do its work, "" for those that carry the runs
 	Instructions string
 	Input        string // contract in canonical text, "" without one
 	Output       string // contract in canonical text, "" without one

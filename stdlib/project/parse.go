@@ -150,6 +150,7 @@ func (r *reader) project(t table) *File {
 	}
 	r.checkUse(f, t.at("store"), f.StoreURL)
 	r.checkUse(f, t.at("engine"), f.Engine.Key)
+	r.checkQueues(f, t.at("agents"))
 	r.checkServers(f, table{path: t.at("agents")})
 	r.checkSandboxes(f, table{path: t.at("agents")})
 	r.checkGrantedTools(f, table{path: t.at("grants")})
@@ -212,6 +213,15 @@ func (r *reader) engine(f *File, t table) {
 	}
 	if e.Key != "" && !e.TLS {
 		r.refuse(t.at("key"), "a key without tls", "tls = true, for a key is not sent in the open", "")
+	}
+}
+
+// checkQueues refuses queues where no engine has workers.
+func (r *reader) checkQueues(f *File, agents []string) {
+	for _, a := range f.Agents {
+		if a.Queue != "" && f.Engine.Temporal == "" {
+			r.refuse(append(agents[:len(agents):len(agents)], a.Name, "queue"), "a queue without [engine]", "the workers of a server, which [engine] names", "backend = \"inbox\" is for work that other machines come for")
+		}
 	}
 }
 

@@ -15,8 +15,9 @@ import (
 type Further struct {
 	// Open gives the ways to the runs of a server.
 	Open func(Reach) Connector
-	// Worker carries the runs of a server until ctx ends. ready is told when it has begun.
-	Worker func(ctx context.Context, r Reach, ready func()) error
+	// Worker carries the runs of a server until ctx ends, or does the work of the agents of a
+	// queue. ready is told when it has begun.
+	Worker func(ctx context.Context, r Reach, queue string, ready func()) error
 	// Examine looks whether runs can be carried at a server, and says what is missing.
 	Examine func(context.Context, Reach) error
 	// Lacks says what a script needs that the engine does not have.
@@ -66,15 +67,22 @@ func (f *Further) Check(p *place.Place, b *lang.Bundle, env *effect.Environment)
 	return f.Lacks(program)
 }
 
-// Work carries the runs of the server that a project names, until ctx ends.
-func (f *Further) Work(ctx context.Context, p *place.Place, r Reach) error {
+// Work carries the runs of the server that a project names, until ctx ends, or does the work of the
+// agents of a queue.
+func (f *Further) Work(ctx context.Context, p *place.Place, r Reach, queue string) error {
 	if p.Err != nil {
 		return p.Err
 	}
 	if p.Engine.Temporal == "" {
 		return runtime.Refuse(runtime.ErrUsage, `write [engine] and temporal = "HOST:PORT"`, "%s names no server whose runs could be carried", place.ProjectFile)
 	}
-	err := f.Worker(ctx, r, func() { r.Log("carrying the runs of %s", p.Name()) })
+	err := f.Worker(ctx, r, queue, func() {
+		if queue != "" {
+			r.Log("working for the queue %q of %s", queue, p.Name())
+		} else {
+			r.Log("carrying the runs of %s", p.Name())
+		}
+	})
 	if err == nil {
 		err = context.Cause(ctx)
 	}

@@ -63,7 +63,7 @@ func dial(ctx context.Context, r connect.Reach) (client.Client, temporal.Options
 		return nil, temporal.Options{}, runtime.Refuse(runtime.ErrStoreUnreachable, "is it there? temporal server start-dev starts one for trying",
 			"the Temporal server %s does not answer: %v", r.Server.Temporal, err)
 	}
-	return c, temporal.Options{Client: c, Queue: r.Server.Queue, Env: r.Env, Getenv: r.Getenv, Log: r.Log}, nil
+	return c, temporal.Options{Client: c, Queue: r.Server.Queue, Env: r.Env, Getenv: r.Getenv, Label: new(labels).of, Log: r.Log}, nil
 }
 
 func (s *server) session(ctx context.Context) (connect.Session, error) {
@@ -99,14 +99,17 @@ func (*server) Serve(context.Context, connect.Serving) error { return errNoOwner
 // Stop implements connect.Connector.
 func (*server) Stop(context.Context) (int, error) { return 0, errNoOwner }
 
-// work carries runs until ctx ends.
-func work(ctx context.Context, r connect.Reach, ready func()) error {
+// work carries runs until ctx ends, or does the work of the agents of a queue.
+func work(ctx context.Context, r connect.Reach, queue string, ready func()) error {
 	c, o, err := dial(ctx, r)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	w := temporal.NewWorker(temporal.WorkerOptions{Options: o})
+	if queue != "" {
+		o.Queue = queue
+	}
+	w := temporal.NewWorker(temporal.WorkerOptions{Options: o, Only: queue != ""})
 	if err := w.Start(); err != nil {
 		return err
 	}
