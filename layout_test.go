@@ -111,7 +111,7 @@ var arrows = []arrow{
 	{"cmd/starling/worker", "lang lang/effect runtime runtime/query"},
 	{"cmd/starling/probe", "lang/contract lang/effect stdlib/agent"},
 	{"cmd/starling/layout", "lang lang/diagnostic lang/format runtime runtime/wholefile"},
-	{"cmd/starling/lsp", "cmd/starling/place cmd/starling/suite lang lang/check lang/diagnostic lang/doc lang/effect lang/format lang/infer stdlib stdlib/agent"},
+	{"cmd/starling/lsp", "cmd/starling/place cmd/starling/suite lang lang/check lang/diagnostic lang/doc lang/effect lang/format lang/infer stdlib stdlib/agent stdlib/project"},
 	{"cmd/starling/table", "cmd/starling/plain"},
 	{"cmd/starling/jq", "runtime"},
 	{"cmd/starling/listing", "runtime runtime/filter cmd/starling/progress cmd/starling/table"},

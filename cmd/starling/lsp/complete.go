@@ -153,6 +153,8 @@ func (c *completer) text(around scanned, offset int) {
 	switch open, ok := around.call(source); {
 	case ok && dottedBefore(source, open) == "load":
 		c.load(open, around.start, offset)
+	case ok && dottedBefore(source, open) == "contract":
+		c.contract(source[around.content:end], offset)
 	case strings.HasSuffix(before, "==") || strings.HasSuffix(before, "!="):
 		c.words(c.s.typeBefore(c.d, len(strings.TrimRight(before[:len(before)-2], " \t")), end).Texts(), kindEnumMember)
 	case strings.HasSuffix(before, "[") && len(before) > 1 && wordStart(before, len(before)-1) < len(before)-1,
@@ -209,6 +211,18 @@ func (c *completer) load(open, start, offset int) {
 			if _, isLoaded := o.loads[o.globals[name]]; !isLoaded && !strings.HasPrefix(name, "_") {
 				c.variable(o, o.globals[name])
 			}
+		}
+	}
+}
+
+// contract completes a type within a contract: one of the language's, or of its own.
+func (c *completer) contract(written string, offset int) {
+	c.at = c.d.text.span(wordStart(c.d.text.source, offset), offset)
+	c.words(strings.Fields("any bool duration int null number path string timestamp url"), kindTypeParameter)
+	words := strings.Fields(written)
+	for i, word := range words[:max(0, len(words)-1)] {
+		if word == "type" {
+			c.words([]string{words[i+1]}, kindTypeParameter)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package lsp
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -10,12 +11,17 @@ import (
 
 	"go.starlark.net/syntax"
 
+	"starling/cmd/starling/place"
 	"starling/lang/diagnostic"
+	"starling/stdlib/project"
 )
 
 // diagnose says what is wrong with a file: what check says of it, and of what it loads where that
 // is why it cannot be run.
 func (s *Server) diagnose(d *document) []diagnosed {
+	if d.isProject() {
+		return d.projectMistakes()
+	}
 	y := s.studyOf(d)
 	s.outlineOf(d) // it is kept for when the text cannot be parsed
 	name := nameOf(s.rootOf(d.path), d.path)
@@ -28,6 +34,22 @@ func (s *Server) diagnose(d *document) []diagnosed {
 			if at, ok := s.loadOf(d, found.File); ok {
 				list = append(list, diagnosed{Range: at, Severity: 1, Code: found.Kind, Source: "starling", Message: found.Error()})
 			}
+		}
+	}
+	return list
+}
+
+// isProject tells whether a document is no script, but what describes a project.
+func (d *document) isProject() bool { return filepath.Base(d.path) == place.ProjectFile }
+
+// projectMistakes says what is wrong with the file of a project.
+func (d *document) projectMistakes() []diagnosed {
+	list := []diagnosed{}
+	_, err := project.Parse(place.ProjectFile, []byte(d.text.source))
+	var found diagnostic.List
+	if errors.As(err, &found) {
+		for _, one := range found {
+			list = append(list, shown(d.text, one))
 		}
 	}
 	return list

@@ -84,6 +84,28 @@ func TestDiagnosticsThroughLoad(t *testing.T) {
 	}
 }
 
+// The file of a project is looked at as well, and nothing else is asked of it.
+func TestProjectFile(t *testing.T) {
+	c := start(t, map[string]string{})
+	list := c.open("starling.toml", "[agents.x]\nbackendd = \"anthropic\"\n")
+	if len(list) != 2 || list[1].Code != "project" || !strings.Contains(list[1].Message, `did you mean "backend"?`) {
+		t.Fatalf("got %+v", list)
+	}
+	p := c.cursor("starling.toml", "back")
+	p["range"] = list[1].Range.asked()
+	if text := string(c.ask("textDocument/codeAction", p)); !strings.Contains(text, `"title":"Write backend"`) {
+		t.Errorf("got %s", text)
+	}
+	if text := string(c.ask("textDocument/completion", p)); text != "null" {
+		t.Errorf("got %s", text)
+	}
+	if list = c.edit("starling.toml", "backendd", "backend"); len(list) != 0 && strings.Contains(list[0].Message, "unknown") {
+		t.Errorf("got %+v", list)
+	}
+}
+
+func (a area) asked() map[string]any { return map[string]any{"start": a.Start, "end": a.End} }
+
 // Positions are those of UTF-16, whatever the language counts.
 func TestPositionsAreUTF16(t *testing.T) {
 	c := start(t, map[string]string{})
@@ -119,6 +141,7 @@ func TestCompletion(t *testing.T) {
 		{"depth = 2)", "", "ask(target, ", []string{"depth ="}},
 		{"fallback = \"no\")", ")", "timeout = \"2d\", ", []string{"fallback =", "quorum ="}},
 		{"load(\"more/words.star\"", "load(\"\"", "load(\"", []string{"more/words.star", "other.star", "@std/retry.star"}},
+		{"notes: [string]", "type Note = string notes: []", "notes: [", []string{"string", "number", "Note"}},
 		{"\"shout\", loud", "\"\", loud", "words.star\", \"", []string{"shout", "LOUD"}},
 	} {
 		c.edit("review.star", test.old, test.new)

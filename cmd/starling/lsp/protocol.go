@@ -108,6 +108,8 @@ const (
 	kindFile       = 17
 	kindEnumMember = 20
 	kindConstant   = 21
+
+	kindTypeParameter = 25
 )
 
 type parameterInformation struct {

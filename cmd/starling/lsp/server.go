@@ -250,6 +250,9 @@ func (s *Server) handle(method string, p *params) (any, error) {
 	if d == nil {
 		return nil, errCode(jsonrpc.CodeInvalidParams, "%s: %s is not open", method, p.TextDocument.URI)
 	}
+	if d.isProject() && method != "textDocument/codeAction" {
+		return nil, nil // the others are about scripts
+	}
 	return ask(s, d, p)
 }
 
@@ -308,6 +311,9 @@ func (s *Server) edit(method string, p *params) error {
 	}
 	if d != nil {
 		d.outlined, d.studied = false, false
+	}
+	if d != nil && d.isProject() && method == "textDocument/didSave" {
+		d = nil // it is about all scripts
 	}
 	s.soil(d)
 	return nil

@@ -20,7 +20,7 @@ exports.activate = async (context) => {
     vscode.commands.registerCommand("starling.run", (path) => inTerminal("starling run", ["run", path ?? active()])),
     vscode.commands.registerCommand("starling.test", (path) => inTerminal("starling test", ["test", path ?? active()])),
   );
-  client = new LanguageClient("starling", "Starling", { command: program(), args: ["lsp"] }, { documentSelector: [{ language: "starling" }] });
+  client = new LanguageClient("starling", "Starling", { command: program(), args: ["lsp"] }, { documentSelector: [{ language: "starling" }, { pattern: "**/starling.toml" }] });
   await client.start();
 };
 
