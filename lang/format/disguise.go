@@ -17,9 +17,15 @@ import (
 //
 //	b"…"                 a name of the same length, which is put back
 //	a, b if c else d     a, (b if c else d), where no bracket is around the tuple
+//
+// And a comment in front of else or elif, which the printer would move into the block above, is
+// marked, so that it can be moved back.
 
 // hidden is what stands behind the names that were put in its place.
-type hidden map[string]string
+type hidden struct {
+	names map[string]string
+	mark  string // behind the # of a comment in front of else or elif
+}
 
 // edit puts a text in the place of another.
 type edit struct {
@@ -29,7 +35,8 @@ type edit struct {
 
 // disguise writes a text so that the printer's parser can read it.
 func disguise(source []byte, tree *syntax.File) ([]byte, hidden) {
-	l, secrets, taken := newLines(source), hidden{}, 0
+	l, taken := newLines(source), 0
+	secrets := hidden{names: map[string]string{}, mark: stranger(string(source), 0, &taken)}
 	var edits []edit
 	around := func(n syntax.Node, open, end string) {
 		from, to := n.Span()
@@ -41,8 +48,12 @@ func disguise(source []byte, tree *syntax.File) ([]byte, hidden) {
 			if n.Token == syntax.BYTES {
 				at := l.offset(n.TokenPos)
 				name := stranger(string(source), len(n.Raw), &taken)
-				secrets[name] = n.Raw
+				secrets.names[name] = n.Raw
 				edits = append(edits, edit{at, at + len(n.Raw), name})
+			}
+		case *syntax.IfStmt:
+			for _, at := range l.commentsAbove(n.ElsePos) {
+				edits = append(edits, edit{at + 1, at + 1, secrets.mark})
 			}
 		case *syntax.TupleExpr:
 			for _, x := range n.List {
@@ -81,17 +92,51 @@ func apply(source []byte, edits []edit) []byte {
 	return append(out, source[at:]...)
 }
 
-// restore puts back what stands behind names.
+// commentsAbove are where the comments begin that stand right above else or elif, as deep as it.
+func (l lines) commentsAbove(at syntax.Position) []int {
+	var list []int
+	for n := int(at.Line) - 2; at.IsValid() && n >= 0; n-- {
+		line := l.text[l.starts[n]:l.starts[n+1]]
+		comment := strings.TrimLeft(line, " \t")
+		if !strings.HasPrefix(comment, "#") || len(line)-len(comment) != int(at.Col)-1 {
+			break
+		}
+		list = append(list, l.starts[n]+len(line)-len(comment))
+	}
+	return list
+}
+
+// restore puts back what stands behind names, and comments in front of else and elif.
 func (h hidden) restore(text []byte) []byte {
-	if len(h) == 0 {
+	if len(h.names) > 0 {
+		text = regexp.MustCompile(`\b_\d+_*\b`).ReplaceAllFunc(text, func(name []byte) []byte {
+			if raw, ok := h.names[string(name)]; ok {
+				return []byte(raw)
+			}
+			return name
+		})
+	}
+	if !strings.Contains(string(text), "#"+h.mark) {
 		return text
 	}
-	return regexp.MustCompile(`\b_\d+_*\b`).ReplaceAllFunc(text, func(name []byte) []byte {
-		if raw, ok := h[string(name)]; ok {
-			return []byte(raw)
+	var out strings.Builder
+	var held []string
+	for line := range strings.Lines(string(text)) {
+		bare := strings.TrimLeft(line, " ")
+		if comment, ok := strings.CutPrefix(bare, "#"+h.mark); ok {
+			held = append(held, "#"+comment)
+			continue
 		}
-		return name
-	})
+		if len(held) > 0 && bare == "\n" {
+			continue
+		}
+		for _, comment := range held {
+			out.WriteString(line[:len(line)-len(bare)] + comment)
+		}
+		held = nil
+		out.WriteString(line)
+	}
+	return []byte(out.String() + strings.Join(held, ""))
 }
 
 // lines finds the bytes of a text by places.

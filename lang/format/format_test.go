@@ -83,6 +83,35 @@ func TestEverythingKeepsItsMeaning(t *testing.T) {
 	}
 }
 
+// A comment in front of else or elif belongs to what follows it, and stays there.
+func TestCommentsBeforeElse(t *testing.T) {
+	const text = `def f(a):
+    for x in a:
+        if x:
+            # first
+            y = 1
+
+        # not
+        # one
+        elif x == 1:
+            if y:
+                y = 2
+
+        # else
+        else:
+            y = 3
+    return y
+`
+	laid, err := format.Source("f.star", []byte(text))
+	if err != nil || string(laid) != text {
+		t.Errorf("got %v\n%s\nwant\n%s", err, laid, text)
+	}
+	laid, err = format.Source("f.star", []byte(strings.ReplaceAll(text, "\n\n", "\n")))
+	if err != nil || !strings.Contains(string(laid), "        # one\n        elif x") || !strings.Contains(string(laid), "        # else\n        else:") {
+		t.Errorf("got %v\n%s", err, laid)
+	}
+}
+
 // So can programs that nobody wrote.
 func TestGeneratedKeepTheirMeaning(t *testing.T) {
 	for seed := range uint64(500) {

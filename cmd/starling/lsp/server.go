@@ -68,6 +68,7 @@ func Serve(h Host, in io.Reader, out io.Writer) error {
 		case err != nil:
 			return err
 		case m.err != nil:
+			s.finish()
 			return m.end()
 		}
 		if leave, err := s.take(m.message); leave || err != nil {
@@ -83,6 +84,11 @@ func (s *Server) next(messages <-chan incoming) (incoming, error) {
 		if d == nil {
 			return <-messages, nil
 		}
+		select { // what waits comes first
+		case m := <-messages:
+			return m, nil
+		default:
+		}
 		select {
 		case m := <-messages:
 			return m, nil
@@ -90,6 +96,15 @@ func (s *Server) next(messages <-chan incoming) (incoming, error) {
 		}
 		if err := s.work(d); err != nil {
 			return incoming{}, err
+		}
+	}
+}
+
+// finish tells what is still to be told when nothing more is asked, to whoever still listens.
+func (s *Server) finish() {
+	for d := s.changed(); d != nil; d = s.changed() {
+		if s.work(d) != nil {
+			return
 		}
 	}
 }
