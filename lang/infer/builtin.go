@@ -102,18 +102,18 @@ func (a *analysis) admitted(o *object, b *effect.Builtin, g *arguments, args bou
 	for i := range b.Params {
 		p := &b.Params[i]
 		if x, ok := args[p.Name]; ok {
-			a.admit(o, p, x)
+			a.admit(o, p, x, g)
 		}
 		if p.Variadic {
 			for _, x := range g.list[min(i, len(g.list)):] {
-				a.admit(o, p, x)
+				a.admit(o, p, x, g)
 			}
 		}
 	}
 }
 
-func (a *analysis) admit(o *object, p *effect.Param, x argument) {
-	if p.Type == "" || !x.typ.known() || x.node == nil {
+func (a *analysis) admit(o *object, p *effect.Param, x argument, g *arguments) {
+	if p.Type == "" || g.either || !x.typ.known() || x.node == nil {
 		return
 	}
 	fits := false
@@ -121,7 +121,7 @@ func (a *analysis) admit(o *object, p *effect.Param, x argument) {
 		fits = fits || Admits(p, at.typeName(), at)
 	}
 	if !fits {
-		a.badArgument(o, p, x)
+		a.badArgument(o, p, x, g.call)
 	} else if x.typ.has(none) && len(x.typ.atoms) > 1 && p.Default == "" {
 		a.perhaps(x.node, x.typ, o.path)
 	}
@@ -347,7 +347,7 @@ func (a *analysis) method(o *object, g *arguments) Type {
 	case "string.format":
 		a.filled(o, g)
 	case "string.join":
-		a.joined(args["iterable"])
+		a.joined(args["iterable"], g)
 	case "contract.parse":
 		return a.parse(o, g)
 	case "dict.get":

@@ -21,6 +21,7 @@ type arguments struct {
 	order  []string
 	star   *Type // elements of *args
 	others *Type // the dict of **kwargs
+	either bool  // what is called is one of several
 }
 
 // loose tells whether what is passed is known only in part.
@@ -51,6 +52,7 @@ func (a *analysis) call(e *syntax.CallExpr, w *flow) Type {
 		defer func() { a.caught-- }()
 	}
 	g := a.arguments(e, w)
+	g.either = f.any || len(f.atoms) > 1
 	out := Type{any: f.any}
 	if f.any {
 		for _, t := range g.all() {

@@ -109,7 +109,7 @@ func oneEach(t Type) []starlark.Value {
 // kinds of what is there.
 func (a *analysis) filled(o *object, g *arguments) {
 	patterns := exactTexts(o.recv)
-	if patterns == nil || g.loose() {
+	if patterns == nil || g.loose() || g.either {
 		return
 	}
 	args := make(starlark.Tuple, len(g.list))
@@ -143,8 +143,8 @@ func counted(n int) string {
 }
 
 // joined says what string.join is given that is no text: certain where it stands in the call.
-func (a *analysis) joined(x argument) {
-	if x.node == nil || !x.typ.known() {
+func (a *analysis) joined(x argument, g *arguments) {
+	if g.either || x.node == nil || !x.typ.known() {
 		return
 	}
 	elements := elementsOf(x.typ)
@@ -154,7 +154,7 @@ func (a *analysis) joined(x argument) {
 	d := diagnostic.Diagnostic{Message: "string.join: an element of the list", Got: elements.brief(), Want: "string", Note: a.origin(x.node, x.typ),
 		Hint: "make texts of them: [str(x) for x in …]"}
 	if list, ok := unparen(x.node).(*syntax.ListExpr); ok && len(list.List) > 0 {
-		a.report("bad_type", x.node, nil, d)
+		a.report("bad_type", x.node, g.call, d)
 		return
 	}
 	a.warn("bad_type", x.node, d)

@@ -72,7 +72,7 @@ func refuted(p langtest.Program) (n int, wrong string) {
 		return 0, ""
 	}
 	passed := map[int]bool{}
-	run(wrapped(p, files, list), world(passed))
+	_ = run(wrapped(p, files, list), world(passed)) // however it ends
 	for i, f := range list {
 		if passed[i] {
 			return len(list), fmt.Sprintf("%s:%d:%d: %s", f.File.Name, f.Start.Line, f.Start.Col, f.Diagnostic.Error())
@@ -198,7 +198,7 @@ func within(e, outer syntax.Expr) bool {
 }
 
 // run runs a program with bounds, whatever becomes of it.
-func run(p langtest.Program, names starlark.StringDict) {
+func run(p langtest.Program, names starlark.StringDict) error {
 	const steps = 200_000
 	load := func(*starlark.Thread, string) (starlark.StringDict, error) {
 		thread := &starlark.Thread{Print: func(*starlark.Thread, string) {}}
@@ -211,8 +211,9 @@ func run(p langtest.Program, names starlark.StringDict) {
 	thread.SetMaxExecutionSteps(steps)
 	_, program, err := starlark.SourceProgramOptions(&p.Options, langtest.ScriptName, p.Script, names.Has)
 	if err == nil {
-		_, _ = program.Init(thread, names)
+		_, err = program.Init(thread, names)
 	}
+	return err
 }
 
 // world are the names that generated programs have, and those that tell what has not failed.
@@ -233,6 +234,7 @@ func world(passed map[int]bool) starlark.StringDict {
 		"passed":    starlark.NewBuiltin("passed", tell),
 		"looped":    starlark.NewBuiltin("looped", tell),
 	}
+	referenceNames(names)
 	return names
 }
 

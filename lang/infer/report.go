@@ -670,7 +670,7 @@ func branchesOf(g *arguments) []syntax.Expr {
 }
 
 // badArgument: a builtin does not take an argument of the type.
-func (a *analysis) badArgument(o *object, p *effect.Param, x argument) {
+func (a *analysis) badArgument(o *object, p *effect.Param, x argument, call *syntax.CallExpr) {
 	d := diagnostic.Diagnostic{Message: o.path + ": for parameter " + p.Name, Got: x.typ.brief(), Want: p.Wanted(), Note: a.origin(x.node, x.typ)}
 	at := x.typ.atoms[0]
 	switch {
@@ -689,7 +689,11 @@ func (a *analysis) badArgument(o *object, p *effect.Param, x argument) {
 	case p.Type == "duration" && number(at):
 		d.Hint = `a duration is a text with a unit, such as "90s" or "2h"`
 	}
-	a.report("bad_type", x.node, nil, d)
+	var failing syntax.Node
+	if call != nil {
+		failing = call
+	}
+	a.report("bad_type", x.node, failing, d)
 }
 
 func isNone(e syntax.Expr) bool {

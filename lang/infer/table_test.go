@@ -96,7 +96,7 @@ func callables() map[string][]string {
 // refusal is what infer says of an argument where it knows nothing of the others.
 func refusal(t *testing.T, b *effect.Builtin, receivers []string, i int, value string) string {
 	var others []string
-	args := passed(b, i, value, func(int) string {
+	args := passed(b, i, value, false, func(int) string {
 		others = append(others, fmt.Sprint("a", len(others)))
 		return others[len(others)-1]
 	})
@@ -127,10 +127,21 @@ func worksWith(b *effect.Builtin, receivers []string, i int, values []string) st
 }
 
 func search(b *effect.Builtin, receiver string, i int, value string, pool []string) string {
+	if source := searchWith(b, receiver, i, value, pool, false); source != "" {
+		return source
+	}
+	counted := func(all bool) int { return len(passed(b, i, value, all, func(int) string { return "" })) }
+	if counted(true) == counted(false) {
+		return ""
+	}
+	return searchWith(b, receiver, i, value, pool, true)
+}
+
+func searchWith(b *effect.Builtin, receiver string, i int, value string, pool []string, all bool) string {
 	for _, x := range pool {
 		for _, y := range pool {
 			n, next := 0, []string{x, y}
-			args := passed(b, i, value, func(int) string { n++; return next[min(n, 2)-1] })
+			args := passed(b, i, value, all, func(int) string { n++; return next[min(n, 2)-1] })
 			source := call(b, receiver, args)
 			if _, err := starlark.EvalOptions(&syntax.FileOptions{Set: true}, &starlark.Thread{Print: func(*starlark.Thread, string) {}}, "", source, nil); err == nil {
 				return source
@@ -139,7 +150,7 @@ func search(b *effect.Builtin, receiver string, i int, value string, pool []stri
 				break
 			}
 		}
-		if len(passed(b, i, value, func(int) string { return x })) == 1 {
+		if len(passed(b, i, value, all, func(int) string { return x })) == 1 {
 			break
 		}
 	}
@@ -147,8 +158,8 @@ func search(b *effect.Builtin, receiver string, i int, value string, pool []stri
 }
 
 // passed are the arguments of a call with a value at parameter i: those in front of it, and what
-// has no default.
-func passed(b *effect.Builtin, i int, value string, other func(int) string) []string {
+// has no default, or all.
+func passed(b *effect.Builtin, i int, value string, all bool, other func(int) string) []string {
 	var args []string
 	for n, p := range b.Params {
 		switch {
@@ -157,7 +168,7 @@ func passed(b *effect.Builtin, i int, value string, other func(int) string) []st
 		case n == i:
 			args = append(args, value)
 		case p.Keywords || p.Variadic || p.KeywordOnly:
-		case n < i || p.Default == "":
+		case n < i || p.Default == "" || all:
 			args = append(args, other(n))
 		}
 	}
