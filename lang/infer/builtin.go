@@ -118,7 +118,7 @@ func (a *analysis) admit(o *object, p *effect.Param, x argument, g *arguments) {
 	}
 	fits := false
 	for _, at := range x.typ.atoms {
-		fits = fits || Admits(p, at.typeName(), at)
+		fits = fits || admits(p, at.typeName(), at)
 	}
 	if !fits {
 		a.badArgument(o, p, x, g.call)
@@ -127,8 +127,8 @@ func (a *analysis) admit(o *object, p *effect.Param, x argument, g *arguments) {
 	}
 }
 
-// Admits tells whether a parameter may take a value of a type by its name.
-func Admits(p *effect.Param, name string, at atom) bool {
+// admits tells whether a parameter may take a value of a type by its name.
+func admits(p *effect.Param, name string, at atom) bool {
 	absent := at.kind == none && p.Default != "" && !p.Nullable
 	if absent || at.kind == opaque || at.kind == module {
 		return true

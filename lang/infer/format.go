@@ -55,14 +55,8 @@ func (a *analysis) formats(e syntax.Node, x, y Type) {
 
 // fillings are values that an atom can be when it fills a text, nil if that is not known.
 func fillings(at atom) []starlark.Value {
-	if at.kind == text && at.exact {
-		return []starlark.Value{starlark.String(at.lit)}
-	}
-	if at.kind == text {
-		return []starlark.Value{starlark.String("a"), starlark.String("ab")} // %c takes one letter
-	}
 	if at.kind != tuple {
-		return samples(at.kind)
+		return alike(at)
 	}
 	if at.obj.items == nil {
 		return nil // of a length that is not known
@@ -82,6 +76,17 @@ func fillings(at atom) []starlark.Value {
 	return all
 }
 
+// alike are values of the kind of an atom, its own where it is known.
+func alike(at atom) []starlark.Value {
+	switch {
+	case at.kind == text && at.exact:
+		return []starlark.Value{starlark.String(at.lit)}
+	case at.kind == text:
+		return []starlark.Value{starlark.String("a"), starlark.String("ab")} // %c takes one letter
+	}
+	return samples(at.kind)
+}
+
 // oneEach are values of each alternative of a type, nil if it is not known.
 func oneEach(t Type) []starlark.Value {
 	if !t.known() {
@@ -89,18 +94,11 @@ func oneEach(t Type) []starlark.Value {
 	}
 	var list []starlark.Value
 	for _, at := range t.atoms {
-		switch {
-		case at.kind == text && at.exact:
-			list = append(list, starlark.String(at.lit))
-		case at.kind == text:
-			list = append(list, starlark.String("a"))
-		default:
-			values := samples(at.kind)
-			if values == nil {
-				return nil
-			}
-			list = append(list, values[0])
+		values := alike(at)
+		if values == nil {
+			return nil
 		}
+		list = append(list, values[0])
 	}
 	return list
 }
