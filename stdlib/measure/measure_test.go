@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -40,7 +41,7 @@ func specOf(files ...string) string {
 
 // What the runners themselves have written: go 1.26, Python 3.11, node 18 (on a terminal, with its
 // colours), 20 and 24, cargo 1.95, pytest 7.2.1, jest 30.5.2, vitest 2.1.9, mocha 12.0.3, ava
-// 7.0.0, Bats 1.8.2, Maven 3.8.7 with Surefire 2.22.3, Gradle 4.4.1. Of Java's the properties and
+// 7.0.0, tape 5, prove 3.44, Bats 1.8.2, Maven 3.8.7 with Surefire 2.22.3, Gradle 4.4.1. Of Java's the properties and
 // what the libraries have in their traces are left out, paths are of another folder.
 func TestRealReports(t *testing.T) {
 	for _, c := range []struct{ format, file, want string }{
@@ -61,6 +62,11 @@ func TestRealReports(t *testing.T) {
 		{"jest", "vitest.json", `passed ["sum > adds [0] to 0" "sum > adds [1,2] to 3"] failed ["broken.test.js (file)" "hook.test.js (file)" "sum > is 0 of nothing"] skipped ["db > reads" "sum > later" "sum > one day"]`},
 		{"tap", "mocha.tap", `passed ["sum adds" "sum of odd things mean"] failed ["db \"before all\" hook for \"reads\"" "each \"before each\" hook for \"reads\"" "sum is 0 of nothing"] skipped ["sum later" "sum one day"]`},
 		{"tap", "ava.tap", `passed ["test › adds"] failed ["hook › before hook" "test › is 0 of nothing"] skipped ["test › later" "test › one day"]`},
+		{"tap", "tape.tap", `passed ["adds > named" "adds > should be strictly equal#2" "asserts skip > x" "hello > (unnamed assert)" "inner > should be truthy"] ` +
+			`failed ["adds > should be strictly equal"] skipped ["asserts skip > left" "skipped" "todo > later"]`},
+		{"tap", "prove.tap", `passed ["t/a.t > (unnamed)#2" "t/a.t > adds" "t/a.t > group" "t/a.t > group > (unnamed)" "t/a.t > group > in" "t/c.t > adds" "t/c.t > c one" "t/d.t" "t/d.t > fine"] ` +
+			`failed ["t/a.t" "t/a.t > is two" "t/c.t"] skipped ["t/a.t > (unnamed)" "t/a.t > todo one" "t/b.t"]`},
+		{"tap", "prove_short.tap", `passed ["t/d.t"] failed ["t/a.t" "t/c.t"] skipped ["t/b.t"]`},
 		{"tap", "bats.tap", `passed ["adds"] failed ["of nothing # 0" "setup_file failed"] skipped ["later"]`},
 		{"junit", "surefire.xml", `passed ["org.x.SumTest.adds"] failed ["org.x.SumTest.meanOfNothing" "org.x.SumTest.rounds"] skipped ["org.x.SumTest.later"]`},
 		{"junit", "surefire_class.xml", `passed [] failed ["org.x.BrokenTest.org.x.BrokenTest"] skipped []`},
@@ -75,8 +81,30 @@ func TestRealReports(t *testing.T) {
 }
 
 var samples = map[string]string{"go.json": "go", "unittest.txt": "unittest", "node.tap": "tap", "node.xml": "junit", "cargo.txt": "cargo", "cargo.json": "cargo",
-	"node18.spec": "spec", "node24.spec": "spec", "pytest.xml": "junit", "jest.json": "jest", "vitest.json": "jest", "mocha.tap": "tap", "ava.tap": "tap",
+	"node18.spec": "spec", "node24.spec": "spec", "pytest.xml": "junit", "jest.json": "jest", "vitest.json": "jest", "mocha.tap": "tap", "ava.tap": "tap", "tape.tap": "tap", "prove.tap": "tap",
 	"surefire.xml": "junit", "gradle.xml": "junit"}
+
+// A test that is put in front of others takes nobody's id, nor the failure of one that is called the
+// same: tests that were there keep what they had.
+func TestInsertedTests(t *testing.T) {
+	for name, c := range map[string]struct{ was, now, want string }{
+		"another name":  {"not ok 1 - a\nok 2 - b\n1..2\n", "ok 1 - c\nnot ok 2 - a\nok 3 - b\n1..3\n", `passed ["b" "c"] failed ["a"] skipped []`},
+		"the same name": {"not ok 1 - a\n1..1\n", "ok 1 - a\nnot ok 2 - a\n1..2\n", `passed ["a#2"] failed ["a"] skipped []`},
+		"no name":       {"not ok 1\nok 2\n1..2\n", "ok 1\nnot ok 2\nok 3\n1..3\n", `passed ["(unnamed)#2" "(unnamed)#3"] failed ["(unnamed)"] skipped []`},
+		"left out":      {"ok 1\nok 2\n1..2\n", "ok 1\nok 2 # SKIP\n1..2\n", `passed ["(unnamed)#2"] failed [] skipped ["(unnamed)"]`},
+	} {
+		before, err := measure.Read("tap", []string{c.was})
+		after, err2 := measure.Read("tap", []string{c.now})
+		if got := said(after, err2); got != c.want || err != nil {
+			t.Errorf("%s\ngot  %s\nwant %s", name, got, c.want)
+		}
+		for _, id := range before.Failed {
+			if !slices.Contains(after.Failed, id) {
+				t.Errorf("%s: %s no longer fails", name, id)
+			}
+		}
+	}
+}
 
 // A report that is cut anywhere is never one of fewer tests: it is refused, or it has all of them.
 func TestCutReports(t *testing.T) {
@@ -120,7 +148,7 @@ func TestReports(t *testing.T) {
 	}{
 		"several files": {"junit", `passed ["org.x.SumTest.adds" "org.x.SumTest.flaky" "tests.test_sum.TestSum.test_add[1-2]"] failed ["org.x.SumTest.throws" ` +
 			`"pytest > tests.test_bad" "tests.test_sum.test_zero"] skipped ["org.x.SumTest.late"]`, []string{surefire, pytest}},
-		"jest":                {"jest", `passed ["sum > adds"] failed ["b.test.js (file)" "sum > adds#2"] skipped ["later"]`, []string{jest}},
+		"jest":                {"jest", `passed ["sum > adds#2"] failed ["b.test.js (file)" "sum > adds"] skipped ["later"]`, []string{jest}},
 		"jest that says more": {"jest", `passed [] failed ["b.test.js (file)"] skipped []`, []string{"warning\n" + `{"numTotalTests": 0, "testResults": [{"name": "b.test.js", "status": "failed"}]}`}},
 		"no jest":             {"jest", "error: jest: cannot be read: it is no JSON with numTotalTests and testResults", []string{"{}"}},
 		"latin1":              {"junit", `passed ["c.é"] failed [] skipped []`, []string{"<?xml version='1.0' encoding='ISO-8859-1'?><testsuite><testcase classname='c' name='\xe9'/></testsuite>"}},
@@ -129,9 +157,16 @@ func TestReports(t *testing.T) {
 		"no suite":            {"junit", "error: junit: cannot be read: the element is html, want testsuites", []string{"<html></html>"}},
 		"no XML":              {"junit", "error: junit: cannot be read: there is no element testsuite", []string{""}},
 		"no test":             {"junit", "error: junit: no test was run", []string{"<testsuites/>"}},
-		"only skipped":        {"tap", "error: tap: no test was run", []string{"1..1\nok 1 # SKIP\n"}},
-		"nothing at all":      {"tap", "error: tap: no test was run", []string{"1..0 # SKIP no database\n"}},
-		"twice one name":      {"tap", `passed ["a" "a#2" "test 3"] failed [] skipped []`, []string{"ok 1 - a\nok 2 - a\nok 3\n1..3\n# coverage: 83.3%\n"}},
+		"prove, a file lost":  {"tap", "error: tap: cannot be read: prove has run 2 files, and 1 are told of; want -v without -j", []string{"t/a.t .. ok\nAll tests successful.\nFiles=2, Tests=1,  1 wallclock secs\nResult: PASS\n"}},
+		"prove, another end":  {"tap", "error: tap: cannot be read: prove tells of 0 files that fail, and its result is another", []string{"t/a.t .. ok\nFiles=1, Tests=1,  1 wallclock secs\nResult: FAIL\n"}},
+		"prove gives up":      {"tap", "error: tap: cannot be read: the run gave up: Bailout called. Further testing stopped: no db", []string{"Bailout called.  Further testing stopped:  no db\ne.t .. \nok 1 - x\nFiles=1, Tests=1,  0 wallclock secs\nResult: FAIL\n"}},
+		"tape, all left out":  {"tap", `passed ["b > x"] failed [] skipped ["a"]`, []string{"TAP version 13\n# SKIP a\n# b\nok 1 x\n\n1..1\n# tests 1\n# pass  1\n"}},
+		"deep, directives": {"tap", `passed ["g > h" "g > h > i" "top > g"] failed ["g" "g > h > j"] skipped ["g > h > k" "g > s" "top"]`,
+			[]string{"TAP version 14\n# Subtest: g\n    # Subtest: h\n        ok 1 - i\n        not ok 2 - j\n        ok 3 - k # SKIP\n        1..3\n    ok 1 - h\n    not ok 2 - s # TODO\n    1..2\nnot ok 1 - g\n    ok 1 - g\n    1..1\nok 2 - top # SKIP\n1..2\n"}},
+		"a subtest gives up": {"tap", "error: tap: cannot be read: the run gave up: Bail out! now", []string{"1..1\n    ok 1 - a\n    Bail out! now\n"}},
+		"only skipped":       {"tap", "error: tap: no test was run", []string{"1..1\nok 1 # SKIP\n"}},
+		"nothing at all":     {"tap", "error: tap: no test was run", []string{"1..0 # SKIP no database\n"}},
+		"twice one name":     {"tap", `passed ["(unnamed)" "a" "a#2"] failed [] skipped []`, []string{"ok 1 - a\nok 2 - a\nok 3\n1..3\n# coverage: 83.3%\n"}},
 		"todo and skip": {"tap", `passed ["kept \\ # 1"] failed ["b"] skipped ["a" "c" "d"]`,
 			[]string{"TAP version 14\n1..5\nnot ok 1 - a # TODO later\nnot ok 2 - b\nok 3 c # skip\nok 4 d #Skipped: no\nok 5 - kept \\\\ \\# 1\n"}},
 		"a block of YAML":  {"tap", `passed ["a"] failed [] skipped []`, []string{"1..1\nok 1 - a\n  ---\n  not ok 2 - b\nnot ok 3\n  ...\n"}},

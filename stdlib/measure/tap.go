@@ -13,6 +13,9 @@ var (
 	tapPlan      = pattern(`^1\.\.([0-9]+)\s*(#.*)?$`)
 	tapDirective = pattern(`(?i)(?:^|\s)#\s*(skip|todo)(?:ped)?(?:\b|$).*$`)
 	tapCoverage  = pattern(`^# coverage: ([0-9.]+)%`)
+	// tape writes the name of a test as a comment above its assertions.
+	tapeStream = pattern(`^\s*TAP version 13\n(?:# .*\n)+(?:not )?ok 1 [^-]`)
+	tapeSkips  = pattern(`^(SKIP|TODO) `)
 )
 
 // tapLevel is the points of one depth that no parent has taken yet.
@@ -33,13 +36,21 @@ type tapRun struct {
 	block  int // the indentation of a YAML block that is passed over, -1 for none
 	bytes  int
 	cover  []float64
+	tape   bool   // comments name tests
+	test   string // the one that a comment has named last, with " > ", or ""
 }
 
 // readTAP reads a TAP stream. The plan must be there, at the top and in each subtest, and what it
 // promises: a stream without the end of it was cut. "not ok # TODO" is skipped, and so is "ok #
-// TODO".
+// TODO". An id is a description, never the number of a point: those change when one comes before.
 func readTAP(text string, t *tally) error {
-	r := tapRun{block: -1}
+	if files := proveFiles(text); files >= 0 {
+		return readProve(text, files, t)
+	}
+	if first, _, _ := strings.Cut(strings.TrimSpace(text), "\n"); proveFile().MatchString(strings.TrimRight(first, "\r")) {
+		return unreadable("prove has no line \"Files=N\" at the end: it was cut")
+	}
+	r := tapRun{block: -1, tape: tapeStream().MatchString(text) && !strings.Contains(text, "\n# Subtest: ")}
 	for line := range strings.Lines(text) {
 		if err := r.take(strings.TrimRight(line, " \t\r\n")); err != nil {
 			return err
@@ -85,7 +96,25 @@ func (r *tapRun) take(line string) error {
 	if indent%4 != 0 {
 		return nil
 	}
+	if name, ok := strings.CutPrefix(line, "# "); ok && r.tape {
+		return r.name(tidy(name))
+	}
 	return r.point(indent/4, rest)
+}
+
+// name takes what tape calls the test whose assertions follow. Of one that it leaves out this is
+// all that there is.
+func (r *tapRun) name(name string) error {
+	directive := tapeSkips().FindString(name)
+	name = strings.TrimPrefix(name, directive)
+	r.test = name + " > "
+	if directive != "SKIP " {
+		return nil
+	}
+	if len(r.levels) == 0 {
+		r.levels = append(r.levels, &tapLevel{plan: -1})
+	}
+	return r.keep(r.levels[0], name, skipped)
 }
 
 // point takes a plan or a test point of a depth; any other line says nothing.
@@ -110,7 +139,10 @@ func (r *tapRun) point(depth int, line string) error {
 		return nil
 	}
 	l.seen++
-	id, o := pointOf(point, l.seen)
+	id, o := pointOf(point)
+	if depth == 0 {
+		id = r.test + id
+	}
 	return r.within(l, depth, id, o)
 }
 
@@ -128,8 +160,11 @@ func (r *tapRun) within(l *tapLevel, depth int, id string, o outcome) error {
 	return r.keep(l, id, o)
 }
 
-// pointOf is the id and the outcome of a test point, of which the n-th may have no name.
-func pointOf(m []string, n int) (string, outcome) {
+// unnamed is the id of test points without a description.
+const unnamed = "(unnamed)"
+
+// pointOf is the id and the outcome of a test point.
+func pointOf(m []string) (string, outcome) {
 	o := passed
 	if m[1] != "" {
 		o = failed
@@ -139,7 +174,7 @@ func pointOf(m []string, n int) (string, outcome) {
 		name, o = name[:at[0]], skipped
 	}
 	if name = tidy(strings.ReplaceAll(name, "\x00", "#")); name == "" {
-		name = fmt.Sprintf("test %d", n)
+		name = unnamed
 	}
 	return strings.ReplaceAll(name, `\\`, `\`), o
 }

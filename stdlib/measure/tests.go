@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -17,7 +18,9 @@ const maxDepth = 32
 
 // Tests are the results of a run of tests, by id, each list sorted. An id is what the runner calls
 // the test, with what is around it: "pkg.TestA/sub", "tests.test_sum.TestSum.test_zero". One that
-// comes again is numbered ("adds#2"), so that the loss of one of two shows.
+// comes again is numbered ("adds#2"), so that the loss of one of two shows. Of equal ones those that
+// have failed have the first numbers, wherever they stand: one that is put before another does not
+// take the other's failure over.
 type Tests struct {
 	Passed  []string
 	Failed  []string
@@ -41,7 +44,7 @@ func Formats() []Format {
 		{"jest", "jest --json, vitest --reporter=json", each(readJest)},
 		{"junit", "JUnit's XML: pytest, Maven, Gradle, jest-junit, cargo-nextest, node --test", each(readJUnit)},
 		{"spec", "node --test on a terminal, and everywhere from node 23 on", each(readSpec)},
-		{"tap", "the Test Anything Protocol, versions 12 to 14", each(readTAP)},
+		{"tap", "the Test Anything Protocol, versions 12 to 14, also from prove -v", each(readTAP)},
 		{"unittest", "the text of python3 -m unittest -v", each(readUnittest)},
 	}
 }
@@ -113,21 +116,34 @@ const (
 // tally gathers results.
 type tally struct {
 	known    map[string]outcome
-	again    map[string]int
+	equal    map[string][]outcome // of tests of their own that have one id
 	bytes    int
 	coverage []float64 // of lines, as parts of the report tell it
 }
 
-func newTally() *tally { return &tally{known: map[string]outcome{}, again: map[string]int{}} }
+func newTally() *tally { return &tally{known: map[string]outcome{}, equal: map[string][]outcome{}} }
 
 // add notes a result of a test of its own, also when another has its id.
 func (t *tally) add(id string, o outcome) {
 	id = tidy(id)
-	t.again[id]++
-	if n := t.again[id]; n > 1 {
-		id = fmt.Sprintf("%s#%d", id, n)
+	if t.bytes += len(id) + 4; t.bytes <= MaxIDs {
+		t.equal[id] = append(t.equal[id], o)
 	}
-	t.set(id, o)
+}
+
+// number gives tests with one id ids of their own: failed ones first, then those left out.
+func (t *tally) number() {
+	first := [...]int{failed: 0, skipped: 1, passed: 2}
+	for id, outcomes := range t.equal {
+		slices.SortFunc(outcomes, func(a, b outcome) int { return cmp.Compare(first[a], first[b]) })
+		for i, o := range outcomes {
+			own := id
+			if i > 0 {
+				own = fmt.Sprintf("%s#%d", id, i+1)
+			}
+			t.known[own] = max(t.known[own], o)
+		}
+	}
 }
 
 // set notes a result of the test with this id, of which there may be another.
@@ -150,6 +166,7 @@ func (t *tally) tests() (*Tests, error) {
 	if t.bytes > MaxIDs {
 		return nil, fmt.Errorf("%w: the ids of its tests have more than %d bytes", ErrLarge, MaxIDs)
 	}
+	t.number()
 	r := &Tests{Passed: []string{}, Failed: []string{}, Skipped: []string{}}
 	lists := map[outcome]*[]string{passed: &r.Passed, failed: &r.Failed, skipped: &r.Skipped}
 	for _, id := range slices.Sorted(maps.Keys(t.known)) {
