@@ -36,11 +36,15 @@ type Test struct {
 // Read reads and checks a file of tests. env is what test files see. The error is a diagnostic.List
 // when the file is wrong.
 func Read(name string, files, library lang.Source, env *effect.Environment) (*File, error) {
+	return read(name, files, library, func(b *lang.Bundle) diagnostic.List { return lang.Check(b, env, check.Project{}) })
+}
+
+func read(name string, files, library lang.Source, check func(*lang.Bundle) diagnostic.List) (*File, error) {
 	bundle, err := lang.Read(name, files, library)
 	if err != nil {
 		return nil, err
 	}
-	if err := lang.Check(bundle, env, check.Project{}).Err(); err != nil {
+	if err := check(bundle).Err(); err != nil {
 		return nil, err
 	}
 	f := &File{Name: bundle.Entry().Name, bundle: bundle, files: files, library: library}

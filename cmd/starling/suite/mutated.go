@@ -5,12 +5,14 @@ import (
 	"slices"
 
 	"starling/lang"
+	"starling/lang/check"
+	"starling/lang/diagnostic"
 	"starling/lang/effect"
 )
 
 // Mutate is the file with another text of one of its subjects. Nothing is read: what else it needs
 // is what it was read with. env is what test files see. The error is a diagnostic.List where the
-// text does not compile, or [Read] would refuse it for another reason.
+// text does not compile, or check refuses it whatever the types are; see [File.Refused].
 func (f *File) Mutate(s *Subject, text []byte, env *effect.Environment) (*File, error) {
 	modules := map[string][]byte{}
 	for _, m := range f.bundle.Files() {
@@ -27,5 +29,12 @@ func (f *File) Mutate(s *Subject, text []byte, env *effect.Environment) (*File, 
 			return nil, fs.ErrNotExist
 		}
 	}
-	return Read(f.Name, serve(""), serve(library), env)
+	return read(f.Name, serve(""), serve(library), func(b *lang.Bundle) diagnostic.List {
+		return lang.CheckUntyped(b, env, check.Project{})
+	})
+}
+
+// Refused tells whether [Read] would refuse a file that Mutate has made, for its types.
+func (f *File) Refused(env *effect.Environment) bool {
+	return lang.Check(f.bundle, env, check.Project{}).Err() != nil
 }
