@@ -69,8 +69,8 @@ func Check(b *Bundle, env *effect.Environment, project check.Project) diagnostic
 	return checked(b, units, list, check.Files(files, env, project))
 }
 
-// CheckUntyped is [Check] without what follows from the types of expressions, the inference of which
-// takes most of its time.
+// CheckUntyped is [Check] without what follows from the types of expressions, whose inference takes
+// most of its time.
 func CheckUntyped(b *Bundle, env *effect.Environment, project check.Project) diagnostic.List {
 	units, list := compileUnits(b, env, nil)
 	return checked(b, units, list, check.Inferred(filesOf(units), &infer.Result{}, env, project))

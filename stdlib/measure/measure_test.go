@@ -41,8 +41,9 @@ func specOf(files ...string) string {
 
 // What the runners themselves have written: go 1.26, Python 3.11, node 18 (on a terminal, with its
 // colours), 20 and 24, cargo 1.95, pytest 7.2.1, jest 30.5.2, vitest 2.1.9, mocha 12.0.3, ava
-// 7.0.0, tape 5, prove 3.44, Bats 1.8.2, Maven 3.8.7 with Surefire 2.22.3, Gradle 4.4.1. Of Java's the properties and
-// what the libraries have in their traces are left out, paths are of another folder.
+// 7.0.0, tape 5.10.2, prove 3.44, Bats 1.8.2, Maven 3.8.7 with Surefire 2.22.3, Gradle 4.4.1. Of
+// Java's the properties and what the libraries have in their traces are left out, paths are of
+// another folder.
 func TestRealReports(t *testing.T) {
 	for _, c := range []struct{ format, file, want string }{
 		{"go", "go.json", `passed ["example.org/sum.TestAdd/small"] failed ["example.org/sum.TestAdd" "example.org/sum.TestAdd/large" "example.org/sum.TestPanic" ` +
@@ -84,8 +85,8 @@ var samples = map[string]string{"go.json": "go", "unittest.txt": "unittest", "no
 	"node18.spec": "spec", "node24.spec": "spec", "pytest.xml": "junit", "jest.json": "jest", "vitest.json": "jest", "mocha.tap": "tap", "ava.tap": "tap", "tape.tap": "tap", "prove.tap": "tap",
 	"surefire.xml": "junit", "gradle.xml": "junit"}
 
-// A test that is put in front of others takes nobody's id, nor the failure of one that is called the
-// same: tests that were there keep what they had.
+// A test that is put in front of others takes nobody's id, nor the failure of one that is called
+// the same: tests that were there keep what they had.
 func TestInsertedTests(t *testing.T) {
 	for name, c := range map[string]struct{ was, now, want string }{
 		"another name":  {"not ok 1 - a\nok 2 - b\n1..2\n", "ok 1 - c\nnot ok 2 - a\nok 3 - b\n1..3\n", `passed ["b" "c"] failed ["a"] skipped []`},

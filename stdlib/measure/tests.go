@@ -18,9 +18,9 @@ const maxDepth = 32
 
 // Tests are the results of a run of tests, by id, each list sorted. An id is what the runner calls
 // the test, with what is around it: "pkg.TestA/sub", "tests.test_sum.TestSum.test_zero". One that
-// comes again is numbered ("adds#2"), so that the loss of one of two shows. Of equal ones those that
-// have failed have the first numbers, wherever they stand: one that is put before another does not
-// take the other's failure over.
+// comes again is numbered ("adds#2"), so that the loss of one of two shows. Of equal ones those
+// that have failed come first, wherever they stand: one that is put before another does not take
+// the other's failure over.
 type Tests struct {
 	Passed  []string
 	Failed  []string

@@ -292,35 +292,48 @@ func (m *mutateFlags) plan(n int, targets []*target) string {
 	return said
 }
 
+// neighbours is how many mutants that stand next to each other are tried one after another: a test
+// that has noticed one is likely to notice the next.
+const neighbours = 16
+
 // tryAll tries the mutants of all targets, as many at a time as there are processors.
 func (c *call) tryAll(ctx context.Context, targets []*target, settings *effect.Settings,
 	v *testVerb) {
 	seats := make(chan struct{}, goruntime.GOMAXPROCS(0))
 	var all sync.WaitGroup
 	for _, t := range targets {
-		for _, m := range t.trials {
+		for some := range slices.Chunk(t.trials, neighbours) {
 			seats <- struct{}{}
 			all.Go(func() {
 				defer func() { <-seats }()
-				if ctx.Err() != nil {
-					return
+				var last []keen
+				for _, m := range some {
+					if ctx.Err() != nil {
+						return
+					}
+					began := time.Now()
+					m.fault = c.try(ctx, t, m, &last, settings, v)
+					m.took = time.Since(began)
 				}
-				began := time.Now()
-				m.fault = c.try(ctx, t, m, settings, v)
-				m.took = time.Since(began)
 			})
 		}
 	}
 	all.Wait()
 }
 
-// try plays the tests that reach a mutant until one of them notices it.
-func (c *call) try(ctx context.Context, t *target, m *trial, settings *effect.Settings,
+// keen is a test that has noticed a mutant: the number of its file among those of the target, and
+// its own.
+type keen struct{ by, test int }
+
+// try plays the tests that reach a mutant until one of them notices it. Those that have noticed its
+// neighbours come first, the last of them at the end of the list.
+func (c *call) try(ctx context.Context, t *target, m *trial, last *[]keen, settings *effect.Settings,
 	v *testVerb) error {
 	text := m.Apply(t.source)
 	m.outcome = notReached
-	for _, by := range t.by {
-		tests := by.reaching(&m.Mutant)
+	for k, by := range t.by {
+		lately := func(test int) int { return slices.Index(*last, keen{k, test}) }
+		tests := by.reaching(&m.Mutant, lately)
 		if len(tests) == 0 {
 			continue
 		}
@@ -343,6 +356,7 @@ func (c *call) try(ctx context.Context, t *target, m *trial, settings *effect.Se
 			}
 			if !result.Passed {
 				m.notice(result)
+				*last = append(slices.DeleteFunc(*last, func(o keen) bool { return o == keen{k, i} }), keen{k, i})
 				return nil
 			}
 		}
@@ -379,8 +393,9 @@ func (by *tester) slow(test int) int {
 }
 
 // reaching lists the tests that reach a mutant by their numbers: slow ones last, and first those
-// that reach least of the file: they are the ones that are about what they reach.
-func (by *tester) reaching(m *mutate.Mutant) []int {
+// that lately says the greatest number of, then those that reach least of the file: they are the
+// ones that are about what they reach.
+func (by *tester) reaching(m *mutate.Mutant, lately func(test int) int) []int {
 	mark := compile.Around(by.subject.Marks,
 		int32(m.Line), int32(m.Column), int32(m.EndLine), int32(m.EndColumn))
 	reach := make([]int, len(by.file.results))
@@ -398,7 +413,7 @@ func (by *tester) reaching(m *mutate.Mutant) []int {
 		}
 	}
 	slices.SortStableFunc(tests, func(a, b int) int {
-		return cmp.Or(by.slow(a)-by.slow(b), cmp.Compare(reach[a], reach[b]))
+		return cmp.Or(by.slow(a)-by.slow(b), lately(b)-lately(a), cmp.Compare(reach[a], reach[b]))
 	})
 	return tests
 }
