@@ -103,6 +103,7 @@ var arrows = []arrow{
 		"lang lang/check lang/compile lang/contract lang/diagnostic lang/effect lang/vm " +
 			"stdlib/confine stdlib/jail stdlib/process stdlib/project stdlib/redact " +
 			"stdlib/secret stdlib/tool stdlib/window stdlib/yamltext"},
+	{"scripts/gallery", ""},
 	{"cmd/starling/plain", ""},
 	{"cmd/starling/manual", "lang/doc"},
 	{"cmd/starling/collector", "runtime/badger"},
@@ -111,6 +112,7 @@ var arrows = []arrow{
 	{"cmd/starling/worker", "lang lang/effect runtime runtime/query"},
 	{"cmd/starling/probe", "lang/contract lang/effect stdlib/agent"},
 	{"cmd/starling/layout", "lang lang/diagnostic lang/format runtime runtime/wholefile"},
+	{"cmd/starling/scaffold", "lang/diagnostic runtime scripts/gallery"},
 	{"cmd/starling/lsp", "cmd/starling/place cmd/starling/suite lang lang/check lang/diagnostic lang/doc lang/effect lang/format lang/infer stdlib stdlib/agent stdlib/project"},
 	{"cmd/starling/table", "cmd/starling/plain"},
 	{"cmd/starling/jq", "runtime"},
@@ -137,7 +139,7 @@ var arrows = []arrow{
 			"runtime/filter runtime/journal runtime/mcp runtime/owner runtime/query runtime/tool runtime/web " +
 			"runtime/wholefile stdlib stdlib/agent stdlib/confine stdlib/git stdlib/notify " +
 			"stdlib/process stdlib/project stdlib/secret stdlib/tool cmd/starling/brought cmd/starling/form " +
-			"cmd/starling/collector cmd/starling/connect cmd/starling/graph cmd/starling/jq cmd/starling/layout cmd/starling/listing cmd/starling/lsp cmd/starling/manual cmd/starling/pager cmd/starling/junit cmd/starling/live cmd/starling/shell cmd/starling/table cmd/starling/place cmd/starling/plain cmd/starling/progress cmd/starling/repl cmd/starling/suite " +
+			"cmd/starling/collector cmd/starling/connect cmd/starling/graph cmd/starling/jq cmd/starling/layout cmd/starling/listing cmd/starling/lsp cmd/starling/manual cmd/starling/pager cmd/starling/junit cmd/starling/live cmd/starling/shell cmd/starling/table cmd/starling/place cmd/starling/plain cmd/starling/progress cmd/starling/repl cmd/starling/scaffold cmd/starling/suite " +
 			"cmd/starling/coverage cmd/starling/probe cmd/starling/timetable cmd/starling/worker runtime/memory runtime/postgres runtime/transfer"},
 }
 

@@ -31,6 +31,7 @@ var players = []player{
 	{"stdlib/*_test.star", "cmd/starling/cli.TestSessions/test_run", "exec starling test $LIBRARY\n"},
 	{"scripts/review_test.star", "cmd/starling/cli.TestSessions/test_run", ""},
 	{"scripts/super_starter/factory_test.star", "cmd/starling/cli.TestSessions/signal_factory", ""},
+	{"scripts/gallery/*_test.star", "scripts/gallery.TestGallery", `_test.star`},
 	{"scripts/tools/sql_test.star", "cmd/starling/cli.TestSessions/tools_of_agents", ""},
 	{"scripts/tools/testdata/*.txt", "cmd/starling/cli.TestToolServers", `"testdata", s.tape+".txt"`},
 	{"stdlib/testdata/starter.star", "cmd/starling/cli.TestSessions/test_run", "exec starling test $LIBRARY\n"},

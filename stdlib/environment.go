@@ -48,8 +48,9 @@ type Options struct {
 // natives has the name of a builtin of this package.
 func Environment(o Options) *effect.Environment {
 	names := predeclared()
+	tests := testNames()
 	if o.Tests {
-		maps.Copy(names, testNames())
+		maps.Copy(names, tests)
 	}
 	for name, v := range o.Natives {
 		if _, taken := names[name]; taken {
@@ -58,8 +59,9 @@ func Environment(o Options) *effect.Environment {
 		names[name] = v
 	}
 	names.Freeze()
+	tests.Freeze()
 	servers := tool.NewServers()
-	env := &effect.Environment{Names: names, Docs: libraryText, Behaviour: Behaviour,
+	env := &effect.Environment{Names: names, OfTests: tests, Docs: libraryText, Behaviour: Behaviour,
 		Since: effect.BehaviourUnbounded, Reached: o.Reached}
 	handlers := agent.Handlers(agent.Machines(env), o.Cast, servers)
 	for _, kind := range []string{"agent", "handoff"} {

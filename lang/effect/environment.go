@@ -15,6 +15,9 @@ type Environment struct {
 	// Names are the predeclared names: *Builtin, *starlark.Builtin, *starlarkstruct.Module and
 	// constants.
 	Names starlark.StringDict
+	// OfTests are further names, of files of tests where they give agents. Nil where there are
+	// none.
+	OfTests starlark.StringDict
 	// Handlers serve the requests by kind.
 	Handlers map[string]*Handler
 	// Tidy removes the trees of branches of runs that have ended from a folder that has a folder

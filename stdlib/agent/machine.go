@@ -3,6 +3,8 @@ package agent
 import (
 	"context"
 	"fmt"
+	"maps"
+	"strings"
 
 	"go.starlark.net/starlark"
 
@@ -19,15 +21,19 @@ const maxSteps = 5_000_000
 const maxMemory = 256 << 20
 
 // Machines returns a LoadScript that runs scripted agents on the machine that runs scripts, with
-// the names predeclared that scripts have, and counting what scripts count. Each call has a machine
-// of its own, which is thrown away. An agent that asks the world fails; what it prints and logs is
-// dropped.
+// the names predeclared that scripts have, in a file of tests also those of tests, and counting
+// what scripts count. Each call has a machine of its own, which is thrown away. An agent that asks
+// the world fails; what it prints and logs is dropped.
 func Machines(scripts *effect.Environment) LoadScript {
-	env := &effect.Environment{Names: scripts.Names, Reached: scripts.Reached}
 	return func(encoded []byte) (Script, error) {
 		bundle, err := lang.Decode(encoded)
 		if err != nil {
 			return nil, err
+		}
+		env := &effect.Environment{Names: scripts.Names, Reached: scripts.Reached}
+		if strings.HasSuffix(bundle.Entry().Name, "_test.star") {
+			env.Names = maps.Clone(scripts.Names)
+			maps.Copy(env.Names, scripts.OfTests)
 		}
 		program, err := lang.Compile(bundle, env)
 		if err != nil {

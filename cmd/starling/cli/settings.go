@@ -96,7 +96,7 @@ func (c *call) readFake(fake string) (*lang.Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = lang.Compile(bundle, c.env())
+	_, err = lang.Compile(bundle, c.environmentOf(fake))
 	return bundle, err
 }
 
