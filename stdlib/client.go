@@ -140,7 +140,12 @@ func (e *exchange) setHeaders(ctx context.Context, h http.Header) error {
 }
 
 // redirect bounds redirects, and keeps secrets from any host but the one that they were meant for.
+// One that would make a GET of what was sent is not followed: the page behind it may well answer
+// 200, and nothing would have taken the body. The script sees the redirect itself.
 func (e *exchange) redirect(req *http.Request, via []*http.Request) error {
+	if req.Method != via[0].Method {
+		return http.ErrUseLastResponse
+	}
 	if len(via) > maxRedirects {
 		return errRedirects
 	}

@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -86,6 +88,37 @@ func TestResponses(t *testing.T) {
 	}
 }
 
+// A redirect that takes the body along is followed, one that drops it is the answer: what a page
+// says to a GET is nothing that the receiver of a POST has said.
+func TestRedirectsOfOtherMethods(t *testing.T) {
+	var got []string
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		got = append(got, fmt.Sprintf("%s %s %s", r.Method, r.URL.Path, body))
+		if status, err := strconv.Atoi(r.URL.Path[1:]); err == nil {
+			http.Redirect(w, r, "/page", status)
+		}
+	})
+	for _, c := range []struct {
+		call, status string
+		want         []string
+	}{
+		{`http.post("URL/301", body = "b")`, "301", []string{"POST /301 b"}},
+		{`http.post("URL/302", body = "b")`, "302", []string{"POST /302 b"}},
+		{`http.request("PUT", "URL/303", body = "b")`, "303", []string{"PUT /303 b"}},
+		{`http.post("URL/307", body = "b")`, "200", []string{"POST /307 b", "POST /page b"}},
+		{`http.post("URL/308", body = "b")`, "200", []string{"POST /308 b", "POST /page b"}},
+		{`http.get("URL/303")`, "200", []string{"GET /303 ", "GET /page "}},
+		{`http.request("HEAD", "URL/303")`, "200", []string{"HEAD /303 ", "HEAD /page "}},
+	} {
+		got = nil
+		r := perform(t, t.Context(), strings.Replace(c.call, "URL", url, 1))
+		if r.Err != nil || !strings.Contains(r.Value.String(), "status = "+c.status+",") || !slices.Equal(got, c.want) {
+			t.Errorf("%s\ngot  %v %v, having sent %q\nwant %s, %q", c.call, r.Value, r.Err, got, c.status, c.want)
+		}
+	}
+}
+
 func TestWhatIsSent(t *testing.T) {
 	var got string
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -140,7 +173,7 @@ func TestFailuresOfTheTransport(t *testing.T) {
 	garbage := speak(t, func(c net.Conn) { io.WriteString(c, "220 smtp.example.org\r\n") })
 	silent := speak(t, func(net.Conn) {})
 	closed := "http://" + refusedAddress(t)
-	loop := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/again", http.StatusFound) })
+	loop := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/again", http.StatusTemporaryRedirect) })
 	huge := serve(t, func(w http.ResponseWriter, r *http.Request) { w.Write(make([]byte, effect.MaxPayload+1)) })
 	double := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "%q", strings.Repeat("x", effect.MaxPayload/2))
