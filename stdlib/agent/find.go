@@ -115,7 +115,7 @@ func (s *shelf) check(ctx context.Context, name string, ask effect.View, candida
 			}
 		}
 		if len(others) > 0 && !hasNotation(f, c) {
-			fault = tool.Unknown(f, others[0])
+			fault = tool.Unknown(s.attempt.Settings, f, others[0])
 			fault.Message = "agent " + name + ": " + fault.Message
 			return fault
 		}

@@ -211,7 +211,7 @@ func (p *party) equip(s *effect.Settings, f *project.File, c Candidate, tools st
 		unknown = slices.DeleteFunc(slices.Clone(others), func(t string) bool { return slices.Contains(ToolKinds(), t) })
 	}
 	if len(unknown) > 0 {
-		fault = tool.Unknown(f, unknown[0])
+		fault = tool.Unknown(s, f, unknown[0])
 		fault.Message = "agent " + p.role.name + ": " + fault.Message
 		if c.Backend == backendACP {
 			fault.Message += "; kinds of its own tools are " + strings.Join(ToolKinds(), ", ")

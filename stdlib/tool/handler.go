@@ -29,7 +29,7 @@ func resolve(s *effect.Settings, r *effect.Request) *effect.Error {
 	}
 	g, known, fault := Find(s, f, args.Value("server"))
 	if fault == nil && !known {
-		fault = Unknown(f, args.Text("server"))
+		fault = Unknown(s, f, args.Text("server"))
 	}
 	if fault != nil {
 		return fault

@@ -82,9 +82,14 @@ func FindAll(s *effect.Settings, f *project.File, list []starlark.Value) (grants
 	return grants, others, nil
 }
 
-// Unknown is the refusal of a text that names no tool server.
-func Unknown(f *project.File, text string) *effect.Error {
+// Unknown is the refusal of a text that names no tool server. A script of others is told the same
+// of a server that the project lacks as of one that it is not granted: which there are is nothing
+// that it may ask.
+func Unknown(s *effect.Settings, f *project.File, text string) *effect.Error {
 	name, _, _ := strings.Cut(text, ".")
+	if s.Grant != "" {
+		return ungranted(s, name)
+	}
 	names := append(f.ToolNames(), Variables)
 	hint := diagnostic.DidYouMean(name, names)
 	switch {
@@ -105,7 +110,7 @@ func declared(s *effect.Settings, f *project.File, r effect.View) (Grant, *effec
 	t, known := f.Tool(name)
 	switch {
 	case len(command) == 0 && url == "" && !known:
-		return g, Unknown(f, name)
+		return g, Unknown(s, f, name)
 	case len(command) == 0 && url == "":
 		g.Definition = definitionOf(t, path.Dir(s.ProjectFile))
 	case known:
@@ -159,9 +164,12 @@ func granted(s *effect.Settings, f *project.File, g *Grant) *effect.Error {
 		}
 	}
 	if may == nil {
-		return effect.Errorf(effect.KindDenied, "the script is not the project's own and is not granted the tool server %q; add it to tools under [grants.%q] in %s", g.Name, s.Grant,
-			project.Name)
+		return ungranted(s, g.Name)
 	}
 	g.Granted = may
 	return nil
+}
+
+func ungranted(s *effect.Settings, name string) *effect.Error {
+	return effect.Errorf(effect.KindDenied, "the script is not the project's own and is not granted the tool server %q; add it to tools under [grants.%q] in %s", name, s.Grant, project.Name)
 }

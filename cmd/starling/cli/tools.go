@@ -152,7 +152,7 @@ func (c *toolsVerb) printServers(views []serverView) error {
 func (c *call) openTool(ctx context.Context, s *effect.Settings, f *project.File, use string) (*tool.Proxy, error) {
 	g, known, fault := tool.Find(s, f, starlark.String(use))
 	if fault == nil && !known {
-		fault = tool.Unknown(f, use)
+		fault = tool.Unknown(s, f, use)
 	}
 	if fault != nil {
 		return nil, runtime.Refusef(runtime.ErrUnknownName, "%s", fault.Message)
