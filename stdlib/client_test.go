@@ -173,7 +173,9 @@ func TestFailuresOfTheTransport(t *testing.T) {
 	garbage := speak(t, func(c net.Conn) { io.WriteString(c, "220 smtp.example.org\r\n") })
 	silent := speak(t, func(net.Conn) {})
 	closed := "http://" + refusedAddress(t)
-	loop := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/again", http.StatusTemporaryRedirect) })
+	loop := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "/again", http.StatusTemporaryRedirect)
+	})
 	huge := serve(t, func(w http.ResponseWriter, r *http.Request) { w.Write(make([]byte, effect.MaxPayload+1)) })
 	double := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "%q", strings.Repeat("x", effect.MaxPayload/2))

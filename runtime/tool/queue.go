@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"starling/lang/diagnostic"
 	"starling/runtime"
@@ -110,6 +111,15 @@ func checkCategory(category string) error {
 	return r
 }
 
+// checkTopic refuses a topic that nothing can be filed under, as @std/knowledge_files.star does: it
+// is a heading and names a file.
+func checkTopic(topic string) error {
+	if strings.ContainsAny(topic, "\r\n") || !strings.ContainsFunc(topic, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }) {
+		return runtime.Refusef(runtime.ErrBadInput, "remember: got the topic %q, want one line with a word in it", topic)
+	}
+	return nil
+}
+
 type pushArgs struct {
 	Queue, Key string
 	Value      json.RawMessage
@@ -140,6 +150,9 @@ func (d *Desk) remember(ctx context.Context, a rememberArgs) (any, error) {
 // that is not known is refused, and nothing is queued.
 func (d *Desk) Remember(ctx context.Context, k Knowledge, key string) (*Remembered, error) {
 	if err := checkCategory(k.Category); err != nil {
+		return nil, err
+	}
+	if err := checkTopic(k.Topic); err != nil {
 		return nil, err
 	}
 	queues, err := runtime.Extension[runtime.Queues](d.Engine)

@@ -36,6 +36,19 @@ func TestCategoriesOfTheLibrary(t *testing.T) {
 	}
 }
 
+func TestTopics(t *testing.T) {
+	for _, good := range []string{"TLS", "Где", "C++", "../x"} { // a way out of the folder is the library's to refuse
+		if err := checkTopic(good); err != nil {
+			t.Errorf("%q is refused: %v", good, err)
+		}
+	}
+	for _, bad := range []string{"", " ", "***", "A\n## B", "A\rB"} {
+		if refused := runtime.AsRefusal(checkTopic(bad)); refused.Kind != runtime.ErrBadInput || !strings.Contains(refused.Message, "want one line with a word in it") {
+			t.Errorf("%q: got %s %q", bad, refused.Kind, refused.Message)
+		}
+	}
+}
+
 func TestCategories(t *testing.T) {
 	for _, good := range []string{"patterns", " Pattern ", "GOTCHAS", "library"} {
 		if err := checkCategory(good); err != nil {
