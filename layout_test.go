@@ -104,8 +104,12 @@ var arrows = []arrow{
 			"stdlib/confine stdlib/jail stdlib/process stdlib/project stdlib/redact " +
 			"stdlib/secret stdlib/tool stdlib/window stdlib/yamltext"},
 	{"scripts/gallery", ""},
+	{"cmd/starling/annotation", "lang/diagnostic"},
+	{"cmd/starling/pace", "cmd/starling/annotation lang/diagnostic runtime"},
+	{"cmd/starling/completion", "runtime"},
+	{"cmd/starling/build", "lang runtime"},
 	{"cmd/starling/plain", ""},
-	{"cmd/starling/manual", "lang/doc"},
+	{"cmd/starling/manual", "lang/contract lang/doc stdlib/project"},
 	{"cmd/starling/collector", "runtime/badger"},
 	{"cmd/starling/place", "lang/effect runtime runtime/postgres stdlib/project stdlib/redact stdlib/secret"},
 	{"cmd/starling/connect", "lang lang/diagnostic lang/effect stdlib/project runtime runtime/api runtime/owner runtime/postgres runtime/web stdlib/process cmd/starling/place"},
@@ -138,7 +142,7 @@ var arrows = []arrow{
 			"lang/mutate lang/vm runtime runtime/api runtime/badger runtime/engine " +
 			"runtime/filter runtime/journal runtime/mcp runtime/owner runtime/query runtime/tool runtime/web " +
 			"runtime/wholefile stdlib stdlib/agent stdlib/confine stdlib/git stdlib/notify " +
-			"stdlib/process stdlib/project stdlib/secret stdlib/tool cmd/starling/brought cmd/starling/form " +
+			"stdlib/process stdlib/project stdlib/secret stdlib/tool cmd/starling/annotation cmd/starling/build cmd/starling/completion cmd/starling/pace cmd/starling/brought cmd/starling/form " +
 			"cmd/starling/collector cmd/starling/connect cmd/starling/graph cmd/starling/jq cmd/starling/layout cmd/starling/listing cmd/starling/lsp cmd/starling/manual cmd/starling/pager cmd/starling/junit cmd/starling/live cmd/starling/shell cmd/starling/table cmd/starling/place cmd/starling/plain cmd/starling/progress cmd/starling/repl cmd/starling/scaffold cmd/starling/suite " +
 			"cmd/starling/coverage cmd/starling/probe cmd/starling/timetable cmd/starling/worker runtime/memory runtime/postgres runtime/transfer"},
 }

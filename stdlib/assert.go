@@ -1,10 +1,12 @@
 package stdlib
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
 
+	"github.com/aymanbagabas/go-udiff"
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
 	"go.starlark.net/syntax"
@@ -18,7 +20,7 @@ func assertModule() *starlarkstruct.Module {
 	got := effect.Param{Name: "got", Nullable: true, Doc: "What there is."}
 	want := effect.Param{Name: "want", Nullable: true, Doc: "What there should be."}
 	return &starlarkstruct.Module{Name: "assert", Members: members(
-		assertion("eq", "That two values are equal. Of lists and dicts the error names the first place where they differ.", assertEqual, got, want),
+		assertion("eq", "That two values are equal. Of lists and dicts the error names the places where they differ, and of long texts the lines.", assertEqual, got, want),
 		assertion("ne", "That two values differ.", assertDifferent, got, effect.Param{Name: "other", Nullable: true, Doc: "What it must not be."}),
 		assertion("true", "That a value is true.", assertTrue, got),
 		assertion("false", "That a value is false.", assertFalse, got),
@@ -67,7 +69,7 @@ func assertEqual(c *effect.Call) (starlark.Value, error) {
 	if err != nil || equal {
 		return nil, err
 	}
-	return nil, difference("", got, want)
+	return nil, difference(got, want)
 }
 
 func assertDifferent(c *effect.Call) (starlark.Value, error) {
@@ -151,45 +153,89 @@ func assertFails(c *effect.Call) (starlark.Value, error) {
 	return failed, matching(message, c.Text("pattern", ""))
 }
 
-// difference is the error of two values that are not equal: with the way to the first place where
-// they differ.
-func difference(path string, got, want starlark.Value) error {
+// named is how many places an error names at which two values differ.
+const named = 10
+
+// difference is the error of two values that are not equal: with the way to each place where they
+// differ.
+func difference(got, want starlark.Value) error {
+	var d differences
+	d.compare("", got, want)
+	switch {
+	case len(d) == 1:
+		return errors.New(d[0])
+	case len(d) > named:
+		d = append(d[:named:named], fmt.Sprintf("and %d places more", len(d)-named))
+	}
+	return fmt.Errorf("they differ in several places\n  %s", strings.Join(d, "\n  "))
+}
+
+// differences are the places where two values differ, each in a line or more.
+type differences []string
+
+func (d *differences) add(path, format string, args ...any) {
+	if path != "" {
+		path += ": "
+	}
+	*d = append(*d, path+fmt.Sprintf(format, args...))
+}
+
+// compare adds the places where two values differ, which are not equal.
+func (d *differences) compare(path string, got, want starlark.Value) {
 	switch g := got.(type) {
+	case starlark.String:
+		if w, ok := want.(starlark.String); ok && strings.Contains(string(g), "\n") && strings.Contains(string(w), "\n") {
+			d.add(path, "the texts differ\n%s", lineDifference(string(w), string(g)))
+			return
+		}
 	case *starlark.List:
 		if w, ok := want.(*starlark.List); ok && g.Len() == w.Len() {
 			for i := range g.Len() {
 				if equal, err := starlark.Equal(g.Index(i), w.Index(i)); err == nil && !equal {
-					return difference(fmt.Sprintf("%s[%d]", path, i), g.Index(i), w.Index(i))
+					d.compare(fmt.Sprintf("%s[%d]", path, i), g.Index(i), w.Index(i))
 				}
 			}
+			return
 		}
 	case *starlark.Dict:
 		if w, ok := want.(*starlark.Dict); ok {
-			return entryDifference(path, g, w)
+			d.entries(path, g, w)
+			return
 		}
 	}
-	if path != "" {
-		path += ": "
-	}
-	return fmt.Errorf("%sgot %s, want %s", path, short(got), short(want))
+	d.add(path, "got %s, want %s", short(got), short(want))
 }
 
-func entryDifference(path string, got, want *starlark.Dict) error {
+func (d *differences) entries(path string, got, want *starlark.Dict) {
+	before := len(*d)
 	for k, w := range want.Entries() {
-		g, found, _ := got.Get(k)
-		if !found {
-			return fmt.Errorf("%s[%s]: got no such key, want %s", path, k, short(w))
-		}
-		if equal, err := starlark.Equal(g, w); err == nil && !equal {
-			return difference(fmt.Sprintf("%s[%s]", path, k), g, w)
+		way := fmt.Sprintf("%s[%s]", path, k)
+		if g, found, _ := got.Get(k); !found {
+			d.add(way, "got no such key, want %s", short(w))
+		} else if equal, err := starlark.Equal(g, w); err == nil && !equal {
+			d.compare(way, g, w)
 		}
 	}
 	for k, g := range got.Entries() {
 		if _, found, _ := want.Get(k); !found {
-			return fmt.Errorf("%s[%s]: got %s, want no such key", path, k, short(g))
+			d.add(fmt.Sprintf("%s[%s]", path, k), "got %s, want no such key", short(g))
 		}
 	}
-	return fmt.Errorf("%s: they differ", path) // what is not equal to itself
+	if len(*d) == before {
+		d.add(path, "they differ") // what is not equal to itself
+	}
+}
+
+// maxDiff bounds the lines of a difference of two texts that an error shows.
+const maxDiff = 40
+
+// lineDifference shows two texts line by line, what was wanted with - and what was got with +.
+func lineDifference(want, got string) string {
+	lines := strings.Split(strings.TrimSuffix(udiff.Unified("want", "got", want, got), "\n"), "\n")
+	if len(lines) > maxDiff {
+		lines = append(lines[:maxDiff:maxDiff], fmt.Sprintf("… and %d lines more", len(lines)-maxDiff))
+	}
+	return "  " + strings.Join(lines, "\n  ")
 }
 
 // shown is how much of a value an error shows, in runes.

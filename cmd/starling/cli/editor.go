@@ -3,6 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/build"
 	"starling/cmd/starling/layout"
 	"starling/cmd/starling/lsp"
 	"starling/lang/effect"
@@ -16,5 +17,5 @@ func fmtCommand(c *call) *cobra.Command {
 // lspCommand is the verb lsp.
 func lspCommand(c *call) *cobra.Command {
 	settings := func(file string) (*effect.Settings, error) { return c.settings(file, "") }
-	return lsp.Command(c.stdin, c.stdout.Raw(), lsp.Program{Version: buildVersion, Environment: c.environmentOf, Settings: settings}, operands(0, 0))
+	return lsp.Command(c.stdin, c.stdout.Raw(), lsp.Program{Version: build.Version, Environment: c.environmentOf, Settings: settings}, operands(0, 0))
 }

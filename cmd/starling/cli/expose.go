@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"starling/cmd/starling/build"
 	"starling/cmd/starling/connect"
 	"starling/runtime"
 	"starling/runtime/web"
@@ -116,6 +117,6 @@ func (c *call) expose(s connect.Session, l net.Listener, f faces) error {
 		c.notice("warning: what is sent to %s is not encrypted, tokens too; give --tls-cert and --tls-key, or put a proxy with TLS before it", l.Addr())
 	}
 	return e.Expose(l, func(e runtime.Engine) (http.Handler, error) {
-		return web.Handler(web.Options{Desk: c.desk(e), Build: buildVersion(), Hosts: f.names(), MCP: f.mcp})
+		return web.Handler(web.Options{Desk: c.desk(e), Build: build.Version(), Hosts: f.names(), MCP: f.mcp})
 	})
 }

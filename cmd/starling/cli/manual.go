@@ -28,11 +28,15 @@ func docCommand(c *call) *cobra.Command {
 		Short:   "Say what a name of the language means",
 		GroupID: "scripts",
 		Long: `Say what a name that scripts can use means: a builtin (gate), a module (http), a method (string.split, or split), a type (Result). Without a name, or with
---list, all of them with a sentence each. Of a file, FILE.star or @std/NAME.star of the library, the functions that it defines.`,
+--list, all of them with a sentence each. starling.toml is every key of the project file, and contracts the language of contracts. Of a file, FILE.star or @std/NAME.star of the library, the functions that it defines.`,
 		Args: operands(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 && strings.HasSuffix(args[0], runtime.ScriptSuffix) {
 				return v.docFile(args[0])
+			}
+			if page, ok := manual.Page(strings.Join(args, "")); ok {
+				v.print("%s", strings.TrimSpace(page))
+				return nil
 			}
 			entries := doc.Of(c.environmentOf(suite.Suffix))
 			if list || len(args) == 0 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/build"
 	"starling/runtime"
 	"starling/runtime/mcp"
 	"starling/runtime/tool"
@@ -53,7 +54,7 @@ func (v *mcpVerb) mcp(ctx context.Context) error {
 	defer v.leave(s)
 	d := v.desk(s)
 	d.Read = v.readBundle
-	err = mcp.NewServer(d, buildVersion()).Run(ctx, io.NopCloser(v.stdin), writer{v.stdout.Raw()})
+	err = mcp.NewServer(d, build.Version()).Run(ctx, io.NopCloser(v.stdin), writer{v.stdout.Raw()})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 
+	"starling/cmd/starling/build"
 	"starling/cmd/starling/connect"
 	"starling/cmd/starling/place"
 	"starling/lang/effect"
@@ -39,7 +40,7 @@ func (c *call) openDoors() connect.Connector {
 	dir := c.place.Store
 	config := owner.Config{
 		Dir:        dir,
-		Build:      buildVersion(),
+		Build:      build.Version(),
 		Prepare:    badger.Prepare,
 		OpenReader: c.openReader,
 		Open:       c.openLocal,

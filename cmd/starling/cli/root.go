@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"starling/cmd/starling/build"
+	"starling/cmd/starling/completion"
 	"starling/cmd/starling/jq"
 	"starling/cmd/starling/place"
 	"starling/lang/diagnostic"
@@ -53,6 +55,7 @@ func (c *call) root() *cobra.Command {
 		Use:               "starling",
 		Short:             "Run scripts that orchestrate agents and never lose their place",
 		Long:              "Starling runs Starlark scripts that orchestrate agents, and never loses its place.\n\n" + exitCodeTopic,
+		Version:           build.Version(),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
@@ -65,6 +68,7 @@ func (c *call) root() *cobra.Command {
 	root.SetErr(c.stderr)
 	root.SetFlagErrorFunc(flagError)
 	root.AddGroup(groups()...)
+	root.SetVersionTemplate(build.Line() + "\n")
 	root.SetHelpCommand(helpCommand())
 	root.PersistentFlags().StringVarP(&c.dirFlag, "directory", "C", "", "work in `DIR`")
 	root.PersistentFlags().StringVar(&c.storeFlag, "store", "", "the store is `DIR`, or a database, postgres://USER@HOST/NAME (STARLING_STORE; default: .starling beside starling.toml)")
@@ -75,6 +79,9 @@ func (c *call) root() *cobra.Command {
 	}
 	if c.further != nil {
 		root.AddCommand(workerCommand(c))
+	}
+	if completing(c.args) {
+		completion.Attach(c.offered(), root)
 	}
 	return root
 }
@@ -97,7 +104,7 @@ func verbs() []verb {
 		{"tools", toolsCommand}, {"doctor", doctorCommand}, {"init", initCommand}, {"new", newCommand}, {"check", checkCommand}, {"fmt", fmtCommand}, {"lsp", lspCommand}, {"test", testCommand}, {"doc", docCommand},
 		{"define", defineCommand}, {"schedule", scheduleCommand}, {"repl", replCommand}, {"export", exportCommand}, {"import", importCommand}, {"remember", rememberCommand},
 		{"hook", hookCommand}, {"serve", serveCommand}, {"stop", stopCommand}, {"mcp", mcpCommand}, {"store", storeCommand},
-		{"prune", pruneCommand}, {"token", tokenCommand}, {"trust", trustCommand}, {"version", versionCommand},
+		{"prune", pruneCommand}, {"token", tokenCommand}, {"trust", trustCommand}, {"completion", completionCommand}, {"version", versionCommand},
 	}
 }
 

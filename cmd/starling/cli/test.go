@@ -7,13 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	goruntime "runtime"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/pace"
 	"starling/cmd/starling/suite"
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
@@ -27,6 +27,7 @@ type testVerb struct {
 
 	run     string
 	verbose bool
+	pace    pace.Pace
 	junit   string
 	timeout string
 	steps   int64
@@ -64,6 +65,7 @@ plays the tests that reach the change.`,
 	f := cmd.Flags()
 	f.StringVar(&v.run, "run", "", "only tests whose name `REGEXP` matches")
 	f.BoolVarP(&v.verbose, "verbose", "v", false, "show each test, and what it prints")
+	v.pace.Define(f)
 	f.StringVar(&v.junit, "junit", "", "write a report in JUnit's XML to `FILE`")
 	f.StringVar(&v.timeout, "timeout", "1m", "the real time that one test may take, `DURATION`")
 	f.Int64Var(&v.steps, "steps", 100_000_000, "the `STEPS` that one test may take between two outcomes of its calls")
@@ -82,7 +84,10 @@ func (v *testVerb) test(ctx context.Context, operands []string) (err error) {
 	if v.pattern, err = regexp.Compile(v.run); err != nil {
 		return usage("", "test: --run: %v", err)
 	}
-	if v.bounds, err = v.read(); err != nil {
+	if v.bounds, err = v.read(); err == nil {
+		err = v.pace.Check(v.getenv)
+	}
+	if err != nil {
 		return err
 	}
 	paths, err := testFiles(operands)
@@ -128,17 +133,19 @@ type testFile struct {
 	coverage []*suite.Coverage // of each result; empty unless it is wanted
 }
 
-// playAll plays all files, as many at a time as there are processors.
+// playAll plays all files, as many at a time as --parallel says.
 func (v *testVerb) playAll(ctx context.Context, paths []string, settings *effect.Settings) []*testFile {
 	files := make([]*testFile, len(paths))
-	seats := make(chan struct{}, goruntime.GOMAXPROCS(0))
+	seats := make(chan struct{}, v.pace.Parallel)
 	var all sync.WaitGroup
 	for i, path := range paths {
 		files[i] = &testFile{name: filepath.ToSlash(path)}
 		seats <- struct{}{}
 		all.Go(func() {
 			defer func() { <-seats }()
-			v.playFile(ctx, path, files[i], settings)
+			if !v.pace.Over() {
+				v.playFile(ctx, path, files[i], settings)
+			}
 		})
 	}
 	all.Wait()
@@ -163,18 +170,31 @@ func (v *testVerb) playFile(ctx context.Context, path string, file *testFile, se
 			file.unplayed++
 			continue
 		}
-		o := suite.Options{Settings: *settings, Bounds: v.bounds}
-		if v.counts() {
-			o.Coverage = new(suite.Coverage)
-			file.coverage = append(file.coverage, o.Coverage)
+		for range v.pace.Count {
+			if file.fault = v.playTest(ctx, f, t, file, settings); file.fault != nil {
+				return
+			}
 		}
-		result, err := f.Run(ctx, t, o)
-		if err != nil {
-			file.fault = err
-			return
-		}
-		file.results = append(file.results, result)
 	}
+}
+
+// playTest plays one test once, unless one has failed and that is enough.
+func (v *testVerb) playTest(ctx context.Context, f *suite.File, t suite.Test, file *testFile, settings *effect.Settings) error {
+	if v.pace.Over() {
+		return nil
+	}
+	o := suite.Options{Settings: *settings, Bounds: v.bounds}
+	if v.counts() {
+		o.Coverage = new(suite.Coverage)
+		file.coverage = append(file.coverage, o.Coverage)
+	}
+	result, err := f.Run(ctx, t, o)
+	if err != nil {
+		return err
+	}
+	v.pace.Saw(result.Passed)
+	file.results = append(file.results, result)
+	return nil
 }
 
 // counts tells whether somebody needs to know what tests reach.

@@ -2,9 +2,11 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
+	"starling/cmd/starling/annotation"
 	"starling/cmd/starling/coverage"
 	"starling/cmd/starling/junit"
 	"starling/cmd/starling/shell"
@@ -66,6 +68,9 @@ func (c *call) answerTest(files []*testFile, v *testVerb) error {
 	}
 	for _, f := range files {
 		c.printTests(f, v.verbose)
+	}
+	if v.pace.Annotates() {
+		annotate(c.stdout, files)
 	}
 	if v.cover.table || v.cover.lines {
 		coverage.Print(c.stdout, d.Cover, v.cover.lines)
@@ -134,6 +139,8 @@ func (c *call) printTests(f *testFile, verbose bool) {
 	case len(f.wrong) > 0:
 		c.print("FAIL  %s  cannot be tested", f.name)
 		fmt.Fprint(c.stdout, f.wrong.Render())
+	case f.suite == nil:
+		c.print("left  %s  not begun", f.name)
 	case len(f.results) == 0:
 		c.print("none  %s  no tests", f.name)
 	case failed > 0:
@@ -183,4 +190,14 @@ func writeJUnit(path string, files []*testFile) error {
 		all.Suites = append(all.Suites, s)
 	}
 	return all.Write(path)
+}
+
+// annotate marks the lines where something is wrong.
+func annotate(out io.Writer, files []*testFile) {
+	for _, f := range files {
+		annotation.Write(out, f.root, "tests", f.wrong)
+		for _, r := range f.results {
+			annotation.Write(out, f.root, r.Name, r.Findings)
+		}
+	}
 }

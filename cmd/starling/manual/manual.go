@@ -9,8 +9,22 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"starling/lang/contract"
 	"starling/lang/doc"
+	"starling/stdlib/project"
 )
+
+// Page is what there is to say of something that is no name of the language, as a whole: of
+// starling.toml, or of the language of contracts.
+func Page(name string) (text string, ok bool) {
+	switch name {
+	case "starling.toml":
+		return project.Reference(), true
+	case "contracts":
+		return contract.Page, true
+	}
+	return "", false
+}
 
 // Entry writes the page of one name.
 func Entry(out io.Writer, e doc.Entry) {

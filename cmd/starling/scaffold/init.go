@@ -157,7 +157,7 @@ func (v *initVerb) files() ([]file, error) {
 
 // project is the text of starling.toml.
 func (v *initVerb) project() string {
-	head := "# The agents of this project, and what its scripts may do\n\n"
+	head := "# The agents of this project, and what its scripts may do. All keys: starling doc starling.toml\n\n"
 	switch v.agent {
 	case "none":
 		return head + fmt.Sprintf(`# Until an agent is named below, functions of this file play them.
