@@ -28,6 +28,7 @@ type screen struct {
 	term  vt10x.Terminal // what a terminal would show
 	news  chan struct{}
 	ended bool
+	quiet chan struct{} // closed when all that was written has been read
 }
 
 // openScreen starts the program in a pseudo-terminal, in a folder, and kills it when the test ends.
@@ -46,7 +47,7 @@ func openScreenOf(t *testing.T, dir string, size pty.Winsize, env []string, args
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &screen{t: t, cmd: cmd, tty: tty, news: make(chan struct{}, 1), term: emulate(size)}
+	s := &screen{t: t, cmd: cmd, tty: tty, news: make(chan struct{}, 1), quiet: make(chan struct{}), term: emulate(size)}
 	go s.read()
 	t.Cleanup(func() {
 		cmd.Process.Kill()
@@ -68,6 +69,7 @@ func (s *screen) resize(rows, cols uint16) {
 }
 
 func (s *screen) read() {
+	defer close(s.quiet)
 	buf := make([]byte, 4096)
 	for {
 		n, err := s.tty.Read(buf)
@@ -132,12 +134,14 @@ func (s *screen) enter(prompt string, lines ...string) {
 	}
 }
 
-// end waits for the program and gives its exit code.
+// end waits for the program and for what it has shown, which may be read later than it ends, and
+// gives its exit code.
 func (s *screen) end() int {
 	s.t.Helper()
 	done := make(chan struct{})
 	go func() {
 		s.cmd.Wait()
+		<-s.quiet
 		close(done)
 	}()
 	select {
