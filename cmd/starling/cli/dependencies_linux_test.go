@@ -91,6 +91,9 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
+// findsMethods is how the linker marks a function for which it keeps all exported methods.
+var findsMethods = regexp.MustCompile(`(?m)-> (\S+) <ReflectMethod>$`)
+
 // requirements are the modules that go.mod asks for, without and with the indirect ones.
 func requirements(t *testing.T) (direct, all []string) {
 	t.Helper()
@@ -186,10 +189,14 @@ func measureDependencies(t *testing.T, direct, modules []string, old map[string]
 	t.Helper()
 	folder := t.TempDir()
 	program, graph := filepath.Join(folder, "starling"), filepath.Join(folder, "graph.json")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-debug-actiongraph="+graph, "-o", program, "..")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w -dumpdep", "-debug-actiongraph="+graph, "-o", program, "..")
 	build.Env = append(os.Environ(), "GOCACHE="+filepath.Join(folder, "cache"))
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	out, err := build.CombinedOutput()
+	if err != nil {
+		t.Fatalf("go build: %v\n%.4000s", err, out)
+	}
+	if m := findsMethods.FindSubmatch(out); m != nil { // of what the linker found needed, and why
+		t.Errorf("%s looks for methods by names that the linker cannot know: it keeps all there are", m[1])
 	}
 	text, err := os.ReadFile(graph)
 	if err != nil {

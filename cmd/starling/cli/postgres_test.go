@@ -319,6 +319,20 @@ func TestTheMachineOfAReviewDies(t *testing.T) {
 	}
 }
 
+// What docs/database.md shows for PostgreSQL does what it says.
+func TestCommandsInPostgres(t *testing.T) {
+	project := fmt.Sprintf("[store]\nurl = %q\n[secrets.db]\nenv = \"DB_PASSWORD\"\n",
+		strings.Replace(runtimetest.StartPostgres(t).Address(), ":secret@", ":{db}@", 1))
+	t.Setenv("DB_PASSWORD", "secret")
+	m := newMachine(t, map[string]string{"starling.toml": project, "review.star": asksForReview})
+	commands := commandsFor(t, "In PostgreSQL,")
+	if commands[0] != "starling serve" {
+		t.Fatalf("it begins with %q", commands[0])
+	}
+	m.serve().says("carrying 0 unfinished runs")
+	m.typesReview(commands[1:])
+}
+
 // address is where the server says that it answers; one that stands by listens there too.
 func (s *serving) address() string {
 	for i, a := range s.Args {
