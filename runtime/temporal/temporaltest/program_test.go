@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -13,14 +14,18 @@ import (
 
 // The sessions of testdata play the real program with a server and workers that are processes. The
 // project of each names a queue of its own.
-func TestSessions(t *testing.T) {
+func TestSessions(t *testing.T) { play(t, "testdata") }
+
+// play plays the sessions of a folder.
+func play(t *testing.T, dir string) {
+	t.Helper()
 	programs := t.TempDir()
 	out, err := exec.Command("go", "build", "-C", "..", "-o", programs, "./cmd/starling-temporal").CombinedOutput()
 	if err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata",
+		Dir: dir,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("PATH", programs+string(filepath.ListSeparator)+env.Getenv("PATH"))
@@ -34,6 +39,46 @@ func TestSessions(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
 	})
 }
+
+// The session that types what docs/database.md shows for Temporal is made of the page.
+func TestCommandsOfThePage(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/database.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, _ := strings.Cut(string(page), "\nOn Temporal,")
+	_, block, _ = strings.Cut(block, "```sh\n")
+	block, _, _ = strings.Cut(block, "```")
+	commands := strings.Split(strings.TrimSpace(regexp.MustCompile(` *#.*`).ReplaceAllString(block, "")), "\n")
+	if len(commands) != 3 {
+		t.Fatalf("docs/database.md shows %q, want three commands", commands)
+	}
+	dir := t.TempDir()
+	session := fmt.Sprintf(pageSession, strings.TrimSuffix(commands[0], " &"), commands[1], commands[2])
+	if err := os.WriteFile(filepath.Join(dir, "page.txtar"), []byte(session), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	play(t, dir)
+}
+
+// pageSession plays three commands.
+const pageSession = `
+exec %s &worker&
+exits 3 %s
+exec %s
+exec starling-temporal wait @last --timeout 60s
+exec starling-temporal show @last --json
+stdout '"output":"approve"'
+kill -INT worker
+-- starling.toml --
+[engine]
+temporal = "SERVER"
+namespace = "NAMESPACE"
+queue = "QUEUE"
+-- review.star --
+def main():
+    return gate("review", options = ["approve", "reject"]).choice
+`
 
 // place writes into a project where the server is.
 func place(path string) error {
