@@ -33,6 +33,14 @@ type Shape struct {
 	Rest    *Shape         // of a Record: what undeclared keys hold, nil where there may be none
 	Either  []*Shape       // of a Union: its alternatives
 	Brief   string         // the type as it is written
+
+	checks typ
+}
+
+// Takes tells whether a value is one of the type.
+func (s *Shape) Takes(v starlark.Value) bool {
+	_, bad := s.checks.check(newChecker(Validate, Agents), v)
+	return bad.none()
 }
 
 // A Member is a field of a record.
@@ -57,7 +65,7 @@ func (s shaper) shape(t typ) *Shape {
 	if known := s[t]; known != nil {
 		return known
 	}
-	made := &Shape{Brief: brief(t)}
+	made := &Shape{Brief: brief(t), checks: t}
 	s[t] = made
 	switch t := t.(type) {
 	case nullType:

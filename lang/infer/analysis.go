@@ -13,12 +13,13 @@ import (
 
 // File is one module of a program.
 type File struct {
-	Name   string           // as positions show it
-	Source string           // its text
-	Tree   *syntax.File     // parsed from Source and resolved without error
-	Pure   bool             // its top level must be pure: it is loaded, or has a main
-	Loads  map[string]*File // what its load statements load, by the name that they write
-	Broken bool             // it does not compile, so that nothing is inferred of the program
+	Name   string                                 // as positions show it
+	Source string                                 // its text
+	Tree   *syntax.File                           // parsed from Source and resolved without error
+	Pure   bool                                   // its top level must be pure: it is loaded, or has a main
+	Loads  map[string]*File                       // what its load statements load, by the name that they write
+	Child  func(script string) *contract.Contract // the inputs of a child script, nil where nothing says what they are
+	Broken bool                                   // it does not compile, so that nothing is inferred of the program
 }
 
 // Finding is something that is wrong, at a node of a file.
@@ -74,10 +75,11 @@ type analysis struct {
 // unit is a file of the program.
 type unit struct {
 	*File
-	entry   bool
-	region  *region
-	globals map[string]*resolve.Binding
-	inputs  *contract.Contract
+	entry    bool
+	region   *region
+	globals  map[string]*resolve.Binding
+	inputs   *contract.Contract
+	children map[string]*contract.Contract // the inputs of child scripts
 }
 
 // fn is a def or a lambda, for all the closures that it makes.

@@ -29,7 +29,11 @@ func (a *analysis) builtin(o *object, g *arguments, w *flow) (t Type, ok, return
 	if b.Result == "" {
 		return unknown, true, true
 	}
-	return a.read(a.notation(b.Result), g.call, o.path, a.letters(b, g, args, Type{})), true, true
+	t = a.read(a.notation(b.Result), g.call, o.path, a.letters(b, g, args, Type{}))
+	if o.path == "re.search" || o.path == "re.match" {
+		t = join(t.filter(func(at atom) bool { return at.kind != none }), noneOf(a.optionalNone(g.call, nil, o.path+" gives None where nothing matches")))
+	}
+	return t, true, true
 }
 
 // letters are what the letters of a result stand for in a call.
@@ -103,6 +107,9 @@ func (a *analysis) admitted(o *object, b *effect.Builtin, g *arguments, args bou
 		p := &b.Params[i]
 		if x, ok := args[p.Name]; ok {
 			a.admit(o, p, x, g)
+		}
+		if p.Name == "argv" {
+			a.words(o.path, p.Name, args[p.Name], g)
 		}
 		if p.Variadic {
 			for _, x := range g.list[min(i, len(g.list)):] {
@@ -220,6 +227,8 @@ func (a *analysis) sortedCall(_ *effect.Builtin, g *arguments, args bound, w *fl
 	elem := elementsOf(args["iterable"].typ)
 	if g.loose() {
 		elem = join(elem, unknown)
+	} else if _, by := args["key"]; !by && !g.either {
+		a.ordered(args["iterable"], g)
 	}
 	if key, ok := args["key"]; ok {
 		a.invoke(key.typ, w, g.call, elem)
@@ -401,7 +410,10 @@ func (a *analysis) fills(o *object, g *arguments, args bound) {
 		switch o.path {
 		case "list.append", "list.insert", "set.add":
 			a.put(at.obj, lastOf(g))
+			a.set(&at.obj.gains)
+			a.putIntoItself(g.call, args)
 		case "list.extend", "set.update":
+			a.set(&at.obj.gains)
 			for _, x := range g.list {
 				a.put(at.obj, elementsOf(x.typ))
 			}
@@ -429,6 +441,12 @@ func (a *analysis) fills(o *object, g *arguments, args bound) {
 	}
 	if changing && len(o.recv.atoms) > 0 {
 		a.changes(g.call, o.recv, o.name)
+	}
+	switch o.path {
+	case "list.append", "list.insert", "list.remove", "list.pop", "list.clear", "dict.pop", "dict.popitem", "dict.clear":
+		if dot, ok := unparen(g.call.Fn).(*syntax.DotExpr); ok {
+			a.disturbed(g.call, dot.X)
+		}
 	}
 }
 

@@ -252,6 +252,9 @@ func (a *analysis) agent(_ *effect.Builtin, g *arguments, args bound, w *flow) T
 	return a.asked(g, args, "who", "output", w)
 }
 
+// noReply is why there may be none.
+const noReply = `with on_error = "return" a reply that is not ok has none`
+
 // asked is the Result of agent and handoff.
 func (a *analysis) asked(g *arguments, args bound, who, reply string, w *flow) Type {
 	o := a.recordAt(g.call, "Result", "")
@@ -272,7 +275,7 @@ func (a *analysis) asked(g *arguments, args bound, who, reply string, w *flow) T
 		output = join(output, noneType)
 	}
 	if !a.defaulted(args, "on_error", "fail") || g.loose() {
-		output = join(output, noneOf(a.optionalNone(g.call, nil, `with on_error = "return" a reply that is not ok has none`)))
+		output = join(output, noneOf(a.optionalNone(g.call, nil, noReply)))
 	}
 	a.entry(o, "output", output, true, nil)
 	return made(o)
@@ -369,10 +372,32 @@ func (a *analysis) decided(o *object, g *arguments) Type {
 
 // runChild is what the main of another script gives.
 func (a *analysis) runChild(_ *effect.Builtin, g *arguments, args bound, _ *flow) Type {
+	a.childInputs(args)
 	if a.defaulted(args, "on_error", "fail") {
 		return unknown
 	}
 	return join(made(a.outcome(g.call, unknown)), unknown)
+}
+
+// childInputs looks whether a child that is named literally takes what it is given.
+func (a *analysis) childInputs(args bound) {
+	l, ok := unparenNode(args["script"].node).(*syntax.Literal)
+	x, given := args["inputs"]
+	if !ok || !given || a.file.Child == nil || l.Token != syntax.STRING {
+		return
+	}
+	script := l.Value.(string)
+	if a.file.children == nil {
+		a.file.children = map[string]*contract.Contract{}
+	}
+	c, known := a.file.children[script]
+	if !known {
+		c = a.file.Child(script)
+		a.file.children[script] = c
+	}
+	if c != nil {
+		a.meets(x, a.shapeOf(c), "run: the inputs of "+script)
+	}
 }
 
 // take is an item of a queue, None where it need not be waited for.

@@ -229,8 +229,10 @@ func (a *analysis) standing(k kind, path string, v starlark.Value) *object {
 // display is a list of the expressions.
 func (a *analysis) display(k kind, e syntax.Expr, elems []syntax.Expr, w *flow) Type {
 	o := a.object(k, e, nil)
-	for _, x := range elems {
-		a.put(o, a.expr(x, w))
+	for i, x := range elems {
+		t := a.expr(x, w)
+		a.put(o, t)
+		a.placed(o, i, t)
 	}
 	return made(o)
 }
@@ -437,6 +439,7 @@ func (a *analysis) index(e *syntax.IndexExpr, x, y Type) Type {
 			why = wrong
 		}
 	}
+	a.outOfRange(e, x, y)
 	switch {
 	case !fits && x.known() && !y.empty():
 		a.cannotIndex(e, x, y, why)
@@ -497,6 +500,9 @@ func (a *analysis) lookup(o *object, y Type) (t Type, wrong string) {
 	}
 	at, ok := y.only()
 	if !ok || !at.exact || at.kind != text {
+		if keys := o.keys(); ok && !o.lent && keys.known() && !keys.empty() && !mayEqual(at, keys) {
+			return Type{}, "kind"
+		}
 		return o.values(), ""
 	}
 	t, there := o.under(at.lit)

@@ -23,8 +23,21 @@ func (a *analysis) narrowed(e syntax.Expr, t Type, w *flow) (yes, no *flow) {
 	default:
 		a.restrict(e, yes, Type.truthy)
 		a.restrict(e, no, Type.falsy)
+		a.replied(e, yes)
 	}
 	return yes, no
+}
+
+// replied narrows by r.ok: a Result that is ok has the reply that its contract says.
+func (a *analysis) replied(e syntax.Expr, yes *flow) {
+	dot, ok := unparen(e).(*syntax.DotExpr)
+	if !ok || dot.Name.Name != "ok" {
+		return
+	}
+	output := &syntax.DotExpr{X: dot.X, Dot: dot.Dot, NamePos: dot.NamePos, Name: &syntax.Ident{Name: "output", NamePos: dot.NamePos}}
+	a.restrict(output, yes, func(t Type) Type {
+		return t.filter(func(at atom) bool { return at.kind != none || at.obj == nil || at.obj.why != noReply })
+	})
 }
 
 // look notes that a condition looks at a path, and thereby at all that it leads through.

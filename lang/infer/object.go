@@ -20,11 +20,14 @@ type object struct {
 	at     syntax.Node // where it is made; nil for what is there from the beginning
 	file   *unit
 	home   *region
-	made   bool // at the top level of a file that is frozen behind it
-	lent   bool // it got where nobody sees what becomes of it: it may hold anything
-	loses  bool // something is taken out of it somewhere
-	elem   Type // elements of a list or set; values of a dict that are not under a known key
-	key    Type // keys of a dict that are not known
+	made   bool   // at the top level of a file that is frozen behind it
+	lent   bool   // it got where nobody sees what becomes of it: it may hold anything
+	loses  bool   // something is taken out of it somewhere
+	gains  bool   // something is put into it behind its display
+	cyclic bool   // it is put into itself somewhere
+	places []Type // of a list that a display makes: what stands at each place
+	elem   Type   // elements of a list or set; values of a dict that are not under a known key
+	key    Type   // keys of a dict that are not known
 	fields map[string]*field
 	order  []string
 	items  []Type // of a tuple of known length; nil for any other

@@ -280,6 +280,7 @@ func (a *analysis) augmented(s *syntax.AssignStmt, x, y Type, w *flow) Type {
 				elem, ok = join(elem, got), ok || fits
 			}
 			a.put(at.obj, elem)
+			a.set(&at.obj.gains)
 			if y.any {
 				a.put(at.obj, unknown)
 			}

@@ -330,6 +330,9 @@ func (a *analysis) comparison(e *syntax.BinaryExpr, x, y Type) {
 	default:
 		return
 	}
+	if a.uncalled(e, e.X, x, y) || a.uncalled(e, e.Y, y, x) {
+		return
+	}
 	for _, at := range append(slices.Clone(x.atoms), y.atoms...) {
 		if callable(at) {
 			return // nobody takes a function for something else by mistake, but in a test
@@ -346,6 +349,26 @@ func (a *analysis) comparison(e *syntax.BinaryExpr, x, y Type) {
 		}
 	}
 	a.never(e, e.X, x, y, "these are never equal")
+}
+
+// uncalled: a method is compared with a value, and not what it gives.
+func (a *analysis) uncalled(e *syntax.BinaryExpr, side syntax.Expr, x, y Type) bool {
+	if len(x.atoms) == 0 || len(y.atoms) == 0 || e.Op != syntax.EQL && e.Op != syntax.NEQ {
+		return false
+	}
+	for _, at := range x.atoms {
+		if at.kind != method {
+			return false
+		}
+	}
+	for _, at := range y.atoms {
+		if callable(at) || at.kind == opaque || at.kind == module {
+			return false
+		}
+	}
+	a.warn("never_equal", e, diagnostic.Diagnostic{Message: "a method is compared, and not what it gives", Got: x.brief(), Want: y.brief(),
+		Hint: "call it: " + a.source(side) + "()"})
+	return true
 }
 
 // never warns of a comparison whose outcome is known.
@@ -448,6 +471,9 @@ func (a *analysis) cannotIndex(e *syntax.IndexExpr, x, y Type, why string) {
 			d.Want = oneOf(keys)
 		}
 		d.Hint = diagnostic.Meant(key, keys)
+	case "kind":
+		kind, d.Message = "missing_key", "the keys of this dict are of another type"
+		d.Got, d.Want = y.brief(), x.filter(func(at atom) bool { return at.kind == dict }).keyTypes()
 	case "hash":
 		kind, d.Message = "unhashable", y.brief()+" cannot be a key"
 		d.Hint = "a key is a number, a string, a bool or a tuple of these"
@@ -464,6 +490,18 @@ func (a *analysis) cannotIndex(e *syntax.IndexExpr, x, y Type, why string) {
 		d.Hint = unindexable(x, y)
 	}
 	a.report(kind, e, e, d)
+}
+
+// keyTypes are the types of the keys of dicts, or the keys themselves where they are known.
+func (t Type) keyTypes() string {
+	var keys Type
+	for _, at := range t.atoms {
+		keys = join(keys, at.obj.keys())
+	}
+	if want := exacts(keys); want != nil {
+		return oneOf(want)
+	}
+	return keys.brief()
 }
 
 func indexHint(x, y Type) string {
@@ -713,12 +751,69 @@ func (a *analysis) leaves(who, param string, x argument) {
 			n = at
 		}
 		a.report("cannot_leave", n, nil, d)
+		return
+	}
+	a.mayBeStuck(who+": "+param, x.node, x.typ)
+}
+
+// mayBeStuck warns of what cannot leave the script if it is what the text says it may be: a dict
+// that gets keys which are no texts, or what is put into itself.
+func (a *analysis) mayBeStuck(who string, n syntax.Node, t Type) {
+	if path, what := perhapsStuck(t, "", 4); what != "" {
+		a.warn("cannot_leave", n, diagnostic.Diagnostic{Message: who + path + ": " + what, Hint: stuckHint(what)})
+	}
+}
+
+func perhapsStuck(t Type, path string, depth int) (string, string) {
+	at, ok := t.only()
+	if !ok || depth == 0 || at.obj == nil || at.obj.lent {
+		return "", ""
+	}
+	o := at.obj
+	switch {
+	case o.cyclic:
+		return path, "it is put into itself, and would have no end"
+	case at.kind == list:
+		return perhapsStuck(o.elem, path+"[…]", depth-1)
+	case at.kind != dict:
+		return "", ""
+	case o.key.known() && !o.key.empty() && hashable(o.key) && !o.key.has(text) && !o.key.has(opaque):
+		return path, "keys must be texts, and this dict gets " + o.key.brief()
+	}
+	for _, k := range o.order {
+		if p, what := perhapsStuck(o.fields[k].typ, path+"."+k, depth-1); what != "" {
+			return p, what
+		}
+	}
+	return "", ""
+}
+
+// putIntoItself notes that a value is put into what it holds, such as x["all"].append(x).
+func (a *analysis) putIntoItself(call *syntax.CallExpr, args bound) {
+	dot, ok := unparen(call.Fn).(*syntax.DotExpr)
+	if !ok {
+		return
+	}
+	root, _ := pathOf(dot.X)
+	for _, x := range args {
+		id, ok := unparenNode(x.node).(*syntax.Ident)
+		if !ok || root == nil || variable(id) != root {
+			continue
+		}
+		if at, ok := x.typ.only(); ok && at.obj != nil && (at.kind == list || at.kind == dict) {
+			a.set(&at.obj.cyclic)
+		}
 	}
 }
 
 func stuckHint(what string) string {
-	if strings.Contains(what, "key") {
+	switch {
+	case strings.Contains(what, "key"):
 		return "keys are texts: str(k)"
+	case strings.Contains(what, "itself"):
+		return "give it a name or a number instead of the value"
+	case strings.Contains(what, "set"):
+		return ""
 	}
 	return "pass what it gives, or its name"
 }
@@ -785,7 +880,9 @@ func (a *analysis) output(e syntax.Expr, t Type) {
 			n = at
 		}
 		a.report("cannot_leave", n, nil, diagnostic.Diagnostic{Message: "the run's output" + path + ": " + what, Hint: stuckHint(what)})
+		return
 	}
+	a.mayBeStuck("the run's output", e, t)
 }
 
 // meets: a value breaks a contract.

@@ -3,6 +3,7 @@ package infer
 import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
+	"math/big"
 
 	"starling/lang/contract"
 	"starling/lang/diagnostic"
@@ -126,12 +127,10 @@ func (a *analysis) atomBreaks(at atom, s *contract.Shape, path string, depth int
 		fits = at.kind == none
 	case contract.Bool:
 		fits = at.kind == boolean
-	case contract.Int:
-		fits = number(at) // 3.0 is an int
-	case contract.Number:
-		fits = number(at)
+	case contract.Int, contract.Number:
+		fits = number(at) && exactlyFits(at, s) // 3.0 is an int
 	case contract.Text:
-		fits = at.kind == text
+		fits = at.kind == text && exactlyFits(at, s)
 	case contract.Literal:
 		fits = mayEqual(at, valueType(s.Value))
 	case contract.Union:
@@ -151,6 +150,19 @@ func (a *analysis) atomBreaks(at atom, s *contract.Shape, path string, depth int
 		return nil
 	}
 	return wrong
+}
+
+// exactlyFits tells whether the one value that an atom is may be of a type, with its bounds and its
+// form; of an atom that is not known so well it is true.
+func exactlyFits(at atom, s *contract.Shape) bool {
+	switch {
+	case !at.exact:
+		return true
+	case at.kind == text:
+		return s.Takes(starlark.String(at.lit))
+	}
+	n, ok := new(big.Int).SetString(at.lit, 10)
+	return !ok || s.Takes(starlark.MakeBigInt(n))
 }
 
 func (a *analysis) eitherBreaks(at atom, s *contract.Shape, wrong *breach, path string, depth int) *breach {

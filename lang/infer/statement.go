@@ -8,6 +8,7 @@ import (
 // loop gathers where the rounds of a loop end.
 type loop struct {
 	breaks, again *flow
+	through       *syntax.Ident // the variable that it goes through
 }
 
 // block goes over statements and gives what is known behind them.
@@ -116,8 +117,8 @@ func (a *analysis) widenHead(kept, w *flow) {
 }
 
 // rounds goes over the body of a loop and gives what is known where the loop was left by break.
-func (a *analysis) rounds(n syntax.Node, body []syntax.Stmt, w *flow) *flow {
-	l := &loop{}
+func (a *analysis) rounds(n syntax.Node, body []syntax.Stmt, through *syntax.Ident, w *flow) *flow {
+	l := &loop{through: through}
 	a.loops = append(a.loops, l)
 	end := a.block(body, w)
 	a.loops = a.loops[:len(a.loops)-1]
@@ -137,7 +138,7 @@ func (a *analysis) forLoop(s *syntax.ForStmt, w *flow) *flow {
 	if t.known() && elem.empty() {
 		round.dead = a.barren(t)
 	}
-	out := a.rounds(s, s.Body, round)
+	out := a.rounds(s, s.Body, a.wentThrough(s, t), round)
 	if t.known() && len(t.atoms) == 1 && t.atoms[0].kind == endless {
 		a.supervised(s)
 		return out
@@ -159,7 +160,7 @@ func (a *analysis) barren(t Type) bool {
 func (a *analysis) whileLoop(s *syntax.WhileStmt, w *flow) *flow {
 	h := a.head(s, w)
 	yes, no := a.condition(s.Cond, h)
-	out := a.rounds(s, s.Body, yes)
+	out := a.rounds(s, s.Body, nil, yes)
 	return merge(no, out)
 }
 
@@ -312,6 +313,7 @@ func (a *analysis) store(e *syntax.IndexExpr, x, k, t Type, w *flow) {
 		case list:
 			fits = fits || k.any || k.has(integer) || k.empty()
 			a.put(at.obj, t)
+			a.set(&at.obj.gains)
 		case dict:
 			fits = fits || k.any || k.empty() || hashable(k)
 			a.enter(at.obj, k, t, e)
@@ -324,6 +326,7 @@ func (a *analysis) store(e *syntax.IndexExpr, x, k, t Type, w *flow) {
 		return
 	}
 	a.changes(e, x, "item assignment")
+	a.disturbed(e, e.X)
 }
 
 // setField is x.name = t: nothing of ours has fields that can be set.

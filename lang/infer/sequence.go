@@ -1,0 +1,212 @@
+package infer
+
+import (
+	"strconv"
+
+	"go.starlark.net/syntax"
+
+	"starling/lang/diagnostic"
+)
+
+// What is known of lists that a display makes and nothing ever makes longer or shorter: how many
+// elements they have, and of which kind each is.
+
+// fixed are the elements of such a list as they stand in the text, nil for any other.
+func (o *object) fixed() []syntax.Expr {
+	if o.kind != list || o.lent || o.loses || o.gains {
+		return nil
+	}
+	display, _ := o.at.(*syntax.ListExpr)
+	if display == nil || len(o.places) != len(display.List) {
+		return nil
+	}
+	return display.List
+}
+
+// mostPlaces is how many elements of a display are told apart.
+const mostPlaces = 32
+
+// placed notes what stands at a place of a display.
+func (a *analysis) placed(o *object, i int, t Type) {
+	if i >= mostPlaces {
+		o.places = nil
+		return
+	}
+	if i >= len(o.places) {
+		o.places = append(o.places, Type{})
+	}
+	a.grow(o.home, &o.places[i], t)
+}
+
+// outside tells whether an index is out of the range of a list for certain.
+func (o *object) outside(y Type) bool {
+	all := o.fixed()
+	if all == nil {
+		return false
+	}
+	for _, at := range y.atoms {
+		n, err := strconv.Atoi(at.lit)
+		if !at.exact || at.kind != integer || err != nil || n < len(all) && n >= -len(all) {
+			return false
+		}
+	}
+	return y.known() && len(y.atoms) > 0
+}
+
+// outOfRange: every list that x can be is shorter than the index wants. That is certain where the
+// list stands there itself; elsewhere a condition may have kept the line from being reached.
+func (a *analysis) outOfRange(e *syntax.IndexExpr, x, y Type) {
+	if !x.known() || len(x.atoms) == 0 {
+		return
+	}
+	for _, at := range x.atoms {
+		if at.kind != list || !at.obj.outside(y) {
+			return
+		}
+	}
+	n := len(x.atoms[0].obj.places)
+	d := diagnostic.Diagnostic{Message: "the list has " + counting(n, "element") + ", and no [" + y.atoms[0].lit + "]", Note: a.origin(e.X, x)}
+	if n > 0 {
+		d.Want = "from 0 to " + itoa(n-1)
+	}
+	if _, here := unparen(e.X).(*syntax.ListExpr); here {
+		a.report("bad_index", e, e, d)
+		return
+	}
+	a.later(e, "bad_index", d)
+}
+
+func counting(n int, what string) string {
+	switch n {
+	case 0:
+		return "no " + what + "s"
+	case 1:
+		return "1 " + what
+	}
+	return itoa(n) + " " + what + "s"
+}
+
+// ordered: sorted compares each element with another, and those of different kinds have no order.
+func (a *analysis) ordered(x argument, g *arguments) {
+	at, ok := x.typ.only()
+	if !ok || at.obj == nil || x.node == nil || at.obj.fixed() == nil {
+		return
+	}
+	first := -1
+	for i, t := range at.obj.places {
+		switch k := rank(t); {
+		case k < 0:
+			return
+		case first < 0:
+			first = i
+		case k != rank(at.obj.places[first]):
+			d := diagnostic.Diagnostic{Message: "sorted: these have no order", Got: at.obj.places[first].brief() + " and " + t.brief(), Want: "elements of one kind",
+				Note: a.origin(x.node, x.typ), Hint: "say by what: sorted(xs, key = str)"}
+			a.report("bad_operand", x.node, g.call, d)
+			return
+		}
+	}
+}
+
+// rank is the kind of what can be ordered among its like, -1 where that is not known.
+func rank(t Type) int {
+	if !t.known() || len(t.atoms) == 0 {
+		return -1
+	}
+	rank := -1
+	for _, at := range t.atoms {
+		k := at.kind
+		if k == float {
+			k = integer
+		}
+		if k != integer && k != text && k != boolean || rank >= 0 && rank != int(k) {
+			return -1
+		}
+		rank = int(k)
+	}
+	return rank
+}
+
+// words: the elements of a list that stands in the call must be texts.
+func (a *analysis) words(who, param string, x argument, g *arguments) {
+	if x.node == nil || g.either {
+		return
+	}
+	at, ok := x.typ.only()
+	if !ok || at.obj == nil || len(at.obj.places) != len(displayed(x.node)) {
+		return
+	}
+	for i, e := range displayed(x.node) {
+		t := at.obj.places[i]
+		if !t.known() || t.has(text) || t.has(opaque) || t.has(module) || len(t.atoms) == 0 {
+			continue
+		}
+		d := diagnostic.Diagnostic{Message: who + ": an element of " + param, Got: t.brief(), Want: "string"}
+		switch {
+		case t.has(list):
+			d.Hint = "put both lists together with +"
+		case t.has(integer):
+			d.Hint = "write str(n)"
+		}
+		a.report("bad_type", e, g.call, d)
+	}
+}
+
+// disturbed: what a loop goes through is changed within it, which always fails.
+func (a *analysis) disturbed(n syntax.Node, receiver syntax.Expr) {
+	id, ok := unparen(receiver).(*syntax.Ident)
+	if !ok || !a.saying {
+		return
+	}
+	for _, l := range a.loops {
+		if l.through == nil || l.through != variable(id) {
+			continue
+		}
+		what := "list(" + id.Name + ")"
+		a.report("frozen", n, n, diagnostic.Diagnostic{Message: id.Name + " cannot be changed while the loop goes through it",
+			Hint: "go through a copy: for … in " + what})
+		return
+	}
+}
+
+// wentThrough is the variable that a loop goes through, if that is a list, a dict or a set and the
+// loop gives it no other value; nil for anything else.
+func (a *analysis) wentThrough(s *syntax.ForStmt, t Type) *syntax.Ident {
+	id, ok := unparen(s.X).(*syntax.Ident)
+	if !ok || !t.known() || len(t.atoms) == 0 || variable(id) == nil {
+		return nil
+	}
+	for _, at := range t.atoms {
+		if at.kind != list && at.kind != dict && at.kind != set {
+			return nil
+		}
+	}
+	root, rebound := variable(id), false
+	given := func(lhs syntax.Node) {
+		syntax.Walk(lhs, func(n syntax.Node) bool {
+			if x, ok := n.(*syntax.Ident); ok && variable(x) == root {
+				rebound = true
+			}
+			_, part := n.(*syntax.IndexExpr)
+			return !part
+		})
+	}
+	given(s.Vars)
+	for _, stmt := range s.Body {
+		syntax.Walk(stmt, func(n syntax.Node) bool {
+			switch n := n.(type) {
+			case *syntax.AssignStmt:
+				given(n.LHS)
+			case *syntax.ForStmt:
+				given(n.Vars)
+			case *syntax.DefStmt, *syntax.LambdaExpr:
+				return false
+			}
+			return true
+		})
+	}
+	if rebound {
+		return nil
+	}
+	return root
+}
