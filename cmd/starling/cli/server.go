@@ -15,7 +15,9 @@ func remoteVerbs() []string {
 }
 
 // local are verbs that need no store, and so have no use for a server, or none that does harm.
-func local() []string { return []string{"version", "help", "doc", "check", "test", "fmt", "lsp"} }
+func local() []string {
+	return []string{"version", "help", "doc", "check", "test", "fmt", "lsp", "init", "new", "completion"}
+}
 
 // servedRemotely refuses a verb that --server does not serve.
 func (c *call) servedRemotely(cmd *cobra.Command) error {
