@@ -30,10 +30,21 @@ func (a *analysis) builtin(o *object, g *arguments, w *flow) (t Type, ok, return
 		return unknown, true, true
 	}
 	t = a.read(a.notation(b.Result), g.call, o.path, a.letters(b, g, args, Type{}))
-	if o.path == "re.search" || o.path == "re.match" {
+	if (o.path == "re.search" || o.path == "re.match") && !g.written() {
 		t = join(t.filter(func(at atom) bool { return at.kind != none }), noneOf(a.optionalNone(g.call, nil, o.path+" gives None where nothing matches")))
 	}
 	return t, true, true
+}
+
+// written tells whether all that is passed stands there itself: whoever wrote it sees what comes of
+// it.
+func (g *arguments) written() bool {
+	for _, x := range g.list {
+		if at, ok := x.typ.only(); !ok || !at.exact {
+			return false
+		}
+	}
+	return true
 }
 
 // letters are what the letters of a result stand for in a call.
