@@ -273,12 +273,16 @@ func tokensOf(u *acp.Usage) usage {
 // it says nothing, that the connection is gone. How the process ended says more about that.
 func (s *session) broken(err error) *fault {
 	var said *acp.RequestError
+	off := &fault{message: "it broke off in the middle of its turn", kind: effect.KindAgent, class: effect.Retryable}
 	select {
 	case <-s.conn.Done():
-		return &fault{message: "it broke off in the middle of its turn", kind: effect.KindAgent, class: effect.Retryable}
+		return off
 	default:
 	}
-	if !errors.As(err, &said) {
+	if errors.As(err, &said) && unsent(said) {
+		return off
+	}
+	if said == nil {
 		return &fault{message: err.Error(), kind: effect.KindAgent, class: effect.Retryable}
 	}
 	if said.Code == authMissing {
@@ -289,6 +293,13 @@ func (s *session) broken(err error) *fault {
 		text += ": " + string(data)
 	}
 	return toldFault(text)
+}
+
+// unsent tells whether a request did not reach the program, as it has closed its input. The library
+// gives that as an error of the protocol, perhaps before it has noticed the end of the output.
+func unsent(e *acp.RequestError) bool {
+	data, ok := e.Data.(map[string]any)
+	return ok && data["error"] == io.ErrClosedPipe.Error()
 }
 
 // leave ends the program, which may end by itself, and returns when nothing of it is left.
