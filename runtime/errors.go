@@ -114,6 +114,15 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return r.Message }
 
+// Reason is what is behind an error that names its file or call once more, as those of package os
+// do, for a message that has named it; an error with nothing behind it is its own reason.
+func Reason(err error) error {
+	if inner := errors.Unwrap(err); inner != nil {
+		return inner
+	}
+	return err
+}
+
 // Refusef is Refuse without help.
 func Refusef(kind ErrorKind, format string, args ...any) *Refusal {
 	return Refuse(kind, "", format, args...)

@@ -243,7 +243,7 @@ func (v *doctorVerb) examineStore(ctx context.Context) finding {
 func writable(dir string) error {
 	f, err := os.CreateTemp(dir, ".starling-doctor-*")
 	if err != nil {
-		return reason(err)
+		return runtime.Reason(err)
 	}
 	f.Close()
 	return os.Remove(f.Name())

@@ -150,7 +150,7 @@ func (v *replVerb) goOn(ctx context.Context, id string) (connect.Session, *runti
 func (v *replVerb) bundleChunk(name, text string) ([]byte, error) {
 	root, err := os.OpenRoot(v.place.Root)
 	if err != nil {
-		return nil, runtime.Refusef(runtime.ErrUsage, "%s: %v", v.place.Root, reason(err))
+		return nil, runtime.Refusef(runtime.ErrUsage, "%s: %v", v.place.Root, runtime.Reason(err))
 	}
 	defer root.Close()
 	files := source(root)

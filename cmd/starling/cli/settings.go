@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 
@@ -77,7 +76,7 @@ func readProject(file string, s *effect.Settings) (*project.File, error) {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, usage("", "cannot read the project file %s: %v", file, reason(err))
+		return nil, usage("", "cannot read the project file %s: %v", file, runtime.Reason(err))
 	}
 	p, err := project.Parse(place.ProjectFile, text)
 	if err != nil {
@@ -98,14 +97,6 @@ func (c *call) readFake(fake string) (*lang.Bundle, error) {
 	}
 	_, err = lang.Compile(bundle, c.environmentOf(fake))
 	return bundle, err
-}
-
-// reason is what went wrong with a file, without the words that os puts around it.
-func reason(err error) error {
-	if inner := errors.Unwrap(err); inner != nil {
-		return inner
-	}
-	return err
 }
 
 // startRequest reads, checks and binds a script. Nothing has been asked of the engine yet.

@@ -237,7 +237,7 @@ func testsBelow(operand string) ([]string, error) {
 	info, err := os.Stat(operand)
 	switch {
 	case err != nil:
-		return nil, usage("", "test: cannot read %s: %v", operand, reason(err))
+		return nil, usage("", "test: cannot read %s: %v", operand, runtime.Reason(err))
 	case !info.IsDir() && !strings.HasSuffix(operand, suite.Suffix):
 		return nil, usage("the names of test files end with "+suite.Suffix, "test: %s is not a test file", operand)
 	case !info.IsDir():
@@ -275,7 +275,7 @@ func starFiles(folder string) ([]string, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, usage("", "cannot read the folder %s: %v", folder, reason(err))
+		return nil, usage("", "cannot read the folder %s: %v", folder, runtime.Reason(err))
 	}
 	return found, nil
 }

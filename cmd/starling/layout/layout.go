@@ -86,7 +86,7 @@ func (v *verb) operand(operand string) error {
 	for _, path := range files {
 		text, err := read(path)
 		if err != nil {
-			return runtime.Refusef(runtime.ErrUsage, "cannot read %s: %v", path, reason(err))
+			return runtime.Refusef(runtime.ErrUsage, "cannot read %s: %v", path, runtime.Reason(err))
 		}
 		if err := v.file(path, text, func(laid []byte) error { return write(path, laid) }); err != nil {
 			return err
@@ -155,7 +155,7 @@ func read(path string) ([]byte, error) {
 func write(path string, laid []byte) error {
 	path, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		return runtime.Refusef(runtime.ErrUsage, "cannot write %s: %v", path, reason(err))
+		return runtime.Refusef(runtime.ErrUsage, "cannot write %s: %v", path, runtime.Reason(err))
 	}
 	info, err := os.Stat(path)
 	if err == nil {
@@ -170,15 +170,7 @@ func write(path string, laid []byte) error {
 		})
 	}
 	if err != nil {
-		return runtime.Refusef(runtime.ErrUsage, "cannot write %s: %v", path, reason(err))
+		return runtime.Refusef(runtime.ErrUsage, "cannot write %s: %v", path, runtime.Reason(err))
 	}
 	return nil
-}
-
-// reason is what is behind an error that names its file once more.
-func reason(err error) error {
-	if inner := errors.Unwrap(err); inner != nil {
-		return inner
-	}
-	return err
 }

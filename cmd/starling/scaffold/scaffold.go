@@ -60,7 +60,7 @@ func place(folder string, files []file) (d document, err error) {
 		case errors.Is(err, fs.ErrExist):
 			d.Kept = append(d.Kept, f.name)
 		case err != nil:
-			return d, runtime.Refusef(runtime.ErrUsage, "cannot write %s: %v", path, reason(err))
+			return d, runtime.Refusef(runtime.ErrUsage, "cannot write %s: %v", path, runtime.Reason(err))
 		default:
 			made, d.Wrote = append(made, path), append(d.Wrote, f.name)
 		}
@@ -116,12 +116,4 @@ func oneOf(flag, word string, words []string) error {
 		}
 	}
 	return runtime.Refuse(runtime.ErrUsage, diagnostic.Meant(word, words), "%s: got %q, want one of %s", flag, word, strings.Join(words, ", "))
-}
-
-// reason is what is behind an error that names its file once more.
-func reason(err error) error {
-	if inner := errors.Unwrap(err); inner != nil {
-		return inner
-	}
-	return err
 }
