@@ -197,24 +197,19 @@ func constantType(name string) string {
 	return ""
 }
 
-// admits tells whether a parameter takes a value of the type; see [effect.Param].
+// admits tells whether a parameter takes a value of the type of a literal; see [effect.Param].
 func admits(types, got string) bool {
-	if types == "" {
-		return true
-	}
-	for t := range strings.SplitSeq(types, "|") {
-		switch {
-		case t == got, t == "any",
-			t == "duration" && got == "string",
-			t == "callable" && got == "function",
-			t == "number" && (got == "int" || got == "float"),
-			t == "iterable" && (got == "list" || got == "dict" || got == "tuple"),
-			t == "sized" && got != "int" && got != "float" && got != "bool" && got != "NoneType" && got != "function",
-			t == "hashable" && got != "list" && got != "dict":
-			return true
+	return effect.Admits(types, got, func(class string) bool {
+		switch class {
+		case "callable":
+			return got == "function"
+		case "iterable":
+			return got == "list" || got == "dict" || got == "tuple"
+		case "hashable":
+			return got != "list" && got != "dict"
 		}
-	}
-	return false
+		return !contains([]string{"int", "float", "bool", "NoneType", "function"}, got) // sized
+	})
 }
 
 // keys refuses a literal dict that has a key twice: the machine does not make one.

@@ -136,7 +136,8 @@ func (c *Call) check(i int, p *Param) error {
 	if p.Variadic || p.Keywords {
 		return nil
 	}
-	if !admits(p.Type, v) {
+	called := func(string) bool { _, ok := v.(starlark.Callable); return ok } // nothing else of it is asked of what can be called here
+	if !Admits(p.Type, v.Type(), called) {
 		return fmt.Errorf("%s: for parameter %s: got %s, want %s", c.Builtin.FullName, p.Name, v.Type(), strings.ReplaceAll(p.Type, "|", " or "))
 	}
 	return c.checkText(p, v)
@@ -167,29 +168,24 @@ func (c *Call) checkText(p *Param, v starlark.Value) error {
 	return err
 }
 
-func admits(types string, v starlark.Value) bool {
+// Admits tells whether a parameter of these types may take a value whose type has the name. Whether
+// the value is "callable", "iterable", "hashable" or "sized", which no name says, is asked of is.
+func Admits(types, name string, is func(class string) bool) bool {
 	if types == "" {
 		return true
 	}
 	for t := range strings.SplitSeq(types, "|") {
+		fits := t == "any" || t == name
 		switch t {
-		case v.Type():
-			return true
-		case "any":
-			return true
 		case "duration":
-			if _, ok := v.(starlark.String); ok {
-				return true
-			}
-		case "callable":
-			if _, ok := v.(starlark.Callable); ok {
-				return true
-			}
+			fits = name == "string"
 		case "number":
-			switch v.(type) {
-			case starlark.Int, starlark.Float:
-				return true
-			}
+			fits = name == "int" || name == "float"
+		case "callable", "iterable", "hashable", "sized":
+			fits = is(t)
+		}
+		if fits {
+			return true
 		}
 	}
 	return false

@@ -151,38 +151,22 @@ func admits(p *effect.Param, name string, at atom) bool {
 	if absent || at.kind == opaque || at.kind == module {
 		return true
 	}
-	for t := range strings.SplitSeq(p.Type, "|") {
-		switch t {
-		case "any", name:
-			return true
-		case "duration":
-			if at.kind == text {
-				return true
-			}
+	return effect.Admits(p.Type, name, func(class string) bool {
+		switch class {
 		case "callable":
-			if callable(at) {
-				return true
-			}
-		case "number":
-			if number(at) {
-				return true
-			}
+			return callable(at)
 		case "iterable":
-			if _, ok := at.through(); ok {
-				return true
-			}
+			_, ok := at.through()
+			return ok
 		case "hashable":
-			if hashable(of(at)) {
-				return true
-			}
-		case "sized":
-			switch at.kind {
-			case text, octets, list, dict, set, tuple, ranging, iterable:
-				return true
-			}
+			return hashable(of(at))
 		}
-	}
-	return false
+		switch at.kind { // sized
+		case text, octets, list, dict, set, tuple, ranging, iterable:
+			return true
+		}
+		return false
+	})
 }
 
 type special func(a *analysis, b *effect.Builtin, g *arguments, args bound, w *flow) Type

@@ -9,6 +9,7 @@ import (
 	"starling/cmd/starling/connect"
 	"starling/cmd/starling/progress"
 	"starling/cmd/starling/repl"
+	"starling/cmd/starling/sources"
 	"starling/lang"
 	"starling/lang/effect"
 	"starling/runtime"
@@ -153,7 +154,7 @@ func (v *replVerb) bundleChunk(name, text string) ([]byte, error) {
 		return nil, runtime.Refusef(runtime.ErrUsage, "%s: %v", v.place.Root, runtime.Reason(err))
 	}
 	defer root.Close()
-	files := source(root)
+	files := sources.Of(root)
 	bundle, err := lang.Read(name, func(asked string) ([]byte, error) {
 		if asked == name {
 			return []byte(text), nil

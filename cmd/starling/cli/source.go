@@ -2,12 +2,12 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 
+	"starling/cmd/starling/sources"
 	"starling/lang"
 	"starling/runtime"
 	"starling/stdlib"
@@ -22,7 +22,7 @@ func (c *call) readBundle(script string) (*lang.Bundle, error) {
 		return nil, err
 	}
 	defer root.Close()
-	files := source(root)
+	files := sources.Of(root)
 	var lacks error // what the system lacks is no mistake of the script
 	bundle, err := lang.Read(entry, func(name string) ([]byte, error) {
 		text, err := files(name)
@@ -63,19 +63,11 @@ func (c *call) rootOf(path string) string {
 	return filepath.Dir(path)
 }
 
-// source serves the files below a folder; symbolic links do not lead out of it.
-func source(root *os.Root) lang.Source {
-	return func(name string) ([]byte, error) {
-		path := filepath.FromSlash(name)
-		info, err := root.Stat(path)
-		switch {
-		case err != nil:
-			return nil, err
-		case !info.Mode().IsRegular():
-			return nil, fmt.Errorf("%s is not a file", name)
-		case info.Size() > lang.MaxSource:
-			return nil, fmt.Errorf("%s has %d bytes, want at most %d", name, info.Size(), lang.MaxSource)
-		}
-		return root.ReadFile(path)
+// starFiles lists the scripts of a folder and below.
+func starFiles(folder string) ([]string, error) {
+	found, err := sources.Below(folder)
+	if err != nil {
+		return nil, usage("", "cannot read the folder %s: %v", folder, runtime.Reason(err))
 	}
+	return found, nil
 }

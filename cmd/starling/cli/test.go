@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"starling/cmd/starling/pace"
+	"starling/cmd/starling/sources"
 	"starling/cmd/starling/suite"
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
@@ -208,7 +208,7 @@ func (v *testVerb) readTests(path string) (f *suite.File, folder string, err err
 		return nil, "", err
 	}
 	defer root.Close()
-	f, err = suite.Read(entry, source(root), stdlib.Library, v.environmentOf(path))
+	f, err = suite.Read(entry, sources.Of(root), stdlib.Library, v.environmentOf(path))
 	return f, root.Name(), err
 }
 
@@ -257,25 +257,4 @@ func testsBelow(operand string) ([]string, error) {
 		return nil, usage("write functions test_… in a file whose name ends with "+suite.Suffix, "test: there is no test file in %s", operand)
 	}
 	return tests, nil
-}
-
-// starFiles lists the files of a folder and below whose names end with .star, in the order of their
-// names; none of a folder whose name begins with a dot.
-func starFiles(folder string) ([]string, error) {
-	var found []string
-	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && path != folder && strings.HasPrefix(entry.Name(), "."):
-			return filepath.SkipDir
-		case entry.Type().IsRegular() && strings.HasSuffix(path, runtime.ScriptSuffix):
-			found = append(found, path)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, usage("", "cannot read the folder %s: %v", folder, runtime.Reason(err))
-	}
-	return found, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/sources"
 	"starling/lang"
 	"starling/lang/diagnostic"
 	"starling/lang/format"
@@ -84,7 +85,7 @@ func (v *verb) operand(operand string) error {
 		return err
 	}
 	for _, path := range files {
-		text, err := read(path)
+		text, err := sources.Read(path)
 		if err != nil {
 			return runtime.Refusef(runtime.ErrUsage, "cannot read %s: %v", path, runtime.Reason(err))
 		}
@@ -134,20 +135,6 @@ func (v *verb) file(name string, text []byte, write func(laid []byte) error) err
 		return nil
 	}
 	return write(laid)
-}
-
-// read reads a file that can be a script.
-func read(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, errors.New("it is not a file")
-	case info.Size() > lang.MaxSource:
-		return nil, fmt.Errorf("it has %d bytes, want at most %d", info.Size(), lang.MaxSource)
-	}
-	return os.ReadFile(path)
 }
 
 // write puts the laid out text in the place of a file, as a whole, with the rights that it had. A

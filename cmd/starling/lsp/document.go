@@ -2,7 +2,6 @@ package lsp
 
 import (
 	"errors"
-	"io/fs"
 	"net/url"
 	"os"
 	"path"
@@ -13,6 +12,7 @@ import (
 	"go.starlark.net/syntax"
 
 	"starling/cmd/starling/place"
+	"starling/cmd/starling/sources"
 	"starling/lang"
 	"starling/lang/check"
 	"starling/lang/diagnostic"
@@ -71,23 +71,25 @@ func (s *Server) uriOf(path string) string {
 	return (&url.URL{Scheme: "file", Path: path}).String()
 }
 
-// read reads a file as the editor has it, or else the disk.
+// read reads a file as the editor has it, or else the disk: below its root, out of which links do
+// not lead.
 func (s *Server) read(path string) ([]byte, error) {
 	for _, d := range s.open {
 		if d.path == path {
 			return []byte(d.text.source), nil
 		}
 	}
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
+	folder := s.rootOf(path)
+	root, err := os.OpenRoot(folder)
+	if err != nil {
 		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, errors.New("it is not a file")
-	case info.Size() > lang.MaxSource:
-		return nil, errors.New("it is too large")
 	}
-	return os.ReadFile(path)
+	defer root.Close()
+	name, err := filepath.Rel(folder, path)
+	if err != nil {
+		return nil, err
+	}
+	return sources.Of(root)(name)
 }
 
 // nameOf is how a file is named from a root, as the command line would name it.
@@ -221,22 +223,10 @@ func (s *Server) loadedFrom(from, name string) string {
 	return filepath.Join(filepath.Dir(from), filepath.FromSlash(name))
 }
 
-// scriptsBelow lists the scripts of a folder, but for those below a folder that begins with a dot,
-// and no more than a program can have.
+// scriptsBelow lists the scripts of a folder that can be read, and no more than a program can have.
 func scriptsBelow(root string) []string {
-	var found []string
-	filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error { // what cannot be read has no scripts
-		switch {
-		case err != nil || len(found) >= lang.MaxModules:
-			return fs.SkipDir
-		case e.IsDir() && path != root && strings.HasPrefix(e.Name(), "."):
-			return fs.SkipDir
-		case e.Type().IsRegular() && strings.HasSuffix(path, ".star"):
-			found = append(found, path)
-		}
-		return nil
-	})
-	return found
+	found, _ := sources.Below(root)
+	return found[:min(len(found), lang.MaxModules)]
 }
 
 // exprAt finds the innermost expression around an offset of a study's text, preferring names.

@@ -2,6 +2,8 @@ package lsp_test
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -344,5 +346,30 @@ func TestRequestsThatFail(t *testing.T) {
 	far["position"] = place{1 << 30, -5}
 	for _, method := range []string{"hover", "completion", "definition", "references", "signatureHelp"} {
 		c.ask("textDocument/"+method, far)
+	}
+}
+
+// A link does not lead out of the project: what is there is as if it were not, as for the command
+// line.
+func TestLinksStayInTheProject(t *testing.T) {
+	outside := filepath.Join(t.TempDir(), "secret.star")
+	if err := os.WriteFile(outside, []byte("WORD = 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := start(t, map[string]string{"within.star": "WORD = 1\n"})
+	if err := os.Symlink(outside, filepath.Join(c.dir, "out.star")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("within.star", filepath.Join(c.dir, "in.star")); err != nil {
+		t.Fatal(err)
+	}
+	if list := c.open("a.star", "load(\"in.star\", \"WORD\")\n\nprint(WORD)\n"); len(list) != 0 {
+		t.Errorf("a link within the project: got %v", list)
+	}
+	if list := c.open("b.star", "load(\"out.star\", \"WORD\")\n\nprint(WORD)\n"); len(list) != 1 || list[0].Code != "missing_module" {
+		t.Errorf("a link out of the project: got %v", list)
+	}
+	if text := string(c.ask("textDocument/definition", c.cursor("b.star", "print(WO"))); strings.Contains(text, "secret") {
+		t.Errorf("the definition is %s", text)
 	}
 }
