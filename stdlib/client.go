@@ -141,7 +141,8 @@ func (e *exchange) setHeaders(ctx context.Context, h http.Header) error {
 
 // redirect bounds redirects, and keeps secrets from any host but the one that they were meant for.
 // One that would make a GET of what was sent is not followed: the page behind it may well answer
-// 200, and nothing would have taken the body. The script sees the redirect itself.
+// 200, and nothing would have taken the body. The script sees the redirect itself. One that takes
+// the body along is followed where the same server is, and refused where another would be given it.
 func (e *exchange) redirect(req *http.Request, via []*http.Request) error {
 	if req.Method != via[0].Method {
 		return http.ErrUseLastResponse
@@ -152,13 +153,28 @@ func (e *exchange) redirect(req *http.Request, via []*http.Request) error {
 	if fault := grantedURL(e.attempt.Settings, req.URL.String()); fault != nil {
 		return fault
 	}
-	if req.URL.Host == e.host && req.URL.Scheme == via[0].URL.Scheme {
+	same := req.URL.Host == e.host
+	if same && req.URL.Scheme == via[0].URL.Scheme {
 		return nil
+	}
+	if req.Method != http.MethodGet && req.Method != http.MethodHead && (!same || req.URL.Scheme != "https") {
+		return e.astray(req.URL, same)
 	}
 	for _, name := range e.secret {
 		req.Header.Del(name)
 	}
 	return nil
+}
+
+// astray is why a body is not sent on: the script has named who is to have it, and a server that it
+// sends elsewhere, or in the clear, would decide that anew.
+func (e *exchange) astray(to *url.URL, same bool) *effect.Error {
+	why := "another host"
+	if same {
+		why = "without TLS"
+	}
+	to.User, to.RawQuery, to.Fragment = nil, "", ""
+	return effect.Errorf(effect.KindRefused, "%s: redirected to %s, %s, and nothing was sent there; name that address if it is meant", e.title(), e.shown.Redact(to.String()), why)
 }
 
 var errRedirects = fmt.Errorf("redirected more than %d times", maxRedirects)

@@ -16,6 +16,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"starling/lang/effect"
+	"starling/stdlib"
 )
 
 // perform makes a request with a call and performs one attempt of it, as the runtime does.
@@ -119,6 +120,45 @@ func TestRedirectsOfOtherMethods(t *testing.T) {
 	}
 }
 
+// A redirect with 307 or 308 takes the body along: within its server, and to nobody else. What is
+// only read is followed anywhere, and so is a body that goes on under TLS.
+func TestRedirectsToOtherHosts(t *testing.T) {
+	var got []string
+	note := func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		got = append(got, fmt.Sprintf("%s %s%s", r.Method, body, r.URL.Path))
+	}
+	elsewhere := serve(t, note)
+	var to string
+	here := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		got = append(got, "here")
+		w.Header().Set("Location", to)
+		w.WriteHeader(308)
+	})
+	refused := "POST URL/x: redirected to %s, another host, and nothing was sent there; name that address if it is meant"
+	for _, c := range []struct{ call, to, err string }{
+		{`http.post("URL/x", json = {"key": 1}, on_uncertain = "retry", idempotent = True)`, elsewhere + "/y?token=t#f", fmt.Sprintf(refused, elsewhere+"/y")},
+		{`http.post("URL/x", body = "b")`, strings.Replace(elsewhere, "http://", "http://ann:pw@", 1), fmt.Sprintf(refused, elsewhere)},
+		{`http.request("DELETE", "URL/x")`, elsewhere, fmt.Sprintf(strings.Replace(refused, "POST", "DELETE", 1), elsewhere)},
+		{`http.get("URL/x")`, elsewhere + "/y", ""},
+	} {
+		got, to = nil, c.to
+		r := perform(t, t.Context(), strings.Replace(c.call, "URL", here, 1))
+		if c.err == "" {
+			if r.Err != nil || !slices.Equal(got, []string{"here", "GET /y"}) {
+				t.Errorf("%s: got %v, having sent %q", c.call, r.Err, got)
+			}
+			continue
+		}
+		if want := strings.Replace(c.err, "URL", here, 1); r.Err == nil || r.Err.Message != want || r.Err.Kind != effect.KindRefused || r.Class != effect.Final {
+			t.Errorf("%s\ngot  %v of class %d\nwant %s", c.call, r.Err, r.Class, want)
+		}
+		if !slices.Equal(got, []string{"here"}) {
+			t.Errorf("%s: it was sent on: %q", c.call, got)
+		}
+	}
+}
+
 func TestWhatIsSent(t *testing.T) {
 	var got string
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -210,6 +250,52 @@ func TestFailuresOfTheTransport(t *testing.T) {
 		}
 	}
 }
+
+// Under TLS a body stays under TLS, and goes on to it.
+func TestRedirectsInTheClear(t *testing.T) {
+	next := map[string]string{"https://h/down": "http://h/x", "https://h/far": "https://h/down", "http://h/up": "https://h/x"}
+	var got []string
+	carry := roundTrip(func(r *http.Request) (*http.Response, error) {
+		got = append(got, r.URL.String())
+		resp := &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(""))}
+		if to, ok := next[r.URL.String()]; ok {
+			resp.StatusCode = 307
+			resp.Header.Set("Location", to)
+		}
+		return resp, nil
+	})
+	for url, want := range map[string]string{
+		"https://h/down":  "POST https://h/down: redirected to http://h/x, without TLS, and nothing was sent there; name that address if it is meant",
+		"https://h/far":   "POST https://h/far: redirected to http://h/x, without TLS, and nothing was sent there; name that address if it is meant",
+		"http://h/up":     "",
+		"https://h/plain": "",
+	} {
+		got = nil
+		d := &desk{env: stdlib.Environment(stdlib.Options{Transport: carry})}
+		if _, err := d.eval(fmt.Sprintf("http.post(%q, body = 'b')", url)); err != nil {
+			t.Fatal(err)
+		}
+		args, err := d.asked[0].Args.Value()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := d.env.Handlers["http"].Perform(t.Context(), &effect.Attempt{Kind: "http", Number: 1, Key: "k", Args: args, Settings: &effect.Settings{}})
+		if said := ""; r.Err != nil {
+			if said = r.Err.Message; said != want {
+				t.Errorf("%s: got %s\nwant %s", url, said, want)
+			}
+		} else if want != "" {
+			t.Errorf("%s: it was followed: %q", url, got)
+		}
+		if slices.Contains(got, "http://h/x") {
+			t.Errorf("%s: the body went on in the clear: %q", url, got)
+		}
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func refusedAddress(t *testing.T) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -39,7 +39,8 @@ func httpBuiltin(name, method, doc string, before, body []effect.Param) *effect.
 	return &effect.Builtin{
 		FullName: "http." + name,
 		Doc: doc + " Every status gives a Response, which is true when the status is 200 to 299; only a failure of the transport and the deadline " +
-			"raise. Redirects are followed, but for one that would make a GET of another method, which is the Response. " +
+			"raise. Redirects are followed, but for one that would make a GET of another method, which is the Response, and one that would " +
+			"send a body to another host, or without TLS, which is refused. " +
 			"The step's idempotency key is sent as Idempotency-Key.",
 		Params:  params,
 		Result:  "Response",
