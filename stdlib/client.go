@@ -150,15 +150,15 @@ func (e *exchange) redirect(req *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
 		return errRedirects
 	}
-	if fault := grantedURL(e.attempt.Settings, req.URL.String()); fault != nil {
-		return fault
-	}
 	same := req.URL.Host == e.host
 	if same && req.URL.Scheme == via[0].URL.Scheme {
 		return nil
 	}
 	if req.Method != http.MethodGet && req.Method != http.MethodHead && (!same || req.URL.Scheme != "https") {
 		return e.astray(req.URL, same)
+	}
+	if fault := grantedURL(e.attempt.Settings, req.URL.String()); fault != nil {
+		return fault
 	}
 	for _, name := range e.secret {
 		req.Header.Del(name)

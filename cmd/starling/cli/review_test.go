@@ -3,7 +3,9 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -94,7 +96,7 @@ func (r *review) decided(run string) {
 		r.t.Fatal(err)
 	}
 	told := r.good(r.researcher, "status", map[string]any{"workflow_id": run})
-	found := r.good(r.researcher, "query", map[string]any{"resource": "decisions", "filter": "by = reviewer-agent and started_by = researcher-agent"})
+	found := r.good(r.researcher, "query", map[string]any{"resource": "decisions", "filter": "by = reviewer-agent and started_by = researcher-agent and run = " + run})
 	var listed map[string]any
 	if err := json.Unmarshal([]byte(r.cli(0, "decisions", run, "--since", "1h", "--json")), &listed); err != nil {
 		r.t.Fatal(err)
@@ -234,6 +236,89 @@ func TestA01ReviewEscalates(t *testing.T) {
 	if n := r.sink.count("POST", "/publish"); n != 1 {
 		t.Errorf("%d times something was published, want once", n)
 	}
+}
+
+// approved starts a review whose publication goes to a path, approves it, and gives the run.
+func (r *review) approved(path string) string {
+	r.t.Helper()
+	run := r.start(r.researcher, map[string]any{"publish_url": r.sink.server.URL + path})
+	r.pending(run)
+	r.good(r.reviewer, "signal", decision(run, "approve", "Results meet quality threshold"))
+	return run
+}
+
+// keys are the idempotency keys with which a path was posted to, and the bodies.
+func (s *sink) keys(path string) (keys, bodies []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.requests {
+		if f := strings.SplitN(r, " ", 4); f[0] == "POST" && f[1] == path {
+			keys, bodies = append(keys, f[2]), append(bodies, f[3])
+		}
+	}
+	return keys, bodies
+}
+
+// What the receiver has not taken is not published: it is sent again under its key while the fault
+// may pass, also by the next owner, and the run fails with the status otherwise. Nobody else is sent
+// it. A01, and what 097d03b called completed with two published.
+func TestA01ReviewIsNotTaken(t *testing.T) {
+	r := newReview(t)
+	elsewhere := newSink()
+	elsewhere.server = httptest.NewServer(elsewhere)
+	t.Cleanup(elsewhere.close)
+	r.sink.answer("/publish", 500, "")
+	r.sink.answer("/forbidden", 403, "")
+	r.sink.answer("/moved", 308, elsewhere.server.URL+"/publish")
+	r.sink.answer("/login", 302, r.sink.server.URL+"/items.json")
+
+	run := r.approved("/publish")
+	for deadline := time.Now().Add(patience); r.sink.count("POST", "/publish") < 2; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it is not sent again")
+		}
+	}
+	r.kill()
+	sent := r.sink.count("POST", "/publish")
+	r.sink.answer("/publish", 0, "")
+	r.ended(run, `{"decision":"approve","published":2}`)
+	keys, bodies := r.sink.keys("/publish")
+	if len(keys) <= sent || len(slices.Compact(keys)) != 1 || len(slices.Compact(bodies)) != 1 || bodies[0] != `[{"score":0.9},{"score":0.85}]` {
+		t.Errorf("the receiver was sent %d and then %q under the keys %q", sent, bodies, keys)
+	}
+
+	for path, why := range map[string]string{
+		"/forbidden": "POST URL/forbidden answered 403",
+		"/moved":     "POST URL/moved: redirected to " + elsewhere.server.URL + "/publish, another host, and nothing was sent there; name that address if it is meant",
+		"/login":     "POST URL/login answered 302",
+	} {
+		run := r.approved(path)
+		why = strings.ReplaceAll(why, "URL", r.sink.server.URL)
+		if said := r.failed(run); !strings.Contains(said, why) {
+			t.Errorf("%s: the run says %s\nwant %s", path, said, why)
+		}
+		if keys, _ := r.sink.keys(path); len(keys) != 1 {
+			t.Errorf("%s was asked %d times, want once", path, len(keys))
+		}
+		r.decided(run)
+	}
+	if len(elsewhere.requests) != 0 {
+		t.Errorf("somebody else was sent %q", elsewhere.requests)
+	}
+}
+
+// failed waits for the end of a run that fails, and gives what it says.
+func (r *review) failed(run string) string {
+	r.t.Helper()
+	done := r.good(r.researcher, "await", map[string]any{"run": run})
+	for done["pending"] == true {
+		done = r.good(r.researcher, "await", map[string]any{"handle": done["handle"]})
+	}
+	if done["status"] != "failed" || done["output"] != nil {
+		r.t.Errorf("the run ended as %v, want it to fail", done)
+	}
+	said, _ := json.Marshal(done["error"])
+	return string(said)
 }
 
 // The same with commands alone, the owner killed as well.

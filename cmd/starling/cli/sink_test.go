@@ -29,11 +29,20 @@ type sink struct {
 	requests []string                 // METHOD PATH KEY BODY
 	held     map[string]chan struct{} // paths whose requests wait for release, after they were recorded
 	failing  int                      // how many further requests are answered with 503, after they were recorded
+	answers  map[string]sinkAnswer    // what paths answer with, after they were recorded
+}
+
+// sinkAnswer is a status, and where it sends the client, if anywhere.
+type sinkAnswer struct {
+	status   int
+	location string
 }
 
 type sinkKey struct{}
 
-func newSink() *sink { return &sink{held: map[string]chan struct{}{}} }
+func newSink() *sink {
+	return &sink{held: map[string]chan struct{}{}, answers: map[string]sinkAnswer{}}
+}
 
 func (s *sink) close() {
 	s.release()
@@ -50,6 +59,7 @@ func (s *sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	held := s.held[r.URL.Path]
 	fails := s.failing > 0
 	s.failing--
+	answer := s.answers[r.URL.Path]
 	s.mu.Unlock()
 	if fails {
 		http.Error(w, "not now", http.StatusServiceUnavailable)
@@ -57,6 +67,13 @@ func (s *sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if held != nil {
 		<-held
+	}
+	if answer.status != 0 {
+		if answer.location != "" {
+			w.Header().Set("Location", answer.location)
+		}
+		w.WriteHeader(answer.status)
+		return
 	}
 	if r.URL.Path == "/echo" {
 		w.Header().Set("X-Seen", r.Header.Get("Authorization"))
@@ -96,6 +113,13 @@ func (s *sink) release() {
 		close(c)
 		delete(s.held, path)
 	}
+}
+
+// answer has a path answered with a status from now on; 0 is as ever.
+func (s *sink) answer(path string, status int, location string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answers[path] = sinkAnswer{status, location}
 }
 
 // count tells how many requests there were for a method and a path.
