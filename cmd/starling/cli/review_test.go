@@ -260,8 +260,8 @@ func (s *sink) keys(path string) (keys, bodies []string) {
 }
 
 // What the receiver has not taken is not published: it is sent again under its key while the fault
-// may pass, also by the next owner, and the run fails with the status otherwise. Nobody else is sent
-// it. A01, and what 097d03b called completed with two published.
+// may pass, also by the next owner, and the run fails with the status otherwise. Nobody else is
+// sent it. A01
 func TestA01ReviewIsNotTaken(t *testing.T) {
 	r := newReview(t)
 	elsewhere := newSink()
