@@ -109,14 +109,15 @@ var arrows = []arrow{
 	{"cmd/starling/completion", "runtime"},
 	{"cmd/starling/build", "lang runtime"},
 	{"cmd/starling/plain", ""},
-	{"cmd/starling/manual", "lang/contract lang/doc stdlib/project"},
+	{"cmd/starling/manual", "lang/check lang/contract lang/diagnostic lang/doc stdlib/project"},
 	{"cmd/starling/collector", "runtime/badger"},
 	{"cmd/starling/place", "lang/effect runtime runtime/postgres stdlib/project stdlib/redact stdlib/secret"},
 	{"cmd/starling/connect", "lang lang/diagnostic lang/effect stdlib/project runtime runtime/api runtime/owner runtime/postgres runtime/web stdlib/process cmd/starling/place"},
 	{"cmd/starling/worker", "lang lang/effect runtime runtime/query"},
 	{"cmd/starling/probe", "lang/contract lang/effect stdlib/agent"},
-	{"cmd/starling/sources", "lang runtime"},
-	{"cmd/starling/layout", "cmd/starling/sources lang lang/diagnostic lang/format runtime runtime/wholefile"},
+	{"cmd/starling/sources", "lang runtime runtime/wholefile"},
+	{"cmd/starling/mend", "cmd/starling/sources lang/diagnostic runtime"},
+	{"cmd/starling/layout", "cmd/starling/sources lang lang/diagnostic lang/format runtime"},
 	{"cmd/starling/scaffold", "lang/diagnostic runtime scripts/gallery"},
 	{"cmd/starling/lsp", "cmd/starling/place cmd/starling/sources cmd/starling/suite lang lang/check lang/diagnostic lang/doc lang/effect lang/format lang/infer stdlib stdlib/agent stdlib/project"},
 	{"cmd/starling/table", "cmd/starling/plain"},
@@ -144,7 +145,7 @@ var arrows = []arrow{
 			"runtime/filter runtime/journal runtime/mcp runtime/owner runtime/query runtime/tool runtime/web " +
 			"runtime/wholefile stdlib stdlib/agent stdlib/confine stdlib/git stdlib/notify " +
 			"stdlib/process stdlib/project stdlib/secret stdlib/tool cmd/starling/annotation cmd/starling/build cmd/starling/completion cmd/starling/pace cmd/starling/brought cmd/starling/form " +
-			"cmd/starling/collector cmd/starling/connect cmd/starling/graph cmd/starling/jq cmd/starling/layout cmd/starling/listing cmd/starling/lsp cmd/starling/manual cmd/starling/pager cmd/starling/junit cmd/starling/live cmd/starling/shell cmd/starling/sources cmd/starling/table cmd/starling/place cmd/starling/plain cmd/starling/progress cmd/starling/repl cmd/starling/scaffold cmd/starling/suite " +
+			"cmd/starling/collector cmd/starling/connect cmd/starling/graph cmd/starling/jq cmd/starling/layout cmd/starling/listing cmd/starling/lsp cmd/starling/manual cmd/starling/mend cmd/starling/pager cmd/starling/junit cmd/starling/live cmd/starling/shell cmd/starling/sources cmd/starling/table cmd/starling/place cmd/starling/plain cmd/starling/progress cmd/starling/repl cmd/starling/scaffold cmd/starling/suite " +
 			"cmd/starling/coverage cmd/starling/probe cmd/starling/timetable cmd/starling/worker runtime/memory runtime/postgres runtime/transfer"},
 }
 

@@ -162,7 +162,12 @@ func merge(units []*unit, compiled, checked diagnostic.List) diagnostic.List {
 			}
 		}
 		own.Sort()
-		all = append(all, own...)
+		for _, d := range own {
+			if d.Fix == (diagnostic.Edit{}) {
+				d.Fix = d.Mend()
+			}
+			all = append(all, d)
+		}
 	}
 	return all
 }

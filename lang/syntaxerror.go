@@ -28,7 +28,43 @@ func syntaxProblem(m *Module, err syntax.Error) diagnostic.Diagnostic {
 		}
 	}
 	d.Hint = cmp.Or(foreign(source, start, end, d), unfinished(d), openBracket(m, start, d))
-	return d.At(m.Name, source, start, end)
+	d = d.At(m.Name, source, start, end)
+	d.Fix = ourWord(source, start, end, d)
+	return d
+}
+
+// ourWord writes the word of this language for one of another that was recognised.
+func ourWord(source string, start, end int, d diagnostic.Diagnostic) diagnostic.Edit {
+	edit := diagnostic.Edit{Line: d.Line, Col: d.Col, EndLine: d.Line, EndCol: d.EndCol}
+	switch d.Hint {
+	case "write and", "write or": // the second of two signs
+		edit.Col--
+		edit.Text = spaced(source[:start-1], strings.TrimPrefix(d.Hint, "write "), source[end:])
+	case "write not":
+		edit.Text = "not "
+		edit.EndCol += len(source[end:]) - len(strings.TrimLeft(source[end:], " "))
+	case "write elif":
+		from := strings.LastIndex(source[:start], "else")
+		if strings.TrimSpace(source[from:start]) != "else" {
+			return diagnostic.Edit{}
+		}
+		edit.Col -= start - from
+		edit.Text = "elif"
+	default:
+		return diagnostic.Edit{}
+	}
+	return edit
+}
+
+// spaced is a word between two texts, with blanks where there are none.
+func spaced(before, word, behind string) string {
+	if !strings.HasSuffix(before, " ") {
+		word = " " + word
+	}
+	if !strings.HasPrefix(behind, " ") {
+		word += " "
+	}
+	return word
 }
 
 // gotWant takes the parser's usual message apart.

@@ -258,7 +258,7 @@ func (c *checker) contract(bound map[string]syntax.Expr) {
 			continue
 		}
 		for _, d := range list {
-			d.Hint = cmp.Or(foreignType(d), d.Hint)
+			d.Hint, d.Fix = cmp.Or(foreignType(d), d.Hint), ourType(d)
 			c.found = append(c.found, d)
 		}
 	}
@@ -273,8 +273,13 @@ func foreignType(d diagnostic.Diagnostic) string {
 	}
 	before, behind := strings.TrimRight(string(line[:d.Col-1]), " "), string(line[d.Col-1:])
 	word := before[strings.LastIndexFunc(before, func(r rune) bool { return !unicode.IsLetter(r) })+1:]
-	if word == "optional" {
+	switch {
+	case word == "optional":
 		return "what may be missing is written T?, such as string?"
+	case d.Got == "True" || d.Got == "False":
+		return "write " + strings.ToLower(d.Got)
+	case d.Got == "None":
+		return "write null"
 	}
 	if !strings.HasPrefix(behind, "[") && !strings.HasPrefix(behind, "<") {
 		return ""

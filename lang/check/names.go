@@ -183,22 +183,20 @@ func (c *checker) loads() {
 			continue
 		}
 		for _, from := range load.From {
-			c.export(from, other)
+			c.export(load, from, other)
 		}
 	}
 }
 
 // export refuses one name that another file does not define. Empty and private names are the
 // resolver's to refuse.
-func (c *checker) export(from *syntax.Ident, other *File) {
+func (c *checker) export(load *syntax.LoadStmt, from *syntax.Ident, other *File) {
 	exports := exports(other.Tree)
 	if contains(exports, from.Name) || from.Name == "" || from.Name[0] == '_' {
 		return
 	}
-	c.at("unknown_export", from, diagnostic.Diagnostic{
-		Message: other.Name + " does not define " + from.Name,
-		Hint:    cmp.Or(diagnostic.Meant(from.Name, exports), offers(exports)),
-	})
+	hint := cmp.Or(diagnostic.Meant(from.Name, exports), offers(exports))
+	c.at("unknown_export", from, diagnostic.Diagnostic{Message: other.Name + " does not define " + from.Name, Hint: hint, Fix: renamed(load, from, hint)})
 }
 
 // offers says what can be loaded from a file.
@@ -239,9 +237,11 @@ func (c *checker) unread(v *syntax.Ident, kind siteKind) {
 	switch {
 	case kind == loaded:
 		d.Message = v.Name + " is loaded and never used"
+		d.Fix = c.unloaded(v)
 		c.at("unused_load", v, d)
 	case kind == assigned && local:
 		d.Message, d.Hint = v.Name+" is assigned and never read", "a name that starts with _ is left alone"
+		d.Fix = c.called(v)
 		c.at("unused_local", v, d)
 	case kind == defined && local:
 		d.Message = v.Name + " is defined and never used"

@@ -1,71 +1,60 @@
 package check
 
-// Rule is one kind of diagnostic, as tools list them.
+import (
+	_ "embed"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Rule is one kind of diagnostic, as tools and pages list them.
 type Rule struct {
-	Kind string // the stable word
-	Doc  string // one sentence
+	Kind  string `json:"kind"`           // the stable word
+	Doc   string `json:"doc"`            // one sentence
+	Text  string `json:"text,omitempty"` // why it matters, or what else there is to know
+	Wrong string `json:"wrong"`          // a script of which just this is said
+	Right string `json:"right"`          // one of which nothing is
+}
+
+//go:embed rules.txt
+var rulesText string
+
+// rules is what rules.txt says. It is read once and never changes.
+var rules = sync.OnceValue(func() []Rule {
+	var list []Rule
+	for _, block := range strings.Split(rulesText, "\n== ")[1:] {
+		head, examples, _ := strings.Cut(block, "-- wrong\n")
+		wrong, right, _ := strings.Cut(examples, "-- right\n")
+		kind, said, _ := strings.Cut(head, "\n")
+		doc, text := sentence(said)
+		list = append(list, Rule{kind, doc, text, wrong, strings.TrimRight(right, "\n") + "\n"})
+	}
+	return list
+})
+
+// sentence is the first sentence of a text of several lines, which ends its line, and the rest.
+func sentence(text string) (first, rest string) {
+	first, rest, _ = strings.Cut(text, ".\n")
+	return strings.ReplaceAll(first, "\n", " ") + ".", strings.ReplaceAll(strings.TrimSpace(rest), "\n", " ")
 }
 
 // Rules lists every kind that [Files], and starling/lang before it, can report.
-func Rules() []Rule {
-	return []Rule{
-		{"syntax", "The text is not Starlark."},
-		{"name", "The text is Starlark and means nothing, or uses what the dialect leaves out."},
-		{"undefined", "A name is defined nowhere."},
-		{"limit", "A file is too large or too deep for the compiler."},
-		{"missing_module", "A file that is loaded cannot be had."},
-		{"missing_script", "A child script that is named literally cannot be had."},
-		{"main", "A script has one def main, at the top level itself, without *args."},
-		{"inputs", "The declared inputs and the parameters of main are not the same."},
-		{"unknown_keyword", "A call passes a keyword that the function does not have."},
-		{"too_many_arguments", "A call passes more positional arguments than the function takes."},
-		{"missing_argument", "A call leaves a required argument out."},
-		{"repeated_argument", "A call passes an argument twice."},
-		{"bad_type", "A literal argument is of a type that the parameter does not take."},
-		{"bad_choice", "A literal argument is not one of the texts that the parameter takes."},
-		{"duplicate_key", "A literal dict has a key twice, or a gate an option."},
-		{"bad_range", "A literal number is not one of those that the parameter takes."},
-		{"bad_duration", "A literal duration is none, or is zero where there must be time."},
-		{"bad_name", "A literal name is one that no address can hold."},
-		{"unsafe_duration", "A literal duration is hardly meant: too short for anybody to answer, or longer than a year."},
-		{"unknown_attribute", "A module, or a value whose type the text shows, does not have the attribute."},
-		{"unknown_export", "A file does not define the name that is loaded from it."},
-		{"unknown_agent", "An agent is named that neither the project file nor the fake has."},
-		{"unsteerable", "A callback steers an agent that takes no messages while it works."},
-		{"unknown_tool", "A tool server is named that the project file does not have."},
-		{"contract", "The text of a literal contract is not one."},
-		{"bad_fallback", "The fallback of a gate is not one of its options."},
-		{"no_deadline", "A gate says what happens at its deadline and has none."},
-		{"unasked", "A gate has a target that is never asked, because it escalates."},
-		{"duplicate_gate", "Two gates on one way have the same name, so that the second has the address NAME#2."},
-		{"effect_at_load", "An effect is called where the top level must be pure."},
-		{"captured_variable", "A lambda that is given to parallel would see only the last value of a loop's variable."},
-		{"overlap", "Two branches of one parallel ask agents that may change the same files."},
-		{"endless_run", "A script starts itself whatever happens."},
-		{"isolation", "A parallel says of the worktrees of its branches what makes no sense."},
-		{"unassigned", "A local variable is read where nothing can have given it a value."},
-		{"bad_operand", "An operator does not take operands of these types."},
-		{"bad_format", "A text is filled with .format, and has other places than there are arguments."},
-		{"bad_index", "A value has no elements to be had by [ ], or not by such an index."},
-		{"missing_key", "Nothing puts the key into the dict that it is looked for in."},
-		{"unhashable", "A value cannot be the key of a dict."},
-		{"not_iterable", "A value cannot be gone through."},
-		{"not_callable", "What is called is no function."},
-		{"bad_unpack", "A value is given to several names, and has not that many parts."},
-		{"no_truth", "A condition asks a Decision whether it is true."},
-		{"frozen", "What the top level has made, or a default, is changed later."},
-		{"broken_contract", "A value breaks the contract of where it goes."},
-		{"cannot_leave", "A value goes out of the script that no journal can hold, such as a function."},
-		{"never_equal", "A comparison can never hold: with an option that the gate does not have, or with another type."},
-		{"maybe_none", "A value that something says may be missing is used without a look."},
-		{"nothing_kept", "A variable is given the None of a method that changes its receiver."},
-		{"unread_choice", "A gate offers a choice, and nobody reads what is chosen."},
-		{"unread_reply", "A reply has a contract, and nobody reads it."},
-		{"untyped_reply", "A field is read of a reply that no contract describes."},
-		{"untyped_input", "An input is used as a number that no contract says is one."},
-		{"endless_asking", "A loop asks agents without an end and without a bound."},
-		{"unused_load", "A name is loaded and never used."},
-		{"unused_local", "A local variable is never read."},
-		{"unreachable", "A statement is never reached."},
+func Rules() []Rule { return slices.Clone(rules()) }
+
+// Page is all that there is to say of a kind, in Markdown, without its heading.
+func (r Rule) Page() string {
+	page := r.Doc + "\n"
+	if r.Text != "" {
+		page += "\n" + r.Text + "\n"
 	}
+	return page + "\nWrong:\n\n" + indented(r.Wrong) + "\nRight:\n\n" + indented(r.Right)
+}
+
+func indented(text string) string {
+	var b strings.Builder
+	told := strings.NewReplacer("### file ", "# The file ", "### agents ", "# starling.toml has the agents ", "### tools ", "# starling.toml has the tool servers ")
+	for line := range strings.Lines(told.Replace(text)) {
+		b.WriteString(strings.TrimRight("    "+line, " \n") + "\n")
+	}
+	return b.String()
 }

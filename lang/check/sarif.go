@@ -9,7 +9,8 @@ import (
 
 // SARIF gives findings in the form that code hosts and editors read: a log of SARIF 2.1.0,
 // https://docs.oasis-open.org/sarif/sarif/v2.1.0/. Names of files are relative to the project,
-// columns count code points.
+// columns count code points. A rule has no helpUri: it would have to be an address, and what is
+// there to be said stands in help.
 func SARIF(found diagnostic.List) json.RawMessage {
 	text, err := json.Marshal(sarif(found))
 	if err != nil {
@@ -42,6 +43,12 @@ type sarifDriver struct {
 type sarifRule struct {
 	ID               string    `json:"id"`
 	ShortDescription sarifText `json:"shortDescription"`
+	Help             sarifHelp `json:"help"`
+}
+
+type sarifHelp struct {
+	Text     string `json:"text"`
+	Markdown string `json:"markdown"`
 }
 
 type sarifText struct {
@@ -53,6 +60,29 @@ type sarifResult struct {
 	Level     string          `json:"level"`
 	Message   sarifText       `json:"message"`
 	Locations []sarifLocation `json:"locations"`
+	Fixes     []sarifFix      `json:"fixes,omitempty"`
+}
+
+type sarifFix struct {
+	Description sarifText     `json:"description"`
+	Changes     []sarifChange `json:"artifactChanges"`
+}
+
+type sarifChange struct {
+	ArtifactLocation sarifArtifact      `json:"artifactLocation"`
+	Replacements     []sarifReplacement `json:"replacements"`
+}
+
+type sarifReplacement struct {
+	DeletedRegion   sarifRange `json:"deletedRegion"`
+	InsertedContent sarifText  `json:"insertedContent"`
+}
+
+type sarifRange struct {
+	StartLine   int `json:"startLine"`
+	StartColumn int `json:"startColumn"`
+	EndLine     int `json:"endLine"`
+	EndColumn   int `json:"endColumn"`
 }
 
 type sarifLocation struct {
@@ -79,13 +109,23 @@ type sarifRegion struct {
 func sarif(found diagnostic.List) sarifLog {
 	run := sarifRun{Tool: sarifTool{sarifDriver{Name: "starling", Rules: []sarifRule{}}}, ColumnKind: "unicodeCodePoints", Results: []sarifResult{}}
 	for _, r := range Rules() {
-		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{r.Kind, sarifText{r.Doc}})
+		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{r.Kind, sarifText{r.Doc}, sarifHelp{r.Page(), r.Page()}})
 	}
 	for _, d := range found {
 		run.Results = append(run.Results, sarifResult{RuleID: d.Kind, Level: d.Severity.String(), Message: sarifText{said(d)},
-			Locations: []sarifLocation{{sarifPlaceOf(d)}}})
+			Locations: []sarifLocation{{sarifPlaceOf(d)}}, Fixes: sarifFixes(d)})
 	}
 	return sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}}
+}
+
+// sarifFixes is what mends a finding, if that is certain.
+func sarifFixes(d diagnostic.Diagnostic) []sarifFix {
+	if d.Fix == (diagnostic.Edit{}) {
+		return nil
+	}
+	e := d.Fix
+	replacement := sarifReplacement{sarifRange{e.Line, e.Col, e.EndLine, e.EndCol}, sarifText{e.Text}}
+	return []sarifFix{{sarifText{"starling check --fix"}, []sarifChange{{sarifPlaceOf(d).ArtifactLocation, []sarifReplacement{replacement}}}}}
 }
 
 // said is what a diagnostic says, without its place.

@@ -32,7 +32,7 @@ func TestSARIF(t *testing.T) {
 	valid := compiler.MustCompile("sarif.json")
 
 	list := diagnostic.List{
-		diagnostic.Diagnostic{Kind: "undefined", Message: "undefined: agnet", Hint: `did you mean "agent"?`}.At("lib/a b#%.star", "x = agnet\n", 4, 9),
+		diagnostic.Diagnostic{Kind: "undefined", Message: "undefined: agnet", Hint: `did you mean "agent"?`, Fix: diagnostic.Edit{Line: 1, Col: 5, EndLine: 1, EndCol: 10, Text: "agent"}}.At("lib/a b#%.star", "x = agnet\n", 4, 9),
 		diagnostic.Diagnostic{Severity: diagnostic.Warning, Kind: "unreachable", Message: "this is never reached"}.At("a:b.star", "return\nx", 7, 7),
 		{Kind: "missing_module", File: "gone.star", Message: "cannot read the script"},
 		{Severity: diagnostic.Note, Kind: "contract", File: "@std/x.star", Line: 2, Col: 3, Got: "1", Want: "2"},

@@ -42,6 +42,8 @@ type Diagnostic struct {
 	Want    string `json:"want,omitempty"`    // what would have been right
 	Hint    string `json:"hint,omitempty"`    // what to try
 	Note    string `json:"note,omitempty"`    // where what was found comes from
+
+	Fix Edit `json:"fix,omitzero"` // what mends it, where that is certain
 }
 
 // Error is the diagnostic on one line: `file:line:col: message: got …, want …; hint`.

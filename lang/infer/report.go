@@ -103,7 +103,8 @@ func (a *analysis) noAttribute(e *syntax.DotExpr, x Type) {
 	}
 	name := e.Name.Name
 	a.report("unknown_attribute", e.Name, e, diagnostic.Diagnostic{Message: what + " has no ." + name,
-		Hint: cmp.Or(attributeHint(x, name), diagnostic.Meant(name, has), attributesOf(what, has)), Note: a.origin(e.X, x)})
+		Hint: cmp.Or(attributeHint(x, name), diagnostic.Meant(name, has), attributesOf(what, has)), Note: a.origin(e.X, x),
+		Fix: readElsewhere(e, x.atoms[0])})
 }
 
 // named is an atom as a message about its attributes names it.
@@ -274,6 +275,7 @@ func (a *analysis) cannotOperate(e syntax.Node, op syntax.Token, x, y Type) {
 	d := diagnostic.Diagnostic{Message: fmt.Sprintf("%s %s %s is not defined", x.brief(), op, y.brief()), Hint: operandHint(op, x, y)}
 	if b, ok := e.(*syntax.BinaryExpr); ok {
 		d.Note = cmp.Or(a.origin(b.X, x), a.origin(b.Y, y))
+		d.Fix = a.asText(e, op, x, y)
 	}
 	if s, ok := e.(*syntax.AssignStmt); ok {
 		d.Note = cmp.Or(a.origin(s.LHS, x), a.origin(s.RHS, y))
@@ -282,6 +284,7 @@ func (a *analysis) cannotOperate(e syntax.Node, op syntax.Token, x, y Type) {
 }
 
 func operandHint(op syntax.Token, x, y Type) string {
+	x, y = present(x), present(y)
 	pair := [2]string{x.brief(), y.brief()}
 	numbers := func(s string) bool { return s == "int" || s == "float" || s == "int | float" || s == "float | int" }
 	switch {
@@ -301,6 +304,14 @@ func operandHint(op syntax.Token, x, y Type) string {
 		return "something gave None; a function without return does"
 	}
 	return ""
+}
+
+// present is a type without the None that it may be, where it may be something else.
+func present(t Type) Type {
+	if some := t.filter(func(at atom) bool { return at.kind != none }); len(some.atoms) > 0 {
+		return some
+	}
+	return t
 }
 
 // perhapsOperands: one side of an operator may be None, with which it always fails.
@@ -367,7 +378,7 @@ func (a *analysis) uncalled(e *syntax.BinaryExpr, side syntax.Expr, x, y Type) b
 		}
 	}
 	a.warn("never_equal", e, diagnostic.Diagnostic{Message: "a method is compared, and not what it gives", Got: x.brief(), Want: y.brief(),
-		Hint: "call it: " + a.source(side) + "()"})
+		Hint: "call it: " + a.source(side) + "()", Fix: behind(side, "()")})
 	return true
 }
 
@@ -377,10 +388,10 @@ func (a *analysis) never(e *syntax.BinaryExpr, subject syntax.Expr, x, y Type, m
 	if want := exacts(x); want != nil {
 		d.Want = oneOf(want)
 		if got, ok := y.only(); ok && got.exact && got.kind == text {
-			d.Hint = diagnostic.Meant(got.lit, want)
+			d.Hint, d.Fix = diagnostic.Meant(got.lit, want), respeltSide(e, want)
 		}
 	} else if len(x.atoms) > 0 && x.atoms[0].recordOf("Decision") {
-		d.Hint = "compare .choice"
+		d.Hint, d.Fix = "compare .choice", behind(subject, ".choice")
 	} else if len(x.atoms) > 0 && x.atoms[0].recordOf("Result") {
 		d.Hint = "compare .text, or a field of .output"
 	}
@@ -470,7 +481,7 @@ func (a *analysis) cannotIndex(e *syntax.IndexExpr, x, y Type, why string) {
 		if len(keys) > 0 {
 			d.Want = oneOf(keys)
 		}
-		d.Hint = diagnostic.Meant(key, keys)
+		d.Hint, d.Fix = diagnostic.Meant(key, keys), respelt(e.Y, keys)
 	case "kind":
 		kind, d.Message = "missing_key", "the keys of this dict are of another type"
 		d.Got, d.Want = y.brief(), x.filter(func(at atom) bool { return at.kind == dict }).keyTypes()
@@ -488,6 +499,9 @@ func (a *analysis) cannotIndex(e *syntax.IndexExpr, x, y Type, why string) {
 	default:
 		d.Message = x.brief() + " has no elements to be had by [" + y.brief() + "]"
 		d.Hint = unindexable(x, y)
+		if part := indexedPart(x.atoms[0]); part != "" && len(x.atoms) == 1 {
+			d.Fix = behind(e.X, part)
+		}
 	}
 	a.report(kind, e, e, d)
 }
@@ -557,7 +571,7 @@ func (a *analysis) cannotIterate(e syntax.Expr, t Type) {
 	case at.kind == octets:
 		d.Hint = "b.elems() gives its bytes"
 	case at.kind == integer:
-		d.Hint = "write range(n)"
+		d.Hint, d.Fix = "write range(n)", a.wrapped("range", e)
 	case at.recordOf("Result"):
 		d.Hint = `the reply is .output; where it is a dict, .output["field"]`
 	case at.kind == none:
@@ -628,6 +642,9 @@ func (a *analysis) notCallable(e *syntax.CallExpr, f Type) {
 	d := diagnostic.Diagnostic{Message: f.brief() + " cannot be called", Note: a.origin(e.Fn, f)}
 	if dot, ok := unparen(e.Fn).(*syntax.DotExpr); ok {
 		d.Hint = "." + dot.Name.Name + " is a field: write it without ()"
+		if len(e.Args) == 0 {
+			d.Fix = put(e.Lparen, end(e), "")
+		}
 	}
 	a.report("not_callable", e.Fn, e, d)
 }
@@ -647,7 +664,7 @@ func (a *analysis) mustCall(f argument, who string, g *arguments) {
 		d.Message = "parallel: with over, branches is one function"
 	}
 	if call, ok := unparen(f.node).(*syntax.CallExpr); ok {
-		d.Hint = "this calls it before " + who + " does: write " + deferred(who, a.source(call))
+		d.Hint, d.Fix = "this calls it before "+who+" does: write "+deferred(who, a.source(call)), deferring(call)
 	}
 	a.report("bad_type", f.node, g.call, d)
 }
@@ -681,7 +698,7 @@ func (a *analysis) notBranch(g *arguments, n syntax.Node, branch Type) {
 	if call, ok := n.(*syntax.CallExpr); ok && call != g.call {
 		source := a.source(call)
 		name, args, ok := strings.Cut(source, "(")
-		d.Hint = "this calls it before parallel does: write lambda: " + source
+		d.Hint, d.Fix = "this calls it before parallel does: write lambda: "+source, deferring(call)
 		if ok && !strings.ContainsAny(args, "=…({[\n") {
 			d.Hint = "this calls it before parallel does: write (" + strings.TrimSuffix(name+", "+strings.TrimSuffix(args, ")"), ", ") + ")"
 		}
@@ -711,6 +728,9 @@ func branchesOf(g *arguments) []syntax.Expr {
 func (a *analysis) badArgument(o *object, p *effect.Param, x argument, call *syntax.CallExpr) {
 	d := diagnostic.Diagnostic{Message: o.path + ": for parameter " + p.Name, Got: x.typ.brief(), Want: p.Wanted(), Note: a.origin(x.node, x.typ)}
 	at := x.typ.atoms[0]
+	if part := textPart(at); part != "" && len(x.typ.atoms) == 1 && strings.Contains(p.Type, "string") {
+		d.Fix = behind(x.node, part)
+	}
 	switch {
 	case at.recordOf("Result") && strings.Contains(p.Type, "string"):
 		d.Hint = "the reply as text is .text"

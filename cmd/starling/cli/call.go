@@ -17,6 +17,7 @@ import (
 	"starling/cmd/starling/connect"
 	"starling/cmd/starling/jq"
 	"starling/cmd/starling/live"
+	"starling/cmd/starling/mend"
 	"starling/cmd/starling/pager"
 	"starling/cmd/starling/place"
 	"starling/cmd/starling/plain"
@@ -45,6 +46,7 @@ type call struct {
 	doubt   func() string                     // why this machine cannot tell for certain who calls, see api.Doubt
 	guards  process.Guards                    // that this process has started
 	further *connect.Further                  // an engine that is not in every program, nil for none
+	mended  mend.Texts                        // files that check --fix reads as they would be
 
 	// Flags of all verbs.
 	dirFlag    string

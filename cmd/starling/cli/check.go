@@ -3,13 +3,15 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/manual"
+	"starling/cmd/starling/mend"
 	"starling/cmd/starling/place"
+	"starling/cmd/starling/sources"
 	"starling/lang"
 	"starling/lang/check"
 	"starling/lang/diagnostic"
@@ -25,12 +27,16 @@ const (
 )
 
 // checkVerb is a call of the verb check.
-type checkVerb struct{ *call }
+type checkVerb struct {
+	*call
+
+	fix, diff bool
+}
 
 // checkCommand is the verb check. It needs no store and touches none.
 func checkCommand(c *call) *cobra.Command {
 	v := &checkVerb{call: c}
-	var format, fake string
+	var format, fake, explain string
 	var types bool
 	cmd := &cobra.Command{
 		Use:     "check [SCRIPT|FOLDER|PROJECT.toml...]",
@@ -38,9 +44,13 @@ func checkCommand(c *call) *cobra.Command {
 		GroupID: "scripts",
 		Long: `Say what can be said of scripts without running them. Of a folder every .star file in it is a script, save those below a folder whose name
 begins with a dot; without an operand it is the current folder. A file that ends with .toml is a project file. Agents are looked for in starling.toml and its fake, or in --fake. What a comment says is meant is left out: # check: ignore KIND
-because REASON, on the line or above it.`,
+because REASON, on the line or above it. --fix writes what is certain: a name, key, option or keyword that was hardly misspelled otherwise, a lambda in
+front of a call that comes too early, what is loaded and never used, and the like. It writes only what makes a file better, and keeps comments.`,
 		Args: operands(0, -1),
 		RunE: func(_ *cobra.Command, operands []string) error {
+			if explain != "" {
+				return v.explain(explain)
+			}
 			if len(operands) == 0 {
 				operands = []string{"."}
 			}
@@ -56,8 +66,24 @@ because REASON, on the line or above it.`,
 	cmd.Flags().StringVar(&format, "format", formatText, "print `FORM`: text, json or sarif")
 	cmd.Flags().StringVar(&fake, "fake", "", "agents are the functions of this script, `FILE`")
 	cmd.Flags().BoolVar(&types, "types", false, "print the script with what is inferred of its names")
+	cmd.Flags().StringVar(&explain, "explain", "", "say what a `KIND` of finding means, with an example, or list them all with --explain all")
+	cmd.Flags().BoolVar(&v.fix, "fix", false, "write what is certain, and print what is left")
+	cmd.Flags().BoolVar(&v.diff, "diff", false, "print what --fix would write, and what would be left")
 	c.jsonFlag(cmd)
 	return cmd
+}
+
+// explain prints what a kind of finding means.
+func (v *checkVerb) explain(kind string) error {
+	rules, help := manual.Findings(kind)
+	if rules == nil {
+		return usage(help, "check: --explain: there is no finding %q", kind)
+	}
+	if v.json {
+		return v.answerJSON(rules)
+	}
+	manual.Explain(v.stdout, rules)
+	return nil
 }
 
 // types prints a script with what is inferred of its names.
@@ -90,9 +116,19 @@ func (v *checkVerb) check(operands []string, format, fake string) error {
 	if err != nil && len(found) == 0 {
 		return err
 	}
-	for _, operand := range operands {
-		if found, err = v.checkAll(operand, agents, fake, found); err != nil {
-			return err
+	said, err := v.said(operands, agents, fake)
+	if err != nil {
+		return err
+	}
+	known := map[diagnostic.Diagnostic]bool{}
+	for _, d := range found {
+		known[d] = true
+	}
+	for _, s := range said { // files that several scripts load are checked with each
+		for _, d := range s.List {
+			if !known[d] {
+				known[d], found = true, append(found, d)
+			}
 		}
 	}
 	return v.answerCheck(found, format)
@@ -128,29 +164,42 @@ func (v *checkVerb) answerCheck(found diagnostic.List, format string) error {
 	return nil
 }
 
-// checkAll checks a script, or every script of a folder, and adds what was not found before: files
-// that several scripts load are checked with each.
-func (v *checkVerb) checkAll(operand string, agents check.Project, fake string, found diagnostic.List) (diagnostic.List, error) {
-	scripts, err := scriptsOf(operand)
-	if err != nil {
-		return nil, err
-	}
-	known := map[diagnostic.Diagnostic]bool{}
-	for _, d := range found {
-		known[d] = true
-	}
-	for _, script := range scripts {
-		list, err := v.checkOne(script, agents, fake)
+// said is what is wrong with each script of the operands, when what is certain is mended if that is
+// asked for.
+func (v *checkVerb) said(operands []string, agents check.Project, fake string) (list []mend.Said, err error) {
+	var scripts []string
+	for _, operand := range operands {
+		some, err := sources.Scripts(operand)
 		if err != nil {
 			return nil, err
 		}
-		for _, d := range list {
-			if !known[d] {
-				known[d], found = true, append(found, d)
-			}
-		}
+		scripts = append(scripts, some...)
 	}
-	return found, nil
+	all := func(texts mend.Texts) (said []mend.Said, err error) {
+		v.mended = texts
+		for _, script := range scripts {
+			list, err := v.checkOne(script, agents, fake)
+			if err != nil {
+				return nil, err
+			}
+			path, err := filepath.Abs(script)
+			if err != nil {
+				return nil, err
+			}
+			said = append(said, mend.Said{Folder: v.rootOf(path), List: list})
+		}
+		return said, nil
+	}
+	if !v.fix && !v.diff {
+		return all(nil)
+	}
+	texts, list, err := mend.Scripts(all)
+	if err == nil && v.diff {
+		err = texts.Diff(v.stdout, v.place.Work)
+	} else if err == nil {
+		err = texts.Write(v.place.Work, v.notice)
+	}
+	return list, err
 }
 
 // checkOne checks one script, or a project file. What cannot even be read is a finding too.
@@ -185,23 +234,6 @@ func (v *checkVerb) checkProject(file, fake string) (diagnostic.List, error) {
 		}
 	}
 	return list, nil
-}
-
-// scriptsOf lists the scripts of a folder, in the order of their names. Anything else is a script
-// by itself.
-func scriptsOf(operand string) ([]string, error) {
-	info, err := os.Stat(operand)
-	if err != nil || !info.IsDir() {
-		return []string{operand}, nil // reading it says what is wrong
-	}
-	scripts, err := starFiles(operand)
-	if err != nil {
-		return nil, err
-	}
-	if len(scripts) == 0 {
-		return nil, usage("", "there is no .star file in %s", operand)
-	}
-	return scripts, nil
 }
 
 func countErrors(list diagnostic.List) int {

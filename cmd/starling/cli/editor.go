@@ -6,12 +6,13 @@ import (
 	"starling/cmd/starling/build"
 	"starling/cmd/starling/layout"
 	"starling/cmd/starling/lsp"
+	"starling/cmd/starling/sources"
 	"starling/lang/effect"
 )
 
 // fmtCommand is the verb fmt.
 func fmtCommand(c *call) *cobra.Command {
-	return layout.Command(layout.Host{Stdin: c.stdin, Stdout: c.stdout, Raw: c.stdout.Raw(), Scripts: scriptsOf}, operands(1, -1))
+	return layout.Command(layout.Host{Stdin: c.stdin, Stdout: c.stdout, Raw: c.stdout.Raw(), Scripts: sources.Scripts}, operands(1, -1))
 }
 
 // lspCommand is the verb lsp.

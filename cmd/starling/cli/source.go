@@ -22,7 +22,7 @@ func (c *call) readBundle(script string) (*lang.Bundle, error) {
 		return nil, err
 	}
 	defer root.Close()
-	files := sources.Of(root)
+	files := c.asMended(root)
 	var lacks error // what the system lacks is no mistake of the script
 	bundle, err := lang.Read(entry, func(name string) ([]byte, error) {
 		text, err := files(name)
@@ -35,6 +35,17 @@ func (c *call) readBundle(script string) (*lang.Bundle, error) {
 		return nil, runtime.Refusef(runtime.ErrUsage, "cannot read the script %s: %v", script, lacks)
 	}
 	return bundle, err
+}
+
+// asMended serves the files below a folder, those that are being mended as they would be.
+func (c *call) asMended(root *os.Root) lang.Source {
+	files := sources.Of(root)
+	return func(name string) ([]byte, error) {
+		if text, ok := c.mended[filepath.Join(root.Name(), filepath.FromSlash(name))]; ok {
+			return text, nil
+		}
+		return files(name)
+	}
 }
 
 // rooted opens the folder that a script may load from, and names the script from there.
@@ -61,13 +72,4 @@ func (c *call) rootOf(path string) string {
 		}
 	}
 	return filepath.Dir(path)
-}
-
-// starFiles lists the scripts of a folder and below.
-func starFiles(folder string) ([]string, error) {
-	found, err := sources.Below(folder)
-	if err != nil {
-		return nil, usage("", "cannot read the folder %s: %v", folder, runtime.Reason(err))
-	}
-	return found, nil
 }

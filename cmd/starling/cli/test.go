@@ -243,7 +243,7 @@ func testsBelow(operand string) ([]string, error) {
 	case !info.IsDir():
 		return []string{filepath.Clean(operand)}, nil
 	}
-	all, err := starFiles(operand)
+	all, err := sources.Below(operand)
 	if err != nil {
 		return nil, err
 	}

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
 	"github.com/aymanbagabas/go-udiff"
 	"github.com/spf13/cobra"
@@ -17,7 +15,6 @@ import (
 	"starling/lang/diagnostic"
 	"starling/lang/format"
 	"starling/runtime"
-	"starling/runtime/wholefile"
 )
 
 // standard is the operand that stands for standard input, and the name that its text has.
@@ -89,7 +86,7 @@ func (v *verb) operand(operand string) error {
 		if err != nil {
 			return runtime.Refusef(runtime.ErrUsage, "cannot read %s: %v", path, runtime.Reason(err))
 		}
-		if err := v.file(path, text, func(laid []byte) error { return write(path, laid) }); err != nil {
+		if err := v.file(path, text, func(laid []byte) error { return sources.Replace(path, laid) }); err != nil {
 			return err
 		}
 	}
@@ -135,29 +132,4 @@ func (v *verb) file(name string, text []byte, write func(laid []byte) error) err
 		return nil
 	}
 	return write(laid)
-}
-
-// write puts the laid out text in the place of a file, as a whole, with the rights that it had. A
-// link stays one.
-func write(path string, laid []byte) error {
-	path, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return runtime.Refusef(runtime.ErrUsage, "cannot write %s: %v", path, runtime.Reason(err))
-	}
-	info, err := os.Stat(path)
-	if err == nil {
-		err = wholefile.Replace(path, func(w io.Writer) error {
-			if f, ok := w.(*os.File); ok {
-				if err := f.Chmod(info.Mode().Perm()); err != nil {
-					return err
-				}
-			}
-			_, err := w.Write(laid)
-			return err
-		})
-	}
-	if err != nil {
-		return runtime.Refusef(runtime.ErrUsage, "cannot write %s: %v", path, runtime.Reason(err))
-	}
-	return nil
 }

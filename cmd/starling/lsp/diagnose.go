@@ -1,13 +1,12 @@
 package lsp
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 
 	"go.starlark.net/syntax"
 
@@ -62,7 +61,7 @@ func shown(t *text, found diagnostic.Diagnostic) diagnosed {
 	severities := map[diagnostic.Severity]int{diagnostic.Error: 1, diagnostic.Warning: 2, diagnostic.Note: 3}
 	plain := found
 	plain.File, plain.Line, plain.Col, plain.Severity, plain.Hint = "", 0, 0, diagnostic.Error, ""
-	out := diagnosed{Range: t.span(from, to), Severity: severities[found.Severity], Code: found.Kind, Source: "starling", Message: plain.Error()}
+	out := diagnosed{Range: t.span(from, to), Severity: severities[found.Severity], Code: found.Kind, Source: "starling", Message: plain.Error(), fix: cmp.Or(found.Fix, found.Mend())}
 	for _, more := range []string{found.Note, found.Hint} {
 		if more != "" {
 			out.Message += "\n" + more
@@ -101,15 +100,15 @@ func (s *Server) loadOf(d *document, name string) (span, bool) {
 	return o.span(first), true
 }
 
-// codeActions are what can be done about diagnostics: to write what was meant where the diagnostic
-// is sure of it, and to say of a warning why it is meant as it is.
+// codeActions are what can be done about diagnostics: to mend them as check --fix would, and to say
+// of a warning why it is meant as it is.
 func (s *Server) codeActions(d *document, p *params) (any, error) {
 	actions := []codeAction{}
 	for _, about := range s.diagnose(d) {
 		if about.Range.End.Line < p.Range.Start.Line || about.Range.Start.Line > p.Range.End.Line {
 			continue
 		}
-		if a, ok := meant(d, about); ok {
+		if a, ok := mend(d, about); ok {
 			actions = append(actions, a)
 		}
 		const warning = 2
@@ -120,21 +119,21 @@ func (s *Server) codeActions(d *document, p *params) (any, error) {
 	return actions, nil
 }
 
-// meant writes the name that a diagnostic supposes, where a name or a text stands that is it.
-func meant(d *document, about diagnosed) (codeAction, bool) {
-	guess := regexp.MustCompile(`(?m)did you mean "([^"\\]+)"\?$`).FindStringSubmatch(about.Message)
-	if guess == nil {
+// mend does what mends a diagnostic, where it says so for certain.
+func mend(d *document, about diagnosed) (codeAction, bool) {
+	fix := about.fix
+	if fix == (diagnostic.Edit{}) {
 		return codeAction{}, false
 	}
-	from, to := d.text.offset(about.Range.Start), d.text.offset(about.Range.End)
-	is, word := d.text.source[from:to], guess[1]
-	switch {
-	case len(is) > 1 && (is[0] == '"' || is[0] == '\'') && is[len(is)-1] == is[0] && !strings.ContainsAny(is[1:len(is)-1], `"'\`):
-		word = is[:1] + word + is[:1]
-	case is == "" || strings.ContainsFunc(is, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }):
+	from, to := diagnostic.Offset(d.text.source, fix.Line, fix.Col), diagnostic.Offset(d.text.source, fix.EndLine, fix.EndCol)
+	if _, made := diagnostic.Apply(d.text.source, []diagnostic.Edit{fix}); len(made) == 0 {
 		return codeAction{}, false
 	}
-	return codeAction{"Write " + word, "quickfix", []diagnosed{about}, true, d.edits(textEdit{about.Range, word})}, true
+	title := "Write " + fix.Text
+	if fix.Text == "" {
+		title = "Leave out " + strings.TrimSpace(d.text.source[from:to])
+	}
+	return codeAction{title, "quickfix", []diagnosed{about}, true, d.edits(textEdit{d.text.span(from, to), fix.Text})}, true
 }
 
 // ignore puts the comment above a line that says why a warning is meant as it is. The reason is for

@@ -1,6 +1,10 @@
 package lsp
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"starling/lang/diagnostic"
+)
 
 // The types of the protocol that this server uses, as version 3.17 has them, and no more of their
 // fields.
@@ -57,6 +61,8 @@ type diagnosed struct {
 	Source   string `json:"source"`
 	Message  string `json:"message"`
 	Tags     []int  `json:"tags,omitempty"`
+
+	fix diagnostic.Edit // what mends it
 }
 
 type published struct {

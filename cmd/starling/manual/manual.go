@@ -9,7 +9,9 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"starling/lang/check"
 	"starling/lang/contract"
+	"starling/lang/diagnostic"
 	"starling/lang/doc"
 	"starling/stdlib/project"
 )
@@ -85,6 +87,35 @@ func Rows(out io.Writer, rows []doc.Entry) {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	for _, e := range rows {
 		fmt.Fprintf(w, "  %s\t%s\n", e.Name, e.Summary)
+	}
+	w.Flush()
+}
+
+// Findings are the rules that a kind of finding names, all of them for "all", none where there is
+// no such kind; then help says what was perhaps meant.
+func Findings(kind string) (rules []check.Rule, help string) {
+	if kind == "all" {
+		return check.Rules(), ""
+	}
+	var kinds []string
+	for _, r := range check.Rules() {
+		if r.Kind == kind {
+			return []check.Rule{r}, ""
+		}
+		kinds = append(kinds, r.Kind)
+	}
+	return nil, cmp.Or(diagnostic.Meant(kind, kinds), "starling check --explain all lists them")
+}
+
+// Explain writes what rules say: of one all, of several the kinds with their sentences.
+func Explain(out io.Writer, rules []check.Rule) {
+	if len(rules) == 1 {
+		fmt.Fprintf(out, "%s\n\n%s", rules[0].Kind, rules[0].Page())
+		return
+	}
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	for _, r := range rules {
+		fmt.Fprintf(w, "%s\t%s\n", r.Kind, r.Doc)
 	}
 	w.Flush()
 }

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"starling/lang"
 	"starling/runtime"
+	"starling/runtime/wholefile"
 )
 
 // Below lists the files of a folder and below whose names end with .star, in the order of their
@@ -32,7 +34,24 @@ func Below(folder string) (found []string, problem error) {
 		}
 		return nil
 	})
-	return found, cmp.Or(problem, err)
+	if err = cmp.Or(problem, err); err != nil {
+		err = runtime.Refusef(runtime.ErrUsage, "cannot read the folder %s: %v", folder, runtime.Reason(err))
+	}
+	return found, err
+}
+
+// Scripts lists the scripts that an operand of a verb means: those of a folder, of which there must
+// be some. Anything else is a script by itself.
+func Scripts(operand string) ([]string, error) {
+	info, err := os.Stat(operand)
+	if err != nil || !info.IsDir() {
+		return []string{operand}, nil // reading it says what is wrong
+	}
+	scripts, err := Below(operand)
+	if err == nil && len(scripts) == 0 {
+		err = runtime.Refuse(runtime.ErrUsage, "", "there is no .star file in %s", operand)
+	}
+	return scripts, err
 }
 
 // Read reads a file that can be a script, wherever a link leads.
@@ -69,6 +88,31 @@ func fits(info fs.FileInfo) error {
 		return errors.New("it is not a file")
 	case info.Size() > lang.MaxSource:
 		return fmt.Errorf("it has %d bytes, want at most %d", info.Size(), lang.MaxSource)
+	}
+	return nil
+}
+
+// Replace puts a text in the place of a file, as a whole, with the rights that it had. A link stays
+// one.
+func Replace(path string, text []byte) error {
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return runtime.Refusef(runtime.ErrUsage, "cannot write %s: %v", path, runtime.Reason(err))
+	}
+	info, err := os.Stat(path)
+	if err == nil {
+		err = wholefile.Replace(path, func(w io.Writer) error {
+			if f, ok := w.(*os.File); ok {
+				if err := f.Chmod(info.Mode().Perm()); err != nil {
+					return err
+				}
+			}
+			_, err := w.Write(text)
+			return err
+		})
+	}
+	if err != nil {
+		return runtime.Refusef(runtime.ErrUsage, "cannot write %s: %v", path, runtime.Reason(err))
 	}
 	return nil
 }
