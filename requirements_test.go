@@ -41,13 +41,62 @@ func citations(t *testing.T) []string {
 			return nil
 		}
 		text, err := os.ReadFile(path)
-		all = append(all, string(text))
+		all = append(all, saidWhereItRuns(path, string(text)))
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return all
+}
+
+var (
+	ofSession = regexp.MustCompile(`(?m)^(-- .+ --|skip\b.*|stop\b.*)$`) // where the commands of a session end
+	ofTest    = regexp.MustCompile(`(?m)^((#.*\n)*def \w+\(|[^#\s].*$)`) // where a function begins, with the comment above it, or something else does
+	isTest    = regexp.MustCompile(`\A(#.*\n)*def test_\w*\(`)           // a function that is called for its name
+)
+
+// saidWhereItRuns is what a file that is played says of what runs: of a session its commands, up to
+// one that ends it whatever is there; of tests in the language their functions, with the comments
+// above.
+func saidWhereItRuns(path, text string) string {
+	switch {
+	case strings.HasSuffix(path, ".txtar"):
+		if end := ofSession.FindStringIndex(text); end != nil {
+			return text[:end[0]]
+		}
+	case strings.HasSuffix(path, "_test.star"):
+		var said strings.Builder
+		begins := ofTest.FindAllStringIndex(text, -1)
+		for i, at := range begins {
+			end := len(text)
+			if i+1 < len(begins) {
+				end = begins[i+1][0]
+			}
+			if part := text[at[0]:end]; isTest.MatchString(part) {
+				said.WriteString(part)
+			}
+		}
+		return said.String()
+	}
+	return text
+}
+
+// What does not run says nothing.
+func TestCitationsAreOfWhatRuns(t *testing.T) {
+	for _, c := range []struct{ path, text, want string }{
+		{"a.txtar", "# S0-01\nexec x\n-- f --\n# S0-02\n", "S0-01"},
+		{"a.txtar", "# S0-01\nskip 'not now'\n# S0-02\nexec x\n", "S0-01"},
+		{"a.txtar", "# S0-01\n[!exec:x] skip\nexec x # S0-02\n", "S0-01 S0-02"},
+		{"a_test.star", "# S0-01\n\n# S0-02\n# more\ndef test_a():\n    # S0-03\n    pass\n\ndef other():    # S0-04\n    pass\n", "S0-02 S0-03"},
+		{"a_test.star", "X = 1    # S0-01\n\ndef test_b():  # S0-02\n    pass\n# S0-03\n\nY = 2    # S0-04\n", "S0-02 S0-03"},
+		{"a.star", "# S0-01\n", "S0-01"},
+	} {
+		found := regexp.MustCompile(`S0-[0-9]+`).FindAllString(saidWhereItRuns(c.path, c.text), -1)
+		if got := strings.Join(found, " "); got != c.want {
+			t.Errorf("%q: cites %s, want %s", c.text, got, c.want)
+		}
+	}
 }
 
 // A requirement counts where a test that runs names it.
