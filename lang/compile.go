@@ -192,11 +192,10 @@ func compileUnits(b *Bundle, env *effect.Environment, globals func(string) bool)
 		u := &unit{module: m, predeclared: names, loads: map[string]*unit{}}
 		byModule[m] = u
 		units = append(units, u)
-		options := FileOptions()
+		tree, err := m.tree()
 		if m == b.entry && globals != nil {
-			options = chunkOptions(env.Behaviour)
+			tree, err = parseAs(m, chunkOptions(env.Behaviour))
 		}
-		tree, err := parseAs(m, options)
 		if err == nil {
 			u.tree = tree
 			err = u.link(byModule)

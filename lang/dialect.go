@@ -59,6 +59,14 @@ func Parse(name string, source []byte) (*syntax.File, error) {
 // parse reads one module's text. The error is a diagnostic.List.
 func parse(m *Module) (*syntax.File, error) { return parseAs(m, FileOptions()) }
 
+// tree is a module parsed, a new tree each time: resolving and compiling change it.
+func (m *Module) tree() (*syntax.File, error) {
+	if f := m.parsed.Swap(nil); f != nil {
+		return f, nil
+	}
+	return parse(m)
+}
+
 func parseAs(m *Module, o *syntax.FileOptions) (*syntax.File, error) {
 	f, err := o.Parse(m.Name, m.Source, 0)
 	if err == nil {

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"sync/atomic"
 	"unicode"
 
 	"go.starlark.net/syntax"
@@ -26,6 +27,8 @@ type Module struct {
 
 	loads []*Module // what it loads, in order, each once
 	runs  []*Module // child scripts that it names with a literal, in order, each once
+
+	parsed atomic.Pointer[syntax.File] // what reading has parsed, for the one who first compiles it
 }
 
 // Loads lists the modules that the module loads itself, in order, each once.

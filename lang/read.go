@@ -139,6 +139,7 @@ func (r *reader) follow(m *Module) {
 		r.problems = append(r.problems, list...)
 		return
 	}
+	m.parsed.Store(f)
 	for _, s := range f.Stmts {
 		if l, ok := s.(*syntax.LoadStmt); ok {
 			r.load(m, l)

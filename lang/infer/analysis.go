@@ -70,6 +70,7 @@ type analysis struct {
 	fn     *fn     // nil for the top level
 	loops  []*loop // around the statement, the innermost last
 	caught int     // how many calls of attempt are around the lambda
+	visits int     // how many more functions may be gone over from within one another
 }
 
 // unit is a file of the program.
@@ -94,8 +95,9 @@ type fn struct {
 	object   *object
 	region   *region
 	touched  []*region // what its types depend on
-	ran      int       // when it was gone over last
+	ran      int       // when it was last gone over to its end
 	called   bool
+	entered  bool // it was gone over, or is
 	outside  bool // it may be called by who knows whom
 	atLoad   bool // it may be called while its file is loaded
 	returns  bool // its end may be reached
@@ -109,15 +111,17 @@ const maxPasses = 100
 
 // Files infers the types of the modules of a program, of which each comes behind all that it loads:
 // the last one is the entry.
-func Files(files []*File, env *effect.Environment) *Result { return inferred(files, env, nil) }
+func Files(files []*File, env *effect.Environment) *Result {
+	return inferred(files, env, nil, maxVisits)
+}
 
 // Inspect is [Files] that remembers the type of each expression, for [Result.TypeOf].
 func Inspect(files []*File, env *effect.Environment) *Result {
-	return inferred(files, env, map[syntax.Expr]Type{})
+	return inferred(files, env, map[syntax.Expr]Type{}, maxVisits)
 }
 
-func inferred(files []*File, env *effect.Environment, seen map[syntax.Expr]Type) *Result {
-	a := &analysis{seen: seen, world: env, byFile: map[*File]*unit{}, objects: map[place]*object{}, cells: map[*syntax.Ident]*Type{},
+func inferred(files []*File, env *effect.Environment, seen map[syntax.Expr]Type, visits int) *Result {
+	a := &analysis{visits: visits, seen: seen, world: env, byFile: map[*File]*unit{}, objects: map[place]*object{}, cells: map[*syntax.Ident]*Type{},
 		heads: map[syntax.Node]*flow{}, fns: map[syntax.Node]*fn{}, sources: map[*syntax.Literal]*contract.Contract{},
 		shapes: map[*contract.Contract]*contract.Shape{}, notes: map[string]*notation{}, verdicts: map[pairing]verdict{},
 		writes: map[*syntax.Ident][]syntax.Node{}, tested: map[string]bool{},
@@ -288,7 +292,8 @@ func (a *analysis) named(f *fn) bool {
 	return named
 }
 
-// pass goes once over all files and all functions that are called.
+// pass goes once over all files and all functions that are called. Before anything is said it
+// leaves out those that others have gone over already.
 func (a *analysis) pass() {
 	for _, u := range a.units {
 		a.file, a.fn = u, nil
@@ -297,7 +302,9 @@ func (a *analysis) pass() {
 		a.exports(u)
 	}
 	for i := 0; i < len(a.calls); i++ { // more are found on the way
-		a.body(a.calls[i])
+		if f := a.calls[i]; a.saying || !f.entered || f.stale() {
+			a.body(f)
+		}
 	}
 }
 
@@ -320,8 +327,8 @@ func (a *analysis) exports(u *unit) {
 
 // body goes over a function.
 func (a *analysis) body(f *fn) {
+	f.entered = true
 	a.file, a.fn, a.loops = f.file, f, nil
-	f.ran = a.clock
 	w := newFlow(len(f.decl.Locals))
 	for i := range f.params {
 		w.vars[i] = f.params[i]
@@ -335,6 +342,25 @@ func (a *analysis) body(f *fn) {
 		a.returned(noneOf(a.fallen(f)))
 	}
 	a.fn = nil
+	f.ran = a.clock // what has grown of itself on the way is seen by the next pass
+}
+
+// maxVisits bounds how deep functions are gone over from within others.
+const maxVisits = 100
+
+// visit goes over a function that is called and that nobody has gone over yet: until then it gives
+// nothing and does not come back, and what stands behind the call is not reached. Without it each
+// call would cost whoever makes many a further pass.
+func (a *analysis) visit(f *fn) {
+	if f.entered || a.visits == 0 {
+		return
+	}
+	file, fn, loops, saying, caught := a.file, a.fn, a.loops, a.saying, a.caught
+	a.visits--
+	a.saying, a.caught = false, 0
+	a.body(f)
+	a.visits++
+	a.file, a.fn, a.loops, a.saying, a.caught = file, fn, loops, saying, caught
 }
 
 // fallen is why a function gives None.

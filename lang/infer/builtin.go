@@ -29,11 +29,21 @@ func (a *analysis) builtin(o *object, g *arguments, w *flow) (t Type, ok, return
 	if b.Result == "" {
 		return unknown, true, true
 	}
-	t = a.read(a.notation(b.Result), g.call, o.path, a.letters(b, g, args, Type{}))
+	t = a.readCall(b, o.path, g, args, Type{})
 	if (o.path == "re.search" || o.path == "re.match") && !g.written() {
 		t = join(t.filter(func(at atom) bool { return at.kind != none }), noneOf(a.optionalNone(g.call, nil, o.path+" gives None where nothing matches")))
 	}
 	return t, true, true
+}
+
+// readCall is what the table says that a call gives.
+func (a *analysis) readCall(b *effect.Builtin, path string, g *arguments, args bound, recv Type) Type {
+	n := a.notation(b.Result)
+	var of letters
+	if n.calls {
+		of = a.letters(b, g, args, recv)
+	}
+	return a.read(n, g.call, path, of)
 }
 
 // written tells whether all that is passed stands there itself: whoever wrote it sees what comes of
@@ -360,7 +370,7 @@ func (a *analysis) method(o *object, g *arguments) Type {
 		l := a.letters(b, g, args, o.recv)
 		return join(a.keyed(o, g, l["V"]), l["D"])
 	}
-	return a.read(a.notation(b.Result), g.call, o.path, a.letters(b, g, args, o.recv))
+	return a.readCall(b, o.path, g, args, o.recv)
 }
 
 // keyed is what is under the key that a method names first.

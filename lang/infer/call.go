@@ -113,7 +113,7 @@ func pure(f Type) bool {
 }
 
 func (a *analysis) arguments(e *syntax.CallExpr, w *flow) *arguments {
-	g := &arguments{call: e, named: map[string]argument{}}
+	g := &arguments{call: e}
 	for _, x := range e.Args {
 		switch x := x.(type) {
 		case *syntax.BinaryExpr:
@@ -144,6 +144,9 @@ func (g *arguments) name(name string, x argument) {
 	if _, there := g.named[name]; !there {
 		g.order = append(g.order, name)
 	}
+	if g.named == nil {
+		g.named = map[string]argument{}
+	}
 	g.named[name] = x
 }
 
@@ -153,6 +156,7 @@ func (a *analysis) apply(at atom, g *arguments, w *flow) (t Type, ok, returns bo
 	case function:
 		a.enterWith(at.obj.fn, g)
 		f := at.obj.fn
+		a.visit(f)
 		return f.result, true, f.returns
 	case builtin:
 		return a.builtin(at.obj, g, w)

@@ -398,7 +398,7 @@ func (a *analysis) attribute(n syntax.Node, at atom, name string) (Type, bool) {
 	if !at.closed() {
 		return unknown, true
 	}
-	if !contains(at.attributes(), name) {
+	if !at.has(name) {
 		return Type{}, false
 	}
 	switch at.kind {

@@ -1,6 +1,7 @@
 package infer
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 
@@ -24,6 +25,12 @@ type notation struct {
 	parts []*notation
 	keys  []string // of a dict by its keys
 	open  bool
+	calls bool // there are letters in it, or in its parts
+}
+
+// lettered tells whether a notation has letters that a call gives a meaning to.
+func (n *notation) lettered() bool {
+	return len(n.name) == 1 && n.name[0] >= 'A' && n.name[0] <= 'Z' || slices.ContainsFunc(n.parts, (*notation).lettered)
 }
 
 // notation reads a type; one text is read once.
@@ -31,6 +38,7 @@ func (a *analysis) notation(s string) *notation {
 	n := a.notes[s]
 	if n == nil {
 		n = ParseNotation(s)
+		n.calls = n.lettered()
 		a.notes[s] = n
 	}
 	return n

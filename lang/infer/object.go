@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
@@ -289,19 +290,26 @@ func (o *object) showFields(depth int) string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// has lists what can be read of an atom with a dot.
+// methods are the attributes of the values of a kind that are the same for each. They are listed
+// once and never change.
+var methods = sync.OnceValue(func() map[kind][]string {
+	return map[kind][]string{text: starlark.String("").AttrNames(), octets: starlark.Bytes("").AttrNames(), list: new(starlark.List).AttrNames(),
+		dict: new(starlark.Dict).AttrNames(), set: new(starlark.Set).AttrNames()}
+})
+
+// has tells whether something can be read of an atom with a dot.
+func (at atom) has(name string) bool {
+	if at.kind == record {
+		return slices.Contains(at.obj.form.Fields, name) || contains(at.attributes(), name)
+	}
+	return contains(at.attributes(), name)
+}
+
+// attributes lists what can be read of an atom with a dot.
 func (at atom) attributes() []string {
 	switch at.kind {
-	case text:
-		return starlark.String("").AttrNames()
-	case octets:
-		return starlark.Bytes("").AttrNames()
-	case list:
-		return new(starlark.List).AttrNames()
-	case dict:
-		return new(starlark.Dict).AttrNames()
-	case set:
-		return new(starlark.Set).AttrNames()
+	case text, octets, list, dict, set:
+		return methods()[at.kind]
 	case shape:
 		return []string{"check", "parse", "schema"}
 	case record:

@@ -97,53 +97,73 @@ func (a *analysis) head(n syntax.Node, w *flow) *flow {
 	return h
 }
 
-// widenHead adds a way in to what is known at a head.
-func (a *analysis) widenHead(kept, w *flow) {
+// widenHead adds a way in to what is known at a head, and tells whether that is new.
+func (a *analysis) widenHead(kept, w *flow) (grew bool) {
 	if w == nil || w.dead {
-		return
+		return false
 	}
-	first := kept.dead
+	grew = kept.dead
 	m := merge(kept, w)
 	for i := range m.vars {
 		if !same(m.vars[i], kept.vars[i]) {
-			a.grewIn(a.here())
+			grew = true
 			break
 		}
 	}
-	if first || len(m.facts) != len(kept.facts) {
-		a.grewIn(a.here())
-	}
+	grew = grew || len(m.facts) != len(kept.facts)
 	*kept = *m.clone()
+	return grew
 }
 
-// rounds goes over the body of a loop and gives what is known where the loop was left by break.
-func (a *analysis) rounds(n syntax.Node, body []syntax.Stmt, through *syntax.Ident, w *flow) *flow {
-	l := &loop{through: through}
-	a.loops = append(a.loops, l)
-	end := a.block(body, w)
-	a.loops = a.loops[:len(a.loops)-1]
-	a.widenHead(a.heads[n], merge(l.again, end))
-	if l.breaks == nil {
-		return deadFlow(w)
+// maxRounds bounds how often a loop is gone over at once.
+const maxRounds = 8
+
+// rounds goes over a loop until what is known at its head does not grow any more. round goes over
+// its body, from a head, and gives where it ends and what is known behind the loop. What it has
+// said any but the last time does not count.
+func (a *analysis) rounds(n syntax.Node, w *flow, through *syntax.Ident, round func(h *flow) (end, after *flow)) *flow {
+	for i := 1; ; i++ {
+		found, pending := len(a.found), len(a.pending)
+		h := a.head(n, w)
+		l := &loop{through: through}
+		a.loops = append(a.loops, l)
+		end, after := round(h)
+		a.loops = a.loops[:len(a.loops)-1]
+		grew := a.widenHead(a.heads[n], merge(l.again, end))
+		if grew && i < maxRounds {
+			a.found, a.pending = a.found[:found], a.pending[:pending]
+			continue
+		}
+		if grew {
+			a.grewIn(a.here())
+		}
+		if l.breaks == nil {
+			return after
+		}
+		return merge(after, l.breaks)
 	}
-	return l.breaks
 }
 
 func (a *analysis) forLoop(s *syntax.ForStmt, w *flow) *flow {
 	t := a.expr(s.X, w)
 	elem := a.through(s.X, t)
-	h := a.head(s, w)
-	round := h.clone()
-	a.assign(s.Vars, elem, round)
-	if t.known() && elem.empty() {
-		round.dead = a.barren(t)
-	}
-	out := a.rounds(s, s.Body, a.wentThrough(s, t), round)
-	if t.known() && len(t.atoms) == 1 && t.atoms[0].kind == endless {
+	forever := t.known() && len(t.atoms) == 1 && t.atoms[0].kind == endless
+	out := a.rounds(s, w, a.wentThrough(s, t), func(h *flow) (end, after *flow) {
+		round := h.clone()
+		a.assign(s.Vars, elem, round)
+		if t.known() && elem.empty() {
+			round.dead = a.barren(t)
+		}
+		after = h
+		if forever {
+			after = deadFlow(h)
+		}
+		return a.block(s.Body, round), after
+	})
+	if forever {
 		a.supervised(s)
-		return out
 	}
-	return merge(h, out)
+	return out
 }
 
 // barren tells whether going through a type gives nothing for certain: it is a display of nothing
@@ -158,10 +178,10 @@ func (a *analysis) barren(t Type) bool {
 }
 
 func (a *analysis) whileLoop(s *syntax.WhileStmt, w *flow) *flow {
-	h := a.head(s, w)
-	yes, no := a.condition(s.Cond, h)
-	out := a.rounds(s, s.Body, nil, yes)
-	return merge(no, out)
+	return a.rounds(s, w, nil, func(h *flow) (end, after *flow) {
+		yes, no := a.condition(s.Cond, h)
+		return a.block(s.Body, yes), no
+	})
 }
 
 // load binds the names of another file.

@@ -181,6 +181,10 @@ func whole(found *lang.Study) bool {
 func (s *Server) outlineOf(d *document) *outline {
 	if !d.outlined {
 		d.outlined = true
+		if y := d.study; d.studied && y.file != nil && y.text == d.text {
+			d.outline = outlineOf(d.path, d.text, y.file.Tree)
+			return d.outline
+		}
 		if o := newOutline(d.path, d.text); o != nil {
 			d.outline = o
 		}

@@ -33,6 +33,11 @@ func newOutline(path string, t *text) *outline {
 	}
 	any := func(string) bool { return true }
 	resolve.File(tree, any, func(string) bool { return false }) // of mistakes the study tells
+	return outlineOf(path, t, tree)
+}
+
+// outlineOf is the outline of a tree whose names are resolved.
+func outlineOf(path string, t *text, tree *syntax.File) *outline {
 	o := &outline{path, t, tree, map[*syntax.Ident][]*syntax.Ident{}, map[string]*syntax.Ident{}, map[*syntax.Ident]loaded{}, map[*syntax.Ident]*syntax.DefStmt{}, nil}
 	if m, ok := tree.Module.(*resolve.Module); ok {
 		for _, g := range m.Globals {
