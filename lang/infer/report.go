@@ -91,9 +91,7 @@ func (f *fn) show() string {
 // noAttribute: x has no .name.
 func (a *analysis) noAttribute(e *syntax.DotExpr, x Type) {
 	what, has := "", []string(nil)
-	if x.has(none) && len(x.atoms) > 1 { // of what it is where it is something
-		x = x.filter(func(at atom) bool { return at.kind != none })
-	}
+	x = present(x)
 	for _, at := range x.atoms {
 		what = at.named()
 		has = append(has, at.attributes()...)
