@@ -112,16 +112,16 @@ const maxPasses = 100
 // Files infers the types of the modules of a program, of which each comes behind all that it loads:
 // the last one is the entry.
 func Files(files []*File, env *effect.Environment) *Result {
-	return inferred(files, env, nil, maxVisits)
+	return inferred(files, env, nil)
 }
 
 // Inspect is [Files] that remembers the type of each expression, for [Result.TypeOf].
 func Inspect(files []*File, env *effect.Environment) *Result {
-	return inferred(files, env, map[syntax.Expr]Type{}, maxVisits)
+	return inferred(files, env, map[syntax.Expr]Type{})
 }
 
-func inferred(files []*File, env *effect.Environment, seen map[syntax.Expr]Type, visits int) *Result {
-	a := &analysis{visits: visits, seen: seen, world: env, byFile: map[*File]*unit{}, objects: map[place]*object{}, cells: map[*syntax.Ident]*Type{},
+func inferred(files []*File, env *effect.Environment, seen map[syntax.Expr]Type) *Result {
+	a := &analysis{visits: maxVisits, seen: seen, world: env, byFile: map[*File]*unit{}, objects: map[place]*object{}, cells: map[*syntax.Ident]*Type{},
 		heads: map[syntax.Node]*flow{}, fns: map[syntax.Node]*fn{}, sources: map[*syntax.Literal]*contract.Contract{},
 		shapes: map[*contract.Contract]*contract.Shape{}, notes: map[string]*notation{}, verdicts: map[pairing]verdict{},
 		writes: map[*syntax.Ident][]syntax.Node{}, tested: map[string]bool{},

@@ -54,39 +54,6 @@ func TestGeneratedPrograms(t *testing.T) {
 	}
 }
 
-// TestOrderOfWork infers generated programs in two orders of work; the same must be said of both.
-func TestOrderOfWork(t *testing.T) {
-	seed := cmp.Or(*first, uint64(time.Now().UnixNano()))
-	names := world(nil)
-	told := 0
-	for i := range uint64(*programs) {
-		p := langtest.Generate(langtest.Seed(seed + i))
-		files, err := parsed(p, names)
-		if err != nil {
-			continue
-		}
-		env := &effect.Environment{Names: names}
-		nested, turns := saidOf(infer.Files(files, env)), saidOf(infer.FilesInTurns(files, env))
-		told += len(nested)
-		if nested != turns {
-			t.Fatalf("seed %d:\n%s\ngot, from within one another,\n%s\nand one after the other\n%s", seed+i, p, nested, turns)
-		}
-	}
-	if *programs >= 1000 && told == 0 {
-		t.Errorf("seed %d: nothing is said of %d programs", seed, *programs)
-	}
-}
-
-// saidOf is what is said of a program, in the order of its text.
-func saidOf(r *infer.Result) string {
-	var lines []string
-	for _, f := range r.Findings {
-		lines = append(lines, fmt.Sprintf("%s:%d:%d %s %s", f.File.Name, f.Start.Line, f.Start.Col, f.Diagnostic.Kind, f.Diagnostic.Severity))
-	}
-	slices.Sort(lines)
-	return strings.Join(lines, "\n")
-}
-
 // refuted gives how many findings a program has, and one that its run refutes.
 func refuted(p langtest.Program) (n int, wrong string) {
 	names := world(nil)
