@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"go.starlark.net/syntax"
@@ -43,11 +44,13 @@ func (c *checker) unsafe(arg syntax.Expr, message, hint string) {
 	c.at("unsafe_duration", arg, diagnostic.Diagnostic{Severity: diagnostic.Warning, Message: message, Hint: hint})
 }
 
-var wordDuration = regexp.MustCompile(`^(\d+)\s*(s|sec|second|m|min|minute|h|hr|hour|d|day|w|wk|week)s?$`)
+var wordDuration = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(\d+)\s*(s|sec|second|m|min|minute|h|hr|hour|d|day|w|wk|week)s?$`)
+})
 
 // inWords is the hint for a duration that is written in words, or in weeks.
 func inWords(s string) string {
-	m := wordDuration.FindStringSubmatch(strings.ToLower(strings.TrimSpace(s)))
+	m := wordDuration().FindStringSubmatch(strings.ToLower(strings.TrimSpace(s)))
 	if m == nil {
 		return ""
 	}

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -20,11 +21,13 @@ type Edit struct {
 }
 
 // hinted are the hints that say word for word what to write in the place that they speak of.
-var hinted = regexp.MustCompile(`^(?:did you mean "([^"\\]+)"\?|write \.?(\w+(?:\.\w+)?|"[^"\\]*"|contract\(.*\)|\["[^"\\]*"\]))$`)
+var hinted = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:did you mean "([^"\\]+)"\?|write \.?(\w+(?:\.\w+)?|"[^"\\]*"|contract\(.*\)|\["[^"\\]*"\]))$`)
+})
 
 // Guess is what a hint of [Meant] supposes was meant.
 func Guess(hint string) (word string, ok bool) {
-	m := hinted.FindStringSubmatch(hint)
+	m := hinted().FindStringSubmatch(hint)
 	if m == nil || m[1] == "" {
 		return "", false
 	}
@@ -34,7 +37,7 @@ func Guess(hint string) (word string, ok bool) {
 // Mend is the edit that does what the hint says, for a hint that says word for word what to write
 // in the place of the diagnostic: a name, or a text. It is the zero Edit for any other.
 func (d Diagnostic) Mend() Edit {
-	m := hinted.FindStringSubmatch(d.Hint)
+	m := hinted().FindStringSubmatch(d.Hint)
 	line := []rune(d.Text)
 	if m == nil || d.Col < 1 || d.EndCol <= d.Col || d.EndCol > len(line)+1 {
 		return Edit{}
