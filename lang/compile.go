@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -163,9 +164,7 @@ func merge(units []*unit, compiled, checked diagnostic.List) diagnostic.List {
 		}
 		own.Sort()
 		for _, d := range own {
-			if d.Fix == (diagnostic.Edit{}) {
-				d.Fix = d.Mend()
-			}
+			d.Fix = cmp.Or(d.Fix, d.Mend())
 			all = append(all, d)
 		}
 	}

@@ -8,14 +8,10 @@ import (
 
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
+	"starling/lang/infer"
 )
 
 // What mends a mistake, where only one thing can have been meant.
-
-// put writes a text in the place of what stands from one position to another.
-func put(from, to syntax.Position, text string) diagnostic.Edit {
-	return diagnostic.Edit{Line: int(from.Line), Col: int(from.Col), EndLine: int(to.Line), EndCol: int(to.Col), Text: text}
-}
 
 // unloaded takes a name out of the load statement that gives it, or the statement where it gives no
 // other.
@@ -31,7 +27,7 @@ func (c *checker) unloaded(v *syntax.Ident) diagnostic.Edit {
 		quoted := load.From[i].NamePos
 		quoted.Col += int32(len([]rune(load.From[i].Name))) + 1
 		if to == v {
-			edit = put(last, quoted, "")
+			edit = infer.Put(last, quoted, "")
 		}
 		last = quoted
 	}
@@ -48,7 +44,7 @@ func (c *checker) unloaded(v *syntax.Ident) diagnostic.Edit {
 	if blank(next) && (before.Line == 1 || blank(before.Line-1)) {
 		next++
 	}
-	return put(before, syntax.Position{Line: next, Col: 1}, "")
+	return infer.Put(before, syntax.Position{Line: next, Col: 1}, "")
 }
 
 // renamed loads under the name that is used what is called otherwise in the other file.
@@ -63,10 +59,10 @@ func renamed(load *syntax.LoadStmt, from *syntax.Ident, hint string) diagnostic.
 		if to == from { // the name that is used is the same
 			start.Col--
 			end.Col++
-			return put(start, end, from.Name+` = "`+word+`"`)
+			return infer.Put(start, end, from.Name+` = "`+word+`"`)
 		}
 	}
-	return put(start, end, word)
+	return infer.Put(start, end, word)
 }
 
 // called leaves of v = f(…) the call.
@@ -84,7 +80,7 @@ func (c *checker) called(v *syntax.Ident) diagnostic.Edit {
 			return diagnostic.Edit{} // the call is of no use either
 		}
 	}
-	return put(syntax.Start(v), syntax.Start(s.value), "")
+	return infer.Put(syntax.Start(v), syntax.Start(s.value), "")
 }
 
 // source is the text between two positions.

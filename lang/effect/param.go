@@ -136,8 +136,8 @@ func (c *Call) check(i int, p *Param) error {
 	if p.Variadic || p.Keywords {
 		return nil
 	}
-	called := func(string) bool { _, ok := v.(starlark.Callable); return ok } // nothing else of it is asked of what can be called here
-	if !Admits(p.Type, v.Type(), called) {
+	is := func(class string) bool { _, ok := v.(starlark.Callable); return ok && class == "callable" } // parameters of the other classes are the machine's to check
+	if !Admits(p.Type, v.Type(), is) {
 		return fmt.Errorf("%s: for parameter %s: got %s, want %s", c.Builtin.FullName, p.Name, v.Type(), strings.ReplaceAll(p.Type, "|", " or "))
 	}
 	return c.checkText(p, v)

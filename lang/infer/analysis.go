@@ -111,9 +111,7 @@ const maxPasses = 100
 
 // Files infers the types of the modules of a program, of which each comes behind all that it loads:
 // the last one is the entry.
-func Files(files []*File, env *effect.Environment) *Result {
-	return inferred(files, env, nil)
-}
+func Files(files []*File, env *effect.Environment) *Result { return inferred(files, env, nil) }
 
 // Inspect is [Files] that remembers the type of each expression, for [Result.TypeOf].
 func Inspect(files []*File, env *effect.Environment) *Result {

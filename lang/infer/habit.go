@@ -39,7 +39,7 @@ func (a *analysis) nothingKept(s *syntax.AssignStmt, t Type, w *flow) {
 	if at, ok := a.quietly(dot.X, w).filter(func(at atom) bool { return at.kind != none }).only(); ok && (at.kind == list || at.kind == dict || at.kind == set) {
 		d := diagnostic.Diagnostic{Message: dot.Name.Name + " changes the " + at.typeName() + ", and gives None", Hint: "write it as a statement: " + a.source(call)}
 		if id, ok := s.LHS.(*syntax.Ident); ok && a.sourceOf(dot.X) == id.Name {
-			d.Fix = put(start(s), start(call), "")
+			d.Fix = Put(start(s), start(call), "")
 		}
 		a.warn("nothing_kept", s.RHS, d)
 	}

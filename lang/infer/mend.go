@@ -10,24 +10,25 @@ import (
 
 // What mends a mistake, where only one thing can have been meant.
 
-// put writes a text in the place of what stands from one position to another.
-func put(from, to syntax.Position, text string) diagnostic.Edit {
+// Put is the edit that writes a text in the place of what stands from one position to another, as
+// positions of the parser count.
+func Put(from, to syntax.Position, text string) diagnostic.Edit {
 	return diagnostic.Edit{Line: int(from.Line), Col: int(from.Col), EndLine: int(to.Line), EndCol: int(to.Col), Text: text}
 }
 
-func instead(n syntax.Node, text string) diagnostic.Edit { return put(start(n), end(n), text) }
+func instead(n syntax.Node, text string) diagnostic.Edit { return Put(start(n), end(n), text) }
 
 // behind writes a text behind an expression, where nothing that stands there could come between.
 func behind(e syntax.Expr, text string) diagnostic.Edit {
 	switch e.(type) {
 	case *syntax.Ident, *syntax.CallExpr, *syntax.DotExpr, *syntax.IndexExpr, *syntax.ParenExpr:
-		return put(end(e), end(e), text)
+		return Put(end(e), end(e), text)
 	}
 	return diagnostic.Edit{}
 }
 
 // deferring makes a function of a call that comes too early.
-func deferring(call syntax.Expr) diagnostic.Edit { return put(start(call), start(call), "lambda: ") }
+func deferring(call syntax.Expr) diagnostic.Edit { return Put(start(call), start(call), "lambda: ") }
 
 // readElsewhere makes x["name"] of x.name where x is a dict that has the key, and x.value.name of
 // an Outcome whose value has it.
@@ -35,7 +36,7 @@ func readElsewhere(e *syntax.DotExpr, at atom) diagnostic.Edit {
 	name := e.Name.Name
 	switch {
 	case at.kind == dict && at.obj.fields[name] != nil:
-		return put(e.Dot, end(e.Name), "["+strconv.Quote(name)+"]")
+		return Put(e.Dot, end(e.Name), "["+strconv.Quote(name)+"]")
 	case at.recordOf("Outcome") && len(at.obj.fields) > 0 && resultField(at, name):
 		return instead(e.Name, "value."+name)
 	}
@@ -81,7 +82,7 @@ func respelt(e syntax.Expr, words []string) diagnostic.Edit {
 	from, to := l.Span()
 	d := diagnostic.Diagnostic{Hint: diagnostic.Meant(s, words), Line: int(from.Line), Col: 1, EndCol: 1 + len([]rune(l.Raw)), Text: l.Raw}
 	if fix := d.Mend(); fix.Text != "" {
-		return put(from, to, fix.Text)
+		return Put(from, to, fix.Text)
 	}
 	return diagnostic.Edit{}
 }

@@ -641,7 +641,7 @@ func (a *analysis) notCallable(e *syntax.CallExpr, f Type) {
 	if dot, ok := unparen(e.Fn).(*syntax.DotExpr); ok {
 		d.Hint = "." + dot.Name.Name + " is a field: write it without ()"
 		if len(e.Args) == 0 {
-			d.Fix = put(e.Lparen, end(e), "")
+			d.Fix = Put(e.Lparen, end(e), "")
 		}
 	}
 	a.report("not_callable", e.Fn, e, d)
