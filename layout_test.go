@@ -122,7 +122,7 @@ var arrows = []arrow{
 	{"cmd/starling/lsp", "cmd/starling/place cmd/starling/sources cmd/starling/suite lang lang/check lang/diagnostic lang/doc lang/effect lang/format lang/infer stdlib stdlib/agent stdlib/project"},
 	{"cmd/starling/table", "cmd/starling/plain"},
 	{"cmd/starling/jq", "runtime"},
-	{"cmd/starling/listing", "runtime runtime/filter cmd/starling/progress cmd/starling/table"},
+	{"cmd/starling/listing", "runtime runtime/filter runtime/query cmd/starling/progress cmd/starling/table"},
 	{"cmd/starling/pager", ""},
 	{"cmd/starling/graph", "lang lang/diagnostic lang/effect runtime runtime/query cmd/starling/progress cmd/starling/table"},
 	{"cmd/starling/shell", ""},

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"strconv"
 	"strings"
@@ -10,8 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"starling/cmd/starling/listing"
-	"starling/cmd/starling/progress"
-	"starling/cmd/starling/table"
 	"starling/lang/contract"
 	"starling/runtime"
 	"starling/runtime/filter"
@@ -116,36 +113,5 @@ func (v *decisionsVerb) decisions(ctx context.Context, q decisionQuery) error {
 		return nil
 	}
 	defer v.more(listed.Next)
-	p := v.paper()
-	t := table.New(p, "DECIDED", "GATE", "CHOICE", "BY", "NOTES", "REASON")
-	for _, d := range listed.List {
-		t.Row(p.Time(d.At), progress.Name(d.Address), cmp.Or(d.Choice, "-"), inWhoseName(d.Decided), cmp.Or(noted(d), "-"), clip(strings.Join(strings.Fields(d.Reason), " ")))
-	}
-	return t.Write(v.stdout.Raw())
-}
-
-// inWhoseName is who has decided, all of them where it took several, and who behind the last name.
-func inWhoseName(d runtime.Decided) string {
-	if len(d.Voters) > 0 {
-		d.By = strings.Join(d.Voters, ", ")
-	}
-	if d.Through != "" {
-		return d.By + " (" + d.Through + ")"
-	}
-	return d.By
-}
-
-// noted is what is out of the ordinary with a decision.
-func noted(d runtime.Decision) string {
-	var notes []string
-	if d.Via != "signal" {
-		notes = append(notes, d.Via)
-	}
-	if d.Imported {
-		notes = append(notes, "imported")
-	}
-	if d.Copied {
-		notes = append(notes, "copied")
-	}
-	return strings.Join(notes, ", ")
+	return listing.Decisions(v.paper(), listed.List).Write(v.stdout.Raw())
 }

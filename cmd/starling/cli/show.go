@@ -5,12 +5,11 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"starling/cmd/starling/connect"
+	"starling/cmd/starling/listing"
 	"starling/runtime"
 )
 
@@ -63,7 +62,12 @@ func (v *showVerb) show(ctx context.Context, address string, p stepPage) error {
 			return v.answerJSON(shownDocument{v.document(r), page.Steps, page.Earlier, r.Details})
 		}
 		v.showHead(r)
-		v.showSteps(page.Steps)
+		if len(page.Steps) > 0 {
+			v.print("")
+		}
+		if err := listing.Steps(v.stdout, page.Steps); err != nil {
+			return err
+		}
 		if page.Earlier {
 			v.print("  these are the newest steps, and what is open: %s", v.command("steps", r.ID))
 		}
@@ -153,47 +157,6 @@ func (v *showVerb) showDecisions(list []runtime.Decided) {
 
 // shownHash is how much of a hash people see.
 const shownHash = 16
-
-// showSteps lists the steps in the order of their requests, with how long each took.
-func (v *showVerb) showSteps(steps []runtime.Step) {
-	if len(steps) == 0 {
-		return
-	}
-	v.print("")
-	v.listSteps(steps)
-}
-
-func (c *call) listSteps(steps []runtime.Step) {
-	w := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
-	for _, s := range steps {
-		took := ""
-		if s.EndedAt != nil {
-			took = s.EndedAt.Sub(s.StartedAt).Round(time.Millisecond).String()
-		}
-		line := fmt.Sprintf("  %s\t%s\t%s\t%s\t%s", s.Step, s.Kind, s.Stands(), worked(&s), took)
-		fmt.Fprintln(w, strings.TrimRight(line, "\t"))
-	}
-	w.Flush()
-}
-
-// worked is what a run did for a step: attempts, or nothing where it has the outcome of another
-// run.
-func worked(s *runtime.Step) string {
-	if s.Repeats != "" {
-		return "as in " + s.Repeats
-	}
-	return attempts(s.Attempts)
-}
-
-func attempts(n int) string {
-	switch n {
-	case 0:
-		return ""
-	case 1:
-		return "1 attempt"
-	}
-	return fmt.Sprintf("%d attempts", n)
-}
 
 // showEnd says what came of the run, once something has.
 func (v *showVerb) showEnd(r *runtime.Run) {

@@ -1,17 +1,12 @@
 package cli
 
 import (
-	"cmp"
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
-	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"starling/cmd/starling/connect"
+	"starling/cmd/starling/listing"
 	"starling/runtime"
 	"starling/runtime/query"
 )
@@ -59,13 +54,7 @@ func (v *stepsVerb) tracks(ctx context.Context, address string) error {
 		case v.json:
 			return v.answerJSON(tracksDocument{runtime.Schema, r.ID, tracks})
 		}
-		for _, t := range tracks {
-			fmt.Fprintf(v.stdout, "%s  %d/%d  %s\n", t.Track, t.Done, len(t.Stages), t.Status)
-			for _, stage := range t.Stages {
-				fmt.Fprintf(v.stdout, "  %-9s %s\n", stage.Status, stage.ID)
-			}
-		}
-		return nil
+		return listing.Tracks(v.stdout, tracks)
 	})
 }
 
@@ -91,10 +80,9 @@ func (v *stepsVerb) steps(ctx context.Context, address string, tree bool, p step
 		}
 		defer v.moreSteps(page.Next)
 		if tree {
-			return v.showTree(r, page.Steps)
+			return listing.StepTree(v.stdout, r, page.Steps)
 		}
-		v.listSteps(page.Steps)
-		return nil
+		return listing.Steps(v.stdout, page.Steps)
 	})
 }
 
@@ -135,63 +123,4 @@ func (c *call) moreSteps(next uint64) {
 	if next > 0 {
 		c.notice("there are more steps: --after %d shows the next ones, --limit 0 all", next)
 	}
-}
-
-// showTree prints the tree of a run's steps.
-func (v *stepsVerb) showTree(r *runtime.Run, steps []runtime.Step) error {
-	w := tabwriter.NewWriter(v.stdout, 0, 8, 2, ' ', 0)
-	t := treeWriter{w}
-	t.line("", r.ID+"  "+r.Script, string(r.Status), "", r.Details.UpdatedAt.Sub(r.Details.StartedAt))
-	t.branch(query.Tree(steps), "")
-	return w.Flush()
-}
-
-// treeWriter lays the tree out in columns.
-type treeWriter struct{ w *tabwriter.Writer }
-
-func (t treeWriter) line(indent, name, status, tries string, took time.Duration) {
-	duration := ""
-	if took >= 0 {
-		duration = took.Round(time.Millisecond).String()
-	}
-	columns := strings.TrimRight(strings.Join([]string{indent + name, status, tries, duration}, "\t"), "\t")
-	t.w.Write([]byte(columns + "\n"))
-}
-
-func (t treeWriter) branch(b *query.Branch, indent string) {
-	for i, n := range b.Nodes {
-		edge, below := "├─ ", "│  "
-		if i == len(b.Nodes)-1 {
-			edge, below = "└─ ", "   "
-		}
-		if n.Branch != nil {
-			t.line(indent+edge, n.Branch.Name, "", "", -1)
-			t.branch(n.Branch, indent+below)
-			continue
-		}
-		t.step(n.Step, indent+edge, indent+below)
-	}
-}
-
-// step writes a step, and the attempts of one that took several.
-func (t treeWriter) step(s *runtime.Step, edge, below string) {
-	name := s.Step[strings.LastIndexByte(s.Step, '/')+1:]
-	if s.Kind != name {
-		name += " (" + s.Kind + ")"
-	}
-	t.line(edge, name, s.Stands(), worked(s), between(s.StartedAt, s.EndedAt))
-	if len(s.Tries) < 2 {
-		return
-	}
-	for _, a := range s.Tries {
-		t.line(below+"  ", "attempt "+strconv.Itoa(a.Number), cmp.Or(a.Class, "running"), a.Backend, between(a.StartedAt, a.EndedAt))
-	}
-}
-
-// between is how long something took, negative while it goes on.
-func between(from time.Time, to *time.Time) time.Duration {
-	if to == nil {
-		return -1
-	}
-	return to.Sub(from)
 }

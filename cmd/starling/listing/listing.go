@@ -1,4 +1,5 @@
-// Package listing has the tables of what a store holds: runs, and gates that are open.
+// Package listing has the tables of what a store holds: runs and their steps, gates that are open,
+// decisions, and what agents have cost.
 package listing
 
 import (
