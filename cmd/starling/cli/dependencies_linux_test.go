@@ -94,6 +94,9 @@ func TestDependencies(t *testing.T) {
 // findsMethods is how the linker marks a function for which it keeps all exported methods.
 var findsMethods = regexp.MustCompile(`(?m)-> (\S+) <ReflectMethod>$`)
 
+// uncalled is a method that nothing calls: it is there when the linker keeps all there are.
+const uncalled = "reflect.(*Value).MethodByName"
+
 // requirements are the modules that go.mod asks for, without and with the indirect ones.
 func requirements(t *testing.T) (direct, all []string) {
 	t.Helper()
@@ -162,6 +165,9 @@ func sharesOfFile(t *testing.T, program string, modules []string) map[string]flo
 	functions, err := gosym.NewTable(nil, gosym.NewLineTable(table, file.Section(".text").Addr))
 	if err != nil {
 		t.Fatal(err)
+	}
+	if functions.LookupFunc(uncalled) != nil {
+		t.Errorf("the linker keeps all exported methods, 3.5 MB: a package looks for methods by names it cannot know; -update says which")
 	}
 	var size, code uint64
 	for _, section := range file.Sections {

@@ -3,6 +3,8 @@ package cli
 import (
 	"cmp"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -55,20 +57,19 @@ func (c *call) root() *cobra.Command {
 		Use:               "starling",
 		Short:             "Run scripts that orchestrate agents and never lose their place",
 		Long:              "Starling runs Starlark scripts that orchestrate agents, and never loses its place.\n\n" + exitCodeTopic,
-		Version:           build.Version(),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return cmp.Or(c.servedRemotely(cmd), c.enter(cmd)) },
 		Args:              unknownVerb,
-		RunE:              showHelp,
+		RunE:              rootCommand(c.stdout),
 	}
 	root.SetIn(c.stdin)
 	root.SetOut(c.stdout)
 	root.SetErr(c.stderr)
 	root.SetFlagErrorFunc(flagError)
 	root.AddGroup(groups()...)
-	root.SetVersionTemplate(build.Line() + "\n")
+	root.Flags().BoolP("version", "v", false, "print the version")
 	root.SetHelpCommand(helpCommand())
 	root.PersistentFlags().StringVarP(&c.dirFlag, "directory", "C", "", "work in `DIR`")
 	root.PersistentFlags().StringVar(&c.storeFlag, "store", "", "the store is `DIR`, or a database, postgres://USER@HOST/NAME (STARLING_STORE; default: .starling beside starling.toml)")
@@ -198,6 +199,18 @@ func helpCommand() *cobra.Command {
 
 // showHelp is what a command does that has only verbs.
 func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+
+// rootCommand answers starling without a verb: the help, or the version to out. Cobra's own flag for
+// it takes a template, and text/template makes the linker keep every exported method, 3.5 MB.
+func rootCommand(out io.Writer) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if !cmd.Flags().Changed("version") {
+			return showHelp(cmd, args)
+		}
+		_, err := fmt.Fprintln(out, build.Line())
+		return err
+	}
+}
 
 // flagError makes a refusal of what pflag says.
 func flagError(cmd *cobra.Command, err error) error {
