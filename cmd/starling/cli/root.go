@@ -200,8 +200,8 @@ func helpCommand() *cobra.Command {
 // showHelp is what a command does that has only verbs.
 func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
-// rootCommand answers starling without a verb: the help, or the version to out. Cobra's own flag for
-// it takes a template, and text/template makes the linker keep every exported method, 3.5 MB.
+// rootCommand answers starling without a verb: the help, or the version to out. The flag that cobra
+// has for it takes a template, and text/template makes the linker keep all exported methods: 3.5 MB.
 func rootCommand(out io.Writer) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if !cmd.Flags().Changed("version") {
