@@ -201,7 +201,7 @@ func helpCommand() *cobra.Command {
 func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
 // rootCommand answers starling without a verb: the help, or the version to out. The flag that cobra
-// has for it takes a template, and text/template makes the linker keep all exported methods: 3.5 MB.
+// has for it takes a template, and text/template makes the linker keep every method: 3.5 MB.
 func rootCommand(out io.Writer) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if !cmd.Flags().Changed("version") {
