@@ -115,7 +115,7 @@ var arrows = []arrow{
 	{"cmd/starling/connect", "lang lang/diagnostic lang/effect stdlib/project runtime runtime/api runtime/owner runtime/postgres runtime/web stdlib/process cmd/starling/place"},
 	{"cmd/starling/worker", "lang lang/effect runtime runtime/query"},
 	{"cmd/starling/probe", "lang/contract lang/effect stdlib/agent"},
-	{"cmd/starling/sources", "lang runtime runtime/wholefile"},
+	{"cmd/starling/sources", "lang lang/diagnostic runtime runtime/wholefile"},
 	{"cmd/starling/mend", "cmd/starling/sources lang/diagnostic runtime"},
 	{"cmd/starling/layout", "cmd/starling/sources lang lang/diagnostic lang/format runtime"},
 	{"cmd/starling/scaffold", "lang/diagnostic runtime scripts/gallery"},

@@ -212,6 +212,7 @@ load("../b.star", "x")`,
 lib/c.star:2:6: cannot load "../b.star": load cycle: b.star -> lib/c.star -> b.star
   | load("../b.star", "x")
   |      ^^^^^^^^^^^
+  = help: move what both files need into a third one, which loads neither
 `},
 		{"a module that loads itself", "a.star", files{"a.star": `load("a.star", "x")`}, `
 a.star:1:6: cannot load "a.star": load cycle: a.star -> a.star

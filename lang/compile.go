@@ -221,7 +221,7 @@ func (u *unit) link(byModule map[*Module]*unit) error {
 		name, err := moduleName(u.module.Name, l.ModuleName())
 		i := slices.IndexFunc(u.module.loads, func(m *Module) bool { return m.Name == name })
 		if err != nil || i < 0 {
-			return diagnostic.List{u.module.refusal("missing_module", "cannot load", l.Module)("the bundle does not hold it")}
+			return diagnostic.List{u.module.refusal("missing_module", "cannot load", l.Module)(errors.New("the bundle does not hold it"))}
 		}
 		u.loads[l.ModuleName()] = byModule[u.module.loads[i]]
 	}

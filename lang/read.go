@@ -15,8 +15,8 @@ import (
 )
 
 // Source reads a file by its slash-separated name. It gives fs.ErrNotExist, perhaps wrapped, for a
-// file that is not there. Names are clean and relative, but a Source must see to symbolic links
-// itself.
+// file that is not there, or a [diagnostic.Absent] if it knows what there is instead. Names are
+// clean and relative, but a Source must see to symbolic links itself.
 type Source func(name string) ([]byte, error)
 
 // Read reads the script entry and all that it needs. files serves names relative to the root that
@@ -32,8 +32,8 @@ func Read(entry string, files, library Source) (*Bundle, error) {
 	if err != nil {
 		return nil, diagnostic.List{{Kind: "missing_module", File: entry, Message: "cannot read the script: " + err.Error()}}
 	}
-	m := r.module(name, func(message string) diagnostic.Diagnostic {
-		return diagnostic.Diagnostic{Kind: "missing_module", File: entry, Message: "cannot read the script: " + message}
+	m := r.module(name, func(err error) diagnostic.Diagnostic {
+		return diagnostic.Diagnostic{Kind: "missing_module", File: entry, Message: "cannot read the script: " + err.Error(), Hint: hintOf(err, entry)}
 	})
 	for len(r.waiting) > 0 && m != nil {
 		wanted := r.waiting[0]
@@ -69,21 +69,40 @@ type childName struct {
 }
 
 // refusal makes the diagnostic for a module that cannot be had, at the place that asks for it.
-type refusal func(message string) diagnostic.Diagnostic
+type refusal func(err error) diagnostic.Diagnostic
+
+// hintOf is what an error says to try, of a file that somebody wrote the name of.
+func hintOf(err error, written string) string {
+	var absent *diagnostic.Absent
+	var loop cycle
+	switch {
+	case errors.As(err, &absent):
+		return absent.Meant(written)
+	case errors.As(err, &loop) && len(loop) > 2:
+		return "move what both files need into a third one, which loads neither"
+	}
+	return ""
+}
+
+// cycle is the error of a module that comes to load itself: the modules on the way, itself at both
+// ends.
+type cycle []string
+
+func (c cycle) Error() string { return "load cycle: " + strings.Join(c, " -> ") }
 
 // module reads a module and what it loads. It returns nil and notes a problem if it cannot be had;
 // the problem of one file is noted once, where it is first asked for.
 func (r *reader) module(name string, refuse refusal) *Module {
 	if m, known := r.modules[name]; known {
 		if slices.Contains(r.loading, name) {
-			r.problems = append(r.problems, refuse("load cycle: "+r.chain(name)))
+			r.problems = append(r.problems, refuse(r.chain(name)))
 		}
 		return m
 	}
 	r.modules[name] = nil
 	source, err := r.read(name)
 	if err != nil {
-		r.problems = append(r.problems, refuse(err.Error()))
+		r.problems = append(r.problems, refuse(err))
 		return nil
 	}
 	m := &Module{Name: name, Source: source, Hash: sha256.Sum256(source)}
@@ -94,10 +113,10 @@ func (r *reader) module(name string, refuse refusal) *Module {
 	return m
 }
 
-// chain shows how the module that is being loaded comes to load itself.
-func (r *reader) chain(name string) string {
+// chain is how the module that is being loaded comes to load itself.
+func (r *reader) chain(name string) cycle {
 	from := slices.Index(r.loading, name)
-	return strings.Join(append(slices.Clone(r.loading[from:]), name), " -> ")
+	return append(slices.Clone(r.loading[from:]), name)
 }
 
 func (r *reader) read(name string) ([]byte, error) {
@@ -108,7 +127,11 @@ func (r *reader) read(name string) ([]byte, error) {
 	r.size += len(source)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("no file %s", name)
+		var absent *diagnostic.Absent
+		if !errors.As(err, &absent) {
+			absent = &diagnostic.Absent{}
+		}
+		return nil, &diagnostic.Absent{Name: name, Beside: absent.Beside}
 	case err != nil:
 		return nil, err
 	case len(source) > MaxSource:
@@ -157,7 +180,7 @@ func (r *reader) load(m *Module, l *syntax.LoadStmt) {
 	refuse := m.refusal("missing_module", "cannot load", l.Module)
 	name, err := moduleName(m.Name, l.ModuleName())
 	if err != nil {
-		r.problems = append(r.problems, refuse(err.Error()))
+		r.problems = append(r.problems, refuse(err))
 		return
 	}
 	if loaded := r.module(name, refuse); loaded != nil && !slices.Contains(m.loads, loaded) {
@@ -169,7 +192,7 @@ func (r *reader) child(wanted childName, entry string) {
 	refuse := wanted.in.refusal("missing_script", "cannot run", wanted.literal)
 	name, err := moduleName(entry, wanted.literal.Value.(string))
 	if err != nil {
-		r.problems = append(r.problems, refuse(err.Error()))
+		r.problems = append(r.problems, refuse(err))
 		return
 	}
 	if m := r.module(name, refuse); m != nil && !slices.Contains(wanted.in.runs, m) {
@@ -178,8 +201,10 @@ func (r *reader) child(wanted childName, entry string) {
 }
 
 func (m *Module) refusal(kind, what string, at *syntax.Literal) refusal {
-	return func(message string) diagnostic.Diagnostic {
-		return m.problem(kind, at.TokenPos, len([]rune(at.Raw)), fmt.Sprintf("%s %q: %s", what, at.Value, message))
+	return func(err error) diagnostic.Diagnostic {
+		d := m.problem(kind, at.TokenPos, len([]rune(at.Raw)), fmt.Sprintf("%s %q: %v", what, at.Value, err))
+		d.Hint = hintOf(err, at.Value.(string))
+		return d
 	}
 }
 

@@ -2,7 +2,6 @@ package stdlib
 
 import (
 	"embed"
-	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -20,16 +19,13 @@ var libraryFiles embed.FS
 const LibraryPrefix = "@std/"
 
 // Library serves the library's files by what follows the prefix, such as "retry.star". The error of
-// any other name says what there is.
+// any other name knows what there is.
 func Library(name string) ([]byte, error) {
 	names := libraryNames()
 	if slices.Contains(names, name) {
 		return libraryFiles.ReadFile(name)
 	}
-	if near, ok := diagnostic.Nearest(name, names); ok {
-		return nil, fmt.Errorf("no file %s%s; did you mean %s%s?", LibraryPrefix, name, LibraryPrefix, near)
-	}
-	return nil, fmt.Errorf("no file %s%s; the library has %s", LibraryPrefix, name, strings.Join(LibraryNames(), ", "))
+	return nil, &diagnostic.Absent{Name: LibraryPrefix + name, Beside: names}
 }
 
 // LibraryNames lists the library's files as scripts load them, sorted.

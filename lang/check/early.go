@@ -56,7 +56,7 @@ func (c *checker) unassigned(id *syntax.Ident) {
 }
 
 // OwnVariables is the hint for whoever assigns in a function what the top level has.
-const OwnVariables = "a function has its own variables; what is kept across calls stands in a dict or a list"
+const OwnVariables = "a function has its own variables, and those of the top level never change: take the value as a parameter, and return the new one"
 
 // meansGlobal is the hint for a name that the top level has too.
 func (c *checker) meansGlobal(id *syntax.Ident) string {

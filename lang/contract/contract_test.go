@@ -357,9 +357,9 @@ review.star:1:25: the text is not written as in JSON
   |                         ^^^^^^^
 `},
 		{"the end", `inputs = contract("{a: int")`, `
-review.star:1:27: this is not a contract: got the end, want "," or "}"
+review.star:1:20: the { that begins here has no closing }
   | inputs = contract("{a: int")
-  |                           ^
+  |                    ^
 `},
 		{"empty", `inputs = contract("")`, `
 review.star:1:20: the contract is empty

@@ -1,6 +1,8 @@
 package contract
 
 import (
+	"cmp"
+
 	"github.com/alecthomas/participle/v2/lexer"
 	"go.starlark.net/starlark"
 
@@ -131,6 +133,7 @@ func (r *resolver) checkDefaults() {
 		for _, one := range bad {
 			d := one.Diagnostic()
 			d.Message = "the default does not fit its type"
+			d.Hint = cmp.Or(d.Hint, presetHint(p.member))
 			r.under(p.tokens, d)
 		}
 		if len(bad) == 0 {
@@ -138,4 +141,12 @@ func (r *resolver) checkDefaults() {
 			p.member.preset = v
 		}
 	}
+}
+
+// presetHint is what to write in place of a default that does not fit, where that is known.
+func presetHint(m *member) string {
+	if _, ok := m.typ.(*optionalType); ok {
+		return "leave it out: a field with ? is null without a default"
+	}
+	return ""
 }

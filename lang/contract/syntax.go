@@ -24,6 +24,9 @@ func (e *errorList) syntax(tokens []lexer.Token, err error) {
 		return
 	}
 	token := unexpected.Unexpected
+	if token.EOF() && e.unclosed(tokens) {
+		return
+	}
 	i := slices.IndexFunc(tokens, func(t lexer.Token) bool { return t.Pos.Offset == token.Pos.Offset })
 	before := ""
 	if i > 0 {

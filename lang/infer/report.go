@@ -923,14 +923,18 @@ func (a *analysis) meets(x argument, s *contract.Shape, message string) {
 // requires: the context has no key that the receiver requires.
 func (a *analysis) requires(key string, x argument, given bool, g *arguments) {
 	n := syntax.Node(g.call.Fn)
+	d := diagnostic.Diagnostic{Message: "handoff: the receiver requires the context to have " + quote(key), Hint: `add it to context = {` + quote(key) + `: …}`}
 	if given {
 		at, ok := x.typ.only()
 		if !ok || at.kind != dict || at.obj.lent || at.obj.textKeys() || at.obj.fields[key] != nil {
 			return
 		}
 		n = x.node
+		if near, ok := diagnostic.Nearest(key, at.obj.order); ok {
+			d.Hint = "write " + quote(key) + " for " + quote(near)
+		}
 	}
-	a.report("broken_contract", n, nil, diagnostic.Diagnostic{Message: "handoff: the receiver requires the context to have " + quote(key), Hint: `add it to context = {` + quote(key) + `: …}`})
+	a.report("broken_contract", n, nil, d)
 }
 
 // changes: what is frozen is changed.

@@ -1,9 +1,12 @@
 package infer
 
 import (
+	"math/big"
+	"slices"
+	"strconv"
+
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
-	"math/big"
 
 	"starling/lang/contract"
 	"starling/lang/diagnostic"
@@ -149,7 +152,15 @@ func (a *analysis) atomBreaks(at atom, s *contract.Shape, path string, depth int
 	if fits {
 		return nil
 	}
+	if at.exact && at.kind == text && (s.Form == contract.Int || s.Form == contract.Number) && quotedNumber(at.lit) {
+		wrong.hint = "write it without quotes"
+	}
 	return wrong
+}
+
+func quotedNumber(s string) bool {
+	_, err := strconv.ParseFloat(s, 64)
+	return err == nil
 }
 
 // exactlyFits tells whether the one value that an atom is may be of a type, with its bounds and its
@@ -205,11 +216,12 @@ func (a *analysis) itemsBreak(o *object, s *contract.Shape, path string, depth i
 	return nil
 }
 
-// fieldsBreak finds a field that is missing, too many, or wrong in every dict of the object.
+// fieldsBreak finds a field that is too many, missing, or wrong in every dict of the object.
 func (a *analysis) fieldsBreak(o *object, s *contract.Shape, path string, depth int) *breach {
-	known := map[string]bool{}
+	if b := undeclared(o, s, path); b != nil {
+		return b
+	}
 	for _, m := range s.Members {
-		known[m.Name] = true
 		f := o.fields[m.Name]
 		if f == nil {
 			if m.Required && !o.textKeys() {
@@ -226,17 +238,31 @@ func (a *analysis) fieldsBreak(o *object, s *contract.Shape, path string, depth 
 			}
 		}
 	}
+	return nil
+}
+
+// undeclared finds a field that a contract does not have.
+func undeclared(o *object, s *contract.Shape, path string) *breach {
 	if s.Rest != nil || o.loses {
 		return nil
 	}
-	for _, k := range o.order {
-		if !known[k] && o.fields[k].must {
-			var names []string
-			for _, m := range s.Members {
-				names = append(names, m.Name)
-			}
-			return &breach{path: path + "." + k, got: "a field that the contract does not have", want: oneOf(names), node: o.fields[k].at}
+	var names, free []string
+	for _, m := range s.Members {
+		names = append(names, m.Name)
+		if o.fields[m.Name] == nil {
+			free = append(free, m.Name)
 		}
+	}
+	for _, k := range o.order {
+		f := o.fields[k]
+		if slices.Contains(names, k) || !f.must {
+			continue
+		}
+		b := &breach{path: path + "." + k, got: "a field that the contract does not have", want: oneOf(names), node: f.at, hint: diagnostic.Meant(k, free)}
+		if entry, ok := f.at.(*syntax.DictEntry); ok {
+			b.node = entry.Key
+		}
+		return b
 	}
 	return nil
 }

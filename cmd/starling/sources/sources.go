@@ -10,9 +10,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"starling/lang"
+	"starling/lang/diagnostic"
 	"starling/runtime"
 	"starling/runtime/wholefile"
 )
@@ -71,6 +73,9 @@ func Of(root *os.Root) lang.Source {
 	return func(name string) ([]byte, error) {
 		path := filepath.FromSlash(name)
 		info, err := root.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, &diagnostic.Absent{Name: name, Beside: beside(root, filepath.Dir(path))}
+		}
 		if err == nil {
 			err = fits(info)
 		}
@@ -79,6 +84,27 @@ func Of(root *os.Root) lang.Source {
 		}
 		return root.ReadFile(path)
 	}
+}
+
+// manyFiles is how many files of a folder are looked at for one that was meant.
+const manyFiles = 1000
+
+// beside lists the scripts of a folder, for whoever asks for one that is not there.
+func beside(root *os.Root, folder string) []string {
+	dir, err := root.Open(folder)
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	entries, _ := dir.ReadDir(manyFiles) // what cannot be listed is not proposed
+	var names []string
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), runtime.ScriptSuffix) {
+			names = append(names, e.Name())
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // fits refuses what cannot be a script, before it is read.
