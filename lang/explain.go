@@ -12,6 +12,7 @@ import (
 
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
+	"starling/lang/infer"
 )
 
 // Explain puts an error that arose while a script ran into the form of all diagnostics: the place
@@ -151,10 +152,10 @@ func (x *explainer) extent(m *Module, line, col int) (start, end syntax.Position
 // mark is the position that the compiler gives to the code of a node, and the text to show for it:
 // of a call what is called, of an attribute its name, of an operation all of it.
 func mark(n syntax.Node) (pos, start, end syntax.Position) {
-	start, end = n.Span()
+	start, end = infer.Span(n)
 	switch n := n.(type) {
 	case *syntax.CallExpr:
-		start, end = n.Fn.Span()
+		start, end = infer.Span(n.Fn)
 		return n.Lparen, start, end
 	case *syntax.DotExpr:
 		start, end = n.Name.Span()
@@ -170,13 +171,13 @@ func mark(n syntax.Node) (pos, start, end syntax.Position) {
 	case *syntax.AssignStmt:
 		return n.OpPos, start, end
 	case *syntax.ForStmt:
-		start, end = n.X.Span()
+		start, end = infer.Span(n.X)
 		return n.For, start, end
 	case *syntax.ForClause:
-		start, end = n.X.Span()
+		start, end = infer.Span(n.X)
 		return n.For, start, end
 	case *syntax.DictEntry:
-		start, end = n.Key.Span()
+		start, end = infer.Span(n.Key)
 		return n.Colon, start, end
 	case *syntax.Ident:
 		return n.NamePos, start, end

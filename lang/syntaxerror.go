@@ -208,6 +208,8 @@ func unfinished(d diagnostic.Diagnostic) string {
 		return `write \\ for a backslash, or r"…" for a text without escapes`
 	case strings.HasPrefix(d.Message, "load statement must import"):
 		return `name what is loaded: load("file.star", "name")`
+	case strings.HasPrefix(d.Message, "conditional expression without else"):
+		return "write: x if condition else y"
 	case strings.HasPrefix(d.Message, "unindent does not match"):
 		return "begin it in the column of the lines above that it belongs with"
 	case d.Got == "indent":

@@ -68,7 +68,7 @@ func (c *checker) report(kind string, start, end syntax.Position, d diagnostic.D
 
 // at reports a problem with a node.
 func (c *checker) at(kind string, n syntax.Node, d diagnostic.Diagnostic) {
-	start, end := n.Span()
+	start, end := infer.Span(n)
 	c.report(kind, start, end, d)
 }
 

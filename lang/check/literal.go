@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"go.starlark.net/resolve"
+	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
 	"starling/lang/contract"
@@ -74,6 +75,8 @@ func typeHint(p effect.Param, arg syntax.Expr) string {
 		return withUnit(l.Raw)
 	case p.Type == "duration":
 		return `a duration is a text with a unit, such as "90s" or "2h"`
+	case p.Type == "callable" && p.Name == "key" && ok && l.Token == syntax.STRING:
+		return "write lambda x: x[" + l.Raw + "]"
 	}
 	if s, ok := text(arg); ok {
 		return textHint(p, s)
@@ -130,11 +133,39 @@ func (c *checker) text(sig *signature, p effect.Param, arg syntax.Expr, s string
 		c.at("bad_choice", arg, d)
 	case p.Type == "duration":
 		c.duration(sig, p, arg, s)
+	case p.Name == "pattern" && strings.HasPrefix(sig.name, "re."):
+		if err := c.unreadable(sig.name, p.Name, s); err != nil {
+			c.at("bad_pattern", arg, diagnostic.Diagnostic{Message: err.Error(), Hint: "in r\"…\" a backslash stands for itself; \\( is a bracket of the text"})
+		}
 	case sig.effect && p.Name == "name":
 		if err := effect.CheckName(s); err != nil {
 			c.at("bad_name", arg, diagnostic.Diagnostic{Message: d.Message + ": " + err.Error(), Hint: asName(s)})
 		}
 	}
+}
+
+// unreadable asks a function itself what is wrong with an argument, all others being the empty
+// text. A function that can be asked says how large a call is before it does anything.
+func (c *checker) unreadable(name, param, s string) error {
+	v, _ := c.env.Lookup(name)
+	b, ok := v.(*effect.Builtin)
+	if !ok || b.Size == nil {
+		return nil
+	}
+	var args []effect.Keyword
+	for _, p := range b.Params {
+		if p.Default == "" {
+			args = append(args, effect.Keyword{Name: p.Name, Value: starlark.String("")})
+		}
+		if p.Name == param {
+			args[len(args)-1].Value = starlark.String(s)
+		}
+	}
+	call, err := b.Bind(nil, args)
+	if err == nil {
+		_, err = b.Size(call)
+	}
+	return err
 }
 
 // text is the value of a literal string.

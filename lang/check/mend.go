@@ -17,8 +17,7 @@ import (
 // other.
 func (c *checker) unloaded(v *syntax.Ident) diagnostic.Edit {
 	load := c.names.sites[v][0].load
-	before, behind := load.Span()
-	behind.Col++
+	before, behind := infer.Span(load)
 	used := false
 	_, last := load.Module.Span()
 	edit := diagnostic.Edit{}
@@ -34,12 +33,12 @@ func (c *checker) unloaded(v *syntax.Ident) diagnostic.Edit {
 	if used {
 		return edit
 	}
-	if rest := c.source(behind, syntax.Position{Line: behind.Line + 1, Col: 1}); before.Col != 1 || strings.TrimSpace(rest) != "" {
+	if rest := c.file.Between(behind, syntax.Position{Line: behind.Line + 1, Col: 1}); before.Col != 1 || strings.TrimSpace(rest) != "" {
 		return diagnostic.Edit{}
 	}
 	next := behind.Line + 1
 	blank := func(line int32) bool {
-		return strings.TrimSpace(c.source(syntax.Position{Line: line, Col: 1}, syntax.Position{Line: line + 1, Col: 1})) == ""
+		return strings.TrimSpace(c.file.Between(syntax.Position{Line: line, Col: 1}, syntax.Position{Line: line + 1, Col: 1})) == ""
 	}
 	if blank(next) && (before.Line == 1 || blank(before.Line-1)) {
 		next++
@@ -81,13 +80,6 @@ func (c *checker) called(v *syntax.Ident) diagnostic.Edit {
 		}
 	}
 	return infer.Put(syntax.Start(v), syntax.Start(s.value), "")
-}
-
-// source is the text between two positions.
-func (c *checker) source(from, to syntax.Position) string {
-	i := diagnostic.Offset(c.file.Source, int(from.Line), int(from.Col))
-	j := diagnostic.Offset(c.file.Source, int(to.Line), int(to.Col))
-	return c.file.Source[min(i, j):j]
 }
 
 // ourType writes a type of a contract as contracts do that stands there as other languages write

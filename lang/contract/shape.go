@@ -34,6 +34,10 @@ type Shape struct {
 	Either  []*Shape       // of a Union: its alternatives
 	Brief   string         // the type as it is written
 
+	// The bounds, both inclusive, of an Int or Number, and of the length of a Text or List; nil
+	// where there is none.
+	Low, High starlark.Value
+
 	checks typ
 }
 
@@ -77,12 +81,16 @@ func (s shaper) shape(t typ) *Shape {
 		if t.whole {
 			made.Form = Int
 		}
-	case *stringType, *formatType, *patternType:
+		made.Low, made.High = t.limits.low, t.limits.high
+	case *stringType:
+		made.Form, made.Low, made.High = Text, t.limits.low, t.limits.high
+	case *formatType, *patternType:
 		made.Form = Text
 	case *literalType:
 		made.Form, made.Value = Literal, t.value
 	case *listType:
 		made.Form, made.Elem = List, s.shape(t.elem)
+		made.Low, made.High = t.limits.low, t.limits.high
 	case *mapType:
 		made.Form, made.Elem = Map, s.shape(t.elem)
 	case *recordType:

@@ -37,13 +37,20 @@ func (e *errorList) syntax(tokens []lexer.Token, err error) {
 		Got:     tokenText(token),
 		Want:    wanted(unexpected.Message(), before),
 	}
-	if message, hint := slip(token, before, d.Want); message != "" || hint != "" {
+	if i > 0 && token.Value == "," && d.Want == `"]"` && fieldBegins(tokens[i+1:]) {
+		d.Hint = "a ] is missing in front of it"
+	} else if message, hint := slip(token, before, d.Want); message != "" || hint != "" {
 		if message != "" {
 			d.Message, d.Got, d.Want = message, "", ""
 		}
 		d.Hint = hint
 	}
 	e.at(token, d)
+}
+
+// fieldBegins tells whether tokens begin like a field.
+func fieldBegins(tokens []lexer.Token) bool {
+	return len(tokens) > 1 && (tokens[1].Value == ":" || len(tokens) > 2 && tokens[1].Value == "?" && tokens[2].Value == ":")
 }
 
 // tokenText is a token as a message shows it.

@@ -203,6 +203,8 @@ func specialOf(path string) special {
 		return (*analysis).getattr
 	case "handoff":
 		return (*analysis).handoff
+	case "len":
+		return (*analysis).length
 	case "min", "max":
 		return (*analysis).extremum
 	case "parallel":
@@ -395,6 +397,9 @@ func (a *analysis) keyed(o *object, g *arguments, all Type) Type {
 // get is d.get(key, default).
 func (a *analysis) get(o *object, g *arguments, args bound) Type {
 	t := a.keyed(o, g, valuesOf(o.recv))
+	if len(g.list) > 0 && !g.either {
+		a.undeclaredKey(g.list[0], o.recv, "this gives its default whatever the reply is")
+	}
 	if x, ok := args["default"]; ok {
 		return join(t, x.typ)
 	}

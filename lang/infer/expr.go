@@ -526,7 +526,9 @@ func (a *analysis) slice(e *syntax.SliceExpr, w *flow) Type {
 	for _, at := range x.atoms {
 		switch at.kind {
 		case text, octets, ranging, opaque, module:
-			at.exact, at.lit = at.exact && at.kind == opaque, ""
+			if at.kind == text {
+				at = atom{kind: text}
+			}
 			t = join(t, of(at))
 		case list, tuple, iterable:
 			o := a.object(at.kind, e, at.kind)

@@ -37,8 +37,8 @@ func (a *analysis) nothingKept(s *syntax.AssignStmt, t Type, w *flow) {
 		return
 	}
 	if at, ok := a.quietly(dot.X, w).filter(func(at atom) bool { return at.kind != none }).only(); ok && (at.kind == list || at.kind == dict || at.kind == set) {
-		d := diagnostic.Diagnostic{Message: dot.Name.Name + " changes the " + at.typeName() + ", and gives None", Hint: "write it as a statement: " + a.source(call)}
-		if id, ok := s.LHS.(*syntax.Ident); ok && a.sourceOf(dot.X) == id.Name {
+		d := diagnostic.Diagnostic{Message: dot.Name.Name + " changes the " + at.typeName() + ", and gives None", Hint: "write it as a statement: " + a.file.briefly(call)}
+		if id, ok := s.LHS.(*syntax.Ident); ok && a.file.Text(dot.X) == id.Name {
 			d.Fix = Put(start(s), start(call), "")
 		}
 		a.warn("nothing_kept", s.RHS, d)
@@ -95,11 +95,6 @@ func (a *analysis) untypedReply(e *syntax.IndexExpr, w *flow) {
 	}
 	a.later(e.X, "untyped_reply", diagnostic.Diagnostic{Message: "no contract says what this reply is: it may be text, and .output None",
 		Note: "the agent is asked on line " + itoa(int(start(at.obj.at).Line)), Hint: `say what it is, output = contract("{…}"), or read .text`})
-}
-
-func start(n syntax.Node) syntax.Position {
-	from, _ := n.Span()
-	return from
 }
 
 // untypedInput: an input of main is used as a number, and nothing says that it is one: on the

@@ -135,17 +135,9 @@ func writtenText(e syntax.Expr) bool {
 
 // wrapped calls a function with an expression.
 func (a *analysis) wrapped(fn string, e syntax.Expr) diagnostic.Edit {
-	source := a.sourceOf(e)
+	source := a.file.Text(e)
 	if source == "" {
 		return diagnostic.Edit{}
 	}
 	return instead(e, fn+"("+source+")")
-}
-
-// sourceOf is the text of a node, however long.
-func (a *analysis) sourceOf(n syntax.Node) string {
-	from, to := start(n), end(n)
-	i := diagnostic.Offset(a.file.Source, int(from.Line), int(from.Col))
-	j := diagnostic.Offset(a.file.Source, int(to.Line), int(to.Col))
-	return a.file.Source[min(i, j):j]
 }

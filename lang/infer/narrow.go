@@ -145,7 +145,7 @@ func maySame(p, q atom) bool {
 		return true
 	}
 	if number(p) && number(q) {
-		return p.kind != q.kind || !p.exact || !q.exact || p.lit == q.lit
+		return (p.kind != q.kind || !p.exact || !q.exact || p.lit == q.lit) && p.extent().meets(q.extent())
 	}
 	if callable(p) && callable(q) {
 		return true
@@ -156,7 +156,7 @@ func maySame(p, q atom) bool {
 	if p.kind == record && p.obj.form != q.obj.form && p.obj.form.Name != q.obj.form.Name {
 		return false
 	}
-	return !p.exact || !q.exact || p.lit == q.lit
+	return (!p.exact || !q.exact || p.lit == q.lit) && p.extent().meets(q.extent())
 }
 
 func number(a atom) bool   { return a.kind == integer || a.kind == float }

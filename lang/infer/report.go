@@ -47,7 +47,7 @@ func (a *analysis) finding(kind string, n, failing syntax.Node, d diagnostic.Dia
 		return Finding{}, false
 	}
 	d.Kind = kind
-	start, end := n.Span()
+	start, end := Span(n)
 	return Finding{File: a.file.File, Start: start, End: end, Diagnostic: d, Node: failing}, true
 }
 
@@ -76,9 +76,11 @@ func (a *analysis) origin(e syntax.Expr, t Type) string {
 	return ""
 }
 
-func end(n syntax.Node) syntax.Position {
-	_, to := n.Span()
-	return to
+// named tells whether an expression is the name that a function was defined by.
+func (f *fn) named(e syntax.Expr) bool {
+	def, ok := f.node.(*syntax.DefStmt)
+	id, also := unparen(e).(*syntax.Ident)
+	return ok && also && id.Name == def.Name.Name
 }
 
 func (f *fn) show() string {
@@ -289,6 +291,11 @@ func operandHint(op syntax.Token, x, y Type) string {
 	case op == syntax.PLUS && (pair[0] == "string" && numbers(pair[1]) || numbers(pair[0]) && pair[1] == "string"):
 		return "str(n) is the text of a number, int(s) the number of a text"
 	case pair[0] == "string" && numbers(pair[1]) || numbers(pair[0]) && pair[1] == "string":
+		for _, t := range []Type{x, y} {
+			if at, ok := t.only(); ok && at.exact && at.kind == text && quotedNumber(at.lit) {
+				return "write " + at.lit + ", without quotes"
+			}
+		}
 		return "int(s) is the number of a text"
 	case op == syntax.PLUS && (pair[0] == "string" || pair[1] == "string"):
 		return "str(x) is the text of a value; of a reply .text is"
@@ -336,6 +343,9 @@ func (a *analysis) comparison(e *syntax.BinaryExpr, x, y Type) {
 	case syntax.IN, syntax.NOT_IN:
 		a.membership(e, x, y)
 		return
+	case syntax.LT, syntax.LE, syntax.GT, syntax.GE:
+		a.ordering(e, x, y)
+		return
 	default:
 		return
 	}
@@ -376,7 +386,7 @@ func (a *analysis) uncalled(e *syntax.BinaryExpr, side syntax.Expr, x, y Type) b
 		}
 	}
 	a.warn("never_equal", e, diagnostic.Diagnostic{Message: "a method is compared, and not what it gives", Got: x.brief(), Want: y.brief(),
-		Hint: "call it: " + a.source(side) + "()", Fix: behind(side, "()")})
+		Hint: "call it: " + a.file.briefly(side) + "()", Fix: behind(side, "()")})
 	return true
 }
 
@@ -420,6 +430,7 @@ func oneOf(list []string) string {
 
 // membership: x in y can never hold.
 func (a *analysis) membership(e *syntax.BinaryExpr, x, y Type) {
+	a.undeclaredKey(argument{x, e.X}, y, "this comes out the same whatever the reply is")
 	var elems Type
 	for _, at := range y.atoms {
 		t, ok := at.through()
@@ -439,10 +450,33 @@ func (a *analysis) membership(e *syntax.BinaryExpr, x, y Type) {
 	a.never(e, e.X, x, elems, "this is never in there")
 }
 
-// truth: a Decision has none.
+// undeclaredKey: a key is looked for in what a contract has checked, which cannot have it.
+func (a *analysis) undeclaredKey(key argument, t Type, message string) {
+	k, ok := key.typ.only()
+	if !ok || !k.exact || k.kind != text || !t.known() || key.node == nil {
+		return
+	}
+	var keys []string
+	for _, at := range t.atoms {
+		if at.kind != dict || at.obj.shaped == nil || at.obj.shaped.Form != contract.Record {
+			return
+		}
+		if _, there := at.obj.under(k.lit); there {
+			return
+		}
+		keys = append(keys, at.obj.order...)
+	}
+	a.warn("missing_key", key.node, diagnostic.Diagnostic{Message: "the contract has no key " + quote(k.lit) + ": " + message, Want: oneOf(keys),
+		Hint: diagnostic.Meant(k.lit, keys), Fix: respelt(key.node, keys)})
+}
+
+// truth: a Decision has none, and that of a function says nothing.
 func (a *analysis) truth(e syntax.Expr, t Type) {
 	if !t.known() {
 		return
+	}
+	if at, ok := t.only(); ok && (at.kind == method || at.kind == function && at.obj.fn.named(e)) {
+		a.warn("no_truth", e, diagnostic.Diagnostic{Message: "a function is true, whatever it would give", Hint: "call it: " + a.file.briefly(e) + "(…)"})
 	}
 	for _, at := range t.atoms {
 		if !at.recordOf("Decision") {
@@ -527,6 +561,9 @@ func unindexable(x, y Type) string {
 	at := x.atoms[0]
 	key := "…"
 	if k, ok := y.only(); ok && k.exact && k.kind == text {
+		if at.kind == record && at.has(k.lit) {
+			return "write ." + k.lit
+		}
 		key = quote(k.lit)
 	}
 	switch {
@@ -662,7 +699,7 @@ func (a *analysis) mustCall(f argument, who string, g *arguments) {
 		d.Message = "parallel: with over, branches is one function"
 	}
 	if call, ok := unparen(f.node).(*syntax.CallExpr); ok {
-		d.Hint, d.Fix = "this calls it before "+who+" does: write "+deferred(who, a.source(call)), deferring(call)
+		d.Hint, d.Fix = "this calls it before "+who+" does: write "+deferred(who, a.file.briefly(call)), deferring(call)
 	}
 	a.report("bad_type", f.node, g.call, d)
 }
@@ -678,23 +715,11 @@ func deferred(who, call string) string {
 	return "lambda: " + call
 }
 
-// source is the text of a node.
-func (a *analysis) source(n syntax.Node) string {
-	start, end := n.Span()
-	from := diagnostic.Offset(a.file.Source, int(start.Line), int(start.Col))
-	to := diagnostic.Offset(a.file.Source, int(end.Line), int(end.Col))
-	const most = 60
-	if to < from || to-from > most {
-		return "f(…)"
-	}
-	return a.file.Source[from:to]
-}
-
 // notBranch: what parallel is given is no function.
 func (a *analysis) notBranch(g *arguments, n syntax.Node, branch Type) {
 	d := diagnostic.Diagnostic{Message: "parallel: a branch", Got: branch.brief(), Want: "a function or a tuple of a function and its arguments"}
 	if call, ok := n.(*syntax.CallExpr); ok && call != g.call {
-		source := a.source(call)
+		source := a.file.briefly(call)
 		name, args, ok := strings.Cut(source, "(")
 		d.Hint, d.Fix = "this calls it before parallel does: write lambda: "+source, deferring(call)
 		if ok && !strings.ContainsAny(args, "=…({[\n") {
@@ -740,6 +765,8 @@ func (a *analysis) badArgument(o *object, p *effect.Param, x argument, call *syn
 		d.Hint = noneHint(at)
 	case p.Type == "contract" && at.kind == text:
 		d.Hint = "write contract(…) around it"
+	case at.kind == text && strings.Contains(p.Type, "int"):
+		d.Hint = "int(s) is the number of a text"
 	case p.Type == "contract":
 		d.Hint = `a contract is a text, such as contract("{name: string, tags: [string]}")`
 	case p.Type == "duration" && number(at):

@@ -2,6 +2,7 @@ package infer
 
 import (
 	"strconv"
+	"strings"
 
 	"go.starlark.net/syntax"
 
@@ -136,6 +137,7 @@ func (a *analysis) words(who, param string, x argument, g *arguments) {
 	if !ok || at.obj == nil || len(at.obj.places) != len(displayed(x.node)) {
 		return
 	}
+	a.oneWord(who, displayed(x.node))
 	for i, e := range displayed(x.node) {
 		t := at.obj.places[i]
 		if !t.known() || t.has(text) || t.has(opaque) || t.has(module) || len(t.atoms) == 0 {
@@ -150,6 +152,25 @@ func (a *analysis) words(who, param string, x argument, g *arguments) {
 		}
 		a.report("bad_type", e, g.call, d)
 	}
+}
+
+// oneWord: a whole command stands in the place of the program's name.
+func (a *analysis) oneWord(who string, words []syntax.Expr) {
+	if len(words) != 1 {
+		return
+	}
+	l, ok := unparen(words[0]).(*syntax.Literal)
+	if !ok || l.Token != syntax.STRING {
+		return
+	}
+	parts := strings.Fields(l.Value.(string))
+	if len(parts) < 2 || strings.Contains(parts[0], "/") {
+		return
+	}
+	for i, p := range parts {
+		parts[i] = strconv.Quote(p)
+	}
+	a.warn("bad_name", words[0], diagnostic.Diagnostic{Message: who + ": the name of a program has blanks in it", Hint: "each word is a text of its own: [" + strings.Join(parts, ", ") + "]"})
 }
 
 // disturbed: what a loop goes through is changed within it, which always fails.

@@ -20,11 +20,11 @@ func (a *analysis) shaped(s *contract.Shape, at syntax.Node, why string) Type {
 	case contract.Bool:
 		return anyBool
 	case contract.Int:
-		return anyInt
+		return of(atom{kind: integer, span: spanOf(s)})
 	case contract.Number:
-		return join(anyInt, anyFloat)
+		return of(atom{kind: integer, span: spanOf(s)}, atom{kind: float, span: spanOf(s)})
 	case contract.Text:
-		return anyText
+		return of(atom{kind: text, span: spanOf(s)})
 	case contract.Literal:
 		return valueType(s.Value)
 	case contract.Union:

@@ -40,6 +40,7 @@ type atom struct {
 	exact bool    // the value is lit
 	lit   string  // of a text, an int as digits, "True" or "False"; the name of an opaque type
 	obj   *object // of all that has parts; of None why it is there, nil where it was written
+	span  span    // what a contract says of a number, or of the length of a text
 }
 
 // Type is a set of values that holds every value that may be seen at a place, and perhaps more. The
@@ -89,12 +90,20 @@ func (t Type) only() (atom, bool) {
 // holds tells whether an atom is covered by the type.
 func (t Type) holds(a atom) bool {
 	for _, b := range t.atoms {
-		if b == a || a.exact && !b.exact && a.kind == b.kind && a.kind != opaque {
+		if b == a || b.covers(a) {
 			return true
 		}
 	}
 	return false
 }
+
+// covers tells whether an atom is all values of a kind of which another is some.
+func (b atom) covers(a atom) bool {
+	return a.kind == b.kind && a.kind != opaque && !b.special() && a.special()
+}
+
+// special tells whether an atom is less than all values of its kind.
+func (a atom) special() bool { return a.exact || a.span.bound }
 
 // join is the union of two types.
 func join(s, t Type) Type {
@@ -111,8 +120,8 @@ func join(s, t Type) Type {
 			atoms = slices.Clone(atoms)
 		}
 		grown = true
-		if !a.exact {
-			atoms = slices.DeleteFunc(atoms, func(b atom) bool { return b.exact && b.kind == a.kind && a.kind != opaque })
+		if !a.special() {
+			atoms = slices.DeleteFunc(atoms, a.covers)
 		}
 		atoms = append(atoms, a)
 	}
@@ -175,8 +184,8 @@ func (t Type) filter(keep func(atom) bool) Type {
 func (t Type) loose() Type {
 	var out Type
 	for _, a := range t.atoms {
-		if a.kind == text || a.kind == integer {
-			a.exact, a.lit = false, ""
+		if a.kind == text || a.kind == integer || a.kind == float {
+			a = atom{kind: a.kind}
 		}
 		out = join(out, of(a))
 	}
@@ -270,10 +279,23 @@ func show(t Type, depth int) string {
 		words[min(i, j)] = "bool"
 		words = slices.Delete(words, max(i, j), max(i, j)+1)
 	}
+	words = asNumber(words)
 	if i := slices.Index(words, "None"); i >= 0 { // last, as people write it
 		words = append(slices.Delete(words, i, i+1), "None")
 	}
 	return strings.Join(words, " | ")
+}
+
+// asNumber writes number(0..1) for what contracts call so.
+func asNumber(words []string) []string {
+	for i, w := range words {
+		bounds, ok := strings.CutPrefix(w, "int(")
+		if j := slices.Index(words, "float("+bounds); ok && j >= 0 {
+			words[i] = "number(" + bounds
+			return slices.Delete(words, j, j+1)
+		}
+	}
+	return words
 }
 
 func (a atom) show(depth int) string {
@@ -286,6 +308,8 @@ func (a atom) show(depth int) string {
 		return a.lit
 	case a.kind == opaque:
 		return a.lit
+	case a.obj == nil && depth > 0:
+		return kindNames[a.kind] + a.span.String()
 	case a.obj == nil:
 		return kindNames[a.kind]
 	}

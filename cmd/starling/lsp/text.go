@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"go.starlark.net/syntax"
+
+	"starling/lang/infer"
 )
 
 // text is what a file says, with where its lines begin. It does not change.
@@ -99,7 +101,7 @@ func (t *text) at(p syntax.Position) int {
 
 // node is the bytes of a node.
 func (t *text) node(n syntax.Node) (from, to int) {
-	start, end := n.Span()
+	start, end := infer.Span(n)
 	return t.at(start), t.at(end)
 }
 
