@@ -66,7 +66,8 @@ func measureModule() []*effect.Builtin {
 		measureBuiltin("tests", "dict", "Run a program that [sh] allows, in its sandbox as with sh.run, and read the results of its tests. "+
 			"It gives what measure.read gives, and code, the exit code. "+
 			"What was not measured is an error, of kind unavailable or timeout: a program that did not start or was ended, a report that cannot be read, no test that passed or failed, an exit code other than 0 without a test that failed.",
-			commandParams([]effect.Param{formatParam()})...),
+			append(commandParams([]effect.Param{formatParam()}), effect.Param{Name: "output", Type: "bool", Default: "False", KeywordOnly: true,
+				Doc: "Give output as well, the end of what it wrote; where it was not measured it is in data of the error."})...),
 		measureBuiltin("scan", "dict", "Run a scanner that [sh] allows, in its sandbox as with sh.run, and read its report. "+
 			"It gives what measure.sarif gives, and code, the exit code. Scanners exit with other "+
 			"codes than 0 when they have found something; a report that cannot be read is an error of kind unavailable.",
@@ -147,6 +148,9 @@ func reportArguments(c *effect.Call, o *effect.Object) error {
 	o.Texts("argv", argv).Texts("reports", reports).Text("dir", c.Text("dir", "."))
 	if c.Builtin.FullName == "measure.tests" {
 		o.Text("format", c.Text("format", ""))
+		if c.Flag("output", false) {
+			o.Flag("output", true)
+		}
 	}
 	if env := c.Get("env"); env != nil {
 		given, err := effect.Encode(env)

@@ -24,6 +24,7 @@ import (
 const (
 	maxMeasured  = 64 << 20 // bytes of standard output that are read of a command that reports
 	maxArtifact  = 1 << 20  // bytes of the end of its outputs that are kept as artifacts
+	maxOutputEnd = 8000     // bytes of the end of its outputs that scripts are given
 	maxSources   = 20_000   // files that measure.code reads
 	maxDensest   = 10
 	reportsWord  = "{reports}"
@@ -69,7 +70,11 @@ func (c command) reporting(spec *process.Spec) reader {
 		if err != nil {
 			fault := c.failed(effect.KindUnavailable, "what it measures is not known: %v%s", err, lastWords(r)).Err
 			var o effect.Object
-			fault.Data = o.Text("reason", "not_measured").Int("code", int64(r.ExitCode)).Payload()
+			o.Text("reason", "not_measured").Int("code", int64(r.ExitCode))
+			if c.args.Flag("output") {
+				o.Text("output", c.outputEnd(r))
+			}
+			fault.Data = o.Payload()
 			reply.Err = fault
 			return reply
 		}
@@ -247,7 +252,16 @@ func (c command) readTests(r process.Result, given []string) (*starlark.Dict, er
 	}
 	v := testsValue(t)
 	set(v, "code", starlark.MakeInt(r.ExitCode))
+	if c.args.Flag("output") {
+		set(v, "output", starlark.String(c.outputEnd(r)))
+	}
 	return v, nil
+}
+
+// outputEnd is the end of what a command has written, as scripts and agents may see it.
+func (c command) outputEnd(r process.Result) string {
+	text := c.portable(string(r.Stdout) + string(r.Stderr))
+	return strings.ToValidUTF8(text[max(0, len(text)-maxOutputEnd):], "")
 }
 
 // portable leaves the place of the workspace out of ids, and values that nobody may see.

@@ -92,6 +92,7 @@ type repositoryRequest struct {
 var workspaceWork = map[string]func(context.Context, *repositoryRequest) (starlark.Value, error){
 	"checkpoint":       keepCheckpoint,
 	"rollback":         rollBack,
+	"restore_ignored":  restoreIgnored,
 	"diff":             diffWorkspace,
 	"commit":           commitWorkspace,
 	effect.TreeFork:    forkTrees,
@@ -110,7 +111,16 @@ func (w *repositoryRequest) name() string {
 }
 
 func keepCheckpoint(ctx context.Context, w *repositoryRequest) (starlark.Value, error) {
-	return starlark.String(w.name()), w.Checkpoint(ctx, w.name())
+	err := w.Checkpoint(ctx, w.name())
+	if err == nil && w.args.Flag("ignored") {
+		err = w.KeepIgnored(ctx, w.name())
+	}
+	return starlark.String(w.name()), err
+}
+
+func restoreIgnored(ctx context.Context, w *repositoryRequest) (starlark.Value, error) {
+	files, left, err := w.RestoreIgnored(ctx, w.args.Text("checkpoint"), w.name(), w.args.Texts("spare"))
+	return dictOf([]string{"files", "left"}, textList(w.shown(files)), textList(w.shown(left))), err
 }
 
 func rollBack(ctx context.Context, w *repositoryRequest) (starlark.Value, error) {
@@ -165,10 +175,15 @@ func (w *repositoryRequest) changed(artifact, patch string, paths []string) star
 	patch = w.hide.Redact(patch)
 	w.blobs[artifact] = []byte(patch)
 	text := strings.ToValidUTF8(patch[:min(len(patch), maxPatch)], "\uFFFD")
+	return dictOf([]string{"files", "patch", "truncated"}, textList(w.shown(paths)), starlark.String(text), starlark.Bool(len(patch) > maxPatch))
+}
+
+// shown are paths as scripts see them.
+func (w *repositoryRequest) shown(paths []string) []string {
 	for i, p := range paths {
 		paths[i] = strings.ToValidUTF8(w.hide.Redact(p), "\uFFFD")
 	}
-	return dictOf([]string{"files", "patch", "truncated"}, textList(paths), starlark.String(text), starlark.Bool(len(patch) > maxPatch))
+	return paths
 }
 
 // dictOf makes a dict with these keys and values.

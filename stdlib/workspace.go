@@ -14,11 +14,17 @@ func workspaceModule() []*effect.Builtin {
 	since := effect.Param{Name: "since", Type: "string", Default: "None", KeywordOnly: true, Doc: "A checkpoint or a commit; the last commit by default."}
 	return []*effect.Builtin{
 		workspaceBuiltin("head", "string", "The commit that the workspace stands at, in hexadecimal; None where there is no repository, or no commit yet."),
-		workspaceBuiltin("checkpoint", "string", "Keep the index, all files that are not ignored and HEAD, without changing any of them. It gives what rollback and diff are to be told."),
+		workspaceBuiltin("checkpoint", "string", "Keep the index, all files that are not ignored and HEAD, without changing any of them. It gives what rollback and diff are to be told.",
+			effect.Param{Name: "ignored", Type: "bool", Default: "False", KeywordOnly: true, Doc: "Keep the files that git does not see as well, in the store, for restore_ignored."}),
 		workspaceBuiltin("rollback", "dict", "Restore files, index and HEAD as a checkpoint has them; files that were created since and are not ignored are removed. "+
 			"What there was is kept in the repository and as the artifact undone.patch. It gives the dict of diff, of what was undone.",
 			effect.Param{Name: "checkpoint", Type: "string", Doc: "What checkpoint gave."},
 			effect.Param{Name: "paths", Type: "list|tuple", Default: "None", KeywordOnly: true, Doc: "Only these files; then index and HEAD stay."}),
+		workspaceBuiltin("restore_ignored", "dict", "Make the files that git does not see what they were at a checkpoint that has kept them: what is new is taken away, what was changed or removed is put back. "+
+			"It gives a dict of files, the paths of these, and left, those that are not as they were and cannot be put back: of a file of more than 16 MiB, or after 512 MiB, only a digest is kept. "+
+			"What lies in a folder with a CACHEDIR.TAG is taken away where it has changed. What was taken away stays in the store for a month, below ignored/undone.",
+			effect.Param{Name: "checkpoint", Type: "string", Doc: "What checkpoint(ignored = True) gave."},
+			effect.Param{Name: "spare", Type: "list|tuple", Default: "[]", KeywordOnly: true, Doc: "Patterns of files that stay as they are, such as the database of a server that runs."}),
 		workspaceBuiltin("diff", "dict", "What has changed, tracked or not: a dict of files, the paths; patch, the end of which is cut when it is long; and truncated. All of it is the artifact diff.patch.", since),
 		workspaceBuiltin("commit", "string", "Commit what has changed, on the branch that is checked out, and give the commit, None when nothing has. What else is staged stays staged; no hooks are run.",
 			effect.Param{Name: "message", Type: "string", Doc: "The message of the commit."},
@@ -79,6 +85,9 @@ func checkWorkspace(c *effect.Call, param string) error {
 		if s := text(param, ""); !checkpointName().MatchString(s) && (param != "since" || !commitName().MatchString(s)) {
 			return wrong(c, param, "got %q, want what workspace.checkpoint() gave", s)
 		}
+	case "spare":
+		_, err := patternsOf(c, param)
+		return err
 	case "message":
 		if text(param, "") == "" {
 			return wrong(c, param, "got an empty message")
