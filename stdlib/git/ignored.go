@@ -21,7 +21,7 @@ import (
 
 // What git does not see may still decide what tests say: a module that a runner loads, a program in
 // node_modules, bytecode that is older than its source. These files are kept beside the
-// checkpoints, in the store and not in the repository, which is pushed to others, and keys are often
+// checkpoints, in the store and not in the repository, which is pushed to others: keys are often
 // among them.
 //
 //	ignored/NAME.json       what there was at a checkpoint: a [manifest]
@@ -180,9 +180,10 @@ func (r *Repository) unseenFile(root *os.Root, name string, keep bool, room *int
 }
 
 // RestoreIgnored makes what git does not see what it was at a checkpoint that has kept it: what is
-// new is taken away, what was changed or removed is put back. It gives the paths of these, and those
-// that it cannot put back, for they were not kept. What there was is kept in the store, under a name.
-// Files that match one of the patterns to spare stay as they are, and so does what git sees now.
+// new is taken away, what was changed or removed is put back. It gives the paths of these, and
+// those that it cannot put back, for they were not kept. What there was is kept in the store, under
+// a name. Files that match one of the patterns to spare stay as they are, and so does what git sees
+// now.
 func (r *Repository) RestoreIgnored(ctx context.Context, checkpoint, name string, spare []string) (restored, left []string, err error) {
 	was, err := readManifest(r.ignoredPlace(checkpoint + ".json"))
 	if errors.Is(err, fs.ErrNotExist) {
