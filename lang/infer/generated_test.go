@@ -15,10 +15,12 @@ import (
 	"go.starlark.net/starlarkstruct"
 	"go.starlark.net/syntax"
 
+	"starling/lang/compile"
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
 	"starling/lang/infer"
 	"starling/lang/langtest"
+	"starling/lang/vm"
 )
 
 var (
@@ -197,23 +199,39 @@ func within(e, outer syntax.Expr) bool {
 	return found
 }
 
-// run runs a program with bounds, whatever becomes of it.
+// bounds are what a program may use. Only the machine bounds memory: with go.starlark.net, which
+// bounds steps alone, a program took 22 GB by multiplying lists.
+var bounds = vm.Limits{Frames: 10_000, Steps: 200_000, Memory: 64 << 20}
+
+// run runs a program on the machine, whatever becomes of it.
 func run(p langtest.Program, names starlark.StringDict) error {
-	const steps = 200_000
-	load := func(*starlark.Thread, string) (starlark.StringDict, error) {
-		thread := &starlark.Thread{Print: func(*starlark.Thread, string) {}}
-		thread.SetMaxExecutionSteps(steps)
-		globals, err := starlark.ExecFileOptions(&p.Options, thread, langtest.LibraryName, p.Library, names)
-		globals.Freeze()
-		return globals, err
+	var modules []*compile.Module
+	for _, src := range []compile.Source{{Name: langtest.LibraryName, Text: []byte(p.Library)}, {Name: langtest.ScriptName, Text: []byte(p.Script)}} {
+		src.Options, src.Predeclared = p.Options, names.Has
+		if src.Name == langtest.LibraryName && p.Library == "" {
+			continue
+		}
+		m, err := compile.Compile(src)
+		if err != nil {
+			return err
+		}
+		modules = append(modules, m)
 	}
-	thread := &starlark.Thread{Load: load, Print: func(*starlark.Thread, string) {}}
-	thread.SetMaxExecutionSteps(steps)
-	_, program, err := starlark.SourceProgramOptions(&p.Options, langtest.ScriptName, p.Script, names.Has)
-	if err == nil {
-		_, err = program.Init(thread, names)
+	image, err := vm.Load(modules, &effect.Environment{Names: names})
+	if err != nil {
+		return err
 	}
-	return err
+	m, err := image.Start(nil)
+	if err != nil {
+		return err
+	}
+	m.SetLimits(bounds)
+	for {
+		stop := m.Run(func(r *effect.Request) effect.Outcome { panic("nobody asks for " + r.Kind) })
+		if stop.Status != vm.Yielded {
+			return stop.Cause()
+		}
+	}
 }
 
 // world are the names that generated programs have, and those that tell what has not failed.
@@ -282,4 +300,24 @@ func (f *fields) Attr(name string) (starlark.Value, error) { return f.has[name],
 func (f *fields) SetField(name string, v starlark.Value) error {
 	f.has[name] = v
 	return nil
+}
+
+// A finding that is wrong is found out: what is wrapped tells that it has not failed, within a
+// function and before the program is stopped by a bound.
+func TestWrongFindingIsRefuted(t *testing.T) {
+	names := world(nil)
+	p := langtest.Program{Script: "def f(x):\n    return x + 1\n\ny = f(2)\nz = [[0] * (1 << 20) for _ in range(1 << 10)]\n"}
+	files, err := parsed(p, names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := files[0].Tree.Stmts[0].(*syntax.DefStmt).Body[0].(*syntax.ReturnStmt).Result
+	passed := map[int]bool{}
+	err = run(wrapped(p, files, []infer.Finding{{File: files[0], Node: sum}}), world(passed))
+	if !passed[0] {
+		t.Errorf("the sum has not failed, and nothing tells: %v", err)
+	}
+	if err == nil || !strings.Contains(err.Error(), "limit") {
+		t.Errorf("got %v, want the error of a script that is stopped by a limit", err)
+	}
 }
