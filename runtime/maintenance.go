@@ -56,7 +56,8 @@ type MaintenanceReport struct {
 	ID       string         `json:"id"`
 	Format   uint32         `json:"format"`
 	Epoch    uint64         `json:"epoch"`
-	Sequence uint64         `json:"sequence"` // batches ever committed
+	Owner    int            `json:"owner,omitempty"` // info: the process of this machine that owns it
+	Sequence uint64         `json:"sequence"`        // batches ever committed
 	Usage    StoreUsage     `json:"usage"`
 	Runs     map[Status]int `json:"runs,omitempty"`     // info: how many
 	Checked  int            `json:"checked,omitempty"`  // check: values that were read

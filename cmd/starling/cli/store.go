@@ -78,7 +78,11 @@ func (c *call) maintain(ctx context.Context, r runtime.MaintenanceRequest) (*run
 		return nil, err
 	}
 	defer c.leave(s)
-	return f.Maintain(ctx, r)
+	report, err := f.Maintain(ctx, r)
+	if err == nil && r.Task == runtime.MaintenanceInfo {
+		report.Owner = max(s.Owner(), 0)
+	}
+	return report, err
 }
 
 func (v *storeVerb) printInfo(r *runtime.MaintenanceReport) error {
@@ -86,6 +90,9 @@ func (v *storeVerb) printInfo(r *runtime.MaintenanceReport) error {
 	v.print("id       %s", r.ID)
 	v.print("format   %d", r.Format)
 	v.print("owners   %d so far", r.Epoch)
+	if r.Owner != 0 {
+		v.print("owner    process %d", r.Owner)
+	}
 	v.print("commits  %d", r.Sequence)
 	u := r.Usage
 	v.print("disk     %s (tables %s, logs %s, large values %s)", megabytes(u.Total()), megabytes(u.Tables), megabytes(u.Logs), megabytes(u.Values))

@@ -27,6 +27,7 @@ type Node struct {
 	Kind  string  `json:"kind"` // of a step as the journal has it; parallel, branch, loop, choice, call are boxes
 	Name  string  `json:"name"`
 	Note  string  `json:"note,omitempty"`  // who is asked, or what for
+	Where string  `json:"where,omitempty"` // the line of a script's step, FILE:LINE
 	State string  `json:"state,omitempty"` // of a step of a run: ok, running, exit 1, …
 	Took  string  `json:"took,omitempty"`
 	Fans  bool    `json:"fans,omitempty"` // what is below goes on side by side

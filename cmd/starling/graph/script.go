@@ -1,6 +1,9 @@
 package graph
 
 import (
+	"cmp"
+	"fmt"
+	"regexp"
 	"strings"
 
 	"go.starlark.net/starlark"
@@ -14,7 +17,8 @@ import (
 // OfScript is the graph of what a script may do. Functions of its own and of what it loads are
 // followed as far as they are named; what is called by a value is not known.
 func OfScript(b *lang.Bundle, env *effect.Environment) (*Graph, error) {
-	r := reader{env: env, defs: map[string]*syntax.DefStmt{}, roles: map[string]string{}, within: map[string]bool{}}
+	r := reader{env: env, defs: map[string]*syntax.DefStmt{}, held: map[string]syntax.Expr{},
+		roles: map[string]string{}, within: map[string]bool{}}
 	var entry *syntax.File
 	for _, m := range b.Modules() {
 		file, err := lang.FileOptions().Parse(m.Name, m.Source, 0)
@@ -38,8 +42,9 @@ func OfScript(b *lang.Bundle, env *effect.Environment) (*Graph, error) {
 type reader struct {
 	env    *effect.Environment
 	defs   map[string]*syntax.DefStmt
-	roles  map[string]string // the name of the role that a variable holds
-	within map[string]bool   // functions that are being followed
+	held   map[string]syntax.Expr // what a variable was last given, in the order of reading
+	roles  map[string]string      // the name of the role that a variable holds
+	within map[string]bool        // functions that are being followed
 }
 
 // learn takes the functions and roles of a file.
@@ -53,6 +58,12 @@ func (r *reader) learn(stmts []syntax.Stmt) {
 			call, isCall := s.RHS.(*syntax.CallExpr)
 			if ok && isCall && dotted(call.Fn) == "role" {
 				r.roles[name.Name] = literal(argument(call, 0, "name"))
+			}
+		case *syntax.LoadStmt:
+			for i, from := range s.From {
+				if def := r.defs[from.Name]; def != nil {
+					r.defs[s.To[i].Name] = def
+				}
 			}
 		}
 	}
@@ -70,7 +81,11 @@ func (r *reader) stmt(s syntax.Stmt) []*Node {
 	case *syntax.ExprStmt:
 		return r.expr(s.X)
 	case *syntax.AssignStmt:
-		return r.expr(s.RHS)
+		nodes := r.expr(s.RHS)
+		if name, ok := s.LHS.(*syntax.Ident); ok && s.Op == syntax.EQ {
+			r.held[name.Name] = s.RHS
+		}
+		return nodes
 	case *syntax.ReturnStmt:
 		return r.expr(s.Result)
 	case *syntax.DefStmt:
@@ -162,14 +177,14 @@ func parts(e syntax.Expr) []syntax.Expr {
 // call is what a call does: its arguments first, then itself.
 func (r *reader) call(c *syntax.CallExpr) (nodes []*Node) {
 	name := dotted(c.Fn)
-	if name == "parallel" && len(c.Args) > 0 {
-		return r.parallel(c.Args[0])
-	}
 	if dot, ok := c.Fn.(*syntax.DotExpr); ok {
 		nodes = r.expr(dot.X)
 	}
 	for _, a := range c.Args {
 		nodes = append(nodes, r.expr(value(a))...)
+	}
+	if name == "parallel" && r.defs[name] == nil && len(c.Args) > 0 {
+		return append(nodes, r.parallel(argument(c, 0, "branches"), argument(c, -1, "over")))
 	}
 	if r.effect(name) {
 		return append(nodes, r.step(name, c))
@@ -183,29 +198,73 @@ func (r *reader) call(c *syntax.CallExpr) (nodes []*Node) {
 
 // function is what a function does that is known here: one of the script's, or a lambda.
 func (r *reader) function(e syntax.Expr) []*Node {
+	if name := dotted(e); r.effect(name) { // as in attempt(http.get, url)
+		return []*Node{{Kind: name, Name: name, Where: place(e)}}
+	}
 	switch f := e.(type) {
 	case *syntax.LambdaExpr:
 		return r.expr(f.Body)
 	case *syntax.Ident:
-		def := r.defs[f.Name]
-		if def == nil || r.within[f.Name] {
-			return nil
-		}
-		r.within[f.Name] = true
-		defer delete(r.within, f.Name)
-		return boxed("call", f.Name, r.block(def.Body))
+		return r.named(f.Name, func() []*Node {
+			if def := r.defs[f.Name]; def != nil {
+				return boxed("call", f.Name, r.block(def.Body))
+			}
+			return r.function(r.held[f.Name])
+		})
 	case *syntax.ParenExpr:
 		return r.function(f.X)
 	case *syntax.TupleExpr: // (f, argument)
 		if len(f.List) > 0 {
 			return r.function(f.List[0])
 		}
+	case *syntax.CallExpr:
+		return r.made(f.Fn)
 	}
 	return nil
 }
 
-// parallel is a box of branches beside each other.
-func (r *reader) parallel(of syntax.Expr) []*Node {
+// named follows a name, unless it is being followed.
+func (r *reader) named(name string, follow func() []*Node) []*Node {
+	if r.within[name] {
+		return nil
+	}
+	r.within[name] = true
+	defer delete(r.within, name)
+	return follow()
+}
+
+// made is what a function does that another one, maker, returns.
+func (r *reader) made(maker syntax.Expr) []*Node {
+	switch f := maker.(type) {
+	case *syntax.ParenExpr:
+		return r.made(f.X)
+	case *syntax.LambdaExpr:
+		if inner, ok := f.Body.(*syntax.LambdaExpr); ok {
+			return r.function(inner)
+		}
+	case *syntax.Ident:
+		def := r.defs[f.Name]
+		if def == nil {
+			return nil
+		}
+		for _, s := range def.Body {
+			switch s := s.(type) {
+			case *syntax.DefStmt:
+				r.defs[s.Name.Name] = s
+			case *syntax.ReturnStmt:
+				switch s.Result.(type) {
+				case *syntax.LambdaExpr, *syntax.Ident:
+					return r.function(s.Result)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// parallel is a box of branches beside each other: functions in a list or a dict, or one of them
+// for each element of over.
+func (r *reader) parallel(of, over syntax.Expr) *Node {
 	p := &Node{Kind: "parallel", Name: "parallel", Fans: true}
 	branch := func(name string, f syntax.Expr) {
 		nodes := r.function(f)
@@ -214,29 +273,36 @@ func (r *reader) parallel(of syntax.Expr) []*Node {
 		}
 		p.Nodes = append(p.Nodes, boxed("branch", name, nodes)...)
 	}
-	switch of := of.(type) {
+	if name, ok := of.(*syntax.Ident); ok && r.defs[name.Name] == nil && r.held[name.Name] != nil {
+		of = r.held[name.Name]
+	}
+	switch f := of.(type) {
 	case *syntax.ListExpr:
-		for _, f := range of.List {
+		for _, f := range f.List {
 			branch(text(f), f)
 		}
 	case *syntax.DictExpr:
-		for _, e := range of.List {
+		for _, e := range f.List {
 			entry := e.(*syntax.DictEntry)
-			branch(strings.Trim(text(entry.Key), `"`), entry.Value)
+			branch(label(entry.Key), entry.Value)
 		}
 	case *syntax.Comprehension:
-		if f, ok := of.Clauses[0].(*syntax.ForClause); ok {
-			body := of.Body
+		if clause, ok := f.Clauses[0].(*syntax.ForClause); ok {
+			body := f.Body
 			if entry, isEntry := body.(*syntax.DictEntry); isEntry {
 				body = entry.Value
 			}
-			branch("each "+text(f.Vars)+" in "+text(f.X), body)
+			branch("each "+text(clause.Vars)+" in "+text(clause.X), body)
+		}
+	default:
+		if over != nil {
+			branch("each of "+text(over), of)
 		}
 	}
 	if len(p.Nodes) == 0 {
 		p.Note = text(of) // how many there are is known when it runs
 	}
-	return []*Node{p}
+	return p
 }
 
 // effect tells whether a call waits for the world.
@@ -252,7 +318,7 @@ func (r *reader) effect(name string) bool {
 
 // step is the node of an effect: its name as far as the script says it.
 func (r *reader) step(name string, c *syntax.CallExpr) *Node {
-	n := &Node{Kind: name, Name: name}
+	n := &Node{Kind: name, Name: name, Where: place(c)}
 	first := argument(c, 0, "")
 	switch name {
 	case "agent", "handoff":
@@ -266,14 +332,17 @@ func (r *reader) step(name string, c *syntax.CallExpr) *Node {
 			n.Note = short(task)
 		}
 	case "gate":
-		n.Name = strings.Trim(text(first), `"`)
+		n.Name = label(first)
 		if target := literal(argument(c, -1, "target")); target != "" {
 			n.Note = "for " + target
 		}
 	case "run":
-		n.Name = strings.Trim(text(first), `"`)
+		n.Name = label(first)
 	default:
-		n.Note = short(text(first))
+		n.Note = text(first)
+		if b, ok := first.(*syntax.BinaryExpr); ok && b.Op == syntax.PERCENT {
+			n.Note = label(first)
+		}
 	}
 	if given := literal(argument(c, -1, "name")); given != "" {
 		n.Name = given
@@ -285,6 +354,32 @@ func (r *reader) step(name string, c *syntax.CallExpr) *Node {
 func (r *reader) who(e syntax.Expr) string {
 	if id, ok := e.(*syntax.Ident); ok && r.roles[id.Name] != "" {
 		return r.roles[id.Name]
+	}
+	return label(e)
+}
+
+// place is the line where an expression stands, as in diagnostics.
+func place(e syntax.Expr) string {
+	start, _ := e.Span()
+	return fmt.Sprintf("%s:%d", start.Filename(), start.Line)
+}
+
+// verb is what a text that is put together has in place of a value.
+var verb = regexp.MustCompile(`%(\([^)]*\))?[a-z]`)
+
+// label is the text that an expression gives, with dots for what is not known before it runs.
+func label(e syntax.Expr) string {
+	if b, ok := e.(*syntax.BinaryExpr); ok {
+		switch b.Op {
+		case syntax.PERCENT:
+			if format := literal(b.X); format != "" {
+				return short(verb.ReplaceAllString(format, "…"))
+			}
+		case syntax.PLUS:
+			if left, right := literal(b.X), literal(b.Y); left != "" || right != "" {
+				return short(cmp.Or(left, "…") + cmp.Or(right, "…"))
+			}
+		}
 	}
 	return strings.Trim(text(e), `"`)
 }
