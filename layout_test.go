@@ -72,7 +72,7 @@ var arrows = []arrow{
 	{"runtime/tool",
 		"lang lang/check lang/contract lang/diagnostic lang/effect runtime runtime/journal " +
 			"runtime/filter runtime/query"},
-	{"runtime/mcp", "lang lang/contract runtime runtime/tool"},
+	{"runtime/mcp", "lang lang/contract lang/effect runtime runtime/tool"},
 	{"runtime/web", "lang/diagnostic runtime runtime/api runtime/mcp runtime/tool"},
 	{"runtime/runtimetest", "lang/effect runtime runtime/journal"},
 	{"stdlib",
@@ -137,7 +137,7 @@ var arrows = []arrow{
 		"lang lang/check lang/compile lang/contract lang/diagnostic lang/effect lang/vm " +
 			"runtime runtime/engine runtime/journal runtime/memory runtime/query stdlib stdlib/agent"},
 	{"cmd/starling/coverage", "lang/compile cmd/starling/suite"},
-	{"cmd/starling/timetable", "cmd/starling/table lang/contract runtime"},
+	{"cmd/starling/timetable", "cmd/starling/table lang/contract lang/effect runtime"},
 	{"cmd/starling", "cmd/starling/cli"},
 	{"cmd/starling/cli",
 		"lang lang/check lang/compile lang/contract lang/diagnostic lang/doc lang/effect " +

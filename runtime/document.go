@@ -76,6 +76,7 @@ type Details struct {
 	Lineage   *Lineage        `json:"lineage,omitempty"`  // of which run it was made, and how
 	Imported  json.RawMessage `json:"imported,omitempty"` // of a run from another store: {store, by, at, journal}
 	Session   bool            `json:"session,omitempty"`
+	Labels    effect.Labels   `json:"labels,omitempty"`
 	Workspace string          `json:"workspace,omitempty"`
 	Env       []string        `json:"env,omitempty"` // declared variables
 	Project   *Project        `json:"project,omitempty"`
@@ -214,6 +215,8 @@ type Summary struct {
 	Error       string     `json:"error,omitempty"`
 	NeedsMemory int64      `json:"needs_memory,omitempty"` // as in [Details]
 	StartedBy   string     `json:"started_by,omitempty"`   // who started it; of a run that another has started "run:" and that one's id
+
+	Labels effect.Labels `json:"labels,omitempty"`
 
 	Awaits bool `json:"-"` // an item of a queue
 }

@@ -61,6 +61,7 @@ type StartRequest struct {
 	Inputs     json.RawMessage   `json:"inputs,omitempty"`  // an object
 	Session    bool              `json:"session,omitempty"` // a REPL session: the program grows chunk by chunk
 	Settings   effect.Settings   `json:"settings"`
+	Labels     effect.Labels     `json:"labels,omitempty"`   // for good; a run that another has started has that one's, unless its step says otherwise
 	Env        map[string]string `json:"env,omitempty"`      // values of the declared variables; kept in memory only
 	Timeout    time.Duration     `json:"timeout,omitempty"`  // of the whole run, 0 for none
 	OnDeadline OnDeadline        `json:"overtime,omitempty"` // what becomes of a run whose deadline has passed; "" is DeadlineFail

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"starling/lang/effect"
 )
 
 // Schedules starts definitions at their times. A time is kept in the store before its run begins
@@ -62,6 +64,7 @@ type ScheduleRequest struct {
 	Script string `json:"script"` // a definition: NAME, the newest version at each time, or NAME@VERSION
 	Timetable
 	Inputs    json.RawMessage `json:"inputs,omitempty"`     // an object
+	Labels    effect.Labels   `json:"labels,omitempty"`     // of its runs
 	TimeInput string          `json:"time_input,omitempty"` // the input that is given the time a run is for, as RFC 3339
 	Overlap   Overlap         `json:"overlap,omitempty"`    // "" is OverlapSkip
 	CatchUp   CatchUp         `json:"catch_up,omitempty"`   // "" is CatchUpLast

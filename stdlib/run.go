@@ -1,8 +1,11 @@
 package stdlib
 
 import (
+	"cmp"
 	"path"
 	"strings"
+
+	"go.starlark.net/starlark"
 
 	"starling/lang/effect"
 )
@@ -15,6 +18,8 @@ func runBuiltin() *effect.Builtin {
 		Params: []effect.Param{
 			{Name: "script", Type: "string", Doc: "Path of the script, relative to this one's folder: a literal, which is pinned when the parent starts. Or NAME or NAME@VERSION of one that is defined, pinned when it is started."},
 			{Name: "inputs", Type: "dict", Default: "{}", Doc: "Inputs of the child, checked before it exists."},
+			{Name: "labels", Type: "dict", Default: "None", KeywordOnly: true,
+				Doc: "Labels of the child, such as {\"team\": \"web\"}, in place of this run's, which it has otherwise; {} for none."},
 			timeoutParam("Of the whole child; none by default."),
 			onErrorParam("an Outcome"),
 			nameParam("the script's stem"),
@@ -25,10 +30,10 @@ func runBuiltin() *effect.Builtin {
 			if err != nil {
 				return nil, err
 			}
-			if err := positive(c, "timeout"); err != nil {
+			if err := cmp.Or(positive(c, "timeout"), checkLabels(c)); err != nil {
 				return nil, err
 			}
-			r, err := request(c, "run", name, "script", "inputs", "name", "timeout")
+			r, err := request(c, "run", name, "script", "inputs", "labels", "name", "timeout")
 			if err != nil {
 				return nil, err
 			}
@@ -36,6 +41,27 @@ func runBuiltin() *effect.Builtin {
 			return r, nil
 		},
 	}
+}
+
+// checkLabels refuses labels that no run can have.
+func checkLabels(c *effect.Call) error {
+	d, ok := c.Get("labels").(*starlark.Dict)
+	if !ok {
+		return nil // there are none: what else it may be is refused by its type
+	}
+	labels := effect.Labels{}
+	for k, v := range d.Entries() {
+		name, isName := starlark.AsString(k)
+		value, isText := starlark.AsString(v)
+		if !isName || !isText {
+			return wrong(c, "labels", "got %s: %s, want texts", k, v)
+		}
+		labels[name] = value
+	}
+	if err := labels.Check(); err != nil {
+		return wrong(c, "labels", "%w", err)
+	}
+	return nil
 }
 
 // childName is the name of the step, which is also a segment of the addresses of all that the child

@@ -406,7 +406,7 @@ func (a *actor) performEffects(c *run.Commit) {
 	a.giveBackSlots(&c.Given)
 	for _, st := range do.Children {
 		if a.s.Steps[st.Step] == st && a.m != nil && !a.host.Draining() { // of a quarantined run they are looked after when it goes on
-			a.e.startChild(a.run, a.host, a.s.Depth, st)
+			a.e.startChild(a.run, a.host, a.s, st)
 		}
 	}
 	for _, step := range do.Orphans {

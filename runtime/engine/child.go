@@ -41,15 +41,19 @@ func (r *reader) hasChildren(run string) bool {
 }
 
 // startChild starts the child of a step, or looks after the one that is there.
-func (e *Local) startChild(id string, h *run.Host, depth int, st *run.Step) {
+func (e *Local) startChild(id string, h *run.Host, s *run.State, st *run.Step) {
 	args, _ := st.Args.View()
-	step, settings := st.Step, h.Within(st.Tree)
+	step, settings, depth, labels := st.Step, h.Within(st.Tree), s.Depth, s.LabelsBelow(st)
 	if !e.enter() {
 		return // the next owner finds the step and starts the child
 	}
 	go func() {
 		defer e.exit()
-		err := e.runChild(id, step, func() (runtime.StartRequest, error) { return e.childRequest(id, h.Program, settings, depth, args) }, depth+1)
+		err := e.runChild(id, step, func() (runtime.StartRequest, error) {
+			r, err := e.childRequest(id, h.Program, settings, depth, args)
+			r.Labels = labels
+			return r, err
+		}, depth+1)
 		if err != nil && e.ctx.Err() == nil {
 			e.settleChild(id, &run.ChildEnded{Step: step, Failed: effect.Errorf(effect.KindRefused, "%s: %v", step, err)})
 		}

@@ -129,7 +129,7 @@ func (e *Local) scheduledStart(row *schedule.Row, at time.Time) (r runtime.Start
 	if err != nil {
 		return r, err
 	}
-	r = runtime.StartRequest{Key: scheduleMark + row.Name + "/" + strconv.FormatInt(at.UnixNano(), 10), Script: found[0].Address(), Inputs: row.Inputs}
+	r = runtime.StartRequest{Key: scheduleMark + row.Name + "/" + strconv.FormatInt(at.UnixNano(), 10), Script: found[0].Address(), Inputs: row.Inputs, Labels: row.Labels}
 	if r.Bundle, err = e.blob(found[0].Bundle); err != nil || row.TimeInput == "" {
 		return r, err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"starling/lang"
 	"starling/lang/contract"
+	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/journal"
 	"starling/runtime/run"
@@ -136,7 +137,7 @@ func (r *reader) gatesOf(top, path string, s *run.State, to contract.Audience) (
 // details tells what a run is beside its outcome.
 func (r *reader) details(s *run.State) *runtime.Details {
 	d := &runtime.Details{Program: s.Program, StartedBy: s.By, StartedAt: s.Started, UpdatedAt: s.Updated, Seq: s.Seq, Carried: r.carried(s.ID), InFlight: s.Flying,
-		Parent: s.Parent, Lineage: s.Lineage, Session: s.Session, NeedsMemory: r.needs(s.ID)}
+		Parent: s.Parent, Lineage: s.Lineage, Session: s.Session, NeedsMemory: r.needs(s.ID), Labels: effect.ReadLabels(s.Labels)}
 	if due := s.NextDue(false); !due.IsZero() {
 		d.NextDue = &due
 	}

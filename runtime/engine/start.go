@@ -183,6 +183,9 @@ func (p *programs) accept(r *runtime.StartRequest) (*run.Program, effect.Payload
 	if err := checkDeadline(*r); err != nil {
 		return nil, nil, err
 	}
+	if err := r.Labels.Check(); err != nil {
+		return nil, nil, runtime.Refusef(runtime.ErrUsage, "labels: %v", err)
+	}
 	made, err := p.of(journal.HashOf(r.Bundle), func() ([]byte, error) { return r.Bundle, nil })
 	if err != nil {
 		return nil, nil, run.CheckFailed(err)

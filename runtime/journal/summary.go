@@ -12,7 +12,8 @@ import (
 // SummaryOf reads the summary of a run from what the row of the run has, its time of change aside.
 func SummaryOf(run string, v effect.View) runtime.Summary {
 	s := runtime.Summary{ID: run, Status: runtime.Status(v.Text("status")), Script: v.Text("script"), StartedAt: TimeIn(v, "started"), UpdatedAt: TimeIn(v, "updated"),
-		Gates: int(v.Int("gates")), Parent: v.Text("parent"), StartedBy: v.Text("by"), Session: v.Flag("session"), Awaits: v.Flag("awaits"), Error: v.Text("error")}
+		Gates: int(v.Int("gates")), Parent: v.Text("parent"), StartedBy: v.Text("by"), Session: v.Flag("session"), Awaits: v.Flag("awaits"), Error: v.Text("error"),
+		Labels: effect.ReadLabels(v.Text("labels"))}
 	if due := TimeIn(v, "next_due"); !due.IsZero() {
 		s.NextDue = &due
 	}

@@ -12,6 +12,7 @@ import (
 
 	"starling/lang"
 	"starling/lang/contract"
+	"starling/lang/effect"
 	"starling/runtime"
 )
 
@@ -138,9 +139,28 @@ func inputSchema(p *lang.Program) any {
 // begin returns.
 func (s *Server) begin(ctx context.Context, made *script, p *mcp.CallToolParamsRaw) (*runtime.Run, error) {
 	key, _ := p.GetMeta()[keyMeta].(string)
-	return s.desk.Start(ctx, runtime.StartRequest{Key: key, Script: made.definition.Address(), Bundle: made.bundle, Inputs: p.Arguments})
+	labels, err := labelsIn(p.GetMeta()[labelsMeta])
+	if err != nil {
+		return nil, err
+	}
+	return s.desk.Start(ctx, runtime.StartRequest{Key: key, Labels: labels, Script: made.definition.Address(), Bundle: made.bundle, Inputs: p.Arguments})
 }
 
-// keyMeta is where a caller of run_NAME may put an idempotency key: its arguments are the script's
+// Where a caller of run_NAME may put an idempotency key and labels: its arguments are the script's
 // own.
-const keyMeta = "starling/key"
+const (
+	keyMeta    = "starling/key"
+	labelsMeta = "starling/labels"
+)
+
+func labelsIn(given any) (effect.Labels, error) {
+	if given == nil {
+		return nil, nil
+	}
+	text, _ := json.Marshal(given) // it was read from JSON
+	var labels effect.Labels
+	if json.Unmarshal(text, &labels) != nil {
+		return nil, runtime.Refusef(runtime.ErrUsage, "_meta.%s: got %s, want an object of texts", labelsMeta, text)
+	}
+	return labels, nil
+}

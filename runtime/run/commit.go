@@ -105,7 +105,7 @@ func (s *State) Summary() effect.Payload {
 	var b effect.Object
 	b.Text("status", string(s.Status)).Text("script", s.Script).Int("started", journal.Micros(s.Started)).Int("gates", int64(len(s.Gates))).
 		Int("next_due", journal.Micros(s.NextDue(false))).Text("parent", s.Parent).Flag("session", s.Session).Flag("awaits", len(s.Asks) > 0).
-		Flag("original", s.Settings == s.Original).Text("by", s.By)
+		Flag("original", s.Settings == s.Original).Text("by", s.By).Text("labels", s.Labels)
 	if s.Err != nil {
 		b.Text("error", s.Err.Message)
 	}

@@ -31,12 +31,21 @@ type Origin struct {
 	By        string
 	Session   bool
 	Behaviour uint32 // of the builtins
+	Labels    string // as effect.Labels writes them
 }
 
 // OriginOf reads the first record of a run.
 func OriginOf(v effect.View) Origin {
 	return Origin{Script: v.Text("script"), Bundle: journal.HashIn(v, "bundle"), Program: journal.HashIn(v, "program"), Original: journal.HashIn(v, "settings"), By: v.Text("by"),
-		Session: v.Flag("session"), Behaviour: uint32(v.Int("behaviour"))}
+		Session: v.Flag("session"), Behaviour: uint32(v.Int("behaviour")), Labels: effect.LabelsOf(v.Sub("labels")).String()}
+}
+
+// LabelsBelow are those of the run that a step starts: what its call says, else the run's own.
+func (s *State) LabelsBelow(st *Step) effect.Labels {
+	if args, _ := st.Args.View(); args.Has("labels") {
+		return effect.LabelsOf(args.Sub("labels"))
+	}
+	return effect.ReadLabels(s.Labels)
 }
 
 // kinSize is how much of a hash names an origin, in bytes.
@@ -46,7 +55,7 @@ const kinSize = 16
 func (o *Origin) Name() []byte {
 	var b effect.Object
 	sum := sha256.Sum256(b.Text("script", o.Script).Text("bundle", o.Bundle).Text("program", o.Program).Text("settings", o.Original).Text("by", o.By).Flag("session", o.Session).
-		Int("behaviour", int64(o.Behaviour)).Payload())
+		Int("behaviour", int64(o.Behaviour)).Text("labels", o.Labels).Payload())
 	return sum[:kinSize]
 }
 

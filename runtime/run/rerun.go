@@ -74,7 +74,8 @@ func InOrigin(err error, origin string, numbers []uint64) error {
 func (s *State) Descend(l *runtime.Lineage, inputs effect.Payload, deadline time.Time, by string) effect.Payload {
 	var b effect.Object
 	return b.Text("script", s.Script).Text("bundle", s.Bundle).Text("program", s.Program).Text("settings", s.Settings).Raw("inputs", inputs).Text("by", by).
-		Int("behaviour", int64(s.Behaviour)).Int("deadline", journal.Micros(deadline)).Text("overtime", string(s.OnDeadline)).Flag("session", s.Session).Raw("lineage", journal.LineagePayload(l)).Payload()
+		Int("behaviour", int64(s.Behaviour)).Int("deadline", journal.Micros(deadline)).Text("overtime", string(s.OnDeadline)).Flag("session", s.Session).Raw("lineage", journal.LineagePayload(l)).
+		Raw("labels", effect.ReadLabels(s.Labels).Payload()).Payload()
 }
 
 // A run that performs one step of another anew (rerun --only) takes the outcomes of all other steps

@@ -12,8 +12,12 @@ import (
 
 // StartDigest tells requests for a start apart that have the same idempotency key.
 func StartDigest(r runtime.StartRequest) string {
-	r.Settings.Machine = ""                                                                                                      // the same request may be sent to the owner on another machine
-	text, _ := json.Marshal([]any{journal.HashOf(r.Bundle), r.Script, r.Inputs, r.Session, r.Settings, r.Timeout, r.OnDeadline}) // plain data
+	r.Settings.Machine = "" // the same request may be sent to the owner on another machine
+	parts := []any{journal.HashOf(r.Bundle), r.Script, r.Inputs, r.Session, r.Settings, r.Timeout, r.OnDeadline}
+	if len(r.Labels) > 0 { // without them it is what it was before there were any
+		parts = append(parts, r.Labels.String())
+	}
+	text, _ := json.Marshal(parts) // plain data
 	return journal.HashOf(text)
 }
 
@@ -29,7 +33,7 @@ func (t *Turn) begun(in *Started) {
 	var first effect.Object
 	first.Text("script", r.Script).Blob("bundle", journal.BytesOf(bundleHash)).Blob("program", in.Program.Code.Hash[:]).Blob("settings", journal.BytesOf(settingsHash)).
 		Raw("inputs", in.Inputs).Text("by", in.By).Text("parent", in.Parent).Int("depth", int64(in.Depth)).Flag("session", r.Session).
-		Int("behaviour", int64(in.Behaviour))
+		Int("behaviour", int64(in.Behaviour)).Raw("labels", r.Labels.Payload())
 	if r.Timeout > 0 {
 		first.Int("deadline", journal.Micros(t.Now.Add(r.Timeout))).Text("overtime", string(r.OnDeadline))
 	}

@@ -35,6 +35,7 @@ func TestEngine(t *testing.T, s Subject) {
 		"start":             testStart,
 		"start refused":     testStartRefused,
 		"start keys":        testStartKeys,
+		"labels":            testLabels,
 		"addresses":         testAddresses,
 		"list":              testList,
 		"failure":           testFailure,

@@ -303,7 +303,7 @@ func (t *taking) startChild(st *run.Step) (string, *turned, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	r := runtime.StartRequest{Script: args.Text("script"), Settings: *l.Host.Settings}
+	r := runtime.StartRequest{Script: args.Text("script"), Settings: *l.Host.Settings, Labels: l.State.LabelsBelow(st)}
 	if args.Has("inputs") {
 		if r.Inputs, err = contract.ToJSON(args.Value("inputs")); err != nil {
 			return "", nil, err

@@ -12,6 +12,7 @@ import (
 	"starling/lang"
 	"starling/lang/check"
 	"starling/lang/contract"
+	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/filter"
 	"starling/runtime/query"
@@ -68,10 +69,11 @@ type runArgs struct {
 	Script, Source, Key, Deadline string
 	Overtime                      runtime.OnDeadline
 	Inputs                        json.RawMessage
+	Labels                        effect.Labels
 }
 
 func (d *Desk) run(ctx context.Context, a runArgs) (any, error) {
-	r := runtime.StartRequest{Key: a.Key, Inputs: a.Inputs, OnDeadline: a.Overtime}
+	r := runtime.StartRequest{Key: a.Key, Inputs: a.Inputs, OnDeadline: a.Overtime, Labels: a.Labels}
 	if string(r.Inputs) == "null" {
 		r.Inputs = nil
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"starling/lang/effect"
 	"starling/runtime"
 )
 
@@ -13,6 +14,7 @@ type scheduleArgs struct {
 	Name, Action, Script, Cron, Every, Zone, Jitter, Reason, From, To string
 
 	Inputs    json.RawMessage
+	Labels    effect.Labels
 	TimeInput string `json:"time_input"`
 	Overlap   runtime.Overlap
 	CatchUp   runtime.CatchUp `json:"catch_up"`
@@ -56,7 +58,7 @@ func pointed[A any](answer *A, err error) (any, error) {
 
 // request is what the arguments ask for.
 func (a *scheduleArgs) request() (r runtime.ScheduleRequest, err error) {
-	r = runtime.ScheduleRequest{Name: a.Name, Script: a.Script, TimeInput: a.TimeInput, Overlap: a.Overlap, CatchUp: a.CatchUp}
+	r = runtime.ScheduleRequest{Name: a.Name, Script: a.Script, Labels: a.Labels, TimeInput: a.TimeInput, Overlap: a.Overlap, CatchUp: a.CatchUp}
 	r.Cron, r.Zone = a.Cron, a.Zone
 	if string(a.Inputs) != "null" {
 		r.Inputs = a.Inputs

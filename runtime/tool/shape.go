@@ -3,6 +3,7 @@ package tool
 import (
 	"encoding/json"
 
+	"starling/lang/effect"
 	"starling/runtime"
 )
 
@@ -16,6 +17,7 @@ type Standing struct {
 	Gates  []Gate            `json:"gates,omitempty"`  // the open ones
 	Steps  []runtime.Step    `json:"steps,omitempty"`
 
+	Labels    effect.Labels     `json:"labels,omitempty"`
 	WaitsFor  string            `json:"waits_for,omitempty"` // in one line
 	Decisions []runtime.Decided `json:"decisions,omitempty"` // once it has ended
 
@@ -29,6 +31,9 @@ type Standing struct {
 func Stand(r *runtime.Run) *Standing {
 	at := &Standing{Run: r.ID, Status: r.Status, Script: r.Script, Error: r.Error, Gates: shown(r.Gates),
 		WaitsFor: r.WaitsFor(), Decisions: r.Decisions}
+	if r.Details != nil {
+		at.Labels = r.Details.Labels
+	}
 	if r.Status == runtime.Completed {
 		at.Output = r.Output
 	}

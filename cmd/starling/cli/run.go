@@ -15,6 +15,7 @@ import (
 	"starling/cmd/starling/repl"
 	"starling/cmd/starling/shell"
 	"starling/lang"
+	"starling/lang/effect"
 	"starling/runtime"
 )
 
@@ -23,6 +24,7 @@ type runVerb struct {
 	*call
 
 	inputs []string
+	labels []string
 	wait   bool
 	detach bool
 	fake   string
@@ -53,6 +55,7 @@ run where it is.`,
 	}
 	f := cmd.Flags()
 	f.StringArrayVarP(&v.inputs, "input", "i", nil, "an input: `NAME=TEXT`, or NAME:=JSON")
+	f.StringArrayVar(&v.labels, "label", nil, "a label to find it and budget for it by, which never changes: `NAME=VALUE`, several times for several")
 	f.BoolVar(&v.wait, "wait", false, "stay until the run has ended, whatever it waits for")
 	f.BoolVarP(&v.detach, "detach", "d", false, "leave the run to a process in the background, and print its id")
 	f.StringVar(&v.fake, "fake", "", "agents are the functions of this script, `FILE`")
@@ -149,8 +152,11 @@ func (c *call) openRun(ctx context.Context, v *runVerb, create bool) (connect.Se
 	return c.door().OpenOwner(ctx, create)
 }
 
-// bound reads the flags about the run's own deadline.
+// bound reads the flags about the run's own deadline, and its labels.
 func (v *runVerb) bound(r *runtime.StartRequest) (err error) {
+	if r.Labels, err = effect.ParseLabels(v.labels); err != nil {
+		return usage("", "--label: %v", err)
+	}
 	r.OnDeadline = runtime.OnDeadline(v.overtime)
 	if v.deadline == "" {
 		return nil // what becomes of it then is refused by the engine

@@ -117,13 +117,13 @@ func TestWorkingOnAServer(t *testing.T) {
 	d.write("starling.toml", "[sh]\nallow = [\"touch\"]\n")
 	d.write("touch.star", "def main():\n    return sh.run([\"touch\", \"evil\"]).code\n")
 
-	said := d.says(`suspended \w+: waits for a decision`, 3, "run", "ask.star", "-i", "who=bob")
+	said := d.says(`suspended \w+: waits for a decision`, 3, "run", "ask.star", "-i", "who=bob", "--label", "team=web")
 	id := started(said)
 	hint := regexp.MustCompile(`starling (--server \S+ signal \S+ --choice yes)`).FindStringSubmatch(said)
 	if id == "" || hint == nil {
 		t.Fatalf("run said %q", said)
 	}
-	d.says(id, 0, "ps")
+	d.says(id+`.*team=web`, 0, "ps")
 	d.says(id+`.*ship`, 0, "inbox")
 	d.says(`"who": ?"bob"`, 0, "inbox", "--json")
 	d.says(`gate.opened`, 0, "logs", id)
@@ -167,10 +167,10 @@ func (o *office) viaMCP(d *desk) {
 		o.t.Fatal(err)
 	}
 	defer session.Close()
-	for _, c := range []struct{ tool, want string }{{"run", `"run":"`}, {"inbox", `"ship"`}} {
+	for _, c := range []struct{ tool, want string }{{"run", `"labels":{"team":"web"}`}, {"inbox", `"ship"`}} {
 		arguments := map[string]any{}
 		if c.tool == "run" {
-			arguments["source"] = askingScript
+			arguments["source"], arguments["labels"] = askingScript, map[string]any{"team": "web"}
 		}
 		r, err := session.CallTool(o.t.Context(), &mcp.CallToolParams{Name: c.tool, Arguments: arguments})
 		text, _ := json.Marshal(r)

@@ -111,6 +111,9 @@ func (v *showVerb) showHead(r *runtime.Run) {
 	if d.Horizon > 0 {
 		v.print("  journal  begins with record %d; what was before was trimmed", d.Horizon+1)
 	}
+	if len(d.Labels) > 0 {
+		v.print("  labels   %s", strings.ReplaceAll(d.Labels.String(), ",", ", "))
+	}
 	if d.Parent != "" {
 		v.print("  parent   %s", d.Parent)
 	}

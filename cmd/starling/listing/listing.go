@@ -40,6 +40,9 @@ func notes(p table.Paper, r runtime.Summary) string {
 	} else if r.NextDue != nil {
 		notes = append(notes, "due "+p.Time(*r.NextDue))
 	}
+	if len(r.Labels) > 0 {
+		notes = append(notes, r.Labels.String())
+	}
 	if waits := r.WaitsFor(); waits != "" {
 		notes = append(notes, waits)
 	}

@@ -12,12 +12,15 @@ import (
 
 	"starling/cmd/starling/table"
 	"starling/lang/contract"
+	"starling/lang/effect"
 	"starling/runtime"
 )
 
 // Flags are those of a schedule that is made.
 type Flags struct {
 	cron, every, zone, jitter, timeInput, overlap, catchUp string
+
+	labels []string
 }
 
 // Add declares the flags.
@@ -27,6 +30,7 @@ func (f *Flags) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.zone, "zone", "", "the `ZONE` of --cron, such as Europe/Zurich (default UTC)")
 	flags.StringVar(&f.jitter, "jitter", "", "put each time off by less than `DURATION`")
 	flags.StringVar(&f.timeInput, "time-input", "", "give the input `NAME` the time that a run is for, as RFC 3339")
+	flags.StringArrayVar(&f.labels, "label", nil, "a label of its runs: `NAME=VALUE`, several times for several")
 	flags.StringVar(&f.overlap, "overlap", string(runtime.OverlapSkip), "when the run before is still at work: `WHAT`, skip, queue, cancel (that one) or allow")
 	flags.StringVar(&f.catchUp, "catch-up", string(runtime.CatchUpLast), "of times at which nobody carried the store, or it was paused, make up for `WHICH`: last, all or none")
 }
@@ -38,6 +42,9 @@ func (f *Flags) TimeInput() string { return f.timeInput }
 func (f *Flags) Request(name string) (r runtime.ScheduleRequest, err error) {
 	r = runtime.ScheduleRequest{Name: name, TimeInput: f.timeInput, Overlap: runtime.Overlap(f.overlap), CatchUp: runtime.CatchUp(f.catchUp)}
 	r.Cron, r.Zone = f.cron, f.zone
+	if r.Labels, err = effect.ParseLabels(f.labels); err != nil {
+		return r, runtime.Refusef(runtime.ErrUsage, "--label: %v", err)
+	}
 	for _, d := range []struct {
 		flag, text string
 		into       *time.Duration
@@ -122,6 +129,9 @@ func Show(out io.Writer, p table.Paper, s *runtime.Schedule) error {
 	}
 	if len(s.Inputs) > 0 {
 		row("inputs", "%s", s.Inputs)
+	}
+	if len(s.Labels) > 0 {
+		row("labels", "%s", s.Labels)
 	}
 	if s.TimeInput != "" {
 		row("time input", "%s", s.TimeInput)
