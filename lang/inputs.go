@@ -214,32 +214,3 @@ func pieceLen(s string) int {
 	}
 	return 1
 }
-
-// childInputs is the contract of the inputs of a child script, nil where it has none that can be
-// read.
-func (b *Bundle) childInputs(script string) *contract.Contract {
-	child, ok := b.Child(script)
-	if !ok {
-		return nil
-	}
-	tree, err := FileOptions().Parse(child.entry.Name, child.entry.Source, 0)
-	if err != nil {
-		return nil
-	}
-	for _, s := range tree.Stmts {
-		a, ok := s.(*syntax.AssignStmt)
-		if !ok {
-			continue
-		}
-		id, named := a.LHS.(*syntax.Ident)
-		call, called := a.RHS.(*syntax.CallExpr)
-		if !named || !called || id.Name != "inputs" || len(call.Args) != 1 {
-			continue
-		}
-		if l, ok := call.Args[0].(*syntax.Literal); ok && l.Token == syntax.STRING {
-			c, _ := contract.Parse(child.entry.Name, l.Value.(string))
-			return c
-		}
-	}
-	return nil
-}

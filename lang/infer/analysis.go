@@ -13,13 +13,19 @@ import (
 
 // File is one module of a program.
 type File struct {
-	Name   string                                 // as positions show it
-	Source string                                 // its text
-	Tree   *syntax.File                           // parsed from Source and resolved without error
-	Pure   bool                                   // its top level must be pure: it is loaded, or has a main
-	Loads  map[string]*File                       // what its load statements load, by the name that they write
-	Child  func(script string) *contract.Contract // the inputs of a child script, nil where nothing says what they are
-	Broken bool                                   // it does not compile, so that nothing is inferred of the program
+	Name   string                    // as positions show it
+	Source string                    // its text
+	Tree   *syntax.File              // parsed from Source and resolved without error
+	Pure   bool                      // its top level must be pure: it is loaded, or has a main
+	Loads  map[string]*File          // what its load statements load, by the name that they write
+	Child  func(script string) Child // what is known of a child script; may be nil
+	Broken bool                      // it does not compile, so that nothing is inferred of the program
+}
+
+// Child is what is known of a script that another runs. The zero Child is nothing.
+type Child struct {
+	Inputs *contract.Contract // what they must be
+	Types  *Result            // of its program
 }
 
 // Finding is something that is wrong, at a node of a file.
@@ -35,6 +41,7 @@ type Finding struct {
 type Result struct {
 	Findings []Finding
 	a        *analysis
+	settled  bool // no type grows any more
 }
 
 // analysis infers the types of a program. It goes over all files and all functions that are called
@@ -80,7 +87,7 @@ type unit struct {
 	region   *region
 	globals  map[string]*resolve.Binding
 	inputs   *contract.Contract
-	children map[string]*contract.Contract // the inputs of child scripts
+	children map[string]Child // what is known of child scripts
 }
 
 // fn is a def or a lambda, for all the closures that it makes.
@@ -141,7 +148,7 @@ func inferred(files []*File, env *effect.Environment, seen map[syntax.Expr]Type)
 	}
 	if a.settle() && a.seed(false) && a.seed(true) {
 		a.finish()
-		r.Findings = a.found
+		r.Findings, r.settled = a.found, true
 	}
 	return r
 }

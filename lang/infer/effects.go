@@ -370,36 +370,6 @@ func (a *analysis) decided(o *object, g *arguments) Type {
 	return t
 }
 
-// runChild is what the main of another script gives.
-func (a *analysis) runChild(_ *effect.Builtin, g *arguments, args bound, _ *flow) Type {
-	a.childInputs(args)
-	if a.defaulted(args, "on_error", "fail") {
-		return unknown
-	}
-	return join(made(a.outcome(g.call, unknown)), unknown)
-}
-
-// childInputs looks whether a child that is named literally takes what it is given.
-func (a *analysis) childInputs(args bound) {
-	l, ok := unparenNode(args["script"].node).(*syntax.Literal)
-	x, given := args["inputs"]
-	if !ok || !given || a.file.Child == nil || l.Token != syntax.STRING {
-		return
-	}
-	script := l.Value.(string)
-	if a.file.children == nil {
-		a.file.children = map[string]*contract.Contract{}
-	}
-	c, known := a.file.children[script]
-	if !known {
-		c = a.file.Child(script)
-		a.file.children[script] = c
-	}
-	if c != nil {
-		a.meets(x, a.shapeOf(c), "run: the inputs of "+script)
-	}
-}
-
 // take is an item of a queue, None where it need not be waited for.
 func (a *analysis) take(_ *effect.Builtin, g *arguments, args bound, _ *flow) Type {
 	item := made(a.recordAt(g.call, "Item", ""))

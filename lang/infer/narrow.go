@@ -40,7 +40,8 @@ func (a *analysis) replied(e syntax.Expr, yes *flow) {
 	})
 }
 
-// look notes that a condition looks at a path, and thereby at all that it leads through.
+// look notes that a condition looks at a path. What the path leads through is not looked at: were
+// it None, the condition would fail.
 func (a *analysis) look(e syntax.Expr) {
 	syntax.Walk(e, func(n syntax.Node) bool {
 		switch n := n.(type) {
@@ -54,6 +55,7 @@ func (a *analysis) look(e syntax.Expr) {
 						a.tested[tag(root, before)] = true
 					}
 				}
+				return false
 			}
 		}
 		return true
