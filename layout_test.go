@@ -131,6 +131,7 @@ var arrows = []arrow{
 	{"cmd/starling/progress", "lang/contract runtime runtime/query cmd/starling/table"},
 	{"cmd/starling/live", "runtime runtime/journal runtime/query cmd/starling/plain cmd/starling/progress"},
 	{"cmd/starling/form", "lang/contract lang/diagnostic runtime"},
+	{"cmd/starling/inbox", "cmd/starling/form cmd/starling/plain cmd/starling/progress lang/contract runtime runtime/filter runtime/query"},
 	{"cmd/starling/repl",
 		"lang lang/diagnostic lang/effect runtime runtime/query cmd/starling/form cmd/starling/plain cmd/starling/progress"},
 	{"cmd/starling/suite",
@@ -145,7 +146,7 @@ var arrows = []arrow{
 			"runtime/filter runtime/journal runtime/mcp runtime/owner runtime/query runtime/tool runtime/web " +
 			"runtime/wholefile stdlib stdlib/agent stdlib/confine stdlib/git stdlib/notify " +
 			"stdlib/process stdlib/project stdlib/secret stdlib/tool cmd/starling/annotation cmd/starling/build cmd/starling/completion cmd/starling/pace cmd/starling/brought cmd/starling/form " +
-			"cmd/starling/collector cmd/starling/connect cmd/starling/graph cmd/starling/jq cmd/starling/layout cmd/starling/listing cmd/starling/lsp cmd/starling/manual cmd/starling/mend cmd/starling/pager cmd/starling/junit cmd/starling/live cmd/starling/shell cmd/starling/sources cmd/starling/table cmd/starling/place cmd/starling/plain cmd/starling/progress cmd/starling/repl cmd/starling/scaffold cmd/starling/suite " +
+			"cmd/starling/collector cmd/starling/connect cmd/starling/graph cmd/starling/inbox cmd/starling/jq cmd/starling/layout cmd/starling/listing cmd/starling/lsp cmd/starling/manual cmd/starling/mend cmd/starling/pager cmd/starling/junit cmd/starling/live cmd/starling/shell cmd/starling/sources cmd/starling/table cmd/starling/place cmd/starling/plain cmd/starling/progress cmd/starling/repl cmd/starling/scaffold cmd/starling/suite " +
 			"cmd/starling/coverage cmd/starling/probe cmd/starling/timetable cmd/starling/worker runtime/memory runtime/postgres runtime/transfer"},
 }
 

@@ -65,6 +65,7 @@
 //	notify.NAME.started_by  list of names          all        only what happens in runs that one of these has started, and below them: local:USER, or the name of a token
 //	notify.NAME.secret      name                   none       secret that a webhook is signed with; one that begins with whsec_ is base64 behind it
 //	notify.NAME.env         list of names          []         environment variables that a command is given, beside what every program needs
+//	inbox.NAME              filter                 none       a section of the inbox on a terminal, such as "target = reviewer and age > 2h"
 //	sh.allow                list of programs       []         what sh.run may run; a path with a slash is relative to this file
 //	sh.env                  list of names          []         environment variables that commands are given, beside what every program needs
 //	sh.read                 list of paths          []         what commands may read beside the system's files and the workspace

@@ -54,6 +54,8 @@ type File struct {
 	Prices   []ModelPrice
 	Budgets  []Budget // in the order of the file
 
+	Inbox []Section // in the order of the file
+
 	Protected []string // patterns of paths that no script changes, beside those of [File.Named]
 	Filters   []string // of git's filters, the names of those that commits go through
 }

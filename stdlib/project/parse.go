@@ -80,7 +80,7 @@ func (t table) element(key string, i int) []string { return append(t.at(key), in
 
 func (r *reader) project(t table) *File {
 	r.onlyKeys(t, "fake", "protected", "git", "machine", "owner", "store", "engine", "defaults", "agents",
-		"grants", "secrets", "sh", "tools", "notify", "prices", "budgets")
+		"grants", "secrets", "sh", "tools", "notify", "inbox", "prices", "budgets")
 	f := &File{Shell: Shell{Sandbox: WholeSandbox}, Protected: r.patterns(t, "protected")}
 	if git, ok := r.table(t, "git"); ok {
 		r.onlyKeys(git, "filters")
@@ -148,6 +148,7 @@ func (r *reader) project(t table) *File {
 		}
 		r.checkHooks(f, notify)
 	}
+	f.Inbox = r.inbox(t)
 	r.checkUse(f, t.at("store"), f.StoreURL)
 	r.checkUse(f, t.at("engine"), f.Engine.Key)
 	r.checkQueues(f, t.at("agents"))

@@ -171,7 +171,7 @@ starling.toml:2:2: table a already exists
 starling.toml:1:1: unknown key naem
   | naem = 1
   | ^^^^
-  = help: the keys here are fake, protected, git, machine, owner, store, engine, defaults, agents, grants, secrets, sh, tools, notify, prices, budgets
+  = help: the keys here are fake, protected, git, machine, owner, store, engine, defaults, agents, grants, secrets, sh, tools, notify, inbox, prices, budgets
 `},
 		{agent + "tiemout = '3s'\n", `
 starling.toml:3:1: unknown key agents.a.tiemout
@@ -409,6 +409,14 @@ starling.toml:5:9: agents.b.model: an agent that lists backends has no model of 
   | model = 'm'
   |         ^^^
 `},
+		{"[inbox]\nmine = 'target = me'\nold = ' '\nall = 3\n", `
+starling.toml:3:7: inbox.old: got an empty filter, want a filter, such as "target = reviewer and age > 2h"; starling query --help says what a filter is
+  | old = ' '
+  |       ^^^
+starling.toml:4:7: inbox.all: got 3, want a string
+  | all = 3
+  |       ^
+`},
 		{agent + "output = 3\n", `
 starling.toml:3:10: agents.a.output: got 3, want a string
   | output = 3
@@ -424,6 +432,17 @@ starling.toml:3:10: agents.a.output: got 3, want a string
 		if got := "\n" + list.Render(); got != hints(c.want) {
 			t.Errorf("%q\ngot%s\nwant%s", c.text, got, c.want)
 		}
+	}
+}
+
+// Sections of the inbox stand in the order of the file.
+func TestSections(t *testing.T) {
+	f, err := project.Parse("starling.toml", []byte("[inbox]\n\"急ぎ\" = \"age > 2h\"\nmine = \"target = me\"\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fmt.Sprint(f.Inbox), "[{急ぎ age > 2h} {mine target = me}]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 

@@ -42,7 +42,7 @@ func TestTerminalTables(t *testing.T) {
 	dir := onDesk(t)
 	for _, test := range []struct{ args, want string }{
 		{"ps -a", `^[a-z0-9]{12} +suspended +- +\d+s ago +ask\.star +1 gate$`},
-		{"inbox", `^[a-z0-9]+/ship +\d+s ago +for anybody +a long topic .*…$`},
+		{"inbox --no-tui", `^[a-z0-9]+/ship +\d+s ago +for anybody +a long topic .*…$`},
 		{"logs @last --step t", `^\d\d:\d\d:\d\d  parallel/日本/t  exit 3`},
 	} {
 		s := openScreenOf(t, dir, pty.Winsize{Rows: 40, Cols: 70}, []string{"PAGER="}, strings.Fields(test.args)...)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"starling/cmd/starling/connect"
+	"starling/cmd/starling/inbox"
 	"starling/cmd/starling/listing"
 	"starling/runtime"
 	"starling/runtime/filter"
@@ -16,19 +17,37 @@ import (
 // inboxVerb is a call of the verb inbox.
 type inboxVerb struct{ *call }
 
-// inboxCommand is the verb inbox: a plain list, the oldest gate first.
+// inboxCommand is the verb inbox: the open gates, the oldest first, as a view of its own on a
+// terminal and as a plain list elsewhere.
 func inboxCommand(c *call) *cobra.Command {
 	v := &inboxVerb{call: c}
 	var q gateQuery
-	var work, full bool
+	var work, full, noTUI bool
+	var takeBack time.Duration
 	cmd := &cobra.Command{
 		Use:     "inbox",
-		Short:   "List the open gates",
+		Short:   "List the open gates, and answer them",
 		GroupID: "decisions",
-		Args:    operands(0, 0),
+		Long: `List the open gates, the oldest first: a line each, or on a terminal as a view of its own in which they are answered.
+Its keys are shown at the bottom, ? lists them all. The sections are all gates, and the filters of [inbox] in starling.toml.
+
+An answer is sent after five seconds (--take-back), in which it can be taken back; leaving sends at once what is on its way.
+What was typed is kept as a draft until it was accepted, after a crash too; fields that are called password, secret, token or
+key are not. Each answer is shown as the command that gives it.
+
+Plain lines are written with --no-tui, --full, --limit or --after, to what is no terminal, and where the environment has CI or TERM=dumb.`,
+		Args: operands(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if work {
 				return v.workInbox(cmd.Context(), q.target)
+			}
+			if takeBack < 0 {
+				return usage("", "--take-back: got %s, want 0s or more", takeBack)
+			}
+			if !full && !noTUI && !cmd.Flags().Changed("limit") && !cmd.Flags().Changed("after") {
+				if done, err := v.viewed(cmd.Context(), q, takeBack); done || err != nil {
+					return err
+				}
 			}
 			return v.inbox(cmd.Context(), q, full)
 		},
@@ -38,6 +57,8 @@ func inboxCommand(c *call) *cobra.Command {
 	q.page.flags(cmd)
 	cmd.Flags().BoolVar(&work, "work", false, "list work that agents come for instead; starling claim takes it")
 	cmd.Flags().BoolVar(&full, "full", false, "show what each is about, and the commands that answer it")
+	cmd.Flags().BoolVar(&noTUI, "no-tui", false, "write plain lines on a terminal too")
+	cmd.Flags().DurationVar(&takeBack, "take-back", inbox.TakeBack, "how long an answer can be taken back on a terminal, before it is sent")
 	c.jsonFlag(cmd)
 	return cmd
 }

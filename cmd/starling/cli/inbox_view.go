@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"starling/cmd/starling/inbox"
+	"starling/cmd/starling/repl"
+	"starling/lang/effect"
+	"starling/runtime"
+	"starling/runtime/filter"
+)
+
+// viewed shows the inbox as a view of its own, where this process has a terminal and something is
+// open. It tells whether it has done so.
+func (v *inboxVerb) viewed(ctx context.Context, q gateQuery, takeBack time.Duration) (bool, error) {
+	out, ok := v.stdout.Raw().(*os.File)
+	if !ok || v.stdin != os.Stdin || v.json || !inbox.Able(os.Stdin, out, v.getenv) {
+		return false, nil
+	}
+	sections, err := v.sections(q)
+	if err != nil {
+		return true, err
+	}
+	s, err := v.door().OpenOwner(ctx, false)
+	if err != nil {
+		return false, nil // there is nothing to answer; the list says why
+	}
+	defer v.leave(s)
+	d := &inbox.Desk{Sections: sections, Command: v.answering, Drafts: v.drafts(), TakeBack: takeBack, Clock: v.clock}
+	d.At(s, v.values, func() string { return requestKey("") })
+	first, _, err := d.Gates(ctx, sections[0], "")
+	if err != nil || len(first) == 0 {
+		return false, nil
+	}
+	left, err := inbox.Show(ctx, d)
+	v.receipts(left)
+	return true, err
+}
+
+// sections are all gates, and the saved filters of the project; or what the flags say.
+func (v *inboxVerb) sections(q gateQuery) ([]inbox.Section, error) {
+	if q.filter != "" {
+		_, err := filter.Parse(q.filter)
+		return []inbox.Section{{Name: q.filter, Filter: q.filter, Target: q.target}}, err
+	}
+	all := []inbox.Section{{Name: cmp.Or(q.target, "all"), Target: q.target}}
+	if v.place.Project == "" {
+		return all, nil
+	}
+	p, err := readProject(v.place.Project, &effect.Settings{})
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range p.Inbox {
+		if _, err := filter.Parse(s.Filter); err != nil {
+			return nil, fmt.Errorf("%s: inbox.%s: %w", v.place.Project, s.Name, err)
+		}
+		all = append(all, inbox.Section{Name: s.Name, Filter: s.Filter, Target: q.target})
+	}
+	return all, nil
+}
+
+// drafts lie beside the history of the REPL.
+func (v *inboxVerb) drafts() inbox.Drafts {
+	past := repl.PastFile(v.getenv)
+	if past == "" {
+		return inbox.Drafts{}
+	}
+	return inbox.Drafts{Folder: filepath.Join(filepath.Dir(past), "drafts"), Store: cmp.Or(v.serverFlag, v.place.Name())}
+}
+
+// receipts tell what was sent, where it stays on the terminal.
+func (v *inboxVerb) receipts(left inbox.Left) {
+	for _, d := range left.Done {
+		address := d.Signal.Run + "/" + d.Signal.Gate
+		if d.Err != nil {
+			refused := refusalOf(d.Err)
+			v.code = refused.Kind.ExitCode()
+			v.notice("not accepted %s", address)
+			v.complain(refused, d.Err)
+			continue
+		}
+		if d.Signal.Choice != "" {
+			v.print("accepted %s: %s", address, d.Signal.Choice)
+		} else {
+			v.print("accepted %s", address)
+		}
+	}
+	if left.Drafts > 0 {
+		v.notice("%s kept: %s goes on with them", counted(left.Drafts, "draft"), v.command("inbox"))
+	}
+}
+
+// answering is the command that sends a signal.
+func (v *inboxVerb) answering(s runtime.Signal, data string) string {
+	const most = 500 // of a payload that fits a line
+	address := s.Run + "/" + s.Gate
+	words := []string{"signal", address}
+	if s.Choice != "" {
+		words = choose(address, s.Choice)
+	}
+	if s.Reason != "" {
+		words = append(words, "-m", s.Reason)
+	}
+	if len(data) > most {
+		data = "@FILE"
+	}
+	if data != "" {
+		words = append(words, "--data", data)
+	}
+	if s.As != "" {
+		words = append(words, "--as", s.As)
+	}
+	return v.command(words...)
+}
