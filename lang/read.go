@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -167,6 +168,9 @@ func (r *reader) follow(m *Module) {
 		if l, ok := s.(*syntax.LoadStmt); ok {
 			r.load(m, l)
 		}
+	}
+	if !bytes.Contains(m.Source, []byte("run")) {
+		return // it names no child, and need not be resolved
 	}
 	for _, literal := range runLiterals(f) {
 		if !NamesFile(literal.Value.(string)) {

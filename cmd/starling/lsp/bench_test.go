@@ -36,8 +36,12 @@ func long() string {
 
 // BenchmarkEdit is from a key in a script of 2,000 lines to its diagnostics, in milliseconds and in
 // units of parsing it, each measured in turn so that a busy machine slows both.
-func BenchmarkEdit(b *testing.B) {
-	c := start(b, map[string]string{})
+func BenchmarkEdit(b *testing.B) { benchmarkEdit(b, start(b, map[string]string{})) }
+
+// BenchmarkEditOverStdio is that of the program itself, as editors start it.
+func BenchmarkEditOverStdio(b *testing.B) { benchmarkEdit(b, startProgram(b)) }
+
+func benchmarkEdit(b *testing.B, c *client) {
 	if list := c.open("long.star", long()); len(list) != 0 {
 		b.Fatalf("got %v", list)
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/textproto"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -59,7 +60,6 @@ func start(t testing.TB, files map[string]string) *client {
 	}
 	in, serverOut := io.Pipe()
 	serverIn, out := io.Pipe()
-	c.in, c.out = bufio.NewReader(in), out
 	env := stdlib.Environment(stdlib.Options{Natives: vm.Natives()})
 	host := lsp.Host{Version: "test", Library: stdlib.Library, Modules: stdlib.LibraryNames(),
 		Environment: func(string) *effect.Environment { return env },
@@ -72,9 +72,35 @@ func start(t testing.TB, files map[string]string) *client {
 		serverOut.Close()
 		c.done <- err
 	}()
-	t.Cleanup(c.leave)
+	c.greet(in, out)
+	return c
+}
+
+// greet begins a session as the protocol has it.
+func (c *client) greet(in io.Reader, out io.WriteCloser) {
+	c.in, c.out = bufio.NewReader(in), out
+	c.t.Cleanup(c.leave)
 	c.ask("initialize", map[string]any{"rootUri": "file://" + c.dir, "capabilities": map[string]any{}})
 	c.tell("initialized", map[string]any{})
+}
+
+// startProgram is start of the program itself, over its standard input and output.
+func startProgram(t testing.TB) *client {
+	t.Helper()
+	c := &client{t: t, dir: t.TempDir(), done: make(chan error, 1), notes: map[string][]message{}, texts: map[string]string{}}
+	program := filepath.Join(t.TempDir(), "starling")
+	if out, err := exec.Command("go", "build", "-o", program, "..").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	cmd := exec.Command(program, "lsp")
+	cmd.Dir = c.dir
+	out, _ := cmd.StdinPipe()
+	in, _ := cmd.StdoutPipe()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { c.done <- cmd.Wait() }()
+	c.greet(in, out)
 	return c
 }
 

@@ -227,10 +227,13 @@ func (s *Server) loadedFrom(from, name string) string {
 	return filepath.Join(filepath.Dir(from), filepath.FromSlash(name))
 }
 
+// manyEntries is how much of a folder is looked at for scripts: an editor asks at each key.
+const manyEntries = 20_000
+
 // scriptsBelow lists the scripts of a folder that can be read, and no more than a program can have.
 func scriptsBelow(root string) []string {
-	found, _ := sources.Below(root)
-	return found[:min(len(found), lang.MaxModules)]
+	found, _ := sources.BelowUpTo(root, lang.MaxModules, manyEntries)
+	return found
 }
 
 // exprAt finds the innermost expression around an offset of a study's text, preferring names.

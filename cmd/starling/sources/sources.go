@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,9 +22,16 @@ import (
 
 // Below lists the files of a folder and below whose names end with .star, in the order of their
 // names; none of a folder whose name begins with a dot. What can be read is listed beside an error.
-func Below(folder string) (found []string, problem error) {
+func Below(folder string) ([]string, error) { return BelowUpTo(folder, math.MaxInt, math.MaxInt) }
+
+// BelowUpTo is [Below] that has enough when it has found so many, or looked at so many files and
+// folders of whatever kind.
+func BelowUpTo(folder string, most, entries int) (found []string, problem error) {
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		entries--
 		switch {
+		case entries < 0 || len(found) >= most:
+			return filepath.SkipAll
 		case err != nil:
 			problem = cmp.Or(problem, err)
 			if entry != nil && entry.IsDir() {
