@@ -36,6 +36,9 @@ func (r *Run) WaitsFor() string {
 	if r.Details != nil && r.Details.NeedsMemory > 0 {
 		all = append(all, "other runs leave "+memoryWords(r.Details.NeedsMemory))
 	}
+	if r.Details != nil && r.Details.NeedsWorker != "" {
+		all = append(all, r.Details.NeedsWorker)
+	}
 	for _, g := range r.Gates {
 		line := fmt.Sprintf("%s decides %s", cmp.Or(g.Target, "anybody"), g.Gate)
 		if g.Deadline != nil {

@@ -70,6 +70,10 @@ type Details struct {
 	// NeedsMemory is for how many bytes the run waits that other runs hold; 0 where it does not.
 	NeedsMemory int64 `json:"needs_memory,omitempty"`
 
+	// NeedsWorker is which worker the run waits for, as the rest of a sentence that begins with
+	// "until"; "" where it waits for none.
+	NeedsWorker string `json:"needs_worker,omitempty"`
+
 	NextDue   *time.Time      `json:"next_due"`           // the earliest timer
 	Deadline  *time.Time      `json:"deadline,omitempty"` // of the whole run
 	Parent    string          `json:"parent,omitempty"`   // RUN@STEP of the run that started it

@@ -5,11 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
-	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
 	"starling/lang/effect"
@@ -150,52 +147,4 @@ func (c *connection) refusal(err error, id string) error {
 		return runtime.Refuse(runtime.ErrStoreUnreachable, "is it there? temporal operator cluster health", "the Temporal server does not answer: %v", err)
 	}
 	return err
-}
-
-// pollers remembers that a queue had workers.
-type pollers struct {
-	mu   sync.Mutex // guards what follows
-	seen time.Time
-}
-
-// How long a worker is waited for, and how long one that was seen counts as there.
-const (
-	workerPatience = 8 * time.Second
-	workerSeen     = 20 * time.Second
-)
-
-// attended refuses where no worker has asked for work lately.
-func (c *connection) attended(ctx context.Context) error {
-	c.pollers.mu.Lock()
-	defer c.pollers.mu.Unlock()
-	for began := time.Now(); time.Since(c.pollers.seen) > workerSeen; {
-		d, err := c.client.DescribeTaskQueue(ctx, c.queue, enums.TASK_QUEUE_TYPE_WORKFLOW)
-		switch {
-		case err != nil:
-			return c.refusal(err, "")
-		case polled(d):
-			c.pollers.seen = time.Now()
-		case time.Since(began) > workerPatience:
-			return c.noWorker()
-		default:
-			if !wait(ctx, 200*time.Millisecond) {
-				return ctx.Err()
-			}
-		}
-	}
-	return nil
-}
-
-// polled tells whether somebody asks for work, or did within the time that one poll takes.
-func polled(d *workflowservice.DescribeTaskQueueResponse) bool {
-	for _, p := range d.GetPollers() {
-		if time.Since(p.GetLastAccessTime().AsTime()) < 70*time.Second {
-			return true
-		}
-	}
-	return false
-}
-
-func (c *connection) noWorker() *runtime.Refusal {
-	return runtime.Refuse(runtime.ErrOwnerUnreachable, "start one: starling-temporal worker", "no worker takes work from the queue %q of the Temporal server", c.queue)
 }

@@ -149,10 +149,12 @@ func (e *Engine) startedBefore(ctx context.Context, id string, r *runtime.StartR
 }
 
 // newRunID is as that of a run of a store.
-func newRunID() string {
-	var b [journal.RunIDLength]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return lettersOf(b[:])
+func newRunID() string { return lettersOf(random(journal.RunIDLength)) }
+
+func random(n int) []byte {
+	b := make([]byte, n)
+	_, _ = rand.Read(b) // never fails
+	return b
 }
 
 // keyedID is the id of the run that is started with a key: the server keeps it from being started
@@ -198,8 +200,12 @@ func (e *Engine) resolve(ctx context.Context, address string) (string, error) {
 
 // Get returns one run as its history has it.
 func (e *Engine) Get(ctx context.Context, address string) (*runtime.Run, error) {
-	return reading(ctx, e, address, true, func(ctx context.Context, from runtime.Engine, id string) (*runtime.Run, error) {
-		return from.Get(ctx, id)
+	return reading(ctx, e, address, true, func(ctx context.Context, from runtime.Engine, h *history) (*runtime.Run, error) {
+		r, err := from.Get(ctx, h.run)
+		if err == nil && !r.Status.Ended() {
+			r.Details.NeedsWorker, err = e.lacking(ctx, h.run, h)
+		}
+		return r, err
 	})
 }
 
@@ -266,7 +272,7 @@ func (h *history) startKey(key string) (journal.Keyed, bool) {
 }
 
 // reading has a question about a run answered from its history.
-func reading[A any](ctx context.Context, e *Engine, address string, children bool, ask func(context.Context, runtime.Engine, string) (A, error)) (none A, err error) {
+func reading[A any](ctx context.Context, e *Engine, address string, children bool, ask func(context.Context, runtime.Engine, *history) (A, error)) (none A, err error) {
 	ctx, done, err := e.begin(ctx)
 	if err != nil {
 		return none, err
@@ -288,7 +294,7 @@ func reading[A any](ctx context.Context, e *Engine, address string, children boo
 			return none, err
 		}
 	}
-	return ask(ctx, e.desk.Reader(h.store, goesOn(h.store)), id)
+	return ask(ctx, e.desk.Reader(h.store, goesOn(h.store)), h)
 }
 
 // List returns what a query asks for, as the server's lists have it: they may lag.
@@ -314,8 +320,8 @@ func (e *Engine) List(ctx context.Context, q runtime.Query) (*runtime.Listing, e
 // Watch calls fn for the events of a run in order.
 func (e *Engine) Watch(ctx context.Context, w runtime.WatchRequest, fn func(runtime.Event) error) error {
 	if !w.Follow {
-		_, err := reading(ctx, e, w.Run, false, func(ctx context.Context, from runtime.Engine, id string) (bool, error) {
-			w.Run = id
+		_, err := reading(ctx, e, w.Run, false, func(ctx context.Context, from runtime.Engine, h *history) (bool, error) {
+			w.Run = h.run
 			return true, from.Watch(ctx, w, fn)
 		})
 		return err
@@ -333,6 +339,7 @@ func (e *Engine) Watch(ctx context.Context, w runtime.WatchRequest, fn func(runt
 	if err != nil {
 		return err
 	}
+	go e.warn(ctx, id)
 	next, own := w.After, error(nil)
 	err = e.follow(ctx, id, func(r *journal.Record) error {
 		if r.Seq <= next {
@@ -376,16 +383,16 @@ func (e *Engine) Blob(ctx context.Context, hash string) ([]byte, error) {
 
 // StepPage lists some of a run's steps.
 func (e *Engine) StepPage(ctx context.Context, q runtime.StepQuery) (*runtime.StepPage, error) {
-	return reading(ctx, e, q.Run, false, func(ctx context.Context, from runtime.Engine, id string) (*runtime.StepPage, error) {
-		q.Run = id
+	return reading(ctx, e, q.Run, false, func(ctx context.Context, from runtime.Engine, h *history) (*runtime.StepPage, error) {
+		q.Run = h.run
 		return from.(runtime.Pages).StepPage(ctx, q)
 	})
 }
 
 // Declared tells which variables the workers are to bring.
 func (e *Engine) Declared(ctx context.Context, address string) (*runtime.Declared, error) {
-	d, err := reading(ctx, e, address, false, func(ctx context.Context, from runtime.Engine, id string) (*runtime.Declared, error) {
-		return from.(runtime.Pages).Declared(ctx, id)
+	d, err := reading(ctx, e, address, false, func(ctx context.Context, from runtime.Engine, h *history) (*runtime.Declared, error) {
+		return from.(runtime.Pages).Declared(ctx, h.run)
 	})
 	if err != nil {
 		return nil, err
@@ -395,15 +402,15 @@ func (e *Engine) Declared(ctx context.Context, address string) (*runtime.Declare
 
 // Replay executes a run again from its history.
 func (e *Engine) Replay(ctx context.Context, q runtime.ReplayRequest) (*runtime.Replayed, error) {
-	return reading(ctx, e, q.Run, false, func(ctx context.Context, from runtime.Engine, id string) (*runtime.Replayed, error) {
-		return from.(runtime.Reruns).Replay(ctx, runtime.ReplayRequest{Run: id})
+	return reading(ctx, e, q.Run, false, func(ctx context.Context, from runtime.Engine, h *history) (*runtime.Replayed, error) {
+		return from.(runtime.Reruns).Replay(ctx, runtime.ReplayRequest{Run: h.run})
 	})
 }
 
 // Export gives a run with its child runs as a file.
 func (e *Engine) Export(ctx context.Context, address string) ([]byte, error) {
-	return reading(ctx, e, address, true, func(ctx context.Context, from runtime.Engine, id string) ([]byte, error) {
-		return from.(runtime.Archive).Export(ctx, id)
+	return reading(ctx, e, address, true, func(ctx context.Context, from runtime.Engine, h *history) ([]byte, error) {
+		return from.(runtime.Archive).Export(ctx, h.run)
 	})
 }
 

@@ -19,18 +19,22 @@ import (
 // takes no worker, and runs nothing.
 type history struct {
 	*book
-	store *memory.Store
-	queue string // where its workers are
+	store  *memory.Store
+	queue  string            // where its workers are
+	tasks  map[string]string // queues of its activities, by their ids in the newest history
+	failed string            // what the worker said that has failed to take it up last, "" when none did since
 }
 
 // read reads all histories of a run, as far as they are kept.
 func (c *connection) read(ctx context.Context, id string) (*history, error) {
-	h := &history{book: newBook(id)}
+	h := &history{book: newBook(id), tasks: map[string]string{}}
 	h.store = h.book.store
 	err := c.chain(ctx, id, "", func(ev *historypb.HistoryEvent) error {
 		if a := ev.GetWorkflowExecutionStartedEventAttributes(); a != nil {
 			h.queue = a.GetTaskQueue().GetName()
+			clear(h.tasks)
 		}
+		h.note(ev)
 		return h.take(ev)
 	})
 	if err != nil {
@@ -63,6 +67,20 @@ func (c *connection) chain(ctx context.Context, id, execution string, fn func(*h
 		}
 	}
 	return nil
+}
+
+// note keeps what is known of workers.
+func (h *history) note(ev *historypb.HistoryEvent) {
+	switch ev.GetEventType() {
+	case enums.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
+		if a := ev.GetActivityTaskScheduledEventAttributes(); a.GetActivityType().GetName() == attemptName {
+			h.tasks[a.GetActivityId()] = a.GetTaskQueue().GetName()
+		}
+	case enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
+		h.failed = ""
+	case enums.EVENT_TYPE_WORKFLOW_TASK_FAILED:
+		h.failed = ev.GetWorkflowTaskFailedEventAttributes().GetFailure().GetMessage()
+	}
 }
 
 // take applies one event.

@@ -205,12 +205,7 @@ func (e *Engine) ask(ctx context.Context, id string, kind letterKind, a *asked) 
 func (e *Engine) update(ctx context.Context, id string, body []byte) (*runtime.Receipt, error) {
 	waiting, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	look := time.AfterFunc(2*time.Second, func() {
-		if err := e.attended(waiting); err != nil {
-			cancel(err)
-		}
-	})
-	defer look.Stop()
+	go e.answered(waiting, id, func(err error) { cancel(err) })
 	h, err := e.client.UpdateWorkflow(waiting, client.UpdateWorkflowOptions{WorkflowID: id, UpdateName: updateName, Args: []any{body}, WaitForStage: client.WorkflowUpdateStageCompleted})
 	var answer []byte
 	if err == nil {
