@@ -24,19 +24,27 @@ func (w *Worker) attempt(ctx context.Context, body []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &trial{Worker: w, task: k, info: activity.GetInfo(ctx)}
+	a := &trial{Worker: w, task: k, token: activity.GetInfo(ctx).TaskToken, done: make(chan struct{})}
 	a.ctx, a.stop = context.WithCancelCause(ctx)
 	defer a.stop(nil)
 	if err := a.prepare(); err != nil {
 		return nil, err
 	}
+	defer w.flying.enter(a)()
 	quiet := a.accompany(activity.GetWorkerStopChannel(ctx))
 	a.out.reply = a.handle()
 	quiet()
-	if a.out.reply.Err != nil && errors.Is(context.Cause(a.ctx), errLeaving) {
-		a.out.end = endLeaving
+	if a.out.reply.Err != nil {
+		switch cause := context.Cause(a.ctx); {
+		case errors.Is(cause, errLeaving), errors.Is(cause, errWanted):
+			a.out.end = endLeaving
+		case errors.Is(cause, errCutOff): // what it says may arrive all the same
+			a.out.reply = unheardOf()
+		}
 	}
-	return a.sized(), nil
+	a.left = a.sized()
+	close(a.done)
+	return a.left, nil
 }
 
 // Why an attempt was stopped.
@@ -50,16 +58,18 @@ var (
 type trial struct {
 	*Worker
 	*task
-	info    activity.Info
 	ctx     context.Context
 	stop    context.CancelCauseFunc
 	at      *effect.Attempt
 	handler *effect.Handler
 	out     outcome
+	told    bool          // the run was told where this worker is
+	done    chan struct{} // closed when left is what it came to
+	left    []byte
 
 	mu     sync.Mutex // guards what follows
+	token  []byte     // of the activity that the server has for it
 	events []event
-	sent   bool // some of them were, already
 }
 
 func (a *trial) prepare() error {
@@ -145,6 +155,7 @@ func (a *trial) accompany(leaves <-chan struct{}) (quiet func()) {
 				leaves = nil
 				a.stop(errLeaving)
 			case <-beat.C:
+				a.announce()
 				heard = a.beat(heard)
 			case <-tell.C:
 				a.tell()
@@ -160,18 +171,22 @@ func (a *trial) accompany(leaves <-chan struct{}) (quiet func()) {
 	}
 }
 
-// beat tells the server that the attempt is alive, and gives when it was last heard.
+// beat tells the server that the attempt is alive, and gives when it was last heard. Of one whose
+// run has gone on in another history the server knows nothing for a moment.
 func (a *trial) beat(heard time.Time) time.Time {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.ctx), pulse/2)
 	defer cancel()
-	err := a.client.RecordActivityHeartbeat(ctx, a.info.TaskToken)
+	a.mu.Lock()
+	token := a.token
+	a.mu.Unlock()
+	err := a.client.RecordActivityHeartbeat(ctx, token)
 	var gone *temporal.CanceledError
 	switch {
 	case err == nil:
 		return time.Now()
-	case errors.As(err, &gone), notFound(err):
+	case errors.As(err, &gone), notFound(err) && !a.moved(ctx):
 		a.stop(errWanted)
-	case time.Since(heard) > heartbeat-pulse:
+	case time.Since(heard) > heartbeat-pulse*3/2:
 		a.stop(errCutOff)
 	}
 	return heard

@@ -18,8 +18,12 @@ import (
 // Numbers are uvarints, texts and bytes begin with their length. A write without a value drops its
 // key. The first bytes of a run, with which its workflow is started, have the same form.
 
-// version is the first byte. An older worker refuses a newer one, and waits for its build.
-const version = 1
+// version is the first byte of all but what has orders that older builds do not know, which has
+// versionMoved. An older worker refuses a newer one, and waits for its build.
+const (
+	version      = 1
+	versionMoved = 2 // with orderAdopt or orderAgain
+)
 
 // turned is what a turn leaves.
 type turned struct {
@@ -52,6 +56,8 @@ const (
 	orderChild                    // start a child run: its id as queue, the first of its history as body
 	orderOrphan                   // cancel a child run: its id as queue
 	orderParent                   // tell the parent of this run, whose id is queue: a letter
+	orderAdopt                    // have the worker whose own queue this is go on with an attempt
+	orderAgain                    // begin an attempt that was ordered, and begun by nobody, in the history before
 )
 
 // answer is what a letter is answered; nil for one of which nobody waits for an answer.
@@ -74,6 +80,11 @@ func (t *turned) encode() []byte {
 		flags |= flagEnded
 	}
 	b := packer{version}
+	for _, o := range t.orders {
+		if o.kind > orderParent {
+			b[0] = versionMoved
+		}
+	}
 	b.number(flags, t.seq, uint64(t.due))
 	b.text(string(t.status))
 	b.writes(t.writes)
@@ -94,7 +105,7 @@ func (t *turned) encode() []byte {
 }
 
 func decodeTurned(b []byte) (*turned, error) {
-	if len(b) == 0 || b[0] != version {
+	if len(b) == 0 || b[0] < version || b[0] > versionMoved {
 		return nil, fmt.Errorf("%w: what a turn has left is not of this version", runtime.ErrNewer)
 	}
 	u := &unpacker{rest: b[1:]}

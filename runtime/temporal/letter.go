@@ -24,6 +24,7 @@ const (
 	letterChild   // a child run has come to rest, moves on, or has ended
 	letterOrphan  // the parent waits no more
 	letterSteered // the end of an attempt that was ended to go on with a message
+	letterHome    // where the worker of an attempt is found: no turn takes it
 )
 
 // asked is a letter of somebody who waits for an answer.

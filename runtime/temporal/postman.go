@@ -1,7 +1,6 @@
 package temporal
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -18,6 +17,7 @@ const (
 	workflowName = "starling"
 	turnName     = "turn"
 	attemptName  = "attempt"
+	adoptName    = "adopt"
 	updateName   = "ask"
 	signalName   = "post"
 	memoName     = "starling"
@@ -62,14 +62,6 @@ type letter struct {
 	answer []byte
 }
 
-// flight is an attempt in flight.
-type flight struct {
-	number  uint64
-	end     func()
-	steered bool
-	landed  bool // what it came to is in a letter
-}
-
 func (w *Worker) postman(ctx workflow.Context, first []byte) error {
 	p := &postman{Worker: w, flights: map[string]*flight{}, mute: func() {}}
 	p.ctx, _ = workflow.NewDisconnectedContext(ctx) // the server's own cancel is a letter
@@ -84,6 +76,9 @@ func (w *Worker) postman(ctx workflow.Context, first []byte) error {
 	p.shown = true // whoever began it has given the memo
 	p.stand(begins)
 	p.fresh = true // it is told who drives it
+	for i := range begins.orders {
+		p.perform(&begins.orders[i])
+	}
 	if err := workflow.SetUpdateHandler(ctx, updateName, p.ask); err != nil {
 		return err
 	}
@@ -106,8 +101,10 @@ func (p *postman) must(err error) {
 // work takes turns until the run has ended, or goes on in another history.
 func (p *postman) work() error {
 	for {
-		p.must(workflow.Await(p.ctx, func() bool { return p.fresh || p.more || p.due || p.ended || p.leaves() }))
+		p.must(workflow.Await(p.ctx, func() bool { return p.fresh || p.more || p.due || p.ended || p.long() || p.leaves() }))
 		switch {
+		case p.long():
+			p.drain()
 		case p.ended && !p.fresh:
 			if p.quiet() {
 				return nil
@@ -144,7 +141,11 @@ func (p *postman) collect(ctx workflow.Context) {
 		var body []byte
 		c.Receive(ctx, &body)
 		p.posted++
-		if len(body) > 0 {
+		switch {
+		case len(body) == 0:
+		case letterKind(body[0]) == letterHome:
+			p.locate(body)
+		default:
 			p.post(body)
 		}
 	}
@@ -213,7 +214,7 @@ func (p *postman) land(body []byte) {
 		return
 	}
 	if o, err := outcomeOf(body[1:]); err == nil {
-		if f := p.flights[o.step]; f != nil && f.number == uint64(o.attempt) && f.landed {
+		if f := p.flights[o.step]; f != nil && f.order.number == uint64(o.attempt) && f.landed {
 			delete(p.flights, o.step)
 		}
 		p.must(p.book.keep(o.reply.Blobs))
@@ -245,7 +246,7 @@ func (p *postman) stand(t *turned) {
 // perform begins or ends what a turn has ordered.
 func (p *postman) perform(o *order) {
 	switch o.kind {
-	case orderAttempt:
+	case orderAttempt, orderAgain, orderAdopt:
 		p.fly(o)
 	case orderAbort:
 		if f := p.flights[o.step]; f != nil {
@@ -263,57 +264,9 @@ func (p *postman) perform(o *order) {
 		p.send(o.queue, append([]byte{byte(letterOrphan)}, p.book.run...))
 	case orderParent:
 		p.send(o.queue, o.body)
+	default:
+		p.must(fmt.Errorf("%w: an order of the unknown kind %d", runtime.ErrNewer, o.kind))
 	}
-}
-
-// How a worker is watched: one that has not been heard of for so long is dead.
-const (
-	heartbeat = 15 * time.Second
-	pulse     = 5 * time.Second
-	ages      = 365 * 24 * time.Hour
-)
-
-// fly begins an attempt. Temporal does not try it again: whether it is tried again is decided in a
-// turn.
-func (p *postman) fly(o *order) {
-	ctx, cancel := workflow.WithCancel(p.ctx)
-	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue:           o.queue,
-		StartToCloseTimeout: ages,
-		HeartbeatTimeout:    heartbeat,
-		WaitForCancellation: true,
-		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 1},
-	})
-	f := &flight{number: o.number, end: cancel}
-	p.flights[o.step] = f
-	done := workflow.ExecuteActivity(ctx, attemptName, o.body)
-	step := o.step
-	workflow.Go(p.ctx, func(c workflow.Context) {
-		var body []byte
-		err := done.Get(c, &body)
-		if p.flights[step] != f {
-			return // it was withdrawn
-		}
-		f.landed = true
-		if err != nil {
-			body = lost(step, f.number, err).encode(letterReply)
-		}
-		if f.steered {
-			body = append([]byte{byte(letterSteered)}, body[1:]...)
-		}
-		p.post(body)
-	})
-}
-
-// lost is what becomes of an attempt of which only the server has told. Where its worker was not
-// heard of any more, nobody knows what it has done. Where the worker has said why it could not
-// begin it, it is tried again like any failure.
-func lost(step string, number uint64, err error) *outcome {
-	r := effect.Reply{Class: effect.Retryable, Err: effect.Errorf(effect.KindEffect, "%s: its worker could not begin it: %v", step, err)}
-	if timeout := (*temporal.TimeoutError)(nil); errors.As(err, &timeout) {
-		r = effect.Reply{Class: effect.Cut, Err: effect.Errorf(effect.KindEffect, "its worker was not heard of for %s", heartbeat)}
-	}
-	return &outcome{step: step, attempt: int(number), reply: r}
 }
 
 // child starts a child run. It goes on whatever becomes of the history that has started it.
@@ -362,26 +315,4 @@ func (p *postman) show(t *turned) {
 	if changed {
 		p.must(workflow.UpsertMemo(p.ctx, map[string]any{memoName: memoOf(p.book.rows)}))
 	}
-}
-
-// leaves tells whether the run is to go on in another history. Nothing more begins then, and what
-// is in flight is waited for.
-func (p *postman) leaves() bool {
-	info := workflow.GetInfo(p.ctx)
-	long := info.GetContinueAsNewSuggested() || info.GetCurrentHistoryLength() > longEvents || info.GetCurrentHistorySize() > longBytes ||
-		p.updates > longUpdates || p.posted > longSignals
-	p.draining = p.draining || long
-	return p.draining && len(p.flights) == 0 && !p.ended
-}
-
-// handOver has the run go on in another history, unless something comes in between.
-func (p *postman) handOver() (next error, left bool) {
-	p.turn() // which writes down what it goes on from
-	if p.ended || p.more || len(p.flights) > 0 || !p.quiet() {
-		return nil, false
-	}
-	carried, err := p.book.carry()
-	p.must(err)
-	carried.due, carried.status = p.alarm, runtime.Suspended
-	return workflow.NewContinueAsNewError(p.ctx, workflowName, carried.encode()), true
 }

@@ -11,14 +11,19 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
+
+	"starling/runtime/journal"
 )
 
 // Worker carries runs: it takes their turns, and performs their attempts.
 type Worker struct {
 	*connection
-	books sync.Map // of *book, by the keys under which workflows know them
-	keys  atomic.Uint64
-	inner worker.Worker
+	books  sync.Map // of *book, by the keys under which workflows know them
+	keys   atomic.Uint64
+	inner  worker.Worker
+	own    worker.Worker // of its own queue, on which it is asked to go on with its attempts
+	home   string        // the name of that
+	flying flying
 }
 
 // WorkerOptions say what a worker does.
@@ -32,6 +37,7 @@ type WorkerOptions struct {
 // NewWorker makes a worker, which begins with [Worker.Start].
 func NewWorker(o WorkerOptions) *Worker {
 	w := &Worker{connection: connect(o.Options)}
+	w.home = w.queue + "@" + lettersOf(random(journal.RunIDLength))
 	if o.Attempts == 0 {
 		o.Attempts = 100
 	}
@@ -48,6 +54,12 @@ func NewWorker(o WorkerOptions) *Worker {
 		DeadlockDetectionTimeout:           10 * time.Second, // a machine may be busy; a postman never is for long
 		MaxHeartbeatThrottleInterval:       pulse,
 	})
+	w.own = worker.New(o.Client, w.home, worker.Options{
+		MaxConcurrentActivityExecutionSize: o.Attempts,
+		MaxConcurrentActivityTaskPollers:   2,
+		DisableWorkflowWorker:              true,
+	})
+	w.own.RegisterActivityWithOptions(w.adopt, activity.RegisterOptions{Name: adoptName})
 	if o.Only {
 		w.inner.RegisterActivityWithOptions(w.attempt, activity.RegisterOptions{Name: attemptName})
 	} else {
@@ -70,10 +82,19 @@ func (w *Worker) Register(r Registry) {
 }
 
 // Start begins to ask for work.
-func (w *Worker) Start() error { return w.refusal(w.inner.Start(), "") }
+func (w *Worker) Start() error {
+	err := w.own.Start()
+	if err == nil {
+		err = w.inner.Start()
+	}
+	return w.refusal(err, "")
+}
 
 // Stop asks for no more work, and returns when what is in flight has ended or its grace is over.
-func (w *Worker) Stop() { w.inner.Stop() }
+func (w *Worker) Stop() {
+	w.inner.Stop()
+	w.own.Stop()
+}
 
 // shelve keeps a book where the turns of its workflow find it.
 func (w *Worker) shelve(b *book) string {
