@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // Proxy passes connections on to a server, and does to them what networks do. Its methods may be
@@ -18,6 +19,7 @@ type Proxy struct {
 	toServer atomic.Bool // what clients send is swallowed
 	toClient atomic.Bool // what the server sends is swallowed
 	trouble  atomic.Pointer[func() Trouble]
+	delay    atomic.Int64
 
 	mu    sync.Mutex // guards what is below
 	conns map[net.Conn]bool
@@ -59,6 +61,9 @@ func (p *Proxy) Swallow(toServer, toClient bool) {
 	p.toServer.Store(toServer)
 	p.toClient.Store(toClient)
 }
+
+// Delay has every piece that is sent, in both directions, take so much longer.
+func (p *Proxy) Delay(by time.Duration) { p.delay.Store(int64(by)) }
 
 // Cut breaks every connection. New ones are taken.
 func (p *Proxy) Cut() {
@@ -109,6 +114,7 @@ func (p *Proxy) serve(client net.Conn) {
 	go func() {
 		defer client.Close()
 		pass(server, &p.toClient, func(b []byte) bool {
+			time.Sleep(time.Duration(p.delay.Load()))
 			if deaf.Load() {
 				return false
 			}
@@ -117,6 +123,7 @@ func (p *Proxy) serve(client net.Conn) {
 		})
 	}()
 	pass(client, &p.toServer, func(b []byte) bool {
+		time.Sleep(time.Duration(p.delay.Load()))
 		if draw := p.trouble.Load(); draw != nil {
 			switch (*draw)() {
 			case Lost:

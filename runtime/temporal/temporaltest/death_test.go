@@ -4,7 +4,6 @@ import (
 	"context"
 	"io/fs"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -20,46 +19,6 @@ import (
 	"starling/runtime/engine/enginetest"
 	"starling/runtime/temporal"
 )
-
-// workerOf names, in a process that is to be a worker, its server, namespace and queue, a file, and
-// what it is.
-const workerOf = "STARLING_TEST_WORKER"
-
-// beWorker is what such a process does: it carries runs. One that is stuck never comes to an end
-// with an attempt, and says in the file that it has begun one; a scribe is one that does.
-func beWorker(of string) {
-	f := strings.Fields(of)
-	c, err := client.Dial(client.Options{HostPort: f[0], Namespace: f[1], Logger: quiet()})
-	if err != nil {
-		panic(err)
-	}
-	play := scribe(f[3])
-	if f[4] == "stuck" {
-		play = func(ctx context.Context, a *effect.Attempt) (string, error) {
-			os.WriteFile(f[3], []byte(a.Step), 0o600)
-			<-ctx.Done()
-			return "", ctx.Err()
-		}
-	}
-	w := temporal.NewWorker(temporal.WorkerOptions{Options: temporal.Options{Client: c, Queue: f[2], Env: again(enginetest.Environment(play))}})
-	if err := w.Start(); err != nil {
-		panic(err)
-	}
-	select {}
-}
-
-// spawn starts a worker that is a process of its own.
-func spawn(t *testing.T, queue, file, what string) *exec.Cmd {
-	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), workerOf+"="+strings.Join([]string{served.GetFrontendHostPort(), served.GetDefaultNamespace(), queue, file, what}, " "))
-	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
-	return cmd
-}
 
 func local() (context.Context, func()) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
@@ -79,7 +38,7 @@ func start(t *testing.T, e *temporal.Engine, source string) string {
 
 // until follows a run to the first event that is as wanted, or to its end, and gives the types of
 // all that it has seen.
-func until(t *testing.T, e *temporal.Engine, id string, ok func(runtime.Event) bool) (types []string) {
+func until(t testing.TB, e *temporal.Engine, id string, ok func(runtime.Event) bool) (types []string) {
 	t.Helper()
 	ctx, cancel := local()
 	defer cancel()
@@ -147,7 +106,7 @@ func TestAWorkerIsKilled(t *testing.T) {
 	o := options(t, env)
 	e := temporal.New(o)
 	began := t.TempDir() + "/began"
-	first := spawn(t, o.Queue, began, "stuck")
+	first := spawn(t, hired{Queue: o.Queue, File: began, Play: "stuck"})
 	id := start(t, e, "def main():\n    return agent(\"a\", \"one\").output\n")
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		if _, err := os.Stat(began); err == nil {
@@ -170,58 +129,6 @@ func TestAWorkerIsKilled(t *testing.T) {
 		t.Errorf("got the story %s, want an attempt that was cut, and one after it", story)
 	}
 	wants(t, e, o.Client, id, runtime.Completed, `"done"`)
-}
-
-// Looking needs no worker; an answer does, and says so.
-func TestNoWorkerIsThere(t *testing.T) {
-	o := options(t, enginetest.Environment(nobody))
-	w := temporal.NewWorker(temporal.WorkerOptions{Options: o, Grace: time.Millisecond})
-	if err := w.Start(); err != nil {
-		t.Fatal(err)
-	}
-	e := temporal.New(o)
-	id := start(t, e, "def main():\n    return gate(\"review\", options = [\"yes\"]).choice\n")
-	until(t, e, id, is("run.suspended"))
-	w.Stop()
-	ctx, cancel := local()
-	defer cancel()
-	if r, err := e.Get(ctx, id); err != nil || len(r.Gates) != 1 {
-		t.Errorf("without a worker: got %+v, %v, want the run at its gate", r, err)
-	}
-	if _, err := e.Replay(ctx, runtime.ReplayRequest{Run: id}); err != nil {
-		t.Errorf("without a worker: replay: %v", err)
-	}
-	file, err := e.Export(ctx, id)
-	if err != nil || len(file) == 0 {
-		t.Errorf("without a worker: export: %v", err)
-	}
-	again := temporal.NewWorker(temporal.WorkerOptions{Options: o})
-	if err := again.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer again.Stop()
-	if _, err := e.Signal(ctx, runtime.Signal{Kind: runtime.SignalAnswer, Run: id, Gate: "review", Choice: "yes"}); err != nil {
-		t.Fatal(err)
-	}
-	until(t, e, id, ended)
-	wants(t, e, o.Client, id, runtime.Completed, `"yes"`)
-}
-
-// Nobody has ever been at the queue: a start is refused, and nothing is there.
-func TestNobodyWorks(t *testing.T) {
-	o := options(t, enginetest.Environment(nobody))
-	e := temporal.New(o)
-	ctx, cancel := local()
-	defer cancel()
-	began := time.Now()
-	_, err := e.Start(ctx, runtime.StartRequest{Bundle: enginetest.Bundle("def main():\n    pass\n"), Script: "main.star"})
-	r := runtime.AsRefusal(err)
-	if r.Kind != runtime.ErrOwnerUnreachable || !strings.Contains(r.Message, o.Queue) || !strings.Contains(r.Help, "starling-temporal worker") {
-		t.Errorf("got %v, want a refusal that names the queue and the command", err)
-	}
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("it took %s, want 10 s at most", took)
-	}
 }
 
 // What runs on Temporal do not have is refused before the run exists.

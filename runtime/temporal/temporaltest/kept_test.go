@@ -81,7 +81,7 @@ func keepHistory(t *testing.T, c client.Client, id, file string) {
 }
 
 // historyOf is the newest history of a run.
-func historyOf(t *testing.T, c client.Client, id string) *historypb.History {
+func historyOf(t testing.TB, c client.Client, id string) *historypb.History {
 	t.Helper()
 	h := new(historypb.History)
 	for events := c.GetWorkflowHistory(context.Background(), id, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,8 +19,8 @@ import (
 )
 
 var (
-	killings = flag.Int("killings", 5, "how often TestWorkersAreKilled kills one")
-	killSeed = flag.Uint64("kill-seed", 0, "plays the moments of TestWorkersAreKilled again, 0 for others")
+	killings = flag.Int("killings", 5, "how often a worker is killed in TestWorkersAreKilled, and the server in TestTheServerIsKilled")
+	killSeed = flag.Uint64("kill-seed", 0, "plays the moments again of tests that kill at random, 0 for others")
 )
 
 // again has attempts tried again of which nobody knows what they did.
@@ -65,7 +64,7 @@ func note(file, line string) error {
 
 // noTwoAtOnce holds against each other what the agents and the killer wrote: a step is attempted
 // again only when the attempt before has ended, or its process has.
-func noTwoAtOnce(t *testing.T, file string, h *runtimetest.History) {
+func noTwoAtOnce(t *testing.T, file string, h *runtimetest.History) (attempts, kills int) {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -94,10 +93,7 @@ func noTwoAtOnce(t *testing.T, file string, h *runtimetest.History) {
 			delete(at, f[2]+"@"+f[3])
 		}
 	}
-	t.Logf("%d attempts of 32 steps", bytes.Count(text, []byte("begin ")))
-	if n := bytes.Count(text, []byte("killed ")); n != *killings {
-		t.Errorf("%d workers were killed, want %d", n, *killings)
-	}
+	return bytes.Count(text, []byte("begin ")), bytes.Count(text, []byte("killed "))
 }
 
 const errands = `def main():
@@ -127,41 +123,27 @@ func answers(ctx context.Context, e runtime.Engine, id string) (*runtime.Run, er
 	}
 }
 
-// Workers are killed at random, and nothing is lost by it: what was acknowledged is in the
-// journals, no step has two outcomes, and no two attempts of one are made at once.
-func TestWorkersAreKilled(t *testing.T) {
+// seeded is the seed of a test that kills at random.
+func seeded(t *testing.T) uint64 {
 	seed := *killSeed
 	if seed == 0 {
 		seed = rand.Uint64()
 	}
 	t.Logf("-kill-seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	return seed
+}
+
+// Workers are killed at random, and nothing is lost by it: what was acknowledged is in the
+// journals, no step has two outcomes, and no two attempts of one are made at once.
+func TestWorkersAreKilled(t *testing.T) {
+	random := rand.New(rand.NewPCG(seeded(t), 0))
 	o := options(t, again(enginetest.Environment(nobody)))
 	plain, h := temporal.New(o), &runtimetest.History{}
 	e := runtimetest.Observe(plain, h)
 	file := t.TempDir() + "/said"
-	w := spawn(t, o.Queue, file, "scribe")
-	ctx, cancel := local()
-	defer cancel()
-	var all sync.WaitGroup
-	for i := range 4 {
-		r, err := e.Start(ctx, runtime.StartRequest{Key: fmt.Sprintf("%s-%d", o.Queue, i), Bundle: enginetest.Bundle(errands), Script: "main.star"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		all.Go(func() {
-			r, err := answers(ctx, e, r.ID)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			if want := "[" + strings.Repeat(`,"done","yes"`, 8)[1:] + "]"; r.Status != runtime.Completed || string(r.Output) != want {
-				t.Errorf("run %s is %s with %s, %+v, want %s", r.ID, r.Status, r.Output, r.Error, want)
-			}
-			journal(t, ctx, plain, h, r.ID)
-			replayed(t, o.Client, r.ID)
-		})
-	}
+	w := spawn(t, hired{Queue: o.Queue, File: file, Play: "scribe"})
+	run, over := errand(t, o, plain, e, h), make(chan bool)
+	go func() { defer close(over); run() }()
 	for range *killings {
 		busy(t, file)
 		time.Sleep(time.Duration(random.Int64N(int64(200 * time.Millisecond))))
@@ -170,10 +152,14 @@ func TestWorkersAreKilled(t *testing.T) {
 		if err := note(file, fmt.Sprintf("killed %d", w.Process.Pid)); err != nil {
 			t.Fatal(err)
 		}
-		w = spawn(t, o.Queue, file, "scribe")
+		w = spawn(t, hired{Queue: o.Queue, File: file, Play: "scribe"})
 	}
-	all.Wait()
-	noTwoAtOnce(t, file, h)
+	<-over
+	attempts, kills := noTwoAtOnce(t, file, h)
+	t.Logf("%d attempts of 32 steps", attempts)
+	if kills != *killings {
+		t.Errorf("%d workers were killed, want %d", kills, *killings)
+	}
 	if err := h.Check(); err != nil {
 		t.Error(err)
 	}

@@ -30,6 +30,9 @@ func TestMain(m *testing.M) {
 	if of := os.Getenv(workerOf); of != "" {
 		beWorker(of)
 	}
+	if of := os.Getenv(serverOf); of != "" {
+		beServer(of)
+	}
 	served = upstream.NewServer(upstream.WithBaseServerOptions(server.WithDynamicConfigClient(settings)))
 	code := m.Run()
 	os.Exit(code) // the server ends with the process
@@ -43,7 +46,11 @@ var settings = dynamicconfig.StaticClient{
 }
 
 func dial(t testing.TB) client.Client {
-	c, err := client.Dial(client.Options{HostPort: served.GetFrontendHostPort(), Namespace: served.GetDefaultNamespace(), Logger: quiet()})
+	return dialTo(t, served.GetFrontendHostPort(), served.GetDefaultNamespace())
+}
+
+func dialTo(t testing.TB, server, namespace string) client.Client {
+	c, err := client.Dial(client.Options{HostPort: server, Namespace: namespace, Logger: quiet()})
 	if err != nil {
 		t.Fatal(err)
 	}

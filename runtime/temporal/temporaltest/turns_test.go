@@ -1,0 +1,233 @@
+package temporaltest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	enums "go.temporal.io/api/enums/v1"
+
+	"starling/runtime"
+	"starling/runtime/engine/enginetest"
+	"starling/runtime/runtimetest"
+	"starling/runtime/temporal"
+)
+
+const (
+	journey = `def main():
+    first = agent("a", "one").output
+    said = gate("review", options = ["yes", "no"]).choice
+    sleep("10ms")
+    both = parallel([lambda: agent("b", "two").output, lambda: agent("c", "three").output])
+    return [first, said, both, gate("last", options = ["yes", "no"], quorum = 1).choice]
+`
+	journeyEnds = `["done","yes",["done","done"],"yes"]`
+)
+
+// A worker is killed before and after each of the completions that it hands in: of the first turn,
+// of each other, of the last. Whatever it was, the run ends as it does without that.
+func TestAWorkerIsKilledAtEachTurn(t *testing.T) {
+	turns := travel(t, "")
+	t.Logf("%d turns", turns)
+	if turns < 5 {
+		t.Fatalf("%d turns are too few to be true", turns)
+	}
+	var all sync.WaitGroup
+	room := make(chan bool, 8)
+	for n := 1; n <= turns; n++ {
+		for _, side := range []string{"before", "after"} {
+			room <- true
+			all.Go(func() {
+				travel(t, fmt.Sprintf("%s %d", side, n))
+				<-room
+			})
+		}
+	}
+	all.Wait()
+}
+
+// travel plays the journey with a worker that crashes, and one that comes after it. It gives how
+// many workflow tasks were completed.
+func travel(t *testing.T, crash string) (turns int) {
+	o := options(t, again(enginetest.Environment(nobody)))
+	h, file := &runtimetest.History{}, t.TempDir()+"/said"
+	plain := temporal.New(o)
+	e := runtimetest.Observe(plain, h)
+	w := spawn(t, hired{Queue: o.Queue, File: file, Play: "scribe", Crash: crash})
+	crashed := make(chan bool)
+	go func() {
+		defer close(crashed)
+		w.Wait()
+		if crash == "" {
+			return
+		}
+		if err := note(file, fmt.Sprintf("killed %d", w.Process.Pid)); err != nil {
+			t.Error(err)
+		}
+		spawn(t, hired{Queue: o.Queue, File: file, Play: "scribe"})
+	}()
+	ctx, cancel := local()
+	defer cancel()
+	r, err := e.Start(ctx, runtime.StartRequest{Key: o.Queue, Bundle: enginetest.Bundle(journey), Script: "main.star"})
+	if err != nil {
+		t.Errorf("%s: %v", crash, err)
+		return 0
+	}
+	r, err = answers(ctx, e, r.ID)
+	switch {
+	case err != nil:
+		t.Errorf("%s: %v", crash, err)
+		return 0
+	case r.Status != runtime.Completed || string(r.Output) != journeyEnds:
+		t.Errorf("%s: the run is %s with %s, %+v, want %s", crash, r.Status, r.Output, r.Error, journeyEnds)
+	}
+	journal(t, ctx, plain, h, r.ID)
+	replayed(t, o.Client, r.ID)
+	noTwoAtOnce(t, file, h)
+	if err := h.Check(); err != nil {
+		t.Errorf("%s: %v", crash, err)
+	}
+	for _, ev := range historyOf(t, o.Client, r.ID).Events {
+		if ev.GetEventType() == enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
+			turns++
+		}
+	}
+	if crash == "" {
+		return turns
+	}
+	select {
+	case <-crashed:
+	case <-time.After(5 * time.Second):
+		if !strings.HasPrefix(crash, "after") { // there may be fewer turns than without a crash
+			t.Logf("%s: the run needed fewer turns", crash)
+		}
+		w.Process.Kill()
+		<-crashed
+	}
+	return turns
+}
+
+// A worker that is cut off from the server has ended its attempt before the next one begins,
+// whichever direction is cut.
+func TestAWorkerIsCutOff(t *testing.T) {
+	for name, swallow := range map[string][2]bool{"both directions": {true, true}, "requests": {true, false}, "answers": {false, true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := options(t, again(enginetest.Environment(nobody)))
+			e, file := temporal.New(o), t.TempDir()+"/said"
+			proxy := runtimetest.StartProxy(t, served.GetFrontendHostPort())
+			spawn(t, hired{Server: fmt.Sprintf("127.0.0.1:%d", proxy.Port), Queue: o.Queue, File: file, Play: "clock"})
+			id := start(t, e, "def main():\n    return agent(\"a\", \"one\").output\n")
+			waitFor(t, "the agent works", func() bool { return len(ticks(t, file)) > 0 })
+			spawn(t, hired{Queue: o.Queue, File: file, Play: "quick"})
+			proxy.Swallow(swallow[0], swallow[1])
+			began := time.Now()
+			until(t, e, id, ended)
+			t.Logf("cut off until ended: %s", time.Since(began).Round(10*time.Millisecond))
+			wants(t, e, o.Client, id, runtime.Completed, `"done"`)
+			time.Sleep(time.Second) // one that goes on would write
+			all := ticks(t, file)
+			for i, tick := range all[:len(all)-1] {
+				if tick != all[0] {
+					t.Fatalf("%s was at work after %s had begun: %v", all[i+1], tick, all[max(0, i-3):])
+				}
+			}
+			if last := all[len(all)-1]; last == all[0] {
+				t.Errorf("all work was done by %s", last)
+			}
+		})
+	}
+}
+
+// waitFor waits until something is so.
+func waitFor(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("after a minute it is not so: %s", what)
+		}
+	}
+}
+
+// The network between everybody and the server is slow and breaks: requests and answers are lost
+// with their connections. Nothing else is.
+func TestABadNetwork(t *testing.T) {
+	seed := seeded(t)
+	o := options(t, again(enginetest.Environment(nobody)))
+	proxy := runtimetest.StartProxy(t, served.GetFrontendHostPort())
+	through := fmt.Sprintf("127.0.0.1:%d", proxy.Port)
+	o.Client = dialTo(t, through, served.GetDefaultNamespace())
+	file := t.TempDir() + "/said"
+	spawn(t, hired{Server: through, Queue: o.Queue, File: file, Play: "scribe"})
+	h := &runtimetest.History{}
+	plain := temporal.New(o)
+	run := errand(t, o, plain, runtimetest.Observe(plain, h), h)
+	proxy.Delay(5 * time.Millisecond)
+	proxy.Trouble(100, int64(seed))
+	run()
+	proxy.Trouble(0, 0)
+	proxy.Delay(0)
+	noTwoAtOnce(t, file, h)
+	if err := h.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// errand starts the four runs of errands, and gives what answers their gates and holds their ends
+// against what is wanted.
+func errand(t *testing.T, o temporal.Options, plain *temporal.Engine, e runtime.Engine, h *runtimetest.History) func() {
+	t.Helper()
+	var ids []string
+	ctx, cancel := local()
+	t.Cleanup(cancel)
+	for i := range 4 {
+		r, err := e.Start(ctx, runtime.StartRequest{Key: fmt.Sprintf("%s-%d", o.Queue, i), Bundle: enginetest.Bundle(errands), Script: "main.star"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, r.ID)
+	}
+	return func() {
+		var all sync.WaitGroup
+		for _, id := range ids {
+			all.Go(func() { finishes(t, ctx, o, plain, e, h, id) })
+		}
+		all.Wait()
+	}
+}
+
+// finishes answers the gates of one of the errands, asking again where the server does not answer,
+// and wants its end.
+func finishes(t *testing.T, ctx context.Context, o temporal.Options, plain *temporal.Engine, e runtime.Engine, h *runtimetest.History, id string) {
+	r, err := answers(ctx, e, id)
+	for err != nil && ctx.Err() == nil {
+		time.Sleep(200 * time.Millisecond)
+		r, err = answers(ctx, e, id)
+	}
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	if want := "[" + strings.Repeat(`,"done","yes"`, 8)[1:] + "]"; r.Status != runtime.Completed || string(r.Output) != want {
+		t.Errorf("run %s is %s with %s, %+v, want %s", r.ID, r.Status, r.Output, r.Error, want)
+	}
+	journal(t, ctx, plain, h, r.ID)
+	replayed(t, o.Client, r.ID)
+}
+
+// ticks are who wrote in a file that it is at work, in the order of that.
+func ticks(t *testing.T, file string) (all []string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		all = append(all, strings.Fields(line)[1])
+	}
+	return all
+}
