@@ -55,9 +55,11 @@ var arrows = []arrow{
 	{"runtime/run", "lang lang/contract lang/diagnostic lang/effect lang/vm runtime runtime/heap runtime/journal"},
 	{"runtime/query", "lang/effect runtime runtime/journal runtime/run"},
 	{"runtime/schedule", "runtime"},
+	{"runtime/fact", "lang/effect runtime runtime/journal"},
+	{"runtime/ledger", "lang/effect runtime runtime/journal"},
 	{"runtime/pool", "lang/vm"},
 	{"runtime/engine", "lang lang/contract lang/diagnostic lang/effect lang/vm " +
-		"runtime runtime/heap runtime/journal runtime/pool runtime/query runtime/run runtime/schedule"},
+		"runtime runtime/fact runtime/heap runtime/journal runtime/ledger runtime/pool runtime/query runtime/run runtime/schedule"},
 	{"runtime/engine/enginetest",
 		"lang lang/contract lang/effect lang/vm runtime runtime/engine stdlib"},
 	{"runtime/wholefile", ""},

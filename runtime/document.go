@@ -221,6 +221,7 @@ type Summary struct {
 	StartedBy   string     `json:"started_by,omitempty"`   // who started it; of a run that another has started "run:" and that one's id
 
 	Labels effect.Labels `json:"labels,omitempty"`
+	Facts  *Facts        `json:"facts,omitempty"` // where the query asks for them
 
 	Awaits bool `json:"-"` // an item of a queue
 }

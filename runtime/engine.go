@@ -166,6 +166,12 @@ type Query struct {
 	Limit  int      `json:"limit,omitempty"`  // at most so many runs, gates or items, 0 for no bound
 	After  string   `json:"after,omitempty"`  // with Limit, of runs and gates: those behind a page, whose [Listing.Next] this is
 
+	// Terms, with Limit, narrow runs down: for each list to those that one of its terms finds, as
+	// [Term] writes them. An engine without an index of them, or with one that is not good, passes
+	// them over.
+	Terms [][]string `json:"terms,omitempty"`
+	Facts bool       `json:"facts,omitempty"` // of runs: with what they can be found by
+
 	Cursors bool   `json:"cursors,omitempty"` // with Limit, of runs and gates: the After behind each of them, too
 	Gates   bool   `json:"gates,omitempty"`   // list open gates instead of runs
 	Work    bool   `json:"work,omitempty"`    // list work that agents come for instead of runs, the oldest first

@@ -12,6 +12,7 @@ import (
 
 	"starling/lang/vm"
 	"starling/runtime"
+	"starling/runtime/fact"
 	"starling/runtime/journal"
 	"starling/runtime/pool"
 	"starling/runtime/run"
@@ -52,6 +53,7 @@ type actor struct {
 	held         int64          // by the machine when it left memory for others, bytes
 	deciding     *run.Turn      // the one in progress
 	arrived      queue          // what it takes
+	facts        *fact.Fold     // what the run is found by; nil: the store has it
 	spare        *run.Turn      // what turns are made in, one after the other; nil while nothing is about to come
 	abandoned    bool           // the last turn was: what is urgent comes first now
 	kept         uint64         // where the journal begins, as far as known, or will once the trim in progress is over

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"starling/runtime"
+	"starling/runtime/fact"
 	"starling/runtime/journal"
 	"starling/runtime/run"
 )
@@ -48,9 +49,10 @@ func (e *Local) adopt(ctx context.Context, runs []adopted) (err error) {
 	last := &runtime.Batch{}
 	for _, r := range runs {
 		values := r.journal()
-		s := run.NewState(r.id)
+		s, found := run.NewState(r.id), new(fact.Fold)
 		for i := range r.records {
 			s.Apply(&r.records[i])
+			found.Apply(&r.records[i])
 		}
 		ahead := append(values, r.decided()...)
 		if sizeOf(ahead) > adoptBytes {
@@ -61,6 +63,7 @@ func (e *Local) adopt(ctx context.Context, runs []adopted) (err error) {
 		}
 		last.Writes = append(last.Writes, ahead...)
 		last.Writes = append(last.Writes, r.open(s, e.now())...)
+		last.Writes = append(last.Writes, found.Rows(r.id)...)
 		last.Writes = append(last.Writes, r.rows...)
 		last.Fences = append(last.Fences, runtime.Fence{Run: r.id, Next: r.records[len(r.records)-1].Seq})
 	}

@@ -19,7 +19,12 @@ func (a *actor) commit(c *run.Commit) error {
 	}
 	b := &runtime.Batch{Writes: c.Rows}
 	length := a.journal(b, c.Records)
-	b.Writes = append(b.Writes, a.e.ledger.rows(a.run, c.Spent)...)
+	found, err := a.find(c.Records)
+	if err != nil {
+		return fmt.Errorf("run %s: %w", a.run, err)
+	}
+	b.Writes = append(b.Writes, found...)
+	b.Writes = append(b.Writes, a.e.ledger.Rows(a.run, c.Spent)...)
 	b.Writes = append(b.Writes, a.e.breakers.rows(c.Lessons, c.At)...)
 	if a.recovered {
 		b.Writes = append(b.Writes, runtime.Write{Key: []byte(journal.PrefixRecovery + a.run), Value: nil})
@@ -35,13 +40,14 @@ func (a *actor) commit(c *run.Commit) error {
 	if len(c.Later) > 0 {
 		a.e.lists.cleaning.Add(1)
 	}
-	err := a.e.commit(context.Background(), b)
+	err = a.e.commit(context.Background(), b)
 	a.e.clean(c.Later, err)
 	named(err)
 	if err != nil {
+		a.facts = nil // the store has those of before
 		return fmt.Errorf("run %s: %w", a.run, err)
 	}
-	a.e.ledger.learn(a.run, c.Spent)
+	a.e.ledger.Learn(a.run, c.Spent)
 	a.e.breakers.learn(c.Lessons, c.At)
 	a.recovered, a.row, a.tail = false, c.Row, length
 	a.trimSoon()

@@ -68,7 +68,7 @@ func (e *Local) Keyframes(ctx context.Context, id string, stride int) (made int,
 }
 
 // Reindex makes the index anew, as an owner does that does not find it good.
-func (e *Local) Reindex() error { return e.rebuildIndex(false) }
+func (e *Local) Reindex() error { return e.rebuildIndex(0) }
 
 // written is what a run comes to, written down.
 func (e *Local) written(h *run.Host, sv *saved) ([]byte, error) {

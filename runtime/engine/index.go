@@ -21,11 +21,14 @@ import (
 // commit. An entry may be left of what is not there any more, so a list looks at the row that it
 // leads to; none is ever missing.
 
-// indexForm is the form of the index. It moves when the rows change their meaning. The form before
-// had no decisions.
+// The forms of the index. It moves when the rows change their meaning: each form has what the one
+// before had, and more.
 const (
-	indexForm      = 2
-	indexUndecided = 1
+	indexListed  = iota + 1 // runs that have not ended, and open gates
+	indexDecided            // decisions
+	indexFound              // what runs are found by
+
+	indexForm = indexFound
 )
 
 // lists is what an engine knows of its store's index.
@@ -53,16 +56,19 @@ func indexKept(s runtime.Store, epoch uint64) (form byte, err error) {
 // reindex has an owner find the index good, or make it anew.
 func (r *reader) reindex() error {
 	form, err := indexKept(r.store, r.store.Info().Epoch-1)
+	if err == nil && form > indexForm {
+		form = 0 // a later build has kept it
+	}
 	if err == nil && form != indexForm {
-		err = r.rebuildIndex(form == indexUndecided)
+		err = r.rebuildIndex(form)
 	}
 	r.lists.good = err == nil
 	r.lists.unmarked.Store(true)
 	return err
 }
 
-// rebuildIndex makes the index of the rows that it follows from, or only that of decisions.
-func (r *reader) rebuildIndex(undecided bool) (err error) {
+// rebuildIndex makes what the index does not have, of the rows and journals that it follows from.
+func (r *reader) rebuildIndex(has byte) (err error) {
 	b := new(runtime.Batch)
 	add := func(w runtime.Write) error {
 		if b.Writes = append(b.Writes, w); len(b.Writes) < sweepBatch {
@@ -72,11 +78,13 @@ func (r *reader) rebuildIndex(undecided bool) (err error) {
 		b = new(runtime.Batch)
 		return r.commit(context.Background(), full)
 	}
-	if !undecided {
-		err = r.relist(add)
-	}
-	if err == nil {
-		err = r.reindexDecisions(add)
+	for _, step := range []struct {
+		form byte
+		make func(func(runtime.Write) error) error
+	}{{indexListed, r.relist}, {indexDecided, r.reindexDecisions}, {indexFound, r.refind}} {
+		if err == nil && has < step.form {
+			err = step.make(add)
+		}
 	}
 	if err == nil && len(b.Writes) > 0 {
 		err = r.commit(context.Background(), b)
@@ -157,7 +165,8 @@ func badCursor(cursor string) error {
 	return runtime.Refusef(runtime.ErrUsage, "got the cursor %q, want the one that the page before has given", cursor)
 }
 
-// unlist takes the open gates and the decisions of a run that is forgotten out of the index.
+// unlist takes the open gates and the decisions of a run that is forgotten out of the index, and
+// what it is found by.
 func (r *reader) unlist(run string, d *dropper) error {
 	err := journal.ScanWhole(r.store, journal.PrefixInbox+run+"/", func(gate string, v []byte) error {
 		return eachRecord(v, func(rec *journal.Record) error {
@@ -165,6 +174,9 @@ func (r *reader) unlist(run string, d *dropper) error {
 		})
 	})
 	if err != nil {
+		return err
+	}
+	if err := r.unfind(run, d); err != nil {
 		return err
 	}
 	return r.unlistDecisions(run, d)

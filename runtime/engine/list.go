@@ -40,7 +40,7 @@ func (r *reader) list(q runtime.Query, to contract.Audience) (*runtime.Listing, 
 	out := &runtime.Listing{Schema: runtime.Schema, Runs: []runtime.Summary{}}
 	err := journal.ScanEach(r.store, journal.PrefixRun, func(run string, row []byte, damage error) error {
 		if s := r.summaryFrom(run, row, damage); wantsRun(&q, s.Status) {
-			out.Runs = append(out.Runs, r.now(s))
+			return r.addRun(out, &q, s)
 		}
 		return nil
 	})
@@ -64,7 +64,11 @@ func (r *reader) runPage(q runtime.Query) (*runtime.Listing, error) {
 		prefix = journal.PrefixLive
 	}
 	out := &runtime.Listing{Schema: runtime.Schema, Runs: []runtime.Summary{}}
-	err := r.page(prefix, q, out, func(order string, _ []byte) (bool, error) {
+	page := func(take taking) error { return r.page(prefix, q, out, take) }
+	if len(q.Terms) > 0 && r.lists.good {
+		page = func(take taking) error { return r.termPage(q, out, take) }
+	}
+	err := page(func(order string, _ []byte) (bool, error) {
 		run := order[8:]
 		row, err := r.store.Get(journal.RunKey(run))
 		if errors.Is(err, runtime.ErrNoKey) {
@@ -77,10 +81,23 @@ func (r *reader) runPage(q runtime.Query) (*runtime.Listing, error) {
 		if !wantsRun(&q, s.Status) {
 			return false, nil
 		}
-		out.Runs = append(out.Runs, r.now(s))
-		return true, nil
+		return true, r.addRun(out, &q, s)
 	})
 	return out, err
+}
+
+// addRun lists a run, with what it can be found by if that is asked for.
+func (r *reader) addRun(out *runtime.Listing, q *runtime.Query, s runtime.Summary) error {
+	s = r.now(s)
+	if q.Facts {
+		f, err := r.facts(s.ID)
+		if err != nil {
+			return err
+		}
+		s.Facts = &f.Facts
+	}
+	out.Runs = append(out.Runs, s)
+	return nil
 }
 
 // page reads entries of an index until one more is taken than is asked for, and notes where the

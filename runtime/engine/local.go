@@ -17,6 +17,7 @@ import (
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/journal"
+	"starling/runtime/ledger"
 	"starling/runtime/pool"
 	"starling/runtime/run"
 )
@@ -95,7 +96,7 @@ type Local struct {
 	opts        Options
 	programs    programs
 	breakers    breakers
-	ledger      ledger
+	ledger      *ledger.Ledger
 	macKey      []byte
 	ctx         context.Context
 	stop        context.CancelCauseFunc
@@ -156,7 +157,7 @@ func Open(store runtime.Store, env *effect.Environment, opts Options) (*Local, e
 	e.left, e.lost, e.reader.lose = make(chan struct{}), make(chan struct{}), sync.OnceFunc(e.disown)
 	e.reader.carried, e.reader.clock = e.carries, opts.Clock
 	e.breakers = breakers{store: store, known: map[string]run.Breaker{}}
-	e.ledger = ledger{store: store}
+	e.ledger = ledger.New(store)
 	e.shared = sharedRows{reader: &e.reader, turn: make(chan struct{}, 1)}
 	e.programs.env = env
 	e.pool = pool.New(opts.Memory, e.log)

@@ -125,7 +125,7 @@ func environment(perform func(context.Context, *effect.Attempt) effect.Reply) *e
 		ask("take", effect.Waiting, "name", "timeout"),
 		ask("run", effect.Waiting, "script", "inputs", "name", "on_error"),
 		ask("work", effect.Waiting, "name", "value", "on_uncertain", "retries", "timeout", "returns", "backends", "pulls", "reasks", "who", "limit", "total"),
-		ask("agent", effect.Waiting, "name"), ask("now", effect.Answer), ask("uuid", effect.Answer), ask("random", effect.Answer),
+		ask("agent", effect.Waiting, "name", "who"), ask("now", effect.Answer), ask("uuid", effect.Answer), ask("random", effect.Answer),
 		printBuiltin, contractBuiltin,
 	} {
 		names[b.FullName] = b

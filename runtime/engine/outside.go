@@ -11,6 +11,7 @@ import (
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/journal"
+	"starling/runtime/ledger"
 	"starling/runtime/run"
 )
 
@@ -26,7 +27,7 @@ var (
 type shares struct {
 	*breakers
 	*slots
-	*ledger
+	*ledger.Ledger
 }
 
 // outside is what the runs of an engine may ask of it.
@@ -34,7 +35,7 @@ type outside struct{ e *Local }
 
 // hosted gives a host what is outside its run.
 func (e *Local) hosted(h *run.Host) *run.Host {
-	h.World, h.Commons, h.Quotas, h.MacKey = outside{e}, &e.shared, shares{&e.breakers, &e.slots, &e.ledger}, e.macKey
+	h.World, h.Commons, h.Quotas, h.MacKey = outside{e}, &e.shared, shares{&e.breakers, &e.slots, e.ledger}, e.macKey
 	return h
 }
 

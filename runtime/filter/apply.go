@@ -15,10 +15,12 @@ type Page[T any] struct {
 }
 
 // Runs lists the runs of an engine that the filter means, newest first, as they are at now. Runs
-// that have ended are among them when the query says so, or the filter names the status or the
-// error, which only they have. The query's limit counts what is listed; with 0 it is all.
+// that have ended are among them when the query says so, or the filter names the status, or the
+// error or the output, which only they have. The query's limit counts what is listed; with 0 it is
+// all.
 func (f *Filter) Runs(ctx context.Context, e runtime.Engine, q runtime.Query, now time.Time) (*Page[runtime.Summary], error) {
-	q.All = q.All || f.fields["status"] || f.fields["error"]
+	q.All = q.All || f.fields["status"] || f.fields["error"] || f.output
+	q.Terms, q.Facts = f.terms, f.facts
 	gates, err := f.gatesByRun(ctx, e)
 	if err != nil {
 		return nil, err
@@ -100,7 +102,7 @@ func runsOf(l *runtime.Listing) []runtime.Summary { return l.Runs }
 
 func (f *Filter) namesGates() bool {
 	for name := range f.fields {
-		if fieldNamed(fields(), name).gate {
+		if f := fieldNamed(fields(), name); f != nil && f.gate {
 			return true
 		}
 	}
@@ -126,7 +128,7 @@ func (f *Filter) runsByID(ctx context.Context, e runtime.Engine) (map[string]run
 	if len(f.fields) == 0 {
 		return runs, nil
 	}
-	all, err := pages(0, "", false, listing(ctx, e, runtime.Query{}, runsOf), func(runtime.Summary) bool { return true })
+	all, err := pages(0, "", false, listing(ctx, e, runtime.Query{Facts: f.facts}, runsOf), func(runtime.Summary) bool { return true })
 	if err != nil {
 		return nil, err
 	}

@@ -64,11 +64,13 @@ func (r *reading) condition(c *condition) test {
 		return everything
 	}
 	r.filter.fields[f.name] = true
+	r.filter.output = r.filter.output || f.name == "output" || strings.HasPrefix(f.name, "output.")
+	r.filter.facts = r.filter.facts || f.facts
 	switch {
 	case c.Operator != nil:
 		return r.comparison(f, *c.Operator, *c.Value)
-	case c.First != nil:
-		return r.oneOf(f, append([]lexer.Token{*c.First}, c.Rest...))
+	case c.In != nil:
+		return r.oneOf(f, c.In)
 	case f.kind != flag:
 		r.under(c.Field, diagnostic.Diagnostic{Message: f.name + " alone says nothing", Want: "an operator and a value after it", Hint: "such as " + f.example})
 		return everything
@@ -78,7 +80,10 @@ func (r *reading) condition(c *condition) test {
 
 func (r *reading) unknownField(t lexer.Token) {
 	names := fieldNames(r.fields)
-	hint := diagnostic.DidYouMean(strings.ToLower(t.Value), names)
+	hint := ""
+	if meant := near(r.fields, t.Value); meant != "" {
+		hint = "did you mean " + strconv.Quote(meant) + "?"
+	}
 	switch {
 	case r.elsewhere != nil && fieldNamed(r.elsewhere, t.Value) != nil:
 		hint = r.hint
@@ -88,10 +93,10 @@ func (r *reading) unknownField(t lexer.Token) {
 	r.under(t, diagnostic.Diagnostic{Message: strconv.Quote(clip(t.Value)) + " is not a field", Hint: hint})
 }
 
-func (r *reading) oneOf(f *field, tokens []lexer.Token) test {
+func (r *reading) oneOf(f *field, list []*literal) test {
 	var tests []test
-	for _, t := range tokens {
-		if v, ok := r.value(f, t); ok {
+	for _, one := range list {
+		if v, ok := r.value(f, one.Token); ok {
 			tests = append(tests, f.compare(equal, v))
 		}
 	}
@@ -107,6 +112,14 @@ func (r *reading) comparison(f *field, operator, text lexer.Token) test {
 	v, ok := r.value(f, text)
 	if !ok {
 		return everything
+	}
+	if f.kind == scalar && op.relation > like {
+		if _, wrong := number.read(v.text); wrong != nil {
+			if _, err := strconv.ParseFloat(v.text, 64); err != nil {
+				r.under(text, *wrong)
+				return everything
+			}
+		}
 	}
 	t := f.compare(op.relation, v)
 	if op.negated {

@@ -33,17 +33,27 @@ func ParseDecisions(text string) (*Decisions, error) {
 
 // bounds are the conditions on the time that stand in a chain of "and" which is the whole filter.
 func (r *reading) bounds() (list []bound) {
-	if r.tree == nil || len(r.tree.Rest) > 0 {
-		return nil
-	}
-	for _, t := range append([]*term{r.tree.First.First}, r.tree.First.Rest...) {
-		c := t.Condition
-		if c == nil || c.Operator == nil || operators[c.Operator.Value].negated {
+	for _, c := range r.chain() {
+		if c.Operator == nil || operators[c.Operator.Value].negated {
 			continue
 		}
 		if f := fieldNamed(r.fields, c.Field.Value); f.kind == moment || f.kind == duration {
 			v, _ := r.value(f, *c.Value) // it was read before
 			list = append(list, bound{f.kind == duration, operators[c.Operator.Value].relation, v.number})
+		}
+	}
+	return list
+}
+
+// chain are the conditions of a chain of "and" which is the whole filter: all of them hold for what
+// it means.
+func (r *reading) chain() (list []*condition) {
+	if r.tree == nil || len(r.tree.Rest) > 0 {
+		return nil
+	}
+	for _, t := range append([]*term{r.tree.First.First}, r.tree.First.Rest...) {
+		if t.Condition != nil {
+			list = append(list, t.Condition)
 		}
 	}
 	return list

@@ -28,11 +28,16 @@ type term struct {
 }
 
 type condition struct {
-	Field    lexer.Token   `parser:"@Word"`
-	Operator *lexer.Token  `parser:"( @Operator"`
-	Value    *lexer.Token  `parser:"  @(Word | Text)"`
-	First    *lexer.Token  `parser:"| 'in' '(' @(Word | Text)"`
-	Rest     []lexer.Token `parser:"  (',' @(Word | Text))* ')' )?"`
+	Field    lexer.Token  `parser:"@Word"`
+	Operator *lexer.Token `parser:"( @Operator"`
+	Value    *lexer.Token `parser:"  @(Word | Text)"`
+	In       []*literal   `parser:"| 'in' '(' @@ (',' @@)* ')' )?"`
+}
+
+// literal is a node of its own because participle keeps only the last of several tokens that one
+// capture takes.
+type literal struct {
+	Token lexer.Token `parser:"@(Word | Text)"`
 }
 
 // words cuts a text into tokens. It never fails: a rune that begins no token becomes an invalid

@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,6 +44,8 @@ const (
 	duration      // microseconds
 	moment        // microseconds since 1970
 	flag          // "true" or "false"
+	scalar        // a text or a number: what scripts are given and return
+	money         // millionths of a dollar
 )
 
 // value is one value of a field: a text, or a number of what the kind counts.
@@ -52,16 +55,17 @@ type value struct {
 }
 
 // ordered tells whether the kind's values are numbers.
-func (k kind) ordered() bool { return k == number || k == duration || k == moment }
+func (k kind) ordered() bool { return k == number || k == duration || k == moment || k == money }
 
 func (k kind) admits(r relation) bool {
-	return r == equal || r == like && k == text || r > like && k.ordered()
+	return k == scalar || r == equal || r == like && k == text || r > like && k.ordered()
 }
 
 // noun is the kind in words.
 func (k kind) noun() string {
 	return [...]string{"a text: it has no order", "one of a few words: it has no order and no parts to look for", "a number: it has no parts to look for",
-		"a duration: it has no parts to look for", "a time: it has no parts to look for", "yes or no: it has no order and no parts to look for"}[k]
+		"a duration: it has no parts to look for", "a time: it has no parts to look for", "yes or no: it has no order and no parts to look for",
+		"a text or a number", "an amount: it has no parts to look for"}[k]
 }
 
 // operators are those that the kind admits, for messages.
@@ -90,9 +94,18 @@ func (k kind) read(word string) (value, *diagnostic.Diagnostic) {
 		return value{number: d.Microseconds()}, wrong(err, word, "a duration, such as 90s, 2h or 1d")
 	case moment:
 		return readMoment(word)
+	case money:
+		usd, err := strconv.ParseFloat(word, 64)
+		if err == nil && !(usd >= 0 && usd < maxMoney) {
+			err = strconv.ErrRange
+		}
+		return value{number: int64(math.Round(usd * 1e6))}, wrong(err, word, "an amount in US dollars, such as 0.50")
 	}
 	return value{text: word}, nil
 }
+
+// maxMoney is more than anything costs, and has room for millionths.
+const maxMoney = 1e12
 
 func wrong(err error, got, want string) *diagnostic.Diagnostic {
 	if err == nil {
@@ -135,6 +148,9 @@ func readMoment(word string) (value, *diagnostic.Diagnostic) {
 
 // stands tells whether v stands in relation r to want.
 func (k kind) stands(v value, r relation, want value) bool {
+	if k == scalar && r != like {
+		return scalarStands(v.text, r, want.text)
+	}
 	switch r {
 	case equal:
 		return v == want
@@ -148,6 +164,28 @@ func (k kind) stands(v value, r relation, want value) bool {
 		return v.number > want.number
 	}
 	return v.number >= want.number
+}
+
+// scalarStands compares numbers as numbers, and anything else as it is written. A text has no
+// order.
+func scalarStands(v string, r relation, want string) bool {
+	if r == equal {
+		return runtime.Canonical(v) == runtime.Canonical(want)
+	}
+	a, failed := strconv.ParseFloat(v, 64)
+	b, err := strconv.ParseFloat(want, 64)
+	if failed != nil || err != nil {
+		return false
+	}
+	switch r {
+	case less:
+		return a < b
+	case atMost:
+		return a <= b
+	case more:
+		return a > b
+	}
+	return a >= b
 }
 
 // hasParts tells whether s has the parts of a pattern, between its stars, one after the other.

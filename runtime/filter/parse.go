@@ -24,6 +24,9 @@ type Filter struct {
 	text   string
 	holds  test
 	fields map[string]bool // those that it names
+	output bool            // one of them is the output, or of it
+	facts  bool            // one of them speaks of facts
+	terms  [][]string      // what it means meets one of each of these
 }
 
 // String is the text that it was parsed from.
@@ -78,6 +81,9 @@ func (r *reading) read() {
 		return
 	}
 	r.tree, r.filter.holds = tree, r.anyOf(tree)
+	if r.found == nil {
+		r.filter.terms = r.narrow()
+	}
 }
 
 func (r *reading) refuse(start, end int, d diagnostic.Diagnostic) {
@@ -153,7 +159,7 @@ func wanted(message string) string {
 		return "the end"
 	case first == "AnyOf" || first == "AllOf" || first == "Term" || first == "Condition":
 		return "a condition"
-	case strings.HasPrefix(first, "(<word>") || first == "<word>" || first == "<text>":
+	case first == "Literal" || strings.HasPrefix(first, "(<word>") || first == "<word>" || first == "<text>":
 		return "a value"
 	}
 	return strings.TrimSuffix(first, ")")

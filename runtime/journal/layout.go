@@ -30,10 +30,12 @@ import (
 //	e/r micros8 RUN              a run that has not ended, the newest first: its start is counted down (index.go)
 //	e/g micros8 RUN/GATE         an open gate, the oldest first: whom it asks
 //	e/d micros8 RUN/GATE         a decision, the newest first: its time is counted down; its record, cut short (decisions.go)
+//	e/f length2 TERM micros8 RUN what a run is found by (runtime/fact)
+//	F/RUN                        the same, in one row
 //	z/RUN@STEP                   an orphan: the child run of a step that does not wait for it any more, and is not yet known to have ended (orphan.go)
 //	q/RUN                        recoveries since the run last committed
 //	x/BACKEND                    circuit breaker of a backend that has failed (breaker.go)
-//	B/DAY/BUDGET/RUN             what a run has spent on a day under a daily budget (ledger.go)
+//	B/DAY/BUDGET/RUN             what a run has spent on a day under a daily budget (runtime/ledger)
 //	w/RUN/STEP                   work that somebody comes for: for whom, and who has claimed it until when (work.go)
 //	y/RUN/ID                     something that somebody is to be told (notice.go)
 //	l/QUEUE                      the number that the newest item of a queue has got (queue.go)

@@ -1,7 +1,12 @@
-package engine
+// Package ledger knows what the runs of a store have spent under daily budgets.
+//
+// A daily budget of a project bounds what all runs of the store spend on a day together. Each run
+// folds its own part from its journal, as it does for its other ceilings, and the commit that
+// changes the part writes it as a row of its own, so that the sum over all runs is known without
+// loading them.
+package ledger
 
 import (
-	"context"
 	"strings"
 	"sync"
 	"time"
@@ -11,14 +16,9 @@ import (
 	"starling/runtime/journal"
 )
 
-// A daily budget of a project bounds what all runs of the store spend on a day together. Each run
-// folds its own part from its journal, as it does for its other ceilings, and the commit that
-// changes the part writes it as a row of its own, so that the sum over all runs is known without
-// loading them.
-
-// ledger is what the runs of a store have spent under daily budgets, as of the newest commit of
+// Ledger is what the runs of a store have spent under daily budgets, as of the newest commit of
 // each.
-type ledger struct {
+type Ledger struct {
 	store runtime.Store
 
 	mu    sync.Mutex                          // guards what follows
@@ -26,24 +26,27 @@ type ledger struct {
 	total map[string]runtime.Usage            // by that key
 }
 
-const ledgerDays = 2 // are kept: those that a run may still count in
+const keptDays = 2 // are kept: those that a run may still count in
 
-// ledgerKey is the row of what a run has spent under a key of a budget and a day.
-func ledgerKey(key, run string) []byte {
+// rowKey is the row of what a run has spent under a key of a budget and a day.
+func rowKey(key, run string) []byte {
 	budget, day := journal.CutDay(key)
 	return []byte(journal.PrefixSpent + day + "/" + budget + "/" + run)
 }
 
-// others tells what runs have spent under a key of a budget and a day, except for one of them.
-func (l *ledger) Others(key, run string) runtime.Usage {
+// New is the ledger of a store.
+func New(store runtime.Store) *Ledger { return &Ledger{store: store} }
+
+// Others tells what runs have spent under a key of a budget and a day, except for one of them.
+func (l *Ledger) Others(key, run string) runtime.Usage {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.read()
 	return l.total[key].Minus(l.spent[key][run])
 }
 
-// rows lists what a commit of a run changes, and drops days that are long over.
-func (l *ledger) rows(run string, spent map[string]runtime.Usage) (writes []runtime.Write) {
+// Rows lists what a commit of a run changes, and drops days that are long over.
+func (l *Ledger) Rows(run string, spent map[string]runtime.Usage) (writes []runtime.Write) {
 	if len(spent) == 0 {
 		return nil
 	}
@@ -53,15 +56,15 @@ func (l *ledger) rows(run string, spent map[string]runtime.Usage) (writes []runt
 	for key, u := range spent {
 		if l.spent[key][run] != u {
 			_, day := journal.CutDay(key)
-			writes = append(writes, runtime.Write{Key: ledgerKey(key, run), Value: journal.UsagePayload(u, 0)})
+			writes = append(writes, runtime.Write{Key: rowKey(key, run), Value: journal.UsagePayload(u, 0)})
 			writes = append(writes, l.expired(day)...)
 		}
 	}
 	return writes
 }
 
-// learn takes what a run has spent as of its commit.
-func (l *ledger) learn(run string, spent map[string]runtime.Usage) {
+// Learn takes what a run has spent as of its commit.
+func (l *Ledger) Learn(run string, spent map[string]runtime.Usage) {
 	if len(spent) == 0 {
 		return
 	}
@@ -75,18 +78,18 @@ func (l *ledger) learn(run string, spent map[string]runtime.Usage) {
 
 // expired drops what was spent long before a day. The store forgets it with the commit; should that
 // fail, it is found and dropped again by the next engine.
-func (l *ledger) expired(today string) (writes []runtime.Write) {
+func (l *Ledger) expired(today string) (writes []runtime.Write) {
 	at, err := time.Parse(time.DateOnly, today)
 	if err != nil {
 		return nil
 	}
-	oldest := at.AddDate(0, 0, -ledgerDays).Format(time.DateOnly)
+	oldest := at.AddDate(0, 0, -keptDays).Format(time.DateOnly)
 	for key, runs := range l.spent {
 		if _, day := journal.CutDay(key); day >= oldest {
 			continue
 		}
 		for run := range runs {
-			writes = append(writes, runtime.Write{Key: ledgerKey(key, run), Value: nil})
+			writes = append(writes, runtime.Write{Key: rowKey(key, run), Value: nil})
 		}
 		delete(l.spent, key)
 		delete(l.total, key)
@@ -94,7 +97,7 @@ func (l *ledger) expired(today string) (writes []runtime.Write) {
 	return writes
 }
 
-func (l *ledger) count(key, run string, u runtime.Usage) {
+func (l *Ledger) count(key, run string, u runtime.Usage) {
 	if l.spent[key] == nil {
 		l.spent[key] = map[string]runtime.Usage{}
 	}
@@ -104,13 +107,13 @@ func (l *ledger) count(key, run string, u runtime.Usage) {
 
 // read fills the ledger from the store when it is first asked for. A row that cannot be read counts
 // nothing.
-func (l *ledger) read() {
+func (l *Ledger) read() {
 	if l.spent == nil {
 		_ = l.load() // who cannot be read cannot be written to either: what spends more fails
 	}
 }
 
-func (l *ledger) load() error {
+func (l *Ledger) load() error {
 	l.spent, l.total = map[string]map[string]runtime.Usage{}, map[string]runtime.Usage{}
 	return journal.ScanWhole(l.store, journal.PrefixSpent, func(key string, row []byte) error {
 		day, rest, _ := strings.Cut(key, "/")
@@ -122,14 +125,9 @@ func (l *ledger) load() error {
 	})
 }
 
-var _, _ runtime.Spending = (*Local)(nil), (*readOnly)(nil)
-
-// SpentOn implements [runtime.Spending].
-func (r *reader) SpentOn(ctx context.Context, day string) (map[string]runtime.Usage, error) {
-	if err := need(ctx, runtime.CanRead, "see what was spent"); err != nil {
-		return nil, err
-	}
-	l := ledger{store: r.store}
+// SpentOn tells what all runs have spent on a day, by the name of the budget, as the store has it.
+func SpentOn(store runtime.Store, day string) (map[string]runtime.Usage, error) {
+	l := New(store)
 	if err := l.load(); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,188 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.starlark.net/starlark"
+
+	"starling/lang/effect"
+	"starling/runtime"
+	"starling/runtime/engine"
+	"starling/runtime/filter"
+)
+
+// finding are runs of which each has something that others have not.
+func finding(w *world) {
+	w.does(func(_ context.Context, a *effect.Attempt) effect.Reply {
+		usage := new(starlark.Dict)
+		_ = usage.SetKey(starlark.String("usd"), starlark.Float(0.3)) // a fresh dict
+		return effect.Reply{Value: starlark.None, Usage: usage}
+	})
+	const script = `
+def main(n, who = "", parts = []):
+    for i in range(n):
+        agent(who = "judge" if i % 2 else "smith")
+    if n == 2:
+        gate("g", options = ["yes"])
+    return {"n": n, "deep": {"ok": n > 1}, "names": ["a", who]}
+`
+	for i := range 24 {
+		r := runtime.StartRequest{Script: "main.star", Bundle: bundle(w.t, script, nil), Labels: effect.Labels{"team": []string{"web", "db", "ops"}[i%3], "x.org/half": fmt.Sprint(i / 12)}}
+		if i%4 == 0 {
+			r.Script = fmt.Sprintf("audit@%d", i%8+1)
+		}
+		r.Inputs, _ = json.Marshal(map[string]any{"n": i % 4, "who": []string{"ann", "7", strings.Repeat("long ", 40)}[i%3], "parts": []any{i, map[string]any{"kind": "odd"}, 0.5}}) // plain data
+		run, err := w.engine.Start(w.ctx, r)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		w.until(run.ID, runtime.Completed, runtime.Suspended)
+	}
+}
+
+// scanning is an engine that has no index of terms.
+type scanning struct{ runtime.Engine }
+
+func (s scanning) List(ctx context.Context, q runtime.Query) (*runtime.Listing, error) {
+	q.Terms = nil
+	return s.Engine.List(ctx, q)
+}
+
+// filters that an index serves, and how many of the runs each means.
+var filters = map[string]int{
+	"label.team = web":                                8,
+	"LABEL.team in (web, ops)":                        16,
+	"label.Team = web":                                0,
+	"label.x.org/half = 1 and label.team = db":        4,
+	"label.team != web":                               16,
+	"not label.team = web and label.x.org/half = 0":   8,
+	"label.team = web or label.team = db":             16,
+	"input.n = 3":                                     6,
+	"input.n = 3.0":                                   6,
+	"input.n >= 2":                                    12,
+	"input.who = 7":                                   8,
+	"input.who = \"7.00\"":                            8,
+	"input.who ~ n":                                   8, // long texts are not looked at
+	"input.parts = 5":                                 1,
+	"input.parts.kind = odd":                          24,
+	"input.parts = 0.5 and input.n = 1":               6,
+	"output.deep.ok = true":                           6, // those of 2 wait
+	"output.n < 2":                                    12,
+	"output.names = ann":                              6,
+	"agent = judge":                                   12,
+	"agent = smith and label.team = web":              6,
+	"cost > 0.3":                                      12,
+	"cost >= 0.3":                                     18,
+	"cost = 0.9":                                      6,
+	"cost = 0":                                        6,
+	"cost > 0.5 and label.x.org/half = 1":             6,
+	"definition = audit":                              6,
+	"definition = audit@5 and label.team = ops":       1,
+	"definition in (audit@1, audit@5)":                6,
+	"status = suspended and agent = judge":            6,
+	"input.n in (1, 2, 9) and age < 1h":               12,
+	"label.team = web and (input.n = 0 or cost > 10)": 2,
+}
+
+// found is what a filter means, by pages.
+func found(t *testing.T, e runtime.Engine, ctx context.Context, text string, limit int) string {
+	t.Helper()
+	f, err := filter.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for q := (runtime.Query{All: true, Limit: limit}); ; {
+		page, err := f.Runs(ctx, e, q, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range page.List {
+			ids = append(ids, r.ID)
+		}
+		if q.After = page.Next; q.After == "" {
+			return strings.Join(ids, " ")
+		}
+	}
+}
+
+// By the index a filter finds what it finds by looking at every run: with the engine that has run
+// them, after a restart, where another build had the store meanwhile, and for a reader of that.
+func TestFiltersFindByTheIndex(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		finding(w)
+		want := map[string]string{}
+		for _, text := range slices.Sorted(maps.Keys(filters)) {
+			want[text] = found(t, scanning{w.engine}, w.ctx, text, 0)
+			if n := len(strings.Fields(want[text])); n != filters[text] {
+				t.Errorf("%s: means %d runs, want %d", text, n, filters[text])
+			}
+		}
+		check := func(when string, e runtime.Engine) {
+			for text, ids := range want {
+				for _, limit := range []int{0, 1, 5} {
+					if got := found(t, e, w.ctx, text, limit); got != ids {
+						t.Errorf("%s: %s by %d: got %s\nwant %s", when, text, limit, got, ids)
+					}
+				}
+			}
+		}
+		check("at once", w.engine)
+		w.restart()
+		check("after a restart", w.engine)
+
+		for key := range keysOf(t, w.store, "e/f") {
+			commit(t, w.store, runtime.Write{Key: []byte(key)})
+		}
+		for key := range keysOf(t, w.store, "F/") {
+			commit(t, w.store, runtime.Write{Key: []byte(key)})
+		}
+		commit(t, w.store, runtime.Write{Key: []byte("m/index")})
+		check("a reader without an index", engine.NewReader(w.store.Reader(), environment(nothingDone), nil))
+		w.restart()
+		check("made anew", w.engine)
+		if len(keysOf(t, w.store, "e/f")) == 0 {
+			t.Error("the index was not made anew")
+		}
+	})
+}
+
+// A run goes on after a restart, and what it is found by with it; what is pruned leaves nothing.
+func TestFactsGoOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.unseen, w.spoiled = true, true
+		w.restart()
+		finding(w)
+		w.restart()
+		w.resume()
+		const text = "status = suspended and cost = 0.6"
+		for _, id := range strings.Fields(found(t, w.engine, w.ctx, text, 0)) {
+			if _, err := w.engine.Signal(w.ctx, runtime.Signal{Kind: runtime.SignalAnswer, Run: id, Choice: "yes"}); err != nil {
+				t.Fatal(err)
+			}
+			w.until(id, runtime.Completed)
+		}
+		for _, text := range []string{"output.n = 2 and cost = 0.6 and agent = judge", "output.deep.ok = true and input.n = 2"} {
+			ids := found(t, w.engine, w.ctx, text, 0)
+			if len(strings.Fields(ids)) != 6 || ids != found(t, scanning{w.engine}, w.ctx, text, 0) {
+				t.Errorf("%s: got %q", text, ids)
+			}
+		}
+		w.care(runtime.MaintenanceRequest{Task: runtime.MaintenancePrune, Before: time.Now().Add(time.Hour)})
+		for _, prefix := range []string{"e/f", "F/"} {
+			if left := keysOf(t, w.store, prefix); len(left) > 0 {
+				t.Errorf("%d rows of %s are left: %q", len(left), prefix, slices.Sorted(maps.Keys(left))[0])
+			}
+		}
+	})
+}

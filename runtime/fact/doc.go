@@ -1,0 +1,10 @@
+// Package fact keeps what runs can be found by: a fold of a run's journal to [runtime.Facts], and
+// the rows of a store that follow from it.
+//
+//	F/RUN                              the facts of a run, and how far its journal was folded
+//	e/f length2 TERM micros8 RUN       a run that a term finds, the newest first: its start is counted down
+//
+// Terms begin with their length, so that none of them is the beginning of another. The rows are
+// written with the commits that they follow from, and can be made again from the journal. What is
+// found is a candidate: whoever asked holds it against the facts.
+package fact

@@ -1,0 +1,152 @@
+package fact
+
+import (
+	"slices"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"go.starlark.net/starlark"
+
+	"starling/lang/effect"
+	"starling/runtime"
+	"starling/runtime/journal"
+)
+
+// Fold is the facts of a run as of a record of its journal.
+type Fold struct {
+	Facts runtime.Facts
+	Seq   uint64 // the newest record that has changed something, or that it was made of
+
+	started time.Time
+	script  string
+	labels  string
+	used    map[string]int64 // by steps: what the attempt in flight has told so far, millionths of a dollar
+	agents  map[string]bool
+	stored  map[string]bool // terms that the store has, beside those of read
+	read    []byte          // the row that it was read from, until its terms are wanted
+	changed bool            // since its rows were made
+}
+
+// Apply takes one record.
+func (f *Fold) Apply(r *journal.Record) {
+	switch r.Type {
+	case journal.RunStarted:
+		v := r.View()
+		f.started, f.script, f.labels = r.Time, v.Text("script"), effect.LabelsOf(v.Sub("labels")).String()
+		f.Facts.Inputs = flatten(v.Raw("inputs"))
+	case journal.RunMoved:
+		f.script = r.View().Text("script")
+	case journal.RunCompleted:
+		f.Facts.Output = flatten(r.View().Raw("output"))
+	case journal.StepRequested:
+		if v := r.View(); !journal.AgentKind(v.Text("kind")) || !f.asked(journal.AgentName(v.Sub("args"))) {
+			return
+		}
+	case journal.AgentEvent:
+		if v := r.View(); v.Text("kind") != journal.EventUsage || !f.spent(r.Step, v.Sub("data")) {
+			return
+		}
+	case journal.AttemptEnded:
+		v := r.View()
+		told := v.Has("usage") && f.spent(r.Step, v.Sub("usage"))
+		if _, open := f.used[r.Step]; !open && !told {
+			return
+		}
+		delete(f.used, r.Step)
+	default:
+		return
+	}
+	f.Seq, f.changed = r.Seq, true
+}
+
+// asked notes an agent, and tells whether it is a new one.
+func (f *Fold) asked(name string) bool {
+	if name == "" || len(name) > runtime.MaxFact || f.agents[name] || len(f.agents) == runtime.MaxFacts {
+		return false
+	}
+	if f.agents == nil {
+		f.agents = map[string]bool{}
+	}
+	f.agents[name] = true
+	f.Facts.Agents = append(f.Facts.Agents, name)
+	return true
+}
+
+// spent takes what an attempt has told of its cost: what it told before is within it.
+func (f *Fold) spent(step string, told effect.View) bool {
+	usd, _ := starlark.AsFloat(told.Value("usd"))
+	micro := journal.Claimed(usd, 1e6)
+	if micro == f.used[step] {
+		return false
+	}
+	if f.used == nil {
+		f.used = map[string]int64{}
+	}
+	f.Facts.MicroUSD += micro - f.used[step]
+	f.used[step] = micro
+	return true
+}
+
+// flatten lists the values of a dict, or what else it is.
+func flatten(p effect.Payload) (facts []runtime.Fact) {
+	if len(p) == 0 {
+		return nil
+	}
+	v, err := p.Value()
+	if err == nil {
+		add(&facts, "", v)
+	}
+	return facts
+}
+
+// add lists the values below a path, as far as there is room.
+func add(facts *[]runtime.Fact, path string, v starlark.Value) {
+	if len(*facts) == runtime.MaxFacts || len(path) > runtime.MaxFact {
+		return
+	}
+	below := func(key string, v starlark.Value) {
+		if path != "" {
+			key = path + "." + key
+		}
+		add(facts, key, v)
+	}
+	switch v := v.(type) {
+	case *starlark.Dict:
+		for k, field := range v.Entries() {
+			if key, ok := starlark.AsString(k); ok {
+				below(key, field)
+			}
+		}
+	case *effect.Record:
+		for _, name := range v.AttrNames() {
+			if field := v.Field(name); field != nil {
+				below(name, field)
+			}
+		}
+	case *starlark.List:
+		for e := range v.Elements() {
+			add(facts, path, e)
+		}
+	default:
+		one := runtime.Fact{Path: path, Value: text(v)}
+		if one.Value != "" && len(one.Value) <= runtime.MaxFact && utf8.ValidString(one.Value) && !slices.Contains(*facts, one) {
+			*facts = append(*facts, one)
+		}
+	}
+}
+
+// text writes a value without parts, "" for what has no text.
+func text(v starlark.Value) string {
+	switch v := v.(type) {
+	case starlark.String:
+		return string(v)
+	case starlark.Int:
+		return v.String()
+	case starlark.Float:
+		return strconv.FormatFloat(float64(v), 'g', -1, 64)
+	case starlark.Bool:
+		return strconv.FormatBool(bool(v))
+	}
+	return ""
+}
