@@ -124,6 +124,7 @@ var arrows = []arrow{
 	{"cmd/starling/lsp", "cmd/starling/place cmd/starling/sources cmd/starling/suite lang lang/check lang/diagnostic lang/doc lang/effect lang/format lang/infer stdlib stdlib/agent stdlib/project"},
 	{"cmd/starling/table", "cmd/starling/plain"},
 	{"cmd/starling/jq", "runtime"},
+	{"cmd/starling/webhook", "cmd/starling/table lang/effect runtime runtime/tool stdlib/project stdlib/secret"},
 	{"cmd/starling/listing", "runtime runtime/filter runtime/query cmd/starling/progress cmd/starling/table"},
 	{"cmd/starling/pager", ""},
 	{"cmd/starling/graph", "lang lang/diagnostic lang/effect runtime runtime/query cmd/starling/progress cmd/starling/table"},
@@ -148,7 +149,7 @@ var arrows = []arrow{
 			"runtime/filter runtime/journal runtime/mcp runtime/owner runtime/query runtime/tool runtime/web " +
 			"runtime/wholefile stdlib stdlib/agent stdlib/confine stdlib/git stdlib/notify " +
 			"stdlib/process stdlib/project stdlib/secret stdlib/tool cmd/starling/annotation cmd/starling/build cmd/starling/completion cmd/starling/pace cmd/starling/brought cmd/starling/form " +
-			"cmd/starling/collector cmd/starling/connect cmd/starling/graph cmd/starling/inbox cmd/starling/jq cmd/starling/layout cmd/starling/listing cmd/starling/lsp cmd/starling/manual cmd/starling/mend cmd/starling/pager cmd/starling/junit cmd/starling/live cmd/starling/shell cmd/starling/sources cmd/starling/table cmd/starling/place cmd/starling/plain cmd/starling/progress cmd/starling/repl cmd/starling/scaffold cmd/starling/suite " +
+			"cmd/starling/collector cmd/starling/connect cmd/starling/graph cmd/starling/inbox cmd/starling/jq cmd/starling/layout cmd/starling/listing cmd/starling/lsp cmd/starling/manual cmd/starling/mend cmd/starling/pager cmd/starling/junit cmd/starling/live cmd/starling/shell cmd/starling/sources cmd/starling/table cmd/starling/place cmd/starling/plain cmd/starling/progress cmd/starling/repl cmd/starling/scaffold cmd/starling/suite cmd/starling/webhook " +
 			"cmd/starling/coverage cmd/starling/probe cmd/starling/timetable cmd/starling/worker runtime/memory runtime/postgres runtime/transfer"},
 }
 

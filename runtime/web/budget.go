@@ -20,24 +20,27 @@ const (
 	maxStreams  = 256      // each holds some 60 KB
 	bodyRoom    = 16 << 20 // bytes, for bodies that are larger than smallBody
 	smallBody   = 32 << 10
-	lentRoom    = 16 << 20        // bytes, for large events and answers that were not taken yet
-	smallAnswer = 64 << 10        // bytes
+	lentRoom    = 16 << 20 // bytes, for large events and answers that were not taken yet
+	smallAnswer = 64 << 10 // bytes
+	maxWebhooks = 16       // at once, of senders that are not known yet
+	hookBody    = 1 << 20  // bytes of what one of them posts
+	hookWithin  = 10 * time.Second
 	comeBack    = 2               // seconds, for those who are refused
 	defaultWait = 5 * time.Second // for room
 )
 
 // budget is what is left.
 type budget struct {
-	requests, streams chan struct{} // as many as there may be
-	bodies, lent      *runtime.Room
-	wait              time.Duration // for room
+	requests, streams, webhooks chan struct{} // as many as there may be
+	bodies, lent                *runtime.Room
+	wait                        time.Duration // for room
 }
 
 func newBudget(wait time.Duration) *budget {
 	if wait == 0 {
 		wait = defaultWait
 	}
-	return &budget{requests: make(chan struct{}, maxRequests), streams: make(chan struct{}, maxStreams),
+	return &budget{requests: make(chan struct{}, maxRequests), streams: make(chan struct{}, maxStreams), webhooks: make(chan struct{}, maxWebhooks),
 		bodies: runtime.NewRoom(bodyRoom), lent: runtime.NewRoom(lentRoom), wait: wait}
 }
 

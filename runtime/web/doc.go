@@ -6,6 +6,7 @@
 //	GET  /v1/blob?hash=HASH       -                                       the bytes
 //	GET  /openapi.json            -                                       what of this the caller may do, for machines
 //	     /mcp                     the Model Context Protocol, where it is mounted
+//	POST /webhooks/NAME           what a sender posts                     whether it was accepted
 //
 // # Who calls
 //
@@ -16,6 +17,9 @@
 // has it already. A request whose Host is none of the server's own, or whose Origin is another, is
 // refused, and nothing allows pages of other origins anything: a page that somebody visits cannot
 // speak to the engine, whatever its name resolves to.
+//
+// What is posted to a webhook has no token, and is signed instead; whoever takes it checks that.
+// Such a body has at most 1 MiB, has to come within ten seconds, and 16 are read at once.
 //
 // # Answers
 //

@@ -66,6 +66,16 @@
 //	notify.NAME.secret      name                   none       secret that a webhook is signed with; one that begins with whsec_ is base64 behind it
 //	notify.NAME.env         list of names          []         environment variables that a command is given, beside what every program needs
 //	inbox.NAME              filter                 none       a section of the inbox on a terminal, such as "target = reviewer and age > 2h"
+//	webhooks.NAME.from      "github", "gitlab",    required   who posts to /webhooks/NAME of `starling serve --http`, and how it signs
+//	                        "standard", "stripe"
+//	webhooks.NAME.secret    name                   required   secret that it signs with, which has env or file
+//	webhooks.NAME.token     name                   required   secret that is a token, in whose name and with whose rights it acts
+//	webhooks.NAME.when      jq filter              always     what it does not hold for is ignored; $event and $delivery are what the sender calls the event, and its id
+//	webhooks.NAME.run       name                   one of     starts this definition
+//	webhooks.NAME.push      name                   the three  puts an item into this queue
+//	webhooks.NAME.signal    jq filter                         makes the arguments of the tool signal, such as {run: .ref, gate: "deploy", choice: .state}
+//	webhooks.NAME.inputs    jq filter              "{}"       of run: makes its inputs of what was posted
+//	webhooks.NAME.value     jq filter              "."        of push: makes the item
 //	sh.allow                list of programs       []         what sh.run may run; a path with a slash is relative to this file
 //	sh.env                  list of names          []         environment variables that commands are given, beside what every program needs
 //	sh.read                 list of paths          []         what commands may read beside the system's files and the workspace

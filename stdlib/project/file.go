@@ -49,8 +49,9 @@ type File struct {
 	Grants   []Grant       // in the order of the file
 	Shell    Shell         // commands that scripts may run
 	Secrets  []Secret
-	Tools    []Tool   // in the order of the file
-	Notify   []Notify // in the order of the file
+	Tools    []Tool    // in the order of the file
+	Notify   []Notify  // in the order of the file
+	Webhooks []Webhook // in the order of the file
 	Prices   []ModelPrice
 	Budgets  []Budget // in the order of the file
 

@@ -80,7 +80,7 @@ func (t table) element(key string, i int) []string { return append(t.at(key), in
 
 func (r *reader) project(t table) *File {
 	r.onlyKeys(t, "fake", "protected", "git", "machine", "owner", "store", "engine", "defaults", "agents",
-		"grants", "secrets", "sh", "tools", "notify", "inbox", "prices", "budgets")
+		"grants", "secrets", "sh", "tools", "notify", "inbox", "webhooks", "prices", "budgets")
 	f := &File{Shell: Shell{Sandbox: WholeSandbox}, Protected: r.patterns(t, "protected")}
 	if git, ok := r.table(t, "git"); ok {
 		r.onlyKeys(git, "filters")
@@ -106,48 +106,19 @@ func (r *reader) project(t table) *File {
 		r.onlyKeys(defaults, "timeout", "retries", "reasks")
 		f.Defaults = r.limits(defaults)
 	}
-	if agents, ok := r.table(t, "agents"); ok {
-		for _, name := range r.inOrder(agents) {
-			if agent, ok := r.table(agents, name); ok {
-				f.Agents = append(f.Agents, r.agent(name, agent))
-			}
-		}
-		r.checkLists(f, agents)
-	}
+	r.each(t, "agents", func(name string, agent table) { f.Agents = append(f.Agents, r.agent(name, agent)) })
+	r.checkLists(f, table{path: t.at("agents")})
 	if shell, ok := r.table(t, "sh"); ok {
 		f.Shell = r.shell(shell)
 	}
-	if grants, ok := r.table(t, "grants"); ok {
-		for _, name := range r.inOrder(grants) {
-			if grant, ok := r.table(grants, name); ok {
-				f.Grants = append(f.Grants, r.grant(name, grant))
-			}
-		}
-	}
-	if secrets, ok := r.table(t, "secrets"); ok {
-		for _, name := range r.inOrder(secrets) {
-			if secret, ok := r.table(secrets, name); ok {
-				f.Secrets = append(f.Secrets, r.secret(name, secret))
-			}
-		}
-	}
-	if tools, ok := r.table(t, "tools"); ok {
-		for _, name := range r.inOrder(tools) {
-			if server, ok := r.table(tools, name); ok {
-				f.Tools = append(f.Tools, r.tool(name, server))
-			}
-		}
-		r.checkUses(f, tools)
-	}
+	r.each(t, "grants", func(name string, grant table) { f.Grants = append(f.Grants, r.grant(name, grant)) })
+	r.each(t, "secrets", func(name string, secret table) { f.Secrets = append(f.Secrets, r.secret(name, secret)) })
+	r.each(t, "tools", func(name string, server table) { f.Tools = append(f.Tools, r.tool(name, server)) })
+	r.checkUses(f, table{path: t.at("tools")})
 	r.money(t, f)
-	if notify, ok := r.table(t, "notify"); ok {
-		for _, name := range r.inOrder(notify) {
-			if channel, ok := r.table(notify, name); ok {
-				f.Notify = append(f.Notify, r.notify(name, channel))
-			}
-		}
-		r.checkHooks(f, notify)
-	}
+	r.each(t, "notify", func(name string, channel table) { f.Notify = append(f.Notify, r.notify(name, channel)) })
+	r.checkHooks(f, table{path: t.at("notify")})
+	r.each(t, "webhooks", func(name string, hook table) { f.Webhooks = append(f.Webhooks, r.incoming(f, name, hook)) })
 	f.Inbox = r.inbox(t)
 	r.checkUse(f, t.at("store"), f.StoreURL)
 	r.checkUse(f, t.at("engine"), f.Engine.Key)
@@ -156,6 +127,16 @@ func (r *reader) project(t table) *File {
 	r.checkSandboxes(f, table{path: t.at("agents")})
 	r.checkGrantedTools(f, table{path: t.at("grants")})
 	return f
+}
+
+// each reads the tables below a key, in the order of the file.
+func (r *reader) each(t table, key string, read func(name string, t table)) {
+	all, _ := r.table(t, key)
+	for _, name := range r.inOrder(all) {
+		if one, ok := r.table(all, name); ok {
+			read(name, one)
+		}
+	}
 }
 
 // minLease is the shortest lease of a store's owner: a server that is busy for a moment must not

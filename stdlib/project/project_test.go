@@ -171,7 +171,7 @@ starling.toml:2:2: table a already exists
 starling.toml:1:1: unknown key naem
   | naem = 1
   | ^^^^
-  = help: the keys here are fake, protected, git, machine, owner, store, engine, defaults, agents, grants, secrets, sh, tools, notify, inbox, prices, budgets
+  = help: the keys here are fake, protected, git, machine, owner, store, engine, defaults, agents, grants, secrets, sh, tools, notify, inbox, webhooks, prices, budgets
 `},
 		{agent + "tiemout = '3s'\n", `
 starling.toml:3:1: unknown key agents.a.tiemout

@@ -117,6 +117,8 @@ func (c *call) expose(s connect.Session, l net.Listener, f faces) error {
 		c.notice("warning: what is sent to %s is not encrypted, tokens too; give --tls-cert and --tls-key, or put a proxy with TLS before it", l.Addr())
 	}
 	return e.Expose(l, func(e runtime.Engine) (http.Handler, error) {
-		return web.Handler(web.Options{Desk: c.desk(e), Build: build.Version(), Hosts: f.names(), MCP: f.mcp})
+		desk := c.desk(e)
+		hooks := c.receiver(desk)
+		return web.Handler(web.Options{Desk: desk, Build: build.Version(), Hosts: f.names(), MCP: f.mcp, Webhooks: hooks.Receive})
 	})
 }

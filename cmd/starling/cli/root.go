@@ -102,7 +102,7 @@ func verbs() []verb {
 		{"steer", steerCommand}, {"push", pushCommand}, {"queue", queueCommand}, {"ps", psCommand}, {"query", queryCommand}, {"show", showCommand},
 		{"logs", logsCommand}, {"steps", stepsCommand}, {"graph", graphCommand}, {"cost", costCommand}, {"replay", replayCommand},
 		{"rerun", rerunCommand}, {"fork", forkCommand}, {"diff", diffCommand}, {"artifacts", artifactsCommand}, {"agents", agentsCommand},
-		{"tools", toolsCommand}, {"doctor", doctorCommand}, {"init", initCommand}, {"new", newCommand}, {"check", checkCommand}, {"fmt", fmtCommand}, {"lsp", lspCommand}, {"test", testCommand}, {"doc", docCommand},
+		{"tools", toolsCommand}, {"webhooks", webhooksCommand}, {"doctor", doctorCommand}, {"init", initCommand}, {"new", newCommand}, {"check", checkCommand}, {"fmt", fmtCommand}, {"lsp", lspCommand}, {"test", testCommand}, {"doc", docCommand},
 		{"define", defineCommand}, {"schedule", scheduleCommand}, {"repl", replCommand}, {"export", exportCommand}, {"import", importCommand}, {"remember", rememberCommand},
 		{"hook", hookCommand}, {"serve", serveCommand}, {"stop", stopCommand}, {"mcp", mcpCommand}, {"store", storeCommand},
 		{"prune", pruneCommand}, {"token", tokenCommand}, {"trust", trustCommand}, {"completion", completionCommand}, {"version", versionCommand},

@@ -23,7 +23,7 @@ import (
 
 // atStoreOnly are the verbs that --server refuses.
 var atStoreOnly = []string{"agents", "doctor", "export", "hook", "import", "prune", "repl", "replay", "resume", "review", "serve", "stop", "store", "token",
-	"tools", "trust"}
+	"tools", "trust", "webhooks"}
 
 // Each verb is either served by --server, or refused, or has no use for a store: whoever adds one
 // decides.

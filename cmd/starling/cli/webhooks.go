@@ -1,0 +1,30 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"starling/cmd/starling/webhook"
+	"starling/lang/effect"
+	"starling/runtime/tool"
+)
+
+// webhooksCommand is the verb webhooks.
+func webhooksCommand(c *call) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "webhooks",
+		Short:   "Look at what others may post to the project's server, and try it",
+		GroupID: "look",
+		Args:    unknownVerb,
+		RunE:    showHelp,
+	}
+	cmd.AddCommand(webhook.Commands(webhook.Terminal{Receiver: c.receiver(nil), In: c.stdin, Out: c.stdout.Raw(), Paper: c.paper,
+		Answer: c.wanted, Flags: c.jsonFlag, Operands: operands})...)
+	return cmd
+}
+
+// receiver takes what is posted to the webhooks of the project, for an engine.
+func (c *call) receiver(desk *tool.Desk) webhook.Receiver {
+	settings := func() (*effect.Settings, error) { return c.settings(c.place.Project, "") }
+	getenv := func(name string) (string, bool) { return c.getenv(name) }
+	return webhook.Receiver{Desk: desk, Settings: settings, Getenv: getenv, Clock: c.clock}
+}

@@ -1,0 +1,136 @@
+package webhook
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// tolerance is how old, or how far ahead, a signature with a time may be. It bounds for how long
+// one that somebody has overheard can be sent again; what it would do is done once anyhow.
+const tolerance = 5 * time.Minute
+
+// errSignature is all that who signs wrongly is told.
+var errSignature = errors.New("the signature is not that of its secret")
+
+// A sender is a way to sign.
+type sender struct {
+	// verify tells whether a delivery is signed with a secret, now.
+	verify func(secret string, h http.Header, body []byte, now time.Time) error
+	// delivery is the sender's id of it, the same when it is sent again; event what it calls it.
+	// Each is "" where the delivery does not have it. posted is the document.
+	delivery, event func(h http.Header, posted any) string
+}
+
+// senders are those of project.Senders, as their documentation says.
+func senders() map[string]sender {
+	return map[string]sender{
+		// docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries
+		"github": {github, header("X-GitHub-Delivery"), header("X-GitHub-Event")},
+		// docs.gitlab.com/user/project/integrations/webhooks: a secret that is sent along
+		"gitlab": {gitlab, header("Idempotency-Key", "X-Gitlab-Event-UUID"), header("X-Gitlab-Event")},
+		// github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+		"standard": {standard, header("Webhook-Id"), field("type")},
+		// docs.stripe.com/webhooks#verify-manually
+		"stripe": {stripe, field("id"), field("type")},
+	}
+}
+
+// header is the first of these headers that is there.
+func header(names ...string) func(http.Header, any) string {
+	return func(h http.Header, _ any) string {
+		for _, name := range names {
+			if v := h.Get(name); v != "" {
+				return v
+			}
+		}
+		return ""
+	}
+}
+
+// field is a text of the document.
+func field(name string) func(http.Header, any) string {
+	return func(_ http.Header, posted any) string {
+		object, _ := posted.(map[string]any)
+		text, _ := object[name].(string)
+		return text
+	}
+}
+
+func github(secret string, h http.Header, body []byte, _ time.Time) error {
+	digits, ok := strings.CutPrefix(h.Get("X-Hub-Signature-256"), "sha256=")
+	if got, err := hex.DecodeString(digits); !ok || err != nil || !hmac.Equal(got, mac([]byte(secret), body)) {
+		return errSignature
+	}
+	return nil
+}
+
+func gitlab(secret string, h http.Header, _ []byte, _ time.Time) error {
+	if subtle.ConstantTimeCompare([]byte(h.Get("X-Gitlab-Token")), []byte(secret)) != 1 {
+		return errSignature
+	}
+	return nil
+}
+
+func standard(secret string, h http.Header, body []byte, now time.Time) error {
+	id, at := h.Get("Webhook-Id"), h.Get("Webhook-Timestamp")
+	key := []byte(secret)
+	if encoded, ok := strings.CutPrefix(secret, "whsec_"); ok {
+		var err error
+		if key, err = base64.StdEncoding.DecodeString(encoded); err != nil {
+			return errors.New("the secret begins with whsec_, and is no base64 behind it")
+		}
+	}
+	want := mac(key, []byte(id+"."+at+"."), body)
+	for _, signature := range strings.Fields(h.Get("Webhook-Signature")) {
+		encoded, ok := strings.CutPrefix(signature, "v1,")
+		if got, err := base64.StdEncoding.DecodeString(encoded); ok && err == nil && hmac.Equal(got, want) {
+			return fresh(at, now)
+		}
+	}
+	return errSignature
+}
+
+func stripe(secret string, h http.Header, body []byte, now time.Time) error {
+	var at string
+	var signatures []string
+	for part := range strings.SplitSeq(h.Get("Stripe-Signature"), ",") {
+		switch key, value, _ := strings.Cut(strings.TrimSpace(part), "="); key {
+		case "t":
+			at = value
+		case "v1":
+			signatures = append(signatures, value)
+		}
+	}
+	want := mac([]byte(secret), []byte(at+"."), body)
+	for _, signature := range signatures {
+		if got, err := hex.DecodeString(signature); err == nil && hmac.Equal(got, want) {
+			return fresh(at, now)
+		}
+	}
+	return errSignature
+}
+
+// fresh refuses a signature of another time; at is in seconds since 1970.
+func fresh(at string, now time.Time) error {
+	seconds, err := strconv.ParseInt(at, 10, 64)
+	if err != nil || now.Sub(time.Unix(seconds, 0)).Abs() > tolerance {
+		return errors.New("the signature is of more than five minutes ago, or the clocks differ")
+	}
+	return nil
+}
+
+func mac(key []byte, parts ...[]byte) []byte {
+	m := hmac.New(sha256.New, key)
+	for _, part := range parts {
+		m.Write(part)
+	}
+	return m.Sum(nil)
+}

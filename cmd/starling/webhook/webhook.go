@@ -1,0 +1,262 @@
+// Package webhook takes what others post to /webhooks/NAME of a server: an issue was opened, a
+// build has ended, somebody has paid. [webhooks.NAME] of the project says how the sender signs, in
+// the name of which token it acts, and what comes of it: a run that starts, an item of a queue, the
+// answer to a gate.
+//
+// Nothing is done before the signature is that of the secret, and nothing that the token may not
+// do. The sender's id of a delivery is the idempotency key, so one that is sent again, or over and
+// over, is done once.
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/itchyny/gojq"
+
+	"starling/lang/effect"
+	"starling/runtime"
+	"starling/runtime/tool"
+	"starling/stdlib/project"
+	"starling/stdlib/secret"
+)
+
+// filterWithin is how long a jq filter may take: one that does not end is a mistake of the project.
+const filterWithin = time.Second
+
+// longestID bounds the id of a delivery in bytes; it is part of a key of the store.
+const longestID = 256
+
+// Receiver takes deliveries. It never changes; goroutines share it.
+type Receiver struct {
+	Desk *tool.Desk
+	// Settings are those of the project as it is now.
+	Settings func() (*effect.Settings, error)
+	Getenv   func(name string) (string, bool)
+	Clock    func() time.Time
+}
+
+// Answer says what came of a delivery. What a run or a gate is about is not told: the sender is
+// not who reads it.
+type Answer struct {
+	Schema   string `json:"schema"`
+	Status   string `json:"status"` // "accepted" or "ignored"
+	Delivery string `json:"delivery,omitempty"`
+	Run      string `json:"run,omitempty"`
+	Item     uint64 `json:"item,omitempty"`
+}
+
+// Deed is what a delivery asks for: a tool of runtime/tool, and its arguments. The zero Deed is
+// nothing at all.
+type Deed struct {
+	Tool      string         `json:"tool,omitempty"`
+	Arguments map[string]any `json:"arguments,omitempty"`
+}
+
+// unknown is what gets who posts to a webhook that there is not, or signs with another secret: it
+// does not learn which.
+func unknown(name string, why error) error {
+	return runtime.Refusef(runtime.ErrDenied, "the webhook %q takes nothing that is signed like this: %v", name, why)
+}
+
+// Receive takes a delivery to a webhook. It is refused with denied where the signature or the token
+// is not right, bad_payload where the body is no JSON or a filter fails, and with what the tool
+// refuses.
+func (r *Receiver) Receive(req *http.Request, name string, body []byte) (any, error) {
+	settings, err := r.Settings()
+	if err != nil {
+		return nil, err
+	}
+	file, err := project.Parse(settings.ProjectFile, settings.Project)
+	if err != nil {
+		return nil, err
+	}
+	hook, ok := file.Webhook(name)
+	if !ok {
+		return nil, unknown(name, errSignature)
+	}
+	from := senders()[hook.From]
+	ctx := req.Context()
+	key, err := r.reveal(ctx, settings, hook.Secret)
+	if err != nil {
+		return nil, err
+	}
+	if err := from.verify(key, req.Header, body, r.Clock()); err != nil {
+		return nil, unknown(name, err)
+	}
+	if ctx, err = r.named(ctx, settings, hook); err != nil {
+		return nil, err
+	}
+	posted, err := document(req.Header.Get("Content-Type"), body)
+	if err != nil {
+		return nil, err
+	}
+	d := delivery{hook: hook, posted: posted, event: from.event(req.Header, posted), id: from.delivery(req.Header, posted)}
+	if d.id == "" || len(d.id) > longestID { // what is the same is done once
+		sum := sha256.Sum256(body)
+		d.id = hex.EncodeToString(sum[:])
+	}
+	return r.carryOut(ctx, d)
+}
+
+// value is that of a secret.
+func (r *Receiver) value(ctx context.Context, s *effect.Settings, name string) (string, error) {
+	return secret.Reveal(ctx, &effect.Attempt{Settings: s, Env: r.Getenv}, name)
+}
+
+// reveal is the value of a secret, for a delivery: its sender does not learn where it is looked for.
+func (r *Receiver) reveal(ctx context.Context, s *effect.Settings, name string) (string, error) {
+	value, err := r.value(ctx, s, name)
+	if err != nil {
+		return "", runtime.Refuse(runtime.ErrInternal, "starling webhooks ls says why", "this webhook has not all that it needs here")
+	}
+	return value, nil
+}
+
+// named is the context of the token in whose name a webhook acts.
+func (r *Receiver) named(ctx context.Context, s *effect.Settings, hook project.Webhook) (context.Context, error) {
+	known, err := runtime.Extension[runtime.Bearers](r.Desk.Engine)
+	if err != nil {
+		return nil, err
+	}
+	value, err := r.reveal(ctx, s, hook.Token)
+	if err != nil {
+		return nil, err
+	}
+	caller, err := known.Bearer(value)
+	if err == nil && caller.Name == "" {
+		err = runtime.Refusef(runtime.ErrDenied, "it is the token of no one here")
+	}
+	if err != nil {
+		return nil, runtime.Refuse(runtime.ErrDenied, "starling token add makes one, for the server to have as its secret",
+			"the token of the webhook %q: %v", hook.Name, runtime.AsRefusal(err).Message)
+	}
+	return runtime.WithCaller(ctx, caller), nil
+}
+
+// document is what was posted: JSON, or a form whose field payload is, as GitHub sends where it is
+// asked for no other.
+func document(contentType string, body []byte) (any, error) {
+	if kind, _, err := mime.ParseMediaType(contentType); err == nil && kind == "application/x-www-form-urlencoded" {
+		form, err := url.ParseQuery(string(body))
+		if err != nil {
+			return nil, runtime.Refusef(runtime.ErrBadPayload, "the body is no form: %v", err)
+		}
+		body = []byte(form.Get("payload"))
+	}
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber() // ids are longer than what a float holds
+	var posted any
+	err := decoder.Decode(&posted)
+	if err == nil && decoder.More() {
+		err = errors.New("more follows the first value")
+	}
+	if err != nil {
+		return nil, runtime.Refusef(runtime.ErrBadPayload, "the body is no JSON: %v", err)
+	}
+	return posted, nil
+}
+
+// delivery is one that is signed as it must be.
+type delivery struct {
+	hook      project.Webhook
+	posted    any
+	event, id string
+}
+
+// carryOut does what a delivery asks for.
+func (r *Receiver) carryOut(ctx context.Context, d delivery) (any, error) {
+	deed, err := d.deed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	answer := Answer{Schema: runtime.Schema, Status: "ignored", Delivery: d.id}
+	if deed.Tool == "" {
+		return answer, nil
+	}
+	arguments, err := gojq.Marshal(deed.Arguments)
+	if err != nil {
+		return nil, err
+	}
+	tools := tool.Tools()
+	called := &tools[slices.IndexFunc(tools, func(t tool.Tool) bool { return t.Name == deed.Tool })]
+	result, err := called.Call(ctx, r.Desk, arguments)
+	if err != nil {
+		return nil, err
+	}
+	answer.Status = "accepted"
+	switch result := result.(type) {
+	case *tool.Standing:
+		answer.Run = result.Run
+	case tool.Accepted:
+		answer.Run = result.Run
+	case runtime.Pushed:
+		answer.Item = result.Item
+	}
+	return answer, nil
+}
+
+// deed is what a delivery asks for.
+func (d delivery) deed(ctx context.Context) (Deed, error) {
+	if d.hook.When != "" {
+		holds, err := d.filtered(ctx, "when", d.hook.When)
+		if err != nil || holds == nil || holds == false {
+			return Deed{}, err
+		}
+	}
+	key := fmt.Sprintf("webhook/%s/%s", d.hook.Name, d.id)
+	switch {
+	case d.hook.Run != "":
+		inputs, err := d.filtered(ctx, "inputs", orDefault(d.hook.Inputs, "{}"))
+		return Deed{"run", map[string]any{"script": d.hook.Run, "inputs": inputs, "key": key,
+			"labels": map[string]any{"webhook": d.hook.Name}}}, err
+	case d.hook.Push != "":
+		value, err := d.filtered(ctx, "value", orDefault(d.hook.Value, "."))
+		return Deed{"push", map[string]any{"queue": d.hook.Push, "value": value, "key": key}}, err
+	}
+	made, err := d.filtered(ctx, "signal", d.hook.Signal)
+	if err != nil {
+		return Deed{}, err
+	}
+	arguments, ok := made.(map[string]any)
+	if !ok {
+		return Deed{}, runtime.Refusef(runtime.ErrBadPayload, "webhooks.%s.signal: got %s, want an object such as {run: …, gate: …, choice: …}", d.hook.Name, gojq.TypeOf(made))
+	}
+	arguments["key"] = key
+	return Deed{"signal", arguments}, nil
+}
+
+func orDefault(filter, otherwise string) string {
+	if filter == "" {
+		return otherwise
+	}
+	return filter
+}
+
+// filtered is the first value that a jq filter makes of what was posted, None where it makes none.
+func (d delivery) filtered(ctx context.Context, key, filter string) (any, error) {
+	code, err := project.Filter(filter)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, filterWithin)
+	defer cancel()
+	value, ok := code.RunWithContext(ctx, d.posted, d.event, d.id).Next()
+	if !ok {
+		return nil, nil
+	}
+	if err, failed := value.(error); failed {
+		return nil, runtime.Refusef(runtime.ErrBadPayload, "webhooks.%s.%s: %v", d.hook.Name, key, err)
+	}
+	return value, nil
+}
