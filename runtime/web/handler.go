@@ -32,8 +32,8 @@ type Options struct {
 	Hosts []string // names under which the server is reached; this machine's own loopback names always are
 	MCP   bool     // mount the Model Context Protocol at /mcp
 
-	// Webhooks takes what is posted to /webhooks/NAME and gives the answer; nil: there are none. Who
-	// posts there brings no token: whoever takes it has to know the sender by its signature.
+	// Webhooks takes what is posted to /webhooks/NAME and gives the answer; nil: there are none.
+	// Who posts there brings no token: whoever takes it has to know the sender by its signature.
 	Webhooks func(r *http.Request, name string, body []byte) (answer any, err error)
 
 	Wait time.Duration // how long a body waits for room while those of others fill it; default 5 s

@@ -54,10 +54,10 @@ func (r *reader) incoming(f *File, name string, t table) Webhook {
 	w.Push, _ = r.string(t, "push")
 	from, ok := r.string(t, "from")
 	if w.From = from; !slices.Contains(Senders(), from) && (ok || t.values["from"] == nil) {
-		r.refuse(t.at("from"), fmt.Sprintf("%q", from), "who signs: github, gitlab, standard (Standard Webhooks) or stripe", diagnostic.Meant(from, Senders()))
+		r.refuse(t.at("from"), fmt.Sprintf("%q", from), "github, gitlab, standard (Standard Webhooks) or stripe", diagnostic.Meant(from, Senders()))
 	}
 	w.Secret = r.held(f, t, "secret", "what the sender signs with")
-	w.Token = r.held(f, t, "token", "the secret of a token, in whose name it acts: starling token add "+name+" --can run")
+	w.Token = r.held(f, t, "token", "the secret of a token, in whose name it acts: starling token add "+name+" --can run,read")
 	r.oneDeed(t)
 	return w
 }

@@ -14,6 +14,7 @@ import (
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/stdlib/project"
+	"starling/stdlib/secret"
 )
 
 // Terminal is the command line around the verb.
@@ -69,9 +70,7 @@ func (t Terminal) list(ctx context.Context) error {
 	for _, w := range file.Webhooks {
 		l := Listed{Name: w.Name, Path: "/webhooks/" + w.Name, From: w.From, Does: does(w)}
 		for _, name := range []string{w.Secret, w.Token} {
-			if _, err := t.value(ctx, settings, name); err != nil && l.Missing == "" {
-				l.Missing = err.Error()
-			}
+			l.Missing = cmp.Or(l.Missing, t.missing(ctx, settings, name))
 		}
 		list = append(list, l)
 	}
@@ -87,6 +86,21 @@ func (t Terminal) list(ctx context.Context) error {
 		rows.Row(l.Name, l.Path, l.From, l.Does, l.Missing)
 	}
 	return rows.Write(t.Out)
+}
+
+// missing says why a secret has no value here, "" where it has one.
+func (t Terminal) missing(ctx context.Context, s *effect.Settings, name string) string {
+	declared, err := secret.Declared(s, name)
+	if err == nil && declared.Env != "" {
+		if v, _ := t.Getenv(declared.Env); v == "" {
+			return declared.Env + " has no value"
+		}
+		return ""
+	}
+	if _, err = t.value(ctx, s, name); err != nil {
+		return err.Error()
+	}
+	return ""
 }
 
 // does is what comes of a delivery, in a few words.

@@ -74,6 +74,9 @@ func unknown(name string, why error) error {
 // refuses.
 func (r *Receiver) Receive(req *http.Request, name string, body []byte) (any, error) {
 	settings, err := r.Settings()
+	if err == nil {
+		err = r.trusted(req.Context(), settings)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -109,12 +112,31 @@ func (r *Receiver) Receive(req *http.Request, name string, body []byte) (any, er
 	return r.carryOut(ctx, d)
 }
 
+// trusted refuses everything while the project is another one than the one that somebody has looked
+// at: an agent that can write its file could give a webhook a secret that it knows.
+func (r *Receiver) trusted(ctx context.Context, s *effect.Settings) error {
+	kept, err := runtime.Extension[runtime.Trusts](r.Desk.Engine)
+	if err != nil {
+		return err
+	}
+	owner := runtime.Caller{Name: "webhooks", Local: true} // only looks, for this process, which owns the store
+	t, err := kept.Trust(runtime.WithCaller(ctx, owner), runtime.TrustRequest{Settings: *s, Look: true})
+	switch {
+	case err != nil:
+		return err
+	case !t.Known || t.Changed():
+		return runtime.Refuse(runtime.ErrDenied, "starling trust, where it is served", "webhooks are not taken: the project is not as somebody trusted it")
+	}
+	return nil
+}
+
 // value is that of a secret.
 func (r *Receiver) value(ctx context.Context, s *effect.Settings, name string) (string, error) {
 	return secret.Reveal(ctx, &effect.Attempt{Settings: s, Env: r.Getenv}, name)
 }
 
-// reveal is the value of a secret, for a delivery: its sender does not learn where it is looked for.
+// reveal is the value of a secret, for a delivery: its sender does not learn where it is looked
+// for.
 func (r *Receiver) reveal(ctx context.Context, s *effect.Settings, name string) (string, error) {
 	value, err := r.value(ctx, s, name)
 	if err != nil {
@@ -151,6 +173,9 @@ func document(contentType string, body []byte) (any, error) {
 		form, err := url.ParseQuery(string(body))
 		if err != nil {
 			return nil, runtime.Refusef(runtime.ErrBadPayload, "the body is no form: %v", err)
+		}
+		if !form.Has("payload") {
+			return nil, runtime.Refuse(runtime.ErrBadPayload, "have it posted as application/json", "the body is a form without a field payload")
 		}
 		body = []byte(form.Get("payload"))
 	}

@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+const hookProject = `
+[secrets.signs]
+env = "HOOK_SECRET"
+[secrets.acts]
+env = "HOOK_TOKEN"
+[webhooks.issues]
+from = "github"
+secret = "signs"
+token = "acts"
+when = '$event == "issues" and .action == "opened"'
+run = "triage"
+inputs = "{title: .issue.title, number: .issue.id}"
+[webhooks.builds]
+from = "github"
+secret = "signs"
+token = "acts"
+signal = '{run: .run, gate: "ship", choice: .state}'
+[webhooks.items]
+from = "github"
+secret = "signs"
+token = "acts"
+push = "inbox"
+value = ".item"
+`
+
+const hookScript = `inputs = contract("{title: string(1..), number: int}")
+
+def main(title, number):
+    d = gate("ship", prompt = title, options = ["yes", "no"])
+    return {"number": number, "by": d.by}
+`
+
+// sender posts deliveries as GitHub does.
+type sender struct {
+	t       *testing.T
+	address string
+	secret  string
+}
+
+// posts posts a body to a webhook and wants a status; what was answered is decoded.
+func (s sender) posts(want int, hook, event, delivery, body string) (answer struct {
+	Status, Run string
+	Item        uint64
+	Error       struct{ Kind, Message string }
+}) {
+	s.t.Helper()
+	m := hmac.New(sha256.New, []byte(s.secret))
+	m.Write([]byte(body))
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.address+"/webhooks/"+hook, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("X-Hub-Signature-256", "sha256="+hex.EncodeToString(m.Sum(nil)))
+	req.Header.Set("X-GitHub-Event", event)
+	req.Header.Set("X-GitHub-Delivery", delivery)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err == nil {
+		err = json.Unmarshal(text, &answer)
+	}
+	if err != nil || resp.StatusCode != want {
+		s.t.Errorf("%s %s: got %s (%v), want %d\n%s", hook, delivery, resp.Status, err, want, text)
+	}
+	return answer
+}
+
+// TestWebhooks: what is posted starts one run, whatever is sent again, also after the server was
+// killed; answers a gate in the name of the token; fills a queue. What is signed with another
+// secret, comes to a changed project or in the name of a token that was revoked does nothing.
+func TestWebhooks(t *testing.T) {
+	o := newOffice(t)
+	o.write("starling.toml", hookProject)
+	o.write("triage.star", hookScript)
+	o.cli(0, "define", "triage", "triage.star")
+	token := strings.TrimSpace(o.cli(0, "token", "add", "hub", "--can", "run,read,signal"))
+	o.env = append(o.env, "HOOK_SECRET=It's a Secret to Everybody", "HOOK_TOKEN="+token)
+	address, _ := o.serving("--http", "127.0.0.1:0")
+	hub := sender{t, address, "It's a Secret to Everybody"}
+	const opened = `{"action": "opened", "issue": {"title": "slow", "id": 9007199254740993}}`
+
+	hub.posts(http.StatusForbidden, "issues", "issues", "d0", opened)
+	o.cli(0, "trust")
+	first := hub.posts(http.StatusOK, "issues", "issues", "d1", opened)
+	if again := hub.posts(http.StatusOK, "issues", "issues", "d1", opened); first.Run == "" || again.Run != first.Run {
+		t.Errorf("the same delivery: got %+v and %+v", first, again)
+	}
+	if other := hub.posts(http.StatusOK, "issues", "issues", "d2", opened); other.Run == first.Run {
+		t.Errorf("another delivery is the run %s, too", other.Run)
+	}
+	if a := hub.posts(http.StatusOK, "issues", "push", "d3", opened); a.Status != "ignored" || a.Run != "" {
+		t.Errorf("another event: got %+v", a)
+	}
+	o.kill()
+	hub.address, _ = o.serving("--http", "127.0.0.1:0")
+	if again := hub.posts(http.StatusOK, "issues", "issues", "d1", opened); again.Run != first.Run {
+		t.Errorf("after SIGKILL: got %+v, want the run %s", again, first.Run)
+	}
+
+	forger := sender{t, hub.address, "another"}
+	refused := forger.posts(http.StatusForbidden, "issues", "issues", "d4", opened)
+	unknown := forger.posts(http.StatusForbidden, "issuse", "issues", "d4", opened)
+	if strings.ReplaceAll(unknown.Error.Message, "issuse", "issues") != refused.Error.Message {
+		t.Errorf("who forges learns what there is: %q, %q", refused.Error.Message, unknown.Error.Message)
+	}
+	hub.posts(http.StatusUnprocessableEntity, "issues", "issues", "d5", `{"action": `)
+	hub.posts(http.StatusUnprocessableEntity, "issues", "issues", "d6", `{"action": "opened", "issue": {"title": "", "id": 1}}`)
+	hub.posts(http.StatusRequestEntityTooLarge, "issues", "issues", "d7", `"`+string(bytes.Repeat([]byte("x"), 1<<20))+`"`)
+
+	hub.posts(http.StatusOK, "builds", "status", "d8", `{"run": "`+first.Run+`", "state": "yes"}`)
+	if out := o.cli(0, "wait", first.Run, "--json"); !strings.Contains(out, `"by":"hub"`) || !strings.Contains(out, "9007199254740993") {
+		t.Errorf("the run that a webhook has started and answered: %s", out)
+	}
+	hub.posts(http.StatusOK, "builds", "status", "d8", `{"run": "`+first.Run+`", "state": "yes"}`)
+	hub.posts(http.StatusConflict, "builds", "status", "d9", `{"run": "`+first.Run+`", "state": "no"}`)
+	one := hub.posts(http.StatusOK, "items", "x", "d10", `{"item": {"n": 1}}`)
+	if two := hub.posts(http.StatusOK, "items", "x", "d10", `{"item": {"n": 1}}`); one.Item == 0 || two.Item != one.Item {
+		t.Errorf("the same item: got %+v and %+v", one, two)
+	}
+
+	o.write("starling.toml", hookProject+"# as an agent would write\n")
+	hub.posts(http.StatusForbidden, "items", "x", "d11", `{"item": 2}`)
+	o.cli(0, "trust")
+	hub.posts(http.StatusOK, "items", "x", "d11", `{"item": 2}`)
+	o.cli(0, "token", "rm", "hub")
+	hub.posts(http.StatusForbidden, "items", "x", "d12", `{"item": 3}`)
+	if out := o.cli(0, "ps", "--all", "--jq", ".runs | length"); strings.TrimSpace(out) != "2" {
+		t.Errorf("there are %s runs, want those of d1 and d2", out)
+	}
+}
