@@ -121,7 +121,7 @@ var arrows = []arrow{
 	{"cmd/starling/mend", "cmd/starling/sources lang/diagnostic runtime"},
 	{"cmd/starling/layout", "cmd/starling/sources lang lang/diagnostic lang/format runtime"},
 	{"cmd/starling/scaffold", "lang/diagnostic runtime scripts/gallery"},
-	{"cmd/starling/lsp", "cmd/starling/place cmd/starling/sources cmd/starling/suite lang lang/check lang/diagnostic lang/doc lang/effect lang/format lang/infer stdlib stdlib/agent stdlib/project"},
+	{"cmd/starling/lsp", "cmd/starling/place cmd/starling/sources cmd/starling/suite lang lang/check lang/contract lang/diagnostic lang/doc lang/effect lang/format lang/infer stdlib stdlib/agent stdlib/project"},
 	{"cmd/starling/table", "cmd/starling/plain"},
 	{"cmd/starling/jq", "runtime"},
 	{"cmd/starling/webhook", "cmd/starling/table lang/effect runtime runtime/tool stdlib/project stdlib/secret"},

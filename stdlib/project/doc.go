@@ -34,7 +34,7 @@
 //	                                                          in the project of the store
 //	owner.memory            int, from 16 MiB       half of what  bytes that all runs together may hold at
 //	                                               the machine,  once, by the machine's own count; one of
-//	                                               or its group, them goes on in any case, the others wait.
+//	                                               or its group,  them goes on in any case, the others wait.
 //	                                               has           It counts in the project of the store
 //	store.keep              int, from 100          all        records of its journal that a run which has not ended keeps at least; from twice as many on
 //	                                                          the older ones are trimmed. It counts in the project that the store stands in
@@ -82,7 +82,7 @@
 //	sh.write                list of paths          []         what they may change beside the workspace, such as a build cache
 //	sh.sandbox              whole|partial|none     whole      how commands are confined: wholly or not at all, as far as the machine can, or not
 //	sh.network              list of programs       []         those of allow that may use the network
-//	agents.NAME.backend     "command", "scripted", "command"  who answers: an executable, a function of the fake, a model behind the Messages API
+//	agents.NAME.backend     "command", "scripted",  "command"  who answers: an executable, a function of the fake, a model behind the Messages API
 //	                        "anthropic", "openai",            of Anthropic or the Chat Completions API of OpenAI and of all who speak it, an executable
 //	                        "acp", "mcp", "inbox"             that speaks the Agent Client Protocol, a tool of a tool server, whoever comes for the work
 //	agents.NAME.backends    list of names          none       agents of this file whose backends serve instead, the preferred one first: when one is missing

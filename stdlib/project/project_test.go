@@ -497,3 +497,39 @@ func TestFind(t *testing.T) {
 		}
 	}
 }
+
+// The table of keys is what the file may have: each key of a file with all of them is there, and
+// says what it takes.
+func TestKeys(t *testing.T) {
+	known := map[string]project.Key{}
+	for _, k := range project.Keys() {
+		if k.Takes == "" || k.Default == "" || k.Doc == "" {
+			t.Errorf("%s takes %q, by default %q: %q", k.Path, k.Takes, k.Default, k.Doc)
+		}
+		known[k.Path] = k
+	}
+	table := ""
+	for line := range strings.Lines(whole) {
+		line = strings.TrimSpace(line)
+		if name, ok := strings.CutPrefix(line, "["); ok && strings.HasSuffix(line, "]") {
+			table = strings.TrimSuffix(name, "]")
+			if group, _, named := strings.Cut(table, "."); named {
+				table = group + "." + map[string]string{"grants": "SCRIPT"}[group]
+				if group != "grants" {
+					table += "NAME"
+				}
+			}
+			continue
+		}
+		key, _, ok := strings.Cut(line, " = ")
+		if !ok || table == "agents" || strings.ContainsAny(key, `".`) {
+			continue
+		}
+		if path := strings.TrimPrefix(table+"."+key, "."); known[path].Path == "" && !strings.HasPrefix(path, "prices.") {
+			t.Errorf("the table does not have %s", path)
+		}
+	}
+	if got := known["agents.NAME.backend"].Takes; got != `"command", "scripted", "anthropic", "openai", "acp", "mcp", "inbox"` {
+		t.Errorf("backend takes %s", got)
+	}
+}

@@ -65,7 +65,7 @@ func start(t testing.TB, files map[string]string) *client {
 		Environment: func(string) *effect.Environment { return env },
 		Root:        func(string) (string, bool) { return c.dir, true },
 		Project: func(string) (check.Project, error) {
-			return check.Project{Agents: []check.Agent{{Name: "reviewer", Own: true}, {Name: "builder", Own: true}}}, nil
+			return check.Project{Agents: []check.Agent{{Name: "reviewer", Own: true}, {Name: "builder", Own: true}}, Tools: []string{"sql", "web"}}, nil
 		}}
 	go func() {
 		err := lsp.Serve(host, serverIn, serverOut)

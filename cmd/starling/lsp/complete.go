@@ -10,6 +10,7 @@ import (
 
 	"starling/lang"
 	"starling/lang/check"
+	"starling/lang/contract"
 	"starling/lang/doc"
 	"starling/lang/infer"
 )
@@ -44,6 +45,8 @@ func (s *Server) complete(d *document, p *params) (any, error) {
 	start := wordStart(source, offset)
 	c.at = d.text.span(start, offset)
 	switch {
+	case d.isProject():
+		c.projectComplete(offset)
 	case around.comment:
 	case around.text:
 		c.at = d.text.span(around.content, offset)
@@ -164,7 +167,22 @@ func (c *completer) text(around scanned, offset int) {
 		c.keys(c.s.typeBefore(c.d, open-len(".get"), end+closing(source, end)))
 	case ok:
 		c.argument(open, around.start)
+	default:
+		if list, ok := around.listed(source); ok {
+			c.argument(list, around.start)
+		}
 	}
+}
+
+// listed is the open bracket of the call to which a list is passed, innermost around a place.
+func (around scanned) listed(source string) (int, bool) {
+	last := len(around.brackets) - 1
+	if last < 1 || source[around.brackets[last]] != '[' {
+		return 0, false
+	}
+	outer := around
+	outer.brackets = around.brackets[:last]
+	return outer.call(source)
 }
 
 // closing is 1 where a closing bracket stands at an offset.
@@ -218,7 +236,10 @@ func (c *completer) load(open, start, offset int) {
 // contract completes a type within a contract: one of the language's, or of its own.
 func (c *completer) contract(written string, offset int) {
 	c.at = c.d.text.span(wordStart(c.d.text.source, offset), offset)
-	c.words(strings.Fields("any bool duration int null number path string timestamp url"), kindTypeParameter)
+	names, admit := contract.Words()
+	for _, name := range names {
+		c.add(completionItem{Label: name, Kind: kindTypeParameter, Detail: admit[name]})
+	}
 	words := strings.Fields(written)
 	for i, word := range words[:max(0, len(words)-1)] {
 		if word == "type" {
@@ -240,6 +261,7 @@ func (c *completer) argument(open, start int) {
 		if p.Name == name || name == "" && i == n && !p.Keyword {
 			c.words(p.OneOf, kindEnumMember)
 			c.agents(e.Name, p.Name)
+			c.toolServers(e.Name, p.Name)
 		}
 	}
 }
@@ -252,6 +274,14 @@ func (c *completer) agents(callee, param string) {
 		for _, a := range project.Agents {
 			c.add(completionItem{Label: a.Name, Kind: kindValue, Detail: "agent"})
 		}
+	}
+}
+
+// toolServers are the names of the project's, where a parameter takes some.
+func (c *completer) toolServers(callee, param string) {
+	switch callee + "." + param {
+	case "mcp.call.server", "mcp.tools.server", "mcp.server.name", "agent.tools", "role.tools", "handoff.tools":
+		c.words(c.s.project(c.s.rootOf(c.d.path)).Tools, kindValue)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -27,24 +28,32 @@ func FuzzEdits(f *testing.F) {
 	f.Add(review, []byte{0, 3, 9, 40, 7, 1, 120, 2, 60, 5, 0, 11})
 	f.Add(words, []byte{3, 3, 3, 3, 20, 4, 4, 4})
 	f.Add("x = \"😀\" + (\r\n# é\rdef f(a, *b):\n\treturn a.b[\"", []byte{1, 4, 8, 2, 6, 3, 9})
-	f.Fuzz(func(t *testing.T, source string, moves []byte) { playEdits(t, env, source, moves) })
+	f.Fuzz(func(t *testing.T, source string, moves []byte) {
+		playEdits(t, env, "a.star", source, moves)
+		playEdits(t, env, "starling.toml", source, moves)
+	})
 }
+
+// sessions is how many sessions TestEditsByChance plays:
+//
+//	nice go test ./cmd/starling/lsp -run TestEditsByChance -sessions 5000 -timeout 0
+var sessions = flag.Uint64("sessions", 60, "how many sessions of edits by chance to play")
 
 // The same with moves by chance, which needs no fuzzer.
 func TestEditsByChance(t *testing.T) {
 	env := stdlib.Environment(stdlib.Options{Natives: vm.Natives()})
-	for seed := range uint64(60) {
+	for seed := range *sessions {
 		chance := rand.New(rand.NewPCG(seed, 0))
 		moves := make([]byte, 39)
 		for i := range moves {
 			moves[i] = byte(chance.Uint32())
 		}
-		playEdits(t, env, []string{review, words}[seed%2], moves)
+		playEdits(t, env, []string{"a.star", "a.star", "starling.toml"}[seed%3], []string{review, words, described}[seed%3], moves)
 	}
 }
 
 // playEdits plays one session.
-func playEdits(t *testing.T, env *effect.Environment, source string, moves []byte) {
+func playEdits(t *testing.T, env *effect.Environment, name, source string, moves []byte) {
 	if len(source) > 4_000 || len(moves) > 40 {
 		return
 	}
@@ -57,10 +66,10 @@ func playEdits(t *testing.T, env *effect.Environment, source string, moves []byt
 		body, _ := json.Marshal(m)
 		fmt.Fprintf(&in, "Content-Length: %d\r\n\r\n%s", len(body), body)
 	}
-	doc := map[string]any{"uri": "file:///fuzz/a.star", "version": 1, "text": source}
+	doc := map[string]any{"uri": "file:///fuzz/" + name, "version": 1, "text": source}
 	send(1, "initialize", map[string]any{})
 	send(0, "textDocument/didOpen", map[string]any{"textDocument": doc})
-	pieces := []string{"", "(", ")", "\"", "'''", "\n", "    ", ".", "def f(x):\n", "é", "😀", "#", "load(\"", "x", " = ", "\r", ",", "["}
+	pieces := []string{"", "(", ")", "\"", "'''", "\n", "    ", ".", "def f(x):\n", "é", "😀", "#", "load(\"", "x", " = ", "\r", ",", "[", "]", "{"}
 	for i := 0; i+2 < len(moves); i += 3 {
 		line, col := int(moves[i])%40, int(moves[i+1])%60
 		at := map[string]any{"line": line, "character": col}

@@ -13,6 +13,16 @@ import (
 // hover says what stands at a position: its type, and what is written about it.
 func (s *Server) hover(d *document, p *params) (any, error) {
 	offset := d.text.offset(p.Position)
+	if d.isProject() {
+		return s.projectHover(d, offset), nil
+	}
+	source := d.text.source
+	if around := scan(source, offset); around.text {
+		if open, ok := around.call(source); ok && dottedBefore(source, open) == "contract" {
+			_, end := literal(source, around.start)
+			return typeHover(d, source[around.content:end], wordStart(source, offset), wordEnd(source, offset)), nil
+		}
+	}
 	y := s.studyOf(d)
 	var code, about string
 	var at span

@@ -86,7 +86,7 @@ func TestDiagnosticsThroughLoad(t *testing.T) {
 	}
 }
 
-// The file of a project is looked at as well, and nothing else is asked of it.
+// The file of a project is looked at as well.
 func TestProjectFile(t *testing.T) {
 	c := start(t, map[string]string{})
 	list := c.open("starling.toml", "[agents.x]\nbackendd = \"anthropic\"\n")
@@ -98,7 +98,7 @@ func TestProjectFile(t *testing.T) {
 	if text := string(c.ask("textDocument/codeAction", p)); !strings.Contains(text, `"title":"Write backend"`) {
 		t.Errorf("got %s", text)
 	}
-	if text := string(c.ask("textDocument/completion", p)); text != "null" {
+	if text := string(c.ask("textDocument/foldingRange", p)); text != "null" {
 		t.Errorf("got %s", text)
 	}
 	if list = c.edit("starling.toml", "backendd", "backend"); len(list) != 0 && strings.Contains(list[0].Message, "unknown") {

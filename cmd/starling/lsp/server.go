@@ -265,7 +265,7 @@ func (s *Server) handle(method string, p *params) (any, error) {
 	if d == nil {
 		return nil, errCode(jsonrpc.CodeInvalidParams, "%s: %s is not open", method, p.TextDocument.URI)
 	}
-	if d.isProject() && method != "textDocument/codeAction" {
+	if d.isProject() && !slices.Contains([]string{"textDocument/codeAction", "textDocument/completion", "textDocument/hover"}, method) {
 		return nil, nil // the others are about scripts
 	}
 	return ask(s, d, p)
