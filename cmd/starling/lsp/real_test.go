@@ -12,9 +12,9 @@ import (
 
 // Editors are played by a client of our own in the other tests. With this flag clients that nobody
 // here wrote are played: the reference implementation of the protocol's client, from the npm
-// registry, and Neovim without a screen, from the packages of a Debian (12, x86).
+// registry, and Neovim and Emacs without a screen, from the packages of a Debian (12, x86).
 //
-//	go test ./cmd/starling/lsp -run RealEditor -real -timeout 20m
+//	go test ./cmd/starling/lsp -run Real -real -timeout 20m
 //
 // They are installed into the user's cache folder; nothing is installed into the system.
 var real = flag.Bool("real", false, "play editors of others themselves; needs Node, the npm registry, and apt-get")
@@ -26,6 +26,9 @@ var tokenizer = []string{"vscode-textmate@9.2.0", "vscode-oniguruma@2.0.1"}
 
 // neovim are Neovim's package and all it needs beside what any Debian has.
 const neovim = "neovim neovim-runtime libluajit-5.1-2 libluajit-5.1-common libmsgpackc2 libtermkey1 libtree-sitter0 libunibilium4 libuv1 libvterm0 lua-luv"
+
+// emacs are Emacs's packages, that of eglot, and all they need beside what any Debian has.
+const emacs = "emacs-nox emacs-bin-common emacs-common emacs-el elpa-eglot libasound2 libdbus-1-3 libgccjit0 libgpm2 libjansson4 liblcms2-2 libxml2 libicu72"
 
 const (
 	protocolSaw = `{"what":"server","value":"starling"}
@@ -53,6 +56,17 @@ mended: true
 completion: true
 hover: true
 laid out: x = 1
+`
+	emacsSaw = `mode: starling-mode
+attached: true
+diagnostic: starling [unknown_attribute]: Decision has no .chioce
+mended: true
+completion: true
+hover: true
+definition: words.star
+renamed: true
+laid out: x = 1
+left: true
 `
 )
 
@@ -92,14 +106,7 @@ func TestRealEditor(t *testing.T) {
 	})
 	t.Run("neovim", func(t *testing.T) {
 		dir := written(t, filepath.Join(cache, "neovim"))
-		root := filepath.Join(dir, "root")
-		if _, err := os.Stat(filepath.Join(root, "usr/bin/nvim")); err != nil {
-			shell(t, dir, nil, "apt-get", append([]string{"download"}, strings.Fields(neovim)...)...)
-			packages, _ := filepath.Glob(filepath.Join(dir, "*.deb"))
-			for _, p := range packages {
-				shell(t, dir, nil, "dpkg", "-x", p, root)
-			}
-		}
+		root := unpacked(t, dir, "usr/bin/nvim", neovim)
 		out := filepath.Join(t.TempDir(), "out")
 		shell(t, dir, []string{"STARLING=" + starling, "OUT=" + out, "HOME=" + t.TempDir(), "LD_LIBRARY_PATH=" + filepath.Join(root, "usr/lib/x86_64-linux-gnu"),
 			"VIMRUNTIME=" + filepath.Join(root, "usr/share/nvim/runtime")}, filepath.Join(root, "usr/bin/nvim"), "--headless", "-u", "NONE", "-c", "luafile "+filepath.Join(scripts, "session.lua"))
@@ -108,6 +115,62 @@ func TestRealEditor(t *testing.T) {
 			t.Errorf("got %s (%v)\nwant %s", got, err, neovimSaw)
 		}
 	})
+}
+
+// The configuration of Emacs is the one that the page says to write.
+func TestRealEmacs(t *testing.T) {
+	if !*real {
+		return // see above
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	scripts, err := filepath.Abs("../../../testdata/editors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../../../docs/editors.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, config, _ := strings.Cut(string(page), "```elisp\n")
+	config, _, ok := strings.Cut(config, "```")
+	if !ok {
+		t.Fatal("the page has no configuration of Emacs")
+	}
+	starling := filepath.Join(t.TempDir(), "starling")
+	shell(t, ".", nil, "go", "build", "-o", starling, "..")
+	dir := written(t, filepath.Join(cache, "starling", "editors", "emacs"))
+	root := unpacked(t, dir, "usr/bin/emacs-nox", emacs)
+	init, out := filepath.Join(t.TempDir(), "init.el"), filepath.Join(t.TempDir(), "out")
+	if err := os.WriteFile(init, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	share, exec := filepath.Join(root, "usr/share/emacs/28.2"), filepath.Join(root, "usr/libexec/emacs/28.2/x86_64-linux-gnu")
+	shell(t, dir, []string{"STARLING=" + starling, "OUT=" + out, "HOME=" + t.TempDir(), "LD_LIBRARY_PATH=" + filepath.Join(root, "usr/lib/x86_64-linux-gnu"),
+		"EMACSLOADPATH=" + share + "/lisp", "EMACSDATA=" + share + "/etc", "EMACSDOC=" + share + "/etc", "EMACSPATH=" + exec},
+		filepath.Join(root, "usr/bin/emacs-nox"), "--dump-file="+exec+"/emacs.pdmp", "--batch", "-Q", "-L", filepath.Join(root, "usr/share/emacs/site-lisp/elpa-src/eglot-1.9"),
+		"-l", init, "-l", filepath.Join(scripts, "session.el"))
+	got, err := os.ReadFile(out)
+	if err != nil || string(got) != emacsSaw {
+		t.Errorf("got %s (%v)\nwant %s", got, err, emacsSaw)
+	}
+}
+
+// unpacked is a folder of the files of some Debian packages, among them a certain one.
+func unpacked(t *testing.T, dir, file, packages string) string {
+	t.Helper()
+	root := filepath.Join(dir, "root")
+	if _, err := os.Stat(filepath.Join(root, file)); err == nil {
+		return root
+	}
+	shell(t, dir, nil, "apt-get", append([]string{"download"}, strings.Fields(packages)...)...)
+	found, _ := filepath.Glob(filepath.Join(dir, "*.deb"))
+	for _, p := range found {
+		shell(t, dir, nil, "dpkg", "-x", p, root)
+	}
+	return root
 }
 
 // written makes a folder that has the scripts of the tests.
