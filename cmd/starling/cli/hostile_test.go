@@ -121,7 +121,7 @@ func wantPlainTerminal(t *testing.T, colours string) {
 	shown := 0
 	for _, args := range [][]string{
 		append([]string{"run", name, "--json"}, input...),
-		{"show", "@last"}, {"show", "@last", "--json"}, {"ps"}, {"ps", "--json"}, {"inbox"},
+		{"show", "@last"}, {"show", "@last", "--json"}, {"ps"}, {"ps", "--json"}, {"inbox", "--no-tui"},
 		{"inbox", "--json"},
 		{"logs", "@last"}, {"logs", "@last", "--jsonl"}, {"steps", "@last", "--tree"}, {"graph", "@last"},
 		{"queue", "show", "q"}, {"queue", "show", "q", "--json"}, {"replay", "@last", "--verify"},

@@ -18,7 +18,7 @@ import (
 
 // screen is the program in a terminal of its own: what is typed goes in, what is shown comes out.
 type screen struct {
-	t   *testing.T
+	t   testing.TB
 	cmd *exec.Cmd
 	tty *os.File
 
@@ -32,13 +32,13 @@ type screen struct {
 }
 
 // openScreen starts the program in a pseudo-terminal, in a folder, and kills it when the test ends.
-func openScreen(t *testing.T, dir string, args ...string) *screen {
+func openScreen(t testing.TB, dir string, args ...string) *screen {
 	t.Helper()
 	return openScreenOf(t, dir, pty.Winsize{Rows: 40, Cols: 120}, nil, args...)
 }
 
 // openScreenOf does so with a terminal of a size, and with variables.
-func openScreenOf(t *testing.T, dir string, size pty.Winsize, env []string, args ...string) *screen {
+func openScreenOf(t testing.TB, dir string, size pty.Winsize, env []string, args ...string) *screen {
 	t.Helper()
 	cmd := exec.Command("starling", args...)
 	cmd.Dir = dir

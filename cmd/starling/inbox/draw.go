@@ -20,6 +20,9 @@ type frame struct {
 	noted, commanded bool // there are rows for them
 }
 
+// On a smaller screen nothing is drawn.
+const leastWide, leastHigh = 10, 3
+
 // Below these a part is left out.
 const (
 	wideFrom     = 90
@@ -69,7 +72,10 @@ func (v *view) View() tea.View {
 
 // draw gives the rows of the screen, and the place of the cursor where something is typed.
 func (v *view) draw() (rows []string, cursor *tea.Cursor) {
-	if v.mode == helping {
+	switch {
+	case v.width < leastWide || v.height < leastHigh:
+		return []string{cut("the terminal is too small", v.width)}, nil
+	case v.mode == helping:
 		return v.helpRows(), nil
 	}
 	f := v.frame()
@@ -299,6 +305,21 @@ func (v *view) bar() string {
 	return fit(v.width, append(spans, span{"", usual})...)
 }
 
+// rows are a key and what it does: side by side, or below it where there is little room.
+func (b binding) rows(width int) (rows []string) {
+	const keys = 16 // columns
+	indent, key := keys, pad(b.shown, keys)
+	if width < 2*keys {
+		rows = append(rows, paint(blue, cut(b.shown, width)))
+		indent, key = min(2, width-1), ""
+	}
+	for _, line := range wrap(width-indent, span{b.long, usual}) {
+		rows = append(rows, paint(blue, pad(key, indent))+line)
+		key = ""
+	}
+	return rows
+}
+
 // help scrolls the help, or leaves it.
 func (v *view) help(pressed string) {
 	switch pressed {
@@ -319,14 +340,7 @@ func (v *view) helpRows() (rows []string) {
 	}{{"In the list", listKeys()}, {"In the form", formKeys()}} {
 		rows = append(rows, paint(bold, cut(part.name, v.width)))
 		for _, b := range part.keys {
-			text := wrap(v.width-16, span{b.long, usual})
-			for i, line := range text {
-				key := ""
-				if i == 0 {
-					key = b.shown
-				}
-				rows = append(rows, paint(blue, pad(key, min(14, v.width)))+"  "+line)
-			}
+			rows = append(rows, b.rows(v.width)...)
 		}
 		rows = append(rows, "")
 	}

@@ -136,7 +136,7 @@ func (f *field) rise(n int) bool {
 // gives the place of the cursor among them. A secret is drawn as dots.
 func (f *field) rows(width, most int, secret bool) (rows []string, x, y int) {
 	width = max(width, 2)
-	row, taken := strings.Builder{}, 0
+	row, taken, marks := strings.Builder{}, 0, 0
 	fold := func() {
 		rows = append(rows, row.String())
 		row.Reset()
@@ -160,6 +160,11 @@ func (f *field) rows(width, most int, secret bool) (rows []string, x, y int) {
 			r = ' '
 		}
 		w := runewidth.RuneWidth(r)
+		if marks++; w > 0 {
+			marks = 0
+		} else if marks > maxMarks {
+			continue
+		}
 		if taken+w > width-1 { // the last column is for the cursor
 			fold()
 			if i == f.at {

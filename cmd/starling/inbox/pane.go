@@ -48,9 +48,9 @@ func (v *view) paneRows(f frame) (rows []string, x, y int) {
 			if len(rows) > f.pane {
 				rows = head[:min(len(head), f.pane)]
 			}
-			rows = append(rows, v.scrolled(v.aboutWithPrompt(g, f.paneWide), f.pane-len(rows))...)
+			rows = append(rows, v.scrolled(v.aboutWithPrompt(g, f.paneWide), f.paneWide, f.pane-len(rows))...)
 		} else {
-			rows = v.scrolled(append(append(head, v.optionRows(*g, f.paneWide)...), v.about(g, f.paneWide)...), f.pane)
+			rows = v.scrolled(append(append(head, v.optionRows(*g, f.paneWide)...), v.about(g, f.paneWide)...), f.paneWide, f.pane)
 		}
 	}
 	for len(rows) < f.pane {
@@ -66,7 +66,7 @@ func window(rows []string, at, most int) ([]string, int) {
 }
 
 // scrolled is a piece of rows from where they were scrolled to; the last row says what is below.
-func (v *view) scrolled(rows []string, height int) []string {
+func (v *view) scrolled(rows []string, width, height int) []string {
 	if height <= 0 {
 		return nil
 	}
@@ -74,7 +74,7 @@ func (v *view) scrolled(rows []string, height int) []string {
 	below := len(rows) - v.top - height
 	rows = rows[v.top:min(len(rows), v.top+height)]
 	if below > 0 && height > 1 {
-		rows = append(rows[:height-1:height-1], paint(dim, fmt.Sprintf("↓ %d more", below+1)))
+		rows = append(rows[:height-1:height-1], paint(dim, cut(fmt.Sprintf("↓ %d more", below+1), width)))
 	}
 	return rows
 }

@@ -105,7 +105,11 @@ func (d *drawing) field(name string, v starlark.Value) {
 		d.line(key)
 		d.json(v, "  ")
 	default:
-		d.line(key, span{" " + d.room(v.String()), usual})
+		written, err := contract.ToJSON(v)
+		if err != nil {
+			written = []byte(v.String())
+		}
+		d.line(key, span{" " + d.room(string(written)), usual})
 	}
 }
 

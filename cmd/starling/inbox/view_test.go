@@ -18,7 +18,7 @@ import (
 
 // play is a view without a terminal, at a desk whose gates are a list and whose clock stands.
 type play struct {
-	t     *testing.T
+	t     testing.TB
 	v     *view
 	now   time.Time
 	gates []runtime.Gate
@@ -37,7 +37,7 @@ func gateNamed(name string, options ...string) runtime.Gate {
 	return g
 }
 
-func playing(t *testing.T, gates ...runtime.Gate) *play {
+func playing(t testing.TB, gates ...runtime.Gate) *play {
 	p := &play{t: t, now: begins(), gates: gates, gone: map[string]string{}}
 	p.restart(Drafts{Folder: filepath.Join(t.TempDir(), "drafts"), Store: "S"})
 	return p
