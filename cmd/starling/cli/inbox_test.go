@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/creack/pty"
+
+	"starling/runtime"
 )
 
 // inboxScript opens a gate of each kind, in runs of their own or in one.
@@ -278,5 +280,34 @@ func TestInboxPlain(t *testing.T) {
 	s.left()
 	if coloured := regexp.MustCompile(`\x1b\[[0-9;]*3[0-7][0-9;]*m`).FindString(s.all.String()); coloured != "" {
 		t.Errorf("NO_COLOR: there is %q", coloured)
+	}
+}
+
+// TestInboxOfServer: the inbox of a server is answered in the name of the token, as far as it may.
+func TestInboxOfServer(t *testing.T) {
+	o := newOffice(t)
+	for _, name := range []string{"CI", "NO_COLOR"} { // of whoever runs the tests
+		t.Setenv(name, "")
+	}
+	o.write("ask.star", "def main(who):\n    d = gate(\"ship\", options = [\"approve\", \"reject\"], target = who)\n    return d.choice + \" by \" + d.by\n")
+	address, _ := o.serving("--http", "127.0.0.1:0")
+	token := strings.TrimSpace(o.cli(0, "token", "add", "lead", "--can", "read,signal"))
+	run := func(who string) string {
+		return strings.TrimSpace(o.cli(3, "run", "ask.star", "-i", "who="+who, "--jq", ".id", "--raw"))
+	}
+	mine, theirs := run("lead"), run("boss")
+	d := o.desk(address, token, "XDG_STATE_HOME="+t.TempDir())
+	s := openScreenOf(t, d.dir, pty.Winsize{Rows: 30, Cols: 120}, d.env, append(d.at, "inbox", "--take-back", "0s")...)
+	s.sees("both", ` all 2$`, `^› +ship`, `^\$ starling --server \S+ approve `+mine+`/ship --as lead`)
+	s.types("a")
+	s.sees("it is accepted", ` all 1$`, `accepted `+mine+`/ship: approve`)
+	s.types("a")
+	s.sees("why it is not", theirs+`/ship: lead may not act as "boss"`, `^›`)
+	s.types("q")
+	if code := s.end(); code != runtime.ErrDenied.ExitCode() {
+		t.Errorf("exit code %d", code)
+	}
+	if got := o.cli(0, "wait", mine, "--raw"); got != "approve by lead\n" {
+		t.Errorf("the run has returned %q", got)
 	}
 }

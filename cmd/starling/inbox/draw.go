@@ -196,7 +196,7 @@ func (v *view) nothing() string {
 // listRow is a gate: what is done about it, its name, what it asks, and for how long.
 func (v *view) listRow(it *item, here bool, width int) string {
 	g := &it.gate
-	mark, text, s := " ", oneLine(g.Prompt), usual
+	mark, text, s := " ", unmarked(oneLine(g.Prompt)), usual
 	if v.hasDraft(g) {
 		mark = "✎"
 	}
@@ -264,18 +264,22 @@ func (v *view) noteRow() string {
 	return fit(v.width, span{oneLine(v.note.text), v.note.style})
 }
 
-// commandRow is what a shell would do instead.
-func (v *view) commandRow() string {
-	command := ""
+// command is what a shell would do instead, "" for nothing.
+func (v *view) command() string {
 	switch {
 	case v.mode == answering:
-		command = v.answer.command(v.desk)
+		return v.answer.command(v.desk)
 	case len(v.out) > 0:
 		last := v.out[len(v.out)-1]
-		command = v.desk.Command(last.signal, last.answer.shown(last.signal.Data))
+		return v.desk.Command(last.signal, last.answer.shown(last.signal.Data))
 	case v.section().selected() != nil:
-		command = v.commands(*v.section().selected())[0]
+		return v.commands(*v.section().selected())[0]
 	}
+	return ""
+}
+
+func (v *view) commandRow() string {
+	command := v.command()
 	if command == "" {
 		return ""
 	}
@@ -291,16 +295,19 @@ func (v *view) bar() string {
 	case searching:
 		return fit(v.width, span{"enter", bold}, span{" keeps it  ", dim}, span{"esc", bold}, span{" shows all", dim})
 	}
-	var spans []span
-	left := v.width
+	spans, gap, full := []span(nil), "", false
+	left := v.width - columns("esc back")
 	for _, b := range keys {
 		if b.short == "" || b.when != nil && !b.when(v) {
 			continue
 		}
-		if left -= columns(b.shown) + columns(b.short) + 3; left < -2 {
-			break
+		kept := b.short == "keys" || b.short == "back" // with these one finds the others, or leaves
+		if left -= columns(b.shown) + columns(b.short) + 3; (full || left < 0) && !kept {
+			full = true
+			continue
 		}
-		spans = append(spans, span{b.shown, bold}, span{" " + b.short + "  ", dim})
+		spans = append(spans, span{gap, usual}, span{b.shown, bold}, span{" " + b.short, dim})
+		gap = "  "
 	}
 	return fit(v.width, append(spans, span{"", usual})...)
 }

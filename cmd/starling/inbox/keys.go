@@ -73,6 +73,10 @@ func listKeys() []binding {
 		{[]string{"ctrl+f", "ctrl+b"}, "ctrl+f ctrl+b", "", "a page of gates further, or back", nil, nil},
 		{[]string{"space", "pgdown", "J"}, "space", "scroll", "scroll what the gate is about", (*view).overflows, moves(func(v *view) { v.scroll(v.paneHeight() - 2) })},
 		{[]string{"b", "pgup", "K"}, "b", "", "scroll back", nil, moves(func(v *view) { v.scroll(2 - v.paneHeight()) })},
+		{[]string{"y"}, "y", "", "copy the command at the bottom, where the terminal lets programs do that", nil, func(v *view) tea.Cmd {
+			v.tell(usual, "copied, where the terminal lets programs do that")
+			return tea.SetClipboard(v.command())
+		}},
 		{[]string{"R"}, "R", "", "list all sections again, now", nil, func(v *view) tea.Cmd { return v.again() }},
 		{[]string{"?"}, "?", "keys", "list all keys", nil, moves(func(v *view) { v.mode = helping })},
 		{[]string{"q"}, "q", "leave", "leave; what is on its way is sent at once", nil, (*view).leave},

@@ -120,7 +120,10 @@ const mostOptions = 12
 
 // optionRows are the options with their keys and commands.
 func (v *view) optionRows(g runtime.Gate, width int) (rows []string) {
-	commands := v.commands(g)
+	commands, wide := v.commands(g), 0
+	for _, o := range g.Options {
+		wide = max(wide, columns(named(o)))
+	}
 	if len(g.Options) == 0 {
 		rows = append(rows, fit(width, span{"enter ", blue}, span{"answer  ", usual}, span{oneLine(commands[0]), dim}))
 	}
@@ -134,16 +137,20 @@ func (v *view) optionRows(g runtime.Gate, width int) (rows []string) {
 		case i < 9:
 			key = strconv.Itoa(i + 1)
 		}
-		name := o.Name
-		if o.Description != "" {
-			name += ": " + o.Description
-		}
-		rows = append(rows, fit(width, span{key + " ", blue}, span{oneLine(name) + "  ", usual}, span{oneLine(commands[i]), dim}))
+		rows = append(rows, fit(width, span{key + " ", blue}, span{pad(named(o), min(wide, width/2)) + "  ", usual}, span{oneLine(commands[i]), dim}))
 	}
 	if more := len(g.Options) - mostOptions; more > 0 {
 		rows = append(rows, fit(width, span{fmt.Sprintf("  and %d more: enter", more), dim}))
 	}
 	return append(rows, "")
+}
+
+// named is an option with what it means.
+func named(o runtime.Option) string {
+	if o.Description == "" {
+		return oneLine(o.Name)
+	}
+	return oneLine(o.Name + ": " + o.Description)
 }
 
 // commands are what answers a gate in a shell: one for each option, or the one that there is.

@@ -200,6 +200,14 @@ func emphasis() *regexp.Regexp {
 	return regexp.MustCompile("`([^`]+)`|\\*\\*([^* ][^*]*)\\*\\*|\\b_([^_ ][^_]*)_\\b")
 }
 
+// unmarked is a line of text without its marks.
+func unmarked(line string) (text string) {
+	for _, s := range inline(line) {
+		text += s.text
+	}
+	return text
+}
+
 func inline(text string) (spans []span) {
 	if !strings.ContainsAny(text, "`*_") || len(text) > 8<<10 {
 		return []span{{text, usual}}

@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/mattn/go-runewidth"
@@ -79,7 +80,7 @@ func cut(text string, width int) string {
 	return text
 }
 
-// cutLeft is as much of the end of a text as a width has room for.
+// cutLeft is as much of the end of a path as a width has room for, whole names where it can.
 func cutLeft(text string, width int) string {
 	if columns(text) <= width {
 		return text
@@ -90,6 +91,9 @@ func cutLeft(text string, width int) string {
 	for at > 0 && n+runewidth.RuneWidth(runes[at-1]) <= width {
 		at--
 		n += runewidth.RuneWidth(runes[at])
+	}
+	if slash := slices.Index(runes[at:], '/'); slash >= 0 && slash < len(runes[at:])/2 {
+		at += slash
 	}
 	return "…" + string(runes[at:])
 }

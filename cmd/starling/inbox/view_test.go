@@ -368,4 +368,8 @@ func TestSearch(t *testing.T) {
 	p.sentIs("g770 approve")
 	p.press("esc", "G")
 	p.shows(`^›  g999`)
+	p.size(20, 8)
+	p.shows(`^a approve +\? keys$`)
+	p.press("enter")
+	p.shows(`esc back$`)
 }
