@@ -53,7 +53,7 @@ var arrows = []arrow{
 	{"runtime/heap", ""},
 	{"runtime/journal", "lang/contract lang/effect runtime"},
 	{"runtime/run", "lang lang/contract lang/diagnostic lang/effect lang/vm runtime runtime/heap runtime/journal"},
-	{"runtime/query", "lang/effect runtime runtime/journal runtime/run"},
+	{"runtime/query", "lang/diagnostic lang/effect runtime runtime/journal runtime/run"},
 	{"runtime/schedule", "runtime"},
 	{"runtime/fact", "lang/effect runtime runtime/journal"},
 	{"runtime/ledger", "lang/effect runtime runtime/journal"},
@@ -70,7 +70,7 @@ var arrows = []arrow{
 	{"runtime/transfer", "runtime runtime/badger runtime/journal runtime/postgres"},
 	{"runtime/filter", "lang/contract lang/diagnostic runtime"},
 	{"runtime/api", "lang/effect runtime"},
-	{"runtime/owner", "runtime runtime/api"},
+	{"runtime/owner", "lang/effect runtime runtime/api"},
 	{"runtime/tool",
 		"lang lang/check lang/contract lang/diagnostic lang/effect runtime runtime/journal " +
 			"runtime/filter runtime/query"},

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"starling/lang/effect"
 )
 
 // Usage is what was spent.
@@ -37,4 +39,8 @@ type Spending interface {
 	// SpentOn tells what all runs of the store have spent on a day (YYYY-MM-DD, UTC), by the name
 	// of the budget: today, or the day before; older days are forgotten.
 	SpentOn(ctx context.Context, day string) (map[string]Usage, error)
+
+	// Budgets are those of the project under which the engine starts runs of others. What only
+	// reads a store has none.
+	Budgets(ctx context.Context) ([]effect.Ceiling, error)
 }

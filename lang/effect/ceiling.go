@@ -19,6 +19,7 @@ type Ceiling struct {
 	Agents []string // counts only for these, by the name that is asked for or the one that serves; nil for all
 	Models []string // counts only these, by their names or, with * at the end, by how these begin; nil for all
 	Daily  bool     // counts what all runs of the store spend on a day, UTC
+	Labels Labels   // only in runs that have all of these; nil for all
 
 	Backends []string // of a request: those of its backends that it bounds; nil for all
 }
@@ -33,6 +34,16 @@ func (c *Ceiling) Counts(model string) bool {
 		begin, wild := strings.CutSuffix(m, "*")
 		return m == model || wild && strings.HasPrefix(model, begin)
 	})
+}
+
+// Holds tells whether the ceiling is over what runs with some labels do.
+func (c *Ceiling) Holds(of Labels) bool {
+	for name, value := range c.Labels {
+		if v, ok := of[name]; !ok || v != value {
+			return false
+		}
+	}
+	return true
 }
 
 // Bounds tells whether the ceiling bounds what a backend of a request does.
@@ -68,8 +79,12 @@ func CeilingsPayload(list []Ceiling) Payload {
 	for i, c := range list {
 		row := []starlark.Value{starlark.String(c.Address), starlark.MakeInt64(c.MicroUSD), starlark.MakeInt64(c.Tokens),
 			starlark.MakeInt64(c.Calls), starlark.Bool(c.Ask)}
-		if c.Agents != nil || c.Models != nil || c.Daily { // others are written as they always were
+		labelled := len(c.Labels) > 0
+		if c.Agents != nil || c.Models != nil || c.Daily || labelled { // others are written as they always were
 			row = append(row, textList(c.Agents), textList(c.Models), starlark.Bool(c.Daily), textList(c.Backends))
+		}
+		if labelled {
+			row = append(row, starlark.String(c.Labels.String()))
 		}
 		rows[i] = starlark.NewList(row)
 	}
@@ -98,7 +113,7 @@ func CeilingsOf(p Payload) []Ceiling {
 	var list []Ceiling
 	for e := range rows.Elements() {
 		row, ok := e.(*starlark.List)
-		if !ok || row.Len() != 5 && row.Len() != 9 {
+		if !ok || row.Len() != 5 && row.Len() != 9 && row.Len() != 10 {
 			continue
 		}
 		number := func(i int) int64 {
@@ -108,7 +123,11 @@ func CeilingsOf(p Payload) []Ceiling {
 		}
 		address, _ := starlark.AsString(row.Index(0))
 		c := Ceiling{Address: address, MicroUSD: number(1), Tokens: number(2), Calls: number(3), Ask: bool(row.Index(4).Truth())}
-		if row.Len() == 9 {
+		if row.Len() == 10 {
+			labels, _ := starlark.AsString(row.Index(9))
+			c.Labels = ReadLabels(labels)
+		}
+		if row.Len() > 5 {
 			c.Agents, c.Models, c.Backends = textsIn(row.Index(5)), textsIn(row.Index(6)), textsIn(row.Index(8))
 			c.Daily = bool(row.Index(7).Truth())
 		}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"starling/lang/effect"
 	"starling/runtime"
 )
 
@@ -49,6 +50,16 @@ func (c *Client) Declared(ctx context.Context, run string) (*runtime.Declared, e
 // SpentOn implements runtime.Spending.
 func (c *Client) SpentOn(ctx context.Context, day string) (map[string]runtime.Usage, error) {
 	return ask[map[string]runtime.Usage](ctx, c, "/spent", day)
+}
+
+// Budgets implements runtime.Spending.
+func (c *Client) Budgets(ctx context.Context) ([]effect.Ceiling, error) {
+	return ask[[]effect.Ceiling](ctx, c, "/budgets", struct{}{})
+}
+
+// budgets is the method as requests are answered.
+func budgets(e runtime.Spending, ctx context.Context, _ struct{}) ([]effect.Ceiling, error) {
+	return e.Budgets(ctx)
 }
 
 // Decisions implements runtime.Decisions.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/fact"
 	"starling/runtime/journal"
@@ -138,4 +139,19 @@ func (r *reader) SpentOn(ctx context.Context, day string) (map[string]runtime.Us
 		return nil, err
 	}
 	return ledger.SpentOn(r.store, day)
+}
+
+// Budgets implements [runtime.Spending].
+func (*readOnly) Budgets(context.Context) ([]effect.Ceiling, error) { return nil, nil }
+
+// Budgets implements [runtime.Spending].
+func (e *Local) Budgets(ctx context.Context) ([]effect.Ceiling, error) {
+	if err := need(ctx, runtime.CanRead, "see budgets"); err != nil {
+		return nil, err
+	}
+	settings, err := e.project()
+	if err != nil {
+		return nil, err
+	}
+	return settings.Budgets, nil
 }

@@ -3,6 +3,7 @@ package owner
 import (
 	"context"
 
+	"starling/lang/effect"
 	"starling/runtime"
 )
 
@@ -59,6 +60,13 @@ func (s *Session) StepPage(ctx context.Context, q runtime.StepQuery) (*runtime.S
 func (s *Session) SpentOn(ctx context.Context, day string) (map[string]runtime.Usage, error) {
 	return callFacet(ctx, s, func(ctx context.Context, b runtime.Spending) (map[string]runtime.Usage, error) {
 		return b.SpentOn(ctx, day)
+	})
+}
+
+// Budgets implements runtime.Spending.
+func (s *Session) Budgets(ctx context.Context) ([]effect.Ceiling, error) {
+	return callFacet(ctx, s, func(ctx context.Context, b runtime.Spending) ([]effect.Ceiling, error) {
+		return b.Budgets(ctx)
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"starling/lang/diagnostic"
 	"starling/lang/effect"
 	"starling/runtime"
 )
@@ -18,7 +19,24 @@ const (
 	ByModel   = "model"
 	ByDay     = "day"
 	ByRun     = "run"
+
+	ByLabel = "label." // and the name of a label
 )
+
+// CheckBy refuses what no cost can be summed up by; "" is as [CostQuery] has it.
+func CheckBy(by string) error {
+	groups := []string{ByAgent, ByBackend, ByModel, ByDay, ByRun, ByLabel + "NAME"}
+	if name, ok := strings.CutPrefix(by, ByLabel); ok {
+		if err := effect.CheckLabelName(name); err != nil {
+			return runtime.Refusef(runtime.ErrUsage, "cost by %s: %v", by, err)
+		}
+		return nil
+	}
+	if by == "" || slices.Contains(groups, by) {
+		return nil
+	}
+	return runtime.Refusef(runtime.ErrUsage, "cost by: got %q, want agent, backend, model, day, run or label.NAME", by).WithHelp("%s", diagnostic.DidYouMean(by, groups))
+}
 
 // Cost is what agents have cost.
 type Cost struct {
@@ -43,12 +61,13 @@ type CostRow struct {
 	Model   string `json:"model,omitempty"`
 	Day     string `json:"day,omitempty"` // YYYY-MM-DD, UTC, of the requests
 	Run     string `json:"run,omitempty"`
+	Label   string `json:"label,omitempty"` // value of the label; runs that do not have it have none
 	Since   uint64 `json:"since,omitempty"` // of a run whose journal was trimmed: from which record on it is counted
 	CostSum
 }
 
 // Name is what the row sums up.
-func (r *CostRow) Name() string { return r.Agent + r.Backend + r.Model + r.Day + r.Run }
+func (r *CostRow) Name() string { return r.Agent + r.Backend + r.Model + r.Day + r.Run + r.Label }
 
 // CostSum is a sum in the units that people know.
 type CostSum struct {
@@ -90,6 +109,7 @@ func (u spending) sum() CostSum {
 type costs struct {
 	doc     Cost
 	budgets runBudgets
+	labels  map[string]effect.Labels // of runs
 	sums    map[string]spending
 	order   []string // of the keys of sums, as they came
 	total   spending
@@ -97,13 +117,16 @@ type costs struct {
 
 // CostOf sums up what agents have cost, and what is left of budgets.
 func CostOf(ctx context.Context, e runtime.Engine, q CostQuery) (*Cost, error) {
-	all := costs{doc: Cost{Schema: runtime.Schema, By: q.By, Rows: []CostRow{}}, sums: map[string]spending{}}
+	if err := CheckBy(q.By); err != nil {
+		return nil, err
+	}
+	all := costs{doc: Cost{Schema: runtime.Schema, By: q.By, Rows: []CostRow{}}, sums: map[string]spending{}, labels: map[string]effect.Labels{}}
 	runs, err := all.runs(ctx, e, q.Run)
 	if err != nil {
 		return nil, err
 	}
 	if q.Run != "" {
-		all.budgets.of(q.Budgets)
+		all.budgets.of(q.Budgets, all.labels[runs[0]])
 	}
 	for _, run := range runs {
 		if err := all.add(ctx, e, run); err != nil {
@@ -126,6 +149,7 @@ func (all *costs) runs(ctx context.Context, e runtime.Engine, run string) (ids [
 			return nil, err
 		}
 		d.Run = r.ID
+		all.labels[r.ID] = r.Details.Labels
 		d.By = cmp.Or(d.By, ByAgent)
 		return []string{r.ID}, nil
 	}
@@ -136,6 +160,7 @@ func (all *costs) runs(ctx context.Context, e runtime.Engine, run string) (ids [
 	}
 	for _, r := range l.Runs {
 		ids = append(ids, r.ID)
+		all.labels[r.ID] = r.Labels
 	}
 	return ids, nil
 }
@@ -160,15 +185,18 @@ func (all *costs) add(ctx context.Context, e runtime.Engine, run string) error {
 		if t.Claimed {
 			spent.claimed = u.MicroUSD
 		}
-		all.count(all.doc.keyOf(run, st, t), spent)
+		all.count(all.keyOf(run, st, t), spent)
 		all.budgets.count(st, t, u)
 	})
 	return nil
 }
 
 // keyOf is the key of the sum that an attempt counts in.
-func (d *Cost) keyOf(run string, st *runtime.Step, t *runtime.Try) string {
-	switch d.By {
+func (all *costs) keyOf(run string, st *runtime.Step, t *runtime.Try) string {
+	if name, ok := strings.CutPrefix(all.doc.By, ByLabel); ok {
+		return all.labels[run][name]
+	}
+	switch all.doc.By {
 	case ByAgent:
 		return st.Agent
 	case ByBackend:
@@ -197,14 +225,16 @@ func (all *costs) document() *Cost {
 	}
 	for _, key := range all.order {
 		row := CostRow{CostSum: all.sums[key].sum()}
-		switch d.By {
-		case ByAgent:
+		switch {
+		case strings.HasPrefix(d.By, ByLabel):
+			row.Label = key
+		case d.By == ByAgent:
 			row.Agent = key
-		case ByBackend:
+		case d.By == ByBackend:
 			row.Backend = key
-		case ByModel:
+		case d.By == ByModel:
 			row.Model = key
-		case ByDay:
+		case d.By == ByDay:
 			row.Day = key
 		default:
 			row.Run, row.Since = key, d.Trimmed[key]
@@ -236,6 +266,8 @@ type BudgetUse struct {
 	Per  string `json:"per"`           // run or day
 	Day  string `json:"day,omitempty"` // YYYY-MM-DD, UTC
 
+	Labels effect.Labels `json:"labels,omitempty"` // only of runs that have all of these
+
 	USD    *Share `json:"usd,omitempty"` // of what is bounded
 	Tokens *Share `json:"tokens,omitempty"`
 	Calls  *Share `json:"calls,omitempty"`
@@ -261,9 +293,9 @@ type runBudgets struct {
 	spent   map[string]runtime.Usage
 }
 
-func (b *runBudgets) of(all []effect.Ceiling) {
+func (b *runBudgets) of(all []effect.Ceiling, labels effect.Labels) {
 	b.spent = map[string]runtime.Usage{}
-	b.budgets = slices.DeleteFunc(slices.Clone(all), func(c effect.Ceiling) bool { return c.Daily })
+	b.budgets = slices.DeleteFunc(slices.Clone(all), func(c effect.Ceiling) bool { return c.Daily || !c.Holds(labels) })
 }
 
 func (b *runBudgets) count(st *runtime.Step, t *runtime.Try, u runtime.Usage) {
@@ -281,10 +313,10 @@ func budgetsLeft(ctx context.Context, e runtime.Engine, q CostQuery, one runBudg
 	var spent map[string]runtime.Usage
 	for _, c := range q.Budgets {
 		name := strings.TrimPrefix(c.Address, effect.ProjectBudget)
-		use := BudgetUse{Name: name, Per: "run"}
+		use := BudgetUse{Name: name, Per: "run", Labels: c.Labels}
 		u := one.spent[c.Address]
 		switch {
-		case !c.Daily && one.spent == nil:
+		case !c.Daily && !slices.ContainsFunc(one.budgets, func(of effect.Ceiling) bool { return of.Address == c.Address }):
 			continue
 		case c.Daily:
 			if spent == nil {

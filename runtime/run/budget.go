@@ -83,8 +83,11 @@ func (t *Turn) ceilings(r *effect.Request) {
 		return
 	}
 	args, _ := r.Args.View()
-	name := journal.AgentName(args)
+	name, labels := journal.AgentName(args), effect.ReadLabels(t.State.Labels)
 	for _, c := range list {
+		if !c.Holds(labels) {
+			continue
+		}
 		if over, ok := c.Over(name, r.Backends, r.Models); ok {
 			r.Ceilings = append(r.Ceilings, over)
 		}

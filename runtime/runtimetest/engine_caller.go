@@ -3,6 +3,7 @@ package runtimetest
 import (
 	"context"
 
+	"starling/lang/effect"
 	"starling/runtime"
 )
 
@@ -62,6 +63,10 @@ func (c called) Decisions(ctx context.Context, q runtime.DecisionQuery) (*runtim
 
 func (c called) SpentOn(ctx context.Context, day string) (map[string]runtime.Usage, error) {
 	return by(ctx, c, runtime.Spending.SpentOn, day)
+}
+
+func (c called) Budgets(ctx context.Context) ([]effect.Ceiling, error) {
+	return by(ctx, c, budgets, struct{}{})
 }
 
 func (c called) Declared(ctx context.Context, run string) (*runtime.Declared, error) {

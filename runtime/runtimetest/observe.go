@@ -3,6 +3,7 @@ package runtimetest
 import (
 	"context"
 
+	"starling/lang/effect"
 	"starling/runtime"
 )
 
@@ -62,6 +63,16 @@ func (o *observed) Decisions(ctx context.Context, q runtime.DecisionQuery) (*run
 // SpentOn implements runtime.Spending.
 func (o *observed) SpentOn(ctx context.Context, day string) (map[string]runtime.Usage, error) {
 	return through(ctx, o.Engine, runtime.Spending.SpentOn, day)
+}
+
+// Budgets implements runtime.Spending.
+func (o *observed) Budgets(ctx context.Context) ([]effect.Ceiling, error) {
+	return through(ctx, o.Engine, budgets, struct{}{})
+}
+
+// budgets is the method as others are called.
+func budgets(e runtime.Spending, ctx context.Context, _ struct{}) ([]effect.Ceiling, error) {
+	return e.Budgets(ctx)
 }
 
 // Declared implements runtime.Pages.

@@ -83,7 +83,7 @@ func Tools() []Tool {
 		{"diagram", "A run as a Mermaid flowchart: its steps and branches, coloured by how they stand.",
 			args(`{run: string, limit: int(1..1000) = 200, after?: int(1..)}`), true, false, Drawn{}, calls((*Desk).diagram), runtime.CanRead},
 		{"cost", "What agents have cost, of one run or of all, and what is used and left of the project's budgets: those of a day as they are today and, of one run, that run's.",
-			args(`{run?: string, by?: "agent" | "backend" | "model" | "day" | "run"}`), true, false, query.Cost{}, calls((*Desk).cost), runtime.CanRead},
+			args(`{run?: string, by?: string}`), true, false, query.Cost{}, calls((*Desk).cost), runtime.CanRead},
 		{"rerun", "Do a run again from a step on, or that step alone, as a new run; the old one stays as it is.",
 			args(`{run: string, from?: string, only?: string, set?: {string: string}, accept_drift?: bool, key?: string}`), false, false, Standing{}, calls((*Desk).rerun), runtime.CanRead | runtime.CanRun},
 	}
@@ -130,7 +130,7 @@ func words() map[string]string {
 		"filter":       `such as: status = suspended and target = "reviewer" and age > 2h; of decisions: by = reviewer and choice = reject and age < 1d`,
 		"resource":     "what is looked for",
 		"limit":        "at most so many",
-		"by":           "what is summed up: run or, of one run, agent when it is left out",
+		"by":           "what is summed up: agent, backend, model, day, run or label.NAME; run or, of one run, agent when it is left out",
 		"after":        "for the page behind one, its next",
 		"steps":        "with its steps",
 		"step":         "address of a step within its run",

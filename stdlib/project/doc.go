@@ -48,6 +48,14 @@
 //	grants.SCRIPT.tools     list of names          []         tool servers that it may use, or tools of them: "SERVER.TOOL", "SERVER.get_*"
 //	prices.MODEL            {input, output,        unknown    US dollars per million tokens of a model, by its name, or by the beginning of names: "claude-opus-*".
 //	                        cached}                           For agents without a price of their own; the model is the one that the program tells, else agents.NAME.model
+//	budgets.NAME.usd        number, above 0        one of     what agents may spend, in US dollars
+//	budgets.NAME.tokens     int, from 1            the three  tokens that they may read and write
+//	budgets.NAME.calls      int, from 1            at least   requests that may be sent to them
+//	budgets.NAME.per        "run" or "day"         "run"      each run by itself, or all runs of the store together on a day, UTC
+//	budgets.NAME.agents     list of names          all        only these, by the name that is asked for or the one that serves
+//	budgets.NAME.models     list of names          all        only these, by name, or with * at the end by how the name begins
+//	budgets.NAME.labels     list of "NAME=VALUE"   all        only in runs that have all of these labels
+//	budgets.NAME.on_reached "fail" or "gate"       "fail"     what becomes of a step that is to ask one then: it fails, or somebody is asked
 //	tools.NAME.command      list of strings        one of     a tool server, which speaks the Model Context Protocol on its standard input and output
 //	tools.NAME.url          address                the two    one that speaks it over HTTP
 //	tools.NAME.env          list of names          []         environment variables that the program is given, beside what every program needs

@@ -3,18 +3,15 @@ package cli
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/connect"
 	"starling/cmd/starling/listing"
-	"starling/lang/diagnostic"
 	"starling/lang/effect"
+	"starling/runtime"
 	"starling/runtime/query"
 )
-
-// costGroups are by what cost sums up.
-var costGroups = [...]string{query.ByAgent, query.ByBackend, query.ByModel, query.ByDay, query.ByRun}
 
 // costVerb is a call of the verb cost.
 type costVerb struct{ *call }
@@ -37,21 +34,21 @@ and of one run those of each run.`,
 		Args: operands(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return v.cost(cmd.Context(), args, by) },
 	}
-	cmd.Flags().StringVar(&by, "by", "", "sum up by `WHAT`: agent, backend, model, day or run (default: run, and agent of one run)")
+	cmd.Flags().StringVar(&by, "by", "", "sum up by `WHAT`: agent, backend, model, day, run, or label.NAME (default: run, and agent of one run)")
 	c.jsonFlag(cmd)
 	return cmd
 }
 
 func (v *costVerb) cost(ctx context.Context, args []string, by string) error {
-	if by != "" && !slices.Contains(costGroups[:], by) {
-		return usage(diagnostic.Meant(by, costGroups[:]), "cost: --by: got %q, want agent, backend, model, day or run", by)
+	if err := query.CheckBy(by); err != nil {
+		return err
 	}
 	s, err := v.door().OpenReader(ctx)
 	if err != nil {
 		return err
 	}
 	defer v.leave(s)
-	budgets, err := v.budgets()
+	budgets, err := v.budgetsAt(ctx, s)
 	if err != nil {
 		v.notice("the budgets are not shown: %v", err)
 	}
@@ -63,6 +60,18 @@ func (v *costVerb) cost(ctx context.Context, args []string, by string) error {
 		return v.answerJSON(doc)
 	}
 	return cmp.Or(listing.Cost(v.stdout, doc), listing.Budgets(v.stdout, doc.Budgets))
+}
+
+// budgetsAt are those of the project: with --server of the one that it has there.
+func (v *costVerb) budgetsAt(ctx context.Context, s connect.Session) ([]effect.Ceiling, error) {
+	if v.serverFlag == "" {
+		return v.budgets()
+	}
+	of, err := extension[runtime.Spending](s)
+	if err != nil {
+		return nil, err
+	}
+	return of.Budgets(ctx)
 }
 
 // budgets are those of the project, none of a store of another machine.

@@ -108,7 +108,7 @@ const askingScript = `def main(who = "nobody"):
 // variables are those of the server, whatever stands beside the script and whatever the token may.
 func TestWorkingOnAServer(t *testing.T) {
 	o := newOffice(t)
-	o.write("starling.toml", "[sh]\nallow = [\"cat\"]\n")
+	o.write("starling.toml", "[sh]\nallow = [\"cat\"]\n[budgets.all]\nusd = 5\n")
 	cert, key, _ := issue(t, t.TempDir(), 1, time.Now().Add(time.Hour), "localhost")
 	address, left := o.serving("--http", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key)
 	address = strings.Replace(address, "127.0.0.1", "localhost", 1)
@@ -137,7 +137,8 @@ func TestWorkingOnAServer(t *testing.T) {
 	d.says(`yes by ann`, 0, "show", id)
 	d.says(`ship`, 0, "steps", id)
 	d.says(`ann`, 0, "decisions")
-	d.says(`\$0|total|no `, 0, "cost", id)
+	d.says(`(?m)^total`, 0, "cost", id)
+	d.says(`(?m)^all +run +0.00 of 5.00`, 0, "cost", id) // of the server's project
 	d.says(`touch.*not allowed; the project allows cat`, 1, "run", "touch.star")
 
 	d.cli(0, "define", "ask", "ask.star")

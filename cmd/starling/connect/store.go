@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"starling/cmd/starling/place"
+	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/owner"
 )
@@ -187,6 +188,9 @@ func (n nowhere) List(context.Context, runtime.Query) (*runtime.Listing, error) 
 func (nowhere) SpentOn(context.Context, string) (map[string]runtime.Usage, error) {
 	return nil, nil
 }
+
+// Budgets are none.
+func (nowhere) Budgets(context.Context) ([]effect.Ceiling, error) { return nil, nil }
 
 // Decisions lists nothing, but for a run.
 func (n nowhere) Decisions(_ context.Context, q runtime.DecisionQuery) (*runtime.DecisionPage, error) {

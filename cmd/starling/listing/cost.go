@@ -59,7 +59,7 @@ func Budgets(out io.Writer, list []query.BudgetUse) error {
 		if b.USD != nil {
 			usd = runtime.Dollars(int64(b.USD.Used*1e6+0.5)) + " of " + runtime.Dollars(int64(b.USD.Of*1e6+0.5))
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", b.Name, strings.TrimSpace(b.Per+" "+b.Day), usd, usedOf(b.Tokens), usedOf(b.Calls))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", b.Name, strings.Join(strings.Fields(b.Per+" "+b.Day+" "+b.Labels.String()), " "), usd, usedOf(b.Tokens), usedOf(b.Calls))
 	}
 	return w.Flush()
 }
