@@ -44,7 +44,7 @@ var arrows = []arrow{
 	{"lang/compile", ""},
 	{"lang/doc", "lang/diagnostic lang/effect"},
 	{"lang/mutate", "lang lang/compile lang/diagnostic"},
-	{"lang/format", "lang lang/diagnostic"},
+	{"lang/format", "lang lang/contract lang/diagnostic"},
 	{"lang/infer", "lang/contract lang/diagnostic lang/doc lang/effect"},
 	{"lang/check", "lang/contract lang/diagnostic lang/doc lang/effect lang/infer"},
 	{"lang/vm", "lang/clash lang/compile lang/contract lang/crowd lang/diagnostic lang/effect lang/quick"},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -490,4 +491,36 @@ func TestCollidingKeysAreNotRead(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "keys of one dict were chosen") {
 		t.Errorf("got %v, want a refusal", err)
 	}
+}
+
+func TestLayout(t *testing.T) {
+	for _, test := range []struct{ text, want string }{
+		{`{a:int(1 .. 9),b : string ?  ,c:[ T ](1..)  =  [], d : (int|string)?,*:any @ agent}`,
+			`{a: int(1..9), b: string?, c: [T](1..) = [], d: (int | string)?, *: any @agent}`},
+		{"\n  type F={\n  id:/J-[0-9]{3}/ ,# the name\n      sev : \"A  B\"|\n\"LOW\"\n | \"NONE\",\n\n\n\n where:{file:path},\n  }\n   # what comes\n     {f:[F]}\n  ",
+			"\n  type F = {\n      id: /J-[0-9]{3}/,  # the name\n      sev: \"A  B\" |\n          \"LOW\"\n          | \"NONE\",\n\n      where: {file: path},\n  }\n  # what comes\n  {f: [F]}\n  "},
+		{"{\n}", "{\n  }"},
+		{`  {a: -1 | 0.5 | 1e3, "odd key"?: bool}`, `{a: -1 | 0.5 | 1e3, "odd key"?: bool}`},
+		{`{a:int`, `{a:int`},
+		{"", ""},
+	} {
+		if got := contract.Layout(test.text, "  "); got != test.want {
+			t.Errorf("%q is laid out as\n%q, want\n%q", test.text, got, test.want)
+		}
+	}
+}
+
+// A layout has the same tokens and comments, and stays as it is when it is laid out again.
+func FuzzLayout(f *testing.F) {
+	f.Add("{a:int(1 .. 9),b : string ?,# x\n c:[ T ](1..)= [] @agent}")
+	f.Add("type A = \"x\"|\n3 | /a b/\n\n\n[A]\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		laid := contract.Layout(text, "  ")
+		if got, want := contract.Tokens(laid), contract.Tokens(text); !slices.Equal(got, want) {
+			t.Errorf("%q is laid out as %q", text, laid)
+		}
+		if again := contract.Layout(laid, "  "); again != laid {
+			t.Errorf("%q is laid out as %q, and that as %q", text, laid, again)
+		}
+	})
 }

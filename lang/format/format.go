@@ -36,6 +36,7 @@ func Source(name string, source []byte) ([]byte, error) {
 	if err != nil {
 		return nil, refuse(name, err.Error())
 	}
+	text = contracts(name, text)
 	now, err := lang.Parse(name, text)
 	switch {
 	case err != nil:

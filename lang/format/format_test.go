@@ -83,6 +83,60 @@ func TestEverythingKeepsItsMeaning(t *testing.T) {
 	}
 }
 
+// Contracts are laid out where their text stands, and nothing else between quotes is.
+func TestContracts(t *testing.T) {
+	const text = `A = contract("{a:int( 1..9 ),b:[ string ]?}")
+B = contract("{a:\"x\"}")
+C = "{a:int( 1..9 )}"
+
+def main():
+    return agent("x", output = contract(r'''{
+  id :/\d+/,# the name
+
+
+      where:{
+  file:path}
+  }'''))
+`
+	const want = `A = contract("{a: int(1..9), b: [string]?}")
+B = contract("{a:\"x\"}")
+C = "{a:int( 1..9 )}"
+
+def main():
+    return agent("x", output = contract(r'''{
+        id: /\d+/,  # the name
+
+        where: {
+            file: path}
+    }'''))
+`
+	if laid, err := format.Source("f.star", []byte(text)); err != nil || string(laid) != want {
+		t.Errorf("got %v\n%s\nwant\n%s", err, laid, want)
+	}
+}
+
+// The scripts that people are to read are laid out as they would be told to.
+func TestOwnScriptsAreLaidOut(t *testing.T) {
+	n := 0
+	err := filepath.WalkDir("../../scripts", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".star" {
+			return err
+		}
+		n++
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if laid, err := format.Source(path, text); err != nil || string(laid) != string(text) {
+			t.Errorf("%s is not laid out (%v): starling fmt writes it", path, err)
+		}
+		return nil
+	})
+	if err != nil || n < 50 {
+		t.Errorf("looked at %d scripts: %v", n, err)
+	}
+}
+
 // A comment in front of else or elif belongs to what follows it, and stays there.
 func TestCommentsBeforeElse(t *testing.T) {
 	const text = `def f(a):

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"go.starlark.net/syntax"
+
+	"starling/lang/contract"
 )
 
 // picture is what of a text must stay: its tree without places and parentheses, and its comments,
@@ -15,9 +17,16 @@ type picture struct{ nodes, comments []string }
 func snapshot(source []byte, tree *syntax.File) picture {
 	var p picture
 	var literals []*syntax.Literal
+	contracts := map[*syntax.Literal]bool{}
 	syntax.Walk(tree, func(n syntax.Node) bool {
-		if l, ok := n.(*syntax.Literal); ok {
+		contracts[contractOf(n)] = true
+		l, ok := n.(*syntax.Literal)
+		if ok {
 			literals = append(literals, l)
+		}
+		if ok && contracts[l] { // of which the blanks do not count
+			p.nodes = append(p.nodes, "contract "+strings.Join(contract.Tokens(l.Value.(string)), " "))
+			return true
 		}
 		if line := look(n); line != "" {
 			p.nodes = append(p.nodes, line)
