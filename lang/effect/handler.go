@@ -199,8 +199,8 @@ const (
 // by the name.
 type Notice struct {
 	Channel string
-	On      []string // NoticeGate, NoticeDecision, NoticeEnd, NoticeBudget
-	Targets []string // of gates only those for one of these; nil is all
+	On      []string // NoticeGate, NoticeDecision, NoticeEnd, NoticeBudget, NoticeWork
+	Targets []string // of gates, and of work, only those for one of these; nil is all
 
 	// StartedBy are names: only what happens in runs that one of these has started, and in the runs
 	// below them, is told; nil is all. Requests to start a run are told apart by their settings as
@@ -215,6 +215,7 @@ const (
 	NoticeBudget = "budget" // a budget is used up
 
 	NoticeDecision = "decision" // a gate is decided, by whomever
+	NoticeWork     = "work"     // an agent that comes for its work may come, or again
 )
 
 // What a run does with the cassettes that its project gives to agents.

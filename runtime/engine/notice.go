@@ -166,9 +166,14 @@ func (t *notifier) tell(n *run.Notice) {
 	}
 }
 
-// over tells whether a notice asks for an answer that nobody can give any more: the gate is closed,
-// or has passed on to somebody else, who has a notice of his own.
+// over tells whether a notice asks for what nobody can do any more: the gate is closed, or has
+// passed on to somebody else, who has a notice of his own; the work was claimed or withdrawn.
 func (t *notifier) over(n *run.Notice) bool {
+	if n.Work != "" {
+		row, err := t.e.store.Get(journal.WorkKey(n.Run, n.Work))
+		work, _ := effect.Payload(row).View() // one that cannot be read says of nobody that has claimed it
+		return errors.Is(err, runtime.ErrNoKey) || work.Text("by") != ""
+	}
 	if !n.Asks {
 		return false
 	}

@@ -249,6 +249,50 @@ func TestNoticesOfGatesThatAreOver(t *testing.T) {
 	}
 }
 
+// Nobody hears of work that somebody has claimed by then, nor of what was withdrawn; when it is
+// offered again, it is told again.
+func TestNoticesOfWork(t *testing.T) {
+	for name, c := range map[string]struct {
+		claims bool
+		want   string
+	}{
+		"claimed, and offered again": {true, "[withdrawn 4 sent 1]"},
+		"withdrawn":                  {false, "[withdrawn 4]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := listen(t, nil)
+				var hears atomic.Bool
+				l.hear = func(*effect.Attempt) effect.Reply {
+					if !hears.Load() {
+						return notNow(effect.Retryable)
+					}
+					return effect.Reply{}
+				}
+				run := l.start("def main():\n    work(\"w\", value = 7, pulls = \"helper\", retries = 1)\n",
+					effect.Notice{Channel: "ops", On: []string{effect.NoticeWork}, Targets: []string{"helper"}},
+					effect.Notice{Channel: "others", On: []string{effect.NoticeWork}, Targets: []string{"nobody"}})
+				time.Sleep(9 * time.Second)
+				hears.Store(true)
+				if c.claims {
+					if _, err := l.engine.Signal(l.ctx, claim(run)); err != nil { // for a minute
+						t.Fatal(err)
+					}
+					time.Sleep(2 * time.Minute)
+				}
+				if _, err := l.engine.Cancel(l.ctx, runtime.CancelRequest{Run: run}); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(24 * time.Hour)
+				synctest.Wait()
+				if got := fmt.Sprint(l.told(run)); got != c.want || l.rows() != 0 {
+					t.Errorf("got %s (%d rows are left), want %s", got, l.rows(), c.want)
+				}
+			})
+		})
+	}
+}
+
 // An engine that has closed leaves no timer behind, and the next one tells what it did not.
 func TestNoticesOfClosedEngines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -26,6 +26,7 @@ type Notice struct {
 	Gate     string          `json:"gate,omitempty"`
 	Asks     bool            `json:"asks,omitempty"`  // for an answer at the gate
 	Level    int             `json:"level,omitempty"` // of the gate's escalation
+	Work     string          `json:"work,omitempty"`  // the step whose work may be claimed
 	Channel  string          `json:"channel"`
 	Body     json.RawMessage `json:"body"`
 	Settings string          `json:"settings"` // hash of those that say how
@@ -39,11 +40,12 @@ type Notice struct {
 type noticeBody struct {
 	Schema string      `json:"schema"` // "starling/notice/v1"
 	ID     string      `json:"id"`
-	Type   string      `json:"type"` // "gate.opened", "gate.escalated", "gate.decided", "run.completed", "run.failed", "run.cancelled" or "budget.reached"
+	Type   string      `json:"type"` // "gate.opened", "gate.escalated", "gate.decided", "run.completed", "run.failed", "run.cancelled", "budget.reached" or "work.offered"
 	At     time.Time   `json:"at"`
 	Run    string      `json:"run"`
 	Script string      `json:"script"`
 	Gate   *noticeGate `json:"gate,omitempty"`
+	Work   *noticeWork `json:"work,omitempty"`
 
 	StartedBy string         `json:"started_by,omitempty"` // who started the run, or the top one above it
 	Decision  *noticeDecided `json:"decision,omitempty"`   // of a gate that is decided
@@ -59,6 +61,14 @@ type noticeGate struct {
 	Target     string           `json:"target,omitempty"`
 	Deadline   *time.Time       `json:"deadline,omitempty"`
 	AnswerWith string           `json:"answer_with,omitempty"` // while it is open
+}
+
+// noticeWork is work that may be claimed, without its task, which the agent works on.
+type noticeWork struct {
+	Step      string `json:"step"`
+	Address   string `json:"address"`
+	Agent     string `json:"agent"` // whom it is for
+	ClaimWith string `json:"claim_with"`
 }
 
 // noticeDecided is a decision without its payload, which the run works on.
@@ -104,6 +114,7 @@ func (t *Turn) noticed() {
 func wants(n *effect.Notice, kind string, body *noticeBody) bool {
 	return slices.Contains(n.On, kind) &&
 		(body.Gate == nil || n.Targets == nil || slices.Contains(n.Targets, body.Gate.Target)) &&
+		(body.Work == nil || n.Targets == nil || slices.Contains(n.Targets, body.Work.Agent)) &&
 		(n.StartedBy == nil || slices.Contains(n.StartedBy, body.StartedBy))
 }
 
@@ -142,6 +153,9 @@ func (t *Turn) notable(r *journal.Record, shut *Gate) (kind string, body noticeB
 			return "", body
 		}
 		kind, body.Type, body.Error = effect.NoticeBudget, "budget.reached", v.Sub("error").Text("message")
+	case journal.WorkOffered:
+		address := t.State.ID + "@" + r.Step
+		kind, body.Work = effect.NoticeWork, &noticeWork{r.Step, address, v.Text("for"), "starling claim " + shellQuote(address)}
 	case journal.RunCompleted, journal.RunFailed, journal.RunCancelled:
 		if t.State.Parent != "" || t.State.Session {
 			return "", body
@@ -174,6 +188,9 @@ func (t *Turn) tellAbout(channel string, r *journal.Record, kind string, body no
 		if g := t.State.Gates[r.Step]; g != nil {
 			n.Level = g.Level
 		}
+	}
+	if body.Work != nil {
+		n.Work = body.Work.Step
 	}
 	t.Effects.Notices = append(t.Effects.Notices, n)
 	t.Rows = append(t.Rows, n.Write())

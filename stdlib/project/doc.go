@@ -66,10 +66,10 @@
 //	tools.NAME.definitions  hash                   any        the definitions of its tools must have this hash, which `starling tools ls` shows
 //	notify.NAME.webhook     address                one of     is sent what happens in runs, as JSON: see the package notify; {NAME} in it stands for the secret, which may be the whole
 //	notify.NAME.command     list of strings        the two    has it on its standard input; a path with a slash is relative to this file
-//	notify.NAME.on          list of "gate",        all but    what it is told: gates that open, gates that are decided, runs that end, budgets that are
-//	                        "decision", "end",     decision   reached
-//	                        "budget"
-//	notify.NAME.targets     list of names          all        of gates only those for one of these
+//	notify.NAME.on          list of "gate",        "gate",    what it is told: gates that open, gates that are decided, runs that end, budgets that are
+//	                        "decision", "end",     "end",     reached, work that an agent with backend = "inbox" may claim
+//	                        "budget", "work"       "budget"
+//	notify.NAME.targets     list of names          all        of gates only those for one of these, of work that of one of these agents
 //	notify.NAME.started_by  list of names          all        only what happens in runs that one of these has started, and below them: local:USER, or the name of a token
 //	notify.NAME.secret      name                   none       secret that a webhook is signed with; one that begins with whsec_ is base64 behind it
 //	notify.NAME.env         list of names          []         environment variables that a command is given, beside what every program needs

@@ -12,8 +12,8 @@ import (
 // command.
 type Notify struct {
 	Name    string
-	On      []string // what of: effect.NoticeGate, NoticeDecision, NoticeEnd, NoticeBudget; never none
-	Targets []string // of gates only those for one of these; nil is all
+	On      []string // what of: effect.NoticeGate, NoticeDecision, NoticeEnd, NoticeBudget, NoticeWork; never none
+	Targets []string // of gates and work only those for one of these; nil is all
 
 	StartedBy []string // only of runs that one of these has started; nil is all
 
@@ -49,10 +49,10 @@ func (r *reader) notify(name string, t table) Notify {
 	n := Notify{Name: name, On: r.strings(t, "on"), Targets: r.strings(t, "targets"), Webhook: r.webhook(t), Command: r.strings(t, "command"), Env: r.variables(t),
 		StartedBy: r.strings(t, "started_by")}
 	n.Secret, _ = r.string(t, "secret")
-	known := []string{effect.NoticeGate, effect.NoticeDecision, effect.NoticeEnd, effect.NoticeBudget}
+	known := []string{effect.NoticeGate, effect.NoticeDecision, effect.NoticeEnd, effect.NoticeBudget, effect.NoticeWork}
 	for i, on := range n.On {
 		if !slices.Contains(known, on) {
-			r.refuse(t.element("on", i), fmt.Sprintf("%q", on), "gate, decision, end or budget", diagnostic.Meant(on, known))
+			r.refuse(t.element("on", i), fmt.Sprintf("%q", on), "gate, decision, end, budget or work", diagnostic.Meant(on, known))
 		}
 	}
 	if len(n.On) == 0 {

@@ -286,7 +286,7 @@ starling.toml:16:15: agents.d.permissions: got "allow", want deny or ask
 starling.toml:1:9: notify.a: whoever is told has a webhook or a command; write webhook = "https://example.org/hook", or command = ["program"]
   | [notify.a]
   |         ^
-starling.toml:2:7: notify.a.on[0]: got "gates", want gate, decision, end or budget; did you mean "gate"?
+starling.toml:2:7: notify.a.on[0]: got "gates", want gate, decision, end, budget or work; did you mean "gate"?
   | on = ['gates']
   |       ^^^^^^^
 starling.toml:4:11: notify.b.webhook: got "ftp://x", want an address such as "https://example.org/v1", without user and password
