@@ -56,10 +56,11 @@ var arrows = []arrow{
 	{"runtime/query", "lang/diagnostic lang/effect runtime runtime/journal runtime/run"},
 	{"runtime/schedule", "runtime"},
 	{"runtime/fact", "lang/effect runtime runtime/journal"},
+	{"runtime/tally", "lang/effect runtime runtime/journal"},
 	{"runtime/ledger", "lang/effect runtime runtime/journal"},
 	{"runtime/pool", "lang/vm"},
 	{"runtime/engine", "lang lang/contract lang/diagnostic lang/effect lang/vm " +
-		"runtime runtime/fact runtime/heap runtime/journal runtime/ledger runtime/pool runtime/query runtime/run runtime/schedule"},
+		"runtime runtime/fact runtime/heap runtime/journal runtime/ledger runtime/pool runtime/query runtime/run runtime/schedule runtime/tally"},
 	{"runtime/engine/enginetest",
 		"lang lang/contract lang/effect lang/vm runtime runtime/engine stdlib"},
 	{"runtime/wholefile", ""},
@@ -75,7 +76,7 @@ var arrows = []arrow{
 		"lang lang/check lang/contract lang/diagnostic lang/effect runtime runtime/journal " +
 			"runtime/filter runtime/query"},
 	{"runtime/mcp", "lang lang/contract lang/effect runtime runtime/tool"},
-	{"runtime/web", "lang/diagnostic runtime runtime/api runtime/mcp runtime/tool"},
+	{"runtime/web", "lang/diagnostic runtime runtime/api runtime/mcp runtime/query runtime/tool"},
 	{"runtime/runtimetest", "lang/effect runtime runtime/journal"},
 	{"stdlib",
 		"lang/contract lang/crowd lang/diagnostic lang/effect stdlib/agent stdlib/confine " +

@@ -48,6 +48,7 @@ func (a *actor) commit(c *run.Commit) error {
 		return fmt.Errorf("run %s: %w", a.run, err)
 	}
 	a.e.ledger.Learn(a.run, c.Spent)
+	a.e.Note(c.Records)
 	a.e.breakers.learn(c.Lessons, c.At)
 	a.recovered, a.row, a.tail = false, c.Row, length
 	a.trimSoon()

@@ -20,6 +20,7 @@ import (
 	"starling/runtime/ledger"
 	"starling/runtime/pool"
 	"starling/runtime/run"
+	"starling/runtime/tally"
 )
 
 // Options of a local engine. The zero Options are good for tests.
@@ -92,11 +93,12 @@ type Options struct {
 // Local is the Engine of this process: it owns a store and drives its runs.
 type Local struct {
 	reader
-	env         *effect.Environment
-	opts        Options
-	programs    programs
-	breakers    breakers
-	ledger      *ledger.Ledger
+	env      *effect.Environment
+	opts     Options
+	programs programs
+	breakers breakers
+	ledger   *ledger.Ledger
+	*tally.Tally
 	macKey      []byte
 	ctx         context.Context
 	stop        context.CancelCauseFunc
@@ -157,7 +159,7 @@ func Open(store runtime.Store, env *effect.Environment, opts Options) (*Local, e
 	e.left, e.lost, e.reader.lose = make(chan struct{}), make(chan struct{}), sync.OnceFunc(e.disown)
 	e.reader.carried, e.reader.clock = e.carries, opts.Clock
 	e.breakers = breakers{store: store, known: map[string]run.Breaker{}}
-	e.ledger = ledger.New(store)
+	e.ledger, e.Tally = ledger.New(store), new(tally.Tally)
 	e.shared = sharedRows{reader: &e.reader, turn: make(chan struct{}, 1)}
 	e.programs.env = env
 	e.pool = pool.New(opts.Memory, e.log)

@@ -306,6 +306,11 @@ func (b *runBudgets) count(st *runtime.Step, t *runtime.Try, u runtime.Usage) {
 	}
 }
 
+// DailyBudgets is what is left today of those budgets that are for a day.
+func DailyBudgets(ctx context.Context, e runtime.Engine, budgets []effect.Ceiling, today time.Time) ([]BudgetUse, error) {
+	return budgetsLeft(ctx, e, CostQuery{Budgets: budgets, Today: today}, runBudgets{})
+}
+
 // budgetsLeft is what is left of budgets: of each day's today, and of a run's own.
 func budgetsLeft(ctx context.Context, e runtime.Engine, q CostQuery, one runBudgets) ([]BudgetUse, error) {
 	var list []BudgetUse

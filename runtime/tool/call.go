@@ -230,10 +230,7 @@ func Draw(ctx context.Context, e runtime.Engine, run *runtime.Run, after uint64,
 type costArgs struct{ Run, By string }
 
 func (d *Desk) cost(ctx context.Context, a costArgs) (any, error) {
-	q := query.CostQuery{Run: a.Run, By: a.By, Today: time.Now()}
-	if d.Clock != nil {
-		q.Today = d.Clock()
-	}
+	q := query.CostQuery{Run: a.Run, By: a.By, Today: d.now()}
 	if d.Budgets != nil {
 		var err error
 		if q.Budgets, err = d.Budgets(); err != nil {
@@ -241,6 +238,26 @@ func (d *Desk) cost(ctx context.Context, a costArgs) (any, error) {
 		}
 	}
 	return query.CostOf(ctx, d.Engine, q)
+}
+
+// DailyBudgets is what is left today of the budgets of the project that are for a day. Those of a
+// project that cannot be read are not told of: whoever starts a run is told why.
+func (d *Desk) DailyBudgets(ctx context.Context) ([]query.BudgetUse, error) {
+	if d.Budgets == nil {
+		return nil, nil
+	}
+	budgets, err := d.Budgets()
+	if err != nil {
+		return nil, nil
+	}
+	return query.DailyBudgets(ctx, d.Engine, budgets, d.now())
+}
+
+func (d *Desk) now() time.Time {
+	if d.Clock == nil {
+		return time.Now()
+	}
+	return d.Clock()
 }
 
 type signalArgs struct {

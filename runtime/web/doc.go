@@ -4,6 +4,7 @@
 //	POST /v1/TOOL                 a JSON object, the tool's arguments     its answer
 //	GET  /v1/events?run=RUN       -                                       server-sent events
 //	GET  /v1/blob?hash=HASH       -                                       the bytes
+//	GET  /metrics                 -                                       Prometheus' text format
 //	GET  /openapi.json            -                                       what of this the caller may do, for machines
 //	     /mcp                     the Model Context Protocol, where it is mounted
 //	POST /webhooks/NAME           what a sender posts                     whether it was accepted

@@ -46,13 +46,14 @@ func Handler(o Options) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{options: o, known: known, budget: newBudget(o.Wait), pages: map[audience]*page{}}
+	s := &server{options: o, known: known, budget: newBudget(o.Wait), pages: map[audience]*page{}, began: time.Now()}
 	routes := newRoutes()
 	for _, t := range tool.Tools() {
 		routes.add(http.MethodPost, "/v1/"+t.Name, s.served(s.call(t)))
 	}
 	routes.add(http.MethodGet, "/v1/events", s.served(s.events))
 	routes.add(http.MethodGet, "/v1/blob", s.served(s.blob))
+	routes.add(http.MethodGet, "/metrics", s.served(s.metrics))
 	routes.add(http.MethodGet, "/openapi.json", s.served(s.document))
 	routes.mux.Handle("/engine/", http.StripPrefix("/engine", s.served(s.remote(api.Remote(o.Desk.Engine, o.Build)))))
 	if o.MCP {
@@ -71,6 +72,7 @@ type server struct {
 	options Options
 	known   runtime.Bearers
 	budget  *budget
+	began   time.Time
 
 	mu    sync.Mutex // protects what is below
 	pages map[audience]*page

@@ -115,6 +115,8 @@ func readings(paths object) {
 			"contentMediaType": "application/json", "contentSchema": object{"$ref": "#/components/schemas/Event"}}}})}
 	paths["/v1/blob"] = object{"get": operation("blob", "Content by its hash.", object{"parameters": []any{parameter("query", "hash", true, "its SHA-256, as events and results name it")}},
 		object{"application/octet-stream": object{"schema": object{"type": "string", "contentEncoding": "binary"}}})}
+	paths["/metrics"] = object{"get": operation("metrics", "What is going on, and what has happened since the server began, for Prometheus in its text format.", object{},
+		object{"text/plain": object{"schema": object{"type": "string"}}})}
 }
 
 // operation is one route, with every way in which it may be refused.

@@ -370,7 +370,7 @@ func TestEveryRoute(t *testing.T) {
 	if status, _, body := s.ask("GET", "/v1/blob", worker, ""); status != 400 || !bytes.Contains(body, []byte("hash: got nothing")) {
 		t.Errorf("blob of no hash: %d %q", status, body)
 	}
-	asked["/v1/events"] = true
+	asked["/v1/events"], asked["/metrics"] = true, true // the latter by TestMetrics
 	if status, _, body := s.ask("GET", "/v1/events", worker, ""); status != http.StatusBadRequest || !strings.Contains(string(body), "want the id of a run") {
 		t.Errorf("events of no run: %d %q", status, body)
 	}
@@ -510,7 +510,7 @@ func TestNoSuchRoute(t *testing.T) {
 		{"DELETE", "/openapi.json", 405, "GET, HEAD", "/openapi.json: got the method DELETE, want GET", "GET /openapi.json says what each takes"},
 		{"POST", "/v1/rum", 404, "", "there is no /v1/rum, want one of POST /v1/define, POST /v1/run, ", `did you mean "/v1/run"?`},
 		{"POST", "/v1/run/", 404, "", "there is no /v1/run/, want one of ", `did you mean "/v1/run"?`},
-		{"GET", "/", 404, "", "GET /v1/events, GET /v1/blob, GET /openapi.json, /mcp", "GET /openapi.json says what each takes"},
+		{"GET", "/", 404, "", "GET /v1/events, GET /v1/blob, GET /metrics, GET /openapi.json, /mcp", "GET /openapi.json says what each takes"},
 	} {
 		status, headers, body := s.ask(c.method, c.path, token, "")
 		var refused struct{ Error runtime.Refusal }

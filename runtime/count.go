@@ -1,0 +1,29 @@
+package runtime
+
+// Counting tells what an engine has counted since it was opened. It is an extension of [Engine] and
+// asks nobody for rights: whoever shows it to others does.
+type Counting interface {
+	Counted() []Count
+}
+
+// Count is how often something has happened.
+type Count struct {
+	What  Counter
+	Of    string // which: a status, a class of attempts, a backend; "" where there is but one
+	Value float64
+}
+
+// Counter is something that is counted.
+type Counter int
+
+// The counters.
+const (
+	CountStarts    Counter = iota // runs that were started
+	CountEnds                     // runs that have ended, by status
+	CountGates                    // gates that were opened
+	CountDecisions                // gates that were decided, by how
+	CountAttempts                 // attempts that have ended, by class
+	CountInput                    // tokens that agents have read, by backend
+	CountOutput                   // tokens that they have written, by backend
+	CountDollars                  // what they have cost, by backend
+)
