@@ -129,7 +129,7 @@ func (a *analysis) admitted(o *object, b *effect.Builtin, g *arguments, args bou
 		if x, ok := args[p.Name]; ok {
 			a.admit(o, p, x, g)
 		}
-		if p.Name == "argv" {
+		if p.Name == "argv" || p.Name == "options" && o.path == "gate" {
 			a.words(o.path, p.Name, args[p.Name], g)
 		}
 		if p.Variadic {

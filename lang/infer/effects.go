@@ -125,6 +125,11 @@ func (a *analysis) eachBranch(g *arguments, w *flow) {
 		if !fits {
 			a.notBranch(g, e, t)
 		}
+		if at, ok := t.only(); ok && at.kind == function {
+			a.misfit(t, 0, e, g.list[0], g.call)
+		} else if ok && at.kind == tuple && len(at.obj.items) > 0 {
+			a.misfit(at.obj.items[0], len(at.obj.items)-1, e, g.list[0], g.call)
+		}
 	}
 }
 
@@ -143,6 +148,11 @@ func (a *analysis) parallelOver(g *arguments, f, over argument, plain bool, w *f
 	out := Type{any: over.typ.any}
 	if over.typ.any {
 		a.lend(f.typ)
+	}
+	if at, ok := over.typ.only(); ok && at.kind == dict {
+		a.misfit(f.typ, 2, f.node, over, g.call)
+	} else if elem := elementsOf(over.typ); over.typ.known() && !elem.empty() {
+		a.misfit(f.typ, 1, f.node, over, g.call)
 	}
 	for _, at := range over.typ.atoms {
 		switch at.kind {

@@ -1,6 +1,7 @@
 package infer
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -129,6 +130,9 @@ func (a *analysis) filled(o *object, g *arguments) {
 	hint := "each {} takes the next argument, {name} the one of that name"
 	if n := len(args); n > 0 {
 		hint += "; there " + counted(n)
+	}
+	if _, rest, ok := strings.Cut(err.Error(), "keyword "); ok {
+		hint = cmp.Or(diagnostic.Meant(strings.TrimSuffix(rest, " not found"), g.order), hint)
 	}
 	a.report("bad_format", g.call, g.call, diagnostic.Diagnostic{Message: err.Error(), Hint: hint})
 }

@@ -133,6 +133,9 @@ func attributeHint(x Type, name string) string {
 	if hint := foreignMethod(at, name); hint != "" {
 		return hint
 	}
+	if at.kind == list && slices.ContainsFunc(at.obj.elem.atoms, func(e atom) bool { return contains(e.attributes(), name) }) {
+		return "it is a list of these: [x." + name + " for x in xs], or xs[0]." + name
+	}
 	if also := elsewhere(name); contains(at.attributes(), also) {
 		return "write ." + also
 	}
@@ -290,6 +293,8 @@ func operandHint(op syntax.Token, x, y Type) string {
 	switch {
 	case op == syntax.PLUS && (pair[0] == "string" && numbers(pair[1]) || numbers(pair[0]) && pair[1] == "string"):
 		return "str(n) is the text of a number, int(s) the number of a text"
+	case op == syntax.IN || op == syntax.NOT_IN:
+		return ""
 	case pair[0] == "string" && numbers(pair[1]) || numbers(pair[0]) && pair[1] == "string":
 		for _, t := range []Type{x, y} {
 			if at, ok := t.only(); ok && at.exact && at.kind == text && quotedNumber(at.lit) {
@@ -554,6 +559,9 @@ func indexHint(x, y Type) string {
 	if x.atoms[0].kind == list && y.has(text) {
 		return "go through the list, or take one element: xs[0][" + quote(y.atoms[0].lit) + "]"
 	}
+	if x.atoms[0].kind == text && y.has(text) {
+		return "a text has no fields; json.decode(s) reads those of a text in JSON"
+	}
 	return ""
 }
 
@@ -707,7 +715,10 @@ func (a *analysis) mustCall(f argument, who string, g *arguments) {
 // deferred is how a call is given to a builtin that makes it.
 func deferred(who, call string) string {
 	if name, args, ok := strings.Cut(call, "("); ok && who == "attempt" && !strings.Contains(call, "\n") {
-		return "attempt(" + strings.TrimSuffix(name+", "+args, ", )")
+		if args == ")" {
+			return "attempt(" + name + ")"
+		}
+		return "attempt(" + name + ", " + args
 	}
 	if strings.Contains(call, "\n") {
 		return "lambda: … in front of it"
@@ -767,6 +778,8 @@ func (a *analysis) badArgument(o *object, p *effect.Param, x argument, call *syn
 		d.Hint = "write contract(…) around it"
 	case at.kind == text && strings.Contains(p.Type, "int"):
 		d.Hint = "int(s) is the number of a text"
+	case at.kind == float && p.Type == "int":
+		d.Hint = "x // y divides to a whole number, int(x) leaves out the fraction"
 	case p.Type == "contract":
 		d.Hint = `a contract is a text, such as contract("{name: string, tags: [string]}")`
 	case p.Type == "duration" && number(at):

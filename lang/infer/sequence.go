@@ -137,7 +137,9 @@ func (a *analysis) words(who, param string, x argument, g *arguments) {
 	if !ok || at.obj == nil || len(at.obj.places) != len(displayed(x.node)) {
 		return
 	}
-	a.oneWord(who, displayed(x.node))
+	if param == "argv" {
+		a.oneWord(who, displayed(x.node))
+	}
 	for i, e := range displayed(x.node) {
 		t := at.obj.places[i]
 		if !t.known() || t.has(text) || t.has(opaque) || t.has(module) || len(t.atoms) == 0 {
@@ -149,6 +151,8 @@ func (a *analysis) words(who, param string, x argument, g *arguments) {
 			d.Hint = "put both lists together with +"
 		case t.has(integer):
 			d.Hint = "write str(n)"
+		case t.has(boolean):
+			d.Hint = "write a text, such as \"yes\" or \"no\""
 		}
 		a.report("bad_type", e, g.call, d)
 	}
