@@ -94,3 +94,43 @@ func TestMissingInputs(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 }
+
+// TestInitAsks: on a terminal init asks three questions, again where an answer is none, and takes
+// what it proposes for an empty line; who gives up has nothing written.
+func TestInitAsks(t *testing.T) {
+	dir := sitDown(t)
+	for _, name := range []string{"CI", "NO_COLOR"} { // of whoever runs the tests
+		t.Setenv(name, "")
+	}
+	s := openScreen(t, dir, "init", "given up")
+	s.enter("Name of the script [triage]: ", "tickets")
+	s.expect(`openai\) \[none\]: $`)
+	s.types("\x04")
+	if code := s.end(); code == 0 {
+		t.Error("exit code 0 of a project that was given up")
+	}
+	if left, _ := os.ReadDir(filepath.Join(dir, "given up")); len(left) > 0 {
+		t.Errorf("%v was written", left)
+	}
+
+	s = openScreen(t, dir, "init", "made")
+	s.enter("Name of the script [triage]: ", "a name")
+	s.expect(`--name: got the name "a name"`)
+	s.enter("Name of the script [triage]: ", "tickets.star")
+	s.enter("openai) [none]: ", "claud")
+	s.expect(`did you mean "claude"\?`)
+	s.enter("openai) [none]: ", "")
+	s.enter("none) [github]: ", "gitlab")
+	s.expect(`wrote made/tickets\.star`)
+	if code := s.end(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "made", ".gitlab-ci.yml")); err != nil {
+		t.Error(err)
+	}
+	cmd := exec.Command("starling", "test")
+	cmd.Dir = filepath.Join(dir, "made")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("starling test: %v: %s", err, out)
+	}
+}

@@ -21,6 +21,9 @@ inputs = contract("{kind: string, n: int = 0}")
 def main(kind, n):
     if kind == "form":
         return gate("form", prompt = "How many?", options = ["yes", "no"], schema = contract("{n: int(1..9), password?: string}")).payload
+    if kind == "slow":
+        gate("slow", options = ["approve"])
+        sleep("1h")
     if kind == "edit":
         return gate("edit", prompt = "Is it right?", options = ["approve", "reject"], editable = True, data = {"title": "Hello", "more": [1]}).payload
     if kind == "evil":
@@ -49,6 +52,11 @@ func atInbox(t *testing.T, kinds ...string) string {
 			t.Fatalf("%s: exit code %d: %s", kind, cmd.ProcessState.ExitCode(), out)
 		}
 	}
+	t.Cleanup(func() { // the process that carries on what was answered
+		cmd := exec.Command("starling", "stop")
+		cmd.Dir = dir
+		_ = cmd.Run() // there may be none
+	})
 	return dir
 }
 
@@ -193,6 +201,18 @@ func TestInboxSurvives(t *testing.T) {
 	}
 	if drafts, _ = filepath.Glob(filepath.Join(dir, "state", "starling", "drafts", "*")); len(drafts) != 1 {
 		t.Errorf("drafts are %v, want that of ship", drafts)
+	}
+}
+
+// TestInboxLeaves: who leaves has the shell back, whatever the runs do that were answered.
+func TestInboxLeaves(t *testing.T) {
+	dir := atInbox(t, "slow")
+	s := openInbox(t, dir, pty.Winsize{Rows: 30, Cols: 120}, nil)
+	s.types("a")
+	s.sees("it is on its way", `^.→ slow`)
+	s.types("q")
+	if left := s.left(); !regexp.MustCompile(`accepted \w+/slow: approve\s+process \d+ carries on`).MatchString(left) {
+		t.Errorf("what stays is\n%s", left)
 	}
 }
 

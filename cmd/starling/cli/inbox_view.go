@@ -26,19 +26,28 @@ func (v *inboxVerb) viewed(ctx context.Context, q gateQuery, takeBack time.Durat
 	if err != nil {
 		return true, err
 	}
-	s, err := v.door().OpenOwner(ctx, false)
-	if err != nil {
-		return false, nil // there is nothing to answer; the list says why
-	}
-	defer v.leave(s)
 	d := &inbox.Desk{Sections: sections, Command: v.answering, Drafts: v.drafts(), TakeBack: takeBack, Clock: v.clock}
-	d.At(s, v.values, func() string { return requestKey("") })
+	reader, err := v.door().OpenReader(ctx)
+	if err != nil {
+		return true, err
+	}
+	d.At(reader, v.values, func() string { return requestKey("") })
 	first, _, err := d.Gates(ctx, sections[0], "")
+	v.leave(reader)
 	if err != nil || len(first) == 0 {
+		return err != nil, err
+	}
+	s, err := v.door().Detach(ctx) // what is answered goes on when the view is left
+	if err != nil {
+		v.notice("these cannot be answered here: %v", err)
 		return false, nil
 	}
+	defer v.leave(s)
+	d.At(s, v.values, func() string { return requestKey("") })
 	left, err := inbox.Show(ctx, d)
-	v.receipts(left)
+	if v.receipts(left) && s.Owner() > 0 {
+		v.notice("process %d carries on what was answered", s.Owner())
+	}
 	return true, err
 }
 
@@ -74,8 +83,8 @@ func (v *inboxVerb) drafts() inbox.Drafts {
 	return inbox.Drafts{Folder: filepath.Join(filepath.Dir(past), "drafts"), Store: cmp.Or(v.serverFlag, v.place.Name())}
 }
 
-// receipts tell what was sent, where it stays on the terminal.
-func (v *inboxVerb) receipts(left inbox.Left) {
+// receipts tell what was sent, where it stays on the terminal, and whether anything was accepted.
+func (v *inboxVerb) receipts(left inbox.Left) (accepted bool) {
 	for _, d := range left.Done {
 		address := d.Signal.Run + "/" + d.Signal.Gate
 		if d.Err != nil {
@@ -85,6 +94,7 @@ func (v *inboxVerb) receipts(left inbox.Left) {
 			v.complain(refused, d.Err)
 			continue
 		}
+		accepted = true
 		if d.Signal.Choice != "" {
 			v.print("accepted %s: %s", address, d.Signal.Choice)
 		} else {
@@ -94,6 +104,7 @@ func (v *inboxVerb) receipts(left inbox.Left) {
 	if left.Drafts > 0 {
 		v.notice("%s kept: %s goes on with them", counted(left.Drafts, "draft"), v.command("inbox"))
 	}
+	return accepted
 }
 
 // answering is the command that sends a signal.

@@ -82,6 +82,9 @@ func (v *initVerb) answers(ctx context.Context) error {
 			said = cmp.Or(strings.TrimSpace(said), *q.value)
 			if wrong := q.check(said); wrong != nil {
 				v.say("%v", wrong)
+				if r := runtime.AsRefusal(wrong); r.Help != "" {
+					v.say("help: %s", r.Help)
+				}
 				continue
 			}
 			*q.value = said
