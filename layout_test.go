@@ -135,7 +135,7 @@ var arrows = []arrow{
 	{"cmd/starling/progress", "lang/contract runtime runtime/query cmd/starling/table"},
 	{"cmd/starling/live", "runtime runtime/journal runtime/query cmd/starling/plain cmd/starling/progress"},
 	{"cmd/starling/form", "lang/contract lang/diagnostic runtime"},
-	{"cmd/starling/inbox", "cmd/starling/form cmd/starling/plain cmd/starling/progress lang/contract runtime runtime/filter runtime/query"},
+	{"cmd/starling/inbox", "cmd/starling/form cmd/starling/listing cmd/starling/plain cmd/starling/progress lang/contract runtime runtime/filter runtime/query"},
 	{"cmd/starling/repl",
 		"lang lang/diagnostic lang/effect runtime runtime/query cmd/starling/form cmd/starling/plain cmd/starling/progress"},
 	{"cmd/starling/suite",

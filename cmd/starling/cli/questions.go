@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"starling/cmd/starling/connect"
+	"starling/cmd/starling/listing"
 	"starling/cmd/starling/repl"
 	"starling/runtime"
 	"starling/runtime/filter"
@@ -46,7 +46,7 @@ func questionsFor(ctx context.Context, s connect.Session, q gateQuery) (*questio
 	}
 	found := &questions{gates: gates.List}
 	for _, it := range list.Items {
-		if it.Status == "waiting" && knownReview(it.Value).waits(it.By) {
+		if it.Status == "waiting" && listing.ReviewOf(it.Value).Waits(it.By) {
 			found.unasked++
 		}
 	}
@@ -76,53 +76,10 @@ func listOf(page *filter.Page[runtime.Gate]) []runtime.Gate {
 	return page.List
 }
 
-// reviewRecord is what is told of a Review of @std/knowledge.star.
-type reviewRecord struct {
-	Entry     string `json:"entry_id"`
-	File      string `json:"knowledge_file"`
-	Question  string `json:"question"`
-	AutoApply bool   `json:"auto_apply"`
-	Answer    string `json:"answer"`
-	Text      string `json:"text"`
-	Proposal  string `json:"proposal"`
-	Said      []struct{ By, Text string }
-}
-
-// knownReview reads a record leniently: anybody may put something into a queue.
-func knownReview(value json.RawMessage) reviewRecord {
-	var r reviewRecord
-	if json.Unmarshal(value, &r) != nil {
-		return reviewRecord{}
-	}
-	return r
-}
-
-// waits tells whether a person is to answer a record that by has put into the queue: what no run
-// has put there is nobody's.
-func (r reviewRecord) waits(by string) bool {
-	return strings.Contains(by, "@") && r.Entry != "" && r.Question != "" && !r.AutoApply && r.Answer == ""
-}
-
-// shown is a record for people: the entry as it is, what is proposed, and what wellspring has said.
-func (r reviewRecord) shown() string {
-	var b strings.Builder
-	part := func(title, text string) {
-		if text = strings.TrimSpace(text); text != "" {
-			b.WriteString("  " + title + "\n    " + strings.ReplaceAll(text, "\n", "\n    ") + "\n")
-		}
-	}
-	part(r.File+" says", r.Text)
-	part("proposed", r.Proposal)
-	for _, said := range r.Said {
-		part(said.By, said.Text)
-	}
-	return strings.TrimRight(b.String(), "\n")
-}
-
 // gateData is what a gate is about, as a sitting shows it.
 func gateData(g runtime.Gate) string {
-	if r := knownReview(g.Data); r.Entry != "" && r.File != "" {
-		return r.shown()
+	if r := listing.ReviewOf(g.Data); r.Entry != "" && r.File != "" {
+		return r.Shown()
 	}
 	if text := indent(g.Data, "  "); text != "" && text != "null" {
 		return "  " + text
@@ -144,7 +101,7 @@ func (c *call) askUnasked(ctx context.Context, s connect.Session) error {
 // textFor has a person write the text that is to stand in place of what a gate proposes: in their
 // editor, or in lines up to a single full stop.
 func (c *call) textFor(ctx context.Context, lines repl.Lines, g runtime.Gate) (string, error) {
-	r := knownReview(g.Data)
+	r := listing.ReviewOf(g.Data)
 	for _, name := range []string{"VISUAL", "EDITOR"} {
 		if editor, _ := c.getenv(name); editor != "" {
 			return c.inEditor(ctx, editor, cmp.Or(r.Proposal, r.Text))

@@ -13,6 +13,7 @@ import (
 
 	"starling/cmd/starling/connect"
 	"starling/cmd/starling/form"
+	"starling/cmd/starling/listing"
 	"starling/cmd/starling/progress"
 	"starling/cmd/starling/repl"
 	"starling/runtime"
@@ -174,7 +175,7 @@ func (s *asking) askAbout(ctx context.Context, g runtime.Gate, number string) (r
 		s.notice("%s", text)
 	}
 	f, put := form.Form{Line: s.lines.Line, Say: s.notice}, g
-	if knownReview(g.Data).Entry != "" {
+	if listing.ReviewOf(g.Data).Entry != "" {
 		put.Contract = "" // one of its options brings a text, which sendAnswer asks for
 	}
 	for {
@@ -219,7 +220,7 @@ func (s *asking) later(g runtime.Gate) {
 
 // sendAnswer answers a gate with what somebody has typed.
 func (s *asking) sendAnswer(ctx context.Context, g runtime.Gate, sig runtime.Signal) (*runtime.Receipt, bool, error) {
-	about := knownReview(g.Data).Entry != ""
+	about := listing.ReviewOf(g.Data).Entry != ""
 	if about && sig.Choice == optionEdit {
 		text, err := sig.Reason, error(nil)
 		if text == "" {

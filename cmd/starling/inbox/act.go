@@ -114,7 +114,7 @@ func (v *view) turnChoice(n int) {
 // back leaves the form. What was typed stays a draft, unless the gate is gone.
 func (v *view) back() {
 	a := v.answer
-	v.answer, v.mode, v.top = nil, listing, 0
+	v.answer, v.mode, v.top = nil, browsing, 0
 	if a.gone != "" {
 		v.forget(a.gate)
 		return

@@ -335,7 +335,7 @@ func (v *view) help(pressed string) {
 	case "up", "k", "b", "pgup":
 		v.top = max(0, v.top-1)
 	default:
-		v.mode, v.top = listing, 0
+		v.mode, v.top = browsing, 0
 	}
 }
 

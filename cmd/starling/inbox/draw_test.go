@@ -45,6 +45,7 @@ func FuzzDraw(f *testing.F) {
 	f.Add("Ship 日本語?", `{"text": "# Title\n- a **b** `+"`c`"+`", "password": "x", "n": [1, {"token": 2}]}`, "日本", 20, 8)
 	f.Add("\x1b[2J\x1b]0;x\x07\u202e", `"--- a\n+++ b\n@@ -1 +1 @@\n-x\n+\u001b[31my\u0085\u2066"`, "\x1b", 1, 1)
 	f.Add(strings.Repeat("e\u0301\u0301\u0301\u0301\u0301\u0301\u0301", 100), `"`+strings.Repeat("\u0301", 5000)+`"`, "\t\t", 120, 40)
+	f.Add("0", `{"a": "\b0\u202e", "b\u001b": "x"}`, "0", 27, 42)
 	f.Add("👩‍👩‍👧🇯🇵", `not json`, "x", 3, 30)
 	f.Fuzz(func(t *testing.T, prompt, data, typed string, width, height int) {
 		g := runtime.Gate{Address: "RUN/" + prompt, Gate: prompt, Prompt: prompt, Target: typed, Data: json.RawMessage(data), OpenedAt: begins(), Editable: true,
@@ -89,6 +90,8 @@ func TestRender(t *testing.T) {
 			"[34mn:[m 3\n[34mwhy:[m\n  it is\n  so\n[34mlist:[m\n  [\n    1\n  ]\n[34mnone:[m null\n[34mok:[m true"},
 		{"secrets", `{"token": "x", "in": {"api_key": "y", "max_tokens": 3}}`,
 			"[34mtoken:[m[2m •••[m\n[34min:[m\n  {\n    [34m\"api_key\"[m: •••\n    [34m\"max_tokens\"[m: 3\n  }"},
+		{"what is known", `{"entry_id": "e1", "knowledge_file": "tls.md", "text": "TLS is on.", "proposal": "TLS is off.", "question": "?"}`,
+			"  tls.md says\n    TLS is on.\n  proposed\n    TLS is off."},
 		{"folded", `"a list of words that is too long for a row of the pane\n  - and so is this one, which is indented"`,
 			"a list of words that is too long for a\nrow of the pane\n  • and so is this one, which is\n  indented"},
 		{"without blanks", `"` + strings.Repeat("日本", 15) + `"`, strings.Repeat("日本", 10) + "\n" + strings.Repeat("日本", 5)},

@@ -158,6 +158,8 @@ func (f *field) rows(width, most int, secret bool) (rows []string, x, y int) {
 			r = '•'
 		case r == '\t':
 			r = ' '
+		case r < ' ' || r > '~': // it may have stood there before, from whomever
+			r = []rune(plain.Text(string(r)))[0]
 		}
 		w := runewidth.RuneWidth(r)
 		if marks++; w > 0 {

@@ -193,10 +193,10 @@ func (v *view) fill(k tea.KeyPressMsg) tea.Cmd {
 func (v *view) typeSearch(k tea.KeyPressMsg) {
 	switch k.Keystroke() {
 	case "enter":
-		v.mode = listing
+		v.mode = browsing
 	case "esc", "ctrl+c":
 		v.search().set("")
-		v.mode = listing
+		v.mode = browsing
 	case "down":
 		v.step(1)
 		return

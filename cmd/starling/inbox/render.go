@@ -10,6 +10,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"starling/cmd/starling/form"
+	"starling/cmd/starling/listing"
 	"starling/lang/contract"
 )
 
@@ -24,7 +25,9 @@ const (
 func render(data json.RawMessage, width int) (rows []string) {
 	d := drawing{}
 	v, err := contract.FromJSON(data)
-	switch {
+	switch known := listing.ReviewOf(data); {
+	case known.Entry != "" && known.File != "": // of what is known: the entry, and what is proposed
+		d.text(known.Shown(), "")
 	case len(data) == 0 || v == starlark.None:
 		return nil
 	case err != nil:

@@ -38,7 +38,7 @@ func (v *view) submit() tea.Cmd {
 	v.keep()
 	s := &sending{answer: a, signal: sig, due: v.desk.Clock().Add(v.desk.TakeBack)}
 	v.out = append(v.out, s)
-	v.answer, v.mode, v.top = nil, listing, 0
+	v.answer, v.mode, v.top = nil, browsing, 0
 	v.section().move(v.section().cursor + 1)
 	v.tell(usual, "")
 	if v.desk.TakeBack > 0 {

@@ -13,7 +13,7 @@ import (
 type mode int
 
 const (
-	listing   mode = iota // a gate of the list is looked at
+	browsing  mode = iota // a gate of the list is looked at
 	searching             // what is typed narrows the list
 	answering             // a form is filled in
 	helping               // all keys are listed
