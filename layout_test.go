@@ -128,6 +128,7 @@ var arrows = []arrow{
 	{"cmd/starling/webhook", "cmd/starling/table lang/effect runtime runtime/tool stdlib/project stdlib/secret"},
 	{"cmd/starling/listing", "runtime runtime/filter runtime/query cmd/starling/progress cmd/starling/table"},
 	{"cmd/starling/pager", ""},
+	{"cmd/starling/trace", "runtime runtime/journal runtime/query cmd/starling/build cmd/starling/connect"},
 	{"cmd/starling/graph", "lang lang/diagnostic lang/effect runtime runtime/query cmd/starling/progress cmd/starling/table"},
 	{"cmd/starling/shell", ""},
 	{"cmd/starling/brought", "runtime/engine stdlib/project"},
@@ -151,7 +152,7 @@ var arrows = []arrow{
 			"runtime/wholefile stdlib stdlib/agent stdlib/confine stdlib/git stdlib/notify " +
 			"stdlib/process stdlib/project stdlib/secret stdlib/tool cmd/starling/annotation cmd/starling/build cmd/starling/completion cmd/starling/pace cmd/starling/brought cmd/starling/form " +
 			"cmd/starling/collector cmd/starling/connect cmd/starling/graph cmd/starling/inbox cmd/starling/jq cmd/starling/layout cmd/starling/listing cmd/starling/lsp cmd/starling/manual cmd/starling/mend cmd/starling/pager cmd/starling/junit cmd/starling/live cmd/starling/shell cmd/starling/sources cmd/starling/table cmd/starling/place cmd/starling/plain cmd/starling/progress cmd/starling/repl cmd/starling/scaffold cmd/starling/suite cmd/starling/webhook " +
-			"cmd/starling/coverage cmd/starling/probe cmd/starling/timetable cmd/starling/worker runtime/memory runtime/postgres runtime/transfer"},
+			"cmd/starling/coverage cmd/starling/probe cmd/starling/timetable cmd/starling/trace cmd/starling/worker runtime/memory runtime/postgres runtime/transfer"},
 }
 
 // pkg is what `go list` says of a package.

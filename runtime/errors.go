@@ -47,6 +47,8 @@ const (
 	ErrTrimmed ErrorKind = "trimmed"
 	// Fewer mutants were noticed than was asked for.
 	ErrBelowLeast ErrorKind = "below_least"
+	// Another server, none of Starling's, was not reached or did not take what it was sent.
+	ErrUnreachable ErrorKind = "unreachable"
 	// A budget is used up.
 	ErrBudget ErrorKind = "budget"
 	// The engine has not got what is asked for.
@@ -75,7 +77,7 @@ const (
 )
 
 var exitCodes = map[ErrorKind]int{
-	ErrRunFailed: 1, ErrRunCancelled: 1, ErrInternal: 1,
+	ErrRunFailed: 1, ErrRunCancelled: 1, ErrInternal: 1, ErrUnreachable: 1,
 	ErrUsage:      2,
 	ErrBadPayload: 4, ErrBadChoice: 4, ErrBadInput: 4, ErrCheckFailed: 4, ErrDiverged: 4, ErrDrifted: 4, ErrNotAnExport: 4, ErrNotABackup: 4, ErrUnsupported: 4,
 	ErrUnknownRun: 5, ErrUnknownGate: 5, ErrUnknownStep: 5, ErrUnknownDefinition: 5, ErrUnknownName: 5, ErrUnknownToken: 5, ErrUnknownSchedule: 5, ErrNotOpen: 5, ErrAmbiguous: 5, ErrUnsteerable: 5,

@@ -32,6 +32,9 @@ const (
 
 // A term is what an index of runs finds: a field and a value of it.
 
+// TermParent is the field of the run that has started another.
+const TermParent = "parent"
+
 // Term is that of a field and a value.
 func Term(field, value string) string { return field + "=" + Canonical(value) }
 

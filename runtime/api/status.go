@@ -25,6 +25,8 @@ func StatusOf(kind runtime.ErrorKind) int {
 		return http.StatusPaymentRequired
 	case runtime.ErrDenied, runtime.ErrWrongTarget:
 		return http.StatusForbidden
+	case runtime.ErrUnreachable:
+		return http.StatusBadGateway
 	case runtime.ErrUnsupported:
 		return http.StatusNotImplemented
 	case runtime.ErrKindFull:

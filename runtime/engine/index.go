@@ -24,9 +24,9 @@ import (
 // The forms of the index. It moves when the rows change their meaning: each form has what the one
 // before had, and more.
 const (
-	indexListed  = iota + 1 // runs that have not ended, and open gates
-	indexDecided            // decisions
-	indexFound              // what runs are found by
+	indexListed  = 1 // runs that have not ended, and open gates
+	indexDecided = 2 // decisions
+	indexFound   = 4 // what runs are found by; that of 3 had no parents
 
 	indexForm = indexFound
 )

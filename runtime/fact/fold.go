@@ -21,6 +21,7 @@ type Fold struct {
 	started time.Time
 	script  string
 	labels  string
+	parent  string           // the run that has started it
 	used    map[string]int64 // by steps: what the attempt in flight has told so far, millionths of a dollar
 	agents  map[string]bool
 	stored  map[string]bool // terms that the store has, beside those of read
@@ -34,6 +35,7 @@ func (f *Fold) Apply(r *journal.Record) {
 	case journal.RunStarted:
 		v := r.View()
 		f.started, f.script, f.labels = r.Time, v.Text("script"), effect.LabelsOf(v.Sub("labels")).String()
+		f.parent, _, _ = journal.CutParent(v.Text("parent"))
 		f.Facts.Inputs = flatten(v.Raw("inputs"))
 	case journal.RunMoved:
 		f.script = r.View().Text("script")

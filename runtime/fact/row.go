@@ -25,7 +25,7 @@ func Read(row []byte) (*Fold, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Fold{Seq: uint64(v.Int("seq")), started: journal.TimeIn(v, "started"), script: v.Text("script"), labels: v.Text("labels")}
+	f := &Fold{Seq: uint64(v.Int("seq")), started: journal.TimeIn(v, "started"), script: v.Text("script"), labels: v.Text("labels"), parent: v.Text("parent")}
 	f.Facts.Inputs, f.Facts.Output, f.Facts.MicroUSD = factsIn(v.Texts("inputs")), factsIn(v.Texts("output")), v.Int("usd")
 	for _, name := range v.Texts("agents") {
 		f.asked(name)
@@ -46,7 +46,7 @@ func (f *Fold) row() effect.Payload {
 	for _, step := range slices.Sorted(maps.Keys(f.used)) {
 		used.Int(step, f.used[step])
 	}
-	b.Int("seq", int64(f.Seq)).Int("started", journal.Micros(f.started)).Text("script", f.script).Text("labels", f.labels).
+	b.Int("seq", int64(f.Seq)).Int("started", journal.Micros(f.started)).Text("script", f.script).Text("labels", f.labels).Text("parent", f.parent).
 		Texts("inputs", textsOf(f.Facts.Inputs)).Texts("output", textsOf(f.Facts.Output)).Texts("agents", f.Facts.Agents).Int("usd", f.Facts.MicroUSD)
 	if len(f.used) > 0 {
 		b.Raw("used", used.Payload())
@@ -75,6 +75,9 @@ func (f *Fold) terms() map[string]bool {
 	all := map[string]bool{}
 	if f.Facts.MicroUSD > 0 {
 		all[runtime.CostTerm(f.Facts.MicroUSD)] = true
+	}
+	if f.parent != "" {
+		all[runtime.Term(runtime.TermParent, f.parent)] = true
 	}
 	for name, value := range effect.ReadLabels(f.labels) {
 		all[runtime.Term("label."+name, value)] = true

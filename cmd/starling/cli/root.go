@@ -16,6 +16,7 @@ import (
 	"starling/cmd/starling/completion"
 	"starling/cmd/starling/jq"
 	"starling/cmd/starling/place"
+	"starling/cmd/starling/trace"
 	"starling/lang/diagnostic"
 )
 
@@ -100,7 +101,9 @@ func verbs() []verb {
 		{"approve", approveCommand}, {"reject", rejectCommand}, {"inbox", inboxCommand}, {"decisions", decisionsCommand},
 		{"review", reviewCommand}, {"work", workCommand}, {"claim", claimCommand}, {"heartbeat", heartbeatCommand}, {"submit", submitCommand},
 		{"steer", steerCommand}, {"push", pushCommand}, {"queue", queueCommand}, {"ps", psCommand}, {"query", queryCommand}, {"show", showCommand},
-		{"logs", logsCommand}, {"steps", stepsCommand}, {"graph", graphCommand}, {"cost", costCommand}, {"replay", replayCommand},
+		{"logs", logsCommand}, {"steps", stepsCommand}, {"graph", graphCommand}, {"cost", costCommand}, {"trace", func(c *call) *cobra.Command {
+			return trace.Command(trace.Host{Look: c.lookAt, Answer: c.answerJSON, Notice: c.notice, Getenv: c.getenv, In: c.stdin})
+		}}, {"replay", replayCommand},
 		{"rerun", rerunCommand}, {"fork", forkCommand}, {"diff", diffCommand}, {"artifacts", artifactsCommand}, {"agents", agentsCommand},
 		{"tools", toolsCommand}, {"webhooks", webhooksCommand}, {"doctor", doctorCommand}, {"init", initCommand}, {"new", newCommand}, {"check", checkCommand}, {"fmt", fmtCommand}, {"lsp", lspCommand}, {"test", testCommand}, {"doc", docCommand},
 		{"define", defineCommand}, {"schedule", scheduleCommand}, {"repl", replCommand}, {"export", exportCommand}, {"import", importCommand}, {"remember", rememberCommand},

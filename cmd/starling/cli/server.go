@@ -11,7 +11,7 @@ import (
 // runs. The others work with files, secrets or processes of the machine that has the store.
 func remoteVerbs() []string {
 	return []string{"run", "wait", "cancel", "signal", "approve", "reject", "inbox", "decisions", "work", "claim", "heartbeat", "submit", "steer", "push", "queue", "remember",
-		"ps", "query", "show", "logs", "steps", "graph", "cost", "rerun", "fork", "diff", "artifacts", "define", "schedule", "mcp"}
+		"ps", "query", "show", "logs", "steps", "graph", "cost", "trace", "rerun", "fork", "diff", "artifacts", "define", "schedule", "mcp"}
 }
 
 // local are verbs that need no store, and so have no use for a server, or none that does harm.
