@@ -23,6 +23,7 @@ type arguments struct {
 	named      []*syntax.BinaryExpr // NAME = value
 	star       bool                 // *args is passed: further positional arguments are unknown
 	starStar   bool                 // **kwargs is passed: further names are unknown
+	spread     []*syntax.DictEntry  // of dicts that are passed so and stand in the call
 }
 
 func argumentsOf(call *syntax.CallExpr) arguments {
@@ -37,6 +38,11 @@ func argumentsOf(call *syntax.CallExpr) arguments {
 			a.star = true
 		case isUnary && spread.Op == syntax.STARSTAR:
 			a.starStar = true
+			if d, ok := unparen(spread.X).(*syntax.DictExpr); ok {
+				for _, entry := range d.List {
+					a.spread = append(a.spread, entry.(*syntax.DictEntry))
+				}
+			}
 		default:
 			a.positional = append(a.positional, arg)
 		}
@@ -66,6 +72,7 @@ func (c *checker) call(call *syntax.CallExpr) {
 	c.literals(sig, bound)
 	switch name, _ := c.builtin(call.Fn); name {
 	case "gate":
+		c.options(bound["options"])
 		c.fallback(bound)
 		if list, ok := unparen(orNone(bound["options"])).(*syntax.ListExpr); ok {
 			c.twice(list.List, "the option")
@@ -100,6 +107,11 @@ func (c *checker) bind(call *syntax.CallExpr, sig *signature, args arguments) ma
 	for _, n := range args.named {
 		known = c.bindNamed(sig, n, bound) && known
 	}
+	for _, entry := range args.spread {
+		if name, ok := text(entry.Key); ok {
+			known = c.bindTo(sig, name, entry.Key, entry.Value, bound) && known
+		}
+	}
 	if known { // else what is missing is probably what was misspelled
 		c.missing(call, sig, args, bound)
 	}
@@ -129,9 +141,14 @@ func (c *checker) bindPositional(sig *signature, args arguments, bound map[strin
 }
 
 // bindNamed binds one argument that is passed by name and tells whether there is such a parameter.
-// **kwargs takes every name that is left.
 func (c *checker) bindNamed(sig *signature, arg *syntax.BinaryExpr, bound map[string]syntax.Expr) bool {
 	id := arg.X.(*syntax.Ident)
+	return c.bindTo(sig, id.Name, id, arg.Y, bound)
+}
+
+// bindTo binds a value to the parameter with a name that stands at a place. **kwargs takes every
+// name that is left.
+func (c *checker) bindTo(sig *signature, name string, at, value syntax.Expr, bound map[string]syntax.Expr) bool {
 	var known []string
 	for _, p := range sig.params {
 		switch {
@@ -139,19 +156,19 @@ func (c *checker) bindNamed(sig *signature, arg *syntax.BinaryExpr, bound map[st
 			return true
 		case p.Variadic || p.Positional:
 			continue
-		case p.Name != id.Name:
+		case p.Name != name:
 			known = append(known, p.Name)
 			continue
 		}
 		if bound[p.Name] != nil {
-			c.at("repeated_argument", id, diagnostic.Diagnostic{Message: fmt.Sprintf("%s: got multiple values for keyword argument %q", sig.name, id.Name)})
+			c.at("repeated_argument", at, diagnostic.Diagnostic{Message: fmt.Sprintf("%s: got multiple values for keyword argument %q", sig.name, name)})
 		}
-		bound[p.Name] = arg.Y
+		bound[p.Name] = value
 		return true
 	}
-	c.at("unknown_keyword", id, diagnostic.Diagnostic{
-		Message: fmt.Sprintf("%s: unexpected keyword argument %q", sig.name, id.Name),
-		Hint:    cmp.Or(diagnostic.Meant(id.Name, known), sig.hint()),
+	c.at("unknown_keyword", at, diagnostic.Diagnostic{
+		Message: fmt.Sprintf("%s: unexpected keyword argument %q", sig.name, name),
+		Hint:    cmp.Or(diagnostic.Meant(name, known), sig.hint()),
 	})
 	return false
 }

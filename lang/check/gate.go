@@ -8,6 +8,7 @@ import (
 
 	"starling/lang/contract"
 	"starling/lang/diagnostic"
+	"starling/lang/effect"
 )
 
 // fallback refuses a literal fallback that is not among literal options.
@@ -26,6 +27,33 @@ func (c *checker) fallback(bound map[string]syntax.Expr) {
 		Want:    "one of " + strings.Join(options, ", "),
 		Hint:    diagnostic.Meant(choice, options),
 	})
+}
+
+// options refuses literal options that no gate can have: a name that cannot be typed after
+// --choice,
+// and a description that is no text.
+func (c *checker) options(e syntax.Expr) {
+	name := func(e syntax.Expr) {
+		if s, ok := text(e); ok {
+			if err := effect.CheckName(s); err != nil {
+				c.at("bad_name", e, diagnostic.Diagnostic{Message: "gate: for parameter options: " + err.Error(), Hint: strings.Replace(asName(s), "write", "such as", 1)}) // no mend: the script may compare with it
+			}
+		}
+	}
+	for _, e := range elements(e) {
+		name(e)
+	}
+	d, _ := unparen(orNone(e)).(*syntax.DictExpr)
+	if d == nil {
+		return
+	}
+	for _, entry := range d.List {
+		entry := entry.(*syntax.DictEntry)
+		name(entry.Key)
+		if typ := typeOf(entry.Value); typ != "" && typ != "string" {
+			c.at("bad_type", entry.Value, diagnostic.Diagnostic{Message: "gate: for parameter options", Got: typ, Want: "the description of the option"})
+		}
+	}
 }
 
 // escalation refuses what is literally no pair of target and duration, and warns of a target that
