@@ -107,9 +107,20 @@ func (h *house) open(p *telling) {
 
 func (h *house) start(p *telling) {
 	p.t.Helper()
-	var e *engine.Local
-	end := sync.OnceFunc(func() { _ = e.Close() })
+	opened := make(chan *engine.Local, 1) // the commit that fails may be one of Open
+	end := sync.OnceFunc(func() {
+		if e := <-opened; e != nil {
+			_ = e.Close()
+		}
+	})
 	e, err := engine.Open(failing{h.store, func() { go end() }}, environment(), engine.Options{Grace: time.Millisecond})
+	opened <- e
+	if err != nil && h.store.Failure() != nil {
+		p.end.kills++
+		h.store = h.store.Crash()
+		h.start(p)
+		return
+	}
 	if err != nil {
 		p.t.Fatal(err)
 	}
