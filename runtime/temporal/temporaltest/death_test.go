@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
@@ -79,14 +80,23 @@ func wants(t *testing.T, e *temporal.Engine, c client.Client, id string, status 
 	replayed(t, c, id)
 }
 
-// replayed has the SDK replay a history: it fails where the postman would do something else now.
+// replayed has the SDK replay the histories of a run: it fails where the postman would do something
+// else now.
 func replayed(t *testing.T, c client.Client, id string) {
+	t.Helper()
+	for _, history := range chainOf(t, c, id) {
+		replayedAs(t, c, id, history)
+	}
+}
+
+func replayedAs(t *testing.T, c client.Client, id string, history *historypb.History) {
 	t.Helper()
 	r := worker.NewWorkflowReplayer()
 	w := temporal.NewWorker(temporal.WorkerOptions{Options: temporal.Options{Client: c, Env: enginetest.Environment(nobody)}})
 	w.Register(replaying{r})
-	if err := r.ReplayWorkflowHistory(quiet(), historyOf(t, c, id)); err != nil {
-		t.Errorf("the history of %s is not replayed: %v", id, err)
+	err := r.ReplayWorkflowHistoryWithOptions(quiet(), history, worker.ReplayWorkflowHistoryOptions{OriginalExecution: workflow.Execution{ID: id}})
+	if err != nil {
+		t.Errorf("a history of %s is not replayed: %v", id, err)
 	}
 }
 

@@ -6,15 +6,19 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	tlog "go.temporal.io/sdk/log"
 	"go.temporal.io/server/common/dynamicconfig"
 	server "go.temporal.io/server/temporal"
 	upstream "go.temporal.io/server/temporaltest"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"starling/lang/effect"
 	"starling/runtime"
@@ -38,11 +42,67 @@ func TestMain(m *testing.M) {
 	os.Exit(code) // the server ends with the process
 }
 
-// settings raise what a server allows by default to a few polls a second.
+// settings raise what a server allows by default to a few polls a second, and make histories short
+// in one namespace.
 var settings = dynamicconfig.StaticClient{
-	dynamicconfig.MatchingNumTaskqueueReadPartitions.Key():      []dynamicconfig.ConstrainedValue{{Value: 1}},
-	dynamicconfig.MatchingNumTaskqueueWritePartitions.Key():     []dynamicconfig.ConstrainedValue{{Value: 1}},
-	dynamicconfig.ForceSearchAttributesCacheRefreshOnRead.Key(): []dynamicconfig.ConstrainedValue{{Value: true}},
+	dynamicconfig.MatchingNumTaskqueueReadPartitions.Key():      always(1),
+	dynamicconfig.MatchingNumTaskqueueWritePartitions.Key():     always(1),
+	dynamicconfig.ForceSearchAttributesCacheRefreshOnRead.Key(): always(true),
+	dynamicconfig.TransferProcessorMaxPollRPS.Key():             always(unbounded),
+	dynamicconfig.TimerProcessorMaxPollRPS.Key():                always(unbounded),
+	dynamicconfig.VisibilityProcessorMaxPollRPS.Key():           always(unbounded),
+	dynamicconfig.FrontendRPS.Key():                             always(unbounded),
+	dynamicconfig.FrontendMaxNamespaceRPSPerInstance.Key():      always(unbounded),
+	dynamicconfig.HistoryRPS.Key():                              always(unbounded),
+	dynamicconfig.MatchingRPS.Key():                             always(unbounded),
+	dynamicconfig.FrontendPersistenceMaxQPS.Key():               always(unbounded),
+	dynamicconfig.HistoryPersistenceMaxQPS.Key():                always(unbounded),
+	dynamicconfig.MatchingPersistenceMaxQPS.Key():               always(unbounded),
+	dynamicconfig.HistoryCountSuggestContinueAsNew.Key():        []dynamicconfig.ConstrainedValue{{Constraints: dynamicconfig.Constraints{Namespace: shortSpace}, Value: 30}},
+}
+
+const unbounded = 100_000
+
+func always(v any) []dynamicconfig.ConstrainedValue {
+	return []dynamicconfig.ConstrainedValue{{Value: v}}
+}
+
+// shortSpace is the namespace in which a run leaves its history after some thirty events.
+const shortSpace = "short"
+
+var makeShortSpace = sync.OnceValue(func() error {
+	c, err := client.NewNamespaceClient(client.Options{HostPort: served.GetFrontendHostPort(), Logger: quiet()})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	err = c.Register(ctx, &workflowservice.RegisterNamespaceRequest{Namespace: shortSpace, WorkflowExecutionRetentionPeriod: durationpb.New(24 * time.Hour)})
+	for err == nil { // until all of the server knows it
+		var own client.Client
+		if own, err = client.Dial(client.Options{HostPort: served.GetFrontendHostPort(), Namespace: shortSpace, Logger: quiet()}); err != nil {
+			break
+		}
+		_, unknown := own.DescribeWorkflowExecution(ctx, "none", "")
+		own.Close()
+		if notThere(unknown) && !strings.Contains(unknown.Error(), shortSpace) || ctx.Err() != nil {
+			return ctx.Err()
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	return err
+})
+
+// shortly are options whose runs leave their histories early.
+func shortly(t testing.TB, env *effect.Environment) temporal.Options {
+	t.Helper()
+	if err := makeShortSpace(); err != nil {
+		t.Fatal(err)
+	}
+	o := options(t, env)
+	o.Client = dialTo(t, served.GetFrontendHostPort(), shortSpace)
+	return o
 }
 
 func dial(t testing.TB) client.Client {

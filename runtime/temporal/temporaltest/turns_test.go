@@ -29,9 +29,15 @@ const (
 )
 
 // A worker is killed before and after each of the completions that it hands in: of the first turn,
-// of each other, of the last. Whatever it was, the run ends as it does without that.
+// of each other, of those by which the run leaves a history, of the last. Whatever it was, the run
+// ends as it does without that.
 func TestAWorkerIsKilledAtEachTurn(t *testing.T) {
-	turns := travel(t, "")
+	t.Run("one history", func(t *testing.T) { killedAtEachTurn(t, false) })
+	t.Run("several histories", func(t *testing.T) { killedAtEachTurn(t, true) })
+}
+
+func killedAtEachTurn(t *testing.T, short bool) {
+	turns := travel(t, "", short)
 	t.Logf("%d turns", turns)
 	if turns < 5 {
 		t.Fatalf("%d turns are too few to be true", turns)
@@ -42,7 +48,7 @@ func TestAWorkerIsKilledAtEachTurn(t *testing.T) {
 		for _, side := range []string{"before", "after"} {
 			room <- true
 			all.Go(func() {
-				travel(t, fmt.Sprintf("%s %d", side, n))
+				travel(t, fmt.Sprintf("%s %d", side, n), short)
 				<-room
 			})
 		}
@@ -52,12 +58,15 @@ func TestAWorkerIsKilledAtEachTurn(t *testing.T) {
 
 // travel plays the journey with a worker that crashes, and one that comes after it. It gives how
 // many workflow tasks were completed.
-func travel(t *testing.T, crash string) (turns int) {
-	o := options(t, again(enginetest.Environment(nobody)))
+func travel(t *testing.T, crash string, short bool) (turns int) {
+	o, space := options(t, again(enginetest.Environment(nobody))), ""
+	if short {
+		o, space = shortly(t, o.Env), shortSpace
+	}
 	h, file := &runtimetest.History{}, t.TempDir()+"/said"
 	plain := temporal.New(o)
 	e := runtimetest.Observe(plain, h)
-	w := spawn(t, hired{Queue: o.Queue, File: file, Play: "scribe", Crash: crash})
+	w := spawn(t, hired{Namespace: space, Queue: o.Queue, File: file, Play: "scribe", Crash: crash})
 	crashed := make(chan bool)
 	go func() {
 		defer close(crashed)
@@ -68,7 +77,7 @@ func travel(t *testing.T, crash string) (turns int) {
 		if err := note(file, fmt.Sprintf("killed %d", w.Process.Pid)); err != nil {
 			t.Error(err)
 		}
-		spawn(t, hired{Queue: o.Queue, File: file, Play: "scribe"})
+		spawn(t, hired{Namespace: space, Queue: o.Queue, File: file, Play: "scribe"})
 	}()
 	ctx, cancel := local()
 	defer cancel()
@@ -86,14 +95,20 @@ func travel(t *testing.T, crash string) (turns int) {
 		t.Errorf("%s: the run is %s with %s, %+v, want %s", crash, r.Status, r.Output, r.Error, journeyEnds)
 	}
 	journal(t, ctx, plain, h, r.ID)
-	replayed(t, o.Client, r.ID)
 	noTwoAtOnce(t, file, h)
 	if err := h.Check(); err != nil {
 		t.Errorf("%s: %v", crash, err)
 	}
-	for _, ev := range historyOf(t, o.Client, r.ID).Events {
-		if ev.GetEventType() == enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
-			turns++
+	chain := chainOf(t, o.Client, r.ID)
+	if short != (len(chain) > 1) {
+		t.Errorf("%s: the run has %d histories, several: %t", crash, len(chain), short)
+	}
+	for _, history := range chain {
+		replayedAs(t, o.Client, r.ID, history)
+		for _, ev := range history.Events {
+			if ev.GetEventType() == enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
+				turns++
+			}
 		}
 	}
 	if crash == "" {
