@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"time"
 
 	"go.starlark.net/starlark"
@@ -33,6 +34,8 @@ type Turn struct {
 	Host    *Host
 	Now     time.Time
 	Had     *SummaryRow // what the store has the summary of
+
+	MaxBytes int // of records after which the rest is for the next turn, 0 for what a store takes
 
 	Commit            // what it leaves
 	size         int  // of the commit, bytes
@@ -89,7 +92,9 @@ const (
 	MaxTurnRecords = 4000
 )
 
-func (t *Turn) full() bool { return t.size >= maxTurnBytes || len(t.Records) >= MaxTurnRecords }
+func (t *Turn) full() bool {
+	return t.size >= cmp.Or(t.MaxBytes, maxTurnBytes) || len(t.Records) >= MaxTurnRecords
+}
 
 // canAcceptOutcome tells whether the machine can be given something.
 func (t *Turn) canAcceptOutcome() bool { return t.Machine != nil && !t.Yielded }

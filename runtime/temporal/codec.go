@@ -1,8 +1,11 @@
 package temporal
 
 import (
+	"bytes"
+	"compress/flate"
 	"encoding/binary"
 	"fmt"
+	"io"
 
 	"starling/runtime"
 	"starling/runtime/journal"
@@ -18,15 +21,24 @@ import (
 // Numbers are uvarints, texts and bytes begin with their length. A write without a value drops its
 // key. The first bytes of a run, with which its workflow is started, have the same form.
 
-// version is the first byte of all but what has orders that older builds do not know, which has
-// versionMoved. An older worker refuses a newer one, and waits for its build.
+// version is the first byte, but of what older builds would misread. An older worker refuses a newer
+// one, and waits for its build.
 const (
-	version      = 1
-	versionMoved = 2 // with orderAdopt or orderAgain
+	version       = 1
+	versionMoved  = 2 // the first of a history, with orders
+	versionPacked = 3 // what follows is one of these, deflated
 )
+
+// packFrom is the size from which what a turn leaves is deflated: what thousands of branches leave
+// is much alike.
+const packFrom = 64 << 10
+
+// maxUnpacked bounds what is inflated.
+const maxUnpacked = 64 << 20
 
 // turned is what a turn leaves.
 type turned struct {
+	moved   bool // it is the first of a history that goes on from another
 	more    bool // there is more to do, and nothing has to come in for that
 	ended   bool // the run has
 	seq     uint64
@@ -80,10 +92,8 @@ func (t *turned) encode() []byte {
 		flags |= flagEnded
 	}
 	b := packer{version}
-	for _, o := range t.orders {
-		if o.kind > orderParent {
-			b[0] = versionMoved
-		}
+	if t.moved && len(t.orders) > 0 {
+		b[0] = versionMoved
 	}
 	b.number(flags, t.seq, uint64(t.due))
 	b.text(string(t.status))
@@ -101,16 +111,34 @@ func (t *turned) encode() []byte {
 		b.number(a.letter)
 		b.bytes(a.body)
 	}
-	return b
+	if len(b) < packFrom {
+		return b
+	}
+	return deflated(b)
+}
+
+func deflated(b []byte) []byte {
+	out := bytes.NewBuffer([]byte{versionPacked})
+	w, _ := flate.NewWriter(out, flate.BestSpeed) // the level is one
+	_, _ = w.Write(b)                             // a buffer takes all
+	_ = w.Close()
+	return out.Bytes()
 }
 
 func decodeTurned(b []byte) (*turned, error) {
+	if len(b) > 0 && b[0] == versionPacked {
+		inner, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(b[1:])), maxUnpacked))
+		if err != nil || len(inner) > 0 && inner[0] == versionPacked {
+			return nil, fmt.Errorf("%w: what a turn has left is not whole", runtime.ErrDamaged)
+		}
+		b = inner
+	}
 	if len(b) == 0 || b[0] < version || b[0] > versionMoved {
 		return nil, fmt.Errorf("%w: what a turn has left is not of this version", runtime.ErrNewer)
 	}
 	u := &unpacker{rest: b[1:]}
 	flags := u.number()
-	t := &turned{more: flags&flagMore != 0, ended: flags&flagEnded != 0, seq: u.number(), due: int64(u.number()), status: runtime.Status(u.text()), writes: u.writes()}
+	t := &turned{moved: b[0] == versionMoved, more: flags&flagMore != 0, ended: flags&flagEnded != 0, seq: u.number(), due: int64(u.number()), status: runtime.Status(u.text()), writes: u.writes()}
 	for range u.count() {
 		t.orders = append(t.orders, order{orderKind(u.number()), u.text(), u.number(), u.text(), u.bytes()})
 	}

@@ -159,7 +159,7 @@ func (p *postman) handOver() (next error, left bool) {
 	}
 	carried, err := p.book.carry()
 	p.must(err)
-	carried.due, carried.status = p.alarm, runtime.Suspended
+	carried.moved, carried.due, carried.status = true, p.alarm, runtime.Suspended
 	for _, step := range slices.Sorted(maps.Keys(p.flights)) {
 		f := p.flights[step]
 		o := order{kind: orderAgain, step: step, number: f.order.number, queue: f.order.queue, body: f.order.body}
@@ -167,6 +167,9 @@ func (p *postman) handOver() (next error, left bool) {
 			o.kind, o.queue, o.body = orderAdopt, f.home, nil
 		}
 		carried.orders = append(carried.orders, o)
+	}
+	for _, l := range p.nursery.queued {
+		carried.orders = append(carried.orders, *l.order)
 	}
 	return workflow.NewContinueAsNewError(p.ctx, workflowName, carried.encode()), true
 }

@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	"starling/lang/effect"
 	"starling/runtime"
 )
 
@@ -37,23 +35,24 @@ const (
 // no script, and whatever a later build makes of scripts changes nothing here.
 type postman struct {
 	*Worker
-	ctx      workflow.Context
-	book     *book
-	key      string // under which the worker has the book
-	letters  []*letter
-	count    uint64 // of letters so far
-	fresh    bool   // some letter has not been in a turn
-	more     bool
-	due      bool
-	ended    bool
-	alarm    int64 // when the timer rings, microseconds since 1970, 0 for none
-	mute     func()
-	flights  map[string]*flight
-	updates  int
-	posted   int
-	sending  int  // letters to other runs, and child runs that are being started
-	shown    bool // the memo has the newest rows
-	draining bool
+	ctx       workflow.Context
+	book      *book
+	key       string // under which the worker has the book
+	letters   []*letter
+	count     uint64 // of letters so far
+	fresh     bool   // some letter has not been in a turn
+	more      bool
+	due       bool
+	ended     bool
+	alarm     int64 // when the timer rings, microseconds since 1970, 0 for none
+	mute      func()
+	flights   map[string]*flight
+	updates   int
+	posted    int
+	letterbox dispatch // of letters to other runs
+	nursery   dispatch // of child runs
+	shown     bool     // the memo has the newest rows
+	draining  bool
 }
 
 // letter is one that has not been taken.
@@ -63,7 +62,7 @@ type letter struct {
 }
 
 func (w *Worker) postman(ctx workflow.Context, first []byte) error {
-	p := &postman{Worker: w, flights: map[string]*flight{}, mute: func() {}}
+	p := &postman{Worker: w, flights: map[string]*flight{}, mute: func() {}, nursery: dispatch{most: maxChildren}}
 	p.ctx, _ = workflow.NewDisconnectedContext(ctx) // the server's own cancel is a letter
 	p.book = newBook(workflow.GetInfo(ctx).WorkflowExecution.ID)
 	p.key = w.shelve(p.book)
@@ -105,7 +104,7 @@ func (p *postman) work() error {
 		switch {
 		case p.long():
 			p.drain()
-		case p.ended && !p.fresh:
+		case p.ended && !p.fresh && !p.more:
 			if p.quiet() {
 				return nil
 			}
@@ -122,7 +121,9 @@ func (p *postman) work() error {
 // quiet waits until everybody is answered and all that was sent is there: a server drops what a
 // workflow has sent that is no more. It is false when something else has come in.
 func (p *postman) quiet() bool {
-	p.must(workflow.Await(p.ctx, func() bool { return p.fresh || p.sending == 0 && workflow.AllHandlersFinished(p.ctx) }))
+	p.must(workflow.Await(p.ctx, func() bool {
+		return p.fresh || p.letterbox.idle() && p.nursery.idle() && workflow.AllHandlersFinished(p.ctx)
+	}))
 	return !p.fresh
 }
 
@@ -261,49 +262,13 @@ func (p *postman) perform(o *order) {
 	case orderChild:
 		p.child(o)
 	case orderOrphan:
+		p.nursery.drop(o.queue)
 		p.send(o.queue, append([]byte{byte(letterOrphan)}, p.book.run...))
 	case orderParent:
 		p.send(o.queue, o.body)
 	default:
 		p.must(fmt.Errorf("%w: an order of the unknown kind %d", runtime.ErrNewer, o.kind))
 	}
-}
-
-// child starts a child run. It goes on whatever becomes of the history that has started it.
-func (p *postman) child(o *order) {
-	begins, err := decodeTurned(o.body)
-	p.must(err)
-	info := workflow.GetInfo(p.ctx)
-	ctx := workflow.WithChildOptions(p.ctx, workflow.ChildWorkflowOptions{
-		WorkflowID:            o.queue,
-		TaskQueue:             info.TaskQueueName,
-		WorkflowTaskTimeout:   info.WorkflowTaskTimeout,
-		ParentClosePolicy:     enums.PARENT_CLOSE_POLICY_ABANDON,
-		WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
-		Memo:                  map[string]any{memoName: memoOf(rowsOf(begins))},
-	})
-	started := workflow.ExecuteChildWorkflow(ctx, workflowName, o.body).GetChildWorkflowExecution()
-	step := o.step
-	p.sending++
-	workflow.Go(p.ctx, func(c workflow.Context) {
-		err := started.Get(c, nil)
-		p.sending--
-		if err == nil || temporal.IsWorkflowExecutionAlreadyStartedError(err) {
-			return
-		}
-		failed := effect.Errorf(effect.KindRefused, "%s: its child run did not start: %v", step, err)
-		p.post((&came{Step: step, Status: runtime.Failed, Failed: failed.Payload()}).encode())
-	})
-}
-
-// send posts a letter to another run. One that has ended takes none, and needs none.
-func (p *postman) send(id string, body []byte) {
-	sent := workflow.SignalExternalWorkflow(p.ctx, id, "", signalName, body)
-	p.sending++
-	workflow.Go(p.ctx, func(c workflow.Context) {
-		_ = sent.Get(c, nil)
-		p.sending--
-	})
 }
 
 // show has lists find the run as it is.

@@ -74,7 +74,9 @@ func playBundle(t *testing.T, bundle []byte, inputs string, agent enginetest.Age
 			err = result.Get(&body)
 		}
 		if err == nil && info.WorkflowExecution.ID == p.id {
-			p.turns++
+			if p.turns++; len(body) > maxTurned {
+				t.Errorf("a turn leaves %d bytes, want %d at most", len(body), maxTurned)
+			}
 			err = p.seen.takeTurn(body)
 		}
 		if err != nil {

@@ -87,6 +87,7 @@ type taking struct {
 	now  time.Time
 	out  *turned
 	size int
+	rest bool // some of what came in had no room
 
 	begins bool // the run is being started: what it asks for is for its workers to begin
 }
@@ -152,6 +153,7 @@ func (t *taking) take(in *arrivals) (*turned, error) {
 			return t.quarantine(poison)
 		}
 	}
+	t.rest = in.taken < len(in.inputs)
 	if err := t.answer(in); err != nil {
 		return nil, err
 	}
@@ -161,7 +163,7 @@ func (t *taking) take(in *arrivals) (*turned, error) {
 // process makes one turn of the core, and gives why the run is poison, "" for none.
 func (t *taking) process(in *arrivals) (poison string) {
 	b, l := t.book, t.book.loaded
-	turn := &run.Turn{State: l.State, Machine: l.Machine, Host: l.Host, Now: t.now, Had: &b.row, Yielded: b.yielded}
+	turn := &run.Turn{State: l.State, Machine: l.Machine, Host: l.Host, Now: t.now, Had: &b.row, Yielded: b.yielded, MaxBytes: turnBytes}
 	defer turn.UnlockCommons()
 	defer func() {
 		if p := recover(); p != nil {
@@ -371,7 +373,7 @@ func (t *taking) finish() *turned {
 	b, out := t.book, t.out
 	s := b.loaded.State
 	out.seq, out.status, out.ended = s.Seq, s.Status, s.Status.Ended()
-	out.more = !out.ended && (b.yielded || len(b.pending) > 0)
+	out.more = t.rest || !out.ended && (b.yielded || len(b.pending) > 0)
 	if due := s.NextDue(b.loaded.Machine == nil); !due.IsZero() {
 		out.due = due.UnixMicro()
 	}
@@ -419,6 +421,28 @@ func (t *taking) checkpoint() {
 
 // maxCheckpoint is the size of the largest that a history takes.
 const maxCheckpoint = 1 << 20
+
+// maxTurned is how large what a turn leaves may be as it is recorded.
+const maxTurned = 1900 << 10
+
+// record takes a turn, as it is recorded. One that leaves more than a history takes at once, though
+// it is deflated, would be taken again for ever: the run is quarantined.
+func (w *turner) record(b *book) ([]byte, error) {
+	left, err := w.turn(b)
+	if err != nil {
+		return nil, err
+	}
+	body := left.encode()
+	if len(body) <= maxTurned {
+		return body, nil
+	}
+	t := &taking{turner: w, book: b, now: time.UnixMicro(b.now).UTC()}
+	left, err = t.quarantine(fmt.Sprintf("%s: one turn leaves %d bytes, and a history on Temporal takes %d at once", kindTooLarge, len(body), maxTurned))
+	if err != nil {
+		return nil, err
+	}
+	return left.encode(), nil
+}
 
 // quarantine lets the run rest at the gate !quarantine.
 func (t *taking) quarantine(why string) (*turned, error) {

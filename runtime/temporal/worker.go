@@ -111,9 +111,5 @@ func (w *Worker) takeTurn(_ context.Context, key string) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("the run of turn %s is not here any more", key)
 	}
-	t, err := w.turn(b.(*book))
-	if err != nil {
-		return nil, err
-	}
-	return t.encode(), nil
+	return w.record(b.(*book))
 }

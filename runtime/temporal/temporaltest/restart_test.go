@@ -84,7 +84,7 @@ func serverConfig(port int, file string) *config.Config {
 
 func database(file string) *config.SQL {
 	return &config.SQL{PluginName: sqliteplugin.PluginName, DatabaseName: file,
-		ConnectAttributes: map[string]string{"mode": "rwc", "_journal_mode": "wal", "_synchronous": "full"}}
+		ConnectAttributes: map[string]string{"mode": "rwc", "journal_mode": "wal", "synchronous": "normal"}}
 }
 
 // servers are a server that is killed and started again, at one port and with one database.
