@@ -156,11 +156,11 @@ func (c *connection) lacking(ctx context.Context, id string, h *history) (string
 		}
 	}
 	if turn {
-		left, _, err := c.left(ctx, h.queue, client.TaskQueueTypeWorkflow)
+		left, asked, err := c.left(ctx, h.queue, client.TaskQueueTypeWorkflow)
 		switch {
 		case err != nil:
 			return "", err
-		case left:
+		case left && time.Since(asked) > 3*workerPace: // else it may be busy
 			return neededOf(h.queue, "starling-temporal worker"), nil
 		case h.failed != "":
 			return "a worker comes that can carry it; the one that is there says: " + h.failed, nil
@@ -178,14 +178,14 @@ func (c *connection) absent(ctx context.Context, h *history, activities []string
 			continue
 		}
 		asked = append(asked, q)
-		left, _, err := c.left(ctx, q, client.TaskQueueTypeActivity)
+		left, asked, err := c.left(ctx, q, client.TaskQueueTypeActivity)
 		if err != nil {
 			return "", err
 		}
 		if q != h.queue {
 			command += " --queue " + q
 		}
-		if left {
+		if left && time.Since(asked) > 3*workerPace {
 			all = append(all, neededOf(q, command))
 		}
 	}

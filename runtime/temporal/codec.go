@@ -70,6 +70,7 @@ const (
 	orderParent                   // tell the parent of this run, whose id is queue: a letter
 	orderAdopt                    // have the worker whose own queue this is go on with an attempt
 	orderAgain                    // begin an attempt that was ordered, and begun by nobody, in the history before
+	orderLetter                   // take a letter that had come to the history before
 )
 
 // answer is what a letter is answered; nil for one of which nobody waits for an answer.

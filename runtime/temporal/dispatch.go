@@ -22,7 +22,8 @@ const (
 
 // dispatch sends things off, some at a time. It belongs to one workflow.
 type dispatch struct {
-	most    int // that may be under way after they have left, 0 for any number
+	most    int  // that may be under way after they have left, 0 for any number
+	held    bool // nothing leaves any more: it goes along to another history
 	queued  []parcel
 	leaving int // sent, and not arrived
 	bytes   int // of these
@@ -34,12 +35,11 @@ type parcel struct {
 	to    string
 	size  int
 	send  func(p *parcel)
-	order *order // of a child run
+	order order // by which it is sent
 }
 
-// idle tells whether nothing waits to be sent or to arrive. What only waits for room below most
-// counts as idle: it may go from another history.
-func (d *dispatch) idle() bool { return d.leaving == 0 && (len(d.queued) == 0 || d.crowded()) }
+// idle tells whether nothing waits to be sent or to arrive.
+func (d *dispatch) idle() bool { return d.leaving == 0 && len(d.queued) == 0 }
 
 func (d *dispatch) crowded() bool { return d.most > 0 && d.open >= d.most }
 
@@ -54,7 +54,7 @@ func (d *dispatch) drop(to string) {
 }
 
 func (d *dispatch) pump() {
-	for len(d.queued) > 0 && !d.crowded() && d.leaving < maxLeaving && (d.leaving == 0 || d.bytes+d.queued[0].size <= maxLeavingBytes) {
+	for len(d.queued) > 0 && !d.held && !d.crowded() && d.leaving < maxLeaving && (d.leaving == 0 || d.bytes+d.queued[0].size <= maxLeavingBytes) {
 		p := d.queued[0]
 		d.queued = d.queued[1:]
 		d.leaving++
@@ -62,6 +62,12 @@ func (d *dispatch) pump() {
 		d.bytes += p.size
 		p.send(&p)
 	}
+}
+
+// release lets things leave again.
+func (d *dispatch) release() {
+	d.held = false
+	d.pump()
 }
 
 // arrived tells that one has arrived, or cannot.
@@ -79,7 +85,7 @@ func (d *dispatch) over() {
 
 // send posts a letter to another run. One that has ended takes none, and needs none.
 func (p *postman) send(id string, body []byte) {
-	p.letterbox.add(parcel{to: id, size: len(body), send: func(l *parcel) {
+	p.letterbox.add(parcel{to: id, size: len(body), order: order{kind: orderParent, queue: id, body: body}, send: func(l *parcel) {
 		sent := workflow.SignalExternalWorkflow(p.ctx, id, "", signalName, body)
 		workflow.Go(p.ctx, func(c workflow.Context) {
 			_ = sent.Get(c, nil)
@@ -102,7 +108,7 @@ func (p *postman) child(o *order) {
 		WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
 		Memo:                  map[string]any{memoName: memoOf(rowsOf(begins))},
 	}
-	p.nursery.add(parcel{to: o.queue, size: 2 * len(o.body), order: o, send: func(l *parcel) {
+	p.nursery.add(parcel{to: o.queue, size: 2 * len(o.body), order: *o, send: func(l *parcel) {
 		run := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(p.ctx, options), workflowName, o.body)
 		workflow.Go(p.ctx, func(c workflow.Context) {
 			err := run.GetChildWorkflowExecution().Get(c, nil)

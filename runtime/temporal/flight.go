@@ -121,7 +121,8 @@ func (p *postman) long() bool {
 // drain prepares for another history: nothing more begins in this one.
 func (p *postman) drain() {
 	p.draining = true
-	if workflow.GetVersion(p.ctx, "flights", workflow.DefaultVersion, 1) == 1 {
+	if p.moves = workflow.GetVersion(p.ctx, "flights", workflow.DefaultVersion, 1) == 1; p.moves {
+		p.letterbox.held, p.nursery.held = true, true
 		workflow.Go(p.ctx, p.withdraw)
 	}
 }
@@ -154,7 +155,7 @@ func (p *postman) portable() bool {
 // handOver has the run go on in another history, unless something comes in between.
 func (p *postman) handOver() (next error, left bool) {
 	p.turn() // which writes down what it goes on from
-	if p.ended || p.more || !p.quiet() || !p.portable() {
+	if p.ended || p.more || !p.settled() || !p.portable() {
 		return nil, false
 	}
 	carried, err := p.book.carry()
@@ -168,10 +169,27 @@ func (p *postman) handOver() (next error, left bool) {
 		}
 		carried.orders = append(carried.orders, o)
 	}
-	for _, l := range p.nursery.queued {
-		carried.orders = append(carried.orders, *l.order)
+	for _, l := range slices.Concat(p.letterbox.queued, p.nursery.queued) {
+		carried.orders = append(carried.orders, l.order)
+	}
+	for _, l := range p.letters {
+		carried.orders = append(carried.orders, order{kind: orderLetter, body: l.body})
 	}
 	return workflow.NewContinueAsNewError(p.ctx, workflowName, carried.encode()), true
+}
+
+// settled waits until all that was sent is there and everybody who asked something is answered. It
+// is false when somebody asks meanwhile. What was posted goes along: under a stream of signals there
+// would be no other moment.
+func (p *postman) settled() bool {
+	if !p.moves {
+		return p.quiet()
+	}
+	asks := func() bool { return slices.ContainsFunc(p.letters, func(l *letter) bool { return l.asked }) }
+	p.must(workflow.Await(p.ctx, func() bool {
+		return asks() || p.letterbox.leaving == 0 && p.nursery.leaving == 0 && workflow.AllHandlersFinished(p.ctx)
+	}))
+	return !asks()
 }
 
 // flying are the attempts that a worker makes.

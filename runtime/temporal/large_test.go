@@ -101,7 +101,7 @@ func TestDispatch(t *testing.T) {
 	wants("abc", false)
 	d.arrived(gone[1])
 	d.arrived(gone[2])
-	wants("abc", true) // the others wait until one of these is over
+	wants("abc", false) // the others wait until one of these is over
 	d.drop("d")
 	d.over()
 	wants("abce", false)

@@ -53,11 +53,13 @@ type postman struct {
 	nursery   dispatch // of child runs
 	shown     bool     // the memo has the newest rows
 	draining  bool
+	moves     bool // what is in flight and what has come goes along to another history
 }
 
 // letter is one that has not been taken.
 type letter struct {
 	numbered
+	asked  bool // somebody waits for its answer
 	answer []byte
 }
 
@@ -105,6 +107,8 @@ func (p *postman) work() error {
 		case p.long():
 			p.drain()
 		case p.ended && !p.fresh && !p.more:
+			p.letterbox.release()
+			p.nursery.queued = nil // nobody waits for these
 			if p.quiet() {
 				return nil
 			}
@@ -132,6 +136,7 @@ func (p *postman) quiet() bool {
 func (p *postman) ask(ctx workflow.Context, body []byte) ([]byte, error) {
 	p.updates++
 	l := p.post(body)
+	l.asked = true
 	err := workflow.Await(ctx, func() bool { return l.answer != nil })
 	return l.answer, err
 }
@@ -266,6 +271,8 @@ func (p *postman) perform(o *order) {
 		p.send(o.queue, append([]byte{byte(letterOrphan)}, p.book.run...))
 	case orderParent:
 		p.send(o.queue, o.body)
+	case orderLetter:
+		p.post(o.body)
 	default:
 		p.must(fmt.Errorf("%w: an order of the unknown kind %d", runtime.ErrNewer, o.kind))
 	}

@@ -62,7 +62,7 @@ func (l *lab) burst(n int) []string {
 	}
 	var x, y, z []float64
 	var r []float64
-	for range max(1, *figureRounds/2) {
+	for range *figureRounds {
 		own, plain, folder := l.crowds(n)
 		time.Sleep(3 * time.Second)
 		mine := float64(n) / one(&a, own, l.answer)().Seconds()
@@ -94,8 +94,7 @@ func (l *lab) resumes(past int) string {
 	}
 	for i := range ids {
 		for n := range ids[i] {
-			until(l.b, l.e, ids[i][n], is("gate.opened"))
-			for !l.waits(plain[i][n]) {
+			for !l.waits(ids[i][n]) || !l.waits(plain[i][n]) {
 				time.Sleep(200 * time.Millisecond)
 			}
 		}
