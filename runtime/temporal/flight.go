@@ -179,8 +179,8 @@ func (p *postman) handOver() (next error, left bool) {
 }
 
 // settled waits until all that was sent is there and everybody who asked something is answered. It
-// is false when somebody asks meanwhile. What was posted goes along: under a stream of signals there
-// would be no other moment.
+// is false when somebody asks meanwhile. What was posted goes along: under a stream of signals
+// there would be no other moment.
 func (p *postman) settled() bool {
 	if !p.moves {
 		return p.quiet()
