@@ -21,8 +21,8 @@ import (
 // Numbers are uvarints, texts and bytes begin with their length. A write without a value drops its
 // key. The first bytes of a run, with which its workflow is started, have the same form.
 
-// version is the first byte, but of what older builds would misread. An older worker refuses a newer
-// one, and waits for its build.
+// version is the first byte, but of what older builds would misread. An older worker refuses a
+// newer one, and waits for its build.
 const (
 	version       = 1
 	versionMoved  = 2 // the first of a history, with orders
