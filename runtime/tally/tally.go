@@ -60,10 +60,16 @@ func (t *Tally) note(r *journal.Record) {
 
 // used counts what an attempt has told in the end.
 func (t *Tally) used(backend string, told effect.View) {
-	for field, what := range map[string]runtime.Counter{"input_tokens": runtime.CountInput, "output_tokens": runtime.CountOutput, "usd": runtime.CountDollars} {
-		amount, _ := starlark.AsFloat(told.Value(field))
+	if told.Empty() {
+		return // most often, and with nothing made
+	}
+	for _, u := range [...]struct {
+		field string
+		what  runtime.Counter
+	}{{"input_tokens", runtime.CountInput}, {"output_tokens", runtime.CountOutput}, {"usd", runtime.CountDollars}} {
+		amount, _ := starlark.AsFloat(told.Value(u.field))
 		const millionths = 1e6
-		t.count(what, backend, float64(journal.Claimed(amount, millionths))/millionths)
+		t.count(u.what, backend, float64(journal.Claimed(amount, millionths))/millionths)
 	}
 }
 
