@@ -146,14 +146,15 @@ func TestManySteps(t *testing.T) {
 	wants(t, e, o.Client, r.ID, runtime.Completed, fmt.Sprint(*manySteps/50*50))
 }
 
-// A run has more branches than a workflow may have activities, or child workflows, in flight: each
-// calls an agent, or has a child run that rests.
+// A run has more branches than a workflow may have activities in flight, each of which calls an
+// agent or opens a gate; or more child runs than leave at once. More of these than a workflow may
+// have at all take longer than a test may (TestDispatch has how they wait).
 func TestManyBranches(t *testing.T) {
-	const branches = 2500
+	const branches, children = 2500, 700
 	files := map[string]string{
 		"agents.star": fmt.Sprintf("def main():\n    return len(parallel([lambda: agent(\"a\", \"part\").output for i in range(%d)]))\n", branches),
 		"gates.star":  fmt.Sprintf("def main():\n    return len(parallel([lambda: gate(\"g\", timeout = \"20s\", fallback = \"no\") for i in range(%d)]))\n", branches),
-		"runs.star":   fmt.Sprintf("def main():\n    return len(parallel([lambda: run(\"child.star\") for i in range(%d)]))\n", branches),
+		"runs.star":   fmt.Sprintf("def main():\n    return len(parallel([lambda: run(\"child.star\") for i in range(%d)]))\n", children),
 		"child.star":  "def main():\n    return gate(\"g\", timeout = \"60s\", fallback = \"no\").choice\n",
 	}
 	for _, script := range []string{"agents.star", "gates.star", "runs.star"} {
