@@ -502,6 +502,25 @@ func sources(t *testing.T, fset *token.FileSet, p pkg) []source {
 	return list
 }
 
+// topLevel is all that may lie at the root.
+const topLevel = ".ci .gitattributes .gitignore CHANGELOG.md LICENSE README.md SECURITY.md cmd docs go.mod go.sum " +
+	"lang layout_test.go played_test.go requirements_test.go runtime scripts stdlib testdata"
+
+// TestTopLevel: what somebody has tried out at the root stays out of the repository, or a
+// starling.toml there would be that of every command below.
+func TestTopLevel(t *testing.T) {
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	allowed := strings.Fields(topLevel + " .git starling .starling") // the last ones git ignores
+	for _, e := range entries {
+		if !slices.Contains(allowed, e.Name()) {
+			t.Errorf("%s lies at the root", e.Name())
+		}
+	}
+}
+
 func TestEveryPackageHasAComment(t *testing.T) {
 	fset := token.NewFileSet()
 	for _, p := range packages(t) {
