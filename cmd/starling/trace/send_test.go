@@ -76,8 +76,10 @@ func TestWhatACollectorSays(t *testing.T) {
 		"as a number": {func(w http.ResponseWriter, _ *http.Request) {
 			io.WriteString(w, `{"partialSuccess":{"rejectedSpans":1,"errorMessage":"too old"}}`)
 		}, "it refused 1 spans"},
-		"it is busy":      {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "later", http.StatusServiceUnavailable) }, "503 Service Unavailable: later"},
-		"it sends away":   {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect) }, "307"},
+		"it is busy": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "later", http.StatusServiceUnavailable) }, "503 Service Unavailable: later"},
+		"it sends away": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
+		}, "307"},
 		"it never speaks": {func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body); <-r.Context().Done() }, "deadline"},
 	} {
 		t.Run(name, func(t *testing.T) {
