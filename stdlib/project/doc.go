@@ -80,8 +80,8 @@
 //	webhooks.NAME.token     name                   required   secret that is a token, in whose name and with whose rights it acts
 //	webhooks.NAME.when      jq filter              always     what it does not hold for is ignored; $event and $delivery are what the sender calls the event, and its id
 //	webhooks.NAME.run       name                   one of     starts this definition
-//	webhooks.NAME.push      name                   the three  puts an item into this queue
-//	webhooks.NAME.signal    jq filter                         makes the arguments of the tool signal, such as {run: .ref, gate: "deploy", choice: .state}
+//	webhooks.NAME.push      name                   these      puts an item into this queue
+//	webhooks.NAME.signal    jq filter              three      makes the arguments of the tool signal, such as {run: .ref, gate: "deploy", choice: .state}
 //	webhooks.NAME.inputs    jq filter              "{}"       of run: makes its inputs of what was posted
 //	webhooks.NAME.value     jq filter              "."        of push: makes the item
 //	sh.allow                list of programs       []         what sh.run may run; a path with a slash is relative to this file

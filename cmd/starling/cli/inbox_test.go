@@ -305,10 +305,10 @@ func TestInboxPlain(t *testing.T) {
 
 // TestInboxOfServer: the inbox of a server is answered in the name of the token, as far as it may.
 func TestInboxOfServer(t *testing.T) {
-	o := newOffice(t)
 	for _, name := range []string{"CI", "NO_COLOR"} { // of whoever runs the tests
 		t.Setenv(name, "")
 	}
+	o := newOffice(t)
 	o.write("ask.star", "def main(who):\n    d = gate(\"ship\", options = [\"approve\", \"reject\"], target = who)\n    return d.choice + \" by \" + d.by\n")
 	address, _ := o.serving("--http", "127.0.0.1:0")
 	token := strings.TrimSpace(o.cli(0, "token", "add", "lead", "--can", "read,signal"))
