@@ -64,6 +64,8 @@ type analysis struct {
 	inFile   map[*syntax.Ident]*unit
 	seen     map[syntax.Expr]Type          // what expressions give, nil where nobody asks
 	tested   map[string]bool               // what conditions look at
+	chosen   map[*object]bool              // the None of which they look whether it is there
+	aliased  map[*syntax.Ident]bool        // variables that are a name for a part of something
 	parts    map[partOf]*contract.Contract // of declared inputs
 	pending  []optional                    // warnings that hold unless it was looked at
 
@@ -73,11 +75,12 @@ type analysis struct {
 	found   []Finding
 
 	// What is being gone over.
-	file   *unit
-	fn     *fn     // nil for the top level
-	loops  []*loop // around the statement, the innermost last
-	caught int     // how many calls of attempt are around the lambda
-	visits int     // how many more functions may be gone over from within one another
+	file    *unit
+	fn      *fn     // nil for the top level
+	loops   []*loop // around the statement, the innermost last
+	clauses int     // how many comprehensions are around the expression
+	caught  int     // how many calls of attempt are around the lambda
+	visits  int     // how many more functions may be gone over from within one another
 }
 
 // unit is a file of the program.
@@ -129,7 +132,7 @@ func inferred(files []*File, env *effect.Environment, seen map[syntax.Expr]Type)
 	a := &analysis{visits: maxVisits, seen: seen, world: env, byFile: map[*File]*unit{}, objects: map[place]*object{}, cells: map[*syntax.Ident]*Type{},
 		heads: map[syntax.Node]*flow{}, fns: map[syntax.Node]*fn{}, sources: map[*syntax.Literal]*contract.Contract{},
 		shapes: map[*contract.Contract]*contract.Shape{}, notes: map[string]*notation{}, verdicts: map[pairing]verdict{},
-		writes: map[*syntax.Ident][]syntax.Node{}, tested: map[string]bool{},
+		writes: map[*syntax.Ident][]syntax.Node{}, tested: map[string]bool{}, chosen: map[*object]bool{}, aliased: map[*syntax.Ident]bool{},
 		given: map[*syntax.Ident]Type{}, inFile: map[*syntax.Ident]*unit{}}
 	for i, f := range files {
 		u := &unit{File: f, entry: i == len(files)-1, globals: map[string]*resolve.Binding{}}
@@ -220,7 +223,7 @@ func (a *analysis) start(saying bool) {
 	a.changed, a.saying = false, saying
 	if saying {
 		a.found, a.pending = nil, nil
-		a.writes, a.tested = map[*syntax.Ident][]syntax.Node{}, map[string]bool{}
+		a.writes, a.tested, a.chosen = map[*syntax.Ident][]syntax.Node{}, map[string]bool{}, map[*object]bool{}
 		a.given, a.inFile = map[*syntax.Ident]Type{}, map[*syntax.Ident]*unit{}
 		clear(a.seen)
 	}
@@ -360,12 +363,12 @@ func (a *analysis) visit(f *fn) {
 	if f.entered || a.visits == 0 {
 		return
 	}
-	file, fn, loops, saying, caught := a.file, a.fn, a.loops, a.saying, a.caught
+	file, fn, loops, clauses, saying, caught := a.file, a.fn, a.loops, a.clauses, a.saying, a.caught
 	a.visits--
-	a.saying, a.caught = false, 0
+	a.saying, a.clauses, a.caught = false, 0, 0
 	a.body(f)
 	a.visits++
-	a.file, a.fn, a.loops, a.saying, a.caught = file, fn, loops, saying, caught
+	a.file, a.fn, a.loops, a.clauses, a.saying, a.caught = file, fn, loops, clauses, saying, caught
 }
 
 // fallen is why a function gives None.

@@ -52,6 +52,9 @@ func (a *analysis) call(e *syntax.CallExpr, w *flow) Type {
 		defer func() { a.caught-- }()
 	}
 	g := a.arguments(e, w)
+	if a.names(e.Fn, "bool") {
+		a.look(e, w)
+	}
 	g.either = f.any || len(f.atoms) > 1
 	out := Type{any: f.any}
 	if f.any {

@@ -380,10 +380,14 @@ func (a *analysis) decided(o *object, g *arguments) Type {
 	return t
 }
 
-// take is an item of a queue, None where it need not be waited for.
+// take is an item of a queue, None where it need not be waited for, or one item is wanted that may
+// be gone. The end of a timeout raises.
 func (a *analysis) take(_ *effect.Builtin, g *arguments, args bound, _ *flow) Type {
 	item := made(a.recordAt(g.call, "Item", ""))
-	if a.defaulted(args, "wait", "True") && args["timeout"].node == nil && !g.loose() {
+	if a.defaulted(args, "wait", "True") && !g.loose() {
+		if _, one := args["id"]; one {
+			return join(item, noneType) // who names it knows that it is there
+		}
 		return item
 	}
 	return join(item, noneOf(a.optionalNone(g.call, nil, "queue.take gives None where nothing is waiting")))

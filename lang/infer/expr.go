@@ -283,6 +283,8 @@ func (a *analysis) dict(e *syntax.DictExpr, w *flow) Type {
 
 func (a *analysis) comprehension(e *syntax.Comprehension, w *flow) Type {
 	inner := w.clone()
+	a.clauses++
+	defer func() { a.clauses-- }()
 	for _, c := range e.Clauses {
 		switch c := c.(type) {
 		case *syntax.ForClause:

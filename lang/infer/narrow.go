@@ -1,8 +1,6 @@
 package infer
 
 import (
-	"strings"
-
 	"go.starlark.net/resolve"
 	"go.starlark.net/syntax"
 )
@@ -14,7 +12,7 @@ func (a *analysis) narrowed(e syntax.Expr, t Type, w *flow) (yes, no *flow) {
 		yes.dead = t.truthy().empty()
 		no.dead = t.falsy().empty()
 	}
-	a.look(e)
+	a.look(e, w)
 	switch e := unparen(e).(type) {
 	case *syntax.BinaryExpr:
 		a.narrowBinary(e, yes, no)
@@ -37,28 +35,6 @@ func (a *analysis) replied(e syntax.Expr, yes *flow) {
 	output := &syntax.DotExpr{X: dot.X, Dot: dot.Dot, NamePos: dot.NamePos, Name: &syntax.Ident{Name: "output", NamePos: dot.NamePos}}
 	a.restrict(output, yes, func(t Type) Type {
 		return t.filter(func(at atom) bool { return at.kind != none || at.obj == nil || at.obj.why != noReply })
-	})
-}
-
-// look notes that a condition looks at a path. What the path leads through is not looked at: were
-// it None, the condition would fail.
-func (a *analysis) look(e syntax.Expr) {
-	syntax.Walk(e, func(n syntax.Node) bool {
-		switch n := n.(type) {
-		case *syntax.LambdaExpr:
-			return false
-		case *syntax.Ident, *syntax.DotExpr, *syntax.IndexExpr:
-			if root, path := pathOf(n.(syntax.Expr)); root != nil {
-				a.tested[tag(root, path)] = true
-				for _, state := range []string{".ok", ".status", ".timed_out", ".error"} {
-					if before, ok := strings.CutSuffix(path, state); ok {
-						a.tested[tag(root, before)] = true
-					}
-				}
-				return false
-			}
-		}
-		return true
 	})
 }
 

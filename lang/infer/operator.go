@@ -130,6 +130,7 @@ func (a *analysis) binaryExpr(e *syntax.BinaryExpr, w *flow) Type {
 	y := a.expr(e.Y, w)
 	t := a.binary(e, e.Op, x, y)
 	a.comparison(e, x, y)
+	a.compared(e, w)
 	switch e.Op {
 	case syntax.PLUS, syntax.MINUS, syntax.SLASH, syntax.SLASHSLASH, syntax.LT, syntax.LE, syntax.GT, syntax.GE:
 		a.untypedInput(e.X, y)
@@ -142,6 +143,7 @@ func (a *analysis) binaryExpr(e *syntax.BinaryExpr, w *flow) Type {
 func (a *analysis) logical(e *syntax.BinaryExpr, w *flow) Type {
 	x, yes, no := a.decide(e.X, w)
 	if e.Op == syntax.AND {
+		a.look(e.Y, yes)
 		return join(x.falsy(), a.reached(e.Y, yes))
 	}
 	return join(x.truthy(), a.reached(e.Y, no))

@@ -18,6 +18,7 @@ import (
 type optional struct {
 	root    *syntax.Ident
 	path    string
+	missing *object // the None that the value may be
 	finding Finding
 }
 
@@ -227,24 +228,29 @@ func (a *analysis) perhaps(e syntax.Expr, t Type, use string) {
 			d.Note = at.obj.fn.show() + " may end without a return, on line " + itoa(int(end(at.obj.at).Line))
 			d.Hint = "give a value on every way through it"
 		}
-		a.later(e, "maybe_none", d)
+		a.laterOf(at.obj, e, "maybe_none", d)
 		return
 	}
 }
 
 // later notes a warning that falls when a condition looks at the value.
 func (a *analysis) later(e syntax.Expr, kind string, d diagnostic.Diagnostic) {
+	a.laterOf(nil, e, kind, d)
+}
+
+// laterOf is later where the value may be the None that is missing.
+func (a *analysis) laterOf(missing *object, e syntax.Expr, kind string, d diagnostic.Diagnostic) {
 	d.Severity = diagnostic.Warning
 	root, path := pathOf(e)
 	if f, ok := a.finding(kind, e, nil, d); ok {
-		a.pending = append(a.pending, optional{root, path, f})
+		a.pending = append(a.pending, optional{root, path, missing, f})
 	}
 }
 
 // finish adds the warnings that nothing has looked at, and drops what is said twice.
 func (a *analysis) finish() {
 	for _, p := range a.pending {
-		if p.root == nil || !a.lookedAt(p) {
+		if !a.lookedFor(p) {
 			a.found = append(a.found, p.finding)
 		}
 	}
@@ -260,17 +266,6 @@ func (a *analysis) finish() {
 		seen[k] = true
 		return was
 	})
-}
-
-// lookedAt tells whether a condition looks at a path, at what it leads through, or at what it was
-// read from.
-func (a *analysis) lookedAt(p optional) bool {
-	for i := len(p.path); i >= 0; i-- {
-		if (i == len(p.path) || p.path[i] == '.' || p.path[i] == '[') && a.tested[tag(p.root, p.path[:i])] {
-			return true
-		}
-	}
-	return false
 }
 
 // cannotOperate: x OP y fails.

@@ -235,6 +235,7 @@ func (a *analysis) assignment(s *syntax.AssignStmt, w *flow) {
 	if s.Op == syntax.EQ {
 		t := a.expr(s.RHS, w)
 		a.nothingKept(s, t, w)
+		a.alias(s.LHS, s.RHS)
 		a.assign(s.LHS, t, w)
 		return
 	}

@@ -1,0 +1,111 @@
+package infer
+
+import (
+	"slices"
+	"strings"
+
+	"go.starlark.net/syntax"
+)
+
+// What conditions look at. A warning that a value may be missing falls where one looks at it, and
+// conditions do not always stand where the value is used: they choose the elements of a list, stand
+// in a function that others ask, or have a name.
+
+// look notes that a condition looks at a path. What the path leads through is not looked at: were
+// it None, the condition would fail.
+func (a *analysis) look(e syntax.Expr, w *flow) {
+	if !a.saying {
+		return
+	}
+	syntax.Walk(e, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.LambdaExpr:
+			return false
+		case *syntax.Ident, *syntax.DotExpr, *syntax.IndexExpr:
+			if root, path := pathOf(n.(syntax.Expr)); root != nil {
+				a.lookAt(n.(syntax.Expr), root, path, w)
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// states are the fields of a Result or an Outcome that say whether there is a value.
+var states = []string{".ok", ".status", ".timed_out", ".error"}
+
+func (a *analysis) lookAt(e syntax.Expr, root *syntax.Ident, path string, w *flow) {
+	a.tested[tag(root, path)] = true
+	apart := a.chooses() || a.aliased[root]
+	if apart {
+		a.choose(a.quietly(e, w))
+	}
+	for _, state := range states {
+		before, ok := strings.CutSuffix(path, state)
+		if !ok {
+			continue
+		}
+		a.tested[tag(root, before)] = true
+		if !apart {
+			continue
+		}
+		for _, at := range a.quietly(unparen(e).(*syntax.DotExpr).X, w).atoms {
+			if at.kind == record && at.obj.fields["output"] != nil {
+				a.choose(at.obj.fields["output"].typ)
+			}
+		}
+	}
+}
+
+// chooses tells whether a condition may choose between values that are used elsewhere: it stands in
+// a loop, a comprehension, or a function that others call.
+func (a *analysis) chooses() bool {
+	return len(a.loops) > 0 || a.clauses > 0 || a.fn != nil && !a.fn.isMain()
+}
+
+func (f *fn) isMain() bool {
+	def, ok := f.node.(*syntax.DefStmt)
+	return ok && f.outer == nil && def.Name.Name == "main"
+}
+
+// choose notes that a condition has looked whether a value is there, whatever the name of what has
+// it elsewhere.
+func (a *analysis) choose(t Type) {
+	for _, at := range t.atoms {
+		if at.kind == none && at.obj != nil && at.obj.why != "falls" {
+			a.chosen[at.obj] = true
+		}
+	}
+}
+
+// alias notes that a variable is another name for what a path leads to.
+func (a *analysis) alias(lhs, rhs syntax.Expr) {
+	id, ok := unparen(lhs).(*syntax.Ident)
+	if root, path := pathOf(rhs); ok && root != nil && path != "" && variable(id) != nil {
+		a.aliased[variable(id)] = true
+	}
+}
+
+// lookedFor tells whether a condition looks at what a warning says may be missing.
+func (a *analysis) lookedFor(p optional) bool {
+	return p.missing != nil && a.chosen[p.missing] || p.root != nil && a.lookedAt(p)
+}
+
+// lookedAt tells whether a condition looks at a path, at what it leads through, or at what it was
+// read from.
+func (a *analysis) lookedAt(p optional) bool {
+	for i := len(p.path); i >= 0; i-- {
+		if (i == len(p.path) || p.path[i] == '.' || p.path[i] == '[') && a.tested[tag(p.root, p.path[:i])] {
+			return true
+		}
+	}
+	return false
+}
+
+// compared notes that a comparison looks at its operands, also one that is kept under a name or
+// given back.
+func (a *analysis) compared(e *syntax.BinaryExpr, w *flow) {
+	if slices.Contains([]syntax.Token{syntax.EQL, syntax.NEQ, syntax.IN, syntax.NOT_IN}, e.Op) {
+		a.look(e, w)
+	}
+}
