@@ -35,6 +35,8 @@ type Finding struct {
 	Diagnostic diagnostic.Diagnostic
 	Node       syntax.Node // what cannot be evaluated, of an error
 	Looped     bool        // what cannot be done with the node is to go through it
+	within     *fn         // where it was found; nil at the top level
+	missing    *object     // the None that it warns of
 }
 
 // Result is what was inferred of a program.
@@ -72,6 +74,7 @@ type analysis struct {
 	clock   int // counts what grows
 	changed bool
 	saying  bool // this pass says what is wrong
+	closed  bool // nobody calls the functions of loaded files but the program
 	found   []Finding
 
 	// What is being gone over.
@@ -107,13 +110,14 @@ type fn struct {
 	touched  []*region // what its types depend on
 	ran      int       // when it was last gone over to its end
 	called   bool
-	entered  bool // it was gone over, or is
-	outside  bool // it may be called by who knows whom
-	atLoad   bool // it may be called while its file is loaded
-	returns  bool // its end may be reached
-	falls    bool // it may end without a return
-	answers  bool // some return has a value
-	caught   bool // it is only given to attempt
+	entered  bool   // it was gone over, or is
+	outside  bool   // it may be called by who knows whom
+	atLoad   bool   // it may be called while its file is loaded
+	returns  bool   // its end may be reached
+	falls    bool   // it may end without a return
+	answers  bool   // some return has a value
+	caught   bool   // it is only given to attempt
+	sites    []site // where other files call it
 }
 
 // maxPasses bounds the work; an analysis that has not come to rest says nothing.
@@ -121,15 +125,15 @@ const maxPasses = 100
 
 // Files infers the types of the modules of a program, of which each comes behind all that it loads:
 // the last one is the entry.
-func Files(files []*File, env *effect.Environment) *Result { return inferred(files, env, nil) }
+func Files(files []*File, env *effect.Environment) *Result { return whole(files, env, nil) }
 
 // Inspect is [Files] that remembers the type of each expression, for [Result.TypeOf].
 func Inspect(files []*File, env *effect.Environment) *Result {
-	return inferred(files, env, map[syntax.Expr]Type{})
+	return whole(files, env, map[syntax.Expr]Type{})
 }
 
-func inferred(files []*File, env *effect.Environment, seen map[syntax.Expr]Type) *Result {
-	a := &analysis{visits: maxVisits, seen: seen, world: env, byFile: map[*File]*unit{}, objects: map[place]*object{}, cells: map[*syntax.Ident]*Type{},
+func inferred(files []*File, env *effect.Environment, seen map[syntax.Expr]Type, closed bool) *Result {
+	a := &analysis{closed: closed, visits: maxVisits, seen: seen, world: env, byFile: map[*File]*unit{}, objects: map[place]*object{}, cells: map[*syntax.Ident]*Type{},
 		heads: map[syntax.Node]*flow{}, fns: map[syntax.Node]*fn{}, sources: map[*syntax.Literal]*contract.Contract{},
 		shapes: map[*contract.Contract]*contract.Shape{}, notes: map[string]*notation{}, verdicts: map[pairing]verdict{},
 		writes: map[*syntax.Ident][]syntax.Node{}, tested: map[string]bool{}, chosen: map[*object]bool{}, aliased: map[*syntax.Ident]bool{},
@@ -225,6 +229,9 @@ func (a *analysis) start(saying bool) {
 		a.found, a.pending = nil, nil
 		a.writes, a.tested, a.chosen = map[*syntax.Ident][]syntax.Node{}, map[string]bool{}, map[*object]bool{}
 		a.given, a.inFile = map[*syntax.Ident]Type{}, map[*syntax.Ident]*unit{}
+		for _, f := range a.fns {
+			f.sites = nil
+		}
 		clear(a.seen)
 	}
 }
@@ -235,7 +242,7 @@ func (a *analysis) seed(all bool) bool {
 	for range maxPasses {
 		n := 0
 		for _, f := range a.fns {
-			if !f.called && (all || !a.named(f)) {
+			if !f.called && (all || !a.named(f)) && (!a.closed || f.file.entry) {
 				a.open(f)
 				n++
 			}
@@ -324,7 +331,7 @@ func (a *analysis) exports(u *unit) {
 				continue
 			}
 			switch {
-			case !u.entry && name[0] != '_':
+			case !u.entry && name[0] != '_' && !a.closed:
 				a.open(at.obj.fn)
 			case u.entry && name == "main" && u.Pure:
 				a.begin(at.obj.fn)

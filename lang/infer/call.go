@@ -157,8 +157,9 @@ func (g *arguments) name(name string, x argument) {
 func (a *analysis) apply(at atom, g *arguments, w *flow) (t Type, ok, returns bool) {
 	switch at.kind {
 	case function:
-		a.enterWith(at.obj.fn, g)
 		f := at.obj.fn
+		a.enterWith(f, g)
+		a.calledFrom(f, g)
 		a.visit(f)
 		return f.result, true, f.returns
 	case builtin:

@@ -88,7 +88,7 @@ func (a *analysis) alias(lhs, rhs syntax.Expr) {
 
 // lookedFor tells whether a condition looks at what a warning says may be missing.
 func (a *analysis) lookedFor(p optional) bool {
-	return p.missing != nil && a.chosen[p.missing] || p.root != nil && a.lookedAt(p)
+	return p.finding.missing != nil && a.chosen[p.finding.missing] || p.root != nil && a.lookedAt(p)
 }
 
 // lookedAt tells whether a condition looks at a path, at what it leads through, or at what it was

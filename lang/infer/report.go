@@ -18,7 +18,6 @@ import (
 type optional struct {
 	root    *syntax.Ident
 	path    string
-	missing *object // the None that the value may be
 	finding Finding
 }
 
@@ -28,7 +27,12 @@ func (a *analysis) muted() bool {
 	if !a.saying {
 		return true
 	}
-	for f := a.fn; f != nil; f = f.outer {
+	return a.fn.mayFail()
+}
+
+// mayFail tells whether an attempt is there to catch what fails in a function.
+func (f *fn) mayFail() bool {
+	for ; f != nil; f = f.outer {
 		if f.caught {
 			return true
 		}
@@ -49,7 +53,7 @@ func (a *analysis) finding(kind string, n, failing syntax.Node, d diagnostic.Dia
 	}
 	d.Kind = kind
 	start, end := Span(n)
-	return Finding{File: a.file.File, Start: start, End: end, Diagnostic: d, Node: failing}, true
+	return Finding{File: a.file.File, Start: start, End: end, Diagnostic: d, Node: failing, within: a.fn}, true
 }
 
 // warn notes what is not certain.
@@ -243,7 +247,8 @@ func (a *analysis) laterOf(missing *object, e syntax.Expr, kind string, d diagno
 	d.Severity = diagnostic.Warning
 	root, path := pathOf(e)
 	if f, ok := a.finding(kind, e, nil, d); ok {
-		a.pending = append(a.pending, optional{root, path, missing, f})
+		f.missing = missing
+		a.pending = append(a.pending, optional{root, path, f})
 	}
 }
 
