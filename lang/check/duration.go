@@ -1,12 +1,7 @@
 package check
 
 import (
-	"cmp"
 	"fmt"
-	"regexp"
-	"strconv"
-	"strings"
-	"sync"
 	"time"
 
 	"go.starlark.net/syntax"
@@ -14,6 +9,7 @@ import (
 	"starling/lang/contract"
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
+	"starling/lang/infer"
 )
 
 // The least time that agents and people are given, and the longest that anybody means. Beyond these
@@ -30,7 +26,7 @@ func (c *checker) duration(sig *signature, p effect.Param, arg syntax.Expr, s st
 	d, err := contract.ParseDuration(s)
 	switch {
 	case err != nil:
-		c.at("bad_duration", arg, diagnostic.Diagnostic{Message: about + ": " + err.Error(), Hint: cmp.Or(withUnit(s), inWords(s))})
+		c.at("bad_duration", arg, diagnostic.Diagnostic{Message: about + ": " + err.Error(), Hint: infer.DurationHint(s)})
 	case d == 0 && p.Name == "timeout":
 		c.at("bad_duration", arg, diagnostic.Diagnostic{Message: about, Got: fmt.Sprintf("%q", s), Want: "a duration longer than 0"})
 	case d > longestWait:
@@ -42,35 +38,6 @@ func (c *checker) duration(sig *signature, p effect.Param, arg syntax.Expr, s st
 
 func (c *checker) unsafe(arg syntax.Expr, message, hint string) {
 	c.at("unsafe_duration", arg, diagnostic.Diagnostic{Severity: diagnostic.Warning, Message: message, Hint: hint})
-}
-
-var wordDuration = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(\d+)\s*(s|sec|second|m|min|minute|h|hr|hour|d|day|w|wk|week)s?$`)
-})
-
-// inWords is the hint for a duration that is written in words, or in weeks.
-func inWords(s string) string {
-	m := wordDuration().FindStringSubmatch(strings.ToLower(strings.TrimSpace(s)))
-	if m == nil {
-		return ""
-	}
-	n, err := strconv.Atoi(m[1])
-	if err != nil || n > 10_000 {
-		return ""
-	}
-	unit := m[2][:1]
-	if unit == "w" {
-		n, unit = 7*n, "d"
-	}
-	return fmt.Sprintf("did you mean \"%d%s\"?", n, unit)
-}
-
-// withUnit is the hint for a number without a unit, "" for anything else.
-func withUnit(s string) string {
-	if _, err := contract.ParseDuration(s + "s"); err != nil {
-		return ""
-	}
-	return fmt.Sprintf("write %q for seconds, %q for minutes", s+"s", s+"m")
 }
 
 // deadline refuses what a gate does at its deadline where it has none.

@@ -17,6 +17,7 @@ import (
 	"starling/lang/contract"
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
+	"starling/lang/infer"
 )
 
 // literals checks the arguments of a builtin that stand literally in the text: their type, and for
@@ -72,7 +73,7 @@ func typeHint(p effect.Param, arg syntax.Expr) string {
 	case p.Type == "contract":
 		return `a contract is a text, such as contract("{name: string, tags: [string]}")`
 	case p.Type == "duration" && ok:
-		return withUnit(l.Raw)
+		return infer.WithUnit(l.Raw)
 	case p.Type == "duration":
 		return `a duration is a text with a unit, such as "90s" or "2h"`
 	case p.Type == "callable" && p.Name == "key" && ok && l.Token == syntax.STRING:

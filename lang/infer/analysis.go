@@ -81,6 +81,7 @@ type analysis struct {
 	file    *unit
 	fn      *fn     // nil for the top level
 	loops   []*loop // around the statement, the innermost last
+	reads   bool    // what is stored was read from there
 	clauses int     // how many comprehensions are around the expression
 	caught  int     // how many calls of attempt are around the lambda
 	visits  int     // how many more functions may be gone over from within one another

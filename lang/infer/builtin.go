@@ -150,7 +150,10 @@ func (a *analysis) admit(o *object, p *effect.Param, x argument, g *arguments) {
 	}
 	if !fits {
 		a.badArgument(o, p, x, g.call)
-	} else if x.typ.has(none) && len(x.typ.atoms) > 1 && p.Default == "" {
+		return
+	}
+	a.duration(o, p, x, g.call)
+	if x.typ.has(none) && len(x.typ.atoms) > 1 && p.Default == "" {
 		a.perhaps(x.node, x.typ, o.path)
 	}
 }

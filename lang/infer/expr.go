@@ -328,6 +328,7 @@ func (a *analysis) collected(e *syntax.Comprehension, inner *flow) Type {
 
 // condition is what is known where an expression is true, and where it is not.
 func (a *analysis) condition(e syntax.Expr, w *flow) (yes, no *flow) {
+	a.alwaysTrue(e, w)
 	_, yes, no = a.decide(e, w)
 	return yes, no
 }
@@ -442,6 +443,7 @@ func (a *analysis) index(e *syntax.IndexExpr, x, y Type) Type {
 		}
 	}
 	a.outOfRange(e, x, y)
+	a.lacking(e, x, y)
 	switch {
 	case !fits && x.known() && !y.empty():
 		a.cannotIndex(e, x, y, why)

@@ -125,6 +125,9 @@ func (a *analysis) enter(o *object, key, value Type, at syntax.Node) {
 // entry notes an entry under a known key.
 func (a *analysis) entry(o *object, key string, value Type, must bool, at syntax.Node) {
 	f := o.fields[key]
+	if f == nil && a.reads && !o.textKeys() {
+		return // d[k] += 1 makes no key: it fails without one
+	}
 	if f == nil {
 		if o.fields == nil {
 			o.fields = map[string]*field{}

@@ -483,12 +483,26 @@ func (a *analysis) truth(e syntax.Expr, t Type) {
 	if at, ok := t.only(); ok && (at.kind == method || at.kind == function && at.obj.fn.named(e)) {
 		a.warn("no_truth", e, diagnostic.Diagnostic{Message: "a function is true, whatever it would give", Hint: "call it: " + a.file.briefly(e) + "(…)"})
 	}
-	for _, at := range t.atoms {
+	a.truthOfDecision(e, t)
+}
+
+// truthOfDecision: a Decision fails in a condition. One that may be None too is an error as well:
+// the condition is there to tell the two apart, and cannot.
+func (a *analysis) truthOfDecision(e syntax.Expr, t Type) {
+	some := t.filter(func(at atom) bool { return at.kind != none })
+	for _, at := range some.atoms {
 		if !at.recordOf("Decision") {
 			return
 		}
 	}
-	a.report("no_truth", e, e, diagnostic.Diagnostic{Message: "a Decision has no truth value", Hint: choiceHint(t), Note: a.origin(e, t)})
+	switch len(some.atoms) {
+	case 0:
+	case len(t.atoms):
+		a.report("no_truth", e, e, diagnostic.Diagnostic{Message: "a Decision has no truth value", Hint: choiceHint(t), Note: a.origin(e, t)})
+	default:
+		a.report("no_truth", e, nil, diagnostic.Diagnostic{Message: "this may be a Decision, which has no truth value", Note: a.origin(e, t),
+			Hint: "compare with None: " + a.file.briefly(e) + " != None"})
+	}
 }
 
 func choiceHint(t Type) string {

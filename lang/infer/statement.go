@@ -247,7 +247,10 @@ func (a *analysis) assignment(s *syntax.AssignStmt, w *flow) {
 		a.bind(lhs, t, w)
 		a.wrote(lhs, t)
 	case *syntax.IndexExpr:
-		a.store(lhs, a.quietly(lhs.X, w), a.quietly(lhs.Y, w), t, w)
+		x, k := a.quietly(lhs.X, w), a.quietly(lhs.Y, w)
+		a.reads = true
+		a.store(lhs, x, k, t, w)
+		a.reads = false
 	case *syntax.DotExpr:
 		a.setField(lhs, a.quietly(lhs.X, w), t)
 	}

@@ -1,0 +1,100 @@
+package infer
+
+import (
+	"go.starlark.net/syntax"
+
+	"starling/lang/diagnostic"
+)
+
+// What a contract or a gate lists: one of several texts. None of them is empty, so that such a text
+// is true whatever it says, and a dict that is read by it must have all of them.
+
+// alwaysTrue warns of what a condition asks and what is true for certain.
+func (a *analysis) alwaysTrue(e syntax.Expr, w *flow) {
+	if !a.saying || w.dead {
+		return
+	}
+	switch e := unparen(e).(type) {
+	case *syntax.UnaryExpr:
+		if e.Op == syntax.NOT {
+			a.alwaysTrue(e.X, w)
+		}
+	case *syntax.BinaryExpr:
+		if e.Op == syntax.AND || e.Op == syntax.OR {
+			a.alwaysTrue(e.X, w)
+			a.alwaysTrue(e.Y, w)
+		}
+	case *syntax.Ident:
+		a.heldFunction(e, w)
+	case *syntax.IndexExpr, *syntax.DotExpr:
+		if listed := a.listed(e, w); listed != nil {
+			a.warn("no_truth", e, diagnostic.Diagnostic{Message: "this is true whatever it says", Got: oneOf(listed),
+				Hint: "compare it: " + a.file.briefly(e) + " == " + quote(listed[0])})
+		}
+	}
+}
+
+// listed are the texts of which a path is one, as a contract or the options of a gate say; nil
+// where it may be anything else.
+func (a *analysis) listed(e syntax.Expr, w *flow) []string {
+	var from syntax.Expr
+	switch e := unparen(e).(type) {
+	case *syntax.IndexExpr:
+		from = e.X
+	case *syntax.DotExpr:
+		from = e.X
+		if e.Name.Name != "choice" {
+			return nil
+		}
+	default:
+		return nil
+	}
+	x := a.quietly(from, w)
+	for _, at := range x.atoms {
+		if !at.recordOf("Decision") && (at.kind != dict || at.obj.shaped == nil || at.obj.lent) {
+			return nil
+		}
+	}
+	t := a.quietly(e, w)
+	texts := exacts(t)
+	if !x.known() || !t.known() || t.has(none) || len(texts) < 2 || contains(texts, "") {
+		return nil
+	}
+	return texts
+}
+
+// heldFunction: a variable that is given a function stands for what the function gives. A parameter
+// is none of these: a function may be left out there.
+func (a *analysis) heldFunction(id *syntax.Ident, w *flow) {
+	root := variable(id)
+	if root == nil || len(a.writes[root]) == 0 {
+		return
+	}
+	if at, ok := a.quietly(id, w).only(); ok && at.kind == function && !at.obj.fn.named(id) {
+		a.warn("no_truth", id, diagnostic.Diagnostic{Message: "a function is true, whatever it would give", Hint: "call it: " + id.Name + "(…)"})
+	}
+}
+
+// lacking: a dict is read by one of several texts that a contract lists, and does not have them
+// all.
+func (a *analysis) lacking(e *syntax.IndexExpr, x, y Type) {
+	at, ok := x.only()
+	texts := exacts(y)
+	if !ok || !a.saying || at.kind != dict || at.obj.lent || at.obj.textKeys() || len(texts) < 2 || len(texts) != len(y.atoms) || y.any {
+		return
+	}
+	if root, path := pathOf(e.Y); root == nil || path == "" && !a.aliased[root] {
+		return
+	}
+	var missing []string
+	for _, s := range texts {
+		if _, there := at.obj.under(s); !there {
+			missing = append(missing, s)
+		}
+	}
+	if len(missing) == 0 || len(missing) == len(texts) {
+		return
+	}
+	a.later(e.Y, "missing_key", diagnostic.Diagnostic{Message: "this may be " + quote(missing[0]) + ", and there is no such key", Want: oneOf(at.obj.order),
+		Hint: "add it, or read with .get(…)"})
+}
