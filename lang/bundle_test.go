@@ -37,6 +37,7 @@ func read(t *testing.T, entry string, f files) *lang.Bundle {
 // standard stands for the embedded library.
 var standard = files{
 	"retry.star":  `load("text.star", "join")` + "\ndef with_backoff(fn):\n    return join(fn())\n",
+	"sized.star":  "def sized(x, how):\n    if how == \"text\":\n        return x + \"\"\n    return x + 1\n",
 	"text.star":   "def join(x):\n    return x\n",
 	"escape.star": `load("../lib/x.star", "x")` + "\n",
 }

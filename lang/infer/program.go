@@ -83,6 +83,9 @@ func (a *analysis) placedAt(f Finding, entry *File) []Finding {
 	for in.outer != nil {
 		in = in.outer
 	}
+	if strings.HasPrefix(f.File.Name, library) && conditional(in.decl.Body, f.Start) {
+		return nil
+	}
 	var list []Finding
 	for _, s := range in.sites {
 		if strings.HasPrefix(s.file.Name, library) {
@@ -102,6 +105,36 @@ func (a *analysis) placedAt(f Finding, entry *File) []Finding {
 		return []Finding{f}
 	}
 	return list
+}
+
+// conditional tells whether a place of a function is reached only where a condition holds. The
+// types of a program do not say which way a function of the library goes for what it is given.
+func conditional(body []syntax.Stmt, at syntax.Position) bool {
+	found := false
+	within := func(n syntax.Node) {
+		from, to := Span(n)
+		found = found || !before(at, from) && before(at, to)
+	}
+	for _, s := range body {
+		syntax.Walk(s, func(n syntax.Node) bool {
+			switch n := n.(type) {
+			case *syntax.IfStmt:
+				for _, branch := range append(n.True[:len(n.True):len(n.True)], n.False...) {
+					within(branch)
+				}
+			case *syntax.CondExpr:
+				within(n.True)
+				within(n.False)
+			}
+			return !found
+		})
+	}
+	return found
+}
+
+// before tells whether a position stands before another of the same file.
+func before(p, q syntax.Position) bool {
+	return p.Line < q.Line || p.Line == q.Line && p.Col < q.Col
 }
 
 // usable tells whether a finding about the entry holds with what loaded functions give. That these
