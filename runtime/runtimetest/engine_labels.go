@@ -11,7 +11,7 @@ import (
 // started alike but for them.
 func testLabels(e *subject) {
 	r := e.request(review)
-	r.Key, r.Labels = "once", effect.Labels{"team": "web", "example.org/tier": ""}
+	r.Key, r.Labels = "labelled", effect.Labels{"team": "web", "example.org/tier": ""}
 	web, err := e.Start(e.ctx, r)
 	e.ok(err)
 	again, err := e.Start(e.ctx, r)
