@@ -25,6 +25,5 @@ func webhooksCommand(c *call) *cobra.Command {
 // receiver takes what is posted to the webhooks of the project, for an engine.
 func (c *call) receiver(desk *tool.Desk) webhook.Receiver {
 	settings := func() (*effect.Settings, error) { return c.settings(c.place.Project, "") }
-	getenv := func(name string) (string, bool) { return c.getenv(name) }
-	return webhook.Receiver{Desk: desk, Settings: settings, Getenv: getenv, Clock: c.clock}
+	return webhook.Receiver{Desk: desk, Settings: settings, Getenv: c.getenv, Clock: c.clock}
 }

@@ -35,6 +35,13 @@ secret = "signs"
 token = "acts"
 push = "inbox"
 value = ".item"
+[secrets.nowhere]
+env = "HOOK_NOWHERE"
+[webhooks.unready]
+from = "github"
+secret = "nowhere"
+token = "acts"
+push = "inbox"
 `
 
 const hookScript = `inputs = contract("{title: string(1..), number: int}")
@@ -98,6 +105,7 @@ func TestWebhooks(t *testing.T) {
 	const opened = `{"action": "opened", "issue": {"title": "slow", "id": 9007199254740993}}`
 
 	hub.posts(http.StatusForbidden, "issues", "issues", "d0", opened)
+	before := sender{t, address, "another"}.posts(http.StatusForbidden, "issues", "issues", "d0", opened)
 	o.cli(0, "trust")
 	first := hub.posts(http.StatusOK, "issues", "issues", "d1", opened)
 	if again := hub.posts(http.StatusOK, "issues", "issues", "d1", opened); first.Run == "" || again.Run != first.Run {
@@ -117,9 +125,14 @@ func TestWebhooks(t *testing.T) {
 
 	forger := sender{t, hub.address, "another"}
 	refused := forger.posts(http.StatusForbidden, "issues", "issues", "d4", opened)
-	unknown := forger.posts(http.StatusForbidden, "issuse", "issues", "d4", opened)
-	if strings.ReplaceAll(unknown.Error.Message, "issuse", "issues") != refused.Error.Message {
-		t.Errorf("who forges learns what there is: %q, %q", refused.Error.Message, unknown.Error.Message)
+	for _, name := range []string{"issuse", "unready"} {
+		unknown := forger.posts(http.StatusForbidden, name, "issues", "d4", opened)
+		if strings.ReplaceAll(unknown.Error.Message, name, "issues") != refused.Error.Message {
+			t.Errorf("who forges learns what there is: %q, %q", refused.Error.Message, unknown.Error.Message)
+		}
+	}
+	if before.Error.Message != refused.Error.Message {
+		t.Errorf("who forges learns whether the project is trusted: %q, %q", before.Error.Message, refused.Error.Message)
 	}
 	hub.posts(http.StatusUnprocessableEntity, "issues", "issues", "d5", `{"action": `)
 	hub.posts(http.StatusUnprocessableEntity, "issues", "issues", "d6", `{"action": "opened", "issue": {"title": "", "id": 1}}`)

@@ -85,7 +85,7 @@ func standard(secret string, h http.Header, body []byte, now time.Time) error {
 	if encoded, ok := strings.CutPrefix(secret, "whsec_"); ok {
 		var err error
 		if key, err = base64.StdEncoding.DecodeString(encoded); err != nil {
-			return errors.New("the secret begins with whsec_, and is no base64 behind it")
+			return errSignature // nobody signs with it; who has not signed does not learn why
 		}
 	}
 	want := mac(key, []byte(id+"."+at+"."), body)

@@ -10,6 +10,7 @@ package webhook
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -74,9 +75,6 @@ func unknown(name string, why error) error {
 // refuses.
 func (r *Receiver) Receive(req *http.Request, name string, body []byte) (any, error) {
 	settings, err := r.Settings()
-	if err == nil {
-		err = r.trusted(req.Context(), settings)
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -90,12 +88,15 @@ func (r *Receiver) Receive(req *http.Request, name string, body []byte) (any, er
 	}
 	from := senders()[hook.From]
 	ctx := req.Context()
-	key, err := r.reveal(ctx, settings, hook.Secret)
-	if err != nil {
-		return nil, err
+	key, err := r.value(ctx, settings, hook.Secret)
+	if err != nil { // webhooks ls says why; an unsigned sender does not learn it
+		return nil, unknown(name, errSignature)
 	}
 	if err := from.verify(key, req.Header, body, r.Clock()); err != nil {
 		return nil, unknown(name, err)
+	}
+	if err := r.trusted(ctx, settings); err != nil {
+		return nil, err
 	}
 	if ctx, err = r.named(ctx, settings, hook); err != nil {
 		return nil, err
@@ -135,25 +136,15 @@ func (r *Receiver) value(ctx context.Context, s *effect.Settings, name string) (
 	return secret.Reveal(ctx, &effect.Attempt{Settings: s, Env: r.Getenv}, name)
 }
 
-// reveal is the value of a secret, for a delivery: its sender does not learn where it is looked
-// for.
-func (r *Receiver) reveal(ctx context.Context, s *effect.Settings, name string) (string, error) {
-	value, err := r.value(ctx, s, name)
-	if err != nil {
-		return "", runtime.Refuse(runtime.ErrInternal, "starling webhooks ls says why", "this webhook has not all that it needs here")
-	}
-	return value, nil
-}
-
 // named is the context of the token in whose name a webhook acts.
 func (r *Receiver) named(ctx context.Context, s *effect.Settings, hook project.Webhook) (context.Context, error) {
 	known, err := runtime.Extension[runtime.Bearers](r.Desk.Engine)
 	if err != nil {
 		return nil, err
 	}
-	value, err := r.reveal(ctx, s, hook.Token)
-	if err != nil {
-		return nil, err
+	value, err := r.value(ctx, s, hook.Token)
+	if err != nil { // the sender is known, and does not learn where it is looked for
+		return nil, runtime.Refuse(runtime.ErrInternal, "starling webhooks ls says why", "this webhook has not all that it needs here")
 	}
 	caller, err := known.Bearer(value)
 	if err == nil && caller.Name == "" {
@@ -242,11 +233,11 @@ func (d delivery) deed(ctx context.Context) (Deed, error) {
 	key := fmt.Sprintf("webhook/%s/%s", d.hook.Name, d.id)
 	switch {
 	case d.hook.Run != "":
-		inputs, err := d.filtered(ctx, "inputs", orDefault(d.hook.Inputs, "{}"))
+		inputs, err := d.filtered(ctx, "inputs", cmp.Or(d.hook.Inputs, "{}"))
 		return Deed{"run", map[string]any{"script": d.hook.Run, "inputs": inputs, "key": key,
 			"labels": map[string]any{"webhook": d.hook.Name}}}, err
 	case d.hook.Push != "":
-		value, err := d.filtered(ctx, "value", orDefault(d.hook.Value, "."))
+		value, err := d.filtered(ctx, "value", cmp.Or(d.hook.Value, "."))
 		return Deed{"push", map[string]any{"queue": d.hook.Push, "value": value, "key": key}}, err
 	}
 	made, err := d.filtered(ctx, "signal", d.hook.Signal)
@@ -259,13 +250,6 @@ func (d delivery) deed(ctx context.Context) (Deed, error) {
 	}
 	arguments["key"] = key
 	return Deed{"signal", arguments}, nil
-}
-
-func orDefault(filter, otherwise string) string {
-	if filter == "" {
-		return otherwise
-	}
-	return filter
 }
 
 // filtered is the first value that a jq filter makes of what was posted, None where it makes none.
