@@ -125,7 +125,7 @@ var arrows = []arrow{
 	{"cmd/starling/lsp", "cmd/starling/place cmd/starling/sources cmd/starling/suite lang lang/check lang/contract lang/diagnostic lang/doc lang/effect lang/format lang/infer stdlib stdlib/agent stdlib/project"},
 	{"cmd/starling/table", "cmd/starling/plain"},
 	{"cmd/starling/jq", "runtime"},
-	{"cmd/starling/webhook", "cmd/starling/table lang/effect runtime runtime/tool stdlib/project stdlib/secret"},
+	{"cmd/starling/webhook", "cmd/starling/table lang/effect runtime runtime/tool stdlib/notify stdlib/project stdlib/secret"},
 	{"cmd/starling/listing", "runtime runtime/filter runtime/query cmd/starling/progress cmd/starling/table"},
 	{"cmd/starling/pager", ""},
 	{"cmd/starling/trace", "runtime runtime/journal runtime/query cmd/starling/build cmd/starling/connect"},

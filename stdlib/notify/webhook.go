@@ -51,7 +51,7 @@ func open(ctx context.Context, a *effect.Attempt, n project.Notify) (w webhook, 
 		return w, err
 	}
 	w.shown.Hide(n.Secret, value)
-	if w.key, err = keyOf(value); err != nil {
+	if w.key, err = KeyOf(value); err != nil {
 		err = fmt.Errorf("the secret %s: %w", n.Secret, err)
 	}
 	return w, err
@@ -75,9 +75,10 @@ func (w *webhook) hide(written, text string) {
 	}
 }
 
-// keyOf is what a secret signs with. One that only looks like the standard's is refused: signed
-// with its text nothing would be verified, and the receiver could not tell why.
-func keyOf(value string) ([]byte, error) {
+// KeyOf is what a secret signs with, by the rules of Standard Webhooks. One that only looks like
+// the standard's is refused: signed with its text nothing would be verified, and the receiver could
+// not tell why.
+func KeyOf(value string) ([]byte, error) {
 	encoded, standard := strings.CutPrefix(value, "whsec_")
 	if !standard {
 		return []byte(value), nil
@@ -89,8 +90,8 @@ func keyOf(value string) ([]byte, error) {
 	return key, nil
 }
 
-// sign is the signature as Standard Webhooks have it.
-func sign(key []byte, id, timestamp, body string) string {
+// Sign is the signature of Standard Webhooks over a delivery; timestamp is in seconds since 1970.
+func Sign(key []byte, id, timestamp, body string) string {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(id + "." + timestamp + "." + body))
 	return "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
@@ -130,7 +131,7 @@ func (w webhook) request(ctx context.Context, id, body string) (*http.Request, e
 	r.Header.Set("Webhook-Id", id)
 	r.Header.Set("Webhook-Timestamp", at)
 	if w.key != nil {
-		r.Header.Set("Webhook-Signature", sign(w.key, id, at, body))
+		r.Header.Set("Webhook-Signature", Sign(w.key, id, at, body))
 	}
 	return r, nil
 }

@@ -4,13 +4,14 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
+
+	"starling/stdlib/notify"
 )
 
 // tolerance is how old, or how far ahead, a signature with a time may be. It bounds for how long
@@ -80,18 +81,14 @@ func gitlab(secret string, h http.Header, _ []byte, _ time.Time) error {
 }
 
 func standard(secret string, h http.Header, body []byte, now time.Time) error {
-	id, at := h.Get("Webhook-Id"), h.Get("Webhook-Timestamp")
-	key := []byte(secret)
-	if encoded, ok := strings.CutPrefix(secret, "whsec_"); ok {
-		var err error
-		if key, err = base64.StdEncoding.DecodeString(encoded); err != nil {
-			return errSignature // nobody signs with it; who has not signed does not learn why
-		}
+	key, err := notify.KeyOf(secret)
+	if err != nil {
+		return errSignature // nobody signs with it; who has not signed does not learn why
 	}
-	want := mac(key, []byte(id+"."+at+"."), body)
+	at := h.Get("Webhook-Timestamp")
+	want := notify.Sign(key, h.Get("Webhook-Id"), at, string(body))
 	for _, signature := range strings.Fields(h.Get("Webhook-Signature")) {
-		encoded, ok := strings.CutPrefix(signature, "v1,")
-		if got, err := base64.StdEncoding.DecodeString(encoded); ok && err == nil && hmac.Equal(got, want) {
+		if hmac.Equal([]byte(signature), []byte(want)) {
 			return fresh(at, now)
 		}
 	}

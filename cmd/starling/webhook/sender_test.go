@@ -1,6 +1,9 @@
 package webhook
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"strings"
@@ -95,6 +98,18 @@ func TestSenders(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestEmptyKeys: a secret that is empty behind its mark is no key that anybody could sign with.
+func TestEmptyKeys(t *testing.T) {
+	s := deliveries(t)["standard"]
+	m := hmac.New(sha256.New, nil)
+	m.Write([]byte("msg_1." + s.header["Webhook-Timestamp"] + "." + s.body))
+	h := s.headers()
+	h.Set("Webhook-Signature", "v1,"+base64.StdEncoding.EncodeToString(m.Sum(nil)))
+	if senders()["standard"].verify("whsec_", h, []byte(s.body), noon) == nil {
+		t.Error("takes what is signed with nothing")
 	}
 }
 
