@@ -12,6 +12,7 @@ import (
 	"starling/cmd/starling/mend"
 	"starling/cmd/starling/place"
 	"starling/cmd/starling/sources"
+	"starling/cmd/starling/table"
 	"starling/lang"
 	"starling/lang/check"
 	"starling/lang/diagnostic"
@@ -149,7 +150,7 @@ func (v *checkVerb) answerCheck(found diagnostic.List, format string) error {
 	var refused *runtime.Refusal
 	if errs := countErrors(found); errs > 0 {
 		v.code = runtime.ErrCheckFailed.ExitCode()
-		refused = runtime.Refusef(runtime.ErrCheckFailed, "%s, %s", counted(errs, "error"), counted(len(found)-errs, "warning"))
+		refused = runtime.Refusef(runtime.ErrCheckFailed, "%s, %s", table.Counted(errs, "error"), table.Counted(len(found)-errs, "warning"))
 	}
 	switch format {
 	case formatJSON:
@@ -244,12 +245,4 @@ func countErrors(list diagnostic.List) int {
 		}
 	}
 	return n
-}
-
-// counted is a number with its word, in the plural but for one.
-func counted(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
 }

@@ -10,6 +10,7 @@ import (
 
 	"starling/cmd/starling/inbox"
 	"starling/cmd/starling/repl"
+	"starling/cmd/starling/table"
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/filter"
@@ -102,7 +103,7 @@ func (v *inboxVerb) receipts(left inbox.Left) (accepted bool) {
 		}
 	}
 	if left.Drafts > 0 {
-		v.notice("%s kept: %s goes on with them", counted(left.Drafts, "draft"), v.command("inbox"))
+		v.notice("%s kept: %s goes on with them", table.Counted(left.Drafts, "draft"), v.command("inbox"))
 	}
 	return accepted
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/mutant"
 	"starling/cmd/starling/pace"
 	"starling/cmd/starling/sources"
 	"starling/cmd/starling/suite"
@@ -33,7 +34,7 @@ type testVerb struct {
 	steps   int64
 	memory  string
 	cover   coverFlags
-	mutate  mutateFlags
+	mutate  mutant.Flags
 
 	pattern *regexp.Regexp
 	bounds  suite.Bounds
@@ -56,7 +57,7 @@ plays the tests that reach the change.`,
 		Example: "  starling test\n  starling test scripts/review_test.star --run 'reject|timeout' -v\n  starling test --mutate scripts/review_test.star --least 90",
 		Args:    operands(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := v.checkMutate(cmd.Flags(), c.clock()); err != nil {
+			if err := v.checkMutate(cmd.Flags()); err != nil {
 				return err
 			}
 			return v.test(cmd.Context(), args)
@@ -74,7 +75,7 @@ plays the tests that reach the change.`,
 	f.BoolVar(&v.cover.table, "cover", false, "show how many lines and branches the tests reach")
 	f.BoolVar(&v.cover.lines, "cover-lines", false, "show the lines and branches that no test reaches")
 	f.StringVar(&v.cover.lcov, "lcov", "", "write what the tests reach to `FILE`, as lcov does")
-	v.mutate.define(f)
+	v.mutate.Define(f)
 	c.jsonFlag(cmd)
 	return cmd
 }
@@ -102,8 +103,8 @@ func (v *testVerb) test(ctx context.Context, operands []string) (err error) {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
-	if v.mutate.on && green(files) {
-		return v.testMutate(ctx, files, settings, v)
+	if v.mutate.On && green(files) {
+		return v.testMutate(ctx, files, settings)
 	}
 	return v.answerTest(files, v)
 }
@@ -198,7 +199,7 @@ func (v *testVerb) playTest(ctx context.Context, f *suite.File, t suite.Test, fi
 }
 
 // counts tells whether somebody needs to know what tests reach.
-func (v *testVerb) counts() bool { return v.cover.wanted() || v.mutate.on }
+func (v *testVerb) counts() bool { return v.cover.wanted() || v.mutate.On }
 
 // readTests reads a file of tests with all that it needs, and says which folder names are relative
 // to.

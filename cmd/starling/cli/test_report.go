@@ -50,7 +50,7 @@ func (c *call) answerTest(files []*testFile, v *testVerb) error {
 		d.Error = runtime.Refusef(runtime.ErrCheckFailed, "%d of %d files cannot be tested", wrong, len(files))
 	case d.Failed > 0:
 		d.Error = runtime.Refusef(runtime.ErrRunFailed, "%d of %d tests failed%s",
-			d.Failed, d.Failed+d.Passed, v.mutate.unless())
+			d.Failed, d.Failed+d.Passed, v.mutate.Unless())
 	case d.Passed == 0:
 		return noTests(files, v)
 	}

@@ -135,3 +135,11 @@ func (p Paper) Line(cells ...Cell) string {
 	}
 	return b.String()
 }
+
+// Counted is a number of things whose plural ends with s.
+func Counted(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}

@@ -1,8 +1,9 @@
-package cli
+package mutant
 
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -10,23 +11,24 @@ import (
 	"starling/cmd/starling/coverage"
 	"starling/cmd/starling/junit"
 	"starling/cmd/starling/plain"
+	"starling/cmd/starling/table"
 	"starling/lang/diagnostic"
 	"starling/lang/mutate"
 	"starling/runtime"
 )
 
-// mutateDocument is what test --mutate prints with --json.
-type mutateDocument struct {
+// Document is what test --mutate prints with --json.
+type Document struct {
 	Schema string `json:"schema"`
 	Seed   uint64 `json:"seed,omitempty"` // with --sample
-	mutantCounts
-	Files       []mutatedFileDocument `json:"files"`
-	Diagnostics diagnostic.List       `json:"diagnostics"` // marks that do not hold
-	Error       *runtime.Refusal      `json:"error"`       // null if the marks hold, and enough was noticed
+	counts
+	Files       []fileDocument   `json:"files"`
+	Diagnostics diagnostic.List  `json:"diagnostics"` // marks that do not hold
+	Error       *runtime.Refusal `json:"error"`       // null if the marks hold, and enough was noticed
 }
 
-// mutantCounts says what became of how many mutants.
-type mutantCounts struct {
+// counts says what became of how many mutants.
+type counts struct {
 	Total      int     `json:"total"`
 	Noticed    int     `json:"noticed"`
 	TimedOut   int     `json:"timed_out"`
@@ -37,9 +39,9 @@ type mutantCounts struct {
 	Percent    float64 `json:"percent"` // noticed or timed out of all but the invalid, rounded down
 }
 
-type mutatedFileDocument struct {
+type fileDocument struct {
 	File string `json:"file"`
-	mutantCounts
+	counts
 	Mutants []mutantDocument `json:"mutants"` // in the order of the text
 }
 
@@ -53,53 +55,32 @@ type mutantDocument struct {
 	Diff    string      `json:"diff"`             // lines behind "-" and "+"
 }
 
-func (n *mutantCounts) add(o outcome) {
+func (n *counts) add(o outcome) {
 	n.Total++
 	*map[outcome]*int{noticed: &n.Noticed, timedOut: &n.TimedOut, survived: &n.Survived,
 		notReached: &n.NotReached, equivalent: &n.Equivalent, invalid: &n.Invalid}[o]++
 	n.Percent = coverage.Percent(n.Noticed+n.TimedOut, n.Total-n.Invalid)
 }
 
-// green tells whether all tests could be played, some were, and all have passed.
-func green(files []*testFile) bool {
-	played := 0
-	for _, f := range files {
-		if f.fault != nil || f.suite == nil {
-			return false
-		}
-		for _, r := range f.results {
-			if played++; !r.Passed {
-				return false
-			}
-		}
-	}
-	return played > 0
+// Wrong is the report on marks and texts for which nothing was tried.
+func Wrong(wrong diagnostic.List) *Document {
+	d := &Document{Schema: runtime.Schema, Files: []fileDocument{}, Diagnostics: wrong}
+	d.conclude()
+	return d
 }
 
-// answerMarks reports what is wrong with marks and texts before anything is tried. Another error is
-// given back.
-func (c *call) answerMarks(err error) error {
-	wrong := diagnosticsOf(err)
-	if len(wrong) == 0 {
-		return err
-	}
-	d := mutateDocument{Schema: runtime.Schema, Files: []mutatedFileDocument{}, Diagnostics: wrong}
-	return c.concludeMutate(&d)
-}
-
-// answerMutate reports on all mutants.
-func (c *call) answerMutate(targets []*target, v *testVerb) error {
-	d := mutateDocument{Schema: runtime.Schema, Files: []mutatedFileDocument{},
-		Diagnostics: diagnostic.List{}}
-	if v.mutate.sample > 0 {
-		d.Seed = v.mutate.seed
+// Report is what became of all mutants. The error is that of one that could not be tried.
+func (f *Flags) Report(targets []*Target) (*Document, error) {
+	d := &Document{Schema: runtime.Schema, Files: []fileDocument{}, Diagnostics: diagnostic.List{}}
+	if f.sample > 0 {
+		d.Seed = f.seed
 	}
 	for _, t := range targets {
 		d.Diagnostics = append(d.Diagnostics, t.mark()...)
-		file := mutatedFileDocument{File: t.name, Mutants: []mutantDocument{}}
+		file := fileDocument{File: t.name, Mutants: []mutantDocument{}}
 		for _, m := range t.trials {
 			if m.fault != nil {
-				return m.fault
+				return nil, m.fault
 			}
 			file.add(m.outcome)
 			d.add(m.outcome)
@@ -108,40 +89,24 @@ func (c *call) answerMutate(targets []*target, v *testVerb) error {
 		}
 		d.Files = append(d.Files, file)
 	}
-	if d.Percent < v.mutate.least {
+	if d.Percent < f.least {
 		d.Error = runtime.Refuse(runtime.ErrBelowLeast, "",
-			"%.1f %% of the mutants were noticed, want at least %v %%", d.Percent, v.mutate.least)
+			"%.1f %% of the mutants were noticed, want at least %v %%", d.Percent, f.least)
 	}
-	if err := writeJUnitMutants(v.junit, targets); err != nil {
-		return usage("", "test: --junit: %v", err)
-	}
-	if !c.json {
-		c.printMutants(&d, v.verbose)
-	}
-	return c.concludeMutate(&d)
+	d.conclude()
+	return d, nil
 }
 
-// concludeMutate ends a report, and sets the exit code: that of a check where a mark is wrong, else
-// that of too few that were noticed.
-func (c *call) concludeMutate(d *mutateDocument) error {
+// conclude sets the error: that of a check where a mark is wrong, else that of too few that were
+// noticed.
+func (d *Document) conclude() {
 	if n := len(d.Diagnostics); n > 0 {
-		said := counted(n, "wrong mark") + " of mutants"
+		said := table.Counted(n, "wrong mark") + " of mutants"
 		if len(d.Files) == 0 {
-			said = counted(n, "error") + "; no mutant was tried"
+			said = table.Counted(n, "error") + "; no mutant was tried"
 		}
 		d.Error = runtime.Refusef(runtime.ErrCheckFailed, "%s", said)
 	}
-	if d.Error != nil {
-		c.code = d.Error.Kind.ExitCode()
-	}
-	if c.json {
-		return c.answerJSON(d)
-	}
-	fmt.Fprint(c.stdout, d.Diagnostics.Render())
-	if d.Error != nil {
-		c.notice("error: %s", d.Error.Message)
-	}
-	return nil
 }
 
 // greatestShare is how many mutants of a file there are for each that may be marked.
@@ -149,7 +114,7 @@ const greatestShare = 20
 
 // mark makes survivors that are marked equivalent, and finds the marks that do not hold: those that
 // speak of none, and too many. Mutants that were not drawn may be what a mark speaks of.
-func (t *target) mark() (wrong diagnostic.List) {
+func (t *Target) mark() (wrong diagnostic.List) {
 	marked, valid := 0, 0
 	used := make([]bool, len(t.marks))
 	for _, m := range t.trials {
@@ -181,7 +146,7 @@ func (t *target) mark() (wrong diagnostic.List) {
 	return wrong
 }
 
-func (t *target) problem(line int, message, hint string) diagnostic.Diagnostic {
+func (t *Target) problem(line int, message, hint string) diagnostic.Diagnostic {
 	text := string(t.source)
 	from := diagnostic.Offset(text, line, 1)
 	rest, _, _ := strings.Cut(text[from:], "\n")
@@ -191,7 +156,7 @@ func (t *target) problem(line int, message, hint string) diagnostic.Diagnostic {
 }
 
 // diff lists the lines that a mutant changes, as they are behind "-" and as they become behind "+".
-func (t *target) diff(m *trial) []string {
+func (t *Target) diff(m *trial) []string {
 	before := strings.Split(string(t.source), "\n")
 	after := strings.Split(string(m.Apply(t.source)), "\n")
 	last := m.Line + strings.Count(m.Before, "\n")
@@ -207,17 +172,21 @@ func (t *target) diff(m *trial) []string {
 // said are the words of outcomes for people.
 func (o outcome) said() string { return strings.ReplaceAll(string(o), "_", " ") }
 
-// printMutants tells people of the mutants that nobody has noticed, or with all of each, and of
-// each file.
-func (c *call) printMutants(d *mutateDocument, all bool) {
+// Print tells people of the mutants that nobody has noticed, or with all of each, and of each file
+// and of marks that do not hold.
+func (d *Document) Print(out io.Writer, all bool) {
+	defer fmt.Fprint(out, d.Diagnostics.Render())
+	if len(d.Files) == 0 {
+		return
+	}
 	for _, f := range d.Files {
 		for _, m := range f.Mutants {
 			if all || m.Outcome == survived || m.Outcome == notReached || m.Outcome == equivalent {
-				c.printMutant(f.File, &m)
+				m.print(out, f.File)
 			}
 		}
 	}
-	w := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	defer w.Flush()
 	fmt.Fprintln(w, "FILE\tNOTICED\tTIMED OUT\tSURVIVED\tNOT REACHED\tEQUIVALENT\tINVALID\t%")
 	for _, f := range d.Files {
@@ -228,7 +197,7 @@ func (c *call) printMutants(d *mutateDocument, all bool) {
 	}
 }
 
-func (n *mutantCounts) print(w *tabwriter.Writer, name string) {
+func (n *counts) print(w *tabwriter.Writer, name string) {
 	share := "-"
 	if n.Total > n.Invalid {
 		share = fmt.Sprintf("%.1f", n.Percent)
@@ -237,7 +206,7 @@ func (n *mutantCounts) print(w *tabwriter.Writer, name string) {
 		n.Noticed, n.TimedOut, n.Survived, n.NotReached, n.Equivalent, n.Invalid, share)
 }
 
-func (c *call) printMutant(file string, m *mutantDocument) {
+func (m *mutantDocument) print(out io.Writer, file string) {
 	about := ""
 	switch {
 	case m.Test != "":
@@ -245,15 +214,15 @@ func (c *call) printMutant(file string, m *mutantDocument) {
 	case m.Reason != "":
 		about = ", " + m.Reason
 	}
-	c.print("%s  %s:%d:%d: %s%s", m.Outcome.said(), file, m.Line, m.Column, m.Kind, about)
+	fmt.Fprintf(out, "%s  %s:%d:%d: %s%s\n", m.Outcome.said(), file, m.Line, m.Column, m.Kind, about)
 	for line := range strings.SplitSeq(m.Diff, "\n") {
-		c.print("  %s", line)
+		fmt.Fprintf(out, "  %s\n", line)
 	}
 }
 
-// writeJUnitMutants writes a suite for each file and a case for each mutant, which fails where
+// WriteJUnit writes to a file a suite for each file and a case for each mutant, which fails where
 // nobody has noticed it.
-func writeJUnitMutants(path string, targets []*target) error {
+func WriteJUnit(path string, targets []*Target) error {
 	var all junit.Suites
 	for _, t := range targets {
 		s := junit.Suite{Name: t.name, Tests: len(t.trials)}
