@@ -64,7 +64,7 @@ func measureModule() []*effect.Builtin {
 			Pure: measureCases,
 		},
 		measureBuiltin("tests", "dict", "Run a program that [sh] allows, in its sandbox as with sh.run, and read the results of its tests. "+
-			"It gives what measure.read gives, and code, the exit code. "+
+			"It gives what measure.read gives, and code, the exit code. Python keeps its bytecode in a folder of its own, empty at first. "+
 			"What was not measured is an error, of kind unavailable or timeout: a program that did not start or was ended, a report that cannot be read, no test that passed or failed, an exit code other than 0 without a test that failed.",
 			append(commandParams([]effect.Param{formatParam()}), effect.Param{Name: "output", Type: "bool", Default: "False", KeywordOnly: true,
 				Doc: "Give output as well, the end of what it wrote; where it was not measured it is in data of the error."})...),

@@ -172,6 +172,9 @@ func (c command) folder() (string, error) {
 // is declared: a program's own settings and keys are not for scripts.
 func (c command) environment() ([]string, error) {
 	set := []string{"HOME=" + c.home, "TMPDIR=" + c.home, "STARLING_RUN_ID=" + c.attempt.Run, "STARLING_STEP=" + c.attempt.Step}
+	if c.args.Text("do") == "tests" {
+		set = append(set, "PYTHONPYCACHEPREFIX="+filepath.Join(c.home, "bytecode")) // design.md, "Python's bytecode"
+	}
 	for _, name := range c.resolved.Texts("env") {
 		value, ok := c.attempt.Env(name)
 		if !ok {
