@@ -58,9 +58,10 @@ var arrows = []arrow{
 	{"runtime/fact", "lang/effect runtime runtime/journal"},
 	{"runtime/tally", "lang/effect runtime runtime/journal"},
 	{"runtime/ledger", "lang/effect runtime runtime/journal"},
+	{"runtime/archive", "lang/effect runtime runtime/journal runtime/run"},
 	{"runtime/pool", "lang/vm"},
 	{"runtime/engine", "lang lang/contract lang/diagnostic lang/effect lang/vm " +
-		"runtime runtime/fact runtime/heap runtime/journal runtime/ledger runtime/pool runtime/query runtime/run runtime/schedule runtime/tally"},
+		"runtime runtime/archive runtime/fact runtime/heap runtime/journal runtime/ledger runtime/pool runtime/query runtime/run runtime/schedule runtime/tally"},
 	{"runtime/engine/enginetest",
 		"lang lang/contract lang/effect lang/vm runtime runtime/engine stdlib"},
 	{"runtime/wholefile", ""},
@@ -131,7 +132,7 @@ var arrows = []arrow{
 	{"cmd/starling/trace", "runtime runtime/journal runtime/query cmd/starling/build cmd/starling/connect"},
 	{"cmd/starling/graph", "lang lang/diagnostic lang/effect runtime runtime/query cmd/starling/progress cmd/starling/table"},
 	{"cmd/starling/shell", ""},
-	{"cmd/starling/brought", "runtime/engine stdlib/project"},
+	{"cmd/starling/brought", "runtime/archive stdlib/project"},
 	{"cmd/starling/junit", "lang/diagnostic"},
 	{"cmd/starling/progress", "lang/contract runtime runtime/query cmd/starling/table"},
 	{"cmd/starling/live", "runtime runtime/journal runtime/query cmd/starling/plain cmd/starling/progress"},
@@ -153,7 +154,7 @@ var arrows = []arrow{
 			"runtime/wholefile stdlib stdlib/agent stdlib/confine stdlib/git stdlib/notify " +
 			"stdlib/process stdlib/project stdlib/secret stdlib/tool cmd/starling/annotation cmd/starling/build cmd/starling/completion cmd/starling/pace cmd/starling/brought cmd/starling/form " +
 			"cmd/starling/collector cmd/starling/connect cmd/starling/graph cmd/starling/inbox cmd/starling/jq cmd/starling/layout cmd/starling/listing cmd/starling/lsp cmd/starling/manual cmd/starling/mend cmd/starling/mutant cmd/starling/pager cmd/starling/junit cmd/starling/live cmd/starling/shell cmd/starling/sources cmd/starling/table cmd/starling/place cmd/starling/plain cmd/starling/progress cmd/starling/repl cmd/starling/scaffold cmd/starling/suite cmd/starling/webhook " +
-			"cmd/starling/coverage cmd/starling/probe cmd/starling/timetable cmd/starling/trace cmd/starling/worker runtime/memory runtime/postgres runtime/transfer"},
+			"cmd/starling/coverage cmd/starling/probe cmd/starling/timetable cmd/starling/trace cmd/starling/worker runtime/archive runtime/memory runtime/postgres runtime/transfer"},
 }
 
 // pkg is what `go list` says of a package.

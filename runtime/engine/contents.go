@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"starling/runtime"
+	"starling/runtime/archive"
 	"starling/runtime/journal"
 	"starling/runtime/run"
 )
@@ -157,11 +158,11 @@ func (e *Local) namedBy(id string, note func([]string)) error {
 		if err := sv.readKeyframe(e.store, h); err != nil {
 			return err
 		}
-		note(contentsOf(&h.start))
+		note(archive.ContentsOf(&h.start))
 		note(sv.state.Contents())
 	}
 	return e.journal(id, sv.begins, func(r *journal.Record) error {
-		note(contentsOf(r))
+		note(archive.ContentsOf(r))
 		return nil
 	})
 }

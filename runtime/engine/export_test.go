@@ -3,12 +3,11 @@ package engine
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"slices"
 
-	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/archive"
 	"starling/runtime/journal"
 	"starling/runtime/run"
 )
@@ -88,24 +87,20 @@ func (e *Local) written(h *run.Host, sv *saved) ([]byte, error) {
 
 // Forge changes the journals of an export, that of the run that was exported first, and seals it.
 func Forge(file []byte, change func(run int, records []journal.Record) []journal.Record) ([]byte, error) {
-	in, err := readExport(file)
+	in, err := archive.Read(file)
 	if err != nil {
 		return nil, err
 	}
-	var b effect.Object
-	header := b.Text("store", in.store).Payload()
-	forged := section(append([]byte(exportMagic), exportFormat), sectionHeader, header)
-	for _, content := range in.blobs {
-		forged = section(forged, sectionBlob, content)
+	w := archive.NewWriter(in.Runs[0].ID, in.Store, 0)
+	for _, content := range in.Contents {
+		w.Content(content)
 	}
-	for i, r := range in.runs {
-		var b effect.Object
-		forged = section(forged, sectionRun, b.Text("id", r.id).Text("parent", r.parent).Payload())
-		r.records = number(change(i, r.records))
-		for _, value := range r.adopted.journal() {
-			forged = section(forged, sectionJournal, value.Value)
+	for i, r := range in.Runs {
+		var values [][]byte
+		for _, value := range (&adopted{id: r.ID, records: number(change(i, r.Records))}).journal() {
+			values = append(values, value.Value)
 		}
+		w.Run(r.ID, r.Parent, values)
 	}
-	sum := sha256.Sum256(forged)
-	return section(forged, sectionEnd, sum[:]), nil
+	return w.File(), nil
 }

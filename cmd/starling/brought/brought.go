@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 	"unicode"
 
-	"starling/runtime/engine"
+	"starling/runtime/archive"
 	"starling/stdlib/project"
 )
 
@@ -24,7 +24,7 @@ type Item struct {
 }
 
 // Of lists what the runs of an export bring, each once.
-func Of(x *engine.Exported) []Item {
+func Of(x *archive.File) []Item {
 	list := []Item{}
 	for _, r := range x.Runs {
 		s := r.Settings
@@ -36,7 +36,7 @@ func Of(x *engine.Exported) []Item {
 		if s.Grant != "" {
 			rights = "what is granted to " + Word(s.Grant)
 		}
-		all = append(all, Item{"rights", Word(r.Script), rights})
+		all = append(all, Item{"rights", Word(r.Last.Script), rights})
 		if s.ProjectFile != "" || len(s.Project) > 0 {
 			all = append(all, Item{"project", "", Word(s.ProjectFile)})
 			all = append(all, projectBrings(s.ProjectFile, s.Project)...)

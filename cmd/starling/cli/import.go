@@ -11,7 +11,7 @@ import (
 
 	"starling/cmd/starling/brought"
 	"starling/runtime"
-	"starling/runtime/engine"
+	"starling/runtime/archive"
 )
 
 // importVerb is a call of the verb import.
@@ -55,7 +55,7 @@ func (v *importVerb) importFile(ctx context.Context, path string, trust bool) er
 	if err != nil {
 		return usage("", "import: %v", err)
 	}
-	export, err := engine.ReadExport(file)
+	export, err := archive.Read(file)
 	if err != nil {
 		return err // a store is made for a run, not for a mistake
 	}
@@ -63,7 +63,7 @@ func (v *importVerb) importFile(ctx context.Context, path string, trust bool) er
 	if err != nil {
 		return err
 	}
-	s, archive, err := openFor[runtime.Archive](ctx, v.call, v.staying(true))
+	s, importer, err := openFor[runtime.Archive](ctx, v.call, v.staying(true))
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (v *importVerb) importFile(ctx context.Context, path string, trust bool) er
 	if err := v.trusts(ctx, s, settings); err != nil {
 		return err
 	}
-	done, err := archive.Import(ctx,
+	done, err := importer.Import(ctx,
 		runtime.ImportRequest{File: file, Settings: *settings, TrustProject: trust})
 	if err != nil {
 		return err
