@@ -33,6 +33,7 @@ func assertModule() *starlarkstruct.Module {
 			effect.Param{Name: "outcome", Type: "Outcome|Result", Doc: "What must have failed."},
 			effect.Param{Name: "pattern", Type: "string", Default: "None", Doc: "A regular expression that must match somewhere in the message."},
 			effect.Param{Name: "kind", Type: "string", Default: "None", KeywordOnly: true, Doc: "The kind of the error, such as \"timeout\"."}),
+		snapshotBuiltin(),
 	)}
 }
 
@@ -69,7 +70,7 @@ func assertEqual(c *effect.Call) (starlark.Value, error) {
 	if err != nil || equal {
 		return nil, err
 	}
-	return nil, difference(got, want)
+	return nil, Difference(got, want)
 }
 
 func assertDifferent(c *effect.Call) (starlark.Value, error) {
@@ -156,9 +157,9 @@ func assertFails(c *effect.Call) (starlark.Value, error) {
 // named is how many places an error names at which two values differ.
 const named = 10
 
-// difference is the error of two values that are not equal: with the way to each place where they
+// Difference is the error of two values that are not equal: with the way to each place where they
 // differ.
-func difference(got, want starlark.Value) error {
+func Difference(got, want starlark.Value) error {
 	var d differences
 	d.compare("", got, want)
 	switch {

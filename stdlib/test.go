@@ -139,6 +139,25 @@ func defineBuiltin() *effect.Builtin {
 	)
 }
 
+// snapshotBuiltin compares with what lies in a file. That is not in the store, so it is asked for
+// as the world is.
+func snapshotBuiltin() *effect.Builtin {
+	return testBuiltin("assert.snapshot", "That a value is what it was when it was kept, in the file of snapshots beside the test, NAME_test.snap. "+
+		"`starling test` keeps one that is new, but not where CI is set; `--update` keeps what there is now. A text is kept line by line, anything else as JSON.",
+		func(c *effect.Call) (effect.Payload, error) {
+			if name := c.Text("name", ""); name != "" {
+				if err := effect.CheckName(name); err != nil {
+					return nil, wrong(c, "name", "%w", err)
+				}
+			}
+			return arguments(c, "got", "name", "message")
+		},
+		effect.Param{Name: "got", Nullable: true, Doc: "What there is."},
+		effect.Param{Name: "name", Type: "string", Default: "None", Doc: "What it is called within the test; by default 1, 2, … in the order of the calls."},
+		effect.Param{Name: "message", Type: "string", Default: "None", KeywordOnly: true, Doc: "What stands before the error."},
+	)
+}
+
 // TestNames lists the names that only test files see, sorted.
 func TestNames() []string {
 	names := testNames().Keys()

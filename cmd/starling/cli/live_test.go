@@ -34,7 +34,7 @@ allow = ["sh"]
 `
 
 // watch starts a run of so many branches in a terminal of its own.
-func watch(t *testing.T, branches string, size pty.Winsize, env ...string) (s *screen, dir string) {
+func watchRun(t *testing.T, branches string, size pty.Winsize, env ...string) (s *screen, dir string) {
 	dir = sitDown(t)
 	for name, text := range map[string]string{"live.star": liveScript, "starling.toml": liveProject} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -96,7 +96,7 @@ func count(rows []string, pattern string) (n int) {
 // TestLiveRun: a run of a hundred branches is drawn in place, on screens of any width, and leaves a
 // clean summary.
 func TestLiveRun(t *testing.T) {
-	s, dir := watch(t, "100", pty.Winsize{Rows: 24, Cols: 100})
+	s, dir := watchRun(t, "100", pty.Winsize{Rows: 24, Cols: 100})
 	drawn := func(width int) func([]string) bool {
 		return func(rows []string) bool {
 			return count(rows, `^run [a-z0-9]+ +live\.star`) == 1 && count(rows, `1 failed`) == 1 && count(rows, `✗ 日 ?3 .*exit 1`) == 1 &&
@@ -128,7 +128,7 @@ func TestLiveRun(t *testing.T) {
 // TestLiveRate: not more than ten frames a second are drawn, and hardly a byte for what does not
 // change.
 func TestLiveRate(t *testing.T) {
-	s, dir := watch(t, "20", pty.Winsize{Rows: 40, Cols: 100})
+	s, dir := watchRun(t, "20", pty.Winsize{Rows: 40, Cols: 100})
 	s.until("twenty branches", func(rows []string) bool { return count(rows, `slow: part \d+`) == 19 })
 	s.mu.Lock()
 	before, from := strings.Count(s.all.String(), "\x1b[?2026h"), time.Now()
@@ -148,7 +148,7 @@ func TestLiveRate(t *testing.T) {
 
 // TestLiveInterrupted: Ctrl-C leaves the terminal as it was, and says how to go on.
 func TestLiveInterrupted(t *testing.T) {
-	s, _ := watch(t, "5", pty.Winsize{Rows: 24, Cols: 100})
+	s, _ := watchRun(t, "5", pty.Winsize{Rows: 24, Cols: 100})
 	s.until("five branches", func(rows []string) bool { return count(rows, `slow: part \d+`) == 4 })
 	s.tty.WriteString("\x03")
 	s.until("how to go on", func(rows []string) bool { return count(rows, `starling resume [a-z0-9]+$`) == 1 })
@@ -160,7 +160,7 @@ func TestLiveInterrupted(t *testing.T) {
 // TestLiveIsPlain: where a terminal shall not be drawn on there are lines, as in a file.
 func TestLiveIsPlain(t *testing.T) {
 	for _, env := range []string{"NO_COLOR=1", "CI=true", "TERM=dumb"} {
-		s, dir := watch(t, "2", pty.Winsize{Rows: 24, Cols: 100}, env)
+		s, dir := watchRun(t, "2", pty.Winsize{Rows: 24, Cols: 100}, env)
 		s.expect(`日1/slow: started`)
 		if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
 			t.Fatal(err)
@@ -175,7 +175,7 @@ func TestLiveIsPlain(t *testing.T) {
 
 // TestShowWatch: somebody else's run is drawn too, to its end.
 func TestShowWatch(t *testing.T) {
-	s, dir := watch(t, "5", pty.Winsize{Rows: 24, Cols: 100})
+	s, dir := watchRun(t, "5", pty.Winsize{Rows: 24, Cols: 100})
 	s.until("five branches", func(rows []string) bool { return count(rows, `slow: part \d+`) == 4 })
 	other := openScreenOf(t, dir, pty.Winsize{Rows: 24, Cols: 80}, nil, "show", "@last", "--watch")
 	other.until("five branches", func(rows []string) bool {

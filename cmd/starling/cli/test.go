@@ -14,8 +14,10 @@ import (
 
 	"starling/cmd/starling/mutant"
 	"starling/cmd/starling/pace"
+	"starling/cmd/starling/snapshot"
 	"starling/cmd/starling/sources"
 	"starling/cmd/starling/suite"
+	"starling/cmd/starling/watch"
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
 	"starling/runtime"
@@ -35,6 +37,8 @@ type testVerb struct {
 	memory  string
 	cover   coverFlags
 	mutate  mutant.Flags
+	update  bool // of snapshots
+	watch   bool
 
 	pattern *regexp.Regexp
 	bounds  suite.Bounds
@@ -52,6 +56,9 @@ func testCommand(c *call) *cobra.Command {
 A test may do what a script may. Agents are functions of its file, people answer as answer() has said, HTTP servers as respond() has, and time
 is a clock that moves when nothing else can. A test that takes too long, or too much, is ended, and the others go on. Nothing reaches the network or the agents of the project. "starling doc assert" and "starling doc answer" say more.
 
+What assert.snapshot is given lies in NAME_test.snap beside the test. What is new there is kept, but not where CI is set; with --update all that differs is, and what no test takes any more is removed.
+With --watch the tests go on being played: those that have read a file that has changed, until the command is interrupted.
+
 What the tests reach of the scripts --cover shows, and what they would miss --mutate: it changes the scripts, one change at a time, and
 plays the tests that reach the change.`,
 		Example: "  starling test\n  starling test scripts/review_test.star --run 'reject|timeout' -v\n  starling test --mutate scripts/review_test.star --least 90",
@@ -60,12 +67,17 @@ plays the tests that reach the change.`,
 			if err := v.checkMutate(cmd.Flags()); err != nil {
 				return err
 			}
+			if v.watch {
+				return v.testWatching(cmd, args)
+			}
 			return v.test(cmd.Context(), args)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&v.run, "run", "", "only tests whose name `REGEXP` matches")
 	f.BoolVarP(&v.verbose, "verbose", "v", false, "show each test, and what it prints")
+	f.BoolVar(&v.update, "update", false, "keep what differs from the snapshots, and remove those that no test takes")
+	f.BoolVar(&v.watch, "watch", false, "play again what has read a file that has changed")
 	v.pace.Define(f)
 	f.StringVar(&v.junit, "junit", "", "write a report in JUnit's XML to `FILE`")
 	f.StringVar(&v.timeout, "timeout", "1m", "the real time that one test may take, `DURATION`")
@@ -82,13 +94,7 @@ plays the tests that reach the change.`,
 
 // test finds, runs and reports. Each file is played on its own, several at a time.
 func (v *testVerb) test(ctx context.Context, operands []string) (err error) {
-	if v.pattern, err = regexp.Compile(v.run); err != nil {
-		return usage("", "test: --run: %v", err)
-	}
-	if v.bounds, err = v.read(); err == nil {
-		err = v.pace.Check(v.getenv)
-	}
-	if err != nil {
+	if err := v.read(); err != nil {
 		return err
 	}
 	paths, err := testFiles(operands)
@@ -99,7 +105,8 @@ func (v *testVerb) test(ctx context.Context, operands []string) (err error) {
 	if err != nil {
 		return err
 	}
-	files := v.playAll(ctx, paths, settings)
+	files := newTestFiles(paths)
+	v.playAll(ctx, files, settings)
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
@@ -109,20 +116,26 @@ func (v *testVerb) test(ctx context.Context, operands []string) (err error) {
 	return v.answerTest(files, v)
 }
 
-// read reads what one test may take.
-func (v *testVerb) read() (b suite.Bounds, err error) {
-	if b.Time, err = parseLasting("--timeout", v.timeout); err != nil {
-		return b, err
+// read reads the flags: which tests are meant, and what one of them may take.
+func (v *testVerb) read() (err error) {
+	if v.pattern, err = regexp.Compile(v.run); err != nil {
+		return usage("", "test: --run: %v", err)
 	}
-	if b.Steps = v.steps; b.Steps < 1 {
-		return b, usage("", "--steps: got %d, want at least 1", b.Steps)
+	if v.bounds.Time, err = parseLasting("--timeout", v.timeout); err != nil {
+		return err
 	}
-	b.Memory, err = parseSize("--memory", v.memory)
-	return b, err
+	if v.bounds.Steps = v.steps; v.steps < 1 {
+		return usage("", "--steps: got %d, want at least 1", v.steps)
+	}
+	if v.bounds.Memory, err = parseSize("--memory", v.memory); err != nil {
+		return err
+	}
+	return v.pace.Check(v.getenv)
 }
 
 // testFile is what became of one file.
 type testFile struct {
+	path     string // as it was named, or found
 	name     string
 	root     string          // the folder that names are relative to
 	suite    *suite.File     // nil if it could not be read
@@ -132,31 +145,40 @@ type testFile struct {
 	fault    error             // of the play itself
 	unplayed int               // tests that --run leaves out
 	coverage []*suite.Coverage // of each result; empty unless it is wanted
+	reach    *watch.Reach      // what it has read; nil unless it is watched
+
+	snapshots *snapshot.File
+	written   snapshot.Written
+}
+
+func newTestFiles(paths []string) []*testFile {
+	files := make([]*testFile, len(paths))
+	for i, path := range paths {
+		files[i] = &testFile{path: path, name: filepath.ToSlash(path)}
+	}
+	return files
 }
 
 // playAll plays all files, as many at a time as --parallel says.
-func (v *testVerb) playAll(ctx context.Context, paths []string, settings *effect.Settings) []*testFile {
-	files := make([]*testFile, len(paths))
+func (v *testVerb) playAll(ctx context.Context, files []*testFile, settings *effect.Settings) {
 	seats := make(chan struct{}, v.pace.Parallel)
 	var all sync.WaitGroup
-	for i, path := range paths {
-		files[i] = &testFile{name: filepath.ToSlash(path)}
+	for _, file := range files {
 		seats <- struct{}{}
 		all.Go(func() {
 			defer func() { <-seats }()
 			if !v.pace.Over() {
-				v.playFile(ctx, path, files[i], settings)
+				v.playFile(ctx, file, settings)
 			}
 		})
 	}
 	all.Wait()
-	return files
 }
 
-func (v *testVerb) playFile(ctx context.Context, path string, file *testFile, settings *effect.Settings) {
+func (v *testVerb) playFile(ctx context.Context, file *testFile, settings *effect.Settings) {
 	began := time.Now()
 	defer func() { file.took = time.Since(began) }()
-	f, root, err := v.readTests(path)
+	f, root, err := v.readTests(file.path, file.reach)
 	var wrong diagnostic.List
 	if errors.As(err, &wrong) {
 		file.wrong = wrong
@@ -166,6 +188,9 @@ func (v *testVerb) playFile(ctx context.Context, path string, file *testFile, se
 		return
 	}
 	file.name, file.root, file.suite = f.Name, root, f
+	if file.fault = v.openSnapshots(file); file.fault != nil {
+		return
+	}
 	for _, t := range f.Tests {
 		if !v.pattern.MatchString(t.Name) {
 			file.unplayed++
@@ -177,6 +202,7 @@ func (v *testVerb) playFile(ctx context.Context, path string, file *testFile, se
 			}
 		}
 	}
+	file.fault = file.closeSnapshots()
 }
 
 // playTest plays one test once, unless one has failed and that is enough.
@@ -184,7 +210,7 @@ func (v *testVerb) playTest(ctx context.Context, f *suite.File, t suite.Test, fi
 	if v.pace.Over() {
 		return nil
 	}
-	o := suite.Options{Settings: *settings, Bounds: v.bounds}
+	o := suite.Options{Settings: *settings, Bounds: v.bounds, Snapshot: file.snapshots.Take}
 	if v.counts() {
 		o.Coverage = new(suite.Coverage)
 		file.coverage = append(file.coverage, o.Coverage)
@@ -201,15 +227,19 @@ func (v *testVerb) playTest(ctx context.Context, f *suite.File, t suite.Test, fi
 // counts tells whether somebody needs to know what tests reach.
 func (v *testVerb) counts() bool { return v.cover.wanted() || v.mutate.On }
 
-// readTests reads a file of tests with all that it needs, and says which folder names are relative
-// to.
-func (v *testVerb) readTests(path string) (f *suite.File, folder string, err error) {
+// readTests reads a file of tests with all that it needs, which reach is told of, and says which
+// folder names are relative to.
+func (v *testVerb) readTests(path string, reach *watch.Reach) (f *suite.File, folder string, err error) {
 	entry, root, err := v.rooted(path)
 	if err != nil {
 		return nil, "", err
 	}
 	defer root.Close()
-	f, err = suite.Read(entry, sources.Of(root), stdlib.Library, v.environmentOf(path))
+	files := sources.Of(root)
+	if reach != nil {
+		files = reach.Source(root.Name(), files)
+	}
+	f, err = suite.Read(entry, files, stdlib.Library, v.environmentOf(path))
 	return f, root.Name(), err
 }
 

@@ -49,7 +49,7 @@ func (v *testVerb) testMutate(ctx context.Context, files []*testFile, settings *
 	played := make([]*mutant.Played, len(files))
 	for i, f := range files {
 		played[i] = &mutant.Played{Root: f.root, Suite: f.suite, Results: f.results,
-			Coverage: f.coverage, Environment: v.environmentOf(f.name)}
+			Coverage: f.coverage, Environment: v.environmentOf(f.name), Snapshots: f.snapshots}
 	}
 	targets, err := mutant.Targets(played, v.mutate.Of)
 	if wrong := diagnosticsOf(err); len(wrong) > 0 {

@@ -10,6 +10,7 @@ import (
 	"starling/cmd/starling/coverage"
 	"starling/cmd/starling/junit"
 	"starling/cmd/starling/shell"
+	"starling/cmd/starling/snapshot"
 	"starling/cmd/starling/suite"
 	"starling/lang/diagnostic"
 	"starling/runtime"
@@ -26,9 +27,10 @@ type testDocument struct {
 }
 
 type testFileDocument struct {
-	File        string          `json:"file"`
-	Diagnostics diagnostic.List `json:"diagnostics"` // why the file could not be read
-	Tests       []*suite.Result `json:"tests"`
+	File        string           `json:"file"`
+	Diagnostics diagnostic.List  `json:"diagnostics"` // why the file could not be read
+	Tests       []*suite.Result  `json:"tests"`
+	Snapshots   snapshot.Written `json:"snapshots,omitzero"`
 }
 
 // answerTest reports on all files and sets the exit code: that of a check where a file is wrong,
@@ -112,7 +114,7 @@ func (d *testDocument) cover(files []*testFile, flags *coverFlags) error {
 }
 
 func (d *testDocument) add(f *testFile) {
-	doc := testFileDocument{File: f.name, Diagnostics: append(diagnostic.List{}, f.wrong...), Tests: append([]*suite.Result{}, f.results...)}
+	doc := testFileDocument{File: f.name, Diagnostics: append(diagnostic.List{}, f.wrong...), Tests: append([]*suite.Result{}, f.results...), Snapshots: f.written}
 	for _, r := range f.results {
 		if r.Passed {
 			d.Passed++
@@ -147,6 +149,9 @@ func (c *call) printTests(f *testFile, verbose bool) {
 		c.print("FAIL  %s  %d of %d tests failed, %s", f.name, failed, len(f.results), f.took.Round(time.Millisecond))
 	default:
 		c.print("ok    %s  %d tests, %s", f.name, len(f.results), f.took.Round(time.Millisecond))
+	}
+	for _, line := range f.written.Lines() {
+		c.print("      %s", line)
 	}
 }
 

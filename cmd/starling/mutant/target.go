@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"starling/cmd/starling/snapshot"
 	"starling/cmd/starling/suite"
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
@@ -24,6 +25,7 @@ type Played struct {
 	Results     []*suite.Result
 	Coverage    []*suite.Coverage   // what each result's test has reached
 	Environment *effect.Environment // what the file sees
+	Snapshots   *snapshot.File      // which mutants leave as they are
 }
 
 // Green tells whether all of some tests have passed, and there was one.

@@ -78,7 +78,7 @@ func (p *Play) try(ctx context.Context, t *Target, m *trial, last *[]keen) error
 		m.outcome = survived
 		for _, i := range tests {
 			plain := by.file.Results[i]
-			o := suite.Options{Settings: p.Settings, Bounds: p.boundsOf(plain)}
+			o := suite.Options{Settings: p.Settings, Bounds: p.boundsOf(plain), Snapshot: by.file.Snapshots.Compare}
 			result, err := f.Run(ctx, plain.Test, o)
 			if err != nil {
 				return err

@@ -54,6 +54,9 @@ func (p *Pace) Check(getenv func(string) (string, bool)) error {
 // Over tells whether no further test is to begin.
 func (p *Pace) Over() bool { return p.failfast && p.failed.Load() }
 
+// Again forgets what has failed: the tests are played once more.
+func (p *Pace) Again() { p.failed.Store(false) }
+
 // Saw is told of each test.
 func (p *Pace) Saw(passed bool) {
 	if !passed {

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.starlark.net/starlark"
+
 	"starling/lang"
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
@@ -61,6 +63,10 @@ type Options struct {
 	Settings effect.Settings // with the project file; workspace, fake and limits are the test's own
 	Bounds   Bounds
 	Coverage *Coverage // counts what the play reaches; nil for nobody
+
+	// Snapshot compares what a test gives to assert.snapshot with what was kept of it. It may be
+	// called by several plays at once.
+	Snapshot func(test, name string, got starlark.Value) error
 }
 
 // Run plays one test. An error means that it could not be played at all.
@@ -74,6 +80,7 @@ func (f *File) Run(ctx context.Context, t Test, o Options) (*Result, error) {
 		world: &world{fake: f.bundle.Encode(), folder: dir}, random: newRandom(f.Name + "/" + t.Name), seen: map[string]uint64{}, where: map[string]string{},
 		result: &Result{Test: t, File: f.Name, Findings: diagnostic.List{}, Printed: []string{}}}
 	s.world.define = s.define
+	s.world.keep = func(name string, got starlark.Value) error { return o.Snapshot(t.Name, name, got) }
 	if o.Coverage != nil {
 		s.world.reached = o.Coverage.counters
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -31,6 +32,7 @@ type world struct {
 	folder  string // the workspace
 	reached func(module string, n int) []atomic.Uint32
 	define  func(name, source string) error
+	keep    func(name string, got starlark.Value) error // see Options.Snapshot
 
 	mu        sync.Mutex // guards what follows
 	script    agent.Script
@@ -38,8 +40,10 @@ type world struct {
 	casts     map[string]*cast
 	responses []*response
 	crashes   []*crash
-	due       bool // a step is under way at which the power is to fail
-	made      bool // the folder is a git repository
+	due       bool     // a step is under way at which the power is to fail
+	made      bool     // the folder is a git repository
+	kept      []string // the names of the snapshots
+	unnamed   int      // snapshots without a name of their own
 }
 
 // said is where a test has said something of its world: the step of the call.
@@ -162,6 +166,10 @@ func (w *world) perform(_ context.Context, a *effect.Attempt) effect.Reply {
 	defer w.mu.Unlock()
 	s := said{step: a.Step}
 	switch args.Text("do") {
+	case "assert.snapshot":
+		if err := w.snapshot(with); err != nil {
+			return effect.Reply{Err: err}
+		}
 	case "answer":
 		w.answers = append(w.answers, newAnswer(s, with))
 	case "respond":
@@ -174,6 +182,27 @@ func (w *world) perform(_ context.Context, a *effect.Attempt) effect.Reply {
 		}
 	}
 	return effect.Reply{Value: starlark.None}
+}
+
+// snapshot compares a value with what was kept of it. Those without a name are numbered, in the
+// order of the calls. It is called with mu held.
+func (w *world) snapshot(with effect.View) *effect.Error {
+	name, before := with.Text("name"), with.Text("message")
+	if before != "" {
+		before += ": "
+	}
+	if name == "" {
+		w.unnamed++
+		name = strconv.Itoa(w.unnamed)
+	}
+	if slices.Contains(w.kept, name) {
+		return effect.Errorf(effect.KindScript, "%sassert.snapshot: the test has a snapshot %s already; give each a name of its own", before, name)
+	}
+	w.kept = append(w.kept, name)
+	if err := w.keep(name, with.Value("got")); err != nil {
+		return effect.Errorf(effect.KindScript, "%sassert.snapshot: %v", before, err)
+	}
+	return nil
 }
 
 func newAnswer(s said, with effect.View) *answer {
