@@ -29,6 +29,8 @@ type codex struct {
 	trouble  string
 	declined []string
 	tokens   usage
+	keyless  int    // tries of the model's API that were refused for their key
+	refused  *fault // by it, which codex would ask again
 }
 
 type codexLine struct {
@@ -122,9 +124,28 @@ func (c *codex) line(line string, emit emitter) (counts bool) {
 	case "error":
 		c.trouble = l.Message
 		emit.say("trouble", "text", l.Message)
+		c.tried()
 	}
 	return l.Item.Type == "agent_message"
 }
+
+// refusedKey is how codex tells of a key that the model's API refuses, each time that it tries.
+var refusedKey = pattern(`unexpected status (401|403)[^)]*`)
+
+// tried counts the tries of the model's API that were refused for their key. The second is a fault,
+// see [claudeLine.retried].
+func (c *codex) tried() {
+	said := refusedKey().FindString(c.trouble)
+	if said == "" {
+		return
+	}
+	if c.keyless++; c.keyless == 2 {
+		c.refused = toldFault(said)
+	}
+}
+
+// hopeless is a key that the API refuses.
+func (c *codex) hopeless() *fault { return c.refused }
 
 func (c *codex) item(l *codexLine, emit emitter) {
 	it := &l.Item

@@ -262,10 +262,14 @@ func (j judge) ended(ctx context.Context, r process.Result, h *outputStream) eff
 	return a.reply(j.q.Definition.Agent, j.q.Returns)
 }
 
-// faulty makes the reply of a failure that the program told of, or that its output is.
+// faulty makes the reply of a failure that the program told of, or that its output is. Where it has
+// told why, the end of stderr would only hide it: that stays in the transcript.
 func (j judge) faulty(f *fault, stderr string) effect.Reply {
 	if len(f.wrong) > 0 {
 		return malformed(j.q.Definition.Agent, f.wrong)
+	}
+	if f.said {
+		stderr = ""
 	}
 	r := j.fail(f.class, stderr, "%s", f.message)
 	r.Err.Kind, r.After = f.kind, f.after

@@ -123,7 +123,7 @@ func (g *gemini) use(l *geminiLine, emit emitter) {
 
 func (g *gemini) used(l *geminiLine, emit emitter) {
 	name := g.tools.end(l.ToolID)
-	if l.Status == "error" && (refusal(l.Error.Type+" "+l.Error.Message) || withheld(name, l.Error.Message)) {
+	if l.Status == "error" && (refusal(l.Error.Type, l.Error.Message) || withheld(name, l.Error.Message)) {
 		g.denials = append(g.denials, firstOf(name, l.ToolID))
 		emit.say("permission", "tool", firstOf(name, l.ToolID), "id", l.ToolID, "allowed", false, "by", "program")
 	}
@@ -141,13 +141,19 @@ func withheld(tool, text string) bool {
 	return slices.Contains(ownTools, tool) && strings.Contains(text, "not found")
 }
 
-// refusal tells whether a tool failed because it was not allowed.
-func refusal(text string) bool {
+// refusal tells whether Gemini CLI refused a call. It has types for that and for failures of tools:
+// what a tool, or a server of tools, says of its own refusals is no word of the program's. Only
+// what has no type of its own is read for words.
+func refusal(kind, text string) bool {
 	text = strings.ToLower(text)
-	for _, word := range []string{"denied", "policy_violation", "not allowed", "requires user confirmation", "requires approval"} {
-		if strings.Contains(text, word) {
-			return true
-		}
+	switch kind {
+	case "policy_violation":
+		return true
+	case "unhandled_exception", "TOOL_EXECUTION_ERROR":
+		return strings.Contains(text, "requires user confirmation") || strings.Contains(text, "requires approval")
+	case "": // in versions before there were types
+		return slices.ContainsFunc([]string{"denied", "not allowed", "requires user confirmation", "requires approval"},
+			func(word string) bool { return strings.Contains(text, word) })
 	}
 	return false
 }
