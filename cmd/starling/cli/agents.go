@@ -31,7 +31,7 @@ func agentsCommand(c *call) *cobra.Command {
 		RunE:    showHelp,
 	}
 	cmd.AddCommand(v.listCommand("ls", "List the agents and whether they can be asked", 0),
-		v.listCommand("show NAME", "Show what an agent is told and what serves it", 1), agentsTestCommand(c))
+		v.listCommand("show AGENT", "Show what an agent is told and what serves it", 1), agentsTestCommand(c))
 	return cmd
 }
 
@@ -51,7 +51,7 @@ func agentsTestCommand(c *call) *cobra.Command {
 	var timeout time.Duration
 	var typed, edit, deny bool
 	cmd := &cobra.Command{
-		Use:   "test NAME",
+		Use:   "test AGENT",
 		Short: "Ask every backend of an agent for one word, or have it play small tasks",
 		Long: `Send a real request to every backend of an agent, one after the other: it asks for one word. It costs what such a request costs. Nothing is recorded.
 --typed asks for a reply with a contract. --edit has it make a file, and --deny has it try that without the right to; both in an empty folder

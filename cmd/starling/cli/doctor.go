@@ -34,7 +34,7 @@ func doctorCommand(c *call) *cobra.Command {
 		GroupID: "look",
 		Long: `Look at the project file, the store, the backends of every agent, secrets, tool servers, who is notified, git and the sandbox.
 The programs of agents and tool servers are started and asked for their version, their login and their tools; APIs of
-models are asked for their list of models. That costs nothing, and no model is called: starling agents test NAME asks
+models are asked for their list of models. That costs nothing, and no model is called: starling agents test AGENT asks
 an agent for a word.
 
 Nothing is started, and no key is sent, for a project that was not run here or trusted as it is now; --ask does it all
@@ -89,7 +89,7 @@ func (v *doctorVerb) doctor(ctx context.Context, ask bool) error {
 		}
 	}
 	if slices.ContainsFunc(found, func(f finding) bool { return f.Part == "agent" && f.State == healthy }) {
-		v.print("no model was called: %s asks an agent for a word", v.command("agents", "test", "NAME"))
+		v.print("no model was called: %s asks an agent for a word", v.command("agents", "test", "AGENT"))
 	}
 	return nil
 }
