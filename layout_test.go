@@ -54,7 +54,7 @@ var arrows = []arrow{
 	{"runtime/journal", "lang/contract lang/effect runtime"},
 	{"runtime/run", "lang lang/contract lang/diagnostic lang/effect lang/vm runtime runtime/heap runtime/journal"},
 	{"runtime/query", "lang/diagnostic lang/effect runtime runtime/journal runtime/run"},
-	{"runtime/schedule", "runtime"},
+	{"runtime/schedule", "lang/contract lang/effect runtime"},
 	{"runtime/fact", "lang/effect runtime runtime/journal"},
 	{"runtime/tally", "lang/effect runtime runtime/journal"},
 	{"runtime/ledger", "lang/effect runtime runtime/journal"},

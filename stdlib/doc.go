@@ -35,6 +35,8 @@
 //	workspace     waiting  workspace.… do: "checkpoint", "rollback", "diff", "commit" · checkpoint · since · message · paths: list of strings
 //	journal       waiting  journal.…   do: "steps", "events" · of: address of a step · types: list of strings
 //	project       waiting  project.find  agents: list of dicts of agent, backend, tools · workflows: list of strings
+//	schedule      waiting  itself      do: "set", "pause", "resume", "remove", "backfill", "all" · schedule · script · cron · every · zone · jitter · inputs: dict ·
+//	                                   labels: dict of string · time_input · overlap · catch_up · reason · since, until: RFC 3339
 //	memory.vars   answer   itself      do: "get", "set", "delete", "all" · key · value · default
 //	memory.chat   answer   itself      do: "add", "all", "keep" · chat · by · text · last: int
 //	memory.project waiting itself      do: "get", "set", "delete", "all" · key · value · default
@@ -63,7 +65,7 @@
 //	fs, workspace,
 //	measure.code,
 //	context, journal, project,
-//	artifact          none              0                 0       retry             raise
+//	artifact, schedule          none              0                 0       retry             raise
 //
 // A request is idempotent if it is a GET or HEAD, or says so.
 package stdlib

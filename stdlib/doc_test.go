@@ -49,6 +49,8 @@ func TestTableOfRequests(t *testing.T) {
 		`memory.vars.get("k", 1)`, `memory.vars.set("k", 1)`, `memory.chat.add("t", by = "a", chat = "c")`, `memory.chat.keep(2)`,
 		`memory.project.get("k", 1)`, `memory.project.set("k", 1)`,
 		`queue.push("q", 1)`, `queue.take("q", wait = True, timeout = "1s", lease = "1m")`,
+		`schedule.set("s", "n", cron = "@daily", zone = "UTC", jitter = "1m", labels = {}, time_input = "t", overlap = "skip", catch_up = "all")`,
+		`schedule.set("s", "n", every = "1h", inputs = {})`, `schedule.backfill("s", "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z")`, `schedule.pause("s", "r")`,
 		`now()`, `uuid()`, `random()`, `print("a")`, `emit("k", a = 1)`, `log.info("m", a = 1)`,
 	} {
 		d := newDesk()

@@ -75,6 +75,7 @@ func Environment(o Options) *effect.Environment {
 	handlers["pdf"] = pdfHandler(o.fonts)
 	handlers["sh"] = shHandler()
 	handlers["journal"] = journalHandler()
+	handlers[effect.KindSchedule] = scheduleHandler()
 	handlers["tool"] = servers.Handler()
 	handlers["notify"] = notify.Handler()
 	trees := newTrees()
@@ -116,6 +117,7 @@ func predeclared() starlark.StringDict {
 		"project":   members(findModule()...),
 		"queue":     members(queueModule()...),
 		"re":        members(reModule()...),
+		"schedule":  members(scheduleModule()...),
 		"secrets":   members(secretsModule()...),
 		"text":      members(textModule()...),
 		"workspace": members(workspaceModule()...),

@@ -119,6 +119,8 @@ func TestRequests(t *testing.T) {
 		{`queue.take("jobs", wait = False, timeout = "5s", lease = "1m")`,
 			`request queue queue.take {"do": "take", "queue": "jobs", "wait": False, "timeout": "5s", "lease": "1m"} timeout=5s`},
 		{`queue.all("jobs")`, `request queue queue.all {"do": "all", "queue": "jobs"}`},
+		{`schedule.set("n", "job", every = "1d", inputs = {"a": 1}, overlap = "queue")`,
+			`request schedule schedule.set {"do": "set", "every": "24h0m0s", "schedule": "n", "script": "job", "inputs": {"a": 1}, "overlap": "queue"} idempotent=true`},
 		{`memory.project.set("k", None)`, `request memory.project memory.project.set {"do": "set", "key": "k", "value": None}`},
 		{`memory.project.all()`, `request memory.project memory.project.all {"do": "all"}`},
 		{`now()`, `answer now now {}`},
@@ -432,7 +434,7 @@ func TestPredeclared(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	const want = "agent artifact context contract digest emit fail fs gate handoff http journal json log mailbox math mcp measure memory now pdf print proceed project queue random re reply role run secrets sh sleep steer stop text time uuid workspace yaml"
+	const want = "agent artifact context contract digest emit fail fs gate handoff http journal json log mailbox math mcp measure memory now pdf print proceed project queue random re reply role run schedule secrets sh sleep steer stop text time uuid workspace yaml"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

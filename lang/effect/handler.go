@@ -62,6 +62,7 @@ type Attempt struct {
 	Ask      func(ctx context.Context, l Leave) (bool, error)                 // has people decide at a gate of the step; nil where nobody can be asked
 	Token    string                                                           // by which whoever works for the attempt is known to the engine while it is in flight; a secret
 	Share    func(ctx context.Context, args Payload) (starlark.Value, *Error) // does what the request of a function of memory.vars with these arguments asks for; what it changes is durable when it returns. Nil where there are no variables
+	Schedule func(ctx context.Context, args View) (starlark.Value, *Error)    // does what the request of a function of the module schedule with these arguments asks for, in the name of who started the run; nil where there are no schedules
 	Store    string                                                           // path of the store's folder on this machine, which nothing that a script asks for touches; "" without one
 	Tree     string                                                           // path of the branch in whose working tree, Settings.Workspace, it is done; "" for the run's own workspace
 	Trees    string                                                           // path of the folder of the trees of the run's branches, which need not be there
@@ -78,6 +79,9 @@ func (a *Attempt) Lock() string {
 	sum := sha256.Sum256([]byte(a.Run + "/" + a.Step))
 	return a.Store + "/locks/" + hex.EncodeToString(sum[:16])
 }
+
+// KindSchedule is the kind of the requests that make and change schedules.
+const KindSchedule = "schedule"
 
 // Worker is a process that works for an attempt, with all that descends from it.
 type Worker struct {

@@ -130,9 +130,11 @@ func environment(perform func(context.Context, *effect.Attempt) effect.Reply) *e
 	} {
 		names[b.FullName] = b
 	}
-	std := stdlib.Environment(stdlib.Options{Natives: vm.Natives()}).Names
-	names["queue"], names["memory"] = std["queue"], std["memory"]
-	return &effect.Environment{Names: names, Handlers: map[string]*effect.Handler{"agent": {Perform: perform, Workspace: true}, "work": {Perform: perform,
+	std := stdlib.Environment(stdlib.Options{Natives: vm.Natives()})
+	for _, module := range []string{"queue", "memory", "schedule"} {
+		names[module] = std.Names[module]
+	}
+	return &effect.Environment{Names: names, Handlers: map[string]*effect.Handler{"agent": {Perform: perform, Workspace: true}, effect.KindSchedule: std.Handlers[effect.KindSchedule], "work": {Perform: perform,
 		Question: func(a *effect.Attempt) (starlark.Value, *effect.Error) { return a.Args, nil }}}}
 }
 

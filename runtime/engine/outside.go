@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -88,5 +89,8 @@ func (o outside) Equip(at *effect.Attempt) {
 	at.Journal = func(l effect.Look) (starlark.Value, *effect.Error) { return e.queryJournal(run, at.Step, l) }
 	at.Known = func(q effect.Survey) (*effect.Known, *effect.Error) { return e.survey(run, q) }
 	at.Artifact = func(hash string) (string, []byte, *effect.Error) { return e.artifact(run, hash) }
+	at.Schedule = func(ctx context.Context, args effect.View) (starlark.Value, *effect.Error) {
+		return e.scheduleFor(ctx, run, args)
+	}
 	at.Env = func(name string) (string, bool) { return e.variable(run, name) }
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"go.starlark.net/starlark"
 
 	"starling/lang/effect"
 	"starling/runtime"
@@ -78,43 +81,18 @@ func (e *Local) Schedule(ctx context.Context, r runtime.ScheduleRequest) (*runti
 	if err := need(ctx, runtime.CanRun, "schedule runs"); err != nil {
 		return nil, err
 	}
-	r.Overlap, r.CatchUp = orDefault(r.Overlap, runtime.OverlapSkip), orDefault(r.CatchUp, runtime.CatchUpLast)
-	row := &schedule.Row{Schedule: runtime.Schedule{ScheduleRequest: r, By: runtime.CallerOf(ctx).Name, At: e.now()}}
-	row.Settled = row.At
-	if err := e.checkSchedule(row); err != nil {
+	r.Overlap, r.CatchUp = cmp.Or(r.Overlap, runtime.OverlapSkip), cmp.Or(r.CatchUp, runtime.CatchUpLast)
+	by, now := runtime.CallerOf(ctx).Name, e.now()
+	if err := e.checkSchedule(schedule.New(r, by, now, nil)); err != nil {
 		return nil, err
 	}
-	return e.reschedule(ctx, r.Name, func(old *schedule.Row) (*schedule.Row, error) {
-		if old != nil {
-			row.Running, row.Last, row.Started, row.Skipped, row.Refused = old.Running, old.Last, old.Started, old.Skipped, old.Refused
-		}
-		return row, nil
-	})
-}
-
-func orDefault[T ~string](got, without T) T {
-	if got == "" {
-		return without
-	}
-	return got
+	return e.reschedule(ctx, r.Name, func(old *schedule.Row) (*schedule.Row, error) { return schedule.New(r, by, now, old), nil })
 }
 
 // checkSchedule refuses what could not be started.
 func (e *Local) checkSchedule(row *schedule.Row) error {
-	refuse := func(err error) error { return runtime.Refusef(runtime.ErrUsage, "schedule: %v", err) }
-	if err := effect.CheckName(row.Name); err != nil {
-		return refuse(err)
-	}
-	if _, err := row.Times(); err != nil {
-		return refuse(err)
-	}
-	overlaps := []runtime.Overlap{runtime.OverlapSkip, runtime.OverlapQueue, runtime.OverlapCancel, runtime.OverlapAllow}
-	if !slices.Contains(overlaps, row.Overlap) {
-		return refuse(fmt.Errorf("got overlap %q, want one of %q", row.Overlap, overlaps))
-	}
-	catches := []runtime.CatchUp{runtime.CatchUpLast, runtime.CatchUpAll, runtime.CatchUpNone}
-	if !slices.Contains(catches, row.CatchUp) {
-		return refuse(fmt.Errorf("got catch_up %q, want one of %q", row.CatchUp, catches))
+	if err := cmp.Or(effect.CheckName(row.Name), row.Check()); err != nil {
+		return runtime.Refusef(runtime.ErrUsage, "schedule: %v", err)
 	}
 	r, err := e.scheduledStart(row, row.At)
 	if err == nil {
@@ -153,33 +131,22 @@ func (e *Local) Reschedule(ctx context.Context, c runtime.ScheduleChange) (*runt
 		if row == nil {
 			return nil, unknownSchedule(c.Name)
 		}
-		return e.changed(row, c)
+		return row, row.Change(c, e.now())
 	})
 }
 
-// changed is a row after a change.
-func (e *Local) changed(row *schedule.Row, c runtime.ScheduleChange) (*schedule.Row, error) {
-	var err error
-	if row.Paused && (c.Action == runtime.ScheduleTrigger || c.Action == runtime.ScheduleBackfill) {
-		return nil, runtime.Refusef(runtime.ErrUsage, "the schedule %s is paused", row.Name).WithHelp("starling schedule resume %s, first", row.Name).WithCall("resume it first")
+// scheduleFor is effect.Attempt.Schedule: what a run asks for is asked for by whoever started it,
+// at the top.
+func (e *Local) scheduleFor(ctx context.Context, run string, args effect.View) (starlark.Value, *effect.Error) {
+	var v starlark.Value
+	c, err := e.schedules.caller(outside{e}.Starter(run))
+	if err == nil {
+		v, err = schedule.Serve(runtime.WithCaller(ctx, c), e, args)
 	}
-	switch c.Action {
-	case runtime.SchedulePause:
-		if err = row.Arrive(e.now()); err == nil { // what has come meanwhile was not missed for the pause
-			row.Paused, row.Reason = true, c.Reason
-		}
-	case runtime.ScheduleResume:
-		row.Paused, row.Reason = false, ""
-	case runtime.ScheduleRemove:
-		row.Name = ""
-	case runtime.ScheduleTrigger:
-		row.Pend(e.now())
-	case runtime.ScheduleBackfill:
-		err = row.Backfill(c.From, c.To)
-	default:
-		err = runtime.Refusef(runtime.ErrUsage, "got the action %q, want pause, resume, remove, trigger or backfill", c.Action)
+	if err != nil {
+		return nil, effect.Errorf(effect.KindRefused, "%v", err)
 	}
-	return row, err
+	return v, nil
 }
 
 // reschedule changes a row and has it go on.
@@ -193,12 +160,13 @@ func (e *Local) reschedule(ctx context.Context, name string, change func(*schedu
 	if c := runtime.CallerOf(ctx); row != nil && row.By != c.Name && !c.May(runtime.CanAdmin) {
 		return nil, runtime.Refusef(runtime.ErrDenied, "%s may not change the schedule %s, which %s has made", c, name, row.By)
 	}
-	if row, err = change(row); err != nil {
+	row, err = change(row)
+	if err != nil && !errors.Is(err, schedule.ErrRemoved) {
 		return nil, err
 	}
 	w := scheduleWrite(row)
-	if row.Name == "" {
-		row.Name, w = name, runtime.Write{Key: scheduleKey(name)}
+	if err != nil {
+		w = runtime.Write{Key: scheduleKey(name)}
 	}
 	if err := e.commit(ctx, &runtime.Batch{Writes: []runtime.Write{w}}); err != nil {
 		return nil, err

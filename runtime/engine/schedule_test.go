@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"starling/runtime"
 	"starling/runtime/engine"
+	"starling/runtime/memory"
 	"starling/runtime/runtimetest"
 )
 
@@ -366,4 +368,62 @@ func TestScheduleRefusals(t *testing.T) {
 			t.Errorf("got %+v, want it refused", s.Last)
 		}
 	})
+}
+
+// Over the nights when the clocks of Zurich are changed in 2000: 26 March has no 02:30, 29 October
+// has two, and each has a run of its own.
+func TestScheduleOverChangedClocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlanned(t)
+		p.define("job", tellsTime)
+		for _, c := range []struct{ night, want string }{
+			{"2000-03-25", "2000-03-25T01:30 2000-03-27T00:30"},
+			{"2000-10-28", "2000-03-25T01:30 2000-03-27T00:30 2000-10-28T00:30 2000-10-29T00:30 2000-10-29T01:30 2000-10-30T01:30"},
+		} {
+			begin, err := time.Parse(time.DateOnly, c.night)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.passes(time.Until(begin))
+			p.make(runtime.ScheduleRequest{Name: "s", Script: "job", TimeInput: "when", Timetable: runtime.Timetable{Cron: "30 2 * * *", Zone: "Europe/Zurich"}})
+			p.passes(72 * time.Hour)
+			p.wants(c.want)
+			p.change(runtime.ScheduleChange{Action: runtime.ScheduleRemove})
+		}
+	})
+}
+
+// Whichever commit of a script that makes a schedule is the last before the power fails, the
+// schedule is made once, and a time that was due meanwhile has its one run.
+func TestScheduleOfAScriptSurvivesEachCrash(t *testing.T) {
+	const source = "def main():\n    schedule.set(\"s\", \"job\", cron = \"@hourly\", time_input = \"when\")\n    return \"made\"\n"
+	cuts := 0
+	for n := 1; ; n++ {
+		whole := false
+		synctest.Test(t, func(t *testing.T) {
+			p := newPlanned(t)
+			p.define("job", tellsTime)
+			p.store.FailCommit(n, errors.New("the power fails"), memory.AfterApply)
+			r := runtime.StartRequest{Key: "once", Bundle: bundle(t, source, nil), Script: "x.star"}
+			_, err := p.engine.Start(p.ctx, r)
+			p.passes(59 * time.Minute)
+			if whole = err == nil && p.outputs() == "made"; whole {
+				return
+			}
+			cuts++
+			p.crash()
+			p.fires()
+			if _, err := p.engine.Start(p.ctx, r); err != nil {
+				t.Fatal(err)
+			}
+			p.passes(2 * time.Minute)
+			p.wants("made 01T01:00", 1, 0, 0, 0)
+		})
+		if whole {
+			break
+		}
+	}
+	if cuts < 2 { // behind the start, and behind the schedule
+		t.Errorf("the power has failed %d times, want it to at each commit", cuts)
+	}
 }

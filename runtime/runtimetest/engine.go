@@ -65,9 +65,10 @@ func TestEngine(t *testing.T, s Subject) {
 }
 
 // TestExtensions checks that an engine keeps the promises of the extensions of runtime.Engine. It
-// must have them all: definitions, queues, reruns, tokens, decisions and archives.
+// must have them all: definitions, schedules, queues, reruns, tokens, decisions and archives.
 func TestExtensions(t *testing.T, s Subject) {
 	t.Run("definitions", func(t *testing.T) { testDefinitions(t, s) })
+	t.Run("schedules", func(t *testing.T) { testSchedules(t, s) })
 	t.Run("queues", func(t *testing.T) { testQueues(t, s) })
 	t.Run("reruns", func(t *testing.T) { testReruns(t, s) })
 	t.Run("tokens", func(t *testing.T) { testTokens(t, s) })

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"starling/runtime"
@@ -39,7 +40,7 @@ func (r *Row) Shown(next int) (*runtime.Schedule, error) {
 	return &s, nil
 }
 
-// Backfill adds the times of a span.
+// Backfill adds the times of a span that do not wait already.
 func (r *Row) Backfill(from, to time.Time) error {
 	t, err := r.Times()
 	if err != nil {
@@ -53,7 +54,9 @@ func (r *Row) Backfill(from, to time.Time) error {
 		return runtime.Refusef(runtime.ErrUsage, "backfill: that is more than %d times, with those that wait", runtime.MaxCatchUp).WithHelp("take a shorter span, and the next when its runs have ended")
 	}
 	for _, at := range list {
-		r.Pend(at)
+		if !slices.ContainsFunc(r.Pending, at.Equal) {
+			r.Pend(at)
+		}
 	}
 	return nil
 }

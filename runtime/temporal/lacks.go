@@ -19,7 +19,7 @@ func errUnsupported(what string) *runtime.Refusal {
 func Lacks(p *lang.Program) (list diagnostic.List) {
 	for _, m := range p.Modules {
 		for _, n := range m.Names {
-			if n.Name == "queue" || n.Name == effect.KindWorkspace {
+			if n.Name == "queue" || n.Name == effect.KindSchedule || n.Name == effect.KindWorkspace {
 				list = append(list, diagnostic.Diagnostic{Severity: diagnostic.Error, Kind: string(runtime.ErrUnsupported), File: m.Name,
 					Message: n.Name + ": not there for runs on Temporal in this version", Hint: "a store in a folder or in PostgreSQL has it"})
 			}

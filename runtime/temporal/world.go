@@ -35,8 +35,8 @@ func unsupported(what string) *effect.Error {
 
 // Handler performs requests of a kind. What needs one machine is refused.
 func (w world) Handler(kind string) *effect.Handler {
-	if kind == effect.KindWorkspace {
-		return &effect.Handler{Resolve: func(*effect.Settings, *effect.Request) *effect.Error { return unsupported("workspace") }}
+	if kind == effect.KindWorkspace || kind == effect.KindSchedule {
+		return &effect.Handler{Resolve: func(*effect.Settings, *effect.Request) *effect.Error { return unsupported(kind) }}
 	}
 	return w.env.Handlers[kind]
 }

@@ -38,7 +38,7 @@ func Environment(play Agent) *effect.Environment {
 		return effect.Reply{Value: starlark.String(text)}
 	}
 	agent := &effect.Handler{Resolve: resolve, Perform: perform}
-	return &effect.Environment{Names: std.Names, Behaviour: std.Behaviour, Handlers: map[string]*effect.Handler{"agent": agent}}
+	return &effect.Environment{Names: std.Names, Behaviour: std.Behaviour, Handlers: map[string]*effect.Handler{"agent": agent, effect.KindSchedule: std.Handlers[effect.KindSchedule]}}
 }
 
 // resolve takes the policy from the call, without a project.

@@ -146,9 +146,11 @@ func TestUnsupported(t *testing.T) {
 	e := temporal.New(options(t, enginetest.Environment(nobody)))
 	ctx, cancel := local()
 	defer cancel()
-	_, err := e.Start(ctx, runtime.StartRequest{Bundle: enginetest.Bundle("def main():\n    queue.push(\"q\", 1)\n"), Script: "main.star"})
-	if k := runtime.AsRefusal(err).Kind; k != runtime.ErrUnsupported {
-		t.Errorf("a script with a queue: got %v, want %s", err, runtime.ErrUnsupported)
+	for _, call := range []string{`queue.push("q", 1)`, `schedule.remove("s")`} {
+		_, err := e.Start(ctx, runtime.StartRequest{Bundle: enginetest.Bundle("def main():\n    " + call + "\n"), Script: "main.star"})
+		if k := runtime.AsRefusal(err).Kind; k != runtime.ErrUnsupported {
+			t.Errorf("%s: got %v, want %s", call, err, runtime.ErrUnsupported)
+		}
 	}
 }
 
