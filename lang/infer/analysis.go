@@ -36,6 +36,8 @@ type Finding struct {
 	Node       syntax.Node // what cannot be evaluated, of an error
 	Looped     bool        // what cannot be done with the node is to go through it
 	within     *fn         // where it was found; nil at the top level
+	about      syntax.Node // what it is said of
+	fails      *Finding    // what it is said for, where that is elsewhere
 	missing    *object     // the None that it warns of
 }
 
@@ -76,6 +78,10 @@ type analysis struct {
 	saying  bool // this pass says what is wrong
 	closed  bool // nobody calls the functions of loaded files but the program
 	found   []Finding
+
+	passings []passing // what functions are given, call by call
+	probes   int       // how many calls were gone over for themselves
+	depth    int       // how many of them are within each other
 
 	// What is being gone over.
 	file    *unit
@@ -227,7 +233,7 @@ func (a *analysis) settle() bool {
 func (a *analysis) start(saying bool) {
 	a.changed, a.saying = false, saying
 	if saying {
-		a.found, a.pending = nil, nil
+		a.found, a.pending, a.passings = nil, nil, nil
 		a.writes, a.tested, a.chosen = map[*syntax.Ident][]syntax.Node{}, map[string]bool{}, map[*object]bool{}
 		a.given, a.inFile = map[*syntax.Ident]Type{}, map[*syntax.Ident]*unit{}
 		for _, f := range a.fns {

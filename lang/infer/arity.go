@@ -2,12 +2,15 @@ package infer
 
 import (
 	"fmt"
+	"strconv"
 
 	"go.starlark.net/syntax"
 
 	"starling/lang/diagnostic"
 	"starling/lang/doc"
 )
+
+func itoa(n int) string { return strconv.Itoa(n) }
 
 // takes is how many arguments by place a function must have, and how many it can.
 func (f *fn) takes() (least, most int) {
@@ -31,30 +34,88 @@ func (f *fn) takes() (least, most int) {
 	return least, most
 }
 
-// misfit: parallel calls a function with so many arguments, and it takes another number. That is
-// certain where what it goes through stands there and has elements.
-func (a *analysis) misfit(t Type, n int, at syntax.Expr, through argument, call *syntax.CallExpr) {
+// refused is why a function cannot be called with so many arguments by place and these by name:
+// the kind of mistake, "" where it can, and what it wants.
+func (f *fn) refused(n int, named []string) (kind, want string) {
+	least, most := f.takes()
+	if n > most {
+		return "too_many_arguments", fmt.Sprintf("at most %d", most)
+	}
+	given := map[string]bool{}
+	for _, name := range named {
+		given[name] = true
+	}
+	for _, p := range f.decl.Params {
+		id, required := p.(*syntax.Ident)
+		if star, ok := p.(*syntax.UnaryExpr); ok && star.Op == syntax.STARSTAR {
+			given = nil
+		}
+		if required {
+			if place, _ := f.argument(id); (place < 0 || place >= n) && !given[id.Name] {
+				return "missing_argument", fmt.Sprintf("at least %d", least)
+			}
+			delete(given, id.Name)
+		}
+		if b, ok := p.(*syntax.BinaryExpr); ok {
+			delete(given, b.X.(*syntax.Ident).Name)
+		}
+	}
+	if len(given) > 0 {
+		return "unknown_keyword", "a name of its parameters"
+	}
+	return "", ""
+}
+
+// suits says of a function that is called with so many arguments that it takes another number, and
+// tells whether it did. That is certain where the call is made for certain.
+func (a *analysis) suits(t Type, n int, named []string, at syntax.Expr, call *syntax.CallExpr, certain bool) bool {
 	f, ok := t.only()
 	if !ok || f.kind != function || at == nil || !a.saying {
-		return
+		return true
 	}
-	least, most := f.obj.fn.takes()
-	d := diagnostic.Diagnostic{Message: f.obj.fn.show() + " is called with " + counting(n, "argument")}
+	kind, want := f.obj.fn.refused(n, named)
+	if kind == "" {
+		return true
+	}
+	d := diagnostic.Diagnostic{Message: f.obj.fn.show() + " is called with " + counting(n+len(named), "argument"), Want: want}
 	if def, ok := f.obj.fn.node.(*syntax.DefStmt); ok {
 		d.Hint = "the signature is " + doc.Def(def).Signature()
 	}
-	kind := "missing_argument"
-	switch {
-	case n < least:
-		d.Want = fmt.Sprintf("at least %d", least)
-	case n > most:
-		kind, d.Want = "too_many_arguments", fmt.Sprintf("at most %d", most)
-	default:
-		return
-	}
-	if entries, ok := unparenNode(through.node).(*syntax.DictExpr); len(displayed(unparenNode(through.node))) > 0 || ok && len(entries.List) > 0 {
+	if certain {
 		a.report(kind, at, call, d)
-		return
+		return false
 	}
 	a.warn(kind, at, d)
+	return false
+}
+
+// misfit is suits for what parallel calls: that is certain where what it goes through stands there
+// and has elements.
+func (a *analysis) misfit(t Type, n int, at syntax.Expr, through argument, call *syntax.CallExpr) {
+	entries, ok := unparenNode(through.node).(*syntax.DictExpr)
+	a.suits(t, n, nil, at, call, len(displayed(unparenNode(through.node))) > 0 || ok && len(entries.List) > 0)
+}
+
+// suitsCall is suits for a call that stands in the text. Of one that names a def the checks of the
+// text speak.
+func (a *analysis) suitsCall(f Type, g *arguments) {
+	at, ok := f.only()
+	if !ok || at.kind != function || g.loose() || at.obj.fn.named(g.call.Fn) {
+		return
+	}
+	if id, ok := unparen(g.call.Fn).(*syntax.Ident); ok && at.obj.fn.file != a.file && variable(id) != nil && a.loaded(id) {
+		return
+	}
+	a.suits(f, len(g.list), g.order, g.call.Fn, g.call, true)
+}
+
+// loaded tells whether a load statement binds a name.
+func (a *analysis) loaded(id *syntax.Ident) bool {
+	for _, s := range a.file.Tree.Stmts {
+		l, ok := s.(*syntax.LoadStmt)
+		if ok && contained(l.To, variable(id)) {
+			return true
+		}
+	}
+	return false
 }

@@ -241,6 +241,7 @@ func (a *analysis) sortedCall(_ *effect.Builtin, g *arguments, args bound, w *fl
 		a.ordered(args["iterable"], g)
 	}
 	if key, ok := args["key"]; ok {
+		a.suits(key.typ, 1, nil, key.node, g.call, false)
 		a.invoke(key.typ, w, g.call, elem)
 	}
 	o := a.object(list, g.call, "sorted")
@@ -260,6 +261,7 @@ func (a *analysis) extremum(_ *effect.Builtin, g *arguments, _ bound, w *flow) T
 		t = join(t, unknown)
 	}
 	if key, ok := g.named["key"]; ok {
+		a.suits(key.typ, 1, nil, key.node, g.call, false)
 		a.invoke(key.typ, w, g.call, t)
 	}
 	return t

@@ -56,6 +56,7 @@ func (a *analysis) call(e *syntax.CallExpr, w *flow) Type {
 		a.look(e, w)
 	}
 	g.either = f.any || len(f.atoms) > 1
+	a.suitsCall(f, g)
 	out := Type{any: f.any}
 	if f.any {
 		for _, t := range g.all() {
@@ -161,6 +162,7 @@ func (a *analysis) apply(at atom, g *arguments, w *flow) (t Type, ok, returns bo
 		a.enterWith(f, g)
 		a.calledFrom(f, g)
 		a.visit(f)
+		a.remember(f, g)
 		return f.result, true, f.returns
 	case builtin:
 		return a.builtin(at.obj, g, w)
@@ -179,30 +181,39 @@ func (a *analysis) apply(at atom, g *arguments, w *flow) (t Type, ok, returns bo
 func (a *analysis) enterWith(f *fn, g *arguments) {
 	a.called(f)
 	a.early(f)
+	for i, t := range a.passed(f, g) {
+		a.grow(f.region, &f.params[i], t)
+	}
+}
+
+// passed is what a call gives each parameter of a function, by slot.
+func (a *analysis) passed(f *fn, g *arguments) []Type {
+	types := make([]Type, len(f.params))
 	place := 0
 	for _, p := range f.decl.Params {
 		switch p := p.(type) {
 		case *syntax.Ident:
-			if !a.keywordOnly(f, p) {
-				a.fill(f, p, place, g, false)
-				place++
-			} else {
-				a.fill(f, p, -1, g, false)
+			if a.keywordOnly(f, p) {
+				types[a.parameter(p)] = a.fill(f, p, -1, g, false)
+				continue
 			}
+			types[a.parameter(p)] = a.fill(f, p, place, g, false)
+			place++
 		case *syntax.BinaryExpr:
 			id := p.X.(*syntax.Ident)
 			if a.keywordOnly(f, id) {
-				a.fill(f, id, -1, g, true)
+				types[a.parameter(id)] = a.fill(f, id, -1, g, true)
 				continue
 			}
-			a.fill(f, id, place, g, true)
+			types[a.parameter(id)] = a.fill(f, id, place, g, true)
 			place++
 		case *syntax.UnaryExpr:
 			if p.X != nil {
-				a.gather(f, p, place, g)
+				types[a.parameter(p.X)] = a.gather(f, p, place, g)
 			}
 		}
 	}
+	return types
 }
 
 // keywordOnly tells whether a parameter stands behind * or *args.
@@ -226,30 +237,32 @@ func (a *analysis) keywordOnly(f *fn, id *syntax.Ident) bool {
 	return false
 }
 
-// fill gives one parameter its argument, or its default.
-func (a *analysis) fill(f *fn, id *syntax.Ident, place int, g *arguments, optional bool) {
-	i := a.parameter(id)
-	given := false
-	if place >= 0 && place < len(g.list) {
-		a.grow(f.region, &f.params[i], g.list[place].typ)
-		given = true
+// fill is what one parameter is given: its argument, or its default.
+func (a *analysis) fill(f *fn, id *syntax.Ident, place int, g *arguments, optional bool) Type {
+	if x, ok := g.argument(id.Name, place); ok {
+		return x.typ
 	}
-	if x, ok := g.named[id.Name]; ok {
-		a.grow(f.region, &f.params[i], x.typ)
-		given = true
-	}
-	if given {
-		return
-	}
+	var t Type
 	if g.star != nil && place >= 0 {
-		a.grow(f.region, &f.params[i], *g.star)
+		t = *g.star
 	}
 	if g.others != nil {
-		a.grow(f.region, &f.params[i], underName(*g.others, id.Name))
+		t = join(t, underName(*g.others, id.Name))
 	}
 	if optional {
-		a.grow(f.region, &f.params[i], f.defaults[i])
+		t = join(t, f.defaults[a.parameter(id)])
 	}
+	return t
+}
+
+// argument is what is passed for a parameter by place or by name; place is -1 for one that is only
+// passed by name.
+func (g *arguments) argument(name string, place int) (argument, bool) {
+	if place >= 0 && place < len(g.list) {
+		return g.list[place], true
+	}
+	x, ok := g.named[name]
+	return x, ok
 }
 
 // underName is what **kwargs pass for a name.
@@ -264,10 +277,9 @@ func underName(t Type, name string) Type {
 	return out
 }
 
-// gather fills *args and **kwargs of a function.
-func (a *analysis) gather(f *fn, p *syntax.UnaryExpr, place int, g *arguments) {
+// gather is what *args or **kwargs of a function are given.
+func (a *analysis) gather(f *fn, p *syntax.UnaryExpr, place int, g *arguments) Type {
 	id := p.X.(*syntax.Ident)
-	i := a.parameter(id)
 	if p.Op == syntax.STAR {
 		o := a.objectIn(f, tuple, id)
 		for n := place; n < len(g.list); n++ {
@@ -276,8 +288,7 @@ func (a *analysis) gather(f *fn, p *syntax.UnaryExpr, place int, g *arguments) {
 		if g.star != nil {
 			a.put(o, *g.star)
 		}
-		a.grow(f.region, &f.params[i], made(o))
-		return
+		return made(o)
 	}
 	o := a.objectIn(f, dict, id)
 	for _, k := range g.order {
@@ -286,7 +297,7 @@ func (a *analysis) gather(f *fn, p *syntax.UnaryExpr, place int, g *arguments) {
 	if g.others != nil {
 		a.absorbAll(o, *g.others, id)
 	}
-	a.grow(f.region, &f.params[i], made(o))
+	return made(o)
 }
 
 // objectIn is an object that is made when a function is called.

@@ -44,7 +44,7 @@ func (a *analysis) runChild(_ *effect.Builtin, g *arguments, args bound, _ *flow
 	case a.defaulted(args, "on_error", "fail"):
 		return value
 	case known && at.exact && at.lit == "return":
-		return made(a.outcome(g.call, value))
+		return made(a.outcome(g.call, "", value))
 	}
 	return unknown
 }

@@ -1,8 +1,6 @@
 package infer
 
 import (
-	"strconv"
-
 	"go.starlark.net/syntax"
 
 	"starling/lang/contract"
@@ -10,17 +8,15 @@ import (
 	"starling/lang/effect"
 )
 
-func itoa(n int) string { return strconv.Itoa(n) }
-
 // attempt(fn, …) is an Outcome of what fn gives.
 func (a *analysis) attempt(_ *effect.Builtin, g *arguments, args bound, w *flow) Type {
 	value := a.callee(g, args, "attempt", w)
-	return made(a.outcome(g.call, value))
+	return made(a.outcome(g.call, "", value))
 }
 
-// outcome is an Outcome with a value.
-func (a *analysis) outcome(at syntax.Node, value Type) *object {
-	o := a.recordAt(at, "Outcome", "")
+// outcome is an Outcome with a value; which tells those of one call apart.
+func (a *analysis) outcome(at syntax.Node, which string, value Type) *object {
+	o := a.recordAt(at, "Outcome", which)
 	a.entry(o, "value", join(value, noneType), true, nil)
 	return o
 }
@@ -39,6 +35,9 @@ func (a *analysis) callee(g *arguments, args bound, who string, w *flow) Type {
 	rest.list = g.list[1:]
 	if who == "budget" {
 		rest = arguments{call: g.call, named: map[string]argument{}}
+	}
+	if !g.loose() {
+		a.suits(f.typ, len(rest.list), rest.order, f.node, g.call, who == "budget")
 	}
 	return a.invokeWith(f.typ, &rest, w)
 }
@@ -76,22 +75,39 @@ func (a *analysis) parallel(_ *effect.Builtin, g *arguments, args bound, w *flow
 // gathered is what the branches of one list or dict give.
 func (a *analysis) gathered(g *arguments, from *object, plain bool, w *flow) Type {
 	if from.kind != dict {
-		o := a.object(list, g.call, [2]any{"parallel", from})
-		a.put(o, a.branchResult(g, from.elements(), plain, w))
-		return made(o)
+		return a.gatheredList(g, from, plain, w)
 	}
 	o := a.object(dict, g.call, [2]any{"parallel", from})
 	for _, k := range from.order {
-		a.entry(o, k, a.branchResult(g, from.fields[k].typ, plain, w), from.fields[k].must, from.fields[k].at)
+		a.entry(o, k, a.branchResult(g, from.fields[k].typ, k, plain, w), from.fields[k].must, from.fields[k].at)
 	}
 	if !from.key.empty() || from.lent {
-		a.enter(o, from.keys().loose(), a.branchResult(g, from.values(), plain, w), nil)
+		a.enter(o, from.keys().loose(), a.branchResult(g, from.values(), "", plain, w), nil)
 	}
 	return made(o)
 }
 
-// branchResult runs a branch: a function, or a tuple of a function and its arguments.
-func (a *analysis) branchResult(g *arguments, branch Type, plain bool, w *flow) Type {
+// gatheredList is what the branches of a list or tuple give: by place where they stand there.
+func (a *analysis) gatheredList(g *arguments, from *object, plain bool, w *flow) Type {
+	o := a.object(list, g.call, [2]any{"parallel", from})
+	o.like = from
+	o.sized = from.kind == tuple && from.items != nil && len(from.items) <= mostPlaces
+	parts := from.parts()
+	if parts == nil || len(parts) > mostPlaces {
+		a.put(o, a.branchResult(g, from.elements(), "", plain, w))
+		return made(o)
+	}
+	for i, branch := range parts {
+		t := a.branchResult(g, branch, itoa(i), plain, w)
+		a.put(o, t)
+		a.placed(o, i, t)
+	}
+	return made(o)
+}
+
+// branchResult runs a branch: a function, or a tuple of a function and its arguments. which tells
+// the branches of a call apart.
+func (a *analysis) branchResult(g *arguments, branch Type, which string, plain bool, w *flow) Type {
 	out := Type{any: branch.any}
 	fits := branch.any || branch.empty()
 	for _, at := range branch.atoms {
@@ -108,7 +124,7 @@ func (a *analysis) branchResult(g *arguments, branch Type, plain bool, w *flow) 
 	if !fits && branchesOf(g) == nil {
 		a.notBranch(g, g.call, branch)
 	}
-	return a.delivered(g, out, plain)
+	return a.delivered(g, out, which, plain)
 }
 
 // eachBranch says which of the branches that stand in the text cannot be called.
@@ -134,12 +150,11 @@ func (a *analysis) eachBranch(g *arguments, w *flow) {
 }
 
 // delivered is what parallel gives for a branch.
-func (a *analysis) delivered(g *arguments, t Type, plain bool) Type {
+func (a *analysis) delivered(g *arguments, t Type, which string, plain bool) Type {
 	if plain {
 		return t
 	}
-	o := a.outcome(g.call, t)
-	return made(o)
+	return made(a.outcome(g.call, which, t))
 }
 
 // parallelOver calls one function with each element.
@@ -157,7 +172,7 @@ func (a *analysis) parallelOver(g *arguments, f, over argument, plain bool, w *f
 	for _, at := range over.typ.atoms {
 		switch at.kind {
 		case dict:
-			result := a.delivered(g, a.invoke(f.typ, w, g.call, at.obj.keys().loose(), at.obj.values()), plain)
+			result := a.delivered(g, a.invoke(f.typ, w, g.call, at.obj.keys().loose(), at.obj.values()), "", plain)
 			o := a.object(dict, g.call, [2]any{"parallel", at.obj})
 			for _, k := range at.obj.order {
 				a.entry(o, k, result, at.obj.fields[k].must, nil)
@@ -172,7 +187,7 @@ func (a *analysis) parallelOver(g *arguments, f, over argument, plain bool, w *f
 				continue
 			}
 			o := a.object(list, g.call, "parallel over")
-			a.put(o, a.delivered(g, a.invoke(f.typ, w, g.call, elem), plain))
+			a.put(o, a.delivered(g, a.invoke(f.typ, w, g.call, elem), "", plain))
 			out = join(out, made(o))
 		}
 	}
@@ -280,6 +295,7 @@ func (a *analysis) asked(g *arguments, args bound, who, reply string, w *flow) T
 		o.status = "untyped"
 	}
 	if listener, ok := args["on_event"]; ok {
+		a.suits(listener.typ, 1, nil, listener.node, g.call, false)
 		a.invoke(listener.typ, w, g.call, made(a.recordAt(g.call, "Event", "on_event")))
 		a.lend(listener.typ)
 		output = join(output, noneType)

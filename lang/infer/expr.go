@@ -229,6 +229,7 @@ func (a *analysis) standing(k kind, path string, v starlark.Value) *object {
 // display is a list of the expressions.
 func (a *analysis) display(k kind, e syntax.Expr, elems []syntax.Expr, w *flow) Type {
 	o := a.object(k, e, nil)
+	o.sized = len(elems) <= mostPlaces
 	for i, x := range elems {
 		t := a.expr(x, w)
 		a.put(o, t)
@@ -318,11 +319,18 @@ func (a *analysis) collected(e *syntax.Comprehension, inner *flow) Type {
 		return made(o)
 	}
 	if !isDict {
-		a.put(o, a.expr(e.Body, inner))
+		t := a.expr(e.Body, inner)
+		if k == set && t.known() && !hashable(t) {
+			a.notHashable(e.Body, t)
+		}
+		a.put(o, t)
 		return made(o)
 	}
 	key := a.expr(entry.Key, inner)
-	a.enter(o, key.loose(), a.expr(entry.Value, inner), entry)
+	if key.known() && !hashable(key) {
+		a.notHashable(entry.Key, key)
+	}
+	a.enter(o, key, a.expr(entry.Value, inner), entry)
 	return made(o)
 }
 
@@ -475,26 +483,28 @@ func (a *analysis) indexAtom(e *syntax.IndexExpr, at atom, y Type) (t Type, wron
 	case iterable:
 		return at.obj.elements(), ""
 	}
-	if at.obj.items == nil {
-		return at.obj.elements(), ""
-	}
 	return item(at.obj, y)
 }
 
-// item is an element of a tuple.
+// item is an element of a list or a tuple. An index that is out of range is certain to fail for a
+// tuple alone; see outOfRange.
 func item(o *object, y Type) (t Type, wrong string) {
 	i, ok := y.only()
-	if !ok || !i.exact || i.kind != integer {
-		return joinAll(o.items...), ""
+	parts := o.parts()
+	if parts == nil || !ok || !i.exact || i.kind != integer {
+		return o.elements(), ""
 	}
 	n, err := strconv.Atoi(i.lit)
 	if n < 0 {
-		n += len(o.items)
+		n += len(parts)
 	}
-	if err != nil || n < 0 || n >= len(o.items) {
-		return Type{}, "range"
+	switch {
+	case err == nil && n >= 0 && n < len(parts):
+		return parts[n], ""
+	case o.kind == list:
+		return o.elements(), ""
 	}
-	return o.items[n], ""
+	return Type{}, "range"
 }
 
 // lookup is what a dict has under a key.

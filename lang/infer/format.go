@@ -65,7 +65,11 @@ func fillings(at atom) []starlark.Value {
 	all := []starlark.Value{starlark.Tuple{}}
 	for _, item := range at.obj.items {
 		var longer []starlark.Value
-		for _, v := range oneEach(item) {
+		each := oneEach(item)
+		if item.any {
+			each = []starlark.Value{starlark.MakeInt(65), starlark.String("a")} // one of the two fits any verb
+		}
+		for _, v := range each {
 			for _, t := range all {
 				longer = append(longer, append(slices.Clone(t.(starlark.Tuple)), v))
 			}

@@ -21,14 +21,16 @@ type object struct {
 	at     syntax.Node // where it is made; nil for what is there from the beginning
 	file   *unit
 	home   *region
-	made   bool   // at the top level of a file that is frozen behind it
-	lent   bool   // it got where nobody sees what becomes of it: it may hold anything
-	loses  bool   // something is taken out of it somewhere
-	gains  bool   // something is put into it behind its display
-	cyclic bool   // it is put into itself somewhere
-	places []Type // of a list that a display makes: what stands at each place
-	elem   Type   // elements of a list or set; values of a dict that are not under a known key
-	key    Type   // keys of a dict that are not known
+	made   bool    // at the top level of a file that is frozen behind it
+	lent   bool    // it got where nobody sees what becomes of it: it may hold anything
+	loses  bool    // something is taken out of it somewhere
+	gains  bool    // something is put into it behind its display
+	cyclic bool    // it is put into itself somewhere
+	places []Type  // of a list that a display makes: what stands at each place
+	sized  bool    // it has as many elements as places, unless something changes that
+	like   *object // of a list that parallel gives: it has as many elements as this one has branches
+	elem   Type    // elements of a list or set; values of a dict that are not under a known key
+	key    Type    // keys of a dict that are not known
 	fields map[string]*field
 	order  []string
 	items  []Type // of a tuple of known length; nil for any other
@@ -111,11 +113,13 @@ func (a *analysis) enter(o *object, key, value Type, at syntax.Node) {
 		a.lend(key)
 		a.lend(value)
 	}
-	if k, ok := key.only(); ok && k.kind == text && k.exact {
-		a.entry(o, k.lit, value, false, at)
+	if key.empty() {
 		return
 	}
-	if key.empty() {
+	if known := exactTexts(key); known != nil {
+		for _, k := range known {
+			a.entry(o, k, value, false, at)
+		}
 		return
 	}
 	a.grow(o.home, &o.key, key.loose())

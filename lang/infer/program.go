@@ -42,11 +42,16 @@ func (r *Result) add(list ...Finding) {
 
 func (r *Result) says(f Finding) bool {
 	for _, g := range r.Findings {
-		if g.File == f.File && g.Start == f.Start && g.Diagnostic.Kind == f.Diagnostic.Kind {
+		if g.at(f) || g.fails != nil && g.fails.at(f) {
 			return true
 		}
 	}
 	return false
+}
+
+// at tells whether two findings say the same of one place.
+func (f *Finding) at(g Finding) bool {
+	return f.File == g.File && f.Start == g.Start && f.Diagnostic.Kind == g.Diagnostic.Kind
 }
 
 // site is where a function is called.

@@ -53,7 +53,7 @@ func (a *analysis) finding(kind string, n, failing syntax.Node, d diagnostic.Dia
 	}
 	d.Kind = kind
 	start, end := Span(n)
-	return Finding{File: a.file.File, Start: start, End: end, Diagnostic: d, Node: failing, within: a.fn}, true
+	return Finding{File: a.file.File, Start: start, End: end, Diagnostic: d, Node: failing, within: a.fn, about: n}, true
 }
 
 // warn notes what is not certain.
@@ -254,6 +254,7 @@ func (a *analysis) laterOf(missing *object, e syntax.Expr, kind string, d diagno
 
 // finish adds the warnings that nothing has looked at, and drops what is said twice.
 func (a *analysis) finish() {
+	a.probeAll()
 	for _, p := range a.pending {
 		if !a.lookedFor(p) {
 			a.found = append(a.found, p.finding)
@@ -642,6 +643,11 @@ func (a *analysis) cannotIterate(e syntax.Expr, t Type) {
 	}
 }
 
+// unpacksKeys: a, b = {…} gives the keys, in the order in which they were put in.
+func (a *analysis) unpacksKeys(lhs syntax.Expr) {
+	a.warn("bad_unpack", lhs, diagnostic.Diagnostic{Message: "these are the keys of a dict, not what is under them", Hint: `write d["key"] for each, or d.values()`})
+}
+
 // cannotUnpack: a, b = x fails.
 func (a *analysis) cannotUnpack(lhs syntax.Expr, n int, t Type) {
 	d := diagnostic.Diagnostic{Message: "this is given to " + itoa(n) + " names", Got: t.brief()}
@@ -649,6 +655,16 @@ func (a *analysis) cannotUnpack(lhs syntax.Expr, n int, t Type) {
 	case at.kind == tuple:
 		d.Got = "a tuple of " + itoa(len(at.obj.items))
 		d.Hint = "there are as many names on the left as values on the right"
+	case at.kind == list:
+		d.Got = "a list of " + sizeOf(at)
+		d.Hint = "there are as many names on the left as values on the right"
+		if onlyKind(t, list) { // a look at its length may keep the line from being reached
+			a.warn("bad_unpack", lhs, d)
+			return
+		}
+	case at.kind == dict:
+		d.Got = "a dict of " + sizeOf(at)
+		d.Hint = `a dict gives its keys; write d["key"] for each value`
 	case at.recordOf("Result"):
 		d.Hint = `a call gives one Result: r = agent(…), and then r.text or r.output["field"]`
 	case at.recordOf("Decision"):

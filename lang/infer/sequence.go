@@ -12,16 +12,20 @@ import (
 // What is known of lists that a display makes and nothing ever makes longer or shorter: how many
 // elements they have, and of which kind each is.
 
-// fixed are the elements of such a list as they stand in the text, nil for any other.
-func (o *object) fixed() []syntax.Expr {
-	if o.kind != list || o.lent || o.loses || o.gains {
-		return nil
+// fixed tells whether an object is such a list.
+func (o *object) fixed() bool {
+	return o.kind == list && (o.sized || o.like != nil && o.like.places != nil && o.like.fixed()) && !o.lent && !o.loses && !o.gains
+}
+
+// parts are what stands at each place of a list or tuple of which that is known, nil for any other.
+func (o *object) parts() []Type {
+	switch {
+	case o.kind == tuple && !o.lent:
+		return o.items
+	case o.fixed():
+		return o.places
 	}
-	display, _ := o.at.(*syntax.ListExpr)
-	if display == nil || len(o.places) != len(display.List) {
-		return nil
-	}
-	return display.List
+	return nil
 }
 
 // mostPlaces is how many elements of a display are told apart.
@@ -41,13 +45,12 @@ func (a *analysis) placed(o *object, i int, t Type) {
 
 // outside tells whether an index is out of the range of a list for certain.
 func (o *object) outside(y Type) bool {
-	all := o.fixed()
-	if all == nil {
+	if !o.fixed() {
 		return false
 	}
 	for _, at := range y.atoms {
 		n, err := strconv.Atoi(at.lit)
-		if !at.exact || at.kind != integer || err != nil || n < len(all) && n >= -len(all) {
+		if !at.exact || at.kind != integer || err != nil || n < len(o.places) && n >= -len(o.places) {
 			return false
 		}
 	}
@@ -90,7 +93,7 @@ func counting(n int, what string) string {
 // ordered: sorted compares each element with another, and those of different kinds have no order.
 func (a *analysis) ordered(x argument, g *arguments) {
 	at, ok := x.typ.only()
-	if !ok || at.obj == nil || x.node == nil || at.obj.fixed() == nil {
+	if !ok || at.obj == nil || x.node == nil || !at.obj.fixed() {
 		return
 	}
 	first := -1
@@ -234,4 +237,43 @@ func (a *analysis) wentThrough(s *syntax.ForStmt, t Type) *syntax.Ident {
 		return nil
 	}
 	return root
+}
+
+// size is how many elements a value has at least and at most, as far as that is certain.
+func (at atom) size() (least, most int) {
+	const any = 1 << 30
+	o := at.obj
+	switch {
+	case o == nil || o.lent:
+		return 0, any
+	case o.kind == tuple && o.items != nil, o.fixed():
+		return len(o.parts()), len(o.parts())
+	case o.kind == dict && !o.loses && o.key.empty():
+		for _, f := range o.fields {
+			if f.must {
+				least++
+			}
+		}
+		return least, len(o.fields)
+	case o.kind == list && o.shaped != nil && !o.gains && !o.loses:
+		if s := spanOf(o.shaped); s.bound {
+			return int(max(s.low, 0)), int(min(s.high, any))
+		}
+	}
+	return 0, any
+}
+
+// misses tells whether a value has another number of elements than n for certain.
+func (at atom) misses(n int) bool {
+	least, most := at.size()
+	return n < least || n > most
+}
+
+// sizeOf is the number of elements in words.
+func sizeOf(at atom) string {
+	least, most := at.size()
+	if least == most {
+		return itoa(most)
+	}
+	return itoa(least) + " to " + itoa(most)
 }

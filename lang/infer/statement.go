@@ -283,7 +283,7 @@ func (a *analysis) assign(lhs syntax.Expr, t Type, w *flow) {
 
 // wrote notes where a variable is given a value.
 func (a *analysis) wrote(id *syntax.Ident, t Type) {
-	if v := variable(id); a.saying && v != nil {
+	if v := variable(id); a.saying && v != nil && a.depth == 0 {
 		a.writes[v] = append(a.writes[v], id)
 		a.given[id], a.inFile[id] = join(a.given[id], t), a.file
 	}
@@ -294,12 +294,12 @@ func (a *analysis) unpack(lhs syntax.Expr, parts []syntax.Expr, t Type, w *flow)
 	types := make([]Type, len(parts))
 	fits := t.any
 	for _, at := range t.atoms {
-		if at.kind == tuple && at.obj.items != nil && !at.obj.lent {
-			if len(at.obj.items) != len(parts) {
-				continue
-			}
-			for i := range parts {
-				types[i] = join(types[i], at.obj.items[i])
+		if at.misses(len(parts)) {
+			continue
+		}
+		if at.obj != nil && len(at.obj.parts()) == len(parts) {
+			for i, part := range at.obj.parts() {
+				types[i] = join(types[i], part)
 			}
 			fits = true
 			continue
@@ -315,6 +315,8 @@ func (a *analysis) unpack(lhs syntax.Expr, parts []syntax.Expr, t Type, w *flow)
 	}
 	if !fits && t.known() {
 		a.cannotUnpack(lhs, len(parts), t)
+	} else if onlyKind(t, dict) && len(a.loops)+a.clauses == 0 {
+		a.unpacksKeys(lhs)
 	}
 	for i, p := range parts {
 		if t.any {

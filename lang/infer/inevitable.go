@@ -1,0 +1,131 @@
+package infer
+
+import (
+	"go.starlark.net/resolve"
+	"go.starlark.net/syntax"
+)
+
+// inevitable tells whether a position of a body is reached by every call for certain, and whether
+// it is by every one that is meant to do something: a loop is gone through, and a return under a
+// condition that does not look at the parameters is not taken.
+func inevitable(body []syntax.Stmt, at syntax.Position, params []*syntax.Ident) (sure, likely bool) {
+	sure = true
+	for _, s := range body {
+		from, to := Span(s)
+		if before(at, from) {
+			return false, false
+		}
+		if before(at, to) || at == from {
+			inside, may := through(s, at, params)
+			return sure && inside, may
+		}
+		leaves, looks := guard(s, params)
+		if leaves && looks {
+			return false, false
+		}
+		sure = sure && !leaves
+	}
+	return false, false
+}
+
+// through is inevitable for a statement that the position stands in.
+func through(s syntax.Stmt, at syntax.Position, params []*syntax.Ident) (sure, likely bool) {
+	switch s := s.(type) {
+	case *syntax.IfStmt:
+		return straight(s.Cond, at)
+	case *syntax.ForStmt:
+		if holds(s.X, at) {
+			return straight(s.X, at)
+		}
+		inside, may := inevitable(s.Body, at, params)
+		return inside && counts(s.X), may
+	case *syntax.DefStmt:
+		return false, false
+	case *syntax.ReturnStmt:
+		return straight(s.Result, at)
+	case *syntax.ExprStmt:
+		return straight(s.X, at)
+	case *syntax.AssignStmt:
+		if holds(s.LHS, at) {
+			return straight(s.LHS, at)
+		}
+		return straight(s.RHS, at)
+	}
+	return false, false
+}
+
+// straight tells whether a position within an expression is reached whenever the expression is
+// evaluated, and whether it is unless something there is empty.
+func straight(e syntax.Expr, at syntax.Position) (sure, likely bool) {
+	if e == nil || !holds(e, at) {
+		return false, false
+	}
+	sure, likely = true, true
+	syntax.Walk(e, func(n syntax.Node) bool {
+		if n == nil || !holds(n, at) {
+			return false
+		}
+		switch n := n.(type) {
+		case *syntax.LambdaExpr:
+			sure, likely = false, false
+		case *syntax.CondExpr:
+			if !holds(n.Cond, at) {
+				sure, likely = false, false
+			}
+		case *syntax.BinaryExpr:
+			if (n.Op == syntax.AND || n.Op == syntax.OR) && holds(n.Y, at) {
+				sure, likely = false, false
+			}
+		case *syntax.Comprehension:
+			if first, ok := n.Clauses[0].(*syntax.ForClause); !ok || !holds(first.X, at) {
+				sure = false
+				for _, c := range n.Clauses {
+					_, chosen := c.(*syntax.IfClause)
+					likely = likely && !chosen
+				}
+			}
+		}
+		return true
+	})
+	return sure, likely
+}
+
+// counts tells whether a loop goes through range(…) or forever(): how often is said there.
+func counts(e syntax.Expr) bool {
+	call, ok := unparen(e).(*syntax.CallExpr)
+	if !ok {
+		return false
+	}
+	id, ok := call.Fn.(*syntax.Ident)
+	return ok && (id.Name == "range" || id.Name == "forever")
+}
+
+// guard tells whether a statement may leave the function or the round, and whether something in it
+// looks at one of the parameters.
+func guard(s syntax.Stmt, params []*syntax.Ident) (leaves, looks bool) {
+	syntax.Walk(s, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.DefStmt, *syntax.LambdaExpr:
+			return false
+		case *syntax.ReturnStmt:
+			leaves = true
+		case *syntax.BranchStmt:
+			leaves = leaves || n.Token != syntax.PASS
+		case *syntax.CallExpr:
+			if id, ok := n.Fn.(*syntax.Ident); ok && id.Name == "fail" {
+				leaves = true
+			}
+		case *syntax.Ident:
+			b, ok := n.Binding.(*resolve.Binding)
+			looks = looks || ok && contained(params, b.First)
+		}
+		return true
+	})
+	return leaves, looks
+}
+
+// holds tells whether a position stands within a node.
+func holds(n syntax.Node, at syntax.Position) bool {
+	from, to := Span(n)
+	return !before(at, from) && before(at, to)
+}

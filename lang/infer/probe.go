@@ -1,0 +1,301 @@
+package infer
+
+import (
+	"strings"
+
+	"go.starlark.net/syntax"
+
+	"starling/lang/diagnostic"
+)
+
+// All calls of a function together give the types of its parameters, so that what one of them gives
+// wrongly is one of several alternatives in it, and silent. When everything is known, a function is
+// therefore gone over once more for a call that gives it less than all do: what fails then, on the
+// way that every call takes through it, fails for what this one gives.
+
+// passing is a call of a function and what it gives each parameter.
+type passing struct {
+	f     *fn
+	args  *arguments
+	given []Type
+	file  *unit
+	in    *fn
+}
+
+// The bounds of the work.
+const (
+	maxProbes     = 400 // in a program
+	maxProbeDepth = 3   // calls within calls
+	maxProbeBody  = 200 // lines of a function
+)
+
+// remember keeps a call for [analysis.probeAll], which looks at it when nothing grows any more.
+func (a *analysis) remember(f *fn, g *arguments) {
+	if !a.saying || g.call == nil || g.either || g.loose() || a.muted() {
+		return
+	}
+	p := passing{f, g, a.passed(f, g), a.file, a.fn}
+	for i := range a.passings {
+		if q := &a.passings[i]; q.args.call == g.call && q.f == f {
+			*q = p
+			return
+		}
+	}
+	a.passings = append(a.passings, p)
+}
+
+// probeAll says which calls give a function what it fails with.
+func (a *analysis) probeAll() {
+	list := a.passings
+	a.passings = nil
+	failing := map[*fn]bool{}
+	for _, f := range a.found {
+		failing[f.within] = true
+	}
+	for _, p := range list {
+		if a.probes < maxProbes && (failing[p.f] || p.narrower()) {
+			a.blame(p, a.probe(p))
+		}
+	}
+}
+
+// narrower tells whether a call gives a parameter something that is known, and less than all calls
+// give it.
+func (p *passing) narrower() bool {
+	for i, t := range p.given {
+		if t.known() && !same(t, p.f.params[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// probe goes over a function with what one call gives it, and finds what fails on the way that
+// every call takes.
+func (a *analysis) probe(p passing) []Finding {
+	f := p.f
+	if lines := end(f.node).Line - start(f.node).Line; lines > maxProbeBody || a.depth >= maxProbeDepth || a.probes >= maxProbes {
+		return nil
+	}
+	was := *a
+	a.probes++
+	a.depth++
+	a.file, a.fn, a.loops, a.clauses, a.caught, a.reads, a.saying = f.file, f, nil, 0, 0, false, true
+	a.found, a.pending, a.passings, a.seen = nil, nil, nil, nil
+	w := newFlow(len(f.decl.Locals))
+	copy(w.vars, p.given)
+	a.block(f.decl.Body, w)
+	within := a.passings
+	found := a.found
+	a.passings, a.found = nil, nil
+	for _, q := range within {
+		if q.narrower() {
+			a.blame(q, a.probe(q))
+		}
+	}
+	found = append(found, a.found...)
+	was.probes = a.probes
+	*a = was
+	var list []Finding
+	for _, x := range found {
+		if x.Diagnostic.Severity == diagnostic.Error && x.within == f && x.about != nil {
+			list = append(list, x)
+		}
+	}
+	return list
+}
+
+// blame says at a call what fails for what it gives. What fails for every call is said where it
+// fails, unless what it fails with is the argument itself: then the calls are wrong.
+func (a *analysis) blame(p passing, failures []Finding) {
+	for _, x := range failures {
+		params := p.f.mentioned(x.about)
+		if len(params) == 0 {
+			continue
+		}
+		sure, likely := inevitable(p.f.decl.Body, x.Start, params)
+		if !likely {
+			continue
+		}
+		d, n := a.blamed(p, x, params)
+		if i := a.said(x); i >= 0 {
+			if direct(x.about) == nil || a.found[i].File != x.File {
+				continue
+			}
+			a.found = append(a.found[:i:i], a.found[i+1:]...)
+		}
+		if !sure {
+			d.Severity = diagnostic.Warning
+		}
+		file, in := p.file, p.in
+		if n == nil {
+			n = p.args.call.Fn
+		} else if !standsIn(n, p.args.call) {
+			file = p.f.file // its default
+		}
+		from, to := Span(n)
+		a.found = append(a.found, Finding{File: file.File, Start: from, End: to, Diagnostic: d, Node: p.args.call, within: in, about: n, fails: &x})
+	}
+}
+
+// said is the place of a finding among those that are said, -1 for none.
+func (a *analysis) said(x Finding) int {
+	for i, f := range a.found {
+		if f.at(x) {
+			return i
+		}
+	}
+	return -1
+}
+
+// direct is the name that a node is, nil for any other node.
+func direct(n syntax.Node) *syntax.Ident {
+	e, ok := n.(syntax.Expr)
+	if !ok {
+		return nil
+	}
+	id, _ := unparen(e).(*syntax.Ident)
+	return id
+}
+
+// blamed is what to say of a failure at a call, and the argument or the default that is wrong, nil
+// where that is not one.
+func (a *analysis) blamed(p passing, x Finding, params []*syntax.Ident) (diagnostic.Diagnostic, syntax.Node) {
+	d := x.Diagnostic
+	d.Fix = diagnostic.Edit{}
+	where := "it fails on line " + itoa(int(x.Start.Line))
+	if x.File != p.file.File {
+		where += " of " + x.File.Name
+	}
+	d.Note = where
+	name := strings.TrimPrefix(p.f.show(), "function ")
+	id := direct(x.about)
+	if id == nil || len(params) != 1 {
+		d.Message = name + ": " + d.Message
+		return d, nil
+	}
+	place, e := p.f.argument(params[0])
+	arg, given := p.args.argument(params[0].Name, place)
+	if given {
+		e = arg.node
+	}
+	d.Message = name + ": for parameter " + params[0].Name + reason(d)
+	if x.Diagnostic.Kind == "not_callable" {
+		d.Message, d.Got, d.Want = name+": for parameter "+params[0].Name, p.given[a.parameter(params[0])].brief(), "a function"
+	}
+	if d.Want == "a function" && e != nil && calls(e) {
+		d.Hint, d.Fix = "this calls it before "+name+" does: write lambda: "+p.file.briefly(e), deferring(e)
+	}
+	if e == nil {
+		return d, nil
+	}
+	return d, e
+}
+
+// calls tells whether an expression is what a call gives, or a part of that.
+func calls(e syntax.Expr) bool {
+	switch e := unparen(e).(type) {
+	case *syntax.CallExpr:
+		return true
+	case *syntax.DotExpr:
+		return calls(e.X)
+	case *syntax.IndexExpr:
+		return calls(e.X)
+	}
+	return false
+}
+
+// reason is what a message says behind the last name of a parameter, or all of it.
+func reason(d diagnostic.Diagnostic) string {
+	_, rest, ok := strings.Cut(d.Message, "for parameter ")
+	if !ok {
+		return ": " + d.Message
+	}
+	if _, why, ok := strings.Cut(rest, ": "); ok {
+		return ": " + why
+	}
+	return ""
+}
+
+// argument is the place of a parameter among those that are passed by place, -1 for none, and its
+// default.
+func (f *fn) argument(id *syntax.Ident) (place int, byDefault syntax.Expr) {
+	named := false
+	n := 0
+	for _, p := range f.decl.Params {
+		var here *syntax.Ident
+		switch p := p.(type) {
+		case *syntax.Ident:
+			here = p
+		case *syntax.BinaryExpr:
+			here, byDefault = p.X.(*syntax.Ident), p.Y
+		case *syntax.UnaryExpr:
+			named = true
+			continue
+		}
+		if variable(here) == variable(id) && named {
+			return -1, byDefault
+		} else if variable(here) == variable(id) {
+			return n, byDefault
+		}
+		n, byDefault = n+1, nil
+	}
+	return -1, nil
+}
+
+// mentioned are the parameters that a node names and that are given no other value.
+func (f *fn) mentioned(n syntax.Node) []*syntax.Ident {
+	var list []*syntax.Ident
+	syntax.Walk(n, func(n syntax.Node) bool {
+		id, ok := n.(*syntax.Ident)
+		if !ok {
+			return true
+		}
+		for i, l := range f.decl.Locals[:len(f.params)] {
+			if variable(id) == l.First && !f.rebinds(i) && !contained(list, l.First) {
+				list = append(list, l.First)
+			}
+		}
+		return true
+	})
+	return list
+}
+
+func contained(list []*syntax.Ident, id *syntax.Ident) bool {
+	for _, x := range list {
+		if x == id {
+			return true
+		}
+	}
+	return false
+}
+
+// rebinds tells whether a parameter is given another value somewhere in the function.
+func (f *fn) rebinds(i int) bool {
+	first, found := f.decl.Locals[i].First, false
+	given := func(lhs syntax.Expr) {
+		syntax.Walk(lhs, func(n syntax.Node) bool {
+			id, ok := n.(*syntax.Ident)
+			found = found || ok && variable(id) == first
+			_, part := n.(*syntax.IndexExpr)
+			return !part
+		})
+	}
+	for _, s := range f.decl.Body {
+		syntax.Walk(s, func(n syntax.Node) bool {
+			switch n := n.(type) {
+			case *syntax.AssignStmt:
+				given(n.LHS)
+			case *syntax.ForStmt:
+				given(n.Vars)
+			}
+			return !found
+		})
+	}
+	return found
+}
+
+// standsIn tells whether a node stands in a call.
+func standsIn(n, call syntax.Node) bool {
+	return !before(start(n), start(call)) && before(start(n), end(call))
+}
