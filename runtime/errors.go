@@ -37,7 +37,7 @@ const (
 	ErrUnknownGate       ErrorKind = "unknown_gate"
 	ErrUnknownStep       ErrorKind = "unknown_step"
 	ErrUnknownDefinition ErrorKind = "unknown_definition"
-	ErrUnknownName       ErrorKind = "unknown_name" // of the language
+	ErrUnknownName       ErrorKind = "unknown_name" // of the language, or of starling.toml
 	ErrUnknownToken      ErrorKind = "unknown_token"
 	ErrUnknownSchedule   ErrorKind = "unknown_schedule"
 	ErrNotOpen           ErrorKind = "not_open"

@@ -38,14 +38,25 @@
 //	                                               has           It counts in the project of the store
 //	store.keep              int, from 100          all        records of its journal that a run which has not ended keeps at least; from twice as many on
 //	                                                          the older ones are trimmed. It counts in the project that the store stands in
+//	store.url               address                none       the database that holds the store, postgres://USER@HOST/NAME, in which {NAME} stands for a secret; a folder by default
+//	store.lease             duration, from 1s      "10s"      how long others wait for a sign of life of the owner of a store in a database
+//	engine.temporal         HOST:PORT              none       a Temporal server that drives the runs, for the program that is built for it
+//	engine.namespace        string                 "default"  its namespace
+//	engine.queue            string                 "starling"  the queue that its workers listen to
+//	engine.tls              true or false          false      whether it is reached over TLS
+//	engine.key              {NAME}                 none       secret with which it is asked
 //	defaults.timeout        duration               "5m"       of one attempt of an agent
 //	defaults.retries        int, 0 to 100          1          further attempts after a failed transport
 //	defaults.reasks         int, 0 to 100          2          further attempts after a reply that broke its contract
+//	grants.SCRIPT.by        list of names          []         who may define it beside admins: names of tokens, or local:USER
 //	grants.SCRIPT.agents    list of names          []         agents that a script of others may ask; SCRIPT is the name it is defined under, or "*"
 //	grants.SCRIPT.hosts     list of hosts          []         hosts, or host:port, that it may send requests to
 //	grants.SCRIPT.files     "read", "write"        []         what it may do with the files of the workspace; write is to read, too
 //	grants.SCRIPT.programs  list of names          []         programs that it may run, of those in sh.allow
 //	grants.SCRIPT.tools     list of names          []         tool servers that it may use, or tools of them: "SERVER.TOOL", "SERVER.get_*"
+//	secrets.NAME.env        name                   none       environment variable that holds a secret, which stands for {NAME} where this file may have one; one of env, file and command
+//	secrets.NAME.file       path                   none       file that holds it, relative to this file
+//	secrets.NAME.command    list of strings        none       program that prints it, and its arguments
 //	prices.MODEL            {input, output,        unknown    US dollars per million tokens of a model, by its name, or by the beginning of names: "claude-opus-*".
 //	                        cached}                           For agents without a price of their own; the model is the one that the program tells, else agents.NAME.model
 //	budgets.NAME.usd        number, above 0        one of     what agents may spend, in US dollars
@@ -119,10 +130,11 @@
 //	agents.NAME.sandbox     true or false          false      a command is confined as those of sh.run are, with the network
 //	agents.NAME.owns        list of patterns       []         the paths that are its to change, with all that is below them: ["src/auth", "docs/**/*.md"];
 //	                                                          without any, modifies means all of the workspace
-//	agents.NAME.timeout     duration               defaults   as above, of this agent
-//	agents.NAME.retries     int, 0 to 100          defaults   as above, of this agent
-//	agents.NAME.reasks      int, 0 to 100          defaults   as above, of this agent
+//	agents.NAME.timeout     duration               defaults   of one attempt of this agent
+//	agents.NAME.retries     int, 0 to 100          defaults   further attempts of this agent after a failed transport
+//	agents.NAME.reasks      int, 0 to 100          defaults   further attempts of this agent after a reply that broke its contract
 //	agents.NAME.limit       int, from 1            any        how many requests to it may be at work at once in a run
+//	agents.NAME.queue       string                 any        the queue of workers that ask it, with [engine]
 //	agents.NAME.instructions string                ""         what the agent is told with every task
 //	agents.NAME.input       contract               none       what a handoff to it must carry
 //	agents.NAME.output      contract               none       what it must reply

@@ -105,7 +105,7 @@ func verbs() []verb {
 			return trace.Command(trace.Host{Look: c.lookAt, Answer: c.answerJSON, Notice: c.notice, Getenv: c.getenv, In: c.stdin})
 		}}, {"replay", replayCommand},
 		{"rerun", rerunCommand}, {"fork", forkCommand}, {"diff", diffCommand}, {"artifacts", artifactsCommand}, {"agents", agentsCommand},
-		{"tools", toolsCommand}, {"webhooks", webhooksCommand}, {"doctor", doctorCommand}, {"init", initCommand}, {"new", newCommand}, {"check", checkCommand}, {"fmt", fmtCommand}, {"lsp", lspCommand}, {"test", testCommand}, {"doc", docCommand},
+		{"tools", toolsCommand}, {"webhooks", webhooksCommand}, {"config", configCommand}, {"doctor", doctorCommand}, {"init", initCommand}, {"new", newCommand}, {"check", checkCommand}, {"fmt", fmtCommand}, {"lsp", lspCommand}, {"test", testCommand}, {"doc", docCommand},
 		{"define", defineCommand}, {"schedule", scheduleCommand}, {"repl", replCommand}, {"export", exportCommand}, {"import", importCommand}, {"remember", rememberCommand},
 		{"hook", hookCommand}, {"serve", serveCommand}, {"stop", stopCommand}, {"mcp", mcpCommand}, {"store", storeCommand},
 		{"prune", pruneCommand}, {"token", tokenCommand}, {"trust", trustCommand}, {"completion", completionCommand}, {"version", versionCommand},

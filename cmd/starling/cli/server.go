@@ -16,7 +16,7 @@ func remoteVerbs() []string {
 
 // local are verbs that need no store, and so have no use for a server, or none that does harm.
 func local() []string {
-	return []string{"version", "help", "doc", "check", "test", "fmt", "lsp", "init", "new", "completion"}
+	return []string{"version", "help", "doc", "check", "test", "fmt", "lsp", "init", "new", "completion", "config"}
 }
 
 // servedRemotely refuses a verb that --server does not serve.
