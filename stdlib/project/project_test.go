@@ -21,6 +21,21 @@ agents = 9
 
 [store]
 keep = 5000
+url = "postgres://starling:{db}@db.example.org/starling"
+lease = "20s"
+
+[engine]
+temporal = "temporal.example.org:7233"
+namespace = "runs"
+queue = "reviews"
+tls = true
+key = "{temporal}"
+
+[secrets.db]
+env = "DB_PASSWORD"
+
+[secrets.temporal]
+env = "TEMPORAL_KEY"
 
 [defaults]
 timeout = "2m"
@@ -60,6 +75,7 @@ func describe(f *project.File) string {
 		return fmt.Sprintf("timeout=%v retries=%s reasks=%s", l.Timeout, count(l.Retries), count(l.Reasks))
 	}
 	s := fmt.Sprintf("fake=%s machine=%v keep=%d %s\n", f.Fake, f.Machine, f.Keep, limits(f.Defaults))
+	s += fmt.Sprintf("store=%s %s engine=%+v\n", f.StoreURL, f.Lease, f.Engine)
 	for _, a := range f.Agents {
 		s += fmt.Sprintf("%s: %s%v %q%s env=%v %s instructions=%q input=%s output=%s\n", a.Name, a.Backend, a.Backends, a.Command, a.Preset, a.Env, limits(a.Limits),
 			a.Instructions, a.Input, a.Output)
@@ -76,6 +92,7 @@ func TestParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `fake=agents.star machine={1000000 67108864 9} keep=5000 timeout=2m0s retries=0 reasks=7
+store=postgres://starling:{db}@db.example.org/starling 20s engine={Temporal:temporal.example.org:7233 Namespace:runs Queue:reviews TLS:true Key:{temporal}}
 reviewer: command[] ["./reviewer.py" "--strict"] env=[REVIEWER_API_KEY HTTP_DEBUG] timeout=1m30s retries=3 reasks=0 instructions="You review.\n" input={items: [any]} output={approved: bool}
 fast: command[] ["fast"] env=[HTTP_DEBUG] timeout=0s retries=- reasks=- instructions="" input= output=
 played: scripted[] [] env=[] timeout=0s retries=- reasks=- instructions="" input= output=
@@ -91,7 +108,7 @@ any: [coder gpt] [] env=[] timeout=0s retries=- reasks=- instructions="" input= 
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 	if got := fmt.Sprint(f.Names(), f.Variables(), f.Optional()); got !=
-		"[reviewer fast played coder gpt sonnet any] [HTTP_DEBUG OPENAI_API_KEY REVIEWER_API_KEY] [OPENAI_API_KEY]" {
+		"[reviewer fast played coder gpt sonnet any] [DB_PASSWORD HTTP_DEBUG OPENAI_API_KEY REVIEWER_API_KEY TEMPORAL_KEY] [DB_PASSWORD OPENAI_API_KEY TEMPORAL_KEY]" {
 		t.Errorf("got %s", got)
 	}
 	if a, ok := f.Agent("fast"); !ok || a.Name != "fast" {
