@@ -190,16 +190,10 @@ func (r row) owner() Holder { return Holder{r.holder, r.address} }
 
 // connect makes the connections, and the tables where an owner finds none.
 func connect(ctx context.Context, address string, o Options) (_ *Store, err error) {
-	config, err := pgxpool.ParseConfig(address)
+	config, err := configOf(address)
 	if err != nil {
 		return nil, err
 	}
-	if config.ConnConfig.ConnectTimeout == 0 {
-		config.ConnConfig.ConnectTimeout = connectWithin
-	}
-	config.ConnConfig.RuntimeParams["application_name"] = "starling"
-	config.AfterConnect = prepareSession
-	config.MinConns = 0
 	if o.Warn == nil {
 		o.Warn = func(string, ...any) {}
 	}
@@ -227,6 +221,21 @@ func connect(ctx context.Context, address string, o Options) (_ *Store, err erro
 		return nil, err
 	}
 	return s, nil
+}
+
+// configOf says how connections to an address are made.
+func configOf(address string) (*pgxpool.Config, error) {
+	config, err := pgxpool.ParseConfig(address)
+	if err != nil {
+		return nil, err
+	}
+	if config.ConnConfig.ConnectTimeout == 0 {
+		config.ConnConfig.ConnectTimeout = connectWithin
+	}
+	config.ConnConfig.RuntimeParams["application_name"] = "starling"
+	config.AfterConnect = prepareSession
+	config.MinConns = 0
+	return config, nil
 }
 
 const (
