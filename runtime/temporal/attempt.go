@@ -20,6 +20,10 @@ import (
 // attempt is the activity that performs one attempt of a step. It gives what that came to; an error
 // is only what keeps it from being begun.
 func (w *Worker) attempt(ctx context.Context, body []byte) ([]byte, error) {
+	body, err := w.open(ctx, body)
+	if err != nil {
+		return nil, err
+	}
 	k, err := taskOf(body)
 	if err != nil {
 		return nil, err
@@ -210,19 +214,26 @@ func (a *trial) tell() {
 	}
 }
 
-// maxOutcome is how large what an attempt leaves may be: a history takes no larger result.
-const maxOutcome = 1 << 20
-
 // sized is the outcome as it is recorded. One that is too large fails its step, not its workflow.
+// While contents cannot be reached that would take it, the work is not given up: it is done.
 func (a *trial) sized() []byte {
 	b := a.out.encode(letterReply)
-	if len(b) <= maxOutcome {
-		return b
+	for heard := time.Now(); ; heard = a.beat(heard) {
+		packed, err := a.pack(context.WithoutCancel(a.ctx), b, maxBody)
+		if err == nil {
+			return packed
+		}
+		o := outcome{step: a.step, attempt: a.out.attempt, reply: unheardOf()}
+		if large := (*errTooLarge)(nil); errors.As(err, &large) {
+			o.reply = effect.Reply{Usage: a.out.reply.Usage, Backend: a.out.reply.Backend, Class: effect.Final,
+				Err: effect.Errorf(kindTooLarge, "%s: what it left has %v", a.step, err)}
+			return o.encode(letterReply)
+		}
+		a.log("run %s: what %s left is too large for its history and waits: %v", a.run, a.step, err)
+		if !wait(a.ctx, time.Second) {
+			return o.encode(letterReply)
+		}
 	}
-	o := outcome{step: a.step, attempt: a.out.attempt}
-	o.reply = effect.Reply{Usage: a.out.reply.Usage, Backend: a.out.reply.Backend, Class: effect.Final,
-		Err: effect.Errorf(kindTooLarge, "%s: what it left has %d bytes; a history on Temporal takes %d at most", a.step, len(b), maxOutcome)}
-	return o.encode(letterReply)
 }
 
 const kindTooLarge = effect.Kind("too_large")

@@ -3,6 +3,7 @@ package temporal
 import (
 	"bytes"
 	"context"
+	"slices"
 	"strings"
 
 	"starling/runtime"
@@ -38,7 +39,7 @@ type book struct {
 	draining bool            // nothing is to begin any more
 	leave    bool            // the history is long: what the run goes on from is to be written down
 	pending  []run.Input     // what the last turn had no room for
-	left     map[string]bool // hashes of what attempts have left, which their replies have
+	left     map[string]bool // hashes of artifacts: the history has them, and they do not go along to another
 }
 
 // numbered is a letter with its place in the workflow.
@@ -62,6 +63,9 @@ func (b *book) apply(t *turned) error {
 	if t.seq != at {
 		batch.Fences = []runtime.Fence{{Run: b.run, Expect: at, Next: t.seq}}
 	}
+	if err := b.spare(t, at); err != nil {
+		return err
+	}
 	for _, w := range t.writes {
 		switch {
 		case !listed(w.Key):
@@ -75,6 +79,32 @@ func (b *book) apply(t *turned) error {
 		return nil
 	}
 	return b.store.Commit(context.Background(), batch)
+}
+
+// spare notes the contents of a turn from which the run does not go on: artifacts. Its program and
+// its settings came with its start, or with records that pin others.
+func (b *book) spare(t *turned, at uint64) error {
+	var hashes []string
+	pins := at == 0 || t.moved
+	for _, w := range t.writes {
+		if hash, ok := strings.CutPrefix(string(w.Key), journal.PrefixBlob); ok {
+			hashes = append(hashes, hash)
+		}
+	}
+	for _, w := range t.writes {
+		if pins || len(hashes) == 0 || !strings.HasPrefix(string(w.Key), journal.PrefixJournal) {
+			continue
+		}
+		records, err := journal.Unseal(w.Value, journal.SeqOf(w.Key))
+		if err != nil {
+			return err
+		}
+		pins = slices.ContainsFunc(records, func(r journal.Record) bool { return r.Type == journal.RunPinned })
+	}
+	for _, hash := range hashes {
+		b.left[hash] = b.left[hash] || !pins
+	}
+	return nil
 }
 
 // listed tells whether a row is one by which lists find a run.
@@ -102,7 +132,7 @@ func (b *book) keep(blobs map[string][]byte) error {
 }
 
 // carry is what a history begins with that goes on from this one: all rows, what the run was
-// started with, and its newest checkpoint, but neither its journal nor what its attempts have left.
+// started with, and its newest checkpoint, but neither its journal nor artifacts.
 // A run that has no machine has no checkpoint: its journal goes along.
 func (b *book) carry() (*turned, error) {
 	t := &turned{seq: b.seq, more: true, status: runtime.Running}

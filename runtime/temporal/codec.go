@@ -27,6 +27,7 @@ const (
 	version       = 1
 	versionMoved  = 2 // the first of a history, with orders
 	versionPacked = 3 // what follows is one of these, deflated
+	versionRests  = 4 // the first of a run that begins with waiting: no worker has anything to begin
 )
 
 // packFrom is the size from which what a turn leaves is deflated: what thousands of branches leave
@@ -39,6 +40,7 @@ const maxUnpacked = 64 << 20
 // turned is what a turn leaves.
 type turned struct {
 	moved   bool // it is the first of a history that goes on from another
+	rests   bool // it is the first of a run for which there is nothing to begin
 	more    bool // there is more to do, and nothing has to come in for that
 	ended   bool // the run has
 	seq     uint64
@@ -84,7 +86,9 @@ const (
 	flagEnded
 )
 
-func (t *turned) encode() []byte {
+func (t *turned) encode() []byte { return squeezed(t.plain()) }
+
+func (t *turned) plain() []byte {
 	flags := uint64(0)
 	if t.more {
 		flags |= flagMore
@@ -93,8 +97,11 @@ func (t *turned) encode() []byte {
 		flags |= flagEnded
 	}
 	b := packer{version}
-	if t.moved && len(t.orders) > 0 {
+	switch {
+	case t.moved && len(t.orders) > 0:
 		b[0] = versionMoved
+	case t.rests:
+		b[0] = versionRests
 	}
 	b.number(flags, t.seq, uint64(t.due))
 	b.text(string(t.status))
@@ -112,6 +119,10 @@ func (t *turned) encode() []byte {
 		b.number(a.letter)
 		b.bytes(a.body)
 	}
+	return b
+}
+
+func squeezed(b []byte) []byte {
 	if len(b) < packFrom {
 		return b
 	}
@@ -129,17 +140,17 @@ func deflated(b []byte) []byte {
 func decodeTurned(b []byte) (*turned, error) {
 	if len(b) > 0 && b[0] == versionPacked {
 		inner, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(b[1:])), maxUnpacked))
-		if err != nil || len(inner) > 0 && inner[0] == versionPacked {
+		if err != nil {
 			return nil, fmt.Errorf("%w: what a turn has left is not whole", runtime.ErrDamaged)
 		}
 		b = inner
 	}
-	if len(b) == 0 || b[0] < version || b[0] > versionMoved {
+	if len(b) == 0 || b[0] < version || b[0] > versionRests || b[0] == versionPacked {
 		return nil, fmt.Errorf("%w: what a turn has left is not of this version", runtime.ErrNewer)
 	}
 	u := &unpacker{rest: b[1:]}
 	flags := u.number()
-	t := &turned{moved: b[0] == versionMoved, more: flags&flagMore != 0, ended: flags&flagEnded != 0, seq: u.number(), due: int64(u.number()), status: runtime.Status(u.text()), writes: u.writes()}
+	t := &turned{moved: b[0] == versionMoved, rests: b[0] == versionRests, more: flags&flagMore != 0, ended: flags&flagEnded != 0, seq: u.number(), due: int64(u.number()), status: runtime.Status(u.text()), writes: u.writes()}
 	for range u.count() {
 		t.orders = append(t.orders, order{orderKind(u.number()), u.text(), u.number(), u.text(), u.bytes()})
 	}

@@ -34,6 +34,9 @@ type Options struct {
 	// says; "" is Queue. Nil is Queue for all.
 	Label func(s *effect.Settings, backend string) string
 
+	// Contents keep what is too large for a history. Nil is none: what is larger is refused.
+	Contents Contents
+
 	Log func(format string, args ...any) // what operators should know; nil drops it
 }
 
@@ -62,7 +65,7 @@ func connect(o Options) *connection {
 		o.Getenv = func(string) (string, bool) { return "", false }
 	}
 	return &connection{client: o.Client, queue: o.Queue, caller: o.Caller, turner: turner{desk: engine.NewDesk(o.Env, o.Log), env: o.Env, getenv: o.Getenv,
-		quotas: &quotas{known: map[string]run.Breaker{}}, label: o.Label, log: o.Log}}
+		quotas: &quotas{known: map[string]run.Breaker{}}, label: o.Label, log: o.Log, library: &library{Contents: o.Contents}}}
 }
 
 // contentCache has the runs that were read last, so that a content can be found by its hash alone

@@ -97,7 +97,7 @@ func (p *postman) send(id string, body []byte) {
 
 // child starts a child run. It goes on whatever becomes of the history that has started it.
 func (p *postman) child(o *order) {
-	begins, err := decodeTurned(o.body)
+	begins, err := decodeTurned(p.whole(o.body))
 	p.must(err)
 	info, step := workflow.GetInfo(p.ctx), o.step
 	options := workflow.ChildWorkflowOptions{

@@ -94,16 +94,18 @@ func (e *Engine) Start(ctx context.Context, r runtime.StartRequest) (*runtime.Ru
 	if r.Key != "" {
 		id = keyedID(r.Key)
 	}
-	first, err := e.first(id, r, runtime.CallerOf(ctx).Name, "", 0, time.Now().UTC().Truncate(time.Microsecond))
+	first, err := e.first(ctx, id, r, runtime.CallerOf(ctx).Name, "", 0, time.Now().UTC().Truncate(time.Microsecond))
 	if err != nil {
 		return nil, err
 	}
-	input := first.encode()
-	if len(input) > maxInput {
-		return nil, runtime.Refuse(runtime.ErrBadPayload, "keep large files out of the script and its inputs",
-			"what the run begins with has %d bytes; a history on Temporal takes %d at most", len(input), maxInput)
-	}
 	if err := e.attended(ctx); err != nil {
+		return nil, err
+	}
+	input, err := e.pack(ctx, first.encode(), maxBody)
+	if large := (*errTooLarge)(nil); errors.As(err, &large) {
+		return nil, runtime.Refuse(runtime.ErrBadPayload, "keep large files out of the script and its inputs", "what the run begins with has %v", err)
+	}
+	if err != nil {
 		return nil, err
 	}
 	_, err = e.client.ExecuteWorkflow(ctx, e.startOptions(id, first), workflowName, input)
@@ -119,9 +121,6 @@ func (e *Engine) Start(ctx context.Context, r runtime.StartRequest) (*runtime.Ru
 	}
 	return e.desk.Reader(b.store, goesOn(b.store)).Get(ctx, id)
 }
-
-// maxInput is how large the first of a history may be.
-const maxInput = 1 << 20
 
 func (e *Engine) startOptions(id string, first *turned) client.StartWorkflowOptions {
 	return client.StartWorkflowOptions{

@@ -69,7 +69,7 @@ func (p *postman) fly(o *order) {
 		case f.withdrawn && temporal.IsCanceledError(err):
 			f.unbegun = true
 		default:
-			p.landing(f, body, err)
+			p.landing(f, p.whole(body), err)
 		}
 	})
 }
@@ -114,7 +114,7 @@ func (p *postman) locate(body []byte) {
 // not prepare for that yet.
 func (p *postman) long() bool {
 	info := workflow.GetInfo(p.ctx)
-	return !p.draining && !p.ended && (info.GetContinueAsNewSuggested() || info.GetCurrentHistoryLength() > longEvents ||
+	return !p.draining && !p.stays && !p.ended && (info.GetContinueAsNewSuggested() || info.GetCurrentHistoryLength() > longEvents ||
 		info.GetCurrentHistorySize() > longBytes || p.updates > longUpdates || p.posted > longSignals)
 }
 
@@ -175,7 +175,27 @@ func (p *postman) handOver() (next error, left bool) {
 	for _, l := range p.letters {
 		carried.orders = append(carried.orders, order{kind: orderLetter, body: l.body})
 	}
-	return workflow.NewContinueAsNewError(p.ctx, workflowName, carried.encode()), true
+	body, err := p.pack(context.Background(), carried.encode(), maxTurned)
+	if large := (*errTooLarge)(nil); errors.As(err, &large) {
+		p.stay(err)
+		return nil, false
+	}
+	p.must(err)
+	return workflow.NewContinueAsNewError(p.ctx, workflowName, body), true
+}
+
+// stay has a run go on in its history although that is long, for what it would take along is too
+// large for another. It goes on until the server ends it, at some ten times what is long.
+func (p *postman) stay(why error) {
+	p.log("run %s cannot go on in another history: it would begin with %v", p.book.run, why)
+	p.stays, p.draining, p.more = true, false, true
+	p.letterbox.release()
+	p.nursery.release()
+	for _, step := range slices.Sorted(maps.Keys(p.flights)) {
+		if f := p.flights[step]; f.unbegun {
+			p.fly(&f.order)
+		}
+	}
 }
 
 // settled waits until all that was sent is there and everybody who asked something is answered. It

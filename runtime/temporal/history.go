@@ -62,6 +62,9 @@ func (c *connection) chain(ctx context.Context, id, execution string, fn func(*h
 				}
 			}
 		}
+		if err := c.fill(ctx, ev); err != nil {
+			return err
+		}
 		if err := fn(ev); err != nil {
 			return err
 		}
@@ -167,6 +170,9 @@ func (c *connection) followOne(ctx context.Context, id, execution string, fn fun
 			return ev.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId(), nil
 		case enums.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
 			return "", runtime.Refusef(runtime.ErrClosed, "the workflow of run %s was terminated", id)
+		}
+		if err := c.fill(ctx, ev); err != nil {
+			return "", err
 		}
 		ended, err := recordsOf(ev, id, fn)
 		if err != nil || ended {

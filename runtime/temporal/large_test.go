@@ -63,13 +63,13 @@ func TestATurnLeavesTooMuch(t *testing.T) {
 func TestManyGatesOpenAtOnce(t *testing.T) {
 	w := &Worker{connection: connect(Options{Env: enginetest.Environment(nil), Log: t.Logf})}
 	source := "def main():\n    parallel([lambda: gate(\"g\", options = [\"yes\", \"no\"], timeout = \"1h\", fallback = \"no\") for i in range(2500)])\n"
-	first, err := w.first("0123456789ab", runtime.StartRequest{Bundle: enginetest.Bundle(source), Script: "main.star"}, "ann", "", 0, time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC))
+	first, err := w.first(t.Context(), "0123456789ab", runtime.StartRequest{Bundle: enginetest.Bundle(source), Script: "main.star"}, "ann", "", 0, time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC))
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := first.encode()
-	if len(b) > maxInput {
-		t.Errorf("it begins with %d bytes, want %d at most", len(b), maxInput)
+	if len(b) > maxBody {
+		t.Errorf("it begins with %d bytes, want %d at most", len(b), maxBody)
 	}
 	again, err := decodeTurned(b)
 	if err != nil || len(again.writes) != len(first.writes) {

@@ -1,6 +1,7 @@
 package temporal
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -53,6 +54,7 @@ type postman struct {
 	nursery   dispatch // of child runs
 	shown     bool     // the memo has the newest rows
 	draining  bool
+	stays     bool // in this history, however long it gets
 	moves     bool // what is in flight and what has come goes along to another history
 }
 
@@ -69,14 +71,14 @@ func (w *Worker) postman(ctx workflow.Context, first []byte) error {
 	p.book = newBook(workflow.GetInfo(ctx).WorkflowExecution.ID)
 	p.key = w.shelve(p.book)
 	defer w.unshelve(p.key)
-	begins, err := decodeTurned(first)
+	begins, err := decodeTurned(p.whole(first))
 	if err != nil {
 		return err
 	}
 	p.must(p.book.apply(begins))
 	p.shown = true // whoever began it has given the memo
 	p.stand(begins)
-	p.fresh = true // it is told who drives it
+	p.fresh = !begins.rests // it is told who drives it
 	for i := range begins.orders {
 		p.perform(&begins.orders[i])
 	}
@@ -97,6 +99,14 @@ func (p *postman) must(err error) {
 	if err != nil {
 		panic(fmt.Sprintf("run %s cannot go on here: %v", p.book.run, err))
 	}
+}
+
+// whole gives what a history names, which is the same each time it is replayed. While it cannot be
+// had, the task fails and is tried again.
+func (p *postman) whole(body []byte) []byte {
+	content, err := p.open(context.Background(), body)
+	p.must(err)
+	return content
 }
 
 // work takes turns until the run has ended, or goes on in another history.
@@ -135,7 +145,7 @@ func (p *postman) quiet() bool {
 // is durable.
 func (p *postman) ask(ctx workflow.Context, body []byte) ([]byte, error) {
 	p.updates++
-	l := p.post(body)
+	l := p.post(p.whole(body))
 	l.asked = true
 	err := workflow.Await(ctx, func() bool { return l.answer != nil })
 	return l.answer, err
@@ -147,6 +157,7 @@ func (p *postman) collect(ctx workflow.Context) {
 		var body []byte
 		c.Receive(ctx, &body)
 		p.posted++
+		body = p.whole(body)
 		switch {
 		case len(body) == 0:
 		case letterKind(body[0]) == letterHome:
@@ -182,7 +193,7 @@ func (p *postman) turn() {
 	})
 	var left []byte
 	p.must(workflow.ExecuteLocalActivity(ctx, turnName, p.key).Get(ctx, &left))
-	t, err := decodeTurned(left)
+	t, err := decodeTurned(p.whole(left))
 	p.must(err)
 	p.must(p.book.apply(t))
 	p.deliver(t.answers)

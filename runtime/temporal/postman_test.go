@@ -49,13 +49,18 @@ func play(t *testing.T, source string, inputs string, agent enginetest.Agent) *p
 
 func playBundle(t *testing.T, bundle []byte, inputs string, agent enginetest.Agent) *played {
 	t.Helper()
-	w := &Worker{connection: connect(Options{Env: enginetest.Environment(agent), Log: t.Logf, Getenv: func(string) (string, bool) { return "", false }})}
+	return playWith(t, bundle, inputs, agent, nil)
+}
+
+func playWith(t *testing.T, bundle []byte, inputs string, agent enginetest.Agent, contents Contents) *played {
+	t.Helper()
+	w := &Worker{connection: connect(Options{Contents: contents, Env: enginetest.Environment(agent), Log: t.Logf, Getenv: func(string) (string, bool) { return "", false }})}
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(tlog.NewStructuredLogger(quiet()))
 	p := &played{T: t, env: suite.NewTestWorkflowEnvironment(), worker: w, id: "0123456789ab"}
 	w.Register(p.env)
 	r := runtime.StartRequest{Bundle: bundle, Script: "main.star", Inputs: []byte(inputs)}
-	first, err := w.first(p.id, r, "ann", "", 0, time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC))
+	first, err := w.first(t.Context(), p.id, r, "ann", "", 0, time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +82,9 @@ func playBundle(t *testing.T, bundle []byte, inputs string, agent enginetest.Age
 			if p.turns++; len(body) > maxTurned {
 				t.Errorf("a turn leaves %d bytes, want %d at most", len(body), maxTurned)
 			}
-			err = p.seen.takeTurn(body)
+			if body, err = w.open(t.Context(), body); err == nil {
+				err = p.seen.takeTurn(body)
+			}
 		}
 		if err != nil {
 			t.Errorf("a turn: %v", err)

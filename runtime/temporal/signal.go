@@ -179,8 +179,15 @@ func (e *Engine) pin(ctx context.Context, id string, c runtime.ResumeRequest) er
 // what it answers changes nothing.
 func (e *Engine) ask(ctx context.Context, id string, kind letterKind, a *asked) (*runtime.Receipt, error) {
 	body := letterOf(kind, a)
+	packed, err := e.pack(ctx, body, maxBody)
+	if large := (*errTooLarge)(nil); errors.As(err, &large) {
+		return nil, runtime.Refuse(runtime.ErrBadPayload, "send less at once", "what is sent has %v", err)
+	}
+	if err != nil {
+		return nil, err
+	}
 	for {
-		receipt, err := e.update(ctx, id, body)
+		receipt, err := e.update(ctx, id, packed)
 		var none *serviceerror.NotFound
 		if !errors.As(err, &none) && !overtaken(err) {
 			return receipt, err
@@ -195,7 +202,7 @@ func (e *Engine) ask(ctx context.Context, id string, kind letterKind, a *asked) 
 			}
 			continue
 		}
-		return e.late(h, body)
+		return e.late(ctx, h, body)
 	}
 }
 
@@ -233,10 +240,10 @@ func overtaken(err error) bool {
 
 // late is what a run that has ended answers. It is told again what was answered under a key, and
 // which gate was decided how.
-func (e *Engine) late(h *history, body []byte) (*runtime.Receipt, error) {
+func (e *Engine) late(ctx context.Context, h *history, body []byte) (*runtime.Receipt, error) {
 	h.book.letters = []numbered{{body: body}}
 	h.book.now = time.Now().UnixMicro()
-	t, err := e.turn(h.book)
+	t, err := e.turn(ctx, h.book)
 	if err != nil {
 		return nil, err
 	}

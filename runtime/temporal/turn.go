@@ -1,8 +1,12 @@
 package temporal
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"time"
 
 	"starling/lang"
@@ -30,6 +34,7 @@ type turner struct {
 	quotas *quotas
 	label  func(s *effect.Settings, backend string) string // queue of the workers for a backend
 	log    func(format string, args ...any)
+	*library
 }
 
 // macKey authenticates snapshots. Who can write a history may have a worker run what he likes, so
@@ -44,7 +49,7 @@ func (w *turner) equip(b *book) func(*run.Host) {
 
 // turn takes what waits in a book. It changes the state and the machine, and nothing else of the
 // book: what it leaves is applied when it is recorded.
-func (w *turner) turn(b *book) (*turned, error) {
+func (w *turner) turn(ctx context.Context, b *book) (*turned, error) {
 	now := time.UnixMicro(b.now).UTC()
 	if b.loaded != nil && b.loaded.State.Seq != b.seq {
 		b.loaded = nil // a turn before was not recorded
@@ -52,7 +57,7 @@ func (w *turner) turn(b *book) (*turned, error) {
 	if err := w.load(b, now); err != nil {
 		return nil, err
 	}
-	t := &taking{turner: w, book: b, now: now, out: &turned{}}
+	t := &taking{turner: w, ctx: ctx, book: b, now: now, out: &turned{}}
 	if b.loaded.Poison != nil {
 		return t.quarantine(b.loaded.Poison.Error())
 	}
@@ -83,13 +88,16 @@ func (w *turner) load(b *book, now time.Time) (err error) {
 // taking is a turn in progress.
 type taking struct {
 	*turner
+	ctx  context.Context
 	book *book
 	now  time.Time
 	out  *turned
 	size int
-	rest bool // some of what came in had no room
+	rest bool  // some of what came in had no room
+	err  error // what of the turn could not be kept
 
 	begins bool // the run is being started: what it asks for is for its workers to begin
+	leaves bool // it asks for something
 }
 
 // arrivals are the inputs of a turn, in their order, with the letters that they came with.
@@ -128,6 +136,9 @@ func (t *taking) arrive() (*arrivals, error) {
 				continue
 			}
 			inputs, err := b.inputs(l.body)
+			if errors.Is(err, runtime.ErrNewer) {
+				return nil, err // it is for a later build
+			}
 			if err != nil { // nobody who has written it is served better by another worker
 				t.out.answers = append(t.out.answers, answer{l.at, told{Refused: runtime.Refusef(runtime.ErrBadPayload, "a letter that cannot be read: %v", err)}.encode()})
 				continue
@@ -157,7 +168,8 @@ func (t *taking) take(in *arrivals) (*turned, error) {
 	if err := t.answer(in); err != nil {
 		return nil, err
 	}
-	return t.finish(), nil
+	out := t.finish()
+	return out, t.err
 }
 
 // process makes one turn of the core, and gives why the run is poison, "" for none.
@@ -222,6 +234,7 @@ func keptRow(key []byte) bool {
 // perform lists what is to be done once the turn is recorded.
 func (t *taking) perform(do *run.Effects) {
 	if t.begins {
+		t.leaves = t.leaves || len(do.Start)+len(do.Children)+len(do.Abort)+len(do.Deliveries)+len(do.Orphans) > 0
 		return
 	}
 	s, h := t.book.loaded.State, t.book.loaded.Host
@@ -262,7 +275,26 @@ func (t *taking) begin(st *run.Step, h *run.Host) {
 		queue = t.label(h.Settings, st.Backends[st.Serving])
 	}
 	k := task{run: t.book.run, step: st.Step, timeout: st.Policy.Timeout, settings: t.book.loaded.State.Settings, excerpt: t.book.loaded.State.Excerpt(st.Step)}
-	t.order(order{kind: orderAttempt, step: st.Step, number: uint64(st.Attempt), queue: queue, body: k.encode()})
+	body, tooLarge := t.fit(st.Step, k.encode())
+	if tooLarge != nil {
+		failed := effect.Reply{Class: effect.Final, Err: tooLarge}
+		t.book.pending = append(t.book.pending, &run.Replied{Step: st.Step, Attempt: st.Attempt, Reply: &failed})
+		return
+	}
+	t.order(order{kind: orderAttempt, step: st.Step, number: uint64(st.Attempt), queue: queue, body: body})
+}
+
+// fit is a body that an order has, as a history takes it. What is too large for that fails a step,
+// and not the run.
+func (t *taking) fit(step string, body []byte) ([]byte, *effect.Error) {
+	packed, err := t.pack(t.ctx, body, maxBody)
+	if large := (*errTooLarge)(nil); errors.As(err, &large) {
+		return nil, effect.Errorf(kindTooLarge, "%s: it takes %v", step, err)
+	}
+	if err != nil && t.err == nil {
+		t.err = err
+	}
+	return packed, nil
 }
 
 // childOf is the child run of a step, in the store or in what this turn writes.
@@ -285,12 +317,21 @@ func (t *taking) child(st *run.Step) {
 		return
 	}
 	id, first, err := t.startChild(st)
+	if errors.As(err, new(*errAway)) {
+		t.err = err
+		return
+	}
 	if err != nil {
 		t.book.pending = append(t.book.pending, &run.ChildEnded{Step: st.Step, Failed: effect.Errorf(effect.KindRefused, "%s: %v", st.Step, err)})
 		return
 	}
+	body, tooLarge := t.fit(st.Step, first.encode())
+	if tooLarge != nil {
+		t.book.pending = append(t.book.pending, &run.ChildEnded{Step: st.Step, Failed: tooLarge})
+		return
+	}
 	t.out.writes = append(t.out.writes, runtime.Write{Key: journal.ChildKey(t.book.run + "@" + st.Step), Value: []byte(id)})
-	t.order(order{kind: orderChild, step: st.Step, queue: id, body: first.encode()})
+	t.order(order{kind: orderChild, step: st.Step, queue: id, body: body})
 }
 
 // maxDepth bounds the nesting of child runs.
@@ -320,13 +361,13 @@ func (t *taking) startChild(st *run.Step) (string, *turned, error) {
 	}
 	r.Bundle = made.Encode()
 	id := childID(t.book.run, st.Step)
-	first, err := t.first(id, r, "run:"+t.book.run, t.book.run+"@"+st.Step, l.State.Depth+1, t.now)
+	first, err := t.first(t.ctx, id, r, "run:"+t.book.run, t.book.run+"@"+st.Step, l.State.Depth+1, t.now)
 	return id, first, err
 }
 
 // first is what the history of a new run begins with: its first turn, in which nothing of what it
 // asks for begins. That is for the workers.
-func (w *turner) first(id string, r runtime.StartRequest, by, parent string, depth int, now time.Time) (*turned, error) {
+func (w *turner) first(ctx context.Context, id string, r runtime.StartRequest, by, parent string, depth int, now time.Time) (*turned, error) {
 	program, inputs, err := w.desk.Accept(&r)
 	if err != nil {
 		return nil, err
@@ -339,12 +380,19 @@ func (w *turner) first(id string, r runtime.StartRequest, by, parent string, dep
 	w.equip(b)(h)
 	h.World = world{w.env, w.getenv, b.past, nil}
 	b.loaded = &engine.Loaded{State: run.NewState(id), Host: h}
-	t := &taking{turner: w, book: b, now: now, out: &turned{}, begins: true}
+	t := &taking{turner: w, ctx: ctx, book: b, now: now, out: &turned{}, begins: true}
 	in := &run.Started{Request: &r, Program: program, Behaviour: w.env.Behaviour, Inputs: inputs, By: by, Parent: parent, Depth: depth}
 	if poison := t.process(&arrivals{inputs: []run.Input{in}, letter: []int{-1}}); poison != "" {
 		return nil, runtime.Refusef(runtime.ErrInternal, "%s", poison)
 	}
-	return t.finish(), nil
+	out := t.finish()
+	out.rests = out.status == runtime.Suspended && !out.more && !t.leaves && !systemGates(b.loaded.State)
+	return out, t.err
+}
+
+// systemGates tells whether a run waits for what its workers may have.
+func systemGates(s *run.State) bool {
+	return slices.ContainsFunc(s.OpenGates(), func(g *run.Gate) bool { return strings.HasPrefix(g.Name, "!") })
 }
 
 // answer answers the letters whose inputs were all taken.
@@ -399,7 +447,12 @@ func (t *taking) tellParent() {
 	if in, ok := run.OfChild(step, s).(*run.ChildEnded); ok {
 		c.Output, c.Failed = in.Output, in.Failed.Payload()
 	}
-	t.order(order{kind: orderParent, step: step, queue: parent, body: c.encode()})
+	body, tooLarge := t.fit(step, c.encode())
+	if tooLarge != nil {
+		c.Output, c.Failed = nil, tooLarge.Payload()
+		body = c.encode()
+	}
+	t.order(order{kind: orderParent, step: step, queue: parent, body: body})
 }
 
 // checkpoint adds one where the journal since the last has become long, or the history is to go on
@@ -410,7 +463,11 @@ func (t *taking) checkpoint() {
 		return
 	}
 	point, err := engine.EncodeCheckpoint(l.State, l.Machine, nil, macKey)
-	if err != nil || len(point) > maxCheckpoint {
+	most := maxCheckpoint
+	if t.Contents != nil {
+		most = maxUnpacked / 2
+	}
+	if err != nil || len(point) > most {
 		t.log("run %s: its checkpoint of %d bytes: %v", b.run, len(point), err)
 		return
 	}
@@ -419,25 +476,33 @@ func (t *taking) checkpoint() {
 	b.tail = run.Tail{Steps: l.Machine.Steps(), Size: len(point)}
 }
 
-// maxCheckpoint is the size of the largest that a history takes.
+// maxCheckpoint is the size of the largest that a history takes itself.
 const maxCheckpoint = 1 << 20
 
 // maxTurned is how large what a turn leaves may be as it is recorded.
 const maxTurned = 1900 << 10
 
-// record takes a turn, as it is recorded. One that leaves more than a history takes at once, though
-// it is deflated, would be taken again for ever: the run is quarantined.
-func (w *turner) record(b *book) ([]byte, error) {
-	left, err := w.turn(b)
+// record takes a turn, as it is recorded. One that leaves more than can be read again, or than a
+// history takes at once though it is deflated, would be taken again for ever: the run is
+// quarantined.
+func (w *turner) record(ctx context.Context, b *book) ([]byte, error) {
+	left, err := w.turn(ctx, b)
 	if err != nil {
 		return nil, err
 	}
-	body := left.encode()
-	if len(body) <= maxTurned {
-		return body, nil
+	plain, most := left.plain(), maxTurned
+	if w.Contents != nil {
+		most = maxBody
 	}
-	t := &taking{turner: w, book: b, now: time.UnixMicro(b.now).UTC()}
-	left, err = t.quarantine(fmt.Sprintf("%s: one turn leaves %d bytes, and a history on Temporal takes %d at once", kindTooLarge, len(body), maxTurned))
+	body, err := plain, error(&errTooLarge{len(plain), maxUnpacked})
+	if len(plain) <= maxUnpacked {
+		body, err = w.pack(ctx, squeezed(plain), most)
+	}
+	if large := (*errTooLarge)(nil); !errors.As(err, &large) {
+		return body, err
+	}
+	t := &taking{turner: w, ctx: ctx, book: b, now: time.UnixMicro(b.now).UTC()}
+	left, err = t.quarantine(fmt.Sprintf("%s: one turn leaves %v", kindTooLarge, err))
 	if err != nil {
 		return nil, err
 	}

@@ -106,10 +106,10 @@ func (w *Worker) shelve(b *book) string {
 func (w *Worker) unshelve(key string) { w.books.Delete(key) }
 
 // takeTurn is the local activity turn: it takes what waits in a book.
-func (w *Worker) takeTurn(_ context.Context, key string) ([]byte, error) {
+func (w *Worker) takeTurn(ctx context.Context, key string) ([]byte, error) {
 	b, ok := w.books.Load(key)
 	if !ok {
 		return nil, fmt.Errorf("the run of turn %s is not here any more", key)
 	}
-	return w.record(b.(*book))
+	return w.record(ctx, b.(*book))
 }

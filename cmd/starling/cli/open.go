@@ -64,7 +64,7 @@ func (c *call) openDoors() connect.Connector {
 }
 
 func (c *call) reach() connect.Reach {
-	return connect.Reach{Server: c.place.Engine, Env: c.env(), Getenv: c.getenv, Log: c.notice}
+	return connect.Reach{Server: c.place.Engine, Contents: c.place.Contents, Env: c.env(), Getenv: c.getenv, Log: c.notice}
 }
 
 // asked ends the call when the owner that it is has to leave, or was asked to.

@@ -26,10 +26,11 @@ type Further struct {
 
 // Reach is what a further engine is given.
 type Reach struct {
-	Server project.Engine
-	Env    *effect.Environment
-	Getenv func(name string) (value string, ok bool)
-	Log    func(format string, args ...any)
+	Server   project.Engine
+	Contents string // address of the database in which what is too large for the server lies, "" for none
+	Env      *effect.Environment
+	Getenv   func(name string) (value string, ok bool)
+	Log      func(format string, args ...any)
 }
 
 // Connector gives the ways to the runs of the server that [engine] names. A program without the

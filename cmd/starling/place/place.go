@@ -42,6 +42,7 @@ type Place struct {
 	Database string         // the address of the database that holds the store, with its secrets; "" for none
 	Lease    time.Duration  // of the owner of a store in a database, 0 for the usual
 	Engine   project.Engine // server that drives the runs; its Key is the key itself
+	Contents string         // the address of the database in which what is too large for that server lies, with its secrets; "" for none
 	// Err is why the store cannot be named. It counts for what needs the store.
 	Err error
 }
@@ -106,21 +107,34 @@ func (p *Place) read(ctx context.Context, wanted bool, getenv func(string) (stri
 	}
 	p.Lease = f.Lease
 	a := &effect.Attempt{Env: getenv, Settings: &effect.Settings{ProjectFile: p.Project, Project: text}}
-	if wanted && f.Engine.Temporal != "" {
-		return p.readEngine(ctx, f.Engine, a)
-	}
-	if !wanted || f.StoreURL == "" {
+	if !wanted {
 		return nil
 	}
-	p.Database, err = filled(ctx, f.StoreURL, a)
+	database := &p.Database
+	if f.Engine.Temporal != "" {
+		database = &p.Contents
+		if err := p.readEngine(ctx, f.Engine, a); err != nil {
+			return err
+		}
+	}
+	*database, err = addressIn(ctx, f, a)
+	return err
+}
+
+// addressIn is the address of the database that [store] names, "" for none.
+func addressIn(ctx context.Context, f *project.File, a *effect.Attempt) (string, error) {
+	if f.StoreURL == "" {
+		return "", nil
+	}
+	address, err := filled(ctx, f.StoreURL, a)
 	switch {
 	case err != nil:
 		said, _, _ := strings.Cut(err.Error(), "; set it") // and resume a run, it says to scripts
-		return runtime.Refuse(runtime.ErrStoreUnreachable, "", "%s: [store] url: %s", ProjectFile, said)
-	case !postgres.IsAddress(p.Database):
-		return runtime.Refuse(runtime.ErrUsage, "such as postgres://USER@HOST:5432/DATABASE", "%s: [store] url is no address of a PostgreSQL database", ProjectFile)
+		return "", runtime.Refuse(runtime.ErrStoreUnreachable, "", "%s: [store] url: %s", ProjectFile, said)
+	case !postgres.IsAddress(address):
+		return "", runtime.Refuse(runtime.ErrUsage, "such as postgres://USER@HOST:5432/DATABASE", "%s: [store] url is no address of a PostgreSQL database", ProjectFile)
 	}
-	return nil
+	return address, nil
 }
 
 // readEngine takes the server that drives the runs, with its key.

@@ -15,6 +15,7 @@ import (
 	"starling/cmd/starling/connect"
 	"starling/runtime"
 	"starling/runtime/api"
+	"starling/runtime/postgres"
 	"starling/runtime/temporal"
 )
 
@@ -31,24 +32,37 @@ func open(r connect.Reach) connect.Connector { return &server{r} }
 // session is an engine with the connection that it closes.
 type session struct {
 	*temporal.Engine
-	client client.Client
+	*line
 }
 
 // Owner is none of this machine.
 func (session) Owner() int { return connect.Elsewhere }
 
-// Close ends what waits, and the connection.
+// Close ends what waits, and the connections.
 func (s session) Close() error {
 	err := s.Engine.Close()
-	s.client.Close()
+	s.line.close()
 	return err
+}
+
+// line is the connections to a server, and to the database in which larger contents lie.
+type line struct {
+	options  temporal.Options
+	contents *postgres.Contents // nil for none
+}
+
+func (l *line) close() {
+	l.options.Client.Close()
+	if l.contents != nil {
+		l.contents.Close()
+	}
 }
 
 // dialTime is how long a server is waited for.
 const dialTime = 5 * time.Second
 
 // dial connects to the server.
-func dial(ctx context.Context, r connect.Reach) (client.Client, temporal.Options, error) {
+func dial(ctx context.Context, r connect.Reach) (*line, error) {
 	o := client.Options{HostPort: r.Server.Temporal, Namespace: r.Server.Namespace, Logger: tlog.NewStructuredLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))}
 	if r.Server.TLS {
 		o.ConnectionOptions.TLS = new(tls.Config)
@@ -60,21 +74,26 @@ func dial(ctx context.Context, r connect.Reach) (client.Client, temporal.Options
 	defer cancel()
 	c, err := client.DialContext(ctx, o)
 	if err != nil {
-		return nil, temporal.Options{}, runtime.Refuse(runtime.ErrStoreUnreachable, "is it there? temporal server start-dev starts one for trying",
+		return nil, runtime.Refuse(runtime.ErrStoreUnreachable, "is it there? temporal server start-dev starts one for trying",
 			"the Temporal server %s does not answer: %v", r.Server.Temporal, err)
 	}
-	return c, temporal.Options{Client: c, Queue: r.Server.Queue, Env: r.Env, Getenv: r.Getenv, Label: new(labels).of, Log: r.Log}, nil
+	l := &line{options: temporal.Options{Client: c, Queue: r.Server.Queue, Env: r.Env, Getenv: r.Getenv, Label: new(labels).of, Log: r.Log}}
+	if r.Contents != "" {
+		l.contents = postgres.NewContents(r.Contents, r.Log)
+		l.options.Contents = l.contents
+	}
+	return l, nil
 }
 
 func (s *server) session(ctx context.Context) (connect.Session, error) {
-	c, o, err := dial(ctx, s.reach)
+	l, err := dial(ctx, s.reach)
 	if err != nil {
 		return nil, err
 	}
-	if o.Caller, err = api.Authenticate(api.Self(), nil); err != nil {
+	if l.options.Caller, err = api.Authenticate(api.Self(), nil); err != nil {
 		return nil, err
 	}
-	return session{temporal.New(o), c}, nil
+	return session{temporal.New(l.options), l}, nil
 }
 
 // OpenOwner implements connect.Connector.
@@ -101,15 +120,15 @@ func (*server) Stop(context.Context) (int, error) { return 0, errNoOwner }
 
 // work carries runs until ctx ends, or does the work of the agents of a queue.
 func work(ctx context.Context, r connect.Reach, queue string, ready func()) error {
-	c, o, err := dial(ctx, r)
+	l, err := dial(ctx, r)
 	if err != nil {
 		return err
 	}
-	defer c.Close()
+	defer l.close()
 	if queue != "" {
-		o.Queue = queue
+		l.options.Queue = queue
 	}
-	w := temporal.NewWorker(temporal.WorkerOptions{Options: o, Only: queue != ""})
+	w := temporal.NewWorker(temporal.WorkerOptions{Options: l.options, Only: queue != ""})
 	if err := w.Start(); err != nil {
 		return err
 	}
@@ -121,10 +140,17 @@ func work(ctx context.Context, r connect.Reach, queue string, ready func()) erro
 
 // examine looks whether runs could be carried there.
 func examine(ctx context.Context, r connect.Reach) error {
-	c, o, err := dial(ctx, r)
+	l, err := dial(ctx, r)
 	if err != nil {
 		return err
 	}
-	defer c.Close()
-	return temporal.New(o).Examine(ctx)
+	defer l.close()
+	if l.contents != nil {
+		ctx, cancel := context.WithTimeout(ctx, dialTime)
+		defer cancel()
+		if err := l.contents.Look(ctx); err != nil {
+			return err
+		}
+	}
+	return temporal.New(l.options).Examine(ctx)
 }

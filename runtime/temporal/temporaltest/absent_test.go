@@ -46,7 +46,7 @@ func TestNoWorkerIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, e, id, ended)
-	wants(t, e, o.Client, id, runtime.Completed, `"yes"`)
+	wants(t, e, o, id, runtime.Completed, `"yes"`)
 }
 
 // Nobody has ever been at the queue: a start is refused, and nothing is there.
@@ -132,7 +132,7 @@ func TestAKilledWorkerIsMissed(t *testing.T) {
 	}
 	defer other.Stop()
 	until(t, e, id, ended)
-	wants(t, e, o.Client, id, runtime.Completed, `"yes"`)
+	wants(t, e, o, id, runtime.Completed, `"yes"`)
 }
 
 // said keeps what operators are told.
@@ -201,7 +201,7 @@ func TestWorkOnAQueueWithoutAWorker(t *testing.T) {
 	if n := strings.Count(told.text(), words); n != 1 {
 		t.Errorf("whoever watches it was told so %d times, want once: %s", n, told.text())
 	}
-	wants(t, e, o.Client, id, runtime.Completed, `"drawn"`)
+	wants(t, e, o, id, runtime.Completed, `"drawn"`)
 }
 
 // Two builds share a queue. A run of the newer one waits while only the older one is there, which
@@ -235,7 +235,7 @@ func TestTwoBuildsShareAQueue(t *testing.T) {
 	}
 	for _, id := range all {
 		until(t, after, id, ended)
-		wants(t, after, o.Client, id, runtime.Completed, want)
+		wants(t, after, o, id, runtime.Completed, want)
 	}
 	t.Logf("it took %s", time.Since(began).Round(time.Millisecond))
 }

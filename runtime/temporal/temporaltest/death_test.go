@@ -10,7 +10,6 @@ import (
 
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
@@ -30,7 +29,7 @@ func start(t *testing.T, e *temporal.Engine, source string) string {
 	t.Helper()
 	ctx, cancel := local()
 	defer cancel()
-	r, err := e.Start(ctx, runtime.StartRequest{Bundle: enginetest.Bundle(source), Script: "main.star"})
+	r, err := started(ctx, e, runtime.StartRequest{Bundle: enginetest.Bundle(source), Script: "main.star"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +62,7 @@ func is(typ string) func(runtime.Event) bool {
 }
 
 // wants holds a run against its end, and its histories against what the postman does today.
-func wants(t *testing.T, e *temporal.Engine, c client.Client, id string, status runtime.Status, output string) {
+func wants(t *testing.T, e *temporal.Engine, o temporal.Options, id string, status runtime.Status, output string) {
 	t.Helper()
 	ctx, cancel := local()
 	defer cancel()
@@ -72,27 +71,27 @@ func wants(t *testing.T, e *temporal.Engine, c client.Client, id string, status 
 		t.Fatal(err)
 	}
 	if r.Status != status || string(r.Output) != output {
-		t.Errorf("got a run that is %s with %s, %+v; want %s with %s", r.Status, r.Output, r.Error, status, output)
+		t.Errorf("got a run that is %s with %.200s, %+v; want %s with %.200s", r.Status, r.Output, r.Error, status, output)
 	}
 	if _, err := e.Replay(ctx, runtime.ReplayRequest{Run: id}); err != nil {
 		t.Errorf("its journal: %v", err)
 	}
-	replayed(t, c, id)
+	replayed(t, o, id)
 }
 
 // replayed has the SDK replay the histories of a run: it fails where the postman would do something
 // else now.
-func replayed(t *testing.T, c client.Client, id string) {
+func replayed(t *testing.T, o temporal.Options, id string) {
 	t.Helper()
-	for _, history := range chainOf(t, c, id) {
-		replayedAs(t, c, id, history)
+	for _, history := range chainOf(t, o.Client, id) {
+		replayedAs(t, o, id, history)
 	}
 }
 
-func replayedAs(t *testing.T, c client.Client, id string, history *historypb.History) {
+func replayedAs(t *testing.T, o temporal.Options, id string, history *historypb.History) {
 	t.Helper()
 	r := worker.NewWorkflowReplayer()
-	w := temporal.NewWorker(temporal.WorkerOptions{Options: temporal.Options{Client: c, Env: enginetest.Environment(nobody)}})
+	w := temporal.NewWorker(temporal.WorkerOptions{Options: temporal.Options{Client: o.Client, Contents: o.Contents, Env: enginetest.Environment(nobody)}})
 	w.Register(replaying{r})
 	err := r.ReplayWorkflowHistoryWithOptions(quiet(), history, worker.ReplayWorkflowHistoryOptions{OriginalExecution: workflow.Execution{ID: id}})
 	if err != nil {
@@ -138,7 +137,7 @@ func TestAWorkerIsKilled(t *testing.T) {
 	if !strings.Contains(story, "attempt.started attempt.ended attempt.started attempt.ended step.settled") {
 		t.Errorf("got the story %s, want an attempt that was cut, and one after it", story)
 	}
-	wants(t, e, o.Client, id, runtime.Completed, `"done"`)
+	wants(t, e, o, id, runtime.Completed, `"done"`)
 }
 
 // What runs on Temporal do not have is refused before the run exists.
@@ -199,5 +198,5 @@ func TestChildRuns(t *testing.T) {
 		}
 	}
 	until(t, e, r.ID, ended)
-	wants(t, e, o.Client, r.ID, runtime.Completed, `["1yes","2yes"]`)
+	wants(t, e, o, r.ID, runtime.Completed, `["1yes","2yes"]`)
 }

@@ -16,6 +16,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/runtime/engine/enginetest"
+	"starling/runtime/postgres"
 	"starling/runtime/temporal"
 )
 
@@ -28,12 +29,14 @@ type hired struct {
 	Queue             string
 	File              string // in which its agents write what they do
 	Play              string // what they do: see plays
+	Contents          string // address of the database in which larger contents lie, "" for none
 	Crash             string // "before N" or "after N": it kills itself at the N-th turns that it hands in
 }
 
 // plays are the agents of workers that are processes.
 var plays = map[string]func(file string) enginetest.Agent{
 	"scribe": scribe,
+	"author": author,
 	// stuck never comes to an end with an attempt, and says in the file that it has begun one.
 	"stuck": func(file string) enginetest.Agent {
 		return func(ctx context.Context, a *effect.Attempt) (string, error) {
@@ -82,7 +85,11 @@ func beWorker(of string) {
 	if err != nil {
 		panic(err)
 	}
-	w := temporal.NewWorker(temporal.WorkerOptions{Options: temporal.Options{Client: c, Queue: h.Queue, Env: again(enginetest.Environment(plays[h.Play](h.File)))}})
+	options := temporal.Options{Client: c, Queue: h.Queue, Env: again(enginetest.Environment(plays[h.Play](h.File)))}
+	if h.Contents != "" {
+		options.Contents = postgres.NewContents(h.Contents, func(string, ...any) {})
+	}
+	w := temporal.NewWorker(temporal.WorkerOptions{Options: options})
 	if err := w.Start(); err != nil {
 		panic(err)
 	}

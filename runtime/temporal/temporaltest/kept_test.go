@@ -65,7 +65,7 @@ func TestHistoriesAreReplayed(t *testing.T) {
 		if _, err := answers(ctx, e, id); err != nil {
 			t.Fatal(err)
 		}
-		replayed(t, o.Client, id)
+		replayed(t, o, id)
 		if *keep != "" {
 			keepHistory(t, historyOf(t, o.Client, id), filepath.Join(*keep, name+".history"))
 		}
@@ -162,7 +162,7 @@ func TestCallsOutliveAHistory(t *testing.T) {
 	}
 	defer other.Stop()
 	until(t, e, id, ended)
-	wants(t, e, o.Client, id, runtime.Completed, `["parallel/0/long/1","parallel/1/late/1",[0,1,2,3,4,5,6,7,8,9,10,11]]`)
+	wants(t, e, o, id, runtime.Completed, `["parallel/0/long/1","parallel/1/late/1",[0,1,2,3,4,5,6,7,8,9,10,11]]`)
 	if *keep != "" {
 		for i, h := range chainOf(t, o.Client, id) {
 			keepHistory(t, h, filepath.Join(*keep, fmt.Sprintf("handed.%d.history", i+1)))

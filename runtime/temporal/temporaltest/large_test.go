@@ -19,7 +19,10 @@ import (
 	"starling/runtime/temporal"
 )
 
-var manySteps = flag.Int("steps", 1000, "how many steps the run of TestManySteps makes")
+var (
+	manySteps    = flag.Int("steps", 1000, "how many steps the run of TestManySteps makes")
+	manyChildren = flag.Int("children", 700, "how many child runs the run of TestManyBranches has")
+)
 
 // burst waits for a call and takes messages meanwhile.
 const burst = `def count(n):
@@ -106,7 +109,7 @@ func TestAHandOverInABurst(t *testing.T) {
 	if err := h.Check(); err != nil {
 		t.Error(err)
 	}
-	wants(t, plain, o.Client, r.ID, runtime.Completed, string(done.Output))
+	wants(t, plain, o, r.ID, runtime.Completed, string(done.Output))
 }
 
 // A run makes more steps than one history takes.
@@ -143,18 +146,18 @@ func TestManySteps(t *testing.T) {
 	if err := h.Check(); err != nil {
 		t.Error(err)
 	}
-	wants(t, e, o.Client, r.ID, runtime.Completed, fmt.Sprint(*manySteps/50*50))
+	wants(t, e, o, r.ID, runtime.Completed, fmt.Sprint(*manySteps/50*50))
 }
 
 // A run has more branches than a workflow may have activities in flight, each of which calls an
-// agent or opens a gate; or more child runs than leave at once. More of these than a workflow may
-// have at all take longer than a test may (TestDispatch has how they wait).
+// agent or opens a gate; or more child runs than leave at once, and with -children 2500 more than a
+// workflow may have at all.
 func TestManyBranches(t *testing.T) {
-	const branches, children = 2500, 700
+	const branches = 2500
 	files := map[string]string{
 		"agents.star": fmt.Sprintf("def main():\n    return len(parallel([lambda: agent(\"a\", \"part\").output for i in range(%d)]))\n", branches),
 		"gates.star":  fmt.Sprintf("def main():\n    return len(parallel([lambda: gate(\"g\", timeout = \"20s\", fallback = \"no\") for i in range(%d)]))\n", branches),
-		"runs.star":   fmt.Sprintf("def main():\n    return len(parallel([lambda: run(\"child.star\") for i in range(%d)]))\n", children),
+		"runs.star":   fmt.Sprintf("def main():\n    return len(parallel([lambda: run(\"child.star\") for i in range(%d)]))\n", *manyChildren),
 		"child.star":  "def main():\n    return gate(\"g\", timeout = \"60s\", fallback = \"no\").choice\n",
 	}
 	for _, script := range []string{"agents.star", "gates.star", "runs.star"} {
@@ -188,9 +191,9 @@ func TestManyBranches(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Logf("it took %s", time.Since(began).Round(time.Second))
-			replayed(t, o.Client, r.ID)
+			replayed(t, o, r.ID)
 			if script != "runs.star" { // to show that one reads all its child runs
-				wants(t, e, o.Client, r.ID, runtime.Completed, fmt.Sprint(branches))
+				wants(t, e, o, r.ID, runtime.Completed, fmt.Sprint(branches))
 			}
 		})
 	}

@@ -10,14 +10,21 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"starling/runtime/runtimetest"
 )
 
 // The sessions of testdata play the real program with a server and workers that are processes. The
 // project of each names a queue of its own.
-func TestSessions(t *testing.T) { play(t, "testdata") }
+func TestSessions(t *testing.T) { play(t, "testdata", nil) }
+
+// Those of testdata/postgres have a database beside the server.
+func TestSessionsWithADatabase(t *testing.T) {
+	play(t, "testdata/postgres", runtimetest.StartPostgres(t))
+}
 
 // play plays the sessions of a folder.
-func play(t *testing.T, dir string) {
+func play(t *testing.T, dir string, database *runtimetest.Postgres) {
 	t.Helper()
 	programs := t.TempDir()
 	out, err := exec.Command("go", "build", "-C", "..", "-o", programs, "./cmd/starling-temporal").CombinedOutput()
@@ -33,10 +40,12 @@ func play(t *testing.T, dir string) {
 				if err != nil || d.Name() != "starling.toml" {
 					return err
 				}
-				return place(path)
+				return place(path, database)
 			})
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "query": func(ts *testscript.TestScript, _ bool, args []string) {
+			fmt.Fprintln(ts.Stdout(), database.Query(args[0]))
+		}},
 	})
 }
 
@@ -58,7 +67,7 @@ func TestCommandsOfThePage(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "page.txtar"), []byte(session), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	play(t, dir)
+	play(t, dir, nil)
 }
 
 // pageSession plays three commands.
@@ -80,13 +89,17 @@ def main():
     return gate("review", options = ["approve", "reject"]).choice
 `
 
-// place writes into a project where the server is.
-func place(path string) error {
+// place writes into a project where the server is, and the database.
+func place(path string, database *runtimetest.Postgres) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	at := strings.NewReplacer("SERVER", served.GetFrontendHostPort(), "NAMESPACE", served.GetDefaultNamespace(), "QUEUE", fmt.Sprintf("q%d", queues.Add(1)))
+	port := 0
+	if database != nil {
+		port = database.Port
+	}
+	at := strings.NewReplacer("PORT", fmt.Sprint(port), "SERVER", served.GetFrontendHostPort(), "NAMESPACE", served.GetDefaultNamespace(), "QUEUE", fmt.Sprintf("q%d", queues.Add(1)))
 	return os.WriteFile(path, []byte(at.Replace(string(text))), 0o600)
 }
 

@@ -32,23 +32,33 @@ const (
 // of each other, of those by which the run leaves a history, of the last. Whatever it was, the run
 // ends as it does without that.
 func TestAWorkerIsKilledAtEachTurn(t *testing.T) {
-	t.Run("one history", func(t *testing.T) { killedAtEachTurn(t, false) })
-	t.Run("several histories", func(t *testing.T) { killedAtEachTurn(t, true) })
+	t.Run("one history", func(t *testing.T) { killedAtEachTurn(t, trip{script: journey, ends: journeyEnds, play: "scribe"}) })
+	t.Run("several histories", func(t *testing.T) {
+		killedAtEachTurn(t, trip{script: journey, ends: journeyEnds, play: "scribe", short: true})
+	})
 }
 
-func killedAtEachTurn(t *testing.T, short bool) {
-	turns := travel(t, "", short)
+// trip is a run that is played with workers that are killed.
+type trip struct {
+	script, ends string
+	play         string // of its agents
+	short        bool   // it leaves its histories early
+	contents     string // address of the database in which larger contents lie, "" for none
+}
+
+func killedAtEachTurn(t *testing.T, what trip) {
+	turns := travel(t, "", what)
 	t.Logf("%d turns", turns)
 	if turns < 5 {
 		t.Fatalf("%d turns are too few to be true", turns)
 	}
 	var all sync.WaitGroup
-	room := make(chan bool, 8)
+	room := make(chan bool, 4)
 	for n := 1; n <= turns; n++ {
 		for _, side := range []string{"before", "after"} {
 			room <- true
 			all.Go(func() {
-				travel(t, fmt.Sprintf("%s %d", side, n), short)
+				travel(t, fmt.Sprintf("%s %d", side, n), what)
 				<-room
 			})
 		}
@@ -56,17 +66,22 @@ func killedAtEachTurn(t *testing.T, short bool) {
 	all.Wait()
 }
 
-// travel plays the journey with a worker that crashes, and one that comes after it. It gives how
+// travel plays a trip with a worker that crashes, and one that comes after it. It gives how
 // many workflow tasks were completed.
-func travel(t *testing.T, crash string, short bool) (turns int) {
+func travel(t *testing.T, crash string, what trip) (turns int) {
 	o, space := options(t, again(enginetest.Environment(nobody))), ""
-	if short {
+	if what.short {
 		o, space = shortly(t, o.Env), shortSpace
 	}
-	h, file := &runtimetest.History{}, t.TempDir()+"/said"
+	if what.contents != "" {
+		o.Contents = contentsAt(t, what.contents)
+	}
+	as := hired{Namespace: space, Queue: o.Queue, File: t.TempDir() + "/said", Play: what.play, Contents: what.contents}
+	h, file := &runtimetest.History{}, as.File
 	plain := temporal.New(o)
 	e := runtimetest.Observe(plain, h)
-	w := spawn(t, hired{Namespace: space, Queue: o.Queue, File: file, Play: "scribe", Crash: crash})
+	as.Crash = crash
+	w := spawn(t, as)
 	crashed := make(chan bool)
 	go func() {
 		defer close(crashed)
@@ -77,11 +92,12 @@ func travel(t *testing.T, crash string, short bool) (turns int) {
 		if err := note(file, fmt.Sprintf("killed %d", w.Process.Pid)); err != nil {
 			t.Error(err)
 		}
-		spawn(t, hired{Namespace: space, Queue: o.Queue, File: file, Play: "scribe"})
+		as.Crash = ""
+		spawn(t, as)
 	}()
 	ctx, cancel := local()
 	defer cancel()
-	r, err := e.Start(ctx, runtime.StartRequest{Key: o.Queue, Bundle: enginetest.Bundle(journey), Script: "main.star"})
+	r, err := started(ctx, e, runtime.StartRequest{Key: o.Queue, Bundle: enginetest.Bundle(what.script), Script: "main.star"})
 	if err != nil {
 		t.Errorf("%s: %v", crash, err)
 		return 0
@@ -91,8 +107,8 @@ func travel(t *testing.T, crash string, short bool) (turns int) {
 	case err != nil:
 		t.Errorf("%s: %v", crash, err)
 		return 0
-	case r.Status != runtime.Completed || string(r.Output) != journeyEnds:
-		t.Errorf("%s: the run is %s with %s, %+v, want %s", crash, r.Status, r.Output, r.Error, journeyEnds)
+	case r.Status != runtime.Completed || string(r.Output) != what.ends:
+		t.Errorf("%s: the run is %s with %.200s, %+v, want %.200s", crash, r.Status, r.Output, r.Error, what.ends)
 	}
 	journal(t, ctx, plain, h, r.ID)
 	noTwoAtOnce(t, file, h)
@@ -100,11 +116,11 @@ func travel(t *testing.T, crash string, short bool) (turns int) {
 		t.Errorf("%s: %v", crash, err)
 	}
 	chain := chainOf(t, o.Client, r.ID)
-	if short != (len(chain) > 1) {
-		t.Errorf("%s: the run has %d histories, several: %t", crash, len(chain), short)
+	if what.short != (len(chain) > 1) {
+		t.Errorf("%s: the run has %d histories, several: %t", crash, len(chain), what.short)
 	}
 	for _, history := range chain {
-		replayedAs(t, o.Client, r.ID, history)
+		replayedAs(t, o, r.ID, history)
 		for _, ev := range history.Events {
 			if ev.GetEventType() == enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
 				turns++
@@ -126,6 +142,17 @@ func travel(t *testing.T, crash string, short bool) (turns int) {
 	return turns
 }
 
+// started starts a run, once its worker is there: on a busy machine a process takes its time.
+func started(ctx context.Context, e runtime.Engine, r runtime.StartRequest) (*runtime.Run, error) {
+	for {
+		run, err := e.Start(ctx, r)
+		if err == nil || runtime.AsRefusal(err).Kind != runtime.ErrOwnerUnreachable || ctx.Err() != nil {
+			return run, err
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
 // A worker that is cut off from the server has ended its attempt before the next one begins,
 // whichever direction is cut.
 func TestAWorkerIsCutOff(t *testing.T) {
@@ -143,7 +170,7 @@ func TestAWorkerIsCutOff(t *testing.T) {
 			began := time.Now()
 			until(t, e, id, ended)
 			t.Logf("cut off until ended: %s", time.Since(began).Round(10*time.Millisecond))
-			wants(t, e, o.Client, id, runtime.Completed, `"done"`)
+			wants(t, e, o, id, runtime.Completed, `"done"`)
 			time.Sleep(time.Second) // one that goes on would write
 			all := ticks(t, file)
 			for i, tick := range all[:len(all)-1] {
@@ -200,7 +227,7 @@ func errand(t *testing.T, o temporal.Options, plain *temporal.Engine, e runtime.
 	ctx, cancel := local()
 	t.Cleanup(cancel)
 	for i := range 4 {
-		r, err := e.Start(ctx, runtime.StartRequest{Key: fmt.Sprintf("%s-%d", o.Queue, i), Bundle: enginetest.Bundle(errands), Script: "main.star"})
+		r, err := started(ctx, e, runtime.StartRequest{Key: fmt.Sprintf("%s-%d", o.Queue, i), Bundle: enginetest.Bundle(errands), Script: "main.star"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -231,7 +258,7 @@ func finishes(t *testing.T, ctx context.Context, o temporal.Options, plain *temp
 		t.Errorf("run %s is %s with %s, %+v, want %s", r.ID, r.Status, r.Output, r.Error, want)
 	}
 	journal(t, ctx, plain, h, r.ID)
-	replayed(t, o.Client, r.ID)
+	replayed(t, o, r.ID)
 }
 
 // ticks are who wrote in a file that it is at work, in the order of that.
