@@ -150,12 +150,12 @@ func TestStoriesWhileTheDatabaseRestartsInPostgres(t *testing.T) {
 
 // machine is a machine of a test: a folder to work in, and one for what it keeps of shared stores.
 type machine struct {
-	t    *testing.T
+	t    testing.TB
 	dir  string
 	home string
 }
 
-func newMachine(t *testing.T, files map[string]string) *machine {
+func newMachine(t testing.TB, files map[string]string) *machine {
 	t.Helper()
 	m := &machine{t, t.TempDir(), t.TempDir()}
 	for name, text := range files {
