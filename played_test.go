@@ -60,6 +60,7 @@ var players = []player{
 	{"testdata/wire/export-v*/*", "runtime/engine.TestKeptExports", ""},
 	{"runtime/temporal/testdata/v*/*.history", "runtime/temporal.TestKeptHistories", `"testdata/v*/*.history"`},
 	{"runtime/temporal/temporaltest/testdata/*.txtar", "runtime/temporal/temporaltest.TestSessions", `"testdata"`},
+	{"runtime/temporal/temporaltest/testdata/postgres/*.txtar", "runtime/temporal/temporaltest.TestSessionsWithADatabase", `"testdata/postgres"`},
 	{"runtime/badger/testdata/v4.mem", "runtime/badger.TestKeptLog", ""},
 	{"runtime/filter/testdata/refused.txt", "runtime/filter.TestRefusedFilters", ""},
 }
