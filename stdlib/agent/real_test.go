@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"image"
 	"image/png"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -140,7 +141,8 @@ var realCases = []realCase{
 	{"gate", (*realWorld).answersLate},
 	{"files", (*realWorld).shows},
 	{"tool server", func(w *realWorld) string {
-		return w.gives("tools = [\"vars\"]\n", `[agent("a", plan(SET, '{"text": "done"}')).text, memory.vars.get("k")]`, `["done",1]`)
+		return w.gives("tools = [\"vars\"]\n", `[[[t["name"], t["ok"], t["failed"], t["denied"]] for t in agent("a", plan(SET, '{"text": "done"}')).tools if not t["claimed"]],
+        memory.vars.get("k")]`, `[[["vars.set",1,0,0]],1]`)
 	}},
 	{"steer", func(w *realWorld) string {
 		w.project("")
@@ -164,11 +166,16 @@ var realCases = []realCase{
 		w.project(w.mayEdit())
 		return w.killed(`agent("a", plan(EDIT, '{"sleep": 8000, "text": "cut"}', '{"text": "over"}')).text`, 2)
 	}},
+	{"lost conversation", (*realWorld).losesIt},
 	{"timeout", func(w *realWorld) string {
 		return w.gives("timeout = \"4s\"\n", `attempt(agent, "a", plan('{"sleep": 60000, "text": "slow"}')).error.kind`, `"timeout"`)
 	}},
 	{"wrong key", func(w *realWorld) string {
-		return w.gives("retries = 2\n", `[agent("a", plan('{"status": 401}'), on_error = "return").status, len(journal.events(types = ["attempt.started"]))]`, `["error",1]`)
+		return w.endsAtOnce(`plan('{"status": 401}')`)
+	}},
+	{"no key", func(w *realWorld) string {
+		delete(w.env, w.p.key)
+		return w.endsAtOnce(`plan('{"text": "done"}')`)
 	}},
 	{"rate limit", func(w *realWorld) string {
 		return w.gives("retries = 2\n", `agent("a", plan('{"status": 429, "once": true, "header": {"Retry-After": "1"}, "text": "after"}')).text`, `"after"`)
@@ -271,7 +278,8 @@ type realWorld struct {
 	program string
 	url     string
 	models  *modeltest.Server
-	before  int // requests before the case
+	env     map[string]string // of the program, as p.env
+	before  int               // requests before the case
 }
 
 // newRealWorld makes one where nobody else may write: coding agents mistrust what lies below the
@@ -282,7 +290,7 @@ func newRealWorld(t *testing.T, p realProgram, cache, bin, starling string, mode
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &realWorld{t: t, p: p, root: root, dir: filepath.Join(root, "work"), bin: bin, program: starling, url: models.URL, models: models, before: len(models.Requests())}
+	w := &realWorld{t: t, p: p, root: root, dir: filepath.Join(root, "work"), bin: bin, program: starling, url: models.URL, models: models, env: maps.Clone(p.env), before: len(models.Requests())}
 	for name, text := range p.home {
 		w.write(filepath.Join("..", "home", name), strings.ReplaceAll(text, "URL", w.url))
 	}
@@ -326,7 +334,7 @@ func (w *realWorld) project(more string) {
 	w.t.Helper()
 	var b strings.Builder
 	var names, command []string
-	for name := range w.p.env {
+	for name := range w.env {
 		names = append(names, fmt.Sprintf("%q", name))
 	}
 	for i, word := range w.p.command {
@@ -371,7 +379,7 @@ func (w *realWorld) command(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, w.program, args...)
 	cmd.Dir, cmd.WaitDelay = w.dir, 10*time.Second
 	cmd.Env = []string{"PATH=" + w.bin + ":" + os.Getenv("PATH"), "HOME=" + filepath.Join(w.root, "home"), "NO_COLOR=1"}
-	for name, value := range w.p.env {
+	for name, value := range w.env {
 		cmd.Env = append(cmd.Env, name+"="+strings.ReplaceAll(value, "URL", w.url))
 	}
 	return cmd
@@ -418,6 +426,39 @@ func (w *realWorld) said(out []byte, want string) string {
 }
 
 func clipped(text []byte) string { return string(text[:min(len(text), 400)]) }
+
+// maxTries is how often a model is asked with a key that its API refuses: codex-acp does not tell
+// of its tries, and takes six.
+const maxTries = 6
+
+// endsAtOnce has an attempt fail that no other could mend, and no program go on trying.
+func (w *realWorld) endsAtOnce(task string) string {
+	why := w.gives("retries = 2\n", `[agent("a", `+task+`, on_error = "return").status, len(journal.events(types = ["attempt.started"]))]`, `["error",1]`)
+	if n := len(w.models.Requests()) - w.before; why == "" && n > maxTries {
+		return fmt.Sprintf("the model was asked %d times", n)
+	}
+	return why
+}
+
+// losesIt has the program lose a conversation that a second task is to go on with: that begins
+// anew, and the journal says so.
+func (w *realWorld) losesIt() string {
+	w.project("")
+	run := w.start(`[agent("a", plan('{"text": "one"}'), session = "s").text, gate("lost", options = ["approve"]).choice, agent("a", plan('{"text": "two"}'), session = "s").text]`)
+	w.until("gate.opened")
+	_ = run.Wait() // it waits for a person
+	for _, kept := range []string{".claude/projects", ".codex/sessions", ".gemini/tmp"} {
+		if err := os.RemoveAll(filepath.Join(w.root, "home", kept)); err != nil {
+			return err.Error()
+		}
+	}
+	out, _ := w.starling("approve", "@last/lost", "--json")
+	if log, _ := w.starling("logs", "@last"); !bytes.Contains(log, []byte("could not be resumed")) {
+		return "nothing says that a new conversation began: " + clipped(out)
+	}
+	out, _ = w.starling("show", "@last", "--json")
+	return w.said(out, `["one","approve","two"]`)
+}
 
 // start starts a run of an expression.
 func (w *realWorld) start(expression string) *exec.Cmd {
