@@ -150,6 +150,7 @@ func (s *session) toolServers() ([]acp.McpServer, *fault) {
 type opened struct {
 	ID    string `json:"sessionId"`
 	Modes struct {
+		Current string  `json:"currentModeId"`
 		Offered []named `json:"availableModes"`
 	} `json:"modes"`
 	Models struct {
@@ -164,6 +165,7 @@ type opened struct {
 type option struct {
 	ID       string `json:"id"`
 	Category string `json:"category"`
+	Current  any    `json:"currentValue"` // a text, or of other kinds something else
 	Choices  []struct {
 		Value   string `json:"value"`
 		Choices []struct {
@@ -184,20 +186,30 @@ func (o option) values() (values []string) {
 	return values
 }
 
+// readOnly is the name of a mode in which nothing can be changed. codex-acp begins in such a one,
+// and says nothing of a command that fails for it.
+var readOnly = pattern(`(?i)^read[-_ ]?only$`)
+
 // choose sets the mode and the model that the definition names, in a session that goes on too:
 // agents do not keep them.
 func (s *session) choose(ctx context.Context, o opened) *fault {
 	d := s.q.Definition
-	var modes, models []string
+	var models []string
+	s.modes = nil
 	for _, m := range o.Modes.Offered {
-		modes = append(modes, m.ID)
+		s.modes = append(s.modes, m.ID)
 	}
+	current := o.Modes.Current
 	for _, option := range o.Options {
 		if option.Category == "mode" {
-			modes = option.values()
+			s.modes = option.values()
+			current, _ = option.Current.(string) // "" is none that is known
 		}
 	}
-	s.modes = modes
+	if d.Modifies && d.Mode == "" && readOnly().MatchString(current) {
+		s.q.Attempt.Warn(fmt.Sprintf("it works in its mode %s, in which its commands can change no files; mode names "+
+			"another: it has %s", current, strings.Join(s.modes, ", ")))
+	}
 	for _, m := range o.Models.Offered {
 		models = append(models, m.ID)
 	}
@@ -206,7 +218,7 @@ func (s *session) choose(ctx context.Context, o opened) *fault {
 		acp.UnstableSetSessionModelRequest{SessionId: id, ModelId: acp.UnstableModelId(d.Model)}); f != nil {
 		return f
 	}
-	return s.set(ctx, o, "mode", d.Mode, modes, acp.AgentMethodSessionSetMode,
+	return s.set(ctx, o, "mode", d.Mode, s.modes, acp.AgentMethodSessionSetMode,
 		acp.SetSessionModeRequest{SessionId: id, ModeId: acp.SessionModeId(d.Mode)})
 }
 

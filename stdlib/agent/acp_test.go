@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -130,6 +131,32 @@ func TestACPChoices(t *testing.T) {
 			}
 			if got, _, _ := strings.Cut(string(text), "\nnew1 "); got != c.want {
 				t.Errorf("got\n%s\nwant\n%s", got, c.want)
+			}
+		})
+	}
+}
+
+// One that is to change files and begins in a mode in which it cannot is told of in the journal.
+func TestACPReadsOnly(t *testing.T) {
+	const warning = `warning {"text": "it works in its mode read-only, in which its commands can change no files; mode names another: it has read-only, auto"}`
+	for _, c := range []struct {
+		name, keys string
+		does       []string
+		warned     bool
+	}{
+		{"reads only", "modifies = true", []string{"modes=read-only"}, true},
+		{"by options", "modifies = true", []string{"modes=read-only", "options"}, true},
+		{"is to read only", "", []string{"modes=read-only"}, false},
+		{"another was named", "modifies = true\nmode = 'auto'", []string{"modes=read-only"}, false},
+		{"asks", "modifies = true", []string{"modes"}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := acpStage(t, c.keys, append(c.does, "says=Done.")...)
+			if r := s.ask(t.Context(), `agent("a", "Go.")`); show(r) != `ok text="Done."` {
+				t.Fatal(show(r))
+			}
+			if slices.Contains(s.events, warning) != c.warned {
+				t.Errorf("got\n%s\nwant a warning: %v", strings.Join(s.events, "\n"), c.warned)
 			}
 		})
 	}

@@ -203,7 +203,7 @@ func (c *agentsVerb) testAgent(ctx context.Context, fake, name string, trials []
 		start := time.Now()
 		word := *r
 		word.Returns = "" // whatever the agent's contract says, a word is asked for
-		reply, err := c.probe(ctx, settings, &word, i, timeout)
+		reply, err := c.probe(ctx, settings, &word, i, timeout, func(string, starlark.Value) {})
 		if err != nil {
 			return err
 		}
@@ -216,11 +216,19 @@ func (c *agentsVerb) testAgent(ctx context.Context, fake, name string, trials []
 			c.print("%s  %s  %s  %s", b.Name, b.What, b.Elapsed, cmp.Or(strings.TrimSpace(b.Probe+" "+b.Text), "ok"))
 		}
 		for _, t := range trials {
+			var warned []string
 			done, err := t.Play(ctx, settings, r, candidates[i], func(ctx context.Context, s *effect.Settings, r *effect.Request) (effect.Reply, error) {
-				return c.probe(ctx, s, r, i, timeout)
+				return c.probe(ctx, s, r, i, timeout, func(kind string, v starlark.Value) {
+					if kind == "warning" {
+						warned = append(warned, effect.ViewOf(v).Text("text"))
+					}
+				})
 			})
 			if err != nil {
 				return err
+			}
+			if done.State == "failed" {
+				done.Text = strings.Join(append([]string{done.Text}, warned...), "; ")
 			}
 			good = good && done.State != "failed"
 			b.Trials = append(b.Trials, done)
@@ -239,7 +247,8 @@ func (c *agentsVerb) testAgent(ctx context.Context, fake, name string, trials []
 }
 
 // probe performs one attempt that belongs to no run.
-func (c *call) probe(ctx context.Context, s *effect.Settings, r *effect.Request, backend int, timeout time.Duration) (effect.Reply, error) {
+func (c *call) probe(ctx context.Context, s *effect.Settings, r *effect.Request, backend int, timeout time.Duration,
+	emit func(kind string, v starlark.Value)) (effect.Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	args, err := r.Args.Value()
@@ -252,5 +261,5 @@ func (c *call) probe(ctx context.Context, s *effect.Settings, r *effect.Request,
 	}
 	deadline, _ := ctx.Deadline()
 	return c.env().Handlers[r.Kind].Perform(ctx, &effect.Attempt{Run: "probe", Step: r.Name, Kind: r.Kind, Number: 1, Backend: backend, Key: requestKey(""), Args: args,
-		Resolved: resolved, Returns: r.Returns, Deadline: deadline, Settings: s, Env: c.getenv, Emit: func(string, starlark.Value) {}}), nil
+		Resolved: resolved, Returns: r.Returns, Deadline: deadline, Settings: s, Env: c.getenv, Emit: emit}), nil
 }

@@ -3,6 +3,7 @@
 package acptest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -210,9 +211,11 @@ func (a *agent) logins() []acp.AuthMethod {
 // opened is the answer to the request for a session, with what can be chosen in it.
 func (a *agent) opened() map[string]any {
 	o := map[string]any{"sessionId": a.session}
-	if _, ok := a.option("modes"); ok {
-		o["modes"] = json.RawMessage(`{"currentModeId": "ask", "availableModes": [
-			{"id": "ask", "name": "Ask"}, {"id": "auto", "name": "Auto"}]}`)
+	current := "ask"
+	if begins, ok := a.option("modes"); ok {
+		current = cmp.Or(begins, current)
+		o["modes"] = json.RawMessage(`{"currentModeId": "` + current + `", "availableModes": [
+			{"id": "` + current + `", "name": "First"}, {"id": "auto", "name": "Auto"}]}`)
 	}
 	if _, ok := a.option("models"); ok {
 		o["models"] = json.RawMessage(`{"currentModelId": "small", "availableModels": [
@@ -220,9 +223,9 @@ func (a *agent) opened() map[string]any {
 	}
 	if _, ok := a.option("options"); ok {
 		o["configOptions"] = json.RawMessage(`[
-			{"type": "novelty", "id": "n", "of": 1},
-			{"type": "select", "id": "m1", "name": "Mode", "category": "mode", "currentValue": "ask",
-			 "options": [{"value": "ask", "name": "Ask"}, {"value": "auto", "name": "Auto"}]},
+			{"type": "novelty", "id": "n", "of": 1}, {"type": "boolean", "id": "b", "currentValue": true},
+			{"type": "select", "id": "m1", "name": "Mode", "category": "mode", "currentValue": "` + current + `",
+			 "options": [{"value": "` + current + `", "name": "First"}, {"value": "auto", "name": "Auto"}]},
 			{"type": "select", "id": "m2", "name": "Model", "category": "model", "currentValue": "small",
 			 "options": [{"group": "g", "name": "All", "options": [
 				{"value": "small", "name": "S"}, {"value": "large", "name": "L"}]}]}]`)
